@@ -1,0 +1,95 @@
+package flow
+
+import "time"
+
+// AttemptStatus is where an attempt stands.
+type AttemptStatus string
+
+// The states of an attempt. Only an ACTIVE one can be live.
+const (
+	AttemptActive     AttemptStatus = "ACTIVE"
+	AttemptSucceeded  AttemptStatus = "SUCCEEDED"
+	AttemptFailed     AttemptStatus = "FAILED"
+	AttemptExpired    AttemptStatus = "EXPIRED"
+	AttemptSuperseded AttemptStatus = "SUPERSEDED"
+)
+
+// Attempt is one method's try at paying a session. It is saved before the rail
+// is called; Instructions is nil until the rail has answered.
+type Attempt struct {
+	ID           AttemptID
+	Session      SessionID
+	Method       Method
+	Reference    string // ours, wsp_ref_…: the rail's idempotency key
+	Amount       Kobo   // to be paid by this attempt
+	Status       AttemptStatus
+	Tries        int // calls to the rail that were begun
+	Instructions *Instructions
+	Reason       string // why it failed
+	CreatedAt    time.Time
+	ExpiresAt    time.Time
+}
+
+// Live says whether the attempt's instructions can still be paid on time.
+func (a Attempt) Live(now time.Time) bool {
+	return a.Status == AttemptActive && now.Before(a.ExpiresAt)
+}
+
+// Instructions is what a rail answered: how to pay. Which fields are set
+// depends on the method.
+type Instructions struct {
+	RailReference string     `json:"railReference"`
+	BankName      string     `json:"bankName,omitempty"`      // transfer
+	BankCode      string     `json:"bankCode,omitempty"`      // transfer
+	AccountNumber string     `json:"accountNumber,omitempty"` // transfer: ten digits
+	AccountName   string     `json:"accountName,omitempty"`   // transfer
+	PaymentCode   string     `json:"paymentCode,omitempty"`   // ussd
+	Banks         []DialCode `json:"banks,omitempty"`         // ussd: the rail's own dial strings
+	CheckoutURL   string     `json:"checkoutUrl,omitempty"`   // card: a one-time page of the rail
+	ExpiresAt     time.Time  `json:"expiresAt"`
+}
+
+// DialCode is what a bank's customer dials to pay: the rail's data, never computed.
+type DialCode struct {
+	BankCode string `json:"bankCode"`
+	BankName string `json:"bankName"`
+	USSDCode string `json:"ussdCode"`
+}
+
+// Dial is the dial string of a bank, false where the rail gave none.
+func (i *Instructions) Dial(bankCode string) (DialCode, bool) {
+	if i == nil {
+		return DialCode{}, false
+	}
+	for _, d := range i.Banks {
+		if d.BankCode == bankCode {
+			return d, true
+		}
+	}
+	return DialCode{}, false
+}
+
+// Order is what a rail is asked for: instructions for one attempt.
+type Order struct {
+	Reference     string // ours: the same reference never makes two instruments
+	Session       SessionID
+	Method        Method
+	Amount        Kobo
+	AccountName   string // what a transfer's payer sees as beneficiary
+	CustomerName  string
+	CustomerEmail string
+	ExpiresAt     time.Time
+	// Again is set when an earlier call's outcome is unknown: the rail must be
+	// asked by reference before anything is made.
+	Again bool
+}
+
+// Bank is an institution that a payer can pay from.
+type Bank struct {
+	Code     string // three digits for deposit banks: "058"
+	Name     string
+	Short    string // a word a payer knows it by: "GTBank"
+	USSD     bool   // can pay by USSD
+	NIPCode  string
+	BaseDial string // "*737#"
+}

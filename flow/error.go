@@ -1,0 +1,102 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code says what went wrong, in words that do not change: merchants branch on
+// them. api/error.go maps each to its HTTP status.
+type Code string
+
+// The codes a merchant can meet.
+const (
+	CodeMalformedJSON       Code = "malformed_json"
+	CodeMissingField        Code = "missing_field"
+	CodeInvalidField        Code = "invalid_field"
+	CodeUnknownField        Code = "unknown_field"
+	CodeAmountNotInteger    Code = "amount_must_be_integer"
+	CodeAmountBelowMinimum  Code = "amount_below_minimum"
+	CodeAmountAboveMaximum  Code = "amount_above_maximum"
+	CodeCurrency            Code = "currency_not_supported"
+	CodeInvalidMode         Code = "invalid_mode"
+	CodeInvalidEmail        Code = "invalid_email"
+	CodeInvalidPhone        Code = "invalid_phone"
+	CodeBankNotSupported    Code = "bank_not_supported"
+	CodeMethodNotAllowed    Code = "method_not_allowed_for_session"
+	CodeCardData            Code = "card_data_not_accepted"
+	CodeInvalidCursor       Code = "invalid_cursor"
+	CodeMissingKey          Code = "missing_api_key"
+	CodeInvalidKey          Code = "invalid_api_key"
+	CodeExpiredKey          Code = "expired_api_key"
+	CodeRevokedKey          Code = "revoked_api_key"
+	CodeSecretKeyRequired   Code = "secret_key_required"
+	CodeKYCRequired         Code = "kyc_required"
+	CodeTestOnly            Code = "test_only"
+	CodeNotFound            Code = "resource_not_found"
+	CodeRouteNotFound       Code = "route_not_found"
+	CodeHTTPMethod          Code = "method_not_allowed"
+	CodeDuplicateReference  Code = "duplicate_reference"
+	CodeSessionExpired      Code = "session_expired"
+	CodeSessionPaid         Code = "session_paid"
+	CodeSessionCancelled    Code = "session_cancelled"
+	CodeNotCancellable      Code = "session_not_cancellable"
+	CodeIdempotencyRunning  Code = "idempotency_in_progress"
+	CodeIdempotencyReused   Code = "idempotency_key_reused"
+	CodeTooLarge            Code = "payload_too_large"
+	CodeMediaType           Code = "unsupported_media_type"
+	CodeRateLimited         Code = "rate_limited"
+	CodeInternal            Code = "internal_error"
+	CodeStorage             Code = "storage_unavailable"
+	CodeRailRejected        Code = "rail_rejected"
+	CodeRailUnavailable     Code = "rail_unavailable"
+	CodeRailTimeout         Code = "rail_timeout"
+	CodeWhatsAppUnavailable Code = "whatsapp_unavailable"
+)
+
+// Error is a refusal with a code. Message is for the person who reads it and
+// may change; Fields name what was wrong with a request, all of it at once.
+type Error struct {
+	Code    Code
+	Message string
+	Fields  []FieldError
+	Details map[string]string
+	Err     error
+}
+
+// FieldError is what is wrong with one field of a request.
+type FieldError struct {
+	Field   string `json:"field"`
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error is for logs; callers outside see Code and Message alone.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.Err)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+// Unwrap returns what caused the refusal.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Refuse returns an Error with a code and a sentence.
+func Refuse(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// CodeOf is the code of an error, CodeInternal where it has none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return CodeInternal
+}
+
+// Is lets errors.Is(err, &Error{Code: c}) compare by code.
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error) //nolint:errorlint // Is gets the bare target
+	return ok && other.Code == e.Code
+}

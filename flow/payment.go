@@ -1,0 +1,68 @@
+package flow
+
+import "time"
+
+// NoticeKind says what a rail tells.
+type NoticeKind string
+
+// The kinds of notice.
+const (
+	Credit   NoticeKind = "credit"   // money arrived
+	Declined NoticeKind = "declined" // a card or USSD payment was refused
+	Reversal NoticeKind = "reversal" // money that had arrived was taken back
+)
+
+// Notice is what a rail says became of an attempt. It is only ever made from a
+// message whose signature was verified, or from an answer to our own question.
+type Notice struct {
+	Kind              NoticeKind `json:"kind"`
+	RailTransactionID string     `json:"railTransactionId"` // the rail's name for this movement; posts once
+	Reference         string     `json:"reference"`         // ours, "" where the rail does not know it
+	AccountNumber     string     `json:"accountNumber,omitempty"`
+	Amount            Kobo       `json:"amountMinor"`
+	Channel           Method     `json:"channel"`
+	PaidAt            time.Time  `json:"paidAt"` // the bank's value time
+	Payer             PaidBy     `json:"payer"`
+	NIPSessionID      string     `json:"nipSessionId,omitempty"`
+	Reason            string     `json:"reason,omitempty"` // of a decline, in plain words
+}
+
+// PaidBy is who paid, as far as the bank tells; the account number is masked.
+type PaidBy struct {
+	Name                string `json:"name"`
+	BankName            string `json:"bankName"`
+	AccountNumberMasked string `json:"accountNumberMasked"`
+}
+
+// MatchStatus is the one outcome that every payment has.
+type MatchStatus string
+
+// The outcomes of money.
+const (
+	Matched   MatchStatus = "MATCHED"
+	Partial   MatchStatus = "PARTIAL"
+	Excess    MatchStatus = "EXCESS"
+	Late      MatchStatus = "LATE"
+	Duplicate MatchStatus = "DUPLICATE"
+	Unmatched MatchStatus = "UNMATCHED"
+)
+
+// Payment is money that a bank confirmed.
+type Payment struct {
+	ID                PaymentID
+	Project           ProjectID // "" while it belongs to nobody we know
+	Session           SessionID // "" for money without a session
+	Attempt           AttemptID
+	Amount            Kobo
+	Fee               Kobo // ours
+	Channel           Method
+	PaidAt            time.Time
+	ReceivedAt        time.Time
+	Payer             PaidBy
+	NIPSessionID      string
+	RailTransactionID string
+	Match             MatchStatus
+}
+
+// Net is what is the merchant's of a payment, in kobo.
+func (p Payment) Net() Kobo { return p.Amount - p.Fee }
