@@ -1,0 +1,237 @@
+package hooks
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// The bounds of one delivery. An endpoint that stays inside them costs a worker
+// 15 s at most, however slow or large its answer.
+const (
+	sendTimeout    = 15 * time.Second // for everything
+	connectTimeout = 5 * time.Second  // to resolve and connect; the same again for TLS
+	drainTimeout   = 2 * time.Second  // for the body of an answer, once its header is here
+
+	maxBody      = 256 << 10 // that is sent
+	maxHeader    = 64 << 10  // of an answer
+	maxAnswer    = 64 << 10  // of an answer's body that is read, so that its connection serves again
+	keptAnswer   = 4 << 10   // of it that is kept
+	idleConns    = 512       // in all
+	idlePerHost  = 32        // as many as one endpoint is sent at a time
+	idleTimeout  = 60 * time.Second
+	tlsSessions  = 512 // resumed instead of negotiated anew: ten times cheaper
+	maxDateField = 64  // of a Retry-After header
+)
+
+// userAgent names us to those who read their access logs.
+const userAgent = "Till-Webhooks/1"
+
+// Config is what a Sender is made of. Now is required, the rest has a default.
+type Config struct {
+	AllowLoopback bool             // for tests: this machine may be called, also by plain http
+	Now           func() time.Time // reads durations and the dates endpoints answer with
+	Resolver      *net.Resolver    // nil: the system's
+	RootCAs       *x509.CertPool   // nil: the system's
+
+	Timeout        time.Duration // 0: 15 s, for everything
+	ConnectTimeout time.Duration // 0: 5 s, to connect, and the same again for TLS
+	DrainTimeout   time.Duration // 0: 2 s, for the body of an answer
+}
+
+// Request is one delivery to make.
+type Request struct {
+	URL     string
+	ID      string    // of the event: the same each time, so that receivers can tell a repeat
+	Body    []byte    // the same each time, to the byte
+	Secrets []string  // whsec_…, each signs
+	At      time.Time // of this attempt
+}
+
+// Verdict is what became of one delivery. Only OK is a success.
+type Verdict struct {
+	OK         bool
+	Status     int           // of the answer, 0 where there was none
+	Err        string        // one of the Err words, empty where OK
+	Body       []byte        // of the answer, at most 4 KiB
+	Duration   time.Duration // until the verdict
+	RetryAfter time.Duration // that the endpoint asked for, at most a day
+	Gone       bool          // the endpoint said 410: never again
+	URL        string        // that was called
+}
+
+// Sender delivers. It is safe for use by many at once; how many is up to them.
+type Sender struct {
+	allow     Allow
+	now       func() time.Time
+	timeout   time.Duration
+	drain     time.Duration
+	transport *http.Transport
+}
+
+// New returns a Sender. It panics without a clock: that is a fault of the
+// wiring and nothing a user could have caused.
+func New(c Config) *Sender {
+	if c.Now == nil {
+		panic("hooks: a Sender needs a clock")
+	}
+	allow := Allow{Loopback: c.AllowLoopback}
+	connect := or(c.ConnectTimeout, connectTimeout)
+	dialer := &net.Dialer{Timeout: connect, Resolver: c.Resolver, Control: guard(allow)}
+	only1 := new(http.Protocols)
+	only1.SetHTTP1(true)
+	return &Sender{
+		allow:   allow,
+		now:     c.Now,
+		timeout: or(c.Timeout, sendTimeout),
+		drain:   or(c.DrainTimeout, drainTimeout),
+		transport: &http.Transport{
+			Proxy:                  nil, // a proxy would dial for us, past the guard
+			DialContext:            dialer.DialContext,
+			Protocols:              only1, // its bounds are the ones tested here
+			TLSHandshakeTimeout:    connect,
+			DisableCompression:     true, // nothing is inflated, so nothing can explode
+			MaxResponseHeaderBytes: maxHeader,
+			MaxIdleConns:           idleConns,
+			MaxIdleConnsPerHost:    idlePerHost,
+			IdleConnTimeout:        idleTimeout,
+			TLSClientConfig: &tls.Config{
+				MinVersion:         tls.VersionTLS12,
+				RootCAs:            c.RootCAs,
+				ClientSessionCache: tls.NewLRUClientSessionCache(tlsSessions),
+			},
+		},
+	}
+}
+
+// Close lets go of idle connections.
+func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+
+// Send makes one delivery. It never fails otherwise than by its verdict, and it
+// returns within the Sender's timeout.
+func (s *Sender) Send(ctx context.Context, r Request) Verdict {
+	start := s.now()
+	v := s.send(ctx, r)
+	v.URL = r.URL
+	v.Duration = s.now().Sub(start)
+	return v
+}
+
+func (s *Sender) send(caller context.Context, r Request) Verdict {
+	// Judged again although it was when the endpoint was made: the setting may
+	// have changed since.
+	if err := CheckURL(r.URL, s.allow); err != nil {
+		return Verdict{Err: WordGuard}
+	}
+	ctx, cancel := context.WithTimeout(caller, s.timeout)
+	defer cancel()
+	var tlsFailed atomic.Bool
+	req, err := request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { tlsFailed.Store(err != nil) },
+	}), r)
+	if err != nil {
+		return Verdict{Err: WordUnsendable}
+	}
+	// The transport and not a client: a client would follow redirects and keep
+	// cookies.
+	resp, err := s.transport.RoundTrip(req)
+	if err != nil {
+		return Verdict{Err: word(caller, err, tlsFailed.Load())}
+	}
+	// The header is the answer. What is left of it is only read for the log and
+	// to use the connection again, and may not hold the worker.
+	timer := time.AfterFunc(s.drain, cancel)
+	defer timer.Stop()
+	v := s.judge(resp)
+	v.Body = answer(resp.Body)
+	return v
+}
+
+// request is the signed POST.
+func request(ctx context.Context, r Request) (*http.Request, error) {
+	if len(r.Body) > maxBody {
+		return nil, fmt.Errorf("event %q: %d bytes are more than %d", r.ID, len(r.Body), maxBody)
+	}
+	signature, err := Sign(r.Secrets, r.ID, r.At, r.Body)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, fmt.Errorf("event %q: %w", r.ID, err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set("Webhook-Id", r.ID)
+	req.Header.Set("Webhook-Timestamp", timestamp(r.At))
+	req.Header.Set("Webhook-Signature", signature)
+	return req, nil
+}
+
+// judge reads the verdict from an answer's header.
+func (s *Sender) judge(resp *http.Response) Verdict {
+	v := Verdict{Status: resp.StatusCode}
+	switch {
+	case v.Status >= 200 && v.Status < 300:
+		v.OK = true
+		return v
+	case v.Status >= 300 && v.Status < 400:
+		v.Err = WordRedirect
+	case v.Status == http.StatusGone:
+		v.Err, v.Gone = WordGone, true
+	default:
+		v.Err = WordStatus
+	}
+	v.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), s.now())
+	return v
+}
+
+// answer reads as much of a body as is worth it and returns its beginning. An
+// error only means that there is less of it.
+func answer(body io.ReadCloser) []byte {
+	defer body.Close() //nolint:errcheck // nothing hangs on how a connection ends
+	kept := make([]byte, keptAnswer)
+	n, err := io.ReadFull(body, kept)
+	if err == nil {
+		_, _ = io.CopyN(io.Discard, body, maxAnswer-keptAnswer)
+	}
+	return kept[:n]
+}
+
+// retryAfter reads a Retry-After header: seconds or a date, 0 for anything else.
+func retryAfter(field string, now time.Time) time.Duration {
+	field = strings.TrimSpace(field)
+	if field == "" || len(field) > maxDateField {
+		return 0
+	}
+	if strings.Trim(field, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || seconds > int64(maxRetryAfter/time.Second) {
+			return maxRetryAfter
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(field)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}
+
+// or is a setting or, where it is 0, its default.
+func or(set, standard time.Duration) time.Duration {
+	if set == 0 {
+		return standard
+	}
+	return set
+}
