@@ -1,0 +1,110 @@
+package hooks_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"till/hooks"
+)
+
+// Everything that CheckURL refuses is refused again at each delivery, before a
+// name is asked for or anything is dialled.
+func TestSendRefusesClosedURLs(t *testing.T) {
+	resolver, asked := names("127.0.0.1")
+	for _, loopback := range []bool{false, true} {
+		se := sender(t, func(c *hooks.Config) { c.AllowLoopback, c.Resolver = loopback, resolver })
+		for _, r := range table(t, "urls.txt") {
+			if expect(r.class, loopback) || expect(r.class, true) {
+				continue
+			}
+			if v := se.Send(t.Context(), to(t, r.value)); v.OK || v.Err != hooks.WordGuard || v.Status != 0 {
+				t.Errorf("%q: verdict %+v", r.value, v)
+			}
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("%d names were asked for", n)
+	}
+}
+
+// A good name that leads to this machine is refused at the moment it is
+// dialled: the sentinel hears nothing.
+func TestSendJudgesWhatIsDialled(t *testing.T) {
+	at := sentinel(t)
+	resolver, asked := names("127.0.0.1")
+	se := sender(t, func(c *hooks.Config) { c.AllowLoopback, c.Resolver = false, resolver })
+	for _, url := range []string{
+		fmt.Sprintf("https://hook.example.com:%d/", at.Port()),
+		fmt.Sprintf("https://a.b.example.ng:%d/", at.Port()),
+	} {
+		if v := se.Send(t.Context(), to(t, url)); v.OK || v.Err != hooks.WordGuard {
+			t.Errorf("%s: verdict %+v", url, v)
+		}
+	}
+	for _, host := range []string{"127.0.0.1", "127.0.1.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"} {
+		url := fmt.Sprintf("https://%s:%d/", host, at.Port())
+		if v := se.Send(t.Context(), to(t, url)); v.OK || v.Err != hooks.WordGuard {
+			t.Errorf("%s: verdict %+v", url, v)
+		}
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("%d names were asked for", n)
+	}
+}
+
+// A name that leads to an open address once and inside the next time gains
+// nothing: each connection is judged by the address it is made to. Loopback
+// plays the open address here.
+func TestSendSurvivesRebinding(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close") // so that the next delivery resolves anew
+	}))
+	t.Cleanup(s.Close)
+	url := strings.Replace(s.URL, "127.0.0.1", "rebind.example.com", 1)
+	for _, inside := range []string{"10.0.0.1", "169.254.169.254", "192.168.0.1", "100.100.100.200", "0.0.0.0", "224.0.0.1"} {
+		resolver, asked := names("127.0.0.1", inside)
+		se := sender(t, func(c *hooks.Config) {
+			c.Resolver = resolver
+			c.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		})
+		if v := se.Send(t.Context(), to(t, url)); !v.OK {
+			t.Errorf("first: verdict %+v", v)
+		}
+		if v := se.Send(t.Context(), to(t, url)); v.OK || v.Err != hooks.WordGuard {
+			t.Errorf("then %s: verdict %+v", inside, v)
+		}
+		if n := asked.Load(); n != 2 {
+			t.Errorf("asked %d times", n)
+		}
+	}
+}
+
+func TestSendToANameThatIsNot(t *testing.T) {
+	resolver, _ := names()
+	se := sender(t, func(c *hooks.Config) { c.Resolver = resolver })
+	if v := se.Send(t.Context(), to(t, "https://hook.example.com/")); v.OK || v.Err != hooks.WordDNS {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+// A proxy would resolve and dial for us, past the guard; the environment must
+// not be able to name one.
+func TestSendIgnoresProxies(t *testing.T) {
+	proxy := "http://" + sentinel(t).String()
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
+		t.Setenv(name, proxy)
+	}
+	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(s.Close)
+	resolver, _ := names("127.0.0.1")
+	se := sender(t, func(c *hooks.Config) {
+		c.Resolver = resolver
+		c.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	})
+	if v := se.Send(t.Context(), to(t, strings.Replace(s.URL, "127.0.0.1", "hook.example.com", 1))); !v.OK {
+		t.Errorf("verdict %+v", v)
+	}
+}
