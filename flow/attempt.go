@@ -26,6 +26,7 @@ type Attempt struct {
 	Tries        int // calls to the rail that were begun
 	Instructions *Instructions
 	Reason       string // why it failed
+	Chat         ChatID // the chat it was chosen in, "" for REST
 	CreatedAt    time.Time
 	ExpiresAt    time.Time
 }

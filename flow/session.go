@@ -93,7 +93,7 @@ type Session struct {
 	Metadata       map[string]string
 	CallbackURL    string
 	Policy         Policy
-	EntryCode      string // chat mode only; eight characters, no dash
+	EntryCode      string // eight characters, no dash; opens it in the chat
 	Number         string // the WhatsApp number whose link was given out
 	Charge         ChargeID
 	ChargeAsked    bool  // the merchant made the charge itself (POST /v1/charges)

@@ -1,0 +1,138 @@
+package flow
+
+import (
+	"slices"
+	"time"
+)
+
+// Change is what a decision about money leaves behind. It is saved whole, in
+// one transaction, or not at all.
+type Change struct {
+	Session  *Session
+	Attempts []Attempt // new or changed
+	Payment  *Payment
+	Postings []Posting
+	Facts    []Fact // events that merchants are told
+	News     []News // what the chats of the session hear
+}
+
+// Fact is an event to be told: its kind and the money it is about. Its id,
+// sequence and bytes are made when the change is saved.
+type Fact struct {
+	Kind    EventKind
+	Attempt AttemptID
+	Payment *Payment
+}
+
+// News is something that the payer's chats must hear.
+type News struct {
+	Kind    NewsKind
+	Attempt AttemptID
+	Payment *Payment
+	Reason  string
+}
+
+// NewsKind is what happened outside a chat.
+type NewsKind string
+
+// The kinds of news.
+const (
+	NewsOpened    NewsKind = "opened"     // instructions are there
+	NewsRefused   NewsKind = "refused"    // the rail cannot make them
+	NewsSlow      NewsKind = "slow"       // the rail takes its time
+	NewsPaid      NewsKind = "paid"       // all of it is there
+	NewsPartial   NewsKind = "partial"    // some of it is there
+	NewsExtra     NewsKind = "extra"      // more came after it was paid
+	NewsLate      NewsKind = "late"       // it came after the session was closed
+	NewsDeclined  NewsKind = "declined"   // card or USSD was refused
+	NewsNothing   NewsKind = "nothing"    // asked the bank: no money yet
+	NewsBankDown  NewsKind = "bank_down"  // asked the bank: no answer
+	NewsLapsed    NewsKind = "lapsed"     // the instructions are over
+	NewsClosed    NewsKind = "closed"     // the session expired
+	NewsCancelled NewsKind = "cancelled"  // the session was cancelled
+	NewsStopped   NewsKind = "superseded" // another method was asked for over REST
+)
+
+// TaskKind is a kind of work owed to the outside or to the clock.
+type TaskKind string
+
+// The kinds of task.
+const (
+	TaskStart         TaskKind = "rail.start"     // subject: attempt
+	TaskCheck         TaskKind = "rail.check"     // subject: session
+	TaskSay           TaskKind = "chat.say"       // subject: chat
+	TaskSlow          TaskKind = "chat.slow"      // subject: attempt
+	TaskExpireAttempt TaskKind = "attempt.expire" // subject: attempt
+	TaskExpireSession TaskKind = "session.expire" // subject: session
+)
+
+// Task is work that is owed. There is at most one of a kind for a subject; it
+// is done at least once, at Due or later.
+type Task struct {
+	Kind     TaskKind
+	Subject  string
+	Due      time.Time
+	Attempts int // times it was begun
+}
+
+// The bounds of time and number that are not a merchant's to set.
+const (
+	// Grace is how long after an attempt's end the bank's value time may lie
+	// for its money to be on time.
+	Grace = 5 * time.Minute
+	// WatchAfter is how long after its end an attempt is still asked about.
+	WatchAfter = 24 * time.Hour
+	// AskAtMost is how often a payer's word makes us ask the bank.
+	AskAtMost = 20 * time.Second
+	// SlowAfter is how long a payer waits before "one moment" is said.
+	SlowAfter = 3 * time.Second
+	// AttemptLasts is how long instructions last unless asked otherwise.
+	AttemptLasts = 30 * time.Minute
+	// MaxStartTries is how often an unknown outcome is asked about before the
+	// method is given up; the attempt itself stays watched.
+	MaxStartTries = 3
+	// CancelConfirm is how long a payer has to confirm a cancellation.
+	CancelConfirm = 2 * time.Minute
+)
+
+// checkAt are the ages at which an attempt is asked about unasked; afterwards
+// it is every half hour until WatchAfter.
+var checkAt = [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}
+
+// NextCheck is when an attempt is to be asked about next, false when never.
+func NextCheck(a Attempt, now time.Time) (time.Time, bool) {
+	if a.Status == AttemptSucceeded || a.Status == AttemptFailed {
+		return time.Time{}, false
+	}
+	for _, age := range checkAt {
+		if at := a.CreatedAt.Add(age); at.After(now) {
+			return at, true
+		}
+	}
+	next := now.Add(30 * time.Minute)
+	return next, next.Before(a.ExpiresAt.Add(WatchAfter))
+}
+
+// startAgain are the waits before an unknown outcome is asked about again.
+var startAgain = [...]time.Duration{time.Second, 4 * time.Second, 10 * time.Second}
+
+// Retry is how long a task that failed waits before its next try: seconds at
+// first, never more than ten minutes.
+func (t Task) Retry() time.Duration {
+	if t.Kind == TaskStart {
+		return startAgain[min(t.Attempts, len(startAgain))-min(t.Attempts, 1)]
+	}
+	if t.Kind == TaskSay {
+		return min(time.Second<<min(t.Attempts, 4), 15*time.Second) // a payer waits
+	}
+	return min(time.Second<<min(t.Attempts, 10), 10*time.Minute)
+}
+
+// methods that an attempt list has live instructions for.
+func liveOf(attempts []Attempt, m Method, now time.Time) (Attempt, bool) {
+	i := slices.IndexFunc(attempts, func(a Attempt) bool { return a.Method == m && a.Live(now) })
+	if i < 0 {
+		return Attempt{}, false
+	}
+	return attempts[i], true
+}

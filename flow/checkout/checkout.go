@@ -1,0 +1,126 @@
+// Package checkout is the shell around the rules: every command loads what it
+// needs, lets package flow decide and saves the outcome, in one transaction.
+// Nothing else writes.
+//
+// It knows the store, the contract of a rail and the rules. It must not know
+// HTTP, WhatsApp, any single bank, how a webhook is sent or what language a
+// payer speaks: those are handed to it as small values.
+package checkout
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/rail"
+)
+
+// Config is what a Service is made of.
+type Config struct {
+	DB     *store.DB
+	Rail   rail.Rail
+	Places Places                                      // where live talks stand; may forget everything
+	Words  func(s flow.Say, at time.Time) string       // a message in the payer's language
+	Around flow.Surroundings                           // how records look in this environment
+	Number func() string                               // the WhatsApp number new links carry, "" while none is live
+	Banks  []flow.Bank                                 // the USSD menu, in order
+	Send   func(ctx context.Context, o Outgoing) error // one message to WhatsApp
+	Post   func(ctx context.Context, d flow.Delivery) flow.Verdict
+	Next   func(d flow.Delivery, v flow.Verdict) (time.Duration, bool) // the webhook schedule
+	Now    func() time.Time
+	Rand   io.Reader
+	Log    *slog.Logger
+}
+
+// Places remembers where live talks stand, and may lose all of it at any time.
+type Places interface {
+	// Get returns what is remembered of a chat; false where nothing is.
+	Get(ctx context.Context, id flow.ChatID) (flow.Chat, bool)
+	// Put remembers a chat unless something newer (by Seq) is remembered.
+	Put(ctx context.Context, c flow.Chat)
+}
+
+// Outgoing is one message on its way to a payer. ID is fixed before the first
+// try, so that a repeat is recognised.
+type Outgoing struct {
+	Number string // ours
+	Person string // their LID
+	ID     string
+	Text   string
+}
+
+// Inbound is one message from a payer, as WhatsApp handed it over.
+type Inbound struct {
+	Number  string // ours
+	Person  string // their LID
+	Phone   flow.Phone
+	Name    string
+	Message string // the network's id of the message
+	Intent  flow.Intent
+	At      time.Time
+}
+
+// Tick is what the network says became of a message of ours.
+type Tick struct {
+	Number, Message string
+	State           string // delivered or read
+	At              time.Time
+}
+
+// View is a session with everything that belongs to it, at one moment.
+type View struct {
+	Session  flow.Session
+	Attempts []flow.Attempt // oldest first
+	Payments []flow.Payment // oldest first
+	Offers   []flow.Offer
+}
+
+// Call is an API call that makes something. With a Key it is done once: the
+// answer is kept with what was made and given again byte for byte.
+type Call struct {
+	Project flow.ProjectID
+	Key     string // the Idempotency-Key, "" for none
+	Hash    string // of method, path and body
+	// Render makes the answer out of what was made; it runs inside the
+	// transaction and must not do anything else.
+	Render func(v View) (status int, body []byte, err error)
+}
+
+// Answer is what a Call is answered with.
+type Answer struct {
+	Status   int
+	Body     []byte
+	Location string // id of what was made
+	Replayed bool
+}
+
+// NewSession is what a session is made of; the API has checked every field.
+type NewSession struct {
+	Merchant       string
+	Mode           flow.Mode
+	Amount         flow.Kobo
+	CustomerEmail  string
+	CustomerPhone  flow.Phone
+	CustomerName   string
+	Reference      string
+	AllowedMethods []flow.Method
+	ExpiresIn      time.Duration
+	Description    string
+	Metadata       map[string]string
+	CallbackURL    string
+	Policy         flow.Policy
+}
+
+// Filter narrows a list of sessions. Zero fields do not.
+type Filter struct {
+	Status        flow.SessionStatus
+	Reference     string
+	CustomerEmail string
+	CreatedAfter  time.Time
+	CreatedBefore time.Time
+	Before        string // the last id of the page before
+	Limit         int
+}

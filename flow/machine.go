@@ -1,0 +1,124 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/looplab/fsm"
+)
+
+// A table is the legal moves of one thing that has states. It is the only
+// source of them: nothing sets a state but through move.
+//
+// looplab/fsm keeps the table and answers one question at a time. A machine is
+// built for each question and thrown away, has no callbacks and gets a context
+// that never ends: a kept machine is wedged for good by an expired context, and
+// a callback that fails leaves the new state in place.
+type table struct {
+	name   string
+	events fsm.Events
+}
+
+// move asks a table where a trigger leads. A trigger that the state does not
+// know is an *IllegalMove; one that leads back to the state is not an error.
+func move(t table, from, trigger string) (string, error) {
+	machine := fsm.NewFSM(from, t.events, nil)
+	err := machine.Event(context.Background(), trigger) //nolint:forbidigo // see table: the machine must not see a context that can end
+	var same fsm.NoTransitionError
+	if err != nil && !errors.As(err, &same) {
+		return "", &IllegalMove{Table: t.name, From: from, Trigger: trigger}
+	}
+	return machine.Current(), nil
+}
+
+// IllegalMove is a trigger that a state does not know.
+type IllegalMove struct{ Table, From, Trigger string }
+
+// Error names the table, the state and the trigger.
+func (e *IllegalMove) Error() string {
+	return fmt.Sprintf("%s: %s does not lead out of %s", e.Table, e.Trigger, e.From)
+}
+
+// The triggers of a session.
+const (
+	triggerPay     = "pay"     // the bank confirmed all of it
+	triggerExpire  = "expire"  // its time is over
+	triggerCancel  = "cancel"  // the merchant or the payer cancelled
+	triggerAccept  = "accept"  // late money is taken
+	triggerProcess = "process" // the bank said that money is on its way
+	triggerResume  = "resume"  // it did not come
+)
+
+var sessionTable = table{name: "session", events: fsm.Events{
+	{Name: triggerProcess, Src: []string{string(SessionPending)}, Dst: string(SessionProcessing)},
+	{Name: triggerResume, Src: []string{string(SessionProcessing)}, Dst: string(SessionPending)},
+	{Name: triggerPay, Src: []string{string(SessionPending), string(SessionProcessing)}, Dst: string(SessionPaid)},
+	{Name: triggerExpire, Src: []string{string(SessionPending)}, Dst: string(SessionExpired)},
+	{Name: triggerCancel, Src: []string{string(SessionPending)}, Dst: string(SessionCancelled)},
+	{Name: triggerAccept, Src: []string{string(SessionExpired), string(SessionCancelled)}, Dst: string(SessionPaid)},
+}}
+
+// The triggers of an attempt.
+const (
+	triggerSucceed   = "succeed"
+	triggerFail      = "fail"
+	triggerLapse     = "lapse"
+	triggerSupersede = "supersede"
+)
+
+// An attempt that ended is still watched: late money makes it SUCCEEDED.
+var attemptTable = table{name: "attempt", events: fsm.Events{
+	{Name: triggerSucceed, Src: []string{string(AttemptActive), string(AttemptExpired), string(AttemptSuperseded), string(AttemptFailed)}, Dst: string(AttemptSucceeded)},
+	{Name: triggerFail, Src: []string{string(AttemptActive)}, Dst: string(AttemptFailed)},
+	{Name: triggerLapse, Src: []string{string(AttemptActive)}, Dst: string(AttemptExpired)},
+	{Name: triggerSupersede, Src: []string{string(AttemptActive)}, Dst: string(AttemptSuperseded)},
+}}
+
+// move is the session after a trigger.
+func (s Session) move(trigger string) (Session, error) {
+	to, err := move(sessionTable, string(s.Status), trigger)
+	if err != nil {
+		return s, err
+	}
+	s.Status = SessionStatus(to)
+	return s, nil
+}
+
+// move is the attempt after a trigger.
+func (a Attempt) move(trigger string) (Attempt, error) {
+	to, err := move(attemptTable, string(a.Status), trigger)
+	if err != nil {
+		return a, err
+	}
+	a.Status = AttemptStatus(to)
+	return a, nil
+}
+
+// states and triggers of a table, sorted, for the printed matrices.
+func (t table) axes() (states, triggers []string) {
+	for _, e := range t.events {
+		triggers = append(triggers, e.Name)
+		states = append(states, e.Src...)
+		states = append(states, e.Dst)
+	}
+	slices.Sort(states)
+	slices.Sort(triggers)
+	return slices.Compact(states), slices.Compact(triggers)
+}
+
+// Mermaid draws every table as a state diagram for the documentation.
+func Mermaid() string {
+	var b strings.Builder
+	for _, t := range []table{sessionTable, attemptTable, talkTable} {
+		fmt.Fprintf(&b, "%%%% %s\nstateDiagram-v2\n", t.name)
+		for _, e := range t.events {
+			for _, from := range e.Src {
+				fmt.Fprintf(&b, "  %s --> %s: %s\n", from, e.Dst, e.Name)
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,279 @@
+package flow
+
+import (
+	"slices"
+	"time"
+)
+
+// Ask is what is asked of a session: a method, and how long it shall last.
+type Ask struct {
+	Method    Method
+	ID        AttemptID // of the attempt, if one is made
+	Reference string    // of the attempt, if one is made
+	Lasts     time.Duration
+	Chat      ChatID // that asks, "" for REST
+}
+
+// Begin opens a method of a session, without calling anybody. It returns the
+// attempt that is live already when there is one (an empty Change then), or a
+// new one: the rail is called with its reference after it is saved.
+func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Time) (Attempt, Change, error) {
+	if err := s.Closed(); err != nil {
+		return Attempt{}, Change{}, err
+	}
+	if !slices.Contains(s.AllowedMethods, ask.Method) {
+		return Attempt{}, Change{}, Refuse(CodeMethodNotAllowed, "This session does not offer %s.", ask.Method)
+	}
+	if live, ok := liveOf(attempts, ask.Method, now); ok {
+		return live, Change{}, nil
+	}
+	switch reason := unavailable(s, ask.Method, served); reason {
+	case "":
+	case "rail_down":
+		return Attempt{}, Change{}, Refuse(CodeRailUnavailable, "The bank does not serve %s right now. Try another method or try again.", ask.Method)
+	default:
+		return Attempt{}, Change{}, Refuse(CodeMethodNotAllowed, "%s cannot be used for %s (%s).", ask.Method, s.Outstanding().Naira(), reason)
+	}
+	lasts := ask.Lasts
+	if lasts == 0 {
+		lasts = AttemptLasts
+	}
+	expires := now.Add(lasts)
+	if expires.After(s.ExpiresAt) {
+		expires = s.ExpiresAt
+	}
+	var change Change
+	for _, old := range attempts { // one that lapsed but was not swept yet
+		if old.Method == ask.Method && old.Status == AttemptActive {
+			lapsed, err := old.move(triggerLapse)
+			if err != nil {
+				return Attempt{}, Change{}, err
+			}
+			change.Attempts = append(change.Attempts, lapsed)
+		}
+	}
+	made := Attempt{
+		ID: ask.ID, Session: s.ID, Method: ask.Method, Reference: ask.Reference, Amount: s.Outstanding(),
+		Status: AttemptActive, Chat: ask.Chat, CreatedAt: now, ExpiresAt: expires,
+	}
+	change.Attempts = append(change.Attempts, made)
+	return made, change, nil
+}
+
+// Started takes in the rail's answer to an attempt.
+func Started(s Session, a Attempt, ins Instructions) Change {
+	if a.Instructions != nil {
+		return Change{}
+	}
+	a.Instructions = &ins
+	if !ins.ExpiresAt.IsZero() && ins.ExpiresAt.Before(a.ExpiresAt) {
+		a.ExpiresAt = ins.ExpiresAt
+	}
+	change := Change{Session: &s, Attempts: []Attempt{a}, Facts: []Fact{{Kind: InstructionsIssued, Attempt: a.ID}}}
+	change.News = []News{{Kind: NewsOpened, Attempt: a.ID}}
+	return change
+}
+
+// Refused takes in that a rail will not make the instructions of an attempt.
+func Refused(a Attempt, reason string) (Change, error) {
+	if a.Status != AttemptActive || a.Instructions != nil {
+		return Change{}, nil
+	}
+	failed, err := a.move(triggerFail)
+	if err != nil {
+		return Change{}, err
+	}
+	failed.Reason = reason
+	return Change{Attempts: []Attempt{failed}, News: []News{{Kind: NewsRefused, Attempt: a.ID}}}, nil
+}
+
+// Lapse ends an attempt whose time is over. The attempt stays watched.
+func Lapse(a Attempt, now time.Time) (Change, error) {
+	if a.Status != AttemptActive || now.Before(a.ExpiresAt) {
+		return Change{}, nil
+	}
+	lapsed, err := a.move(triggerLapse)
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{Attempts: []Attempt{lapsed}, News: []News{{Kind: NewsLapsed, Attempt: a.ID}}}, nil
+}
+
+// Supersede ends an attempt because another method was chosen. The bank may
+// still take money for it, so it stays watched.
+func Supersede(a Attempt) (Change, error) {
+	if a.Status != AttemptActive {
+		return Change{}, nil
+	}
+	over, err := a.move(triggerSupersede)
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{Attempts: []Attempt{over}}, nil
+}
+
+// Expire ends a session whose time is over.
+func Expire(s Session, attempts []Attempt, now time.Time) (Change, error) {
+	if !s.Open() || now.Before(s.ExpiresAt) {
+		return Change{}, nil
+	}
+	return closeSession(s, attempts, triggerExpire)
+}
+
+// Cancel ends a session that is still open.
+func Cancel(s Session, attempts []Attempt) (Change, error) {
+	if !s.Open() {
+		return Change{}, Refuse(CodeNotCancellable, "A session that is %s cannot be cancelled.", s.Status)
+	}
+	return closeSession(s, attempts, triggerCancel)
+}
+
+func closeSession(s Session, attempts []Attempt, trigger string) (Change, error) {
+	closed, err := s.move(trigger)
+	if err != nil {
+		return Change{}, err
+	}
+	change := Change{Session: &closed}
+	for _, a := range attempts {
+		if a.Status != AttemptActive {
+			continue
+		}
+		over, err := a.move(map[string]string{triggerExpire: triggerLapse, triggerCancel: triggerSupersede}[trigger])
+		if err != nil {
+			return Change{}, err
+		}
+		change.Attempts = append(change.Attempts, over)
+	}
+	kind, chargeKind, news := SessionExpiredKind, ChargeExpired, NewsClosed
+	if trigger == triggerCancel {
+		kind, chargeKind, news = SessionCancelKind, ChargeCancelled, NewsCancelled
+	}
+	change.Facts = []Fact{{Kind: kind}}
+	if s.ChargeAsked {
+		change.Facts = append(change.Facts, Fact{Kind: chargeKind})
+	}
+	change.News = []News{{Kind: news}}
+	return change, nil
+}
+
+// Money is what the bank confirmed, and what is known of where it belongs.
+// Session and Attempt are zero for money that belongs to nothing of ours.
+type Money struct {
+	Notice   Notice
+	Session  Session
+	Attempt  Attempt
+	Payments []Payment // seen for the session before, oldest first
+	Payment  PaymentID // of the new payment
+	Charge   ChargeID  // of the charge, where the session has none yet
+	Now      time.Time
+}
+
+// Settle gives money that a bank confirmed its one outcome. It never refuses:
+// what fits nowhere is kept as UNMATCHED.
+func Settle(m Money) (Change, error) {
+	p := Payment{
+		ID: m.Payment, Project: m.Session.Project, Session: m.Session.ID, Attempt: m.Attempt.ID, Amount: m.Notice.Amount,
+		Channel: m.Notice.Channel, PaidAt: m.Notice.PaidAt, ReceivedAt: m.Now, Payer: m.Notice.Payer,
+		NIPSessionID: m.Notice.NIPSessionID, RailTransactionID: m.Notice.RailTransactionID,
+	}
+	if m.Session.ID == "" {
+		p.Match = Unmatched
+		return Change{Payment: &p, Postings: post(p.Amount, 0, 0, 0), Facts: []Fact{{Kind: PaymentUnmatched, Payment: &p}}}, nil
+	}
+	s := m.Session
+	switch {
+	case s.Status == SessionPaid:
+		p.Match = Duplicate
+		s = s.With(DuplicatePayment)
+		return aside(s, p, ChargeDuplicate, NewsExtra), nil
+	case !s.Open() && (!onTime(m) || p.Amount < s.Outstanding()):
+		p.Match = Late
+		s = s.With(PaidLate)
+		return aside(s, p, ChargeLate, NewsLate), nil
+	case p.Amount < s.Outstanding():
+		return part(s, p), nil
+	}
+	return full(m, s, p)
+}
+
+// onTime judges by the bank's value time, not by when we heard of it: a notice
+// that was under way while the session ended is still on time.
+func onTime(m Money) bool {
+	ends := m.Attempt.ExpiresAt
+	if ends.After(m.Session.ExpiresAt) {
+		ends = m.Session.ExpiresAt
+	}
+	return m.Session.Status == SessionExpired && !m.Notice.PaidAt.After(ends.Add(Grace))
+}
+
+// aside keeps money that does not count towards its session.
+func aside(s Session, p Payment, kind EventKind, news NewsKind) Change {
+	return Change{
+		Session: &s, Payment: &p, Postings: post(p.Amount, 0, 0, 0),
+		Facts: []Fact{{Kind: kind, Attempt: p.Attempt, Payment: &p}},
+		News:  []News{{Kind: news, Attempt: p.Attempt, Payment: &p}},
+	}
+}
+
+// part holds money that is not all of it; more to the same account completes it.
+func part(s Session, p Payment) Change {
+	p.Match = Partial
+	s = s.With(PartiallyPaid)
+	s.AmountPaid += p.Amount
+	change := aside(s, p, ChargeUnderpaid, NewsPartial)
+	return change
+}
+
+// full applies money that completes its session.
+func full(m Money, s Session, p Payment) (Change, error) {
+	due := s.Outstanding()
+	held := s.AmountPaid
+	trigger := triggerPay
+	if !s.Open() {
+		trigger = triggerAccept
+	}
+	s, err := s.move(trigger)
+	if err != nil {
+		return Change{}, err
+	}
+	if p.PaidAt.After(m.Attempt.ExpiresAt.Add(Grace)) {
+		s = s.With(PaidLate)
+	}
+	p.Match = Matched
+	if p.Amount > due {
+		p.Match = Excess
+		s = s.With(Overpaid)
+	}
+	s = s.Without(PartiallyPaid)
+	s.AmountPaid = s.Amount
+	s.PaidAt = p.PaidAt
+	p.Fee = Fee(s.Amount)
+	if s.Charge == "" {
+		s.Charge = m.Charge
+	}
+	done, err := m.Attempt.move(triggerSucceed)
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{
+		Session: &s, Attempts: []Attempt{done}, Payment: &p, Postings: post(p.Amount, due, held, p.Fee),
+		Facts: []Fact{{Kind: ChargeSuccess, Attempt: p.Attempt, Payment: &p}},
+		News:  []News{{Kind: NewsPaid, Attempt: p.Attempt, Payment: &p}},
+	}, nil
+}
+
+// Decline takes in that a bank refused a card or USSD payment.
+func Decline(s Session, a Attempt, n Notice) (Change, error) {
+	if a.Status != AttemptActive {
+		return Change{}, nil
+	}
+	failed, err := a.move(triggerFail)
+	if err != nil {
+		return Change{}, err
+	}
+	failed.Reason = n.Reason
+	return Change{
+		Session: &s, Attempts: []Attempt{failed}, Facts: []Fact{{Kind: ChargeFailed, Attempt: a.ID}},
+		News: []News{{Kind: NewsDeclined, Attempt: a.ID, Reason: n.Reason}},
+	}, nil
+}

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"till/flow"
+)
+
+// Line is one line of the log.
+type Line struct {
+	Stream  string // a chat, or a session that no chat watches
+	Seq     int64
+	At      time.Time
+	Kind    string
+	Cause   int64 // the line that led to it, 0 for none
+	Session flow.SessionID
+	Message string // WhatsApp's id, where the line is about a message
+	Data    json.RawMessage
+}
+
+// ChatRow is a chat as it is kept: its state stands in the log.
+type ChatRow struct {
+	ID      flow.ChatID
+	Number  string
+	Person  string
+	Phone   flow.Phone
+	Name    string
+	Decided int64 // the line of the log that holds the chat's state, 0 for none
+}
+
+const chatColumns = `id, number, person, phone, name, decided`
+
+// AddChat keeps a new chat, or returns the one there is already.
+func (t *Tx) AddChat(ctx context.Context, c ChatRow, now time.Time) (ChatRow, error) {
+	_, err := t.run.exec(ctx, `INSERT INTO chats (`+chatColumns+`, created_at) VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
+		c.ID, c.Number, c.Person, string(c.Phone), c.Name, flow.Millis(now))
+	if err != nil {
+		return ChatRow{}, fmt.Errorf("keep a chat: %w", err)
+	}
+	kept, found, err := t.ChatOf(ctx, c.Number, c.Person)
+	if err != nil || !found {
+		return ChatRow{}, fmt.Errorf("keep a chat: not found again: %w", err)
+	}
+	if c.Phone != "" && (c.Phone != kept.Phone || c.Name != kept.Name) {
+		if _, err := t.run.exec(ctx, `UPDATE chats SET phone = ?, name = ? WHERE id = ?`, string(c.Phone), c.Name, kept.ID); err != nil {
+			return ChatRow{}, fmt.Errorf("keep a chat's phone: %w", err)
+		}
+		kept.Phone, kept.Name = c.Phone, c.Name
+	}
+	return kept, nil
+}
+
+// ChatOf reads the chat of a person with one of our numbers.
+func (r Reader) ChatOf(ctx context.Context, number, person string) (ChatRow, bool, error) {
+	return r.chat(ctx, `number = ? AND person = ?`, number, person)
+}
+
+// Chat reads a chat by its id.
+func (r Reader) Chat(ctx context.Context, id flow.ChatID) (ChatRow, error) {
+	c, found, err := r.chat(ctx, `id = ?`, string(id))
+	if err == nil && !found {
+		err = missing("chat", string(id))
+	}
+	return c, err
+}
+
+func (r Reader) chat(ctx context.Context, where string, args ...any) (ChatRow, bool, error) {
+	var c ChatRow
+	found, err := r.run.one(ctx, `SELECT `+chatColumns+` FROM chats WHERE `+where, args, &c.ID, &c.Number, &c.Person, &c.Phone, &c.Name, &c.Decided)
+	if err != nil {
+		return ChatRow{}, false, fmt.Errorf("read a chat: %w", err)
+	}
+	return c, found, nil
+}
+
+// Watch makes a chat observe a session.
+func (t *Tx) Watch(ctx context.Context, session flow.SessionID, chat flow.ChatID) error {
+	_, err := t.run.exec(ctx, `INSERT INTO watches (session, chat) VALUES (?, ?) ON CONFLICT DO NOTHING`, session, chat)
+	if err != nil {
+		return fmt.Errorf("let chat %s watch %s: %w", chat, session, err)
+	}
+	return nil
+}
+
+// Watchers are the chats that observe a session.
+func (r Reader) Watchers(ctx context.Context, session flow.SessionID) ([]ChatRow, error) {
+	var list []ChatRow
+	err := r.run.each(ctx, `SELECT c.id, c.number, c.person, c.phone, c.name, c.decided FROM chats c JOIN watches w ON w.chat = c.id
+ WHERE w.session = ? ORDER BY c.id`, []any{string(session)}, func(scan scanner) error {
+		var c ChatRow
+		if err := scan(&c.ID, &c.Number, &c.Person, &c.Phone, &c.Name, &c.Decided); err != nil {
+			return err
+		}
+		list = append(list, c)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read who watches %s: %w", session, err)
+	}
+	return list, nil
+}
+
+// Heard says whether a message was heard in a chat before.
+func (r Reader) Heard(ctx context.Context, chat flow.ChatID, message string) (bool, error) {
+	var one int
+	found, err := r.run.one(ctx, `SELECT 1 FROM log WHERE stream = ? AND message = ? AND kind = 'heard'`, []any{string(chat), message}, &one)
+	if err != nil {
+		return false, fmt.Errorf("look a message up: %w", err)
+	}
+	return found, nil
+}
+
+const insertLineSQL = `INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
+// Append writes a line at the end of its stream and returns its number.
+func (t *Tx) Append(ctx context.Context, l Line) (int64, error) {
+	var last int64
+	if _, err := t.run.one(ctx, `SELECT COALESCE(MAX(seq), 0) FROM log WHERE stream = ?`, []any{l.Stream}, &last); err != nil {
+		return 0, fmt.Errorf("write the log: %w", err)
+	}
+	if len(l.Data) == 0 {
+		l.Data = json.RawMessage("{}")
+	}
+	last++
+	if _, err := t.run.exec(ctx, insertLineSQL, l.Stream, last, flow.Millis(l.At), l.Kind, l.Cause, l.Session, l.Message, string(l.Data)); err != nil {
+		return 0, fmt.Errorf("write the log: %w", err)
+	}
+	return last, nil
+}
+
+// SetDecided keeps which line of its log holds a chat's state.
+func (t *Tx) SetDecided(ctx context.Context, chat flow.ChatID, line int64) error {
+	if _, err := t.run.exec(ctx, `UPDATE chats SET decided = ? WHERE id = ?`, line, chat); err != nil {
+		return fmt.Errorf("keep where chat %s stands: %w", chat, err)
+	}
+	return nil
+}
+
+const lineColumns = `stream, seq, at, kind, cause, session, message, data`
+
+// Line reads one line of a stream.
+func (r Reader) Line(ctx context.Context, stream string, seq int64) (Line, error) {
+	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? AND seq = ?`, stream, seq)
+	if err != nil {
+		return Line{}, err
+	}
+	if len(list) == 0 {
+		return Line{}, missing("log line", fmt.Sprintf("%s/%d", stream, seq))
+	}
+	return list[0], nil
+}
+
+// Lines reads a stream from its beginning.
+func (r Reader) Lines(ctx context.Context, stream string) ([]Line, error) {
+	return r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? ORDER BY seq`, stream)
+}
+
+// SessionLines reads every line about a session, in the order of time.
+func (r Reader) SessionLines(ctx context.Context, session flow.SessionID) ([]Line, error) {
+	return r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE session = ? ORDER BY at, stream, seq`, string(session))
+}
+
+func (r Reader) lines(ctx context.Context, query string, args ...any) ([]Line, error) {
+	var list []Line
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
+		var l Line
+		var at int64
+		var data string
+		if err := scan(&l.Stream, &l.Seq, &at, &l.Kind, &l.Cause, &l.Session, &l.Message, &data); err != nil {
+			return err
+		}
+		l.At, l.Data = flow.FromMillis(at), json.RawMessage(data)
+		list = append(list, l)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the log: %w", err)
+	}
+	return list, nil
+}
+
+// Said is one message to a payer, as it is kept.
+type Said struct {
+	ID     string // WhatsApp's id, fixed before the first try
+	Chat   flow.ChatID
+	Seq    int64 // of the turn's line in the log
+	Bubble int
+	Key    string
+	Text   string
+	State  string
+}
+
+// AddSaid keeps a message that is to be sent.
+func (t *Tx) AddSaid(ctx context.Context, s Said, now time.Time) error {
+	_, err := t.run.exec(ctx, `INSERT INTO says (id, chat, seq, bubble, key, text, state, created_at) VALUES (?, ?, ?, ?, ?, ?, 'pending', ?)`,
+		s.ID, s.Chat, s.Seq, s.Bubble, s.Key, s.Text, flow.Millis(now))
+	if err != nil {
+		return fmt.Errorf("keep a message: %w", err)
+	}
+	return nil
+}
+
+const saidColumns = `id, chat, seq, bubble, key, text, state`
+
+// NextSaid is the first message of a chat that is not sent yet.
+func (r Reader) NextSaid(ctx context.Context, chat flow.ChatID) (Said, bool, error) {
+	return r.said(ctx, `SELECT `+saidColumns+` FROM says WHERE chat = ? AND state = 'pending' ORDER BY seq, bubble LIMIT 1`, string(chat))
+}
+
+// Said reads a message by WhatsApp's id.
+func (r Reader) Said(ctx context.Context, id string) (Said, bool, error) {
+	return r.said(ctx, `SELECT `+saidColumns+` FROM says WHERE id = ?`, id)
+}
+
+func (r Reader) said(ctx context.Context, query string, arg string) (Said, bool, error) {
+	var s Said
+	found, err := r.run.one(ctx, query, []any{arg}, &s.ID, &s.Chat, &s.Seq, &s.Bubble, &s.Key, &s.Text, &s.State)
+	if err != nil {
+		return Said{}, false, fmt.Errorf("read a message: %w", err)
+	}
+	return s, found, nil
+}
+
+// MarkSaid moves a message on; it returns false where it was there already or
+// further.
+func (t *Tx) MarkSaid(ctx context.Context, id, state string) (bool, error) {
+	n, err := t.run.exec(ctx, `UPDATE says SET state = ? WHERE id = ? AND CASE state WHEN 'pending' THEN 0 WHEN 'sent' THEN 1
+ WHEN 'delivered' THEN 2 ELSE 3 END < CASE ? WHEN 'sent' THEN 1 WHEN 'delivered' THEN 2 ELSE 3 END`, state, id, state)
+	if err != nil {
+		return false, fmt.Errorf("mark a message: %w", err)
+	}
+	return n == 1, nil
+}

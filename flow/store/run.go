@@ -1,0 +1,248 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"till/flow"
+)
+
+// dialect is which database is spoken to.
+type dialect int
+
+const (
+	sqliteDialect dialect = iota
+	postgresDialect
+)
+
+// sqlRunner is what runs a statement: a pool, a transaction or the writer.
+type sqlRunner interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// runner runs statements in the words of its dialect.
+type runner struct {
+	sqlRunner
+	dialect dialect
+}
+
+// bind turns ? into $1, $2, … for PostgreSQL. No query holds a ? of its own.
+func (r runner) bind(query string) string {
+	if r.dialect == sqliteDialect {
+		return query
+	}
+	var b strings.Builder
+	n := 0
+	for _, c := range query {
+		if c != '?' {
+			b.WriteRune(c)
+			continue
+		}
+		n++
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+	}
+	return b.String()
+}
+
+// exec runs a statement and returns how many rows it touched.
+func (r runner) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	res, err := r.ExecContext(ctx, r.bind(query), args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// scanner reads the columns of one row.
+type scanner func(dest ...any) error
+
+// each calls scan for every row of a query.
+func (r runner) each(ctx context.Context, query string, args []any, scan func(scanner) error) (err error) {
+	rows, err := r.QueryContext(ctx, r.bind(query), args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := scan(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// one reads the first row of a query; found is false where there is none.
+func (r runner) one(ctx context.Context, query string, args []any, dest ...any) (found bool, err error) {
+	err = r.each(ctx, query, args, func(scan scanner) error {
+		if found {
+			return nil
+		}
+		found = true
+		return scan(dest...)
+	})
+	return found, err
+}
+
+// sqliteWriter is the one connection that writes, with each statement prepared
+// once.
+type sqliteWriter struct {
+	conn  *sql.Conn
+	cache map[string]*sql.Stmt
+}
+
+func (w *sqliteWriter) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := w.cache[query]; ok {
+		return s, nil
+	}
+	s, err := w.conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	w.cache[query] = s
+	return s, nil
+}
+
+// ExecContext runs a prepared statement.
+func (w *sqliteWriter) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	s, err := w.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return s.ExecContext(ctx, args...)
+}
+
+// QueryContext runs a prepared query.
+func (w *sqliteWriter) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := w.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
+}
+
+func (w *sqliteWriter) exec(ctx context.Context, query string) error {
+	_, err := w.ExecContext(ctx, query)
+	return err
+}
+
+func (w *sqliteWriter) close(log *slog.Logger) {
+	var err error
+	for _, s := range w.cache {
+		err = errors.Join(err, s.Close())
+	}
+	if err = errors.Join(err, w.conn.Close()); err != nil {
+		log.Error("close the writer", slog.String("error", err.Error()))
+	}
+}
+
+// migrate brings the schema up to date, each step in a transaction of its own.
+// A database from a newer program is refused.
+func (d *DB) migrate(ctx context.Context, schema Schema) error {
+	files, err := fs.Glob(migrations, "migration/"+string(schema)+"/*.sql")
+	if err != nil {
+		return fmt.Errorf("list migrations: %w", err)
+	}
+	run := runner{d.write, d.dialect}
+	if _, err := run.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)"); err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	var version int
+	if _, err := run.one(ctx, "SELECT COALESCE(MAX(version), 0) FROM schema_version", nil, &version); err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	if version > len(files) {
+		return fmt.Errorf("the data is of a newer Till (schema %d, this program knows %d): use that one", version, len(files))
+	}
+	for i, file := range files[version:] {
+		if err := d.step(ctx, file, version+i+1); err != nil {
+			return fmt.Errorf("migrate by %s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// words of the migrations that differ between the dialects.
+func (d dialect) words() *strings.Replacer {
+	if d == postgresDialect {
+		return strings.NewReplacer("{{int}}", "BIGINT", "{{blob}}", "BYTEA", "{{strict}}", "")
+	}
+	return strings.NewReplacer("{{int}}", "INTEGER", "{{blob}}", "BLOB", "{{strict}}", "STRICT")
+}
+
+func (d *DB) step(ctx context.Context, file string, version int) (err error) {
+	text, err := migrations.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	tx, err := d.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tx.Rollback())
+		}
+	}()
+	for stmt := range strings.SplitSeq(d.dialect.words().Replace(string(text)), ";\n") {
+		if strings.TrimSpace(stmt) == "" {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, stmt); err != nil {
+			return err
+		}
+	}
+	run := runner{tx, d.dialect}
+	if _, err := run.exec(ctx, "INSERT INTO schema_version (version) VALUES (?)", version); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Reader reads; it cannot write.
+type Reader struct{ run runner }
+
+// Tx is a transaction: what it writes is kept whole or not at all.
+type Tx struct {
+	Reader
+
+	after []func()
+}
+
+// After runs f once the transaction is committed, in the caller's goroutine.
+func (t *Tx) After(f func()) { t.after = append(t.after, f) }
+
+func (t *Tx) committed() {
+	for _, f := range t.after {
+		f()
+	}
+}
+
+// missing is the refusal for a row that is not there.
+func missing(what, id string) error {
+	return flow.Refuse(flow.CodeNotFound, "There is no %s %q.", what, id)
+}
+
+// Setting reads a named value; "" where there is none.
+func (r Reader) Setting(ctx context.Context, name string) (string, error) {
+	var value string
+	if _, err := r.run.one(ctx, "SELECT value FROM settings WHERE name = ?", []any{name}, &value); err != nil {
+		return "", fmt.Errorf("read the setting %s: %w", name, err)
+	}
+	return value, nil
+}
+
+// SetSetting keeps a named value unless there is one already.
+func (t *Tx) SetSetting(ctx context.Context, name, value string) error {
+	if _, err := t.run.exec(ctx, "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, value); err != nil {
+		return fmt.Errorf("keep the setting %s: %w", name, err)
+	}
+	return nil
+}

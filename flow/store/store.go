@@ -1,0 +1,345 @@
+// Package store keeps what package flow names, in SQLite or in PostgreSQL, with
+// the same queries.
+//
+// There is one way to write: Update. On SQLite one goroutine owns the one write
+// connection and commits many callers' work with one fsync; on PostgreSQL each
+// Update is a serialisable transaction that is tried again when it met another.
+// Reads outside an Update go through Reader, which cannot write.
+//
+// The package knows rows, not rules: whether a move is legal is decided in
+// flow. Its schema still refuses what must never be: a session settled twice, a
+// second live attempt of a method, a movement of the rail booked twice.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"till/flow"
+)
+
+//go:embed migration
+var migrations embed.FS
+
+// Schema is what a database holds.
+type Schema string
+
+// The schemas: who may use Till, and one environment's checkouts.
+const (
+	Accounts Schema = "accounts"
+	Checkout Schema = "checkout"
+)
+
+// The bounds of the writer.
+const (
+	queueLength = 1024
+	batchSize   = 256
+	maxRetries  = 20
+	readers     = 4
+	pgConns     = 16
+	// patience is how long a caller waits for a place in the queue.
+	patience = 3 * time.Second
+)
+
+// Config says where a database is. URL is a postgres:// address, and Name then
+// the PostgreSQL schema; with an empty URL it is the SQLite file Dir/Name.db.
+type Config struct {
+	Schema Schema
+	Dir    string
+	URL    string
+	Name   string
+	Log    *slog.Logger
+}
+
+// DB is one open database.
+type DB struct {
+	Reader
+
+	dialect dialect
+	write   *sql.DB
+	read    *sql.DB
+	units   chan *unit
+	stop    chan struct{}
+	done    chan struct{}
+	once    sync.Once
+	log     *slog.Logger
+}
+
+// unit is one caller's work, waiting for the writer.
+type unit struct {
+	run  func(*Tx) error
+	err  error
+	tx   *Tx
+	done chan struct{}
+}
+
+// Open opens a database, creating and migrating it as needed.
+func Open(ctx context.Context, c Config) (*DB, error) {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	d := &DB{units: make(chan *unit, queueLength), stop: make(chan struct{}), done: make(chan struct{}), log: c.Log}
+	var err error
+	if c.URL != "" {
+		err = d.openPostgres(ctx, c)
+	} else {
+		err = d.openSQLite(ctx, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.Reader = Reader{run: runner{d.read, d.dialect}}
+	if d.dialect == postgresDialect {
+		close(d.done)
+		return d, nil
+	}
+	conn, err := d.write.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the writer: %w", err), d.write.Close(), d.read.Close())
+	}
+	go d.writer(&sqliteWriter{conn: conn, cache: map[string]*sql.Stmt{}})
+	return d, nil
+}
+
+// sqlitePragmas are what every connection starts with; sizes were measured.
+const sqlitePragmas = "_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
+	"&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(67108864)" +
+	"&_pragma=mmap_size(268435456)&_pragma=temp_store(MEMORY)"
+
+func (d *DB) openSQLite(ctx context.Context, c Config) error {
+	d.dialect = sqliteDialect
+	path := "file:" + filepath.Join(c.Dir, c.Name+".db") + "?" + sqlitePragmas
+	var err error
+	if d.write, err = sql.Open("sqlite", path); err != nil {
+		return fmt.Errorf("open %s: %w", c.Name, err)
+	}
+	d.write.SetMaxOpenConns(1)
+	if err := d.migrate(ctx, c.Schema); err != nil {
+		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
+	}
+	if d.read, err = sql.Open("sqlite", path+"&_pragma=query_only(1)"); err != nil {
+		return errors.Join(fmt.Errorf("open %s for reading: %w", c.Name, err), d.write.Close())
+	}
+	d.read.SetMaxOpenConns(readers)
+	d.read.SetMaxIdleConns(readers)
+	return nil
+}
+
+func (d *DB) openPostgres(ctx context.Context, c Config) error {
+	d.dialect = postgresDialect
+	sep := "?"
+	if strings.Contains(c.URL, "?") {
+		sep = "&"
+	}
+	var err error
+	if d.write, err = sql.Open("pgx", c.URL+sep+"search_path="+c.Name); err != nil {
+		return fmt.Errorf("open the database: %w", err)
+	}
+	d.write.SetMaxOpenConns(pgConns)
+	d.write.SetMaxIdleConns(pgConns)
+	d.read = d.write
+	// The schema's name is the program's own word, never input.
+	if _, err := d.write.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+c.Name); err != nil {
+		return errors.Join(fmt.Errorf("reach the database: %w", err), d.write.Close())
+	}
+	if err := d.migrate(ctx, c.Schema); err != nil {
+		return errors.Join(err, d.write.Close())
+	}
+	return nil
+}
+
+// Close lets the writer finish what is queued and closes the database.
+func (d *DB) Close() error {
+	d.once.Do(func() { close(d.stop) })
+	<-d.done
+	err := d.write.Close()
+	if d.read != d.write {
+		err = errors.Join(err, d.read.Close())
+	}
+	return err
+}
+
+// Update runs fn in a transaction: all of it is kept, or none. When Update
+// returns nil, what fn wrote survives a power cut. fn may run more than once
+// and must set, not add to, what it hands out.
+func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
+	if d.dialect == postgresDialect {
+		return d.updatePostgres(ctx, fn)
+	}
+	u := &unit{run: fn, done: make(chan struct{})}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case d.units <- u:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the writer: %w", ctx.Err())
+	case <-timer.C:
+		return flow.Refuse(flow.CodeStorage, "The store is busy. Try again.")
+	case <-d.stop:
+		return flow.Refuse(flow.CodeStorage, "The store is closing.")
+	}
+	// Once queued, the outcome is waited for: nobody may guess at a commit.
+	select {
+	case <-u.done:
+	case <-d.done:
+		select {
+		case <-u.done:
+		default:
+			return flow.Refuse(flow.CodeStorage, "The store is closing.")
+		}
+	}
+	if u.err != nil {
+		return u.err
+	}
+	u.tx.committed()
+	return nil
+}
+
+// writer is the one goroutine that writes to SQLite. It takes whatever is
+// queued, so that work queued during an fsync shares the next one.
+func (d *DB) writer(w *sqliteWriter) {
+	defer close(d.done)
+	defer w.close(d.log)
+	for {
+		select {
+		case u := <-d.units:
+			d.batch(w, u)
+		case <-d.stop:
+			for {
+				select {
+				case u := <-d.units:
+					d.batch(w, u)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// batch commits a first unit and what else is queued in one transaction.
+func (d *DB) batch(w *sqliteWriter, first *unit) {
+	units := append(make([]*unit, 0, batchSize), first)
+	for len(units) < batchSize {
+		select {
+		case u := <-d.units:
+			units = append(units, u)
+			continue
+		default:
+		}
+		break
+	}
+	// The statements run without a context that can end: a half-done batch must
+	// not be cut off by one of its callers, and the driver starts a goroutine
+	// for every context that could end.
+	ctx := context.Background() //nolint:forbidigo // see above
+	err := w.exec(ctx, "BEGIN IMMEDIATE")
+	if err == nil {
+		for _, u := range units {
+			d.one(ctx, w, u)
+		}
+		if err = w.exec(ctx, "COMMIT"); err != nil {
+			if back := w.exec(ctx, "ROLLBACK"); back != nil {
+				d.log.LogAttrs(ctx, slog.LevelError, "roll back a batch", slog.String("error", back.Error()))
+			}
+		}
+	}
+	for _, u := range units {
+		if err != nil && u.err == nil {
+			u.err = storageError(err)
+		}
+		close(u.done)
+	}
+}
+
+// one runs a unit in a savepoint of its own, so that its failure undoes it alone.
+func (d *DB) one(ctx context.Context, w *sqliteWriter, u *unit) {
+	if u.err = w.exec(ctx, "SAVEPOINT one"); u.err != nil {
+		return
+	}
+	u.tx = &Tx{Reader: Reader{run: runner{w, sqliteDialect}}}
+	u.err = guarded(u.run, u.tx)
+	if u.err != nil {
+		if err := w.exec(ctx, "ROLLBACK TO one"); err != nil {
+			u.err = errors.Join(u.err, err)
+		}
+	}
+	if err := w.exec(ctx, "RELEASE one"); err != nil {
+		u.err = errors.Join(u.err, err)
+	}
+}
+
+// guarded runs fn and turns a panic into an error with its stack, so that one
+// caller's bug does not take the writer with it.
+func guarded(fn func(*Tx) error, tx *Tx) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in a transaction: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return fn(tx)
+}
+
+func (d *DB) updatePostgres(ctx context.Context, fn func(*Tx) error) error {
+	var err error
+	for range maxRetries {
+		var tx *Tx
+		if tx, err = d.tryPostgres(ctx, fn); err == nil {
+			tx.committed()
+			return nil
+		}
+		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || (pg.Code != "40001" && pg.Code != "40P01") {
+			return err
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("try the transaction again: %w", ctx.Err())
+		}
+	}
+	return storageError(err)
+}
+
+func (d *DB) tryPostgres(ctx context.Context, fn func(*Tx) error) (*Tx, error) {
+	raw, err := d.write.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
+	if err != nil {
+		return nil, storageError(err)
+	}
+	tx := &Tx{Reader: Reader{run: runner{raw, postgresDialect}}}
+	if err := guarded(fn, tx); err != nil {
+		return nil, errors.Join(err, raw.Rollback())
+	}
+	if err := raw.Commit(); err != nil {
+		return nil, fmt.Errorf("commit: %w", err)
+	}
+	return tx, nil
+}
+
+// storageError says that the store, not the request, is at fault.
+func storageError(err error) error {
+	if _, ok := errors.AsType[*flow.Error](err); ok {
+		return err
+	}
+	return &flow.Error{Code: flow.CodeStorage, Message: "The store cannot be written right now. Try again.", Err: err}
+}
+
+// conflict says whether an error is a unique index that refused a row.
+func conflict(err error) bool {
+	if lite, ok := errors.AsType[*sqlite.Error](err); ok {
+		return lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+	}
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "23505"
+}

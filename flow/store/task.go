@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till/flow"
+)
+
+// Work is a task that this process holds the lease of.
+type Work struct {
+	flow.Task
+
+	Gen   int64 // of the asking it answers
+	Fresh bool  // handed over by the commit that asked for it: never begun before
+}
+
+const addTaskSQL = `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, ?, 1, 0)
+ ON CONFLICT (kind, subject) DO UPDATE SET due = CASE WHEN excluded.token <> '' OR tasks.token <> '' OR excluded.due < tasks.due THEN excluded.due ELSE tasks.due END,
+ token = excluded.token, gen = tasks.gen + 1, attempts = 0`
+
+// AddTask keeps that work is owed. With a token it is born leased to this
+// process until lease; the work is then handed over by the caller after the
+// commit. Asked for while it is being done, it is done again.
+func (t *Tx) AddTask(ctx context.Context, task flow.Task, token string, lease time.Time) (Work, error) {
+	due := task.Due
+	if token != "" {
+		due = lease
+	}
+	if _, err := t.run.exec(ctx, addTaskSQL, task.Kind, task.Subject, flow.Millis(due), token); err != nil {
+		return Work{}, fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)
+	}
+	w := Work{Task: task}
+	if _, err := t.run.one(ctx, `SELECT gen FROM tasks WHERE kind = ? AND subject = ?`, []any{string(task.Kind), task.Subject}, &w.Gen); err != nil {
+		return Work{}, fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)
+	}
+	return w, nil
+}
+
+const claimTasksSQL = `UPDATE tasks SET due = ?, token = ? WHERE due <= ? AND (kind, subject) IN
+ (SELECT kind, subject FROM tasks WHERE due <= ? ORDER BY due LIMIT ?)`
+
+// ClaimTasks takes work that is due, for the lease of a process. lease must be
+// a time that the process uses for no other claim.
+func (t *Tx) ClaimTasks(ctx context.Context, token string, now, lease time.Time, limit int) ([]Work, error) {
+	n, err := t.run.exec(ctx, claimTasksSQL, flow.Millis(lease), token, flow.Millis(now), flow.Millis(now), limit)
+	if err != nil {
+		return nil, fmt.Errorf("claim tasks: %w", err)
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	var list []Work
+	err = t.run.each(ctx, `SELECT kind, subject, gen, attempts FROM tasks WHERE token = ? AND due = ?`, []any{token, flow.Millis(lease)},
+		func(scan scanner) error {
+			var w Work
+			if err := scan(&w.Kind, &w.Subject, &w.Gen, &w.Attempts); err != nil {
+				return err
+			}
+			list = append(list, w)
+			return nil
+		})
+	if err != nil {
+		return nil, fmt.Errorf("claim tasks: %w", err)
+	}
+	return list, nil
+}
+
+// EndTask drops work that is done, unless it was asked for again meanwhile.
+func (t *Tx) EndTask(ctx context.Context, w Work) error {
+	if _, err := t.run.exec(ctx, `DELETE FROM tasks WHERE kind = ? AND subject = ? AND gen = ?`, w.Kind, w.Subject, w.Gen); err != nil {
+		return fmt.Errorf("end the task %s %s: %w", w.Kind, w.Subject, err)
+	}
+	return nil
+}
+
+// PutOffTask makes work due again at a later time, unless it was asked for
+// again meanwhile. failed counts the try.
+func (t *Tx) PutOffTask(ctx context.Context, w Work, due time.Time, failed bool) error {
+	_, err := t.run.exec(ctx, `UPDATE tasks SET due = ?, token = '', attempts = attempts + ? WHERE kind = ? AND subject = ? AND gen = ?`,
+		flow.Millis(due), flag(failed), w.Kind, w.Subject, w.Gen)
+	if err != nil {
+		return fmt.Errorf("put off the task %s %s: %w", w.Kind, w.Subject, err)
+	}
+	return nil
+}
+
+// NextTask is when the next task is due, false where none is owed.
+func (r Reader) NextTask(ctx context.Context) (time.Time, bool, error) {
+	return r.earliest(ctx, `SELECT COALESCE(MIN(due), 0) FROM tasks`)
+}
+
+// FreeLeases makes everything due that some process held when it died. Only a
+// process that knows it is alone may do that.
+func (t *Tx) FreeLeases(ctx context.Context, now time.Time) error {
+	if _, err := t.run.exec(ctx, `UPDATE tasks SET due = ?, token = '' WHERE token <> ''`, flow.Millis(now)); err != nil {
+		return fmt.Errorf("free tasks: %w", err)
+	}
+	if _, err := t.run.exec(ctx, `UPDATE deliveries SET next_at = ?, token = '' WHERE state = 'pending' AND token <> ''`, flow.Millis(now)); err != nil {
+		return fmt.Errorf("free deliveries: %w", err)
+	}
+	return nil
+}
+
+// KeptCall is an idempotent call as it is kept.
+type KeptCall struct {
+	Hash    string
+	Session flow.SessionID
+	Status  int // 0 while it runs
+	Body    []byte
+	At      time.Time
+}
+
+// Call reads an idempotent call; found is false for a new key.
+func (r Reader) Call(ctx context.Context, project flow.ProjectID, key string) (c KeptCall, found bool, err error) {
+	var at int64
+	found, err = r.run.one(ctx, `SELECT hash, session, status, body, created_at FROM calls WHERE project = ? AND key = ?`,
+		[]any{string(project), key}, &c.Hash, &c.Session, &c.Status, &c.Body, &at)
+	if err != nil {
+		return KeptCall{}, false, fmt.Errorf("look an idempotency key up: %w", err)
+	}
+	c.At = flow.FromMillis(at)
+	return c, found, nil
+}
+
+// SaveCall keeps an idempotent call and, once it is known, its answer.
+func (t *Tx) SaveCall(ctx context.Context, project flow.ProjectID, key string, c KeptCall) error {
+	_, err := t.run.exec(ctx, `INSERT INTO calls (project, key, hash, session, status, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT (project, key) DO UPDATE SET hash = excluded.hash, session = excluded.session, status = excluded.status, body = excluded.body, created_at = excluded.created_at`,
+		project, key, c.Hash, c.Session, c.Status, notNil(c.Body), flow.Millis(c.At))
+	if err != nil {
+		return fmt.Errorf("keep an idempotency key: %w", err)
+	}
+	return nil
+}
