@@ -1,0 +1,104 @@
+package api
+
+import (
+	"crypto/subtle"
+	"strings"
+
+	"till/flow"
+)
+
+// KeyKind says which key a route asks for.
+type KeyKind string
+
+// The kinds of key that routes ask for.
+const (
+	KeyNone    KeyKind = "none"    // open to all
+	KeySecret  KeyKind = "secret"  // a secret key of either environment
+	KeySession KeyKind = "session" // a secret key, or a public one with the session's client secret
+	KeyTest    KeyKind = "test"    // a secret key of the test environment
+	KeyPhone   KeyKind = "phone"   // no key: the phone page's own calls, from this machine
+)
+
+// admit checks the key of a call, before a byte of its body is looked at.
+func (s *Server) admit(c *call, kind KeyKind) error {
+	switch kind {
+	case KeyNone:
+		return nil
+	case KeyPhone:
+		return s.admitPhone(c)
+	case KeySecret, KeySession, KeyTest:
+	}
+	text, err := bearer(c.http.Get("Authorization"))
+	if err != nil {
+		return err
+	}
+	if c.key, c.project, err = s.cfg.Accounts.Authenticate(c.ctx, text); err != nil {
+		return err
+	}
+	c.noted.project = c.project.ID
+	if kind == KeyTest && c.key.Environment != flow.Test {
+		return flow.Refuse(flow.CodeTestOnly, "This only works with a test key: there is no pretending with real money.")
+	}
+	if c.key.Kind != flow.SecretKey && kind != KeySession {
+		return flow.Refuse(flow.CodeSecretKeyRequired, "This needs a secret key (sk_…). Call it from your server, never from a browser or an app.")
+	}
+	service, there := s.cfg.Services[c.key.Environment]
+	if !there {
+		return flow.Refuse(flow.CodeKYCRequired, "The %s environment is not open on this server.", c.key.Environment)
+	}
+	c.service = service
+	if c.key.Kind == flow.PublicKey {
+		return s.admitClient(c)
+	}
+	return nil
+}
+
+// bearer takes the key out of an Authorization header.
+func bearer(header string) (string, error) {
+	if header == "" {
+		return "", flow.Refuse(flow.CodeMissingKey, "Send your secret key: Authorization: Bearer sk_test_….")
+	}
+	scheme, text, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") || text == "" || strings.ContainsAny(text, " \t,") {
+		return "", flow.Refuse(flow.CodeInvalidKey, "The Authorization header must be: Bearer, one space, the key.")
+	}
+	return text, nil
+}
+
+// admitClient lets a public key read and pay the one session whose client
+// secret it brings. A session that is not there looks like a wrong secret:
+// a public key must not find out which ids exist.
+func (s *Server) admitClient(c *call) error {
+	no := flow.Refuse(flow.CodeSecretKeyRequired, "This needs a secret key, or a public key with the session's clientSecret in X-Client-Secret.")
+	given := c.http.Get("X-Client-Secret")
+	id, err := c.sessionID()
+	if given == "" || err != nil {
+		return no
+	}
+	view, err := c.service.View(c.ctx, c.project.ID, id)
+	switch {
+	case flow.CodeOf(err) == flow.CodeNotFound:
+		return no
+	case err != nil:
+		return err
+	}
+	secret := c.service.Record(view).ClientSecret
+	if secret == "" || subtle.ConstantTimeCompare([]byte(secret), []byte(given)) != 1 {
+		return no
+	}
+	return nil
+}
+
+// admitPhone lets the phone page in: a browser on this machine that loaded the
+// page from us. The header cannot be sent by another site's page without asking
+// first, which we never allow; the Host keeps a name of theirs that resolves to
+// this machine out.
+func (s *Server) admitPhone(c *call) error {
+	if !isLoopback(c.hostname()) {
+		return flow.Refuse(flow.CodeTestOnly, "The phone page only works on this machine: open it as localhost.")
+	}
+	if c.http.Get("X-Till-Phone") != "1" {
+		return flow.Refuse(flow.CodeTestOnly, "This is the phone page's own call. Use /v1/test with a test key instead.")
+	}
+	return nil
+}

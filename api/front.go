@@ -1,0 +1,142 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"till/flow"
+)
+
+// noted is what becomes known of a request on its way, for its one log line.
+type noted struct {
+	request string // its id
+	route   string // the pattern, never the path: that holds ids and phones
+	project flow.ProjectID
+	code    flow.Code
+	err     error
+}
+
+// notedKey is where a request's noted lives in fasthttp's context.
+const notedKey = "till.noted"
+
+// front wraps the router: it names the request, judges its framing, survives a
+// panic and writes the log line.
+func (s *Server) front(route fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		began := s.cfg.Now()
+		n := s.note(ctx)
+		defer func() {
+			if crash := recover(); crash != nil {
+				n.err = fmt.Errorf("panic: %v\n%s", crash, debug.Stack())
+				ctx.Response.Reset()
+				s.refuse(ctx, flow.Refuse(flow.CodeInternal, internalMessage))
+			}
+			s.log(ctx, n, s.cfg.Now().Sub(began))
+		}()
+		if why := guard(ctx); why != "" {
+			s.refuse(ctx, flow.Refuse(codeMalformedRequest, "The request can be read in more than one way: %s.", why))
+			ctx.SetConnectionClose()
+			return
+		}
+		if !isMethod(string(ctx.Method())) {
+			s.refuse(ctx, flow.Refuse(flow.CodeHTTPMethod, "This method is not one that Till knows."))
+			return
+		}
+		route(ctx)
+	}
+}
+
+// note gives a request its id, once.
+func (s *Server) note(ctx *fasthttp.RequestCtx) *noted {
+	if n, ok := ctx.UserValue(notedKey).(*noted); ok {
+		return n
+	}
+	id, err := s.cfg.IDs.New(flow.PrefixRequest)
+	n := &noted{request: id, err: err}
+	ctx.SetUserValue(notedKey, n)
+	return n
+}
+
+func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
+	status := ctx.Response.StatusCode()
+	attrs := []slog.Attr{
+		slog.String("request", n.request), slog.String("method", clip(string(ctx.Method()))), slog.String("route", n.route),
+		slog.Int("status", status), slog.Int64("dur_ms", took.Milliseconds()),
+	}
+	if n.project != "" {
+		attrs = append(attrs, slog.String("project", string(n.project)))
+	}
+	if n.code != "" {
+		attrs = append(attrs, slog.String("code", string(n.code)))
+	}
+	level := slog.LevelInfo
+	if status >= http.StatusInternalServerError {
+		level = slog.LevelError
+		if n.err != nil {
+			attrs = append(attrs, slog.String("error", n.err.Error()))
+		}
+	}
+	s.cfg.Log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// clip keeps what a client named freely short in the log.
+func clip(s string) string { return s[:min(len(s), 16)] }
+
+// isMethod says whether fiber has a place for an HTTP method.
+func isMethod(m string) bool {
+	switch m {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+		http.MethodConnect, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+// fault is fiber's error handler: it hears of what no handler of ours answered,
+// and of requests that fasthttp could not read, which never passed front.
+func (s *Server) fault(c *fiber.Ctx, err error) error {
+	ctx := c.Context()
+	_, passed := ctx.UserValue(notedKey).(*noted)
+	n := s.note(ctx)
+	s.refuse(ctx, s.unrouted(c, err))
+	if !passed {
+		ctx.SetConnectionClose()
+		s.log(ctx, n, 0)
+	}
+	return nil
+}
+
+// unrouted turns fiber's own errors into ours.
+func (s *Server) unrouted(c *fiber.Ctx, err error) error {
+	own, ok := errors.AsType[*fiber.Error](err)
+	if !ok {
+		return err
+	}
+	switch own.Code {
+	case http.StatusNotFound:
+		return flow.Refuse(flow.CodeRouteNotFound, "There is nothing at this path. See the documentation for the list of paths.")
+	case http.StatusMethodNotAllowed:
+		return flow.Refuse(flow.CodeHTTPMethod, "This path does not answer to %s. It answers to: %s.", c.Method(), c.GetRespHeader("Allow"))
+	case http.StatusRequestEntityTooLarge:
+		return flow.Refuse(flow.CodeTooLarge, "The body is larger than %d bytes.", bodyLimit)
+	case http.StatusRequestHeaderFieldsTooLarge:
+		return flow.Refuse(codeMalformedRequest, "The headers are larger than %d bytes.", headerLimit)
+	case http.StatusRequestTimeout:
+		return flow.Refuse(codeMalformedRequest, "The request did not arrive in time.")
+	}
+	// fasthttp's own words repeat the bytes it could not read, keys included.
+	return flow.Refuse(codeMalformedRequest, "This is not an HTTP request that can be read in one way only.")
+}
+
+// silent takes fasthttp's log lines: they repeat what came over the wire.
+type silent struct{ log *slog.Logger }
+
+// Printf implements fasthttp.Logger.
+func (l silent) Printf(string, ...any) { l.log.Debug("http connection ended") }

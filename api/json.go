@@ -1,0 +1,355 @@
+package api
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// The bounds of a document, beside the bytes of its body.
+const maxDepth = 16
+
+// kind is what a JSON value is.
+type kind uint8
+
+const (
+	kindNull kind = iota
+	kindBool
+	kindNumber
+	kindString
+	kindArray
+	kindObject
+)
+
+// value is one JSON value. A number stays as it was written: what it is worth
+// depends on the field, and 5000.0 must not become 5000 on the way.
+type value struct {
+	kind    kind
+	raw     string // number
+	text    string // string, unescaped
+	yes     bool   // bool
+	items   []value
+	members []member
+}
+
+// member is one name and its value.
+type member struct {
+	name  string
+	value value
+}
+
+// find returns the member with this exact name.
+func (v value) find(name string) (value, bool) {
+	for _, m := range v.members {
+		if m.name == name {
+			return m.value, true
+		}
+	}
+	return value{}, false
+}
+
+// syntaxError says where a document stops being JSON that we accept.
+type syntaxError struct {
+	field  string // the path of names down to it, "" at the top
+	offset int
+	why    string
+}
+
+func (e *syntaxError) Error() string { return fmt.Sprintf("%s (at byte %d)", e.why, e.offset) }
+
+// parser reads one document. encoding/json cannot be used: it takes the last of
+// two equal names, any case of a name, null for 0, and mends broken UTF-8, and
+// each of these lets two readers of one body see two amounts.
+type parser struct {
+	in    string
+	at    int
+	path  []string
+	card  bool     // a card number was met
+	where []string // path of the first card number
+}
+
+// parse reads a whole document; nothing but white space may follow it.
+func parse(in string) (v value, card *string, err error) {
+	if !utf8.ValidString(in) {
+		return value{}, nil, &syntaxError{why: "the body is not valid UTF-8"}
+	}
+	p := &parser{in: in}
+	p.space()
+	if v, err = p.value(1); err != nil {
+		return value{}, nil, err
+	}
+	p.space()
+	if p.at < len(p.in) {
+		return value{}, nil, p.fail("something follows the end of the JSON document")
+	}
+	if p.card {
+		at := strings.Join(p.where, ".")
+		card = &at
+	}
+	return v, card, nil
+}
+
+func (p *parser) fail(why string) error {
+	return &syntaxError{field: strings.Join(p.path, "."), offset: p.at, why: why}
+}
+
+func (p *parser) space() {
+	for p.at < len(p.in) && strings.IndexByte(" \t\r\n", p.in[p.at]) >= 0 {
+		p.at++
+	}
+}
+
+// peek is the next byte, 0 at the end; a literal 0 is refused wherever it is met.
+func (p *parser) peek() byte {
+	if p.at >= len(p.in) {
+		return 0
+	}
+	return p.in[p.at]
+}
+
+func (p *parser) value(depth int) (value, error) {
+	if depth > maxDepth {
+		return value{}, p.fail("the document is nested more than " + strconv.Itoa(maxDepth) + " levels deep")
+	}
+	switch c := p.peek(); {
+	case c == '{':
+		return p.object(depth)
+	case c == '[':
+		return p.array(depth)
+	case c == '"':
+		text, err := p.str()
+		p.mark(text)
+		return value{kind: kindString, text: text}, err
+	case c == '-' || isDigit(c):
+		raw, err := p.number()
+		p.mark(raw)
+		return value{kind: kindNumber, raw: raw}, err
+	}
+	for word, v := range map[string]value{"true": {kind: kindBool, yes: true}, "false": {kind: kindBool}, "null": {kind: kindNull}} {
+		if strings.HasPrefix(p.in[p.at:], word) {
+			p.at += len(word)
+			return v, nil
+		}
+	}
+	if p.at >= len(p.in) {
+		return value{}, p.fail("the document ends too early")
+	}
+	return value{}, p.fail("this is not a JSON value")
+}
+
+func (p *parser) object(depth int) (value, error) {
+	out := value{kind: kindObject}
+	seen := map[string]bool{}
+	p.at++
+	p.space()
+	if p.peek() == '}' {
+		p.at++
+		return out, nil
+	}
+	for {
+		if p.peek() != '"' {
+			return value{}, p.fail("a name in double quotes is missing")
+		}
+		name, err := p.str()
+		if err != nil {
+			return value{}, err
+		}
+		p.mark(name)
+		p.path = append(p.path, safeName(name))
+		if seen[name] {
+			return value{}, p.fail("a name is given twice")
+		}
+		seen[name] = true
+		p.space()
+		if p.peek() != ':' {
+			return value{}, p.fail("a colon is missing")
+		}
+		p.at++
+		p.space()
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return value{}, err
+		}
+		out.members = append(out.members, member{name, v})
+		more, err := p.more('}')
+		if err != nil {
+			return value{}, err
+		}
+		p.path = p.path[:len(p.path)-1]
+		if !more {
+			return out, nil
+		}
+	}
+}
+
+func (p *parser) array(depth int) (value, error) {
+	out := value{kind: kindArray}
+	p.at++
+	p.space()
+	if p.peek() == ']' {
+		p.at++
+		return out, nil
+	}
+	for {
+		v, err := p.value(depth + 1)
+		if err != nil {
+			return value{}, err
+		}
+		out.items = append(out.items, v)
+		more, err := p.more(']')
+		if err != nil || !more {
+			return out, err
+		}
+	}
+}
+
+// more says whether another element follows, and moves to it.
+func (p *parser) more(end byte) (bool, error) {
+	p.space()
+	switch p.peek() {
+	case ',':
+		p.at++
+		p.space()
+		return true, nil
+	case end:
+		p.at++
+		return false, nil
+	}
+	return false, p.fail("a comma or the closing " + string(rune(end)) + " is missing")
+}
+
+// number reads a number by the grammar of RFC 8259 and keeps it as written.
+func (p *parser) number() (string, error) {
+	start := p.at
+	if p.peek() == '-' {
+		p.at++
+	}
+	switch {
+	case p.peek() == '0':
+		p.at++
+	case !p.digits():
+		return "", p.fail("this is not a JSON number")
+	}
+	if p.peek() == '.' {
+		p.at++
+		if !p.digits() {
+			return "", p.fail("this is not a JSON number")
+		}
+	}
+	if c := p.peek(); c == 'e' || c == 'E' {
+		p.at++
+		if c := p.peek(); c == '+' || c == '-' {
+			p.at++
+		}
+		if !p.digits() {
+			return "", p.fail("this is not a JSON number")
+		}
+	}
+	return p.in[start:p.at], nil
+}
+
+// digits moves over one digit or more.
+func (p *parser) digits() bool {
+	start := p.at
+	for isDigit(p.peek()) {
+		p.at++
+	}
+	return p.at > start
+}
+
+// str reads a string from its opening quote to its closing one.
+func (p *parser) str() (string, error) {
+	p.at++
+	start := p.at
+	for p.at < len(p.in) { // most strings hold no escape: no copy
+		switch c := p.in[p.at]; {
+		case c == '"':
+			p.at++
+			return p.in[start : p.at-1], nil
+		case c == '\\':
+			return p.escaped(start)
+		case c < ' ':
+			return "", p.fail("a control character stands in a string")
+		}
+		p.at++
+	}
+	return "", p.fail("a string is not closed")
+}
+
+func (p *parser) escaped(start int) (string, error) {
+	var b strings.Builder
+	b.WriteString(p.in[start:p.at])
+	for p.at < len(p.in) {
+		c := p.in[p.at]
+		switch {
+		case c == '"':
+			p.at++
+			return b.String(), nil
+		case c < ' ':
+			return "", p.fail("a control character stands in a string")
+		case c != '\\':
+			b.WriteByte(c)
+			p.at++
+			continue
+		}
+		p.at++
+		if i := strings.IndexByte(`"\/bfnrt`, p.peek()); i >= 0 && p.peek() != 0 {
+			b.WriteByte("\"\\/\b\f\n\r\t"[i])
+			p.at++
+			continue
+		}
+		r, err := p.unicode()
+		if err != nil {
+			return "", err
+		}
+		b.WriteRune(r)
+	}
+	return "", p.fail("a string is not closed")
+}
+
+// unicode reads uXXXX, and a second one where the first is half of a pair.
+func (p *parser) unicode() (rune, error) {
+	first, ok := p.hex()
+	if !ok {
+		return 0, p.fail("this is not an escape that JSON has")
+	}
+	if first == 0 {
+		return 0, p.fail("a string holds the character NUL")
+	}
+	if !utf16.IsSurrogate(first) {
+		return first, nil
+	}
+	if p.peek() != '\\' {
+		return 0, p.fail("a string holds half of a surrogate pair")
+	}
+	p.at++
+	second, ok := p.hex()
+	whole := utf16.DecodeRune(first, second)
+	if !ok || whole == utf8.RuneError {
+		return 0, p.fail("a string holds half of a surrogate pair")
+	}
+	return whole, nil
+}
+
+func (p *parser) hex() (rune, bool) {
+	const size = 5 // u and four digits
+	if len(p.in)-p.at < size || p.in[p.at] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(p.in[p.at+1:p.at+size], 16, 16)
+	if err != nil {
+		return 0, false
+	}
+	p.at += size
+	return rune(n), true //nolint:gosec // 16 bits
+}
+
+// mark remembers where the first card number stands; the document is read to
+// its end all the same, so that a broken one is called broken.
+func (p *parser) mark(text string) {
+	if !p.card && holdsCard(text) {
+		p.card, p.where = true, append([]string(nil), p.path...)
+	}
+}

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"till/flow"
+)
+
+// envelope is what every success looks like.
+type envelope struct {
+	Status bool `json:"status"`
+	Data   any  `json:"data"`
+}
+
+// page is the data of a list.
+type page struct {
+	Items      any     `json:"items"`
+	HasMore    bool    `json:"hasMore"`
+	NextCursor *string `json:"nextCursor"`
+}
+
+// compose makes the bytes of a success.
+func compose(data any) ([]byte, error) {
+	body, err := json.Marshal(envelope{Status: true, Data: data})
+	if err != nil {
+		return nil, fmt.Errorf("compose an answer: %w", err)
+	}
+	return body, nil
+}
+
+// send answers with data.
+func (c *call) send(status int, data any) error {
+	body, err := compose(data)
+	if err != nil {
+		return err
+	}
+	write(c.http.Context(), status, body)
+	return nil
+}
+
+// write answers with a body that is JSON already. Nothing of ours is for a
+// cache: answers hold keys, client secrets and states that move.
+func write(ctx *fasthttp.RequestCtx, status int, body []byte) {
+	h := &ctx.Response.Header
+	h.SetContentType("application/json; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if n, ok := ctx.UserValue(notedKey).(*noted); ok {
+		h.Set("X-Request-Id", n.request)
+	}
+	ctx.SetStatusCode(status)
+	ctx.SetBody(body)
+}
+
+// refuse answers with an error.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
+	known := refusal(err)
+	kind, _ := classOf(known.Code)
+	n := s.note(ctx)
+	n.code = known.Code
+	if n.err == nil {
+		n.err = err
+	}
+	f := failure{
+		Type: kind.kind, Code: known.Code, Message: known.Message, Fields: known.Fields, Details: known.Details,
+		Retryable: kind.retryable, RequestID: n.request, DocURL: s.cfg.Docs + string(known.Code),
+	}
+	if f.Fields == nil {
+		f.Fields = []flow.FieldError{}
+	}
+	if f.Details == nil {
+		f.Details = map[string]string{}
+	}
+	body, err := json.Marshal(struct {
+		Status bool    `json:"status"`
+		Error  failure `json:"error"`
+	}{false, f})
+	if err != nil { // strings alone: cannot happen
+		body = []byte(`{"status":false}`)
+	}
+	switch {
+	case kind.kind == "authentication" && known.Code != codeInvalidSignature:
+		ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
+	case kind.retryable:
+		ctx.Response.Header.Set("Retry-After", "1")
+	}
+	write(ctx, kind.status, body)
+}
+
+// cursorOf makes an opaque cursor out of where a page ended.
+func cursorOf(at string) *string {
+	s := base64.RawURLEncoding.EncodeToString([]byte(at))
+	return &s
+}
+
+// readCursor reads what cursorOf made; ok judges what it held.
+func readCursor(s string, ok func(string) bool) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(s) > 128 || !ok(string(raw)) {
+		return "", flow.Refuse(flow.CodeInvalidCursor, "This cursor is not one that a list gave out.")
+	}
+	return string(raw), nil
+}
+
+// isID says whether a text could be an id with this prefix.
+func isID(s, prefix string) bool {
+	const ulid = 26
+	rest, ok := strings.CutPrefix(s, prefix)
+	return ok && len(rest) == ulid && strings.Trim(rest, "0123456789abcdefghjkmnpqrstvwxyz") == ""
+}
