@@ -1,0 +1,5 @@
+package wanet
+
+import "net/http"
+
+func (n *Network) control(mux *http.ServeMux) {}

@@ -1,0 +1,33 @@
+package wanet_test
+
+import (
+	"testing"
+
+	"go.mau.fi/whatsmeow/types"
+)
+
+// A stock client is linked by QR, gets a phone's message and answers it.
+func TestEcho(t *testing.T) {
+	n := open(t, "")
+	c := bot(t, n)
+	p := phone(t, n, payer(1))
+	var e ear
+	for _, text := range []string{"hello", "and again", "third"} {
+		say(t, p, "+"+botNumber, text)
+		m := c.expect(t, text)
+		if m.Info.Sender.Server != types.HiddenUserServer || m.Info.SenderAlt.User != payer(1) {
+			t.Fatalf("the sender is %s, alt %s: want a LID with the number beside it", m.Info.Sender, m.Info.SenderAlt)
+		}
+		if m.Info.PushName != p.Account().PushName() {
+			t.Fatalf("push name %q", m.Info.PushName)
+		}
+		c.text(t, m.Info.Chat, "you said "+text)
+		e.hears(t, p, "you said "+text)
+	}
+	a, _ := n.Account(botNumber)
+	d, ok := a.Device(1)
+	if !ok || !d.Online() {
+		t.Fatal("the bot's device is not online")
+	}
+	eventually(t, "all acked", func() bool { return n.Stats().Pending == 0 })
+}
