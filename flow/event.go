@@ -96,7 +96,8 @@ type Delivery struct {
 	URL      string
 	Secrets  []string
 	Body     []byte
-	Attempts int // that were made before
+	Attempts int    // that were made before
+	Lease    string // names who may send it now
 }
 
 // Verdict is what became of one try to deliver.

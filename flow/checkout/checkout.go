@@ -29,9 +29,10 @@ type Config struct {
 	Banks  []flow.Bank                                 // the USSD menu, in order
 	Send   func(ctx context.Context, o Outgoing) error // one message to WhatsApp
 	Post   func(ctx context.Context, d flow.Delivery) flow.Verdict
-	Next   func(d flow.Delivery, v flow.Verdict) (time.Duration, bool) // the webhook schedule
+	Next   func(d flow.Delivery, v flow.Verdict) (wait time.Duration, again bool) // the webhook schedule
 	Now    func() time.Time
 	Rand   io.Reader
+	Alone  bool // no other process works on the database: what a dead one held is taken at once
 	Log    *slog.Logger
 }
 
@@ -112,6 +113,12 @@ type NewSession struct {
 	Metadata       map[string]string
 	CallbackURL    string
 	Policy         flow.Policy
+}
+
+// Ask is what a merchant asks of a session over REST.
+type Ask struct {
+	Method flow.Method
+	Lasts  time.Duration // 0 for the usual
 }
 
 // Filter narrows a list of sessions. Zero fields do not.

@@ -89,10 +89,10 @@ func (r Reader) endpoints(ctx context.Context, query, arg string) ([]flow.Endpoi
 }
 
 // AddDelivery keeps that an event is owed to an endpoint. It is born with a
-// lease: the process named by token sends it right after the commit.
-func (t *Tx) AddDelivery(ctx context.Context, d flow.Delivery, token string, lease time.Time) error {
+// lease, which ends at a time: whoever made it sends it right after the commit.
+func (t *Tx) AddDelivery(ctx context.Context, d flow.Delivery, ends time.Time) error {
 	_, err := t.run.exec(ctx, `INSERT INTO deliveries (id, event, endpoint, state, attempts, next_at, token, done_at)
- VALUES (?, ?, ?, 'pending', 0, ?, ?, 0)`, d.ID, d.Event, d.Endpoint, flow.Millis(lease), token)
+ VALUES (?, ?, ?, 'pending', 0, ?, ?, 0)`, d.ID, d.Event, d.Endpoint, flow.Millis(ends), d.Lease)
 	if err != nil {
 		return fmt.Errorf("keep delivery %s: %w", d.ID, err)
 	}
@@ -102,29 +102,25 @@ func (t *Tx) AddDelivery(ctx context.Context, d flow.Delivery, token string, lea
 const claimDeliveriesSQL = `UPDATE deliveries SET next_at = ?, token = ? WHERE state = 'pending' AND next_at <= ? AND id IN
  (SELECT id FROM deliveries WHERE state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ?)`
 
-const claimedDeliveriesSQL = `SELECT d.id, d.event, d.endpoint, e.url, e.secrets, v.body, d.attempts FROM deliveries d
+const claimedDeliveriesSQL = `SELECT d.id, d.event, d.endpoint, e.url, e.secrets, v.body, d.attempts, d.token FROM deliveries d
  JOIN endpoints e ON e.id = d.endpoint JOIN events v ON v.id = d.event
- WHERE d.state = 'pending' AND d.token = ? AND d.next_at = ?`
+ WHERE d.state = 'pending' AND d.token = ?`
 
-// ClaimDeliveries takes deliveries that are due, for the lease of a process.
-// lease must be a time that the process uses for no other claim.
-func (t *Tx) ClaimDeliveries(ctx context.Context, token string, now, lease time.Time, limit int) ([]flow.Delivery, error) {
-	n, err := t.run.exec(ctx, claimDeliveriesSQL, flow.Millis(lease), token, flow.Millis(now), flow.Millis(now), limit)
+// ClaimDeliveries takes deliveries that are due, until ends. The lease must be
+// a name that was never used before.
+func (t *Tx) ClaimDeliveries(ctx context.Context, lease string, now, ends time.Time, limit int) ([]flow.Delivery, error) {
+	n, err := t.run.exec(ctx, claimDeliveriesSQL, flow.Millis(ends), lease, flow.Millis(now), flow.Millis(now), limit)
 	if err != nil {
 		return nil, fmt.Errorf("claim deliveries: %w", err)
 	}
 	if n == 0 {
 		return nil, nil
 	}
-	return t.deliveries(ctx, claimedDeliveriesSQL, token, flow.Millis(lease))
-}
-
-func (r Reader) deliveries(ctx context.Context, query string, args ...any) ([]flow.Delivery, error) {
 	var list []flow.Delivery
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
+	err = t.run.each(ctx, claimedDeliveriesSQL, []any{lease}, func(scan scanner) error {
 		var d flow.Delivery
 		var secrets string
-		if err := scan(&d.ID, &d.Event, &d.Endpoint, &d.URL, &secrets, &d.Body, &d.Attempts); err != nil {
+		if err := scan(&d.ID, &d.Event, &d.Endpoint, &d.URL, &secrets, &d.Body, &d.Attempts, &d.Lease); err != nil {
 			return err
 		}
 		list = append(list, d)
@@ -153,13 +149,13 @@ type Tried struct {
 // EndTry keeps what became of a try and what follows. state is delivered, dead
 // or pending; a pending one is due again at next. A try that somebody else's
 // lease overtook only leaves its record, unless it delivered.
-func (t *Tx) EndTry(ctx context.Context, d flow.Delivery, v flow.Verdict, state, token string, now, next time.Time) error {
+func (t *Tx) EndTry(ctx context.Context, d flow.Delivery, v flow.Verdict, state string, now, next time.Time) error {
 	done := int64(0)
 	if state != "pending" {
 		done = flow.Millis(now)
 	}
 	_, err := t.run.exec(ctx, `UPDATE deliveries SET state = ?, attempts = attempts + 1, next_at = ?, token = '', done_at = ?
- WHERE id = ? AND state = 'pending' AND (token = ? OR ? = 'delivered')`, state, flow.Millis(next), done, d.ID, token, state)
+ WHERE id = ? AND state = 'pending' AND (token = ? OR ? = 'delivered')`, state, flow.Millis(next), done, d.ID, d.Lease, state)
 	if err != nil {
 		return fmt.Errorf("end a try of delivery %s: %w", d.ID, err)
 	}

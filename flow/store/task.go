@@ -20,15 +20,14 @@ const addTaskSQL = `INSERT INTO tasks (kind, subject, due, token, gen, attempts)
  ON CONFLICT (kind, subject) DO UPDATE SET due = CASE WHEN excluded.token <> '' OR tasks.token <> '' OR excluded.due < tasks.due THEN excluded.due ELSE tasks.due END,
  token = excluded.token, gen = tasks.gen + 1, attempts = 0`
 
-// AddTask keeps that work is owed. With a token it is born leased to this
-// process until lease; the work is then handed over by the caller after the
-// commit. Asked for while it is being done, it is done again.
-func (t *Tx) AddTask(ctx context.Context, task flow.Task, token string, lease time.Time) (Work, error) {
+// AddTask keeps that work is owed. With a lease it is born leased until ends;
+// the work is then handed over by the caller after the commit. Asked for while it is being done, it is done again.
+func (t *Tx) AddTask(ctx context.Context, task flow.Task, lease string, ends time.Time) (Work, error) {
 	due := task.Due
-	if token != "" {
-		due = lease
+	if lease != "" {
+		due = ends
 	}
-	if _, err := t.run.exec(ctx, addTaskSQL, task.Kind, task.Subject, flow.Millis(due), token); err != nil {
+	if _, err := t.run.exec(ctx, addTaskSQL, task.Kind, task.Subject, flow.Millis(due), lease); err != nil {
 		return Work{}, fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)
 	}
 	w := Work{Task: task}
@@ -41,10 +40,10 @@ func (t *Tx) AddTask(ctx context.Context, task flow.Task, token string, lease ti
 const claimTasksSQL = `UPDATE tasks SET due = ?, token = ? WHERE due <= ? AND (kind, subject) IN
  (SELECT kind, subject FROM tasks WHERE due <= ? ORDER BY due LIMIT ?)`
 
-// ClaimTasks takes work that is due, for the lease of a process. lease must be
-// a time that the process uses for no other claim.
-func (t *Tx) ClaimTasks(ctx context.Context, token string, now, lease time.Time, limit int) ([]Work, error) {
-	n, err := t.run.exec(ctx, claimTasksSQL, flow.Millis(lease), token, flow.Millis(now), flow.Millis(now), limit)
+// ClaimTasks takes work that is due, until ends. The lease must be a name that
+// was never used before.
+func (t *Tx) ClaimTasks(ctx context.Context, lease string, now, ends time.Time, limit int) ([]Work, error) {
+	n, err := t.run.exec(ctx, claimTasksSQL, flow.Millis(ends), lease, flow.Millis(now), flow.Millis(now), limit)
 	if err != nil {
 		return nil, fmt.Errorf("claim tasks: %w", err)
 	}
@@ -52,7 +51,7 @@ func (t *Tx) ClaimTasks(ctx context.Context, token string, now, lease time.Time,
 		return nil, nil
 	}
 	var list []Work
-	err = t.run.each(ctx, `SELECT kind, subject, gen, attempts FROM tasks WHERE token = ? AND due = ?`, []any{token, flow.Millis(lease)},
+	err = t.run.each(ctx, `SELECT kind, subject, gen, attempts FROM tasks WHERE token = ?`, []any{lease},
 		func(scan scanner) error {
 			var w Work
 			if err := scan(&w.Kind, &w.Subject, &w.Gen, &w.Attempts); err != nil {

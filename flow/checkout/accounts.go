@@ -1,0 +1,145 @@
+package checkout
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// Accounts runs the commands about who may use Till.
+type Accounts struct {
+	db   *store.DB
+	ids  flow.IDs
+	slot chan struct{} // hashing is dear: one at a time for each slot
+}
+
+// hashers is how many passwords are hashed at once; each takes argonMemory.
+const hashers = 2
+
+// The cost of a password, after RFC 9106's second recommended option.
+const (
+	argonTime    = 3
+	argonMemory  = 64 * 1024 // KiB
+	argonThreads = 4
+	argonKey     = 32
+	argonSalt    = 16
+)
+
+// NewAccounts makes the commands over an accounts database.
+func NewAccounts(db *store.DB, now func() time.Time, random io.Reader) *Accounts {
+	return &Accounts{db: db, ids: flow.IDs{Now: now, Rand: random}, slot: make(chan struct{}, hashers)}
+}
+
+// SignedUp is what signing up gives. The keys are shown this once.
+type SignedUp struct {
+	Account   flow.Account
+	Project   flow.Project
+	PublicKey string
+	SecretKey string
+}
+
+// SignUp makes an account, its first project and that project's test keys.
+// Errors: invalid_field for an address that is taken.
+func (a *Accounts) SignUp(ctx context.Context, email, password, business string) (SignedUp, error) {
+	taken := &flow.Error{Code: flow.CodeInvalidField, Message: "This e-mail address cannot be used.", Fields: []flow.FieldError{
+		{Field: "email", Code: flow.CodeInvalidField, Message: "An account with this address exists. Log in instead."},
+	}}
+	if have, err := a.db.EmailTaken(ctx, email); err != nil || have {
+		if err == nil {
+			err = taken
+		}
+		return SignedUp{}, err
+	}
+	out, keys, err := a.draw(email, business)
+	if err != nil {
+		return SignedUp{}, fmt.Errorf("sign up: %w", err)
+	}
+	if out.Account.PasswordHash, err = a.hash(ctx, password); err != nil {
+		return SignedUp{}, fmt.Errorf("sign up: %w", err)
+	}
+	err = a.db.Update(ctx, func(tx *store.Tx) error {
+		added, err := tx.AddAccount(ctx, out.Account, out.Project, keys)
+		if err == nil && !added {
+			return taken
+		}
+		return err
+	})
+	return out, wrap("sign up", err)
+}
+
+// draw makes an account's ids and keys.
+func (a *Accounts) draw(email, business string) (SignedUp, []flow.Key, error) {
+	var ids [4]string
+	for i, prefix := range []string{flow.PrefixAccount, flow.PrefixProject, flow.PrefixKey, flow.PrefixKey} {
+		var err error
+		if ids[i], err = a.ids.New(prefix); err != nil {
+			return SignedUp{}, nil, err
+		}
+	}
+	now := a.ids.Now()
+	out := SignedUp{
+		Account: flow.Account{ID: ids[0], Email: email, Business: business, CreatedAt: now},
+		Project: flow.Project{ID: flow.ProjectID(ids[1]), Account: ids[0], Name: business, CreatedAt: now},
+	}
+	var err error
+	if out.PublicKey, err = flow.NewKeyText(flow.Test, flow.PublicKey, a.ids.Rand); err != nil {
+		return SignedUp{}, nil, err
+	}
+	if out.SecretKey, err = flow.NewKeyText(flow.Test, flow.SecretKey, a.ids.Rand); err != nil {
+		return SignedUp{}, nil, err
+	}
+	key := func(id string, kind flow.KeyKind, text string) flow.Key {
+		return flow.Key{
+			ID: id, Project: out.Project.ID, Environment: flow.Test, Kind: kind, Hash: flow.HashKey(text), Hint: flow.HintKey(text), CreatedAt: now,
+		}
+	}
+	return out, []flow.Key{key(ids[2], flow.PublicKey, out.PublicKey), key(ids[3], flow.SecretKey, out.SecretKey)}, nil
+}
+
+// hash is a password as it is kept: argon2id with a salt of its own.
+func (a *Accounts) hash(ctx context.Context, password string) (string, error) {
+	select {
+	case a.slot <- struct{}{}:
+		defer func() { <-a.slot }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	salt := make([]byte, argonSalt)
+	if _, err := rand.Read(salt); err != nil {
+		return "", err
+	}
+	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonKey)
+	code := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads, code(salt), code(key)), nil
+}
+
+// Authenticate finds whose key a text is. Errors: invalid_api_key,
+// expired_api_key, revoked_api_key.
+func (a *Accounts) Authenticate(ctx context.Context, text string) (flow.Key, flow.Project, error) {
+	invalid := flow.Refuse(flow.CodeInvalidKey, "This API key does not exist. Check that it was copied whole.")
+	if _, _, ok := flow.ReadKeyText(text); !ok {
+		return flow.Key{}, flow.Project{}, invalid
+	}
+	key, project, found, err := a.db.KeyByHash(ctx, flow.HashKey(text))
+	if err != nil {
+		return flow.Key{}, flow.Project{}, err
+	}
+	now := a.ids.Now()
+	switch {
+	case !found:
+		return flow.Key{}, flow.Project{}, invalid
+	case !key.RevokedAt.IsZero():
+		return flow.Key{}, flow.Project{}, flow.Refuse(flow.CodeRevokedKey, "This API key was revoked at %s.", flow.Stamp(key.RevokedAt))
+	case !key.ExpiresAt.IsZero() && !now.Before(key.ExpiresAt):
+		return flow.Key{}, flow.Project{}, flow.Refuse(flow.CodeExpiredKey, "This API key expired at %s.", flow.Stamp(key.ExpiresAt))
+	}
+	return key, project, nil
+}

@@ -1,0 +1,391 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// The kinds of log line of a chat.
+const (
+	lineHeard   = "heard"   // a payer's message, as it was understood
+	lineNews    = "news"    // something that happened to one of its sessions
+	lineDecided = "decided" // what came of it, with the chat's whole state
+)
+
+// decided is a turn as the log keeps it: the decision and the very texts.
+type decided struct {
+	flow.Decision
+
+	Texts []sentText `json:"texts,omitempty"`
+}
+
+// sentText is one message as it will be sent.
+type sentText struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+// Hear takes in a payer's message. When it returns nil the message and all it
+// led to are kept, and WhatsApp may be told that it was received. However often
+// a message comes, it is heard once.
+func (s *Service) Hear(ctx context.Context, in Inbound) error {
+	err := s.update(ctx, func(w *saving) error {
+		row, err := w.chat(in)
+		if err != nil {
+			return err
+		}
+		if known, err := w.tx.Heard(ctx, row.ID, in.Message); known || err != nil {
+			return err
+		}
+		t := flow.Turn{Heard: &in.Intent}
+		if in.Intent.Kind == flow.MeansCode {
+			session, err := w.tx.SessionByCode(ctx, in.Intent.Code)
+			if err != nil && !notFound(err) {
+				return err
+			}
+			t.ByCode = session.ID
+		}
+		return w.turn(row, t, store.Line{Kind: lineHeard, Message: in.Message})
+	})
+	return wrap("hear a message", err)
+}
+
+// chat finds or makes the chat of a message.
+func (w *saving) chat(in Inbound) (store.ChatRow, error) {
+	row, found, err := w.tx.ChatOf(w.ctx, in.Number, in.Person)
+	if err != nil || found && row.Phone == in.Phone && row.Name == in.Name {
+		return row, err
+	}
+	id, err := w.s.ids.New(flow.PrefixChat)
+	if err != nil {
+		return row, err
+	}
+	return w.tx.AddChat(w.ctx, store.ChatRow{ID: flow.ChatID(id), Number: in.Number, Person: in.Person, Phone: in.Phone, Name: in.Name}, w.now)
+}
+
+// turn takes one turn of a chat: it logs what happened, decides, logs the
+// decision with the chat's new state, and keeps what is to be said and done.
+func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
+	chat, err := w.stands(row)
+	if err != nil {
+		return err
+	}
+	t.Chat, t.Now, t.Banks = chat, w.now, w.s.cfg.Banks
+	if t.Checkouts, err = w.checkouts(chat.Focus, t.About, t.ByCode); err != nil {
+		return err
+	}
+	about := t.About
+	if about == "" {
+		about = chat.Focus
+	}
+	if t.ByCode != "" {
+		about = t.ByCode
+	}
+	cause.Stream, cause.At, cause.Session = string(row.ID), w.now, about
+	if cause.Data, err = json.Marshal(heardOrNews(t)); err != nil {
+		return fmt.Errorf("log a turn: %w", err)
+	}
+	seq, err := w.tx.Append(w.ctx, cause)
+	if err != nil {
+		return err
+	}
+	d := decided{Decision: flow.Decide(t)}
+	d.Chat.Seq = seq + 1
+	for i, say := range d.Says {
+		d.Texts = append(d.Texts, sentText{ID: messageID(row.ID, d.Chat.Seq, i), Text: w.s.cfg.Words(say, w.now)})
+	}
+	if err := w.decided(row, d, store.Line{Stream: string(row.ID), At: w.now, Kind: lineDecided, Cause: seq, Session: about}); err != nil {
+		return err
+	}
+	for _, e := range d.Effects {
+		if err := w.effect(row, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func heardOrNews(t flow.Turn) any {
+	if t.News != nil {
+		return t.News
+	}
+	return t.Heard
+}
+
+// decided keeps a decision: its line, the chat's place, and its messages.
+func (w *saving) decided(row store.ChatRow, d decided, line store.Line) error {
+	var err error
+	if line.Data, err = json.Marshal(d); err != nil {
+		return fmt.Errorf("log a decision: %w", err)
+	}
+	if _, err := w.tx.Append(w.ctx, line); err != nil {
+		return err
+	}
+	if err := w.tx.SetDecided(w.ctx, row.ID, d.Chat.Seq); err != nil {
+		return err
+	}
+	for i, text := range d.Texts {
+		said := store.Said{ID: text.ID, Chat: row.ID, Seq: d.Chat.Seq, Bubble: i, Key: d.Says[i].Key, Text: text.Text}
+		if err := w.tx.AddSaid(w.ctx, said, w.now); err != nil {
+			return err
+		}
+	}
+	chat := d.Chat
+	w.tx.After(func() { w.s.remember(chat) })
+	if len(d.Texts) == 0 {
+		return nil
+	}
+	return w.owe(flow.TaskSay, string(row.ID), w.now)
+}
+
+// remember puts a chat where live talks stand. Whatever goes wrong there costs
+// one query later.
+func (s *Service) remember(chat flow.Chat) {
+	if s.cfg.Places == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), placePatience) //nolint:forbidigo // the command is over; this must not outlive it by much
+	defer cancel()
+	s.cfg.Places.Put(ctx, chat)
+}
+
+// placePatience is how long the memory of live talks may take.
+const placePatience = 100 * time.Millisecond
+
+// stands is where a chat stands: as remembered if that is not stale, else as
+// the log has it.
+func (w *saving) stands(row store.ChatRow) (flow.Chat, error) {
+	fresh := flow.Chat{ID: row.ID, Number: row.Number, Person: row.Person, Phone: row.Phone, Name: row.Name}
+	if row.Decided == 0 {
+		return fresh, nil
+	}
+	if w.s.cfg.Places != nil {
+		ctx, cancel := context.WithTimeout(w.ctx, placePatience)
+		chat, ok := w.s.cfg.Places.Get(ctx, row.ID)
+		cancel()
+		if ok && chat.Seq == row.Decided && chat.ID == row.ID {
+			chat.Phone, chat.Name = row.Phone, row.Name
+			return chat, nil
+		}
+	}
+	line, err := w.tx.Line(w.ctx, string(row.ID), row.Decided)
+	if err != nil {
+		return fresh, err
+	}
+	var d decided
+	if err := json.Unmarshal(line.Data, &d); err != nil {
+		return fresh, fmt.Errorf("read where chat %s stands: %w", row.ID, err)
+	}
+	d.Chat.Phone, d.Chat.Name = row.Phone, row.Name
+	return d.Chat, nil
+}
+
+// checkouts reads the sessions that a turn may touch.
+func (w *saving) checkouts(ids ...flow.SessionID) (map[flow.SessionID]flow.Checkout, error) {
+	out := map[flow.SessionID]flow.Checkout{}
+	for _, id := range ids {
+		if _, have := out[id]; have || id == "" {
+			continue
+		}
+		session, err := w.tx.Session(w.ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		v, err := w.s.view(w.ctx, w.tx.Reader, session)
+		if err != nil {
+			return nil, err
+		}
+		out[id] = flow.Checkout{Session: session, Attempts: v.Attempts, Offers: v.Offers}
+	}
+	return out, nil
+}
+
+// effect does what a decision asks for beside saying something.
+func (w *saving) effect(row store.ChatRow, e flow.Effect) error {
+	switch e.Kind {
+	case flow.DoWatch:
+		return w.tx.Watch(w.ctx, e.Session, row.ID)
+	case flow.DoOpen:
+		return w.open(row, e)
+	case flow.DoSupersede:
+		return w.supersede(e.Attempt)
+	case flow.DoCheck:
+		return w.ask(row, e.Session)
+	case flow.DoCancel:
+		session, err := w.tx.Session(w.ctx, e.Session)
+		if err != nil {
+			return err
+		}
+		if !session.Open() { // money came first; its news is told already
+			return nil
+		}
+		return w.cancel(session)
+	}
+	return fmt.Errorf("a decision asks for %q, which nobody does", e.Kind)
+}
+
+// open makes the lazy call of a method that was chosen in a chat.
+func (w *saving) open(row store.ChatRow, e flow.Effect) error {
+	a, fresh, err := w.begin(e.Session, flow.Ask{Method: e.Method, Chat: row.ID}, true)
+	var no *flow.Error
+	switch {
+	case asRefusal(err, &no):
+		return w.tellChat(row.ID, e.Session, flow.News{Kind: flow.NewsRefused, Reason: no.Message})
+	case err != nil:
+		return err
+	case a.Instructions != nil:
+		return w.tellChat(row.ID, e.Session, flow.News{Kind: flow.NewsOpened, Attempt: a.ID})
+	case !fresh: // another call is under way; its answer is told to every chat
+		if err := w.owe(flow.TaskStart, string(a.ID), w.now); err != nil {
+			return err
+		}
+	}
+	return w.owe(flow.TaskSlow, string(a.ID), w.now.Add(flow.SlowAfter))
+}
+
+func (w *saving) supersede(id flow.AttemptID) error {
+	if id == "" {
+		return nil
+	}
+	a, err := w.tx.Attempt(w.ctx, id)
+	if err != nil {
+		return err
+	}
+	session, err := w.tx.Session(w.ctx, a.Session)
+	if err != nil {
+		return err
+	}
+	change, err := flow.Supersede(a)
+	if err != nil {
+		return err
+	}
+	return w.save(change, session)
+}
+
+// ask asks the bank on a payer's word, at most once in a while: in between the
+// answer is the one there was.
+func (w *saving) ask(row store.ChatRow, session flow.SessionID) error {
+	w.s.mu.Lock()
+	last, seen := w.s.asked[session]
+	again := !seen || w.now.Sub(last) >= flow.AskAtMost
+	if again {
+		if len(w.s.asked) > maxAsked {
+			clear(w.s.asked)
+		}
+		w.s.asked[session] = w.now
+	}
+	w.s.mu.Unlock()
+	if !again {
+		return w.tellChat(row.ID, session, flow.News{Kind: flow.NewsNothing})
+	}
+	return w.owe(flow.TaskCheck, string(session), w.now)
+}
+
+// maxAsked bounds what is remembered of when banks were asked.
+const maxAsked = 10_000
+
+// spread tells every chat that watches a session what happened to it.
+func (w *saving) spread(session flow.SessionID, n flow.News) error {
+	chats, err := w.tx.Watchers(w.ctx, session)
+	if err != nil {
+		return err
+	}
+	for _, row := range chats {
+		if err := w.tellChat(row.ID, session, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiting tells only the chats that wait for the bank's answer.
+func (w *saving) waiting(session flow.SessionID, kind flow.NewsKind) error {
+	chats, err := w.tx.Watchers(w.ctx, session)
+	if err != nil {
+		return err
+	}
+	for _, row := range chats {
+		chat, err := w.stands(row)
+		if err != nil {
+			return err
+		}
+		if t, ok := chat.Talk(session); ok && t.State == flow.Verifying {
+			if err := w.tellChat(row.ID, session, flow.News{Kind: kind}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tellChat takes a turn of a chat over news of one of its sessions.
+func (w *saving) tellChat(id flow.ChatID, session flow.SessionID, n flow.News) error {
+	row, err := w.tx.Chat(w.ctx, id)
+	if err != nil {
+		return err
+	}
+	return w.turn(row, flow.Turn{News: &n, About: session}, store.Line{Kind: lineNews})
+}
+
+// Tick takes in what became of a message of ours. Ticks of messages that are
+// not ours are no error: the number may be used by a person too.
+func (s *Service) Tick(ctx context.Context, t Tick) error {
+	said, found, err := s.cfg.DB.Said(ctx, t.Message)
+	if err != nil || !found {
+		return err
+	}
+	err = s.update(ctx, func(w *saving) error {
+		moved, err := w.tx.MarkSaid(ctx, said.ID, t.State)
+		if err != nil || !moved {
+			return err
+		}
+		return w.said(said, t.State)
+	})
+	return wrap("take a tick in", err)
+}
+
+// said logs what became of a message of ours.
+func (w *saving) said(said store.Said, state string) error {
+	line, err := w.tx.Line(w.ctx, string(said.Chat), said.Seq)
+	if err != nil {
+		return err
+	}
+	_, err = w.tx.Append(w.ctx, store.Line{
+		Stream: string(said.Chat), At: w.now, Kind: state, Cause: said.Seq, Session: line.Session, Message: said.ID,
+	})
+	return err
+}
+
+// say sends what a chat is owed, in order. Nothing is sent past a message that
+// could not be.
+func (s *Service) say(ctx context.Context, id flow.ChatID) error {
+	row, err := s.cfg.DB.Chat(ctx, id)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		said, owed, err := s.cfg.DB.NextSaid(ctx, id)
+		if err != nil || !owed {
+			return err
+		}
+		if err := s.cfg.Send(ctx, Outgoing{Number: row.Number, Person: row.Person, ID: said.ID, Text: said.Text}); err != nil {
+			return fmt.Errorf("send message %s: %w", said.ID, err)
+		}
+		err = s.update(context.WithoutCancel(ctx), func(w *saving) error {
+			moved, err := w.tx.MarkSaid(w.ctx, said.ID, "sent")
+			if err != nil || !moved {
+				return err
+			}
+			return w.said(said, "sent")
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,256 @@
+package checkout
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// The bounds of the shell.
+const (
+	// lease is how long a process may take over one piece of work.
+	lease = time.Minute
+	// codeTries is how often another entry code is tried when one is taken.
+	codeTries = 5
+)
+
+// Service runs the commands of one environment.
+type Service struct {
+	cfg      Config
+	ids      flow.IDs
+	token    string // names this process in leases
+	starting singleflight.Group
+	mu       sync.Mutex
+	asked    map[flow.SessionID]time.Time // when a bank was last asked on a payer's word
+	running  map[string]bool              // idempotent calls that run in this process
+	worker   *worker
+}
+
+// New makes a Service. Run must be running for anything owed to be done.
+func New(c Config) (*Service, error) {
+	if c.DB == nil || c.Rail == nil || c.Now == nil || c.Rand == nil || c.Words == nil {
+		return nil, errors.New("make the checkout service: a part is missing")
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Number == nil {
+		c.Number = func() string { return "" }
+	}
+	s := &Service{
+		cfg: c, ids: flow.IDs{Now: c.Now, Rand: c.Rand}, asked: map[flow.SessionID]time.Time{}, running: map[string]bool{},
+	}
+	var err error
+	if s.token, err = s.ids.New("proc_"); err != nil {
+		return nil, err
+	}
+	s.worker = newWorker(s)
+	return s, nil
+}
+
+// Run does what is owed until ctx ends.
+func (s *Service) Run(ctx context.Context) error { return s.worker.run(ctx) }
+
+// Reader reads what is kept.
+func (s *Service) Reader() store.Reader { return s.cfg.DB.Reader }
+
+// saving is one transaction of a command: what it writes, and what is handed to
+// the worker once it is committed.
+type saving struct {
+	s   *Service
+	ctx context.Context //nolint:containedctx // lives as long as the transaction it belongs to
+	tx  *store.Tx
+	now time.Time
+}
+
+// update runs a command in a transaction.
+func (s *Service) update(ctx context.Context, fn func(*saving) error) error {
+	return s.cfg.DB.Update(ctx, func(tx *store.Tx) error {
+		return fn(&saving{s: s, ctx: ctx, tx: tx, now: s.cfg.Now()})
+	})
+}
+
+// owe keeps that work is owed. What is due now is handed to the worker by the
+// commit; what is due later is found when its time comes.
+func (w *saving) owe(kind flow.TaskKind, subject string, due time.Time) error {
+	task := flow.Task{Kind: kind, Subject: subject, Due: due}
+	if due.After(w.now) {
+		_, err := w.tx.AddTask(w.ctx, task, "", time.Time{})
+		w.tx.After(func() { w.s.worker.wake() })
+		return err
+	}
+	work, err := w.tx.AddTask(w.ctx, task, w.s.token, w.now.Add(lease))
+	if err != nil {
+		return err
+	}
+	work.Fresh = true
+	w.tx.After(func() { w.s.worker.submit(work) })
+	return nil
+}
+
+// log writes a line about a session into every chat that watches it, or into
+// the session's own stream while none does.
+func (w *saving) log(session flow.SessionID, kind string, data any) error {
+	chats, err := w.tx.Watchers(w.ctx, session)
+	if err != nil {
+		return err
+	}
+	streams := []string{string(session)}
+	if len(chats) > 0 {
+		streams = streams[:0]
+	}
+	for _, c := range chats {
+		streams = append(streams, string(c.ID))
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("write the log: %w", err)
+	}
+	for _, stream := range streams {
+		if _, err := w.tx.Append(w.ctx, store.Line{Stream: stream, At: w.now, Kind: kind, Session: session, Data: text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// view reads a session with all that belongs to it.
+func (s *Service) view(ctx context.Context, r store.Reader, session flow.Session) (View, error) {
+	v := View{Session: session}
+	var err error
+	if v.Attempts, err = r.Attempts(ctx, session.ID); err != nil {
+		return View{}, err
+	}
+	if v.Payments, err = r.Payments(ctx, session.ID); err != nil {
+		return View{}, err
+	}
+	v.Offers = flow.Offers(session, v.Attempts, s.cfg.Rail.Methods(), s.cfg.Now())
+	return v, nil
+}
+
+// save keeps a change whole: money, attempts, events, the session, then what
+// its chats are told.
+func (w *saving) save(c flow.Change, session flow.Session) error {
+	if c.Session != nil {
+		session = *c.Session
+	}
+	if c.Payment != nil {
+		if err := w.tx.AddPayment(w.ctx, *c.Payment, c.Postings); err != nil {
+			return err
+		}
+	}
+	for _, a := range c.Attempts {
+		if err := w.tx.SaveAttempt(w.ctx, a); err != nil {
+			return err
+		}
+	}
+	if session.ID == "" {
+		return nil // money of nobody: nobody to tell
+	}
+	for _, f := range c.Facts {
+		if err := w.tell(&session, f); err != nil {
+			return err
+		}
+	}
+	if c.Session != nil || len(c.Facts) > 0 {
+		if err := w.tx.SaveSession(w.ctx, &session); err != nil {
+			return err
+		}
+	}
+	for _, n := range c.News {
+		if err := w.spread(session.ID, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell makes an event out of a fact and owes it to every endpoint that wants it.
+func (w *saving) tell(session *flow.Session, f flow.Fact) error {
+	id, err := w.s.ids.New(flow.PrefixEvent)
+	if err != nil {
+		return err
+	}
+	session.Sequence++
+	view, err := w.s.view(w.ctx, w.tx.Reader, *session)
+	if err != nil {
+		return err
+	}
+	e := flow.Event{
+		ID: flow.EventID(id), Kind: f.Kind, Project: session.Project, Session: session.ID, Sequence: session.Sequence, CreatedAt: w.now,
+	}
+	charge := w.s.RecordCharge(view)
+	for _, a := range view.Attempts {
+		if a.ID == f.Attempt {
+			charge.Reference = a.Reference // the attempt this event is about
+		}
+	}
+	data := flow.ChargeData(charge, f.Attempt, f.Payment)
+	if f.Kind.OnRequest() {
+		record := w.s.Record(view)
+		record.ClientSecret = "" // a webhook's receiver is not the payer's browser
+		data = record
+	}
+	if e.Body, err = flow.ComposeEvent(e, flow.EventReference(*session, charge.Reference), data, w.s.cfg.Around.Live); err != nil {
+		return err
+	}
+	if err := w.tx.AddEvent(w.ctx, e); err != nil {
+		return err
+	}
+	if err := w.log(session.ID, "event", map[string]any{"id": e.ID, "event": e.Kind, "sequence": e.Sequence}); err != nil {
+		return err
+	}
+	return w.deliver(e)
+}
+
+// deliver owes an event to the endpoints of its project.
+func (w *saving) deliver(e flow.Event) error {
+	endpoints, err := w.tx.Endpoints(w.ctx, e.Project)
+	if err != nil {
+		return err
+	}
+	for _, to := range endpoints {
+		if !to.Wants(e.Kind) {
+			continue
+		}
+		id, err := w.s.ids.New(flow.PrefixDelivery)
+		if err != nil {
+			return err
+		}
+		d := flow.Delivery{ID: id, Event: e.ID, Endpoint: to.ID, URL: to.URL, Secrets: to.Secrets, Body: e.Body, Lease: w.s.token}
+		if err := w.tx.AddDelivery(w.ctx, d, w.now.Add(lease)); err != nil {
+			return err
+		}
+		w.tx.After(func() { w.s.worker.post(d) })
+	}
+	return nil
+}
+
+// messageID is the id of a message of ours, fixed by where it stands in its
+// chat: 3EB0 and eighteen hex digits, the shape WhatsApp's own clients use.
+func messageID(chat flow.ChatID, seq int64, bubble int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d", chat, seq, bubble))
+	return "3EB0" + strings.ToUpper(hex.EncodeToString(sum[:9]))
+}
+
+// Record is a session as its merchant reads it.
+func (s *Service) Record(v View) flow.SessionRecord {
+	return flow.RecordSession(v.Session, v.Offers, s.cfg.Around)
+}
+
+// RecordCharge is a session's charge as its merchant reads it.
+func (s *Service) RecordCharge(v View) flow.ChargeRecord {
+	return flow.RecordCharge(v.Session, v.Attempts, v.Payments, s.cfg.Around)
+}

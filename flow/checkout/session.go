@@ -1,0 +1,400 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// Open creates a session. No bank is called. Errors: duplicate_reference,
+// whatsapp_unavailable (chat mode), idempotency_key_reused.
+func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error) {
+	number := s.cfg.Number()
+	if n.Mode == flow.InChat && number == "" {
+		return Answer{}, noWhatsApp()
+	}
+	var answer Answer
+	err := s.update(ctx, func(w *saving) error {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil && kept.Status != 0 {
+			answer = replay(kept)
+			return err
+		}
+		session, err := w.create(n, c.Project, number, false)
+		if err != nil {
+			return err
+		}
+		answer, err = w.answer(session, c)
+		return err
+	})
+	if err != nil {
+		return Answer{}, fmt.Errorf("open a session: %w", err)
+	}
+	return answer, nil
+}
+
+func noWhatsApp() error {
+	return flow.Refuse(flow.CodeWhatsAppUnavailable, "No WhatsApp number is live right now, so no chat can be opened. Headless sessions work.")
+}
+
+// create makes a session inside a transaction.
+func (w *saving) create(n NewSession, project flow.ProjectID, number string, charge bool) (flow.Session, error) {
+	session := flow.Session{
+		Project: project, Merchant: n.Merchant, Mode: n.Mode, Amount: n.Amount, Status: flow.SessionPending,
+		AllowedMethods: n.AllowedMethods, CustomerEmail: n.CustomerEmail, CustomerPhone: n.CustomerPhone, CustomerName: n.CustomerName,
+		Reference: n.Reference, Description: n.Description, Metadata: n.Metadata, CallbackURL: n.CallbackURL, Policy: n.Policy,
+		Number: number, ChargeAsked: charge, Version: 1, CreatedAt: w.now, ExpiresAt: w.now.Add(n.ExpiresIn),
+	}
+	id, err := w.s.ids.New(flow.PrefixSession)
+	if err != nil {
+		return session, err
+	}
+	session.ID = flow.SessionID(id)
+	if charge {
+		if id, err = w.s.ids.New(flow.PrefixCharge); err != nil {
+			return session, err
+		}
+		session.Charge = flow.ChargeID(id)
+	}
+	if err := w.keep(&session); err != nil {
+		return session, err
+	}
+	if err := w.owe(flow.TaskExpireSession, string(session.ID), session.ExpiresAt); err != nil {
+		return session, err
+	}
+	if err := w.log(session.ID, "opened", map[string]any{"amountMinor": session.Amount.Minor(), "mode": session.Mode, "expiresAt": flow.Stamp(session.ExpiresAt)}); err != nil {
+		return session, err
+	}
+	return session, w.save(flow.Change{Session: &session, Facts: []flow.Fact{{Kind: flow.SessionCreated}}}, session)
+}
+
+// keep adds a session under a fresh entry code, or says whose its reference is.
+func (w *saving) keep(session *flow.Session) error {
+	for range codeTries {
+		var err error
+		if session.EntryCode, err = w.s.ids.EntryCode(); err != nil {
+			return err
+		}
+		added, err := w.tx.AddSession(w.ctx, *session)
+		if added || err != nil {
+			return err
+		}
+		if session.Reference == "" {
+			continue
+		}
+		other, err := w.tx.SessionByReference(w.ctx, session.Project, session.Reference)
+		if err == nil {
+			refusal := flow.Refuse(flow.CodeDuplicateReference, "The reference %q was used before, by session %s.", session.Reference, other.ID)
+			refusal.Details = map[string]string{"sessionId": string(other.ID)}
+			return refusal
+		}
+	}
+	return flow.Refuse(flow.CodeInternal, "No free entry code was found.")
+}
+
+// begun looks up what is known of an idempotent call; nil for a new one.
+func (w *saving) begun(c Call) (*store.KeptCall, error) {
+	if c.Key == "" {
+		return nil, nil //nolint:nilnil // a call without a key is always new
+	}
+	kept, found, err := w.tx.Call(w.ctx, c.Project, c.Key)
+	if err != nil || !found {
+		return nil, err
+	}
+	if w.now.Sub(kept.At) > idempotencyKept {
+		return nil, nil //nolint:nilnil // forgotten
+	}
+	if kept.Hash != c.Hash {
+		return nil, flow.Refuse(flow.CodeIdempotencyReused, "This Idempotency-Key was used for another request. Use a new key.")
+	}
+	return &kept, nil
+}
+
+func replay(kept *store.KeptCall) Answer {
+	if kept == nil {
+		return Answer{}
+	}
+	return Answer{Status: kept.Status, Body: kept.Body, Location: string(kept.Session), Replayed: true}
+}
+
+// answer renders what was made and keeps it with the call's key.
+func (w *saving) answer(session flow.Session, c Call) (Answer, error) {
+	session, err := w.tx.Session(w.ctx, session.ID)
+	if err != nil {
+		return Answer{}, err
+	}
+	view, err := w.s.view(w.ctx, w.tx.Reader, session)
+	if err != nil {
+		return Answer{}, err
+	}
+	a := Answer{Location: string(session.ID)}
+	if a.Status, a.Body, err = c.Render(view); err != nil || c.Key == "" {
+		return a, err
+	}
+	return a, w.tx.SaveCall(w.ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, Session: session.ID, Status: a.Status, Body: a.Body, At: w.now})
+}
+
+// OpenCharge opens a session in WhatsApp and makes its virtual account: a new
+// session, or an existing one of the project. It waits for the bank. A call
+// with a key that was cut off is taken up where it stood.
+func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.SessionID, c Call) (Answer, error) {
+	number := s.cfg.Number()
+	if number == "" {
+		return Answer{}, noWhatsApp()
+	}
+	if c.Key != "" {
+		free, done := s.running1(string(c.Project) + "/" + c.Key)
+		if !free {
+			return Answer{}, flow.Refuse(flow.CodeIdempotencyRunning, "The first request with this Idempotency-Key is still running.")
+		}
+		defer done()
+	}
+	var answer Answer
+	var attempt flow.Attempt
+	var fresh bool
+	err := s.update(ctx, func(w *saving) error {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil && kept.Status != 0 {
+			answer = replay(kept)
+			return err
+		}
+		session, err := w.charged(n, existing, kept, number, c)
+		if err != nil {
+			return err
+		}
+		attempt, fresh, err = w.begin(session.ID, flow.Ask{Method: flow.BankTransfer}, false)
+		if err != nil || c.Key == "" {
+			return err
+		}
+		return w.tx.SaveCall(ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, Session: session.ID, At: w.now})
+	})
+	if err != nil || answer.Replayed {
+		return answer, wrap("open a charge", err)
+	}
+	if err := s.start(ctx, attempt.ID, fresh); err != nil {
+		return Answer{}, fmt.Errorf("open a charge: %w", err)
+	}
+	err = s.update(ctx, func(w *saving) error {
+		var err error
+		answer, err = w.answer(flow.Session{ID: attempt.Session}, c)
+		return err
+	})
+	return answer, wrap("open a charge", err)
+}
+
+// charged is the session of a charge: the one that a cut-off call made, an
+// existing one, or a new one.
+func (w *saving) charged(n NewSession, existing flow.SessionID, kept *store.KeptCall, number string, c Call) (flow.Session, error) {
+	if kept != nil {
+		existing = kept.Session
+	}
+	if existing == "" {
+		return w.create(n, c.Project, number, true)
+	}
+	session, err := w.owned(c.Project, existing)
+	if err != nil {
+		return session, err
+	}
+	if err := session.Closed(); err != nil {
+		return session, err
+	}
+	if session.ChargeAsked {
+		return session, nil
+	}
+	if session.Charge == "" {
+		id, err := w.s.ids.New(flow.PrefixCharge)
+		if err != nil {
+			return session, err
+		}
+		session.Charge = flow.ChargeID(id)
+	}
+	session.ChargeAsked, session.Number = true, number
+	return session, w.tx.SaveSession(w.ctx, &session)
+}
+
+// owned reads a session of a project; another project's does not exist.
+func (w *saving) owned(project flow.ProjectID, id flow.SessionID) (flow.Session, error) {
+	return owned(w.ctx, w.tx.Reader, project, id)
+}
+
+func owned(ctx context.Context, r store.Reader, project flow.ProjectID, id flow.SessionID) (flow.Session, error) {
+	session, err := r.Session(ctx, id)
+	if err == nil && session.Project != project {
+		return flow.Session{}, flow.Refuse(flow.CodeNotFound, "There is no session %q.", id)
+	}
+	return session, err
+}
+
+// running1 lets one call with a key run at a time in this process.
+func (s *Service) running1(key string) (free bool, done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running[key] {
+		return false, nil
+	}
+	s.running[key] = true
+	return true, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.running, key)
+	}
+}
+
+// Cancel ends a session that is still open.
+func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer, error) {
+	var answer Answer
+	err := s.update(ctx, func(w *saving) error {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil && kept.Status != 0 {
+			answer = replay(kept)
+			return err
+		}
+		session, err := w.owned(c.Project, id)
+		if err != nil {
+			return err
+		}
+		if err := w.cancel(session); err != nil {
+			return err
+		}
+		answer, err = w.answer(session, c)
+		return err
+	})
+	return answer, wrap("cancel a session", err)
+}
+
+func (w *saving) cancel(session flow.Session) error {
+	attempts, err := w.tx.Attempts(w.ctx, session.ID)
+	if err != nil {
+		return err
+	}
+	change, err := flow.Cancel(session, attempts)
+	if err != nil {
+		return err
+	}
+	return w.save(change, session)
+}
+
+// View reads a session of a project.
+func (s *Service) View(ctx context.Context, project flow.ProjectID, id flow.SessionID) (View, error) {
+	session, err := owned(ctx, s.cfg.DB.Reader, project, id)
+	if err != nil {
+		return View{}, err
+	}
+	return s.view(ctx, s.cfg.DB.Reader, session)
+}
+
+// ViewOfCharge reads the session of a charge of a project.
+func (s *Service) ViewOfCharge(ctx context.Context, project flow.ProjectID, id flow.ChargeID) (View, error) {
+	session, err := s.cfg.DB.SessionByCharge(ctx, id)
+	if err == nil && session.Project != project {
+		err = flow.Refuse(flow.CodeNotFound, "There is no charge %q.", id)
+	}
+	if err != nil {
+		return View{}, err
+	}
+	return s.view(ctx, s.cfg.DB.Reader, session)
+}
+
+// List lists a project's sessions, newest first; more says whether older ones
+// follow.
+func (s *Service) List(ctx context.Context, project flow.ProjectID, f Filter) (views []View, more bool, err error) {
+	list, err := s.cfg.DB.Sessions(ctx, store.SessionFilter{
+		Project: project, Status: f.Status, Reference: f.Reference, Email: f.CustomerEmail, CreatedFrom: f.CreatedAfter,
+		Created: f.CreatedBefore, Before: f.Before, Limit: f.Limit + 1,
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	if more = len(list) > f.Limit; more {
+		list = list[:f.Limit]
+	}
+	for _, session := range list {
+		v, err := s.view(ctx, s.cfg.DB.Reader, session)
+		if err != nil {
+			return nil, false, err
+		}
+		views = append(views, v)
+	}
+	return views, more, nil
+}
+
+// Attempt reads an attempt of a project.
+func (s *Service) Attempt(ctx context.Context, project flow.ProjectID, id flow.AttemptID) (flow.Attempt, error) {
+	a, err := s.cfg.DB.Attempt(ctx, id)
+	return s.ownedAttempt(ctx, project, a, err)
+}
+
+// AttemptByPaymentCode reads the attempt of a project with a USSD payment code.
+func (s *Service) AttemptByPaymentCode(ctx context.Context, project flow.ProjectID, code string) (flow.Attempt, error) {
+	a, err := s.cfg.DB.AttemptByPaymentCode(ctx, code)
+	return s.ownedAttempt(ctx, project, a, err)
+}
+
+func (s *Service) ownedAttempt(ctx context.Context, project flow.ProjectID, a flow.Attempt, err error) (flow.Attempt, error) {
+	if err != nil {
+		return flow.Attempt{}, err
+	}
+	if _, err := owned(ctx, s.cfg.DB.Reader, project, a.Session); err != nil {
+		if flow.CodeOf(err) == flow.CodeNotFound {
+			err = flow.Refuse(flow.CodeNotFound, "There is no such attempt.")
+		}
+		return flow.Attempt{}, err
+	}
+	return a, nil
+}
+
+// OwnedSessions says which of some sessions are a project's.
+func (s *Service) OwnedSessions(ctx context.Context, project flow.ProjectID, ids []flow.SessionID) (map[flow.SessionID]bool, error) {
+	out := make(map[flow.SessionID]bool, len(ids))
+	for _, id := range ids {
+		if _, seen := out[id]; seen {
+			continue
+		}
+		_, err := owned(ctx, s.cfg.DB.Reader, project, id)
+		if err != nil && flow.CodeOf(err) != flow.CodeNotFound {
+			return nil, err
+		}
+		out[id] = err == nil
+	}
+	return out, nil
+}
+
+// AddEndpoint keeps a webhook endpoint; its id, status and time are filled in,
+// its secrets are given.
+func (s *Service) AddEndpoint(ctx context.Context, e flow.Endpoint) (flow.Endpoint, error) {
+	id, err := s.ids.New(flow.PrefixEndpoint)
+	if err != nil {
+		return flow.Endpoint{}, err
+	}
+	e.ID, e.Status, e.CreatedAt = flow.EndpointID(id), flow.EndpointEnabled, s.cfg.Now()
+	err = s.update(ctx, func(w *saving) error {
+		have, err := w.tx.Endpoints(ctx, e.Project)
+		if err != nil {
+			return err
+		}
+		if len(have) >= maxEndpoints {
+			return flow.Refuse(flow.CodeInvalidField, "A project has at most %d webhook endpoints.", maxEndpoints)
+		}
+		return w.tx.AddEndpoint(ctx, e)
+	})
+	return e, wrap("add a webhook endpoint", err)
+}
+
+// Endpoints are a project's webhook endpoints.
+func (s *Service) Endpoints(ctx context.Context, project flow.ProjectID) ([]flow.Endpoint, error) {
+	return s.cfg.DB.Endpoints(ctx, project)
+}
+
+// wrap says what was being done, and leaves no error alone.
+func wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// notFound says whether an error is about a row that is not there.
+func notFound(err error) bool { return errors.Is(err, &flow.Error{Code: flow.CodeNotFound}) }
