@@ -1,0 +1,180 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/rail"
+)
+
+// The bounds of a connection and of a request.
+const (
+	bodyLimit    = 64 << 10
+	headerLimit  = 16 << 10
+	connections  = 16 << 10 // open at the same time
+	readTimeout  = 10 * time.Second
+	writeTimeout = 10 * time.Second // of the answer alone: it begins when the handler is done
+	idleTimeout  = 60 * time.Second
+	workTimeout  = 40 * time.Second // of a handler: above the longest wait for messages
+	drainTimeout = 10 * time.Second
+)
+
+// Config is what a Server is made of.
+type Config struct {
+	// Accounts signs merchants up and knows their keys.
+	Accounts *checkout.Accounts
+	// Services are the environments that are open on this server.
+	Services map[flow.Environment]*checkout.Service
+	// Rails are the names under which banks send notices, and whose they are.
+	Rails map[string]flow.Environment
+	// TestBank is the pretend bank of the test environment, nil for none.
+	TestBank rail.TestBank
+	// Phones are the pretend phones of the local network, nil for none.
+	Phones Phones
+	// Pairing is what is to be scanned to pair the test number; false when
+	// nothing is. Nil where no number is ever paired.
+	Pairing func() (text string, waiting bool)
+	// AdvanceClock moves the test environment's clock, nil where it stands fast.
+	AdvanceClock func(seconds int64) time.Time
+	// Ready asks every part that the server needs whether it works.
+	Ready func(ctx context.Context) []Check
+	// CheckURL judges where webhooks may be sent.
+	CheckURL func(raw string) error
+	// NewSecret makes the signing secret of a webhook endpoint.
+	NewSecret func() (string, error)
+	// BankNames knows the banks that payers pay from, by code.
+	BankNames func(code string) (flow.Bank, bool)
+	// Dev serves the phone page and its keyless calls, to this machine alone.
+	Dev bool
+	// Docs is what an error's code is put behind to make its docUrl.
+	Docs string
+	Now  func() time.Time
+	IDs  flow.IDs
+	Log  *slog.Logger
+}
+
+// Check is what one part answered to "are you ready?".
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason"`
+}
+
+// Server answers merchants.
+type Server struct {
+	cfg     Config
+	app     *fiber.App
+	closing chan struct{} // closed when no more waiting is to be done
+	once    sync.Once
+}
+
+// New makes a Server.
+func New(cfg Config) (*Server, error) {
+	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Now == nil || cfg.IDs.Rand == nil || cfg.CheckURL == nil || cfg.NewSecret == nil {
+		return nil, errors.New("make the API: a part is missing")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Docs == "" {
+		cfg.Docs = "/docs/errors#"
+	}
+	s := &Server{cfg: cfg, closing: make(chan struct{})}
+	s.app = fiber.New(fiber.Config{
+		Immutable: true, StrictRouting: true, CaseSensitive: true, BodyLimit: bodyLimit, ReadBufferSize: headerLimit, Concurrency: connections,
+		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, DisableStartupMessage: true,
+		DisablePreParseMultipartForm: true, ErrorHandler: s.fault,
+	})
+	for _, r := range Routes() {
+		if r.Dev && !cfg.Dev {
+			continue
+		}
+		if r.Method == http.MethodGet {
+			s.app.Get(r.Path, s.handle(r)) // answers HEAD too
+		} else {
+			s.app.Add(r.Method, r.Path, s.handle(r))
+		}
+	}
+	server := s.app.Server()
+	server.Handler = s.front(server.Handler)
+	server.Logger = silent{cfg.Log}
+	server.SecureErrorLogMessage = true
+	server.CloseOnShutdown = true
+	return s, nil
+}
+
+// Serve answers on a listener until ctx ends, then finishes what it began, for
+// at most ten seconds.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.app.Listener(ln) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve the API: %w", err)
+	case <-ctx.Done():
+	}
+	s.once.Do(func() { close(s.closing) })
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	if err := s.app.ShutdownWithContext(drain); err != nil {
+		return fmt.Errorf("shut the API down: %w", err)
+	}
+	return <-ended
+}
+
+// Test answers one request without a network, for tests.
+func (s *Server) Test(r *http.Request, wait time.Duration) (*http.Response, error) {
+	return s.app.Test(r, int(wait.Milliseconds()))
+}
+
+// Handler is the whole server as a function, for a listener of someone else's.
+func (s *Server) Handler() fasthttp.RequestHandler { return s.front(s.app.Handler()) }
+
+// call is one request on its way through a handler.
+type call struct {
+	http    *fiber.Ctx
+	ctx     context.Context //nolint:containedctx // lives as long as the request it belongs to
+	noted   *noted
+	key     flow.Key
+	project flow.Project
+	service *checkout.Service
+}
+
+// handle runs a route: key first, then its handler.
+func (s *Server) handle(r Route) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		ctx, cancel := context.WithTimeout(c.UserContext(), workTimeout)
+		defer cancel()
+		one := &call{http: c, ctx: ctx, noted: s.note(c.Context())}
+		one.noted.route = r.Path
+		if err := s.admit(one, r.Key); err != nil {
+			return err
+		}
+		return r.do(s, one)
+	}
+}
+
+// waiting is a context that also ends when the server closes: for calls that
+// wait for something that may never come.
+func (s *Server) waiting(c *call) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	go func() {
+		select {
+		case <-s.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}

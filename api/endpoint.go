@@ -1,0 +1,101 @@
+package api
+
+import (
+	"net/http"
+
+	"till/flow"
+)
+
+// endpointRecord is a webhook endpoint as its merchant reads it. The secret is
+// there once, in the answer that made it.
+type endpointRecord struct {
+	ID          flow.EndpointID  `json:"id"`
+	URL         string           `json:"url"`
+	Description *string          `json:"description"`
+	Events      []flow.EventKind `json:"events"`
+	Status      string           `json:"status"`
+	Secret      string           `json:"secret,omitempty"`
+	SecretHint  string           `json:"secretHint,omitempty"`
+	CreatedAt   string           `json:"createdAt"`
+}
+
+func recordEndpoint(e flow.Endpoint) endpointRecord {
+	r := endpointRecord{ID: e.ID, URL: e.URL, Events: e.Events, Status: e.Status, CreatedAt: flow.Stamp(e.CreatedAt)}
+	if e.Description != "" {
+		r.Description = &e.Description
+	}
+	if r.Events == nil {
+		r.Events = []flow.EventKind{}
+	}
+	return r
+}
+
+// addEndpoint is POST /v1/webhook-endpoints.
+func (s *Server) addEndpoint(c *call) error {
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	e := flow.Endpoint{
+		Project: c.project.ID, URL: f.text("url", text{required: true, most: maxURL}), Description: f.text("description", text{most: maxDescription}),
+	}
+	var kinds []string
+	for _, k := range flow.EventKinds() {
+		kinds = append(kinds, string(k))
+	}
+	for _, name := range f.some("events", kinds) {
+		e.Events = append(e.Events, flow.EventKind(name))
+	}
+	if e.URL != "" {
+		if err := s.cfg.CheckURL(e.URL); err != nil {
+			f.fail("url", flow.CodeInvalidField, "url cannot be a webhook endpoint: %s.", err)
+		}
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	if _, err := c.once(nil); err != nil {
+		return err
+	}
+	secret, err := s.cfg.NewSecret()
+	if err != nil {
+		return err
+	}
+	e.Secrets = []string{secret}
+	if e, err = c.service.AddEndpoint(c.ctx, e); err != nil {
+		return err
+	}
+	record := recordEndpoint(e)
+	record.Secret = secret
+	c.http.Set("Location", "/v1/webhook-endpoints/"+string(e.ID))
+	return c.send(http.StatusCreated, record)
+}
+
+// listEndpoints is GET /v1/webhook-endpoints.
+func (*Server) listEndpoints(c *call) error {
+	if err := c.query().done(); err != nil {
+		return err
+	}
+	all, err := c.service.Endpoints(c.ctx, c.project.ID)
+	if err != nil {
+		return err
+	}
+	records := make([]endpointRecord, 0, len(all))
+	for _, e := range all {
+		r := recordEndpoint(e)
+		if len(e.Secrets) > 0 {
+			r.SecretHint = hint(e.Secrets[0])
+		}
+		records = append(records, r)
+	}
+	return c.send(http.StatusOK, page{Items: records})
+}
+
+// hint is enough of a secret to tell it from another.
+func hint(secret string) string {
+	const shown = 4
+	if len(secret) < 4*shown {
+		return "whsec_…"
+	}
+	return "whsec_…" + secret[len(secret)-shown:]
+}

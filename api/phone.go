@@ -1,0 +1,212 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/nyaruka/phonenumbers"
+
+	"till/flow"
+)
+
+// The bounds of a pretend phone's calls.
+const (
+	maxMessage = 4096
+	maxWait    = 30 // seconds
+	maxAfter   = 100
+)
+
+// Phones are pretend phones on the local WhatsApp network. Their errors for a
+// phone that is not there have the code resource_not_found.
+type Phones interface {
+	// Create switches a phone on; "" for a number of the network's choice.
+	// Creating one that is there returns it as it is.
+	Create(ctx context.Context, phone flow.Phone, pushName string) (Phone, error)
+	// List is every phone, oldest first.
+	List(ctx context.Context) ([]Phone, error)
+	// Send writes to the bot from a phone.
+	Send(ctx context.Context, phone flow.Phone, text string) (Message, error)
+	// Messages are those of a phone's chat with the bot after a cursor, oldest
+	// first, "" for the beginning, and the cursor for the next call. It waits
+	// until there is one, or wait is over: none is no error.
+	Messages(ctx context.Context, phone flow.Phone, after string, wait time.Duration) (messages []Message, next string, err error)
+	// Delete takes a phone off the network for good.
+	Delete(ctx context.Context, phone flow.Phone) error
+}
+
+// Phone is one pretend phone.
+type Phone struct {
+	Number    flow.Phone
+	PushName  string
+	CreatedAt time.Time
+}
+
+// Message is one bubble of the chat, seen from the phone.
+type Message struct {
+	ID     string
+	Text   string
+	FromMe bool // written on the phone
+	At     time.Time
+	Status string // sent, delivered, read
+}
+
+type phoneRecord struct {
+	Phone     string `json:"phone"`
+	PushName  string `json:"pushName"`
+	CreatedAt string `json:"createdAt"`
+}
+
+type messageRecord struct {
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	FromMe bool   `json:"fromMe"`
+	At     string `json:"at"`
+	Status string `json:"status"`
+}
+
+func recordPhone(p Phone) phoneRecord {
+	return phoneRecord{Phone: "+" + string(p.Number), PushName: p.PushName, CreatedAt: flow.Stamp(p.CreatedAt)}
+}
+
+func recordMessage(m Message) messageRecord {
+	return messageRecord{ID: m.ID, Text: m.Text, FromMe: m.FromMe, At: flow.Stamp(m.At), Status: m.Status}
+}
+
+func (s *Server) phones() (Phones, error) {
+	if s.cfg.Phones == nil {
+		return nil, flow.Refuse(flow.CodeTestOnly, "This server has no pretend phones: it is on the real WhatsApp network.")
+	}
+	return s.cfg.Phones, nil
+}
+
+// onePhone is the phone of the path.
+func (s *Server) onePhone(c *call) (Phones, flow.Phone, error) {
+	phones, err := s.phones()
+	if err != nil {
+		return nil, "", err
+	}
+	number, ok := readPhone(c.param("phone"), phonenumbers.IsPossibleNumber)
+	if !ok {
+		return nil, "", flow.Refuse(flow.CodeNotFound, "There is no such phone.")
+	}
+	return phones, number, nil
+}
+
+// addPhone is POST /v1/test/phones.
+func (s *Server) addPhone(c *call) error {
+	phones, err := s.phones()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	var number flow.Phone
+	if given := f.text("phone", text{most: maxPhoneChars, code: flow.CodeInvalidPhone}); given != "" {
+		var ok bool
+		if number, ok = readPhone(given, phonenumbers.IsPossibleNumber); !ok {
+			f.fail("phone", flow.CodeInvalidPhone, "phone must be a phone number, such as 08031234567 or +2348031234567.")
+		}
+	}
+	name := f.text("pushName", text{most: maxName})
+	if err := f.done(); err != nil {
+		return err
+	}
+	made, err := phones.Create(c.ctx, number, name)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusCreated, recordPhone(made))
+}
+
+// listPhones is GET /v1/test/phones.
+func (s *Server) listPhones(c *call) error {
+	phones, err := s.phones()
+	if err != nil {
+		return err
+	}
+	all, err := phones.List(c.ctx)
+	if err != nil {
+		return err
+	}
+	records := make([]phoneRecord, 0, len(all))
+	for _, p := range all {
+		records = append(records, recordPhone(p))
+	}
+	return c.send(http.StatusOK, page{Items: records})
+}
+
+// typeMessage is POST /v1/test/phones/{phone}/messages. Card numbers pass: what
+// the bot does with one is the very thing to be tried out.
+func (s *Server) typeMessage(c *call) error {
+	phones, number, err := s.onePhone(c)
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{chat: true})
+	if err != nil {
+		return err
+	}
+	words := f.text("text", text{required: true, most: maxMessage, multiline: true})
+	if err := f.done(); err != nil {
+		return err
+	}
+	sent, err := phones.Send(c.ctx, number, words)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusCreated, recordMessage(sent))
+}
+
+// readMessages is GET /v1/test/phones/{phone}/messages, a long poll.
+func (s *Server) readMessages(c *call) error {
+	phones, number, err := s.onePhone(c)
+	if err != nil {
+		return err
+	}
+	q := c.query()
+	after, seconds := q.text("after", maxAfter), q.whole("wait", 0, maxWait, 0)
+	if err := q.done(); err != nil {
+		return err
+	}
+	ctx, cancel := s.waiting(c)
+	defer cancel()
+	messages, next, err := phones.Messages(ctx, number, after, time.Duration(seconds)*time.Second)
+	if err != nil && ctx.Err() == nil { // a server that closes answers with what there is: nothing
+		return err
+	}
+	if next == "" {
+		next = after
+	}
+	records := make([]messageRecord, 0, len(messages))
+	for _, m := range messages {
+		records = append(records, recordMessage(m))
+	}
+	return c.send(http.StatusOK, map[string]any{"items": records, "nextCursor": next})
+}
+
+// removePhone is DELETE /v1/test/phones/{phone}.
+func (s *Server) removePhone(c *call) error {
+	phones, number, err := s.onePhone(c)
+	if err != nil {
+		return err
+	}
+	if err := phones.Delete(c.ctx, number); err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, map[string]any{"phone": "+" + string(number), "deleted": true})
+}
+
+// readPairing is GET /v1/test/whatsapp/pairing: what a phone scans to become
+// the bot's.
+func (s *Server) readPairing(c *call) error {
+	out := map[string]any{"waiting": false, "pairing": nil}
+	if s.cfg.Pairing != nil {
+		if words, waiting := s.cfg.Pairing(); waiting {
+			out = map[string]any{"waiting": true, "pairing": words}
+		}
+	}
+	return c.send(http.StatusOK, out)
+}

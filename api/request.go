@@ -1,0 +1,163 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// maxKey bounds an Idempotency-Key.
+const maxKey = 255
+
+// form reads the call's body, strictly.
+func (c *call) form(rules decodeRules) (*form, error) {
+	if c.http.Get("Content-Encoding") != "" { // a few bytes that unpack to many
+		return nil, flow.Refuse(flow.CodeMediaType, "Send the body without a Content-Encoding.")
+	}
+	return decode(c.http.Get("Content-Type"), c.http.Request().Body(), rules)
+}
+
+// once is the call as what is done only once, where it brings an
+// Idempotency-Key. The same request again has the same hash.
+func (c *call) once(render func(checkout.View) (int, []byte, error)) (checkout.Call, error) {
+	out := checkout.Call{Project: c.project.ID, Render: render}
+	raw := c.http.Request().Header.Peek("Idempotency-Key")
+	if raw == nil {
+		return out, nil
+	}
+	out.Key = string(raw)
+	if out.Key == "" || len(out.Key) > maxKey || strings.ContainsFunc(out.Key, func(r rune) bool { return r < ' ' || r > '~' }) {
+		refused := flow.Refuse(flow.CodeInvalidField, "Idempotency-Key must be 1 to %d printable ASCII characters.", maxKey)
+		refused.Fields = []flow.FieldError{{Field: "Idempotency-Key", Code: flow.CodeInvalidField, Message: refused.Message}}
+		return out, refused
+	}
+	sum := sha256.New()
+	for _, part := range [][]byte{[]byte(c.http.Method()), []byte(c.http.Path()), c.http.Request().Body()} {
+		sum.Write(strconv.AppendInt(nil, int64(len(part)), 10)) // lengths, so that no two requests run together
+		sum.Write([]byte{':'})
+		sum.Write(part)
+	}
+	out.Hash = hex.EncodeToString(sum.Sum(nil))
+	return out, nil
+}
+
+// answer sends what an idempotent call was answered with, then or now.
+func (c *call) answer(a checkout.Answer, location string) error {
+	if a.Replayed {
+		c.http.Set("Idempotent-Replayed", "true")
+	}
+	if location != "" {
+		c.http.Set("Location", location)
+	}
+	write(c.http.Context(), a.Status, a.Body)
+	return nil
+}
+
+// param is a part of the path, unescaped.
+func (c *call) param(name string) string {
+	s, err := url.PathUnescape(c.http.Params(name))
+	if err != nil {
+		return ""
+	}
+	return s
+}
+
+// sessionID is the session of the path; what cannot be an id does not exist.
+func (c *call) sessionID() (flow.SessionID, error) {
+	id := c.param("id")
+	if !isID(id, flow.PrefixSession) {
+		return "", flow.Refuse(flow.CodeNotFound, "There is no such session.")
+	}
+	return flow.SessionID(id), nil
+}
+
+// hostname is the host that the call was sent to, without its port.
+func (c *call) hostname() string {
+	host := string(c.http.Request().Header.Host())
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		return h
+	}
+	return host
+}
+
+// query reads the parameters behind the question mark, as strictly as form
+// reads a body: each once, none unknown.
+type query struct {
+	values url.Values
+	known  []string
+	form   form // keeps the faults
+}
+
+func (c *call) query() *query {
+	values, err := url.ParseQuery(string(c.http.Request().URI().QueryString()))
+	q := &query{values: values}
+	if err != nil {
+		q.form.fail("query", flow.CodeInvalidField, "The query has a broken escape.")
+	}
+	return q
+}
+
+func (q *query) text(name string, most int) string {
+	q.known = append(q.known, name)
+	if !q.values.Has(name) {
+		return ""
+	}
+	given := q.values[name]
+	rule := text{most: most}
+	if why := rule.judge(given[0]); why != "" || len(given) > 1 {
+		if len(given) > 1 {
+			why = "must be given once"
+		}
+		q.form.fail(name, flow.CodeInvalidField, "%s %s.", name, why)
+		return ""
+	}
+	return given[0]
+}
+
+func (q *query) whole(name string, least, most, missing int) int {
+	s := q.text(name, 20)
+	if s == "" {
+		return missing
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > most || strings.Trim(s, "0123456789") != "" {
+		q.form.fail(name, flow.CodeInvalidField, "%s must be an integer from %d to %d.", name, least, most)
+		return missing
+	}
+	return n
+}
+
+func (q *query) moment(name string) time.Time {
+	s := q.text(name, 40)
+	if s == "" {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		q.form.fail(name, flow.CodeInvalidField, "%s must be a time such as 2026-11-21T09:30:00Z.", name)
+	}
+	return at.UTC()
+}
+
+// done refuses everything that was wrong, all of it at once.
+func (q *query) done() error {
+	unknown := make([]string, 0, len(q.values))
+	for name := range q.values {
+		if !slices.Contains(q.known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	for _, name := range unknown {
+		q.form.fail(safeName(name), flow.CodeUnknownField, "%s is not a parameter of this call.", safeName(name))
+	}
+	return q.form.done()
+}

@@ -1,0 +1,69 @@
+package api
+
+import "net/http"
+
+// Route is one call that the server answers.
+type Route struct {
+	Method string
+	Path   string
+	Key    KeyKind
+	Dev    bool // mounted in development alone
+	do     func(*Server, *call) error
+}
+
+const (
+	sessionsPath = "/v1/whatsapp/checkout/sessions"
+	chargesPath  = "/v1/charges"
+)
+
+// Routes is every call there is, in one table. The documentation is held
+// against it.
+func Routes() []Route {
+	get, post, put, remove := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+	return []Route{
+		{Method: get, Path: "/livez", Key: KeyNone, do: (*Server).alive},
+		{Method: get, Path: "/readyz", Key: KeyNone, do: (*Server).ready},
+
+		{Method: post, Path: "/v1/auth/signup", Key: KeyNone, do: (*Server).signUp},
+
+		{Method: post, Path: sessionsPath, Key: KeySecret, do: (*Server).openSession},
+		{Method: get, Path: sessionsPath, Key: KeySecret, do: (*Server).listSessions},
+		{Method: get, Path: sessionsPath + "/:id", Key: KeySession, do: (*Server).readSession},
+		{Method: post, Path: sessionsPath + "/:id/cancel", Key: KeySecret, do: (*Server).cancelSession},
+		{Method: post, Path: sessionsPath + "/:id/pay/bank-transfer", Key: KeySession, do: (*Server).payByTransfer},
+		{Method: post, Path: sessionsPath + "/:id/pay/ussd", Key: KeySession, do: (*Server).payByUSSD},
+		{Method: post, Path: sessionsPath + "/:id/pay/card", Key: KeySession, do: (*Server).payByCard},
+
+		{Method: post, Path: chargesPath, Key: KeySecret, do: (*Server).openCharge},
+		{Method: get, Path: chargesPath + "/:id", Key: KeySecret, do: (*Server).readCharge},
+
+		{Method: post, Path: "/v1/webhook-endpoints", Key: KeySecret, do: (*Server).addEndpoint},
+		{Method: get, Path: "/v1/webhook-endpoints", Key: KeySecret, do: (*Server).listEndpoints},
+
+		{Method: post, Path: "/v1/rails/:rail/notifications", Key: KeyNone, do: (*Server).hearBank},
+
+		{Method: post, Path: "/v1/test/bank/transfers", Key: KeyTest, do: (*Server).playTransfer},
+		{Method: post, Path: "/v1/test/ussd/:code/complete", Key: KeyTest, do: (*Server).playUSSD},
+		{Method: post, Path: "/v1/test/cards/:id/complete", Key: KeyTest, do: (*Server).playCard},
+		{Method: put, Path: "/v1/test/bank/conditions", Key: KeyTest, do: (*Server).setConditions},
+		{Method: get, Path: "/v1/test/bank/calls", Key: KeyTest, do: (*Server).listBankCalls},
+		{Method: post, Path: "/v1/test/clock", Key: KeyTest, do: (*Server).advanceClock},
+		{Method: get, Path: "/v1/test/whatsapp/pairing", Key: KeyTest, do: (*Server).readPairing},
+		{Method: post, Path: "/v1/test/phones", Key: KeyTest, do: (*Server).addPhone},
+		{Method: get, Path: "/v1/test/phones", Key: KeyTest, do: (*Server).listPhones},
+		{Method: post, Path: "/v1/test/phones/:phone/messages", Key: KeyTest, do: (*Server).typeMessage},
+		{Method: get, Path: "/v1/test/phones/:phone/messages", Key: KeyTest, do: (*Server).readMessages},
+		{Method: remove, Path: "/v1/test/phones/:phone", Key: KeyTest, do: (*Server).removePhone},
+
+		{Method: get, Path: "/phone", Key: KeyNone, Dev: true, do: (*Server).servePhonePage},
+		{Method: get, Path: "/phone/:file", Key: KeyNone, Dev: true, do: (*Server).servePhonePage},
+		{Method: get, Path: "/wa.me/:number", Key: KeyNone, Dev: true, do: (*Server).followLink},
+		{Method: post, Path: "/phone/api/phones", Key: KeyPhone, Dev: true, do: (*Server).addPhone},
+		{Method: get, Path: "/phone/api/phones", Key: KeyPhone, Dev: true, do: (*Server).listPhones},
+		{Method: post, Path: "/phone/api/phones/:phone/messages", Key: KeyPhone, Dev: true, do: (*Server).typeMessage},
+		{Method: get, Path: "/phone/api/phones/:phone/messages", Key: KeyPhone, Dev: true, do: (*Server).readMessages},
+		{Method: remove, Path: "/phone/api/phones/:phone", Key: KeyPhone, Dev: true, do: (*Server).removePhone},
+		{Method: post, Path: "/phone/api/bank/transfers", Key: KeyPhone, Dev: true, do: (*Server).playTransfer},
+		{Method: post, Path: "/phone/api/ussd/:code/complete", Key: KeyPhone, Dev: true, do: (*Server).dial},
+	}
+}

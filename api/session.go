@@ -1,0 +1,158 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// The bounds of a session's life and of a page of a list.
+const (
+	minSessionMinutes = 5
+	maxSessionMinutes = 7 * 24 * 60
+	sessionMinutes    = 24 * 60
+	maxPage           = 100
+	usualPage         = 20
+)
+
+// openSession is POST …/sessions. No bank is called for it.
+func (s *Server) openSession(c *call) error {
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	n := c.newSession(f)
+	n.Mode = flow.Mode(f.oneOf("mode", flow.CodeInvalidMode, string(flow.Headless), string(flow.InChat)))
+	if err := f.done(); err != nil {
+		return err
+	}
+	once, err := c.once(c.renderSession(http.StatusCreated))
+	if err != nil {
+		return err
+	}
+	a, err := c.service.Open(c.ctx, n, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, sessionsPath+"/"+a.Location)
+}
+
+// newSession takes the fields of a session that every way of making one has.
+func (c *call) newSession(f *form) checkout.NewSession {
+	n := checkout.NewSession{
+		Merchant:      c.project.Name,
+		Amount:        f.amount("amount", true, flow.MinAmount, flow.MaxAmount),
+		CustomerEmail: f.email("customerEmail"),
+		CustomerPhone: f.phone("customerPhone"),
+		CustomerName:  f.text("customerName", text{most: maxName}),
+		Reference:     f.reference("reference"),
+		Description:   f.text("description", text{most: maxDescription}),
+		Metadata:      f.metadata("metadata"),
+		CallbackURL:   f.callback("callbackUrl", c.key.Environment),
+		ExpiresIn:     time.Duration(f.whole("expiresInMinutes", minSessionMinutes, maxSessionMinutes, sessionMinutes)) * time.Minute,
+		Policy: flow.Policy{
+			Underpayment: f.oneOf("underpayment", flow.CodeInvalidField, "hold", "accept", "refund"),
+			Overpayment:  f.oneOf("overpayment", flow.CodeInvalidField, "accept", "refund_excess"),
+			LatePayment:  f.oneOf("latePayment", flow.CodeInvalidField, "review", "accept", "refund"),
+		},
+		AllowedMethods: flow.Methods(),
+	}
+	f.oneOf("currency", flow.CodeCurrency, flow.Currency)
+	if chosen := f.some("allowedMethods", methodNames()); chosen != nil {
+		n.AllowedMethods = nil
+		for _, name := range chosen {
+			n.AllowedMethods = append(n.AllowedMethods, flow.Method(name))
+		}
+	}
+	return n
+}
+
+func methodNames() []string {
+	var out []string
+	for _, m := range flow.Methods() {
+		out = append(out, string(m))
+	}
+	return out
+}
+
+// renderSession makes the answer of a call about a session.
+func (c *call) renderSession(status int) func(checkout.View) (int, []byte, error) {
+	return func(v checkout.View) (int, []byte, error) {
+		body, err := compose(c.service.Record(v))
+		return status, body, err
+	}
+}
+
+// readSession is GET …/sessions/{id}.
+func (*Server) readSession(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	view, err := c.service.View(c.ctx, c.project.ID, id)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, c.service.Record(view))
+}
+
+// listSessions is GET …/sessions, newest first.
+func (*Server) listSessions(c *call) error {
+	q := c.query()
+	filter := checkout.Filter{
+		Status: flow.SessionStatus(q.text("status", 20)), Reference: q.text("reference", maxReference), CustomerEmail: q.text("customerEmail", maxEmail),
+		CreatedAfter: q.moment("createdAfter"), CreatedBefore: q.moment("createdBefore"), Limit: q.whole("limit", 1, maxPage, usualPage),
+	}
+	cursor := q.text("cursor", 200)
+	switch filter.Status {
+	case "", flow.SessionPending, flow.SessionProcessing, flow.SessionPaid, flow.SessionExpired, flow.SessionCancelled:
+	default:
+		q.form.fail("status", flow.CodeInvalidField, "status must be one of: PENDING, PROCESSING, PAID, EXPIRED, CANCELLED.")
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	var err error
+	if filter.Before, err = readCursor(cursor, func(at string) bool { return isID(at, flow.PrefixSession) }); err != nil {
+		return err
+	}
+	views, more, err := c.service.List(c.ctx, c.project.ID, filter)
+	if err != nil {
+		return err
+	}
+	records := make([]flow.SessionRecord, 0, len(views))
+	for _, v := range views {
+		records = append(records, c.service.Record(v))
+	}
+	out := page{Items: records, HasMore: more}
+	if more {
+		out.NextCursor = cursorOf(string(records[len(records)-1].ID))
+	}
+	return c.send(http.StatusOK, out)
+}
+
+// cancelSession is POST …/sessions/{id}/cancel.
+func (*Server) cancelSession(c *call) error {
+	id, err := c.sessionID()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	once, err := c.once(c.renderSession(http.StatusOK))
+	if err != nil {
+		return err
+	}
+	a, err := c.service.Cancel(c.ctx, id, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, "")
+}

@@ -1,0 +1,237 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"till/flow"
+	"till/rail"
+)
+
+// The bounds of what a pretend bank is told.
+const (
+	maxDelayMs   = 10 * 60 * 1000
+	maxLatencyMs = 60 * 1000
+	maxCopies    = 20
+	maxTransfer  = 10 * flow.MaxAmount // more than was asked for is to be tried out too
+	callsAtOnce  = 200
+	callPages    = 50 // looked through for one answer: other projects' calls stand between
+	maxAdvance   = 400 * 24 * 3600
+)
+
+func (s *Server) bank() (rail.TestBank, error) {
+	if s.cfg.TestBank == nil {
+		return nil, flow.Refuse(flow.CodeTestOnly, "This server has no pretend bank.")
+	}
+	return s.cfg.TestBank, nil
+}
+
+// playTransfer is POST /v1/test/bank/transfers: a payer sends money.
+func (s *Server) playTransfer(c *call) error {
+	bank, err := s.bank()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	t := rail.Transfer{
+		AccountNumber:  f.text("accountNumber", text{required: true, least: 10, most: 10}),
+		Amount:         f.amount("amount", false, 1, maxTransfer),
+		SenderName:     f.text("senderName", text{most: maxName}),
+		SenderBankCode: f.text("senderBankCode", text{most: 10}),
+		ValueTime:      f.moment("valueTime"),
+		DelayMs:        int(f.whole("delayMs", 0, maxDelayMs, 0)),
+		Copies:         int(f.whole("copies", 1, maxCopies, 1)),
+		Drop:           f.yes("drop", false),
+		NIPSessionID:   f.text("nipSessionId", text{most: 40}),
+	}
+	if strings.Trim(t.AccountNumber, "0123456789") != "" {
+		f.fail("accountNumber", flow.CodeInvalidField, "accountNumber must be ten digits.")
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	booked, err := bank.Transfer(c.ctx, t)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, map[string]string{
+		"railTransactionId": booked.RailTransactionID, "nipSessionId": booked.NIPSessionID, "accountNumber": booked.AccountNumber,
+		"amountMinor": booked.AmountMinor, "valueTime": flow.Stamp(booked.ValueTime),
+	})
+}
+
+// playUSSD is POST /v1/test/ussd/{paymentCode}/complete: a payer dials, and it
+// works out or not.
+func (s *Server) playUSSD(c *call) error {
+	if _, err := c.service.AttemptByPaymentCode(c.ctx, c.project.ID, c.param("code")); err != nil {
+		return err
+	}
+	return s.dial(c)
+}
+
+// dial is playUSSD for who holds the phone that the code was shown on.
+func (s *Server) dial(c *call) error {
+	bank, err := s.bank()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	outcome := f.oneOf("outcome", flow.CodeInvalidField, "success", "failed")
+	if err := f.done(); err != nil {
+		return err
+	}
+	code := c.param("code")
+	if err := bank.CompleteUSSD(c.ctx, code, outcome); err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, map[string]string{"paymentCode": code, "outcome": outcome})
+}
+
+// playCard is POST /v1/test/cards/{attemptId}/complete: a payer is done with
+// the card page.
+func (s *Server) playCard(c *call) error {
+	bank, err := s.bank()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	outcome := f.oneOf("outcome", flow.CodeInvalidField, "approved", "declined")
+	if err := f.done(); err != nil {
+		return err
+	}
+	id := c.param("id")
+	if !isID(id, flow.PrefixAttempt) {
+		return flow.Refuse(flow.CodeNotFound, "There is no such attempt.")
+	}
+	a, err := c.service.Attempt(c.ctx, c.project.ID, flow.AttemptID(id))
+	if err != nil {
+		return err
+	}
+	if a.Method != flow.Card {
+		return flow.Refuse(flow.CodeNotFound, "There is no card attempt with this id.")
+	}
+	if err := bank.CompleteCard(c.ctx, a.Reference, outcome); err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, map[string]string{"attemptId": id, "outcome": outcome})
+}
+
+// setConditions is PUT /v1/test/bank/conditions: what is left out goes back to
+// a bank in good health.
+func (s *Server) setConditions(c *call) error {
+	bank, err := s.bank()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	wanted := rail.Conditions{
+		Up:                 f.yes("up", true),
+		LatencyMs:          int(f.whole("latencyMs", 0, maxLatencyMs, 0)),
+		TimeoutAfterCommit: f.yes("timeoutAfterCommit", false),
+		NotifyLossPercent:  int(f.whole("notifyLossPercent", 0, 100, 0)),
+		DuplicatePercent:   int(f.whole("duplicatePercent", 0, 100, 0)),
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	now, err := bank.SetConditions(c.ctx, wanted)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, now)
+}
+
+// listBankCalls is GET /v1/test/bank/calls: every call that the bank received
+// for this project, oldest first.
+func (s *Server) listBankCalls(c *call) error {
+	bank, err := s.bank()
+	if err != nil {
+		return err
+	}
+	q := c.query()
+	limit, cursor := q.whole("limit", 1, maxPage, maxPage), q.text("cursor", 200)
+	if err := q.done(); err != nil {
+		return err
+	}
+	at, err := readCursor(cursor, func(s string) bool { _, err := strconv.ParseInt(s, 10, 64); return err == nil })
+	if err != nil {
+		return err
+	}
+	after, err := strconv.ParseInt("0"+at, 10, 64)
+	if err != nil {
+		return flow.Refuse(flow.CodeInvalidCursor, "This cursor is not one that a list gave out.")
+	}
+	calls, last, more, err := c.bankCalls(bank, after, limit)
+	if err != nil {
+		return err
+	}
+	out := page{Items: calls, HasMore: more}
+	if more {
+		out.NextCursor = cursorOf(strconv.FormatInt(last, 10))
+	}
+	return c.send(http.StatusOK, out)
+}
+
+// bankCalls picks this project's calls out of all of them.
+func (c *call) bankCalls(bank rail.TestBank, after int64, limit int) (mine []rail.Call, last int64, more bool, err error) {
+	mine = []rail.Call{}
+	for range callPages {
+		calls, err := bank.Calls(c.ctx, after, callsAtOnce)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		var ids []flow.SessionID
+		for _, one := range calls {
+			ids = append(ids, flow.SessionID(one.Session))
+		}
+		owned, err := c.service.OwnedSessions(c.ctx, c.project.ID, ids)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		for _, one := range calls {
+			if len(mine) == limit {
+				return mine, after, true, nil
+			}
+			after = one.Seq
+			if owned[flow.SessionID(one.Session)] {
+				mine = append(mine, one)
+			}
+		}
+		if len(calls) < callsAtOnce {
+			return mine, after, false, nil
+		}
+	}
+	return mine, after, true, nil
+}
+
+// advanceClock is POST /v1/test/clock.
+func (s *Server) advanceClock(c *call) error {
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	seconds := f.whole("advanceSeconds", 0, maxAdvance, -1)
+	if !f.has("advanceSeconds") {
+		f.fail("advanceSeconds", flow.CodeMissingField, "advanceSeconds is required.")
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	if s.cfg.AdvanceClock == nil {
+		return flow.Refuse(flow.CodeTestOnly, "The clock of this server cannot be moved.")
+	}
+	return c.send(http.StatusOK, map[string]string{"now": flow.Stamp(s.cfg.AdvanceClock(seconds))})
+}
