@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -118,15 +119,17 @@ func TestSendFollowsNoRedirect(t *testing.T) {
 // thirteen times as much over TLS.
 func TestSendKeepsConnections(t *testing.T) {
 	var opened atomic.Int32
-	s := sink(t, func(w http.ResponseWriter, _ *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 		w.Write(make([]byte, 32<<10)) // more than is kept, less than is read
-	})
+	}))
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			opened.Add(1)
 		}
 	}
+	s.Start()
+	t.Cleanup(s.Close)
 	se := sender(t, nil)
 	for range 5 {
 		if v := se.Send(t.Context(), to(t, s.URL)); v.Status != 500 || len(v.Body) != 4096 {
