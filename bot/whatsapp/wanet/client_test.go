@@ -294,5 +294,10 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func payer(i int) string { return fmt.Sprintf("23490000001%02d", i) }
+// settle waits until everything is acknowledged.
+func settle(t *testing.T, n *wanet.Network) {
+	t.Helper()
+	eventually(t, "all acked", func() bool { return n.Stats().Pending == 0 })
+}
 
+func payer(i int) string { return fmt.Sprintf("23490000001%02d", i) }

@@ -29,5 +29,5 @@ func TestEcho(t *testing.T) {
 	if !ok || !d.Online() {
 		t.Fatal("the bot's device is not online")
 	}
-	eventually(t, "all acked", func() bool { return n.Stats().Pending == 0 })
+	settle(t, n)
 }
