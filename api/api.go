@@ -49,8 +49,8 @@ type Config struct {
 	AdvanceClock func(seconds int64) time.Time
 	// Ready asks every part that the server needs whether it works.
 	Ready func(ctx context.Context) []Check
-	// CheckURL judges where webhooks may be sent.
-	CheckURL func(raw string) error
+	// CheckURL judges where the webhooks of an environment may be sent.
+	CheckURL func(env flow.Environment, raw string) error
 	// NewSecret makes the signing secret of a webhook endpoint.
 	NewSecret func() (string, error)
 	// BankNames knows the banks that payers pay from, by code.

@@ -47,7 +47,7 @@ func (s *Server) addEndpoint(c *call) error {
 		e.Events = append(e.Events, flow.EventKind(name))
 	}
 	if e.URL != "" {
-		if err := s.cfg.CheckURL(e.URL); err != nil {
+		if err := s.cfg.CheckURL(c.key.Environment, e.URL); err != nil {
 			f.fail("url", flow.CodeInvalidField, "url cannot be a webhook endpoint: %s.", err)
 		}
 	}

@@ -84,7 +84,9 @@ func refusal(err error) *flow.Error {
 		}
 		return &flow.Error{Code: flow.CodeInternal, Message: internalMessage, Err: err}
 	}
-	made := func(code flow.Code, message string) *flow.Error { return &flow.Error{Code: code, Message: message, Err: err} }
+	made := func(code flow.Code, message string) *flow.Error {
+		return &flow.Error{Code: code, Message: message, Err: err}
+	}
 	switch {
 	case errors.Is(err, rail.ErrForged):
 		return made(codeInvalidSignature, "The signature of this notice does not hold.")

@@ -1,0 +1,281 @@
+// The phone page: a payer's side of the chat, in development. It only talks to
+// /phone/api, builds its page out of text nodes and keeps the chosen phone in
+// localStorage, nothing else.
+'use strict';
+
+/** @typedef {{phone: string, pushName: string}} Phone */
+/** @typedef {{id: string, text: string, fromMe: boolean, at: string, status: string}} Message */
+
+/** Seconds that one question for new messages waits: long, or short while ticks are still to come. */
+const LONG_WAIT = 25;
+const TICK_WAIT = 2;
+/** How often ticks are looked up again for one message of ours. */
+const TICK_TRIES = 15;
+
+/** @param {string} id @returns {any} */
+const the = (id) => document.getElementById(id);
+
+/** @type {Phone[]} */
+let phones = [];
+let current = '';
+/** @type {Map<string, Message>} */
+let messages = new Map();
+let cursor = '';
+let ticks = 0;
+/** @type {AbortController} */
+let listening = new AbortController();
+
+/**
+ * Calls the server. The header is what keeps other sites' pages out.
+ * @param {string} method @param {string} path @param {object} [body] @param {AbortSignal} [signal]
+ */
+async function call(method, path, body, signal) {
+  const headers = { 'X-Till-Phone': '1' };
+  if (body) headers['Content-Type'] = 'application/json';
+  const answer = await fetch('/phone/api' + path, { method, headers, body: body && JSON.stringify(body), signal });
+  const out = await answer.json();
+  if (!out.status) throw new Error(out.error.message);
+  return out.data;
+}
+
+/** Says how something went. @param {string} words @param {boolean} [bad] */
+function say(words, bad) {
+  the('status').textContent = words;
+  the('status').classList.toggle('bad', Boolean(bad));
+}
+
+/** Runs what a button does, shows its failure and keeps the button still meanwhile. @param {any} button @param {() => Promise<void>} act */
+async function press(button, act) {
+  button.disabled = true;
+  try {
+    await act();
+  } catch (err) {
+    say(err.message, true);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+/** Loads the phones and shows the one that was used last. @param {string} [wanted] */
+async function load(wanted) {
+  phones = (await call('GET', '/phones')).items;
+  the('phones').replaceChildren(...phones.map((p) => new Option(p.pushName ? p.pushName + ' · ' + p.phone : p.phone, p.phone)));
+  const last = wanted || localStorage.getItem('till.phone');
+  const found = phones.find((p) => p.phone === last) || phones[phones.length - 1];
+  the('remove').disabled = the('phones').disabled = !found;
+  open(found ? found.phone : '');
+  if (!found) the('new').showModal();
+}
+
+/** Shows the chat of a phone. @param {string} phone */
+function open(phone) {
+  listening.abort();
+  listening = new AbortController();
+  current = phone;
+  messages = new Map();
+  cursor = '';
+  the('log').replaceChildren();
+  the('phones').value = phone;
+  const it = phones.find((p) => p.phone === phone);
+  the('face').textContent = it ? (it.pushName || it.phone.slice(-2)).slice(0, 2).toUpperCase() : '?';
+  suggest();
+  if (phone) {
+    localStorage.setItem('till.phone', phone);
+    listen(phone, listening.signal);
+  }
+}
+
+/** Asks for messages until another phone is shown. @param {string} phone @param {AbortSignal} signal */
+async function listen(phone, signal) {
+  const path = '/phones/' + encodeURIComponent(phone) + '/messages';
+  let pause = 500;
+  while (!signal.aborted) {
+    try {
+      const open = ticks > 0 && [...messages.values()].some((m) => m.fromMe && m.status !== 'read');
+      const first = cursor === '';
+      const news = await call('GET', path + '?wait=' + (first ? 0 : open ? TICK_WAIT : LONG_WAIT) + '&after=' + encodeURIComponent(cursor), undefined, signal);
+      cursor = news.nextCursor || cursor;
+      news.items.forEach(show);
+      if (open) {
+        ticks--;
+        (await call('GET', path, undefined, signal)).items.forEach(show);
+      }
+      if (news.items.length > 0) suggest();
+      if (first && cursor === '') await new Promise((done) => setTimeout(done, 300));
+      pause = 500;
+    } catch (err) {
+      if (signal.aborted) return;
+      say('The server does not answer. Trying again…', true);
+      await new Promise((done) => setTimeout(done, pause));
+      pause = Math.min(pause * 2, 8000);
+    }
+  }
+}
+
+/** Shows a message, or what became of one that is shown already. @param {Message} m */
+function show(m) {
+  const known = messages.get(m.id);
+  messages.set(m.id, m);
+  if (known) {
+    if (known.status !== m.status) document.getElementById('m-' + m.id)?.querySelector('.tick')?.replaceWith(tick(m.status));
+    return;
+  }
+  const log = the('log');
+  const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+  const bubble = document.createElement('li');
+  bubble.id = 'm-' + m.id;
+  bubble.className = m.fromMe ? 'mine' : '';
+  const words = document.createElement('p');
+  words.append(...format(m.text));
+  const foot = document.createElement('div');
+  foot.className = 'foot';
+  const time = document.createElement('time');
+  time.dateTime = m.at;
+  time.textContent = new Date(m.at).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+  const bare = m.text.trim();
+  if (!m.fromMe && /^(\d{10}|\*\d[\d*]*#)$/.test(bare)) {
+    words.className = 'plain';
+    foot.append(copier(bare));
+  }
+  foot.append(time);
+  if (m.fromMe) foot.append(tick(m.status));
+  bubble.append(words, foot);
+  log.append(bubble);
+  if (atEnd || m.fromMe) log.scrollTop = log.scrollHeight;
+}
+
+/** The ticks of a message of ours. @param {string} status */
+function tick(status) {
+  const mark = document.createElement('span');
+  mark.className = 'tick ' + (status === 'read' ? 'read' : '');
+  mark.textContent = status === 'sent' ? '✓' : status === 'delivered' || status === 'read' ? '✓✓' : '🕓';
+  mark.setAttribute('role', 'img');
+  mark.setAttribute('aria-label', status || 'sending');
+  return mark;
+}
+
+/** A button that copies exactly these words. @param {string} words */
+function copier(words) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.className = 'copy quiet';
+  button.textContent = 'Copy';
+  button.setAttribute('aria-label', 'Copy ' + words);
+  button.onclick = () => press(button, async () => {
+    await navigator.clipboard.writeText(words);
+    say('Copied ' + words + '.');
+  });
+  return button;
+}
+
+/**
+ * Words as WhatsApp shows them: links, *bold* and _italic_. A dial code keeps its stars.
+ * @param {string} text @returns {(Node|string)[]}
+ */
+function format(text) {
+  const out = [];
+  const parts = /(https?:\/\/[^\s<>"]+[^\s<>".,;:!?)])|(?<![\w*#])\*([^\s*](?:[^*\n]*[^\s*])?)\*(?![\w*#])|(?<![\w_])_([^\s_](?:[^_\n]*[^\s_])?)_(?![\w_])/g;
+  let at = 0;
+  for (const found of text.matchAll(parts)) {
+    out.push(text.slice(at, found.index));
+    at = found.index + found[0].length;
+    let node;
+    if (found[1]) {
+      node = document.createElement('a');
+      node.href = node.textContent = found[1];
+      node.target = '_blank';
+      node.rel = 'noopener noreferrer';
+    } else {
+      node = document.createElement(found[2] ? 'strong' : 'em');
+      node.textContent = found[2] || found[3];
+    }
+    out.push(node);
+  }
+  out.push(text.slice(at));
+  return out;
+}
+
+/** The newest match in what the bot said. @param {RegExp} what */
+function newest(what) {
+  for (const m of [...messages.values()].reverse()) {
+    const found = !m.fromMe && m.text.match(what);
+    if (found) return found[0].trim();
+  }
+  return '';
+}
+
+/** Offers what can be paid right now. */
+function suggest() {
+  const account = newest(/^\s*\d{10}\s*$/) || newest(/(?<!\d)\d{10}(?!\d)/);
+  const code = newest(/\*\d{2,4}\*[\d*]*\d#/);
+  the('account').textContent = account;
+  the('code').textContent = code;
+  the('transfer').hidden = !account;
+  the('ussd').hidden = !code;
+  the('hint').hidden = Boolean(account || code);
+}
+
+/** Sends money to the account shown. @param {string} [kobo] all that was asked for, where missing */
+async function pay(kobo) {
+  const body = { accountNumber: the('account').textContent };
+  if (kobo) body.amount = Number(kobo);
+  const sent = await call('POST', '/bank/transfers', body);
+  say('The bank sent ₦' + sent.amountMinor.replace(/(\d\d)$/, '.$1') + '.');
+}
+
+/** Dials the code shown; its last number is the payment's. @param {string} outcome */
+async function dial(outcome) {
+  const code = the('code').textContent.match(/(\d+)#$/)[1];
+  await call('POST', '/ussd/' + encodeURIComponent(code) + '/complete', { outcome });
+  say(outcome === 'success' ? 'Dialled, and paid.' : 'Dialled, and the bank refused.');
+}
+
+/** Sends what is typed. */
+async function send() {
+  const words = the('text').value.trim();
+  if (!words || !current) return;
+  const sent = await call('POST', '/phones/' + encodeURIComponent(current) + '/messages', { text: words });
+  the('text').value = '';
+  ticks = TICK_TRIES;
+  show(sent);
+}
+
+the('compose').onsubmit = (e) => { e.preventDefault(); press(e.submitter || the('text'), send).then(() => the('text').focus()); };
+the('text').onkeydown = (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); the('compose').requestSubmit(); } };
+the('phones').onchange = () => open(the('phones').value);
+the('add').onclick = () => { the('wrong').textContent = ''; the('new').showModal(); };
+the('close').onclick = () => the('new').close();
+the('remove').onclick = () => press(the('remove'), async () => {
+  if (!confirm('Take ' + current + ' off the network for good?')) return;
+  await call('DELETE', '/phones/' + encodeURIComponent(current));
+  await load();
+});
+the('create').onsubmit = async (e) => {
+  e.preventDefault();
+  const body = {};
+  if (the('name').value.trim()) body.pushName = the('name').value.trim();
+  if (the('number').value.trim()) body.phone = the('number').value.trim();
+  try {
+    const made = await call('POST', '/phones', body);
+    the('new').close();
+    await load(made.phone);
+    the('text').focus();
+  } catch (err) {
+    the('wrong').textContent = err.message;
+  }
+};
+the('pay').onclick = () => press(the('pay'), () => pay());
+the('other').onsubmit = (e) => {
+  e.preventDefault();
+  const [naira, kobo] = the('amount').value.split('.');
+  press(e.submitter || the('amount'), () => pay(naira + (kobo || '00')));
+};
+the('dial').onclick = () => press(the('dial'), () => dial('success'));
+the('fail').onclick = () => press(the('fail'), () => dial('failed'));
+
+const words = new URLSearchParams(location.search).get('text');
+if (words) {
+  the('text').value = words;
+  history.replaceState(null, '', '/phone');
+}
+load().catch((err) => say(err.message, true));
