@@ -1,0 +1,146 @@
+package bot_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"till/bot"
+	"till/flow"
+	"till/flow/checkout"
+)
+
+var noon = time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC) // 12:00 in Lagos
+
+// hearing is a checkout that remembers what it was told.
+type hearing struct {
+	inbound []checkout.Inbound
+	ticks   []checkout.Tick
+	err     error
+}
+
+func (h *hearing) hear(_ context.Context, in checkout.Inbound) error {
+	h.inbound = append(h.inbound, in)
+	return h.err
+}
+
+func (h *hearing) tick(_ context.Context, t checkout.Tick) error {
+	h.ticks = append(h.ticks, t)
+	return h.err
+}
+
+func newBot(h *hearing, log *bytes.Buffer) *bot.Bot {
+	handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
+	return bot.New(h.hear, h.tick, banks, func() time.Time { return noon }, slog.New(handler))
+}
+
+func message() bot.Message {
+	return bot.Message{Number: "2348000000001", Person: "100200300400500", Phone: "2348012345678", Name: "Ada", ID: "3EB0AA", Text: "1", At: noon.Add(-time.Minute)}
+}
+
+func TestReceive(t *testing.T) {
+	h, log := &hearing{}, &bytes.Buffer{}
+	if err := newBot(h, log).Receive(t.Context(), message()); err != nil {
+		t.Fatal(err)
+	}
+	want := checkout.Inbound{
+		Number: "2348000000001", Person: "100200300400500", Phone: "2348012345678", Name: "Ada", Message: "3EB0AA",
+		Intent: flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1"}, At: noon.Add(-time.Minute),
+	}
+	if len(h.inbound) != 1 || h.inbound[0] != want {
+		t.Errorf("heard %+v\nwant  %+v", h.inbound, want)
+	}
+}
+
+func TestReceiveMedia(t *testing.T) {
+	for text, want := range map[string]flow.IntentKind{
+		"":                    flow.MeansMedia,
+		"see my receipt":      flow.MeansMedia,
+		"paid":                flow.MeansPaid,
+		"4111 1111 1111 1111": flow.MeansSecret,
+		"Pay 7K3M-9QTX":       flow.MeansCode,
+	} {
+		h, m := &hearing{}, message()
+		m.Text, m.Media, m.At = text, true, time.Time{}
+		if err := newBot(h, &bytes.Buffer{}).Receive(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.inbound[0]; got.Intent.Kind != want || !got.At.Equal(noon) {
+			t.Errorf("a picture with %q means %s at %s, want %s", text, got.Intent.Kind, got.At, want)
+		}
+	}
+}
+
+func TestReceiveRefusesWhatItCannotUse(t *testing.T) {
+	for name, spoil := range map[string]func(*bot.Message){
+		"no number":     func(m *bot.Message) { m.Number = "" },
+		"no person":     func(m *bot.Message) { m.Person = "" },
+		"no id":         func(m *bot.Message) { m.ID = "" },
+		"a long id":     func(m *bot.Message) { m.ID = strings.Repeat("A", 129) },
+		"a spoilt id":   func(m *bot.Message) { m.ID = "\xff" },
+		"a long phone":  func(m *bot.Message) { m.Phone = flow.Phone(strings.Repeat("1", 129)) },
+		"a long person": func(m *bot.Message) { m.Person = strings.Repeat("1", 129) },
+	} {
+		h, m := &hearing{}, message()
+		spoil(&m)
+		if err := newBot(h, &bytes.Buffer{}).Receive(t.Context(), m); !errors.Is(err, bot.ErrMessage) || len(h.inbound) != 0 {
+			t.Errorf("%s: %v, heard %d", name, err, len(h.inbound))
+		}
+	}
+}
+
+func TestReceiveHandsErrorsBack(t *testing.T) {
+	h := &hearing{err: errors.New("the disk is full")}
+	b := newBot(h, &bytes.Buffer{})
+	if err := b.Receive(t.Context(), message()); !errors.Is(err, h.err) || errors.Is(err, bot.ErrMessage) {
+		t.Errorf("got %v", err)
+	}
+	if err := b.Tick(t.Context(), checkout.Tick{Message: "3EB0", State: "read"}); !errors.Is(err, h.err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Neither what a payer writes nor who they are reaches the log, and no secret
+// leaves through their name.
+func TestReceiveKeepsTheLogClean(t *testing.T) {
+	h, log, m := &hearing{}, &bytes.Buffer{}, message()
+	m.Text, m.Name = "a private word", "Ada 4111111111111111\n\u202e"+strings.Repeat("x", 300)
+	if err := newBot(h, log).Receive(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	for _, private := range []string{"private", "2348012345678", "Ada", "100200300400500"} {
+		if strings.Contains(log.String(), private) {
+			t.Errorf("the log holds %q: %s", private, log)
+		}
+	}
+	if got := h.inbound[0].Name; got != "card ending 1111" {
+		t.Errorf("the name is kept as %q", got)
+	}
+	m.Name = "Ada\n\tObi \u202e" + strings.Repeat("é", 300)
+	if err := newBot(h, log).Receive(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.inbound[1].Name; !strings.HasPrefix(got, "Ada Obi é") || len([]rune(got)) != 100 {
+		t.Errorf("the name is kept as %q", got)
+	}
+}
+
+func TestTick(t *testing.T) {
+	h := &hearing{}
+	b := newBot(h, &bytes.Buffer{})
+	if err := b.Tick(t.Context(), checkout.Tick{Number: "2348000000001", Message: "3EB0", State: "delivered"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.ticks) != 1 || !h.ticks[0].At.Equal(noon) {
+		t.Errorf("ticks %+v", h.ticks)
+	}
+	for _, id := range []string{"", strings.Repeat("A", 129)} {
+		if err := b.Tick(t.Context(), checkout.Tick{Message: id}); !errors.Is(err, bot.ErrMessage) {
+			t.Errorf("a tick of %q: %v", id, err)
+		}
+	}
+}

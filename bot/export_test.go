@@ -1,0 +1,7 @@
+package bot
+
+// Folded is how a text is compared.
+var Folded = fold
+
+// ParseWords reads a language that is not built in.
+var ParseWords = parseWords

@@ -1,0 +1,222 @@
+package bot_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"till/bot"
+	"till/flow"
+)
+
+var banks = []flow.Bank{
+	{Code: "058", Name: "Guaranty Trust Bank", Short: "GTBank"},
+	{Code: "044", Name: "Access Bank", Short: "Access"},
+	{Code: "057", Name: "Zenith Bank", Short: "Zenith"},
+	{Code: "033", Name: "United Bank For Africa", Short: "UBA"},
+	{Code: "011", Name: "First Bank of Nigeria", Short: "FirstBank"},
+	{Code: "214", Name: "First City Monument Bank", Short: "FCMB"},
+	{Code: "070", Name: "Fidelity Bank", Short: "Fidelity"},
+	{Code: "032", Name: "Union Bank of Nigeria", Short: "Union"},
+	{Code: "232", Name: "Sterling Bank", Short: "Sterling"},
+}
+
+// short writes an intent in a few characters.
+func short(in flow.Intent) string {
+	s := string(in.Kind)
+	for _, more := range []string{string(in.Method), in.Bank, in.Code} {
+		if more != "" {
+			s += " " + more
+		}
+	}
+	return s
+}
+
+// One row a meaning: what payers write for it.
+var phrases = map[string][]string{
+	"method bank_transfer": {
+		"1", "1.", "1)", "(1)", " 1 ", "#1", "*1*", "①", "1️⃣", "１", "❶", "➊", "¹", "١", "१", "𝟏", "one", "ONE", "One.", "option 1", "Option one",
+		"reply 1", "no 1", "number 1", "1 please", "1 bank transfer", "1. Bank transfer", "transfer", "Transfer", "TRANSFER!", "tranfer", "bank",
+		"bank transfer", "transfer please", "pls transfer abeg", "pay by transfer", "I want to pay by bank transfer", "pay transfer", "Pay TRANSFER", "1\n",
+		"\u200e1", "ｔｒａｎｓｆｅｒ",
+	},
+	"method ussd": {"2", "2️⃣", "②", "two", "ussd", "USSD", "2 ussd", "use ussd", "via ussd please", "²"},
+	"method card": {"3", "③", "three", "card", "Card", "atm card", "3 card", "with card", "pay with my card", "PAY WITH CARD", "debit card"},
+	"paid": {
+		"4", "4️⃣", "four", "paid", "PAID", "i have paid", "I have paid!", "I've paid", "I’ve paid", "sent", "done", "i don pay", "4 i have paid",
+		"I have made the transfer", "payment done", "already paid",
+	},
+	"again":         {"5", "five", "again", "resend", "send again", "5 send again"},
+	"other":         {"6", "six", "other", "back", "another way", "pay another way", "6 another way"},
+	"cancel":        {"0", "⓪", "0️⃣", "zero", "0 .", "cancel it", "I want to cancel"},
+	"confirm":       {"cancel", "CANCEL", "Cancel.", "cancel please"},
+	"menu":          {"hi", "Hi!", "hello", "start", "menu", "help", "HELP", "good morning", "Hi sir"},
+	"bank 058":      {"11", "11.", "eleven", "⑪", "GTBank", "gtb", "gt bank", "Guaranty Trust Bank", "guaranty trust"},
+	"bank 033":      {"14", "uba", "UBA", "United Bank for Africa"},
+	"bank 011":      {"15", "first", "first bank", "firstbank", "First Bank of Nigeria", "first bank plc"},
+	"bank 232":      {"19", "sterling", "Sterling bank"},
+	"code 7K3M9QTX": {"Pay 7K3M-9QTX", "pay 7k3m 9qtx", "7K3M-9QTX", "7k3m9qtx", "PAY 7K3M9QTX", "Hello, I want to Pay 7K3M-9QTX please", "pay: 7k3m–9qtx", "pay7k3m-9qtx", "Pay%207K3M-9QTX", "Pay+7K3M-9QTX", "my code is 7k3m9qtx", "７Ｋ３Ｍ-９ＱＴＸ", "7K3M - 9QTX.", "“7K3M-9QTX”", "https://wa.me/2348012345678?text=Pay%207K3M-9QTX", "ref 7K3M-9QTX for the shoes", "7k3m 9qtx", "Pay\n7K3M-9QTX", "pay\u00a07K3M\u00a09QTX", "the order is 7k3m 9qtx thanks"},
+	"code 10AB00C1": {"Pay IOAB-OOCL", "pay 1oab oocl", "1oab-0oc1"},
+	"code KDMQXWTZ": {"Pay KDMQ-XWTZ", "pay kdmqxwtz", "KDMQ-XWTZ", "Pay KDMQ XWTZ", "take this: KDMQ-XWTZ"},
+	"code 20252026": {"Pay 2025-2026", "2025-2026", "20252026"},
+	"secret":        {"4111 1111 1111 1111", "4111111111111111", "my card is 4111-1111-1111-1111 12/27 123", "５１０５ １０５１ ０５１０ ５１００", "٤١١١١١١١١١١١١١١١", "378282246310005", "5060 6666 6666 6666 666", "4111.1111.1111.1111", "41111111111111111227123", "transfer 5105105105105100", "2223003122003222", "4111\n1111\n1111\n1111", "6500000000000002", "4️⃣111 1111 1111 1111", "my pin is 1234", "OTP: 482913", "pay 7K3M-9QTX 4111111111111111"},
+	"unknown": {
+		"", " ", "?", "7", "8", "9", "10", "20", "99", "-", "ok", "👍", "🙏🙏", "how much", "who are you?", "1 or 2", "1, 2", "12 bags", "I have 1 question", "is 1 ok?",
+		"1000", "₦5,000", "5000", "5,000.00", "I will pay tomorrow", "pay tomorrow", "do not cancel", "cancel the 1 from yesterday", "I have not paid", "not paid",
+		"have you paid", "can I use my card tomorrow", "what is ussd", "the transfer failed", "my bank is closed", "paid 5000", "paid 2000 naira", "sent5000",
+		"paid5000", "pay n5000000", "pay 10000000", "I have 5000", "paid 10am", "long-term", "part-time", "well-made thing", "transfer now now now please", "abcd efgh",
+		"pay abcd efgh", "have cash", "pay with cash", "pay 5000 cash", "0801 2345", "08012345678", "+234 801 234 5678", "2348012345678", "0123456789",
+		"acct 0123456789 058", "0123456789 9876543210", "4012345678 5012345678", "4111 1111 1111 1112", "order 4500", "001", "01", "1k", "1.5", "1st", "card ending 1111",
+		"stop", "agent", "the first one", "sept-2026 bill", "visa-1111 is mine", "pin 7K3M", "Pay KDMQ", "7K3M-9QTU", "17K3M-9QTX", "7K3M-9QTX5", "000001260424112858828788701400",
+	},
+}
+
+func TestUnderstand(t *testing.T) {
+	rows := 0
+	for want, texts := range phrases {
+		for _, text := range texts {
+			rows++
+			if got := short(bot.Understand(text, banks)); got != want {
+				t.Errorf("%q means %q, want %q", text, got, want)
+			}
+		}
+	}
+	if rows < 80 {
+		t.Errorf("only %d phrases", rows)
+	}
+}
+
+// A method that nobody chose is the worst there is: of all the phrases that
+// mean something else, none may be taken for one.
+func TestUnderstandNeverTakesAnotherMeaningForAMethod(t *testing.T) {
+	for want, texts := range phrases {
+		if strings.HasPrefix(want, "method") || want == "secret" {
+			continue
+		}
+		for _, text := range texts {
+			for _, around := range []string{" ", "please ", "\u200b", "...", "\n\n"} {
+				if in := bot.Understand(around+text+around, banks); in.Kind == flow.MeansMethod {
+					t.Errorf("%q means %s", around+text+around, short(in))
+				}
+			}
+		}
+	}
+}
+
+func TestUnderstandKeepsNoSecret(t *testing.T) {
+	for _, text := range phrases["secret"] {
+		in := bot.Understand(text, banks)
+		if in.Text != "a secret, not kept" && !strings.HasPrefix(in.Text, "card ending ") {
+			t.Errorf("%q is kept as %q", text, in.Text)
+		}
+		if in.Code != "" || len(in.Text) > 20 {
+			t.Errorf("of %q more is kept: %+v", text, in)
+		}
+	}
+	if in := bot.Understand("call me. 4111 1111 1111 1111, 12/27", nil); in.Text != "card ending 1111" {
+		t.Errorf("kept %q", in.Text)
+	}
+}
+
+func TestUnderstandBoundsWhatIsKept(t *testing.T) {
+	in := bot.Understand("a\x00b\x1b[31mc\u202edef\tg\xff"+strings.Repeat("é", 5000), nil)
+	if n := utf8.RuneCountInString(in.Text); n != 1000 {
+		t.Errorf("%d runes are kept", n)
+	}
+	if strings.ContainsAny(in.Text, "\x00\x1b\u202e\xff\t") || !utf8.ValidString(in.Text) {
+		t.Errorf("kept %q", in.Text[:20])
+	}
+	if in := bot.Understand(strings.Repeat("x", 2<<20)+" 1", nil); len(in.Text) != 1000 || in.Kind != flow.MeansNothing {
+		t.Errorf("a message of 2 MiB means %s with %d bytes", in.Kind, len(in.Text))
+	}
+	// A secret counts wherever it stands in what is looked at.
+	if in := bot.Understand(strings.Repeat("x ", 10_000)+"4111111111111111", nil); in.Kind != flow.MeansSecret {
+		t.Errorf("a card number far behind means %s", in.Kind)
+	}
+}
+
+func TestUnderstandKnowsOnlyTheBanksOfTheMenu(t *testing.T) {
+	for _, text := range []string{"19", "sterling"} {
+		if in := bot.Understand(text, banks[:8]); in.Kind != flow.MeansNothing {
+			t.Errorf("%q means %s without that bank", text, short(in))
+		}
+	}
+	many := append(slices.Clone(banks), flow.Bank{Code: "035", Short: "Wema"})
+	if in := bot.Understand("wema", many); in.Kind != flow.MeansNothing {
+		t.Errorf("a bank behind the menu means %s", short(in))
+	}
+	twins := []flow.Bank{{Code: "001", Short: "Ada"}, {Code: "002", Name: "Ada Bank PLC"}}
+	if in := bot.Understand("ada", twins); in.Kind != flow.MeansNothing {
+		t.Errorf("a name of two banks means %s", short(in))
+	}
+}
+
+// Every entry code that can be made is understood the way links carry it, and
+// each of the other forms says the same code or none.
+func TestUnderstandEveryForm(t *testing.T) {
+	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	seed, typed := uint64(1), 0
+	for range 5000 {
+		code := make([]byte, 8)
+		for i := range code {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			code[i] = alphabet[seed>>59]
+		}
+		a, b := string(code[:4]), string(code[4:])
+		for _, link := range []string{"Pay " + a + "-" + b, "pay " + strings.ToLower(a+"-"+b), "Pay " + a + " - " + b + " thanks"} {
+			if in := bot.Understand(link, banks); in.Kind != flow.MeansCode || in.Code != a+b {
+				t.Fatalf("%q means %s", link, short(in))
+			}
+		}
+		for _, form := range []string{a + b, a + " " + b, a + "-" + b, strings.ToLower(a + b), "pay " + strings.ToLower(a+" "+b)} {
+			switch in := bot.Understand(form, banks); {
+			case in.Kind == flow.MeansCode && in.Code == a+b:
+				typed++
+			case in.Kind != flow.MeansNothing:
+				t.Fatalf("%q means %s", form, short(in))
+			}
+		}
+	}
+	if share := float64(typed) / 25_000; share < 0.9 {
+		t.Errorf("only %.3f of the typed codes are found", share)
+	}
+}
+
+func FuzzUnderstand(f *testing.F) {
+	for _, texts := range phrases {
+		for _, text := range texts {
+			f.Add(text)
+		}
+	}
+	f.Add(strings.Repeat("1️⃣", 600))
+	f.Add("\xff\xfe\x00")
+	f.Fuzz(func(t *testing.T, text string) {
+		in := bot.Understand(text, banks)
+		if !utf8.ValidString(in.Text) || utf8.RuneCountInString(in.Text) > 1000 {
+			t.Fatalf("%q is kept as %q", text, in.Text)
+		}
+		if again := bot.Understand(text, banks); again != in {
+			t.Fatalf("%q means %v and %v", text, in, again)
+		}
+		if in.Kind == flow.MeansCode && (len(in.Code) != 8 || strings.Trim(in.Code, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "") {
+			t.Fatalf("%q has the code %q", text, in.Code)
+		}
+		if (in.Kind == flow.MeansMethod) != (in.Method != "") || (in.Kind == flow.MeansBank) != (in.Bank != "") {
+			t.Fatalf("%q means %+v", text, in)
+		}
+		if in.Kind == flow.MeansMethod && !names(bot.Folded(text), in.Method) {
+			t.Fatalf("%q picks %s and does not name it", text, in.Method)
+		}
+	})
+}
+
+// names says whether a folded text has the digit or a word of a method.
+func names(folded string, m flow.Method) bool {
+	words := map[flow.Method][]string{
+		flow.BankTransfer: {"1", "one", "transfer", "tranfer", "trasfer", "transfa", "bank", "account number"},
+		flow.USSD:         {"2", "two", "ussd", "dial", "short code"},
+		flow.Card:         {"3", "three", "card"},
+	}
+	return slices.ContainsFunc(words[m], func(w string) bool { return strings.Contains(folded, w) })
+}
