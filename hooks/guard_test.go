@@ -17,11 +17,11 @@ import (
 type row struct{ class, value string }
 
 // table reads testdata/name. A class is open, loop or shut.
-func table(t testing.TB, name string) []row {
-	t.Helper()
+func table(tb testing.TB, name string) []row {
+	tb.Helper()
 	text, err := os.ReadFile("testdata/" + name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var rows []row
 	for line := range strings.Lines(string(text)) {
@@ -32,11 +32,11 @@ func table(t testing.TB, name string) []row {
 		class, value, _ := strings.Cut(line, " ")
 		if strings.HasPrefix(value, `"`) {
 			if value, err = strconv.Unquote(value); err != nil {
-				t.Fatalf("%s: %s: %v", name, line, err)
+				tb.Fatalf("%s: %s: %v", name, line, err)
 			}
 		}
 		if class != "open" && class != "loop" && class != "shut" {
-			t.Fatalf("%s: %s", name, line)
+			tb.Fatalf("%s: %s", name, line)
 		}
 		rows = append(rows, row{class, value})
 	}

@@ -144,7 +144,7 @@ func (s *Sender) send(caller context.Context, r Request) Verdict {
 	}
 	// The transport and not a client: a client would follow redirects and keep
 	// cookies.
-	resp, err := s.transport.RoundTrip(req)
+	resp, err := s.transport.RoundTrip(req) //nolint:bodyclose // answer closes it
 	if err != nil {
 		return Verdict{Err: word(caller, err, tlsFailed.Load())}
 	}

@@ -22,23 +22,20 @@ import (
 // more, and are told apart from those that answered.
 func TestSendToEndpointsThatHang(t *testing.T) {
 	silent := "http://" + raw(t, func(c net.Conn) { io.Copy(io.Discard, c) })
+	drips := func(begin, more string) string { return "http://" + drip(t, begin, more) }
+	const long = "Content-Length: 100000\r\n\r\n"
 	for name, c := range map[string]struct {
 		url   string
 		whole bool // only the bound on everything ends it
-		want  hooks.Verdict
+		word  string
 		body  string
 	}{
-		"after the request": {silent, true, hooks.Verdict{Err: hooks.WordTimeout}, ""},
-		"in the TLS handshake": {strings.Replace(silent, "http:", "https:", 1), false,
-			hooks.Verdict{Err: hooks.WordTimeout}, ""},
-		"in the header": {"http://" + drip(t, "", "HTTP/1.1 200 OK\r\nX-Slow: "), true,
-			hooks.Verdict{Err: hooks.WordTimeout}, ""},
-		"in the body of a 200": {"http://" + drip(t, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nok", ""), false,
-			hooks.Verdict{OK: true, Status: 200}, "ok"},
-		"in the body of a 500": {"http://" + drip(t, "HTTP/1.1 500 No\r\nContent-Length: 100000\r\n\r\nno", ""), false,
-			hooks.Verdict{Status: 500, Err: hooks.WordStatus}, "no"},
-		"after 100 Continue": {"http://" + drip(t, "HTTP/1.1 100 Continue\r\n\r\n", ""), true,
-			hooks.Verdict{Err: hooks.WordTimeout}, ""},
+		"after the request":    {silent, true, hooks.WordTimeout, ""},
+		"in the TLS handshake": {strings.Replace(silent, "http:", "https:", 1), false, hooks.WordTimeout, ""},
+		"in the header":        {drips("", "HTTP/1.1 200 OK\r\nX-Slow: "), true, hooks.WordTimeout, ""},
+		"after 100 Continue":   {drips("HTTP/1.1 100 Continue\r\n\r\n", ""), true, hooks.WordTimeout, ""},
+		"in the body of a 200": {drips("HTTP/1.1 200 OK\r\n"+long+"ok", ""), false, "", "ok"},
+		"in the body of a 500": {drips("HTTP/1.1 500 No\r\n"+long+"no", ""), false, hooks.WordStatus, "no"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			se := sender(t, func(cfg *hooks.Config) {
@@ -51,7 +48,7 @@ func TestSendToEndpointsThatHang(t *testing.T) {
 			if took := time.Since(start); took > 5*time.Second {
 				t.Errorf("held the worker for %s", took)
 			}
-			if v.OK != c.want.OK || v.Status != c.want.Status || v.Err != c.want.Err || !strings.HasPrefix(string(v.Body), c.body) {
+			if v.OK != (c.word == "") || v.Err != c.word || !strings.HasPrefix(string(v.Body), c.body) {
 				t.Errorf("verdict %+v", v)
 			}
 		})
@@ -98,11 +95,11 @@ func TestSendToAnEndlessBody(t *testing.T) {
 	}
 }
 
-// Nothing is inflated: 64 MiB of zeros stay the 64 KiB they came as.
+// Nothing is inflated: 16 MiB of zeros stay the 16 KiB they came as.
 func TestSendToAGzipBomb(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
-	for range 64 {
+	for range 16 {
 		z.Write(make([]byte, 1<<20))
 	}
 	z.Close()
@@ -183,8 +180,10 @@ func TestSendOverTLS(t *testing.T) {
 		"TLS 1.1":                   {old.URL, pool, hooks.WordTLS},
 		"a certificate of ours":     {theirs.URL, pool, hooks.WordTLS},
 		"no TLS where it should be": {strings.Replace(plain.URL, "http:", "https:", 1), pool, hooks.WordTLS},
-		"TLS where there should be none": {strings.Replace(s.URL, "https:", "http:", 1), pool,
-			hooks.WordStatus}, // Go's server answers 400, others hang up
+		"TLS where there should be none": {
+			strings.Replace(s.URL, "https:", "http:", 1), pool,
+			hooks.WordStatus,
+		}, // Go's server answers 400, others hang up
 	} {
 		t.Run(what, func(t *testing.T) {
 			se := sender(t, func(cfg *hooks.Config) { cfg.RootCAs, cfg.Resolver = c.pool, name })

@@ -1,0 +1,58 @@
+GO       ?= go
+LINT     ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+BIN      := bin/till
+FUZZTIME ?= 10s
+# Packages whose tests are fast under the race detector; `make race` takes all.
+FAST     ?= ./api/... ./bot ./config/... ./flow/... ./hooks/... ./rail/...
+
+export CGO_ENABLED ?= 0
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test race check fmt lint golden fuzz cover clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/till
+	$(GO) build -trimpath -o $(BIN) ./cmd/till
+
+run: build ## build it and start everything on this machine
+	./$(BIN) dev
+
+test: build ## run every test
+	TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m ./...
+
+race: build ## run every test under the race detector
+	CGO_ENABLED=1 TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -race -timeout 20m ./...
+
+check: ## format, lint, vet, module sums and the fast tests under the race detector
+	$(LINT) fmt --diff
+	$(LINT) run
+	$(GO) vet ./...
+	$(GO) mod verify
+	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(FAST)
+
+fmt: ## format the code
+	$(LINT) fmt
+
+lint: ## find defects and wrong imports
+	$(LINT) run
+
+golden: ## write the goldens anew; look at the difference before you commit it
+	@grep -rlE '(Bool|BoolVar)\(.*"update"' --include='*_test.go' . | xargs -r -n1 dirname | sort -u | \
+		xargs -r -I{} $(GO) test -count=1 -run Golden {} -update
+
+fuzz: ## run each fuzz target for FUZZTIME (10s)
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$$file"); do \
+			echo "$$target in $$file"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")" || exit 1; \
+		done; \
+	done
+
+cover: ## say how much of the code the tests reach
+	$(GO) test -timeout 15m -coverpkg=./... -coverprofile=cover.out ./...
+	$(GO) tool cover -func=cover.out | tail -n 1
+
+clean: ## remove what was built
+	rm -rf bin cover.out
