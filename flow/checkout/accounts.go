@@ -49,6 +49,10 @@ type SignedUp struct {
 // SignUp makes an account, its first project and that project's test keys.
 // Errors: invalid_field for an address that is taken.
 func (a *Accounts) SignUp(ctx context.Context, email, password, business string) (SignedUp, error) {
+	return a.signUp(ctx, email, password, business, func(*store.Tx, SignedUp) error { return nil })
+}
+
+func (a *Accounts) signUp(ctx context.Context, email, password, business string, also func(*store.Tx, SignedUp) error) (SignedUp, error) {
 	taken := &flow.Error{Code: flow.CodeInvalidField, Message: "This e-mail address cannot be used.", Fields: []flow.FieldError{
 		{Field: "email", Code: flow.CodeInvalidField, Message: "An account with this address exists. Log in instead."},
 	}}
@@ -70,9 +74,27 @@ func (a *Accounts) SignUp(ctx context.Context, email, password, business string)
 		if err == nil && !added {
 			return taken
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return also(tx, out)
 	})
 	return out, wrap("sign up", err)
+}
+
+// demoSetting is where the demo project's public key is kept, for everyone to see.
+const demoSetting = "demo_public_key"
+
+// Demo makes the demo account of a pretend world and keeps its public key by
+// name. keep gets the keys before the account is: what it does not keep is lost,
+// and then nothing was made.
+func (a *Accounts) Demo(ctx context.Context, email, password, business string, keep func(SignedUp) error) (SignedUp, error) {
+	return a.signUp(ctx, email, password, business, func(tx *store.Tx, made SignedUp) error {
+		if err := keep(made); err != nil {
+			return err
+		}
+		return tx.SetSetting(ctx, demoSetting, made.PublicKey)
+	})
 }
 
 // draw makes an account's ids and keys.

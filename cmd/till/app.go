@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"till/api"
+	"till/bot"
+	"till/bot/whatsapp"
+	"till/config"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/hooks"
+	"till/rail"
+	"till/rail/sandbox"
+)
+
+// app is a running Till: what is open, and what is to be closed, in order.
+type app struct {
+	set      config.Settings
+	log      *slog.Logger
+	clock    *clock
+	listener net.Listener
+	group    *errgroup.Group
+	closers  []func() error
+
+	accounts *checkout.Accounts
+	settings *store.DB // accounts: what is kept by name
+	test     *checkout.Service
+	bot      *bot.Bot
+	number   *whatsapp.Client
+	rail     *sandbox.Rail
+	redis    redis.UniversalClient
+	checks   []func(ctx context.Context) api.Check
+}
+
+// closing keeps what is to be closed, last opened first.
+func (a *app) closing(f func() error) { a.closers = append(a.closers, f) }
+
+// close closes everything that was opened.
+func (a *app) close() error {
+	var err error
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		err = errors.Join(err, a.closers[i]())
+	}
+	return err
+}
+
+// prepare checks everything that can be wrong before anything is made: the
+// settings, the port, Redis, the data dir and that no other Till uses it.
+func prepare(ctx context.Context, set config.Settings, log *slog.Logger) (*app, error) {
+	if err := set.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	a := &app{set: set, log: log}
+	var lc net.ListenConfig
+	var err error
+	if a.listener, err = lc.Listen(ctx, "tcp", set.HTTPAddr); err != nil {
+		return nil, fmt.Errorf("the API cannot listen on %s: %w (is another Till running? choose another --http-addr)", set.HTTPAddr, err)
+	}
+	a.closing(func() error {
+		if err := a.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	})
+	if err := a.openRedis(ctx); err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	if err := a.openDir(); err != nil {
+		return nil, errors.Join(err, a.close())
+	}
+	a.clock = newClock(under(set.DataDir, "clock"))
+	return a, nil
+}
+
+// openDir makes the data dir and takes it for this process alone.
+func (a *app) openDir() error {
+	dir := a.set.DataDir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("the data dir %s cannot be made: %w (choose another --data-dir)", dir, err)
+	}
+	unlock, err := lockFile(under(dir, "lock"))
+	if err != nil {
+		return fmt.Errorf("the data dir %s cannot be used: %w (choose another --data-dir)", dir, err)
+	}
+	a.closing(unlock)
+	return nil
+}
+
+// redisPatience is how long Redis may take to answer at the start.
+const redisPatience = 3 * time.Second
+
+// openRedis connects to Redis, or starts one inside the program.
+func (a *app) openRedis(ctx context.Context) error {
+	if a.set.RedisURL == "" {
+		inside := miniredis.NewMiniRedis()
+		if err := inside.Start(); err != nil {
+			return fmt.Errorf("start the Redis inside the program: %w", err)
+		}
+		stop := make(chan struct{})
+		go func() { // it forgets keys only when it is told that time passes
+			ticker := time.NewTicker(time.Second)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ticker.C:
+					inside.FastForward(time.Second)
+				case <-stop:
+					return
+				}
+			}
+		}()
+		a.closing(func() error { close(stop); inside.Close(); return nil })
+		a.redis = redis.NewClient(&redis.Options{Addr: inside.Addr(), DisableIdentity: true})
+		a.closing(a.redis.Close)
+		return nil
+	}
+	options, err := redis.ParseURL(string(a.set.RedisURL))
+	if err != nil {
+		return usageError{errors.New("--redis-url [secret] cannot be used: give a redis:// address, as redis://127.0.0.1:6379/0")}
+	}
+	a.redis = redis.NewClient(options)
+	a.closing(a.redis.Close)
+	a.check("redis", func(ctx context.Context) error { return a.redis.Ping(ctx).Err() })
+	short, cancel := context.WithTimeout(ctx, redisPatience)
+	defer cancel()
+	if err := a.redis.Ping(short).Err(); err != nil {
+		return fmt.Errorf("redis does not answer: %w (check --redis-url, or leave it empty for the one inside)", err)
+	}
+	return nil
+}
+
+// check adds a part that must work for the server to be ready.
+func (a *app) check(name string, ask func(ctx context.Context) error) {
+	a.checks = append(a.checks, func(ctx context.Context) api.Check {
+		if err := ask(ctx); err != nil {
+			return api.Check{Name: name, Reason: err.Error()}
+		}
+		return api.Check{Name: name, OK: true}
+	})
+}
+
+// openStores opens the accounts and the test environment.
+func (a *app) openStores(ctx context.Context) (*store.DB, error) {
+	open := func(schema store.Schema, name string) (*store.DB, error) {
+		db, err := store.Open(ctx, store.Config{Schema: schema, Dir: a.set.DataDir, URL: string(a.set.DatabaseURL), Name: name, Log: a.log})
+		if err != nil {
+			return nil, fmt.Errorf("open the store: %w", err)
+		}
+		a.closing(db.Close)
+		return db, nil
+	}
+	var err error
+	if a.settings, err = open(store.Accounts, "accounts"); err != nil {
+		return nil, err
+	}
+	test, err := open(store.Checkout, "test")
+	if err != nil {
+		return nil, err
+	}
+	a.accounts = checkout.NewAccounts(a.settings, a.clock.Now, rand.Reader)
+	a.check("store", func(ctx context.Context) error {
+		return test.Update(ctx, func(*store.Tx) error { return nil })
+	})
+	return test, nil
+}
+
+// kept is a secret that is drawn once and kept in the accounts.
+func (a *app) kept(ctx context.Context, name string) (string, error) {
+	raw := make([]byte, 32)
+	if _, err := rand.Read(raw); err != nil {
+		return "", err
+	}
+	if err := a.settings.Update(ctx, func(tx *store.Tx) error { return tx.SetSetting(ctx, name, hex.EncodeToString(raw)) }); err != nil {
+		return "", err
+	}
+	return a.settings.Setting(ctx, name)
+}
+
+// openService wires the test environment.
+func (a *app) openService(ctx context.Context, db *store.DB, linkBase string) error {
+	words, err := bot.LoadWords()
+	if err != nil {
+		return err
+	}
+	pepper, err := a.kept(ctx, "client_secret_pepper")
+	if err != nil {
+		return err
+	}
+	sender := hooks.New(hooks.Config{AllowLoopback: true, Now: a.clock.Now})
+	a.closing(func() error { sender.Close(); return nil })
+	a.test, err = checkout.New(checkout.Config{
+		DB: db, Rail: a.rail, Places: checkout.NewRedisPlaces(a.redis, "till:test:", a.log), Words: words.Render,
+		Around: flow.Surroundings{
+			ClientSecret: func(id flow.SessionID) string { return clientSecret(pepper, id) },
+			CheckoutURL: func(s flow.Session) string {
+				return linkBase + s.Number + "?text=" + url.PathEscape("Pay "+flow.ShowCode(s.EntryCode))
+			},
+		},
+		Number: func() string { return a.number.Number() }, Banks: rail.USSDMenu(),
+		Send: func(ctx context.Context, o checkout.Outgoing) error { return a.number.Send(ctx, o) },
+		Post: func(ctx context.Context, d flow.Delivery) flow.Verdict { return post(ctx, sender, d, time.Now()) },
+		Next: nextTry, Now: a.clock.Now, Rand: rand.Reader, Alone: a.set.DatabaseURL == "", Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.bot = bot.New(a.test.Hear, a.test.Tick, rail.USSDMenu(), a.clock.Now, a.log)
+	return nil
+}
+
+// post sends a delivery and says what became of it in the words of the rules.
+// Signatures carry the real time: a receiver's clock was not moved.
+func post(ctx context.Context, sender *hooks.Sender, d flow.Delivery, at time.Time) flow.Verdict {
+	v := sender.Send(ctx, hooks.Request{URL: d.URL, ID: string(d.Event), Body: d.Body, Secrets: d.Secrets, At: at})
+	return flow.Verdict{
+		OK: v.OK, Gone: v.Gone, Status: v.Status, Reason: v.Err, Body: v.Body, Duration: v.Duration, RetryAfter: v.RetryAfter,
+	}
+}
+
+// nextTry is the schedule of webhooks.
+func nextTry(d flow.Delivery, v flow.Verdict) (time.Duration, bool) {
+	var jitter [8]byte
+	_, _ = rand.Read(jitter[:]) // without it the schedule is merely even
+	return hooks.Next(d.Attempts+1, v.RetryAfter, binary.BigEndian.Uint64(jitter[:]))
+}
+
+// publicURL is where others reach the API.
+func (a *app) publicURL() string {
+	if a.set.PublicURL != "" {
+		return strings.TrimSuffix(a.set.PublicURL, "/")
+	}
+	host, port, err := net.SplitHostPort(a.listener.Addr().String())
+	if err != nil {
+		return "http://" + a.listener.Addr().String()
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// api wires the front door.
+func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
+	return api.New(api.Config{
+		Accounts: a.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: a.test},
+		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: a.rail, Phones: phones,
+		Pairing: a.number.Pairing, AdvanceClock: a.clock.Advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
+		Ready: func(ctx context.Context) []api.Check {
+			out := make([]api.Check, 0, len(a.checks))
+			for _, ask := range a.checks {
+				out = append(out, ask(ctx))
+			}
+			return out
+		},
+		CheckURL:  func(raw string) error { return hooks.CheckURL(raw, hooks.Allow{Loopback: true}) },
+		NewSecret: func() (string, error) { return hooks.NewSecret(rand.Reader) },
+		BankNames: rail.BankByCode, Now: a.clock.Now, IDs: flow.IDs{Now: a.clock.Now, Rand: rand.Reader}, Log: a.log,
+	})
+}

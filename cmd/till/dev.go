@@ -1,0 +1,335 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"till/api"
+	"till/bot"
+	"till/bot/whatsapp"
+	"till/bot/whatsapp/wanet"
+	"till/config"
+	"till/flow/checkout"
+	"till/rail/sandbox"
+)
+
+// devCmd runs everything on this machine, with nothing real.
+type devCmd struct{ config.Settings }
+
+// Help is the command's example.
+func (devCmd) Help() string {
+	return "Example:  till dev\nIt prints a test key, a curl that opens a chat session, and the address of the phone page where you play the payer."
+}
+
+// Run runs until it is told to stop.
+func (c *devCmd) Run(w *world) error { return live(w, c.Settings, true) }
+
+// botNumber is the bot's own number on the local network.
+const (
+	botNumber = "2349010000001"
+	botName   = "Till"
+	demoName  = "Ada Stores"
+	demoEmail = "demo@till.test"
+	// readyPatience is how long the start waits for WhatsApp before it says how
+	// things stand.
+	readyPatience = 10 * time.Second
+	envFile       = ".env.till"
+)
+
+// live runs the program: with its pretend outsides inside (dev), or with those
+// that run elsewhere (serve).
+func live(w *world, set config.Settings, dev bool) (err error) {
+	log := logger(w.err, set)
+	a, err := prepare(w.ctx, set, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	group, ctx := errgroup.WithContext(w.ctx)
+	a.group = group
+	db, err := a.openStores(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.openBank(ctx); err != nil {
+		return err
+	}
+	net, err := a.openNetwork(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.openNumber(ctx, w.out, net); err != nil {
+		return err
+	}
+	link := "https://wa.me/"
+	if net.remote != nil {
+		link = a.publicURL() + "/wa.me/"
+	}
+	if err := a.openService(ctx, db, link); err != nil {
+		return err
+	}
+	var drivable api.Phones
+	if net.remote != nil {
+		drivable = &phones{network: net.remote, number: a.number.Number}
+	}
+	server, err := a.api(drivable, dev)
+	if err != nil {
+		return err
+	}
+	group.Go(func() error { return server.Serve(ctx, a.listener) })
+	group.Go(func() error { return a.test.Run(ctx) })
+	group.Go(func() error { return a.number.Run(ctx) })
+	group.Go(func() error { return a.registerBank(ctx) })
+	if err := a.greet(ctx, w.out, net, dev); err != nil {
+		return stopped(errors.Join(err, group.Wait()))
+	}
+	return stopped(group.Wait())
+}
+
+// stopped takes the ordinary end of a server for what it is.
+func stopped(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// openBank starts the sandbox bank inside, or reaches one that runs by itself.
+func (a *app) openBank(ctx context.Context) error {
+	base, now := a.set.BankURL, time.Now
+	if base == "" {
+		now = a.clock.Now
+		ln, err := listenAgain(ctx, under(a.set.DataDir, "bank.addr"))
+		if err != nil {
+			return fmt.Errorf("start the sandbox bank: %w", err)
+		}
+		bank, err := sandbox.Open(ctx, sandbox.Config{File: under(a.set.DataDir, "bank.db"), Log: a.log, Now: now, Rand: rand.Reader})
+		if err != nil {
+			return errors.Join(fmt.Errorf("start the sandbox bank: %w", err), ln.Close())
+		}
+		a.closing(bank.Close)
+		a.group.Go(func() error { return bank.Serve(ctx, ln) })
+		base = "http://" + ln.Addr().String()
+	}
+	secret, err := a.kept(ctx, "bank_secret")
+	if err != nil {
+		return fmt.Errorf("start the sandbox bank: %w", err)
+	}
+	a.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: base, Secret: secret, HTTP: loopbackClient(), Now: now})
+	return err
+}
+
+// registerAgain is how long a bank that is not there is waited for.
+const registerAgain = 500 * time.Millisecond
+
+// registerBank tells the bank where its notices go, until it has heard.
+func (a *app) registerBank(ctx context.Context) error {
+	for {
+		err := a.rail.Register(ctx, a.publicURL()+"/v1/rails/sandbox/notifications")
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		a.log.LogAttrs(ctx, slog.LevelWarn, "the bank does not answer yet", slog.String("error", err.Error()))
+		select {
+		case <-ctx.Done():
+		case <-time.After(registerAgain):
+		}
+	}
+}
+
+// network is the WhatsApp network the bot is on. remote is nil where no phones
+// can be played on it.
+type network struct {
+	kind   string
+	dial   func(ctx context.Context) (net.Conn, error)
+	root   *[32]byte
+	remote *wanet.Remote
+	inside bool
+}
+
+// openNetwork starts the local network inside, or reaches the one it is told of.
+func (a *app) openNetwork(ctx context.Context) (*network, error) {
+	switch {
+	case a.set.WhatsAppDial != "":
+		key, err := a.set.RootKey()
+		if err != nil {
+			return nil, usageError{err}
+		}
+		n := &network{kind: "the network at " + a.set.WhatsAppDial, dial: dialer(a.set.WhatsAppDial), root: &key}
+		remote := wanet.NewRemote("http://"+a.set.WhatsAppDial, loopbackClient())
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if _, err := remote.Info(short); err == nil {
+			n.remote = remote // it is one of ours: its phones can be played
+		}
+		return n, nil
+	case a.set.WhatsAppNetwork == "whatsapp":
+		return &network{kind: "the real WhatsApp"}, nil
+	}
+	ln, err := listenAgain(ctx, under(a.set.DataDir, "network.addr"))
+	if err != nil {
+		return nil, fmt.Errorf("start the local WhatsApp network: %w", err)
+	}
+	inside, err := wanet.Open(ctx, wanet.Config{File: under(a.set.DataDir, "network.db"), Log: a.log, Now: time.Now})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start the local WhatsApp network: %w", err), ln.Close())
+	}
+	a.closing(inside.Close)
+	a.group.Go(func() error { return inside.Serve(ctx, ln) })
+	key := inside.RootKey()
+	addr := ln.Addr().String()
+	return &network{
+		kind: "a local WhatsApp network inside this program", dial: dialer(addr), root: &key, inside: true,
+		remote: wanet.NewRemote("http://"+addr, loopbackClient()),
+	}, nil
+}
+
+// dialer reaches a network over plain TCP.
+func dialer(addr string) func(ctx context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		d := net.Dialer{Timeout: 5 * time.Second}
+		return d.DialContext(ctx, "tcp", addr)
+	}
+}
+
+// openNumber opens the bot's WhatsApp number. On the network inside, its own
+// phone links the bot by itself; elsewhere the text to scan is printed.
+func (a *app) openNumber(ctx context.Context, out io.Writer, n *network) error {
+	cfg := whatsapp.Config{
+		File: under(a.set.DataDir, "whatsapp.db"), Dial: n.dial, RootKey: n.root, PushName: botName, Now: time.Now, Log: a.log,
+		Receive: func(ctx context.Context, m bot.Message) error { return a.bot.Receive(ctx, m) },
+		Tick:    func(ctx context.Context, t checkout.Tick) error { return a.test.Tick(ctx, t) },
+		OnPairing: func(text string) {
+			if n.inside {
+				if _, err := n.remote.ScanQR(ctx, botNumber, botName, text); err != nil && ctx.Err() == nil {
+					a.log.LogAttrs(ctx, slog.LevelError, "link the bot on the local network", slog.String("error", err.Error()))
+				}
+				return
+			}
+			_, _ = fmt.Fprintf(out, "pairing: %s\n", text)
+		},
+	}
+	var err error
+	if a.number, err = whatsapp.Open(ctx, cfg); err != nil {
+		return fmt.Errorf("open the WhatsApp number: %w", err)
+	}
+	a.closing(a.number.Close)
+	a.check("whatsapp", func(context.Context) error {
+		if a.number.Number() == "" {
+			return fmt.Errorf("the number is %s", a.number.State())
+		}
+		return nil
+	})
+	return nil
+}
+
+// waitReady waits a while for WhatsApp, so that the first curl works.
+func (a *app) waitReady(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for a.number.Number() == "" {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// greet says what is running: what is fake and what is real, the keys, a first
+// request and where the phone is.
+func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) error {
+	if n.inside {
+		a.waitReady(ctx)
+	}
+	if !dev {
+		_, err := fmt.Fprintf(out, "API       %s\nWhatsApp  %s\nbank      %s\n", a.publicURL(), n.kind, a.set.BankURL)
+		return err
+	}
+	public, secret, err := a.demo(ctx)
+	if err != nil {
+		return fmt.Errorf("make the demo project: %w", err)
+	}
+	var b strings.Builder
+	b.WriteString("fake  bank      sandbox, no money moves: " + firstOf(a.set.BankURL, "inside this program") + "\n")
+	b.WriteString("fake  WhatsApp  " + n.kind + "; nothing leaves this machine\n")
+	if a.set.WhatsAppNetwork == "whatsapp" && a.set.WhatsAppDial == "" {
+		b.Reset()
+		b.WriteString("fake  bank      sandbox, no money moves: " + firstOf(a.set.BankURL, "inside this program") + "\nreal  WhatsApp  messages reach real people\n")
+	}
+	b.WriteString("real  the rest  API, store, conversation, encryption, webhooks\n\n")
+	key := "$(sed -n 's/^TILL_SECRET_KEY=//p' " + envFile + ")"
+	fmt.Fprintf(&b, "public key  %s\n", public)
+	if secret != "" {
+		key = secret
+		fmt.Fprintf(&b, "secret key  %s   (shown this once; also in %s)\n\n", secret, envFile)
+	} else {
+		fmt.Fprintf(&b, "secret key  in %s since the first start\n\n", envFile)
+	}
+	fmt.Fprintf(&b, "Open a checkout in a chat:\n\n  curl -s %s/v1/whatsapp/checkout/sessions \\\n    -H \"Authorization: Bearer %s\" \\\n    -H 'Content-Type: application/json' \\\n"+
+		"    -d '{\"amount\":500000,\"customerEmail\":\"ada@example.com\",\"mode\":\"chat\"}'\n\n", a.publicURL(), key)
+	if n.remote != nil {
+		fmt.Fprintf(&b, "Then open the checkoutUrl of its answer, or play the payer here:\n\n  %s/phone\n", a.publicURL())
+	} else {
+		b.WriteString("Then open the checkoutUrl of its answer on a phone of that network.\n")
+	}
+	_, err = io.WriteString(out, b.String())
+	return err
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// demo makes the demo project on the first start, and finds it afterwards. The
+// secret key is only known when it is made.
+func (a *app) demo(ctx context.Context) (public, secret string, err error) {
+	if public, err = a.settings.Setting(ctx, "demo_public_key"); err != nil || public != "" {
+		return public, "", err
+	}
+	raw := make([]byte, 24)
+	if _, err := rand.Read(raw); err != nil {
+		return "", "", err
+	}
+	made, err := a.accounts.Demo(ctx, demoEmail, hex.EncodeToString(raw), demoName, func(keys checkout.SignedUp) error {
+		text := fmt.Sprintf("TILL_URL=%s\nTILL_PUBLIC_KEY=%s\nTILL_SECRET_KEY=%s\n", a.publicURL(), keys.PublicKey, keys.SecretKey)
+		if err := writeSecret(envFile, text); err != nil {
+			return fmt.Errorf("keep the keys in %s: %w", envFile, err)
+		}
+		return nil
+	})
+	return made.PublicKey, made.SecretKey, err
+}
+
+// writeSecret replaces a file that only its owner may read.
+func writeSecret(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".till-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

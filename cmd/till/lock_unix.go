@@ -1,0 +1,23 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// lockFile takes a file for this process alone, until the process ends or
+// unlock is called.
+func lockFile(path string) (unlock func() error, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a file descriptor is small
+		return nil, errors.Join(fmt.Errorf("another Till uses it: %w", err), f.Close())
+	}
+	return f.Close, nil
+}

@@ -1,0 +1,103 @@
+// Command till runs Till: a checkout inside a WhatsApp chat.
+//
+// This package wires: it is the one place where the rules, the store, the API,
+// the bot, WhatsApp, the bank and webhooks meet. It decides nothing of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	_ "modernc.org/sqlite" // the driver "sqlite", for every package that opens one
+
+	"till/config"
+)
+
+// The exit codes: everything went well, it failed, or it was asked for wrongly.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// commands is the table of commands: one struct, one file each.
+type commands struct {
+	Dev     devCmd     `cmd:"" help:"Run everything on this machine, with nothing real: API, bank, WhatsApp network and phones."`
+	Serve   serveCmd   `cmd:"" help:"Run Till for a bank and a WhatsApp network that run elsewhere."`
+	Pair    pairCmd    `cmd:"" help:"Link the bot to a WhatsApp account, by QR code or by an eight-letter code."`
+	Replay  replayCmd  `cmd:"" help:"Tell what happened in a session, line by line."`
+	Network networkCmd `cmd:"" help:"Run the local WhatsApp network as a process of its own."`
+	Bank    bankCmd    `cmd:"" help:"Run the sandbox bank as a process of its own."`
+	Config  configCmd  `cmd:"" help:"Show every setting, its value and where that comes from."`
+	Version versionCmd `cmd:"" help:"Show the version."`
+}
+
+// world is what a command may touch of the process it runs in.
+type world struct {
+	ctx      context.Context //nolint:containedctx // kong hands its methods this one value
+	out, err io.Writer
+	kong     *kong.Context
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the program, apart from the process it runs in.
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	var cmds commands
+	exited := -1
+	parser, err := kong.New(&cmds, kong.Name("till"), kong.UsageOnError(),
+		kong.Description("Till collects payments inside a WhatsApp chat.\n\nStart with:  till dev"),
+		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code }),
+		kong.Configuration(tomlFile, "till.toml"), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	if err != nil {
+		_, _ = fmt.Fprintln(errs, "till:", err)
+		return exitFailed
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited // --help was answered
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(errs, "till: %v\nSee: till --help\n", err)
+		return exitUsage
+	}
+	if err := parsed.Run(&world{ctx: ctx, out: out, err: errs, kong: parsed}); err != nil {
+		for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
+			_, _ = fmt.Fprintln(errs, "till:", line)
+		}
+		if bad := (usageError{}); errors.As(err, &bad) {
+			return exitUsage
+		}
+		return exitFailed
+	}
+	return exitOK
+}
+
+// usageError is a fault of how the program was called.
+type usageError struct{ error }
+
+// logger writes for operators, to stderr: words on a terminal are for them too.
+func logger(w io.Writer, s config.Settings) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
+		level = slog.LevelWarn
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}

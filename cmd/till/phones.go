@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"till/api"
+	"till/bot/whatsapp/wanet"
+	"till/flow"
+)
+
+// phones are the pretend phones of the local network, whichever process it runs
+// in. They write to the number that the bot has now.
+type phones struct {
+	network *wanet.Remote
+	number  func() string
+}
+
+var _ api.Phones = (*phones)(nil)
+
+// Create switches a phone on.
+func (p *phones) Create(ctx context.Context, phone flow.Phone, pushName string) (api.Phone, error) {
+	made, err := p.network.AddPhone(ctx, string(phone), pushName)
+	if err != nil {
+		return api.Phone{}, missingPhone(err)
+	}
+	return toPhone(made), nil
+}
+
+// List is every phone but the bot's own.
+func (p *phones) List(ctx context.Context) ([]api.Phone, error) {
+	list, err := p.network.Phones(ctx)
+	if err != nil {
+		return nil, missingPhone(err)
+	}
+	out := make([]api.Phone, 0, len(list))
+	for _, one := range list {
+		if one.Phone != p.number() {
+			out = append(out, toPhone(one))
+		}
+	}
+	return out, nil
+}
+
+// Send writes to the bot.
+func (p *phones) Send(ctx context.Context, phone flow.Phone, text string) (api.Message, error) {
+	number := p.number()
+	if number == "" {
+		return api.Message{}, flow.Refuse(flow.CodeWhatsAppUnavailable, "The bot has no number on the network right now.")
+	}
+	m, err := p.network.Send(ctx, string(phone), number, text)
+	if err != nil {
+		return api.Message{}, missingPhone(err)
+	}
+	return toMessage(m), nil
+}
+
+// Messages are a phone's messages after a cursor.
+func (p *phones) Messages(ctx context.Context, phone flow.Phone, after string, wait time.Duration) ([]api.Message, string, error) {
+	var seq int64
+	if after != "" {
+		var err error
+		if seq, err = strconv.ParseInt(after, 10, 64); err != nil || seq < 0 {
+			return nil, "", flow.Refuse(flow.CodeInvalidCursor, "The cursor %q is not one that was given out.", after)
+		}
+	}
+	list, next, err := p.network.Messages(ctx, string(phone), seq, wait)
+	if err != nil {
+		return nil, "", missingPhone(err)
+	}
+	out := make([]api.Message, len(list))
+	for i, m := range list {
+		out[i] = toMessage(m)
+	}
+	return out, strconv.FormatInt(next, 10), nil
+}
+
+// Delete takes a phone off the network.
+func (p *phones) Delete(ctx context.Context, phone flow.Phone) error {
+	return missingPhone(p.network.RemovePhone(ctx, string(phone)))
+}
+
+func toPhone(p wanet.PhoneInfo) api.Phone {
+	return api.Phone{Number: flow.Phone(strings.TrimPrefix(p.Phone, "+")), PushName: p.PushName}
+}
+
+func toMessage(m wanet.Message) api.Message {
+	return api.Message{ID: m.ID, Text: m.Text, FromMe: m.FromMe, At: m.At, Status: m.Status}
+}
+
+// missingPhone gives the network's "not there" the code that merchants know.
+func missingPhone(err error) error {
+	if errors.Is(err, wanet.ErrNoAccount) {
+		return flow.Refuse(flow.CodeNotFound, "There is no such phone on the network.")
+	}
+	return err
+}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"errors"
+
+	"till/config"
+)
+
+// serveCmd runs Till for outsides that run elsewhere.
+type serveCmd struct{ config.Settings }
+
+// Help is the command's example.
+func (serveCmd) Help() string {
+	return "Example:  TILL_BANK_URL=http://127.0.0.1:8091 TILL_WHATSAPP_NETWORK=whatsapp till serve"
+}
+
+// Run runs until it is told to stop.
+func (c *serveCmd) Run(w *world) error {
+	var faults []error
+	if c.BankURL == "" {
+		faults = append(faults, errors.New("till serve needs a bank: set --bank-url (till bank runs a sandbox), or use till dev"))
+	}
+	if c.WhatsAppDial == "" && c.WhatsAppNetwork != "whatsapp" {
+		faults = append(faults, errors.New("till serve needs a network: set --whatsapp-network=whatsapp, or --whatsapp-dial and --whatsapp-root-key, or use till dev"))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return usageError{err}
+	}
+	return live(w, c.Settings, false)
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/alecthomas/kong"
+
+	"till/config"
+)
+
+// tomlFile reads settings from till.toml: one line each, named as the flags.
+func tomlFile(r io.Reader) (kong.Resolver, error) {
+	lines := map[string]any{}
+	if _, err := toml.NewDecoder(r).Decode(&lines); err != nil {
+		return nil, fmt.Errorf("read till.toml: %w", err)
+	}
+	known := map[string]bool{}
+	for _, s := range settings() {
+		known[s.name] = true
+	}
+	for name := range lines {
+		if !known[name] {
+			return nil, fmt.Errorf("read till.toml: there is no setting %q (see: till config)", name)
+		}
+	}
+	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		return lines[flag.Name], nil
+	}), nil
+}
+
+// setting is one line of the configuration table.
+type setting struct{ name, env, standard, help string }
+
+// settings lists every setting there is, from the tags of config.Settings.
+func settings() []setting {
+	t := reflect.TypeFor[config.Settings]()
+	list := make([]setting, 0, t.NumField())
+	for i := range t.NumField() {
+		tag := t.Field(i).Tag
+		list = append(list, setting{name: tag.Get("name"), env: tag.Get("env"), standard: tag.Get("default"), help: tag.Get("help")})
+	}
+	return list
+}
+
+// configTable is the README's table of settings.
+func configTable() string {
+	var b strings.Builder
+	b.WriteString("| flag | variable | default | what for |\n|---|---|---|---|\n")
+	for _, s := range settings() {
+		standard := "–"
+		if s.standard != "" {
+			standard = "`" + s.standard + "`"
+		}
+		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", s.name, s.env, standard, s.help)
+	}
+	return b.String()
+}
+
+// configCmd shows the settings.
+type configCmd struct {
+	config.Settings
+
+	Table bool `help:"Print the table of the README instead."`
+}
+
+// Help is the command's example.
+func (configCmd) Help() string { return "Example:  TILL_LOG_LEVEL=info till config" }
+
+// Run prints every setting, its value and where that comes from.
+func (c *configCmd) Run(w *world) error {
+	if c.Table {
+		_, err := io.WriteString(w.out, configTable())
+		return err
+	}
+	v := reflect.ValueOf(c.Settings)
+	for i, s := range settings() {
+		origin := "default"
+		given := false
+		for _, p := range w.kong.Path {
+			if p.Flag != nil && p.Flag.Name == s.name {
+				given = true
+			}
+		}
+		_, inEnv := os.LookupEnv(s.env)
+		value := fmt.Sprint(v.Field(i).Interface())
+		switch {
+		case given && !p0(w.kong, s.name):
+			origin = "flag"
+		case inEnv:
+			origin = s.env
+		case value != s.standard:
+			origin = "till.toml"
+		}
+		if _, err := fmt.Fprintf(w.out, "%-20s %-40s %s\n", s.name, value, origin); err != nil {
+			return err
+		}
+	}
+	return c.Validate()
+}
+
+// p0 says whether a flag's place in the path came from a resolver and not from
+// the command line.
+func p0(k *kong.Context, name string) bool {
+	for _, p := range k.Path {
+		if p.Flag != nil && p.Flag.Name == name {
+			return p.Resolved
+		}
+	}
+	return false
+}
+
+// versionCmd shows the version.
+type versionCmd struct{}
+
+// version is set when a release is built.
+var version = "dev"
+
+// Help is the command's example.
+func (versionCmd) Help() string { return "Example:  till version" }
+
+// Run prints the version.
+func (versionCmd) Run(w *world) error {
+	_, err := fmt.Fprintln(w.out, "till", version)
+	return err
+}

@@ -1,0 +1,87 @@
+// Package config names every setting of the program: its flag, its environment
+// variable, its default and what it is for.
+//
+// It checks settings and knows nothing else: who reads them is cmd/till, and no
+// other package may import this one.
+package config
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// Settings are what an operator can set, by flag, by TILL_* variable or by a
+// line in till.toml, in that order.
+type Settings struct {
+	HTTPAddr        string `name:"http-addr" env:"TILL_HTTP_ADDR" default:"127.0.0.1:8080" help:"Where the API listens."`
+	DataDir         string `name:"data-dir" env:"TILL_DATA_DIR" default:"./data" help:"Where everything that is kept stands."`
+	DatabaseURL     Secret `name:"database-url" env:"TILL_DATABASE_URL" help:"postgres:// address; empty keeps everything in SQLite in the data dir."`
+	RedisURL        Secret `name:"redis-url" env:"TILL_REDIS_URL" help:"redis:// address; empty uses a Redis inside the program (test only)."`
+	BankURL         string `name:"bank-url" env:"TILL_BANK_URL" help:"Address of a sandbox bank that runs by itself (till bank)."`
+	WhatsAppNetwork string `name:"whatsapp-network" env:"TILL_WHATSAPP_NETWORK" default:"local" enum:"local,whatsapp" help:"local: the network inside the program; whatsapp: the real one."`
+	WhatsAppDial    string `name:"whatsapp-dial" env:"TILL_WHATSAPP_DIAL" help:"host:port of a WhatsApp network that somebody else runs, over plain TCP."`
+	WhatsAppRootKey string `name:"whatsapp-root-key" env:"TILL_WHATSAPP_ROOT_KEY" help:"Trust root of that network: 32 bytes in hex."`
+	PublicURL       string `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
+	LogLevel        string `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
+}
+
+// Validate finds everything that is wrong with the settings, all at once, each
+// with what to do about it.
+func (s Settings) Validate() error {
+	var faults []error
+	if _, _, err := net.SplitHostPort(s.HTTPAddr); err != nil {
+		faults = append(faults, fault("http-addr", s.HTTPAddr, "give host:port, as 127.0.0.1:8080"))
+	}
+	if u := string(s.RedisURL); u != "" && !hasScheme(u, "redis", "rediss", "unix") {
+		faults = append(faults, fault("redis-url", s.RedisURL.String(), "give a redis:// address, as redis://127.0.0.1:6379/0"))
+	}
+	if u := string(s.DatabaseURL); u != "" && !hasScheme(u, "postgres", "postgresql") {
+		faults = append(faults, fault("database-url", s.DatabaseURL.String(), "give a postgres:// address, or leave it empty for SQLite"))
+	}
+	for name, value := range map[string]string{"bank-url": s.BankURL, "public-url": s.PublicURL} {
+		if value != "" && !hasScheme(value, "http", "https") {
+			faults = append(faults, fault(name, value, "give an http:// address"))
+		}
+	}
+	if s.WhatsAppDial != "" {
+		if _, _, err := net.SplitHostPort(s.WhatsAppDial); err != nil {
+			faults = append(faults, fault("whatsapp-dial", s.WhatsAppDial, "give host:port"))
+		}
+		if _, err := s.RootKey(); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// RootKey is the trust root of a WhatsApp network of somebody else's.
+func (s Settings) RootKey() ([32]byte, error) {
+	var key [32]byte
+	raw, err := hex.DecodeString(strings.TrimSpace(s.WhatsAppRootKey))
+	if err != nil || len(raw) != len(key) {
+		return key, fault("whatsapp-root-key", s.WhatsAppRootKey, "give the 32 bytes of the network's root key in hex (64 characters)")
+	}
+	return [32]byte(raw), nil
+}
+
+// fault is one setting that is wrong, and the way out.
+func fault(name, value, advice string) error {
+	return fmt.Errorf("--%s %q cannot be used: %s", name, value, advice)
+}
+
+func hasScheme(raw string, schemes ...string) bool {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" && u.Scheme != "unix" {
+		return false
+	}
+	for _, s := range schemes {
+		if u.Scheme == s {
+			return true
+		}
+	}
+	return false
+}

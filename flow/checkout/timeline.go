@@ -1,0 +1,138 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// Moment is one line of a session's story: when, who, what, and why.
+type Moment struct {
+	At   time.Time
+	Who  string // payer, till, bank, merchant, clock
+	What string
+	Why  string
+}
+
+// Timeline tells everything that happened in a session, in the order of time:
+// the chat, the calls to the bank and its notices, money, and webhooks. An
+// unknown session is a resource_not_found.
+func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment, error) {
+	session, err := r.Session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := r.SessionLines(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var story []Moment
+	for _, l := range lines {
+		story = append(story, tellLine(l)...)
+	}
+	posted, err := r.Ledger(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range posted {
+		story = append(story, Moment{At: p.At, Who: "ledger", What: fmt.Sprintf("%s %s", p.Account, signed(p.Amount)), Why: string(p.Payment)})
+	}
+	tries, err := r.Tries(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tries {
+		outcome := fmt.Sprintf("answered %d", t.Status)
+		if t.Status == 0 {
+			outcome = "no answer: " + t.Reason
+		}
+		story = append(story, Moment{At: t.At, Who: "webhook", What: fmt.Sprintf("%s to %s, try %d, %s", t.Kind, t.URL, t.N, outcome), Why: string(t.Event)})
+	}
+	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
+	return append(story, Moment{At: latest(story), Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", session.Status, session.AmountPaid.Naira(), session.Amount.Naira())}), nil
+}
+
+func latest(story []Moment) time.Time {
+	if len(story) == 0 {
+		return time.Time{}
+	}
+	return story[len(story)-1].At
+}
+
+func signed(k flow.Kobo) string {
+	if k > 0 {
+		return "+" + k.Naira()
+	}
+	return k.Naira()
+}
+
+// tellLine tells one line of the log.
+func tellLine(l store.Line) []Moment {
+	m := Moment{At: l.At, Who: "till", What: l.Kind}
+	switch {
+	case l.Kind == lineHeard:
+		var in flow.Intent
+		if json.Unmarshal(l.Data, &in) == nil {
+			m.Who, m.What, m.Why = "payer", fmt.Sprintf("%q", in.Text), "understood as "+meaning(in)
+		}
+	case l.Kind == lineNews:
+		var n flow.News
+		if json.Unmarshal(l.Data, &n) == nil {
+			m.What, m.Why = "news for the chat: "+string(n.Kind), n.Reason
+		}
+	case l.Kind == lineDecided:
+		return tellDecision(l)
+	case l.Kind == "sent" || l.Kind == "delivered" || l.Kind == "read":
+		m.Who, m.What, m.Why = "whatsapp", "message "+l.Kind, l.Message
+	case strings.HasPrefix(l.Kind, "bank."):
+		m.Who = "bank"
+		m.What = tellBank(l)
+	default:
+		m.What, m.Why = l.Kind, compact(l.Data)
+	}
+	return []Moment{m}
+}
+
+func meaning(in flow.Intent) string {
+	parts := []string{string(in.Kind), string(in.Method), in.Bank}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
+}
+
+func tellDecision(l store.Line) []Moment {
+	var d decided
+	if err := json.Unmarshal(l.Data, &d); err != nil {
+		return []Moment{{At: l.At, Who: "till", What: "a decision that cannot be read", Why: err.Error()}}
+	}
+	state := "no session"
+	if t, ok := d.Chat.Talk(l.Session); ok {
+		state = string(t.State)
+	}
+	story := []Moment{{At: l.At, Who: "till", What: "→ " + state, Why: d.Why}}
+	for i, text := range d.Texts {
+		story = append(story, Moment{At: l.At, Who: "bot", What: text.Text, Why: d.Says[i].Key})
+	}
+	return story
+}
+
+func tellBank(l store.Line) string {
+	var n flow.Notice
+	if l.Kind == "bank.asked" || json.Unmarshal(l.Data, &n) != nil || n.Kind == "" {
+		return strings.TrimPrefix(l.Kind, "bank.") + " " + compact(l.Data)
+	}
+	how := "notice"
+	if l.Kind == "bank.answer" {
+		how = "answer"
+	}
+	return fmt.Sprintf("%s: %s %s, value time %s, %s", how, n.Kind, n.Amount.Naira(), flow.Stamp(n.PaidAt), n.RailTransactionID)
+}
+
+// compact is a line's data without its braces, for people.
+func compact(data json.RawMessage) string {
+	return strings.Trim(strings.ReplaceAll(string(data), `"`, ""), "{}")
+}
