@@ -118,6 +118,12 @@ func newClient(t *testing.T, web *http.Client, path string) *client {
 	c.SetMediaHTTPClient(&http.Client{Transport: refuse{}})
 	c.EnableDecryptedEventBuffer = true
 	c.UseRetryMessageStore = true
+	// Its own pause grows by two seconds with every failure.
+	c.AutoReconnectHook = func(error) bool {
+		c.AutoReconnectErrors = 0
+		<-time.After(20 * time.Millisecond)
+		return true
+	}
 	if dev.PushName == "" {
 		dev.PushName = "Till"
 	}
