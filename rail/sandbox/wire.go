@@ -1,0 +1,157 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"till/flow"
+)
+
+// The bounds of what goes over the wire.
+const (
+	maxBody   = 64 << 10 // bytes of a request, an answer or a notice
+	movesPage = 40       // movements in an answer
+	callsPage = 100      // calls in an answer
+	maxPages  = 50       // pages of movements that are asked for
+)
+
+// order is what the rail asks the bank to make. Amount is in kobo.
+type order struct {
+	Reference   string    `json:"reference"`
+	Session     string    `json:"session"`
+	Amount      int64     `json:"amount"`
+	AccountName string    `json:"accountName"` // whom the payer pays
+	ExpiresAt   time.Time `json:"expiresAt"`
+}
+
+// instrument is what the bank made: how an order can be paid.
+type instrument struct {
+	Reference     string          `json:"reference"`
+	Method        flow.Method     `json:"method"`
+	Amount        int64           `json:"amount"` // kobo
+	AccountName   string          `json:"accountName,omitempty"`
+	AccountNumber string          `json:"accountNumber,omitempty"`
+	BankCode      string          `json:"bankCode,omitempty"`
+	BankName      string          `json:"bankName,omitempty"`
+	PaymentCode   string          `json:"paymentCode,omitempty"`
+	DialCodes     []flow.DialCode `json:"dialCodes,omitempty"`
+	CheckoutURL   string          `json:"checkoutUrl,omitempty"`
+	ExpiresAt     time.Time       `json:"expiresAt"`
+	Outcome       string          `json:"outcome"` // "", or how a USSD or card payment ended
+}
+
+// movement is what the bank booked, or a payment that it refused.
+type movement struct {
+	Seq           int64           `json:"seq"`
+	ID            string          `json:"id"`
+	Kind          flow.NoticeKind `json:"kind"`
+	Reference     string          `json:"reference"` // "" for money nobody asked for
+	AccountNumber string          `json:"accountNumber,omitempty"`
+	Amount        int64           `json:"amount"` // kobo
+	Channel       flow.Method     `json:"channel"`
+	ValueTime     time.Time       `json:"valueTime"`
+	PayerName     string          `json:"payerName"`
+	PayerBank     string          `json:"payerBank"`
+	PayerAccount  string          `json:"payerAccount"` // masked
+	NIPSessionID  string          `json:"nipSessionId,omitempty"`
+	Reason        string          `json:"reason,omitempty"`
+}
+
+// movements is a page of an order's movements, oldest first.
+type movements struct {
+	Items []movement `json:"items"`
+	Next  int64      `json:"next"` // ask again after this one; 0: that was all
+}
+
+// client is where notices go, and the secret of both directions.
+type client struct {
+	NotifyURL string `json:"notifyUrl"`
+	Secret    string `json:"secret"`
+}
+
+// ended is how a payer ends a USSD or card payment.
+type ended struct {
+	Outcome string `json:"outcome"`
+}
+
+// reversal asks to take a booked credit back.
+type reversal struct {
+	RailTransactionID string `json:"railTransactionId"`
+}
+
+// conditions is a change of rail.Conditions: what is missing stays as it is.
+type conditions struct {
+	Up                 *bool `json:"up"`
+	LatencyMs          *int  `json:"latencyMs"`
+	TimeoutAfterCommit *bool `json:"timeoutAfterCommit"`
+	NotifyLossPercent  *int  `json:"notifyLossPercent"`
+	DuplicatePercent   *int  `json:"duplicatePercent"`
+}
+
+// problem is a refusal as it goes over the wire.
+type problem struct {
+	status  int
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+func (p *problem) Error() string { return p.Code + ": " + p.Message }
+
+func refuse(status int, code, message string) *problem {
+	return &problem{status: status, Code: code, Message: message}
+}
+
+// errorBody is what a refused request is answered with.
+type errorBody struct {
+	Error *problem `json:"error"`
+}
+
+// decode reads one JSON value and nothing else.
+func decode(body []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("read JSON: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("read JSON: something follows the value")
+	}
+	return nil
+}
+
+// readJSON reads a request's body: JSON by its type, bounded, known fields only.
+func readJSON(w http.ResponseWriter, r *http.Request, into any) error {
+	if r.Header.Get("Content-Type") != "application/json" {
+		return refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "send application/json")
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return refuse(http.StatusRequestEntityTooLarge, "too_large", "a body has at most 64 KiB")
+	}
+	if err != nil {
+		return refuse(http.StatusBadRequest, "unreadable", "the body did not arrive whole")
+	}
+	if err := decode(body, into); err != nil {
+		return refuse(http.StatusBadRequest, "malformed_json", err.Error())
+	}
+	return nil
+}
+
+// writeJSON answers; an error of writing is the caller's, who has gone.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		status, body = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the answer cannot be written"}}`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
