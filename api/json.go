@@ -59,10 +59,10 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return fmt.Sprintf("%s (at byte %d)", e.why, e.offset) }
 
-// parser reads one document. encoding/json cannot be used: it takes the last of
+// reader reads one document. encoding/json cannot be used: it takes the last of
 // two equal names, any case of a name, null for 0, and mends broken UTF-8, and
 // each of these lets two readers of one body see two amounts.
-type parser struct {
+type reader struct {
 	in    string
 	at    int
 	path  []string
@@ -75,7 +75,7 @@ func parse(in string) (v value, card *string, err error) {
 	if !utf8.ValidString(in) {
 		return value{}, nil, &syntaxError{why: "the body is not valid UTF-8"}
 	}
-	p := &parser{in: in}
+	p := &reader{in: in}
 	p.space()
 	if v, err = p.value(1); err != nil {
 		return value{}, nil, err
@@ -91,25 +91,25 @@ func parse(in string) (v value, card *string, err error) {
 	return v, card, nil
 }
 
-func (p *parser) fail(why string) error {
+func (p *reader) fail(why string) error {
 	return &syntaxError{field: strings.Join(p.path, "."), offset: p.at, why: why}
 }
 
-func (p *parser) space() {
+func (p *reader) space() {
 	for p.at < len(p.in) && strings.IndexByte(" \t\r\n", p.in[p.at]) >= 0 {
 		p.at++
 	}
 }
 
 // peek is the next byte, 0 at the end; a literal 0 is refused wherever it is met.
-func (p *parser) peek() byte {
+func (p *reader) peek() byte {
 	if p.at >= len(p.in) {
 		return 0
 	}
 	return p.in[p.at]
 }
 
-func (p *parser) value(depth int) (value, error) {
+func (p *reader) value(depth int) (value, error) {
 	if depth > maxDepth {
 		return value{}, p.fail("the document is nested more than " + strconv.Itoa(maxDepth) + " levels deep")
 	}
@@ -139,7 +139,7 @@ func (p *parser) value(depth int) (value, error) {
 	return value{}, p.fail("this is not a JSON value")
 }
 
-func (p *parser) object(depth int) (value, error) {
+func (p *reader) object(depth int) (value, error) {
 	out := value{kind: kindObject}
 	seen := map[string]bool{}
 	p.at++
@@ -184,7 +184,7 @@ func (p *parser) object(depth int) (value, error) {
 	}
 }
 
-func (p *parser) array(depth int) (value, error) {
+func (p *reader) array(depth int) (value, error) {
 	out := value{kind: kindArray}
 	p.at++
 	p.space()
@@ -206,7 +206,7 @@ func (p *parser) array(depth int) (value, error) {
 }
 
 // more says whether another element follows, and moves to it.
-func (p *parser) more(end byte) (bool, error) {
+func (p *reader) more(end byte) (bool, error) {
 	p.space()
 	switch p.peek() {
 	case ',':
@@ -221,7 +221,7 @@ func (p *parser) more(end byte) (bool, error) {
 }
 
 // number reads a number by the grammar of RFC 8259 and keeps it as written.
-func (p *parser) number() (string, error) {
+func (p *reader) number() (string, error) {
 	start := p.at
 	if p.peek() == '-' {
 		p.at++
@@ -251,7 +251,7 @@ func (p *parser) number() (string, error) {
 }
 
 // digits moves over one digit or more.
-func (p *parser) digits() bool {
+func (p *reader) digits() bool {
 	start := p.at
 	for isDigit(p.peek()) {
 		p.at++
@@ -260,7 +260,7 @@ func (p *parser) digits() bool {
 }
 
 // str reads a string from its opening quote to its closing one.
-func (p *parser) str() (string, error) {
+func (p *reader) str() (string, error) {
 	p.at++
 	start := p.at
 	for p.at < len(p.in) { // most strings hold no escape: no copy
@@ -278,7 +278,7 @@ func (p *parser) str() (string, error) {
 	return "", p.fail("a string is not closed")
 }
 
-func (p *parser) escaped(start int) (string, error) {
+func (p *reader) escaped(start int) (string, error) {
 	var b strings.Builder
 	b.WriteString(p.in[start:p.at])
 	for p.at < len(p.in) {
@@ -310,7 +310,7 @@ func (p *parser) escaped(start int) (string, error) {
 }
 
 // unicode reads uXXXX, and a second one where the first is half of a pair.
-func (p *parser) unicode() (rune, error) {
+func (p *reader) unicode() (rune, error) {
 	first, ok := p.hex()
 	if !ok {
 		return 0, p.fail("this is not an escape that JSON has")
@@ -333,7 +333,7 @@ func (p *parser) unicode() (rune, error) {
 	return whole, nil
 }
 
-func (p *parser) hex() (rune, bool) {
+func (p *reader) hex() (rune, bool) {
 	const size = 5 // u and four digits
 	if len(p.in)-p.at < size || p.in[p.at] != 'u' {
 		return 0, false
@@ -348,7 +348,7 @@ func (p *parser) hex() (rune, bool) {
 
 // mark remembers where the first card number stands; the document is read to
 // its end all the same, so that a broken one is called broken.
-func (p *parser) mark(text string) {
+func (p *reader) mark(text string) {
 	if !p.card && holdsCard(text) {
 		p.card, p.where = true, append([]string(nil), p.path...)
 	}

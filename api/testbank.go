@@ -15,7 +15,7 @@ const (
 	maxLatencyMs = 60 * 1000
 	maxCopies    = 20
 	maxTransfer  = 10 * flow.MaxAmount // more than was asked for is to be tried out too
-	callsAtOnce  = 200
+	callsAtOnce  = 100
 	callPages    = 50 // looked through for one answer: other projects' calls stand between
 	maxAdvance   = 400 * 24 * 3600
 )
@@ -210,7 +210,7 @@ func (c *call) bankCalls(bank rail.TestBank, after int64, limit int) (mine []rai
 				mine = append(mine, one)
 			}
 		}
-		if len(calls) < callsAtOnce {
+		if len(calls) == 0 {
 			return mine, after, false, nil
 		}
 	}

@@ -1,0 +1,319 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// shop is a whole Till on a temporary directory, without WhatsApp: real store,
+// real checkout, a bank on paper.
+type shop struct {
+	t        *testing.T
+	server   *Server
+	bank     *paper
+	phones   *drawer
+	accounts *store.DB
+	number   string // the live WhatsApp number, "" for none
+	log      *bytes.Buffer
+	key      string // a secret test key
+	public   string
+	project  flow.Project
+
+	mu      sync.Mutex
+	advance time.Duration
+}
+
+func (s *shop) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Add(s.advance).UTC()
+}
+
+// nowhere remembers no talk.
+type nowhere struct{}
+
+func (nowhere) Get(context.Context, flow.ChatID) (flow.Chat, bool) { return flow.Chat{}, false }
+func (nowhere) Put(context.Context, flow.Chat)                     {}
+
+// lines is a log that may be written from many goroutines.
+type lines struct {
+	mu sync.Mutex
+	to *bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(p)
+}
+
+func open(t *testing.T) *shop {
+	t.Helper()
+	dir := t.TempDir()
+	s := &shop{t: t, number: "2348000000001", log: &bytes.Buffer{}}
+	s.bank, s.phones = newPaper(s.now), &drawer{}
+	database := func(schema store.Schema, name string) *store.DB {
+		db, err := store.Open(t.Context(), store.Config{Schema: schema, Dir: dir, Name: name})
+		if err != nil {
+			t.Fatalf("open %s: %v", filepath.Join(dir, name), err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	s.accounts = database(store.Accounts, "accounts")
+	service, err := checkout.New(checkout.Config{
+		DB: database(store.Checkout, "test"), Rail: s.bank, Places: nowhere{}, Banks: paperBanks(), Now: s.now, Rand: rand.Reader, Alone: true,
+		Words:  func(say flow.Say, _ time.Time) string { return say.Key },
+		Number: func() string { return s.number },
+		Around: flow.Surroundings{
+			ClientSecret: func(id flow.SessionID) string { return "cs_" + string(id) },
+			CheckoutURL: func(x flow.Session) string {
+				return "https://wa.me/" + x.Number + "?text=Pay%20" + flow.ShowCode(x.EntryCode)
+			},
+		},
+		Send: func(context.Context, checkout.Outgoing) error { return nil },
+		Post: func(context.Context, flow.Delivery) flow.Verdict { return flow.Verdict{OK: true} },
+		Next: func(flow.Delivery, flow.Verdict) (time.Duration, bool) { return 0, false },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := flow.IDs{Now: s.now, Rand: rand.Reader}
+	s.server, err = New(Config{
+		Accounts: checkout.NewAccounts(s.accounts, s.now, rand.Reader), Services: map[flow.Environment]*checkout.Service{flow.Test: service},
+		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: s.bank, Phones: s.phones,
+		Pairing: func() (string, bool) { return "2@abc", true },
+		AdvanceClock: func(seconds int64) time.Time {
+			s.mu.Lock()
+			s.advance += time.Duration(seconds) * time.Second
+			s.mu.Unlock()
+			return s.now()
+		},
+		Ready: func(context.Context) []Check { return []Check{{Name: "store", OK: s.number != "", Reason: "no number"}} },
+		CheckURL: func(_ flow.Environment, raw string) error {
+			if !strings.HasPrefix(raw, "http") {
+				return errors.New("not a URL that events can be sent to")
+			}
+			return nil
+		},
+		NewSecret: func() (string, error) { return "whsec_" + strings.Repeat("A", 43) + "=", nil },
+		BankNames: func(code string) (flow.Bank, bool) {
+			for _, b := range paperBanks() {
+				if b.Code == code {
+					return b, true
+				}
+			}
+			return flow.Bank{}, false
+		},
+		Dev: true, Now: s.now, IDs: ids, Log: slog.New(slog.NewJSONHandler(&lines{to: s.log}, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.bank.notify = func(h http.Header, body []byte) int {
+		return s.ask("POST", "/v1/rails/sandbox/notifications", "", string(body), h).status
+	}
+	s.project, s.public, s.key = s.merchant("Ada Stores")
+	return s
+}
+
+// merchant adds a merchant without the cost of hashing a password.
+func (s *shop) merchant(name string) (p flow.Project, public, secret string) {
+	s.t.Helper()
+	public, secret = s.newKey(flow.Test, flow.PublicKey), s.newKey(flow.Test, flow.SecretKey)
+	p = s.keep(name, flow.Key{Environment: flow.Test, Kind: flow.PublicKey, Hash: flow.HashKey(public), Hint: flow.HintKey(public)},
+		flow.Key{Environment: flow.Test, Kind: flow.SecretKey, Hash: flow.HashKey(secret), Hint: flow.HintKey(secret)})
+	return p, public, secret
+}
+
+func (s *shop) newKey(env flow.Environment, kind flow.KeyKind) string {
+	s.t.Helper()
+	key, err := flow.NewKeyText(env, kind, rand.Reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return key
+}
+
+// keep adds an account with a project and these keys.
+func (s *shop) keep(name string, keys ...flow.Key) flow.Project {
+	s.t.Helper()
+	id := func(prefix string) string {
+		made, err := s.server.cfg.IDs.New(prefix)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return made
+	}
+	account := flow.Account{ID: id(flow.PrefixAccount), Email: id("") + "@example.com", PasswordHash: "x", Business: name, CreatedAt: s.now()}
+	project := flow.Project{ID: flow.ProjectID(id(flow.PrefixProject)), Account: account.ID, Name: name, CreatedAt: s.now()}
+	for i := range keys {
+		keys[i].ID, keys[i].Project, keys[i].CreatedAt = id(flow.PrefixKey), project.ID, s.now()
+	}
+	err := s.accounts.Update(s.t.Context(), func(tx *store.Tx) error {
+		_, err := tx.AddAccount(s.t.Context(), account, project, keys)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return project
+}
+
+// reply is what was answered.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// code is the code of an error, "" for a success.
+func (r reply) code() string { return r.text("error.code") }
+
+// text is a value of the answer by its path, "" where there is none.
+func (r reply) text(path string) string {
+	var at any
+	if json.Unmarshal([]byte(r.body), &at) != nil {
+		return ""
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		set, ok := at.(map[string]any)
+		if !ok {
+			return ""
+		}
+		at = set[name]
+	}
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprint(at)
+}
+
+// ask sends one request through the whole server. Headers are pairs.
+func (s *shop) ask(method, url, key, body string, headers ...http.Header) reply {
+	s.t.Helper()
+	r := httptest.NewRequest(method, url, strings.NewReader(body))
+	r.Host = "127.0.0.1"
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		for name, v := range h {
+			if v[0] == "" {
+				r.Header.Del(name)
+			} else {
+				r.Header[name] = v
+			}
+		}
+	}
+	answer, err := s.server.Test(r, 30*time.Second)
+	if err != nil {
+		s.t.Fatalf("%s %s: %v", method, url, err)
+	}
+	defer answer.Body.Close()
+	all, err := io.ReadAll(answer.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reply{answer.StatusCode, answer.Header, string(all)}
+}
+
+const sessions = "/v1/whatsapp/checkout/sessions"
+
+// session opens a session and returns its id.
+func (s *shop) session(more string) string {
+	s.t.Helper()
+	r := s.ask("POST", sessions, s.key, `{"amount":500000,"customerEmail":"ada@example.com"`+more+`}`)
+	if r.status != http.StatusCreated {
+		s.t.Fatalf("open a session: %d %s", r.status, r.body)
+	}
+	return r.text("data.id")
+}
+
+// drawer is a drawer full of pretend phones.
+type drawer struct {
+	mu     sync.Mutex
+	phones []Phone
+	chats  map[flow.Phone][]Message
+}
+
+func (d *drawer) Create(_ context.Context, phone flow.Phone, name string) (Phone, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if phone == "" {
+		phone = flow.Phone(fmt.Sprintf("23480312345%02d", len(d.phones)))
+	}
+	p := Phone{Number: phone, PushName: name, CreatedAt: time.Unix(1_800_000_000, 0)}
+	d.phones = append(d.phones, p)
+	return p, nil
+}
+
+func (d *drawer) List(context.Context) ([]Phone, error) { return d.phones, nil }
+
+func (d *drawer) find(phone flow.Phone) error {
+	for _, p := range d.phones {
+		if p.Number == phone {
+			return nil
+		}
+	}
+	return flow.Refuse(flow.CodeNotFound, "There is no such phone.")
+}
+
+func (d *drawer) Send(_ context.Context, phone flow.Phone, words string) (Message, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.find(phone); err != nil {
+		return Message{}, err
+	}
+	if d.chats == nil {
+		d.chats = map[flow.Phone][]Message{}
+	}
+	m := Message{ID: fmt.Sprintf("M%d", len(d.chats[phone])), Text: words, FromMe: true, At: time.Unix(1_800_000_000, 0), Status: "sent"}
+	d.chats[phone] = append(d.chats[phone], m)
+	return m, nil
+}
+
+func (d *drawer) Messages(ctx context.Context, phone flow.Phone, after string, wait time.Duration) ([]Message, string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.find(phone); err != nil {
+		return nil, "", err
+	}
+	n := 0
+	_, _ = fmt.Sscanf(after, "%d", &n)
+	have := d.chats[phone]
+	if n >= len(have) && wait > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, after, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+	return have[min(n, len(have)):], fmt.Sprint(len(have)), nil
+}
+
+func (d *drawer) Delete(_ context.Context, phone flow.Phone) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.find(phone)
+}
