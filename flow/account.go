@@ -111,7 +111,12 @@ func HashKey(text string) string {
 }
 
 // HintKey is how a key is shown after it was revealed once.
-func HintKey(text string) string { return text[:8] + "…" + text[len(text)-4:] }
+func HintKey(text string) string {
+	if len(text) < 20 {
+		return "…"
+	}
+	return text[:8] + "…" + text[len(text)-4:]
+}
 
 func checksum(body string) string {
 	n := crc32.ChecksumIEEE([]byte(body))

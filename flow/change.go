@@ -29,6 +29,7 @@ type News struct {
 	Kind    NewsKind
 	Attempt AttemptID
 	Payment *Payment
+	Extra   Kobo // of NewsPaid: what came beyond what was due
 	Reason  string
 }
 

@@ -21,7 +21,8 @@ type Chat struct {
 	Talks     []Talk    `json:"talks,omitempty"`     // newest last
 	Strangers int       `json:"strangers,omitempty"` // messages without a session that were answered
 	BadCodes  int       `json:"badCodes,omitempty"`
-	QuietTo   int64     `json:"quietTo,omitempty"` // ms: silence until then
+	QuietTo   int64     `json:"quietTo,omitempty"` // ms: a stranger is not answered until then
+	DeafTo    int64     `json:"deafTo,omitempty"`  // ms: codes open nothing until then
 }
 
 // Talk is where one session stands in a chat.

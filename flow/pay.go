@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -21,10 +22,13 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 	if err := s.Closed(); err != nil {
 		return Attempt{}, Change{}, err
 	}
+	if !now.Before(s.ExpiresAt) { // it is over, though nobody has swept it yet
+		return Attempt{}, Change{}, Session{ID: s.ID, Status: SessionExpired, ExpiresAt: s.ExpiresAt}.Closed()
+	}
 	if !slices.Contains(s.AllowedMethods, ask.Method) {
 		return Attempt{}, Change{}, Refuse(CodeMethodNotAllowed, "This session does not offer %s.", ask.Method)
 	}
-	if live, ok := liveOf(attempts, ask.Method, now); ok {
+	if live, ok := liveOf(attempts, ask.Method, now); ok && live.Amount == s.Outstanding() {
 		return live, Change{}, nil
 	}
 	switch reason := unavailable(s, ask.Method, served); reason {
@@ -42,15 +46,9 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 	if expires.After(s.ExpiresAt) {
 		expires = s.ExpiresAt
 	}
-	var change Change
-	for _, old := range attempts { // one that lapsed but was not swept yet
-		if old.Method == ask.Method && old.Status == AttemptActive {
-			lapsed, err := old.move(triggerLapse)
-			if err != nil {
-				return Attempt{}, Change{}, err
-			}
-			change.Attempts = append(change.Attempts, lapsed)
-		}
+	change, err := replace(attempts, ask.Method, now)
+	if err != nil {
+		return Attempt{}, Change{}, err
 	}
 	made := Attempt{
 		ID: ask.ID, Session: s.ID, Method: ask.Method, Reference: ask.Reference, Amount: s.Outstanding(),
@@ -60,12 +58,39 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 	return made, change, nil
 }
 
-// Started takes in the rail's answer to an attempt.
+// replace ends what stands in the way of a new attempt: one that lapsed but was
+// not swept yet, or one that asks for more than is still due.
+func replace(attempts []Attempt, m Method, now time.Time) (Change, error) {
+	var change Change
+	for _, old := range attempts {
+		if old.Method != m || old.Status != AttemptActive {
+			continue
+		}
+		trigger := triggerSupersede
+		if !old.Live(now) {
+			trigger = triggerLapse
+			change.News = append(change.News, News{Kind: NewsLapsed, Attempt: old.ID})
+		}
+		over, err := old.move(trigger)
+		if err != nil {
+			return Change{}, err
+		}
+		change.Attempts = append(change.Attempts, over)
+	}
+	return change, nil
+}
+
+// Started takes in the rail's answer to an attempt. Instructions that come when
+// the attempt is over are kept, because they can still be paid, but nobody is
+// invited to.
 func Started(s Session, a Attempt, ins Instructions) Change {
 	if a.Instructions != nil {
 		return Change{}
 	}
 	a.Instructions = &ins
+	if a.Status != AttemptActive {
+		return Change{Attempts: []Attempt{a}}
+	}
 	if !ins.ExpiresAt.IsZero() && ins.ExpiresAt.Before(a.ExpiresAt) {
 		a.ExpiresAt = ins.ExpiresAt
 	}
@@ -120,9 +145,9 @@ func Expire(s Session, attempts []Attempt, now time.Time) (Change, error) {
 	return closeSession(s, attempts, triggerExpire)
 }
 
-// Cancel ends a session that is still open.
+// Cancel ends a session that is still open; one that money is on its way to is not.
 func Cancel(s Session, attempts []Attempt) (Change, error) {
-	if !s.Open() {
+	if s.Status != SessionPending {
 		return Change{}, Refuse(CodeNotCancellable, "A session that is %s cannot be cancelled.", s.Status)
 	}
 	return closeSession(s, attempts, triggerCancel)
@@ -162,6 +187,7 @@ type Money struct {
 	Notice   Notice
 	Session  Session
 	Attempt  Attempt
+	Others   []Attempt // of the session: superseded once it is paid
 	Payments []Payment // seen for the session before, oldest first
 	Payment  PaymentID // of the new payment
 	Charge   ChargeID  // of the charge, where the session has none yet
@@ -171,6 +197,12 @@ type Money struct {
 // Settle gives money that a bank confirmed its one outcome. It never refuses:
 // what fits nowhere is kept as UNMATCHED.
 func Settle(m Money) (Change, error) {
+	if m.Notice.Amount <= 0 {
+		return Change{}, fmt.Errorf("settle %s: %d kobo are no money", m.Notice.RailTransactionID, m.Notice.Amount)
+	}
+	if m.Notice.PaidAt.UnixMilli() <= 0 { // the bank gave no value time
+		m.Notice.PaidAt = m.Now
+	}
 	p := Payment{
 		ID: m.Payment, Project: m.Session.Project, Session: m.Session.ID, Attempt: m.Attempt.ID, Amount: m.Notice.Amount,
 		Channel: m.Notice.Channel, PaidAt: m.Notice.PaidAt, ReceivedAt: m.Now, Payer: m.Notice.Payer,
@@ -186,24 +218,39 @@ func Settle(m Money) (Change, error) {
 		p.Match = Duplicate
 		s = s.With(DuplicatePayment)
 		return aside(s, p, ChargeDuplicate, NewsExtra), nil
-	case !s.Open() && (!onTime(m) || p.Amount < s.Outstanding()):
+	case tooLate(m):
 		p.Match = Late
 		s = s.With(PaidLate)
 		return aside(s, p, ChargeLate, NewsLate), nil
 	case p.Amount < s.Outstanding():
-		return part(s, p), nil
+		return part(m.Attempt, s, p), nil
 	}
 	return full(m, s, p)
 }
 
-// onTime judges by the bank's value time, not by when we heard of it: a notice
-// that was under way while the session ended is still on time.
-func onTime(m Money) bool {
-	ends := m.Attempt.ExpiresAt
-	if ends.After(m.Session.ExpiresAt) {
-		ends = m.Session.ExpiresAt
+// tooLate says whether money came too late for a session that is not paid. It
+// judges by the bank's value time, neither by when we heard of it nor by when
+// the session's end was noticed: a notice that was under way while the session
+// ended is on time, and one that was made afterwards is not.
+func tooLate(m Money) bool {
+	s, at := m.Session, m.Notice.PaidAt
+	full := m.Notice.Amount >= s.Outstanding()
+	if s.Policy.LatePayment == "accept" && full {
+		return false
 	}
-	return m.Session.Status == SessionExpired && !m.Notice.PaidAt.After(ends.Add(Grace))
+	if s.Open() {
+		return at.After(s.ExpiresAt.Add(Grace))
+	}
+	return s.Status != SessionExpired || !full || overdue(m)
+}
+
+// overdue says whether money came after its attempt, or the session, was over.
+func overdue(m Money) bool {
+	ends := m.Session.ExpiresAt
+	if m.Attempt.ExpiresAt.Before(ends) {
+		ends = m.Attempt.ExpiresAt
+	}
+	return m.Notice.PaidAt.After(ends.Add(Grace))
 }
 
 // aside keeps money that does not count towards its session.
@@ -215,12 +262,17 @@ func aside(s Session, p Payment, kind EventKind, news NewsKind) Change {
 	}
 }
 
-// part holds money that is not all of it; more to the same account completes it.
-func part(s Session, p Payment) Change {
+// part holds money that is not all of it; more to the same account completes
+// it, so that account's instructions ask for the rest from now on.
+func part(a Attempt, s Session, p Payment) Change {
 	p.Match = Partial
 	s = s.With(PartiallyPaid)
 	s.AmountPaid += p.Amount
 	change := aside(s, p, ChargeUnderpaid, NewsPartial)
+	if a.Status == AttemptActive && a.Method == BankTransfer {
+		a.Amount = s.Outstanding()
+		change.Attempts = []Attempt{a}
+	}
 	return change
 }
 
@@ -236,7 +288,7 @@ func full(m Money, s Session, p Payment) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	if p.PaidAt.After(m.Attempt.ExpiresAt.Add(Grace)) {
+	if overdue(m) || m.Session.Status == SessionCancelled {
 		s = s.With(PaidLate)
 	}
 	p.Match = Matched
@@ -251,18 +303,40 @@ func full(m Money, s Session, p Payment) (Change, error) {
 	if s.Charge == "" {
 		s.Charge = m.Charge
 	}
-	done, err := m.Attempt.move(triggerSucceed)
+	attempts, err := succeeded(m)
 	if err != nil {
 		return Change{}, err
 	}
 	return Change{
-		Session: &s, Attempts: []Attempt{done}, Payment: &p, Postings: post(p.Amount, due, held, p.Fee),
+		Session: &s, Attempts: attempts, Payment: &p, Postings: post(p.Amount, due, held, p.Fee),
 		Facts: []Fact{{Kind: ChargeSuccess, Attempt: p.Attempt, Payment: &p}},
-		News:  []News{{Kind: NewsPaid, Attempt: p.Attempt, Payment: &p}},
+		News:  []News{{Kind: NewsPaid, Attempt: p.Attempt, Payment: &p, Extra: p.Amount - due}},
 	}, nil
 }
 
-// Decline takes in that a bank refused a card or USSD payment.
+// succeeded are the attempts of a session once one of them paid it: no other is
+// asked for any more.
+func succeeded(m Money) ([]Attempt, error) {
+	done, err := m.Attempt.move(triggerSucceed)
+	if err != nil {
+		return nil, err
+	}
+	out := []Attempt{done}
+	for _, a := range m.Others {
+		if a.ID == done.ID || a.Status != AttemptActive {
+			continue
+		}
+		over, err := a.move(triggerSupersede)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, over)
+	}
+	return out, nil
+}
+
+// Decline takes in that a bank refused a card or USSD payment. Of a session
+// that is over, only the attempt is kept.
 func Decline(s Session, a Attempt, n Notice) (Change, error) {
 	if a.Status != AttemptActive {
 		return Change{}, nil
@@ -272,6 +346,9 @@ func Decline(s Session, a Attempt, n Notice) (Change, error) {
 		return Change{}, err
 	}
 	failed.Reason = n.Reason
+	if !s.Open() {
+		return Change{Attempts: []Attempt{failed}}, nil
+	}
 	return Change{
 		Session: &s, Attempts: []Attempt{failed}, Facts: []Fact{{Kind: ChargeFailed, Attempt: a.ID}},
 		News: []News{{Kind: NewsDeclined, Attempt: a.ID, Reason: n.Reason}},

@@ -84,6 +84,7 @@ func RecordSession(s Session, offers []Offer, around Surroundings) SessionRecord
 	if r.Metadata == nil {
 		r.Metadata = map[string]string{}
 	}
+	r.PaymentMethods = make([]MethodRecord, 0, len(offers))
 	for _, o := range offers {
 		r.PaymentMethods = append(r.PaymentMethods, MethodRecord{
 			Method: o.Method, Status: o.Status, Reason: o.Reason,
@@ -196,6 +197,9 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 			continue
 		}
 		fee, total = fee+p.Fee, total+p.Amount
+		if r.Payer != nil && p.Match == Partial {
+			continue // parts come before what completed them, but may share its millisecond
+		}
 		r.Channel, r.NIPSessionID = p.Channel, p.NIPSessionID
 		payer := p.Payer
 		r.Payer = &payer

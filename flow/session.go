@@ -175,6 +175,9 @@ func Offers(s Session, attempts []Attempt, served []Method, now time.Time) []Off
 				offer.Status = OfferActive
 			}
 		}
+		if offer.Status != OfferCompleted && !s.Open() {
+			offer.Status, offer.Reason = OfferUnavailable, string(CodeOf(s.Closed()))
+		}
 		if offer.Status == OfferAvailable {
 			if offer.Reason = unavailable(s, m, served); offer.Reason != "" {
 				offer.Status = OfferUnavailable

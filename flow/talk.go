@@ -2,7 +2,6 @@ package flow
 
 import (
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -47,23 +46,28 @@ func (d *deciding) do(kind EffectKind, t Talk) {
 // hear decides on a payer's message, in the order of what matters most: a
 // secret, an entry code, then what the talk in focus makes of it.
 func (d *deciding) hear(in Intent) {
-	if in.Kind == MeansSecret {
+	t, ok := d.chat.talk(d.chat.Focus)
+	confirming := d.turn.Now.UnixMilli() < t.ConfirmTo
+	if t.ConfirmTo != 0 { // whatever is said next, CANCEL must be asked for anew
+		t.ConfirmTo = 0
+		d.chat = d.chat.put(t)
+	}
+	switch {
+	case in.Kind == MeansSecret:
 		d.why = "a card number was typed"
 		d.say("secret_typed", nil)
-		return
-	}
-	if in.Kind == MeansCode {
+	case in.Kind == MeansCode:
 		d.code()
-		return
-	}
-	t, ok := d.chat.talk(d.chat.Focus)
-	if !ok {
+	case !ok:
 		d.stranger()
-		return
+	default:
+		d.focused(t, in, confirming)
 	}
+}
+
+// focused decides on what a payer says to the talk in focus.
+func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 	co := d.turn.Checkouts[t.Session]
-	confirming := t.ConfirmTo != 0 && d.turn.Now.UnixMilli() < t.ConfirmTo
-	t.ConfirmTo = 0
 	if in.Kind != MeansNothing {
 		t.Unknown = 0
 	}
@@ -87,22 +91,21 @@ func (d *deciding) hear(in Intent) {
 
 // code decides on an entry code. A valid one always wins over what was going on.
 func (d *deciding) code() {
-	now := d.turn.Now.UnixMilli()
-	if now < d.chat.QuietTo {
+	co, ok := d.turn.Checkouts[d.turn.ByCode]
+	ok = ok && d.turn.ByCode != ""
+	t, known := d.chat.talk(co.Session.ID)
+	if d.turn.Now.UnixMilli() < d.chat.DeafTo && !known {
 		d.why = "too many codes that open nothing"
 		return
 	}
-	co, ok := d.turn.Checkouts[d.turn.ByCode]
-	if !ok || d.turn.ByCode == "" {
+	if !ok {
 		d.why = "no session has this code"
 		if d.chat.BadCodes++; d.chat.BadCodes >= maxBadCodes {
-			d.chat.BadCodes, d.chat.QuietTo = 0, d.turn.Now.Add(quietFor).UnixMilli()
+			d.chat.BadCodes, d.chat.DeafTo = 0, d.turn.Now.Add(quietFor).UnixMilli()
 		}
 		d.say("code_unknown", nil)
 		return
 	}
-	d.chat.BadCodes, d.chat.Strangers = 0, 0
-	t, known := d.chat.talk(co.Session.ID)
 	switch {
 	case known && t.State == Paid:
 		d.why = "this chat paid it"
@@ -120,6 +123,7 @@ func (d *deciding) code() {
 		d.show(t, co)
 	default:
 		d.why = "opens a session"
+		d.chat.BadCodes, d.chat.Strangers, d.chat.QuietTo = 0, 0, 0 // not by a code that is known: that would pay for guesses
 		t = Talk{Session: co.Session.ID, State: Choosing}
 		d.chat.Focus = t.Session
 		d.chat = d.chat.put(t)
@@ -143,6 +147,11 @@ func (d *deciding) stranger() {
 
 // wish decides on what a payer wants of a talk that is not waiting for a bank.
 func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
+	if t.State == Review && !slices.Contains([]IntentKind{MeansPaid, MeansMedia, MeansNothing}, in.Kind) {
+		d.why = "somebody looks at the money"
+		d.show(*t, co)
+		return
+	}
 	switch in.Kind {
 	case MeansMethod:
 		d.choose(t, co, in.Method)
@@ -172,10 +181,6 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 func (d *deciding) choose(t *Talk, co Checkout, m Method) {
 	if slices.Contains(awaiting, t.State) && t.Method == m {
 		d.why = "chose the same method again"
-		d.show(*t, co)
-		return
-	}
-	if t.State == Review {
 		d.show(*t, co)
 		return
 	}
@@ -224,7 +229,13 @@ func (d *deciding) open(t *Talk, co Checkout, m Method) {
 
 // bank decides on the payer's bank: only now the rail is asked for a USSD code.
 func (d *deciding) bank(t *Talk, co Checkout, code string) {
-	if t.State != PickingBank {
+	if t.State == AwaitUSSD && t.Bank == code {
+		d.why = "chose the same bank again"
+		d.show(*t, co)
+		return
+	}
+	listed := slices.ContainsFunc(d.turn.Banks, func(b Bank) bool { return b.Code == code })
+	if t.State != PickingBank || !listed {
 		d.unknown(t, co)
 		return
 	}
@@ -297,116 +308,9 @@ func (d *deciding) unknown(t *Talk, co Checkout) {
 	switch {
 	case slices.Contains(awaiting, t.State) || t.State == PartPaid:
 		key = "not_understood_wait"
-	case t.State == PickingBank:
+	case t.State == PickingBank || t.State == Review:
 		d.show(*t, co)
 		return
 	}
 	d.say(key, d.menuArgs(co))
-}
-
-// show says the step a talk is at, never the beginning.
-func (d *deciding) show(t Talk, co Checkout) {
-	switch t.State {
-	case Choosing:
-		d.summary(co)
-	case PickingBank:
-		args := about(co)
-		for i, b := range d.turn.Banks {
-			args["bank"+strconv.Itoa(i+1)] = b.Short
-		}
-		d.say("pick_bank", args)
-	case AwaitTransfer, AwaitUSSD, AwaitCard:
-		d.details(t, co)
-	case PartPaid:
-		d.say("part_paid", merge(about(co), map[string]string{"paid": co.Session.AmountPaid.Naira(), "left": co.Session.Outstanding().Naira()}))
-	case Lapsed:
-		d.say("lapsed", d.menuArgs(co))
-	case Review:
-		d.say("in_review", about(co))
-	case Opening, Verifying:
-		d.say("one_moment", nil)
-	case Paid:
-		d.say("paid_again", d.receipt(co, nil))
-	case Closed:
-		d.say("session_over", about(co))
-	}
-}
-
-func (d *deciding) summary(co Checkout) { d.say("summary", d.menuArgs(co)) }
-
-// details are the instructions of the talk's attempt; what must be copied
-// stands alone in its own bubble.
-func (d *deciding) details(t Talk, co Checkout) {
-	a, ok := co.attempt(t.Attempt)
-	if !ok || a.Instructions == nil {
-		d.say("one_moment", nil)
-		return
-	}
-	args := about(co)
-	args["amount"], args["until"] = a.Amount.Naira(), Stamp(a.ExpiresAt)
-	switch a.Method {
-	case BankTransfer:
-		args["bank"], args["name"] = a.Instructions.BankName, a.Instructions.AccountName
-		d.say("transfer_how", args)
-		d.say("alone", map[string]string{"text": a.Instructions.AccountNumber})
-	case USSD:
-		dial, found := a.Instructions.Dial(t.Bank)
-		if !found && len(a.Instructions.Banks) > 0 {
-			dial = a.Instructions.Banks[0]
-		}
-		args["bank"] = dial.BankName
-		d.say("ussd_how", args)
-		d.say("alone", map[string]string{"text": dial.USSDCode})
-	case Card:
-		d.say("card_how", args)
-		d.say("alone", map[string]string{"text": a.Instructions.CheckoutURL})
-	}
-	d.say("wait_menu", nil)
-}
-
-// about is what every message about money names: who asks and how much.
-func about(co Checkout) map[string]string {
-	args := map[string]string{"merchant": co.Session.Merchant, "amount": co.Session.Outstanding().Naira()}
-	if co.Session.Outstanding() == 0 {
-		args["amount"] = co.Session.Amount.Naira()
-	}
-	args["order"] = co.Session.Reference
-	if co.Session.Description != "" {
-		args["order"] = co.Session.Description
-	}
-	return args
-}
-
-// menuArgs are about, and which methods can be chosen ("" hides a line).
-func (d *deciding) menuArgs(co Checkout) map[string]string {
-	args := about(co)
-	for _, o := range co.Offers {
-		if o.Status == OfferAvailable || o.Status == OfferActive {
-			args[string(o.Method)] = "yes"
-		}
-	}
-	return args
-}
-
-// receipt is what a payer keeps.
-func (d *deciding) receipt(co Checkout, p *Payment) map[string]string {
-	args := map[string]string{"merchant": co.Session.Merchant, "amount": co.Session.Amount.Naira(), "paid_at": Stamp(co.Session.PaidAt)}
-	args["reference"] = ShowCode(co.Session.EntryCode)
-	if co.Session.Reference != "" {
-		args["reference"] = co.Session.Reference
-	}
-	if args["reference"] == "" {
-		args["reference"] = serviceReference(co.Attempts)
-	}
-	if p != nil {
-		args["method"], args["bank_session"] = string(p.Channel), p.NIPSessionID
-	}
-	return args
-}
-
-func merge(a, b map[string]string) map[string]string {
-	for k, v := range b {
-		a[k] = v
-	}
-	return a
 }

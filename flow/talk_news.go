@@ -14,9 +14,12 @@ func (d *deciding) news(n News) {
 	case NewsOpened:
 		d.newsOpened(&t, co, n)
 	case NewsRefused:
-		d.step(&t, talkRefused, "the bank cannot open this method", func() { d.say("method_down", d.menuArgs(co)) })
+		d.why = "the bank cannot open a method that this chat does not wait for"
+		if waitsFor(t, co, n) {
+			d.step(&t, talkRefused, "the bank cannot open this method", func() { d.say("method_down", d.menuArgs(co)) })
+		}
 	case NewsSlow:
-		if d.why = "the bank takes its time"; t.State == Opening {
+		if d.why = "the bank takes its time"; waitsFor(t, co, n) {
 			d.say("one_moment", nil)
 		}
 	case NewsPaid:
@@ -24,12 +27,15 @@ func (d *deciding) news(n News) {
 	case NewsPartial:
 		d.step(&t, talkPart, "some of the money came", func() { d.show(t, co) })
 	case NewsExtra:
-		d.why = "money came after it was paid"
-		d.say("paid_twice", d.extra(co, n))
+		if d.why = "money came after it was paid"; d.mine(co, n) {
+			d.say("paid_twice", d.extra(co, n))
+		}
 	case NewsLate:
-		d.step(&t, talkHold, "money came after it was closed", func() { d.say("paid_late", d.extra(co, n)) })
+		if d.why = "money came after it was closed"; d.mine(co, n) {
+			d.step(&t, talkHold, d.why, func() { d.say("paid_late", d.extra(co, n)) })
+		}
 	case NewsDeclined:
-		if t.Attempt == n.Attempt {
+		if d.why = "the bank refused a payment that this chat does not wait for"; t.Attempt == n.Attempt {
 			d.step(&t, talkDecline, "the bank refused the payment", func() {
 				d.say("declined", merge(d.menuArgs(co), map[string]string{"reason": n.Reason}))
 			})
@@ -39,11 +45,15 @@ func (d *deciding) news(n News) {
 	case NewsBankDown:
 		d.bankDown(&t, co)
 	case NewsLapsed:
-		if t.Attempt == n.Attempt {
+		d.why = "instructions are over that this chat does not wait for"
+		if t.Attempt == n.Attempt || waitsFor(t, co, n) && !slices.ContainsFunc(co.Attempts, func(a Attempt) bool { return a.Method == t.Method && a.Status == AttemptActive }) {
 			d.step(&t, talkLapse, "the instructions are over", func() { d.say("lapsed", d.menuArgs(co)) })
 		}
 	case NewsClosed:
-		waiting := slices.Contains(awaiting, t.State) || t.State == Verifying || t.State == PartPaid
+		if d.why = "the session expired, and money of it is looked at"; t.State == Review {
+			break
+		}
+		waiting := slices.Contains(awaiting, t.State) || t.State == Opening || t.State == Verifying || t.State == PartPaid
 		d.step(&t, talkClose, "the session expired", func() {
 			if waiting {
 				d.say("session_over", about(co))
@@ -76,23 +86,40 @@ func (d *deciding) newsOpened(t *Talk, co Checkout, n News) {
 		d.why = "instructions came that this chat did not ask for"
 		return
 	}
+	if _, found := a.Instructions.Dial(t.Bank); a.Method == USSD && !found {
+		d.step(t, talkRefused, "the payer's bank cannot dial it", func() { d.say("method_down", d.menuArgs(co)) })
+		return
+	}
 	t.Attempt = a.ID
 	d.step(t, opened(a.Method), "the instructions are there", func() { d.details(*t, co) })
+}
+
+// mine says whether news of money is this chat's: not when another chat's
+// attempt was credited. Whoever else opened the session learns nothing of it.
+func (d *deciding) mine(co Checkout, n News) bool {
+	a, _ := co.attempt(n.Attempt)
+	return a.Chat == "" || a.Chat == d.chat.ID
+}
+
+// waitsFor says whether a talk waits for the instructions that news is about.
+// News of no attempt is of a method that could not even be begun.
+func waitsFor(t Talk, co Checkout, n News) bool {
+	a, ok := co.attempt(n.Attempt)
+	return t.State == Opening && (n.Attempt == "" || ok && a.Method == t.Method)
 }
 
 // newsPaid gives the receipt to the chat whose attempt was credited; other
 // chats of the session only hear that it is done.
 func (d *deciding) newsPaid(t *Talk, co Checkout, n News) {
-	a, _ := co.attempt(n.Attempt)
 	d.step(t, talkPay, "the bank confirmed the payment", func() {
-		if a.Chat != "" && a.Chat != d.chat.ID {
+		if !d.mine(co, n) {
 			d.say("paid_elsewhere", nil)
 			return
 		}
 		args := d.receipt(co, n.Payment)
 		d.say("receipt", args)
-		if n.Payment != nil && n.Payment.Match == Excess {
-			d.say("paid_over", merge(about(co), map[string]string{"extra": (n.Payment.Amount - a.Amount).Naira()}))
+		if n.Extra > 0 {
+			d.say("paid_over", merge(about(co), map[string]string{"extra": n.Extra.Naira()}))
 		}
 	})
 }
