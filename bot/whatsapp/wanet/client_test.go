@@ -55,7 +55,10 @@ func TestMain(m *testing.M) {
 	}
 	// The stock client's reader never gives up handing over a frame that arrives
 	// while the client disconnects.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("go.mau.fi/whatsmeow/socket.(*FrameSocket).frameComplete"))
+	// The standard server waits half a second before it closes on a bad request.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("go.mau.fi/whatsmeow/socket.(*FrameSocket).frameComplete"),
+		goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
 // open starts a network that the test's end closes.
