@@ -190,6 +190,9 @@ func TestBodiesAndHeadersHaveABound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			statuses, closed := probe(t, addr, c.raw)
+			if c.status == http.StatusRequestEntityTooLarge && !strings.Contains(s.log.String(), `"code":"payload_too_large"`) {
+				t.Errorf("no line in the log: %s", s.log)
+			}
 			if len(statuses) != 1 || statuses[0] != c.status || !closed {
 				t.Errorf("want %d and a closed connection, got %v, closed %v", c.status, statuses, closed)
 			}

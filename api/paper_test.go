@@ -24,6 +24,8 @@ type paper struct {
 	now    func() time.Time
 	notify func(h http.Header, body []byte) int // the status it was answered with
 
+	hold chan struct{} // where there is one, a call takes two out of it: asked, may answer
+
 	mu     sync.Mutex
 	state  rail.Conditions
 	orders []flow.Order
@@ -46,6 +48,10 @@ func newPaper(now func() time.Time) *paper {
 func (*paper) Methods() []flow.Method { return flow.Methods() }
 
 func (p *paper) Start(_ context.Context, o flow.Order) (flow.Instructions, error) {
+	if p.hold != nil {
+		<-p.hold
+		<-p.hold
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	outcome := "ok"

@@ -25,16 +25,18 @@ import (
 // shop is a whole Till on a temporary directory, without WhatsApp: real store,
 // real checkout, a bank on paper.
 type shop struct {
-	t        *testing.T
-	server   *Server
-	bank     *paper
-	phones   *drawer
-	accounts *store.DB
-	number   string // the live WhatsApp number, "" for none
-	log      *bytes.Buffer
-	key      string // a secret test key
-	public   string
-	project  flow.Project
+	t         *testing.T
+	server    *Server
+	bank      *paper
+	phones    *drawer
+	accounts  *store.DB
+	checkouts *store.DB
+	parts     checkout.Config
+	number    string // the live WhatsApp number, "" for none
+	log       *bytes.Buffer
+	key       string // a secret test key
+	public    string
+	project   flow.Project
 
 	mu      sync.Mutex
 	advance time.Duration
@@ -78,8 +80,9 @@ func open(t *testing.T) *shop {
 		return db
 	}
 	s.accounts = database(store.Accounts, "accounts")
-	service, err := checkout.New(checkout.Config{
-		DB: database(store.Checkout, "test"), Rail: s.bank, Places: nowhere{}, Banks: paperBanks(), Now: s.now, Rand: rand.Reader, Alone: true,
+	s.checkouts = database(store.Checkout, "test")
+	s.parts = checkout.Config{
+		DB: s.checkouts, Rail: s.bank, Places: nowhere{}, Banks: paperBanks(), Now: s.now, Rand: rand.Reader, Alone: true,
 		Words:  func(say flow.Say, _ time.Time) string { return say.Key },
 		Number: func() string { return s.number },
 		Around: flow.Surroundings{
@@ -91,10 +94,15 @@ func open(t *testing.T) *shop {
 		Send: func(context.Context, checkout.Outgoing) error { return nil },
 		Post: func(context.Context, flow.Delivery) flow.Verdict { return flow.Verdict{OK: true} },
 		Next: func(flow.Delivery, flow.Verdict) (time.Duration, bool) { return 0, false },
-	})
+	}
+	service, err := checkout.New(s.parts)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
 	ids := flow.IDs{Now: s.now, Rand: rand.Reader}
 	s.server, err = New(Config{
 		Accounts: checkout.NewAccounts(s.accounts, s.now, rand.Reader), Services: map[flow.Environment]*checkout.Service{flow.Test: service},
@@ -106,7 +114,9 @@ func open(t *testing.T) *shop {
 			s.mu.Unlock()
 			return s.now()
 		},
-		Ready: func(context.Context) []Check { return []Check{{Name: "store", OK: s.number != "", Reason: "no number"}} },
+		Ready: func(context.Context) []Check {
+			return []Check{{Name: "store", OK: s.number != "", Reason: "no number"}}
+		},
 		CheckURL: func(_ flow.Environment, raw string) error {
 			if !strings.HasPrefix(raw, "http") {
 				return errors.New("not a URL that events can be sent to")

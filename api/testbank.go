@@ -12,7 +12,7 @@ import (
 // The bounds of what a pretend bank is told.
 const (
 	maxDelayMs   = 10 * 60 * 1000
-	maxLatencyMs = 60 * 1000
+	maxLatencyMs = 30 * 1000
 	maxCopies    = 20
 	maxTransfer  = 10 * flow.MaxAmount // more than was asked for is to be tried out too
 	callsAtOnce  = 100
@@ -46,10 +46,12 @@ func (s *Server) playTransfer(c *call) error {
 		DelayMs:        int(f.whole("delayMs", 0, maxDelayMs, 0)),
 		Copies:         int(f.whole("copies", 1, maxCopies, 1)),
 		Drop:           f.yes("drop", false),
-		NIPSessionID:   f.text("nipSessionId", text{most: 40}),
+		NIPSessionID:   f.text("nipSessionId", text{least: 30, most: 30}),
 	}
-	if strings.Trim(t.AccountNumber, "0123456789") != "" {
-		f.fail("accountNumber", flow.CodeInvalidField, "accountNumber must be ten digits.")
+	for name, v := range map[string]string{"accountNumber": t.AccountNumber, "nipSessionId": t.NIPSessionID} {
+		if strings.Trim(v, "0123456789") != "" {
+			f.fail(name, flow.CodeInvalidField, "%s must be digits alone.", name)
+		}
 	}
 	if err := f.done(); err != nil {
 		return err

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"io/fs"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// page is what the phone page sends with its calls.
+func page1() http.Header { return http.Header{"X-Till-Phone": {"1"}} }
+
+func TestAPhoneWritesAndReads(t *testing.T) {
+	s := open(t)
+	made := s.ask("POST", "/v1/test/phones", s.key, `{"phone":"0803 123 4567","pushName":"Ada"}`)
+	s.want(made, http.StatusCreated, map[string]string{"data.phone": "+2348031234567", "data.pushName": "Ada"})
+	chat := "/v1/test/phones/%2B2348031234567/messages"
+	s.want(s.ask("POST", chat, s.key, `{"text":"4111 1111 1111 1111"}`), http.StatusCreated, map[string]string{"data.fromMe": "true", "data.status": "sent"})
+	r := s.ask("GET", "/v1/test/phones/2348031234567/messages?wait=0", s.key, "")
+	s.want(r, http.StatusOK, map[string]string{"data.nextCursor": "1"})
+	for _, field := range []string{`"id":"M0"`, `"text":"4111 1111 1111 1111"`, `"fromMe":true`, `"at":"2027-01-15T08:00:00.000Z"`, `"status":"sent"`} {
+		if !strings.Contains(r.body, field) {
+			t.Errorf("want %s in %s", field, r.body)
+		}
+	}
+	if strings.Contains(s.log.String(), "4111") || strings.Contains(s.log.String(), "8031234567") {
+		t.Error("the log holds what was written, or by whom")
+	}
+	s.want(s.ask("GET", chat+"?after=1&wait=1", s.key, ""), http.StatusOK, map[string]string{"data.nextCursor": "1", "data.items": "[]"})
+	s.want(s.ask("GET", chat+"?wait=31", s.key, ""), http.StatusBadRequest, map[string]string{"error.code": "invalid_field"})
+	s.want(s.ask("POST", chat, s.key, `{"text":""}`), http.StatusBadRequest, map[string]string{"error.code": "invalid_field"})
+	s.want(s.ask("POST", "/v1/test/phones/08099999999/messages", s.key, `{"text":"hi"}`), http.StatusNotFound, map[string]string{"error.code": "resource_not_found"})
+	s.want(s.ask("DELETE", "/v1/test/phones/08031234567", s.key, ""), http.StatusOK, nil)
+	s.want(s.ask("POST", "/v1/test/phones", s.key, ""), http.StatusCreated, nil)
+	s.want(s.ask("GET", "/v1/test/whatsapp/pairing", s.key, ""), http.StatusOK, map[string]string{"data.pairing": "2@abc", "data.waiting": "true"})
+}
+
+func TestTheBankAndTheClockObey(t *testing.T) {
+	s := open(t)
+	s.want(s.ask("PUT", "/v1/test/bank/conditions", s.key, `{"up":false}`), http.StatusOK, map[string]string{"data.up": "false"})
+	s.want(s.ask("PUT", "/v1/test/bank/conditions", s.key, `{}`), http.StatusOK, map[string]string{"data.up": "true"})
+	s.want(s.ask("PUT", "/v1/test/bank/conditions", s.key, `{"notifyLossPercent":101}`), http.StatusBadRequest, nil)
+	id := s.session(`,"expiresInMinutes":5`)
+	s.want(s.ask("POST", "/v1/test/clock", s.key, `{}`), http.StatusBadRequest, map[string]string{"error.code": "missing_field"})
+	r := s.ask("POST", "/v1/test/clock", s.key, `{"advanceSeconds":3600}`)
+	s.want(r, http.StatusOK, nil)
+	if r.text("data.now") < s.ask("GET", sessions+"/"+id, s.key, "").text("data.expiresAt") {
+		t.Errorf("the clock stands: %s", r.body)
+	}
+}
+
+func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
+	s := open(t)
+	evil := http.Header{"Host": {"evil.example"}}
+	for _, file := range []string{"/phone", "/phone/phone.js", "/phone/phone.css"} {
+		r := s.ask("GET", file, "", "")
+		if r.status != http.StatusOK || !strings.Contains(r.header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: %d %v", file, r.status, r.header)
+		}
+		if r.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s lets other sites in", file)
+		}
+	}
+	for _, name := range []string{"/phone/phone.go", "/phone/x.js", "/phone/static"} {
+		s.want(s.ask("GET", name, "", ""), http.StatusNotFound, nil)
+	}
+	_ = evil
+	s.want(s.ask("GET", "/phone/api/phones", "", ""), http.StatusForbidden, map[string]string{"error.code": "test_only"})
+	s.want(s.ask("GET", "/phone/api/phones", "", "", page1()), http.StatusOK, nil)
+	s.want(s.ask("POST", "/phone/api/phones", "", `{"pushName":"Ada"}`, page1()), http.StatusCreated, nil)
+	addr := s.listen()
+	for host, want := range map[string]int{"evil.example": 403, "127.0.0.1.evil.example": 403, "10.0.0.1": 403, "localhost:8080": 200, "127.0.0.1:1": 200, "[::1]": 200} {
+		statuses, _ := probe(t, addr, "GET /phone/api/phones HTTP/1.1\r\nHost: "+host+"\r\nX-Till-Phone: 1\r\nConnection: close\r\n\r\n")
+		if len(statuses) != 1 || statuses[0] != want {
+			t.Errorf("%s: want %d, got %v", host, want, statuses)
+		}
+	}
+	r := s.ask("GET", "/wa.me/2348000000001?text=Pay%207K3M-9QTX", "", "")
+	if r.status != http.StatusFound || r.header.Get("Location") != "/phone?text=Pay+7K3M-9QTX" {
+		t.Errorf("%d %v", r.status, r.header)
+	}
+}
+
+func TestThePhonePagePays(t *testing.T) {
+	s := open(t)
+	id := s.session("")
+	account := s.ask("POST", sessions+"/"+id+"/pay/bank-transfer", s.key, "").text("data.accountNumber")
+	s.want(s.ask("POST", "/phone/api/bank/transfers", "", `{"accountNumber":"`+account+`"}`, page1()), http.StatusOK, map[string]string{"data.amountMinor": "500000"})
+	other := s.session("")
+	code := s.ask("POST", sessions+"/"+other+"/pay/ussd", s.key, "").text("data.paymentCode")
+	s.want(s.ask("POST", "/phone/api/ussd/"+code+"/complete", "", `{"outcome":"success"}`, page1()), http.StatusOK, nil)
+	for _, paid := range []string{id, other} {
+		s.want(s.ask("GET", sessions+"/"+paid, s.key, ""), http.StatusOK, map[string]string{"data.status": "PAID"})
+	}
+}
+
+func TestThePageIsPlainAndSmall(t *testing.T) {
+	files := os.DirFS("phone/static")
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(name, ".js") && len(body) > 15_000 {
+			t.Errorf("%s has %d bytes", name, len(body))
+		}
+		if regexp.MustCompile(`innerHTML|insertAdjacentHTML|\beval\(|\son[a-z]+="|style="|<script>|<style|//[a-z0-9.-]+\.(com|net|org)`).Match(body) {
+			t.Errorf("%s holds what the policy forbids", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOutsideDevelopmentThereIsNoPage(t *testing.T) {
+	s := open(t)
+	cfg := s.server.cfg
+	cfg.Dev = false
+	plain, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.server = plain
+	for _, url := range []string{"/phone", "/phone/phone.js", "/phone/api/phones", "/wa.me/2348000000001?text=x"} {
+		s.want(s.ask("GET", url, "", "", page1()), http.StatusNotFound, map[string]string{"error.code": "route_not_found"})
+	}
+}
+
+func TestAPanicIsOneAnswerAndOneLine(t *testing.T) {
+	s := open(t)
+	s.server.cfg.Ready = nil
+	s.server.cfg.TestBank = nil // nil inside an interface is a refusal; nil phones inside one would be a panic
+	s.server.cfg.Phones = (*drawer)(nil)
+	r := s.ask("GET", "/v1/test/phones", s.key, "")
+	s.want(r, http.StatusInternalServerError, map[string]string{"error.code": "internal_error"})
+	if strings.Contains(r.body, "nil pointer") || !strings.Contains(s.log.String(), "nil pointer") || !strings.Contains(s.log.String(), "phone.go") {
+		t.Errorf("the stack is in the wrong place: %s\n%s", r.body, s.log)
+	}
+	s.want(s.ask("GET", "/livez", "", ""), http.StatusOK, nil)
+	s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"0000000001"}`), http.StatusForbidden, map[string]string{"error.code": "test_only"})
+}

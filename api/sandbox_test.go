@@ -1,0 +1,84 @@
+package api
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/rail/sandbox"
+)
+
+// TestACheckoutOverTheRealSandbox runs the whole road over the network: REST in,
+// the pretend bank's HTTP out, its signed notice back in.
+func TestACheckoutOverTheRealSandbox(t *testing.T) {
+	s := open(t)
+	const secret = "a secret of both directions"
+	bank, err := sandbox.Open(sandbox.Config{Now: s.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- bank.Serve(ctx, ln) }()
+	t.Cleanup(func() { stop(); <-ended; _ = bank.Close() })
+	wire, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: "http://" + ln.Addr().String(), Secret: secret, Now: s.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(wire.Close)
+	cfg := s.parts
+	cfg.Rail = wire
+	service, err := checkout.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := s.server.cfg
+	front.Services, front.TestBank = map[flow.Environment]*checkout.Service{flow.Test: service}, wire
+	if s.server, err = New(front); err != nil {
+		t.Fatal(err)
+	}
+	if err := wire.Register(t.Context(), "http://"+s.listen()+"/v1/rails/sandbox/notifications"); err != nil {
+		t.Fatal(err)
+	}
+
+	id := s.session("")
+	pay := s.ask("POST", sessions+"/"+id+"/pay/bank-transfer", s.key, "")
+	s.want(pay, http.StatusOK, map[string]string{"data.amount": "5000"})
+	s.want(s.ask("GET", "/v1/test/bank/calls", s.key, ""), http.StatusOK, nil)
+	s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"`+pay.text("data.accountNumber")+`","copies":3}`), http.StatusOK,
+		map[string]string{"data.amountMinor": "500000"})
+	s.until(id, "PAID")
+
+	id = s.session("")
+	code := s.ask("POST", sessions+"/"+id+"/pay/ussd", s.key, `{"bankCode":"058"}`).text("data.paymentCode")
+	s.want(s.ask("POST", "/v1/test/ussd/"+code+"/complete", s.key, `{"outcome":"success"}`), http.StatusOK, nil)
+	s.until(id, "PAID")
+
+	id = s.session("")
+	attempt := s.ask("POST", sessions+"/"+id+"/pay/card", s.key, "").text("data.attemptId")
+	s.want(s.ask("POST", "/v1/test/cards/"+attempt+"/complete", s.key, `{"outcome":"approved"}`), http.StatusOK, nil)
+	s.until(id, "PAID")
+
+	s.want(s.ask("PUT", "/v1/test/bank/conditions", s.key, `{"up":false}`), http.StatusOK, map[string]string{"data.up": "false"})
+	s.want(s.ask("POST", sessions+"/"+s.session("")+"/pay/card", s.key, ""), http.StatusServiceUnavailable, map[string]string{"error.code": "rail_unavailable"})
+}
+
+// until waits for a session to reach a state.
+func (s *shop) until(id, status string) {
+	s.t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for s.ask("GET", sessions+"/"+id, s.key, "").text("data.status") != status {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s is not %s", id, status)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
