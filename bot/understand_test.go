@@ -218,5 +218,6 @@ func names(folded string, m flow.Method) bool {
 		flow.USSD:         {"2", "two", "ussd", "dial", "short code"},
 		flow.Card:         {"3", "three", "card"},
 	}
+	folded = strings.ReplaceAll(folded, "'", "") // transfer is still named in tran'sfer
 	return slices.ContainsFunc(words[m], func(w string) bool { return strings.Contains(folded, w) })
 }

@@ -1,0 +1,376 @@
+package bot_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite"
+
+	"till/bot"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/rail"
+	"till/rail/sandbox"
+)
+
+var update = flag.Bool("update", false, "write the golden conversations anew")
+
+// A conversation is one file of testdata: it is played, and must come out as it
+// is written. A line that begins with
+//
+//	>  is what the payer writes          <  is what the bot answers
+//	!  is what the world does            #  is for the reader
+//
+// and a line of a bot's message after its first begins with "| ".
+func TestGoldenConversations(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no conversations: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := play(t, string(want))
+			if got == string(want) {
+				return
+			}
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			t.Errorf("%s came out as:\n%s", file, got)
+		})
+	}
+}
+
+// stage is everything a conversation needs: the real store, rules, words and
+// bank, and a clock that the conversation moves.
+type stage struct {
+	t        *testing.T
+	ctx      context.Context
+	mu       sync.Mutex
+	now      time.Time
+	sent     []string // what the bot said since it was last looked at
+	told     chan struct{}
+	bot      *bot.Bot
+	service  *checkout.Service
+	db       *store.DB
+	rail     *sandbox.Rail
+	places   *checkout.MemoryPlaces
+	bank     *httptest.Server
+	messages int
+	last     bot.Message
+	session  flow.SessionID
+	code     string
+	account  string
+	dial     string
+}
+
+// play runs a conversation and returns it as it came out.
+func play(t *testing.T, script string) string {
+	t.Helper()
+	s := newStage(t)
+	var out strings.Builder
+	for line := range strings.SplitSeq(strings.TrimRight(script, "\n"), "\n") {
+		if strings.HasPrefix(line, "< ") || strings.HasPrefix(line, "| ") || line == "|" {
+			continue // what the bot really says is written instead
+		}
+		out.WriteString(line + "\n")
+		switch {
+		case strings.HasPrefix(line, "> "):
+			s.says("person-1", strings.TrimPrefix(line, "> "))
+		case strings.HasPrefix(line, "2> "):
+			s.says("person-2", strings.TrimPrefix(line, "2> "))
+		case strings.HasPrefix(line, "! "):
+			s.world(strings.Fields(strings.TrimPrefix(line, "! ")))
+		default:
+			continue
+		}
+		s.settle()
+		for _, text := range s.heard() {
+			out.WriteString("< " + strings.ReplaceAll(text, "\n", "\n| ") + "\n")
+		}
+	}
+	return out.String()
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &stage{
+		t: t, ctx: ctx, now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC), told: make(chan struct{}, 100), places: &checkout.MemoryPlaces{},
+	}
+	var err error
+	if s.db, err = store.Open(ctx, store.Config{Schema: store.Checkout, Dir: t.TempDir(), Name: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	bank, err := sandbox.Open(sandbox.Config{Now: s.clock, Rand: seeded(1), BaseURL: "http://bank.test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.bank = httptest.NewServer(bank.Handler())
+	if s.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: s.bank.URL, Secret: "not a real secret, only long enough", HTTP: s.bank.Client(), Now: s.clock}); err != nil {
+		t.Fatal(err)
+	}
+	words, err := bot.LoadWords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.service, err = checkout.New(checkout.Config{
+		DB: s.db, Rail: s.rail, Places: s.places, Words: words.Render, Banks: rail.USSDMenu(),
+		Number: func() string { return "2349010000001" }, Send: s.send,
+		Post: func(context.Context, flow.Delivery) flow.Verdict { return flow.Verdict{OK: true} },
+		Next: func(flow.Delivery, flow.Verdict) (time.Duration, bool) { return 0, false },
+		Now:  s.clock, Rand: seeded(2), Alone: true, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.bot = bot.New(s.service.Hear, s.service.Tick, rail.USSDMenu(), s.clock, slog.New(slog.DiscardHandler))
+	notices := httptest.NewServer(http.HandlerFunc(s.notice))
+	var done sync.WaitGroup
+	done.Go(func() { _ = s.service.Run(ctx) })
+	done.Go(func() { _ = bank.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		done.Wait()
+		notices.Close()
+		s.bank.Close()
+		_ = bank.Close()
+		_ = s.db.Close()
+	})
+	if err := s.rail.Register(ctx, notices.URL); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// seeded is a source of the same bytes every time.
+func seeded(n byte) io.Reader { return &lockedSource{r: rand.NewChaCha8([32]byte{n})} }
+
+type lockedSource struct {
+	mu sync.Mutex
+	r  *rand.ChaCha8
+}
+
+func (l *lockedSource) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.r.Read(p)
+}
+
+func (s *stage) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+var (
+	account = regexp.MustCompile(`^\d{10}$`)
+	dialled = regexp.MustCompile(`^\*\d+\*000\*(\d+)#$`)
+)
+
+func (s *stage) send(_ context.Context, o checkout.Outgoing) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := o.Text
+	if account.MatchString(text) {
+		s.account = text
+	}
+	if m := dialled.FindStringSubmatch(text); m != nil {
+		s.dial = m[1]
+	}
+	if o.Person != "person-1" {
+		text = "(" + o.Person + ") " + text
+	}
+	s.sent = append(s.sent, text)
+	return nil
+}
+
+func (s *stage) heard() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.sent
+	s.sent = nil
+	return out
+}
+
+// notice is where the bank's notices arrive.
+func (s *stage) notice(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = s.service.Notice(r.Context(), r.Header, body)
+	}
+	if err != nil {
+		s.t.Errorf("a notice was not taken in: %v", err)
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	s.told <- struct{}{}
+}
+
+// settle waits until nothing that is due is left undone.
+func (s *stage) settle() {
+	s.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		s.service.Wake()
+		idle, err := s.service.Idle(s.ctx)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if idle {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal("the service never came to rest")
+		}
+		time.Sleep(time.Millisecond) // between two questions, not to order events
+	}
+}
+
+func (s *stage) says(person, text string) {
+	s.t.Helper()
+	s.messages++
+	text = strings.ReplaceAll(text, "CODE", flow.ShowCode(s.code))
+	s.last = bot.Message{
+		Number: "2349010000001", Person: person, Phone: flow.Phone("23480310000" + strings.TrimPrefix(person, "person-") + "0"), Name: "Bola",
+		ID: fmt.Sprintf("IN%d", s.messages), Text: text, At: s.clock(), Media: text == "(picture)",
+	}
+	s.receive()
+}
+
+func (s *stage) receive() {
+	s.t.Helper()
+	if err := s.bot.Receive(s.ctx, s.last); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// world is what happens around the chat.
+func (s *stage) world(words []string) {
+	s.t.Helper()
+	amount := 0
+	if len(words) > 1 {
+		amount, _ = strconv.Atoi(strings.ReplaceAll(words[1], ",", ""))
+	}
+	switch words[0] {
+	case "session": // amount in kobo, methods
+		s.open(amount, words[2:])
+	case "again": // WhatsApp delivers the payer's last message once more
+		s.receive()
+	case "flushall":
+		s.places.Forget()
+	case "wait":
+		d, err := time.ParseDuration(words[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.mu.Lock()
+		s.now = s.now.Add(d)
+		s.mu.Unlock()
+		s.service.Wake()
+	case "pay": // kobo, to the account number in the chat; nothing: what is asked for
+		s.transfer(rail.Transfer{AccountNumber: s.account, Amount: flow.Kobo(amount), SenderName: "BOLA ADE"}, 1)
+	case "pay-unheard": // the bank's notice is lost
+		s.transfer(rail.Transfer{AccountNumber: s.account, Drop: true}, 0)
+	case "pay-thrice": // the bank tells three times of one transfer
+		s.transfer(rail.Transfer{AccountNumber: s.account, Copies: 3}, 3)
+	case "ussd":
+		s.must(s.rail.CompleteUSSD(s.ctx, s.dial, words[1]))
+		s.wait(1)
+	case "card":
+		attempts, err := s.db.Attempts(s.ctx, s.session)
+		s.must(err)
+		s.must(s.rail.CompleteCard(s.ctx, attempts[len(attempts)-1].Reference, words[1]))
+		s.wait(1)
+	case "bank": // up or down
+		_, err := s.rail.SetConditions(s.ctx, rail.Conditions{Up: words[1] == "up"})
+		s.must(err)
+	case "merchant-cancels":
+		_, err := s.service.Cancel(s.ctx, s.session, s.call())
+		s.must(err)
+	case "calls": // how often the bank was called for this session
+		calls, err := s.rail.Calls(s.ctx, 0, 100)
+		s.must(err)
+		n := len(slices.DeleteFunc(calls, func(c rail.Call) bool { return c.Session != string(s.session) }))
+		if n != amount {
+			s.t.Errorf("the bank was called %d times, not %d", n, amount)
+		}
+	default:
+		s.t.Fatalf("the world cannot do %q", words)
+	}
+}
+
+func (s *stage) transfer(t rail.Transfer, notices int) {
+	s.t.Helper()
+	_, err := s.rail.Transfer(s.ctx, t)
+	s.must(err)
+	s.wait(notices)
+}
+
+// wait waits until the bank's notices were taken in.
+func (s *stage) wait(n int) {
+	s.t.Helper()
+	for range n {
+		select {
+		case <-s.told:
+		case <-time.After(20 * time.Second):
+			s.t.Fatal("the bank's notice never came")
+		}
+	}
+}
+
+func (s *stage) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) call() checkout.Call {
+	return checkout.Call{Project: "wsp_prj_1", Render: func(v checkout.View) (int, []byte, error) {
+		s.session, s.code = v.Session.ID, v.Session.EntryCode
+		body, err := json.Marshal(v.Session.ID)
+		return http.StatusCreated, body, err
+	}}
+}
+
+func (s *stage) open(amount int, methods []string) {
+	s.t.Helper()
+	n := checkout.NewSession{
+		Merchant: "Ada Stores", Mode: flow.InChat, Amount: flow.Kobo(amount), CustomerEmail: "bola@example.com", Reference: "order-" + strconv.Itoa(s.messages+1),
+		AllowedMethods: flow.Methods(), ExpiresIn: 24 * time.Hour, Policy: flow.DefaultPolicy(),
+	}
+	if len(methods) > 0 {
+		n.AllowedMethods = nil
+		for _, m := range methods {
+			n.AllowedMethods = append(n.AllowedMethods, flow.Method(m))
+		}
+	}
+	_, err := s.service.Open(s.ctx, n, s.call())
+	s.must(err)
+}

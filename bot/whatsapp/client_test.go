@@ -1,0 +1,276 @@
+package whatsapp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	_ "modernc.org/sqlite" // the driver of the keys
+
+	"till/bot"
+	"till/bot/whatsapp"
+	"till/bot/whatsapp/wanet"
+	"till/flow/checkout"
+)
+
+const (
+	ourNumber = "2348000000001"
+	ada       = "2349000000002"
+	bola      = "2349000000003"
+	within    = 20 * time.Second
+)
+
+// rootSeed is the same for all networks: the root key is one for a process.
+var rootSeed = []byte("the root of all networks of these tests")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// desk is a client on a network, and what it was handed.
+type desk struct {
+	*whatsapp.Client
+	t        *testing.T
+	net      *wanet.Network
+	file     string
+	log      *safeBuffer
+	messages chan bot.Message
+	ticks    chan checkout.Tick
+	codes    chan string
+	stop     context.CancelFunc
+	done     chan error
+
+	mu      sync.Mutex
+	receive func(m bot.Message) error
+}
+
+// safeBuffer is a log that several goroutines write.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func network(t *testing.T) *wanet.Network {
+	t.Helper()
+	n, err := wanet.Open(t.Context(), wanet.Config{RootSeed: rootSeed})
+	must(t, err)
+	t.Cleanup(func() { must(t, n.Close()) })
+	return n
+}
+
+// open makes a client that does not run yet.
+func open(t *testing.T, n *wanet.Network, file string, dial func(context.Context) (net.Conn, error)) *desk {
+	t.Helper()
+	d := &desk{
+		t: t, net: n, file: file, log: &safeBuffer{}, messages: make(chan bot.Message, 100), ticks: make(chan checkout.Tick, 100), codes: make(chan string, 100),
+	}
+	root := n.RootKey()
+	var err error
+	d.Client, err = whatsapp.Open(t.Context(), whatsapp.Config{
+		File: file, Dial: dial, RootKey: &root, PushName: "Till", Now: time.Now,
+		Log:       slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		OnPairing: func(qr string) { d.codes <- qr },
+		Tick:      func(_ context.Context, tick checkout.Tick) error { d.ticks <- tick; return nil },
+		Receive: func(_ context.Context, m bot.Message) error {
+			d.mu.Lock()
+			receive := d.receive
+			d.mu.Unlock()
+			if receive != nil {
+				if err := receive(m); err != nil {
+					return err
+				}
+			}
+			d.messages <- m
+			return nil
+		},
+	})
+	must(t, err)
+	d.Hurry(time.Millisecond, within)
+	t.Cleanup(func() { must(t, d.Close()) })
+	return d
+}
+
+// run lets the client run until halt or the end of the test.
+func (d *desk) run() {
+	ctx, stop := context.WithCancel(d.t.Context())
+	d.stop, d.done = stop, make(chan error, 1)
+	go func() { d.done <- d.Run(ctx) }()
+}
+
+// halt ends Run as a signal to the process does.
+func (d *desk) halt() {
+	d.t.Helper()
+	d.stop()
+	must(d.t, <-d.done)
+}
+
+// onEach lets f decide about every message before it is kept.
+func (d *desk) onEach(f func(m bot.Message) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.receive = f
+}
+
+func (d *desk) await(want whatsapp.State) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), within)
+	defer cancel()
+	if err := d.Await(ctx, func(s whatsapp.State) bool { return s == want }); err != nil {
+		d.t.Fatalf("never %s but %s: %v\n%s", want, d.State(), err, d.log)
+	}
+}
+
+// leaves waits until the client is in another state.
+func (d *desk) leaves(state whatsapp.State) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), within)
+	defer cancel()
+	if err := d.Await(ctx, func(s whatsapp.State) bool { return s != state }); err != nil {
+		d.t.Fatalf("always %s: %v", state, err)
+	}
+}
+
+func got[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(within):
+		var none T
+		t.Fatalf("no %T came", none)
+		return none
+	}
+}
+
+// link scans the QR code that the client shows.
+func (d *desk) link(number string) *wanet.Account {
+	d.t.Helper()
+	owner, err := d.net.AddAccount(number, "Owner")
+	must(d.t, err)
+	must(d.t, owner.ScanQR(got(d.t, d.codes)))
+	d.await(whatsapp.StateConnected)
+	return owner
+}
+
+// paired is a client that is connected through pipes.
+func paired(t *testing.T) *desk {
+	t.Helper()
+	n := network(t)
+	d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), n.DialContext)
+	d.run()
+	d.link(ourNumber)
+	return d
+}
+
+func phone(t *testing.T, n *wanet.Network, number, name string) *wanet.Phone {
+	t.Helper()
+	p, err := n.NewPhone(number, name)
+	must(t, err)
+	return p
+}
+
+func say(t *testing.T, p *wanet.Phone, text string) wanet.Message {
+	t.Helper()
+	m, err := p.Send(t.Context(), ourNumber, text)
+	must(t, err)
+	return m
+}
+
+// hears waits until a phone shows that many messages of ours, and returns all.
+func hears(t *testing.T, p *wanet.Phone, count int) []wanet.Message {
+	t.Helper()
+	var all []wanet.Message
+	after := int64(0)
+	for len(all) < count {
+		items, next, err := p.Messages(t.Context(), after, within)
+		must(t, err)
+		if len(items) == 0 {
+			t.Fatalf("the phone shows %v, want %d messages", all, count)
+		}
+		for _, m := range items {
+			if !m.FromMe {
+				all = append(all, m)
+			}
+		}
+		after = next
+	}
+	return all
+}
+
+// settle waits until all devices have acknowledged everything.
+func settle(t *testing.T, n *wanet.Network) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	limit := time.NewTimer(within)
+	defer limit.Stop()
+	for n.Stats().Pending > 0 {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatalf("never settled: %+v", n.Stats())
+		}
+	}
+}
+
+func (d *desk) send(p *wanet.Phone, id, text string) error {
+	return d.Send(d.t.Context(), checkout.Outgoing{Number: ourNumber, Person: p.Account().LID(), ID: id, Text: text})
+}
+
+// device is the linked client as the network sees it.
+func (d *desk) device() *wanet.Device {
+	d.t.Helper()
+	a, _ := d.net.Account(ourNumber)
+	for _, dev := range a.Devices() {
+		if dev.ID() != 0 {
+			return dev
+		}
+	}
+	d.t.Fatal("nothing is linked")
+	return nil
+}
+
+// dials are the two ways into a network.
+func dials(t *testing.T, n *wanet.Network) map[string]func(context.Context) (net.Conn, error) {
+	t.Helper()
+	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	served := make(chan error, 1)
+	go func() { served <- n.Serve(context.WithoutCancel(t.Context()), ln) }()
+	t.Cleanup(func() {
+		must(t, n.Close())
+		if err := <-served; err != nil && !errors.Is(err, wanet.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return map[string]func(context.Context) (net.Conn, error){
+		"pipe": n.DialContext,
+		"tcp": func(ctx context.Context) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", ln.Addr().String())
+		},
+	}
+}

@@ -1,0 +1,242 @@
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+
+	"till/bot"
+	"till/flow/checkout"
+)
+
+// maxIDs bounds the messages that one receipt can be about.
+const maxIDs = 256
+
+// handle takes one event of a line. What it returns decides whether WhatsApp
+// is told that a message has arrived; the library takes a panic for a yes, so
+// it must not get to see one.
+func (c *Client) handle(ctx context.Context, wa *whatsmeow.Client, evt any) (kept bool) {
+	c.gate.RLock()
+	defer c.gate.RUnlock()
+	if c.stopping || ctx.Err() != nil {
+		return false
+	}
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		c.log.ErrorContext(ctx, "whatsapp event panicked", slog.String("event", fmt.Sprintf("%T", evt)),
+			slog.String("panic", scrub(fmt.Sprint(p))), slog.String("stack", string(debug.Stack())))
+		if kept = false; isMessage(evt) {
+			c.set(func(l *link) { l.again = true })
+		}
+	}()
+	switch evt := evt.(type) {
+	case *events.Message:
+		return c.message(ctx, wa, evt)
+	case *events.Receipt:
+		c.receipt(ctx, evt)
+	case *events.UndecryptableMessage:
+		c.log.WarnContext(ctx, "whatsapp message cannot be read yet", slog.String("message", evt.Info.ID))
+	case *events.IdentityChange:
+		c.log.WarnContext(ctx, "whatsapp sender has a new phone", slog.String("person", shortened(evt.JID.User)))
+	case *events.NotifyAccountReachoutTimelock:
+		c.log.ErrorContext(ctx, "whatsapp stops first messages to strangers", slog.Bool("active", evt.IsActive),
+			slog.Time("until", evt.TimeEnforcementEnds.Time))
+	default:
+		if c.current(wa) {
+			c.line(ctx, wa, evt)
+		}
+	}
+	return true
+}
+
+func isMessage(evt any) bool {
+	_, is := evt.(*events.Message)
+	return is
+}
+
+// current says whether events of a client still count: after a log-out there is
+// another one.
+func (c *Client) current(wa *whatsmeow.Client) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link.wa == wa
+}
+
+// line takes an event about the line itself.
+func (c *Client) line(ctx context.Context, wa *whatsmeow.Client, evt any) {
+	switch evt := evt.(type) {
+	case *events.QR:
+		c.set(func(l *link) {
+			l.state, l.tries, l.codes, l.total, l.shown = StatePairing, 0, evt.Codes, len(evt.Codes), false
+		})
+	case *events.PairSuccess:
+		// The line ends now. If its end gets lost there would be no other.
+		c.set(func(l *link) {
+			l.state, l.codes, l.number, l.within = StateConnecting, nil, evt.ID.User, c.pace.relogin
+		})
+		c.log.InfoContext(ctx, "whatsapp number paired", slog.String("number", shortened(evt.ID.User)))
+	case *events.PairError:
+		c.set(func(l *link) { l.state, l.dialled, l.codes, l.fresh = StateConnecting, false, nil, true })
+		c.log.ErrorContext(ctx, "whatsapp pairing failed", slog.String("error", scrub(evt.Error.Error())))
+	case *events.PairPasskeyRequest:
+		c.set(func(l *link) { l.state, l.codes, l.within = StatePasskey, nil, c.pace.login })
+		c.log.ErrorContext(ctx, "whatsapp wants a passkey to pair; link this number with a code instead")
+	case *events.ManualLoginReconnect:
+		c.set(func(l *link) { l.state, l.dialled, l.tries = StateConnecting, false, 0 })
+	case *events.Connected:
+		c.set(func(l *link) { l.state, l.tries = StateConnected, 0 })
+		c.log.InfoContext(ctx, "whatsapp connected")
+		if err := wa.SendPresence(ctx, types.PresenceAvailable); err != nil {
+			c.log.WarnContext(ctx, "whatsapp presence not sent", slog.String("error", scrub(err.Error())))
+		}
+	case *events.Disconnected:
+		c.lost(ctx, "whatsapp line ended", false)
+	case *events.KeepAliveTimeout:
+		if evt.ErrorCount >= maxDeafPings {
+			c.log.WarnContext(ctx, "whatsapp line is dead")
+			c.cut()
+		}
+	default:
+		c.lasting(ctx, evt)
+	}
+}
+
+// maxDeafPings is how many keep-alives in a row may stay without an answer.
+const maxDeafPings = 3
+
+// lost has Run open a new line, unless it has given up. The end of a line can
+// be told late, when there is a new one already that it does not concern.
+func (c *Client) lost(ctx context.Context, why string, refused bool) {
+	c.set(func(l *link) {
+		if l.state.givenUp() || l.state == StateBanned || !refused && (l.wire == nil || !l.wire.over()) {
+			return
+		}
+		l.state, l.dialled, l.codes = StateConnecting, false, nil
+	})
+	c.log.InfoContext(ctx, why)
+}
+
+// lasting takes an event after which a new line alone would not help.
+func (c *Client) lasting(ctx context.Context, evt any) {
+	to, why := State(""), ""
+	switch evt := evt.(type) {
+	case *events.StreamReplaced:
+		to, why = StateReplaced, "whatsapp number is run by another program"
+	case *events.LoggedOut:
+		to, why = StateLoggedOut, "whatsapp number was logged out"
+	case *events.ClientOutdated:
+		to, why = StateOutdated, "whatsapp refuses this version of the library"
+	case *events.TemporaryBan:
+		c.log.ErrorContext(ctx, "whatsapp number is banned for a time", slog.Int("code", int(evt.Code)), slog.Duration("for", evt.Expire))
+		within := evt.Expire
+		if within <= 0 {
+			within = c.pace.ban
+		}
+		c.set(func(l *link) { l.state, l.dialled, l.within = StateBanned, false, within })
+		return
+	case *events.ConnectFailure:
+		c.lost(ctx, "whatsapp refused the line", true)
+		return
+	default:
+		return
+	}
+	c.set(func(l *link) { l.state, l.codes, l.again = to, nil, false })
+	c.log.ErrorContext(ctx, why)
+}
+
+// message hands a message over. True means that WhatsApp may forget it.
+func (c *Client) message(ctx context.Context, wa *whatsmeow.Client, evt *events.Message) bool {
+	ctx, cancel := context.WithTimeout(ctx, c.pace.receive)
+	defer cancel()
+	m, wanted, err := c.inbound(ctx, wa, evt)
+	if !wanted && err == nil {
+		return true
+	}
+	if err == nil {
+		err = c.cfg.Receive(ctx, m)
+	}
+	switch {
+	case errors.Is(err, bot.ErrMessage): // it would be no better the next time
+		c.log.ErrorContext(ctx, "whatsapp message dropped", slog.String("message", evt.Info.ID), slog.String("error", scrub(err.Error())))
+		return true
+	case err != nil:
+		c.log.ErrorContext(ctx, "whatsapp message not kept", slog.String("message", evt.Info.ID),
+			slog.String("phone", m.Phone.String()), slog.String("error", scrub(err.Error())))
+		c.set(func(l *link) { l.again = true })
+		return false
+	}
+	select { // blue ticks are a courtesy: nobody waits for them
+	case c.read <- receipt{wa: wa, id: evt.Info.ID, chat: evt.Info.Chat, sender: evt.Info.Sender}:
+	default:
+	}
+	return true
+}
+
+// receipt notes what became of messages of ours. It is told once: an error is
+// logged and that is all.
+func (c *Client) receipt(ctx context.Context, evt *events.Receipt) {
+	if evt.IsFromMe || evt.IsGroup || !isPerson(evt.Sender) {
+		return
+	}
+	state := ""
+	switch evt.Type {
+	case types.ReceiptTypeDelivered:
+		state = "delivered"
+	case types.ReceiptTypeRead, types.ReceiptTypePlayed:
+		state = "read"
+	default:
+		return
+	}
+	c.mu.Lock()
+	number := c.link.number
+	c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, c.pace.tick)
+	defer cancel()
+	at := evt.Timestamp
+	if at.IsZero() {
+		at = c.cfg.Now()
+	}
+	for _, id := range evt.MessageIDs[:min(len(evt.MessageIDs), maxIDs)] {
+		err := c.cfg.Tick(ctx, checkout.Tick{Number: number, Message: id, State: state, At: at})
+		if err != nil {
+			c.log.WarnContext(ctx, "whatsapp tick not kept", slog.String("message", id), slog.String("error", scrub(err.Error())))
+		}
+	}
+}
+
+// maxReads bounds the messages that wait to be marked as read.
+const maxReads = 256
+
+// receipt is a message to mark as read.
+type receipt struct {
+	wa           *whatsmeow.Client
+	id           string
+	chat, sender types.JID
+}
+
+// markRead shows senders that their messages were read.
+func (c *Client) markRead(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-c.read:
+			within, cancel := context.WithTimeout(ctx, 10*time.Second)
+			err := r.wa.MarkRead(within, []types.MessageID{r.id}, c.cfg.Now(), r.chat, r.sender)
+			cancel()
+			if err != nil {
+				c.log.DebugContext(ctx, "whatsapp message not marked as read", slog.String("error", scrub(err.Error())))
+			}
+		}
+	}
+}

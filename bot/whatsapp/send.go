@@ -1,0 +1,73 @@
+package whatsapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/proto/waE2E"
+	"go.mau.fi/whatsmeow/types"
+	"google.golang.org/protobuf/proto"
+
+	"till/bot"
+	"till/flow/checkout"
+)
+
+// The bounds of a message that is sent.
+const (
+	maxID   = 64
+	maxText = 65_536
+	maxLID  = 20
+)
+
+var _ bot.Sender = (*Client)(nil)
+
+// Send sends a text to a person and returns when WhatsApp has taken it. The
+// error says what to do: nothing was sent and later is soon enough (ErrOffline),
+// send it again under the same id now (ErrUnconfirmed), or do not send it again
+// (ErrRefused, ErrInput). Messages of one number go out one after the other.
+func (c *Client) Send(ctx context.Context, o checkout.Outgoing) (err error) {
+	if o.ID == "" || len(o.ID) > maxID || o.Text == "" || len(o.Text) > maxText {
+		return fmt.Errorf("%w: an id has at most %d bytes, a text %d", ErrInput, maxID, maxText)
+	}
+	if o.Person == "" || len(o.Person) > maxLID || strings.Trim(o.Person, "0123456789") != "" {
+		return fmt.Errorf("%w: a person is the digits of a LID", ErrInput)
+	}
+	c.mu.Lock()
+	wa, number, state := c.link.wa, c.link.number, c.link.state
+	c.mu.Unlock()
+	if state != StateConnected {
+		return fmt.Errorf("%w: %s", ErrOffline, state)
+	}
+	if o.Number != "" && o.Number != number {
+		return fmt.Errorf("%w: this is another number", ErrInput)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.pace.send)
+	defer cancel()
+	defer func() { // the library's bookkeeping of answers, at a line's end
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: sending %s panicked: %s", ErrUnconfirmed, o.ID, scrub(fmt.Sprint(p)))
+		}
+	}()
+	_, err = wa.SendMessage(ctx, types.NewJID(o.Person, types.HiddenUserServer),
+		&waE2E.Message{Conversation: proto.String(o.Text)}, whatsmeow.SendRequestExtra{ID: o.ID, Timeout: c.pace.ack})
+	if err != nil {
+		return fmt.Errorf("%w: sending %s: %w", verdict(err), o.ID, err)
+	}
+	return nil
+}
+
+// verdict sorts the ways in which sending goes wrong. What is not known to have
+// stayed here may have left.
+func verdict(err error) error {
+	switch {
+	case errors.Is(err, whatsmeow.ErrNotConnected), errors.Is(err, whatsmeow.ErrNotLoggedIn):
+		return ErrOffline
+	case errors.Is(err, whatsmeow.ErrServerReturnedError):
+		return ErrRefused
+	default:
+		return ErrUnconfirmed
+	}
+}
