@@ -1,0 +1,24 @@
+package sandbox
+
+import "time"
+
+// SetSchedule makes the waits between tries short enough for a test.
+func (b *Bank) SetSchedule(waits ...time.Duration) { b.schedule = waits }
+
+// Owed counts the notices in a state.
+func (b *Bank) Owed(state string) (n int, err error) {
+	err = b.file.db.QueryRow(`SELECT count(*) FROM notices WHERE state = ?`, state).Scan(&n)
+	return n, err
+}
+
+// Exec runs a statement on the bank's file.
+func (b *Bank) Exec(query string) error {
+	_, err := b.file.db.Exec(query)
+	return err
+}
+
+// NotifyAddress is the check of addresses at dial time.
+var NotifyAddress = notifyAddress
+
+// MaxOwed is how many notices may be owed.
+const MaxOwed = maxOwed
