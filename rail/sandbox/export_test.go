@@ -11,6 +11,12 @@ func (b *Bank) Owed(state string) (n int, err error) {
 	return n, err
 }
 
+// Tried counts the notices that were tried and are still owed.
+func (b *Bank) Tried() (n int, err error) {
+	err = b.file.db.QueryRow(`SELECT count(*) FROM notices WHERE state = 'owed' AND tries > 0`).Scan(&n)
+	return n, err
+}
+
 // Exec runs a statement on the bank's file.
 func (b *Bank) Exec(query string) error {
 	_, err := b.file.db.Exec(query)
