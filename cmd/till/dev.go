@@ -115,7 +115,7 @@ func (a *app) openBank(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("start the sandbox bank: %w", err)
 		}
-		bank, err := sandbox.Open(ctx, sandbox.Config{File: under(a.set.DataDir, "bank.db"), Log: a.log, Now: now, Rand: rand.Reader})
+		bank, err := sandbox.Open(sandbox.Config{File: under(a.set.DataDir, "bank.db"), Log: a.log, Now: now, Rand: rand.Reader})
 		if err != nil {
 			return errors.Join(fmt.Errorf("start the sandbox bank: %w", err), ln.Close())
 		}

@@ -82,7 +82,7 @@ func (c *bankCmd) Run(w *world) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Addr, err)
 	}
-	bank, err := sandbox.Open(w.ctx, sandbox.Config{File: c.File, Now: time.Now})
+	bank, err := sandbox.Open(sandbox.Config{File: c.File, Now: time.Now})
 	if err != nil {
 		return errors.Join(fmt.Errorf("open the bank: %w", err), ln.Close())
 	}

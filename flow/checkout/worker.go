@@ -285,6 +285,9 @@ func (s *Service) lapse(ctx context.Context, id flow.AttemptID, tries int) error
 		if err != nil {
 			return err
 		}
+		if !w.now.Before(session.ExpiresAt) {
+			return nil // the session itself is over: that is told, and ends the attempt
+		}
 		change, err := flow.Lapse(now, w.now)
 		if err != nil {
 			return err
@@ -313,4 +316,30 @@ func (s *Service) expire(ctx context.Context, id flow.SessionID, tries int) erro
 		}
 		return w.save(change, session)
 	})
+}
+
+// Wake makes the service look at once for what is due: for when its clock was
+// moved.
+func (s *Service) Wake() { s.worker.wake() }
+
+// Idle says whether nothing that is due is left undone and nothing is at work.
+func (s *Service) Idle(ctx context.Context) (bool, error) {
+	k := s.worker
+	k.mu.Lock()
+	busy := len(k.at) > 0 || k.posts > 0 || len(k.queue) > 0
+	k.mu.Unlock()
+	if busy {
+		return false, nil
+	}
+	now := s.cfg.Now()
+	for _, next := range []func(context.Context) (time.Time, bool, error){s.cfg.DB.NextTask, s.cfg.DB.NextDelivery} {
+		at, owed, err := next(ctx)
+		if err != nil {
+			return false, err
+		}
+		if owed && !at.After(now) {
+			return false, nil
+		}
+	}
+	return true, nil
 }

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"till/bot/whatsapp/wanet"
+)
+
+// outside is a WhatsApp network and a bank that run as processes of their own,
+// so that killing Till kills neither.
+type outside struct {
+	t       *testing.T
+	network *wanet.Remote
+	env     []string
+}
+
+func newOutside(t *testing.T) *outside {
+	t.Helper()
+	dir := t.TempDir()
+	networkAt, bankAt := freePort(t), freePort(t)
+	network := start(t, dir, nil, "network", "--addr", networkAt, "--file", filepath.Join(dir, "network.db"))
+	key := network.line(`^root key: ([0-9a-f]{64})$`)[1]
+	bank := start(t, dir, nil, "bank", "--addr", bankAt, "--file", filepath.Join(dir, "bank.db"))
+	bank.line(`^sandbox bank: `)
+	return &outside{
+		t: t, network: wanet.NewRemote("http://"+networkAt, http.DefaultClient),
+		env: []string{"TILL_WHATSAPP_DIAL=" + networkAt, "TILL_WHATSAPP_ROOT_KEY=" + key, "TILL_BANK_URL=http://" + bankAt},
+	}
+}
+
+// link scans what the bot shows, as the owner of the number would.
+func (o *outside) link(p *process) {
+	o.t.Helper()
+	text := p.line(`^pairing: (.+)$`)[1]
+	if _, err := o.network.ScanQR(context.Background(), botNumber, botName, text); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// till is Till between two kills. Its processes end with the whole test.
+type till struct {
+	t    *testing.T
+	o    *outside
+	dir  string
+	addr string
+	p    *process
+}
+
+func (x *till) start() { x.p = start(x.t, x.dir, x.o.env, "dev", "--http-addr", x.addr) }
+
+// again kills Till as a power cut would and starts it again.
+func (x *till) again() {
+	x.p.kill()
+	x.start()
+}
+
+// Till is killed at each step of a payment, and each time the payment still
+// completes with one virtual account, one charge.success and one receipt.
+func TestAPaymentSurvivesKillsAtEveryStep(t *testing.T) {
+	o := newOutside(t)
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	x.start()
+	o.link(x.p)
+	x.p.line(`of that network|/phone$`)
+	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
+	waitReady(m)
+	s := newSink(m)
+	points := []string{
+		"session created", "code on its way", "menu shown", "method on its way", "account shown", "claim on its way",
+		"transfer on its way", "transfer made while dead", "receipt shown", "never",
+	}
+	for _, point := range points {
+		t.Run(point, func(t *testing.T) {
+			m := &merchant{t: t, base: m.base, key: m.key}
+			s.t = t
+			payOnceKilledAt(t, x, m, s, point)
+		})
+	}
+	if got := s.count("charge.success"); got != len(points) {
+		t.Errorf("%d charge.success ids for %d payments", got, len(points))
+	}
+}
+
+// payOnceKilledAt goes the whole way, with a kill at one point of it.
+func payOnceKilledAt(t *testing.T, x *till, m *merchant, s *sink, point string) {
+	t.Helper()
+	at := func(here string) {
+		if here == point {
+			x.again()
+		}
+	}
+	reference := "kill-" + strings.ReplaceAll(point, " ", "-")
+	waitReady(m)
+	p := newPayer(m)
+	session, text := m.openChat(500_000, reference)
+	at("session created")
+	p.says(text)
+	at("code on its way")
+	p.hears(`1 Bank transfer`)
+	at("menu shown")
+	p.says("1")
+	at("method on its way")
+	account := p.hears(`^\d{10}$`)[0]
+	at("account shown")
+	if point == "claim on its way" {
+		p.says("4")
+		at(point)
+		p.hears(`(?i)not here yet|no payment yet|not .*yet`)
+	}
+	transfer := object{"accountNumber": account}
+	if point == "transfer made while dead" {
+		m.eventually(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account, "delayMs": 400})
+		x.p.kill()
+		time.Sleep(600 * time.Millisecond) // the bank's notice finds nobody
+		x.start()
+	} else {
+		m.eventually(http.MethodPost, "/v1/test/bank/transfers", transfer)
+	}
+	at("transfer on its way")
+	p.hears(`(?i)receipt(?s:.*)` + reference)
+	at("receipt shown")
+	if event := s.wait("charge.success"); event["reference"] != reference {
+		t.Errorf("the webhook is about %v, not %s", event["reference"], reference)
+	}
+	if data := m.eventually(http.MethodGet, "/v1/whatsapp/checkout/sessions/"+session, nil); data["status"] != "PAID" {
+		t.Errorf("the session is %v", data["status"])
+	}
+	if n := p.heardTimes(`(?i)^receipt`); n != 1 {
+		t.Errorf("the payer got %d receipts:\n%s", n, p.transcript())
+	}
+	if n := p.heardTimes(`^\d{10}$`); n != 1 {
+		t.Errorf("the payer got the account number %d times:\n%s", n, p.transcript())
+	}
+	made := map[any]bool{}
+	for _, c := range items(m.eventually(http.MethodGet, "/v1/test/bank/calls", nil)) {
+		if c["sessionId"] == session && c["operation"] == "create_virtual_account" {
+			made[c["reference"]] = true
+		}
+	}
+	if len(made) != 1 {
+		t.Errorf("%d virtual accounts were asked for: %v", len(made), made)
+	}
+}
+
+// keptKey reads the secret key that the first start left.
+func keptKey(t *testing.T, dir string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, envFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if key, ok := strings.CutPrefix(line, "TILL_SECRET_KEY="); ok {
+			return key
+		}
+	}
+	t.Fatalf("%s holds no secret key", envFile)
+	return ""
+}
+
+// waitReady waits until every part works.
+func waitReady(m *merchant) {
+	m.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		status, out, err := m.try(http.MethodGet, "/readyz", nil)
+		if err == nil && status == http.StatusOK {
+			return
+		}
+		if time.Now().After(deadline) {
+			m.t.Fatalf("the server never got ready: %d %v %v", status, out, err)
+		}
+		time.Sleep(20 * time.Millisecond) // between two questions, not to order events
+	}
+}
+
+// Everything inside one process is killed and started again: the bot is linked
+// still, the phones and their chats are as they were, and a payment goes on.
+func TestTillDevFindsEverythingAsItWasAfterAKill(t *testing.T) {
+	m, p, dir := devServer(t)
+	_, text := m.openChat(250_000, "after-kill")
+	who := newPayer(m)
+	who.says(text)
+	who.hears(`1 Bank transfer`)
+	who.says("1")
+	account := who.hears(`^\d{10}$`)[0]
+	before := who.transcript()
+	p.kill()
+	p = start(t, dir, nil, "dev", "--http-addr", strings.TrimPrefix(m.base, "http://"))
+	p.line(`/phone$`)
+	if said := p.said(); strings.Contains(said, m.key) {
+		t.Error("the second start shows the secret key again")
+	}
+	if after := who.transcript(); len(after) < len(before)/2 || !strings.Contains(after, account) {
+		t.Errorf("the phone's chat was:\n%s\nand is:\n%s", before, after)
+	}
+	who.says("5")
+	if again := who.hears(`^\d{10}$`)[0]; again != account {
+		t.Errorf("the account number was %s and is %s", account, again)
+	}
+	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
+	who.hears(`(?i)receipt(?s:.*)after-kill`)
+}
+
+// Every message of the payer reaches the bot twice and Redis forgets everything
+// between two turns; nothing is lost and nothing happens twice.
+func TestEverythingTwiceAndRedisForgetful(t *testing.T) {
+	redis := realRedis(t)
+	o := newOutside(t)
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	o.env = append(o.env, "TILL_REDIS_URL="+redis.url)
+	x.start()
+	o.link(x.p)
+	x.p.line(`of that network|/phone$`)
+	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
+	waitReady(m)
+	if err := o.network.SetFaults(context.Background(), wanet.Faults{Duplicate: true}); err != nil {
+		t.Fatal(err)
+	}
+	s := newSink(m)
+	_, text := m.openChat(500_000, "twice")
+	p := newPayer(m)
+	for i, step := range []struct{ says, hears string }{
+		{text, `1 Bank transfer`},
+		{"6", `1 Bank transfer`},
+		{"1", `^\d{10}$`},
+		{"5", `^\d{10}$`},
+	} {
+		redis.flush(t)
+		p.says(step.says)
+		account := p.hears(step.hears)[0]
+		if i == 3 {
+			redis.flush(t)
+			m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account, "copies": 3})
+		}
+	}
+	p.hears(`(?i)receipt(?s:.*)twice`)
+	s.wait("charge.success")
+	if n := p.heardTimes(`(?i)^receipt`); n != 1 {
+		t.Errorf("the payer got %d receipts:\n%s", n, p.transcript())
+	}
+	if n := p.heardTimes(`^\d{10}$`); n != 2 {
+		t.Errorf("the payer got the account number %d times, not twice:\n%s", n, p.transcript())
+	}
+	if n := s.count("charge.success"); n != 1 {
+		t.Errorf("%d charge.success events for one payment", n)
+	}
+}

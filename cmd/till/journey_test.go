@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A payer pays by each method, over the encrypted network, and everybody hears
+// of it once: the payer by receipt, the merchant by webhook, support by replay.
+func TestAPayerPaysByEachMethod(t *testing.T) {
+	m, _, dir := devServer(t)
+	s := newSink(m)
+	for _, way := range []struct {
+		name, digit string
+		pay         func(t *testing.T, m *merchant, p *payer, session string)
+	}{
+		{"bank transfer", "1", payByTransfer},
+		{"USSD", "2", payByUSSD},
+		{"card", "3", payByCard},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			m := &merchant{t: t, base: m.base, key: m.key}
+			s.t = t
+			session, text := m.openChat(500_000, "order-"+way.digit)
+			if calls := m.bankCalls(session); len(calls) != 0 {
+				t.Fatalf("creating a session called the bank: %v", calls)
+			}
+			p := newPayer(m)
+			p.says(text)
+			p.hears(`Ada Stores(?s:.*)₦5,000(?s:.*)1 Bank transfer`)
+			if calls := m.bankCalls(session); len(calls) != 0 {
+				t.Fatalf("showing the menu called the bank: %v", calls)
+			}
+			p.says(way.digit)
+			way.pay(t, m, p, session)
+			p.hears(`(?i)receipt(?s:.*)₦5,000(?s:.*)order-` + way.digit)
+			event := s.wait("charge.success")
+			if event["reference"] != "order-"+way.digit {
+				t.Errorf("the webhook's reference is %v", event["reference"])
+			}
+			data := m.call(http.MethodGet, "/v1/whatsapp/checkout/sessions/"+session, nil)
+			if data["status"] != "PAID" || data["amountPaidMinor"] != "500000" {
+				t.Errorf("the session is %v with %v paid", data["status"], data["amountPaidMinor"])
+			}
+			story := replayed(t, dir, session)
+			for _, want := range []string{text, "charge.success", "answered 200", "bank", "receipt", "merchant_pending"} {
+				if !strings.Contains(story, want) {
+					t.Errorf("the replay does not tell of %q:\n%s", want, story)
+				}
+			}
+		})
+	}
+	if n := s.count("charge.success"); n != 3 {
+		t.Errorf("%d charge.success events for 3 payments", n)
+	}
+}
+
+func payByTransfer(t *testing.T, m *merchant, p *payer, _ string) {
+	t.Helper()
+	account := p.hears(`^\d{10}$`)[0]
+	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
+}
+
+func payByUSSD(t *testing.T, m *merchant, p *payer, session string) {
+	t.Helper()
+	p.hears(`(?m)^11 `)
+	if calls := m.bankCalls(session); len(calls) != 0 {
+		t.Fatalf("choosing USSD called the bank before a bank was chosen: %v", calls)
+	}
+	p.says("11")
+	code := p.hears(`^\*\d+\*000\*(\d+)#$`)[1]
+	m.call(http.MethodPost, "/v1/test/ussd/"+code+"/complete", object{"outcome": "success"})
+}
+
+// payByCard pays on the bank's own page, as a browser would.
+func payByCard(t *testing.T, _ *merchant, p *payer, _ string) {
+	t.Helper()
+	link := p.hears(`^http://127\.0\.0\.1:\d+/card/\S+$`)[0]
+	page := get(t, link)
+	form := regexp.MustCompile(`<form[^>]*action="([^"]*)"`).FindStringSubmatch(page)
+	approve := regexp.MustCompile(`<button[^>]*name="([^"]*)" value="([^"]*)">Approve`).FindStringSubmatch(page)
+	if form == nil || approve == nil {
+		t.Fatalf("the card page has nothing to approve:\n%s", page)
+	}
+	base, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	action, err := base.Parse(form[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.PostForm(action.String(), url.Values{approve[1]: {approve[2]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= http.StatusBadRequest {
+		t.Fatalf("approving on the card page answered %s", resp.Status)
+	}
+}
+
+func get(t *testing.T, link string) string {
+	t.Helper()
+	resp, err := http.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s %v", link, resp.Status, err)
+	}
+	return string(body)
+}
+
+// replayed is what till replay tells of a session.
+func replayed(t *testing.T, dir, session string) string {
+	t.Helper()
+	bin, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bin, "replay", session)
+	cmd.Dir = dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("till replay: %v\n%s", err, errs.String())
+	}
+	return out.String()
+}

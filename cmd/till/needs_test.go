@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// need skips a test whose service is not installed, and fails it where
+// TILL_TEST_REQUIRE says that it must be.
+func need(t *testing.T, service, program string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err == nil {
+		return path
+	}
+	if strings.Contains(os.Getenv("TILL_TEST_REQUIRE"), service) {
+		t.Fatalf("%s is required here and not installed", service)
+	}
+	t.Skipf("skipped: %s is not installed (%s)", service, program)
+	return ""
+}
+
+// redisServer is a real Redis of its own.
+type redisServer struct {
+	url    string
+	client *redis.Client
+}
+
+// realRedis starts a Redis server.
+func realRedis(t *testing.T) *redisServer {
+	t.Helper()
+	path := need(t, "redis", "redis-server")
+	addr := freePort(t)
+	host, port, _ := strings.Cut(addr, ":")
+	cmd := exec.Command(path, "--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	r := &redisServer{url: "redis://" + addr + "/0", client: redis.NewClient(&redis.Options{Addr: addr})}
+	t.Cleanup(func() { _ = r.client.Close() })
+	deadline := time.Now().Add(patience)
+	for r.client.Ping(context.Background()).Err() != nil {
+		if time.Now().After(deadline) {
+			t.Fatal("redis-server never answered")
+		}
+		time.Sleep(10 * time.Millisecond) // between two questions, not to order events
+	}
+	return r
+}
+
+func (r *redisServer) flush(t *testing.T) {
+	t.Helper()
+	if err := r.client.FlushAll(context.Background()).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
