@@ -111,11 +111,14 @@ func (q *query) text(name string, most int) string {
 		return ""
 	}
 	given := q.values[name]
-	rule := text{most: most}
-	if why := rule.judge(given[0]); why != "" || len(given) > 1 {
-		if len(given) > 1 {
-			why = "must be given once"
-		}
+	why := ""
+	switch {
+	case len(given) > 1:
+		why = "must be given once"
+	case given[0] != "": // "after=" is how a first page is asked for
+		why = text{most: most}.judge(given[0])
+	}
+	if why != "" {
 		q.form.fail(name, flow.CodeInvalidField, "%s %s.", name, why)
 		return ""
 	}

@@ -13,7 +13,9 @@ var files embed.FS
 
 // File is one file of the page and its media type; false for what is not there.
 func File(name string) (body []byte, kind string, there bool) {
-	kinds := map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+	kinds := map[string]string{
+		".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+	}
 	kind, known := kinds[path.Ext(name)]
 	if !known || path.Base(name) != name {
 		return nil, "", false

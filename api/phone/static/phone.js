@@ -89,6 +89,7 @@ function open(phone) {
 async function listen(phone, signal) {
   const path = '/phones/' + encodeURIComponent(phone) + '/messages';
   let pause = 500;
+  let bad = false;
   while (!signal.aborted) {
     try {
       const open = ticks > 0 && [...messages.values()].some((m) => m.fromMe && m.status !== 'read');
@@ -102,10 +103,13 @@ async function listen(phone, signal) {
       }
       if (news.items.length > 0) suggest();
       if (first && cursor === '') await new Promise((done) => setTimeout(done, 300));
+      if (bad) say('');
+      bad = false;
       pause = 500;
     } catch (err) {
       if (signal.aborted) return;
-      say('The server does not answer. Trying again…', true);
+      say(err.message + ' Trying again…', true);
+      bad = true;
       await new Promise((done) => setTimeout(done, pause));
       pause = Math.min(pause * 2, 8000);
     }
@@ -206,6 +210,8 @@ function newest(what) {
 
 /** Offers what can be paid right now. */
 function suggest() {
+  const log = the('log');
+  const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
   const account = newest(/^\s*\d{10}\s*$/) || newest(/(?<!\d)\d{10}(?!\d)/);
   const code = newest(/\*\d{2,4}\*[\d*]*\d#/);
   the('account').textContent = account;
@@ -213,6 +219,7 @@ function suggest() {
   the('transfer').hidden = !account;
   the('ussd').hidden = !code;
   the('hint').hidden = Boolean(account || code);
+  if (atEnd) log.scrollTop = log.scrollHeight; // the panel may have taken room from the chat
 }
 
 /** Sends money to the account shown. @param {string} [kobo] all that was asked for, where missing */
