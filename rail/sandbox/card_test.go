@@ -1,0 +1,186 @@
+package sandbox_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/rail"
+)
+
+// browser is what a payer opens the page with.
+func browser() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
+
+func read(t *testing.T, res *http.Response, err error) (*http.Response, string) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(text)
+}
+
+// form finds where the page's form goes and what its buttons send.
+func form(t *testing.T, page string) (action string, buttons map[string]string) {
+	t.Helper()
+	found := regexp.MustCompile(`<form method="post" action="([^"]+)">`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("no form in %s", page)
+	}
+	buttons = map[string]string{}
+	for _, b := range regexp.MustCompile(`<button[^>]* name="(\w+)" value="(\w+)">(\w+)</button>`).FindAllStringSubmatch(page, -1) {
+		buttons[b[3]] = b[1] + "=" + b[2]
+	}
+	return found[1], buttons
+}
+
+func TestCardPage(t *testing.T) {
+	for button, want := range map[string]flow.NoticeKind{"Approve": flow.Credit, "Decline": flow.Declined} {
+		t.Run(button, func(t *testing.T) {
+			w := openTown(t, "")
+			o := w.order(flow.Card, "ref")
+			o.AccountName = `Ada & <script>alert("x")</script>`
+			ins, err := w.rail.Start(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			link, err := url.Parse(ins.CheckoutURL)
+			if err != nil || len(link.Path) != len("/card/")+43 { // 256 bits in base64
+				t.Fatalf("checkout URL %q, %v", ins.CheckoutURL, err)
+			}
+			res, page := browse(t, ins.CheckoutURL)
+			if res.StatusCode != 200 || strings.Contains(page, "<script>") {
+				t.Fatalf("%d %s", res.StatusCode, page)
+			}
+			for _, text := range []string{"Ada &amp; &lt;script&gt;", "₦5,000", "Test bank.", "no card number is asked for", `<html lang="en">`, "<main>", "<h1>"} {
+				if !strings.Contains(page, text) {
+					t.Errorf("the page lacks %q", text)
+				}
+			}
+			if n := strings.Count(page, "<input"); n != 0 {
+				t.Errorf("the page has %d fields to type in", n)
+			}
+			csp := res.Header.Get("Content-Security-Policy")
+			if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || res.Header.Get("Cache-Control") != "no-store" {
+				t.Errorf("headers %v", res.Header)
+			}
+			if style, css := browse(t, w.url+"/card/style.css"); style.StatusCode != 200 || !strings.HasPrefix(style.Header.Get("Content-Type"), "text/css") || css == "" {
+				t.Errorf("style %d %v", style.StatusCode, style.Header)
+			}
+			action, buttons := form(t, page)
+			values, err := url.ParseQuery(buttons[button])
+			if err != nil || len(values) == 0 {
+				t.Fatalf("buttons %v", buttons)
+			}
+			post := func() (*http.Response, string) {
+				res, err := browser().PostForm(w.url+action, values)
+				return read(t, res, err)
+			}
+			if res, page := post(); res.StatusCode != 200 || !strings.Contains(page, "Payment "+strings.ToLower(button)) || strings.Contains(page, "<form") {
+				t.Errorf("%d %s", res.StatusCode, page)
+			}
+			if n := w.hear(t); n.Kind != want || n.Channel != flow.Card || n.Reference != "ref" || n.Amount != 500_000 {
+				t.Errorf("notice %+v", n)
+			}
+			// The link is used up: by the page, by the buttons and by the test door.
+			if res, page := post(); res.StatusCode != 410 || strings.Contains(page, "<form") {
+				t.Errorf("posted twice: %d %s", res.StatusCode, page)
+			}
+			if res, page := browse(t, ins.CheckoutURL); res.StatusCode != 410 || strings.Contains(page, "<form") {
+				t.Errorf("opened again: %d %s", res.StatusCode, page)
+			}
+			if err := w.rail.CompleteCard(t.Context(), "ref", "approved"); !errors.Is(err, rail.ErrRejected) {
+				t.Errorf("CompleteCard = %v", err)
+			}
+			w.settled(t)
+			w.silent(t)
+			if got, err := w.rail.Check(t.Context(), "ref"); err != nil || len(got) != 1 || got[0].Kind != want {
+				t.Errorf("Check = %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func browse(t *testing.T, at string) (*http.Response, string) {
+	t.Helper()
+	res, err := browser().Get(at)
+	return read(t, res, err)
+}
+
+// However many press at once, one outcome is booked.
+func TestCardPageOnce(t *testing.T) {
+	w := openTown(t, "")
+	ins := w.start(t, flow.Card, "ref")
+	var group sync.WaitGroup
+	status := make([]int, 10)
+	for i := range status {
+		answer := []string{"approve", "decline"}[i%2]
+		group.Go(func() {
+			res, err := browser().PostForm(ins.CheckoutURL, url.Values{"answer": {answer}})
+			if err == nil {
+				status[i] = res.StatusCode
+				_ = res.Body.Close()
+			}
+		})
+	}
+	group.Wait()
+	good := 0
+	for _, s := range status {
+		if s == 200 {
+			good++
+		} else if s != 410 {
+			t.Errorf("status %d", s)
+		}
+	}
+	got, err := w.rail.Check(t.Context(), "ref")
+	if err != nil || good != 1 || len(got) != 1 {
+		t.Errorf("%d were told it was done, booked %+v, %v", good, got, err)
+	}
+}
+
+func TestCardPageRefuses(t *testing.T) {
+	w := openTown(t, "")
+	ins := w.start(t, flow.Card, "ref")
+	const formType = "application/x-www-form-urlencoded"
+	for name, c := range map[string]struct {
+		at, body string
+		want     int
+		header   []string
+	}{
+		"no answer":       {ins.CheckoutURL, "x=y", 400, nil},
+		"other answer":    {ins.CheckoutURL, "answer=perhaps", 400, nil},
+		"card number":     {ins.CheckoutURL, "answer=&number=4111", 400, nil},
+		"huge form":       {ins.CheckoutURL, "x=" + strings.Repeat("y", 4000) + "&answer=approve", 400, nil},
+		"another link":    {ins.CheckoutURL[:len(ins.CheckoutURL)-1] + "_", "answer=approve", 404, nil},
+		"reference":       {w.url + "/card/ref", "answer=approve", 404, nil},
+		"from other site": {ins.CheckoutURL, "answer=approve", 403, []string{"Sec-Fetch-Site", "cross-site"}},
+	} {
+		if status, text := send(t, "POST", c.at, c.body, append([]string{"Content-Type", formType}, c.header...)...); status != c.want {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+	if res, _ := browse(t, w.url+"/card/none"); res.StatusCode != 404 {
+		t.Errorf("no such page: %d", res.StatusCode)
+	}
+	w.clock.advance(31 * time.Minute)
+	if res, page := browse(t, ins.CheckoutURL); res.StatusCode != 410 || !strings.Contains(page, "expired") {
+		t.Errorf("expired: %d %s", res.StatusCode, page)
+	}
+	if status, _ := send(t, "POST", ins.CheckoutURL, "answer=approve", "Content-Type", formType); status != 410 {
+		t.Errorf("approved after its end: %d", status)
+	}
+	if got, err := w.rail.Check(t.Context(), "ref"); err != nil || len(got) != 0 {
+		t.Errorf("Check = %+v, %v", got, err)
+	}
+}
