@@ -222,6 +222,7 @@ func (n *Network) remove(a *Account) error {
 	for _, d := range a.devices {
 		if d.conn != nil {
 			d.conn.finish(streamErrorConflict("401", "device_removed"))
+			d.conn = nil
 		}
 		if d.phone != nil {
 			d.phone.retire()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"slices"
 )
 
 // batch is a set of changes that become durable together. A nil value deletes.
@@ -37,12 +38,9 @@ func (t *batch) putJSON(key string, v any) error {
 }
 
 func (t *batch) touch(d *Device) {
-	for _, have := range t.touched {
-		if have == d {
-			return
-		}
+	if !slices.Contains(t.touched, d) {
+		t.touched = append(t.touched, d)
 	}
-	t.touched = append(t.touched, d)
 }
 
 // encode renders the batch as one journal record: length, checksum, changes.
@@ -70,7 +68,7 @@ func appendBytes(buf, b []byte) []byte {
 // takeBytes reads a length and that many bytes; nil if they are not there.
 func takeBytes(b []byte) (head, rest []byte) {
 	n, w := binary.Uvarint(b)
-	if w <= 0 || n > uint64(len(b)-w) {
+	if w <= 0 || n > uint64(len(b)-w) { //nolint:gosec // w is at most len(b)
 		return nil, nil
 	}
 	end := w + int(n) //nolint:gosec // bounded by len(b)

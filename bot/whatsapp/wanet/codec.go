@@ -157,7 +157,8 @@ func (s *shape) value(depth int) bool {
 		n, fits := s.number(1)
 		return fits && s.skip(n&127)
 	case token.JIDPair:
-		return s.value(depth+1) && s.value(depth+1)
+		user := s.value(depth + 1)
+		return user && s.value(depth+1)
 	case token.ADJID:
 		return s.skip(2) && s.value(depth+1)
 	case token.FBJID:

@@ -10,7 +10,6 @@ import (
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
-	"google.golang.org/protobuf/proto"
 
 	"till/bot/whatsapp/wanet"
 )
@@ -102,7 +101,7 @@ func TestEditAndRevoke(t *testing.T) {
 	e := new(ear).from(t, p)
 	sent := c.text(t, m.Info.Chat, "frist")
 	e.hears(t, p, "frist")
-	_, err := c.SendMessage(t.Context(), m.Info.Chat, c.BuildEdit(m.Info.Chat, sent.ID, &waE2E.Message{Conversation: proto.String("first")}))
+	_, err := c.SendMessage(t.Context(), m.Info.Chat, c.BuildEdit(m.Info.Chat, sent.ID, &waE2E.Message{Conversation: new("first")}))
 	must(t, err)
 	shows := func(text string) func() bool {
 		return func() bool { got, _ := p.Message(sent.ID); return got.Text == text }
@@ -126,7 +125,7 @@ func TestFakeTime(t *testing.T) {
 		n, err := wanet.Open(t.Context(), wanet.Config{RootSeed: rootSeed, File: file, AckDelay: 80 * time.Millisecond})
 		must(t, err)
 		c := newClient(t, n.HTTPClient(), path)
-		a := link(t, n, c, botNumber)
+		a := link(t, n, c)
 		p := phone(t, n, payer(1))
 		var e ear
 		for hour := range 6 {
@@ -187,3 +186,54 @@ func TestPairingWindow(t *testing.T) {
 	})
 }
 
+// A new phone with the old number: both sides find each other again, the client
+// is told that the identity changed, and linked clients of that account are out.
+func TestReinstall(t *testing.T) {
+	n, c, p, m := talk(t)
+	must(t, p.Reinstall())
+	// The client still writes on the session of the old phone.
+	c.text(t, m.Info.Chat, "to the old phone")
+	var e ear
+	e.hears(t, p, "to the old phone")
+	next[*events.IdentityChange](t, c)
+	must(t, p.Reinstall())
+	say(t, p, botNumber, "new again")
+	c.expect(t, "new again")
+	next[*events.IdentityChange](t, c)
+	e = *new(ear).from(t, p)
+	c.text(t, m.Info.Chat, "fine")
+	e.hears(t, p, "fine")
+
+	owner := phone(t, n, botNumber)
+	must(t, owner.Reinstall())
+	next[*events.LoggedOut](t, c)
+}
+
+// Phones that write from their number are understood too, and answered.
+func TestAddressByNumber(t *testing.T) {
+	n := open(t, "")
+	c := bot(t, n)
+	p := phone(t, n, payer(1))
+	must(t, c.SendPresence(t.Context(), types.PresenceAvailable))
+	var e ear
+	for i, byNumber := range []bool{true, true, false, true} { // and back and forth
+		must(t, p.AddressByNumber(byNumber))
+		sent := say(t, p, botNumber, fmt.Sprint(i))
+		m := c.expect(t, fmt.Sprint(i))
+		who, alt := payer(1), p.Account().LID()
+		if !byNumber {
+			who, alt = alt, who
+		}
+		if m.Info.Sender.User != who || m.Info.SenderAlt.User != alt {
+			t.Fatalf("the sender is %s, alt %s", m.Info.Sender, m.Info.SenderAlt)
+		}
+		if ok, err := p.WaitStatus(t.Context(), sent.ID, wanet.StatusDelivered, within); err != nil || !ok {
+			t.Fatalf("no tick: %v", err)
+		}
+		c.text(t, m.Info.Chat, fmt.Sprint("re ", i))
+		e.hears(t, p, fmt.Sprint("re ", i))
+	}
+	n.Intercept(corruptFirst(botNumber))
+	say(t, p, botNumber, "damaged")
+	c.expect(t, "damaged")
+}

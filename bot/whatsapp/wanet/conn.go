@@ -90,7 +90,7 @@ func (c *conn) later(wait time.Duration, f func()) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.shut {
+	if c.shut || len(c.timers) >= maxOut {
 		return
 	}
 	var timer *time.Timer

@@ -53,7 +53,7 @@ func (v *vault) seal(ctx context.Context, to types.JID, bundle *prekey.Bundle, m
 	}
 	// 1 to 15 bytes of padding, each of them the length.
 	pad := int(v.p.a.n.random(1)[0])%15 + 1
-	plain = append(plain, bytes.Repeat([]byte{byte(pad)}, pad)...)
+	plain = append(plain, bytes.Repeat([]byte{byte(pad)}, pad)...) //nolint:gosec // below 16
 	sealed, err := session.NewCipher(b, addr).Encrypt(ctx, plain)
 	if err != nil {
 		return node, fmt.Errorf("encrypting for %s: %w", to, err)

@@ -98,36 +98,30 @@ func (n *Network) tellLow(t *batch, d *Device) {
 
 func (n *Network) loadDevices() error {
 	for _, key := range n.j.scan("dev/") {
-		a, id, err := n.ownerOf(key)
-		if err != nil {
-			return err
+		a, id := n.ownerOf(key)
+		if a == nil {
+			continue
 		}
 		d := &Device{a: a, id: id}
-		if err = json.Unmarshal(n.j.get(key), &d.keys); err != nil {
+		if err := json.Unmarshal(n.j.get(key), &d.keys); err != nil {
 			return fmt.Errorf("reading %s: %w", key, err)
 		}
 		a.devices[id] = d
 	}
 	for _, key := range n.j.scan("otk/") {
-		a, id, err := n.ownerOf(key)
-		if err != nil {
-			return err
-		}
-		if d := a.devices[id]; d != nil {
+		if a, id := n.ownerOf(key); a != nil && a.devices[id] != nil {
+			d := a.devices[id]
 			d.oneTime = append(d.oneTime, oneTimeKey{id: uint32(lastNumber(key)), public: n.j.get(key)}) //nolint:gosec // ids have 24 bits
 		}
 	}
 	for _, key := range n.j.scan("q/") {
-		a, id, err := n.ownerOf(key)
-		if err != nil {
-			return err
-		}
-		d := a.devices[id]
-		if d == nil {
+		a, id := n.ownerOf(key)
+		if a == nil || a.devices[id] == nil {
 			continue
 		}
+		d := a.devices[id]
 		it := &item{seq: lastNumber(key)}
-		if err = it.load(n.j.get(key)); err != nil {
+		if err := it.load(n.j.get(key)); err != nil {
 			return fmt.Errorf("reading %s: %w", key, err)
 		}
 		d.queue = append(d.queue, it)
@@ -136,17 +130,18 @@ func (n *Network) loadDevices() error {
 	return nil
 }
 
-// ownerOf reads account and device out of a key of the journal.
-func (n *Network) ownerOf(key string) (*Account, uint16, error) {
+// ownerOf reads account and device out of a key of the journal; nil if the account
+// is gone.
+func (n *Network) ownerOf(key string) (*Account, uint16) {
 	parts := strings.Split(key, "/")
-	if len(parts) < 3 || n.accounts[parts[1]] == nil {
-		return nil, 0, fmt.Errorf("the record %s belongs to no account", key)
+	if len(parts) < 3 {
+		return nil, 0
 	}
 	id, err := strconv.ParseUint(parts[2], 10, 16)
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading the device of %s: %w", key, err)
+		return nil, 0
 	}
-	return n.accounts[parts[1]], uint16(id), nil
+	return n.accounts[parts[1]], uint16(id)
 }
 
 func lastNumber(key string) uint64 {
@@ -267,6 +262,7 @@ func (d *Device) unlink(tell bool) error {
 	if d.conn != nil && tell {
 		d.conn.finish(streamErrorConflict("401", "device_removed"))
 	}
+	d.conn = nil // what it still says is not a device's word any more
 	return nil
 }
 

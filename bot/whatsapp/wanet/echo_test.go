@@ -1,6 +1,8 @@
 package wanet_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"testing"
 
 	"go.mau.fi/whatsmeow/types"
@@ -30,4 +32,25 @@ func TestEcho(t *testing.T) {
 		t.Fatal("the bot's device is not online")
 	}
 	settle(t, n)
+}
+
+// One phone and one stock client, one message there and one back at a time.
+func BenchmarkEcho(b *testing.B) {
+	for _, kept := range []bool{false, true} {
+		b.Run(fmt.Sprintf("file=%t", kept), func(b *testing.B) {
+			file := ""
+			if kept {
+				file = filepath.Join(b.TempDir(), "network")
+			}
+			n := open(b, file)
+			c := bot(b, n)
+			p := phone(b, n, payer(1))
+			var e ear
+			for b.Loop() {
+				say(b, p, botNumber, "ping")
+				c.text(b, c.expect(b, "ping").Info.Chat, "pong")
+				e.hears(b, p, "pong")
+			}
+		})
+	}
 }

@@ -138,7 +138,7 @@ func (n *Network) roll(percent int) bool {
 	n.dice ^= n.dice << 13
 	n.dice ^= n.dice >> 7
 	n.dice ^= n.dice << 17
-	return int(n.dice%100) < percent //nolint:gosec // below 100
+	return int(n.dice%100) < percent
 }
 
 // decide asks the interceptor, then the standing faults, about a delivery.

@@ -12,7 +12,6 @@ import (
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types/events"
-	"google.golang.org/protobuf/proto"
 
 	"till/bot/whatsapp/wanet"
 )
@@ -207,13 +206,13 @@ func TestNack(t *testing.T) {
 		}
 		return 0
 	})
-	_, err := c.SendMessage(t.Context(), m.Info.Chat, &waE2E.Message{Conversation: proto.String("refused")})
+	_, err := c.SendMessage(t.Context(), m.Info.Chat, &waE2E.Message{Conversation: new("refused")})
 	if !errors.Is(err, whatsmeow.ErrServerReturnedError) {
 		t.Fatalf("the error is %v", err)
 	}
 	n.Nack(nil)
 	must(t, n.SetFaults(wanet.Faults{Nack: 479}))
-	if _, err = c.SendMessage(t.Context(), m.Info.Chat, &waE2E.Message{Conversation: proto.String("refused")}); err == nil {
+	if _, err = c.SendMessage(t.Context(), m.Info.Chat, &waE2E.Message{Conversation: new("refused")}); err == nil {
 		t.Fatal("not refused")
 	}
 	must(t, n.SetFaults(wanet.Faults{}))
@@ -319,7 +318,7 @@ func TestEnds(t *testing.T) {
 	// Linked anew it is another device.
 	c.Disconnect()
 	c2 := newClient(t, n.HTTPClient(), filepath.Join(t.TempDir(), "bot2.db"))
-	link(t, n, c2, botNumber)
+	link(t, n, c2)
 	if _, ok := a.Device(2); !ok {
 		t.Fatal("the id of a removed device was given again")
 	}
@@ -335,7 +334,7 @@ func TestTakeOver(t *testing.T) {
 	n := open(t, "")
 	path := filepath.Join(t.TempDir(), "bot.db")
 	first := newClient(t, n.HTTPClient(), path)
-	link(t, n, first, botNumber)
+	link(t, n, first)
 	second := newClient(t, n.HTTPClient(), path)
 	must(t, second.Connect())
 	next[*events.StreamReplaced](t, first)

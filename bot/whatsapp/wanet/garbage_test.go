@@ -16,19 +16,19 @@ import (
 )
 
 // loose is a logged-in connection without a line: what is sent to it is dropped.
-func loose(t testing.TB) (*Network, *conn, *Phone) {
-	t.Helper()
-	n, err := Open(t.Context(), Config{})
+func loose(tb testing.TB) (*Network, *conn, *Phone) {
+	tb.Helper()
+	n, err := Open(tb.Context(), Config{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = n.Close() })
+	tb.Cleanup(func() { _ = n.Close() })
 	a, err := n.AddAccount("2348012345678", "Bot")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	d := &Device{a: a, id: 1, keys: deviceKeys{Identity: make([]byte, 32), Signed: signedKey{Public: make([]byte, 32), Signature: make([]byte, 64)}}}
-	_, cancel := context.WithCancel(t.Context())
+	_, cancel := context.WithCancel(tb.Context())
 	c := &conn{
 		n: n, s: &tunnel{}, cancel: cancel, wake: make(chan struct{}, 1),
 		timers: map[*time.Timer]struct{}{}, watches: map[*Account]string{},
@@ -38,7 +38,7 @@ func loose(t testing.TB) (*Network, *conn, *Phone) {
 	n.mu.Unlock()
 	p, err := n.NewPhone("2348011111111", "Ada")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return n, c, p
 }
@@ -85,9 +85,15 @@ func randomStanza(r *rand.Rand, jids []types.JID, depth int) waBinary.Node {
 func TestRandomStanzas(t *testing.T) {
 	n, c, p := loose(t)
 	jids := []types.JID{
-		types.ServerJID, {}, types.NewJID("2348012345678", types.DefaultUserServer), types.NewJID("2348011111111", types.DefaultUserServer),
-		types.NewJID(p.a.lid, types.HiddenUserServer), {User: p.a.lid, Device: 7, Server: types.HiddenUserServer},
-		{User: "2348012345678", Device: 1, Server: types.DefaultUserServer}, types.NewJID("1", types.GroupServer), types.NewJID("404", types.DefaultUserServer),
+		types.ServerJID,
+		{},
+		types.NewJID("2348012345678", types.DefaultUserServer),
+		types.NewJID("2348011111111", types.DefaultUserServer),
+		types.NewJID(p.a.lid, types.HiddenUserServer),
+		{User: p.a.lid, Device: 7, Server: types.HiddenUserServer},
+		{User: "2348012345678", Device: 1, Server: types.DefaultUserServer},
+		types.NewJID("1", types.GroupServer),
+		types.NewJID("404", types.DefaultUserServer),
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -162,15 +168,22 @@ func TestGarbageBytes(t *testing.T) {
 		return append([]byte{'W', 'A', 6, 3, 0, byte(len(body) >> 8), byte(len(body))}, body...)
 	}
 	for i, first := range [][]byte{
-		nil, noise(3), noise(1000), []byte("WA"), {'W', 'A', 6, 3}, {'W', 'A', 6, 3, 0, 0, 0}, {'W', 'A', 6, 3, 255, 255, 255},
-		hello(noise(40)), hello([]byte{0x12, 0x22, 0x0a, 0x20}), hello(append([]byte{0x12, 0x22, 0x0a, 0x20}, make([]byte, 32)...)),
+		nil,
+		noise(3),
+		noise(1000),
+		[]byte("WA"),
+		{'W', 'A', 6, 3},
+		{'W', 'A', 6, 3, 0, 0, 0},
+		{'W', 'A', 6, 3, 255, 255, 255},
+		hello(noise(40)),
+		hello([]byte{0x12, 0x22, 0x0a, 0x20}),
+		hello(append([]byte{0x12, 0x22, 0x0a, 0x20}, make([]byte, 32)...)),
 		hello(append([]byte{0x12, 0x22, 0x0a, 0x20}, noise(32)...)),
 	} {
-		ws, resp, err := websocket.Dial(t.Context(), "ws://web.whatsapp.com/ws/chat", &websocket.DialOptions{HTTPClient: n.HTTPClient()})
+		ws, _, err := websocket.Dial(t.Context(), "ws://web.whatsapp.com/ws/chat", &websocket.DialOptions{HTTPClient: n.HTTPClient()}) //nolint:bodyclose // a websocket has none
 		if err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
-		_ = resp.Body
 		_ = ws.Write(t.Context(), websocket.MessageBinary, first)
 		if i == 10 { // it looked like a hello: an answer comes
 			if _, _, err = ws.Read(t.Context()); err != nil {

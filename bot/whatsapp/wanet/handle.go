@@ -3,6 +3,7 @@ package wanet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -57,9 +58,7 @@ func (n *Network) ack(c *conn, node waBinary.Node, extra waBinary.Attrs) {
 	attrs := waBinary.Attrs{
 		"class": node.Tag, "id": str(node, "id"), "from": jidOf(node, "to"), "t": n.now().Unix(),
 	}
-	for k, v := range extra {
-		attrs[k] = v
-	}
+	maps.Copy(attrs, extra)
 	out := waBinary.Node{Tag: "ack", Attrs: attrs}
 	wait := time.Duration(0)
 	if node.Tag == "message" {

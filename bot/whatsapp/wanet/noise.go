@@ -68,7 +68,7 @@ func newTrust(rootPriv [32]byte, rnd io.Reader) (*trust, error) {
 func certify(by *ecdh.PrivateKey, serial, issuer uint32, key []byte) (*waCert.CertChain_NoiseCertificate, error) {
 	details, err := proto.Marshal(&waCert.CertChain_NoiseCertificate_Details{
 		Serial: &serial, IssuerSerial: &issuer, Key: key,
-		NotBefore: proto.Uint64(certNotBefore), NotAfter: proto.Uint64(certNotAfter),
+		NotBefore: new(uint64(certNotBefore)), NotAfter: new(uint64(certNotAfter)),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding certificate %d: %w", serial, err)

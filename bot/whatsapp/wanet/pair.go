@@ -180,8 +180,8 @@ func (n *Network) offerLink(c *conn, a *Account, secret []byte, primary bool) (*
 		return nil, fmt.Errorf("%w: the account has that device already", ErrPairing)
 	}
 	details, err := proto.Marshal(&waAdv.ADVDeviceIdentity{
-		RawID: proto.Uint32(binary.BigEndian.Uint32(n.random(4))), Timestamp: proto.Uint64(uint64(n.now().Unix())), //nolint:gosec // after 1970
-		KeyIndex: proto.Uint32(uint32(id)), AccountType: waAdv.ADVEncryptionType_E2EE.Enum(),
+		RawID: new(binary.BigEndian.Uint32(n.random(4))), Timestamp: new(uint64(n.now().Unix())), //nolint:gosec // after 1970
+		KeyIndex: new(uint32(id)), AccountType: waAdv.ADVEncryptionType_E2EE.Enum(),
 		DeviceType: waAdv.ADVEncryptionType_E2EE.Enum(),
 	})
 	if err != nil {

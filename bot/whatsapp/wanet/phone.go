@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"go.mau.fi/libsignal/ecc"
+	"go.mau.fi/whatsmeow/types"
 )
 
 const (
@@ -66,9 +68,10 @@ type Phone struct {
 }
 
 type phoneRecord struct {
-	Signed  []byte `json:"signed"` // public and private half of the signed key
-	NextKey uint32 `json:"nextKey"`
-	NextSeq int64  `json:"nextSeq"`
+	Signed   []byte `json:"signed"` // public and private half of the signed key
+	NextKey  uint32 `json:"nextKey"`
+	NextSeq  int64  `json:"nextSeq"`
+	ByNumber bool   `json:"byNumber,omitempty"`
 }
 
 // AddPhone gives the account its phone, or finds it there.
@@ -86,22 +89,9 @@ func (a *Account) AddPhone() (*Phone, error) {
 		return d.phone, nil
 	}
 	p := newPhone(a, &Device{a: a})
-	signed, err := newKey(n.rand)
-	if err != nil {
-		return nil, err
-	}
-	pub := signed.PublicKey().Bytes()
-	sig := ecc.CalculateSignature(ecc.NewDjbECPrivateKey([32]byte(a.identity.Bytes())), append([]byte{ecc.DjbType}, pub...))
-	p.d.keys = deviceKeys{
-		Identity:     a.identity.PublicKey().Bytes(),
-		Registration: uint32(binary.BigEndian.Uint16(n.random(2))&0x3FFF) + 1,
-		Signed:       signedKey{ID: 1, Public: pub, Signature: sig[:]},
-	}
-	p.rec = phoneRecord{Signed: join(pub, signed.Bytes()), NextKey: 1, NextSeq: 1}
+	p.rec = phoneRecord{NextKey: 1, NextSeq: 1}
 	var t batch
-	if err = p.addKeys(&t, keysAtFirst); err == nil {
-		err = p.d.save(&t)
-	}
+	err := p.install(&t)
 	if err == nil {
 		err = n.commit(&t)
 	}
@@ -110,6 +100,95 @@ func (a *Account) AddPhone() (*Phone, error) {
 	}
 	a.devices[0] = p.d
 	return p, nil
+}
+
+// install makes the phone's own keys, as the app does when it is first started.
+// The caller holds Network.mu.
+func (p *Phone) install(t *batch) error {
+	n, id := p.a.n, p.a.identity
+	signed, err := newKey(n.rand)
+	if err != nil {
+		return err
+	}
+	pub := signed.PublicKey().Bytes()
+	sig := ecc.CalculateSignature(ecc.NewDjbECPrivateKey([32]byte(id.Bytes())), append([]byte{ecc.DjbType}, pub...))
+	p.d.keys = deviceKeys{
+		Identity:     id.PublicKey().Bytes(),
+		Registration: uint32(binary.BigEndian.Uint16(n.random(2))&0x3FFF) + 1,
+		Signed:       signedKey{ID: p.d.keys.Signed.ID + 1, Public: pub, Signature: sig[:]},
+	}
+	p.rec.Signed = join(pub, signed.Bytes())
+	if err = p.addKeys(t, keysAtFirst); err != nil {
+		return err
+	}
+	return p.d.save(t)
+}
+
+// Reinstall puts the account on a new phone: the number and the LID stay, all keys
+// are new, linked clients are logged out, and chats begin anew.
+func (p *Phone) Reinstall() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, a := p.a.n, p.a
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p.gone {
+		return ErrNoAccount
+	}
+	for _, d := range a.list() {
+		if d.phone == nil {
+			if err := d.unlink(true); err != nil {
+				return err
+			}
+		}
+	}
+	id, err := newKey(n.rand)
+	if err != nil {
+		return err
+	}
+	var t batch
+	for _, table := range []string{"pk", "ses", "idk", "msg", "otk"} {
+		for _, key := range n.j.scan(p.table(table) + "/") {
+			t.del(key)
+		}
+	}
+	a.identity, p.d.oneTime = id, nil
+	p.msgs, p.byID = nil, map[string]*stored{}
+	if err = a.save(&t); err != nil {
+		return err
+	}
+	if err = p.install(&t); err != nil {
+		return err
+	}
+	if err = n.commit(&t); err != nil {
+		return fmt.Errorf("reinstalling the phone: %w", err)
+	}
+	return nil
+}
+
+// AddressByNumber makes the phone write from its number instead of its LID, as
+// older apps do.
+func (p *Phone) AddressByNumber(on bool) error {
+	n := p.a.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p.gone {
+		return ErrNoAccount
+	}
+	p.rec.ByNumber = on
+	var t batch
+	if err := t.putJSON(p.table("phone"), p.rec); err != nil {
+		return err
+	}
+	return n.commit(&t)
+}
+
+// server is the addressing the phone uses. The caller holds Network.mu.
+func (p *Phone) server() string {
+	if p.rec.ByNumber {
+		return types.DefaultUserServer
+	}
+	return types.HiddenUserServer
 }
 
 func newPhone(a *Account, d *Device) *Phone {
@@ -160,7 +239,7 @@ func (p *Phone) addKeys(t *batch, count int) error {
 
 // refill brings new one-time keys when the server is running out of them.
 func (p *Phone) refill(t *batch) error {
-	if len(p.d.oneTime) >= keysWanted {
+	if p.gone || len(p.d.oneTime) >= keysWanted {
 		return nil
 	}
 	return p.addKeys(t, keysAtFirst)
@@ -171,7 +250,7 @@ func (n *Network) loadPhones() error {
 	for _, key := range n.j.scan("phone/") {
 		a := n.accounts[key[len("phone/"):]]
 		if a == nil || a.devices[0] == nil {
-			return fmt.Errorf("the record %s belongs to no device", key)
+			continue
 		}
 		p := newPhone(a, a.devices[0])
 		if err := json.Unmarshal(n.j.get(key), &p.rec); err != nil {
@@ -257,9 +336,9 @@ func (p *Phone) Message(id string) (Message, bool) {
 }
 
 func (p *Phone) messageByID(id string) (Message, bool) {
-	for i := len(p.msgs) - 1; i >= 0; i-- {
-		if p.msgs[i].ID == id {
-			return p.msgs[i].Message, true
+	for _, s := range slices.Backward(p.msgs) {
+		if s.ID == id {
+			return s.Message, true
 		}
 	}
 	return Message{}, false

@@ -157,6 +157,10 @@ func (p *Phone) onMessage(ctx context.Context, node waBinary.Node) (*batch, effe
 	if a == nil {
 		return t, nil, ErrNoAccount
 	}
+	back := from
+	if s := jidOf(node, "from"); s.Server == types.DefaultUserServer {
+		back = s // receipts go back the way the message came
+	}
 	enc := node.GetChildByTag("enc")
 	msg, err := p.vault(t).open(ctx, from, enc)
 	switch {
@@ -164,7 +168,8 @@ func (p *Phone) onMessage(ctx context.Context, node waBinary.Node) (*batch, effe
 		return &batch{}, nil, nil
 	case err != nil:
 		p.a.n.log.InfoContext(ctx, "whatsapp network: a phone asks for a message again", slog.String("error", err.Error()))
-		return &batch{}, p.askAgain(a, from, node, enc), nil
+		fresh := &batch{}
+		return fresh, p.askAgain(a, back, node, enc, p.knows(ctx, fresh, from)), nil
 	}
 	chat, fromMe := a, false
 	if sent := msg.GetDeviceSentMessage(); sent != nil && a == p.a {
@@ -174,7 +179,7 @@ func (p *Phone) onMessage(ctx context.Context, node waBinary.Node) (*batch, effe
 		chat = p.a.n.resolve(jid)
 		p.a.n.mu.Unlock()
 		if perr != nil || chat == nil {
-			return t, nil, nil
+			return t, nil, nil //nolint:nilerr // whom it was for is not known here: not shown
 		}
 	}
 	return t, func(t *batch) error {
@@ -183,7 +188,7 @@ func (p *Phone) onMessage(ctx context.Context, node waBinary.Node) (*batch, effe
 		if err := p.record(t, chat, fromMe, str(node, "id"), msg); err != nil || fromMe {
 			return err
 		}
-		return p.a.n.forwardReceipt(t, p.d, a, from, waBinary.Node{Tag: "receipt", Attrs: waBinary.Attrs{"id": str(node, "id")}})
+		return p.a.n.forwardReceipt(t, p.d, a, back, waBinary.Node{Tag: "receipt", Attrs: waBinary.Attrs{"id": str(node, "id")}})
 	}, nil
 }
 
@@ -224,8 +229,15 @@ func (p *Phone) record(t *batch, chat *Account, fromMe bool, id string, msg *waE
 	}})
 }
 
-// askAgain sends a retry receipt; from the second on it brings new keys.
-func (p *Phone) askAgain(a *Account, from types.JID, node, enc waBinary.Node) effect {
+// knows says whether there is a session with a device.
+func (p *Phone) knows(ctx context.Context, t *batch, from types.JID) bool {
+	has, err := p.vault(t).ContainsSession(ctx, from.SignalAddress())
+	return err == nil && has
+}
+
+// askAgain sends a retry receipt; from the second on it brings new keys, and at
+// once when there is no session that the sender could use.
+func (p *Phone) askAgain(a *Account, from types.JID, node, enc waBinary.Node, known bool) effect {
 	count, _ := strconv.Atoi(str(enc, "count"))
 	count++
 	if count > maxRetries {
@@ -243,7 +255,7 @@ func (p *Phone) askAgain(a *Account, from types.JID, node, enc waBinary.Node) ef
 		if r := jidOf(node, "recipient"); !r.IsEmpty() {
 			out.Attrs["recipient"] = r
 		}
-		if count > 1 {
+		if count > 1 || !known {
 			keys := p.d.bundle(t)[1:] // without the registration
 			out.Content = append(out.GetChildren(), waBinary.Node{Tag: "keys", Content: keys})
 		}

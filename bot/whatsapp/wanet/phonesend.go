@@ -22,7 +22,7 @@ func (p *Phone) Send(ctx context.Context, to, text string) (Message, error) {
 	if err := checkText(text); err != nil {
 		return Message{}, err
 	}
-	return p.SendMessage(ctx, to, &waE2E.Message{Conversation: proto.String(text)}, "")
+	return p.SendMessage(ctx, to, &waE2E.Message{Conversation: new(text)}, "")
 }
 
 // SendQuote sends a text that answers an earlier message of the chat.
@@ -56,10 +56,10 @@ func (p *Phone) SendQuote(ctx context.Context, to, text, quoted string) (Message
 		return Message{}, fmt.Errorf("reading the quoted message: %w", err)
 	}
 	return p.SendMessage(ctx, to, &waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{
-		Text: proto.String(text),
+		Text: new(text),
 		ContextInfo: &waE2E.ContextInfo{
-			StanzaID:    proto.String(quoted),
-			Participant: proto.String(who.jid(types.HiddenUserServer, 0).String()), QuotedMessage: &original,
+			StanzaID:    new(quoted),
+			Participant: new(who.jid(types.HiddenUserServer, 0).String()), QuotedMessage: &original,
 		},
 	}}, "")
 }
@@ -116,6 +116,9 @@ func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message, 
 	}}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if p.gone {
+		return Message{}, ErrNoAccount
+	}
 	for i, d := range targets {
 		if err = n.enqueue(&t, d, p.envelope(a, s).copyFor(n, d, encs[i])); err != nil {
 			return Message{}, fmt.Errorf("sending to %s: %w", to, err)
@@ -131,9 +134,11 @@ func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message, 
 	return s.Message, nil
 }
 
+// envelope is what the copies of a message have in common. The caller holds
+// Network.mu.
 func (p *Phone) envelope(to *Account, s *stored) envelope {
 	return envelope{
-		id: s.ID, from: p.d, to: to, server: types.HiddenUserServer, attrs: waBinary.Attrs{"type": s.Kind},
+		id: s.ID, from: p.d, to: to, server: p.server(), attrs: waBinary.Attrs{"type": s.Kind},
 	}
 }
 
@@ -182,7 +187,7 @@ func (p *Phone) wrap(d *Device, to *Account, msg *waE2E.Message) *waE2E.Message 
 		return msg
 	}
 	return &waE2E.Message{DeviceSentMessage: &waE2E.DeviceSentMessage{
-		DestinationJID: proto.String(to.jid(types.HiddenUserServer, 0).String()), Message: msg,
+		DestinationJID: new(to.jid(types.HiddenUserServer, 0).String()), Message: msg,
 	}}
 }
 
@@ -210,6 +215,9 @@ func (p *Phone) MarkRead(_ context.Context, chat string, ids ...string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a, err := n.find(chat)
+	if p.gone {
+		err = ErrNoAccount
+	}
 	if err != nil {
 		return fmt.Errorf("marking %s as read: %w", chat, err)
 	}
@@ -240,7 +248,7 @@ func (p *Phone) MarkRead(_ context.Context, chat string, ids ...string) error {
 		}
 		node.Content = []waBinary.Node{{Tag: "list", Content: items}}
 	}
-	err = n.forwardReceipt(&t, p.d, a, a.jid(types.HiddenUserServer, 0), node)
+	err = n.forwardReceipt(&t, p.d, a, a.jid(p.server(), 0), node)
 	if err != nil && !errors.Is(err, ErrQueueFull) {
 		return err
 	}
@@ -253,6 +261,9 @@ func (p *Phone) Typing(_ context.Context, to string, on bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a, err := n.find(to)
+	if p.gone {
+		err = ErrNoAccount
+	}
 	if err != nil {
 		return fmt.Errorf("typing to %s: %w", to, err)
 	}
@@ -260,6 +271,6 @@ func (p *Phone) Typing(_ context.Context, to string, on bool) error {
 	if on {
 		state = "composing"
 	}
-	n.spreadChatState(p.a, a, types.HiddenUserServer, []waBinary.Node{{Tag: state}})
+	n.spreadChatState(p.a, a, p.server(), []waBinary.Node{{Tag: state}})
 	return nil
 }

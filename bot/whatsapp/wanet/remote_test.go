@@ -16,25 +16,19 @@ import (
 	"till/bot/whatsapp/wanet"
 )
 
-// serve runs a network on a port of its own; stop ends it and waits.
-func serve(t *testing.T, n *wanet.Network) (addr string, stop func()) {
+// serve runs a network on a port of its own; the test ends it and waits.
+func serve(t *testing.T, n *wanet.Network) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- n.Serve(ctx, ln) }()
-	var stopped bool
-	stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
+	t.Cleanup(func() {
 		cancel()
 		must(t, <-ended)
-	}
-	t.Cleanup(stop)
-	return ln.Addr().String(), stop
+	})
+	return ln.Addr().String()
 }
 
 // plainTCP dials one port whatever the address, as a program told to use a
@@ -52,7 +46,7 @@ func plainTCP(t *testing.T, addr string) *http.Client {
 // A network in another process is driven by its control API alone.
 func TestRemote(t *testing.T) {
 	n := open(t, "")
-	addr, _ := serve(t, n)
+	addr := serve(t, n)
 	web := plainTCP(t, addr)
 	r := wanet.NewRemote("http://"+addr, web)
 	ctx := t.Context()
@@ -116,7 +110,7 @@ func TestRemote(t *testing.T) {
 // The control API answers its own machine only, and strict requests only.
 func TestControlRefusals(t *testing.T) {
 	n := open(t, "")
-	addr, _ := serve(t, n)
+	addr := serve(t, n)
 	web := plainTCP(t, addr)
 	web.Timeout = 10 * time.Second
 	try := func(method, host, path, body string, head ...string) int {
@@ -173,7 +167,8 @@ func TestLoopbackOnly(t *testing.T) {
 	if _, err = ln.Accept(); err == nil {
 		t.Fatal("the listener is still open")
 	}
-	if _, err = n.HTTPClient().Get("http://example.com/"); !errors.Is(err, wanet.ErrInput) {
+	if resp, err := n.HTTPClient().Get("http://example.com/"); !errors.Is(err, wanet.ErrInput) {
+		_ = resp.Body.Close()
 		t.Fatalf("its client reaches others: %v", err)
 	}
 }

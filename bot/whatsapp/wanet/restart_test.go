@@ -39,7 +39,7 @@ func TestRestart(t *testing.T) {
 	var now atomic.Pointer[wanet.Network]
 	now.Store(open(t, file))
 	c := newClient(t, follow(&now), filepath.Join(t.TempDir(), "bot.db"))
-	link(t, now.Load(), c, botNumber)
+	link(t, now.Load(), c)
 	p := phone(t, now.Load(), payer(1))
 	owner := phone(t, now.Load(), botNumber)
 	say(t, p, botNumber, "before")
@@ -86,7 +86,7 @@ func TestRestartInTheMiddle(t *testing.T) {
 	var now atomic.Pointer[wanet.Network]
 	now.Store(open(t, file))
 	c := newClient(t, follow(&now), filepath.Join(t.TempDir(), "bot.db"))
-	link(t, now.Load(), c, botNumber)
+	link(t, now.Load(), c)
 	phone(t, now.Load(), payer(1))
 	sent := 0
 	for range 3 {
@@ -171,13 +171,12 @@ func TestKilled(t *testing.T) {
 				default:
 				}
 				text := fmt.Sprintf("%d-%d", round, i)
-				if _, err := r.Send(t.Context(), p.Phone, botNumber, text); err == nil {
-					mu.Lock()
-					accepted = append(accepted, text)
-					mu.Unlock()
-				} else {
+				if _, err := r.Send(t.Context(), p.Phone, botNumber, text); err != nil {
 					return
 				}
+				mu.Lock()
+				accepted = append(accepted, text)
+				mu.Unlock()
 			}
 		})
 		count(t, c, got, 8) // the talk is going on

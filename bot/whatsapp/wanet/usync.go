@@ -1,6 +1,7 @@
 package wanet
 
 import (
+	"maps"
 	"strings"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -28,9 +29,7 @@ func (n *Network) handleUsync(c *conn, node waBinary.Node) error {
 		}
 	}
 	attrs := waBinary.Attrs{}
-	for k, v := range asked.Attrs {
-		attrs[k] = v
-	}
+	maps.Copy(attrs, asked.Attrs)
 	n.result(c, node, waBinary.Node{Tag: "usync", Attrs: attrs, Content: []waBinary.Node{
 		{Tag: "result"}, {Tag: "list", Content: answers},
 	}})
