@@ -41,8 +41,11 @@ func (t *Tx) AddChat(ctx context.Context, c ChatRow, now time.Time) (ChatRow, er
 		return ChatRow{}, fmt.Errorf("keep a chat: %w", err)
 	}
 	kept, found, err := t.ChatOf(ctx, c.Number, c.Person)
-	if err != nil || !found {
-		return ChatRow{}, fmt.Errorf("keep a chat: not found again: %w", err)
+	if err != nil {
+		return ChatRow{}, err
+	}
+	if !found {
+		return ChatRow{}, fmt.Errorf("keep a chat: the id %s is taken", c.ID)
 	}
 	if c.Phone != "" && (c.Phone != kept.Phone || c.Name != kept.Name) {
 		if _, err := t.run.exec(ctx, `UPDATE chats SET phone = ?, name = ? WHERE id = ?`, string(c.Phone), c.Name, kept.ID); err != nil {

@@ -55,10 +55,14 @@ func (t *Tx) AddEndpoint(ctx context.Context, e flow.Endpoint) error {
 	return nil
 }
 
-// DisableEndpoint ends an endpoint that said it is gone.
+// DisableEndpoint ends an endpoint that said it is gone, and holds what it is
+// still owed.
 func (t *Tx) DisableEndpoint(ctx context.Context, id flow.EndpointID) error {
 	if _, err := t.run.exec(ctx, `UPDATE endpoints SET status = 'DISABLED' WHERE id = ?`, id); err != nil {
 		return fmt.Errorf("disable endpoint %s: %w", id, err)
+	}
+	if _, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'held', token = '' WHERE endpoint = ? AND state = 'pending'`, id); err != nil {
+		return fmt.Errorf("hold the deliveries of endpoint %s: %w", id, err)
 	}
 	return nil
 }
@@ -155,7 +159,7 @@ func (t *Tx) EndTry(ctx context.Context, d flow.Delivery, v flow.Verdict, state 
 		done = flow.Millis(now)
 	}
 	_, err := t.run.exec(ctx, `UPDATE deliveries SET state = ?, attempts = attempts + 1, next_at = ?, token = '', done_at = ?
- WHERE id = ? AND state = 'pending' AND (token = ? OR ? = 'delivered')`, state, flow.Millis(next), done, d.ID, d.Lease, state)
+ WHERE id = ? AND (state = 'pending' AND token = ? OR state IN ('pending', 'held') AND ? = 'delivered')`, state, flow.Millis(next), done, d.ID, d.Lease, state)
 	if err != nil {
 		return fmt.Errorf("end a try of delivery %s: %w", d.ID, err)
 	}

@@ -92,7 +92,9 @@ func (r runner) one(ctx context.Context, query string, args []any, dest ...any) 
 }
 
 // sqliteWriter is the one connection that writes, with each statement prepared
-// once.
+// once. No statement can be cancelled: SQLite answers an interrupted write by
+// undoing the whole batch, other callers' work included, and the driver starts
+// a goroutine for every context that could end.
 type sqliteWriter struct {
 	conn  *sql.Conn
 	cache map[string]*sql.Stmt
@@ -116,7 +118,7 @@ func (w *sqliteWriter) ExecContext(ctx context.Context, query string, args ...an
 	if err != nil {
 		return nil, err
 	}
-	return s.ExecContext(ctx, args...)
+	return s.ExecContext(context.WithoutCancel(ctx), args...)
 }
 
 // QueryContext runs a prepared query.
@@ -125,7 +127,7 @@ func (w *sqliteWriter) QueryContext(ctx context.Context, query string, args ...a
 	if err != nil {
 		return nil, err
 	}
-	return s.QueryContext(ctx, args...)
+	return s.QueryContext(context.WithoutCancel(ctx), args...)
 }
 
 func (w *sqliteWriter) exec(ctx context.Context, query string) error {
@@ -144,29 +146,18 @@ func (w *sqliteWriter) close(log *slog.Logger) {
 }
 
 // migrate brings the schema up to date, each step in a transaction of its own.
-// A database from a newer program is refused.
-func (d *DB) migrate(ctx context.Context, schema Schema) error {
-	files, err := fs.Glob(migrations, "migration/"+string(schema)+"/*.sql")
+// A database from a newer program is refused. Two programs may do it at once.
+func (d *DB) migrate(ctx context.Context, c Config) error {
+	files, err := fs.Glob(migrations, "migration/"+string(c.Schema)+"/*.sql")
 	if err != nil {
 		return fmt.Errorf("list migrations: %w", err)
 	}
-	run := runner{d.write, d.dialect}
-	if _, err := run.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)"); err != nil {
-		return fmt.Errorf("read the schema's version: %w", err)
-	}
-	var version int
-	if _, err := run.one(ctx, "SELECT COALESCE(MAX(version), 0) FROM schema_version", nil, &version); err != nil {
-		return fmt.Errorf("read the schema's version: %w", err)
-	}
-	if version > len(files) {
-		return fmt.Errorf("the data is of a newer Till (schema %d, this program knows %d): use that one", version, len(files))
-	}
-	for i, file := range files[version:] {
-		if err := d.step(ctx, file, version+i+1); err != nil {
-			return fmt.Errorf("migrate by %s: %w", file, err)
+	for range len(files) + 1 {
+		if done, err := d.step(ctx, c.Name, files); err != nil || done {
+			return err
 		}
 	}
-	return nil
+	return errors.New("the migrations do not end")
 }
 
 // words of the migrations that differ between the dialects.
@@ -177,33 +168,60 @@ func (d dialect) words() *strings.Replacer {
 	return strings.NewReplacer("{{int}}", "INTEGER", "{{blob}}", "BLOB", "{{strict}}", "STRICT")
 }
 
-func (d *DB) step(ctx context.Context, file string, version int) (err error) {
-	text, err := migrations.ReadFile(file)
-	if err != nil {
-		return err
-	}
+// step takes the next step, if there is one. It looks at the version only once
+// it holds the lock: another program may have been faster.
+func (d *DB) step(ctx context.Context, name string, files []string) (done bool, err error) {
 	tx, err := d.write.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return false, fmt.Errorf("reach the database: %w", err)
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, tx.Rollback())
 		}
 	}()
+	run := runner{tx, d.dialect}
+	if d.dialect == postgresDialect {
+		// The schema's name is the program's own word, never input.
+		for _, stmt := range []string{"SELECT pg_advisory_xact_lock(hashtext('till " + name + "'))", "CREATE SCHEMA IF NOT EXISTS " + name} {
+			if _, err := run.exec(ctx, stmt); err != nil {
+				return false, fmt.Errorf("make the schema %s: %w", name, err)
+			}
+		}
+	}
+	if _, err := run.exec(ctx, "CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)"); err != nil {
+		return false, fmt.Errorf("read the schema's version: %w", err)
+	}
+	var version int
+	if _, err := run.one(ctx, "SELECT COALESCE(MAX(version), 0) FROM schema_version", nil, &version); err != nil {
+		return false, fmt.Errorf("read the schema's version: %w", err)
+	}
+	if version > len(files) {
+		return false, fmt.Errorf("the data is of a newer Till (schema %d, this program knows %d): use that one", version, len(files))
+	}
+	if version < len(files) {
+		if err := d.apply(ctx, run, files[version], version+1); err != nil {
+			return false, fmt.Errorf("migrate by %s: %w", files[version], err)
+		}
+	}
+	return version == len(files), tx.Commit()
+}
+
+func (d *DB) apply(ctx context.Context, run runner, file string, version int) error {
+	text, err := migrations.ReadFile(file)
+	if err != nil {
+		return err
+	}
 	for stmt := range strings.SplitSeq(d.dialect.words().Replace(string(text)), ";\n") {
 		if strings.TrimSpace(stmt) == "" {
 			continue
 		}
-		if _, err := tx.ExecContext(ctx, stmt); err != nil {
+		if _, err := run.ExecContext(ctx, stmt); err != nil {
 			return err
 		}
 	}
-	run := runner{tx, d.dialect}
-	if _, err := run.exec(ctx, "INSERT INTO schema_version (version) VALUES (?)", version); err != nil {
-		return err
-	}
-	return tx.Commit()
+	_, err = run.exec(ctx, "INSERT INTO schema_version (version) VALUES (?)", version)
+	return err
 }
 
 // Reader reads; it cannot write.

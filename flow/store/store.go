@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -26,8 +27,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	"golang.org/x/sync/semaphore"
+	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	"till/flow"
 )
@@ -48,9 +49,17 @@ const (
 const (
 	queueLength = 1024
 	batchSize   = 256
-	maxRetries  = 20
 	readers     = 4
-	pgConns     = 16
+	pgConns     = 12
+	// maxRetries is how often PostgreSQL may refuse a transaction because it met
+	// another one; from aloneFrom on it is tried alone in this process.
+	maxRetries = 20
+	aloneFrom  = 3
+	// maxTaken is how often a unique index may refuse a row before that is
+	// believed: PostgreSQL also says so to a transaction that met another one.
+	maxTaken = 2
+	// retryWait is the longest first wait of a refused transaction; it doubles.
+	retryWait = 2 * time.Millisecond
 	// patience is how long a caller waits for a place in the queue.
 	patience = 3 * time.Second
 )
@@ -72,6 +81,7 @@ type DB struct {
 	dialect dialect
 	write   *sql.DB
 	read    *sql.DB
+	gate    *semaphore.Weighted // PostgreSQL: a place for each transaction
 	units   chan *unit
 	stop    chan struct{}
 	done    chan struct{}
@@ -82,6 +92,7 @@ type DB struct {
 // unit is one caller's work, waiting for the writer.
 type unit struct {
 	run  func(*Tx) error
+	gone func() error // why the caller does not want it any more
 	err  error
 	tx   *Tx
 	done chan struct{}
@@ -120,15 +131,18 @@ const sqlitePragmas = "_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=jour
 	"&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(67108864)" +
 	"&_pragma=mmap_size(268435456)&_pragma=temp_store(MEMORY)"
 
+// inURI writes what means something in a URI so that it means itself.
+var inURI = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
+
 func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	d.dialect = sqliteDialect
-	path := "file:" + filepath.Join(c.Dir, c.Name+".db") + "?" + sqlitePragmas
+	path := "file:" + inURI.Replace(filepath.Join(c.Dir, c.Name+".db")) + "?" + sqlitePragmas
 	var err error
 	if d.write, err = sql.Open("sqlite", path); err != nil {
 		return fmt.Errorf("open %s: %w", c.Name, err)
 	}
 	d.write.SetMaxOpenConns(1)
-	if err := d.migrate(ctx, c.Schema); err != nil {
+	if err := d.migrate(ctx, c); err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
 	}
 	if d.read, err = sql.Open("sqlite", path+"&_pragma=query_only(1)"); err != nil {
@@ -145,20 +159,24 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	if strings.Contains(c.URL, "?") {
 		sep = "&"
 	}
+	url := c.URL + sep + "search_path=" + c.Name
+	d.gate = semaphore.NewWeighted(pgConns)
 	var err error
-	if d.write, err = sql.Open("pgx", c.URL+sep+"search_path="+c.Name); err != nil {
+	if d.write, err = sql.Open("pgx", url); err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}
 	d.write.SetMaxOpenConns(pgConns)
 	d.write.SetMaxIdleConns(pgConns)
-	d.read = d.write
-	// The schema's name is the program's own word, never input.
-	if _, err := d.write.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+c.Name); err != nil {
-		return errors.Join(fmt.Errorf("reach the database: %w", err), d.write.Close())
+	if err := d.migrate(ctx, c); err != nil {
+		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
 	}
-	if err := d.migrate(ctx, c.Schema); err != nil {
-		return errors.Join(err, d.write.Close())
+	// Readers have connections of their own: a transaction that reads outside
+	// itself must not wait for a place that only it can free.
+	if d.read, err = sql.Open("pgx", url+"&default_transaction_read_only=on"); err != nil {
+		return errors.Join(fmt.Errorf("open %s for reading: %w", c.Name, err), d.write.Close())
 	}
+	d.read.SetMaxOpenConns(readers)
+	d.read.SetMaxIdleConns(readers)
 	return nil
 }
 
@@ -166,21 +184,20 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 func (d *DB) Close() error {
 	d.once.Do(func() { close(d.stop) })
 	<-d.done
-	err := d.write.Close()
-	if d.read != d.write {
-		err = errors.Join(err, d.read.Close())
-	}
-	return err
+	return errors.Join(d.write.Close(), d.read.Close())
 }
 
 // Update runs fn in a transaction: all of it is kept, or none. When Update
 // returns nil, what fn wrote survives a power cut. fn may run more than once
 // and must set, not add to, what it hands out.
 func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
 	if d.dialect == postgresDialect {
 		return d.updatePostgres(ctx, fn)
 	}
-	u := &unit{run: fn, done: make(chan struct{})}
+	u := &unit{run: fn, gone: ctx.Err, done: make(chan struct{})}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
@@ -243,19 +260,21 @@ func (d *DB) batch(w *sqliteWriter, first *unit) {
 		}
 		break
 	}
-	// The statements run without a context that can end: a half-done batch must
-	// not be cut off by one of its callers, and the driver starts a goroutine
-	// for every context that could end.
+	// A half-done batch must not be cut off by one of its callers.
 	ctx := context.Background() //nolint:forbidigo // see above
 	err := w.exec(ctx, "BEGIN IMMEDIATE")
 	if err == nil {
 		for _, u := range units {
-			d.one(ctx, w, u)
-		}
-		if err = w.exec(ctx, "COMMIT"); err != nil {
-			if back := w.exec(ctx, "ROLLBACK"); back != nil {
-				d.log.LogAttrs(ctx, slog.LevelError, "roll back a batch", slog.String("error", back.Error()))
+			if err = d.one(ctx, w, u); err != nil {
+				break
 			}
+		}
+		if err == nil {
+			err = w.exec(ctx, "COMMIT")
+		}
+		if err != nil {
+			back := w.exec(ctx, "ROLLBACK")
+			d.log.LogAttrs(ctx, slog.LevelError, "a batch is lost", slog.String("error", err.Error()), slog.Any("rollback", back))
 		}
 	}
 	for _, u := range units {
@@ -266,21 +285,27 @@ func (d *DB) batch(w *sqliteWriter, first *unit) {
 	}
 }
 
-// one runs a unit in a savepoint of its own, so that its failure undoes it alone.
-func (d *DB) one(ctx context.Context, w *sqliteWriter, u *unit) {
-	if u.err = w.exec(ctx, "SAVEPOINT one"); u.err != nil {
-		return
+// one runs a unit in a savepoint of its own, so that its failure undoes it
+// alone. An error means that the whole transaction is gone: out of space, out
+// of memory and the like make SQLite undo all of it, and whatever ran after
+// that would be kept by itself.
+func (d *DB) one(ctx context.Context, w *sqliteWriter, u *unit) error {
+	if err := u.gone(); err != nil {
+		u.err = fmt.Errorf("begin a transaction: %w", err)
+		return nil
+	}
+	if err := w.exec(ctx, "SAVEPOINT one"); err != nil {
+		return err
 	}
 	u.tx = &Tx{Reader: Reader{run: runner{w, sqliteDialect}}}
 	u.err = guarded(u.run, u.tx)
 	if u.err != nil {
 		if err := w.exec(ctx, "ROLLBACK TO one"); err != nil {
-			u.err = errors.Join(u.err, err)
+			u.err = storageError(u.err)
+			return errors.Join(err, u.err)
 		}
 	}
-	if err := w.exec(ctx, "RELEASE one"); err != nil {
-		u.err = errors.Join(u.err, err)
-	}
+	return w.exec(ctx, "RELEASE one")
 }
 
 // guarded runs fn and turns a panic into an error with its stack, so that one
@@ -294,25 +319,54 @@ func guarded(fn func(*Tx) error, tx *Tx) (err error) {
 	return fn(tx)
 }
 
+// updatePostgres tries a transaction until it meets no other. What is refused
+// again and again gets the whole process for itself, so that it ends.
 func (d *DB) updatePostgres(ctx context.Context, fn func(*Tx) error) error {
 	var err error
-	for range maxRetries {
+	for try := range maxRetries {
+		places := int64(1)
+		if try >= aloneFrom {
+			places = pgConns
+		}
 		var tx *Tx
-		if tx, err = d.tryPostgres(ctx, fn); err == nil {
+		if tx, err = d.tryPostgres(ctx, places, fn); err == nil {
 			tx.committed()
 			return nil
 		}
-		if pg, ok := errors.AsType[*pgconn.PgError](err); !ok || (pg.Code != "40001" && pg.Code != "40P01") {
+		if !again(err, try) {
 			return err
 		}
-		if ctx.Err() != nil {
+		longest := retryWait << min(try, 5)
+		wait := time.NewTimer(rand.N(longest)) //nolint:gosec // two that met must not meet again; nothing is secret
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
 			return fmt.Errorf("try the transaction again: %w", ctx.Err())
 		}
 	}
 	return storageError(err)
 }
 
-func (d *DB) tryPostgres(ctx context.Context, fn func(*Tx) error) (*Tx, error) {
+// again says whether PostgreSQL refused a transaction only because of another.
+func again(err error, try int) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return false
+	}
+	return pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "23505" && try < maxTaken
+}
+
+func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) (*Tx, error) {
+	patient, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := d.gate.Acquire(patient, places); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("wait for the store: %w", ctx.Err())
+		}
+		return nil, flow.Refuse(flow.CodeStorage, "The store is busy. Try again.")
+	}
+	defer d.gate.Release(places)
 	raw, err := d.write.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
 	if err != nil {
 		return nil, storageError(err)
@@ -322,7 +376,7 @@ func (d *DB) tryPostgres(ctx context.Context, fn func(*Tx) error) (*Tx, error) {
 		return nil, errors.Join(err, raw.Rollback())
 	}
 	if err := raw.Commit(); err != nil {
-		return nil, fmt.Errorf("commit: %w", err)
+		return nil, storageError(fmt.Errorf("commit: %w", err))
 	}
 	return tx, nil
 }
@@ -333,13 +387,4 @@ func storageError(err error) error {
 		return err
 	}
 	return &flow.Error{Code: flow.CodeStorage, Message: "The store cannot be written right now. Try again.", Err: err}
-}
-
-// conflict says whether an error is a unique index that refused a row.
-func conflict(err error) bool {
-	if lite, ok := errors.AsType[*sqlite.Error](err); ok {
-		return lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
-	}
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pg.Code == "23505"
 }

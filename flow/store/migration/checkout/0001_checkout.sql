@@ -51,7 +51,9 @@ CREATE TABLE attempts (
   expires_at     {{int}} NOT NULL
 ) {{strict}};
 CREATE UNIQUE INDEX attempt_live ON attempts (session, method) WHERE status = 'ACTIVE';
-CREATE UNIQUE INDEX attempt_account ON attempts (account_number) WHERE account_number <> '';
+CREATE INDEX attempt_account ON attempts (account_number) WHERE account_number <> '';
+-- A rail may use an account again, but never for two at once.
+CREATE UNIQUE INDEX attempt_account_live ON attempts (account_number) WHERE account_number <> '' AND status = 'ACTIVE';
 CREATE INDEX attempt_payment_code ON attempts (payment_code) WHERE payment_code <> '';
 CREATE INDEX attempt_session ON attempts (session);
 

@@ -1,0 +1,96 @@
+package store_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+func TestADatabaseIsOpenedAgainWithWhatItHeld(t *testing.T) {
+	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+		first, err := store.Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keep(t, first, session(1))
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := storetest.Open(t, c).Session(t.Context(), "wsp_sess_001"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
+	for _, schema := range []store.Schema{store.Checkout, store.Accounts} {
+		storetest.EachConfig(t, schema, func(t *testing.T, c store.Config) {
+			db, err := store.Open(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			update(t, db, func(ctx context.Context, tx *store.Tx) error {
+				return tx.Exec(ctx, "INSERT INTO schema_version (version) VALUES (99)")
+			})
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			_, err = store.Open(t.Context(), c)
+			if err == nil || !strings.Contains(err.Error(), "newer Till") {
+				t.Errorf("opened a newer database: %v", err)
+			}
+		})
+	}
+}
+
+func TestManyProgramsMayOpenANewDatabaseAtOnce(t *testing.T) {
+	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+		var wg sync.WaitGroup
+		for range 6 {
+			wg.Go(func() {
+				db, err := store.Open(t.Context(), c)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := db.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestADirectoryMayHaveAnyName(t *testing.T) {
+	c := storetest.SQLite(t, store.Accounts)
+	c.Dir = filepath.Join(c.Dir, "50% off? #1")
+	if err := os.Mkdir(c.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Open(t, c)
+	if _, err := os.Stat(filepath.Join(c.Dir, "accounts.db")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADatabaseThatCannotBeReachedIsAnError(t *testing.T) {
+	for name, c := range map[string]store.Config{
+		"no such directory": {Schema: store.Checkout, Dir: filepath.Join(t.TempDir(), "missing"), Name: "test"},
+		"no such server":    {Schema: store.Checkout, URL: "postgres://till@127.0.0.1:1/none?connect_timeout=1", Name: "test"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, err := store.Open(t.Context(), c)
+			if err == nil {
+				_ = db.Close()
+				t.Error("opened")
+			}
+		})
+	}
+}

@@ -1,0 +1,179 @@
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// patience is how long the server may take to start.
+const patience = 30 * time.Second
+
+var (
+	now    = time.Now
+	random = rand.Reader
+)
+
+// server is the PostgreSQL of this test binary.
+type server struct {
+	mu      sync.Mutex
+	watched bool // TestMain will stop it
+	tried   bool
+	url     string
+	err     error
+	stdin   io.Closer
+	cmd     *exec.Cmd
+}
+
+// shared is the one server of a test binary: starting one takes a second, and
+// tests have a schema each.
+var shared server
+
+// start starts the server once and returns its address.
+func (s *server) start() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tried {
+		return s.url, s.err
+	}
+	s.tried = true
+	if s.url = os.Getenv(envURL); s.url != "" {
+		return s.url, nil
+	}
+	if !s.watched {
+		s.err = errors.New("the package's TestMain does not run storetest.Main")
+		return "", s.err
+	}
+	s.url, s.err = s.run()
+	return s.url, s.err
+}
+
+// stop stops the server, if one was started.
+func (s *server) stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return nil
+	}
+	return errors.Join(s.stdin.Close(), s.cmd.Wait())
+}
+
+// keeper runs the server for as long as its standard input is open, so that the
+// server and its files go even when the test binary is killed.
+const keeper = `"$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c max_connections=300 >"$2/log" 2>&1 &
+cat >/dev/null
+kill -QUIT $!
+wait
+rm -rf "$2"`
+
+func (s *server) run() (string, error) {
+	initdb, postgres, err := programs()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "till-postgres-")
+	if err != nil {
+		return "", err
+	}
+	as, err := owner(dir)
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	ctx := context.Background() //nolint:forbidigo // lives as long as the test binary
+	mk := exec.CommandContext(ctx, initdb, "-D", filepath.Join(dir, "data"), "-U", "till", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	mk.Dir, mk.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
+	if out, err := mk.CombinedOutput(); err != nil {
+		return "", errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(dir))
+	}
+	s.cmd = exec.CommandContext(ctx, "/bin/sh", "-c", keeper, "sh", postgres, dir)
+	s.cmd.Dir, s.cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as, Setpgid: true}
+	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
+		return "", err
+	}
+	if err := s.cmd.Start(); err != nil {
+		s.cmd = nil
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	url := "postgres:///postgres?user=till&sslmode=disable&host=" + dir
+	if err := answers(ctx, url); err != nil {
+		log, _ := os.ReadFile(filepath.Join(dir, "log")) // only to explain the error
+		return "", fmt.Errorf("start PostgreSQL: %w: %s", err, log)
+	}
+	return url, nil
+}
+
+// answers waits until a server answers.
+func answers(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if err = db.PingContext(ctx); err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// programs finds initdb and postgres.
+func programs() (initdb, postgres string, err error) {
+	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well formed
+	if path, err := exec.LookPath("initdb"); err == nil {
+		dirs = append(dirs, filepath.Dir(path))
+	}
+	for i := len(dirs) - 1; i >= 0; i-- {
+		initdb, postgres = filepath.Join(dirs[i], "initdb"), filepath.Join(dirs[i], "postgres")
+		if _, err := os.Stat(initdb); err != nil {
+			continue
+		}
+		if _, err := os.Stat(postgres); err == nil {
+			return initdb, postgres, nil
+		}
+	}
+	return "", "", errors.New("initdb and postgres are neither in PATH nor in /usr/lib/postgresql/*/bin")
+}
+
+// owner gives a directory to whom the server runs as: PostgreSQL refuses root,
+// so root runs it as the user postgres. It is nil for "as we are".
+func owner(dir string) (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil //nolint:nilnil // no credential is what exec wants then
+	}
+	who, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, fmt.Errorf("root needs a user postgres to run it: %w", err)
+	}
+	uid, err := strconv.ParseUint(who.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(who.Gid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chown(dir, int(uid), int(gid)); err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}

@@ -1,0 +1,124 @@
+// Package storetest gives tests a database of each kind. It is for tests only.
+//
+// SQLite is a file in the test's directory. PostgreSQL is the server that
+// TILL_TEST_POSTGRES_URL names, or one that is started for the test binary out
+// of the installed programs and is gone with it, whichever way the binary ends.
+// Where there is neither, the PostgreSQL half of a test is skipped, unless
+// TILL_TEST_REQUIRE says "postgres".
+//
+// A package that uses it says so in its TestMain:
+//
+//	func TestMain(m *testing.M) { storetest.Main(m) }
+//
+// or, beside another guard, goleak.VerifyTestMain(storetest.Around(m)).
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"os"
+	"strings"
+	"testing"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// The settings of the environment.
+const (
+	envURL     = "TILL_TEST_POSTGRES_URL"
+	envRequire = "TILL_TEST_REQUIRE"
+)
+
+// Main runs a package's tests and ends the process.
+func Main(m *testing.M) { os.Exit(Around(m).Run()) }
+
+// Runner runs a package's tests and then stops what they started.
+type Runner struct{ m *testing.M }
+
+// Around makes a Runner.
+func Around(m *testing.M) Runner {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.watched = true
+	return Runner{m}
+}
+
+// Run runs the tests and returns the exit code.
+func (r Runner) Run() int {
+	code := r.m.Run()
+	if err := shared.stop(); err != nil {
+		_, _ = os.Stderr.WriteString("stop PostgreSQL: " + err.Error() + "\n")
+		return max(code, 1)
+	}
+	return code
+}
+
+// Each runs a test on a fresh database of each kind, which is closed after it.
+func Each(t *testing.T, schema store.Schema, test func(t *testing.T, db *store.DB)) {
+	t.Helper()
+	EachConfig(t, schema, func(t *testing.T, c store.Config) { test(t, Open(t, c)) })
+}
+
+// EachConfig runs a test with a place for a database of each kind, for tests
+// that open it themselves, again or from another process.
+func EachConfig(t *testing.T, schema store.Schema, test func(t *testing.T, c store.Config)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t, schema)) })
+	t.Run("postgres", func(t *testing.T) { test(t, Postgres(t, schema)) })
+}
+
+// Open opens a database and closes it after the test.
+func Open(tb testing.TB, c store.Config) *store.DB {
+	tb.Helper()
+	db, err := store.Open(tb.Context(), c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			tb.Errorf("close the database: %v", err)
+		}
+	})
+	return db
+}
+
+// SQLite is a place for a SQLite file.
+func SQLite(tb testing.TB, schema store.Schema) store.Config {
+	tb.Helper()
+	return store.Config{Schema: schema, Dir: tb.TempDir(), Name: string(schema)}
+}
+
+// Postgres is a place in PostgreSQL, which is emptied after the test. The test
+// is skipped where there is no PostgreSQL.
+func Postgres(tb testing.TB, schema store.Schema) store.Config {
+	tb.Helper()
+	url, err := shared.start()
+	if err != nil {
+		if strings.Contains(os.Getenv(envRequire), "postgres") {
+			tb.Fatalf("PostgreSQL is required (%s) and missing: %v", envRequire, err)
+		}
+		tb.Skipf("no PostgreSQL: %v; set %s or install it to run this half", err, envURL)
+	}
+	ids := flow.IDs{Now: now, Rand: random}
+	name, err := ids.New("t_")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := drop(url, name); err != nil {
+			tb.Errorf("drop the schema %s: %v", name, err)
+		}
+	})
+	return store.Config{Schema: schema, URL: url, Name: name}
+}
+
+func drop(url, name string) error {
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.ExecContext(context.Background(), "DROP SCHEMA IF EXISTS "+name+" CASCADE") //nolint:forbidigo // the test's own context has ended
+	return err
+}
