@@ -29,9 +29,9 @@ type Settings struct {
 	LogLevel        string `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
 }
 
-// Validate finds everything that is wrong with the settings, all at once, each
+// Check finds everything that is wrong with the settings, all at once, each
 // with what to do about it.
-func (s Settings) Validate() error {
+func (s Settings) Check() error {
 	var faults []error
 	if _, _, err := net.SplitHostPort(s.HTTPAddr); err != nil {
 		faults = append(faults, fault("http-addr", s.HTTPAddr, "give host:port, as 127.0.0.1:8080"))

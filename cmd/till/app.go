@@ -64,7 +64,7 @@ func (a *app) close() error {
 // prepare checks everything that can be wrong before anything is made: the
 // settings, the port, Redis, the data dir and that no other Till uses it.
 func prepare(ctx context.Context, set config.Settings, log *slog.Logger) (*app, error) {
-	if err := set.Validate(); err != nil {
+	if err := set.Check(); err != nil {
 		return nil, usageError{err}
 	}
 	a := &app{set: set, log: log}
@@ -106,8 +106,18 @@ func (a *app) openDir() error {
 // redisPatience is how long Redis may take to answer at the start.
 const redisPatience = 3 * time.Second
 
+// redisLog takes what the Redis library would print: whatever it is, it comes to
+// us as an error as well.
+type redisLog struct{ log *slog.Logger }
+
+// Printf keeps a line for those who look closely.
+func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
+	l.log.LogAttrs(ctx, slog.LevelDebug, "redis", slog.String("text", fmt.Sprintf(format, args...)))
+}
+
 // openRedis connects to Redis, or starts one inside the program.
 func (a *app) openRedis(ctx context.Context) error {
+	redis.SetLogger(redisLog{a.log})
 	if a.set.RedisURL == "" {
 		inside := miniredis.NewMiniRedis()
 		if err := inside.Start(); err != nil {

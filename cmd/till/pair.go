@@ -33,7 +33,7 @@ var errNotYet = errors.New("the number is only being linked")
 
 // Run shows what is to be scanned or typed until the account is linked.
 func (c *pairCmd) Run(w *world) error {
-	if err := c.Validate(); err != nil {
+	if err := c.Check(); err != nil {
 		return usageError{err}
 	}
 	if c.WhatsAppDial == "" && c.WhatsAppNetwork != "whatsapp" {

@@ -29,7 +29,7 @@ var wat = time.FixedZone("WAT", 60*60) //nolint:gochecknoglobals // a constant t
 
 // Run prints the session's timeline. It only reads.
 func (c *replayCmd) Run(w *world) (err error) {
-	if err := c.Validate(); err != nil {
+	if err := c.Check(); err != nil {
 		return usageError{err}
 	}
 	if c.DatabaseURL == "" {

@@ -100,7 +100,7 @@ func (c *configCmd) Run(w *world) error {
 			return err
 		}
 	}
-	return c.Validate()
+	return c.Check()
 }
 
 // p0 says whether a flag's place in the path came from a resolver and not from

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"net"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/proto/waE2E"
+	"go.mau.fi/whatsmeow/store/sqlstore"
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+	waLog "go.mau.fi/whatsmeow/util/log"
+
+	"till/bot/whatsapp/wanet"
+)
+
+// stockPayer is a payer whose phone is the stock client: nothing of ours reads
+// or writes a message on its side.
+type stockPayer struct {
+	t      *testing.T
+	client *whatsmeow.Client
+	texts  chan string
+}
+
+// newStockPayer links a stock client as the phone of a new account.
+func newStockPayer(t *testing.T, n *wanet.Network, number string) *stockPayer {
+	t.Helper()
+	whatsmeow.WACertPubKey = n.RootKey()
+	ctx := t.Context()
+	box, err := sqlstore.New(ctx, "sqlite", "file:"+filepath.Join(t.TempDir(), "payer.db")+
+		"?_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_txlock=immediate", waLog.Noop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := box.GetFirstDevice(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device.PushName = "Chidi"
+	p := &stockPayer{t: t, client: whatsmeow.NewClient(device, waLog.Noop), texts: make(chan string, 100)}
+	web := n.HTTPClient()
+	p.client.SetWebsocketHTTPClient(web)
+	p.client.SetPreLoginHTTPClient(web)
+	p.client.SetMediaHTTPClient(web)
+	codes, connected := make(chan string, 10), make(chan struct{}, 10)
+	p.client.AddEventHandler(func(e any) {
+		switch e := e.(type) {
+		case *events.QR:
+			codes <- e.Codes[0]
+		case *events.Connected:
+			connected <- struct{}{}
+		case *events.Message:
+			text := e.Message.GetConversation()
+			if text == "" {
+				text = e.Message.GetExtendedTextMessage().GetText()
+			}
+			p.texts <- text
+		}
+	})
+	t.Cleanup(func() { p.client.Disconnect(); _ = box.Close() })
+	account, err := n.AddAccount(number, "Chidi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.client.Connect(); err != nil {
+		t.Fatal(err)
+	}
+	if err := account.ScanQRAsPhone(<-codes); err != nil {
+		t.Fatal(err)
+	}
+	<-connected
+	return p
+}
+
+func (p *stockPayer) says(text string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_, err := p.client.SendMessage(ctx, types.NewJID(botNumber, types.DefaultUserServer), &waE2E.Message{Conversation: &text})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *stockPayer) hears(pattern string) string {
+	p.t.Helper()
+	re := regexp.MustCompile(pattern)
+	deadline := time.After(patience)
+	for {
+		select {
+		case text := <-p.texts:
+			if re.MatchString(text) {
+				return text
+			}
+		case <-deadline:
+			p.t.Fatalf("the stock client never heard %q", pattern)
+		}
+	}
+}
+
+// A whole payment by a payer whose phone is the stock client, with Till on a
+// network that somebody else runs: no control API, only the protocol.
+func TestAStockClientPays(t *testing.T) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := wanet.Open(t.Context(), wanet.Config{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- n.Serve(ctx, ln) }()
+	t.Cleanup(func() { stop(); <-served; _ = n.Close() })
+	key := n.RootKey()
+	dir, addr := t.TempDir(), freePort(t)
+	p := start(t, dir, []string{
+		"TILL_WHATSAPP_DIAL=" + ln.Addr().String(), "TILL_WHATSAPP_ROOT_KEY=" + hex.EncodeToString(key[:]),
+	}, "dev", "--http-addr", addr)
+	shown := p.line(`^pairing: (.+)$`)[1]
+	p.line(`/phone$|of that network`)
+	m := &merchant{t: t, base: "http://" + addr, key: keptKey(t, dir)}
+	asked := m.call(http.MethodGet, "/v1/test/whatsapp/pairing", nil)
+	if !strings.Contains(firstText(asked), shown[:40]) {
+		t.Errorf("the pairing call says %v and the terminal %q", asked, shown)
+	}
+	owner, err := n.AddAccount(botNumber, botName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := owner.AddPhone(); err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.ScanQR(shown); err != nil {
+		t.Fatal(err)
+	}
+	waitReady(m)
+	s := newSink(m)
+	session, text := m.openChat(1_250_000, "stock-1")
+	payer := newStockPayer(t, n, "2348035551212")
+	payer.says(text)
+	payer.hears(`Ada Stores(?s:.*)₦12,500(?s:.*)1 Bank transfer`)
+	if calls := m.bankCalls(session); len(calls) != 0 {
+		t.Fatalf("the bank was called before a method was chosen: %v", calls)
+	}
+	payer.says("1")
+	account := payer.hears(`^\d{10}$`)
+	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
+	payer.hears(`(?i)^receipt(?s:.*)₦12,500(?s:.*)stock-1`)
+	s.wait("charge.success")
+	if !strings.Contains(replayed(t, dir, session), account) {
+		t.Error("the replay does not tell of the account number")
+	}
+}
+
+// firstText is the first text in an object, whatever its name.
+func firstText(o object) string {
+	for _, v := range o {
+		if s, ok := v.(string); ok {
+			return s
+		}
+	}
+	return ""
+}
