@@ -69,7 +69,7 @@ func groupsHoldCard(groups []string) bool {
 // checkDigitHolds is the check of ISO/IEC 7812-1, annex B ("Luhn").
 func checkDigitHolds(digits []byte) bool {
 	sum := 0
-	for i := range len(digits) {
+	for i := range digits {
 		d := int(digits[len(digits)-1-i] - '0')
 		if i%2 == 1 {
 			if d *= 2; d > 9 {

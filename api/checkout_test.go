@@ -197,9 +197,8 @@ func TestAPublicKeyPaysTheSessionOfItsSecret(t *testing.T) {
 
 func TestPagesOfSessions(t *testing.T) {
 	s := open(t)
-	var ids []string
 	for i := range 5 {
-		ids = append(ids, s.session(fmt.Sprintf(`,"reference":"o%d"`, i)))
+		s.session(fmt.Sprintf(`,"reference":"o%d"`, i))
 	}
 	var got []string
 	url := sessions + "?limit=2"

@@ -29,10 +29,11 @@ const (
 	maxExact = 1 << 53
 )
 
-// amount takes an amount of kobo. It is judged as it was written: 5000.0 and
+// amount takes the field "amount", in kobo. It is judged as it was written: 5000.0 and
 // 5e3 are refused although they are whole, because who writes them may be
 // counting in naira.
-func (f *form) amount(name string, required bool, least, most flow.Kobo) flow.Kobo {
+func (f *form) amount(required bool, least, most flow.Kobo) flow.Kobo {
+	const name = "amount"
 	v, there := f.value.find(name)
 	if there && v.kind == kindNull { // the general word for null would hide what is wrong
 		f.known = append(f.known, name)

@@ -38,7 +38,7 @@ func probe(t *testing.T, addr, raw string) (statuses []int, closed bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, raw); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func probe(t *testing.T, addr, raw string) (statuses []int, closed bool) {
 		answer, err := http.ReadResponse(in, nil)
 		if err != nil {
 			timeout, ok := err.(net.Error) //nolint:errorlint // bare from the connection
-			return statuses, !(ok && timeout.Timeout())
+			return statuses, !ok || !timeout.Timeout()
 		}
 		_, _ = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
@@ -216,14 +216,18 @@ func TestAWaitingCallEndsWhenTheServerDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_, _ = io.WriteString(conn, "GET /v1/test/phones/2348031234567/messages?wait=30 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key+"\r\n\r\n")
 	time.Sleep(200 * time.Millisecond) // until it waits
 	began := time.Now()
 	stop()
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || answer.StatusCode != http.StatusOK {
+	if err != nil {
 		t.Fatalf("the call was cut off: %v", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("the call was answered with %d", answer.StatusCode)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -343,7 +343,7 @@ func (p *reader) hex() (rune, bool) {
 		return 0, false
 	}
 	p.at += size
-	return rune(n), true //nolint:gosec // 16 bits
+	return rune(n), true
 }
 
 // mark remembers where the first card number stands; the document is read to

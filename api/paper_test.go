@@ -134,19 +134,19 @@ func (p *paper) tell(reference string, n flow.Notice, copies int) error {
 }
 
 // order finds an order by what its instructions hold.
-func (p *paper) order(match func(flow.Instructions) bool) (flow.Order, flow.Instructions, error) {
+func (p *paper) order(match func(flow.Instructions) bool) (flow.Order, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, o := range p.orders {
 		if match(p.made[o.Reference]) {
-			return o, p.made[o.Reference], nil
+			return o, nil
 		}
 	}
-	return flow.Order{}, flow.Instructions{}, flow.Refuse(flow.CodeNotFound, "There is no such order.")
+	return flow.Order{}, flow.Refuse(flow.CodeNotFound, "There is no such order.")
 }
 
 func (p *paper) Transfer(_ context.Context, t rail.Transfer) (rail.TransferResult, error) {
-	o, _, err := p.order(func(i flow.Instructions) bool { return i.AccountNumber == t.AccountNumber })
+	o, err := p.order(func(i flow.Instructions) bool { return i.AccountNumber == t.AccountNumber })
 	if err != nil {
 		return rail.TransferResult{}, err
 	}
@@ -167,7 +167,7 @@ func (p *paper) Transfer(_ context.Context, t rail.Transfer) (rail.TransferResul
 }
 
 func (p *paper) CompleteUSSD(_ context.Context, code, outcome string) error {
-	o, _, err := p.order(func(i flow.Instructions) bool { return i.PaymentCode == code })
+	o, err := p.order(func(i flow.Instructions) bool { return i.PaymentCode == code })
 	if err != nil {
 		return err
 	}

@@ -170,9 +170,14 @@ func TestAnotherProjectsThingsDoNotExist(t *testing.T) {
 	charge := s.ask("POST", "/v1/charges", s.key, good).text("data.id")
 	_, _, other := s.merchant("Bola Stores")
 	for _, c := range []struct{ method, url string }{
-		{"GET", sessions + "/" + id}, {"POST", sessions + "/" + id + "/cancel"}, {"POST", sessions + "/" + id + "/pay/bank-transfer"},
-		{"POST", sessions + "/" + id + "/pay/ussd"}, {"POST", sessions + "/" + id + "/pay/card"}, {"GET", "/v1/charges/" + charge},
-		{"POST", "/v1/test/cards/" + attempt + "/complete"}, {"POST", "/v1/test/ussd/" + code + "/complete"},
+		{"GET", sessions + "/" + id},
+		{"POST", sessions + "/" + id + "/cancel"},
+		{"POST", sessions + "/" + id + "/pay/bank-transfer"},
+		{"POST", sessions + "/" + id + "/pay/ussd"},
+		{"POST", sessions + "/" + id + "/pay/card"},
+		{"GET", "/v1/charges/" + charge},
+		{"POST", "/v1/test/cards/" + attempt + "/complete"},
+		{"POST", "/v1/test/ussd/" + code + "/complete"},
 	} {
 		if r := s.ask(c.method, c.url, other, ""); r.status != http.StatusNotFound || r.code() != "resource_not_found" {
 			t.Errorf("%s %s: %d %s", c.method, c.url, r.status, r.body)

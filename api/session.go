@@ -43,7 +43,7 @@ func (s *Server) openSession(c *call) error {
 func (c *call) newSession(f *form) checkout.NewSession {
 	n := checkout.NewSession{
 		Merchant:      c.project.Name,
-		Amount:        f.amount("amount", true, flow.MinAmount, flow.MaxAmount),
+		Amount:        f.amount(true, flow.MinAmount, flow.MaxAmount),
 		CustomerEmail: f.email("customerEmail"),
 		CustomerPhone: f.phone("customerPhone"),
 		CustomerName:  f.text("customerName", text{most: maxName}),

@@ -102,7 +102,7 @@ func open(t *testing.T) *shop {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()
-	t.Cleanup(func() { stop(); <-ended })
+	t.Cleanup(func() { stop(); _ = <-ended })
 	ids := flow.IDs{Now: s.now, Rand: rand.Reader}
 	s.server, err = New(Config{
 		Accounts: checkout.NewAccounts(s.accounts, s.now, rand.Reader), Services: map[flow.Environment]*checkout.Service{flow.Test: service},
@@ -240,7 +240,7 @@ func (s *shop) ask(method, url, key, body string, headers ...http.Header) reply 
 	if err != nil {
 		s.t.Fatalf("%s %s: %v", method, url, err)
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	all, err := io.ReadAll(answer.Body)
 	if err != nil {
 		s.t.Fatal(err)

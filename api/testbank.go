@@ -39,7 +39,7 @@ func (s *Server) playTransfer(c *call) error {
 	}
 	t := rail.Transfer{
 		AccountNumber:  f.text("accountNumber", text{required: true, least: 10, most: 10}),
-		Amount:         f.amount("amount", false, 1, maxTransfer),
+		Amount:         f.amount(false, 1, maxTransfer),
 		SenderName:     f.text("senderName", text{most: maxName}),
 		SenderBankCode: f.text("senderBankCode", text{most: 10}),
 		ValueTime:      f.moment("valueTime"),
