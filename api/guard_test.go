@@ -236,3 +236,10 @@ func TestAWaitingCallEndsWhenTheServerDoes(t *testing.T) {
 		t.Errorf("shutting down took %s", took)
 	}
 }
+
+func TestNobodyHoldsAConnectionForEver(t *testing.T) {
+	server := open(t).server.app.Server()
+	if server.ReadTimeout <= 0 || server.WriteTimeout <= 0 || server.IdleTimeout <= 0 || server.Concurrency <= 0 || server.MaxRequestBodySize != bodyLimit {
+		t.Error("a bound is missing")
+	}
+}

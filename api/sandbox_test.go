@@ -28,7 +28,7 @@ func TestACheckoutOverTheRealSandbox(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- bank.Serve(ctx, ln) }()
-	t.Cleanup(func() { stop(); _ = <-ended; _ = bank.Close() })
+	t.Cleanup(func() { s.ends(stop, ended); _ = bank.Close() })
 	wire, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: "http://" + ln.Addr().String(), Secret: secret, Now: s.now})
 	if err != nil {
 		t.Fatal(err)

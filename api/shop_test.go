@@ -102,7 +102,7 @@ func open(t *testing.T) *shop {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- service.Run(ctx) }()
-	t.Cleanup(func() { stop(); _ = <-ended })
+	t.Cleanup(func() { s.ends(stop, ended) })
 	ids := flow.IDs{Now: s.now, Rand: rand.Reader}
 	s.server, err = New(Config{
 		Accounts: checkout.NewAccounts(s.accounts, s.now, rand.Reader), Services: map[flow.Environment]*checkout.Service{flow.Test: service},
@@ -142,6 +142,14 @@ func open(t *testing.T) *shop {
 	}
 	s.project, s.public, s.key = s.merchant("Ada Stores")
 	return s
+}
+
+// ends stops what runs and waits until it has.
+func (s *shop) ends(stop context.CancelFunc, ended <-chan error) {
+	stop()
+	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+		s.t.Errorf("it did not end well: %v", err)
+	}
 }
 
 // merchant adds a merchant without the cost of hashing a password.
