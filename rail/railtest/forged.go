@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"testing"
 	"time"
 
 	"till/flow"
@@ -13,7 +12,8 @@ import (
 )
 
 // forged tries messages that the provider did not send, or not so, or not now.
-func forged(t *testing.T, w World) {
+func forged(on trial) {
+	t, w := on.t, on.world
 	ins := start(t, w.Rail, order(w, flow.BankTransfer, "forged"))
 	if _, err := w.Provider.Transfer(t.Context(), rail.Transfer{AccountNumber: ins.AccountNumber}); err != nil {
 		t.Fatalf("Transfer = %v", err)

@@ -51,12 +51,18 @@ type Message struct {
 	Body   []byte
 }
 
+// trial is one part of the conformance tests in the world that it has for itself.
+type trial struct {
+	t     *testing.T
+	world World
+}
+
 // Run tries a rail. Each part opens a world of its own.
 func Run(t *testing.T, open func(*testing.T) World) {
 	t.Helper()
 	for _, part := range []struct {
 		name string
-		try  func(*testing.T, World)
+		try  func(trial)
 	}{
 		{"same reference, same instructions", repeats},
 		{"same reference ten times at once", concurrent},
@@ -73,7 +79,7 @@ func Run(t *testing.T, open func(*testing.T) World) {
 		{"declined", declines},
 		{"forged", forged},
 	} {
-		t.Run(part.name, func(t *testing.T) { part.try(t, open(t)) })
+		t.Run(part.name, func(t *testing.T) { part.try(trial{t, open(t)}) })
 	}
 }
 
@@ -145,7 +151,8 @@ func next(t *testing.T, w World) Message {
 	}
 }
 
-func repeats(t *testing.T, w World) {
+func repeats(on trial) {
+	t, w := on.t, on.world
 	for i, m := range w.Rail.Methods() {
 		o := order(w, m, "repeat"+strconv.Itoa(i))
 		first := start(t, w.Rail, o)
@@ -162,7 +169,8 @@ func repeats(t *testing.T, w World) {
 	}
 }
 
-func concurrent(t *testing.T, w World) {
+func concurrent(on trial) {
+	t, w := on.t, on.world
 	for i, m := range w.Rail.Methods() {
 		o := order(w, m, "concurrent"+strconv.Itoa(i))
 		var got [10]flow.Instructions
@@ -180,7 +188,8 @@ func concurrent(t *testing.T, w World) {
 	}
 }
 
-func differs(t *testing.T, w World) {
+func differs(on trial) {
+	t, w := on.t, on.world
 	for i, m := range w.Rail.Methods() {
 		a := start(t, w.Rail, order(w, m, "one"+strconv.Itoa(i)))
 		b := start(t, w.Rail, order(w, m, "two"+strconv.Itoa(i)))
@@ -190,7 +199,8 @@ func differs(t *testing.T, w World) {
 	}
 }
 
-func againUnmade(t *testing.T, w World) {
+func againUnmade(on trial) {
+	t, w := on.t, on.world
 	o := order(w, flow.BankTransfer, "unmade")
 	o.Again = true
 	got := start(t, w.Rail, o)
@@ -202,7 +212,8 @@ func againUnmade(t *testing.T, w World) {
 
 // unknown: the provider does what it is asked and never answers. Asked again by
 // reference it shows what it made, and made nothing else.
-func unknown(t *testing.T, w World) {
+func unknown(on trial) {
+	t, w := on.t, on.world
 	for i, m := range w.Rail.Methods() {
 		o := order(w, m, "unknown"+strconv.Itoa(i))
 		weather(t, w, rail.Conditions{Up: true, TimeoutAfterCommit: true})
@@ -229,7 +240,8 @@ func unknown(t *testing.T, w World) {
 
 // unknownStays: a look-up that is not answered says nothing about the order it
 // looks for, not even when it was surely not sent.
-func unknownStays(t *testing.T, w World) {
+func unknownStays(on trial) {
+	t, w := on.t, on.world
 	o := order(w, flow.BankTransfer, "stays")
 	o.Again = true
 	if _, err := w.Unreachable.Start(t.Context(), o); !errors.Is(err, rail.ErrUnknown) || errors.Is(err, rail.ErrUnavailable) {
@@ -241,7 +253,8 @@ func unknownStays(t *testing.T, w World) {
 	}
 }
 
-func unreachable(t *testing.T, w World) {
+func unreachable(on trial) {
+	t, w := on.t, on.world
 	if _, err := w.Unreachable.Start(t.Context(), order(w, flow.BankTransfer, "nobody")); !errors.Is(err, rail.ErrUnavailable) {
 		t.Errorf("Start = %v; want ErrUnavailable", err)
 	}
@@ -250,7 +263,8 @@ func unreachable(t *testing.T, w World) {
 	}
 }
 
-func closed(t *testing.T, w World) {
+func closed(on trial) {
+	t, w := on.t, on.world
 	weather(t, w, rail.Conditions{Up: false})
 	o := order(w, flow.BankTransfer, "closed")
 	if _, err := w.Rail.Start(t.Context(), o); !errors.Is(err, rail.ErrUnavailable) {
@@ -263,7 +277,8 @@ func closed(t *testing.T, w World) {
 	start(t, w.Rail, o)
 }
 
-func rejected(t *testing.T, w World) {
+func rejected(on trial) {
+	t, w := on.t, on.world
 	o := order(w, flow.USSD, "rejected")
 	o.Amount = flow.MaxUSSD + 100
 	if _, err := w.Rail.Start(t.Context(), o); !errors.Is(err, rail.ErrRejected) {
@@ -282,7 +297,8 @@ func rejected(t *testing.T, w World) {
 }
 
 // gone: a caller who has gone is told so at once, and nothing is claimed.
-func gone(t *testing.T, w World) {
+func gone(on trial) {
+	t, w := on.t, on.world
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := w.Rail.Start(ctx, order(w, flow.BankTransfer, "gone")); !errors.Is(err, rail.ErrUnknown) && !errors.Is(err, rail.ErrUnavailable) {
@@ -293,7 +309,8 @@ func gone(t *testing.T, w World) {
 	}
 }
 
-func checks(t *testing.T, w World) {
+func checks(on trial) {
+	t, w := on.t, on.world
 	if got := check(t, w, "wsp_ref_never"); len(got) != 0 {
 		t.Errorf("Check of an unknown reference = %+v", got)
 	}
@@ -323,7 +340,8 @@ func checks(t *testing.T, w World) {
 	}
 }
 
-func notices(t *testing.T, w World) {
+func notices(on trial) {
+	t, w := on.t, on.world
 	o := order(w, flow.BankTransfer, "notice")
 	ins := start(t, w.Rail, o)
 	if _, err := w.Provider.Transfer(t.Context(), rail.Transfer{AccountNumber: ins.AccountNumber}); err != nil {
@@ -339,7 +357,8 @@ func notices(t *testing.T, w World) {
 	}
 }
 
-func declines(t *testing.T, w World) {
+func declines(on trial) {
+	t, w := on.t, on.world
 	card, ussd := order(w, flow.Card, "card"), order(w, flow.USSD, "ussd")
 	start(t, w.Rail, card)
 	code := start(t, w.Rail, ussd).PaymentCode

@@ -19,7 +19,7 @@ import (
 )
 
 func TestVirtualAccounts(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	seen := map[string]bool{}
 	for i := range 50 {
 		got := w.start(t, flow.BankTransfer, "ref-"+strconv.Itoa(i))
@@ -38,7 +38,7 @@ func TestVirtualAccounts(t *testing.T) {
 }
 
 func TestUSSDInstructions(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	got := w.start(t, flow.USSD, "ref")
 	if !regexp.MustCompile(`^\d{8}$`).MatchString(got.PaymentCode) {
 		t.Errorf("payment code %q", got.PaymentCode)
@@ -50,7 +50,7 @@ func TestUSSDInstructions(t *testing.T) {
 }
 
 func TestUSSDComplete(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	code := w.start(t, flow.USSD, "ref").PaymentCode
 	if err := w.rail.CompleteUSSD(t.Context(), code, "perhaps"); !errors.Is(err, rail.ErrRejected) {
 		t.Errorf("outcome perhaps = %v", err)
@@ -72,7 +72,7 @@ func TestUSSDComplete(t *testing.T) {
 }
 
 func TestTransfer(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	ins := w.start(t, flow.BankTransfer, "ref")
 	made := w.transfer(t, rail.Transfer{AccountNumber: ins.AccountNumber})
 	if made.AmountMinor != "500000" || !regexp.MustCompile(`^999999\d{24}$`).MatchString(made.NIPSessionID) {
@@ -91,7 +91,7 @@ func TestTransfer(t *testing.T) {
 
 // Money that nobody asked for is still money: a notice without a reference.
 func TestTransferToUnknownAccount(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 7})
 	if n := w.hear(t); n.Reference != "" || n.AccountNumber != "0123456789" || n.Amount != 7 {
 		t.Errorf("notice %+v", n)
@@ -104,7 +104,7 @@ func TestTransferToUnknownAccount(t *testing.T) {
 // An account is paid to after its end as well: what late money comes to is not
 // the bank's to judge.
 func TestTransferAfterExpiry(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	ins := w.start(t, flow.BankTransfer, "ref")
 	w.clock.advance(48 * time.Hour)
 	w.transfer(t, rail.Transfer{AccountNumber: ins.AccountNumber})
@@ -114,7 +114,7 @@ func TestTransferAfterExpiry(t *testing.T) {
 }
 
 func TestCopies(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	made := w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 7, Copies: 5})
 	for range 5 {
 		if n := w.hear(t); n.RailTransactionID != made.RailTransactionID {
@@ -126,7 +126,7 @@ func TestCopies(t *testing.T) {
 }
 
 func TestDropThenCheck(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	ins := w.start(t, flow.BankTransfer, "ref")
 	made := w.transfer(t, rail.Transfer{AccountNumber: ins.AccountNumber, Drop: true})
 	w.settled(t)
@@ -139,7 +139,7 @@ func TestDropThenCheck(t *testing.T) {
 
 // A delayed notice comes when the bank's clock says so; the money is there before.
 func TestDelay(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	ins := w.start(t, flow.BankTransfer, "ref")
 	w.transfer(t, rail.Transfer{AccountNumber: ins.AccountNumber, DelayMs: 600_000})
 	if got, err := w.rail.Check(t.Context(), "ref"); err != nil || len(got) != 1 {
@@ -158,7 +158,7 @@ func TestDelay(t *testing.T) {
 
 // Anything but 2xx, a redirect included, is not an acknowledgement.
 func TestRetryUntilAcknowledged(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	w.bank.SetSchedule(time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond)
 	w.door.answer(500, 302, 404, 503, 204)
 	made := w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 7})
@@ -172,7 +172,7 @@ func TestRetryUntilAcknowledged(t *testing.T) {
 }
 
 func TestGivesUp(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	w.bank.SetSchedule(time.Millisecond, time.Millisecond)
 	w.door.answer(500, 500, 500)
 	ins := w.start(t, flow.BankTransfer, "ref")
@@ -191,7 +191,7 @@ func TestGivesUp(t *testing.T) {
 }
 
 func TestLossAndDuplicates(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	ins := w.start(t, flow.BankTransfer, "ref")
 	set := func(c rail.Conditions) {
 		if _, err := w.rail.SetConditions(t.Context(), c); err != nil {
@@ -217,7 +217,7 @@ func TestLossAndDuplicates(t *testing.T) {
 }
 
 func TestReversal(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	ins := w.start(t, flow.BankTransfer, "ref")
 	made := w.transfer(t, rail.Transfer{AccountNumber: ins.AccountNumber})
 	w.hear(t)
@@ -237,7 +237,7 @@ func TestReversal(t *testing.T) {
 
 // The bank was never asked before the first order: its log has every call.
 func TestCalls(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	if got, err := w.rail.Calls(t.Context(), 0, 100); err != nil || len(got) != 0 {
 		t.Fatalf("Calls = %+v, %v", got, err)
 	}
@@ -285,7 +285,7 @@ create_card_page f wsp_sess_x timeout
 
 // A check with many movements comes in pages.
 func TestCheckPages(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	ins := w.start(t, flow.BankTransfer, "ref")
 	for i := range 95 {
 		w.transfer(t, rail.Transfer{AccountNumber: ins.AccountNumber, Amount: flow.Kobo(i + 1), Drop: true})
@@ -303,7 +303,7 @@ func TestCheckPages(t *testing.T) {
 
 // What nobody hears is bounded.
 func TestOwedIsBounded(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	err := w.bank.Exec(fmt.Sprintf(`PRAGMA foreign_keys = 0; WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO notices (movement, state, due) SELECT 0, 'owed', 9999999999999 FROM n`, sandbox.MaxOwed))
 	if err != nil {
@@ -344,7 +344,7 @@ func TestServeRefusesOtherListeners(t *testing.T) {
 }
 
 func TestRunOnce(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 7})
 	w.hear(t) // it runs
 	if err := w.bank.Run(t.Context()); !errors.Is(err, sandbox.ErrRunning) {
@@ -374,7 +374,7 @@ func TestRegisterWakes(t *testing.T) {
 
 // A Till that comes back is told at once, whatever the schedule said.
 func TestRegisterAgainHurries(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	w.bank.SetSchedule(time.Hour)
 	w.door.answer(http.StatusBadGateway)
 	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 7})

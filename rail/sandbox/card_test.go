@@ -15,11 +15,36 @@ import (
 	"till/rail"
 )
 
-// browser is what a payer opens the page with.
-func browser() *http.Client { return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} }
+// shown is a page as a browser got it.
+type shown struct {
+	status int
+	header http.Header
+	page   string
+}
 
-func read(t *testing.T, res *http.Response, err error) (*http.Response, string) {
+// open asks for a page.
+func open(t *testing.T, at string) shown {
 	t.Helper()
+	return browse(t, http.MethodGet, at, nil)
+}
+
+// press posts what a button of a page sends.
+func press(t *testing.T, at string, values url.Values) shown {
+	t.Helper()
+	return browse(t, http.MethodPost, at, values)
+}
+
+func browse(t *testing.T, method, at string, values url.Values) shown {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(values.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if values != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +53,7 @@ func read(t *testing.T, res *http.Response, err error) (*http.Response, string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res, string(text)
+	return shown{res.StatusCode, res.Header, string(text)}
 }
 
 // form finds where the page's form goes and what its buttons send.
@@ -48,7 +73,7 @@ func form(t *testing.T, page string) (action string, buttons map[string]string) 
 func TestCardPage(t *testing.T) {
 	for button, want := range map[string]flow.NoticeKind{"Approve": flow.Credit, "Decline": flow.Declined} {
 		t.Run(button, func(t *testing.T) {
-			w := openTown(t, "")
+			w := openTown(t)
 			o := w.order(flow.Card, "ref")
 			o.AccountName = `Ada & <script>alert("x")</script>`
 			ins, err := w.rail.Start(t.Context(), o)
@@ -59,9 +84,10 @@ func TestCardPage(t *testing.T) {
 			if err != nil || len(link.Path) != len("/card/")+43 { // 256 bits in base64
 				t.Fatalf("checkout URL %q, %v", ins.CheckoutURL, err)
 			}
-			res, page := browse(t, ins.CheckoutURL)
-			if res.StatusCode != 200 || strings.Contains(page, "<script>") {
-				t.Fatalf("%d %s", res.StatusCode, page)
+			first := open(t, ins.CheckoutURL)
+			page := first.page
+			if first.status != http.StatusOK || strings.Contains(page, "<script>") {
+				t.Fatalf("%+v", first)
 			}
 			for _, text := range []string{"Ada &amp; &lt;script&gt;", "₦5,000", "Test bank.", "no card number is asked for", `<html lang="en">`, "<main>", "<h1>"} {
 				if !strings.Contains(page, text) {
@@ -71,34 +97,31 @@ func TestCardPage(t *testing.T) {
 			if n := strings.Count(page, "<input"); n != 0 {
 				t.Errorf("the page has %d fields to type in", n)
 			}
-			csp := res.Header.Get("Content-Security-Policy")
-			if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || res.Header.Get("Cache-Control") != "no-store" {
-				t.Errorf("headers %v", res.Header)
+			csp := first.header.Get("Content-Security-Policy")
+			if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || first.header.Get("Cache-Control") != "no-store" {
+				t.Errorf("headers %v", first.header)
 			}
-			if style, css := browse(t, w.url+"/card/style.css"); style.StatusCode != 200 || !strings.HasPrefix(style.Header.Get("Content-Type"), "text/css") || css == "" {
-				t.Errorf("style %d %v", style.StatusCode, style.Header)
+			if got := open(t, w.url+"/card/style.css"); got.status != http.StatusOK || !strings.HasPrefix(got.header.Get("Content-Type"), "text/css") || got.page == "" {
+				t.Errorf("style %+v", got)
 			}
 			action, buttons := form(t, page)
 			values, err := url.ParseQuery(buttons[button])
 			if err != nil || len(values) == 0 {
 				t.Fatalf("buttons %v", buttons)
 			}
-			post := func() (*http.Response, string) {
-				res, err := browser().PostForm(w.url+action, values)
-				return read(t, res, err)
-			}
-			if res, page := post(); res.StatusCode != 200 || !strings.Contains(page, "Payment "+strings.ToLower(button)) || strings.Contains(page, "<form") {
-				t.Errorf("%d %s", res.StatusCode, page)
+			if got := press(t, w.url+action, values); got.status != http.StatusOK ||
+				!strings.Contains(got.page, "Payment "+strings.ToLower(button)) || strings.Contains(got.page, "<form") {
+				t.Errorf("%+v", got)
 			}
 			if n := w.hear(t); n.Kind != want || n.Channel != flow.Card || n.Reference != "ref" || n.Amount != 500_000 {
 				t.Errorf("notice %+v", n)
 			}
 			// The link is used up: by the page, by the buttons and by the test door.
-			if res, page := post(); res.StatusCode != 410 || strings.Contains(page, "<form") {
-				t.Errorf("posted twice: %d %s", res.StatusCode, page)
+			if got := press(t, w.url+action, values); got.status != http.StatusGone || strings.Contains(got.page, "<form") {
+				t.Errorf("pressed twice: %+v", got)
 			}
-			if res, page := browse(t, ins.CheckoutURL); res.StatusCode != 410 || strings.Contains(page, "<form") {
-				t.Errorf("opened again: %d %s", res.StatusCode, page)
+			if got := open(t, ins.CheckoutURL); got.status != http.StatusGone || strings.Contains(got.page, "<form") {
+				t.Errorf("opened again: %+v", got)
 			}
 			if err := w.rail.CompleteCard(t.Context(), "ref", "approved"); !errors.Is(err, rail.ErrRejected) {
 				t.Errorf("CompleteCard = %v", err)
@@ -112,26 +135,16 @@ func TestCardPage(t *testing.T) {
 	}
 }
 
-func browse(t *testing.T, at string) (*http.Response, string) {
-	t.Helper()
-	res, err := browser().Get(at)
-	return read(t, res, err)
-}
-
 // However many press at once, one outcome is booked.
 func TestCardPageOnce(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	ins := w.start(t, flow.Card, "ref")
 	var group sync.WaitGroup
 	status := make([]int, 10)
 	for i := range status {
 		answer := []string{"approve", "decline"}[i%2]
 		group.Go(func() {
-			res, err := browser().PostForm(ins.CheckoutURL, url.Values{"answer": {answer}})
-			if err == nil {
-				status[i] = res.StatusCode
-				_ = res.Body.Close()
-			}
+			status[i], _ = send(t, http.MethodPost, ins.CheckoutURL, "answer="+answer, "Content-Type", "application/x-www-form-urlencoded")
 		})
 	}
 	group.Wait()
@@ -150,7 +163,7 @@ func TestCardPageOnce(t *testing.T) {
 }
 
 func TestCardPageRefuses(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	ins := w.start(t, flow.Card, "ref")
 	const formType = "application/x-www-form-urlencoded"
 	for name, c := range map[string]struct {
@@ -170,12 +183,12 @@ func TestCardPageRefuses(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}
-	if res, _ := browse(t, w.url+"/card/none"); res.StatusCode != 404 {
-		t.Errorf("no such page: %d", res.StatusCode)
+	if got := open(t, w.url+"/card/none"); got.status != http.StatusNotFound {
+		t.Errorf("no such page: %+v", got)
 	}
 	w.clock.advance(31 * time.Minute)
-	if res, page := browse(t, ins.CheckoutURL); res.StatusCode != 410 || !strings.Contains(page, "expired") {
-		t.Errorf("expired: %d %s", res.StatusCode, page)
+	if got := open(t, ins.CheckoutURL); got.status != http.StatusGone || !strings.Contains(got.page, "expired") {
+		t.Errorf("expired: %+v", got)
 	}
 	if status, _ := send(t, "POST", ins.CheckoutURL, "answer=approve", "Content-Type", formType); status != 410 {
 		t.Errorf("approved after its end: %d", status)

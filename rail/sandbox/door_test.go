@@ -11,7 +11,7 @@ import (
 )
 
 func TestRailDoorNeedsTheSecret(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	body := `{"reference":"r","session":"s","amount":100,"accountName":"A","expiresAt":"2031-01-01T00:00:00Z"}`
 	for name, header := range map[string][]string{
 		"none":        nil,
@@ -38,7 +38,7 @@ func TestRailDoorNeedsTheSecret(t *testing.T) {
 
 // Every bound of what the two doors take.
 func TestRequestsAreJudged(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	long := strings.Repeat("x", 101)
 	order := func(reference, session, amount, name, expires string) string {
 		return `{"reference":"` + reference + `","session":"` + session + `","amount":` + amount + `,"accountName":"` + name + `","expiresAt":"` + expires + `"}`
@@ -115,7 +115,7 @@ func TestRequestsAreJudged(t *testing.T) {
 
 // A page of another site, or a name made to point here, plays nobody.
 func TestTestDoorIsLocal(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	const body = `{"accountNumber":"0123456789","amount":1}`
 	for name, header := range map[string][]string{
 		"rebound name":   {"Host", "evil.example"},
@@ -146,7 +146,7 @@ func TestNotifyAddress(t *testing.T) {
 }
 
 func TestConditionsAreKept(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	if c, err := w.rail.Conditions(t.Context()); err != nil || c != (rail.Conditions{Up: true}) {
 		t.Errorf("at first %+v, %v", c, err)
 	}
@@ -164,7 +164,7 @@ func TestConditionsAreKept(t *testing.T) {
 // While its answer hangs, the bank has done what it was asked, once, and lets
 // go of the caller who left.
 func TestTimeoutAfterCommit(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	if _, err := w.rail.SetConditions(t.Context(), rail.Conditions{Up: true, TimeoutAfterCommit: true}); err != nil {
 		t.Fatal(err)
 	}

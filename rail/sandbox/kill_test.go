@@ -167,7 +167,7 @@ func TestKilledUnderLoad(t *testing.T) {
 // A door that answers 503 until it is up again, as Till does while it cannot
 // save: nothing is lost and nothing is told before.
 func TestTillIsAway(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	w.bank.SetSchedule(time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond, time.Millisecond)
 	w.door.answer(http.StatusServiceUnavailable, http.StatusServiceUnavailable, http.StatusServiceUnavailable)
 	want := map[string]int{}
@@ -188,7 +188,7 @@ func TestTillIsAway(t *testing.T) {
 
 // An in-memory bank forgets; two of them share nothing.
 func TestInMemory(t *testing.T) {
-	a, b := openTown(t, ""), openTown(t, "")
+	a, b := openTown(t), openTown(t)
 	a.start(t, flow.Card, "ref")
 	if calls, err := b.rail.Calls(t.Context(), 0, 10); err != nil || len(calls) != 0 {
 		t.Errorf("calls of the other bank: %+v, %v", calls, err)

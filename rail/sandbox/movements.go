@@ -39,9 +39,11 @@ const movementColumns = `m.seq, m.id, m.kind, m.reference, m.account, m.amount, 
 func scanMovement(scan func(...any) error, more ...any) (movement, error) {
 	var m movement
 	var at int64
-	err := scan(append([]any{&m.Seq, &m.ID, &m.Kind, &m.Reference, &m.AccountNumber, &m.Amount, &m.Channel, &at, &m.PayerName, &m.PayerBank,
-		&m.PayerAccount, &m.NIPSessionID, &m.Reason}, more...)...)
-	if err != nil {
+	into := []any{
+		&m.Seq, &m.ID, &m.Kind, &m.Reference, &m.AccountNumber, &m.Amount, &m.Channel, &at, &m.PayerName, &m.PayerBank,
+		&m.PayerAccount, &m.NIPSessionID, &m.Reason,
+	}
+	if err := scan(append(into, more...)...); err != nil {
 		return movement{}, fmt.Errorf("read a movement: %w", err)
 	}
 	m.ValueTime = time.UnixMilli(at).UTC()

@@ -101,7 +101,7 @@ func TestBrokenConnections(t *testing.T) {
 
 // The caller's context ends a call before the rail's own patience does.
 func TestContextEndsACall(t *testing.T) {
-	w := openTown(t, "")
+	w := openTown(t)
 	if _, err := w.rail.SetConditions(t.Context(), rail.Conditions{Up: true, TimeoutAfterCommit: true}); err != nil {
 		t.Fatal(err)
 	}

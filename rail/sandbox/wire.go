@@ -130,8 +130,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any) error {
 		return refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "send application/json")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return refuse(http.StatusRequestEntityTooLarge, "too_large", "a body has at most 64 KiB")
 	}
 	if err != nil {

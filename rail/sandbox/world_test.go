@@ -79,8 +79,8 @@ func (d *door) answer(status ...int) {
 	d.says = append(d.says, status...)
 }
 
-func openDoor(t *testing.T) *door {
-	t.Helper()
+func openDoor(tb testing.TB) *door {
+	tb.Helper()
 	d := &door{got: make(chan railtest.Message, 200)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -96,7 +96,7 @@ func openDoor(t *testing.T) *door {
 		w.WriteHeader(status)
 		d.got <- railtest.Message{Header: r.Header.Clone(), Body: body}
 	}))
-	t.Cleanup(server.Close)
+	tb.Cleanup(server.Close)
 	d.url = server.URL + "/notices"
 	return d
 }
@@ -110,11 +110,11 @@ type town struct {
 	clock *clock
 }
 
-func openTown(t *testing.T, file string) town {
+func openTown(t *testing.T) town {
 	t.Helper()
 	w := town{door: openDoor(t), clock: &clock{}}
 	var err error
-	if w.bank, err = sandbox.Open(sandbox.Config{File: file, Now: w.clock.Now}); err != nil {
+	if w.bank, err = sandbox.Open(sandbox.Config{Now: w.clock.Now}); err != nil {
 		t.Fatalf("Open = %v", err)
 	}
 	w.url = serve(t, w.bank)
@@ -126,34 +126,34 @@ func openTown(t *testing.T, file string) town {
 }
 
 // serve serves a bank until the test ends and closes it.
-func serve(t *testing.T, b *sandbox.Bank) string {
-	t.Helper()
+func serve(tb testing.TB, b *sandbox.Bank) string {
+	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.Serve(ctx, ln) }()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("Serve = %v", err)
+			tb.Errorf("Serve = %v", err)
 		}
 		if err := b.Close(); err != nil {
-			t.Errorf("Close = %v", err)
+			tb.Errorf("Close = %v", err)
 		}
 	})
 	return "http://" + ln.Addr().String()
 }
 
-func newRail(t *testing.T, url string, now func() time.Time, timeout time.Duration) *sandbox.Rail {
-	t.Helper()
+func newRail(tb testing.TB, url string, now func() time.Time, timeout time.Duration) *sandbox.Rail {
+	tb.Helper()
 	r, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: url, Secret: secret, Now: now, Timeout: timeout})
 	if err != nil {
-		t.Fatalf("NewRail = %v", err)
+		tb.Fatalf("NewRail = %v", err)
 	}
-	t.Cleanup(r.Close)
+	tb.Cleanup(r.Close)
 	return r
 }
 
@@ -170,7 +170,8 @@ func nowhere(t *testing.T) string {
 
 func TestConformance(t *testing.T) {
 	railtest.Run(t, func(t *testing.T) railtest.World {
-		w := openTown(t, "")
+		t.Helper()
+		w := openTown(t)
 		return railtest.World{
 			Rail: w.rail, Provider: w.rail, Unreachable: newRail(t, nowhere(t), w.clock.Now, 0),
 			Hasty: newRail(t, w.url, w.clock.Now, 300*time.Millisecond), Notices: w.door.got, Secret: secret, Now: w.clock.Now,
