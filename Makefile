@@ -14,7 +14,7 @@ help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/till
-	$(GO) build -trimpath -o $(BIN) ./cmd/till
+	$(GO) build -trimpath -ldflags "-s -w" -o $(BIN) ./cmd/till
 
 run: build ## build it and start everything on this machine
 	./$(BIN) dev

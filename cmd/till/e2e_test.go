@@ -432,3 +432,15 @@ func (m *merchant) openChat(amount int, reference string) (id, text string) {
 	}
 	return data["id"].(string), link.Query().Get("text")
 }
+
+// until waits for something to become so.
+func (m *merchant) until(what string, so func() bool) {
+	m.t.Helper()
+	deadline := time.Now().Add(patience)
+	for !so() {
+		if time.Now().After(deadline) {
+			m.t.Fatalf("it never became so that %s", what)
+		}
+		time.Sleep(10 * time.Millisecond) // between two questions, not to order events
+	}
+}

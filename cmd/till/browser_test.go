@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	cdpnet "github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+var pictures = flag.Bool("pictures", false, "take the README's pictures anew")
+
+// browser opens Chromium and reports what its pages complain of and ask for.
+func browser(t *testing.T, width, height int) (context.Context, *complaints) {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		path = need(t, "chromium", "chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(width, height),
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"))
+	alloc, stopAlloc := chromedp.NewExecAllocator(t.Context(), options...)
+	ctx, stop := chromedp.NewContext(alloc)
+	ctx, stopTime := context.WithTimeout(ctx, 2*patience)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx)
+		stopTime()
+		stop()
+		stopAlloc()
+	})
+	c := &complaints{}
+	chromedp.ListenTarget(ctx, c.listen)
+	if err := chromedp.Run(ctx, cdpnet.Enable(), log.Enable(), runtime.Enable()); err != nil {
+		t.Fatal(err)
+	}
+	return ctx, c
+}
+
+// complaints is what a page's console said and where the page reached out to.
+type complaints struct {
+	said    []string
+	foreign []string
+}
+
+func (c *complaints) listen(e any) {
+	switch e := e.(type) {
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.LevelError {
+			c.said = append(c.said, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *runtime.EventExceptionThrown:
+		c.said = append(c.said, e.ExceptionDetails.Error())
+	case *cdpnet.EventRequestWillBeSent:
+		if url := e.Request.URL; !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "data:") {
+			c.foreign = append(c.foreign, url)
+		}
+	}
+}
+
+// says is the text of a page's element, waited for.
+func textOf(selector string, into *string) chromedp.Action {
+	return chromedp.Text(selector, into, chromedp.ByQuery, chromedp.NodeVisible)
+}
+
+// A person opens the link of a session in a browser, plays the payer on the
+// phone page and pays there.
+func TestThePhonePagePlaysAPayer(t *testing.T) {
+	ctx, complained := browser(t, 1180, 900)
+	m, _, _ := devServer(t)
+	s := newSink(m)
+	data := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{
+		"amount": 500_000, "customerEmail": "bola@example.com", "mode": "chat", "reference": "order-1182", "description": "Order 1182",
+	})
+	link := data["checkoutUrl"].(string)
+	var typed, receipt string
+	err := chromedp.Run(ctx,
+		chromedp.Navigate(link),
+		chromedp.WaitVisible("#text", chromedp.ByQuery),
+		chromedp.Click("#add", chromedp.ByQuery),
+		chromedp.WaitVisible("#create button[type=submit]", chromedp.ByQuery),
+		chromedp.Click("#create button[type=submit]", chromedp.ByQuery),
+		chromedp.Poll(`document.querySelector('#phones').options.length > 0 && !document.querySelector('dialog').open`, nil),
+		chromedp.Value("#text", &typed, chromedp.ByQuery),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(typed, "Pay ") {
+		t.Fatalf("the link led to a phone whose message field holds %q", typed)
+	}
+	shows := func(text string) chromedp.Action {
+		return chromedp.Poll(`document.querySelector('#log').innerText.includes(`+"`"+text+"`"+`)`, nil, chromedp.WithPollingTimeout(patience))
+	}
+	send := chromedp.Click("#compose button[type=submit]", chromedp.ByQuery)
+	err = chromedp.Run(ctx,
+		send, shows("1 Bank transfer"),
+		chromedp.SendKeys("#text", "1", chromedp.ByQuery), send, shows("I confirm here by myself"),
+		chromedp.WaitVisible("#pay", chromedp.ByQuery), chromedp.Click("#pay", chromedp.ByQuery),
+		shows("Receipt: ₦5,000 to Ada Stores"),
+		textOf("#log", &receipt),
+	)
+	if err != nil {
+		t.Fatalf("%v; the page complains of %v", err, complained.said)
+	}
+	if e := s.wait("charge.success"); e["reference"] != "order-1182" {
+		t.Errorf("the webhook is about %v", e["reference"])
+	}
+	if len(complained.said) > 0 || len(complained.foreign) > 0 {
+		t.Errorf("the page complains of %v and reaches for %v", complained.said, complained.foreign)
+	}
+	if *pictures {
+		picture(t, ctx, filepath.Join("..", "..", ".github", "phone.png"))
+	}
+}
+
+// picture keeps what a page looks like.
+func picture(t *testing.T, ctx context.Context, file string) { //nolint:revive // the test comes first in tests
+	t.Helper()
+	var png []byte
+	if err := chromedp.Run(ctx, chromedp.Sleep(300*time.Millisecond), chromedp.CaptureScreenshot(&png)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, png, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
