@@ -1,6 +1,8 @@
 package sandbox_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -190,5 +192,54 @@ func TestTimeoutAfterCommit(t *testing.T) {
 	calls, err := w.rail.Calls(t.Context(), 0, 100)
 	if err != nil || len(calls) != 4 || calls[0].Outcome != "timeout" || calls[1].Operation != "find" || calls[3].Outcome != "ok" {
 		t.Errorf("calls %+v, %v", calls, err)
+	}
+}
+
+// A door that is full says so at once, and is free again afterwards.
+func TestDoorIsBounded(t *testing.T) {
+	b, err := sandbox.Open(sandbox.Config{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close() }()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	door := b.Bounded(1, func(http.ResponseWriter, *http.Request) {
+		entered <- struct{}{}
+		<-leave
+	})
+	ask := func() int {
+		w := httptest.NewRecorder()
+		door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		return w.Code
+	}
+	first := make(chan int)
+	go func() { first <- ask() }()
+	<-entered
+	if got := ask(); got != http.StatusServiceUnavailable {
+		t.Errorf("a full door answers %d", got)
+	}
+	leave <- struct{}{}
+	if got := <-first; got != http.StatusOK {
+		t.Errorf("the first was answered %d", got)
+	}
+	go func() { <-entered; leave <- struct{}{} }()
+	if got := ask(); got != http.StatusOK {
+		t.Errorf("the door stays full: %d", got)
+	}
+}
+
+// Payers may reach the bank by another name than the rail does.
+func TestBaseURL(t *testing.T) {
+	b, err := sandbox.Open(sandbox.Config{Now: time.Now, BaseURL: "https://bank.example.com/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := town{bank: b, url: serve(t, b), clock: &clock{}}
+	w.rail = newRail(t, w.url, w.clock.Now, 0)
+	if err := w.rail.Register(t.Context(), nowhere(t)); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.start(t, flow.Card, "ref").CheckoutURL; !strings.HasPrefix(got, "https://bank.example.com/card/") {
+		t.Errorf("checkout URL %q", got)
 	}
 }

@@ -1,6 +1,9 @@
 package sandbox
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // SetSchedule makes the waits between tries short enough for a test.
 func (b *Bank) SetSchedule(waits ...time.Duration) { b.schedule = waits }
@@ -28,3 +31,8 @@ var NotifyAddress = notifyAddress
 
 // MaxOwed is how many notices may be owed.
 const MaxOwed = maxOwed
+
+// Bounded is a door with so many places.
+func (b *Bank) Bounded(places int, h http.HandlerFunc) http.Handler {
+	return b.bounded(make(chan struct{}, places), h)
+}
