@@ -156,12 +156,46 @@ func TestFakeTime(t *testing.T) {
 		next[*events.Connected](t, c)
 		say(t, p, botNumber, "back")
 		c.expect(t, "back")
+		// A line that is up but dead: the client finds out and makes a new one.
+		n.SilenceIQ(func(xmlns string) bool { return xmlns == "w:p" })
+		time.Sleep(time.Minute)
+		next[*events.KeepAliveTimeout](t, c)
+		time.Sleep(5 * time.Minute)
+		next[*events.Connected](t, c)
+		n.SilenceIQ(nil)
+		say(t, p, botNumber, "alive")
+		c.expect(t, "alive")
 		synctest.Wait()
 		c.stop()
 		must(t, n.Close())
 		// The client's HTTP transport lets its idle connections go by itself.
 		time.Sleep(5 * time.Minute)
 	})
+}
+
+// A client that acknowledges only after its handlers, and asks its own phone for
+// what it can not read, gets it from the sender all the same.
+func TestSynchronousAck(t *testing.T) {
+	for _, realOwner := range []bool{false, true} {
+		n := open(t, "")
+		c := newClient(t, n.HTTPClient(), filepath.Join(t.TempDir(), "bot.db"))
+		c.SynchronousAck = true
+		c.AutomaticMessageRerequestFromPhone = true
+		if realOwner {
+			phone(t, n, botNumber)
+		}
+		link(t, n, c)
+		p := phone(t, n, payer(1))
+		say(t, p, botNumber, "hi")
+		m := c.expect(t, "hi")
+		c.text(t, m.Info.Chat, "ho") // with a copy for the owner's phone
+		for i := range 3 {
+			n.Intercept(corruptFirst(botNumber))
+			say(t, p, botNumber, fmt.Sprint("damaged ", i))
+			c.expect(t, fmt.Sprint("damaged ", i))
+		}
+		settle(t, n)
+	}
 }
 
 // A pairing code nobody scans is withdrawn, as WhatsApp does.

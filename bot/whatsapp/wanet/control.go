@@ -34,6 +34,15 @@ type PhoneInfo struct {
 	PushName string `json:"pushName"`
 }
 
+// DeviceInfo describes a device: 0 is a phone, the others are linked clients.
+type DeviceInfo struct {
+	Phone   string `json:"phone"`
+	Device  uint16 `json:"device"`
+	Online  bool   `json:"online"`
+	Pending int    `json:"pending"` // stanzas it has not acknowledged
+	PreKeys int    `json:"preKeys"` // one-time keys left to hand out
+}
+
 // The bodies of the control API.
 type (
 	phoneBody struct {
@@ -104,6 +113,7 @@ func (n *Network) control(mux *http.ServeMux) {
 		"POST /network/pairings":                 n.postPairing,
 		"PUT /network/faults":                    n.putFaults,
 		"POST /network/release":                  n.postRelease,
+		"GET /network/devices":                   n.getDevices,
 		"POST /network/devices/{phone}/{device}": n.postDevice,
 	}
 	for pattern, handle := range routes {
@@ -289,6 +299,18 @@ func (n *Network) putFaults(r *http.Request) (any, error) {
 func (n *Network) postRelease(*http.Request) (any, error) {
 	n.Release()
 	return struct{}{}, nil
+}
+
+func (n *Network) getDevices(*http.Request) (any, error) {
+	out := listOf[DeviceInfo]{Items: []DeviceInfo{}}
+	for _, a := range n.Accounts() {
+		for _, d := range a.Devices() {
+			out.Items = append(out.Items, DeviceInfo{
+				Phone: a.phone, Device: d.id, Online: d.Online(), Pending: d.Pending(""), PreKeys: d.PreKeys(),
+			})
+		}
+	}
+	return out, nil
 }
 
 func (n *Network) postDevice(r *http.Request) (any, error) {

@@ -57,7 +57,7 @@ type Faults struct {
 	CorruptPercent int      `json:"corruptPercent"` // of messages to linked clients, first attempts only
 	DelayPercent   int      `json:"delayPercent"`   // of messages to linked clients
 	DelayMs        int      `json:"delayMs"`
-	AckDelayMs     int      `json:"ackDelayMs"` // before a linked client's message is acked
+	AckDelayMs     int      `json:"ackDelayMs"` // before a linked client's message is acked; 0: as configured
 	Nack           int      `json:"nack"`       // every message of linked clients is refused with this code
 	SilentIQ       []string `json:"silentIq"`   // namespaces of requests that get no answer
 }

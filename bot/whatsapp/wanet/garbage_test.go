@@ -216,3 +216,33 @@ func TestGarbageBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A device that nobody fetches from any more does not stop its account, and one
+// that is the account's only one is refused more in the end.
+func TestFullQueue(t *testing.T) {
+	n, c, p := loose(t)
+	n.mu.Lock()
+	bot := n.accounts["2348012345678"]
+	dead := bot.devices[1]
+	dead.conn = nil
+	for i := range maxQueue {
+		dead.queue = append(dead.queue, &item{seq: uint64(i)})
+	}
+	dead.nextSeq = maxQueue
+	n.mu.Unlock()
+	if _, err := p.Send(t.Context(), "2348012345678", "too much"); err == nil {
+		t.Fatal("a full queue took more")
+	}
+	owner, err := bot.AddPhone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = p.Send(t.Context(), "2348012345678", "to the phone"); err != nil {
+		t.Fatal(err)
+	}
+	items, _, err := owner.Messages(t.Context(), 0, 10*time.Second)
+	if err != nil || len(items) != 1 {
+		t.Fatalf("%v, %v", items, err)
+	}
+	_ = c
+}

@@ -62,7 +62,10 @@ func (n *Network) ack(c *conn, node waBinary.Node, extra waBinary.Attrs) {
 	out := waBinary.Node{Tag: "ack", Attrs: attrs}
 	wait := time.Duration(0)
 	if node.Tag == "message" {
-		wait = time.Duration(n.faults.AckDelayMs) * time.Millisecond
+		wait = n.ackDelay
+		if ms := n.faults.AckDelayMs; ms > 0 {
+			wait = time.Duration(ms) * time.Millisecond
+		}
 	}
 	c.later(wait, func() { c.send(out) })
 }

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"path/filepath"
 	"sort"
 	"strings"
 	"sync"
@@ -34,7 +35,8 @@ type journal struct {
 	data   map[string][]byte
 	live   int64 // bytes the data would take if written afresh
 	size   int64 // bytes of the file
-	path   string
+	dir    *os.Root
+	name   string // of the file in dir
 	file   *os.File
 	unlock func()
 	err    error // set for good by the first failed write
@@ -43,24 +45,31 @@ type journal struct {
 // openJournal reads the log at path, or starts an empty one. An empty path keeps
 // everything in memory only.
 func openJournal(path string) (*journal, error) {
-	j := &journal{data: map[string][]byte{}, path: path}
+	j := &journal{data: map[string][]byte{}, name: filepath.Base(path)}
 	if path == "" {
 		return j, nil
 	}
-	unlock, err := lockFile(path + ".lock")
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err != nil {
+		return nil, fmt.Errorf("making the folder of %s: %w", path, err)
+	}
+	if j.dir, err = os.OpenRoot(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("opening the folder of %s: %w", path, err)
+	}
+	if j.unlock, err = lockFile(j.dir, j.name+".lock"); err != nil {
+		_ = j.dir.Close()
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
-	j.unlock = unlock
 	if err = j.load(); err != nil {
-		unlock()
+		j.unlock()
+		_ = j.dir.Close()
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return j, nil
 }
 
 func (j *journal) load() error {
-	file, err := os.OpenFile(j.path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := j.dir.OpenFile(j.name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening the journal: %w", err)
 	}
@@ -206,7 +215,7 @@ func (j *journal) apply(t *batch) error {
 
 // compact writes what is alive to a new file and puts it in the old one's place.
 func (j *journal) compact() error {
-	next, err := os.OpenFile(j.path+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // the path is the operator's own
+	next, err := j.dir.OpenFile(j.name+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("creating the new file: %w", err)
 	}
@@ -230,7 +239,7 @@ func (j *journal) compact() error {
 		err = next.Sync()
 	}
 	if err == nil {
-		err = os.Rename(j.path+".new", j.path) //nolint:gosec // the path is the operator's own
+		err = j.dir.Rename(j.name+".new", j.name)
 	}
 	if err != nil {
 		_ = next.Close()
@@ -252,6 +261,7 @@ func (j *journal) close() error {
 	}
 	err := j.file.Close()
 	j.file = nil
+	_ = j.dir.Close()
 	j.unlock()
 	if err != nil {
 		return fmt.Errorf("closing the network's journal: %w", err)

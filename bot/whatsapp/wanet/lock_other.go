@@ -2,5 +2,7 @@
 
 package wanet
 
+import "os"
+
 // lockFile does nothing where the system has no advisory locks.
-func lockFile(string) (unlock func(), err error) { return func() {}, nil }
+func lockFile(*os.Root, string) (unlock func(), err error) { return func() {}, nil }

@@ -10,8 +10,8 @@ import (
 
 // lockFile makes sure that one process at a time writes a journal. The kernel
 // lets go of the lock when the process dies, however it dies.
-func lockFile(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the path is the operator's own
+func lockFile(dir *os.Root, name string) (unlock func(), err error) {
+	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock: %w", err)
 	}

@@ -70,6 +70,7 @@ type Network struct {
 	conns     map[*conn]struct{}
 	refs      map[string]*conn // QR refs shown by connections that want pairing
 	faults    Faults
+	ackDelay  time.Duration // when no fault sets another
 	intercept func(Delivery) Action
 	nack      func(Sent) int
 	silent    func(xmlns string) bool
@@ -122,7 +123,7 @@ func Open(ctx context.Context, c Config) (*Network, error) {
 		accounts: map[string]*Account{}, byLID: map[string]*Account{},
 		conns: map[*conn]struct{}{}, refs: map[string]*conn{},
 	}
-	n.faults.AckDelayMs = int(c.AckDelay / time.Millisecond)
+	n.ackDelay = c.AckDelay
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}

@@ -289,8 +289,10 @@ func (n *Network) handleMD(c *conn, node waBinary.Node) error {
 			n.refuse(c, node, 400, "bad-request")
 			return err
 		}
-		n.result(c, node)
-		c.finish(streamErrorConflict("401", "device_removed"))
+		// No word that the device was removed: the client does that by itself.
+		c.finish(waBinary.Node{Tag: "iq", Attrs: waBinary.Attrs{
+			"from": types.ServerJID, "type": "result", "id": str(node, "id"),
+		}})
 		return nil
 	}
 	n.refuse(c, node, 400, "bad-request")

@@ -153,14 +153,19 @@ func (p *Phone) targets(a *Account) ([]*Device, error) {
 		all = append(all, p.a.list()...)
 	}
 	out := all[:0]
+	full, reached := false, false
 	for _, d := range all {
-		if d == p.d {
-			continue
+		switch {
+		case d == p.d:
+		case len(d.queue) >= maxQueue:
+			full = true // a client that was given up for good must not stop the others
+		default:
+			reached = reached || d.a == a
+			out = append(out, d)
 		}
-		if len(d.queue) >= maxQueue {
-			return nil, ErrQueueFull
-		}
-		out = append(out, d)
+	}
+	if full && !reached {
+		return nil, ErrQueueFull
 	}
 	return out, nil
 }

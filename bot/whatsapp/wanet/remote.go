@@ -193,6 +193,13 @@ func (r *Remote) Release(ctx context.Context) error {
 	return r.call(ctx, http.MethodPost, "/network/release", nil, &struct{}{})
 }
 
+// Devices lists all devices of the network.
+func (r *Remote) Devices(ctx context.Context) ([]DeviceInfo, error) {
+	var out listOf[DeviceInfo]
+	err := r.call(ctx, http.MethodGet, "/network/devices", nil, &out)
+	return out.Items, err
+}
+
 // Device does something to a linked client: drop, error (with a code), replace or
 // logout.
 func (r *Remote) Device(ctx context.Context, phone string, id uint16, do string, code int) error {

@@ -88,6 +88,10 @@ func TestRemote(t *testing.T) {
 	_, err = r.SendQuote(ctx, p.Phone, botNumber, "quoting", sent.ID)
 	must(t, err)
 	c.expect(t, "quoting")
+	devices, err := r.Devices(ctx)
+	if err != nil || len(devices) != 2 || devices[0].Device != 1 || !devices[0].Online || devices[1].Phone != p.Phone {
+		t.Fatalf("devices: %+v, %v", devices, err)
+	}
 	must(t, r.Device(ctx, botNumber, 1, "drop", 0))
 	next[*events.Disconnected](t, c)
 	all, err := r.Phones(ctx)

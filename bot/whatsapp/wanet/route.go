@@ -33,8 +33,7 @@ type envelope struct {
 func (n *Network) handleMessage(c *conn, node waBinary.Node) error {
 	to := jidOf(node, "to")
 	env := envelope{id: str(node, "id"), from: c.dev, to: n.resolve(to), server: to.Server, attrs: node.Attrs}
-	code := n.refusal(env)
-	if code != 0 {
+	if code := n.refusal(env); code != 0 {
 		n.stats.Nacked++
 		n.ack(c, node, waBinary.Attrs{"error": code})
 		return nil
@@ -43,22 +42,24 @@ func (n *Network) handleMessage(c *conn, node waBinary.Node) error {
 	extra := waBinary.Attrs{}
 	copies, single := split(node, to)
 	env.extra = extras(node)
+	full, reached := false, false
 	for _, cp := range copies {
 		d := n.device(cp.to)
 		if d == nil || d == c.dev {
 			continue // unlinked meanwhile; the hash tells the sender
 		}
-		if err := n.enqueue(&t, d, env.copyFor(n, d, cp.enc)); errors.Is(err, ErrQueueFull) {
-			code = nackFull
-		} else if err != nil {
+		err := n.enqueue(&t, d, env.copyFor(n, d, cp.enc))
+		if err != nil && !errors.Is(err, ErrQueueFull) {
 			return err
 		}
+		full = full || err != nil
+		reached = reached || err == nil && d.a == env.to
 	}
 	if !single && env.to != c.dev.a {
 		extra["phash"] = deviceHash(env.to, c.dev.a, to.Server)
 	}
-	if code != 0 {
-		extra["error"] = code
+	if full && !reached {
+		extra["error"] = nackFull
 	}
 	n.stats.Sent++
 	if err := n.commit(&t); err != nil {
