@@ -1,0 +1,188 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+func TestWhatManyReadAndWriteAtOnceAllCounts(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		keep(t, db, session(1))
+		const callers, each = 16, 10
+		together(callers, func(int) {
+			for range each {
+				err := db.Update(t.Context(), func(tx *store.Tx) error {
+					s, err := tx.Session(t.Context(), "wsp_sess_001")
+					if err != nil {
+						return err
+					}
+					s.Sequence++
+					return tx.SaveSession(t.Context(), &s)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		s, err := db.Session(t.Context(), "wsp_sess_001")
+		if err != nil || s.Sequence != callers*each || s.Version != callers*each {
+			t.Errorf("counted %d of %d (version %d, %v)", s.Sequence, callers*each, s.Version, err)
+		}
+	})
+}
+
+// together runs n callers at once and waits for them.
+func together(n int, fn func(i int)) {
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		wg.Go(func() {
+			<-start
+			fn(i)
+		})
+	}
+	close(start)
+	wg.Wait()
+}
+
+// turn is a turn of a chat as the shell writes it.
+func turn(ctx context.Context, tx *store.Tx, person string, message string) error {
+	row, err := tx.AddChat(ctx, store.ChatRow{ID: flow.ChatID("chat_" + person), Number: "1", Person: person}, noon)
+	if err != nil {
+		return err
+	}
+	if heard, err := tx.Heard(ctx, row.ID, message); err != nil || heard {
+		return err
+	}
+	seq, err := tx.Append(ctx, store.Line{Stream: string(row.ID), At: noon, Kind: "heard", Message: message})
+	if err != nil {
+		return err
+	}
+	decided, err := tx.Append(ctx, store.Line{Stream: string(row.ID), At: noon, Kind: "decided", Cause: seq})
+	if err != nil {
+		return err
+	}
+	if err := tx.SetDecided(ctx, row.ID, decided); err != nil {
+		return err
+	}
+	if err := tx.AddSaid(ctx, store.Said{ID: fmt.Sprint(row.ID, "/", decided), Chat: row.ID, Seq: decided}, noon); err != nil {
+		return err
+	}
+	_, err = tx.AddTask(ctx, flow.Task{Kind: flow.TaskSay, Subject: string(row.ID), Due: noon}, "A", noon.Add(time.Minute))
+	return err
+}
+
+func TestSixteenChatsTalkAtOnceAndNoTurnIsLost(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		const chats, turns = 16, 12
+		var tries atomic.Int64
+		together(chats, func(i int) {
+			for n := range turns {
+				err := db.Update(t.Context(), func(tx *store.Tx) error {
+					tries.Add(1)
+					return turn(t.Context(), tx, fmt.Sprint(i), fmt.Sprint("M", n))
+				})
+				if err != nil {
+					t.Errorf("chat %d, turn %d: %v", i, n, err)
+				}
+			}
+		})
+		for i := range chats {
+			lines, err := db.Lines(t.Context(), fmt.Sprint("chat_", i))
+			if err != nil || len(lines) != 2*turns || lines[len(lines)-1].Seq != 2*turns {
+				t.Errorf("chat %d has %d lines (%v)", i, len(lines), err)
+			}
+		}
+		t.Logf("%d turns took %d tries", chats*turns, tries.Load())
+	})
+}
+
+func TestTheSameMessageFromManyLinesIsHeardOnce(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		together(8, func(int) {
+			err := db.Update(t.Context(), func(tx *store.Tx) error { return turn(t.Context(), tx, "one", "M1") })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		lines, err := db.Lines(t.Context(), "chat_one")
+		if err != nil || len(lines) != 2 {
+			t.Errorf("heard %d times (%v)", len(lines)/2, err)
+		}
+	})
+}
+
+func TestTheSameMoneyToldByManyIsBookedOnce(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		keep(t, db, session(1))
+		var booked atomic.Int64
+		together(8, func(i int) {
+			var fresh bool
+			err := db.Update(t.Context(), func(tx *store.Tx) error {
+				fresh = false
+				_, known, err := tx.PaymentByTransaction(t.Context(), "rail-007")
+				if known || err != nil {
+					return err
+				}
+				fresh = true
+				p := payment(i, "wsp_sess_001", flow.Duplicate)
+				p.RailTransactionID = "rail-007"
+				return tx.AddPayment(t.Context(), p, aside())
+			})
+			if err != nil {
+				t.Error(err)
+			} else if fresh {
+				booked.Add(1)
+			}
+		})
+		list, err := db.Payments(t.Context(), "wsp_sess_001")
+		if err != nil || len(list) != 1 || booked.Load() != 1 {
+			t.Errorf("booked %d, kept %d (%v)", booked.Load(), len(list), err)
+		}
+	})
+}
+
+func TestWorkIsClaimedByOneOnly(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		const all = 40
+		for i := range all {
+			owe(t, db, fmt.Sprint("subject-", i), noon)
+		}
+		var mu sync.Mutex
+		taken := map[string]int{}
+		together(6, func(i int) {
+			for n := range 20 {
+				var list []store.Work
+				err := db.Update(t.Context(), func(tx *store.Tx) error {
+					var err error
+					list, err = tx.ClaimTasks(t.Context(), fmt.Sprintf("%d/%d", i, n), noon, noon.Add(lease), 5)
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				for _, w := range list {
+					taken[w.Subject]++
+				}
+				mu.Unlock()
+			}
+		})
+		if len(taken) != all {
+			t.Errorf("%d of %d were taken", len(taken), all)
+		}
+		for subject, n := range taken {
+			if n != 1 {
+				t.Errorf("%s was taken %d times", subject, n)
+			}
+		}
+	})
+}
