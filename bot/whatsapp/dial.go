@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -36,7 +35,7 @@ func webClient(dial func(ctx context.Context) (net.Conn, error), hold func(w *wi
 			if err != nil {
 				return nil, fmt.Errorf("dialling the network: %w", err)
 			}
-			w := &wire{Conn: conn, ended: make(chan struct{})}
+			w := newWire(conn)
 			hold(w)
 			return w, nil
 		}
@@ -60,38 +59,6 @@ func webClient(dial func(ctx context.Context) (net.Conn, error), hold func(w *wi
 		})
 	}
 	return &http.Client{Transport: oneHost{t}, Timeout: upgradeWithin}
-}
-
-// wire is one connection to the network. The library leaves a goroutine behind
-// when it hangs up while something is arriving; when the wire is cut under it,
-// it does not.
-type wire struct {
-	net.Conn
-	once  sync.Once
-	ended chan struct{} // closed when the library has let go
-}
-
-// Close ends the wire for the library.
-func (w *wire) Close() error {
-	err := w.Conn.Close()
-	w.once.Do(func() { close(w.ended) })
-	if errors.Is(err, net.ErrClosed) {
-		return nil // cut before
-	}
-	return err //nolint:wrapcheck // a connection hands its errors on
-}
-
-// cut ends the wire under the library, as a network that breaks does.
-func (w *wire) cut() { _ = w.Conn.Close() }
-
-// over says whether the library has let go of the wire.
-func (w *wire) over() bool {
-	select {
-	case <-w.ended:
-		return true
-	default:
-		return false
-	}
 }
 
 // oneHost refuses every request that is not for WhatsApp, redirects included.

@@ -145,7 +145,8 @@ func (c *Client) lasting(ctx context.Context, evt any) {
 		c.set(func(l *link) { l.state, l.dialled, l.within = StateBanned, false, within })
 		return
 	case *events.ConnectFailure:
-		c.lost(ctx, "whatsapp refused the line", true)
+		c.log.ErrorContext(ctx, "whatsapp refused the line", slog.String("reason", evt.Reason.String()))
+		c.lost(ctx, "whatsapp line given up", true)
 		return
 	default:
 		return

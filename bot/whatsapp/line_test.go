@@ -251,6 +251,7 @@ func TestLastingStates(t *testing.T) {
 		t.Errorf("two lost pings and it is %s", s)
 	}
 	d.Handle(t.Context(), &events.KeepAliveTimeout{ErrorCount: 3})
+	d.leaves(whatsapp.StateConnected)
 	d.await(whatsapp.StateConnected)
 	d.Handle(t.Context(), &events.ConnectFailure{Reason: events.ConnectFailureGeneric})
 	d.await(whatsapp.StateConnected)

@@ -24,8 +24,14 @@ type libraryLog struct {
 
 func logOf(log *slog.Logger, module string) waLog.Logger { return libraryLog{log: log, module: module} }
 
+// harmless is what the library says each time it is hung up on.
+const harmless = "Error sending close to websocket: %v"
+
 // Warnf logs a warning.
 func (l libraryLog) Warnf(msg string, args ...any) {
+	if msg == harmless {
+		return
+	}
 	l.log.Warn("whatsmeow warns", l.attrs(msg, args)...)
 }
 

@@ -277,27 +277,28 @@ func (c *Client) dial(ctx, work context.Context, cut context.CancelFunc, wa *wha
 }
 
 // cut breaks the line; its end arrives as an event, and Run opens a new one.
-func (c *Client) cut() *wire {
-	c.mu.Lock()
-	w := c.link.wire
-	c.mu.Unlock()
-	if w != nil {
+func (c *Client) cut() {
+	if w := c.wire(); w != nil {
 		w.cut()
 	}
-	return w
 }
 
-// hangUp ends the line for good.
+func (c *Client) wire() *wire {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link.wire
+}
+
+// hangUp ends the line for good. One that ended by itself is left to the
+// library, which is clearing it up.
 func (c *Client) hangUp(wa *whatsmeow.Client) {
-	if w := c.cut(); w != nil {
-		late := time.NewTimer(c.pace.hang)
-		select {
-		case <-w.ended:
-		case <-late.C:
-		}
-		late.Stop()
+	w := c.wire()
+	if w == nil || w.over() {
+		return
 	}
+	w.mute(c.pace.hang)
 	wa.Disconnect()
+	_ = w.Close()
 }
 
 // Resume makes another try after the number was replaced, logged out or found

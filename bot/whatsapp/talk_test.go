@@ -1,6 +1,7 @@
 package whatsapp_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -130,6 +131,7 @@ func TestMessageComesAgain(t *testing.T) {
 				t.Errorf("after %d tries got %+v", tries.Load(), m)
 			}
 			settle(t, d.net)
+			d.await(whatsapp.StateConnected)
 			must(t, d.send(p, "3EB0AFTER", "still here"))
 			hears(t, p, 1)
 		})
@@ -233,12 +235,15 @@ func TestSendUnconfirmed(t *testing.T) {
 	d := paired(t)
 	p := phone(t, d.net, ada, "Ada")
 	must(t, d.net.SetFaults(wanet.Faults{AckDelayMs: 60_000}))
-	d.Hurry(time.Millisecond, time.Millisecond)
-	if err := d.send(p, "3EB0C", "once"); !errors.Is(err, whatsapp.ErrUnconfirmed) {
+	ctx, giveUp := context.WithCancel(t.Context())
+	sent := make(chan error, 1)
+	go func() { sent <- d.Send(ctx, outgoing([4]string{ourNumber, p.Account().LID(), "3EB0C", "once"})) }()
+	hears(t, p, 1) // it left, only the word on it is missing
+	giveUp()
+	if err := <-sent; !errors.Is(err, whatsapp.ErrUnconfirmed) || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	must(t, d.net.SetFaults(wanet.Faults{}))
-	d.Hurry(time.Millisecond, within)
 	must(t, d.send(p, "3EB0C", "once"))
 	must(t, d.send(p, "3EB0D", "last"))
 	settle(t, d.net)
@@ -260,6 +265,7 @@ func TestLogIsClean(t *testing.T) {
 	})
 	say(t, p, "a secret question")
 	got(t, d.messages)
+	d.await(whatsapp.StateConnected)
 	must(t, d.send(p, "3EB0E", "a secret answer"))
 	hears(t, p, 1)
 	d.device().Drop()
