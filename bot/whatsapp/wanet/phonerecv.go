@@ -340,7 +340,6 @@ func (p *Phone) sendAgain(ctx context.Context, t *batch, a *Account, from types.
 		return nil, err
 	}
 	if bundle != nil {
-		v.forget(from.SignalAddress())
 		var enc waBinary.Node
 		if enc, err = v.seal(ctx, from, bundle, p.wrap(d, chat, &msg)); err != nil {
 			return nil, err

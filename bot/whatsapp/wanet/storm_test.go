@@ -30,7 +30,7 @@ func TestStorm(t *testing.T) {
 			must(t, n.SetFaults(weather))
 			done := make(chan struct{})
 			var echoes sync.WaitGroup
-			echoes.Go(func() { answerAll(t, c, done) })
+			echoes.Go(func() { answerAll(t, c, done, func(string) {}) })
 			var phones sync.WaitGroup
 			for i := range 6 {
 				p := phone(t, n, payer(i))
@@ -48,7 +48,7 @@ func TestStorm(t *testing.T) {
 
 // answerAll echoes until done, under an id that follows from the message, as a bot
 // must that may hear one twice.
-func answerAll(t *testing.T, c *client, done chan struct{}) {
+func answerAll(t *testing.T, c *client, done chan struct{}, heard func(text string)) {
 	t.Helper()
 	for {
 		var m *events.Message
@@ -57,10 +57,11 @@ func answerAll(t *testing.T, c *client, done chan struct{}) {
 		case <-done:
 			return
 		}
-		for range 100 {
+		heard(textOf(m))
+		for range 1000 {
 			text := "re " + textOf(m)
 			_, err := c.SendMessage(t.Context(), m.Info.Chat, &waE2E.Message{Conversation: &text}, whatsmeow.SendRequestExtra{ID: "3EB0" + m.Info.ID[2:]})
-			if err == nil {
+			if err == nil || t.Context().Err() != nil {
 				break
 			}
 			<-time.After(10 * time.Millisecond)
