@@ -18,6 +18,7 @@ const (
 // same decision.
 func Decide(t Turn) Decision {
 	d := &deciding{turn: t, chat: t.Chat}
+	d.chat.Talks = slices.Clone(t.Chat.Talks) // the caller's stay the caller's
 	if t.News != nil {
 		d.news(*t.News)
 	} else if t.Heard != nil {
@@ -111,6 +112,10 @@ func (d *deciding) code() {
 		d.why = "this chat paid it"
 		d.chat.Focus = t.Session
 		d.say("paid_again", d.receipt(co, nil))
+	case known && t.State == Review:
+		d.why = "somebody looks at this chat's money"
+		d.chat.Focus = t.Session
+		d.show(t, co)
 	case co.Session.Status == SessionPaid:
 		d.why = "somebody paid it"
 		d.say("paid_elsewhere", nil)

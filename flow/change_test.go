@@ -1,0 +1,156 @@
+package flow_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"till/flow"
+)
+
+func TestAnAttemptIsAskedAboutMoreAndMoreSeldomForADay(t *testing.T) {
+	a := trying("a", flow.BankTransfer)
+	ends := a.ExpiresAt.Add(flow.WatchAfter)
+	for _, c := range []struct{ at, want time.Duration }{
+		{0, time.Minute}, {59 * time.Second, time.Minute}, {time.Minute, 5 * time.Minute}, {5 * time.Minute, 15 * time.Minute},
+		{15 * time.Minute, 30 * time.Minute}, {30 * time.Minute, time.Hour}, {45 * time.Minute, 75 * time.Minute},
+	} {
+		if next, ok := flow.NextCheck(a, noon.Add(c.at)); !ok || !next.Equal(noon.Add(c.want)) {
+			t.Errorf("after %v asked again at %v (%v)", c.at, next.Sub(noon), ok)
+		}
+	}
+	asked, now := 0, noon
+	for asked = 0; asked < 1000; asked++ {
+		next, ok := flow.NextCheck(a, now)
+		if !ok {
+			break
+		}
+		if !next.After(now) || !next.Before(ends) {
+			t.Fatalf("asked at %v after %v", next, now)
+		}
+		now = next
+	}
+	if asked < 45 || asked > 60 || now.Before(ends.Add(-time.Hour)) {
+		t.Errorf("asked %d times, the last at %v", asked, now)
+	}
+	for status, want := range map[flow.AttemptStatus]bool{
+		flow.AttemptActive: true, flow.AttemptExpired: true, flow.AttemptSuperseded: true, flow.AttemptSucceeded: false, flow.AttemptFailed: false,
+	} {
+		a.Status = status
+		if _, ok := flow.NextCheck(a, noon); ok != want {
+			t.Errorf("%s is asked about: %v", status, ok)
+		}
+	}
+}
+
+func TestATaskThatFailedWaitsLongerEachTimeUpToABound(t *testing.T) {
+	for _, c := range []struct {
+		kind flow.TaskKind
+		want []time.Duration
+		most time.Duration
+	}{
+		{flow.TaskStart, []time.Duration{time.Second, time.Second, 4 * time.Second, 10 * time.Second, 10 * time.Second}, 10 * time.Second},
+		{flow.TaskSay, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second}, 15 * time.Second},
+		{flow.TaskCheck, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, 10 * time.Minute},
+		{flow.TaskExpireSession, []time.Duration{time.Second, 2 * time.Second}, 10 * time.Minute},
+	} {
+		for n, want := range c.want {
+			if got := (flow.Task{Kind: c.kind, Attempts: n}).Retry(); got != want {
+				t.Errorf("%s after %d tries waits %v, want %v", c.kind, n, got, want)
+			}
+		}
+		last := time.Duration(0)
+		for _, n := range []int{0, 1, 5, 10, 11, 63, 64, 1000, 1 << 40} {
+			got := flow.Task{Kind: c.kind, Attempts: n}.Retry()
+			if got < last || got > c.most || got <= 0 {
+				t.Errorf("%s after %d tries waits %v", c.kind, n, got)
+			}
+			last = got
+		}
+		if last != c.most {
+			t.Errorf("%s waits at most %v", c.kind, last)
+		}
+	}
+}
+
+func TestALiveAttemptEndsAtItsEnd(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := trying("a", flow.Card)
+		a.Status = rapid.SampledFrom([]flow.AttemptStatus{flow.AttemptActive, flow.AttemptExpired, flow.AttemptFailed, flow.AttemptSucceeded, flow.AttemptSuperseded}).Draw(t, "status")
+		now := a.ExpiresAt.Add(time.Duration(rapid.IntRange(-3, 3).Draw(t, "ns")))
+		want := a.Status == flow.AttemptActive && now.Before(a.ExpiresAt)
+		_, found := flow.LiveOf([]flow.Attempt{a}, flow.Card, now)
+		if a.Live(now) != want || found != want {
+			t.Fatalf("%s at %v is live: %v", a.Status, now, a.Live(now))
+		}
+	})
+}
+
+func TestARefusalIsKnownByItsCode(t *testing.T) {
+	cause := errors.New("the disk")
+	err := fmt.Errorf("open: %w", &flow.Error{Code: flow.CodeStorage, Message: "Try again.", Err: cause})
+	if flow.CodeOf(err) != flow.CodeStorage || !errors.Is(err, &flow.Error{Code: flow.CodeStorage}) || errors.Is(err, &flow.Error{Code: flow.CodeNotFound}) || !errors.Is(err, cause) {
+		t.Error(err)
+	}
+	if flow.CodeOf(cause) != flow.CodeInternal || errors.Is(err, errors.New("x")) {
+		t.Error("what has no code is not internal")
+	}
+	if got := flow.Refuse(flow.CodeNotFound, "no %d", 7).Error(); got != "resource_not_found: no 7" {
+		t.Error(got)
+	}
+}
+
+func TestASessionThatIsOverSaysWhichWay(t *testing.T) {
+	for status, code := range map[flow.SessionStatus]flow.Code{
+		flow.SessionPaid: flow.CodeSessionPaid, flow.SessionExpired: flow.CodeSessionExpired, flow.SessionCancelled: flow.CodeSessionCancelled, "LOST": flow.CodeInternal,
+	} {
+		s := open()
+		s.Status = status
+		if got := flow.CodeOf(s.Closed()); got != code || s.Open() {
+			t.Errorf("%s: %s", status, got)
+		}
+	}
+	for _, status := range []flow.SessionStatus{flow.SessionPending, flow.SessionProcessing} {
+		s := open()
+		s.Status = status
+		if s.Closed() != nil || !s.Open() {
+			t.Errorf("%s is over", status)
+		}
+	}
+}
+
+func TestAnEndpointIsToldWhatItAskedFor(t *testing.T) {
+	all := flow.EventKinds()
+	plain := flow.Endpoint{Status: flow.EndpointEnabled}
+	some := flow.Endpoint{Status: flow.EndpointEnabled, Events: []flow.EventKind{flow.SessionCreated, flow.ChargeSuccess}}
+	off := flow.Endpoint{Status: flow.EndpointDisabled}
+	var told, named int
+	for _, k := range all {
+		if plain.Wants(k) == k.OnRequest() {
+			t.Errorf("an endpoint that named nothing is told of %s: %v", k, plain.Wants(k))
+		}
+		if plain.Wants(k) {
+			told++
+		}
+		if some.Wants(k) {
+			named++
+		}
+		if off.Wants(k) {
+			t.Errorf("an endpoint that is off is told of %s", k)
+		}
+	}
+	if told != len(all)-4 || named != 2 {
+		t.Errorf("told %d of %d, named %d", told, len(all), named)
+	}
+}
+
+func TestExceptionsAreASet(t *testing.T) {
+	s := open().With(flow.Overpaid)
+	twice := s.With(flow.Overpaid).With(flow.PaidLate)
+	if len(twice.Exceptions) != 2 || len(s.Exceptions) != 1 || len(twice.Without(flow.Overpaid).Exceptions) != 1 || len(twice.Exceptions) != 2 {
+		t.Errorf("%v %v", s.Exceptions, twice.Exceptions)
+	}
+}
