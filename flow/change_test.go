@@ -15,19 +15,25 @@ func TestAnAttemptIsAskedAboutMoreAndMoreSeldomForADay(t *testing.T) {
 	a := trying("a", flow.BankTransfer)
 	ends := a.ExpiresAt.Add(flow.WatchAfter)
 	for _, c := range []struct{ at, want time.Duration }{
-		{0, time.Minute}, {59 * time.Second, time.Minute}, {time.Minute, 5 * time.Minute}, {5 * time.Minute, 15 * time.Minute},
-		{15 * time.Minute, 30 * time.Minute}, {30 * time.Minute, time.Hour}, {45 * time.Minute, 75 * time.Minute},
+		{0, time.Minute},
+		{59 * time.Second, time.Minute},
+		{time.Minute, 5 * time.Minute},
+		{5 * time.Minute, 15 * time.Minute},
+		{15 * time.Minute, 30 * time.Minute},
+		{30 * time.Minute, time.Hour},
+		{45 * time.Minute, 75 * time.Minute},
 	} {
 		if next, ok := flow.NextCheck(a, noon.Add(c.at)); !ok || !next.Equal(noon.Add(c.want)) {
 			t.Errorf("after %v asked again at %v (%v)", c.at, next.Sub(noon), ok)
 		}
 	}
 	asked, now := 0, noon
-	for asked = 0; asked < 1000; asked++ {
+	for range 1000 {
 		next, ok := flow.NextCheck(a, now)
 		if !ok {
 			break
 		}
+		asked++
 		if !next.After(now) || !next.Before(ends) {
 			t.Fatalf("asked at %v after %v", next, now)
 		}

@@ -30,7 +30,7 @@ const (
 	CodeInvalidKey          Code = "invalid_api_key"
 	CodeExpiredKey          Code = "expired_api_key"
 	CodeRevokedKey          Code = "revoked_api_key"
-	CodeSecretKeyRequired   Code = "secret_key_required"
+	CodeSecretKeyRequired   Code = "secret_key_required" //nolint:gosec // the name of a refusal
 	CodeKYCRequired         Code = "kyc_required"
 	CodeTestOnly            Code = "test_only"
 	CodeNotFound            Code = "resource_not_found"
@@ -97,6 +97,6 @@ func CodeOf(err error) Code {
 
 // Is lets errors.Is(err, &Error{Code: c}) compare by code.
 func (e *Error) Is(target error) bool {
-	other, ok := target.(*Error) //nolint:errorlint // Is gets the bare target
+	other, ok := target.(*Error)
 	return ok && other.Code == e.Code
 }

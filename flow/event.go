@@ -1,6 +1,9 @@
 package flow
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // EventKind is what a merchant is told.
 type EventKind string
@@ -74,12 +77,7 @@ func (e Endpoint) Wants(k EventKind) bool {
 	if len(e.Events) == 0 {
 		return !k.OnRequest()
 	}
-	for _, want := range e.Events {
-		if want == k {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(e.Events, k)
 }
 
 // The states of an endpoint.

@@ -42,4 +42,6 @@ func TalkStates() []TalkState {
 }
 
 // LiveOf finds the live attempt of a method.
-func LiveOf(attempts []Attempt, m Method, now time.Time) (Attempt, bool) { return liveOf(attempts, m, now) }
+func LiveOf(attempts []Attempt, m Method, now time.Time) (Attempt, bool) {
+	return liveOf(attempts, m, now)
+}

@@ -59,7 +59,7 @@ type IDs struct {
 // milliseconds, 80 random bits; github.com/ulid/spec) in lower case.
 func (g IDs) New(prefix string) (string, error) {
 	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:8], uint64(g.Now().UnixMilli())<<16) //nolint:gosec // a time after 1970
+	binary.BigEndian.PutUint64(raw[:8], uint64(g.Now().UnixMilli())<<16)
 	if _, err := io.ReadFull(g.Rand, raw[6:]); err != nil {
 		return "", fmt.Errorf("make an id: %w", err)
 	}

@@ -92,7 +92,7 @@ func TestNothingIsMadeWithoutRandomness(t *testing.T) {
 
 func TestAPhoneHidesItselfHoweverItIsPrinted(t *testing.T) {
 	p := flow.Phone("2348012345678")
-	for _, text := range []string{fmt.Sprint(p), fmt.Sprintf("%v", p), fmt.Sprintf("%+v", p), fmt.Sprintf("%#v", p), fmt.Sprintf("%s", p), fmt.Sprintf("%q", p), fmt.Sprintf("%v", struct{ P flow.Phone }{p})} {
+	for _, text := range []string{fmt.Sprint(p), fmt.Sprintf("%v", p), fmt.Sprintf("%+v", p), fmt.Sprintf("%#v", p), fmt.Sprintf("%q", p), fmt.Sprintf("%v", struct{ P flow.Phone }{p})} {
 		if strings.Contains(text, "80123") || strings.Contains(text, "2345") {
 			t.Errorf("a phone shows itself: %s", text)
 		}

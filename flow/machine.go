@@ -35,7 +35,7 @@ func move(t table, from, trigger string) (string, error) {
 }
 
 // IllegalMove is a trigger that a state does not know.
-type IllegalMove struct{ Table, From, Trigger string }
+type IllegalMove struct{ Table, From, Trigger string } //nolint:errname // a move, said to be illegal
 
 // Error names the table, the state and the trigger.
 func (e *IllegalMove) Error() string {

@@ -1,6 +1,9 @@
 package flow
 
-import "strconv"
+import (
+	"maps"
+	"strconv"
+)
 
 // show says the step a talk is at, never the beginning.
 func (d *deciding) show(t Talk, co Checkout) {
@@ -100,8 +103,6 @@ func (d *deciding) receipt(co Checkout, p *Payment) map[string]string {
 }
 
 func merge(a, b map[string]string) map[string]string {
-	for k, v := range b {
-		a[k] = v
-	}
+	maps.Copy(a, b)
 	return a
 }

@@ -141,8 +141,11 @@ func TestMessagesGoOutInTheOrderOfTurnsAndBubbles(t *testing.T) {
 		chat(t, db, store.ChatRow{ID: "chat_2", Number: "1", Person: "b"})
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
 			for _, s := range []store.Said{
-				{ID: "d", Chat: "chat_1", Seq: 10, Bubble: 0}, {ID: "b", Chat: "chat_1", Seq: 2, Bubble: 1}, {ID: "c", Chat: "chat_1", Seq: 9},
-				{ID: "a", Chat: "chat_1", Seq: 2, Key: "k", Text: "*bold* ₦"}, {ID: "x", Chat: "chat_2", Seq: 1},
+				{ID: "d", Chat: "chat_1", Seq: 10, Bubble: 0},
+				{ID: "b", Chat: "chat_1", Seq: 2, Bubble: 1},
+				{ID: "c", Chat: "chat_1", Seq: 9},
+				{ID: "a", Chat: "chat_1", Seq: 2, Key: "k", Text: "*bold* ₦"},
+				{ID: "x", Chat: "chat_2", Seq: 1},
 			} {
 				if err := tx.AddSaid(ctx, s, noon); err != nil {
 					return err

@@ -41,10 +41,10 @@ func take(t *testing.T, db *store.DB, token string, now time.Time, limit int) []
 	return list
 }
 
-// end keeps what became of a try.
-func end(t *testing.T, db *store.DB, d flow.Delivery, v flow.Verdict, state string, now, next time.Time) {
+// end keeps what became of a try at a time, and when it is due again.
+func end(t *testing.T, db *store.DB, d flow.Delivery, v flow.Verdict, state string, at ...time.Time) {
 	t.Helper()
-	update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndTry(ctx, d, v, state, now, next) })
+	update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndTry(ctx, d, v, state, at[0], at[1]) })
 }
 
 // owedDelivery is when the next delivery is due, zero for never.

@@ -14,21 +14,21 @@ import (
 var noon = time.Date(2026, 3, 2, 12, 0, 0, int(345*time.Millisecond), time.UTC)
 
 // update runs fn in a transaction and fails the test when it is refused.
-func update(t testing.TB, db *store.DB, fn func(ctx context.Context, tx *store.Tx) error) {
-	t.Helper()
-	ctx := t.Context()
+func update(tb testing.TB, db *store.DB, fn func(ctx context.Context, tx *store.Tx) error) {
+	tb.Helper()
+	ctx := tb.Context()
 	if err := db.Update(ctx, func(tx *store.Tx) error { return fn(ctx, tx) }); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
 // refused runs fn in a transaction that must be refused, and returns why.
-func refused(t testing.TB, db *store.DB, what string, fn func(ctx context.Context, tx *store.Tx) error) error {
-	t.Helper()
-	ctx := t.Context()
+func refused(tb testing.TB, db *store.DB, what string, fn func(ctx context.Context, tx *store.Tx) error) error {
+	tb.Helper()
+	ctx := tb.Context()
 	err := db.Update(ctx, func(tx *store.Tx) error { return fn(ctx, tx) })
 	if err == nil {
-		t.Errorf("the store kept %s", what)
+		tb.Errorf("the store kept %s", what)
 	}
 	return err
 }
@@ -71,9 +71,9 @@ func aside() []flow.Posting {
 }
 
 // keep adds sessions that a test needs.
-func keep(t testing.TB, db *store.DB, sessions ...flow.Session) {
-	t.Helper()
-	update(t, db, func(ctx context.Context, tx *store.Tx) error {
+func keep(tb testing.TB, db *store.DB, sessions ...flow.Session) {
+	tb.Helper()
+	update(tb, db, func(ctx context.Context, tx *store.Tx) error {
 		for _, s := range sessions {
 			if added, err := tx.AddSession(ctx, s); err != nil || !added {
 				return fmt.Errorf("add %s: %v %w", s.ID, added, err)

@@ -114,7 +114,7 @@ func (w *sqliteWriter) prepared(ctx context.Context, query string) (*sql.Stmt, e
 
 // ExecContext runs a prepared statement.
 func (w *sqliteWriter) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	s, err := w.prepared(ctx, query)
+	s, err := w.prepared(ctx, query) //nolint:sqlclosecheck // kept, and closed with the writer
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (w *sqliteWriter) ExecContext(ctx context.Context, query string, args ...an
 
 // QueryContext runs a prepared query.
 func (w *sqliteWriter) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, err := w.prepared(ctx, query)
+	s, err := w.prepared(ctx, query) //nolint:sqlclosecheck // kept, and closed with the writer
 	if err != nil {
 		return nil, err
 	}

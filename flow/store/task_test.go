@@ -16,9 +16,9 @@ import (
 const lease = time.Minute
 
 // owe asks for a task without handing it to anybody.
-func owe(t *testing.T, db *store.DB, subject string, due time.Time) store.Work {
+func owe(t *testing.T, db *store.DB, subject string, due time.Time) {
 	t.Helper()
-	return hand(t, db, subject, due, "")
+	hand(t, db, subject, due, "")
 }
 
 // hand asks for a task; with a token it is born leased.

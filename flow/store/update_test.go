@@ -233,7 +233,7 @@ func TestCloseFinishesWhatIsQueued(t *testing.T) {
 
 func TestTheReaderCannotWrite(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
-		err := db.Reader.Exec(t.Context(), "INSERT INTO settings (name, value) VALUES ('a', 'b')")
+		err := db.Exec(t.Context(), "INSERT INTO settings (name, value) VALUES ('a', 'b')")
 		if err == nil || !strings.Contains(strings.ToLower(err.Error()), "read") {
 			t.Errorf("wrote through the reader: %v", err)
 		}

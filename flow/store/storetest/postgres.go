@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -21,7 +22,7 @@ import (
 const patience = 30 * time.Second
 
 var (
-	now    = time.Now
+	now    = time.Now //nolint:forbidigo // names of schemas must differ from run to run
 	random = rand.Reader
 )
 
@@ -91,12 +92,13 @@ func (s *server) run() (string, error) {
 		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	ctx := context.Background() //nolint:forbidigo // lives as long as the test binary
+	//nolint:gosec // the programs that are installed here
 	mk := exec.CommandContext(ctx, initdb, "-D", filepath.Join(dir, "data"), "-U", "till", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	mk.Dir, mk.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
 	if out, err := mk.CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(dir))
 	}
-	s.cmd = exec.CommandContext(ctx, "/bin/sh", "-c", keeper, "sh", postgres, dir)
+	s.cmd = exec.CommandContext(ctx, "/bin/sh", "-c", keeper, "sh", postgres, dir) //nolint:gosec // as above
 	s.cmd.Dir, s.cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as, Setpgid: true}
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
 		return "", err
@@ -107,21 +109,21 @@ func (s *server) run() (string, error) {
 	}
 	url := "postgres:///postgres?user=till&sslmode=disable&host=" + dir
 	if err := answers(ctx, url); err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "log")) // only to explain the error
+		log, _ := os.ReadFile(filepath.Join(dir, "log")) //nolint:gosec // our own file, only to explain the error
 		return "", fmt.Errorf("start PostgreSQL: %w: %s", err, log)
 	}
 	return url, nil
 }
 
 // answers waits until a server answers.
-func answers(ctx context.Context, url string) error {
+func answers(ctx context.Context, url string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	db, err := sql.Open("pgx", url)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { err = errors.Join(err, db.Close()) }()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -142,8 +144,8 @@ func programs() (initdb, postgres string, err error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		dirs = append(dirs, filepath.Dir(path))
 	}
-	for i := len(dirs) - 1; i >= 0; i-- {
-		initdb, postgres = filepath.Join(dirs[i], "initdb"), filepath.Join(dirs[i], "postgres")
+	for _, dir := range slices.Backward(dirs) {
+		initdb, postgres = filepath.Join(dir, "initdb"), filepath.Join(dir, "postgres")
 		if _, err := os.Stat(initdb); err != nil {
 			continue
 		}

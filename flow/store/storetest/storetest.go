@@ -16,6 +16,7 @@ package storetest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -57,7 +58,10 @@ func (r Runner) Run() int {
 // Each runs a test on a fresh database of each kind, which is closed after it.
 func Each(t *testing.T, schema store.Schema, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
-	EachConfig(t, schema, func(t *testing.T, c store.Config) { test(t, Open(t, c)) })
+	EachConfig(t, schema, func(t *testing.T, c store.Config) {
+		t.Helper()
+		test(t, Open(t, c))
+	})
 }
 
 // EachConfig runs a test with a place for a database of each kind, for tests
@@ -118,7 +122,7 @@ func drop(url, name string) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	_, err = db.ExecContext(context.Background(), "DROP SCHEMA IF EXISTS "+name+" CASCADE") //nolint:forbidigo // the test's own context has ended
-	return err
+	ctx := context.Background() //nolint:forbidigo // the test's own context has ended
+	_, err = db.ExecContext(ctx, "DROP SCHEMA IF EXISTS "+name+" CASCADE")
+	return errors.Join(err, db.Close())
 }
