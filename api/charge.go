@@ -32,8 +32,8 @@ func (*Server) openCharge(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(func(v checkout.View) (int, []byte, error) {
-		body, err := compose(c.service.RecordCharge(v))
+	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		body, err := compose(c.service.RecordCharge(m.View))
 		return http.StatusCreated, body, err
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"till/flow"
+	"till/flow/checkout"
 )
 
 // endpointRecord is a webhook endpoint as its merchant reads it. The secret is
@@ -54,21 +55,25 @@ func (s *Server) addEndpoint(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	if _, err := c.once(nil); err != nil {
-		return err
-	}
 	secret, err := s.cfg.NewSecret()
 	if err != nil {
 		return err
 	}
 	e.Secrets = []string{secret}
-	if e, err = c.service.AddEndpoint(c.ctx, e); err != nil {
+	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		record := recordEndpoint(m.Endpoint)
+		record.Secret = m.Endpoint.Secrets[0]
+		body, err := compose(record)
+		return http.StatusCreated, body, err
+	})
+	if err != nil {
 		return err
 	}
-	record := recordEndpoint(e)
-	record.Secret = secret
-	c.http.Set("Location", "/v1/webhook-endpoints/"+string(e.ID))
-	return c.send(http.StatusCreated, record)
+	a, err := c.service.AddEndpoint(c.ctx, e, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, "/v1/webhook-endpoints/"+a.Location)
 }
 
 // listEndpoints is GET /v1/webhook-endpoints.

@@ -27,7 +27,7 @@ func (c *call) form(rules decodeRules) (*form, error) {
 
 // once is the call as what is done only once, where it brings an
 // Idempotency-Key. The same request again has the same hash.
-func (c *call) once(render func(checkout.View) (int, []byte, error)) (checkout.Call, error) {
+func (c *call) once(render func(checkout.Made) (int, []byte, error)) (checkout.Call, error) {
 	out := checkout.Call{Project: c.project.ID, Render: render}
 	raw := c.http.Request().Header.Peek("Idempotency-Key")
 	if raw == nil {

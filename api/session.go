@@ -78,9 +78,9 @@ func methodNames() []string {
 }
 
 // renderSession makes the answer of a call about a session.
-func (c *call) renderSession(status int) func(checkout.View) (int, []byte, error) {
-	return func(v checkout.View) (int, []byte, error) {
-		body, err := compose(c.service.Record(v))
+func (c *call) renderSession(status int) func(checkout.Made) (int, []byte, error) {
+	return func(m checkout.Made) (int, []byte, error) {
+		body, err := compose(c.service.Record(m.View))
 		return status, body, err
 	}
 }

@@ -352,7 +352,7 @@ func (s *stage) must(err error) {
 }
 
 func (s *stage) call() checkout.Call {
-	return checkout.Call{Project: "wsp_prj_1", Render: func(v checkout.View) (int, []byte, error) {
+	return checkout.Call{Project: "wsp_prj_1", Render: func(v checkout.Made) (int, []byte, error) {
 		s.session, s.code = v.Session.ID, v.Session.EntryCode
 		body, err := json.Marshal(v.Session.ID)
 		return http.StatusCreated, body, err

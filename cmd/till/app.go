@@ -270,7 +270,7 @@ func (a *app) publicURL() string {
 func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 	return api.New(api.Config{
 		Accounts: a.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: a.test},
-		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: a.rail, Phones: phones,
+		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: testBank{a.rail, a.clock.Now}, Phones: phones,
 		Pairing: a.number.Pairing, AdvanceClock: a.advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
 		Ready: func(ctx context.Context) []api.Check {
 			out := make([]api.Check, 0, len(a.checks))
@@ -292,4 +292,20 @@ func (a *app) advance(seconds int64) time.Time {
 	now := a.clock.Advance(seconds)
 	a.test.Wake()
 	return now
+}
+
+// testBank is the sandbox bank as merchants play with it: money is sent now by
+// the test environment's clock, whichever clock the bank has.
+type testBank struct {
+	rail.TestBank
+
+	now func() time.Time
+}
+
+// Transfer plays a payer who sends money.
+func (b testBank) Transfer(ctx context.Context, t rail.Transfer) (rail.TransferResult, error) {
+	if t.ValueTime.IsZero() {
+		t.ValueTime = b.now()
+	}
+	return b.TestBank.Transfer(ctx, t)
 }

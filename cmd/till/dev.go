@@ -88,6 +88,7 @@ func live(w *world, set config.Settings, dev bool) (err error) {
 	if err != nil {
 		return err
 	}
+	a.registerBankOnce(ctx) // so that the first call finds a bank that knows us
 	group.Go(func() error { return server.Serve(ctx, a.listener) })
 	group.Go(func() error { return a.test.Run(ctx) })
 	group.Go(func() error { return a.number.Run(ctx) })
@@ -134,19 +135,27 @@ func (a *app) openBank(ctx context.Context) error {
 // registerAgain is how long a bank that is not there is waited for.
 const registerAgain = 500 * time.Millisecond
 
-// registerBank tells the bank where its notices go, until it has heard.
-func (a *app) registerBank(ctx context.Context) error {
-	for {
-		err := a.rail.Register(ctx, a.publicURL()+"/v1/rails/sandbox/notifications")
-		if err == nil || ctx.Err() != nil {
-			return nil
-		}
+// registerBankOnce tells the bank where its notices go.
+func (a *app) registerBankOnce(ctx context.Context) bool {
+	short, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	err := a.rail.Register(short, a.publicURL()+"/v1/rails/sandbox/notifications")
+	if err != nil && ctx.Err() == nil {
 		a.log.LogAttrs(ctx, slog.LevelWarn, "the bank does not answer yet", slog.String("error", err.Error()))
+	}
+	return err == nil
+}
+
+// registerBank tells the bank again until it has heard. Notices that it could
+// not deliver while we were away come at once then: the API serves by now.
+func (a *app) registerBank(ctx context.Context) error {
+	for ctx.Err() == nil && !a.registerBankOnce(ctx) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(registerAgain):
 		}
 	}
+	return nil
 }
 
 // network is the WhatsApp network the bot is on. remote is nil where no phones

@@ -87,7 +87,15 @@ type Call struct {
 	Hash    string // of method, path and body
 	// Render makes the answer out of what was made; it runs inside the
 	// transaction and must not do anything else.
-	Render func(v View) (status int, body []byte, err error)
+	Render func(m Made) (status int, body []byte, err error)
+}
+
+// Made is what a Call made: a session with all that belongs to it, or an
+// endpoint.
+type Made struct {
+	View
+
+	Endpoint flow.Endpoint
 }
 
 // Answer is what a Call is answered with.

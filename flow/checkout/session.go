@@ -117,7 +117,7 @@ func replay(kept *store.KeptCall) Answer {
 	if kept == nil {
 		return Answer{}
 	}
-	return Answer{Status: kept.Status, Body: kept.Body, Location: string(kept.Session), Replayed: true}
+	return Answer{Status: kept.Status, Body: kept.Body, Location: kept.Made, Replayed: true}
 }
 
 // answer renders what was made and keeps it with the call's key.
@@ -130,11 +130,16 @@ func (w *saving) answer(session flow.Session, c Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Location: string(session.ID)}
-	if a.Status, a.Body, err = c.Render(view); err != nil || c.Key == "" {
+	return w.rendered(c, string(session.ID), Made{View: view})
+}
+
+// rendered makes a call's answer and keeps it with the call's key.
+func (w *saving) rendered(c Call, id string, made Made) (a Answer, err error) {
+	a.Location = id
+	if a.Status, a.Body, err = c.Render(made); err != nil || c.Key == "" {
 		return a, err
 	}
-	return a, w.tx.SaveCall(w.ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, Session: session.ID, Status: a.Status, Body: a.Body, At: w.now})
+	return a, w.tx.SaveCall(w.ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, Made: id, Status: a.Status, Body: a.Body, At: w.now})
 }
 
 // OpenCharge opens a session in WhatsApp and makes its virtual account: a new
@@ -169,7 +174,7 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 		if err != nil || c.Key == "" {
 			return err
 		}
-		return w.tx.SaveCall(ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, Session: session.ID, At: w.now})
+		return w.tx.SaveCall(ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, Made: string(session.ID), At: w.now})
 	})
 	if err != nil || answer.Replayed {
 		return answer, wrap("open a charge", err)
@@ -189,7 +194,7 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 // existing one, or a new one.
 func (w *saving) charged(n NewSession, existing flow.SessionID, kept *store.KeptCall, number string, c Call) (flow.Session, error) {
 	if kept != nil {
-		existing = kept.Session
+		existing = flow.SessionID(kept.Made)
 	}
 	if existing == "" {
 		return w.create(n, c.Project, number, true)
@@ -363,14 +368,20 @@ func (s *Service) OwnedSessions(ctx context.Context, project flow.ProjectID, ids
 }
 
 // AddEndpoint keeps a webhook endpoint; its id, status and time are filled in,
-// its secrets are given.
-func (s *Service) AddEndpoint(ctx context.Context, e flow.Endpoint) (flow.Endpoint, error) {
+// its secrets are given. Errors: invalid_field when the project has too many.
+func (s *Service) AddEndpoint(ctx context.Context, e flow.Endpoint, c Call) (Answer, error) {
 	id, err := s.ids.New(flow.PrefixEndpoint)
 	if err != nil {
-		return flow.Endpoint{}, err
+		return Answer{}, err
 	}
-	e.ID, e.Status, e.CreatedAt = flow.EndpointID(id), flow.EndpointEnabled, s.cfg.Now()
+	e.ID, e.Project, e.Status, e.CreatedAt = flow.EndpointID(id), c.Project, flow.EndpointEnabled, s.cfg.Now()
+	var answer Answer
 	err = s.update(ctx, func(w *saving) error {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil {
+			answer = replay(kept)
+			return err
+		}
 		have, err := w.tx.Endpoints(ctx, e.Project)
 		if err != nil {
 			return err
@@ -378,9 +389,13 @@ func (s *Service) AddEndpoint(ctx context.Context, e flow.Endpoint) (flow.Endpoi
 		if len(have) >= maxEndpoints {
 			return flow.Refuse(flow.CodeInvalidField, "A project has at most %d webhook endpoints.", maxEndpoints)
 		}
-		return w.tx.AddEndpoint(ctx, e)
+		if err := w.tx.AddEndpoint(ctx, e); err != nil {
+			return err
+		}
+		answer, err = w.rendered(c, id, Made{Endpoint: e})
+		return err
 	})
-	return e, wrap("add a webhook endpoint", err)
+	return answer, wrap("add a webhook endpoint", err)
 }
 
 // Endpoints are a project's webhook endpoints.

@@ -177,7 +177,11 @@ func (k *worker) submit(w store.Work) {
 func (k *worker) work(key string, w store.Work) {
 	select {
 	case k.slots <- struct{}{}:
-	case <-k.ctx.Done():
+	case <-k.ctx.Done(): // the process ends: its lease runs out, and it is found again
+		k.mu.Lock()
+		delete(k.at, key)
+		k.mu.Unlock()
+		return
 	}
 	defer func() { <-k.slots }()
 	for {

@@ -104,18 +104,18 @@ func (t *Tx) FreeLeases(ctx context.Context, now time.Time) error {
 
 // KeptCall is an idempotent call as it is kept.
 type KeptCall struct {
-	Hash    string
-	Session flow.SessionID
-	Status  int // 0 while it runs
-	Body    []byte
-	At      time.Time
+	Hash   string
+	Made   string // id of what was made
+	Status int    // 0 while it runs
+	Body   []byte
+	At     time.Time
 }
 
 // Call reads an idempotent call; found is false for a new key.
 func (r Reader) Call(ctx context.Context, project flow.ProjectID, key string) (c KeptCall, found bool, err error) {
 	var at int64
-	found, err = r.run.one(ctx, `SELECT hash, session, status, body, created_at FROM calls WHERE project = ? AND key = ?`,
-		[]any{string(project), key}, &c.Hash, &c.Session, &c.Status, &c.Body, &at)
+	found, err = r.run.one(ctx, `SELECT hash, made, status, body, created_at FROM calls WHERE project = ? AND key = ?`,
+		[]any{string(project), key}, &c.Hash, &c.Made, &c.Status, &c.Body, &at)
 	if err != nil {
 		return KeptCall{}, false, fmt.Errorf("look an idempotency key up: %w", err)
 	}
@@ -125,9 +125,9 @@ func (r Reader) Call(ctx context.Context, project flow.ProjectID, key string) (c
 
 // SaveCall keeps an idempotent call and, once it is known, its answer.
 func (t *Tx) SaveCall(ctx context.Context, project flow.ProjectID, key string, c KeptCall) error {
-	_, err := t.run.exec(ctx, `INSERT INTO calls (project, key, hash, session, status, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
- ON CONFLICT (project, key) DO UPDATE SET hash = excluded.hash, session = excluded.session, status = excluded.status, body = excluded.body, created_at = excluded.created_at`,
-		project, key, c.Hash, c.Session, c.Status, notNil(c.Body), flow.Millis(c.At))
+	_, err := t.run.exec(ctx, `INSERT INTO calls (project, key, hash, made, status, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT (project, key) DO UPDATE SET hash = excluded.hash, made = excluded.made, status = excluded.status, body = excluded.body, created_at = excluded.created_at`,
+		project, key, c.Hash, c.Made, c.Status, notNil(c.Body), flow.Millis(c.At))
 	if err != nil {
 		return fmt.Errorf("keep an idempotency key: %w", err)
 	}

@@ -206,7 +206,7 @@ CREATE TABLE calls (
   project    TEXT NOT NULL,
   key        TEXT NOT NULL,
   hash       TEXT NOT NULL,
-  session    TEXT NOT NULL,
+  made       TEXT NOT NULL,
   status     {{int}} NOT NULL,
   body       {{blob}} NOT NULL,
   created_at {{int}} NOT NULL,
