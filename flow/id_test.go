@@ -126,6 +126,18 @@ func TestAKeySaysWhatItIs(t *testing.T) {
 	}
 }
 
+func TestAKeyIsThatOfAnyOtherProgram(t *testing.T) {
+	raw := make([]byte, 32)
+	for i := range raw {
+		raw[i] = byte(i)
+	}
+	// The bytes 0 to 31 in base 62, least digit first, and the CRC-32 of all of it.
+	const want = "pk_test_flDIBkGwcRKRL9GXCgaFM3UNu2jQTCljt7CJTlUa3003sdYmj"
+	if got, err := flow.NewKeyText(flow.Test, flow.PublicKey, bytes.NewReader(raw)); err != nil || got != want {
+		t.Errorf("%s, want %s (%v)", got, want, err)
+	}
+}
+
 func TestEveryTypoInAKeyIsCaught(t *testing.T) {
 	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"
 	text, err := flow.NewKeyText(flow.Test, flow.SecretKey, rand.Reader)

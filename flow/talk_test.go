@@ -311,14 +311,16 @@ func TestAChatRemembersABoundedNumberOfTalks(t *testing.T) {
 		turn.ByCode, turn.Checkouts = s.ID, map[flow.SessionID]flow.Checkout{s.ID: {Session: s}}
 		turn.Heard = &flow.Intent{Kind: flow.MeansCode}
 		turn.Chat = flow.Decide(turn).Chat
-		if i == 3 {
-			turn.Chat.Talks[2].State = flow.Closed
+		if i == 12 {
+			turn.Chat.Talks[10].State = flow.Closed
 		}
 	}
 	if len(turn.Chat.Talks) != flow.MaxTalks || turn.Chat.Focus != "wsp_sess_24" {
 		t.Fatalf("%d talks, focus %s", len(turn.Chat.Talks), turn.Chat.Focus)
 	}
-	if _, kept := turn.Chat.Talk("wsp_sess_02"); kept {
-		t.Error("what was over did not go first")
+	for id, want := range map[flow.SessionID]bool{"wsp_sess_03": false, "wsp_sess_04": true, "wsp_sess_10": false} {
+		if _, kept := turn.Chat.Talk(id); kept != want {
+			t.Errorf("what was over goes first, then the oldest: %s is kept: %v", id, kept)
+		}
 	}
 }

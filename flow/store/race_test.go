@@ -39,6 +39,32 @@ func TestWhatManyReadAndWriteAtOnceAllCounts(t *testing.T) {
 	})
 }
 
+func TestTwoProgramsMayWriteTheSameDatabase(t *testing.T) {
+	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+		programs := []*store.DB{storetest.Open(t, c), storetest.Open(t, c)}
+		keep(t, programs[0], session(1))
+		const callers, each = 8, 10
+		together(callers, func(i int) {
+			for range each {
+				err := programs[i%2].Update(t.Context(), func(tx *store.Tx) error {
+					s, err := tx.Session(t.Context(), "wsp_sess_001")
+					if err != nil {
+						return err
+					}
+					s.Sequence++
+					return tx.SaveSession(t.Context(), &s)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if s, err := programs[1].Session(t.Context(), "wsp_sess_001"); err != nil || s.Sequence != callers*each {
+			t.Errorf("counted %d of %d (%v)", s.Sequence, callers*each, err)
+		}
+	})
+}
+
 // together runs n callers at once and waits for them.
 func together(n int, fn func(i int)) {
 	var wg sync.WaitGroup
