@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ import (
 
 const (
 	botNumber = "2348012345678"
-	within    = 15 * time.Second
+	// A stock client that is cut off inside its handshake notices after 20 s.
+	within = 40 * time.Second
 )
 
 var rootSeed = []byte("one root for all tests: the client's trust is a process-wide variable")
@@ -92,6 +94,7 @@ type client struct {
 	messages chan *events.Message
 	receipts chan *events.Receipt
 	others   chan any
+	stopped  atomic.Bool
 }
 
 // newClient makes a stock client over a fresh or existing store, dialling by web.
@@ -121,7 +124,7 @@ func newClient(tb testing.TB, web *http.Client, path string) *client {
 	c.AutoReconnectHook = func(error) bool {
 		c.AutoReconnectErrors = 0
 		<-time.After(20 * time.Millisecond)
-		return true
+		return !c.stopped.Load()
 	}
 	if dev.PushName == "" {
 		dev.PushName = "Till"
@@ -133,6 +136,7 @@ func newClient(tb testing.TB, web *http.Client, path string) *client {
 
 // stop ends the client as a process does; its store stays.
 func (c *client) stop() {
+	c.stopped.Store(true)
 	c.Disconnect()
 	_ = c.db.Close()
 }

@@ -64,6 +64,7 @@ func stockTalk(t *testing.T, n *wanet.Network, c, pay *client) {
 	c.text(t, back, "damaged back")
 	pay.expect(t, "damaged back")
 	n.Intercept(nil)
+	settle(t, n)
 	// One of them is away.
 	pay.Disconnect()
 	c.text(t, back, "while you were away")
@@ -152,6 +153,7 @@ func TestFakeTime(t *testing.T) {
 		if took := time.Since(start); took != 20*time.Minute {
 			t.Fatalf("it took %s", took)
 		}
+		synctest.Wait() // or the client, not done with it, would hand it over again
 		d.Drop()
 		next[*events.Connected](t, c)
 		say(t, p, botNumber, "back")

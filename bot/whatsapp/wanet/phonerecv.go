@@ -164,9 +164,11 @@ func (p *Phone) onMessage(ctx context.Context, node waBinary.Node) (*batch, effe
 	enc := node.GetChildByTag("enc")
 	msg, err := p.vault(t).open(ctx, from, enc)
 	switch {
-	case errors.Is(err, errSeen):
+	case errors.Is(err, errSeen) && p.has(a, str(node, "id")):
 		return &batch{}, nil, nil
 	case err != nil:
+		// A used counter under an id that is not here is no repeat: clients that
+		// encrypt two messages at once can use one counter for both.
 		p.a.n.log.InfoContext(ctx, "whatsapp network: a phone asks for a message again", slog.String("error", err.Error()))
 		fresh := &batch{}
 		return fresh, p.askAgain(a, back, node, enc, p.knows(ctx, fresh, from)), nil
@@ -227,6 +229,14 @@ func (p *Phone) record(t *batch, chat *Account, fromMe bool, id string, msg *waE
 	return p.remember(t, &stored{Raw: raw, Message: Message{
 		ID: id, Chat: chat.phone, Text: text, Quoted: quoted, FromMe: fromMe, At: p.a.n.now(), Status: status,
 	}})
+}
+
+// has says whether a message of a chat was read before.
+func (p *Phone) has(chat *Account, id string) bool {
+	n := p.a.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return p.byID[idKey(chat.phone, id, false)] != nil
 }
 
 // knows says whether there is a session with a device.

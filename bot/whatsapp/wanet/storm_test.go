@@ -30,15 +30,21 @@ func TestStorm(t *testing.T) {
 			must(t, n.SetFaults(weather))
 			done := make(chan struct{})
 			var echoes sync.WaitGroup
-			echoes.Go(func() { answerAll(t, c, done, func(string) {}) })
+			answering := stockMaySend || weather.DropPercent == 0
+			var mu sync.Mutex
+			heard := map[string]int{}
+			echoes.Go(func() {
+				answerAll(t, c, done, answering, func(text string) { mu.Lock(); defer mu.Unlock(); heard[text]++ })
+			})
 			var phones sync.WaitGroup
 			for i := range 6 {
 				p := phone(t, n, payer(i))
-				phones.Go(func() { chatter(t, p, 12) })
+				phones.Go(func() { chatter(t, p, 12, answering) })
 			}
 			phones.Wait()
 			must(t, n.SetFaults(wanet.Faults{}))
 			settle(t, n)
+			eventually(t, "all is heard", func() bool { mu.Lock(); defer mu.Unlock(); return len(heard) == 6*12 })
 			close(done)
 			echoes.Wait()
 			t.Logf("%+v", n.Stats())
@@ -48,7 +54,7 @@ func TestStorm(t *testing.T) {
 
 // answerAll echoes until done, under an id that follows from the message, as a bot
 // must that may hear one twice.
-func answerAll(t *testing.T, c *client, done chan struct{}, heard func(text string)) {
+func answerAll(t *testing.T, c *client, done chan struct{}, reply bool, heard func(text string)) {
 	t.Helper()
 	for {
 		var m *events.Message
@@ -58,7 +64,7 @@ func answerAll(t *testing.T, c *client, done chan struct{}, heard func(text stri
 			return
 		}
 		heard(textOf(m))
-		for range 1000 {
+		for tries := 0; reply && tries < 1000; tries++ {
 			text := "re " + textOf(m)
 			_, err := c.SendMessage(t.Context(), m.Info.Chat, &waE2E.Message{Conversation: &text}, whatsmeow.SendRequestExtra{ID: "3EB0" + m.Info.ID[2:]})
 			if err == nil || t.Context().Err() != nil {
@@ -69,16 +75,19 @@ func answerAll(t *testing.T, c *client, done chan struct{}, heard func(text stri
 	}
 }
 
-func chatter(t *testing.T, p *wanet.Phone, count int) {
+func chatter(t *testing.T, p *wanet.Phone, count int, answered bool) {
 	t.Helper()
 	want := map[string]int{}
 	for i := range count {
-		m, err := p.Send(t.Context(), botNumber, fmt.Sprint("m", i))
+		m, err := p.Send(t.Context(), botNumber, fmt.Sprint(p.Account().Phone(), " m", i))
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		want["re "+m.Text] = 1
+	}
+	if !answered {
+		return
 	}
 	got := map[string]int{}
 	limit := time.Now().Add(20 * time.Second)
