@@ -8,8 +8,8 @@ import (
 // What stands for a message that held a secret. The rest of the message is
 // dropped with it: who types a card number often types its date and code too.
 const (
-	shownCard   = "card ending "
-	shownSecret = "a secret, not kept"
+	shownCard  = "card ending "
+	shownOther = "a secret, not kept"
 )
 
 // secret finds a card number, or the name of a secret with digits after it, in
@@ -19,7 +19,7 @@ func secret(folded string) (shown string, found bool) {
 		return shownCard + last, true
 	}
 	if named(folded) {
-		return shownSecret, true
+		return shownOther, true
 	}
 	return "", false
 }
@@ -46,16 +46,14 @@ func card(folded string) (last string, found bool) {
 				return first.digits[n-4 : n], true
 			}
 		}
-		joined := first.digits
+		joined := []byte(first.digits)
 		for _, next := range groups[i+1:] {
-			if !next.joins {
+			if !next.joins || len(joined)+len(next.digits) > maxCard {
 				break
 			}
-			if joined += next.digits; len(joined) > maxCard {
-				break
-			}
-			if isCard(joined) {
-				return joined[len(joined)-4:], true
+			joined = append(joined, next.digits...)
+			if isCard(string(joined)) {
+				return string(joined[len(joined)-4:]), true
 			}
 		}
 	}

@@ -64,8 +64,9 @@ Not in the list? 6 Another way · 0 Cancel`},
 Bank transfer · Ref 7K3M-9QTX
 Bank session 0000132
 It is paid. There is nothing more to do.`},
-		{flow.Say{Key: "receipt", Args: map[string]string{"merchant": "Ada Stores", "amount": "₦5,000", "paid_at": flow.Stamp(time.Time{}), "reference": "A1"}},
-			"Receipt: ₦5,000 to Ada Stores\nRef A1\nIt is paid. There is nothing more to do."},
+		{flow.Say{Key: "receipt", Args: map[string]string{
+			"merchant": "Ada Stores", "amount": "₦5,000", "paid_at": flow.Stamp(time.Time{}), "reference": "A1",
+		}}, "Receipt: ₦5,000 to Ada Stores\nRef A1\nIt is paid. There is nothing more to do."},
 		{flow.Say{Key: "declined", Args: shop("reason", "insufficient funds", "ussd", "yes")}, `Your bank did not accept the payment of ₦5,000 to Ada Stores: insufficient funds.
 Try again or pay another way:
 2 USSD

@@ -8,6 +8,7 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,6 +53,8 @@ type desk struct {
 	stop     context.CancelFunc
 	done     chan error
 
+	failTicks atomic.Bool
+
 	mu      sync.Mutex
 	receive func(m bot.Message) error
 }
@@ -94,7 +97,13 @@ func open(t *testing.T, n *wanet.Network, file string, dial func(context.Context
 		File: file, Dial: dial, RootKey: &root, PushName: "Till", Now: time.Now,
 		Log:       slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OnPairing: func(qr string) { d.codes <- qr },
-		Tick:      func(_ context.Context, tick checkout.Tick) error { d.ticks <- tick; return nil },
+		Tick: func(_ context.Context, tick checkout.Tick) error {
+			if d.failTicks.Load() {
+				return errors.New("the disk is full")
+			}
+			d.ticks <- tick
+			return nil
+		},
 		Receive: func(_ context.Context, m bot.Message) error {
 			d.mu.Lock()
 			receive := d.receive

@@ -100,7 +100,8 @@ func (c *Client) line(ctx context.Context, wa *whatsmeow.Client, evt any) {
 			c.log.WarnContext(ctx, "whatsapp presence not sent", slog.String("error", scrub(err.Error())))
 		}
 	case *events.Disconnected:
-		c.lost(ctx, "whatsapp line ended", false)
+		c.log.InfoContext(ctx, "whatsapp line ended")
+		c.lost(false)
 	case *events.KeepAliveTimeout:
 		if evt.ErrorCount >= maxDeafPings {
 			c.log.WarnContext(ctx, "whatsapp line is dead")
@@ -116,26 +117,25 @@ const maxDeafPings = 3
 
 // lost has Run open a new line, unless it has given up. The end of a line can
 // be told late, when there is a new one already that it does not concern.
-func (c *Client) lost(ctx context.Context, why string, refused bool) {
+func (c *Client) lost(refused bool) {
 	c.set(func(l *link) {
 		if l.state.givenUp() || l.state == StateBanned || !refused && (l.wire == nil || !l.wire.over()) {
 			return
 		}
 		l.state, l.dialled, l.codes = StateConnecting, false, nil
 	})
-	c.log.InfoContext(ctx, why)
 }
 
 // lasting takes an event after which a new line alone would not help.
 func (c *Client) lasting(ctx context.Context, evt any) {
-	to, why := State(""), ""
+	var to State
 	switch evt := evt.(type) {
-	case *events.StreamReplaced:
-		to, why = StateReplaced, "whatsapp number is run by another program"
+	case *events.StreamReplaced: // by another program with the same keys
+		to = StateReplaced
 	case *events.LoggedOut:
-		to, why = StateLoggedOut, "whatsapp number was logged out"
+		to = StateLoggedOut
 	case *events.ClientOutdated:
-		to, why = StateOutdated, "whatsapp refuses this version of the library"
+		to = StateOutdated
 	case *events.TemporaryBan:
 		c.log.ErrorContext(ctx, "whatsapp number is banned for a time", slog.Int("code", int(evt.Code)), slog.Duration("for", evt.Expire))
 		within := evt.Expire
@@ -146,13 +146,13 @@ func (c *Client) lasting(ctx context.Context, evt any) {
 		return
 	case *events.ConnectFailure:
 		c.log.ErrorContext(ctx, "whatsapp refused the line", slog.String("reason", evt.Reason.String()))
-		c.lost(ctx, "whatsapp line given up", true)
+		c.lost(true)
 		return
 	default:
 		return
 	}
 	c.set(func(l *link) { l.state, l.codes, l.again = to, nil, false })
-	c.log.ErrorContext(ctx, why)
+	c.log.ErrorContext(ctx, "whatsapp number needs somebody", slog.String("state", string(to)))
 }
 
 // message hands a message over. True means that WhatsApp may forget it.
@@ -189,8 +189,8 @@ func (c *Client) receipt(ctx context.Context, evt *events.Receipt) {
 	if evt.IsFromMe || evt.IsGroup || !isPerson(evt.Sender) {
 		return
 	}
-	state := ""
-	switch evt.Type {
+	var state string
+	switch evt.Type { //nolint:exhaustive // the others are no news about a message of ours
 	case types.ReceiptTypeDelivered:
 		state = "delivered"
 	case types.ReceiptTypeRead, types.ReceiptTypePlayed:

@@ -33,6 +33,9 @@ func (c *Client) Hurry(again, ack time.Duration) {
 	c.pace.retryFrom, c.pace.againFrom, c.pace.againTo, c.pace.ack = again, again, again, ack
 }
 
+// Unhurried gives a client its usual pace back.
+func (c *Client) Unhurried() { c.pace = usual }
+
 // Inbound is what becomes of a message.
 func (c *Client) Inbound(ctx context.Context, evt *events.Message) (bot.Message, bool, error) {
 	c.mu.Lock()

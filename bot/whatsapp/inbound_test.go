@@ -8,7 +8,6 @@ import (
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
-	"google.golang.org/protobuf/proto"
 
 	"till/flow"
 )
@@ -19,7 +18,7 @@ func jid(user, server string) types.JID { return types.NewJID(user, server) }
 func event(from types.MessageSource) *events.Message {
 	return &events.Message{
 		Info:    types.MessageInfo{MessageSource: from, ID: "3A01", PushName: "Ada", Timestamp: time.Unix(1_795_000_000, 0)},
-		Message: &waE2E.Message{Conversation: proto.String("hi")},
+		Message: &waE2E.Message{Conversation: new("hi")},
 	}
 }
 
@@ -97,22 +96,22 @@ func TestWhatItSays(t *testing.T) {
 		media bool
 		shown bool
 	}{
-		"text":          {&waE2E.Message{Conversation: proto.String("1")}, "1", false, true},
-		"a longer text": {&waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{Text: proto.String("2")}}, "2", false, true},
-		"a picture":     {&waE2E.Message{ImageMessage: &waE2E.ImageMessage{Caption: proto.String("paid")}}, "paid", true, true},
+		"text":          {&waE2E.Message{Conversation: new("1")}, "1", false, true},
+		"a longer text": {&waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{Text: new("2")}}, "2", false, true},
+		"a picture":     {&waE2E.Message{ImageMessage: &waE2E.ImageMessage{Caption: new("paid")}}, "paid", true, true},
 		"a video":       {&waE2E.Message{VideoMessage: &waE2E.VideoMessage{}}, "", true, true},
-		"a document":    {&waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{Caption: proto.String("receipt")}}, "receipt", true, true},
+		"a document":    {&waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{Caption: new("receipt")}}, "receipt", true, true},
 		"a button":      {&waE2E.Message{ButtonsResponseMessage: &waE2E.ButtonsResponseMessage{Response: &waE2E.ButtonsResponseMessage_SelectedDisplayText{SelectedDisplayText: "Card"}}}, "Card", false, true},
-		"a list":        {&waE2E.Message{ListResponseMessage: &waE2E.ListResponseMessage{Title: proto.String("USSD")}}, "USSD", false, true},
-		"a template":    {&waE2E.Message{TemplateButtonReplyMessage: &waE2E.TemplateButtonReplyMessage{SelectedDisplayText: proto.String("3")}}, "3", false, true},
+		"a list":        {&waE2E.Message{ListResponseMessage: &waE2E.ListResponseMessage{Title: new("USSD")}}, "USSD", false, true},
+		"a template":    {&waE2E.Message{TemplateButtonReplyMessage: &waE2E.TemplateButtonReplyMessage{SelectedDisplayText: new("3")}}, "3", false, true},
 		"a voice note":  {&waE2E.Message{AudioMessage: &waE2E.AudioMessage{}}, "", false, true},
 		"a sticker":     {&waE2E.Message{StickerMessage: &waE2E.StickerMessage{}}, "", false, true},
 		"a place":       {&waE2E.Message{LocationMessage: &waE2E.LocationMessage{}}, "", false, true},
 		"an edit": {&waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{
-			Type: waE2E.ProtocolMessage_MESSAGE_EDIT.Enum(), EditedMessage: &waE2E.Message{Conversation: proto.String("2")},
+			Type: waE2E.ProtocolMessage_MESSAGE_EDIT.Enum(), EditedMessage: &waE2E.Message{Conversation: new("2")},
 		}}, "2", false, true},
 		"a revoke":    {&waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{Type: waE2E.ProtocolMessage_REVOKE.Enum(), Key: &waCommon.MessageKey{}}}, "", false, false},
-		"a reaction":  {&waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{Text: proto.String("👍")}}, "", false, false},
+		"a reaction":  {&waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{Text: new("👍")}}, "", false, false},
 		"a vote":      {&waE2E.Message{PollUpdateMessage: &waE2E.PollUpdateMessage{}}, "", false, false},
 		"a group key": {&waE2E.Message{SenderKeyDistributionMessage: &waE2E.SenderKeyDistributionMessage{}}, "", false, false},
 		"nothing":     {nil, "", false, false},
@@ -129,13 +128,13 @@ func TestWhatItSays(t *testing.T) {
 	// The same over the wire, with a picture in a disappearing chat.
 	p := phone(t, d.net, ada, "Ada")
 	sent, err := p.SendMessage(t.Context(), ourNumber, &waE2E.Message{EphemeralMessage: &waE2E.FutureProofMessage{
-		Message: &waE2E.Message{ImageMessage: &waE2E.ImageMessage{Caption: proto.String("my receipt")}},
+		Message: &waE2E.Message{ImageMessage: &waE2E.ImageMessage{Caption: new("my receipt")}},
 	}}, "")
 	must(t, err)
 	if m := got(t, d.messages); m.ID != sent.ID || m.Text != "my receipt" || !m.Media {
 		t.Errorf("got %+v", m)
 	}
-	_, err = p.SendMessage(t.Context(), ourNumber, &waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{Text: proto.String("👍")}}, "")
+	_, err = p.SendMessage(t.Context(), ourNumber, &waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{Text: new("👍")}}, "")
 	must(t, err)
 	say(t, p, "last")
 	if m := got(t, d.messages); m.Text != "last" {

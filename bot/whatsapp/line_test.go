@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -147,8 +148,8 @@ func TestUnreachable(t *testing.T) {
 }
 
 func TestSpacedTries(t *testing.T) {
-	for n, want := range []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60} {
-		if got := whatsapp.Spaced(n, time.Second, time.Minute); got != want*time.Second {
+	for n, want := range []int{0, 1, 2, 4, 8, 16, 32, 60, 60} {
+		if got := whatsapp.Spaced(n, time.Second, time.Minute); got != time.Duration(want)*time.Second {
 			t.Errorf("try %d is after %s", n, got)
 		}
 	}
@@ -312,5 +313,85 @@ func TestOpenRefuses(t *testing.T) {
 			must(t, c.Close())
 			t.Errorf("%s: opened", name)
 		}
+	}
+}
+
+// What can go wrong while a phone is being linked leads back to a code, or says
+// who is needed.
+func TestPairingGoesWrong(t *testing.T) {
+	n := network(t)
+	d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), n.DialContext)
+	d.run()
+	first := got(t, d.codes)
+	d.Handle(t.Context(), &events.PairError{Error: errors.New("for 2348000000001")})
+	if second := got(t, d.codes); second == first {
+		t.Error("the keys of a failed pairing are used again")
+	}
+	d.Handle(t.Context(), &events.PairPasskeyRequest{})
+	if _, ok := d.Pairing(); ok || d.State() != string(whatsapp.StatePasskey) {
+		t.Errorf("it is %s and shows a code: %t", d.State(), ok)
+	}
+	d.Handle(t.Context(), &events.Disconnected{}) // not of this line, which is up
+	if d.State() != string(whatsapp.StatePasskey) {
+		t.Errorf("the end of an old line made it %s", d.State())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.PairCode(ctx, ourNumber); !errors.Is(err, context.Canceled) {
+		t.Errorf("a code without a line: %v", err)
+	}
+	d.halt()
+	if strings.Contains(d.log.String(), ourNumber) {
+		t.Error("the log holds the number")
+	}
+}
+
+// Ticks are news of single chats alone, and one that cannot be kept is only
+// logged.
+func TestTicks(t *testing.T) {
+	d := paired(t)
+	lid := types.NewJID("100200300400500", types.HiddenUserServer)
+	for name, c := range map[string]struct {
+		evt   events.Receipt
+		state string
+	}{
+		"delivered":        {events.Receipt{MessageSource: types.MessageSource{Sender: lid}}, "delivered"},
+		"read":             {events.Receipt{MessageSource: types.MessageSource{Sender: lid}, Type: types.ReceiptTypeRead}, "read"},
+		"played":           {events.Receipt{MessageSource: types.MessageSource{Sender: lid}, Type: types.ReceiptTypePlayed}, "read"},
+		"asked for again":  {events.Receipt{MessageSource: types.MessageSource{Sender: lid}, Type: types.ReceiptTypeRetry}, ""},
+		"on an idle web":   {events.Receipt{MessageSource: types.MessageSource{Sender: lid}, Type: types.ReceiptTypeInactive}, ""},
+		"by ourselves":     {events.Receipt{MessageSource: types.MessageSource{Sender: lid, IsFromMe: true}, Type: types.ReceiptTypeRead}, ""},
+		"in a group":       {events.Receipt{MessageSource: types.MessageSource{Sender: lid, IsGroup: true}}, ""},
+		"by nobody":        {events.Receipt{}, ""},
+		"more than it may": {events.Receipt{MessageSource: types.MessageSource{Sender: lid}, MessageIDs: make([]string, 300)}, "delivered"},
+	} {
+		many := len(c.evt.MessageIDs)
+		if many == 0 {
+			c.evt.MessageIDs, many = []string{"3EB0"}, 1
+		}
+		count := make(chan int, 1)
+		go func() {
+			seen := 0
+			for ; c.state != "" && seen < min(many, 256); seen++ {
+				if tick := <-d.ticks; tick.State != c.state || tick.At.IsZero() || tick.Number != ourNumber {
+					t.Errorf("%s: %+v", name, tick)
+				}
+			}
+			count <- seen
+		}()
+		if !d.Handle(t.Context(), &c.evt) {
+			t.Errorf("%s: not taken", name)
+		}
+		<-count
+		if len(d.ticks) > 0 {
+			t.Errorf("%s: %d more ticks", name, len(d.ticks))
+		}
+	}
+	d.failTicks.Store(true)
+	if !d.Handle(t.Context(), &events.Receipt{MessageSource: types.MessageSource{Sender: lid}, MessageIDs: []string{"3EB0"}}) {
+		t.Error("a tick that was not kept counts as a message")
+	}
+	if !strings.Contains(d.log.String(), "whatsapp tick not kept") {
+		t.Error("nothing is logged")
 	}
 }

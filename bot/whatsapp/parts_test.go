@@ -10,10 +10,15 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
+
+	"till/bot"
 	"till/bot/whatsapp"
 )
 
@@ -25,9 +30,9 @@ func TestCodesChange(t *testing.T) {
 		d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), n.DialContext)
 		d.run()
 		seen, last := map[string]bool{}, time.Now()
-		for i, want := range []time.Duration{0, 60, 20, 20, 20, 20, 20, 60, 20} {
+		for i, want := range []int{0, 60, 20, 20, 20, 20, 20, 60, 20} {
 			code := <-d.codes
-			if took := time.Since(last).Round(time.Second); took != want*time.Second {
+			if took := time.Since(last).Round(time.Second); took != time.Duration(want)*time.Second {
 				t.Errorf("code %d came after %s, want %d s", i, took, want)
 			}
 			if shown, ok := d.Pairing(); seen[code] || !ok || shown != code {
@@ -73,6 +78,84 @@ func TestDeadLine(t *testing.T) {
 	})
 }
 
+// With a fake clock: a message that can never be kept does not make the line
+// hectic, and others are heard all the while.
+func TestRenewalsAreSpaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := network(t)
+		lines := 0
+		d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), func(ctx context.Context) (net.Conn, error) {
+			lines++
+			return n.DialContext(ctx)
+		})
+		d.Unhurried()
+		d.run()
+		d.link(ourNumber)
+		d.onEach(func(m bot.Message) error {
+			if m.Text == "poison" {
+				return errors.New("never")
+			}
+			return nil
+		})
+		p := phone(t, n, ada, "Ada")
+		say(t, p, "poison")
+		begun := lines
+		for i := range 20 {
+			time.Sleep(time.Minute)
+			say(t, p, "hello")
+			if m := got(t, d.messages); m.Text != "hello" {
+				t.Errorf("minute %d: got %+v", i, m)
+			}
+		}
+		if renewed := lines - begun; renewed < 10 || renewed > 30 {
+			t.Errorf("%d lines in 20 minutes", renewed)
+		}
+		d.halt()
+	})
+}
+
+// With a fake clock: when the end of the line after a pairing gets lost, or
+// nothing ever answers, a new line is tried all the same.
+func TestLoginThatDoesNotCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := network(t)
+		var deaf atomic.Bool
+		d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), func(ctx context.Context) (net.Conn, error) {
+			if deaf.Load() {
+				ours, theirs := net.Pipe()
+				context.AfterFunc(ctx, func() { _ = theirs.Close() })
+				return ours, nil
+			}
+			return n.DialContext(ctx)
+		})
+		d.Unhurried()
+		d.run()
+		d.link(ourNumber)
+		begun := time.Now()
+		d.Handle(t.Context(), &events.PairSuccess{ID: types.NewJID(ourNumber, types.DefaultUserServer)})
+		if d.State() != string(whatsapp.StateConnecting) {
+			t.Errorf("it is %s", d.State())
+		}
+		d.await(whatsapp.StateConnected)
+		if took := time.Since(begun); took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("back after %s", took)
+		}
+		deaf.Store(true)
+		d.device().Drop()
+		d.leaves(whatsapp.StateConnected)
+		time.Sleep(10 * time.Minute)
+		deaf.Store(false)
+		begun = time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		must(t, d.Await(ctx, func(s whatsapp.State) bool { return s == whatsapp.StateConnected }))
+		if took := time.Since(begun); took > 2*time.Minute {
+			t.Errorf("back after %s", took)
+		}
+		d.halt()
+	})
+}
+
 // Nothing but WhatsApp is ever called, and no media at all.
 func TestOnlyWhatsAppIsCalled(t *testing.T) {
 	called := ""
@@ -80,9 +163,9 @@ func TestOnlyWhatsAppIsCalled(t *testing.T) {
 		called = "dialled"
 		return nil, errors.New("far enough")
 	})
-	for _, real := range []bool{false, true} {
+	for _, genuine := range []bool{false, true} {
 		web := fake
-		if real {
+		if genuine {
 			web = whatsapp.WebClient(nil)
 		}
 		for _, url := range []string{"https://example.com/ws/chat", "http://web.whatsapp.com/ws/chat", "https://web.whatsapp.com:8443/", "https://web.whatsapp.com.example.com/", "https://127.0.0.1/"} {
@@ -92,7 +175,7 @@ func TestOnlyWhatsAppIsCalled(t *testing.T) {
 				if resp != nil {
 					_ = resp.Body.Close()
 				}
-				t.Errorf("%s (real: %t): %v", url, real, err)
+				t.Errorf("%s (genuine: %t): %v", url, genuine, err)
 			}
 		}
 	}

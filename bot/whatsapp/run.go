@@ -250,6 +250,7 @@ func (c *Client) dial(ctx, work context.Context, cut context.CancelFunc, wa *wha
 	c.set(func(l *link) {
 		fresh = l.fresh
 		l.state, l.dialled, l.codes, l.shown, l.within = StateConnecting, true, nil, false, c.pace.login
+		l.again = false // what was not acknowledged comes on the new line
 		l.tries++
 	})
 	c.hangUp(wa) // a line that may still be open

@@ -9,7 +9,6 @@ import (
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
-	"google.golang.org/protobuf/proto"
 
 	"till/bot"
 	"till/flow/checkout"
@@ -52,7 +51,7 @@ func (c *Client) Send(ctx context.Context, o checkout.Outgoing) (err error) {
 		}
 	}()
 	_, err = wa.SendMessage(ctx, types.NewJID(o.Person, types.HiddenUserServer),
-		&waE2E.Message{Conversation: proto.String(o.Text)}, whatsmeow.SendRequestExtra{ID: o.ID, Timeout: c.pace.ack})
+		&waE2E.Message{Conversation: new(o.Text)}, whatsmeow.SendRequestExtra{ID: o.ID, Timeout: c.pace.ack})
 	if err != nil {
 		return fmt.Errorf("%w: sending %s: %w", verdict(err), o.ID, err)
 	}

@@ -185,9 +185,10 @@ func TestSend(t *testing.T) {
 		must(t, d.send(p, "3EB0000000000000000001", "9012345678"))
 	}
 	must(t, d.send(p, "3EB0000000000000000002", "4 I have paid"))
-	all := hears(t, p, 2)
+	hears(t, p, 2)
 	settle(t, d.net)
-	if all = hears(t, p, 2); len(all) != 2 || all[0].Text != "9012345678" || all[0].ID != "3EB0000000000000000001" || all[1].Text != "4 I have paid" {
+	all := hears(t, p, 2)
+	if len(all) != 2 || all[0].Text != "9012345678" || all[0].ID != "3EB0000000000000000001" || all[1].Text != "4 I have paid" {
 		t.Errorf("the phone shows %+v", all)
 	}
 	must(t, p.MarkRead(t.Context(), ourNumber))
