@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -215,6 +216,9 @@ func (s *stage) heard() []string {
 	defer s.mu.Unlock()
 	out := s.sent
 	s.sent = nil
+	slices.SortStableFunc(out, func(a, b string) int { // chats do not wait for each other
+		return cmp.Compare(strings.Index(a, "(person-"), strings.Index(b, "(person-"))
+	})
 	return out
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -78,10 +79,5 @@ func hasScheme(raw string, schemes ...string) bool {
 	if err != nil || u.Host == "" && u.Scheme != "unix" {
 		return false
 	}
-	for _, s := range schemes {
-		if u.Scheme == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(schemes, u.Scheme)
 }

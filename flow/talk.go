@@ -79,12 +79,18 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 	case t.State == Closed:
 		d.why = "already closed"
 		d.say("session_over", about(co))
+	case t.State != Review && !d.turn.Now.Before(co.Session.ExpiresAt):
+		d.why = "the session is over, though nobody has swept it yet"
+		d.say("session_over", about(co))
 	case t.State == Opening || t.State == Verifying:
 		d.why = "an answer of the bank is on its way"
 		d.say("one_moment", nil)
 	case in.Kind == MeansConfirm && confirming:
 		d.confirmed(&t, co)
 	default:
+		if a, ok := co.attempt(t.Attempt); ok && slices.Contains(awaiting, t.State) && !a.Live(d.turn.Now) {
+			t, _ = t.move(talkLapse) // nobody has swept it yet, or another chat switched away from it
+		}
 		d.wish(&t, co, in)
 	}
 	d.chat = d.chat.put(t)

@@ -1,6 +1,9 @@
 package flow
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // news decides on something that happened to a session outside this chat.
 func (d *deciding) news(n News) {
@@ -16,7 +19,7 @@ func (d *deciding) news(n News) {
 	case NewsRefused:
 		d.why = "the bank cannot open a method that this chat does not wait for"
 		if waitsFor(t, co, n) {
-			d.step(&t, talkRefused, "the bank cannot open this method", func() { d.say("method_down", d.menuArgs(co)) })
+			d.step(&t, talkRefused, "the bank cannot open this method", func() { d.say("method_down", d.others(co, t.Method)) })
 		}
 	case NewsSlow:
 		if d.why = "the bank takes its time"; waitsFor(t, co, n) {
@@ -37,7 +40,7 @@ func (d *deciding) news(n News) {
 	case NewsDeclined:
 		if d.why = "the bank refused a payment that this chat does not wait for"; t.Attempt == n.Attempt {
 			d.step(&t, talkDecline, "the bank refused the payment", func() {
-				d.say("declined", merge(d.menuArgs(co), map[string]string{"reason": n.Reason}))
+				d.say("declined", merge(d.menuArgs(co), map[string]string{"reason": strings.TrimRight(n.Reason, ". ")}))
 			})
 		}
 	case NewsNothing:

@@ -43,6 +43,10 @@ func (d *deciding) details(t Talk, co Checkout) {
 		d.say("one_moment", nil)
 		return
 	}
+	if !a.Live(d.turn.Now) { // over, though nobody has swept it yet
+		d.say("lapsed", d.menuArgs(co))
+		return
+	}
 	args := about(co)
 	args["until"] = Stamp(a.ExpiresAt)
 	switch a.Method {
@@ -105,4 +109,17 @@ func (d *deciding) receipt(co Checkout, p *Payment) map[string]string {
 func merge(a, b map[string]string) map[string]string {
 	maps.Copy(a, b)
 	return a
+}
+
+// others are the methods that can be chosen, without one that just did not work
+// unless it is the only one.
+func (d *deciding) others(co Checkout, not Method) map[string]string {
+	args := d.menuArgs(co)
+	for _, m := range Methods() {
+		if m != not && args[string(m)] != "" {
+			delete(args, string(not))
+			break
+		}
+	}
+	return args
 }

@@ -324,3 +324,51 @@ func TestAChatRemembersABoundedNumberOfTalks(t *testing.T) {
 		}
 	}
 }
+
+func TestInstructionsThatAreOverAreNotShownAndNewOnesCanBeHad(t *testing.T) {
+	for _, state := range []flow.TalkState{flow.AwaitTransfer, flow.AwaitUSSD, flow.AwaitCard} {
+		unswept, switched := standing(state), standing(state)
+		unswept.Now = noon.Add(30 * time.Minute)
+		for i := range switched.Checkouts["wsp_sess_1"].Attempts {
+			switched.Checkouts["wsp_sess_1"].Attempts[i].Status = flow.AttemptSuperseded
+		}
+		for name, turn := range map[string]flow.Turn{"not swept yet": unswept, "switched away from elsewhere": switched} {
+			d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansAgain}))
+			if len(d.Says) != 1 || d.Says[0].Key != "lapsed" || talkOf(d).State != flow.Lapsed {
+				t.Errorf("%s, %s: %+v", state, name, d)
+			}
+			after := turn
+			after.Chat = d.Chat
+			if swept := flow.Decide(about(after, flow.News{Kind: flow.NewsLapsed, Attempt: attemptOf(turn)})); len(swept.Says) != 0 {
+				t.Errorf("%s, %s: said twice that it is over", state, name)
+			}
+			want := map[flow.TalkState]flow.TalkState{flow.AwaitUSSD: flow.PickingBank}[state]
+			if want == "" {
+				want = flow.Opening
+			}
+			for _, at := range []flow.Turn{turn, after} {
+				if d := flow.Decide(heard(at, flow.Intent{Kind: flow.MeansMethod, Method: methodOf[state]})); talkOf(d).State != want {
+					t.Errorf("%s, %s: asked for new ones it goes to %s", state, name, talkOf(d).State)
+				}
+			}
+		}
+	}
+}
+
+func TestASessionThatIsOverIsSaidToBeSoBeforeItIsSwept(t *testing.T) {
+	for _, state := range flow.TalkStates() {
+		if state == flow.Paid || state == flow.Review {
+			continue
+		}
+		turn := standing(state)
+		turn.Now = open().ExpiresAt
+		for _, in := range intents() {
+			if in.Kind == flow.MeansCode || in.Kind == flow.MeansSecret {
+				continue
+			}
+			if d := flow.Decide(heard(turn, in)); len(d.Effects) != 0 || len(d.Says) != 1 || d.Says[0].Key != "session_over" {
+				t.Errorf("%s, %s: %+v", state, in.Kind, d)
+			}
+		}
+	}
+}

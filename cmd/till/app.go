@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,8 +56,8 @@ func (a *app) closing(f func() error) { a.closers = append(a.closers, f) }
 // close closes everything that was opened.
 func (a *app) close() error {
 	var err error
-	for i := len(a.closers) - 1; i >= 0; i-- {
-		err = errors.Join(err, a.closers[i]())
+	for _, f := range slices.Backward(a.closers) {
+		err = errors.Join(err, f())
 	}
 	return err
 }

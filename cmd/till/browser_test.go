@@ -118,7 +118,7 @@ func TestThePhonePagePlaysAPayer(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; the page complains of %v", err, complained.said)
 	}
-	if e := s.wait("charge.success"); e["reference"] != "order-1182" {
+	if e := s.success(); e["reference"] != "order-1182" {
 		t.Errorf("the webhook is about %v", e["reference"])
 	}
 	if len(complained.said) > 0 || len(complained.foreign) > 0 {

@@ -125,7 +125,7 @@ func payOnceKilledAt(t *testing.T, x *till, m *merchant, s *sink, point string) 
 	at("transfer on its way")
 	p.hears(`(?i)receipt(?s:.*)` + reference)
 	at("receipt shown")
-	if event := s.wait("charge.success"); event["reference"] != reference {
+	if event := s.success(); event["reference"] != reference {
 		t.Errorf("the webhook is about %v, not %s", event["reference"], reference)
 	}
 	if data := m.eventually(http.MethodGet, "/v1/whatsapp/checkout/sessions/"+session, nil); data["status"] != "PAID" {
@@ -241,7 +241,7 @@ func TestEverythingTwiceAndRedisForgetful(t *testing.T) {
 		}
 	}
 	p.hears(`(?i)receipt(?s:.*)twice`)
-	s.wait("charge.success")
+	s.success()
 	if n := p.heardTimes(`(?i)^receipt`); n != 1 {
 		t.Errorf("the payer got %d receipts:\n%s", n, p.transcript())
 	}

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"till/flow"
 )
 
 // patience is how long anything in these tests may take on a busy machine.
@@ -161,11 +163,11 @@ type merchant struct {
 }
 
 // devServer starts till dev in a fresh directory and returns its merchant.
-func devServer(t *testing.T, env ...string) (*merchant, *process, string) {
+func devServer(t *testing.T) (*merchant, *process, string) {
 	t.Helper()
 	dir := t.TempDir()
 	addr := freePort(t)
-	p := start(t, dir, env, "dev", "--http-addr", addr)
+	p := start(t, dir, nil, "dev", "--http-addr", addr)
 	key := p.line(`^secret key  (sk_test_\w+)`)[1]
 	p.line(`/phone$|of that network`)
 	return &merchant{t: t, base: "http://" + addr, key: key}, p, dir
@@ -387,18 +389,18 @@ func (s *sink) fail(err error) {
 	s.bad = errors.Join(s.bad, err)
 }
 
-// wait waits for an event of a kind.
-func (s *sink) wait(kind string) object {
+// success waits for the next charge.success.
+func (s *sink) success() object {
 	s.t.Helper()
 	deadline := time.After(patience)
 	for {
 		select {
 		case e := <-s.came:
-			if e["event"] == kind {
+			if e["event"] == string(flow.ChargeSuccess) {
 				return e
 			}
 		case <-deadline:
-			s.t.Fatalf("the webhook %s never came (%v)", kind, s.bad)
+			s.t.Fatalf("no charge.success came (%v)", s.bad)
 		}
 	}
 }

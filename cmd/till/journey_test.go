@@ -40,7 +40,7 @@ func TestAPayerPaysByEachMethod(t *testing.T) {
 			p.says(way.digit)
 			way.pay(t, m, p, session)
 			p.hears(`(?i)receipt(?s:.*)₦5,000(?s:.*)order-` + way.digit)
-			event := s.wait("charge.success")
+			event := s.success()
 			if event["reference"] != "order-"+way.digit {
 				t.Errorf("the webhook's reference is %v", event["reference"])
 			}

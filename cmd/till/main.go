@@ -16,7 +16,6 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	_ "modernc.org/sqlite" // the driver "sqlite", for every package that opens one
 
 	"till/config"
 )

@@ -40,8 +40,8 @@ type setting struct{ name, env, standard, help string }
 func settings() []setting {
 	t := reflect.TypeFor[config.Settings]()
 	list := make([]setting, 0, t.NumField())
-	for i := range t.NumField() {
-		tag := t.Field(i).Tag
+	for field := range t.Fields() {
+		tag := field.Tag
 		list = append(list, setting{name: tag.Get("name"), env: tag.Get("env"), standard: tag.Get("default"), help: tag.Get("help")})
 	}
 	return list

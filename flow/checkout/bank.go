@@ -195,7 +195,7 @@ func (s *Service) Notice(ctx context.Context, h http.Header, body []byte) error 
 		return fmt.Errorf("read the bank's notice: %w", err)
 	}
 	for _, n := range notices {
-		if _, err := s.settle(ctx, n, "notice"); err != nil {
+		if err := s.settle(ctx, n, "notice"); err != nil {
 			return err
 		}
 	}
@@ -203,10 +203,9 @@ func (s *Service) Notice(ctx context.Context, h http.Header, body []byte) error 
 }
 
 // settle takes in one thing that a bank said; from tells how it came to us.
-// fresh is false for what was known already.
-func (s *Service) settle(ctx context.Context, n flow.Notice, from string) (fresh bool, err error) {
-	err = s.update(ctx, func(w *saving) error {
-		fresh = false
+// What was known already changes nothing.
+func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error {
+	err := s.update(ctx, func(w *saving) error {
 		if n.Kind == flow.Credit {
 			if _, known, err := w.tx.PaymentByTransaction(ctx, n.RailTransactionID); known || err != nil {
 				return err
@@ -229,10 +228,9 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) (fresh
 			return nil
 		case flow.Credit:
 		}
-		fresh = true
 		return w.credit(session, attempt, n)
 	})
-	return fresh, wrap("settle what the bank said", err)
+	return wrap("settle what the bank said", err)
 }
 
 // belongs finds whose money a notice is about; zero values for nobody's.
@@ -267,6 +265,10 @@ func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice) err
 	if err != nil {
 		return err
 	}
+	others, err := w.tx.Attempts(w.ctx, session.ID)
+	if err != nil {
+		return err
+	}
 	id, err := w.s.ids.New(flow.PrefixPayment)
 	if err != nil {
 		return err
@@ -276,7 +278,7 @@ func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice) err
 		return err
 	}
 	change, err := flow.Settle(flow.Money{
-		Notice: n, Session: session, Attempt: a, Payments: payments, Payment: flow.PaymentID(id), Charge: flow.ChargeID(charge), Now: w.now,
+		Notice: n, Session: session, Attempt: a, Others: others, Payments: payments, Payment: flow.PaymentID(id), Charge: flow.ChargeID(charge), Now: w.now,
 	})
 	if err != nil {
 		return err
@@ -300,7 +302,7 @@ func (s *Service) check(ctx context.Context, id flow.SessionID) error {
 			return fmt.Errorf("ask the bank about %s: %w", a.Reference, err)
 		}
 		for _, n := range notices {
-			if _, err := s.settle(ctx, n, "answer"); err != nil {
+			if err := s.settle(ctx, n, "answer"); err != nil {
 				return err
 			}
 		}

@@ -36,13 +36,14 @@ type worker struct {
 	wg      sync.WaitGroup
 	slots   chan struct{}
 
-	mu     sync.Mutex
-	closed bool
-	at     map[string]*busy        // subjects that are being worked on
-	posts  int                     // deliveries at work
-	toOne  map[flow.EndpointID]int // of them for each endpoint
-	queue  []queued                // waiting for a place; at most maxQueued
-	claims int64                   // counts claims: each is a lease of its own
+	mu       sync.Mutex
+	closed   bool
+	at       map[string]*busy        // subjects that are being worked on
+	posts    int                     // deliveries at work
+	toOne    map[flow.EndpointID]int // of them for each endpoint
+	queue    []queued                // waiting for a place; at most maxQueued
+	claims   int64                   // counts claims: each is a lease of its own
+	claiming bool                    // what was claimed may not be at work yet
 }
 
 // busy is a subject at work, and the newest work asked for meanwhile.
@@ -121,6 +122,14 @@ func (k *worker) nap(ctx context.Context) time.Duration {
 
 // claim takes what is due. It writes only when there is something.
 func (k *worker) claim(ctx context.Context) error { // only the loop calls it
+	k.mu.Lock()
+	k.claiming = true
+	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.claiming = false
+	}()
 	now := k.s.cfg.Now()
 	k.claims++
 	claim := fmt.Sprintf("%s/%d", k.s.token, k.claims)
@@ -330,7 +339,7 @@ func (s *Service) Wake() { s.worker.wake() }
 func (s *Service) Idle(ctx context.Context) (bool, error) {
 	k := s.worker
 	k.mu.Lock()
-	busy := len(k.at) > 0 || k.posts > 0 || len(k.queue) > 0
+	busy := k.claiming || len(k.at) > 0 || k.posts > 0 || len(k.queue) > 0
 	k.mu.Unlock()
 	if busy {
 		return false, nil
