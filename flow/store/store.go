@@ -25,10 +25,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"golang.org/x/sync/semaphore"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"till/flow"
 )
@@ -142,37 +141,17 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 		return fmt.Errorf("open %s: %w", c.Name, err)
 	}
 	d.write.SetMaxOpenConns(1)
-	if err := d.migrate(ctx, c); err != nil {
+	// To turn a new file to WAL takes a lock that SQLite does not wait for.
+	err = d.migrate(ctx, c)
+	for try := 0; try < maxRetries && busy(err); try++ {
+		if err = pause(ctx, try); err == nil {
+			err = d.migrate(ctx, c)
+		}
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
 	}
 	if d.read, err = sql.Open("sqlite", path+"&_pragma=query_only(1)"); err != nil {
-		return errors.Join(fmt.Errorf("open %s for reading: %w", c.Name, err), d.write.Close())
-	}
-	d.read.SetMaxOpenConns(readers)
-	d.read.SetMaxIdleConns(readers)
-	return nil
-}
-
-func (d *DB) openPostgres(ctx context.Context, c Config) error {
-	d.dialect = postgresDialect
-	sep := "?"
-	if strings.Contains(c.URL, "?") {
-		sep = "&"
-	}
-	url := c.URL + sep + "search_path=" + c.Name
-	d.gate = semaphore.NewWeighted(pgConns)
-	var err error
-	if d.write, err = sql.Open("pgx", url); err != nil {
-		return fmt.Errorf("open the database: %w", err)
-	}
-	d.write.SetMaxOpenConns(pgConns)
-	d.write.SetMaxIdleConns(pgConns)
-	if err := d.migrate(ctx, c); err != nil {
-		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
-	}
-	// Readers have connections of their own: a transaction that reads outside
-	// itself must not wait for a place that only it can free.
-	if d.read, err = sql.Open("pgx", url+"&default_transaction_read_only=on"); err != nil {
 		return errors.Join(fmt.Errorf("open %s for reading: %w", c.Name, err), d.write.Close())
 	}
 	d.read.SetMaxOpenConns(readers)
@@ -319,66 +298,23 @@ func guarded(fn func(*Tx) error, tx *Tx) (err error) {
 	return fn(tx)
 }
 
-// updatePostgres tries a transaction until it meets no other. What is refused
-// again and again gets the whole process for itself, so that it ends.
-func (d *DB) updatePostgres(ctx context.Context, fn func(*Tx) error) error {
-	var err error
-	for try := range maxRetries {
-		places := int64(1)
-		if try >= aloneFrom {
-			places = pgConns
-		}
-		var tx *Tx
-		if tx, err = d.tryPostgres(ctx, places, fn); err == nil {
-			tx.committed()
-			return nil
-		}
-		if !again(err, try) {
-			return err
-		}
-		longest := retryWait << min(try, 5)
-		wait := time.NewTimer(rand.N(longest)) //nolint:gosec // two that met must not meet again; nothing is secret
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
-			return fmt.Errorf("try the transaction again: %w", ctx.Err())
-		}
+// pause waits before the next try: two that met must not meet again.
+func pause(ctx context.Context, try int) error {
+	longest := retryWait << min(try, 5)
+	wait := time.NewTimer(rand.N(longest)) //nolint:gosec // nothing is secret here
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return storageError(err)
 }
 
-// again says whether PostgreSQL refused a transaction only because of another.
-func again(err error, try int) bool {
-	pg, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok {
-		return false
-	}
-	return pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "23505" && try < maxTaken
-}
-
-func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) (*Tx, error) {
-	patient, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if err := d.gate.Acquire(patient, places); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("wait for the store: %w", ctx.Err())
-		}
-		return nil, flow.Refuse(flow.CodeStorage, "The store is busy. Try again.")
-	}
-	defer d.gate.Release(places)
-	raw, err := d.write.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
-	if err != nil {
-		return nil, storageError(err)
-	}
-	tx := &Tx{Reader: Reader{run: runner{raw, postgresDialect}}}
-	if err := guarded(fn, tx); err != nil {
-		return nil, errors.Join(err, raw.Rollback())
-	}
-	if err := raw.Commit(); err != nil {
-		return nil, storageError(fmt.Errorf("commit: %w", err))
-	}
-	return tx, nil
+// busy says whether SQLite refused because of another connection.
+func busy(err error) bool {
+	lite, ok := errors.AsType[*sqlite.Error](err)
+	return ok && lite.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
 // storageError says that the store, not the request, is at fault.
