@@ -76,7 +76,7 @@ func fault(name, value, advice string) error {
 
 func hasScheme(raw string, schemes ...string) bool {
 	u, err := url.Parse(raw)
-	if err != nil || u.Host == "" && u.Scheme != "unix" {
+	if err != nil || u.Host == "" && u.Scheme != "unix" && u.Query().Get("host") == "" { // postgres:///db?host=/socket/dir
 		return false
 	}
 	return slices.Contains(schemes, u.Scheme)

@@ -24,6 +24,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"till/flow"
+	"till/flow/store/storetest"
 )
 
 // patience is how long anything in these tests may take on a busy machine.
@@ -48,7 +49,7 @@ var program = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals
 })
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := storetest.Around(m).Run()
 	if bin, err := program(); err == nil && os.Getenv("TILL_BIN") == "" {
 		_ = os.RemoveAll(filepath.Dir(bin))
 	}
@@ -165,9 +166,15 @@ type merchant struct {
 // devServer starts till dev in a fresh directory and returns its merchant.
 func devServer(t *testing.T) (*merchant, *process, string) {
 	t.Helper()
+	return devServerWith(t, nil)
+}
+
+// devServerWith is devServer with more settings.
+func devServerWith(t *testing.T, env []string) (*merchant, *process, string) {
+	t.Helper()
 	dir := t.TempDir()
 	addr := freePort(t)
-	p := start(t, dir, nil, "dev", "--http-addr", addr)
+	p := start(t, dir, env, "dev", "--http-addr", addr)
 	key := p.line(`^secret key  (sk_test_\w+)`)[1]
 	p.line(`/phone$|of that network`)
 	return &merchant{t: t, base: "http://" + addr, key: key}, p, dir
