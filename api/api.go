@@ -149,6 +149,7 @@ type call struct {
 	key     flow.Key
 	project flow.Project
 	service *checkout.Service
+	began   bool // something outside was asked: a refusal from here on is an answer to keep
 }
 
 // handle runs a route: key first, then its handler.
@@ -160,6 +161,9 @@ func (s *Server) handle(r Route) fiber.Handler {
 		one.noted.route = r.Path
 		if err := s.admit(one, r.Key); err != nil {
 			return err
+		}
+		if r.Method == http.MethodPost && !r.Own && one.service != nil {
+			return s.onceOnly(one, r)
 		}
 		return r.do(s, one)
 	}

@@ -50,15 +50,89 @@ func (*Server) openCharge(c *call) error {
 	return c.answer(a, chargesPath+"/"+string(made.Data.ID))
 }
 
-// readCharge is GET /v1/charges/{id}.
-func (*Server) readCharge(c *call) error {
+// chargeID is the charge of the path; what cannot be an id does not exist.
+func (c *call) chargeID() (flow.ChargeID, error) {
 	id := c.param("id")
 	if !isID(id, flow.PrefixCharge) {
-		return flow.Refuse(flow.CodeNotFound, "There is no such charge.")
+		return "", flow.Refuse(flow.CodeNotFound, "There is no such charge.")
 	}
-	view, err := c.service.ViewOfCharge(c.ctx, c.project.ID, flow.ChargeID(id))
+	return flow.ChargeID(id), nil
+}
+
+// readCharge is GET /v1/charges/{id}.
+func (*Server) readCharge(c *call) error {
+	id, err := c.chargeID()
+	if err != nil {
+		return err
+	}
+	view, err := c.service.ViewOfCharge(c.ctx, c.project.ID, id)
 	if err != nil {
 		return err
 	}
 	return c.send(http.StatusOK, c.service.RecordCharge(view))
+}
+
+// listCharges is GET /v1/charges, newest first.
+func (*Server) listCharges(c *call) error {
+	return list(c, true, func(v checkout.View) any { return c.service.RecordCharge(v) })
+}
+
+// readChargeByReference is GET /v1/charges/by-reference/{ref}: the merchant's
+// own reference, or the service's.
+func (*Server) readChargeByReference(c *call) error {
+	reference := c.param("ref")
+	if reference == "" || len(reference) > maxReference {
+		return flow.Refuse(flow.CodeNotFound, "There is no charge with this reference.")
+	}
+	view, err := c.service.ViewByReference(c.ctx, c.project.ID, reference)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, c.service.RecordCharge(view))
+}
+
+// requeryCharge is POST /v1/charges/{id}/requery: it asks the bank now.
+func (*Server) requeryCharge(c *call) error {
+	id, err := c.chargeID()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	view, err := c.service.Requery(c.ctx, c.project.ID, id)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, c.service.RecordCharge(view))
+}
+
+// momentRecord is one line of a charge's story.
+type momentRecord struct {
+	At   string `json:"at"`
+	Who  string `json:"who"`
+	What string `json:"what"`
+	Why  string `json:"why"`
+}
+
+// readTimeline is GET /v1/charges/{id}/timeline: every chat turn, call to the
+// bank, match and delivery, with reasons.
+func (*Server) readTimeline(c *call) error {
+	id, err := c.chargeID()
+	if err != nil {
+		return err
+	}
+	story, err := c.service.Story(c.ctx, c.project.ID, id)
+	if err != nil {
+		return err
+	}
+	moments := make([]momentRecord, len(story))
+	for i, m := range story {
+		moments[i] = momentRecord{At: flow.Stamp(m.At), Who: m.Who, What: m.What, Why: m.Why}
+	}
+	return c.send(http.StatusOK, page{Items: moments})
 }

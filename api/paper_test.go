@@ -160,7 +160,11 @@ func (p *paper) Transfer(_ context.Context, t rail.Transfer) (rail.TransferResul
 		Kind: flow.Credit, RailTransactionID: id, Reference: o.Reference, AccountNumber: t.AccountNumber, Amount: t.Amount, Channel: o.Method,
 		PaidAt: p.now(), Payer: flow.PaidBy{Name: t.SenderName}, NIPSessionID: t.NIPSessionID,
 	}
-	if err := p.tell(o.Reference, n, max(t.Copies, 1)); err != nil {
+	copies := max(t.Copies, 1)
+	if t.Drop {
+		copies = 0
+	}
+	if err := p.tell(o.Reference, n, copies); err != nil {
 		return rail.TransferResult{}, err
 	}
 	return rail.TransferResult{RailTransactionID: id, AccountNumber: t.AccountNumber, AmountMinor: t.Amount.Minor(), ValueTime: n.PaidAt}, nil

@@ -158,6 +158,7 @@ func (c *call) payment() (flow.SessionID, *form, error) {
 // instruct opens a method and waits for the bank. The same attempt is answered
 // as long as it lives, so these calls need no Idempotency-Key.
 func (c *call) instruct(id flow.SessionID, ask checkout.Ask) (flow.Attempt, error) {
+	c.began = true
 	_, a, err := c.service.Instruct(c.ctx, c.project.ID, id, ask)
 	if err != nil {
 		return a, err

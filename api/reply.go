@@ -4,7 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -87,7 +89,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	case kind.kind == "authentication" && known.Code != codeInvalidSignature:
 		ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
 	case kind.retryable:
-		ctx.Response.Header.Set("Retry-After", "1")
+		ctx.Response.Header.Set("Retry-After", strconv.FormatInt(max(1, int64((known.RetryAfter+time.Second-1)/time.Second)), 10))
 	}
 	write(ctx, kind.status, body)
 }

@@ -8,6 +8,7 @@ type Route struct {
 	Path   string
 	Key    KeyKind
 	Dev    bool // mounted in development alone
+	Own    bool // a POST that keeps its answer with its effect, in one transaction
 	do     func(*Server, *call) error
 }
 
@@ -26,18 +27,22 @@ func Routes() []Route {
 
 		{Method: post, Path: "/v1/auth/signup", Key: KeyNone, do: (*Server).signUp},
 
-		{Method: post, Path: sessionsPath, Key: KeySecret, do: (*Server).openSession},
+		{Method: post, Path: sessionsPath, Key: KeySecret, Own: true, do: (*Server).openSession},
 		{Method: get, Path: sessionsPath, Key: KeySecret, do: (*Server).listSessions},
 		{Method: get, Path: sessionsPath + "/:id", Key: KeySession, do: (*Server).readSession},
-		{Method: post, Path: sessionsPath + "/:id/cancel", Key: KeySecret, do: (*Server).cancelSession},
+		{Method: post, Path: sessionsPath + "/:id/cancel", Key: KeySecret, Own: true, do: (*Server).cancelSession},
 		{Method: post, Path: sessionsPath + "/:id/pay/bank-transfer", Key: KeySession, do: (*Server).payByTransfer},
 		{Method: post, Path: sessionsPath + "/:id/pay/ussd", Key: KeySession, do: (*Server).payByUSSD},
 		{Method: post, Path: sessionsPath + "/:id/pay/card", Key: KeySession, do: (*Server).payByCard},
 
-		{Method: post, Path: chargesPath, Key: KeySecret, do: (*Server).openCharge},
+		{Method: post, Path: chargesPath, Key: KeySecret, Own: true, do: (*Server).openCharge},
+		{Method: get, Path: chargesPath, Key: KeySecret, do: (*Server).listCharges},
+		{Method: get, Path: chargesPath + "/by-reference/:ref", Key: KeySecret, do: (*Server).readChargeByReference},
 		{Method: get, Path: chargesPath + "/:id", Key: KeySecret, do: (*Server).readCharge},
+		{Method: post, Path: chargesPath + "/:id/requery", Key: KeySecret, do: (*Server).requeryCharge},
+		{Method: get, Path: chargesPath + "/:id/timeline", Key: KeySecret, do: (*Server).readTimeline},
 
-		{Method: post, Path: "/v1/webhook-endpoints", Key: KeySecret, do: (*Server).addEndpoint},
+		{Method: post, Path: "/v1/webhook-endpoints", Key: KeySecret, Own: true, do: (*Server).addEndpoint},
 		{Method: get, Path: "/v1/webhook-endpoints", Key: KeySecret, do: (*Server).listEndpoints},
 
 		{Method: post, Path: "/v1/rails/:rail/notifications", Key: KeyNone, do: (*Server).hearBank},

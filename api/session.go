@@ -100,16 +100,27 @@ func (*Server) readSession(c *call) error {
 
 // listSessions is GET …/sessions, newest first.
 func (*Server) listSessions(c *call) error {
+	return list(c, false, func(v checkout.View) any { return c.service.Record(v) })
+}
+
+// list answers a page of sessions, or of their charges, newest first.
+func list(c *call, charges bool, record func(checkout.View) any) error {
 	q := c.query()
 	filter := checkout.Filter{
 		Status: flow.SessionStatus(q.text("status", 20)), Reference: q.text("reference", maxReference), CustomerEmail: q.text("customerEmail", maxEmail),
-		CreatedAfter: q.moment("createdAfter"), CreatedBefore: q.moment("createdBefore"), Limit: q.whole("limit", 1, maxPage, usualPage),
+		CreatedAfter: q.moment("createdAfter"), CreatedBefore: q.moment("createdBefore"), Charges: charges, Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	cursor := q.text("cursor", 200)
-	switch filter.Status {
-	case "", flow.SessionPending, flow.SessionProcessing, flow.SessionPaid, flow.SessionExpired, flow.SessionCancelled:
+	paid := "PAID"
+	if charges { // a charge says SUCCEEDED where its session says PAID
+		paid = string(flow.ChargeSucceeded)
+	}
+	switch string(filter.Status) {
+	case "", string(flow.SessionPending), string(flow.SessionProcessing), string(flow.SessionExpired), string(flow.SessionCancelled):
+	case paid:
+		filter.Status = flow.SessionPaid
 	default:
-		q.form.fail("status", flow.CodeInvalidField, "status must be one of: PENDING, PROCESSING, PAID, EXPIRED, CANCELLED.")
+		q.form.fail("status", flow.CodeInvalidField, "status must be one of: PENDING, PROCESSING, %s, EXPIRED, CANCELLED.", paid)
 	}
 	if err := q.done(); err != nil {
 		return err
@@ -122,13 +133,13 @@ func (*Server) listSessions(c *call) error {
 	if err != nil {
 		return err
 	}
-	records := make([]flow.SessionRecord, 0, len(views))
+	records := make([]any, 0, len(views))
 	for _, v := range views {
-		records = append(records, c.service.Record(v))
+		records = append(records, record(v))
 	}
 	out := page{Items: records, HasMore: more}
 	if more {
-		out.NextCursor = cursorOf(string(records[len(records)-1].ID))
+		out.NextCursor = cursorOf(string(views[len(views)-1].Session.ID))
 	}
 	return c.send(http.StatusOK, out)
 }

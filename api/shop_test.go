@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -212,6 +213,14 @@ func (r reply) text(path string) string {
 		return ""
 	}
 	for name := range strings.SplitSeq(path, ".") {
+		if list, ok := at.([]any); ok {
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(list) {
+				return ""
+			}
+			at = list[i]
+			continue
+		}
 		set, ok := at.(map[string]any)
 		if !ok {
 			return ""

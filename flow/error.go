@@ -3,6 +3,7 @@ package flow
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Code says what went wrong, in words that do not change: merchants branch on
@@ -30,8 +31,10 @@ const (
 	CodeInvalidKey          Code = "invalid_api_key"
 	CodeExpiredKey          Code = "expired_api_key"
 	CodeRevokedKey          Code = "revoked_api_key"
+	CodeCredentials         Code = "invalid_credentials" //nolint:gosec // the name of a refusal
 	CodeSecretKeyRequired   Code = "secret_key_required" //nolint:gosec // the name of a refusal
 	CodeKYCRequired         Code = "kyc_required"
+	CodeProjectSuspended    Code = "project_suspended"
 	CodeTestOnly            Code = "test_only"
 	CodeNotFound            Code = "resource_not_found"
 	CodeRouteNotFound       Code = "route_not_found"
@@ -41,10 +44,12 @@ const (
 	CodeSessionPaid         Code = "session_paid"
 	CodeSessionCancelled    Code = "session_cancelled"
 	CodeNotCancellable      Code = "session_not_cancellable"
+	CodeKYCDecided          Code = "kyc_not_submittable"
 	CodeIdempotencyRunning  Code = "idempotency_in_progress"
 	CodeIdempotencyReused   Code = "idempotency_key_reused"
 	CodeTooLarge            Code = "payload_too_large"
 	CodeMediaType           Code = "unsupported_media_type"
+	CodeAccountNotResolved  Code = "account_not_resolved"
 	CodeRateLimited         Code = "rate_limited"
 	CodeInternal            Code = "internal_error"
 	CodeStorage             Code = "storage_unavailable"
@@ -61,7 +66,9 @@ type Error struct {
 	Message string
 	Fields  []FieldError
 	Details map[string]string
-	Err     error
+	// RetryAfter is how long to wait before the next try, 0 where that is not known.
+	RetryAfter time.Duration
+	Err        error
 }
 
 // FieldError is what is wrong with one field of a request.

@@ -43,6 +43,7 @@ type app struct {
 	accounts *checkout.Accounts
 	settings *store.DB // accounts: what is kept by name
 	test     *checkout.Service
+	live     *checkout.Service
 	bot      *bot.Bot
 	number   *whatsapp.Client
 	rail     *sandbox.Rail
@@ -167,29 +168,29 @@ func (a *app) check(name string, ask func(ctx context.Context) error) {
 	})
 }
 
-// openStores opens the accounts and the test environment.
-func (a *app) openStores(ctx context.Context) (*store.DB, error) {
-	open := func(schema store.Schema, name string) (*store.DB, error) {
-		db, err := store.Open(ctx, store.Config{Schema: schema, Dir: a.set.DataDir, URL: string(a.set.DatabaseURL), Name: name, Log: a.log})
+// openStores opens the accounts and both environments, which share nothing.
+func (a *app) openStores(ctx context.Context) (test, live *store.DB, err error) {
+	open := func(schema store.Schema, name string) *store.DB {
 		if err != nil {
-			return nil, fmt.Errorf("open the store: %w", err)
+			return nil
+		}
+		var db *store.DB
+		if db, err = store.Open(ctx, store.Config{Schema: schema, Dir: a.set.DataDir, URL: string(a.set.DatabaseURL), Name: name, Log: a.log}); err != nil {
+			err = fmt.Errorf("open the store: %w", err)
+			return nil
 		}
 		a.closing(db.Close)
-		return db, nil
+		return db
 	}
-	var err error
-	if a.settings, err = open(store.Accounts, "accounts"); err != nil {
-		return nil, err
-	}
-	test, err := open(store.Checkout, "test")
+	a.settings, test, live = open(store.Accounts, "accounts"), open(store.Checkout, "test"), open(store.Checkout, "live")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	a.accounts = checkout.NewAccounts(a.settings, a.clock.Now, rand.Reader)
 	a.check("store", func(ctx context.Context) error {
 		return test.Update(ctx, func(*store.Tx) error { return nil })
 	})
-	return test, nil
+	return test, live, nil
 }
 
 // kept is a secret that is drawn once and kept in the accounts.
@@ -204,37 +205,57 @@ func (a *app) kept(ctx context.Context, name string) (string, error) {
 	return a.settings.Setting(ctx, name)
 }
 
-// openService wires the test environment.
-func (a *app) openService(ctx context.Context, db *store.DB, linkBase string) error {
+// openServices wires both environments.
+func (a *app) openServices(ctx context.Context, test, live *store.DB, linkBase string) error {
 	words, err := bot.LoadWords()
 	if err != nil {
 		return err
 	}
-	pepper, err := a.kept(ctx, "client_secret_pepper")
-	if err != nil {
+	if a.test, err = a.openService(ctx, checkout.Config{
+		DB: test, Rail: a.rail, Words: words.Render, Number: func() string { return a.number.Number() }, Now: a.clock.Now,
+		Send: func(ctx context.Context, o checkout.Outgoing) error { return a.number.Send(ctx, o) },
+	}, flow.Test, linkBase); err != nil {
 		return err
 	}
-	sender := hooks.New(hooks.Config{AllowLoopback: true, Now: time.Now})
-	a.closing(func() error { sender.Close(); return nil })
-	a.test, err = checkout.New(checkout.Config{
-		DB: db, Rail: a.rail, Places: checkout.NewRedisPlaces(a.redis, "till:test:", a.log), Words: words.Render,
-		Around: flow.Surroundings{
-			ClientSecret: func(id flow.SessionID) string { return clientSecret(pepper, id) },
-			CheckoutURL: func(s flow.Session) string {
-				return linkBase + s.Number + "?text=" + url.PathEscape("Pay "+flow.ShowCode(s.EntryCode))
-			},
-		},
-		Number: func() string { return a.number.Number() }, Banks: rail.USSDMenu(),
-		Send: func(ctx context.Context, o checkout.Outgoing) error { return a.number.Send(ctx, o) },
-		Post: func(ctx context.Context, d flow.Delivery) flow.Verdict { return post(ctx, sender, d, time.Now()) },
-		Next: nextTry, Now: a.clock.Now, Rand: rand.Reader, Alone: a.set.DatabaseURL == "", Log: a.log,
-	})
-	if err != nil {
+	// No live bank is connected yet: sessions can be made, and say so.
+	if a.live, err = a.openService(ctx, checkout.Config{
+		DB: live, Rail: rail.Closed{}, Words: words.Render, Now: time.Now,
+		Send: func(context.Context, checkout.Outgoing) error { return errNoLiveNumber },
+	}, flow.Live, linkBase); err != nil {
 		return err
 	}
 	a.bot = bot.New(a.test.Hear, a.test.Tick, rail.USSDMenu(), a.clock.Now, a.log)
 	return nil
 }
+
+// errNoLiveNumber cannot be met: nobody writes to a number that is not there.
+var errNoLiveNumber = errors.New("no WhatsApp number is connected to the live environment")
+
+// openService wires one environment; nothing below knows which of the two it is.
+func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Environment, linkBase string) (*checkout.Service, error) {
+	pepper, err := a.kept(ctx, "client_secret_pepper_"+string(env))
+	if err != nil {
+		return nil, err
+	}
+	sender := hooks.New(hooks.Config{AllowLoopback: a.loopback(env), Now: time.Now})
+	a.closing(func() error { sender.Close(); return nil })
+	c.Places = checkout.NewRedisPlaces(a.redis, "till:"+string(env)+":", a.log)
+	c.Around = flow.Surroundings{
+		Live:         env == flow.Live,
+		ClientSecret: func(id flow.SessionID) string { return clientSecret(pepper, id) },
+		CheckoutURL: func(s flow.Session) string {
+			return linkBase + s.Number + "?text=" + url.PathEscape("Pay "+flow.ShowCode(s.EntryCode))
+		},
+	}
+	c.Banks = rail.USSDMenu()
+	c.Post = func(ctx context.Context, d flow.Delivery) flow.Verdict { return post(ctx, sender, d, time.Now()) }
+	c.Next, c.Rand, c.Alone, c.Log = nextTry, rand.Reader, a.set.DatabaseURL == "", a.log
+	return checkout.New(c)
+}
+
+// loopback says whether webhooks may go to this machine: in test alone, and
+// only while the operator allows it.
+func (a *app) loopback(env flow.Environment) bool { return env == flow.Test && a.set.WebhookLoopback }
 
 // post sends a delivery and says what became of it in the words of the rules.
 // Signatures carry the real time: a receiver's clock was not moved.
@@ -270,7 +291,7 @@ func (a *app) publicURL() string {
 // api wires the front door.
 func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 	return api.New(api.Config{
-		Accounts: a.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: a.test},
+		Accounts: a.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: a.test, flow.Live: a.live},
 		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: testBank{a.rail, a.clock.Now}, Phones: phones,
 		Pairing: a.number.Pairing, AdvanceClock: a.advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
 		Ready: func(ctx context.Context) []api.Check {
@@ -281,7 +302,7 @@ func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 			return out
 		},
 		CheckURL: func(env flow.Environment, raw string) error {
-			return hooks.CheckURL(raw, hooks.Allow{Loopback: env == flow.Test})
+			return hooks.CheckURL(raw, hooks.Allow{Loopback: a.loopback(env)})
 		},
 		NewSecret: func() (string, error) { return hooks.NewSecret(rand.Reader) },
 		BankNames: rail.BankByCode, Now: a.clock.Now, IDs: flow.IDs{Now: a.clock.Now, Rand: rand.Reader}, Log: a.log,

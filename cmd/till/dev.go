@@ -34,7 +34,7 @@ func (devCmd) Help() string {
 }
 
 // Run runs until it is told to stop.
-func (c *devCmd) Run(w *world) error { return live(w, c.Settings, true) }
+func (c *devCmd) Run(w *world) error { return launch(w, c.Settings, true) }
 
 // botNumber is the bot's own number on the local network.
 const (
@@ -48,9 +48,9 @@ const (
 	envFile       = ".env.till"
 )
 
-// live runs the program: with its pretend outsides inside (dev), or with those
+// launch runs the program: with its pretend outsides inside (dev), or with those
 // that run elsewhere (serve).
-func live(w *world, set config.Settings, dev bool) (err error) {
+func launch(w *world, set config.Settings, dev bool) (err error) {
 	log := logger(w.err, set)
 	a, err := prepare(w.ctx, set, log)
 	if err != nil {
@@ -59,7 +59,7 @@ func live(w *world, set config.Settings, dev bool) (err error) {
 	defer func() { err = errors.Join(err, a.close()) }()
 	group, ctx := errgroup.WithContext(w.ctx)
 	a.group = group
-	db, err := a.openStores(ctx)
+	test, live, err := a.openStores(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func live(w *world, set config.Settings, dev bool) (err error) {
 	if net.remote != nil {
 		link = a.publicURL() + "/wa.me/"
 	}
-	if err := a.openService(ctx, db, link); err != nil {
+	if err := a.openServices(ctx, test, live, link); err != nil {
 		return err
 	}
 	var drivable api.Phones
@@ -91,6 +91,7 @@ func live(w *world, set config.Settings, dev bool) (err error) {
 	a.registerBankOnce(ctx) // so that the first call finds a bank that knows us
 	group.Go(func() error { return server.Serve(ctx, a.listener) })
 	group.Go(func() error { return a.test.Run(ctx) })
+	group.Go(func() error { return a.live.Run(ctx) })
 	group.Go(func() error { return a.number.Run(ctx) })
 	group.Go(func() error { return a.registerBank(ctx) })
 	if err := a.greet(ctx, w.out, net, dev); err != nil {

@@ -26,5 +26,5 @@ func (c *serveCmd) Run(w *world) error {
 	if err := errors.Join(faults...); err != nil {
 		return usageError{err}
 	}
-	return live(w, c.Settings, false)
+	return launch(w, c.Settings, false)
 }

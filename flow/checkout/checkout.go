@@ -137,5 +137,6 @@ type Filter struct {
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Before        string // the last id of the page before
+	Charges       bool   // only sessions that have a charge
 	Limit         int
 }

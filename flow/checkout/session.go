@@ -308,7 +308,7 @@ func (s *Service) ViewOfCharge(ctx context.Context, project flow.ProjectID, id f
 func (s *Service) List(ctx context.Context, project flow.ProjectID, f Filter) (views []View, more bool, err error) {
 	list, err := s.cfg.DB.Sessions(ctx, store.SessionFilter{
 		Project: project, Status: f.Status, Reference: f.Reference, Email: f.CustomerEmail, CreatedFrom: f.CreatedAfter,
-		Created: f.CreatedBefore, Before: f.Before, Limit: f.Limit + 1,
+		Created: f.CreatedBefore, Before: f.Before, ChargesOnly: f.Charges, Limit: f.Limit + 1,
 	})
 	if err != nil {
 		return nil, false, err

@@ -133,3 +133,11 @@ func (t *Tx) SaveCall(ctx context.Context, project flow.ProjectID, key string, c
 	}
 	return nil
 }
+
+// ForgetCall drops an idempotent call that runs and will have no answer.
+func (t *Tx) ForgetCall(ctx context.Context, project flow.ProjectID, key string) error {
+	if _, err := t.run.exec(ctx, `DELETE FROM calls WHERE project = ? AND key = ? AND status = 0`, project, key); err != nil {
+		return fmt.Errorf("forget an idempotency key: %w", err)
+	}
+	return nil
+}

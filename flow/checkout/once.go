@@ -1,0 +1,65 @@
+package checkout
+
+import (
+	"context"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// Once does a call whose effect is not one transaction of its own: it calls a
+// bank, or plays with the sandbox. do is run unless the call was answered
+// before; what it answers is kept and given again byte for byte.
+//
+// A call that was cut off, or failed because the bank or the store did, is run
+// again when it is asked for again: do must be one that a repeat does not harm.
+// A call that was refused is forgotten: its key may be used for a better one.
+// Errors: idempotency_key_reused, idempotency_in_progress, and those of do.
+func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (Answer, error) {
+	free, done := s.running1(string(c.Project) + "/" + c.Key)
+	if !free {
+		return Answer{}, flow.Refuse(flow.CodeIdempotencyRunning, "The first request with this Idempotency-Key is still running.")
+	}
+	defer done()
+	var answer Answer
+	err := s.update(ctx, func(w *saving) error {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil && kept.Status != 0 {
+			answer = replay(kept)
+			return err
+		}
+		answer = Answer{}
+		return w.tx.SaveCall(w.ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, At: w.now})
+	})
+	if err != nil || answer.Replayed {
+		return answer, wrap("do a call once", err)
+	}
+	answer, err = do()
+	keep := context.WithoutCancel(ctx)
+	if err != nil {
+		if resumed(flow.CodeOf(err)) {
+			return Answer{}, err
+		}
+		if forgotten := s.update(keep, func(w *saving) error { return w.tx.ForgetCall(w.ctx, c.Project, c.Key) }); forgotten != nil {
+			return Answer{}, wrap("forget a refused call", forgotten)
+		}
+		return Answer{}, err
+	}
+	err = s.update(keep, func(w *saving) error {
+		return w.tx.SaveCall(w.ctx, c.Project, c.Key, store.KeptCall{
+			Hash: c.Hash, Made: answer.Location, Status: answer.Status, Body: answer.Body, At: w.now,
+		})
+	})
+	return answer, wrap("keep a call's answer", err)
+}
+
+// resumed says whether a call that ended with a code may have had an effect, so
+// that the same call again goes on with it.
+func resumed(code flow.Code) bool {
+	switch code { //nolint:exhaustive // the others had none
+	case flow.CodeInternal, flow.CodeStorage, flow.CodeRailTimeout, flow.CodeRailUnavailable, flow.CodeRailRejected:
+		return true
+	default:
+		return false
+	}
+}
