@@ -36,6 +36,8 @@ type Config struct {
 	Accounts *checkout.Accounts
 	// Services are the environments that are open on this server.
 	Services map[flow.Environment]*checkout.Service
+	// Verifications are those of the environments that verify.
+	Verifications map[flow.Environment]*checkout.Verifications
 	// Rails are the names under which banks send notices, and whose they are.
 	Rails map[string]flow.Environment
 	// TestBank is the pretend bank of the test environment, nil for none.

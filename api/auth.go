@@ -13,6 +13,7 @@ type KeyKind string
 // The kinds of key that routes ask for.
 const (
 	KeyNone    KeyKind = "none"    // open to all
+	KeyPublic  KeyKind = "public"  // any key: what is read is no secret
 	KeySecret  KeyKind = "secret"  // a secret key of either environment
 	KeySession KeyKind = "session" // a secret key, or a public one with the session's client secret
 	KeyTest    KeyKind = "test"    // a secret key of the test environment
@@ -26,7 +27,7 @@ func (s *Server) admit(c *call, kind KeyKind) error {
 		return nil
 	case KeyPhone:
 		return s.admitPhone(c)
-	case KeySecret, KeySession, KeyTest:
+	case KeyPublic, KeySecret, KeySession, KeyTest:
 	}
 	text, err := bearer(c.http.Get("Authorization"))
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Server) admit(c *call, kind KeyKind) error {
 	if kind == KeyTest && c.key.Environment != flow.Test {
 		return flow.Refuse(flow.CodeTestOnly, "This only works with a test key: there is no pretending with real money.")
 	}
-	if c.key.Kind != flow.SecretKey && kind != KeySession {
+	if c.key.Kind != flow.SecretKey && kind != KeySession && kind != KeyPublic {
 		return flow.Refuse(flow.CodeSecretKeyRequired, "This needs a secret key (sk_…). Call it from your server, never from a browser or an app.")
 	}
 	service, there := s.cfg.Services[c.key.Environment]
@@ -47,7 +48,7 @@ func (s *Server) admit(c *call, kind KeyKind) error {
 		return flow.Refuse(flow.CodeKYCRequired, "The %s environment is not open on this server.", c.key.Environment)
 	}
 	c.service = service
-	if c.key.Kind == flow.PublicKey {
+	if c.key.Kind == flow.PublicKey && kind == KeySession {
 		return s.admitClient(c)
 	}
 	return nil

@@ -47,6 +47,8 @@ func classOf(code flow.Code) (class, bool) {
 		return class{http.StatusRequestEntityTooLarge, "invalid_request", false}, true
 	case flow.CodeMediaType:
 		return class{http.StatusUnsupportedMediaType, "invalid_request", false}, true
+	case flow.CodeAccountNotResolved:
+		return class{http.StatusUnprocessableEntity, "verification", false}, true
 	case flow.CodeIdempotencyReused:
 		return class{http.StatusUnprocessableEntity, "idempotency", false}, true
 	case flow.CodeRateLimited:

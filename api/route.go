@@ -45,6 +45,11 @@ func Routes() []Route {
 		{Method: post, Path: "/v1/webhook-endpoints", Key: KeySecret, Own: true, do: (*Server).addEndpoint},
 		{Method: get, Path: "/v1/webhook-endpoints", Key: KeySecret, do: (*Server).listEndpoints},
 
+		{Method: get, Path: verificationPath + "/banks", Key: KeyPublic, do: (*Server).listBanks},
+		{Method: post, Path: verificationPath + "/accounts/resolve", Key: KeySecret, do: (*Server).resolveAccount},
+		{Method: post, Path: identitiesPath, Key: KeySecret, Own: true, do: (*Server).verifyIdentity},
+		{Method: get, Path: identitiesPath + "/:id", Key: KeySecret, do: (*Server).readIdentity},
+
 		{Method: post, Path: "/v1/rails/:rail/notifications", Key: KeyNone, do: (*Server).hearBank},
 
 		{Method: post, Path: "/v1/test/bank/transfers", Key: KeyTest, do: (*Server).playTransfer},

@@ -90,6 +90,7 @@ type Bank struct {
 	Code     string // three digits for deposit banks: "058"
 	Name     string
 	Short    string // a word a payer knows it by: "GTBank"
+	Slug     string // its name in lower case and dashes: "guaranty-trust-bank"
 	USSD     bool   // can pay by USSD
 	NIPCode  string
 	BaseDial string // "*737#"

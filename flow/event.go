@@ -22,6 +22,8 @@ const (
 	SessionExpiredKind EventKind = "session.expired"
 	SessionCancelKind  EventKind = "session.cancelled"
 	PaymentUnmatched   EventKind = "payment.unmatched"
+	IdentityVerified   EventKind = "identity.verified"
+	IdentityFailed     EventKind = "identity.failed"
 	Ping               EventKind = "ping"
 )
 
@@ -29,7 +31,7 @@ const (
 func EventKinds() []EventKind {
 	return []EventKind{
 		ChargeSuccess, ChargeFailed, ChargeExpired, ChargeCancelled, ChargeUnderpaid, ChargeLate, ChargeDuplicate,
-		SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind, PaymentUnmatched, Ping,
+		SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind, PaymentUnmatched, IdentityVerified, IdentityFailed, Ping,
 	}
 }
 
@@ -39,7 +41,7 @@ func (k EventKind) OnRequest() bool {
 	case SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind:
 		return true
 	case ChargeSuccess, ChargeFailed, ChargeExpired, ChargeCancelled, ChargeUnderpaid, ChargeLate, ChargeDuplicate,
-		PaymentUnmatched, Ping:
+		PaymentUnmatched, IdentityVerified, IdentityFailed, Ping:
 		return false
 	}
 	return false

@@ -56,7 +56,7 @@ func readBanks(text string) ([]institution, error) {
 	for i, name := range rows[0] {
 		at[name] = i
 	}
-	for _, name := range []string{"name", "short", "bank_code", "nip_code", "active", "ussd_short_code", "ussd_merchant_pay_template"} {
+	for _, name := range []string{"name", "short", "slug", "bank_code", "nip_code", "active", "ussd_short_code", "ussd_merchant_pay_template"} {
 		if _, ok := at[name]; !ok {
 			return nil, fmt.Errorf("read the banks: no column %q", name)
 		}
@@ -69,7 +69,7 @@ func readBanks(text string) ([]institution, error) {
 		merchant := row[at["ussd_merchant_pay_template"]]
 		out = append(out, institution{
 			bank: flow.Bank{
-				Code: row[at["bank_code"]], Name: row[at["name"]], Short: row[at["short"]], USSD: merchant != "",
+				Code: row[at["bank_code"]], Name: row[at["name"]], Short: row[at["short"]], Slug: row[at["slug"]], USSD: merchant != "",
 				NIPCode: row[at["nip_code"]], BaseDial: row[at["ussd_short_code"]],
 			},
 			merchant: merchant,
@@ -91,7 +91,7 @@ func Banks() []flow.Bank {
 
 // TestInstitution is the bank that exists only in test.
 func TestInstitution() flow.Bank {
-	return flow.Bank{Code: TestBankCode, Name: TestBankName, Short: "Test Bank", NIPCode: TestBankNIP}
+	return flow.Bank{Code: TestBankCode, Name: TestBankName, Short: "Test Bank", Slug: "till-test-bank", NIPCode: TestBankNIP}
 }
 
 // BankByCode finds an institution by its bank code, the test bank included.

@@ -60,7 +60,7 @@ type Conditions struct {
 type Call struct {
 	Seq       int64     `json:"seq"`
 	At        time.Time `json:"at"`
-	Operation string    `json:"operation"` // create_virtual_account, create_ussd, create_card_page, find, check
+	Operation string    `json:"operation"` // create_virtual_account, create_ussd, create_card_page, find, check, resolve_account, look_up_identity
 	Reference string    `json:"reference"`
 	Session   string    `json:"sessionId"`
 	Outcome   string    `json:"outcome"` // ok, refused, timeout, down

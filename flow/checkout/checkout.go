@@ -90,12 +90,13 @@ type Call struct {
 	Render func(m Made) (status int, body []byte, err error)
 }
 
-// Made is what a Call made: a session with all that belongs to it, or an
-// endpoint.
+// Made is what a Call made: a session with all that belongs to it, an endpoint,
+// or a verification.
 type Made struct {
 	View
 
-	Endpoint flow.Endpoint
+	Endpoint     flow.Endpoint
+	Verification flow.Verification
 }
 
 // Answer is what a Call is answered with.

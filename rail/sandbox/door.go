@@ -29,6 +29,8 @@ func (b *Bank) routes() http.Handler {
 	door("POST /bank/v1/card-pages", railDoor, b.railCall("create_card_page", readOrder, b.create(flow.Card)))
 	door("GET /bank/v1/instruments/{reference}", railDoor, b.railCall("find", readReference, b.find))
 	door("GET /bank/v1/instruments/{reference}/transactions", railDoor, b.railCall("check", readReference, b.check))
+	door("POST /bank/v1/accounts/resolve", railDoor, b.resolveAccount)
+	door("POST /bank/v1/identities/look-up", railDoor, b.lookUpIdentity)
 
 	for pattern, h := range map[string]http.HandlerFunc{
 		"PUT /bank/test/client":                       b.putClient,

@@ -1,0 +1,352 @@
+package checkout
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/rail"
+)
+
+// The bounds of verifications.
+const (
+	maxLookUps     = 128              // at work at once; more are refused
+	lookUpPatience = 30 * time.Second // less than flow.VerificationLasts
+	lookUpGrace    = 4 * time.Second  // what a look-up at work gets when the process ends
+	sweepEvery     = time.Second
+	sweepAtOnce    = 100
+	forgetEvery    = time.Hour
+	keepTries      = 3 // to keep how a look-up ended
+	minPepper      = 16
+)
+
+// Verifications runs the commands about whose an account is and who a person is.
+//
+// A BVN or NIN must never be written down, and work that a task or a worker
+// picks up would have to be. So the look-up runs in the process that was asked,
+// right after the commit of its PENDING row, with the number in memory alone.
+// What a crash cuts off ends as FAILED, at the next start or when its time is
+// over, and the merchant asks again.
+type Verifications struct {
+	s      *Service
+	rail   rail.Verifier // nil: this environment's rail offers none
+	pepper []byte
+
+	mu      sync.Mutex
+	ctx     context.Context              //nolint:containedctx // of the look-ups of Run, which end with it
+	running map[flow.VerificationID]bool // in this process
+	places  int                          // taken by look-ups, and by calls that may begin one
+	wg      sync.WaitGroup
+}
+
+// NewVerifications makes the commands of an environment. pepper is a secret of
+// the installation that outlives the process. Run must be running for look-ups
+// to be taken on.
+func NewVerifications(s *Service, pepper string) (*Verifications, error) {
+	if len(pepper) < minPepper {
+		return nil, errors.New("make the verifications: the pepper is too short to be a secret")
+	}
+	v := &Verifications{s: s, pepper: []byte(pepper), running: map[flow.VerificationID]bool{}}
+	v.rail, _ = s.cfg.Rail.(rail.Verifier)
+	return v, nil
+}
+
+// NewVerification is what a look-up is made of; the API has checked every field.
+type NewVerification struct {
+	Key         string // id of the API key
+	Type        flow.IdentityType
+	Number      flow.IdentityNumber
+	FirstName   string
+	LastName    string
+	DateOfBirth string // YYYY-MM-DD, or ""
+	Purpose     string
+}
+
+// ResolveAccount asks the rail whose an account is; nothing is kept. Errors:
+// account_not_resolved, rail_rejected where nobody can be asked, and the rail's.
+func (v *Verifications) ResolveAccount(ctx context.Context, a rail.Account) (string, error) {
+	if v.rail == nil {
+		return "", noVerifier()
+	}
+	name, err := v.rail.ResolveAccount(ctx, a)
+	if errors.Is(err, rail.ErrNotFound) {
+		return "", &flow.Error{Code: flow.CodeAccountNotResolved, Message: "The bank knows no account with this number. Check both.", Err: err}
+	}
+	return name, wrap("resolve an account", err)
+}
+
+func noVerifier() error {
+	return flow.Refuse(flow.CodeRailRejected, "The bank of this environment does not verify accounts or people.")
+}
+
+// Begin keeps a verification as PENDING and begins its look-up. Errors:
+// rate_limited while too many are at work, storage_unavailable while the
+// process starts or ends, rail_rejected where nobody can be asked,
+// idempotency_key_reused.
+func (v *Verifications) Begin(ctx context.Context, n NewVerification, c Call) (Answer, error) {
+	if v.rail == nil {
+		return Answer{}, noVerifier()
+	}
+	work, err := v.take()
+	if err != nil {
+		return Answer{}, err
+	}
+	begun := false
+	defer func() {
+		if !begun {
+			v.give()
+		}
+	}()
+	if c.Key != "" {
+		c.Hash = v.sealed(c.Hash)
+	}
+	id, err := v.s.ids.New(flow.PrefixVerification)
+	if err != nil {
+		return Answer{}, err
+	}
+	var answer Answer
+	var one flow.Verification
+	err = v.s.update(ctx, func(w *saving) error {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil {
+			answer = replay(kept)
+			return err
+		}
+		one = flow.Verification{
+			ID: flow.VerificationID(id), Project: c.Project, Key: n.Key, Type: n.Type, Purpose: n.Purpose, Mask: n.Number.Mask(),
+			Fingerprint: n.Number.Fingerprint(v.pepper, c.Project, n.Type), Status: flow.VerificationPending, CreatedAt: w.now,
+			DueAt: w.now.Add(flow.VerificationLasts),
+		}
+		if err := w.tx.AddVerification(w.ctx, one); err != nil {
+			return err
+		}
+		answer, err = w.rendered(c, id, Made{Verification: one})
+		return err
+	})
+	if err != nil || answer.Replayed {
+		return answer, wrap("begin a verification", err)
+	}
+	begun = true
+	v.begin(work, one, rail.Person{
+		Verification: one.ID, Type: n.Type, Number: n.Number, FirstName: n.FirstName, LastName: n.LastName, DateOfBirth: n.DateOfBirth,
+	})
+	return answer, nil
+}
+
+// sealed makes a request's hash one that cannot be tried out: the rest of the
+// body is easily guessed, and there are only 10^11 numbers.
+func (v *Verifications) sealed(hash string) string {
+	mac := hmac.New(sha256.New, v.pepper)
+	_, _ = mac.Write([]byte("call/" + hash))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// take takes a place for a look-up, and returns the context it is to run in.
+func (v *Verifications) take() (context.Context, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case v.ctx == nil:
+		return nil, flow.Refuse(flow.CodeStorage, "The server is starting or closing. Try again.")
+	case v.places >= maxLookUps:
+		return nil, flow.Refuse(flow.CodeRateLimited, "Too many look-ups are at work. Try again in a moment.")
+	}
+	v.places++
+	v.wg.Add(1) // Run waits for it from here on
+	return v.ctx, nil
+}
+
+func (v *Verifications) give() {
+	v.mu.Lock()
+	v.places--
+	v.mu.Unlock()
+	v.wg.Done()
+}
+
+// begin looks a person up in the background, in a place that was taken.
+func (v *Verifications) begin(ctx context.Context, one flow.Verification, p rail.Person) {
+	v.mu.Lock()
+	v.running[one.ID] = true
+	v.mu.Unlock()
+	go func() {
+		defer v.give()
+		v.lookUp(ctx, one, p)
+		v.mu.Lock()
+		delete(v.running, one.ID)
+		v.mu.Unlock()
+	}()
+}
+
+// lookUp asks the register and keeps what it said.
+func (v *Verifications) lookUp(ctx context.Context, one flow.Verification, p rail.Person) {
+	began := v.s.cfg.Now()
+	short, cancel := context.WithTimeout(ctx, lookUpPatience)
+	defer cancel()
+	matches, err := v.ask(short, p)
+	now := v.s.cfg.Now()
+	switch {
+	case err == nil:
+		one = one.Answered(matches, "", now)
+	case errors.Is(err, rail.ErrNotFound):
+		one = one.Answered(flow.NoMatch(p.DateOfBirth != ""), flow.ReasonNoSuchNumber, now)
+	case ctx.Err() != nil:
+		one = one.Failed(flow.ReasonInterrupted, now)
+	default:
+		one = one.Failed(reasonOf(err), now)
+	}
+	keep := context.WithoutCancel(ctx)
+	for range keepTries {
+		if err = v.end(keep, one); err == nil {
+			break
+		}
+	}
+	// The rail's own words are in no line: they may repeat the number.
+	v.s.cfg.Log.LogAttrs(keep, slog.LevelInfo, "look-up", slog.String("verification", string(one.ID)), slog.String("status", string(one.Status)),
+		slog.String("reason", one.Reason), slog.Int64("ms", now.Sub(began).Milliseconds()), slog.Any("error", err))
+}
+
+// errPanic is a look-up that met a bug of ours.
+var errPanic = errors.New("panic in a look-up")
+
+// ask asks the register; a panic is an error, and only its stack is logged.
+func (v *Verifications) ask(ctx context.Context, p rail.Person) (m flow.Matches, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			v.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "panic in a look-up", slog.String("verification", string(p.Verification)),
+				slog.String("kind", fmt.Sprintf("%T", r)), slog.String("stack", string(debug.Stack())))
+			err = errPanic
+		}
+	}()
+	return v.rail.LookUpIdentity(ctx, p)
+}
+
+// reasonOf is why a look-up failed, in a word of ours.
+func reasonOf(err error) string {
+	switch {
+	case errors.Is(err, rail.ErrRejected):
+		return flow.ReasonRailRejected
+	case errors.Is(err, rail.ErrUnavailable):
+		return flow.ReasonRailAway
+	case errors.Is(err, rail.ErrUnknown), errors.Is(err, context.DeadlineExceeded):
+		return flow.ReasonRailTimeout
+	}
+	return flow.ReasonInternalFault
+}
+
+// end keeps how a look-up ended, once, with its audit row and its event.
+func (v *Verifications) end(ctx context.Context, one flow.Verification) error {
+	return v.s.update(ctx, func(w *saving) error {
+		ended, err := w.tx.EndVerification(w.ctx, one)
+		if err != nil || !ended {
+			return err
+		}
+		id, err := v.s.ids.New(flow.PrefixEvent)
+		if err != nil {
+			return err
+		}
+		e := flow.Event{ID: flow.EventID(id), Kind: one.EventKind(), Project: one.Project, CreatedAt: w.now}
+		around := v.s.cfg.Around
+		if e.Body, err = flow.ComposeEvent(e, string(one.ID), flow.RecordVerification(one, around), around.Live); err != nil {
+			return err
+		}
+		if err := w.tx.AddEvent(w.ctx, e); err != nil {
+			return err
+		}
+		return w.deliver(e)
+	})
+}
+
+// Verification reads a verification of a project; another project's does not
+// exist.
+func (v *Verifications) Verification(ctx context.Context, project flow.ProjectID, id flow.VerificationID) (flow.Verification, error) {
+	one, err := v.s.cfg.DB.Verification(ctx, id)
+	if notFound(err) || err == nil && one.Project != project {
+		return flow.Verification{}, flow.Refuse(flow.CodeNotFound, "There is no such verification.")
+	}
+	return one, err
+}
+
+// Record is a verification as its merchant reads it.
+func (v *Verifications) Record(one flow.Verification) flow.VerificationRecord {
+	return flow.RecordVerification(one, v.s.cfg.Around)
+}
+
+// LookUps are the audit rows of a project from a time on, oldest first.
+func (v *Verifications) LookUps(ctx context.Context, project flow.ProjectID, from time.Time, limit int) ([]store.LookUp, error) {
+	return v.s.cfg.DB.LookUps(ctx, project, from, limit)
+}
+
+// Run takes look-ups on until ctx ends, ends those that nobody hears of any
+// more, and forgets old ones. It returns when none is at work.
+func (v *Verifications) Run(ctx context.Context) error {
+	if v.s.cfg.Alone {
+		if err := v.s.update(ctx, func(w *saving) error { return w.tx.HurryVerifications(w.ctx, w.now) }); err != nil {
+			return fmt.Errorf("take up what was left: %w", err)
+		}
+	}
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	v.mu.Lock()
+	v.ctx = work
+	v.mu.Unlock()
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	var forgot time.Time
+	for ctx.Err() == nil {
+		err := v.sweep(ctx)
+		if now := v.s.cfg.Now(); err == nil && now.Sub(forgot) >= forgetEvery {
+			if err = v.forget(ctx, now); err == nil {
+				forgot = now
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			v.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "tidy the verifications", slog.String("error", err.Error()))
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+	v.mu.Lock()
+	v.ctx = nil
+	v.mu.Unlock()
+	hurry := time.AfterFunc(lookUpGrace, cancel)
+	defer hurry.Stop()
+	v.wg.Wait()
+	return nil
+}
+
+// sweep ends what is overdue and not at work here.
+func (v *Verifications) sweep(ctx context.Context) error {
+	now := v.s.cfg.Now()
+	overdue, err := v.s.cfg.DB.OverdueVerifications(ctx, now, sweepAtOnce)
+	for _, one := range overdue {
+		v.mu.Lock()
+		here := v.running[one.ID]
+		v.mu.Unlock()
+		if here { // a clock that was moved does not end it
+			continue
+		}
+		if err := v.end(ctx, one.Failed(flow.ReasonInterrupted, now)); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// forget drops what has been kept long enough.
+func (v *Verifications) forget(ctx context.Context, now time.Time) error {
+	return v.s.update(ctx, func(w *saving) error {
+		_, err := w.tx.ForgetVerifications(w.ctx, now.Add(-flow.VerificationKept))
+		return err
+	})
+}

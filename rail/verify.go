@@ -1,0 +1,41 @@
+package rail
+
+import (
+	"context"
+	"errors"
+
+	"till/flow"
+)
+
+// ErrNotFound: the provider looked, and there is no such account or number.
+var ErrNotFound = errors.New("the bank knows nobody by this number")
+
+// Verifier is what a rail may offer beside payments: to say whose an account is
+// and whether a person is who they say. Both only ask; asking twice does no
+// harm. Errors are those of Rail, and ErrNotFound.
+//
+// A provider's own words may repeat a number that it was asked about. An error
+// of LookUpIdentity is therefore to be told by which of the errors it is, and
+// its text neither kept nor logged.
+type Verifier interface {
+	// ResolveAccount returns the name that an account is held under.
+	ResolveAccount(ctx context.Context, a Account) (name string, err error)
+	// LookUpIdentity compares a person with a register.
+	LookUpIdentity(ctx context.Context, p Person) (flow.Matches, error)
+}
+
+// Account is a bank account.
+type Account struct {
+	Number   string // ten digits
+	BankCode string
+}
+
+// Person is who is looked up, with their consent.
+type Person struct {
+	Verification flow.VerificationID // ours, for the provider's records
+	Type         flow.IdentityType
+	Number       flow.IdentityNumber
+	FirstName    string
+	LastName     string
+	DateOfBirth  string // YYYY-MM-DD, "" where it is not compared
+}
