@@ -49,6 +49,8 @@ type app struct {
 	rail     *sandbox.Rail
 	redis    redis.UniversalClient
 	checks   []func(ctx context.Context) api.Check
+
+	verifications map[flow.Environment]*checkout.Verifications
 }
 
 // closing keeps what is to be closed, last opened first.
@@ -224,6 +226,9 @@ func (a *app) openServices(ctx context.Context, test, live *store.DB, linkBase s
 	}, flow.Live, linkBase); err != nil {
 		return err
 	}
+	if err := a.openVerifications(ctx); err != nil {
+		return err
+	}
 	a.bot = bot.New(a.test.Hear, a.test.Tick, rail.USSDMenu(), a.clock.Now, a.log)
 	return nil
 }
@@ -292,7 +297,7 @@ func (a *app) publicURL() string {
 func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 	return api.New(api.Config{
 		Accounts: a.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: a.test, flow.Live: a.live},
-		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: testBank{a.rail, a.clock.Now}, Phones: phones,
+		Verifications: a.verifications, Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: testBank{a.rail, a.clock.Now}, Phones: phones,
 		Pairing: a.number.Pairing, AdvanceClock: a.advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
 		Ready: func(ctx context.Context) []api.Check {
 			out := make([]api.Check, 0, len(a.checks))

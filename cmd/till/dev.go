@@ -92,6 +92,9 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	group.Go(func() error { return server.Serve(ctx, a.listener) })
 	group.Go(func() error { return a.test.Run(ctx) })
 	group.Go(func() error { return a.live.Run(ctx) })
+	for _, v := range a.verifications {
+		group.Go(func() error { return v.Run(ctx) })
+	}
 	group.Go(func() error { return a.number.Run(ctx) })
 	group.Go(func() error { return a.registerBank(ctx) })
 	if err := a.greet(ctx, w.out, net, dev); err != nil {

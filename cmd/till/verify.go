@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// openVerifications wires the look-ups of both environments. Their peppers are
+// kept with the accounts, away from what they protect.
+func (a *app) openVerifications(ctx context.Context) error {
+	a.verifications = map[flow.Environment]*checkout.Verifications{}
+	for env, s := range map[flow.Environment]*checkout.Service{flow.Test: a.test, flow.Live: a.live} {
+		pepper, err := a.kept(ctx, "identity_pepper_"+string(env))
+		if err != nil {
+			return fmt.Errorf("open the verifications: %w", err)
+		}
+		if a.verifications[env], err = checkout.NewVerifications(s, pepper); err != nil {
+			return err
+		}
+	}
+	return nil
+}
