@@ -108,6 +108,7 @@ func New(cfg Config) (*Server, error) {
 			s.app.Add(r.Method, r.Path, s.handle(r))
 		}
 	}
+	s.answerPreflights()
 	server := s.app.Server()
 	server.Handler = s.front(server.Handler)
 	server.Logger = silent{cfg.Log}
@@ -149,6 +150,7 @@ type call struct {
 	ctx     context.Context //nolint:containedctx // lives as long as the request it belongs to
 	noted   *noted
 	key     flow.Key
+	token   flow.Token // of a dashboard call
 	project flow.Project
 	service *checkout.Service
 	began   bool // something outside was asked: a refusal from here on is an answer to keep
@@ -161,6 +163,7 @@ func (s *Server) handle(r Route) fiber.Handler {
 		defer cancel()
 		one := &call{http: c, ctx: ctx, noted: s.note(c.Context())}
 		one.noted.route = r.Path
+		allowOrigin(one, r)
 		if err := s.admit(one, r.Key); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"crypto/subtle"
+	"net/netip"
 	"strings"
 
 	"till/flow"
@@ -12,12 +13,13 @@ type KeyKind string
 
 // The kinds of key that routes ask for.
 const (
-	KeyNone    KeyKind = "none"    // open to all
-	KeyPublic  KeyKind = "public"  // any key: what is read is no secret
-	KeySecret  KeyKind = "secret"  // a secret key of either environment
-	KeySession KeyKind = "session" // a secret key, or a public one with the session's client secret
-	KeyTest    KeyKind = "test"    // a secret key of the test environment
-	KeyPhone   KeyKind = "phone"   // no key: the phone page's own calls, from this machine
+	KeyNone      KeyKind = "none"      // open to all
+	KeyPublic    KeyKind = "public"    // any key: what is read is no secret
+	KeySecret    KeyKind = "secret"    // a secret key of either environment
+	KeySession   KeyKind = "session"   // a secret key, or a public one with the session's client secret
+	KeyTest      KeyKind = "test"      // a secret key of the test environment
+	KeyDashboard KeyKind = "dashboard" // a dashboard token, from a login
+	KeyPhone     KeyKind = "phone"     // no key: the phone page's own calls, from this machine
 )
 
 // admit checks the key of a call, before a byte of its body is looked at.
@@ -27,6 +29,8 @@ func (s *Server) admit(c *call, kind KeyKind) error {
 		return nil
 	case KeyPhone:
 		return s.admitPhone(c)
+	case KeyDashboard:
+		return s.admitDashboard(c)
 	case KeyPublic, KeySecret, KeySession, KeyTest:
 	}
 	text, err := bearer(c.http.Get("Authorization"))
@@ -37,11 +41,18 @@ func (s *Server) admit(c *call, kind KeyKind) error {
 		return err
 	}
 	c.noted.project = c.project.ID
+	open := c.project.MayUse(c.key.Environment)
+	if flow.CodeOf(open) == flow.CodeProjectSuspended {
+		return open
+	}
 	if kind == KeyTest && c.key.Environment != flow.Test {
 		return flow.Refuse(flow.CodeTestOnly, "This only works with a test key: there is no pretending with real money.")
 	}
 	if c.key.Kind != flow.SecretKey && kind != KeySession && kind != KeyPublic {
 		return flow.Refuse(flow.CodeSecretKeyRequired, "This needs a secret key (sk_…). Call it from your server, never from a browser or an app.")
+	}
+	if open != nil {
+		return open
 	}
 	service, there := s.cfg.Services[c.key.Environment]
 	if !there {
@@ -64,6 +75,35 @@ func bearer(header string) (string, error) {
 		return "", flow.Refuse(flow.CodeInvalidKey, "The Authorization header must be: Bearer, one space, the key.")
 	}
 	return text, nil
+}
+
+// admitDashboard checks the token of a call that is about an account.
+func (s *Server) admitDashboard(c *call) error {
+	text, err := bearer(c.http.Get("Authorization"))
+	if flow.CodeOf(err) == flow.CodeMissingKey {
+		err = flow.Refuse(flow.CodeMissingKey, "Send a dashboard token from POST /v1/auth/login: Authorization: Bearer dash_….")
+	}
+	if err != nil {
+		return err
+	}
+	c.token, err = s.cfg.Accounts.Dashboard(c.ctx, text)
+	return err
+}
+
+// address is where a call came from, as far as whoever sent it cannot choose it
+// freely: a whole IPv6 network is one address.
+func (c *call) address() string {
+	const network = 64
+	ip, ok := netip.AddrFromSlice(c.http.Context().RemoteIP())
+	if !ok {
+		return ""
+	}
+	if ip = ip.Unmap(); ip.Is6() {
+		if p, err := ip.Prefix(network); err == nil {
+			return p.String()
+		}
+	}
+	return ip.String()
 }
 
 // admitClient lets a public key read and pay the one session whose client

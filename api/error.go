@@ -31,15 +31,16 @@ func classOf(code flow.Code) (class, bool) {
 		flow.CodeInvalidPhone, flow.CodeBankNotSupported, flow.CodeMethodNotAllowed, flow.CodeCardData, flow.CodeInvalidCursor,
 		codeMalformedRequest:
 		return class{http.StatusBadRequest, "invalid_request", false}, true
-	case flow.CodeMissingKey, flow.CodeInvalidKey, flow.CodeExpiredKey, flow.CodeRevokedKey, codeInvalidSignature:
+	case flow.CodeMissingKey, flow.CodeInvalidKey, flow.CodeExpiredKey, flow.CodeRevokedKey, flow.CodeCredentials, codeInvalidSignature:
 		return class{http.StatusUnauthorized, "authentication", false}, true
-	case flow.CodeSecretKeyRequired, flow.CodeKYCRequired, flow.CodeTestOnly:
+	case flow.CodeSecretKeyRequired, flow.CodeKYCRequired, flow.CodeProjectSuspended, flow.CodeTestOnly:
 		return class{http.StatusForbidden, "permission", false}, true
 	case flow.CodeNotFound, flow.CodeRouteNotFound:
 		return class{http.StatusNotFound, "not_found", false}, true
 	case flow.CodeHTTPMethod:
 		return class{http.StatusMethodNotAllowed, "not_found", false}, true
-	case flow.CodeDuplicateReference, flow.CodeSessionExpired, flow.CodeSessionPaid, flow.CodeSessionCancelled, flow.CodeNotCancellable:
+	case flow.CodeDuplicateReference, flow.CodeSessionExpired, flow.CodeSessionPaid, flow.CodeSessionCancelled, flow.CodeNotCancellable,
+		flow.CodeKYCDecided:
 		return class{http.StatusConflict, "conflict", false}, true
 	case flow.CodeIdempotencyRunning:
 		return class{http.StatusConflict, "conflict", true}, true

@@ -15,6 +15,7 @@ type Route struct {
 const (
 	sessionsPath = "/v1/whatsapp/checkout/sessions"
 	chargesPath  = "/v1/charges"
+	projectsPath = "/v1/projects"
 )
 
 // Routes is every call there is, in one table. The documentation is held
@@ -26,6 +27,18 @@ func Routes() []Route {
 		{Method: get, Path: "/readyz", Key: KeyNone, do: (*Server).ready},
 
 		{Method: post, Path: "/v1/auth/signup", Key: KeyNone, do: (*Server).signUp},
+		{Method: post, Path: "/v1/auth/login", Key: KeyNone, do: (*Server).logIn},
+		{Method: post, Path: "/v1/auth/logout", Key: KeyDashboard, do: (*Server).logOut},
+
+		{Method: post, Path: projectsPath, Key: KeyDashboard, do: (*Server).addProject},
+		{Method: get, Path: projectsPath, Key: KeyDashboard, do: (*Server).listProjects},
+		{Method: get, Path: projectsPath + "/:id", Key: KeyDashboard, do: (*Server).readProject},
+		{Method: post, Path: projectsPath + "/:id/keys", Key: KeyDashboard, do: (*Server).addKey},
+		{Method: get, Path: projectsPath + "/:id/keys", Key: KeyDashboard, do: (*Server).listKeys},
+		{Method: post, Path: projectsPath + "/:id/keys/:kid/rotate", Key: KeyDashboard, do: (*Server).rotateKey},
+		{Method: remove, Path: projectsPath + "/:id/keys/:kid", Key: KeyDashboard, do: (*Server).revokeKey},
+		{Method: post, Path: projectsPath + "/:id/kyc", Key: KeyDashboard, do: (*Server).submitKYC},
+		{Method: get, Path: projectsPath + "/:id/kyc", Key: KeyDashboard, do: (*Server).readKYC},
 
 		{Method: post, Path: sessionsPath, Key: KeySecret, Own: true, do: (*Server).openSession},
 		{Method: get, Path: sessionsPath, Key: KeySecret, do: (*Server).listSessions},

@@ -23,7 +23,9 @@ func TestEveryRouteStandsOnceAndAsksForTheRightKey(t *testing.T) {
 			t.Errorf("%s is the page's own call, but asks for %s", name, r.Key)
 		case r.Key == KeyPhone && !r.Dev, strings.HasPrefix(r.Path, "/phone") && !r.Dev:
 			t.Errorf("%s is mounted outside development", name)
-		case r.Key == KeyNone && strings.HasPrefix(r.Path, "/v1/") && r.Path != "/v1/auth/signup" && r.Path != "/v1/rails/:rail/notifications":
+		case strings.HasPrefix(r.Path, "/v1/projects") != (r.Key == KeyDashboard) && r.Path != "/v1/auth/logout":
+			t.Errorf("%s is about an account, but asks for %s", name, r.Key)
+		case r.Key == KeyNone && strings.HasPrefix(r.Path, "/v1/") && r.Path != "/v1/auth/signup" && r.Path != "/v1/auth/login" && r.Path != "/v1/rails/:rail/notifications":
 			t.Errorf("%s asks for no key", name)
 		}
 	}

@@ -14,28 +14,26 @@ const (
 )
 
 type signedUpRecord struct {
-	Account accountRecord `json:"account"`
+	Account ownerRecord   `json:"account"`
 	Project projectRecord `json:"project"`
 	Keys    keysRecord    `json:"keys"`
 }
 
-type accountRecord struct {
+type ownerRecord struct {
 	ID           string `json:"id"`
 	Email        string `json:"email"`
 	BusinessName string `json:"businessName"`
 	CreatedAt    string `json:"createdAt"`
 }
 
-type projectRecord struct {
-	ID        flow.ProjectID `json:"id"`
-	Name      string         `json:"name"`
-	CreatedAt string         `json:"createdAt"`
-}
-
 type keysRecord struct {
 	Environment flow.Environment `json:"environment"`
 	PublicKey   string           `json:"publicKey"`
 	SecretKey   string           `json:"secretKey"` // shown here and never again
+}
+
+func recordOwner(a flow.Account) ownerRecord {
+	return ownerRecord{a.ID, a.Email, a.Business, flow.Stamp(a.CreatedAt)}
 }
 
 // signUp is POST /v1/auth/signup: an account, its first project and its test keys.
@@ -50,13 +48,16 @@ func (s *Server) signUp(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+	if err := s.cfg.Accounts.MaySignUp(c.address()); err != nil {
+		return err
+	}
 	made, err := s.cfg.Accounts.SignUp(c.ctx, email, password, business)
 	if err != nil {
 		return err
 	}
 	return c.send(http.StatusCreated, signedUpRecord{
-		Account: accountRecord{made.Account.ID, made.Account.Email, made.Account.Business, flow.Stamp(made.Account.CreatedAt)},
-		Project: projectRecord{made.Project.ID, made.Project.Name, flow.Stamp(made.Project.CreatedAt)},
+		Account: recordOwner(made.Account),
+		Project: recordProject(made.Project),
 		Keys:    keysRecord{flow.Test, made.PublicKey, made.SecretKey},
 	})
 }

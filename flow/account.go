@@ -33,7 +33,7 @@ const (
 // Account is a person who signed up.
 type Account struct {
 	ID           string
-	Email        string
+	Email        string // as FoldEmail leaves it
 	PasswordHash string // argon2id, encoded
 	Business     string
 	CreatedAt    time.Time
@@ -44,8 +44,13 @@ type Project struct {
 	ID        ProjectID
 	Account   string
 	Name      string // what payers see
+	KYC       KYCStatus
 	CreatedAt time.Time
 }
+
+// FoldEmail is an address as accounts are known by it: in lower case. Providers
+// that tell letters apart are not met; people who type one large letter are.
+func FoldEmail(s string) string { return strings.ToLower(s) }
 
 // Key is an API key as it is kept: never the key itself.
 type Key struct {
@@ -58,6 +63,86 @@ type Key struct {
 	CreatedAt   time.Time
 	ExpiresAt   time.Time // zero: never
 	RevokedAt   time.Time
+	LastUsedAt  time.Time // zero: never; late by up to KeyUseNoted
+}
+
+// The bounds of accounts and of keys.
+const (
+	// MaxProjects is how many projects an account may have.
+	MaxProjects = 100
+	// MaxKeys is how many keys of a project may work at the same time.
+	MaxKeys = 50
+	// MaxOverlap is how long a rotated key may go on working.
+	MaxOverlap = 168 * time.Hour
+	// KeyUseNoted is how often at most the use of one key is written down.
+	KeyUseNoted = time.Minute
+	// DashboardLife is how long a dashboard token works.
+	DashboardLife = 12 * time.Hour
+)
+
+// KeyStatus says whether a key works.
+type KeyStatus string
+
+// The states of a key.
+const (
+	KeyActive  KeyStatus = "active"
+	KeyExpired KeyStatus = "expired" // its successor's overlap is over
+	KeyRevoked KeyStatus = "revoked"
+)
+
+// Status says whether the key works at a moment.
+func (k Key) Status(now time.Time) KeyStatus {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return KeyRevoked
+	case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt):
+		return KeyExpired
+	}
+	return KeyActive
+}
+
+// Usable refuses a key that does not work any more. Errors: expired_api_key,
+// revoked_api_key.
+func (k Key) Usable(now time.Time) error {
+	switch k.Status(now) {
+	case KeyRevoked:
+		return Refuse(CodeRevokedKey, "This API key was revoked at %s.", Stamp(k.RevokedAt))
+	case KeyExpired:
+		return Refuse(CodeExpiredKey, "This API key expired at %s.", Stamp(k.ExpiresAt))
+	case KeyActive:
+	}
+	return nil
+}
+
+// Rotated is the key once a successor was made: it works for the overlap, never
+// longer than it would have.
+func (k Key) Rotated(overlap time.Duration, now time.Time) Key {
+	end := now.Add(overlap)
+	if k.ExpiresAt.IsZero() || end.Before(k.ExpiresAt) {
+		k.ExpiresAt = end
+	}
+	return k
+}
+
+// Token is what a login gave to one browser, as it is kept: never the token itself.
+type Token struct {
+	Hash      string // SHA-256, hex
+	Account   string
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	RevokedAt time.Time // when its owner logged out
+}
+
+// Usable refuses a token that does not work any more. Errors: expired_api_key,
+// revoked_api_key.
+func (t Token) Usable(now time.Time) error {
+	switch {
+	case !t.RevokedAt.IsZero():
+		return Refuse(CodeRevokedKey, "This dashboard token was logged out at %s. Log in again.", Stamp(t.RevokedAt))
+	case !now.Before(t.ExpiresAt):
+		return Refuse(CodeExpiredKey, "This dashboard token expired at %s. Log in again.", Stamp(t.ExpiresAt))
+	}
+	return nil
 }
 
 // keyChars is base62, the alphabet of keys and of their checksum.
@@ -72,32 +157,52 @@ const keyBytes = 32
 // NewKeyText makes a key: sk_test_ and the like, 32 random bytes in base62, and
 // six characters of checksum, by which a typo never reaches the store.
 func NewKeyText(env Environment, kind KeyKind, rand io.Reader) (string, error) {
-	raw := make([]byte, keyBytes)
-	if _, err := io.ReadFull(rand, raw); err != nil {
-		return "", fmt.Errorf("make a key: %w", err)
-	}
 	prefix := "sk_"
 	if kind == PublicKey {
 		prefix = "pk_"
 	}
-	body := prefix + string(env) + "_" + base62(raw)
+	return newSecret(prefix+string(env)+"_", rand)
+}
+
+// tokenPrefix is what a dashboard token begins with.
+const tokenPrefix = "dash_"
+
+// NewTokenText makes a dashboard token, as random and as checked as a key.
+func NewTokenText(rand io.Reader) (string, error) { return newSecret(tokenPrefix, rand) }
+
+// IsTokenText says whether a text could be a dashboard token.
+func IsTokenText(text string) bool {
+	return strings.HasPrefix(text, tokenPrefix) && checked(text)
+}
+
+func newSecret(prefix string, rand io.Reader) (string, error) {
+	raw := make([]byte, keyBytes)
+	if _, err := io.ReadFull(rand, raw); err != nil {
+		return "", fmt.Errorf("make a key: %w", err)
+	}
+	body := prefix + base62(raw)
 	return body + checksum(body), nil
+}
+
+// checked says whether a text ends with its own checksum.
+func checked(text string) bool {
+	if len(text) < 20 || len(text) > 100 {
+		return false
+	}
+	body, sum := text[:len(text)-checksumChars], text[len(text)-checksumChars:]
+	return subtle.ConstantTimeCompare([]byte(checksum(body)), []byte(sum)) == 1
 }
 
 // ReadKeyText says what a key claims to be; ok is false for what no key looks like.
 func ReadKeyText(text string) (env Environment, kind KeyKind, ok bool) {
-	if len(text) < 20 || len(text) > 100 {
-		return "", "", false
-	}
-	body, sum := text[:len(text)-checksumChars], text[len(text)-checksumChars:]
-	if subtle.ConstantTimeCompare([]byte(checksum(body)), []byte(sum)) != 1 {
+	if !checked(text) {
 		return "", "", false
 	}
 	for _, e := range []Environment{Test, Live} {
-		if strings.HasPrefix(body, "sk_"+string(e)+"_") {
+		if strings.HasPrefix(text, "sk_"+string(e)+"_") {
 			return e, SecretKey, true
 		}
-		if strings.HasPrefix(body, "pk_"+string(e)+"_") {
+		if strings.HasPrefix(text, "pk_"+string(e)+"_") {
 			return e, PublicKey, true
 		}
 	}

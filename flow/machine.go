@@ -77,6 +77,21 @@ var attemptTable = table{name: "attempt", events: fsm.Events{
 	{Name: triggerSupersede, Src: []string{string(AttemptActive)}, Dst: string(AttemptSuperseded)},
 }}
 
+// The triggers of a project's KYC.
+const (
+	triggerSubmit  = "submit"  // the merchant, also after a rejection
+	triggerApprove = "approve" // the operator, also to end a suspension
+	triggerReject  = "reject"  // the operator
+	triggerSuspend = "suspend" // the operator
+)
+
+var kycTable = table{name: "kyc", events: fsm.Events{
+	{Name: triggerSubmit, Src: []string{string(KYCNone), string(KYCRejected)}, Dst: string(KYCSubmitted)},
+	{Name: triggerApprove, Src: []string{string(KYCSubmitted), string(KYCSuspended)}, Dst: string(KYCApproved)},
+	{Name: triggerReject, Src: []string{string(KYCSubmitted)}, Dst: string(KYCRejected)},
+	{Name: triggerSuspend, Src: []string{string(KYCSubmitted), string(KYCApproved)}, Dst: string(KYCSuspended)},
+}}
+
 // move is the session after a trigger.
 func (s Session) move(trigger string) (Session, error) {
 	to, err := move(sessionTable, string(s.Status), trigger)
@@ -112,7 +127,7 @@ func (t table) axes() (states, triggers []string) {
 // Mermaid draws every table as a state diagram for the documentation.
 func Mermaid() string {
 	var b strings.Builder
-	for _, t := range []table{sessionTable, attemptTable, talkTable} {
+	for _, t := range []table{sessionTable, attemptTable, talkTable, kycTable} {
 		fmt.Fprintf(&b, "%%%% %s\nstateDiagram-v2\n", t.name)
 		for _, e := range t.events {
 			for _, from := range e.Src {

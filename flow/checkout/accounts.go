@@ -2,13 +2,9 @@ package checkout
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"time"
-
-	"golang.org/x/crypto/argon2"
 
 	"till/flow"
 	"till/flow/store"
@@ -16,26 +12,41 @@ import (
 
 // Accounts runs the commands about who may use Till.
 type Accounts struct {
-	db   *store.DB
-	ids  flow.IDs
-	slot chan struct{} // hashing is dear: one at a time for each slot
+	db    *store.DB
+	ids   flow.IDs
+	live  func() time.Time // the clock of live keys
+	desk  func() time.Time // the clock of logins
+	slot  chan struct{}    // hashing is dear: one at a time for each slot
+	queue chan struct{}    // who waits for a slot
+	tries *tries
+	keys  *keyMemory
 }
 
 // hashers is how many passwords are hashed at once; each takes argonMemory.
-const hashers = 2
-
-// The cost of a password, after RFC 9106's second recommended option.
+// hashQueue is how many may wait for that.
 const (
-	argonTime    = 3
-	argonMemory  = 64 * 1024 // KiB
-	argonThreads = 4
-	argonKey     = 32
-	argonSalt    = 16
+	hashers   = 2
+	hashQueue = 64
 )
 
 // NewAccounts makes the commands over an accounts database.
 func NewAccounts(db *store.DB, now func() time.Time, random io.Reader) *Accounts {
-	return &Accounts{db: db, ids: flow.IDs{Now: now, Rand: random}, slot: make(chan struct{}, hashers)}
+	return &Accounts{
+		db: db, ids: flow.IDs{Now: now, Rand: random}, live: now, desk: now, slot: make(chan struct{}, hashers), queue: make(chan struct{}, hashQueue),
+		tries: newTries(), keys: newKeyMemory(),
+	}
+}
+
+// Clocks sets the clocks that are not the test environment's, which merchants
+// move: live keys have one, logins and the bounds of guessing another.
+func (a *Accounts) Clocks(live, desk func() time.Time) { a.live, a.desk = live, desk }
+
+// clock is the clock that an environment's keys follow.
+func (a *Accounts) clock(env flow.Environment) time.Time {
+	if env == flow.Test {
+		return a.ids.Now()
+	}
+	return a.live()
 }
 
 // SignedUp is what signing up gives. The keys are shown this once.
@@ -53,6 +64,7 @@ func (a *Accounts) SignUp(ctx context.Context, email, password, business string)
 }
 
 func (a *Accounts) signUp(ctx context.Context, email, password, business string, also func(*store.Tx, SignedUp) error) (SignedUp, error) {
+	email = flow.FoldEmail(email)
 	taken := &flow.Error{Code: flow.CodeInvalidField, Message: "This e-mail address cannot be used.", Fields: []flow.FieldError{
 		{Field: "email", Code: flow.CodeInvalidField, Message: "An account with this address exists. Log in instead."},
 	}}
@@ -109,7 +121,7 @@ func (a *Accounts) draw(email, business string) (SignedUp, []flow.Key, error) {
 	now := a.ids.Now()
 	out := SignedUp{
 		Account: flow.Account{ID: ids[0], Email: email, Business: business, CreatedAt: now},
-		Project: flow.Project{ID: flow.ProjectID(ids[1]), Account: ids[0], Name: business, CreatedAt: now},
+		Project: flow.Project{ID: flow.ProjectID(ids[1]), Account: ids[0], Name: business, KYC: flow.KYCNone, CreatedAt: now},
 	}
 	var err error
 	if out.PublicKey, err = flow.NewKeyText(flow.Test, flow.PublicKey, a.ids.Rand); err != nil {
@@ -124,44 +136,4 @@ func (a *Accounts) draw(email, business string) (SignedUp, []flow.Key, error) {
 		}
 	}
 	return out, []flow.Key{key(ids[2], flow.PublicKey, out.PublicKey), key(ids[3], flow.SecretKey, out.SecretKey)}, nil
-}
-
-// hash is a password as it is kept: argon2id with a salt of its own.
-func (a *Accounts) hash(ctx context.Context, password string) (string, error) {
-	select {
-	case a.slot <- struct{}{}:
-		defer func() { <-a.slot }()
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-	salt := make([]byte, argonSalt)
-	if _, err := rand.Read(salt); err != nil {
-		return "", err
-	}
-	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonKey)
-	code := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads, code(salt), code(key)), nil
-}
-
-// Authenticate finds whose key a text is. Errors: invalid_api_key,
-// expired_api_key, revoked_api_key.
-func (a *Accounts) Authenticate(ctx context.Context, text string) (flow.Key, flow.Project, error) {
-	invalid := flow.Refuse(flow.CodeInvalidKey, "This API key does not exist. Check that it was copied whole.")
-	if _, _, ok := flow.ReadKeyText(text); !ok {
-		return flow.Key{}, flow.Project{}, invalid
-	}
-	key, project, found, err := a.db.KeyByHash(ctx, flow.HashKey(text))
-	if err != nil {
-		return flow.Key{}, flow.Project{}, err
-	}
-	now := a.ids.Now()
-	switch {
-	case !found:
-		return flow.Key{}, flow.Project{}, invalid
-	case !key.RevokedAt.IsZero():
-		return flow.Key{}, flow.Project{}, flow.Refuse(flow.CodeRevokedKey, "This API key was revoked at %s.", flow.Stamp(key.RevokedAt))
-	case !key.ExpiresAt.IsZero() && !now.Before(key.ExpiresAt):
-		return flow.Key{}, flow.Project{}, flow.Refuse(flow.CodeExpiredKey, "This API key expired at %s.", flow.Stamp(key.ExpiresAt))
-	}
-	return key, project, nil
 }

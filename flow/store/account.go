@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"till/flow"
 )
@@ -15,15 +16,12 @@ func (t *Tx) AddAccount(ctx context.Context, a flow.Account, p flow.Project, key
 	if err != nil || n == 0 {
 		return false, wrapAccount(a.ID, err)
 	}
-	if _, err := t.run.exec(ctx, `INSERT INTO projects (id, account, name, created_at) VALUES (?, ?, ?, ?)`,
-		p.ID, p.Account, p.Name, flow.Millis(p.CreatedAt)); err != nil {
-		return false, wrapAccount(a.ID, err)
+	if err := t.AddProject(ctx, p); err != nil {
+		return false, err
 	}
 	for _, k := range keys {
-		if _, err := t.run.exec(ctx, `INSERT INTO keys (id, project, environment, kind, hash, hint, created_at, expires_at, revoked_at)
- VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, k.ID, k.Project, k.Environment, k.Kind, k.Hash, k.Hint,
-			flow.Millis(k.CreatedAt), flow.Millis(k.ExpiresAt), flow.Millis(k.RevokedAt)); err != nil {
-			return false, wrapAccount(a.ID, err)
+		if err := t.AddKey(ctx, k); err != nil {
+			return false, err
 		}
 	}
 	return true, nil
@@ -46,16 +44,138 @@ func (r Reader) EmailTaken(ctx context.Context, email string) (bool, error) {
 	return found, nil
 }
 
-// KeyByHash reads a key and its project; found is false for an unknown one.
-func (r Reader) KeyByHash(ctx context.Context, hash string) (k flow.Key, p flow.Project, found bool, err error) {
-	var created, expires, revoked, since int64
-	found, err = r.run.one(ctx, `SELECT k.id, k.project, k.environment, k.kind, k.hash, k.hint, k.created_at, k.expires_at, k.revoked_at,
- p.account, p.name, p.created_at FROM keys k JOIN projects p ON p.id = k.project WHERE k.hash = ?`, []any{hash},
-		&k.ID, &k.Project, &k.Environment, &k.Kind, &k.Hash, &k.Hint, &created, &expires, &revoked, &p.Account, &p.Name, &since)
+// AccountByEmail reads an account; found is false where there is none.
+func (r Reader) AccountByEmail(ctx context.Context, email string) (a flow.Account, found bool, err error) {
+	var created int64
+	found, err = r.run.one(ctx, `SELECT id, email, password_hash, business, created_at FROM accounts WHERE email = ?`, []any{email},
+		&a.ID, &a.Email, &a.PasswordHash, &a.Business, &created)
 	if err != nil {
-		return flow.Key{}, flow.Project{}, false, fmt.Errorf("look a key up: %w", err)
+		return flow.Account{}, false, fmt.Errorf("look an account up: %w", err)
 	}
-	p.ID = k.Project
-	k.CreatedAt, k.ExpiresAt, k.RevokedAt, p.CreatedAt = flow.FromMillis(created), flow.FromMillis(expires), flow.FromMillis(revoked), flow.FromMillis(since)
-	return k, p, found, nil
+	a.CreatedAt = flow.FromMillis(created)
+	return a, found, nil
+}
+
+// AddToken keeps a dashboard token. Those of the account that are over are
+// dropped, and the oldest beyond most.
+func (t *Tx) AddToken(ctx context.Context, k flow.Token, most int) error {
+	_, err := t.run.exec(ctx, `DELETE FROM tokens WHERE account = ? AND (expires_at < ? OR hash NOT IN
+ (SELECT hash FROM tokens WHERE account = ? ORDER BY created_at DESC, hash LIMIT ?))`,
+		k.Account, flow.Millis(k.CreatedAt.Add(-flow.DashboardLife)), k.Account, most-1)
+	if err == nil {
+		_, err = t.run.exec(ctx, `INSERT INTO tokens (hash, account, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?)`,
+			k.Hash, k.Account, flow.Millis(k.CreatedAt), flow.Millis(k.ExpiresAt), flow.Millis(k.RevokedAt))
+	}
+	if err != nil {
+		return fmt.Errorf("keep a token of account %s: %w", k.Account, err)
+	}
+	return nil
+}
+
+// TokenByHash reads a dashboard token; found is false for an unknown one.
+func (r Reader) TokenByHash(ctx context.Context, hash string) (k flow.Token, found bool, err error) {
+	var created, expires, revoked int64
+	found, err = r.run.one(ctx, `SELECT hash, account, created_at, expires_at, revoked_at FROM tokens WHERE hash = ?`, []any{hash},
+		&k.Hash, &k.Account, &created, &expires, &revoked)
+	if err != nil {
+		return flow.Token{}, false, fmt.Errorf("look a token up: %w", err)
+	}
+	k.CreatedAt, k.ExpiresAt, k.RevokedAt = flow.FromMillis(created), flow.FromMillis(expires), flow.FromMillis(revoked)
+	return k, found, nil
+}
+
+// RevokeToken ends a dashboard token.
+func (t *Tx) RevokeToken(ctx context.Context, hash string, at time.Time) error {
+	if _, err := t.run.exec(ctx, `UPDATE tokens SET revoked_at = ? WHERE hash = ? AND revoked_at = 0`, flow.Millis(at), hash); err != nil {
+		return fmt.Errorf("revoke a token: %w", err)
+	}
+	return nil
+}
+
+// AddProject keeps a project.
+func (t *Tx) AddProject(ctx context.Context, p flow.Project) error {
+	if p.KYC == "" {
+		p.KYC = flow.KYCNone
+	}
+	if _, err := t.run.exec(ctx, `INSERT INTO projects (id, account, name, kyc, created_at) VALUES (?, ?, ?, ?, ?)`,
+		p.ID, p.Account, p.Name, p.KYC, flow.Millis(p.CreatedAt)); err != nil {
+		return fmt.Errorf("keep project %s: %w", p.ID, err)
+	}
+	return nil
+}
+
+const projectColumns = `SELECT p.id, p.account, p.name, p.kyc, p.created_at FROM projects p`
+
+func scanProject(scan scanner) (p flow.Project, err error) {
+	var created int64
+	err = scan(&p.ID, &p.Account, &p.Name, &p.KYC, &created)
+	p.CreatedAt = flow.FromMillis(created)
+	return p, err
+}
+
+// Project reads a project. Errors: resource_not_found.
+func (r Reader) Project(ctx context.Context, id flow.ProjectID) (flow.Project, error) {
+	found, err := r.projects(ctx, ` WHERE p.id = ?`, id)
+	if err == nil && len(found) == 0 {
+		err = missing("project", string(id))
+	}
+	if err != nil {
+		return flow.Project{}, err
+	}
+	return found[0], nil
+}
+
+// Projects reads an account's projects, newest first, from before an id on; an
+// empty one is the beginning.
+func (r Reader) Projects(ctx context.Context, account string, before flow.ProjectID, limit int) ([]flow.Project, error) {
+	if before == "" {
+		return r.projects(ctx, ` WHERE p.account = ? ORDER BY p.id DESC LIMIT ?`, account, limit)
+	}
+	return r.projects(ctx, ` WHERE p.account = ? AND p.id < ? ORDER BY p.id DESC LIMIT ?`, account, before, limit)
+}
+
+func (r Reader) projects(ctx context.Context, where string, args ...any) ([]flow.Project, error) {
+	var out []flow.Project
+	err := r.run.each(ctx, projectColumns+where, args, func(scan scanner) error {
+		p, err := scanProject(scan)
+		out = append(out, p)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read projects: %w", err)
+	}
+	return out, nil
+}
+
+// CountProjects says how many projects an account has.
+func (r Reader) CountProjects(ctx context.Context, account string) (n int, err error) {
+	if _, err = r.run.one(ctx, `SELECT COUNT(*) FROM projects WHERE account = ?`, []any{account}, &n); err != nil {
+		return 0, fmt.Errorf("count projects: %w", err)
+	}
+	return n, nil
+}
+
+// Merchant is a project with whose it is, for operators.
+type Merchant struct {
+	Project flow.Project
+	Account flow.Account // without its password
+}
+
+// Merchants reads all projects, oldest first, from after an id on; an empty one
+// is the beginning.
+func (r Reader) Merchants(ctx context.Context, after flow.ProjectID, limit int) ([]Merchant, error) {
+	var out []Merchant
+	err := r.run.each(ctx, `SELECT p.id, p.account, p.name, p.kyc, p.created_at, a.email, a.business FROM projects p
+ JOIN accounts a ON a.id = p.account WHERE p.id > ? ORDER BY p.id LIMIT ?`, []any{after, limit}, func(scan scanner) error {
+		var m Merchant
+		var created int64
+		err := scan(&m.Project.ID, &m.Project.Account, &m.Project.Name, &m.Project.KYC, &created, &m.Account.Email, &m.Account.Business)
+		m.Project.CreatedAt, m.Account.ID = flow.FromMillis(created), m.Project.Account
+		out = append(out, m)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read merchants: %w", err)
+	}
+	return out, nil
 }

@@ -196,7 +196,7 @@ func TestEventsAndEndpointsComeBackInTheirOrder(t *testing.T) {
 
 func TestAnAccountIsKeptWithItsKeysOrNotAtAll(t *testing.T) {
 	account := flow.Account{ID: "wsp_acc_1", Email: "ada@example.com", PasswordHash: "$argon2id$", Business: "Ada", CreatedAt: noon}
-	project := flow.Project{ID: "wsp_prj_1", Account: "wsp_acc_1", Name: "Ada", CreatedAt: noon}
+	project := flow.Project{ID: "wsp_prj_1", Account: "wsp_acc_1", Name: "Ada", KYC: flow.KYCNone, CreatedAt: noon}
 	key := flow.Key{ID: "wsp_key_1", Project: "wsp_prj_1", Environment: flow.Test, Kind: flow.SecretKey, Hash: "h1", Hint: "sk_test_…abcd", CreatedAt: noon, RevokedAt: noon.Add(time.Hour)}
 	storetest.Each(t, store.Accounts, func(t *testing.T, db *store.DB) {
 		add := func(ctx context.Context, tx *store.Tx) (bool, error) {

@@ -1,0 +1,365 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+type loggedInRecord struct {
+	Token     string      `json:"token"` // shown here and never again
+	ExpiresAt string      `json:"expiresAt"`
+	Account   ownerRecord `json:"account"`
+}
+
+type projectRecord struct {
+	ID        flow.ProjectID `json:"id"`
+	Name      string         `json:"name"`
+	KYCStatus flow.KYCStatus `json:"kycStatus"`
+	CreatedAt string         `json:"createdAt"`
+}
+
+// keyRecord is a key as its owner reads it. Key is there once, in the answer
+// that made it.
+type keyRecord struct {
+	ID          string           `json:"id"`
+	Environment flow.Environment `json:"environment"`
+	Kind        flow.KeyKind     `json:"kind"`
+	Key         string           `json:"key,omitempty"`
+	Hint        string           `json:"hint"`
+	Status      flow.KeyStatus   `json:"status"`
+	CreatedAt   string           `json:"createdAt"`
+	LastUsedAt  *string          `json:"lastUsedAt"`
+	ExpiresAt   *string          `json:"expiresAt"`
+	RevokedAt   *string          `json:"revokedAt"`
+}
+
+// rotatedRecord is a new key and the one it takes the place of.
+type rotatedRecord struct {
+	keyRecord
+
+	Replaces keyRecord `json:"replaces"`
+}
+
+type kycRecord struct {
+	ProjectID flow.ProjectID   `json:"projectId"`
+	Status    flow.KYCStatus   `json:"status"`
+	Reason    *string          `json:"reason"` // of the last ruling
+	Details   kycDetailsRecord `json:"details"`
+	History   []kycMoveRecord  `json:"history"`
+}
+
+type kycDetailsRecord struct {
+	LegalName          *string `json:"legalName"`
+	RegistrationNumber *string `json:"registrationNumber"`
+	Address            *string `json:"address"`
+	ContactName        *string `json:"contactName"`
+	ContactPhone       *string `json:"contactPhone"`
+	Website            *string `json:"website"`
+}
+
+type kycMoveRecord struct {
+	Status flow.KYCStatus `json:"status"`
+	At     string         `json:"at"`
+	Reason *string        `json:"reason"`
+}
+
+func recordProject(p flow.Project) projectRecord {
+	return projectRecord{p.ID, p.Name, p.KYC, flow.Stamp(p.CreatedAt)}
+}
+
+func (s *Server) recordKey(k flow.Key, text string) keyRecord {
+	return keyRecord{
+		ID: k.ID, Environment: k.Environment, Kind: k.Kind, Key: text, Hint: k.Hint, Status: s.cfg.Accounts.KeyStatus(k),
+		CreatedAt: flow.Stamp(k.CreatedAt), LastUsedAt: stamp(k.LastUsedAt), ExpiresAt: stamp(k.ExpiresAt), RevokedAt: stamp(k.RevokedAt),
+	}
+}
+
+func recordKYC(p flow.ProjectID, moves []flow.KYCMove) kycRecord {
+	r := kycRecord{ProjectID: p, Status: flow.KYCNone, History: []kycMoveRecord{}}
+	for _, m := range moves {
+		r.Status, r.Reason = m.To, given(m.Reason)
+		if m.To == flow.KYCSubmitted {
+			d := m.Details
+			r.Details = kycDetailsRecord{
+				given(d.LegalName), given(d.RegistrationNumber), given(d.Address), given(d.ContactName), nil, given(d.Website),
+			}
+			if d.ContactPhone != "" {
+				r.Details.ContactPhone = given("+" + string(d.ContactPhone))
+			}
+		}
+		r.History = append(r.History, kycMoveRecord{m.To, flow.Stamp(m.At), given(m.Reason)})
+	}
+	return r
+}
+
+// stamp is a time, null where there is none.
+func stamp(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return given(flow.Stamp(t))
+}
+
+// given is a text, null where there is none.
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// logIn is POST /v1/auth/login.
+func (s *Server) logIn(c *call) error {
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	email := f.email("email")
+	password := f.text("password", text{required: true, most: maxPassword})
+	if err := f.done(); err != nil {
+		return err
+	}
+	in, err := s.cfg.Accounts.LogIn(c.ctx, email, password, c.address())
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, loggedInRecord{in.Token, flow.Stamp(in.ExpiresAt), recordOwner(in.Account)})
+}
+
+// logOut is POST /v1/auth/logout: the token it was called with ends.
+func (s *Server) logOut(c *call) error {
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	if err := s.cfg.Accounts.LogOut(c.ctx, c.token); err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, struct {
+		LoggedOut bool `json:"loggedOut"`
+	}{true})
+}
+
+// ownProject finds the project of the path; another account's does not exist.
+func (s *Server) ownProject(c *call) error {
+	id := c.param("id")
+	if !isID(id, flow.PrefixProject) {
+		return flow.Refuse(flow.CodeNotFound, "There is no such project.")
+	}
+	var err error
+	c.project, err = s.cfg.Accounts.Project(c.ctx, c.token.Account, flow.ProjectID(id))
+	c.noted.project = c.project.ID
+	return err
+}
+
+// addProject is POST /v1/projects.
+func (s *Server) addProject(c *call) error {
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	name := f.text("name", text{required: true, most: maxName})
+	if err := f.done(); err != nil {
+		return err
+	}
+	p, err := s.cfg.Accounts.AddProject(c.ctx, c.token.Account, name)
+	if err != nil {
+		return err
+	}
+	c.http.Set("Location", projectsPath+"/"+string(p.ID))
+	return c.send(http.StatusCreated, recordProject(p))
+}
+
+// listProjects is GET /v1/projects, newest first.
+func (s *Server) listProjects(c *call) error {
+	limit, before, err := c.turnedPage(flow.PrefixProject)
+	if err != nil {
+		return err
+	}
+	projects, more, err := s.cfg.Accounts.Projects(c.ctx, c.token.Account, flow.ProjectID(before), limit)
+	if err != nil {
+		return err
+	}
+	records := make([]projectRecord, 0, len(projects))
+	out := page{HasMore: more}
+	for _, p := range projects {
+		records = append(records, recordProject(p))
+		if more {
+			out.NextCursor = cursorOf(string(p.ID))
+		}
+	}
+	out.Items = records
+	return c.send(http.StatusOK, out)
+}
+
+// turnedPage reads the parameters of a list that has no filters.
+func (c *call) turnedPage(prefix string) (limit int, before string, err error) {
+	q := c.query()
+	limit, cursor := q.whole("limit", 1, maxPage, usualPage), q.text("cursor", 200)
+	if err := q.done(); err != nil {
+		return 0, "", err
+	}
+	before, err = readCursor(cursor, func(at string) bool { return isID(at, prefix) })
+	return limit, before, err
+}
+
+// readProject is GET /v1/projects/{id}.
+func (s *Server) readProject(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	if err := c.query().done(); err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, recordProject(c.project))
+}
+
+// addKey is POST /v1/projects/{id}/keys.
+func (s *Server) addKey(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"environment", "kind"} {
+		if !f.has(name) { // nobody gets a live or a secret key by leaving a word out
+			f.take(name, true)
+		}
+	}
+	env := f.oneOf("environment", flow.CodeInvalidField, string(flow.Test), string(flow.Live))
+	kind := f.oneOf("kind", flow.CodeInvalidField, string(flow.SecretKey), string(flow.PublicKey))
+	if err := f.done(); err != nil {
+		return err
+	}
+	made, err := s.cfg.Accounts.MakeKey(c.ctx, c.project, flow.Environment(env), flow.KeyKind(kind))
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusCreated, s.recordKey(made.Key, made.Text))
+}
+
+// listKeys is GET /v1/projects/{id}/keys, newest first.
+func (s *Server) listKeys(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	limit, before, err := c.turnedPage(flow.PrefixKey)
+	if err != nil {
+		return err
+	}
+	keys, more, err := s.cfg.Accounts.Keys(c.ctx, c.project, before, limit)
+	if err != nil {
+		return err
+	}
+	records := make([]keyRecord, 0, len(keys))
+	out := page{HasMore: more}
+	for _, k := range keys {
+		records = append(records, s.recordKey(k, ""))
+		if more {
+			out.NextCursor = cursorOf(k.ID)
+		}
+	}
+	out.Items = records
+	return c.send(http.StatusOK, out)
+}
+
+// keyID is the key of the path; what cannot be an id does not exist.
+func (c *call) keyID() (string, error) {
+	id := c.param("kid")
+	if !isID(id, flow.PrefixKey) {
+		return "", flow.Refuse(flow.CodeNotFound, "There is no such key.")
+	}
+	return id, nil
+}
+
+// rotateKey is POST /v1/projects/{id}/keys/{kid}/rotate.
+func (s *Server) rotateKey(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	id, err := c.keyID()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	const usual = 24
+	hours := f.whole("expiresOldInHours", 0, int64(flow.MaxOverlap/time.Hour), usual)
+	if err := f.done(); err != nil {
+		return err
+	}
+	var made checkout.NewKey
+	var old flow.Key
+	if made, old, err = s.cfg.Accounts.RotateKey(c.ctx, c.project, id, time.Duration(hours)*time.Hour); err != nil {
+		return err
+	}
+	return c.send(http.StatusCreated, rotatedRecord{s.recordKey(made.Key, made.Text), s.recordKey(old, "")})
+}
+
+// revokeKey is DELETE /v1/projects/{id}/keys/{kid}.
+func (s *Server) revokeKey(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	id, err := c.keyID()
+	if err != nil {
+		return err
+	}
+	k, err := s.cfg.Accounts.RevokeKey(c.ctx, c.project, id)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, s.recordKey(k, ""))
+}
+
+// submitKYC is POST /v1/projects/{id}/kyc.
+func (s *Server) submitKYC(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	d := flow.KYCDetails{
+		LegalName:          f.text("legalName", text{most: maxDescription}),
+		RegistrationNumber: f.text("registrationNumber", text{most: maxName}),
+		Address:            f.text("address", text{most: maxDescription, multiline: true}),
+		ContactName:        f.text("contactName", text{most: maxName}),
+		ContactPhone:       f.phone("contactPhone"),
+		Website:            f.text("website", text{most: maxURL}),
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	moves, err := s.cfg.Accounts.SubmitKYC(c.ctx, c.project.ID, d)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, recordKYC(c.project.ID, moves))
+}
+
+// readKYC is GET /v1/projects/{id}/kyc.
+func (s *Server) readKYC(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	if err := c.query().done(); err != nil {
+		return err
+	}
+	moves, err := s.cfg.Accounts.KYC(c.ctx, c.project.ID)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, recordKYC(c.project.ID, moves))
+}

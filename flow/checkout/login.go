@@ -1,0 +1,167 @@
+package checkout
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// The cost of a password, after RFC 9106's second recommended option.
+const (
+	argonTime    = 3
+	argonMemory  = 64 * 1024 // KiB
+	argonThreads = 4
+	argonKey     = 32
+	argonSalt    = 16
+)
+
+// The bounds of guessing. Who guesses at one account is stopped for that
+// account alone, and only where the guesses come from: its owner gets in from
+// elsewhere. The bound of an address is wider, because many people may stand
+// behind one.
+const (
+	tryWindow      = 15 * time.Minute
+	triesAccount   = 10 // wrong passwords for one account from one address
+	triesAddress   = 50 // wrong passwords from one address
+	signUpsAddress = 100
+	// maxTokens is how many browsers may be logged in to an account.
+	maxTokens = 20
+)
+
+// LoggedIn is what logging in gives. The token is shown this once.
+type LoggedIn struct {
+	Token     string
+	ExpiresAt time.Time
+	Account   flow.Account
+}
+
+// LogIn trades an e-mail address and a password for a dashboard token. address
+// is where the call came from. An unknown address costs as much as a wrong
+// password. Errors: invalid_credentials, rate_limited.
+func (a *Accounts) LogIn(ctx context.Context, email, password, address string) (LoggedIn, error) {
+	email = flow.FoldEmail(email)
+	now := a.desk()
+	pair, place := "login "+address+" "+email, "login "+address
+	if err := a.tries.take(now, try{pair, triesAccount}, try{place, triesAddress}); err != nil {
+		return LoggedIn{}, err
+	}
+	account, found, err := a.db.AccountByEmail(ctx, email)
+	if err != nil {
+		return LoggedIn{}, err
+	}
+	kept := account.PasswordHash
+	if !found {
+		kept = nobodysPassword
+	}
+	right, err := a.verify(ctx, password, kept)
+	if err != nil {
+		a.tries.forgive(place, now, pair)
+		return LoggedIn{}, fmt.Errorf("log in: %w", err)
+	}
+	if !right || !found {
+		return LoggedIn{}, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password.")
+	}
+	a.tries.forgive(place, now, pair)
+	a.tries.forget(pair)
+	text, err := flow.NewTokenText(a.ids.Rand)
+	if err != nil {
+		return LoggedIn{}, err
+	}
+	token := flow.Token{Hash: flow.HashKey(text), Account: account.ID, CreatedAt: now, ExpiresAt: now.Add(flow.DashboardLife)}
+	err = a.db.Update(ctx, func(tx *store.Tx) error { return tx.AddToken(ctx, token, maxTokens) })
+	account.PasswordHash = ""
+	return LoggedIn{Token: text, ExpiresAt: token.ExpiresAt, Account: account}, wrap("log in", err)
+}
+
+// MaySignUp refuses an address that signs up too often. Errors: rate_limited.
+func (a *Accounts) MaySignUp(address string) error {
+	return a.tries.take(a.desk(), try{"signup " + address, signUpsAddress})
+}
+
+// Dashboard finds whose dashboard token a text is. Errors: invalid_api_key,
+// expired_api_key, revoked_api_key.
+func (a *Accounts) Dashboard(ctx context.Context, text string) (flow.Token, error) {
+	invalid := flow.Refuse(flow.CodeInvalidKey, "This call needs a dashboard token (dash_…) from POST /v1/auth/login.")
+	if !flow.IsTokenText(text) {
+		return flow.Token{}, invalid
+	}
+	hash := flow.HashKey(text)
+	token, found, err := a.db.TokenByHash(ctx, hash)
+	if err != nil {
+		return flow.Token{}, err
+	}
+	if !found || subtle.ConstantTimeCompare([]byte(token.Hash), []byte(hash)) != 1 {
+		return flow.Token{}, invalid
+	}
+	return token, token.Usable(a.desk())
+}
+
+// LogOut ends a dashboard token.
+func (a *Accounts) LogOut(ctx context.Context, token flow.Token) error {
+	return wrap("log out", a.db.Update(ctx, func(tx *store.Tx) error { return tx.RevokeToken(ctx, token.Hash, a.desk()) }))
+}
+
+// nobodysPassword is compared with where there is no account, so that this takes
+// as long as where there is one. No password has it.
+const nobodysPassword = "$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" //nolint:gosec // nobody's
+
+// hash is a password as it is kept: argon2id with a salt of its own.
+func (a *Accounts) hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, argonSalt)
+	if _, err := rand.Read(salt); err != nil {
+		return "", err
+	}
+	key, err := a.derive(ctx, password, salt, argonTime, argonMemory, argonThreads)
+	code := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads, code(salt), code(key)), err
+}
+
+// verify says whether a password is the one that is kept.
+func (a *Accounts) verify(ctx context.Context, password, kept string) (bool, error) {
+	parts := strings.Split(kept, "$")
+	var version int
+	var memory, rounds uint32
+	var threads uint8
+	if len(parts) != 6 || parts[1] != "argon2id" {
+		return false, nil // a password that nobody can know
+	}
+	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &memory, &rounds, &threads); err != nil || version != argon2.Version {
+		return false, fmt.Errorf("a password is kept in a way this program does not know: %s, %s", parts[2], parts[3])
+	}
+	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
+	if err != nil {
+		return false, fmt.Errorf("read a kept password: %w", err)
+	}
+	want, err := base64.RawStdEncoding.DecodeString(parts[5])
+	if err != nil {
+		return false, fmt.Errorf("read a kept password: %w", err)
+	}
+	key, err := a.derive(ctx, password, salt, rounds, memory, threads)
+	return err == nil && subtle.ConstantTimeCompare(key, want) == 1, err
+}
+
+// derive does the dear work, a few at a time.
+func (a *Accounts) derive(ctx context.Context, password string, salt []byte, rounds, memory uint32, threads uint8) ([]byte, error) {
+	select {
+	case a.queue <- struct{}{}:
+		defer func() { <-a.queue }()
+	default:
+		return nil, flow.Refuse(flow.CodeRateLimited, "Too many people are logging in right now. Try again.")
+	}
+	select {
+	case a.slot <- struct{}{}:
+		defer func() { <-a.slot }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return argon2.IDKey([]byte(password), salt, rounds, memory, threads, argonKey), nil
+}
