@@ -5,18 +5,25 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"till/flow"
 )
 
-// maxQueued bounds the deliveries that wait in memory; what does not fit is
-// found again when its lease is over.
-const maxQueued = 8192
-
-// postPatience is more than a post takes: none is begun with less of its lease
-// left, so that two never carry the same delivery at once.
-const postPatience = 20 * time.Second
+// The bounds of deliveries.
+const (
+	maxPosts   = 128  // at work at once
+	maxToOne   = 32   // at work at once for one endpoint
+	maxToSick  = 2    // the same, for one whose last try failed
+	maxWaiting = 64   // waiting for an endpoint whose last try failed
+	maxQueued  = 8192 // waiting in memory
+	fewQueued  = 2048 // while there are no more, more are looked for
+	maxSick    = 10_000
+	// postPatience is more than a post takes: none is begun with less of its
+	// lease left, so that two never carry the same delivery at once.
+	postPatience = 20 * time.Second
+)
 
 // queued is a delivery that waits for a place, and until when it may begin.
 type queued struct {
@@ -25,68 +32,115 @@ type queued struct {
 	until time.Time
 }
 
-// post sends a delivery now, or as soon as there is a place: a slow endpoint
-// holds at most maxToOne of them.
-func (k *worker) post(d flow.Delivery) {
+// posting is what is on its way to endpoints; the worker's lock guards it. What
+// does not fit is found again when its lease is over.
+type posting struct {
+	count   int                      // at work
+	toOne   map[flow.EndpointID]int  // of them for each endpoint
+	ids     map[string]bool          // of deliveries at work
+	queue   []queued                 // waiting for a place
+	waiting map[flow.EndpointID]int  // of them for each endpoint
+	sick    map[flow.EndpointID]bool // endpoints whose last try failed: they get few places
+}
+
+func newPosting() posting {
+	return posting{
+		toOne: map[flow.EndpointID]int{}, ids: map[string]bool{}, waiting: map[flow.EndpointID]int{}, sick: map[flow.EndpointID]bool{},
+	}
+}
+
+// takesPosts says whether deliveries that are handed over now would be taken.
+func (k *worker) takesPosts() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.closed || len(k.queue) >= maxQueued {
+	return !k.closed && len(k.posts.queue) < fewQueued
+}
+
+// post sends a delivery now, or as soon as there is a place.
+func (k *worker) post(d queued) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := &k.posts
+	if k.closed || p.ids[d.ID] || len(p.queue) >= maxQueued || p.sick[d.Endpoint] && p.waiting[d.Endpoint] >= maxWaiting {
 		return
 	}
-	k.queue = append(k.queue, queued{d, k.s.cfg.Now().Add(lease - postPatience)})
+	p.queue = append(p.queue, d)
+	p.waiting[d.Endpoint]++
 	k.fill()
 }
 
-// fill starts what can start. The caller holds the lock.
+// fill starts what can start: a slow endpoint holds few places, a sick one very
+// few. The caller holds the lock.
 func (k *worker) fill() {
-	kept := k.queue[:0]
+	p := &k.posts
+	if p.count >= maxPosts {
+		return
+	}
+	kept := p.queue[:0]
 	now := k.s.cfg.Now()
-	for _, d := range k.queue {
-		if now.After(d.until) {
-			continue // its lease is nearly over: it is claimed again
+	for _, d := range p.queue {
+		most := maxToOne
+		if p.sick[d.Endpoint] {
+			most = maxToSick
 		}
-		if k.posts >= maxPosts || k.toOne[d.Endpoint] >= maxToOne {
+		late := now.After(d.until) || p.ids[d.ID] // then it is claimed again, or was already
+		if !late && (p.count >= maxPosts || p.toOne[d.Endpoint] >= most) {
 			kept = append(kept, d)
 			continue
 		}
-		k.posts++
-		k.toOne[d.Endpoint]++
+		if p.waiting[d.Endpoint]--; p.waiting[d.Endpoint] == 0 {
+			delete(p.waiting, d.Endpoint)
+		}
+		if late {
+			continue
+		}
+		p.count++
+		p.toOne[d.Endpoint]++
+		p.ids[d.ID] = true
 		k.wg.Go(func() { k.send(d.Delivery) })
 	}
-	k.queue = kept
+	clear(p.queue[len(kept):]) // their bodies are not to be kept
+	p.queue = kept
 }
 
 // send makes one try to deliver and gives its place to the next.
 func (k *worker) send(d flow.Delivery) {
-	defer func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.posts--
-		if k.toOne[d.Endpoint]--; k.toOne[d.Endpoint] == 0 {
-			delete(k.toOne, d.Endpoint)
-		}
-		if !k.closed && k.ctx.Err() == nil {
-			k.fill()
-		}
-	}()
-	if err := k.s.try(k.ctx, d); err != nil {
+	v, err := k.s.try(k.ctx, d)
+	if err != nil {
 		k.s.cfg.Log.LogAttrs(k.ctx, slog.LevelError, "keep what became of a delivery", slog.String("delivery", d.ID), slog.String("error", err.Error()))
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	p := &k.posts
+	p.count--
+	delete(p.ids, d.ID)
+	if p.toOne[d.Endpoint]--; p.toOne[d.Endpoint] == 0 {
+		delete(p.toOne, d.Endpoint)
+	}
+	switch {
+	case v.OK:
+		delete(p.sick, d.Endpoint)
+	case len(p.sick) < maxSick:
+		p.sick[d.Endpoint] = true
+	}
+	if v.Gone {
+		p.queue = slices.DeleteFunc(p.queue, func(q queued) bool { return q.Endpoint == d.Endpoint })
+		delete(p.waiting, d.Endpoint)
+	}
+	if !k.closed && k.ctx.Err() == nil {
+		k.fill()
+	}
+	k.wake()
 }
 
 // try posts a delivery once and keeps the verdict.
-func (s *Service) try(ctx context.Context, d flow.Delivery) error {
-	v := s.posted(ctx, d)
-	if ctx.Err() != nil && !v.OK {
-		v.Reason = "shutdown"
-	}
-	state := "delivered"
-	var next time.Time
+func (s *Service) try(ctx context.Context, d flow.Delivery) (flow.Verdict, error) {
+	v, wait, again := s.posted(ctx, d)
+	state, next := "delivered", time.Time{}
 	if !v.OK {
-		wait, again := s.cfg.Next(d, v)
 		state, next = "pending", s.cfg.Now().Add(wait)
-		if v.Reason == "shutdown" {
-			next, again = s.cfg.Now(), true
+		if ctx.Err() != nil && !v.Gone {
+			v.Reason, next, again = "shutdown", s.cfg.Now(), true
 		}
 		if !again || v.Gone {
 			state = "dead"
@@ -95,9 +149,8 @@ func (s *Service) try(ctx context.Context, d flow.Delivery) error {
 	s.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "delivery", slog.String("delivery", d.ID), slog.String("event", string(d.Event)),
 		slog.String("endpoint", string(d.Endpoint)), slog.String("state", state), slog.Int("status", v.Status), slog.String("reason", v.Reason),
 		slog.Int("attempt", d.Attempts+1), slog.Int64("ms", v.Duration.Milliseconds()))
-	defer s.worker.wake()
 	keep := context.WithoutCancel(ctx)
-	return s.update(keep, func(w *saving) error {
+	return v, s.update(keep, func(w *saving) error {
 		if err := w.tx.EndTry(keep, d, v, state, w.now, next); err != nil || !v.Gone {
 			return err
 		}
@@ -105,13 +158,17 @@ func (s *Service) try(ctx context.Context, d flow.Delivery) error {
 	})
 }
 
-// posted is one post; a panic in it is a failed try.
-func (s *Service) posted(ctx context.Context, d flow.Delivery) (v flow.Verdict) {
+// posted is one post, and when there is to be another. A panic in it is a failed
+// try that is made again after a while.
+func (s *Service) posted(ctx context.Context, d flow.Delivery) (v flow.Verdict, wait time.Duration, again bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "panic in a delivery", slog.String("delivery", d.ID), slog.String("stack", fmt.Sprintf("%v\n%s", r, debug.Stack())))
-			v = flow.Verdict{Reason: "panic"}
+			v, wait, again = flow.Verdict{Reason: "panic"}, time.Hour, d.Attempts < maxTries
 		}
 	}()
-	return s.cfg.Post(ctx, d)
+	if v = s.cfg.Post(ctx, d); !v.OK {
+		wait, again = s.cfg.Next(d, v)
+	}
+	return v, wait, again
 }

@@ -168,7 +168,7 @@ func (w *saving) stands(row store.ChatRow) (flow.Chat, error) {
 		ctx, cancel := context.WithTimeout(w.ctx, placePatience)
 		chat, ok := w.s.cfg.Places.Get(ctx, row.ID)
 		cancel()
-		if ok && chat.Seq == row.Decided && chat.ID == row.ID {
+		if ok && chat.Seq == row.Decided && chat.ID == row.ID && chat.Number == row.Number && chat.Person == row.Person {
 			chat.Phone, chat.Name = row.Phone, row.Name
 			return chat, nil
 		}
@@ -267,28 +267,6 @@ func (w *saving) supersede(id flow.AttemptID) error {
 	return w.save(change, session)
 }
 
-// ask asks the bank on a payer's word, at most once in a while: in between the
-// answer is the one there was.
-func (w *saving) ask(row store.ChatRow, session flow.SessionID) error {
-	w.s.mu.Lock()
-	last, seen := w.s.asked[session]
-	again := !seen || w.now.Sub(last) >= flow.AskAtMost
-	if again {
-		if len(w.s.asked) > maxAsked {
-			clear(w.s.asked)
-		}
-		w.s.asked[session] = w.now
-	}
-	w.s.mu.Unlock()
-	if !again {
-		return w.tellChat(row.ID, session, flow.News{Kind: flow.NewsNothing})
-	}
-	return w.owe(flow.TaskCheck, string(session), w.now)
-}
-
-// maxAsked bounds what is remembered of when banks were asked.
-const maxAsked = 10_000
-
 // spread tells every chat that watches a session what happened to it.
 func (w *saving) spread(session flow.SessionID, n flow.News) error {
 	chats, err := w.tx.Watchers(w.ctx, session)
@@ -303,8 +281,8 @@ func (w *saving) spread(session flow.SessionID, n flow.News) error {
 	return nil
 }
 
-// waiting tells only the chats that wait for the bank's answer.
-func (w *saving) waiting(session flow.SessionID, kind flow.NewsKind) error {
+// waiting tells only the chats whose talk about a session is in a state.
+func (w *saving) waiting(session flow.SessionID, state flow.TalkState, n flow.News) error {
 	chats, err := w.tx.Watchers(w.ctx, session)
 	if err != nil {
 		return err
@@ -314,8 +292,8 @@ func (w *saving) waiting(session flow.SessionID, kind flow.NewsKind) error {
 		if err != nil {
 			return err
 		}
-		if t, ok := chat.Talk(session); ok && t.State == flow.Verifying {
-			if err := w.tellChat(row.ID, session, flow.News{Kind: kind}); err != nil {
+		if t, ok := chat.Talk(session); ok && t.State == state {
+			if err := w.tellChat(row.ID, session, n); err != nil {
 				return err
 			}
 		}
@@ -330,62 +308,4 @@ func (w *saving) tellChat(id flow.ChatID, session flow.SessionID, n flow.News) e
 		return err
 	}
 	return w.turn(row, flow.Turn{News: &n, About: session}, store.Line{Kind: lineNews})
-}
-
-// Tick takes in what became of a message of ours. Ticks of messages that are
-// not ours are no error: the number may be used by a person too.
-func (s *Service) Tick(ctx context.Context, t Tick) error {
-	said, found, err := s.cfg.DB.Said(ctx, t.Message)
-	if err != nil || !found {
-		return err
-	}
-	err = s.update(ctx, func(w *saving) error {
-		moved, err := w.tx.MarkSaid(ctx, said.ID, t.State)
-		if err != nil || !moved {
-			return err
-		}
-		return w.said(said, t.State)
-	})
-	return wrap("take a tick in", err)
-}
-
-// said logs what became of a message of ours.
-func (w *saving) said(said store.Said, state string) error {
-	line, err := w.tx.Line(w.ctx, string(said.Chat), said.Seq)
-	if err != nil {
-		return err
-	}
-	_, err = w.tx.Append(w.ctx, store.Line{
-		Stream: string(said.Chat), At: w.now, Kind: state, Cause: said.Seq, Session: line.Session, Message: said.ID,
-	})
-	return err
-}
-
-// say sends what a chat is owed, in order. Nothing is sent past a message that
-// could not be.
-func (s *Service) say(ctx context.Context, id flow.ChatID) error {
-	row, err := s.cfg.DB.Chat(ctx, id)
-	if err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		said, owed, err := s.cfg.DB.NextSaid(ctx, id)
-		if err != nil || !owed {
-			return err
-		}
-		if err := s.cfg.Send(ctx, Outgoing{Number: row.Number, Person: row.Person, ID: said.ID, Text: said.Text}); err != nil {
-			return fmt.Errorf("send message %s: %w", said.ID, err)
-		}
-		err = s.update(context.WithoutCancel(ctx), func(w *saving) error {
-			moved, err := w.tx.MarkSaid(w.ctx, said.ID, "sent")
-			if err != nil || !moved {
-				return err
-			}
-			return w.said(said, "sent")
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
 }

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"till/flow"
 	"till/flow/store"
 )
@@ -22,6 +20,9 @@ import (
 const (
 	// lease is how long a process may take over one piece of work.
 	lease = time.Minute
+	// checkPatience is how long the bank may take over the questions about one
+	// session; what it said so far is taken in, and time is left to say so.
+	checkPatience = 30 * time.Second
 	// codeTries is how often another entry code is tried when one is taken.
 	codeTries = 5
 )
@@ -31,9 +32,10 @@ type Service struct {
 	cfg      Config
 	ids      flow.IDs
 	token    string // names this process in leases
-	starting singleflight.Group
+	starting map[flow.AttemptID]*starting
 	mu       sync.Mutex
-	asked    map[flow.SessionID]time.Time // when a bank was last asked on a payer's word
+	asked    map[flow.SessionID]time.Time // when a bank was last asked on a merchant's word
+	asking   map[flow.SessionID]asking    // what a bank last answered on a payer's word
 	running  map[string]bool              // idempotent calls that run in this process
 	worker   *worker
 }
@@ -50,7 +52,8 @@ func New(c Config) (*Service, error) {
 		c.Number = func() string { return "" }
 	}
 	s := &Service{
-		cfg: c, ids: flow.IDs{Now: c.Now, Rand: c.Rand}, asked: map[flow.SessionID]time.Time{}, running: map[string]bool{},
+		cfg: c, ids: flow.IDs{Now: c.Now, Rand: c.Rand}, asked: map[flow.SessionID]time.Time{}, asking: map[flow.SessionID]asking{},
+		starting: map[flow.AttemptID]*starting{}, running: map[string]bool{},
 	}
 	var err error
 	if s.token, err = s.ids.New("proc_"); err != nil {
@@ -85,18 +88,24 @@ func (s *Service) update(ctx context.Context, fn func(*saving) error) error {
 // owe keeps that work is owed. What is due now is handed to the worker by the
 // commit; what is due later is found when its time comes.
 func (w *saving) owe(kind flow.TaskKind, subject string, due time.Time) error {
-	task := flow.Task{Kind: kind, Subject: subject, Due: due}
-	if due.After(w.now) {
+	return w.oweWork(flow.Task{Kind: kind, Subject: subject, Due: due}, false)
+}
+
+// oweWork is owe; fresh says that the work cannot have been begun before,
+// whatever this process or another one did.
+func (w *saving) oweWork(task flow.Task, fresh bool) error {
+	if task.Due.After(w.now) || !w.s.worker.takes() {
 		_, err := w.tx.AddTask(w.ctx, task, "", time.Time{})
-		w.tx.After(func() { w.s.worker.wake() })
+		w.tx.After(w.s.worker.wake)
 		return err
 	}
 	work, err := w.tx.AddTask(w.ctx, task, w.s.token, w.now.Add(lease))
 	if err != nil {
 		return err
 	}
-	work.Fresh = true
-	w.tx.After(func() { w.s.worker.submit(work) })
+	work.Fresh = fresh
+	job := job{Work: work, ends: w.now.Add(lease)}
+	w.tx.After(func() { w.s.worker.submit(job) })
 	return nil
 }
 
@@ -157,7 +166,8 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 		}
 	}
 	if session.ID == "" {
-		return nil // money of nobody: nobody to tell
+		w.unmatched(c.Payment) // money of nobody: there is no project to tell
+		return nil
 	}
 	for _, f := range c.Facts {
 		if err := w.tell(&session, f); err != nil {
@@ -229,11 +239,19 @@ func (w *saving) deliver(e flow.Event) error {
 		if err != nil {
 			return err
 		}
-		d := flow.Delivery{ID: id, Event: e.ID, Endpoint: to.ID, URL: to.URL, Secrets: to.Secrets, Body: e.Body, Lease: w.s.token}
+		d := flow.Delivery{ID: id, Event: e.ID, Endpoint: to.ID, URL: to.URL, Secrets: to.Secrets, Body: e.Body}
+		if !w.s.worker.takesPosts() { // it is found when there is room
+			if err := w.tx.AddDelivery(w.ctx, d, w.now); err != nil {
+				return err
+			}
+			w.tx.After(w.s.worker.wake)
+			continue
+		}
+		d.Lease = w.s.token
 		if err := w.tx.AddDelivery(w.ctx, d, w.now.Add(lease)); err != nil {
 			return err
 		}
-		w.tx.After(func() { w.s.worker.post(d) })
+		w.tx.After(func() { w.s.worker.post(queued{d, w.now.Add(lease - postPatience)}) })
 	}
 	return nil
 }

@@ -161,6 +161,7 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 	var attempt flow.Attempt
 	var fresh bool
 	err := s.update(ctx, func(w *saving) error {
+		answer = Answer{}
 		kept, err := w.begun(c)
 		if err != nil || kept != nil && kept.Status != 0 {
 			answer = replay(kept)
@@ -170,20 +171,28 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 		if err != nil {
 			return err
 		}
+		if !session.Open() { // it was closed, or even paid, after the call was cut off
+			answer, err = w.answer(session, c)
+			return err
+		}
 		attempt, fresh, err = w.begin(session.ID, flow.Ask{Method: flow.BankTransfer}, false)
 		if err != nil || c.Key == "" {
 			return err
 		}
 		return w.tx.SaveCall(ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, Made: string(session.ID), At: w.now})
 	})
-	if err != nil || answer.Replayed {
+	if err != nil || answer.Status != 0 {
 		return answer, wrap("open a charge", err)
 	}
 	if err := s.start(ctx, attempt.ID, fresh); err != nil {
 		return Answer{}, fmt.Errorf("open a charge: %w", err)
 	}
 	err = s.update(ctx, func(w *saving) error {
-		var err error
+		kept, err := w.begun(c)
+		if err != nil || kept != nil && kept.Status != 0 { // another process was faster
+			answer = replay(kept)
+			return err
+		}
 		answer, err = w.answer(flow.Session{ID: attempt.Session}, c)
 		return err
 	})
@@ -202,6 +211,9 @@ func (w *saving) charged(n NewSession, existing flow.SessionID, kept *store.Kept
 	session, err := w.owned(c.Project, existing)
 	if err != nil {
 		return session, err
+	}
+	if kept != nil {
+		return session, nil // as it is by now
 	}
 	if err := session.Closed(); err != nil {
 		return session, err
@@ -365,42 +377,6 @@ func (s *Service) OwnedSessions(ctx context.Context, project flow.ProjectID, ids
 		out[id] = err == nil
 	}
 	return out, nil
-}
-
-// AddEndpoint keeps a webhook endpoint; its id, status and time are filled in,
-// its secrets are given. Errors: invalid_field when the project has too many.
-func (s *Service) AddEndpoint(ctx context.Context, e flow.Endpoint, c Call) (Answer, error) {
-	id, err := s.ids.New(flow.PrefixEndpoint)
-	if err != nil {
-		return Answer{}, err
-	}
-	e.ID, e.Project, e.Status, e.CreatedAt = flow.EndpointID(id), c.Project, flow.EndpointEnabled, s.cfg.Now()
-	var answer Answer
-	err = s.update(ctx, func(w *saving) error {
-		kept, err := w.begun(c)
-		if err != nil || kept != nil {
-			answer = replay(kept)
-			return err
-		}
-		have, err := w.tx.Endpoints(ctx, e.Project)
-		if err != nil {
-			return err
-		}
-		if len(have) >= maxEndpoints {
-			return flow.Refuse(flow.CodeInvalidField, "A project has at most %d webhook endpoints.", maxEndpoints)
-		}
-		if err := w.tx.AddEndpoint(ctx, e); err != nil {
-			return err
-		}
-		answer, err = w.rendered(c, id, Made{Endpoint: e})
-		return err
-	})
-	return answer, wrap("add a webhook endpoint", err)
-}
-
-// Endpoints are a project's webhook endpoints.
-func (s *Service) Endpoints(ctx context.Context, project flow.ProjectID) ([]flow.Endpoint, error) {
-	return s.cfg.DB.Endpoints(ctx, project)
 }
 
 // wrap says what was being done, and leaves no error alone.

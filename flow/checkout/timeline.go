@@ -88,7 +88,7 @@ func tellLine(l store.Line) []Moment {
 		}
 	case l.Kind == lineDecided:
 		return tellDecision(l)
-	case l.Kind == "sent" || l.Kind == "delivered" || l.Kind == "read":
+	case l.Kind == "sent" || l.Kind == "delivered" || l.Kind == "read" || l.Kind == "failed":
 		m.Who, m.What, m.Why = "whatsapp", "message "+l.Kind, l.Message
 	case strings.HasPrefix(l.Kind, "bank."):
 		m.Who = "bank"

@@ -17,44 +17,52 @@ import (
 
 // The bounds of the worker.
 const (
-	maxTasks      = 64  // at work at once
-	maxPosts      = 128 // at work at once
-	maxToOne      = 32  // at work at once for one endpoint
-	claimAtOnce   = 64
-	idle          = time.Second
-	taskPatience  = 45 * time.Second // less than the lease
-	expireRetries = 3                // an unreachable bank does not keep instructions alive
+	maxTasks     = 64  // at work at once
+	maxAtWork    = 256 // subjects at work or waiting for a place
+	claimAtOnce  = 64
+	idle         = time.Second
+	taskPatience = 45 * time.Second // less than the lease
+	// maxTries is how often a task may fail through a fault of our own before it
+	// is given up: with the waits in between, more than two hours.
+	maxTries = 25
 )
+
+// givenUp is when a task is due that nobody should try again by itself. Its row
+// stays and shows what was given up; asked for anew, it is done anew.
+var givenUp = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // worker is the only one who calls the outside. Work comes to it from the
 // commit that owes it, at once; it looks for the rest when it is due.
 type worker struct {
-	s       *Service
-	woken   chan struct{}
-	stopped chan struct{}
-	ctx     context.Context //nolint:containedctx // of Run; work handed over by a commit belongs to it
-	wg      sync.WaitGroup
-	slots   chan struct{}
+	s     *Service
+	woken chan struct{}
+	ctx   context.Context //nolint:containedctx // of Run; work handed over by a commit belongs to it
+	wg    sync.WaitGroup
+	slots chan struct{}
 
 	mu       sync.Mutex
 	closed   bool
-	at       map[string]*busy        // subjects that are being worked on
-	posts    int                     // deliveries at work
-	toOne    map[flow.EndpointID]int // of them for each endpoint
-	queue    []queued                // waiting for a place; at most maxQueued
-	claims   int64                   // counts claims: each is a lease of its own
-	claiming bool                    // what was claimed may not be at work yet
+	at       map[string]*busy // subjects that are being worked on
+	posts    posting
+	claims   int64 // counts claims: each is a lease of its own
+	claiming bool  // what was claimed may not be at work yet
+}
+
+// job is work and when its lease ends.
+type job struct {
+	store.Work
+
+	ends time.Time
 }
 
 // busy is a subject at work, and the newest work asked for meanwhile.
 type busy struct {
-	again *store.Work
+	again *job
 }
 
 func newWorker(s *Service) *worker {
 	return &worker{
-		s: s, woken: make(chan struct{}, 1), stopped: make(chan struct{}), slots: make(chan struct{}, maxTasks), at: map[string]*busy{},
-		toOne: map[flow.EndpointID]int{}, closed: true,
+		s: s, woken: make(chan struct{}, 1), slots: make(chan struct{}, maxTasks), at: map[string]*busy{}, posts: newPosting(), closed: true,
 	}
 }
 
@@ -81,6 +89,8 @@ func (k *worker) run(ctx context.Context) error {
 	err := group.Wait()
 	k.mu.Lock()
 	k.closed = true
+	k.posts.queue = nil // their leases run out, and they are found again
+	clear(k.posts.waiting)
 	k.mu.Unlock()
 	k.wg.Wait()
 	if errors.Is(err, context.Canceled) {
@@ -108,19 +118,41 @@ func (k *worker) loop(ctx context.Context) error {
 }
 
 // nap is how long there is nothing to do, at most a second: another process may
-// owe something too.
+// owe something too. What there is no room for is not waited for: whoever makes
+// room wakes the loop.
 func (k *worker) nap(ctx context.Context) time.Duration {
 	next := idle
 	now := k.s.cfg.Now()
-	for _, due := range []func(context.Context) (time.Time, bool, error){k.s.cfg.DB.NextTask, k.s.cfg.DB.NextDelivery} {
-		if at, ok, err := due(ctx); err == nil && ok {
+	for _, owed := range []struct {
+		room bool
+		due  func(context.Context) (time.Time, bool, error)
+	}{{k.room() > 0, k.s.cfg.DB.NextTask}, {k.takesPosts(), k.s.cfg.DB.NextDelivery}} {
+		if !owed.room {
+			continue
+		}
+		if at, ok, err := owed.due(ctx); err == nil && ok {
 			next = min(next, max(at.Sub(now), time.Millisecond))
 		}
 	}
 	return next
 }
 
-// claim takes what is due. It writes only when there is something.
+// room is how many more subjects may be at work.
+func (k *worker) room() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maxAtWork - len(k.at)
+}
+
+// takes says whether work that is handed over now would be taken.
+func (k *worker) takes() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.closed && len(k.at) < maxAtWork
+}
+
+// claim takes what is due and what there is room for. It writes only when there
+// is something.
 func (k *worker) claim(ctx context.Context) error { // only the loop calls it
 	k.mu.Lock()
 	k.claiming = true
@@ -130,110 +162,165 @@ func (k *worker) claim(ctx context.Context) error { // only the loop calls it
 		defer k.mu.Unlock()
 		k.claiming = false
 	}()
-	now := k.s.cfg.Now()
 	k.claims++
-	claim := fmt.Sprintf("%s/%d", k.s.token, k.claims)
-	if at, ok, err := k.s.cfg.DB.NextTask(ctx); err != nil {
+	name := fmt.Sprintf("%s/%d", k.s.token, k.claims)
+	return errors.Join(k.claimTasks(ctx, name), k.claimDeliveries(ctx, name))
+}
+
+func (k *worker) claimTasks(ctx context.Context, name string) error {
+	now, room := k.s.cfg.Now(), k.room()
+	at, ok, err := k.s.cfg.DB.NextTask(ctx)
+	if err != nil || !ok || at.After(now) || room <= 0 {
 		return err
-	} else if ok && !at.After(now) {
-		var works []store.Work
-		err := k.s.update(ctx, func(w *saving) error {
-			var err error
-			works, err = w.tx.ClaimTasks(ctx, claim, now, now.Add(lease), claimAtOnce)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for _, w := range works {
-			k.submit(w)
-		}
 	}
+	var works []store.Work
+	err = k.s.update(ctx, func(w *saving) error {
+		var err error
+		works, err = w.tx.ClaimTasks(ctx, name, now, now.Add(lease), min(room, claimAtOnce))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, w := range works {
+		k.submit(job{Work: w, ends: now.Add(lease)})
+	}
+	return nil
+}
+
+func (k *worker) claimDeliveries(ctx context.Context, name string) error {
+	now := k.s.cfg.Now()
 	at, ok, err := k.s.cfg.DB.NextDelivery(ctx)
-	if err != nil || !ok || at.After(now) {
+	if err != nil || !ok || at.After(now) || !k.takesPosts() {
 		return err
 	}
 	var list []flow.Delivery
 	err = k.s.update(ctx, func(w *saving) error {
 		var err error
-		list, err = w.tx.ClaimDeliveries(ctx, claim, now, now.Add(lease), claimAtOnce)
+		list, err = w.tx.ClaimDeliveries(ctx, name, now, now.Add(lease), claimAtOnce)
 		return err
 	})
-	for _, d := range list {
-		k.post(d)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, d := range list {
+		k.post(queued{d, now.Add(lease - postPatience)})
+	}
+	return nil
 }
 
 // submit starts work, one at a time for each subject: what is asked for while
 // its subject is at work is done afterwards.
-func (k *worker) submit(w store.Work) {
-	key := string(w.Kind) + "/" + w.Subject
+func (k *worker) submit(j job) {
+	key := string(j.Kind) + "/" + j.Subject
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
 		return // its lease runs out, and it is found again
 	}
 	if b, ok := k.at[key]; ok {
-		b.again = &w
+		b.again = &j
 		return
 	}
+	if len(k.at) >= maxAtWork {
+		return // as above
+	}
 	k.at[key] = &busy{}
-	k.wg.Go(func() { k.work(key, w) })
+	k.wg.Go(func() { k.work(key, j) })
 }
 
 // work does a task and what was asked for of its subject meanwhile.
-func (k *worker) work(key string, w store.Work) {
+func (k *worker) work(key string, j job) {
 	select {
 	case k.slots <- struct{}{}:
+		defer func() { <-k.slots }()
 	case <-k.ctx.Done(): // the process ends: its lease runs out, and it is found again
-		k.mu.Lock()
-		delete(k.at, key)
-		k.mu.Unlock()
-		return
 	}
-	defer func() { <-k.slots }()
-	for {
-		k.once(w)
-		k.mu.Lock()
-		again := k.at[key].again
-		if again == nil || k.ctx.Err() != nil {
-			delete(k.at, key)
-			k.mu.Unlock()
+	for k.ctx.Err() == nil {
+		k.once(j)
+		again := k.next(key)
+		if again == nil {
 			return
 		}
-		k.at[key].again = nil
-		k.mu.Unlock()
-		w = *again
+		j = *again
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.at, key)
+}
+
+// next is what was asked for of a subject meanwhile; nil ends the work on it.
+func (k *worker) next(key string) *job {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	again := k.at[key].again
+	k.at[key].again = nil
+	if again == nil {
+		if len(k.at) >= maxAtWork {
+			k.wake() // there is room again
+		}
+		delete(k.at, key)
+	}
+	return again
 }
 
 // once does a task and keeps what became of it.
-func (k *worker) once(w store.Work) {
+func (k *worker) once(j job) {
+	w := j.Work
 	ctx, cancel := context.WithTimeout(k.ctx, taskPatience)
 	defer cancel()
-	began := k.s.cfg.Now()
-	err := k.guarded(ctx, w)
 	keep := context.WithoutCancel(ctx)
+	began := k.s.cfg.Now()
+	if began.Add(taskPatience).After(j.ends) {
+		k.late(keep, j, began)
+		return
+	}
+	err := k.guarded(ctx, w)
+	giveUp := err != nil && k.ctx.Err() == nil && ours(w, err) && w.Attempts+1 >= maxTries
 	saved := k.s.update(keep, func(sv *saving) error {
 		switch {
 		case err == nil:
 			return sv.tx.EndTask(keep, w)
 		case k.ctx.Err() != nil: // the process ends: the next one takes it up at once
 			return sv.tx.PutOffTask(keep, w, sv.now, false)
+		case giveUp:
+			return sv.tx.PutOffTask(keep, w, givenUp, true)
 		}
-		w.Attempts++
-		return sv.tx.PutOffTask(keep, w, sv.now.Add(w.Retry()), true)
+		tried := w.Task
+		tried.Attempts++
+		return sv.tx.PutOffTask(keep, w, sv.now.Add(tried.Retry()), true)
 	})
 	level := slog.LevelDebug
 	if err != nil || saved != nil {
 		level = slog.LevelWarn
 	}
-	k.s.cfg.Log.LogAttrs(keep, level, "task", slog.String("kind", string(w.Kind)), slog.String("subject", w.Subject),
+	if giveUp {
+		level = slog.LevelError
+	}
+	k.s.cfg.Log.LogAttrs(keep, level, "task", slog.String("kind", string(w.Kind)), slog.String("subject", w.Subject), slog.Bool("given_up", giveUp),
 		slog.Int("attempts", w.Attempts), slog.Int64("ms", k.s.cfg.Now().Sub(began).Milliseconds()), slog.Any("error", errors.Join(err, saved)))
 	if err != nil {
 		k.wake()
 	}
+}
+
+// late gives back work that waited so long for its place that its lease could
+// end while it is done; then somebody else could do it at the same time.
+func (k *worker) late(ctx context.Context, j job, now time.Time) {
+	var err error
+	if now.Before(j.ends) {
+		err = k.s.update(ctx, func(sv *saving) error { return sv.tx.PutOffTask(ctx, j.Work, sv.now, false) })
+	}
+	k.s.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "a task waited too long for its place", slog.String("kind", string(j.Kind)),
+		slog.String("subject", j.Subject), slog.Any("error", err))
+	k.wake()
+}
+
+// ours says whether a task failed through a fault of our own, which time does
+// not mend. Messages that cannot be sent are given up one by one instead.
+func ours(w store.Work, err error) bool {
+	code := flow.CodeOf(err)
+	return code == flow.CodeNotFound || code == flow.CodeInternal && w.Kind != flow.TaskSay && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // guarded does a task; a panic is an error with its stack.
@@ -246,91 +333,6 @@ func (k *worker) guarded(ctx context.Context, w store.Work) (err error) {
 	return k.s.do(ctx, w)
 }
 
-// do does one task.
-func (s *Service) do(ctx context.Context, w store.Work) error {
-	switch w.Kind {
-	case flow.TaskStart:
-		err := s.start(ctx, flow.AttemptID(w.Subject), w.Fresh)
-		if code := flow.CodeOf(err); code == flow.CodeRailRejected || code == flow.CodeRailUnavailable {
-			return nil // decided: the attempt failed and its chats were told
-		}
-		return err
-	case flow.TaskCheck:
-		return s.checked(ctx, flow.SessionID(w.Subject))
-	case flow.TaskSay:
-		return s.say(ctx, flow.ChatID(w.Subject))
-	case flow.TaskSlow:
-		return s.slow(ctx, flow.AttemptID(w.Subject))
-	case flow.TaskExpireAttempt:
-		return s.lapse(ctx, flow.AttemptID(w.Subject), w.Attempts)
-	case flow.TaskExpireSession:
-		return s.expire(ctx, flow.SessionID(w.Subject), w.Attempts)
-	}
-	return fmt.Errorf("nobody does tasks of kind %q", w.Kind)
-}
-
-// slow says "one moment" to chats that still wait for instructions.
-func (s *Service) slow(ctx context.Context, id flow.AttemptID) error {
-	return s.update(ctx, func(w *saving) error {
-		a, err := w.tx.Attempt(ctx, id)
-		if err != nil || a.Instructions != nil || a.Status != flow.AttemptActive {
-			return err
-		}
-		return w.spread(a.Session, flow.News{Kind: flow.NewsSlow, Attempt: id})
-	})
-}
-
-// lapse ends instructions whose time is over, after asking the bank once more.
-func (s *Service) lapse(ctx context.Context, id flow.AttemptID, tries int) error {
-	a, err := s.cfg.DB.Attempt(ctx, id)
-	if err != nil || a.Status != flow.AttemptActive {
-		return err
-	}
-	if err := s.check(ctx, a.Session); err != nil && tries < expireRetries {
-		return err
-	}
-	return s.update(ctx, func(w *saving) error {
-		now, err := w.tx.Attempt(ctx, id)
-		if err != nil {
-			return err
-		}
-		session, err := w.tx.Session(ctx, now.Session)
-		if err != nil {
-			return err
-		}
-		if !w.now.Before(session.ExpiresAt) {
-			return nil // the session itself is over: that is told, and ends the attempt
-		}
-		change, err := flow.Lapse(now, w.now)
-		if err != nil {
-			return err
-		}
-		return w.save(change, session)
-	})
-}
-
-// expire ends a session whose time is over, after asking the bank once more.
-func (s *Service) expire(ctx context.Context, id flow.SessionID, tries int) error {
-	if err := s.check(ctx, id); err != nil && tries < expireRetries {
-		return err
-	}
-	return s.update(ctx, func(w *saving) error {
-		session, err := w.tx.Session(ctx, id)
-		if err != nil {
-			return err
-		}
-		attempts, err := w.tx.Attempts(ctx, id)
-		if err != nil {
-			return err
-		}
-		change, err := flow.Expire(session, attempts, w.now)
-		if err != nil {
-			return err
-		}
-		return w.save(change, session)
-	})
-}
-
 // Wake makes the service look at once for what is due: for when its clock was
 // moved.
 func (s *Service) Wake() { s.worker.wake() }
@@ -339,7 +341,7 @@ func (s *Service) Wake() { s.worker.wake() }
 func (s *Service) Idle(ctx context.Context) (bool, error) {
 	k := s.worker
 	k.mu.Lock()
-	busy := k.claiming || len(k.at) > 0 || k.posts > 0 || len(k.queue) > 0
+	busy := k.claiming || len(k.at) > 0 || k.posts.count > 0 || len(k.posts.queue) > 0
 	k.mu.Unlock()
 	if busy {
 		return false, nil

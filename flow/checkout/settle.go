@@ -1,0 +1,184 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"till/flow"
+)
+
+// Notice takes in a message from the bank. Only when it returns nil is
+// everything in the message kept, and only then may the bank be told so.
+// Errors: rail.ErrForged, or whatever kept it from being saved.
+func (s *Service) Notice(ctx context.Context, h http.Header, body []byte) error {
+	notices, err := s.cfg.Rail.Parse(h, body)
+	if err != nil {
+		return fmt.Errorf("read the bank's notice: %w", err)
+	}
+	var failures error
+	for _, n := range notices { // one that cannot be kept does not keep the others out
+		failures = errors.Join(failures, s.settle(ctx, n, "notice"))
+	}
+	return failures
+}
+
+// settle takes in one thing that a bank said; from tells how it came to us.
+// What was known already changes nothing.
+func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error {
+	if err := sound(n); err != nil {
+		return err
+	}
+	err := s.update(ctx, func(w *saving) error {
+		if n.Kind == flow.Credit {
+			if p, known, err := w.tx.PaymentByTransaction(ctx, n.RailTransactionID); known || err != nil {
+				w.compare(p, n)
+				return err
+			}
+		}
+		attempt, session, err := w.belongs(n)
+		if err != nil {
+			return err
+		}
+		switch n.Kind {
+		case flow.Declined:
+			return w.declined(session, attempt, n, from)
+		case flow.Reversal:
+			return w.reversed(session, n, from)
+		case flow.Credit:
+		}
+		if err := w.bankSaid(session, n, from); err != nil {
+			return err
+		}
+		return w.credit(session, attempt, n)
+	})
+	return wrap("settle what the bank said", err)
+}
+
+// sound refuses what cannot be kept as what it is. Money is told apart by the
+// rail's name for it alone: without one, the second would be taken for the first.
+func sound(n flow.Notice) error {
+	switch n.Kind {
+	case flow.Credit, flow.Declined, flow.Reversal:
+	default:
+		return fmt.Errorf("settle what the bank said: a notice of the unknown kind %q", n.Kind)
+	}
+	if n.Kind == flow.Credit && n.RailTransactionID == "" {
+		return fmt.Errorf("settle what the bank said: %d kobo for %q without a name", n.Amount, n.Reference)
+	}
+	return nil
+}
+
+// compare notes when the bank tells of a movement again, but not the same.
+func (w *saving) compare(kept flow.Payment, n flow.Notice) {
+	if kept.ID == "" || kept.Amount == n.Amount {
+		return
+	}
+	w.tx.After(func() {
+		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelError, "a bank changed its mind about an amount; the first one stands",
+			slog.String("transaction", n.RailTransactionID), slog.String("payment", string(kept.ID)),
+			slog.Int64("kept_minor", int64(kept.Amount)), slog.Int64("said_minor", int64(n.Amount)))
+	})
+}
+
+// unmatched makes money of nobody visible.
+func (w *saving) unmatched(p *flow.Payment) {
+	if p == nil {
+		return
+	}
+	w.tx.After(func() {
+		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "money came that belongs to no session", slog.String("event", string(flow.PaymentUnmatched)),
+			slog.String("payment", string(p.ID)), slog.String("transaction", p.RailTransactionID), slog.Int64("amount_minor", int64(p.Amount)))
+	})
+}
+
+// bankSaid logs what a bank said about a session.
+func (w *saving) bankSaid(session flow.Session, n flow.Notice, from string) error {
+	if session.ID == "" {
+		return nil
+	}
+	return w.log(session.ID, "bank."+from, n)
+}
+
+// belongs finds whose money a notice is about; zero values for nobody's.
+func (w *saving) belongs(n flow.Notice) (flow.Attempt, flow.Session, error) {
+	attempt, err := w.tx.AttemptByReference(w.ctx, n.Reference)
+	if notFound(err) {
+		attempt, err = w.tx.AttemptByAccount(w.ctx, n.AccountNumber)
+	}
+	if notFound(err) {
+		return flow.Attempt{}, flow.Session{}, nil
+	}
+	if err != nil {
+		return flow.Attempt{}, flow.Session{}, err
+	}
+	session, err := w.tx.Session(w.ctx, attempt.Session)
+	return attempt, session, err
+}
+
+// declined takes a decline in. Banks tell of it as often as they are asked: only
+// the one that changes something is logged.
+func (w *saving) declined(session flow.Session, a flow.Attempt, n flow.Notice, from string) error {
+	if session.ID == "" {
+		return nil
+	}
+	change, err := flow.Decline(session, a, n)
+	if err != nil || len(change.Attempts) == 0 {
+		return err
+	}
+	if err := w.bankSaid(session, n, from); err != nil {
+		return err
+	}
+	return w.save(change, session)
+}
+
+// reversed notes that money was taken back, once for each time it was.
+func (w *saving) reversed(session flow.Session, n flow.Notice, from string) error {
+	lines, err := w.tx.SessionLines(w.ctx, session.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		var before flow.Notice
+		if strings.HasPrefix(l.Kind, "bank.") && json.Unmarshal(l.Data, &before) == nil &&
+			before.Kind == flow.Reversal && before.RailTransactionID == n.RailTransactionID {
+			return nil
+		}
+	}
+	w.tx.After(func() {
+		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "a bank took money back; nothing is booked for it yet",
+			slog.String("session", string(session.ID)), slog.String("transaction", n.RailTransactionID), slog.Int64("amount_minor", int64(n.Amount)))
+	})
+	return w.bankSaid(session, n, from)
+}
+
+// credit takes in money.
+func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice) error {
+	payments, err := w.tx.Payments(w.ctx, session.ID)
+	if err != nil {
+		return err
+	}
+	others, err := w.tx.Attempts(w.ctx, session.ID)
+	if err != nil {
+		return err
+	}
+	id, err := w.s.ids.New(flow.PrefixPayment)
+	if err != nil {
+		return err
+	}
+	charge, err := w.s.ids.New(flow.PrefixCharge)
+	if err != nil {
+		return err
+	}
+	change, err := flow.Settle(flow.Money{
+		Notice: n, Session: session, Attempt: a, Others: others, Payments: payments, Payment: flow.PaymentID(id), Charge: flow.ChargeID(charge), Now: w.now,
+	})
+	if err != nil {
+		return err
+	}
+	return w.save(change, session)
+}

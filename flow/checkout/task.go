@@ -1,0 +1,97 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// expireRetries bounds how long an unreachable bank keeps instructions alive.
+const expireRetries = 3
+
+// do does one task.
+func (s *Service) do(ctx context.Context, w store.Work) error {
+	switch w.Kind {
+	case flow.TaskStart:
+		err := s.start(ctx, flow.AttemptID(w.Subject), w.Fresh)
+		if code := flow.CodeOf(err); code == flow.CodeRailRejected || code == flow.CodeRailUnavailable {
+			return nil // decided: the attempt failed and its chats were told
+		}
+		return err
+	case flow.TaskCheck:
+		return s.checked(ctx, flow.SessionID(w.Subject))
+	case flow.TaskSay:
+		return s.say(ctx, flow.ChatID(w.Subject))
+	case flow.TaskSlow:
+		return s.slow(ctx, flow.AttemptID(w.Subject))
+	case flow.TaskExpireAttempt:
+		return s.lapse(ctx, flow.AttemptID(w.Subject), w.Attempts)
+	case flow.TaskExpireSession:
+		return s.expire(ctx, flow.SessionID(w.Subject), w.Attempts)
+	}
+	return fmt.Errorf("nobody does tasks of kind %q", w.Kind)
+}
+
+// slow says "one moment" to chats that still wait for instructions.
+func (s *Service) slow(ctx context.Context, id flow.AttemptID) error {
+	return s.update(ctx, func(w *saving) error {
+		a, err := w.tx.Attempt(ctx, id)
+		if err != nil || a.Instructions != nil || a.Status != flow.AttemptActive {
+			return err
+		}
+		return w.spread(a.Session, flow.News{Kind: flow.NewsSlow, Attempt: id})
+	})
+}
+
+// lapse ends instructions whose time is over, after asking the bank once more.
+func (s *Service) lapse(ctx context.Context, id flow.AttemptID, tries int) error {
+	a, err := s.cfg.DB.Attempt(ctx, id)
+	if err != nil || a.Status != flow.AttemptActive {
+		return err
+	}
+	if err := s.check(ctx, a.Session); err != nil && tries < expireRetries {
+		return err
+	}
+	return s.update(ctx, func(w *saving) error {
+		now, err := w.tx.Attempt(ctx, id)
+		if err != nil {
+			return err
+		}
+		session, err := w.tx.Session(ctx, now.Session)
+		if err != nil {
+			return err
+		}
+		if !w.now.Before(session.ExpiresAt) {
+			return nil // the session itself is over: that is told, and ends the attempt
+		}
+		change, err := flow.Lapse(now, w.now)
+		if err != nil {
+			return err
+		}
+		return w.save(change, session)
+	})
+}
+
+// expire ends a session whose time is over, after asking the bank once more.
+func (s *Service) expire(ctx context.Context, id flow.SessionID, tries int) error {
+	if err := s.check(ctx, id); err != nil && tries < expireRetries {
+		return err
+	}
+	return s.update(ctx, func(w *saving) error {
+		session, err := w.tx.Session(ctx, id)
+		if err != nil {
+			return err
+		}
+		attempts, err := w.tx.Attempts(ctx, id)
+		if err != nil {
+			return err
+		}
+		change, err := flow.Expire(session, attempts, w.now)
+		if err != nil {
+			return err
+		}
+		return w.save(change, session)
+	})
+}
