@@ -114,6 +114,8 @@ type Client struct {
 	web  *http.Client
 	read chan receipt // messages to mark as read, by whoever has time
 
+	sends chan struct{} // a slot is taken by each message under way
+
 	// gate is held for reading while an event is handled, so that Run can wait
 	// for all that are under way and let no new one in.
 	gate     sync.RWMutex
@@ -141,7 +143,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		cfg: cfg, log: cfg.Log, pace: usual, read: make(chan receipt, maxReads),
+		cfg: cfg, log: cfg.Log, pace: usual, read: make(chan receipt, maxReads), sends: make(chan struct{}, maxSends),
 		box:  sqlstore.NewWithDB(db, driver, logOf(cfg.Log, "store")),
 		link: link{state: StateStopped}, changed: make(chan struct{}),
 	}

@@ -153,13 +153,13 @@ func (d *desk) await(want whatsapp.State) {
 	}
 }
 
-// leaves waits until the client is in another state.
-func (d *desk) leaves(state whatsapp.State) {
+// disconnects waits until the client is not connected.
+func (d *desk) disconnects() {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), within)
 	defer cancel()
-	if err := d.Await(ctx, func(s whatsapp.State) bool { return s != state }); err != nil {
-		d.t.Fatalf("always %s: %v", state, err)
+	if err := d.Await(ctx, func(s whatsapp.State) bool { return s != whatsapp.StateConnected }); err != nil {
+		d.t.Fatalf("always connected: %v", err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"time"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/types"
@@ -225,16 +224,15 @@ type receipt struct {
 	chat, sender types.JID
 }
 
-// markRead shows senders that their messages were read.
+// markRead shows senders that their messages were read. What is under way ends
+// with the line; see deliver for why it is not cancelled.
 func (c *Client) markRead(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case r := <-c.read:
-			within, cancel := context.WithTimeout(ctx, 10*time.Second)
-			err := r.wa.MarkRead(within, []types.MessageID{r.id}, c.cfg.Now(), r.chat, r.sender)
-			cancel()
+			err := r.wa.MarkRead(context.WithoutCancel(ctx), []types.MessageID{r.id}, c.cfg.Now(), r.chat, r.sender)
 			if err != nil {
 				c.log.DebugContext(ctx, "whatsapp message not marked as read", slog.String("error", scrub(err.Error())))
 			}

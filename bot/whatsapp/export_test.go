@@ -36,6 +36,9 @@ func (c *Client) Hurry(again, ack time.Duration) {
 // Unhurried gives a client its usual pace back.
 func (c *Client) Unhurried() { c.pace = usual }
 
+// UnderWay counts the messages that are being sent.
+func (c *Client) UnderWay() int { return len(c.sends) }
+
 // Inbound is what becomes of a message.
 func (c *Client) Inbound(ctx context.Context, evt *events.Message) (bot.Message, bool, error) {
 	c.mu.Lock()

@@ -102,7 +102,7 @@ func TestLineBreaks(t *testing.T) {
 		func() { d.device().Drop() },
 	} {
 		broken()
-		d.leaves(whatsapp.StateConnected)
+		d.disconnects()
 		say(t, p, "hello")
 		if m := got(t, d.messages); m.Text != "hello" {
 			t.Errorf("after break %d got %+v", i, m)
@@ -252,7 +252,7 @@ func TestLastingStates(t *testing.T) {
 		t.Errorf("two lost pings and it is %s", s)
 	}
 	d.Handle(t.Context(), &events.KeepAliveTimeout{ErrorCount: 3})
-	d.leaves(whatsapp.StateConnected)
+	d.disconnects()
 	d.await(whatsapp.StateConnected)
 	d.Handle(t.Context(), &events.ConnectFailure{Reason: events.ConnectFailureGeneric})
 	d.await(whatsapp.StateConnected)

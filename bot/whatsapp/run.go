@@ -183,6 +183,7 @@ func (c *Client) end(cut context.CancelFunc, reading *sync.WaitGroup) {
 	late.Stop()
 	cut()
 	reading.Wait()
+	c.settleSends()
 	c.set(func(l *link) { *l = link{state: StateStopped} })
 	c.gate.Lock()
 	c.stopping = false // events of the old line find no work context and fail

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
@@ -19,6 +20,8 @@ const (
 	maxID   = 64
 	maxText = 65_536
 	maxLID  = 20
+	// maxSends is how many messages can be under way; they go out one by one.
+	maxSends = 64
 )
 
 var _ bot.Sender = (*Client)(nil)
@@ -27,7 +30,7 @@ var _ bot.Sender = (*Client)(nil)
 // error says what to do: nothing was sent and later is soon enough (ErrOffline),
 // send it again under the same id now (ErrUnconfirmed), or do not send it again
 // (ErrRefused, ErrInput). Messages of one number go out one after the other.
-func (c *Client) Send(ctx context.Context, o checkout.Outgoing) (err error) {
+func (c *Client) Send(ctx context.Context, o checkout.Outgoing) error {
 	if o.ID == "" || len(o.ID) > maxID || o.Text == "" || len(o.Text) > maxText {
 		return fmt.Errorf("%w: an id has at most %d bytes, a text %d", ErrInput, maxID, maxText)
 	}
@@ -45,6 +48,29 @@ func (c *Client) Send(ctx context.Context, o checkout.Outgoing) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.pace.send)
 	defer cancel()
+	select {
+	case c.sends <- struct{}{}:
+	case <-ctx.Done(): // it never left
+		return fmt.Errorf("%w: %d messages are under way: %w", ErrOffline, maxSends, ctx.Err())
+	}
+	sent := make(chan error, 1)
+	go func() {
+		defer func() { <-c.sends }()
+		sent <- c.deliver(context.WithoutCancel(ctx), wa, o)
+	}()
+	select {
+	case err := <-sent:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: sending %s: %w", ErrUnconfirmed, o.ID, ctx.Err())
+	}
+}
+
+// deliver sends a message. Its context is never cancelled: the library closes
+// the channel that the server's answer goes to when a caller gives up, and an
+// answer that arrives in that moment would end the process. It ends all the
+// same: by the library's own limits, and with the line.
+func (c *Client) deliver(ctx context.Context, wa *whatsmeow.Client, o checkout.Outgoing) (err error) {
 	defer func() { // the library's bookkeeping of answers, at a line's end
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: sending %s panicked: %s", ErrUnconfirmed, o.ID, scrub(fmt.Sprint(p)))
@@ -56,6 +82,24 @@ func (c *Client) Send(ctx context.Context, o checkout.Outgoing) (err error) {
 		return fmt.Errorf("%w: sending %s: %w", verdict(err), o.ID, err)
 	}
 	return nil
+}
+
+// settleSends waits, within bounds, until no message is under way.
+func (c *Client) settleSends() {
+	late := time.NewTimer(c.pace.drain)
+	defer late.Stop()
+	taken := 0
+	for ; taken < maxSends; taken++ {
+		select {
+		case c.sends <- struct{}{}:
+			continue
+		case <-late.C:
+		}
+		break
+	}
+	for range taken {
+		<-c.sends
+	}
 }
 
 // verdict sorts the ways in which sending goes wrong. What is not known to have

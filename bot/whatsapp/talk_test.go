@@ -3,7 +3,9 @@ package whatsapp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -230,26 +232,73 @@ func TestSendRefuses(t *testing.T) {
 	}
 }
 
-// When the server's word does not come in time the outcome is unknown, and a
-// second try under the same id leaves one message.
+// When the server's word does not come in time, or nobody waits for it, the
+// outcome is unknown, and a second try under the same id leaves one message.
 func TestSendUnconfirmed(t *testing.T) {
+	for name, hurried := range map[string]time.Duration{"nobody waits": within, "in time": 50 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			n := network(t)
+			d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), n.DialContext)
+			d.Hurry(time.Millisecond, hurried)
+			d.run()
+			d.link(ourNumber)
+			p := phone(t, n, ada, "Ada")
+			must(t, n.SetFaults(wanet.Faults{AckDelayMs: 300}))
+			ctx, giveUp := context.WithCancel(t.Context())
+			defer giveUp()
+			sent := make(chan error, 1)
+			go func() { sent <- d.Send(ctx, outgoing([4]string{ourNumber, p.Account().LID(), "3EB0C", "once"})) }()
+			hears(t, p, 1) // it left, only the word on it is missing
+			if hurried == within {
+				giveUp()
+			}
+			if err := <-sent; !errors.Is(err, whatsapp.ErrUnconfirmed) {
+				t.Errorf("got %v", err)
+			}
+			must(t, n.SetFaults(wanet.Faults{}))
+			must(t, d.send(p, "3EB0C", "once"))
+			must(t, d.send(p, "3EB0D", "last"))
+			settle(t, n)
+			if all := hears(t, p, 2); len(all) != 2 || all[0].Text != "once" || all[1].Text != "last" {
+				t.Errorf("the phone shows %+v", all)
+			}
+			d.halt()
+		})
+	}
+}
+
+// More messages than can be under way wait for their turn, and give up without
+// having left.
+func TestSendIsBounded(t *testing.T) {
 	d := paired(t)
 	p := phone(t, d.net, ada, "Ada")
 	must(t, d.net.SetFaults(wanet.Faults{AckDelayMs: 60_000}))
+	const under = 64
 	ctx, giveUp := context.WithCancel(t.Context())
-	sent := make(chan error, 1)
-	go func() { sent <- d.Send(ctx, outgoing([4]string{ourNumber, p.Account().LID(), "3EB0C", "once"})) }()
-	hears(t, p, 1) // it left, only the word on it is missing
-	giveUp()
-	if err := <-sent; !errors.Is(err, whatsapp.ErrUnconfirmed) || !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+	results := make(chan error, under)
+	for i := range under {
+		go func() {
+			results <- d.Send(ctx, outgoing([4]string{ourNumber, p.Account().LID(), fmt.Sprintf("3EB0%04d", i), "x"}))
+		}()
 	}
-	must(t, d.net.SetFaults(wanet.Faults{}))
-	must(t, d.send(p, "3EB0C", "once"))
-	must(t, d.send(p, "3EB0D", "last"))
-	settle(t, d.net)
-	if all := hears(t, p, 2); len(all) != 2 || all[0].Text != "once" || all[1].Text != "last" {
-		t.Errorf("the phone shows %+v", all)
+	hears(t, p, 1)
+	for d.UnderWay() < under {
+		runtime.Gosched()
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := d.Send(gone, outgoing([4]string{ourNumber, p.Account().LID(), "3EB0Z", "x"})); !errors.Is(err, whatsapp.ErrOffline) {
+		t.Errorf("one too many: %v", err)
+	}
+	giveUp()
+	for range under {
+		if err := <-results; !errors.Is(err, whatsapp.ErrUnconfirmed) {
+			t.Errorf("got %v", err)
+		}
+	}
+	d.halt() // ends those that nobody waits for
+	if d.UnderWay() != 0 {
+		t.Errorf("%d are still under way", d.UnderWay())
 	}
 }
 
@@ -270,7 +319,7 @@ func TestLogIsClean(t *testing.T) {
 	must(t, d.send(p, "3EB0E", "a secret answer"))
 	hears(t, p, 1)
 	d.device().Drop()
-	d.leaves(whatsapp.StateConnected)
+	d.disconnects()
 	d.await(whatsapp.StateConnected)
 	d.halt()
 	log := d.log.String()
