@@ -38,27 +38,34 @@ const (
 
 // IdentityNumber is a person's BVN or NIN. It lives in memory only: whatever
 // prints or encodes it gets its mask, and Reveal is for the call to the rail
-// alone. The zero value is no number.
-type IdentityNumber struct{ digits string }
+// alone. The zero value is no number. The digits stand behind a pointer, because
+// package fmt looks into the unexported fields of whatever struct holds it.
+type IdentityNumber struct{ digits *string }
 
 // ReadIdentityNumber reads eleven digits; ok is false for anything else.
 func ReadIdentityNumber(text string) (n IdentityNumber, ok bool) {
 	if len(text) != identityDigits || strings.Trim(text, "0123456789") != "" {
 		return IdentityNumber{}, false
 	}
-	return IdentityNumber{text}, true
+	return IdentityNumber{&text}, true
 }
 
-// Reveal is the number itself.
-func (n IdentityNumber) Reveal() string { return n.digits }
+// Reveal is the number itself, "" for none.
+func (n IdentityNumber) Reveal() string {
+	if n.digits == nil {
+		return ""
+	}
+	return *n.digits
+}
 
 // Mask is the number with all but its last two digits hidden.
 func (n IdentityNumber) Mask() string {
 	const shown = 2
-	if len(n.digits) < shown {
+	digits := n.Reveal()
+	if digits == "" {
 		return ""
 	}
-	return strings.Repeat("*", len(n.digits)-shown) + n.digits[len(n.digits)-shown:]
+	return strings.Repeat("*", len(digits)-shown) + digits[len(digits)-shown:]
 }
 
 // Format prints the mask, whatever the verb: %d and %#v would look inside.
@@ -72,7 +79,7 @@ func (n IdentityNumber) MarshalText() ([]byte, error) { return []byte(n.Mask()),
 // hash would not do, for there are only 10^11 numbers to try.
 func (n IdentityNumber) Fingerprint(pepper []byte, project ProjectID, kind IdentityType) string {
 	mac := hmac.New(sha256.New, pepper)
-	for _, part := range []string{"identity", string(project), string(kind), n.digits} {
+	for _, part := range []string{"identity", string(project), string(kind), n.Reveal()} {
 		_, _ = fmt.Fprintf(mac, "%d:%s", len(part), part) // lengths, so that no two inputs run together
 	}
 	return hex.EncodeToString(mac.Sum(nil))
