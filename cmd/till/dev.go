@@ -63,6 +63,13 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	if err != nil {
 		return err
 	}
+	// The test environment's clock is moved by merchants: live keys never follow
+	// it, and logins only where nothing is real.
+	desk := time.Now
+	if dev {
+		desk = a.clock.Now
+	}
+	a.accounts.Clocks(time.Now, desk)
 	if err := a.openBank(ctx); err != nil {
 		return err
 	}
@@ -90,6 +97,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	}
 	a.registerBankOnce(ctx) // so that the first call finds a bank that knows us
 	group.Go(func() error { return server.Serve(ctx, a.listener) })
+	group.Go(func() error { return a.accounts.Run(ctx) })
 	group.Go(func() error { return a.test.Run(ctx) })
 	group.Go(func() error { return a.live.Run(ctx) })
 	for _, v := range a.verifications {

@@ -29,14 +29,15 @@ const (
 
 // commands is the table of commands: one struct, one file each.
 type commands struct {
-	Dev     devCmd     `cmd:"" help:"Run everything on this machine, with nothing real: API, bank, WhatsApp network and phones."`
-	Serve   serveCmd   `cmd:"" help:"Run Till for a bank and a WhatsApp network that run elsewhere."`
-	Pair    pairCmd    `cmd:"" help:"Link the bot to a WhatsApp account, by QR code or by an eight-letter code."`
-	Replay  replayCmd  `cmd:"" help:"Tell what happened in a session, line by line."`
-	Network networkCmd `cmd:"" help:"Run the local WhatsApp network as a process of its own."`
-	Bank    bankCmd    `cmd:"" help:"Run the sandbox bank as a process of its own."`
-	Config  configCmd  `cmd:"" help:"Show every setting, its value and where that comes from."`
-	Version versionCmd `cmd:"" help:"Show the version."`
+	Dev       devCmd       `cmd:"" help:"Run everything on this machine, with nothing real: API, bank, WhatsApp network and phones."`
+	Serve     serveCmd     `cmd:"" help:"Run Till for a bank and a WhatsApp network that run elsewhere."`
+	Pair      pairCmd      `cmd:"" help:"Link the bot to a WhatsApp account, by QR code or by an eight-letter code."`
+	Replay    replayCmd    `cmd:"" help:"Tell what happened in a session, line by line."`
+	Network   networkCmd   `cmd:"" help:"Run the local WhatsApp network as a process of its own."`
+	Bank      bankCmd      `cmd:"" help:"Run the sandbox bank as a process of its own."`
+	Merchants merchantsCmd `cmd:"" help:"See who uses Till, and decide who may take real money."`
+	Config    configCmd    `cmd:"" help:"Show every setting, its value and where that comes from."`
+	Version   versionCmd   `cmd:"" help:"Show the version."`
 }
 
 // world is what a command may touch of the process it runs in.

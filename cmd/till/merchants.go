@@ -1,0 +1,151 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"till/config"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// merchantsCmd is what an operator does about merchants.
+type merchantsCmd struct {
+	List merchantsListCmd `cmd:"" help:"List all projects, whose they are and how far their KYC is."`
+	KYC  struct {
+		Approve kycApproveCmd `cmd:"" help:"Let a project have live keys, or end its suspension."`
+		Reject  kycRejectCmd  `cmd:"" help:"Refuse what a project submitted; its merchant may submit again."`
+		Suspend kycSuspendCmd `cmd:"" help:"Refuse every call with a project's live keys."`
+	} `cmd:"" name:"kyc" help:"Decide about a project: approve, reject or suspend."`
+}
+
+// merchantsListCmd lists projects.
+type merchantsListCmd struct {
+	config.Settings
+
+	Status string `help:"Only those whose KYC is in this state: NONE, SUBMITTED, APPROVED, REJECTED or SUSPENDED." enum:",NONE,SUBMITTED,APPROVED,REJECTED,SUSPENDED" default:""`
+}
+
+// Help is the command's example.
+func (merchantsListCmd) Help() string { return "Example:  till merchants list --status SUBMITTED" }
+
+// merchantsPage is how many projects are read at a time.
+const merchantsPage = 500
+
+// Run prints one line for each project, oldest first.
+func (c *merchantsListCmd) Run(w *world) error {
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
+		if _, err := fmt.Fprintln(out, "PROJECT\tKYC\tCREATED\tE-MAIL\tNAME"); err != nil {
+			return err
+		}
+		for after := flow.ProjectID(""); ; {
+			some, err := a.Merchants(w.ctx, after, merchantsPage)
+			if err != nil {
+				return err
+			}
+			for _, m := range some {
+				p := m.Project
+				if after = p.ID; c.Status != "" && c.Status != string(p.KYC) {
+					continue
+				}
+				if _, err := fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", p.ID, p.KYC, flow.Stamp(p.CreatedAt), m.Account.Email, p.Name); err != nil {
+					return err
+				}
+			}
+			if len(some) < merchantsPage {
+				return out.Flush()
+			}
+		}
+	})
+}
+
+// ruling is what every decision about a project is told.
+type ruling struct {
+	config.Settings
+
+	Project string `arg:"" help:"Id of the project: wsp_prj_…"`
+	Reason  string `help:"Why; the merchant reads it."`
+}
+
+type (
+	kycApproveCmd struct{ ruling }
+	kycRejectCmd  struct{ ruling }
+	kycSuspendCmd struct{ ruling }
+)
+
+// Help is the command's example.
+func (kycApproveCmd) Help() string { return "Example:  till merchants kyc approve wsp_prj_01jd…" }
+
+// Help is the command's example.
+func (kycRejectCmd) Help() string {
+	return "Example:  till merchants kyc reject wsp_prj_01jd… --reason 'The RC number is another company'\\''s'"
+}
+
+// Help is the command's example.
+func (kycSuspendCmd) Help() string {
+	return "Example:  till merchants kyc suspend wsp_prj_01jd… --reason 'Reports of fraud'"
+}
+
+// Run approves a project.
+func (c *kycApproveCmd) Run(w *world) error { return c.rule(w, flow.Approve) }
+
+// Run rejects what a project submitted.
+func (c *kycRejectCmd) Run(w *world) error { return c.rule(w, flow.Reject) }
+
+// Run suspends a project.
+func (c *kycSuspendCmd) Run(w *world) error { return c.rule(w, flow.Suspend) }
+
+// maxReason bounds what a merchant is told about a ruling.
+const maxReason = 500
+
+// rule decides, and ends once every server that runs has heard of it.
+func (r *ruling) rule(w *world, what flow.Ruling) error {
+	if len(r.Reason) > maxReason || strings.ContainsFunc(r.Reason, unicode.IsControl) {
+		return usageError{fmt.Errorf("--reason must be one line of at most %d characters", maxReason)}
+	}
+	return withAccounts(w, r.Settings, func(a *checkout.Accounts) error {
+		moves, err := a.RuleKYC(w.ctx, flow.ProjectID(r.Project), what, r.Reason)
+		if illegal, ok := errors.AsType[*flow.IllegalMove](err); ok {
+			return fmt.Errorf("this project cannot be told to %s: its KYC is %s", illegal.Trigger, illegal.From)
+		}
+		if flow.CodeOf(err) == flow.CodeNotFound {
+			return fmt.Errorf("there is no project %q (see: till merchants list)", r.Project)
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(checkout.KeyMemory):
+		case <-w.ctx.Done():
+		}
+		last := moves[len(moves)-1]
+		_, err = fmt.Fprintf(w.out, "%s  %s -> %s\n", r.Project, last.From, last.To)
+		return err
+	})
+}
+
+// withAccounts opens the accounts, beside whatever else has them open.
+func withAccounts(w *world, set config.Settings, do func(*checkout.Accounts) error) (err error) {
+	if err := set.Check(); err != nil {
+		return usageError{err}
+	}
+	if set.DatabaseURL == "" {
+		if _, err := os.Stat(under(set.DataDir, "accounts.db")); err != nil {
+			return fmt.Errorf("there are no merchants in %s: %w (is --data-dir right?)", set.DataDir, err)
+		}
+	}
+	db, err := store.Open(w.ctx, store.Config{Schema: store.Accounts, Dir: set.DataDir, URL: string(set.DatabaseURL), Name: "accounts"})
+	if err != nil {
+		return fmt.Errorf("open the accounts: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return do(checkout.NewAccounts(db, time.Now, rand.Reader))
+}
