@@ -79,6 +79,7 @@ type Server struct {
 	app     *fiber.App
 	closing chan struct{} // closed when no more waiting is to be done
 	once    sync.Once
+	pages   *pages
 }
 
 // New makes a Server.
@@ -90,9 +91,13 @@ func New(cfg Config) (*Server, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Docs == "" {
-		cfg.Docs = "/docs/errors#"
+		cfg.Docs = docErrors + "/"
 	}
-	s := &Server{cfg: cfg, closing: make(chan struct{})}
+	docs, err := readPages()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, pages: docs, closing: make(chan struct{})}
 	s.app = fiber.New(fiber.Config{
 		Immutable: true, StrictRouting: true, CaseSensitive: true, BodyLimit: bodyLimit, ReadBufferSize: headerLimit, Concurrency: connections,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, DisableStartupMessage: true,

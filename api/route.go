@@ -78,6 +78,13 @@ func Routes() []Route {
 		{Method: get, Path: "/v1/test/phones/:phone/messages", Key: KeyTest, do: (*Server).readMessages},
 		{Method: remove, Path: "/v1/test/phones/:phone", Key: KeyTest, do: (*Server).removePhone},
 
+		{Method: get, Path: "/openapi.yaml", Key: KeyNone, do: (*Server).serveDocument},
+		{Method: get, Path: docsPath, Key: KeyNone, do: (*Server).serveReference},
+		{Method: get, Path: docsPath + "/assets/:file", Key: KeyNone, do: (*Server).serveAsset},
+		{Method: get, Path: docErrors, Key: KeyNone, do: (*Server).serveErrors},
+		{Method: get, Path: docErrors + "/:code", Key: KeyNone, do: (*Server).serveError},
+		{Method: get, Path: docsPath + "/snippets", Key: KeyNone, do: (*Server).serveSnippets},
+
 		{Method: get, Path: "/phone", Key: KeyNone, Dev: true, do: (*Server).servePhonePage},
 		{Method: get, Path: "/phone/:file", Key: KeyNone, Dev: true, do: (*Server).servePhonePage},
 		{Method: get, Path: "/wa.me/:number", Key: KeyNone, Dev: true, do: (*Server).followLink},

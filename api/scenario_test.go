@@ -81,7 +81,7 @@ func TestEveryCodeIsProvoked(t *testing.T) {
 		return out
 	}
 	code := func(c string) []string {
-		return []string{`{"status":false,"error":{`, `"code":"` + c + `"`, `"docUrl":"/docs/errors#` + c + `"`}
+		return []string{`{"status":false,"error":{`, `"code":"` + c + `"`, `"docUrl":"/docs/errors/` + c + `"`}
 	}
 	bad := func(name, body, c string) Scenario {
 		return Scenario{Name: name, Method: "POST", URL: sessions, Key: "KEY", Body: body, Status: 400, Want: code(c)}

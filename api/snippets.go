@@ -1,0 +1,56 @@
+package api
+
+import (
+	"embed"
+	"fmt"
+)
+
+// snippetFiles are whole programs, one folder a language. They are shown as
+// they are, and tests run them.
+//
+//go:embed snippets
+var snippetFiles embed.FS
+
+// task is one thing to do, in every language.
+type task struct {
+	Slug  string
+	Title string
+	Text  string
+	Files []snippet
+}
+
+// snippet is one program.
+type snippet struct {
+	Language string
+	Run      string
+	Code     string
+}
+
+// readSnippets reads the programs, in the order in which they are shown.
+func readSnippets() ([]task, error) {
+	tasks := []task{
+		{Slug: "create-session", Title: "Open a session", Text: "Asks for ₦5,000.00. No bank is called yet."},
+		{Slug: "create-charge", Title: "Create a charge", Text: "Opens a session in WhatsApp and makes its account number, in one call."},
+		{Slug: "pay-bank-transfer", Title: "Pay by bank transfer", Text: "Takes a session's id and makes the account number to pay into."},
+		{
+			Slug: "verify-webhook", Title: "Verify a webhook",
+			Text: "Reads a delivery's body from standard input and its headers from the environment, as webhook_id, webhook_timestamp and " +
+				"webhook_signature, with the endpoint's secret in TILL_WEBHOOK_SECRET. Ends with 1 where the signature does not hold.",
+		},
+	}
+	languages := []struct{ name, folder, ext, run string }{
+		{"cURL", "curl", "sh", "sh %s"}, {"Node", "node", "mjs", "node %s"}, {"PHP", "php", "php", "php %s"},
+		{"Python", "python", "py", "python3 %s"}, {"Go", "go", "go", "go run %s"},
+	}
+	for i := range tasks {
+		for _, l := range languages {
+			name := tasks[i].Slug + "." + l.ext
+			code, err := snippetFiles.ReadFile("snippets/" + l.folder + "/" + name)
+			if err != nil {
+				return nil, fmt.Errorf("read the snippets: %w", err)
+			}
+			tasks[i].Files = append(tasks[i].Files, snippet{Language: l.name, Run: fmt.Sprintf(l.run, name), Code: string(code)})
+		}
+	}
+	return tasks, nil
+}
