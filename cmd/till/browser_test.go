@@ -36,7 +36,7 @@ func browser(t *testing.T, width, height int) (context.Context, *complaints) {
 		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"))
 	alloc, stopAlloc := chromedp.NewExecAllocator(t.Context(), options...)
-	ctx, stop := chromedp.NewContext(alloc)
+	ctx, stop := chromedp.NewContext(alloc, chromedp.WithErrorf(func(string, ...any) {})) // it does not know every event of a newer browser
 	ctx, stopTime := context.WithTimeout(ctx, 2*patience)
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx)
