@@ -38,6 +38,8 @@ type Config struct {
 	Services map[flow.Environment]*checkout.Service
 	// Verifications are those of the environments that verify.
 	Verifications map[flow.Environment]*checkout.Verifications
+	// Limits counts calls; nil lets everything through.
+	Limits *Limiter
 	// Rails are the names under which banks send notices, and whose they are.
 	Rails map[string]flow.Environment
 	// TestBank is the pretend bank of the test environment, nil for none.

@@ -26,6 +26,9 @@ const (
 func (s *Server) admit(c *call, kind KeyKind) error {
 	switch kind {
 	case KeyNone:
+		if strings.HasPrefix(c.noted.route, "/v1/auth/") {
+			return s.countAddress(c)
+		}
 		return nil
 	case KeyPhone:
 		return s.admitPhone(c)
@@ -34,13 +37,16 @@ func (s *Server) admit(c *call, kind KeyKind) error {
 	case KeyPublic, KeySecret, KeySession, KeyTest:
 	}
 	text, err := bearer(c.http.Get("Authorization"))
-	if err != nil {
-		return err
+	if err == nil {
+		c.key, c.project, err = s.cfg.Accounts.Authenticate(c.ctx, text)
 	}
-	if c.key, c.project, err = s.cfg.Accounts.Authenticate(c.ctx, text); err != nil {
-		return err
+	if err != nil {
+		return s.wrongKey(c, err)
 	}
 	c.noted.project = c.project.ID
+	if err := s.countKey(c); err != nil {
+		return err
+	}
 	open := c.project.MayUse(c.key.Environment)
 	if flow.CodeOf(open) == flow.CodeProjectSuspended {
 		return open
@@ -83,11 +89,13 @@ func (s *Server) admitDashboard(c *call) error {
 	if flow.CodeOf(err) == flow.CodeMissingKey {
 		err = flow.Refuse(flow.CodeMissingKey, "Send a dashboard token from POST /v1/auth/login: Authorization: Bearer dash_….")
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		c.token, err = s.cfg.Accounts.Dashboard(c.ctx, text)
 	}
-	c.token, err = s.cfg.Accounts.Dashboard(c.ctx, text)
-	return err
+	if err != nil {
+		return s.wrongKey(c, err)
+	}
+	return s.countAccount(c)
 }
 
 // address is where a call came from, as far as whoever sent it cannot choose it

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,9 +28,14 @@ type Settings struct {
 	WhatsAppDial    string `name:"whatsapp-dial" env:"TILL_WHATSAPP_DIAL" help:"host:port of a WhatsApp network that somebody else runs, over plain TCP."`
 	WhatsAppRootKey string `name:"whatsapp-root-key" env:"TILL_WHATSAPP_ROOT_KEY" help:"Trust root of that network: 32 bytes in hex."`
 	WebhookLoopback bool   `name:"webhook-loopback" env:"TILL_WEBHOOK_LOOPBACK" default:"true" negatable:"" help:"Let webhooks of the test environment go to this machine."`
+	RateLimitTest   int    `name:"rate-limit-test" env:"TILL_RATE_LIMIT_TEST" default:"50" help:"Calls a second that each test key has, and each address without a key that holds; twice as many at once."`
+	RateLimitLive   int    `name:"rate-limit-live" env:"TILL_RATE_LIMIT_LIVE" default:"100" help:"Calls a second that each live key has; twice as many at once."`
 	PublicURL       string `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
 	LogLevel        string `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
 }
+
+// maxRate is the highest number of calls a second that is counted.
+const maxRate = 1_000_000
 
 // Check finds everything that is wrong with the settings, all at once, each
 // with what to do about it.
@@ -47,6 +53,11 @@ func (s Settings) Check() error {
 	for name, value := range map[string]string{"bank-url": s.BankURL, "public-url": s.PublicURL} {
 		if value != "" && !hasScheme(value, "http", "https") {
 			faults = append(faults, fault(name, value, "give an http:// address"))
+		}
+	}
+	for name, value := range map[string]int{"rate-limit-test": s.RateLimitTest, "rate-limit-live": s.RateLimitLive} {
+		if value < 1 || value > maxRate {
+			faults = append(faults, fault(name, strconv.Itoa(value), "give a number from 1 to 1000000"))
 		}
 	}
 	if s.WhatsAppDial != "" {
