@@ -19,7 +19,7 @@ func (d *deciding) show(t Talk, co Checkout) {
 	case AwaitTransfer, AwaitUSSD, AwaitCard:
 		d.details(t, co)
 	case PartPaid:
-		d.say("part_paid", merge(about(co), map[string]string{"paid": co.Session.AmountPaid.Naira(), "left": co.Session.Outstanding().Naira()}))
+		d.say("part_paid", merge(d.menuArgs(co), map[string]string{"paid": co.Session.AmountPaid.Naira(), "left": co.Session.Outstanding().Naira()}))
 	case Lapsed:
 		d.say("lapsed", d.menuArgs(co))
 	case Review:

@@ -43,7 +43,7 @@ var talkTable = table{name: "talk", events: fsm.Events{
 	{Name: opened(Card), Src: names(Opening), Dst: string(AwaitCard)},
 	{Name: talkRefused, Src: names(Opening), Dst: string(Choosing)},
 	{Name: talkAsk, Src: names(append(append([]TalkState{}, awaiting...), Choosing, PickingBank, PartPaid, Lapsed, Review)...), Dst: string(Verifying)},
-	{Name: back(Choosing), Src: names(Verifying, PickingBank), Dst: string(Choosing)},
+	{Name: back(Choosing), Src: names(Verifying, PickingBank, PartPaid), Dst: string(Choosing)},
 	{Name: back(PickingBank), Src: names(Verifying), Dst: string(PickingBank)},
 	{Name: back(AwaitTransfer), Src: names(Verifying), Dst: string(AwaitTransfer)},
 	{Name: back(AwaitUSSD), Src: names(Verifying), Dst: string(AwaitUSSD)},
