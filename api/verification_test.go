@@ -227,8 +227,10 @@ func TestBanksAreListedForAnyKey(t *testing.T) {
 		t.Errorf("the test bank is %v", all[i])
 	}
 	for _, c := range []struct{ key, url, code string }{
-		{"", banksURL, "missing_api_key"}, {d.public, banksURL + "?supports=card", "invalid_field"},
-		{d.public, banksURL + "?page=1", "unknown_field"}, {d.public, banksURL + "?supports=ussd&supports=ussd", "invalid_field"},
+		{"", banksURL, "missing_api_key"},
+		{d.public, banksURL + "?supports=card", "invalid_field"},
+		{d.public, banksURL + "?page=1", "unknown_field"},
+		{d.public, banksURL + "?supports=ussd&supports=ussd", "invalid_field"},
 	} {
 		if r := d.call("GET", c.url, c.key, ""); r.code() != c.code {
 			t.Errorf("%s: want %s, got %s", c.url, c.code, r.body)

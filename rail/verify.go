@@ -7,7 +7,7 @@ import (
 	"till/flow"
 )
 
-// ErrNotFound: the provider looked, and there is no such account or number.
+// ErrNotFound says that the provider looked, and there is no such account or number.
 var ErrNotFound = errors.New("the bank knows nobody by this number")
 
 // Verifier is what a rail may offer beside payments: to say whose an account is
