@@ -22,7 +22,7 @@ const (
 // against it.
 func Routes() []Route {
 	get, post, put, remove := http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
-	return []Route{
+	return append([]Route{
 		{Method: get, Path: "/livez", Key: KeyNone, do: (*Server).alive},
 		{Method: get, Path: "/readyz", Key: KeyNone, do: (*Server).ready},
 
@@ -84,7 +84,13 @@ func Routes() []Route {
 		{Method: get, Path: docErrors, Key: KeyNone, do: (*Server).serveErrors},
 		{Method: get, Path: docErrors + "/:code", Key: KeyNone, do: (*Server).serveError},
 		{Method: get, Path: docsPath + "/snippets", Key: KeyNone, do: (*Server).serveSnippets},
+	}, pageRoutes()...)
+}
 
+// pageRoutes are the phone page and its own calls.
+func pageRoutes() []Route {
+	get, post, remove := http.MethodGet, http.MethodPost, http.MethodDelete
+	return []Route{
 		{Method: get, Path: "/phone", Key: KeyNone, Dev: true, do: (*Server).servePhonePage},
 		{Method: get, Path: "/phone/:file", Key: KeyNone, Dev: true, do: (*Server).servePhonePage},
 		{Method: get, Path: "/wa.me/:number", Key: KeyNone, Dev: true, do: (*Server).followLink},
