@@ -93,7 +93,10 @@ func open(t *testing.T) *shop {
 			},
 		},
 		Send: func(context.Context, checkout.Outgoing) error { return nil },
-		Post: func(context.Context, flow.Delivery) flow.Verdict { return flow.Verdict{OK: true} },
+		Post: func(_ context.Context, d flow.Delivery) flow.Verdict {
+			delivered(t, d.Body)
+			return flow.Verdict{OK: true}
+		},
 		Next: func(flow.Delivery, flow.Verdict) (time.Duration, bool) { return 0, false },
 	}
 	service, err := checkout.New(s.parts)
@@ -262,7 +265,9 @@ func (s *shop) ask(method, url, key, body string, headers ...http.Header) reply 
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return reply{answer.StatusCode, answer.Header, string(all)}
+	got := reply{answer.StatusCode, answer.Header, string(all)}
+	conforms(s.t, r, body, got)
+	return got
 }
 
 const sessions = "/v1/whatsapp/checkout/sessions"

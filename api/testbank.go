@@ -156,6 +156,16 @@ func (s *Server) setConditions(c *call) error {
 	return c.send(http.StatusOK, now)
 }
 
+// bankCallRecord is a call that the bank received, as merchants read it.
+type bankCallRecord struct {
+	Seq       int64  `json:"seq"`
+	At        string `json:"at"`
+	Operation string `json:"operation"`
+	Reference string `json:"reference"`
+	SessionID string `json:"sessionId"`
+	Outcome   string `json:"outcome"`
+}
+
 // listBankCalls is GET /v1/test/bank/calls: every call that the bank received
 // for this project, oldest first.
 func (s *Server) listBankCalls(c *call) error {
@@ -180,7 +190,11 @@ func (s *Server) listBankCalls(c *call) error {
 	if err != nil {
 		return err
 	}
-	out := page{Items: calls, HasMore: more}
+	records := make([]bankCallRecord, 0, len(calls))
+	for _, one := range calls {
+		records = append(records, bankCallRecord{one.Seq, flow.Stamp(one.At), one.Operation, one.Reference, one.Session, one.Outcome})
+	}
+	out := page{Items: records, HasMore: more}
 	if more {
 		out.NextCursor = cursorOf(strconv.FormatInt(last, 10))
 	}
