@@ -54,7 +54,9 @@ func delivered(t *testing.T, body []byte) {
 }
 
 // documented is a route's path as the document writes it.
-func documented(path string) string { return regexp.MustCompile(`:(\w+)`).ReplaceAllString(path, "{$1}") }
+func documented(path string) string {
+	return regexp.MustCompile(`:(\w+)`).ReplaceAllString(path, "{$1}")
+}
 
 // operations are all calls of the document by method and path.
 func operations(t *testing.T) map[string]*openapi3.Operation {
