@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -59,6 +60,9 @@ type Config struct {
 	NewSecret func() (string, error)
 	// BankNames knows the banks that payers pay from, by code.
 	BankNames func(code string) (flow.Bank, bool)
+	// Proxies are the networks of the proxies in front, whose word about who
+	// called is believed.
+	Proxies []netip.Prefix
 	// Dev serves the phone page and its keyless calls, to this machine alone.
 	Dev bool
 	// Docs is what an error's code is put behind to make its docUrl.
@@ -158,6 +162,7 @@ type call struct {
 	noted   *noted
 	key     flow.Key
 	token   flow.Token // of a dashboard call
+	proxies []netip.Prefix
 	project flow.Project
 	service *checkout.Service
 	began   bool // something outside was asked: a refusal from here on is an answer to keep
@@ -168,7 +173,7 @@ func (s *Server) handle(r Route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(c.UserContext(), workTimeout)
 		defer cancel()
-		one := &call{http: c, ctx: ctx, noted: s.note(c.Context())}
+		one := &call{http: c, ctx: ctx, noted: s.note(c.Context()), proxies: s.cfg.Proxies}
 		one.noted.route = r.Path
 		allowOrigin(one, r)
 		if err := s.admit(one, r.Key); err != nil {

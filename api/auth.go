@@ -2,7 +2,6 @@ package api
 
 import (
 	"crypto/subtle"
-	"net/netip"
 	"strings"
 
 	"till/flow"
@@ -96,22 +95,6 @@ func (s *Server) admitDashboard(c *call) error {
 		return s.wrongKey(c, err)
 	}
 	return s.countAccount(c)
-}
-
-// address is where a call came from, as far as whoever sent it cannot choose it
-// freely: a whole IPv6 network is one address.
-func (c *call) address() string {
-	const network = 64
-	ip, ok := netip.AddrFromSlice(c.http.Context().RemoteIP())
-	if !ok {
-		return ""
-	}
-	if ip = ip.Unmap(); ip.Is6() {
-		if p, err := ip.Prefix(network); err == nil {
-			return p.String()
-		}
-	}
-	return ip.String()
 }
 
 // admitClient lets a public key read and pay the one session whose client

@@ -7,12 +7,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"till/flow"
 	"till/flow/checkout"
@@ -210,6 +213,40 @@ func TestWhoGuessesAPasswordIsStoppedAndItsOwnerIsNot(t *testing.T) {
 	s.want(thief("POST", "/v1/auth/login", "", login("other@example.com", ownerPass)), http.StatusUnauthorized, nil)
 	s.pass(15*time.Minute + time.Second)
 	s.want(thief("POST", "/v1/auth/login", "", login(ownerEmail, ownerPass)), http.StatusOK, nil)
+}
+
+// Behind a proxy of ours an address is what the proxy says it is; nobody else
+// can say where a call came from.
+func TestAnAddressIsNotWhatACallerSays(t *testing.T) {
+	s := open(t)
+	s.server.cfg.Proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	for _, c := range []struct{ from, told, want string }{
+		{"192.0.2.1", "", "192.0.2.1"},
+		{"192.0.2.1", "198.51.100.7", "192.0.2.1"},
+		{"10.0.0.1", "198.51.100.7", "198.51.100.7"},
+		{"10.0.0.1", "203.0.113.9, 198.51.100.7", "198.51.100.7"},
+		{"10.0.0.1", "203.0.113.9, 198.51.100.7, 10.0.0.2", "198.51.100.7"},
+		{"10.0.0.1", "203.0.113.9\n198.51.100.7,10.1.2.3", "198.51.100.7"},
+		{"10.0.0.1", "198.51.100.7, nonsense", "10.0.0.1"},
+		{"10.0.0.1", "", "10.0.0.1"},
+		{"10.0.0.1", "::ffff:198.51.100.7", "198.51.100.7"},
+		{"fd00::1", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
+		{"2001:db8:1:2:3::9", "198.51.100.7", "2001:db8:1:2::/64"},
+		{"::ffff:192.0.2.1", "", "192.0.2.1"},
+	} {
+		ctx := &fasthttp.RequestCtx{}
+		ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.ParseIP(c.from)}, nil)
+		for line := range strings.SplitSeq(c.told, "\n") {
+			if line != "" {
+				ctx.Request.Header.Add("X-Forwarded-For", line)
+			}
+		}
+		f := s.server.app.AcquireCtx(ctx)
+		if got := (&call{http: f, proxies: s.server.cfg.Proxies}).address(); got != c.want {
+			t.Errorf("from %s, told %q: %s, want %s", c.from, c.told, got, c.want)
+		}
+		s.server.app.ReleaseCtx(f)
+	}
 }
 
 func TestAnAddressSignsUpOnlySoOften(t *testing.T) {

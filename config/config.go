@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -31,6 +32,7 @@ type Settings struct {
 	RateLimitTest   int    `name:"rate-limit-test" env:"TILL_RATE_LIMIT_TEST" default:"50" help:"Calls a second that each test key has, and each address without a key that holds; twice as many at once."`
 	RateLimitLive   int    `name:"rate-limit-live" env:"TILL_RATE_LIMIT_LIVE" default:"100" help:"Calls a second that each live key has; twice as many at once."`
 	PublicURL       string `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
+	TrustedProxies  string `name:"trusted-proxies" env:"TILL_TRUSTED_PROXIES" help:"Proxies in front of the API whose X-Forwarded-For is believed: addresses or networks, with commas between."`
 	LogLevel        string `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
 }
 
@@ -60,6 +62,9 @@ func (s Settings) Check() error {
 			faults = append(faults, fault(name, strconv.Itoa(value), "give a number from 1 to 1000000"))
 		}
 	}
+	if _, err := s.Proxies(); err != nil {
+		faults = append(faults, err)
+	}
 	if s.WhatsAppDial != "" {
 		if _, _, err := net.SplitHostPort(s.WhatsAppDial); err != nil {
 			faults = append(faults, fault("whatsapp-dial", s.WhatsAppDial, "give host:port"))
@@ -69,6 +74,25 @@ func (s Settings) Check() error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// Proxies are the networks of the proxies in front of the API.
+func (s Settings) Proxies() ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for part := range strings.SplitSeq(s.TrustedProxies, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		network, err := netip.ParsePrefix(part)
+		if ip, single := netip.ParseAddr(part); single == nil {
+			network, err = ip.Prefix(ip.BitLen())
+		}
+		if err != nil {
+			return nil, fault("trusted-proxies", part, "give addresses or networks, as 10.0.0.7 or 10.0.0.0/8")
+		}
+		out = append(out, network.Masked())
+	}
+	return out, nil
 }
 
 // RootKey is the trust root of a WhatsApp network of somebody else's.

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// address is where a call came from, as far as whoever sent it cannot choose it
+// freely: what a proxy of ours says, else the other end of the connection. A
+// whole IPv6 network is one address, because it is one customer's.
+func (c *call) address() string {
+	ip, _ := netip.AddrFromSlice(c.http.Context().RemoteIP())
+	ip = ip.Unmap()
+	// Each proxy adds whom it heard it from at the end. What stands before the
+	// last one that is not ours, anybody can have written.
+	var told []string
+	for _, line := range c.http.Request().Header.PeekAll("X-Forwarded-For") {
+		told = append(told, strings.Split(string(line), ",")...)
+	}
+	for len(told) > 0 && c.fromProxy(ip) {
+		next, err := netip.ParseAddr(strings.TrimSpace(told[len(told)-1]))
+		if err != nil {
+			break
+		}
+		ip, told = next.Unmap().WithZone(""), told[:len(told)-1]
+	}
+	const network = 64
+	if p, err := ip.Prefix(network); ip.Is6() && err == nil {
+		return p.String()
+	}
+	return ip.String()
+}
+
+// fromProxy says whether an address is one of our proxies'.
+func (c *call) fromProxy(ip netip.Addr) bool {
+	for _, p := range c.proxies {
+		if p.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
