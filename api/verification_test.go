@@ -137,7 +137,9 @@ func (d *desk) call(method, path, key, body string, headers ...string) reply {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return reply{res.StatusCode, res.Header, string(all)}
+	got := reply{res.StatusCode, res.Header, string(all)}
+	conforms(d.t, r, body, got)
+	return got
 }
 
 // listens registers an endpoint that hears of everything that is not on request.
@@ -145,6 +147,7 @@ func (d *desk) listens() {
 	d.t.Helper()
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		delivered(d.t, body)
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.heard = append(d.heard, string(body))

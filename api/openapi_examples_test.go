@@ -1,0 +1,212 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"till/flow"
+)
+
+// The ids and numbers that stand in the document's examples.
+const (
+	exampleSession = "wsp_sess_01k9z3m5x8v2c7n4b6t1q0w9ef"
+	exampleCharge  = "wsp_chg_01k9z3m5x8v2c7n4b6t1q0w9eg"
+	exampleCard    = "wsp_att_01k9z3m5x8v2c7n4b6t1q0w9en"
+	exampleProject = "wsp_prj_01k9z3m5x8v2c7n4b6t1q0w9es"
+	exampleKey     = "wsp_key_01k9z3m5x8v2c7n4b6t1q0w9ey"
+	exampleLookUp  = "wsp_ver_01k9z3m5x8v2c7n4b6t1q0w9ez"
+	exampleAccount = "9012345678"
+	exampleCode    = "/ussd/4821/"
+	examplePhone   = "/phones/+2348031234500"
+	exampleOrder   = "/by-reference/order-1001"
+)
+
+// example is a request of the document, brought to life in a world of its own.
+type example struct {
+	*desk
+
+	op    *openapi3.Operation
+	url   string
+	body  string
+	token string
+}
+
+// takes says whether the example names something, for which real is then put.
+func (e *example) takes(what string, real func() string) {
+	if strings.Contains(e.url+e.body, what) {
+		old, now := what, real()
+		e.url, e.body = strings.ReplaceAll(e.url, old, now), strings.ReplaceAll(e.body, old, now)
+	}
+}
+
+// live puts things that are there in the place of the names in the example.
+func (e *example) live() {
+	pay := func(method, field string) string {
+		return e.call("POST", sessions+"/"+e.open()+"/pay/"+method, e.key, "").text("data." + field)
+	}
+	charge := func() reply {
+		return e.call("POST", "/v1/charges", e.key, `{"amount":500000,"customerEmail":"ada@example.com","reference":"order-1001"}`)
+	}
+	e.takes(exampleSession, e.open)
+	e.takes(exampleCharge, func() string { return charge().text("data.id") })
+	e.takes(exampleOrder, func() string { charge(); return exampleOrder })
+	e.takes(exampleCard, func() string { return pay("card", "attemptId") })
+	e.takes(exampleAccount, func() string { return pay("bank-transfer", "accountNumber") })
+	e.takes(exampleCode, func() string { return "/ussd/" + pay("ussd", "paymentCode") + "/" })
+	e.takes(examplePhone, func() string {
+		return "/phones/" + e.call("POST", "/v1/test/phones", e.key, `{}`).text("data.phone")
+	})
+	e.takes(exampleLookUp, func() string { return e.patiently("POST", identitiesURL, e.key, person("22222222221", "")).text("data.id") })
+	project := string(e.project.ID)
+	e.takes(exampleKey, func() string {
+		id, _ := e.newAPIKey(e.token, project, "secret")
+		return id
+	})
+	e.takes(exampleProject, func() string { return project })
+	if e.op.OperationID == "logIn" {
+		e.call("POST", "/v1/auth/signup", "", strings.Replace(e.body, "{", `{"businessName":"Ada Stores",`, 1))
+	}
+}
+
+// patiently makes a call again while a part of the server is still starting.
+func (e *example) patiently(method, path, key, body string) reply {
+	e.t.Helper()
+	for range 100 {
+		if r := e.call(method, path, key, body); r.status != http.StatusServiceUnavailable {
+			return r
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	e.t.Fatalf("%s %s is never ready", method, path)
+	return reply{}
+}
+
+// open opens a session over the wire.
+func (e *example) open() string {
+	return e.call("POST", sessions, e.key, good).text("data.id")
+}
+
+// expected is the one status of success that an operation has; 304 is for those who ask again.
+func expected(t *testing.T, op *openapi3.Operation) int {
+	t.Helper()
+	for status := range op.Responses.Map() {
+		if n, err := strconv.Atoi(status); err == nil && n < 300 {
+			return n
+		}
+	}
+	t.Fatalf("%s never succeeds", op.OperationID)
+	return 0
+}
+
+// bodies are the request examples of an operation; one that is empty for none.
+func bodies(t *testing.T, op *openapi3.Operation) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	if op.RequestBody == nil {
+		return map[string]string{"": ""}
+	}
+	media := op.RequestBody.Value.Content["application/json"]
+	all := map[string]any{}
+	if media.Example != nil {
+		all["example"] = media.Example
+	}
+	for name, one := range media.Examples {
+		all[name] = one.Value.Value
+	}
+	for name, v := range all {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = string(text)
+	}
+	if !op.RequestBody.Value.Required {
+		out["no body"] = ""
+	}
+	return out
+}
+
+// Every request of the document is sent, over a network, to a real server with
+// the sandbox bank behind it, and is answered as the document says.
+func TestEveryExampleOfTheDocumentRuns(t *testing.T) {
+	for call, op := range operations(t) {
+		method, path, _ := strings.Cut(call, " ")
+		if op.OperationID == "hearBank" {
+			continue // a bank's words are signed: TestABanksNoticeIsHeard
+		}
+		for name, body := range bodies(t, op) {
+			t.Run(op.OperationID+" "+name, func(t *testing.T) {
+				t.Parallel()
+				e := &example{desk: openDesk(t), op: op, url: fill(t, path, op), body: body}
+				e.token = e.tokenFor(e.project)
+				e.live()
+				key := map[string]string{"": "", "dashboardToken": e.token}
+				given, own := key[keyOf(op)]
+				if !own {
+					given = e.key
+				}
+				got := e.patiently(method, e.url, given, e.body)
+				if want := expected(t, op); got.status != want {
+					t.Errorf("%s with %s: want %d, got %d %s", call, body, want, got.status, got.body)
+				}
+				e.again(method, got.status)
+			})
+		}
+	}
+}
+
+// again makes the call once more with a public key, where the document says
+// that one may.
+func (e *example) again(method string, status int) {
+	e.t.Helper()
+	var got reply
+	switch ways := keyOf(e.op); {
+	case strings.Contains(ways, "clientSecret"):
+		id := strings.Split(e.url, "/")[5]
+		secret := e.call("GET", sessions+"/"+id, e.key, "").text("data.clientSecret")
+		got = e.call(method, e.url, e.public, e.body, "X-Client-Secret", secret)
+	case strings.Contains(ways, "publicKey"):
+		got = e.call(method, e.url, e.public, e.body)
+	default:
+		return
+	}
+	if got.status != status {
+		e.t.Errorf("with a public key: want %d, got %d %s", status, got.status, got.body)
+	}
+}
+
+// fill puts the document's examples in the place of a path's parameters.
+func fill(t *testing.T, path string, op *openapi3.Operation) string {
+	t.Helper()
+	params := append(slices.Clone(contract(t).Doc.Paths.Value(path).Parameters), op.Parameters...)
+	for _, p := range params {
+		if text, ok := p.Value.Example.(string); ok && p.Value.In == "path" {
+			path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", text)
+		}
+	}
+	return path
+}
+
+func TestABanksNoticeIsHeard(t *testing.T) {
+	s := open(t)
+	account := s.ask("POST", sessions+"/"+s.session("")+"/pay/bank-transfer", s.key, "").text("data.accountNumber")
+	o, err := s.bank.order(func(i flow.Instructions) bool { return i.AccountNumber == account })
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(flow.Notice{
+		Kind: flow.Credit, RailTransactionID: "tx_1", Reference: o.Reference, Amount: o.Amount, Channel: o.Method, PaidAt: s.now().Truncate(time.Millisecond),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.ask("POST", "/v1/rails/sandbox/notifications", "", string(body), http.Header{"X-Paper-Signature": {s.bank.sign(body)}})
+	s.want(r, http.StatusOK, map[string]string{"data.received": "true"})
+}
