@@ -33,7 +33,15 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		return nil, err
 	}
 	var story []Moment
+	streams := map[string]string{}
 	for _, l := range lines {
+		if !ofChat(l.Kind) { // it stands in the log of every chat that watches
+			fact := fmt.Sprintf("%d %s %s", l.At.UnixMilli(), l.Kind, l.Data)
+			if first, told := streams[fact]; told && first != l.Stream {
+				continue
+			}
+			streams[fact] = l.Stream
+		}
 		story = append(story, tellLine(l)...)
 	}
 	posted, err := r.Ledger(ctx, id)
@@ -56,6 +64,16 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	}
 	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
 	return append(story, Moment{At: latest(story), Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", session.Status, session.AmountPaid.Naira(), session.Amount.Naira())}), nil
+}
+
+// ofChat says whether a kind of line is about one chat alone.
+func ofChat(kind string) bool {
+	return slices.Contains([]string{lineHeard, lineNews, lineDecided}, kind) || ofMessage(kind)
+}
+
+// ofMessage says whether a kind of line is about what became of a message of ours.
+func ofMessage(kind string) bool {
+	return slices.Contains([]string{"sent", "delivered", "read", "failed"}, kind)
 }
 
 func latest(story []Moment) time.Time {
@@ -88,7 +106,7 @@ func tellLine(l store.Line) []Moment {
 		}
 	case l.Kind == lineDecided:
 		return tellDecision(l)
-	case l.Kind == "sent" || l.Kind == "delivered" || l.Kind == "read" || l.Kind == "failed":
+	case ofMessage(l.Kind):
 		m.Who, m.What, m.Why = "whatsapp", "message "+l.Kind, l.Message
 	case strings.HasPrefix(l.Kind, "bank."):
 		m.Who = "bank"

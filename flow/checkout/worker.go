@@ -17,11 +17,14 @@ import (
 
 // The bounds of the worker.
 const (
-	maxTasks     = 64  // at work at once
-	maxAtWork    = 256 // subjects at work or waiting for a place
-	claimAtOnce  = 64
-	idle         = time.Second
-	taskPatience = 45 * time.Second // less than the lease
+	maxTasks  = 64  // at work at once
+	maxAtWork = 256 // subjects at work or waiting for a place
+	// maxHandedOver bounds what commits that were under way when it was full may
+	// still hand over.
+	maxHandedOver = 2048
+	claimAtOnce   = 64
+	idle          = time.Second
+	taskPatience  = 45 * time.Second // less than the lease
 	// maxTries is how often a task may fail through a fault of our own before it
 	// is given up: with the waits in between, more than two hours.
 	maxTries = 25
@@ -77,7 +80,8 @@ func (k *worker) wake() {
 // run does what is owed until ctx ends, and waits for what is at work then.
 func (k *worker) run(ctx context.Context) error {
 	if k.s.cfg.Alone {
-		if err := k.s.update(ctx, func(w *saving) error { return w.tx.FreeLeases(ctx, w.now) }); err != nil {
+		err := k.s.update(ctx, func(w *saving) error { return w.tx.FreeLeases(ctx, w.now) })
+		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("take up what was left: %w", err)
 		}
 	}
@@ -222,7 +226,7 @@ func (k *worker) submit(j job) {
 		b.again = &j
 		return
 	}
-	if len(k.at) >= maxAtWork {
+	if len(k.at) >= maxHandedOver {
 		return // as above
 	}
 	k.at[key] = &busy{}
@@ -338,10 +342,11 @@ func (k *worker) guarded(ctx context.Context, w store.Work) (err error) {
 func (s *Service) Wake() { s.worker.wake() }
 
 // Idle says whether nothing that is due is left undone and nothing is at work.
+// While Run does not run, nobody knows.
 func (s *Service) Idle(ctx context.Context) (bool, error) {
 	k := s.worker
 	k.mu.Lock()
-	busy := k.claiming || len(k.at) > 0 || k.posts.count > 0 || len(k.posts.queue) > 0
+	busy := k.closed || k.claiming || len(k.at) > 0 || k.posts.count > 0 || len(k.posts.queue) > 0
 	k.mu.Unlock()
 	if busy {
 		return false, nil

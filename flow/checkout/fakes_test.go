@@ -1,0 +1,182 @@
+package checkout_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"till/flow"
+	"till/rail"
+	"till/rail/sandbox"
+)
+
+// shakyRail is the bank's rail with something done before or instead of a call.
+type shakyRail struct {
+	*sandbox.Rail
+
+	mu      sync.Mutex
+	onStart func(ctx context.Context, o flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error)
+	onCheck func(ctx context.Context, reference string) ([]flow.Notice, error)
+	parsed  []flow.Notice // what Parse gives, where it is set
+	orders  []flow.Order
+}
+
+func (r *shakyRail) Start(ctx context.Context, o flow.Order) (flow.Instructions, error) {
+	r.mu.Lock()
+	r.orders = append(r.orders, o)
+	on := r.onStart
+	r.mu.Unlock()
+	call := func() (flow.Instructions, error) { return r.Rail.Start(ctx, o) }
+	if on != nil {
+		return on(ctx, o, call)
+	}
+	return call()
+}
+
+func (r *shakyRail) Check(ctx context.Context, reference string) ([]flow.Notice, error) {
+	r.mu.Lock()
+	on := r.onCheck
+	r.mu.Unlock()
+	if on != nil {
+		return on(ctx, reference)
+	}
+	return r.Rail.Check(ctx, reference)
+}
+
+func (r *shakyRail) Parse(h http.Header, body []byte) ([]flow.Notice, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.parsed != nil {
+		return r.parsed, nil
+	}
+	return r.Rail.Parse(h, body)
+}
+
+func (r *shakyRail) set(f func(*shakyRail)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(r)
+}
+
+func (r *shakyRail) asked() []flow.Order {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.orders)
+}
+
+// logged is the program's own log.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), what)
+}
+
+// seeded is a source of the same bytes every time.
+type seeded struct {
+	mu sync.Mutex
+	r  *rand.ChaCha8
+}
+
+func (s *seeded) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.r.Read(p)
+}
+
+func (w *world) attempts(id flow.SessionID) []flow.Attempt {
+	w.t.Helper()
+	list, err := w.db.Attempts(w.t.Context(), id)
+	w.must(err)
+	return list
+}
+
+func (w *world) read(id flow.SessionID) flow.Session {
+	w.t.Helper()
+	s, err := w.db.Session(w.t.Context(), id)
+	w.must(err)
+	return s
+}
+
+// events counts the events of a session by kind.
+func (w *world) events(id flow.SessionID) map[flow.EventKind]int {
+	w.t.Helper()
+	list, err := w.db.Events(w.t.Context(), id)
+	w.must(err)
+	out := map[flow.EventKind]int{}
+	for _, e := range list {
+		out[e.Kind]++
+	}
+	return out
+}
+
+// lines counts the lines of the log about a session by kind.
+func (w *world) lines(id flow.SessionID) map[string]int {
+	w.t.Helper()
+	list, err := w.db.SessionLines(w.t.Context(), id)
+	w.must(err)
+	out := map[string]int{}
+	for _, l := range list {
+		out[l.Kind]++
+	}
+	return out
+}
+
+// calls counts the calls that the bank received, by operation.
+func (w *world) calls() map[string]int {
+	w.t.Helper()
+	list, err := w.bank.Calls(w.t.Context(), 0, 100)
+	w.must(err)
+	out := map[string]int{}
+	for _, c := range list {
+		out[c.Operation]++
+	}
+	return out
+}
+
+// tell gives the service a message of the bank that says these things.
+func (w *world) tell(notices ...flow.Notice) error {
+	w.rail.set(func(r *shakyRail) { r.parsed = notices })
+	defer w.rail.set(func(r *shakyRail) { r.parsed = nil })
+	return w.service.Notice(w.t.Context(), nil, nil)
+}
+
+// pay sends money to a session's newest account.
+func (w *world) pay(id flow.SessionID, amount flow.Kobo, drop bool) {
+	w.t.Helper()
+	attempts := w.attempts(id)
+	_, err := w.bank.Transfer(w.t.Context(), rail.Transfer{
+		AccountNumber: attempts[len(attempts)-1].Instructions.AccountNumber, Amount: amount, SenderName: "BOLA ADE", Drop: drop, ValueTime: w.clock(),
+	})
+	w.must(err)
+}
+
+// balanced fails unless the ledger of a session sums to zero and says that the
+// rail gave so much.
+func (w *world) balanced(id flow.SessionID, came flow.Kobo) {
+	w.t.Helper()
+	posted, err := w.db.Ledger(w.t.Context(), id)
+	w.must(err)
+	accounts := map[flow.LedgerAccount]flow.Kobo{}
+	var sum flow.Kobo
+	for _, p := range posted {
+		accounts[p.Account] += p.Amount
+		sum += p.Amount
+	}
+	if sum != 0 || accounts[flow.RailClearing] != came {
+		w.t.Errorf("the ledger says %v (sum %d), and %d kobo came", accounts, sum, came)
+	}
+}

@@ -1,0 +1,21 @@
+package checkout_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"till/flow/store/storetest"
+)
+
+// silent takes what the Redis library would print of a server that is gone.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	goleak.VerifyTestMain(storetest.Around(m))
+}

@@ -1,0 +1,226 @@
+package checkout_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// realRedis starts a Redis server of its own and returns a client with the
+// library's own settings, and how to kill the server.
+func realRedis(t *testing.T) (client *redis.Client, kill func()) {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		if strings.Contains(os.Getenv("TILL_TEST_REQUIRE"), "redis") {
+			t.Fatal("redis is required here and not installed")
+		}
+		t.Skip("skipped: redis is not installed (redis-server)")
+	}
+	socket := t.TempDir() + "/redis.sock"
+	cmd := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	t.Cleanup(kill)
+	client = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, DisableIdentity: true})
+	t.Cleanup(func() { _ = client.Close() })
+	deadline := time.Now().Add(patience)
+	for client.Ping(context.Background()).Err() != nil {
+		if time.Now().After(deadline) {
+			t.Fatal("redis-server never answered")
+		}
+		time.Sleep(10 * time.Millisecond) // between two questions, not to order events
+	}
+	return client, kill
+}
+
+const chatKey = "t:chat:chat_1"
+
+func place(seq int64) flow.Chat {
+	return flow.Chat{ID: "chat_1", Number: ourNumber, Person: "ada", Seq: seq, Talks: []flow.Talk{{Session: "s", State: flow.Choosing}}}
+}
+
+func newPlaces(client redis.UniversalClient) *checkout.RedisPlaces {
+	return checkout.NewRedisPlaces(client, "t:", slog.New(slog.DiscardHandler))
+}
+
+func TestAPlaceIsKeptUnlessANewerOneIs(t *testing.T) {
+	t.Parallel()
+	client, _ := realRedis(t)
+	ctx, places := t.Context(), newPlaces(client)
+	if _, ok := places.Get(ctx, "chat_1"); ok {
+		t.Error("an empty memory remembers")
+	}
+	for _, seq := range []int64{5, 3, 9, 8, 9} {
+		places.Put(ctx, place(seq))
+	}
+	got, ok := places.Get(ctx, "chat_1")
+	if !ok || got.Seq != 9 || len(got.Talks) != 1 {
+		t.Errorf("it remembers %+v, %v", got, ok)
+	}
+	if left := client.PTTL(ctx, chatKey).Val(); left <= 23*time.Hour || left > 24*time.Hour {
+		t.Errorf("it is remembered for %v", left)
+	}
+	huge := place(10)
+	huge.Name = strings.Repeat("x", 20<<10)
+	places.Put(ctx, huge)
+	if got, _ := places.Get(ctx, "chat_1"); got.Seq != 9 {
+		t.Error("a place of any size is kept")
+	}
+}
+
+func TestWhatSomebodyElseLeftInRedisIsForgottenAndReplaced(t *testing.T) {
+	t.Parallel()
+	client, _ := realRedis(t)
+	ctx, places := t.Context(), newPlaces(client)
+	for name, spoil := range map[string]func() error{
+		"another type":     func() error { return client.Set(ctx, chatKey, "text", 0).Err() },
+		"a list":           func() error { return client.RPush(ctx, chatKey, "a", "b").Err() },
+		"no number":        func() error { return client.HSet(ctx, chatKey, "seq", "many", "chat", "{}").Err() },
+		"no JSON":          func() error { return client.HSet(ctx, chatKey, "seq", "1", "chat", "{").Err() },
+		"too much":         func() error { return client.HSet(ctx, chatKey, "seq", "1", "chat", strings.Repeat(" ", 20<<10)).Err() },
+		"only half":        func() error { return client.HSet(ctx, chatKey, "other", "x").Err() },
+		"nothing any more": func() error { return client.FlushAll(ctx).Err() },
+	} {
+		if err := client.Del(ctx, chatKey).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := places.Get(ctx, "chat_1"); ok && got.ID != "" {
+			t.Errorf("%s: it remembers %+v", name, got)
+		}
+		places.Put(ctx, place(7))
+		if got, ok := places.Get(ctx, "chat_1"); !ok || got.Seq != 7 {
+			t.Errorf("%s: afterwards it remembers %+v, %v", name, got, ok)
+		}
+	}
+}
+
+func TestAFullRedisForgetsAndFailsNobody(t *testing.T) {
+	t.Parallel()
+	client, _ := realRedis(t)
+	ctx, places := t.Context(), newPlaces(client)
+	places.Put(ctx, place(1))
+	if err := client.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	places.Put(ctx, place(2)) // refused: maxmemory-policy is noeviction
+	if got, _ := places.Get(ctx, "chat_1"); got.Seq == 2 {
+		t.Error("a full Redis took it; the test proves nothing")
+	}
+	if err := client.ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	places.Put(ctx, place(3))
+	if got, ok := places.Get(ctx, "chat_1"); !ok || got.Seq != 3 {
+		t.Errorf("with room again it remembers %+v, %v", got, ok)
+	}
+}
+
+func TestARedisThatHangsOrIsGoneCostsATalkAMomentAndNeverATurn(t *testing.T) {
+	t.Parallel()
+	client, kill := realRedis(t)
+	w := newWorld(t, sqlite(t))
+	w.places = newPlaces(client)
+	w.start(true)
+	session := w.session(flow.InChat)
+	w.hear("ada", code(session))
+	if n := client.DBSize(t.Context()).Val(); n != 1 {
+		t.Fatalf("Redis holds %d places", n)
+	}
+	if err := client.Do(t.Context(), "CLIENT", "PAUSE", "60000").Err(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	const turns = 20
+	for range turns {
+		w.hear("ada", flow.Intent{Kind: flow.MeansMenu})
+	}
+	// The client by itself waits three seconds for each answer. Eight questions
+	// may wait a tenth of a second each; then nobody asks until those gave up.
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("%d turns beside a hanging Redis took %v", turns, took)
+	}
+	kill()
+	for range turns {
+		w.hear("ada", flow.Intent{Kind: flow.MeansMenu})
+	}
+	if took := time.Since(began); took > 25*time.Second {
+		t.Errorf("%d turns beside a dead Redis took %v", turns, took)
+	}
+	w.hear("ada", method(flow.BankTransfer))
+	if got := w.texts("ada"); len(got) != 2*turns+4 || got[len(got)-1] != "wait_menu" {
+		t.Errorf("the payer read %q", got)
+	}
+}
+
+// lyingPlaces gives whatever a test wants.
+type lyingPlaces struct{ give func() (flow.Chat, bool) }
+
+func (l *lyingPlaces) Get(context.Context, flow.ChatID) (flow.Chat, bool) { return l.give() }
+func (l *lyingPlaces) Put(context.Context, flow.Chat)                     {}
+
+func TestAMemoryThatIsStaleOrAnothersIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sqlite(t))
+	lying := &lyingPlaces{give: func() (flow.Chat, bool) { return flow.Chat{}, false }}
+	w.places = lying
+	w.start(true)
+	session := w.session(flow.InChat)
+	w.hear("ada", code(session))
+	row, _, err := w.db.ChatOf(t.Context(), ourNumber, "ada")
+	w.must(err)
+	paid := []flow.Talk{{Session: session.ID, State: flow.Paid}}
+	for name, lie := range map[string]flow.Chat{
+		"stale":             {ID: row.ID, Number: ourNumber, Person: "ada", Seq: 1, Focus: session.ID, Talks: paid},
+		"from the future":   {ID: row.ID, Number: ourNumber, Person: "ada", Seq: 1000, Focus: session.ID, Talks: paid},
+		"another chat's":    {ID: "chat_other", Number: ourNumber, Person: "ada", Focus: session.ID, Talks: paid},
+		"another person's":  {ID: row.ID, Number: ourNumber, Person: "eve", Focus: session.ID, Talks: paid},
+		"of another number": {ID: row.ID, Number: "234", Person: "ada", Focus: session.ID, Talks: paid},
+	} {
+		lying.give = func() (flow.Chat, bool) {
+			chat := lie
+			if now, _, err := w.db.ChatOf(context.WithoutCancel(t.Context()), ourNumber, "ada"); err == nil && chat.Seq == 0 {
+				chat.Seq = now.Decided
+			}
+			return chat, true
+		}
+		w.hear("ada", flow.Intent{Kind: flow.MeansMenu})
+		if got := w.texts("ada"); got[len(got)-1] != "summary" {
+			t.Errorf("%s: the payer read %q", name, got)
+		}
+	}
+}
+
+func TestAMemoryThatForgetsAllTheTimeChangesNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		memory, ok := w.places.(*checkout.MemoryPlaces)
+		if !ok {
+			w.t.Fatal("this world has another memory")
+		}
+		session := w.session(flow.InChat)
+		for _, in := range []flow.Intent{code(session), method(flow.BankTransfer), {Kind: flow.MeansMenu}} {
+			memory.Forget()
+			w.hear("ada", in)
+		}
+		account := w.attempts(session.ID)[0].Instructions.AccountNumber
+		want := "summary transfer_how " + account + " wait_menu transfer_how " + account + " wait_menu"
+		if got := strings.Join(w.texts("ada"), " "); got != want {
+			w.t.Errorf("the payer read %q", got)
+		}
+	})
+}

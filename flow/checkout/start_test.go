@@ -1,0 +1,220 @@
+package checkout_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/rail"
+)
+
+// held makes calls to the bank wait until they are released or cut short.
+func (w *world) held() (begun chan flow.Order, release chan struct{}) {
+	begun, release = make(chan flow.Order, 10), make(chan struct{})
+	w.rail.set(func(r *shakyRail) {
+		r.onStart = func(ctx context.Context, o flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+			begun <- o
+			select {
+			case <-release:
+				return call()
+			case <-ctx.Done():
+				return flow.Instructions{}, fmt.Errorf("%w: %w", rail.ErrUnavailable, ctx.Err())
+			}
+		}
+	})
+	return begun, release
+}
+
+func (w *world) instruct(ctx context.Context, id flow.SessionID) error {
+	_, _, err := w.service.Instruct(ctx, project, id, checkout.Ask{Method: flow.BankTransfer})
+	return err
+}
+
+func TestACallerWhoHangsUpDoesNotFailTheOthers(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.session(flow.InChat)
+	w.hear("ada", code(session))
+	begun, release := w.held()
+	first, hangUp := context.WithCancel(t.Context())
+	errs := make(chan error, 2)
+	go func() { errs <- w.instruct(first, session.ID) }()
+	<-begun
+	w.must(w.says("ada", method(flow.BankTransfer))) // the worker joins the call that is under way
+	second := make(chan error, 1)
+	go func() { second <- w.instruct(t.Context(), session.ID) }()
+	w.until("all three to wait", func() bool { return w.service.Waiting(w.attempts(session.ID)[0].ID) == 3 })
+	hangUp()
+	if err := <-errs; flow.CodeOf(err) != flow.CodeRailTimeout {
+		t.Errorf("the caller who hung up got %v", err)
+	}
+	close(release)
+	if err := <-second; err != nil {
+		t.Errorf("the caller who waited got %v", err)
+	}
+	w.rest()
+	if got := w.texts("ada"); !slices.Contains(got, "transfer_how") {
+		t.Errorf("the payer read %q", got)
+	}
+	if calls := w.calls(); calls["create_virtual_account"] != 1 || len(w.rail.asked()) != 1 {
+		t.Errorf("the bank was called %v, asked %+v", calls, w.rail.asked())
+	}
+}
+
+func TestACallThatNobodyWaitsForIsCutShortAndItsOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.session(flow.Headless)
+		begun, release := w.held()
+		ctx, hangUp := context.WithCancel(t.Context())
+		errs := make(chan error, 1)
+		go func() { errs <- w.instruct(ctx, session.ID) }()
+		<-begun
+		hangUp()
+		if err := <-errs; flow.CodeOf(err) != flow.CodeRailTimeout {
+			t.Errorf("it said %v", err)
+		}
+		if a := w.attempts(session.ID)[0]; a.Status != flow.AttemptActive || a.Tries != 1 {
+			t.Errorf("cutting a call short decided about the attempt: %+v", a)
+		}
+		close(release)
+		w.must(w.instruct(t.Context(), session.ID))
+		if second := <-begun; !second.Again {
+			t.Error("the bank was asked blindly after an unknown outcome")
+		}
+	})
+}
+
+func TestAMethodWhoseCallMayHaveBeenMadeIsLookedUpFirst(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.session(flow.InChat)
+	w.hear("ada", code(session))
+	w.rail.set(func(r *shakyRail) {
+		r.onStart = func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+			ins, err := call()
+			w.once(w.crash) // the bank made it; nobody here will ever know
+			return ins, err
+		}
+	})
+	_ = w.instruct(t.Context(), session.ID)
+	w.end()
+	w.start(true)
+	w.until("the service to run", func() bool { idle, err := w.service.Idle(t.Context()); return err == nil && idle })
+	w.hear("ada", method(flow.BankTransfer)) // the same method, now out of the chat
+	orders := w.rail.asked()
+	if len(orders) != 2 || !orders[1].Again {
+		t.Errorf("the second order went out blindly: %+v", orders)
+	}
+}
+
+func TestABankThatIsDownSaysNothingOfAnEarlierCall(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.session(flow.Headless)
+	outcome := rail.ErrUnknown
+	w.rail.set(func(r *shakyRail) {
+		r.onStart = func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+			return flow.Instructions{}, outcome
+		}
+	})
+	if err := w.instruct(t.Context(), session.ID); flow.CodeOf(err) != flow.CodeRailTimeout {
+		t.Fatalf("an unknown outcome is %v", err)
+	}
+	outcome = rail.ErrUnavailable
+	if err := w.instruct(t.Context(), session.ID); flow.CodeOf(err) != flow.CodeRailTimeout {
+		t.Errorf("it became %v", err)
+	}
+	if a := w.attempts(session.ID); len(a) != 1 || a[0].Status != flow.AttemptActive {
+		t.Errorf("the attempt that the bank may have made was given up: %+v", a)
+	}
+}
+
+func TestAPayerWhoAsksAgainForAMethodThatDoesNotComeIsToldAgain(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.session(flow.InChat)
+	w.hear("ada", code(session))
+	w.rail.set(func(r *shakyRail) {
+		r.onStart = func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+			return flow.Instructions{}, rail.ErrUnknown
+		}
+	})
+	down := func() int {
+		n := 0
+		for _, text := range w.texts("ada") {
+			if text == "method_down" {
+				n++
+			}
+		}
+		return n
+	}
+	for round := 1; round <= 3; round++ {
+		w.hear("ada", method(flow.BankTransfer))
+		for range 4 {
+			w.pass(15 * time.Second)
+			w.rest()
+		}
+		if n := down(); n != round {
+			t.Fatalf("after asking %d times the payer was told %d times: %q", round, n, w.texts("ada"))
+		}
+	}
+	w.pass(29 * time.Minute) // the attempt is over: nobody is asked about it any more
+	w.rest()
+	asked := len(w.rail.asked())
+	w.pass(time.Hour)
+	w.rest()
+	if n := len(w.rail.asked()); n != asked {
+		t.Errorf("an attempt that is over is still asked for (%d, then %d)", asked, n)
+	}
+	if n := w.lines(session.ID)["rail.answer"]; n > 10 {
+		t.Errorf("the log got %d lines of no answer", n)
+	}
+}
+
+func TestARailThatPanicsIsAFailedCall(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.session(flow.InChat)
+	w.rail.set(func(r *shakyRail) {
+		r.onStart = func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+			panic("a bug")
+		}
+	})
+	if err := w.instruct(t.Context(), session.ID); err == nil {
+		t.Fatal("a panic gave instructions")
+	}
+	w.hear("ada", code(session))
+	w.hear("ada", method(flow.BankTransfer))
+	w.rail.set(func(r *shakyRail) { r.onStart = nil })
+	w.pass(time.Minute)
+	w.rest()
+	if got := w.texts("ada"); !slices.Contains(got, "transfer_how") {
+		t.Errorf("the payer read %q", got)
+	}
+}
+
+func TestInstructionsEndWhenTheBankSaysSo(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.session(flow.InChat)
+	w.hear("ada", code(session))
+	w.rail.set(func(r *shakyRail) {
+		r.onStart = func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+			ins, err := call()
+			ins.ExpiresAt = w.clock().Add(5 * time.Minute) // of the half hour that was asked for
+			return ins, err
+		}
+	})
+	w.hear("ada", method(flow.BankTransfer))
+	w.pass(5*time.Minute + time.Second)
+	w.rest()
+	if got := w.texts("ada"); got[len(got)-1] != "lapsed" {
+		t.Errorf("the payer read %q", got)
+	}
+}

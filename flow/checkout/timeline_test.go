@@ -1,0 +1,80 @@
+package checkout_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func sqlite(t *testing.T) store.Config {
+	t.Helper()
+	return storetest.SQLite(t, store.Checkout)
+}
+
+func TestTheTimelineTellsAWholePayment(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.endpoint("https://shop.test/hook")
+	session := w.session(flow.InChat)
+	w.pass(time.Second)
+	w.hear("ada", code(session))
+	w.pass(5 * time.Second)
+	w.hear("ben", code(session)) // a second chat, which must not tell everything twice
+	w.pass(5 * time.Second)
+	w.hear("ada", flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1"})
+	w.pass(10 * time.Second)
+	w.must(w.tell(credit("T1", w.attempts(session.ID)[0].Reference, 100_000, w.clock())))
+	w.rest()
+	w.pass(2 * time.Second)
+	w.hear("ada", flow.Intent{Kind: flow.MeansPaid, Text: "I have paid"})
+	w.pass(2 * time.Second)
+	w.must(w.tell(credit("T2", w.attempts(session.ID)[0].Reference, 400_000, w.clock())))
+	w.rest()
+
+	story, err := checkout.Timeline(t.Context(), w.service.Reader(), session.ID)
+	w.must(err)
+	var b strings.Builder
+	for _, m := range story {
+		line := fmt.Sprintf("%s %-8s %s", m.At.Format(time.TimeOnly), m.Who, m.What)
+		if m.Why != "" {
+			line += "  (" + m.Why + ")"
+		}
+		fmt.Fprintln(&b, named(line))
+	}
+	const golden = "testdata/timeline.txt"
+	if *update {
+		w.must(os.WriteFile(golden, []byte(b.String()), 0o600))
+	}
+	want, err := os.ReadFile(golden)
+	w.must(err)
+	if b.String() != string(want) {
+		t.Errorf("the timeline came out as:\n%s", b.String())
+	}
+	if _, err := checkout.Timeline(t.Context(), w.service.Reader(), "wsp_sess_none"); flow.CodeOf(err) != flow.CodeNotFound {
+		t.Errorf("an unknown session said %v", err)
+	}
+}
+
+// named cuts ids down to their kind: their random part is drawn in the order in
+// which goroutines come.
+func named(line string) string {
+	words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" ,:()\"", r) })
+	for _, word := range words {
+		for _, prefix := range []string{flow.PrefixAttempt, flow.PrefixReference, flow.PrefixPayment, flow.PrefixEvent, "3EB0"} {
+			if strings.HasPrefix(word, prefix) && len(word) >= 20 {
+				line = strings.ReplaceAll(line, word, prefix+"…")
+			}
+		}
+	}
+	return line
+}

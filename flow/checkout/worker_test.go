@@ -1,0 +1,268 @@
+package checkout_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+func TestEachChatIsAnsweredInOrderByOneSenderHoweverManyWrite(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		const chats, messages = 90, 5 // more chats than are worked on at once
+		var mu sync.Mutex
+		busy, most := map[string]bool{}, 0
+		w.sending(func(o checkout.Outgoing) error {
+			mu.Lock()
+			if busy[o.Person] {
+				t.Errorf("two messages to %s are under way at once", o.Person)
+			}
+			busy[o.Person] = true
+			most = max(most, len(busy))
+			mu.Unlock()
+			defer func() { mu.Lock(); defer mu.Unlock(); delete(busy, o.Person) }()
+			return nil
+		})
+		session := w.session(flow.InChat)
+		var all sync.WaitGroup
+		for c := range chats {
+			all.Go(func() {
+				for m := range messages {
+					in := flow.Intent{Kind: flow.MeansMenu}
+					if m == 0 {
+						in = code(session)
+					}
+					if err := w.hears(fmt.Sprintf("p%d", c), fmt.Sprintf("M%d", m), in); err != nil {
+						t.Errorf("hear: %v", err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		w.rest()
+		for c := range chats {
+			want := slices.Repeat([]string{"summary"}, messages)
+			if got := w.texts(fmt.Sprintf("p%d", c)); !slices.Equal(got, want) {
+				t.Fatalf("chat %d read %q", c, got)
+			}
+		}
+		if most > 64 {
+			t.Errorf("%d messages were under way at once", most)
+		}
+	})
+}
+
+func TestWorkThatFailsThroughAFaultOfOursIsGivenUpVisiblyAndRevivedWhenAskedFor(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.must(w.db.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.AddTask(t.Context(), flow.Task{Kind: flow.TaskCheck, Subject: "wsp_sess_gone", Due: w.clock()}, "", time.Time{})
+			return err
+		}))
+		w.rest()
+		for range 40 {
+			w.pass(11 * time.Minute)
+			w.rest()
+		}
+		if n := w.logs.count("given_up=true"); n != 1 {
+			t.Errorf("it was given up %d times", n)
+		}
+		tried := w.logs.count("subject=wsp_sess_gone")
+		if tried != 25 {
+			t.Errorf("it was tried %d times", tried)
+		}
+		w.must(w.db.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.AddTask(t.Context(), flow.Task{Kind: flow.TaskCheck, Subject: "wsp_sess_gone", Due: w.clock()}, "", time.Time{})
+			return err
+		}))
+		w.rest()
+		if n := w.logs.count("subject=wsp_sess_gone"); n != tried+1 {
+			t.Errorf("asked for anew it was tried %d times", n-tried)
+		}
+	})
+}
+
+func TestAMessageThatCannotBeSentHoldsTheChatBackForADayAndNoLonger(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		w.sending(func(checkout.Outgoing) error { return errors.New("no number is live") })
+		w.must(w.says("ada", flow.Intent{Kind: flow.MeansMenu}))
+		w.rest()
+		for range 23 {
+			w.pass(time.Hour - time.Minute)
+			w.rest()
+		}
+		w.must(w.says("ada", method(flow.BankTransfer)))
+		w.rest()
+		if n := w.logs.count("a message to a payer is given up"); n != 0 {
+			t.Fatalf("%d messages were given up within a day", n)
+		}
+		w.pass(2 * time.Hour)
+		w.rest()
+		w.sending(nil)
+		w.pass(time.Minute)
+		w.rest()
+		if n := w.logs.count("a message to a payer is given up"); n != 1 {
+			t.Errorf("%d messages were given up", n)
+		}
+		if got := w.texts("ada"); len(got) < 2 || got[0] != "summary" || got[1] != "transfer_how" {
+			t.Errorf("the payer read %q", got)
+		}
+	})
+}
+
+func TestAPanicInATaskIsAFailedTryAndTakesNothingElseWithIt(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	var tries atomic.Int32
+	w.sending(func(o checkout.Outgoing) error {
+		if o.Person == "ada" && tries.Add(1) == 1 {
+			panic("a bug")
+		}
+		return nil
+	})
+	w.must(w.says("ada", flow.Intent{Kind: flow.MeansMenu}))
+	w.hear("ben", flow.Intent{Kind: flow.MeansMenu})
+	w.pass(time.Minute)
+	w.rest()
+	if a, b := w.texts("ada"), w.texts("ben"); len(a) != 1 || len(b) != 1 {
+		t.Errorf("ada read %q and ben %q", a, b)
+	}
+	if w.logs.count("panic: a bug") == 0 {
+		t.Error("nobody was told of the panic")
+	}
+}
+
+func TestRunEndsOnlyWhenNothingIsAtWorkAndDoesNothingAfterwards(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		begun, release := make(chan bool), make(chan bool)
+		w.sending(func(checkout.Outgoing) error { begun <- true; <-release; return nil })
+		w.must(w.says("ada", flow.Intent{Kind: flow.MeansMenu}))
+		<-begun
+		ended := make(chan bool)
+		go func() { w.end(); close(ended) }()
+		select {
+		case <-ended:
+			t.Fatal("Run ended while a message was being sent")
+		case <-time.After(20 * time.Millisecond): // it must not end, however long this is
+		}
+		close(release)
+		<-ended
+		if got := w.texts("ada"); !slices.Equal(got, []string{"need_code"}) {
+			t.Errorf("the message under way was %q", got)
+		}
+		w.sending(nil)
+		w.open(true)
+		w.must(w.says("ada", flow.Intent{Kind: flow.MeansMenu})) // nothing runs
+		if got := w.texts("ada"); len(got) != 1 {
+			t.Errorf("a service that does not run sent %q", got)
+		}
+		w.run()
+		w.rest()
+		if got := w.texts("ada"); len(got) != 2 {
+			t.Errorf("the payer read %q", got)
+		}
+	})
+}
+
+func TestAMovedClockNeitherDoublesNorLosesWhatIsAtWork(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.endpoint("https://shop.test/hook", flow.SessionCreated)
+		begun, release := make(chan bool, 10), make(chan bool)
+		w.sending(func(checkout.Outgoing) error { begun <- true; <-release; return nil })
+		w.posting(func(context.Context, flow.Delivery) flow.Verdict {
+			begun <- true
+			<-release
+			return flow.Verdict{OK: true}
+		})
+		w.session(flow.Headless)
+		w.must(w.says("ada", flow.Intent{Kind: flow.MeansMenu}))
+		<-begun
+		<-begun
+		w.pass(time.Hour) // every lease is over now, by this clock
+		w.until("the worker to look for what is due", func() bool {
+			w.service.Wake()
+			task, _, err := w.db.NextTask(t.Context())
+			w.must(err)
+			delivery, _, err := w.db.NextDelivery(t.Context())
+			w.must(err)
+			return task.After(w.clock()) && delivery.After(w.clock())
+		})
+		close(release)
+		w.rest()
+		if len(w.texts("ada")) != 1 || len(w.deliveries(flow.SessionCreated)) != 1 || len(begun) != 0 {
+			t.Errorf("sent %q, posted %d times", w.texts("ada"), len(w.deliveries(flow.SessionCreated)))
+		}
+	})
+}
+
+func TestMoreWorkThanThereIsRoomForIsDoneAfterAll(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	const chats = 400
+	release := make(chan bool)
+	w.sending(func(checkout.Outgoing) error { <-release; return nil })
+	var all sync.WaitGroup
+	for c := range chats {
+		all.Go(func() {
+			if err := w.hears(fmt.Sprintf("p%d", c), "M", flow.Intent{Kind: flow.MeansMenu}); err != nil {
+				t.Errorf("hear: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	close(release)
+	w.rest()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.sent) != chats {
+		t.Errorf("%d of %d were answered", len(w.sent), chats)
+	}
+}
+
+func TestAProgramThatIsStoppedWhileABankIsAskedTellsNobodyThatTheBankIsDown(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, _ := w.paying()
+		begun := make(chan bool)
+		w.rail.set(func(r *shakyRail) {
+			r.onCheck = func(ctx context.Context, _ string) ([]flow.Notice, error) {
+				begun <- true
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		})
+		w.must(w.says("ada", flow.Intent{Kind: flow.MeansPaid}))
+		<-begun
+		w.end()
+		w.rail.set(func(r *shakyRail) { r.onCheck = nil })
+		w.open(false) // and nobody needs to wait for a lease
+		w.pay(session.ID, 0, true)
+		w.run()
+		w.rest()
+		got := strings.Join(w.texts("ada"), " ")
+		if strings.Contains(got, "bank_down") || !strings.HasSuffix(got, "checking receipt") {
+			t.Errorf("the payer read %q", got)
+		}
+	})
+}
