@@ -50,6 +50,7 @@ func (d *desk) openEnvironment(env flow.Environment, r rail.Rail) (secret string
 		d.t.Fatal(err)
 	}
 	stop = d.runs(func(ctx context.Context, _ net.Listener) error { return verify.Run(ctx) }, nil)
+	d.want(d.call("GET", "/livez", "", ""), http.StatusOK, nil) // the server before it has begun: it may be replaced
 	front := d.server.cfg
 	front.Services, front.Verifications = maps.Clone(front.Services), maps.Clone(front.Verifications)
 	front.Services[env], front.Verifications[env] = service, verify
@@ -92,7 +93,9 @@ func TestAProvidersWordsAreNotRepeated(t *testing.T) {
 	v := &stranger{Rail: d.bank}
 	secret, stop := d.openEnvironment(flow.Test, v)
 	looks := map[string]func(p rail.Person) error{
-		"rail_rejected":  func(p rail.Person) error { return fmt.Errorf("%w: BVN %s is on hold", rail.ErrRejected, p.Number.Reveal()) },
+		"rail_rejected": func(p rail.Person) error {
+			return fmt.Errorf("%w: BVN %s is on hold", rail.ErrRejected, p.Number.Reveal())
+		},
 		"rail_timeout":   func(p rail.Person) error { return fmt.Errorf("%w: of %s", rail.ErrUnknown, p.Number.Reveal()) },
 		"internal_error": func(p rail.Person) error { return fmt.Errorf("of %s", p.Number.Reveal()) },
 		"a panic":        func(p rail.Person) error { panic("of " + p.Number.Reveal()) },
