@@ -262,6 +262,47 @@ func TestAnAddressSignsUpOnlySoOften(t *testing.T) {
 	s.signedUp()
 }
 
+// Where the test environment's clock is not everybody's, moving it ends test
+// keys alone: no login, no live key, and nobody may guess on.
+func TestAMovedTestClockMovesNothingElse(t *testing.T) {
+	s := open(t)
+	s.server.cfg.Accounts.Clocks(time.Now, time.Now)
+	token, p := s.desk("Ada Stores")
+	test, live := s.newKey(flow.Test, flow.SecretKey), s.newKey(flow.Live, flow.SecretKey)
+	id := func() string {
+		made, err := s.server.cfg.IDs.New(flow.PrefixKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	err := s.accounts.Update(t.Context(), func(tx *store.Tx) error {
+		for text, env := range map[string]flow.Environment{test: flow.Test, live: flow.Live} {
+			k := key(text, env, 1, 0)
+			k.ID, k.Project, k.CreatedAt = id(), p.ID, s.now()
+			if err := tx.AddKey(t.Context(), k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if err := s.server.cfg.Accounts.MaySignUp("0.0.0.0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.pass(24 * time.Hour)
+	s.want(s.ask("GET", sessions, test, ""), http.StatusUnauthorized, map[string]string{"error.code": "expired_api_key"})
+	s.want(s.ask("GET", sessions, live, ""), http.StatusForbidden, map[string]string{"error.code": "kyc_required"})
+	s.want(s.ask("GET", projectsPath, token, ""), http.StatusOK, nil)
+	if s.server.cfg.Accounts.MaySignUp("0.0.0.0") == nil {
+		t.Error("a moved clock lets an address sign up again")
+	}
+}
+
 // The newest logins of an account stay; nobody fills the store with them.
 func TestAnAccountHasFewLogins(t *testing.T) {
 	s := open(t)
