@@ -34,8 +34,8 @@ const (
 	htmlKind      = "text/html; charset=utf-8"
 	pageOfDocs    = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	keptForAnHour = "public, max-age=3600"
-	// Swagger UI sets styles on its elements by itself and draws with data: images.
-	pageOfReference = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
+	// Swagger UI calls this server ("try it out") and draws with data: images.
+	pageOfReference = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 

@@ -63,7 +63,9 @@ func (e *example) live() {
 	e.takes(examplePhone, func() string {
 		return "/phones/" + e.call("POST", "/v1/test/phones", e.key, `{}`).text("data.phone")
 	})
-	e.takes(exampleLookUp, func() string { return e.patiently("POST", identitiesURL, e.key, person("22222222221", "")).text("data.id") })
+	e.takes(exampleLookUp, func() string {
+		return e.patiently("POST", identitiesURL, e.key, person("22222222221", "")).text("data.id")
+	})
 	project := string(e.project.ID)
 	e.takes(exampleKey, func() string {
 		id, _ := e.newAPIKey(e.token, project, "secret")

@@ -3,9 +3,8 @@
 # to the payer, or show data.virtualAccount.
 set -eu
 
-order="${1:-order-$(date +%s)}"
 curl --fail-with-body -sS "$TILL_URL/v1/charges" \
   -H "Authorization: Bearer $TILL_SECRET_KEY" \
   -H "Content-Type: application/json" \
-  -H "Idempotency-Key: $order" \
+  -H "Idempotency-Key: $(openssl rand -hex 16)" \
   -d '{"amount": 500000, "customerEmail": "ada@example.com"}'

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// language is how the snippets of a language are run.
+type language struct {
+	name    string
+	program string // what has to be installed
+	ext     string
+	run     []string
+}
+
+func languages() []language {
+	return []language{
+		{"curl", "curl", ".sh", []string{"sh"}},
+		{"node", "node", ".mjs", []string{"node"}},
+		{"php", "php", ".php", []string{"php"}},
+		{"python", "python3", ".py", []string{"python3"}},
+		{"go", "go", ".go", []string{"go", "run"}},
+	}
+}
+
+// prepared is a language's snippet, ready to be run. Go's is built first: go run
+// would take its time and its environment into every try.
+func (l language) prepared(t *testing.T, task string) func(env []string, stdin []byte, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join("..", "..", "api", "snippets", l.name, task+l.ext))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := append(append([]string{}, l.run...), file)
+	if l.name == "go" {
+		bin := filepath.Join(t.TempDir(), task)
+		if out, err := exec.Command("go", "build", "-o", bin, file).CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v\n%s", file, err, out)
+		}
+		command = []string{bin}
+	}
+	return func(env []string, stdin []byte, args ...string) (string, string, error) {
+		cmd := exec.CommandContext(t.Context(), command[0], append(command[1:], args...)...)
+		cmd.Dir, cmd.Env, cmd.Stdin = t.TempDir(), append(os.Environ(), env...), bytes.NewReader(stdin)
+		var out, bad bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &bad
+		err := cmd.Run()
+		return out.String(), bad.String(), err
+	}
+}
+
+// made is the object that a snippet printed: cURL prints the envelope, the
+// others its data.
+func made(t *testing.T, out string) object {
+	t.Helper()
+	var o object
+	if err := json.Unmarshal([]byte(out), &o); err != nil {
+		t.Fatalf("this is not JSON: %v\n%s", err, out)
+	}
+	if data, ok := o["data"].(object); ok {
+		return data
+	}
+	return o
+}
+
+func TestTheSnippetsWork(t *testing.T) {
+	m, _, _ := devServer(t)
+	hook := delivery(t, m)
+	for _, l := range languages() {
+		t.Run(l.name, func(t *testing.T) {
+			need(t, l.name, l.program)
+			env := []string{"TILL_URL=" + m.base, "TILL_SECRET_KEY=" + m.key}
+			run := func(task string, env []string, args ...string) object {
+				t.Helper()
+				out, bad, err := l.prepared(t, task)(env, nil, args...)
+				if err != nil {
+					t.Fatalf("%s: %v\n%s%s", task, err, out, bad)
+				}
+				return made(t, out)
+			}
+			session := run("create-session", env)
+			if session["status"] != "PENDING" || session["amountMinor"] != "500000" {
+				t.Errorf("a session that was made: %v", session)
+			}
+			account := run("pay-bank-transfer", env, session["id"].(string))
+			again := run("pay-bank-transfer", env, session["id"].(string))
+			if !regexp.MustCompile(`^\d{10}$`).MatchString(account["accountNumber"].(string)) || again["accountNumber"] != account["accountNumber"] {
+				t.Errorf("an account that was made: %v, then %v", account, again)
+			}
+			charge := run("create-charge", env)
+			if !strings.Contains(charge["checkoutUrl"].(string), "text=Pay%20") || charge["virtualAccount"] == nil {
+				t.Errorf("a charge that was made: %v", charge)
+			}
+			wrong := []string{"TILL_URL=" + m.base, "TILL_SECRET_KEY=sk_test_wrong"}
+			for _, task := range []string{"create-session", "create-charge"} {
+				if out, bad, err := l.prepared(t, task)(wrong, nil); err == nil || !strings.Contains(out+bad, "invalid_api_key") {
+					t.Errorf("%s with a wrong key: %v\n%s%s", task, err, out, bad)
+				}
+			}
+			verifies(t, l.prepared(t, "verify-webhook"), hook)
+		})
+	}
+}
+
+// deliveredHook is a webhook as it came over the wire.
+type deliveredHook struct {
+	secret string
+	header http.Header
+	body   []byte
+}
+
+// env is the delivery as the snippets take it.
+func (d deliveredHook) env() map[string]string {
+	return map[string]string{
+		"TILL_WEBHOOK_SECRET": d.secret, "webhook_id": d.header.Get("webhook-id"),
+		"webhook_timestamp": d.header.Get("webhook-timestamp"), "webhook_signature": d.header.Get("webhook-signature"),
+	}
+}
+
+// delivery has a session paid and catches the webhook about it.
+func delivery(t *testing.T, m *merchant) deliveredHook {
+	t.Helper()
+	came := make(chan deliveredHook, 10)
+	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		came <- deliveredHook{header: r.Header, body: body}
+	}))
+	t.Cleanup(sink.Close)
+	secret := m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": sink.URL})["secret"].(string)
+	session := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{"amount": 500000, "customerEmail": "ada@example.com", "customerName": "Ọlá ₦"})
+	account := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+session["id"].(string)+"/pay/bank-transfer", nil)
+	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account["accountNumber"]})
+	hook := <-came
+	hook.secret = secret
+	return hook
+}
+
+// verifies feeds a verifying snippet a real delivery, which must pass, and
+// everything that must not.
+func verifies(t *testing.T, run func([]string, []byte, ...string) (string, string, error), real deliveredHook) {
+	t.Helper()
+	try := func(change map[string]string, body []byte) error {
+		var env []string
+		for name, v := range real.env() {
+			if changed, ok := change[name]; ok {
+				v = changed
+			}
+			env = append(env, name+"="+v)
+		}
+		_, _, err := run(env, body)
+		return err
+	}
+	if err := try(nil, real.body); err != nil {
+		t.Errorf("a real delivery is refused: %v", err)
+	}
+	sign := real.header.Get("webhook-signature")
+	if err := try(map[string]string{"webhook_signature": "v1,AAAA " + sign}, real.body); err != nil {
+		t.Errorf("a delivery with two signatures is refused: %v", err)
+	}
+	tampered := bytes.Replace(real.body, []byte(`"500000"`), []byte(`"900000"`), 1)
+	if bytes.Equal(tampered, real.body) {
+		t.Fatal("nothing was tampered with")
+	}
+	stamp := real.header.Get("webhook-timestamp")
+	for name, one := range map[string]struct {
+		change map[string]string
+		body   []byte
+	}{
+		"a tampered body":      {nil, tampered},
+		"a byte more":          {nil, append(bytes.Clone(real.body), '\n')},
+		"another secret":       {map[string]string{"TILL_WEBHOOK_SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, real.body},
+		"another id":           {map[string]string{"webhook_id": "evt_1"}, real.body},
+		"an old time":          {map[string]string{"webhook_timestamp": "1767225600"}, real.body},
+		"a time that is none":  {map[string]string{"webhook_timestamp": stamp + "x"}, real.body},
+		"no signature":         {map[string]string{"webhook_signature": ""}, real.body},
+		"another signature":    {map[string]string{"webhook_signature": "v1,xsciVo7z3IFW5vgeEvqgE10gP9ScpxP+MqXbMg13kbU="}, real.body},
+		"another version":      {map[string]string{"webhook_signature": "v2" + strings.TrimPrefix(sign, "v1")}, real.body},
+		"half of a signature":  {map[string]string{"webhook_signature": sign[:len(sign)/2]}, real.body},
+		"a pattern for a time": {map[string]string{"webhook_timestamp": "a[$(touch pwned)]"}, real.body},
+		"a star":               {map[string]string{"webhook_signature": "*"}, real.body},
+	} {
+		if try(one.change, one.body) == nil {
+			t.Errorf("%s passes", name)
+		}
+	}
+}
+
+// The pages of the documentation work in a browser: nothing is refused by their
+// own policy, and nobody else is asked for anything.
+func TestTheReferencePageWorksInABrowser(t *testing.T) {
+	m, _, _ := devServer(t)
+	ctx, heard := browser(t, 1280, 900)
+	var title, summary, session string
+	err := chromedp.Run(ctx,
+		chromedp.Navigate(m.base+"/docs"),
+		textOf(".info .title", &title),
+		textOf("#operations-Sessions-openSession .opblock-summary-description", &summary),
+		chromedp.Click("#operations-Sessions-openSession .opblock-summary-control", chromedp.ByQuery),
+		textOf("#operations-Sessions-openSession .responses-inner", &session),
+	)
+	if err != nil {
+		t.Fatal(err, heard.said)
+	}
+	if !strings.Contains(title, "Till") || summary == "" || !strings.Contains(session, "wsp_sess_") {
+		t.Errorf("title %q, summary %q, answer %q", title, summary, session)
+	}
+	var status string
+	err = chromedp.Run(ctx,
+		chromedp.Click("#operations-Service-alive .opblock-summary-control", chromedp.ByQuery),
+		chromedp.Click("#operations-Service-alive .try-out__btn", chromedp.ByQuery),
+		chromedp.Click("#operations-Service-alive .execute", chromedp.ByQuery),
+		textOf("#operations-Service-alive .live-responses-table .response-col_status", &status),
+	)
+	if err != nil {
+		t.Fatal(err, heard.said)
+	}
+	for _, page := range []string{"/docs/errors", "/docs/errors/rail_timeout", "/docs/snippets"} {
+		var head string
+		if err := chromedp.Run(ctx, chromedp.Navigate(m.base+page), textOf("h1", &head)); err != nil || head == "" {
+			t.Errorf("%s: %q %v", page, head, err)
+		}
+	}
+	if len(heard.said) > 0 || len(heard.foreign) > 0 {
+		t.Errorf("the console said %q; asked of others: %q", heard.said, heard.foreign)
+	}
+}
