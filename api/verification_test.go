@@ -168,7 +168,6 @@ func (d *desk) event(id string) reply {
 		}
 		d.mu.Unlock()
 		if body != "" {
-			delivered(d.t, []byte(body))
 			return reply{body: body}
 		}
 		time.Sleep(10 * time.Millisecond)
