@@ -32,8 +32,14 @@ func browser(t *testing.T, width, height int) (context.Context, *complaints) {
 	if path == "" {
 		path = need(t, "chromium", "chromium")
 	}
+	// Not t.TempDir: what Chromium still writes while it ends must not fail a test.
+	dir, err := os.MkdirTemp("", "till-chromium-") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(width, height),
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.UserDataDir(dir), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"))
 	alloc, stopAlloc := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, stop := chromedp.NewContext(alloc, chromedp.WithErrorf(func(string, ...any) {})) // it does not know every event of a newer browser
