@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exited // --help was answered
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(errs, "till: %v\nSee: till --help\n", err)
+		_, _ = fmt.Fprintf(errs, "till: %v\nSee: till%s --help\n", err, asked(err))
 		return exitUsage
 	}
 	if err := parsed.Run(&world{ctx: ctx, out: out, err: errs, kong: parsed}); err != nil {
@@ -88,6 +88,15 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exitFailed
 	}
 	return exitOK
+}
+
+// asked is the command that a fault of the command line belongs to.
+func asked(err error) string {
+	var bad *kong.ParseError
+	if !errors.As(err, &bad) || bad.Context.Selected() == nil {
+		return ""
+	}
+	return strings.TrimPrefix(bad.Context.Selected().FullPath(), "till")
 }
 
 // usageError is a fault of how the program was called.
