@@ -1,5 +1,5 @@
 GO       ?= go
-LINT     ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOLANGCI ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BIN      := bin/till
 FUZZTIME ?= 10s
 # Packages whose tests are fast under the race detector; `make race` takes all.
@@ -26,17 +26,17 @@ race: build ## run every test under the race detector
 	CGO_ENABLED=1 TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -race -timeout 20m ./...
 
 check: ## format, lint, vet, module sums and the fast tests under the race detector
-	$(LINT) fmt --diff
-	$(LINT) run
+	$(GOLANGCI) fmt --diff
+	$(GOLANGCI) run
 	$(GO) vet ./...
 	$(GO) mod verify
 	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(FAST)
 
 fmt: ## format the code
-	$(LINT) fmt
+	$(GOLANGCI) fmt
 
 lint: ## find defects and wrong imports
-	$(LINT) run
+	$(GOLANGCI) run
 
 golden: ## write the goldens anew; look at the difference before you commit it
 	@grep -rlE '(Bool|BoolVar)\(.*"update"' --include='*_test.go' . | xargs -r -n1 dirname | sort -u | \
