@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/url"
@@ -67,7 +68,7 @@ func (a *app) close() error {
 
 // prepare checks everything that can be wrong before anything is made: the
 // settings, the port, Redis, the data dir and that no other Till uses it.
-func prepare(ctx context.Context, set config.Settings, log *slog.Logger) (*app, error) {
+func prepare(ctx context.Context, set config.Settings, log *slog.Logger, dev bool) (*app, error) {
 	if err := set.Check(); err != nil {
 		return nil, usageError{err}
 	}
@@ -86,6 +87,11 @@ func prepare(ctx context.Context, set config.Settings, log *slog.Logger) (*app, 
 	if err := a.openRedis(ctx); err != nil {
 		return nil, errors.Join(err, a.close())
 	}
+	if dev {
+		if err := a.checkEnvFile(); err != nil {
+			return nil, errors.Join(err, a.close())
+		}
+	}
 	if err := a.openDir(); err != nil {
 		return nil, errors.Join(err, a.close())
 	}
@@ -93,9 +99,12 @@ func prepare(ctx context.Context, set config.Settings, log *slog.Logger) (*app, 
 	return a, nil
 }
 
-// openDir makes the data dir and takes it for this process alone.
+// openDir makes the data dir and takes it for this process alone. A dir that
+// was made in vain goes again.
 func (a *app) openDir() error {
 	dir := a.set.DataDir
+	_, err := os.Stat(dir)
+	made := errors.Is(err, fs.ErrNotExist)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("the data dir %s cannot be made: %w (choose another --data-dir)", dir, err)
 	}
@@ -103,7 +112,13 @@ func (a *app) openDir() error {
 	if err != nil {
 		return fmt.Errorf("the data dir %s cannot be used: %w (choose another --data-dir)", dir, err)
 	}
-	a.closing(unlock)
+	a.closing(func() error {
+		if left, err := os.ReadDir(dir); made && err == nil && len(left) == 1 { // the lock alone
+			_ = os.Remove(under(dir, "lock"))
+			_ = os.Remove(dir)
+		}
+		return unlock()
+	})
 	return nil
 }
 
@@ -178,7 +193,7 @@ func (a *app) openStores(ctx context.Context) (test, live *store.DB, err error) 
 		}
 		var db *store.DB
 		if db, err = store.Open(ctx, store.Config{Schema: schema, Dir: a.set.DataDir, URL: string(a.set.DatabaseURL), Name: name, Log: a.log}); err != nil {
-			err = fmt.Errorf("open the store: %w", err)
+			err = cannotOpen(a.set, err)
 			return nil
 		}
 		a.closing(db.Close)
@@ -193,6 +208,16 @@ func (a *app) openStores(ctx context.Context) (test, live *store.DB, err error) 
 		return test.Update(ctx, func(*store.Tx) error { return nil })
 	})
 	return test, live, nil
+}
+
+// cannotOpen says in one line why the store is not there. What PostgreSQL's
+// driver tells is a line for each way it tried: the last one says it.
+func cannotOpen(set config.Settings, err error) error {
+	if set.DatabaseURL == "" {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	return fmt.Errorf("the database cannot be used: %s (check --database-url)", strings.TrimSpace(lines[len(lines)-1]))
 }
 
 // kept is a secret that is drawn once and kept in the accounts.

@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -30,7 +27,7 @@ type devCmd struct{ config.Settings }
 
 // Help is the command's example.
 func (devCmd) Help() string {
-	return "Example:  till dev\nIt prints a test key, a curl that opens a chat session, and the address of the phone page where you play the payer."
+	return "Example:  till dev\n\nIt prints a test key, a curl that opens a chat session, and the address of the phone page where you play the payer."
 }
 
 // Run runs until it is told to stop.
@@ -52,7 +49,7 @@ const (
 // that run elsewhere (serve).
 func launch(w *world, set config.Settings, dev bool) (err error) {
 	log := logger(w.err, set)
-	a, err := prepare(w.ctx, set, log)
+	a, err := prepare(w.ctx, set, log, dev)
 	if err != nil {
 		return err
 	}
@@ -105,9 +102,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	}
 	group.Go(func() error { return a.number.Run(ctx) })
 	group.Go(func() error { return a.registerBank(ctx) })
-	if err := a.greet(ctx, w.out, net, dev); err != nil {
-		return stopped(errors.Join(err, group.Wait()))
-	}
+	group.Go(func() error { return a.greet(ctx, w.out, net, dev) })
 	return stopped(group.Wait())
 }
 
@@ -298,8 +293,11 @@ func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) er
 	if secret != "" {
 		key = secret
 		fmt.Fprintf(&b, "secret key  %s   (shown this once; also in %s)\n\n", secret, envFile)
-	} else {
+	} else if keepEnvFile(a.publicURL(), public) {
 		fmt.Fprintf(&b, "secret key  in %s since the first start\n\n", envFile)
+	} else {
+		key = "$TILL_SECRET_KEY"
+		fmt.Fprintf(&b, "secret key  shown on the first start only; %s is not here (to begin anew, remove %s)\n\n", envFile, a.set.DataDir)
 	}
 	fmt.Fprintf(&b, "Open a checkout in a chat:\n\n  curl -s %s/v1/whatsapp/checkout/sessions \\\n    -H \"Authorization: Bearer %s\" \\\n    -H 'Content-Type: application/json' \\\n"+
 		"    -d '{\"amount\":500000,\"customerEmail\":\"ada@example.com\",\"mode\":\"chat\"}'\n\n", a.publicURL(), key)
@@ -317,40 +315,4 @@ func firstOf(a, b string) string {
 		return a
 	}
 	return b
-}
-
-// demo makes the demo project on the first start, and finds it afterwards. The
-// secret key is only known when it is made.
-func (a *app) demo(ctx context.Context) (public, secret string, err error) {
-	if public, err = a.settings.Setting(ctx, "demo_public_key"); err != nil || public != "" {
-		return public, "", err
-	}
-	raw := make([]byte, 24)
-	if _, err := rand.Read(raw); err != nil {
-		return "", "", err
-	}
-	made, err := a.accounts.Demo(ctx, demoEmail, hex.EncodeToString(raw), demoName, func(keys checkout.SignedUp) error {
-		text := fmt.Sprintf("TILL_URL=%s\nTILL_PUBLIC_KEY=%s\nTILL_SECRET_KEY=%s\n", a.publicURL(), keys.PublicKey, keys.SecretKey)
-		if err := writeSecret(envFile, text); err != nil {
-			return fmt.Errorf("keep the keys in %s: %w", envFile, err)
-		}
-		return nil
-	})
-	return made.PublicKey, made.SecretKey, err
-}
-
-// writeSecret replaces a file that only its owner may read.
-func writeSecret(path, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".till-*") // made with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 )
@@ -17,7 +16,10 @@ func lockFile(path string) (unlock func() error, err error) {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another Till uses it: %w", err), f.Close())
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = errors.New("another Till uses it")
+		}
+		return nil, errors.Join(err, f.Close())
 	}
 	return f.Close, nil
 }

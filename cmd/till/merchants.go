@@ -144,7 +144,7 @@ func withAccounts(w *world, set config.Settings, do func(*checkout.Accounts) err
 	}
 	db, err := store.Open(w.ctx, store.Config{Schema: store.Accounts, Dir: set.DataDir, URL: string(set.DatabaseURL), Name: "accounts"})
 	if err != nil {
-		return fmt.Errorf("open the accounts: %w", err)
+		return cannotOpen(set, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	return do(checkout.NewAccounts(db, time.Now, rand.Reader))

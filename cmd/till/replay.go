@@ -39,7 +39,7 @@ func (c *replayCmd) Run(w *world) (err error) {
 	}
 	db, err := store.Open(w.ctx, store.Config{Schema: store.Checkout, Dir: c.DataDir, URL: string(c.DatabaseURL), Name: "test"})
 	if err != nil {
-		return fmt.Errorf("open the store: %w", err)
+		return cannotOpen(c.Settings, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	story, err := checkout.Timeline(w.ctx, db.Reader, flow.SessionID(c.Session))

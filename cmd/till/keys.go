@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"till/flow/checkout"
+)
+
+// checkEnvFile makes sure of a first start that the keys it makes can be kept.
+func (a *app) checkEnvFile() error {
+	if _, err := os.Stat(a.set.DataDir); err == nil {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(envFile), ".till-*")
+	if err != nil {
+		return fmt.Errorf("the keys cannot be kept in %s: %w (start it in a folder that you may write to)", envFile, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// demo makes the demo project on the first start, and finds it afterwards. The
+// secret key is only known when it is made.
+func (a *app) demo(ctx context.Context) (public, secret string, err error) {
+	if public, err = a.settings.Setting(ctx, "demo_public_key"); err != nil || public != "" {
+		return public, "", err
+	}
+	raw := make([]byte, 24)
+	if _, err := rand.Read(raw); err != nil {
+		return "", "", err
+	}
+	made, err := a.accounts.Demo(ctx, demoEmail, hex.EncodeToString(raw), demoName, func(keys checkout.SignedUp) error {
+		text := fmt.Sprintf("TILL_URL=%s\nTILL_PUBLIC_KEY=%s\nTILL_SECRET_KEY=%s\n", a.publicURL(), keys.PublicKey, keys.SecretKey)
+		if err := writeSecret(envFile, text); err != nil {
+			return fmt.Errorf("keep the keys in %s: %w", envFile, err)
+		}
+		return nil
+	})
+	return made.PublicKey, made.SecretKey, err
+}
+
+// keepEnvFile says whether the file with the keys is here, and renews the
+// address in it: a later start may listen elsewhere.
+func keepEnvFile(address, public string) bool {
+	text, err := os.ReadFile(envFile)
+	if err != nil || !strings.Contains(string(text), "TILL_PUBLIC_KEY="+public+"\n") {
+		return false
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "TILL_URL=") {
+			lines[i] = "TILL_URL=" + address + "\n"
+		}
+	}
+	if renewed := strings.Join(lines, ""); renewed != string(text) {
+		return writeSecret(envFile, renewed) == nil
+	}
+	return true
+}
+
+// writeSecret replaces a file that only its owner may read.
+func writeSecret(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".till-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
