@@ -34,6 +34,23 @@ func listenAgain(ctx context.Context, file string) (net.Listener, error) {
 	return ln, nil
 }
 
+// listenHere listens on an address that only this machine reaches.
+func listenHere(ctx context.Context, addr string) (net.Listener, error) {
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("it cannot listen on %s: %w (give --addr as 127.0.0.1:8090)", addr, err)
+	}
+	if !at.IP.IsLoopback() {
+		return nil, fmt.Errorf("it cannot listen on %s: it is for this machine only (give --addr as 127.0.0.1:%d)", addr, at.Port)
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", at.String())
+	if err != nil {
+		return nil, fmt.Errorf("it cannot listen on %s: %w (choose another --addr)", addr, err)
+	}
+	return ln, nil
+}
+
 // networkCmd runs the local WhatsApp network alone.
 type networkCmd struct {
 	Addr string `default:"127.0.0.1:8090" help:"Where the network listens; this machine only."`
@@ -42,16 +59,15 @@ type networkCmd struct {
 
 // Help is the command's example.
 func (networkCmd) Help() string {
-	return "Example:  till network --addr 127.0.0.1:8090 --file ./network.db\n" +
-		"Then:     TILL_WHATSAPP_DIAL=127.0.0.1:8090 TILL_WHATSAPP_ROOT_KEY=<the printed key> till dev"
+	return "Example:  till network --addr 127.0.0.1:8090 --file ./network.db\n\nThen:\n\n" +
+		"    TILL_WHATSAPP_DIAL=127.0.0.1:8090 TILL_WHATSAPP_ROOT_KEY=<the printed key> till dev"
 }
 
 // Run serves the network until it is told to stop.
 func (c *networkCmd) Run(w *world) error {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(w.ctx, "tcp", c.Addr)
+	ln, err := listenHere(w.ctx, c.Addr)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", c.Addr, err)
+		return err
 	}
 	network, err := wanet.Open(w.ctx, wanet.Config{File: c.File, Now: time.Now})
 	if err != nil {
@@ -72,15 +88,14 @@ type bankCmd struct {
 
 // Help is the command's example.
 func (bankCmd) Help() string {
-	return "Example:  till bank --addr 127.0.0.1:8091 --file ./bank.db\nThen:     TILL_BANK_URL=http://127.0.0.1:8091 till dev"
+	return "Example:  till bank --addr 127.0.0.1:8091 --file ./bank.db\n\nThen:\n\n    TILL_BANK_URL=http://127.0.0.1:8091 till dev"
 }
 
 // Run serves the bank until it is told to stop.
 func (c *bankCmd) Run(w *world) error {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(w.ctx, "tcp", c.Addr)
+	ln, err := listenHere(w.ctx, c.Addr)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", c.Addr, err)
+		return err
 	}
 	bank, err := sandbox.Open(sandbox.Config{File: c.File, Now: time.Now})
 	if err != nil {
