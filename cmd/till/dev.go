@@ -78,7 +78,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 		return err
 	}
 	link := "https://wa.me/"
-	if net.remote != nil {
+	if dev && net.remote != nil { // the phone page is only there in development
 		link = a.publicURL() + "/wa.me/"
 	}
 	if err := a.openServices(ctx, test, live, link); err != nil {
@@ -128,7 +128,7 @@ func (a *app) openBank(ctx context.Context) error {
 			return errors.Join(fmt.Errorf("start the sandbox bank: %w", err), ln.Close())
 		}
 		a.closing(bank.Close)
-		a.group.Go(func() error { return bank.Serve(ctx, ln) })
+		a.outlive(ctx, func(ctx context.Context) error { return bank.Serve(ctx, ln) })
 		base = "http://" + ln.Addr().String()
 	}
 	secret, err := a.kept(ctx, "bank_secret")
@@ -187,8 +187,8 @@ func (a *app) openNetwork(ctx context.Context) (*network, error) {
 		remote := wanet.NewRemote("http://"+a.set.WhatsAppDial, loopbackClient())
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if _, err := remote.Info(short); err == nil {
-			n.remote = remote // it is one of ours: its phones can be played
+		if _, err := remote.Info(short); err == nil || unreached(err) {
+			n.remote = remote // it is one of ours, or may be when it comes up: its phones can be played
 		}
 		return n, nil
 	case a.set.WhatsAppNetwork == "whatsapp":
@@ -203,13 +203,43 @@ func (a *app) openNetwork(ctx context.Context) (*network, error) {
 		return nil, errors.Join(fmt.Errorf("start the local WhatsApp network: %w", err), ln.Close())
 	}
 	a.closing(inside.Close)
-	a.group.Go(func() error { return inside.Serve(ctx, ln) })
+	a.outlive(ctx, func(ctx context.Context) error { return inside.Serve(ctx, ln) })
 	key := inside.RootKey()
 	addr := ln.Addr().String()
 	return &network{
 		kind: "a local WhatsApp network inside this program", dial: dialer(addr), root: &key, inside: true,
 		remote: wanet.NewRemote("http://"+addr, loopbackClient()),
 	}, nil
+}
+
+// unreached says of a failed call that nobody answered: nothing is known of who
+// will.
+func unreached(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// outlive runs a pretend outside until all of ours has ended, so that what is
+// under way when the program is told to stop still meets it.
+func (a *app) outlive(ctx context.Context, serve func(ctx context.Context) error) {
+	own, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() {
+		defer close(ended)
+		ended <- serve(own)
+	}()
+	a.group.Go(func() error {
+		select {
+		case err := <-ended:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	a.closing(func() error {
+		stop()
+		return stopped(<-ended)
+	})
 }
 
 // dialer reaches a network over plain TCP.

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"till/api"
@@ -16,7 +18,21 @@ import (
 // in. They write to the number that the bot has now.
 type phones struct {
 	network *wanet.Remote
-	number  func() string
+	number  func() string // "" while the bot is away
+	last    atomic.Pointer[string]
+}
+
+// bot is the bot's number: the one it had, while it is away. A payer writes to
+// a bot that is away as to any other; the network keeps the message for it.
+func (p *phones) bot() string {
+	if number := p.number(); number != "" {
+		p.last.Store(&number)
+		return number
+	}
+	if last := p.last.Load(); last != nil {
+		return *last
+	}
+	return ""
 }
 
 var _ api.Phones = (*phones)(nil)
@@ -38,7 +54,7 @@ func (p *phones) List(ctx context.Context) ([]api.Phone, error) {
 	}
 	out := make([]api.Phone, 0, len(list))
 	for _, one := range list {
-		if one.Phone != p.number() {
+		if one.Phone != p.bot() {
 			out = append(out, toPhone(one))
 		}
 	}
@@ -47,7 +63,7 @@ func (p *phones) List(ctx context.Context) ([]api.Phone, error) {
 
 // Send writes to the bot.
 func (p *phones) Send(ctx context.Context, phone flow.Phone, text string) (api.Message, error) {
-	number := p.number()
+	number := p.bot()
 	if number == "" {
 		return api.Message{}, flow.Refuse(flow.CodeWhatsAppUnavailable, "The bot has no number on the network right now.")
 	}
@@ -95,6 +111,9 @@ func toMessage(m wanet.Message) api.Message {
 func missingPhone(err error) error {
 	if errors.Is(err, wanet.ErrNoAccount) {
 		return flow.Refuse(flow.CodeNotFound, "There is no such phone on the network.")
+	}
+	if _, unanswered := errors.AsType[*url.Error](err); unanswered {
+		return flow.Refuse(flow.CodeWhatsAppUnavailable, "The WhatsApp network does not answer right now.")
 	}
 	return err
 }

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"till/bot/whatsapp/wanet"
+	"till/flow"
+)
+
+// While the bot is away its phone is only switched off: payers write to it, and
+// the network keeps what they wrote.
+func TestPayersWriteToABotThatIsAway(t *testing.T) {
+	network, err := wanet.Open(t.Context(), wanet.Config{File: filepath.Join(t.TempDir(), "network.db"), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = network.Close() })
+	if _, err := network.AddAccount(botNumber, botName); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = network.Serve(t.Context(), ln) }()
+	connected := ""
+	p := &phones{network: wanet.NewRemote("http://"+ln.Addr().String(), loopbackClient()), number: func() string { return connected }}
+	payer, err := p.Create(t.Context(), "", "Ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := p.Send(t.Context(), payer.Number, "hello"); flow.CodeOf(err) != flow.CodeWhatsAppUnavailable {
+		t.Errorf("a bot that never had a number: %v", err)
+	}
+	connected = botNumber
+	if _, err := p.Send(t.Context(), payer.Number, "hello"); err != nil {
+		t.Errorf("a bot that is there: %v", err)
+	}
+	connected = ""
+	if _, err := p.Send(t.Context(), payer.Number, "are you there?"); err != nil {
+		t.Errorf("a bot that is away: %v", err)
+	}
+	if all, err := p.List(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("the payers' phones are %v, %v; the bot's is none of them", all, err)
+	}
+	p.network = wanet.NewRemote("http://127.0.0.1:1", loopbackClient())
+	if _, err := p.Send(t.Context(), payer.Number, "hello?"); flow.CodeOf(err) != flow.CodeWhatsAppUnavailable {
+		t.Errorf("a network that is away: %v", err)
+	}
+}
+
+// A network that nobody answers for yet may be one of ours; one that answers in
+// another way is not.
+func TestANetworkThatIsNotUpYet(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	remote := wanet.NewRemote("http://"+ln.Addr().String(), loopbackClient())
+	go func() {
+		if c, err := ln.Accept(); err == nil {
+			_, _ = c.Write([]byte("not HTTP\r\n\r\n"))
+			_ = c.Close()
+		}
+	}()
+	if _, err := remote.Info(t.Context()); err == nil || unreached(err) {
+		t.Errorf("one that speaks another language: %v", err)
+	}
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := remote.Info(t.Context()); err == nil || !unreached(err) {
+		t.Errorf("nobody there: %v", err)
+	}
+}
