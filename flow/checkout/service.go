@@ -95,8 +95,10 @@ func (w *saving) owe(kind flow.TaskKind, subject string, due time.Time) error {
 // whatever this process or another one did.
 func (w *saving) oweWork(task flow.Task, fresh bool) error {
 	if task.Due.After(w.now) || !w.s.worker.takes() {
+		if task.Due.Sub(w.now) < idle { // what is due later is seen in time
+			w.tx.After(w.s.worker.wake)
+		}
 		_, err := w.tx.AddTask(w.ctx, task, "", time.Time{})
-		w.tx.After(w.s.worker.wake)
 		return err
 	}
 	work, err := w.tx.AddTask(w.ctx, task, w.s.token, w.now.Add(lease))
@@ -123,6 +125,11 @@ func (w *saving) log(session flow.SessionID, kind string, data any) error {
 	for _, c := range chats {
 		streams = append(streams, string(c.ID))
 	}
+	return w.write(session, kind, data, streams...)
+}
+
+// write writes a line about a session into streams.
+func (w *saving) write(session flow.SessionID, kind string, data any, streams ...string) error {
 	text, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("write the log: %w", err)
@@ -189,14 +196,32 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 
 // tell makes an event out of a fact and owes it to every endpoint that wants it.
 func (w *saving) tell(session *flow.Session, f flow.Fact) error {
-	id, err := w.s.ids.New(flow.PrefixEvent)
-	if err != nil {
-		return err
-	}
 	session.Sequence++
 	view, err := w.s.view(w.ctx, w.tx.Reader, *session)
 	if err != nil {
 		return err
+	}
+	e, err := w.event(view, f)
+	if err != nil {
+		return err
+	}
+	if err := w.log(session.ID, "event", eventLine(e)); err != nil {
+		return err
+	}
+	return w.deliver(e)
+}
+
+// eventLine is what the log says of an event.
+func eventLine(e flow.Event) map[string]any {
+	return map[string]any{"id": e.ID, "event": e.Kind, "sequence": e.Sequence}
+}
+
+// event makes an event out of a fact and keeps it.
+func (w *saving) event(view View, f flow.Fact) (flow.Event, error) {
+	session := view.Session
+	id, err := w.s.ids.New(flow.PrefixEvent)
+	if err != nil {
+		return flow.Event{}, err
 	}
 	e := flow.Event{
 		ID: flow.EventID(id), Kind: f.Kind, Project: session.Project, Session: session.ID, Sequence: session.Sequence, CreatedAt: w.now,
@@ -213,16 +238,10 @@ func (w *saving) tell(session *flow.Session, f flow.Fact) error {
 		record.ClientSecret = "" // a webhook's receiver is not the payer's browser
 		data = record
 	}
-	if e.Body, err = flow.ComposeEvent(e, flow.EventReference(*session, charge.Reference), data, w.s.cfg.Around.Live); err != nil {
-		return err
+	if e.Body, err = flow.ComposeEvent(e, flow.EventReference(session, charge.Reference), data, w.s.cfg.Around.Live); err != nil {
+		return flow.Event{}, err
 	}
-	if err := w.tx.AddEvent(w.ctx, e); err != nil {
-		return err
-	}
-	if err := w.log(session.ID, "event", map[string]any{"id": e.ID, "event": e.Kind, "sequence": e.Sequence}); err != nil {
-		return err
-	}
-	return w.deliver(e)
+	return e, w.tx.AddEvent(w.ctx, e)
 }
 
 // deliver owes an event to the endpoints of its project.

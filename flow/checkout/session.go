@@ -23,11 +23,11 @@ func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error
 			answer = replay(kept)
 			return err
 		}
-		session, err := w.create(n, c.Project, number, false)
+		made, err := w.create(n, c.Project, number, false)
 		if err != nil {
 			return err
 		}
-		answer, err = w.answer(session, c)
+		answer, err = w.rendered(c, string(made.Session.ID), Made{View: made})
 		return err
 	})
 	if err != nil {
@@ -40,35 +40,46 @@ func noWhatsApp() error {
 	return flow.Refuse(flow.CodeWhatsAppUnavailable, "No WhatsApp number is live right now, so no chat can be opened. Headless sessions work.")
 }
 
-// create makes a session inside a transaction.
-func (w *saving) create(n NewSession, project flow.ProjectID, number string, charge bool) (flow.Session, error) {
+// create makes a session inside a transaction. Nothing is read again of it: it
+// has no attempt, no payment and no chat yet, and its first event is counted
+// from the start.
+func (w *saving) create(n NewSession, project flow.ProjectID, number string, charge bool) (View, error) {
 	session := flow.Session{
 		Project: project, Merchant: n.Merchant, Mode: n.Mode, Amount: n.Amount, Status: flow.SessionPending,
 		AllowedMethods: n.AllowedMethods, CustomerEmail: n.CustomerEmail, CustomerPhone: n.CustomerPhone, CustomerName: n.CustomerName,
 		Reference: n.Reference, Description: n.Description, Metadata: n.Metadata, CallbackURL: n.CallbackURL, Policy: n.Policy,
-		Number: number, ChargeAsked: charge, Version: 1, CreatedAt: w.now, ExpiresAt: w.now.Add(n.ExpiresIn),
+		Number: number, ChargeAsked: charge, Sequence: 1, Version: 1, CreatedAt: w.now, ExpiresAt: w.now.Add(n.ExpiresIn),
 	}
 	id, err := w.s.ids.New(flow.PrefixSession)
 	if err != nil {
-		return session, err
+		return View{}, err
 	}
 	session.ID = flow.SessionID(id)
 	if charge {
 		if id, err = w.s.ids.New(flow.PrefixCharge); err != nil {
-			return session, err
+			return View{}, err
 		}
 		session.Charge = flow.ChargeID(id)
 	}
 	if err := w.keep(&session); err != nil {
-		return session, err
+		return View{}, err
 	}
 	if err := w.owe(flow.TaskExpireSession, string(session.ID), session.ExpiresAt); err != nil {
-		return session, err
+		return View{}, err
 	}
-	if err := w.log(session.ID, "opened", map[string]any{"amountMinor": session.Amount.Minor(), "mode": session.Mode, "expiresAt": flow.Stamp(session.ExpiresAt)}); err != nil {
-		return session, err
+	opened := map[string]any{"amountMinor": session.Amount.Minor(), "mode": session.Mode, "expiresAt": flow.Stamp(session.ExpiresAt)}
+	if err := w.write(session.ID, "opened", opened, string(session.ID)); err != nil {
+		return View{}, err
 	}
-	return session, w.save(flow.Change{Session: &session, Facts: []flow.Fact{{Kind: flow.SessionCreated}}}, session)
+	view := View{Session: session, Offers: flow.Offers(session, nil, w.s.cfg.Rail.Methods(), w.now)}
+	e, err := w.event(view, flow.Fact{Kind: flow.SessionCreated})
+	if err != nil {
+		return View{}, err
+	}
+	if err := w.write(session.ID, "event", eventLine(e), string(session.ID)); err != nil {
+		return View{}, err
+	}
+	return view, w.deliver(e)
 }
 
 // keep adds a session under a fresh entry code, or says whose its reference is.
@@ -206,7 +217,8 @@ func (w *saving) charged(n NewSession, existing flow.SessionID, kept *store.Kept
 		existing = flow.SessionID(kept.Made)
 	}
 	if existing == "" {
-		return w.create(n, c.Project, number, true)
+		made, err := w.create(n, c.Project, number, true)
+		return made.Session, err
 	}
 	session, err := w.owned(c.Project, existing)
 	if err != nil {

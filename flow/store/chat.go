@@ -116,22 +116,20 @@ func (r Reader) Heard(ctx context.Context, chat flow.ChatID, message string) (bo
 	return found, nil
 }
 
-const insertLineSQL = `INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+const insertLineSQL = `INSERT INTO log (stream, seq, at, kind, cause, session, message, data)
+ SELECT ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ?, ?, ?, ? FROM log WHERE stream = ? RETURNING seq`
 
 // Append writes a line at the end of its stream and returns its number.
 func (t *Tx) Append(ctx context.Context, l Line) (int64, error) {
-	var last int64
-	if _, err := t.run.one(ctx, `SELECT COALESCE(MAX(seq), 0) FROM log WHERE stream = ?`, []any{l.Stream}, &last); err != nil {
-		return 0, fmt.Errorf("write the log: %w", err)
-	}
 	if len(l.Data) == 0 {
 		l.Data = json.RawMessage("{}")
 	}
-	last++
-	if _, err := t.run.exec(ctx, insertLineSQL, l.Stream, last, flow.Millis(l.At), l.Kind, l.Cause, l.Session, l.Message, string(l.Data)); err != nil {
+	var seq int64
+	_, err := t.run.one(ctx, insertLineSQL, []any{l.Stream, flow.Millis(l.At), l.Kind, l.Cause, l.Session, l.Message, string(l.Data), l.Stream}, &seq)
+	if err != nil {
 		return 0, fmt.Errorf("write the log: %w", err)
 	}
-	return last, nil
+	return seq, nil
 }
 
 // SetDecided keeps which line of its log holds a chat's state.

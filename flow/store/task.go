@@ -18,7 +18,8 @@ type Work struct {
 
 const addTaskSQL = `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, ?, 1, 0)
  ON CONFLICT (kind, subject) DO UPDATE SET due = CASE WHEN excluded.token <> '' OR tasks.token <> '' OR excluded.due < tasks.due THEN excluded.due ELSE tasks.due END,
- token = excluded.token, gen = tasks.gen + 1, attempts = 0`
+ token = excluded.token, gen = tasks.gen + 1, attempts = 0
+ RETURNING gen`
 
 // AddTask keeps that work is owed. With a lease it is born leased until ends;
 // the work is then handed over by the caller after the commit. Asked for while it is being done, it is done again.
@@ -27,11 +28,8 @@ func (t *Tx) AddTask(ctx context.Context, task flow.Task, lease string, ends tim
 	if lease != "" {
 		due = ends
 	}
-	if _, err := t.run.exec(ctx, addTaskSQL, task.Kind, task.Subject, flow.Millis(due), lease); err != nil {
-		return Work{}, fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)
-	}
 	w := Work{Task: task}
-	if _, err := t.run.one(ctx, `SELECT gen FROM tasks WHERE kind = ? AND subject = ?`, []any{string(task.Kind), task.Subject}, &w.Gen); err != nil {
+	if _, err := t.run.one(ctx, addTaskSQL, []any{task.Kind, task.Subject, flow.Millis(due), lease}, &w.Gen); err != nil {
 		return Work{}, fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)
 	}
 	return w, nil
