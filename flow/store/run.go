@@ -9,6 +9,9 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"till/flow"
 )
@@ -66,6 +69,12 @@ type scanner func(dest ...any) error
 
 // each calls scan for every row of a query.
 func (r runner) each(ctx context.Context, query string, args []any, scan func(scanner) error) (err error) {
+	if p, ok := r.sqlRunner.(*sqliteReaders); ok {
+		if err := p.places.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		defer p.places.Release(1)
+	}
 	rows, err := r.QueryContext(ctx, r.bind(query), args...)
 	if err != nil {
 		return err
@@ -143,6 +152,47 @@ func (w *sqliteWriter) close(log *slog.Logger) {
 	if err = errors.Join(err, w.conn.Close()); err != nil {
 		log.Error("close the writer", slog.String("error", err.Error()))
 	}
+}
+
+// sqliteReaders is the pool that reads, with each statement prepared once for
+// each of its connections. A caller may give up waiting for a place, but what
+// was begun is not cancelled: the driver would start a goroutine for each query
+// that could be.
+type sqliteReaders struct {
+	*sql.DB
+
+	places *semaphore.Weighted
+	mu     sync.RWMutex
+	cache  map[string]*sql.Stmt
+}
+
+func (p *sqliteReaders) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	p.mu.RLock()
+	s, ok := p.cache[query]
+	p.mu.RUnlock()
+	if ok {
+		return s, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s, ok := p.cache[query]; ok {
+		return s, nil
+	}
+	s, err := p.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	p.cache[query] = s
+	return s, nil
+}
+
+// QueryContext runs a prepared query.
+func (p *sqliteReaders) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := p.prepared(ctx, query) //nolint:sqlclosecheck // kept, and closed with its connections
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(context.WithoutCancel(ctx), args...)
 }
 
 // migrate brings the schema up to date, each step in a transaction of its own.

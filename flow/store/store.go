@@ -117,6 +117,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 		close(d.done)
 		return d, nil
 	}
+	d.run.sqlRunner = &sqliteReaders{DB: d.read, places: semaphore.NewWeighted(readers), cache: map[string]*sql.Stmt{}}
 	conn, err := d.write.Conn(ctx)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the writer: %w", err), d.write.Close(), d.read.Close())
