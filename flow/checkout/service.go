@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -177,7 +178,8 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 		return nil
 	}
 	for _, f := range c.Facts {
-		if err := w.tell(&session, f); err != nil {
+		session.Sequence++
+		if err := w.tell(session, f); err != nil {
 			return err
 		}
 	}
@@ -195,9 +197,14 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 }
 
 // tell makes an event out of a fact and owes it to every endpoint that wants it.
-func (w *saving) tell(session *flow.Session, f flow.Fact) error {
-	session.Sequence++
-	view, err := w.s.view(w.ctx, w.tx.Reader, *session)
+// What is only sent on request is kept only if somebody asked; the session has
+// counted it all the same, so that the count does not depend on who listens.
+func (w *saving) tell(session flow.Session, f flow.Fact) error {
+	to, err := w.listeners(session.Project, f.Kind)
+	if err != nil || len(to) == 0 && f.Kind.OnRequest() {
+		return err
+	}
+	view, err := w.s.view(w.ctx, w.tx.Reader, session)
 	if err != nil {
 		return err
 	}
@@ -205,15 +212,16 @@ func (w *saving) tell(session *flow.Session, f flow.Fact) error {
 	if err != nil {
 		return err
 	}
-	if err := w.log(session.ID, "event", eventLine(e)); err != nil {
+	if err := w.log(session.ID, "event", map[string]any{"id": e.ID, "event": e.Kind, "sequence": e.Sequence}); err != nil {
 		return err
 	}
-	return w.deliver(e)
+	return w.deliver(e, to)
 }
 
-// eventLine is what the log says of an event.
-func eventLine(e flow.Event) map[string]any {
-	return map[string]any{"id": e.ID, "event": e.Kind, "sequence": e.Sequence}
+// listeners are the endpoints of a project that want a kind of event.
+func (w *saving) listeners(project flow.ProjectID, kind flow.EventKind) ([]flow.Endpoint, error) {
+	endpoints, err := w.tx.Endpoints(w.ctx, project)
+	return slices.DeleteFunc(endpoints, func(e flow.Endpoint) bool { return !e.Wants(kind) }), err
 }
 
 // event makes an event out of a fact and keeps it.
@@ -244,16 +252,9 @@ func (w *saving) event(view View, f flow.Fact) (flow.Event, error) {
 	return e, w.tx.AddEvent(w.ctx, e)
 }
 
-// deliver owes an event to the endpoints of its project.
-func (w *saving) deliver(e flow.Event) error {
-	endpoints, err := w.tx.Endpoints(w.ctx, e.Project)
-	if err != nil {
-		return err
-	}
+// deliver owes an event to endpoints.
+func (w *saving) deliver(e flow.Event, endpoints []flow.Endpoint) error {
 	for _, to := range endpoints {
-		if !to.Wants(e.Kind) {
-			continue
-		}
 		id, err := w.s.ids.New(flow.PrefixDelivery)
 		if err != nil {
 			return err

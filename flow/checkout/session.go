@@ -40,9 +40,8 @@ func noWhatsApp() error {
 	return flow.Refuse(flow.CodeWhatsAppUnavailable, "No WhatsApp number is live right now, so no chat can be opened. Headless sessions work.")
 }
 
-// create makes a session inside a transaction. Nothing is read again of it: it
-// has no attempt, no payment and no chat yet, and its first event is counted
-// from the start.
+// create makes a session inside a transaction. It is kept with its first event
+// counted already.
 func (w *saving) create(n NewSession, project flow.ProjectID, number string, charge bool) (View, error) {
 	session := flow.Session{
 		Project: project, Merchant: n.Merchant, Mode: n.Mode, Amount: n.Amount, Status: flow.SessionPending,
@@ -68,18 +67,13 @@ func (w *saving) create(n NewSession, project flow.ProjectID, number string, cha
 		return View{}, err
 	}
 	opened := map[string]any{"amountMinor": session.Amount.Minor(), "mode": session.Mode, "expiresAt": flow.Stamp(session.ExpiresAt)}
-	if err := w.write(session.ID, "opened", opened, string(session.ID)); err != nil {
+	if err := w.write(session.ID, "opened", opened, string(session.ID)); err != nil { // nobody watches it yet
 		return View{}, err
 	}
-	view := View{Session: session, Offers: flow.Offers(session, nil, w.s.cfg.Rail.Methods(), w.now)}
-	e, err := w.event(view, flow.Fact{Kind: flow.SessionCreated})
-	if err != nil {
+	if err := w.tell(session, flow.Fact{Kind: flow.SessionCreated}); err != nil {
 		return View{}, err
 	}
-	if err := w.write(session.ID, "event", eventLine(e), string(session.ID)); err != nil {
-		return View{}, err
-	}
-	return view, w.deliver(e)
+	return View{Session: session, Offers: flow.Offers(session, nil, w.s.cfg.Rail.Methods(), w.now)}, nil
 }
 
 // keep adds a session under a fresh entry code, or says whose its reference is.

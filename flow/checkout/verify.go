@@ -261,7 +261,11 @@ func (v *Verifications) end(ctx context.Context, one flow.Verification) error {
 		if err := w.tx.AddEvent(w.ctx, e); err != nil {
 			return err
 		}
-		return w.deliver(e)
+		to, err := w.listeners(e.Project, e.Kind)
+		if err != nil {
+			return err
+		}
+		return w.deliver(e, to)
 	})
 }
 
