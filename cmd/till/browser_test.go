@@ -133,6 +133,15 @@ func TestThePhonePagePlaysAPayer(t *testing.T) {
 	if *pictures {
 		picture(t, ctx, filepath.Join("..", "..", ".github", "phone.png"))
 	}
+	// The next payment of the same phone begins with nothing to pay.
+	_, next := m.openChat(250_000, "order-1183")
+	err = chromedp.Run(ctx,
+		chromedp.SendKeys("#text", next, chromedp.ByQuery), send, shows("₦2,500"),
+		chromedp.WaitNotVisible("#pay", chromedp.ByQuery),
+	)
+	if err != nil {
+		t.Errorf("the page still offers to pay what is paid: %v", err)
+	}
 }
 
 // picture keeps what a page looks like.

@@ -199,9 +199,10 @@ function format(text) {
   return out;
 }
 
-/** The newest match in what the bot said. @param {RegExp} what */
+/** The newest match in what the bot said since a payment code was sent: before it is another payment's. @param {RegExp} what */
 function newest(what) {
   for (const m of [...messages.values()].reverse()) {
+    if (m.fromMe && /[0-9a-z]{4}-[0-9a-z]{4}/i.test(m.text)) return '';
     const found = !m.fromMe && m.text.match(what);
     if (found) return found[0].trim();
   }
