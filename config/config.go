@@ -43,8 +43,11 @@ const maxRate = 1_000_000
 // with what to do about it.
 func (s Settings) Check() error {
 	var faults []error
-	if _, _, err := net.SplitHostPort(s.HTTPAddr); err != nil {
+	if !hasPort(s.HTTPAddr) {
 		faults = append(faults, fault("http-addr", s.HTTPAddr, "give host:port, as 127.0.0.1:8080"))
+	}
+	if s.DataDir == "" {
+		faults = append(faults, fault("data-dir", s.DataDir, "give a folder, as ./data"))
 	}
 	if u := string(s.RedisURL); u != "" && !hasScheme(u, "redis", "rediss", "unix") {
 		faults = append(faults, fault("redis-url", s.RedisURL.String(), "give a redis:// address, as redis://127.0.0.1:6379/0"))
@@ -66,7 +69,7 @@ func (s Settings) Check() error {
 		faults = append(faults, err)
 	}
 	if s.WhatsAppDial != "" {
-		if _, _, err := net.SplitHostPort(s.WhatsAppDial); err != nil {
+		if !hasPort(s.WhatsAppDial) {
 			faults = append(faults, fault("whatsapp-dial", s.WhatsAppDial, "give host:port"))
 		}
 		if _, err := s.RootKey(); err != nil {
@@ -108,6 +111,16 @@ func (s Settings) RootKey() ([32]byte, error) {
 // fault is one setting that is wrong, and the way out.
 func fault(name, value, advice string) error {
 	return fmt.Errorf("--%s %q cannot be used: %s", name, value, advice)
+}
+
+// hasPort says of host:port whether its port is a number that there is.
+func hasPort(addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
 func hasScheme(raw string, schemes ...string) bool {

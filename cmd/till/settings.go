@@ -17,15 +17,21 @@ import (
 func tomlFile(r io.Reader) (kong.Resolver, error) {
 	lines := map[string]any{}
 	if _, err := toml.NewDecoder(r).Decode(&lines); err != nil {
-		return nil, fmt.Errorf("read till.toml: %w", err)
+		return nil, err
 	}
 	known := map[string]bool{}
 	for _, s := range settings() {
 		known[s.name] = true
 	}
-	for name := range lines {
+	for name, value := range lines {
 		if !known[name] {
-			return nil, fmt.Errorf("read till.toml: there is no setting %q (see: till config)", name)
+			return nil, fmt.Errorf("there is no setting %q (see: till config)", name)
+		}
+		switch value.(type) {
+		case string, bool, int64:
+			lines[name] = fmt.Sprint(value) // whatever it is, it is read as a flag would be
+		default:
+			return nil, fmt.Errorf("%s is one value: a text in quotes, a number, true or false", name)
 		}
 	}
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
