@@ -38,11 +38,11 @@ type example struct {
 	token string
 }
 
-// takes says whether the example names something, for which real is then put.
-func (e *example) takes(what string, real func() string) {
+// takes says whether the example names something, in whose place a thing that is there is put.
+func (e *example) takes(what string, thing func() string) {
 	if strings.Contains(e.url+e.body, what) {
-		old, now := what, real()
-		e.url, e.body = strings.ReplaceAll(e.url, old, now), strings.ReplaceAll(e.body, old, now)
+		there := thing()
+		e.url, e.body = strings.ReplaceAll(e.url, what, there), strings.ReplaceAll(e.body, what, there)
 	}
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +20,7 @@ import (
 )
 
 // theContract is the document, read once for all tests.
-var theContract = sync.OnceValues(func() (*apitest.Contract, error) { return apitest.Load(document) })
+var theContract = sync.OnceValues(func() (*apitest.Contract, error) { return apitest.Load(context.Background(), document) })
 
 func contract(t *testing.T) *apitest.Contract {
 	t.Helper()

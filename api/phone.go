@@ -48,7 +48,7 @@ type Message struct {
 	Text   string
 	FromMe bool // written on the phone
 	At     time.Time
-	Status string // sent, delivered, read
+	Status string // sent, delivered, read; received for what the bot wrote
 }
 
 type phoneRecord struct {

@@ -39,8 +39,11 @@ func readSnippets() ([]task, error) {
 		},
 	}
 	languages := []struct{ name, folder, ext, run string }{
-		{"cURL", "curl", "sh", "sh %s"}, {"Node", "node", "mjs", "node %s"}, {"PHP", "php", "php", "php %s"},
-		{"Python", "python", "py", "python3 %s"}, {"Go", "go", "go", "go run %s"},
+		{"cURL", "curl", "sh", "sh %s"},
+		{"Node", "node", "mjs", "node %s"},
+		{"PHP", "php", "php", "php %s"},
+		{"Python", "python", "py", "python3 %s"},
+		{"Go", "go", "go", "go run %s"},
 	}
 	for i := range tasks {
 		for _, l := range languages {

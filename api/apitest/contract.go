@@ -41,13 +41,13 @@ type Contract struct {
 const home = "till:///openapi.json"
 
 // Load reads a document and judges its form.
-func Load(document []byte) (*Contract, error) {
+func Load(ctx context.Context, document []byte) (*Contract, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(document)
 	if err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
 	// Examples are judged by Example below, by the rules of 2020-12 alone.
-	if err := doc.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
+	if err := doc.Validate(ctx, openapi3.DisableExamplesValidation()); err != nil {
 		return nil, fmt.Errorf("judge the OpenAPI document: %w", err)
 	}
 	var plain any

@@ -185,17 +185,16 @@ type object = map[string]any
 
 // try makes a call and returns the answer's status and body.
 func (m *merchant) try(method, path string, body any) (int, object, error) {
-	var send io.Reader
+	var text []byte
 	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
 			return 0, nil, err
 		}
-		send = bytes.NewReader(text)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, m.base+path, send)
+	req, err := http.NewRequestWithContext(ctx, method, m.base+path, bytes.NewReader(text))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -208,8 +207,13 @@ func (m *merchant) try(method, path string, body any) (int, object, error) {
 		return 0, nil, err
 	}
 	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return resp.StatusCode, nil, err
+	}
+	conforms(m.t, req, text, resp, answer)
 	var out object
-	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+	if err := json.Unmarshal(answer, &out); err != nil {
 		return resp.StatusCode, nil, err
 	}
 	return resp.StatusCode, out, nil
@@ -374,6 +378,9 @@ func newSink(m *merchant) *sink {
 		}
 		var event object
 		if err := json.Unmarshal(body, &event); err != nil {
+			s.fail(err)
+		}
+		if err := webhookConforms(body); err != nil {
 			s.fail(err)
 		}
 		s.mu.Lock()

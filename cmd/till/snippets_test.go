@@ -151,11 +151,11 @@ func delivery(t *testing.T, m *merchant) deliveredHook {
 
 // verifies feeds a verifying snippet a real delivery, which must pass, and
 // everything that must not.
-func verifies(t *testing.T, run func([]string, []byte, ...string) (string, string, error), real deliveredHook) {
+func verifies(t *testing.T, run func([]string, []byte, ...string) (string, string, error), hook deliveredHook) {
 	t.Helper()
 	try := func(change map[string]string, body []byte) error {
 		var env []string
-		for name, v := range real.env() {
+		for name, v := range hook.env() {
 			if changed, ok := change[name]; ok {
 				v = changed
 			}
@@ -164,34 +164,34 @@ func verifies(t *testing.T, run func([]string, []byte, ...string) (string, strin
 		_, _, err := run(env, body)
 		return err
 	}
-	if err := try(nil, real.body); err != nil {
+	if err := try(nil, hook.body); err != nil {
 		t.Errorf("a real delivery is refused: %v", err)
 	}
-	sign := real.header.Get("webhook-signature")
-	if err := try(map[string]string{"webhook_signature": "v1,AAAA " + sign}, real.body); err != nil {
+	sign := hook.header.Get("webhook-signature")
+	if err := try(map[string]string{"webhook_signature": "v1,AAAA " + sign}, hook.body); err != nil {
 		t.Errorf("a delivery with two signatures is refused: %v", err)
 	}
-	tampered := bytes.Replace(real.body, []byte(`"500000"`), []byte(`"900000"`), 1)
-	if bytes.Equal(tampered, real.body) {
+	tampered := bytes.Replace(hook.body, []byte(`"500000"`), []byte(`"900000"`), 1)
+	if bytes.Equal(tampered, hook.body) {
 		t.Fatal("nothing was tampered with")
 	}
-	stamp := real.header.Get("webhook-timestamp")
+	stamp := hook.header.Get("webhook-timestamp")
 	for name, one := range map[string]struct {
 		change map[string]string
 		body   []byte
 	}{
 		"a tampered body":      {nil, tampered},
-		"a byte more":          {nil, append(bytes.Clone(real.body), '\n')},
-		"another secret":       {map[string]string{"TILL_WEBHOOK_SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, real.body},
-		"another id":           {map[string]string{"webhook_id": "evt_1"}, real.body},
-		"an old time":          {map[string]string{"webhook_timestamp": "1767225600"}, real.body},
-		"a time that is none":  {map[string]string{"webhook_timestamp": stamp + "x"}, real.body},
-		"no signature":         {map[string]string{"webhook_signature": ""}, real.body},
-		"another signature":    {map[string]string{"webhook_signature": "v1,xsciVo7z3IFW5vgeEvqgE10gP9ScpxP+MqXbMg13kbU="}, real.body},
-		"another version":      {map[string]string{"webhook_signature": "v2" + strings.TrimPrefix(sign, "v1")}, real.body},
-		"half of a signature":  {map[string]string{"webhook_signature": sign[:len(sign)/2]}, real.body},
-		"a pattern for a time": {map[string]string{"webhook_timestamp": "a[$(touch pwned)]"}, real.body},
-		"a star":               {map[string]string{"webhook_signature": "*"}, real.body},
+		"a byte more":          {nil, append(bytes.Clone(hook.body), '\n')},
+		"another secret":       {map[string]string{"TILL_WEBHOOK_SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, hook.body},
+		"another id":           {map[string]string{"webhook_id": "evt_1"}, hook.body},
+		"an old time":          {map[string]string{"webhook_timestamp": "1767225600"}, hook.body},
+		"a time that is none":  {map[string]string{"webhook_timestamp": stamp + "x"}, hook.body},
+		"no signature":         {map[string]string{"webhook_signature": ""}, hook.body},
+		"another signature":    {map[string]string{"webhook_signature": "v1,xsciVo7z3IFW5vgeEvqgE10gP9ScpxP+MqXbMg13kbU="}, hook.body},
+		"another version":      {map[string]string{"webhook_signature": "v2" + strings.TrimPrefix(sign, "v1")}, hook.body},
+		"half of a signature":  {map[string]string{"webhook_signature": sign[:len(sign)/2]}, hook.body},
+		"a pattern for a time": {map[string]string{"webhook_timestamp": "a[$(touch pwned)]"}, hook.body},
+		"a star":               {map[string]string{"webhook_signature": "*"}, hook.body},
 	} {
 		if try(one.change, one.body) == nil {
 			t.Errorf("%s passes", name)
