@@ -186,6 +186,10 @@ func TestMoneyForAMethodThatWasSwitchedAwayFromIsFoundAfterTheSessionWasPaid(t *
 	w.hear("ada", method(flow.Card))
 	w.must(w.bank.CompleteCard(t.Context(), w.attempts(session.ID)[1].Reference, "approved"))
 	w.until("the payment", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
+	for range 3 { // what was planned before it was paid is over
+		w.pass(30 * time.Minute)
+		w.rest()
+	}
 	_, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: first.Instructions.AccountNumber, SenderName: "BOLA ADE", Drop: true, ValueTime: w.clock()})
 	w.must(err)
 	for range 4 {
