@@ -36,7 +36,7 @@ func TestEveryPostIsDoneOnce(t *testing.T) {
 		s.want(s.ask("POST", sessions, s.key, good, once), http.StatusUnprocessableEntity, map[string]string{"error.code": "idempotency_key_reused"})
 	}
 	var paid int
-	for _, p := range strings.Split(s.ask("GET", "/v1/charges/"+charge.text("data.id")+"/timeline", s.key, "").body, `"who":"ledger"`) {
+	for p := range strings.SplitSeq(s.ask("GET", "/v1/charges/"+charge.text("data.id")+"/timeline", s.key, "").body, `"who":"ledger"`) {
 		if strings.Contains(p, "rail_clearing") {
 			paid++
 		}

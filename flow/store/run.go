@@ -178,7 +178,7 @@ func (p *sqliteReaders) prepared(ctx context.Context, query string) (*sql.Stmt, 
 	if s, ok := p.cache[query]; ok {
 		return s, nil
 	}
-	s, err := p.PrepareContext(ctx, query)
+	s, err := p.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept, and closed with the readers
 	if err != nil {
 		return nil, err
 	}
