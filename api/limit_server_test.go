@@ -1,9 +1,14 @@
 package api
 
 import (
+	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
+
+	"till/flow"
 )
 
 // limited is a shop that counts, on a clock that stands still.
