@@ -8,10 +8,10 @@ FAST     ?= ./api/... ./bot ./config/... ./flow/... ./hooks/... ./rail/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race check fmt lint golden fuzz cover clean
+.PHONY: help build run test race check fmt lint golden fuzz cover bench-api clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/till
 	$(GO) build -trimpath -ldflags "-s -w" -o $(BIN) ./cmd/till
@@ -53,6 +53,9 @@ fuzz: ## run each fuzz target for FUZZTIME (10s)
 cover: ## say how much of the code the tests reach
 	$(GO) test -timeout 15m -coverpkg=./... -coverprofile=cover.out ./...
 	$(GO) tool cover -func=cover.out | tail -n 1
+
+bench-api: ## measure the API beside a bare JSON echo: one table, about 75 s
+	@$(GO) test -timeout 5m -run '^$$' -bench '^BenchmarkLoad$$' -benchtime 1x ./api
 
 clean: ## remove what was built
 	rm -rf bin cover.out

@@ -57,7 +57,7 @@ type server struct {
 	cmd    *exec.Cmd
 }
 
-func startRedis(t *testing.T) *server {
+func startRedis(t testing.TB) *server {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
