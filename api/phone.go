@@ -90,6 +90,11 @@ func (s *Server) onePhone(c *call) (Phones, flow.Phone, error) {
 	if !ok {
 		return nil, "", flow.Refuse(flow.CodeNotFound, "There is no such phone.")
 	}
+	if c.project.ID != "" { // the phone page has no key: it sees the phones of this machine
+		if _, err := c.service.OwnPhone(c.ctx, c.project.ID, number); err != nil {
+			return nil, "", err
+		}
+	}
 	return phones, number, nil
 }
 
@@ -114,9 +119,22 @@ func (s *Server) addPhone(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+	if number != "" && c.project.ID != "" { // before another project's is touched
+		if err := c.service.ClaimPhone(c.ctx, c.project.ID, number); err != nil {
+			return err
+		}
+	}
 	made, err := phones.Create(c.ctx, number, name)
 	if err != nil {
 		return err
+	}
+	if c.project.ID != "" {
+		if err := c.service.ClaimPhone(c.ctx, c.project.ID, made.Number); err != nil {
+			return err
+		}
+		if made.CreatedAt, err = c.service.OwnPhone(c.ctx, c.project.ID, made.Number); err != nil {
+			return err
+		}
 	}
 	return c.send(http.StatusCreated, recordPhone(made))
 }
@@ -133,6 +151,16 @@ func (s *Server) listPhones(c *call) error {
 	}
 	records := make([]phoneRecord, 0, len(all))
 	for _, p := range all {
+		if c.project.ID != "" {
+			since, err := c.service.OwnPhone(c.ctx, c.project.ID, p.Number)
+			if flow.CodeOf(err) == flow.CodeNotFound {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			p.CreatedAt = since
+		}
 		records = append(records, recordPhone(p))
 	}
 	return c.send(http.StatusOK, page{Items: records})
@@ -195,6 +223,11 @@ func (s *Server) removePhone(c *call) error {
 	}
 	if err := phones.Delete(c.ctx, number); err != nil {
 		return err
+	}
+	if c.service != nil {
+		if err := c.service.ReleasePhone(c.ctx, number); err != nil {
+			return err
+		}
 	}
 	return c.send(http.StatusOK, map[string]any{"phone": "+" + string(number), "deleted": true})
 }

@@ -56,6 +56,11 @@ func (s *Server) playTransfer(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+	if c.project.ID != "" {
+		if err := c.service.PayableBy(c.ctx, c.project.ID, t.AccountNumber); err != nil {
+			return err
+		}
+	}
 	booked, err := bank.Transfer(c.ctx, t)
 	if err != nil {
 		return err

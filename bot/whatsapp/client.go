@@ -143,7 +143,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		cfg: cfg, log: cfg.Log, pace: usual, read: make(chan receipt, maxReads), sends: make(chan struct{}, maxSends),
+		cfg: cfg, log: cfg.Log, pace: pacing(cfg), read: make(chan receipt, maxReads), sends: make(chan struct{}, maxSends),
 		box:  sqlstore.NewWithDB(db, driver, logOf(cfg.Log, "store")),
 		link: link{state: StateStopped}, changed: make(chan struct{}),
 	}

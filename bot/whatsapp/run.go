@@ -34,6 +34,19 @@ var usual = pace{
 	ban: time.Hour, hang: 2 * time.Second,
 }
 
+// nearRetry is the longest wait before a network that somebody dials for us is
+// called again: it is ours or a neighbour's, and minds no knocking.
+const nearRetry = 5 * time.Second
+
+// pacing is how a client paces itself.
+func pacing(cfg Config) pace {
+	p := usual
+	if cfg.Dial != nil {
+		p.retryTo = nearRetry
+	}
+	return p
+}
+
 // spaced is the wait before try n: none before the first, then twice as long
 // each time, up to a bound.
 func spaced(n int, from, to time.Duration) time.Duration {

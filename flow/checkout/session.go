@@ -190,7 +190,7 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 		return answer, wrap("open a charge", err)
 	}
 	if err := s.start(ctx, attempt.ID, fresh); err != nil {
-		return Answer{}, fmt.Errorf("open a charge: %w", err)
+		return Answer{}, fmt.Errorf("open a charge: %w", unfinished(err, attempt.Session))
 	}
 	err = s.update(ctx, func(w *saving) error {
 		kept, err := w.begun(c)
@@ -202,6 +202,19 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 		return err
 	})
 	return answer, wrap("open a charge", err)
+}
+
+// unfinished says of a charge whose account could not be made that its session
+// is there, so that the merchant can go on with it.
+func unfinished(err error, session flow.SessionID) error {
+	var refusal *flow.Error
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	told := *refusal
+	told.Message += " The session is there: call again with its sessionId, or with the same Idempotency-Key."
+	told.Details = map[string]string{"sessionId": string(session)}
+	return &told
 }
 
 // charged is the session of a charge: the one that a cut-off call made, an

@@ -77,7 +77,7 @@ func (r runner) each(ctx context.Context, query string, args []any, scan func(sc
 	}
 	rows, err := r.QueryContext(ctx, r.bind(query), args...)
 	if err != nil {
-		return err
+		return storageError(err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {

@@ -271,8 +271,8 @@ create_card_page c wsp_sess_x ok
 find d  ok
 create_card_page d wsp_sess_x ok
 create_ussd e wsp_sess_x refused
-check a  ok
-check a  down
+check a wsp_sess_x ok
+check a wsp_sess_x down
 create_card_page f wsp_sess_x timeout
 `
 	if strings.Join(got, "") != want {

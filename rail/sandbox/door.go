@@ -112,6 +112,13 @@ func (b *Bank) railCall(operation string, read func(http.ResponseWriter, *http.R
 			if weather, err = f.conditions(); err != nil {
 				return err
 			}
+			if o.Session == "" { // a question names its order by reference alone
+				m, _, err := f.instrumentBy("reference", o.Reference)
+				if err != nil {
+					return err
+				}
+				o.Session = m.Session
+			}
 			call := rail.Call{At: b.now(), Operation: operation, Reference: o.Reference, Session: o.Session, Outcome: "ok"}
 			switch {
 			case !weather.Up:

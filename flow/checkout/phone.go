@@ -1,0 +1,56 @@
+package checkout
+
+import (
+	"context"
+	"time"
+
+	"till/flow"
+)
+
+// ClaimPhone makes a pretend phone a project's. Errors: resource_not_found for
+// one that is another project's.
+func (s *Service) ClaimPhone(ctx context.Context, project flow.ProjectID, phone flow.Phone) error {
+	var owner flow.ProjectID
+	err := s.update(ctx, func(w *saving) error {
+		var err error
+		owner, err = w.tx.ClaimPhone(ctx, phone, project, w.now)
+		return err
+	})
+	if err == nil && owner != project {
+		err = noPhone()
+	}
+	return err
+}
+
+// OwnPhone is since when a pretend phone is a project's. Errors:
+// resource_not_found for one that is not.
+func (s *Service) OwnPhone(ctx context.Context, project flow.ProjectID, phone flow.Phone) (time.Time, error) {
+	owner, since, err := s.cfg.DB.PhoneOwner(ctx, phone)
+	if err == nil && owner != project {
+		err = noPhone()
+	}
+	return since, err
+}
+
+// ReleasePhone forgets whose a pretend phone was.
+func (s *Service) ReleasePhone(ctx context.Context, phone flow.Phone) error {
+	return s.update(ctx, func(w *saving) error { return w.tx.ReleasePhone(ctx, phone) })
+}
+
+func noPhone() error { return flow.Refuse(flow.CodeNotFound, "There is no such phone.") }
+
+// PayableBy says whether a project may play a payer of an account number: any
+// number but that of another project's session. Errors: resource_not_found.
+func (s *Service) PayableBy(ctx context.Context, project flow.ProjectID, account string) error {
+	attempt, err := s.cfg.DB.AttemptByAccount(ctx, account)
+	if notFound(err) {
+		return nil // the bank's own affair
+	}
+	if err == nil {
+		_, err = owned(ctx, s.cfg.DB.Reader, project, attempt.Session)
+	}
+	if notFound(err) {
+		return flow.Refuse(flow.CodeNotFound, "There is no such account number in your project.")
+	}
+	return err
+}
