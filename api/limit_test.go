@@ -57,34 +57,34 @@ type server struct {
 	cmd    *exec.Cmd
 }
 
-func startRedis(t testing.TB) *server {
-	t.Helper()
+func startRedis(tb testing.TB) *server {
+	tb.Helper()
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		if strings.Contains(os.Getenv("TILL_TEST_REQUIRE"), "redis") {
-			t.Fatal("redis is required here and not installed")
+			tb.Fatal("redis is required here and not installed")
 		}
-		t.Skip("skipped: redis is not installed (redis-server)")
+		tb.Skip("skipped: redis is not installed (redis-server)")
 	}
 	dir, err := os.MkdirTemp("", "redis") //nolint:usetesting // a socket's path may not be long
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s := &server{socket: filepath.Join(dir, "s")}
 	s.cmd = exec.Command(path, "--port", "0", "--unixsocket", s.socket, "--save", "", "--appendonly", "no", "--dir", dir)
 	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s.Client = redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket})
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = s.Close()
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
 		_ = os.RemoveAll(dir)
 	})
-	for deadline := time.Now().Add(10 * time.Second); s.Ping(t.Context()).Err() != nil; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); s.Ping(tb.Context()).Err() != nil; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("redis-server never answered")
+			tb.Fatal("redis-server never answered")
 		}
 	}
 	return s
