@@ -145,16 +145,21 @@ func (w *saving) write(session flow.SessionID, kind string, data any, streams ..
 
 // view reads a session with all that belongs to it.
 func (s *Service) view(ctx context.Context, r store.Reader, session flow.Session) (View, error) {
-	v := View{Session: session}
-	var err error
-	if v.Attempts, err = r.Attempts(ctx, session.ID); err != nil {
+	v, err := s.offered(ctx, r, session)
+	if err != nil {
 		return View{}, err
 	}
-	if v.Payments, err = r.Payments(ctx, session.ID); err != nil {
+	v.Payments, err = r.Payments(ctx, session.ID)
+	return v, err
+}
+
+// offered reads a session with what its record shows: not its payments.
+func (s *Service) offered(ctx context.Context, r store.Reader, session flow.Session) (View, error) {
+	attempts, err := r.Attempts(ctx, session.ID)
+	if err != nil {
 		return View{}, err
 	}
-	v.Offers = flow.Offers(session, v.Attempts, s.cfg.Rail.Methods(), s.cfg.Now())
-	return v, nil
+	return View{Session: session, Attempts: attempts, Offers: flow.Offers(session, attempts, s.cfg.Rail.Methods(), s.cfg.Now())}, nil
 }
 
 // save keeps a change whole: money, attempts, events, the session, then what

@@ -313,13 +313,13 @@ func (w *saving) cancel(session flow.Session) error {
 	return w.save(change, session)
 }
 
-// View reads a session of a project.
+// View reads a session of a project, without the payments that were seen for it.
 func (s *Service) View(ctx context.Context, project flow.ProjectID, id flow.SessionID) (View, error) {
 	session, err := owned(ctx, s.cfg.DB.Reader, project, id)
 	if err != nil {
 		return View{}, err
 	}
-	return s.view(ctx, s.cfg.DB.Reader, session)
+	return s.offered(ctx, s.cfg.DB.Reader, session)
 }
 
 // ViewOfCharge reads the session of a charge of a project.
