@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -47,6 +48,7 @@ func BenchmarkLoad(b *testing.B) {
 		b.Skip("one run is enough: -benchtime 1x")
 	}
 	dir := b.TempDir()
+	debug.SetGCPercent(400) // as the program does; for the echo too
 	kinds := loads(b, dir)
 	for _, k := range kinds {
 		k.run(b, 16, loadTime/4) // warm

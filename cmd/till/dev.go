@@ -48,6 +48,7 @@ const (
 // launch runs the program: with its pretend outsides inside (dev), or with those
 // that run elsewhere (serve).
 func launch(w *world, set config.Settings, dev bool) (err error) {
+	spare()
 	log := logger(w.err, set)
 	a, err := prepare(w.ctx, set, log, dev)
 	if err != nil {
