@@ -149,15 +149,17 @@ func TestRedisCountsAsThisProcessDoes(t *testing.T) {
 	}
 }
 
+// stormers is how many call at once in a storm.
+const stormers = 64
+
 // storm lets callers loose on limiters until it is over, and says how many got
 // through, how long it took and what the slowest call took.
 func storm(t *testing.T, lasts time.Duration, limit Limit, limiters ...*Limiter) (through int64, took, slowest time.Duration) {
 	t.Helper()
-	const callers = 64
 	var passed, worst atomic.Int64
 	var wg sync.WaitGroup
 	began := time.Now()
-	for i := range callers {
+	for i := range stormers {
 		wg.Go(func() {
 			for time.Since(began) < lasts {
 				at := time.Now()
@@ -211,7 +213,8 @@ func TestTheLimitOutlivesRedis(t *testing.T) {
 		_ = r.cmd.Process.Kill()
 	}()
 	through, took, slowest := storm(t, 1500*time.Millisecond, limit, l)
-	atMost(t, through, took, limit)
+	// What was on its way to Redis when it died was perhaps counted there alone.
+	atMost(t, through-stormers, took, limit)
 	if through < int64(limit.Burst) {
 		t.Errorf("only %d got through", through)
 	}
