@@ -100,31 +100,6 @@ func (w *saving) keep(session *flow.Session) error {
 	return flow.Refuse(flow.CodeInternal, "No free entry code was found.")
 }
 
-// begun looks up what is known of an idempotent call; nil for a new one.
-func (w *saving) begun(c Call) (*store.KeptCall, error) {
-	if c.Key == "" {
-		return nil, nil //nolint:nilnil // a call without a key is always new
-	}
-	kept, found, err := w.tx.Call(w.ctx, c.Project, c.Key)
-	if err != nil || !found {
-		return nil, err
-	}
-	if w.now.Sub(kept.At) > idempotencyKept {
-		return nil, nil //nolint:nilnil // forgotten
-	}
-	if kept.Hash != c.Hash {
-		return nil, flow.Refuse(flow.CodeIdempotencyReused, "This Idempotency-Key was used for another request. Use a new key.")
-	}
-	return &kept, nil
-}
-
-func replay(kept *store.KeptCall) Answer {
-	if kept == nil {
-		return Answer{}
-	}
-	return Answer{Status: kept.Status, Body: kept.Body, Location: kept.Made, Replayed: true}
-}
-
 // answer renders what was made and keeps it with the call's key.
 func (w *saving) answer(session flow.Session, c Call) (Answer, error) {
 	session, err := w.tx.Session(w.ctx, session.ID)
@@ -136,15 +111,6 @@ func (w *saving) answer(session flow.Session, c Call) (Answer, error) {
 		return Answer{}, err
 	}
 	return w.rendered(c, string(session.ID), Made{View: view})
-}
-
-// rendered makes a call's answer and keeps it with the call's key.
-func (w *saving) rendered(c Call, id string, made Made) (a Answer, err error) {
-	a.Location = id
-	if a.Status, a.Body, err = c.Render(made); err != nil || c.Key == "" {
-		return a, err
-	}
-	return a, w.tx.SaveCall(w.ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, Made: id, Status: a.Status, Body: a.Body, At: w.now})
 }
 
 // OpenCharge opens a session in WhatsApp and makes its virtual account: a new
@@ -262,21 +228,6 @@ func owned(ctx context.Context, r store.Reader, project flow.ProjectID, id flow.
 		return flow.Session{}, flow.Refuse(flow.CodeNotFound, "There is no session %q.", id)
 	}
 	return session, err
-}
-
-// running1 lets one call with a key run at a time in this process.
-func (s *Service) running1(key string) (free bool, done func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running[key] {
-		return false, nil
-	}
-	s.running[key] = true
-	return true, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.running, key)
-	}
 }
 
 // Cancel ends a session that is still open.
