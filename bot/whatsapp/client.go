@@ -249,6 +249,17 @@ func (c *Client) State() string {
 	return string(c.link.state)
 }
 
+// Trouble says why the network was not reached when it was last tried, "" where
+// a line is open or none was tried.
+func (c *Client) Trouble() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.link.state != StateConnecting {
+		return ""
+	}
+	return c.link.trouble
+}
+
 // Close ends Run, waits for it and closes the file. It can be called again.
 func (c *Client) Close() error {
 	c.mu.Lock()

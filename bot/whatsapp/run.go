@@ -59,6 +59,7 @@ func spaced(n int, from, to time.Duration) time.Duration {
 // link is where the line stands, as its events tell.
 type link struct {
 	state   State
+	trouble string // why the last line did not open
 	wa      *whatsmeow.Client
 	wire    *wire // of the line, nil while there is none yet
 	number  string
@@ -271,7 +272,7 @@ func (c *Client) dial(ctx, work context.Context, cut context.CancelFunc, wa *wha
 	c.set(func(l *link) { l.wire = nil })
 	failed := func(err error) {
 		c.log.WarnContext(ctx, "whatsapp not reached", slog.String("error", scrub(err.Error())))
-		c.set(func(l *link) { l.dialled = false })
+		c.set(func(l *link) { l.dialled, l.trouble = false, scrub(err.Error()) })
 	}
 	if fresh {
 		made, _, err := c.device(work, true)
@@ -286,7 +287,10 @@ func (c *Client) dial(ctx, work context.Context, cut context.CancelFunc, wa *wha
 	keep := context.AfterFunc(ctx, cut)
 	err := wa.ConnectContext(work)
 	keep()
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil:
+		c.set(func(l *link) { l.trouble = "" })
+	case ctx.Err() == nil:
 		failed(err)
 	}
 }

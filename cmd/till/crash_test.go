@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -251,4 +252,23 @@ func TestEverythingTwiceAndRedisForgetful(t *testing.T) {
 	if n := s.count("charge.success"); n != 1 {
 		t.Errorf("%d charge.success events for one payment", n)
 	}
+}
+
+// A network whose key is another one is not believed, and the operator is told
+// what to look at.
+func TestAWrongRootKeyIsNamed(t *testing.T) {
+	o := newOutside(t)
+	for i, line := range o.env {
+		if strings.HasPrefix(line, "TILL_WHATSAPP_ROOT_KEY=") {
+			o.env[i] = "TILL_WHATSAPP_ROOT_KEY=" + strings.Repeat("ab", 32)
+		}
+	}
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	x.start()
+	x.p.line(`/phone$|of that network`)
+	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
+	m.until("readyz names the key", func() bool {
+		_, out, err := m.try(http.MethodGet, "/readyz", nil)
+		return err == nil && strings.Contains(fmt.Sprint(out), "--whatsapp-root-key")
+	})
 }
