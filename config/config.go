@@ -55,10 +55,11 @@ func (s Settings) Check() error {
 	if u := string(s.DatabaseURL); u != "" && !hasScheme(u, "postgres", "postgresql") {
 		faults = append(faults, fault("database-url", s.DatabaseURL.String(), "give a postgres:// address, or leave it empty for SQLite"))
 	}
-	for name, value := range map[string]string{"bank-url": s.BankURL, "public-url": s.PublicURL} {
-		if value != "" && !hasScheme(value, "http", "https") {
-			faults = append(faults, fault(name, value, "give an http:// address"))
-		}
+	if s.PublicURL != "" && !hasScheme(s.PublicURL, "http", "https") {
+		faults = append(faults, fault("public-url", s.PublicURL, "give an http:// address"))
+	}
+	if s.BankURL != "" && (!hasScheme(s.BankURL, "http") || !onThisMachine(s.BankURL)) {
+		faults = append(faults, fault("bank-url", s.BankURL, "the sandbox bank runs on this machine: give its address, as http://127.0.0.1:8091"))
 	}
 	for name, value := range map[string]int{"rate-limit-test": s.RateLimitTest, "rate-limit-live": s.RateLimitLive} {
 		if value < 1 || value > maxRate {
@@ -129,4 +130,14 @@ func hasScheme(raw string, schemes ...string) bool {
 		return false
 	}
 	return slices.Contains(schemes, u.Scheme)
+}
+
+// onThisMachine says whether an address leads nowhere else. It asks nobody.
+func onThisMachine(raw string) bool {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
