@@ -213,7 +213,8 @@ func TestTheLimitOutlivesRedis(t *testing.T) {
 		_ = r.cmd.Process.Kill()
 	}()
 	through, took, slowest := storm(t, 1500*time.Millisecond, limit, l)
-	// What was on its way to Redis when it died was perhaps counted there alone.
+	// Once, under the race detector, six more got through than the bound allows.
+	// Why is not known; the callers at once are allowed for until it is.
 	atMost(t, through-stormers, took, limit)
 	if through < int64(limit.Burst) {
 		t.Errorf("only %d got through", through)
