@@ -142,8 +142,9 @@ func (d *desk) call(method, path, key, body string, headers ...string) reply {
 	return got
 }
 
-// listens registers an endpoint that hears of everything that is not on request.
-func (d *desk) listens() {
+// listens registers an endpoint that hears of these kinds of event, or of
+// everything that is not on request.
+func (d *desk) listens(kinds ...flow.EventKind) {
 	d.t.Helper()
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -153,15 +154,25 @@ func (d *desk) listens() {
 		d.heard = append(d.heard, string(body))
 	}))
 	d.t.Cleanup(sink.Close)
-	d.want(d.call("POST", "/v1/webhook-endpoints", d.key, `{"url":"`+sink.URL+`"}`), http.StatusCreated, nil)
+	asked, err := json.Marshal(struct {
+		URL    string           `json:"url"`
+		Events []flow.EventKind `json:"events,omitempty"`
+	}{sink.URL, kinds})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.want(d.call("POST", "/v1/webhook-endpoints", d.key, string(asked)), http.StatusCreated, nil)
 }
 
 // event waits for the webhook about a verification.
-func (d *desk) event(id string) reply {
+func (d *desk) event(id string) reply { return d.told(`"reference":"` + id + `"`) }
+
+// told waits for a webhook that holds a text.
+func (d *desk) told(text string) reply {
 	d.t.Helper()
 	for range 500 {
 		d.mu.Lock()
-		at := slices.IndexFunc(d.heard, func(b string) bool { return strings.Contains(b, `"reference":"`+id+`"`) })
+		at := slices.IndexFunc(d.heard, func(b string) bool { return strings.Contains(b, text) })
 		body := ""
 		if at >= 0 {
 			body = d.heard[at]
@@ -172,7 +183,7 @@ func (d *desk) event(id string) reply {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	d.t.Fatalf("no webhook tells of %s", id)
+	d.t.Fatalf("no webhook tells of %s", text)
 	return reply{}
 }
 

@@ -273,7 +273,7 @@ func RecordPayment(p Payment) PaymentRecord {
 type eventBody struct {
 	ID         EventID   `json:"id"`
 	Event      EventKind `json:"event"`
-	Reference  string    `json:"reference"`
+	Reference  *string   `json:"reference"`
 	CreatedAt  string    `json:"createdAt"`
 	Livemode   bool      `json:"livemode"`
 	APIVersion string    `json:"apiVersion"`
@@ -281,18 +281,22 @@ type eventBody struct {
 	Data       any       `json:"data"`
 }
 
-// chargeData is the data of every charge event: the record and whose it is.
+// chargeData is the data of every charge event: the record and whose it is. A
+// session has no charge until it is paid or one is asked for, but may have
+// events that are about money: their id is null.
 type chargeData struct {
+	ID *string `json:"id"`
 	ChargeRecord
 	ServiceReference string         `json:"serviceReference"`
 	AttemptID        *string        `json:"attemptId"`
 	Payment          *PaymentRecord `json:"payment,omitempty"` // the money this event is about
 }
 
-// ComposeEvent makes the bytes of an event about a session.
+// ComposeEvent makes the bytes of an event; its reference is null where there
+// is none.
 func ComposeEvent(e Event, reference string, data any, live bool) ([]byte, error) {
 	body, err := json.Marshal(eventBody{
-		ID: e.ID, Event: e.Kind, Reference: reference, CreatedAt: Stamp(e.CreatedAt), Livemode: live, APIVersion: "v1",
+		ID: e.ID, Event: e.Kind, Reference: optional(reference), CreatedAt: Stamp(e.CreatedAt), Livemode: live, APIVersion: "v1",
 		Sequence: e.Sequence, Data: data,
 	})
 	if err != nil {
@@ -304,7 +308,7 @@ func ComposeEvent(e Event, reference string, data any, live bool) ([]byte, error
 // ChargeData is the data of a charge event; about is the payment that caused
 // it, nil where none did.
 func ChargeData(r ChargeRecord, attempt AttemptID, about *Payment) any {
-	data := chargeData{ChargeRecord: r, ServiceReference: r.Reference, AttemptID: optional(string(attempt))}
+	data := chargeData{ID: optional(string(r.ID)), ChargeRecord: r, ServiceReference: r.Reference, AttemptID: optional(string(attempt))}
 	if about != nil {
 		record := RecordPayment(*about)
 		data.Payment = &record
@@ -313,7 +317,7 @@ func ChargeData(r ChargeRecord, attempt AttemptID, about *Payment) any {
 }
 
 // EventReference is the reference a webhook carries: the merchant's own where
-// there is one, else the service's.
+// there is one, else the service's, "" while there is neither.
 func EventReference(s Session, serviceReference string) string {
 	if s.Reference != "" {
 		return s.Reference
