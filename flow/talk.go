@@ -183,7 +183,7 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 		}
 		d.say("cancel_confirm", about(co))
 	case MeansCode, MeansSecret: // decided before
-	case MeansNothing:
+	default:
 		d.unknown(t, co)
 	}
 }

@@ -51,6 +51,9 @@ type Outgoing struct {
 	Person string // their LID
 	ID     string
 	Text   string
+	Money  bool          // news of money: it waits for nothing but its own chat's order
+	First  bool          // nothing was ever sent to this chat before
+	Fades  time.Duration // how long the chat keeps its messages, 0 for ever
 }
 
 // Inbound is one message from a payer, as WhatsApp handed it over.
@@ -59,7 +62,10 @@ type Inbound struct {
 	Person  string // their LID
 	Phone   flow.Phone
 	Name    string
-	Message string // the network's id of the message
+	Message string        // the network's id of the message
+	Quoted  string        // the id of the message of ours that it answers to, "" for none
+	Edits   string        // the id of the message that it takes the place of, "" for none
+	Fades   time.Duration // how long the chat keeps its messages, 0 for ever
 	Intent  flow.Intent
 	At      time.Time
 }
