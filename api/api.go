@@ -52,7 +52,8 @@ type Config struct {
 	Pairing func() (text string, waiting bool)
 	// AdvanceClock moves the test environment's clock, nil where it stands fast.
 	AdvanceClock func(seconds int64) time.Time
-	// Ready asks every part that the server needs whether it works.
+	// Ready asks every part that the server uses whether it works. It returns soon,
+	// whatever hangs.
 	Ready func(ctx context.Context) []Check
 	// CheckURL judges where the webhooks of an environment may be sent.
 	CheckURL func(env flow.Environment, raw string) error
@@ -72,13 +73,6 @@ type Config struct {
 	Log  *slog.Logger
 }
 
-// Check is what one part answered to "are you ready?".
-type Check struct {
-	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
-	Reason string `json:"reason"`
-}
-
 // Server answers merchants.
 type Server struct {
 	cfg     Config
@@ -86,6 +80,7 @@ type Server struct {
 	closing chan struct{} // closed when no more waiting is to be done
 	once    sync.Once
 	pages   *pages
+	health  health
 }
 
 // New makes a Server.

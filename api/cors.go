@@ -11,7 +11,7 @@ import (
 // What a page of another origin may send, read and remember.
 const (
 	corsHeaders = "Authorization, Content-Type, X-Client-Secret, Idempotency-Key"
-	corsExposed = "X-Request-Id"
+	corsExposed = "ETag, Idempotent-Replayed, Location, RateLimit, RateLimit-Limit, RateLimit-Policy, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id"
 	corsMemory  = "600" // seconds
 )
 

@@ -49,7 +49,7 @@ func (s *Server) addEndpoint(c *call) error {
 	}
 	if e.URL != "" {
 		if err := s.cfg.CheckURL(c.key.Environment, e.URL); err != nil {
-			f.fail("url", flow.CodeInvalidField, "url cannot be a webhook endpoint: %s.", err)
+			f.fail("url", flow.CodeInvalidField, "url is %s.", err)
 		}
 	}
 	if err := f.done(); err != nil {

@@ -21,6 +21,7 @@ type noted struct {
 	project flow.ProjectID
 	code    flow.Code
 	err     error
+	probe   bool // asked again and again by a machine
 }
 
 // notedKey is where a request's noted lives in fasthttp's context.
@@ -77,7 +78,10 @@ func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
 		attrs = append(attrs, slog.String("code", string(n.code)))
 	}
 	level := slog.LevelInfo
-	if status >= http.StatusInternalServerError {
+	switch {
+	case n.probe && (status == http.StatusOK || n.code == codeNotReady): // what changes has lines of its own
+		level = slog.LevelDebug
+	case status >= http.StatusInternalServerError:
 		level = slog.LevelError
 		if n.err != nil {
 			attrs = append(attrs, slog.String("error", n.err.Error()))

@@ -34,6 +34,7 @@ type shop struct {
 	checkouts *store.DB
 	parts     checkout.Config
 	number    string // the live WhatsApp number, "" for none
+	checks    []Check
 	log       *bytes.Buffer
 	key       string // a secret test key
 	public    string
@@ -119,7 +120,7 @@ func open(t *testing.T) *shop {
 			return s.now()
 		},
 		Ready: func(context.Context) []Check {
-			return []Check{{Name: "store", OK: s.number != "", Reason: "no number"}}
+			return s.checks
 		},
 		CheckURL: func(_ flow.Environment, raw string) error {
 			if !strings.HasPrefix(raw, "http") {
@@ -136,7 +137,7 @@ func open(t *testing.T) *shop {
 			}
 			return flow.Bank{}, false
 		},
-		Dev: true, Now: s.now, IDs: ids, Log: slog.New(slog.NewJSONHandler(&lines{to: s.log}, nil)),
+		Dev: true, Now: s.now, IDs: ids, Log: slog.New(slog.NewJSONHandler(&lines{to: s.log}, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)

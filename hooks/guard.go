@@ -15,7 +15,7 @@ var (
 	// ErrAddress: the address is not a public one.
 	ErrAddress = errors.New("not a public address")
 	// ErrURL: the URL cannot be an endpoint.
-	ErrURL = errors.New("not a URL that events can be sent to")
+	ErrURL = errors.New("not one that events can be sent to")
 )
 
 // Allow is what an endpoint may be beyond https to a public address.

@@ -166,23 +166,13 @@ func (a *app) openRedis(ctx context.Context) error {
 	}
 	a.redis = redis.NewClient(options)
 	a.closing(a.redis.Close)
-	a.check("redis", func(ctx context.Context) error { return a.redis.Ping(ctx).Err() })
+	a.checkRedis()
 	short, cancel := context.WithTimeout(ctx, redisPatience)
 	defer cancel()
 	if err := a.redis.Ping(short).Err(); err != nil {
 		return fmt.Errorf("redis does not answer: %w (check --redis-url, or leave it empty for the one inside)", err)
 	}
 	return nil
-}
-
-// check adds a part that must work for the server to be ready.
-func (a *app) check(name string, ask func(ctx context.Context) error) {
-	a.checks = append(a.checks, func(ctx context.Context) api.Check {
-		if err := ask(ctx); err != nil {
-			return api.Check{Name: name, Reason: err.Error()}
-		}
-		return api.Check{Name: name, OK: true}
-	})
 }
 
 // openStores opens the accounts and both environments, which share nothing.
@@ -204,9 +194,7 @@ func (a *app) openStores(ctx context.Context) (test, live *store.DB, err error) 
 		return nil, nil, err
 	}
 	a.accounts = checkout.NewAccounts(a.settings, a.clock.Now, rand.Reader)
-	a.check("store", func(ctx context.Context) error {
-		return test.Update(ctx, func(*store.Tx) error { return nil })
-	})
+	a.checkStores(a.settings, test, live)
 	return test, live, nil
 }
 
@@ -333,13 +321,7 @@ func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 		Limits:  limits, Accounts: a.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: a.test, flow.Live: a.live},
 		Verifications: a.verifications, Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: testBank{a.rail, a.clock.Now}, Phones: phones,
 		Pairing: a.number.Pairing, AdvanceClock: a.advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
-		Ready: func(ctx context.Context) []api.Check {
-			out := make([]api.Check, 0, len(a.checks))
-			for _, ask := range a.checks {
-				out = append(out, ask(ctx))
-			}
-			return out
-		},
+		Ready: a.ready,
 		CheckURL: func(env flow.Environment, raw string) error {
 			return hooks.CheckURL(raw, hooks.Allow{Loopback: a.loopback(env)})
 		},

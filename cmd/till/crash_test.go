@@ -171,7 +171,7 @@ func waitReady(m *merchant) {
 	deadline := time.Now().Add(patience)
 	for {
 		status, out, err := m.try(http.MethodGet, "/readyz", nil)
-		if err == nil && status == http.StatusOK {
+		if data, ok := out["data"].(object); err == nil && ok && data["state"] == "ready" {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -273,15 +273,7 @@ func (a *app) openNumber(ctx context.Context, out io.Writer, n *network) error {
 		return fmt.Errorf("open the WhatsApp number: %w", err)
 	}
 	a.closing(a.number.Close)
-	a.check("whatsapp", func(context.Context) error {
-		if a.number.Number() == "" {
-			if why := a.number.Trouble(); why != "" {
-				return fmt.Errorf("the number is %s: the network was not reached: %s (check --whatsapp-dial and --whatsapp-root-key)", a.number.State(), why)
-			}
-			return fmt.Errorf("the number is %s", a.number.State())
-		}
-		return nil
-	})
+	a.checkWhatsApp()
 	return nil
 }
 

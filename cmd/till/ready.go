@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"till/api"
+	"till/flow/store"
+)
+
+// checkPatience is how long a part may take to say that it works: those who ask
+// wait for little more.
+const checkPatience = 2 * time.Second
+
+// check adds a part that is asked whether it works. away is what is said while
+// it does not.
+func (a *app) check(away api.Check, ask func(ctx context.Context) error) {
+	a.checks = append(a.checks, func(ctx context.Context) api.Check {
+		short, cancel := context.WithTimeout(ctx, checkPatience)
+		defer cancel()
+		out := away
+		if out.Err = ask(short); out.Err == nil {
+			out.OK, out.Reason = true, ""
+		}
+		return out
+	})
+}
+
+// ready asks every part at once.
+func (a *app) ready(ctx context.Context) []api.Check {
+	out := make([]api.Check, len(a.checks))
+	var asked sync.WaitGroup
+	for i, ask := range a.checks {
+		asked.Go(func() { out[i] = ask(ctx) })
+	}
+	asked.Wait()
+	return out
+}
+
+// checkStores: without them nothing can be served.
+func (a *app) checkStores(all ...*store.DB) {
+	a.check(api.Check{Name: "store", Needed: true, Reason: "It does not answer."}, func(ctx context.Context) error {
+		for _, db := range all {
+			if err := db.Update(ctx, func(*store.Tx) error { return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// checkRedis: it holds only what may be lost.
+func (a *app) checkRedis() {
+	away := api.Check{Name: "redis", Reason: "It does not answer. Nothing is lost: calls are counted by each process alone."}
+	a.check(away, func(ctx context.Context) error { return a.redis.Ping(ctx).Err() })
+}
+
+// checkWhatsApp: without a number, headless sessions go on.
+func (a *app) checkWhatsApp() {
+	a.checks = append(a.checks, func(context.Context) api.Check {
+		out := api.Check{Name: "whatsapp", OK: a.number.Number() != ""}
+		if out.OK {
+			return out
+		}
+		out.Reason = fmt.Sprintf("The number is %s.", a.number.State())
+		if why := a.number.Trouble(); why != "" {
+			out.Reason += " The network was not reached: check --whatsapp-dial and --whatsapp-root-key."
+			out.Err = errors.New(why)
+		}
+		return out
+	})
+}
