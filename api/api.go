@@ -174,6 +174,11 @@ func (s *Server) handle(r Route) fiber.Handler {
 		if err := s.admit(one, r.Key); err != nil {
 			return err
 		}
+		if !r.Asks {
+			if err := one.query().done(); err != nil {
+				return err
+			}
+		}
 		if r.Method == http.MethodPost && !r.Own && one.service != nil {
 			return s.onceOnly(one, r)
 		}

@@ -1,6 +1,9 @@
 package api
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // The lengths that card numbers have.
 const (
@@ -114,14 +117,19 @@ func issued(digits []byte) bool {
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // safeName is a name that came from outside, as an answer may repeat it: short,
-// and never a card number.
+// never a card number, and nothing in it that moves the words around it about.
 func safeName(name string) string {
 	const most = 64
 	if holdsCard(name) {
 		return "[hidden]"
 	}
 	if len(name) > most {
-		name = strings.ToValidUTF8(name[:most], "") + "…"
+		name = name[:most] + "…"
 	}
-	return name
+	return strings.Map(func(r rune) rune {
+		if (text{}).control(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(name, string(utf8.RuneError)))
 }

@@ -189,6 +189,8 @@ func (f *form) text(name string, rule text) string {
 func (t text) judge(s string) string {
 	n := utf8.RuneCountInString(s)
 	switch {
+	case !utf8.ValidString(s): // only a query can hold it: a body was judged whole
+		return "must be valid UTF-8"
 	case n < max(t.least, 1):
 		return fmt.Sprintf("must have at least %d characters", max(t.least, 1))
 	case n > t.most:

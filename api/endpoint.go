@@ -78,9 +78,6 @@ func (s *Server) addEndpoint(c *call) error {
 
 // listEndpoints is GET /v1/webhook-endpoints.
 func (*Server) listEndpoints(c *call) error {
-	if err := c.query().done(); err != nil {
-		return err
-	}
 	all, err := c.service.Endpoints(c.ctx, c.project.ID)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -72,8 +73,8 @@ type reader struct {
 
 // parse reads a whole document; nothing but white space may follow it.
 func parse(in string) (v value, card *string, err error) {
-	if !utf8.ValidString(in) {
-		return value{}, nil, &syntaxError{why: "the body is not valid UTF-8"}
+	if at := invalidUTF8(in); at >= 0 {
+		return value{}, nil, &syntaxError{field: fieldAt(in, at), offset: at, why: "the body is not valid UTF-8"}
 	}
 	p := &reader{in: in}
 	p.space()
@@ -89,6 +90,32 @@ func parse(in string) (v value, card *string, err error) {
 		card = &at
 	}
 	return v, card, nil
+}
+
+// invalidUTF8 is where a text stops being UTF-8, -1 where it never does.
+func invalidUTF8(in string) int {
+	if utf8.ValidString(in) {
+		return -1
+	}
+	for at, r := range in {
+		if r == utf8.RuneError && !strings.HasPrefix(in[at:], string(utf8.RuneError)) {
+			return at
+		}
+	}
+	return -1
+}
+
+// fieldAt is the path of names down to a byte of a document, as far as the
+// document can be read up to there.
+func fieldAt(in string, at int) string {
+	p := &reader{in: in[:at]}
+	p.space()
+	if _, err := p.value(1); err != nil {
+		if stop, ok := errors.AsType[*syntaxError](err); ok && stop.offset == at {
+			return stop.field
+		}
+	}
+	return ""
 }
 
 func (p *reader) fail(why string) error {

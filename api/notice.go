@@ -8,7 +8,8 @@ import (
 
 // hearBank is POST /v1/rails/{rail}/notifications. There is no key: the rail
 // verifies the bank's signature. Anything but 200 makes the bank say it again,
-// so 200 is only said of what is saved.
+// so 200 is only said of what is saved. What a bank adds behind the question mark
+// is its own business: only what is signed counts.
 func (s *Server) hearBank(c *call) error {
 	env, known := s.cfg.Rails[c.param("rail")]
 	service, open := s.cfg.Services[env]

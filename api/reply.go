@@ -107,9 +107,15 @@ func readCursor(s string, ok func(string) bool) (string, error) {
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(s) > 128 || !ok(string(raw)) {
-		return "", flow.Refuse(flow.CodeInvalidCursor, "This cursor is not one that a list gave out.")
+		return "", badCursor()
 	}
 	return string(raw), nil
+}
+
+func badCursor() error {
+	refused := flow.Refuse(flow.CodeInvalidCursor, "This cursor is not one that a list gave out.")
+	refused.Fields = []flow.FieldError{{Field: "cursor", Code: refused.Code, Message: refused.Message}}
+	return refused
 }
 
 // isID says whether a text could be an id with this prefix.

@@ -97,7 +97,11 @@ type query struct {
 }
 
 func (c *call) query() *query {
-	values, err := url.ParseQuery(string(c.http.Request().URI().QueryString()))
+	raw := c.http.Request().URI().QueryString()
+	if len(raw) == 0 {
+		return &query{}
+	}
+	values, err := url.ParseQuery(string(raw))
 	q := &query{values: values}
 	if err != nil {
 		q.form.fail("query", flow.CodeInvalidField, "The query has a broken escape.")

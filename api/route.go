@@ -9,6 +9,7 @@ type Route struct {
 	Key    KeyKind
 	Dev    bool // mounted in development alone
 	Own    bool // a POST that keeps its answer with its effect, in one transaction
+	Asks   bool // judges what stands behind the question mark itself; elsewhere nothing may
 	do     func(*Server, *call) error
 }
 
@@ -31,17 +32,17 @@ func Routes() []Route {
 		{Method: post, Path: "/v1/auth/logout", Key: KeyDashboard, do: (*Server).logOut},
 
 		{Method: post, Path: projectsPath, Key: KeyDashboard, do: (*Server).addProject},
-		{Method: get, Path: projectsPath, Key: KeyDashboard, do: (*Server).listProjects},
+		{Method: get, Path: projectsPath, Key: KeyDashboard, Asks: true, do: (*Server).listProjects},
 		{Method: get, Path: projectsPath + "/:id", Key: KeyDashboard, do: (*Server).readProject},
 		{Method: post, Path: projectsPath + "/:id/keys", Key: KeyDashboard, do: (*Server).addKey},
-		{Method: get, Path: projectsPath + "/:id/keys", Key: KeyDashboard, do: (*Server).listKeys},
+		{Method: get, Path: projectsPath + "/:id/keys", Key: KeyDashboard, Asks: true, do: (*Server).listKeys},
 		{Method: post, Path: projectsPath + "/:id/keys/:kid/rotate", Key: KeyDashboard, do: (*Server).rotateKey},
 		{Method: remove, Path: projectsPath + "/:id/keys/:kid", Key: KeyDashboard, do: (*Server).revokeKey},
 		{Method: post, Path: projectsPath + "/:id/kyc", Key: KeyDashboard, do: (*Server).submitKYC},
 		{Method: get, Path: projectsPath + "/:id/kyc", Key: KeyDashboard, do: (*Server).readKYC},
 
 		{Method: post, Path: sessionsPath, Key: KeySecret, Own: true, do: (*Server).openSession},
-		{Method: get, Path: sessionsPath, Key: KeySecret, do: (*Server).listSessions},
+		{Method: get, Path: sessionsPath, Key: KeySecret, Asks: true, do: (*Server).listSessions},
 		{Method: get, Path: sessionsPath + "/:id", Key: KeySession, do: (*Server).readSession},
 		{Method: post, Path: sessionsPath + "/:id/cancel", Key: KeySecret, Own: true, do: (*Server).cancelSession},
 		{Method: post, Path: sessionsPath + "/:id/pay/bank-transfer", Key: KeySession, do: (*Server).payByTransfer},
@@ -49,7 +50,7 @@ func Routes() []Route {
 		{Method: post, Path: sessionsPath + "/:id/pay/card", Key: KeySession, do: (*Server).payByCard},
 
 		{Method: post, Path: chargesPath, Key: KeySecret, Own: true, do: (*Server).openCharge},
-		{Method: get, Path: chargesPath, Key: KeySecret, do: (*Server).listCharges},
+		{Method: get, Path: chargesPath, Key: KeySecret, Asks: true, do: (*Server).listCharges},
 		{Method: get, Path: chargesPath + "/by-reference/:ref", Key: KeySecret, do: (*Server).readChargeByReference},
 		{Method: get, Path: chargesPath + "/:id", Key: KeySecret, do: (*Server).readCharge},
 		{Method: post, Path: chargesPath + "/:id/requery", Key: KeySecret, do: (*Server).requeryCharge},
@@ -58,24 +59,24 @@ func Routes() []Route {
 		{Method: post, Path: "/v1/webhook-endpoints", Key: KeySecret, Own: true, do: (*Server).addEndpoint},
 		{Method: get, Path: "/v1/webhook-endpoints", Key: KeySecret, do: (*Server).listEndpoints},
 
-		{Method: get, Path: verificationPath + "/banks", Key: KeyPublic, do: (*Server).listBanks},
+		{Method: get, Path: verificationPath + "/banks", Key: KeyPublic, Asks: true, do: (*Server).listBanks},
 		{Method: post, Path: verificationPath + "/accounts/resolve", Key: KeySecret, do: (*Server).resolveAccount},
 		{Method: post, Path: identitiesPath, Key: KeySecret, Own: true, do: (*Server).verifyIdentity},
 		{Method: get, Path: identitiesPath + "/:id", Key: KeySecret, do: (*Server).readIdentity},
 
-		{Method: post, Path: "/v1/rails/:rail/notifications", Key: KeyNone, do: (*Server).hearBank},
+		{Method: post, Path: "/v1/rails/:rail/notifications", Key: KeyNone, Asks: true, do: (*Server).hearBank},
 
 		{Method: post, Path: "/v1/test/bank/transfers", Key: KeyTest, do: (*Server).playTransfer},
 		{Method: post, Path: "/v1/test/ussd/:code/complete", Key: KeyTest, do: (*Server).playUSSD},
 		{Method: post, Path: "/v1/test/cards/:id/complete", Key: KeyTest, do: (*Server).playCard},
 		{Method: put, Path: "/v1/test/bank/conditions", Key: KeyTest, do: (*Server).setConditions},
-		{Method: get, Path: "/v1/test/bank/calls", Key: KeyTest, do: (*Server).listBankCalls},
+		{Method: get, Path: "/v1/test/bank/calls", Key: KeyTest, Asks: true, do: (*Server).listBankCalls},
 		{Method: post, Path: "/v1/test/clock", Key: KeyTest, do: (*Server).advanceClock},
 		{Method: get, Path: "/v1/test/whatsapp/pairing", Key: KeyTest, do: (*Server).readPairing},
 		{Method: post, Path: "/v1/test/phones", Key: KeyTest, do: (*Server).addPhone},
 		{Method: get, Path: "/v1/test/phones", Key: KeyTest, do: (*Server).listPhones},
 		{Method: post, Path: "/v1/test/phones/:phone/messages", Key: KeyTest, do: (*Server).typeMessage},
-		{Method: get, Path: "/v1/test/phones/:phone/messages", Key: KeyTest, do: (*Server).readMessages},
+		{Method: get, Path: "/v1/test/phones/:phone/messages", Key: KeyTest, Asks: true, do: (*Server).readMessages},
 		{Method: remove, Path: "/v1/test/phones/:phone", Key: KeyTest, do: (*Server).removePhone},
 
 		{Method: get, Path: "/openapi.yaml", Key: KeyNone, do: (*Server).serveDocument},
@@ -91,13 +92,13 @@ func Routes() []Route {
 func pageRoutes() []Route {
 	get, post, remove := http.MethodGet, http.MethodPost, http.MethodDelete
 	return []Route{
-		{Method: get, Path: "/phone", Key: KeyNone, Dev: true, do: (*Server).servePhonePage},
-		{Method: get, Path: "/phone/:file", Key: KeyNone, Dev: true, do: (*Server).servePhonePage},
-		{Method: get, Path: "/wa.me/:number", Key: KeyNone, Dev: true, do: (*Server).followLink},
+		{Method: get, Path: "/phone", Key: KeyNone, Dev: true, Asks: true, do: (*Server).servePhonePage},
+		{Method: get, Path: "/phone/:file", Key: KeyNone, Dev: true, Asks: true, do: (*Server).servePhonePage},
+		{Method: get, Path: "/wa.me/:number", Key: KeyNone, Dev: true, Asks: true, do: (*Server).followLink},
 		{Method: post, Path: "/phone/api/phones", Key: KeyPhone, Dev: true, do: (*Server).addPhone},
 		{Method: get, Path: "/phone/api/phones", Key: KeyPhone, Dev: true, do: (*Server).listPhones},
 		{Method: post, Path: "/phone/api/phones/:phone/messages", Key: KeyPhone, Dev: true, do: (*Server).typeMessage},
-		{Method: get, Path: "/phone/api/phones/:phone/messages", Key: KeyPhone, Dev: true, do: (*Server).readMessages},
+		{Method: get, Path: "/phone/api/phones/:phone/messages", Key: KeyPhone, Dev: true, Asks: true, do: (*Server).readMessages},
 		{Method: remove, Path: "/phone/api/phones/:phone", Key: KeyPhone, Dev: true, do: (*Server).removePhone},
 		{Method: post, Path: "/phone/api/bank/transfers", Key: KeyPhone, Dev: true, do: (*Server).playTransfer},
 		{Method: post, Path: "/phone/api/ussd/:code/complete", Key: KeyPhone, Dev: true, do: (*Server).dial},

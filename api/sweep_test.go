@@ -84,6 +84,7 @@ func (s *shop) belongings() belongings {
 		"/v1/test/cards":  s.ask("POST", sessions+"/"+session+"/pay/card", s.key, "").text("data.attemptId"),
 		"/v1/test/ussd":   s.ask("POST", sessions+"/"+session+"/pay/ussd", s.key, "").text("data.paymentCode"),
 		"/v1/test/phones": "+2348031234567", "/v1/projects": string(s.project.ID), "/v1/verification": "wsp_ver_01m7y6vm2af084rza2669023pf",
+		"/docs/assets": "docs.css", "/docs/errors": "rate_limited",
 	}
 }
 

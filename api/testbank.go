@@ -189,7 +189,7 @@ func (s *Server) listBankCalls(c *call) error {
 	}
 	after, err := strconv.ParseInt("0"+at, 10, 64)
 	if err != nil {
-		return flow.Refuse(flow.CodeInvalidCursor, "This cursor is not one that a list gave out.")
+		return badCursor()
 	}
 	calls, last, more, err := c.bankCalls(bank, after, limit)
 	if err != nil {
