@@ -235,9 +235,19 @@ func TestAnOverdueLookUpFails(t *testing.T) {
 	t.Error("it is never forgotten")
 }
 
+// Neither a server without look-ups nor a bank that offers none takes one on,
+// and nobody's look-up does not exist there either.
 func TestAnEnvironmentWithoutAVerifierSaysSo(t *testing.T) {
-	s := open(t) // its bank on paper verifies nothing
+	s, d := open(t), openDesk(t) // the bank on paper verifies nothing
+	without, _ := d.openEnvironment(flow.Live, d.bank)
 	for url, body := range map[string]string{resolveURL: `{"accountNumber":"0000000001","bankCode":"058"}`, identitiesURL: person("22222222221", "")} {
-		s.want(s.ask("POST", url, s.key, body), http.StatusBadGateway, map[string]string{"error.code": "rail_rejected"})
+		for _, r := range []reply{s.ask("POST", url, s.key, body), d.call("POST", url, without, body)} {
+			s.want(r, http.StatusServiceUnavailable, map[string]string{"error.code": "rail_unavailable", "error.type": "rail"})
+		}
+	}
+	for _, id := range []string{"wsp_ver_01m7y6vm2af084rza2669023pf", "1"} {
+		for _, r := range []reply{s.ask("GET", identitiesURL+"/"+id, s.key, ""), d.call("GET", identitiesURL+"/"+id, without, "")} {
+			s.want(r, http.StatusNotFound, map[string]string{"error.code": "resource_not_found"})
+		}
 	}
 }

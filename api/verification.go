@@ -121,7 +121,7 @@ func tagged(header, tag string) bool {
 func (s *Server) verifications(c *call) (*checkout.Verifications, error) {
 	v, there := s.cfg.Verifications[c.key.Environment]
 	if !there {
-		return nil, flow.Refuse(flow.CodeRailRejected, "The %s environment of this server verifies nothing.", c.key.Environment)
+		return nil, flow.Refuse(flow.CodeRailUnavailable, "No bank that verifies is connected to the %s environment.", c.key.Environment)
 	}
 	return v, nil
 }
@@ -312,12 +312,9 @@ func withoutNumbers(err error) error {
 
 // readIdentity is GET /v1/verification/identities/{id}.
 func (s *Server) readIdentity(c *call) error {
-	v, err := s.verifications(c)
-	if err != nil {
-		return err
-	}
 	id := c.param("id")
-	if !isID(id, flow.PrefixVerification) {
+	v, there := s.cfg.Verifications[c.key.Environment]
+	if !there || !isID(id, flow.PrefixVerification) {
 		return flow.Refuse(flow.CodeNotFound, "There is no such verification.")
 	}
 	one, err := v.Verification(c.ctx, c.project.ID, flow.VerificationID(id))

@@ -72,7 +72,7 @@ type NewVerification struct {
 }
 
 // ResolveAccount asks the rail whose an account is; nothing is kept. Errors:
-// account_not_resolved, rail_rejected where nobody can be asked, and the rail's.
+// account_not_resolved, rail_unavailable where nobody can be asked, and the rail's.
 func (v *Verifications) ResolveAccount(ctx context.Context, a rail.Account) (string, error) {
 	if v.rail == nil {
 		return "", noVerifier()
@@ -85,12 +85,12 @@ func (v *Verifications) ResolveAccount(ctx context.Context, a rail.Account) (str
 }
 
 func noVerifier() error {
-	return flow.Refuse(flow.CodeRailRejected, "The bank of this environment does not verify accounts or people.")
+	return flow.Refuse(flow.CodeRailUnavailable, "No bank that verifies accounts or people is connected to this environment.")
 }
 
 // Begin keeps a verification as PENDING and begins its look-up. Errors:
 // rate_limited while too many are at work, storage_unavailable while the
-// process starts or ends, rail_rejected where nobody can be asked,
+// process starts or ends, rail_unavailable where nobody can be asked,
 // idempotency_key_reused.
 func (v *Verifications) Begin(ctx context.Context, n NewVerification, c Call) (Answer, error) {
 	if v.rail == nil {
