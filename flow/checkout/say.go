@@ -2,8 +2,11 @@ package checkout
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"till/flow"
@@ -13,6 +16,34 @@ import (
 // sayWithin is how long a message that cannot be sent is tried: what is older
 // would only confuse whoever reads it, and holds back what came after it.
 const sayWithin = 24 * time.Hour
+
+// The bounds of sending.
+const (
+	// maxRefusals is how often the network may refuse a message before it is
+	// given up: some refusals pass, as one for haste.
+	maxRefusals = 3
+	// sayAtOnce is how many messages one piece of work sends.
+	sayAtOnce = 50
+)
+
+// What becomes of a message of ours; delivered and read come as ticks.
+const (
+	stateSent   = "sent"
+	stateFailed = "failed" // given up
+)
+
+// ErrUndeliverable says of a message that the network will not take it, however
+// often it is tried.
+var ErrUndeliverable = errors.New("checkout: the network does not take the message")
+
+// NotYetError says of a message that it must not be sent before some time has
+// passed. It is no failure: the message was not sent, keeps its place in its
+// chat, and is asked about again then.
+type NotYetError struct{ Wait time.Duration }
+
+func (e *NotYetError) Error() string {
+	return fmt.Sprintf("checkout: not to be sent before %v have passed", e.Wait)
+}
 
 // Tick takes in what became of a message of ours. Ticks of messages that are
 // not ours are no error: the number may be used by a person too.
@@ -26,55 +57,138 @@ func (s *Service) Tick(ctx context.Context, t Tick) error {
 		if err != nil || !moved {
 			return err
 		}
-		return w.said(said, t.State)
+		return w.said(said, t.State, "")
 	})
 	return wrap("take a tick in", err)
 }
 
-// said logs what became of a message of ours.
-func (w *saving) said(said store.Said, state string) error {
+// said logs what became of a message of ours, and why where there is a reason.
+func (w *saving) said(said store.Said, state, reason string) error {
 	line, err := w.tx.Line(w.ctx, string(said.Chat), said.Seq)
 	if err != nil {
 		return err
 	}
-	_, err = w.tx.Append(w.ctx, store.Line{
-		Stream: string(said.Chat), At: w.now, Kind: state, Cause: said.Seq, Session: line.Session, Message: said.ID,
-	})
+	next := store.Line{Stream: string(said.Chat), At: w.now, Kind: state, Cause: said.Seq, Session: line.Session, Message: said.ID}
+	if reason != "" {
+		if next.Data, err = json.Marshal(unsentBecause{reason}); err != nil {
+			return fmt.Errorf("log a message: %w", err)
+		}
+	}
+	_, err = w.tx.Append(w.ctx, next)
 	return err
 }
 
+// unsentBecause is what the log keeps beside a message that was given up.
+type unsentBecause struct {
+	Reason string `json:"reason"`
+}
+
 // say sends what a chat is owed, in order. Nothing is sent past a message that
-// could not be, until that one is given up.
+// could not be, until that one is given up. What is owed while this is done is
+// a task again.
 func (s *Service) say(ctx context.Context, id flow.ChatID) error {
 	row, err := s.cfg.DB.Chat(ctx, id)
 	if err != nil {
 		return err
 	}
-	for ctx.Err() == nil {
-		said, owed, err := s.cfg.DB.NextSaid(ctx, id)
-		if err != nil || !owed {
-			return err
+	owed, err := s.cfg.DB.Owed(ctx, id, sayAtOnce)
+	if err != nil || len(owed) == 0 {
+		return err
+	}
+	spoken, err := s.cfg.DB.Spoken(ctx, id)
+	if err != nil {
+		return err
+	}
+	dropped := int64(0) // the turn whose other messages are not sent either
+	for i, said := range owed {
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		state := "sent"
-		if err := s.cfg.Send(ctx, Outgoing{Number: row.Number, Person: row.Person, ID: said.ID, Text: said.Text}); err != nil {
-			line, lost := s.cfg.DB.Line(ctx, string(said.Chat), said.Seq)
-			if lost != nil || s.cfg.Now().Sub(line.At) < sayWithin {
-				return fmt.Errorf("send message %s: %w", said.ID, err)
-			}
-			state = "failed"
-			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a message to a payer is given up",
-				slog.String("chat", string(id)), slog.String("message", said.ID), slog.String("error", err.Error()))
+		if said.Seq == dropped {
+			continue
 		}
-		err = s.update(context.WithoutCancel(ctx), func(w *saving) error {
-			moved, err := w.tx.MarkSaid(w.ctx, said.ID, state)
-			if err != nil || !moved {
+		o := Outgoing{Number: row.Number, Person: row.Person, ID: said.ID, Text: said.Text, Money: money(owed[i:]), First: !spoken}
+		switch err := s.cfg.Send(ctx, o); {
+		case err == nil:
+			if err := s.moveSaid(ctx, said, stateSent); err != nil {
 				return err
 			}
-			return w.said(said, state)
-		})
+			spoken = true
+		default:
+			if err := s.unsent(ctx, said, err); err != nil {
+				return err
+			}
+			dropped = said.Seq
+		}
+	}
+	if len(owed) == sayAtOnce { // there may be more
+		return &NotYetError{}
+	}
+	return nil
+}
+
+// money says whether one of the messages that a chat is owed tells of money. If
+// so, what must go out before it is in as much of a hurry.
+func money(owed []store.Said) bool {
+	return slices.ContainsFunc(owed, func(s store.Said) bool { return flow.MoneyNews(s.Key) })
+}
+
+// moveSaid keeps what became of a message of ours.
+func (s *Service) moveSaid(ctx context.Context, said store.Said, state string) error {
+	return s.update(context.WithoutCancel(ctx), func(w *saving) error {
+		moved, err := w.tx.MarkSaid(w.ctx, said.ID, state)
+		if err != nil || !moved {
+			return err
+		}
+		return w.said(said, state, "")
+	})
+}
+
+// unsent is what follows when a message was not sent: it is tried again, which
+// the returned error asks for, or given up with the rest of its turn: what
+// stands below a message that is missing could mislead.
+func (s *Service) unsent(ctx context.Context, said store.Said, why error) error {
+	var later *NotYetError
+	if errors.As(why, &later) || ctx.Err() != nil {
+		return why
+	}
+	why = fmt.Errorf("send message %s: %w", said.ID, why)
+	keep := context.WithoutCancel(ctx)
+	again := false
+	err := s.update(keep, func(w *saving) error {
+		line, err := w.tx.Line(w.ctx, string(said.Chat), said.Seq)
 		if err != nil {
 			return err
 		}
+		refused := errors.Is(why, ErrUndeliverable)
+		if again = w.now.Sub(line.At) < sayWithin && (!refused || said.Refusals+1 < maxRefusals); again {
+			if refused {
+				return w.tx.RefuseSaid(w.ctx, said.ID)
+			}
+			return nil
+		}
+		group, err := w.tx.Group(w.ctx, said.Chat, said.Seq)
+		if err != nil {
+			return err
+		}
+		for _, g := range group {
+			reason := "an earlier message of the same turn was not sent"
+			if g.ID == said.ID {
+				reason = why.Error()
+			}
+			if _, err := w.tx.MarkSaid(w.ctx, g.ID, stateFailed); err != nil {
+				return err
+			}
+			if err := w.said(g, stateFailed, reason); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || again {
+		return errors.Join(why, err)
 	}
-	return ctx.Err()
+	s.cfg.Log.LogAttrs(keep, slog.LevelError, "a message to a payer is given up, and what was to follow it",
+		slog.String("chat", string(said.Chat)), slog.String("message", said.ID), slog.String("error", why.Error()))
+	return nil
 }

@@ -108,6 +108,10 @@ func tellLine(l store.Line) []Moment {
 		return tellDecision(l)
 	case ofMessage(l.Kind):
 		m.Who, m.What, m.Why = "whatsapp", "message "+l.Kind, l.Message
+		var because unsentBecause
+		if json.Unmarshal(l.Data, &because) == nil && because.Reason != "" {
+			m.Why += ": " + because.Reason
+		}
 	case strings.HasPrefix(l.Kind, "bank."):
 		m.Who = "bank"
 		m.What = tellBank(l)

@@ -280,6 +280,8 @@ func (k *worker) once(j job) {
 		return
 	}
 	err := k.guarded(ctx, w)
+	var later *NotYetError
+	tooEarly := errors.As(err, &later)
 	giveUp := err != nil && k.ctx.Err() == nil && ours(w, err) && w.Attempts+1 >= maxTries
 	saved := k.s.update(keep, func(sv *saving) error {
 		switch {
@@ -287,6 +289,8 @@ func (k *worker) once(j job) {
 			return sv.tx.EndTask(keep, w)
 		case k.ctx.Err() != nil: // the process ends: the next one takes it up at once
 			return sv.tx.PutOffTask(keep, w, sv.now, false)
+		case tooEarly:
+			return sv.tx.PutOffTask(keep, w, sv.now.Add(later.Wait), false)
 		case giveUp:
 			return sv.tx.PutOffTask(keep, w, givenUp, true)
 		}
@@ -295,7 +299,7 @@ func (k *worker) once(j job) {
 		return sv.tx.PutOffTask(keep, w, sv.now.Add(tried.Retry()), true)
 	})
 	level := slog.LevelDebug
-	if err != nil || saved != nil {
+	if err != nil && !tooEarly || saved != nil {
 		level = slog.LevelWarn
 	}
 	if giveUp {

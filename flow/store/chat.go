@@ -192,6 +192,8 @@ type Said struct {
 	Key    string
 	Text   string
 	State  string
+
+	Refusals int // how often the network said that it will not take it
 }
 
 // AddSaid keeps a message that is to be sent.
@@ -204,25 +206,60 @@ func (t *Tx) AddSaid(ctx context.Context, s Said, now time.Time) error {
 	return nil
 }
 
-const saidColumns = `id, chat, seq, bubble, key, text, state`
+const saidColumns = `id, chat, seq, bubble, key, text, state, refusals`
 
-// NextSaid is the first message of a chat that is not sent yet.
-func (r Reader) NextSaid(ctx context.Context, chat flow.ChatID) (Said, bool, error) {
-	return r.said(ctx, `SELECT `+saidColumns+` FROM says WHERE chat = ? AND state = 'pending' ORDER BY seq, bubble LIMIT 1`, string(chat))
+// Owed are the messages of a chat that are not sent yet, in the order in which
+// they go out, at most limit of them.
+func (r Reader) Owed(ctx context.Context, chat flow.ChatID, limit int) ([]Said, error) {
+	return r.says(ctx, `SELECT `+saidColumns+` FROM says WHERE chat = ? AND state = 'pending' ORDER BY seq, bubble LIMIT ?`, string(chat), limit)
+}
+
+// Group are the messages of one turn that are not sent yet.
+func (r Reader) Group(ctx context.Context, chat flow.ChatID, seq int64) ([]Said, error) {
+	return r.says(ctx, `SELECT `+saidColumns+` FROM says WHERE chat = ? AND seq = ? AND state = 'pending' ORDER BY bubble`, string(chat), seq)
+}
+
+// Spoken says whether a message was ever sent to a chat.
+func (r Reader) Spoken(ctx context.Context, chat flow.ChatID) (bool, error) {
+	var one int
+	found, err := r.run.one(ctx, `SELECT 1 FROM says WHERE chat = ? AND state IN ('sent', 'delivered', 'read') LIMIT 1`, []any{string(chat)}, &one)
+	if err != nil {
+		return false, fmt.Errorf("look up whether chat %s was written to: %w", chat, err)
+	}
+	return found, nil
 }
 
 // Said reads a message by WhatsApp's id.
 func (r Reader) Said(ctx context.Context, id string) (Said, bool, error) {
-	return r.said(ctx, `SELECT `+saidColumns+` FROM says WHERE id = ?`, id)
+	list, err := r.says(ctx, `SELECT `+saidColumns+` FROM says WHERE id = ?`, id)
+	if err != nil || len(list) == 0 {
+		return Said{}, false, err
+	}
+	return list[0], true, nil
 }
 
-func (r Reader) said(ctx context.Context, query string, arg string) (Said, bool, error) {
-	var s Said
-	found, err := r.run.one(ctx, query, []any{arg}, &s.ID, &s.Chat, &s.Seq, &s.Bubble, &s.Key, &s.Text, &s.State)
+func (r Reader) says(ctx context.Context, query string, args ...any) ([]Said, error) {
+	var list []Said
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
+		var s Said
+		if err := scan(&s.ID, &s.Chat, &s.Seq, &s.Bubble, &s.Key, &s.Text, &s.State, &s.Refusals); err != nil {
+			return err
+		}
+		list = append(list, s)
+		return nil
+	})
 	if err != nil {
-		return Said{}, false, fmt.Errorf("read a message: %w", err)
+		return nil, fmt.Errorf("read messages: %w", err)
 	}
-	return s, found, nil
+	return list, nil
+}
+
+// RefuseSaid counts that the network would not take a message.
+func (t *Tx) RefuseSaid(ctx context.Context, id string) error {
+	if _, err := t.run.exec(ctx, `UPDATE says SET refusals = refusals + 1 WHERE id = ?`, id); err != nil {
+		return fmt.Errorf("count a refusal: %w", err)
+	}
+	return nil
 }
 
 // MarkSaid moves a message on; it returns false where it was there already or

@@ -159,17 +159,29 @@ func TestMessagesGoOutInTheOrderOfTurnsAndBubbles(t *testing.T) {
 		if _, found, err := db.Said(t.Context(), "of a person"); found || err != nil {
 			t.Error("found what was never said", err)
 		}
+		if some, err := db.Owed(t.Context(), "chat_1", 2); err != nil || len(some) != 2 || some[1].ID != "b" {
+			t.Errorf("two of them are %+v, %v", some, err)
+		}
+		if group, err := db.Group(t.Context(), "chat_1", 2); err != nil || len(group) != 2 || group[0].ID != "a" || group[1].ID != "b" {
+			t.Errorf("a turn says %+v, %v", group, err)
+		}
 		got := ""
 		for range 10 {
-			s, owed, err := db.NextSaid(t.Context(), "chat_1")
+			owed, err := db.Owed(t.Context(), "chat_1", 10)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !owed {
+			if len(owed) == 0 {
 				break
 			}
-			got += s.ID
-			mark(t, db, s.ID, "sent", true)
+			got += owed[0].ID
+			mark(t, db, owed[0].ID, "sent", true)
+		}
+		if spoken, err := db.Spoken(t.Context(), "chat_2"); spoken || err != nil {
+			t.Error("a chat that was never written to counts as spoken to", err)
+		}
+		if spoken, err := db.Spoken(t.Context(), "chat_1"); !spoken || err != nil {
+			t.Error("a chat that was written to does not count as spoken to", err)
 		}
 		if got != "abcd" {
 			t.Errorf("said %s", got)
@@ -213,6 +225,12 @@ func TestAMessageOnlyMovesForward(t *testing.T) {
 			}
 		}
 		mark(t, db, "of a person", "read", false)
+		for want := range 3 {
+			if s, _, err := db.Said(t.Context(), "m0"); err != nil || s.Refusals != want {
+				t.Errorf("it was refused %d times and not %d (%v)", s.Refusals, want, err)
+			}
+			update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.RefuseSaid(ctx, "m0") })
+		}
 	})
 }
 

@@ -1,0 +1,217 @@
+package checkout_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+var errRefused = fmt.Errorf("%w: the server said 479", checkout.ErrUndeliverable)
+
+// retry lets the longest wait between two tries of a message pass, some times.
+func (w *world) retry(times int) {
+	w.t.Helper()
+	for range times {
+		w.pass(15 * time.Second)
+		w.rest()
+	}
+}
+
+// became counts the lines of a session's log that say what became of messages.
+func (w *world) became(id flow.SessionID) string {
+	w.t.Helper()
+	n := w.lines(id)
+	return fmt.Sprintf("%d sent, %d failed", n["sent"], n["failed"])
+}
+
+func TestNothingIsSentAfterARefusedBubbleOfTheSameTurnAndLaterTurnsGoOn(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		var tries atomic.Int64
+		w.sending(func(o checkout.Outgoing) error {
+			if o.Text == "transfer_how" && tries.Load() < 3 {
+				tries.Add(1)
+				return errRefused
+			}
+			return nil
+		})
+		w.hear("ada", method(flow.BankTransfer)) // how, the account number alone, what to do next
+		w.hear("ada", flow.Intent{Kind: flow.MeansMenu})
+		if got := w.texts("ada"); !slices.Equal(got, []string{"summary"}) {
+			t.Errorf("past a message that may still go out the payer read %q", got)
+		}
+		w.retry(2)
+		account := w.attempts(session.ID)[0].Instructions.AccountNumber
+		if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "transfer_how", account, "wait_menu"}) {
+			t.Errorf("the payer read %q", got)
+		}
+		if n := tries.Load(); n != 3 {
+			t.Errorf("a refused message was tried %d times", n)
+		}
+		if got := w.became(session.ID); got != "4 sent, 3 failed" {
+			t.Errorf("the log says %s", got)
+		}
+		story, err := checkout.Timeline(t.Context(), w.service.Reader(), session.ID)
+		w.must(err)
+		var why []string
+		for _, m := range story {
+			if _, reason, found := strings.Cut(m.Why, ": "); found && m.What == "message failed" {
+				why = append(why, reason)
+			}
+		}
+		if len(why) != 3 || !strings.Contains(why[0], "the server said 479") || why[1] != why[2] || !strings.Contains(why[1], "an earlier message") {
+			t.Errorf("the timeline says %q", why)
+		}
+		if n := w.logs.count("a message to a payer is given up"); n != 1 {
+			t.Errorf("%d turns were given up", n)
+		}
+	})
+}
+
+func TestARefusalThatPassesLosesNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		var tries atomic.Int64
+		w.sending(func(checkout.Outgoing) error {
+			switch tries.Add(1) {
+			case 1, 3:
+				return errRefused
+			case 2: // counts as no refusal
+				return errors.New("not connected")
+			}
+			return nil
+		})
+		w.hear("ada", method(flow.BankTransfer))
+		w.retry(3)
+		account := w.attempts(session.ID)[0].Instructions.AccountNumber
+		if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "transfer_how", account, "wait_menu"}) {
+			w.t.Errorf("the payer read %q", got)
+		}
+		if got := w.became(session.ID); got != "4 sent, 0 failed" {
+			w.t.Errorf("the log says %s", got)
+		}
+	})
+}
+
+func TestAMessageWhoseOutcomeIsUnknownIsRepeatedUnderTheSameID(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		var ids []string
+		w.sending(func(o checkout.Outgoing) error {
+			if ids = append(ids, o.ID); len(ids) < 4 {
+				return errors.New("not confirmed")
+			}
+			return nil
+		})
+		w.hear("ada", code(session))
+		w.retry(4)
+		if len(ids) != 4 || len(slices.Compact(ids)) != 1 {
+			w.t.Errorf("it was sent as %q", ids)
+		}
+		if got := w.became(session.ID); got != "1 sent, 0 failed" {
+			w.t.Errorf("the log says %s", got)
+		}
+	})
+}
+
+func TestAMessageThatIsToWaitIsPutOffWithoutFailingAndKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		until := w.clock().Add(90 * time.Second)
+		var early atomic.Int64
+		w.sending(func(o checkout.Outgoing) error {
+			if wait := until.Sub(w.clock()); wait > 0 && o.Person == "ada" {
+				early.Add(1)
+				return &checkout.NotYetError{Wait: wait}
+			}
+			return nil
+		})
+		w.hear("ada", flow.Intent{Kind: flow.MeansMenu})
+		w.hear("ada", method(flow.BankTransfer))
+		for range 5 { // nobody asks before it is time
+			w.pass(15 * time.Second)
+			w.rest()
+		}
+		if n := early.Load(); n < 2 || n > 4 { // each new message asks once, and may be asked for while it is at work
+			t.Errorf("it was asked %d times", n)
+		}
+		w.hear("ben", code(session)) // nobody else waits
+		if got := w.texts("ben"); len(got) != 1 {
+			t.Errorf("another payer read %q", got)
+		}
+		if got := w.texts("ada"); len(got) != 1 {
+			t.Errorf("too early the payer read %q", got)
+		}
+		w.pass(15 * time.Second)
+		w.rest()
+		account := w.attempts(session.ID)[0].Instructions.AccountNumber
+		if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "summary", "transfer_how", account, "wait_menu"}) {
+			t.Errorf("the payer read %q", got)
+		}
+		if n := w.logs.count("WARN"); n != 0 {
+			t.Errorf("%d things were warned of", n)
+		}
+	})
+}
+
+// flags are the messages that were sent to a person, each with what the one who
+// sends must know of it.
+func (w *world) flags(person string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, o := range w.sent {
+		if o.Person != person {
+			continue
+		}
+		text := o.Text
+		if o.First {
+			text += " first"
+		}
+		if o.Money {
+			text += " money"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func TestWhatIsSentSaysWhetherItIsTheFirstMessageAndWhetherMoneyWaitsForIt(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		w.hear("ada", method(flow.BankTransfer))
+		w.sending(func(checkout.Outgoing) error { return errors.New("not connected") })
+		w.hear("ada", flow.Intent{Kind: flow.MeansMenu}) // three bubbles that stand before the receipt
+		w.pay(session.ID, 500_000, false)
+		w.until("the money is there", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
+		w.sending(nil)
+		w.retry(1)
+		account := w.attempts(session.ID)[0].Instructions.AccountNumber
+		want := []string{
+			"summary first", "transfer_how", account, "wait_menu",
+			"transfer_how money", account + " money", "wait_menu money", "receipt money",
+		}
+		if got := w.flags("ada"); !slices.Equal(got, want) {
+			t.Errorf("sent were %q", got)
+		}
+	})
+}
