@@ -43,9 +43,34 @@ func (s *Server) admit(c *call, kind KeyKind) error {
 		return s.wrongKey(c, err)
 	}
 	c.noted.project = c.project.ID
+	if c.key.Kind == flow.PublicKey {
+		return s.admitPage(c, kind)
+	}
 	if err := s.countKey(c); err != nil {
 		return err
 	}
+	return s.allow(c, kind)
+}
+
+// admitPage checks a call with a public key. Everybody can read that in a page:
+// only what brings a session's client secret too counts against the session and
+// the key, all else against where it comes from, or anybody could use the key up.
+func (s *Server) admitPage(c *call, kind KeyKind) error {
+	err := s.allow(c, kind)
+	if err == nil && kind == KeySession {
+		var id flow.SessionID
+		if id, err = s.admitClient(c); err == nil {
+			return s.countPayer(c, id)
+		}
+	}
+	if limited := s.countAddress(c); limited != nil {
+		return limited
+	}
+	return err
+}
+
+// allow says whether a route is open to a key that holds.
+func (s *Server) allow(c *call, kind KeyKind) error {
 	open := c.project.MayUse(c.key.Environment)
 	if flow.CodeOf(open) == flow.CodeProjectSuspended {
 		return open
@@ -64,9 +89,6 @@ func (s *Server) admit(c *call, kind KeyKind) error {
 		return flow.Refuse(flow.CodeKYCRequired, "The %s environment is not open on this server.", c.key.Environment)
 	}
 	c.service = service
-	if c.key.Kind == flow.PublicKey && kind == KeySession {
-		return s.admitClient(c)
-	}
 	return nil
 }
 
@@ -98,27 +120,27 @@ func (s *Server) admitDashboard(c *call) error {
 }
 
 // admitClient lets a public key read and pay the one session whose client
-// secret it brings. A session that is not there looks like a wrong secret:
-// a public key must not find out which ids exist.
-func (s *Server) admitClient(c *call) error {
+// secret it brings, and says which that is. A session that is not there looks
+// like a wrong secret: a public key must not find out which ids exist.
+func (s *Server) admitClient(c *call) (flow.SessionID, error) {
 	no := flow.Refuse(flow.CodeSecretKeyRequired, "This needs a secret key, or a public key with the session's clientSecret in X-Client-Secret.")
 	given := c.http.Get("X-Client-Secret")
 	id, err := c.sessionID()
 	if given == "" || err != nil {
-		return no
+		return "", no
 	}
 	view, err := c.service.View(c.ctx, c.project.ID, id)
 	switch {
 	case flow.CodeOf(err) == flow.CodeNotFound:
-		return no
+		return "", no
 	case err != nil:
-		return err
+		return "", err
 	}
 	secret := c.service.Record(view).ClientSecret
 	if secret == "" || subtle.ConstantTimeCompare([]byte(secret), []byte(given)) != 1 {
-		return no
+		return "", no
 	}
-	return nil
+	return id, nil
 }
 
 // admitPhone lets the phone page in: a browser on this machine that loaded the

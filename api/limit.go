@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"till/flow"
 )
 
 // The bounds of counting.
@@ -33,20 +29,22 @@ func PerSecond(n int) Limit {
 	return Limit{PerSecond: n, Burst: 2 * n}
 }
 
-// step is how long one call takes to come back, in microseconds.
-func (l Limit) step() int64 { return int64(time.Second/time.Microsecond) / int64(l.PerSecond) }
+// step is how long one call takes to come back: whole microseconds, as Redis
+// counts them, and rounded up, so that never more than PerSecond come back.
+func (l Limit) step() time.Duration {
+	const second = int(time.Second / time.Microsecond)
+	return time.Duration((second+l.PerSecond-1)/l.PerSecond) * time.Microsecond
+}
 
-// size is how long an empty bucket takes to be full again, in microseconds.
-func (l Limit) size() int64 { return l.step() * int64(l.Burst) }
+// size is how long an empty bucket takes to be full again.
+func (l Limit) size() time.Duration { return l.step() * time.Duration(l.Burst) }
 
 // state is what a bucket with this much missing looks like to a call.
-func (l Limit) state(ok bool, missing int64) taken {
-	t := taken{
+func (l Limit) state(ok bool, missing time.Duration) taken {
+	return taken{
 		ok: ok, limit: l, left: int((l.size() - missing) / l.step()),
-		reset: time.Duration(missing) * time.Microsecond, wait: time.Duration(missing-l.size()+l.step()) * time.Microsecond,
+		reset: missing, wait: max(missing-l.size()+l.step(), 0),
 	}
-	t.wait = max(t.wait, 0)
-	return t
 }
 
 // taken is what became of one call's token.
@@ -65,24 +63,30 @@ type LimiterConfig struct {
 	// Prefix begins the names of the keys in Redis.
 	Prefix string
 	// Test and Live are for each key of an environment, Address for each address
-	// that calls without a key that holds.
+	// that calls without a key that holds, or with a public one alone.
 	Test, Live, Address Limit
 	Now                 func() time.Time
 	Log                 *slog.Logger
 }
 
-// Limiter counts calls. Each is counted in this process and, where that allows
-// it, in Redis. So Redis may be away, slow, emptied or wrong: then this
-// process's count still holds, and nobody waits for longer than redisWait.
+// Limiter counts calls. One is let through where this process's bucket has a
+// token and Redis does not object; then, and only then, it costs that token. So
+// Redis may be away, slow, emptied or wrong, and come back: from one process,
+// never more get through than the bucket holds and what came back meanwhile
+// (save for a name that was forgotten for more than maxBuckets/2 others), and
+// nobody waits for longer than redisWait.
 type Limiter struct {
-	cfg LimiterConfig
+	cfg  LimiterConfig
+	wait time.Duration // redisWait
 
 	mu      sync.Mutex
-	buckets map[string]int64 // the latest used: when each will be full, in microseconds since 1970
-	older   map[string]int64 // those used before; forgotten when buckets are many again
-	waiting []*ask           // for the next question to Redis
+	read    time.Time                // what the clock said last
+	age     time.Duration            // how far it went on since the limiter was made
+	buckets map[string]time.Duration // the latest used: at which age each will be full
+	older   map[string]time.Duration // those used before; forgotten when buckets are many again
+	waiting []*ask                   // for the next question to Redis
 	asking  bool
-	rests   time.Time // Redis is not asked before
+	rests   time.Duration // Redis is not asked before this age
 }
 
 // ask is one call that waits for Redis.
@@ -108,61 +112,68 @@ func NewLimiter(c LimiterConfig) (*Limiter, error) {
 	if one, ok := c.Redis.(*redis.Client); ok {
 		c.Redis = one.WithTimeout(redisWait) // the same connections, less patience
 	}
-	return &Limiter{cfg: c, buckets: map[string]int64{}}, nil
+	return &Limiter{cfg: c, wait: redisWait, read: c.Now(), buckets: map[string]time.Duration{}}, nil
 }
 
 // take takes a token of a bucket.
 func (l *Limiter) take(ctx context.Context, name string, limit Limit) taken {
-	now := l.cfg.Now()
-	own := l.takeHere(name, limit, now)
-	if !own.ok || l.cfg.Redis == nil {
+	if l.cfg.Redis == nil {
+		return l.takeHere(name, limit, true)
+	}
+	if own := l.takeHere(name, limit, false); !own.ok {
 		return own
 	}
-	all, answered := l.takeThere(ctx, name, limit, now)
-	if !answered {
-		return own
-	}
-	if !all.ok {
-		l.giveBack(name, limit)
+	all, answered := l.takeThere(ctx, name, limit)
+	if answered && !all.ok {
 		return all
 	}
-	own.left, own.reset = min(own.left, all.left), max(own.reset, all.reset)
+	// Taken now and not before Redis was asked: a token that is given back may
+	// have come back by itself meanwhile, and would be there twice.
+	own := l.takeHere(name, limit, true)
+	if answered && own.ok {
+		own.left, own.reset = min(own.left, all.left), max(own.reset, all.reset)
+	}
 	return own
 }
 
-// takeHere takes a token of this process's own bucket. A bucket is one number,
-// the time at which it will be full: each token moves that a step away.
-func (l *Limiter) takeHere(name string, limit Limit, at time.Time) taken {
+// takeHere takes a token of this process's own bucket, or only says whether
+// there is one where it is not to be spent. A bucket is one number, the age at which it will be
+// full: each token moves that a step away.
+func (l *Limiter) takeHere(name string, limit Limit, spend bool) taken {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := at.UnixMicro()
-	missing := min(max(l.full(name)-now, 0), limit.size()) // whatever the clock did
+	now := l.now()
+	missing := max(l.full(name)-now, 0)
 	ok := missing+limit.step() <= limit.size()
-	if ok {
+	if ok && spend {
 		missing += limit.step()
+		l.buckets[name] = now + missing
 	}
-	l.buckets[name] = now + missing
 	return limit.state(ok, missing)
 }
 
-// giveBack returns a token that was not used after all.
-func (l *Limiter) giveBack(name string, limit Limit) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.buckets[name] = l.full(name) - limit.step()
+// now is the limiter's age. It only grows: what a clock is put back is no time
+// that went by, and nothing that waits. It must be asked for under the lock. Of
+// two callers who look at the clock first and lock then, the second may have
+// looked earlier, and would be given the time in between once more.
+func (l *Limiter) now() time.Duration {
+	at := l.cfg.Now()
+	l.age += max(at.Sub(l.read), 0)
+	l.read = at
+	return l.age
 }
 
 // full is when a bucket will be full, and brings it among the latest used.
 // Those that were not used for longest are forgotten, many at a time: they are
 // full long since, or somebody has come from very many addresses.
-func (l *Limiter) full(name string) int64 {
+func (l *Limiter) full(name string) time.Duration {
 	at, there := l.buckets[name]
 	if there {
 		return at
 	}
 	at = l.older[name]
 	if len(l.buckets) >= maxBuckets/2 {
-		l.older, l.buckets = l.buckets, map[string]int64{}
+		l.older, l.buckets = l.buckets, map[string]time.Duration{}
 	}
 	l.buckets[name] = at
 	return at
@@ -195,10 +206,10 @@ return {took, full - now}`)
 
 // takeThere takes a token of the bucket in Redis; false where Redis has no
 // answer. Calls that come while a question is on its way share the next one.
-func (l *Limiter) takeThere(ctx context.Context, name string, limit Limit, now time.Time) (taken, bool) {
+func (l *Limiter) takeThere(ctx context.Context, name string, limit Limit) (taken, bool) {
 	one := &ask{name: name, limit: limit, answer: make(chan taken, 1)}
 	l.mu.Lock()
-	if now.Before(l.rests) || len(l.waiting) >= maxWaiting {
+	if l.now() < l.rests || len(l.waiting) >= maxWaiting {
 		l.mu.Unlock()
 		return taken{}, false
 	}
@@ -208,7 +219,7 @@ func (l *Limiter) takeThere(ctx context.Context, name string, limit Limit, now t
 		go l.questions(context.WithoutCancel(ctx))
 	}
 	l.mu.Unlock()
-	patience := time.NewTimer(redisWait)
+	patience := time.NewTimer(l.wait)
 	defer patience.Stop()
 	select {
 	case t, answered := <-one.answer:
@@ -236,7 +247,7 @@ func (l *Limiter) questions(ctx context.Context) {
 
 // question asks Redis for many calls at once, one line for each bucket.
 func (l *Limiter) question(ctx context.Context, asks []*ask) {
-	ctx, cancel := context.WithTimeout(ctx, redisWait)
+	ctx, cancel := context.WithTimeout(ctx, l.wait)
 	defer cancel()
 	groups, names := map[string][]*ask{}, []string{}
 	for _, one := range asks {
@@ -268,12 +279,12 @@ func (l *Limiter) tell(ctx context.Context, groups map[string][]*ask, names []st
 	said := make([]*redis.Cmd, len(names))
 	for i, name := range names {
 		group := groups[name]
-		said[i] = say(ctx, pipe, []string{l.cfg.Prefix + name}, group[0].limit.step(), group[0].limit.size(), len(group))
+		said[i] = say(ctx, pipe, []string{l.cfg.Prefix + name}, group[0].limit.step().Microseconds(), group[0].limit.size().Microseconds(), len(group))
 	}
 	_, err := pipe.Exec(ctx)
 	for i, name := range names {
 		if got, fault := said[i].Int64Slice(); fault == nil && len(got) == 2 {
-			share(groups[name], got[0], got[1])
+			share(groups[name], got[0], time.Duration(got[1])*time.Microsecond)
 			delete(groups, name)
 		}
 	}
@@ -281,10 +292,10 @@ func (l *Limiter) tell(ctx context.Context, groups map[string][]*ask, names []st
 }
 
 // share gives the tokens that were taken to those who waited, in their order.
-func share(group []*ask, took, missing int64) {
+func share(group []*ask, took int64, missing time.Duration) {
 	for i, one := range group {
 		later := max(took-int64(i)-1, 0) // were given to those behind
-		one.answer <- one.limit.state(int64(i) < took, missing-later*one.limit.step())
+		one.answer <- one.limit.state(int64(i) < took, missing-time.Duration(later)*one.limit.step())
 		close(one.answer)
 	}
 }
@@ -292,69 +303,13 @@ func share(group []*ask, took, missing int64) {
 // rest leaves Redis alone for a while.
 func (l *Limiter) rest(ctx context.Context, err error) {
 	l.mu.Lock()
-	now := l.cfg.Now()
-	first := !now.Before(l.rests)
+	now := l.now()
+	first := now >= l.rests
 	if first {
-		l.rests = now.Add(redisRest)
+		l.rests = now + redisRest
 	}
 	l.mu.Unlock()
 	if first {
 		l.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "calls are counted by this process alone: redis does not answer", slog.String("error", err.Error()))
 	}
 }
-
-// countKey counts a call against its key.
-func (s *Server) countKey(c *call) error {
-	return s.count(c, "key:"+c.key.ID, func(l LimiterConfig) Limit {
-		if c.key.Environment == flow.Live {
-			return l.Live
-		}
-		return l.Test
-	})
-}
-
-// countAccount counts a call of a dashboard against whose it is.
-func (s *Server) countAccount(c *call) error {
-	return s.count(c, "account:"+c.token.Account, func(l LimiterConfig) Limit { return l.Test })
-}
-
-// countAddress counts a call without a key that holds against where it comes from.
-func (s *Server) countAddress(c *call) error {
-	return s.count(c, "from:"+c.address(), func(l LimiterConfig) Limit { return l.Address })
-}
-
-// wrongKey counts a call whose key does not hold, and says which refusal it gets.
-func (s *Server) wrongKey(c *call, err error) error {
-	if kind, _ := classOf(flow.CodeOf(err)); kind.kind != "authentication" {
-		return err // the store's trouble is not the caller's
-	}
-	if limited := s.countAddress(c); limited != nil {
-		return limited
-	}
-	return err
-}
-
-// count takes a token for a call and says in the headers what is left, in the
-// words of draft-ietf-httpapi-ratelimit-headers: the limit is of the whole
-// bucket, the policy says in how many seconds it fills.
-func (s *Server) count(c *call, name string, which func(LimiterConfig) Limit) error {
-	if s.cfg.Limits == nil {
-		return nil
-	}
-	limit := which(s.cfg.Limits.cfg)
-	t := s.cfg.Limits.take(c.ctx, name, limit)
-	h := &c.http.Context().Response.Header
-	h.Set("RateLimit-Limit", strconv.Itoa(limit.Burst))
-	h.Set("RateLimit-Policy", strconv.Itoa(limit.Burst)+";w="+seconds(time.Duration(limit.size())*time.Microsecond))
-	h.Set("RateLimit-Remaining", strconv.Itoa(t.left))
-	h.Set("RateLimit-Reset", seconds(t.reset))
-	if t.ok {
-		return nil
-	}
-	refused := flow.Refuse(flow.CodeRateLimited, "Too many calls: %d a second are let through, %d at once. Wait as long as Retry-After says.", limit.PerSecond, limit.Burst)
-	refused.RetryAfter = t.wait
-	return refused
-}
-
-// seconds is a time in whole seconds, none too few.
-func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +23,17 @@ func limited(t *testing.T) (*shop, *dial) {
 
 func (s *shop) wantLimit(r reply, left, reset string) {
 	s.t.Helper()
-	for name, want := range map[string]string{"RateLimit-Limit": "10", "RateLimit-Policy": "10;w=2", "RateLimit-Remaining": left, "RateLimit-Reset": reset} {
+	s.wantQuota(r, "key", "10", left, reset)
+}
+
+// wantQuota holds an answer's headers against how a bucket stands that fills in
+// two seconds.
+func (s *shop) wantQuota(r reply, policy, quota, left, reset string) {
+	s.t.Helper()
+	for name, want := range map[string]string{
+		"RateLimit-Policy": `"` + policy + `";q=` + quota + ";w=2", "RateLimit": `"` + policy + `";r=` + left + ";t=" + reset,
+		"RateLimit-Limit": quota, "RateLimit-Remaining": left, "RateLimit-Reset": reset,
+	} {
 		if got := r.header.Get(name); got != want {
 			s.t.Errorf("%s: want %q, got %q", name, want, got)
 		}
@@ -97,11 +109,71 @@ func TestCallsWithoutAKeyCountAgainstTheirAddress(t *testing.T) {
 	s.want(s.ask("POST", "/v1/auth/signup", "", `{}`), http.StatusBadRequest, nil)
 }
 
+// A public key is in every payer's page: what one of them does, or who only knows
+// the key, leaves the others their calls.
+func TestNoPayerKeepsTheOthersOut(t *testing.T) {
+	s, d := limited(t)
+	first, second := s.session(""), s.session("")
+	d.turn(2 * time.Second)
+	pay := func(id, secret string) reply {
+		return s.ask("GET", sessions+"/"+id, s.public, "", http.Header{"X-Client-Secret": {secret}})
+	}
+	r := pay(first, "cs_"+first)
+	s.want(r, http.StatusOK, nil)
+	s.wantQuota(r, "session", "2", "1", "1")
+	s.want(pay(first, "cs_"+first), http.StatusOK, nil)
+	for range 20 {
+		r = pay(first, "cs_"+first)
+		s.want(r, http.StatusTooManyRequests, map[string]string{"error.code": "rate_limited"})
+		s.wantQuota(r, "session", "2", "0", "2")
+	}
+	for i := range 30 { // the key alone, a wrong secret, a route that is not for pages
+		var r reply
+		switch i % 3 {
+		case 0:
+			r = s.ask("GET", "/v1/verification/banks", s.public, "")
+		case 1:
+			r = pay(second, "cs_"+first)
+		default:
+			r = s.ask("GET", sessions, s.public, "")
+		}
+		if i >= 10 {
+			s.want(r, http.StatusTooManyRequests, nil)
+		}
+		if want := fmt.Sprint(max(9-i, 0)); r.header.Get("RateLimit-Remaining") != want || !strings.HasPrefix(r.header.Get("RateLimit"), `"address"`) {
+			t.Errorf("%d: want %s left to the address, got %v", i, want, r.header)
+		}
+	}
+	s.want(pay(second, "cs_"+second), http.StatusOK, nil)
+	s.want(s.ask("GET", sessions, s.key, ""), http.StatusOK, nil)
+}
+
+// What the payers of a public key do together counts against the key.
+func TestPayersTogetherHaveTheirKeysLimit(t *testing.T) {
+	s, d := limited(t)
+	var ids []string
+	for range 12 {
+		ids = append(ids, s.session(""))
+		d.turn(2 * time.Second)
+	}
+	for i, id := range ids {
+		r := s.ask("GET", sessions+"/"+id, s.public, "", http.Header{"X-Client-Secret": {"cs_" + id}})
+		if i < 10 {
+			s.want(r, http.StatusOK, nil)
+			continue
+		}
+		s.want(r, http.StatusTooManyRequests, nil)
+		s.wantLimit(r, "0", "2")
+	}
+}
+
 // The whole of it over a real connection, with Redis going away in between.
 func TestTooManyCallsOverTheWire(t *testing.T) {
 	r := startRedis(t)
 	s := open(t)
-	s.server.cfg.Limits = limiter(t, r, time.Now)
+	d, began := newDial(), time.Now()
+	clock := func() time.Time { return d.now().Add(time.Since(began)) } // goes on, and is turned
+	s.server.cfg.Limits = limiter(t, r, clock)
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +183,7 @@ func TestTooManyCallsOverTheWire(t *testing.T) {
 	for _, redis := range []string{"with Redis", "without Redis"} {
 		if redis == "without Redis" {
 			_ = r.cmd.Process.Kill()
-			time.Sleep(2 * time.Second) // the bucket fills
+			d.turn(2 * time.Second) // the bucket fills
 		}
 		codes := map[int]int{}
 		began := time.Now()

@@ -250,7 +250,7 @@ func (c *Contract) body(at string, r *openapi3.Response, e Exchange) error {
 // must be in the document.
 func said() []string {
 	return []string{
-		"Location", "Retry-After", "Idempotent-Replayed", "RateLimit-Limit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset", "WWW-Authenticate", "ETag",
+		"Location", "Retry-After", "Idempotent-Replayed", "RateLimit", "RateLimit-Limit", "RateLimit-Policy", "RateLimit-Remaining", "RateLimit-Reset", "WWW-Authenticate", "ETag",
 	}
 }
 
