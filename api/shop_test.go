@@ -334,6 +334,7 @@ func (d *drawer) Messages(ctx context.Context, phone flow.Phone, after string, w
 	}
 	n := 0
 	_, _ = fmt.Sscanf(after, "%d", &n)
+	n = max(n, 0)
 	have := d.chats[phone]
 	if n >= len(have) && wait > 0 {
 		select {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"till/flow"
 	"till/rail"
@@ -52,6 +53,12 @@ func (s *Server) playTransfer(c *call) error {
 		if strings.Trim(v, "0123456789") != "" {
 			f.fail(name, flow.CodeInvalidField, "%s must be digits alone.", name)
 		}
+	}
+	if strings.ContainsFunc(t.SenderName, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		f.fail("senderName", flow.CodeInvalidField, "senderName must hold printable characters alone, as the names of accounts do.")
+	}
+	if _, known := rail.BankByCode(t.SenderBankCode); t.SenderBankCode != "" && !known {
+		f.fail("senderBankCode", flow.CodeBankNotSupported, "No bank has the code %q. GET %s/banks lists them.", safeName(t.SenderBankCode), verificationPath)
 	}
 	if err := f.done(); err != nil {
 		return err
