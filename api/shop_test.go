@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,18 +70,23 @@ func (l *lines) Write(p []byte) (int, error) {
 func open(t *testing.T) *shop {
 	t.Helper()
 	dir := t.TempDir()
+	return openOn(t, store.Config{Schema: store.Accounts, Dir: dir, Name: "accounts"}, store.Config{Schema: store.Checkout, Dir: dir, Name: "test"})
+}
+
+// openOn is open on databases of the test's choice.
+func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
+	t.Helper()
 	s := &shop{t: t, number: "2348000000001", log: &bytes.Buffer{}}
 	s.bank, s.phones = newPaper(s.now), &drawer{}
-	database := func(schema store.Schema, name string) *store.DB {
-		db, err := store.Open(t.Context(), store.Config{Schema: schema, Dir: dir, Name: name})
+	database := func(c store.Config) *store.DB {
+		db, err := store.Open(t.Context(), c)
 		if err != nil {
-			t.Fatalf("open %s: %v", filepath.Join(dir, name), err)
+			t.Fatalf("open %s: %v", c.Name, err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
 		return db
 	}
-	s.accounts = database(store.Accounts, "accounts")
-	s.checkouts = database(store.Checkout, "test")
+	s.accounts, s.checkouts = database(accounts), database(checkouts)
 	s.parts = checkout.Config{
 		DB: s.checkouts, Rail: s.bank, Places: nowhere{}, Banks: paperBanks(), Now: s.now, Rand: rand.Reader, Alone: true,
 		Words:  func(say flow.Say, _ time.Time) string { return say.Key },

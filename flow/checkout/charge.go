@@ -38,7 +38,7 @@ func (s *Service) byReference(ctx context.Context, project flow.ProjectID, refer
 
 // Requery asks the bank now what became of a charge, and takes in what it says.
 // Errors: rate_limited when it was asked less than ten seconds ago,
-// rail_unavailable when the bank does not answer.
+// rail_unavailable when the bank does not answer, storage_unavailable.
 func (s *Service) Requery(ctx context.Context, project flow.ProjectID, id flow.ChargeID) (View, error) {
 	view, err := s.ViewOfCharge(ctx, project, id)
 	if err != nil {
@@ -60,7 +60,10 @@ func (s *Service) Requery(ctx context.Context, project flow.ProjectID, id flow.C
 		refusal.RetryAfter = requeryAtMost - now.Sub(last)
 		return View{}, refusal
 	}
-	if err := s.check(ctx, view.Session.ID); err != nil {
+	switch err := s.check(ctx, view.Session.ID); {
+	case flow.CodeOf(err) == flow.CodeStorage:
+		return View{}, err
+	case err != nil:
 		return View{}, &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank does not answer right now. Try again.", Err: err}
 	}
 	return s.ViewOfCharge(ctx, project, id)

@@ -97,3 +97,11 @@ func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) 
 	}
 	return tx, nil
 }
+
+// postgresBug says whether PostgreSQL refused a statement for what it says, by
+// the class of its code: data, constraint, syntax or access. The classes are
+// those of https://www.postgresql.org/docs/current/errcodes-appendix.html.
+func postgresBug(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23") || strings.HasPrefix(pg.Code, "42"))
+}

@@ -59,7 +59,7 @@ func (r runner) bind(query string) string {
 func (r runner) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	res, err := r.ExecContext(ctx, r.bind(query), args...)
 	if err != nil {
-		return 0, err
+		return 0, storageError(err)
 	}
 	return res.RowsAffected()
 }
@@ -85,7 +85,7 @@ func (r runner) each(ctx context.Context, query string, args []any, scan func(sc
 			return err
 		}
 	}
-	return rows.Err()
+	return storageError(rows.Err())
 }
 
 // one reads the first row of a query; found is false where there is none.

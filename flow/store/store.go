@@ -318,10 +318,26 @@ func busy(err error) bool {
 	return ok && lite.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// storageError says that the store, not the request, is at fault.
+// storageError says that the store, not the request, is at fault. What it was
+// asked wrongly is a bug of ours, which trying again does not mend: that stays
+// as it is.
 func storageError(err error) error {
-	if _, ok := errors.AsType[*flow.Error](err); ok {
+	if _, ok := errors.AsType[*flow.Error](err); ok || err == nil || sqliteBug(err) || postgresBug(err) {
 		return err
 	}
-	return &flow.Error{Code: flow.CodeStorage, Message: "The store cannot be written right now. Try again.", Err: err}
+	return &flow.Error{Code: flow.CodeStorage, Message: "The store does not answer right now. Try again.", Err: err}
+}
+
+// sqliteBug says whether SQLite refused a statement for what it says. The codes
+// are those of https://www.sqlite.org/rescode.html.
+func sqliteBug(err error) bool {
+	lite, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return false
+	}
+	switch lite.Code() & 0xff {
+	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_TOOBIG:
+		return true
+	}
+	return false
 }
