@@ -23,6 +23,9 @@ func (w *saving) begin(id flow.SessionID, ask flow.Ask, hand bool) (a flow.Attem
 	if err != nil {
 		return flow.Attempt{}, false, err
 	}
+	if err := w.s.admitted(session.Project); err != nil {
+		return flow.Attempt{}, false, err
+	}
 	attempts, err := w.tx.Attempts(w.ctx, id)
 	if err != nil {
 		return flow.Attempt{}, false, err
@@ -35,7 +38,7 @@ func (w *saving) begin(id flow.SessionID, ask flow.Ask, hand bool) (a flow.Attem
 	if ask.Reference, err = w.s.ids.New(flow.PrefixReference); err != nil {
 		return flow.Attempt{}, false, err
 	}
-	a, change, err := flow.Begin(session, attempts, ask, w.s.cfg.Rail.Methods(), w.now)
+	a, change, err := flow.Begin(session, attempts, ask, w.s.served(session.Project), w.now)
 	if err != nil || len(change.Attempts) == 0 {
 		return a, false, err
 	}

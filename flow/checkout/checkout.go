@@ -26,6 +26,7 @@ type Config struct {
 	Words  func(s flow.Say, at time.Time) string       // a message in the payer's language
 	Around flow.Surroundings                           // how records look in this environment
 	Number func() string                               // the WhatsApp number new links carry, "" while none is live
+	Board  *Board                                      // what operators switched off; nil: nothing
 	Banks  []flow.Bank                                 // the USSD menu, in order
 	Send   func(ctx context.Context, o Outgoing) error // one message to WhatsApp
 	Post   func(ctx context.Context, d flow.Delivery) flow.Verdict

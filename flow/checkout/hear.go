@@ -43,6 +43,9 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 			return err
 		}
 		t := flow.Turn{Heard: &in.Intent}
+		if s.cfg.Board.Killed(in.Number) {
+			return w.unanswered(row, t, in)
+		}
 		if in.Intent.Kind == flow.MeansCode {
 			session, err := w.tx.SessionByCode(ctx, in.Intent.Code)
 			if err != nil && !notFound(err) {

@@ -56,6 +56,12 @@ func New(c Config) (*Service, error) {
 		cfg: c, ids: flow.IDs{Now: c.Now, Rand: c.Rand}, asked: map[flow.SessionID]time.Time{}, asking: map[flow.SessionID]asking{},
 		starting: map[flow.AttemptID]*starting{}, running: map[string]bool{},
 	}
+	if link := c.Around.CheckoutURL; link != nil {
+		s.cfg.Around.CheckoutURL = func(session flow.Session) string {
+			session.Number = c.Board.Current(session.Number)
+			return link(session)
+		}
+	}
 	var err error
 	if s.token, err = s.ids.New("proc_"); err != nil {
 		return nil, err
@@ -159,7 +165,21 @@ func (s *Service) offered(ctx context.Context, r store.Reader, session flow.Sess
 	if err != nil {
 		return View{}, err
 	}
-	return View{Session: session, Attempts: attempts, Offers: flow.Offers(session, attempts, s.cfg.Rail.Methods(), s.cfg.Now())}, nil
+	return View{Session: session, Attempts: attempts, Offers: flow.Offers(session, attempts, s.served(session.Project), s.cfg.Now())}, nil
+}
+
+// served are the methods that a project's sessions can use now.
+func (s *Service) served(project flow.ProjectID) []flow.Method {
+	return s.cfg.Board.Served(s.cfg.Rail.Methods(), project)
+}
+
+// admitted refuses what a stopped merchant asks for. What is paid is kept all
+// the same.
+func (s *Service) admitted(project flow.ProjectID) error {
+	if !s.cfg.Board.Stopped(project) {
+		return nil
+	}
+	return flow.Refuse(flow.CodeProjectSuspended, "This project is stopped. Money that comes for it is kept. Ask the operator of this service.")
 }
 
 // save keeps a change whole: money, attempts, events, the session, then what

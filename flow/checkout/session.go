@@ -9,12 +9,17 @@ import (
 	"till/flow/store"
 )
 
-// Open creates a session. No bank is called. Errors: duplicate_reference,
-// whatsapp_unavailable (chat mode), idempotency_key_reused.
+// Open creates a session. No bank is called. Errors: project_suspended,
+// duplicate_reference, whatsapp_unavailable (chat mode), idempotency_key_reused.
 func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error) {
-	number := s.cfg.Number()
-	if n.Mode == flow.InChat && number == "" {
-		return Answer{}, noWhatsApp()
+	if err := s.admitted(c.Project); err != nil {
+		return Answer{}, err
+	}
+	var number string
+	if n.Mode == flow.InChat {
+		if number = s.cfg.Number(); number == "" {
+			return Answer{}, noWhatsApp()
+		}
 	}
 	var answer Answer
 	err := s.update(ctx, func(w *saving) error {
@@ -73,7 +78,7 @@ func (w *saving) create(n NewSession, project flow.ProjectID, number string, cha
 	if err := w.tell(session, flow.Fact{Kind: flow.SessionCreated}); err != nil {
 		return View{}, err
 	}
-	return View{Session: session, Offers: flow.Offers(session, nil, w.s.cfg.Rail.Methods(), w.now)}, nil
+	return View{Session: session, Offers: flow.Offers(session, nil, w.s.served(project), w.now)}, nil
 }
 
 // keep adds a session under a fresh entry code, or says whose its reference is.
@@ -117,6 +122,9 @@ func (w *saving) answer(session flow.Session, c Call) (Answer, error) {
 // session, or an existing one of the project. It waits for the bank. A call
 // with a key that was cut off is taken up where it stood.
 func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.SessionID, c Call) (Answer, error) {
+	if err := s.admitted(c.Project); err != nil {
+		return Answer{}, err
+	}
 	number := s.cfg.Number()
 	if number == "" {
 		return Answer{}, noWhatsApp()

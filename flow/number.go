@@ -1,0 +1,215 @@
+package flow
+
+import (
+	"time"
+)
+
+// NumberState is where one of our WhatsApp numbers stands, as operators read it.
+type NumberState string
+
+// The states of a number.
+const (
+	NumberOffline    NumberState = "offline"       // no process runs it
+	NumberConnecting NumberState = "connecting"    // on its way to the network
+	NumberPairing    NumberState = "pairing"       // shows a code to link a phone with
+	NumberSyncing    NumberState = "syncing"       // connected; what it missed is still coming in
+	NumberLive       NumberState = "live"          // hears and sends
+	NumberDeaf       NumberState = "deaf"          // connected, and hears nothing
+	NumberPhoneAway  NumberState = "phone-offline" // its phone was not seen for days
+	NumberTimelocked NumberState = "timelocked"    // may not write to strangers for a time
+	NumberBanned     NumberState = "temp-banned"   // refused for a time
+	NumberReplaced   NumberState = "replaced"      // another program runs it
+	NumberLoggedOut  NumberState = "logged-out"    // its owner unlinked us
+	NumberOutdated   NumberState = "outdated"      // WhatsApp refuses this version
+	NumberPasskey    NumberState = "passkey"       // WhatsApp wants a passkey to link it
+	NumberDraining   NumberState = "draining"      // an operator wants no new chats on it
+	NumberKilled     NumberState = "killed"        // an operator switched it off
+)
+
+// Advice is what an operator can do about a number in a state, "" where nothing
+// is to be done.
+func (s NumberState) Advice() string {
+	switch s {
+	case NumberOffline:
+		return "Start Till, or wait until another one takes the number over."
+	case NumberConnecting:
+		return "Wait. If it lasts, check the network and --whatsapp-dial."
+	case NumberPairing:
+		return "Link a phone: stop Till and run till pair, or scan the code that it prints."
+	case NumberDeaf:
+		return "It was reconnected once. If it lasts, restart Till and look at the number's phone."
+	case NumberPhoneAway:
+		return "Switch its phone on and open WhatsApp: after 14 days without it WhatsApp unlinks us."
+	case NumberTimelocked:
+		return "Wait. Chats that are open go on; new ones go to other numbers."
+	case NumberBanned:
+		return "Wait until it is over and give it less to do then: till numbers set --weight, --daily-chats."
+	case NumberReplaced:
+		return "Stop the other program that uses this number, then restart Till."
+	case NumberLoggedOut:
+		return "Link it again: stop Till and run till pair."
+	case NumberOutdated:
+		return "Set --whatsapp-version to what WhatsApp Web has now, or upgrade Till."
+	case NumberPasskey:
+		return "Link it with an eight-letter code: till pair --phone."
+	case NumberDraining, NumberKilled:
+		return "till numbers resume gives it new chats again."
+	case NumberSyncing, NumberLive:
+	}
+	return ""
+}
+
+// NumberSwitch is what an operator wants of a number.
+type NumberSwitch string
+
+// The positions of a number's switch.
+const (
+	NumberGoes   NumberSwitch = ""      // new chats, and all that are open
+	NumberDrains NumberSwitch = "drain" // no new links; what is open goes on
+	NumberKill   NumberSwitch = "kill"  // nothing is sent, nothing heard is answered
+)
+
+// The bounds of how long a number's phone may stay away. WhatsApp unlinks
+// companions after 14 days.
+const (
+	PhoneAwayWarns  = 10 * 24 * time.Hour
+	PhoneAwayAlarms = 12 * 24 * time.Hour
+	PhoneAwayEnds   = 14 * 24 * time.Hour
+)
+
+// Number is one of our WhatsApp numbers. Slot names its keys and stays; Digits
+// are known once a phone is linked.
+type Number struct {
+	Slot       int
+	Digits     string      // E.164 without the plus, "" until it is linked
+	State      NumberState // as its holder last said, see At
+	Detail     string      // more about the state, for operators
+	Since      time.Time   // when the state began
+	Until      time.Time   // when a ban or a timelock ends by itself, zero where that is not known
+	PhoneSeen  time.Time   // when its phone was last seen, zero for never
+	Weight     int         // its share of new chats beside the other numbers'
+	DailyChats int         // new chats a day at most, 0 for any number
+	ChatsToday int
+	Switch     NumberSwitch
+	Holder     string // the process that runs it
+	Token      int64  // of that process's lease; a later lease has a higher one
+	HeldUntil  time.Time
+}
+
+// At is the state of a number at a moment: what operators want of it stands
+// before what it says itself, and what nobody runs says nothing.
+func (n Number) At(now time.Time) NumberState {
+	switch {
+	case n.Switch == NumberKill:
+		return NumberKilled
+	case n.Holder == "" || !now.Before(n.HeldUntil):
+		if lasts(n.State) {
+			return n.State
+		}
+		return NumberOffline
+	case n.Switch == NumberDrains && n.State.works():
+		return NumberDraining
+	}
+	return n.State
+}
+
+// works says whether messages go both ways in a state.
+func (s NumberState) works() bool {
+	return s == NumberLive || s == NumberPhoneAway || s == NumberSyncing || s == NumberTimelocked
+}
+
+// lasts says of a state whether it stays true while nobody runs the number.
+func lasts(s NumberState) bool {
+	return s == NumberLoggedOut || s == NumberBanned || s == NumberPasskey
+}
+
+// Takes says whether a new chat may be opened with the number.
+func (n Number) Takes(now time.Time) bool {
+	if n.Digits == "" || n.Weight <= 0 || n.DailyChats > 0 && n.ChatsToday >= n.DailyChats {
+		return false
+	}
+	switch n.At(now) { //nolint:exhaustive // no other state takes any
+	case NumberLive:
+		return true
+	case NumberPhoneAway:
+		return now.Before(n.PhoneSeen.Add(PhoneAwayAlarms))
+	}
+	return false
+}
+
+// Able says whether a link to the number still leads somewhere, now or soon. A
+// number that is only on its way stays in the links that carry it.
+func (n Number) Able(now time.Time) bool {
+	switch n.At(now) { //nolint:exhaustive // in every other state it comes back by itself
+	case NumberBanned, NumberReplaced, NumberLoggedOut, NumberOutdated, NumberPasskey, NumberKilled:
+		return false
+	}
+	return true
+}
+
+// PickNumber chooses the number that a new link carries: of those that take new
+// chats, the one that was given the least for its weight so far. It is false
+// where none takes any.
+func PickNumber(list []Number, given map[string]int, now time.Time) (Number, bool) {
+	var best Number
+	for _, n := range list {
+		if !n.Takes(now) {
+			continue
+		}
+		// given/weight < given/weight, without a fraction
+		if best.Digits == "" || given[n.Digits]*best.Weight < given[best.Digits]*n.Weight {
+			best = n
+		}
+	}
+	return best, best.Digits != ""
+}
+
+// nigeria is where a day begins for a number's bounds. Nigeria keeps one time all
+// the year round.
+var nigeria = time.FixedZone("WAT", 60*60)
+
+// DayOf is when the day of a moment began.
+func DayOf(t time.Time) time.Time {
+	y, m, d := t.In(nigeria).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, nigeria)
+}
+
+// SwitchKind is what a switch is about.
+type SwitchKind string
+
+// What operators can switch.
+const (
+	SwitchNumber   SwitchKind = "number"
+	SwitchMethod   SwitchKind = "method"
+	SwitchMerchant SwitchKind = "merchant" // by project
+)
+
+// The positions of the switches of methods and merchants; "" is on.
+const (
+	MethodOff       = "off"
+	MerchantStopped = "stopped"
+)
+
+// SwitchMove is one act of an operator, kept for ever.
+type SwitchMove struct {
+	Kind   SwitchKind
+	Name   string // digits of a number, a method, the id of a project
+	From   string
+	To     string
+	Reason string
+	By     string // who, as their machine knows them
+	At     time.Time
+}
+
+// Check refuses a move to where there is nothing.
+func (m SwitchMove) Check() error {
+	known := map[SwitchKind][]string{
+		SwitchNumber: {string(NumberGoes), string(NumberDrains), string(NumberKill)}, SwitchMethod: {"", MethodOff}, SwitchMerchant: {"", MerchantStopped},
+	}
+	for _, to := range known[m.Kind] {
+		if m.To == to && m.Name != "" {
+			return nil
+		}
+	}
+	return Refuse(CodeInvalidField, "There is no switch of a %s %q to %q.", m.Kind, m.Name, m.To)
+}
