@@ -28,6 +28,9 @@ type Settings struct {
 	WhatsAppNetwork string `name:"whatsapp-network" env:"TILL_WHATSAPP_NETWORK" default:"local" enum:"local,whatsapp" help:"local: the network inside the program; whatsapp: the real one."`
 	WhatsAppDial    string `name:"whatsapp-dial" env:"TILL_WHATSAPP_DIAL" help:"host:port of a WhatsApp network that somebody else runs, over plain TCP."`
 	WhatsAppRootKey string `name:"whatsapp-root-key" env:"TILL_WHATSAPP_ROOT_KEY" help:"Trust root of that network: 32 bytes in hex."`
+	WhatsAppPacing  string `name:"whatsapp-pacing" env:"TILL_WHATSAPP_PACING" default:"auto" enum:"auto,on,off" help:"Whether the bot writes as slowly as a person: types for a while, leaves time between messages, and holds to the next two bounds. auto: on the real WhatsApp only."`
+	WhatsAppSends   int    `name:"whatsapp-sends" env:"TILL_WHATSAPP_SENDS" default:"20" help:"Messages a minute that a number sends while paced; one younger than a week sends fewer."`
+	WhatsAppChats   int    `name:"whatsapp-new-chats" env:"TILL_WHATSAPP_NEW_CHATS" default:"6" help:"Chats a minute that a number answers for the first time while paced."`
 	WebhookLoopback bool   `name:"webhook-loopback" env:"TILL_WEBHOOK_LOOPBACK" default:"true" negatable:"" help:"Let webhooks of the test environment go to this machine."`
 	RateLimitTest   int    `name:"rate-limit-test" env:"TILL_RATE_LIMIT_TEST" default:"50" help:"Calls a second that each test key has, and each address without a key that holds; twice as many at once."`
 	RateLimitLive   int    `name:"rate-limit-live" env:"TILL_RATE_LIMIT_LIVE" default:"100" help:"Calls a second that each live key has; twice as many at once."`
@@ -38,6 +41,9 @@ type Settings struct {
 
 // maxRate is the highest number of calls a second that is counted.
 const maxRate = 1_000_000
+
+// maxPace is the highest number of messages a minute: beyond it, pacing is off.
+const maxPace = 6000
 
 // Check finds everything that is wrong with the settings, all at once, each
 // with what to do about it.
@@ -64,6 +70,11 @@ func (s Settings) Check() error {
 	for name, value := range map[string]int{"rate-limit-test": s.RateLimitTest, "rate-limit-live": s.RateLimitLive} {
 		if value < 1 || value > maxRate {
 			faults = append(faults, fault(name, strconv.Itoa(value), "give a number from 1 to 1000000"))
+		}
+	}
+	for name, value := range map[string]int{"whatsapp-sends": s.WhatsAppSends, "whatsapp-new-chats": s.WhatsAppChats} {
+		if value < 1 || value > maxPace {
+			faults = append(faults, fault(name, strconv.Itoa(value), "give a number from 1 to 6000"))
 		}
 	}
 	if _, err := s.Proxies(); err != nil {
@@ -97,6 +108,14 @@ func (s Settings) Proxies() ([]netip.Prefix, error) {
 		out = append(out, network.Masked())
 	}
 	return out, nil
+}
+
+// Paced says whether the bot writes as slowly as a person.
+func (s Settings) Paced() bool {
+	if s.WhatsAppPacing == "auto" {
+		return s.WhatsAppDial == "" && s.WhatsAppNetwork == "whatsapp"
+	}
+	return s.WhatsAppPacing == "on"
 }
 
 // RootKey is the trust root of a WhatsApp network of somebody else's.

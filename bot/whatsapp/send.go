@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -29,13 +30,15 @@ var _ bot.Sender = (*Client)(nil)
 // Send sends a text to a person and returns when WhatsApp has taken it. The
 // error says what to do: nothing was sent and later is soon enough (ErrOffline),
 // send it again under the same id now (ErrUnconfirmed), or do not send it again
-// (ErrRefused, ErrInput). Messages of one number go out one after the other.
+// (ErrRefused, ErrInput; both are checkout.ErrUndeliverable where it is the
+// message that WhatsApp will not have). Messages of one number go out one after
+// the other.
 func (c *Client) Send(ctx context.Context, o checkout.Outgoing) error {
 	if o.ID == "" || len(o.ID) > maxID || o.Text == "" || len(o.Text) > maxText {
-		return fmt.Errorf("%w: an id has at most %d bytes, a text %d", ErrInput, maxID, maxText)
+		return fmt.Errorf("%w: %w: an id has at most %d bytes, a text %d", checkout.ErrUndeliverable, ErrInput, maxID, maxText)
 	}
-	if o.Person == "" || len(o.Person) > maxLID || strings.Trim(o.Person, "0123456789") != "" {
-		return fmt.Errorf("%w: a person is the digits of a LID", ErrInput)
+	if !isLID(o.Person) {
+		return fmt.Errorf("%w: %w: a person is the digits of a LID", checkout.ErrUndeliverable, ErrInput)
 	}
 	c.mu.Lock()
 	wa, number, state := c.link.wa, c.link.number, c.link.state
@@ -64,6 +67,35 @@ func (c *Client) Send(ctx context.Context, o checkout.Outgoing) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%w: sending %s: %w", ErrUnconfirmed, o.ID, ctx.Err())
 	}
+}
+
+func isLID(person string) bool {
+	return person != "" && len(person) <= maxLID && strings.Trim(person, "0123456789") == ""
+}
+
+// Typing shows a person that an answer is being written, until it comes. It
+// waits for nothing, and whatever goes wrong with it does not matter.
+func (c *Client) Typing(ctx context.Context, number, person string) {
+	c.mu.Lock()
+	wa, ours, state := c.link.wa, c.link.number, c.link.state
+	c.mu.Unlock()
+	if state != StateConnected || number != ours || !isLID(person) {
+		return
+	}
+	select {
+	case c.sends <- struct{}{}:
+	default:
+		return
+	}
+	ctx = context.WithoutCancel(ctx) // as in deliver
+	go func() {
+		defer func() { <-c.sends }()
+		defer func() { _ = recover() }() // as in deliver
+		err := wa.SendChatPresence(ctx, types.NewJID(person, types.HiddenUserServer), types.ChatPresenceComposing, types.ChatPresenceMediaText)
+		if err != nil {
+			c.log.DebugContext(ctx, "whatsapp typing not shown", slog.String("error", scrub(err.Error())))
+		}
+	}()
 }
 
 // deliver sends a message. Its context is never cancelled: the library closes
@@ -109,7 +141,7 @@ func verdict(err error) error {
 	case errors.Is(err, whatsmeow.ErrNotConnected), errors.Is(err, whatsmeow.ErrNotLoggedIn):
 		return ErrOffline
 	case errors.Is(err, whatsmeow.ErrServerReturnedError):
-		return ErrRefused
+		return fmt.Errorf("%w: %w", checkout.ErrUndeliverable, ErrRefused)
 	default:
 		return ErrUnconfirmed
 	}

@@ -15,6 +15,7 @@ import (
 	"till/bot/whatsapp"
 	"till/bot/whatsapp/wanet"
 	"till/flow"
+	"till/flow/checkout"
 )
 
 // A phone is linked by QR code and by letters, over TCP and over a pipe, and
@@ -222,12 +223,13 @@ func TestSendRefuses(t *testing.T) {
 		"no LID":         {ourNumber, "ada@s.whatsapp.net", "A", "x"},
 		"another number": {bola, lid, "A", "x"},
 	} {
-		if err := d.Send(t.Context(), outgoing(o)); !errors.Is(err, whatsapp.ErrInput) {
+		err := d.Send(t.Context(), outgoing(o))
+		if !errors.Is(err, whatsapp.ErrInput) || errors.Is(err, checkout.ErrUndeliverable) != (name != "another number") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	must(t, d.net.SetFaults(wanet.Faults{Nack: 463}))
-	if err := d.send(p, "3EB0B", "x"); !errors.Is(err, whatsapp.ErrRefused) || !strings.Contains(err.Error(), "463") {
+	if err := d.send(p, "3EB0B", "x"); !errors.Is(err, whatsapp.ErrRefused) || !errors.Is(err, checkout.ErrUndeliverable) || !strings.Contains(err.Error(), "463") {
 		t.Errorf("refused by the server: %v", err)
 	}
 }
@@ -265,6 +267,32 @@ func TestSendUnconfirmed(t *testing.T) {
 			d.halt()
 		})
 	}
+}
+
+// A payer sees that an answer is being written, until it is there.
+func TestTyping(t *testing.T) {
+	d := paired(t)
+	p := phone(t, d.net, ada, "Ada")
+	say(t, p, "hello")
+	lid := got(t, d.messages).Person
+	for _, nobody := range []string{"", "ada", strings.Repeat("1", 21)} {
+		d.Typing(t.Context(), ourNumber, nobody)
+	}
+	d.Typing(t.Context(), bola, lid)
+	settle(t, d.net)
+	if p.PeerTyping(ourNumber) {
+		t.Error("it is shown for another number")
+	}
+	d.Typing(t.Context(), ourNumber, lid)
+	for limit := time.Now().Add(within); !p.PeerTyping(ourNumber); runtime.Gosched() {
+		if time.Now().After(limit) {
+			t.Fatal("typing is never seen")
+		}
+	}
+	must(t, d.send(p, "3EB0F", "the answer"))
+	hears(t, p, 1)
+	d.halt()
+	d.Typing(t.Context(), ourNumber, lid) // nobody to show it to
 }
 
 // More messages than can be under way wait for their turn, and give up without

@@ -228,7 +228,7 @@ func (a *app) openServices(ctx context.Context, test, live *store.DB, linkBase s
 	}
 	if a.test, err = a.openService(ctx, checkout.Config{
 		DB: test, Rail: a.rail, Words: words.Render, Number: func() string { return a.number.Number() }, Now: a.clock.Now,
-		Send: func(ctx context.Context, o checkout.Outgoing) error { return a.number.Send(ctx, o) },
+		Send: a.send(),
 	}, flow.Test, linkBase); err != nil {
 		return err
 	}
