@@ -39,12 +39,12 @@ func TestRender(t *testing.T) {
 I am an automatic payment desk. We never ask for PIN or OTP.
 Reply with a number:
 1 Bank transfer   2 USSD   3 Card
-0 Cancel`},
+0 Cancel · 8 Language · 9 Person`},
 		{flow.Say{Key: "summary", Args: map[string]string{"merchant": "Ada Stores", "amount": "₦250,000", "order": "", "card": "yes"}}, `Ada Stores asks you to pay ₦250,000.
 I am an automatic payment desk. We never ask for PIN or OTP.
 Reply with a number:
 3 Card
-0 Cancel`},
+0 Cancel · 8 Language · 9 Person`},
 		{flow.Say{Key: "transfer_how", Args: shop("until", until, "bank", "Wema", "name", "ADA STORES/CHECKOUT")}, `Transfer exactly ₦5,000 to Ada Stores by 12:30 pm (30 minutes).
 Bank: Wema
 Name: ADA STORES/CHECKOUT
@@ -63,10 +63,10 @@ Not in the list? 6 Another way · 0 Cancel`},
 21 Nov 2026, 4:12 pm WAT
 Bank transfer · Ref 7K3M-9QTX
 Bank session 0000132
-It is paid. There is nothing more to do.`},
+It is paid.`},
 		{flow.Say{Key: "receipt", Args: map[string]string{
 			"merchant": "Ada Stores", "amount": "₦5,000", "paid_at": flow.Stamp(time.Time{}), "reference": "A1",
-		}}, "Receipt: ₦5,000 to Ada Stores\nRef A1\nIt is paid. There is nothing more to do."},
+		}}, "Receipt: ₦5,000 to Ada Stores\nRef A1\nIt is paid."},
 		{flow.Say{Key: "declined", Args: shop("reason", "insufficient funds", "ussd", "yes")}, `Your bank did not accept the payment of ₦5,000 to Ada Stores: insufficient funds.
 Try again or pay another way:
 2 USSD

@@ -29,8 +29,10 @@ type News struct {
 	Kind    NewsKind
 	Attempt AttemptID
 	Payment *Payment
-	Extra   Kobo // of NewsPaid: what came beyond what was due
-	Reason  string
+	Extra   Kobo   // of NewsPaid: what came beyond what was due
+	Amount  Kobo   // of NewsSentBack: what the bank returned by itself
+	Reason  string // of a refusal; of NewsReply, what the agent writes
+	By      string // the agent, of news of the desk
 }
 
 // NewsKind is what happened outside a chat.
@@ -52,6 +54,13 @@ const (
 	NewsClosed    NewsKind = "closed"     // the session expired
 	NewsCancelled NewsKind = "cancelled"  // the session was cancelled
 	NewsStopped   NewsKind = "superseded" // another method was asked for over REST
+	NewsComing    NewsKind = "coming"     // asked the bank: money is on its way
+	NewsSentBack  NewsKind = "sent_back"  // the bank returned a wrong amount by itself
+	NewsReversed  NewsKind = "reversed"   // the bank took money back that had come
+	NewsTimer     NewsKind = "timer"      // a timer of the chat is due
+	NewsClaimed   NewsKind = "claimed"    // an agent takes the chat over
+	NewsReply     NewsKind = "reply"      // an agent answers
+	NewsReleased  NewsKind = "released"   // an agent gives the chat back to the bot
 )
 
 // TaskKind is a kind of work owed to the outside or to the clock.
@@ -63,6 +72,7 @@ const (
 	TaskCheck         TaskKind = "rail.check"     // subject: session
 	TaskSay           TaskKind = "chat.say"       // subject: chat
 	TaskSlow          TaskKind = "chat.slow"      // subject: attempt
+	TaskTimer         TaskKind = "chat.timer"     // subject: chat
 	TaskExpireAttempt TaskKind = "attempt.expire" // subject: attempt
 	TaskExpireSession TaskKind = "session.expire" // subject: session
 )

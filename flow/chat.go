@@ -1,9 +1,6 @@
 package flow
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
 
 // Chat is one person's chat with one of our numbers: where each of the talks in
 // it stands. It is the fold of its log; whoever keeps a copy compares Seq.
@@ -17,12 +14,28 @@ type Chat struct {
 	Phone     Phone     `json:"phone"`
 	Name      string    `json:"name,omitempty"`
 	Seq       int64     `json:"seq"` // of the line of its log that holds this state
+	Lang      Lang      `json:"lang,omitempty"`
 	Focus     SessionID `json:"focus,omitempty"`
-	Talks     []Talk    `json:"talks,omitempty"`     // newest last
+	Talks     []Talk    `json:"talks,omitempty"`   // the one that was last in focus is last
+	Stopped   bool      `json:"stopped,omitempty"` // STOP was said: no reminders
+	Desk      Desk      `json:"desk,omitzero"`
+	Wrote     int64     `json:"wrote,omitempty"`     // ms: when the payer last wrote
+	Fades     bool      `json:"fades,omitempty"`     // its messages disappear, and that was said
 	Strangers int       `json:"strangers,omitempty"` // messages without a session that were answered
 	BadCodes  int       `json:"badCodes,omitempty"`
 	QuietTo   int64     `json:"quietTo,omitempty"` // ms: a stranger is not answered until then
 	DeafTo    int64     `json:"deafTo,omitempty"`  // ms: codes open nothing until then
+	Flood     Flood     `json:"flood,omitzero"`
+	UnreadTo  int64     `json:"unreadTo,omitempty"` // ms: until then nobody is told again that only text is read
+	Flag      string    `json:"flag,omitempty"`     // why support should have a look, "" for no reason
+}
+
+// Flood counts what a payer writes, and says until when it is not answered.
+type Flood struct {
+	From  int64 `json:"from,omitempty"`  // ms: the minute that is counted
+	Count int   `json:"count,omitempty"` // of messages in it
+	Times int   `json:"times,omitempty"` // it was too many, without an hour of calm between
+	To    int64 `json:"to,omitempty"`    // ms: only money is spoken of until then
 }
 
 // Talk is where one session stands in a chat.
@@ -35,7 +48,26 @@ type Talk struct {
 	From      TalkState `json:"from,omitempty"`      // verifying: where it goes back to
 	Then      Then      `json:"then,omitempty"`      // verifying: what follows when there is no money
 	Unknown   int       `json:"unknown,omitempty"`   // messages in a row that were not understood
+	HushTo    int64     `json:"hushTo,omitempty"`    // ms: what is not understood is not answered until then
 	ConfirmTo int64     `json:"confirmTo,omitempty"` // ms: until then CANCEL cancels
+	Guess     Method    `json:"guess,omitempty"`     // "did you mean": YES opens it
+	Held      *Intent   `json:"held,omitempty"`      // said while a bank was asked; decided on afterwards
+	Waited    bool      `json:"waited,omitempty"`    // "one moment" was said
+	Claimed   bool      `json:"claimed,omitempty"`   // the payer said that it is paid
+	Mine      bool      `json:"mine,omitempty"`      // this chat's instructions were paid
+	Down      Method    `json:"down,omitempty"`      // a method that just did not work
+	DownTo    int64     `json:"downTo,omitempty"`    // ms: it is not offered until then
+	Reminded  int       `json:"reminded,omitempty"`  // reminders that were sent
+	Polled    int       `json:"polled,omitempty"`    // times the bank was asked since the claim
+	Timers    Timers    `json:"timers,omitzero"`
+}
+
+// Timers are when a talk does something by itself, in ms; 0 is never.
+type Timers struct {
+	Nudge  int64 `json:"nudge,omitempty"`  // nothing was chosen
+	Remind int64 `json:"remind,omitempty"` // the instructions are nearly over
+	Poll   int64 `json:"poll,omitempty"`   // ask the bank again after a claim
+	Close  int64 `json:"close,omitempty"`  // nobody says anything any more
 }
 
 // Then is what a payer wanted when the bank had to be asked first.
@@ -48,6 +80,7 @@ const (
 	ThenChoose Then = "choose" // pay another way
 	ThenOpen   Then = "open"   // the method in Method
 	ThenCancel Then = "cancel"
+	ThenMoney  Then = "money" // asked where the money is
 )
 
 // TalkState is where a talk stands.
@@ -82,6 +115,17 @@ func (c Chat) talk(id SessionID) (Talk, bool) {
 	return c.Talks[i], true
 }
 
+// parked is the payment that 7 leads back to: the last one that was in focus
+// before, and can still come to something.
+func (c Chat) parked() (Talk, bool) {
+	for i := len(c.Talks) - 1; i >= 0; i-- {
+		if t := c.Talks[i]; t.Session != c.Focus && (slices.Contains(live, t.State) || t.State == Review) {
+			return t, true
+		}
+	}
+	return Talk{}, false
+}
+
 // Talk is where a session stands in the chat, false where it was never opened.
 func (c Chat) Talk(id SessionID) (Talk, bool) { return c.talk(id) }
 
@@ -98,138 +142,4 @@ func (c Chat) put(t Talk) Chat {
 	}
 	c.Talks = append(c.Talks, t)
 	return c
-}
-
-// IntentKind is what a payer means.
-type IntentKind string
-
-// The kinds of intent, in the order in which one message is read: what stands
-// first wins.
-const (
-	MeansStop     IntentKind = "stop"     // the whole message is a word of STOP: no more reminders
-	MeansResume   IntentKind = "resume"   // START: undoes STOP; to whoever is not stopped it is a menu word
-	MeansSecret   IntentKind = "secret"   // a card number, PIN, OTP or CVV was typed; it was masked
-	MeansCode     IntentKind = "code"     // an entry code: opens its session
-	MeansHuman    IntentKind = "human"    // 9: a person, please
-	MeansCancel   IntentKind = "cancel"   // digit 0 or the words
-	MeansConfirm  IntentKind = "confirm"  // the exact word CANCEL
-	MeansMenu     IntentKind = "menu"     // hi, start, menu, help
-	MeansLanguage IntentKind = "language" // 8, or a language in Lang
-	MeansBack     IntentKind = "back"     // 7: the payment before this one
-	MeansReceipt  IntentKind = "receipt"  // the receipt once more
-	MeansWho      IntentKind = "who"      // who is this, wrong number, scam?
-	MeansMoney    IntentKind = "money"    // refund, where is my money, not received
-	MeansMethod   IntentKind = "method"   // a method by digit or word
-	MeansMaybe    IntentKind = "maybe"    // what is perhaps the name of Method: to be asked about
-	MeansYes      IntentKind = "yes"      // to "did you mean"
-	MeansNo       IntentKind = "no"
-	MeansBank     IntentKind = "bank"  // a bank out of the USSD menu
-	MeansPaid     IntentKind = "paid"  // "I have paid"
-	MeansAgain    IntentKind = "again" // send the details again
-	MeansOther    IntentKind = "other" // pay another way
-	MeansThanks   IntentKind = "thanks"
-	MeansAbuse    IntentKind = "abuse"    // an insult; nothing is done about it but counting
-	MeansMedia    IntentKind = "media"    // a picture or a document
-	MeansUnread   IntentKind = "unread"   // a voice note, video, sticker, place or contact
-	MeansCall     IntentKind = "call"     // a call, which was rejected
-	MeansNote     IntentKind = "note"     // a reaction, an edit of what was consumed, a message taken back: kept, not answered
-	MeansTakeover IntentKind = "takeover" // somebody typed on the phone of our own number
-	MeansNothing  IntentKind = "unknown"
-)
-
-// Intent is a payer's message as it was understood. Text is kept for the log
-// with secrets masked: no run of four digits or more is in it.
-type Intent struct {
-	Kind   IntentKind `json:"kind"`
-	Method Method     `json:"method,omitempty"`
-	Bank   string     `json:"bank,omitempty"` // bank code
-	Code   string     `json:"code,omitempty"` // entry code, eight characters
-	Lang   Lang       `json:"lang,omitempty"`
-	Text   string     `json:"text,omitempty"`
-	By     int        `json:"by,omitempty"` // version of the reading, see bot.Reading
-}
-
-// Lang is a language of the conversation, as ISO 639 names it.
-type Lang string
-
-// The languages. The zero Lang is English.
-const (
-	English Lang = "en"
-	Pidgin  Lang = "pcm"
-	Hausa   Lang = "ha"
-	Yoruba  Lang = "yo"
-	Igbo    Lang = "ig"
-)
-
-// Langs are the languages in the order of their menu, whose digits begin at
-// FirstLang.
-func Langs() []Lang { return []Lang{English, Pidgin, Hausa, Yoruba, Igbo} }
-
-// FirstLang is the digit of the first language in the menu of languages. No
-// other menu has it: a digit means one thing, whatever was shown last.
-const FirstLang = 21
-
-// Checkout is what a turn must know of a session, at the time of the turn.
-type Checkout struct {
-	Session  Session   `json:"session"`
-	Attempts []Attempt `json:"attempts"` // oldest first
-	Offers   []Offer   `json:"offers"`
-}
-
-// attempt finds an attempt of the checkout by its id.
-func (c Checkout) attempt(id AttemptID) (Attempt, bool) {
-	i := slices.IndexFunc(c.Attempts, func(a Attempt) bool { return a.ID == id })
-	if i < 0 {
-		return Attempt{}, false
-	}
-	return c.Attempts[i], true
-}
-
-// Turn is one thing that happened in a chat: a payer's message (Heard), or news
-// about one of its sessions.
-type Turn struct {
-	Chat      Chat
-	Heard     *Intent
-	News      *News
-	About     SessionID              // of News
-	Checkouts map[SessionID]Checkout // every session that the turn may touch
-	ByCode    SessionID              // the session the entry code opens, "" for none
-	Banks     []Bank                 // of the USSD menu, in order
-	Now       time.Time
-}
-
-// EffectKind is what a turn asks the shell to do beside saying something.
-type EffectKind string
-
-// The kinds of effect.
-const (
-	DoOpen      EffectKind = "open"      // begin an attempt (the lazy call)
-	DoSupersede EffectKind = "supersede" // end an attempt that was switched away from
-	DoCheck     EffectKind = "check"     // ask the bank
-	DoCancel    EffectKind = "cancel"    // cancel the session
-	DoWatch     EffectKind = "watch"     // this chat observes the session from now on
-)
-
-// Effect is something the shell does in the transaction of the turn.
-type Effect struct {
-	Kind    EffectKind `json:"kind"`
-	Session SessionID  `json:"session"`
-	Method  Method     `json:"method,omitempty"`
-	Attempt AttemptID  `json:"attempt,omitempty"`
-}
-
-// Say is one message to the payer: a key of the language pack and what fills
-// it. Bubbles of one turn go out in order.
-type Say struct {
-	Key  string            `json:"key"`
-	Lang Lang              `json:"lang,omitempty"`
-	Args map[string]string `json:"args,omitempty"`
-}
-
-// Decision is what a turn comes to.
-type Decision struct {
-	Chat    Chat     `json:"chat"`
-	Says    []Say    `json:"says,omitempty"`
-	Effects []Effect `json:"effects,omitempty"`
-	Why     string   `json:"why"` // the rule that matched, for the support agent
 }

@@ -1,6 +1,9 @@
 package flow
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // moneyNews are the messages that tell of money that moved. Nothing holds them
 // back: not a person who has taken the chat over, not a flood, not STOP.
@@ -14,3 +17,12 @@ func MoneyNews(key string) bool { return slices.Contains(moneyNews, key) }
 // always are the messages that no person and no flood holds back either: they
 // protect the payer, or answer what must be answered.
 var always = []string{"secret_typed", "stopped", "resumed", "agent"}
+
+// reminders are said only in time: who reads one hours later is misled.
+var reminders = []string{"nudge", "reminder", "still_waiting"}
+
+// Stale says whether a message that could not be sent for so long is better
+// not sent at all.
+func Stale(key string, age time.Duration) bool {
+	return slices.Contains(reminders, key) && age > remindBefore
+}

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -11,6 +12,12 @@ const (
 	maxStrangers = 2
 	maxUnknown   = 2
 	quietFor     = time.Hour
+	hushFor      = 10 * time.Minute // after the third message that was not understood
+	unreadFor    = 10 * time.Minute // between two words about voice notes and the like
+	// maxPerMinute is how many messages of a minute are answered.
+	maxPerMinute = 12
+	// calmAfter is how long it must be quiet for a flood to be forgotten.
+	calmAfter = time.Hour
 )
 
 // Decide takes one turn of a chat: what is said, what is done and where the
@@ -19,12 +26,15 @@ const (
 func Decide(t Turn) Decision {
 	d := &deciding{turn: t, chat: t.Chat}
 	d.chat.Talks = slices.Clone(t.Chat.Talks) // the caller's stay the caller's
-	if t.News != nil {
-		d.news(*t.News)
-	} else if t.Heard != nil {
+	switch {
+	case t.News != nil:
+		d.happened(*t.News)
+	case t.Heard != nil:
 		d.hear(*t.Heard)
 	}
-	return Decision{Chat: d.chat, Says: d.says, Effects: d.effects, Why: d.why}
+	d.plan()
+	d.fading()
+	return Decision{Chat: d.chat, Says: d.spoken(), Effects: d.effects, Why: d.why}
 }
 
 // deciding is a decision while it is being made.
@@ -44,56 +54,157 @@ func (d *deciding) do(kind EffectKind, t Talk) {
 	d.effects = append(d.effects, Effect{Kind: kind, Session: t.Session, Method: t.Method, Attempt: t.Attempt})
 }
 
-// hear decides on a payer's message, in the order of what matters most: a
-// secret, an entry code, then what the talk in focus makes of it.
-func (d *deciding) hear(in Intent) {
-	t, ok := d.chat.talk(d.chat.Focus)
-	confirming := d.turn.Now.UnixMilli() < t.ConfirmTo
-	if t.ConfirmTo != 0 { // whatever is said next, CANCEL must be asked for anew
-		t.ConfirmTo = 0
-		d.chat = d.chat.put(t)
+// now is the time of the turn, in ms.
+func (d *deciding) now() int64 { return d.turn.Now.UnixMilli() }
+
+// in is a time from now, in ms.
+func (d *deciding) in(wait time.Duration) int64 { return d.turn.Now.Add(wait).UnixMilli() }
+
+// spoken is what is really said: while a person has the chat the bot is silent,
+// and a flood is not answered, but money is always told of.
+func (d *deciding) spoken() []Say {
+	person := d.chat.Desk.State == DeskClaimed || d.chat.Desk.State == DeskDevice
+	flooded := d.now() < d.turn.Chat.Flood.To
+	said := len(d.says)
+	var out []Say
+	for _, s := range d.says {
+		if (person || flooded) && !MoneyNews(s.Key) && !slices.Contains(always, s.Key) {
+			continue
+		}
+		s.Lang = d.chat.Lang
+		s.Args = maps.Clone(s.Args)
+		out = append(out, s)
 	}
 	switch {
+	case len(out) == said:
+	case person:
+		d.why += " (not said: a person has the chat)"
+	default:
+		d.why += " (not said: too many messages)"
+	}
+	return out
+}
+
+// hear decides on a payer's message, in the order of what matters most.
+func (d *deciding) hear(in Intent) {
+	switch in.Kind {
+	case MeansNote:
+		d.why = "kept, and not answered"
+		return
+	case MeansTakeover:
+		d.takeover()
+		return
+	default:
+	}
+	d.chat.Wrote = d.now()
+	t, ok := d.quoted()
+	confirming, guess := d.now() < t.ConfirmTo, t.Guess
+	if t.ConfirmTo != 0 || t.Guess != "" { // whatever is said next, both must be asked for anew
+		t.ConfirmTo, t.Guess = 0, ""
+		d.chat = d.chat.put(t)
+	}
+	flood := d.flood()
+	switch {
+	case in.Kind == MeansStop:
+		d.why = "wants no reminders"
+		d.chat.Stopped = true
+		d.say("stopped", nil)
+	case in.Kind == MeansResume && d.chat.Stopped:
+		d.why = "wants reminders again"
+		d.chat.Stopped = false
+		d.say("resumed", nil)
 	case in.Kind == MeansSecret:
-		d.why = "a card number was typed"
-		d.say("secret_typed", nil)
-	case in.Kind == MeansCode:
+		d.secret(t, ok)
+	case flood:
+	case in.Kind == MeansCode && (d.chat.Desk.State == DeskBot || d.chat.Desk.State == DeskWaiting):
 		d.code()
+	case d.chat.Desk.State != DeskBot:
+		d.atDesk(in)
+	case in.Kind == MeansHuman && ok:
+		d.person("asks for a person")
+	case in.Kind == MeansLanguage:
+		d.language(in.Lang)
+	case in.Kind == MeansCall:
+		d.why = "called: this number takes no calls"
+		d.say("no_calls", nil)
 	case !ok:
 		d.stranger()
 	default:
+		if in.Kind == MeansYes && guess != "" {
+			in = Intent{Kind: MeansMethod, Method: guess}
+		}
 		d.focused(t, in, confirming)
 	}
 }
 
-// focused decides on what a payer says to the talk in focus.
-func (d *deciding) focused(t Talk, in Intent, confirming bool) {
-	co := d.turn.Checkouts[t.Session]
-	if in.Kind != MeansNothing {
-		t.Unknown = 0
+// quoted is the talk that a message is about: the one in focus, or the one
+// whose message is answered to. That one is in focus from then on.
+func (d *deciding) quoted() (Talk, bool) {
+	if t, ok := d.chat.talk(d.turn.Quoted); ok && d.turn.Quoted != d.chat.Focus {
+		d.focus(t)
 	}
-	switch {
-	case t.State == Paid:
-		d.why = "already paid"
-		d.say("paid_again", d.receipt(co, nil))
-	case t.State == Closed:
-		d.why = "already closed"
-		d.say("session_over", about(co))
-	case t.State != Review && !d.turn.Now.Before(co.Session.ExpiresAt):
-		d.why = "the session is over, though nobody has swept it yet"
-		d.say("session_over", about(co))
-	case t.State == Opening || t.State == Verifying:
-		d.why = "an answer of the bank is on its way"
-		d.say("one_moment", nil)
-	case in.Kind == MeansConfirm && confirming:
-		d.confirmed(&t, co)
-	default:
-		if a, ok := co.attempt(t.Attempt); ok && slices.Contains(awaiting, t.State) && !a.Live(d.turn.Now) {
-			t, _ = t.move(talkLapse) // nobody has swept it yet, or another chat switched away from it
-		}
-		d.wish(&t, co, in)
+	return d.chat.talk(d.chat.Focus)
+}
+
+// focus puts a talk into focus. It is the last one from now on: the one before
+// it is what 7 leads back to.
+func (d *deciding) focus(t Talk) {
+	d.chat.Focus = t.Session
+	d.chat.Talks = slices.DeleteFunc(d.chat.Talks, func(x Talk) bool { return x.Session == t.Session })
+	d.chat.Talks = append(d.chat.Talks, t)
+}
+
+// flood counts a message, and says whether it is one too many to be answered.
+func (d *deciding) flood() bool {
+	f, now := &d.chat.Flood, d.now()
+	if now < f.To {
+		d.why = "too many messages"
+		return true
 	}
-	d.chat = d.chat.put(t)
+	if f.Times > 0 && now-f.To >= calmAfter.Milliseconds() {
+		f.Times = 0
+	}
+	if now-f.From >= time.Minute.Milliseconds() {
+		f.From, f.Count = now, 0
+	}
+	if f.Count++; f.Count <= maxPerMinute {
+		return false
+	}
+	f.To = d.in(min(time.Minute<<min(f.Times, 6), quietFor))
+	f.Times++
+	f.From, f.Count = 0, 0
+	if f.Times >= maxBadCodes {
+		d.chat.Flag = "floods the chat"
+	}
+	d.why = "too many messages: said once"
+	d.say("too_fast", nil)
+	return true
+}
+
+// secret tells whoever typed a card number, a PIN or the like to take it back.
+// It was masked before anything was kept.
+func (d *deciding) secret(t Talk, ok bool) {
+	d.why = "a secret was typed"
+	var args map[string]string
+	if co, found := d.turn.Checkouts[t.Session]; ok && found && slices.Contains(live, t.State) && d.chat.Desk.State == DeskBot && co.Session.Open() {
+		args = d.menuArgs(t, co)
+	}
+	d.say("secret_typed", args)
+}
+
+// language shows the languages, or speaks another one from now on.
+func (d *deciding) language(to Lang) {
+	if to == "" {
+		d.why = "asks for the languages"
+		d.say("languages", nil)
+		return
+	}
+	d.why = "chose the language " + string(to)
+	d.chat.Lang = to
+	d.say("language_set", nil)
+	if t, ok := d.chat.talk(d.chat.Focus); ok {
+		d.show(t, d.turn.Checkouts[t.Session])
+	}
 }
 
 // code decides on an entry code. A valid one always wins over what was going on.
@@ -101,227 +212,93 @@ func (d *deciding) code() {
 	co, ok := d.turn.Checkouts[d.turn.ByCode]
 	ok = ok && d.turn.ByCode != ""
 	t, known := d.chat.talk(co.Session.ID)
-	if d.turn.Now.UnixMilli() < d.chat.DeafTo && !known {
+	if d.now() < d.chat.DeafTo && !known {
 		d.why = "too many codes that open nothing"
 		return
 	}
 	if !ok {
 		d.why = "no session has this code"
 		if d.chat.BadCodes++; d.chat.BadCodes >= maxBadCodes {
-			d.chat.BadCodes, d.chat.DeafTo = 0, d.turn.Now.Add(quietFor).UnixMilli()
+			d.chat.BadCodes, d.chat.DeafTo = 0, d.in(quietFor)
 		}
 		d.say("code_unknown", nil)
 		return
 	}
+	if d.chat.Desk.State == DeskWaiting {
+		d.chat.Desk, _ = d.chat.Desk.move(deskRelease, d.turn.Now)
+	}
 	switch {
-	case known && t.State == Paid:
-		d.why = "this chat paid it"
-		d.chat.Focus = t.Session
-		d.say("paid_again", d.receipt(co, nil))
-	case known && t.State == Review:
-		d.why = "somebody looks at this chat's money"
-		d.chat.Focus = t.Session
+	case known && (t.State == Paid || t.State == Review):
+		d.why = "this chat's money came, or is looked at"
+		d.focus(t)
 		d.show(t, co)
 	case co.Session.Status == SessionPaid:
 		d.why = "somebody paid it"
 		d.say("paid_elsewhere", nil)
-	case !co.Session.Open():
+	case !co.Session.Open() || !d.turn.Now.Before(co.Session.ExpiresAt):
 		d.why = "the session is over"
 		d.say("session_over", about(co))
 	case known:
 		d.why = "same code again"
-		d.chat.Focus = t.Session
+		d.focus(t)
+		d.reopen(&t)
+		t.Unknown, t.HushTo = 0, 0
 		d.show(t, co)
-	default:
-		d.why = "opens a session"
-		d.chat.BadCodes, d.chat.Strangers, d.chat.QuietTo = 0, 0, 0 // not by a code that is known: that would pay for guesses
-		t = Talk{Session: co.Session.ID, State: Choosing}
-		d.chat.Focus = t.Session
 		d.chat = d.chat.put(t)
-		d.do(DoWatch, t)
-		d.summary(co)
+	default:
+		d.opens(co)
+	}
+}
+
+// opens begins the talk of a session. One that was going on is kept.
+func (d *deciding) opens(co Checkout) {
+	d.why = "opens a session"
+	d.chat.BadCodes, d.chat.Strangers, d.chat.QuietTo = 0, 0, 0 // not by a code that is known: that would pay for guesses
+	old, had := d.chat.talk(d.chat.Focus)
+	t := Talk{Session: co.Session.ID, State: Choosing}
+	d.chat = d.chat.put(t)
+	d.focus(t)
+	d.do(DoWatch, t)
+	if before, seen := d.turn.Checkouts[old.Session]; had && seen && slices.Contains(live, old.State) && before.Session.Open() {
+		args, kept := about(co), about(before)
+		args["kept_merchant"], args["kept_amount"] = kept["merchant"], kept["amount"]
+		d.say("parked", args)
+	}
+	d.summary(t, co)
+}
+
+// reopen goes on with a talk that ended only because nobody said anything.
+func (d *deciding) reopen(t *Talk) {
+	if t.State != Closed {
+		return
+	}
+	if next, ok := t.move(talkReopen); ok {
+		next.Attempt, next.Method = "", ""
+		*t = next
 	}
 }
 
 // stranger answers somebody who has no session: twice, then not for an hour.
 func (d *deciding) stranger() {
 	d.why = "no session in this chat"
-	now := d.turn.Now
-	if now.UnixMilli() < d.chat.QuietTo {
+	if d.now() < d.chat.QuietTo {
 		return
 	}
 	d.say("need_code", nil)
 	if d.chat.Strangers++; d.chat.Strangers >= maxStrangers {
-		d.chat.Strangers, d.chat.QuietTo = 0, now.Add(quietFor).UnixMilli()
+		d.chat.Strangers, d.chat.QuietTo = 0, d.in(quietFor)
 	}
 }
 
-// wish decides on what a payer wants of a talk that is not waiting for a bank.
-func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
-	if t.State == Review && !slices.Contains([]IntentKind{MeansPaid, MeansMedia, MeansNothing}, in.Kind) {
-		d.why = "somebody looks at the money"
-		d.show(*t, co)
+// fading warns once, with the first receipt, that the chat forgets.
+func (d *deciding) fading() {
+	if !d.turn.Fades || d.chat.Fades {
 		return
 	}
-	switch in.Kind {
-	case MeansMethod:
-		d.choose(t, co, in.Method)
-	case MeansBank:
-		d.bank(t, co, in.Bank)
-	case MeansPaid, MeansMedia:
-		d.claim(t, co)
-	case MeansAgain, MeansMenu:
-		d.why = "show it again"
-		d.show(*t, co)
-	case MeansOther:
-		d.other(t, co)
-	case MeansCancel, MeansConfirm:
-		d.why = "asks to cancel"
-		t.ConfirmTo = d.turn.Now.Add(CancelConfirm).UnixMilli()
-		if len(co.Attempts) > 0 {
-			d.do(DoCheck, *t)
-		}
-		d.say("cancel_confirm", about(co))
-	case MeansCode, MeansSecret: // decided before
-	default:
-		d.unknown(t, co)
-	}
-}
-
-// choose decides on a method. The same one again only shows its details again.
-func (d *deciding) choose(t *Talk, co Checkout, m Method) {
-	if slices.Contains(awaiting, t.State) && t.Method == m {
-		d.why = "chose the same method again"
-		d.show(*t, co)
+	i := slices.IndexFunc(d.says, func(s Say) bool { return s.Key == "receipt" })
+	if i < 0 {
 		return
 	}
-	i := slices.IndexFunc(co.Offers, func(o Offer) bool { return o.Method == m })
-	if i < 0 || co.Offers[i].Status == OfferUnavailable {
-		d.why = "this method cannot pay it"
-		d.say("method_unavailable", d.menuArgs(co))
-		return
-	}
-	if slices.Contains(awaiting, t.State) {
-		d.why = "another method: the bank is asked first"
-		d.ask(t, ThenOpen)
-		t.Method = m
-		return
-	}
-	d.open(t, co, m)
-}
-
-// open goes to a method that was chosen: USSD needs the payer's bank first.
-func (d *deciding) open(t *Talk, co Checkout, m Method) {
-	trigger := talkOpen
-	if m == USSD {
-		trigger = talkPick
-	}
-	if t.State == PickingBank && m == USSD {
-		d.why = "chose USSD again"
-		d.show(*t, co)
-		return
-	}
-	next, ok := t.move(trigger)
-	if !ok {
-		d.why = "cannot open a method now"
-		d.show(*t, co)
-		return
-	}
-	next.Method, next.Attempt, next.Bank = m, "", ""
-	*t = next
-	if m == USSD {
-		d.why = "chose USSD: which bank"
-		d.show(*t, co)
-		return
-	}
-	d.why = "chose " + string(m)
-	d.do(DoOpen, *t)
-}
-
-// bank decides on the payer's bank: only now the rail is asked for a USSD code.
-func (d *deciding) bank(t *Talk, co Checkout, code string) {
-	if t.State == AwaitUSSD && t.Bank == code {
-		d.why = "chose the same bank again"
-		d.show(*t, co)
-		return
-	}
-	listed := slices.ContainsFunc(d.turn.Banks, func(b Bank) bool { return b.Code == code })
-	if t.State != PickingBank || !listed {
-		d.unknown(t, co)
-		return
-	}
-	next, ok := t.move(talkOpen)
-	if !ok {
-		return
-	}
-	next.Bank, next.Method = code, USSD
-	*t = next
-	d.why = "chose the bank " + code
-	d.do(DoOpen, *t)
-}
-
-// claim decides on "I have paid": the bank is asked, the payer never believed.
-func (d *deciding) claim(t *Talk, co Checkout) {
-	if len(co.Attempts) == 0 {
-		d.why = "says paid, but there is nothing to pay to yet"
-		d.say("nothing_yet_choose", d.menuArgs(co))
-		return
-	}
-	d.why = "says paid: the bank is asked"
-	d.ask(t, ThenBack)
-	d.say("checking", nil)
-}
-
-// other decides on "pay another way".
-func (d *deciding) other(t *Talk, co Checkout) {
-	if !slices.Contains(awaiting, t.State) {
-		d.why = "wants another way"
-		if next, ok := t.move(back(Choosing)); ok {
-			*t = next
-		}
-		d.show(*t, co)
-		return
-	}
-	d.why = "wants another way: the bank is asked first"
-	d.ask(t, ThenChoose)
-}
-
-// confirmed decides on the word that confirms a cancellation.
-func (d *deciding) confirmed(t *Talk, co Checkout) {
-	if len(co.Attempts) == 0 {
-		d.why = "cancelled, nothing was opened"
-		d.do(DoCancel, *t)
-		return
-	}
-	d.why = "confirmed: the bank is asked before it is cancelled"
-	d.ask(t, ThenCancel)
-}
-
-// ask goes to verifying and asks the bank.
-func (d *deciding) ask(t *Talk, then Then) {
-	next, ok := t.move(talkAsk)
-	if !ok {
-		return
-	}
-	next.From, next.Then = t.State, then
-	*t = next
-	d.do(DoCheck, *t)
-}
-
-// unknown answers what was not understood: twice with what would be, then not.
-func (d *deciding) unknown(t *Talk, co Checkout) {
-	d.why = "not understood"
-	if t.Unknown++; t.Unknown > maxUnknown {
-		d.why = "not understood, and said so twice already"
-		return
-	}
-	key := "not_understood_choose"
-	switch {
-	case slices.Contains(awaiting, t.State) || t.State == PartPaid:
-		key = "not_understood_wait"
-	case t.State == PickingBank || t.State == Review:
-		d.show(*t, co)
-		return
-	}
-	d.say(key, d.menuArgs(co))
+	d.chat.Fades = true
+	d.say("fading", map[string]string{"reference": d.says[i].Args["reference"]})
 }

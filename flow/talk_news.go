@@ -3,71 +3,104 @@ package flow
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
-// news decides on something that happened to a session outside this chat.
-func (d *deciding) news(n News) {
-	t, ok := d.chat.talk(d.turn.About)
-	if !ok {
-		d.why = "this chat does not know the session"
-		return
+// downFor is how long a method that just did not work is not offered.
+const downFor = 10 * time.Minute
+
+// happened decides on something that the payer did not say.
+func (d *deciding) happened(n News) {
+	switch n.Kind {
+	case NewsTimer:
+		d.timers()
+	case NewsClaimed, NewsReply, NewsReleased:
+		d.desk(n)
+	default:
+		t, ok := d.chat.talk(d.turn.About)
+		if !ok {
+			d.why = "this chat does not know the session"
+			return
+		}
+		d.news(&t, n)
+		d.chat = d.chat.put(t)
+		d.held(t)
 	}
+}
+
+// news decides on something that happened to a session outside this chat.
+func (d *deciding) news(t *Talk, n News) {
 	co := d.turn.Checkouts[t.Session]
 	switch n.Kind {
 	case NewsOpened:
-		d.newsOpened(&t, co, n)
+		d.newsOpened(t, co, n)
 	case NewsRefused:
 		d.why = "the bank cannot open a method that this chat does not wait for"
-		if waitsFor(t, co, n) {
-			d.step(&t, talkRefused, "the bank cannot open this method", func() { d.say("method_down", d.others(co, t.Method)) })
+		if waitsFor(*t, co, n) {
+			t.Down, t.DownTo = t.Method, d.in(downFor)
+			d.step(t, talkRefused, "the bank cannot open this method", func() { d.say("method_down", d.menuArgs(*t, co)) })
 		}
 	case NewsSlow:
-		if d.why = "the bank takes its time"; waitsFor(t, co, n) {
+		if d.why = "the bank takes its time"; waitsFor(*t, co, n) && !t.Waited {
+			t.Waited = true
 			d.say("one_moment", nil)
 		}
 	case NewsPaid:
-		d.newsPaid(&t, co, n)
+		d.newsPaid(t, co, n)
 	case NewsPartial:
-		d.step(&t, talkPart, "some of the money came", func() { d.show(t, co) })
+		d.step(t, talkPart, "some of the money came", func() { d.show(*t, co) })
 	case NewsExtra:
 		if d.why = "money came after it was paid"; d.mine(co, n) {
 			d.say("paid_twice", d.extra(co, n))
 		}
 	case NewsLate:
 		if d.why = "money came after it was closed"; d.mine(co, n) {
-			d.step(&t, talkHold, d.why, func() { d.say("paid_late", d.extra(co, n)) })
+			d.step(t, talkHold, d.why, func() { d.say("paid_late", d.extra(co, n)) })
 		}
 	case NewsDeclined:
 		if d.why = "the bank refused a payment that this chat does not wait for"; t.Attempt == n.Attempt {
-			d.step(&t, talkDecline, "the bank refused the payment", func() {
-				d.say("declined", merge(d.menuArgs(co), map[string]string{"reason": strings.TrimRight(n.Reason, ". ")}))
+			d.step(t, talkDecline, "the bank refused the payment", func() {
+				d.say("declined", merge(d.menuArgs(*t, co), map[string]string{"reason": strings.TrimRight(n.Reason, ". ")}))
+			})
+		}
+	case NewsSentBack:
+		if d.why = "the bank returned a wrong amount by itself"; d.mine(co, n) && slices.Contains(live, t.State) {
+			d.say("sent_back", merge(about(co), map[string]string{"returned": n.Amount.Naira()}))
+		}
+	case NewsReversed:
+		if d.why = "the bank took money back"; d.mine(co, n) {
+			d.step(t, talkReverse, d.why, func() {
+				d.say("reversed", about(co))
+				d.person(d.why)
 			})
 		}
 	case NewsNothing:
-		d.nothing(&t, co)
+		d.nothing(t, co)
+	case NewsComing:
+		d.coming(t, co)
 	case NewsBankDown:
-		d.bankDown(&t, co)
+		d.bankDown(t, co)
 	case NewsLapsed:
 		d.why = "instructions are over that this chat does not wait for"
-		if t.Attempt == n.Attempt || waitsFor(t, co, n) && !slices.ContainsFunc(co.Attempts, func(a Attempt) bool { return a.Method == t.Method && a.Status == AttemptActive }) {
-			d.step(&t, talkLapse, "the instructions are over", func() { d.say("lapsed", d.menuArgs(co)) })
+		if t.Attempt == n.Attempt || waitsFor(*t, co, n) && !slices.ContainsFunc(co.Attempts, func(a Attempt) bool { return a.Method == t.Method && a.Status == AttemptActive }) {
+			d.step(t, talkLapse, "the instructions are over", func() { d.say("lapsed", d.menuArgs(*t, co)) })
 		}
 	case NewsClosed:
 		if d.why = "the session expired, and money of it is looked at"; t.State == Review {
 			break
 		}
 		waiting := slices.Contains(awaiting, t.State) || t.State == Opening || t.State == Verifying || t.State == PartPaid
-		d.step(&t, talkClose, "the session expired", func() {
+		d.step(t, talkClose, "the session expired", func() {
 			if waiting {
 				d.say("session_over", about(co))
 			}
 		})
 	case NewsCancelled:
-		d.step(&t, talkClose, "the session was cancelled", func() { d.say("cancelled", about(co)) })
+		d.step(t, talkClose, "the session was cancelled", func() { d.say("cancelled", about(co)) })
 	case NewsStopped:
 		d.why = "another method was asked for elsewhere"
+	case NewsTimer, NewsClaimed, NewsReply, NewsReleased: // not of a talk
 	}
-	d.chat = d.chat.put(t)
 }
 
 // step moves a talk, and speaks only where the table allows the move.
@@ -77,7 +110,7 @@ func (d *deciding) step(t *Talk, trigger, why string, speak func()) {
 		d.why = why + " (nothing to say: " + string(t.State) + ")"
 		return
 	}
-	next.From, next.Then, next.Unknown, next.ConfirmTo = "", ThenBack, 0, 0
+	next.From, next.Then, next.Unknown, next.HushTo, next.ConfirmTo, next.Guess, next.Waited = "", ThenBack, 0, 0, 0, "", false
 	*t = next
 	d.why = why
 	speak()
@@ -90,7 +123,7 @@ func (d *deciding) newsOpened(t *Talk, co Checkout, n News) {
 		return
 	}
 	if _, found := a.Instructions.Dial(t.Bank); a.Method == USSD && !found {
-		d.step(t, talkRefused, "the payer's bank cannot dial it", func() { d.say("method_down", d.menuArgs(co)) })
+		d.step(t, talkRefused, "the payer's bank cannot dial it", func() { d.say("method_down", d.menuArgs(*t, co)) })
 		return
 	}
 	t.Attempt = a.ID
@@ -111,16 +144,16 @@ func waitsFor(t Talk, co Checkout, n News) bool {
 	return t.State == Opening && (n.Attempt == "" || ok && a.Method == t.Method)
 }
 
-// newsPaid gives the receipt to the chat whose attempt was credited; other
-// chats of the session only hear that it is done.
+// newsPaid gives the receipt to the chat whose attempt was credited. Another
+// chat of the session only hears that it is done, and is over.
 func (d *deciding) newsPaid(t *Talk, co Checkout, n News) {
+	if !d.mine(co, n) {
+		d.step(t, talkClose, "the bank confirmed a payment of another chat", func() { d.say("paid_elsewhere", nil) })
+		return
+	}
 	d.step(t, talkPay, "the bank confirmed the payment", func() {
-		if !d.mine(co, n) {
-			d.say("paid_elsewhere", nil)
-			return
-		}
-		args := d.receipt(co, n.Payment)
-		d.say("receipt", args)
+		t.Mine, t.Held = true, nil
+		d.say("receipt", d.receipt(co))
 		if n.Extra > 0 {
 			d.say("paid_over", merge(about(co), map[string]string{"extra": n.Extra.Naira()}))
 		}
@@ -139,9 +172,11 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 	switch then {
 	case ThenBack:
 		d.step(t, back(from), d.why, func() { d.say("nothing_yet", about(co)) })
+	case ThenMoney:
+		d.step(t, back(from), d.why, func() { d.say("money_none", about(co)) })
 	case ThenChoose:
 		d.do(DoSupersede, *t)
-		d.step(t, back(Choosing), d.why, func() { d.say("switch", d.menuArgs(co)) })
+		d.step(t, back(Choosing), d.why, func() { d.say("switch", d.menuArgs(*t, co)) })
 	case ThenOpen:
 		d.do(DoSupersede, *t)
 		t.From, t.Then = "", ThenBack
@@ -151,23 +186,44 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 	}
 }
 
+// coming says that the bank knows of money that has not arrived: nothing is
+// switched, cancelled or paid again meanwhile.
+func (d *deciding) coming(t *Talk, co Checkout) {
+	if d.why = "money is on its way; nobody waits for that"; t.State != Verifying {
+		return
+	}
+	d.unswitched(t, co)
+	d.step(t, back(t.From), "money is on its way", func() { d.say("on_the_way", about(co)) })
+}
+
 // bankDown says that the bank does not answer. Nothing is cancelled or switched
 // on a guess.
 func (d *deciding) bankDown(t *Talk, co Checkout) {
 	if d.why = "the bank does not answer"; t.State != Verifying {
 		return
 	}
-	if a, ok := co.attempt(t.Attempt); ok { // ThenOpen named the method that was wished for
-		t.Method = a.Method
-	}
+	d.unswitched(t, co)
 	d.step(t, back(t.From), d.why, func() { d.say("bank_down", about(co)) })
 }
 
+// unswitched forgets the method that was wished for: the one whose instructions
+// are there still holds.
+func (d *deciding) unswitched(t *Talk, co Checkout) {
+	if a, ok := co.attempt(t.Attempt); ok { // ThenOpen named the method that was wished for
+		t.Method = a.Method
+	}
+}
+
+// decideWithin is within what time money that does not apply by itself is
+// accepted by the merchant, or given back.
+const decideWithin = 24 * time.Hour
+
 func (d *deciding) extra(co Checkout, n News) map[string]string {
 	args := about(co)
-	args["reference"] = d.receipt(co, nil)["reference"]
+	args["reference"] = d.receipt(co)["reference"]
 	if n.Payment != nil {
 		args["extra"] = n.Payment.Amount.Naira()
+		args["by"] = Stamp(n.Payment.ReceivedAt.Add(decideWithin))
 	}
 	return args
 }

@@ -2,14 +2,16 @@ package flow
 
 import (
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // show says the step a talk is at, never the beginning.
 func (d *deciding) show(t Talk, co Checkout) {
 	switch t.State {
 	case Choosing:
-		d.summary(co)
+		d.summary(t, co)
 	case PickingBank:
 		args := about(co)
 		for i, b := range d.turn.Banks {
@@ -19,21 +21,46 @@ func (d *deciding) show(t Talk, co Checkout) {
 	case AwaitTransfer, AwaitUSSD, AwaitCard:
 		d.details(t, co)
 	case PartPaid:
-		d.say("part_paid", merge(d.menuArgs(co), map[string]string{"paid": co.Session.AmountPaid.Naira(), "left": co.Session.Outstanding().Naira()}))
+		d.say("part_paid", merge(d.menuArgs(t, co), map[string]string{"paid": co.Session.AmountPaid.Naira(), "left": co.Session.Outstanding().Naira()}))
 	case Lapsed:
-		d.say("lapsed", d.menuArgs(co))
+		d.say("lapsed", d.menuArgs(t, co))
 	case Review:
 		d.say("in_review", about(co))
 	case Opening, Verifying:
 		d.say("one_moment", nil)
 	case Paid:
-		d.say("paid_again", d.receipt(co, nil))
+		d.say("paid_again", d.receipt(co))
 	case Closed:
-		d.say("session_over", about(co))
+		switch {
+		case co.Session.Status == SessionPaid:
+			d.say("paid_elsewhere", nil)
+		case co.Session.Open() && d.turn.Now.Before(co.Session.ExpiresAt):
+			d.summary(t, co) // it ended because nobody said anything
+		default:
+			d.say("session_over", about(co))
+		}
 	}
 }
 
-func (d *deciding) summary(co Checkout) { d.say("summary", d.menuArgs(co)) }
+func (d *deciding) summary(t Talk, co Checkout) { d.say("summary", d.menuArgs(t, co)) }
+
+// alone is what must be copied of an attempt's instructions, for the payer's
+// bank: it stands in a message of its own.
+func (a Attempt) alone(bank string) string {
+	if a.Instructions == nil {
+		return ""
+	}
+	switch a.Method {
+	case BankTransfer:
+		return a.Instructions.AccountNumber
+	case USSD:
+		dial, _ := a.Instructions.Dial(bank) // newsOpened saw that there is one
+		return dial.USSDCode
+	case Card:
+		return a.Instructions.CheckoutURL
+	}
+	return ""
+}
 
 // details are the instructions of the talk's attempt; what must be copied
 // stands alone in its own bubble.
@@ -44,7 +71,7 @@ func (d *deciding) details(t Talk, co Checkout) {
 		return
 	}
 	if !a.Live(d.turn.Now) { // over, though nobody has swept it yet
-		d.say("lapsed", d.menuArgs(co))
+		d.say("lapsed", d.menuArgs(t, co))
 		return
 	}
 	args := about(co)
@@ -53,16 +80,14 @@ func (d *deciding) details(t Talk, co Checkout) {
 	case BankTransfer:
 		args["bank"], args["name"] = a.Instructions.BankName, a.Instructions.AccountName
 		d.say("transfer_how", args)
-		d.say("alone", map[string]string{"text": a.Instructions.AccountNumber})
 	case USSD:
-		dial, _ := a.Instructions.Dial(t.Bank) // newsOpened saw that there is one
+		dial, _ := a.Instructions.Dial(t.Bank)
 		args["bank"] = dial.BankName
 		d.say("ussd_how", args)
-		d.say("alone", map[string]string{"text": dial.USSDCode})
 	case Card:
 		d.say("card_how", args)
-		d.say("alone", map[string]string{"text": a.Instructions.CheckoutURL})
 	}
+	d.say("alone", map[string]string{"text": a.alone(t.Bank)})
 	d.say("wait_menu", nil)
 }
 
@@ -79,19 +104,31 @@ func about(co Checkout) map[string]string {
 	return args
 }
 
-// menuArgs are about, and which methods can be chosen ("" hides a line).
-func (d *deciding) menuArgs(co Checkout) map[string]string {
-	args := about(co)
-	for _, o := range co.Offers {
-		if o.Status == OfferAvailable || o.Status == OfferActive {
-			args[string(o.Method)] = "yes"
+// menuArgs are about, and which methods can be chosen ("" hides a line): not
+// one that just did not work, unless it is the only one.
+func (d *deciding) menuArgs(t Talk, co Checkout) map[string]string {
+	args, open := about(co), payable(co)
+	for _, m := range open {
+		if m != t.Down || d.now() >= t.DownTo || len(open) == 1 {
+			args[string(m)] = "yes"
 		}
 	}
 	return args
 }
 
+// payable are the methods that can pay what is due.
+func payable(co Checkout) []Method {
+	var out []Method
+	for _, o := range co.Offers {
+		if o.Status == OfferAvailable || o.Status == OfferActive {
+			out = append(out, o.Method)
+		}
+	}
+	return out
+}
+
 // receipt is what a payer keeps.
-func (d *deciding) receipt(co Checkout, p *Payment) map[string]string {
+func (d *deciding) receipt(co Checkout) map[string]string {
 	args := map[string]string{"merchant": co.Session.Merchant, "amount": co.Session.Amount.Naira(), "paid_at": Stamp(co.Session.PaidAt)}
 	args["reference"] = ShowCode(co.Session.EntryCode)
 	if co.Session.Reference != "" {
@@ -100,8 +137,18 @@ func (d *deciding) receipt(co Checkout, p *Payment) map[string]string {
 	if args["reference"] == "" {
 		args["reference"] = serviceReference(co.Attempts)
 	}
-	if p != nil {
-		args["method"], args["bank_session"] = string(p.Channel), p.NIPSessionID
+	var parts []string
+	for _, p := range co.Payments {
+		if p.Match.Applied() {
+			parts = append(parts, p.Amount.Naira())
+			args["method"], args["bank_session"] = string(p.Channel), p.NIPSessionID
+		}
+	}
+	if len(parts) > 1 {
+		args["parts"] = strings.Join(parts, " + ")
+	}
+	if slices.Contains(co.Session.Exceptions, PaidLate) {
+		args["late"] = "yes"
 	}
 	return args
 }
@@ -109,17 +156,4 @@ func (d *deciding) receipt(co Checkout, p *Payment) map[string]string {
 func merge(a, b map[string]string) map[string]string {
 	maps.Copy(a, b)
 	return a
-}
-
-// others are the methods that can be chosen, without one that just did not work
-// unless it is the only one.
-func (d *deciding) others(co Checkout, not Method) map[string]string {
-	args := d.menuArgs(co)
-	for _, m := range Methods() {
-		if m != not && args[string(m)] != "" {
-			delete(args, string(not))
-			break
-		}
-	}
-	return args
 }

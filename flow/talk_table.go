@@ -14,6 +14,8 @@ const (
 	talkPay     = "pay"
 	talkHold    = "hold" // money came that does not apply by itself
 	talkClose   = "close"
+	talkReopen  = "reopen"  // nobody said anything for a day, and now somebody does
+	talkReverse = "reverse" // the bank took the money back
 )
 
 // opened and back lead to a state that the trigger names, because the table
@@ -35,7 +37,7 @@ func names(states ...TalkState) []string {
 	return out
 }
 
-var talkTable = table{name: "talk", events: fsm.Events{
+var talkTable = tabled("talk", fsm.Events{
 	{Name: talkPick, Src: names(Choosing, PartPaid, Lapsed, Verifying), Dst: string(PickingBank)},
 	{Name: talkOpen, Src: names(Choosing, PickingBank, PartPaid, Lapsed, Verifying), Dst: string(Opening)},
 	{Name: opened(BankTransfer), Src: names(Opening), Dst: string(AwaitTransfer)},
@@ -57,7 +59,9 @@ var talkTable = table{name: "talk", events: fsm.Events{
 	{Name: talkPay, Src: names(append(append([]TalkState{}, live...), Review, Closed)...), Dst: string(Paid)},
 	{Name: talkHold, Src: names(append(append([]TalkState{}, live...), Review, Closed)...), Dst: string(Review)},
 	{Name: talkClose, Src: names(append(append([]TalkState{}, live...), Review)...), Dst: string(Closed)},
-}}
+	{Name: talkReopen, Src: names(Closed), Dst: string(Choosing)},
+	{Name: talkReverse, Src: names(append(append([]TalkState{}, live...), Paid, Review, Closed)...), Dst: string(Review)},
+})
 
 // move is the talk after a trigger. One that the state does not know leaves it
 // where it is: a talk observes, it cannot refuse what happened.

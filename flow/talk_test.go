@@ -89,6 +89,24 @@ func intents() []flow.Intent {
 		{Kind: flow.MeansMenu},
 		{Kind: flow.MeansSecret},
 		{Kind: flow.MeansMedia},
+		{Kind: flow.MeansStop},
+		{Kind: flow.MeansResume},
+		{Kind: flow.MeansHuman},
+		{Kind: flow.MeansLanguage},
+		{Kind: flow.MeansLanguage, Lang: flow.Hausa},
+		{Kind: flow.MeansBack},
+		{Kind: flow.MeansReceipt},
+		{Kind: flow.MeansWho},
+		{Kind: flow.MeansMoney},
+		{Kind: flow.MeansMaybe, Method: flow.Card},
+		{Kind: flow.MeansYes},
+		{Kind: flow.MeansNo},
+		{Kind: flow.MeansThanks},
+		{Kind: flow.MeansAbuse},
+		{Kind: flow.MeansUnread},
+		{Kind: flow.MeansCall},
+		{Kind: flow.MeansNote},
+		{Kind: flow.MeansTakeover},
 		{Kind: flow.MeansNothing},
 	}
 }
@@ -111,6 +129,13 @@ func news(of flow.AttemptID) []flow.News {
 		{Kind: flow.NewsClosed},
 		{Kind: flow.NewsCancelled},
 		{Kind: flow.NewsStopped, Attempt: of},
+		{Kind: flow.NewsComing},
+		{Kind: flow.NewsSentBack, Attempt: of, Amount: 300_000},
+		{Kind: flow.NewsReversed, Attempt: of},
+		{Kind: flow.NewsTimer},
+		{Kind: flow.NewsClaimed, By: "ngozi"},
+		{Kind: flow.NewsReply, By: "ngozi", Reason: "Good day."},
+		{Kind: flow.NewsReleased, By: "ngozi"},
 	}
 }
 
@@ -155,12 +180,12 @@ func TestEveryStateAnswersEverything(t *testing.T) {
 		fmt.Fprintf(&b, "%s\n", state)
 		for _, in := range intents() {
 			d := flow.Decide(heard(standing(state), in))
-			name := strings.Join(strings.Fields(fmt.Sprint(in.Kind, " ", in.Method, " ", in.Bank, " ", in.Code)), " ")
+			name := strings.Join(strings.Fields(fmt.Sprint(in.Kind, " ", in.Method, " ", in.Bank, " ", in.Code, " ", in.Lang)), " ")
 			b.WriteString(line(name, d))
 			if d.Why == "" {
 				t.Errorf("%s, %s: nobody knows why", state, name)
 			}
-			if len(d.Says)+len(d.Effects) == 0 {
+			if len(d.Says)+len(d.Effects) == 0 && in.Kind != flow.MeansNote && in.Kind != flow.MeansTakeover {
 				t.Errorf("%s, %s: silence", state, name)
 			}
 		}
@@ -227,8 +252,8 @@ func TestOnlyTheWordCancelsAndOnlyWhileItIsAskedFor(t *testing.T) {
 			t.Errorf("%s: CANCEL after two minutes cancelled", state)
 		}
 		for _, in := range intents() {
-			if in.Kind == flow.MeansConfirm || in.Kind == flow.MeansCancel {
-				continue
+			if slices.Contains([]flow.IntentKind{flow.MeansConfirm, flow.MeansCancel, flow.MeansNote, flow.MeansTakeover}, in.Kind) {
+				continue // the last two are not said by the payer to us
 			}
 			d := flow.Decide(heard(after, in))
 			then := after
@@ -310,6 +335,7 @@ func TestAChatRemembersABoundedNumberOfTalks(t *testing.T) {
 		s.ID = flow.SessionID(fmt.Sprintf("wsp_sess_%02d", i))
 		turn.ByCode, turn.Checkouts = s.ID, map[flow.SessionID]flow.Checkout{s.ID: {Session: s}}
 		turn.Heard = &flow.Intent{Kind: flow.MeansCode}
+		turn.Now = turn.Now.Add(time.Minute)
 		turn.Chat = flow.Decide(turn).Chat
 		if i == 12 {
 			turn.Chat.Talks[10].State = flow.Closed
@@ -363,7 +389,7 @@ func TestASessionThatIsOverIsSaidToBeSoBeforeItIsSwept(t *testing.T) {
 		turn := standing(state)
 		turn.Now = open().ExpiresAt
 		for _, in := range intents() {
-			if in.Kind == flow.MeansCode || in.Kind == flow.MeansSecret {
+			if !ofTheTalk(in) {
 				continue
 			}
 			if d := flow.Decide(heard(turn, in)); len(d.Effects) != 0 || len(d.Says) != 1 || d.Says[0].Key != "session_over" {
@@ -371,4 +397,11 @@ func TestASessionThatIsOverIsSaidToBeSoBeforeItIsSwept(t *testing.T) {
 			}
 		}
 	}
+}
+
+// ofTheTalk says whether an intent is for the talk in focus to decide on.
+func ofTheTalk(in flow.Intent) bool {
+	return !slices.Contains([]flow.IntentKind{
+		flow.MeansCode, flow.MeansSecret, flow.MeansStop, flow.MeansHuman, flow.MeansLanguage, flow.MeansBack, flow.MeansCall, flow.MeansNote, flow.MeansTakeover,
+	}, in.Kind)
 }

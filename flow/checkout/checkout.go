@@ -33,7 +33,8 @@ type Config struct {
 	Next   func(d flow.Delivery, v flow.Verdict) (wait time.Duration, again bool) // the webhook schedule
 	Now    func() time.Time
 	Rand   io.Reader
-	Alone  bool // no other process works on the database: what a dead one held is taken at once
+	Build  string // the program's version, for the log
+	Alone  bool   // no other process works on the database: what a dead one held is taken at once
 	Log    *slog.Logger
 }
 

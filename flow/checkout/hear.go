@@ -1,9 +1,11 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"till/flow"
@@ -22,6 +24,8 @@ type decided struct {
 	flow.Decision
 
 	Texts []sentText `json:"texts,omitempty"`
+	Rules int        `json:"rules"`           // version of the rules that decided, see flow.RulesVersion
+	Build string     `json:"build,omitempty"` // of the program
 }
 
 // sentText is one message as it will be sent.
@@ -42,9 +46,17 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		if known, err := w.tx.Heard(ctx, row.ID, in.Message); known || err != nil {
 			return err
 		}
-		t := flow.Turn{Heard: &in.Intent}
+		t := flow.Turn{Heard: &in.Intent, Fades: in.Fades > 0}
 		if s.cfg.Board.Killed(in.Number) {
 			return w.unanswered(row, t, in)
+		}
+		if t.Quoted, err = w.quoted(row, in.Quoted); err != nil {
+			return err
+		}
+		if consumed, err := w.consumed(row, in.Edits); err != nil {
+			return err
+		} else if consumed {
+			t.Heard = &flow.Intent{Kind: flow.MeansNote, Text: in.Intent.Text, By: in.Intent.By}
 		}
 		if in.Intent.Kind == flow.MeansCode {
 			session, err := w.tx.SessionByCode(ctx, in.Intent.Code)
@@ -61,14 +73,14 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 // chat finds or makes the chat of a message.
 func (w *saving) chat(in Inbound) (store.ChatRow, error) {
 	row, found, err := w.tx.ChatOf(w.ctx, in.Number, in.Person)
-	if err != nil || found && row.Phone == in.Phone && row.Name == in.Name {
+	if err != nil || found && row.Phone == in.Phone && row.Name == in.Name && row.Fades == in.Fades {
 		return row, err
 	}
 	id, err := w.s.ids.New(flow.PrefixChat)
 	if err != nil {
 		return row, err
 	}
-	return w.tx.AddChat(w.ctx, store.ChatRow{ID: flow.ChatID(id), Number: in.Number, Person: in.Person, Phone: in.Phone, Name: in.Name}, w.now)
+	return w.tx.AddChat(w.ctx, store.ChatRow{ID: flow.ChatID(id), Number: in.Number, Person: in.Person, Phone: in.Phone, Name: in.Name, Fades: in.Fades}, w.now)
 }
 
 // turn takes one turn of a chat: it logs what happened, decides, logs the
@@ -79,30 +91,28 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 		return err
 	}
 	t.Chat, t.Now, t.Banks = chat, w.now, w.s.cfg.Banks
-	if t.Checkouts, err = w.checkouts(chat.Focus, t.About, t.ByCode); err != nil {
+	if t.Checkouts, err = w.checkouts(t.Touches()...); err != nil {
 		return err
 	}
-	about := t.About
-	if about == "" {
-		about = chat.Focus
-	}
-	if t.ByCode != "" {
-		about = t.ByCode
-	}
+	about := cmp.Or(t.About, t.ByCode, t.Quoted, chat.Focus)
 	cause.Stream, cause.At, cause.Session = string(row.ID), w.now, about
-	if cause.Data, err = json.Marshal(heardOrNews(t)); err != nil {
+	if cause.Data, err = json.Marshal(t); err != nil {
 		return fmt.Errorf("log a turn: %w", err)
 	}
 	seq, err := w.tx.Append(w.ctx, cause)
 	if err != nil {
 		return err
 	}
-	d := decided{Decision: flow.Decide(t)}
+	d := decided{Decision: flow.Decide(t), Rules: flow.RulesVersion, Build: w.s.cfg.Build}
 	d.Chat.Seq = seq + 1
 	for i, say := range d.Says {
 		d.Texts = append(d.Texts, sentText{ID: messageID(row.ID, d.Chat.Seq, i), Text: w.s.cfg.Words(say, w.now)})
 	}
-	if err := w.decided(row, d, store.Line{Stream: string(row.ID), At: w.now, Kind: lineDecided, Cause: seq, Session: about}); err != nil {
+	var before *time.Time
+	if due, ok := chat.Due(); ok && due.After(w.now) {
+		before = &due
+	}
+	if err := w.decided(row, d, before, store.Line{Stream: string(row.ID), At: w.now, Kind: lineDecided, Cause: seq, Session: about}); err != nil {
 		return err
 	}
 	for _, e := range d.Effects {
@@ -113,15 +123,39 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 	return nil
 }
 
-func heardOrNews(t flow.Turn) any {
-	if t.News != nil {
-		return t.News
+// quoted is the session that a quoted message of ours was about, "" for none.
+func (w *saving) quoted(row store.ChatRow, message string) (flow.SessionID, error) {
+	if message == "" {
+		return "", nil
 	}
-	return t.Heard
+	said, found, err := w.tx.Said(w.ctx, message)
+	if err != nil || !found || said.Chat != row.ID {
+		return "", err
+	}
+	line, err := w.tx.Line(w.ctx, string(row.ID), said.Seq)
+	return line.Session, err
 }
 
-// decided keeps a decision: its line, the chat's place, and its messages.
-func (w *saving) decided(row store.ChatRow, d decided, line store.Line) error {
+// consumed says whether a message that is edited now did something already:
+// then the edit is only kept. One that was not understood may be said better.
+func (w *saving) consumed(row store.ChatRow, edited string) (bool, error) {
+	if edited == "" {
+		return false, nil
+	}
+	line, found, err := w.tx.HeardLine(w.ctx, row.ID, edited)
+	if err != nil || !found {
+		return false, err
+	}
+	var t flow.Turn
+	if err := json.Unmarshal(line.Data, &t); err != nil {
+		return false, fmt.Errorf("read an edited message: %w", err)
+	}
+	return t.Heard != nil && !slices.Contains([]flow.IntentKind{flow.MeansNothing, flow.MeansMaybe, flow.MeansThanks, flow.MeansMenu}, t.Heard.Kind), nil
+}
+
+// decided keeps a decision: its line, the chat's place, and its messages. before
+// is when a timer of the chat was due until now, nil for never.
+func (w *saving) decided(row store.ChatRow, d decided, before *time.Time, line store.Line) error {
 	var err error
 	if line.Data, err = json.Marshal(d); err != nil {
 		return fmt.Errorf("log a decision: %w", err)
@@ -129,8 +163,13 @@ func (w *saving) decided(row store.ChatRow, d decided, line store.Line) error {
 	if _, err := w.tx.Append(w.ctx, line); err != nil {
 		return err
 	}
-	if err := w.tx.SetDecided(w.ctx, row.ID, d.Chat.Seq); err != nil {
+	if err := w.tx.SetDecided(w.ctx, row.ID, d.Chat.Seq, d.Chat.Desk, d.Chat.Flag); err != nil {
 		return err
+	}
+	if due, ok := d.Chat.Due(); ok && (before == nil || due.Before(*before)) { // one that is later is found by the earlier
+		if err := w.owe(flow.TaskTimer, string(row.ID), due); err != nil {
+			return err
+		}
 	}
 	for i, text := range d.Texts {
 		said := store.Said{ID: text.ID, Chat: row.ID, Seq: d.Chat.Seq, Bubble: i, Key: d.Says[i].Key, Text: text.Text}
@@ -203,7 +242,7 @@ func (w *saving) checkouts(ids ...flow.SessionID) (map[flow.SessionID]flow.Check
 		if err != nil {
 			return nil, err
 		}
-		out[id] = flow.Checkout{Session: session, Attempts: v.Attempts, Offers: v.Offers}
+		out[id] = flow.Look(session, v.Attempts, v.Payments, v.Offers)
 	}
 	return out, nil
 }

@@ -107,7 +107,13 @@ func (s *Service) say(ctx context.Context, id flow.ChatID) error {
 		if said.Seq == dropped {
 			continue
 		}
-		o := Outgoing{Number: row.Number, Person: row.Person, ID: said.ID, Text: said.Text, Money: money(owed[i:]), First: !spoken}
+		if stale, err := s.stale(ctx, said); err != nil {
+			return err
+		} else if stale {
+			dropped = said.Seq
+			continue
+		}
+		o := Outgoing{Number: row.Number, Person: row.Person, ID: said.ID, Text: said.Text, Money: money(owed[i:]), First: !spoken, Fades: row.Fades}
 		switch err := s.cfg.Send(ctx, o); {
 		case err == nil:
 			if err := s.moveSaid(ctx, said, stateSent); err != nil {
@@ -125,6 +131,25 @@ func (s *Service) say(ctx context.Context, id flow.ChatID) error {
 		return &NotYetError{}
 	}
 	return nil
+}
+
+// stale withdraws a reminder that comes too late to be one, with the rest of
+// its turn.
+func (s *Service) stale(ctx context.Context, said store.Said) (bool, error) {
+	if !flow.Stale(said.Key, 1<<62) { // most messages never are
+		return false, nil
+	}
+	line, err := s.cfg.DB.Line(ctx, string(said.Chat), said.Seq)
+	if err != nil || !flow.Stale(said.Key, s.cfg.Now().Sub(line.At)) {
+		return false, err
+	}
+	return true, s.update(context.WithoutCancel(ctx), func(w *saving) error {
+		group, err := w.tx.Group(w.ctx, said.Chat, said.Seq)
+		if err != nil {
+			return err
+		}
+		return w.withdrawn(group, "it would have come too late")
+	})
 }
 
 // money says whether one of the messages that a chat is owed tells of money. If

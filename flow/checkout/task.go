@@ -26,6 +26,8 @@ func (s *Service) do(ctx context.Context, w store.Work) error {
 		return s.say(ctx, flow.ChatID(w.Subject))
 	case flow.TaskSlow:
 		return s.slow(ctx, flow.AttemptID(w.Subject))
+	case flow.TaskTimer:
+		return s.timer(ctx, flow.ChatID(w.Subject))
 	case flow.TaskExpireAttempt:
 		return s.lapse(ctx, flow.AttemptID(w.Subject), w.Attempts)
 	case flow.TaskExpireSession:

@@ -95,14 +95,17 @@ func tellLine(l store.Line) []Moment {
 	m := Moment{At: l.At, Who: "till", What: l.Kind}
 	switch {
 	case l.Kind == lineHeard:
-		var in flow.Intent
-		if json.Unmarshal(l.Data, &in) == nil {
-			m.Who, m.What, m.Why = "payer", fmt.Sprintf("%q", in.Text), "understood as "+meaning(in)
+		var t flow.Turn
+		if json.Unmarshal(l.Data, &t) == nil && t.Heard != nil {
+			m.Who, m.What, m.Why = "payer", fmt.Sprintf("%q", t.Heard.Text), "understood as "+meaning(*t.Heard)
 		}
 	case l.Kind == lineNews:
-		var n flow.News
-		if json.Unmarshal(l.Data, &n) == nil {
-			m.What, m.Why = "news for the chat: "+string(n.Kind), n.Reason
+		var t flow.Turn
+		if json.Unmarshal(l.Data, &t) == nil && t.News != nil {
+			m.What, m.Why = "news for the chat: "+string(t.News.Kind), t.News.Reason
+			if t.News.By != "" {
+				m.Who, m.What = t.News.By, string(t.News.Kind)
+			}
 		}
 	case l.Kind == lineDecided:
 		return tellDecision(l)
@@ -122,7 +125,7 @@ func tellLine(l store.Line) []Moment {
 }
 
 func meaning(in flow.Intent) string {
-	parts := []string{string(in.Kind), string(in.Method), in.Bank}
+	parts := []string{string(in.Kind), string(in.Method), in.Bank, string(in.Lang)}
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 

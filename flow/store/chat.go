@@ -28,14 +28,25 @@ type ChatRow struct {
 	Person  string
 	Phone   flow.Phone
 	Name    string
-	Decided int64 // the line of the log that holds the chat's state, 0 for none
+	Decided int64     // the line of the log that holds the chat's state, 0 for none
+	Desk    flow.Desk // only State, By and Since
+	Flag    string
+	Fades   time.Duration // how long the chat keeps its messages, 0 for ever
 }
 
-const chatColumns = `id, number, person, phone, name, decided`
+const chatColumns = `id, number, person, phone, name, decided, desk, desk_by, desk_since, flag, fades`
+
+// scanChat reads the columns of a chat.
+func scanChat(scan scanner, c *ChatRow) error {
+	var fades int64
+	err := scan(&c.ID, &c.Number, &c.Person, &c.Phone, &c.Name, &c.Decided, &c.Desk.State, &c.Desk.By, &c.Desk.Since, &c.Flag, &fades)
+	c.Fades = time.Duration(fades) * time.Second
+	return err
+}
 
 // AddChat keeps a new chat, or returns the one there is already.
 func (t *Tx) AddChat(ctx context.Context, c ChatRow, now time.Time) (ChatRow, error) {
-	_, err := t.run.exec(ctx, `INSERT INTO chats (`+chatColumns+`, created_at) VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
+	_, err := t.run.exec(ctx, `INSERT INTO chats (id, number, person, phone, name, decided, created_at) VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
 		c.ID, c.Number, c.Person, string(c.Phone), c.Name, flow.Millis(now))
 	if err != nil {
 		return ChatRow{}, fmt.Errorf("keep a chat: %w", err)
@@ -52,6 +63,12 @@ func (t *Tx) AddChat(ctx context.Context, c ChatRow, now time.Time) (ChatRow, er
 			return ChatRow{}, fmt.Errorf("keep a chat's phone: %w", err)
 		}
 		kept.Phone, kept.Name = c.Phone, c.Name
+	}
+	if c.Fades != kept.Fades {
+		if _, err := t.run.exec(ctx, `UPDATE chats SET fades = ? WHERE id = ?`, int64(c.Fades/time.Second), kept.ID); err != nil {
+			return ChatRow{}, fmt.Errorf("keep how long a chat keeps its messages: %w", err)
+		}
+		kept.Fades = c.Fades
 	}
 	return kept, nil
 }
@@ -71,12 +88,11 @@ func (r Reader) Chat(ctx context.Context, id flow.ChatID) (ChatRow, error) {
 }
 
 func (r Reader) chat(ctx context.Context, where string, args ...any) (ChatRow, bool, error) {
-	var c ChatRow
-	found, err := r.run.one(ctx, `SELECT `+chatColumns+` FROM chats WHERE `+where, args, &c.ID, &c.Number, &c.Person, &c.Phone, &c.Name, &c.Decided)
-	if err != nil {
-		return ChatRow{}, false, fmt.Errorf("read a chat: %w", err)
+	list, err := r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE `+where, args...)
+	if err != nil || len(list) == 0 {
+		return ChatRow{}, false, err
 	}
-	return c, found, nil
+	return list[0], true, nil
 }
 
 // Watch makes a chat observe a session.
@@ -90,18 +106,27 @@ func (t *Tx) Watch(ctx context.Context, session flow.SessionID, chat flow.ChatID
 
 // Watchers are the chats that observe a session.
 func (r Reader) Watchers(ctx context.Context, session flow.SessionID) ([]ChatRow, error) {
+	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE id IN (SELECT chat FROM watches WHERE session = ?) ORDER BY id`, string(session))
+}
+
+// Desk is the queue of the chats that a person has or should look at, the one
+// that waits longest first; at most limit of them.
+func (r Reader) Desk(ctx context.Context, limit int) ([]ChatRow, error) {
+	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE desk <> '' OR flag <> '' ORDER BY desk_since, id LIMIT ?`, limit)
+}
+
+func (r Reader) chats(ctx context.Context, query string, args ...any) ([]ChatRow, error) {
 	var list []ChatRow
-	err := r.run.each(ctx, `SELECT c.id, c.number, c.person, c.phone, c.name, c.decided FROM chats c JOIN watches w ON w.chat = c.id
- WHERE w.session = ? ORDER BY c.id`, []any{string(session)}, func(scan scanner) error {
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
 		var c ChatRow
-		if err := scan(&c.ID, &c.Number, &c.Person, &c.Phone, &c.Name, &c.Decided); err != nil {
+		if err := scanChat(scan, &c); err != nil {
 			return err
 		}
 		list = append(list, c)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read who watches %s: %w", session, err)
+		return nil, fmt.Errorf("read chats: %w", err)
 	}
 	return list, nil
 }
@@ -114,6 +139,15 @@ func (r Reader) Heard(ctx context.Context, chat flow.ChatID, message string) (bo
 		return false, fmt.Errorf("look a message up: %w", err)
 	}
 	return found, nil
+}
+
+// HeardLine reads the line of a message that was heard in a chat.
+func (r Reader) HeardLine(ctx context.Context, chat flow.ChatID, message string) (Line, bool, error) {
+	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? AND message = ? AND kind = 'heard'`, string(chat), message)
+	if err != nil || len(list) == 0 {
+		return Line{}, false, err
+	}
+	return list[0], true, nil
 }
 
 const insertLineSQL = `INSERT INTO log (stream, seq, at, kind, cause, session, message, data)
@@ -132,9 +166,12 @@ func (t *Tx) Append(ctx context.Context, l Line) (int64, error) {
 	return seq, nil
 }
 
-// SetDecided keeps which line of its log holds a chat's state.
-func (t *Tx) SetDecided(ctx context.Context, chat flow.ChatID, line int64) error {
-	if _, err := t.run.exec(ctx, `UPDATE chats SET decided = ? WHERE id = ?`, line, chat); err != nil {
+// SetDecided keeps which line of its log holds a chat's state, and what of it a
+// chat is looked for by.
+func (t *Tx) SetDecided(ctx context.Context, chat flow.ChatID, line int64, desk flow.Desk, flag string) error {
+	_, err := t.run.exec(ctx, `UPDATE chats SET decided = ?, desk = ?, desk_by = ?, desk_since = ?, flag = ? WHERE id = ?`,
+		line, desk.State, desk.By, desk.Since, flag, chat)
+	if err != nil {
 		return fmt.Errorf("keep where chat %s stands: %w", chat, err)
 	}
 	return nil

@@ -121,14 +121,19 @@ func TestEveryChatThatOpenedASessionWatchesItOnce(t *testing.T) {
 					return err
 				}
 			}
-			return tx.SetDecided(ctx, b.ID, 12)
+			return tx.SetDecided(ctx, b.ID, 12, flow.Desk{State: flow.DeskClaimed, By: "ngozi", Since: 7}, "floods the chat")
 		})
-		b.Decided = 12
+		b.Decided, b.Desk, b.Flag = 12, flow.Desk{State: flow.DeskClaimed, By: "ngozi", Since: 7}, "floods the chat"
 		list, err := db.Watchers(t.Context(), "wsp_sess_001")
 		if err != nil {
 			t.Fatal(err)
 		}
 		same(t, "the watchers", []store.ChatRow{a, b}, list)
+		queue, err := db.Desk(t.Context(), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "the desk", []store.ChatRow{b}, queue)
 		if none, err := db.Watchers(t.Context(), "wsp_sess_002"); err != nil || len(none) != 0 {
 			t.Error(none, err)
 		}

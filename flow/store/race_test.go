@@ -96,7 +96,7 @@ func turn(ctx context.Context, tx *store.Tx, person string, message string) erro
 	if err != nil {
 		return err
 	}
-	if err := tx.SetDecided(ctx, row.ID, decided); err != nil {
+	if err := tx.SetDecided(ctx, row.ID, decided, flow.Desk{}, ""); err != nil {
 		return err
 	}
 	if err := tx.AddSaid(ctx, store.Said{ID: fmt.Sprint(row.ID, "/", decided), Chat: row.ID, Seq: decided}, noon); err != nil {

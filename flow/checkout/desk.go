@@ -1,0 +1,131 @@
+package checkout
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// maxReply bounds what an agent writes at once, in bytes.
+const maxReply = 4000
+
+// maxDesk bounds how many chats of the queue are read at once.
+const maxDesk = 200
+
+// maxWithdrawn bounds how many messages of the bot's are taken back at once.
+const maxWithdrawn = 500
+
+// Desk is the queue of the chats that a person has or should look at, the one
+// that waits longest first.
+func (s *Service) Desk(ctx context.Context) ([]store.ChatRow, error) {
+	return s.cfg.DB.Desk(ctx, maxDesk)
+}
+
+// Claim gives a chat to an agent: from now on the bot is silent in it, and only
+// speaks of money. What it had still to send is withdrawn in the same
+// transaction, so that it never talks over the agent. seen is the Seq of the
+// state that the agent looked at, 0 for whatever it is now.
+// Errors: flow.ErrDesk, resource_not_found.
+func (s *Service) Claim(ctx context.Context, id flow.ChatID, agent string, seen int64) error {
+	return s.desk(ctx, id, seen, flow.News{Kind: flow.NewsClaimed, By: agent})
+}
+
+// Reply sends what an agent writes to the payer of a chat that the agent has.
+// Errors: flow.ErrDesk, resource_not_found, invalid_field.
+func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string) error {
+	text = strings.TrimSpace(text)
+	if text == "" || len(text) > maxReply {
+		return flow.Refuse(flow.CodeInvalidField, "A reply has 1 to %d bytes.", maxReply)
+	}
+	return s.desk(ctx, id, 0, flow.News{Kind: flow.NewsReply, By: agent, Reason: text})
+}
+
+// Release gives a chat back to the bot.
+// Errors: flow.ErrDesk, resource_not_found.
+func (s *Service) Release(ctx context.Context, id flow.ChatID, agent string) error {
+	return s.desk(ctx, id, 0, flow.News{Kind: flow.NewsReleased, By: agent})
+}
+
+// desk takes a turn of a chat over what an agent does.
+func (s *Service) desk(ctx context.Context, id flow.ChatID, seen int64, n flow.News) error {
+	if n.By = strings.TrimSpace(n.By); n.By == "" {
+		return flow.Refuse(flow.CodeInvalidField, "Say who you are.")
+	}
+	err := s.update(ctx, func(w *saving) error {
+		row, err := w.tx.Chat(w.ctx, id)
+		if err != nil {
+			return err
+		}
+		chat, err := w.stands(row)
+		if err != nil {
+			return err
+		}
+		if seen != 0 && seen != chat.Seq {
+			return fmt.Errorf("%w: something happened in it meanwhile, look again", flow.ErrDesk)
+		}
+		if err := chat.Desk.May(n.Kind, n.By); err != nil {
+			return err
+		}
+		if n.Kind == flow.NewsClaimed {
+			if err := w.withdraw(id); err != nil {
+				return err
+			}
+		}
+		return w.turn(row, flow.Turn{News: &n, About: chat.Focus}, store.Line{Kind: lineNews})
+	})
+	return wrap("hand a chat over", err)
+}
+
+// withdraw takes back what the bot has not sent yet in a chat, but for news of
+// money.
+func (w *saving) withdraw(id flow.ChatID) error {
+	pending, err := w.tx.Owed(w.ctx, id, maxWithdrawn)
+	if err != nil {
+		return err
+	}
+	pending = slices.DeleteFunc(pending, func(s store.Said) bool { return flow.MoneyNews(s.Key) })
+	return w.withdrawn(pending, "a person has taken the chat over")
+}
+
+// withdrawn gives messages up that are not to be sent any more.
+func (w *saving) withdrawn(list []store.Said, reason string) error {
+	for _, said := range list {
+		moved, err := w.tx.MarkSaid(w.ctx, said.ID, stateFailed)
+		if err != nil {
+			return err
+		}
+		if !moved {
+			continue
+		}
+		if err := w.said(said, stateFailed, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timer lets a chat do what is due by itself.
+func (s *Service) timer(ctx context.Context, id flow.ChatID) error {
+	return s.update(ctx, func(w *saving) error {
+		row, err := w.tx.Chat(ctx, id)
+		if err != nil {
+			return err
+		}
+		chat, err := w.stands(row)
+		if err != nil {
+			return err
+		}
+		due, ok := chat.Due()
+		switch {
+		case !ok:
+			return nil
+		case due.After(w.now):
+			return w.owe(flow.TaskTimer, string(id), due)
+		}
+		return w.turn(row, flow.Turn{News: &flow.News{Kind: flow.NewsTimer}}, store.Line{Kind: lineNews})
+	})
+}

@@ -1,0 +1,175 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/looplab/fsm"
+)
+
+// Desk says who answers in a chat: the bot, or a person. It lies over the talks
+// of the chat: they go on observing their money, whoever speaks.
+type Desk struct {
+	State DeskState `json:"state,omitempty"`
+	By    string    `json:"by,omitempty"`    // the agent who has it
+	Since int64     `json:"since,omitempty"` // ms
+	Due   int64     `json:"due,omitempty"`   // ms: when something must happen by itself
+	Told  bool      `json:"told,omitempty"`  // that nobody has come yet
+}
+
+// DeskState is who answers.
+type DeskState string
+
+// The states of a desk.
+const (
+	DeskBot     DeskState = ""
+	DeskWaiting DeskState = "waiting" // a person was asked for, and none has come
+	DeskClaimed DeskState = "claimed" // an agent has the chat
+	DeskDevice  DeskState = "device"  // somebody types on the phone of our number
+)
+
+// The bounds of a hand-off.
+const (
+	// DeskPatience is within what time a person should answer.
+	DeskPatience = 30 * time.Minute
+	// DeskIdle is how long nothing may happen before the bot has the chat again.
+	DeskIdle = 2 * time.Hour
+)
+
+// The triggers of a desk.
+const (
+	deskCall    = "call" // a person is asked for
+	deskClaim   = "claim"
+	deskType    = "type" // on the phone of our number
+	deskRelease = "release"
+)
+
+// deskBot is how the table names DeskBot: a state of the library has a name.
+const deskBot = "bot"
+
+var deskTable = tabled("desk", fsm.Events{
+	{Name: deskCall, Src: []string{deskBot}, Dst: string(DeskWaiting)},
+	{Name: deskClaim, Src: []string{deskBot, string(DeskWaiting), string(DeskDevice)}, Dst: string(DeskClaimed)},
+	{Name: deskType, Src: []string{deskBot, string(DeskWaiting), string(DeskClaimed), string(DeskDevice)}, Dst: string(DeskDevice)},
+	{Name: deskRelease, Src: []string{string(DeskWaiting), string(DeskClaimed), string(DeskDevice)}, Dst: deskBot},
+})
+
+// ErrDesk says that a chat is not an agent's to claim, answer or give back.
+var ErrDesk = errors.New("this chat is with somebody else")
+
+// May is whether an agent may do something in a chat, which the bot or another
+// agent can have. Errors: ErrDesk.
+func (d Desk) May(kind NewsKind, agent string) error {
+	theirs := d.State == DeskClaimed && d.By == agent
+	switch {
+	case kind == NewsClaimed && (d.State != DeskClaimed || theirs), theirs:
+		return nil
+	case d.State == DeskClaimed:
+		return fmt.Errorf("%w: %s has it", ErrDesk, d.By)
+	}
+	return fmt.Errorf("%w: claim it first", ErrDesk)
+}
+
+// move is the desk after a trigger, false where its state does not know it.
+func (d Desk) move(trigger string, now time.Time) (Desk, bool) {
+	from := string(d.State)
+	if d.State == DeskBot {
+		from = deskBot
+	}
+	to, err := move(deskTable, from, trigger)
+	if err != nil {
+		return d, false
+	}
+	if to == deskBot {
+		return Desk{}, true
+	}
+	due := now.Add(DeskIdle)
+	if DeskState(to) == DeskWaiting {
+		due = now.Add(DeskPatience)
+	}
+	return Desk{State: DeskState(to), Since: now.UnixMilli(), Due: due.UnixMilli()}, true
+}
+
+// atDesk decides on what a payer writes while a person has the chat, or is
+// waited for: it is kept for the person, and nobody talks over them. Whoever
+// only waits may go back to the bot.
+func (d *deciding) atDesk(in Intent) {
+	d.why = "kept for the person who has this chat"
+	if d.chat.Desk.State == DeskWaiting {
+		if d.why = "kept for the person who is waited for"; in.Kind == MeansMenu {
+			d.release("goes back to the bot")
+		}
+		return
+	}
+	d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
+}
+
+// person asks for a person.
+func (d *deciding) person(why string) {
+	next, ok := d.chat.Desk.move(deskCall, d.turn.Now)
+	if !ok {
+		d.why = why + " (a person is there or on the way)"
+		return
+	}
+	d.chat.Desk, d.why = next, why
+	d.say("human", nil)
+}
+
+// release gives the chat back to the bot, which shows where things stand.
+func (d *deciding) release(why string) {
+	next, ok := d.chat.Desk.move(deskRelease, d.turn.Now)
+	if !ok {
+		d.why = why + " (the bot has it already)"
+		return
+	}
+	d.chat.Desk, d.why = next, why
+	d.say("back_again", nil)
+	if t, ok := d.chat.talk(d.chat.Focus); ok {
+		d.show(t, d.turn.Checkouts[t.Session])
+	}
+}
+
+// takeover decides on a message that somebody typed on the phone of our number.
+func (d *deciding) takeover() {
+	if next, ok := d.chat.Desk.move(deskType, d.turn.Now); ok {
+		d.chat.Desk = next
+	}
+	d.why = "somebody typed on the phone of this number: the bot is silent"
+}
+
+// desk decides on what an agent does.
+func (d *deciding) desk(n News) {
+	switch n.Kind {
+	case NewsClaimed:
+		next, ok := d.chat.Desk.move(deskClaim, d.turn.Now)
+		if d.why = "an agent has this chat already"; !ok {
+			return
+		}
+		next.By = n.By
+		d.chat.Desk, d.chat.Flag, d.why = next, "", n.By+" takes the chat"
+	case NewsReply:
+		if d.why = "a reply of somebody who does not have this chat"; d.chat.Desk.State != DeskClaimed || d.chat.Desk.By != n.By {
+			return
+		}
+		d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
+		d.why = n.By + " answers"
+		d.say("agent", map[string]string{"text": n.Reason})
+	case NewsReleased:
+		d.release(n.By + " gives the chat back")
+	}
+}
+
+// deskTimer decides on a hand-off that nothing happened in.
+func (d *deciding) deskTimer() {
+	desk := d.chat.Desk
+	if desk.State == DeskWaiting && !desk.Told {
+		d.why = "nobody has come: the bot offers itself"
+		d.chat.Desk.Told = true
+		d.chat.Desk.Due = time.UnixMilli(desk.Since).Add(DeskIdle).UnixMilli()
+		d.chat.Flag = "nobody has come"
+		d.say("still_waiting", nil)
+		return
+	}
+	d.release("nothing happened for two hours")
+}

@@ -1,0 +1,373 @@
+package flow
+
+import (
+	"slices"
+	"time"
+)
+
+// maxBankLists is how often the banks are listed for a bank that is not among
+// them, before a transfer is offered instead.
+const maxBankLists = 1
+
+// focused decides on what a payer says to the talk in focus.
+func (d *deciding) focused(t Talk, in Intent, confirming bool) {
+	co := d.turn.Checkouts[t.Session]
+	if in.Kind != MeansNothing && in.Kind != MeansAbuse {
+		t.Unknown, t.HushTo = 0, 0
+	}
+	over := !d.turn.Now.Before(co.Session.ExpiresAt)
+	switch {
+	case in.Kind == MeansBack:
+		d.back(t, co)
+		return
+	case t.State == Paid:
+		d.paid(&t, co, in)
+	case t.State == Closed && co.Session.Status == SessionPaid:
+		d.why = "somebody else paid it"
+		d.say("paid_elsewhere", nil)
+	case t.State == Closed && (!co.Session.Open() || over):
+		d.why = "already closed"
+		d.say("session_over", about(co))
+	case t.State != Review && over:
+		d.why = "the session is over, though nobody has swept it yet"
+		d.say("session_over", about(co))
+	case t.State == Opening || t.State == Verifying:
+		d.hold(&t, in)
+	case in.Kind == MeansConfirm && confirming:
+		d.confirmed(&t, co)
+	default:
+		d.reopen(&t)
+		if a, ok := co.attempt(t.Attempt); ok && slices.Contains(awaiting, t.State) && !a.Live(d.turn.Now) {
+			t, _ = t.move(talkLapse) // nobody has swept it yet, or another chat switched away from it
+		}
+		d.wish(&t, co, in)
+	}
+	d.chat = d.chat.put(t)
+}
+
+// hold keeps what a payer says while a bank is asked: the last of it is decided
+// on when the answer is there.
+func (d *deciding) hold(t *Talk, in Intent) {
+	d.why = "an answer of the bank is on its way: decided on afterwards"
+	if keep := in; !slices.Contains([]IntentKind{MeansMenu, MeansAgain, MeansThanks, MeansAbuse, MeansYes, MeansNo}, in.Kind) {
+		keep.Text = ""
+		t.Held = &keep
+	}
+	if !t.Waited {
+		t.Waited = true
+		d.say("one_moment", nil)
+	}
+}
+
+// held decides on what was said while a bank was asked.
+func (d *deciding) held(t Talk) {
+	if t.Held == nil || t.State == Opening || t.State == Verifying {
+		return
+	}
+	in := *t.Held
+	t.Held = nil
+	d.chat = d.chat.put(t)
+	same := in.Kind == MeansMethod && in.Method == t.Method || in.Kind == MeansBank && in.Bank == t.Bank
+	if same || in.Kind == MeansPaid || in.Kind == MeansMedia || in.Kind == MeansNothing || in.Kind == MeansConfirm || t.State == Paid || t.State == Closed {
+		return // it was a double tap, or the answer answers it
+	}
+	why := d.why
+	d.focused(t, in, false)
+	d.why = why + "; then what was said meanwhile: " + d.why
+}
+
+// paid decides on what a payer says when all is paid.
+func (d *deciding) paid(t *Talk, co Checkout, in Intent) {
+	d.why = "already paid"
+	switch in.Kind {
+	case MeansReceipt:
+		d.say("receipt", d.receipt(co))
+	case MeansThanks:
+		d.say("welcome", nil)
+	case MeansWho:
+		d.who(co)
+	case MeansMoney:
+		d.say("money_paid", d.receipt(co))
+	case MeansNothing, MeansAbuse, MeansUnread:
+		if d.ladder(t) <= maxUnknown {
+			d.say("paid_again", d.receipt(co))
+		}
+	default:
+		d.say("paid_again", d.receipt(co))
+	}
+}
+
+// back goes to the payment that was spoken of before this one.
+func (d *deciding) back(t Talk, co Checkout) {
+	parked, ok := d.chat.parked()
+	if !ok {
+		d.why = "there is no payment before this one"
+		d.show(t, co)
+		return
+	}
+	d.why = "back to the payment before this one"
+	d.focus(parked)
+	d.show(parked, d.turn.Checkouts[parked.Session])
+}
+
+// who says who writes here.
+func (d *deciding) who(co Checkout) {
+	d.why = "asks who this is"
+	d.say("who", about(co))
+}
+
+// wish decides on what a payer wants of a talk that is not waiting for a bank.
+func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
+	if t.State == Review && slices.Contains([]IntentKind{MeansMethod, MeansMaybe, MeansBank, MeansAgain, MeansOther, MeansMenu, MeansCancel, MeansConfirm}, in.Kind) {
+		d.why = "somebody looks at the money"
+		d.show(*t, co)
+		return
+	}
+	switch in.Kind {
+	case MeansMethod:
+		d.choose(t, co, in.Method)
+	case MeansMaybe:
+		d.maybe(t, co, in.Method)
+	case MeansBank:
+		d.bank(t, co, in.Bank)
+	case MeansPaid, MeansMedia:
+		d.claim(t, co, in.Kind)
+	case MeansMoney:
+		d.money(t, co)
+	case MeansAgain, MeansMenu, MeansReceipt, MeansYes, MeansNo, MeansResume:
+		d.why = "show it again"
+		d.show(*t, co)
+	case MeansOther:
+		d.other(t, co)
+	case MeansCancel, MeansConfirm:
+		d.why = "asks to cancel"
+		t.ConfirmTo = d.in(CancelConfirm)
+		if len(co.Attempts) > 0 {
+			d.do(DoCheck, *t)
+		}
+		d.say("cancel_confirm", about(co))
+	case MeansWho:
+		d.who(co)
+	case MeansThanks:
+		d.why = "is polite"
+		d.say("welcome", nil)
+	case MeansUnread:
+		d.unread(t, co)
+	default:
+		d.unknown(t, co)
+	}
+}
+
+// choose decides on a method. The same one again only shows its details again.
+func (d *deciding) choose(t *Talk, co Checkout, m Method) {
+	if slices.Contains(awaiting, t.State) && t.Method == m {
+		d.why = "chose the same method again"
+		d.show(*t, co)
+		return
+	}
+	if !slices.Contains(payable(co), m) { // one that just did not work may be tried again by whoever insists
+		d.why = "this method cannot pay it"
+		d.say("method_unavailable", d.menuArgs(*t, co))
+		return
+	}
+	if slices.Contains(awaiting, t.State) {
+		d.why = "another method: the bank is asked first"
+		d.ask(t, ThenOpen)
+		t.Method = m
+		return
+	}
+	d.open(t, co, m)
+}
+
+// maybe asks whether a method was meant: a guess opens nothing.
+func (d *deciding) maybe(t *Talk, co Checkout, m Method) {
+	if !slices.Contains(payable(co), m) {
+		d.unknown(t, co)
+		return
+	}
+	d.why = "did you mean " + string(m)
+	t.Guess = m
+	d.say("did_you_mean", merge(about(co), map[string]string{"guess": string(m), string(m): "yes"}))
+}
+
+// open goes to a method that was chosen: USSD needs the payer's bank first.
+func (d *deciding) open(t *Talk, co Checkout, m Method) {
+	trigger := talkOpen
+	if m == USSD {
+		trigger = talkPick
+	}
+	if t.State == PickingBank && m == USSD {
+		d.why = "chose USSD again"
+		d.show(*t, co)
+		return
+	}
+	next, ok := t.move(trigger)
+	if !ok {
+		d.why = "cannot open a method now"
+		d.show(*t, co)
+		return
+	}
+	next.Method, next.Attempt, next.Bank, next.Waited = m, "", "", false
+	*t = next
+	if m == USSD {
+		d.why = "chose USSD: which bank"
+		d.show(*t, co)
+		return
+	}
+	d.why = "chose " + string(m)
+	d.do(DoOpen, *t)
+}
+
+// bank decides on the payer's bank: only now the rail is asked for a USSD code.
+func (d *deciding) bank(t *Talk, co Checkout, code string) {
+	if t.State == AwaitUSSD && t.Bank == code {
+		d.why = "chose the same bank again"
+		d.show(*t, co)
+		return
+	}
+	listed := slices.ContainsFunc(d.turn.Banks, func(b Bank) bool { return b.Code == code })
+	if t.State != PickingBank || !listed {
+		d.unknown(t, co)
+		return
+	}
+	next, ok := t.move(talkOpen)
+	if !ok {
+		return
+	}
+	next.Bank, next.Method, next.Waited = code, USSD, false
+	*t = next
+	d.why = "chose the bank " + code
+	d.do(DoOpen, *t)
+}
+
+// claim decides on "I have paid": the bank is asked, the payer never believed.
+// It is asked again by itself for as long as a transfer may take.
+func (d *deciding) claim(t *Talk, co Checkout, how IntentKind) {
+	if len(co.Attempts) == 0 {
+		d.why = "says paid, but there is nothing to pay to yet"
+		d.say("nothing_yet_choose", d.menuArgs(*t, co))
+		return
+	}
+	d.why = "says paid: the bank is asked"
+	t.Claimed, t.Polled, t.Timers.Poll = true, 0, d.in(pollAfter[0])
+	d.ask(t, ThenBack)
+	if how == MeansMedia {
+		d.why = "a picture proves nothing: the bank is asked"
+		d.say("checking_picture", nil)
+		return
+	}
+	d.say("checking", nil)
+}
+
+// money decides on "where is my money": the bank is asked, and where it cannot
+// know anything a person is.
+func (d *deciding) money(t *Talk, co Checkout) {
+	if t.State == Review {
+		d.why = "asks for money that somebody looks at"
+		d.show(*t, co)
+		return
+	}
+	if len(co.Attempts) == 0 {
+		d.person("asks for money that we never asked for")
+		return
+	}
+	d.why = "asks where the money is: the bank is asked"
+	d.ask(t, ThenMoney)
+	d.say("checking", nil)
+}
+
+// other decides on "pay another way".
+func (d *deciding) other(t *Talk, co Checkout) {
+	if !slices.Contains(awaiting, t.State) {
+		d.why = "wants another way"
+		if next, ok := t.move(back(Choosing)); ok {
+			*t = next
+		}
+		d.show(*t, co)
+		return
+	}
+	d.why = "wants another way: the bank is asked first"
+	d.ask(t, ThenChoose)
+}
+
+// confirmed decides on the word that confirms a cancellation.
+func (d *deciding) confirmed(t *Talk, co Checkout) {
+	if len(co.Attempts) == 0 {
+		d.why = "cancelled, nothing was opened"
+		d.do(DoCancel, *t)
+		return
+	}
+	d.why = "confirmed: the bank is asked before it is cancelled"
+	d.ask(t, ThenCancel)
+}
+
+// ask goes to verifying and asks the bank.
+func (d *deciding) ask(t *Talk, then Then) {
+	next, ok := t.move(talkAsk)
+	if !ok {
+		return
+	}
+	next.From, next.Then, next.Waited = t.State, then, false
+	*t = next
+	d.do(DoCheck, *t)
+}
+
+// unread answers what is not text, now and then.
+func (d *deciding) unread(t *Talk, co Checkout) {
+	d.why = "cannot be read, and that was said a moment ago"
+	if d.now() < d.chat.UnreadTo {
+		return
+	}
+	d.why = "only text can be read"
+	d.chat.UnreadTo = d.in(unreadFor)
+	d.say("only_text", nil)
+	if slices.Contains(awaiting, t.State) { // the details stand above
+		d.say("wait_menu", nil)
+		return
+	}
+	d.show(*t, co)
+}
+
+// ladder counts what was not understood in a row. After the third time it is
+// not answered for a while, and support should have a look.
+func (d *deciding) ladder(t *Talk) int {
+	if t.HushTo != 0 && d.now() >= t.HushTo {
+		t.Unknown, t.HushTo = 0, 0
+	}
+	if t.Unknown++; t.Unknown == maxUnknown+1 {
+		t.HushTo = d.turn.Now.Add(hushFor).UnixMilli()
+		d.chat.Flag = "is not understood"
+		d.why += ": not understood three times, somebody should look"
+	} else if t.Unknown > maxUnknown {
+		d.why += ": not understood, and said so already"
+	}
+	return t.Unknown
+}
+
+// unknown answers what was not understood: with what would be, then shorter,
+// then not at all. Whoever says that they have paid and is not understood
+// twice wants a person.
+func (d *deciding) unknown(t *Talk, co Checkout) {
+	d.why = "not understood"
+	n := d.ladder(t)
+	switch {
+	case n > maxUnknown:
+	case n == maxUnknown && t.Claimed && d.chat.Desk.State == DeskBot:
+		d.person("not understood twice after saying that it is paid")
+	case t.State == PickingBank && n <= maxBankLists:
+		d.show(*t, co)
+	case t.State == PickingBank:
+		d.say("bank_not_listed", d.menuArgs(*t, co))
+	case t.State == Review:
+		d.show(*t, co)
+	case n == maxUnknown:
+		d.say("not_understood_again", about(co))
+	case slices.Contains(awaiting, t.State) || t.State == PartPaid:
+		d.say("not_understood_wait", about(co))
+	default:
+		d.say("not_understood_choose", d.menuArgs(*t, co))
+	}
+}
+
+// pollAfter are the waits after a claim at which the bank is asked again.
+var pollAfter = [...]time.Duration{time.Minute, 3 * time.Minute, 10 * time.Minute}
