@@ -3,6 +3,8 @@ package api
 import (
 	"strings"
 	"unicode/utf8"
+
+	"till/flow"
 )
 
 // The lengths that card numbers have.
@@ -61,27 +63,12 @@ func groupsHoldCard(groups []string) bool {
 				break
 			}
 			digits = append(digits, group...)
-			if len(digits) >= minCardDigits && issued(digits) && checkDigitHolds(digits) {
+			if len(digits) >= minCardDigits && issued(digits) && flow.LuhnHolds(digits) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// checkDigitHolds is the check of ISO/IEC 7812-1, annex B ("Luhn").
-func checkDigitHolds(digits []byte) bool {
-	sum := 0
-	for i := range digits {
-		d := int(digits[len(digits)-1-i] - '0')
-		if i%2 == 1 {
-			if d *= 2; d > 9 {
-				d -= 9
-			}
-		}
-		sum += d
-	}
-	return sum%10 == 0
 }
 
 // issued says whether a scheme gives out numbers of this prefix and length.

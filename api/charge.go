@@ -50,13 +50,17 @@ func (*Server) openCharge(c *call) error {
 	return c.answer(a, chargesPath+"/"+string(made.Data.ID))
 }
 
-// chargeID is the charge of the path; what cannot be an id does not exist.
+// chargeID is the charge of the path.
 func (c *call) chargeID() (flow.ChargeID, error) {
-	id := c.param("id")
-	if !isID(id, flow.PrefixCharge) {
-		return "", flow.Refuse(flow.CodeNotFound, "There is no such charge.")
+	return pathID[flow.ChargeID](c, flow.PrefixCharge, "charge")
+}
+
+// sendCharge answers with the charge that was found, or says why none was.
+func (c *call) sendCharge(view checkout.View, err error) error {
+	if err != nil {
+		return err
 	}
-	return flow.ChargeID(id), nil
+	return c.send(http.StatusOK, c.service.RecordCharge(view))
 }
 
 // readCharge is GET /v1/charges/{id}.
@@ -65,11 +69,7 @@ func (*Server) readCharge(c *call) error {
 	if err != nil {
 		return err
 	}
-	view, err := c.service.ViewOfCharge(c.ctx, c.project.ID, id)
-	if err != nil {
-		return err
-	}
-	return c.send(http.StatusOK, c.service.RecordCharge(view))
+	return c.sendCharge(c.service.ViewOfCharge(c.ctx, c.project.ID, id))
 }
 
 // listCharges is GET /v1/charges, newest first.
@@ -84,11 +84,7 @@ func (*Server) readChargeByReference(c *call) error {
 	if reference == "" || len(reference) > maxReference {
 		return flow.Refuse(flow.CodeNotFound, "There is no charge with this reference.")
 	}
-	view, err := c.service.ViewByReference(c.ctx, c.project.ID, reference)
-	if err != nil {
-		return err
-	}
-	return c.send(http.StatusOK, c.service.RecordCharge(view))
+	return c.sendCharge(c.service.ViewByReference(c.ctx, c.project.ID, reference))
 }
 
 // requeryCharge is POST /v1/charges/{id}/requery: it asks the bank now.
@@ -97,18 +93,10 @@ func (*Server) requeryCharge(c *call) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
+	if err := c.nothing(); err != nil {
 		return err
 	}
-	if err := f.done(); err != nil {
-		return err
-	}
-	view, err := c.service.Requery(c.ctx, c.project.ID, id)
-	if err != nil {
-		return err
-	}
-	return c.send(http.StatusOK, c.service.RecordCharge(view))
+	return c.sendCharge(c.service.Requery(c.ctx, c.project.ID, id))
 }
 
 // momentRecord is one line of a charge's story.

@@ -70,13 +70,28 @@ func (c *call) param(name string) string {
 	return s
 }
 
-// sessionID is the session of the path; what cannot be an id does not exist.
-func (c *call) sessionID() (flow.SessionID, error) {
+// pathID is the id that ends the path, or stands before its verb; what cannot be
+// an id does not exist.
+func pathID[T ~string](c *call, prefix, what string) (T, error) {
 	id := c.param("id")
-	if !isID(id, flow.PrefixSession) {
-		return "", flow.Refuse(flow.CodeNotFound, "There is no such session.")
+	if !isID(id, prefix) {
+		return "", flow.Refuse(flow.CodeNotFound, "There is no such %s.", what)
 	}
-	return flow.SessionID(id), nil
+	return T(id), nil
+}
+
+// sessionID is the session of the path.
+func (c *call) sessionID() (flow.SessionID, error) {
+	return pathID[flow.SessionID](c, flow.PrefixSession, "session")
+}
+
+// nothing reads the body of a call that takes no fields: none, or an empty object.
+func (c *call) nothing() error {
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	return f.done()
 }
 
 // hostname is the host that the call was sent to, without its port.

@@ -150,11 +150,7 @@ func (*Server) cancelSession(c *call) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
-		return err
-	}
-	if err := f.done(); err != nil {
+	if err := c.nothing(); err != nil {
 		return err
 	}
 	once, err := c.once(c.renderSession(http.StatusOK))

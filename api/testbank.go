@@ -89,16 +89,8 @@ func (s *Server) playUSSD(c *call) error {
 
 // dial is playUSSD for who holds the phone that the code was shown on.
 func (s *Server) dial(c *call) error {
-	bank, err := s.bank()
+	bank, outcome, err := s.ending(c, "success", "failed")
 	if err != nil {
-		return err
-	}
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
-		return err
-	}
-	outcome := f.oneOf("outcome", flow.CodeInvalidField, "success", "failed")
-	if err := f.done(); err != nil {
 		return err
 	}
 	code := c.param("code")
@@ -108,26 +100,32 @@ func (s *Server) dial(c *call) error {
 	return c.send(http.StatusOK, map[string]string{"paymentCode": code, "outcome": outcome})
 }
 
-// playCard is POST /v1/test/cards/{attemptId}/complete: a payer is done with
-// the card page.
-func (s *Server) playCard(c *call) error {
-	bank, err := s.bank()
-	if err != nil {
-		return err
+// ending reads how a played payment ends: one of two ways, the first where
+// nothing is said.
+func (s *Server) ending(c *call, ways ...string) (bank rail.TestBank, outcome string, err error) {
+	if bank, err = s.bank(); err != nil {
+		return nil, "", err
 	}
 	f, err := c.form(decodeRules{optional: true})
 	if err != nil {
+		return nil, "", err
+	}
+	outcome = f.oneOf("outcome", flow.CodeInvalidField, ways...)
+	return bank, outcome, f.done()
+}
+
+// playCard is POST /v1/test/cards/{attemptId}/complete: a payer is done with
+// the card page.
+func (s *Server) playCard(c *call) error {
+	bank, outcome, err := s.ending(c, "approved", "declined")
+	if err != nil {
 		return err
 	}
-	outcome := f.oneOf("outcome", flow.CodeInvalidField, "approved", "declined")
-	if err := f.done(); err != nil {
+	id, err := pathID[flow.AttemptID](c, flow.PrefixAttempt, "attempt")
+	if err != nil {
 		return err
 	}
-	id := c.param("id")
-	if !isID(id, flow.PrefixAttempt) {
-		return flow.Refuse(flow.CodeNotFound, "There is no such attempt.")
-	}
-	a, err := c.service.Attempt(c.ctx, c.project.ID, flow.AttemptID(id))
+	a, err := c.service.Attempt(c.ctx, c.project.ID, id)
 	if err != nil {
 		return err
 	}
@@ -137,7 +135,7 @@ func (s *Server) playCard(c *call) error {
 	if err := bank.CompleteCard(c.ctx, a.Reference, outcome); err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, map[string]string{"attemptId": id, "outcome": outcome})
+	return c.send(http.StatusOK, map[string]string{"attemptId": string(id), "outcome": outcome})
 }
 
 // setConditions is PUT /v1/test/bank/conditions: what is left out goes back to

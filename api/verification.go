@@ -312,12 +312,15 @@ func withoutNumbers(err error) error {
 
 // readIdentity is GET /v1/verification/identities/{id}.
 func (s *Server) readIdentity(c *call) error {
-	id := c.param("id")
+	id, err := pathID[flow.VerificationID](c, flow.PrefixVerification, "verification")
 	v, there := s.cfg.Verifications[c.key.Environment]
-	if !there || !isID(id, flow.PrefixVerification) {
-		return flow.Refuse(flow.CodeNotFound, "There is no such verification.")
+	if err == nil && !there {
+		err = flow.Refuse(flow.CodeNotFound, "There is no such verification.")
 	}
-	one, err := v.Verification(c.ctx, c.project.ID, flow.VerificationID(id))
+	if err != nil {
+		return err
+	}
+	one, err := v.Verification(c.ctx, c.project.ID, id)
 	if err != nil {
 		return err
 	}

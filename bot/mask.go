@@ -3,6 +3,8 @@ package bot
 import (
 	"slices"
 	"strings"
+
+	"till/flow"
 )
 
 // What stands for a message that held a secret. The rest of the message is
@@ -117,22 +119,7 @@ func isCard(digits string) bool {
 		head := digits[:min(len(i.from), len(digits))]
 		return head >= i.from && head <= i.to && slices.Contains(i.lengths, len(digits))
 	})
-	return known && luhn(digits)
-}
-
-// luhn says whether the check digit at the end is right (ISO/IEC 7812-1).
-func luhn(digits string) bool {
-	sum := 0
-	for i := range len(digits) {
-		d := int(digits[len(digits)-1-i] - '0')
-		if i%2 == 1 {
-			if d *= 2; d > 9 {
-				d -= 9
-			}
-		}
-		sum += d
-	}
-	return sum%10 == 0
+	return known && flow.LuhnHolds(digits)
 }
 
 // secrets are the names of what nobody may be asked for.

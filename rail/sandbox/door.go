@@ -162,13 +162,7 @@ func (b *Bank) delayed(w http.ResponseWriter, r *http.Request, weather rail.Cond
 		wait = hangsFor
 	}
 	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.Context().Done():
-		case <-b.closing:
-		}
+		b.dawdle(r, wait)
 	}
 	if !weather.TimeoutAfterCommit {
 		return true
