@@ -67,13 +67,13 @@ func (z *teaser) judgeLog(t *testing.T) {
 
 // send sends a request from an address of its own, again while there are too
 // many of them, which is for what works in the background to mend.
-func (z *teaser) send(t *testing.T, method, path, key, body string) reply {
+func (z *teaser) send(t *testing.T, method, path, key, body string, headers ...http.Header) reply {
 	t.Helper()
 	from := z.from.Add(1)
 	h := http.Header{"X-Forwarded-For": {fmt.Sprintf("10.%d.%d.%d", from>>16&255, from>>8&255, from&255)}}
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		z.calls.Add(1)
-		got := z.as(t).ask(method, path, key, body, h)
+		got := z.as(t).ask(method, path, key, body, append(headers, h)...)
 		if got.status != http.StatusTooManyRequests || time.Now().After(deadline) {
 			return got
 		}
@@ -88,11 +88,12 @@ func (z *teaser) as(t *testing.T) *shop {
 
 // alone is who calls for one string: a merchant of its own where something is
 // made, since names are used up and things are counted.
-func (z *teaser) alone(t *testing.T, e *example, p place) (path, key string) {
+func (z *teaser) alone(t *testing.T, e *example, p *place) (path, key string) {
 	t.Helper()
 	s := z.as(t)
 	switch scheme := keyOf(e.op); {
 	case scheme == "":
+		p.base = strings.Replace(p.base, "owner@", fmt.Sprintf("owner-%d@", z.from.Add(1)), 1) // an address signs up once
 		return e.url, ""
 	case scheme == "dashboardToken":
 		token, p := s.desk("Naughty Stores")
@@ -244,10 +245,7 @@ func hashes(op *openapi3.Operation, n naughty) bool {
 // naughty makes one call with one string in one place.
 func (z *teaser) naughty(t *testing.T, e *example, method string, p place, n naughty) {
 	t.Helper()
-	path, key := z.alone(t, e, p)
-	if e.op.OperationID == "signUp" {
-		p.base = strings.Replace(p.base, "owner@", fmt.Sprintf("owner-%d@", z.from.Add(1)), 1)
-	}
+	path, key := z.alone(t, e, &p)
 	what := fmt.Sprintf("%s in %s of %s", n.name, p, e.op.OperationID)
 	got := z.send(t, method, path, key, p.with(t, n.quoted()))
 	given := n.means()
@@ -278,11 +276,11 @@ func (z *teaser) naughty(t *testing.T, e *example, method string, p place, n nau
 	}
 }
 
-// named says whether a refusal names a field, or what it stands in.
+// named says whether a refusal names a field, what it stands in, or what stands in it.
 func named(r reply, field string) bool {
 	for i := range 50 {
 		at := r.text(fmt.Sprintf("error.fields.%d.field", i))
-		if at != "" && (at == field || strings.HasPrefix(field, at+".")) {
+		if at != "" && (at == field || strings.HasPrefix(field, at+".") || strings.HasPrefix(at, field+".")) {
 			return true
 		}
 	}
