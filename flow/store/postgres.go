@@ -38,6 +38,8 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
+	d.Reader = Reader{run: runner{sqlStatements{d.read}, d.dialect}}
+	close(d.done)
 	return nil
 }
 
@@ -88,7 +90,7 @@ func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) 
 	if err != nil {
 		return nil, storageError(err)
 	}
-	tx := &Tx{Reader: Reader{run: runner{raw, postgresDialect}}}
+	tx := &Tx{Reader: Reader{run: runner{sqlStatements{raw}, postgresDialect}}}
 	if err := guarded(fn, tx); err != nil {
 		return nil, errors.Join(err, raw.Rollback())
 	}

@@ -6,12 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
-
-	"golang.org/x/sync/semaphore"
 
 	"till/flow"
 )
@@ -24,16 +20,16 @@ const (
 	postgresDialect
 )
 
-// sqlRunner is what runs a statement: a pool, a transaction or the writer.
-type sqlRunner interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+// statements runs statements: connections of SQLite, or of database/sql.
+type statements interface {
+	run(ctx context.Context, query string, args []any) (touched int64, err error)
+	each(ctx context.Context, query string, args []any, scan func(scanner) error) error
 }
 
 // runner runs statements in the words of its dialect.
 type runner struct {
-	sqlRunner
-	dialect dialect
+	statements statements
+	dialect    dialect
 }
 
 // bind turns ? into $1, $2, … for PostgreSQL. No query holds a ? of its own.
@@ -57,35 +53,15 @@ func (r runner) bind(query string) string {
 
 // exec runs a statement and returns how many rows it touched.
 func (r runner) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	res, err := r.ExecContext(ctx, r.bind(query), args...)
-	if err != nil {
-		return 0, storageError(err)
-	}
-	return res.RowsAffected()
+	return r.statements.run(ctx, r.bind(query), args)
 }
 
 // scanner reads the columns of one row.
 type scanner func(dest ...any) error
 
 // each calls scan for every row of a query.
-func (r runner) each(ctx context.Context, query string, args []any, scan func(scanner) error) (err error) {
-	if p, ok := r.sqlRunner.(*sqliteReaders); ok {
-		if err := p.places.Acquire(ctx, 1); err != nil {
-			return err
-		}
-		defer p.places.Release(1)
-	}
-	rows, err := r.QueryContext(ctx, r.bind(query), args...)
-	if err != nil {
-		return storageError(err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := scan(rows.Scan); err != nil {
-			return err
-		}
-	}
-	return storageError(rows.Err())
+func (r runner) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {
+	return r.statements.each(ctx, r.bind(query), args, scan)
 }
 
 // one reads the first row of a query; found is false where there is none.
@@ -100,99 +76,35 @@ func (r runner) one(ctx context.Context, query string, args []any, dest ...any) 
 	return found, err
 }
 
-// sqliteWriter is the one connection that writes, with each statement prepared
-// once. No statement can be cancelled: SQLite answers an interrupted write by
-// undoing the whole batch, other callers' work included, and the driver starts
-// a goroutine for every context that could end.
-type sqliteWriter struct {
-	conn  *sql.Conn
-	cache map[string]*sql.Stmt
+// sqlRunner is a pool or a transaction of database/sql.
+type sqlRunner interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-func (w *sqliteWriter) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
-	if s, ok := w.cache[query]; ok {
-		return s, nil
-	}
-	s, err := w.conn.PrepareContext(ctx, query)
+// sqlStatements runs statements by database/sql.
+type sqlStatements struct{ sqlRunner }
+
+func (s sqlStatements) run(ctx context.Context, query string, args []any) (int64, error) {
+	res, err := s.ExecContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return 0, storageError(err)
 	}
-	w.cache[query] = s
-	return s, nil
+	return res.RowsAffected()
 }
 
-// ExecContext runs a prepared statement.
-func (w *sqliteWriter) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	s, err := w.prepared(ctx, query) //nolint:sqlclosecheck // kept, and closed with the writer
+func (s sqlStatements) each(ctx context.Context, query string, args []any, scan func(scanner) error) (err error) {
+	rows, err := s.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return storageError(err)
 	}
-	return s.ExecContext(context.WithoutCancel(ctx), args...)
-}
-
-// QueryContext runs a prepared query.
-func (w *sqliteWriter) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, err := w.prepared(ctx, query) //nolint:sqlclosecheck // kept, and closed with the writer
-	if err != nil {
-		return nil, err
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := scan(rows.Scan); err != nil {
+			return err
+		}
 	}
-	return s.QueryContext(context.WithoutCancel(ctx), args...)
-}
-
-func (w *sqliteWriter) exec(ctx context.Context, query string) error {
-	_, err := w.ExecContext(ctx, query)
-	return err
-}
-
-func (w *sqliteWriter) close(log *slog.Logger) {
-	var err error
-	for _, s := range w.cache {
-		err = errors.Join(err, s.Close())
-	}
-	if err = errors.Join(err, w.conn.Close()); err != nil {
-		log.Error("close the writer", slog.String("error", err.Error()))
-	}
-}
-
-// sqliteReaders is the pool that reads, with each statement prepared once for
-// each of its connections. A caller may give up waiting for a place, but what
-// was begun is not cancelled: the driver would start a goroutine for each query
-// that could be.
-type sqliteReaders struct {
-	*sql.DB
-
-	places *semaphore.Weighted
-	mu     sync.RWMutex
-	cache  map[string]*sql.Stmt
-}
-
-func (p *sqliteReaders) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
-	p.mu.RLock()
-	s, ok := p.cache[query]
-	p.mu.RUnlock()
-	if ok {
-		return s, nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s, ok := p.cache[query]; ok {
-		return s, nil
-	}
-	s, err := p.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept, and closed with the readers
-	if err != nil {
-		return nil, err
-	}
-	p.cache[query] = s
-	return s, nil
-}
-
-// QueryContext runs a prepared query.
-func (p *sqliteReaders) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, err := p.prepared(ctx, query) //nolint:sqlclosecheck // kept, and closed with its connections
-	if err != nil {
-		return nil, err
-	}
-	return s.QueryContext(context.WithoutCancel(ctx), args...)
+	return storageError(rows.Err())
 }
 
 // migrate brings the schema up to date, each step in a transaction of its own.
@@ -230,7 +142,7 @@ func (d *DB) step(ctx context.Context, name string, files []string) (done bool, 
 			err = errors.Join(err, tx.Rollback())
 		}
 	}()
-	run := runner{tx, d.dialect}
+	run := runner{sqlStatements{tx}, d.dialect}
 	if d.dialect == postgresDialect {
 		// The schema's name is the program's own word, never input.
 		for _, stmt := range []string{"SELECT pg_advisory_xact_lock(hashtext('till " + name + "'))", "CREATE SCHEMA IF NOT EXISTS " + name} {
@@ -266,7 +178,7 @@ func (d *DB) apply(ctx context.Context, run runner, file string, version int) er
 		if strings.TrimSpace(stmt) == "" {
 			continue
 		}
-		if _, err := run.ExecContext(ctx, stmt); err != nil {
+		if _, err := run.exec(ctx, stmt); err != nil {
 			return err
 		}
 	}

@@ -26,8 +26,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"till/flow"
 )
@@ -80,6 +78,7 @@ type DB struct {
 	dialect dialect
 	write   *sql.DB
 	read    *sql.DB
+	readers *liteReaders
 	gate    *semaphore.Weighted // PostgreSQL: a place for each transaction
 	units   chan *unit
 	stop    chan struct{}
@@ -112,33 +111,25 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Reader = Reader{run: runner{d.read, d.dialect}}
-	if d.dialect == postgresDialect {
-		close(d.done)
-		return d, nil
-	}
-	d.run.sqlRunner = &sqliteReaders{DB: d.read, places: semaphore.NewWeighted(readers), cache: map[string]*sql.Stmt{}}
-	conn, err := d.write.Conn(ctx)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the writer: %w", err), d.write.Close(), d.read.Close())
-	}
-	go d.writer(&sqliteWriter{conn: conn, cache: map[string]*sql.Stmt{}})
 	return d, nil
 }
 
 // sqlitePragmas are what every connection starts with; sizes were measured.
-const sqlitePragmas = "_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
-	"&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4000)&_pragma=journal_size_limit(67108864)" +
-	"&_pragma=mmap_size(268435456)&_pragma=temp_store(MEMORY)"
+func sqlitePragmas() []string {
+	return []string{
+		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)",
+		"journal_size_limit(67108864)", "mmap_size(268435456)", "temp_store(MEMORY)",
+	}
+}
 
 // inURI writes what means something in a URI so that it means itself.
 var inURI = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 
 func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	d.dialect = sqliteDialect
-	path := "file:" + inURI.Replace(filepath.Join(c.Dir, c.Name+".db")) + "?" + sqlitePragmas
+	uri := "file:" + inURI.Replace(filepath.Join(c.Dir, c.Name+".db"))
 	var err error
-	if d.write, err = sql.Open("sqlite", path); err != nil {
+	if d.write, err = sql.Open("sqlite", uri+"?_txlock=immediate&_pragma="+strings.Join(sqlitePragmas(), "&_pragma=")); err != nil {
 		return fmt.Errorf("open %s: %w", c.Name, err)
 	}
 	d.write.SetMaxOpenConns(1)
@@ -152,11 +143,16 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
 	}
-	if d.read, err = sql.Open("sqlite", path+"&_pragma=query_only(1)"); err != nil {
-		return errors.Join(fmt.Errorf("open %s for reading: %w", c.Name, err), d.write.Close())
+	writer, err := openLite(uri, sqlitePragmas()...)
+	if err != nil {
+		return errors.Join(fmt.Errorf("open %s for writing: %w", c.Name, err), d.write.Close())
 	}
-	d.read.SetMaxOpenConns(readers)
-	d.read.SetMaxIdleConns(readers)
+	if err := d.write.Close(); err != nil {
+		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), writer.close())
+	}
+	d.readers = newLiteReaders(uri, readers)
+	d.Reader = Reader{run: runner{d.readers, d.dialect}}
+	go d.writer(writer)
 	return nil
 }
 
@@ -164,6 +160,9 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 func (d *DB) Close() error {
 	d.once.Do(func() { close(d.stop) })
 	<-d.done
+	if d.dialect == sqliteDialect {
+		return d.readers.close()
+	}
 	return errors.Join(d.write.Close(), d.read.Close())
 }
 
@@ -208,9 +207,13 @@ func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 
 // writer is the one goroutine that writes to SQLite. It takes whatever is
 // queued, so that work queued during an fsync shares the next one.
-func (d *DB) writer(w *sqliteWriter) {
+func (d *DB) writer(w *lite) {
 	defer close(d.done)
-	defer w.close(d.log)
+	defer func() {
+		if err := w.close(); err != nil {
+			d.log.Error("close the writer", slog.String("error", err.Error()))
+		}
+	}()
 	for {
 		select {
 		case u := <-d.units:
@@ -229,7 +232,7 @@ func (d *DB) writer(w *sqliteWriter) {
 }
 
 // batch commits a first unit and what else is queued in one transaction.
-func (d *DB) batch(w *sqliteWriter, first *unit) {
+func (d *DB) batch(w *lite, first *unit) {
 	units := append(make([]*unit, 0, batchSize), first)
 	for len(units) < batchSize {
 		select {
@@ -240,22 +243,12 @@ func (d *DB) batch(w *sqliteWriter, first *unit) {
 		}
 		break
 	}
-	// A half-done batch must not be cut off by one of its callers.
-	ctx := context.Background() //nolint:forbidigo // see above
-	err := w.exec(ctx, "BEGIN IMMEDIATE")
-	if err == nil {
-		for _, u := range units {
-			if err = d.one(ctx, w, u); err != nil {
-				break
-			}
-		}
-		if err == nil {
-			err = w.exec(ctx, "COMMIT")
-		}
-		if err != nil {
-			back := w.exec(ctx, "ROLLBACK")
-			d.log.LogAttrs(ctx, slog.LevelError, "a batch is lost", slog.String("error", err.Error()), slog.Any("rollback", back))
-		}
+	err := w.together(units, one)
+	if errors.Is(err, errAgain) {
+		err = w.together(units, oneAlone)
+	}
+	if err != nil {
+		d.log.Error("a batch is lost", slog.String("error", err.Error()))
 	}
 	for _, u := range units {
 		if err != nil && u.err == nil {
@@ -265,27 +258,66 @@ func (d *DB) batch(w *sqliteWriter, first *unit) {
 	}
 }
 
-// one runs a unit in a savepoint of its own, so that its failure undoes it
-// alone. An error means that the whole transaction is gone: out of space, out
-// of memory and the like make SQLite undo all of it, and whatever ran after
-// that would be kept by itself.
-func (d *DB) one(ctx context.Context, w *sqliteWriter, u *unit) error {
-	if err := u.gone(); err != nil {
-		u.err = fmt.Errorf("begin a transaction: %w", err)
-		return nil
-	}
-	if err := w.exec(ctx, "SAVEPOINT one"); err != nil {
+// together runs units in one transaction. An error means that none is kept.
+func (l *lite) together(units []*unit, run func(*lite, *unit) error) error {
+	_, err := l.exec("BEGIN IMMEDIATE")
+	if err != nil {
 		return err
 	}
-	u.tx = &Tx{Reader: Reader{run: runner{w, sqliteDialect}}}
+	l.inside = true
+	for _, u := range units {
+		u.err = u.gone()
+		if u.err != nil {
+			u.err = fmt.Errorf("begin a transaction: %w", u.err)
+			continue
+		}
+		u.tx = &Tx{Reader: Reader{run: runner{liteWriter{l}, sqliteDialect}}}
+		if err = run(l, u); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		_, err = l.exec("COMMIT")
+	}
+	l.inside = false
+	if err != nil {
+		err = errors.Join(err, l.undo())
+	}
+	return err
+}
+
+// errAgain says that the units of a batch must be run again, each to be undone
+// by itself.
+var errAgain = errors.New("a unit is to be undone")
+
+// one runs a unit. To undo it alone SQLite would have to keep what it writes
+// over, for every unit; few fail once they have written, so that then all are
+// run again.
+func one(w *lite, u *unit) error {
+	w.wrote = false
+	u.err = guarded(u.run, u.tx)
+	if u.err != nil && w.wrote || w.undone() {
+		return errAgain
+	}
+	return nil
+}
+
+// oneAlone runs a unit in a savepoint of its own, so that its failure undoes it
+// alone. An error means that the whole transaction is gone: out of space, out
+// of memory and the like make SQLite undo all of it.
+func oneAlone(w *lite, u *unit) error {
+	if _, err := w.exec("SAVEPOINT one"); err != nil {
+		return err
+	}
 	u.err = guarded(u.run, u.tx)
 	if u.err != nil {
-		if err := w.exec(ctx, "ROLLBACK TO one"); err != nil {
+		if _, err := w.exec("ROLLBACK TO one"); err != nil {
 			u.err = storageError(u.err)
 			return errors.Join(err, u.err)
 		}
 	}
-	return w.exec(ctx, "RELEASE one")
+	_, err := w.exec("RELEASE one")
+	return err
 }
 
 // guarded runs fn and turns a panic into an error with its stack, so that one
@@ -312,12 +344,6 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// busy says whether SQLite refused because of another connection.
-func busy(err error) bool {
-	lite, ok := errors.AsType[*sqlite.Error](err)
-	return ok && lite.Code()&0xff == sqlite3.SQLITE_BUSY
-}
-
 // storageError says that the store, not the request, is at fault. What it was
 // asked wrongly is a bug of ours, which trying again does not mend: that stays
 // as it is.
@@ -326,18 +352,4 @@ func storageError(err error) error {
 		return err
 	}
 	return &flow.Error{Code: flow.CodeStorage, Message: "The store does not answer right now. Try again.", Err: err}
-}
-
-// sqliteBug says whether SQLite refused a statement for what it says. The codes
-// are those of https://www.sqlite.org/rescode.html.
-func sqliteBug(err error) bool {
-	lite, ok := errors.AsType[*sqlite.Error](err)
-	if !ok {
-		return false
-	}
-	switch lite.Code() & 0xff {
-	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_TOOBIG:
-		return true
-	}
-	return false
 }
