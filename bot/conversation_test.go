@@ -80,7 +80,8 @@ type stage struct {
 	service  *checkout.Service
 	db       *store.DB
 	rail     *sandbox.Rail
-	places   *checkout.MemoryPlaces
+	forget   func()        // what the memory of live talks holds
+	longest  time.Duration // that a message took to be taken in
 	bank     *httptest.Server
 	messages int
 	last     bot.Message
@@ -93,13 +94,20 @@ type stage struct {
 // play runs a conversation and returns it as it came out.
 func play(t *testing.T, script string) string {
 	t.Helper()
-	s := newStage(t)
+	places := &checkout.MemoryPlaces{}
+	return newStage(t, places, places.Forget).play(script, func() {})
+}
+
+// play runs a conversation; between happens before each line of it.
+func (s *stage) play(script string, between func()) string {
+	s.t.Helper()
 	var out strings.Builder
 	for line := range strings.SplitSeq(strings.TrimRight(script, "\n"), "\n") {
 		if strings.HasPrefix(line, "< ") || strings.HasPrefix(line, "| ") || line == "|" {
 			continue // what the bot really says is written instead
 		}
 		out.WriteString(line + "\n")
+		between()
 		switch {
 		case strings.HasPrefix(line, "> "):
 			s.says("person-1", strings.TrimPrefix(line, "> "))
@@ -118,11 +126,11 @@ func play(t *testing.T, script string) string {
 	return out.String()
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t *testing.T, places checkout.Places, forget func()) *stage {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &stage{
-		t: t, ctx: ctx, now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC), told: make(chan struct{}, 100), places: &checkout.MemoryPlaces{},
+		t: t, ctx: ctx, now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC), told: make(chan struct{}, 100), places: places, forget: forget,
 	}
 	var err error
 	if s.db, err = store.Open(ctx, store.Config{Schema: store.Checkout, Dir: t.TempDir(), Name: "test"}); err != nil {
@@ -269,9 +277,11 @@ func (s *stage) says(person, text string) {
 
 func (s *stage) receive() {
 	s.t.Helper()
+	began := time.Now()
 	if err := s.bot.Receive(s.ctx, s.last); err != nil {
 		s.t.Fatal(err)
 	}
+	s.longest = max(s.longest, time.Since(began))
 }
 
 // world is what happens around the chat.
@@ -287,7 +297,7 @@ func (s *stage) world(words []string) {
 	case "again": // WhatsApp delivers the payer's last message once more
 		s.receive()
 	case "flushall":
-		s.places.Forget()
+		s.forget()
 	case "wait":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {

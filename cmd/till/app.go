@@ -257,7 +257,11 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 	}
 	sender := hooks.New(hooks.Config{AllowLoopback: a.loopback(env), Now: time.Now})
 	a.closing(func() error { sender.Close(); return nil })
-	c.Places = checkout.NewRedisPlaces(a.redis, "till:"+string(env)+":", a.log)
+	signing := make([]byte, 32)
+	if _, err := rand.Read(signing); err != nil {
+		return nil, err
+	}
+	c.Places = checkout.NewRedisPlaces(a.redis, "till:"+string(env)+":", signing, a.log)
 	c.Around = flow.Surroundings{
 		Live:         env == flow.Live,
 		ClientSecret: func(id flow.SessionID) string { return clientSecret(pepper, id) },

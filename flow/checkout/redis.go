@@ -2,9 +2,13 @@ package checkout
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,11 +24,17 @@ const maxPlace = 16 << 10
 
 // RedisPlaces remembers in Redis where live talks stand. Redis may lose
 // everything, be stale, be full or be gone: each costs a query, never a turn.
+//
+// What it gives back is signed: nobody else who writes to that Redis, and no
+// copy of it that outlived a database, can make a talk stand elsewhere.
 type RedisPlaces struct {
 	client redis.UniversalClient
 	prefix string
+	key    []byte
+	by     string // tells whose key signed an entry
 	log    *slog.Logger
 	slots  chan struct{}
+	rests  atomic.Bool // it did not answer just now: nobody asks for a while
 }
 
 // maxAsking is how many questions may be under way. A Redis that hangs keeps
@@ -32,14 +42,29 @@ type RedisPlaces struct {
 // looked up inside transactions, and those must not be held up by a memory.
 const maxAsking = 8
 
-// NewRedisPlaces makes a memory whose keys begin with prefix.
-func NewRedisPlaces(client redis.UniversalClient, prefix string, log *slog.Logger) *RedisPlaces {
-	return &RedisPlaces{client: client, prefix: prefix, log: log, slots: make(chan struct{}, maxAsking)}
+// restFor is how long nobody asks after a question that was not answered in
+// time: one turn in that while waits, and not each.
+const restFor = time.Second
+
+// NewRedisPlaces makes a memory whose keys in Redis begin with prefix. The key
+// that signs what is remembered is secret; drawn anew for each process, it makes
+// a process forget what another one left, which costs a query for each talk.
+func NewRedisPlaces(client redis.UniversalClient, prefix string, key []byte, log *slog.Logger) *RedisPlaces {
+	p := &RedisPlaces{client: client, prefix: prefix, key: key, log: log, slots: make(chan struct{}, maxAsking)}
+	p.by = hex.EncodeToString(p.sign(nil)[:8])
+	return p
+}
+
+// sign makes the signature that stands before what is remembered.
+func (p *RedisPlaces) sign(text []byte) []byte {
+	mac := hmac.New(sha256.New, p.key)
+	mac.Write(text)
+	return mac.Sum(nil)
 }
 
 var _ Places = (*RedisPlaces)(nil)
 
-func (p *RedisPlaces) key(id flow.ChatID) string { return p.prefix + "chat:" + string(id) }
+func (p *RedisPlaces) name(id flow.ChatID) string { return p.prefix + "chat:" + string(id) }
 
 // Get returns what is remembered of a chat.
 func (p *RedisPlaces) Get(ctx context.Context, id flow.ChatID) (flow.Chat, bool) {
@@ -60,6 +85,9 @@ func (p *RedisPlaces) Get(ctx context.Context, id flow.ChatID) (flow.Chat, bool)
 // ask puts a question and waits for its end no longer than ctx lasts, whatever
 // the client does: by its own settings it waits for a silent server for seconds.
 func (p *RedisPlaces) ask(ctx context.Context, question func()) {
+	if p.rests.Load() {
+		return
+	}
 	select {
 	case p.slots <- struct{}{}:
 	default:
@@ -74,32 +102,40 @@ func (p *RedisPlaces) ask(ctx context.Context, question func()) {
 	select {
 	case <-done:
 	case <-ctx.Done():
+		if p.rests.CompareAndSwap(false, true) {
+			time.AfterFunc(restFor, func() { p.rests.Store(false) })
+		}
 	}
 }
 
 func (p *RedisPlaces) get(ctx context.Context, id flow.ChatID) (flow.Chat, bool) {
-	text, err := p.client.HGet(ctx, p.key(id), "chat").Bytes()
+	text, err := p.client.HGet(ctx, p.name(id), "chat").Bytes()
 	if err != nil {
 		if !errors.Is(err, redis.Nil) {
 			p.log.LogAttrs(ctx, slog.LevelDebug, "remember a chat", slog.String("error", err.Error()))
 		}
 		return flow.Chat{}, false
 	}
+	if len(text) < sha256.Size || len(text) > sha256.Size+maxPlace {
+		return flow.Chat{}, false
+	}
+	signature, text := text[:sha256.Size], text[sha256.Size:]
 	var chat flow.Chat
-	if len(text) > maxPlace || json.Unmarshal(text, &chat) != nil {
+	if !hmac.Equal(signature, p.sign(text)) || json.Unmarshal(text, &chat) != nil {
 		return flow.Chat{}, false
 	}
 	return chat, true
 }
 
 // putPlace keeps a chat unless a newer one is kept: compare and set on Seq, in
-// one step of the server. A key of another type, or one that makes no sense, is
-// replaced.
+// one step of the server. A key of another type, one that makes no sense and one
+// that somebody else signed are replaced: whose is newer does not show in them.
 var putPlace = redis.NewScript(`
 if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then redis.call('DEL', KEYS[1]) end
-local kept = tonumber(redis.call('HGET', KEYS[1], 'seq') or '-1') or -1
-if kept >= tonumber(ARGV[1]) then return 0 end
-redis.call('HSET', KEYS[1], 'seq', ARGV[1], 'chat', ARGV[2])
+local kept = redis.call('HMGET', KEYS[1], 'seq', 'by')
+if kept[2] ~= ARGV[4] then redis.call('DEL', KEYS[1])
+elseif (tonumber(kept[1] or '-1') or -1) >= tonumber(ARGV[1]) then return 0 end
+redis.call('HSET', KEYS[1], 'seq', ARGV[1], 'chat', ARGV[2], 'by', ARGV[4])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1`)
 
@@ -109,8 +145,9 @@ func (p *RedisPlaces) Put(ctx context.Context, c flow.Chat) {
 	if err != nil || len(text) > maxPlace {
 		return
 	}
+	text = append(p.sign(text), text...)
 	p.ask(ctx, func() {
-		if err := putPlace.Run(ctx, p.client, []string{p.key(c.ID)}, c.Seq, text, placeLasts.Milliseconds()).Err(); err != nil {
+		if err := putPlace.Run(ctx, p.client, []string{p.name(c.ID)}, c.Seq, text, placeLasts.Milliseconds(), p.by).Err(); err != nil {
 			p.log.LogAttrs(ctx, slog.LevelDebug, "remember a chat", slog.String("error", err.Error()))
 		}
 	})
