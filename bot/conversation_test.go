@@ -80,7 +80,8 @@ type stage struct {
 	service  *checkout.Service
 	db       *store.DB
 	rail     *sandbox.Rail
-	forget   func()        // what the memory of live talks holds
+	places   checkout.Places
+	forget   func()        // what the places hold
 	longest  time.Duration // that a message took to be taken in
 	bank     *httptest.Server
 	messages int
