@@ -23,6 +23,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"till/await"
 	"till/bot"
 	"till/flow"
 	"till/flow/checkout"
@@ -150,7 +151,7 @@ func newStage(t *testing.T, places checkout.Places, forget func()) *stage {
 		t.Fatal(err)
 	}
 	s.service, err = checkout.New(checkout.Config{
-		DB: s.db, Rail: s.rail, Places: s.places, Words: words.Render, Banks: rail.USSDMenu(),
+		DB: s.db, Rail: s.rail, Places: s.places, Words: words.Render, Copy: words.Version(), Banks: rail.USSDMenu(),
 		Number: func() string { return "2349010000001" }, Send: s.send,
 		Post: func(context.Context, flow.Delivery) flow.Verdict { return flow.Verdict{OK: true} },
 		Next: func(flow.Delivery, flow.Verdict) (time.Duration, bool) { return 0, false },
@@ -248,21 +249,14 @@ func (s *stage) notice(w http.ResponseWriter, r *http.Request) {
 // settle waits until nothing that is due is left undone.
 func (s *stage) settle() {
 	s.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
+	await.Until(s.t, "the service rests", func() bool {
 		s.service.Wake()
 		idle, err := s.service.Idle(s.ctx)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		if idle {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatal("the service never came to rest")
-		}
-		time.Sleep(time.Millisecond) // between two questions, not to order events
-	}
+		return idle
+	})
 }
 
 func (s *stage) says(person, text string) {
@@ -271,7 +265,10 @@ func (s *stage) says(person, text string) {
 	text = strings.ReplaceAll(text, "CODE", flow.ShowCode(s.code))
 	s.last = bot.Message{
 		Number: "2349010000001", Person: person, Phone: flow.Phone("23480310000" + strings.TrimPrefix(person, "person-") + "0"), Name: "Bola",
-		ID: fmt.Sprintf("IN%d", s.messages), Text: text, At: s.clock(), Media: text == "(picture)",
+		ID: fmt.Sprintf("IN%d", s.messages), Text: text, At: s.clock(),
+	}
+	if text == "(picture)" {
+		s.last.Kind, s.last.Text = bot.KindPicture, ""
 	}
 	s.receive()
 }

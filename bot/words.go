@@ -1,7 +1,9 @@
 package bot
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -25,9 +27,14 @@ const (
 // Words is a language: what is said for every key. It is safe for use from
 // several goroutines.
 type Words struct {
+	version   string
 	templates map[string]template
 	labels    map[string]string
 }
+
+// Version tells one set of words from another: it is another one as soon as a
+// single letter is.
+func (w *Words) Version() string { return w.version }
 
 // LoadWords reads the words that are built into the program.
 func LoadWords() (*Words, error) {
@@ -43,7 +50,8 @@ func parseWords(source string) (*Words, error) {
 	if _, err := toml.Decode(source, &raw); err != nil {
 		return nil, fmt.Errorf("reading the words: %w", err)
 	}
-	w := &Words{templates: map[string]template{}, labels: map[string]string{}}
+	sum := sha256.Sum256([]byte(source))
+	w := &Words{version: hex.EncodeToString(sum[:6]), templates: map[string]template{}, labels: map[string]string{}}
 	for key, value := range raw {
 		switch value := value.(type) {
 		case string:

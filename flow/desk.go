@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/looplab/fsm"
 )
 
 // Desk says who answers in a chat: the bot, or a person. It lies over the talks
@@ -36,24 +34,6 @@ const (
 	// DeskIdle is how long nothing may happen before the bot has the chat again.
 	DeskIdle = 2 * time.Hour
 )
-
-// The triggers of a desk.
-const (
-	deskCall    = "call" // a person is asked for
-	deskClaim   = "claim"
-	deskType    = "type" // on the phone of our number
-	deskRelease = "release"
-)
-
-// deskBot is how the table names DeskBot: a state of the library has a name.
-const deskBot = "bot"
-
-var deskTable = tabled("desk", fsm.Events{
-	{Name: deskCall, Src: []string{deskBot}, Dst: string(DeskWaiting)},
-	{Name: deskClaim, Src: []string{deskBot, string(DeskWaiting), string(DeskDevice)}, Dst: string(DeskClaimed)},
-	{Name: deskType, Src: []string{deskBot, string(DeskWaiting), string(DeskClaimed), string(DeskDevice)}, Dst: string(DeskDevice)},
-	{Name: deskRelease, Src: []string{string(DeskWaiting), string(DeskClaimed), string(DeskDevice)}, Dst: deskBot},
-})
 
 // ErrDesk says that a chat is not an agent's to claim, answer or give back.
 var ErrDesk = errors.New("this chat is with somebody else")

@@ -63,6 +63,24 @@ var talkTable = tabled("talk", fsm.Events{
 	{Name: talkReverse, Src: names(append(append([]TalkState{}, live...), Paid, Review, Closed)...), Dst: string(Review)},
 })
 
+// The triggers of a desk.
+const (
+	deskCall    = "call" // a person is asked for
+	deskClaim   = "claim"
+	deskType    = "type" // on the phone of our number
+	deskRelease = "release"
+)
+
+// deskBot is how the table names DeskBot: a state of the library has a name.
+const deskBot = "bot"
+
+var deskTable = tabled("desk", fsm.Events{
+	{Name: deskCall, Src: []string{deskBot}, Dst: string(DeskWaiting)},
+	{Name: deskClaim, Src: []string{deskBot, string(DeskWaiting), string(DeskDevice)}, Dst: string(DeskClaimed)},
+	{Name: deskType, Src: []string{deskBot, string(DeskWaiting), string(DeskClaimed), string(DeskDevice)}, Dst: string(DeskDevice)},
+	{Name: deskRelease, Src: []string{string(DeskWaiting), string(DeskClaimed), string(DeskDevice)}, Dst: deskBot},
+})
+
 // move is the talk after a trigger. One that the state does not know leaves it
 // where it is: a talk observes, it cannot refuse what happened.
 func (t Talk) move(trigger string) (Talk, bool) {

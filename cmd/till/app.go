@@ -227,14 +227,14 @@ func (a *app) openServices(ctx context.Context, test, live *store.DB, linkBase s
 		return err
 	}
 	if a.test, err = a.openService(ctx, checkout.Config{
-		DB: test, Rail: a.rail, Words: words.Render, Number: func() string { return a.number.Number() }, Now: a.clock.Now,
+		DB: test, Rail: a.rail, Words: words.Render, Copy: words.Version(), Build: build(), Number: func() string { return a.number.Number() }, Now: a.clock.Now,
 		Send: a.send(),
 	}, flow.Test, linkBase); err != nil {
 		return err
 	}
 	// No live bank is connected yet: sessions can be made, and say so.
 	if a.live, err = a.openService(ctx, checkout.Config{
-		DB: live, Rail: rail.Closed{}, Words: words.Render, Now: time.Now,
+		DB: live, Rail: rail.Closed{}, Words: words.Render, Copy: words.Version(), Build: build(), Now: time.Now,
 		Send: func(context.Context, checkout.Outgoing) error { return errNoLiveNumber },
 	}, flow.Live, linkBase); err != nil {
 		return err

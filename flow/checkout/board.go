@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/replay"
 	"till/flow/store"
 )
 
@@ -244,7 +245,7 @@ func (w *saving) unanswered(row store.ChatRow, t flow.Turn, in Inbound) error {
 		return fmt.Errorf("log a message: %w", err)
 	}
 	_, err = w.tx.Append(w.ctx, store.Line{
-		Stream: string(row.ID), At: w.now, Kind: lineHeard, Message: in.Message, Data: data,
+		Stream: string(row.ID), At: w.now, Kind: replay.Heard, Message: in.Message, Data: data,
 	})
 	return err
 }

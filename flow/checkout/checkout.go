@@ -34,6 +34,7 @@ type Config struct {
 	Now    func() time.Time
 	Rand   io.Reader
 	Build  string // the program's version, for the log
+	Copy   string // the version of Words, for the log
 	Alone  bool   // no other process works on the database: what a dead one held is taken at once
 	Log    *slog.Logger
 }

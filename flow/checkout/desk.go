@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"till/flow"
+	"till/flow/replay"
 	"till/flow/store"
 )
 
@@ -75,7 +76,7 @@ func (s *Service) desk(ctx context.Context, id flow.ChatID, seen int64, n flow.N
 				return err
 			}
 		}
-		return w.turn(row, flow.Turn{News: &n, About: chat.Focus}, store.Line{Kind: lineNews})
+		return w.turn(row, flow.Turn{News: &n, About: chat.Focus}, store.Line{Kind: replay.News})
 	})
 	return wrap("hand a chat over", err)
 }
@@ -126,6 +127,6 @@ func (s *Service) timer(ctx context.Context, id flow.ChatID) error {
 		case due.After(w.now):
 			return w.owe(flow.TaskTimer, string(id), due)
 		}
-		return w.turn(row, flow.Turn{News: &flow.News{Kind: flow.NewsTimer}}, store.Line{Kind: lineNews})
+		return w.turn(row, flow.Turn{News: &flow.News{Kind: flow.NewsTimer}}, store.Line{Kind: replay.News})
 	})
 }

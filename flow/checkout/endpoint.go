@@ -18,7 +18,7 @@ func (s *Service) AddEndpoint(ctx context.Context, e flow.Endpoint, c Call) (Ans
 	err = s.update(ctx, func(w *saving) error {
 		kept, err := w.begun(c)
 		if err != nil || kept != nil {
-			answer = replay(kept)
+			answer = answeredBefore(kept)
 			return err
 		}
 		have, err := w.tx.Endpoints(ctx, e.Project)

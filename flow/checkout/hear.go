@@ -9,30 +9,9 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/replay"
 	"till/flow/store"
 )
-
-// The kinds of log line of a chat.
-const (
-	lineHeard   = "heard"   // a payer's message, as it was understood
-	lineNews    = "news"    // something that happened to one of its sessions
-	lineDecided = "decided" // what came of it, with the chat's whole state
-)
-
-// decided is a turn as the log keeps it: the decision and the very texts.
-type decided struct {
-	flow.Decision
-
-	Texts []sentText `json:"texts,omitempty"`
-	Rules int        `json:"rules"`           // version of the rules that decided, see flow.RulesVersion
-	Build string     `json:"build,omitempty"` // of the program
-}
-
-// sentText is one message as it will be sent.
-type sentText struct {
-	ID   string `json:"id"`
-	Text string `json:"text"`
-}
 
 // Hear takes in a payer's message. When it returns nil the message and all it
 // led to are kept, and WhatsApp may be told that it was received. However often
@@ -65,7 +44,7 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 			}
 			t.ByCode = session.ID
 		}
-		return w.turn(row, t, store.Line{Kind: lineHeard, Message: in.Message})
+		return w.turn(row, t, store.Line{Kind: replay.Heard, Message: in.Message})
 	})
 	return wrap("hear a message", err)
 }
@@ -103,16 +82,16 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 	if err != nil {
 		return err
 	}
-	d := decided{Decision: flow.Decide(t), Rules: flow.RulesVersion, Build: w.s.cfg.Build}
+	d := replay.Outcome{Decision: flow.Decide(t), Rules: flow.RulesVersion, Copy: w.s.cfg.Copy, Build: w.s.cfg.Build}
 	d.Chat.Seq = seq + 1
 	for i, say := range d.Says {
-		d.Texts = append(d.Texts, sentText{ID: messageID(row.ID, d.Chat.Seq, i), Text: w.s.cfg.Words(say, w.now)})
+		d.Texts = append(d.Texts, replay.Text{ID: messageID(row.ID, d.Chat.Seq, i), Text: w.s.cfg.Words(say, w.now)})
 	}
 	var before *time.Time
 	if due, ok := chat.Due(); ok && due.After(w.now) {
 		before = &due
 	}
-	if err := w.decided(row, d, before, store.Line{Stream: string(row.ID), At: w.now, Kind: lineDecided, Cause: seq, Session: about}); err != nil {
+	if err := w.decided(row, d, before, store.Line{Stream: string(row.ID), At: w.now, Kind: replay.Decided, Cause: seq, Session: about}); err != nil {
 		return err
 	}
 	for _, e := range d.Effects {
@@ -155,7 +134,7 @@ func (w *saving) consumed(row store.ChatRow, edited string) (bool, error) {
 
 // decided keeps a decision: its line, the chat's place, and its messages. before
 // is when a timer of the chat was due until now, nil for never.
-func (w *saving) decided(row store.ChatRow, d decided, before *time.Time, line store.Line) error {
+func (w *saving) decided(row store.ChatRow, d replay.Outcome, before *time.Time, line store.Line) error {
 	var err error
 	if line.Data, err = json.Marshal(d); err != nil {
 		return fmt.Errorf("log a decision: %w", err)
@@ -219,7 +198,7 @@ func (w *saving) stands(row store.ChatRow) (flow.Chat, error) {
 	if err != nil {
 		return fresh, err
 	}
-	var d decided
+	var d replay.Outcome
 	if err := json.Unmarshal(line.Data, &d); err != nil {
 		return fresh, fmt.Errorf("read where chat %s stands: %w", row.ID, err)
 	}
@@ -349,5 +328,5 @@ func (w *saving) tellChat(id flow.ChatID, session flow.SessionID, n flow.News) e
 	if err != nil {
 		return err
 	}
-	return w.turn(row, flow.Turn{News: &n, About: session}, store.Line{Kind: lineNews})
+	return w.turn(row, flow.Turn{News: &n, About: session}, store.Line{Kind: replay.News})
 }

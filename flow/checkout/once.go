@@ -25,7 +25,7 @@ func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (
 	err := s.update(ctx, func(w *saving) error {
 		kept, err := w.begun(c)
 		if err != nil || kept != nil && kept.Status != 0 {
-			answer = replay(kept)
+			answer = answeredBefore(kept)
 			return err
 		}
 		answer = Answer{}
@@ -82,7 +82,8 @@ func (w *saving) begun(c Call) (*store.KeptCall, error) {
 	return &kept, nil
 }
 
-func replay(kept *store.KeptCall) Answer {
+// answeredBefore is the answer that is kept with a key.
+func answeredBefore(kept *store.KeptCall) Answer {
 	if kept == nil {
 		return Answer{}
 	}

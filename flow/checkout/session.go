@@ -25,7 +25,7 @@ func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error
 	err := s.update(ctx, func(w *saving) error {
 		kept, err := w.begun(c)
 		if err != nil || kept != nil && kept.Status != 0 {
-			answer = replay(kept)
+			answer = answeredBefore(kept)
 			return err
 		}
 		made, err := w.create(n, c.Project, number, false)
@@ -143,7 +143,7 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 		answer = Answer{}
 		kept, err := w.begun(c)
 		if err != nil || kept != nil && kept.Status != 0 {
-			answer = replay(kept)
+			answer = answeredBefore(kept)
 			return err
 		}
 		session, err := w.charged(n, existing, kept, number, c)
@@ -169,7 +169,7 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 	err = s.update(ctx, func(w *saving) error {
 		kept, err := w.begun(c)
 		if err != nil || kept != nil && kept.Status != 0 { // another process was faster
-			answer = replay(kept)
+			answer = answeredBefore(kept)
 			return err
 		}
 		answer, err = w.answer(flow.Session{ID: attempt.Session}, c)
@@ -244,7 +244,7 @@ func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer
 	err := s.update(ctx, func(w *saving) error {
 		kept, err := w.begun(c)
 		if err != nil || kept != nil && kept.Status != 0 {
-			answer = replay(kept)
+			answer = answeredBefore(kept)
 			return err
 		}
 		session, err := w.owned(c.Project, id)

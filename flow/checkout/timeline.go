@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/replay"
 	"till/flow/store"
 )
 
@@ -68,7 +69,7 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 
 // ofChat says whether a kind of line is about one chat alone.
 func ofChat(kind string) bool {
-	return slices.Contains([]string{lineHeard, lineNews, lineDecided}, kind) || ofMessage(kind)
+	return slices.Contains([]string{replay.Heard, replay.News, replay.Decided}, kind) || ofMessage(kind)
 }
 
 // ofMessage says whether a kind of line is about what became of a message of ours.
@@ -94,12 +95,12 @@ func signed(k flow.Kobo) string {
 func tellLine(l store.Line) []Moment {
 	m := Moment{At: l.At, Who: "till", What: l.Kind}
 	switch {
-	case l.Kind == lineHeard:
+	case l.Kind == replay.Heard:
 		var t flow.Turn
 		if json.Unmarshal(l.Data, &t) == nil && t.Heard != nil {
 			m.Who, m.What, m.Why = "payer", fmt.Sprintf("%q", t.Heard.Text), "understood as "+meaning(*t.Heard)
 		}
-	case l.Kind == lineNews:
+	case l.Kind == replay.News:
 		var t flow.Turn
 		if json.Unmarshal(l.Data, &t) == nil && t.News != nil {
 			m.What, m.Why = "news for the chat: "+string(t.News.Kind), t.News.Reason
@@ -107,7 +108,7 @@ func tellLine(l store.Line) []Moment {
 				m.Who, m.What = t.News.By, string(t.News.Kind)
 			}
 		}
-	case l.Kind == lineDecided:
+	case l.Kind == replay.Decided:
 		return tellDecision(l)
 	case ofMessage(l.Kind):
 		m.Who, m.What, m.Why = "whatsapp", "message "+l.Kind, l.Message
@@ -130,7 +131,7 @@ func meaning(in flow.Intent) string {
 }
 
 func tellDecision(l store.Line) []Moment {
-	var d decided
+	var d replay.Outcome
 	if err := json.Unmarshal(l.Data, &d); err != nil {
 		return []Moment{{At: l.At, Who: "till", What: "a decision that cannot be read", Why: err.Error()}}
 	}

@@ -118,7 +118,7 @@ func (v *Verifications) Begin(ctx context.Context, n NewVerification, c Call) (A
 	err = v.s.update(ctx, func(w *saving) error {
 		kept, err := w.begun(c)
 		if err != nil || kept != nil {
-			answer = replay(kept)
+			answer = answeredBefore(kept)
 			return err
 		}
 		one = flow.Verification{

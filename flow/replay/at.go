@@ -1,0 +1,83 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"till/flow"
+)
+
+// Moment is a conversation as it stood after one line of its log.
+type Moment struct {
+	Seq     int64
+	At      time.Time
+	Chat    flow.Chat
+	Why     string         // the rule that matched last
+	Live    []flow.Attempt // instructions that could be paid then, as far as this chat knew
+	Screen  []Shown        // what the payer had on the screen, oldest first
+	Pending []Shown        // what was decided to be said and had not left yet
+	Due     time.Time      // when a timer would have fired next, zero for never
+}
+
+// Shown is one message on the payer's screen.
+type Shown struct {
+	FromPayer bool
+	Text      string
+	State     string // of one of ours: sent, delivered or read
+}
+
+// maxScreen is how many messages a screen holds that a replay shows.
+const maxScreen = 20
+
+// At is a conversation as it stood after the line seq of its log. Errors: the
+// recording has no such line, or cannot be read.
+func At(r Recording, seq int64) (Moment, error) {
+	i := slices.IndexFunc(r.Lines, func(l Line) bool { return l.Seq == seq })
+	if i < 0 {
+		return Moment{}, fmt.Errorf("line %d: the log of chat %s has lines 1 to %d", seq, r.Chat, len(r.Lines))
+	}
+	r.Lines = r.Lines[:i+1]
+	m := Moment{Seq: seq, At: r.Lines[i].At}
+	turns, err := r.turns()
+	if err != nil {
+		return m, err
+	}
+	became := map[string]string{}
+	for _, l := range r.Lines {
+		if slices.Contains([]string{Sent, Delivered, Read, Failed}, l.Kind) {
+			became[l.Message] = l.Kind
+		}
+	}
+	attempts := map[flow.AttemptID]flow.Attempt{}
+	for _, t := range turns {
+		if t.in.Heard != nil {
+			m.Screen = append(m.Screen, Shown{FromPayer: true, Text: t.in.Heard.Text})
+		}
+		for _, text := range t.out.Texts {
+			shown := Shown{Text: text.Text, State: became[text.ID]}
+			switch shown.State {
+			case "":
+				m.Pending = append(m.Pending, shown)
+			case Failed:
+			default:
+				m.Screen = append(m.Screen, shown)
+			}
+		}
+		for _, co := range t.in.Checkouts {
+			for _, a := range co.Attempts {
+				attempts[a.ID] = a
+			}
+		}
+		m.Chat, m.Why = t.out.Chat, t.out.Why
+	}
+	for _, a := range attempts {
+		if a.Live(m.At) && a.Instructions != nil {
+			m.Live = append(m.Live, a)
+		}
+	}
+	slices.SortFunc(m.Live, func(a, b flow.Attempt) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	m.Screen = m.Screen[max(0, len(m.Screen)-maxScreen):]
+	m.Due, _ = m.Chat.Due()
+	return m, nil
+}

@@ -1,0 +1,204 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"till/flow"
+)
+
+// A file of a recording is lines of JSON: a header, the log, and an end that
+// holds the hash of the last line. The hash of a line covers its bytes and the
+// hash of the line before it, so that nothing can be changed, taken out, added
+// or put in another order without the end being another one.
+
+// format names the shape of a file, with its version.
+const format = "till/conversation/1"
+
+// The bounds of a file that is read.
+const (
+	maxFileLine  = 4 << 20
+	maxFileLines = 100_000
+)
+
+// ErrFile says that a file is no recording, or not the one that was written.
+var ErrFile = errors.New("not a recording as it was exported")
+
+type header struct {
+	Format   string      `json:"format"`
+	Chat     flow.ChatID `json:"chat"`
+	Redacted bool        `json:"redacted"`
+}
+
+type chained struct {
+	Line
+
+	Hash string `json:"hash"`
+}
+
+type end struct {
+	Lines int    `json:"lines"`
+	Head  string `json:"head"`
+}
+
+// Export writes a recording as a file. The same recording is always the same
+// bytes.
+func Export(w io.Writer, r Recording, redacted bool) error {
+	out := bufio.NewWriter(w)
+	write := func(v any) error {
+		text, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("export chat %s: %w", r.Chat, err)
+		}
+		if _, err := out.Write(append(text, '\n')); err != nil {
+			return fmt.Errorf("export chat %s: %w", r.Chat, err)
+		}
+		return nil
+	}
+	h := header{Format: format, Chat: r.Chat, Redacted: redacted}
+	if err := write(h); err != nil {
+		return err
+	}
+	hash, err := link("", h)
+	if err != nil {
+		return err
+	}
+	for _, l := range r.Lines {
+		if hash, err = link(hash, l); err != nil {
+			return err
+		}
+		if err := write(chained{l, hash}); err != nil {
+			return err
+		}
+	}
+	if err := write(end{len(r.Lines), hash}); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("export chat %s: %w", r.Chat, err)
+	}
+	return nil
+}
+
+// link is the hash of a line that stands after another.
+func link(before string, v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("hash a line: %w", err)
+	}
+	sum := sha256.Sum256(append([]byte(before+"\n"), text...))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Import reads a file that Export wrote, and whether it is redacted. It tells
+// where the chain of hashes breaks. Errors: ErrFile.
+func Import(in io.Reader) (Recording, bool, error) {
+	scan := bufio.NewScanner(in)
+	scan.Buffer(nil, maxFileLine)
+	var h header
+	if !scan.Scan() || strict(scan.Bytes(), &h) != nil || h.Format != format {
+		return Recording{}, false, fmt.Errorf("%w: its first line does not say %q", ErrFile, format)
+	}
+	r := Recording{Chat: h.Chat}
+	hash, err := link("", h)
+	if err != nil {
+		return r, false, err
+	}
+	for n := 2; scan.Scan(); n++ {
+		if n > maxFileLines {
+			return r, false, fmt.Errorf("%w: it has more than %d lines", ErrFile, maxFileLines)
+		}
+		var last end
+		if strict(scan.Bytes(), &last) == nil {
+			if last.Head != hash || last.Lines != len(r.Lines) || scan.Scan() {
+				return r, false, fmt.Errorf("%w: it does not end as it was written", ErrFile)
+			}
+			return r, h.Redacted, nil
+		}
+		var c chained
+		if err := strict(scan.Bytes(), &c); err != nil {
+			return r, false, fmt.Errorf("%w: line %d: %w", ErrFile, n, err)
+		}
+		if hash, err = link(hash, c.Line); err != nil {
+			return r, false, err
+		}
+		if c.Hash != hash {
+			return r, false, fmt.Errorf("%w: line %d is not the one that was written", ErrFile, n)
+		}
+		r.Lines = append(r.Lines, c.Line)
+	}
+	if err := scan.Err(); err != nil {
+		return r, false, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	return r, false, fmt.Errorf("%w: its end is missing", ErrFile)
+}
+
+// strict decodes one JSON value that has nothing but the fields it should.
+func strict(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("read JSON: %w", err)
+	}
+	return nil
+}
+
+// Redact is a recording without who the payer is and without what they wrote:
+// only how it was understood stays, and of that a replay decides the same.
+func Redact(r Recording) (Recording, error) {
+	out := Recording{Chat: r.Chat}
+	for _, l := range r.Lines {
+		var err error
+		switch l.Kind {
+		case Heard, News:
+			var t flow.Turn
+			if err = json.Unmarshal(l.Data, &t); err == nil {
+				l.Data, err = json.Marshal(redactedTurn(t))
+			}
+		case Decided:
+			var o Outcome
+			if err = json.Unmarshal(l.Data, &o); err == nil {
+				o.Chat = redactedChat(o.Chat)
+				l.Data, err = json.Marshal(o)
+			}
+		case Sent, Delivered, Read, Failed:
+		default:
+			continue // what the bank and the webhooks said is not decided on again
+		}
+		if err != nil {
+			return out, fmt.Errorf("redact line %d: %w", l.Seq, err)
+		}
+		out.Lines = append(out.Lines, l)
+	}
+	return out, nil
+}
+
+func redactedTurn(t flow.Turn) flow.Turn {
+	if t.Heard != nil {
+		heard := *t.Heard
+		if heard.Text != "" {
+			heard.Text = fmt.Sprintf("[%d characters]", utf8.RuneCountInString(heard.Text))
+		}
+		t.Heard = &heard
+	}
+	if t.News != nil && t.News.Payment != nil {
+		news, p := *t.News, *t.News.Payment
+		p.Payer = flow.PaidBy{}
+		news.Payment = &p
+		t.News = &news
+	}
+	return t
+}
+
+// redactedChat names a person by nothing but the chat.
+func redactedChat(c flow.Chat) flow.Chat {
+	c.Person, c.Phone, c.Name = "", "", ""
+	return c
+}
