@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"till/await"
 	"till/flow"
 )
 
@@ -182,11 +183,13 @@ func TestRotationUnderLoadRefusesNobody(t *testing.T) {
 	// A revocation holds for every call that begins after it was answered.
 	text, _ = current.Load().(string)
 	var revoked atomic.Bool
+	calls.Store(0)
 	for range 16 {
 		all.Go(func() {
 			for range 60 {
 				after := revoked.Load()
 				r := s.ask("GET", sessions+"?limit=1", text, "")
+				calls.Add(1)
 				if after && r.code() != "revoked_api_key" || !after && r.status != http.StatusOK && r.code() != "revoked_api_key" {
 					t.Errorf("revoked before: %v, yet %d %s", after, r.status, r.body)
 					return
@@ -194,7 +197,7 @@ func TestRotationUnderLoadRefusesNobody(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(20 * time.Millisecond) // let some of them in first
+	await.Until(t, "some of them are in", func() bool { return calls.Load() >= 16 })
 	s.want(s.ask("DELETE", keysOf(string(p.ID))+"/"+id, token, ""), http.StatusOK, nil)
 	revoked.Store(true)
 	all.Wait()
@@ -229,18 +232,18 @@ func TestTheLastUseOfAKeyIsWrittenDownLazily(t *testing.T) {
 	}
 	s.pass(30 * time.Second)
 	s.want(s.ask("GET", sessions, key, ""), http.StatusOK, nil)
-	time.Sleep(500 * time.Millisecond) // longer than uses are gathered
+	other, text := s.newAPIKey(token, string(p.ID), "secret")
+	s.want(s.ask("GET", sessions, text, ""), http.StatusOK, nil)
+	await.Until(t, "what was used then is written down", func() bool {
+		k, err := s.accounts.Key(t.Context(), p.ID, other)
+		return err == nil && !k.LastUsedAt.IsZero()
+	})
 	if at := used(); !at.Equal(first) {
 		t.Errorf("written again within a minute: %v, then %v", first, at)
 	}
 	s.pass(31 * time.Second)
 	s.want(s.ask("GET", sessions, key, ""), http.StatusOK, nil)
-	for deadline := time.Now().Add(20 * time.Second); !used().After(first); {
-		if time.Now().After(deadline) {
-			t.Fatal("a later use is not written down")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	await.Until(t, "a later use is written down", func() bool { return used().After(first) })
 	if r := s.ask("GET", keysOf(string(p.ID)), token, ""); !strings.Contains(r.body, `"lastUsedAt":"`+flow.Stamp(used())+`"`) {
 		t.Errorf("not shown: %s", r.body)
 	}

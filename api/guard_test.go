@@ -202,6 +202,7 @@ func TestBodiesAndHeadersHaveABound(t *testing.T) {
 
 func TestAWaitingCallEndsWhenTheServerDoes(t *testing.T) {
 	s := open(t)
+	s.phones.waits = make(chan struct{}, 1)
 	if r := s.ask("POST", "/v1/test/phones", s.key, `{"phone":"08031234567"}`); r.status != http.StatusCreated {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
@@ -218,7 +219,7 @@ func TestAWaitingCallEndsWhenTheServerDoes(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	_, _ = io.WriteString(conn, "GET /v1/test/phones/2348031234567/messages?wait=30 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key+"\r\n\r\n")
-	time.Sleep(200 * time.Millisecond) // until it waits
+	<-s.phones.waits
 	began := time.Now()
 	stop()
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"till/await"
 	"till/flow"
 )
 
@@ -71,14 +72,13 @@ func (z *teaser) send(t *testing.T, method, path, key, body string, headers ...h
 	t.Helper()
 	from := z.from.Add(1)
 	h := http.Header{"X-Forwarded-For": {fmt.Sprintf("10.%d.%d.%d", from>>16&255, from>>8&255, from&255)}}
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	var got reply
+	await.Until(t, method+" "+path+" is let through", func() bool {
 		z.calls.Add(1)
-		got := z.as(t).ask(method, path, key, body, append(headers, h)...)
-		if got.status != http.StatusTooManyRequests || time.Now().After(deadline) {
-			return got
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		got = z.as(t).ask(method, path, key, body, append(headers, h)...)
+		return got.status != http.StatusTooManyRequests
+	})
+	return got
 }
 
 // as is the shop with the faults of a test of its own.

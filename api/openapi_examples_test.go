@@ -11,6 +11,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"till/await"
 	"till/flow"
 )
 
@@ -80,14 +81,12 @@ func (e *example) live() {
 // patiently makes a call again while a part of the server is still starting.
 func (e *example) patiently(method, path, key, body string) reply {
 	e.t.Helper()
-	for range 100 {
-		if r := e.call(method, path, key, body); r.status != http.StatusServiceUnavailable {
-			return r
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	e.t.Fatalf("%s %s is never ready", method, path)
-	return reply{}
+	var r reply
+	await.Until(e.t, method+" "+path+" is ready", func() bool {
+		r = e.call(method, path, key, body)
+		return r.status != http.StatusServiceUnavailable
+	})
+	return r
 }
 
 // open opens a session over the wire.

@@ -5,8 +5,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"time"
 
+	"till/await"
 	"till/flow"
 	"till/flow/checkout"
 	"till/rail/sandbox"
@@ -74,11 +74,7 @@ func TestACheckoutOverTheRealSandbox(t *testing.T) {
 // until waits for a session to reach a state.
 func (s *shop) until(id, status string) {
 	s.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for s.ask("GET", sessions+"/"+id, s.key, "").text("data.status") != status {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%s is not %s", id, status)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	await.Until(s.t, id+" is "+status, func() bool {
+		return s.ask("GET", sessions+"/"+id, s.key, "").text("data.status") == status
+	})
 }

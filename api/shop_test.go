@@ -292,6 +292,7 @@ type drawer struct {
 	mu     sync.Mutex
 	phones []Phone
 	chats  map[flow.Phone][]Message
+	waits  chan struct{} // hears of each call that waits for a message; nil where nobody listens
 }
 
 func (d *drawer) Create(_ context.Context, phone flow.Phone, name string) (Phone, error) {
@@ -341,6 +342,9 @@ func (d *drawer) Messages(ctx context.Context, phone flow.Phone, after string, w
 	n = max(n, 0)
 	have := d.chats[phone]
 	if n >= len(have) && wait > 0 {
+		if d.waits != nil {
+			d.waits <- struct{}{}
+		}
 		select {
 		case <-ctx.Done():
 			return nil, after, ctx.Err()

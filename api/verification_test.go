@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"till/await"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
@@ -170,35 +171,28 @@ func (d *desk) event(id string) reply { return d.told(`"reference":"` + id + `"`
 // told waits for a webhook that holds a text.
 func (d *desk) told(text string) reply {
 	d.t.Helper()
-	for range 500 {
+	var told reply
+	await.Until(d.t, "a webhook tells of "+text, func() bool {
 		d.mu.Lock()
+		defer d.mu.Unlock()
 		at := slices.IndexFunc(d.heard, func(b string) bool { return strings.Contains(b, text) })
-		body := ""
 		if at >= 0 {
-			body = d.heard[at]
+			told.body = d.heard[at]
 		}
-		d.mu.Unlock()
-		if body != "" {
-			return reply{body: body}
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	d.t.Fatalf("no webhook tells of %s", text)
-	return reply{}
+		return at >= 0
+	})
+	return told
 }
 
 // settled waits until a verification is not PENDING any more.
 func (d *desk) settled(id string) reply {
 	d.t.Helper()
-	for range 1000 {
-		r := d.call("GET", identitiesURL+"/"+id, d.key, "")
-		if r.status != http.StatusOK || r.text("data.status") != "PENDING" {
-			return r
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	d.t.Fatalf("%s is PENDING for ever", id)
-	return reply{}
+	var r reply
+	await.Until(d.t, id+" is not PENDING any more", func() bool {
+		r = d.call("GET", identitiesURL+"/"+id, d.key, "")
+		return r.status != http.StatusOK || r.text("data.status") != "PENDING"
+	})
+	return r
 }
 
 // person is a good request about a number, with more fields.

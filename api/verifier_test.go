@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"till/await"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
@@ -104,12 +105,10 @@ func TestAProvidersWordsAreNotRepeated(t *testing.T) {
 		v.look = func(_ context.Context, p rail.Person) (flow.Matches, error) { return flow.Matches{}, look(p) }
 		id := d.call("POST", identitiesURL, secret, person("22345678901", "")).text("data.id")
 		var r reply
-		for range 500 {
-			if r = d.call("GET", identitiesURL+"/"+id, secret, ""); r.text("data.status") != "PENDING" {
-				break
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		await.Until(t, id+" is not PENDING any more", func() bool {
+			r = d.call("GET", identitiesURL+"/"+id, secret, "")
+			return r.text("data.status") != "PENDING"
+		})
 		if reason == "a panic" {
 			reason = "internal_error"
 		}

@@ -61,14 +61,16 @@ func drip(t *testing.T, begin, more string) string {
 	t.Helper()
 	return raw(t, func(c net.Conn) {
 		drained(c)
+		pace := time.NewTicker(20 * time.Millisecond)
+		defer pace.Stop()
 		_, err := io.WriteString(c, begin)
 		for i := 0; err == nil; i++ {
 			next := byte('x')
 			if i < len(more) {
 				next = more[i]
 			}
+			<-pace.C
 			_, err = c.Write([]byte{next})
-			time.Sleep(20 * time.Millisecond)
 		}
 	})
 }

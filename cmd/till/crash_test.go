@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"till/await"
 	"till/bot/whatsapp/wanet"
 )
 
@@ -59,6 +62,26 @@ func (x *till) start() { x.p = start(x.t, x.dir, x.o.env, "dev", "--http-addr", 
 func (x *till) again() {
 	x.p.kill()
 	x.start()
+}
+
+// missNotice waits in dead Till's place for a notice of the bank, and hangs up.
+func (x *till) missNotice() {
+	x.t.Helper()
+	ln, err := net.Listen("tcp", x.addr)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	defer func() { _ = ln.Close() }()
+	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(patience))
+	conn, err := ln.Accept()
+	if err != nil {
+		x.t.Fatalf("the bank never told dead Till of the transfer: %v", err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if r, err := http.ReadRequest(bufio.NewReader(conn)); err != nil || r.Method != http.MethodPost {
+		x.t.Fatalf("dead Till is asked %+v: %v", r, err)
+	}
 }
 
 // Till is killed at each step of a payment, and each time the payment still
@@ -116,9 +139,9 @@ func payOnceKilledAt(t *testing.T, x *till, m *merchant, s *sink, point string) 
 	}
 	transfer := object{"accountNumber": account}
 	if point == "transfer made while dead" {
-		m.eventually(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account, "delayMs": 400})
+		m.eventually(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account, "delayMs": 1000})
 		x.p.kill()
-		time.Sleep(600 * time.Millisecond) // the bank's notice finds nobody
+		x.missNotice()
 		x.start()
 	} else {
 		m.eventually(http.MethodPost, "/v1/test/bank/transfers", transfer)
@@ -168,17 +191,11 @@ func keptKey(t *testing.T, dir string) string {
 // waitReady waits until every part works.
 func waitReady(m *merchant) {
 	m.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		status, out, err := m.try(http.MethodGet, "/readyz", nil)
-		if data, ok := out["data"].(object); err == nil && ok && data["state"] == "ready" {
-			return
-		}
-		if time.Now().After(deadline) {
-			m.t.Fatalf("the server never got ready: %d %v %v", status, out, err)
-		}
-		time.Sleep(20 * time.Millisecond) // between two questions, not to order events
-	}
+	await.Until(m.t, "every part of the server works", func() bool {
+		_, out, err := m.try(http.MethodGet, "/readyz", nil)
+		data, ok := out["data"].(object)
+		return err == nil && ok && data["state"] == "ready"
+	})
 }
 
 // Everything inside one process is killed and started again: the bot is linked

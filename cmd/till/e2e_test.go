@@ -23,6 +23,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"till/await"
 	"till/flow"
 	"till/flow/store/storetest"
 )
@@ -233,18 +234,20 @@ func (m *merchant) call(method, path string, body any) object {
 // eventually tries until it works; it is for a server that is being restarted.
 func (m *merchant) eventually(method, path string, body any) object {
 	m.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		status, out, err := m.try(method, path, body)
-		if err == nil && status < 300 {
-			data, _ := out["data"].(object)
-			return data
+	var status int
+	var out object
+	var err error
+	defer func() {
+		if m.t.Failed() {
+			m.t.Logf("%s %s: %d %v %v", method, path, status, out, err)
 		}
-		if time.Now().After(deadline) {
-			m.t.Fatalf("%s %s never worked: %d %v %v", method, path, status, out, err)
-		}
-		time.Sleep(20 * time.Millisecond) // between two questions, not to order events
-	}
+	}()
+	await.Until(m.t, method+" "+path+" works", func() bool {
+		status, out, err = m.try(method, path, body)
+		return err == nil && status < 300
+	})
+	data, _ := out["data"].(object)
+	return data
 }
 
 // bankCalls are the calls the bank received for the merchant's sessions.
@@ -452,11 +455,5 @@ func (m *merchant) openChat(amount int, reference string) (id, text string) {
 // until waits for something to become so.
 func (m *merchant) until(what string, so func() bool) {
 	m.t.Helper()
-	deadline := time.Now().Add(patience)
-	for !so() {
-		if time.Now().After(deadline) {
-			m.t.Fatalf("it never became so that %s", what)
-		}
-		time.Sleep(10 * time.Millisecond) // between two questions, not to order events
-	}
+	await.Until(m.t, what, so)
 }

@@ -6,9 +6,10 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"till/await"
 )
 
 // need skips a test whose service is not installed, and fails it where
@@ -45,13 +46,7 @@ func realRedis(t *testing.T) *redisServer {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	r := &redisServer{url: "redis://" + addr + "/0", client: redis.NewClient(&redis.Options{Addr: addr})}
 	t.Cleanup(func() { _ = r.client.Close() })
-	deadline := time.Now().Add(patience)
-	for r.client.Ping(context.Background()).Err() != nil {
-		if time.Now().After(deadline) {
-			t.Fatal("redis-server never answered")
-		}
-		time.Sleep(10 * time.Millisecond) // between two questions, not to order events
-	}
+	await.Until(t, "redis-server answers", func() bool { return r.client.Ping(context.Background()).Err() == nil })
 	return r
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"till/await"
 	"till/flow"
 	"till/flow/checkout"
 )
@@ -35,13 +36,7 @@ func realRedis(t *testing.T) (client *redis.Client, kill func()) {
 	t.Cleanup(kill)
 	client = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
-	deadline := time.Now().Add(patience)
-	for client.Ping(context.Background()).Err() != nil {
-		if time.Now().After(deadline) {
-			t.Fatal("redis-server never answered")
-		}
-		time.Sleep(10 * time.Millisecond) // between two questions, not to order events
-	}
+	await.Until(t, "redis-server answers", func() bool { return client.Ping(context.Background()).Err() == nil })
 	return client, kill
 }
 

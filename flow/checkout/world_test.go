@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"till/await"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
@@ -291,13 +292,7 @@ func (w *world) rest() {
 // until waits for something to become true.
 func (w *world) until(what string, is func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(patience)
-	for !is() {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("waited in vain for %s", what)
-		}
-		time.Sleep(time.Millisecond) // between two questions, not to order events
-	}
+	await.Until(w.t, what, is)
 }
 
 func (w *world) must(err error) {

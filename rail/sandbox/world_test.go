@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
+	"till/await"
 	"till/flow"
 	"till/rail"
 	"till/rail/railtest"
@@ -229,19 +230,13 @@ func (w town) hear(t *testing.T) flow.Notice {
 // settled waits until the bank owes nothing, so that silence means no notice.
 func (w town) settled(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	await.Until(t, "no notice is owed", func() bool {
 		n, err := w.bank.Owed("owed")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("still %d notices owed", n)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return n == 0
+	})
 }
 
 func (w town) silent(t *testing.T) {
