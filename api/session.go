@@ -2,6 +2,8 @@ package api
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"till/flow"
@@ -111,16 +113,15 @@ func list(c *call, charges bool, record func(checkout.View) any) error {
 		CreatedAfter: q.moment("createdAfter"), CreatedBefore: q.moment("createdBefore"), Charges: charges, Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	cursor := q.text("cursor", 200)
-	paid := "PAID"
-	if charges { // a charge says SUCCEEDED where its session says PAID
-		paid = string(flow.ChargeSucceeded)
+	states := []string{"PENDING", "PROCESSING", "PAID", "EXPIRED", "CANCELLED"}
+	if charges { // a charge says SUCCEEDED where its session says PAID; none is FAILED yet, and to ask for those is no fault
+		states = []string{"PENDING", "PROCESSING", "SUCCEEDED", "FAILED", "EXPIRED", "CANCELLED"}
 	}
-	switch string(filter.Status) {
-	case "", string(flow.SessionPending), string(flow.SessionProcessing), string(flow.SessionExpired), string(flow.SessionCancelled):
-	case paid:
+	switch status := string(filter.Status); {
+	case status != "" && !slices.Contains(states, status):
+		q.form.fail("status", flow.CodeInvalidField, "status must be one of: %s.", strings.Join(states, ", "))
+	case status == string(flow.ChargeSucceeded):
 		filter.Status = flow.SessionPaid
-	default:
-		q.form.fail("status", flow.CodeInvalidField, "status must be one of: PENDING, PROCESSING, %s, EXPIRED, CANCELLED.", paid)
 	}
 	if err := q.done(); err != nil {
 		return err

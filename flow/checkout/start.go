@@ -162,7 +162,7 @@ func (s *Service) started(ctx context.Context, a flow.Attempt, ins flow.Instruct
 	case errors.Is(failure, rail.ErrRejected):
 		return &flow.Error{Code: flow.CodeRailRejected, Message: "The bank refused to open this method. Try another one.", Err: failure}
 	case errors.Is(failure, rail.ErrUnavailable):
-		return &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot be reached right now. No account was made; ask again.", Err: failure}
+		return &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot be reached right now. Nothing was made there; ask again.", Err: failure}
 	}
 	return &flow.Error{Code: flow.CodeRailTimeout, Message: "The bank has not answered in time. Ask again: nothing is made twice.", Err: failure}
 }
