@@ -55,7 +55,12 @@ func (a *app) checkStores(all ...*store.DB) {
 // checkRedis: it holds only what may be lost.
 func (a *app) checkRedis() {
 	away := api.Check{Name: "redis", Reason: "It does not answer. Nothing is lost: calls are counted by each process alone."}
-	a.check(away, func(ctx context.Context) error { return a.redis.Ping(ctx).Err() })
+	a.check(away, func(ctx context.Context) error {
+		// The client dials again and again; whoever probes every second must not wait for that.
+		short, cancel := context.WithTimeout(ctx, checkPatience/4)
+		defer cancel()
+		return a.redis.Ping(short).Err()
+	})
 }
 
 // checkWhatsApp: without a number, headless sessions go on.
