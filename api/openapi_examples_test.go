@@ -52,12 +52,12 @@ func (e *example) live() {
 	pay := func(method, field string) string {
 		return e.call("POST", sessions+"/"+e.open()+"/pay/"+method, e.key, "").text("data." + field)
 	}
-	charge := func() reply {
-		return e.call("POST", "/v1/charges", e.key, `{"amount":500000,"customerEmail":"ada@example.com","reference":"order-1001"}`)
+	charge := func(more string) reply {
+		return e.call("POST", "/v1/charges", e.key, `{"amount":500000,"customerEmail":"ada@example.com"`+more+`}`)
 	}
 	e.takes(exampleSession, e.open)
-	e.takes(exampleCharge, func() string { return charge().text("data.id") })
-	e.takes(exampleOrder, func() string { charge(); return exampleOrder })
+	e.takes(exampleCharge, func() string { return charge("").text("data.id") })
+	e.takes(exampleOrder, func() string { charge(`,"reference":"order-1001"`); return exampleOrder })
 	e.takes(exampleCard, func() string { return pay("card", "attemptId") })
 	e.takes(exampleAccount, func() string { return pay("bank-transfer", "accountNumber") })
 	e.takes(exampleCode, func() string { return "/ussd/" + pay("ussd", "paymentCode") + "/" })

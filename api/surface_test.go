@@ -257,3 +257,18 @@ func (e *example) places(kind string) []place {
 	}
 	return out
 }
+
+// detour is an operation's path with a text in the place of one parameter.
+func detour(t *testing.T, template, name string, op *openapi3.Operation, e *example, text string) string {
+	t.Helper()
+	parts, live := strings.Split(template, "/"), strings.Split(e.url, "/")
+	if len(parts) != len(live) {
+		t.Fatalf("%s: %s is not %s", op.OperationID, e.url, template)
+	}
+	for i, part := range parts {
+		if part == "{"+name+"}" {
+			live[i] = text
+		}
+	}
+	return strings.Join(live, "/")
+}

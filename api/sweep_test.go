@@ -3,70 +3,231 @@ package api
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"net/http"
-	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"till/flow"
+	"till/flow/store"
 )
 
 var update = flag.Bool("update", false, "write the golden tables anew")
 
-// Every route, called by everybody who is not the owner of what it names: what
-// each is answered stands in testdata/sweep.txt. Nobody ever gets a 2xx.
-func TestGoldenSweepOfEveryRoute(t *testing.T) {
-	s := open(t)
-	own := s.belongings()
-	_, strangersPublic, stranger := s.merchant("Bola Stores")
-	revoked := s.newKey(flow.Test, flow.SecretKey)
-	s.keep("Gone Stores", flow.Key{Environment: flow.Test, Kind: flow.SecretKey, Hash: flow.HashKey(revoked), Hint: "sk_…", RevokedAt: s.now()})
-	live := s.newKey(flow.Live, flow.SecretKey)
-	s.keep("Live Stores", flow.Key{Environment: flow.Live, Kind: flow.SecretKey, Hash: flow.HashKey(live), Hint: "sk_…"})
-	callers := []struct{ name, key string }{
-		{"no key", ""}, {"garbage", "sk_test_garbage"}, {"revoked", revoked}, {"other project", stranger}, {"other public", strangersPublic}, {"own public", s.public}, {"live", live},
+// sweep is a desk with everybody round it who is not the owner of what is called.
+type sweep struct {
+	*desk
+
+	live, stranger, strangers, suspended, revoked, expired string
+	token, strangersToken, ended                           string
+	table                                                  strings.Builder
+}
+
+func openSweep(t *testing.T) *sweep {
+	t.Helper()
+	w := &sweep{desk: openDesk(t)}
+	w.live, _ = w.openEnvironment(flow.Live, w.wire)
+	_, w.strangers, w.stranger = w.merchant("Bola Stores")
+	w.revoked, w.expired, w.suspended = w.newKey(flow.Test, flow.SecretKey), w.newKey(flow.Test, flow.SecretKey), w.newKey(flow.Live, flow.SecretKey)
+	w.keep("Gone Stores", key(w.revoked, flow.Test, 0, -1), key(w.expired, flow.Test, -1, 0))
+	suspended := w.keep("Still Stores", key(w.suspended, flow.Live, 0, 0))
+	err := w.accounts.Update(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.MoveKYC(t.Context(), flow.KYCMove{Project: suspended.ID, From: flow.KYCNone, To: flow.KYCSuspended, At: w.now()})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	var table strings.Builder
-	for _, r := range Routes() {
-		if r.Dev || r.Key == KeyNone || r.Key == KeyPublic {
-			continue // of everybody
+	w.token, w.ended = w.tokenFor(w.project), w.tokenFor(w.project)
+	w.strangersToken, _ = w.desk.shop.desk("Chidi Stores")
+	w.want(w.ask("POST", "/v1/auth/logout", w.ended, ""), http.StatusOK, nil)
+	return w
+}
+
+// others are those who may not make a call, beside those who own other things.
+func (w *sweep) others(scheme string) []caller {
+	none := []caller{{name: "no key"}, {name: "garbage", key: "sk_test_garbage"}, {name: "revoked", key: w.revoked}, {name: "expired", key: w.expired}}
+	if scheme == "dashboardToken" {
+		return append(none, caller{name: "logged out", key: w.ended}, caller{name: "secret key", key: w.key}, caller{name: "public key", key: w.public})
+	}
+	none = append(none, caller{name: "suspended", key: w.suspended}, caller{name: "dashboard", key: w.token})
+	if strings.Contains(scheme, "clientSecret") {
+		other := w.ask("GET", sessions+"/"+w.session(""), w.key, "").text("data.clientSecret")
+		return append(none, caller{name: "public key", key: w.public}, caller{"other secret", w.public, other}, caller{"other's public", w.strangers, other})
+	}
+	if !strings.Contains(scheme, "publicKey") {
+		none = append(none, caller{name: "public key", key: w.public}, caller{name: "other's public", key: w.strangers})
+	}
+	return none
+}
+
+// caller is who makes a call.
+type caller struct{ name, key, secret string }
+
+// ids finds what belongs to somebody in an answer.
+var ids = regexp.MustCompile(`wsp_[a-z]+_[0-9a-z]{26}|"\+234[0-9]{10}"|"[0-9]{10}"`)
+
+// call makes one call and writes a row of the table.
+func (w *sweep) call(row caller, method, url, body string) reply {
+	w.t.Helper()
+	h := http.Header{}
+	if row.secret != "" {
+		h.Set("X-Client-Secret", row.secret)
+	}
+	got := w.ask(method, url, row.key, body, h)
+	fmt.Fprintln(&w.table, strings.TrimRight(fmt.Sprintf("  %-22s %d %s", row.name, got.status, got.code()), " "))
+	return got
+}
+
+// Every call of the document, made by everybody who is not the owner of what it
+// names, and by the owner of what is not there: what each is answered stands in
+// testdata/sweep.txt. Nobody gets a 2xx, and what is another's looks exactly like
+// what was never there.
+func TestGoldenSweepOfEveryRoute(t *testing.T) {
+	w := openSweep(t)
+	all := operations(t)
+	for _, call := range slices.Sorted(maps.Keys(all)) {
+		op := all[call]
+		if scheme := keyOf(op); scheme != "" { // else it is of everybody
+			w.sweep(call, op, scheme)
 		}
-		fmt.Fprintf(&table, "%s %s\n", r.Method, r.Path)
-		for _, c := range callers {
-			if c.key == stranger && !strings.Contains(r.Path, ":") {
-				continue // what a stranger may do with what is theirs
-			}
-			got := s.ask(r.Method, own.fill(r.Path), c.key, sweepBody(r))
-			fmt.Fprintf(&table, "  %-14s %d %s\n", c.name, got.status, got.code())
-			if got.status < http.StatusBadRequest {
-				t.Errorf("%s %s answers %s with %d %s", r.Method, r.Path, c.name, got.status, got.body)
+	}
+	w.deleted()
+	golden(t, "sweep.txt", w.table.String())
+}
+
+func (w *sweep) sweep(call string, op *openapi3.Operation, scheme string) {
+	e, method, own := w.ready(call, op, w.token)
+	fmt.Fprintf(&w.table, "%s\n", call)
+	no := func(row caller, url string) reply {
+		w.t.Helper()
+		got := w.call(row, method, url, e.body)
+		if got.status < http.StatusBadRequest || got.status >= http.StatusInternalServerError {
+			w.t.Errorf("%s answers %s with %d %s", call, row.name, got.status, got.body)
+		}
+		return got
+	}
+	for _, row := range w.others(scheme) {
+		no(row, e.url)
+	}
+	_, template, _ := strings.Cut(call, " ")
+	params := parameters(w.t, call, op, "path")
+	named := !slices.Contains(slices.Collect(maps.Values(bodies(w.t, op))), e.body) // a name in it is one of ours
+	strangers := []caller{{name: "other project", key: w.stranger}, {name: "other environment", key: w.live}}
+	if scheme == "dashboardToken" {
+		strangers = []caller{{name: "other account", key: w.strangersToken}}
+	}
+	switch {
+	case len(params) == 0 && !named && method == http.MethodGet:
+		w.lists(e, strangers, own)
+	case len(params) > 0 || named:
+		for _, row := range strangers {
+			got := no(row, e.url)
+			if len(params) > 0 && !named {
+				there := w.part(template, params[0].Name, e.url)
+				nowhere := w.ask(method, detour(w.t, template, params[0].Name, op, e, unknown(there)), row.key, e.body)
+				if a, b := unnumbered(got.body, there), unnumbered(nowhere.body, unknown(there)); a != b || got.status != nowhere.status {
+					w.t.Errorf("%s: what is another's is not like what is not there:\n%s\n%s", call, a, b)
+				}
 			}
 		}
-		if !strings.Contains(r.Path, ":") || r.Key == KeyDashboard {
+	}
+	for _, p := range params {
+		there := w.part(template, p.Name, e.url)
+		no(caller{name: "unknown " + p.Name, key: own}, detour(w.t, template, p.Name, op, e, unknown(there)))
+		rows := map[string]bool{}
+		for _, odd := range []string{"%27%3B--", "null", "0", "1'", "*", strings.ToUpper(there) + "x", there + there, strings.Repeat("a", 4_000), "[object]", "me"} {
+			got := w.ask(method, detour(w.t, template, p.Name, op, e, odd), own, e.body)
+			rows[fmt.Sprintf("%d %s", got.status, got.code())] = true
+			if got.status < http.StatusBadRequest || got.status >= http.StatusInternalServerError {
+				w.t.Errorf("%s of %.40s: %d %s", call, odd, got.status, got.body)
+			}
+		}
+		fmt.Fprintf(&w.table, "  %-22s %s\n", "malformed "+p.Name, strings.Join(slices.Sorted(maps.Keys(rows)), ", "))
+	}
+}
+
+// lists wants nothing of the owner's in what others are shown of theirs.
+func (w *sweep) lists(e *example, others []caller, own string) {
+	w.t.Helper()
+	mine := ids.FindAllString(w.ask(http.MethodGet, e.url, own, "").body, -1)
+	for _, row := range others {
+		got := w.call(row, http.MethodGet, e.url, "")
+		for _, id := range mine {
+			if strings.Contains(got.body, id) && e.op.OperationID != "listBanks" {
+				w.t.Errorf("%s shows %s to the %s", e.url, id, row.name)
+			}
+		}
+	}
+}
+
+// part is what stands in the place of a parameter.
+func (*sweep) part(template, name, url string) string {
+	live := strings.Split(url, "/")
+	return live[slices.Index(strings.Split(template, "/"), "{"+name+"}")]
+}
+
+// unknown looks like what is there, and is nobody's.
+func unknown(there string) string {
+	if strings.HasPrefix(there, "+") { // phones are given out one after the other
+		return there[:len(there)-3] + "999"
+	}
+	if strings.HasSuffix(there, "9") {
+		return there[:len(there)-1] + "8"
+	}
+	return there[:len(there)-1] + "9"
+}
+
+// unnumbered is an answer without the number of its request and the name that was
+// asked for.
+func unnumbered(body, name string) string {
+	return regexp.MustCompile(`req_[0-9a-z]{26}`).ReplaceAllString(strings.ReplaceAll(body, name, ""), "")
+}
+
+// deleted calls everything that can be deleted after it was, by its owner.
+func (w *sweep) deleted() {
+	w.t.Helper()
+	all := operations(w.t)
+	for _, gone := range slices.Sorted(maps.Keys(all)) {
+		thing, ok := strings.CutPrefix(gone, http.MethodDelete+" ")
+		if !ok {
 			continue
 		}
-		for _, id := range []struct {
-			name string
-			fill func(string) string
-		}{{"unknown id", own.unknown}, {"malformed id", own.malformed}} {
-			got := s.ask(r.Method, id.fill(r.Path), s.key, sweepBody(r))
-			fmt.Fprintf(&table, "  %-14s %d %s\n", id.name, got.status, got.code())
-			if got.status < http.StatusBadRequest {
-				t.Errorf("%s %s answers for an %s with %d %s", r.Method, r.Path, id.name, got.status, got.body)
+		for _, call := range slices.Sorted(maps.Keys(all)) {
+			method, path, _ := strings.Cut(call, " ")
+			below, under := strings.CutPrefix(path, thing)
+			if !under || below != "" && below[0] != '/' {
+				continue
+			}
+			url, key := w.disposable(thing)
+			w.want(w.ask(http.MethodDelete, url, key, ""), http.StatusOK, nil)
+			e, _, _ := w.ready(call, all[call], w.token)
+			fmt.Fprintf(&w.table, "%s\n", call)
+			if got := w.call(caller{name: "deleted", key: key}, method, url+below, e.body); got.status >= http.StatusInternalServerError || got.status < 300 && method != http.MethodDelete {
+				w.t.Errorf("%s of what was deleted: %d %s", call, got.status, got.body)
 			}
 		}
 	}
-	const file = "testdata/sweep.txt"
-	want, err := os.ReadFile(file)
-	if *update {
-		if err := os.WriteFile(file, []byte(table.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
+}
+
+// disposable makes something that can be deleted.
+func (w *sweep) disposable(thing string) (url, key string) {
+	w.t.Helper()
+	switch thing {
+	case "/v1/projects/{id}/keys/{kid}":
+		id, _ := w.newAPIKey(w.token, string(w.project.ID), "secret")
+		return keysOf(string(w.project.ID)) + "/" + id, w.token
+	case "/v1/test/phones/{phone}":
+		return "/v1/test/phones/" + w.ask("POST", "/v1/test/phones", w.key, `{}`).text("data.phone"), w.key
+	case "/v1/webhook-endpoints/{id}":
+		return "/v1/webhook-endpoints/" + w.ask("POST", "/v1/webhook-endpoints", w.key, `{"url":"http://127.0.0.1:9/"}`).text("data.id"), w.key
 	}
-	if err != nil || string(want) != table.String() {
-		t.Errorf("%s (%v) came out as:\n%s", file, err, table.String())
-	}
+	w.t.Fatalf("%s can be deleted, and this test does not know how it is made", thing)
+	return "", ""
 }
 
 // belongings are the ids of one project's things, by the beginning of the path
@@ -107,21 +268,6 @@ func (b belongings) with(path string, id func(own string) string) string {
 
 func (b belongings) fill(path string) string {
 	return b.with(path, func(own string) string { return own })
-}
-
-// unknown looks like an id of the same kind, and is nobody's.
-func (b belongings) unknown(path string) string {
-	return b.with(path, func(own string) string {
-		last := own[len(own)-1]
-		if last == '0' {
-			return own[:len(own)-1] + "1"
-		}
-		return own[:len(own)-1] + "0"
-	})
-}
-
-func (b belongings) malformed(path string) string {
-	return b.with(path, func(string) string { return "%27%3B--" })
 }
 
 // sweepBody is a body that a route would take.

@@ -328,14 +328,16 @@ func (s *Service) AttemptByPaymentCode(ctx context.Context, project flow.Project
 	return s.ownedAttempt(ctx, project, a, err)
 }
 
+// ownedAttempt hides whose an attempt is that is not the project's: it looks like
+// one that never was.
 func (s *Service) ownedAttempt(ctx context.Context, project flow.ProjectID, a flow.Attempt, err error) (flow.Attempt, error) {
-	if err != nil {
-		return flow.Attempt{}, err
+	if err == nil {
+		_, err = owned(ctx, s.cfg.DB.Reader, project, a.Session)
 	}
-	if _, err := owned(ctx, s.cfg.DB.Reader, project, a.Session); err != nil {
-		if flow.CodeOf(err) == flow.CodeNotFound {
-			err = flow.Refuse(flow.CodeNotFound, "There is no such attempt.")
-		}
+	if flow.CodeOf(err) == flow.CodeNotFound {
+		err = flow.Refuse(flow.CodeNotFound, "There is no such attempt.")
+	}
+	if err != nil {
 		return flow.Attempt{}, err
 	}
 	return a, nil
