@@ -45,12 +45,14 @@ type app struct {
 	settings *store.DB // accounts: what is kept by name
 	test     *checkout.Service
 	live     *checkout.Service
+	board    *checkout.Board // of the test environment
 	bot      *bot.Bot
-	number   *whatsapp.Client
+	fleet    *whatsapp.Fleet
 	rail     *sandbox.Rail
 	redis    redis.UniversalClient
 	checks   []func(ctx context.Context) api.Check
 
+	liveBoard     *checkout.Board
 	verifications map[flow.Environment]*checkout.Verifications
 }
 
@@ -108,6 +110,9 @@ func (a *app) openDir() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("the data dir %s cannot be made: %w (choose another --data-dir)", dir, err)
 	}
+	if a.shares() {
+		return nil
+	}
 	unlock, err := lockFile(under(dir, "lock"))
 	if err != nil {
 		return fmt.Errorf("the data dir %s cannot be used: %w (choose another --data-dir)", dir, err)
@@ -120,6 +125,13 @@ func (a *app) openDir() error {
 		return unlock()
 	})
 	return nil
+}
+
+// shares says whether several processes may use one data dir: with all else
+// elsewhere, only the keys of the numbers are in it, and those have locks.
+func (a *app) shares() bool {
+	outside := a.set.WhatsAppDial != "" || a.set.WhatsAppNetwork == "whatsapp"
+	return a.set.DatabaseURL != "" && a.set.BankURL != "" && outside
 }
 
 // redisPatience is how long Redis may take to answer at the start.
@@ -227,14 +239,14 @@ func (a *app) openServices(ctx context.Context, test, live *store.DB, linkBase s
 		return err
 	}
 	if a.test, err = a.openService(ctx, checkout.Config{
-		DB: test, Rail: a.rail, Words: words.Render, Copy: words.Version(), Build: build(), Number: func() string { return a.number.Number() }, Now: a.clock.Now,
+		DB: test, Rail: a.rail, Words: words.Render, Copy: words.Version(), Build: version, Number: a.board.Pick, Board: a.board, Now: a.clock.Now,
 		Send: a.send(),
 	}, flow.Test, linkBase); err != nil {
 		return err
 	}
 	// No live bank is connected yet: sessions can be made, and say so.
 	if a.live, err = a.openService(ctx, checkout.Config{
-		DB: live, Rail: rail.Closed{}, Words: words.Render, Copy: words.Version(), Build: build(), Now: time.Now,
+		DB: live, Rail: rail.Closed{}, Board: a.liveBoard, Words: words.Render, Copy: words.Version(), Build: version, Now: time.Now,
 		Send: func(context.Context, checkout.Outgoing) error { return errNoLiveNumber },
 	}, flow.Live, linkBase); err != nil {
 		return err
@@ -324,7 +336,7 @@ func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 		Proxies: proxies,
 		Limits:  limits, Accounts: a.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: a.test, flow.Live: a.live},
 		Verifications: a.verifications, Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: testBank{a.rail, a.clock.Now}, Phones: phones,
-		Pairing: a.number.Pairing, AdvanceClock: a.advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
+		Pairing: a.fleet.Pairing, AdvanceClock: a.advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
 		Ready: a.ready,
 		CheckURL: func(env flow.Environment, raw string) error {
 			return hooks.CheckURL(raw, hooks.Allow{Loopback: a.loopback(env)})

@@ -5,61 +5,209 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"till/bot"
 	"till/config"
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/replay"
 	"till/flow/store"
 )
 
-// replayCmd tells a session's story.
+// replayCmd tells what happened in a conversation, and decides it again.
 type replayCmd struct {
 	config.Settings
 
-	Session string `arg:"" help:"Id of the session: wsp_sess_…"`
+	What   string `arg:"" optional:"" help:"A session (wsp_sess_…), a chat (chat_…) or a file that --export wrote."`
+	Live   bool   `help:"Look in the live environment instead of the test one."`
+	Verify bool   `help:"Decide every turn again and compare states, effects and texts. Exits with 1 where anything differs."`
+	At     int64  `placeholder:"LINE" help:"Show how things stood after this line of the log: state, live instructions, the payer's screen."`
+	Text   bool   `help:"Print the conversation alone, for a bank or a merchant."`
+	Export string `placeholder:"FILE" help:"Write the conversation into a file that can be replayed anywhere; - for standard output."`
+	Import string `placeholder:"FILE" help:"Replay a file that --export wrote."`
+	Whole  bool   `help:"With --export, keep who the payer is and what they wrote."`
 }
 
-// Help is the command's example.
-func (replayCmd) Help() string { return "Example:  till replay wsp_sess_01jd…" }
+// Help is the command's examples.
+func (replayCmd) Help() string {
+	return `Examples:
+  till replay wsp_sess_01jd…                      everything that happened, line by line
+  till replay wsp_sess_01jd… --verify             decide it again and compare
+  till replay wsp_sess_01jd… --at 14              how it stood after line 14
+  till replay wsp_sess_01jd… --export talk.jsonl  a file without who the payer is
+  till replay --import talk.jsonl --verify        the same, from the file alone`
+}
 
 // wat is West Africa Time, which Lagos keeps all year (UTC+1, no summer time).
 var wat = time.FixedZone("WAT", 60*60) //nolint:gochecknoglobals // a constant that Go cannot write as one
 
-// Run prints the session's timeline. It only reads.
-func (c *replayCmd) Run(w *world) (err error) {
-	if err := c.Check(); err != nil {
+// errDiffers ends a verification that found something.
+var errDiffers = errors.New("the replay differs from what was recorded")
+
+// Run reads, and writes nothing but what --export names.
+func (c *replayCmd) Run(w *world) error {
+	if err := c.Settings.Check(); err != nil {
 		return usageError{err}
 	}
+	if err := c.sound(); err != nil {
+		return usageError{err}
+	}
+	if c.Import != "" {
+		return c.fromFile(w)
+	}
+	return c.fromStore(w)
+}
+
+// sound refuses what cannot be asked for together.
+func (c *replayCmd) sound() error {
+	if strings.HasSuffix(c.What, ".jsonl") && c.Import == "" {
+		c.What, c.Import = "", c.What
+	}
+	if (c.What == "") == (c.Import == "") {
+		return errors.New("name one session, chat or file")
+	}
+	asked := 0
+	for _, is := range []bool{c.Verify, c.At != 0, c.Text, c.Export != ""} {
+		if is {
+			asked++
+		}
+	}
+	if asked > 1 {
+		return errors.New("--verify, --at, --text and --export are asked for one at a time")
+	}
+	return nil
+}
+
+// fromFile replays a file.
+func (c *replayCmd) fromFile(w *world) (err error) {
+	file, err := os.Open(c.Import)
+	if err != nil {
+		return fmt.Errorf("open the recording: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	rec, _, err := replay.Import(file)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", c.Import, err)
+	}
+	return c.replay(w, []replay.Recording{rec}, func() ([]checkout.Moment, error) { return checkout.Tell(rec), nil })
+}
+
+// fromStore replays what is kept.
+func (c *replayCmd) fromStore(w *world) (err error) {
+	name := "test"
+	if c.Live {
+		name = "live"
+	}
 	if c.DatabaseURL == "" {
-		if _, err := os.Stat(under(c.DataDir, "test.db")); err != nil {
+		if _, err := os.Stat(under(c.DataDir, name+".db")); err != nil {
 			return fmt.Errorf("there is nothing to replay in %s: %w (is --data-dir right?)", c.DataDir, err)
 		}
 	}
-	db, err := store.Open(w.ctx, store.Config{Schema: store.Checkout, Dir: c.DataDir, URL: string(c.DatabaseURL), Name: "test"})
+	db, err := store.Open(w.ctx, store.Config{Schema: store.Checkout, Dir: c.DataDir, URL: string(c.DatabaseURL), Name: name})
 	if err != nil {
 		return cannotOpen(c.Settings, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	story, err := checkout.Timeline(w.ctx, db.Reader, flow.SessionID(c.Session))
+	session, chat := flow.SessionID(c.What), flow.ChatID("")
+	if strings.HasPrefix(c.What, flow.PrefixChat) {
+		session, chat = "", flow.ChatID(c.What)
+	}
+	list, err := checkout.Recordings(w.ctx, db.Reader, session, chat)
+	if err != nil {
+		return err
+	}
+	return c.replay(w, list, func() ([]checkout.Moment, error) {
+		if chat != "" {
+			return checkout.Tell(list[0]), nil
+		}
+		return checkout.Timeline(w.ctx, db.Reader, session)
+	})
+}
+
+// replay does what was asked for with the chats of a conversation.
+func (c *replayCmd) replay(w *world, list []replay.Recording, tell func() ([]checkout.Moment, error)) error {
+	if len(list) == 0 && (c.Verify || c.At != 0 || c.Text || c.Export != "") {
+		return errors.New("nobody has opened this session in a chat: there is no conversation to replay")
+	}
+	switch {
+	case c.Verify:
+		return c.verify(w.out, list)
+	case c.At != 0:
+		return c.each(list, func(r replay.Recording) error { return printMoment(w.out, r, c.At) })
+	case c.Text:
+		return c.each(list, func(r replay.Recording) error { return printConversation(w.out, r) })
+	case c.Export != "":
+		return c.export(w, list)
+	}
+	story, err := tell()
 	if err != nil {
 		return err
 	}
 	return printStory(w.out, story)
 }
 
-// printStory writes one line a moment; a text of several lines is set in.
-func printStory(out io.Writer, story []checkout.Moment) error {
-	for _, m := range story {
-		what := strings.ReplaceAll(m.What, "\n", "\n"+strings.Repeat(" ", 39))
-		line := fmt.Sprintf("%s  %-8s  %s", m.At.In(wat).Format("2006-01-02 15:04:05.000 MST"), m.Who, what)
-		if m.Why != "" {
-			line += "   (" + m.Why + ")"
-		}
-		if _, err := fmt.Fprintln(out, line); err != nil {
+func (c *replayCmd) each(list []replay.Recording, do func(replay.Recording) error) error {
+	for _, r := range list {
+		if err := do(r); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// verify decides every turn again.
+func (c *replayCmd) verify(out io.Writer, list []replay.Recording) error {
+	words, err := bot.LoadWords()
+	if err != nil {
+		return err
+	}
+	differs := false
+	for _, r := range list {
+		report, err := replay.Verify(r, words.Render)
+		if err != nil {
+			return fmt.Errorf("replay chat %s: %w", r.Chat, err)
+		}
+		differs = differs || report.Worst() != replay.Same
+		if err := printReport(out, report, words.Version()); err != nil {
+			return err
+		}
+	}
+	if differs {
+		return errDiffers
+	}
+	return nil
+}
+
+// export writes one chat into a file.
+func (c *replayCmd) export(w *world, list []replay.Recording) (err error) {
+	if len(list) > 1 {
+		var chats []string
+		for _, r := range list {
+			chats = append(chats, string(r.Chat))
+		}
+		slices.Sort(chats)
+		return usageError{fmt.Errorf("this session was opened in %d chats, export one: %s", len(chats), strings.Join(chats, ", "))}
+	}
+	rec := list[0]
+	if !c.Whole {
+		if rec, err = replay.Redact(rec); err != nil {
+			return err
+		}
+	}
+	if c.Export == "-" {
+		return replay.Export(w.out, rec, !c.Whole)
+	}
+	file, err := os.OpenFile(c.Export, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write the recording: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := replay.Export(file, rec, !c.Whole); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.out, "%d lines of chat %s are in %s. Replay them with:  till replay --import %s --verify\n", len(rec.Lines), rec.Chat, c.Export, c.Export)
+	return err
 }

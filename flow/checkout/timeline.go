@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type Moment struct {
 	Who  string // payer, till, bank, merchant, clock
 	What string
 	Why  string
+	Line string // its number in the log, where it has one
 }
 
 // Timeline tells everything that happened in a session, in the order of time:
@@ -34,7 +36,7 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		return nil, err
 	}
 	var story []Moment
-	streams := map[string]string{}
+	names, streams := named(lines), map[string]string{}
 	for _, l := range lines {
 		if !ofChat(l.Kind) { // it stands in the log of every chat that watches
 			fact := fmt.Sprintf("%d %s %s", l.At.UnixMilli(), l.Kind, l.Data)
@@ -43,7 +45,9 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 			}
 			streams[fact] = l.Stream
 		}
-		story = append(story, tellLine(l)...)
+		for _, m := range tellLine(l) {
+			story = append(story, names.of(l, m))
+		}
 	}
 	posted, err := r.Ledger(ctx, id)
 	if err != nil {
@@ -65,6 +69,28 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	}
 	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
 	return append(story, Moment{At: latest(story), Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", session.Status, session.AmountPaid.Naira(), session.Amount.Naira())}), nil
+}
+
+// names tell the payers of one session apart, where there are several: by the
+// order in which they came.
+type names map[string]int
+
+func named(lines []store.Line) names {
+	n := names{}
+	for _, l := range lines {
+		if _, known := n[l.Stream]; !known && l.Kind == replay.Heard {
+			n[l.Stream] = len(n) + 1
+		}
+	}
+	return n
+}
+
+// of is a moment with the number of the payer whose chat it is of.
+func (n names) of(l store.Line, m Moment) Moment {
+	if number := n[l.Stream]; len(n) > 1 && number > 0 && ofChat(l.Kind) {
+		m.Who = fmt.Sprintf("%s %d", m.Who, number)
+	}
+	return m
 }
 
 // ofChat says whether a kind of line is about one chat alone.
@@ -91,8 +117,16 @@ func signed(k flow.Kobo) string {
 	return k.Naira()
 }
 
-// tellLine tells one line of the log.
+// tellLine tells one line of the log, by its number.
 func tellLine(l store.Line) []Moment {
+	told := toldOf(l)
+	for i := range told {
+		told[i].Line = strconv.FormatInt(l.Seq, 10)
+	}
+	return told
+}
+
+func toldOf(l store.Line) []Moment {
 	m := Moment{At: l.At, Who: "till", What: l.Kind}
 	switch {
 	case l.Kind == replay.Heard:

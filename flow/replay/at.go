@@ -22,6 +22,7 @@ type Moment struct {
 
 // Shown is one message on the payer's screen.
 type Shown struct {
+	At        time.Time
 	FromPayer bool
 	Text      string
 	State     string // of one of ours: sent, delivered or read
@@ -43,19 +44,10 @@ func At(r Recording, seq int64) (Moment, error) {
 	if err != nil {
 		return m, err
 	}
-	became := map[string]string{}
-	for _, l := range r.Lines {
-		if slices.Contains([]string{Sent, Delivered, Read, Failed}, l.Kind) {
-			became[l.Message] = l.Kind
-		}
-	}
+	became := r.became()
 	attempts := map[flow.AttemptID]flow.Attempt{}
 	for _, t := range turns {
-		if t.in.Heard != nil {
-			m.Screen = append(m.Screen, Shown{FromPayer: true, Text: t.in.Heard.Text})
-		}
-		for _, text := range t.out.Texts {
-			shown := Shown{Text: text.Text, State: became[text.ID]}
+		for _, shown := range t.shown(became) {
 			switch shown.State {
 			case "":
 				m.Pending = append(m.Pending, shown)
@@ -80,4 +72,54 @@ func At(r Recording, seq int64) (Moment, error) {
 	m.Screen = m.Screen[max(0, len(m.Screen)-maxScreen):]
 	m.Due, _ = m.Chat.Due()
 	return m, nil
+}
+
+// became is what became of each message of ours, by its id.
+func (r Recording) became() map[string]string {
+	last := map[string]string{}
+	for _, l := range r.Lines {
+		if slices.Contains([]string{Sent, Delivered, Read, Failed}, l.Kind) {
+			last[l.Message] = l.Kind
+		}
+	}
+	return last
+}
+
+// fromPayer is the state of what the payer wrote: they have it on the screen.
+const fromPayer = "written"
+
+// shown are the messages of one turn.
+func (t turn) shown(became map[string]string) []Shown {
+	var out []Shown
+	if in := t.in.Heard; in != nil {
+		text := in.Text
+		if text == "" {
+			text = "(" + string(in.Kind) + ")"
+		}
+		out = append(out, Shown{At: t.cause.At, FromPayer: true, Text: text, State: fromPayer})
+	}
+	for _, text := range t.out.Texts {
+		out = append(out, Shown{At: t.decided.At, Text: text.Text, State: became[text.ID]})
+	}
+	return out
+}
+
+// Conversation is what the payer wrote and what was said to them, in order. The
+// state of a message that has not left is "not sent".
+func Conversation(r Recording) ([]Shown, error) {
+	turns, err := r.turns()
+	if err != nil {
+		return nil, err
+	}
+	became := r.became()
+	var out []Shown
+	for _, t := range turns {
+		for _, s := range t.shown(became) {
+			if s.State == "" {
+				s.State = "not sent"
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
 }

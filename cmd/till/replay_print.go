@@ -1,0 +1,121 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/replay"
+)
+
+// stamp is how operators read a time: in the payer's zone, which it names.
+func stamp(t time.Time) string { return t.In(wat).Format("2006-01-02 15:04:05.000 MST") }
+
+// printStory writes one line a moment; a text of several lines is set in.
+func printStory(out io.Writer, story []checkout.Moment) error {
+	var b strings.Builder
+	for _, m := range story {
+		what := strings.ReplaceAll(m.What, "\n", "\n"+strings.Repeat(" ", 39))
+		line := fmt.Sprintf("%s  %-8s  %s", stamp(m.At), m.Who, what)
+		if m.Why != "" {
+			line += "   (" + m.Why + ")"
+		}
+		if m.Line != "" {
+			line += "   #" + m.Line
+		}
+		fmt.Fprintln(&b, line)
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// printReport says what came of deciding a chat again, and under which versions
+// it was recorded.
+func printReport(out io.Writer, r replay.Report, copyNow string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d turns, %d messages: %s\n", r.Chat, r.Turns, r.Texts, r.Worst())
+	fmt.Fprintf(&b, "  recorded under rules %s, words %s; decided again under rules %d, words %s\n",
+		strings.Trim(strings.Join(strings.Fields(fmt.Sprint(r.Rules)), ", "), "[]"), strings.Join(r.Copies, ", "), flow.RulesVersion, copyNow)
+	for i, d := range r.Differences {
+		which := "then"
+		if i == 0 {
+			which = "first difference"
+		}
+		fmt.Fprintf(&b, "  %s: line %d, %s, %s: %s\n", which, d.Seq, stamp(d.At), d.Cause, d.Verdict)
+		fmt.Fprintf(&b, "    was  %s\n    is   %s\n", indent(d.Was), indent(d.Is))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n         ") }
+
+// printMoment shows how a conversation stood after a line.
+func printMoment(out io.Writer, r replay.Recording, line int64) error {
+	m, err := replay.At(r, line)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s after line %d, %s\n", r.Chat, m.Seq, stamp(m.At))
+	fmt.Fprintf(&b, "  last rule   %s\n", m.Why)
+	if m.Chat.Desk.State != flow.DeskBot {
+		fmt.Fprintf(&b, "  desk        %s %s\n", m.Chat.Desk.State, m.Chat.Desk.By)
+	}
+	for _, t := range m.Chat.Talks {
+		focus := ""
+		if t.Session == m.Chat.Focus {
+			focus = "  (in focus)"
+		}
+		fmt.Fprintf(&b, "  session     %s: %s%s\n", t.Session, t.State, focus)
+	}
+	if !m.Due.IsZero() {
+		fmt.Fprintf(&b, "  next timer  %s\n", stamp(m.Due))
+	}
+	for _, a := range m.Live {
+		fmt.Fprintf(&b, "  live        %s %s of %s, until %s\n", a.Method, a.ID, a.Amount.Naira(), stamp(a.ExpiresAt))
+	}
+	if len(m.Live) == 0 {
+		fmt.Fprintln(&b, "  live        no instructions could be paid")
+	}
+	fmt.Fprintln(&b, "  on the payer's screen")
+	for _, s := range m.Screen {
+		who, tick := "till ", "  ["+s.State+"]"
+		if s.FromPayer {
+			who, tick = "payer", ""
+		}
+		fmt.Fprintf(&b, "    %s  %s%s\n", who, strings.ReplaceAll(s.Text, "\n", "\n           "), tick)
+	}
+	for _, s := range m.Pending {
+		fmt.Fprintf(&b, "    not sent yet: %s\n", strings.ReplaceAll(s.Text, "\n", "\n           "))
+	}
+	_, err = io.WriteString(out, b.String())
+	return err
+}
+
+// printConversation prints what the payer wrote and read, and nothing of how it
+// was decided: a bank or a merchant reads it.
+func printConversation(out io.Writer, r replay.Recording) error {
+	lines, err := replay.Conversation(r)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Conversation %s, times in West Africa Time (UTC+1)\n\n", r.Chat)
+	for _, l := range lines {
+		who := "Till "
+		if l.FromPayer {
+			who = "Payer"
+		}
+		state := ""
+		if !l.FromPayer && l.State != replay.Delivered && l.State != replay.Read {
+			state = "   [" + l.State + "]"
+		}
+		fmt.Fprintf(&b, "%s  %s  %s%s\n", l.At.In(wat).Format("2 Jan 2006 15:04:05"), who, strings.ReplaceAll(l.Text, "\n", "\n"+strings.Repeat(" ", 29)), state)
+	}
+	_, err = io.WriteString(out, b.String())
+	return err
+}
