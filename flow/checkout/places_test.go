@@ -80,8 +80,10 @@ func TestWhatSomebodyElseLeftInRedisIsForgottenAndReplaced(t *testing.T) {
 	client, _ := realRedis(t)
 	ctx, places := t.Context(), newPlaces(client)
 	for name, spoil := range map[string]func() error{
-		"unsigned":         func() error { return client.HSet(ctx, chatKey, "seq", "1", "chat", `{"id":"chat_1","seq":1}`).Err() },
-		"far ahead":        func() error { return client.HSet(ctx, chatKey, "seq", "9007199254740992", "by", "me", "chat", "{}").Err() },
+		"unsigned": func() error { return client.HSet(ctx, chatKey, "seq", "1", "chat", `{"id":"chat_1","seq":1}`).Err() },
+		"far ahead": func() error {
+			return client.HSet(ctx, chatKey, "seq", "9007199254740992", "by", "me", "chat", "{}").Err()
+		},
 		"another type":     func() error { return client.Set(ctx, chatKey, "text", 0).Err() },
 		"a list":           func() error { return client.RPush(ctx, chatKey, "a", "b").Err() },
 		"no number":        func() error { return client.HSet(ctx, chatKey, "seq", "many", "chat", "{}").Err() },
