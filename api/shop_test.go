@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -34,7 +33,7 @@ type shop struct {
 	parts     checkout.Config
 	number    string // the live WhatsApp number, "" for none
 	checks    []Check
-	log       *bytes.Buffer
+	log       *lines
 	key       string // a secret test key
 	public    string
 	project   flow.Project
@@ -55,17 +54,28 @@ type nowhere struct{}
 func (nowhere) Get(context.Context, flow.ChatID) (flow.Chat, bool) { return flow.Chat{}, false }
 func (nowhere) Put(context.Context, flow.Chat)                     {}
 
-// lines is a log that may be written from many goroutines.
+// lines is a log that may be written and read from many goroutines.
 type lines struct {
-	mu sync.Mutex
-	to *bytes.Buffer
+	mu   sync.Mutex
+	text []byte
 }
 
 func (l *lines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.to.Write(p)
+	l.text = append(l.text, p...)
+	return len(p), nil
 }
+
+// Bytes are what was written until now. What is written later comes behind them.
+func (l *lines) Bytes() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text
+}
+
+func (l *lines) String() string { return string(l.Bytes()) }
+func (l *lines) Len() int       { return len(l.Bytes()) }
 
 func open(t *testing.T) *shop {
 	t.Helper()
@@ -76,7 +86,7 @@ func open(t *testing.T) *shop {
 // openOn is open on databases of the test's choice.
 func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 	t.Helper()
-	s := &shop{t: t, number: "2348000000001", log: &bytes.Buffer{}}
+	s := &shop{t: t, number: "2348000000001", log: &lines{}}
 	s.bank, s.phones = newPaper(s.now), &drawer{}
 	database := func(c store.Config) *store.DB {
 		db, err := store.Open(t.Context(), c)
@@ -141,7 +151,7 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 			}
 			return flow.Bank{}, false
 		},
-		Dev: true, Now: s.now, IDs: ids, Log: slog.New(slog.NewJSONHandler(&lines{to: s.log}, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Dev: true, Now: s.now, IDs: ids, Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {
 		t.Fatal(err)
