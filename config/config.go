@@ -12,35 +12,46 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Settings are what an operator can set, by flag, by TILL_* variable or by a
 // line in till.toml, in that order.
 type Settings struct {
-	HTTPAddr        string `name:"http-addr" env:"TILL_HTTP_ADDR" default:"127.0.0.1:8080" help:"Where the API listens."`
-	DataDir         string `name:"data-dir" env:"TILL_DATA_DIR" default:"./data" help:"Where everything that is kept stands."`
-	DatabaseURL     Secret `name:"database-url" env:"TILL_DATABASE_URL" help:"postgres:// address; empty keeps everything in SQLite in the data dir."`
-	RedisURL        Secret `name:"redis-url" env:"TILL_REDIS_URL" help:"redis:// address; empty uses a Redis inside the program (test only)."`
-	BankURL         string `name:"bank-url" env:"TILL_BANK_URL" help:"Address of a sandbox bank that runs by itself (till bank)."`
-	WhatsAppNetwork string `name:"whatsapp-network" env:"TILL_WHATSAPP_NETWORK" default:"local" enum:"local,whatsapp" help:"local: the network inside the program; whatsapp: the real one."`
-	WhatsAppDial    string `name:"whatsapp-dial" env:"TILL_WHATSAPP_DIAL" help:"host:port of a WhatsApp network that somebody else runs, over plain TCP."`
-	WhatsAppRootKey string `name:"whatsapp-root-key" env:"TILL_WHATSAPP_ROOT_KEY" help:"Trust root of that network: 32 bytes in hex."`
-	WhatsAppPacing  string `name:"whatsapp-pacing" env:"TILL_WHATSAPP_PACING" default:"auto" enum:"auto,on,off" help:"Whether the bot writes as slowly as a person: types for a while, leaves time between messages, and holds to the next two bounds. auto: on the real WhatsApp only."`
-	WhatsAppSends   int    `name:"whatsapp-sends" env:"TILL_WHATSAPP_SENDS" default:"20" help:"Messages a minute that a number sends while paced; one younger than a week sends fewer."`
-	WhatsAppChats   int    `name:"whatsapp-new-chats" env:"TILL_WHATSAPP_NEW_CHATS" default:"6" help:"Chats a minute that a number answers for the first time while paced."`
-	WebhookLoopback bool   `name:"webhook-loopback" env:"TILL_WEBHOOK_LOOPBACK" default:"true" negatable:"" help:"Let webhooks of the test environment go to this machine."`
-	RateLimitTest   int    `name:"rate-limit-test" env:"TILL_RATE_LIMIT_TEST" default:"50" help:"Calls a second that each test key has, and each address without a key that holds; twice as many at once."`
-	RateLimitLive   int    `name:"rate-limit-live" env:"TILL_RATE_LIMIT_LIVE" default:"100" help:"Calls a second that each live key has; twice as many at once."`
-	PublicURL       string `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
-	TrustedProxies  string `name:"trusted-proxies" env:"TILL_TRUSTED_PROXIES" help:"Proxies in front of the API whose X-Forwarded-For is believed: addresses or networks, with commas between."`
-	LogLevel        string `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
+	HTTPAddr        string        `name:"http-addr" env:"TILL_HTTP_ADDR" default:"127.0.0.1:8080" help:"Where the API listens."`
+	DataDir         string        `name:"data-dir" env:"TILL_DATA_DIR" default:"./data" help:"Where everything that is kept stands."`
+	DatabaseURL     Secret        `name:"database-url" env:"TILL_DATABASE_URL" help:"postgres:// address; empty keeps everything in SQLite in the data dir."`
+	RedisURL        Secret        `name:"redis-url" env:"TILL_REDIS_URL" help:"redis:// address; empty uses a Redis inside the program (test only)."`
+	BankURL         string        `name:"bank-url" env:"TILL_BANK_URL" help:"Address of a sandbox bank that runs by itself (till bank)."`
+	WhatsAppNetwork string        `name:"whatsapp-network" env:"TILL_WHATSAPP_NETWORK" default:"local" enum:"local,whatsapp" help:"local: the network inside the program; whatsapp: the real one."`
+	WhatsAppDial    string        `name:"whatsapp-dial" env:"TILL_WHATSAPP_DIAL" help:"host:port of a WhatsApp network that somebody else runs, over plain TCP."`
+	WhatsAppRootKey string        `name:"whatsapp-root-key" env:"TILL_WHATSAPP_ROOT_KEY" help:"Trust root of that network: 32 bytes in hex."`
+	WhatsAppPacing  string        `name:"whatsapp-pacing" env:"TILL_WHATSAPP_PACING" default:"auto" enum:"auto,on,off" help:"Whether the bot writes as slowly as a person: types for a while, leaves time between messages, and holds to the next two bounds. auto: on the real WhatsApp only."`
+	WhatsAppSends   int           `name:"whatsapp-sends" env:"TILL_WHATSAPP_SENDS" default:"20" help:"Messages a minute that a number sends while paced; one younger than a week sends fewer."`
+	WhatsAppChats   int           `name:"whatsapp-new-chats" env:"TILL_WHATSAPP_NEW_CHATS" default:"6" help:"Chats a minute that a number answers for the first time while paced."`
+	WhatsAppNumbers int           `name:"whatsapp-numbers" aliases:"numbers" env:"TILL_WHATSAPP_NUMBERS" default:"1" help:"Numbers that the bot has at least. Those that were linked before are always there."`
+	WhatsAppCanary  time.Duration `name:"whatsapp-canary" env:"TILL_WHATSAPP_CANARY" default:"10m0s" help:"How often numbers write to each other to prove that they hear; 0s for never."`
+	WhatsAppVersion string        `name:"whatsapp-version" env:"TILL_WHATSAPP_VERSION" help:"Version of WhatsApp Web to pass for, as 2.3000.1012345678; empty is that of the library. For when WhatsApp calls it outdated."`
+	WebhookLoopback bool          `name:"webhook-loopback" env:"TILL_WEBHOOK_LOOPBACK" default:"true" negatable:"" help:"Let webhooks of the test environment go to this machine."`
+	RateLimitTest   int           `name:"rate-limit-test" env:"TILL_RATE_LIMIT_TEST" default:"50" help:"Calls a second that each test key has, and each address without a key that holds; twice as many at once."`
+	RateLimitLive   int           `name:"rate-limit-live" env:"TILL_RATE_LIMIT_LIVE" default:"100" help:"Calls a second that each live key has; twice as many at once."`
+	PublicURL       string        `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
+	TrustedProxies  string        `name:"trusted-proxies" env:"TILL_TRUSTED_PROXIES" help:"Proxies in front of the API whose X-Forwarded-For is believed: addresses or networks, with commas between."`
+	LogLevel        string        `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
 }
 
 // maxRate is the highest number of calls a second that is counted.
 const maxRate = 1_000_000
+
+// maxNumbers is how many WhatsApp numbers one process runs.
+const maxNumbers = 50
+
+// version is what a version of WhatsApp Web looks like.
+var version = regexp.MustCompile(`^\d{1,9}\.\d{1,9}\.\d{1,10}$`)
 
 // maxPace is the highest number of messages a minute: beyond it, pacing is off.
 const maxPace = 6000
@@ -76,6 +87,15 @@ func (s Settings) Check() error {
 		if value < 1 || value > maxPace {
 			faults = append(faults, fault(name, strconv.Itoa(value), "give a number from 1 to 6000"))
 		}
+	}
+	if s.WhatsAppNumbers < 1 || s.WhatsAppNumbers > maxNumbers {
+		faults = append(faults, fault("whatsapp-numbers", strconv.Itoa(s.WhatsAppNumbers), "give a number from 1 to 50"))
+	}
+	if d := s.WhatsAppCanary; d != 0 && (d < time.Second || d > 24*time.Hour) {
+		faults = append(faults, fault("whatsapp-canary", d.String(), "give a time from 1s to 24h, or 0s for never"))
+	}
+	if v := s.WhatsAppVersion; v != "" && !version.MatchString(v) {
+		faults = append(faults, fault("whatsapp-version", v, "give three numbers with dots between, as 2.3000.1012345678"))
 	}
 	if _, err := s.Proxies(); err != nil {
 		faults = append(faults, err)

@@ -39,6 +39,7 @@ import (
 	"go.mau.fi/whatsmeow/store/sqlstore"
 
 	"till/bot"
+	"till/flow"
 	"till/flow/checkout"
 )
 
@@ -99,9 +100,22 @@ type Config struct {
 	// OnPairing is called with the text of each new QR code to link a phone
 	// with. It may be nil; Pairing knows the text too.
 	OnPairing func(qr string)
-	PushName  string // the name that people see
-	Now       func() time.Time
-	Log       *slog.Logger
+	// May is asked before each message that is sent and before each line that is
+	// opened: an error says that it must not be, because the number is another
+	// process's by now. It may be nil.
+	May func(ctx context.Context) error
+	// Ear is shown each message first, and says whether it was a sign between
+	// our own numbers that nobody else is to see. It may be nil.
+	Ear func(m bot.Message) bool
+	// Version of WhatsApp Web to pass for, as 2.3000.1012345678; empty is that of
+	// the library. It is the same for all clients of a process.
+	Version string
+	// Past is where the number stood when it was last run: a ban or a timelock
+	// that is not over is kept, and one that was logged out stays so.
+	Past     flow.Number
+	PushName string // the name that people see
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Client is one linked device of one WhatsApp number. It is safe for use from
@@ -115,6 +129,8 @@ type Client struct {
 	read chan receipt // messages to mark as read, by whoever has time
 
 	sends chan struct{} // a slot is taken by each message under way
+	turn  sync.Mutex    // held by the message that is being sent, from the question whether it may on
+	ear   ear
 
 	// gate is held for reading while an event is handled, so that Run can wait
 	// for all that are under way and let no new one in.
@@ -135,7 +151,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.File == "" || cfg.Receive == nil || cfg.Tick == nil || cfg.Now == nil || cfg.Log == nil {
 		return nil, fmt.Errorf("%w: File, Receive, Tick, Now and Log are needed", ErrInput)
 	}
-	if err := settleProcess(cfg.RootKey); err != nil {
+	if err := settleProcess(cfg.RootKey, cfg.Version); err != nil {
 		return nil, err
 	}
 	db, err := openFile(cfg.File)

@@ -38,6 +38,7 @@ func (c *Client) handle(ctx context.Context, wa *whatsmeow.Client, evt any) (kep
 			c.set(func(l *link) { l.again = true })
 		}
 	}()
+	c.notice(evt)
 	switch evt := evt.(type) {
 	case *events.Message:
 		return c.message(ctx, wa, evt)
@@ -50,6 +51,7 @@ func (c *Client) handle(ctx context.Context, wa *whatsmeow.Client, evt any) (kep
 	case *events.NotifyAccountReachoutTimelock:
 		c.log.ErrorContext(ctx, "whatsapp stops first messages to strangers", slog.Bool("active", evt.IsActive),
 			slog.Time("until", evt.TimeEnforcementEnds.Time))
+		c.lockChats(evt.IsActive, evt.TimeEnforcementEnds.Time)
 	default:
 		if c.current(wa) {
 			c.line(ctx, wa, evt)
@@ -101,7 +103,12 @@ func (c *Client) line(ctx context.Context, wa *whatsmeow.Client, evt any) {
 	case *events.Disconnected:
 		c.log.InfoContext(ctx, "whatsapp line ended")
 		c.lost(false)
+	case *events.OfflineSyncCompleted:
+		c.set(func(l *link) { l.synced = true })
+	case *events.KeepAliveRestored:
+		c.set(func(l *link) { l.silent = false })
 	case *events.KeepAliveTimeout:
+		c.set(func(l *link) { l.silent = true })
 		if evt.ErrorCount >= maxDeafPings {
 			c.log.WarnContext(ctx, "whatsapp line is dead")
 			c.cut()
@@ -131,6 +138,8 @@ func (c *Client) lasting(ctx context.Context, evt any) {
 	switch evt := evt.(type) {
 	case *events.StreamReplaced: // by another program with the same keys
 		to = StateReplaced
+		now := c.cfg.Now()
+		c.set(func(l *link) { l.comeback = now.Sub(l.cameBack) > c.pace.calm })
 	case *events.LoggedOut:
 		to = StateLoggedOut
 	case *events.ClientOutdated:
@@ -141,7 +150,10 @@ func (c *Client) lasting(ctx context.Context, evt any) {
 		if within <= 0 {
 			within = c.pace.ban
 		}
-		c.set(func(l *link) { l.state, l.dialled, l.within = StateBanned, false, within })
+		until := c.cfg.Now().Add(within)
+		c.set(func(l *link) {
+			l.state, l.dialled, l.within, l.until, l.code = StateBanned, false, within, until, int(evt.Code)
+		})
 		return
 	case *events.ConnectFailure:
 		c.log.ErrorContext(ctx, "whatsapp refused the line", slog.String("reason", evt.Reason.String()))
@@ -160,6 +172,9 @@ func (c *Client) message(ctx context.Context, wa *whatsmeow.Client, evt *events.
 	defer cancel()
 	m, wanted, err := c.inbound(ctx, wa, evt)
 	if !wanted && err == nil {
+		return true
+	}
+	if err == nil && c.cfg.Ear != nil && c.cfg.Ear(m) {
 		return true
 	}
 	if err == nil {

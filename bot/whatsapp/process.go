@@ -6,21 +6,31 @@ import (
 
 	"go.mau.fi/libsignal/logger"
 	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/store"
 )
 
 // process is what the libraries keep once for a whole process: the key that
-// server certificates lead to, and libsignal's logger. Both are set here, once,
+// server certificates lead to, the version of WhatsApp Web that clients pass
+// for, and libsignal's logger. All are set here, once,
 // before the first connection, and nowhere else.
 var process struct {
 	sync.Mutex
 	settled bool
 	real    [32]byte // the key that whatsmeow is built with
 	root    [32]byte // the key that was chosen
+	version string   // of WhatsApp Web that was chosen, "" for the library's
 }
 
-// settleProcess chooses the root key of the process. A second client may ask
-// for the same one again, not for another.
-func settleProcess(root *[32]byte) error {
+// settleProcess chooses the root key and the version of the process. A second
+// client may ask for the same ones again, not for others.
+func settleProcess(root *[32]byte, version string) error {
+	var parsed store.WAVersionContainer
+	if version != "" {
+		var err error
+		if parsed, err = store.ParseVersion(version); err != nil {
+			return fmt.Errorf("%w: the version %q is not three numbers with dots between", ErrInput, version)
+		}
+	}
 	process.Lock()
 	defer process.Unlock()
 	if !process.settled {
@@ -33,8 +43,14 @@ func settleProcess(root *[32]byte) error {
 	if process.settled && want != process.root {
 		return fmt.Errorf("%w: this process trusts another WhatsApp network already", ErrInput)
 	}
+	if process.settled && version != process.version {
+		return fmt.Errorf("%w: this process passes for another version already", ErrInput)
+	}
 	if process.settled {
 		return nil
+	}
+	if version != "" {
+		store.SetWAVersion(parsed)
 	}
 	if logger.Logger == nil { // else it prints every bad message to stdout
 		var none logger.Loggable = silent{}
@@ -43,7 +59,7 @@ func settleProcess(root *[32]byte) error {
 	if want != process.real {
 		whatsmeow.WACertPubKey = want
 	}
-	process.root, process.settled = want, true
+	process.root, process.version, process.settled = want, version, true
 	return nil
 }
 

@@ -20,6 +20,8 @@ type pace struct {
 	drain                time.Duration // what is under way when Run ends
 	ack, send            time.Duration // WhatsApp's word on a message; all of Send
 	ban                  time.Duration // when WhatsApp names no end
+	sync                 time.Duration // for what was missed to come in
+	replaced, calm       time.Duration // before the one try after being replaced; before there is one again
 	hang                 time.Duration // for the library to let go of a wire
 }
 
@@ -31,7 +33,8 @@ var usual = pace{
 	receive: 30 * time.Second, tick: 5 * time.Second,
 	drain: 8 * time.Second,
 	ack:   30 * time.Second, send: time.Minute,
-	ban: time.Hour, hang: 2 * time.Second,
+	ban: time.Hour, hang: 2 * time.Second, sync: 10 * time.Second,
+	replaced: 30 * time.Second, calm: 10 * time.Minute,
 }
 
 // nearRetry is the longest wait before a network that somebody dials for us is
@@ -73,13 +76,18 @@ type link struct {
 	again   bool          // a message was not kept: it has to come again
 	refused int           // lines renewed for that, not long ago
 	renewed time.Time     // the last of them
+	marks
 }
 
 // set changes the link and wakes those who wait for that.
 func (c *Client) set(change func(l *link)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before := c.link.outside()
 	change(&c.link)
+	if c.link.outside() != before {
+		c.link.since = c.cfg.Now()
+	}
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
@@ -88,12 +96,14 @@ func (c *Client) set(change func(l *link)) {
 type action int
 
 const (
-	actWait  action = iota // nothing, until the link changes
-	actDial                // open a new line
-	actShow                // show the current QR code
-	actCode                // go on to the next QR code
-	actHang                // hang up for good
-	actAgain               // renew the line, so that a message comes again
+	actWait   action = iota // nothing, until the link changes
+	actDial                 // open a new line
+	actShow                 // show the current QR code
+	actCode                 // go on to the next QR code
+	actHang                 // hang up for good
+	actAgain                // renew the line, so that a message comes again
+	actSynced               // what was missed is in, or does not come
+	actBack                 // try once more after being replaced
 )
 
 // next is what has to be done and in how long, and a channel that closes when
@@ -109,6 +119,8 @@ func (l *link) next(p pace) (action, time.Duration) {
 	switch {
 	case l.state.givenUp() && l.dialled:
 		return actHang, 0
+	case l.state == StateReplaced && l.comeback:
+		return actBack, p.replaced
 	case l.state.givenUp():
 		return actWait, 0
 	case l.state == StateBanned:
@@ -123,6 +135,8 @@ func (l *link) next(p pace) (action, time.Duration) {
 		return actCode, p.otherCode
 	case l.state == StateConnected && l.again:
 		return actAgain, spaced(l.refused, p.againFrom, p.againTo)
+	case l.state == StateConnected && !l.synced:
+		return actSynced, p.sync
 	case l.state == StateConnected:
 		return actWait, 0
 	default: // a login that does not come, a line that does not end
@@ -146,7 +160,7 @@ func (c *Client) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.set(func(l *link) { *l = link{state: StateConnecting, wa: wa, number: number} })
+	c.set(func(l *link) { *l = c.first(wa, number) })
 	reading.Go(func() { c.markRead(ctx) })
 	for {
 		act, wait, changed := c.next()
@@ -242,6 +256,10 @@ func (c *Client) do(ctx, work context.Context, cut context.CancelFunc, act actio
 		})
 		c.log.WarnContext(ctx, "whatsapp line renewed, so that a message comes again")
 		c.cut()
+	case actSynced:
+		c.set(func(l *link) { l.synced = true })
+	case actBack:
+		c.comeBack(ctx)
 	}
 }
 
@@ -266,6 +284,7 @@ func (c *Client) dial(ctx, work context.Context, cut context.CancelFunc, wa *wha
 		fresh = l.fresh
 		l.state, l.dialled, l.codes, l.shown, l.within = StateConnecting, true, nil, false, c.pace.login
 		l.again = false // what was not acknowledged comes on the new line
+		l.synced, l.silent = false, false
 		l.tries++
 	})
 	c.hangUp(wa) // a line that may still be open
@@ -273,6 +292,10 @@ func (c *Client) dial(ctx, work context.Context, cut context.CancelFunc, wa *wha
 	failed := func(err error) {
 		c.log.WarnContext(ctx, "whatsapp not reached", slog.String("error", scrub(err.Error())))
 		c.set(func(l *link) { l.dialled, l.trouble = false, scrub(err.Error()) })
+	}
+	if err := c.may(ctx); err != nil {
+		failed(err)
+		return
 	}
 	if fresh {
 		made, _, err := c.device(work, true)

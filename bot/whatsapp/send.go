@@ -42,9 +42,13 @@ func (c *Client) Send(ctx context.Context, o checkout.Outgoing) error {
 	}
 	c.mu.Lock()
 	wa, number, state := c.link.wa, c.link.number, c.link.state
+	locked := o.First && c.link.locked(c.cfg.Now())
 	c.mu.Unlock()
 	if state != StateConnected {
 		return fmt.Errorf("%w: %s", ErrOffline, state)
+	}
+	if locked {
+		return fmt.Errorf("%w: %w", ErrOffline, errTimelock)
 	}
 	if o.Number != "" && o.Number != number {
 		return fmt.Errorf("%w: this is another number", ErrInput)
@@ -108,8 +112,19 @@ func (c *Client) deliver(ctx context.Context, wa *whatsmeow.Client, o checkout.O
 			err = fmt.Errorf("%w: sending %s panicked: %s", ErrUnconfirmed, o.ID, scrub(fmt.Sprint(p)))
 		}
 	}()
+	// The library sends one message at a time too: what waits here would wait
+	// there, but past the question.
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	if err = c.may(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrOffline, err)
+	}
 	_, err = wa.SendMessage(ctx, types.NewJID(o.Person, types.HiddenUserServer),
 		&waE2E.Message{Conversation: new(o.Text)}, whatsmeow.SendRequestExtra{ID: o.ID, Timeout: c.pace.ack})
+	if o.First && isTimelock(err) {
+		c.lockChats(true, c.cfg.Now().Add(c.pace.ban))
+		return fmt.Errorf("%w: %w: sending %s: %w", ErrOffline, errTimelock, o.ID, err)
+	}
 	if err != nil {
 		return fmt.Errorf("%w: sending %s: %w", verdict(err), o.ID, err)
 	}

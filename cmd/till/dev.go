@@ -14,11 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"till/api"
-	"till/bot"
-	"till/bot/whatsapp"
 	"till/bot/whatsapp/wanet"
 	"till/config"
-	"till/flow/checkout"
 	"till/rail/sandbox"
 )
 
@@ -75,7 +72,10 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := a.openNumber(ctx, w.out, net); err != nil {
+	if err := a.openBoards(ctx, test, live); err != nil {
+		return err
+	}
+	if err := a.openFleet(ctx, test, w.out, net); err != nil {
 		return err
 	}
 	link := "https://wa.me/"
@@ -87,7 +87,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	}
 	var drivable api.Phones
 	if net.remote != nil {
-		drivable = &phones{network: net.remote, number: a.number.Number}
+		drivable = &phones{network: net.remote, number: a.numberNow, ours: a.board.Ours}
 	}
 	server, err := a.api(drivable, dev)
 	if err != nil {
@@ -101,7 +101,9 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	for _, v := range a.verifications {
 		group.Go(func() error { return v.Run(ctx) })
 	}
-	group.Go(func() error { return a.number.Run(ctx) })
+	group.Go(func() error { return a.board.Run(ctx) })
+	group.Go(func() error { return a.liveBoard.Run(ctx) })
+	group.Go(func() error { return a.fleet.Run(ctx) })
 	group.Go(func() error { return a.registerBank(ctx) })
 	group.Go(func() error { return a.greet(ctx, w.out, net, dev) })
 	return stopped(group.Wait())
@@ -248,47 +250,6 @@ func dialer(addr string) func(ctx context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		d := net.Dialer{Timeout: 5 * time.Second}
 		return d.DialContext(ctx, "tcp", addr)
-	}
-}
-
-// openNumber opens the bot's WhatsApp number. On the network inside, its own
-// phone links the bot by itself; elsewhere the text to scan is printed.
-func (a *app) openNumber(ctx context.Context, out io.Writer, n *network) error {
-	cfg := whatsapp.Config{
-		File: under(a.set.DataDir, "whatsapp.db"), Dial: n.dial, RootKey: n.root, PushName: botName, Now: time.Now, Log: a.log,
-		Receive: func(ctx context.Context, m bot.Message) error { return a.bot.Receive(ctx, m) },
-		Tick:    func(ctx context.Context, t checkout.Tick) error { return a.test.Tick(ctx, t) },
-		OnPairing: func(text string) {
-			if n.inside {
-				if _, err := n.remote.ScanQR(ctx, botNumber, botName, text); err != nil && ctx.Err() == nil {
-					a.log.LogAttrs(ctx, slog.LevelError, "link the bot on the local network", slog.String("error", err.Error()))
-				}
-				return
-			}
-			_, _ = fmt.Fprintf(out, "pairing: %s\n", text)
-		},
-	}
-	var err error
-	if a.number, err = whatsapp.Open(ctx, cfg); err != nil {
-		return fmt.Errorf("open the WhatsApp number: %w", err)
-	}
-	a.closing(a.number.Close)
-	a.checkWhatsApp()
-	return nil
-}
-
-// waitReady waits a while for WhatsApp, so that the first curl works.
-func (a *app) waitReady(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, readyPatience)
-	defer cancel()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for a.number.Number() == "" {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
 	}
 }
 

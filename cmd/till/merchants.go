@@ -19,6 +19,8 @@ import (
 // merchantsCmd is what an operator does about merchants.
 type merchantsCmd struct {
 	List merchantsListCmd `cmd:"" help:"List all projects, whose they are and how far their KYC is."`
+	Stop merchantsStopCmd `cmd:"" help:"Take no new sessions, charges or instructions of a project; money that comes is kept."`
+	Go   merchantsGoCmd   `cmd:"" help:"Let a project go on."`
 	KYC  struct {
 		Approve kycApproveCmd `cmd:"" help:"Let a project have live keys, or end its suspension."`
 		Reject  kycRejectCmd  `cmd:"" help:"Refuse what a project submitted; its merchant may submit again."`

@@ -15,12 +15,12 @@ import (
 // the pace of a person.
 func (a *app) send() func(ctx context.Context, o checkout.Outgoing) error {
 	if !a.set.Paced() {
-		return func(ctx context.Context, o checkout.Outgoing) error { return a.number.Send(ctx, o) }
+		return func(ctx context.Context, o checkout.Outgoing) error { return a.fleet.Send(ctx, o) }
 	}
 	return bot.NewPacer(bot.PacerConfig{
-		Sender: sender(func(ctx context.Context, o checkout.Outgoing) error { return a.number.Send(ctx, o) }),
+		Sender: sender(func(ctx context.Context, o checkout.Outgoing) error { return a.fleet.Send(ctx, o) }),
 		Pace:   bot.Pace{Sends: a.set.WhatsAppSends, NewChats: a.set.WhatsAppChats},
-		Typing: func(ctx context.Context, number, person string) { a.number.Typing(ctx, number, person) },
+		Typing: func(ctx context.Context, number, person string) { a.fleet.Typing(ctx, number, person) },
 		Since:  a.usedSince, Now: time.Now,
 	}).Send
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,7 +14,9 @@ import (
 	"till/bot"
 	"till/bot/whatsapp"
 	"till/config"
+	"till/flow"
 	"till/flow/checkout"
+	"till/flow/store"
 )
 
 // pairCmd links the bot to a WhatsApp account.
@@ -20,11 +24,12 @@ type pairCmd struct {
 	config.Settings
 
 	Phone string `help:"Number of the account, digits with country code: an eight-letter code is shown instead of a QR code."`
+	Slot  int    `help:"Place of the number, as till numbers lists it; without it, one that is not linked, or one more."`
 }
 
 // Help is the command's example.
 func (pairCmd) Help() string {
-	return "Example:  till pair --whatsapp-network=whatsapp\n          till pair --whatsapp-network=whatsapp --phone 2348012345678\nStop till serve first: a number is used by one process."
+	return "Example:  till pair --whatsapp-network=whatsapp\n          till pair --whatsapp-network=whatsapp --phone 2348012345678\nEach run links one more number. Stop till serve first: a number is used by one process."
 }
 
 // errNotYet is a message that came while the number was only being linked: it
@@ -32,36 +37,115 @@ func (pairCmd) Help() string {
 var errNotYet = errors.New("the number is only being linked")
 
 // Run shows what is to be scanned or typed until the account is linked.
-func (c *pairCmd) Run(w *world) error {
+func (c *pairCmd) Run(w *world) (err error) {
 	if err := c.Check(); err != nil {
 		return usageError{err}
 	}
 	if c.WhatsAppDial == "" && c.WhatsAppNetwork != "whatsapp" {
 		return usageError{errors.New("on the local network till dev links the bot by itself; set --whatsapp-network=whatsapp, or --whatsapp-dial and --whatsapp-root-key")}
 	}
-	a := &app{set: c.Settings, log: logger(w.err, c.Settings)}
-	defer func() { _ = a.close() }()
+	a := &app{set: c.Settings, log: logger(w.err, c.Settings), clock: newClock("")}
+	defer func() { err = errors.Join(err, a.close()) }()
+	if err := a.openRedis(w.ctx); err != nil {
+		return err
+	}
 	if err := a.openDir(); err != nil {
 		return err
 	}
+	test, _, err := a.openStores(w.ctx)
+	if err != nil {
+		return err
+	}
+	a.board = checkout.NewBoard(test, time.Now, time.Now, a.log)
+	lease, err := c.take(w.ctx, a, test)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lease.Drop(context.WithoutCancel(w.ctx))) }()
 	ctx, cancel := context.WithCancel(w.ctx)
 	defer cancel()
-	number, err := c.open(ctx, w, a.log)
+	number, err := c.open(ctx, w, a.log, lease)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return number.Run(ctx) })
+	group.Go(func() error { return renew(ctx, lease) })
 	group.Go(func() error {
 		defer cancel()
-		return c.wait(ctx, w, number)
+		if err := c.wait(ctx, w, number); err != nil {
+			return err
+		}
+		return a.board.Report(ctx, linked(number, lease))
 	})
 	return errors.Join(stopped(group.Wait()), number.Close())
 }
 
-func (c *pairCmd) open(ctx context.Context, w *world, log *slog.Logger) (*whatsapp.Client, error) {
+// keys is the file with the keys of the number in a slot.
+func (c *pairCmd) keys(slot int) string {
+	return whatsapp.KeysFile(under(c.DataDir, keysDir), string(flow.Test), slot)
+}
+
+// renew keeps the number from other processes until ctx ends.
+func renew(ctx context.Context, lease *checkout.Lease) error {
+	ticker := time.NewTicker(checkout.LeaseRenew)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := lease.Renew(ctx); errors.Is(err, checkout.ErrLeaseLost) {
+			return err
+		}
+	}
+}
+
+// linked is what is kept of a number that was just linked.
+func linked(number *whatsapp.Client, lease *checkout.Lease) flow.Number {
+	n := number.Standing()
+	n.Slot, n.Token, n.State = lease.Slot, lease.Token, flow.NumberOffline
+	return n
+}
+
+// take chooses the place of the number and keeps it from every other process.
+func (c *pairCmd) take(ctx context.Context, a *app, db *store.DB) (*checkout.Lease, error) {
+	if err := moveKeys(c.DataDir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(under(c.DataDir, keysDir), 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the keys: %w", err)
+	}
+	list, err := db.Numbers(ctx, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	slot := c.Slot
+	for next := 1; slot == 0; next++ {
+		i := slices.IndexFunc(list, func(n flow.Number) bool { return n.Slot == next })
+		_, err := os.Stat(c.keys(next))
+		if i < 0 && err != nil || i >= 0 && (list[i].Digits == "" || list[i].State == flow.NumberLoggedOut) {
+			slot = next
+		}
+	}
+	if slot < 1 || slot > whatsapp.MaxNumbers {
+		return nil, usageError{fmt.Errorf("--slot is a number from 1 to %d", whatsapp.MaxNumbers)}
+	}
+	name, err := holder()
+	if err != nil {
+		return nil, fmt.Errorf("name this process: %w", err)
+	}
+	lease, err := checkout.NewLeases(db, a.redis, "till:"+string(flow.Test)+":", name, time.Now, a.log).Take(ctx, slot, "")
+	if errors.Is(err, checkout.ErrHeld) {
+		return nil, fmt.Errorf("number %d is run by a Till that lives, or died less than %s ago: stop it, or wait", slot, checkout.LeaseLasts)
+	}
+	return lease, err
+}
+
+func (c *pairCmd) open(ctx context.Context, w *world, log *slog.Logger, lease *checkout.Lease) (*whatsapp.Client, error) {
 	cfg := whatsapp.Config{
-		File: under(c.DataDir, "whatsapp.db"), PushName: botName, Now: time.Now, Log: log,
+		File: c.keys(lease.Slot), Version: c.WhatsAppVersion, PushName: botName, Now: time.Now, Log: log,
 		Receive: func(context.Context, bot.Message) error { return errNotYet },
 		Tick:    func(context.Context, checkout.Tick) error { return nil },
 		OnPairing: func(text string) {

@@ -19,6 +19,7 @@ import (
 type phones struct {
 	network *wanet.Remote
 	number  func() string // "" while the bot is away
+	ours    func(number string) bool
 	last    atomic.Pointer[string]
 }
 
@@ -46,7 +47,7 @@ func (p *phones) Create(ctx context.Context, phone flow.Phone, pushName string) 
 	return toPhone(made), nil
 }
 
-// List is every phone but the bot's own.
+// List is every phone but those of the bot's own numbers.
 func (p *phones) List(ctx context.Context) ([]api.Phone, error) {
 	list, err := p.network.Phones(ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (p *phones) List(ctx context.Context) ([]api.Phone, error) {
 	}
 	out := make([]api.Phone, 0, len(list))
 	for _, one := range list {
-		if one.Phone != p.bot() {
+		if !p.ours(one.Phone) {
 			out = append(out, toPhone(one))
 		}
 	}

@@ -27,7 +27,7 @@ func TestPayersWriteToABotThatIsAway(t *testing.T) {
 	}
 	go func() { _ = network.Serve(t.Context(), ln) }()
 	connected := ""
-	p := &phones{network: wanet.NewRemote("http://"+ln.Addr().String(), loopbackClient()), number: func() string { return connected }}
+	p := &phones{network: wanet.NewRemote("http://"+ln.Addr().String(), loopbackClient()), number: func() string { return connected }, ours: func(n string) bool { return n == botNumber }}
 	payer, err := p.Create(t.Context(), "", "Ada")
 	if err != nil {
 		t.Fatal(err)

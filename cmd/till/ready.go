@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"till/api"
+	"till/flow"
 	"till/flow/store"
 )
 
@@ -66,15 +67,32 @@ func (a *app) checkRedis() {
 // checkWhatsApp: without a number, headless sessions go on.
 func (a *app) checkWhatsApp() {
 	a.checks = append(a.checks, func(context.Context) api.Check {
-		out := api.Check{Name: "whatsapp", OK: a.number.Number() != ""}
+		out := api.Check{Name: "whatsapp", OK: a.numberNow() != ""}
 		if out.OK {
 			return out
 		}
-		out.Reason = fmt.Sprintf("The number is %s.", a.number.State())
-		if why := a.number.Trouble(); why != "" {
+		out.Reason = "No number takes new chats: " + standings(a.board.Numbers(), time.Now())
+		if why := a.fleet.Trouble(); why != "" {
 			out.Reason += " The network was not reached: check --whatsapp-dial and --whatsapp-root-key."
 			out.Err = errors.New(why)
 		}
 		return out
 	})
+}
+
+// standings says in one line how numbers stand. Anybody may read it: numbers are
+// cut to their last digits.
+func standings(list []flow.Number, now time.Time) string {
+	if len(list) == 0 {
+		return "there is none yet."
+	}
+	parts := make([]string, 0, len(list))
+	for _, n := range list[:min(len(list), 5)] {
+		name := "a number not linked yet"
+		if n.Digits != "" {
+			name = flow.Phone(n.Digits).String()
+		}
+		parts = append(parts, name+" is "+string(n.At(now)))
+	}
+	return strings.Join(parts, ", ") + "."
 }

@@ -249,3 +249,8 @@ func (w *saving) unanswered(row store.ChatRow, t flow.Turn, in Inbound) error {
 	})
 	return err
 }
+
+// Moves are the last acts of operators, oldest first.
+func (b *Board) Moves(ctx context.Context, limit int) ([]flow.SwitchMove, error) {
+	return b.db.SwitchMoves(ctx, limit)
+}

@@ -55,3 +55,9 @@ func (a *Accounts) KYC(ctx context.Context, project flow.ProjectID) ([]flow.KYCM
 func (a *Accounts) Merchants(ctx context.Context, after flow.ProjectID, limit int) ([]store.Merchant, error) {
 	return a.db.Merchants(ctx, after, limit)
 }
+
+// HasProject says whether there is a project. Errors: resource_not_found.
+func (a *Accounts) HasProject(ctx context.Context, id flow.ProjectID) error {
+	_, err := a.db.Project(ctx, id)
+	return wrap("find a project", err)
+}

@@ -77,7 +77,7 @@ func (l *Leases) Holder() string { return l.holder }
 type Lease struct {
 	Slot  int
 	Token int64
-	Past  string // who held it before
+	Row   flow.Number // as it stood before
 
 	of *Leases
 	mu sync.Mutex
@@ -168,7 +168,7 @@ func (l *Leases) Take(ctx context.Context, slot int, heir string) (*Lease, error
 		}
 		return nil, fmt.Errorf("take number %d: %w", slot, err)
 	}
-	return &Lease{Slot: slot, Token: token, Past: row.Holder, of: l, at: began}, nil
+	return &Lease{Slot: slot, Token: token, Row: row, of: l, at: began}, nil
 }
 
 // Renew makes a lease last. Errors: ErrLeaseLost.
