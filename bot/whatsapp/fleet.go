@@ -1,0 +1,438 @@
+package whatsapp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"till/bot"
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// MaxNumbers is how many numbers one fleet has at most.
+const MaxNumbers = 50
+
+// FleetConfig is what a Fleet is made of. All but OnPairing, Lock and Every are
+// needed.
+type FleetConfig struct {
+	Dir     string // of the keys: a file for each number
+	Name    string // of the environment; the files begin with it
+	Numbers int    // at least so many places for numbers; there are more where there are keys of more
+	// Client is what each Client is made of: File, May, Ear, Past and OnPairing
+	// are the fleet's.
+	Client Config
+	Board  *checkout.Board
+	Leases *checkout.Leases
+	// OnPairing is called with the text of each new QR code to link a phone with.
+	OnPairing func(slot int, qr string)
+	// Lock takes a file for this process alone. Nil: nothing is locked.
+	Lock func(path string) (unlock func() error, err error)
+	// Every is how often numbers prove to each other that they hear, 0 for never.
+	Every time.Duration
+	Rand  io.Reader // of the ids of those proofs
+}
+
+// Fleet runs the numbers of one environment, each by itself: whatever becomes of
+// one (replaced, unlinked, refused, a panic) stops neither another nor the
+// process. It is safe for use from several goroutines.
+//
+// A number that another process runs is waited for and taken over when that one
+// lets go of it, or says nothing for as long as a lease lasts.
+type Fleet struct {
+	cfg   FleetConfig
+	log   *slog.Logger
+	slots []int
+
+	mu    sync.Mutex
+	lines map[int]*Client // those that this process runs now
+}
+
+// NewFleet makes a Fleet and the folder of its keys. Nothing is opened before Run.
+func NewFleet(cfg FleetConfig) (*Fleet, error) {
+	if cfg.Dir == "" || cfg.Name == "" || cfg.Board == nil || cfg.Leases == nil || cfg.Rand == nil || cfg.Client.Now == nil || cfg.Client.Log == nil {
+		return nil, fmt.Errorf("%w: a part of the fleet is missing", ErrInput)
+	}
+	if cfg.Numbers < 0 || cfg.Numbers > MaxNumbers {
+		return nil, fmt.Errorf("%w: a fleet has at most %d numbers", ErrInput, MaxNumbers)
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of the keys: %w", err)
+	}
+	slots, err := Slots(cfg.Dir, cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	for slot := 1; slot <= cfg.Numbers; slot++ {
+		if !slices.Contains(slots, slot) {
+			slots = append(slots, slot)
+		}
+	}
+	slices.Sort(slots)
+	return &Fleet{cfg: cfg, log: cfg.Client.Log, slots: slots[:min(len(slots), MaxNumbers)], lines: map[int]*Client{}}, nil
+}
+
+// KeysFile is where the keys of the number in a slot are.
+func KeysFile(dir, name string, slot int) string {
+	return filepath.Join(dir, name+"-"+strconv.Itoa(slot)+".db")
+}
+
+var keysName = regexp.MustCompile(`^([a-z]+)-([1-9]\d{0,3})\.db$`)
+
+// Slots are the places that have keys in a folder, in order.
+func Slots(dir, name string) ([]int, error) {
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("reading the folder of the keys: %w", err)
+	}
+	var slots []int
+	for _, f := range files {
+		if m := keysName.FindStringSubmatch(f.Name()); m != nil && m[1] == name {
+			slot, err := strconv.Atoi(m[2])
+			if err == nil {
+				slots = append(slots, slot)
+			}
+		}
+	}
+	slices.Sort(slots)
+	return slots, nil
+}
+
+// Run runs all numbers until ctx ends.
+func (f *Fleet) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, slot := range f.slots {
+		running.Go(func() { f.keep(ctx, slot) })
+	}
+	if f.cfg.Every > 0 {
+		running.Go(func() { f.signs(ctx) })
+	}
+	running.Wait()
+	return nil
+}
+
+// The waits of a number that does not run.
+const (
+	standbyEvery          = time.Second // between two looks at a number that another process runs
+	failedFrom, failedTo  = time.Second, time.Minute
+	reportEvery           = 250 * time.Millisecond
+	letGoWithin           = 5 * time.Second
+	phoneNoted            = time.Hour
+	signWithin            = time.Minute
+	signAgain             = 5 * time.Second
+	signJitter            = 5 // a fifth of the time between two rounds
+	maxPanic              = 4 << 10
+	lockEnding, maxHolder = ".lock", 200
+)
+
+// keep runs one number whenever this process may, until ctx ends.
+func (f *Fleet) keep(ctx context.Context, slot int) {
+	failed, last := 0, ""
+	for ctx.Err() == nil {
+		err := f.hold(ctx, slot)
+		wait, told := standbyEvery, "another process runs it"
+		switch {
+		case err == nil:
+			failed, told = 0, ""
+		case !errors.Is(err, checkout.ErrHeld):
+			failed++
+			wait, told = spaced(failed, failedFrom, failedTo), err.Error()
+		}
+		if told != last && ctx.Err() == nil { // one line for each change
+			f.log.LogAttrs(ctx, slog.LevelWarn, "whatsapp number does not run here", slog.Int("slot", slot), slog.String("reason", scrub(told)))
+		}
+		last = told
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// hold takes one number and runs it until ctx ends or it is lost. A panic is an
+// error like another.
+func (f *Fleet) hold(ctx context.Context, slot int) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			stack := debug.Stack()
+			err = fmt.Errorf("whatsapp: number %d panicked: %v\n%s", slot, p, stack[:min(len(stack), maxPanic)])
+		}
+	}()
+	file := KeysFile(f.cfg.Dir, f.cfg.Name, slot)
+	lock, past, heir := f.lock(file)
+	defer func() { err = errors.Join(err, lock.release()) }()
+	lease, err := f.cfg.Leases.Take(ctx, slot, heir)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), letGoWithin)
+		defer cancel()
+		err = errors.Join(err, lease.Drop(short), f.cfg.Board.Refresh(short))
+	}()
+	if !lock.held() && (past == "" || past != lease.Row.Holder) {
+		// It is not the one whose lease has run out: a process with another
+		// database has these keys, and nothing but the lock is between us.
+		return fmt.Errorf("%w: the keys in %s are used", checkout.ErrHeld, filepath.Base(file))
+	}
+	if err := lock.sign(f.cfg.Leases.Holder()); err != nil {
+		return err
+	}
+	return f.run(ctx, file, lease)
+}
+
+// run runs a number that is held.
+func (f *Fleet) run(ctx context.Context, file string, lease *checkout.Lease) error {
+	cfg := f.cfg.Client
+	cfg.File, cfg.Past = file, lease.Row
+	if f.cfg.OnPairing != nil {
+		cfg.OnPairing = func(qr string) { f.cfg.OnPairing(lease.Slot, qr) }
+	}
+	var client *Client
+	cfg.May = lease.Check
+	cfg.Ear = func(m bot.Message) bool { return f.ours(m) && client.ear.take(m) }
+	client, err := Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	f.set(lease.Slot, client)
+	defer f.set(lease.Slot, nil)
+	ctx, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	var beside sync.WaitGroup
+	beside.Go(func() { lose(f.renew(ctx, lease)) })
+	beside.Go(func() { f.report(ctx, client, lease) })
+	err = client.Run(ctx)
+	lose(err)
+	beside.Wait()
+	if cause := context.Cause(ctx); errors.Is(cause, checkout.ErrLeaseLost) {
+		err = errors.Join(err, cause)
+	}
+	return errors.Join(err, client.Close())
+}
+
+// errKilled says that an operator switched a number off.
+var errKilled = errors.New("whatsapp: switched off by an operator")
+
+// renew keeps a lease until ctx ends; it returns when the lease is lost.
+func (f *Fleet) renew(ctx context.Context, lease *checkout.Lease) error {
+	ticker := time.NewTicker(checkout.LeaseRenew)
+	defer ticker.Stop()
+	failed := false
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		err := lease.Renew(ctx)
+		if errors.Is(err, checkout.ErrLeaseLost) || err != nil && lease.Left() <= 0 {
+			return fmt.Errorf("%w: %w", checkout.ErrLeaseLost, err)
+		}
+		if was := failed; was != (err != nil) && ctx.Err() == nil {
+			failed = !was
+			f.log.LogAttrs(ctx, slog.LevelWarn, "the lease of a whatsapp number is renewed again or not", slog.Int("slot", lease.Slot), slog.Any("error", err))
+		}
+	}
+}
+
+// report keeps how a number stands where operators and other processes read it,
+// whenever that changes, and no more often than is of use.
+func (f *Fleet) report(ctx context.Context, client *Client, lease *checkout.Lease) {
+	var kept flow.Number
+	for {
+		client.mu.Lock()
+		changed := client.changed
+		client.mu.Unlock()
+		now := client.Standing()
+		now.Slot, now.Token, now.PhoneSeen = lease.Slot, lease.Token, now.PhoneSeen.Truncate(phoneNoted)
+		if now.State != flow.NumberOffline && now != kept { // a line that ended says nothing of the number
+			if err := f.cfg.Board.Report(ctx, now); err == nil {
+				kept = now
+			} else if ctx.Err() == nil {
+				f.log.LogAttrs(ctx, slog.LevelWarn, "how a whatsapp number stands is not kept", slog.Int("slot", lease.Slot), slog.String("error", err.Error()))
+			}
+		}
+		pause := time.NewTimer(reportEvery)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+		pause.Stop()
+		// What changes by itself (a lock that ends, a phone that stays away) is
+		// seen now and then.
+		again := time.NewTimer(checkout.LeaseRenew)
+		select {
+		case <-changed:
+		case <-again.C:
+		case <-ctx.Done():
+		}
+		again.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (f *Fleet) set(slot int, client *Client) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if client == nil {
+		delete(f.lines, slot)
+		return
+	}
+	f.lines[slot] = client
+}
+
+// running are the numbers that this process runs, by slot.
+func (f *Fleet) running() []*Client {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []*Client
+	for _, slot := range f.slots {
+		if c := f.lines[slot]; c != nil {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// ours says whether a message came from one of our own numbers.
+func (f *Fleet) ours(m bot.Message) bool {
+	return f.cfg.Board.Ours(string(m.Phone)) ||
+		slices.ContainsFunc(f.running(), func(c *Client) bool { return m.Person != "" && c.lid() == m.Person })
+}
+
+// Send sends a message with the number that its chat is with. Errors are those
+// of Client.Send; ErrOffline too while this process does not run that number.
+func (f *Fleet) Send(ctx context.Context, o checkout.Outgoing) error {
+	if f.cfg.Board.Killed(o.Number) {
+		return fmt.Errorf("%w: %w", ErrOffline, errKilled)
+	}
+	for _, c := range f.running() {
+		if c.Number() == o.Number && o.Number != "" {
+			return c.Send(ctx, o)
+		}
+	}
+	return fmt.Errorf("%w: %s does not run here", ErrOffline, shortened(o.Number))
+}
+
+// Typing shows a person that an answer is being written.
+func (f *Fleet) Typing(ctx context.Context, number, person string) {
+	for _, c := range f.running() {
+		if c.Number() == number && !f.cfg.Board.Killed(number) {
+			c.Typing(ctx, number, person)
+			return
+		}
+	}
+}
+
+// Syncing says that what payers sent a number while it was away is still coming
+// in: what they are told by the clock had better wait.
+func (f *Fleet) Syncing(number string) bool {
+	return slices.ContainsFunc(f.running(), func(c *Client) bool { return c.Number() == number && c.Syncing() })
+}
+
+// Pairing is the text of a QR code that links a phone now, false when none is
+// shown.
+func (f *Fleet) Pairing() (qr string, ok bool) {
+	for _, c := range f.running() {
+		if qr, ok = c.Pairing(); ok {
+			return qr, true
+		}
+	}
+	return "", false
+}
+
+// Trouble says why the network was not reached when it was last tried, "" where
+// it was.
+func (f *Fleet) Trouble() string {
+	for _, c := range f.running() {
+		if why := c.Trouble(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// signs lets numbers prove to each other that they hear, until ctx ends.
+func (f *Fleet) signs(ctx context.Context) {
+	wait := f.jittered(0)
+	for round := uint64(1); ; round++ {
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		wait = f.jittered(round)
+		if !f.Prove(ctx) {
+			wait = min(wait, signAgain)
+		}
+	}
+}
+
+// jittered is the time to the next round: a little more or less than Every, and
+// the same for the same process and round.
+func (f *Fleet) jittered(round uint64) time.Duration {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(f.cfg.Leases.Holder()), round))
+	part := f.cfg.Every / signJitter
+	return f.cfg.Every - part/2 + time.Duration(binary.BigEndian.Uint64(sum[:8])%uint64(max(part, 1))) //nolint:gosec // of a part of a duration
+}
+
+// Prove has every number that is connected hear from another one, and says
+// whether all did. One number alone writes to its own phone: that one's silence
+// is no proof of anything but that it may be off.
+func (f *Fleet) Prove(ctx context.Context) bool {
+	lines := slices.DeleteFunc(f.running(), func(c *Client) bool {
+		return c.Number() == "" || c.Syncing() || f.cfg.Board.Killed(c.Number())
+	})
+	all, mu := true, sync.Mutex{}
+	var round sync.WaitGroup
+	for i, from := range lines {
+		to := lines[(i+1)%len(lines)]
+		round.Go(func() {
+			if !f.prove(ctx, from, to) {
+				mu.Lock()
+				defer mu.Unlock()
+				all = false
+			}
+		})
+	}
+	round.Wait()
+	return all
+}
+
+func (f *Fleet) prove(ctx context.Context, from, to *Client) bool {
+	raw := make([]byte, 9)
+	if _, err := io.ReadFull(f.cfg.Rand, raw); err != nil {
+		return true
+	}
+	heard, err := from.sign(ctx, to, "3EB0"+strings.ToUpper(fmt.Sprintf("%x", raw)), signWithin)
+	switch {
+	case err != nil: // it was not sent: that says nothing of who should have heard it
+		f.log.LogAttrs(ctx, slog.LevelDebug, "whatsapp sign not sent", slog.String("error", scrub(err.Error())))
+	case from == to && !heard:
+		f.log.LogAttrs(ctx, slog.LevelWarn, "whatsapp number has no proof that it hears: its phone did not answer")
+	default:
+		to.hears(ctx, heard)
+		return heard
+	}
+	return true
+}

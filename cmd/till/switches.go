@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// methodsCmd is what an operator does about methods.
+type methodsCmd struct {
+	List methodsListCmd `cmd:"" default:"withargs" help:"List the methods and which are switched off."`
+	Off  methodsOffCmd  `cmd:"" help:"Make no new instructions of a method; what is paid is kept."`
+	On   methodsOnCmd   `cmd:"" help:"Offer a method again."`
+}
+
+// methodsListCmd lists methods.
+type methodsListCmd struct{ operator }
+
+// Help is the command's example.
+func (methodsListCmd) Help() string { return "Example:  till methods" }
+
+// Run prints one line for each method.
+func (c *methodsListCmd) Run(w *world) error {
+	return c.withBoard(w, func(b *checkout.Board) error {
+		on := b.Served(flow.Methods(), "")
+		for _, m := range flow.Methods() {
+			state := flow.MethodOff
+			if slices.Contains(on, m) {
+				state = "on"
+			}
+			if _, err := fmt.Fprintf(w.out, "%-14s %s\n", m, state); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// methodAct is an act about one method.
+type methodAct struct {
+	act
+
+	Method string `arg:"" enum:"bank_transfer,ussd,card" help:"bank_transfer, ussd or card."`
+}
+
+type (
+	methodsOffCmd struct{ methodAct }
+	methodsOnCmd  struct{ methodAct }
+)
+
+// Help is the command's example.
+func (methodsOffCmd) Help() string {
+	return "Example:  till methods off ussd --reason 'the bank has an outage'"
+}
+
+// Help is the command's example.
+func (methodsOnCmd) Help() string { return "Example:  till methods on ussd" }
+
+// Run switches a method off.
+func (c *methodsOffCmd) Run(w *world) error { return c.to(w, flow.MethodOff) }
+
+// Run switches a method on.
+func (c *methodsOnCmd) Run(w *world) error { return c.to(w, "") }
+
+func (c *methodAct) to(w *world, to string) error {
+	return c.withBoard(w, func(b *checkout.Board) error {
+		return c.move(w, b, flow.SwitchMove{Kind: flow.SwitchMethod, Name: c.Method, To: to})
+	})
+}
+
+type (
+	merchantsStopCmd struct{ merchantAct }
+	merchantsGoCmd   struct{ merchantAct }
+)
+
+// merchantAct is an act about one project.
+type merchantAct struct {
+	act
+
+	Project string `arg:"" help:"Id of the project: wsp_prj_…"`
+}
+
+// Help is the command's example.
+func (merchantsStopCmd) Help() string {
+	return "Example:  till merchants stop wsp_prj_01jd… --live --reason 'under attack'"
+}
+
+// Help is the command's example.
+func (merchantsGoCmd) Help() string { return "Example:  till merchants go wsp_prj_01jd… --live" }
+
+// Run stops a project: no new sessions, charges or instructions.
+func (c *merchantsStopCmd) Run(w *world) error { return c.to(w, flow.MerchantStopped) }
+
+// Run lets a project go on.
+func (c *merchantsGoCmd) Run(w *world) error { return c.to(w, "") }
+
+func (c *merchantAct) to(w *world, to string) error {
+	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error { return a.HasProject(w.ctx, flow.ProjectID(c.Project)) }); err != nil {
+		if flow.CodeOf(err) == flow.CodeNotFound {
+			return fmt.Errorf("there is no project %q (see: till merchants list)", c.Project)
+		}
+		return err
+	}
+	return c.withBoard(w, func(b *checkout.Board) error {
+		return c.move(w, b, flow.SwitchMove{Kind: flow.SwitchMerchant, Name: c.Project, To: to})
+	})
+}
+
+// switchesCmd tells what operators did.
+type switchesCmd struct{ operator }
+
+// Help is the command's example.
+func (switchesCmd) Help() string { return "Example:  till switches" }
+
+// switchesShown is how many acts are told.
+const switchesShown = 200
+
+// Run prints one line for each act, oldest first.
+func (c *switchesCmd) Run(w *world) error {
+	return c.withBoard(w, func(b *checkout.Board) error {
+		moves, err := b.Moves(w.ctx, switchesShown)
+		if err != nil {
+			return err
+		}
+		for _, m := range moves {
+			if _, err := fmt.Fprintf(w.out, "%s  %-8s %s  %s -> %s  %s  %s\n", flow.Stamp(m.At), m.Kind, m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"), m.By, m.Reason); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
