@@ -21,28 +21,6 @@ type projectRecord struct {
 	CreatedAt string         `json:"createdAt"`
 }
 
-// keyRecord is a key as its owner reads it. Key is there once, in the answer
-// that made it.
-type keyRecord struct {
-	ID          string           `json:"id"`
-	Environment flow.Environment `json:"environment"`
-	Kind        flow.KeyKind     `json:"kind"`
-	Key         string           `json:"key,omitempty"`
-	Hint        string           `json:"hint"`
-	Status      flow.KeyStatus   `json:"status"`
-	CreatedAt   string           `json:"createdAt"`
-	LastUsedAt  *string          `json:"lastUsedAt"`
-	ExpiresAt   *string          `json:"expiresAt"`
-	RevokedAt   *string          `json:"revokedAt"`
-}
-
-// rotatedRecord is a new key and the one it takes the place of.
-type rotatedRecord struct {
-	keyRecord
-
-	Replaces keyRecord `json:"replaces"`
-}
-
 type kycRecord struct {
 	ProjectID flow.ProjectID   `json:"projectId"`
 	Status    flow.KYCStatus   `json:"status"`
@@ -68,13 +46,6 @@ type kycMoveRecord struct {
 
 func recordProject(p flow.Project) projectRecord {
 	return projectRecord{p.ID, p.Name, p.KYC, flow.Stamp(p.CreatedAt)}
-}
-
-func (s *Server) recordKey(k flow.Key, text string) keyRecord {
-	return keyRecord{
-		ID: k.ID, Environment: k.Environment, Kind: k.Kind, Key: text, Hint: k.Hint, Status: s.cfg.Accounts.KeyStatus(k),
-		CreatedAt: flow.Stamp(k.CreatedAt), LastUsedAt: stamp(k.LastUsedAt), ExpiresAt: stamp(k.ExpiresAt), RevokedAt: stamp(k.RevokedAt),
-	}
 }
 
 func recordKYC(p flow.ProjectID, moves []flow.KYCMove) kycRecord {
@@ -122,11 +93,19 @@ func (s *Server) logIn(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	in, err := s.cfg.Accounts.LogIn(c.ctx, email, password, c.address())
+	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		in := m.LoggedIn
+		body, err := compose(loggedInRecord{in.Token, flow.Stamp(in.ExpiresAt), recordOwner(in.Account)})
+		return http.StatusOK, body, err
+	})
 	if err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, loggedInRecord{in.Token, flow.Stamp(in.ExpiresAt), recordOwner(in.Account)})
+	a, err := s.cfg.Accounts.LogIn(c.ctx, email, password, c.address(), once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, "")
 }
 
 // logOut is POST /v1/auth/logout: the token it was called with ends.
@@ -138,12 +117,20 @@ func (s *Server) logOut(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	if err := s.cfg.Accounts.LogOut(c.ctx, c.token); err != nil {
+	once, err := c.once(func(checkout.Made) (int, []byte, error) {
+		body, err := compose(struct {
+			LoggedOut bool `json:"loggedOut"`
+		}{true})
+		return http.StatusOK, body, err
+	})
+	if err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, struct {
-		LoggedOut bool `json:"loggedOut"`
-	}{true})
+	a, err := s.cfg.Accounts.LogOut(c.ctx, c.token, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, "")
 }
 
 // ownProject finds the project of the path; another account's does not exist.
@@ -168,12 +155,18 @@ func (s *Server) addProject(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	p, err := s.cfg.Accounts.AddProject(c.ctx, c.token.Account, name)
+	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		body, err := compose(recordProject(m.Project))
+		return http.StatusCreated, body, err
+	})
 	if err != nil {
 		return err
 	}
-	c.http.Set("Location", projectsPath+"/"+string(p.ID))
-	return c.send(http.StatusCreated, recordProject(p))
+	a, err := s.cfg.Accounts.AddProject(c.ctx, c.token.Account, name, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, projectsPath+"/"+a.Location)
 }
 
 // listProjects is GET /v1/projects, newest first.
@@ -220,108 +213,6 @@ func (s *Server) readProject(c *call) error {
 	return c.send(http.StatusOK, recordProject(c.project))
 }
 
-// addKey is POST /v1/projects/{id}/keys.
-func (s *Server) addKey(c *call) error {
-	if err := s.ownProject(c); err != nil {
-		return err
-	}
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"environment", "kind"} {
-		if !f.has(name) { // nobody gets a live or a secret key by leaving a word out
-			f.take(name, true)
-		}
-	}
-	env := f.oneOf("environment", flow.CodeInvalidField, string(flow.Test), string(flow.Live))
-	kind := f.oneOf("kind", flow.CodeInvalidField, string(flow.SecretKey), string(flow.PublicKey))
-	if err := f.done(); err != nil {
-		return err
-	}
-	made, err := s.cfg.Accounts.MakeKey(c.ctx, c.project, flow.Environment(env), flow.KeyKind(kind))
-	if err != nil {
-		return err
-	}
-	return c.send(http.StatusCreated, s.recordKey(made.Key, made.Text))
-}
-
-// listKeys is GET /v1/projects/{id}/keys, newest first.
-func (s *Server) listKeys(c *call) error {
-	if err := s.ownProject(c); err != nil {
-		return err
-	}
-	limit, before, err := c.turnedPage(flow.PrefixKey)
-	if err != nil {
-		return err
-	}
-	keys, more, err := s.cfg.Accounts.Keys(c.ctx, c.project, before, limit)
-	if err != nil {
-		return err
-	}
-	records := make([]keyRecord, 0, len(keys))
-	out := page{HasMore: more}
-	for _, k := range keys {
-		records = append(records, s.recordKey(k, ""))
-		if more {
-			out.NextCursor = cursorOf(k.ID)
-		}
-	}
-	out.Items = records
-	return c.send(http.StatusOK, out)
-}
-
-// keyID is the key of the path; what cannot be an id does not exist.
-func (c *call) keyID() (string, error) {
-	id := c.param("kid")
-	if !isID(id, flow.PrefixKey) {
-		return "", flow.Refuse(flow.CodeNotFound, "There is no such key.")
-	}
-	return id, nil
-}
-
-// rotateKey is POST /v1/projects/{id}/keys/{kid}/rotate.
-func (s *Server) rotateKey(c *call) error {
-	if err := s.ownProject(c); err != nil {
-		return err
-	}
-	id, err := c.keyID()
-	if err != nil {
-		return err
-	}
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
-		return err
-	}
-	const usual = 24
-	hours := f.whole("expiresOldInHours", 0, int64(flow.MaxOverlap/time.Hour), usual)
-	if err := f.done(); err != nil {
-		return err
-	}
-	var made checkout.NewKey
-	var old flow.Key
-	if made, old, err = s.cfg.Accounts.RotateKey(c.ctx, c.project, id, time.Duration(hours)*time.Hour); err != nil {
-		return err
-	}
-	return c.send(http.StatusCreated, rotatedRecord{s.recordKey(made.Key, made.Text), s.recordKey(old, "")})
-}
-
-// revokeKey is DELETE /v1/projects/{id}/keys/{kid}.
-func (s *Server) revokeKey(c *call) error {
-	if err := s.ownProject(c); err != nil {
-		return err
-	}
-	id, err := c.keyID()
-	if err != nil {
-		return err
-	}
-	k, err := s.cfg.Accounts.RevokeKey(c.ctx, c.project, id)
-	if err != nil {
-		return err
-	}
-	return c.send(http.StatusOK, s.recordKey(k, ""))
-}
-
 // submitKYC is POST /v1/projects/{id}/kyc.
 func (s *Server) submitKYC(c *call) error {
 	if err := s.ownProject(c); err != nil {
@@ -342,11 +233,18 @@ func (s *Server) submitKYC(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	moves, err := s.cfg.Accounts.SubmitKYC(c.ctx, c.project.ID, d)
+	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		body, err := compose(recordKYC(c.project.ID, m.KYC))
+		return http.StatusOK, body, err
+	})
 	if err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, recordKYC(c.project.ID, moves))
+	a, err := s.cfg.Accounts.SubmitKYC(c.ctx, c.project.ID, d, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, "")
 }
 
 // readKYC is GET /v1/projects/{id}/kyc.

@@ -157,9 +157,11 @@ type call struct {
 	noted   *noted
 	key     flow.Key
 	token   flow.Token // of a dashboard call
+	bearer  string     // its text
 	proxies []netip.Prefix
 	project flow.Project
 	service *checkout.Service
+	server  *Server
 	began   bool // something outside was asked: a refusal from here on is an answer to keep
 }
 
@@ -168,7 +170,7 @@ func (s *Server) handle(r Route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(c.UserContext(), workTimeout)
 		defer cancel()
-		one := &call{http: c, ctx: ctx, noted: s.note(c.Context()), proxies: s.cfg.Proxies}
+		one := &call{http: c, ctx: ctx, noted: s.note(c.Context()), proxies: s.cfg.Proxies, server: s}
 		one.noted.route = r.Path
 		allowOrigin(one, r)
 		if err := s.admit(one, r.Key); err != nil {
@@ -179,7 +181,7 @@ func (s *Server) handle(r Route) fiber.Handler {
 				return err
 			}
 		}
-		if r.Method == http.MethodPost && !r.Own && one.service != nil {
+		if r.takesKey() && !r.Own {
 			return s.onceOnly(one, r)
 		}
 		return r.do(s, one)

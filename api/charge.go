@@ -43,6 +43,9 @@ func (*Server) openCharge(c *call) error {
 	if err != nil {
 		return err
 	}
+	if a.Status >= http.StatusBadRequest {
+		return c.answer(a, "")
+	}
 	var made struct{ Data struct{ ID flow.ChargeID } }
 	if err := json.Unmarshal(a.Body, &made); err != nil { // our own bytes, perhaps of yesterday
 		return fmt.Errorf("read a charge's answer: %w", err)
@@ -96,6 +99,7 @@ func (*Server) requeryCharge(c *call) error {
 	if err := c.nothing(); err != nil {
 		return err
 	}
+	c.began = true
 	return c.sendCharge(c.service.Requery(c.ctx, c.project.ID, id))
 }
 

@@ -4,8 +4,16 @@ import (
 	"bytes"
 	"net/http"
 
+	"till/flow"
 	"till/flow/checkout"
 )
+
+// takesKey says whether a route takes an Idempotency-Key: every POST does. Only
+// banks do not send one, whose notices carry their own number, and the phone
+// page does not.
+func (r Route) takesKey() bool {
+	return r.Method == http.MethodPost && r.Key != KeyPhone && r.Path != noticesPath
+}
 
 // onceOnly runs a route that brings an Idempotency-Key once: the same request
 // again gets the same answer. Routes that keep their answer in the transaction
@@ -20,19 +28,38 @@ func (s *Server) onceOnly(c *call, r Route) error {
 	}
 	a, err := c.service.Once(c.ctx, once, func() (checkout.Answer, error) {
 		if err := r.do(s, c); err != nil {
-			kind, _ := classOf(refusal(err).Code)
-			if !c.began || kind.status >= http.StatusInternalServerError {
-				return checkout.Answer{}, err
+			if a, final := c.refused(err); c.began && final {
+				return a, nil
 			}
-			s.refuse(c.http.Context(), err) // a refusal by what was begun is an answer like any other
+			return checkout.Answer{}, err
 		}
-		resp := &c.http.Context().Response
-		return checkout.Answer{
-			Status: resp.StatusCode(), Body: bytes.Clone(resp.Body()), Location: string(resp.Header.Peek("Location")),
-		}, nil
+		return c.answered(), nil
 	})
 	if err != nil || !a.Replayed {
 		return err
 	}
 	return c.answer(a, a.Location)
+}
+
+// answered is what the call is answered with so far.
+func (c *call) answered() checkout.Answer {
+	resp := &c.http.Context().Response
+	return checkout.Answer{
+		Status: resp.StatusCode(), Body: bytes.Clone(resp.Body()), Location: string(resp.Header.Peek("Location")),
+	}
+}
+
+// refused answers with a refusal by what was begun. final says that it is an
+// answer like any other, which the same call gets again: not so where waiting or
+// another key would help, or where something broke.
+func (c *call) refused(err error) (a checkout.Answer, final bool) {
+	code := refusal(err).Code
+	kind, _ := classOf(code)
+	switch {
+	case kind.status == http.StatusUnauthorized, kind.status == http.StatusForbidden, kind.status == http.StatusTooManyRequests,
+		kind.status >= http.StatusInternalServerError, code == flow.CodeIdempotencyReused, code == flow.CodeIdempotencyRunning:
+		return checkout.Answer{}, false
+	}
+	c.server.refuse(c.http.Context(), err)
+	return c.answered(), true
 }

@@ -181,6 +181,7 @@ func (s *Server) typeMessage(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+	c.began = true
 	sent, err := phones.Send(c.ctx, number, words)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -26,9 +27,11 @@ func (c *call) form(rules decodeRules) (*form, error) {
 }
 
 // once is the call as what is done only once, where it brings an
-// Idempotency-Key. The same request again has the same hash.
-func (c *call) once(render func(checkout.Made) (int, []byte, error)) (checkout.Call, error) {
-	out := checkout.Call{Project: c.project.ID, Render: render}
+// Idempotency-Key. The same request again has the same hash. shown are secrets of
+// the caller's: where an answer shows one of ours, it is given again to who
+// brings the same alone.
+func (c *call) once(render func(checkout.Made) (int, []byte, error), shown ...string) (checkout.Call, error) {
+	out := checkout.Call{Project: c.project.ID, Scope: c.scope(), Render: render, Refuse: c.refused}
 	raw := c.http.Request().Header.Peek("Idempotency-Key")
 	if raw == nil {
 		return out, nil
@@ -39,22 +42,44 @@ func (c *call) once(render func(checkout.Made) (int, []byte, error)) (checkout.C
 		refused.Fields = []flow.FieldError{{Field: "Idempotency-Key", Code: flow.CodeInvalidField, Message: refused.Message}}
 		return out, refused
 	}
-	sum := sha256.New()
-	for _, part := range [][]byte{[]byte(c.http.Method()), []byte(c.http.Path()), c.http.Request().Body()} {
-		sum.Write(strconv.AppendInt(nil, int64(len(part)), 10)) // lengths, so that no two requests run together
-		sum.Write([]byte{':'})
-		sum.Write(part)
-	}
-	out.Hash = hex.EncodeToString(sum.Sum(nil))
+	request := []string{c.http.Method(), c.http.Path(), string(c.http.Request().Body())}
+	out.Hash = hex.EncodeToString(hashOf(request...))
+	out.Secret = hashOf(append(append(request, out.Key), shown...)...)
 	return out, nil
 }
 
-// answer sends what an idempotent call was answered with, then or now.
+// scope is whose Idempotency-Keys a call's is one of: an account's, a project's
+// in an environment, each of which has a database of its own, or, where a payer's
+// browser calls with a public key, a session's: a payer must not use a key up
+// that the merchant may send.
+func (c *call) scope() string {
+	switch {
+	case c.token.Account != "":
+		return "account/" + c.token.Account
+	case c.key.Kind == flow.PublicKey:
+		return string(c.project.ID) + "/" + c.param("id")
+	}
+	return string(c.project.ID)
+}
+
+// hashOf hashes some texts with their lengths, so that no two lists run together.
+func hashOf(parts ...string) []byte {
+	sum := sha256.New()
+	for _, part := range parts {
+		sum.Write(strconv.AppendInt(nil, int64(len(part)), 10))
+		sum.Write([]byte{':'})
+		sum.Write([]byte(part))
+	}
+	return sum.Sum(nil)
+}
+
+// answer sends what an idempotent call was answered with, then or now. location
+// is where what was made can be read.
 func (c *call) answer(a checkout.Answer, location string) error {
 	if a.Replayed {
 		c.http.Set("Idempotent-Replayed", "true")
 	}
-	if location != "" {
+	if location != "" && a.Status < http.StatusBadRequest {
 		c.http.Set("Location", location)
 	}
 	write(c.http.Context(), a.Status, a.Body)

@@ -17,6 +17,8 @@ const (
 	sessionsPath = "/v1/whatsapp/checkout/sessions"
 	chargesPath  = "/v1/charges"
 	projectsPath = "/v1/projects"
+	logoutPath   = "/v1/auth/logout"
+	noticesPath  = "/v1/rails/:rail/notifications"
 )
 
 // Routes is every call there is, in one table. The documentation is held
@@ -27,18 +29,19 @@ func Routes() []Route {
 		{Method: get, Path: "/livez", Key: KeyNone, do: (*Server).alive},
 		{Method: get, Path: "/readyz", Key: KeyNone, do: (*Server).ready},
 
-		{Method: post, Path: "/v1/auth/signup", Key: KeyNone, do: (*Server).signUp},
-		{Method: post, Path: "/v1/auth/login", Key: KeyNone, do: (*Server).logIn},
-		{Method: post, Path: "/v1/auth/logout", Key: KeyDashboard, do: (*Server).logOut},
+		{Method: post, Path: "/v1/auth/signup", Key: KeyNone, Own: true, do: (*Server).signUp},
+		{Method: post, Path: "/v1/auth/login", Key: KeyNone, Own: true, do: (*Server).logIn},
+		{Method: post, Path: logoutPath, Key: KeyDashboard, Own: true, do: (*Server).logOut},
 
-		{Method: post, Path: projectsPath, Key: KeyDashboard, do: (*Server).addProject},
+		{Method: post, Path: projectsPath, Key: KeyDashboard, Own: true, do: (*Server).addProject},
 		{Method: get, Path: projectsPath, Key: KeyDashboard, Asks: true, do: (*Server).listProjects},
 		{Method: get, Path: projectsPath + "/:id", Key: KeyDashboard, do: (*Server).readProject},
-		{Method: post, Path: projectsPath + "/:id/keys", Key: KeyDashboard, do: (*Server).addKey},
+		{Method: post, Path: projectsPath + "/:id/keys", Key: KeyDashboard, Own: true, do: (*Server).addKey},
 		{Method: get, Path: projectsPath + "/:id/keys", Key: KeyDashboard, Asks: true, do: (*Server).listKeys},
-		{Method: post, Path: projectsPath + "/:id/keys/:kid/rotate", Key: KeyDashboard, do: (*Server).rotateKey},
+		{Method: get, Path: projectsPath + "/:id/keys/:kid", Key: KeyDashboard, do: (*Server).readKey},
+		{Method: post, Path: projectsPath + "/:id/keys/:kid/rotate", Key: KeyDashboard, Own: true, do: (*Server).rotateKey},
 		{Method: remove, Path: projectsPath + "/:id/keys/:kid", Key: KeyDashboard, do: (*Server).revokeKey},
-		{Method: post, Path: projectsPath + "/:id/kyc", Key: KeyDashboard, do: (*Server).submitKYC},
+		{Method: post, Path: projectsPath + "/:id/kyc", Key: KeyDashboard, Own: true, do: (*Server).submitKYC},
 		{Method: get, Path: projectsPath + "/:id/kyc", Key: KeyDashboard, do: (*Server).readKYC},
 
 		{Method: post, Path: sessionsPath, Key: KeySecret, Own: true, do: (*Server).openSession},
@@ -64,7 +67,7 @@ func Routes() []Route {
 		{Method: post, Path: identitiesPath, Key: KeySecret, Own: true, do: (*Server).verifyIdentity},
 		{Method: get, Path: identitiesPath + "/:id", Key: KeySecret, do: (*Server).readIdentity},
 
-		{Method: post, Path: "/v1/rails/:rail/notifications", Key: KeyNone, Asks: true, do: (*Server).hearBank},
+		{Method: post, Path: noticesPath, Key: KeyNone, Asks: true, do: (*Server).hearBank},
 
 		{Method: post, Path: "/v1/test/bank/transfers", Key: KeyTest, do: (*Server).playTransfer},
 		{Method: post, Path: "/v1/test/ussd/:code/complete", Key: KeyTest, do: (*Server).playUSSD},

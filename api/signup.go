@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"till/flow"
+	"till/flow/checkout"
 )
 
 // The bounds of a password, in characters. The upper one keeps hashing cheap
@@ -51,13 +52,21 @@ func (s *Server) signUp(c *call) error {
 	if err := s.cfg.Accounts.MaySignUp(c.address()); err != nil {
 		return err
 	}
-	made, err := s.cfg.Accounts.SignUp(c.ctx, email, password, business)
+	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		made := m.SignedUp
+		body, err := compose(signedUpRecord{
+			Account: recordOwner(made.Account),
+			Project: recordProject(made.Project),
+			Keys:    keysRecord{flow.Test, made.PublicKey, made.SecretKey},
+		})
+		return http.StatusCreated, body, err
+	})
 	if err != nil {
 		return err
 	}
-	return c.send(http.StatusCreated, signedUpRecord{
-		Account: recordOwner(made.Account),
-		Project: recordProject(made.Project),
-		Keys:    keysRecord{flow.Test, made.PublicKey, made.SecretKey},
-	})
+	a, err := s.cfg.Accounts.SignUp(c.ctx, email, password, business, c.address(), once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, projectsPath+"/"+a.Location)
 }

@@ -68,6 +68,7 @@ func (s *Server) playTransfer(c *call) error {
 			return err
 		}
 	}
+	c.began = true
 	booked, err := bank.Transfer(c.ctx, t)
 	if err != nil {
 		return err
@@ -94,6 +95,7 @@ func (s *Server) dial(c *call) error {
 		return err
 	}
 	code := c.param("code")
+	c.began = true
 	if err := bank.CompleteUSSD(c.ctx, code, outcome); err != nil {
 		return err
 	}
@@ -132,6 +134,7 @@ func (s *Server) playCard(c *call) error {
 	if a.Method != flow.Card {
 		return flow.Refuse(flow.CodeNotFound, "There is no card attempt with this id.")
 	}
+	c.began = true
 	if err := bank.CompleteCard(c.ctx, a.Reference, outcome); err != nil {
 		return err
 	}

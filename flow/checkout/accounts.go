@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"time"
@@ -20,6 +21,7 @@ type Accounts struct {
 	queue chan struct{}    // who waits for a slot
 	tries *tries
 	keys  *keyMemory
+	calls *calls
 }
 
 // hashers is how many passwords are hashed at once; each takes argonMemory.
@@ -31,10 +33,12 @@ const (
 
 // NewAccounts makes the commands over an accounts database.
 func NewAccounts(db *store.DB, now func() time.Time, random io.Reader) *Accounts {
-	return &Accounts{
+	a := &Accounts{
 		db: db, ids: flow.IDs{Now: now, Rand: random}, live: now, desk: now, slot: make(chan struct{}, hashers), queue: make(chan struct{}, hashQueue),
 		tries: newTries(), keys: newKeyMemory(),
 	}
+	a.calls = newCalls(db, func() time.Time { return a.desk() }, random)
+	return a
 }
 
 // Clocks sets the clocks that are not the test environment's, which merchants
@@ -58,13 +62,81 @@ type SignedUp struct {
 }
 
 // SignUp makes an account, its first project and that project's test keys.
-// Errors: invalid_field for an address that is taken.
-func (a *Accounts) SignUp(ctx context.Context, email, password, business string) (SignedUp, error) {
-	return a.signUp(ctx, email, password, business, func(*store.Tx, SignedUp) error { return nil })
+// address is where the call came from. Errors: invalid_field for an address that
+// is taken.
+//
+// There is no account yet that a call's key could belong to: it belongs to the
+// e-mail address. What is kept under it opens with the password alone, so that
+// to ask for it is to try a password, and is counted as such.
+func (a *Accounts) SignUp(ctx context.Context, email, password, business, address string, c Call) (Answer, error) {
+	email = flow.FoldEmail(email)
+	c.Scope = "signup/" + flow.HashKey(email)
+	done, err := a.calls.alone(c)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer done()
+	if c.Key != "" {
+		answer, err := a.signedUp(ctx, email, address, &c)
+		if err != nil || answer.Replayed {
+			return answer, wrap("sign up", err)
+		}
+	}
+	var answer Answer
+	_, err = a.signUp(ctx, email, password, business, func(tx *store.Tx, made SignedUp) (err error) {
+		answer, err = a.calls.rendered(ctx, tx, c, string(made.Project.ID), Made{SignedUp: made})
+		return err
+	})
+	if err == nil || c.Key == "" {
+		return answer, err
+	}
+	// The address may be taken by this very call, in another process.
+	if known, unknown := a.calls.begun(ctx, a.db.Reader, c); unknown == nil && known != nil {
+		return answeredBefore(known), nil
+	}
+	return Answer{}, err
+}
+
+// signedUp looks for the answer of the same sign-up, and makes the call one that
+// is sealed slowly where it may come to be kept.
+func (a *Accounts) signedUp(ctx context.Context, email, address string, c *Call) (Answer, error) {
+	_, kept, err := a.db.Call(ctx, c.scope(), c.name())
+	if err != nil {
+		return Answer{}, err
+	}
+	if !kept {
+		if have, err := a.db.EmailTaken(ctx, email); err != nil || have {
+			return Answer{}, err // it is refused, and nothing is kept
+		}
+		*c, err = a.slow(ctx, *c)
+		return Answer{}, err
+	}
+	forgive, err := a.guess(email, address)
+	if err != nil {
+		return Answer{}, err
+	}
+	if *c, err = a.slow(ctx, *c); err != nil {
+		forgive()
+		return Answer{}, err
+	}
+	known, err := a.calls.begun(ctx, a.db.Reader, *c)
+	if err == nil {
+		forgive()
+	}
+	return answeredBefore(known), err
+}
+
+// slow makes a call whose request holds a password one that nothing quick is
+// kept of: neither its hash nor what its answer is sealed with may be an easier
+// way to guess the password than the password's own hash.
+func (a *Accounts) slow(ctx context.Context, c Call) (Call, error) {
+	salt := sha256.Sum256([]byte("till salt of a slow seal\n" + c.name())) // nobody else's: the name is made of the scope too
+	secret, err := a.derive(ctx, string(c.Secret), salt[:argonSalt], argonTime, argonMemory, argonThreads)
+	c.Hash, c.Secret = "", secret
+	return c, err
 }
 
 func (a *Accounts) signUp(ctx context.Context, email, password, business string, also func(*store.Tx, SignedUp) error) (SignedUp, error) {
-	email = flow.FoldEmail(email)
 	taken := &flow.Error{Code: flow.CodeInvalidField, Message: "This e-mail address cannot be used.", Fields: []flow.FieldError{
 		{Field: "email", Code: flow.CodeInvalidField, Message: "An account with this address exists. Log in instead."},
 	}}
@@ -101,12 +173,40 @@ const demoSetting = "demo_public_key"
 // name. keep gets the keys before the account is: what it does not keep is lost,
 // and then nothing was made.
 func (a *Accounts) Demo(ctx context.Context, email, password, business string, keep func(SignedUp) error) (SignedUp, error) {
-	return a.signUp(ctx, email, password, business, func(tx *store.Tx, made SignedUp) error {
+	return a.signUp(ctx, flow.FoldEmail(email), password, business, func(tx *store.Tx, made SignedUp) error {
 		if err := keep(made); err != nil {
 			return err
 		}
 		return tx.SetSetting(ctx, demoSetting, made.PublicKey)
 	})
+}
+
+// once does a call that is one transaction: do's effect and the answer are kept
+// together, or neither is. id is that of what was made.
+func (a *Accounts) once(ctx context.Context, c Call, do func(tx *store.Tx) (made Made, id string, err error)) (Answer, error) {
+	done, err := a.calls.alone(c)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer done()
+	var answer Answer
+	err = a.db.Update(ctx, func(tx *store.Tx) error {
+		kept, err := a.calls.begun(ctx, tx.Reader, c)
+		if err != nil || kept != nil {
+			answer = answeredBefore(kept)
+			return err
+		}
+		made, id, err := do(tx)
+		if err != nil {
+			return err
+		}
+		answer, err = a.calls.rendered(ctx, tx, c, id, made)
+		return err
+	})
+	if err != nil {
+		return a.calls.refused(ctx, c, err)
+	}
+	return answer, nil
 }
 
 // draw makes an account's ids and keys.

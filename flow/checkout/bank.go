@@ -3,16 +3,12 @@ package checkout
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"till/flow"
 )
 
-// The bounds of what is kept for a merchant.
-const (
-	maxEndpoints    = 20
-	idempotencyKept = 24 * time.Hour
-)
+// maxEndpoints is how many webhook endpoints a project may have.
+const maxEndpoints = 20
 
 // begin opens a method of a session inside a transaction. fresh is true when an
 // attempt was made: nobody called the rail for it yet, and the task that would

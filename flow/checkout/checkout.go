@@ -92,20 +92,33 @@ type View struct {
 // answer is kept with what was made and given again byte for byte.
 type Call struct {
 	Project flow.ProjectID
+	Scope   string // whose keys Key is one of; "" for the project's
 	Key     string // the Idempotency-Key, "" for none
 	Hash    string // of method, path and body
+	// Secret is what the answer is kept sealed with: it is made of Key and the
+	// request, which are not kept, and must not be made of Hash, which is.
+	Secret []byte
+	// Refuse makes the answer out of a refusal; final is false for one that the
+	// same call may not meet again, which is not kept. Without it none is.
+	Refuse func(err error) (a Answer, final bool)
 	// Render makes the answer out of what was made; it runs inside the
 	// transaction and must not do anything else.
 	Render func(m Made) (status int, body []byte, err error)
 }
 
-// Made is what a Call made: a session with all that belongs to it, an endpoint,
-// or a verification.
+// Made is what a Call made: a session with all that belongs to it, or one of the
+// others.
 type Made struct {
 	View
 
 	Endpoint     flow.Endpoint
 	Verification flow.Verification
+	SignedUp     SignedUp
+	LoggedIn     LoggedIn
+	Project      flow.Project
+	Key          NewKey
+	Replaced     flow.Key       // the key that Key takes the place of
+	KYC          []flow.KYCMove // of the project, oldest first
 }
 
 // Answer is what a Call is answered with.

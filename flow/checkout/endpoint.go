@@ -34,7 +34,10 @@ func (s *Service) AddEndpoint(ctx context.Context, e flow.Endpoint, c Call) (Ans
 		answer, err = w.rendered(c, id, Made{Endpoint: e})
 		return err
 	})
-	return answer, wrap("add a webhook endpoint", err)
+	if err != nil {
+		return s.calls.refused(ctx, c, wrap("add a webhook endpoint", err))
+	}
+	return answer, nil
 }
 
 // Endpoints are a project's webhook endpoints.

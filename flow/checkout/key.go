@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"till/flow"
 	"till/flow/store"
 )
@@ -110,8 +112,17 @@ func (m *keyMemory) take() map[string]time.Time {
 	return used
 }
 
-// Run writes down when keys were used, until ctx ends.
+// Run writes down when keys were used, and forgets calls that were kept long
+// enough, until ctx ends. A store that cannot be written says so to those who
+// need it; what was not written is tried again.
 func (a *Accounts) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.gatherUses(ctx) })
+	group.Go(func() error { return a.calls.tidy(ctx, func(error) {}) })
+	return group.Wait()
+}
+
+func (a *Accounts) gatherUses(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -123,9 +134,7 @@ func (a *Accounts) Run(ctx context.Context) error {
 			continue
 		case <-time.After(useBatch):
 		}
-		// A store that cannot be written says so to those who need it; the next
-		// use of the key is written instead.
-		_ = a.noteUses(ctx)
+		_ = a.noteUses(ctx) // the next use of the key is written instead
 	}
 }
 
@@ -174,13 +183,15 @@ type NewKey struct {
 
 // MakeKey makes a key of a project. Errors: kyc_required and project_suspended
 // for a live one, invalid_field for one too many.
-func (a *Accounts) MakeKey(ctx context.Context, p flow.Project, env flow.Environment, kind flow.KeyKind) (NewKey, error) {
+func (a *Accounts) MakeKey(ctx context.Context, p flow.Project, env flow.Environment, kind flow.KeyKind, c Call) (Answer, error) {
 	made, err := a.drawKey(p.ID, env, kind)
 	if err != nil {
-		return NewKey{}, err
+		return Answer{}, err
 	}
-	err = a.db.Update(ctx, func(tx *store.Tx) error { return a.addKey(ctx, tx, made.Key) })
-	return made, wrap("make a key", err)
+	answer, err := a.once(ctx, c, func(tx *store.Tx) (Made, string, error) {
+		return Made{Key: made}, made.Key.ID, a.addKey(ctx, tx, made.Key)
+	})
+	return answer, wrap("make a key", err)
 }
 
 // addKey keeps a key where its project may have one more, as the project stands
@@ -220,30 +231,32 @@ func (a *Accounts) drawKey(project flow.ProjectID, env flow.Environment, kind fl
 // RotateKey makes the successor of a key, which works on for the overlap.
 // Errors: resource_not_found for a key that does not work any more, and those of
 // MakeKey.
-func (a *Accounts) RotateKey(ctx context.Context, p flow.Project, id string, overlap time.Duration) (made NewKey, old flow.Key, err error) {
-	if old, err = a.db.Key(ctx, p.ID, id); err != nil {
-		return NewKey{}, flow.Key{}, err
+func (a *Accounts) RotateKey(ctx context.Context, p flow.Project, id string, overlap time.Duration, c Call) (Answer, error) {
+	old, err := a.db.Key(ctx, p.ID, id)
+	if err != nil {
+		return Answer{}, err
 	}
-	if made, err = a.drawKey(p.ID, old.Environment, old.Kind); err != nil {
-		return NewKey{}, flow.Key{}, err
+	made, err := a.drawKey(p.ID, old.Environment, old.Kind)
+	if err != nil {
+		return Answer{}, err
 	}
 	now := made.Key.CreatedAt
-	err = a.db.Update(ctx, func(tx *store.Tx) error {
+	answer, err := a.once(ctx, c, func(tx *store.Tx) (Made, string, error) {
 		k, err := tx.Key(ctx, p.ID, id)
 		if err != nil {
-			return err
+			return Made{}, "", err
 		}
 		if k.Status(now) != flow.KeyActive {
-			return flow.Refuse(flow.CodeNotFound, "This key is %s: there is nothing to rotate. Make a new one.", k.Status(now))
+			return Made{}, "", flow.Refuse(flow.CodeNotFound, "This key is %s: there is nothing to rotate. Make a new one.", k.Status(now))
 		}
-		old = k.Rotated(overlap, now)
-		if err := tx.EndKey(ctx, old); err != nil {
-			return err
+		k = k.Rotated(overlap, now)
+		if err := tx.EndKey(ctx, k); err != nil {
+			return Made{}, "", err
 		}
-		return a.addKey(ctx, tx, made.Key)
+		return Made{Key: made, Replaced: k}, made.Key.ID, a.addKey(ctx, tx, made.Key)
 	})
 	a.keys.forget(func(k flow.Key) bool { return k.ID == id })
-	return made, old, wrap("rotate a key", err)
+	return answer, wrap("rotate a key", err)
 }
 
 // RevokeKey ends a key at once. Revoking it again changes nothing. Errors:
@@ -265,6 +278,11 @@ func (a *Accounts) RevokeKey(ctx context.Context, p flow.Project, id string) (fl
 	return out, wrap("revoke a key", err)
 }
 
+// Key reads a key of a project. Errors: resource_not_found.
+func (a *Accounts) Key(ctx context.Context, p flow.Project, id string) (flow.Key, error) {
+	return a.db.Key(ctx, p.ID, id)
+}
+
 // Keys lists a project's keys, newest first; more says that there are others.
 func (a *Accounts) Keys(ctx context.Context, p flow.Project, before string, limit int) (keys []flow.Key, more bool, err error) {
 	keys, err = a.db.Keys(ctx, p.ID, before, limit+1)
@@ -278,23 +296,23 @@ func (a *Accounts) Keys(ctx context.Context, p flow.Project, before string, limi
 func (a *Accounts) KeyStatus(k flow.Key) flow.KeyStatus { return k.Status(a.clock(k.Environment)) }
 
 // AddProject makes a project of an account. Errors: invalid_field for one too many.
-func (a *Accounts) AddProject(ctx context.Context, account, name string) (flow.Project, error) {
+func (a *Accounts) AddProject(ctx context.Context, account, name string, c Call) (Answer, error) {
 	id, err := a.ids.New(flow.PrefixProject)
 	if err != nil {
-		return flow.Project{}, err
+		return Answer{}, err
 	}
 	p := flow.Project{ID: flow.ProjectID(id), Account: account, Name: name, KYC: flow.KYCNone, CreatedAt: a.desk()}
-	err = a.db.Update(ctx, func(tx *store.Tx) error {
+	answer, err := a.once(ctx, c, func(tx *store.Tx) (Made, string, error) {
 		n, err := tx.CountProjects(ctx, account)
-		if err != nil {
-			return err
+		if err == nil && n >= flow.MaxProjects {
+			err = flow.Refuse(flow.CodeInvalidField, "An account has at most %d projects.", flow.MaxProjects)
 		}
-		if n >= flow.MaxProjects {
-			return flow.Refuse(flow.CodeInvalidField, "An account has at most %d projects.", flow.MaxProjects)
+		if err == nil {
+			err = tx.AddProject(ctx, p)
 		}
-		return tx.AddProject(ctx, p)
+		return Made{Project: p}, id, err
 	})
-	return p, wrap("make a project", err)
+	return answer, wrap("make a project", err)
 }
 
 // Project is a project of an account; another's does not exist. Errors:

@@ -12,38 +12,44 @@ const maxKYCMoves = 100
 
 // SubmitKYC hands in what a merchant says of its business. Errors:
 // project_suspended, kyc_not_submittable, resource_not_found.
-func (a *Accounts) SubmitKYC(ctx context.Context, project flow.ProjectID, d flow.KYCDetails) ([]flow.KYCMove, error) {
-	return a.moveKYC(ctx, project, func(p flow.Project) (flow.KYCMove, error) { return flow.SubmitKYC(p, d, a.desk()) })
+func (a *Accounts) SubmitKYC(ctx context.Context, project flow.ProjectID, d flow.KYCDetails, c Call) (Answer, error) {
+	answer, err := a.once(ctx, c, func(tx *store.Tx) (Made, string, error) {
+		moves, err := moveKYC(ctx, tx, project, func(p flow.Project) (flow.KYCMove, error) { return flow.SubmitKYC(p, d, a.desk()) })
+		return Made{KYC: moves}, "", err
+	})
+	a.keys.forget(func(k flow.Key) bool { return k.Project == project })
+	return answer, wrap("submit the KYC of a project", err)
 }
 
 // RuleKYC is an operator's ruling about a project. Errors: resource_not_found,
 // *flow.IllegalMove.
 func (a *Accounts) RuleKYC(ctx context.Context, project flow.ProjectID, r flow.Ruling, reason string) ([]flow.KYCMove, error) {
-	return a.moveKYC(ctx, project, func(p flow.Project) (flow.KYCMove, error) { return flow.DecideKYC(p, r, reason, a.desk()) })
-}
-
-func (a *Accounts) moveKYC(ctx context.Context, project flow.ProjectID, decide func(flow.Project) (flow.KYCMove, error)) ([]flow.KYCMove, error) {
 	var moves []flow.KYCMove
-	err := a.db.Update(ctx, func(tx *store.Tx) error {
-		p, err := tx.Project(ctx, project)
-		if err != nil {
-			return err
-		}
-		move, err := decide(p)
-		if err != nil {
-			return err
-		}
-		if moved, err := tx.MoveKYC(ctx, move); err != nil || !moved {
-			if err == nil {
-				err = flow.Refuse(flow.CodeStorage, "The project was changed at the same time. Try again.")
-			}
-			return err
-		}
-		moves, err = tx.KYCMoves(ctx, project, maxKYCMoves)
+	err := a.db.Update(ctx, func(tx *store.Tx) (err error) {
+		moves, err = moveKYC(ctx, tx, project, func(p flow.Project) (flow.KYCMove, error) { return flow.DecideKYC(p, r, reason, a.desk()) })
 		return err
 	})
 	a.keys.forget(func(k flow.Key) bool { return k.Project == project })
 	return moves, wrap("move the KYC of a project", err)
+}
+
+func moveKYC(ctx context.Context, tx *store.Tx, project flow.ProjectID, decide func(flow.Project) (flow.KYCMove, error)) ([]flow.KYCMove, error) {
+	p, err := tx.Project(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	move, err := decide(p)
+	if err != nil {
+		return nil, err
+	}
+	moved, err := tx.MoveKYC(ctx, move)
+	if err == nil && !moved {
+		err = flow.Refuse(flow.CodeStorage, "The project was changed at the same time. Try again.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tx.KYCMoves(ctx, project, maxKYCMoves)
 }
 
 // KYC reads the steps of a project's KYC, oldest first.

@@ -44,19 +44,56 @@ type LoggedIn struct {
 	Account   flow.Account
 }
 
+// guess counts a try of an account's password from an address, before it is
+// made. forgive takes it back. Errors: rate_limited.
+func (a *Accounts) guess(email, address string) (forgive func(), err error) {
+	now, pair, place := a.desk(), loginPair(email, address), "login "+address
+	if err := a.tries.take(now, try{pair, triesAccount}, try{place, triesAddress}); err != nil {
+		return nil, err
+	}
+	return func() { a.tries.forgive(place, now, pair) }, nil
+}
+
+// loginPair names the tries for one account from one address.
+func loginPair(email, address string) string { return "login " + address + " " + email }
+
 // LogIn trades an e-mail address and a password for a dashboard token. address
 // is where the call came from. An unknown address costs as much as a wrong
-// password. Errors: invalid_credentials, rate_limited.
-func (a *Accounts) LogIn(ctx context.Context, email, password, address string) (LoggedIn, error) {
+// password. A call's key belongs to the account, and is asked for only once the
+// password was right. Errors: invalid_credentials, rate_limited.
+func (a *Accounts) LogIn(ctx context.Context, email, password, address string, c Call) (Answer, error) {
 	email = flow.FoldEmail(email)
+	account, err := a.recognise(ctx, email, password, address)
+	if err != nil {
+		return Answer{}, err
+	}
+	if c.Key != "" {
+		c.Scope = "login/" + account.ID
+		if c, err = a.slow(ctx, c); err != nil {
+			return Answer{}, fmt.Errorf("log in: %w", err)
+		}
+	}
+	text, err := flow.NewTokenText(a.ids.Rand)
+	if err != nil {
+		return Answer{}, err
+	}
 	now := a.desk()
-	pair, place := "login "+address+" "+email, "login "+address
-	if err := a.tries.take(now, try{pair, triesAccount}, try{place, triesAddress}); err != nil {
-		return LoggedIn{}, err
+	token := flow.Token{Hash: flow.HashKey(text), Account: account.ID, CreatedAt: now, ExpiresAt: now.Add(flow.DashboardLife)}
+	answer, err := a.once(ctx, c, func(tx *store.Tx) (Made, string, error) {
+		return Made{LoggedIn: LoggedIn{text, token.ExpiresAt, account}}, "", tx.AddToken(ctx, token, maxTokens)
+	})
+	return answer, wrap("log in", err)
+}
+
+// recognise finds the account that an e-mail address and a password are of.
+func (a *Accounts) recognise(ctx context.Context, email, password, address string) (flow.Account, error) {
+	forgive, err := a.guess(email, address)
+	if err != nil {
+		return flow.Account{}, err
 	}
 	account, found, err := a.db.AccountByEmail(ctx, email)
 	if err != nil {
-		return LoggedIn{}, err
+		return flow.Account{}, err
 	}
 	kept := account.PasswordHash
 	if !found {
@@ -64,22 +101,16 @@ func (a *Accounts) LogIn(ctx context.Context, email, password, address string) (
 	}
 	right, err := a.verify(ctx, password, kept)
 	if err != nil {
-		a.tries.forgive(place, now, pair)
-		return LoggedIn{}, fmt.Errorf("log in: %w", err)
+		forgive()
+		return flow.Account{}, fmt.Errorf("log in: %w", err)
 	}
 	if !right || !found {
-		return LoggedIn{}, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password.")
+		return flow.Account{}, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password.")
 	}
-	a.tries.forgive(place, now, pair)
-	a.tries.forget(pair)
-	text, err := flow.NewTokenText(a.ids.Rand)
-	if err != nil {
-		return LoggedIn{}, err
-	}
-	token := flow.Token{Hash: flow.HashKey(text), Account: account.ID, CreatedAt: now, ExpiresAt: now.Add(flow.DashboardLife)}
-	err = a.db.Update(ctx, func(tx *store.Tx) error { return tx.AddToken(ctx, token, maxTokens) })
+	forgive()
+	a.tries.forget(loginPair(email, address))
 	account.PasswordHash = ""
-	return LoggedIn{Token: text, ExpiresAt: token.ExpiresAt, Account: account}, wrap("log in", err)
+	return account, nil
 }
 
 // MaySignUp refuses an address that signs up too often. Errors: rate_limited.
@@ -105,9 +136,19 @@ func (a *Accounts) Dashboard(ctx context.Context, text string) (flow.Token, erro
 	return token, token.Usable(a.desk())
 }
 
-// LogOut ends a dashboard token.
-func (a *Accounts) LogOut(ctx context.Context, token flow.Token) error {
-	return wrap("log out", a.db.Update(ctx, func(tx *store.Tx) error { return tx.RevokeToken(ctx, token.Hash, a.desk()) }))
+// LogOut ends a dashboard token. One that was ended before can still ask for the
+// answer of that: nobody else could, and it opens nothing else. Errors:
+// revoked_api_key.
+func (a *Accounts) LogOut(ctx context.Context, token flow.Token, c Call) (Answer, error) {
+	c.Scope = "token/" + token.Hash
+	answer, err := a.once(ctx, c, func(tx *store.Tx) (Made, string, error) {
+		now := a.desk()
+		if err := token.Usable(now); err != nil {
+			return Made{}, "", err
+		}
+		return Made{}, "", tx.RevokeToken(ctx, token.Hash, now)
+	})
+	return answer, wrap("log out", err)
 }
 
 // nobodysPassword is compared with where there is no account, so that this takes

@@ -16,20 +16,21 @@ import (
 // A call that was refused is forgotten: its key may be used for a better one.
 // Errors: idempotency_key_reused, idempotency_in_progress, and those of do.
 func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (Answer, error) {
-	free, done := s.running1(string(c.Project) + "/" + c.Key)
-	if !free {
-		return Answer{}, flow.Refuse(flow.CodeIdempotencyRunning, "The first request with this Idempotency-Key is still running.")
+	done, err := s.calls.alone(c)
+	if err != nil {
+		return Answer{}, err
 	}
 	defer done()
 	var answer Answer
-	err := s.update(ctx, func(w *saving) error {
+	var inDoubt bool
+	err = s.update(ctx, func(w *saving) error {
 		kept, err := w.begun(c)
 		if err != nil || kept != nil && kept.Status != 0 {
 			answer = answeredBefore(kept)
 			return err
 		}
-		answer = Answer{}
-		return w.tx.SaveCall(w.ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, At: w.now})
+		answer, inDoubt = Answer{}, kept != nil
+		return s.calls.begin(w.ctx, w.tx, c, "")
 	})
 	if err != nil || answer.Replayed {
 		return answer, wrap("do a call once", err)
@@ -37,19 +38,15 @@ func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (
 	answer, err = do()
 	keep := context.WithoutCancel(ctx)
 	if err != nil {
-		if resumed(flow.CodeOf(err)) {
+		if inDoubt || resumed(flow.CodeOf(err)) {
 			return Answer{}, err
 		}
-		if forgotten := s.update(keep, func(w *saving) error { return w.tx.ForgetCall(w.ctx, c.Project, c.Key) }); forgotten != nil {
+		if forgotten := s.update(keep, func(w *saving) error { return w.tx.ForgetCall(w.ctx, c.scope(), c.name()) }); forgotten != nil {
 			return Answer{}, wrap("forget a refused call", forgotten)
 		}
 		return Answer{}, err
 	}
-	err = s.update(keep, func(w *saving) error {
-		return w.tx.SaveCall(w.ctx, c.Project, c.Key, store.KeptCall{
-			Hash: c.Hash, Made: answer.Location, Status: answer.Status, Body: answer.Body, At: w.now,
-		})
-	})
+	err = s.update(keep, func(w *saving) error { return s.calls.keep(w.ctx, w.tx, c, answer) })
 	return answer, wrap("keep a call's answer", err)
 }
 
@@ -64,52 +61,12 @@ func resumed(code flow.Code) bool {
 	}
 }
 
-// begun looks up what is known of an idempotent call; nil for a new one.
+// begun is calls.begun in a transaction.
 func (w *saving) begun(c Call) (*store.KeptCall, error) {
-	if c.Key == "" {
-		return nil, nil //nolint:nilnil // a call without a key is always new
-	}
-	kept, found, err := w.tx.Call(w.ctx, c.Project, c.Key)
-	if err != nil || !found {
-		return nil, err
-	}
-	if w.now.Sub(kept.At) > idempotencyKept {
-		return nil, nil //nolint:nilnil // forgotten
-	}
-	if kept.Hash != c.Hash {
-		return nil, flow.Refuse(flow.CodeIdempotencyReused, "This Idempotency-Key was used for another request. Use a new key.")
-	}
-	return &kept, nil
+	return w.s.calls.begun(w.ctx, w.tx.Reader, c)
 }
 
-// answeredBefore is the answer that is kept with a key.
-func answeredBefore(kept *store.KeptCall) Answer {
-	if kept == nil {
-		return Answer{}
-	}
-	return Answer{Status: kept.Status, Body: kept.Body, Location: kept.Made, Replayed: true}
-}
-
-// rendered makes a call's answer and keeps it with the call's key.
-func (w *saving) rendered(c Call, id string, made Made) (a Answer, err error) {
-	a.Location = id
-	if a.Status, a.Body, err = c.Render(made); err != nil || c.Key == "" {
-		return a, err
-	}
-	return a, w.tx.SaveCall(w.ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, Made: id, Status: a.Status, Body: a.Body, At: w.now})
-}
-
-// running1 lets one call with a key run at a time in this process.
-func (s *Service) running1(key string) (free bool, done func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running[key] {
-		return false, nil
-	}
-	s.running[key] = true
-	return true, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.running, key)
-	}
+// rendered is calls.rendered in a transaction.
+func (w *saving) rendered(c Call, id string, made Made) (Answer, error) {
+	return w.s.calls.rendered(w.ctx, w.tx, c, id, made)
 }

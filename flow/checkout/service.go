@@ -37,7 +37,7 @@ type Service struct {
 	mu       sync.Mutex
 	asked    map[flow.SessionID]time.Time // when a bank was last asked on a merchant's word
 	asking   map[flow.SessionID]asking    // what a bank last answered on a payer's word
-	running  map[string]bool              // idempotent calls that run in this process
+	calls    *calls
 	worker   *worker
 }
 
@@ -54,7 +54,7 @@ func New(c Config) (*Service, error) {
 	}
 	s := &Service{
 		cfg: c, ids: flow.IDs{Now: c.Now, Rand: c.Rand}, asked: map[flow.SessionID]time.Time{}, asking: map[flow.SessionID]asking{},
-		starting: map[flow.AttemptID]*starting{}, running: map[string]bool{},
+		starting: map[flow.AttemptID]*starting{}, calls: newCalls(c.DB, c.Now, c.Rand),
 	}
 	if link := c.Around.CheckoutURL; link != nil {
 		s.cfg.Around.CheckoutURL = func(session flow.Session) string {

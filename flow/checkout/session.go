@@ -15,11 +15,9 @@ func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error
 	if err := s.admitted(c.Project); err != nil {
 		return Answer{}, err
 	}
-	var number string
+	number := ""
 	if n.Mode == flow.InChat {
-		if number = s.cfg.Number(); number == "" {
-			return Answer{}, noWhatsApp()
-		}
+		number = s.cfg.Number()
 	}
 	var answer Answer
 	err := s.update(ctx, func(w *saving) error {
@@ -27,6 +25,9 @@ func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error
 		if err != nil || kept != nil && kept.Status != 0 {
 			answer = answeredBefore(kept)
 			return err
+		}
+		if n.Mode == flow.InChat && number == "" {
+			return noWhatsApp()
 		}
 		made, err := w.create(n, c.Project, number, false)
 		if err != nil {
@@ -36,7 +37,7 @@ func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error
 		return err
 	})
 	if err != nil {
-		return Answer{}, fmt.Errorf("open a session: %w", err)
+		return s.calls.refused(ctx, c, fmt.Errorf("open a session: %w", err))
 	}
 	return answer, nil
 }
@@ -125,17 +126,20 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 	if err := s.admitted(c.Project); err != nil {
 		return Answer{}, err
 	}
+	done, err := s.calls.alone(c)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer done()
+	answer, err := s.openCharge(ctx, n, existing, c)
+	if err != nil {
+		return s.calls.refused(ctx, c, wrap("open a charge", err))
+	}
+	return answer, nil
+}
+
+func (s *Service) openCharge(ctx context.Context, n NewSession, existing flow.SessionID, c Call) (Answer, error) {
 	number := s.cfg.Number()
-	if number == "" {
-		return Answer{}, noWhatsApp()
-	}
-	if c.Key != "" {
-		free, done := s.running1(string(c.Project) + "/" + c.Key)
-		if !free {
-			return Answer{}, flow.Refuse(flow.CodeIdempotencyRunning, "The first request with this Idempotency-Key is still running.")
-		}
-		defer done()
-	}
 	var answer Answer
 	var attempt flow.Attempt
 	var fresh bool
@@ -145,6 +149,9 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 		if err != nil || kept != nil && kept.Status != 0 {
 			answer = answeredBefore(kept)
 			return err
+		}
+		if number == "" {
+			return noWhatsApp()
 		}
 		session, err := w.charged(n, existing, kept, number, c)
 		if err != nil {
@@ -158,13 +165,13 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 		if err != nil || c.Key == "" {
 			return err
 		}
-		return w.tx.SaveCall(ctx, c.Project, c.Key, store.KeptCall{Hash: c.Hash, Made: string(session.ID), At: w.now})
+		return s.calls.begin(w.ctx, w.tx, c, string(session.ID))
 	})
 	if err != nil || answer.Status != 0 {
-		return answer, wrap("open a charge", err)
+		return answer, err
 	}
 	if err := s.start(ctx, attempt.ID, fresh); err != nil {
-		return Answer{}, fmt.Errorf("open a charge: %w", unfinished(err, attempt.Session))
+		return Answer{}, unfinished(err, attempt.Session)
 	}
 	err = s.update(ctx, func(w *saving) error {
 		kept, err := w.begun(c)
@@ -175,7 +182,7 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 		answer, err = w.answer(flow.Session{ID: attempt.Session}, c)
 		return err
 	})
-	return answer, wrap("open a charge", err)
+	return answer, err
 }
 
 // unfinished says of a charge whose account could not be made that its session
@@ -257,7 +264,10 @@ func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer
 		answer, err = w.answer(session, c)
 		return err
 	})
-	return answer, wrap("cancel a session", err)
+	if err != nil {
+		return s.calls.refused(ctx, c, wrap("cancel a session", err))
+	}
+	return answer, nil
 }
 
 func (w *saving) cancel(session flow.Session) error {

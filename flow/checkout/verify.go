@@ -107,7 +107,7 @@ func (v *Verifications) Begin(ctx context.Context, n NewVerification, c Call) (A
 		}
 	}()
 	if c.Key != "" {
-		c.Hash = v.sealed(c.Hash)
+		c.Hash, c.Secret = v.sealed("call/"+c.Hash), []byte(v.sealed("answer/"+string(c.Secret)))
 	}
 	id, err := v.s.ids.New(flow.PrefixVerification)
 	if err != nil {
@@ -132,8 +132,11 @@ func (v *Verifications) Begin(ctx context.Context, n NewVerification, c Call) (A
 		answer, err = w.rendered(c, id, Made{Verification: one})
 		return err
 	})
-	if err != nil || answer.Replayed {
-		return answer, wrap("begin a verification", err)
+	if err != nil {
+		return v.s.calls.refused(ctx, c, wrap("begin a verification", err))
+	}
+	if answer.Replayed {
+		return answer, nil
 	}
 	begun = true
 	v.begin(work, one, rail.Person{
@@ -143,10 +146,11 @@ func (v *Verifications) Begin(ctx context.Context, n NewVerification, c Call) (A
 }
 
 // sealed makes a request's hash one that cannot be tried out: the rest of the
-// body is easily guessed, and there are only 10^11 numbers.
+// body is easily guessed, and there are only 10^11 numbers. What the answer is
+// sealed with is made of the body too, and could be tried out on the answer.
 func (v *Verifications) sealed(hash string) string {
 	mac := hmac.New(sha256.New, v.pepper)
-	_, _ = mac.Write([]byte("call/" + hash))
+	_, _ = mac.Write([]byte(hash))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 

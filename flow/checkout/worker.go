@@ -90,6 +90,11 @@ func (k *worker) run(ctx context.Context) error {
 	k.ctx, k.closed = ctx, false
 	k.mu.Unlock()
 	group.Go(func() error { return k.loop(ctx) })
+	group.Go(func() error {
+		return k.s.calls.tidy(ctx, func(err error) {
+			k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "tidy the idempotent calls", slog.String("error", err.Error()))
+		})
+	})
 	err := group.Wait()
 	k.mu.Lock()
 	k.closed = true

@@ -275,6 +275,46 @@ func TestAnIdempotentCallIsKeptWithItsAnswer(t *testing.T) {
 	})
 }
 
+func TestOldCallsAreForgottenTheOldestFirstAndSoManyAtATime(t *testing.T) {
+	for _, schema := range []store.Schema{store.Checkout, store.Accounts} {
+		storetest.Each(t, schema, func(t *testing.T, db *store.DB) {
+			if _, there, err := db.OldestCall(t.Context()); there || err != nil {
+				t.Fatal(there, err)
+			}
+			for i, key := range []string{"c", "a", "d", "b", "e"} {
+				kept := store.KeptCall{Hash: "h", Status: 201 * (i % 2), At: noon.Add(time.Duration(key[0]) * time.Millisecond)}
+				update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.SaveCall(ctx, "scope", key, kept) })
+			}
+			left := func() (keys string) {
+				for _, key := range []string{"a", "b", "c", "d", "e"} {
+					if _, found, err := db.Call(t.Context(), "scope", key); err != nil {
+						t.Fatal(err)
+					} else if found {
+						keys += key
+					}
+				}
+				return keys
+			}
+			for _, want := range []struct {
+				n    int64
+				left string
+			}{{2, "cde"}, {1, "de"}, {0, "de"}} {
+				var n int64
+				update(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+					n, err = tx.ForgetCalls(ctx, noon.Add('d'*time.Millisecond), 2)
+					return err
+				})
+				if n != want.n || left() != want.left {
+					t.Errorf("%s: %d were forgotten and %s are left, want %+v", schema, n, left(), want)
+				}
+			}
+			if at, there, err := db.OldestCall(t.Context()); err != nil || !there || !at.Equal(noon.Add('d'*time.Millisecond)) {
+				t.Errorf("the oldest is of %v, %v, %v", at, there, err)
+			}
+		})
+	}
+}
+
 func TestSessionsAreListedByEveryFilter(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		var all []flow.Session

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// keyRecord is a key as its owner reads it. Key is there once, in the answer
+// that made it.
+type keyRecord struct {
+	ID          string           `json:"id"`
+	Environment flow.Environment `json:"environment"`
+	Kind        flow.KeyKind     `json:"kind"`
+	Key         string           `json:"key,omitempty"`
+	Hint        string           `json:"hint"`
+	Status      flow.KeyStatus   `json:"status"`
+	CreatedAt   string           `json:"createdAt"`
+	LastUsedAt  *string          `json:"lastUsedAt"`
+	ExpiresAt   *string          `json:"expiresAt"`
+	RevokedAt   *string          `json:"revokedAt"`
+}
+
+// rotatedRecord is a new key and the one it takes the place of.
+type rotatedRecord struct {
+	keyRecord
+
+	Replaces keyRecord `json:"replaces"`
+}
+
+func (s *Server) recordKey(k flow.Key, text string) keyRecord {
+	return keyRecord{
+		ID: k.ID, Environment: k.Environment, Kind: k.Kind, Key: text, Hint: k.Hint, Status: s.cfg.Accounts.KeyStatus(k),
+		CreatedAt: flow.Stamp(k.CreatedAt), LastUsedAt: stamp(k.LastUsedAt), ExpiresAt: stamp(k.ExpiresAt), RevokedAt: stamp(k.RevokedAt),
+	}
+}
+
+// addKey is POST /v1/projects/{id}/keys.
+func (s *Server) addKey(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"environment", "kind"} {
+		if !f.has(name) { // nobody gets a live or a secret key by leaving a word out
+			f.take(name, true)
+		}
+	}
+	env := f.oneOf("environment", flow.CodeInvalidField, string(flow.Test), string(flow.Live))
+	kind := f.oneOf("kind", flow.CodeInvalidField, string(flow.SecretKey), string(flow.PublicKey))
+	if err := f.done(); err != nil {
+		return err
+	}
+	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		body, err := compose(s.recordKey(m.Key.Key, m.Key.Text))
+		return http.StatusCreated, body, err
+	}, c.bearer)
+	if err != nil {
+		return err
+	}
+	a, err := s.cfg.Accounts.MakeKey(c.ctx, c.project, flow.Environment(env), flow.KeyKind(kind), once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, c.keysPath()+"/"+a.Location)
+}
+
+// keysPath is where the keys of the call's project are.
+func (c *call) keysPath() string { return projectsPath + "/" + string(c.project.ID) + "/keys" }
+
+// readKey is GET /v1/projects/{id}/keys/{kid}.
+func (s *Server) readKey(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	id, err := c.keyID()
+	if err != nil {
+		return err
+	}
+	k, err := s.cfg.Accounts.Key(c.ctx, c.project, id)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, s.recordKey(k, ""))
+}
+
+// listKeys is GET /v1/projects/{id}/keys, newest first.
+func (s *Server) listKeys(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	limit, before, err := c.turnedPage(flow.PrefixKey)
+	if err != nil {
+		return err
+	}
+	keys, more, err := s.cfg.Accounts.Keys(c.ctx, c.project, before, limit)
+	if err != nil {
+		return err
+	}
+	records := make([]keyRecord, 0, len(keys))
+	out := page{HasMore: more}
+	for _, k := range keys {
+		records = append(records, s.recordKey(k, ""))
+		if more {
+			out.NextCursor = cursorOf(k.ID)
+		}
+	}
+	out.Items = records
+	return c.send(http.StatusOK, out)
+}
+
+// keyID is the key of the path; what cannot be an id does not exist.
+func (c *call) keyID() (string, error) {
+	id := c.param("kid")
+	if !isID(id, flow.PrefixKey) {
+		return "", flow.Refuse(flow.CodeNotFound, "There is no such key.")
+	}
+	return id, nil
+}
+
+// rotateKey is POST /v1/projects/{id}/keys/{kid}/rotate.
+func (s *Server) rotateKey(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	id, err := c.keyID()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	const usual = 24
+	hours := f.whole("expiresOldInHours", 0, int64(flow.MaxOverlap/time.Hour), usual)
+	if err := f.done(); err != nil {
+		return err
+	}
+	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		body, err := compose(rotatedRecord{s.recordKey(m.Key.Key, m.Key.Text), s.recordKey(m.Replaced, "")})
+		return http.StatusCreated, body, err
+	}, c.bearer)
+	if err != nil {
+		return err
+	}
+	a, err := s.cfg.Accounts.RotateKey(c.ctx, c.project, id, time.Duration(hours)*time.Hour, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, c.keysPath()+"/"+a.Location)
+}
+
+// revokeKey is DELETE /v1/projects/{id}/keys/{kid}.
+func (s *Server) revokeKey(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	id, err := c.keyID()
+	if err != nil {
+		return err
+	}
+	k, err := s.cfg.Accounts.RevokeKey(c.ctx, c.project, id)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, s.recordKey(k, ""))
+}
