@@ -143,10 +143,11 @@ func (d *deciding) desk(n News) {
 // deskTimer decides on a hand-off that nothing happened in.
 func (d *deciding) deskTimer() {
 	desk := d.chat.Desk
-	if desk.State == DeskWaiting && !desk.Told {
+	given := time.UnixMilli(desk.Since).Add(DeskIdle)
+	if desk.State == DeskWaiting && !desk.Told && d.turn.Now.Before(given) {
 		d.why = "nobody has come: the bot offers itself"
 		d.chat.Desk.Told = true
-		d.chat.Desk.Due = time.UnixMilli(desk.Since).Add(DeskIdle).UnixMilli()
+		d.chat.Desk.Due = given.UnixMilli()
 		d.chat.Flag = "nobody has come"
 		d.say("still_waiting", nil)
 		return

@@ -1,0 +1,387 @@
+package flow_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"till/flow"
+)
+
+// story is two sessions, two chats and everything that can happen to them, with
+// nothing but the rules: what a shell would keep is kept here in maps. Answers
+// come late, twice or never; crashes show as answers that come again.
+type story struct {
+	t        *rapid.T
+	now      time.Time
+	sessions map[flow.SessionID]flow.Session
+	attempts map[flow.SessionID][]flow.Attempt
+	payments map[flow.SessionID][]flow.Payment
+	chats    map[flow.ChatID]flow.Chat
+	watch    map[flow.SessionID][]flow.ChatID
+	starts   []flow.AttemptID // calls to the rail without an answer
+	checks   []asked          // questions to the bank without an answer
+	seen     map[string]flow.Kobo
+	booked   flow.Kobo
+	success  map[flow.SessionID]int
+	receipts map[flow.PaymentID]int
+	n        int
+}
+
+type asked struct {
+	session flow.SessionID
+	chat    flow.ChatID
+}
+
+func newStory(t *rapid.T) *story {
+	s := &story{
+		t: t, now: noon, sessions: map[flow.SessionID]flow.Session{}, attempts: map[flow.SessionID][]flow.Attempt{}, payments: map[flow.SessionID][]flow.Payment{},
+		chats: map[flow.ChatID]flow.Chat{"chat_1": {ID: "chat_1"}, "chat_2": {ID: "chat_2"}}, watch: map[flow.SessionID][]flow.ChatID{},
+		seen: map[string]flow.Kobo{}, success: map[flow.SessionID]int{}, receipts: map[flow.PaymentID]int{},
+	}
+	for i, code := range []string{"7K3M9QTX", "11112222"} {
+		session := open()
+		session.ID, session.EntryCode = flow.SessionID(fmt.Sprint("wsp_sess_", i+1)), code
+		session.Policy.LatePayment = rapid.SampledFrom([]string{"review", "accept"}).Draw(t, "late payment")
+		session.ExpiresAt = noon.Add(rapid.SampledFrom([]time.Duration{20 * time.Minute, 24 * time.Hour, 72 * time.Hour}).Draw(t, "lasts"))
+		s.sessions[session.ID] = session
+	}
+	return s
+}
+
+func (s *story) checkout(id flow.SessionID) flow.Checkout {
+	session, attempts := s.sessions[id], slices.Clone(s.attempts[id])
+	return flow.Look(session, attempts, slices.Clone(s.payments[id]), flow.Offers(session, attempts, flow.Methods(), s.now))
+}
+
+// turn takes one turn of a chat and does what it asks for.
+func (s *story) turn(id flow.ChatID, turn flow.Turn) {
+	turn.Chat, turn.Now, turn.Banks = s.chats[id], s.now, banks
+	turn.Checkouts = map[flow.SessionID]flow.Checkout{}
+	for _, session := range turn.Touches() {
+		turn.Checkouts[session] = s.checkout(session)
+	}
+	before := turn.Chat
+	d := flow.Decide(turn)
+	d.Chat.Seq = before.Seq + 1
+	s.chats[id] = d.Chat
+	s.judge(before, turn, d)
+	for _, e := range d.Effects {
+		s.effect(id, e)
+	}
+}
+
+// judge holds one decision against what a payer may rely on.
+func (s *story) judge(before flow.Chat, turn flow.Turn, d flow.Decision) {
+	person := d.Chat.Desk.State == flow.DeskClaimed || d.Chat.Desk.State == flow.DeskDevice
+	talk, known := before.Talk(turn.About)
+	for _, say := range d.Says {
+		money := flow.MoneyNews(say.Key)
+		if person && !money && !slices.Contains([]string{"agent", "secret_typed", "stopped", "resumed"}, say.Key) {
+			s.t.Fatalf("the bot says %s over a person", say.Key)
+		}
+		news := turn.News != nil && turn.About != "" && turn.News.Kind != flow.NewsClaimed && turn.News.Kind != flow.NewsReply && turn.News.Kind != flow.NewsReleased
+		if news && known && talk.State == flow.Closed && !money && say.Key != "human" {
+			s.t.Fatalf("%s is said by itself after the talk was closed", say.Key)
+		}
+		if turn.News != nil && turn.News.Kind == flow.NewsTimer && before.Stopped && slices.Contains([]string{"nudge", "reminder"}, say.Key) {
+			s.t.Fatalf("%s is said after STOP", say.Key)
+		}
+		if say.Key == "receipt" && turn.News != nil && turn.News.Payment != nil {
+			s.receipts[turn.News.Payment.ID]++
+		}
+	}
+	if len(d.Says) > 8 { // timers of two talks and the end of a hand-off can fall together
+		s.t.Fatalf("%d messages at once", len(d.Says))
+	}
+	if due, ok := d.Chat.Due(); ok && turn.News != nil && turn.News.Kind == flow.NewsTimer && !due.After(s.now) {
+		s.t.Fatalf("a timer fired and is due still (%v): %+v", due, d.Chat)
+	}
+	if d.Why == "" {
+		s.t.Fatalf("nobody knows why: %+v", turn)
+	}
+}
+
+func (s *story) effect(id flow.ChatID, e flow.Effect) {
+	switch e.Kind {
+	case flow.DoWatch:
+		if !slices.Contains(s.watch[e.Session], id) {
+			s.watch[e.Session] = append(s.watch[e.Session], id)
+		}
+	case flow.DoOpen:
+		s.n++
+		name := flow.AttemptID(fmt.Sprint("a", s.n))
+		a, change, err := flow.Begin(s.sessions[e.Session], s.attempts[e.Session],
+			flow.Ask{Method: e.Method, ID: name, Reference: "wsp_ref_" + string(name), Chat: id}, flow.Methods(), s.now)
+		switch {
+		case err != nil:
+			s.turn(id, flow.Turn{News: &flow.News{Kind: flow.NewsRefused}, About: e.Session})
+		default:
+			s.save(e.Session, change)
+			if a.Instructions != nil {
+				s.turn(id, flow.Turn{News: &flow.News{Kind: flow.NewsOpened, Attempt: a.ID}, About: e.Session})
+				return
+			}
+			s.starts = append(s.starts, a.ID)
+		}
+	case flow.DoSupersede:
+		if a, ok := s.attempt(e.Attempt); ok {
+			change, err := flow.Supersede(a)
+			s.must(err)
+			s.save(a.Session, change)
+		}
+	case flow.DoCheck:
+		s.checks = append(s.checks, asked{e.Session, id})
+	case flow.DoCancel:
+		if s.sessions[e.Session].Open() {
+			change, err := flow.Cancel(s.sessions[e.Session], s.attempts[e.Session])
+			s.must(err)
+			s.save(e.Session, change)
+		}
+	}
+}
+
+func (s *story) must(err error) {
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *story) attempt(id flow.AttemptID) (flow.Attempt, bool) {
+	for _, list := range s.attempts {
+		if i := slices.IndexFunc(list, func(a flow.Attempt) bool { return a.ID == id }); i >= 0 {
+			return list[i], true
+		}
+	}
+	return flow.Attempt{}, false
+}
+
+// save keeps a change as the shell does, then tells the chats.
+func (s *story) save(id flow.SessionID, c flow.Change) {
+	if c.Session != nil {
+		s.sessions[id] = *c.Session
+	}
+	if c.Payment != nil {
+		s.payments[id] = append(s.payments[id], *c.Payment)
+		for _, p := range c.Postings {
+			s.booked += p.Amount
+		}
+	}
+	for _, a := range c.Attempts {
+		if i := slices.IndexFunc(s.attempts[id], func(x flow.Attempt) bool { return x.ID == a.ID }); i >= 0 {
+			s.attempts[id][i] = a
+			continue
+		}
+		s.attempts[id] = append(s.attempts[id], a)
+	}
+	for _, f := range c.Facts {
+		if f.Kind == flow.ChargeSuccess {
+			s.success[id]++
+		}
+	}
+	for _, n := range c.News {
+		for _, chat := range slices.Clone(s.watch[id]) {
+			s.turn(chat, flow.Turn{News: &n, About: id})
+		}
+	}
+}
+
+// hears is a payer saying anything at all.
+func (s *story) hears(t *rapid.T) {
+	in := rapid.SampledFrom(intents()).Draw(t, "means")
+	turn := flow.Turn{Heard: &in, Fades: rapid.Bool().Draw(t, "fades")}
+	if in.Kind == flow.MeansCode {
+		turn.ByCode = rapid.SampledFrom([]flow.SessionID{"wsp_sess_1", "wsp_sess_2", ""}).Draw(t, "code of")
+	}
+	turn.Quoted = rapid.SampledFrom([]flow.SessionID{"", "", "", "wsp_sess_1", "wsp_sess_2"}).Draw(t, "quotes")
+	s.turn(rapid.SampledFrom([]flow.ChatID{"chat_1", "chat_2"}).Draw(t, "chat"), turn)
+}
+
+// answers is the rail answering a call: with instructions, with a refusal, and
+// perhaps once more later.
+func (s *story) answers(t *rapid.T) {
+	if len(s.starts) == 0 {
+		t.Skip("nothing was asked")
+	}
+	i := rapid.IntRange(0, len(s.starts)-1).Draw(t, "which call")
+	a, _ := s.attempt(s.starts[i])
+	if rapid.IntRange(0, 3).Draw(t, "again later") > 0 {
+		s.starts = slices.Delete(s.starts, i, i+1)
+	}
+	if rapid.IntRange(0, 4).Draw(t, "refused") == 0 {
+		change, err := flow.Refused(a, "no")
+		s.must(err)
+		s.save(a.Session, change)
+		return
+	}
+	made := trying(string(a.ID), a.Method)
+	made.Instructions.ExpiresAt = a.ExpiresAt
+	s.save(a.Session, flow.Started(s.sessions[a.Session], a, *made.Instructions))
+}
+
+// pays is money coming in for anything that was ever opened, once or twice.
+func (s *story) pays(t *rapid.T) {
+	var all []flow.Attempt
+	for _, id := range []flow.SessionID{"wsp_sess_1", "wsp_sess_2"} {
+		for _, a := range s.attempts[id] {
+			if a.Instructions != nil {
+				all = append(all, a)
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Skip("nothing can be paid")
+	}
+	a := rapid.SampledFrom(all).Draw(t, "paid to")
+	s.n++
+	n := credit(fmt.Sprint("rail-", s.n), rapid.SampledFrom([]flow.Kobo{a.Amount, a.Amount, 100_000, 600_000}).Draw(t, "kobo"), s.now)
+	for range rapid.IntRange(1, 2).Draw(t, "told") {
+		if _, known := s.seen[n.RailTransactionID]; known {
+			continue // what the shell knows the rail's name of changes nothing
+		}
+		s.seen[n.RailTransactionID] = n.Amount
+		a, _ = s.attempt(a.ID)
+		change, err := flow.Settle(flow.Money{
+			Notice: n, Session: s.sessions[a.Session], Attempt: a, Others: s.attempts[a.Session], Payments: s.payments[a.Session],
+			Payment: flow.PaymentID(fmt.Sprint("p", s.n)), Charge: "wsp_chg_1", Now: s.now,
+		})
+		s.must(err)
+		s.save(a.Session, change)
+	}
+}
+
+// bank is the bank answering a question.
+func (s *story) bank(t *rapid.T) {
+	if len(s.checks) == 0 {
+		t.Skip("nothing was asked")
+	}
+	i := rapid.IntRange(0, len(s.checks)-1).Draw(t, "which question")
+	q := s.checks[i]
+	s.checks = slices.Delete(s.checks, i, i+1)
+	kind := rapid.SampledFrom([]flow.NewsKind{flow.NewsNothing, flow.NewsBankDown, flow.NewsComing}).Draw(t, "says")
+	for _, chat := range slices.Clone(s.watch[q.session]) {
+		if talk, ok := s.chats[chat].Talk(q.session); ok && talk.State == flow.Verifying {
+			s.turn(chat, flow.Turn{News: &flow.News{Kind: kind}, About: q.session})
+		}
+	}
+}
+
+// agent is somebody of support doing something in a chat.
+func (s *story) agent(t *rapid.T) {
+	id := rapid.SampledFrom([]flow.ChatID{"chat_1", "chat_2"}).Draw(t, "chat")
+	n := flow.News{
+		Kind: rapid.SampledFrom([]flow.NewsKind{flow.NewsClaimed, flow.NewsReply, flow.NewsReleased}).Draw(t, "does"),
+		By:   rapid.SampledFrom([]string{"ngozi", "bala"}).Draw(t, "who"), Reason: "Good day.",
+	}
+	if s.chats[id].Desk.May(n.Kind, n.By) != nil {
+		t.Skip("may not")
+	}
+	s.turn(id, flow.Turn{News: &n, About: s.chats[id].Focus})
+}
+
+// passes lets time pass, and everything happen that is due by itself.
+func (s *story) passes(wait time.Duration) {
+	s.now = s.now.Add(wait)
+	for _, id := range []flow.SessionID{"wsp_sess_1", "wsp_sess_2"} {
+		for _, a := range slices.Clone(s.attempts[id]) {
+			change, err := flow.Lapse(a, s.now)
+			s.must(err)
+			if s.now.Before(s.sessions[id].ExpiresAt) {
+				s.save(id, change)
+			}
+		}
+		change, err := flow.Expire(s.sessions[id], s.attempts[id], s.now)
+		s.must(err)
+		s.save(id, change)
+	}
+	for _, id := range []flow.ChatID{"chat_1", "chat_2"} {
+		if due, ok := s.chats[id].Due(); ok && !due.After(s.now) {
+			s.turn(id, flow.Turn{News: &flow.News{Kind: flow.NewsTimer}})
+		}
+	}
+}
+
+// sound holds everything that is kept against what must always be so.
+func (s *story) sound(t *rapid.T) {
+	var came flow.Kobo
+	for _, amount := range s.seen {
+		came += amount
+	}
+	var kept flow.Kobo
+	for id, session := range s.sessions {
+		live := map[flow.Method]int{}
+		for _, a := range s.attempts[id] {
+			if a.Status == flow.AttemptActive {
+				live[a.Method]++
+			}
+		}
+		for m, n := range live {
+			if n > 1 {
+				t.Fatalf("%s has %d live attempts by %s", id, n, m)
+			}
+		}
+		var applied flow.Kobo
+		settled := 0
+		for _, p := range s.payments[id] {
+			kept += p.Amount
+			if p.Match.Applied() {
+				applied += p.Amount
+			}
+			if p.Match == flow.Matched || p.Match == flow.Excess {
+				settled++
+			}
+			if s.receipts[p.ID] > 1 {
+				t.Fatalf("%d receipts for one payment", s.receipts[p.ID])
+			}
+		}
+		if paid := session.Status == flow.SessionPaid; paid != (settled == 1) || s.success[id] != settled || paid && session.AmountPaid != session.Amount || !paid && session.AmountPaid != applied {
+			t.Fatalf("%s is %s with %d of %d, settled %d times, told %d times", id, session.Status, session.AmountPaid, session.Amount, settled, s.success[id])
+		}
+	}
+	if came != kept || s.booked != 0 {
+		t.Fatalf("%d kobo came, %d are kept, the ledger adds up to %d", came, kept, s.booked)
+	}
+	for id, chat := range s.chats {
+		for _, talk := range chat.Talks {
+			waits := talk.State == flow.Verifying && !slices.ContainsFunc(s.checks, func(q asked) bool { return q.session == talk.Session })
+			if waits {
+				t.Fatalf("%s waits for a bank that nobody asked about %s", id, talk.Session)
+			}
+			if talk.State == flow.Opening && !s.opening(talk) {
+				t.Fatalf("%s waits for instructions of %s that nobody asked for: %+v", id, talk.Session, talk)
+			}
+		}
+	}
+}
+
+// opening says whether somebody still makes the instructions a talk waits for.
+func (s *story) opening(talk flow.Talk) bool {
+	return slices.ContainsFunc(s.starts, func(id flow.AttemptID) bool {
+		a, _ := s.attempt(id)
+		return a.Session == talk.Session && a.Method == talk.Method
+	})
+}
+
+// However what payers write, what banks answer, money, timers, agents and
+// crashes fall together: nothing is lost, doubled, or left waiting.
+func TestAnyStoryEndsWell(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newStory(t)
+		s.turn("chat_1", flow.Turn{Heard: &flow.Intent{Kind: flow.MeansCode}, ByCode: "wsp_sess_1"})
+		t.Repeat(map[string]func(*rapid.T){
+			"":        s.sound,
+			"hears":   s.hears,
+			"answers": s.answers,
+			"pays":    s.pays,
+			"bank":    s.bank,
+			"agent":   s.agent,
+			"passes": func(t *rapid.T) {
+				s.passes(rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, 3 * time.Minute, 15 * time.Minute, 2 * time.Hour, 25 * time.Hour}).Draw(t, "wait"))
+			},
+		})
+		s.t = t
+	})
+}
