@@ -8,7 +8,7 @@ FAST     ?= ./api/... ./bot ./config/... ./flow/... ./hooks/... ./rail/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race check fmt lint golden fuzz cover bench-api clean
+.PHONY: help build run test race check fmt lint golden fuzz cover bench-api bench-chat clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ cover: ## say how much of the code the tests reach
 
 bench-api: ## measure the API beside a bare JSON echo: one table, about 75 s
 	@$(GO) test -timeout 5m -run '^$$' -bench '^BenchmarkLoad$$' -benchtime 1x ./api
+
+bench-chat: build ## measure the bot beside a bare echo bot on the local WhatsApp network: one table, about 2 min
+	@TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m -run '^$$' -bench '^BenchmarkChat$$' -benchtime 1x ./cmd/till
 
 clean: ## remove what was built
 	rm -rf bin cover.out

@@ -1,0 +1,264 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"till/bot/whatsapp/wanet"
+)
+
+// The size of a run. Nobody may write more than a few messages a minute to Till,
+// so there are many payers, and so many write at once.
+const (
+	chatRounds = 5
+	chatTurns  = 500 // of a round
+	chatPayers = 700
+	echoNumber = "2349010000002"
+)
+
+func chatAtOnce() []int { return []int{1, 10, 100} }
+
+// BenchmarkChat measures Till's bot beside a bare echo bot of the same library on
+// the same network, each in a process of its own: make bench-chat. A turn is a
+// payer's message and the bot's answer to it. It prints one table and fails
+// nothing.
+func BenchmarkChat(b *testing.B) {
+	if b.N > 1 {
+		b.Skip("one run is enough: -benchtime 1x")
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(b.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	n, err := wanet.Open(b.Context(), wanet.Config{Now: time.Now})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- n.Serve(ctx, ln) }()
+	b.Cleanup(func() { stop(); <-served; _ = n.Close() })
+	key := n.RootKey()
+	env := []string{"TILL_WHATSAPP_DIAL=" + ln.Addr().String(), "TILL_WHATSAPP_ROOT_KEY=" + hex.EncodeToString(key[:])}
+
+	progress("starting an echo bot and Till, %d payers for each", chatPayers)
+	bots := []*chatBot{echoBot(b, n, env), tillBot(b, n, env)}
+	for _, bot := range bots {
+		bot.greet(b)
+	}
+	for round := range chatRounds {
+		for _, at := range chatAtOnce() {
+			for _, bot := range bots {
+				bot.found[at] = append(bot.found[at], bot.run(b, at))
+			}
+		}
+		progress("round %d of %d", round+1, chatRounds)
+	}
+	fmt.Print(chatTable(bots))
+}
+
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// chatBot is a bot in a process of its own, and those who write to it.
+type chatBot struct {
+	name    string
+	number  string
+	pid     int
+	payers  chan *chatPayer
+	lost    int
+	doubled int
+	found   map[int][]chatMeasure
+}
+
+// chatPayer is somebody who writes.
+type chatPayer struct {
+	phone *wanet.Phone
+	first string // the first message
+	seen  int64  // what was shown so far
+}
+
+// chatMeasure is one round.
+type chatMeasure struct{ rate, cpu, p50, p99 float64 }
+
+// newChatBot makes the payers of a bot. Each writes once, so that all have keys.
+func newChatBot(b *testing.B, n *wanet.Network, name, number string, first func(i int) string) *chatBot {
+	b.Helper()
+	c := &chatBot{name: name, number: number, payers: make(chan *chatPayer, chatPayers), found: map[int][]chatMeasure{}}
+	for i := range chatPayers {
+		phone, err := n.NewPhone(fmt.Sprintf("234803%s%06d", number[len(number)-1:], i), "Payer")
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.payers <- &chatPayer{phone: phone, first: first(i)}
+	}
+	return c
+}
+
+// greet lets each payer write for the first time.
+func (c *chatBot) greet(b *testing.B) {
+	b.Helper()
+	all := len(c.payers)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			for range all / 20 {
+				p := <-c.payers
+				if _, ok := p.turn(c.number, p.first); !ok {
+					b.Errorf("%s did not answer %q", c.name, p.first)
+				}
+				c.payers <- p
+			}
+		})
+	}
+	wg.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+}
+
+// turn writes and waits for the answer. It returns how many answers there were.
+func (p *chatPayer) turn(to, text string) (answers int, ok bool) {
+	ctx := context.Background()
+	if _, err := p.phone.Send(ctx, to, text); err != nil {
+		return 0, false
+	}
+	for {
+		items, next, err := p.phone.Messages(ctx, p.seen, patience)
+		if err != nil || len(items) == 0 {
+			return 0, false
+		}
+		p.seen = next
+		answers += countTheirs(items)
+		if answers > 0 {
+			return answers, true
+		}
+	}
+}
+
+func countTheirs(items []wanet.Message) (n int) {
+	for _, m := range items {
+		if !m.FromMe {
+			n++
+		}
+	}
+	return n
+}
+
+// run measures one round with so many payers at once.
+func (c *chatBot) run(b *testing.B, atOnce int) chatMeasure {
+	b.Helper()
+	took := make([][]time.Duration, atOnce)
+	var left atomic.Int64
+	left.Store(chatTurns)
+	var lost, doubled atomic.Int64
+	before := settled(c.pid)
+	began := time.Now()
+	var wg sync.WaitGroup
+	for i := range took {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				p := <-c.payers
+				asked := time.Now()
+				answers, ok := p.turn(c.number, "menu")
+				took[i] = append(took[i], time.Since(asked))
+				if !ok {
+					lost.Add(1)
+				}
+				doubled.Add(int64(max(answers-1, 0)))
+				c.payers <- p
+			}
+		})
+	}
+	wg.Wait()
+	spent := time.Since(began)
+	cpu := settled(c.pid) - before
+	for range len(c.payers) { // what came when nobody waited any more
+		p := <-c.payers
+		if items, next, err := p.phone.Messages(context.Background(), p.seen, 0); err == nil && len(items) > 0 {
+			p.seen = next
+			doubled.Add(int64(countTheirs(items)))
+		}
+		c.payers <- p
+	}
+	c.lost += int(lost.Load())
+	c.doubled += int(doubled.Load())
+	all := slices.Concat(took...)
+	slices.Sort(all)
+	at := func(part float64) float64 {
+		return float64(all[int(part*float64(len(all)-1))].Microseconds()) / 1000
+	}
+	return chatMeasure{
+		rate: float64(len(all)) / spent.Seconds(), cpu: float64(cpu.Microseconds()) / float64(len(all)), p50: at(0.5), p99: at(0.99),
+	}
+}
+
+// settled is the time that a process has spent working, once it rests: what
+// follows an answer belongs to its turn.
+func settled(pid int) time.Duration {
+	last, since := cpuOf(pid), time.Now()
+	for end := since.Add(5 * time.Second); time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond) // between two looks
+		if now := cpuOf(pid); now != last {
+			last, since = now, time.Now()
+		} else if time.Since(since) > 150*time.Millisecond {
+			break
+		}
+	}
+	return last
+}
+
+// cpuOf is the time that a process has spent working, in steps of 10 ms.
+func cpuOf(pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// chatTable is what was measured: the middle of the rounds, each figure by
+// itself, and Till's share of the echo's.
+func chatTable(bots []*chatBot) string {
+	var t strings.Builder
+	fmt.Fprintf(&t, "\n%d rounds of %d turns each, interleaved; %d cores, %s\n", chatRounds, chatTurns, runtime.NumCPU(), runtime.Version())
+	fmt.Fprintf(&t, "%-7s %-10s %9s %13s %9s %9s %6s %8s\n", "at once", "bot", "turns/s", "CPU µs/turn", "p50 ms", "p99 ms", "lost", "doubled")
+	for _, at := range chatAtOnce() {
+		var rate, cpu [2]float64
+		for i, bot := range bots {
+			middle := func(of func(chatMeasure) float64) float64 {
+				var all []float64
+				for _, m := range bot.found[at] {
+					all = append(all, of(m))
+				}
+				slices.Sort(all)
+				return all[len(all)/2]
+			}
+			rate[i], cpu[i] = middle(func(m chatMeasure) float64 { return m.rate }), middle(func(m chatMeasure) float64 { return m.cpu })
+			fmt.Fprintf(&t, "%-7d %-10s %9.0f %13.0f %9.1f %9.1f %6d %8d\n", at, bot.name, rate[i], cpu[i],
+				middle(func(m chatMeasure) float64 { return m.p50 }), middle(func(m chatMeasure) float64 { return m.p99 }), bot.lost, bot.doubled)
+		}
+		fmt.Fprintf(&t, "%-7d %-10s %8.2fx %12.2fx   (goal: at least 0.75x, at most 1.35x)\n", at, "share", rate[1]/rate[0], cpu[1]/cpu[0])
+	}
+	return t.String()
+}
