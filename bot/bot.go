@@ -38,15 +38,41 @@ type Sender interface {
 	Send(ctx context.Context, o checkout.Outgoing) error
 }
 
+// Kind is what kind of thing happened in a chat. Nothing but text is ever read:
+// pictures and voices are neither fetched nor kept.
+type Kind string
+
+// The kinds of message.
+const (
+	KindText     Kind = ""
+	KindPicture  Kind = "a picture"
+	KindDocument Kind = "a document"
+	KindVoice    Kind = "a voice note"
+	KindVideo    Kind = "a video"
+	KindSticker  Kind = "a sticker"
+	KindPlace    Kind = "a place"
+	KindContact  Kind = "a contact"
+	KindPoll     Kind = "a poll"
+	KindOther    Kind = "something that is not text"
+	KindReaction Kind = "a reaction" // Text is the sign of it, "" where it was taken away
+	KindRevoke   Kind = "took back a message"
+	KindTimer    Kind = "changed how long messages stay" // to Fades
+	KindCall     Kind = "called"                         // and was rejected
+)
+
 // Message is what a payer sent, as the network handed it over.
 type Message struct {
 	Number string // ours, E.164 digits
-	Person string // the sender's lasting id (the user part of their LID)
+	Person string // the lasting id (the user part of the LID) of the person whose chat it is
 	Phone  flow.Phone
 	Name   string // as the sender wrote it
-	ID     string // the network's id of the message
-	Text   string // the caption where there is media
-	Media  bool   // a picture or a document came with it
+	ID     string // the network's id of the message, or of the call
+	Kind   Kind
+	Text   string        // the caption where there is media
+	Own    bool          // somebody typed it on the phone of our own number
+	Quoted string        // the id of the message of ours that it answers to
+	Edits  string        // the id of the message that it takes the place of
+	Fades  time.Duration // how long the chat keeps its messages, 0 for ever
 	At     time.Time
 }
 
@@ -57,6 +83,7 @@ type Bot struct {
 	banks []flow.Bank
 	now   func() time.Time
 	log   *slog.Logger
+	last  *recent
 }
 
 // New returns a Bot that hands what it understood to hear and what became of
@@ -66,7 +93,7 @@ func New(
 	tick func(ctx context.Context, t checkout.Tick) error,
 	banks []flow.Bank, now func() time.Time, log *slog.Logger,
 ) *Bot {
-	return &Bot{hear: hear, tick: tick, banks: banks, now: now, log: log}
+	return &Bot{hear: hear, tick: tick, banks: banks, now: now, log: log, last: newRecent()}
 }
 
 // Receive takes one message from the network. When it returns nil the message
@@ -81,16 +108,13 @@ func (b *Bot) Receive(ctx context.Context, m Message) error {
 	if len(m.Phone) > maxID {
 		return fmt.Errorf("%w: a phone of %d bytes", ErrMessage, len(m.Phone))
 	}
-	in := Understand(m.Text, b.banks)
-	if m.Media && in.Kind == flow.MeansNothing {
-		in.Kind = flow.MeansMedia
-	}
 	if m.At.IsZero() {
 		m.At = b.now()
 	}
+	in := b.understand(m)
 	err := b.hear(ctx, checkout.Inbound{
-		Number: m.Number, Person: m.Person, Phone: m.Phone, Name: line(masked(m.Name), maxName),
-		Message: m.ID, Intent: in, At: m.At,
+		Number: m.Number, Person: m.Person, Phone: m.Phone, Name: line(masked(m.Name), maxName), Message: m.ID,
+		Quoted: id(m.Quoted), Edits: id(m.Edits), Fades: m.Fades, Intent: in, At: m.At,
 	})
 	if err != nil {
 		return fmt.Errorf("hearing the message %s: %w", m.ID, err)
@@ -113,13 +137,64 @@ func (b *Bot) Tick(ctx context.Context, t checkout.Tick) error {
 	return nil
 }
 
-// masked is a text that a payer wrote, or what stands for it when it holds a
-// secret.
-func masked(text string) string {
-	if shown, found := secret(fold(text)); found {
-		return shown
+// understand is what a message of any kind means.
+func (b *Bot) understand(m Message) flow.Intent {
+	in := Understand(m.Text, b.banks)
+	if m.Own || m.Kind == KindText || m.Text != "" {
+		// A card number that comes in pieces is known by the last of them.
+		if shown, found := b.last.completes(m, in.Kind == flow.MeansSecret, b.now()); found && in.Kind != flow.MeansSecret {
+			in = flow.Intent{Kind: flow.MeansSecret, Text: shown, By: Reading}
+		}
 	}
-	return text
+	note := func(k flow.IntentKind, text string) flow.Intent { return flow.Intent{Kind: k, Text: text, By: Reading} }
+	switch {
+	case m.Own:
+		return note(flow.MeansTakeover, described(m.Kind, in.Text))
+	case m.Kind == KindCall:
+		return note(flow.MeansCall, string(m.Kind))
+	case m.Kind == KindReaction, m.Kind == KindRevoke, m.Kind == KindTimer:
+		return note(flow.MeansNote, described(m.Kind, clip(in.Text, maxSign)))
+	case m.Kind == KindText || !small(in.Kind):
+		return in // what the caption says counts for more than the picture
+	case m.Kind == KindPicture, m.Kind == KindDocument:
+		return note(flow.MeansMedia, described(m.Kind, in.Text))
+	default:
+		return note(flow.MeansUnread, described(m.Kind, in.Text))
+	}
+}
+
+// maxSign is how many runes of a reaction are kept.
+const maxSign = 16
+
+// small says whether words under a picture say less than the picture.
+func small(k flow.IntentKind) bool {
+	switch k {
+	case flow.MeansNothing, flow.MeansMenu, flow.MeansThanks, flow.MeansYes, flow.MeansNo, flow.MeansResume, flow.MeansReceipt:
+		return true
+	default:
+		return false
+	}
+}
+
+// described is what is kept of a message that is not only text.
+func described(k Kind, text string) string {
+	switch {
+	case k == KindText:
+		return text
+	case text == "":
+		return "(" + string(k) + ")"
+	default:
+		return "(" + string(k) + ") " + text
+	}
+}
+
+// id is the id of another message, "" where the sender made up an impossible
+// one.
+func id(s string) string {
+	if len(s) > maxID || !utf8.ValidString(s) {
+		return ""
+	}
+	return s
 }
 
 // line is a text as one line of at most limit runes, without what cannot be

@@ -49,7 +49,7 @@ func TestReceive(t *testing.T) {
 	}
 	want := checkout.Inbound{
 		Number: "2348000000001", Person: "100200300400500", Phone: "2348012345678", Name: "Ada", Message: "3EB0AA",
-		Intent: flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1"}, At: noon.Add(-time.Minute),
+		Intent: flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1", By: bot.Reading}, At: noon.Add(-time.Minute),
 	}
 	if len(h.inbound) != 1 || h.inbound[0] != want {
 		t.Errorf("heard %+v\nwant  %+v", h.inbound, want)
@@ -65,7 +65,7 @@ func TestReceiveMedia(t *testing.T) {
 		"Pay 7K3M-9QTX":       flow.MeansCode,
 	} {
 		h, m := &hearing{}, message()
-		m.Text, m.Media, m.At = text, true, time.Time{}
+		m.Text, m.Kind, m.At = text, bot.KindPicture, time.Time{}
 		if err := newBot(h, &bytes.Buffer{}).Receive(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestReceiveKeepsTheLogClean(t *testing.T) {
 			t.Errorf("the log holds %q: %s", private, log)
 		}
 	}
-	if got := h.inbound[0].Name; got != "card ending 1111" {
+	if got := h.inbound[0].Name; got != "a card number, not kept" {
 		t.Errorf("the name is kept as %q", got)
 	}
 	m.Name = "Ada\n\tObi \u202e" + strings.Repeat("é", 300)

@@ -14,9 +14,10 @@ type candidate struct {
 	whole       bool   // nothing else stands in the message
 }
 
-// entryCode finds an entry code in a folded text. An ordinary word must never
-// be taken for one: a wrong code costs the payer one of few tries.
-func entryCode(folded, raw string) (string, bool) {
+// entryCode finds an entry code in a folded text, and where it stands there. An
+// ordinary word must never be taken for one: a wrong code costs the payer one of
+// few tries.
+func entryCode(folded, raw string) (code string, from, to int, found bool) {
 	words := payWords(split(folded))
 	for i, w := range words {
 		c := candidate{after: leads(words[:i])}
@@ -36,9 +37,10 @@ func entryCode(folded, raw string) (string, bool) {
 		if !c.crockford() || size == 2 && !c.dash && !c.gap || !c.plausible(raw) {
 			continue
 		}
-		return codeChars.Replace(strings.ToUpper(c.left + c.right)), true
+		last := words[i+size-1]
+		return codeChars.Replace(strings.ToUpper(c.left + c.right)), w.at, last.at + len(last.text), true
 	}
-	return "", false
+	return "", 0, 0, false
 }
 
 // codeChars reads the letters that Crockford's alphabet leaves out as the
@@ -51,7 +53,7 @@ func payWords(words []word) []word {
 	for _, w := range words {
 		rest, glued := strings.CutPrefix(w.text, "pay")
 		if glued && (len(rest) == 4 || len(rest) == 8) && strings.ContainsAny(rest, digitChars) {
-			out = append(out, word{text: "pay", gap: w.gap}, word{text: rest, gap: " "})
+			out = append(out, word{text: "pay", gap: w.gap, at: w.at}, word{text: rest, gap: " ", at: w.at + len("pay")})
 			continue
 		}
 		out = append(out, w)
@@ -88,20 +90,22 @@ func (c candidate) plausible(raw string) bool {
 	all := c.left + c.right
 	digits := strings.ContainsAny(all, digitChars)
 	letters := strings.ContainsAny(all, letterChars)
-	if _, menuWord := phrases[all]; menuWord { // "Pay TRANSFER"
-		return false
+	for _, words := range []string{all, c.left + " " + c.right} { // "Pay TRANSFER"
+		if _, menuWord := vocabulary().is[words]; menuWord {
+			return false
+		}
 	}
 	switch {
 	case c.dash && digits && letters: // visa-1111 inside of a sentence is none
 		return c.after || c.whole || mixed(c.left) || mixed(c.right)
-	case c.dash && !letters: // 2025-2026 is no code
-		return c.after || c.whole
+	case c.dash && !letters: // 2025-2026 is no code, and 4111-1111 is half of a card
+		return c.after
 	case c.dash: // part-time is none either
 		return c.after || !strings.ContainsAny(all, looksDigit) && (c.whole || shouted(raw, c))
 	case !digits:
 		return c.after && !strings.ContainsAny(all, looksDigit) && (!strings.ContainsAny(all, "aey") || shouted(raw, c))
-	case !letters:
-		return c.whole && !c.gap && !c.after
+	case !letters: // an amount, an account, half of a card
+		return false
 	case c.gap && !c.after && !c.whole:
 		return mixed(c.left) && mixed(c.right)
 	case c.gap:

@@ -13,38 +13,80 @@ const (
 )
 
 // fold writes a text the way it is compared: lower case, digits of every script
-// and shape as ASCII digits, full-width letters as plain ones, one kind of
-// space and one kind of dash, nothing invisible. It is never shown or kept.
+// and shape as ASCII digits, full-width letters as plain ones, letters without
+// their marks, one kind of space and one kind of dash, nothing invisible. It is
+// never shown or kept.
 func fold(text string) string {
-	if len(text) > maxHeard {
-		text = text[:maxHeard]
-	}
-	text = strings.ReplaceAll(text, "%20", " ") // of a link that was pasted as it is
+	text = heard(text)
 	var b strings.Builder
 	b.Grow(len(text))
 	for _, r := range text {
-		if d, ok := number(r); ok {
-			b.WriteString(strconv.Itoa(d))
-			continue
-		}
-		switch {
-		case r >= 'Ａ' && r <= 'Ｚ':
-			b.WriteRune(r - 'Ａ' + 'a')
-		case r >= 'ａ' && r <= 'ｚ':
-			b.WriteRune(r - 'ａ' + 'a')
-		case unicode.IsSpace(r):
-			b.WriteByte(' ')
-		case unicode.Is(unicode.Pd, r) || r == '−' || r == '⁃':
-			b.WriteByte('-')
-		case r == '’' || r == '‘' || r == '`' || r == '´':
-			b.WriteByte('\'')
-		case r == utf8.RuneError, unicode.Is(unicode.C, r), unicode.Is(unicode.M, r):
-			// Invisible, or the marks that make 1️⃣ out of 1.
-		default:
-			b.WriteRune(unicode.ToLower(r))
-		}
+		b.WriteString(foldRune(r))
 	}
 	return b.String()
+}
+
+// heard is what is looked at of a text.
+func heard(text string) string {
+	if len(text) > maxHeard {
+		text = text[:maxHeard]
+	}
+	return strings.ReplaceAll(text, "%20", " ") // of a link that was pasted as it is
+}
+
+// foldRune is a sign as it is compared, "" for what is invisible.
+func foldRune(r rune) string {
+	if d, ok := number(r); ok {
+		return strconv.Itoa(d)
+	}
+	switch {
+	case r >= 'Ａ' && r <= 'Ｚ':
+		return string(r - 'Ａ' + 'a')
+	case r >= 'ａ' && r <= 'ｚ':
+		return string(r - 'ａ' + 'a')
+	case unicode.IsSpace(r):
+		return " "
+	case unicode.Is(unicode.Pd, r) || r == '−' || r == '⁃':
+		return "-"
+	case r == '’' || r == '‘' || r == '`' || r == '´':
+		return "'"
+	case r == utf8.RuneError, unicode.Is(unicode.C, r), unicode.Is(unicode.M, r):
+		return "" // or the marks that make 1️⃣ out of 1
+	default:
+		return string(plain(unicode.ToLower(r)))
+	}
+}
+
+// bases are the letters of the five languages that carry marks, and those that
+// people put in their place, behind the letter that they are compared as: some
+// write the tones and the dots below, most do not.
+var bases = func() map[rune]rune {
+	all := map[rune]rune{}
+	for _, row := range []string{
+		"aàáâãäåāăąǎạảấầẩẫậ", "bɓ", "cçćč", "dɗđḍ", "eèéêëēĕėęěẹẻẽếềểễệɛǝ", "gğǵġ", "hḥ", "iìíîïĩīĭįǐıịỉ", "kƙķ", "mḿṃ", "nñńňņǹṅṇŋ",
+		"oòóôõöøōŏőǒọỏốồổỗộɔ", "sśšşṣș", "tţťṭ", "uùúûüũūŭůűǔụủ", "yýÿŷƴỳ", "zźżž",
+	} {
+		letters := []rune(row)
+		for _, r := range letters[1:] {
+			all[r] = letters[0]
+		}
+	}
+	return all
+}()
+
+// plain is a letter without its marks, and out of the alphabets that look like
+// bold or slanted print.
+func plain(r rune) rune {
+	if r < 0x80 {
+		return r
+	}
+	if base, found := bases[r]; found {
+		return base
+	}
+	if r >= '𝐀' && r <= '𝚣' { // thirteen alphabets of 26 capital and 26 small letters
+		return 'a' + (r-'𝐀')%26
+	}
+	return r
 }
 
 // circled are the shapes of numbers that Unicode does not call digits: the
@@ -135,6 +177,7 @@ func clip(text string, limit int) string {
 type word struct {
 	text string
 	gap  string
+	at   int // where it begins
 }
 
 // split cuts a folded text into its words.
@@ -148,11 +191,11 @@ func split(folded string) []word {
 			start = i
 			continue
 		}
-		words = append(words, word{text: folded[start:i], gap: folded[end:start]})
+		words = append(words, word{text: folded[start:i], gap: folded[end:start], at: start})
 		start, end = -1, i
 	}
 	if start >= 0 {
-		words = append(words, word{text: folded[start:], gap: folded[end:start]})
+		words = append(words, word{text: folded[start:], gap: folded[end:start], at: start})
 	}
 	return words
 }

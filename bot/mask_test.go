@@ -34,7 +34,7 @@ func grouped(digits, between string) string {
 }
 
 // Cards of every issuer and length are caught however they are written, and
-// nothing but their last four digits is kept.
+// nothing of them is kept.
 func TestCardsAreCaught(t *testing.T) {
 	for head, lengths := range map[string][]int{
 		"4": {16, 18, 19}, "51": {16}, "55": {16}, "2221": {16}, "2720": {16}, "34": {15}, "37": {15},
@@ -46,7 +46,7 @@ func TestCardsAreCaught(t *testing.T) {
 				for _, around := range []string{"%s", "my card: %s 09/27 123", "5000 %s thanks", "transfer\n%s"} {
 					text := fmt.Sprintf(around, grouped(pan, between))
 					in := bot.Understand(text, banks)
-					if in.Kind != flow.MeansSecret || in.Text != "card ending "+pan[len(pan)-4:] {
+					if in.Kind != flow.MeansSecret || in.Text != "a card number, not kept" {
 						t.Errorf("%q means %s and is kept as %q", text, short(in), in.Text)
 					}
 				}
@@ -64,7 +64,7 @@ func TestCardsInOtherDigits(t *testing.T) {
 			}
 			return r
 		}, "card 4111 1111 1111 1111 and 0")
-		if in := bot.Understand(text, nil); in.Text != "card ending 1111" {
+		if in := bot.Understand(text, nil); in.Text != "a card number, not kept" {
 			t.Errorf("%q is kept as %q", text, in.Text)
 		}
 	}

@@ -4,115 +4,321 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"till/flow"
 )
+
+// Reading is the version of how messages are read. It is kept with each intent,
+// so that whoever looks at an old conversation knows by which rules it was
+// understood. It grows with each change of what a text means.
+const Reading = 2
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
 // question asked again costs less than a method that nobody chose.
 //
-// The order is what matters most first: a secret, an entry code, a digit of a
-// menu, a word. A digit means the same in every menu, so that a double tap
-// never does something else in the next one.
+// The order is what matters most first: STOP, a secret, an entry code, a
+// person, what is true everywhere, the digit or word of a menu, small talk. A
+// digit means the same in every menu, so that a double tap never does something
+// else in the next one.
 func Understand(text string, banks []flow.Bank) flow.Intent {
-	folded := fold(text)
-	if shown, found := secret(folded); found {
-		return flow.Intent{Kind: flow.MeansSecret, Text: shown}
-	}
-	in := flow.Intent{Kind: flow.MeansNothing, Text: clip(strings.TrimSpace(visible(text)), maxKept)}
-	if code, found := entryCode(folded, in.Text); found {
-		in.Kind, in.Code = flow.MeansCode, code
-		return in
-	}
-	words := trimmed(folded)
-	if len(words) == 0 || len(words) > maxMenuWords {
-		return in
-	}
-	if n, found := menuNumber(words); found {
-		return byNumber(in, n, banks)
-	}
-	phrase := strings.Join(words, " ")
-	if m, found := phrases[phrase]; found {
-		in.Kind, in.Method = m.kind, m.method
-		return in
-	}
-	if m, found := phrases[strings.Join(withoutLead(words), " ")]; found && m.kind == flow.MeansMethod {
-		in.Kind, in.Method = m.kind, m.method
-		return in
-	}
-	if code, found := byName(phrase, banks); found {
-		in.Kind, in.Bank = flow.MeansBank, code
-	}
+	in := understand(text, banks)
+	in.By = Reading
 	return in
 }
 
-// maxMenuWords bounds what can be an answer to a menu; more is a sentence.
-const maxMenuWords = 8
+func understand(text string, banks []flow.Bank) flow.Intent {
+	l, folded := vocabulary(), fold(text)
+	plain := plainWords(folded)
+	in := flow.Intent{Kind: flow.MeansNothing}
+	m, stop := l.whole[strings.Join(plain, " ")]
+	if !stop {
+		if shown, found := secret(folded); found {
+			return flow.Intent{Kind: flow.MeansSecret, Text: shown}
+		}
+		if code, from, to, found := entryCode(folded, text); found {
+			in.Kind, in.Code = flow.MeansCode, code
+			in.Text = kept(text, from, to)
+			return in
+		}
+	}
+	in.Text = kept(text, 0, 0)
+	switch {
+	case stop:
+		in.Kind = m.kind
+		return in
+	case len(plain) == 0:
+		if thumbs(text) {
+			in.Kind = flow.MeansThanks
+		}
+		return in
+	case len(plain) > maxSentence:
+		return in
+	}
+	s := sentence{
+		lexicon: l, words: plain, line: " " + strings.Join(plain, " ") + " ", banks: banks,
+		asks:  strings.ContainsAny(folded, "?？"),
+		money: strings.ContainsFunc(folded, func(r rune) bool { return r == '%' || unicode.Is(unicode.Sc, r) }),
+	}
+	a := s.read()
+	in.Kind, in.Method, in.Bank, in.Lang = a.kind, a.method, a.bank, a.lang
+	return in
+}
 
-// polite are words that change nothing around an answer.
-var polite = []string{"please", "pls", "plz", "abeg", "sir", "ma", "thanks", "thank", "you", "ok", "okay", "oya"}
+// The bounds of what is read: more words than an answer has are a sentence, and
+// more than a sentence has are a letter.
+const (
+	maxAnswer   = 16
+	maxSentence = 60
+)
 
-// trimmed are the words of a folded text without politeness around them.
-func trimmed(folded string) []string {
-	var words []string
-	for _, w := range split(folded) {
-		words = append(words, strings.ReplaceAll(w.text, "'", ""))
+// thumbs says whether a message without words is one that agrees or thanks.
+func thumbs(text string) bool {
+	seen := false
+	for _, r := range text {
+		switch {
+		case strings.ContainsRune("👍👌🙏❤😊🤝💯👏🙌☺😀😁🥰", r):
+			seen = true
+		case unicode.IsSpace(r), unicode.Is(unicode.M, r), unicode.Is(unicode.C, r), unicode.Is(unicode.Sk, r):
+			// what colours a sign, or joins two
+		default:
+			return false
+		}
 	}
-	for len(words) > 1 && slices.Contains(polite, words[len(words)-1]) {
-		words = words[:len(words)-1]
+	return seen
+}
+
+// answer is what a sentence comes to.
+type answer struct {
+	meaning
+	bank string
+}
+
+// sentence is a message that holds no secret and no code.
+type sentence struct {
+	*lexicon
+	words []string
+	line  string // the words with a space around each
+	banks []flow.Bank
+	asks  bool // it has a question mark
+	money bool // a sign of a currency is in it
+}
+
+// read says what a sentence means, by the order of what matters most.
+func (s sentence) read() answer {
+	exact, isAnswer := s.exact(s.words)
+	number, isNumber := s.number()
+	about, hasCue := s.about()
+	switch {
+	case isAnswer && exact.kind == flow.MeansHuman, hasCue && about == flow.MeansHuman && !isNumber:
+		return answer{meaning: meaning{kind: flow.MeansHuman}}
+	case isAnswer && global(exact.kind):
+		return exact
+	case isNumber:
+		return number
+	case hasCue && about != flow.MeansAbuse && !(isAnswer && exact.kind == flow.MeansMethod):
+		return answer{meaning: meaning{kind: about}}
+	case isAnswer:
+		return exact
+	case hasCue:
+		return answer{meaning: meaning{kind: about}}
 	}
-	for len(words) > 1 && slices.Contains(polite, words[0]) {
-		words = words[1:]
+	if bank, found := s.bank(); found {
+		return answer{meaning: meaning{kind: flow.MeansBank}, bank: bank}
 	}
-	return words
+	for _, words := range squeezed(s.words) { // "transferrr", "yesss"
+		a, found := s.exact(words)
+		if found && a.kind != flow.MeansConfirm && a.kind != flow.MeansCancel && a.kind != flow.MeansOther {
+			return a
+		}
+	}
+	if method, found := s.nearly(); found {
+		return answer{meaning: meaning{kind: flow.MeansMaybe, method: method}}
+	}
+	return answer{meaning: meaning{kind: flow.MeansNothing}}
+}
+
+// global says whether a kind of intent is the same wherever the talk stands.
+func global(k flow.IntentKind) bool {
+	switch k {
+	case flow.MeansMethod, flow.MeansMaybe, flow.MeansYes, flow.MeansNo, flow.MeansThanks:
+		return false
+	default:
+		return true
+	}
+}
+
+// about finds the first cue of a sentence, by the order of the kinds.
+func (s sentence) about() (flow.IntentKind, bool) {
+	for _, c := range s.has {
+		if !strings.Contains(s.line, " "+c.phrase+" ") {
+			continue
+		}
+		if c.kind == flow.MeansPaid && (s.asks || s.any(s.not) || s.any(s.unsure)) {
+			continue // "I have not paid", "when I have paid"
+		}
+		return c.kind, true
+	}
+	return "", false
+}
+
+// any says whether one of the phrases stands in the sentence.
+func (s sentence) any(phrases map[string]bool) bool {
+	for i := range s.words {
+		for n := 1; n <= maxPhrase && i+n <= len(s.words); n++ {
+			if phrases[strings.Join(s.words[i:i+n], " ")] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxPhrase is how many words a phrase of lead, tail, ask or not has at most.
+const maxPhrase = 6
+
+// exact looks an answer up, without more and more of the words that may stand
+// around one; what is left of it must be a whole phrase. So a word that turns
+// the sentence around ("not", "ba", "kii") can never be passed over.
+func (s sentence) exact(words []string) (answer, bool) {
+	if len(words) > maxAnswer {
+		return answer{}, false
+	}
+	starts, asked := s.starts(words)
+	ends := s.ends(words)
+	for _, from := range starts {
+		for _, to := range ends {
+			if from >= to {
+				continue
+			}
+			m, found := s.is[strings.Join(words[from:to], " ")]
+			if !found {
+				continue
+			}
+			bare := from == 0 && to == len(words)
+			switch {
+			case m.kind == flow.MeansConfirm && !bare: // only the very word confirms
+				m.kind = flow.MeansCancel
+			case m.kind == flow.MeansMethod && (s.asks || asked[from]): // "can I pay with card?"
+				m.kind = flow.MeansMaybe
+			case asked[from] && m.kind != flow.MeansHuman && m.kind != flow.MeansReceipt && m.kind != flow.MeansLanguage:
+				continue
+			}
+			return answer{meaning: m}, true
+		}
+	}
+	return answer{}, false
+}
+
+// starts are where an answer may begin, the first ones first, and those of them
+// that are behind words of a question.
+func (s sentence) starts(words []string) (starts []int, asked map[int]bool) {
+	starts, asked = []int{0}, map[int]bool{}
+	for i := 0; i < len(starts); i++ {
+		for n := maxPhrase; n >= 1; n-- {
+			next := starts[i] + n
+			if next >= len(words) {
+				continue
+			}
+			phrase := strings.Join(words[starts[i]:next], " ")
+			ask := s.ask[phrase]
+			if (ask || s.lead[phrase]) && !slices.Contains(starts, next) {
+				starts = append(starts, next)
+				asked[next] = ask || asked[starts[i]]
+			}
+		}
+	}
+	slices.Sort(starts)
+	return starts, asked
+}
+
+// ends are where an answer may end, the last ones first.
+func (s sentence) ends(words []string) []int {
+	ends := []int{len(words)}
+	for i := 0; i < len(ends); i++ {
+		for n := maxPhrase; n >= 1; n-- {
+			next := ends[i] - n
+			if next > 0 && s.tail[strings.Join(words[next:ends[i]], " ")] && !slices.Contains(ends, next) {
+				ends = append(ends, next)
+			}
+		}
+	}
+	slices.SortFunc(ends, func(a, b int) int { return b - a })
+	return ends
 }
 
 // leadNumber are words that may stand before the number of an option.
-var leadNumber = []string{"option", "opt", "number", "num", "no", "reply", "choose", "select", "pick", "press", "choice"}
+var leadNumber = []string{"option", "opt", "number", "num", "reply", "choose", "select", "pick", "press", "choice", "lamba", "nomba", "zabi", "numba"}
 
-var numberWords = []string{
-	"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-	"eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-}
-
-// menuNumber reads an answer that is the number of an option and nothing else,
-// or the number with its own label ("1 bank transfer"): "I have 1 question" is
-// a sentence.
-func menuNumber(words []string) (int, bool) {
-	for len(words) > 1 && slices.Contains(leadNumber, words[0]) {
-		words = words[1:]
+// number reads an answer that is the number of an option and nothing else, or
+// the number with its own label ("1 bank transfer"): "I have 1 question" is a
+// sentence, and "₦5" is money.
+func (s sentence) number() (answer, bool) {
+	if s.money {
+		return answer{}, false
 	}
-	n := slices.Index(numberWords, words[0])
-	if n < 0 {
-		var err error
-		if n, err = strconv.Atoi(words[0]); err != nil || len(words[0]) > 2 || n >= len(numberWords) || words[0] != strconv.Itoa(n) {
-			return 0, false
+	last, to := 0, len(s.words)
+	if to > 1 && s.words[0] == "no" && isDigits(s.words[1]) { // No. 1, but not "no one"
+		last++
+	}
+	for last < to-1 && (slices.Contains(leadNumber, s.words[last]) || s.lead[s.words[last]]) {
+		last++
+	}
+	for to > last+1 && s.tail[s.words[to-1]] {
+		to--
+	}
+	for from := 0; from <= last; from++ {
+		for size := min(maxPhrase, to-from); size >= 1; size-- {
+			n, found := s.value(strings.Join(s.words[from:from+size], " "))
+			if !found {
+				continue
+			}
+			if a, found := s.labelled(n, s.words[from+size:to]); found {
+				return a, true
+			}
 		}
 	}
-	if len(words) == 1 {
+	return answer{}, false
+}
+
+// labelled is what the number of an option means, false where what stands
+// behind it is not its label.
+func (s sentence) labelled(n int, label []string) (answer, bool) {
+	a := s.option(n)
+	if len(label) > 0 {
+		says, known := s.exact(label)
+		if !known || says.kind != a.kind || says.method != a.method {
+			return answer{}, false
+		}
+	}
+	if a.kind == flow.MeansMethod && s.asks {
+		a.kind = flow.MeansMaybe
+	}
+	return a, true
+}
+
+// value is the number that a word is, as a digit of a menu.
+func (s sentence) value(word string) (int, bool) {
+	if n, found := s.numbers[word]; found {
 		return n, true
 	}
-	label, known := phrases[strings.Join(words[1:], " ")]
-	option, offered := menu[n]
-	return n, known && offered && label.kind == option.kind && label.method == option.method
+	n, err := strconv.Atoi(word)
+	return n, err == nil && word == strconv.Itoa(n) && len(word) <= 2
 }
 
-// meaning is what an answer to a menu means.
-type meaning struct {
-	kind   flow.IntentKind
-	method flow.Method
-}
-
-// menu is what the digits mean, in every menu.
-var menu = map[int]meaning{
+// options are what the digits mean, in every menu.
+var options = map[int]meaning{
 	0: {kind: flow.MeansCancel},
-	1: {flow.MeansMethod, flow.BankTransfer},
-	2: {flow.MeansMethod, flow.USSD},
-	3: {flow.MeansMethod, flow.Card},
+	1: {kind: flow.MeansMethod, method: flow.BankTransfer},
+	2: {kind: flow.MeansMethod, method: flow.USSD},
+	3: {kind: flow.MeansMethod, method: flow.Card},
 	4: {kind: flow.MeansPaid},
 	5: {kind: flow.MeansAgain},
 	6: {kind: flow.MeansOther},
+	7: {kind: flow.MeansBack},
+	8: {kind: flow.MeansLanguage},
+	9: {kind: flow.MeansHuman},
 }
 
 // firstBank is the digit of the first bank of the USSD menu, and lastBank that
@@ -122,61 +328,37 @@ const (
 	lastBank  = 19
 )
 
-func byNumber(in flow.Intent, n int, banks []flow.Bank) flow.Intent {
-	if m, found := menu[n]; found {
-		in.Kind, in.Method = m.kind, m.method
-	} else if i := n - firstBank; n >= firstBank && n <= lastBank && i < len(banks) {
-		in.Kind, in.Bank = flow.MeansBank, banks[i].Code
+// option is what a digit means.
+func (s sentence) option(n int) answer {
+	if m, found := options[n]; found {
+		return answer{meaning: m}
 	}
-	return in
+	if i := n - firstBank; i >= 0 && n <= lastBank && i < len(s.banks) {
+		return answer{meaning: meaning{kind: flow.MeansBank}, bank: s.banks[i].Code}
+	}
+	if i := n - flow.FirstLang; i >= 0 && i < len(flow.Langs()) {
+		return answer{meaning: meaning{kind: flow.MeansLanguage, lang: flow.Langs()[i]}}
+	}
+	return answer{meaning: meaning{kind: flow.MeansNothing}}
 }
 
-// phrases are the answers in words, exact after folding. CANCEL alone is the
-// word that confirms; where nothing is to be confirmed the rules take it for
-// the wish to cancel.
-var phrases = index(map[meaning][]string{
-	{flow.MeansMethod, flow.BankTransfer}: {"transfer", "tranfer", "trasfer", "transfa", "bank", "bank transfer", "bank tranfer", "a transfer", "account number"},
-	{flow.MeansMethod, flow.USSD}:         {"ussd", "ussd code", "dial", "short code", "ussd transfer"},
-	{flow.MeansMethod, flow.Card}:         {"card", "atm card", "debit card", "bank card", "my card"},
-	{kind: flow.MeansPaid}: {
-		"i have paid", "ive paid", "have paid", "paid", "i paid", "i don pay", "don pay", "i have paid already", "i already paid", "already paid",
-		"paid already", "sent", "i have sent", "i have sent it", "i sent it", "sent it", "i have sent the money", "money sent", "done", "i have done it",
-		"its done", "transferred", "i have transferred", "i transferred", "transfer done", "payment made", "payment done", "i have made payment",
-		"i have made the payment", "i have made the transfer", "i have done the transfer", "payment sent", "completed", "i don send am",
-	},
-	{kind: flow.MeansAgain}: {
-		"again", "resend", "send again", "send details again", "send it again", "resend details", "repeat", "details", "send details",
-		"send me the details again", "show again",
-	},
-	{kind: flow.MeansOther}: {
-		"other", "back", "another way", "pay another way", "other way", "change", "change method", "switch", "another method", "other method",
-		"another option", "other options", "go back",
-	},
-	{kind: flow.MeansConfirm}: {"cancel"},
-	{kind: flow.MeansCancel}:  {"cancel it", "cancel payment", "cancel the payment", "cancel this", "cancel order", "i want to cancel"},
-	{kind: flow.MeansMenu}: {
-		"hi", "hello", "hey", "hi there", "hello there", "start", "menu", "help", "good morning", "good afternoon", "good evening", "good day", "how far",
-	},
-})
-
-func index(lists map[meaning][]string) map[string]meaning {
-	all := map[string]meaning{}
-	for m, list := range lists {
-		for _, phrase := range list {
-			all[phrase] = m
+// bank finds the one bank that a message names.
+func (s sentence) bank() (string, bool) {
+	if len(s.words) > maxAnswer {
+		return "", false
+	}
+	starts, asked := s.starts(s.words)
+	for _, from := range starts {
+		for _, to := range s.ends(s.words) {
+			if from >= to || asked[from] {
+				continue
+			}
+			if code, found := byName(strings.Join(s.words[from:to], " "), s.banks); found {
+				return code, true
+			}
 		}
 	}
-	return all
-}
-
-// withoutLead drops what people say before the name of a method: "I want to pay
-// with card".
-func withoutLead(words []string) []string {
-	lead := []string{"i", "want", "to", "will", "would", "like", "let", "me", "use", "pay", "by", "with", "via", "through", "my", "the"}
-	for len(words) > 1 && slices.Contains(lead, words[0]) {
-		words = words[1:]
-	}
-	return words
+	return "", false
 }
 
 // byName finds the one bank that a phrase names.
@@ -199,13 +381,13 @@ func byName(phrase string, banks []flow.Bank) (string, bool) {
 
 // bankKey is what is left of a bank's name without what every bank is called.
 func bankKey(name string) string {
-	var key strings.Builder
+	var b strings.Builder
 	for _, w := range split(fold(name)) {
 		if !slices.Contains([]string{"bank", "banks", "plc", "of", "nigeria", "the", "limited", "ltd"}, w.text) {
-			key.WriteString(w.text)
+			b.WriteString(w.text)
 		}
 	}
-	short := strings.TrimSuffix(key.String(), "bank")
+	short := strings.TrimSuffix(b.String(), "bank")
 	if short == "gtb" || short == "guarantytrust" { // what GTBank is called
 		return "gt"
 	}

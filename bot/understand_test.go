@@ -25,7 +25,7 @@ var banks = []flow.Bank{
 // short writes an intent in a few characters.
 func short(in flow.Intent) string {
 	s := string(in.Kind)
-	for _, more := range []string{string(in.Method), in.Bank, in.Code} {
+	for _, more := range []string{string(in.Method), in.Bank, in.Code, string(in.Lang)} {
 		if more != "" {
 			s += " " + more
 		}
@@ -48,10 +48,19 @@ var phrases = map[string][]string{
 		"I have made the transfer", "payment done", "already paid",
 	},
 	"again":         {"5", "five", "again", "resend", "send again", "5 send again"},
-	"other":         {"6", "six", "other", "back", "another way", "pay another way", "6 another way"},
-	"cancel":        {"0", "⓪", "0️⃣", "zero", "0 .", "cancel it", "I want to cancel"},
-	"confirm":       {"cancel", "CANCEL", "Cancel.", "cancel please"},
-	"menu":          {"hi", "Hi!", "hello", "start", "menu", "help", "HELP", "good morning", "Hi sir"},
+	"other":         {"6", "six", "other", "another way", "pay another way", "6 another way"},
+	"back":          {"7", "seven", "back", "previous"},
+	"language":      {"8", "eight", "language"},
+	"human":         {"9", "nine", "agent", "9️⃣", "9 please", "customer care"},
+	"stop":          {"stop", "STOP", "Stop!", "UNSUBSCRIBE"},
+	"resume":        {"start", "START."},
+	"cancel":        {"0", "⓪", "0️⃣", "zero", "0 .", "cancel it", "I want to cancel", "cancel please", "please cancel"},
+	"confirm":       {"cancel", "CANCEL", "Cancel."},
+	"menu":          {"hi", "Hi!", "hello", "menu", "help", "HELP", "good morning", "Hi sir"},
+	"thanks":        {"ok", "👍", "🙏🙏", "👍🏿", "thanks", "OK sir"},
+	"who":           {"who are you?", "wrong number"},
+	"language yo":   {"24", "Yoruba", "speak yoruba"},
+	"maybe card":    {"card?", "can I pay with card", "3?"},
 	"bank 058":      {"11", "11.", "eleven", "⑪", "GTBank", "gtb", "gt bank", "Guaranty Trust Bank", "guaranty trust"},
 	"bank 033":      {"14", "uba", "UBA", "United Bank for Africa"},
 	"bank 011":      {"15", "first", "first bank", "firstbank", "First Bank of Nigeria", "first bank plc"},
@@ -59,16 +68,16 @@ var phrases = map[string][]string{
 	"code 7K3M9QTX": {"Pay 7K3M-9QTX", "pay 7k3m 9qtx", "7K3M-9QTX", "7k3m9qtx", "PAY 7K3M9QTX", "Hello, I want to Pay 7K3M-9QTX please", "pay: 7k3m–9qtx", "pay7k3m-9qtx", "Pay%207K3M-9QTX", "Pay+7K3M-9QTX", "my code is 7k3m9qtx", "７Ｋ３Ｍ-９ＱＴＸ", "7K3M - 9QTX.", "“7K3M-9QTX”", "https://wa.me/2348012345678?text=Pay%207K3M-9QTX", "ref 7K3M-9QTX for the shoes", "7k3m 9qtx", "Pay\n7K3M-9QTX", "pay\u00a07K3M\u00a09QTX", "the order is 7k3m 9qtx thanks"},
 	"code 10AB00C1": {"Pay IOAB-OOCL", "pay 1oab oocl", "1oab-0oc1"},
 	"code KDMQXWTZ": {"Pay KDMQ-XWTZ", "pay kdmqxwtz", "KDMQ-XWTZ", "Pay KDMQ XWTZ", "take this: KDMQ-XWTZ"},
-	"code 20252026": {"Pay 2025-2026", "2025-2026", "20252026"},
+	"code 20252026": {"Pay 2025-2026"},
 	"secret":        {"4111 1111 1111 1111", "4111111111111111", "my card is 4111-1111-1111-1111 12/27 123", "５１０５ １０５１ ０５１０ ５１００", "٤١١١١١١١١١١١١١١١", "378282246310005", "5060 6666 6666 6666 666", "4111.1111.1111.1111", "41111111111111111227123", "transfer 5105105105105100", "2223003122003222", "4111\n1111\n1111\n1111", "6500000000000002", "4️⃣111 1111 1111 1111", "my pin is 1234", "OTP: 482913", "pay 7K3M-9QTX 4111111111111111"},
 	"unknown": {
-		"", " ", "?", "7", "8", "9", "10", "20", "99", "-", "ok", "👍", "🙏🙏", "how much", "who are you?", "1 or 2", "1, 2", "12 bags", "I have 1 question", "is 1 ok?",
+		"", " ", "?", "10", "20", "99", "-", "how much", "1 or 2", "1, 2", "12 bags", "I have 1 question", "is 1 ok?",
 		"1000", "₦5,000", "5000", "5,000.00", "I will pay tomorrow", "pay tomorrow", "do not cancel", "cancel the 1 from yesterday", "I have not paid", "not paid",
 		"have you paid", "can I use my card tomorrow", "what is ussd", "the transfer failed", "my bank is closed", "paid 5000", "paid 2000 naira", "sent5000",
-		"paid5000", "pay n5000000", "pay 10000000", "I have 5000", "paid 10am", "long-term", "part-time", "well-made thing", "transfer now now now please", "abcd efgh",
-		"pay abcd efgh", "have cash", "pay with cash", "pay 5000 cash", "0801 2345", "08012345678", "+234 801 234 5678", "2348012345678", "0123456789",
+		"paid5000", "pay n5000000", "pay 10000000", "I have 5000", "paid 10am", "long-term", "part-time", "well-made thing", "abcd efgh",
+		"pay abcd efgh", "have cash", "pay with cash", "pay 5000 cash", "2025-2026", "20252026", "4111-1111", "₦1", "₦ 5", "1%", "5 naira", "$2", "0801 2345", "08012345678", "+234 801 234 5678", "2348012345678", "0123456789",
 		"acct 0123456789 058", "0123456789 9876543210", "4012345678 5012345678", "4111 1111 1111 1112", "order 4500", "001", "01", "1k", "1.5", "1st", "card ending 1111",
-		"stop", "agent", "the first one", "sept-2026 bill", "visa-1111 is mine", "pin 7K3M", "Pay KDMQ", "7K3M-9QTU", "17K3M-9QTX", "7K3M-9QTX5", "000001260424112858828788701400",
+		"the first one", "sept-2026 bill", "visa-1111 is mine", "pin 7K3M", "Pay KDMQ", "7K3M-9QTU", "17K3M-9QTX", "7K3M-9QTX5", "000001260424112858828788701400",
 	},
 }
 
@@ -107,14 +116,14 @@ func TestUnderstandNeverTakesAnotherMeaningForAMethod(t *testing.T) {
 func TestUnderstandKeepsNoSecret(t *testing.T) {
 	for _, text := range phrases["secret"] {
 		in := bot.Understand(text, banks)
-		if in.Text != "a secret, not kept" && !strings.HasPrefix(in.Text, "card ending ") {
+		if in.Text != "a secret, not kept" && in.Text != "a card number, not kept" {
 			t.Errorf("%q is kept as %q", text, in.Text)
 		}
-		if in.Code != "" || len(in.Text) > 20 {
+		if in.Code != "" || len(in.Text) > 25 {
 			t.Errorf("of %q more is kept: %+v", text, in)
 		}
 	}
-	if in := bot.Understand("call me. 4111 1111 1111 1111, 12/27", nil); in.Text != "card ending 1111" {
+	if in := bot.Understand("call me. 4111 1111 1111 1111, 12/27", nil); in.Text != "a card number, not kept" {
 		t.Errorf("kept %q", in.Text)
 	}
 }
@@ -202,7 +211,7 @@ func FuzzUnderstand(f *testing.F) {
 		if in.Kind == flow.MeansCode && (len(in.Code) != 8 || strings.Trim(in.Code, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "") {
 			t.Fatalf("%q has the code %q", text, in.Code)
 		}
-		if (in.Kind == flow.MeansMethod) != (in.Method != "") || (in.Kind == flow.MeansBank) != (in.Bank != "") {
+		if (in.Kind == flow.MeansMethod || in.Kind == flow.MeansMaybe) != (in.Method != "") || (in.Kind == flow.MeansBank) != (in.Bank != "") {
 			t.Fatalf("%q means %+v", text, in)
 		}
 		if in.Kind == flow.MeansMethod && !names(bot.Folded(text), in.Method) {

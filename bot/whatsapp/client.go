@@ -226,6 +226,9 @@ func (c *Client) device(ctx context.Context, fresh bool) (*whatsmeow.Client, str
 	if !fresh && len(known) > 0 {
 		d, number = known[0], known[0].ID.User
 	}
+	if err = discreet(d); err != nil {
+		return nil, "", err
+	}
 	if c.cfg.PushName != "" { // without one there is no presence
 		d.PushName = c.cfg.PushName
 	}

@@ -44,6 +44,8 @@ func (c *Client) handle(ctx context.Context, wa *whatsmeow.Client, evt any) (kep
 		return c.message(ctx, wa, evt)
 	case *events.Receipt:
 		c.receipt(ctx, evt)
+	case *events.CallOffer:
+		c.call(ctx, wa, evt)
 	case *events.UndecryptableMessage:
 		c.log.WarnContext(ctx, "whatsapp message cannot be read yet", slog.String("message", evt.Info.ID))
 	case *events.IdentityChange:
@@ -189,6 +191,9 @@ func (c *Client) message(ctx context.Context, wa *whatsmeow.Client, evt *events.
 			slog.String("phone", m.Phone.String()), slog.String("error", scrub(err.Error())))
 		c.set(func(l *link) { l.again = true })
 		return false
+	}
+	if m.Own { // nothing of ours is to be marked as read
+		return true
 	}
 	select { // blue ticks are a courtesy: nobody waits for them
 	case c.read <- receipt{wa: wa, id: evt.Info.ID, chat: evt.Info.Chat, sender: evt.Info.Sender}:

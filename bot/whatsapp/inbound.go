@@ -22,28 +22,86 @@ var errNoLID = errors.New("whatsapp: the sender has no LID")
 // not show end here.
 func (c *Client) inbound(ctx context.Context, wa *whatsmeow.Client, evt *events.Message) (bot.Message, bool, error) {
 	info := evt.Info
-	if info.IsFromMe || info.IsGroup || info.Category == "peer" || !isPerson(info.Chat) || !isPerson(info.Sender) {
+	if info.IsGroup || info.Category == "peer" || !isPerson(info.Chat) || !isPerson(info.Sender) {
 		return bot.Message{}, false, nil
 	}
-	text, media, wanted := content(evt.Message)
-	if !wanted {
+	said, wanted := c.unsealed(ctx, wa, evt)
+	if !wanted || info.IsFromMe && !typed(wa, info, said) {
 		return bot.Message{}, false, nil
 	}
-	person, phone, err := who(ctx, wa, info.MessageSource)
+	from, alt, name := info.Sender, info.SenderAlt, info.PushName
+	if info.IsFromMe { // it belongs to the chat of whom it was written to
+		from, alt, name = info.Chat, info.RecipientAlt, ""
+	}
+	person, phone, err := who(ctx, wa, from, alt)
 	if errors.Is(err, errNoLID) {
-		c.log.ErrorContext(ctx, "whatsapp message of nobody dropped", slog.String("message", info.ID), slog.String("sender", shortened(info.Sender.User)))
+		c.log.ErrorContext(ctx, "whatsapp message of nobody dropped", slog.String("message", info.ID), slog.String("sender", shortened(from.User)))
 		return bot.Message{}, false, nil
 	}
 	at := info.Timestamp
 	if at.IsZero() {
 		at = c.cfg.Now()
 	}
+	m := bot.Message{
+		Number: c.ours(), Person: person, Phone: phone, Name: name, ID: info.ID, Kind: said.kind, Text: said.text, Own: info.IsFromMe,
+		Edits: said.edits, Fades: said.fades, At: at,
+	}
+	if said.context != nil {
+		m.Fades = seconds(said.context.GetExpiration())
+		if isOurs(wa, said.context.GetParticipant()) {
+			m.Quoted = said.context.GetStanzaID()
+		}
+	}
+	return m, true, err
+}
+
+// unsealed is what a chat shows of a message. Newer phones encrypt an edit once
+// more, for whoever has the message that it is of.
+func (c *Client) unsealed(ctx context.Context, wa *whatsmeow.Client, evt *events.Message) (content, bool) {
+	edit := evt.Message.GetSecretEncryptedMessage()
+	if edit.GetSecretEncType() != waE2E.SecretEncryptedMessage_MESSAGE_EDIT {
+		return read(evt.Message)
+	}
+	said, shown := content{}, false
+	inside, err := wa.DecryptSecretEncryptedMessage(ctx, evt)
+	if err == nil {
+		said, shown = read((&events.Message{RawMessage: inside}).UnwrapRaw().Message)
+	}
+	if !shown {
+		c.log.WarnContext(ctx, "whatsapp edit cannot be read", slog.String("message", evt.Info.ID))
+		said = content{kind: bot.KindOther}
+	}
+	if said.edits == "" {
+		said.edits = edit.GetTargetMessageKey().GetID()
+	}
+	return said, true
+}
+
+// ours is our number, in digits.
+func (c *Client) ours() string {
 	c.mu.Lock()
-	number := c.link.number
-	c.mu.Unlock()
-	return bot.Message{
-		Number: number, Person: person, Phone: phone, Name: info.PushName, ID: info.ID, Text: text, Media: media, At: at,
-	}, true, err
+	defer c.mu.Unlock()
+	return c.link.number
+}
+
+// typed says whether a message of our own number was written by a person on
+// another device of it. The network does not send a device its own messages
+// back; whatever does, is told by the device that it names.
+func typed(wa *whatsmeow.Client, info types.MessageInfo, said content) bool {
+	if wa.Store.ID == nil || info.Sender.Device == wa.Store.ID.Device || isOurs(wa, info.Chat.String()) {
+		return false
+	}
+	return said.kind != bot.KindReaction && said.kind != bot.KindRevoke && said.kind != bot.KindTimer
+}
+
+// isOurs says whether an address is that of our own number.
+func isOurs(wa *whatsmeow.Client, address string) bool {
+	jid, err := types.ParseJID(address)
+	if err != nil || jid.User == "" {
+		return false
+	}
+	return jid.Server == types.HiddenUserServer && jid.User == wa.Store.LID.User ||
+		jid.Server == types.DefaultUserServer && wa.Store.ID != nil && jid.User == wa.Store.ID.User
 }
 
 // isPerson says whether an address is that of a person: not a group, a list, a
@@ -53,11 +111,11 @@ func isPerson(jid types.JID) bool {
 	return known && jid.User != "" && jid.User != types.PSAJID.User && !jid.IsBot()
 }
 
-// who is the sender: by their LID, which lasts, with the phone number it stands
+// who somebody is: by their LID, which lasts, with the phone number it stands
 // for as far as it is known. Everything else is decided after that, so that one
-// person is never two.
-func who(ctx context.Context, wa *whatsmeow.Client, from types.MessageSource) (string, flow.Phone, error) {
-	lid, pn := from.Sender.ToNonAD(), from.SenderAlt.ToNonAD()
+// person is never two. Of the two addresses either can be missing.
+func who(ctx context.Context, wa *whatsmeow.Client, one, other types.JID) (string, flow.Phone, error) {
+	lid, pn := one.ToNonAD(), other.ToNonAD()
 	if lid.Server != types.HiddenUserServer {
 		lid, pn = pn, lid
 	}
@@ -92,42 +150,6 @@ func lidOf(ctx context.Context, wa *whatsmeow.Client, pn types.JID) (types.JID, 
 		return lid, errNoLID
 	}
 	return lid.ToNonAD(), nil
-}
-
-// content is what a chat shows of a message: its text, and whether a picture or
-// a document came. Reactions, settings and the like are not shown. Something
-// that is shown and has no text (a voice note, a place) is a message without
-// one: whoever sent it waits for an answer.
-func content(m *waE2E.Message) (text string, media, shown bool) {
-	if edit := m.GetProtocolMessage(); edit.GetType() == waE2E.ProtocolMessage_MESSAGE_EDIT && edit.GetEditedMessage() != nil {
-		m = edit.GetEditedMessage() // a new message, under an id of its own
-	}
-	switch {
-	case m == nil:
-		return "", false, false
-	case m.Conversation != nil:
-		return m.GetConversation(), false, true
-	case m.ExtendedTextMessage != nil:
-		return m.GetExtendedTextMessage().GetText(), false, true
-	case m.ImageMessage != nil:
-		return m.GetImageMessage().GetCaption(), true, true
-	case m.VideoMessage != nil:
-		return m.GetVideoMessage().GetCaption(), true, true
-	case m.DocumentMessage != nil:
-		return m.GetDocumentMessage().GetCaption(), true, true
-	case m.ButtonsResponseMessage != nil:
-		return m.GetButtonsResponseMessage().GetSelectedDisplayText(), false, true
-	case m.ListResponseMessage != nil:
-		return m.GetListResponseMessage().GetTitle(), false, true
-	case m.TemplateButtonReplyMessage != nil:
-		return m.GetTemplateButtonReplyMessage().GetSelectedDisplayText(), false, true
-	case m.AudioMessage != nil, m.StickerMessage != nil, m.LottieStickerMessage != nil, m.LocationMessage != nil, m.LiveLocationMessage != nil,
-		m.ContactMessage != nil, m.ContactsArrayMessage != nil, m.PtvMessage != nil, m.PollCreationMessage != nil,
-		m.PollCreationMessageV2 != nil, m.PollCreationMessageV3 != nil:
-		return "", false, true
-	default:
-		return "", false, false
-	}
 }
 
 // shortened is a number of a person as it may stand in a log.

@@ -9,6 +9,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
+	"till/bot"
 	"till/flow"
 )
 
@@ -36,7 +37,7 @@ func TestTheDoor(t *testing.T) {
 		"a bot":               {Chat: jid("13135550002", types.DefaultUserServer), Sender: jid("13135550002", types.DefaultUserServer)},
 		"a new bot":           {Chat: jid("867051314767696", types.BotServer), Sender: jid("867051314767696", types.BotServer)},
 		"WhatsApp itself":     {Chat: types.PSAJID, Sender: types.PSAJID},
-		"our own echo":        {Chat: lid, Sender: jid(ourNumber, types.DefaultUserServer), IsFromMe: true},
+		"a note to ourselves": {Chat: jid(ourNumber, types.DefaultUserServer), Sender: jid(ourNumber, types.DefaultUserServer), IsFromMe: true},
 		"nobody":              {Chat: lid},
 		"no chat":             {Sender: lid},
 	} {
@@ -90,54 +91,60 @@ func TestWhoItIs(t *testing.T) {
 func TestWhatItSays(t *testing.T) {
 	d := paired(t)
 	lid := jid("100200300400500", types.HiddenUserServer)
+	change := func(kind waE2E.ProtocolMessage_Type, to *waE2E.Message) *waE2E.Message {
+		return &waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{
+			Type: &kind, Key: &waCommon.MessageKey{ID: new("3A00")}, EditedMessage: to, EphemeralExpiration: new(uint32(86_400)),
+		}}
+	}
+	quoting := &waE2E.ContextInfo{StanzaID: new("3EB01"), Participant: new(ourNumber + "@s.whatsapp.net"), Expiration: new(uint32(604_800))}
 	for name, c := range map[string]struct {
 		m     *waE2E.Message
-		text  string
-		media bool
+		want  bot.Message
 		shown bool
 	}{
-		"text":          {&waE2E.Message{Conversation: new("1")}, "1", false, true},
-		"a longer text": {&waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{Text: new("2")}}, "2", false, true},
-		"a picture":     {&waE2E.Message{ImageMessage: &waE2E.ImageMessage{Caption: new("paid")}}, "paid", true, true},
-		"a video":       {&waE2E.Message{VideoMessage: &waE2E.VideoMessage{}}, "", true, true},
-		"a document":    {&waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{Caption: new("receipt")}}, "receipt", true, true},
-		"a button":      {&waE2E.Message{ButtonsResponseMessage: &waE2E.ButtonsResponseMessage{Response: &waE2E.ButtonsResponseMessage_SelectedDisplayText{SelectedDisplayText: "Card"}}}, "Card", false, true},
-		"a list":        {&waE2E.Message{ListResponseMessage: &waE2E.ListResponseMessage{Title: new("USSD")}}, "USSD", false, true},
-		"a template":    {&waE2E.Message{TemplateButtonReplyMessage: &waE2E.TemplateButtonReplyMessage{SelectedDisplayText: new("3")}}, "3", false, true},
-		"a voice note":  {&waE2E.Message{AudioMessage: &waE2E.AudioMessage{}}, "", false, true},
-		"a sticker":     {&waE2E.Message{StickerMessage: &waE2E.StickerMessage{}}, "", false, true},
-		"a place":       {&waE2E.Message{LocationMessage: &waE2E.LocationMessage{}}, "", false, true},
-		"an edit": {&waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{
-			Type: waE2E.ProtocolMessage_MESSAGE_EDIT.Enum(), EditedMessage: &waE2E.Message{Conversation: new("2")},
-		}}, "2", false, true},
-		"a revoke":    {&waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{Type: waE2E.ProtocolMessage_REVOKE.Enum(), Key: &waCommon.MessageKey{}}}, "", false, false},
-		"a reaction":  {&waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{Text: new("👍")}}, "", false, false},
-		"a vote":      {&waE2E.Message{PollUpdateMessage: &waE2E.PollUpdateMessage{}}, "", false, false},
-		"a group key": {&waE2E.Message{SenderKeyDistributionMessage: &waE2E.SenderKeyDistributionMessage{}}, "", false, false},
-		"nothing":     {nil, "", false, false},
-		"emptiness":   {&waE2E.Message{}, "", false, false},
+		"text":          {&waE2E.Message{Conversation: new("1")}, bot.Message{Text: "1"}, true},
+		"a longer text": {&waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{Text: new("2")}}, bot.Message{Text: "2"}, true},
+		"an answer": {
+			&waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{Text: new("2"), ContextInfo: quoting}},
+			bot.Message{Text: "2", Quoted: "3EB01", Fades: 7 * 24 * time.Hour}, true,
+		},
+		"an answer to themselves": {&waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{
+			Text: new("2"), ContextInfo: &waE2E.ContextInfo{StanzaID: new("3A00"), Participant: new("100200300400500@lid")},
+		}}, bot.Message{Text: "2"}, true},
+		"a picture":    {&waE2E.Message{ImageMessage: &waE2E.ImageMessage{Caption: new("paid")}}, bot.Message{Kind: bot.KindPicture, Text: "paid"}, true},
+		"a video":      {&waE2E.Message{VideoMessage: &waE2E.VideoMessage{ContextInfo: quoting}}, bot.Message{Kind: bot.KindVideo, Quoted: "3EB01", Fades: 7 * 24 * time.Hour}, true},
+		"a document":   {&waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{Caption: new("receipt"), FileName: new("4111111111111111.pdf")}}, bot.Message{Kind: bot.KindDocument, Text: "receipt"}, true},
+		"a button":     {&waE2E.Message{ButtonsResponseMessage: &waE2E.ButtonsResponseMessage{Response: &waE2E.ButtonsResponseMessage_SelectedDisplayText{SelectedDisplayText: "Card"}}}, bot.Message{Text: "Card"}, true},
+		"a list":       {&waE2E.Message{ListResponseMessage: &waE2E.ListResponseMessage{Title: new("USSD")}}, bot.Message{Text: "USSD"}, true},
+		"a template":   {&waE2E.Message{TemplateButtonReplyMessage: &waE2E.TemplateButtonReplyMessage{SelectedDisplayText: new("3")}}, bot.Message{Text: "3"}, true},
+		"a voice note": {&waE2E.Message{AudioMessage: &waE2E.AudioMessage{}}, bot.Message{Kind: bot.KindVoice}, true},
+		"a sticker":    {&waE2E.Message{StickerMessage: &waE2E.StickerMessage{}}, bot.Message{Kind: bot.KindSticker}, true},
+		"a place":      {&waE2E.Message{LocationMessage: &waE2E.LocationMessage{Name: new("my pin 1234")}}, bot.Message{Kind: bot.KindPlace}, true},
+		"a contact":    {&waE2E.Message{ContactMessage: &waE2E.ContactMessage{DisplayName: new("4111 1111 1111 1111"), Vcard: new("4111111111111111")}}, bot.Message{Kind: bot.KindContact}, true},
+		"a poll":       {&waE2E.Message{PollCreationMessage: &waE2E.PollCreationMessage{Name: new("1")}}, bot.Message{Kind: bot.KindPoll}, true},
+		"an edit":      {change(waE2E.ProtocolMessage_MESSAGE_EDIT, &waE2E.Message{Conversation: new("2")}), bot.Message{Text: "2", Edits: "3A00"}, true},
+		"a new edit that cannot be read": {&waE2E.Message{SecretEncryptedMessage: &waE2E.SecretEncryptedMessage{
+			SecretEncType: waE2E.SecretEncryptedMessage_MESSAGE_EDIT.Enum(), TargetMessageKey: &waCommon.MessageKey{ID: new("3A00")},
+		}}, bot.Message{Kind: bot.KindOther, Edits: "3A00"}, true},
+		"a revoke":             {change(waE2E.ProtocolMessage_REVOKE, nil), bot.Message{Kind: bot.KindRevoke}, true},
+		"the timer":            {change(waE2E.ProtocolMessage_EPHEMERAL_SETTING, nil), bot.Message{Kind: bot.KindTimer, Fades: 24 * time.Hour}, true},
+		"a reaction":           {&waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{Text: new("👍")}}, bot.Message{Kind: bot.KindReaction, Text: "👍"}, true},
+		"an edit into nothing": {change(waE2E.ProtocolMessage_MESSAGE_EDIT, nil), bot.Message{}, false},
+		"an edit of an edit":   {change(waE2E.ProtocolMessage_MESSAGE_EDIT, change(waE2E.ProtocolMessage_REVOKE, nil)), bot.Message{}, false},
+		"a vote":               {&waE2E.Message{PollUpdateMessage: &waE2E.PollUpdateMessage{}}, bot.Message{}, false},
+		"a group key":          {&waE2E.Message{SenderKeyDistributionMessage: &waE2E.SenderKeyDistributionMessage{}}, bot.Message{}, false},
+		"keys":                 {change(waE2E.ProtocolMessage_APP_STATE_SYNC_KEY_SHARE, nil), bot.Message{}, false},
+		"nothing":              {nil, bot.Message{}, false},
+		"emptiness":            {&waE2E.Message{}, bot.Message{}, false},
 	} {
 		evt := event(types.MessageSource{Chat: lid, Sender: lid})
 		evt.Message = c.m
 		m, ok, err := d.Inbound(t.Context(), evt)
-		if err != nil || ok != c.shown || m.Text != c.text || m.Media != c.media {
-			t.Errorf("%s: %+v %t %v", name, m, ok, err)
+		if c.shown {
+			c.want.Number, c.want.Person, c.want.Name, c.want.ID, c.want.At = ourNumber, lid.User, "Ada", "3A01", evt.Info.Timestamp
 		}
-	}
-
-	// The same over the wire, with a picture in a disappearing chat.
-	p := phone(t, d.net, ada, "Ada")
-	sent, err := p.SendMessage(t.Context(), ourNumber, &waE2E.Message{EphemeralMessage: &waE2E.FutureProofMessage{
-		Message: &waE2E.Message{ImageMessage: &waE2E.ImageMessage{Caption: new("my receipt")}},
-	}}, "")
-	must(t, err)
-	if m := got(t, d.messages); m.ID != sent.ID || m.Text != "my receipt" || !m.Media {
-		t.Errorf("got %+v", m)
-	}
-	_, err = p.SendMessage(t.Context(), ourNumber, &waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{Text: new("👍")}}, "")
-	must(t, err)
-	say(t, p, "last")
-	if m := got(t, d.messages); m.Text != "last" {
-		t.Errorf("got %+v", m)
+		if err != nil || ok != c.shown || m != c.want {
+			t.Errorf("%s: %+v %t %v\nwant %+v", name, m, ok, err, c.want)
+		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"go.mau.fi/whatsmeow"
-	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
 
 	"till/bot"
@@ -120,7 +119,7 @@ func (c *Client) deliver(ctx context.Context, wa *whatsmeow.Client, o checkout.O
 		return fmt.Errorf("%w: %w", ErrOffline, err)
 	}
 	_, err = wa.SendMessage(ctx, types.NewJID(o.Person, types.HiddenUserServer),
-		&waE2E.Message{Conversation: new(o.Text)}, whatsmeow.SendRequestExtra{ID: o.ID, Timeout: c.pace.ack})
+		written(o.Text, o.Fades), whatsmeow.SendRequestExtra{ID: o.ID, Timeout: c.pace.ack})
 	if o.First && isTimelock(err) {
 		c.lockChats(true, c.cfg.Now().Add(c.pace.ban))
 		return fmt.Errorf("%w: %w: sending %s: %w", ErrOffline, errTimelock, o.ID, err)

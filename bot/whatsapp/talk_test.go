@@ -163,23 +163,6 @@ func TestMessageThatIsNone(t *testing.T) {
 	}
 }
 
-// What the owner of the number writes on the phone is an echo, not a payer.
-func TestOwnEchoIsDropped(t *testing.T) {
-	d := paired(t)
-	p := phone(t, d.net, ada, "Ada")
-	owner, _ := d.net.Account(ourNumber)
-	ownPhone, err := owner.AddPhone()
-	must(t, err)
-	_, err = ownPhone.Send(t.Context(), ada, "typed on the phone")
-	must(t, err)
-	hears(t, p, 1)
-	settle(t, d.net)
-	say(t, p, "from a payer")
-	if m := got(t, d.messages); m.Text != "from a payer" {
-		t.Errorf("got %+v", m)
-	}
-}
-
 // Sent twice under one id, a message is shown once; and our own ticks arrive.
 func TestSend(t *testing.T) {
 	d := paired(t)

@@ -1,0 +1,256 @@
+package bot
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/BurntSushi/toml"
+
+	"till/flow"
+)
+
+//go:embed words/*.toml
+var wordLists embed.FS
+
+// meaning is what a phrase means.
+type meaning struct {
+	kind   flow.IntentKind
+	method flow.Method
+	lang   flow.Lang
+}
+
+// lexicon is what payers write, in all languages at once: people mix them
+// inside one sentence. All of it is folded the way messages are.
+type lexicon struct {
+	whole   map[string]meaning // the whole message, nothing around it
+	is      map[string]meaning // the whole message, but for lead and tail
+	has     []cue              // anywhere in a sentence
+	numbers map[string]int
+	lead    map[string]bool
+	tail    map[string]bool
+	ask     map[string]bool
+	not     map[string]bool
+	unsure  map[string]bool
+	secrets map[string]bool
+	firm    []string // words that a slip of the finger must not turn into a method
+}
+
+// cue is a phrase that says what a sentence is about.
+type cue struct {
+	phrase string
+	kind   flow.IntentKind
+}
+
+// wordList is one file of words.
+type wordList struct {
+	Names   []string            `toml:"names"`
+	Lead    []string            `toml:"lead"`
+	Tail    []string            `toml:"tail"`
+	Ask     []string            `toml:"ask"`
+	Not     []string            `toml:"not"`
+	Unsure  []string            `toml:"unsure"`
+	Secret  []string            `toml:"secret"`
+	Numbers map[string][]string `toml:"numbers"`
+	Whole   map[string][]string `toml:"whole"`
+	Is      map[string][]string `toml:"is"`
+	Has     map[string][]string `toml:"has"`
+}
+
+// The kinds of intent that words can have, by where they stand in a file.
+var (
+	wholeKinds = []flow.IntentKind{flow.MeansStop, flow.MeansResume}
+	isKinds    = []flow.IntentKind{
+		flow.MeansHuman, flow.MeansConfirm, flow.MeansCancel, flow.MeansMenu, flow.MeansLanguage, flow.MeansBack, flow.MeansReceipt, flow.MeansWho,
+		flow.MeansMoney, flow.MeansYes, flow.MeansNo, flow.MeansPaid, flow.MeansAgain, flow.MeansOther, flow.MeansThanks,
+	}
+	// hasKinds are in the order in which a sentence is read.
+	hasKinds = []flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansWho, flow.MeansReceipt, flow.MeansPaid, flow.MeansAbuse}
+)
+
+// vocabulary is the lexicon that is built in. It never changes; a test reads every
+// file of it, so that it cannot fail here.
+var vocabulary = sync.OnceValue(func() *lexicon {
+	l, err := loadLexicon()
+	if err != nil {
+		panic(err)
+	}
+	return l
+})
+
+// loadLexicon reads the words of all languages.
+func loadLexicon() (*lexicon, error) {
+	sources := map[flow.Lang]string{}
+	for _, lang := range flow.Langs() {
+		source, err := wordLists.ReadFile(path.Join("words", string(lang)+".toml"))
+		if err != nil {
+			return nil, fmt.Errorf("reading what payers write: %w", err)
+		}
+		sources[lang] = string(source)
+	}
+	return parseLexicon(sources)
+}
+
+func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
+	l := &lexicon{
+		whole: map[string]meaning{}, is: map[string]meaning{}, numbers: map[string]int{}, lead: map[string]bool{}, tail: map[string]bool{},
+		ask: map[string]bool{}, not: map[string]bool{}, unsure: map[string]bool{}, secrets: map[string]bool{},
+	}
+	for _, lang := range flow.Langs() {
+		var list wordList
+		meta, err := toml.Decode(sources[lang], &list)
+		if err == nil && len(meta.Undecoded()) > 0 {
+			err = fmt.Errorf("there is no list %s", meta.Undecoded()[0])
+		}
+		if err == nil {
+			err = l.add(lang, list)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading what payers write in %q: %w", lang, err)
+		}
+	}
+	slices.SortStableFunc(l.has, func(a, b cue) int { return slices.Index(hasKinds, a.kind) - slices.Index(hasKinds, b.kind) })
+	for phrase := range l.not {
+		if l.lead[phrase] || l.tail[phrase] || l.ask[phrase] {
+			return nil, fmt.Errorf("%q turns a sentence around and is passed over", phrase)
+		}
+	}
+	l.harden()
+	return l, nil
+}
+
+func (l *lexicon) add(lang flow.Lang, list wordList) error {
+	for _, group := range []struct {
+		into map[string]bool
+		from []string
+	}{{l.lead, list.Lead}, {l.tail, list.Tail}, {l.ask, list.Ask}, {l.not, list.Not}, {l.unsure, list.Unsure}, {l.secrets, list.Secret}} {
+		for _, phrase := range group.from {
+			group.into[key(phrase)] = true
+		}
+	}
+	for _, name := range list.Names {
+		if err := l.means(l.is, name, meaning{kind: flow.MeansLanguage, lang: lang}); err != nil {
+			return err
+		}
+	}
+	for name, phrases := range list.Whole {
+		if err := l.list(l.whole, wholeKinds, name, phrases); err != nil {
+			return err
+		}
+	}
+	for name, phrases := range list.Is {
+		if err := l.list(l.is, isKinds, name, phrases); err != nil {
+			return err
+		}
+	}
+	for name, phrases := range list.Has {
+		kind := flow.IntentKind(name)
+		if !slices.Contains(hasKinds, kind) {
+			return fmt.Errorf("nothing in a sentence means %q", name)
+		}
+		for _, phrase := range phrases {
+			l.has = append(l.has, cue{phrase: key(phrase), kind: kind})
+		}
+	}
+	return l.count(list.Numbers)
+}
+
+// count adds the names of numbers.
+func (l *lexicon) count(lists map[string][]string) error {
+	for digits, names := range lists {
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			return fmt.Errorf("%q is no number: %w", digits, err)
+		}
+		for _, name := range names {
+			k := key(name)
+			if old, known := l.numbers[k]; known && old != n || k == "" {
+				return fmt.Errorf("%q is %d and %d", name, old, n)
+			}
+			l.numbers[k] = n
+		}
+	}
+	return nil
+}
+
+// list adds phrases of one meaning.
+func (l *lexicon) list(into map[string]meaning, kinds []flow.IntentKind, name string, phrases []string) error {
+	m := meaning{kind: flow.IntentKind(name)}
+	if method := flow.Method(name); slices.Contains(flow.Methods(), method) {
+		m = meaning{kind: flow.MeansMethod, method: method}
+	} else if !slices.Contains(kinds, m.kind) {
+		return fmt.Errorf("no message means %q", name)
+	}
+	for _, phrase := range phrases {
+		if err := l.means(into, phrase, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// means adds a phrase. No phrase may mean two things, in whichever languages:
+// what is ambiguous is left out of the lists.
+func (l *lexicon) means(into map[string]meaning, phrase string, m meaning) error {
+	k := key(phrase)
+	if k == "" {
+		return fmt.Errorf("%q has no letters", phrase)
+	}
+	for _, known := range []map[string]meaning{l.whole, l.is} {
+		if old, found := known[k]; found && old != m {
+			return fmt.Errorf("%q means %v and %v", phrase, old, m)
+		}
+	}
+	into[k] = m
+	return nil
+}
+
+// harden collects the words that are near enough to matter when a word is only
+// nearly that of a method: what cancels, stops, switches, denies or is paid.
+func (l *lexicon) harden() {
+	seen := map[string]bool{}
+	take := func(phrase string) {
+		for w := range strings.FieldsSeq(phrase) {
+			if len(w) >= minFuzzy-1 && !seen[w] {
+				seen[w] = true
+				l.firm = append(l.firm, w)
+			}
+		}
+	}
+	for phrase := range l.whole {
+		take(phrase)
+	}
+	for phrase, m := range l.is {
+		switch m.kind {
+		case flow.MeansCancel, flow.MeansConfirm, flow.MeansOther, flow.MeansNo, flow.MeansBack:
+			take(phrase)
+		default:
+		}
+	}
+	for phrase := range l.not {
+		take(phrase)
+	}
+	slices.Sort(l.firm)
+	// Words of a method's own name ("cancel transfer", "ibufe ego") say nothing.
+	l.firm = slices.DeleteFunc(l.firm, func(w string) bool { m, found := l.is[w]; return found && m.kind == flow.MeansMethod })
+}
+
+// key is a text as it is compared with the lists: its words, folded, one space
+// between them.
+func key(text string) string { return strings.Join(plainWords(fold(text)), " ") }
+
+// plainWords are the words of a folded text without apostrophes, which some
+// write in them and most do not.
+func plainWords(folded string) []string {
+	var out []string
+	for _, w := range split(folded) {
+		if text := strings.ReplaceAll(w.text, "'", ""); text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
+}

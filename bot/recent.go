@@ -1,0 +1,163 @@
+package bot
+
+import (
+	"container/list"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The bounds of what is remembered of the last messages, so that a card number
+// is known that comes in pieces.
+const (
+	maxPieces  = 3                // messages of one person
+	pieceLasts = 10 * time.Minute // after which one is forgotten
+	maxPeople  = 10_000
+	maxGroups  = 24 // runs of digits of one message
+)
+
+// recent is what the last messages of each person could be a part of. It is in
+// memory alone: what it loses is a warning, for no number of four digits is
+// kept anyway. It is safe for use from several goroutines.
+type recent struct {
+	mu     sync.Mutex
+	people map[string]*list.Element
+	order  *list.List // of *person, who wrote longest ago is first
+}
+
+// person is who wrote, and the last of it.
+type person struct {
+	key    string
+	pieces []piece
+}
+
+// piece is what one message could be a part of.
+type piece struct {
+	id     string
+	at     time.Time
+	groups []group
+	asked  bool // it names a secret, so that bare digits behind it are one
+	secret bool // it was one, and ends what was before
+}
+
+func newRecent() *recent { return &recent{people: map[string]*list.Element{}, order: list.New()} }
+
+// completes remembers a message, and says whether it completes a secret that
+// the messages before it began. A message that comes again is the same one.
+func (r *recent) completes(m Message, secret bool, now time.Time) (shown string, found bool) {
+	folded := spelled(fold(m.Text))
+	asked, _ := named(folded)
+	p := piece{id: m.ID, at: now, groups: few(digitGroups(folded)), asked: asked, secret: secret}
+	bare := isBare(folded)
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget(now)
+	who := r.person(m.Number + "/" + m.Person)
+	if i := slices.IndexFunc(who.pieces, func(x piece) bool { return x.id == m.ID }); i >= 0 {
+		p.secret = p.secret || who.pieces[i].secret
+		who.pieces = who.pieces[:i]
+	}
+	who.pieces = slices.DeleteFunc(who.pieces, func(x piece) bool { return now.Sub(x.at) >= pieceLasts })
+	before := who.pieces
+	if i := lastSecret(before); i >= 0 {
+		if bare && i == len(before)-1 { // its code, or its date
+			p.secret, shown = true, shownOther
+		}
+		before = before[i+1:]
+	}
+	if n := len(before); n > 0 && before[n-1].asked && bare {
+		p.secret, shown = true, shownOther
+	}
+	for i := range before {
+		if joins(before[i:], p) {
+			p.secret, shown = true, shownCard
+		}
+	}
+	if p.secret && shown == "" {
+		shown = shownCard
+	}
+	who.pieces = append(who.pieces, p)
+	if len(who.pieces) > maxPieces {
+		who.pieces = slices.Clone(who.pieces[len(who.pieces)-maxPieces:])
+	}
+	return shown, p.secret
+}
+
+// joins says whether the digits of messages, one behind the other, are a card
+// number that ends in the last of them.
+func joins(before []piece, last piece) bool {
+	var all []group
+	add := func(groups []group, joined bool) {
+		for i, g := range groups {
+			g.joins = g.joins || joined && i == 0 && len(all) > 0
+			all = append(all, g)
+		}
+	}
+	for _, p := range before {
+		add(p.groups, true)
+	}
+	from := len(all)
+	add(last.groups, true)
+	return from < len(all) && from > 0 && card(all, from)
+}
+
+// few bounds the runs of digits that are remembered; the last ones are nearest
+// to what follows.
+func few(groups []group) []group {
+	groups = slices.Clone(groups[max(0, len(groups)-maxGroups):])
+	for i := range groups {
+		if len(groups[i].digits) > maxCard {
+			groups[i].digits = groups[i].digits[:maxCard+1] // too long for any card, as before
+		}
+	}
+	return groups
+}
+
+// isBare says whether a folded text is little more than three to eight digits,
+// as a PIN or a one-time code is.
+func isBare(folded string) bool {
+	digits, others := 0, 0
+	for _, w := range split(folded) {
+		if isDigits(w.text) {
+			digits += len(w.text)
+		} else {
+			others++
+		}
+	}
+	return digits >= minSecret && digits <= 8 && others <= 3
+}
+
+func lastSecret(pieces []piece) int {
+	for i, p := range slices.Backward(pieces) {
+		if p.secret {
+			return i
+		}
+	}
+	return -1
+}
+
+// person finds who wrote, as the one who wrote last. The caller holds mu.
+func (r *recent) person(key string) *person {
+	if e, found := r.people[key]; found {
+		r.order.MoveToBack(e)
+		return e.Value.(*person) //nolint:forcetypeassert // nothing else is in the list
+	}
+	p := &person{key: key}
+	r.people[key] = r.order.PushBack(p)
+	return p
+}
+
+// forget drops what is too old, and who wrote longest ago where there are too
+// many. The caller holds mu.
+func (r *recent) forget(now time.Time) {
+	for e := r.order.Front(); e != nil; e = r.order.Front() {
+		p := e.Value.(*person) //nolint:forcetypeassert // nothing else is in the list
+		old := len(p.pieces) == 0 || now.Sub(p.pieces[len(p.pieces)-1].at) >= pieceLasts
+		if !old && r.order.Len() < maxPeople {
+			break
+		}
+		r.order.Remove(e)
+		delete(r.people, p.key)
+	}
+}

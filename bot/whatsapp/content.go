@@ -1,0 +1,118 @@
+package whatsapp
+
+import (
+	"time"
+
+	"go.mau.fi/whatsmeow/proto/waE2E"
+
+	"till/bot"
+)
+
+// content is what a chat shows of a message, and what it refers to.
+type content struct {
+	kind    bot.Kind
+	text    string             // the caption where there is media
+	edits   string             // the id of the message that it takes the place of
+	context *waE2E.ContextInfo // nil where it has none
+	fades   time.Duration      // of a change of the timer, which has no context
+}
+
+// read is what a chat shows of a message, false where it shows nothing:
+// settings, keys, votes. Something that is shown and has no text (a voice note,
+// a place) is a message without one: whoever sent it waits for an answer.
+func read(m *waE2E.Message) (content, bool) {
+	if change := m.GetProtocolMessage(); change != nil {
+		return changed(change)
+	}
+	switch {
+	case m == nil:
+		return content{}, false
+	case m.Conversation != nil:
+		return content{text: m.GetConversation()}, true
+	case m.ExtendedTextMessage != nil:
+		return content{text: m.GetExtendedTextMessage().GetText(), context: m.GetExtendedTextMessage().GetContextInfo()}, true
+	case m.ButtonsResponseMessage != nil:
+		return content{text: m.GetButtonsResponseMessage().GetSelectedDisplayText(), context: m.GetButtonsResponseMessage().GetContextInfo()}, true
+	case m.ListResponseMessage != nil:
+		return content{text: m.GetListResponseMessage().GetTitle(), context: m.GetListResponseMessage().GetContextInfo()}, true
+	case m.TemplateButtonReplyMessage != nil:
+		r := m.GetTemplateButtonReplyMessage()
+		return content{text: r.GetSelectedDisplayText(), context: r.GetContextInfo()}, true
+	case m.ReactionMessage != nil:
+		return content{kind: bot.KindReaction, text: m.GetReactionMessage().GetText()}, true
+	default:
+		return media(m)
+	}
+}
+
+// media is what is shown of a message that is not text. Of what came only the
+// caption is taken: names of files, contacts and places can hold anything.
+func media(m *waE2E.Message) (content, bool) {
+	switch {
+	case m.ImageMessage != nil:
+		return content{kind: bot.KindPicture, text: m.GetImageMessage().GetCaption(), context: m.GetImageMessage().GetContextInfo()}, true
+	case m.DocumentMessage != nil:
+		return content{kind: bot.KindDocument, text: m.GetDocumentMessage().GetCaption(), context: m.GetDocumentMessage().GetContextInfo()}, true
+	case m.VideoMessage != nil:
+		return content{kind: bot.KindVideo, text: m.GetVideoMessage().GetCaption(), context: m.GetVideoMessage().GetContextInfo()}, true
+	case m.PtvMessage != nil:
+		return content{kind: bot.KindVideo, context: m.GetPtvMessage().GetContextInfo()}, true
+	case m.AudioMessage != nil:
+		return content{kind: bot.KindVoice, context: m.GetAudioMessage().GetContextInfo()}, true
+	case m.StickerMessage != nil:
+		return content{kind: bot.KindSticker, context: m.GetStickerMessage().GetContextInfo()}, true
+	case m.LottieStickerMessage != nil:
+		return content{kind: bot.KindSticker}, true
+	case m.LocationMessage != nil:
+		return content{kind: bot.KindPlace, context: m.GetLocationMessage().GetContextInfo()}, true
+	case m.LiveLocationMessage != nil:
+		return content{kind: bot.KindPlace, context: m.GetLiveLocationMessage().GetContextInfo()}, true
+	case m.ContactMessage != nil:
+		return content{kind: bot.KindContact, context: m.GetContactMessage().GetContextInfo()}, true
+	case m.ContactsArrayMessage != nil:
+		return content{kind: bot.KindContact, context: m.GetContactsArrayMessage().GetContextInfo()}, true
+	case m.PollCreationMessage != nil, m.PollCreationMessageV2 != nil, m.PollCreationMessageV3 != nil:
+		return content{kind: bot.KindPoll}, true
+	case m.EventMessage != nil, m.GroupInviteMessage != nil, m.ProductMessage != nil, m.OrderMessage != nil, m.AlbumMessage != nil:
+		return content{kind: bot.KindOther}, true
+	default:
+		return content{}, false
+	}
+}
+
+// changed is a message that changes another one, or the chat.
+func changed(change *waE2E.ProtocolMessage) (content, bool) {
+	switch change.GetType() { //nolint:exhaustive // the others are between devices
+	case waE2E.ProtocolMessage_MESSAGE_EDIT: // a new message, under an id of its own
+		if c, shown := read(change.GetEditedMessage()); shown && change.GetEditedMessage().GetProtocolMessage() == nil {
+			c.edits = change.GetKey().GetID()
+			return c, true
+		}
+	case waE2E.ProtocolMessage_REVOKE:
+		return content{kind: bot.KindRevoke}, true
+	case waE2E.ProtocolMessage_EPHEMERAL_SETTING:
+		return content{kind: bot.KindTimer, fades: seconds(change.GetEphemeralExpiration())}, true
+	default:
+	}
+	return content{}, false
+}
+
+// seconds is a time as WhatsApp writes it.
+func seconds(n uint32) time.Duration { return time.Duration(n) * time.Second }
+
+// written is a text as WhatsApp carries it. In a chat that forgets, a message
+// says for how long it stays; phones show one that does not as one that will
+// not be forgotten.
+func written(text string, fades time.Duration) *waE2E.Message {
+	if fades <= 0 {
+		return &waE2E.Message{Conversation: &text}
+	}
+	expires := uint32(min(fades/time.Second, maxFades)) //nolint:gosec // bounded
+	return &waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{
+		Text: &text, ContextInfo: &waE2E.ContextInfo{Expiration: &expires},
+	}}
+}
+
+// maxFades bounds the seconds that a message says it stays: no chat has more
+// than 90 days.
+const maxFades = 366 * 24 * 60 * 60
