@@ -91,23 +91,47 @@ func (k *calls) begin(ctx context.Context, tx *store.Tx, c Call, made string) er
 
 // keep keeps a call's answer.
 func (k *calls) keep(ctx context.Context, tx *store.Tx, c Call, a Answer) error {
-	if c.Key == "" {
-		return nil
-	}
-	body, err := c.seal(k.random, a.Body)
+	kept, err := k.sealed(c, a)
 	if err != nil {
 		return err
 	}
-	return tx.SaveCall(ctx, c.scope(), c.name(), store.KeptCall{Hash: c.Hash, Made: a.Location, Status: a.Status, Body: body, At: k.now()})
+	return k.save(ctx, tx, c, kept)
+}
+
+// sealed is what is kept of a call's answer. It needs no transaction.
+func (k *calls) sealed(c Call, a Answer) (store.KeptCall, error) {
+	if c.Key == "" {
+		return store.KeptCall{}, nil
+	}
+	body, err := c.seal(k.random, a.Body)
+	return store.KeptCall{Hash: c.Hash, Made: a.Location, Status: a.Status, Body: body, At: k.now()}, err
+}
+
+// save keeps what sealed made.
+func (*calls) save(ctx context.Context, tx *store.Tx, c Call, kept store.KeptCall) error {
+	if c.Key == "" {
+		return nil
+	}
+	return tx.SaveCall(ctx, c.scope(), c.name(), kept)
+}
+
+// drafted makes the answer of a call whose effect is yet to be kept, and what is
+// to be kept of it then.
+func (k *calls) drafted(c Call, id string, made Made) (a Answer, kept store.KeptCall, err error) {
+	a.Location = id
+	if a.Status, a.Body, err = c.Render(made); err == nil {
+		kept, err = k.sealed(c, a)
+	}
+	return a, kept, err
 }
 
 // rendered makes a call's answer and keeps it with the call's key.
-func (k *calls) rendered(ctx context.Context, tx *store.Tx, c Call, id string, made Made) (a Answer, err error) {
-	a.Location = id
-	if a.Status, a.Body, err = c.Render(made); err != nil {
+func (k *calls) rendered(ctx context.Context, tx *store.Tx, c Call, id string, made Made) (Answer, error) {
+	a, kept, err := k.drafted(c, id, made)
+	if err != nil {
 		return a, err
 	}
-	return a, k.keep(ctx, tx, c, a)
+	return a, k.save(ctx, tx, c, kept)
 }
 
 // refused keeps a refusal that is an answer like any other. What was refused has

@@ -101,8 +101,8 @@ type Call struct {
 	// Refuse makes the answer out of a refusal; final is false for one that the
 	// same call may not meet again, which is not kept. Without it none is.
 	Refuse func(err error) (a Answer, final bool)
-	// Render makes the answer out of what was made; it runs inside the
-	// transaction and must not do anything else.
+	// Render makes the answer out of what was made; it may run inside the
+	// transaction, or for nothing, and must not do anything else.
 	Render func(m Made) (status int, body []byte, err error)
 }
 

@@ -19,22 +19,35 @@ func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error
 	if n.Mode == flow.InChat {
 		number = s.cfg.Number()
 	}
+	// All that needs no row is done before the one that writes is held up.
+	draft, err := s.draft(n, c.Project, number, false)
+	if err != nil {
+		return Answer{}, fmt.Errorf("open a session: %w", err)
+	}
+	drafted, kept, err := s.calls.drafted(c, string(draft.Session.ID), Made{View: draft})
+	if err != nil {
+		return Answer{}, fmt.Errorf("open a session: %w", err)
+	}
 	var answer Answer
-	err := s.update(ctx, func(w *saving) error {
-		kept, err := w.begun(c)
-		if err != nil || kept != nil && kept.Status != 0 {
-			answer = answeredBefore(kept)
+	err = s.update(ctx, func(w *saving) error {
+		before, err := w.begun(c)
+		if err != nil || before != nil && before.Status != 0 {
+			answer = answeredBefore(before)
 			return err
 		}
 		if n.Mode == flow.InChat && number == "" {
 			return noWhatsApp()
 		}
-		made, err := w.create(n, c.Project, number, false)
-		if err != nil {
+		made := draft
+		if err := w.create(&made.Session); err != nil {
 			return err
 		}
-		answer, err = w.rendered(c, string(made.Session.ID), Made{View: made})
-		return err
+		if made.Session.EntryCode != draft.Session.EntryCode { // the first one was taken
+			answer, err = w.rendered(c, string(made.Session.ID), Made{View: made})
+			return err
+		}
+		answer = drafted
+		return s.calls.save(w.ctx, w.tx, c, kept)
 	})
 	if err != nil {
 		return s.calls.refused(ctx, c, fmt.Errorf("open a session: %w", err))
@@ -46,61 +59,59 @@ func noWhatsApp() error {
 	return flow.Refuse(flow.CodeWhatsAppUnavailable, "No WhatsApp number is live right now, so no chat can be opened. Headless sessions work.")
 }
 
-// create makes a session inside a transaction. It is kept with its first event
-// counted already.
-func (w *saving) create(n NewSession, project flow.ProjectID, number string, charge bool) (View, error) {
+// draft makes a session that is not kept yet.
+func (s *Service) draft(n NewSession, project flow.ProjectID, number string, charge bool) (View, error) {
+	now := s.cfg.Now()
 	session := flow.Session{
 		Project: project, Merchant: n.Merchant, Mode: n.Mode, Amount: n.Amount, Status: flow.SessionPending,
 		AllowedMethods: n.AllowedMethods, CustomerEmail: n.CustomerEmail, CustomerPhone: n.CustomerPhone, CustomerName: n.CustomerName,
 		Reference: n.Reference, Description: n.Description, Metadata: n.Metadata, CallbackURL: n.CallbackURL, Policy: n.Policy,
-		Number: number, ChargeAsked: charge, Sequence: 1, Version: 1, CreatedAt: w.now, ExpiresAt: w.now.Add(n.ExpiresIn),
+		Number: number, ChargeAsked: charge, Sequence: 1, Version: 1, CreatedAt: now, ExpiresAt: now.Add(n.ExpiresIn),
 	}
-	id, err := w.s.ids.New(flow.PrefixSession)
+	id, err := s.ids.New(flow.PrefixSession)
 	if err != nil {
 		return View{}, err
 	}
 	session.ID = flow.SessionID(id)
 	if charge {
-		if id, err = w.s.ids.New(flow.PrefixCharge); err != nil {
+		if id, err = s.ids.New(flow.PrefixCharge); err != nil {
 			return View{}, err
 		}
 		session.Charge = flow.ChargeID(id)
 	}
-	if err := w.keep(&session); err != nil {
+	if session.EntryCode, err = s.ids.EntryCode(); err != nil {
 		return View{}, err
 	}
-	if err := w.owe(flow.TaskExpireSession, string(session.ID), session.ExpiresAt); err != nil {
-		return View{}, err
-	}
-	opened := map[string]any{"amountMinor": session.Amount.Minor(), "mode": session.Mode, "expiresAt": flow.Stamp(session.ExpiresAt)}
-	if err := w.write(session.ID, "opened", opened, string(session.ID)); err != nil { // nobody watches it yet
-		return View{}, err
-	}
-	if err := w.tell(session, flow.Fact{Kind: flow.SessionCreated}); err != nil {
-		return View{}, err
-	}
-	return View{Session: session, Offers: flow.Offers(session, nil, w.s.served(project), w.now)}, nil
+	return View{Session: session, Offers: flow.Offers(session, nil, s.served(project), now)}, nil
 }
 
-// keep adds a session under a fresh entry code, or says whose its reference is.
+// create keeps a drafted session, with its first event counted already. Its row
+// says when it was opened and when it is over: nothing else is kept of that.
+func (w *saving) create(session *flow.Session) error {
+	if err := w.keep(session); err != nil {
+		return err
+	}
+	return w.tell(*session, flow.Fact{Kind: flow.SessionCreated})
+}
+
+// keep adds a session, under another entry code where its own is taken, or says
+// whose its reference is.
 func (w *saving) keep(session *flow.Session) error {
 	for range codeTries {
-		var err error
-		if session.EntryCode, err = w.s.ids.EntryCode(); err != nil {
-			return err
-		}
 		added, err := w.tx.AddSession(w.ctx, *session)
 		if added || err != nil {
 			return err
 		}
-		if session.Reference == "" {
-			continue
+		if session.Reference != "" {
+			other, err := w.tx.SessionByReference(w.ctx, session.Project, session.Reference)
+			if err == nil {
+				refusal := flow.Refuse(flow.CodeDuplicateReference, "The reference %q was used before, by session %s.", session.Reference, other.ID)
+				refusal.Details = map[string]string{"sessionId": string(other.ID)}
+				return refusal
+			}
 		}
-		other, err := w.tx.SessionByReference(w.ctx, session.Project, session.Reference)
-		if err == nil {
-			refusal := flow.Refuse(flow.CodeDuplicateReference, "The reference %q was used before, by session %s.", session.Reference, other.ID)
-			refusal.Details = map[string]string{"sessionId": string(other.ID)}
-			return refusal
+		if session.EntryCode, err = w.s.ids.EntryCode(); err != nil {
+			return err
 		}
 	}
 	return flow.Refuse(flow.CodeInternal, "No free entry code was found.")
@@ -205,7 +216,11 @@ func (w *saving) charged(n NewSession, existing flow.SessionID, kept *store.Kept
 		existing = flow.SessionID(kept.Made)
 	}
 	if existing == "" {
-		made, err := w.create(n, c.Project, number, true)
+		made, err := w.s.draft(n, c.Project, number, true)
+		if err != nil {
+			return flow.Session{}, err
+		}
+		err = w.create(&made.Session)
 		return made.Session, err
 	}
 	session, err := w.owned(c.Project, existing)

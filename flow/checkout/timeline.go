@@ -35,7 +35,7 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	if err != nil {
 		return nil, err
 	}
-	var story []Moment
+	story := []Moment{opened(session)}
 	names, streams := named(lines), map[string]string{}
 	for _, l := range lines {
 		if !ofChat(l.Kind) { // it stands in the log of every chat that watches
@@ -91,6 +91,12 @@ func (n names) of(l store.Line, m Moment) Moment {
 		m.Who = fmt.Sprintf("%s %d", m.Who, number)
 	}
 	return m
+}
+
+// opened tells how a session began, which its row holds.
+func opened(s flow.Session) Moment {
+	why := fmt.Sprintf("amountMinor:%s,expiresAt:%s,mode:%s", s.Amount.Minor(), flow.Stamp(s.ExpiresAt), s.Mode)
+	return Moment{At: s.CreatedAt, Who: "till", What: "opened", Why: why}
 }
 
 // ofChat says whether a kind of line is about one chat alone.

@@ -35,12 +35,29 @@ func (t *Tx) AddTask(ctx context.Context, task flow.Task, lease string, ends tim
 	return w, nil
 }
 
+// A session that is over is work like any other from then on. Those that were
+// closed before are only taken note of.
+const (
+	overSQL = `(SELECT id, status, expires_at FROM sessions WHERE swept = 0 AND expires_at <= ? ORDER BY expires_at, id LIMIT ?) AS over`
+
+	oweOverSQL = `INSERT INTO tasks (kind, subject, due, token, gen, attempts)
+ SELECT 'session.expire', id, expires_at, '', 1, 0 FROM ` + overSQL + ` WHERE status IN ('PENDING', 'PROCESSING') ON CONFLICT DO NOTHING`
+
+	sweepSQL = `UPDATE sessions SET swept = 1 WHERE id IN (SELECT id FROM ` + overSQL + `)`
+)
+
 const claimTasksSQL = `UPDATE tasks SET due = ?, token = ? WHERE due <= ? AND (kind, subject) IN
  (SELECT kind, subject FROM tasks WHERE due <= ? ORDER BY due LIMIT ?)`
 
-// ClaimTasks takes work that is due, until ends. The lease must be a name that
+// ClaimTasks takes work that is due, until ends; to end a session is due once its
+// time is over. The lease must be a name that
 // was never used before.
 func (t *Tx) ClaimTasks(ctx context.Context, lease string, now, ends time.Time, limit int) ([]Work, error) {
+	for _, query := range []string{oweOverSQL, sweepSQL} {
+		if _, err := t.run.exec(ctx, query, flow.Millis(now), limit); err != nil {
+			return nil, fmt.Errorf("sweep sessions that are over: %w", err)
+		}
+	}
 	n, err := t.run.exec(ctx, claimTasksSQL, flow.Millis(ends), lease, flow.Millis(now), flow.Millis(now), limit)
 	if err != nil {
 		return nil, fmt.Errorf("claim tasks: %w", err)
@@ -85,7 +102,8 @@ func (t *Tx) PutOffTask(ctx context.Context, w Work, due time.Time, failed bool)
 
 // NextTask is when the next task is due, false where none is owed.
 func (r Reader) NextTask(ctx context.Context) (time.Time, bool, error) {
-	return r.earliest(ctx, `SELECT COALESCE(MIN(due), 0) FROM tasks`)
+	return r.earliest(ctx, `SELECT COALESCE(MIN(due), 0) FROM (SELECT MIN(due) AS due FROM tasks
+ UNION ALL SELECT MIN(expires_at) FROM sessions WHERE swept = 0) AS owed`)
 }
 
 // FreeLeases makes everything due that some process held when it died. Only a

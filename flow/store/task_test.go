@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,6 +184,39 @@ func TestWhatADeadProcessHeldIsFreedAtOnce(t *testing.T) {
 		}
 		if got := take(t, db, "B/1", noon, 10); len(got) != 1 {
 			t.Errorf("freed %d deliveries", len(got))
+		}
+	})
+}
+
+func TestASessionThatIsOverIsWorkOnceAndAClosedOneIsNone(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		for n := range 4 {
+			s := session(n + 1)
+			s.ExpiresAt = noon.Add(time.Duration(n) * time.Minute)
+			if n == 1 {
+				s.Status = flow.SessionCancelled
+			}
+			keep(t, db, s)
+		}
+		if at := next(t, db); !at.Equal(noon) {
+			t.Errorf("the first is due at %s", at)
+		}
+		if got := claim(t, db, "early", noon.Add(-time.Millisecond), 9); len(got) != 0 {
+			t.Errorf("before its time: %s", subjects(got))
+		}
+		now := noon.Add(2 * time.Minute)
+		for i, want := range []string{"wsp_sess_001 ", "", "wsp_sess_003 ", ""} { // one at a time, the closed one between
+			got := claim(t, db, fmt.Sprint("turn ", i), now, 1)
+			if subjects(got) != want || len(got) == 1 && got[0].Kind != flow.TaskExpireSession {
+				t.Errorf("turn %d took %q", i, subjects(got))
+			}
+		}
+		if at := next(t, db); !at.Equal(now.Add(lease)) {
+			t.Errorf("what was taken is due again at %s", at)
+		}
+		later := strings.Fields(subjects(claim(t, db, "later", now.Add(time.Hour), 9)))
+		if slices.Sort(later); !slices.Equal(later, []string{"wsp_sess_001", "wsp_sess_003", "wsp_sess_004"}) {
+			t.Errorf("later: %s", later)
 		}
 	})
 }
