@@ -79,8 +79,10 @@ func (s *Service) draft(n NewSession, project flow.ProjectID, number string, cha
 		}
 		session.Charge = flow.ChargeID(id)
 	}
-	if session.EntryCode, err = s.ids.EntryCode(); err != nil {
-		return View{}, err
+	if n.Mode == flow.InChat || charge { // no chat opens the others
+		if session.EntryCode, err = s.ids.EntryCode(); err != nil {
+			return View{}, err
+		}
 	}
 	return View{Session: session, Offers: flow.Offers(session, nil, s.served(project), now)}, nil
 }
@@ -110,8 +112,30 @@ func (w *saving) keep(session *flow.Session) error {
 				return refusal
 			}
 		}
+		if session.EntryCode == "" {
+			break
+		}
 		if session.EntryCode, err = w.s.ids.EntryCode(); err != nil {
 			return err
+		}
+	}
+	return flow.Refuse(flow.CodeInternal, "No free entry code was found.")
+}
+
+// code gives a session that no chat could open until now an entry code.
+func (w *saving) code(session *flow.Session) error {
+	for range codeTries {
+		code, err := w.s.ids.EntryCode()
+		if err != nil {
+			return err
+		}
+		given, err := w.tx.GiveCode(w.ctx, session.ID, code)
+		if err != nil {
+			return err
+		}
+		if given {
+			session.EntryCode = code
+			return nil
 		}
 	}
 	return flow.Refuse(flow.CodeInternal, "No free entry code was found.")
@@ -242,6 +266,11 @@ func (w *saving) charged(n NewSession, existing flow.SessionID, kept *store.Kept
 			return session, err
 		}
 		session.Charge = flow.ChargeID(id)
+	}
+	if session.EntryCode == "" {
+		if err := w.code(&session); err != nil {
+			return session, err
+		}
 	}
 	session.ChargeAsked, session.Number = true, number
 	return session, w.tx.SaveSession(w.ctx, &session)

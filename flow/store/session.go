@@ -54,6 +54,17 @@ func (t *Tx) SaveSession(ctx context.Context, s *flow.Session) error {
 	return nil
 }
 
+// GiveCode gives a session that has none an entry code. It returns false, and
+// keeps nothing, when the code is taken.
+func (t *Tx) GiveCode(ctx context.Context, id flow.SessionID, code string) (bool, error) {
+	n, err := t.run.exec(ctx, `UPDATE sessions SET entry_code = ? WHERE id = ? AND entry_code = ''
+ AND NOT EXISTS (SELECT 1 FROM sessions WHERE entry_code = ? AND entry_code <> '')`, code, id, code)
+	if err != nil {
+		return false, fmt.Errorf("give session %s an entry code: %w", id, err)
+	}
+	return n == 1, nil
+}
+
 const sessionByIDSQL = `SELECT ` + sessionColumns + ` FROM sessions WHERE id = ?`
 
 // Session reads a session; an unknown one is a resource_not_found.
