@@ -51,6 +51,7 @@ type world struct {
 	rand   io.Reader
 
 	db      *store.DB
+	board   *checkout.Board // only read anew when the test says so
 	service *checkout.Service
 	stop    func() error // ends Run and closes the database
 	crashed chan struct{}
@@ -129,7 +130,10 @@ func (w *world) open(alone bool) {
 	var err error
 	w.db, err = store.Open(ctx, w.store)
 	w.must(err)
+	w.board = checkout.NewBoard(w.db, w.clock, w.clock, slog.New(slog.NewTextHandler(w.logs, nil)))
+	w.must(w.board.Refresh(ctx))
 	w.service, err = checkout.New(checkout.Config{
+		Board: w.board, Around: flow.Surroundings{CheckoutURL: func(s flow.Session) string { return s.Number + "/" + s.EntryCode }},
 		DB: w.db, Rail: w.rail, Places: w.places, Words: words, Banks: rail.USSDMenu(), Number: func() string { return ourNumber },
 		Send: w.send, Post: w.post, Now: w.clock, Rand: w.rand, Alone: alone,
 		Next: func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return time.Minute, d.Attempts < 9 },

@@ -1,0 +1,273 @@
+package checkout_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"till/await"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+// fleet keeps live numbers that a process runs, by slot.
+func fleet(t *testing.T, db *store.DB, now func() time.Time, numbers ...string) []*checkout.Lease {
+	t.Helper()
+	l := checkout.NewLeases(db, nil, "t:", "fleet", now, slog.New(slog.DiscardHandler))
+	b := checkout.NewBoard(db, now, now, slog.New(slog.DiscardHandler))
+	var held []*checkout.Lease
+	for i, digits := range numbers {
+		h, err := l.Take(t.Context(), i+1, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := flow.Number{Slot: i + 1, Token: h.Token, Digits: digits, State: flow.NumberLive, Since: now(), PhoneSeen: now()}
+		if err := b.Report(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, h)
+	}
+	return held
+}
+
+// moves switches something, as an operator's own process does.
+func moves(t *testing.T, db *store.DB, m flow.SwitchMove) {
+	t.Helper()
+	b := checkout.NewBoard(db, time.Now, time.Now, slog.New(slog.DiscardHandler))
+	if _, err := b.Move(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What one process switches, another one sees soon, and knows who did it.
+func TestASwitchIsSeenByEveryProcess(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		b := checkout.NewBoard(db, time.Now, time.Now, slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Run(ctx) }()
+		defer func() {
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}()
+		for _, m := range []struct {
+			move flow.SwitchMove
+			seen func() bool
+		}{
+			{flow.SwitchMove{Kind: flow.SwitchMethod, Name: "ussd", To: flow.MethodOff}, func() bool { return len(b.Served(flow.Methods(), "p")) == 2 }},
+			{flow.SwitchMove{Kind: flow.SwitchMerchant, Name: "p", To: flow.MerchantStopped}, func() bool { return b.Stopped("p") && !b.Stopped("q") }},
+			{flow.SwitchMove{Kind: flow.SwitchNumber, Name: "234", To: string(flow.NumberKill)}, func() bool { return b.Killed("234") && !b.Killed("235") }},
+			{flow.SwitchMove{Kind: flow.SwitchNumber, Name: "234", To: string(flow.NumberDrains)}, func() bool { return !b.Killed("234") }},
+			{flow.SwitchMove{Kind: flow.SwitchMethod, Name: "ussd"}, func() bool { return len(b.Served(flow.Methods(), "q")) == 3 }},
+		} {
+			began := time.Now()
+			m.move.By, m.move.Reason = "eze@desk", "why"
+			moves(t, db, m.move)
+			await.Until(t, "the other process sees it", m.seen)
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("it took %s until %+v was seen", took, m.move)
+			}
+		}
+		if got := b.Served(flow.Methods(), "p"); len(got) != 0 {
+			t.Errorf("a stopped project is served %v", got)
+		}
+		acts, err := b.Moves(t.Context(), 4)
+		if err != nil || len(acts) != 4 {
+			t.Fatalf("the acts are %v, %v", acts, err)
+		}
+		if a := acts[2]; a.From != "kill" || a.To != "drain" || a.By != "eze@desk" || a.Reason != "why" || a.At.IsZero() {
+			t.Errorf("an act is %+v", a)
+		}
+		if _, err := b.Move(t.Context(), flow.SwitchMove{Kind: "number", Name: "234", To: "sideways"}); flow.CodeOf(err) != flow.CodeInvalidField {
+			t.Errorf("a switch that there is not: %v", err)
+		}
+	})
+}
+
+// New chats are spread over the numbers that take any, within what each takes a
+// day; nothing is given out with a number that is drained.
+func TestLinksCarryNumbersThatTakeNewChats(t *testing.T) {
+	each(t, func(w *world) {
+		t := w.t
+		fleet(t, w.db, w.clock, "2348000000001", "2348000000002", "2348000000003")
+		w.must(w.board.Refresh(t.Context()))
+		count := func(n int) map[string]int {
+			w.must(w.board.Refresh(t.Context()))
+			got := map[string]int{}
+			for range n {
+				got[w.board.Pick()]++
+			}
+			return got
+		}
+		if got := count(9); got["2348000000001"] != 3 || got["2348000000002"] != 3 || got["2348000000003"] != 3 {
+			t.Errorf("the links are %v", got)
+		}
+		w.must(w.board.Bound(t.Context(), 2, 3, 0))
+		moves(t, w.db, flow.SwitchMove{Kind: flow.SwitchNumber, Name: "2348000000003", To: string(flow.NumberDrains)})
+		if got := count(1000); got["2348000000003"] != 0 || got["2348000000002"] < 2*got["2348000000001"] {
+			t.Errorf("with weights the links are %v", got)
+		}
+		w.must(w.board.Bound(t.Context(), 2, 3, 1))
+		if got := count(1); got["2348000000002"] != 1 {
+			t.Errorf("a number with room for one chat: %v", got)
+		}
+		w.must(w.service.Hear(t.Context(), checkout.Inbound{Number: "2348000000002", Person: "ada", Phone: "2348031000010", Message: "M1", At: w.clock()}))
+		if got := count(4); got["2348000000001"] != 4 {
+			t.Errorf("with a number that is full for today the links are %v", got)
+		}
+		w.pass(24 * time.Hour) // no lease lasts that long: nobody runs anything
+		if got := count(1); got[""] != 1 {
+			t.Errorf("with nobody to run them: %v", got)
+		}
+	})
+}
+
+// A session keeps its number; its link shows another while that one leads
+// nowhere.
+func TestALinkFollowsANumberThatIsGone(t *testing.T) {
+	each(t, func(w *world) {
+		t := w.t
+		held := fleet(t, w.db, w.clock, ourNumber, "2348000000002")
+		w.must(w.board.Refresh(t.Context()))
+		session := w.session(flow.InChat)
+		link := func() string {
+			w.must(w.board.Refresh(t.Context()))
+			return w.service.Record(checkout.View{Session: w.read(session.ID)}).CheckoutURL
+		}
+		if got := link(); got != ourNumber+"/"+session.EntryCode {
+			t.Errorf("the link is %q", got)
+		}
+		report := func(s flow.NumberState) {
+			w.must(w.board.Report(t.Context(), flow.Number{Slot: 1, Token: held[0].Token, State: s}))
+		}
+		for _, s := range []flow.NumberState{flow.NumberBanned, flow.NumberLoggedOut} {
+			report(s)
+			if got := link(); got != "2348000000002/"+session.EntryCode {
+				t.Errorf("%s: the link is %q", s, got)
+			}
+		}
+		for _, s := range []flow.NumberState{flow.NumberConnecting, flow.NumberDeaf, flow.NumberLive} {
+			report(s)
+			if got := link(); got != ourNumber+"/"+session.EntryCode {
+				t.Errorf("%s: the link is %q", s, got)
+			}
+		}
+		if got := w.read(session.ID).Number; got != ourNumber {
+			t.Errorf("the session's number is %q", got)
+		}
+		stale := flow.Number{Slot: 1, Token: held[0].Token - 1, State: flow.NumberBanned}
+		if err := w.board.Report(t.Context(), stale); !errors.Is(err, checkout.ErrLeaseLost) {
+			t.Errorf("one that lost the number spoke for it: %v", err)
+		}
+	})
+}
+
+// A killed number answers nobody; what was written to it is kept, once.
+func TestAKilledNumberAnswersNobody(t *testing.T) {
+	each(t, func(w *world) {
+		t := w.t
+		session := w.session(flow.InChat)
+		kill := flow.SwitchMove{Kind: flow.SwitchNumber, Name: ourNumber, To: string(flow.NumberKill)}
+		moves(t, w.db, kill)
+		w.must(w.board.Refresh(t.Context()))
+		w.must(w.hears("ada", "M1", code(session)))
+		w.must(w.hears("ada", "M1", code(session)))
+		w.rest()
+		if got := w.texts("ada"); len(got) != 0 {
+			t.Errorf("it answered %q", got)
+		}
+		chat, found, err := w.db.ChatOf(t.Context(), ourNumber, "ada")
+		if err != nil || !found {
+			t.Fatalf("the chat is not kept: %v", err)
+		}
+		line, err := w.db.Line(t.Context(), string(chat.ID), 1)
+		if err != nil || line.Message != "M1" {
+			t.Errorf("kept is %+v, %v", line, err)
+		}
+		if _, err := w.db.Line(t.Context(), string(chat.ID), 2); err == nil {
+			t.Error("there is more than what was written")
+		}
+		kill.To = ""
+		moves(t, w.db, kill)
+		w.must(w.board.Refresh(t.Context()))
+		w.must(w.hears("ada", "M2", code(session)))
+		w.rest()
+		if got := w.texts("ada"); len(got) == 0 {
+			t.Error("it answers nobody after it was let go on")
+		}
+	})
+}
+
+// A method that is off is offered nowhere, and what is asked for all the same is
+// refused; instructions that are out go on, and so does their money.
+func TestAMethodThatIsOff(t *testing.T) {
+	each(t, func(w *world) {
+		t := w.t
+		open := w.session(flow.Headless)
+		_, paying, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.BankTransfer})
+		w.must(err)
+		moves(t, w.db, flow.SwitchMove{Kind: flow.SwitchMethod, Name: "bank_transfer", To: flow.MethodOff})
+		w.must(w.board.Refresh(t.Context()))
+		later := w.session(flow.Headless)
+		v, err := w.service.View(t.Context(), project, later.ID)
+		w.must(err)
+		i := slices.IndexFunc(v.Offers, func(o flow.Offer) bool { return o.Method == flow.BankTransfer })
+		if o := v.Offers[i]; o.Status != flow.OfferUnavailable || o.Reason != "rail_down" {
+			t.Errorf("it is offered as %+v", o)
+		}
+		if _, _, err := w.service.Instruct(t.Context(), project, later.ID, checkout.Ask{Method: flow.BankTransfer}); flow.CodeOf(err) != flow.CodeRailUnavailable {
+			t.Errorf("asked for all the same: %v", err)
+		}
+		_, again, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.BankTransfer})
+		if err != nil || again.ID != paying.ID {
+			t.Errorf("instructions that are out: %+v, %v", again, err)
+		}
+		w.pay(open.ID, 500_000, false)
+		w.until("the money is there", func() bool { return w.read(open.ID).Status == flow.SessionPaid })
+	})
+}
+
+// A stopped merchant gets no new sessions, charges or instructions. Money that
+// comes is kept.
+func TestAStoppedMerchant(t *testing.T) {
+	each(t, func(w *world) {
+		t := w.t
+		open, chat := w.session(flow.Headless), w.session(flow.InChat)
+		_, _, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.BankTransfer})
+		w.must(err)
+		moves(t, w.db, flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(project), To: flow.MerchantStopped})
+		w.must(w.board.Refresh(t.Context()))
+		for name, try := range map[string]func() error{
+			"session": func() error {
+				_, err := w.service.Open(t.Context(), newSession(flow.Headless), call("", "", nil))
+				return err
+			},
+			"charge": func() error {
+				_, err := w.service.OpenCharge(t.Context(), newSession(flow.InChat), "", call("", "", nil))
+				return err
+			},
+			"instructions": func() error {
+				_, _, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.USSD})
+				return err
+			},
+		} {
+			if err := try(); flow.CodeOf(err) != flow.CodeProjectSuspended {
+				t.Errorf("a new %s: %v", name, err)
+			}
+		}
+		w.hear("ada", code(chat))
+		w.hear("ada", method(flow.BankTransfer))
+		if got := w.attempts(chat.ID); len(got) != 0 {
+			t.Errorf("a payer was given %+v", got)
+		}
+		w.pay(open.ID, 500_000, false)
+		w.until("the money is there", func() bool { return w.read(open.ID).Status == flow.SessionPaid })
+	})
+}
