@@ -14,6 +14,7 @@ type Desk struct {
 	Since int64     `json:"since,omitempty"` // ms
 	Due   int64     `json:"due,omitempty"`   // ms: when something must happen by itself
 	Told  bool      `json:"told,omitempty"`  // that nobody has come yet
+	Over  bool      `json:"over,omitempty"`  // it was given back: the bot goes on at Due
 }
 
 // DeskState is who answers.
@@ -136,7 +137,12 @@ func (d *deciding) desk(n News) {
 		d.why = n.By + " answers"
 		d.say("agent", map[string]string{"text": n.Reason})
 	case NewsReleased:
-		d.release(n.By + " gives the chat back")
+		// Whoever serves the environment goes on, because it alone knows what can
+		// be offered now; an agent may sit at another process.
+		if d.why = "the bot has this chat already"; d.chat.Desk.State != DeskBot {
+			d.chat.Desk.Due, d.chat.Desk.Over = d.now(), true
+			d.why = n.By + " gives the chat back"
+		}
 	}
 }
 
@@ -150,6 +156,10 @@ func (d *deciding) deskTimer() {
 		d.chat.Desk.Due = given.UnixMilli()
 		d.chat.Flag = "nobody has come"
 		d.say("still_waiting", nil)
+		return
+	}
+	if desk.Over {
+		d.release("it was given back")
 		return
 	}
 	d.release("nothing happened for two hours")

@@ -33,6 +33,7 @@ type commands struct {
 	Serve     serveCmd     `cmd:"" help:"Run Till for a bank and a WhatsApp network that run elsewhere."`
 	Pair      pairCmd      `cmd:"" help:"Link the bot to a WhatsApp account, by QR code or by an eight-letter code."`
 	Replay    replayCmd    `cmd:"" help:"Tell what happened in a conversation, line by line, and decide it again."`
+	Desk      deskCmd      `cmd:"" help:"Answer payers who asked for a person: list, claim, reply, release."`
 	Network   networkCmd   `cmd:"" help:"Run the local WhatsApp network as a process of its own."`
 	Bank      bankCmd      `cmd:"" help:"Run the sandbox bank as a process of its own."`
 	Merchants merchantsCmd `cmd:"" help:"See who uses Till, and decide who may take real money."`

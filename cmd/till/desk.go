@@ -1,0 +1,170 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"till/bot"
+	"till/config"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/rail"
+)
+
+// deskCmd is what people do who answer payers.
+type deskCmd struct {
+	List    deskListCmd    `cmd:"" default:"withargs" help:"List the chats that wait for a person, have one, or should be looked at."`
+	Claim   deskClaimCmd   `cmd:"" help:"Take a chat over: the bot is silent in it, but for news of money."`
+	Reply   deskReplyCmd   `cmd:"" help:"Write to the payer of a chat that you have."`
+	Release deskReleaseCmd `cmd:"" help:"Give a chat back to the bot."`
+}
+
+// environment says which environment a command is about.
+type environment struct {
+	config.Settings
+
+	Live bool `help:"In the live environment instead of the test one."`
+}
+
+// deskListCmd lists the queue.
+type deskListCmd struct{ environment }
+
+// Help is the command's example.
+func (deskListCmd) Help() string { return "Example:  till desk" }
+
+// Run prints one line for each chat, the one that waits longest first.
+func (c *deskListCmd) Run(w *world) error {
+	return c.desk(w, func(s *checkout.Service) error {
+		list, err := s.Desk(w.ctx)
+		if err != nil {
+			return err
+		}
+		out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
+		if _, err := fmt.Fprintln(out, "CHAT\tDESK\tSINCE\tAGENT\tPAYER\tWHY"); err != nil {
+			return err
+		}
+		for _, row := range list {
+			desk, since := string(row.Desk.State), ""
+			if row.Desk.Since != 0 {
+				since = stamp(time.UnixMilli(row.Desk.Since))
+			}
+			if desk == "" {
+				desk = "bot"
+			}
+			if _, err := fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", row.ID, desk, since, row.Desk.By, row.Phone, row.Flag); err != nil {
+				return err
+			}
+		}
+		if len(list) == 0 {
+			if _, err := fmt.Fprintln(out, "(nobody waits)"); err != nil {
+				return err
+			}
+		}
+		return out.Flush()
+	})
+}
+
+// deskOrder is what every order about one chat is told.
+type deskOrder struct {
+	environment
+
+	Chat string `arg:"" help:"Id of the chat: chat_…"`
+	As   string `help:"Who you are; it stands in the log." env:"TILL_AGENT" required:""`
+}
+
+type (
+	deskClaimCmd   struct{ deskOrder }
+	deskReleaseCmd struct{ deskOrder }
+	deskReplyCmd   struct {
+		deskOrder
+
+		Text []string `arg:"" help:"What the payer reads."`
+	}
+)
+
+// Help is the command's example.
+func (deskClaimCmd) Help() string { return "Example:  till desk claim chat_01jd… --as ngozi" }
+
+// Help is the command's example.
+func (deskReleaseCmd) Help() string { return "Example:  till desk release chat_01jd… --as ngozi" }
+
+// Help is the command's example.
+func (deskReplyCmd) Help() string {
+	return "Example:  till desk reply chat_01jd… --as ngozi 'Good day. I am looking at your transfer.'"
+}
+
+// Run takes a chat over.
+func (c *deskClaimCmd) Run(w *world) error {
+	return c.order(w, "is yours. Read it with:  till replay "+c.Chat+" --text", func(s *checkout.Service) error {
+		return s.Claim(w.ctx, flow.ChatID(c.Chat), c.As, 0)
+	})
+}
+
+// Run gives a chat back.
+func (c *deskReleaseCmd) Run(w *world) error {
+	return c.order(w, "is the bot's again", func(s *checkout.Service) error {
+		return s.Release(w.ctx, flow.ChatID(c.Chat), c.As)
+	})
+}
+
+// Run writes to a payer.
+func (c *deskReplyCmd) Run(w *world) error {
+	return c.order(w, "has your reply; the server sends it", func(s *checkout.Service) error {
+		return s.Reply(w.ctx, flow.ChatID(c.Chat), c.As, strings.Join(c.Text, " "))
+	})
+}
+
+// order does something in a chat and says what came of it.
+func (c *deskOrder) order(w *world, done string, do func(*checkout.Service) error) error {
+	return c.desk(w, func(s *checkout.Service) error {
+		err := do(s)
+		if flow.CodeOf(err) == flow.CodeNotFound {
+			return fmt.Errorf("there is no chat %q (see: till desk)", c.Chat)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w.out, "%s %s\n", c.Chat, done)
+		return err
+	})
+}
+
+// desk opens an environment beside the server that works on it. What is owed is
+// done by that server: this process runs no worker.
+func (c *environment) desk(w *world, do func(*checkout.Service) error) (err error) {
+	if err := c.Check(); err != nil {
+		return usageError{err}
+	}
+	name, now := "test", newClock(under(c.DataDir, "clock")).Now
+	if c.Live {
+		name, now = "live", time.Now
+	}
+	if c.DatabaseURL == "" {
+		if _, err := os.Stat(under(c.DataDir, name+".db")); err != nil {
+			return fmt.Errorf("there are no chats in %s: %w (is --data-dir right?)", c.DataDir, err)
+		}
+	}
+	words, err := bot.LoadWords()
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(w.ctx, store.Config{Schema: store.Checkout, Dir: c.DataDir, URL: string(c.DatabaseURL), Name: name})
+	if err != nil {
+		return cannotOpen(c.Settings, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	s, err := checkout.New(checkout.Config{
+		DB: db, Rail: rail.Closed{}, Words: words.Render, Copy: words.Version(), Build: version, Banks: rail.USSDMenu(),
+		Now: now, Rand: rand.Reader, Log: logger(w.err, c.Settings),
+	})
+	if err != nil {
+		return err
+	}
+	return do(s)
+}
