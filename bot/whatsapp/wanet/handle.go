@@ -34,6 +34,8 @@ func (n *Network) handle(ctx context.Context, c *conn, node waBinary.Node) error
 		return n.handleReceipt(c, node)
 	case "ack":
 		return n.acked(c, str(node, "class"), str(node, "id"), jidOf(node, "to").String(), ackType(node))
+	case "call":
+		return n.handleCall(c, node)
 	case "presence":
 		return n.handlePresence(c, node)
 	case "chatstate":

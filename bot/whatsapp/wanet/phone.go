@@ -39,7 +39,8 @@ type Message struct {
 	At     time.Time `json:"at"`
 	Status string    `json:"status"` // mine: sent, delivered, read; others': received, read
 	Quoted string    `json:"quoted,omitempty"`
-	Seq    int64     `json:"seq"` // grows; the cursor of Messages
+	Fades  uint32    `json:"fades,omitempty"` // seconds that it is shown, 0 for ever
+	Seq    int64     `json:"seq"`             // grows; the cursor of Messages
 }
 
 // stored is a message with what is needed to send it again.
@@ -62,6 +63,7 @@ type Phone struct {
 	msgs    []*stored
 	byID    map[string]*stored
 	typing  map[string]time.Time // by chat: until when
+	calls   map[string]bool      // by id: whether it was rejected
 	running bool
 	gone    bool
 	changed chan struct{} // closed and replaced when messages change
@@ -72,6 +74,9 @@ type phoneRecord struct {
 	NextKey  uint32 `json:"nextKey"`
 	NextSeq  int64  `json:"nextSeq"`
 	ByNumber bool   `json:"byNumber,omitempty"`
+	// Fades are the chats whose messages disappear, by number: after how many
+	// seconds.
+	Fades map[string]uint32 `json:"fades,omitempty"`
 }
 
 // AddPhone gives the account its phone, or finds it there.
@@ -193,7 +198,7 @@ func (p *Phone) server() string {
 
 func newPhone(a *Account, d *Device) *Phone {
 	p := &Phone{
-		a: a, d: d, byID: map[string]*stored{}, typing: map[string]time.Time{}, changed: make(chan struct{}),
+		a: a, d: d, byID: map[string]*stored{}, typing: map[string]time.Time{}, calls: map[string]bool{}, changed: make(chan struct{}),
 	}
 	d.phone = p
 	return p
@@ -379,22 +384,4 @@ func (p *Phone) until(ctx context.Context, wait time.Duration, done func() bool)
 			return fmt.Errorf("waiting for messages: %w", ctx.Err())
 		}
 	}
-}
-
-// PeerTyping says whether the other side of a chat was last seen typing.
-func (p *Phone) PeerTyping(chat string) bool {
-	n := p.a.n
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	a, err := n.find(chat)
-	return err == nil && n.now().Before(p.typing[a.phone])
-}
-
-// sawTyping notes that somebody types, or stopped. The caller holds Network.mu.
-func (p *Phone) sawTyping(from *Account, on bool) {
-	if !on {
-		delete(p.typing, from.phone)
-		return
-	}
-	p.typing[from.phone] = p.a.n.now().Add(typingLasts)
 }

@@ -113,6 +113,8 @@ func (p *Phone) handle(ctx context.Context, it *item, node waBinary.Node) error 
 		t, then, err = p.onMessage(ctx, node)
 	case "receipt":
 		then, err = p.onReceipt(ctx, t, node)
+	case "call":
+		then = p.onCall(node)
 	}
 	n := p.a.n
 	if err != nil {
@@ -187,10 +189,16 @@ func (p *Phone) onMessage(ctx context.Context, node waBinary.Node) (*batch, effe
 	return t, func(t *batch) error {
 		delete(p.typing, a.phone)
 		p.a.n.stats.Delivered++
-		if err := p.record(t, chat, fromMe, str(node, "id"), msg); err != nil || fromMe {
+		// Of its own account's messages a phone confirms those to itself alone;
+		// life has it confirm all, which nobody here waits for.
+		if err := p.record(t, chat, fromMe, str(node, "id"), msg); err != nil || fromMe && chat != p.a {
 			return err
 		}
-		return p.a.n.forwardReceipt(t, p.d, a, back, waBinary.Node{Tag: "receipt", Attrs: waBinary.Attrs{"id": str(node, "id")}})
+		receipt := waBinary.Attrs{"id": str(node, "id")}
+		if fromMe {
+			receipt["type"] = "sender"
+		}
+		return p.a.n.forwardReceipt(t, p.d, a, back, waBinary.Node{Tag: "receipt", Attrs: receipt})
 	}, nil
 }
 
@@ -227,7 +235,7 @@ func (p *Phone) record(t *batch, chat *Account, fromMe bool, id string, msg *waE
 		status = StatusSent
 	}
 	return p.remember(t, &stored{Raw: raw, Message: Message{
-		ID: id, Chat: chat.phone, Text: text, Quoted: quoted, FromMe: fromMe, At: p.a.n.now(), Status: status,
+		ID: id, Chat: chat.phone, Text: text, Quoted: quoted, Fades: fades(msg), FromMe: fromMe, At: p.a.n.now(), Status: status,
 	}})
 }
 

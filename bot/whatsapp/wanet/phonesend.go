@@ -22,7 +22,7 @@ func (p *Phone) Send(ctx context.Context, to, text string) (Message, error) {
 	if err := checkText(text); err != nil {
 		return Message{}, err
 	}
-	return p.SendMessage(ctx, to, &waE2E.Message{Conversation: new(text)}, "")
+	return p.SendMessage(ctx, to, p.text(to, text), "")
 }
 
 // SendQuote sends a text that answers an earlier message of the chat.
@@ -55,13 +55,13 @@ func (p *Phone) SendQuote(ctx context.Context, to, text, quoted string) (Message
 	if err = proto.Unmarshal(old.Raw, &original); err != nil {
 		return Message{}, fmt.Errorf("reading the quoted message: %w", err)
 	}
-	return p.SendMessage(ctx, to, &waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{
-		Text: new(text),
-		ContextInfo: &waE2E.ContextInfo{
-			StanzaID:    new(quoted),
-			Participant: new(who.jid(types.HiddenUserServer, 0).String()), QuotedMessage: &original,
-		},
-	}}, "")
+	about := &waE2E.ContextInfo{
+		StanzaID: new(quoted), Participant: new(who.jid(types.HiddenUserServer, 0).String()), QuotedMessage: &original,
+	}
+	if seconds := fades(p.text(to, text)); seconds > 0 {
+		about.Expiration = &seconds
+	}
+	return p.SendMessage(ctx, to, &waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{Text: &text, ContextInfo: about}}, "")
 }
 
 func checkText(text string) error {
@@ -112,7 +112,7 @@ func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message, 
 	}
 	text, quoted, _ := describe(msg)
 	s := &stored{Raw: raw, Kind: kindOf(msg), Message: Message{
-		ID: id, Chat: a.phone, Text: text, Quoted: quoted, FromMe: true, At: n.now(), Status: StatusSent,
+		ID: id, Chat: a.phone, Text: text, Quoted: quoted, Fades: fades(msg), FromMe: true, At: n.now(), Status: StatusSent,
 	}}
 	n.mu.Lock()
 	defer n.mu.Unlock()

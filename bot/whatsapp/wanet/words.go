@@ -9,6 +9,8 @@ func describe(m *waE2E.Message) (text, quoted string, shown bool) {
 	switch {
 	case m == nil:
 		return "", "", false
+	case m.EditedMessage != nil:
+		return describe(m.GetEditedMessage().GetMessage())
 	case m.EphemeralMessage != nil:
 		return describe(m.GetEphemeralMessage().GetMessage())
 	case m.ViewOnceMessage != nil:
@@ -41,6 +43,11 @@ func describe(m *waE2E.Message) (text, quoted string, shown bool) {
 	default:
 		return label("message", ""), "", true
 	}
+}
+
+// fades is after how many seconds a text disappears, 0 for never.
+func fades(m *waE2E.Message) uint32 {
+	return m.GetExtendedTextMessage().GetContextInfo().GetExpiration()
 }
 
 func label(kind, caption string) string {
