@@ -4,4 +4,7 @@ package bot
 var Folded = fold
 
 // ParseWords reads a language that is not built in.
-var ParseWords = parseWords
+var ParseWords = parsePack
+
+// LoadWordsFrom reads languages that are not built in.
+var LoadWordsFrom = loadWords

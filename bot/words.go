@@ -4,16 +4,17 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"strings"
 	"time"
-
-	"github.com/BurntSushi/toml"
 
 	"till/flow"
 )
 
-//go:embed text/en.toml
+//go:embed text/*.toml
 var packs embed.FS
 
 // The bounds of what is filled into a message. Texts that must arrive as they
@@ -24,63 +25,77 @@ const (
 	maxAlone = 2048
 )
 
-// Words is a language: what is said for every key. It is safe for use from
-// several goroutines.
+var errNoEnglish = errors.New("the words lack English, which the others fall back to")
+
+// Words is what is said for every key, in every language. It is safe for use
+// from several goroutines.
 type Words struct {
-	version   string
-	templates map[string]template
-	labels    map[string]string
+	version string
+	packs   map[flow.Lang]*pack
 }
 
 // Version tells one set of words from another: it is another one as soon as a
-// single letter is.
+// single letter of a single language is.
 func (w *Words) Version() string { return w.version }
 
-// LoadWords reads the words that are built into the program.
-func LoadWords() (*Words, error) {
-	source, err := packs.ReadFile("text/en.toml")
+// VersionOf is the same of one language, "" for one that there are no words of.
+func (w *Words) VersionOf(lang flow.Lang) string {
+	if p := w.packs[lang]; p != nil {
+		return p.version
+	}
+	return ""
+}
+
+// Reviewed says whether a native speaker of a language has read its words.
+func (w *Words) Reviewed(lang flow.Lang) bool {
+	p := w.packs[lang]
+	return p != nil && p.reviewed
+}
+
+// LoadWords reads the words that are built into the program: one file a
+// language, named after it.
+func LoadWords() (*Words, error) { return loadWords(packs) }
+
+func loadWords(files fs.FS) (*Words, error) {
+	names, err := fs.Glob(files, "text/*.toml") // sorted, so the version is always the same
 	if err != nil {
 		return nil, fmt.Errorf("reading the words: %w", err)
 	}
-	return parseWords(string(source))
-}
-
-func parseWords(source string) (*Words, error) {
-	raw := map[string]any{}
-	if _, err := toml.Decode(source, &raw); err != nil {
-		return nil, fmt.Errorf("reading the words: %w", err)
-	}
-	sum := sha256.Sum256([]byte(source))
-	w := &Words{version: hex.EncodeToString(sum[:6]), templates: map[string]template{}, labels: map[string]string{}}
-	for key, value := range raw {
-		switch value := value.(type) {
-		case string:
-			t, err := parseTemplate(strings.TrimSpace(value))
-			if err != nil {
-				return nil, fmt.Errorf("reading the words for %s: %w", key, err)
-			}
-			w.templates[key] = t
-		case map[string]any:
-			for name, label := range value {
-				text, ok := label.(string)
-				if key != "labels" || !ok {
-					return nil, fmt.Errorf("reading the words: %s.%s is no text", key, name)
-				}
-				w.labels[name] = text
-			}
-		default:
-			return nil, fmt.Errorf("reading the words: %s is no text", key)
+	w, all := &Words{packs: map[flow.Lang]*pack{}}, sha256.New()
+	for _, name := range names {
+		source, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the words: %w", err)
 		}
+		p, err := parsePack(string(source))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		w.packs[flow.Lang(strings.TrimSuffix(path.Base(name), ".toml"))] = p
+		_, _ = fmt.Fprintf(all, "%s %s\n", name, p.version) // a hash takes everything
 	}
+	if english := w.packs[flow.English]; english == nil || english.times == nil {
+		return nil, errNoEnglish
+	}
+	w.version = hex.EncodeToString(all.Sum(nil)[:6])
 	return w, nil
 }
 
-// Render writes what is to be said, as it is at a moment: times are written
-// relative to it. For a key that the language does not have it is empty.
+// Render writes what is to be said in the language of its reader, as it is at a
+// moment: times are written relative to it. What a language has no words for is
+// said in English, and what nobody has words for is empty.
 func (w *Words) Render(s flow.Say, at time.Time) string {
-	f := filling{args: s.Args, at: at, labels: w.labels}
+	english := w.packs[flow.English]
+	p := w.packs[s.Lang]
+	if p == nil || p.templates[s.Key] == nil {
+		p = english
+	}
+	f := filling{args: s.Args, at: at, labels: p.labels, times: p.times}
+	if f.times == nil {
+		f.times = english.times
+	}
 	var lines []string
-	for _, parts := range w.templates[s.Key] {
+	for _, parts := range p.templates[s.Key] {
 		if text := strings.TrimRight(f.fill(parts), " "); text != "" {
 			lines = append(lines, text)
 		}
@@ -93,6 +108,7 @@ type filling struct {
 	args   map[string]string
 	at     time.Time
 	labels map[string]string
+	times  *times
 }
 
 func (f filling) fill(parts []part) string {
@@ -140,49 +156,10 @@ func (f filling) value(name, format string) string {
 	}
 	switch format {
 	case formatClock:
-		return clock(at, f.at)
+		return f.times.clock(at, f.at)
 	case formatFull:
-		return at.In(lagos).Format("2 Jan 2006, 3:04 pm") + " WAT"
+		return f.times.full(at)
 	default:
-		return left(at.Sub(f.at))
+		return f.times.left(at.Sub(f.at))
 	}
-}
-
-// lagos is West Africa Time, which has no summer time.
-var lagos = time.FixedZone("WAT", 60*60)
-
-// clock is a time of day, with the date when that is not today.
-func clock(t, now time.Time) string {
-	t, now = t.In(lagos), now.In(lagos)
-	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
-		return t.Format("3:04 pm")
-	}
-	return t.Format("2 Jan, 3:04 pm")
-}
-
-// left is how long there is still time, in the two largest units that say it.
-// Started minutes count: the message takes a moment to arrive, and half an hour
-// must not read as 29 minutes.
-func left(d time.Duration) string {
-	minutes := int((max(d, 0) + time.Minute - time.Second) / time.Minute)
-	days, hours, minutes := minutes/(24*60), minutes/60%24, minutes%60
-	switch {
-	case days > 0 && hours > 0:
-		return count(days, "day") + " " + count(hours, "hour")
-	case days > 0:
-		return count(days, "day")
-	case hours > 0 && minutes > 0:
-		return count(hours, "hour") + " " + count(minutes, "minute")
-	case hours > 0:
-		return count(hours, "hour")
-	default:
-		return count(minutes, "minute")
-	}
-}
-
-func count(n int, unit string) string {
-	if n == 1 {
-		return "1 " + unit
-	}
-	return fmt.Sprintf("%d %ss", n, unit)
 }
