@@ -27,7 +27,7 @@ func (d *desk) doubles() map[string]doubled {
 	owner := `{"email":"` + ownerEmail + `","password":"` + ownerPass + `","businessName":"`
 	d.want(d.ask("POST", "/v1/auth/signup", "", owner+`Ada Stores"}`), http.StatusCreated, nil)
 	other := strings.Replace(owner, "owner@", "other@", 1)
-	token, p := d.shop.desk("Bola Stores")
+	token, p := d.desk("Bola Stores")
 	project := projectsPath + "/" + string(p.ID)
 	kid, _ := d.newAPIKey(token, string(p.ID), "secret")
 	session := sessions + "/" + d.session("")

@@ -61,7 +61,7 @@ func (c Call) seal(random io.Reader, plain []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seal an answer: %w", err)
 	}
-	return sealer.Seal(salt, make([]byte, sealer.NonceSize()), plain, nil), nil
+	return sealer.Seal(salt, make([]byte, sealer.NonceSize()), plain, nil), nil //nolint:gosec // see sealer
 }
 
 // unseal shows an answer to who asked for it. Errors: errSealed.
