@@ -118,7 +118,9 @@ func (l *lite) close() error {
 }
 
 // memory is where the library's memory is for Go. It is none of Go's own.
-func memory(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }
+func memory(at uintptr) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&at)) //nolint:gosec // the library knows its memory by number
+}
 
 func (l *lite) fault(code int32) error {
 	return storageError(&liteError{code, libc.GoString(sqlite3.Xsqlite3_errmsg(l.tls, l.db))})
@@ -230,10 +232,10 @@ func (l *lite) bind(s *liteStatement, args []any) error {
 			return errors.New("out of memory")
 		}
 	}
-	room := unsafe.Slice((*byte)(memory(s.room)), s.size)
+	room := unsafe.Slice((*byte)(memory(s.room)), s.size) //nolint:gosec // the library gave that much
 	used := 0
 	for i, a := range args {
-		n, code := int32(i+1), int32(0) //nolint:gosec // few
+		n, code := int32(i+1), int32(0)
 		text := func(length int) {
 			code = sqlite3.Xsqlite3_bind_text(l.tls, s.at, n, s.room+uintptr(used), int32(length), 0) //nolint:gosec // bodies are bounded
 			used += length
@@ -272,7 +274,7 @@ func (l *lite) scan(s *liteStatement, dest []any) error {
 		return fmt.Errorf("%d places for a row of %d columns", len(dest), s.cols)
 	}
 	for i, d := range dest {
-		n := int32(i) //nolint:gosec // few
+		n := int32(i)
 		if sqlite3.Xsqlite3_column_type(l.tls, s.at, n) == sqlite3.SQLITE_NULL {
 			return fmt.Errorf("column %d is NULL", i)
 		}
@@ -302,7 +304,7 @@ func (l *lite) scan(s *liteStatement, dest []any) error {
 // bytes are a column's, until the next step.
 func (l *lite) bytes(s *liteStatement, n int32) []byte {
 	at := sqlite3.Xsqlite3_column_blob(l.tls, s.at, n) // of a text: its bytes
-	return unsafe.Slice((*byte)(memory(at)), sqlite3.Xsqlite3_column_bytes(l.tls, s.at, n))
+	return unsafe.Slice((*byte)(memory(at)), sqlite3.Xsqlite3_column_bytes(l.tls, s.at, n)) //nolint:gosec // the library says so
 }
 
 // liteWriter is the connection that writes.
