@@ -45,23 +45,6 @@ func (e *NotYetError) Error() string {
 	return fmt.Sprintf("checkout: not to be sent before %v have passed", e.Wait)
 }
 
-// Tick takes in what became of a message of ours. Ticks of messages that are
-// not ours are no error: the number may be used by a person too.
-func (s *Service) Tick(ctx context.Context, t Tick) error {
-	said, found, err := s.cfg.DB.Said(ctx, t.Message)
-	if err != nil || !found {
-		return err
-	}
-	err = s.update(ctx, func(w *saving) error {
-		moved, err := w.tx.MarkSaid(ctx, said.ID, t.State)
-		if err != nil || !moved {
-			return err
-		}
-		return w.said(said, t.State, "")
-	})
-	return wrap("take a tick in", err)
-}
-
 // said logs what became of a message of ours, and why where there is a reason.
 func (w *saving) said(said store.Said, state, reason string) error {
 	line, err := w.tx.Line(w.ctx, string(said.Chat), said.Seq)
@@ -86,7 +69,8 @@ type unsentBecause struct {
 // say sends what a chat is owed, in order. Nothing is sent past a message that
 // could not be, until that one is given up. What is owed while this is done is
 // a task again.
-func (s *Service) say(ctx context.Context, id flow.ChatID) error {
+func (s *Service) say(ctx context.Context, task store.Work) error {
+	id := flow.ChatID(task.Subject)
 	row, err := s.cfg.DB.Chat(ctx, id)
 	if err != nil {
 		return err
@@ -116,8 +100,18 @@ func (s *Service) say(ctx context.Context, id flow.ChatID) error {
 		o := Outgoing{Number: row.Number, Person: row.Person, ID: said.ID, Text: said.Text, Money: money(owed[i:]), First: !spoken, Fades: row.Fades}
 		switch err := s.cfg.Send(ctx, o); {
 		case err == nil:
-			if err := s.moveSaid(ctx, said, stateSent); err != nil {
+			last := i == len(owed)-1 && len(owed) < sayAtOnce
+			err := s.update(context.WithoutCancel(ctx), func(w *saving) error {
+				if err := w.sent(said); err != nil || !last {
+					return err
+				}
+				return w.tx.EndTask(w.ctx, task)
+			})
+			if err != nil {
 				return err
+			}
+			if last {
+				return errEnded
 			}
 			spoken = true
 		default:
@@ -158,15 +152,13 @@ func money(owed []store.Said) bool {
 	return slices.ContainsFunc(owed, func(s store.Said) bool { return flow.MoneyNews(s.Key) })
 }
 
-// moveSaid keeps what became of a message of ours.
-func (s *Service) moveSaid(ctx context.Context, said store.Said, state string) error {
-	return s.update(context.WithoutCancel(ctx), func(w *saving) error {
-		moved, err := w.tx.MarkSaid(w.ctx, said.ID, state)
-		if err != nil || !moved {
-			return err
-		}
-		return w.said(said, state, "")
-	})
+// sent keeps that a message of ours was sent.
+func (w *saving) sent(said store.Said) error {
+	moved, err := w.tx.MarkSaid(w.ctx, said.ID, stateSent)
+	if err != nil || !moved {
+		return err
+	}
+	return w.said(said, stateSent, "")
 }
 
 // unsent is what follows when a message was not sent: it is tried again, which

@@ -203,6 +203,7 @@ func TestWhatIsSentSaysWhetherItIsTheFirstMessageAndWhetherMoneyWaitsForIt(t *te
 		w.hear("ada", flow.Intent{Kind: flow.MeansMenu}) // three bubbles that stand before the receipt
 		w.pay(session.ID, 500_000, false)
 		w.until("the money is there", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
+		w.rest()
 		w.sending(nil)
 		w.retry(1)
 		account := w.attempts(session.ID)[0].Instructions.AccountNumber

@@ -39,6 +39,7 @@ type Service struct {
 	asking   map[flow.SessionID]asking    // what a bank last answered on a payer's word
 	calls    *calls
 	worker   *worker
+	ticks    *ticking
 }
 
 // New makes a Service. Run must be running for anything owed to be done.
@@ -66,7 +67,7 @@ func New(c Config) (*Service, error) {
 	if s.token, err = s.ids.New("proc_"); err != nil {
 		return nil, err
 	}
-	s.worker = newWorker(s)
+	s.worker, s.ticks = newWorker(s), newTicking()
 	return s, nil
 }
 

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"till/flow"
@@ -10,6 +11,10 @@ import (
 
 // expireRetries bounds how long an unreachable bank keeps instructions alive.
 const expireRetries = 3
+
+// errEnded says that a task is done and that this is kept already, in the
+// transaction of its last step.
+var errEnded = errors.New("checkout: the task has ended")
 
 // do does one task.
 func (s *Service) do(ctx context.Context, w store.Work) error {
@@ -23,7 +28,7 @@ func (s *Service) do(ctx context.Context, w store.Work) error {
 	case flow.TaskCheck:
 		return s.checked(ctx, flow.SessionID(w.Subject))
 	case flow.TaskSay:
-		return s.say(ctx, flow.ChatID(w.Subject))
+		return s.say(ctx, w)
 	case flow.TaskSlow:
 		return s.slow(ctx, flow.AttemptID(w.Subject))
 	case flow.TaskTimer:

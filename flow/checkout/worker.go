@@ -45,7 +45,7 @@ type worker struct {
 
 	mu       sync.Mutex
 	closed   bool
-	at       map[string]*busy // subjects that are being worked on
+	at       map[string]*atWork // subjects that are being worked on
 	posts    posting
 	claims   int64 // counts claims: each is a lease of its own
 	claiming bool  // what was claimed may not be at work yet
@@ -58,14 +58,14 @@ type job struct {
 	ends time.Time
 }
 
-// busy is a subject at work, and the newest work asked for meanwhile.
-type busy struct {
+// atWork is a subject at work, and the newest work asked for meanwhile.
+type atWork struct {
 	again *job
 }
 
 func newWorker(s *Service) *worker {
 	return &worker{
-		s: s, woken: make(chan struct{}, 1), slots: make(chan struct{}, maxTasks), at: map[string]*busy{}, posts: newPosting(), closed: true,
+		s: s, woken: make(chan struct{}, 1), slots: make(chan struct{}, maxTasks), at: map[string]*atWork{}, posts: newPosting(), closed: true,
 	}
 }
 
@@ -90,6 +90,7 @@ func (k *worker) run(ctx context.Context) error {
 	k.ctx, k.closed = ctx, false
 	k.mu.Unlock()
 	group.Go(func() error { return k.loop(ctx) })
+	group.Go(func() error { return k.s.tick(ctx) })
 	group.Go(func() error {
 		return k.s.calls.tidy(ctx, func(err error) {
 			k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "tidy the idempotent calls", slog.String("error", err.Error()))
@@ -234,7 +235,7 @@ func (k *worker) submit(j job) {
 	if len(k.at) >= maxHandedOver {
 		return // as above
 	}
-	k.at[key] = &busy{}
+	k.at[key] = &atWork{}
 	k.wg.Go(func() { k.work(key, j) })
 }
 
@@ -285,10 +286,14 @@ func (k *worker) once(j job) {
 		return
 	}
 	err := k.guarded(ctx, w)
+	ended := errors.Is(err, errEnded)
+	if ended {
+		err = nil
+	}
 	var later *NotYetError
 	tooEarly := errors.As(err, &later)
 	giveUp := err != nil && k.ctx.Err() == nil && ours(w, err) && w.Attempts+1 >= maxTries
-	saved := k.s.update(keep, func(sv *saving) error {
+	save := func(sv *saving) error {
 		switch {
 		case err == nil:
 			return sv.tx.EndTask(keep, w)
@@ -302,7 +307,11 @@ func (k *worker) once(j job) {
 		tried := w.Task
 		tried.Attempts++
 		return sv.tx.PutOffTask(keep, w, sv.now.Add(tried.Retry()), true)
-	})
+	}
+	var saved error
+	if !ended {
+		saved = k.s.update(keep, save)
+	}
 	level := slog.LevelDebug
 	if err != nil && !tooEarly || saved != nil {
 		level = slog.LevelWarn
@@ -353,11 +362,7 @@ func (s *Service) Wake() { s.worker.wake() }
 // Idle says whether nothing that is due is left undone and nothing is at work.
 // While Run does not run, nobody knows.
 func (s *Service) Idle(ctx context.Context) (bool, error) {
-	k := s.worker
-	k.mu.Lock()
-	busy := k.closed || k.claiming || len(k.at) > 0 || k.posts.count > 0 || len(k.posts.queue) > 0
-	k.mu.Unlock()
-	if busy {
+	if s.worker.busy() || s.ticks.busy() {
 		return false, nil
 	}
 	now := s.cfg.Now()
@@ -370,5 +375,12 @@ func (s *Service) Idle(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 	}
-	return true, nil
+	return !s.worker.busy(), nil // what was claimed meanwhile looked as if it were not due
+}
+
+// busy says whether something is at work, or may be.
+func (k *worker) busy() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.closed || k.claiming || len(k.at) > 0 || k.posts.count > 0 || len(k.posts.queue) > 0
 }
