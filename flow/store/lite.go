@@ -303,7 +303,7 @@ func (l *lite) scan(s *liteStatement, dest []any) error {
 
 // bytes are a column's, until the next step.
 func (l *lite) bytes(s *liteStatement, n int32) []byte {
-	at := sqlite3.Xsqlite3_column_blob(l.tls, s.at, n) // of a text: its bytes
+	at := sqlite3.Xsqlite3_column_blob(l.tls, s.at, n)                                      // of a text: its bytes
 	return unsafe.Slice((*byte)(memory(at)), sqlite3.Xsqlite3_column_bytes(l.tls, s.at, n)) //nolint:gosec // the library says so
 }
 
