@@ -36,6 +36,16 @@ func (c *Client) Hurry(again, ack time.Duration) {
 // Unhurried gives a client its usual pace back.
 func (c *Client) Unhurried() { c.pace = usual }
 
+// HurryBack shortens the wait of a number that was replaced.
+func (c *Client) HurryBack(after, calm time.Duration) { c.pace.replaced, c.pace.calm = after, calm }
+
+// Line is the client of a slot that runs, nil for none.
+func (f *Fleet) Line(slot int) *Client {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lines[slot]
+}
+
 // UnderWay counts the messages that are being sent.
 func (c *Client) UnderWay() int { return len(c.sends) }
 

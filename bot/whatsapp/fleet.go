@@ -1,6 +1,7 @@
 package whatsapp
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -16,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"till/bot"
@@ -23,11 +25,18 @@ import (
 	"till/flow/checkout"
 )
 
+// What is known of the phone of a number that is alone.
+const (
+	phoneUnknown = iota
+	phoneAnswers
+	phoneSilent
+)
+
 // MaxNumbers is how many numbers one fleet has at most.
 const MaxNumbers = 50
 
-// FleetConfig is what a Fleet is made of. All but OnPairing, Lock and Every are
-// needed.
+// FleetConfig is what a Fleet is made of. All but OnPairing, Lock, Every and Within
+// are needed.
 type FleetConfig struct {
 	Dir     string // of the keys: a file for each number
 	Name    string // of the environment; the files begin with it
@@ -42,8 +51,9 @@ type FleetConfig struct {
 	// Lock takes a file for this process alone. Nil: nothing is locked.
 	Lock func(path string) (unlock func() error, err error)
 	// Every is how often numbers prove to each other that they hear, 0 for never.
-	Every time.Duration
-	Rand  io.Reader // of the ids of those proofs
+	Every  time.Duration
+	Within time.Duration // how long such a proof may be on its way, 0 for a minute
+	Rand   io.Reader     // of the ids of those proofs
 }
 
 // Fleet runs the numbers of one environment, each by itself: whatever becomes of
@@ -57,6 +67,8 @@ type Fleet struct {
 	log   *slog.Logger
 	slots []int
 
+	alone atomic.Int32 // whether its one number is answered by its own phone
+
 	mu    sync.Mutex
 	lines map[int]*Client // those that this process runs now
 }
@@ -69,6 +81,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if cfg.Numbers < 0 || cfg.Numbers > MaxNumbers {
 		return nil, fmt.Errorf("%w: a fleet has at most %d numbers", ErrInput, MaxNumbers)
 	}
+	cfg.Within = cmp.Or(cfg.Within, signWithin)
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the keys: %w", err)
 	}
@@ -424,13 +437,22 @@ func (f *Fleet) prove(ctx context.Context, from, to *Client) bool {
 	if _, err := io.ReadFull(f.cfg.Rand, raw); err != nil {
 		return true
 	}
-	heard, err := from.sign(ctx, to, "3EB0"+strings.ToUpper(fmt.Sprintf("%x", raw)), signWithin)
+	heard, err := from.sign(ctx, to, "3EB0"+strings.ToUpper(fmt.Sprintf("%x", raw)), f.cfg.Within)
 	switch {
 	case err != nil: // it was not sent: that says nothing of who should have heard it
 		f.log.LogAttrs(ctx, slog.LevelDebug, "whatsapp sign not sent", slog.String("error", scrub(err.Error())))
 	case from == to && !heard:
-		f.log.LogAttrs(ctx, slog.LevelWarn, "whatsapp number has no proof that it hears: its phone did not answer")
+		// That it never answered says least: there may be no such phone.
+		switch f.alone.Swap(phoneSilent) {
+		case phoneAnswers:
+			f.log.LogAttrs(ctx, slog.LevelWarn, "whatsapp number has no proof that it hears any more: its phone does not answer")
+		case phoneUnknown:
+			f.log.LogAttrs(ctx, slog.LevelInfo, "whatsapp number has no proof that it hears: its phone does not answer")
+		}
 	default:
+		if from == to {
+			f.alone.Store(phoneAnswers)
+		}
 		to.hears(ctx, heard)
 		return heard
 	}

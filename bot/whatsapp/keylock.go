@@ -33,7 +33,7 @@ func (f *Fleet) lock(file string) (l *keyLock, past, heir string) {
 	if name, found := strings.CutPrefix(past, goesPast); found {
 		return l, name, ""
 	}
-	if l.held() {
+	if l.held() && f.cfg.Lock != nil {
 		heir = past
 	}
 	return l, past, heir
