@@ -53,7 +53,12 @@ func TestGoldenConversations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := play(t, string(want))
+			places := &checkout.MemoryPlaces{}
+			s := newStage(t, places, places.Forget)
+			got := s.play(string(want), func() {})
+			if *record {
+				s.recorded(filepath.Base(file))
+			}
 			if got == string(want) {
 				return
 			}
@@ -88,16 +93,11 @@ type stage struct {
 	messages int
 	last     bot.Message
 	session  flow.SessionID
-	code     string
+	codes    []string          // of every session, oldest first
+	said     map[string]string // the id of the last message of ours that begins with these words
+	fades    time.Duration
 	account  string
 	dial     string
-}
-
-// play runs a conversation and returns it as it came out.
-func play(t *testing.T, script string) string {
-	t.Helper()
-	places := &checkout.MemoryPlaces{}
-	return newStage(t, places, places.Forget).play(script, func() {})
 }
 
 // play runs a conversation; between happens before each line of it.
@@ -133,6 +133,7 @@ func newStage(t *testing.T, places checkout.Places, forget func()) *stage {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &stage{
 		t: t, ctx: ctx, now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC), told: make(chan struct{}, 100), places: places, forget: forget,
+		said: map[string]string{},
 	}
 	var err error
 	if s.db, err = store.Open(ctx, store.Config{Schema: store.Checkout, Dir: t.TempDir(), Name: "test"}); err != nil {
@@ -208,6 +209,8 @@ func (s *stage) send(_ context.Context, o checkout.Outgoing) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := o.Text
+	first, _, _ := strings.Cut(text, "\n")
+	s.said[first] = o.ID
 	if account.MatchString(text) {
 		s.account = text
 	}
@@ -259,17 +262,51 @@ func (s *stage) settle() {
 	})
 }
 
+// kinds are the messages that are not text, as a conversation writes them.
+var kinds = map[string]bot.Kind{
+	"(picture)": bot.KindPicture, "(document)": bot.KindDocument, "(voice)": bot.KindVoice, "(sticker)": bot.KindSticker, "(place)": bot.KindPlace,
+	"(reaction)": bot.KindReaction, "(took back)": bot.KindRevoke, "(call)": bot.KindCall,
+}
+
+// says is a person sending something. A text may begin with what it is: an edit
+// of the last one, something typed on the phone of our number, or an answer to
+// the message of ours that begins with certain words.
 func (s *stage) says(person, text string) {
 	s.t.Helper()
 	s.messages++
-	text = strings.ReplaceAll(text, "CODE", flow.ShowCode(s.code))
-	s.last = bot.Message{
+	m := bot.Message{
 		Number: "2349010000001", Person: person, Phone: flow.Phone("23480310000" + strings.TrimPrefix(person, "person-") + "0"), Name: "Bola",
-		ID: fmt.Sprintf("IN%d", s.messages), Text: text, At: s.clock(),
+		ID: fmt.Sprintf("IN%d", s.messages), Fades: s.fades, At: s.clock(),
 	}
-	if text == "(picture)" {
-		s.last.Kind, s.last.Text = bot.KindPicture, ""
+	if rest, is := strings.CutPrefix(text, "(edit) "); is {
+		text, m.Edits = rest, s.last.ID
 	}
+	if rest, is := strings.CutPrefix(text, "(typed on our phone) "); is {
+		text, m.Own = rest, true
+	}
+	if rest, is := strings.CutPrefix(text, "(quoting "); is {
+		quoted, rest, _ := strings.Cut(rest, ") ")
+		text = rest
+		for first, id := range s.said {
+			if strings.HasPrefix(first, quoted) {
+				m.Quoted = id
+			}
+		}
+		if m.Quoted == "" {
+			s.t.Fatalf("nothing that was said begins with %q", quoted)
+		}
+	}
+	for i, code := range s.codes {
+		text = strings.ReplaceAll(text, fmt.Sprint("CODE", i+1), flow.ShowCode(code))
+	}
+	if len(s.codes) > 0 {
+		text = strings.ReplaceAll(text, "CODE", flow.ShowCode(s.codes[len(s.codes)-1]))
+	}
+	m.Text = text
+	if kind, is := kinds[text]; is {
+		m.Kind, m.Text = kind, ""
+	}
+	s.last = m
 	s.receive()
 }
 
@@ -291,7 +328,10 @@ func (s *stage) world(words []string) {
 	}
 	switch words[0] {
 	case "session": // amount in kobo, methods
-		s.open(amount, words[2:])
+		s.open(amount, 1, words[2:])
+	case "session-days": // amount in kobo, days, methods
+		days, _ := strconv.Atoi(words[2])
+		s.open(amount, days, words[3:])
 	case "again": // WhatsApp delivers the payer's last message once more
 		s.receive()
 	case "flushall":
@@ -322,6 +362,10 @@ func (s *stage) world(words []string) {
 	case "bank": // up or down
 		_, err := s.rail.SetConditions(s.ctx, rail.Conditions{Up: words[1] == "up"})
 		s.must(err)
+	case "fades": // the payer makes messages of this chat disappear
+		s.fades = 24 * time.Hour
+	case "agent": // claim, reply TEXT or release
+		s.agent(words[1], strings.Join(words[2:], " "))
 	case "merchant-cancels":
 		_, err := s.service.Cancel(s.ctx, s.session, s.call())
 		s.must(err)
@@ -335,6 +379,28 @@ func (s *stage) world(words []string) {
 	default:
 		s.t.Fatalf("the world cannot do %q", words)
 	}
+}
+
+// agent is somebody of support who does something in the chat that waits
+// longest.
+func (s *stage) agent(does, text string) {
+	s.t.Helper()
+	queue, err := s.service.Desk(s.ctx)
+	s.must(err)
+	if len(queue) == 0 {
+		s.t.Fatal("no chat waits for anybody")
+	}
+	switch does {
+	case "claim":
+		s.must(s.service.Claim(s.ctx, queue[0].ID, "ngozi", 0))
+	case "reply":
+		s.must(s.service.Reply(s.ctx, queue[0].ID, "ngozi", text))
+	case "release":
+		s.must(s.service.Release(s.ctx, queue[0].ID, "ngozi"))
+	default:
+		s.t.Fatalf("an agent cannot %s", does)
+	}
+	s.service.Wake()
 }
 
 func (s *stage) transfer(t rail.Transfer, notices int) {
@@ -365,17 +431,20 @@ func (s *stage) must(err error) {
 
 func (s *stage) call() checkout.Call {
 	return checkout.Call{Project: "wsp_prj_1", Render: func(v checkout.Made) (int, []byte, error) {
-		s.session, s.code = v.Session.ID, v.Session.EntryCode
+		if s.session != v.Session.ID && v.Session.EntryCode != "" {
+			s.codes = append(s.codes, v.Session.EntryCode)
+		}
+		s.session = v.Session.ID
 		body, err := json.Marshal(v.Session.ID)
 		return http.StatusCreated, body, err
 	}}
 }
 
-func (s *stage) open(amount int, methods []string) {
+func (s *stage) open(amount, days int, methods []string) {
 	s.t.Helper()
 	n := checkout.NewSession{
 		Merchant: "Ada Stores", Mode: flow.InChat, Amount: flow.Kobo(amount), CustomerEmail: "bola@example.com", Reference: "order-" + strconv.Itoa(s.messages+1),
-		AllowedMethods: flow.Methods(), ExpiresIn: 24 * time.Hour, Policy: flow.DefaultPolicy(),
+		AllowedMethods: flow.Methods(), ExpiresIn: time.Duration(days) * 24 * time.Hour, Policy: flow.DefaultPolicy(),
 	}
 	if len(methods) > 0 {
 		n.AllowedMethods = nil

@@ -78,7 +78,7 @@ func (d Desk) move(trigger string, now time.Time) (Desk, bool) {
 func (d *deciding) atDesk(in Intent) {
 	d.why = "kept for the person who has this chat"
 	if d.chat.Desk.State == DeskWaiting {
-		if d.why = "kept for the person who is waited for"; in.Kind == MeansMenu {
+		if d.why = "kept for the person who is waited for"; in.Kind == MeansAgain { // not at a mere greeting
 			d.release("goes back to the bot")
 		}
 		return
