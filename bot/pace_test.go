@@ -72,7 +72,7 @@ func (d *desk) pacer(since func(context.Context, string) (time.Time, error)) *bo
 
 // deliver sends a message as the shell does: whatever is put off is asked about
 // again when it is due. Nobody may be kept for longer than a message is typed.
-func deliver(t testing.TB, p *bot.Pacer, o checkout.Outgoing) {
+func deliver(t *testing.T, p *bot.Pacer, o checkout.Outgoing) {
 	t.Helper()
 	for {
 		began := time.Now()
@@ -95,6 +95,7 @@ func deliver(t testing.TB, p *bot.Pacer, o checkout.Outgoing) {
 
 func TestAMessageIsTypedAsLongAsItsIDAndItsLengthSay(t *testing.T) {
 	took := func(t *testing.T, id, text string) (d time.Duration) {
+		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			var to desk
 			began := time.Now()

@@ -79,6 +79,13 @@ func linkBot(b *testing.B, n *wanet.Network, number, code string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if d, ok := owner.Device(1); ok && d.Online() {
+			return
+		} else if time.Now().After(end) {
+			b.Fatal("a bot never came online")
+		}
+	}
 }
 
 // echoBot starts the bare bot.

@@ -98,28 +98,27 @@ func (s *Service) say(ctx context.Context, task store.Work) error {
 			continue
 		}
 		o := Outgoing{Number: row.Number, Person: row.Person, ID: said.ID, Text: said.Text, Money: money(owed[i:]), First: !spoken, Fades: row.Fades}
-		switch err := s.cfg.Send(ctx, o); {
-		case err == nil:
-			last := i == len(owed)-1 && len(owed) < sayAtOnce
-			err := s.update(context.WithoutCancel(ctx), func(w *saving) error {
-				if err := w.sent(said); err != nil || !last {
-					return err
-				}
-				return w.tx.EndTask(w.ctx, task)
-			})
-			if err != nil {
-				return err
-			}
-			if last {
-				return errEnded
-			}
-			spoken = true
-		default:
+		if err := s.cfg.Send(ctx, o); err != nil {
 			if err := s.unsent(ctx, said, err); err != nil {
 				return err
 			}
 			dropped = said.Seq
+			continue
 		}
+		last := i == len(owed)-1 && len(owed) < sayAtOnce
+		err := s.update(context.WithoutCancel(ctx), func(w *saving) error {
+			if err := w.sent(said); err != nil || !last {
+				return err
+			}
+			return w.tx.EndTask(w.ctx, task)
+		})
+		if err != nil {
+			return err
+		}
+		if last {
+			return errEnded
+		}
+		spoken = true
 	}
 	if len(owed) == sayAtOnce { // there may be more
 		return &NotYetError{}
