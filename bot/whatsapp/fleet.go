@@ -142,6 +142,7 @@ const (
 	standbyEvery          = time.Second // between two looks at a number that another process runs
 	failedFrom, failedTo  = time.Second, time.Minute
 	reportEvery           = 250 * time.Millisecond
+	elsewhereAgain        = 300 * time.Millisecond
 	letGoWithin           = 5 * time.Second
 	phoneNoted            = time.Hour
 	signWithin            = time.Minute
@@ -342,7 +343,19 @@ func (f *Fleet) Send(ctx context.Context, o checkout.Outgoing) error {
 			return c.Send(ctx, o)
 		}
 	}
-	return fmt.Errorf("%w: %s does not run here", ErrOffline, shortened(o.Number))
+	err := fmt.Errorf("%w: %s does not run here", ErrOffline, shortened(o.Number))
+	if f.elsewhere(o.Number) { // whoever runs it finds the message, if we leave it alone
+		return errors.Join(&checkout.NotYetError{Wait: elsewhereAgain}, err)
+	}
+	return err
+}
+
+// elsewhere says whether another process runs a number.
+func (f *Fleet) elsewhere(number string) bool {
+	now := f.cfg.Client.Now()
+	return slices.ContainsFunc(f.cfg.Board.Numbers(), func(n flow.Number) bool {
+		return n.Digits == number && n.Holder != "" && n.Holder != f.cfg.Leases.Holder() && now.Before(n.HeldUntil)
+	})
 }
 
 // Typing shows a person that an answer is being written.

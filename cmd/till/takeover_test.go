@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+// ownDatabase is a PostgreSQL database that no other test has.
+func ownDatabase(t *testing.T, name string) string {
+	t.Helper()
+	url := storetest.Postgres(t, store.Checkout).URL
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if _, err := db.ExecContext(context.Background(), "CREATE DATABASE "+name); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(url, "/postgres?", "/"+name+"?", 1)
+}
+
+// Two processes on one database, one Redis and one data dir: the second waits,
+// takes the number over when the first is paused, and the first, woken, sends
+// nothing. When the second dies the first goes on.
+func TestASecondTillTakesTheNumberOver(t *testing.T) {
+	redis, o, dir := realRedis(t), newOutside(t), t.TempDir()
+	o.env = append(o.env, "TILL_DATABASE_URL="+ownDatabase(t, "takeover"), "TILL_REDIS_URL="+redis.url)
+	firstAt, secondAt := freePort(t), freePort(t)
+	first := start(t, dir, o.env, "dev", "--http-addr", firstAt)
+	o.link(first)
+	first.line(`of that network|/phone$`)
+	m := &merchant{t: t, base: "http://" + firstAt, key: keptKey(t, dir)}
+	waitReady(m)
+	second := start(t, dir, o.env, "dev", "--http-addr", secondAt)
+	second.line(`of that network|/phone$`)
+	m2 := &merchant{t: t, base: "http://" + secondAt, key: m.key}
+	waitReady(m2) // the number is live, wherever it runs
+	m.until("the second waits for the number", func() bool { return strings.Contains(second.said(), "another process runs it") })
+
+	p := newPayer(m2)
+	_, text := m2.openChat(500_000, "takeover-1")
+	p.says(text)
+	p.hears(`1 Bank transfer`)
+	if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	p.says("menu")
+	p.hears(`1 Bank transfer`) // once the first's lease has run out
+	if err := first.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	m.until("the first has seen that the number is not its own", func() bool {
+		return strings.Contains(first.said(), "lease of this number is lost") || strings.Contains(first.said(), "another process runs it")
+	})
+	p.says("1")
+	account := p.hears(`^\d{10}$`)[0]
+	m2.eventually(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
+	p.hears(`(?i)received|paid|thank`)
+	if n := p.heardTimes(`^\d{10}$`); n != 1 {
+		t.Errorf("the payer was told the account %d times", n)
+	}
+	if n := p.heardTimes(`1 Bank transfer`); n != 2 {
+		t.Errorf("the payer saw the menu %d times:\n%s", n, p.transcript())
+	}
+
+	second.kill()
+	p = &payer{m: m, phone: p.phone}
+	waitReady(m)
+	_, text = m.openChat(600_000, "takeover-2")
+	p.says(text)
+	p.hears(`6,000`)
+}
