@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"till/await"
+	"till/flow/await"
 )
 
 // listen serves a shop on a real port and returns its address.

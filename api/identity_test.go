@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 	"till/flow/store"
 )

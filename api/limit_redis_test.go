@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"till/await"
+	"till/flow/await"
 )
 
 // server is a real Redis of the test's own.

@@ -11,7 +11,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"till/await"
+	"till/flow/await"
 )
 
 // dial is a clock that is turned by hand.

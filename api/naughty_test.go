@@ -14,7 +14,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 )
 

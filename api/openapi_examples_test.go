@@ -11,7 +11,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 )
 

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 	"till/flow/checkout"
 	"till/rail/sandbox"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"

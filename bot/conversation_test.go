@@ -23,7 +23,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
-	"till/await"
+	"till/flow/await"
 	"till/bot"
 	"till/flow"
 	"till/flow/checkout"

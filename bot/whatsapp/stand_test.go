@@ -12,7 +12,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
-	"till/await"
+	"till/flow/await"
 	"till/bot/whatsapp"
 	"till/flow"
 )

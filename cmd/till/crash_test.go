@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"till/await"
+	"till/flow/await"
 	"till/bot/whatsapp/wanet"
 )
 

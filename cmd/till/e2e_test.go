@@ -23,7 +23,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 	"till/flow/store/storetest"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"till/await"
+	"till/flow/await"
 )
 
 // need skips a test whose service is not installed, and fails it where

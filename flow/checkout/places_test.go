@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 	"till/flow/checkout"
 )

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"

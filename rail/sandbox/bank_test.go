@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 	"till/rail"
 	"till/rail/sandbox"

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
-	"till/await"
+	"till/flow/await"
 	"till/flow"
 	"till/rail"
 	"till/rail/railtest"
