@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 )
 
 func keysOf(p string) string { return projectsPath + "/" + p + "/keys" }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 	"till/flow/store"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 )
 
 // teaser puts naughty strings wherever the document lets a string stand.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 )
 
 // The ids and numbers that stand in the document's examples.

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"testing"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 	"till/rail/sandbox"
 )

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/rail"

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"till/flow/await"
 	"till/bot/whatsapp/wanet"
+	"till/flow/await"
 )
 
 // outside is a WhatsApp network and a bank that run as processes of their own,

@@ -23,8 +23,8 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 	"till/flow/store/storetest"
 )
 

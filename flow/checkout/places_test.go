@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 )
 

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 	"till/rail"
 	"till/rail/sandbox"
 )

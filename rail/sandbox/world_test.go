@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
-	"till/flow/await"
 	"till/flow"
+	"till/flow/await"
 	"till/rail"
 	"till/rail/railtest"
 	"till/rail/sandbox"
