@@ -42,6 +42,7 @@ func tease(t *testing.T) *teaser {
 
 // judgeLog wants a line of JSON for every call, and nothing that came in.
 func (z *teaser) judgeLog(t *testing.T) {
+	t.Helper()
 	requests := int64(0)
 	for line := range strings.Lines(z.log.String()) {
 		var one struct{ Msg string }
@@ -82,6 +83,7 @@ func (z *teaser) send(t *testing.T, method, path, key, body string, headers ...h
 
 // as is the shop with the faults of a test of its own.
 func (z *teaser) as(t *testing.T) *shop {
+	t.Helper()
 	return &shop{t: t, server: z.server, key: z.key, accounts: z.accounts}
 }
 

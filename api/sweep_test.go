@@ -43,7 +43,7 @@ func openSweep(t *testing.T) *sweep {
 		t.Fatal(err)
 	}
 	w.token, w.ended = w.tokenFor(w.project), w.tokenFor(w.project)
-	w.strangersToken, _ = w.desk.shop.desk("Chidi Stores")
+	w.strangersToken, _ = w.shop.desk("Chidi Stores")
 	w.want(w.ask("POST", "/v1/auth/logout", w.ended, ""), http.StatusOK, nil)
 	return w
 }
