@@ -1,17 +1,15 @@
 package bot_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
@@ -19,10 +17,10 @@ import (
 	"till/flow"
 )
 
-// pack is the language as it stands in the file.
-func pack(t *testing.T) map[string]string {
+// pack is a language as it stands in its file.
+func pack(t *testing.T, lang flow.Lang) map[string]string {
 	t.Helper()
-	source, err := os.ReadFile("text/en.toml")
+	source, err := os.ReadFile(filepath.Join("text", string(lang)+".toml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,259 +37,162 @@ func pack(t *testing.T) map[string]string {
 	return all
 }
 
+// each runs a test of every language.
+func each(t *testing.T, test func(t *testing.T, lang flow.Lang, texts map[string]string)) {
+	t.Helper()
+	for _, lang := range flow.Langs() {
+		t.Run(string(lang), func(t *testing.T) { test(t, lang, pack(t, lang)) })
+	}
+}
+
 var (
 	filled  = regexp.MustCompile(`\{(\w+)(?:\.\w+)?\}`)
 	guarded = regexp.MustCompile(`\[(\w+)\?([^\]]*)\]`)
+	digits  = regexp.MustCompile(`\d+`)
+	answers = regexp.MustCompile(`\b(MENU|YES|NO|CANCEL|STOP|START|RECEIPT)\b`)
 )
 
-// said is what the rules say: the arguments they give with each key.
-func said(t *testing.T) map[string]map[string]bool {
-	t.Helper()
-	r := rules{funcs: map[string]*ast.FuncDecl{}, keys: map[string]map[string]bool{}}
-	files, err := filepath.Glob("../flow/*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatal("the rules are not there", err)
-	}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
-				r.funcs[f.Name.Name] = f
-			}
-		}
-	}
-	for _, f := range r.funcs {
-		ast.Inspect(f.Body, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && name(call.Fun) == "say" && len(call.Args) == 2 {
-				for _, key := range r.strings(f, call.Args[0]) {
-					if r.keys[key] == nil {
-						r.keys[key] = map[string]bool{}
-					}
-					maps.Copy(r.keys[key], r.args(f, call.Args[1]))
-				}
-			}
-			return true
-		})
-	}
-	return r.keys
+// literal is what a message says by itself, without what is filled in.
+func literal(text string) string {
+	return guarded.ReplaceAllString(filled.ReplaceAllString(text, ""), "$2")
 }
 
-// rules is the source of package flow, as far as it matters here.
-type rules struct {
-	funcs map[string]*ast.FuncDecl
-	keys  map[string]map[string]bool
-}
-
-func name(fun ast.Expr) string {
-	switch f := fun.(type) {
-	case *ast.Ident:
-		return f.Name
-	case *ast.SelectorExpr:
-		return f.Sel.Name
-	default:
-		return ""
+// Each language that can be chosen has a file, and each file can be chosen.
+func TestEveryLanguageHasAPack(t *testing.T) {
+	files, err := filepath.Glob("text/*.toml")
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// strings are the texts that an expression can be: a literal, or what a
-// variable of the function is set to.
-func (r rules) strings(f *ast.FuncDecl, e ast.Expr) []string {
-	if lit, ok := e.(*ast.BasicLit); ok {
-		text, _ := strconv.Unquote(lit.Value)
-		return []string{text}
+	var have []string
+	for _, file := range files {
+		have = append(have, strings.TrimSuffix(filepath.Base(file), ".toml"))
 	}
-	var all []string
-	ast.Inspect(f.Body, func(n ast.Node) bool {
-		set, ok := n.(*ast.AssignStmt)
-		if !ok {
-			return true
-		}
-		for i, left := range set.Lhs {
-			if id, ok := left.(*ast.Ident); ok && id.Name == name(e) {
-				all = append(all, r.strings(f, set.Rhs[i])...)
-			}
-		}
-		return true
-	})
-	return all
-}
-
-// args are the names of the arguments that an expression can hold.
-func (r rules) args(f *ast.FuncDecl, e ast.Expr) map[string]bool {
-	all := map[string]bool{}
-	switch e := e.(type) {
-	case *ast.CompositeLit:
-		for _, el := range e.Elts {
-			if kv, ok := el.(*ast.KeyValueExpr); ok {
-				maps.Copy(all, index(kv.Key))
-			}
-		}
-	case *ast.CallExpr:
-		for _, a := range e.Args { // merge(a, b)
-			maps.Copy(all, r.args(f, a))
-		}
-		if called := r.funcs[name(e.Fun)]; called != nil && name(e.Fun) != "merge" {
-			maps.Copy(all, r.set(called))
-		}
-	case *ast.Ident:
-		if e.Name == "args" {
-			maps.Copy(all, r.set(f))
-		}
+	var want []string
+	for _, lang := range flow.Langs() {
+		want = append(want, string(lang))
 	}
-	return all
-}
-
-// set are all names that a function puts into its arguments.
-func (r rules) set(f *ast.FuncDecl) map[string]bool {
-	all := map[string]bool{}
-	ast.Inspect(f.Body, func(n ast.Node) bool {
-		set, ok := n.(*ast.AssignStmt)
-		if !ok {
-			return true
-		}
-		for i, left := range set.Lhs {
-			if at, ok := left.(*ast.IndexExpr); ok && name(at.X) == "args" {
-				maps.Copy(all, index(at.Index))
-			}
-			if id, ok := left.(*ast.Ident); ok && id.Name == "args" && i < len(set.Rhs) {
-				maps.Copy(all, r.args(&ast.FuncDecl{Body: &ast.BlockStmt{}}, set.Rhs[i]))
-			}
-		}
-		return true
-	})
-	return all
-}
-
-// index are the names that an index can be.
-func index(e ast.Expr) map[string]bool {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		text, _ := strconv.Unquote(e.Value)
-		return map[string]bool{text: true}
-	case *ast.CallExpr: // string(o.Method)
-		all := map[string]bool{}
-		for _, m := range flow.Methods() {
-			all[string(m)] = true
-		}
-		return all
-	case *ast.BinaryExpr: // "bank" + strconv.Itoa(i+1)
-		all := map[string]bool{}
-		for i := range 9 {
-			head, _ := strconv.Unquote(e.X.(*ast.BasicLit).Value)
-			all[head+strconv.Itoa(i+1)] = true
-		}
-		return all
-	default:
-		return nil
+	slices.Sort(want)
+	if !slices.Equal(have, want) {
+		t.Errorf("there are words in %v, languages to choose are %v", have, want)
 	}
 }
 
 // The rules and the words agree: every key that is said exists and the other
 // way round, and no message shows what it was not given.
 func TestPackFitsTheRules(t *testing.T) {
-	texts, keys := pack(t), said(t)
+	keys := said(t)
 	if len(keys) < 30 {
 		t.Fatalf("only %d keys are found in the rules: %v", len(keys), slices.Sorted(maps.Keys(keys)))
 	}
-	for key, args := range keys {
-		text, ok := texts[key]
-		if !ok {
-			t.Errorf("the rules say %s, there are no words for it", key)
-		}
-		for _, m := range append(filled.FindAllStringSubmatch(text, -1), guarded.FindAllStringSubmatch(text, -1)...) {
-			if !args[m[1]] {
-				t.Errorf("%s shows %s; the rules give it %v", key, m[1], slices.Sorted(maps.Keys(args)))
+	each(t, func(t *testing.T, _ flow.Lang, texts map[string]string) {
+		for key, args := range keys {
+			text, ok := texts[key]
+			if !ok {
+				t.Errorf("the rules say %s, there are no words for it", key)
 			}
-		}
-	}
-	for key := range texts {
-		if keys[key] == nil {
-			t.Errorf("there are words for %s, which the rules never say", key)
-		}
-	}
-}
-
-// asking are the messages that ask for money.
-var asking = []string{
-	"summary", "method_unavailable", "method_down", "declined", "switch", "not_understood_choose", "not_understood_wait", "nothing_yet_choose",
-	"lapsed", "pick_bank", "transfer_how", "ussd_how", "card_how", "part_paid",
-}
-
-func TestPackCopy(t *testing.T) {
-	texts := pack(t)
-	everything := strings.Builder{}
-	for key, text := range texts {
-		everything.WriteString(text + "\n")
-		limit := 5
-		if key == "pick_bank" {
-			limit = 11
-		}
-		if n := strings.Count(text, "\n") + 1; n > limit {
-			t.Errorf("%s has %d lines", key, n)
-		}
-		if n := utf8.RuneCountInString(text); n > 600 {
-			t.Errorf("%s has %d characters", key, n)
-		}
-		lower := strings.ToLower(text)
-		for _, never := range []string{"fail", "error", "invalid", "send your pin", "enter your", "cvv", "http", "!", "*", "_ ", "wrong"} {
-			if strings.Contains(lower, never) {
-				t.Errorf("%s says %q", key, never)
-			}
-		}
-		for _, r := range text {
-			if r > 0x2000 && r != '₦' && r != '·' {
-				t.Errorf("%s has the sign %q", key, r)
-			}
-		}
-		if slices.Contains(asking, key) {
-			for _, must := range []string{"{merchant}"} {
-				if !strings.Contains(text, must) {
-					t.Errorf("%s asks for money without %s", key, must)
+			for _, m := range append(filled.FindAllStringSubmatch(text, -1), guarded.FindAllStringSubmatch(text, -1)...) {
+				if !args[m[1]] {
+					t.Errorf("%s shows %s; the rules give it %v", key, m[1], slices.Sorted(maps.Keys(args)))
 				}
 			}
-			if !strings.Contains(text, "{amount}") && !strings.Contains(text, "{left}") {
-				t.Errorf("%s asks for money without an amount", key)
+		}
+		for key := range texts {
+			if keys[key] == nil {
+				t.Errorf("there are words for %s, which the rules never say", key)
 			}
 		}
-		// A menu of methods always shows the digits that work everywhere.
-		partial := key == "bank_not_listed" || key == "did_you_mean" // they offer one method
-		if strings.Contains(text, "[bank_transfer?") && !partial && !strings.Contains(text, "[bank_transfer?1 Bank transfer   ][ussd?2 USSD   ][card?3 Card]\n0 Cancel") {
-			t.Errorf("%s has a menu of its own", key)
-		}
-	}
-	// In the summary, to whoever doubts us, and to whoever typed one.
-	if n := strings.Count(everything.String(), "PIN"); n != 3 {
-		t.Errorf("PIN is spoken of %d times", n)
-	}
+	})
 }
 
-// With the longest of everything a message still fits on a screen.
-func TestPackRendersWithinBounds(t *testing.T) {
-	w := words(t)
-	for key, args := range said(t) {
-		full := map[string]string{}
+// shape is what a translation may not change: what is filled in, what is left
+// out when, the digits and words to answer with, the lines.
+func shape(text string) string {
+	var guards []string
+	for _, m := range guarded.FindAllStringSubmatch(text, -1) {
+		guards = append(guards, fmt.Sprint(m[1], sorted(filled.FindAllString(m[2], -1)), sorted(digits.FindAllString(literal(m[2]), -1))))
+	}
+	return fmt.Sprintln(sorted(filled.FindAllString(text, -1)), sorted(guards), sorted(digits.FindAllString(literal(text), -1)),
+		sorted(answers.FindAllString(text, -1)), strings.Count(text, "\n"))
+}
+
+func sorted(all []string) []string {
+	slices.Sort(all)
+	return all
+}
+
+func TestPackSaysWhatEnglishSays(t *testing.T) {
+	english := pack(t, flow.English)
+	each(t, func(t *testing.T, _ flow.Lang, texts map[string]string) {
+		for key, text := range texts {
+			if got, want := shape(text), shape(english[key]); got != want {
+				t.Errorf("%s has\n%sEnglish has\n%s", key, got, want)
+			}
+		}
+	})
+}
+
+// typical are arguments as they often are.
+func typical() map[string]string {
+	args := map[string]string{
+		"merchant": "Ada Stores", "amount": "₦5,000", "order": "Order 1182", "reason": "insufficient funds", "text": "9012345678",
+		"bank": "Wema Bank", "name": "ADA STORES/CHECKOUT", "until": flow.Stamp(noon.Add(30 * time.Minute)), "by": flow.Stamp(noon.Add(24 * time.Hour)),
+		"paid": "₦4,500", "left": "₦500", "extra": "₦1,000", "returned": "₦3,000", "parts": "₦4,500 + ₦500", "late": "yes",
+		"paid_at": flow.Stamp(noon), "method": "bank_transfer", "guess": "ussd", "reference": "7K3M-9QTX", "bank_session": "000013261121150500225856314077",
+		"kept_merchant": "Bola Foods", "kept_amount": "₦2,000", "bank_transfer": "yes", "ussd": "yes", "card": "yes",
+	}
+	for i, bank := range []string{"GTBank", "Access", "Zenith", "UBA", "First Bank", "FCMB", "Fidelity", "Sterling", "Stanbic"} {
+		args[fmt.Sprint("bank", i+1)] = bank
+	}
+	return args
+}
+
+// In every language a message is about as long as in English, and fits a screen.
+func TestPackIsShort(t *testing.T) {
+	const ratio, lines, listLines, longest = 1.4, 5, 12, 900
+	w, keys, known := words(t), said(t), typical()
+	for key, args := range keys {
 		for arg := range args {
-			full[arg] = strings.Repeat("W", 60)
-		}
-		for _, arg := range []string{"amount", "paid", "left", "extra"} {
-			full[arg] = flow.MaxAmount.Naira()
-		}
-		for _, arg := range []string{"until", "paid_at"} {
-			full[arg] = "2026-11-25T15:12:00.000Z"
-		}
-		got := w.Render(flow.Say{Key: key, Args: full}, noon)
-		if got == "" || utf8.RuneCountInString(got) > 900 || strings.ContainsAny(got, "{}[]?") && !strings.Contains(pack(t)[key], "? ") && strings.ContainsAny(got, "{}[]") {
-			t.Errorf("%s says %d characters:\n%s", key, utf8.RuneCountInString(got), got)
-		}
-		empty := w.Render(flow.Say{Key: key}, noon)
-		if strings.Contains(empty, "\n\n") || strings.ContainsAny(empty, "{}[]") {
-			t.Errorf("%s without arguments says:\n%s", key, empty)
+			if known[arg] == "" {
+				t.Errorf("%s is given %s, which nothing typical is known of", key, arg)
+			}
 		}
 	}
+	each(t, func(t *testing.T, lang flow.Lang, texts map[string]string) {
+		english := pack(t, flow.English)
+		for key := range texts {
+			limit := lines
+			if key == "pick_bank" {
+				limit = listLines
+			}
+			bare := typical() // without anything that may be left out
+			for _, m := range guarded.FindAllStringSubmatch(english[key], -1) {
+				delete(bare, m[1])
+			}
+			for _, args := range []map[string]string{typical(), bare} {
+				got, want := w.Render(flow.Say{Key: key, Lang: lang, Args: args}, noon), w.Render(flow.Say{Key: key, Args: args}, noon)
+				if n, most := utf8.RuneCountInString(got), int(ratio*float64(utf8.RuneCountInString(want))); n > most {
+					t.Errorf("%s has %d characters, at most %d are allowed:\n%s\n%s", key, n, most, got, want)
+				}
+				if n := strings.Count(got, "\n") + 1; n > limit {
+					t.Errorf("%s has %d lines:\n%s", key, n, got)
+				}
+			}
+			huge := map[string]string{}
+			for arg := range keys[key] {
+				huge[arg] = strings.Repeat("W", 60)
+			}
+			for _, arg := range []string{"amount", "paid", "left", "extra", "returned", "kept_amount"} {
+				huge[arg] = flow.MaxAmount.Naira()
+			}
+			for _, arg := range []string{"until", "paid_at", "by"} {
+				huge[arg] = "2026-11-25T15:12:00.000Z"
+			}
+			for _, args := range []map[string]string{huge, nil} {
+				got := w.Render(flow.Say{Key: key, Lang: lang, Args: args}, noon)
+				if utf8.RuneCountInString(got) > longest || strings.Contains(got, "\n\n") || strings.ContainsAny(got, "{}[]") {
+					t.Errorf("%s says\n%s", key, got)
+				}
+			}
+		}
+	})
 }
