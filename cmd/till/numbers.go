@@ -83,12 +83,17 @@ func (a *act) move(w *world, b *checkout.Board, m flow.SwitchMove) error {
 	if err != nil {
 		return err
 	}
+	heard(w)
+	_, err = fmt.Fprintf(w.out, "%s  %s -> %s\n", m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"))
+	return err
+}
+
+// heard waits until every server that runs has heard of what was changed.
+func heard(w *world) {
 	select {
 	case <-time.After(checkout.BoardMemory):
 	case <-w.ctx.Done():
 	}
-	_, err = fmt.Fprintf(w.out, "%s  %s -> %s\n", m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"))
-	return err
 }
 
 // whoIs is the operator as this machine knows them.
@@ -279,6 +284,7 @@ func (c *numbersSetCmd) Run(w *world) error {
 		if err := b.Bound(w.ctx, n.Slot, n.Weight, n.DailyChats); err != nil {
 			return err
 		}
+		heard(w)
 		_, err = fmt.Fprintf(w.out, "%s  weight %d, new chats a day %d (0: any number)\n", n.Digits, n.Weight, n.DailyChats)
 		return err
 	})
