@@ -12,9 +12,9 @@ import (
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
-	"till/flow/await"
 	"till/bot/whatsapp"
 	"till/flow"
+	"till/flow/await"
 )
 
 // A number that was replaced is tried once more, and not again and again: two
