@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"till/bot"
-	"till/flow/checkout"
+	"till/bot/bottest"
 	"till/flow/replay"
 )
 
@@ -54,17 +54,21 @@ func TestTheCorpusIsDecidedTheSameWay(t *testing.T) {
 	t.Logf("%d recordings, %d turns", len(files), turns)
 }
 
+func (s *stage) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // recorded writes the first payer's chat of a conversation into the corpus.
 func (s *stage) recorded(name string) {
 	s.t.Helper()
-	row, found, err := s.db.ChatOf(s.ctx, "2349010000001", "person-1")
-	s.must(err)
+	made, found := s.Recording(bottest.First)
 	if !found {
 		return
 	}
-	list, err := checkout.Recordings(s.ctx, s.db.Reader, "", row.ID)
-	s.must(err)
-	rec, err := replay.Redact(list[0])
+	rec, err := replay.Redact(made)
 	s.must(err)
 	var out bytes.Buffer
 	s.must(replay.Export(&out, rec, true))

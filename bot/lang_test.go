@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"till/bot"
+	"till/bot/bottest"
 	"till/flow"
 	"till/flow/checkout"
 	"till/rail"
@@ -163,17 +164,15 @@ func TestAnOrdinaryCheckoutTakesFewMessages(t *testing.T) {
 				{"USSD", []string{"2", "12"}, []string{"ussd", "success"}},
 				{"card", []string{"3"}, []string{"card", "approved"}},
 			} {
-				s.world([]string{"session", "500000"})
-				messages := s.turn("Pay CODE")
+				s.World("session", "500000")
+				messages := s.Turn(bottest.First, "Pay CODE")
 				if n == 0 {
-					s.turn(strconv.Itoa(flow.FirstLang + i)) // the choice of a language is not of the checkout
+					s.Turn(bottest.First, strconv.Itoa(flow.FirstLang+i)) // the choice of a language is not of the checkout
 				}
 				for _, answer := range way.answers {
-					messages = append(messages, s.turn(answer)...)
+					messages = append(messages, s.Turn(bottest.First, answer)...)
 				}
-				s.world(way.pays)
-				s.settle()
-				messages = append(messages, s.heard()...)
+				messages = append(messages, s.World(way.pays...)...)
 				receipt, _, _ := strings.Cut(pack(t, lang)["receipt"], "{")
 				if len(messages) > most || !strings.HasPrefix(messages[len(messages)-1], receipt) {
 					t.Errorf("%s takes %d messages:\n%s", way.name, len(messages), strings.Join(messages, "\n--\n"))
@@ -181,14 +180,6 @@ func TestAnOrdinaryCheckoutTakesFewMessages(t *testing.T) {
 			}
 		})
 	}
-}
-
-// turn is what the bot answers to a message.
-func (s *stage) turn(text string) []string {
-	s.t.Helper()
-	s.says("person-1", text)
-	s.settle()
-	return s.heard()
 }
 
 // Whoever types a menu's words instead of its digit is understood all the same.

@@ -194,7 +194,7 @@ func TestConversationsBesideARedisThatFails(t *testing.T) {
 				}
 				places := checkout.NewRedisPlaces(m.client, name+":", []byte("a key of these tests"), slog.New(slog.DiscardHandler))
 				s := newStage(t, places, m.forget)
-				if got := s.play(string(want), arm(m)); got != string(want) {
+				if got := s.Play(string(want), arm(m)); got != string(want) {
 					t.Errorf("%s came out as:\n%s", name, got)
 				}
 				if s.longest > waited+busy {

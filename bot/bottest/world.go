@@ -1,0 +1,198 @@
+package bottest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"till/bot"
+	"till/flow"
+	"till/flow/checkout"
+	"till/rail"
+)
+
+// patience is how long the bank may take to say something.
+const patience = 20 * time.Second
+
+// kinds are the messages that are not text, as a conversation writes them.
+func kinds() map[string]bot.Kind {
+	return map[string]bot.Kind{
+		"(picture)": bot.KindPicture, "(document)": bot.KindDocument, "(voice)": bot.KindVoice, "(video)": bot.KindVideo,
+		"(sticker)": bot.KindSticker, "(place)": bot.KindPlace, "(contact)": bot.KindContact, "(poll)": bot.KindPoll,
+		"(reaction)": bot.KindReaction, "(took back)": bot.KindRevoke, "(call)": bot.KindCall,
+	}
+}
+
+// says is a payer sending something. A text may begin with what it is: an edit
+// of the last one, something typed on the phone of our number, or an answer to
+// the message of ours that begins with certain words.
+func (s *Stage) says(payer, text string) {
+	s.tb.Helper()
+	s.turns++
+	said := Saying{Payer: payer}
+	text, said.Edit = strings.CutPrefix(text, "(edit) ")
+	text, said.Own = strings.CutPrefix(text, "(typed on our phone) ")
+	if rest, is := strings.CutPrefix(text, "(quoting "); is {
+		quoted, rest, _ := strings.Cut(rest, ") ")
+		text = rest
+		for first, id := range s.said {
+			if strings.HasPrefix(first, quoted) {
+				said.Quoted = id
+			}
+		}
+		if said.Quoted == "" {
+			s.tb.Fatalf("nothing that was said begins with %q", quoted)
+		}
+	}
+	for i, code := range s.codes {
+		text = strings.ReplaceAll(text, fmt.Sprint("CODE", i+1), flow.ShowCode(code))
+	}
+	if len(s.codes) > 0 {
+		text = strings.ReplaceAll(text, "CODE", flow.ShowCode(s.codes[len(s.codes)-1]))
+	}
+	said.Text = text
+	if kind, is := kinds()[text]; is {
+		said.Kind, said.Text = kind, ""
+	}
+	s.net.Say(said)
+}
+
+// happens is what happens around the chat.
+func (s *Stage) happens(words []string) {
+	s.tb.Helper()
+	ctx := s.tb.Context()
+	amount := 0
+	if len(words) > 1 {
+		amount, _ = strconv.Atoi(strings.ReplaceAll(words[1], ",", ""))
+	}
+	switch words[0] {
+	case "session": // amount in kobo, methods
+		s.open(amount, 1, words[2:])
+	case "session-days": // amount in kobo, days, methods
+		days, err := strconv.Atoi(words[2])
+		s.must(err)
+		s.open(amount, days, words[3:])
+	case "again": // WhatsApp delivers the payer's last message once more
+		s.net.Again()
+	case "flushall":
+		s.forget()
+	case "wait":
+		s.wait(words[1])
+	case "pay", "pay-unheard", "pay-thrice", "ussd", "card", "bank":
+		s.banks(words, flow.Kobo(amount))
+	case "fades": // the payer makes messages of this chat disappear
+		s.net.Fade(First, 24*time.Hour)
+	case "agent": // claim, reply TEXT or release
+		s.agent(words[1], strings.Join(words[2:], " "))
+	case "merchant-cancels":
+		_, err := s.Service.Cancel(ctx, s.session, s.call())
+		s.must(err)
+	case "calls": // how often the bank was called for this session
+		calls, err := s.rail.Calls(ctx, 0, 100)
+		s.must(err)
+		n := len(slices.DeleteFunc(calls, func(c rail.Call) bool { return c.Session != string(s.session) }))
+		if n != amount {
+			s.tb.Errorf("the bank was called %d times, not %d", n, amount)
+		}
+	default:
+		s.tb.Fatalf("the world cannot do %q", words)
+	}
+}
+
+// wait moves the clock.
+func (s *Stage) wait(text string) {
+	s.tb.Helper()
+	d, err := time.ParseDuration(text)
+	s.must(err)
+	s.mu.Lock()
+	s.now = s.now.Add(d)
+	s.mu.Unlock()
+	s.Service.Wake()
+}
+
+// banks is what happens at the bank.
+func (s *Stage) banks(words []string, amount flow.Kobo) {
+	s.tb.Helper()
+	ctx := s.tb.Context()
+	switch words[0] {
+	case "pay": // kobo, to the account number in the chat; nothing: what is asked for
+		s.transfer(rail.Transfer{AccountNumber: s.account, Amount: amount, SenderName: "BOLA ADE"}, 1)
+	case "pay-unheard": // the bank's notice is lost
+		s.transfer(rail.Transfer{AccountNumber: s.account, Drop: true}, 0)
+	case "pay-thrice": // the bank tells three times of one transfer
+		s.transfer(rail.Transfer{AccountNumber: s.account, Copies: 3}, 3)
+	case "ussd":
+		s.must(s.rail.CompleteUSSD(ctx, s.dial, words[1]))
+		s.notices(1)
+	case "card":
+		attempts, err := s.db.Attempts(ctx, s.session)
+		s.must(err)
+		s.must(s.rail.CompleteCard(ctx, attempts[len(attempts)-1].Reference, words[1]))
+		s.notices(1)
+	case "bank": // up or down
+		_, err := s.rail.SetConditions(ctx, rail.Conditions{Up: words[1] == "up"})
+		s.must(err)
+	}
+}
+
+// agent is somebody of support who does something in the chat that waits
+// longest.
+func (s *Stage) agent(does, text string) {
+	s.tb.Helper()
+	ctx := s.tb.Context()
+	queue, err := s.Service.Desk(ctx)
+	s.must(err)
+	if len(queue) == 0 {
+		s.tb.Fatal("no chat waits for anybody")
+	}
+	switch does {
+	case "claim":
+		s.must(s.Service.Claim(ctx, queue[0].ID, "ngozi", 0))
+	case "reply":
+		s.must(s.Service.Reply(ctx, queue[0].ID, "ngozi", text))
+	case "release":
+		s.must(s.Service.Release(ctx, queue[0].ID, "ngozi"))
+	default:
+		s.tb.Fatalf("an agent cannot %s", does)
+	}
+	s.Service.Wake()
+}
+
+func (s *Stage) transfer(t rail.Transfer, notices int) {
+	s.tb.Helper()
+	_, err := s.rail.Transfer(s.tb.Context(), t)
+	s.must(err)
+	s.notices(notices)
+}
+
+// notices waits until so many of the bank's notices were taken in.
+func (s *Stage) notices(n int) {
+	s.tb.Helper()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for range n {
+		select {
+		case <-s.told:
+		case <-late.C:
+			s.tb.Fatal("the bank's notice never came")
+		}
+	}
+}
+
+func (s *Stage) open(amount, days int, methods []string) {
+	s.tb.Helper()
+	n := checkout.NewSession{
+		Merchant: "Ada Stores", Mode: flow.InChat, Amount: flow.Kobo(amount), CustomerEmail: "bola@example.com", Reference: "order-" + strconv.Itoa(s.turns+1),
+		AllowedMethods: flow.Methods(), ExpiresIn: time.Duration(days) * 24 * time.Hour, Policy: flow.DefaultPolicy(),
+	}
+	if len(methods) > 0 {
+		n.AllowedMethods = nil
+		for _, m := range methods {
+			n.AllowedMethods = append(n.AllowedMethods, flow.Method(m))
+		}
+	}
+	_, err := s.Service.Open(s.tb.Context(), n, s.call())
+	s.must(err)
+}
