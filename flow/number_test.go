@@ -92,8 +92,12 @@ func TestTheDayOfANumber(t *testing.T) {
 
 func TestOnlySwitchesThatThereAreMove(t *testing.T) {
 	for _, m := range []flow.SwitchMove{
-		{Kind: flow.SwitchNumber, Name: "234", To: "drain"}, {Kind: flow.SwitchNumber, Name: "234", To: "kill"}, {Kind: flow.SwitchNumber, Name: "234"},
-		{Kind: flow.SwitchMethod, Name: "ussd", To: "off"}, {Kind: flow.SwitchMerchant, Name: "wsp_prj_1", To: "stopped"}, {Kind: flow.SwitchMerchant, Name: "wsp_prj_1"},
+		{Kind: flow.SwitchNumber, Name: "234", To: "drain"},
+		{Kind: flow.SwitchNumber, Name: "234", To: "kill"},
+		{Kind: flow.SwitchNumber, Name: "234"},
+		{Kind: flow.SwitchMethod, Name: "ussd", To: "off"},
+		{Kind: flow.SwitchMerchant, Name: "wsp_prj_1", To: "stopped"},
+		{Kind: flow.SwitchMerchant, Name: "wsp_prj_1"},
 	} {
 		if err := m.Check(); err != nil {
 			t.Errorf("%+v: %v", m, err)
