@@ -127,7 +127,7 @@ func New(cfg Config) (*Server, error) {
 // at most ten seconds.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	ended := make(chan error, 1)
-	go func() { ended <- s.app.Listener(ln) }()
+	go func() { ended <- s.app.Listener(watched{ln}) }()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve the API: %w", err)

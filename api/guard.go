@@ -21,6 +21,9 @@ func guard(ctx *fasthttp.RequestCtx) string {
 	default:
 		return "the version of HTTP is neither 1.0 nor 1.1"
 	}
+	if c, ok := ctx.Conn().(*wire); ok && c.loose {
+		return "a first line that ends in a line feed alone"
+	}
 	if why := guardPath(ctx.Request.Header.RequestURI()); why != "" {
 		return why
 	}

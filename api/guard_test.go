@@ -105,6 +105,8 @@ func probes() map[string]string {
 		"NUL in a header":                get("/livez", host+"X-A: a\x00b\r\n") + smuggled,
 		"a control in a header":          get("/livez", host+"X-A: a\x01b\r\n") + smuggled,
 		"a bare CR in a header":          get("/livez", host+"X-A: a\rX-B: b\r\n") + smuggled,
+		"a bare LF after the first line": "GET /livez HTTP/1.1\n" + host + "\r\n" + smuggled,
+		"a bare LF before it":            "\n" + get("/livez", host) + smuggled,
 		"a bare LF between headers":      get("/livez", host+"X-A: a\nX-B: b\r\n") + smuggled,
 		"a header without a colon":       get("/livez", host+"X-A\r\n") + smuggled,
 		"a header without a name":        get("/livez", host+": a\r\n") + smuggled,

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"bytes"
+	"net"
+)
+
+// watched hands out connections that look at the first line of what comes over
+// them, because the server below us drops what the guard must see of it: empty
+// lines before it, and an end of the line without CR.
+type watched struct{ net.Listener }
+
+// Accept waits for the next connection.
+func (w watched) Accept() (net.Conn, error) {
+	c, err := w.Listener.Accept()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the server compares it with net.ErrClosed
+	}
+	return &wire{Conn: c, first: true}, nil
+}
+
+// wire is a connection. The server reads and writes it from one goroutine.
+//
+// What follows an answer is the first line of the next request. Of requests
+// that come in one packet with the one before, the first line is not seen: they
+// are judged by everything else.
+type wire struct {
+	net.Conn
+
+	first bool // the next bytes are of a first line
+	some  bool // something of it was read
+	last  byte // that was read of it
+	loose bool // a line ended in LF alone
+}
+
+// Read reads, and judges what belongs to a first line.
+func (c *wire) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.first && n > 0 {
+		c.judge(b[:n])
+	}
+	return n, err //nolint:wrapcheck // it is the connection
+}
+
+func (c *wire) judge(b []byte) {
+	for _, now := range b {
+		last := c.last
+		c.last = now
+		if now != '\n' {
+			c.some = c.some || now != '\r'
+			continue
+		}
+		if last != '\r' {
+			c.loose = true
+		}
+		if c.some || c.loose { // else it was an empty line, which servers skip
+			c.first = false
+			return
+		}
+	}
+}
+
+// Write writes an answer, after which another request may come.
+func (c *wire) Write(b []byte) (int, error) {
+	if !bytes.HasPrefix(b, []byte("HTTP/1.1 100 ")) { // its request goes on
+		c.first, c.some, c.last = true, false, 0
+	}
+	n, err := c.Conn.Write(b)
+	return n, err //nolint:wrapcheck // it is the connection
+}
