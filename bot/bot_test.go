@@ -34,7 +34,12 @@ func (h *hearing) tick(_ context.Context, t checkout.Tick) error {
 }
 
 func newBot(h *hearing, log *bytes.Buffer) *bot.Bot {
-	handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
+	handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{} // its digits are nobody's
+		}
+		return a
+	}})
 	return bot.New(h.hear, h.tick, banks, func() time.Time { return noon }, slog.New(handler))
 }
 

@@ -14,10 +14,16 @@ type candidate struct {
 	whole       bool   // nothing else stands in the message
 }
 
-// entryCode finds an entry code in a folded text, and where it stands there. An
-// ordinary word must never be taken for one: a wrong code costs the payer one of
-// few tries.
-func entryCode(folded, raw string) (code string, from, to int, found bool) {
+// place is where an entry code stands in a folded text, and whether it was
+// announced as one.
+type place struct {
+	from, to int
+	after    bool
+}
+
+// entryCode finds an entry code in a folded text. An ordinary word must never be
+// taken for one: a wrong code costs the payer one of few tries.
+func entryCode(folded, raw string) (code string, at place, found bool) {
 	words := payWords(split(folded))
 	for i, w := range words {
 		c := candidate{after: leads(words[:i])}
@@ -38,9 +44,9 @@ func entryCode(folded, raw string) (code string, from, to int, found bool) {
 			continue
 		}
 		last := words[i+size-1]
-		return codeChars.Replace(strings.ToUpper(c.left + c.right)), w.at, last.at + len(last.text), true
+		return codeChars.Replace(strings.ToUpper(c.left + c.right)), place{w.at, last.at + len(last.text), c.after}, true
 	}
-	return "", 0, 0, false
+	return "", place{}, false
 }
 
 // codeChars reads the letters that Crockford's alphabet leaves out as the

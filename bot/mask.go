@@ -237,27 +237,49 @@ type run struct {
 }
 
 // kept is what may be kept of a text: without what cannot be seen, and with the
-// count of its digits in place of each longer number. What stands from one byte
-// of the folded text to another is an entry code, and is kept.
-func kept(text string, from, to int) string {
+// count of its digits in place of each longer number. An entry code is kept.
+func kept(text string, code place) string {
 	text = heard(text)
-	runs, total := digitRuns(text, from, to)
+	runs, total := digitRuns(text, code)
 	var b strings.Builder
 	done := 0
 	for _, r := range runs {
 		if r.digits <= maxRun && (total <= maxTotal || !r.written) {
 			continue
 		}
-		fmt.Fprintf(&b, "%s[%s]", text[done:r.from], count(r.digits, "digit"))
+		b.WriteString(text[done:r.from] + "[" + many(r.digits) + "]")
 		done = r.to
 	}
 	b.WriteString(text[done:])
 	return clip(strings.TrimSpace(visible(b.String())), maxKept)
 }
 
+// broken says whether digits stand around what looks like an entry code as those
+// of a card number do that somebody wrote with letters in between: many, and not
+// in one piece like a phone or an account number.
+func broken(text string, code place) bool {
+	runs, total := digitRuns(heard(text), code)
+	return total > maxTotal && slices.ContainsFunc(runs, func(r run) bool { return r.digits < lenAccount })
+}
+
+// lenAccount is how many digits a Nigerian account number (NUBAN) has; a phone
+// number has more.
+const lenAccount = 10
+
+// many is how many digits there were, which itself is never a long number.
+func many(digits int) string {
+	if digits > maxShown {
+		return fmt.Sprintf("more than %d digits", maxShown)
+	}
+	return count(digits, "digit")
+}
+
+// maxShown is the longest number whose length is told.
+const maxShown = 99
+
 // digitRuns finds the runs of digits in a text, and how many digits it has in
-// all.
-func digitRuns(text string, from, to int) (runs []run, total int) {
+// all, without an entry code.
+func digitRuns(text string, code place) (runs []run, total int) {
 	var now run
 	var letters strings.Builder
 	begun, at := 0, 0 // of the word, and where the folded text stands
@@ -289,7 +311,7 @@ func digitRuns(text string, from, to int) (runs []run, total int) {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		next = i + size
 		folded := foldRune(r)
-		inCode := at >= from && at < to
+		inCode := at >= code.from && at < code.to
 		at += len(folded)
 		_, digit := number(r)
 		switch {
@@ -324,5 +346,5 @@ func masked(text string) string {
 	if shown, found := secret(folded); found {
 		return shown
 	}
-	return kept(text, 0, 0)
+	return kept(text, place{})
 }

@@ -37,13 +37,12 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 		if shown, found := secret(folded); found {
 			return flow.Intent{Kind: flow.MeansSecret, Text: shown}
 		}
-		if code, from, to, found := entryCode(folded, text); found {
-			in.Kind, in.Code = flow.MeansCode, code
-			in.Text = kept(text, from, to)
+		if code, at, found := entryCode(folded, text); found && (at.after || !broken(text, at)) {
+			in.Kind, in.Code, in.Text = flow.MeansCode, code, kept(text, at)
 			return in
 		}
 	}
-	in.Text = kept(text, 0, 0)
+	in.Text = kept(text, place{})
 	switch {
 	case stop:
 		in.Kind = m.kind
@@ -258,28 +257,40 @@ func (s sentence) number() (answer, bool) {
 	if s.money {
 		return answer{}, false
 	}
-	last, to := 0, len(s.words)
-	if to > 1 && s.words[0] == "no" && isDigits(s.words[1]) { // No. 1, but not "no one"
-		last++
-	}
-	for last < to-1 && (slices.Contains(leadNumber, s.words[last]) || s.lead[s.words[last]]) {
-		last++
-	}
-	for to > last+1 && s.tail[s.words[to-1]] {
-		to--
-	}
-	for from := 0; from <= last; from++ {
-		for size := min(maxPhrase, to-from); size >= 1; size-- {
-			n, found := s.value(strings.Join(s.words[from:from+size], " "))
-			if !found {
-				continue
+	starts, to := s.numberStarts(), len(s.words)
+	for ; to > 0; to-- {
+		for _, from := range starts {
+			for size := min(maxPhrase, to-from); size >= 1; size-- {
+				n, found := s.value(strings.Join(s.words[from:from+size], " "))
+				if !found {
+					continue
+				}
+				if a, found := s.labelled(n, s.words[from+size:to]); found {
+					return a, true
+				}
 			}
-			if a, found := s.labelled(n, s.words[from+size:to]); found {
-				return a, true
-			}
+		}
+		if !s.tail[s.words[to-1]] {
+			break
 		}
 	}
 	return answer{}, false
+}
+
+// numberStarts are where the number of an option may begin.
+func (s sentence) numberStarts() []int {
+	starts, asked := s.starts(s.words[:min(len(s.words), maxAnswer)])
+	starts = slices.DeleteFunc(starts, func(i int) bool { return asked[i] })
+	if len(s.words) > 1 && s.words[0] == "no" && isDigits(s.words[1]) { // No. 1, but not "no one"
+		starts = append(starts, 1)
+	}
+	for i := 0; i < len(starts); i++ {
+		next := starts[i] + 1
+		if next < len(s.words) && slices.Contains(leadNumber, s.words[starts[i]]) && !slices.Contains(starts, next) {
+			starts = append(starts, next)
+		}
+	}
+	return starts
 }
 
 // labelled is what the number of an option means, false where what stands
@@ -340,56 +351,4 @@ func (s sentence) option(n int) answer {
 		return answer{meaning: meaning{kind: flow.MeansLanguage, lang: flow.Langs()[i]}}
 	}
 	return answer{meaning: meaning{kind: flow.MeansNothing}}
-}
-
-// bank finds the one bank that a message names.
-func (s sentence) bank() (string, bool) {
-	if len(s.words) > maxAnswer {
-		return "", false
-	}
-	starts, asked := s.starts(s.words)
-	for _, from := range starts {
-		for _, to := range s.ends(s.words) {
-			if from >= to || asked[from] {
-				continue
-			}
-			if code, found := byName(strings.Join(s.words[from:to], " "), s.banks); found {
-				return code, true
-			}
-		}
-	}
-	return "", false
-}
-
-// byName finds the one bank that a phrase names.
-func byName(phrase string, banks []flow.Bank) (string, bool) {
-	asked, found := bankKey(phrase), ""
-	if asked == "" {
-		return "", false
-	}
-	for _, b := range banks[:min(len(banks), lastBank-firstBank+1)] {
-		if asked != bankKey(b.Short) && asked != bankKey(b.Name) && asked != b.Code {
-			continue
-		}
-		if found != "" {
-			return "", false // two banks of one name: ask again
-		}
-		found = b.Code
-	}
-	return found, found != ""
-}
-
-// bankKey is what is left of a bank's name without what every bank is called.
-func bankKey(name string) string {
-	var b strings.Builder
-	for _, w := range split(fold(name)) {
-		if !slices.Contains([]string{"bank", "banks", "plc", "of", "nigeria", "the", "limited", "ltd"}, w.text) {
-			b.WriteString(w.text)
-		}
-	}
-	short := strings.TrimSuffix(b.String(), "bank")
-	if short == "gtb" || short == "guarantytrust" { // what GTBank is called
-		return "gt"
-	}
-	return short
 }

@@ -102,36 +102,75 @@ func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message, 
 	if old != nil {
 		return old.Message, nil
 	}
-	var t batch
-	v := p.vault(&t)
-	encs := make([]waBinary.Node, len(targets))
-	for i, d := range targets {
-		if encs[i], err = p.sealFor(ctx, v, d, a, msg); err != nil {
-			return Message{}, err
-		}
-	}
 	text, quoted, _ := describe(msg)
 	s := &stored{Raw: raw, Kind: kindOf(msg), Message: Message{
 		ID: id, Chat: a.phone, Text: text, Quoted: quoted, Fades: fades(msg), FromMe: true, At: n.now(), Status: StatusSent,
 	}}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if p.gone {
-		return Message{}, ErrNoAccount
-	}
-	for i, d := range targets {
-		if err = n.enqueue(&t, d, p.envelope(a, s).copyFor(n, d, encs[i])); err != nil {
-			return Message{}, fmt.Errorf("sending to %s: %w", to, err)
-		}
-	}
-	if err = p.remember(&t, s); err != nil {
-		return Message{}, err
-	}
-	n.stats.Sent++
-	if err = n.commit(&t); err != nil {
+	if err = p.post(ctx, a, targets, s, msg, func(t *batch) error { return p.remember(t, s) }); err != nil {
 		return Message{}, fmt.Errorf("sending to %s: %w", to, err)
 	}
 	return s.Message, nil
+}
+
+// Repeat sends an own message of a chat once more under its id, as a phone does
+// that was not told whether it arrived.
+func (p *Phone) Repeat(ctx context.Context, to, id string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.a.n
+	n.mu.Lock()
+	a, err := n.find(to)
+	var targets []*Device
+	var s *stored
+	if err == nil {
+		targets, err = p.targets(a)
+		s = p.byID[idKey(a.phone, id, true)]
+	}
+	n.mu.Unlock()
+	if err == nil && s == nil {
+		err = fmt.Errorf("%w: there is no own message %q", ErrInput, id)
+	}
+	if err != nil {
+		return fmt.Errorf("repeating a message to %s: %w", to, err)
+	}
+	var msg waE2E.Message
+	if err = proto.Unmarshal(s.Raw, &msg); err != nil {
+		return fmt.Errorf("reading the message to repeat: %w", err)
+	}
+	if err = p.post(ctx, a, targets, s, &msg, func(*batch) error { return nil }); err != nil {
+		return fmt.Errorf("repeating a message to %s: %w", to, err)
+	}
+	return nil
+}
+
+// post encrypts a message for devices and queues it for them; keep becomes
+// durable with that. The caller holds p.mu.
+func (p *Phone) post(ctx context.Context, a *Account, targets []*Device, s *stored, msg *waE2E.Message, keep effect) error {
+	var t batch
+	v := p.vault(&t)
+	encs := make([]waBinary.Node, len(targets))
+	var err error
+	for i, d := range targets {
+		if encs[i], err = p.sealFor(ctx, v, d, a, msg); err != nil {
+			return err
+		}
+	}
+	n := p.a.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if p.gone {
+		return ErrNoAccount
+	}
+	for i, d := range targets {
+		if err = n.enqueue(&t, d, p.envelope(a, s).copyFor(n, d, encs[i])); err != nil {
+			return err
+		}
+	}
+	if err = keep(&t); err != nil {
+		return err
+	}
+	n.stats.Sent++
+	return n.commit(&t)
 }
 
 // envelope is what the copies of a message have in common. The caller holds

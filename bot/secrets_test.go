@@ -1,0 +1,332 @@
+package bot_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"till/bot"
+	"till/flow"
+)
+
+// talker sends one message after the other to a bot, each under an id of its
+// own.
+type talker struct {
+	*hearing
+	t   *testing.T
+	bot *bot.Bot
+	log bytes.Buffer
+	n   int
+}
+
+func newTalker(t *testing.T) *talker {
+	t.Helper()
+	k := &talker{hearing: &hearing{}, t: t}
+	k.bot = newBot(k.hearing, &k.log)
+	return k
+}
+
+func (k *talker) says(texts ...string) []flow.Intent {
+	k.t.Helper()
+	var out []flow.Intent
+	for _, text := range texts {
+		k.n++
+		m := message()
+		m.ID, m.Text = fmt.Sprintf("ID%c", 'A'+rune(k.n%26)), text
+		out = append(out, k.receive(m))
+	}
+	return out
+}
+
+func (k *talker) receive(m bot.Message) flow.Intent {
+	k.t.Helper()
+	if err := k.bot.Receive(k.t.Context(), m); err != nil {
+		k.t.Fatal(err)
+	}
+	return k.inbound[len(k.inbound)-1].Intent
+}
+
+// leak finds four digits of a card number, one behind the other, in what was
+// kept of a person and in the log.
+func (k *talker) leak(pan string) string {
+	k.t.Helper()
+	all := k.log.String()
+	for _, in := range k.inbound {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false) // \u0026 is no digits of theirs
+		if err := enc.Encode([]any{in.Intent, in.Name, in.Quoted, in.Edits}); err != nil {
+			k.t.Fatal(err)
+		}
+		all += b.String()
+	}
+	for i := range len(pan) - 3 {
+		if strings.Contains(all, pan[i:i+4]) {
+			return pan[i:i+4] + " in " + all
+		}
+	}
+	return ""
+}
+
+// pan makes a card number of a random issuer, with a right check digit. The
+// ranges that a Nigerian phone number begins with are left out: behind thirteen
+// digits that can be a phone nothing is taken for the rest of a card.
+func pan(r *rand.Rand) string {
+	heads := []struct {
+		head    string
+		lengths []int
+	}{{"4", []int{16, 18, 19}}, {"51", []int{16}}, {"53", []int{16}}, {"2221", []int{16}}, {"2720", []int{16}}, {"34", []int{15}}, {"37", []int{15}}, {"5061", []int{16, 17, 18, 19}}, {"507865", []int{16, 19}}, {"6500", []int{16, 17, 18, 19}}}
+	h := heads[r.IntN(len(heads))]
+	length := h.lengths[r.IntN(len(h.lengths))]
+	digits := h.head
+	for len(digits) < length-1 {
+		digits += string(rune('0' + r.IntN(10)))
+	}
+	return luhn(digits)
+}
+
+func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
+
+// A card number that is typed in two or three messages is known by the last of
+// them, wherever it is cut and whatever stands between and around its digits,
+// and nothing of it is kept.
+func TestCardsInPieces(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	around := []string{"", "", "", "my card ", "it is ", "and ", "ok: ", "first part: "}
+	for range 1000 {
+		card := pan(r)
+		between := []string{"", "", " ", "-", ".", " - ", "\u00a0", "\n", "/", "\u200b"}
+		cuts := []int{0, 1 + r.IntN(len(card)-1), len(card)}
+		if r.IntN(2) == 0 {
+			cuts = []int{0, 1 + r.IntN(len(card)/2-1), len(card)/2 + r.IntN(len(card)/2-1), len(card)}
+		}
+		var texts []string
+		for i := range len(cuts) - 1 {
+			text := pick(r, around)
+			for _, digit := range card[cuts[i]:cuts[i+1]] {
+				text += string(digit) + pick(r, between)
+			}
+			texts = append(texts, text)
+		}
+		k := newTalker(t)
+		found := false
+		for _, in := range k.says(texts...) {
+			found = found || in.Kind == flow.MeansSecret
+		}
+		if !found {
+			t.Errorf("%q is not known for a card: %+v", texts, k.inbound)
+		}
+		if leaked := k.leak(card); leaked != "" {
+			t.Errorf("%q leaves %s", texts, leaked)
+		}
+	}
+}
+
+// Whatever stands between the digits and however they are written, nothing of a
+// card number is kept, be it known for one or not. Letters stand between them
+// only where the number is in one message: cut in pieces, with letters in each,
+// one in some thousands looks like an entry code.
+func TestNothingOfACardIsKept(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	signs := []string{"", "", "", " ", "-", "–", "x", " and ", "\u200b", "\u202e", "💳", "...", "\n\n", "\t", "|", "_", "~", "=", "a", "é", " then ", "%20", "\x00", "\xff", "&", "(", ")"}
+	for range 1500 {
+		card := pan(r)
+		forms := []func(d rune) string{
+			func(d rune) string { return string(d) },
+			func(d rune) string { return string(d) + "\ufe0f\u20e3" },
+			func(d rune) string { return string('٠' + d - '0') },
+			func(d rune) string { return string('０' + d - '0') },
+			func(d rune) string { return string('𝟎' + d - '0') },
+			func(d rune) string {
+				return " " + []string{"zero", "one", "biyu", "meta", "four", "ise", "shida", "meje", "asato", "nine"}[d-'0'] + " "
+			},
+		}
+		plain, cut := r.IntN(2) == 0, r.IntN(2) == 0
+		var texts []string
+		text := ""
+		for i, digit := range card {
+			form := forms[0]
+			if !plain {
+				form = forms[r.IntN(len(forms))]
+			}
+			sign := pick(r, signs)
+			if cut && strings.Trim(sign, "abcdefghijklmnopqrstuvwxyzé ") == "" {
+				sign = "-"
+			}
+			text += form(digit) + sign
+			if cut && i < len(card)-1 && len(texts) < 2 && r.IntN(10) == 0 {
+				texts, text = append(texts, text), ""
+			}
+		}
+		texts = append(texts, text)
+		k := newTalker(t)
+		k.says(texts...)
+		m := message()
+		m.ID, m.Name, m.Text, m.Kind, m.Quoted, m.Edits = "IDX", "Ada "+text, text, bot.KindPicture, "3EB0A", "3EB0B"
+		k.receive(m)
+		m.ID, m.Kind = "IDY", bot.KindReaction
+		k.receive(m)
+		m.ID, m.Own = "IDZ", true
+		k.receive(m)
+		if leaked := k.leak(card); leaked != "" {
+			t.Errorf("%q leaves %s", texts, leaked)
+		}
+	}
+}
+
+// A PIN, a one-time code or the like is known by its name, in the same message
+// or the one before, and by what comes behind a card number.
+func TestSecretsByName(t *testing.T) {
+	for _, c := range []struct {
+		texts []string
+		last  flow.IntentKind
+	}{
+		{[]string{"my pin", "1234"}, flow.MeansSecret},
+		{[]string{"the otp is", "482 913"}, flow.MeansSecret},
+		{[]string{"here is my cvv", "it is 123"}, flow.MeansSecret},
+		{[]string{"lambar sirri", "4321"}, flow.MeansSecret},
+		{[]string{"nọ́mbà àṣírí mi", "5566"}, flow.MeansSecret},
+		{[]string{"nọmba nzuzo", "5566"}, flow.MeansSecret},
+		{[]string{"4111 1111 1111 1111", "123"}, flow.MeansSecret},
+		{[]string{"4111 1111 1111 1111", "12/27"}, flow.MeansSecret},
+		{[]string{"4111 1111 1111 1111", "12/27", "123"}, flow.MeansSecret},
+		{[]string{"4111 1111", "wait", "1111 1111"}, flow.MeansSecret},
+		{[]string{"1", "4111 1111", "1111 1111"}, flow.MeansSecret},
+		{[]string{"1234 is my pin"}, flow.MeansSecret},
+		{[]string{"my pin is one two three four"}, flow.MeansSecret},
+		{[]string{"pin: 1 2 3 4"}, flow.MeansSecret},
+		{[]string{"4111 1111", "a", "b", "c", "1111 1111"}, flow.MeansNothing}, // too far apart
+		{[]string{"4111 1111 1111 1111", "1"}, flow.MeansMethod},
+		{[]string{"4111 1111 1111 1111", "hello"}, flow.MeansMenu},
+		{[]string{"do you need my pin?", "1"}, flow.MeansMethod},
+		{[]string{"do you need my pin?", "no", "5000"}, flow.MeansNothing},
+		{[]string{"0123456789", "08031234567"}, flow.MeansNothing},
+		{[]string{"2348031234567", "123"}, flow.MeansNothing},
+		{[]string{"5000", "1"}, flow.MeansMethod},
+		{[]string{"1234"}, flow.MeansNothing},
+	} {
+		k := newTalker(t)
+		got := k.says(c.texts...)
+		if in := got[len(got)-1]; in.Kind != c.last {
+			t.Errorf("%q ends in %+v, want %s", c.texts, in, c.last)
+		}
+	}
+}
+
+// The pieces are those of one person, of ten minutes, and of each message once.
+func TestPiecesAreForgotten(t *testing.T) {
+	k, now := newTalker(t), noon
+	k.bot = bot.New(k.hear, k.tick, banks, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	send := func(person, id, text string) flow.IntentKind {
+		m := message()
+		m.Person, m.ID, m.Text = person, id, text
+		return k.receive(m).Kind
+	}
+	send("1", "A", "4111 1111")
+	if got := send("2", "B", "1111 1111"); got != flow.MeansNothing {
+		t.Errorf("another person's piece completes it: %s", got)
+	}
+	now = now.Add(10 * time.Minute)
+	if got := send("1", "C", "1111 1111"); got != flow.MeansNothing {
+		t.Errorf("ten minutes later it is completed: %s", got)
+	}
+	send("3", "D", "4111 1111")
+	for range 3 { // the same message again is the same
+		if got := send("3", "E", "1111 1111"); got != flow.MeansSecret {
+			t.Errorf("the second piece means %s", got)
+		}
+	}
+	if got := send("3", "F", "1"); got != flow.MeansMethod {
+		t.Errorf("an answer after a card means %s", got)
+	}
+	for i := range 12_000 {
+		send(fmt.Sprintf("P%d", i), "G", "4111 1111")
+	}
+	if n := k.bot.People(); n > 10_000 {
+		t.Errorf("%d people are remembered", n)
+	}
+	now = now.Add(10 * time.Minute)
+	send("9", "H", "hi")
+	if n := k.bot.People(); n != 1 {
+		t.Errorf("%d people are remembered after ten minutes", n)
+	}
+}
+
+// What is kept of a text shows how long its numbers were, and no more.
+func TestKeptText(t *testing.T) {
+	for text, want := range map[string]string{
+		"my account is 0123456789 gtb":        "my account is [10 digits] gtb",
+		"1234":                                "[4 digits]",
+		"123":                                 "123",
+		"12 34":                               "[4 digits]",
+		"I sent ₦5,000.00 at 4:35 pm":         "I sent ₦[6 digits] at [3 digits] pm",
+		"at 4 pm I sent 50 naira":             "at 4 pm I sent 50 naira",
+		"Pay 7K3M-9QTX":                       "Pay 7K3M-9QTX",
+		"Pay 7K3M-9QTX from 0123456789":       "Pay 7K3M-9QTX from [10 digits]",
+		"Pay%207K3M-9QTX":                     "Pay 7K3M-9QTX",
+		"1️⃣2️⃣3️⃣4️⃣ ok":                     "[4 digits] ok",
+		"one two three four":                  "[4 digits]",
+		"one or two":                          "one or two",
+		"a1b2c3d4e5f6g7":                      "a1b2c3d4e5f6g7",
+		"a1b2c3d4e5f6g7h8":                    "a[1 digit]b[1 digit]c[1 digit]d[1 digit]e[1 digit]f[1 digit]g[1 digit]h[1 digit]",
+		"call +234 803 123 4567 now":          "call +[13 digits] now",
+		strings.Repeat("7", 2000) + " and 12": "[more than 99 digits] and [2 digits]",
+	} {
+		if in := bot.Understand(text, banks); in.Text != want {
+			t.Errorf("%.40q is kept as %q, want %q", text, in.Text, want)
+		}
+	}
+}
+
+// Each kind of message means what the rules wait for, and is kept as what it
+// was.
+func TestReceiveKinds(t *testing.T) {
+	for _, c := range []struct {
+		m    bot.Message
+		kind flow.IntentKind
+		text string
+	}{
+		{bot.Message{Kind: bot.KindPicture}, flow.MeansMedia, "(a picture)"},
+		{bot.Message{Kind: bot.KindPicture, Text: "see my receipt"}, flow.MeansMedia, "(a picture) see my receipt"},
+		{bot.Message{Kind: bot.KindDocument, Text: "thanks"}, flow.MeansMedia, "(a document) thanks"},
+		{bot.Message{Kind: bot.KindPicture, Text: "I have paid"}, flow.MeansPaid, "I have paid"},
+		{bot.Message{Kind: bot.KindVoice}, flow.MeansUnread, "(a voice note)"},
+		{bot.Message{Kind: bot.KindVideo, Text: "look"}, flow.MeansUnread, "(a video) look"},
+		{bot.Message{Kind: bot.KindSticker}, flow.MeansUnread, "(a sticker)"},
+		{bot.Message{Kind: bot.KindPlace}, flow.MeansUnread, "(a place)"},
+		{bot.Message{Kind: bot.KindContact}, flow.MeansUnread, "(a contact)"},
+		{bot.Message{Kind: bot.KindPoll}, flow.MeansUnread, "(a poll)"},
+		{bot.Message{Kind: bot.KindReaction, Text: "👍"}, flow.MeansNote, "(a reaction) 👍"},
+		{bot.Message{Kind: bot.KindReaction, Text: "1"}, flow.MeansNote, "(a reaction) 1"},
+		{bot.Message{Kind: bot.KindRevoke}, flow.MeansNote, "(took back a message)"},
+		{bot.Message{Kind: bot.KindTimer, Fades: time.Hour}, flow.MeansNote, "(changed how long messages stay)"},
+		{bot.Message{Kind: bot.KindCall}, flow.MeansCall, "called"},
+		{bot.Message{Own: true, Text: "1"}, flow.MeansTakeover, "1"},
+		{bot.Message{Own: true, Text: "use account 0123456789"}, flow.MeansTakeover, "use account [10 digits]"},
+		{bot.Message{Own: true, Text: "4111111111111111"}, flow.MeansTakeover, "a card number, not kept"},
+		{bot.Message{Own: true, Kind: bot.KindVoice}, flow.MeansTakeover, "(a voice note)"},
+		{bot.Message{Text: "2", Edits: "3A00", Quoted: "3EB0"}, flow.MeansMethod, "2"},
+	} {
+		k, base := newTalker(t), message()
+		m := c.m
+		m.Number, m.Person, m.Phone, m.Name, m.ID, m.At = base.Number, base.Person, base.Phone, base.Name, base.ID, base.At
+		in := k.receive(m)
+		if in.Kind != c.kind || in.Text != c.text || in.By != bot.Reading {
+			t.Errorf("%+v means %+v", c.m, in)
+		}
+		if in := k.inbound[0]; in.Edits != m.Edits || in.Quoted != m.Quoted || in.Fades != m.Fades {
+			t.Errorf("%+v came as %+v", c.m, in)
+		}
+	}
+	k, m := newTalker(t), message()
+	m.Quoted, m.Edits = strings.Repeat("A", 129), "\xff"
+	k.receive(m)
+	if in := k.inbound[0]; in.Quoted != "" || in.Edits != "" {
+		t.Errorf("impossible ids came as %+v", in)
+	}
+}
