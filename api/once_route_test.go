@@ -35,6 +35,11 @@ func (d *desk) doubles() map[string]doubled {
 	card := made(session+"/pay/card", "").text("data.attemptId")
 	charge := made("/v1/charges", good)
 	account := `{"accountNumber":"` + charge.text("data.virtualAccount.accountNumber") + `","amount":`
+	another := `{"accountNumber":"` + made(sessions+"/"+d.session("")+"/pay/bank-transfer", "").text("data.accountNumber") + `","amount":`
+	var credits []string
+	for _, amount := range []string{`100}`, `200}`} {
+		credits = append(credits, made("/v1/test/bank/transfers", another+amount).text("data.railTransactionId"))
+	}
 	phone := "/v1/test/phones/" + made("/v1/test/phones", `{}`).text("data.phone") + "/messages"
 	resolve := `{"bankCode":"` + rail.TestBankCode + `","accountNumber":"`
 	rename := func(path, id string) string { return strings.Replace(path, ":id", id, 1) }
@@ -57,6 +62,7 @@ func (d *desk) doubles() map[string]doubled {
 		verificationPath + "/accounts/resolve": {"", d.key, resolve + `0000000001"}`, resolve + `0000000009"}`},
 		identitiesPath:                         {"", d.key, person("22222222221", ""), person("22222222222", "")},
 		"/v1/test/bank/transfers":              {"", d.key, account + `100}`, account + `200}`},
+		"/v1/test/bank/reversals":              {"", d.key, `{"railTransactionId":"` + credits[0] + `"}`, `{"railTransactionId":"` + credits[1] + `"}`},
 		"/v1/test/ussd/:code/complete":         {"/v1/test/ussd/" + ussd + "/complete", d.key, `{"outcome":"failed"}`, `{"outcome":"success"}`},
 		"/v1/test/cards/:id/complete":          {rename("/v1/test/cards/:id/complete", card), d.key, `{"outcome":"declined"}`, `{}`},
 		"/v1/test/clock":                       {"", d.key, `{"advanceSeconds":60}`, `{"advanceSeconds":61}`},

@@ -160,6 +160,9 @@ func (p *paper) Transfer(_ context.Context, t rail.Transfer) (rail.TransferResul
 		Kind: flow.Credit, RailTransactionID: id, Reference: o.Reference, AccountNumber: t.AccountNumber, Amount: t.Amount, Channel: o.Method,
 		PaidAt: p.now(), Payer: flow.PaidBy{Name: t.SenderName}, NIPSessionID: t.NIPSessionID,
 	}
+	if t.Returned {
+		n.Kind = flow.Returned
+	}
 	copies := max(t.Copies, 1)
 	if t.Drop {
 		copies = 0
@@ -168,6 +171,33 @@ func (p *paper) Transfer(_ context.Context, t rail.Transfer) (rail.TransferResul
 		return rail.TransferResult{}, err
 	}
 	return rail.TransferResult{RailTransactionID: id, AccountNumber: t.AccountNumber, AmountMinor: t.Amount.Minor(), ValueTime: n.PaidAt}, nil
+}
+
+// Reverse takes a credit back.
+func (p *paper) Reverse(_ context.Context, id string) (rail.TransferResult, error) {
+	p.mu.Lock()
+	var credit flow.Notice
+	for _, list := range p.paid {
+		for _, n := range list {
+			if n.Kind == flow.Credit && n.RailTransactionID == id {
+				credit = n
+			}
+			if n.Reverses == id {
+				p.mu.Unlock()
+				return rail.TransferResult{}, rail.ErrRejected
+			}
+		}
+	}
+	p.mu.Unlock()
+	if credit.RailTransactionID == "" {
+		return rail.TransferResult{}, rail.ErrRejected
+	}
+	back := credit
+	back.Kind, back.RailTransactionID, back.Reverses, back.PaidAt = flow.Reversal, id+"-BACK", id, p.now()
+	err := p.tell(credit.Reference, back, 1)
+	return rail.TransferResult{
+		RailTransactionID: back.RailTransactionID, AccountNumber: back.AccountNumber, AmountMinor: back.Amount.Minor(), ValueTime: back.PaidAt,
+	}, err
 }
 
 func (p *paper) CompleteUSSD(_ context.Context, code, outcome string) error {

@@ -70,6 +70,7 @@ func Routes() []Route {
 		{Method: post, Path: noticesPath, Key: KeyNone, Asks: true, do: (*Server).hearBank},
 
 		{Method: post, Path: "/v1/test/bank/transfers", Key: KeyTest, do: (*Server).playTransfer},
+		{Method: post, Path: "/v1/test/bank/reversals", Key: KeyTest, do: (*Server).playReversal},
 		{Method: post, Path: "/v1/test/ussd/:code/complete", Key: KeyTest, do: (*Server).playUSSD},
 		{Method: post, Path: "/v1/test/cards/:id/complete", Key: KeyTest, do: (*Server).playCard},
 		{Method: put, Path: "/v1/test/bank/conditions", Key: KeyTest, do: (*Server).setConditions},

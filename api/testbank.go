@@ -13,6 +13,7 @@ import (
 // The bounds of what a pretend bank is told.
 const (
 	maxDelayMs   = 10 * 60 * 1000
+	maxPendingMs = 10 * 60 * 1000
 	maxLatencyMs = 30 * 1000
 	maxCopies    = 20
 	maxTransfer  = 10 * flow.MaxAmount // more than was asked for is to be tried out too
@@ -44,6 +45,8 @@ func (s *Server) playTransfer(c *call) error {
 		SenderName:     f.text("senderName", text{most: maxName}),
 		SenderBankCode: f.text("senderBankCode", text{most: 10}),
 		ValueTime:      f.moment("valueTime"),
+		PendingMs:      int(f.whole("pendingMs", 0, maxPendingMs, 0)),
+		Returned:       f.yes("returned", false),
 		DelayMs:        int(f.whole("delayMs", 0, maxDelayMs, 0)),
 		Copies:         int(f.whole("copies", 1, maxCopies, 1)),
 		Drop:           f.yes("drop", false),
@@ -73,10 +76,41 @@ func (s *Server) playTransfer(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, map[string]string{
-		"railTransactionId": booked.RailTransactionID, "nipSessionId": booked.NIPSessionID, "accountNumber": booked.AccountNumber,
-		"amountMinor": booked.AmountMinor, "valueTime": flow.Stamp(booked.ValueTime),
-	})
+	return c.send(http.StatusOK, transferBooked(booked))
+}
+
+// transferBooked is what a bank booked, as merchants read it.
+func transferBooked(r rail.TransferResult) map[string]string {
+	return map[string]string{
+		"railTransactionId": r.RailTransactionID, "nipSessionId": r.NIPSessionID, "accountNumber": r.AccountNumber,
+		"amountMinor": r.AmountMinor, "valueTime": flow.Stamp(r.ValueTime),
+	}
+}
+
+// playReversal is POST /v1/test/bank/reversals: the bank takes back a payment of
+// the project.
+func (s *Server) playReversal(c *call) error {
+	bank, err := s.bank()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	id := f.text("railTransactionId", text{required: true, most: maxName})
+	if err := f.done(); err != nil {
+		return err
+	}
+	if err := c.service.PaidTo(c.ctx, c.project.ID, id); err != nil {
+		return err
+	}
+	c.began = true
+	taken, err := bank.Reverse(c.ctx, id)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, transferBooked(taken))
 }
 
 // playUSSD is POST /v1/test/ussd/{paymentCode}/complete: a payer dials, and it

@@ -8,12 +8,27 @@ import (
 // Change is what a decision about money leaves behind. It is saved whole, in
 // one transaction, or not at all.
 type Change struct {
-	Session  *Session
-	Attempts []Attempt // new or changed
-	Payment  *Payment
-	Postings []Posting
-	Facts    []Fact // events that merchants are told
-	News     []News // what the chats of the session hear
+	Session   *Session
+	Attempts  []Attempt // new or changed
+	Payment   *Payment
+	Postings  []Posting // of Payment
+	TakenBack *TakenBack
+	Facts     []Fact // events that merchants are told
+	News      []News // what the chats of the session hear
+}
+
+// Then is a change and the one that was decided on its outcome, as one.
+func (c Change) Then(next Change) Change {
+	if next.Session != nil {
+		c.Session = next.Session
+	}
+	if next.TakenBack != nil {
+		c.TakenBack = next.TakenBack
+	}
+	c.Attempts = append(c.Attempts, next.Attempts...)
+	c.Facts = append(c.Facts, next.Facts...)
+	c.News = append(c.News, next.News...)
+	return c
 }
 
 // Fact is an event to be told: its kind and the money it is about. Its id,
@@ -93,6 +108,9 @@ const (
 	Grace = 5 * time.Minute
 	// WatchAfter is how long after its end an attempt is still asked about.
 	WatchAfter = 24 * time.Hour
+	// ComingAgain is how often a bank is asked while it says that money is on its
+	// way. A session whose time is over meanwhile stays open for WatchAfter at most.
+	ComingAgain = 5 * time.Minute
 	// AskAtMost is how often a payer's word makes us ask the bank.
 	AskAtMost = 20 * time.Second
 	// SlowAfter is how long a payer waits before "one moment" is said.
@@ -122,6 +140,26 @@ func NextCheck(a Attempt, now time.Time) (time.Time, bool) {
 	}
 	next := now.Add(30 * time.Minute)
 	return next, next.Before(a.ExpiresAt.Add(WatchAfter))
+}
+
+// NextQuestion is when a bank is to be asked about a session next, false when
+// never.
+func NextQuestion(s Session, attempts []Attempt, now time.Time) (time.Time, bool) {
+	var next time.Time
+	sooner := func(at time.Time) {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	for _, a := range attempts {
+		if at, ok := NextCheck(a, now); ok {
+			sooner(at)
+		}
+	}
+	if s.Status == SessionProcessing {
+		sooner(now.Add(ComingAgain))
+	}
+	return next, !next.IsZero()
 }
 
 // startAgain are the waits before an unknown outcome is asked about again.

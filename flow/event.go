@@ -17,6 +17,7 @@ const (
 	ChargeUnderpaid    EventKind = "charge.underpaid"
 	ChargeLate         EventKind = "charge.late"
 	ChargeDuplicate    EventKind = "charge.duplicate"
+	ChargeReversed     EventKind = "charge.reversed"
 	SessionCreated     EventKind = "session.created"
 	InstructionsIssued EventKind = "session.instructions_issued"
 	SessionExpiredKind EventKind = "session.expired"
@@ -31,7 +32,7 @@ const (
 func EventKinds() []EventKind {
 	return []EventKind{
 		ChargeSuccess, ChargeFailed, ChargeExpired, ChargeCancelled, ChargeUnderpaid, ChargeLate, ChargeDuplicate,
-		SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind, PaymentUnmatched, IdentityVerified, IdentityFailed, Ping,
+		ChargeReversed, SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind, PaymentUnmatched, IdentityVerified, IdentityFailed, Ping,
 	}
 }
 
@@ -41,7 +42,7 @@ func (k EventKind) OnRequest() bool {
 	case SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind:
 		return true
 	case ChargeSuccess, ChargeFailed, ChargeExpired, ChargeCancelled, ChargeUnderpaid, ChargeLate, ChargeDuplicate,
-		PaymentUnmatched, IdentityVerified, IdentityFailed, Ping:
+		ChargeReversed, PaymentUnmatched, IdentityVerified, IdentityFailed, Ping:
 		return false
 	}
 	return false

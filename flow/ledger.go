@@ -1,5 +1,7 @@
 package flow
 
+import "slices"
+
 // LedgerAccount is one of the accounts of the double-entry ledger.
 type LedgerAccount string
 
@@ -42,5 +44,42 @@ func post(came, applied, release, fee Kobo) []Posting {
 	add(Unapplied, release-(came-applied))
 	add(MerchantPending, -(applied + release - fee))
 	add(Fees, -fee)
+	return lines
+}
+
+// takeBack makes the lines for money that the bank took back of a payment.
+// booked is everything posted for that payment so far. Taking back all that is
+// left of it undoes every account, our fee too. Of a part, what was set aside
+// goes first and the rest is the merchant's; the fee stays until all is gone.
+//
+// A part that a later payment completed was released by that one's lines, not by
+// its own: taken back alone it leaves the unapplied account short, which is what
+// it is, and both together leave nothing.
+func takeBack(booked []Posting, amount Kobo) []Posting {
+	var accounts []LedgerAccount
+	left := map[LedgerAccount]Kobo{}
+	for _, line := range booked {
+		if !slices.Contains(accounts, line.Account) {
+			accounts = append(accounts, line.Account)
+		}
+		left[line.Account] += line.Amount
+	}
+	var lines []Posting
+	if amount == left[RailClearing] {
+		for _, account := range accounts {
+			if left[account] != 0 {
+				lines = append(lines, Posting{Account: account, Amount: -left[account]})
+			}
+		}
+		return lines
+	}
+	aside := min(max(-left[Unapplied], 0), amount)
+	lines = append(lines, Posting{Account: RailClearing, Amount: -amount})
+	if aside > 0 {
+		lines = append(lines, Posting{Account: Unapplied, Amount: aside})
+	}
+	if amount > aside {
+		lines = append(lines, Posting{Account: MerchantPending, Amount: amount - aside})
+	}
 	return lines
 }

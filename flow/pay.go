@@ -137,10 +137,15 @@ func Supersede(a Attempt) (Change, error) {
 	return Change{Attempts: []Attempt{over}}, nil
 }
 
-// Expire ends a session whose time is over.
+// Expire ends a session whose time is over. One that money is on its way to
+// waits for that, but not for ever.
 func Expire(s Session, attempts []Attempt, now time.Time) (Change, error) {
-	if !s.Open() || now.Before(s.ExpiresAt) {
+	if !s.Open() || now.Before(s.ExpiresAt) || s.Status == SessionProcessing && now.Before(s.ExpiresAt.Add(WatchAfter)) {
 		return Change{}, nil
+	}
+	s, err := s.landed()
+	if err != nil {
+		return Change{}, err
 	}
 	return closeSession(s, attempts, triggerExpire)
 }
@@ -212,20 +217,25 @@ func Settle(m Money) (Change, error) {
 		p.Match = Unmatched
 		return Change{Payment: &p, Postings: post(p.Amount, 0, 0, 0), Facts: []Fact{{Kind: PaymentUnmatched, Payment: &p}}}, nil
 	}
-	s := m.Session
-	switch {
-	case s.Status == SessionPaid:
+	if s := m.Session; s.Status == SessionPaid {
 		p.Match = Duplicate
 		s = s.With(DuplicatePayment)
 		return aside(s, p, ChargeDuplicate, NewsExtra), nil
-	case tooLate(m):
+	}
+	late := tooLate(m)
+	if !late && p.Amount >= m.Session.Outstanding() {
+		return full(m, m.Session, p)
+	}
+	s, err := m.Session.landed()
+	if err != nil {
+		return Change{}, err
+	}
+	if late {
 		p.Match = Late
 		s = s.With(PaidLate)
 		return aside(s, p, ChargeLate, NewsLate), nil
-	case p.Amount < s.Outstanding():
-		return part(m.Attempt, s, p), nil
 	}
-	return full(m, s, p)
+	return part(m.Attempt, s, p), nil
 }
 
 // tooLate says whether money came too late for a session that is not paid. It

@@ -10,6 +10,8 @@ const (
 	Credit   NoticeKind = "credit"   // money arrived
 	Declined NoticeKind = "declined" // a card or USSD payment was refused
 	Reversal NoticeKind = "reversal" // money that had arrived was taken back
+	Pending  NoticeKind = "pending"  // money is on its way and has not arrived
+	Returned NoticeKind = "returned" // money was sent back by the bank itself: it never arrived
 )
 
 // Notice is what a rail says became of an attempt. It is only ever made from a
@@ -24,7 +26,8 @@ type Notice struct {
 	PaidAt            time.Time  `json:"paidAt"` // the bank's value time
 	Payer             PaidBy     `json:"payer"`
 	NIPSessionID      string     `json:"nipSessionId,omitempty"`
-	Reason            string     `json:"reason,omitempty"` // of a decline, in plain words
+	Reason            string     `json:"reason,omitempty"`   // of a decline, in plain words
+	Reverses          string     `json:"reverses,omitempty"` // of a reversal: the rail's name of the credit, "" where it does not say
 }
 
 // PaidBy is who paid, as far as the bank tells; the account number is masked.
@@ -62,7 +65,31 @@ type Payment struct {
 	NIPSessionID      string
 	RailTransactionID string
 	Match             MatchStatus
+	Reversed          Kobo // of Amount, taken back by the bank
 }
 
 // Net is what is the merchant's of a payment, in kobo.
 func (p Payment) Net() Kobo { return p.Amount - p.Fee }
+
+// TakenBack is money that a bank took back after it had come: each time once,
+// under the rail's own name for that.
+type TakenBack struct {
+	RailTransactionID string
+	Reverses          string    // the rail's name of the credit, "" where it does not say
+	Payment           PaymentID // the credit, "" while we have not heard of it
+	Project           ProjectID
+	Session           SessionID
+	Amount            Kobo
+	At                time.Time // the bank's value time
+	ReceivedAt        time.Time
+	Postings          []Posting // none while the credit is not known
+}
+
+// Of says whether it is this credit that was taken back. A bank that does not
+// say which one it was means one of the session, of the same amount.
+func (b TakenBack) Of(p Payment) bool {
+	if b.Reverses != "" {
+		return b.Reverses == p.RailTransactionID
+	}
+	return b.Session != "" && b.Session == p.Session && b.Amount == p.Amount && p.Reversed == 0
+}

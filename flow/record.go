@@ -193,8 +193,8 @@ func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surr
 func (r *ChargeRecord) paid(s Session, payments []Payment) {
 	var fee, total Kobo
 	for _, p := range payments {
-		if !p.Match.Applied() {
-			continue
+		if !p.Match.Applied() || p.Match == Partial && p.Reversed == p.Amount {
+			continue // a part that was taken back was paid again, or the session would not be
 		}
 		fee, total = fee+p.Fee, total+p.Amount
 		if r.Payer != nil && p.Match == Partial {
@@ -258,15 +258,20 @@ type PaymentRecord struct {
 	NIPSessionID      *string     `json:"nipSessionId"`
 	RailTransactionID string      `json:"railTransactionId"`
 	MatchStatus       MatchStatus `json:"matchStatus"`
+	ReversedMinor     string      `json:"reversedMinor,omitempty"` // what the bank took back of it
 }
 
 // RecordPayment makes the record of a payment.
 func RecordPayment(p Payment) PaymentRecord {
-	return PaymentRecord{
+	r := PaymentRecord{
 		ID: p.ID, AttemptID: optional(string(p.Attempt)), SessionID: optional(string(p.Session)), AmountMinor: p.Amount.Minor(),
 		FeeMinor: p.Fee.Minor(), NetMinor: p.Net().Minor(), Channel: p.Channel, PaidAt: Stamp(p.PaidAt), ReceivedAt: Stamp(p.ReceivedAt),
 		Payer: p.Payer, NIPSessionID: optional(p.NIPSessionID), RailTransactionID: p.RailTransactionID, MatchStatus: p.Match,
 	}
+	if p.Reversed > 0 {
+		r.ReversedMinor = p.Reversed.Minor()
+	}
+	return r
 }
 
 // eventBody is the body of a webhook.

@@ -139,7 +139,7 @@ func (d *deciding) receipt(co Checkout) map[string]string {
 	}
 	var parts []string
 	for _, p := range co.Payments {
-		if p.Match.Applied() {
+		if p.Match.Applied() && p.Reversed < p.Amount {
 			parts = append(parts, p.Amount.Naira())
 			args["method"], args["bank_session"] = string(p.Channel), p.NIPSessionID
 		}

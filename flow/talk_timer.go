@@ -146,6 +146,8 @@ func (d *deciding) mayRemind(t *Talk, co Checkout) bool {
 		d.why = "no reminder: there were enough"
 	case !co.Session.Open() || !d.turn.Now.Before(co.Session.ExpiresAt):
 		d.why = "no reminder: the session is over"
+	case co.Session.Status == SessionProcessing:
+		d.why = "no reminder: money is on its way"
 	case dark && d.now()-d.chat.Wrote > lately.Milliseconds():
 		d.why = "no reminder at night"
 	default:

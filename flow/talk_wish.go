@@ -28,6 +28,9 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 	case t.State == Closed && (!co.Session.Open() || over):
 		d.why = "already closed"
 		d.say("session_over", about(co))
+	case t.State != Review && over && co.Session.Status == SessionProcessing:
+		d.why = "the session is over, and money is on its way to it"
+		d.say("on_the_way", about(co))
 	case t.State != Review && over:
 		d.why = "the session is over, though nobody has swept it yet"
 		d.say("session_over", about(co))

@@ -25,6 +25,13 @@ type Rail interface {
 	Start(ctx context.Context, o flow.Order) (flow.Instructions, error)
 	// Check asks what became of the order with our reference: every movement
 	// of money the provider knows for it, oldest first; none is not an error.
+	//
+	// Money that is on its way is flow.Pending for as long as the provider knows
+	// of it and has not credited it; it is flow.Credit, or flow.Returned,
+	// afterwards. A provider that tells of it by itself (Parse) tells it here too:
+	// when no answer holds it any more, it is taken not to come. A movement that
+	// ended (credited, declined, returned, reversed) stays in every later answer.
+	// A flow.Reversal names the credit in Reverses, where the provider does.
 	Check(ctx context.Context, reference string) ([]flow.Notice, error)
 	// Parse reads a message from the provider after verifying its signature,
 	// and returns ErrForged when that does not hold.

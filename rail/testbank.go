@@ -12,6 +12,9 @@ import (
 type TestBank interface {
 	// Transfer plays a payer who sends money to an account number.
 	Transfer(ctx context.Context, t Transfer) (TransferResult, error)
+	// Reverse plays the bank taking a credit back, once, by the rail's name of
+	// the credit.
+	Reverse(ctx context.Context, railTransactionID string) (TransferResult, error)
 	// CompleteUSSD plays a payer who dials, and ends it with an outcome:
 	// "success" or "failed".
 	CompleteUSSD(ctx context.Context, paymentCode, outcome string) error
@@ -26,12 +29,17 @@ type TestBank interface {
 
 // Transfer is one transfer to a virtual account. Amount 0 means what was asked
 // for. Copies is how often the notice is sent (0 means once); Drop sends none.
+// PendingMs is how long it is on its way: until then only asking knows of it, and
+// there is no notice. Returned is a transfer that the bank then sends back by
+// itself instead of crediting it.
 type Transfer struct {
 	AccountNumber  string    `json:"accountNumber"`
 	Amount         flow.Kobo `json:"amount"`
 	SenderName     string    `json:"senderName"`
 	SenderBankCode string    `json:"senderBankCode"`
 	ValueTime      time.Time `json:"valueTime,omitzero"`
+	PendingMs      int       `json:"pendingMs,omitempty"`
+	Returned       bool      `json:"returned,omitempty"`
 	DelayMs        int       `json:"delayMs"`
 	Copies         int       `json:"copies"`
 	Drop           bool      `json:"drop"`

@@ -364,7 +364,7 @@ type testBank struct {
 // Transfer plays a payer who sends money.
 func (b testBank) Transfer(ctx context.Context, t rail.Transfer) (rail.TransferResult, error) {
 	if t.ValueTime.IsZero() {
-		t.ValueTime = b.now()
+		t.ValueTime = b.now().Add(time.Duration(t.PendingMs) * time.Millisecond)
 	}
 	return b.TestBank.Transfer(ctx, t)
 }

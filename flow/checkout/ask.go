@@ -25,6 +25,13 @@ func (w *saving) ask(row store.ChatRow, session flow.SessionID) error {
 	last := w.s.asking[session]
 	w.s.mu.Unlock()
 	if last.kind != "" && w.now.Sub(last.at) < flow.AskAtMost {
+		now, err := w.tx.Session(w.ctx, session)
+		if err != nil {
+			return err
+		}
+		if last.kind == flow.NewsNothing && now.Status == flow.SessionProcessing { // the bank told of it since
+			last.kind = flow.NewsComing
+		}
 		return w.tellChat(row.ID, session, flow.News{Kind: last.kind})
 	}
 	w.tx.After(func() { w.s.wants(session) }) // not before: the transaction may be undone

@@ -60,7 +60,7 @@ func (s *Service) Requery(ctx context.Context, project flow.ProjectID, id flow.C
 		refusal.RetryAfter = requeryAtMost - now.Sub(last)
 		return View{}, refusal
 	}
-	switch err := s.check(ctx, view.Session.ID); {
+	switch _, err := s.check(ctx, view.Session.ID); {
 	case flow.CodeOf(err) == flow.CodeStorage:
 		return View{}, err
 	case err != nil:

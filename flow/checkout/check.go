@@ -4,19 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"till/flow"
 	"till/rail"
 )
 
+// How we came to hear what a bank said; it names the lines of the log.
+const (
+	fromNotice = "notice" // it told us
+	fromAnswer = "answer" // we asked
+)
+
 // check asks the bank about every attempt of a session that it may know money
 // for, and takes in what it says. An attempt that it cannot answer for does not
-// hide the others' money.
-func (s *Service) check(ctx context.Context, id flow.SessionID) error {
+// hide the others' money. coming says that money is on its way, as far as the
+// bank answered.
+func (s *Service) check(ctx context.Context, id flow.SessionID) (coming bool, err error) {
+	session, err := s.cfg.DB.Session(ctx, id)
+	if err != nil {
+		return false, err
+	}
 	attempts, err := s.cfg.DB.Attempts(ctx, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	patient, cancel := context.WithTimeout(ctx, checkPatience)
 	defer cancel()
@@ -29,31 +39,42 @@ func (s *Service) check(ctx context.Context, id flow.SessionID) error {
 		if err != nil {
 			failures = errors.Join(failures, fmt.Errorf("ask the bank about %s: %w", a.Reference, err))
 			if errors.Is(err, rail.ErrUnavailable) || patient.Err() != nil {
-				return failures // the others would not be answered either
+				return coming, failures // the others would not be answered either
 			}
 		}
 		for _, n := range notices {
 			if n.Reference == "" {
 				n.Reference = a.Reference // it was asked about this one
 			}
-			failures = errors.Join(failures, s.settle(ctx, n, "answer"))
+			failures = errors.Join(failures, s.settle(ctx, n, fromAnswer))
+			if n.Kind == flow.Pending {
+				here, err := arrived(ctx, s.cfg.DB.Reader, n)
+				failures = errors.Join(failures, err)
+				coming = coming || !here
+			}
 		}
 	}
-	return failures
+	if failures != nil || coming || session.Status != flow.SessionProcessing {
+		return coming, failures
+	}
+	return false, s.resume(ctx, session)
 }
 
 // checked asks the bank, tells the chats that wait for it and plans the next
 // question.
 func (s *Service) checked(ctx context.Context, id flow.SessionID) error {
-	failure := s.check(ctx, id)
+	coming, failure := s.check(ctx, id)
 	return s.update(ctx, func(w *saving) error {
-		outcome, kind := "ok", flow.NewsNothing
-		if failure != nil {
-			outcome, kind = failure.Error(), flow.NewsBankDown
-		}
 		session, err := w.tx.Session(ctx, id)
 		if err != nil {
 			return err
+		}
+		outcome, kind := "ok", flow.NewsNothing
+		switch {
+		case coming || failure == nil && session.Status == flow.SessionProcessing: // the bank told of it while it was asked
+			outcome, kind = "pending", flow.NewsComing
+		case failure != nil:
+			outcome, kind = failure.Error(), flow.NewsBankDown
 		}
 		if session.Status != flow.SessionPaid { // afterwards only money would be worth a line
 			if err := w.log(id, "bank.asked", map[string]string{"outcome": outcome}); err != nil {
@@ -68,13 +89,8 @@ func (s *Service) checked(ctx context.Context, id flow.SessionID) error {
 		if err != nil {
 			return err
 		}
-		var next time.Time
-		for _, a := range attempts {
-			if at, ok := flow.NextCheck(a, w.now); ok && (next.IsZero() || at.Before(next)) {
-				next = at
-			}
-		}
-		if next.IsZero() {
+		next, ok := flow.NextQuestion(session, attempts, w.now)
+		if !ok {
 			return nil
 		}
 		return w.owe(flow.TaskCheck, string(id), next)

@@ -242,7 +242,7 @@ func (w *saving) effect(row store.ChatRow, e flow.Effect) error {
 		if err != nil {
 			return err
 		}
-		if !session.Open() { // money came first; its news is told already
+		if session.Status != flow.SessionPending { // money came first, or is on its way: that is told already
 			return nil
 		}
 		return w.cancel(session)

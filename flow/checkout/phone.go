@@ -54,3 +54,13 @@ func (s *Service) PayableBy(ctx context.Context, project flow.ProjectID, account
 	}
 	return err
 }
+
+// PaidTo refuses a movement of the rail that is no payment to the project: it
+// looks like one that never was.
+func (s *Service) PaidTo(ctx context.Context, project flow.ProjectID, railTransactionID string) error {
+	p, found, err := s.cfg.DB.PaymentByTransaction(ctx, railTransactionID)
+	if err == nil && (!found || p.Project != project) {
+		err = flow.Refuse(flow.CodeNotFound, "There is no such payment in your project.")
+	}
+	return err
+}

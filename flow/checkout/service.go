@@ -194,6 +194,11 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 			return err
 		}
 	}
+	if c.TakenBack != nil {
+		if err := w.tx.SaveTakenBack(w.ctx, *c.TakenBack); err != nil {
+			return err
+		}
+	}
 	for _, a := range c.Attempts {
 		if err := w.tx.SaveAttempt(w.ctx, a); err != nil {
 			return err

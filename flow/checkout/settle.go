@@ -2,12 +2,10 @@ package checkout
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 
 	"till/flow"
 )
@@ -22,7 +20,7 @@ func (s *Service) Notice(ctx context.Context, h http.Header, body []byte) error 
 	}
 	var failures error
 	for _, n := range notices { // one that cannot be kept does not keep the others out
-		failures = errors.Join(failures, s.settle(ctx, n, "notice"))
+		failures = errors.Join(failures, s.settle(ctx, n, fromNotice))
 	}
 	return failures
 }
@@ -49,6 +47,10 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 			return w.declined(session, attempt, n, from)
 		case flow.Reversal:
 			return w.reversed(session, n, from)
+		case flow.Pending:
+			return w.coming(session, n, from)
+		case flow.Returned:
+			return w.sentBack(session, attempt, n, from)
 		case flow.Credit:
 		}
 		if err := w.bankSaid(session, n, from); err != nil {
@@ -63,12 +65,16 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 // rail's name for it alone: without one, the second would be taken for the first.
 func sound(n flow.Notice) error {
 	switch n.Kind {
-	case flow.Credit, flow.Declined, flow.Reversal:
+	case flow.Credit, flow.Declined, flow.Reversal, flow.Pending, flow.Returned:
 	default:
 		return fmt.Errorf("settle what the bank said: a notice of the unknown kind %q", n.Kind)
 	}
-	if n.Kind == flow.Credit && n.RailTransactionID == "" {
+	moved := n.Kind == flow.Credit || n.Kind == flow.Reversal || n.Kind == flow.Returned
+	if moved && n.RailTransactionID == "" {
 		return fmt.Errorf("settle what the bank said: %d kobo for %q without a name", n.Amount, n.Reference)
+	}
+	if moved && n.Amount <= 0 {
+		return fmt.Errorf("settle what the bank said: %s of %d kobo is no money", n.RailTransactionID, n.Amount)
 	}
 	return nil
 }
@@ -136,26 +142,6 @@ func (w *saving) declined(session flow.Session, a flow.Attempt, n flow.Notice, f
 	return w.save(change, session)
 }
 
-// reversed notes that money was taken back, once for each time it was.
-func (w *saving) reversed(session flow.Session, n flow.Notice, from string) error {
-	lines, err := w.tx.SessionLines(w.ctx, session.ID)
-	if err != nil {
-		return err
-	}
-	for _, l := range lines {
-		var before flow.Notice
-		if strings.HasPrefix(l.Kind, "bank.") && json.Unmarshal(l.Data, &before) == nil &&
-			before.Kind == flow.Reversal && before.RailTransactionID == n.RailTransactionID {
-			return nil
-		}
-	}
-	w.tx.After(func() {
-		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "a bank took money back; nothing is booked for it yet",
-			slog.String("session", string(session.ID)), slog.String("transaction", n.RailTransactionID), slog.Int64("amount_minor", int64(n.Amount)))
-	})
-	return w.bankSaid(session, n, from)
-}
-
 // credit takes in money.
 func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice) error {
 	payments, err := w.tx.Payments(w.ctx, session.ID)
@@ -180,5 +166,11 @@ func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice) err
 	if err != nil {
 		return err
 	}
-	return w.save(change, session)
+	if change, err = w.takenBefore(change, a); err != nil {
+		return err
+	}
+	if err := w.save(change, session); err != nil {
+		return err
+	}
+	return w.landed(session, change)
 }

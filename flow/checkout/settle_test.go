@@ -47,7 +47,7 @@ func TestWhatIsNoMoneyIsNeverBookedAndNeverForgotten(t *testing.T) {
 		t := w.t
 		session, a := w.paying()
 		strange := credit("T1", a.Reference, 500_000, w.clock())
-		strange.Kind = "pending"
+		strange.Kind = "gift"
 		nameless := credit("", a.Reference, 500_000, w.clock())
 		for _, n := range []flow.Notice{strange, nameless, credit("T2", a.Reference, 0, w.clock()), credit("T3", a.Reference, -5, w.clock())} {
 			if err := w.tell(n); err == nil {

@@ -58,7 +58,7 @@ func (s *Service) lapse(ctx context.Context, id flow.AttemptID, tries int) error
 	if err != nil || a.Status != flow.AttemptActive {
 		return err
 	}
-	if err := s.check(ctx, a.Session); err != nil && tries < expireRetries {
+	if _, err := s.check(ctx, a.Session); err != nil && tries < expireRetries {
 		return err
 	}
 	return s.update(ctx, func(w *saving) error {
@@ -81,9 +81,10 @@ func (s *Service) lapse(ctx context.Context, id flow.AttemptID, tries int) error
 	})
 }
 
-// expire ends a session whose time is over, after asking the bank once more.
+// expire ends a session whose time is over, after asking the bank once more. One
+// that money is on its way to is looked at again, until flow.Expire ends it too.
 func (s *Service) expire(ctx context.Context, id flow.SessionID, tries int) error {
-	if err := s.check(ctx, id); err != nil && tries < expireRetries {
+	if _, err := s.check(ctx, id); err != nil && tries < expireRetries {
 		return err
 	}
 	return s.update(ctx, func(w *saving) error {
@@ -98,6 +99,9 @@ func (s *Service) expire(ctx context.Context, id flow.SessionID, tries int) erro
 		change, err := flow.Expire(session, attempts, w.now)
 		if err != nil {
 			return err
+		}
+		if change.Session == nil && session.Status == flow.SessionProcessing {
+			return w.owe(flow.TaskExpireSession, string(id), w.now.Add(flow.ComingAgain))
 		}
 		return w.save(change, session)
 	})

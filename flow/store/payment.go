@@ -105,7 +105,10 @@ const paymentColumns = `id, project, session, attempt, amount, fee, channel, pai
 
 const insertPaymentSQL = `INSERT INTO payments (` + paymentColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-const insertPostingSQL = `INSERT INTO postings (payment, line, project, account, amount, created_at) VALUES (?, ?, ?, ?, ?, ?)`
+const insertPostingSQL = `INSERT INTO postings (payment, line, project, account, amount, created_at, reversal) VALUES (?, ?, ?, ?, ?, ?, ?)`
+
+const selectPaymentSQL = `SELECT ` + paymentColumns + `,
+ CAST(COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = payments.id AND r.payment <> ''), 0) AS BIGINT) FROM payments`
 
 // errImbalance is a ledger transaction that does not sum to zero: a bug.
 var errImbalance = errors.New("the ledger lines do not sum to zero")
@@ -121,28 +124,34 @@ func (t *Tx) AddPayment(ctx context.Context, p flow.Payment, postings []flow.Pos
 	if err != nil {
 		return fmt.Errorf("book payment %s: %w", p.ID, err)
 	}
+	return t.post(ctx, p.ID, p.Project, 0, "", postings, flow.Millis(p.ReceivedAt))
+}
+
+// post keeps one ledger transaction of a payment, whose lines are counted on
+// from those before; reversal is what it is of, "" for the payment itself.
+func (t *Tx) post(ctx context.Context, payment flow.PaymentID, project flow.ProjectID, from int, reversal string, postings []flow.Posting, at int64) error {
 	var total flow.Kobo
 	for i, line := range postings {
 		total += line.Amount
-		if _, err := t.run.exec(ctx, insertPostingSQL, p.ID, i, p.Project, line.Account, line.Amount, flow.Millis(p.ReceivedAt)); err != nil {
-			return fmt.Errorf("post payment %s: %w", p.ID, err)
+		if _, err := t.run.exec(ctx, insertPostingSQL, payment, from+i, project, line.Account, line.Amount, at, reversal); err != nil {
+			return fmt.Errorf("post payment %s: %w", payment, err)
 		}
 	}
 	if total != 0 || len(postings) < 2 {
-		return fmt.Errorf("post payment %s (off by %d kobo): %w", p.ID, total, errImbalance)
+		return fmt.Errorf("post payment %s (off by %d kobo): %w", payment, total, errImbalance)
 	}
 	return nil
 }
 
 // Payments are the payments seen for a session, oldest first.
 func (r Reader) Payments(ctx context.Context, session flow.SessionID) ([]flow.Payment, error) {
-	return r.payments(ctx, `SELECT `+paymentColumns+` FROM payments WHERE session = ? AND session <> '' ORDER BY id`, string(session))
+	return r.payments(ctx, selectPaymentSQL+` WHERE session = ? AND session <> '' ORDER BY id`, string(session))
 }
 
 // PaymentByTransaction reads the payment of a movement of the rail; found is
 // false where it is new.
 func (r Reader) PaymentByTransaction(ctx context.Context, id string) (p flow.Payment, found bool, err error) {
-	list, err := r.payments(ctx, `SELECT `+paymentColumns+` FROM payments WHERE rail_transaction_id = ?`, id)
+	list, err := r.payments(ctx, selectPaymentSQL+` WHERE rail_transaction_id = ?`, id)
 	if err != nil || len(list) == 0 {
 		return flow.Payment{}, false, err
 	}
@@ -156,7 +165,7 @@ func (r Reader) payments(ctx context.Context, query, arg string) ([]flow.Payment
 		var paid, received int64
 		var payer string
 		if err := scan(&p.ID, &p.Project, &p.Session, &p.Attempt, &p.Amount, &p.Fee, &p.Channel, &paid, &received, &payer, &p.NIPSessionID,
-			&p.RailTransactionID, &p.Match); err != nil {
+			&p.RailTransactionID, &p.Match, &p.Reversed); err != nil {
 			return err
 		}
 		p.PaidAt, p.ReceivedAt = flow.FromMillis(paid), flow.FromMillis(received)
@@ -174,20 +183,21 @@ func (r Reader) payments(ctx context.Context, query, arg string) ([]flow.Payment
 
 // Posted is one kept line of the ledger.
 type Posted struct {
-	Payment flow.PaymentID
-	Account flow.LedgerAccount
-	Amount  flow.Kobo
-	At      time.Time
+	Payment  flow.PaymentID
+	Reversal string // the rail's name of what took the payment back, "" for the payment itself
+	Account  flow.LedgerAccount
+	Amount   flow.Kobo
+	At       time.Time
 }
 
 // Ledger reads the lines that belong to a session's payments.
 func (r Reader) Ledger(ctx context.Context, session flow.SessionID) ([]Posted, error) {
 	var list []Posted
-	err := r.run.each(ctx, `SELECT l.payment, l.account, l.amount, l.created_at FROM postings l JOIN payments p ON p.id = l.payment
+	err := r.run.each(ctx, `SELECT l.payment, l.reversal, l.account, l.amount, l.created_at FROM postings l JOIN payments p ON p.id = l.payment
  WHERE p.session = ? ORDER BY l.payment, l.line`, []any{string(session)}, func(scan scanner) error {
 		var p Posted
 		var at int64
-		if err := scan(&p.Payment, &p.Account, &p.Amount, &at); err != nil {
+		if err := scan(&p.Payment, &p.Reversal, &p.Account, &p.Amount, &at); err != nil {
 			return err
 		}
 		p.At = flow.FromMillis(at)

@@ -138,7 +138,7 @@ func instructions(o flow.Order, got instrument) (flow.Instructions, error) {
 // noticeOf is a movement in our words; an error for one that is none.
 func noticeOf(m movement) (flow.Notice, error) {
 	switch m.Kind {
-	case flow.Credit, flow.Declined, flow.Reversal:
+	case flow.Credit, flow.Declined, flow.Reversal, flow.Pending, flow.Returned:
 	default:
 		return flow.Notice{}, fmt.Errorf("a movement of the unknown kind %q", m.Kind)
 	}
@@ -152,7 +152,7 @@ func noticeOf(m movement) (flow.Notice, error) {
 	}
 	return flow.Notice{
 		Kind: m.Kind, RailTransactionID: m.ID, Reference: m.Reference, AccountNumber: m.AccountNumber, Amount: flow.Kobo(m.Amount),
-		Channel: m.Channel, PaidAt: m.ValueTime.UTC(), NIPSessionID: m.NIPSessionID, Reason: m.Reason,
+		Channel: m.Channel, PaidAt: m.ValueTime.UTC(), NIPSessionID: m.NIPSessionID, Reason: m.Reason, Reverses: m.Reverses,
 		Payer: flow.PaidBy{Name: m.PayerName, BankName: m.PayerBank, AccountNumberMasked: m.PayerAccount},
 	}, nil
 }

@@ -89,10 +89,6 @@ type telling struct {
 
 // enter books a movement under a name of its own and owes its notices.
 func (b *Bank) enter(f books, m *movement, how telling) error {
-	return b.enterReversing(f, m, how, "")
-}
-
-func (b *Bank) enterReversing(f books, m *movement, how telling, reverses string) error {
 	full, err := f.full(2 * how.copies)
 	if err != nil {
 		return err
@@ -119,7 +115,7 @@ func (b *Bank) enterReversing(f books, m *movement, how telling, reverses string
 		}
 		m.PayerAccount = fmt.Sprintf("******%04d", n)
 	}
-	if m.Seq, err = f.book(*m, reverses); err != nil {
+	if m.Seq, err = f.book(*m); err != nil {
 		return err
 	}
 	if how.drop {

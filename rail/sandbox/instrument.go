@@ -160,6 +160,6 @@ func (b *Bank) check(f books, o order, r *http.Request) (answered, error) {
 			return answered{}, refuse(http.StatusBadRequest, "invalid_after", "after is the next of an earlier answer")
 		}
 	}
-	page, err := f.movements(o.Reference, after)
+	page, err := f.movements(o.Reference, after, b.now())
 	return answered{http.StatusOK, page}, err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"till/flow"
 )
 
 // notice is one message that the bank owes to Till.
@@ -15,10 +17,10 @@ type notice struct {
 }
 
 // book keeps a movement and returns its number in the books.
-func (b books) book(m movement, reverses string) (int64, error) {
+func (b books) book(m movement) (int64, error) {
 	var taken any
-	if reverses != "" {
-		taken = reverses
+	if m.Reverses != "" {
+		taken = m.Reverses
 	}
 	res, err := b.exec(`INSERT INTO movements (id, kind, reference, account, amount, channel, value_time, payer_name, payer_bank, payer_account, nip, reason, reverses)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, string(m.Kind), m.Reference, m.AccountNumber, m.Amount, string(m.Channel),
@@ -33,26 +35,43 @@ func (b books) book(m movement, reverses string) (int64, error) {
 	return seq, nil
 }
 
-const movementColumns = `m.seq, m.id, m.kind, m.reference, m.account, m.amount, m.channel, m.value_time, m.payer_name, m.payer_bank, m.payer_account, m.nip, m.reason`
+// transit keeps that a transfer is on its way, and whether it is sent back then.
+func (b books) transit(seq int64, lands time.Time, returned bool) error {
+	_, err := b.exec(`INSERT INTO transits (movement, lands_at, returned) VALUES (?, ?, ?)`, seq, lands.UnixMilli(), returned)
+	return err
+}
 
-// scanMovement reads movementColumns, and what follows them into more.
-func scanMovement(scan func(...any) error, more ...any) (movement, error) {
+const movementColumns = `m.seq, m.id, m.kind, m.reference, m.account, m.amount, m.channel, m.value_time, m.payer_name, m.payer_bank, m.payer_account, m.nip, m.reason,
+ coalesce(m.reverses, ''), coalesce(t.lands_at, 0), coalesce(t.returned, 0)`
+
+const movementTables = `movements m LEFT JOIN transits t ON t.movement = m.seq`
+
+// scanMovement reads movementColumns, and what follows them into more. What a
+// transfer is depends on the time: it is pending until it lands.
+func scanMovement(now time.Time, scan func(...any) error, more ...any) (movement, error) {
 	var m movement
-	var at int64
+	var at, lands int64
+	var returned bool
 	into := []any{
 		&m.Seq, &m.ID, &m.Kind, &m.Reference, &m.AccountNumber, &m.Amount, &m.Channel, &at, &m.PayerName, &m.PayerBank,
-		&m.PayerAccount, &m.NIPSessionID, &m.Reason,
+		&m.PayerAccount, &m.NIPSessionID, &m.Reason, &m.Reverses, &lands, &returned,
 	}
 	if err := scan(append(into, more...)...); err != nil {
 		return movement{}, fmt.Errorf("read a movement: %w", err)
 	}
 	m.ValueTime = time.UnixMilli(at).UTC()
+	switch {
+	case now.UnixMilli() < lands:
+		m.Kind = flow.Pending
+	case returned:
+		m.Kind = flow.Returned
+	}
 	return m, nil
 }
 
 // movementByID finds a movement by the name Till knows it by.
-func (b books) movementByID(id string) (movement, bool, error) {
-	m, err := scanMovement(b.tx.QueryRowContext(b.ctx, `SELECT `+movementColumns+` FROM movements m WHERE m.id = ?`, id).Scan)
+func (b books) movementByID(id string, now time.Time) (movement, bool, error) {
+	m, err := scanMovement(now, b.tx.QueryRowContext(b.ctx, `SELECT `+movementColumns+` FROM `+movementTables+` WHERE m.id = ?`, id).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
 		return movement{}, false, nil
 	}
@@ -69,8 +88,8 @@ func (b books) reversed(id string) (bool, error) {
 }
 
 // movements is a page of what was booked for a reference, oldest first.
-func (b books) movements(reference string, after int64) (out movements, err error) {
-	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+movementColumns+` FROM movements m WHERE m.reference = ? AND m.seq > ? ORDER BY m.seq LIMIT ?`,
+func (b books) movements(reference string, after int64, now time.Time) (out movements, err error) {
+	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+movementColumns+` FROM `+movementTables+` WHERE m.reference = ? AND m.seq > ? ORDER BY m.seq LIMIT ?`,
 		reference, after, movesPage+1)
 	if err != nil {
 		return movements{}, fmt.Errorf("list movements: %w", err)
@@ -78,7 +97,7 @@ func (b books) movements(reference string, after int64) (out movements, err erro
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	out.Items = []movement{}
 	for rows.Next() {
-		m, err := scanMovement(rows.Scan)
+		m, err := scanMovement(now, rows.Scan)
 		if err != nil {
 			return movements{}, err
 		}
@@ -109,9 +128,9 @@ func (b books) full(n int) (bool, error) {
 
 // due lists the notices owed, those due first before others, at most limit, and
 // when each is due.
-func (b books) due(limit int) (out []notice, at []time.Time, err error) {
+func (b books) due(limit int, now time.Time) (out []notice, at []time.Time, err error) {
 	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+movementColumns+`, n.id, n.tries, n.due FROM notices n JOIN movements m ON m.seq = n.movement
-		WHERE n.state = 'owed' ORDER BY n.due, n.id LIMIT ?`, limit)
+		LEFT JOIN transits t ON t.movement = m.seq WHERE n.state = 'owed' ORDER BY n.due, n.id LIMIT ?`, limit)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the notices: %w", err)
 	}
@@ -119,7 +138,7 @@ func (b books) due(limit int) (out []notice, at []time.Time, err error) {
 	for rows.Next() {
 		var n notice
 		var due int64
-		if n.move, err = scanMovement(rows.Scan, &n.id, &n.tries, &due); err != nil {
+		if n.move, err = scanMovement(now, rows.Scan, &n.id, &n.tries, &due); err != nil {
 			return nil, nil, err
 		}
 		out = append(out, n)

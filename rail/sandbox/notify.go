@@ -98,7 +98,7 @@ func (b *Bank) sendDue(ctx context.Context, busy map[int64]bool, start func(clie
 		if to, err = f.client(); err != nil || to.NotifyURL == "" {
 			return err // owed, but nobody to tell yet: registering wakes us
 		}
-		owed, at, err = f.due(2 * senders)
+		owed, at, err = f.due(2*senders, b.now())
 		return err
 	})
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 // are those of rail.Rail; what the bank will not do is rail.ErrRejected.
 
 // Transfer plays a payer who sends money to an account number. The money is
-// there at once; DelayMs, Copies and Drop are about the notice of it.
+// there at once, or after PendingMs; DelayMs, Copies and Drop are about the notice
+// of it.
 func (r *Rail) Transfer(ctx context.Context, t rail.Transfer) (rail.TransferResult, error) {
 	var out rail.TransferResult
 	_, err := r.call(ctx, http.MethodPost, "/bank/test/transfers", t, &out)

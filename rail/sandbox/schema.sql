@@ -32,6 +32,14 @@ CREATE TABLE IF NOT EXISTS movements (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS movements_by_reference ON movements (reference, seq);
 
+-- Transfers that are on their way until a time, and those that are sent back
+-- then; every other movement is what it is at once.
+CREATE TABLE IF NOT EXISTS transits (
+  movement INTEGER PRIMARY KEY REFERENCES movements (seq),
+  lands_at INTEGER NOT NULL,
+  returned INTEGER NOT NULL CHECK (returned IN (0, 1))
+) STRICT;
+
 -- What Till is still to be told. A row goes when Till has answered 200.
 CREATE TABLE IF NOT EXISTS notices (
   id       INTEGER PRIMARY KEY AUTOINCREMENT,

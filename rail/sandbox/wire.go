@@ -60,6 +60,7 @@ type movement struct {
 	PayerAccount  string          `json:"payerAccount"` // masked
 	NIPSessionID  string          `json:"nipSessionId,omitempty"`
 	Reason        string          `json:"reason,omitempty"`
+	Reverses      string          `json:"reverses,omitempty"` // id of the credit that a reversal takes back
 }
 
 // movements is a page of an order's movements, oldest first.

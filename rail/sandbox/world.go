@@ -16,6 +16,7 @@ import (
 const (
 	maxCopies    = 20
 	maxDelay     = 10 * time.Minute
+	maxPending   = 10 * time.Minute
 	maxTransfer  = 1_000_000_000_000 // kobo
 	minSecret    = 16
 	maxSecret    = 256
@@ -130,10 +131,11 @@ func (b *Bank) getCalls(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// postTransfer plays a payer's transfer. The money is booked at once and
-// whatever the account: an unknown number makes money without a reference, and
-// an expired one is still paid to, for that is what banks do. DelayMs, Copies
-// and Drop are about the notice.
+// postTransfer plays a payer's transfer. The money is booked at once, unless it
+// is on its way for a while, and whatever the account: an unknown number makes
+// money without a reference, and an expired one is still paid to, for that is
+// what banks do. DelayMs, Copies and Drop are about the notice, which is of what
+// became of the transfer: none is sent of one that is on its way.
 func (b *Bank) postTransfer(w http.ResponseWriter, r *http.Request) {
 	var t rail.Transfer
 	if err := readJSON(w, r, &t); err != nil {
@@ -156,7 +158,9 @@ func (b *Bank) postTransfer(w http.ResponseWriter, r *http.Request) {
 		if amount == 0 {
 			return nil, refuse(http.StatusBadRequest, "invalid_amount", "nothing was asked for on this account: give an amount in kobo")
 		}
-		at := b.now()
+		pending := time.Duration(t.PendingMs) * time.Millisecond
+		lands := b.now().Add(pending) // before the notice of it is due
+		at := lands
 		if !t.ValueTime.IsZero() {
 			at = t.ValueTime.UTC().Truncate(time.Millisecond)
 		}
@@ -165,8 +169,16 @@ func (b *Bank) postTransfer(w http.ResponseWriter, r *http.Request) {
 			Kind: flow.Credit, Reference: m.Reference, AccountNumber: t.AccountNumber, Amount: amount, Channel: flow.BankTransfer,
 			ValueTime: at, PayerName: t.SenderName, PayerBank: from.Name, NIPSessionID: t.NIPSessionID,
 		}
-		if err := b.enter(f, &move, telling{delay: time.Duration(t.DelayMs) * time.Millisecond, copies: t.Copies, drop: t.Drop}); err != nil {
+		if t.Returned {
+			move.Reason = "The bank does not credit this amount to this account."
+		}
+		if err := b.enter(f, &move, telling{delay: pending + time.Duration(t.DelayMs)*time.Millisecond, copies: t.Copies, drop: t.Drop}); err != nil {
 			return nil, err
+		}
+		if pending > 0 || t.Returned {
+			if err := f.transit(move.Seq, lands, t.Returned); err != nil {
+				return nil, err
+			}
 		}
 		return rail.TransferResult{
 			RailTransactionID: move.ID, NIPSessionID: move.NIPSessionID, AccountNumber: t.AccountNumber,
@@ -196,6 +208,8 @@ func judge(t *rail.Transfer) *problem {
 		return refuse(http.StatusBadRequest, "invalid_sender", "a sender's name has at most 100 printable characters")
 	case !known:
 		return refuse(http.StatusBadRequest, "unknown_bank", "senderBankCode is no bank's")
+	case t.PendingMs < 0 || t.PendingMs > int(maxPending/time.Millisecond):
+		return refuse(http.StatusBadRequest, "invalid_pending", "pendingMs is 0 to 600000")
 	case t.DelayMs < 0 || t.DelayMs > int(maxDelay/time.Millisecond):
 		return refuse(http.StatusBadRequest, "invalid_delay", "delayMs is 0 to 600000")
 	case t.Copies < 0 || t.Copies > maxCopies:
@@ -216,7 +230,7 @@ func (b *Bank) postReversal(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.test(w, r, func(f books) (any, error) {
-		credit, found, err := f.movementByID(in.RailTransactionID)
+		credit, found, err := f.movementByID(in.RailTransactionID, b.now())
 		if err != nil {
 			return nil, err
 		}
@@ -231,8 +245,8 @@ func (b *Bank) postReversal(w http.ResponseWriter, r *http.Request) {
 			return nil, refuse(http.StatusConflict, "already_reversed", "this credit was taken back already")
 		}
 		back := credit
-		back.Kind, back.ValueTime, back.Reason = flow.Reversal, b.now(), "reversal of "+credit.ID
-		if err := b.enterReversing(f, &back, telling{copies: 1}, credit.ID); err != nil {
+		back.Kind, back.ValueTime, back.Reason, back.Reverses = flow.Reversal, b.now(), "reversal of "+credit.ID, credit.ID
+		if err := b.enter(f, &back, telling{copies: 1}); err != nil {
 			return nil, err
 		}
 		return rail.TransferResult{

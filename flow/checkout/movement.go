@@ -1,0 +1,207 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// This file takes in what a bank says beside "it came" and "it was refused".
+
+// arrived says whether a movement is known as money already: banks may still
+// tell of it as on its way.
+func arrived(ctx context.Context, r store.Reader, n flow.Notice) (bool, error) {
+	if n.RailTransactionID == "" {
+		return false, nil
+	}
+	_, known, err := r.PaymentByTransaction(ctx, n.RailTransactionID)
+	return known, err
+}
+
+// coming takes in that money is on its way. Banks tell of it as often as they
+// are asked: only the first time is logged.
+func (w *saving) coming(session flow.Session, n flow.Notice, from string) error {
+	if known, err := arrived(w.ctx, w.tx.Reader, n); known || err != nil || session.ID == "" {
+		return err
+	}
+	change, err := flow.Coming(session)
+	if err != nil {
+		return err
+	}
+	if change.Session != nil {
+		if err := w.bankSaid(session, n, from); err != nil {
+			return err
+		}
+		if err := w.save(change, session); err != nil {
+			return err
+		}
+	} else if session.Status != flow.SessionProcessing {
+		return nil
+	}
+	w.tx.After(func() { w.s.answered(session.ID, flow.NewsComing, w.now) })
+	if from == fromAnswer {
+		return nil // whoever asked plans the next question
+	}
+	return w.owe(flow.TaskCheck, string(session.ID), w.now.Add(flow.ComingAgain))
+}
+
+// resume ends the wait for money that the bank knows of no more. It was asked
+// about the session as it was then: what it said since stands.
+func (s *Service) resume(ctx context.Context, asked flow.Session) error {
+	return s.update(ctx, func(w *saving) error {
+		session, err := w.tx.Session(ctx, asked.ID)
+		if err != nil || session.Version != asked.Version {
+			return err
+		}
+		change, err := flow.Resume(session)
+		if err != nil || change.Session == nil {
+			return err
+		}
+		if err := w.save(change, session); err != nil {
+			return err
+		}
+		return w.overdue(session)
+	})
+}
+
+// landed sees to a session that money was on its way to, once some came that was
+// not all of it: perhaps more is on its way, and perhaps its time is over.
+func (w *saving) landed(before flow.Session, c flow.Change) error {
+	if before.Status != flow.SessionProcessing || c.Session == nil || c.Session.Status != flow.SessionPending {
+		return nil
+	}
+	if err := w.owe(flow.TaskCheck, string(before.ID), w.now); err != nil {
+		return err
+	}
+	return w.overdue(before)
+}
+
+// overdue ends a session whose time was over while money was on its way to it.
+func (w *saving) overdue(session flow.Session) error {
+	if w.now.Before(session.ExpiresAt) {
+		return nil
+	}
+	return w.owe(flow.TaskExpireSession, string(session.ID), w.now)
+}
+
+// sentBack takes in that the bank returned money by itself, once for each time.
+func (w *saving) sentBack(session flow.Session, a flow.Attempt, n flow.Notice, from string) error {
+	if session.ID == "" {
+		w.warn("a bank sent money back that was for no session", n)
+		return nil
+	}
+	if told, err := w.toldBefore(session.ID, n); told || err != nil {
+		return err
+	}
+	change, err := flow.SentBack(session, a, n)
+	if err != nil {
+		return err
+	}
+	if err := w.bankSaid(session, n, from); err != nil {
+		return err
+	}
+	if err := w.save(change, session); err != nil {
+		return err
+	}
+	return w.landed(session, change)
+}
+
+// toldBefore says whether the story of a session holds a movement already.
+func (w *saving) toldBefore(session flow.SessionID, n flow.Notice) (bool, error) {
+	lines, err := w.tx.SessionLines(w.ctx, session)
+	return slices.ContainsFunc(lines, func(l store.Line) bool {
+		var before flow.Notice
+		return strings.HasPrefix(l.Kind, "bank.") && json.Unmarshal(l.Data, &before) == nil &&
+			before.Kind == n.Kind && before.RailTransactionID == n.RailTransactionID
+	}), err
+}
+
+// reversed takes in that money was taken back, once for each time it was. One
+// whose credit we have not heard of is kept until we do.
+func (w *saving) reversed(session flow.Session, n flow.Notice, from string) error {
+	if _, known, err := w.tx.TakenBack(w.ctx, n.RailTransactionID); known || err != nil {
+		return err
+	}
+	w.warn("a bank took money back", n)
+	b := flow.TakenBack{
+		RailTransactionID: n.RailTransactionID, Reverses: n.Reverses, Project: session.Project, Session: session.ID, Amount: n.Amount,
+		At: n.PaidAt, ReceivedAt: w.now,
+	}
+	p, found, err := w.taken(b)
+	if err != nil {
+		return err
+	}
+	if !found {
+		if err := w.bankSaid(session, n, from); err != nil {
+			return err
+		}
+		return w.save(flow.Change{TakenBack: &b}, session)
+	}
+	var attempt flow.Attempt
+	if session = (flow.Session{}); p.Session != "" { // the payment knows better whose it is
+		if session, err = w.tx.Session(w.ctx, p.Session); err != nil {
+			return err
+		}
+		if attempt, err = w.tx.Attempt(w.ctx, p.Attempt); err != nil {
+			return err
+		}
+	}
+	booked, err := w.tx.Booked(w.ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	if err := w.bankSaid(session, n, from); err != nil {
+		return err
+	}
+	return w.save(flow.TakeBack(session, attempt, p, booked, b), session)
+}
+
+// taken finds the payment that a bank took back.
+func (w *saving) taken(b flow.TakenBack) (flow.Payment, bool, error) {
+	if b.Reverses != "" {
+		return w.tx.PaymentByTransaction(w.ctx, b.Reverses)
+	}
+	payments, err := w.tx.Payments(w.ctx, b.Session)
+	for _, p := range slices.Backward(payments) {
+		if b.Of(p) {
+			return p, true, err
+		}
+	}
+	return flow.Payment{}, false, err
+}
+
+// takenBefore adds to the outcome of a credit that it was taken back, where that
+// was heard of first: it comes to the same in whatever order a bank tells.
+func (w *saving) takenBefore(c flow.Change, a flow.Attempt) (flow.Change, error) {
+	list, err := w.tx.TakenBackBefore(w.ctx, c.Payment.RailTransactionID, c.Payment.Session)
+	if err != nil {
+		return flow.Change{}, err
+	}
+	i := slices.IndexFunc(list, func(b flow.TakenBack) bool { return b.Of(*c.Payment) })
+	if i < 0 {
+		return c, nil
+	}
+	var session flow.Session
+	if c.Session != nil {
+		session = *c.Session
+	}
+	for _, changed := range c.Attempts {
+		if changed.ID == a.ID {
+			a = changed
+		}
+	}
+	return c.Then(flow.TakeBack(session, a, *c.Payment, c.Postings, list[i])), nil
+}
+
+// warn puts money that went away before whoever runs this.
+func (w *saving) warn(what string, n flow.Notice) {
+	w.tx.After(func() {
+		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, what, slog.String("transaction", n.RailTransactionID), slog.String("reverses", n.Reverses),
+			slog.String("reference", n.Reference), slog.Int64("amount_minor", int64(n.Amount)))
+	})
+}

@@ -1,0 +1,83 @@
+package flow
+
+// This file decides about what a bank can say beside "it came" and "it was
+// refused": money that is on its way, that was sent back, that was taken back.
+
+// Coming takes in that the bank knows of money which has not arrived: nobody
+// cancels the session, or lets it expire, while it may still be paid.
+func Coming(s Session) (Change, error) {
+	if s.Status != SessionPending {
+		return Change{}, nil
+	}
+	s, err := s.move(triggerProcess)
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{Session: &s}, nil
+}
+
+// Resume takes in that the bank knows of no money on its way any more.
+func Resume(s Session) (Change, error) {
+	if s.Status != SessionProcessing {
+		return Change{}, nil
+	}
+	s, err := s.landed()
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{Session: &s}, nil
+}
+
+// landed is a session that no money is on its way to.
+func (s Session) landed() (Session, error) {
+	if s.Status != SessionProcessing {
+		return s, nil
+	}
+	return s.move(triggerResume)
+}
+
+// SentBack takes in that the bank sent money back by itself, because it was not
+// what was asked for. It never was ours: nothing is booked, and no merchant is
+// told; who sent it is.
+func SentBack(s Session, a Attempt, n Notice) (Change, error) {
+	change, err := Resume(s)
+	if err != nil {
+		return Change{}, err
+	}
+	change.News = []News{{Kind: NewsSentBack, Attempt: a.ID, Amount: n.Amount}}
+	return change, nil
+}
+
+// TakeBack takes in that the bank took a payment back, or a part of it. booked is
+// all that was posted for the payment. Session and attempt are zero for money
+// that belongs to nothing of ours.
+//
+// A session that is paid stays so, with an exception that says what happened. Of
+// one that waits for the rest the part is gone, and asked for again. What came
+// beyond what was asked for is only told: the payment itself still stands.
+func TakeBack(s Session, a Attempt, p Payment, booked []Posting, b TakenBack) Change {
+	b.Payment, b.Project, b.Session = p.ID, p.Project, p.Session
+	b.Postings = takeBack(booked, b.Amount)
+	p.Reversed += b.Amount
+	change := Change{TakenBack: &b}
+	if s.ID == "" {
+		return change
+	}
+	change.Session = &s
+	change.Facts = []Fact{{Kind: ChargeReversed, Attempt: p.Attempt, Payment: &p}}
+	if p.Match == Duplicate {
+		return change
+	}
+	s = s.With(Reversed)
+	if p.Match == Partial && s.Status != SessionPaid {
+		if s.AmountPaid = max(s.AmountPaid-b.Amount, 0); s.AmountPaid == 0 {
+			s = s.Without(PartiallyPaid)
+		}
+		if a.Status == AttemptActive && a.Method == BankTransfer {
+			a.Amount = s.Outstanding()
+			change.Attempts = []Attempt{a}
+		}
+	}
+	change.News = []News{{Kind: NewsReversed, Attempt: p.Attempt, Payment: &p}}
+	return change
+}

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"till/flow"
+)
+
+const reversalColumns = `rail_transaction_id, reverses, payment, project, session, amount, taken_at, received_at`
+
+const saveReversalSQL = `INSERT INTO reversals (` + reversalColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT (rail_transaction_id) DO UPDATE SET payment = excluded.payment, project = excluded.project, session = excluded.session
+ WHERE reversals.payment = ''`
+
+// SaveTakenBack keeps money that a bank took back, and posts it once its payment
+// is known. One that was posted already is refused.
+func (t *Tx) SaveTakenBack(ctx context.Context, b flow.TakenBack) error {
+	n, err := t.run.exec(ctx, saveReversalSQL, b.RailTransactionID, b.Reverses, string(b.Payment), string(b.Project), string(b.Session), b.Amount,
+		flow.Millis(b.At), flow.Millis(b.ReceivedAt))
+	if err != nil {
+		return fmt.Errorf("keep the reversal %s: %w", b.RailTransactionID, err)
+	}
+	if n != 1 {
+		return fmt.Errorf("keep the reversal %s: it was posted before", b.RailTransactionID)
+	}
+	if b.Payment == "" {
+		return nil
+	}
+	booked, err := t.Booked(ctx, b.Payment)
+	if err != nil {
+		return err
+	}
+	return t.post(ctx, b.Payment, b.Project, len(booked), b.RailTransactionID, b.Postings, flow.Millis(b.ReceivedAt))
+}
+
+// TakenBack reads what is kept of a reversal by the rail's name for it; found is
+// false where it is new.
+func (r Reader) TakenBack(ctx context.Context, id string) (b flow.TakenBack, found bool, err error) {
+	list, err := r.reversals(ctx, `SELECT `+reversalColumns+` FROM reversals WHERE rail_transaction_id = ?`, id)
+	if err != nil || len(list) == 0 {
+		return flow.TakenBack{}, false, err
+	}
+	return list[0], true, nil
+}
+
+// TakenBackBefore reads the reversals that were heard of before their credit, and
+// may be of one by this name or, where the rail did not say, of this session.
+func (r Reader) TakenBackBefore(ctx context.Context, transaction string, session flow.SessionID) ([]flow.TakenBack, error) {
+	return r.reversals(ctx, `SELECT `+reversalColumns+` FROM reversals WHERE payment = '' AND (reverses = ? OR reverses = '' AND session = ?)
+ ORDER BY reverses DESC, received_at, rail_transaction_id`, transaction, string(session))
+}
+
+func (r Reader) reversals(ctx context.Context, query string, args ...string) ([]flow.TakenBack, error) {
+	var list []flow.TakenBack
+	err := r.run.each(ctx, query, anys(args), func(scan scanner) error {
+		var b flow.TakenBack
+		var at, received int64
+		if err := scan(&b.RailTransactionID, &b.Reverses, &b.Payment, &b.Project, &b.Session, &b.Amount, &at, &received); err != nil {
+			return err
+		}
+		b.At, b.ReceivedAt = flow.FromMillis(at), flow.FromMillis(received)
+		list = append(list, b)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read reversals: %w", err)
+	}
+	return list, nil
+}
+
+// Booked reads everything that was posted for a payment, oldest first.
+func (r Reader) Booked(ctx context.Context, payment flow.PaymentID) ([]flow.Posting, error) {
+	var list []flow.Posting
+	err := r.run.each(ctx, `SELECT account, amount FROM postings WHERE payment = ? ORDER BY line`, []any{string(payment)}, func(scan scanner) error {
+		var p flow.Posting
+		if err := scan(&p.Account, &p.Amount); err != nil {
+			return err
+		}
+		list = append(list, p)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what was posted for %s: %w", payment, err)
+	}
+	return list, nil
+}
