@@ -198,7 +198,7 @@ func (f *Fleet) hold(ctx context.Context, slot int) (err error) {
 }
 
 // run runs a number that is held.
-func (f *Fleet) run(ctx context.Context, file string, lease *checkout.Lease) error {
+func (f *Fleet) run(ctx context.Context, file string, lease *checkout.Lease) (err error) {
 	cfg := f.cfg.Client
 	cfg.File, cfg.Past = file, lease.Row
 	if f.cfg.OnPairing != nil {
@@ -207,24 +207,24 @@ func (f *Fleet) run(ctx context.Context, file string, lease *checkout.Lease) err
 	var client *Client
 	cfg.May = lease.Check
 	cfg.Ear = func(m bot.Message) bool { return f.ours(m) && client.ear.take(m) }
-	client, err := Open(ctx, cfg)
+	client, err = Open(ctx, cfg)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, client.Close()) }() // after a panic too
 	f.set(lease.Slot, client)
 	defer f.set(lease.Slot, nil)
 	ctx, lose := context.WithCancelCause(ctx)
-	defer lose(nil)
 	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer lose(nil)
 	beside.Go(func() { lose(f.renew(ctx, lease)) })
 	beside.Go(func() { f.report(ctx, client, lease) })
 	err = client.Run(ctx)
-	lose(err)
-	beside.Wait()
 	if cause := context.Cause(ctx); errors.Is(cause, checkout.ErrLeaseLost) {
 		err = errors.Join(err, cause)
 	}
-	return errors.Join(err, client.Close())
+	return err
 }
 
 // errKilled says that an operator switched a number off.

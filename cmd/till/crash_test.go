@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -38,10 +39,19 @@ func newOutside(t *testing.T) *outside {
 	}
 }
 
+var pairing = regexp.MustCompile(`(?m)^pairing: (.+)\n`)
+
 // link scans what the bot shows, as the owner of the number would.
 func (o *outside) link(p *process) {
 	o.t.Helper()
-	text := p.line(`^pairing: (.+)$`)[1]
+	var text string
+	await.Until(o.t, "the bot shows a code", func() bool { // before or after it says what else is running
+		found := pairing.FindStringSubmatch(p.said())
+		if found != nil {
+			text = found[1]
+		}
+		return found != nil
+	})
 	if _, err := o.network.ScanQR(context.Background(), botNumber, botName, text); err != nil {
 		o.t.Fatal(err)
 	}
