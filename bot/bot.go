@@ -72,7 +72,7 @@ type Message struct {
 	Own    bool          // somebody typed it on the phone of our own number
 	Quoted string        // the id of the message of ours that it answers to
 	Edits  string        // the id of the message that it takes the place of
-	Fades  time.Duration // how long the chat keeps its messages, 0 for ever
+	Fades  time.Duration // how long the chat keeps its messages, 0 for ever, negative where this one does not say
 	At     time.Time
 }
 

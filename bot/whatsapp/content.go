@@ -14,8 +14,11 @@ type content struct {
 	text    string             // the caption where there is media
 	edits   string             // the id of the message that it takes the place of
 	context *waE2E.ContextInfo // nil where it has none
-	fades   time.Duration      // of a change of the timer, which has no context
+	fades   time.Duration      // of what has no context
 }
+
+// unsaid is how long messages stay where one does not say.
+const unsaid = -1
 
 // read is what a chat shows of a message, false where it shows nothing:
 // settings, keys, votes. Something that is shown and has no text (a voice note,
@@ -39,7 +42,7 @@ func read(m *waE2E.Message) (content, bool) {
 		r := m.GetTemplateButtonReplyMessage()
 		return content{text: r.GetSelectedDisplayText(), context: r.GetContextInfo()}, true
 	case m.ReactionMessage != nil:
-		return content{kind: bot.KindReaction, text: m.GetReactionMessage().GetText()}, true
+		return content{kind: bot.KindReaction, text: m.GetReactionMessage().GetText(), fades: unsaid}, true
 	default:
 		return media(m)
 	}
@@ -62,7 +65,7 @@ func media(m *waE2E.Message) (content, bool) {
 	case m.StickerMessage != nil:
 		return content{kind: bot.KindSticker, context: m.GetStickerMessage().GetContextInfo()}, true
 	case m.LottieStickerMessage != nil:
-		return content{kind: bot.KindSticker}, true
+		return content{kind: bot.KindSticker, fades: unsaid}, true
 	case m.LocationMessage != nil:
 		return content{kind: bot.KindPlace, context: m.GetLocationMessage().GetContextInfo()}, true
 	case m.LiveLocationMessage != nil:
@@ -72,9 +75,9 @@ func media(m *waE2E.Message) (content, bool) {
 	case m.ContactsArrayMessage != nil:
 		return content{kind: bot.KindContact, context: m.GetContactsArrayMessage().GetContextInfo()}, true
 	case m.PollCreationMessage != nil, m.PollCreationMessageV2 != nil, m.PollCreationMessageV3 != nil:
-		return content{kind: bot.KindPoll}, true
+		return content{kind: bot.KindPoll, fades: unsaid}, true
 	case m.EventMessage != nil, m.GroupInviteMessage != nil, m.ProductMessage != nil, m.OrderMessage != nil, m.AlbumMessage != nil:
-		return content{kind: bot.KindOther}, true
+		return content{kind: bot.KindOther, fades: unsaid}, true
 	default:
 		return content{}, false
 	}
@@ -86,10 +89,13 @@ func changed(change *waE2E.ProtocolMessage) (content, bool) {
 	case waE2E.ProtocolMessage_MESSAGE_EDIT: // a new message, under an id of its own
 		if c, shown := read(change.GetEditedMessage()); shown && change.GetEditedMessage().GetProtocolMessage() == nil {
 			c.edits = change.GetKey().GetID()
+			if c.context == nil { // the text of an edit comes without what is around it
+				c.fades = unsaid
+			}
 			return c, true
 		}
 	case waE2E.ProtocolMessage_REVOKE:
-		return content{kind: bot.KindRevoke}, true
+		return content{kind: bot.KindRevoke, fades: unsaid}, true
 	case waE2E.ProtocolMessage_EPHEMERAL_SETTING:
 		return content{kind: bot.KindTimer, fades: seconds(change.GetEphemeralExpiration())}, true
 	default:

@@ -42,7 +42,7 @@ func TestHearsEveryKind(t *testing.T) {
 		{"sticker", sends(t, p, &waE2E.Message{StickerMessage: &waE2E.StickerMessage{}}), bot.Message{Kind: bot.KindSticker}},
 		{"place", sends(t, p, &waE2E.Message{LocationMessage: &waE2E.LocationMessage{Name: new("my house")}}), bot.Message{Kind: bot.KindPlace}},
 		{"contact", sends(t, p, &waE2E.Message{ContactMessage: &waE2E.ContactMessage{DisplayName: new("Bola")}}), bot.Message{Kind: bot.KindContact}},
-		{"poll", sends(t, p, &waE2E.Message{PollCreationMessage: &waE2E.PollCreationMessage{Name: new("how?")}}), bot.Message{Kind: bot.KindPoll}},
+		{"poll", sends(t, p, &waE2E.Message{PollCreationMessage: &waE2E.PollCreationMessage{Name: new("how?")}}), bot.Message{Kind: bot.KindPoll, Fades: -1}},
 		{"answer", func() (string, error) {
 			m, err := p.SendQuote(t.Context(), ourNumber, "1", "3EB0MENU")
 			return m.ID, err
@@ -54,19 +54,19 @@ func TestHearsEveryKind(t *testing.T) {
 		{"reaction", func() (string, error) {
 			m, err := p.React(t.Context(), ourNumber, "3EB0MENU", "👍")
 			return m.ID, err
-		}, bot.Message{Kind: bot.KindReaction, Text: "👍"}},
+		}, bot.Message{Kind: bot.KindReaction, Text: "👍", Fades: -1}},
 		{"reaction taken away", func() (string, error) {
 			m, err := p.React(t.Context(), ourNumber, "3EB0MENU", "")
 			return m.ID, err
-		}, bot.Message{Kind: bot.KindReaction}},
+		}, bot.Message{Kind: bot.KindReaction, Fades: -1}},
 		{"edit", func() (string, error) {
 			m, err := p.Edit(t.Context(), ourNumber, first.ID, "Pay 7K3M-9QTY")
 			return m.ID, err
-		}, bot.Message{Text: "Pay 7K3M-9QTY", Edits: first.ID}},
+		}, bot.Message{Text: "Pay 7K3M-9QTY", Edits: first.ID, Fades: -1}},
 		{"revoke", func() (string, error) {
 			m, err := p.Revoke(t.Context(), ourNumber, first.ID)
 			return m.ID, err
-		}, bot.Message{Kind: bot.KindRevoke}},
+		}, bot.Message{Kind: bot.KindRevoke, Fades: -1}},
 	} {
 		id, err := c.send()
 		must(t, err)
@@ -134,7 +134,7 @@ func TestCalls(t *testing.T) {
 		id, err := p.Call(t.Context(), ourNumber, false)
 		must(t, err)
 		m := got(t, d.messages)
-		want := bot.Message{Number: ourNumber, Person: p.Account().LID(), Phone: flow.Phone(ada), ID: id, Kind: bot.KindCall, At: m.At}
+		want := bot.Message{Number: ourNumber, Person: p.Account().LID(), Phone: flow.Phone(ada), ID: id, Kind: bot.KindCall, Fades: -1, At: m.At}
 		if m != want {
 			t.Errorf("got  %+v\nwant %+v", m, want)
 		}

@@ -69,7 +69,7 @@ func (c *Client) unsealed(ctx context.Context, wa *whatsmeow.Client, evt *events
 	}
 	if !shown {
 		c.log.WarnContext(ctx, "whatsapp edit cannot be read", slog.String("message", evt.Info.ID))
-		said = content{kind: bot.KindOther}
+		said = content{kind: bot.KindOther, fades: unsaid}
 	}
 	if said.edits == "" {
 		said.edits = edit.GetTargetMessageKey().GetID()

@@ -68,7 +68,7 @@ type Inbound struct {
 	Message string        // the network's id of the message
 	Quoted  string        // the id of the message of ours that it answers to, "" for none
 	Edits   string        // the id of the message that it takes the place of, "" for none
-	Fades   time.Duration // how long the chat keeps its messages, 0 for ever
+	Fades   time.Duration // how long the chat keeps its messages, 0 for ever, negative where the message does not say
 	Intent  flow.Intent
 	At      time.Time
 }

@@ -25,7 +25,7 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		if known, err := w.tx.Heard(ctx, row.ID, in.Message); known || err != nil {
 			return err
 		}
-		t := flow.Turn{Heard: &in.Intent, Fades: in.Fades > 0}
+		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0}
 		if s.cfg.Board.Killed(in.Number) {
 			return w.unanswered(row, t, in)
 		}
@@ -52,6 +52,13 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 // chat finds or makes the chat of a message.
 func (w *saving) chat(in Inbound) (store.ChatRow, error) {
 	row, found, err := w.tx.ChatOf(w.ctx, in.Number, in.Person)
+	if found { // a call or a reaction does not say everything
+		in.Phone, in.Name = cmp.Or(in.Phone, row.Phone), cmp.Or(in.Name, row.Name)
+		if in.Fades < 0 {
+			in.Fades = row.Fades
+		}
+	}
+	in.Fades = max(in.Fades, 0)
 	if err != nil || found && row.Phone == in.Phone && row.Name == in.Name && row.Fades == in.Fades {
 		return row, err
 	}
