@@ -28,6 +28,9 @@ type story struct {
 	booked   flow.Kobo
 	success  map[flow.SessionID]int
 	receipts map[flow.PaymentID]int
+	coming   map[flow.SessionID]bool           // the bank knows of money on its way
+	posted   map[flow.PaymentID][]flow.Posting // all that was posted for it
+	backed   map[flow.PaymentID]flow.Kobo      // taken back
 	n        int
 }
 
@@ -42,6 +45,8 @@ func newStory(t *rapid.T) *story {
 		chats: map[flow.ChatID]flow.Chat{"chat_1": {ID: "chat_1"}, "chat_2": {ID: "chat_2"}}, watch: map[flow.SessionID][]flow.ChatID{},
 		seen: map[string]flow.Kobo{}, success: map[flow.SessionID]int{}, receipts: map[flow.PaymentID]int{},
 	}
+	s.posted = map[flow.PaymentID][]flow.Posting{}
+	s.coming, s.backed = map[flow.SessionID]bool{}, map[flow.PaymentID]flow.Kobo{}
 	for i, code := range []string{"7K3M9QTX", "11112222"} {
 		session := open()
 		session.ID, session.EntryCode = flow.SessionID(fmt.Sprint("wsp_sess_", i+1)), code
@@ -136,7 +141,7 @@ func (s *story) effect(id flow.ChatID, e flow.Effect) {
 	case flow.DoCheck:
 		s.checks = append(s.checks, asked{e.Session, id})
 	case flow.DoCancel:
-		if s.sessions[e.Session].Open() {
+		if s.sessions[e.Session].Status == flow.SessionPending {
 			change, err := flow.Cancel(s.sessions[e.Session], s.attempts[e.Session])
 			s.must(err)
 			s.save(e.Session, change)
@@ -166,9 +171,10 @@ func (s *story) save(id flow.SessionID, c flow.Change) {
 	}
 	if c.Payment != nil {
 		s.payments[id] = append(s.payments[id], *c.Payment)
-		for _, p := range c.Postings {
-			s.booked += p.Amount
-		}
+		s.post(c.Payment.ID, c.Postings)
+	}
+	if c.TakenBack != nil {
+		s.post(c.TakenBack.Payment, c.TakenBack.Postings)
 	}
 	for _, a := range c.Attempts {
 		if i := slices.IndexFunc(s.attempts[id], func(x flow.Attempt) bool { return x.ID == a.ID }); i >= 0 {
@@ -186,6 +192,13 @@ func (s *story) save(id flow.SessionID, c flow.Change) {
 		for _, chat := range slices.Clone(s.watch[id]) {
 			s.turn(chat, flow.Turn{News: &n, About: id})
 		}
+	}
+}
+
+func (s *story) post(id flow.PaymentID, lines []flow.Posting) {
+	s.posted[id] = append(s.posted[id], lines...)
+	for _, p := range lines {
+		s.booked += p.Amount
 	}
 }
 
@@ -220,53 +233,6 @@ func (s *story) answers(t *rapid.T) {
 	made := trying(string(a.ID), a.Method)
 	made.Instructions.ExpiresAt = a.ExpiresAt
 	s.save(a.Session, flow.Started(s.sessions[a.Session], a, *made.Instructions))
-}
-
-// pays is money coming in for anything that was ever opened, once or twice.
-func (s *story) pays(t *rapid.T) {
-	var all []flow.Attempt
-	for _, id := range []flow.SessionID{"wsp_sess_1", "wsp_sess_2"} {
-		for _, a := range s.attempts[id] {
-			if a.Instructions != nil {
-				all = append(all, a)
-			}
-		}
-	}
-	if len(all) == 0 {
-		t.Skip("nothing can be paid")
-	}
-	a := rapid.SampledFrom(all).Draw(t, "paid to")
-	s.n++
-	n := credit(fmt.Sprint("rail-", s.n), rapid.SampledFrom([]flow.Kobo{a.Amount, a.Amount, 100_000, 600_000}).Draw(t, "kobo"), s.now)
-	for range rapid.IntRange(1, 2).Draw(t, "told") {
-		if _, known := s.seen[n.RailTransactionID]; known {
-			continue // what the shell knows the rail's name of changes nothing
-		}
-		s.seen[n.RailTransactionID] = n.Amount
-		a, _ = s.attempt(a.ID)
-		change, err := flow.Settle(flow.Money{
-			Notice: n, Session: s.sessions[a.Session], Attempt: a, Others: s.attempts[a.Session], Payments: s.payments[a.Session],
-			Payment: flow.PaymentID(fmt.Sprint("p", s.n)), Charge: "wsp_chg_1", Now: s.now,
-		})
-		s.must(err)
-		s.save(a.Session, change)
-	}
-}
-
-// bank is the bank answering a question.
-func (s *story) bank(t *rapid.T) {
-	if len(s.checks) == 0 {
-		t.Skip("nothing was asked")
-	}
-	i := rapid.IntRange(0, len(s.checks)-1).Draw(t, "which question")
-	q := s.checks[i]
-	s.checks = slices.Delete(s.checks, i, i+1)
-	kind := rapid.SampledFrom([]flow.NewsKind{flow.NewsNothing, flow.NewsBankDown, flow.NewsComing}).Draw(t, "says")
-	for _, chat := range slices.Clone(s.watch[q.session]) {
-		if talk, ok := s.chats[chat].Talk(q.session); ok && talk.State == flow.Verifying {
-			s.turn(chat, flow.Turn{News: &flow.News{Kind: kind}, About: q.session})
-		}
-	}
 }
 
 // agent is somebody of support doing something in a chat.
@@ -310,7 +276,21 @@ func (s *story) sound(t *rapid.T) {
 	for _, amount := range s.seen {
 		came += amount
 	}
-	var kept flow.Kobo
+	var kept, gone flow.Kobo
+	for _, amount := range s.backed {
+		gone += amount
+	}
+	var clearing flow.Kobo
+	for _, lines := range s.posted {
+		for _, line := range lines {
+			if line.Account == flow.RailClearing {
+				clearing += line.Amount
+			}
+		}
+	}
+	if clearing != came-gone {
+		t.Fatalf("%d kobo came and %d were taken back; the ledger has %d", came, gone, clearing)
+	}
 	for id, session := range s.sessions {
 		live := map[flow.Method]int{}
 		for _, a := range s.attempts[id] {
@@ -323,12 +303,15 @@ func (s *story) sound(t *rapid.T) {
 				t.Fatalf("%s has %d live attempts by %s", id, n, m)
 			}
 		}
+		if session.Status == flow.SessionProcessing && !s.now.Before(session.ExpiresAt.Add(flow.WatchAfter)) {
+			t.Fatalf("%s waits for ever", id)
+		}
 		var applied flow.Kobo
 		settled := 0
 		for _, p := range s.payments[id] {
 			kept += p.Amount
 			if p.Match.Applied() {
-				applied += p.Amount
+				applied += p.Amount - p.Reversed
 			}
 			if p.Match == flow.Matched || p.Match == flow.Excess {
 				settled++
@@ -372,12 +355,15 @@ func TestAnyStoryEndsWell(t *testing.T) {
 		s := newStory(t)
 		s.turn("chat_1", flow.Turn{Heard: &flow.Intent{Kind: flow.MeansCode}, ByCode: "wsp_sess_1"})
 		t.Repeat(map[string]func(*rapid.T){
-			"":        s.sound,
-			"hears":   s.hears,
-			"answers": s.answers,
-			"pays":    s.pays,
-			"bank":    s.bank,
-			"agent":   s.agent,
+			"":         s.sound,
+			"hears":    s.hears,
+			"answers":  s.answers,
+			"pays":     s.pays,
+			"bank":     s.bank,
+			"agent":    s.agent,
+			"moves":    s.moves,
+			"returns":  s.returns,
+			"reverses": s.reverses,
 			"passes": func(t *rapid.T) {
 				s.passes(rapid.SampledFrom([]time.Duration{time.Second, 20 * time.Second, 3 * time.Minute, 15 * time.Minute, 2 * time.Hour, 25 * time.Hour}).Draw(t, "wait"))
 			},

@@ -43,6 +43,8 @@ type World struct {
 	// Secret is what the provider signs with; Now is the clock of the rail.
 	Secret string
 	Now    func() time.Time
+	// Pass moves that clock, and the provider's.
+	Pass func(d time.Duration)
 }
 
 // Message is one message of a provider.
@@ -77,6 +79,9 @@ func Run(t *testing.T, open func(*testing.T) World) {
 		{"check", checks},
 		{"notice says what check says", notices},
 		{"declined", declines},
+		{"on its way", onTheWay},
+		{"sent back", sentBack},
+		{"taken back", takenBack},
 		{"forged", forged},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.try(trial{t, open(t)}) })

@@ -175,7 +175,7 @@ func TestConformance(t *testing.T) {
 		w := openTown(t)
 		return railtest.World{
 			Rail: w.rail, Provider: w.rail, Unreachable: newRail(t, nowhere(t), w.clock.Now, 0),
-			Hasty: newRail(t, w.url, w.clock.Now, 300*time.Millisecond), Notices: w.door.got, Secret: secret, Now: w.clock.Now,
+			Hasty: newRail(t, w.url, w.clock.Now, 300*time.Millisecond), Notices: w.door.got, Secret: secret, Now: w.clock.Now, Pass: w.clock.advance,
 			Sign: func(secret string, at time.Time, body []byte) http.Header {
 				h := http.Header{}
 				h.Set(sandbox.SignatureHeader, sandbox.Sign(secret, at, body))

@@ -1,0 +1,129 @@
+package flow_test
+
+import (
+	"fmt"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"till/flow"
+)
+
+// This file is what banks do in a story.
+
+// pays is money coming in for anything that was ever opened, once or twice.
+func (s *story) pays(t *rapid.T) {
+	var all []flow.Attempt
+	for _, id := range []flow.SessionID{"wsp_sess_1", "wsp_sess_2"} {
+		for _, a := range s.attempts[id] {
+			if a.Instructions != nil {
+				all = append(all, a)
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Skip("nothing can be paid")
+	}
+	a := rapid.SampledFrom(all).Draw(t, "paid to")
+	s.n++
+	n := credit(fmt.Sprint("rail-", s.n), rapid.SampledFrom([]flow.Kobo{a.Amount, a.Amount, 100_000, 600_000}).Draw(t, "kobo"), s.now)
+	for range rapid.IntRange(1, 2).Draw(t, "told") {
+		if _, known := s.seen[n.RailTransactionID]; known {
+			continue // what the shell knows the rail's name of changes nothing
+		}
+		s.seen[n.RailTransactionID] = n.Amount
+		a, _ = s.attempt(a.ID)
+		change, err := flow.Settle(flow.Money{
+			Notice: n, Session: s.sessions[a.Session], Attempt: a, Others: s.attempts[a.Session], Payments: s.payments[a.Session],
+			Payment: flow.PaymentID(fmt.Sprint("p", s.n)), Charge: "wsp_chg_1", Now: s.now,
+		})
+		s.must(err)
+		s.save(a.Session, change)
+	}
+}
+
+// bank is the bank answering a question.
+func (s *story) bank(t *rapid.T) {
+	if len(s.checks) == 0 {
+		t.Skip("nothing was asked")
+	}
+	i := rapid.IntRange(0, len(s.checks)-1).Draw(t, "which question")
+	q := s.checks[i]
+	s.checks = slices.Delete(s.checks, i, i+1)
+	kind := flow.NewsBankDown
+	if rapid.IntRange(0, 3).Draw(t, "answers") > 0 {
+		change, err := flow.Resume(s.sessions[q.session])
+		if kind = flow.NewsNothing; s.coming[q.session] {
+			kind = flow.NewsComing
+			change, err = flow.Coming(s.sessions[q.session])
+		}
+		s.must(err)
+		s.save(q.session, change)
+	}
+	for _, chat := range slices.Clone(s.watch[q.session]) {
+		if talk, ok := s.chats[chat].Talk(q.session); ok && talk.State == flow.Verifying {
+			s.turn(chat, flow.Turn{News: &flow.News{Kind: kind}, About: q.session})
+		}
+	}
+}
+
+// moves is money being on its way, or not any more; the bank tells of the first
+// by itself now and then.
+func (s *story) moves(t *rapid.T) {
+	id := rapid.SampledFrom([]flow.SessionID{"wsp_sess_1", "wsp_sess_2"}).Draw(t, "session")
+	if len(s.attempts[id]) == 0 {
+		t.Skip("nothing can be paid")
+	}
+	if s.coming[id] = rapid.Bool().Draw(t, "on its way"); s.coming[id] && rapid.Bool().Draw(t, "told") {
+		change, err := flow.Coming(s.sessions[id])
+		s.must(err)
+		s.save(id, change)
+	}
+}
+
+// returns is the bank sending money back by itself.
+func (s *story) returns(t *rapid.T) {
+	id := rapid.SampledFrom([]flow.SessionID{"wsp_sess_1", "wsp_sess_2"}).Draw(t, "session")
+	if len(s.attempts[id]) == 0 {
+		t.Skip("nothing can be paid")
+	}
+	change, err := flow.SentBack(s.sessions[id], rapid.SampledFrom(s.attempts[id]).Draw(t, "sent to"), flow.Notice{Kind: flow.Returned, Amount: 300_000})
+	s.must(err)
+	if change.Payment != nil || len(change.Facts) != 0 {
+		t.Fatalf("what never was ours is booked or told: %+v", change)
+	}
+	s.coming[id] = false
+	s.save(id, change)
+}
+
+// reverses is the bank taking back a payment, whole or in two.
+func (s *story) reverses(t *rapid.T) {
+	id := rapid.SampledFrom([]flow.SessionID{"wsp_sess_1", "wsp_sess_2"}).Draw(t, "session")
+	if len(s.payments[id]) == 0 {
+		t.Skip("nothing was paid")
+	}
+	i := rapid.IntRange(0, len(s.payments[id])-1).Draw(t, "which payment")
+	p := s.payments[id][i]
+	left := p.Amount - s.backed[p.ID]
+	if left == 0 {
+		t.Skip("it was taken back")
+	}
+	amount := rapid.SampledFrom([]flow.Kobo{left, left, max(left/2, 1)}).Draw(t, "of it")
+	a, _ := s.attempt(p.Attempt)
+	change := flow.TakeBack(s.sessions[id], a, p, s.posted[p.ID], flow.TakenBack{RailTransactionID: "back", Amount: amount})
+	s.backed[p.ID] += amount
+	s.payments[id][i].Reversed += amount
+	s.save(id, change)
+	if s.backed[p.ID] < p.Amount {
+		return
+	}
+	sums := map[flow.LedgerAccount]flow.Kobo{}
+	for _, line := range s.posted[p.ID] {
+		sums[line.Account] += line.Amount
+	}
+	for account, sum := range sums {
+		if sum != 0 {
+			t.Fatalf("all of %s was taken back, and %s still has %d of it", p.ID, account, sum)
+		}
+	}
+}
