@@ -125,6 +125,7 @@ type Client struct {
 	log  *slog.Logger
 	pace pace
 	box  *sqlstore.Container
+	file *keyFile
 	web  *http.Client
 	read chan receipt // messages to mark as read, by whoever has time
 
@@ -172,6 +173,10 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("preparing the keys in %s: %w", cfg.File, err)
 	}
+	if c.file, err = openKeys(cfg.File, cfg.Now, cfg.Log); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -194,9 +199,7 @@ func openFile(name string) (*sql.DB, error) {
 	if err = file.Close(); err != nil {
 		return nil, fmt.Errorf("opening the keys: %w", err)
 	}
-	options := url.Values{"_txlock": {"immediate"}, "_pragma": {
-		"foreign_keys(1)", "busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "secure_delete(1)",
-	}}
+	options := url.Values{"_txlock": {"immediate"}, "_pragma": keyPragmas()}
 	path := url.URL{Path: filepath.ToSlash(name)}
 	db, err := sql.Open(driver, "file:"+path.EscapedPath()+"?"+options.Encode())
 	if err != nil {
@@ -218,6 +221,7 @@ func (c *Client) device(ctx context.Context, fresh bool) (*whatsmeow.Client, str
 		if !fresh {
 			break
 		}
+		c.file.forget()
 		if err = c.box.DeleteDevice(ctx, d); err != nil {
 			return nil, "", fmt.Errorf("forgetting old keys: %w", err)
 		}
@@ -226,7 +230,7 @@ func (c *Client) device(ctx context.Context, fresh bool) (*whatsmeow.Client, str
 	if !fresh && len(known) > 0 {
 		d, number = known[0], known[0].ID.User
 	}
-	if err = discreet(d); err != nil {
+	if err = discreet(d, c.file); err != nil {
 		return nil, "", err
 	}
 	if c.cfg.PushName != "" { // without one there is no presence
@@ -293,7 +297,7 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.web.CloseIdleConnections()
-	if err := c.box.Close(); err != nil {
+	if err := errors.Join(c.file.close(), c.box.Close()); err != nil {
 		return fmt.Errorf("closing the keys: %w", err)
 	}
 	return nil

@@ -200,7 +200,7 @@ func TestKeysFile(t *testing.T) {
 	db, err := whatsapp.OpenFile(filepath.Join(t.TempDir(), "keys.db"))
 	must(t, err)
 	defer func() { must(t, db.Close()) }()
-	for pragma, want := range map[string]string{"foreign_keys": "1", "busy_timeout": "10000", "journal_mode": "wal", "synchronous": "1", "secure_delete": "1"} {
+	for pragma, want := range map[string]string{"foreign_keys": "1", "busy_timeout": "10000", "journal_mode": "wal", "synchronous": "2", "secure_delete": "1"} {
 		var got sql.NullString
 		must(t, db.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got))
 		if got.String != want {

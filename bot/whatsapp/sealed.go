@@ -39,19 +39,30 @@ var errSeal = errors.New("whatsapp: a kept message cannot be opened")
 type unnamed struct{ store.ContactStore }
 
 // container keeps devices like the library's own, and seals those that it makes.
-type container struct{ store.DeviceContainer }
+type container struct {
+	store.DeviceContainer
+
+	file *keyFile
+}
 
 // PutDevice keeps a device. The first time makes its stores.
 func (c container) PutDevice(ctx context.Context, d *store.Device) error {
 	if err := c.DeviceContainer.PutDevice(ctx, d); err != nil {
 		return fmt.Errorf("keeping the device: %w", err)
 	}
-	return discreet(d)
+	return discreet(d, c.file)
 }
 
-// discreet has a device keep no text and no names that can be read.
-func discreet(d *store.Device) error {
-	d.Container = container{unwrapped(d.Container)}
+// DeleteDevice forgets a device, and what of it was not written yet.
+func (c container) DeleteDevice(ctx context.Context, d *store.Device) error {
+	c.file.forget()
+	return c.DeviceContainer.DeleteDevice(ctx, d) //nolint:wrapcheck // as the library's own does
+}
+
+// discreet has a device keep its keys by ratchets, and no text and no names that
+// can be read.
+func discreet(d *store.Device, file *keyFile) error {
+	d.Container = container{unwrapped(d.Container), file}
 	if _, done := d.EventBuffer.(*sealed); done || d.EventBuffer == nil {
 		return nil
 	}
@@ -67,7 +78,12 @@ func discreet(d *store.Device) error {
 	if err != nil {
 		return fmt.Errorf("making the key of the buffer: %w", err)
 	}
-	d.EventBuffer = &sealed{EventBuffer: d.EventBuffer, seal: aead, mac: keys[sha256.Size:]}
+	r, err := file.of(d)
+	if err != nil {
+		return err
+	}
+	d.Identities, d.Sessions, d.PreKeys, d.MsgSecrets, d.PrivacyTokens = r, r, r, r, r
+	d.EventBuffer = &sealed{EventBuffer: r, seal: aead, mac: keys[sha256.Size:]}
 	d.Contacts = unnamed{d.Contacts}
 	return nil
 }

@@ -57,7 +57,7 @@ func (r runner) exec(ctx context.Context, query string, args ...any) (int64, err
 }
 
 // scanner reads the columns of one row.
-type scanner func(dest ...any) error
+type scanner = func(dest ...any) error
 
 // each calls scan for every row of a query.
 func (r runner) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {

@@ -28,6 +28,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"till/flow"
+	"till/flow/store/lite"
 )
 
 //go:embed migration
@@ -135,7 +136,7 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	d.write.SetMaxOpenConns(1)
 	// To turn a new file to WAL takes a lock that SQLite does not wait for.
 	err = d.migrate(ctx, c)
-	for try := 0; try < maxRetries && busy(err); try++ {
+	for try := 0; try < maxRetries && lite.Busy(err); try++ {
 		if err = pause(ctx, try); err == nil {
 			err = d.migrate(ctx, c)
 		}
@@ -143,12 +144,12 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
 	}
-	writer, err := openLite(uri, sqlitePragmas()...)
+	writer, err := lite.Open(uri, sqlitePragmas()...)
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s for writing: %w", c.Name, err), d.write.Close())
 	}
 	if err := d.write.Close(); err != nil {
-		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), writer.close())
+		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), writer.Close())
 	}
 	d.readers = newLiteReaders(uri, readers)
 	d.Reader = Reader{run: runner{d.readers, d.dialect}}
@@ -207,10 +208,10 @@ func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 
 // writer is the one goroutine that writes to SQLite. It takes whatever is
 // queued, so that work queued during an fsync shares the next one.
-func (d *DB) writer(w *lite) {
+func (d *DB) writer(w *lite.Conn) {
 	defer close(d.done)
 	defer func() {
-		if err := w.close(); err != nil {
+		if err := w.Close(); err != nil {
 			d.log.Error("close the writer", slog.String("error", err.Error()))
 		}
 	}()
@@ -232,7 +233,7 @@ func (d *DB) writer(w *lite) {
 }
 
 // batch commits a first unit and what else is queued in one transaction.
-func (d *DB) batch(w *lite, first *unit) {
+func (d *DB) batch(w *lite.Conn, first *unit) {
 	units := append(make([]*unit, 0, batchSize), first)
 	for len(units) < batchSize {
 		select {
@@ -243,9 +244,9 @@ func (d *DB) batch(w *lite, first *unit) {
 		}
 		break
 	}
-	err := w.together(units, one)
+	err := together(w, units, one)
 	if errors.Is(err, errAgain) {
-		err = w.together(units, oneAlone)
+		err = together(w, units, oneAlone)
 	}
 	if err != nil {
 		d.log.Error("a batch is lost", slog.String("error", err.Error()))
@@ -259,29 +260,29 @@ func (d *DB) batch(w *lite, first *unit) {
 }
 
 // together runs units in one transaction. An error means that none is kept.
-func (l *lite) together(units []*unit, run func(*lite, *unit) error) error {
-	_, err := l.exec("BEGIN IMMEDIATE")
+func together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) error) error {
+	_, err := w.Exec("BEGIN IMMEDIATE")
 	if err != nil {
 		return err
 	}
-	l.inside = true
+	w.Inside = true
 	for _, u := range units {
 		u.err = u.gone()
 		if u.err != nil {
 			u.err = fmt.Errorf("begin a transaction: %w", u.err)
 			continue
 		}
-		u.tx = &Tx{Reader: Reader{run: runner{liteWriter{l}, sqliteDialect}}}
-		if err = run(l, u); err != nil {
+		u.tx = &Tx{Reader: Reader{run: runner{liteWriter{w}, sqliteDialect}}}
+		if err = run(w, u); err != nil {
 			break
 		}
 	}
 	if err == nil {
-		_, err = l.exec("COMMIT")
+		_, err = w.Exec("COMMIT")
 	}
-	l.inside = false
+	w.Inside = false
 	if err != nil {
-		err = errors.Join(err, l.undo())
+		err = errors.Join(err, w.Undo())
 	}
 	return err
 }
@@ -293,10 +294,10 @@ var errAgain = errors.New("a unit is to be undone")
 // one runs a unit. To undo it alone SQLite would have to keep what it writes
 // over, for every unit; few fail once they have written, so that then all are
 // run again.
-func one(w *lite, u *unit) error {
-	w.wrote = false
+func one(w *lite.Conn, u *unit) error {
+	w.Wrote = false
 	u.err = guarded(u.run, u.tx)
-	if u.err != nil && w.wrote || w.undone() {
+	if u.err != nil && w.Wrote || w.Undone() {
 		return errAgain
 	}
 	return nil
@@ -305,18 +306,18 @@ func one(w *lite, u *unit) error {
 // oneAlone runs a unit in a savepoint of its own, so that its failure undoes it
 // alone. An error means that the whole transaction is gone: out of space, out
 // of memory and the like make SQLite undo all of it.
-func oneAlone(w *lite, u *unit) error {
-	if _, err := w.exec("SAVEPOINT one"); err != nil {
+func oneAlone(w *lite.Conn, u *unit) error {
+	if _, err := w.Exec("SAVEPOINT one"); err != nil {
 		return err
 	}
 	u.err = guarded(u.run, u.tx)
 	if u.err != nil {
-		if _, err := w.exec("ROLLBACK TO one"); err != nil {
+		if _, err := w.Exec("ROLLBACK TO one"); err != nil {
 			u.err = storageError(u.err)
 			return errors.Join(err, u.err)
 		}
 	}
-	_, err := w.exec("RELEASE one")
+	_, err := w.Exec("RELEASE one")
 	return err
 }
 
@@ -348,7 +349,7 @@ func pause(ctx context.Context, try int) error {
 // asked wrongly is a bug of ours, which trying again does not mend: that stays
 // as it is.
 func storageError(err error) error {
-	if _, ok := errors.AsType[*flow.Error](err); ok || err == nil || sqliteBug(err) || postgresBug(err) {
+	if _, ok := errors.AsType[*flow.Error](err); ok || err == nil || lite.Bug(err) || postgresBug(err) {
 		return err
 	}
 	return &flow.Error{Code: flow.CodeStorage, Message: "The store does not answer right now. Try again.", Err: err}
