@@ -118,8 +118,8 @@ func (c Chat) talk(id SessionID) (Talk, bool) {
 // parked is the payment that 7 leads back to: the last one that was in focus
 // before, and can still come to something.
 func (c Chat) parked() (Talk, bool) {
-	for i := len(c.Talks) - 1; i >= 0; i-- {
-		if t := c.Talks[i]; t.Session != c.Focus && (slices.Contains(live, t.State) || t.State == Review) {
+	for _, t := range slices.Backward(c.Talks) {
+		if t.Session != c.Focus && (slices.Contains(live, t.State) || t.State == Review) {
 			return t, true
 		}
 	}

@@ -86,15 +86,22 @@ func (d *deciding) atDesk(in Intent) {
 	d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
 }
 
-// person asks for a person.
+// person asks for a person, and says that one will come.
 func (d *deciding) person(why string) {
+	if d.call(why) {
+		d.say("human", nil)
+	}
+}
+
+// call asks for a person, and says whether none was there or on the way.
+func (d *deciding) call(why string) bool {
 	next, ok := d.chat.Desk.move(deskCall, d.turn.Now)
 	if !ok {
 		d.why = why + " (a person is there or on the way)"
-		return
+		return false
 	}
 	d.chat.Desk, d.why = next, why
-	d.say("human", nil)
+	return true
 }
 
 // release gives the chat back to the bot, which shows where things stand.
@@ -143,6 +150,7 @@ func (d *deciding) desk(n News) {
 			d.chat.Desk.Due, d.chat.Desk.Over = d.now(), true
 			d.why = n.By + " gives the chat back"
 		}
+	default: // not of the desk
 	}
 }
 

@@ -89,7 +89,7 @@ func TestEveryStateOfTheDeskAnswersEverything(t *testing.T) {
 			}
 			return turn
 		}
-		print := func(what string, d flow.Decision) {
+		printed := func(what string, d flow.Decision) {
 			text := line(what, d)
 			fmt.Fprintf(&b, "%s desk %s\n", strings.TrimSuffix(text, "\n"), "["+string(d.Chat.Desk.State)+"]")
 			if d.Why == "" {
@@ -98,14 +98,14 @@ func TestEveryStateOfTheDeskAnswersEverything(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "[%s]\n", desk)
 		for _, in := range intents() {
-			print(strings.Join(strings.Fields(fmt.Sprint(in.Kind, " ", in.Method, " ", in.Bank, " ", in.Code, " ", in.Lang)), " "), flow.Decide(heard(at(), in)))
+			printed(strings.Join(strings.Fields(fmt.Sprint(in.Kind, " ", in.Method, " ", in.Bank, " ", in.Code, " ", in.Lang)), " "), flow.Decide(heard(at(), in)))
 		}
 		for _, n := range news("t") {
-			print("! "+string(n.Kind), flow.Decide(about(at(), n)))
+			printed("! "+string(n.Kind), flow.Decide(about(at(), n)))
 		}
 		due := at()
 		due.Now = due.Now.Add(3 * time.Hour)
-		print("! timer, three hours later", flow.Decide(about(due, flow.News{Kind: flow.NewsTimer})))
+		printed("! timer, three hours later", flow.Decide(about(due, flow.News{Kind: flow.NewsTimer})))
 	}
 	golden(t, "desk_decisions.txt", b.String())
 }

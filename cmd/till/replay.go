@@ -49,7 +49,7 @@ var errDiffers = errors.New("the replay differs from what was recorded")
 
 // Run reads, and writes nothing but what --export names.
 func (c *replayCmd) Run(w *world) error {
-	if err := c.Settings.Check(); err != nil {
+	if err := c.Check(); err != nil {
 		return usageError{err}
 	}
 	if err := c.sound(); err != nil {

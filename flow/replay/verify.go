@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,10 +107,8 @@ func known(chat, from flow.Chat) flow.Chat {
 }
 
 func appendNew[T comparable](list []T, v T) []T {
-	for _, x := range list {
-		if x == v {
-			return list
-		}
+	if slices.Contains(list, v) {
+		return list
 	}
 	return append(list, v)
 }
