@@ -70,8 +70,8 @@ func (d *deciding) news(t *Talk, n News) {
 	case NewsReversed:
 		if d.why = "the bank took money back"; d.mine(co, n) {
 			d.step(t, talkReverse, d.why, func() {
-				d.say("reversed", about(co))
-				d.person(d.why)
+				d.say("reversed", about(co)) // says itself that somebody answers, and that nothing is paid until then
+				d.call(d.why)
 			})
 		}
 	case NewsNothing:

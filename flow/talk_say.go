@@ -25,6 +25,10 @@ func (d *deciding) show(t Talk, co Checkout) {
 	case Lapsed:
 		d.say("lapsed", d.menuArgs(t, co))
 	case Review:
+		if slices.Contains(co.Session.Exceptions, Reversed) { // then the money is not safe, as the other says
+			d.say("reversed", about(co))
+			return
+		}
 		d.say("in_review", about(co))
 	case Opening, Verifying:
 		d.say("one_moment", nil)

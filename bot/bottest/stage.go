@@ -73,6 +73,8 @@ type Heard struct{ Payer, ID, Text string }
 type Config struct {
 	Places checkout.Places
 	Forget func() // what Places hold
+	// Seed is what ids are made of. Stages whose messages meet need one each.
+	Seed int
 	// Join makes the network, once the stage has a bot that can be written to.
 	Join func(s *Stage) Network
 }
@@ -99,6 +101,7 @@ type Stage struct {
 	codes   []string          // of every session, oldest first
 	said    map[string]string // the id of the last message of ours that begins with these words
 	account string
+	paid    string // the bank's name of the last transfer
 	dial    string
 	turns   int // that payers took
 }
@@ -114,7 +117,7 @@ func New(tb testing.TB, c Config) *Stage {
 	var err error
 	s.db, err = store.Open(ctx, store.Config{Schema: store.Checkout, Dir: tb.TempDir(), Name: "test"})
 	s.must(err)
-	bank, err := sandbox.Open(sandbox.Config{Now: s.Clock, Rand: seeded(1), BaseURL: "http://bank.test"})
+	bank, err := sandbox.Open(sandbox.Config{Now: s.Clock, Rand: seeded(1, 0), BaseURL: "http://bank.test"})
 	s.must(err)
 	doors := httptest.NewServer(bank.Handler())
 	s.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: doors.URL, Secret: "not a real secret, only long enough", HTTP: doors.Client(), Now: s.Clock})
@@ -126,7 +129,7 @@ func New(tb testing.TB, c Config) *Stage {
 		Number: func() string { return Number }, Send: func(ctx context.Context, o checkout.Outgoing) error { return s.net.Send(ctx, o) },
 		Post: func(context.Context, flow.Delivery) flow.Verdict { return flow.Verdict{OK: true} },
 		Next: func(flow.Delivery, flow.Verdict) (time.Duration, bool) { return 0, false },
-		Now:  s.Clock, Rand: seeded(2), Alone: true, Log: slog.New(slog.DiscardHandler),
+		Now:  s.Clock, Rand: seeded(2, c.Seed), Alone: true, Log: slog.New(slog.DiscardHandler),
 	})
 	s.must(err)
 	s.Bot = bot.New(s.Service.Hear, s.Service.Tick, rail.USSDMenu(), s.Clock, slog.New(slog.DiscardHandler))
@@ -149,7 +152,9 @@ func New(tb testing.TB, c Config) *Stage {
 }
 
 // seeded is a source of the same bytes every time.
-func seeded(n byte) io.Reader { return &source{r: rand.NewChaCha8([32]byte{n})} }
+func seeded(n byte, seed int) io.Reader {
+	return &source{r: rand.NewChaCha8([32]byte{n, byte(seed), byte(seed >> 8)})}
+}
 
 type source struct {
 	mu sync.Mutex

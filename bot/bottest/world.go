@@ -80,7 +80,7 @@ func (s *Stage) happens(words []string) {
 		s.forget()
 	case "wait":
 		s.wait(words[1])
-	case "pay", "pay-unheard", "pay-thrice", "ussd", "card", "bank":
+	case "pay", "pay-unheard", "pay-thrice", "pay-pending", "pay-arrives", "pay-returned", "reverse", "ussd", "card", "bank":
 		s.banks(words, flow.Kobo(amount))
 	case "fades": // the payer makes messages of this chat disappear
 		s.net.Fade(First, 24*time.Hour)
@@ -123,6 +123,16 @@ func (s *Stage) banks(words []string, amount flow.Kobo) {
 		s.transfer(rail.Transfer{AccountNumber: s.account, Drop: true}, 0)
 	case "pay-thrice": // the bank tells three times of one transfer
 		s.transfer(rail.Transfer{AccountNumber: s.account, Copies: 3}, 3)
+	case "pay-pending": // it is on its way for three minutes
+		s.transfer(rail.Transfer{AccountNumber: s.account, SenderName: "BOLA ADE", PendingMs: 180_000}, 0)
+	case "pay-arrives": // the bank tells of what was on its way
+		s.notices(1)
+	case "pay-returned": // kobo: the bank sends it back by itself
+		s.transfer(rail.Transfer{AccountNumber: s.account, Amount: amount, Returned: true}, 1)
+	case "reverse": // the bank takes the last transfer back
+		_, err := s.rail.Reverse(ctx, s.paid)
+		s.must(err)
+		s.notices(1)
 	case "ussd":
 		s.must(s.rail.CompleteUSSD(ctx, s.dial, words[1]))
 		s.notices(1)
@@ -162,8 +172,9 @@ func (s *Stage) agent(does, text string) {
 
 func (s *Stage) transfer(t rail.Transfer, notices int) {
 	s.tb.Helper()
-	_, err := s.rail.Transfer(s.tb.Context(), t)
+	booked, err := s.rail.Transfer(s.tb.Context(), t)
 	s.must(err)
+	s.paid = booked.RailTransactionID
 	s.notices(notices)
 }
 
