@@ -8,6 +8,7 @@ package bottest
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -73,8 +74,9 @@ type Heard struct{ Payer, ID, Text string }
 type Config struct {
 	Places checkout.Places
 	Forget func() // what Places hold
-	// Seed is what ids are made of. Stages whose messages meet need one each.
-	Seed int
+	// Seed is what ids are made from, "" for the usual one. Stages whose messages
+	// meet need one each.
+	Seed string
 	// Join makes the network, once the stage has a bot that can be written to.
 	Join func(s *Stage) Network
 }
@@ -117,7 +119,7 @@ func New(tb testing.TB, c Config) *Stage {
 	var err error
 	s.db, err = store.Open(ctx, store.Config{Schema: store.Checkout, Dir: tb.TempDir(), Name: "test"})
 	s.must(err)
-	bank, err := sandbox.Open(sandbox.Config{Now: s.Clock, Rand: seeded(1, 0), BaseURL: "http://bank.test"})
+	bank, err := sandbox.Open(sandbox.Config{Now: s.Clock, Rand: seeded(1, ""), BaseURL: "http://bank.test"})
 	s.must(err)
 	doors := httptest.NewServer(bank.Handler())
 	s.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: doors.URL, Secret: "not a real secret, only long enough", HTTP: doors.Client(), Now: s.Clock})
@@ -152,8 +154,12 @@ func New(tb testing.TB, c Config) *Stage {
 }
 
 // seeded is a source of the same bytes every time.
-func seeded(n byte, seed int) io.Reader {
-	return &source{r: rand.NewChaCha8([32]byte{n, byte(seed), byte(seed >> 8)})}
+func seeded(n byte, seed string) io.Reader {
+	key := [32]byte{n}
+	if seed != "" {
+		key = sha256.Sum256(append(key[:], seed...))
+	}
+	return &source{r: rand.NewChaCha8(key)}
 }
 
 type source struct {
@@ -173,6 +179,17 @@ func (s *Stage) Clock() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
+}
+
+// moment is how much later each thing happens than the one before it: what is
+// told apart by when it was made has to be.
+const moment = time.Millisecond
+
+// pass moves the clock.
+func (s *Stage) pass(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = s.now.Add(d)
 }
 
 // Play runs a conversation and returns it as it came out; between happens before
@@ -215,6 +232,7 @@ func (s *Stage) Play(script string, between func()) string {
 // answered to anybody but the first payer begins with their name in brackets.
 func (s *Stage) Turn(payer, text string) []string {
 	s.tb.Helper()
+	s.pass(moment)
 	s.says(payer, text)
 	return s.heard()
 }
@@ -223,6 +241,7 @@ func (s *Stage) Turn(payer, text string) []string {
 // as Turn does.
 func (s *Stage) World(words ...string) []string {
 	s.tb.Helper()
+	s.pass(moment)
 	s.happens(words)
 	return s.heard()
 }

@@ -106,9 +106,7 @@ func (s *Stage) wait(text string) {
 	s.tb.Helper()
 	d, err := time.ParseDuration(text)
 	s.must(err)
-	s.mu.Lock()
-	s.now = s.now.Add(d)
-	s.mu.Unlock()
+	s.pass(d)
 	s.Service.Wake()
 }
 
