@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -168,12 +169,9 @@ const maxSign = 16
 
 // small says whether words under a picture say less than the picture.
 func small(k flow.IntentKind) bool {
-	switch k {
-	case flow.MeansNothing, flow.MeansMenu, flow.MeansThanks, flow.MeansYes, flow.MeansNo, flow.MeansResume, flow.MeansReceipt:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]flow.IntentKind{
+		flow.MeansNothing, flow.MeansMenu, flow.MeansThanks, flow.MeansYes, flow.MeansNo, flow.MeansResume, flow.MeansReceipt,
+	}, k)
 }
 
 // described is what is kept of a message that is not only text.

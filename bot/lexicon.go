@@ -209,6 +209,9 @@ func (l *lexicon) means(into map[string]meaning, phrase string, m meaning) error
 	return nil
 }
 
+// firmKinds are the kinds of intent whose words are firm.
+var firmKinds = []flow.IntentKind{flow.MeansCancel, flow.MeansConfirm, flow.MeansOther, flow.MeansNo, flow.MeansBack}
+
 // harden collects the words that are near enough to matter when a word is only
 // nearly that of a method: what cancels, stops, switches, denies or is paid.
 func (l *lexicon) harden() {
@@ -225,10 +228,8 @@ func (l *lexicon) harden() {
 		take(phrase)
 	}
 	for phrase, m := range l.is {
-		switch m.kind {
-		case flow.MeansCancel, flow.MeansConfirm, flow.MeansOther, flow.MeansNo, flow.MeansBack:
+		if slices.Contains(firmKinds, m.kind) {
 			take(phrase)
-		default:
 		}
 	}
 	for phrase := range l.not {

@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,12 +77,9 @@ func TestSlips(t *testing.T) {
 		for i := range word {
 			slip := word[:i] + word[i+1:]
 			for _, text := range []string{slip, word[:i] + "q" + word[i:], "i want to pay with " + slip} {
-				switch in := bot.Understand(text, banks); in.Kind {
-				case flow.MeansMaybe, flow.MeansNothing, flow.MeansMethod:
-					if in.Kind == flow.MeansMethod && in.Method != bot.Understand(word, banks).Method {
-						t.Errorf("%q means %s", text, short(in))
-					}
-				default:
+				in := bot.Understand(text, banks)
+				fine := slices.Contains([]flow.IntentKind{flow.MeansMaybe, flow.MeansNothing, flow.MeansMethod}, in.Kind)
+				if !fine || in.Kind == flow.MeansMethod && in.Method != bot.Understand(word, banks).Method {
 					t.Errorf("%q means %s", text, short(in))
 				}
 			}
@@ -93,10 +91,9 @@ func TestSlips(t *testing.T) {
 				if strings.Join(strings.Fields(text), " ") == word {
 					continue
 				}
-				switch in := bot.Understand(text, banks); in.Kind {
-				case flow.MeansConfirm, flow.MeansCancel, flow.MeansStop, flow.MeansOther, flow.MeansMethod, flow.MeansMaybe:
+				in := bot.Understand(text, banks)
+				if slices.Contains([]flow.IntentKind{flow.MeansConfirm, flow.MeansCancel, flow.MeansStop, flow.MeansOther, flow.MeansMethod, flow.MeansMaybe}, in.Kind) {
 					t.Errorf("%q means %s", text, short(in))
-				default:
 				}
 			}
 		}

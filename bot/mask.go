@@ -307,9 +307,11 @@ func digitRuns(text string, code place) (runs []run, total int) {
 		}
 		letters.Reset()
 	}
-	for i, next := 0, 0; i < len(text); i = next {
+	next := 0
+	for next < len(text) {
+		i := next
 		r, size := utf8.DecodeRuneInString(text[i:])
-		next = i + size
+		next += size
 		folded := foldRune(r)
 		inCode := at >= code.from && at < code.to
 		at += len(folded)

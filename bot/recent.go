@@ -141,7 +141,7 @@ func lastSecret(pieces []piece) int {
 func (r *recent) person(key string) *person {
 	if e, found := r.people[key]; found {
 		r.order.MoveToBack(e)
-		return e.Value.(*person) //nolint:forcetypeassert // nothing else is in the list
+		return e.Value.(*person) //nolint:errcheck // nothing else is in the list
 	}
 	p := &person{key: key}
 	r.people[key] = r.order.PushBack(p)
@@ -152,7 +152,7 @@ func (r *recent) person(key string) *person {
 // many. The caller holds mu.
 func (r *recent) forget(now time.Time) {
 	for e := r.order.Front(); e != nil; e = r.order.Front() {
-		p := e.Value.(*person) //nolint:forcetypeassert // nothing else is in the list
+		p := e.Value.(*person) //nolint:errcheck // nothing else is in the list
 		old := len(p.pieces) == 0 || now.Sub(p.pieces[len(p.pieces)-1].at) >= pieceLasts
 		if !old && r.order.Len() < maxPeople {
 			break

@@ -116,7 +116,7 @@ func (s sentence) read() answer {
 		return exact
 	case isNumber:
 		return number
-	case hasCue && about != flow.MeansAbuse && !(isAnswer && exact.kind == flow.MeansMethod):
+	case hasCue && about != flow.MeansAbuse && (!isAnswer || exact.kind != flow.MeansMethod):
 		return answer{meaning: meaning{kind: about}}
 	case isAnswer:
 		return exact
@@ -140,12 +140,7 @@ func (s sentence) read() answer {
 
 // global says whether a kind of intent is the same wherever the talk stands.
 func global(k flow.IntentKind) bool {
-	switch k {
-	case flow.MeansMethod, flow.MeansMaybe, flow.MeansYes, flow.MeansNo, flow.MeansThanks:
-		return false
-	default:
-		return true
-	}
+	return !slices.Contains([]flow.IntentKind{flow.MeansMethod, flow.MeansMaybe, flow.MeansYes, flow.MeansNo, flow.MeansThanks}, k)
 }
 
 // about finds the first cue of a sentence, by the order of the kinds.

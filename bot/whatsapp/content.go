@@ -113,7 +113,7 @@ func written(text string, fades time.Duration) *waE2E.Message {
 	if fades <= 0 {
 		return &waE2E.Message{Conversation: &text}
 	}
-	expires := uint32(min(fades/time.Second, maxFades)) //nolint:gosec // bounded
+	expires := uint32(min(fades/time.Second, maxFades))
 	return &waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{
 		Text: &text, ContextInfo: &waE2E.ContextInfo{Expiration: &expires},
 	}}

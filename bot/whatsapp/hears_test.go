@@ -84,6 +84,7 @@ func TestHearsEveryKind(t *testing.T) {
 
 // sends sends a message from a phone.
 func sends(t *testing.T, p phoneSender, m *waE2E.Message) func() (string, error) {
+	t.Helper()
 	return func() (string, error) {
 		sent, err := p.SendMessage(t.Context(), ourNumber, m, "")
 		return sent.ID, err
@@ -182,7 +183,7 @@ func TestTypedOnOurPhone(t *testing.T) {
 	}
 	// An echo of our own, should one ever come: it names our device.
 	self := types.NewJID(ourNumber, types.DefaultUserServer)
-	for device, want := range map[uint16]bool{uint16(d.device().ID()): false, 77: true} {
+	for device, want := range map[uint16]bool{d.device().ID(): false, 77: true} {
 		self.Device = device
 		_, ok, err := d.Inbound(t.Context(), event(types.MessageSource{Chat: jid(person, types.HiddenUserServer), Sender: self, IsFromMe: true}))
 		if ok != want || err != nil {

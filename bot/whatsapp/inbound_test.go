@@ -106,7 +106,8 @@ func TestWhatItSays(t *testing.T) {
 		"a longer text": {&waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{Text: new("2")}}, bot.Message{Text: "2"}, true},
 		"an answer": {
 			&waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{Text: new("2"), ContextInfo: quoting}},
-			bot.Message{Text: "2", Quoted: "3EB01", Fades: 7 * 24 * time.Hour}, true,
+			bot.Message{Text: "2", Quoted: "3EB01", Fades: 7 * 24 * time.Hour},
+			true,
 		},
 		"an answer to themselves": {&waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{
 			Text: new("2"), ContextInfo: &waE2E.ContextInfo{StanzaID: new("3A00"), Participant: new("100200300400500@lid")},
