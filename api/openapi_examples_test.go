@@ -24,6 +24,7 @@ const (
 	exampleKey     = "wsp_key_01k9z3m5x8v2c7n4b6t1q0w9ey"
 	exampleLookUp  = "wsp_ver_01k9z3m5x8v2c7n4b6t1q0w9ez"
 	exampleAccount = "9012345678"
+	examplePaid    = "tx_01k9z3m5x8v2c7n4b6t1q0w9ef"
 	exampleCode    = "/ussd/4821/"
 	examplePhone   = "/phones/+2348031234500"
 	exampleOrder   = "/by-reference/order-1001"
@@ -60,6 +61,7 @@ func (e *example) live() {
 	e.takes(exampleOrder, func() string { charge(`,"reference":"order-1001"`); return exampleOrder })
 	e.takes(exampleCard, func() string { return pay("card", "attemptId") })
 	e.takes(exampleAccount, func() string { return pay("bank-transfer", "accountNumber") })
+	e.takes(examplePaid, e.paid)
 	e.takes(exampleCode, func() string { return "/ussd/" + pay("ussd", "paymentCode") + "/" })
 	e.takes(examplePhone, func() string {
 		return "/phones/" + e.call("POST", "/v1/test/phones", e.key, `{}`).text("data.phone")
@@ -92,6 +94,16 @@ func (e *example) patiently(method, path, key, body string) reply {
 // open opens a session over the wire.
 func (e *example) open() string {
 	return e.call("POST", sessions, e.key, good).text("data.id")
+}
+
+// paid is the bank's name of a payment that has come.
+func (e *example) paid() string {
+	e.t.Helper()
+	id := e.open()
+	account := e.call("POST", sessions+"/"+id+"/pay/bank-transfer", e.key, "").text("data.accountNumber")
+	transfer := e.call("POST", "/v1/test/bank/transfers", e.key, `{"accountNumber":"`+account+`"}`)
+	e.until(id, "PAID")
+	return transfer.text("data.railTransactionId")
 }
 
 // expected is the one status of success that an operation has; 304 is for those who ask again.

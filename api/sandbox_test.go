@@ -16,6 +16,35 @@ import (
 // the pretend bank's HTTP out, its signed notice back in.
 func TestACheckoutOverTheRealSandbox(t *testing.T) {
 	s := open(t)
+	s.meetSandbox()
+
+	id := s.session("")
+	pay := s.ask("POST", sessions+"/"+id+"/pay/bank-transfer", s.key, "")
+	s.want(pay, http.StatusOK, map[string]string{"data.amount": "5000"})
+	s.want(s.ask("GET", "/v1/test/bank/calls", s.key, ""), http.StatusOK, nil)
+	s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"`+pay.text("data.accountNumber")+`","copies":3}`), http.StatusOK,
+		map[string]string{"data.amountMinor": "500000"})
+	s.until(id, "PAID")
+
+	id = s.session("")
+	code := s.ask("POST", sessions+"/"+id+"/pay/ussd", s.key, `{"bankCode":"058"}`).text("data.paymentCode")
+	s.want(s.ask("POST", "/v1/test/ussd/"+code+"/complete", s.key, `{"outcome":"success"}`), http.StatusOK, nil)
+	s.until(id, "PAID")
+
+	id = s.session("")
+	attempt := s.ask("POST", sessions+"/"+id+"/pay/card", s.key, "").text("data.attemptId")
+	s.want(s.ask("POST", "/v1/test/cards/"+attempt+"/complete", s.key, `{"outcome":"approved"}`), http.StatusOK, nil)
+	s.until(id, "PAID")
+
+	s.want(s.ask("PUT", "/v1/test/bank/conditions", s.key, `{"up":false}`), http.StatusOK, map[string]string{"data.up": "false"})
+	s.want(s.ask("POST", sessions+"/"+s.session("")+"/pay/card", s.key, ""), http.StatusServiceUnavailable, map[string]string{"error.code": "rail_unavailable"})
+}
+
+// meetSandbox gives the shop the pretend bank over the network, until the test
+// ends.
+func (s *shop) meetSandbox() {
+	t := s.t
+	t.Helper()
 	const secret = "a secret of both directions"
 	bank, err := sandbox.Open(sandbox.Config{Now: s.now})
 	if err != nil {
@@ -48,27 +77,6 @@ func TestACheckoutOverTheRealSandbox(t *testing.T) {
 	if err := wire.Register(t.Context(), "http://"+s.listen()+"/v1/rails/sandbox/notifications"); err != nil {
 		t.Fatal(err)
 	}
-
-	id := s.session("")
-	pay := s.ask("POST", sessions+"/"+id+"/pay/bank-transfer", s.key, "")
-	s.want(pay, http.StatusOK, map[string]string{"data.amount": "5000"})
-	s.want(s.ask("GET", "/v1/test/bank/calls", s.key, ""), http.StatusOK, nil)
-	s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"`+pay.text("data.accountNumber")+`","copies":3}`), http.StatusOK,
-		map[string]string{"data.amountMinor": "500000"})
-	s.until(id, "PAID")
-
-	id = s.session("")
-	code := s.ask("POST", sessions+"/"+id+"/pay/ussd", s.key, `{"bankCode":"058"}`).text("data.paymentCode")
-	s.want(s.ask("POST", "/v1/test/ussd/"+code+"/complete", s.key, `{"outcome":"success"}`), http.StatusOK, nil)
-	s.until(id, "PAID")
-
-	id = s.session("")
-	attempt := s.ask("POST", sessions+"/"+id+"/pay/card", s.key, "").text("data.attemptId")
-	s.want(s.ask("POST", "/v1/test/cards/"+attempt+"/complete", s.key, `{"outcome":"approved"}`), http.StatusOK, nil)
-	s.until(id, "PAID")
-
-	s.want(s.ask("PUT", "/v1/test/bank/conditions", s.key, `{"up":false}`), http.StatusOK, map[string]string{"data.up": "false"})
-	s.want(s.ask("POST", sessions+"/"+s.session("")+"/pay/card", s.key, ""), http.StatusServiceUnavailable, map[string]string{"error.code": "rail_unavailable"})
 }
 
 // until waits for a session to reach a state.
