@@ -355,10 +355,10 @@ func (f *Fleet) Typing(ctx context.Context, number, person string) {
 	}
 }
 
-// Syncing says that what payers sent a number while it was away is still coming
-// in: what they are told by the clock had better wait.
-func (f *Fleet) Syncing(number string) bool {
-	return slices.ContainsFunc(f.running(), func(c *Client) bool { return c.Number() == number && c.Syncing() })
+// Syncing says that what payers sent one of the numbers while it was away is
+// still coming in: what they are told by the clock had better wait.
+func (f *Fleet) Syncing() bool {
+	return slices.ContainsFunc(f.running(), (*Client).Syncing)
 }
 
 // Pairing is the text of a QR code that links a phone now, false when none is

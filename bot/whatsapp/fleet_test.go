@@ -326,7 +326,7 @@ func TestAFleetHasItsParts(t *testing.T) {
 	if _, err := whatsapp.NewFleet(whatsapp.FleetConfig{}); !errors.Is(err, whatsapp.ErrInput) {
 		t.Errorf("a fleet of nothing: %v", err)
 	}
-	if _, ok := s.Pairing(); ok || s.Trouble() != "" || s.Syncing(numberIn(1)) {
+	if _, ok := s.Pairing(); ok || s.Trouble() != "" || s.Syncing() {
 		t.Error("a fleet that does not run says something")
 	}
 }

@@ -240,7 +240,7 @@ func (a *app) openServices(ctx context.Context, test, live *store.DB, linkBase s
 	}
 	if a.test, err = a.openService(ctx, checkout.Config{
 		DB: test, Rail: a.rail, Words: words.Render, Copy: words.Version(), Build: version, Number: a.board.Pick, Board: a.board, Now: a.clock.Now,
-		Send: a.send(),
+		Send: a.send(), Syncing: func() bool { return a.fleet.Syncing() },
 	}, flow.Test, linkBase); err != nil {
 		return err
 	}
@@ -347,10 +347,10 @@ func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 }
 
 // advance moves the test environment's clock and lets what is due now be done.
-func (a *app) advance(seconds int64) time.Time {
-	now := a.clock.Advance(seconds)
+func (a *app) advance(seconds int64) (time.Time, bool) {
+	now, moved := a.clock.Advance(seconds)
 	a.test.Wake()
-	return now
+	return now, moved
 }
 
 // testBank is the sandbox bank as merchants play with it: money is sent now by

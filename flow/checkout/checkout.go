@@ -29,14 +29,18 @@ type Config struct {
 	Board  *Board                                      // what operators switched off; nil: nothing
 	Banks  []flow.Bank                                 // the USSD menu, in order
 	Send   func(ctx context.Context, o Outgoing) error // one message to WhatsApp
-	Post   func(ctx context.Context, d flow.Delivery) flow.Verdict
-	Next   func(d flow.Delivery, v flow.Verdict) (wait time.Duration, again bool) // the webhook schedule
-	Now    func() time.Time
-	Rand   io.Reader
-	Build  string // the program's version, for the log
-	Copy   string // the version of Words, for the log
-	Alone  bool   // no other process works on the database: what a dead one held is taken at once
-	Log    *slog.Logger
+	// Syncing says that what payers wrote while we were away is still coming in.
+	// Nothing is told by the clock meanwhile: "I have paid" may be among it. It
+	// must end by itself. Nil is never.
+	Syncing func() bool
+	Post    func(ctx context.Context, d flow.Delivery) flow.Verdict
+	Next    func(d flow.Delivery, v flow.Verdict) (wait time.Duration, again bool) // the webhook schedule
+	Now     func() time.Time
+	Rand    io.Reader
+	Build   string // the program's version, for the log
+	Copy    string // the version of Words, for the log
+	Alone   bool   // no other process works on the database: what a dead one held is taken at once
+	Log     *slog.Logger
 }
 
 // Places remembers where live talks stand, and may lose all of it at any time.

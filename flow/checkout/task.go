@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"till/flow"
 	"till/flow/store"
@@ -18,6 +19,9 @@ var errEnded = errors.New("checkout: the task has ended")
 
 // do does one task.
 func (s *Service) do(ctx context.Context, w store.Work) error {
+	if byTheClock(w.Kind) && s.cfg.Syncing != nil && s.cfg.Syncing() {
+		return &NotYetError{Wait: syncingWait}
+	}
 	switch w.Kind {
 	case flow.TaskStart:
 		err := s.start(ctx, flow.AttemptID(w.Subject), w.Fresh)
@@ -39,6 +43,15 @@ func (s *Service) do(ctx context.Context, w store.Work) error {
 		return s.expire(ctx, flow.SessionID(w.Subject), w.Attempts)
 	}
 	return fmt.Errorf("nobody does tasks of kind %q", w.Kind)
+}
+
+// syncingWait is how long what is told by the clock waits for what payers wrote
+// while we were away.
+const syncingWait = 2 * time.Second
+
+// byTheClock says whether a task tells payers something because time passed.
+func byTheClock(kind flow.TaskKind) bool {
+	return kind == flow.TaskTimer || kind == flow.TaskExpireAttempt || kind == flow.TaskExpireSession
 }
 
 // slow says "one moment" to chats that still wait for instructions.

@@ -35,11 +35,12 @@ const (
 // the pretend bank over HTTP, a WhatsApp and webhook receivers that fail on
 // command, and a clock that only the test moves.
 type world struct {
-	t     *testing.T
-	store store.Config
-	bank  *sandbox.Rail
-	rail  *shakyRail
-	logs  *logged
+	syncing atomic.Bool // messages of payers are still coming in
+	t       *testing.T
+	store   store.Config
+	bank    *sandbox.Rail
+	rail    *shakyRail
+	logs    *logged
 
 	mu     sync.Mutex
 	now    time.Time
@@ -134,7 +135,7 @@ func (w *world) open(alone bool) {
 	w.must(w.board.Refresh(ctx))
 	w.service, err = checkout.New(checkout.Config{
 		Board: w.board, Around: flow.Surroundings{CheckoutURL: func(s flow.Session) string { return s.Number + "/" + s.EntryCode }},
-		DB: w.db, Rail: w.rail, Places: w.places, Words: words, Banks: rail.USSDMenu(), Number: func() string { return ourNumber },
+		DB: w.db, Rail: w.rail, Syncing: w.syncing.Load, Places: w.places, Words: words, Banks: rail.USSDMenu(), Number: func() string { return ourNumber },
 		Send: w.send, Post: w.post, Now: w.clock, Rand: w.rand, Alone: alone,
 		Next: func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return time.Minute, d.Attempts < 9 },
 		Log:  slog.New(slog.NewTextHandler(w.logs, nil)),
