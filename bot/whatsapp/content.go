@@ -85,7 +85,7 @@ func media(m *waE2E.Message) (content, bool) {
 
 // changed is a message that changes another one, or the chat.
 func changed(change *waE2E.ProtocolMessage) (content, bool) {
-	switch change.GetType() { //nolint:exhaustive // the others are between devices
+	switch change.GetType() {
 	case waE2E.ProtocolMessage_MESSAGE_EDIT: // a new message, under an id of its own
 		if c, shown := read(change.GetEditedMessage()); shown && change.GetEditedMessage().GetProtocolMessage() == nil {
 			c.edits = change.GetKey().GetID()
