@@ -17,6 +17,7 @@ import (
 // led to are kept, and WhatsApp may be told that it was received. However often
 // a message comes, it is heard once.
 func (s *Service) Hear(ctx context.Context, in Inbound) error {
+	ctx = store.Unhurried(ctx) // what is turned away comes again, over a new line
 	err := s.update(ctx, func(w *saving) error {
 		row, err := w.chat(in)
 		if err != nil {

@@ -86,6 +86,7 @@ func (k *worker) run(ctx context.Context) error {
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	ctx = store.Unhurried(ctx)
 	k.mu.Lock()
 	k.ctx, k.closed = ctx, false
 	k.mu.Unlock()
@@ -362,7 +363,9 @@ func (s *Service) Wake() { s.worker.wake() }
 // Idle says whether nothing that is due is left undone and nothing is at work.
 // While Run does not run, nobody knows.
 func (s *Service) Idle(ctx context.Context) (bool, error) {
-	if s.worker.busy() || s.ticks.busy() {
+	// What an update has committed is handed to the worker a moment later, when
+	// nobody can see that it is due.
+	if s.worker.busy() || s.ticks.busy() || s.cfg.DB.UnderWay() > 0 {
 		return false, nil
 	}
 	now := s.cfg.Now()
@@ -375,7 +378,7 @@ func (s *Service) Idle(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 	}
-	return !s.worker.busy(), nil // what was claimed meanwhile looked as if it were not due
+	return s.cfg.DB.UnderWay() == 0 && !s.worker.busy(), nil // what was claimed meanwhile looked as if it were not due
 }
 
 // busy says whether something is at work, or may be.

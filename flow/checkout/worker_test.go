@@ -14,6 +14,7 @@ import (
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
+	"till/flow/store/storetest"
 )
 
 func TestEachChatIsAnsweredInOrderByOneSenderHoweverManyWrite(t *testing.T) {
@@ -262,6 +263,43 @@ func TestAProgramThatIsStoppedWhileABankIsAskedTellsNobodyThatTheBankIsDown(t *t
 		w.rest()
 		got := strings.Join(w.texts("ada"), " ")
 		if strings.Contains(got, "bank_down") || !strings.HasSuffix(got, "checking receipt") {
+			t.Errorf("the payer read %q", got)
+		}
+	})
+}
+
+// slowPlaces holds up what follows a commit.
+type slowPlaces struct {
+	checkout.MemoryPlaces
+
+	begun, release chan bool
+}
+
+func (p *slowPlaces) Put(ctx context.Context, c flow.Chat) {
+	p.begun <- true
+	<-p.release
+	p.MemoryPlaces.Put(ctx, c)
+}
+
+func TestAServiceDoesNotRestBetweenACommitAndWhatFollowsIt(t *testing.T) {
+	t.Parallel()
+	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+		t.Parallel()
+		w := newWorld(t, c)
+		places := &slowPlaces{begun: make(chan bool), release: make(chan bool)}
+		w.places = places
+		w.start(true)
+		w.rest()
+		heard := make(chan error, 1)
+		go func() { heard <- w.says("ada", flow.Intent{Kind: flow.MeansMenu}) }()
+		<-places.begun // the answer is owed, and nobody has it
+		if idle, err := w.service.Idle(t.Context()); err != nil || idle {
+			t.Errorf("the service rests: %t, %v", idle, err)
+		}
+		places.release <- true
+		w.must(<-heard)
+		w.rest()
+		if got := w.texts("ada"); len(got) != 1 {
 			t.Errorf("the payer read %q", got)
 		}
 	})

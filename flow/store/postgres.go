@@ -77,9 +77,9 @@ func again(err error, try int) bool {
 }
 
 func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) (*Tx, error) {
-	patient, cancel := context.WithTimeout(ctx, patience)
+	waits, cancel := context.WithTimeout(ctx, patient(ctx))
 	defer cancel()
-	if err := d.gate.Acquire(patient, places); err != nil {
+	if err := d.gate.Acquire(waits, places); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("wait for the store: %w", ctx.Err())
 		}

@@ -3,12 +3,14 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"till/flow"
+	"till/flow/await"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -209,6 +211,60 @@ func TestWorkIsClaimedByOneOnly(t *testing.T) {
 			if n != 1 {
 				t.Errorf("%s was taken %d times", subject, n)
 			}
+		}
+	})
+}
+
+// Who is in a hurry is turned away by a store that is busy, and who is not gets
+// their turn.
+func TestABusyStoreTurnsAwayOnlyWhoIsInAHurry(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		holders := 12 // as many as PostgreSQL is given at once
+		if strings.HasSuffix(t.Name(), "/sqlite") {
+			holders = 1
+		}
+		const unhurried, hurried = 1024, 60 // SQLite's queue, and more
+		release := make(chan struct{})
+		held := make(chan bool, holders)
+		var all sync.WaitGroup
+		for range holders {
+			all.Go(func() {
+				err := db.Update(t.Context(), func(*store.Tx) error {
+					held <- true
+					<-release
+					return nil
+				})
+				if err != nil {
+					t.Errorf("who held it up: %v", err)
+				}
+			})
+		}
+		for range holders {
+			<-held
+		}
+		for range unhurried {
+			all.Go(func() {
+				if err := db.Update(store.Unhurried(t.Context()), func(*store.Tx) error { return nil }); err != nil {
+					t.Errorf("who is in no hurry: %v", err)
+				}
+			})
+		}
+		await.Until(t, "all wait", func() bool { return db.UnderWay() == holders+unhurried })
+		refused := make(chan error, hurried)
+		for range hurried {
+			all.Go(func() {
+				if err := db.Update(t.Context(), func(*store.Tx) error { return nil }); err != nil {
+					refused <- err
+				}
+			})
+		}
+		if err := <-refused; flow.CodeOf(err) != flow.CodeStorage {
+			t.Errorf("who is in a hurry: %v", err)
+		}
+		close(release)
+		all.Wait()
+		if n := db.UnderWay(); n != 0 {
+			t.Errorf("%d are still under way", n)
 		}
 	})
 }

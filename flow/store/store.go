@@ -23,6 +23,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -52,15 +53,33 @@ const (
 	// maxRetries is how often PostgreSQL may refuse a transaction because it met
 	// another one; from aloneFrom on it is tried alone in this process.
 	maxRetries = 20
-	aloneFrom  = 3
+	aloneFrom  = 2
 	// maxTaken is how often a unique index may refuse a row before that is
 	// believed: PostgreSQL also says so to a transaction that met another one.
 	maxTaken = 2
 	// retryWait is the longest first wait of a refused transaction; it doubles.
 	retryWait = 2 * time.Millisecond
-	// patience is how long a caller waits for a place in the queue.
-	patience = 3 * time.Second
+	// patience is how long a caller waits for a place in the queue, and
+	// longPatience how long one does that is in no hurry.
+	patience     = 3 * time.Second
+	longPatience = 25 * time.Second
 )
+
+// unhurried is the key under which a context says so.
+type unhurried struct{}
+
+// Unhurried is a context whose updates wait long for their turn while the store
+// is busy. It is for what nobody waits for and what would have to be done again,
+// at the store's further cost, if it were turned away.
+func Unhurried(ctx context.Context) context.Context { return context.WithValue(ctx, unhurried{}, true) }
+
+// patient is how long an update under a context waits for its turn.
+func patient(ctx context.Context) time.Duration {
+	if ctx.Value(unhurried{}) != nil {
+		return longPatience
+	}
+	return patience
+}
 
 // Config says where a database is. URL is a postgres:// address, and Name then
 // the PostgreSQL schema; with an empty URL it is the SQLite file Dir/Name.db.
@@ -85,6 +104,7 @@ type DB struct {
 	stop    chan struct{}
 	done    chan struct{}
 	once    sync.Once
+	under   atomic.Int64 // updates that have not returned
 	log     *slog.Logger
 }
 
@@ -171,6 +191,8 @@ func (d *DB) Close() error {
 // returns nil, what fn wrote survives a power cut. fn may run more than once
 // and must set, not add to, what it hands out.
 func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
+	d.under.Add(1)
+	defer d.under.Add(-1)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
@@ -178,7 +200,7 @@ func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 		return d.updatePostgres(ctx, fn)
 	}
 	u := &unit{run: fn, gone: ctx.Err, done: make(chan struct{})}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(patient(ctx))
 	defer timer.Stop()
 	select {
 	case d.units <- u:
@@ -205,6 +227,10 @@ func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	u.tx.committed()
 	return nil
 }
+
+// UnderWay is how many updates have not returned. One of them may be committed
+// already, and what it does after that still to be done.
+func (d *DB) UnderWay() int { return int(d.under.Load()) }
 
 // writer is the one goroutine that writes to SQLite. It takes whatever is
 // queued, so that work queued during an fsync shares the next one.
