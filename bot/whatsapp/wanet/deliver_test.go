@@ -1,6 +1,7 @@
 package wanet_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -211,4 +212,27 @@ func TestOwnersPhone(t *testing.T) {
 		t.Fatal("a copy from the own phone is not marked as such")
 	}
 	(&ear{next: 2}).hears(t, p, "from the phone")
+}
+
+// A message that its phone sends again under its id arrives again, and is one
+// message on the phone; what it did not write it cannot send.
+func TestRepeat(t *testing.T) {
+	n := open(t, "")
+	c := bot(t, n)
+	p := phone(t, n, payer(1))
+	first := say(t, p, botNumber, "Pay 7K3M-9QTX")
+	c.expect(t, "Pay 7K3M-9QTX")
+	must(t, p.Repeat(t.Context(), botNumber, first.ID))
+	if m := c.expect(t, "Pay 7K3M-9QTX"); m.Info.ID != first.ID {
+		t.Errorf("it came again as %s, not %s", m.Info.ID, first.ID)
+	}
+	if all, _, err := p.Messages(t.Context(), 0, 0); err != nil || len(all) != 1 {
+		t.Errorf("the phone shows %+v, %v", all, err)
+	}
+	if err := p.Repeat(t.Context(), botNumber, "3EB0NONE"); !errors.Is(err, wanet.ErrInput) {
+		t.Errorf("a message that is not there: %v", err)
+	}
+	if err := p.Repeat(t.Context(), payer(9), first.ID); !errors.Is(err, wanet.ErrNoAccount) {
+		t.Errorf("a number that is not there: %v", err)
+	}
 }
