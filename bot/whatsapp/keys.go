@@ -54,6 +54,7 @@ type ratchets struct {
 	identities recent[string, [32]byte]
 	tokens     recent[string, *store.PrivacyToken]
 	moved      recent[string, struct{}] // numbers whose sessions are kept under their LID
+	salt       *[]byte                  // of the device, nil while it is not known
 	timer      *time.Timer              // writes what nobody waits for; nil while nothing is noted
 	swept      time.Time                // when old messages of ours were last forgotten
 	over       error                    // why nothing is kept any more
@@ -269,7 +270,7 @@ func (r *ratchets) settled(do func() error) error {
 	err := do()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sessions, r.identities, r.tokens = recent[string, []byte]{}, recent[string, [32]byte]{}, recent[string, *store.PrivacyToken]{}
+	r.sessions, r.identities, r.tokens, r.salt = recent[string, []byte]{}, recent[string, [32]byte]{}, recent[string, *store.PrivacyToken]{}, nil
 	return err
 }
 
@@ -314,4 +315,32 @@ func (r *ratchets) DeleteExpiredPrivacyTokens(ctx context.Context, before time.T
 		return err
 	})
 	return n, err
+}
+
+// GetNCTSalt returns the salt of what we show to chats that gave us no token.
+func (r *ratchets) GetNCTSalt(ctx context.Context) ([]byte, error) {
+	r.mu.Lock()
+	known := r.salt
+	r.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	salt, err := r.AllSessionSpecificStores.GetNCTSalt(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // as the library's own does
+	}
+	r.mu.Lock()
+	r.salt = &salt
+	r.mu.Unlock()
+	return salt, nil
+}
+
+// PutNCTSalt keeps that salt.
+func (r *ratchets) PutNCTSalt(ctx context.Context, salt []byte) error {
+	return r.settled(func() error { return r.AllSessionSpecificStores.PutNCTSalt(ctx, salt) })
+}
+
+// DeleteNCTSalt forgets that salt.
+func (r *ratchets) DeleteNCTSalt(ctx context.Context) error {
+	return r.settled(func() error { return r.AllSessionSpecificStores.DeleteNCTSalt(ctx) })
 }

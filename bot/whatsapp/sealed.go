@@ -82,7 +82,7 @@ func discreet(d *store.Device, file *keyFile) error {
 	if err != nil {
 		return err
 	}
-	d.Identities, d.Sessions, d.PreKeys, d.MsgSecrets, d.PrivacyTokens = r, r, r, r, r
+	d.Identities, d.Sessions, d.PreKeys, d.MsgSecrets, d.PrivacyTokens, d.NCTSalt = r, r, r, r, r, r
 	d.EventBuffer = &sealed{EventBuffer: r, seal: aead, mac: keys[sha256.Size:]}
 	d.Contacts = unnamed{d.Contacts}
 	return nil
