@@ -62,7 +62,7 @@ func (p *RedisPlaces) sign(text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-var _ Places = (*RedisPlaces)(nil)
+var _ FarPlaces = (*RedisPlaces)(nil)
 
 func (p *RedisPlaces) name(id flow.ChatID) string { return p.prefix + "chat:" + string(id) }
 
@@ -140,14 +140,40 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1`)
 
 // Put remembers a chat unless something newer is remembered.
-func (p *RedisPlaces) Put(ctx context.Context, c flow.Chat) {
-	text, err := json.Marshal(c)
-	if err != nil || len(text) > maxPlace {
+func (p *RedisPlaces) Put(ctx context.Context, c flow.Chat) { p.PutAll(ctx, []flow.Chat{c}) }
+
+// PutAll remembers chats unless something newer is remembered, with one question
+// for all of them.
+func (p *RedisPlaces) PutAll(ctx context.Context, chats []flow.Chat) {
+	type entry struct {
+		keys []string
+		args []any
+	}
+	entries := make([]entry, 0, len(chats))
+	for _, c := range chats {
+		text, err := json.Marshal(c)
+		if err != nil || len(text) > maxPlace {
+			continue
+		}
+		text = append(p.sign(text), text...)
+		entries = append(entries, entry{[]string{p.name(c.ID)}, []any{c.Seq, text, placeLasts.Milliseconds(), p.by}})
+	}
+	if len(entries) == 0 {
 		return
 	}
-	text = append(p.sign(text), text...)
 	p.ask(ctx, func() {
-		if err := putPlace.Run(ctx, p.client, []string{p.name(c.ID)}, c.Seq, text, placeLasts.Milliseconds(), p.by).Err(); err != nil {
+		results, err := p.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			for _, e := range entries {
+				putPlace.EvalSha(ctx, pipe, e.keys, e.args...)
+			}
+			return nil
+		})
+		for i, r := range results {
+			if redis.HasErrorPrefix(r.Err(), "NOSCRIPT") { // this Redis has not seen it yet, or forgot it
+				err = putPlace.Eval(ctx, p.client, entries[i].keys, entries[i].args...).Err()
+			}
+		}
+		if err != nil {
 			p.log.LogAttrs(ctx, slog.LevelDebug, "remember a chat", slog.String("error", err.Error()))
 		}
 	})

@@ -1,0 +1,92 @@
+package checkout
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"till/flow"
+)
+
+// The bounds of what waits to be remembered far away.
+const (
+	maxFar      = 512 // chats; what finds no room is not remembered there, which costs a query
+	farAtOnce   = 64
+	farPatience = time.Second
+)
+
+// FarPlaces remembers elsewhere, and many chats at once for little more than one.
+type FarPlaces interface {
+	Places
+	// PutAll remembers chats unless something newer is remembered.
+	PutAll(ctx context.Context, chats []flow.Chat)
+}
+
+// NearPlaces remembers in this process what was decided here last, and tells a
+// farther memory of it without anybody waiting: where a talk stands is looked up
+// and remembered with each message, and the way there and back costs more than
+// to decide. What is found near can be older than what another process decided,
+// which whoever asks can tell by Seq.
+type NearPlaces struct {
+	near MemoryPlaces
+	far  FarPlaces
+
+	mu      sync.Mutex // guards all below
+	waiting map[flow.ChatID]flow.Chat
+	telling bool // somebody tells what waits
+}
+
+var _ Places = (*NearPlaces)(nil)
+
+// NewNearPlaces remembers near what is remembered far away.
+func NewNearPlaces(far FarPlaces) *NearPlaces {
+	return &NearPlaces{far: far, waiting: map[flow.ChatID]flow.Chat{}}
+}
+
+// Get returns what is remembered of a chat.
+func (p *NearPlaces) Get(ctx context.Context, id flow.ChatID) (flow.Chat, bool) {
+	if c, ok := p.near.Get(ctx, id); ok {
+		return c, true
+	}
+	return p.far.Get(ctx, id)
+}
+
+// Put remembers a chat unless something newer is remembered. It waits for
+// nobody.
+func (p *NearPlaces) Put(ctx context.Context, c flow.Chat) {
+	p.near.Put(ctx, c)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	have, waits := p.waiting[c.ID]
+	if waits && have.Seq >= c.Seq || !waits && len(p.waiting) >= maxFar {
+		return
+	}
+	p.waiting[c.ID] = c
+	if !p.telling {
+		p.telling = true
+		go p.tell(context.WithoutCancel(ctx))
+	}
+}
+
+// tell tells the farther memory what waits, and ends when nothing does.
+func (p *NearPlaces) tell(ctx context.Context) {
+	for {
+		p.mu.Lock()
+		list := make([]flow.Chat, 0, min(len(p.waiting), farAtOnce))
+		for id, c := range p.waiting {
+			if len(list) == farAtOnce {
+				break
+			}
+			list = append(list, c)
+			delete(p.waiting, id)
+		}
+		p.telling = len(list) > 0
+		p.mu.Unlock()
+		if len(list) == 0 {
+			return
+		}
+		asking, cancel := context.WithTimeout(ctx, farPatience)
+		p.far.PutAll(asking, list)
+		cancel()
+	}
+}
