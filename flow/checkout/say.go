@@ -66,23 +66,43 @@ type unsentBecause struct {
 	Reason string `json:"reason"`
 }
 
+// owed is what a chat is owed.
+type owed struct {
+	row    store.ChatRow
+	says   []store.Said // at most sayAtOnce
+	spoken bool         // something was sent to it before
+}
+
+// owedLasts is how long what a commit knew of a chat is good enough to send by:
+// what is withdrawn meanwhile would be sent all the same.
+const owedLasts = time.Second
+
+// outbox is what a chat is owed.
+func outbox(ctx context.Context, r store.Reader, id flow.ChatID) (*owed, error) {
+	o := owed{}
+	var err error
+	if o.row, err = r.Chat(ctx, id); err != nil {
+		return nil, err
+	}
+	if o.says, err = r.Owed(ctx, id, sayAtOnce); err != nil || len(o.says) == 0 {
+		return &o, err
+	}
+	o.spoken, err = r.Spoken(ctx, id)
+	return &o, err
+}
+
 // say sends what a chat is owed, in order. Nothing is sent past a message that
 // could not be, until that one is given up. What is owed while this is done is
 // a task again.
-func (s *Service) say(ctx context.Context, task store.Work) error {
-	id := flow.ChatID(task.Subject)
-	row, err := s.cfg.DB.Chat(ctx, id)
-	if err != nil {
-		return err
+func (s *Service) say(ctx context.Context, j job) error {
+	o := j.owed
+	if o == nil {
+		var err error
+		if o, err = outbox(ctx, s.cfg.DB.Reader, flow.ChatID(j.Subject)); err != nil {
+			return err
+		}
 	}
-	owed, err := s.cfg.DB.Owed(ctx, id, sayAtOnce)
-	if err != nil || len(owed) == 0 {
-		return err
-	}
-	spoken, err := s.cfg.DB.Spoken(ctx, id)
-	if err != nil {
-		return err
-	}
+	row, owed, spoken := o.row, o.says, o.spoken
 	dropped := int64(0) // the turn whose other messages are not sent either
 	for i, said := range owed {
 		if ctx.Err() != nil {
@@ -106,11 +126,15 @@ func (s *Service) say(ctx context.Context, task store.Work) error {
 			continue
 		}
 		last := i == len(owed)-1 && len(owed) < sayAtOnce
-		err := s.update(context.WithoutCancel(ctx), func(w *saving) error {
+		keep := context.WithoutCancel(ctx)
+		if last { // nothing of this chat waits for it: should it get lost, the same message is sent again
+			keep = store.Soon(keep)
+		}
+		err := s.update(keep, func(w *saving) error {
 			if err := w.sent(said); err != nil || !last {
 				return err
 			}
-			return w.tx.EndTask(w.ctx, task)
+			return w.tx.EndTask(w.ctx, j.Work)
 		})
 		if err != nil {
 			return err

@@ -115,6 +115,11 @@ func (w *saving) oweWork(task flow.Task, fresh bool) error {
 	}
 	work.Fresh = fresh
 	job := job{Work: work, ends: w.now.Add(lease)}
+	if work.Sole && task.Kind == flow.TaskSay {
+		if job.owed, err = outbox(w.ctx, w.tx.Reader, flow.ChatID(task.Subject)); err != nil {
+			return err
+		}
+	}
 	w.tx.After(func() { w.s.worker.submit(job) })
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"till/flow"
-	"till/flow/store"
 )
 
 // expireRetries bounds how long an unreachable bank keeps instructions alive.
@@ -18,7 +17,8 @@ const expireRetries = 3
 var errEnded = errors.New("checkout: the task has ended")
 
 // do does one task.
-func (s *Service) do(ctx context.Context, w store.Work) error {
+func (s *Service) do(ctx context.Context, j job) error {
+	w := j.Work
 	if byTheClock(w.Kind) && s.cfg.Syncing != nil && s.cfg.Syncing() {
 		return &NotYetError{Wait: syncingWait}
 	}
@@ -32,7 +32,7 @@ func (s *Service) do(ctx context.Context, w store.Work) error {
 	case flow.TaskCheck:
 		return s.checked(ctx, flow.SessionID(w.Subject))
 	case flow.TaskSay:
-		return s.say(ctx, w)
+		return s.say(ctx, j)
 	case flow.TaskSlow:
 		return s.slow(ctx, flow.AttemptID(w.Subject))
 	case flow.TaskTimer:

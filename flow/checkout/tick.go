@@ -108,36 +108,29 @@ func (s *Service) keepWaiting(ctx context.Context) {
 	s.ticks.set(func(k *ticking) { k.keeping = false })
 }
 
-// keepTicks keeps ticks in one transaction. It begins none for messages that are
-// not ours.
+// keepTicks keeps ticks in one transaction, which writes nothing where no message
+// is ours.
 func (s *Service) keepTicks(ctx context.Context, list []Tick) error {
-	type news struct {
-		said  store.Said
-		state string
-	}
-	var ours []news
-	for _, t := range list {
-		said, found, err := s.cfg.DB.Said(ctx, t.Message)
-		if err != nil {
-			return err
-		}
-		if found {
-			ours = append(ours, news{said, t.State})
-		}
-	}
-	if len(ours) == 0 {
+	if len(list) == 0 {
 		return nil
 	}
-	return s.update(ctx, func(w *saving) error {
-		for _, n := range ours {
-			moved, err := w.tx.MarkSaid(ctx, n.said.ID, n.state)
+	return s.update(store.Soon(ctx), func(w *saving) error {
+		for _, t := range list {
+			said, found, err := w.tx.Said(ctx, t.Message)
+			if err != nil {
+				return err
+			}
+			if !found {
+				continue
+			}
+			moved, err := w.tx.MarkSaid(ctx, said.ID, t.State)
 			if err != nil {
 				return err
 			}
 			if !moved {
 				continue
 			}
-			if err := w.said(n.said, n.state, ""); err != nil {
+			if err := w.said(said, t.State, ""); err != nil {
 				return err
 			}
 		}

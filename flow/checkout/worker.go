@@ -56,6 +56,7 @@ type job struct {
 	store.Work
 
 	ends time.Time
+	owed *owed // what is to be said, as the commit that owes it knows; nil: to be looked up
 }
 
 // atWork is a subject at work, and the newest work asked for meanwhile.
@@ -230,6 +231,7 @@ func (k *worker) submit(j job) {
 		return // its lease runs out, and it is found again
 	}
 	if b, ok := k.at[key]; ok {
+		j.owed = nil // by then it is said, or not, by what is at work now
 		b.again = &j
 		return
 	}
@@ -286,7 +288,10 @@ func (k *worker) once(j job) {
 		k.late(keep, j, began)
 		return
 	}
-	err := k.guarded(ctx, w)
+	if began.Sub(j.ends.Add(-lease)) > owedLasts {
+		j.owed = nil
+	}
+	err := k.guarded(ctx, j)
 	ended := errors.Is(err, errEnded)
 	if ended {
 		err = nil
@@ -347,13 +352,13 @@ func ours(w store.Work, err error) bool {
 }
 
 // guarded does a task; a panic is an error with its stack.
-func (k *worker) guarded(ctx context.Context, w store.Work) (err error) {
+func (k *worker) guarded(ctx context.Context, j job) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	return k.s.do(ctx, w)
+	return k.s.do(ctx, j)
 }
 
 // Wake makes the service look at once for what is due: for when its clock was

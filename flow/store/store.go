@@ -101,6 +101,7 @@ type DB struct {
 	readers *liteReaders
 	gate    *semaphore.Weighted // PostgreSQL: a place for each transaction
 	units   chan *unit
+	later   chan *unit // work that waits a moment for some in units
 	stop    chan struct{}
 	done    chan struct{}
 	once    sync.Once
@@ -122,7 +123,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	d := &DB{units: make(chan *unit, queueLength), stop: make(chan struct{}), done: make(chan struct{}), log: c.Log}
+	d := &DB{units: make(chan *unit, queueLength), later: make(chan *unit, queueLength), stop: make(chan struct{}), done: make(chan struct{}), log: c.Log}
 	var err error
 	if c.URL != "" {
 		err = d.openPostgres(ctx, c)
@@ -203,7 +204,7 @@ func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	timer := time.NewTimer(patient(ctx))
 	defer timer.Stop()
 	select {
-	case d.units <- u:
+	case d.queue(ctx) <- u:
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the writer: %w", ctx.Err())
 	case <-timer.C:
@@ -245,10 +246,14 @@ func (d *DB) writer(w *lite.Conn) {
 		select {
 		case u := <-d.units:
 			d.batch(w, u)
+		case u := <-d.later:
+			d.batch(w, d.joined(u)...)
 		case <-d.stop:
 			for {
 				select {
 				case u := <-d.units:
+					d.batch(w, u)
+				case u := <-d.later:
 					d.batch(w, u)
 				default:
 					return
@@ -258,12 +263,15 @@ func (d *DB) writer(w *lite.Conn) {
 	}
 }
 
-// batch commits a first unit and what else is queued in one transaction.
-func (d *DB) batch(w *lite.Conn, first *unit) {
-	units := append(make([]*unit, 0, batchSize), first)
+// batch commits first units and what else is queued in one transaction.
+func (d *DB) batch(w *lite.Conn, first ...*unit) {
+	units := append(make([]*unit, 0, batchSize), first...)
 	for len(units) < batchSize {
 		select {
 		case u := <-d.units:
+			units = append(units, u)
+			continue
+		case u := <-d.later:
 			units = append(units, u)
 			continue
 		default:

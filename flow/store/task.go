@@ -14,6 +14,7 @@ type Work struct {
 
 	Gen   int64 // of the asking it answers
 	Fresh bool  // handed over by the commit that asked for it: never begun before
+	Sole  bool  // nothing of that kind was owed to its subject when it was asked for
 }
 
 const addTaskSQL = `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, ?, 1, 0)
@@ -32,6 +33,7 @@ func (t *Tx) AddTask(ctx context.Context, task flow.Task, lease string, ends tim
 	if _, err := t.run.one(ctx, addTaskSQL, []any{task.Kind, task.Subject, flow.Millis(due), lease}, &w.Gen); err != nil {
 		return Work{}, fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)
 	}
+	w.Sole = w.Gen == 1
 	return w, nil
 }
 
