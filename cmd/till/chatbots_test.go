@@ -109,7 +109,11 @@ func echoBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 }
 
 // BenchmarkChatEcho is the process of the bare bot: what whatsmeow's own example
-// does, on SQLite in WAL mode.
+// does, on its sqlstore with foreign keys, in WAL mode, with a timeout for a busy
+// file (else it loses messages) and as safe against a power cut as Till's file of
+// keys and as SQLite is by itself: synchronous=FULL. All else is as the library
+// has it, so it keeps no decrypted message for a handler that fails, marks
+// nothing as read and has no bookkeeping. Nothing is tuned, for or against it.
 func BenchmarkChatEcho(b *testing.B) {
 	dir := os.Getenv("TILL_ECHO")
 	if dir == "" || b.N > 1 {
@@ -122,7 +126,7 @@ func BenchmarkChatEcho(b *testing.B) {
 	}
 	whatsmeow.WACertPubKey = [32]byte(key)
 	box, err := sqlstore.New(ctx, "sqlite", "file:"+filepath.Join(dir, "echo.db")+
-		"?_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_txlock=immediate", waLog.Noop)
+		"?_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate", waLog.Noop)
 	if err != nil {
 		b.Fatal(err)
 	}
