@@ -175,6 +175,12 @@ func TestChargesAreListedFoundAndAskedAbout(t *testing.T) {
 	for _, path := range []string{"/by-reference/order.77", "/by-reference/" + mine.text("data.reference"), "/" + mine.text("data.id") + "/timeline"} {
 		s.want(s.ask("GET", "/v1/charges"+path, stranger, ""), http.StatusNotFound, map[string]string{"error.code": "resource_not_found"})
 	}
+	nobodys := "wsp_ref_00000000000000000000000000"
+	for _, reference := range []string{mine.text("data.reference"), nobodys, "order.77", "order.78"} {
+		s.want(s.ask("GET", "/v1/charges/by-reference/"+reference, stranger, ""), http.StatusNotFound, map[string]string{
+			"error.message": `There is no charge with the reference "` + reference + `".`, // whoever's it is
+		})
+	}
 	s.want(s.ask("POST", "/v1/charges/"+mine.text("data.id")+"/requery", stranger, ""), http.StatusNotFound, nil)
 	s.want(s.ask("GET", "/v1/charges?status=SUCCEEDED", s.key, ""), http.StatusOK, map[string]string{"data.items": "[]"})
 	s.want(s.ask("GET", "/v1/charges?status=PAID", s.key, ""), http.StatusBadRequest, map[string]string{"error.code": "invalid_field"})
@@ -191,7 +197,7 @@ func TestChargesAreListedFoundAndAskedAbout(t *testing.T) {
 	s.pass(11 * time.Second)
 	s.want(s.ask("POST", requery, s.key, ""), http.StatusOK, nil)
 	story := s.ask("GET", "/v1/charges/"+mine.text("data.id")+"/timeline", s.key, "")
-	for _, want := range []string{"opened", "rail.call", "credit", "merchant_pending", "charge.success"} {
+	for _, want := range []string{"opened", "rail.call", "credit", "matched ₦5,000: MATCHED", "merchant_pending", "charge.success"} {
 		if !strings.Contains(story.body, want) {
 			t.Errorf("the timeline does not tell of %s: %s", want, story.body)
 		}

@@ -15,7 +15,8 @@ const requeryAtMost = 10 * time.Second
 // merchant's own, or the service's (wsp_ref_…) of any of its attempts.
 func (s *Service) ViewByReference(ctx context.Context, project flow.ProjectID, reference string) (View, error) {
 	session, err := s.byReference(ctx, project, reference)
-	if err == nil && (session.Project != project || session.Charge == "") {
+	if notFound(err) || err == nil && (session.Project != project || session.Charge == "") {
+		// In the same words for all, or they would tell whether it is somebody else's.
 		err = flow.Refuse(flow.CodeNotFound, "There is no charge with the reference %q.", reference)
 	}
 	if err != nil {

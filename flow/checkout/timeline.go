@@ -49,6 +49,11 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 			story = append(story, names.of(l, m))
 		}
 	}
+	matches, err := matchedMoney(ctx, r, session)
+	if err != nil {
+		return nil, err
+	}
+	story = append(story, matches...)
 	posted, err := r.Ledger(ctx, id)
 	if err != nil {
 		return nil, err
@@ -69,6 +74,46 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	}
 	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
 	return append(story, Moment{At: latest(story), Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", session.Status, session.AmountPaid.Naira(), session.Amount.Naira())}), nil
+}
+
+// matchedMoney tells of each payment of a session what it was taken for, and by
+// what: nothing of who paid.
+func matchedMoney(ctx context.Context, r store.Reader, session flow.Session) ([]Moment, error) {
+	payments, err := r.Payments(ctx, session.ID)
+	if err != nil || len(payments) == 0 {
+		return nil, err
+	}
+	attempts, err := r.Attempts(ctx, session.ID)
+	if err != nil {
+		return nil, err
+	}
+	story := make([]Moment, len(payments))
+	for i, p := range payments {
+		why := fmt.Sprintf("%s; value time %s, session until %s", meantBy(p.Match), flow.Stamp(p.PaidAt), flow.Stamp(session.ExpiresAt))
+		if at := slices.IndexFunc(attempts, func(a flow.Attempt) bool { return a.ID == p.Attempt }); at >= 0 {
+			why += fmt.Sprintf(", %s until %s", attempts[at].Method, flow.Stamp(attempts[at].ExpiresAt))
+		}
+		story[i] = Moment{At: p.ReceivedAt, Who: "till", What: fmt.Sprintf("matched %s: %s, %s", p.Amount.Naira(), p.Match, p.ID), Why: why}
+	}
+	return story, nil
+}
+
+// meantBy says for people what a match status means.
+func meantBy(status flow.MatchStatus) string {
+	switch status {
+	case flow.Matched:
+		return "it is all that was due"
+	case flow.Partial:
+		return "it is less than was due, the rest is waited for"
+	case flow.Excess:
+		return "it is more than was due, what is too much is set aside"
+	case flow.Late:
+		return "it is too late or too little for what is over, and is set aside"
+	case flow.Duplicate:
+		return "all was paid before, and it is set aside"
+	case flow.Unmatched:
+	}
+	return "it belongs to no session"
 }
 
 // names tell the payers of one session apart, where there are several: by the
