@@ -50,8 +50,9 @@ type Config struct {
 	// Pairing is what is to be scanned to pair the test number; false when
 	// nothing is. Nil where no number is ever paired.
 	Pairing func() (text string, waiting bool)
-	// AdvanceClock moves the test environment's clock, nil where it stands fast.
-	AdvanceClock func(seconds int64) time.Time
+	// AdvanceClock moves the test environment's clock and says what time it is
+	// then; false where it would go too far. Nil where it stands fast.
+	AdvanceClock func(seconds int64) (time.Time, bool)
 	// Ready asks every part that the server uses whether it works. It returns soon,
 	// whatever hangs.
 	Ready func(ctx context.Context) []Check

@@ -49,6 +49,14 @@ func TestTheBankAndTheClockObey(t *testing.T) {
 	if r.text("data.now") < s.ask("GET", sessions+"/"+id, s.key, "").text("data.expiresAt") {
 		t.Errorf("the clock stands: %s", r.body)
 	}
+	far := s.ask("POST", "/v1/test/clock", s.key, `{"advanceSeconds":34560000}`)
+	s.want(far, http.StatusOK, nil)
+	s.want(s.ask("POST", "/v1/test/clock", s.key, `{"advanceSeconds":34560000}`), http.StatusBadRequest, map[string]string{
+		"error.code": "invalid_field", "error.fields.0.field": "advanceSeconds",
+	})
+	if now := s.ask("POST", "/v1/test/clock", s.key, `{"advanceSeconds":0}`).text("data.now"); now[:10] != far.text("data.now")[:10] {
+		t.Errorf("the clock was moved too far all the same, to %s", now)
+	}
 }
 
 func TestThePhonePageIsThisMachinesAlone(t *testing.T) {

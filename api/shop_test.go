@@ -42,6 +42,9 @@ type shop struct {
 	advance time.Duration
 }
 
+// clockGoes is how far a shop's clock can be moved.
+const clockGoes = 700 * 24 * time.Hour
+
 func (s *shop) now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,11 +130,14 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 		Accounts: checkout.NewAccounts(s.accounts, s.now, rand.Reader), Services: map[flow.Environment]*checkout.Service{flow.Test: service},
 		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: s.bank, Phones: s.phones,
 		Pairing: func() (string, bool) { return "2@abc", true },
-		AdvanceClock: func(seconds int64) time.Time {
+		AdvanceClock: func(seconds int64) (time.Time, bool) {
 			s.mu.Lock()
-			s.advance += time.Duration(seconds) * time.Second
+			moved := s.advance+time.Duration(seconds)*time.Second <= clockGoes
+			if moved {
+				s.advance += time.Duration(seconds) * time.Second
+			}
 			s.mu.Unlock()
-			return s.now()
+			return s.now(), moved
 		},
 		Ready: func(context.Context) []Check {
 			return s.checks

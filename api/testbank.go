@@ -296,5 +296,10 @@ func (s *Server) advanceClock(c *call) error {
 	if s.cfg.AdvanceClock == nil {
 		return flow.Refuse(flow.CodeTestOnly, "The clock of this server cannot be moved.")
 	}
-	return c.send(http.StatusOK, map[string]string{"now": flow.Stamp(s.cfg.AdvanceClock(seconds))})
+	now, moved := s.cfg.AdvanceClock(seconds)
+	if !moved {
+		f.fail("advanceSeconds", flow.CodeInvalidField, "The clock stands at %s and goes no further than a hundred years.", flow.Stamp(now))
+		return f.done()
+	}
+	return c.send(http.StatusOK, map[string]string{"now": flow.Stamp(now)})
 }
