@@ -117,6 +117,12 @@ func TestAnAmountErrorSaysBothReadings(t *testing.T) {
 	for body, want := range map[string]string{
 		`"5000"`: "5000 = ₦50.00; did you mean 500000", "5000.0": "5000 = ₦50.00; did you mean 500000", "50": "50 = ₦0.50; did you mean 5000 (₦50.00)",
 		"3000000000": "3000000000 = ₦30,000,000.00; did you mean 30000000 (₦300,000.00)",
+		"5e3":        "5000 = ₦50.00; did you mean 500000 (₦5,000.00)", "1.5E+2": "150 = ₦1.50; did you mean 15000 (₦150.00)",
+		"1500.50": "1500 = ₦15.00; did you mean 150050 (₦1,500.50)", "0.5": " Did you mean 50 (₦0.50)", "0.005": "5000 = ₦50.00; did you mean 500000",
+		`"₦1,500.50"`: "1500 = ₦15.00; did you mean 150050 (₦1,500.50)", `"5 000 naira"`: "5000 = ₦50.00; did you mean 500000",
+		`"NGN 20,000,000"`: "20000000 = ₦200,000.00; did you mean 2000000000 (₦20,000,000.00)", "-50": "50 = ₦0.50; did you mean 5000 (₦50.00)",
+		"2500000000.5": "2500000000 = ₦25,000,000.00.", "1e99999999999999999999": "5000 = ₦50.00; did you mean 500000", "1e19": "5000 = ₦50.00",
+		"5e-3": "5000 = ₦50.00; did you mean 500000", `"a lot"`: "5000 = ₦50.00; did you mean 500000", "true": "5000 = ₦50.00; did you mean 500000",
 	} {
 		if refused := read(t, `{"customerEmail":"a@b.co","amount":`+body+`}`); refused == nil || !strings.Contains(refused.Message, want) {
 			t.Errorf("%s: want %q in %v", body, want, refused)

@@ -47,7 +47,7 @@ func (f *form) amount(required bool, least, most flow.Kobo) flow.Kobo {
 	switch {
 	case !plain:
 		f.fail(name, flow.CodeAmountNotInteger,
-			"%s must be an integer number of kobo: digits alone, without quotes, sign, point or exponent. %s", name, reading(guess(v)))
+			"%s must be an integer number of kobo: digits alone, without quotes, sign, point or exponent. %s", name, readings(guess(v)))
 		return 0
 	case n > maxExact:
 		f.fail(name, flow.CodeAmountNotInteger, "%s is beyond 2^53 and cannot be carried exactly.", name)
@@ -74,17 +74,50 @@ func plainInteger(v value) (flow.Kobo, bool) {
 	return flow.Kobo(n), true
 }
 
-// guess is what was probably meant by an amount that is not an integer: the
-// digits before any point.
-func guess(v value) flow.Kobo {
-	written := v.raw + v.text
-	digits := strings.TrimLeft(strings.TrimSpace(written), "-+₦N ")
-	if i := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
-		digits = digits[:i]
+// guess is what was probably meant by an amount that is not an integer: what is
+// written, cut off at a whole kobo, read as kobo and read as naira. Zero is what
+// cannot be read.
+func guess(v value) (kobo, naira flow.Kobo) {
+	rest := strings.NewReplacer(",", "", "_", "", " ", "").Replace(v.raw + v.text)
+	rest = strings.TrimLeft(rest, "-+₦NG")
+	whole, rest := leadingDigits(rest)
+	var fraction string
+	if after, there := strings.CutPrefix(rest, "."); there {
+		fraction, rest = leadingDigits(after)
 	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n <= 0 || n > int64(flow.MaxAmount) {
-		return 5_000
+	power := 0
+	if rest != "" && strings.ContainsRune("eE", rune(rest[0])) {
+		exponent, _ := leadingDigits(strings.TrimPrefix(rest[1:], "+"))
+		n, err := strconv.Atoi(exponent)
+		if err != nil || n > maxPower {
+			return 0, 0
+		}
+		power = n
+	}
+	digits := whole + fraction
+	return scaled(digits, power-len(fraction)), scaled(digits, power-len(fraction)+2)
+}
+
+// maxPower is the exponent beyond which no number fits into 64 bits.
+const maxPower = 18
+
+// leadingDigits cuts a text behind the digits that it begins with.
+func leadingDigits(s string) (digits, rest string) {
+	if i := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
+
+// scaled is digits times a power of ten, without what comes behind the point;
+// zero where that is no amount.
+func scaled(digits string, power int) flow.Kobo {
+	if power < 0 {
+		digits, power = digits[:max(0, len(digits)+power)], 0
+	}
+	n, err := strconv.ParseInt(digits+strings.Repeat("0", power), 10, 64)
+	if err != nil || n > int64(flow.MaxAmount) {
+		return 0
 	}
 	return flow.Kobo(n)
 }
@@ -92,17 +125,26 @@ func guess(v value) flow.Kobo {
 // reading says what an amount means in both units, because taking kobo for
 // naira is the mistake that everyone makes once.
 func reading(n flow.Kobo) string {
-	if n <= 0 {
-		n = 5_000
-	}
-	other := n * 100
 	if n > flow.MaxAmount {
-		other = n / 100
+		return readings(n, n/100)
 	}
-	if other > flow.MaxAmount {
+	return readings(n, n*100)
+}
+
+// readings says what an amount means and what else it may have been meant for;
+// where neither is known, it shows it on an amount of its own.
+func readings(n, other flow.Kobo) string {
+	if n <= 0 && other <= 0 {
+		n, other = 5_000, 500_000
+	}
+	meant := other.Minor() + " (" + exact(other) + ")?"
+	switch {
+	case n <= 0:
+		return "Did you mean " + meant
+	case other <= 0 || other > flow.MaxAmount:
 		return n.Minor() + " = " + exact(n) + "."
 	}
-	return n.Minor() + " = " + exact(n) + "; did you mean " + other.Minor() + " (" + exact(other) + ")?"
+	return n.Minor() + " = " + exact(n) + "; did you mean " + meant
 }
 
 // exact is an amount in naira that always shows its kobo: ₦50.00.
