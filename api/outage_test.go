@@ -27,6 +27,8 @@ func outageBody(r Route) string {
 		return `{"accountNumber":"0000000001","bankCode":"058"}`
 	case strings.HasSuffix(r.Path, "/transfers"):
 		return `{"accountNumber":"0123456789"}`
+	case strings.HasSuffix(r.Path, "/reversals"):
+		return `{"railTransactionId":"tx_01k9z3m5x8v2c7n4b6t1q0w9ef"}`
 	case strings.HasSuffix(r.Path, "/clock"):
 		return `{"advanceSeconds":0}`
 	case strings.HasSuffix(r.Path, "/signup"):
