@@ -111,27 +111,39 @@ func TestTakeBack(t *testing.T) {
 		want       []flow.Posting
 	}{
 		{
-			"all of what paid it undoes everything, the fee too", flow.SessionPaid, flow.Excess, 500_000, whole, 600_000, 500_000, []flow.Exception{flow.Reversed}, true,
+			"all of what paid it undoes everything, the fee too", flow.SessionPaid, flow.Excess, 500_000, whole, 600_000, 500_000,
+			[]flow.Exception{flow.Reversed},
+			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -600_000}, {Account: flow.Unapplied, Amount: 100_000}, {Account: flow.MerchantPending, Amount: 482_500}, {Account: flow.Fees, Amount: 17_500}},
 		},
 		{
-			"of a part what was set aside goes first", flow.SessionPaid, flow.Excess, 500_000, whole, 200_000, 500_000, []flow.Exception{flow.Reversed}, true,
+			"of a part what was set aside goes first", flow.SessionPaid, flow.Excess, 500_000, whole, 200_000, 500_000,
+			[]flow.Exception{flow.Reversed},
+			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -200_000}, {Account: flow.Unapplied, Amount: 100_000}, {Account: flow.MerchantPending, Amount: 100_000}},
 		},
 		{
-			"the rest of it undoes what is left", flow.SessionPaid, flow.Excess, 500_000, half, 400_000, 500_000, []flow.Exception{flow.Reversed}, true,
+			"the rest of it undoes what is left", flow.SessionPaid, flow.Excess, 500_000, half, 400_000, 500_000,
+			[]flow.Exception{flow.Reversed},
+			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -400_000}, {Account: flow.MerchantPending, Amount: 382_500}, {Account: flow.Fees, Amount: 17_500}},
 		},
 		{
-			"a part that is held is not held any more", flow.SessionPending, flow.Partial, 450_000, held, 450_000, 0, []flow.Exception{flow.Reversed}, true,
+			"a part that is held is not held any more", flow.SessionPending, flow.Partial, 450_000, held, 450_000, 0,
+			[]flow.Exception{flow.Reversed},
+			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -450_000}, {Account: flow.Unapplied, Amount: 450_000}},
 		},
 		{
-			"some of what is held", flow.SessionPending, flow.Partial, 450_000, held, 50_000, 400_000, []flow.Exception{flow.PartiallyPaid, flow.Reversed}, true,
+			"some of what is held", flow.SessionPending, flow.Partial, 450_000, held, 50_000, 400_000,
+			[]flow.Exception{flow.PartiallyPaid, flow.Reversed},
+			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -50_000}, {Account: flow.Unapplied, Amount: 50_000}},
 		},
 		{
-			"late money", flow.SessionExpired, flow.Late, 0, held, 450_000, 0, []flow.Exception{flow.Reversed}, true,
+			"late money", flow.SessionExpired, flow.Late, 0, held, 450_000, 0,
+			[]flow.Exception{flow.Reversed},
+			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -450_000}, {Account: flow.Unapplied, Amount: 450_000}},
 		},
 		{

@@ -92,7 +92,9 @@ func (w *saving) overdue(session flow.Session) error {
 // sentBack takes in that the bank returned money by itself, once for each time.
 func (w *saving) sentBack(session flow.Session, a flow.Attempt, n flow.Notice, from string) error {
 	if session.ID == "" {
-		w.warn("a bank sent money back that was for no session", n)
+		w.tx.After(func() {
+			w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "a bank sent money back that was for no session", movement(n)...)
+		})
 		return nil
 	}
 	if told, err := w.toldBefore(session.ID, n); told || err != nil {
@@ -127,7 +129,7 @@ func (w *saving) reversed(session flow.Session, n flow.Notice, from string) erro
 	if _, known, err := w.tx.TakenBack(w.ctx, n.RailTransactionID); known || err != nil {
 		return err
 	}
-	w.warn("a bank took money back", n)
+	w.tx.After(func() { w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "a bank took money back", movement(n)...) })
 	b := flow.TakenBack{
 		RailTransactionID: n.RailTransactionID, Reverses: n.Reverses, Project: session.Project, Session: session.ID, Amount: n.Amount,
 		At: n.PaidAt, ReceivedAt: w.now,
@@ -198,10 +200,10 @@ func (w *saving) takenBefore(c flow.Change, a flow.Attempt) (flow.Change, error)
 	return c.Then(flow.TakeBack(session, a, *c.Payment, c.Postings, list[i])), nil
 }
 
-// warn puts money that went away before whoever runs this.
-func (w *saving) warn(what string, n flow.Notice) {
-	w.tx.After(func() {
-		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, what, slog.String("transaction", n.RailTransactionID), slog.String("reverses", n.Reverses),
-			slog.String("reference", n.Reference), slog.Int64("amount_minor", int64(n.Amount)))
-	})
+// movement is what the program's own log says of money that went away.
+func movement(n flow.Notice) []slog.Attr {
+	return []slog.Attr{
+		slog.String("transaction", n.RailTransactionID), slog.String("reverses", n.Reverses), slog.String("reference", n.Reference),
+		slog.Int64("amount_minor", int64(n.Amount)),
+	}
 }

@@ -38,8 +38,9 @@ func (w *world) accounts(id flow.SessionID) map[flow.LedgerAccount]flow.Kobo {
 	return out
 }
 
-func (w *world) last(person string) string {
-	texts := w.texts(person)
+// last is what ada read last.
+func (w *world) last() string {
+	texts := w.texts("ada")
 	return texts[len(texts)-1]
 }
 
@@ -51,7 +52,7 @@ func TestMoneyOnItsWayHoldsEverythingUntilItIsThere(t *testing.T) {
 		_, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: a.Instructions.AccountNumber, PendingMs: 600_000})
 		w.must(err)
 		w.hear("ada", flow.Intent{Kind: flow.MeansOther})
-		if s := w.read(session.ID); s.Status != flow.SessionProcessing || w.last("ada") != "on_the_way" || w.attempts(session.ID)[0].Status != flow.AttemptActive {
+		if s := w.read(session.ID); s.Status != flow.SessionProcessing || w.last() != "on_the_way" || w.attempts(session.ID)[0].Status != flow.AttemptActive {
 			t.Fatalf("asked for another way, the session is %s, and the payer read %q", s.Status, w.texts("ada"))
 		}
 		w.pass(time.Second) // the answer that is remembered
@@ -68,7 +69,7 @@ func TestMoneyOnItsWayHoldsEverythingUntilItIsThere(t *testing.T) {
 		w.pass(10 * time.Minute)
 		w.until("the payment", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
 		w.rest()
-		if n := w.events(session.ID)[flow.ChargeSuccess]; n != 1 || w.last("ada") != "receipt" {
+		if n := w.events(session.ID)[flow.ChargeSuccess]; n != 1 || w.last() != "receipt" {
 			t.Errorf("told %d times; the payer read %q", n, w.texts("ada"))
 		}
 		if n := w.lines(session.ID)["bank.answer"]; n > 2 {
@@ -140,7 +141,7 @@ func TestASessionDoesNotExpireUnderMoneyOnItsWayNorWaitForItForEver(t *testing.T
 				t.Fatalf("a minute after its end the session is %s", s.Status)
 			}
 			w.hear("ada", flow.Intent{Kind: flow.MeansPaid})
-			if got := w.last("ada"); got != "on_the_way" {
+			if got := w.last(); got != "on_the_way" {
 				t.Errorf("who asked then read %q", got)
 			}
 			want := flow.SessionExpired
@@ -308,7 +309,7 @@ func TestItDoesNotMatterWhetherTheCreditOrItsReversalIsHeardOfFirst(t *testing.T
 			if e := w.events(session.ID); e[flow.ChargeReversed] != 1 || e[flow.ChargeSuccess] != 1 {
 				t.Errorf("told %v", e)
 			}
-			if got := w.last("ada"); !slices.Contains(w.texts("ada"), "reversed") {
+			if got := w.last(); !slices.Contains(w.texts("ada"), "reversed") {
 				t.Errorf("the payer read %q at last", got)
 			}
 			w.must(w.tell(said(flow.Credit, id+"-2", a, 500_000, w.clock()))) // was not taken back

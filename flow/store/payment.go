@@ -124,21 +124,29 @@ func (t *Tx) AddPayment(ctx context.Context, p flow.Payment, postings []flow.Pos
 	if err != nil {
 		return fmt.Errorf("book payment %s: %w", p.ID, err)
 	}
-	return t.post(ctx, p.ID, p.Project, 0, "", postings, flow.Millis(p.ReceivedAt))
+	return t.post(ctx, entry{payment: p.ID, project: p.Project, at: p.ReceivedAt}, postings)
 }
 
-// post keeps one ledger transaction of a payment, whose lines are counted on
-// from those before; reversal is what it is of, "" for the payment itself.
-func (t *Tx) post(ctx context.Context, payment flow.PaymentID, project flow.ProjectID, from int, reversal string, postings []flow.Posting, at int64) error {
+// entry is one ledger transaction of a payment: its lines are counted on from
+// those before, and reversal is what it is of, "" for the payment itself.
+type entry struct {
+	payment  flow.PaymentID
+	project  flow.ProjectID
+	before   int // lines
+	reversal string
+	at       time.Time
+}
+
+func (t *Tx) post(ctx context.Context, e entry, postings []flow.Posting) error {
 	var total flow.Kobo
 	for i, line := range postings {
 		total += line.Amount
-		if _, err := t.run.exec(ctx, insertPostingSQL, payment, from+i, project, line.Account, line.Amount, at, reversal); err != nil {
-			return fmt.Errorf("post payment %s: %w", payment, err)
+		if _, err := t.run.exec(ctx, insertPostingSQL, e.payment, e.before+i, e.project, line.Account, line.Amount, flow.Millis(e.at), e.reversal); err != nil {
+			return fmt.Errorf("post payment %s: %w", e.payment, err)
 		}
 	}
 	if total != 0 || len(postings) < 2 {
-		return fmt.Errorf("post payment %s (off by %d kobo): %w", payment, total, errImbalance)
+		return fmt.Errorf("post payment %s (off by %d kobo): %w", e.payment, total, errImbalance)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (t *Tx) SaveTakenBack(ctx context.Context, b flow.TakenBack) error {
 	if err != nil {
 		return err
 	}
-	return t.post(ctx, b.Payment, b.Project, len(booked), b.RailTransactionID, b.Postings, flow.Millis(b.ReceivedAt))
+	return t.post(ctx, entry{payment: b.Payment, project: b.Project, before: len(booked), reversal: b.RailTransactionID, at: b.ReceivedAt}, b.Postings)
 }
 
 // TakenBack reads what is kept of a reversal by the rail's name for it; found is
