@@ -53,7 +53,7 @@ func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (
 // resumed says whether a call that ended with a code may have had an effect, so
 // that the same call again goes on with it.
 func resumed(code flow.Code) bool {
-	switch code { //nolint:exhaustive // the others had none
+	switch code {
 	case flow.CodeInternal, flow.CodeStorage, flow.CodeRailTimeout, flow.CodeRailUnavailable, flow.CodeRailRejected:
 		return true
 	default:
