@@ -84,6 +84,7 @@ type keyFile struct {
 	reading  sync.Mutex // guards read
 	read     *lite.Conn
 	claim    int64 // ours, by which the others' writes are refused
+	closed   bool  // guarded by flushing and reading
 
 	mu      sync.Mutex
 	current *ratchets // of the device that is used, nil for none
@@ -123,6 +124,9 @@ func keyPragmas() []string {
 func (f *keyFile) own() error {
 	f.flushing.Lock()
 	defer f.flushing.Unlock()
+	if f.closed {
+		return errGone
+	}
 	if _, err := f.write.Exec(`CREATE TABLE IF NOT EXISTS till_claim (one INTEGER PRIMARY KEY CHECK (one = 1), claim INTEGER NOT NULL) STRICT`); err != nil {
 		return fmt.Errorf("claiming the keys: %w", err)
 	}
@@ -188,6 +192,10 @@ func (f *keyFile) close() error {
 	defer f.flushing.Unlock()
 	f.reading.Lock()
 	defer f.reading.Unlock()
+	if f.closed {
+		return err
+	}
+	f.closed = true
 	return errors.Join(err, f.read.Close(), f.write.Close())
 }
 

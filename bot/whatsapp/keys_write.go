@@ -85,6 +85,9 @@ const (
 // keep writes changes in one transaction, unless the file is another's by now.
 // Only who holds flushing calls it.
 func (f *keyFile) keep(jid string, c *changes) error {
+	if f.closed {
+		return errGone
+	}
 	_, err := f.write.Exec("BEGIN IMMEDIATE")
 	if err != nil {
 		return fmt.Errorf("keeping the keys: %w", err)

@@ -286,6 +286,9 @@ const heardSQL = `SELECT plaintext IS NULL, COALESCE(plaintext, x''), server_tim
 func (f *keyFile) heard(jid string, hash [32]byte) (found *heard, err error) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
+	if f.closed {
+		return nil, errGone
+	}
 	err = f.read.Each(heardSQL, []any{jid, hash[:]}, func(scan lite.Scanner) error {
 		var none, at, noted int64
 		found = &heard{}
