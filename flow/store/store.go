@@ -144,6 +144,11 @@ func sqlitePragmas() []string {
 	}
 }
 
+// writerCache is how much of the file the writer remembers, in KiB, as far as it
+// is used: nobody else writes, so that what it remembers stays true, and what is
+// not yet checkpointed would be read from the log again each time.
+const writerCache = "cache_size(-16384)"
+
 // inURI writes what means something in a URI so that it means itself.
 var inURI = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 
@@ -165,7 +170,7 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
 	}
-	writer, err := lite.Open(uri, sqlitePragmas()...)
+	writer, err := lite.Open(uri, append(sqlitePragmas(), writerCache)...)
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s for writing: %w", c.Name, err), d.write.Close())
 	}
