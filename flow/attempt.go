@@ -36,6 +36,17 @@ func (a Attempt) Live(now time.Time) bool {
 	return a.Status == AttemptActive && now.Before(a.ExpiresAt)
 }
 
+// shownIn is an attempt that REST asked for once a chat is the first to ask for
+// it too: from then on its money is that chat's, and no other chat of the session
+// is told of it.
+func (a Attempt) shownIn(chat ChatID) (Attempt, bool) {
+	if chat == "" || a.Chat != "" {
+		return a, false
+	}
+	a.Chat = chat
+	return a, true
+}
+
 // Instructions is what a rail answered: how to pay. Which fields are set
 // depends on the method.
 type Instructions struct {

@@ -81,6 +81,7 @@ const (
 	triggerFail      = "fail"
 	triggerLapse     = "lapse"
 	triggerSupersede = "supersede"
+	triggerTakeUp    = "take_up" // it was switched away from, and is asked for again
 )
 
 // An attempt that ended is still watched: late money makes it SUCCEEDED.
@@ -89,6 +90,7 @@ var attemptTable = tabled("attempt", fsm.Events{
 	{Name: triggerFail, Src: []string{string(AttemptActive)}, Dst: string(AttemptFailed)},
 	{Name: triggerLapse, Src: []string{string(AttemptActive)}, Dst: string(AttemptExpired)},
 	{Name: triggerSupersede, Src: []string{string(AttemptActive)}, Dst: string(AttemptSuperseded)},
+	{Name: triggerTakeUp, Src: []string{string(AttemptSuperseded)}, Dst: string(AttemptActive)},
 })
 
 // The triggers of a project's KYC.

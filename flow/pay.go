@@ -16,8 +16,10 @@ type Ask struct {
 }
 
 // Begin opens a method of a session, without calling anybody. It returns the
-// attempt that is live already when there is one (an empty Change then), or a
-// new one: the rail is called with its reference after it is saved.
+// attempt that is live already when there is one, the one that whoever asks
+// switched away from while the bank still takes its money, or a new one, which
+// has the ID that was asked for: the rail is called with its reference after it
+// is saved.
 func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Time) (Attempt, Change, error) {
 	if err := s.Closed(); err != nil {
 		return Attempt{}, Change{}, err
@@ -29,7 +31,11 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 		return Attempt{}, Change{}, Refuse(CodeMethodNotAllowed, "This session does not offer %s.", ask.Method)
 	}
 	if live, ok := liveOf(attempts, ask.Method, now); ok && live.Amount == s.Outstanding() {
-		return live, Change{}, nil
+		shown, taken := live.shownIn(ask.Chat)
+		if !taken {
+			return live, Change{}, nil
+		}
+		return shown, Change{Attempts: []Attempt{shown}}, nil
 	}
 	switch reason := unavailable(s, ask.Method, served); reason {
 	case "":
@@ -50,12 +56,34 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 	if err != nil {
 		return Attempt{}, Change{}, err
 	}
+	if old, ok := leftOf(attempts, s, ask, now); ok {
+		again, err := old.move(triggerTakeUp)
+		if err != nil {
+			return Attempt{}, Change{}, err
+		}
+		again, _ = again.shownIn(ask.Chat)
+		change.Attempts = append(change.Attempts, again)
+		return again, change, nil
+	}
 	made := Attempt{
 		ID: ask.ID, Session: s.ID, Method: ask.Method, Reference: ask.Reference, Amount: s.Outstanding(),
 		Status: AttemptActive, Chat: ask.Chat, CreatedAt: now, ExpiresAt: expires,
 	}
 	change.Attempts = append(change.Attempts, made)
 	return made, change, nil
+}
+
+// leftOf is the attempt that whoever asks switched away from and that can still
+// be paid: a second one beside it would be one more account to pay into twice.
+// Another chat's is not handed over to a chat, because its money is that one's.
+func leftOf(attempts []Attempt, s Session, ask Ask, now time.Time) (Attempt, bool) {
+	for _, a := range slices.Backward(attempts) {
+		theirs := a.Chat != "" && ask.Chat != "" && a.Chat != ask.Chat
+		if a.Method == ask.Method && a.Status == AttemptSuperseded && a.Instructions != nil && a.Amount == s.Outstanding() && !theirs && now.Before(a.ExpiresAt) {
+			return a, true
+		}
+	}
+	return Attempt{}, false
 }
 
 // replace ends what stands in the way of a new attempt: one that lapsed but was

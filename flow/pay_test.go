@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -30,7 +31,20 @@ func TestBegin(t *testing.T) {
 		{name: "a first ask makes an attempt of half an hour", got: "wsp_att_new", expires: half, changed: "ACTIVE"},
 		{name: "it lasts as long as asked for", ask: func(a *flow.Ask) { a.Lasts = time.Hour }, got: "wsp_att_new", expires: noon.Add(time.Hour), changed: "ACTIVE"},
 		{name: "it never outlasts its session", session: func(s *flow.Session) { s.ExpiresAt = noon.Add(time.Minute) }, got: "wsp_att_new", expires: noon.Add(time.Minute), changed: "ACTIVE"},
-		{name: "asked again it is the same one", attempts: []flow.Attempt{trying("a", flow.BankTransfer)}, got: "a", expires: half},
+		{name: "asked again it is the same one", attempts: []flow.Attempt{leftIn("chat_1", flow.AttemptActive)}, got: "a", expires: half},
+		{name: "one that REST asked for is the chat's that asks for it first", attempts: []flow.Attempt{leftIn("", flow.AttemptActive)}, got: "a", expires: half, changed: "ACTIVE"},
+		{name: "another chat's is the same one, and stays that chat's", attempts: []flow.Attempt{leftIn("chat_2", flow.AttemptActive)}, got: "a", expires: half},
+		{name: "one that was switched away from is taken up again", attempts: []flow.Attempt{leftIn("chat_1", flow.AttemptSuperseded)}, got: "a", expires: half, changed: "ACTIVE"},
+		{name: "REST's that was switched away from too", attempts: []flow.Attempt{leftIn("", flow.AttemptSuperseded)}, got: "a", expires: half, changed: "ACTIVE"},
+		{name: "another chat's that was switched away from is not", attempts: []flow.Attempt{leftIn("chat_2", flow.AttemptSuperseded)}, got: "wsp_att_new", expires: half, changed: "ACTIVE"},
+		{
+			name: "nor is one whose time is over", attempts: []flow.Attempt{leftIn("chat_1", flow.AttemptSuperseded)}, now: half,
+			got: "wsp_att_new", expires: half.Add(30 * time.Minute), changed: "ACTIVE",
+		},
+		{
+			name: "nor one of another amount", attempts: []flow.Attempt{leftIn("chat_1", flow.AttemptSuperseded)},
+			session: func(s *flow.Session) { s.AmountPaid = 450_000 }, got: "wsp_att_new", expires: half, changed: "ACTIVE",
+		},
 		{name: "another method's attempt is not in the way", attempts: []flow.Attempt{trying("a", flow.Card)}, got: "wsp_att_new", expires: half, changed: "ACTIVE"},
 		{
 			name: "one that lapsed unnoticed is ended first", attempts: []flow.Attempt{trying("a", flow.BankTransfer)}, now: half,
@@ -78,11 +92,21 @@ func TestBegin(t *testing.T) {
 			if err != nil || a.ID != c.got || !a.ExpiresAt.Equal(c.expires) || changed != c.changed || a.Status != flow.AttemptActive {
 				t.Fatalf("%+v, changed %q, %v", a, changed, err)
 			}
-			if c.changed != "" && (a.Amount != s.Outstanding() || a.Reference != q.Reference || a.Chat != q.Chat || a.Instructions != nil) {
+			if len(c.attempts) > 0 && c.got == c.attempts[0].ID && a.Chat != cmp.Or(c.attempts[0].Chat, q.Chat) {
+				t.Errorf("it is %q's", a.Chat)
+			}
+			if c.got == q.ID && (a.Amount != s.Outstanding() || a.Reference != q.Reference || a.Chat != q.Chat || a.Instructions != nil) {
 				t.Errorf("made %+v", a)
 			}
 		})
 	}
+}
+
+// leftIn is an account that was asked for in a chat and is in a state now.
+func leftIn(chat flow.ChatID, status flow.AttemptStatus) flow.Attempt {
+	a := trying("a", flow.BankTransfer)
+	a.Chat, a.Status = chat, status
+	return a
 }
 
 func TestTheChatsHearOfInstructionsThatLapsedUnnoticed(t *testing.T) {

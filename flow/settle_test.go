@@ -111,7 +111,7 @@ func TestWhatIsNoMoneyIsNotBooked(t *testing.T) {
 }
 
 func TestATransferThatGotAPartAsksForTheRestFromThenOn(t *testing.T) {
-	m := flow.Money{Notice: credit("rail-1", 450_000, noon), Session: open(), Attempt: trying("a", flow.BankTransfer), Payment: "wsp_pay_1", Now: noon}
+	m := flow.Money{Notice: credit("rail-1", 450_000, noon), Session: open(), Attempt: leftIn("chat_1", flow.AttemptActive), Payment: "wsp_pay_1", Now: noon}
 	change, err := flow.Settle(m)
 	if err != nil || len(change.Attempts) != 1 || change.Attempts[0].Amount != 50_000 {
 		t.Fatalf("%+v %v", change.Attempts, err)

@@ -41,6 +41,9 @@ func (w *saving) begin(id flow.SessionID, ask flow.Ask, hand bool) (a flow.Attem
 	if err := w.save(change, session); err != nil {
 		return flow.Attempt{}, false, err
 	}
+	if a.ID != ask.ID { // it was made before: it is taken up, and nobody is called
+		return a, false, w.owe(flow.TaskExpireAttempt, string(a.ID), a.ExpiresAt)
+	}
 	if err := w.log(id, "rail.call", map[string]any{"operation": "start", "attempt": a.ID, "method": a.Method, "reference": a.Reference}); err != nil {
 		return flow.Attempt{}, false, err
 	}

@@ -15,7 +15,7 @@ const attemptColumns = `id, session, method, reference, amount, status, tries, i
 const saveAttemptSQL = `INSERT INTO attempts (` + attemptColumns + `, account_number, payment_code)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
  ON CONFLICT (id) DO UPDATE SET amount = excluded.amount, status = excluded.status, tries = excluded.tries, instructions = excluded.instructions,
- reason = excluded.reason, expires_at = excluded.expires_at, account_number = excluded.account_number, payment_code = excluded.payment_code`
+ reason = excluded.reason, chat = excluded.chat, expires_at = excluded.expires_at, account_number = excluded.account_number, payment_code = excluded.payment_code`
 
 // SaveAttempt keeps an attempt, new or changed.
 func (t *Tx) SaveAttempt(ctx context.Context, a flow.Attempt) error {
