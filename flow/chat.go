@@ -137,7 +137,7 @@ func (c Chat) put(t Talk) Chat {
 		return c
 	}
 	if len(c.Talks) >= MaxTalks {
-		over := slices.IndexFunc(c.Talks, func(x Talk) bool { return x.State == Closed || x.State == Paid })
+		over := slices.IndexFunc(c.Talks, func(x Talk) bool { return (x.State == Closed || x.State == Paid) && x.Session != c.Focus })
 		c.Talks = slices.Delete(c.Talks, max(over, 0), max(over, 0)+1)
 	}
 	c.Talks = append(c.Talks, t)

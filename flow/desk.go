@@ -158,17 +158,23 @@ func (d *deciding) desk(n News) {
 func (d *deciding) deskTimer() {
 	desk := d.chat.Desk
 	given := time.UnixMilli(desk.Since).Add(DeskIdle)
-	if desk.State == DeskWaiting && !desk.Told && d.turn.Now.Before(given) {
+	_, dark := night(d.turn.Now)
+	hush := d.chat.Stopped || dark && d.now()-d.chat.Wrote > lately.Milliseconds()
+	switch {
+	case desk.State == DeskWaiting && !desk.Told && d.turn.Now.Before(given):
 		d.why = "nobody has come: the bot offers itself"
 		d.chat.Desk.Told = true
 		d.chat.Desk.Due = given.UnixMilli()
 		d.chat.Flag = "nobody has come"
-		d.say("still_waiting", nil)
-		return
-	}
-	if desk.Over {
+		if !hush {
+			d.say("still_waiting", nil)
+		}
+	case desk.Over:
 		d.release("it was given back")
-		return
+	case hush: // nobody waits for the bot to say that it is back
+		d.chat.Desk, _ = desk.move(deskRelease, d.turn.Now)
+		d.why = "nothing happened for two hours: the bot answers again, and says so to nobody who sleeps or said STOP"
+	default:
+		d.release("nothing happened for two hours")
 	}
-	d.release("nothing happened for two hours")
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // moneyNews are the messages that tell of money that moved. Nothing holds them
-// back: not a person who has taken the chat over, not a flood, not STOP.
+// back: not a person who has taken the chat over, not STOP.
 var moneyNews = []string{
 	"receipt", "paid_over", "paid_twice", "paid_late", "paid_elsewhere", "part_paid", "sent_back", "reversed", "declined", "fading",
 }
@@ -14,9 +14,15 @@ var moneyNews = []string{
 // MoneyNews says whether a message tells of money that moved.
 func MoneyNews(key string) bool { return slices.Contains(moneyNews, key) }
 
-// always are the messages that no person and no flood holds back either: they
-// protect the payer, or answer what must be answered.
+// always are the messages that no person holds back either: they protect the
+// payer, answer what must be answered, or are the person's own.
 var always = []string{"secret_typed", "stopped", "resumed", "agent"}
+
+// Withheld says whether a message is not said while a person has the chat.
+func Withheld(key string) bool { return !MoneyNews(key) && !slices.Contains(always, key) }
+
+// asks are the messages that end in a menu, or ask for a digit.
+var asks = []string{"lapsed", "method_down", "declined", "part_paid", "sent_back", "switch", "pick_bank"}
 
 // reminders are said only in time: who reads one hours later is misled.
 var reminders = []string{"nudge", "reminder", "still_waiting"}

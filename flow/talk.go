@@ -60,27 +60,27 @@ func (d *deciding) now() int64 { return d.turn.Now.UnixMilli() }
 // in is a time from now, in ms.
 func (d *deciding) in(wait time.Duration) int64 { return d.turn.Now.Add(wait).UnixMilli() }
 
+// manned says whether a person has the chat: then the bot is silent.
+func (d *deciding) manned() bool {
+	return d.chat.Desk.State == DeskClaimed || d.chat.Desk.State == DeskDevice
+}
+
 // spoken is what is really said: while a person has the chat the bot is silent,
-// and a flood is not answered, but money is always told of.
+// but money is always told of. A flood holds nothing back: what it is made of is
+// not answered, and what was asked for before it is.
 func (d *deciding) spoken() []Say {
-	person := d.chat.Desk.State == DeskClaimed || d.chat.Desk.State == DeskDevice
-	flooded := d.now() < d.turn.Chat.Flood.To
 	said := len(d.says)
 	var out []Say
 	for _, s := range d.says {
-		if (person || flooded) && !MoneyNews(s.Key) && !slices.Contains(always, s.Key) {
+		if d.manned() && Withheld(s.Key) {
 			continue
 		}
 		s.Lang = d.chat.Lang
 		s.Args = maps.Clone(s.Args)
 		out = append(out, s)
 	}
-	switch {
-	case len(out) == said:
-	case person:
+	if len(out) != said {
 		d.why += " (not said: a person has the chat)"
-	default:
-		d.why += " (not said: too many messages)"
 	}
 	return out
 }
@@ -116,7 +116,7 @@ func (d *deciding) hear(in Intent) {
 	case in.Kind == MeansSecret:
 		d.secret(t, ok)
 	case flood:
-	case in.Kind == MeansCode && (d.chat.Desk.State == DeskBot || d.chat.Desk.State == DeskWaiting):
+	case in.Kind == MeansCode: // while a person has the chat it is opened in silence: its money must be told of
 		d.code()
 	case d.chat.Desk.State != DeskBot:
 		d.atDesk(in)
@@ -260,9 +260,7 @@ func (d *deciding) opens(co Checkout) {
 	d.focus(t)
 	d.do(DoWatch, t)
 	if before, seen := d.turn.Checkouts[old.Session]; had && seen && slices.Contains(live, old.State) && before.Session.Open() {
-		args, kept := about(co), about(before)
-		args["kept_merchant"], args["kept_amount"] = kept["merchant"], kept["amount"]
-		d.say("parked", args)
+		d.say("parked", kept(about(co), before))
 	}
 	d.summary(t, co)
 }

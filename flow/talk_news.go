@@ -18,14 +18,48 @@ func (d *deciding) happened(n News) {
 		d.desk(n)
 	default:
 		t, ok := d.chat.talk(d.turn.About)
-		if !ok {
+		if !ok && !d.forgotten(n) {
 			d.why = "this chat does not know the session"
 			return
 		}
+		if !ok { // it made room for others, and its money is told of all the same
+			t = Talk{Session: d.turn.About, State: Closed}
+		}
 		d.news(&t, n)
 		d.chat = d.chat.put(t)
+		if slices.ContainsFunc(d.says, func(s Say) bool { return slices.Contains(asks, s.Key) }) {
+			d.attend(t, 0)
+		}
 		d.held(t)
 	}
+}
+
+// forgotten says whether news is of money for instructions of this chat's: that
+// is told of even where MaxTalks others came since.
+func (d *deciding) forgotten(n News) bool {
+	a, ok := d.turn.Checkouts[d.turn.About].attempt(n.Attempt)
+	return ok && a.Chat != "" && a.Chat == d.chat.ID && slices.Contains([]NewsKind{NewsPaid, NewsExtra, NewsLate, NewsReversed}, n.Kind)
+}
+
+// attend puts a talk that something is asked about by itself into focus: a digit
+// is an answer to the menu that was shown last. The one that was in focus is
+// kept, and that is said before what stands at a place in what is said.
+func (d *deciding) attend(t Talk, at int) {
+	if t.Session == d.chat.Focus || d.manned() {
+		return
+	}
+	old, had := d.chat.talk(d.chat.Focus)
+	d.focus(t)
+	if before, seen := d.turn.Checkouts[old.Session]; had && seen && slices.Contains(live, old.State) && before.Session.Open() {
+		d.says = slices.Insert(d.says, at, Say{Key: "parked", Args: kept(about(d.turn.Checkouts[t.Session]), before)})
+	}
+}
+
+// kept adds which payment is kept for later.
+func kept(args map[string]string, before Checkout) map[string]string {
+	was := about(before)
+	args["kept_merchant"], args["kept_amount"] = was["merchant"], was["amount"]
+	return args
 }
 
 // news decides on something that happened to a session outside this chat.
@@ -60,7 +94,11 @@ func (d *deciding) news(t *Talk, n News) {
 	case NewsDeclined:
 		if d.why = "the bank refused a payment that this chat does not wait for"; t.Attempt == n.Attempt {
 			d.step(t, talkDecline, "the bank refused the payment", func() {
-				d.say("declined", merge(d.menuArgs(*t, co), map[string]string{"reason": strings.TrimRight(n.Reason, ". ")}))
+				args := d.menuArgs(*t, co)
+				if d.mine(co, n) { // whoever else was shown the same instructions learns nothing of why
+					args["reason"] = strings.TrimRight(n.Reason, ". ")
+				}
+				d.say("declined", args)
 			})
 		}
 	case NewsSentBack:
@@ -169,6 +207,10 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 	}
 	from, then := t.From, t.Then
 	d.why = "the bank knows of no money"
+	if from == Review { // "not here yet" would be wrong: there is money that somebody looks at
+		d.step(t, back(from), "the bank knows of no other money", func() { d.show(*t, co) })
+		return
+	}
 	switch then {
 	case ThenBack:
 		d.step(t, back(from), d.why, func() { d.say("nothing_yet", about(co)) })

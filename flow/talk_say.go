@@ -92,7 +92,9 @@ func (d *deciding) details(t Talk, co Checkout) {
 		d.say("card_how", args)
 	}
 	d.say("alone", map[string]string{"text": a.alone(t.Bank)})
-	d.say("wait_menu", nil)
+	if t.Session == d.chat.Focus { // a digit is an answer to the menu of the talk in focus
+		d.say("wait_menu", nil)
+	}
 }
 
 // about is what every message about money names: who asks and how much.

@@ -392,7 +392,9 @@ func TestASessionThatIsOverIsSaidToBeSoBeforeItIsSwept(t *testing.T) {
 			if !ofTheTalk(in) {
 				continue
 			}
-			if d := flow.Decide(heard(turn, in)); len(d.Effects) != 0 || len(d.Says) != 1 || d.Says[0].Key != "session_over" {
+			d := flow.Decide(heard(turn, in))
+			missed := state == flow.Closed && slices.Contains([]flow.IntentKind{flow.MeansPaid, flow.MeansMedia, flow.MeansMoney}, in.Kind) // the bank is asked
+			if len(d.Effects) != 0 && !missed || len(d.Says) == 0 || d.Says[0].Key != "session_over" || len(d.Says) > 1 && in.Kind != flow.MeansMoney {
 				t.Errorf("%s, %s: %+v", state, in.Kind, d)
 			}
 		}

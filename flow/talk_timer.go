@@ -161,6 +161,10 @@ func (d *deciding) nudge(t *Talk, co Checkout) {
 	if t.State != Choosing && t.State != PickingBank {
 		return
 	}
+	if focus, ok := d.chat.talk(d.chat.Focus); ok && t.Session != d.chat.Focus && slices.Contains(live, focus.State) {
+		d.why = "no reminder: the payer is at another payment"
+		return
+	}
 	if !d.mayRemind(t, co) {
 		if morning, dark := night(d.turn.Now); dark && !d.chat.Stopped && morning.Before(co.Session.ExpiresAt) && d.now()-d.chat.Wrote > lately.Milliseconds() {
 			t.Timers.Nudge = morning.UnixMilli()
@@ -169,6 +173,7 @@ func (d *deciding) nudge(t *Talk, co Checkout) {
 	}
 	d.why = "nothing was chosen for a while"
 	t.Reminded++
+	d.attend(*t, len(d.says))
 	d.say("nudge", d.menuArgs(*t, co))
 }
 
@@ -183,6 +188,7 @@ func (d *deciding) remind(t *Talk, co Checkout) {
 	t.Reminded++
 	args := about(co)
 	args["until"] = Stamp(a.ExpiresAt)
+	d.attend(*t, len(d.says))
 	d.say("reminder", args)
 	if text := a.alone(t.Bank); text != "" {
 		d.say("alone", map[string]string{"text": text})

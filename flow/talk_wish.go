@@ -26,8 +26,7 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 		d.why = "somebody else paid it"
 		d.say("paid_elsewhere", nil)
 	case t.State == Closed && (!co.Session.Open() || over):
-		d.why = "already closed"
-		d.say("session_over", about(co))
+		d.closed(t, co, in)
 	case t.State != Review && over && co.Session.Status == SessionProcessing:
 		d.why = "the session is over, and money is on its way to it"
 		d.say("on_the_way", about(co))
@@ -46,6 +45,23 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 		d.wish(&t, co, in)
 	}
 	d.chat = d.chat.put(t)
+}
+
+// closed decides on what a payer says to a session that is closed: money may have
+// been under way to it, and who misses some is not left alone with that.
+func (d *deciding) closed(t Talk, co Checkout, in Intent) {
+	d.why = "already closed"
+	d.say("session_over", about(co))
+	if !slices.Contains([]IntentKind{MeansPaid, MeansMedia, MeansMoney}, in.Kind) {
+		return
+	}
+	if len(co.Attempts) > 0 {
+		d.why = "already closed: the bank is asked once more"
+		d.do(DoCheck, t)
+	}
+	if in.Kind == MeansMoney {
+		d.person(d.why + ", and a person for the money that is missed")
+	}
 }
 
 // hold keeps what a payer says while a bank is asked: the last of it is decided

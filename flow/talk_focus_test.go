@@ -1,0 +1,208 @@
+package flow_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+)
+
+// beside is a turn of a chat with a second talk, which is in focus: the first
+// one, in the given state, is kept for later.
+func beside(state, focused flow.TalkState) flow.Turn {
+	turn := standing(state)
+	other := open()
+	other.ID, other.Merchant, other.Amount = "wsp_sess_2", "Bola Foods", 200_000
+	talk := flow.Talk{Session: other.ID, State: focused}
+	a := trying("other", flow.BankTransfer)
+	a.Session, a.Amount, a.Chat = other.ID, other.Amount, "chat_1"
+	if focused == flow.AwaitTransfer {
+		talk.Attempt, talk.Method = a.ID, flow.BankTransfer
+	}
+	turn.Chat.Talks = append(turn.Chat.Talks, talk)
+	turn.Chat.Focus = other.ID
+	turn.Checkouts[other.ID] = flow.Checkout{Session: other, Attempts: []flow.Attempt{a}, Offers: flow.Offers(other, nil, flow.Methods(), noon)}
+	return turn
+}
+
+// keys are what a decision says.
+func keys(d flow.Decision) string {
+	var list []string
+	for _, s := range d.Says {
+		list = append(list, s.Key)
+	}
+	return strings.Join(list, " ")
+}
+
+func TestADigitAnswersTheMenuThatWasShownLast(t *testing.T) {
+	for _, c := range []struct {
+		news  flow.News
+		from  flow.TalkState
+		say   string
+		focus flow.SessionID
+	}{
+		{flow.News{Kind: flow.NewsLapsed, Attempt: "t"}, flow.AwaitTransfer, "parked lapsed", "wsp_sess_1"},
+		{flow.News{Kind: flow.NewsDeclined, Attempt: "c", Reason: "no"}, flow.AwaitCard, "parked declined", "wsp_sess_1"},
+		{flow.News{Kind: flow.NewsRefused, Attempt: "c"}, flow.Opening, "parked method_down", "wsp_sess_1"},
+		{flow.News{Kind: flow.NewsPartial, Attempt: "t"}, flow.AwaitTransfer, "parked part_paid", "wsp_sess_1"},
+		{flow.News{Kind: flow.NewsPaid, Attempt: "t"}, flow.AwaitTransfer, "receipt", "wsp_sess_2"},
+		{flow.News{Kind: flow.NewsNothing}, flow.Verifying, "nothing_yet", "wsp_sess_2"},
+	} {
+		t.Run(string(c.news.Kind), func(t *testing.T) {
+			turn := about(beside(c.from, flow.AwaitTransfer), c.news)
+			d := flow.Decide(turn)
+			if keys(d) != c.say || d.Chat.Focus != c.focus {
+				t.Fatalf("says %q with %s in focus", keys(d), d.Chat.Focus)
+			}
+			if c.focus == "wsp_sess_1" {
+				args := d.Says[0].Args
+				if args["merchant"] != "Ada Stores" || args["kept_merchant"] != "Bola Foods" || args["kept_amount"] != "₦2,000" {
+					t.Errorf("the payer reads of %v", args)
+				}
+				turn.Chat, turn.News, turn.About = d.Chat, nil, ""
+				back := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansBack}))
+				if back.Chat.Focus != "wsp_sess_2" {
+					t.Errorf("7 leads to %s", back.Chat.Focus)
+				}
+			}
+		})
+	}
+	t.Run("nothing is said of a payment that was kept when nobody else is asked", func(t *testing.T) {
+		turn := about(beside(flow.AwaitTransfer, flow.Paid), flow.News{Kind: flow.NewsLapsed, Attempt: "t"})
+		if d := flow.Decide(turn); keys(d) != "lapsed" || d.Chat.Focus != "wsp_sess_1" {
+			t.Errorf("says %q with %s in focus", keys(d), d.Chat.Focus)
+		}
+	})
+	t.Run("instructions that come late show no menu", func(t *testing.T) {
+		turn := beside(flow.Opening, flow.Choosing)
+		co := turn.Checkouts["wsp_sess_1"]
+		co.Attempts[0].Instructions = trying("c", flow.Card).Instructions
+		if d := flow.Decide(about(turn, flow.News{Kind: flow.NewsOpened, Attempt: "c"})); keys(d) != "card_how alone" || d.Chat.Focus != "wsp_sess_2" {
+			t.Errorf("says %q with %s in focus", keys(d), d.Chat.Focus)
+		}
+	})
+	t.Run("while a person has the chat, no talk takes another's place", func(t *testing.T) {
+		turn := beside(flow.AwaitTransfer, flow.AwaitTransfer)
+		turn.Chat.Desk = flow.Desk{State: flow.DeskClaimed, By: "ngozi"}
+		if d := flow.Decide(about(turn, flow.News{Kind: flow.NewsLapsed, Attempt: "t"})); keys(d) != "" || d.Chat.Focus != "wsp_sess_2" {
+			t.Errorf("says %q with %s in focus", keys(d), d.Chat.Focus)
+		}
+	})
+}
+
+func TestARemindersDigitsAreReadAgainstIt(t *testing.T) {
+	turn := beside(flow.AwaitTransfer, flow.Choosing)
+	turn.Chat.Talks[0].Timers.Remind = turn.Now.UnixMilli()
+	turn.News = &flow.News{Kind: flow.NewsTimer}
+	if d := flow.Decide(turn); keys(d) != "parked reminder alone" || d.Chat.Focus != "wsp_sess_1" {
+		t.Errorf("says %q with %s in focus", keys(d), d.Chat.Focus)
+	}
+	turn = beside(flow.Choosing, flow.AwaitTransfer)
+	turn.Chat.Talks[0].Timers.Nudge = turn.Now.UnixMilli()
+	turn.News = &flow.News{Kind: flow.NewsTimer}
+	if d := flow.Decide(turn); keys(d) != "" || d.Chat.Focus != "wsp_sess_2" {
+		t.Errorf("a payer who is at another payment is asked %q with %s in focus", keys(d), d.Chat.Focus)
+	}
+}
+
+func TestAFloodHoldsBackNothingThatWasAskedForBefore(t *testing.T) {
+	turn := standing(flow.Opening)
+	turn.Chat.Flood = flow.Flood{Times: 1, To: turn.Now.Add(time.Minute).UnixMilli()}
+	turn.Checkouts["wsp_sess_1"].Attempts[0].Instructions = trying("c", flow.Card).Instructions
+	if d := flow.Decide(about(turn, flow.News{Kind: flow.NewsOpened, Attempt: "c"})); keys(d) != "card_how alone wait_menu" {
+		t.Errorf("says %q (%s)", keys(d), d.Why)
+	}
+	for _, in := range intents() {
+		d := flow.Decide(heard(turn, in))
+		if said := keys(d); said != "" && said != "stopped" && said != "secret_typed" {
+			t.Errorf("%s is answered %q in a flood", in.Kind, said)
+		}
+	}
+}
+
+func TestMoneyThatIsLookedAtIsNeverSaidToBeMissing(t *testing.T) {
+	turn := standing(flow.Verifying)
+	turn.Chat.Talks[0].From = flow.Review
+	if d := flow.Decide(about(turn, flow.News{Kind: flow.NewsNothing})); keys(d) != "in_review" || talkOf(d).State != flow.Review {
+		t.Errorf("says %q and stands at %s", keys(d), talkOf(d).State)
+	}
+}
+
+func TestACodeIsOpenedInSilenceWhileAPersonHasTheChat(t *testing.T) {
+	for _, desk := range []flow.DeskState{flow.DeskClaimed, flow.DeskDevice} {
+		turn := standing(flow.Choosing)
+		turn.Chat.Talks, turn.Chat.Focus, turn.Chat.Desk = nil, "", flow.Desk{State: desk, By: "ngozi", Since: 1}
+		d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansCode, Code: "7K3M9QTX"}))
+		if keys(d) != "" || talkOf(d).State != flow.Choosing || d.Chat.Desk.State != desk || len(d.Effects) != 1 || d.Effects[0].Kind != flow.DoWatch {
+			t.Errorf("%s: %+v", desk, d)
+		}
+	}
+}
+
+func TestWhoSleepsOrSaidStopIsNotToldThatTheBotIsBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		at      time.Time
+		stopped bool
+		want    string
+	}{
+		"by day":            {noon, false, "back_again summary"},
+		"by day after STOP": {noon, true, ""},
+		"at night":          {time.Date(2026, 3, 2, 23, 30, 0, 0, time.UTC), false, ""},
+	} {
+		turn := standing(flow.Choosing)
+		turn.Now, turn.News = c.at, &flow.News{Kind: flow.NewsTimer}
+		turn.Chat.Stopped, turn.Chat.Wrote = c.stopped, c.at.Add(-flow.DeskIdle).UnixMilli()
+		turn.Chat.Desk = flow.Desk{State: flow.DeskDevice, Since: turn.Chat.Wrote, Due: c.at.UnixMilli()}
+		if d := flow.Decide(turn); keys(d) != c.want || d.Chat.Desk != (flow.Desk{}) {
+			t.Errorf("%s: says %q, desk %+v", name, keys(d), d.Chat.Desk)
+		}
+		turn.Chat.Desk = flow.Desk{State: flow.DeskWaiting, Since: c.at.Add(-flow.DeskPatience).UnixMilli(), Due: c.at.UnixMilli()}
+		told := map[bool]string{true: "still_waiting"}[c.want != ""]
+		if d := flow.Decide(turn); keys(d) != told || !d.Chat.Desk.Told || d.Chat.Flag == "" {
+			t.Errorf("%s, still waiting: says %q, desk %+v", name, keys(d), d.Chat.Desk)
+		}
+	}
+}
+
+func TestWhyABankRefusedAnotherChatIsNobodysBusiness(t *testing.T) {
+	for _, chat := range []flow.ChatID{"chat_1", "chat_2"} {
+		turn := standing(flow.AwaitCard)
+		turn.Checkouts["wsp_sess_1"].Attempts[2].Chat = chat
+		d := flow.Decide(about(turn, flow.News{Kind: flow.NewsDeclined, Attempt: "c", Reason: "Not enough money."}))
+		if want := map[flow.ChatID]string{"chat_1": "Not enough money"}[chat]; keys(d) != "declined" || d.Says[0].Args["reason"] != want {
+			t.Errorf("%s: %+v", chat, d.Says)
+		}
+	}
+}
+
+func TestMoneyIsToldOfHoweverManyPaymentsCameSince(t *testing.T) {
+	turn := standing(flow.AwaitTransfer)
+	for i := range flow.MaxTalks + 1 {
+		co := turn.Checkouts["wsp_sess_1"]
+		co.Session.ID = flow.SessionID(fmt.Sprint("wsp_sess_", i+10))
+		co.Attempts = nil
+		turn.Checkouts[co.Session.ID] = co
+		turn.Now = turn.Now.Add(time.Minute)
+		turn.ByCode = co.Session.ID
+		turn.Heard = &flow.Intent{Kind: flow.MeansCode}
+		turn.Chat = flow.Decide(turn).Chat
+	}
+	if _, known := turn.Chat.Talk("wsp_sess_1"); known {
+		t.Fatal("the first payment made no room")
+	}
+	turn.Heard, turn.ByCode = nil, ""
+	for _, c := range []struct {
+		news flow.NewsKind
+		of   flow.ChatID
+		want string
+	}{{flow.NewsPaid, "chat_1", "receipt"}, {flow.NewsLate, "chat_1", "paid_late"}, {flow.NewsPaid, "chat_2", ""}, {flow.NewsLapsed, "chat_1", ""}} {
+		turn.Checkouts["wsp_sess_1"].Attempts[0].Chat = c.of
+		d := flow.Decide(about(turn, flow.News{Kind: c.news, Attempt: "t"}))
+		if keys(d) != c.want || len(d.Chat.Talks) > flow.MaxTalks || d.Chat.Focus != turn.Chat.Focus || !slices.ContainsFunc(d.Chat.Talks, func(t flow.Talk) bool { return t.Session == d.Chat.Focus }) {
+			t.Errorf("%s of %s: says %q, %d talks", c.news, c.of, keys(d), len(d.Chat.Talks))
+		}
+	}
+}
