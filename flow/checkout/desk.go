@@ -81,14 +81,14 @@ func (s *Service) desk(ctx context.Context, id flow.ChatID, seen int64, n flow.N
 	return wrap("hand a chat over", err)
 }
 
-// withdraw takes back what the bot has not sent yet in a chat, but for news of
-// money.
+// withdraw takes back what the bot has not sent yet in a chat, but for what no
+// person holds back.
 func (w *saving) withdraw(id flow.ChatID) error {
 	pending, err := w.tx.Owed(w.ctx, id, maxWithdrawn)
 	if err != nil {
 		return err
 	}
-	pending = slices.DeleteFunc(pending, func(s store.Said) bool { return flow.MoneyNews(s.Key) })
+	pending = slices.DeleteFunc(pending, func(s store.Said) bool { return !flow.Withheld(s.Key) })
 	return w.withdrawn(pending, "a person has taken the chat over")
 }
 

@@ -33,9 +33,14 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		if t.Quoted, err = w.quoted(row, in.Quoted); err != nil {
 			return err
 		}
+		if in.Intent.Kind == flow.MeansTakeover {
+			if err := w.withdraw(row.ID); err != nil {
+				return err
+			}
+		}
 		if consumed, err := w.consumed(row, in.Edits); err != nil {
 			return err
-		} else if consumed {
+		} else if consumed && in.Intent.Kind != flow.MeansSecret { // that must be taken back, wherever it was typed
 			t.Heard = &flow.Intent{Kind: flow.MeansNote, Text: in.Intent.Text, By: in.Intent.By}
 		}
 		if in.Intent.Kind == flow.MeansCode {
@@ -92,6 +97,7 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 	}
 	d := replay.Outcome{Decision: flow.Decide(t), Rules: flow.RulesVersion, Copy: w.s.cfg.Copy, Build: w.s.cfg.Build}
 	d.Chat.Seq = seq + 1
+	about = cmp.Or(t.About, t.ByCode, d.Chat.Focus) // what is said is about where this leads, as 7 and a reminder do
 	for i, say := range d.Says {
 		d.Texts = append(d.Texts, replay.Text{ID: messageID(row.ID, d.Chat.Seq, i), Text: w.s.cfg.Words(say, w.now)})
 	}

@@ -28,8 +28,9 @@ const (
 
 // What becomes of a message of ours; delivered and read come as ticks.
 const (
-	stateSent   = "sent"
-	stateFailed = "failed" // given up
+	statePending = "pending"
+	stateSent    = "sent"
+	stateFailed  = "failed" // given up, or taken back
 )
 
 // ErrUndeliverable says of a message that the network will not take it, however
@@ -110,6 +111,15 @@ func (s *Service) say(ctx context.Context, j job) error {
 		}
 		if said.Seq == dropped {
 			continue
+		}
+		if i > 0 { // a person may have taken the chat over while the one before was sent
+			now, found, err := s.cfg.DB.Said(ctx, said.ID)
+			if err != nil {
+				return err
+			}
+			if !found || now.State != statePending {
+				continue
+			}
 		}
 		if stale, err := s.stale(ctx, said); err != nil {
 			return err

@@ -300,10 +300,11 @@ func (t *Tx) RefuseSaid(ctx context.Context, id string) error {
 }
 
 // MarkSaid moves a message on; it returns false where it was there already or
-// further.
+// further. One that was given up while it was on its way may have been sent all
+// the same.
 func (t *Tx) MarkSaid(ctx context.Context, id, state string) (bool, error) {
-	n, err := t.run.exec(ctx, `UPDATE says SET state = ? WHERE id = ? AND CASE state WHEN 'pending' THEN 0 WHEN 'sent' THEN 1
- WHEN 'delivered' THEN 2 ELSE 3 END < CASE ? WHEN 'sent' THEN 1 WHEN 'delivered' THEN 2 ELSE 3 END`, state, id, state)
+	n, err := t.run.exec(ctx, `UPDATE says SET state = ? WHERE id = ? AND CASE state WHEN 'pending' THEN 0 WHEN 'failed' THEN 1 WHEN 'sent' THEN 2
+ WHEN 'delivered' THEN 3 ELSE 4 END < CASE ? WHEN 'failed' THEN 1 WHEN 'sent' THEN 2 WHEN 'delivered' THEN 3 ELSE 4 END`, state, id, state)
 	if err != nil {
 		return false, fmt.Errorf("mark a message: %w", err)
 	}

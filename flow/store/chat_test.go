@@ -209,8 +209,8 @@ func mark(t *testing.T, db *store.DB, id, state string, want bool) {
 func TestAMessageOnlyMovesForward(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		chat(t, db, store.ChatRow{ID: "chat_1", Number: "1", Person: "a"})
-		states := []string{"sent", "delivered", "read"}
-		for i, path := range [][]string{{"sent", "delivered", "read"}, {"delivered", "read"}, {"read"}, {"sent", "read"}, {"failed"}, {"sent", "failed"}} {
+		states := []string{"failed", "sent", "delivered", "read"}
+		for i, path := range [][]string{{"sent", "delivered", "read"}, {"delivered", "read"}, {"read"}, {"sent", "read"}, {"failed"}, {"failed", "sent", "delivered"}} {
 			id := fmt.Sprint("m", i)
 			update(t, db, func(ctx context.Context, tx *store.Tx) error {
 				return tx.AddSaid(ctx, store.Said{ID: id, Chat: "chat_1", Seq: int64(i)}, noon)

@@ -1,0 +1,118 @@
+package checkout_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// chatOf is the chat of a person.
+func (w *world) chatOf(person string) flow.ChatID {
+	w.t.Helper()
+	row, found, err := w.db.ChatOf(w.t.Context(), ourNumber, person)
+	w.must(err)
+	if !found {
+		w.t.Fatalf("%s has no chat", person)
+	}
+	return row.ID
+}
+
+// duringBubble runs something while a message is on its way to the payer.
+func (w *world) duringBubble(text string, do func()) {
+	var once sync.Once
+	w.sending(func(o checkout.Outgoing) error {
+		if o.Text == text {
+			once.Do(do)
+		}
+		return nil
+	})
+}
+
+func TestNothingOfTheBotsFollowsOnceAPersonHasTheChat(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		for name, takes := range map[string]func(person string) error{
+			"an agent claims it": func(person string) error {
+				return w.service.Claim(context.WithoutCancel(w.t.Context()), w.chatOf(person), "ngozi", 0)
+			},
+			"somebody types on our phone": func(person string) error { return w.says(person, flow.Intent{Kind: flow.MeansTakeover}) },
+		} {
+			session := w.session(flow.InChat)
+			w.hear(name, code(session))
+			w.duringBubble("transfer_how", func() { w.must(takes(name)) })
+			w.hear(name, method(flow.BankTransfer))
+			if got := w.texts(name); !slices.Equal(got, []string{"summary", "transfer_how"}) {
+				w.t.Errorf("%s while the first of three messages is sent, and the payer reads %q", name, got)
+			}
+			if got := w.became(session.ID); got != "2 sent, 3 failed" { // the first one was taken back and sent all the same
+				w.t.Errorf("%s: the log says %s", name, got)
+			}
+			w.must(w.tell(credit("paid "+name, w.attempts(session.ID)[0].Reference, 500_000, w.clock())))
+			w.rest()
+			if got := w.texts(name); got[len(got)-1] != "receipt" {
+				w.t.Errorf("%s, and of the money the payer reads %q", name, got)
+			}
+		}
+	})
+}
+
+func TestAnAgentWhoClaimsAChatAgainKeepsWhatTheyWrote(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		id := w.chatOf("ada")
+		w.must(w.service.Claim(w.t.Context(), id, "ngozi", 0))
+		w.duringBubble("summary", func() { w.t.Error("the bot speaks") })
+		held := make(chan struct{})
+		w.sending(func(checkout.Outgoing) error { <-held; return nil })
+		for range 2 {
+			w.must(w.service.Reply(w.t.Context(), id, "ngozi", "Good day."))
+		}
+		w.must(w.service.Claim(w.t.Context(), id, "ngozi", 0))
+		close(held)
+		w.rest()
+		if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "agent", "agent"}) {
+			w.t.Errorf("the payer reads %q", got)
+		}
+	})
+}
+
+func TestASecretThatAMessageIsChangedIntoIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.hear("ada", code(w.session(flow.InChat)))
+	w.must(w.service.Hear(t.Context(), checkout.Inbound{
+		Number: ourNumber, Person: "ada", Message: "EDIT", Edits: "IN1", Intent: flow.Intent{Kind: flow.MeansSecret, Text: "a secret, not kept"}, At: w.clock(),
+	}))
+	w.rest()
+	if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "secret_typed"}) {
+		t.Errorf("the payer reads %q", got)
+	}
+}
+
+func TestAMessageIsAboutThePaymentThatItShows(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		first, second := w.session(flow.InChat), w.session(flow.InChat)
+		w.hear("ada", code(first))
+		w.hear("ada", method(flow.BankTransfer))
+		w.hear("ada", code(second))
+		w.hear("ada", flow.Intent{Kind: flow.MeansBack}) // shows the first one
+		w.mu.Lock()
+		shown := w.sent[len(w.sent)-1].ID
+		w.mu.Unlock()
+		w.hear("ada", code(second))
+		w.must(w.service.Hear(w.t.Context(), checkout.Inbound{
+			Number: ourNumber, Person: "ada", Message: "QUOTES", Quoted: shown, Intent: flow.Intent{Kind: flow.MeansOther}, At: w.clock(),
+		}))
+		w.rest()
+		if a := w.attempts(first.ID); len(a) != 1 || a[0].Status != flow.AttemptSuperseded {
+			w.t.Errorf("another way was not asked for the payment whose message was quoted: %+v", a)
+		}
+	})
+}
