@@ -111,9 +111,9 @@ func (c *replayCmd) fromStore(w *world) (err error) {
 		return cannotOpen(c.Settings, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	session, chat := flow.SessionID(c.What), flow.ChatID("")
-	if strings.HasPrefix(c.What, flow.PrefixChat) {
-		session, chat = "", flow.ChatID(c.What)
+	session, chat := c.session(), flow.ChatID("")
+	if session == "" {
+		chat = flow.ChatID(c.What)
 	}
 	list, err := checkout.Recordings(w.ctx, db.Reader, session, chat)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *replayCmd) replay(w *world, list []replay.Recording, tell func() ([]che
 	case c.At != 0:
 		return c.each(list, func(r replay.Recording) error { return printMoment(w.out, r, c.At) })
 	case c.Text:
-		return c.each(list, func(r replay.Recording) error { return printConversation(w.out, r) })
+		return c.each(list, func(r replay.Recording) error { return printConversation(w.out, r, c.session()) })
 	case c.Export != "":
 		return c.export(w, list)
 	}
@@ -147,6 +147,14 @@ func (c *replayCmd) replay(w *world, list []replay.Recording, tell func() ([]che
 		return err
 	}
 	return printStory(w.out, story)
+}
+
+// session is the session that was named, "" where a chat or a file was.
+func (c *replayCmd) session() flow.SessionID {
+	if strings.HasPrefix(c.What, flow.PrefixChat) {
+		return ""
+	}
+	return flow.SessionID(c.What)
 }
 
 func (c *replayCmd) each(list []replay.Recording, do func(replay.Recording) error) error {

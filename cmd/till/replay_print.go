@@ -97,9 +97,10 @@ func printMoment(out io.Writer, r replay.Recording, line int64) error {
 }
 
 // printConversation prints what the payer wrote and read, and nothing of how it
-// was decided: a bank or a merchant reads it.
-func printConversation(out io.Writer, r replay.Recording) error {
-	lines, err := replay.Conversation(r)
+// was decided: a bank or a merchant reads it. Of a session that is named, nothing
+// of the payer's other payments is in it.
+func printConversation(out io.Writer, r replay.Recording, session flow.SessionID) error {
+	lines, err := replay.Conversation(r, session)
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,12 @@ func At(r Recording, seq int64) (Moment, error) {
 				attempts[a.ID] = a
 			}
 		}
+		for _, e := range t.out.Effects {
+			if a, ok := attempts[e.Attempt]; ok && e.Kind == flow.DoSupersede {
+				a.Status = flow.AttemptSuperseded
+				attempts[a.ID] = a
+			}
+		}
 		m.Chat, m.Why = t.out.Chat, t.out.Why
 	}
 	for _, a := range attempts {
@@ -104,9 +110,11 @@ func (t turn) shown(became map[string]string) []Shown {
 	return out
 }
 
-// Conversation is what the payer wrote and what was said to them, in order. The
-// state of a message that has not left is "not sent".
-func Conversation(r Recording) ([]Shown, error) {
+// Conversation is what the payer wrote and what was said to them, in order; of
+// one session alone where it is named, because a payer speaks of other merchants'
+// payments in the same chat. The state of a message that has not left is "not
+// sent".
+func Conversation(r Recording, session flow.SessionID) ([]Shown, error) {
 	turns, err := r.turns()
 	if err != nil {
 		return nil, err
@@ -114,6 +122,9 @@ func Conversation(r Recording) ([]Shown, error) {
 	became := r.became()
 	var out []Shown
 	for _, t := range turns {
+		if session != "" && t.decided.Session != session {
+			continue
+		}
 		for _, s := range t.shown(became) {
 			if s.State == "" {
 				s.State = "not sent"

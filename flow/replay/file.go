@@ -150,7 +150,8 @@ func strict(text []byte, v any) error {
 	return nil
 }
 
-// Redact is a recording without who the payer is and without what they wrote:
+// Redact is a recording without who the payer is and without what they and the
+// agents wrote:
 // only how it was understood stays, and of that a replay decides the same.
 func Redact(r Recording) (Recording, error) {
 	out := Recording{Chat: r.Chat}
@@ -165,10 +166,11 @@ func Redact(r Recording) (Recording, error) {
 		case Decided:
 			var o Outcome
 			if err = json.Unmarshal(l.Data, &o); err == nil {
-				o.Chat = redactedChat(o.Chat)
+				o = redactedOutcome(o)
 				l.Data, err = json.Marshal(o)
 			}
 		case Sent, Delivered, Read, Failed:
+			l.Data = json.RawMessage("{}") // why the network did not take it may name whom it was to reach
 		default:
 			continue // what the bank and the webhooks said is not decided on again
 		}
@@ -184,9 +186,14 @@ func redactedTurn(t flow.Turn) flow.Turn {
 	if t.Heard != nil {
 		heard := *t.Heard
 		if heard.Text != "" {
-			heard.Text = fmt.Sprintf("[%d characters]", utf8.RuneCountInString(heard.Text))
+			heard.Text = blotted(heard.Text)
 		}
 		t.Heard = &heard
+	}
+	if t.News != nil && t.News.Kind == flow.NewsReply {
+		news := *t.News
+		news.Reason = blotted(news.Reason)
+		t.News = &news
 	}
 	if t.News != nil && t.News.Payment != nil {
 		news, p := *t.News, *t.News.Payment
@@ -196,6 +203,30 @@ func redactedTurn(t flow.Turn) flow.Turn {
 	}
 	return t
 }
+
+// blotted is what stands for what somebody wrote.
+func blotted(text string) string {
+	return fmt.Sprintf("[%d characters]", utf8.RuneCountInString(text))
+}
+
+// redactedOutcome is an outcome without who the payer is, and without what an
+// agent wrote to them: a replay decides the same blots.
+func redactedOutcome(o Outcome) Outcome {
+	o.Chat = redactedChat(o.Chat)
+	for i := range o.Says {
+		if o.Says[i].Key != sayAgent {
+			continue
+		}
+		o.Says[i].Args = map[string]string{"text": blotted(o.Says[i].Args["text"])}
+		if i < len(o.Texts) {
+			o.Texts[i].Text = o.Says[i].Args["text"]
+		}
+	}
+	return o
+}
+
+// sayAgent is the message that carries what an agent wrote.
+const sayAgent = "agent"
 
 // redactedChat names a person by nothing but the chat.
 func redactedChat(c flow.Chat) flow.Chat {

@@ -17,6 +17,9 @@ var noon = time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC)
 
 // words are a language in which every message says its key and its arguments.
 func words(s flow.Say, _ time.Time) string {
+	if s.Key == "agent" {
+		return s.Args["text"]
+	}
 	return fmt.Sprint(s.Key, " ", s.Args["amount"], s.Args["text"])
 }
 
@@ -254,7 +257,7 @@ func TestWhatIsRedactedSaysNothingOfThePayerAndIsDecidedTheSameWay(t *testing.T)
 	if report, err := replay.Verify(rec, words); err != nil || report.Worst() != replay.Same {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if lines, err := replay.Conversation(rec); err != nil || lines[0].Text != "[24 characters]" || len(lines) != 8 {
+	if lines, err := replay.Conversation(rec, ""); err != nil || lines[0].Text != "[24 characters]" || len(lines) != 8 {
 		t.Errorf("%+v, %v", lines, err)
 	}
 }
@@ -272,4 +275,74 @@ func FuzzImport(f *testing.F) {
 		}
 		_, _ = replay.Verify(rec, words) // whatever is in it
 	})
+}
+
+func TestWhatAnAgentWroteAndWhomTheNetworkDidNotReachIsRedactedToo(t *testing.T) {
+	rec := taped(t,
+		flow.Turn{News: &flow.News{Kind: flow.NewsClaimed, By: "ngozi"}},
+		flow.Turn{News: &flow.News{Kind: flow.NewsReply, By: "ngozi", Reason: "Good day Bola, is 2348031234567 yours?"}},
+	)
+	last := rec.Lines[len(rec.Lines)-1]
+	last.Seq++
+	last.Kind, last.Data = replay.Failed, json.RawMessage(`{"reason":"no such device: 77001122334455@lid"}`)
+	rec.Lines = append(rec.Lines, last)
+	rec, err := replay.Redact(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := replay.Export(&out, rec, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"Bola", "2348031234567", "77001122334455", "Good day"} {
+		if strings.Contains(out.String(), secret) {
+			t.Errorf("the file holds %q", secret)
+		}
+	}
+	if report, err := replay.Verify(rec, words); err != nil || report.Worst() != replay.Same || report.Texts != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+func TestWhatWasSwitchedAwayFromIsNotShownAsLive(t *testing.T) {
+	a := flow.Attempt{
+		ID: "wsp_att_1", Session: "wsp_sess_1", Method: flow.BankTransfer, Amount: 500_000, Status: flow.AttemptActive, Chat: "chat_1", CreatedAt: noon,
+		ExpiresAt: noon.Add(30 * time.Minute), Instructions: &flow.Instructions{AccountNumber: "9012345678"},
+	}
+	rec := taped(t,
+		flow.Turn{Heard: &flow.Intent{Kind: flow.MeansCode, Code: "7K3M9QTX"}, ByCode: "wsp_sess_1", Checkouts: session()},
+		flow.Turn{Heard: &flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer}, Checkouts: session()},
+		flow.Turn{News: &flow.News{Kind: flow.NewsOpened, Attempt: a.ID}, About: "wsp_sess_1", Checkouts: session(a)},
+		flow.Turn{Heard: &flow.Intent{Kind: flow.MeansOther}, Checkouts: session(a)},
+		flow.Turn{News: &flow.News{Kind: flow.NewsNothing}, About: "wsp_sess_1", Checkouts: session(a)},
+	)
+	var live []int
+	for _, l := range rec.Lines {
+		if l.Kind != replay.Decided {
+			continue
+		}
+		m, err := replay.At(rec, l.Seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		live = append(live, len(m.Live))
+	}
+	if fmt.Sprint(live) != "[0 0 1 1 0]" {
+		t.Errorf("live after each turn: %v", live)
+	}
+}
+
+func TestAMerchantReadsOfTheirOwnPaymentAlone(t *testing.T) {
+	rec := talk(t)
+	for i := range rec.Lines {
+		rec.Lines[i].Session = "wsp_sess_1"
+		if rec.Lines[i].Seq > 10 { // "who is this" is about another merchant's
+			rec.Lines[i].Session = "wsp_sess_2"
+		}
+	}
+	for session, want := range map[flow.SessionID]int{"": 8, "wsp_sess_1": 6, "wsp_sess_2": 2, "wsp_sess_3": 0} {
+		if lines, err := replay.Conversation(rec, session); err != nil || len(lines) != want {
+			t.Errorf("of %q %d messages are shown, not %d (%v)", session, len(lines), want, err)
+		}
+	}
 }
