@@ -108,6 +108,12 @@ func isMethod(m string) bool {
 func (s *Server) fault(c *fiber.Ctx, err error) error {
 	ctx := c.Context()
 	_, passed := ctx.UserValue(notedKey).(*noted)
+	if w, ok := ctx.Conn().(*wire); ok && !passed && w.silent() {
+		// Nothing was asked: whoever keeps connections for later would take an
+		// answer for that of its next request.
+		w.mute = true
+		return nil
+	}
 	n := s.note(ctx)
 	s.refuse(ctx, s.unrouted(c, err))
 	if !passed {

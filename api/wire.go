@@ -31,6 +31,7 @@ type wire struct {
 	some  bool // something of it was read
 	last  byte // that was read of it
 	loose bool // a line ended in LF alone
+	mute  bool // nothing is written any more
 }
 
 // Read reads, and judges what belongs to a first line.
@@ -60,8 +61,14 @@ func (c *wire) judge(b []byte) {
 	}
 }
 
+// silent says whether nothing of a request has come yet.
+func (c *wire) silent() bool { return c.first && !c.some }
+
 // Write writes an answer, after which another request may come.
 func (c *wire) Write(b []byte) (int, error) {
+	if c.mute {
+		return len(b), nil
+	}
 	if !bytes.HasPrefix(b, []byte("HTTP/1.1 100 ")) { // its request goes on
 		c.first, c.some, c.last = true, false, 0
 	}

@@ -236,13 +236,14 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 				began := time.Now()
 				go func() {
 					defer close(ended)
-					_ = serve(ours)
+					_ = serve(&wire{Conn: ours, first: true})
 					_ = ours.Close()
 				}()
 				var client sync.WaitGroup
 				client.Go(func() { _ = c.write(theirs) })
+				var heard int64
 				if !c.deaf {
-					client.Go(func() { _, _ = io.Copy(io.Discard, theirs) })
+					client.Go(func() { heard, _ = io.Copy(io.Discard, theirs) })
 				}
 				<-ended
 				if took := time.Since(began); took > c.within+time.Second || took < c.within-time.Second {
@@ -250,6 +251,9 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 				}
 				_ = theirs.Close()
 				client.Wait()
+				if answered := heard > 0; !c.deaf && answered == (name == "says nothing") {
+					t.Errorf("was answered: %v", answered)
+				}
 			})
 		})
 	}
