@@ -6,8 +6,7 @@
 // leaves it is a person (their lasting LID), a phone as an attribute of that
 // person, an id and a text. It must not know what a message means, what is paid
 // for, in which language anybody speaks or where anything but its own keys is
-// kept. The keys live in an SQLite file of their own; the driver, named
-// "sqlite", is registered by the program.
+// kept. The keys live in an SQLite file of their own.
 //
 // # What holds
 //

@@ -225,7 +225,7 @@ func (r *ratchets) note(change func(c *changes)) error {
 	if r.timer == nil {
 		r.timer = time.AfterFunc(notedFor, func() {
 			if err := r.flush(); err != nil {
-				r.file.log.Error("whatsapp keys not kept", slog.String("error", scrub(err.Error()))) //nolint:sloglint // a timer has no context
+				r.file.log.Error("whatsapp keys not kept", slog.String("error", scrub(err.Error())))
 			}
 		})
 	}
