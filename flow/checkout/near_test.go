@@ -1,0 +1,64 @@
+package checkout_test
+
+import (
+	"fmt"
+	"testing"
+
+	"till/flow"
+	"till/flow/await"
+	"till/flow/checkout"
+)
+
+// What is decided is there at once, whatever Redis does, and in Redis before
+// long; the newest stays.
+func TestNearPlacesRememberAtOnceAndTellRedis(t *testing.T) {
+	t.Parallel()
+	client, kill := realRedis(t)
+	ctx, far := t.Context(), newPlaces(client)
+	near := checkout.NewNearPlaces(far)
+	for _, seq := range []int64{5, 9, 8} {
+		near.Put(ctx, place(seq))
+		if c, ok := near.Get(ctx, "chat_1"); !ok || c.Seq != max(seq, c.Seq) {
+			t.Errorf("after %d: %+v", seq, c)
+		}
+	}
+	const many = 200
+	for i := range many {
+		near.Put(ctx, flow.Chat{ID: flow.ChatID(fmt.Sprint("chat_", 100+i)), Seq: 1})
+	}
+	await.Until(t, "Redis knows all", func() bool {
+		for i := range many {
+			if _, ok := far.Get(ctx, flow.ChatID(fmt.Sprint("chat_", 100+i))); !ok {
+				return false
+			}
+		}
+		c, ok := far.Get(ctx, "chat_1")
+		return ok && c.Seq == 9
+	})
+	if c, ok := checkout.NewNearPlaces(far).Get(ctx, "chat_1"); !ok || c.Seq != 9 {
+		t.Errorf("who has it not near finds %+v", c)
+	}
+	kill()
+	near.Put(ctx, place(10))
+	if c, ok := near.Get(ctx, "chat_1"); !ok || c.Seq != 10 {
+		t.Errorf("without Redis: %+v", c)
+	}
+}
+
+// A Redis that has forgotten the script learns it again.
+func TestPlacesTeachRedisItsScriptAgain(t *testing.T) {
+	t.Parallel()
+	client, _ := realRedis(t)
+	ctx, places := t.Context(), newPlaces(client)
+	for seq := range int64(3) {
+		if err := client.ScriptFlush(ctx).Err(); err != nil {
+			t.Fatal(err)
+		}
+		places.PutAll(ctx, []flow.Chat{place(seq + 1), {ID: "chat_2", Seq: seq + 1}})
+		for _, id := range []flow.ChatID{"chat_1", "chat_2"} {
+			if c, ok := places.Get(ctx, id); !ok || c.Seq != seq+1 {
+				t.Errorf("%s: %+v, want %d", id, c, seq+1)
+			}
+		}
+	}
+}
