@@ -141,8 +141,9 @@ func (b *Bot) Tick(ctx context.Context, t checkout.Tick) error {
 // understand is what a message of any kind means.
 func (b *Bot) understand(m Message) flow.Intent {
 	in := Understand(m.Text, b.banks)
-	if m.Own || m.Kind == KindText || m.Text != "" {
-		// A card number that comes in pieces is known by the last of them.
+	if said := m.Own || m.Kind == KindText || m.Text != ""; said && in.Kind != flow.MeansCode {
+		// A card number that comes in pieces is known by the last of them. An
+		// entry code is no piece: whoever mistypes theirs must be able to try again.
 		if shown, found := b.last.completes(m, in.Kind == flow.MeansSecret, b.now()); found && in.Kind != flow.MeansSecret {
 			in = flow.Intent{Kind: flow.MeansSecret, Text: shown, By: Reading}
 		}

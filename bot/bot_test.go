@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +147,23 @@ func TestTick(t *testing.T) {
 	for _, id := range []string{"", strings.Repeat("A", 129)} {
 		if err := b.Tick(t.Context(), checkout.Tick{Message: id}); !errors.Is(err, bot.ErrMessage) {
 			t.Errorf("a tick of %q: %v", id, err)
+		}
+	}
+}
+
+// Entry codes are digits in part, and several of them in a row can look like
+// one long number.
+func TestCodesInARowAreNoCardNumber(t *testing.T) {
+	var heard []flow.IntentKind
+	b := bot.New(func(_ context.Context, in checkout.Inbound) error { heard = append(heard, in.Intent.Kind); return nil },
+		func(context.Context, checkout.Tick) error { return nil }, nil, func() time.Time { return time.Unix(1_790_000_000, 0) }, slog.New(slog.DiscardHandler))
+	for i, text := range []string{"Pay 2222-2222", "Pay 3333-3333", "Pay 4444-4444", "Pay 4084-0840", "Pay 8408-4081", "Pay 7K3M-9QTX"} {
+		m := bot.Message{Number: "2349010000001", Person: "77", ID: strconv.Itoa(i), Text: text}
+		if err := b.Receive(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if heard[i] != flow.MeansCode {
+			t.Errorf("%q was heard as %s", text, heard[i])
 		}
 	}
 }
