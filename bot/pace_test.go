@@ -168,9 +168,16 @@ func TestNoMinuteSeesMoreThanTheNumberMaySend(t *testing.T) {
 			var to desk
 			p := to.pacer(nil)
 			var all sync.WaitGroup
+			chats := map[int]chan struct{}{} // the shell sends to one chat one message at a time
 			for i, l := range loads {
 				time.Sleep(l.after)
+				if chats[l.person] == nil {
+					chats[l.person] = make(chan struct{}, 1)
+				}
+				turn := chats[l.person]
 				all.Go(func() {
+					turn <- struct{}{}
+					defer func() { <-turn }()
 					deliver(t, p, checkout.Outgoing{Number: "1", Person: fmt.Sprint(l.person), ID: fmt.Sprint(i), Text: "some text", Money: l.money, First: l.first})
 				})
 			}
