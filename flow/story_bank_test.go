@@ -22,7 +22,7 @@ func (s *story) pays(t *rapid.T) {
 		}
 	}
 	if len(all) == 0 {
-		t.Skip("nothing can be paid")
+		return // nothing can be paid
 	}
 	a := rapid.SampledFrom(all).Draw(t, "paid to")
 	s.n++
@@ -45,7 +45,7 @@ func (s *story) pays(t *rapid.T) {
 // bank is the bank answering a question.
 func (s *story) bank(t *rapid.T) {
 	if len(s.checks) == 0 {
-		t.Skip("nothing was asked")
+		return // nothing was asked
 	}
 	i := rapid.IntRange(0, len(s.checks)-1).Draw(t, "which question")
 	q := s.checks[i]
@@ -72,7 +72,7 @@ func (s *story) bank(t *rapid.T) {
 func (s *story) moves(t *rapid.T) {
 	id := rapid.SampledFrom([]flow.SessionID{"wsp_sess_1", "wsp_sess_2"}).Draw(t, "session")
 	if len(s.attempts[id]) == 0 {
-		t.Skip("nothing can be paid")
+		return // nothing can be paid
 	}
 	if s.coming[id] = rapid.Bool().Draw(t, "on its way"); s.coming[id] && rapid.Bool().Draw(t, "told") {
 		change, err := flow.Coming(s.sessions[id])
@@ -85,7 +85,7 @@ func (s *story) moves(t *rapid.T) {
 func (s *story) returns(t *rapid.T) {
 	id := rapid.SampledFrom([]flow.SessionID{"wsp_sess_1", "wsp_sess_2"}).Draw(t, "session")
 	if len(s.attempts[id]) == 0 {
-		t.Skip("nothing can be paid")
+		return // nothing can be paid
 	}
 	change, err := flow.SentBack(s.sessions[id], rapid.SampledFrom(s.attempts[id]).Draw(t, "sent to"), flow.Notice{Kind: flow.Returned, Amount: 300_000})
 	s.must(err)
@@ -100,13 +100,13 @@ func (s *story) returns(t *rapid.T) {
 func (s *story) reverses(t *rapid.T) {
 	id := rapid.SampledFrom([]flow.SessionID{"wsp_sess_1", "wsp_sess_2"}).Draw(t, "session")
 	if len(s.payments[id]) == 0 {
-		t.Skip("nothing was paid")
+		return // nothing was paid
 	}
 	i := rapid.IntRange(0, len(s.payments[id])-1).Draw(t, "which payment")
 	p := s.payments[id][i]
 	left := p.Amount - s.backed[p.ID]
 	if left == 0 {
-		t.Skip("it was taken back")
+		return // it was taken back
 	}
 	amount := rapid.SampledFrom([]flow.Kobo{left, left, max(left/2, 1)}).Draw(t, "of it")
 	a, _ := s.attempt(p.Attempt)
@@ -124,6 +124,27 @@ func (s *story) reverses(t *rapid.T) {
 	for account, sum := range sums {
 		if sum != 0 {
 			t.Fatalf("all of %s was taken back, and %s still has %d of it", p.ID, account, sum)
+		}
+	}
+}
+
+// switched holds what a chat can still pay of a session against one of a method,
+// whether or not it switched away from it.
+func (s *story) switched(t *rapid.T, id flow.SessionID) {
+	type of struct {
+		chat   flow.ChatID
+		method flow.Method
+	}
+	payable := map[of]int{}
+	for _, a := range s.attempts[id] {
+		open := a.Status == flow.AttemptActive || a.Status == flow.AttemptSuperseded
+		if open && a.Instructions != nil && a.Amount == s.sessions[id].Outstanding() && s.now.Before(a.ExpiresAt) {
+			payable[of{a.Chat, a.Method}]++
+		}
+	}
+	for what, n := range payable {
+		if n > 1 {
+			t.Fatalf("%s can pay %s in %d places by %s", what.chat, id, n, what.method)
 		}
 	}
 }
