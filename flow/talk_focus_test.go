@@ -206,3 +206,23 @@ func TestMoneyIsToldOfHoweverManyPaymentsCameSince(t *testing.T) {
 		}
 	}
 }
+
+func TestASessionThatIsOverIsSaidToBeSoBeforeItIsSwept(t *testing.T) {
+	for _, state := range flow.TalkStates() {
+		if state == flow.Paid || state == flow.Review {
+			continue
+		}
+		turn := standing(state)
+		turn.Now = open().ExpiresAt
+		for _, in := range intents() {
+			if !ofTheTalk(in) {
+				continue
+			}
+			d := flow.Decide(heard(turn, in))
+			missed := state == flow.Closed && slices.Contains([]flow.IntentKind{flow.MeansPaid, flow.MeansMedia, flow.MeansMoney}, in.Kind) // the bank is asked
+			if len(d.Effects) != 0 && !missed || len(d.Says) == 0 || d.Says[0].Key != "session_over" || len(d.Says) > 1 && in.Kind != flow.MeansMoney {
+				t.Errorf("%s, %s: %+v", state, in.Kind, d)
+			}
+		}
+	}
+}

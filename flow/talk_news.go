@@ -92,15 +92,7 @@ func (d *deciding) news(t *Talk, n News) {
 			d.step(t, talkHold, d.why, func() { d.say("paid_late", d.extra(co, n)) })
 		}
 	case NewsDeclined:
-		if d.why = "the bank refused a payment that this chat does not wait for"; t.Attempt == n.Attempt {
-			d.step(t, talkDecline, "the bank refused the payment", func() {
-				args := d.menuArgs(*t, co)
-				if d.mine(co, n) { // whoever else was shown the same instructions learns nothing of why
-					args["reason"] = strings.TrimRight(n.Reason, ". ")
-				}
-				d.say("declined", args)
-			})
-		}
+		d.newsDeclined(t, co, n)
 	case NewsSentBack:
 		if d.why = "the bank returned a wrong amount by itself"; d.mine(co, n) && slices.Contains(live, t.State) {
 			d.say("sent_back", merge(about(co), map[string]string{"returned": n.Amount.Naira()}))
@@ -139,6 +131,21 @@ func (d *deciding) news(t *Talk, n News) {
 		d.why = "another method was asked for elsewhere"
 	case NewsTimer, NewsClaimed, NewsReply, NewsReleased: // not of a talk
 	}
+}
+
+// newsDeclined shows the menu again to whoever was shown the instructions. Why the
+// bank refused is told to the chat alone whose they are.
+func (d *deciding) newsDeclined(t *Talk, co Checkout, n News) {
+	if d.why = "the bank refused a payment that this chat does not wait for"; t.Attempt != n.Attempt {
+		return
+	}
+	d.step(t, talkDecline, "the bank refused the payment", func() {
+		args := d.menuArgs(*t, co)
+		if d.mine(co, n) {
+			args["reason"] = strings.TrimRight(n.Reason, ". ")
+		}
+		d.say("declined", args)
+	})
 }
 
 // step moves a talk, and speaks only where the table allows the move.
