@@ -48,7 +48,8 @@ func BenchmarkLoad(b *testing.B) {
 		b.Skip("one run is enough: -benchtime 1x")
 	}
 	dir := b.TempDir()
-	debug.SetGCPercent(400) // as the program does; for the echo too
+	debug.SetGCPercent(400) // this and the next as the program does; for the echo too
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU() + 2))
 	kinds := loads(b, dir)
 	for _, k := range kinds {
 		k.run(b, 16, loadTime/4) // warm

@@ -209,7 +209,7 @@ func (c *Client) receipt(ctx context.Context, evt *events.Receipt) {
 		return
 	}
 	var state string
-	switch evt.Type { //nolint:exhaustive // the others are no news about a message of ours
+	switch evt.Type {
 	case types.ReceiptTypeDelivered:
 		state = "delivered"
 	case types.ReceiptTypeRead, types.ReceiptTypePlayed:

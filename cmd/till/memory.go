@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -13,8 +14,18 @@ const (
 	memoryLimit = 512 << 20
 )
 
+// moreProcs is by how much there are more places to run Go code than CPUs. The
+// one writer of a database gives its place up at every fsync; when the disk has
+// answered it would wait in line behind whatever handlers were let in
+// meanwhile, and with it everybody whose commit it is. With a place to spare
+// the operating system lets it go on at once.
+const moreProcs = 2
+
 // spare sets that, unless whoever runs the program has set it.
 func spare() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.NumCPU() + moreProcs)
+	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

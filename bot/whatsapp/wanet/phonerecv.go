@@ -212,7 +212,7 @@ func (p *Phone) record(t *batch, chat *Account, fromMe bool, id string, msg *waE
 		if old == nil {
 			return nil
 		}
-		switch change.GetType() { //nolint:exhaustive // others change no text
+		switch change.GetType() {
 		case waE2E.ProtocolMessage_MESSAGE_EDIT:
 			old.Text, _, _ = describe(change.GetEditedMessage())
 		case waE2E.ProtocolMessage_REVOKE:

@@ -1,0 +1,95 @@
+package checkout
+
+import (
+	"context"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// View reads a session of a project, without the payments that were seen for it.
+func (s *Service) View(ctx context.Context, project flow.ProjectID, id flow.SessionID) (View, error) {
+	session, err := owned(ctx, s.cfg.DB.Reader, project, id)
+	if err != nil {
+		return View{}, err
+	}
+	return s.offered(ctx, s.cfg.DB.Reader, session)
+}
+
+// ViewOfCharge reads the session of a charge of a project.
+func (s *Service) ViewOfCharge(ctx context.Context, project flow.ProjectID, id flow.ChargeID) (View, error) {
+	session, err := s.cfg.DB.SessionByCharge(ctx, id)
+	if err == nil && session.Project != project {
+		err = flow.Refuse(flow.CodeNotFound, "There is no charge %q.", id)
+	}
+	if err != nil {
+		return View{}, err
+	}
+	return s.view(ctx, s.cfg.DB.Reader, session)
+}
+
+// List lists a project's sessions, newest first; more says whether older ones
+// follow.
+func (s *Service) List(ctx context.Context, project flow.ProjectID, f Filter) (views []View, more bool, err error) {
+	list, err := s.cfg.DB.Sessions(ctx, store.SessionFilter{
+		Project: project, Status: f.Status, Reference: f.Reference, Email: f.CustomerEmail, CreatedFrom: f.CreatedAfter,
+		Created: f.CreatedBefore, Before: f.Before, ChargesOnly: f.Charges, Limit: f.Limit + 1,
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	if more = len(list) > f.Limit; more {
+		list = list[:f.Limit]
+	}
+	for _, session := range list {
+		v, err := s.view(ctx, s.cfg.DB.Reader, session)
+		if err != nil {
+			return nil, false, err
+		}
+		views = append(views, v)
+	}
+	return views, more, nil
+}
+
+// Attempt reads an attempt of a project.
+func (s *Service) Attempt(ctx context.Context, project flow.ProjectID, id flow.AttemptID) (flow.Attempt, error) {
+	a, err := s.cfg.DB.Attempt(ctx, id)
+	return s.ownedAttempt(ctx, project, a, err)
+}
+
+// AttemptByPaymentCode reads the attempt of a project with a USSD payment code.
+func (s *Service) AttemptByPaymentCode(ctx context.Context, project flow.ProjectID, code string) (flow.Attempt, error) {
+	a, err := s.cfg.DB.AttemptByPaymentCode(ctx, code)
+	return s.ownedAttempt(ctx, project, a, err)
+}
+
+// ownedAttempt hides whose an attempt is that is not the project's: it looks like
+// one that never was.
+func (s *Service) ownedAttempt(ctx context.Context, project flow.ProjectID, a flow.Attempt, err error) (flow.Attempt, error) {
+	if err == nil {
+		_, err = owned(ctx, s.cfg.DB.Reader, project, a.Session)
+	}
+	if flow.CodeOf(err) == flow.CodeNotFound {
+		err = flow.Refuse(flow.CodeNotFound, "There is no such attempt.")
+	}
+	if err != nil {
+		return flow.Attempt{}, err
+	}
+	return a, nil
+}
+
+// OwnedSessions says which of some sessions are a project's.
+func (s *Service) OwnedSessions(ctx context.Context, project flow.ProjectID, ids []flow.SessionID) (map[flow.SessionID]bool, error) {
+	out := make(map[flow.SessionID]bool, len(ids))
+	for _, id := range ids {
+		if _, seen := out[id]; seen {
+			continue
+		}
+		_, err := owned(ctx, s.cfg.DB.Reader, project, id)
+		if err != nil && flow.CodeOf(err) != flow.CodeNotFound {
+			return nil, err
+		}
+		out[id] = err == nil
+	}
+	return out, nil
+}
