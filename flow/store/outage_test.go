@@ -3,9 +3,11 @@ package store_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"till/flow"
+	"till/flow/await"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -42,6 +44,48 @@ func TestAServerThatGoesAwayInTheMiddleIsTheStoresFault(t *testing.T) {
 		if !began {
 			t.Errorf("%s: no transaction begins after the outage", name)
 		}
+	}
+}
+
+// A process that is paused in the middle of a transaction must not keep what it
+// wrote to from the others: they go on, and nothing of it is kept when it wakes.
+func TestAPausedTransactionHoldsNobodyUp(t *testing.T) {
+	c := storetest.Postgres(t, store.Checkout)
+	paused, other := storetest.Open(t, c), storetest.Open(t, c)
+	keep(t, other, session(1))
+	count := func(ctx context.Context, db *store.DB, by int64, then func()) error {
+		return db.Update(ctx, func(tx *store.Tx) error {
+			s, err := tx.Session(ctx, "wsp_sess_001")
+			if err != nil {
+				return err
+			}
+			s.Sequence += by
+			err = tx.SaveSession(ctx, &s)
+			then()
+			return err
+		})
+	}
+	wrote, woken, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	first, wake := sync.OnceFunc(func() { close(wrote) }), sync.OnceFunc(func() { close(woken) })
+	defer wake()
+	go func() {
+		ended <- count(t.Context(), paused, 10, func() {
+			first()
+			<-woken
+		})
+	}()
+	<-wrote
+	ctx, cancel := context.WithTimeout(t.Context(), await.Patience)
+	defer cancel()
+	if err := count(ctx, other, 1, func() {}); err != nil {
+		t.Fatalf("another process is held up: %v", err)
+	}
+	wake()
+	if err := <-ended; flow.CodeOf(err) != flow.CodeStorage {
+		t.Errorf("the one that was paused: %v", err)
+	}
+	if s, err := other.Session(t.Context(), "wsp_sess_001"); err != nil || s.Sequence != 1 {
+		t.Errorf("counted %d (%v)", s.Sequence, err)
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
@@ -13,6 +15,14 @@ import (
 
 	"till/flow"
 )
+
+// pausedWithin is how long PostgreSQL waits for the next statement of a
+// transaction before it undoes it and hangs up. A process that is paused in the
+// middle of one would otherwise keep its rows from every other process for as
+// long as it is paused, also from the one that takes its numbers over: so this
+// is well within the time that a number is held for a process that says nothing.
+// https://www.postgresql.org/docs/current/runtime-config-client.html
+const pausedWithin = 5 * time.Second
 
 func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.dialect = postgresDialect
@@ -23,7 +33,8 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	url := c.URL + sep + "search_path=" + c.Name
 	d.gate = semaphore.NewWeighted(pgConns)
 	var err error
-	if d.write, err = sql.Open("pgx", url); err != nil {
+	writing := url + "&idle_in_transaction_session_timeout=" + strconv.FormatInt(pausedWithin.Milliseconds(), 10)
+	if d.write, err = sql.Open("pgx", writing); err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}
 	d.write.SetMaxOpenConns(pgConns)
