@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"till/flow"
+	"till/flow/await"
 	"till/rail"
 )
 
@@ -117,9 +117,7 @@ func TestEveryPostOfTheTableIsDoneOnce(t *testing.T) {
 	booked := func() int {
 		return strings.Count(d.ask("GET", "/v1/charges/"+charge+"/timeline", d.key, "").body, "rail_clearing")
 	}
-	for deadline := time.Now().Add(20 * time.Second); booked() == 0 && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond) // the bank tells of it in its own time
-	}
+	await.Until(t, "the bank has told of the transfer", func() bool { return booked() > 0 })
 	if n := booked(); n != 1 {
 		t.Errorf("a transfer that was asked for twice with one key was booked %d times", n)
 	}

@@ -3,7 +3,6 @@ package bot
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -39,10 +38,10 @@ const (
 // typingFor is how long a message is typed: longer for a long one, and a little
 // more or less by its id, so that a replay types as long.
 func typingFor(id, text string) time.Duration {
-	share := float64(min(utf8.RuneCountInString(text), longText)) / longText
+	const whole = typingTo - typingFrom
 	sum := sha256.Sum256([]byte(id))
-	shift := float64(binary.BigEndian.Uint64(sum[:8]))/math.MaxUint64 - 0.5 // of a fifth of the whole
-	d := typingFrom + time.Duration((share+shift/5)*float64(typingTo-typingFrom))
+	shift := time.Duration(binary.BigEndian.Uint64(sum[:8]) % uint64(whole/5)) //nolint:gosec // less than a second
+	d := typingFrom + whole*time.Duration(min(utf8.RuneCountInString(text), longText))/longText + shift - whole/10
 	return min(max(d, typingFrom), typingTo)
 }
 
