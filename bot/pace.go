@@ -40,7 +40,7 @@ const (
 func typingFor(id, text string) time.Duration {
 	const whole = typingTo - typingFrom
 	sum := sha256.Sum256([]byte(id))
-	shift := time.Duration(binary.BigEndian.Uint64(sum[:8]) % uint64(whole/5)) //nolint:gosec // less than a second
+	shift := time.Duration(binary.BigEndian.Uint64(sum[:8]) % uint64(whole/5))
 	d := typingFrom + whole*time.Duration(min(utf8.RuneCountInString(text), longText))/longText + shift - whole/10
 	return min(max(d, typingFrom), typingTo)
 }
