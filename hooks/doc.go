@@ -1,5 +1,5 @@
 // Package hooks delivers events to merchants: it signs a body the way Standard
-// Webhooks says, posts it once to one endpoint and returns a verdict.
+// Webhooks says, posts it to one endpoint and returns a verdict.
 //
 // An endpoint is an address a stranger typed in, so nothing of it is trusted:
 // neither where its name leads (guard.go judges every address at the moment it

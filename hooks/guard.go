@@ -3,6 +3,7 @@ package hooks
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -28,13 +29,19 @@ const (
 	maxURL   = 2048
 	maxHost  = 253
 	maxLabel = 63
+
+	firstFree = 1024 // the first port that is not the system's
 )
+
+// localhost is the one name that means this machine.
+const localhost = "localhost"
 
 // block is a range of addresses and why events are not sent there.
 type block struct{ prefix, why string }
 
-// closedV4 is every range of IPv4 that IANA's special-purpose registry does not
-// call globally reachable, and two more that only lead inside.
+// closedV4 is every range of IANA's registry of special-purpose IPv4 addresses,
+// and two more that only lead inside. Three of them are called reachable: they
+// are answered by whoever is nearest, which may be our own network.
 func closedV4() []block {
 	return []block{
 		{"0.0.0.0/8", "this network"},
@@ -45,8 +52,11 @@ func closedV4() []block {
 		{"172.16.0.0/12", "private"},
 		{"192.0.0.0/24", "protocol assignments, and metadata of one cloud"},
 		{"192.0.2.0/24", "documentation"},
+		{"192.31.196.0/24", "a sink for name servers"},
+		{"192.52.193.0/24", "multicast relays"},
 		{"192.88.99.0/24", "6to4 relays"},
 		{"192.168.0.0/16", "private"},
+		{"192.175.48.0/24", "a sink for name servers"},
 		{"198.18.0.0/15", "benchmarks"},
 		{"198.51.100.0/24", "documentation"},
 		{"203.0.113.0/24", "documentation"},
@@ -66,6 +76,7 @@ func closedV6() []block {
 		{"2001::/23", "protocol assignments and tunnels"},
 		{"2001:db8::/32", "documentation"},
 		{"2002::/16", "6to4: it wraps an IPv4 address"},
+		{"2620:4f:8000::/48", "a sink for name servers"},
 		{"3fff::/20", "documentation"},
 	}
 }
@@ -99,9 +110,12 @@ func Refused(a netip.Addr, allowLoopback bool) error {
 	return nil
 }
 
-// guard returns the check that a dialer makes between resolving a name and
+// control is a check that a dialer makes between resolving a name and
 // connecting: every address passes it, whoever answered for the name.
-func guard(allow Allow) func(network, address string, _ syscall.RawConn) error {
+type control = func(network, address string, c syscall.RawConn) error
+
+// guard returns the check of every address.
+func guard(allow Allow) control {
 	return func(network, address string, _ syscall.RawConn) error {
 		if network != "tcp4" && network != "tcp6" {
 			return fmt.Errorf("%w: network %s", ErrAddress, network)
@@ -111,6 +125,22 @@ func guard(allow Allow) func(network, address string, _ syscall.RawConn) error {
 			return fmt.Errorf("%w: %w", ErrAddress, err)
 		}
 		return Refused(to.Addr(), allow.Loopback)
+	}
+}
+
+// checkOf returns the check of what the host of an address leads to. CheckURL
+// lets localhost pass as this machine, without TLS too, so it must lead nowhere
+// else; for all others it is check.
+func checkOf(address string, check control) control {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || !strings.EqualFold(host, localhost) {
+		return check
+	}
+	return func(network, address string, c syscall.RawConn) error {
+		if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
+			return fmt.Errorf("%w: localhost leads to %s", ErrAddress, address)
+		}
+		return check(network, address, c)
 	}
 }
 
@@ -153,7 +183,8 @@ func CheckURL(raw string, allow Allow) error {
 	return nil
 }
 
-// checkPort refuses a port that is empty, zero, too large or oddly written.
+// checkPort refuses a port that is empty, zero, too large or oddly written, and
+// those that the system keeps for other protocols, such as mail.
 func checkPort(u *url.URL) error {
 	port := u.Port()
 	if port == "" && !strings.HasSuffix(u.Host, ":") {
@@ -162,6 +193,9 @@ func checkPort(u *url.URL) error {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != port {
 		return fmt.Errorf("%w: a port is a number from 1 to 65535", ErrURL)
+	}
+	if n < firstFree && n != 80 && n != 443 {
+		return fmt.Errorf("%w: port %d is another service's; take 443 or one from %d on", ErrURL, n, firstFree)
 	}
 	return nil
 }
@@ -186,7 +220,7 @@ func checkHost(u *url.URL, allow Allow) (loopback bool, err error) {
 	if err := checkName(host); err != nil {
 		return false, err
 	}
-	if host == "localhost" && allow.Loopback {
+	if host == localhost && allow.Loopback {
 		return true, nil
 	}
 	return false, checkInside(host)

@@ -1,6 +1,10 @@
 package hooks_test
 
 import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -14,7 +18,7 @@ import (
 // to a name or a public address, and nothing that another reader of the same
 // text could take for something else.
 func FuzzCheckURL(f *testing.F) {
-	for _, r := range table(f, "urls.txt") {
+	for _, r := range urls(f) {
 		f.Add(r.value)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -42,6 +46,9 @@ func FuzzCheckURL(f *testing.F) {
 			}
 		}
 		host := u.Hostname()
+		if to := dialled(t, raw); to != net.JoinHostPort(host, portOf(u)) {
+			t.Fatalf("%q: the transport dials %q", raw, to)
+		}
 		if a, err := netip.ParseAddr(host); err == nil {
 			if strict == nil && hooks.Refused(a, false) != nil || hooks.Refused(a, true) != nil {
 				t.Fatalf("%q: %s", raw, a)
@@ -52,6 +59,38 @@ func FuzzCheckURL(f *testing.F) {
 			t.Fatalf("%q: some resolvers read an address in %q", raw, host)
 		}
 	})
+}
+
+// dialled is where a transport would connect to for a URL. It never does.
+func dialled(t *testing.T, raw string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, raw, http.NoBody)
+	if err != nil {
+		t.Fatalf("%q: no request can be made of it: %v", raw, err)
+	}
+	to := make(chan string, 1)
+	never := &http.Transport{DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
+		to <- address
+		return nil, errors.ErrUnsupported
+	}}
+	if resp, err := never.RoundTrip(req); err == nil {
+		resp.Body.Close()
+		t.Fatalf("%q: %s", raw, resp.Status)
+	}
+	select {
+	case address := <-to:
+		return address
+	default:
+		return "" // refused without dialling
+	}
+}
+
+// portOf is the port of a URL, said or not.
+func portOf(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return port
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
 // aton says whether inet_aton would read a host: one to four numbers, each

@@ -13,11 +13,12 @@ import (
 	"till/hooks"
 )
 
-// row is one line of a table in testdata.
-type row struct{ class, value string }
+// row is one line of a table in testdata: its class is open, loop or shut, its
+// kind what a URL tries.
+type row struct{ class, kind, value string }
 
-// table reads testdata/name. A class is open, loop or shut.
-func table(tb testing.TB, name string) []row {
+// table reads testdata/name, whose lines have a kind or not.
+func table(tb testing.TB, name string, kinds bool) []row {
 	tb.Helper()
 	text, err := os.ReadFile("testdata/" + name)
 	if err != nil {
@@ -29,18 +30,30 @@ func table(tb testing.TB, name string) []row {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		class, value, _ := strings.Cut(line, " ")
-		if strings.HasPrefix(value, `"`) {
-			if value, err = strconv.Unquote(value); err != nil {
+		var r row
+		r.class, r.value, _ = strings.Cut(line, " ")
+		if kinds {
+			r.kind, r.value, _ = strings.Cut(r.value, " ")
+		}
+		if strings.HasPrefix(r.value, `"`) {
+			if r.value, err = strconv.Unquote(r.value); err != nil {
 				tb.Fatalf("%s: %s: %v", name, line, err)
 			}
 		}
-		if class != "open" && class != "loop" && class != "shut" {
+		if r.class != "open" && r.class != "loop" && r.class != "shut" {
 			tb.Fatalf("%s: %s", name, line)
 		}
-		rows = append(rows, row{class, value})
+		rows = append(rows, r)
 	}
 	return rows
+}
+
+// addresses and urls are the tables.
+func addresses(tb testing.TB) []row { tb.Helper(); return table(tb, "addresses.txt", false) }
+
+func urls(tb testing.TB) []row {
+	tb.Helper()
+	return append(table(tb, "endpoints.txt", true), table(tb, "urls.txt", true)...)
 }
 
 // expect says whether a class is let through.
@@ -49,7 +62,7 @@ func expect(class string, loopback bool) bool {
 }
 
 func TestRefused(t *testing.T) {
-	for _, r := range table(t, "addresses.txt") {
+	for _, r := range addresses(t) {
 		a, err := netip.ParseAddr(r.value)
 		if err != nil {
 			t.Fatal(err)
@@ -97,27 +110,24 @@ func TestRefusedAgreesWithTheStandardLibrary(t *testing.T) {
 }
 
 func TestCheckURL(t *testing.T) {
-	rows := table(t, "urls.txt")
+	rows := urls(t)
 	// Each address again as the host of a URL.
-	for _, r := range table(t, "addresses.txt") {
+	for _, r := range addresses(t) {
 		host := r.value
 		if strings.Contains(host, ":") {
 			host = "[" + strings.ReplaceAll(host, "%", "%25") + "]"
 		}
-		rows = append(rows, row{r.class, "https://" + host + "/hook"})
+		rows = append(rows, row{r.class, r.kind, "https://" + host + "/hook"})
 	}
 	// Each closed IPv4 address in the spellings of inet_aton.
-	for _, r := range table(t, "addresses.txt") {
+	for _, r := range addresses(t) {
 		a, err := netip.ParseAddr(r.value)
 		if err != nil || !a.Is4() || r.class == "open" {
 			continue
 		}
 		for _, host := range spellings(a.As4()) {
-			rows = append(rows, row{"shut", "https://" + host + "/"}, row{"shut", "http://" + host + "/"})
+			rows = append(rows, row{"shut", "", "https://" + host + "/"}, row{"shut", "", "http://" + host + "/"})
 		}
-	}
-	if len(rows) < 300 {
-		t.Fatalf("only %d cases", len(rows))
 	}
 	for _, r := range rows {
 		for _, loopback := range []bool{false, true} {
@@ -147,6 +157,30 @@ func spellings(b [4]byte) []string {
 		fmt.Sprintf("%03d.%03d.%03d.%d.", b[0], b[1], b[2], b[3]),
 		fmt.Sprintf("%d.%d.%d.%d.", b[0], b[1], b[2], b[3]),
 		fmt.Sprintf("0x%x.%d.0%o.%d", b[0], b[1], b[2], b[3]),
+	}
+}
+
+// The tables are as wide as they say: every way to write a closed address, each
+// URL once.
+func TestTablesAreWhole(t *testing.T) {
+	kinds, classes, seen := map[string]int{}, map[string]int{}, map[string]bool{}
+	for _, r := range urls(t) {
+		if seen[r.value] {
+			t.Errorf("%q stands there twice", r.value)
+		}
+		seen[r.value] = true
+		kinds[r.kind]++
+		classes[r.class]++
+	}
+	if classes["shut"] < 300 || kinds["ordinary"] < 30 || kinds["leads"] < 20 || kinds["here"] < 15 {
+		t.Errorf("%v, %v", classes, kinds)
+	}
+	for kind := range strings.FieldsSeq(`scheme nohost userinfo fragment backslash crlf space percent idn label
+		overlong dot port bracket zone decimal octal hex short mixed digits unspecified inside4 mapped compat
+		nat64 6to4 teredo ula linklocal special6 metadata inside`) {
+		if kinds[kind] < 3 {
+			t.Errorf("%d URLs of the kind %s", kinds[kind], kind)
+		}
 	}
 }
 

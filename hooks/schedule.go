@@ -11,9 +11,10 @@ const maxRetryAfter = 24 * time.Hour
 
 // Next says how long to wait after so many attempts, and whether there is
 // another one at all. The wait is the schedule's plus 0 to 20 % by jitter (any
-// number, a random one spreads best), never less, so that endpoints which
-// failed together do not all come back together. An endpoint that asked for
-// more time gets it, up to a day.
+// number, a random one spreads best), so that endpoints which failed together do
+// not all come back together: that is within the 20 % either way which merchants
+// are told of, and never earlier than the schedule says. An endpoint that asked
+// for more time gets it, up to a day.
 func Next(attempts int, retryAfter time.Duration, jitter uint64) (time.Duration, bool) {
 	schedule := [MaxAttempts]time.Duration{
 		0,

@@ -12,7 +12,6 @@ import (
 	"net/http/httptrace"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -68,6 +67,7 @@ type Verdict struct {
 	RetryAfter time.Duration // that the endpoint asked for, at most a day
 	Gone       bool          // the endpoint said 410: never again
 	URL        string        // that was called
+	Signature  string        // of the request, empty where none was made
 }
 
 // Sender delivers. It is safe for use by many at once; how many is up to them.
@@ -82,22 +82,25 @@ type Sender struct {
 // New returns a Sender. It panics without a clock: that is a fault of the
 // wiring and nothing a user could have caused.
 func New(c Config) *Sender {
+	return newSender(c, guard(Allow{Loopback: c.AllowLoopback}))
+}
+
+// newSender returns a Sender whose every address passes check.
+func newSender(c Config, check control) *Sender {
 	if c.Now == nil {
 		panic("hooks: a Sender needs a clock")
 	}
-	allow := Allow{Loopback: c.AllowLoopback}
 	connect := or(c.ConnectTimeout, connectTimeout)
-	dialer := &net.Dialer{Timeout: connect, Resolver: c.Resolver, Control: guard(allow)}
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true)
 	return &Sender{
-		allow:   allow,
+		allow:   Allow{Loopback: c.AllowLoopback},
 		now:     c.Now,
 		timeout: or(c.Timeout, sendTimeout),
 		drain:   or(c.DrainTimeout, drainTimeout),
 		transport: &http.Transport{
 			Proxy:                  nil, // a proxy would dial for us, past the guard
-			DialContext:            dialer.DialContext,
+			DialContext:            dial(net.Dialer{Timeout: connect, Resolver: c.Resolver}, check),
 			Protocols:              only1, // its bounds are the ones tested here
 			TLSHandshakeTimeout:    connect,
 			DisableCompression:     true, // nothing is inflated, so nothing can explode
@@ -111,6 +114,16 @@ func New(c Config) *Sender {
 				ClientSessionCache: tls.NewLRUClientSessionCache(tlsSessions),
 			},
 		},
+	}
+}
+
+// dial returns how connections are made: what a name leads to is judged between
+// resolving and connecting.
+func dial(d net.Dialer, check control) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		to := d
+		to.Control = checkOf(address, check)
+		return to.DialContext(ctx, network, address)
 	}
 }
 
@@ -135,25 +148,24 @@ func (s *Sender) send(caller context.Context, r Request) Verdict {
 	}
 	ctx, cancel := context.WithTimeout(caller, s.timeout)
 	defer cancel()
-	var tlsFailed atomic.Bool
-	req, err := request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { tlsFailed.Store(err != nil) },
-	}), r)
+	how := new(course)
+	req, err := request(httptrace.WithClientTrace(ctx, how.trace()), r)
 	if err != nil {
 		return Verdict{Err: WordUnsendable}
 	}
 	// The transport and not a client: a client would follow redirects and keep
 	// cookies.
+	signature := req.Header.Get("Webhook-Signature")
 	resp, err := s.transport.RoundTrip(req) //nolint:bodyclose // answer closes it
 	if err != nil {
-		return Verdict{Err: word(caller, err, tlsFailed.Load())}
+		return Verdict{Err: word(caller, err, how), Signature: signature}
 	}
 	// The header is the answer. What is left of it is only read for the log and
 	// to use the connection again, and may not hold the worker.
 	timer := time.AfterFunc(s.drain, cancel)
 	defer timer.Stop()
 	v := s.judge(resp)
-	v.Body = answer(resp.Body)
+	v.Signature, v.Body = signature, answer(resp.Body)
 	return v
 }
 
@@ -175,6 +187,9 @@ func request(ctx context.Context, r Request) (*http.Request, error) {
 	req.Header.Set("Webhook-Id", r.ID)
 	req.Header.Set("Webhook-Timestamp", timestamp(r.At))
 	req.Header.Set("Webhook-Signature", signature)
+	// Tells the transport, and nobody else, that a repeat does no harm: it then
+	// makes one where a kept connection turns out to be dead, instead of failing.
+	req.Header["Idempotency-Key"] = []string{}
 	return req, nil
 }
 

@@ -1,7 +1,6 @@
 package hooks_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,51 +8,6 @@ import (
 
 	"till/hooks"
 )
-
-// Everything that CheckURL refuses is refused again at each delivery, before a
-// name is asked for or anything is dialled.
-func TestSendRefusesClosedURLs(t *testing.T) {
-	resolver, asked := names("127.0.0.1")
-	for _, loopback := range []bool{false, true} {
-		se := sender(t, func(c *hooks.Config) { c.AllowLoopback, c.Resolver = loopback, resolver })
-		for _, r := range table(t, "urls.txt") {
-			if expect(r.class, loopback) || expect(r.class, true) {
-				continue
-			}
-			if v := se.Send(t.Context(), to(t, r.value)); v.OK || v.Err != hooks.WordGuard || v.Status != 0 {
-				t.Errorf("%q: verdict %+v", r.value, v)
-			}
-		}
-	}
-	if n := asked.Load(); n != 0 {
-		t.Errorf("%d names were asked for", n)
-	}
-}
-
-// A good name that leads to this machine is refused at the moment it is
-// dialled: the sentinel hears nothing.
-func TestSendJudgesWhatIsDialled(t *testing.T) {
-	at := sentinel(t)
-	resolver, asked := names("127.0.0.1")
-	se := sender(t, func(c *hooks.Config) { c.AllowLoopback, c.Resolver = false, resolver })
-	for _, url := range []string{
-		fmt.Sprintf("https://hook.example.com:%d/", at.Port()),
-		fmt.Sprintf("https://a.b.example.ng:%d/", at.Port()),
-	} {
-		if v := se.Send(t.Context(), to(t, url)); v.OK || v.Err != hooks.WordGuard {
-			t.Errorf("%s: verdict %+v", url, v)
-		}
-	}
-	for _, host := range []string{"127.0.0.1", "127.0.1.1", "[::1]", "[::ffff:127.0.0.1]", "localhost"} {
-		url := fmt.Sprintf("https://%s:%d/", host, at.Port())
-		if v := se.Send(t.Context(), to(t, url)); v.OK || v.Err != hooks.WordGuard {
-			t.Errorf("%s: verdict %+v", url, v)
-		}
-	}
-	if n := asked.Load(); n != 2 {
-		t.Errorf("%d names were asked for", n)
-	}
-}
 
 // A name that leads to an open address once and inside the next time gains
 // nothing: each connection is judged by the address it is made to. Loopback

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -52,6 +53,56 @@ func TestSignIsAcceptedByTheStandardLibrary(t *testing.T) {
 			t.Error("accepted by a secret that did not sign")
 		}
 		refuseTampered(t, verifier(t, newer), header, body)
+	}
+}
+
+// While a secret is rotated, each delivery carries a signature by either, the
+// newer first, and each is good alone to whoever knows its secret.
+func TestSendWhileASecretIsRotated(t *testing.T) {
+	newer, older := secret(t, 2), secret(t, 1)
+	got := make(chan *http.Request, 1)
+	body := make(chan []byte, 1)
+	s := sink(t, func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got <- r
+		body <- b
+	})
+	request := to(t, s.URL)
+	request.Secrets = []string{newer, older}
+	if v := sender(t, nil).Send(t.Context(), request); !v.OK {
+		t.Fatalf("verdict %+v", v)
+	}
+	r, b := <-got, <-body
+	signatures := strings.Fields(r.Header.Get(foreign.HeaderWebhookSignature))
+	if len(signatures) != 2 || signatures[0] == signatures[1] {
+		t.Fatalf("signatures %q", signatures)
+	}
+	for i, own := range []string{newer, older} {
+		alone := r.Header.Clone()
+		alone.Set(foreign.HeaderWebhookSignature, signatures[i])
+		if err := verifier(t, own).Verify(b, alone); err != nil {
+			t.Errorf("signature %d alone: %v", i, err)
+		}
+		if verifier(t, []string{older, newer}[i]).Verify(b, alone) == nil {
+			t.Errorf("signature %d is good for the other secret", i)
+		}
+		if err := verifier(t, own).Verify(b, r.Header); err != nil {
+			t.Errorf("secret %d, both signatures: %v", i, err)
+		}
+	}
+}
+
+// The example of the contract, which others verify their code by, to the byte.
+func TestSignTheContractsExample(t *testing.T) {
+	const secret = hooks.SecretPrefix + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	body := []byte(`{"event":"charge.success","reference":"order-1001"}`)
+	got, err := hooks.Sign([]string{secret}, "evt_01J0000000000000000000TEST", time.Unix(1767225600, 0), body)
+	if want := "v1,xsciVo7z3IFW5vgeEvqgE10gP9ScpxP+MqXbMg13kbU="; err != nil || got != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+	theirs, err := verifier(t, secret).Sign("evt_01J0000000000000000000TEST", time.Unix(1767225600, 0), body)
+	if err != nil || theirs != got {
+		t.Errorf("the library of Standard Webhooks signs %s, %v", theirs, err)
 	}
 }
 

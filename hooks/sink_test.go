@@ -1,9 +1,7 @@
 package hooks_test
 
 import (
-	"context"
-	"encoding/binary"
-	"fmt"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -11,31 +9,34 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/net/dns/dnsmessage"
 
 	"till/hooks"
 )
 
-// sender is a Sender that may call this machine and is patient for a short
-// time only; change may alter that.
+// sender is a Sender with those settings; change may alter them.
 func sender(t *testing.T, change func(*hooks.Config)) *hooks.Sender {
 	t.Helper()
-	c := hooks.Config{
-		AllowLoopback:  true,
-		Now:            time.Now,
-		Timeout:        3 * time.Second,
-		ConnectTimeout: 300 * time.Millisecond,
-		DrainTimeout:   200 * time.Millisecond,
-	}
+	c := settings()
 	if change != nil {
 		change(&c)
 	}
 	s := hooks.New(c)
 	t.Cleanup(s.Close)
 	return s
+}
+
+// settings allow this machine and are patient for a short time only.
+func settings() hooks.Config {
+	return hooks.Config{
+		AllowLoopback:  true,
+		Now:            time.Now,
+		Timeout:        3 * time.Second,
+		ConnectTimeout: 300 * time.Millisecond,
+		DrainTimeout:   200 * time.Millisecond,
+	}
 }
 
 // to is a delivery to a URL.
@@ -61,10 +62,22 @@ func sink(t *testing.T, h http.HandlerFunc) *httptest.Server {
 // raw is an endpoint that takes a connection and does as it likes with it.
 func raw(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	return serveOn(t, listen(t), serve)
+}
+
+// listen listens on this machine.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// serveOn serves all connections of a listener, and waits for them at the end.
+func serveOn(t *testing.T, l net.Listener, serve func(net.Conn)) string {
+	t.Helper()
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -85,14 +98,29 @@ func raw(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// sentinel is an address that nobody may call. It fails the test if it is.
+// sentinel is an address that nobody may call, on 127.0.0.1 and, where there is
+// IPv6, on ::1. It fails the test if it is called.
 func sentinel(t *testing.T) netip.AddrPort {
 	t.Helper()
+	four := listen(t)
+	at := netip.MustParseAddrPort(four.Addr().String())
+	watched(t, four)
+	if six, err := net.Listen("tcp", netip.AddrPortFrom(netip.IPv6Loopback(), at.Port()).String()); err == nil {
+		watched(t, six)
+	} else if !errors.Is(err, syscall.EADDRNOTAVAIL) && !errors.Is(err, syscall.EAFNOSUPPORT) {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// watched fails the test if anybody connects to a listener.
+func watched(t *testing.T, l net.Listener) {
+	t.Helper()
 	var hits atomic.Int32
-	addr := raw(t, func(net.Conn) { hits.Add(1) })
-	t.Cleanup(func() { // before raw's own
+	addr := serveOn(t, l, func(net.Conn) { hits.Add(1) })
+	t.Cleanup(func() { // before serveOn's own
 		// A connection that was made is accepted by now or waits before this one.
-		c, err := net.Dial("tcp4", addr)
+		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Error(err)
 			return
@@ -103,7 +131,6 @@ func sentinel(t *testing.T) netip.AddrPort {
 			t.Errorf("the sentinel was called %d times", n-1)
 		}
 	})
-	return netip.MustParseAddrPort(addr)
 }
 
 // drained reads a request up to its body's end, so that an answer written
@@ -117,60 +144,4 @@ func drained(c net.Conn) {
 			return
 		}
 	}
-}
-
-// names answers for every name: the first question gets the first address, the
-// second the second, the last is repeated. Without addresses no name exists.
-// It is a real name server, reached through a pipe.
-func names(addresses ...string) (resolver *net.Resolver, asked *atomic.Int32) {
-	asked = new(atomic.Int32)
-	answer := func(q dnsmessage.Question) ([]dnsmessage.Resource, dnsmessage.RCode) {
-		if len(addresses) == 0 {
-			return nil, dnsmessage.RCodeNameError
-		}
-		if q.Type != dnsmessage.TypeA {
-			return nil, dnsmessage.RCodeSuccess
-		}
-		n := min(int(asked.Add(1)), len(addresses))
-		return []dnsmessage.Resource{{
-			Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
-			Body:   &dnsmessage.AResource{A: netip.MustParseAddr(addresses[n-1]).As4()},
-		}}, dnsmessage.RCodeSuccess
-	}
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		ours, theirs := net.Pipe()
-		go func() {
-			defer ours.Close()
-			for serveName(ours, answer) == nil {
-			}
-		}()
-		return theirs, nil
-	}}, asked
-}
-
-// serveName answers one question in the framing of DNS over TCP.
-func serveName(c net.Conn, answer func(dnsmessage.Question) ([]dnsmessage.Resource, dnsmessage.RCode)) error {
-	var size [2]byte
-	if _, err := io.ReadFull(c, size[:]); err != nil {
-		return err
-	}
-	packet := make([]byte, binary.BigEndian.Uint16(size[:]))
-	if _, err := io.ReadFull(c, packet); err != nil {
-		return err
-	}
-	var m dnsmessage.Message
-	if err := m.Unpack(packet); err != nil {
-		return err
-	}
-	if len(m.Questions) != 1 {
-		return fmt.Errorf("%d questions", len(m.Questions))
-	}
-	m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
-	m.Answers, m.RCode = answer(m.Questions[0])
-	packed, err := m.Pack()
-	if err != nil {
-		return err
-	}
-	_, err = c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(packed))), packed...))
-	return err
 }

@@ -2,9 +2,12 @@ package hooks
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"net/http/httptrace"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -26,8 +29,22 @@ const (
 	WordUnsendable  = "unsendable"   // no secret, or too large: our fault; nothing was sent
 )
 
+// course is how far a delivery came.
+type course struct {
+	tlsFailed atomic.Bool // the handshake
+	answered  atomic.Bool // by a byte at least
+}
+
+// trace follows a delivery.
+func (c *course) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { c.tlsFailed.Store(err != nil) },
+		GotFirstResponseByte: func() { c.answered.Store(true) },
+	}
+}
+
 // word is the word for what the transport returned.
-func word(caller context.Context, err error, tlsFailed bool) string {
+func word(caller context.Context, err error, c *course) string {
 	if errors.Is(caller.Err(), context.Canceled) {
 		return WordStopped
 	}
@@ -45,7 +62,7 @@ func word(caller context.Context, err error, tlsFailed bool) string {
 		return WordRefused
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return WordUnreachable
-	case tlsFailed || isTLS(err):
+	case c.tlsFailed.Load() || isTLS(err):
 		return WordTLS
 	}
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE} {
@@ -53,7 +70,19 @@ func word(caller context.Context, err error, tlsFailed bool) string {
 			return WordReset
 		}
 	}
+	switch {
+	case isDial(err): // whatever it was
+		return WordUnreachable
+	case !c.answered.Load():
+		return WordReset
+	}
 	return WordBadResponse
+}
+
+// isDial says whether an error is about connecting.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 // isTLS says whether an error is about TLS although the handshake went well: in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -16,19 +17,29 @@ import (
 func TestWord(t *testing.T) {
 	dial := func(err error) error { return &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", err)} }
 	for want, errs := range map[string][]error{
-		WordUnreachable: {dial(syscall.ENETUNREACH), dial(syscall.EHOSTUNREACH)},
+		WordUnreachable: {dial(syscall.ENETUNREACH), dial(syscall.EHOSTUNREACH), dial(syscall.EMFILE)},
 		WordTimeout:     {dial(syscall.ETIMEDOUT), context.DeadlineExceeded, os.ErrDeadlineExceeded},
 		WordDNS:         {&net.DNSError{IsTimeout: true}, &net.DNSError{IsNotFound: true}},
-		WordReset:       {dial(syscall.ECONNABORTED), dial(syscall.EPIPE)},
+		WordReset:       {syscall.ECONNABORTED, os.NewSyscallError("write", syscall.EPIPE), io.ErrUnexpectedEOF},
 		WordTLS:         {&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}},
 		WordGuard:       {&net.OpError{Op: "dial", Err: fmt.Errorf("x: %w", ErrAddress)}},
 		WordBadResponse: {errors.New("malformed HTTP response")},
 	} {
 		for _, err := range errs {
-			if got := word(t.Context(), err, false); got != want {
+			how := new(course)
+			how.trace().GotFirstResponseByte()
+			if got := word(t.Context(), err, how); got != want {
 				t.Errorf("%v: %s, want %s", err, got, want)
 			}
 		}
+	}
+}
+
+// Before a byte of an answer is here, nothing can be wrong with it: the transport
+// has an error without a type for a kept connection that the endpoint closed.
+func TestWordWithoutAnswer(t *testing.T) {
+	if got := word(t.Context(), errors.New("http: server closed idle connection"), new(course)); got != WordReset {
+		t.Errorf("%s, want %s", got, WordReset)
 	}
 }
 
@@ -66,5 +77,32 @@ func TestGuard(t *testing.T) {
 		if err := guard(Allow{Loopback: true})(c[0], c[1], nil); !errors.Is(err, ErrAddress) {
 			t.Errorf("%s %s: %v", c[0], c[1], err)
 		}
+	}
+}
+
+// localhost leads to this machine or nowhere, whoever answers for the name.
+func TestLocalhostLeadsHere(t *testing.T) {
+	check := guard(Allow{Loopback: true})
+	for _, c := range []struct {
+		host, to string
+		ok       bool
+	}{
+		{"localhost:80", "127.0.0.1:80", true},
+		{"LocalHost:80", "127.1.2.3:80", true},
+		{"localhost:80", "8.8.8.8:80", false},
+		{"LOCALHOST:80", "8.8.8.8:80", false},
+		{"localhost:80", "10.0.0.1:80", false},
+		{"localhost:80", "", false},
+		{"localhost.example.com:443", "8.8.8.8:443", true},
+		{"hook.example.com:443", "127.0.0.1:443", true},
+		{"hook.example.com:443", "10.0.0.1:443", false},
+		{"8.8.8.8:443", "8.8.8.8:443", true},
+	} {
+		if err := checkOf(c.host, check)("tcp4", c.to, nil); (err == nil) != c.ok || err != nil && !errors.Is(err, ErrAddress) {
+			t.Errorf("%s leads to %q: %v", c.host, c.to, err)
+		}
+	}
+	if err := checkOf("localhost:80", guard(Allow{}))("tcp4", "127.0.0.1:80", nil); !errors.Is(err, ErrAddress) {
+		t.Errorf("where loopback is not allowed: %v", err)
 	}
 }
