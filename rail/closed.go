@@ -3,6 +3,7 @@ package rail
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"till/flow"
 )
@@ -26,3 +27,18 @@ func (Closed) Check(context.Context, string) ([]flow.Notice, error) { return nil
 
 // Parse believes nobody.
 func (Closed) Parse(http.Header, []byte) ([]flow.Notice, error) { return nil, ErrForged }
+
+// Disburse returns ErrUnavailable.
+func (Closed) Disburse(context.Context, flow.Disbursement) (flow.Disbursed, error) {
+	return flow.Disbursed{}, ErrUnavailable
+}
+
+// Disbursed was never ordered anything.
+func (Closed) Disbursed(context.Context, string) (flow.Disbursed, error) {
+	return flow.Disbursed{}, ErrNotFound
+}
+
+// Statement is empty.
+func (Closed) Statement(context.Context, time.Time, time.Time) ([]flow.Notice, error) {
+	return nil, nil
+}

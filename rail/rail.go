@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"till/flow"
 )
@@ -36,6 +37,27 @@ type Rail interface {
 	// Parse reads a message from the provider after verifying its signature,
 	// and returns ErrForged when that does not hold.
 	Parse(h http.Header, body []byte) ([]flow.Notice, error)
+	// Disburse orders that money is sent out. The same reference is sent once,
+	// however often it is ordered, and gives what became of it. Errors are
+	// ErrRejected (nothing is sent, and asking again gives the same answer),
+	// ErrUnavailable or ErrUnknown.
+	//
+	// What became of it is told by itself (Parse) where the provider does, and to
+	// whoever asks: flow.PaidOut when it was sent, flow.PayoutFailed when it was
+	// not or when it came back. That one is a movement of its own, and names in
+	// Reverses the one that was sent; nothing was, where it names none. The two may
+	// overtake one another.
+	Disburse(ctx context.Context, d flow.Disbursement) (flow.Disbursed, error)
+	// Disbursed asks what became of an order by its reference, and answers as the
+	// last notice of it told; ErrNotFound where the provider never took one on, or
+	// refused it.
+	Disbursed(ctx context.Context, reference string) (flow.Disbursed, error)
+	// Statement is every movement that the provider booked with a value time from
+	// from until before to, in and out, oldest first: credits, reversals and
+	// disbursements that were sent or came back. Each is told as its notice is, once.
+	// A movement may be booked later than its value time: what a statement of the
+	// past holds can grow.
+	Statement(ctx context.Context, from, to time.Time) ([]flow.Notice, error)
 }
 
 // What can go wrong with a call to a provider.

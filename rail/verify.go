@@ -7,8 +7,9 @@ import (
 	"till/flow"
 )
 
-// ErrNotFound says that the provider looked, and there is no such account or number.
-var ErrNotFound = errors.New("the bank knows nobody by this number")
+// ErrNotFound says that the provider looked, and there is no such account, number
+// or order.
+var ErrNotFound = errors.New("the bank knows of none by this name or number")
 
 // Verifier is what a rail may offer beside payments: to say whose an account is
 // and whether a person is who they say. Both only ask; asking twice does no

@@ -18,7 +18,25 @@ func forged(on trial) {
 	if _, err := w.Provider.Transfer(t.Context(), rail.Transfer{AccountNumber: ins.AccountNumber}); err != nil {
 		t.Fatalf("Transfer = %v", err)
 	}
-	m := next(t, w)
+	tamper(on, next(t, w))
+}
+
+// forgedOut tries what the provider did not say of money that it sent, or of
+// money that came back.
+func forgedOut(on trial) {
+	t, w := on.t, on.world
+	weather(t, w, rail.Conditions{Up: true, Refunds: rail.FateBounce})
+	disburse(on, refund("wsp_rf_forged", 500_000, credited(on, "forged", 500_000)))
+	w.Pass(soon)
+	for range 2 {
+		tamper(on, next(t, w))
+	}
+}
+
+// tamper wants a message to be believed, and none that is made of it.
+func tamper(on trial, m Message) {
+	t, w := on.t, on.world
+	t.Helper()
 	if _, err := w.Rail.Parse(m.Header, m.Body); err != nil {
 		t.Fatalf("Parse of the message itself = %v", err)
 	}

@@ -83,6 +83,17 @@ func Run(t *testing.T, open func(*testing.T) World) {
 		{"sent back", sentBack},
 		{"taken back", takenBack},
 		{"forged", forged},
+		{"sent out", sends},
+		{"sent out fifty times at once", sendsOnce},
+		{"sending refused", refuses},
+		{"sending of an outcome unknown, then found", sentUnknown},
+		{"sending not taken on", notTaken},
+		{"sending fails", sendFails},
+		{"sending is held", holds},
+		{"sent out and come back", comesBack},
+		{"statement", statements},
+		{"money that nobody asked for", collects},
+		{"forged, of money out", forgedOut},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.try(trial{t, open(t)}) })
 	}

@@ -35,6 +35,7 @@ type books struct {
 	state   rail.Conditions
 	orders  map[string]flow.Order
 	made    map[string]flow.Instructions
+	outs    map[string]*out
 	moves   []move
 	calls   []rail.Call
 	notices chan railtest.Message
@@ -58,7 +59,7 @@ func TestAnotherRailConforms(t *testing.T) {
 	railtest.Run(t, func(*testing.T) railtest.World {
 		b := &books{
 			now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC), state: rail.Conditions{Up: true}, orders: map[string]flow.Order{},
-			made: map[string]flow.Instructions{}, notices: make(chan railtest.Message, 20),
+			made: map[string]flow.Instructions{}, outs: map[string]*out{}, notices: make(chan railtest.Message, 200),
 		}
 		there := slip{books: b}
 		return railtest.World{
@@ -161,11 +162,8 @@ func (s slip) Start(ctx context.Context, o flow.Order) (flow.Instructions, error
 func (s slip) Check(ctx context.Context, reference string) ([]flow.Notice, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("%w: %w", rail.ErrUnavailable, ctx.Err())
-	}
-	if s.lost || !s.state.Up {
-		return nil, rail.ErrUnavailable
+	if err := s.reached(ctx); err != nil {
+		return nil, err
 	}
 	s.log("check", reference)
 	var out []flow.Notice
@@ -209,13 +207,13 @@ func (s slip) Transfer(_ context.Context, t rail.Transfer) (rail.TransferResult,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o, err := s.order(func(_ flow.Order, i flow.Instructions) bool { return i.AccountNumber == t.AccountNumber })
-	if err != nil {
+	if err != nil && t.Amount == 0 {
 		return rail.TransferResult{}, err
 	}
 	lands := s.now.Add(time.Duration(t.PendingMs) * time.Millisecond)
 	m := move{lands: lands, returned: t.Returned, silent: t.Drop, Notice: flow.Notice{
-		Kind: flow.Credit, Reference: o.Reference, AccountNumber: t.AccountNumber, Amount: t.Amount, Channel: o.Method, PaidAt: t.ValueTime,
-		Payer: flow.PaidBy{Name: t.SenderName, BankName: "Slip Bank"},
+		Kind: flow.Credit, Reference: o.Reference, AccountNumber: t.AccountNumber, Amount: t.Amount, Channel: flow.BankTransfer, PaidAt: t.ValueTime,
+		Payer: flow.PaidBy{Name: t.SenderName, BankName: "Slip Bank"}, Collects: t.Collects,
 	}}
 	if m.Amount == 0 {
 		m.Amount = o.Amount
@@ -268,6 +266,7 @@ func (s slip) SetConditions(_ context.Context, c rail.Conditions) (rail.Conditio
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = c
+	s.release()
 	return c, nil
 }
 

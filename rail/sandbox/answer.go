@@ -39,6 +39,11 @@ func caller(given *http.Client) *http.Client {
 // nothing was sent (rail.ErrUnavailable), the bank said that it did nothing
 // (rail.ErrUnavailable, rail.ErrRejected), or nobody knows (rail.ErrUnknown).
 func (r *Rail) call(ctx context.Context, method, path string, in, out any) (int, error) {
+	return r.callFor(ctx, method, path, in, out, maxBody)
+}
+
+// callFor is call with an answer of at most so many bytes.
+func (r *Rail) callFor(ctx context.Context, method, path string, in, out any, most int64) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	var sent atomic.Bool
@@ -67,9 +72,9 @@ func (r *Rail) call(ctx context.Context, method, path string, in, out any) (int,
 		return 0, fmt.Errorf("%w: %w", rail.ErrUnknown, err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
-	if err == nil && len(answer) > maxBody {
-		err = errors.New("the answer is larger than 64 KiB")
+	answer, err := io.ReadAll(io.LimitReader(res.Body, most+1))
+	if err == nil && int64(len(answer)) > most {
+		err = errors.New("the answer is larger than " + strconv.FormatInt(most>>10, 10) + " KiB")
 	}
 	return res.StatusCode, judgeAnswer(res.StatusCode, answer, err, out)
 }
@@ -138,7 +143,7 @@ func instructions(o flow.Order, got instrument) (flow.Instructions, error) {
 // noticeOf is a movement in our words; an error for one that is none.
 func noticeOf(m movement) (flow.Notice, error) {
 	switch m.Kind {
-	case flow.Credit, flow.Declined, flow.Reversal, flow.Pending, flow.Returned:
+	case flow.Credit, flow.Declined, flow.Reversal, flow.Pending, flow.Returned, flow.PaidOut, flow.PayoutFailed:
 	default:
 		return flow.Notice{}, fmt.Errorf("a movement of the unknown kind %q", m.Kind)
 	}
@@ -147,12 +152,17 @@ func noticeOf(m movement) (flow.Notice, error) {
 	default:
 		return flow.Notice{}, fmt.Errorf("a movement by the unknown channel %q", m.Channel)
 	}
-	if m.ID == "" || m.Amount < 1 || m.Amount > maxTransfer || m.ValueTime.IsZero() {
+	most := int64(maxTransfer)
+	if m.Kind == flow.PaidOut || m.Kind == flow.PayoutFailed {
+		most = maxPayout
+	}
+	if m.ID == "" || m.Amount < 1 || m.Amount > most || m.ValueTime.IsZero() {
 		return flow.Notice{}, errors.New("a movement without name, amount or time")
 	}
 	return flow.Notice{
 		Kind: m.Kind, RailTransactionID: m.ID, Reference: m.Reference, AccountNumber: m.AccountNumber, Amount: flow.Kobo(m.Amount),
 		Channel: m.Channel, PaidAt: m.ValueTime.UTC(), NIPSessionID: m.NIPSessionID, Reason: m.Reason, Reverses: m.Reverses,
-		Payer: flow.PaidBy{Name: m.PayerName, BankName: m.PayerBank, AccountNumberMasked: m.PayerAccount},
+		Collects: m.Collects,
+		Payer:    flow.PaidBy{Name: m.PayerName, BankName: m.PayerBank, AccountNumberMasked: m.PayerAccount},
 	}, nil
 }

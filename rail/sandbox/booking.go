@@ -101,14 +101,14 @@ func (b *Bank) enter(f books, m *movement, how telling) error {
 		return err
 	}
 	m.ID = "ttb_" + hex.EncodeToString(raw)
-	if m.NIPSessionID == "" && m.Kind == flow.Credit && m.Channel == flow.BankTransfer {
+	if m.NIPSessionID == "" && (m.Kind == flow.Credit || m.Kind == flow.PaidOut) && m.Channel == flow.BankTransfer {
 		n, err := b.below(1_000_000_000_000)
 		if err != nil {
 			return err
 		}
 		m.NIPSessionID = rail.TestBankNIP + m.ValueTime.Format("060102150405") + fmt.Sprintf("%012d", n)
 	}
-	if m.PayerAccount == "" && m.Channel == flow.BankTransfer {
+	if m.PayerAccount == "" && m.Kind == flow.Credit && m.Channel == flow.BankTransfer {
 		n, err := b.below(10_000)
 		if err != nil {
 			return err

@@ -1,11 +1,12 @@
 // Package sandbox is a pretend bank and the rail to it.
 //
 // Bank is a real HTTP server with its own books: virtual accounts, USSD codes,
-// card pages and what was paid to them, kept in one SQLite file. Rail calls it
-// over the network as a live rail calls its provider, and the bank tells of
-// money by signed HTTP calls, so everything that goes wrong with a live bank
-// goes wrong here too: it can be down, slow, answer never, tell twice, late or
-// not at all, and be killed.
+// card pages, what was paid to them and what was ordered to be sent out, kept in
+// one SQLite file. It sends no more than lies there. Rail calls it over the
+// network as a live rail calls its provider, and the bank tells of money by
+// signed HTTP calls, so everything that goes wrong with a live bank goes wrong
+// here too: it can be down, slow, answer never, tell twice, late or not at all,
+// and be killed.
 //
 // The bank has two doors. The rail door, /bank/v1/, is Till's and needs the
 // client secret. The test door, /bank/test/, plays the world: payers, weather

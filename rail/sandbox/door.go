@@ -31,6 +31,9 @@ func (b *Bank) routes() http.Handler {
 	door("GET /bank/v1/instruments/{reference}/transactions", railDoor, b.railCall("check", readReference, b.check))
 	door("POST /bank/v1/accounts/resolve", railDoor, b.resolveAccount)
 	door("POST /bank/v1/identities/look-up", railDoor, b.lookUpIdentity)
+	door("POST /bank/v1/disbursements", railDoor, b.disburse)
+	door("GET /bank/v1/disbursements/{reference}", railDoor, b.railCall("find_disbursement", readReference, b.disbursed))
+	door("GET /bank/v1/statement", railDoor, b.statement)
 
 	for pattern, h := range map[string]http.HandlerFunc{
 		"PUT /bank/test/client":                       b.putClient,
@@ -93,6 +96,7 @@ func loopbackHost(host string) bool {
 type answered struct {
 	status int
 	body   any
+	wait   time.Duration // how long the answer takes, beside the bank's slowness
 }
 
 // railCall is one call of the rail door: who calls, what it asks, the weather,
@@ -112,14 +116,10 @@ func (b *Bank) railCall(operation string, read func(http.ResponseWriter, *http.R
 			if weather, err = f.conditions(); err != nil {
 				return err
 			}
-			if o.Session == "" { // a question names its order by reference alone
-				m, _, err := f.instrumentBy("reference", o.Reference)
-				if err != nil {
-					return err
-				}
-				o.Session = m.Session
+			if err = f.about(&o); err != nil {
+				return err
 			}
-			call := rail.Call{At: b.now(), Operation: operation, Reference: o.Reference, Session: o.Session, Outcome: "ok"}
+			call := rail.Call{At: b.now(), Operation: operation, Reference: o.Reference, Session: o.Session, Project: o.project, Outcome: "ok"}
 			switch {
 			case !weather.Up:
 				call.Outcome = "down"
@@ -144,7 +144,7 @@ func (b *Bank) railCall(operation string, read func(http.ResponseWriter, *http.R
 			b.fail(r.Context(), w, err)
 			return
 		}
-		if weather.Up && !b.delayed(w, r, weather) {
+		if weather.Up && !b.delayed(w, r, weather, out.wait) {
 			return
 		}
 		if refused != nil {
@@ -156,8 +156,8 @@ func (b *Bank) railCall(operation string, read func(http.ResponseWriter, *http.R
 }
 
 // delayed lets the bank's slowness pass and says whether it answers at all.
-func (b *Bank) delayed(w http.ResponseWriter, r *http.Request, weather rail.Conditions) bool {
-	wait := time.Duration(weather.LatencyMs) * time.Millisecond
+func (b *Bank) delayed(w http.ResponseWriter, r *http.Request, weather rail.Conditions, wait time.Duration) bool {
+	wait += time.Duration(weather.LatencyMs) * time.Millisecond
 	if weather.TimeoutAfterCommit {
 		wait = hangsFor
 	}

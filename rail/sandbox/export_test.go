@@ -32,6 +32,9 @@ var NotifyAddress = notifyAddress
 // MaxOwed is how many notices may be owed.
 const MaxOwed = maxOwed
 
+// MaxHeld is how many orders may wait for other weather.
+const MaxHeld = maxHeld
+
 // Bounded is a door with so many places.
 func (b *Bank) Bounded(places int, h http.HandlerFunc) http.Handler {
 	return b.bounded(make(chan struct{}, places), h)

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"database/sql"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +13,6 @@ import (
 	"till/flow"
 	"till/rail"
 )
-
-//go:embed schema.sql
-var schema string
 
 // The bounds of the books.
 const (
@@ -53,7 +49,7 @@ func openFile(ctx context.Context, path string) (*file, error) {
 	}
 	db.SetMaxOpenConns(1)
 	db.SetMaxIdleConns(1)
-	if _, err := db.ExecContext(ctx, schema); err != nil {
+	if err := prepare(ctx, db); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the bank's file: %w", err), db.Close())
 	}
 	return &file{db: db}, nil
@@ -183,8 +179,8 @@ func (b books) add(m made) (bool, error) {
 
 // call keeps one line of the call log.
 func (b books) call(c rail.Call) error {
-	res, err := b.exec(`INSERT INTO calls (at, operation, reference, session, outcome) VALUES (?, ?, ?, ?, ?)`,
-		c.At.UnixMilli(), c.Operation, c.Reference, c.Session, c.Outcome)
+	res, err := b.exec(`INSERT INTO calls (at, operation, reference, session, outcome, project) VALUES (?, ?, ?, ?, ?, ?)`,
+		c.At.UnixMilli(), c.Operation, c.Reference, c.Session, c.Outcome, string(c.Project))
 	if err != nil {
 		return err
 	}
@@ -200,7 +196,7 @@ func (b books) call(c rail.Call) error {
 
 // calls lists the call log from after a line.
 func (b books) calls(after int64, limit int) (out []rail.Call, err error) {
-	rows, err := b.tx.QueryContext(b.ctx, `SELECT seq, at, operation, reference, session, outcome FROM calls WHERE seq > ? ORDER BY seq LIMIT ?`, after, limit)
+	rows, err := b.tx.QueryContext(b.ctx, `SELECT seq, at, operation, reference, session, outcome, project FROM calls WHERE seq > ? ORDER BY seq LIMIT ?`, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list the calls: %w", err)
 	}
@@ -209,7 +205,7 @@ func (b books) calls(after int64, limit int) (out []rail.Call, err error) {
 	for rows.Next() {
 		var c rail.Call
 		var at int64
-		if err := rows.Scan(&c.Seq, &at, &c.Operation, &c.Reference, &c.Session, &c.Outcome); err != nil {
+		if err := rows.Scan(&c.Seq, &at, &c.Operation, &c.Reference, &c.Session, &c.Outcome, &c.Project); err != nil {
 			return nil, fmt.Errorf("list the calls: %w", err)
 		}
 		c.At = time.UnixMilli(at).UTC()

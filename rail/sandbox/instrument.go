@@ -70,7 +70,7 @@ func (b *Bank) create(method flow.Method) func(books, order, *http.Request) (ans
 			if m.Method != method || m.Amount != o.Amount || m.Session != o.Session {
 				return answered{}, refuse(http.StatusConflict, "reference_reused", "the reference belongs to another order")
 			}
-			return answered{http.StatusOK, b.show(m, r)}, nil
+			return answered{status: http.StatusOK, body: b.show(m, r)}, nil
 		}
 		m = made{order: o, Method: method, CreatedAt: b.now()}
 		for range maxDraws {
@@ -82,7 +82,7 @@ func (b *Bank) create(method flow.Method) func(books, order, *http.Request) (ans
 				return answered{}, err
 			}
 			if added {
-				return answered{http.StatusCreated, b.show(m, r)}, nil
+				return answered{status: http.StatusCreated, body: b.show(m, r)}, nil
 			}
 		}
 		return answered{}, errors.New("no number is free that was drawn")
@@ -146,9 +146,9 @@ func (b *Bank) find(f books, o order, r *http.Request) (answered, error) {
 	}
 	if !found {
 		// An answer, not a refusal: the bank says that it made nothing.
-		return answered{http.StatusNotFound, errorBody{refuse(http.StatusNotFound, "no_such_reference", "nothing was made for this reference")}}, nil
+		return answered{status: http.StatusNotFound, body: errorBody{refuse(http.StatusNotFound, "no_such_reference", "nothing was made for this reference")}}, nil
 	}
-	return answered{http.StatusOK, b.show(m, r)}, nil
+	return answered{status: http.StatusOK, body: b.show(m, r)}, nil
 }
 
 // check lists what was booked for a reference; nothing, for an unknown one.
@@ -161,5 +161,5 @@ func (b *Bank) check(f books, o order, r *http.Request) (answered, error) {
 		}
 	}
 	page, err := f.movements(o.Reference, after, b.now())
-	return answered{http.StatusOK, page}, err
+	return answered{status: http.StatusOK, body: page}, err
 }

@@ -22,9 +22,9 @@ func (b books) book(m movement) (int64, error) {
 	if m.Reverses != "" {
 		taken = m.Reverses
 	}
-	res, err := b.exec(`INSERT INTO movements (id, kind, reference, account, amount, channel, value_time, payer_name, payer_bank, payer_account, nip, reason, reverses)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, string(m.Kind), m.Reference, m.AccountNumber, m.Amount, string(m.Channel),
-		m.ValueTime.UnixMilli(), m.PayerName, m.PayerBank, m.PayerAccount, m.NIPSessionID, m.Reason, taken)
+	res, err := b.exec(`INSERT INTO movements (id, kind, reference, account, amount, channel, value_time, payer_name, payer_bank, payer_account, nip, reason, reverses,
+		collects) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, string(m.Kind), m.Reference, m.AccountNumber, m.Amount, string(m.Channel),
+		m.ValueTime.UnixMilli(), m.PayerName, m.PayerBank, m.PayerAccount, m.NIPSessionID, m.Reason, taken, string(m.Collects))
 	if err != nil {
 		return 0, err
 	}
@@ -42,7 +42,7 @@ func (b books) transit(seq int64, lands time.Time, returned bool) error {
 }
 
 const movementColumns = `m.seq, m.id, m.kind, m.reference, m.account, m.amount, m.channel, m.value_time, m.payer_name, m.payer_bank, m.payer_account, m.nip, m.reason,
- coalesce(m.reverses, ''), coalesce(t.lands_at, 0), coalesce(t.returned, 0)`
+ coalesce(m.reverses, ''), m.collects, coalesce(t.lands_at, 0), coalesce(t.returned, 0)`
 
 const movementTables = `movements m LEFT JOIN transits t ON t.movement = m.seq`
 
@@ -54,7 +54,7 @@ func scanMovement(now time.Time, scan func(...any) error, more ...any) (movement
 	var returned bool
 	into := []any{
 		&m.Seq, &m.ID, &m.Kind, &m.Reference, &m.AccountNumber, &m.Amount, &m.Channel, &at, &m.PayerName, &m.PayerBank,
-		&m.PayerAccount, &m.NIPSessionID, &m.Reason, &m.Reverses, &lands, &returned,
+		&m.PayerAccount, &m.NIPSessionID, &m.Reason, &m.Reverses, &m.Collects, &lands, &returned,
 	}
 	if err := scan(append(into, more...)...); err != nil {
 		return movement{}, fmt.Errorf("read a movement: %w", err)
@@ -87,9 +87,9 @@ func (b books) reversed(id string) (bool, error) {
 	return n > 0, nil
 }
 
-// movements is a page of what was booked for a reference, oldest first.
+// movements is a page of what was paid in for a reference, oldest first.
 func (b books) movements(reference string, after int64, now time.Time) (out movements, err error) {
-	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+movementColumns+` FROM `+movementTables+` WHERE m.reference = ? AND m.seq > ? ORDER BY m.seq LIMIT ?`,
+	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+movementColumns+` FROM `+movementTables+` WHERE m.reference = ? AND m.seq > ? AND m.kind NOT IN ('paid_out', 'payout_failed') ORDER BY m.seq LIMIT ?`,
 		reference, after, movesPage+1)
 	if err != nil {
 		return movements{}, fmt.Errorf("list movements: %w", err)

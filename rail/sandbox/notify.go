@@ -94,17 +94,18 @@ func (b *Bank) sendDue(ctx context.Context, busy map[int64]bool, start func(clie
 	var to client
 	var owed []notice
 	var at []time.Time
+	var now time.Time // one for both: what is due is what it is by then, even when the clock is moved meanwhile
 	err := b.file.update(ctx, func(f books) (err error) {
 		if to, err = f.client(); err != nil || to.NotifyURL == "" {
 			return err // owed, but nobody to tell yet: registering wakes us
 		}
-		owed, at, err = f.due(2*senders, b.now())
+		now = b.now()
+		owed, at, err = f.due(2*senders, now)
 		return err
 	})
 	if err != nil {
 		return trouble, err
 	}
-	now := b.now()
 	wait := time.Hour // nothing is owed: only a nudge can change that
 	for i, n := range owed {
 		if busy[n.id] {

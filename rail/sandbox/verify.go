@@ -146,7 +146,7 @@ func (b *Bank) resolveAccount(w http.ResponseWriter, r *http.Request) {
 			}
 			out.Found, out.AccountName = found, m.AccountName // a virtual account
 		}
-		return answered{http.StatusOK, out}, nil
+		return answered{status: http.StatusOK, body: out}, nil
 	})(w, r)
 }
 
@@ -185,7 +185,7 @@ func (b *Bank) lookUpIdentity(w http.ResponseWriter, r *http.Request) {
 		if in.DateOfBirth == "" {
 			out.DateOfBirth = ""
 		}
-		return answered{http.StatusOK, out}, nil
+		return answered{status: http.StatusOK, body: out}, nil
 	})(w, r)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/rail"
 )
 
 // The bounds of what goes over the wire.
@@ -27,6 +28,9 @@ type order struct {
 	Amount      int64     `json:"amount"`
 	AccountName string    `json:"accountName"` // whom the payer pays
 	ExpiresAt   time.Time `json:"expiresAt"`
+
+	credit  string         // of a refund: what it is of
+	project flow.ProjectID // whose money it is about, where that is known
 }
 
 // instrument is what the bank made: how an order can be paid.
@@ -60,13 +64,38 @@ type movement struct {
 	PayerAccount  string          `json:"payerAccount"` // masked
 	NIPSessionID  string          `json:"nipSessionId,omitempty"`
 	Reason        string          `json:"reason,omitempty"`
-	Reverses      string          `json:"reverses,omitempty"` // id of the credit that a reversal takes back
+	Reverses      string          `json:"reverses,omitempty"` // id of the credit that a reversal takes back, or of the payout that came back
+	Collects      flow.ProjectID  `json:"collects,omitempty"` // whose collection account it came to
 }
 
 // movements is a page of an order's movements, oldest first.
 type movements struct {
 	Items []movement `json:"items"`
 	Next  int64      `json:"next"` // ask again after this one; 0: that was all
+}
+
+// disbursement is an order to send money out. Amount is in kobo.
+type disbursement struct {
+	Reference     string                `json:"reference"`
+	Kind          flow.DisbursementKind `json:"kind"`
+	Amount        int64                 `json:"amount"`
+	Credit        string                `json:"credit,omitempty"`        // of a refund: the id of the credit
+	BankCode      string                `json:"bankCode,omitempty"`      // of a payout: where it goes
+	AccountNumber string                `json:"accountNumber,omitempty"` //
+	AccountName   string                `json:"accountName,omitempty"`   //
+	Narration     string                `json:"narration,omitempty"`
+	Project       flow.ProjectID        `json:"project,omitempty"` // whose money it is, for the bank's records
+}
+
+// disbursed is the answer about a disbursement.
+type disbursed struct {
+	disbursement
+
+	Found             bool                    `json:"found"`  // false: never taken on
+	Status            flow.DisbursementStatus `json:"status"` // pending, done, failed
+	RailTransactionID string                  `json:"railTransactionId,omitempty"`
+	At                time.Time               `json:"at,omitzero"` // since when it stands so
+	Reason            string                  `json:"reason,omitempty"`
 }
 
 // client is where notices go, and the secret of both directions.
@@ -92,6 +121,9 @@ type conditions struct {
 	TimeoutAfterCommit *bool `json:"timeoutAfterCommit"`
 	NotifyLossPercent  *int  `json:"notifyLossPercent"`
 	DuplicatePercent   *int  `json:"duplicatePercent"`
+
+	Refunds *rail.Fate `json:"refunds"`
+	Payouts *rail.Fate `json:"payouts"`
 }
 
 // problem is a refusal as it goes over the wire.

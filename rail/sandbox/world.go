@@ -17,7 +17,8 @@ const (
 	maxCopies    = 20
 	maxDelay     = 10 * time.Minute
 	maxPending   = 10 * time.Minute
-	maxTransfer  = 1_000_000_000_000 // kobo
+	maxTransfer  = 1_000_000_000_000     // kobo
+	maxPayout    = 1_000_000_000_000_000 // kobo: a batch is of many transfers
 	minSecret    = 16
 	maxSecret    = 256
 	maxNotifyURL = 2048
@@ -94,13 +95,18 @@ func (b *Bank) putConditions(w http.ResponseWriter, r *http.Request) {
 		take(&c.TimeoutAfterCommit, change.TimeoutAfterCommit)
 		take(&c.NotifyLossPercent, change.NotifyLossPercent)
 		take(&c.DuplicatePercent, change.DuplicatePercent)
+		take(&c.Refunds, change.Refunds)
+		take(&c.Payouts, change.Payouts)
 		if c.LatencyMs < 0 || c.LatencyMs > int(maxLatency/time.Millisecond) {
 			return nil, refuse(http.StatusBadRequest, "invalid_latency", "latencyMs is 0 to 30000")
 		}
 		if c.NotifyLossPercent < 0 || c.NotifyLossPercent > 100 || c.DuplicatePercent < 0 || c.DuplicatePercent > 100 {
 			return nil, refuse(http.StatusBadRequest, "invalid_percent", "a percentage is 0 to 100")
 		}
-		return c, f.set("conditions", c)
+		if err := f.set("conditions", c); err != nil {
+			return nil, err
+		}
+		return c, b.release(f, c)
 	})
 }
 
@@ -168,6 +174,7 @@ func (b *Bank) postTransfer(w http.ResponseWriter, r *http.Request) {
 		move := movement{
 			Kind: flow.Credit, Reference: m.Reference, AccountNumber: t.AccountNumber, Amount: amount, Channel: flow.BankTransfer,
 			ValueTime: at, PayerName: t.SenderName, PayerBank: from.Name, NIPSessionID: t.NIPSessionID,
+			Collects: t.Collects,
 		}
 		if t.Returned {
 			move.Reason = "The bank does not credit this amount to this account."
@@ -214,6 +221,8 @@ func judge(t *rail.Transfer) *problem {
 		return refuse(http.StatusBadRequest, "invalid_delay", "delayMs is 0 to 600000")
 	case t.Copies < 0 || t.Copies > maxCopies:
 		return refuse(http.StatusBadRequest, "invalid_copies", "copies is 1 to 20")
+	case len(t.Collects) > maxText || !plain(string(t.Collects)):
+		return refuse(http.StatusBadRequest, "invalid_collects", "a project is named in at most 100 characters")
 	case t.NIPSessionID != "" && !nipForm.MatchString(t.NIPSessionID):
 		return refuse(http.StatusBadRequest, "invalid_nip_session", "nipSessionId has 30 digits")
 	case !t.ValueTime.IsZero() && (t.ValueTime.Year() < 2000 || t.ValueTime.Year() > 2200):
