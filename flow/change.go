@@ -8,13 +8,18 @@ import (
 // Change is what a decision about money leaves behind. It is saved whole, in
 // one transaction, or not at all.
 type Change struct {
-	Session   *Session
-	Attempts  []Attempt // new or changed
-	Payment   *Payment
-	Postings  []Posting // of Payment
-	TakenBack *TakenBack
-	Facts     []Fact // events that merchants are told
-	News      []News // what the chats of the session hear
+	Session    *Session
+	Attempts   []Attempt // new or changed
+	Payment    *Payment
+	Postings   []Posting // of Payment
+	Payments   []Payment // changed: what was decided about them
+	Returns    []Return  // what goes back to who paid it
+	TakenBack  *TakenBack
+	Refund     *Refund     // new or changed
+	Settlement *Settlement // new or changed
+	Entries    []Entry     // of the ledger, beside those of Payment and TakenBack
+	Facts      []Fact      // events that merchants are told
+	News       []News      // what the chats of the session hear
 }
 
 // Then is a change and the one that was decided on its outcome, as one.
@@ -25,7 +30,16 @@ func (c Change) Then(next Change) Change {
 	if next.TakenBack != nil {
 		c.TakenBack = next.TakenBack
 	}
+	if next.Refund != nil {
+		c.Refund = next.Refund
+	}
+	if next.Settlement != nil {
+		c.Settlement = next.Settlement
+	}
+	c.Payments = append(c.Payments, next.Payments...)
+	c.Returns = append(c.Returns, next.Returns...)
 	c.Attempts = append(c.Attempts, next.Attempts...)
+	c.Entries = append(c.Entries, next.Entries...)
 	c.Facts = append(c.Facts, next.Facts...)
 	c.News = append(c.News, next.News...)
 	return c
@@ -34,9 +48,11 @@ func (c Change) Then(next Change) Change {
 // Fact is an event to be told: its kind and the money it is about. Its id,
 // sequence and bytes are made when the change is saved.
 type Fact struct {
-	Kind    EventKind
-	Attempt AttemptID
-	Payment *Payment
+	Kind       EventKind
+	Attempt    AttemptID
+	Payment    *Payment
+	Refund     *Refund     // of an event about one
+	Settlement *Settlement // the same
 }
 
 // News is something that the payer's chats must hear.
@@ -45,7 +61,7 @@ type News struct {
 	Attempt AttemptID
 	Payment *Payment
 	Extra   Kobo   // of NewsPaid: what came beyond what was due
-	Amount  Kobo   // of NewsSentBack: what the bank returned by itself
+	Amount  Kobo   // of money that goes back or is kept: how much; of NewsSentBack, what the bank returned by itself
 	Reason  string // of a refusal; of NewsReply, what the agent writes
 	By      string // the agent, of news of the desk
 }
@@ -72,6 +88,10 @@ const (
 	NewsComing    NewsKind = "coming"     // asked the bank: money is on its way
 	NewsSentBack  NewsKind = "sent_back"  // the bank returned a wrong amount by itself
 	NewsReversed  NewsKind = "reversed"   // the bank took money back that had come
+	NewsTooLittle NewsKind = "too_little" // some of it came, and goes back: all of it at once is wanted
+	NewsReturning NewsKind = "returning"  // money that was set aside goes back
+	NewsRefunded  NewsKind = "refunded"   // the bank has sent money back
+	NewsKept      NewsKind = "kept"       // the merchant takes money that was set aside
 	NewsTimer     NewsKind = "timer"      // a timer of the chat is due
 	NewsClaimed   NewsKind = "claimed"    // an agent takes the chat over
 	NewsReply     NewsKind = "reply"      // an agent answers
@@ -83,13 +103,19 @@ type TaskKind string
 
 // The kinds of task.
 const (
-	TaskStart         TaskKind = "rail.start"     // subject: attempt
-	TaskCheck         TaskKind = "rail.check"     // subject: session
-	TaskSay           TaskKind = "chat.say"       // subject: chat
-	TaskSlow          TaskKind = "chat.slow"      // subject: attempt
-	TaskTimer         TaskKind = "chat.timer"     // subject: chat
-	TaskExpireAttempt TaskKind = "attempt.expire" // subject: attempt
-	TaskExpireSession TaskKind = "session.expire" // subject: session
+	TaskStart         TaskKind = "rail.start"      // subject: attempt
+	TaskCheck         TaskKind = "rail.check"      // subject: session
+	TaskSay           TaskKind = "chat.say"        // subject: chat
+	TaskSlow          TaskKind = "chat.slow"       // subject: attempt
+	TaskTimer         TaskKind = "chat.timer"      // subject: chat
+	TaskExpireAttempt TaskKind = "attempt.expire"  // subject: attempt
+	TaskExpireSession TaskKind = "session.expire"  // subject: session
+	TaskReturn        TaskKind = "payment.return"  // subject: payment; what nobody decided about goes back
+	TaskRefund        TaskKind = "refund.send"     // subject: refund; the bank is told of it, or asked about it
+	TaskPayday        TaskKind = "settlement.day"  // subject: "all"; it comes again each day on which banks work
+	TaskSettle        TaskKind = "settlement.make" // subject: project
+	TaskPayout        TaskKind = "settlement.send" // subject: settlement; the bank is told of it, or asked about it
+	TaskStatement     TaskKind = "rail.statement"  // subject: a day in Lagos; the bank's statement of it is read
 )
 
 // Task is work that is owed. There is at most one of a kind for a subject; it
@@ -106,6 +132,9 @@ const (
 	// Grace is how long after an attempt's end the bank's value time may lie
 	// for its money to be on time.
 	Grace = 5 * time.Minute
+	// ReturnAfter is how long set-aside money waits for a decision before it goes
+	// back by itself.
+	ReturnAfter = 24 * time.Hour
 	// WatchAfter is how long after its end an attempt is still asked about.
 	WatchAfter = 24 * time.Hour
 	// ComingAgain is how often a bank is asked while it says that money is on its
@@ -128,10 +157,19 @@ const (
 // it is every half hour until WatchAfter.
 var checkAt = [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}
 
-// NextCheck is when an attempt is to be asked about next, false when never.
+// afterwards are the waits after an attempt's end at which one is asked about that
+// nothing more is expected of: somebody may pay twice, the bank may take money
+// back, and what was declined may come after all.
+var afterwards = [...]time.Duration{0, 6 * time.Hour, 12 * time.Hour, 18 * time.Hour, WatchAfter}
+
+// NextCheck is when an attempt is to be asked about next, false when never. One
+// that succeeded or failed is asked about a few times only.
 func NextCheck(a Attempt, now time.Time) (time.Time, bool) {
+	if a.Status == AttemptFailed && a.Instructions == nil {
+		return time.Time{}, false // nobody could pay it
+	}
 	if a.Status == AttemptSucceeded || a.Status == AttemptFailed {
-		return time.Time{}, false
+		return seldom(a, now)
 	}
 	for _, age := range checkAt {
 		if at := a.CreatedAt.Add(age); at.After(now) {
@@ -140,6 +178,16 @@ func NextCheck(a Attempt, now time.Time) (time.Time, bool) {
 	}
 	next := now.Add(30 * time.Minute)
 	return next, next.Before(a.ExpiresAt.Add(WatchAfter))
+}
+
+// seldom is NextCheck of an attempt that nothing more is expected of.
+func seldom(a Attempt, now time.Time) (time.Time, bool) {
+	for _, wait := range afterwards {
+		if at := a.ExpiresAt.Add(wait); at.After(now) {
+			return at, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // NextQuestion is when a bank is to be asked about a session next, false when

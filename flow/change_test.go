@@ -3,6 +3,7 @@ package flow_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,13 +43,35 @@ func TestAnAttemptIsAskedAboutMoreAndMoreSeldomForADay(t *testing.T) {
 	if asked < 45 || asked > 60 || now.Before(ends.Add(-time.Hour)) {
 		t.Errorf("asked %d times, the last at %v", asked, now)
 	}
-	for status, want := range map[flow.AttemptStatus]bool{
-		flow.AttemptActive: true, flow.AttemptExpired: true, flow.AttemptSuperseded: true, flow.AttemptSucceeded: false, flow.AttemptFailed: false,
-	} {
+	for _, status := range []flow.AttemptStatus{flow.AttemptActive, flow.AttemptExpired, flow.AttemptSuperseded} {
 		a.Status = status
-		if _, ok := flow.NextCheck(a, noon); ok != want {
-			t.Errorf("%s is asked about: %v", status, ok)
+		if _, ok := flow.NextCheck(a, ends.Add(-time.Hour)); !ok {
+			t.Errorf("%s is not asked about for a day", status)
 		}
+		if at, ok := flow.NextCheck(a, ends); ok {
+			t.Errorf("%s is asked about at %v, after a day", status, at)
+		}
+	}
+}
+
+func TestWhatSucceededOrFailedIsAskedAboutSeldomForADay(t *testing.T) {
+	for _, status := range []flow.AttemptStatus{flow.AttemptSucceeded, flow.AttemptFailed} {
+		a := trying("a", flow.BankTransfer)
+		a.Status, a.Instructions = status, &flow.Instructions{}
+		var waits []time.Duration
+		for now, ok := noon, true; ok && len(waits) < 100; {
+			if now, ok = flow.NextCheck(a, now); ok {
+				waits = append(waits, now.Sub(a.ExpiresAt))
+			}
+		}
+		if want := []time.Duration{0, 6 * time.Hour, 12 * time.Hour, 18 * time.Hour, 24 * time.Hour}; !slices.Equal(waits, want) {
+			t.Errorf("%s: asked after %v, want %v", status, waits, want)
+		}
+	}
+	refused := trying("a", flow.BankTransfer)
+	refused.Status, refused.Instructions = flow.AttemptFailed, nil
+	if at, ok := flow.NextCheck(refused, noon); ok {
+		t.Errorf("what nobody could pay is asked about at %v", at)
 	}
 }
 

@@ -126,31 +126,35 @@ func (d *deciding) takeover() {
 	d.why = "somebody typed on the phone of this number: the bot is silent"
 }
 
-// desk decides on what an agent does.
-func (d *deciding) desk(n News) {
-	switch n.Kind {
-	case NewsClaimed:
-		next, ok := d.chat.Desk.move(deskClaim, d.turn.Now)
-		if d.why = "an agent has this chat already"; !ok {
-			return
-		}
-		next.By = n.By
-		d.chat.Desk, d.chat.Flag, d.why = next, "", n.By+" takes the chat"
-	case NewsReply:
-		if d.why = "a reply of somebody who does not have this chat"; d.chat.Desk.State != DeskClaimed || d.chat.Desk.By != n.By {
-			return
-		}
-		d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
-		d.why = n.By + " answers"
-		d.say("agent", map[string]string{"text": n.Reason})
-	case NewsReleased:
-		// Whoever serves the environment goes on, because it alone knows what can
-		// be offered now; an agent may sit at another process.
-		if d.why = "the bot has this chat already"; d.chat.Desk.State != DeskBot {
-			d.chat.Desk.Due, d.chat.Desk.Over = d.now(), true
-			d.why = n.By + " gives the chat back"
-		}
-	default: // not of the desk
+// deskNews decides on what an agent does.
+var deskNews = map[NewsKind]func(*deciding, News){
+	NewsClaimed: (*deciding).claimed, NewsReply: (*deciding).replied, NewsReleased: (*deciding).released,
+}
+
+func (d *deciding) claimed(n News) {
+	next, ok := d.chat.Desk.move(deskClaim, d.turn.Now)
+	if d.why = "an agent has this chat already"; !ok {
+		return
+	}
+	next.By = n.By
+	d.chat.Desk, d.chat.Flag, d.why = next, "", n.By+" takes the chat"
+}
+
+func (d *deciding) replied(n News) {
+	if d.why = "a reply of somebody who does not have this chat"; d.chat.Desk.State != DeskClaimed || d.chat.Desk.By != n.By {
+		return
+	}
+	d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
+	d.why = n.By + " answers"
+	d.say("agent", map[string]string{"text": n.Reason})
+}
+
+// released leaves the chat to whoever serves the environment, because it alone
+// knows what can be offered now; an agent may sit at another process.
+func (d *deciding) released(n News) {
+	if d.why = "the bot has this chat already"; d.chat.Desk.State != DeskBot {
+		d.chat.Desk.Due, d.chat.Desk.Over = d.now(), true
+		d.why = n.By + " gives the chat back"
 	}
 }
 

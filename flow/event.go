@@ -1,38 +1,43 @@
 package flow
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // EventKind is what a merchant is told.
 type EventKind string
 
 // The kinds of event. Those of sessions are only sent to endpoints that ask.
 const (
-	ChargeSuccess      EventKind = "charge.success"
-	ChargeFailed       EventKind = "charge.failed"
-	ChargeExpired      EventKind = "charge.expired"
-	ChargeCancelled    EventKind = "charge.cancelled"
-	ChargeUnderpaid    EventKind = "charge.underpaid"
-	ChargeLate         EventKind = "charge.late"
-	ChargeDuplicate    EventKind = "charge.duplicate"
-	ChargeReversed     EventKind = "charge.reversed"
-	SessionCreated     EventKind = "session.created"
-	InstructionsIssued EventKind = "session.instructions_issued"
-	SessionExpiredKind EventKind = "session.expired"
-	SessionCancelKind  EventKind = "session.cancelled"
-	PaymentUnmatched   EventKind = "payment.unmatched"
-	IdentityVerified   EventKind = "identity.verified"
-	IdentityFailed     EventKind = "identity.failed"
-	Ping               EventKind = "ping"
+	ChargeSuccess         EventKind = "charge.success"
+	ChargeFailed          EventKind = "charge.failed"
+	ChargeExpired         EventKind = "charge.expired"
+	ChargeCancelled       EventKind = "charge.cancelled"
+	ChargeUnderpaid       EventKind = "charge.underpaid"
+	ChargeLate            EventKind = "charge.late"
+	ChargeDuplicate       EventKind = "charge.duplicate"
+	ChargeReversed        EventKind = "charge.reversed"
+	SessionCreated        EventKind = "session.created"
+	InstructionsIssued    EventKind = "session.instructions_issued"
+	SessionExpiredKind    EventKind = "session.expired"
+	SessionCancelKind     EventKind = "session.cancelled"
+	PaymentUnmatched      EventKind = "payment.unmatched"
+	RefundPendingKind     EventKind = "refund.pending"
+	RefundProcessedKind   EventKind = "refund.processed"
+	RefundFailedKind      EventKind = "refund.failed"
+	RefundAttentionKind   EventKind = "refund.needs_attention"
+	SettlementSuccessKind EventKind = "settlement.success"
+	SettlementFailedKind  EventKind = "settlement.failed"
+	IdentityVerified      EventKind = "identity.verified"
+	IdentityFailed        EventKind = "identity.failed"
+	Ping                  EventKind = "ping"
+	EndpointDisabledKind  EventKind = "endpoint.disabled"
 )
 
 // EventKinds is every kind an endpoint can ask for.
 func EventKinds() []EventKind {
 	return []EventKind{
 		ChargeSuccess, ChargeFailed, ChargeExpired, ChargeCancelled, ChargeUnderpaid, ChargeLate, ChargeDuplicate,
-		ChargeReversed, SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind, PaymentUnmatched, IdentityVerified, IdentityFailed, Ping,
+		ChargeReversed, SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind, PaymentUnmatched,
+		RefundPendingKind, RefundProcessedKind, RefundFailedKind, RefundAttentionKind, SettlementSuccessKind, SettlementFailedKind, IdentityVerified, IdentityFailed, EndpointDisabledKind, Ping,
 	}
 }
 
@@ -42,7 +47,7 @@ func (k EventKind) OnRequest() bool {
 	case SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind:
 		return true
 	case ChargeSuccess, ChargeFailed, ChargeExpired, ChargeCancelled, ChargeUnderpaid, ChargeLate, ChargeDuplicate,
-		ChargeReversed, PaymentUnmatched, IdentityVerified, IdentityFailed, Ping:
+		ChargeReversed, PaymentUnmatched, RefundPendingKind, RefundProcessedKind, RefundFailedKind, RefundAttentionKind, SettlementSuccessKind, SettlementFailedKind, IdentityVerified, IdentityFailed, EndpointDisabledKind, Ping:
 		return false
 	}
 	return false
@@ -58,56 +63,4 @@ type Event struct {
 	Sequence  int64 // counts the events of one session
 	CreatedAt time.Time
 	Body      []byte
-}
-
-// Endpoint is where a merchant wants to be told, and of what.
-type Endpoint struct {
-	ID          EndpointID
-	Project     ProjectID
-	URL         string
-	Description string
-	Events      []EventKind // empty: every kind that is not on request
-	Secrets     []string    // whsec_…, newest first: each signs
-	Status      string      // ENABLED or DISABLED
-	CreatedAt   time.Time
-}
-
-// Wants says whether the endpoint is told of a kind.
-func (e Endpoint) Wants(k EventKind) bool {
-	if e.Status != EndpointEnabled {
-		return false
-	}
-	if len(e.Events) == 0 {
-		return !k.OnRequest()
-	}
-	return slices.Contains(e.Events, k)
-}
-
-// The states of an endpoint.
-const (
-	EndpointEnabled  = "ENABLED"
-	EndpointDisabled = "DISABLED"
-)
-
-// Delivery is one event on its way to one endpoint.
-type Delivery struct {
-	ID       string
-	Event    EventID
-	Endpoint EndpointID
-	URL      string
-	Secrets  []string
-	Body     []byte
-	Attempts int    // that were made before
-	Lease    string // names who may send it now
-}
-
-// Verdict is what became of one try to deliver.
-type Verdict struct {
-	OK         bool
-	Gone       bool   // the endpoint said 410: never again
-	Status     int    // the HTTP status, 0 where there was no answer
-	Reason     string // why it failed, in a word
-	Body       []byte // of the answer, at most 4 KiB
-	Duration   time.Duration
-	RetryAfter time.Duration
 }

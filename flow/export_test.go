@@ -10,7 +10,7 @@ import (
 // for each trigger, and where it leads.
 func Matrices() map[string]string {
 	out := map[string]string{}
-	for _, t := range []table{sessionTable, attemptTable, talkTable, kycTable} {
+	for _, t := range []table{sessionTable, attemptTable, talkTable, kycTable, refundTable, settlementTable} {
 		states, triggers := t.axes()
 		var b strings.Builder
 		for _, state := range states {

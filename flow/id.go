@@ -66,6 +66,13 @@ func (g IDs) New(prefix string) (string, error) {
 	return prefix + strings.ToLower(base32(raw)), nil
 }
 
+// FirstID is before every id with a prefix that was made at a time or later.
+func FirstID(prefix string, at time.Time) string {
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:8], uint64(max(at.UnixMilli(), 0))<<16)
+	return prefix + strings.ToLower(base32(raw))
+}
+
 // base32 writes 128 bits as 26 Crockford characters, most significant first.
 func base32(raw [16]byte) string {
 	hi, lo := binary.BigEndian.Uint64(raw[:8]), binary.BigEndian.Uint64(raw[8:])

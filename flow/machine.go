@@ -108,6 +108,34 @@ var kycTable = tabled("kyc", fsm.Events{
 	{Name: triggerSuspend, Src: []string{string(KYCSubmitted), string(KYCApproved)}, Dst: string(KYCSuspended)},
 })
 
+// The triggers of a refund; triggerPay and triggerFail are as above.
+const (
+	triggerSend   = "send"   // the bank is told of it
+	triggerDoubt  = "doubt"  // it was asked often enough and does not say
+	triggerBounce = "bounce" // what was sent came back
+	triggerRetry  = "retry"  // the merchant wants it sent again
+)
+
+// What a bank says is taken in whatever we believed: one that failed may turn out
+// to have been sent after all.
+var refundTable = tabled("refund", fsm.Events{
+	{Name: triggerSend, Src: []string{string(RefundPending), string(RefundProcessing)}, Dst: string(RefundProcessing)},
+	{Name: triggerPay, Src: []string{string(RefundPending), string(RefundProcessing), string(RefundAttention), string(RefundFailed)}, Dst: string(RefundProcessed)},
+	{Name: triggerFail, Src: []string{string(RefundPending), string(RefundProcessing), string(RefundAttention)}, Dst: string(RefundFailed)},
+	{Name: triggerDoubt, Src: []string{string(RefundProcessing)}, Dst: string(RefundAttention)},
+	{Name: triggerBounce, Src: []string{string(RefundProcessed)}, Dst: string(RefundAttention)},
+	{Name: triggerRetry, Src: []string{string(RefundAttention)}, Dst: string(RefundPending)},
+})
+
+// What is sent again has another name: the next batch takes what failed. A bank
+// that says so is believed here too.
+var settlementTable = tabled("settlement", fsm.Events{
+	{Name: triggerSend, Src: []string{string(SettlementPending), string(SettlementProcessing)}, Dst: string(SettlementProcessing)},
+	{Name: triggerPay, Src: []string{string(SettlementPending), string(SettlementProcessing), string(SettlementFailed)}, Dst: string(SettlementSucceeded)},
+	{Name: triggerFail, Src: []string{string(SettlementPending), string(SettlementProcessing)}, Dst: string(SettlementFailed)},
+	{Name: triggerBounce, Src: []string{string(SettlementSucceeded)}, Dst: string(SettlementFailed)},
+})
+
 // move is the session after a trigger.
 func (s Session) move(trigger string) (Session, error) {
 	to, err := move(sessionTable, string(s.Status), trigger)
@@ -128,6 +156,26 @@ func (a Attempt) move(trigger string) (Attempt, error) {
 	return a, nil
 }
 
+// move is the refund after a trigger.
+func (r Refund) move(trigger string) (Refund, error) {
+	to, err := move(refundTable, string(r.Status), trigger)
+	if err != nil {
+		return r, err
+	}
+	r.Status = RefundStatus(to)
+	return r, nil
+}
+
+// move is the settlement after a trigger.
+func (b Settlement) move(trigger string) (Settlement, error) {
+	to, err := move(settlementTable, string(b.Status), trigger)
+	if err != nil {
+		return b, err
+	}
+	b.Status = SettlementStatus(to)
+	return b, nil
+}
+
 // states and triggers of a table, sorted, for the printed matrices.
 func (t table) axes() (states, triggers []string) {
 	for _, e := range t.events {
@@ -143,7 +191,7 @@ func (t table) axes() (states, triggers []string) {
 // Mermaid draws every table as a state diagram for the documentation.
 func Mermaid() string {
 	var b strings.Builder
-	for _, t := range []table{sessionTable, attemptTable, talkTable, deskTable, kycTable} {
+	for _, t := range []table{sessionTable, attemptTable, talkTable, deskTable, kycTable, refundTable, settlementTable} {
 		fmt.Fprintf(&b, "%%%% %s\nstateDiagram-v2\n", t.name)
 		for _, e := range t.events {
 			for _, from := range e.Src {

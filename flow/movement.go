@@ -1,5 +1,7 @@
 package flow
 
+import "time"
+
 // This file decides about what a bank can say beside "it came" and "it was
 // refused": money that is on its way, that was sent back, that was taken back.
 
@@ -57,19 +59,29 @@ func SentBack(s Session, a Attempt, n Notice) (Change, error) {
 // beyond what was asked for is only told: the payment itself still stands.
 func TakeBack(s Session, a Attempt, p Payment, booked []Posting, b TakenBack) Change {
 	b.Payment, b.Project, b.Session = p.ID, p.Project, p.Session
-	b.Postings = takeBack(booked, b.Amount)
+	b.Postings = takeBack(booked, b.Amount, p.Reversed+b.Amount >= p.Amount)
+	counted := p.held() && s.Status != SessionPaid
 	p.Reversed += b.Amount
+	for _, line := range b.Postings {
+		if line.Account == Unapplied {
+			p.Unapplied -= line.Amount
+		}
+	}
 	change := Change{TakenBack: &b}
+	if p.Unapplied <= 0 && !p.ReturnsAt.IsZero() { // nothing is left that could go back
+		p.ReturnsAt = time.Time{}
+		change.Payments = []Payment{p}
+	}
 	if s.ID == "" {
 		return change
 	}
 	change.Session = &s
 	change.Facts = []Fact{{Kind: ChargeReversed, Attempt: p.Attempt, Payment: &p}}
-	if p.Match == Duplicate {
+	if p.Match == Duplicate || p.Resolution == ResolvedRefunded && p.Applied == 0 {
 		return change
 	}
 	s = s.With(Reversed)
-	if p.Match == Partial && s.Status != SessionPaid {
+	if counted {
 		if s.AmountPaid = max(s.AmountPaid-b.Amount, 0); s.AmountPaid == 0 {
 			s = s.Without(PartiallyPaid)
 		}

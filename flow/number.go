@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"time"
 )
 
@@ -128,23 +129,15 @@ func (n Number) Takes(now time.Time) bool {
 	if n.Digits == "" || n.Weight <= 0 || n.DailyChats > 0 && n.ChatsToday >= n.DailyChats {
 		return false
 	}
-	switch n.At(now) { //nolint:exhaustive // no other state takes any
-	case NumberLive:
-		return true
-	case NumberPhoneAway:
-		return now.Before(n.PhoneSeen.Add(PhoneAwayAlarms))
-	}
-	return false
+	at := n.At(now)
+	return at == NumberLive || at == NumberPhoneAway && now.Before(n.PhoneSeen.Add(PhoneAwayAlarms))
 }
 
 // Able says whether a link to the number still leads somewhere, now or soon. A
 // number that is only on its way stays in the links that carry it.
 func (n Number) Able(now time.Time) bool {
-	switch n.At(now) { //nolint:exhaustive // in every other state it comes back by itself
-	case NumberBanned, NumberReplaced, NumberLoggedOut, NumberOutdated, NumberPasskey, NumberKilled:
-		return false
-	}
-	return true
+	gone := []NumberState{NumberBanned, NumberReplaced, NumberLoggedOut, NumberOutdated, NumberPasskey, NumberKilled}
+	return !slices.Contains(gone, n.At(now)) // in every other state it comes back by itself
 }
 
 // PickNumber chooses the number that a new link carries: of those that take new

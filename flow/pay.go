@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -166,8 +165,9 @@ func Supersede(a Attempt) (Change, error) {
 }
 
 // Expire ends a session whose time is over. One that money is on its way to
-// waits for that, but not for ever.
-func Expire(s Session, attempts []Attempt, now time.Time) (Change, error) {
+// waits for that, but not for ever. payments are those seen for the session: what
+// is held of them waits for a decision from now on.
+func Expire(s Session, attempts []Attempt, payments []Payment, now time.Time) (Change, error) {
 	if !s.Open() || now.Before(s.ExpiresAt) || s.Status == SessionProcessing && now.Before(s.ExpiresAt.Add(WatchAfter)) {
 		return Change{}, nil
 	}
@@ -175,18 +175,19 @@ func Expire(s Session, attempts []Attempt, now time.Time) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	return closeSession(s, attempts, triggerExpire)
+	return closeSession(s, attempts, payments, triggerExpire, now)
 }
 
-// Cancel ends a session that is still open; one that money is on its way to is not.
-func Cancel(s Session, attempts []Attempt) (Change, error) {
+// Cancel ends a session that is still open; one that money is on its way to is
+// not. payments are as Expire has them.
+func Cancel(s Session, attempts []Attempt, payments []Payment, now time.Time) (Change, error) {
 	if s.Status != SessionPending {
 		return Change{}, Refuse(CodeNotCancellable, "A session that is %s cannot be cancelled.", s.Status)
 	}
-	return closeSession(s, attempts, triggerCancel)
+	return closeSession(s, attempts, payments, triggerCancel, now)
 }
 
-func closeSession(s Session, attempts []Attempt, trigger string) (Change, error) {
+func closeSession(s Session, attempts []Attempt, payments []Payment, trigger string, now time.Time) (Change, error) {
 	closed, err := s.move(trigger)
 	if err != nil {
 		return Change{}, err
@@ -202,6 +203,12 @@ func closeSession(s Session, attempts []Attempt, trigger string) (Change, error)
 		}
 		change.Attempts = append(change.Attempts, over)
 	}
+	for _, p := range payments {
+		if p.held() {
+			p.ReturnsAt = now.Add(ReturnAfter)
+			change.Payments = append(change.Payments, p)
+		}
+	}
 	kind, chargeKind, news := SessionExpiredKind, ChargeExpired, NewsClosed
 	if trigger == triggerCancel {
 		kind, chargeKind, news = SessionCancelKind, ChargeCancelled, NewsCancelled
@@ -212,165 +219,6 @@ func closeSession(s Session, attempts []Attempt, trigger string) (Change, error)
 	}
 	change.News = []News{{Kind: news}}
 	return change, nil
-}
-
-// Money is what the bank confirmed, and what is known of where it belongs.
-// Session and Attempt are zero for money that belongs to nothing of ours.
-type Money struct {
-	Notice   Notice
-	Session  Session
-	Attempt  Attempt
-	Others   []Attempt // of the session: superseded once it is paid
-	Payments []Payment // seen for the session before, oldest first
-	Payment  PaymentID // of the new payment
-	Charge   ChargeID  // of the charge, where the session has none yet
-	Now      time.Time
-}
-
-// Settle gives money that a bank confirmed its one outcome. It never refuses:
-// what fits nowhere is kept as UNMATCHED.
-func Settle(m Money) (Change, error) {
-	if m.Notice.Amount <= 0 {
-		return Change{}, fmt.Errorf("settle %s: %d kobo are no money", m.Notice.RailTransactionID, m.Notice.Amount)
-	}
-	if m.Notice.PaidAt.UnixMilli() <= 0 { // the bank gave no value time
-		m.Notice.PaidAt = m.Now
-	}
-	p := Payment{
-		ID: m.Payment, Project: m.Session.Project, Session: m.Session.ID, Attempt: m.Attempt.ID, Amount: m.Notice.Amount,
-		Channel: m.Notice.Channel, PaidAt: m.Notice.PaidAt, ReceivedAt: m.Now, Payer: m.Notice.Payer,
-		NIPSessionID: m.Notice.NIPSessionID, RailTransactionID: m.Notice.RailTransactionID,
-	}
-	if m.Session.ID == "" {
-		p.Match = Unmatched
-		return Change{Payment: &p, Postings: post(p.Amount, 0, 0, 0), Facts: []Fact{{Kind: PaymentUnmatched, Payment: &p}}}, nil
-	}
-	if s := m.Session; s.Status == SessionPaid {
-		p.Match = Duplicate
-		s = s.With(DuplicatePayment)
-		return aside(s, p, ChargeDuplicate, NewsExtra), nil
-	}
-	late := tooLate(m)
-	if !late && p.Amount >= m.Session.Outstanding() {
-		return full(m, m.Session, p)
-	}
-	s, err := m.Session.landed()
-	if err != nil {
-		return Change{}, err
-	}
-	if late {
-		p.Match = Late
-		s = s.With(PaidLate)
-		return aside(s, p, ChargeLate, NewsLate), nil
-	}
-	return part(m.Attempt, s, p), nil
-}
-
-// tooLate says whether money came too late for a session that is not paid. It
-// judges by the bank's value time, neither by when we heard of it nor by when
-// the session's end was noticed: a notice that was under way while the session
-// ended is on time, and one that was made afterwards is not.
-func tooLate(m Money) bool {
-	s, at := m.Session, m.Notice.PaidAt
-	full := m.Notice.Amount >= s.Outstanding()
-	if s.Policy.LatePayment == "accept" && full {
-		return false
-	}
-	if s.Open() {
-		return at.After(s.ExpiresAt.Add(Grace))
-	}
-	return s.Status != SessionExpired || !full || overdue(m)
-}
-
-// overdue says whether money came after its attempt, or the session, was over.
-func overdue(m Money) bool {
-	ends := m.Session.ExpiresAt
-	if m.Attempt.ExpiresAt.Before(ends) {
-		ends = m.Attempt.ExpiresAt
-	}
-	return m.Notice.PaidAt.After(ends.Add(Grace))
-}
-
-// aside keeps money that does not count towards its session.
-func aside(s Session, p Payment, kind EventKind, news NewsKind) Change {
-	return Change{
-		Session: &s, Payment: &p, Postings: post(p.Amount, 0, 0, 0),
-		Facts: []Fact{{Kind: kind, Attempt: p.Attempt, Payment: &p}},
-		News:  []News{{Kind: news, Attempt: p.Attempt, Payment: &p}},
-	}
-}
-
-// part holds money that is not all of it; more to the same account completes
-// it, so that account's instructions ask for the rest from now on.
-func part(a Attempt, s Session, p Payment) Change {
-	p.Match = Partial
-	s = s.With(PartiallyPaid)
-	s.AmountPaid += p.Amount
-	change := aside(s, p, ChargeUnderpaid, NewsPartial)
-	if a.Status == AttemptActive && a.Method == BankTransfer {
-		a.Amount = s.Outstanding()
-		change.Attempts = []Attempt{a}
-	}
-	return change
-}
-
-// full applies money that completes its session.
-func full(m Money, s Session, p Payment) (Change, error) {
-	due := s.Outstanding()
-	held := s.AmountPaid
-	trigger := triggerPay
-	if !s.Open() {
-		trigger = triggerAccept
-	}
-	s, err := s.move(trigger)
-	if err != nil {
-		return Change{}, err
-	}
-	if overdue(m) || m.Session.Status == SessionCancelled {
-		s = s.With(PaidLate)
-	}
-	p.Match = Matched
-	if p.Amount > due {
-		p.Match = Excess
-		s = s.With(Overpaid)
-	}
-	s = s.Without(PartiallyPaid)
-	s.AmountPaid = s.Amount
-	s.PaidAt = p.PaidAt
-	p.Fee = Fee(s.Amount)
-	if s.Charge == "" {
-		s.Charge = m.Charge
-	}
-	attempts, err := succeeded(m)
-	if err != nil {
-		return Change{}, err
-	}
-	return Change{
-		Session: &s, Attempts: attempts, Payment: &p, Postings: post(p.Amount, due, held, p.Fee),
-		Facts: []Fact{{Kind: ChargeSuccess, Attempt: p.Attempt, Payment: &p}},
-		News:  []News{{Kind: NewsPaid, Attempt: p.Attempt, Payment: &p, Extra: p.Amount - due}},
-	}, nil
-}
-
-// succeeded are the attempts of a session once one of them paid it: no other is
-// asked for any more.
-func succeeded(m Money) ([]Attempt, error) {
-	done, err := m.Attempt.move(triggerSucceed)
-	if err != nil {
-		return nil, err
-	}
-	out := []Attempt{done}
-	for _, a := range m.Others {
-		if a.ID == done.ID || a.Status != AttemptActive {
-			continue
-		}
-		over, err := a.move(triggerSupersede)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, over)
-	}
-	return out, nil
 }
 
 // Decline takes in that a bank refused a card or USSD payment. Of a session

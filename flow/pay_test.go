@@ -230,8 +230,8 @@ func TestADeclineOfASessionThatIsOverIsNotTold(t *testing.T) {
 func TestTheEndsOfASession(t *testing.T) {
 	all := []flow.Attempt{trying("a", flow.BankTransfer), trying("b", flow.Card)}
 	all[1].Status = flow.AttemptFailed
-	expire := func(s flow.Session) (flow.Change, error) { return flow.Expire(s, all, s.ExpiresAt) }
-	cancel := func(s flow.Session) (flow.Change, error) { return flow.Cancel(s, all) }
+	expire := func(s flow.Session) (flow.Change, error) { return flow.Expire(s, all, nil, s.ExpiresAt) }
+	cancel := func(s flow.Session) (flow.Change, error) { return flow.Cancel(s, all, nil, noon) }
 	for _, c := range []struct {
 		name    string
 		do      func(flow.Session) (flow.Change, error)
@@ -267,7 +267,7 @@ func TestTheEndsOfASession(t *testing.T) {
 	for _, status := range []flow.SessionStatus{flow.SessionPaid, flow.SessionExpired, flow.SessionCancelled} {
 		s := open()
 		s.Status = status
-		if change, err := flow.Expire(s, all, s.ExpiresAt); err != nil || change.Session != nil {
+		if change, err := flow.Expire(s, all, nil, s.ExpiresAt); err != nil || change.Session != nil {
 			t.Errorf("%s expired: %+v %v", status, change, err)
 		}
 		if _, err := cancel(s); flow.CodeOf(err) != flow.CodeNotCancellable {
@@ -279,7 +279,7 @@ func TestTheEndsOfASession(t *testing.T) {
 	if _, err := cancel(busy); flow.CodeOf(err) != flow.CodeNotCancellable {
 		t.Errorf("money is on its way, and it was cancelled: %v", err)
 	}
-	if change, err := flow.Expire(open(), all, open().ExpiresAt.Add(-time.Nanosecond)); err != nil || change.Session != nil {
+	if change, err := flow.Expire(open(), all, nil, open().ExpiresAt.Add(-time.Nanosecond)); err != nil || change.Session != nil {
 		t.Errorf("expired a moment early: %+v %v", change, err)
 	}
 }

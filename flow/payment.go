@@ -12,6 +12,9 @@ const (
 	Reversal NoticeKind = "reversal" // money that had arrived was taken back
 	Pending  NoticeKind = "pending"  // money is on its way and has not arrived
 	Returned NoticeKind = "returned" // money was sent back by the bank itself: it never arrived
+
+	PaidOut      NoticeKind = "paid_out"      // what we ordered to be sent was sent
+	PayoutFailed NoticeKind = "payout_failed" // it was not, for good, or it came back
 )
 
 // Notice is what a rail says became of an attempt. It is only ever made from a
@@ -19,7 +22,7 @@ const (
 type Notice struct {
 	Kind              NoticeKind `json:"kind"`
 	RailTransactionID string     `json:"railTransactionId"` // the rail's name for this movement; posts once
-	Reference         string     `json:"reference"`         // ours, "" where the rail does not know it
+	Reference         string     `json:"reference"`         // ours, "" where the rail does not know it; of money out, the refund's or settlement's id
 	AccountNumber     string     `json:"accountNumber,omitempty"`
 	Amount            Kobo       `json:"amountMinor"`
 	Channel           Method     `json:"channel"`
@@ -27,7 +30,8 @@ type Notice struct {
 	Payer             PaidBy     `json:"payer"`
 	NIPSessionID      string     `json:"nipSessionId,omitempty"`
 	Reason            string     `json:"reason,omitempty"`   // of a decline, in plain words
-	Reverses          string     `json:"reverses,omitempty"` // of a reversal: the rail's name of the credit, "" where it does not say
+	Reverses          string     `json:"reverses,omitempty"` // of a reversal: the rail's name of the credit, "" where it does not say; of a payout_failed: of the paid_out that came back, "" where nothing was sent
+	Collects          ProjectID  `json:"collects,omitempty"` // whose collection account a credit came to, "" where the rail does not say
 }
 
 // PaidBy is who paid, as far as the bank tells; the account number is masked.
@@ -50,6 +54,11 @@ const (
 	Unmatched MatchStatus = "UNMATCHED"
 )
 
+// MatchStatuses are all outcomes of money.
+func MatchStatuses() []MatchStatus {
+	return []MatchStatus{Matched, Partial, Excess, Late, Duplicate, Unmatched}
+}
+
 // Payment is money that a bank confirmed.
 type Payment struct {
 	ID                PaymentID
@@ -66,10 +75,18 @@ type Payment struct {
 	RailTransactionID string
 	Match             MatchStatus
 	Reversed          Kobo // of Amount, taken back by the bank
+	Refunded          Kobo // of Amount, back with who paid it or on its way there
+	Applied           Kobo // of Amount, taken for the merchant when it came or was accepted; our fee is of it
+	Unapplied         Kobo // of Amount, set aside now
+	Resolution        Resolution
+	ResolvedAt        time.Time
+	ResolvedBy        string    // the id of a key, ByPolicy or ByClock
+	ResolvedWhy       string    // in the words of who decided
+	ReturnsAt         time.Time // when what is set aside goes back by itself, zero for never
 }
 
-// Net is what is the merchant's of a payment, in kobo.
-func (p Payment) Net() Kobo { return p.Amount - p.Fee }
+// Net is what was taken of a payment for its merchant, less our fee, in kobo.
+func (p Payment) Net() Kobo { return p.Applied - p.Fee }
 
 // TakenBack is money that a bank took back after it had come: each time once,
 // under the rail's own name for that.

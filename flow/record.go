@@ -126,6 +126,7 @@ type ChargeRecord struct {
 	PaidAt            string            `json:"paidAt,omitempty"`
 	AmountPaidMinor   string            `json:"amountPaidMinor,omitempty"`
 	ExcessMinor       string            `json:"excessMinor,omitempty"`
+	RefundedMinor     string            `json:"refundedMinor,omitempty"` // back with who paid it, or on its way there
 	FeeMinor          string            `json:"feeMinor,omitempty"`
 	NetMinor          string            `json:"netMinor,omitempty"`
 	Channel           Method            `json:"channel,omitempty"`
@@ -183,6 +184,13 @@ func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surr
 		}
 	}
 	r.Reference = serviceReference(attempts)
+	var refunded Kobo
+	for _, p := range payments {
+		refunded += p.Refunded
+	}
+	if refunded > 0 {
+		r.RefundedMinor = refunded.Minor()
+	}
 	if s.Status == SessionPaid {
 		r.paid(s, payments)
 	}
@@ -191,12 +199,12 @@ func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surr
 
 // paid fills what is known only once the session is paid.
 func (r *ChargeRecord) paid(s Session, payments []Payment) {
-	var fee, total Kobo
+	var fee, came, taken Kobo
 	for _, p := range payments {
-		if !p.Match.Applied() || p.Match == Partial && p.Reversed == p.Amount {
+		if !p.Counts() || p.Match == Partial && p.Reversed == p.Amount {
 			continue // a part that was taken back was paid again, or the session would not be
 		}
-		fee, total = fee+p.Fee, total+p.Amount
+		fee, came, taken = fee+p.Fee, came+p.Amount, taken+p.Applied
 		if r.Payer != nil && p.Match == Partial {
 			continue // parts come before what completed them, but may share its millisecond
 		}
@@ -205,14 +213,11 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 		r.Payer = &payer
 	}
 	r.PaidAt = Stamp(s.PaidAt)
-	r.AmountPaidMinor, r.FeeMinor, r.NetMinor = s.AmountPaid.Minor(), fee.Minor(), (s.AmountPaid - fee).Minor()
-	if total > s.AmountPaid {
-		r.ExcessMinor = (total - s.AmountPaid).Minor()
+	r.AmountPaidMinor, r.FeeMinor, r.NetMinor = s.AmountPaid.Minor(), fee.Minor(), (max(s.AmountPaid, taken) - fee).Minor()
+	if came > s.AmountPaid {
+		r.ExcessMinor = (came - s.AmountPaid).Minor()
 	}
 }
-
-// Applied says whether money with this outcome counts towards its session.
-func (m MatchStatus) Applied() bool { return m == Matched || m == Partial || m == Excess }
 
 // serviceReference is the reference of the attempt that succeeded, else of the
 // newest one.
@@ -241,37 +246,6 @@ func chargeStatus(s SessionStatus) ChargeStatus {
 		return ChargeCancelSt
 	}
 	return ChargePending
-}
-
-// PaymentRecord is money that was seen, as its merchant reads it.
-type PaymentRecord struct {
-	ID                PaymentID   `json:"id"`
-	AttemptID         *string     `json:"attemptId"`
-	SessionID         *string     `json:"sessionId"`
-	AmountMinor       string      `json:"amountMinor"`
-	FeeMinor          string      `json:"feeMinor"`
-	NetMinor          string      `json:"netMinor"`
-	Channel           Method      `json:"channel"`
-	PaidAt            string      `json:"paidAt"`
-	ReceivedAt        string      `json:"receivedAt"`
-	Payer             PaidBy      `json:"payer"`
-	NIPSessionID      *string     `json:"nipSessionId"`
-	RailTransactionID string      `json:"railTransactionId"`
-	MatchStatus       MatchStatus `json:"matchStatus"`
-	ReversedMinor     string      `json:"reversedMinor,omitempty"` // what the bank took back of it
-}
-
-// RecordPayment makes the record of a payment.
-func RecordPayment(p Payment) PaymentRecord {
-	r := PaymentRecord{
-		ID: p.ID, AttemptID: optional(string(p.Attempt)), SessionID: optional(string(p.Session)), AmountMinor: p.Amount.Minor(),
-		FeeMinor: p.Fee.Minor(), NetMinor: p.Net().Minor(), Channel: p.Channel, PaidAt: Stamp(p.PaidAt), ReceivedAt: Stamp(p.ReceivedAt),
-		Payer: p.Payer, NIPSessionID: optional(p.NIPSessionID), RailTransactionID: p.RailTransactionID, MatchStatus: p.Match,
-	}
-	if p.Reversed > 0 {
-		r.ReversedMinor = p.Reversed.Minor()
-	}
-	return r
 }
 
 // eventBody is the body of a webhook.

@@ -28,13 +28,15 @@ func rich() flow.Session {
 func settledBy() []flow.Payment {
 	p := flow.Payment{
 		ID: "wsp_pay_1", Project: "wsp_prj_1", Session: "wsp_sess_1", Attempt: "t", Amount: 200_000, Channel: flow.BankTransfer, PaidAt: noon, ReceivedAt: noon.Add(time.Second),
-		Payer: flow.PaidBy{Name: "OBI ADE", BankName: "GTBank", AccountNumberMasked: "******1234"}, NIPSessionID: "000013", RailTransactionID: "rail-1", Match: flow.Partial,
+		Payer: flow.PaidBy{Name: "OBI ADE", BankName: "GTBank", AccountNumberMasked: "******1234"}, NIPSessionID: "000013", RailTransactionID: "rail-1", Match: flow.Partial, Applied: 200_000,
 	}
 	q := p
 	q.ID, q.Amount, q.Fee, q.RailTransactionID, q.Match, q.NIPSessionID = "wsp_pay_2", 310_000, flow.Fee(500_000), "rail-2", flow.Excess, "000014"
 	q.Payer.Name = "ADA OBI"
+	q.Applied, q.Unapplied, q.Refunded = 300_000, 0, 10_000
+	q.Resolution, q.ResolvedAt, q.ResolvedBy, q.ResolvedWhy = flow.ResolvedRefunded, noon.Add(time.Minute), "wsp_key_1", "Asked for it"
 	late := p
-	late.ID, late.Amount, late.Match = "wsp_pay_3", 999_999, flow.Duplicate
+	late.ID, late.Amount, late.Match, late.Applied, late.Unapplied, late.ReturnsAt = "wsp_pay_3", 999_999, flow.Duplicate, 0, 999_999, noon.Add(24*time.Hour)
 	return []flow.Payment{p, q, late}
 }
 
@@ -60,7 +62,7 @@ func TestTheRecordsThatMerchantsReadAreWhatTheyWere(t *testing.T) {
 	done := transfer
 	done.Status = flow.AttemptSucceeded
 	attempts := []flow.Attempt{transfer, card}
-	lost := flow.Payment{ID: "wsp_pay_9", Amount: 700, Channel: flow.BankTransfer, PaidAt: noon, ReceivedAt: noon, RailTransactionID: "rail-9", Match: flow.Unmatched}
+	lost := flow.Payment{ID: "wsp_pay_9", Amount: 700, Unapplied: 700, Channel: flow.BankTransfer, PaidAt: noon, ReceivedAt: noon, RailTransactionID: "rail-9", Match: flow.Unmatched}
 	for name, v := range map[string]any{
 		"session_plain.json":   flow.RecordSession(plain, flow.Offers(plain, nil, flow.Methods(), noon), flow.Surroundings{}),
 		"session_rich.json":    flow.RecordSession(rich(), flow.Offers(rich(), attempts, flow.Methods(), noon), around),
@@ -68,6 +70,7 @@ func TestTheRecordsThatMerchantsReadAreWhatTheyWere(t *testing.T) {
 		"charge_bare.json":     flow.RecordCharge(plain, nil, nil, flow.Surroundings{Live: true}),
 		"charge_paid.json":     flow.RecordCharge(paid, []flow.Attempt{done, card}, settledBy(), around),
 		"payment_matched.json": flow.RecordPayment(settledBy()[1]),
+		"payment_waits.json":   flow.RecordPayment(settledBy()[2]),
 		"payment_nobodys.json": flow.RecordPayment(lost),
 	} {
 		golden(t, name, indented(t, v))

@@ -9,6 +9,7 @@ import (
 // back: not a person who has taken the chat over, not STOP.
 var moneyNews = []string{
 	"receipt", "paid_over", "paid_twice", "paid_late", "paid_elsewhere", "part_paid", "sent_back", "reversed", "declined", "fading",
+	"too_little", "returning", "refunded", "over_returned", "kept", "part_waits",
 }
 
 // MoneyNews says whether a message tells of money that moved.
@@ -22,7 +23,7 @@ var always = []string{"secret_typed", "stopped", "resumed", "agent"}
 func Withheld(key string) bool { return !MoneyNews(key) && !slices.Contains(always, key) }
 
 // asks are the messages that end in a menu, or ask for a digit.
-var asks = []string{"lapsed", "method_down", "declined", "part_paid", "sent_back", "switch", "pick_bank"}
+var asks = []string{"lapsed", "method_down", "declined", "part_paid", "sent_back", "too_little", "switch", "pick_bank"}
 
 // reminders are said only in time: who reads one hours later is misled.
 var reminders = []string{"nudge", "reminder", "still_waiting"}

@@ -112,9 +112,15 @@ func (s *story) reverses(t *rapid.T) {
 	a, _ := s.attempt(p.Attempt)
 	change := flow.TakeBack(s.sessions[id], a, p, s.posted[p.ID], flow.TakenBack{RailTransactionID: "back", Amount: amount})
 	s.backed[p.ID] += amount
-	s.payments[id][i].Reversed += amount
+	p.Reversed += amount
+	for _, line := range change.TakenBack.Postings {
+		if line.Account == flow.Unapplied {
+			p.Unapplied -= line.Amount
+		}
+	}
+	s.payments[id][i] = p
 	s.save(id, change)
-	if s.backed[p.ID] < p.Amount {
+	if s.backed[p.ID] < p.Amount || p.Refunded > 0 {
 		return
 	}
 	sums := map[flow.LedgerAccount]flow.Kobo{}
@@ -125,6 +131,62 @@ func (s *story) reverses(t *rapid.T) {
 		if sum != 0 {
 			t.Fatalf("all of %s was taken back, and %s still has %d of it", p.ID, account, sum)
 		}
+	}
+}
+
+// sendsBack keeps a refund as the shell does; the bank sends it at once or later.
+func (s *story) sendsBack(id flow.SessionID, r flow.Return) {
+	i := slices.IndexFunc(s.payments[id], func(x flow.Payment) bool { return x.ID == r.Payment })
+	p := s.payments[id][i]
+	p.Refunded -= r.Amount // the decision has counted it
+	s.n++
+	change, err := flow.NewRefund(s.sessions[id], p, flow.RefundAsk{ID: flow.RefundID(fmt.Sprint("r", s.n)), Amount: r.Amount, Aside: r.Amount, Origin: r.Origin, Reason: r.Reason}, s.now)
+	s.must(err)
+	s.sessions[id] = *change.Session
+	s.post(p.ID, change.Entries[0].Postings)
+	for _, chat := range slices.Clone(s.watch[id]) {
+		s.turn(chat, flow.Turn{News: &flow.News{Kind: flow.NewsRefunded, Attempt: p.Attempt, Payment: &p, Amount: r.Amount}, About: id})
+	}
+}
+
+// resolves is the merchant deciding about set-aside money, or trying to.
+func (s *story) resolves(t *rapid.T) {
+	id := rapid.SampledFrom([]flow.SessionID{"wsp_sess_1", "wsp_sess_2"}).Draw(t, "session")
+	if len(s.payments[id]) == 0 {
+		return // nothing was paid
+	}
+	p := rapid.SampledFrom(s.payments[id]).Draw(t, "which payment")
+	a, _ := s.attempt(p.Attempt)
+	m := flow.Money{Session: s.sessions[id], Attempt: a, Others: s.attempts[id], Payments: slices.Clone(s.payments[id]), Charge: "wsp_chg_1", Now: s.now}
+	change, err := flow.Resolve(m, p, rapid.Bool().Draw(t, "accept"), flow.Ruled{By: "wsp_key_1", At: s.now})
+	if (err == nil) != p.Waits(m.Session) || err != nil && flow.CodeOf(err) != flow.CodeNotResolvable {
+		t.Fatalf("%+v of a session that is %s: %v", p, m.Session.Status, err)
+	}
+	if err == nil {
+		s.save(id, change)
+	}
+}
+
+// overdue is the clock deciding what nobody decided.
+func (s *story) overdue() {
+	for _, id := range []flow.SessionID{"wsp_sess_1", "wsp_sess_2"} {
+		for _, p := range slices.Clone(s.payments[id]) {
+			s.save(id, flow.Overdue(s.sessions[id], p, s.now))
+		}
+		for _, p := range s.payments[id] {
+			if !p.ReturnsAt.IsZero() && !s.now.Before(p.ReturnsAt) {
+				s.t.Fatalf("%s should have gone back: %+v", p.ID, p)
+			}
+		}
+	}
+}
+
+// anyPolicy is one of the policies that a session can have.
+func anyPolicy(t *rapid.T) flow.Policy {
+	return flow.Policy{
+		Underpayment: rapid.SampledFrom([]string{"hold", "accept", "refund"}).Draw(t, "underpayment"),
+		Overpayment:  rapid.SampledFrom([]string{"accept", "refund_excess"}).Draw(t, "overpayment"),
+		LatePayment:  rapid.SampledFrom([]string{"review", "accept", "refund"}).Draw(t, "late payment"),
 	}
 }
 

@@ -87,14 +87,13 @@ func (d *deciding) spoken() []Say {
 
 // hear decides on a payer's message, in the order of what matters most.
 func (d *deciding) hear(in Intent) {
-	switch in.Kind {
-	case MeansNote:
+	if in.Kind == MeansNote {
 		d.why = "kept, and not answered"
 		return
-	case MeansTakeover:
+	}
+	if in.Kind == MeansTakeover {
 		d.takeover()
 		return
-	default:
 	}
 	d.chat.Wrote = d.now()
 	t, ok := d.quoted()

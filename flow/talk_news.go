@@ -11,35 +11,39 @@ const downFor = 10 * time.Minute
 
 // happened decides on something that the payer did not say.
 func (d *deciding) happened(n News) {
-	switch n.Kind {
-	case NewsTimer:
+	if n.Kind == NewsTimer {
 		d.timers()
-	case NewsClaimed, NewsReply, NewsReleased:
-		d.desk(n)
-	default:
-		t, ok := d.chat.talk(d.turn.About)
-		if !ok && !d.forgotten(n) {
-			d.why = "this chat does not know the session"
-			return
-		}
-		if !ok { // it made room for others, and its money is told of all the same
-			t = Talk{Session: d.turn.About, State: Closed}
-		}
-		d.news(&t, n)
-		d.chat = d.chat.put(t)
-		if slices.ContainsFunc(d.says, func(s Say) bool { return slices.Contains(asks, s.Key) }) {
-			d.attend(t, 0)
-		}
-		d.held(t)
+		return
 	}
+	if act, found := deskNews[n.Kind]; found {
+		act(d, n)
+		return
+	}
+	t, ok := d.chat.talk(d.turn.About)
+	if !ok && !d.forgotten(n) {
+		d.why = "this chat does not know the session"
+		return
+	}
+	if !ok { // it made room for others, and its money is told of all the same
+		t = Talk{Session: d.turn.About, State: Closed}
+	}
+	d.news(&t, n)
+	d.chat = d.chat.put(t)
+	if slices.ContainsFunc(d.says, func(s Say) bool { return slices.Contains(asks, s.Key) }) {
+		d.attend(t, 0)
+	}
+	d.held(t)
 }
 
 // forgotten says whether news is of money for instructions of this chat's: that
 // is told of even where MaxTalks others came since.
 func (d *deciding) forgotten(n News) bool {
 	a, ok := d.turn.Checkouts[d.turn.About].attempt(n.Attempt)
-	return ok && a.Chat != "" && a.Chat == d.chat.ID && slices.Contains([]NewsKind{NewsPaid, NewsExtra, NewsLate, NewsReversed}, n.Kind)
+	return ok && a.Chat != "" && a.Chat == d.chat.ID && slices.Contains(ofMoney, n.Kind)
 }
+
+// ofMoney are the kinds of news that tell of money that came or went.
+var ofMoney = []NewsKind{NewsPaid, NewsExtra, NewsLate, NewsReversed, NewsTooLittle, NewsReturning, NewsRefunded, NewsKept}
 
 // attend puts a talk that something is asked about by itself into focus: a digit
 // is an answer to the menu that was shown last. The one that was in focus is
@@ -79,31 +83,10 @@ func (d *deciding) news(t *Talk, n News) {
 			t.Waited = true
 			d.say("one_moment", nil)
 		}
-	case NewsPaid:
-		d.newsPaid(t, co, n)
-	case NewsPartial:
-		d.step(t, talkPart, "some of the money came", func() { d.show(*t, co) })
-	case NewsExtra:
-		if d.why = "money came after it was paid"; d.mine(co, n) {
-			d.say("paid_twice", d.extra(co, n))
-		}
-	case NewsLate:
-		if d.why = "money came after it was closed"; d.mine(co, n) {
-			d.step(t, talkHold, d.why, func() { d.say("paid_late", d.extra(co, n)) })
-		}
+	case NewsPaid, NewsPartial, NewsExtra, NewsLate, NewsTooLittle, NewsReturning, NewsKept, NewsRefunded, NewsSentBack, NewsReversed:
+		d.newsOfMoney(t, co, n)
 	case NewsDeclined:
 		d.newsDeclined(t, co, n)
-	case NewsSentBack:
-		if d.why = "the bank returned a wrong amount by itself"; d.mine(co, n) && slices.Contains(live, t.State) {
-			d.say("sent_back", merge(about(co), map[string]string{"returned": n.Amount.Naira()}))
-		}
-	case NewsReversed:
-		if d.why = "the bank took money back"; d.mine(co, n) {
-			d.step(t, talkReverse, d.why, func() {
-				d.say("reversed", about(co)) // says itself that somebody answers, and that nothing is paid until then
-				d.call(d.why)
-			})
-		}
 	case NewsNothing:
 		d.nothing(t, co)
 	case NewsComing:
@@ -120,16 +103,65 @@ func (d *deciding) news(t *Talk, n News) {
 			break
 		}
 		waiting := slices.Contains(awaiting, t.State) || t.State == Opening || t.State == Verifying || t.State == PartPaid
+		held, _ := d.heldOf(co)
 		d.step(t, talkClose, "the session expired", func() {
-			if waiting {
+			if waiting || held > 0 {
 				d.say("session_over", about(co))
 			}
+			d.waits(co)
 		})
 	case NewsCancelled:
-		d.step(t, talkClose, "the session was cancelled", func() { d.say("cancelled", about(co)) })
+		d.step(t, talkClose, "the session was cancelled", func() {
+			d.say("cancelled", about(co))
+			d.waits(co)
+		})
 	case NewsStopped:
 		d.why = "another method was asked for elsewhere"
 	case NewsTimer, NewsClaimed, NewsReply, NewsReleased: // not of a talk
+	}
+}
+
+// newsOfMoney decides on money that came or went.
+func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
+	switch n.Kind {
+	case NewsPaid:
+		d.newsPaid(t, co, n)
+	case NewsPartial:
+		d.step(t, talkPart, "some of the money came", func() { d.show(*t, co) })
+	case NewsExtra:
+		if d.why = "money came after it was paid"; d.mine(co, n) {
+			d.say("paid_twice", d.extra(co, n))
+		}
+	case NewsLate:
+		if d.why = "money came after it was closed"; d.mine(co, n) {
+			d.step(t, talkHold, d.why, func() { d.say("paid_late", d.extra(co, n)) })
+		}
+	case NewsTooLittle:
+		d.tooLittle(t, co, n)
+	case NewsReturning:
+		d.goesBack(t, co, n)
+	case NewsKept:
+		if d.why = "the merchant takes money that was set aside"; d.mine(co, n) {
+			d.looked(t, co)
+			d.say("kept", d.extra(co, n))
+		}
+	case NewsRefunded:
+		if d.why = "the bank has sent money back"; d.mine(co, n) {
+			d.say("refunded", d.extra(co, n))
+		}
+	case NewsSentBack:
+		if d.why = "the bank returned a wrong amount by itself"; d.mine(co, n) && slices.Contains(live, t.State) {
+			d.say("sent_back", merge(about(co), map[string]string{"returned": n.Amount.Naira()}))
+		}
+	case NewsReversed:
+		if d.why = "the bank took money back"; d.mine(co, n) {
+			d.step(t, talkReverse, d.why, func() {
+				d.say("reversed", about(co)) // says itself that somebody answers, and that nothing is paid until then
+				d.call(d.why)
+			})
+		}
+	case NewsOpened, NewsRefused, NewsSlow, NewsDeclined, NewsNothing, NewsBankDown, NewsLapsed, NewsClosed, NewsCancelled, NewsStopped,
+		NewsComing, NewsTimer, NewsClaimed, NewsReply, NewsReleased: // not of money
 	}
 }
 
@@ -200,9 +232,65 @@ func (d *deciding) newsPaid(t *Talk, co Checkout, n News) {
 		t.Mine, t.Held = true, nil
 		d.say("receipt", d.receipt(co))
 		if n.Extra > 0 {
-			d.say("paid_over", merge(about(co), map[string]string{"extra": n.Extra.Naira()}))
+			d.beyond(co, n)
 		}
 	})
+}
+
+// tooLittle says that money goes back because it was not all of it: what was
+// asked for still can be paid, unless its session is over meanwhile.
+func (d *deciding) tooLittle(t *Talk, co Checkout, n News) {
+	d.why = "less came than is wanted, and it goes back"
+	switch {
+	case !d.mine(co, n):
+	case co.Session.Open() && slices.Contains(live, t.State):
+		d.say("too_little", d.extra(co, n))
+	default:
+		d.say("returning", d.extra(co, n))
+	}
+}
+
+// goesBack says that set-aside money goes back.
+func (d *deciding) goesBack(t *Talk, co Checkout, n News) {
+	if d.why = "money that was set aside goes back"; !d.mine(co, n) {
+		return
+	}
+	args := d.extra(co, n)
+	if n.Payment != nil && n.Payment.Match == Late {
+		args["late"] = "yes"
+	}
+	d.looked(t, co)
+	d.say("returning", args)
+}
+
+// looked ends a talk whose money somebody looked at, once nothing of it waits.
+func (d *deciding) looked(t *Talk, co Checkout) {
+	waits := slices.Contains(co.Session.Exceptions, Reversed) || slices.ContainsFunc(co.Payments, func(p Payment) bool { return p.Waits(co.Session) && !p.ReturnsAt.IsZero() })
+	if t.State == Review && !waits {
+		d.step(t, talkClose, d.why, func() {})
+	}
+}
+
+// heldOf is how much this chat sent to a session which is over now, in parts that
+// wait for a decision, and until when they do.
+func (d *deciding) heldOf(co Checkout) (sum Kobo, by time.Time) {
+	for _, p := range co.Payments {
+		if p.held() && !p.ReturnsAt.IsZero() && d.mine(co, News{Attempt: p.Attempt}) {
+			sum, by = sum+p.Unapplied, p.ReturnsAt
+		}
+	}
+	return sum, by
+}
+
+// waits says what becomes of parts that came before their session was over.
+func (d *deciding) waits(co Checkout) {
+	sum, by := d.heldOf(co)
+	if sum == 0 {
+		return
+	}
+	args := about(co)
+	args["paid"], args["by"], args["reference"] = sum.Naira(), Stamp(by), d.receipt(co)["reference"]
+	d.say("part_waits", args)
 }
 
 // nothing goes on with what the payer wanted, now that the bank knows of no
@@ -263,16 +351,32 @@ func (d *deciding) unswitched(t *Talk, co Checkout) {
 	}
 }
 
-// decideWithin is within what time money that does not apply by itself is
-// accepted by the merchant, or given back.
-const decideWithin = 24 * time.Hour
+// beyond says what becomes of what came beyond what was due: it waits for its
+// merchant, who took it or sends it back already where that was decided before.
+func (d *deciding) beyond(co Checkout, n News) {
+	key, args := "paid_over", d.extra(co, n)
+	args["extra"] = n.Extra.Naira()
+	switch {
+	case n.Payment == nil || n.Payment.Resolution == Unresolved:
+	case n.Payment.Refunded > 0:
+		key = "over_returned"
+	default:
+		key = "kept"
+	}
+	d.say(key, args)
+}
 
 func (d *deciding) extra(co Checkout, n News) map[string]string {
 	args := about(co)
 	args["reference"] = d.receipt(co)["reference"]
 	if n.Payment != nil {
 		args["extra"] = n.Payment.Amount.Naira()
-		args["by"] = Stamp(n.Payment.ReceivedAt.Add(decideWithin))
+		if !n.Payment.ReturnsAt.IsZero() {
+			args["by"] = Stamp(n.Payment.ReturnsAt)
+		}
+	}
+	if n.Amount > 0 {
+		args["extra"] = n.Amount.Naira()
 	}
 	return args
 }

@@ -97,11 +97,12 @@ func (d *deciding) details(t Talk, co Checkout) {
 	}
 }
 
-// about is what every message about money names: who asks and how much.
+// about is what every message about money names: who asks and how much, or how
+// much was paid once it is.
 func about(co Checkout) map[string]string {
 	args := map[string]string{"merchant": co.Session.Merchant, "amount": co.Session.Outstanding().Naira()}
-	if co.Session.Outstanding() == 0 {
-		args["amount"] = co.Session.Amount.Naira()
+	if co.Session.Outstanding() == 0 || co.Session.Status == SessionPaid {
+		args["amount"] = paidOf(co.Session).Naira()
 	}
 	args["order"] = co.Session.Reference
 	if co.Session.Description != "" {
@@ -135,7 +136,10 @@ func payable(co Checkout) []Method {
 
 // receipt is what a payer keeps.
 func (d *deciding) receipt(co Checkout) map[string]string {
-	args := map[string]string{"merchant": co.Session.Merchant, "amount": co.Session.Amount.Naira(), "paid_at": Stamp(co.Session.PaidAt)}
+	args := map[string]string{"merchant": co.Session.Merchant, "amount": paidOf(co.Session).Naira(), "paid_at": Stamp(co.Session.PaidAt)}
+	if paidOf(co.Session) < co.Session.Amount {
+		args["asked"] = co.Session.Amount.Naira()
+	}
 	args["reference"] = ShowCode(co.Session.EntryCode)
 	if co.Session.Reference != "" {
 		args["reference"] = co.Session.Reference
@@ -145,7 +149,7 @@ func (d *deciding) receipt(co Checkout) map[string]string {
 	}
 	var parts []string
 	for _, p := range co.Payments {
-		if p.Match.Applied() && p.Reversed < p.Amount {
+		if p.Counts() && p.Reversed < p.Amount {
 			parts = append(parts, p.Amount.Naira())
 			args["method"], args["bank_session"] = string(p.Channel), p.NIPSessionID
 		}
@@ -157,6 +161,15 @@ func (d *deciding) receipt(co Checkout) map[string]string {
 		args["late"] = "yes"
 	}
 	return args
+}
+
+// paidOf is what a session is paid with, where its merchant took less than was
+// asked for; else what it asks for.
+func paidOf(s Session) Kobo {
+	if s.Status == SessionPaid && s.AmountPaid > 0 {
+		return s.AmountPaid
+	}
+	return s.Amount
 }
 
 func merge(a, b map[string]string) map[string]string {

@@ -98,19 +98,16 @@ func (d *deciding) held(t Talk) {
 // paid decides on what a payer says when all is paid.
 func (d *deciding) paid(t *Talk, co Checkout, in Intent) {
 	d.why = "already paid"
-	switch in.Kind {
-	case MeansReceipt:
+	switch {
+	case in.Kind == MeansReceipt:
 		d.say("receipt", d.receipt(co))
-	case MeansThanks:
+	case in.Kind == MeansThanks:
 		d.say("welcome", nil)
-	case MeansWho:
+	case in.Kind == MeansWho:
 		d.who(co)
-	case MeansMoney:
+	case in.Kind == MeansMoney:
 		d.say("money_paid", d.receipt(co))
-	case MeansNothing, MeansAbuse, MeansUnread:
-		if d.ladder(t) <= maxUnknown {
-			d.say("paid_again", d.receipt(co))
-		}
+	case slices.Contains([]IntentKind{MeansNothing, MeansAbuse, MeansUnread}, in.Kind) && d.ladder(t) > maxUnknown:
 	default:
 		d.say("paid_again", d.receipt(co))
 	}
@@ -172,7 +169,8 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 		d.say("welcome", nil)
 	case MeansUnread:
 		d.unread(t, co)
-	default:
+	case MeansNothing, MeansAbuse,
+		MeansStop, MeansSecret, MeansCode, MeansHuman, MeansLanguage, MeansBack, MeansCall, MeansNote, MeansTakeover: // decided on before a talk is asked
 		d.unknown(t, co)
 	}
 }

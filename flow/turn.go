@@ -19,14 +19,14 @@ type Checkout struct {
 // RulesVersion is the version of the rules. It goes up when the same turn comes
 // to another decision than before, so that an old log says which rules it was
 // made under.
-const RulesVersion = 4
+const RulesVersion = 5
 
 // Look is what a turn may know of a session.
 func Look(s Session, attempts []Attempt, payments []Payment, offers []Offer) Checkout {
 	s.CustomerEmail, s.CustomerPhone, s.CustomerName, s.Metadata, s.CallbackURL = "", "", "", nil, ""
 	seen := slices.Clone(payments)
 	for i := range seen {
-		seen[i].Payer = PaidBy{}
+		seen[i].Payer, seen[i].ResolvedBy, seen[i].ResolvedWhy = PaidBy{}, "", ""
 	}
 	return Checkout{Session: s, Attempts: attempts, Payments: seen, Offers: offers}
 }

@@ -197,7 +197,7 @@ func redactedTurn(t flow.Turn) flow.Turn {
 	}
 	if t.News != nil && t.News.Payment != nil {
 		news, p := *t.News, *t.News.Payment
-		p.Payer = flow.PaidBy{}
+		p.Payer, p.ResolvedBy, p.ResolvedWhy = flow.PaidBy{}, "", ""
 		news.Payment = &p
 		t.News = &news
 	}

@@ -1,0 +1,64 @@
+package flow
+
+import "time"
+
+// DisbursementKind says why money goes out.
+type DisbursementKind string
+
+// The kinds of disbursement.
+const (
+	DisburseRefund DisbursementKind = "refund" // back to whoever paid
+	DisbursePayout DisbursementKind = "payout" // to a merchant's own account
+)
+
+// Disbursement is an order to a rail to send money out.
+type Disbursement struct {
+	Kind      DisbursementKind
+	Reference string // ours: the refund or the settlement. A rail does each once
+	Amount    Kobo
+	Credit    string    // of a refund: the rail's name of the credit that it is of
+	Project   ProjectID // whose money it is, for the rail's records; may be ""
+	To        BankAccount
+	Narration string // what the receiver reads, at most 50 characters of ASCII
+}
+
+// BankAccount is where a merchant is paid out to; zero for a refund, which goes
+// back to where its credit came from.
+type BankAccount struct {
+	BankCode string `json:"bankCode"`
+	Number   string `json:"accountNumber"`
+	Name     string `json:"accountName"`
+}
+
+// Outcomes are what a notice about money that was sent out says, in order. One
+// that it came back also says that it was sent, which may not have been heard.
+func (n Notice) Outcomes() []Disbursed {
+	one := Disbursed{Status: DisbursementDone, RailTransactionID: n.RailTransactionID, At: n.PaidAt}
+	if n.Kind == PaidOut {
+		return []Disbursed{one}
+	}
+	failed := Disbursed{Status: DisbursementFailed, RailTransactionID: n.RailTransactionID, At: n.PaidAt, Reason: n.Reason}
+	if n.Reverses == "" {
+		return []Disbursed{failed}
+	}
+	one.RailTransactionID = n.Reverses
+	return []Disbursed{one, failed}
+}
+
+// DisbursementStatus is where a disbursement stands at its rail.
+type DisbursementStatus string
+
+// The states of a disbursement at its rail.
+const (
+	DisbursementPending DisbursementStatus = "pending" // taken on: its outcome is told, or asked for
+	DisbursementDone    DisbursementStatus = "done"
+	DisbursementFailed  DisbursementStatus = "failed" // for good: nothing was sent, or it came back
+)
+
+// Disbursed is what a rail says of a disbursement.
+type Disbursed struct {
+	Status            DisbursementStatus
+	RailTransactionID string    // the rail's name of the movement, "" while there is none
+	At                time.Time // since when it stands so: the value time of an outcome
+	Reason            string    // of a failure, in plain words
+}

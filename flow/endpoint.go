@@ -1,0 +1,199 @@
+package flow
+
+import (
+	"slices"
+	"time"
+)
+
+// Endpoint is where a merchant wants to be told, and of what.
+type Endpoint struct {
+	ID             EndpointID
+	Project        ProjectID
+	URL            string
+	Description    string
+	Events         []EventKind // empty: every kind that is not on request
+	Secrets        []string    // whsec_…, newest first
+	RetiringAt     time.Time   // until when the second secret signs too; zero: it does not
+	Status         string      // ENABLED or DISABLED
+	DisabledReason string      // why, "" while it is enabled
+	DisabledAt     time.Time
+	DeletedAt      time.Time
+	CreatedAt      time.Time
+	Version        int64 // counts what its merchant changed
+
+	// What is known of its health. Only deliveries change it.
+	Failures     int       // in a row
+	FailingSince time.Time // when the first of them was; zero: the last try was a success
+	OpenSince    time.Time // since when it is only probed, one try at a time; zero: it is not
+	Probes       int       // that failed since
+}
+
+// The states of an endpoint.
+const (
+	EndpointEnabled  = "ENABLED"
+	EndpointDisabled = "DISABLED"
+)
+
+// Why an endpoint is disabled.
+const (
+	DisabledGone      = "gone"      // it answered 410
+	DisabledFailing   = "failing"   // nothing else came of it for days
+	DisabledRequested = "requested" // its merchant asked for that
+)
+
+// Wants says whether the endpoint is told of a kind.
+func (e Endpoint) Wants(k EventKind) bool {
+	if e.Status != EndpointEnabled {
+		return false
+	}
+	if len(e.Events) == 0 {
+		return !k.OnRequest()
+	}
+	return slices.Contains(e.Events, k)
+}
+
+// Signing are the secrets that sign what is sent at a time, newest first.
+func (e Endpoint) Signing(now time.Time) []string {
+	most := 1
+	if now.Before(e.RetiringAt) {
+		most = 2
+	}
+	return e.Secrets[:min(most, len(e.Secrets))]
+}
+
+// The bounds of an endpoint that fails.
+const (
+	// FailingFor is how long nothing but failures disables an endpoint.
+	FailingFor = 5 * 24 * time.Hour
+	// FailingQuiet is how long after a failure the next one is not the same
+	// trouble any more, if nothing was tried in between: longer than the longest
+	// wait of the schedule.
+	FailingQuiet = 48 * time.Hour
+	// failuresOpen is how many failures in a row hold an endpoint back.
+	failuresOpen = 20
+	// HeldFor is how long what is held for an endpoint that does not answer waits:
+	// as long as the schedule lasts at most. Then it is dead, as if it had been tried.
+	HeldFor = 91 * time.Hour
+)
+
+// Takes is the state of a delivery to the endpoint that is due now: pending if
+// it is to be sent.
+func (e Endpoint) Takes(d Delivery) string {
+	switch {
+	case !e.DeletedAt.IsZero():
+		return DeliveryCancelled
+	case e.Status != EndpointEnabled, !e.OpenSince.IsZero() && !d.ByHand() && !d.Probe:
+		return DeliveryHeld
+	}
+	return DeliveryPending
+}
+
+// Ails is what follows for an endpoint whose last try failed: why it is to be
+// disabled, "" for not at all, and whether it is to be held back.
+func (e Endpoint) Ails(now time.Time, gone bool) (disable string, open bool) {
+	switch {
+	case e.Status != EndpointEnabled || !e.DeletedAt.IsZero():
+		return "", false
+	case gone:
+		return DisabledGone, false
+	case !e.FailingSince.IsZero() && now.Sub(e.FailingSince) >= FailingFor:
+		return DisabledFailing, false
+	}
+	return "", e.OpenSince.IsZero() && e.Failures >= failuresOpen
+}
+
+// ProbeIn is how long an endpoint that is held back rests before it is probed,
+// after so many probes that failed: as soon as the first retry at first, and at
+// most half an hour.
+func ProbeIn(probes int) time.Duration {
+	waits := [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}
+	return waits[min(max(probes, 0), len(waits)-1)]
+}
+
+// EndpointRecord is a webhook endpoint as its merchant reads it: nothing of its
+// secrets.
+type EndpointRecord struct {
+	ID             EndpointID  `json:"id"`
+	URL            string      `json:"url"`
+	Description    *string     `json:"description"`
+	Events         []EventKind `json:"events"`
+	Status         string      `json:"status"`
+	DisabledReason *string     `json:"disabledReason"`
+	DisabledAt     *string     `json:"disabledAt"`
+	FailingSince   *string     `json:"failingSince"`
+	CreatedAt      string      `json:"createdAt"`
+}
+
+// RecordEndpoint makes the record of an endpoint.
+func RecordEndpoint(e Endpoint) EndpointRecord {
+	r := EndpointRecord{
+		ID: e.ID, URL: e.URL, Description: optional(e.Description), Events: e.Events, Status: e.Status,
+		DisabledReason: optional(e.DisabledReason), DisabledAt: stamped(e.DisabledAt), FailingSince: stamped(e.FailingSince), CreatedAt: Stamp(e.CreatedAt),
+	}
+	if r.Events == nil {
+		r.Events = []EventKind{}
+	}
+	return r
+}
+
+// PingRecord is what a ping is about: nothing but the endpoint that it tries.
+type PingRecord struct {
+	EndpointID EndpointID `json:"endpointId"`
+}
+
+// stamped is Stamp, nil for no time.
+func stamped(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return optional(Stamp(t))
+}
+
+// Why a delivery is tried.
+const (
+	CauseAuto   = "auto"   // by its schedule
+	CauseResend = "resend" // its merchant asked for it
+	CauseReplay = "replay" // the same, for many at once
+	CausePing   = "ping"   // a try of the endpoint itself
+)
+
+// The states of a delivery.
+const (
+	DeliveryPending   = "pending"
+	DeliveryDelivered = "delivered"
+	DeliveryDead      = "dead"      // its schedule is spent
+	DeliveryHeld      = "held"      // its endpoint does not answer, or is disabled
+	DeliveryCancelled = "cancelled" // its endpoint is deleted, or its merchant does not want it any more
+)
+
+// Delivery is one event on its way to one endpoint.
+type Delivery struct {
+	ID       string
+	Event    EventID
+	Endpoint EndpointID
+	URL      string
+	Secrets  []string // that sign, newest first
+	Body     []byte
+	Attempts int    // of its schedule that were made before
+	Cause    string // why it is tried; "" for CauseAuto
+	Lease    string // names who may send it now
+	Probe    bool   // it stands for all that its endpoint is owed
+}
+
+// ByHand says whether somebody asked for the next try, beside the schedule.
+func (d Delivery) ByHand() bool { return d.Cause != "" && d.Cause != CauseAuto }
+
+// Verdict is what became of one try to deliver.
+type Verdict struct {
+	OK         bool
+	Gone       bool   // the endpoint said 410: never again
+	Status     int    // the HTTP status, 0 where there was no answer
+	Reason     string // why it failed, in a word
+	Body       []byte // of the answer, at most 4 KiB
+	Duration   time.Duration
+	RetryAfter time.Duration
+
+	URL       string    // that was called
+	SignedAt  time.Time // what the request says it was sent at
+	Signature string    // of the request
+}

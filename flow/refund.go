@@ -1,0 +1,310 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// RefundID names money on its way back to who paid: wsp_rfd_….
+type RefundID string
+
+// PrefixRefund is the prefix of the ids of refunds.
+const PrefixRefund = "wsp_rfd_"
+
+// RefundStatus is where a refund stands.
+type RefundStatus string
+
+// The states of a refund.
+const (
+	RefundPending    RefundStatus = "PENDING"         // the bank was not told yet
+	RefundProcessing RefundStatus = "PROCESSING"      // it was, and has not said that it is done
+	RefundProcessed  RefundStatus = "PROCESSED"       // the money was sent
+	RefundFailed     RefundStatus = "FAILED"          // it was not, and is where it was taken from
+	RefundAttention  RefundStatus = "NEEDS_ATTENTION" // nobody knows, or it came back: somebody must look
+)
+
+// RefundStatuses are all states of a refund.
+func RefundStatuses() []RefundStatus {
+	return []RefundStatus{RefundPending, RefundProcessing, RefundProcessed, RefundFailed, RefundAttention}
+}
+
+// RefundOrigin says who wanted a refund.
+type RefundOrigin string
+
+// The origins of a refund.
+const (
+	OriginMerchant RefundOrigin = "MERCHANT" // asked for by POST /v1/refunds
+	OriginPolicy   RefundOrigin = "POLICY"   // the session's policy sends such money back
+	OriginClock    RefundOrigin = "CLOCK"    // nobody decided about the money in time
+	OriginResolve  RefundOrigin = "RESOLVE"  // the merchant decided so
+)
+
+// Refund is money of one payment on its way back to who paid it. What is to be
+// sent is set aside in the ledger from the moment it exists.
+type Refund struct {
+	ID                RefundID
+	Project           ProjectID
+	Payment           PaymentID
+	Session           SessionID // "" for money without a session
+	Charge            ChargeID  // of the session, "" while it has none
+	Credit            string    // the rail's name of the payment
+	Amount            Kobo
+	Aside             Kobo // of Amount, taken from what was unapplied; the rest was the merchant's
+	Status            RefundStatus
+	Origin            RefundOrigin
+	Reason            string // in the merchant's words, or ours where nobody asked
+	Reference         string // what the rail knows it by: the id, or one derived from it
+	Tries             int    // orders under Reference that were begun
+	Held              bool   // it is of a part that was held for a session which was not paid
+	Returned          bool   // it was sent under Reference, and came back
+	RailTransactionID string // the rail's name of the movement, "" while there is none
+	Failure           string // why it failed, or needs attention
+	CreatedAt         time.Time
+	SentAt            time.Time // when the bank was first told of Reference
+	DoneAt            time.Time // when the bank says it was sent
+}
+
+// RefundAsk is what a refund is made of. Aside is how much of Amount is taken
+// from what is unapplied, in kobo.
+type RefundAsk struct {
+	ID     RefundID
+	Amount Kobo
+	Aside  Kobo
+	Origin RefundOrigin
+	Reason string
+}
+
+// Refundable is how much of a payment can still go back, in kobo: what came,
+// less what the bank took and what is back or on its way already.
+func (p Payment) Refundable() Kobo { return max(p.Amount-p.Reversed-p.Refunded, 0) }
+
+// NewRefund sets money of a payment aside for who paid it. Session is zero for
+// money without one. Errors: refund_exceeds_payment.
+func NewRefund(s Session, p Payment, ask RefundAsk, now time.Time) (Change, error) {
+	if ask.Amount <= 0 || ask.Aside < 0 || ask.Aside > ask.Amount {
+		return Change{}, fmt.Errorf("refund %s: %d kobo, %d of them unapplied, are no refund", p.ID, ask.Amount, ask.Aside)
+	}
+	if left := p.Refundable(); ask.Amount > left {
+		refusal := Refuse(CodeRefundExceeds, "Of payment %s, %s can be refunded (%s kobo), not %s (%s kobo).",
+			p.ID, left.Naira(), left.Minor(), ask.Amount.Naira(), ask.Amount.Minor())
+		refusal.Details = map[string]string{"paymentId": string(p.ID), "refundableMinor": left.Minor()}
+		return Change{}, refusal
+	}
+	r := Refund{
+		ID: ask.ID, Project: p.Project, Payment: p.ID, Session: p.Session, Charge: s.Charge, Credit: p.RailTransactionID, Amount: ask.Amount,
+		Aside: ask.Aside, Status: RefundPending, Origin: ask.Origin, Reason: ask.Reason, Reference: string(ask.ID), CreatedAt: now,
+	}
+	r.Held = p.Match == Partial && s.Status != SessionPaid && s.Policy.Underpayment != "refund"
+	s = r.counted(s, -r.Amount)
+	lines := append(r.source(1, r.Aside), Posting{Account: RefundsPayable, Amount: -r.Amount})
+	return r.change(s, RefundPendingKind, r.entry(EntryRefund, string(r.ID), now, lines)), nil
+}
+
+// Heard takes in what the rail says became of a refund under its Reference. p is
+// the refund's payment as it is by now. What is known already changes nothing.
+func (r Refund) Heard(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
+	switch {
+	case d.Status == DisbursementDone && r.Status != RefundProcessed && !r.Returned:
+		return r.paid(s, p, d, now)
+	case d.Status == DisbursementFailed && r.Status == RefundProcessed:
+		return r.bounced(s, d, now)
+	case d.Status == DisbursementFailed && r.Status != RefundFailed && !r.Returned:
+		return r.fail(s, p, d, now)
+	}
+	return Change{}, nil
+}
+
+// paid takes in that the money was sent. One that was said to have failed had
+// been put back: it is taken again, because it is gone. What is not set aside any
+// more was given to the merchant.
+func (r Refund) paid(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
+	lines := []Posting{{Account: RefundsPayable, Amount: r.Amount}}
+	if r.Status == RefundFailed {
+		aside := min(r.Aside, max(p.Unapplied, 0))
+		lines, s = r.source(1, aside), r.counted(s, -aside)
+	}
+	r, err := r.move(triggerPay)
+	if err != nil {
+		return Change{}, err
+	}
+	if r.DoneAt = d.At; r.DoneAt.UnixMilli() <= 0 { // the bank gave no value time
+		r.DoneAt = now
+	}
+	r.RailTransactionID, r.Failure = d.RailTransactionID, ""
+	paid := r.entry(EntryRefundPaid, r.Reference, now, append(lines, Posting{Account: RailClearing, Amount: -r.Amount}))
+	paid.RailID, paid.ValueAt = d.RailTransactionID, r.DoneAt
+	return r.change(s, RefundProcessedKind, paid), nil
+}
+
+// fail takes in that nothing was sent, for good: the money goes back to where it
+// was taken from. Nothing is set aside that the bank took back meanwhile: its
+// reversal found nothing there, and is the merchant's until now.
+func (r Refund) fail(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
+	r, err := r.move(triggerFail)
+	if err != nil {
+		return Change{}, err
+	}
+	r.Failure = said(d.Reason, "The bank refused to send it.")
+	left := p.Amount - p.Reversed - (p.Refunded - r.Amount)
+	aside := min(r.Aside, max(left, 0))
+	s = r.counted(s, aside)
+	lines := append(r.source(-1, aside), Posting{Account: RefundsPayable, Amount: r.Amount})
+	return r.change(s, RefundFailedKind, r.entry(EntryRefundFailed, r.Reference, now, lines)), nil
+}
+
+// bounced takes in that money which was sent came back: it is owed again.
+func (r Refund) bounced(s Session, d Disbursed, now time.Time) (Change, error) {
+	r, err := r.move(triggerBounce)
+	if err != nil {
+		return Change{}, err
+	}
+	r.Returned, r.DoneAt = true, time.Time{}
+	r.Failure = said(d.Reason, "It came back after it had been sent.")
+	subject := said(d.RailTransactionID, r.Reference)
+	lines := []Posting{{Account: RailClearing, Amount: r.Amount}, {Account: RefundsPayable, Amount: -r.Amount}}
+	back := r.entry(EntryRefundReturned, subject, now, lines)
+	back.RailID, back.ValueAt = d.RailTransactionID, d.At
+	return r.change(s, RefundAttentionKind, back), nil
+}
+
+// Doubt takes in that the bank was asked often enough without saying what became
+// of a refund. The money stays set aside: it may have been sent.
+func (r Refund) Doubt(s Session) (Change, error) {
+	r, err := r.move(triggerDoubt)
+	if err != nil {
+		return Change{}, err
+	}
+	r.Failure = "The bank has not said whether it was sent. Ask the bank before you retry."
+	return r.change(s, RefundAttentionKind), nil
+}
+
+// HeardNotice takes in a notice about what was sent under a refund's Reference,
+// as Heard does.
+func (r Refund) HeardNotice(s Session, p Payment, n Notice, now time.Time) (Change, error) {
+	var all Change
+	for _, d := range n.Outcomes() {
+		change, err := r.Heard(s, p, d, now)
+		if err != nil {
+			return Change{}, err
+		}
+		if change.Refund != nil {
+			r, all = *change.Refund, all.Then(change)
+		}
+	}
+	return all, nil
+}
+
+// Retry sends a refund again that needs attention. What came back gets a new
+// name at the rail; for what nobody knows of, the rail is asked under the old
+// one first. Errors: refund_not_retryable.
+func (r Refund) Retry(s Session) (Change, error) {
+	if r.Status != RefundAttention {
+		return Change{}, Refuse(CodeRefundNotRetryable, "A refund that is %s cannot be retried: only one that is %s can.", r.Status, RefundAttention)
+	}
+	r, err := r.move(triggerRetry)
+	if err != nil {
+		return Change{}, err
+	}
+	if r.Returned {
+		r = r.Anew()
+	}
+	r.SentAt, r.Failure = time.Time{}, ""
+	return r.change(s, RefundPendingKind), nil
+}
+
+// source are the lines for where the money of a refund is taken from: 1 to take
+// it, -1 to put it back. aside of it is unapplied, the rest the merchant's.
+func (r Refund) source(sign, aside Kobo) []Posting {
+	var lines []Posting
+	if mine := r.Amount - aside; mine != 0 {
+		lines = append(lines, Posting{Account: MerchantPending, Amount: sign * mine})
+	}
+	if aside != 0 {
+		lines = append(lines, Posting{Account: Unapplied, Amount: sign * aside})
+	}
+	return lines
+}
+
+// SetsAside says whether a change puts money aside that waits for a decision.
+func (c Change) SetsAside() bool {
+	return slices.ContainsFunc(c.Entries, func(e Entry) bool {
+		return slices.ContainsFunc(e.Postings, func(p Posting) bool { return p.Account == Unapplied && p.Amount < 0 })
+	})
+}
+
+// counted is a session that waits for the rest of its money once a part that is
+// held for it goes back, or stays after all.
+func (r Refund) counted(s Session, amount Kobo) Session {
+	if !r.Held || s.Status == SessionPaid {
+		return s
+	}
+	s.AmountPaid = min(max(s.AmountPaid+amount, 0), s.Amount-1)
+	if s.AmountPaid == 0 {
+		return s.Without(PartiallyPaid)
+	}
+	return s.With(PartiallyPaid)
+}
+
+// AskForRest is the attempt of a part once another amount is due, false where it
+// asks for that already or asks for nothing any more.
+func (s Session) AskForRest(a Attempt) (Attempt, bool) {
+	if a.Status != AttemptActive || a.Method != BankTransfer || a.Amount == s.Outstanding() {
+		return a, false
+	}
+	a.Amount = s.Outstanding()
+	return a, true
+}
+
+// entry is a transaction of the ledger about a refund.
+func (r Refund) entry(kind EntryKind, subject string, now time.Time, lines []Posting) Entry {
+	return Entry{Kind: kind, Subject: subject, Payment: r.Payment, Project: r.Project, At: now, Postings: lines}
+}
+
+// change is a refund's new state, what it posts and what its merchant is told.
+func (r Refund) change(s Session, kind EventKind, entries ...Entry) Change {
+	c := Change{Refund: &r, Entries: entries, Facts: []Fact{{Kind: kind, Refund: &r}}}
+	if s.ID != "" {
+		c.Session = &s
+	}
+	return c
+}
+
+// said is what was said, or else what stands for it.
+func said(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// RefundRecord is a refund as its merchant reads it.
+type RefundRecord struct {
+	ID                RefundID     `json:"id"`
+	PaymentID         PaymentID    `json:"paymentId"`
+	ChargeID          *string      `json:"chargeId"`
+	SessionID         *string      `json:"sessionId"`
+	AmountMinor       string       `json:"amountMinor"`
+	Currency          string       `json:"currency"`
+	Status            RefundStatus `json:"status"`
+	Reason            *string      `json:"reason"`
+	Origin            RefundOrigin `json:"origin"`
+	FailureReason     *string      `json:"failureReason"`
+	RailTransactionID *string      `json:"railTransactionId"`
+	CreatedAt         string       `json:"createdAt"`
+	ProcessedAt       *string      `json:"processedAt"`
+	Livemode          bool         `json:"livemode"`
+}
+
+// RecordRefund makes the record of a refund.
+func RecordRefund(r Refund, around Surroundings) RefundRecord {
+	record := RefundRecord{
+		ID: r.ID, PaymentID: r.Payment, ChargeID: optional(string(r.Charge)), SessionID: optional(string(r.Session)), AmountMinor: r.Amount.Minor(),
+		Currency: Currency, Status: r.Status, Reason: optional(r.Reason), Origin: r.Origin, FailureReason: optional(r.Failure),
+		RailTransactionID: optional(r.RailTransactionID), CreatedAt: Stamp(r.CreatedAt), Livemode: around.Live,
+	}
+	if !r.DoneAt.IsZero() {
+		record.ProcessedAt = optional(Stamp(r.DoneAt))
+	}
+	return record
+}

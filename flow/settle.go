@@ -1,0 +1,255 @@
+package flow
+
+import (
+	"fmt"
+	"time"
+)
+
+// Money is what the bank confirmed, and what is known of where it belongs.
+// Session and Attempt are zero for money that belongs to nothing of ours.
+type Money struct {
+	Notice   Notice
+	Project  ProjectID // whose money without a session is, "" for nobody's
+	Session  Session
+	Attempt  Attempt
+	Others   []Attempt // of the session: superseded once it is paid
+	Payments []Payment // seen for the session before, oldest first
+	Payment  PaymentID // of the new payment
+	Charge   ChargeID  // of the charge, where the session has none yet
+	Now      time.Time
+}
+
+// Settle gives money that a bank confirmed its one outcome, as its session's
+// policy has it. It never refuses: what fits nowhere is kept as UNMATCHED.
+func Settle(m Money) (Change, error) {
+	if m.Notice.Amount <= 0 {
+		return Change{}, fmt.Errorf("settle %s: %d kobo are no money", m.Notice.RailTransactionID, m.Notice.Amount)
+	}
+	if m.Notice.PaidAt.UnixMilli() <= 0 { // the bank gave no value time
+		m.Notice.PaidAt = m.Now
+	}
+	p := m.payment()
+	s := m.Session
+	switch {
+	case s.ID == "":
+		p.Project, p.Match = m.Project, Unmatched
+		return aside(s, p, PaymentUnmatched, ""), nil
+	case s.Status == SessionPaid:
+		p.Match, p.ReturnsAt = Duplicate, m.Now.Add(ReturnAfter)
+		return aside(s.With(DuplicatePayment), p, ChargeDuplicate, NewsExtra), nil
+	case tooLate(m):
+		return late(m, p)
+	case p.Amount < s.Outstanding():
+		return short(m, p)
+	}
+	return take(m, p, overdue(m))
+}
+
+// payment is the money as it is seen: all of it set aside, with no outcome yet.
+func (m Money) payment() Payment {
+	return Payment{
+		ID: m.Payment, Project: m.Session.Project, Session: m.Session.ID, Attempt: m.Attempt.ID, Amount: m.Notice.Amount,
+		Channel: m.Notice.Channel, PaidAt: m.Notice.PaidAt, ReceivedAt: m.Now, Payer: m.Notice.Payer,
+		NIPSessionID: m.Notice.NIPSessionID, RailTransactionID: m.Notice.RailTransactionID, Unapplied: m.Notice.Amount,
+	}
+}
+
+// tooLate says whether money came too late for a session that is not paid. It
+// judges by the bank's value time, neither by when we heard of it nor by when
+// the session's end was noticed: a notice that was under way while the session
+// ended is on time, and one that was made afterwards is not.
+func tooLate(m Money) bool {
+	if m.Session.Open() {
+		return m.Notice.PaidAt.After(m.Session.ExpiresAt.Add(Grace))
+	}
+	return m.Session.Status != SessionExpired || overdue(m)
+}
+
+// overdue says whether money came after its attempt, or the session, was over.
+func overdue(m Money) bool {
+	ends := m.Session.ExpiresAt
+	if m.Attempt.ExpiresAt.Before(ends) {
+		ends = m.Attempt.ExpiresAt
+	}
+	return m.Notice.PaidAt.After(ends.Add(Grace))
+}
+
+// late is money for a session that was over: taken, sent back, or set aside
+// until its merchant decides.
+func late(m Money, p Payment) (Change, error) {
+	if m.Session.Policy.LatePayment == "accept" {
+		return take(m, p, true)
+	}
+	s, err := m.Session.landed()
+	if err != nil {
+		return Change{}, err
+	}
+	s = s.With(PaidLate)
+	p.Match = Late
+	if m.Session.Policy.LatePayment == "refund" {
+		return sendBack(aside(s, p, ChargeLate, NewsReturning), m.Now), nil
+	}
+	p.ReturnsAt = m.Now.Add(ReturnAfter)
+	return aside(s, p, ChargeLate, NewsLate), nil
+}
+
+// short is money on time that is not all of it. Held for a session that expired
+// meanwhile it would wait for nothing: then it is as if it had come late.
+func short(m Money, p Payment) (Change, error) {
+	policy := m.Session.Policy.Underpayment
+	if policy == "accept" {
+		return take(m, p, overdue(m))
+	}
+	if policy != "refund" && !m.Session.Open() {
+		return late(m, p)
+	}
+	s, err := m.Session.landed()
+	if err != nil {
+		return Change{}, err
+	}
+	p.Match = Partial
+	if policy == "refund" {
+		return sendBack(aside(s, p, ChargeUnderpaid, NewsTooLittle), m.Now), nil
+	}
+	return part(m.Attempt, s, p), nil
+}
+
+// aside keeps money that does not count towards its session.
+func aside(s Session, p Payment, kind EventKind, news NewsKind) Change {
+	change := Change{
+		Payment: &p, Postings: post(p.Amount, 0, 0), Facts: []Fact{{Kind: kind, Attempt: p.Attempt, Payment: &p}},
+	}
+	if s.ID != "" {
+		change.Session = &s
+		change.News = []News{{Kind: news, Attempt: p.Attempt, Payment: &p, Amount: p.Amount}}
+	}
+	return change
+}
+
+// sendBack has what is set aside of a change's new money sent back at once, as
+// the policy of its session says.
+func sendBack(c Change, now time.Time) Change {
+	p := c.Payment
+	c.Returns = append(c.Returns, Return{Payment: p.ID, Amount: p.Unapplied, Origin: OriginPolicy, Reason: byPolicy})
+	*p = p.resolved(ResolvedRefunded, Ruled{By: ByPolicy, At: now})
+	p.Refunded, p.Unapplied = p.Refunded+p.Unapplied, 0
+	return c
+}
+
+// part holds money that is not all of it; more to the same account completes
+// it, so that account's instructions ask for the rest from now on.
+func part(a Attempt, s Session, p Payment) Change {
+	s = s.With(PartiallyPaid)
+	s.AmountPaid += p.Amount
+	change := aside(s, p, ChargeUnderpaid, NewsPartial)
+	if a.Status == AttemptActive && a.Method == BankTransfer {
+		a.Amount = s.Outstanding()
+		change.Attempts = []Attempt{a}
+	}
+	return change
+}
+
+// take applies money to its session, which is paid with it: with all of it, or
+// with less where the merchant takes that.
+func take(m Money, p Payment, late bool) (Change, error) {
+	due := m.Session.Outstanding()
+	p.Match = Matched
+	if p.Amount < due {
+		p.Match = Partial
+	}
+	if p.Amount > due {
+		p.Match = Excess
+	}
+	p.Applied = min(p.Amount, due)
+	p.Unapplied = p.Amount - p.Applied
+	change, err := m.pay(&p, p.Applied, p.Unapplied, late)
+	if err != nil {
+		return Change{}, err
+	}
+	change.Payment, change.Postings = &p, post(p.Amount, p.Applied, p.Fee)
+	if p.Unapplied > 0 && m.Session.Policy.Overpayment == "refund_excess" {
+		change = sendBack(change, m.Now)
+	}
+	return change, nil
+}
+
+// pay makes a session PAID with what is held for it and more that p adds to it,
+// in kobo; beyond is what p brings that does not fit. p bears the fee of all that
+// is taken. What p itself posts is for the caller to say.
+func (m Money) pay(p *Payment, more, beyond Kobo, late bool) (Change, error) {
+	trigger := triggerPay
+	if !m.Session.Open() {
+		trigger = triggerAccept
+	}
+	s, err := m.Session.move(trigger)
+	if err != nil {
+		return Change{}, err
+	}
+	if late {
+		s = s.With(PaidLate)
+	}
+	if beyond > 0 {
+		s = s.With(Overpaid)
+	}
+	s.AmountPaid += more
+	if s = s.Without(PartiallyPaid); s.AmountPaid < s.Amount {
+		s = s.With(PartiallyPaid)
+	}
+	s.PaidAt = m.Notice.PaidAt
+	if s.Charge == "" {
+		s.Charge = m.Charge
+	}
+	attempts, err := succeeded(m)
+	if err != nil {
+		return Change{}, err
+	}
+	p.Fee = Fee(s.AmountPaid)
+	change := Change{
+		Session: &s, Attempts: attempts,
+		Facts: []Fact{{Kind: ChargeSuccess, Attempt: p.Attempt, Payment: p}},
+		News:  []News{{Kind: NewsPaid, Attempt: p.Attempt, Payment: p, Extra: beyond}},
+	}
+	m.releaseHeld(&change, p.ID)
+	return change, nil
+}
+
+// releaseHeld gives what is held of earlier payments to the merchant, now that the
+// session is paid; except is the one whose fee this is, and says for itself what
+// it posts. More than the session counts is not released.
+func (m Money) releaseHeld(c *Change, except PaymentID) {
+	left := m.Session.AmountPaid
+	for _, p := range m.Payments {
+		if !p.held() {
+			continue
+		}
+		amount := min(p.Unapplied, left)
+		left -= amount
+		if p.ID == except || amount == 0 {
+			continue
+		}
+		c.Entries = append(c.Entries, p.accept(amount, 0, m.Now))
+		p.Applied, p.Unapplied, p.ReturnsAt = p.Applied+amount, p.Unapplied-amount, time.Time{}
+		c.Payments = append(c.Payments, p)
+	}
+}
+
+// succeeded are the attempts of a session once one of them paid it: no other is
+// asked for any more.
+func succeeded(m Money) ([]Attempt, error) {
+	done, err := m.Attempt.move(triggerSucceed)
+	if err != nil {
+		return nil, err
+	}
+	out := []Attempt{done}
+	for _, a := range m.Others {
+		if a.ID == done.ID || a.Status != AttemptActive {
+			continue
+		}
+		over, err := a.move(triggerSupersede)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, over)
+	}
+	return out, nil
+}
