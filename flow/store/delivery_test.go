@@ -24,7 +24,7 @@ func delivery(t *testing.T, db *store.DB, now time.Time) flow.Delivery {
 		if err := tx.AddEvent(ctx, e); err != nil {
 			return err
 		}
-		return tx.AddDelivery(ctx, d, now.Add(lease))
+		return tx.AddDelivery(ctx, d, now, now.Add(lease))
 	})
 	return d
 }
@@ -34,8 +34,15 @@ func take(t *testing.T, db *store.DB, token string, now time.Time, limit int) []
 	t.Helper()
 	var list []flow.Delivery
 	update(t, db, func(ctx context.Context, tx *store.Tx) error {
-		var err error
-		list, err = tx.ClaimDeliveries(ctx, token, now, now.Add(lease), limit)
+		due, err := tx.DueDeliveries(ctx, now, limit)
+		if err != nil {
+			return err
+		}
+		ids := make([]string, len(due))
+		for i, d := range due {
+			ids[i] = d.ID
+		}
+		list, err = tx.ClaimDeliveries(ctx, token, ids, now, now.Add(lease))
 		return err
 	})
 	return list
@@ -44,7 +51,9 @@ func take(t *testing.T, db *store.DB, token string, now time.Time, limit int) []
 // end keeps what became of a try at a time, and when it is due again.
 func end(t *testing.T, db *store.DB, d flow.Delivery, v flow.Verdict, state string, at ...time.Time) {
 	t.Helper()
-	update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndTry(ctx, d, v, state, at[0], at[1]) })
+	update(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.EndTries(ctx, []store.Outcome{{Delivery: d, Verdict: v, State: state, Spent: true, At: at[0], Next: at[1]}})
+	})
 }
 
 // owedDelivery is when the next delivery is due, zero for never.
@@ -64,7 +73,7 @@ func TestADeliveryIsClaimedWithAllItNeedsOnceItsLeaseIsOver(t *testing.T) {
 			t.Errorf("claimed %+v from under its lease", got)
 		}
 		got := take(t, db, "B/2", noon.Add(lease), 10)
-		born.Lease = "B/2"
+		born.Lease, born.Cause, born.Secrets = "B/2", flow.CauseAuto, born.Secrets[:1] // the older one has retired
 		same(t, "the delivery", []flow.Delivery{born}, got)
 		if again := take(t, db, "C/1", noon.Add(lease), 10); len(again) != 0 {
 			t.Errorf("claimed twice: %+v", again)
@@ -129,7 +138,13 @@ func TestATryThatWasOvertakenLeavesOnlyItsRecordUnlessItDelivered(t *testing.T) 
 func TestAnEndpointThatIsGoneIsOwedNothingMore(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		d := delivery(t, db, noon)
-		update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DisableEndpoint(ctx, d.Endpoint) })
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			if _, err := tx.DisableEndpoint(ctx, d.Endpoint, flow.DisabledGone, noon); err != nil {
+				return err
+			}
+			_, err := tx.HoldDeliveries(ctx, d.Endpoint, noon, 10)
+			return err
+		})
 		if got := take(t, db, "B/1", noon.Add(time.Hour), 10); len(got) != 0 {
 			t.Errorf("claimed for a gone endpoint: %+v", got)
 		}
@@ -147,7 +162,7 @@ func TestAnEventIsOwedToAnEndpointOnce(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		d := delivery(t, db, noon)
 		d.ID = "dlv_2"
-		_ = refused(t, db, "a second delivery of the same event", func(ctx context.Context, tx *store.Tx) error { return tx.AddDelivery(ctx, d, noon) })
+		_ = refused(t, db, "a second delivery of the same event", func(ctx context.Context, tx *store.Tx) error { return tx.AddDelivery(ctx, d, noon, noon) })
 	})
 }
 
@@ -163,7 +178,7 @@ func TestManyDeliveriesAreClaimedInTheirOrderAndOnlyOnce(t *testing.T) {
 					return err
 				}
 				d := flow.Delivery{ID: fmt.Sprintf("dlv_%d", i), Event: event(i+1, "", "").ID, Endpoint: endpoint(1).ID, Lease: "A"}
-				if err := tx.AddDelivery(ctx, d, noon.Add(-time.Duration(i)*time.Second)); err != nil {
+				if err := tx.AddDelivery(ctx, d, noon, noon.Add(-time.Duration(i)*time.Second)); err != nil {
 					return err
 				}
 			}

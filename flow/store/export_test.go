@@ -23,3 +23,9 @@ const (
 	BatchSize   = batchSize
 	QueueLength = queueLength
 )
+
+// Count reads one number.
+func (r Reader) Count(ctx context.Context, query string, args ...any) (n int, err error) {
+	_, err = r.run.one(ctx, query, args, &n)
+	return n, err
+}

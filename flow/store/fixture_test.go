@@ -56,7 +56,7 @@ func payment(n int, of flow.SessionID, match flow.MatchStatus) flow.Payment {
 		ID: flow.PaymentID(fmt.Sprintf("wsp_pay_%03d", n)), Project: "wsp_prj_1", Session: of, Attempt: "wsp_att_001", Amount: 500_000, Fee: 17_500,
 		Channel: flow.BankTransfer, PaidAt: noon.Add(time.Minute), ReceivedAt: noon.Add(2 * time.Minute),
 		Payer: flow.PaidBy{Name: "OBI ADE", BankName: "Wema", AccountNumberMasked: "******1234"}, NIPSessionID: "000013", RailTransactionID: fmt.Sprintf("rail-%03d", n),
-		Match: match,
+		Match: match, Applied: 500_000,
 	}
 }
 

@@ -110,7 +110,7 @@ var never = []struct {
 	}},
 	{"a session that is paid without its money", func(ctx context.Context, tx *store.Tx) error {
 		s := session(2)
-		s.Status, s.AmountPaid, s.PaidAt = flow.SessionPaid, 1, noon
+		s.Status, s.AmountPaid, s.PaidAt = flow.SessionPaid, 0, noon
 		return tx.SaveSession(ctx, &s)
 	}},
 	{"a session that got more than it asks for", func(ctx context.Context, tx *store.Tx) error {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -101,17 +100,17 @@ func (r Reader) attempts(ctx context.Context, query string, arg string) ([]flow.
 	return list, nil
 }
 
-const paymentColumns = `id, project, session, attempt, amount, fee, channel, paid_at, received_at, payer, nip_session, rail_transaction_id, match_status`
+const paymentColumns = `id, project, session, attempt, amount, fee, channel, paid_at, received_at, payer, nip_session, rail_transaction_id, match_status,
+ resolution, resolved_at, resolved_by, resolve_reason, returns_at`
 
-const insertPaymentSQL = `INSERT INTO payments (` + paymentColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertPaymentSQL = `INSERT INTO payments (` + paymentColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-const insertPostingSQL = `INSERT INTO postings (payment, line, project, account, amount, created_at, reversal) VALUES (?, ?, ?, ?, ?, ?, ?)`
-
+// What became of a payment's money is what the ledger and the rows about it say.
 const selectPaymentSQL = `SELECT ` + paymentColumns + `,
- CAST(COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = payments.id AND r.payment <> ''), 0) AS BIGINT) FROM payments`
-
-// errImbalance is a ledger transaction that does not sum to zero: a bug.
-var errImbalance = errors.New("the ledger lines do not sum to zero")
+ CAST(COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = payments.id AND r.payment <> ''), 0) AS BIGINT),
+ CAST(COALESCE((SELECT SUM(b.amount) FROM refunds b WHERE b.payment = payments.id AND b.status <> 'FAILED'), 0) AS BIGINT),
+ CAST(COALESCE((SELECT -SUM(l.merchant_pending + l.fees) FROM ledger l WHERE l.payment = payments.id AND l.payment <> '' AND l.kind IN ('payment', 'accept')), 0) AS BIGINT),
+ CAST(COALESCE((SELECT -SUM(l.unapplied) FROM ledger l WHERE l.payment = payments.id AND l.payment <> ''), 0) AS BIGINT) FROM payments`
 
 // AddPayment books money that a bank confirmed, with its ledger lines.
 func (t *Tx) AddPayment(ctx context.Context, p flow.Payment, postings []flow.Posting) error {
@@ -120,40 +119,83 @@ func (t *Tx) AddPayment(ctx context.Context, p flow.Payment, postings []flow.Pos
 		return fmt.Errorf("book payment %s: %w", p.ID, err)
 	}
 	_, err = t.run.exec(ctx, insertPaymentSQL, p.ID, p.Project, p.Session, p.Attempt, p.Amount, p.Fee, p.Channel, flow.Millis(p.PaidAt),
-		flow.Millis(p.ReceivedAt), string(payer), p.NIPSessionID, p.RailTransactionID, p.Match)
+		flow.Millis(p.ReceivedAt), string(payer), p.NIPSessionID, p.RailTransactionID, p.Match, p.Resolution, flow.Millis(p.ResolvedAt), p.ResolvedBy,
+		p.ResolvedWhy, flow.Millis(p.ReturnsAt))
 	if err != nil {
 		return fmt.Errorf("book payment %s: %w", p.ID, err)
 	}
-	return t.post(ctx, entry{payment: p.ID, project: p.Project, at: p.ReceivedAt}, postings)
+	return t.Post(ctx, flow.Entry{
+		Kind: flow.EntryPayment, Subject: string(p.ID), Payment: p.ID, Project: p.Project, At: p.ReceivedAt, Postings: postings,
+		RailID: p.RailTransactionID, ValueAt: p.PaidAt,
+	})
 }
 
-// entry is one ledger transaction of a payment: its lines are counted on from
-// those before, and reversal is what it is of, "" for the payment itself.
-type entry struct {
-	payment  flow.PaymentID
-	project  flow.ProjectID
-	before   int // lines
-	reversal string
-	at       time.Time
-}
+// decidePaymentSQL touches no row that was decided about before: of two who
+// decide, one is refused.
+const decidePaymentSQL = `UPDATE payments SET fee = ?, resolution = ?, resolved_at = ?, resolved_by = ?, resolve_reason = ?, returns_at = ?
+ WHERE id = ? AND (resolution = '' OR resolution = ?)`
 
-func (t *Tx) post(ctx context.Context, e entry, postings []flow.Posting) error {
-	var total flow.Kobo
-	for i, line := range postings {
-		total += line.Amount
-		if _, err := t.run.exec(ctx, insertPostingSQL, e.payment, e.before+i, e.project, line.Account, line.Amount, flow.Millis(e.at), e.reversal); err != nil {
-			return fmt.Errorf("post payment %s: %w", e.payment, err)
-		}
+// DecidePayment keeps what was decided about a payment. One that was decided
+// otherwise before is refused.
+func (t *Tx) DecidePayment(ctx context.Context, p flow.Payment) error {
+	n, err := t.run.exec(ctx, decidePaymentSQL, p.Fee, p.Resolution, flow.Millis(p.ResolvedAt), p.ResolvedBy, p.ResolvedWhy, flow.Millis(p.ReturnsAt), p.ID, p.Resolution)
+	if err != nil {
+		return fmt.Errorf("decide about payment %s: %w", p.ID, err)
 	}
-	if total != 0 || len(postings) < 2 {
-		return fmt.Errorf("post payment %s (off by %d kobo): %w", e.payment, total, errImbalance)
+	if n != 1 {
+		return fmt.Errorf("decide about payment %s: it was decided about before", p.ID)
 	}
 	return nil
+}
+
+// ReopenPayment lets a payment be decided about once more: what was decided could
+// not be carried out. It does not go back by itself any more.
+func (t *Tx) ReopenPayment(ctx context.Context, id flow.PaymentID) error {
+	_, err := t.run.exec(ctx, `UPDATE payments SET resolution = '', resolved_at = 0, resolved_by = '', resolve_reason = '', returns_at = 0 WHERE id = ? AND resolution <> ''`, id)
+	if err != nil {
+		return fmt.Errorf("reopen payment %s: %w", id, err)
+	}
+	return nil
+}
+
+// PaymentFilter narrows a list of payments; zero fields do not.
+type PaymentFilter struct {
+	Project      flow.ProjectID
+	Match        flow.MatchStatus
+	Session      flow.SessionID
+	From, Before time.Time // when it was heard of; Before is exclusive
+	Older        string    // an id: only older payments
+	Limit        int
+}
+
+const listPaymentsSQL = selectPaymentSQL + ` WHERE project = ? AND (? = '' OR match_status = ?) AND (? = '' OR session = ?)
+ AND received_at >= ? AND received_at < ? AND (? = '' OR id < ?) ORDER BY id DESC LIMIT ?`
+
+// PaymentsOf lists a project's payments, newest first.
+func (r Reader) PaymentsOf(ctx context.Context, f PaymentFilter) ([]flow.Payment, error) {
+	until := flow.Millis(f.Before)
+	if until == 0 {
+		until = 1 << 62
+	}
+	return r.payments(ctx, listPaymentsSQL, string(f.Project), string(f.Match), string(f.Match), string(f.Session), string(f.Session),
+		flow.Millis(f.From), until, f.Older, f.Older, f.Limit)
 }
 
 // Payments are the payments seen for a session, oldest first.
 func (r Reader) Payments(ctx context.Context, session flow.SessionID) ([]flow.Payment, error) {
 	return r.payments(ctx, selectPaymentSQL+` WHERE session = ? AND session <> '' ORDER BY id`, string(session))
+}
+
+// Payment reads a payment. Error: resource_not_found.
+func (r Reader) Payment(ctx context.Context, id flow.PaymentID) (flow.Payment, error) {
+	list, err := r.payments(ctx, selectPaymentSQL+` WHERE id = ?`, string(id))
+	if err != nil {
+		return flow.Payment{}, err
+	}
+	if len(list) == 0 {
+		return flow.Payment{}, missing("payment", string(id))
+	}
+	return list[0], nil
 }
 
 // PaymentByTransaction reads the payment of a movement of the rail; found is
@@ -166,17 +208,18 @@ func (r Reader) PaymentByTransaction(ctx context.Context, id string) (p flow.Pay
 	return list[0], true, nil
 }
 
-func (r Reader) payments(ctx context.Context, query, arg string) ([]flow.Payment, error) {
+func (r Reader) payments(ctx context.Context, query string, args ...any) ([]flow.Payment, error) {
 	var list []flow.Payment
-	err := r.run.each(ctx, query, []any{arg}, func(scan scanner) error {
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
 		var p flow.Payment
-		var paid, received int64
+		var paid, received, resolved, returns int64
 		var payer string
 		if err := scan(&p.ID, &p.Project, &p.Session, &p.Attempt, &p.Amount, &p.Fee, &p.Channel, &paid, &received, &payer, &p.NIPSessionID,
-			&p.RailTransactionID, &p.Match, &p.Reversed); err != nil {
+			&p.RailTransactionID, &p.Match, &p.Resolution, &resolved, &p.ResolvedBy, &p.ResolvedWhy, &returns, &p.Reversed, &p.Refunded, &p.Applied, &p.Unapplied); err != nil {
 			return err
 		}
 		p.PaidAt, p.ReceivedAt = flow.FromMillis(paid), flow.FromMillis(received)
+		p.ResolvedAt, p.ReturnsAt = flow.FromMillis(resolved), flow.FromMillis(returns)
 		if err := json.Unmarshal([]byte(payer), &p.Payer); err != nil {
 			return err
 		}
@@ -185,35 +228,6 @@ func (r Reader) payments(ctx context.Context, query, arg string) ([]flow.Payment
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read payments: %w", err)
-	}
-	return list, nil
-}
-
-// Posted is one kept line of the ledger.
-type Posted struct {
-	Payment  flow.PaymentID
-	Reversal string // the rail's name of what took the payment back, "" for the payment itself
-	Account  flow.LedgerAccount
-	Amount   flow.Kobo
-	At       time.Time
-}
-
-// Ledger reads the lines that belong to a session's payments.
-func (r Reader) Ledger(ctx context.Context, session flow.SessionID) ([]Posted, error) {
-	var list []Posted
-	err := r.run.each(ctx, `SELECT l.payment, l.reversal, l.account, l.amount, l.created_at FROM postings l JOIN payments p ON p.id = l.payment
- WHERE p.session = ? ORDER BY l.payment, l.line`, []any{string(session)}, func(scan scanner) error {
-		var p Posted
-		var at int64
-		if err := scan(&p.Payment, &p.Reversal, &p.Account, &p.Amount, &at); err != nil {
-			return err
-		}
-		p.At = flow.FromMillis(at)
-		list = append(list, p)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the ledger of %s: %w", session, err)
 	}
 	return list, nil
 }

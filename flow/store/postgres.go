@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,8 +51,99 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
 	d.Reader = Reader{run: runner{sqlStatements{d.read}, d.dialect}}
-	close(d.done)
+	go d.writer(d.batchPostgres, func() error { return nil })
 	return nil
+}
+
+// errSingly says that a unit is to be run in a transaction of its own.
+var errSingly = errors.New("run it by itself")
+
+// batchPostgres commits units in one transaction. PostgreSQL takes two that read
+// and write next to each other, as any two payments do, for a conflict and
+// refuses one; what this process does at once is therefore done one after the
+// other, with one commit. What cannot be kept together is run by itself.
+func (d *DB) batchPostgres(units []*unit) {
+	defer func() {
+		for _, u := range units {
+			close(u.done)
+		}
+	}()
+	left := units
+	for range batchTries {
+		failed, err := d.togetherPostgres(left)
+		if err == nil {
+			return
+		}
+		if failed != nil {
+			failed.err = errSingly
+			left = slices.DeleteFunc(slices.Clone(left), func(u *unit) bool { return u == failed })
+		} else if !again(err, maxTaken) { // whether it was committed may be unknown: nobody may guess
+			for _, u := range left {
+				u.err = storageError(err)
+			}
+			return
+		}
+	}
+	for _, u := range left {
+		u.err = errSingly
+	}
+}
+
+// patientStatements run the statements of many callers: none of them takes the
+// transaction along when it goes.
+type patientStatements struct {
+	sqlStatements
+
+	ctx   context.Context //nolint:containedctx // lives as long as the transaction
+	wrote *bool
+}
+
+func (s patientStatements) run(_ context.Context, query string, args []any) (int64, error) {
+	*s.wrote = true
+	return s.sqlStatements.run(s.ctx, query, args)
+}
+
+func (s patientStatements) each(_ context.Context, query string, args []any, scan func(scanner) error) error {
+	if !strings.HasPrefix(query, "SELECT") {
+		*s.wrote = true
+	}
+	return s.sqlStatements.each(s.ctx, query, args, scan)
+}
+
+// togetherPostgres runs units in one transaction. An error means that none is
+// kept; it names the unit that it is due to, where it is due to one.
+func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), longPatience) //nolint:forbidigo // the work of many callers
+	defer cancel()
+	if err := d.gate.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer d.gate.Release(1)
+	raw, err := d.write.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range units {
+		if u.err = u.gone(); u.err != nil {
+			u.err = fmt.Errorf("begin a transaction: %w", u.err)
+			continue
+		}
+		wrote := false
+		u.tx = &Tx{Reader: Reader{run: runner{patientStatements{sqlStatements{raw}, ctx, &wrote}, postgresDialect}}}
+		u.err = guarded(u.run, u.tx)
+		pg, fromPostgres := errors.AsType[*pgconn.PgError](u.err)
+		if u.err == nil || !wrote && !fromPostgres && flow.CodeOf(u.err) != flow.CodeStorage {
+			continue // done, or refused before it wrote anything
+		}
+		if err := raw.Rollback(); err != nil { // the connection is gone, and the work of all
+			return nil, err
+		}
+		if fromPostgres && again(pg, maxTaken) {
+			return nil, u.err
+		}
+		return u, u.err
+	}
+	return nil, raw.Commit()
 }
 
 // updatePostgres tries a transaction until it meets no other. What is refused
@@ -59,12 +151,8 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 func (d *DB) updatePostgres(ctx context.Context, fn func(*Tx) error) error {
 	var err error
 	for try := range maxRetries {
-		places := int64(1)
-		if try >= aloneFrom {
-			places = pgConns
-		}
 		var tx *Tx
-		if tx, err = d.tryPostgres(ctx, places, fn); err == nil {
+		if tx, err = d.tryPostgres(ctx, places(ctx, try), fn); err == nil {
 			tx.committed()
 			return nil
 		}
@@ -97,7 +185,7 @@ func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) 
 		return nil, flow.Refuse(flow.CodeStorage, "The store is busy. Try again.")
 	}
 	defer d.gate.Release(places)
-	raw, err := d.write.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
+	raw, err := d.write.BeginTx(ctx, &sql.TxOptions{Isolation: isolation(ctx)})
 	if err != nil {
 		return nil, storageError(err)
 	}
@@ -109,6 +197,34 @@ func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) 
 		return nil, storageError(fmt.Errorf("commit: %w", err))
 	}
 	return tx, nil
+}
+
+// byRow is the key under which a context says so.
+type byRow struct{}
+
+// Rowwise is a context whose updates hang on nothing but the rows that they
+// change, each by a condition of its own. PostgreSQL then need not watch what
+// they read, and refuses no other transaction because of them.
+// https://www.postgresql.org/docs/current/transaction-iso.html
+func Rowwise(ctx context.Context) context.Context { return context.WithValue(ctx, byRow{}, true) }
+
+// rowwise says whether a context is one.
+func rowwise(ctx context.Context) bool { return ctx.Value(byRow{}) != nil }
+
+// places is how many of the gate's a transaction of its own needs: what PostgreSQL
+// watches runs alone in this process, or it would only be refused again.
+func places(ctx context.Context, try int) int64 {
+	if rowwise(ctx) && try < aloneFrom {
+		return 1
+	}
+	return pgConns
+}
+
+func isolation(ctx context.Context) sql.IsolationLevel {
+	if rowwise(ctx) {
+		return sql.LevelReadCommitted
+	}
+	return sql.LevelSerializable
 }
 
 // postgresBug says whether PostgreSQL refused a statement for what it says, by

@@ -27,11 +27,10 @@ func (t *Tx) SaveTakenBack(ctx context.Context, b flow.TakenBack) error {
 	if b.Payment == "" {
 		return nil
 	}
-	booked, err := t.Booked(ctx, b.Payment)
-	if err != nil {
-		return err
-	}
-	return t.post(ctx, entry{payment: b.Payment, project: b.Project, before: len(booked), reversal: b.RailTransactionID, at: b.ReceivedAt}, b.Postings)
+	return t.Post(ctx, flow.Entry{
+		Kind: flow.EntryReversal, Subject: b.RailTransactionID, Payment: b.Payment, Project: b.Project, At: b.ReceivedAt, Postings: b.Postings,
+		RailID: b.RailTransactionID, ValueAt: b.At,
+	})
 }
 
 // TakenBack reads what is kept of a reversal by the rail's name for it; found is
@@ -65,23 +64,6 @@ func (r Reader) reversals(ctx context.Context, query string, args ...string) ([]
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read reversals: %w", err)
-	}
-	return list, nil
-}
-
-// Booked reads everything that was posted for a payment, oldest first.
-func (r Reader) Booked(ctx context.Context, payment flow.PaymentID) ([]flow.Posting, error) {
-	var list []flow.Posting
-	err := r.run.each(ctx, `SELECT account, amount FROM postings WHERE payment = ? ORDER BY line`, []any{string(payment)}, func(scan scanner) error {
-		var p flow.Posting
-		if err := scan(&p.Account, &p.Amount); err != nil {
-			return err
-		}
-		list = append(list, p)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read what was posted for %s: %w", payment, err)
 	}
 	return list, nil
 }

@@ -128,7 +128,7 @@ func TestAPaymentComesBackWithItsLedgerLines(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		keep(t, db, session(1))
 		mine, nobodys := payment(1, "wsp_sess_001", flow.Matched), payment(2, "", flow.Unmatched)
-		nobodys.Project, nobodys.Attempt, nobodys.Fee = "", "", 0
+		nobodys.Project, nobodys.Attempt, nobodys.Fee, nobodys.Applied, nobodys.Unapplied = "", "", 0, 0, 500_000
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
 			if err := tx.AddPayment(ctx, mine, settled()); err != nil {
 				return err
@@ -155,11 +155,10 @@ func TestAPaymentComesBackWithItsLedgerLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "the ledger", []store.Posted{
-			{Payment: mine.ID, Account: flow.RailClearing, Amount: 500_000, At: mine.ReceivedAt},
-			{Payment: mine.ID, Account: flow.MerchantPending, Amount: -482_500, At: mine.ReceivedAt},
-			{Payment: mine.ID, Account: flow.Fees, Amount: -17_500, At: mine.ReceivedAt},
-		}, lines)
+		same(t, "the ledger", []flow.Entry{{
+			Kind: flow.EntryPayment, Subject: string(mine.ID), Payment: mine.ID, Project: mine.Project, At: mine.ReceivedAt, Postings: settled(),
+			RailID: mine.RailTransactionID, ValueAt: mine.PaidAt,
+		}}, lines)
 	})
 }
 

@@ -122,12 +122,16 @@ func (d *DB) migrate(ctx context.Context, c Config) error {
 	return errors.New("the migrations do not end")
 }
 
-// words of the migrations that differ between the dialects.
+// notHere marks a statement that is for the other dialect.
+const notHere = "{{not here}}"
+
+// words of the migrations that differ between the dialects. A statement that
+// holds {{sqlite}} or {{postgres}} is for that one alone.
 func (d dialect) words() *strings.Replacer {
 	if d == postgresDialect {
-		return strings.NewReplacer("{{int}}", "BIGINT", "{{blob}}", "BYTEA", "{{strict}}", "")
+		return strings.NewReplacer("{{int}}", "BIGINT", "{{blob}}", "BYTEA", "{{strict}}", "", "{{postgres}}", "", "{{sqlite}}", notHere)
 	}
-	return strings.NewReplacer("{{int}}", "INTEGER", "{{blob}}", "BLOB", "{{strict}}", "STRICT")
+	return strings.NewReplacer("{{int}}", "INTEGER", "{{blob}}", "BLOB", "{{strict}}", "STRICT", "{{sqlite}}", "", "{{postgres}}", notHere)
 }
 
 // step takes the next step, if there is one. It looks at the version only once
@@ -175,15 +179,35 @@ func (d *DB) apply(ctx context.Context, run runner, file string, version int) er
 		return err
 	}
 	for stmt := range strings.SplitSeq(d.dialect.words().Replace(string(text)), ";\n") {
-		if strings.TrimSpace(stmt) == "" {
+		stmt = strings.TrimSpace(stmt)
+		if stmt == "" || strings.Contains(stmt, notHere) {
 			continue
 		}
 		if _, err := run.exec(ctx, stmt); err != nil {
 			return err
 		}
 	}
+	if err := d.related(ctx, run); err != nil {
+		return err
+	}
 	_, err = run.exec(ctx, "INSERT INTO schema_version (version) VALUES (?)", version)
 	return err
+}
+
+// related refuses rows of SQLite that name others which are not there: while its
+// schema changes, nothing else looks.
+func (d *DB) related(ctx context.Context, run runner) error {
+	if d.dialect != sqliteDialect {
+		return nil
+	}
+	return run.each(ctx, "SELECT \"table\", rowid FROM pragma_foreign_key_check", nil, func(scan scanner) error {
+		var table string
+		var row int64
+		if err := scan(&table, &row); err != nil {
+			return err
+		}
+		return fmt.Errorf("row %d of %s names another that is not there", row, table)
+	})
 }
 
 // Reader reads; it cannot write.

@@ -13,13 +13,13 @@ type soon struct{}
 
 // Soon is a context whose updates wait a moment for others to be committed with.
 // It is for what follows something that is done, and leads to nothing that
-// anybody waits for: alone it would cost an fsync of its own. PostgreSQL, where
-// each transaction is committed by itself, does not wait.
+// anybody waits for: alone it would cost an fsync of its own. On PostgreSQL it
+// does not wait.
 func Soon(ctx context.Context) context.Context { return context.WithValue(ctx, soon{}, true) }
 
 // queue is where an update under a context waits for the writer.
 func (d *DB) queue(ctx context.Context) chan<- *unit {
-	if ctx.Value(soon{}) != nil {
+	if ctx.Value(soon{}) != nil && d.dialect == sqliteDialect {
 		return d.later
 	}
 	return d.units

@@ -108,6 +108,16 @@ func (r Reader) NextTask(ctx context.Context) (time.Time, bool, error) {
  UNION ALL SELECT MIN(expires_at) FROM sessions WHERE swept = 0) AS owed`)
 }
 
+// Owes says whether any work of a kind is owed.
+func (r Reader) Owes(ctx context.Context, kind flow.TaskKind) (bool, error) {
+	var one int
+	found, err := r.run.one(ctx, `SELECT 1 FROM tasks WHERE kind = ? LIMIT 1`, []any{string(kind)}, &one)
+	if err != nil {
+		return false, fmt.Errorf("look for tasks of kind %s: %w", kind, err)
+	}
+	return found, nil
+}
+
 // FreeLeases makes everything due that some process held when it died. Only a
 // process that knows it is alone may do that.
 func (t *Tx) FreeLeases(ctx context.Context, now time.Time) error {

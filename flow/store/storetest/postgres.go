@@ -31,6 +31,7 @@ type server struct {
 	mu      sync.Mutex
 	watched bool // TestMain will stop it
 	tried   bool
+	fsync   string // on or off, "" for off
 	url     string
 	err     error
 	stdin   io.Closer
@@ -72,7 +73,7 @@ func (s *server) stop() error {
 
 // keeper runs the server for as long as its standard input is open, so that the
 // server and its files go even when the test binary is killed.
-const keeper = `"$1" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c max_connections=300 >"$2/log" 2>&1 &
+const keeper = `"$1" -D "$2/data" -k "$2" -c listen_addresses= -c "fsync=${3:-off}" -c max_connections=300 >"$2/log" 2>&1 &
 cat >/dev/null
 kill -QUIT $!
 wait
@@ -98,7 +99,7 @@ func (s *server) run() (string, error) {
 	if out, err := mk.CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(dir))
 	}
-	s.cmd = exec.CommandContext(ctx, "/bin/sh", "-c", keeper, "sh", postgres, dir) //nolint:gosec // as above
+	s.cmd = exec.CommandContext(ctx, "/bin/sh", "-c", keeper, "sh", postgres, dir, s.fsync) //nolint:gosec // as above
 	s.cmd.Dir, s.cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as, Setpgid: true}
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
 		return "", err

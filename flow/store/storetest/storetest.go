@@ -34,6 +34,17 @@ const (
 // Main runs a package's tests and ends the process.
 func Main(m *testing.M) { os.Exit(Around(m).Run()) }
 
+// Durable starts a PostgreSQL that keeps what is committed through a power cut, as
+// a real one does: for measurements. Call it before the first Postgres. The error
+// says why there is none.
+func Durable() error {
+	shared.mu.Lock()
+	shared.fsync = "on"
+	shared.mu.Unlock()
+	_, err := shared.start()
+	return err
+}
+
 // Runner runs a package's tests and then stops what they started.
 type Runner struct{ m *testing.M }
 

@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"till/flow"
+)
+
+// AddDelivery keeps that an event is owed to an endpoint. One with a lease, which
+// ends at a time, is sent by whoever made it right after the commit; without one
+// it is due at that time.
+func (t *Tx) AddDelivery(ctx context.Context, d flow.Delivery, now, due time.Time) error {
+	return t.addDelivery(ctx, d, flow.DeliveryPending, now, due)
+}
+
+// AddHeldDelivery keeps that an event is owed to an endpoint that is not sent
+// anything now.
+func (t *Tx) AddHeldDelivery(ctx context.Context, d flow.Delivery, now time.Time) error {
+	return t.addDelivery(ctx, d, flow.DeliveryHeld, now, now)
+}
+
+func (t *Tx) addDelivery(ctx context.Context, d flow.Delivery, state string, now, due time.Time) error {
+	backTo := ""
+	if d.ByHand() { // there is no schedule that it could go back to
+		backTo = flow.DeliveryDead
+	}
+	_, err := t.run.exec(ctx, `INSERT INTO deliveries (id, event, endpoint, state, attempts, next_at, token, done_at, created_at, cause, back_to, back_at)
+ VALUES (?, ?, ?, ?, 0, ?, ?, 0, ?, ?, ?, 0)`, d.ID, d.Event, d.Endpoint, state, flow.Millis(due), d.Lease, flow.Millis(now), cause(d), backTo)
+	if err != nil {
+		return fmt.Errorf("keep delivery %s: %w", d.ID, err)
+	}
+	return nil
+}
+
+func cause(d flow.Delivery) string {
+	if d.Cause == "" {
+		return flow.CauseAuto
+	}
+	return d.Cause
+}
+
+// RedoDelivery makes a delivery due that is asked for by hand, whatever became
+// of it before, and says whether there is one. If the try fails the delivery goes
+// back to where it was, so that it spends none of its schedule. The lease must be
+// a name that was never used before, or "" for anybody.
+func (t *Tx) RedoDelivery(ctx context.Context, event flow.EventID, endpoint flow.EndpointID, cause, lease string, due time.Time) (d flow.Delivery, found bool, err error) {
+	_, err = t.run.exec(ctx, `UPDATE deliveries SET back_to = CASE WHEN cause = 'auto' THEN state ELSE back_to END,
+ back_at = CASE WHEN cause = 'auto' THEN next_at ELSE back_at END, state = 'pending', cause = ?, next_at = ?, token = ?
+ WHERE event = ? AND endpoint = ?`, cause, flow.Millis(due), lease, event, endpoint)
+	if err != nil {
+		return d, false, fmt.Errorf("redo the delivery of %s to %s: %w", event, endpoint, err)
+	}
+	list, err := t.deliveries(ctx, `d.event = ? AND d.endpoint = ?`, []any{event, endpoint})
+	if err != nil || len(list) == 0 {
+		return d, false, err
+	}
+	return list[0].Delivery, true, nil
+}
+
+// Due is a delivery that is due.
+type Due struct {
+	ID       string
+	Endpoint flow.EndpointID
+}
+
+// DueDeliveries are the deliveries that are due for longest.
+func (r Reader) DueDeliveries(ctx context.Context, now time.Time, limit int) ([]Due, error) {
+	return r.due(ctx, `SELECT id, endpoint FROM deliveries WHERE state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ?`, flow.Millis(now), limit)
+}
+
+// DueThere are those of one endpoint.
+func (r Reader) DueThere(ctx context.Context, to flow.EndpointID, now time.Time, limit int) ([]Due, error) {
+	return r.due(ctx, `SELECT id, endpoint FROM deliveries WHERE state = 'pending' AND endpoint = ? AND next_at <= ? ORDER BY next_at LIMIT ?`,
+		to, flow.Millis(now), limit)
+}
+
+func (r Reader) due(ctx context.Context, query string, args ...any) ([]Due, error) {
+	var list []Due
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
+		var d Due
+		list = append(list, d)
+		return scan(&list[len(list)-1].ID, &list[len(list)-1].Endpoint)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what is due: %w", err)
+	}
+	return list, nil
+}
+
+// thereSQL goes from one endpoint with deliveries in a state to the next by the
+// index: however many one of them has, it costs one step.
+const thereSQL = `WITH RECURSIVE there (endpoint) AS (SELECT MIN(endpoint) FROM deliveries WHERE state = '{{state}}' AND endpoint > ?
+ UNION ALL SELECT (SELECT MIN(d.endpoint) FROM deliveries d WHERE d.state = '{{state}}' AND d.endpoint > there.endpoint)
+ FROM there WHERE there.endpoint IS NOT NULL) `
+
+const dueEndpointsSQL = `SELECT endpoint FROM there WHERE endpoint IS NOT NULL
+ AND EXISTS (SELECT 1 FROM deliveries d WHERE d.state = 'pending' AND d.endpoint = there.endpoint AND d.next_at <= ?) LIMIT ?`
+
+// DueEndpoints are the endpoints that something is due for, by their ids, behind
+// one of them.
+func (r Reader) DueEndpoints(ctx context.Context, after flow.EndpointID, now time.Time, limit int) ([]flow.EndpointID, error) {
+	return r.endpointIDs(ctx, strings.ReplaceAll(thereSQL, "{{state}}", flow.DeliveryPending)+dueEndpointsSQL, after, flow.Millis(now), limit)
+}
+
+const forgottenSQL = `SELECT there.endpoint FROM there JOIN endpoints e ON e.id = there.endpoint
+ WHERE e.status = 'ENABLED' AND e.deleted_at = 0 AND e.wake_at = 0 LIMIT ?`
+
+// ForgottenEndpoints are endpoints that are enabled and have deliveries held
+// that nobody would look at: what was held in the moment in which others were
+// let go.
+func (r Reader) ForgottenEndpoints(ctx context.Context, limit int) ([]flow.EndpointID, error) {
+	return r.endpointIDs(ctx, strings.ReplaceAll(thereSQL, "{{state}}", flow.DeliveryHeld)+forgottenSQL, "", limit)
+}
+
+func (r Reader) endpointIDs(ctx context.Context, query string, args ...any) ([]flow.EndpointID, error) {
+	var list []flow.EndpointID
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
+		var id flow.EndpointID
+		err := scan(&id)
+		list = append(list, id)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read endpoints with deliveries: %w", err)
+	}
+	return list, nil
+}
+
+// claimDeliveriesSQL skips on PostgreSQL what another process is about to take.
+const claimDeliveriesSQL = `UPDATE deliveries SET next_at = ?, token = ? WHERE id IN
+ (SELECT id FROM deliveries WHERE id IN ({{ids}}) AND state = 'pending' AND next_at <= ?{{skip}})`
+
+// ClaimDeliveries takes those of some deliveries that are due, until ends. The
+// lease must be a name that was never used before. What its endpoint is not to be
+// sent now is put where it belongs instead.
+func (t *Tx) ClaimDeliveries(ctx context.Context, lease string, ids []string, now, ends time.Time) ([]flow.Delivery, error) {
+	skip := ""
+	if t.run.dialect == postgresDialect {
+		skip = " FOR UPDATE SKIP LOCKED"
+	}
+	var list []flow.Delivery
+	for part := range t.run.parts(ids) {
+		query := strings.NewReplacer("{{ids}}", part.marks, "{{skip}}", skip).Replace(claimDeliveriesSQL)
+		n, err := t.run.exec(ctx, query, args(flow.Millis(ends), lease, part.args, flow.Millis(now))...)
+		if err != nil {
+			return nil, fmt.Errorf("claim deliveries: %w", err)
+		}
+		if n == 0 {
+			continue
+		}
+		claimed, err := t.deliveries(ctx, `d.id IN (`+part.marks+`) AND d.state = 'pending' AND d.token = ?`, args(part.args, lease))
+		if err != nil {
+			return nil, err
+		}
+		sent, err := t.settleAside(ctx, claimed, now)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, sent...)
+	}
+	return list, nil
+}
+
+// owed is a delivery and how its endpoint is.
+type owed struct {
+	flow.Delivery
+
+	to flow.Endpoint
+}
+
+const deliveriesSQL = `SELECT d.id, d.event, d.endpoint, d.attempts, d.cause, d.token, v.body, e.url, e.secrets, e.retiring_at, e.status, e.deleted_at, e.open_since
+ FROM deliveries d JOIN endpoints e ON e.id = d.endpoint JOIN events v ON v.id = d.event WHERE `
+
+func (r Reader) deliveries(ctx context.Context, where string, args []any) ([]owed, error) {
+	var list []owed
+	err := r.run.each(ctx, deliveriesSQL+where, args, func(scan scanner) error {
+		var o owed
+		var secrets string
+		var retiring, deleted, open int64
+		if err := scan(&o.ID, &o.Event, &o.Endpoint, &o.Attempts, &o.Cause, &o.Lease, &o.Body, &o.URL, &secrets, &retiring, &o.to.Status, &deleted, &open); err != nil {
+			return err
+		}
+		if err := fromTexts([]string{secrets}, &o.to.Secrets); err != nil {
+			return err
+		}
+		o.to.RetiringAt, o.to.DeletedAt, o.to.OpenSince = flow.FromMillis(retiring), flow.FromMillis(deleted), flow.FromMillis(open)
+		list = append(list, o)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read deliveries: %w", err)
+	}
+	return list, nil
+}
+
+// settleAside holds or cancels those of some deliveries that are not to be sent,
+// and returns the others.
+func (t *Tx) settleAside(ctx context.Context, claimed []owed, now time.Time) ([]flow.Delivery, error) {
+	var list []flow.Delivery
+	for _, o := range claimed {
+		state := o.to.Takes(o.Delivery)
+		if state == flow.DeliveryPending {
+			o.Secrets = o.to.Signing(now)
+			list = append(list, o.Delivery)
+			continue
+		}
+		_, err := t.run.exec(ctx, `UPDATE deliveries SET state = ?, token = '', next_at = ?, cause = 'auto', back_to = '', back_at = 0 WHERE id = ?`,
+			state, flow.Millis(now), o.ID)
+		if err != nil {
+			return nil, fmt.Errorf("put delivery %s aside: %w", o.ID, err)
+		}
+	}
+	return list, nil
+}
+
+// GiveBackDeliveries makes deliveries due at once that were taken and not tried.
+func (t *Tx) GiveBackDeliveries(ctx context.Context, lease string, ids []string, now time.Time) error {
+	for part := range t.run.parts(ids) {
+		_, err := t.run.exec(ctx, `UPDATE deliveries SET next_at = ?, token = '' WHERE id IN (`+part.marks+`) AND state = 'pending' AND token = ?`,
+			args(flow.Millis(now), part.args, lease)...)
+		if err != nil {
+			return fmt.Errorf("give deliveries back: %w", err)
+		}
+	}
+	return nil
+}
+
+// NextDelivery is when the next delivery is due, or an endpoint to be looked at;
+// false where neither is.
+func (r Reader) NextDelivery(ctx context.Context) (time.Time, bool, error) {
+	return r.earliest(ctx, `SELECT COALESCE(MIN(at), 0) FROM (SELECT MIN(next_at) AS at FROM deliveries WHERE state = 'pending'
+ UNION ALL SELECT MIN(wake_at) FROM endpoints WHERE wake_at > 0) AS owed`)
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till/flow"
+)
+
+// Endpoint reads an endpoint of a project. One that was deleted is not there any
+// more. Errors: resource_not_found.
+func (r Reader) Endpoint(ctx context.Context, project flow.ProjectID, id flow.EndpointID) (flow.Endpoint, error) {
+	all, err := r.Endpoints(ctx, project) // few: there is a bound
+	if err != nil {
+		return flow.Endpoint{}, err
+	}
+	for _, e := range all {
+		if e.ID == id {
+			return e, nil
+		}
+	}
+	return flow.Endpoint{}, missing("webhook endpoint", string(id))
+}
+
+const changeEndpointSQL = `UPDATE endpoints SET url = ?, description = ?, events = ?, secrets = ?, retiring_at = ?, version = version + 1
+ WHERE id = ? AND version = ? AND deleted_at = 0`
+
+// ChangeEndpoint keeps what a merchant changed of an endpoint, whose Version is
+// the one that was read: where it is, what it wants, their note and its secrets.
+func (t *Tx) ChangeEndpoint(ctx context.Context, e *flow.Endpoint) error {
+	texts, err := jsonTexts(e.Events, e.Secrets)
+	if err != nil {
+		return fmt.Errorf("change endpoint %s: %w", e.ID, err)
+	}
+	n, err := t.run.exec(ctx, changeEndpointSQL, e.URL, e.Description, texts[0], texts[1], flow.Millis(e.RetiringAt), e.ID, e.Version)
+	if err != nil {
+		return fmt.Errorf("change endpoint %s: %w", e.ID, err)
+	}
+	if n != 1 {
+		return flow.Refuse(flow.CodeStorage, "Endpoint %s was changed by somebody else at the same time. Try again.", e.ID)
+	}
+	e.Version++
+	return nil
+}
+
+const enableEndpointSQL = `UPDATE endpoints SET status = 'ENABLED', disabled_reason = '', disabled_at = 0, failures = 0, failing_since = 0,
+ failed_at = 0, open_since = 0, probes = 0, wake_at = ? WHERE id = ? AND deleted_at = 0`
+
+// EnableEndpoint starts an endpoint anew, as if it had never failed. What it is
+// held is looked at from now on.
+func (t *Tx) EnableEndpoint(ctx context.Context, id flow.EndpointID, now time.Time) error {
+	if _, err := t.run.exec(ctx, enableEndpointSQL, flow.Millis(now), id); err != nil {
+		return fmt.Errorf("enable endpoint %s: %w", id, err)
+	}
+	return nil
+}
+
+// DeleteEndpoint takes an endpoint away. What was sent to it stays to be read.
+func (t *Tx) DeleteEndpoint(ctx context.Context, id flow.EndpointID, now time.Time) error {
+	if _, err := t.run.exec(ctx, `UPDATE endpoints SET deleted_at = ?, wake_at = 0 WHERE id = ?`, flow.Millis(now), id); err != nil {
+		return fmt.Errorf("delete endpoint %s: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till/flow"
+)
+
+// EndpointsAnswered takes note that something was delivered to endpoints: one
+// that was only probed is sent everything again.
+func (t *Tx) EndpointsAnswered(ctx context.Context, ids []string, now time.Time) error {
+	for part := range t.run.parts(ids) {
+		_, err := t.run.exec(ctx, `UPDATE endpoints SET wake_at = CASE WHEN open_since > 0 THEN CAST(? AS BIGINT) ELSE wake_at END,
+ failures = 0, failing_since = 0, failed_at = 0, open_since = 0, probes = 0
+ WHERE id IN (`+part.marks+`) AND status = 'ENABLED' AND (failures > 0 OR open_since > 0)`, args(flow.Millis(now), part.args)...)
+		if err != nil {
+			return fmt.Errorf("note that endpoints answer: %w", err)
+		}
+	}
+	return nil
+}
+
+// EndpointFailed takes note of failures in a row, the first of them at a time,
+// and returns the endpoint as it is now. fresh says that the first was the first
+// try of something new: after a long silence that begins a new row.
+func (t *Tx) EndpointFailed(ctx context.Context, id flow.EndpointID, failures int, since time.Time, fresh bool, now time.Time) (flow.Endpoint, error) {
+	quiet := int64(0)
+	if fresh {
+		quiet = flow.Millis(since.Add(-flow.FailingQuiet))
+	}
+	_, err := t.run.exec(ctx, `UPDATE endpoints SET failures = CASE WHEN failed_at < ? THEN 0 ELSE failures END + ?,
+ failing_since = CASE WHEN failing_since = 0 OR failed_at < ? THEN CAST(? AS BIGINT) ELSE failing_since END, failed_at = ? WHERE id = ?`,
+		quiet, failures, quiet, flow.Millis(since), flow.Millis(now), id)
+	if err != nil {
+		return flow.Endpoint{}, fmt.Errorf("note that endpoint %s fails: %w", id, err)
+	}
+	return t.EndpointByID(ctx, id)
+}
+
+// EndpointByID is an endpoint of any project, also one that is deleted. Errors:
+// resource_not_found.
+func (r Reader) EndpointByID(ctx context.Context, id flow.EndpointID) (flow.Endpoint, error) {
+	list, err := r.endpoints(ctx, `SELECT `+endpointColumns+` FROM endpoints WHERE id = ?`, string(id))
+	if err != nil {
+		return flow.Endpoint{}, err
+	}
+	if len(list) == 0 {
+		return flow.Endpoint{}, missing("webhook endpoint", string(id))
+	}
+	return list[0], nil
+}
+
+// OpenEndpoint stops all but one try at a time to an endpoint, the first at a
+// time; again also counts a probe that failed.
+func (t *Tx) OpenEndpoint(ctx context.Context, id flow.EndpointID, now, probe time.Time, again bool) error {
+	_, err := t.run.exec(ctx, `UPDATE endpoints SET open_since = CASE WHEN open_since = 0 THEN CAST(? AS BIGINT) ELSE open_since END, probes = probes + ?, wake_at = ?
+ WHERE id = ? AND status = 'ENABLED'`, flow.Millis(now), flag(again), flow.Millis(probe), id)
+	if err != nil {
+		return fmt.Errorf("hold endpoint %s back: %w", id, err)
+	}
+	return nil
+}
+
+// DisableEndpoint ends an enabled endpoint, and says whether it was one. What it
+// is still owed is for HoldDeliveries.
+func (t *Tx) DisableEndpoint(ctx context.Context, id flow.EndpointID, reason string, now time.Time) (bool, error) {
+	n, err := t.run.exec(ctx, `UPDATE endpoints SET status = 'DISABLED', disabled_reason = ?, disabled_at = ?, open_since = 0, probes = 0, wake_at = 0
+ WHERE id = ? AND status = 'ENABLED'`, reason, flow.Millis(now), id)
+	if err != nil {
+		return false, fmt.Errorf("disable endpoint %s: %w", id, err)
+	}
+	return n > 0, nil
+}
+
+// HoldDeliveries holds what an endpoint is owed by its schedule, at most so many,
+// and says how many that were: who finds as many as it asked for asks again. Held
+// rows keep nobody else's due ones waiting.
+func (t *Tx) HoldDeliveries(ctx context.Context, to flow.EndpointID, now time.Time, limit int) (int, error) {
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'held', token = '', next_at = ? WHERE state = 'pending' AND id IN
+ (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'pending' AND cause = 'auto' ORDER BY next_at LIMIT ?)`, flow.Millis(now), to, limit)
+	if err != nil {
+		return 0, fmt.Errorf("hold the deliveries of endpoint %s: %w", to, err)
+	}
+	return int(n), nil
+}
+
+// CancelDeliveries cancels what an endpoint is owed in a state, at most so many,
+// and says how many that were. What was delivered or given up before, and is only
+// tried once more by hand, is again what it was.
+func (t *Tx) CancelDeliveries(ctx context.Context, to flow.EndpointID, state string, now time.Time, limit int) (int, error) {
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = CASE WHEN back_to IN ('delivered', 'dead') THEN back_to ELSE 'cancelled' END, token = '',
+ done_at = CASE WHEN back_to = 'delivered' THEN done_at ELSE CAST(? AS BIGINT) END, cause = 'auto', back_to = '', back_at = 0 WHERE state = ? AND id IN
+ (SELECT id FROM deliveries WHERE endpoint = ? AND state = ? LIMIT ?)`, flow.Millis(now), state, to, state, limit)
+	if err != nil {
+		return 0, fmt.Errorf("cancel the deliveries of endpoint %s: %w", to, err)
+	}
+	return int(n), nil
+}
+
+// Wake is an endpoint whose held deliveries are to be looked at.
+type Wake struct {
+	Endpoint flow.EndpointID
+	Open     bool // it is probed
+}
+
+// DueWakes are the endpoints to look at, those that waited longest first.
+func (r Reader) DueWakes(ctx context.Context, now time.Time, limit int) ([]Wake, error) {
+	var list []Wake
+	err := r.run.each(ctx, `SELECT id, open_since FROM endpoints WHERE wake_at > 0 AND wake_at <= ? ORDER BY wake_at LIMIT ?`,
+		[]any{flow.Millis(now), limit}, func(scan scanner) error {
+			var w Wake
+			var open int64
+			err := scan(&w.Endpoint, &open)
+			w.Open = open > 0
+			list = append(list, w)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("read the endpoints to look at: %w", err)
+	}
+	return list, nil
+}
+
+// WakeEndpoint looks at an endpoint's held deliveries at a time.
+func (t *Tx) WakeEndpoint(ctx context.Context, id flow.EndpointID, at time.Time) error {
+	_, err := t.run.exec(ctx, `UPDATE endpoints SET wake_at = ? WHERE id = ? AND status = 'ENABLED' AND deleted_at = 0`, flow.Millis(at), id)
+	if err != nil {
+		return fmt.Errorf("wake endpoint %s: %w", id, err)
+	}
+	return nil
+}
+
+// take is who looks at an endpoint that is due for it: one process, until the
+// next time.
+func (t *Tx) take(ctx context.Context, id flow.EndpointID, open bool, now, next time.Time) (bool, error) {
+	n, err := t.run.exec(ctx, `UPDATE endpoints SET wake_at = ? WHERE id = ? AND wake_at > 0 AND wake_at <= ? AND (open_since > 0) = (? = 1)`,
+		flow.Millis(next), id, flow.Millis(now), flag(open))
+	if err != nil {
+		return false, fmt.Errorf("take endpoint %s: %w", id, err)
+	}
+	return n > 0, nil
+}
+
+// Probe takes the held delivery of an endpoint that was tried least lately, until
+// ends; false where another process was faster, or nothing is held. Then the
+// endpoint is sent what comes next, and the first failure holds it back again.
+func (t *Tx) Probe(ctx context.Context, id flow.EndpointID, lease string, now, ends time.Time) (d flow.Delivery, found bool, err error) {
+	if ours, err := t.take(ctx, id, true, now, ends); err != nil || !ours {
+		return d, false, err
+	}
+	_, err = t.run.exec(ctx, `UPDATE deliveries SET state = 'pending', token = ?, next_at = ? WHERE id IN
+ (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT 1)`, lease, flow.Millis(ends), id)
+	if err != nil {
+		return d, false, fmt.Errorf("probe endpoint %s: %w", id, err)
+	}
+	list, err := t.deliveries(ctx, `d.endpoint = ? AND d.state = 'pending' AND d.token = ?`, []any{id, lease})
+	if err != nil {
+		return d, false, err
+	}
+	if len(list) == 0 {
+		_, err = t.run.exec(ctx, `UPDATE endpoints SET open_since = 0, wake_at = 0 WHERE id = ?`, id)
+		return d, false, err
+	}
+	d = list[0].Delivery
+	d.Secrets, d.Probe = list[0].to.Signing(now), true
+	return d, true, nil
+}
+
+// Release makes held deliveries of an endpoint due, at most so many, and is to be
+// asked again at a time while there are more. While as many are due already, it
+// waits for those.
+func (t *Tx) Release(ctx context.Context, id flow.EndpointID, now, again time.Time, limit int) (int, error) {
+	if ours, err := t.take(ctx, id, false, now, again); err != nil || !ours {
+		return 0, err
+	}
+	due, err := t.DueThere(ctx, id, now, limit)
+	if err != nil || len(due) >= limit {
+		return 0, err
+	}
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'pending', token = '', next_at = ? WHERE id IN
+ (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT ?)`, flow.Millis(now), id, limit)
+	if err == nil && n < int64(limit) {
+		_, err = t.run.exec(ctx, `UPDATE endpoints SET wake_at = 0 WHERE id = ?`, id)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("release the deliveries of endpoint %s: %w", id, err)
+	}
+	return int(n), nil
+}
+
+// BuryHeld ends those of an endpoint's held deliveries that are older than any
+// schedule lasts, at most so many of those held longest.
+func (t *Tx) BuryHeld(ctx context.Context, id flow.EndpointID, made, now time.Time, limit int) (int, error) {
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'dead', done_at = ? WHERE created_at < ? AND id IN
+ (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT ?)`, flow.Millis(now), flow.Millis(made), id, limit)
+	if err != nil {
+		return 0, fmt.Errorf("bury the deliveries of endpoint %s: %w", id, err)
+	}
+	return int(n), nil
+}

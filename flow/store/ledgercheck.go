@@ -1,0 +1,213 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"till/flow"
+)
+
+// LedgerFault is a row that breaks a rule of the ledger: two numbers that should
+// be the same, in kobo or counted.
+type LedgerFault struct {
+	ID      string
+	At      time.Time
+	Says    int64 // what the ledger says
+	Expects int64 // what the rest of the store says
+}
+
+// LedgerRule is one rule of the ledger that the store can check by itself.
+type LedgerRule struct {
+	Name   string // of the rule: see LedgerRules
+	faults string // id, at, says, expects
+	counts string
+}
+
+// The rules. Each names what is compared; a query lists what breaks it.
+const (
+	RuleRows        = "rows"        // every transaction sums to zero
+	RuleProjects    = "projects"    // everything of a project sums to zero
+	RulePayments    = "payments"    // every payment is booked, as it came
+	RuleStrays      = "strays"      // nothing is booked for a payment or reversal that is not there
+	RuleReversals   = "reversals"   // every reversal of a known payment is booked
+	RuleAside       = "aside"       // what fits nowhere is set aside whole
+	RuleReasons     = "reasons"     // what is set aside has a payment that waits
+	RuleResolutions = "resolutions" // what was accepted is booked, and nothing else is
+	RulePaid        = "paid"        // what a session says was paid is what was applied, or is held
+	RuleSuccess     = "success"     // a paid session has one charge.success, another has none
+	RuleRefunds     = "refunds"     // every refund is booked for its state
+	RulePayable     = "payable"     // what is to be sent back is that of the open refunds
+	RuleSettlements = "settlements" // every settlement is booked for its state
+	RuleSettled     = "settled"     // what is on its way to merchants is that of the open settlements
+	RulePending     = "pending"     // what waits for its settlement day is listed line by line
+)
+
+const lineSum = `rail_clearing + merchant_pending + merchant_available + fees + unapplied + refunds_payable + settled`
+
+// owner is what money belongs to: its session, or itself where it has none.
+const owner = `CASE WHEN p.session = '' THEN p.id ELSE p.session END`
+
+// heldPart is what is left of a part that is held for its session.
+const heldPart = `CASE WHEN p.match_status <> 'PARTIAL' THEN 0 ELSE
+ p.amount - COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = p.id AND r.payment <> ''), 0)
+ - COALESCE((SELECT SUM(f.amount) FROM refunds f WHERE f.payment = p.id AND f.held = 1 AND f.status <> 'FAILED'), 0) END`
+
+// applied begins what was given to the merchant of a session, our fee with it.
+const applied = `COALESCE((SELECT -SUM(l.merchant_pending + l.fees) FROM ledger l JOIN payments p ON p.id = l.payment WHERE p.session = s.id`
+
+// ledgerRules are the rules with their queries, which both databases understand.
+func ledgerRules() []LedgerRule { return append(rulesOfMoneyIn(), rulesOfMoneyOut()...) }
+
+func rulesOfMoneyIn() []LedgerRule {
+	return []LedgerRule{
+		{RuleRows, `SELECT kind || ' ' || subject, created_at, ` + lineSum + `, 0 FROM ledger WHERE ` + lineSum + ` <> 0`, `SELECT COUNT(*) FROM ledger`},
+		{
+			RuleProjects, `SELECT CASE WHEN project = '' THEN 'nobody' ELSE project END, 0, CAST(SUM(` + lineSum + `) AS BIGINT), 0 FROM ledger GROUP BY project HAVING SUM(` + lineSum + `) <> 0`,
+			`SELECT COUNT(DISTINCT project) FROM ledger`,
+		},
+		{
+			RulePayments, `SELECT p.id, p.received_at, CAST(COALESCE(l.rail_clearing, 0) AS BIGINT), p.amount FROM payments p
+ LEFT JOIN ledger l ON l.kind = 'payment' AND l.subject = p.id
+ WHERE l.subject IS NULL OR l.rail_clearing <> p.amount OR l.payment <> p.id OR l.project <> p.project OR l.rail_id <> p.rail_transaction_id
+ OR p.fee <> -(SELECT SUM(f.fees) FROM ledger f WHERE f.payment = p.id AND f.kind IN ('payment', 'accept'))`, `SELECT COUNT(*) FROM payments`,
+		},
+		{
+			RuleStrays, `SELECT l.kind || ' ' || l.subject, l.created_at, l.rail_clearing, 0 FROM ledger l
+ WHERE l.kind = 'payment' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = l.subject)
+ OR l.kind = 'reversal' AND NOT EXISTS (SELECT 1 FROM reversals r WHERE r.rail_transaction_id = l.subject AND r.payment = l.payment)
+ OR l.kind = 'refund' AND NOT EXISTS (SELECT 1 FROM refunds f WHERE f.id = l.subject AND f.payment = l.payment)
+ OR l.kind IN ('settle', 'settle_paid', 'settle_failed') AND NOT EXISTS (SELECT 1 FROM settlements b WHERE b.id = l.subject AND b.project = l.project)
+ OR l.payment <> '' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = l.payment)`, `SELECT COUNT(*) FROM ledger`,
+		},
+		{
+			RuleReversals, `SELECT r.rail_transaction_id, r.received_at, CAST(COALESCE(l.rail_clearing, 0) AS BIGINT), -r.amount FROM reversals r
+ LEFT JOIN ledger l ON l.kind = 'reversal' AND l.subject = r.rail_transaction_id
+ WHERE r.payment <> '' AND (l.subject IS NULL OR l.rail_clearing <> -r.amount)`, `SELECT COUNT(*) FROM reversals`,
+		},
+		{
+			RuleAside, `SELECT p.id, p.received_at, -l.unapplied, p.amount FROM payments p JOIN ledger l ON l.kind = 'payment' AND l.subject = p.id
+ WHERE p.match_status IN ('DUPLICATE', 'UNMATCHED') AND l.unapplied <> -p.amount`, `SELECT COUNT(*) FROM payments WHERE match_status IN ('DUPLICATE', 'UNMATCHED')`,
+		},
+		{
+			RuleReasons, `SELECT id, 0, CAST(SUM(aside) AS BIGINT), CAST(SUM(waits) AS BIGINT) FROM (
+ SELECT ` + owner + ` AS id, -l.unapplied AS aside, 0 AS waits, 0 AS taken FROM ledger l JOIN payments p ON p.id = l.payment WHERE l.unapplied <> 0
+ UNION ALL SELECT ` + owner + `, 0, p.amount, COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = p.id AND r.payment <> ''), 0)
+ FROM payments p WHERE p.match_status <> 'MATCHED') AS both_sides
+ GROUP BY id HAVING SUM(aside) > SUM(waits) OR SUM(aside) < -SUM(taken)`,
+			`SELECT COUNT(*) FROM payments WHERE match_status <> 'MATCHED'`,
+		},
+		{
+			RuleResolutions, `SELECT id, resolved_at, accepted, decided FROM (SELECT p.id AS id, p.resolved_at AS resolved_at, p.match_status AS match_status,
+ (SELECT COUNT(*) FROM ledger l WHERE l.kind = 'accept' AND l.payment = p.id AND l.subject NOT LIKE '%/parts') AS accepted,
+ CASE WHEN p.resolution = 'ACCEPTED' THEN 1 ELSE 0 END AS decided FROM payments p) AS compared
+ WHERE decided = 1 AND accepted = 0 OR match_status = 'MATCHED' AND accepted > 0`,
+			`SELECT COUNT(*) FROM payments WHERE resolution <> ''`,
+		},
+		{
+			RulePaid, `SELECT id, at, said, CAST(least AS BIGINT) FROM (SELECT s.id AS id, s.created_at AS at, s.amount_paid AS said, s.amount AS whole, s.status AS status,
+ ` + applied + ` AND (l.kind = 'payment' OR l.kind = 'accept' AND (p.match_status = 'PARTIAL' AND l.subject = p.id OR l.subject LIKE '%/parts'))), 0) AS least,
+ ` + applied + ` AND l.kind IN ('payment', 'accept') AND p.match_status <> 'DUPLICATE'), 0) AS most,
+ CASE WHEN s.policy LIKE '%"underpayment":"refund"%' THEN 0
+ ELSE COALESCE((SELECT SUM(CASE WHEN ` + heldPart + ` > 0 THEN ` + heldPart + ` ELSE 0 END) FROM payments p WHERE p.session = s.id), 0) END AS held
+ FROM sessions s WHERE s.amount_paid > 0 OR s.id IN (SELECT session FROM payments)) AS compared
+ WHERE status = 'PAID' AND (said > most OR said < least AND said < whole) OR status <> 'PAID' AND said <> held`,
+			`SELECT COUNT(*) FROM sessions`,
+		},
+		{
+			RuleSuccess, `SELECT s.id, s.paid_at, COUNT(e.id), CASE WHEN s.status = 'PAID' THEN 1 ELSE 0 END FROM sessions s
+ LEFT JOIN events e ON e.session = s.id AND e.kind = 'charge.success' GROUP BY s.id, s.paid_at, s.status
+ HAVING COUNT(e.id) <> CASE WHEN s.status = 'PAID' THEN 1 ELSE 0 END`, `SELECT COUNT(*) FROM sessions WHERE status = 'PAID'`,
+		},
+	}
+}
+
+func rulesOfMoneyOut() []LedgerRule {
+	return []LedgerRule{
+		{
+			RuleRefunds, `SELECT f.id, f.created_at, CAST(COALESCE((SELECT -l.refunds_payable FROM ledger l WHERE l.kind = 'refund' AND l.subject = f.id), 0) AS BIGINT), f.amount FROM refunds f
+ WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund' AND l.subject = f.id AND l.refunds_payable = -f.amount AND l.unapplied = f.aside AND l.payment = f.payment)
+ OR f.status = 'PROCESSED' AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_paid' AND l.subject = f.reference AND l.rail_clearing = -f.amount)
+ OR f.status = 'FAILED' AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_failed' AND l.subject = f.reference AND l.refunds_payable = f.amount)
+ OR f.returned = 1 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_returned' AND l.payment = f.payment AND l.rail_clearing = f.amount)`, `SELECT COUNT(*) FROM refunds`,
+		},
+		{
+			RulePayable, `SELECT id, 0, CAST(SUM(owed) AS BIGINT), CAST(SUM(not_done) AS BIGINT) FROM (SELECT payment AS id, -refunds_payable AS owed, 0 AS not_done FROM ledger WHERE refunds_payable <> 0
+ UNION ALL SELECT payment, 0, amount FROM refunds WHERE status IN ('PENDING', 'PROCESSING', 'NEEDS_ATTENTION')) AS both_sides GROUP BY id HAVING SUM(owed) <> SUM(not_done)`,
+			`SELECT COUNT(*) FROM refunds WHERE status IN ('PENDING', 'PROCESSING', 'NEEDS_ATTENTION')`,
+		},
+		{
+			RuleSettlements, `SELECT b.id, b.created_at, CAST(COALESCE((SELECT -l.settled FROM ledger l WHERE l.kind = 'settle' AND l.subject = b.id), 0) AS BIGINT), b.amount FROM settlements b
+ WHERE b.created_at > 0 AND (NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'settle' AND l.subject = b.id AND l.settled = -b.amount AND l.project = b.project)
+ OR b.status = 'SUCCEEDED' AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'settle_paid' AND l.subject = b.id AND l.rail_clearing = -b.amount)
+ OR b.status = 'FAILED' AND b.returned = 0 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'settle_failed' AND l.subject = b.id AND l.settled = b.amount)
+ OR b.returned = 1 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'settle_returned' AND l.project = b.project AND l.rail_clearing = b.amount))`,
+			`SELECT COUNT(*) FROM settlements WHERE created_at > 0`,
+		},
+		{
+			RuleSettled, `SELECT CASE WHEN id = '' THEN 'nobody' ELSE id END, 0, CAST(SUM(owed) AS BIGINT), CAST(SUM(under_way) AS BIGINT) FROM (SELECT project AS id, -settled AS owed, 0 AS under_way FROM ledger WHERE settled <> 0
+ UNION ALL SELECT project, 0, amount FROM settlements WHERE created_at > 0 AND status IN ('PENDING', 'PROCESSING')) AS both_sides GROUP BY id HAVING SUM(owed) <> SUM(under_way)`,
+			`SELECT COUNT(*) FROM settlements WHERE created_at > 0 AND status IN ('PENDING', 'PROCESSING')`,
+		},
+		{
+			RulePending, `SELECT CASE WHEN id = '' THEN 'nobody' ELSE id END, 0, CAST(SUM(owed) AS BIGINT), CAST(SUM(listed) AS BIGINT) FROM (SELECT project AS id, -merchant_pending AS owed, 0 AS listed FROM ledger WHERE merchant_pending <> 0
+ UNION ALL SELECT i.project, 0, i.net FROM settlement_items i WHERE i.settlement = '' OR EXISTS (SELECT 1 FROM settlements b WHERE b.id = i.settlement AND b.created_at = 0)) AS both_sides
+ GROUP BY id HAVING SUM(owed) <> SUM(listed)`, `SELECT COUNT(*) FROM settlement_items WHERE settlement = ''`,
+		},
+	}
+}
+
+// LedgerRules are the names of the rules that LedgerFaults knows.
+func LedgerRules() []string {
+	var names []string
+	for _, rule := range ledgerRules() {
+		names = append(names, rule.Name)
+	}
+	return names
+}
+
+// LedgerFaults checks one rule: how many rows it is about, how many break it, and
+// the first of those, at most as many as most.
+func (r Reader) LedgerFaults(ctx context.Context, name string, most int) (list []LedgerFault, wrong, of int, err error) {
+	i := slices.IndexFunc(ledgerRules(), func(rule LedgerRule) bool { return rule.Name == name })
+	if i < 0 {
+		return nil, 0, 0, fmt.Errorf("check the ledger: there is no rule %q", name)
+	}
+	rule := ledgerRules()[i]
+	if _, err := r.run.one(ctx, rule.counts, nil, &of); err != nil {
+		return nil, 0, 0, fmt.Errorf("check the ledger's %s: %w", name, err)
+	}
+	err = r.run.each(ctx, rule.faults, nil, func(scan scanner) error {
+		var f LedgerFault
+		var at int64
+		if err := scan(&f.ID, &at, &f.Says, &f.Expects); err != nil {
+			return err
+		}
+		f.At = flow.FromMillis(at)
+		if wrong++; len(list) < most {
+			list = append(list, f)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, 0, fmt.Errorf("check the ledger's %s: %w", name, err)
+	}
+	return list, wrong, of, nil
+}
+
+// Balances are what lies in each account, in kobo; of one project, or of all and
+// of nobody where it is "".
+func (r Reader) Balances(ctx context.Context, project flow.ProjectID) (map[flow.LedgerAccount]flow.Kobo, error) {
+	out := map[flow.LedgerAccount]flow.Kobo{}
+	for _, account := range flow.LedgerAccounts() {
+		var sum flow.Kobo
+		// The account's name is the program's own word.
+		_, err := r.run.one(ctx, `SELECT CAST(COALESCE(SUM(`+string(account)+`), 0) AS BIGINT) FROM ledger WHERE ? = '' OR project = ?`, []any{string(project), string(project)}, &sum)
+		if err != nil {
+			return nil, fmt.Errorf("read the balance of %s: %w", account, err)
+		}
+		out[account] = sum
+	}
+	return out, nil
+}

@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till/flow"
+)
+
+const selectMovementSQL = `SELECT l.kind, l.subject, l.payment, l.project, COALESCE(p.session, ''), l.rail_clearing, l.rail_id, l.value_at
+ FROM ledger l LEFT JOIN payments p ON p.id = l.payment WHERE l.rail_clearing <> 0`
+
+// Movements are the transactions that moved something at the rail with a value
+// time from from until before to, oldest first; of one project, or of all where
+// it is "".
+func (r Reader) Movements(ctx context.Context, project flow.ProjectID, from, to time.Time) ([]flow.Movement, error) {
+	return r.movements(ctx, selectMovementSQL+` AND l.value_at >= ? AND l.value_at < ? AND (? = '' OR l.project = ?) ORDER BY l.value_at, l.kind, l.subject`,
+		flow.Millis(from), flow.Millis(to), string(project), string(project))
+}
+
+// MovementsNamed are the transactions about movements that the rail calls by
+// these names.
+func (r Reader) MovementsNamed(ctx context.Context, names []string) ([]flow.Movement, error) {
+	var list []flow.Movement
+	for p := range r.run.parts(names) {
+		some, err := r.movements(ctx, selectMovementSQL+` AND l.rail_id <> '' AND l.rail_id IN (`+p.marks+`) ORDER BY l.value_at, l.kind, l.subject`, p.args...)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	return list, nil
+}
+
+func (r Reader) movements(ctx context.Context, query string, args ...any) ([]flow.Movement, error) {
+	var list []flow.Movement
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
+		var m flow.Movement
+		var at int64
+		var subject string
+		if err := scan(&m.Entry, &subject, &m.Payment, &m.Project, &m.Session, &m.Amount, &m.RailTransactionID, &at); err != nil {
+			return err
+		}
+		m.Kind, m.Subject, m.ValueAt = flow.MovementOf(m.Entry), subject, flow.FromMillis(at)
+		if m.RailTransactionID == "" { // its rail gave it no name: ours stands for it
+			m.RailTransactionID = subject
+		}
+		list = append(list, m)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what moved at the rail: %w", err)
+	}
+	return list, nil
+}
+
+// MoneyEvent is an event as far as it tells of money.
+type MoneyEvent struct {
+	ID      flow.EventID
+	Kind    flow.EventKind
+	Project flow.ProjectID
+	Session flow.SessionID
+	Body    []byte
+}
+
+// tellsOfMoney are the kinds of event that tell of a movement at the rail.
+const tellsOfMoney = `kind IN ('charge.success', 'charge.underpaid', 'charge.late', 'charge.duplicate', 'charge.reversed', 'payment.unmatched',
+ 'refund.processed', 'refund.needs_attention', 'settlement.success', 'settlement.failed')`
+
+// MoneyEvents are the events of sessions that tell of money, in their order.
+func (r Reader) MoneyEvents(ctx context.Context, sessions []string) ([]MoneyEvent, error) {
+	var list []MoneyEvent
+	for p := range r.run.parts(sessions) {
+		some, err := r.moneyEvents(ctx, ` session <> '' AND session IN (`+p.marks+`) AND `+tellsOfMoney+` ORDER BY session, sequence`, p.args...)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	return list, nil
+}
+
+// MoneyEventsAlone are the events since then that tell of money without a
+// session, oldest first; of one project, or of all where it is "".
+func (r Reader) MoneyEventsAlone(ctx context.Context, project flow.ProjectID, since time.Time) ([]MoneyEvent, error) {
+	return r.moneyEvents(ctx, ` id >= ? AND session = '' AND (? = '' OR project = ?) AND `+tellsOfMoney+` ORDER BY id`,
+		flow.FirstID(flow.PrefixEvent, since), string(project), string(project))
+}
+
+func (r Reader) moneyEvents(ctx context.Context, where string, args ...any) ([]MoneyEvent, error) {
+	var list []MoneyEvent
+	err := r.run.each(ctx, `SELECT id, kind, project, session, body FROM events WHERE`+where, args, func(scan scanner) error {
+		var e MoneyEvent
+		if err := scan(&e.ID, &e.Kind, &e.Project, &e.Session, &e.Body); err != nil {
+			return err
+		}
+		list = append(list, e)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the events about money: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,131 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+func redo(t *testing.T, db *store.DB, d flow.Delivery, cause, lease string, due time.Time) flow.Delivery {
+	t.Helper()
+	return doing(t, db, func(ctx context.Context, tx *store.Tx) (flow.Delivery, error) {
+		got, found, err := tx.RedoDelivery(ctx, d.Event, d.Endpoint, cause, lease, due)
+		if err == nil && !found {
+			err = fmt.Errorf("there is no %s", d.ID)
+		}
+		return got, err
+	})
+}
+
+func TestManyTriesAreKeptAtOnceEachWithItsRecord(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 1)
+		const all = 150
+		oweMany(t, db, 1, 0, all)
+		list := take(t, db, "B/1", noon, all)
+		var outcomes []store.Outcome
+		for i, d := range list {
+			o := store.Outcome{Delivery: d, Verdict: flow.Verdict{OK: true, Status: 200, URL: "https://a", SignedAt: noon, Signature: "v1,x"}, State: "delivered", Spent: true, At: noon}
+			if i%50 == 0 {
+				o.State, o.OK, o.Status, o.Next = "pending", false, 500, noon.Add(time.Hour)
+			}
+			outcomes = append(outcomes, o)
+		}
+		twice := outcomes[7]
+		twice.OK, twice.State, twice.Reason = false, "pending", "timeout" // somebody else's, overtaken
+		twice.Lease = "A/9"
+		for _, batch := range [][]store.Outcome{outcomes, {twice, twice}} {
+			update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndTries(ctx, slices.Clone(batch)) })
+		}
+		for query, want := range map[string]int{
+			"SELECT COUNT(*) FROM deliveries WHERE state = 'delivered' AND attempts = 1 AND done_at > 0":                  all - 3,
+			"SELECT COUNT(*) FROM deliveries WHERE state = 'pending' AND attempts = 1 AND token = ''":                     3,
+			"SELECT COUNT(*) FROM delivery_attempts WHERE url = 'https://a' AND signature = 'v1,x' AND signed_at > 0":     all + 2,
+			"SELECT COUNT(*) FROM delivery_attempts WHERE n = 2 AND reason = 'timeout' AND delivery = '" + twice.ID + "'": 1,
+		} {
+			got := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) { return tx.Count(ctx, query) })
+			if got != want {
+				t.Errorf("%s: %d, want %d", query, got, want)
+			}
+		}
+	})
+}
+
+func TestATryByHandSpendsNoneOfTheSchedule(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		for i, was := range []string{"pending", "delivered", "dead", "held", "cancelled"} {
+			if i == 0 {
+				endpoints(t, db, 1)
+			}
+			id := oweMany(t, db, 1, 10*i, 1)[0]
+			statement(t, db, "UPDATE deliveries SET state = '"+was+"', attempts = 4 WHERE id = '"+id+"'")
+			d := flow.Delivery{ID: id, Event: event(10*i, "", "").ID, Endpoint: endpoint(1).ID}
+			got := redo(t, db, d, flow.CauseResend, "H/"+was, noon.Add(lease))
+			if stateOf(t, db, id) != "pending" || !got.ByHand() || got.Attempts != 4 || len(got.Body) == 0 {
+				t.Errorf("%s, asked for by hand: %+v", was, got)
+			}
+			end(t, db, got, flow.Verdict{Status: 500}, "pending", noon, noon.Add(time.Hour))
+			if s := stateOf(t, db, id); s != was {
+				t.Errorf("%s, and tried by hand in vain: %s", was, s)
+			}
+			again := redo(t, db, d, flow.CauseReplay, "H/again/"+was, noon.Add(lease))
+			end(t, db, again, flow.Verdict{OK: true, Status: 200}, "delivered", noon, time.Time{})
+			if s := stateOf(t, db, id); s != "delivered" {
+				t.Errorf("%s, and delivered by hand: %s", was, s)
+			}
+			n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
+				return tx.Count(ctx, "SELECT COUNT(*) FROM deliveries WHERE id = ? AND attempts = 4 AND cause = 'auto' AND back_to = '' AND token = ''", id)
+			})
+			if n != 1 {
+				t.Errorf("%s: tries by hand left something behind", was)
+			}
+		}
+	})
+}
+
+func TestATryThatIsUnderWayDoesNotEndOneThatIsAskedForMeanwhile(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		for _, ok := range []bool{true, false} {
+			var slow flow.Delivery
+			if ok {
+				slow = delivery(t, db, noon)
+			} else {
+				oweMany(t, db, 1, 50, 1)
+				slow = take(t, db, "A/5", noon, 10)[0]
+			}
+			hand := redo(t, db, slow, flow.CauseResend, fmt.Sprint("H/", ok), noon.Add(lease))
+			state := map[bool]string{true: "delivered", false: "pending"}[ok]
+			end(t, db, slow, flow.Verdict{OK: ok}, state, noon, noon.Add(time.Hour))
+			if s := stateOf(t, db, slow.ID); s != "pending" {
+				t.Errorf("%t: what was asked for is %s before it is tried", ok, s)
+			}
+			end(t, db, hand, flow.Verdict{Status: 500}, "pending", noon, noon)
+			if s := stateOf(t, db, slow.ID); s != state {
+				t.Errorf("%t: in the end it is %s", ok, s)
+			}
+		}
+	})
+}
+
+func TestWhatIsGivenBackIsDueForAnybody(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 1)
+		ids := oweMany(t, db, 1, 0, 3)
+		take(t, db, "B/1", noon, 3)
+		for lease, want := range map[string]int{"A/1": 0, "B/1": 2} {
+			update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.GiveBackDeliveries(ctx, lease, ids[:2], noon) })
+			if lease == "A/1" {
+				continue
+			}
+			if got := take(t, db, "C/"+lease, noon, 3); len(got) != want {
+				t.Errorf("given back by %s: %d are due", lease, len(got))
+			}
+		}
+	})
+}

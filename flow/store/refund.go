@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"till/flow"
+)
+
+const refundColumns = `id, project, payment, session, amount, aside, status, origin, reason, reference, tries, held, returned, rail_transaction_id, failure,
+ created_at, sent_at, done_at`
+
+const saveRefundSQL = `INSERT INTO refunds (` + refundColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT (id) DO UPDATE SET status = excluded.status, reference = excluded.reference, tries = excluded.tries, returned = excluded.returned,
+ rail_transaction_id = excluded.rail_transaction_id, failure = excluded.failure, sent_at = excluded.sent_at, done_at = excluded.done_at`
+
+// SaveRefund keeps a refund, new or changed.
+func (t *Tx) SaveRefund(ctx context.Context, r flow.Refund) error {
+	_, err := t.run.exec(ctx, saveRefundSQL, r.ID, r.Project, r.Payment, r.Session, r.Amount, r.Aside, r.Status, r.Origin, r.Reason, r.Reference, r.Tries,
+		flag(r.Held), flag(r.Returned), r.RailTransactionID, r.Failure, flow.Millis(r.CreatedAt), flow.Millis(r.SentAt), flow.Millis(r.DoneAt))
+	if err != nil {
+		return fmt.Errorf("save refund %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+const selectRefundSQL = `SELECT ` + refundColumns + `,
+ COALESCE((SELECT s.charge FROM sessions s WHERE s.id = refunds.session), ''),
+ COALESCE((SELECT p.rail_transaction_id FROM payments p WHERE p.id = refunds.payment), '') FROM refunds`
+
+// Refund reads a refund. Error: resource_not_found.
+func (r Reader) Refund(ctx context.Context, id flow.RefundID) (flow.Refund, error) {
+	list, err := r.refunds(ctx, selectRefundSQL+` WHERE id = ?`, string(id))
+	if err != nil {
+		return flow.Refund{}, err
+	}
+	if len(list) == 0 {
+		return flow.Refund{}, missing("refund", string(id))
+	}
+	return list[0], nil
+}
+
+// RefundFilter narrows a list of refunds; zero fields do not.
+type RefundFilter struct {
+	Project flow.ProjectID
+	Status  flow.RefundStatus
+	Payment flow.PaymentID
+	Session flow.SessionID
+	Before  string // an id: only older refunds
+	Limit   int
+}
+
+const listRefundsSQL = selectRefundSQL + ` WHERE project = ? AND (? = '' OR status = ?) AND (? = '' OR payment = ?) AND (? = '' OR session = ?)
+ AND (? = '' OR id < ?) ORDER BY id DESC LIMIT ?`
+
+// Refunds lists a project's refunds, newest first.
+func (r Reader) Refunds(ctx context.Context, f RefundFilter) ([]flow.Refund, error) {
+	args := []any{string(f.Project)}
+	for _, narrow := range []string{string(f.Status), string(f.Payment), string(f.Session), f.Before} {
+		args = append(args, narrow, narrow)
+	}
+	return r.refunds(ctx, listRefundsSQL, append(args, f.Limit)...)
+}
+
+func (r Reader) refunds(ctx context.Context, query string, args ...any) ([]flow.Refund, error) {
+	var list []flow.Refund
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
+		var b flow.Refund
+		var held, returned, created, sent, done int64
+		if err := scan(&b.ID, &b.Project, &b.Payment, &b.Session, &b.Amount, &b.Aside, &b.Status, &b.Origin, &b.Reason, &b.Reference, &b.Tries, &held, &returned,
+			&b.RailTransactionID, &b.Failure, &created, &sent, &done, &b.Charge, &b.Credit); err != nil {
+			return err
+		}
+		b.Held, b.Returned, b.CreatedAt, b.SentAt, b.DoneAt = held == 1, returned == 1, flow.FromMillis(created), flow.FromMillis(sent), flow.FromMillis(done)
+		list = append(list, b)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read refunds: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,223 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till/flow"
+)
+
+const settlementColumns = `id, project, settles_on, status, amount, carried, lines, bank_code, bank_name, account_number, account_name, tries, returned,
+ rail_transaction_id, failure, created_at, sent_at, done_at`
+
+const saveSettlementSQL = `INSERT INTO settlements (` + settlementColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT (id) DO UPDATE SET settles_on = excluded.settles_on, status = excluded.status, amount = excluded.amount, carried = excluded.carried,
+ lines = excluded.lines, bank_code = excluded.bank_code, bank_name = excluded.bank_name, account_number = excluded.account_number,
+ account_name = excluded.account_name, tries = excluded.tries, returned = excluded.returned, rail_transaction_id = excluded.rail_transaction_id,
+ failure = excluded.failure, created_at = excluded.created_at, sent_at = excluded.sent_at, done_at = excluded.done_at`
+
+// SaveSettlement keeps a settlement, new or changed. A second one of a project
+// for a day is refused.
+func (t *Tx) SaveSettlement(ctx context.Context, b flow.Settlement) error {
+	_, err := t.run.exec(ctx, saveSettlementSQL, b.ID, b.Project, string(b.SettlesOn), b.Status, b.Amount, b.Carried, b.Lines, b.To.BankCode, b.BankName,
+		b.To.Number, b.To.Name, b.Tries, flag(b.Returned), b.RailTransactionID, b.Failure, flow.Millis(b.CreatedAt), flow.Millis(b.SentAt),
+		flow.Millis(b.DoneAt))
+	if err != nil {
+		return fmt.Errorf("save settlement %s: %w", b.ID, err)
+	}
+	return nil
+}
+
+const selectSettlementSQL = `SELECT ` + settlementColumns + ` FROM settlements`
+
+// Settlement reads a settlement. Error: resource_not_found.
+func (r Reader) Settlement(ctx context.Context, id flow.SettlementID) (flow.Settlement, error) {
+	b, found, err := r.settlement(ctx, ` WHERE id = ?`, string(id))
+	if err == nil && !found {
+		err = missing("settlement", string(id))
+	}
+	return b, err
+}
+
+// Gathering reads the settlement that a project's lines are being gathered for.
+func (r Reader) Gathering(ctx context.Context, project flow.ProjectID) (b flow.Settlement, found bool, err error) {
+	return r.settlement(ctx, ` WHERE project = ? AND created_at = 0`, string(project))
+}
+
+// SettlementOn reads a project's settlement of a day.
+func (r Reader) SettlementOn(ctx context.Context, project flow.ProjectID, on flow.Date) (b flow.Settlement, found bool, err error) {
+	return r.settlement(ctx, ` WHERE project = ? AND settles_on = ? AND created_at > 0`, string(project), string(on))
+}
+
+func (r Reader) settlement(ctx context.Context, where string, args ...any) (flow.Settlement, bool, error) {
+	list, err := r.settlements(ctx, selectSettlementSQL+where, args...)
+	if err != nil || len(list) == 0 {
+		return flow.Settlement{}, false, err
+	}
+	return list[0], true, nil
+}
+
+// SettlementFilter narrows a list of settlements; zero fields do not.
+type SettlementFilter struct {
+	Project flow.ProjectID
+	Status  flow.SettlementStatus
+	Before  string // an id: only older settlements
+	Limit   int
+}
+
+const listSettlementsSQL = selectSettlementSQL + ` WHERE project = ? AND created_at > 0 AND (? = '' OR status = ?) AND (? = '' OR id < ?)
+ ORDER BY id DESC LIMIT ?`
+
+// Settlements lists a project's settlements, newest first.
+func (r Reader) Settlements(ctx context.Context, f SettlementFilter) ([]flow.Settlement, error) {
+	return r.settlements(ctx, listSettlementsSQL, string(f.Project), string(f.Status), string(f.Status), f.Before, f.Before, f.Limit)
+}
+
+// OpenSettlements lists settlements that the bank has not said the last word
+// about, of all projects, from after an id on.
+func (r Reader) OpenSettlements(ctx context.Context, after flow.SettlementID, limit int) ([]flow.Settlement, error) {
+	return r.settlements(ctx, selectSettlementSQL+` WHERE status IN ('PENDING', 'PROCESSING') AND created_at > 0 AND id > ? ORDER BY id LIMIT ?`,
+		string(after), limit)
+}
+
+func (r Reader) settlements(ctx context.Context, query string, args ...any) ([]flow.Settlement, error) {
+	var list []flow.Settlement
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
+		var b flow.Settlement
+		var returned, created, sent, done int64
+		if err := scan(&b.ID, &b.Project, &b.SettlesOn, &b.Status, &b.Amount, &b.Carried, &b.Lines, &b.To.BankCode, &b.BankName, &b.To.Number,
+			&b.To.Name, &b.Tries, &returned, &b.RailTransactionID, &b.Failure, &created, &sent, &done); err != nil {
+			return err
+		}
+		b.Returned, b.CreatedAt, b.SentAt, b.DoneAt = returned == 1, flow.FromMillis(created), flow.FromMillis(sent), flow.FromMillis(done)
+		list = append(list, b)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read settlements: %w", err)
+	}
+	return list, nil
+}
+
+// waits keeps that a ledger transaction waits for its settlement day.
+func (t *Tx) waits(ctx context.Context, e flow.Entry) error {
+	var net flow.Kobo
+	for _, line := range e.Postings {
+		if line.Account == flow.MerchantPending {
+			net -= line.Amount
+		}
+	}
+	if net == 0 || e.Project == "" || e.Kind == flow.EntrySettle {
+		return nil
+	}
+	_, err := t.run.exec(ctx, `INSERT INTO settlement_items (kind, subject, settlement, project, net, created_at) VALUES (?, ?, '', ?, ?, ?)`,
+		string(e.Kind), e.Subject, string(e.Project), net, flow.Millis(e.At))
+	if err != nil {
+		return fmt.Errorf("post %s %s: %w", e.Kind, e.Subject, err)
+	}
+	return nil
+}
+
+// dueSQL are a project's lines that are due before a time. What is against the
+// merchant is due at once.
+const dueSQL = `settlement = '' AND project = ? AND (created_at < ? OR net < 0)`
+
+// Due sums up what a project's lines come to that are due before a time, in kobo.
+func (r Reader) Due(ctx context.Context, project flow.ProjectID, before time.Time) (net flow.Kobo, err error) {
+	_, err = r.run.one(ctx, `SELECT CAST(COALESCE(SUM(net), 0) AS BIGINT) FROM settlement_items WHERE `+dueSQL,
+		[]any{string(project), flow.Millis(before)}, &net)
+	if err != nil {
+		return 0, fmt.Errorf("sum up what is due: %w", err)
+	}
+	return net, nil
+}
+
+// Available is what earlier payouts left of a project's money, in kobo.
+func (r Reader) Available(ctx context.Context, project flow.ProjectID) (amount flow.Kobo, err error) {
+	_, err = r.run.one(ctx, `SELECT CAST(COALESCE(SUM(-merchant_available), 0) AS BIGINT) FROM ledger WHERE merchant_available <> 0 AND project = ?`,
+		[]any{string(project)}, &amount)
+	if err != nil {
+		return 0, fmt.Errorf("sum up what is available: %w", err)
+	}
+	return amount, nil
+}
+
+const gatherSQL = `UPDATE settlement_items SET settlement = ? WHERE (kind, subject) IN
+ (SELECT kind, subject FROM settlement_items WHERE ` + dueSQL + ` ORDER BY created_at LIMIT ?)`
+
+// Gather puts lines of a project that are due before a time into a settlement,
+// at most so many, and returns how many there were.
+func (t *Tx) Gather(ctx context.Context, b flow.Settlement, before time.Time, limit int) (int64, error) {
+	n, err := t.run.exec(ctx, gatherSQL, b.ID, string(b.Project), flow.Millis(before), limit)
+	if err != nil {
+		return 0, fmt.Errorf("gather the lines of settlement %s: %w", b.ID, err)
+	}
+	return n, nil
+}
+
+// Gathered sums up the lines of a settlement.
+func (r Reader) Gathered(ctx context.Context, id flow.SettlementID) (g flow.Gathered, err error) {
+	_, err = r.run.one(ctx, `SELECT COUNT(*), CAST(COALESCE(SUM(net), 0) AS BIGINT) FROM settlement_items WHERE settlement = ? AND settlement <> ''`,
+		[]any{string(id)}, &g.Lines, &g.Net)
+	if err != nil {
+		return flow.Gathered{}, fmt.Errorf("sum up settlement %s: %w", id, err)
+	}
+	return g, nil
+}
+
+// LinePlace is where a page of a settlement's lines ended; the zero one is the
+// beginning.
+type LinePlace struct {
+	At      time.Time
+	Kind    flow.EntryKind
+	Subject string
+}
+
+const settlementLinesSQL = `SELECT i.kind, i.subject, l.payment, i.net, -l.fees, i.created_at FROM settlement_items i
+ JOIN ledger l ON l.kind = i.kind AND l.subject = i.subject
+ WHERE i.settlement = ? AND i.settlement <> '' AND (i.created_at, i.kind, i.subject) > (?, ?, ?) ORDER BY i.created_at, i.kind, i.subject LIMIT ?`
+
+// SettlementLines lists the lines of a settlement, oldest first.
+func (r Reader) SettlementLines(ctx context.Context, id flow.SettlementID, after LinePlace, limit int) ([]flow.SettlementLine, error) {
+	var list []flow.SettlementLine
+	err := r.run.each(ctx, settlementLinesSQL, []any{string(id), flow.Millis(after.At), string(after.Kind), after.Subject, limit}, func(scan scanner) error {
+		var l flow.SettlementLine
+		var at int64
+		if err := scan(&l.Kind, &l.Subject, &l.Payment, &l.Net, &l.Fee, &at); err != nil {
+			return err
+		}
+		l.At = flow.FromMillis(at)
+		list = append(list, l)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the lines of settlement %s: %w", id, err)
+	}
+	return list, nil
+}
+
+const nextToSettleSQL = `SELECT COALESCE(MIN(project), '') FROM (
+ SELECT MIN(project) AS project FROM settlement_items WHERE settlement = '' AND project > ?
+ UNION ALL SELECT MIN(project) FROM settlements WHERE created_at = 0 AND project > ?
+ UNION ALL SELECT MIN(project) FROM ledger WHERE merchant_available <> 0 AND project > ?) AS owed`
+
+// NextToSettle is the first project after another one that has lines which wait
+// for their day, or money that is available; "" where there is none.
+func (r Reader) NextToSettle(ctx context.Context, after flow.ProjectID) (next flow.ProjectID, err error) {
+	_, err = r.run.one(ctx, nextToSettleSQL, []any{string(after), string(after), string(after)}, &next)
+	if err != nil {
+		return "", fmt.Errorf("find who is to be paid out: %w", err)
+	}
+	return next, nil
+}
+
+// KeepTask keeps that work is owed unless it is already, whenever that is due.
+func (t *Tx) KeepTask(ctx context.Context, task flow.Task) error {
+	_, err := t.run.exec(ctx, `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, '', 1, 0) ON CONFLICT (kind, subject) DO NOTHING`,
+		task.Kind, task.Subject, flow.Millis(task.Due))
+	if err != nil {
+		return fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)
+	}
+	return nil
+}
