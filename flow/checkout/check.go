@@ -13,6 +13,8 @@ import (
 const (
 	fromNotice = "notice" // it told us
 	fromAnswer = "answer" // we asked
+
+	fromStatement = "statement" // it stood on the statement of a day, and nobody had told us
 )
 
 // check asks the bank about every attempt of a session that it may know money
@@ -32,7 +34,7 @@ func (s *Service) check(ctx context.Context, id flow.SessionID) (coming bool, er
 	defer cancel()
 	var failures error
 	for _, a := range attempts {
-		if a.Instructions == nil && a.Tries == 0 {
+		if a.Instructions == nil { // nobody could pay it
 			continue
 		}
 		notices, err := s.cfg.Rail.Check(patient, a.Reference)

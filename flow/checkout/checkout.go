@@ -33,14 +33,22 @@ type Config struct {
 	// Nothing is told by the clock meanwhile: "I have paid" may be among it. It
 	// must end by itself. Nil is never.
 	Syncing func() bool
-	Post    func(ctx context.Context, d flow.Delivery) flow.Verdict
-	Next    func(d flow.Delivery, v flow.Verdict) (wait time.Duration, again bool) // the webhook schedule
-	Now     func() time.Time
-	Rand    io.Reader
-	Build   string // the program's version, for the log
-	Copy    string // the version of Words, for the log
-	Alone   bool   // no other process works on the database: what a dead one held is taken at once
-	Log     *slog.Logger
+	// Known says whether there is such a project in this environment; nil: none.
+	Known func(ctx context.Context, id flow.ProjectID) (bool, error)
+	Post  func(ctx context.Context, d flow.Delivery) flow.Verdict
+	Next  func(d flow.Delivery, v flow.Verdict) (wait time.Duration, again bool) // the webhook schedule
+	Now   func() time.Time
+	Rand  io.Reader
+	Drain time.Duration // how long posts that are under way when Run ends may go on; 0: 5 s
+	Build string        // the program's version, for the log
+	Copy  string        // the version of Words, for the log
+	Alone bool          // no other process works on the database: what a dead one held is taken at once
+	Log   *slog.Logger
+
+	// Payee is where a project is paid out to, false while it has not said. Nil:
+	// nobody is paid out. Calendar says on which days.
+	Payee    func(ctx context.Context, project flow.ProjectID) (flow.BankAccount, bool, error)
+	Calendar flow.Calendar
 }
 
 // Places remembers where live talks stand, and may lose all of it at any time.
@@ -116,6 +124,10 @@ type Made struct {
 	View
 
 	Endpoint     flow.Endpoint
+	Payment      flow.Payment
+	Refund       flow.Refund
+	Sending      Sending
+	Replay       Replay
 	Verification flow.Verification
 	SignedUp     SignedUp
 	LoggedIn     LoggedIn

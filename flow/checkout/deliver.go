@@ -5,157 +5,166 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"till/flow"
+	"till/flow/store"
 )
 
-// The bounds of deliveries.
-const (
-	maxPosts   = 128  // at work at once
-	maxToOne   = 32   // at work at once for one endpoint
-	maxToSick  = 2    // the same, for one whose last try failed
-	maxWaiting = 64   // waiting for an endpoint whose last try failed
-	maxQueued  = 8192 // waiting in memory
-	fewQueued  = 2048 // while there are no more, more are looked for
-	maxSick    = 10_000
-	// postPatience is more than a post takes: none is begun with less of its
-	// lease left, so that two never carry the same delivery at once.
-	postPatience = 20 * time.Second
-)
+// fresh is how long what is known of an endpoint is believed: what waited longer
+// is not sent before it is looked at again.
+const fresh = time.Second
 
-// queued is a delivery that waits for a place, and until when it may begin.
-type queued struct {
-	flow.Delivery
-
-	until time.Time
-}
-
-// posting is what is on its way to endpoints; the worker's lock guards it. What
-// does not fit is found again when its lease is over.
-type posting struct {
-	count   int                      // at work
-	toOne   map[flow.EndpointID]int  // of them for each endpoint
-	ids     map[string]bool          // of deliveries at work
-	queue   []queued                 // waiting for a place
-	waiting map[flow.EndpointID]int  // of them for each endpoint
-	sick    map[flow.EndpointID]bool // endpoints whose last try failed: they get few places
-}
-
-func newPosting() posting {
-	return posting{
-		toOne: map[flow.EndpointID]int{}, ids: map[string]bool{}, waiting: map[flow.EndpointID]int{}, sick: map[flow.EndpointID]bool{},
-	}
-}
-
-// takesPosts says whether deliveries that are handed over now would be taken.
-func (k *worker) takesPosts() bool {
+// takesPosts says whether a delivery that is handed over now would be taken.
+// Where not, its lane looks for it once there is room.
+func (k *worker) takesPosts(to flow.EndpointID) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return !k.closed && len(k.posts.queue) < fewQueued
+	if k.closed {
+		return false
+	}
+	if k.posts.room(to) > 0 {
+		return true
+	}
+	k.posts.lane(to).more = true
+	return false
 }
 
-// post sends a delivery now, or as soon as there is a place.
-func (k *worker) post(d queued) {
+// post sends deliveries now, or as soon as there is a place.
+func (k *worker) post(list ...queued) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
-	p := &k.posts
-	if k.closed || p.ids[d.ID] || len(p.queue) >= maxQueued || p.sick[d.Endpoint] && p.waiting[d.Endpoint] >= maxWaiting {
-		return
+	var back []queued
+	for _, d := range list {
+		switch {
+		case k.posts.ids[d.ID] > 0 && !d.ByHand(): // it is on its way already; its lease runs out
+		case k.closed || k.posts.room(d.Endpoint) < -maxLane:
+			back = append(back, d)
+		default:
+			k.posts.add(d)
+		}
 	}
-	p.queue = append(p.queue, d)
-	p.waiting[d.Endpoint]++
 	k.fill()
+	k.mu.Unlock()
+	k.giveBack(back)
 }
 
-// fill starts what can start: a slow endpoint holds few places, a sick one very
-// few. The caller holds the lock.
+// fill starts what can start. The caller holds the lock.
 func (k *worker) fill() {
 	p := &k.posts
-	if p.count >= maxPosts {
-		return
-	}
-	kept := p.queue[:0]
 	now := k.s.cfg.Now()
-	for _, d := range p.queue {
-		most := maxToOne
-		if p.sick[d.Endpoint] {
-			most = maxToSick
+	for !k.closed && k.postCtx.Err() == nil {
+		d, ok := p.next(now)
+		if !ok {
+			return
 		}
-		late := now.After(d.until) || p.ids[d.ID] // then it is claimed again, or was already
-		if !late && (p.count >= maxPosts || p.toOne[d.Endpoint] >= most) {
-			kept = append(kept, d)
-			continue
-		}
-		if p.waiting[d.Endpoint]--; p.waiting[d.Endpoint] == 0 {
-			delete(p.waiting, d.Endpoint)
-		}
-		if late {
-			continue
-		}
+		l := p.lanes[d.Endpoint]
 		p.count++
-		p.toOne[d.Endpoint]++
-		p.ids[d.ID] = true
-		k.wg.Go(func() { k.send(d.Delivery) })
+		p.keeps++
+		l.busy++
+		p.ids[d.ID]++
+		sick := l.sick
+		if sick {
+			p.sick++
+		}
+		k.wg.Go(func() { k.send(d, sick) })
 	}
-	clear(p.queue[len(kept):]) // their bodies are not to be kept
-	p.queue = kept
 }
 
 // send makes one try to deliver and gives its place to the next.
-func (k *worker) send(d flow.Delivery) {
-	v, err := k.s.try(k.ctx, d)
-	if err != nil {
-		k.s.cfg.Log.LogAttrs(k.ctx, slog.LevelError, "keep what became of a delivery", slog.String("delivery", d.ID), slog.String("error", err.Error()))
+func (k *worker) send(d queued, sick bool) {
+	o, tried := k.try(d)
+	failed := tried && !o.OK
+	k.mu.Lock()
+	l := k.posts.lanes[d.Endpoint]
+	if failed {
+		l.unkept++
 	}
+	k.mu.Unlock()
+	k.outcomes <- outcome{Outcome: o, tried: tried}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := &k.posts
 	p.count--
-	delete(p.ids, d.ID)
-	if p.toOne[d.Endpoint]--; p.toOne[d.Endpoint] == 0 {
-		delete(p.toOne, d.Endpoint)
+	l.busy--
+	full := sick && p.sick >= maxToSick
+	if sick {
+		p.sick--
 	}
-	switch {
-	case v.OK:
-		delete(p.sick, d.Endpoint)
-	case len(p.sick) < maxSick:
-		p.sick[d.Endpoint] = true
+	now := k.s.cfg.Now()
+	if tried && o.Reason != reasonShutdown {
+		l.learns(o.Verdict, now)
 	}
-	if v.Gone {
-		p.queue = slices.DeleteFunc(p.queue, func(q queued) bool { return q.Endpoint == d.Endpoint })
-		delete(p.waiting, d.Endpoint)
+	p.turn(l)
+	if full { // others of them may have waited for this place
+		p.rested(now)
 	}
-	if !k.closed && k.ctx.Err() == nil {
-		k.fill()
+	k.fill()
+	if l.more && l.room() > l.most()/2 {
+		l.more = false
+		k.wake()
 	}
-	k.wake()
 }
 
-// try posts a delivery once and keeps the verdict.
-func (s *Service) try(ctx context.Context, d flow.Delivery) (flow.Verdict, error) {
-	v, wait, again := s.posted(ctx, d)
-	state, next := "delivered", time.Time{}
-	if !v.OK {
-		state, next = "pending", s.cfg.Now().Add(wait)
-		if ctx.Err() != nil && !v.Gone {
-			v.Reason, next, again = "shutdown", s.cfg.Now(), true
-		}
-		if !again || v.Gone {
-			state = "dead"
-		}
+// reasonShutdown is why a try failed that the end of the program cut short.
+const reasonShutdown = "shutdown"
+
+// try posts a delivery once; false where it is not to be sent now, or not by us.
+func (k *worker) try(d queued) (store.Outcome, bool) {
+	s := k.s
+	if !k.current(&d) {
+		return store.Outcome{Delivery: d.Delivery}, false
 	}
-	s.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "delivery", slog.String("delivery", d.ID), slog.String("event", string(d.Event)),
-		slog.String("endpoint", string(d.Endpoint)), slog.String("state", state), slog.Int("status", v.Status), slog.String("reason", v.Reason),
-		slog.Int("attempt", d.Attempts+1), slog.Int64("ms", v.Duration.Milliseconds()))
-	keep := context.WithoutCancel(ctx)
-	return v, s.update(keep, func(w *saving) error {
-		if err := w.tx.EndTry(keep, d, v, state, w.now, next); err != nil || !v.Gone {
-			return err
+	v, wait, again := s.posted(k.postCtx, d.Delivery)
+	now := s.cfg.Now()
+	o := store.Outcome{Delivery: d.Delivery, Verdict: v, State: flow.DeliveryDelivered, Spent: true, At: now}
+	switch {
+	case v.OK:
+	case k.postCtx.Err() != nil && !v.Gone:
+		o.Reason, o.State, o.Next, o.Spent = reasonShutdown, flow.DeliveryPending, now, false
+	case d.Probe:
+		o.State, o.Next, o.Spent = flow.DeliveryHeld, now, false // behind the others: the next probe is another
+	case !again:
+		o.State = flow.DeliveryDead
+	default:
+		o.State, o.Next = flow.DeliveryPending, now.Add(wait)
+	}
+	level := slog.LevelInfo
+	if o.State == flow.DeliveryDead {
+		level = slog.LevelWarn
+	}
+	s.cfg.Log.LogAttrs(k.postCtx, level, "delivery", slog.String("delivery", d.ID), slog.String("event", string(d.Event)),
+		slog.String("endpoint", string(d.Endpoint)), slog.String("state", o.State), slog.Int("status", v.Status), slog.String("reason", o.Reason),
+		slog.Int("attempt", d.Attempts+1), slog.String("cause", d.Cause), slog.Bool("probe", d.Probe), slog.Int64("ms", v.Duration.Milliseconds()))
+	s.counts.tried(o)
+	return o, true
+}
+
+// current says whether a delivery may still be sent as it stands in memory, and
+// brings what is known of its endpoint up to date: another process may have
+// changed that while it waited.
+func (k *worker) current(d *queued) bool {
+	now := k.s.cfg.Now()
+	if now.After(d.until) {
+		return false
+	}
+	if now.Sub(d.read).Abs() < fresh {
+		return true
+	}
+	k.mu.Lock()
+	l := k.posts.lanes[d.Endpoint]
+	to, read := l.known, l.read
+	k.mu.Unlock()
+	if now.Sub(read).Abs() >= fresh {
+		var err error
+		if to, err = k.s.cfg.DB.EndpointByID(k.postCtx, d.Endpoint); err != nil {
+			return false
 		}
-		return w.tx.DisableEndpoint(keep, d.Endpoint)
-	})
+		k.mu.Lock()
+		l.known, l.read = to, now
+		k.mu.Unlock()
+	}
+	d.URL, d.Secrets = to.URL, to.Signing(now)
+	return to.Takes(d.Delivery) == flow.DeliveryPending
 }
 
 // posted is one post, and when there is to be another. A panic in it is a failed
@@ -164,7 +173,7 @@ func (s *Service) posted(ctx context.Context, d flow.Delivery) (v flow.Verdict, 
 	defer func() {
 		if r := recover(); r != nil {
 			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "panic in a delivery", slog.String("delivery", d.ID), slog.String("stack", fmt.Sprintf("%v\n%s", r, debug.Stack())))
-			v, wait, again = flow.Verdict{Reason: "panic"}, time.Hour, d.Attempts < maxTries
+			v, wait, again = flow.Verdict{Reason: reasonPanic}, time.Hour, d.Attempts < maxTries
 		}
 	}()
 	if v = s.cfg.Post(ctx, d); !v.OK {
@@ -172,3 +181,44 @@ func (s *Service) posted(ctx context.Context, d flow.Delivery) (v flow.Verdict, 
 	}
 	return v, wait, again
 }
+
+// reasonPanic is why a try failed through a fault of our own.
+const reasonPanic = "panic"
+
+// forgetEndpoint takes what waits in memory for an endpoint back: it is not to be
+// sent any more as it stands there. What is on its way is not called back.
+func (k *worker) forgetEndpoint(id flow.EndpointID) {
+	k.mu.Lock()
+	back := k.posts.drop(id)
+	k.mu.Unlock()
+	k.giveBack(back)
+}
+
+// giveBack makes deliveries that were taken and are not tried due for anybody.
+func (k *worker) giveBack(list []queued) {
+	if len(list) == 0 {
+		return
+	}
+	leases := map[string][]string{}
+	for _, d := range list {
+		leases[d.Lease] = append(leases[d.Lease], d.ID)
+	}
+	ctx := rowwise(context.WithoutCancel(k.ctx))
+	err := k.s.update(ctx, func(w *saving) error {
+		for lease, ids := range leases {
+			if err := w.tx.GiveBackDeliveries(ctx, lease, ids, w.now); err != nil {
+				return err
+			}
+		}
+		w.tx.After(k.wake)
+		return nil
+	})
+	if err != nil { // their leases run out
+		k.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "give deliveries back", slog.Int("deliveries", len(list)), slog.String("error", err.Error()))
+	}
+}
+
+// rowwise is a context for updates of deliveries: in no hurry, and on PostgreSQL
+// without regard to what they only read, so that they never send a payment's
+// transaction back to its start.
+func rowwise(ctx context.Context) context.Context { return store.Rowwise(store.Unhurried(ctx)) }

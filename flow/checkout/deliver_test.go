@@ -50,25 +50,25 @@ func TestAHangingEndpointHoldsNoOtherBack(t *testing.T) {
 		}
 		w.until("the healthy endpoint to have everything", func() bool { return count(well.ID) == events })
 		mu.Lock()
-		if most != 32 {
-			t.Errorf("the hanging endpoint held %d places", most)
+		if most != 8 {
+			t.Errorf("the hanging endpoint, of which nothing was known, held %d places", most)
 		}
 		mu.Unlock()
-		// Once it is known to be sick, it gets two.
-		for range 32 {
+		// Once it is known to be sick, it gets one.
+		for range 8 {
 			release <- true
 		}
-		w.until("the places to be given back", func() bool { mu.Lock(); defer mu.Unlock(); return now == 2 })
+		w.until("the places to be given back", func() bool { mu.Lock(); defer mu.Unlock(); return now == 1 })
 		mu.Lock()
 		most = 0
 		mu.Unlock()
-		for range 10 {
+		for range 5 {
 			release <- true
 		}
-		w.until("ten more tries", func() bool { return count(sick.ID) >= 44 })
+		w.until("five more tries", func() bool { return count(sick.ID) >= 14 })
 		mu.Lock()
 		defer mu.Unlock()
-		if most > 2 {
+		if most > 1 {
 			t.Errorf("a sick endpoint held %d places", most)
 		}
 	})

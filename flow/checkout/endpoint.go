@@ -2,8 +2,17 @@ package checkout
 
 import (
 	"context"
+	"time"
 
 	"till/flow"
+)
+
+const (
+	// SecretOverlap is how long the secret of before a rotation signs too.
+	SecretOverlap = 24 * time.Hour
+	// cancelAtOnce is how many deliveries are cancelled in one transaction, so that
+	// nobody else waits for long.
+	cancelAtOnce = 500
 )
 
 // AddEndpoint keeps a webhook endpoint; its id, status and time are filled in,
@@ -40,7 +49,144 @@ func (s *Service) AddEndpoint(ctx context.Context, e flow.Endpoint, c Call) (Ans
 	return answer, nil
 }
 
-// Endpoints are a project's webhook endpoints.
+// Endpoints are a project's webhook endpoints, oldest first: few, for there is a
+// bound.
 func (s *Service) Endpoints(ctx context.Context, project flow.ProjectID) ([]flow.Endpoint, error) {
 	return s.cfg.DB.Endpoints(ctx, project)
+}
+
+// Endpoint reads a webhook endpoint of a project. Errors: resource_not_found, also
+// for one that was removed.
+func (s *Service) Endpoint(ctx context.Context, project flow.ProjectID, id flow.EndpointID) (flow.Endpoint, error) {
+	return s.cfg.DB.Endpoint(ctx, project, id)
+}
+
+// EndpointChange is what of an endpoint is to change. Nil fields are not.
+type EndpointChange struct {
+	URL         *string
+	Description *string
+	Events      *[]flow.EventKind // empty: every kind that is not on request
+	Status      string            // ENABLED, DISABLED, or "" for as it is
+	DropHeld    bool              // with ENABLED: what was held is cancelled, not delivered
+}
+
+// ChangeEndpoint changes a webhook endpoint of a project. One that is disabled
+// holds what it is owed; one that is enabled is sent to as if it had never failed.
+// Errors: resource_not_found.
+func (s *Service) ChangeEndpoint(ctx context.Context, project flow.ProjectID, id flow.EndpointID, to EndpointChange) (flow.Endpoint, error) {
+	var e flow.Endpoint
+	err := s.inParts(ctx, func(w *saving) (more bool, err error) {
+		if e, err = w.tx.Endpoint(ctx, project, id); err != nil {
+			return false, err
+		}
+		if to.Status == flow.EndpointEnabled && to.DropHeld {
+			n, err := w.tx.CancelDeliveries(ctx, id, flow.DeliveryHeld, w.now, cancelAtOnce)
+			if err != nil || n == cancelAtOnce {
+				return true, err
+			}
+		}
+		if err := w.change(&e, to); err != nil {
+			return false, err
+		}
+		e, err = w.tx.Endpoint(ctx, project, id)
+		return false, err
+	})
+	return e, wrap("change a webhook endpoint", err)
+}
+
+// change keeps what of an endpoint changes.
+func (w *saving) change(e *flow.Endpoint, to EndpointChange) error {
+	if to.URL != nil {
+		e.URL = *to.URL
+	}
+	if to.Description != nil {
+		e.Description = *to.Description
+	}
+	if to.Events != nil {
+		e.Events = *to.Events
+	}
+	if err := w.tx.ChangeEndpoint(w.ctx, e); err != nil {
+		return err
+	}
+	w.anew(e.ID)
+	switch to.Status {
+	case flow.EndpointEnabled:
+		return w.tx.EnableEndpoint(w.ctx, e.ID, w.now)
+	case flow.EndpointDisabled:
+		if was, err := w.tx.DisableEndpoint(w.ctx, e.ID, flow.DisabledRequested, w.now); err != nil || !was {
+			return err
+		}
+		return w.holdBack(w.ctx, e.ID)
+	}
+	return nil
+}
+
+// anew has what waits in memory for an endpoint read again once it is changed.
+func (w *saving) anew(id flow.EndpointID) {
+	w.tx.After(func() {
+		w.s.worker.forgetEndpoint(id)
+		w.s.worker.wake()
+	})
+}
+
+// RemoveEndpoint takes a webhook endpoint of a project away and cancels what it is
+// owed. What was sent stays to be read. Errors: resource_not_found.
+func (s *Service) RemoveEndpoint(ctx context.Context, project flow.ProjectID, id flow.EndpointID) error {
+	err := s.inParts(ctx, func(w *saving) (more bool, err error) {
+		if _, err := w.tx.Endpoint(ctx, project, id); err != nil {
+			return false, err
+		}
+		for _, state := range []string{flow.DeliveryPending, flow.DeliveryHeld} {
+			n, err := w.tx.CancelDeliveries(ctx, id, state, w.now, cancelAtOnce)
+			if err != nil || n == cancelAtOnce {
+				return true, err
+			}
+		}
+		w.anew(id)
+		return false, w.tx.DeleteEndpoint(ctx, id, w.now)
+	})
+	return wrap("remove a webhook endpoint", err)
+}
+
+// inParts runs a command in one transaction after the other until it says that
+// there is no more to do.
+func (s *Service) inParts(ctx context.Context, part func(*saving) (more bool, err error)) error {
+	for more := true; more; {
+		err := s.update(ctx, func(w *saving) (err error) {
+			more, err = part(w)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RotateSecret gives an endpoint a new secret, which is given; the one that it
+// had signs for a day beside it. Errors: resource_not_found.
+func (s *Service) RotateSecret(ctx context.Context, id flow.EndpointID, secret string, c Call) (Answer, error) {
+	var answer Answer
+	err := s.update(ctx, func(w *saving) error {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil {
+			answer = answeredBefore(kept)
+			return err
+		}
+		e, err := w.tx.Endpoint(ctx, c.Project, id)
+		if err != nil {
+			return err
+		}
+		e.Secrets, e.RetiringAt = append([]string{secret}, e.Secrets[:min(1, len(e.Secrets))]...), w.now.Add(SecretOverlap)
+		if err := w.tx.ChangeEndpoint(ctx, &e); err != nil {
+			return err
+		}
+		w.anew(id)
+		answer, err = w.rendered(c, string(id), Made{Endpoint: e})
+		return err
+	})
+	if err != nil {
+		return s.calls.refused(ctx, c, wrap("rotate the secret of a webhook endpoint", err))
+	}
+	return answer, nil
 }

@@ -17,11 +17,13 @@ import (
 type shakyRail struct {
 	*sandbox.Rail
 
-	mu      sync.Mutex
-	onStart func(ctx context.Context, o flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error)
-	onCheck func(ctx context.Context, reference string) ([]flow.Notice, error)
-	parsed  []flow.Notice // what Parse gives, where it is set
-	orders  []flow.Order
+	mu        sync.Mutex
+	onStart   func(ctx context.Context, o flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error)
+	onCheck   func(ctx context.Context, reference string) ([]flow.Notice, error)
+	onSendOut func(d flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
+	onSentOut func(reference string, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
+	parsed    []flow.Notice // what Parse gives, where it is set
+	orders    []flow.Order
 }
 
 func (r *shakyRail) Start(ctx context.Context, o flow.Order) (flow.Instructions, error) {
@@ -44,6 +46,28 @@ func (r *shakyRail) Check(ctx context.Context, reference string) ([]flow.Notice,
 		return on(ctx, reference)
 	}
 	return r.Rail.Check(ctx, reference)
+}
+
+func (r *shakyRail) Disburse(ctx context.Context, d flow.Disbursement) (flow.Disbursed, error) {
+	r.mu.Lock()
+	on := r.onSendOut
+	r.mu.Unlock()
+	call := func() (flow.Disbursed, error) { return r.Rail.Disburse(ctx, d) }
+	if on != nil {
+		return on(d, call)
+	}
+	return call()
+}
+
+func (r *shakyRail) Disbursed(ctx context.Context, reference string) (flow.Disbursed, error) {
+	r.mu.Lock()
+	on := r.onSentOut
+	r.mu.Unlock()
+	call := func() (flow.Disbursed, error) { return r.Rail.Disbursed(ctx, reference) }
+	if on != nil {
+		return on(reference, call)
+	}
+	return call()
 }
 
 func (r *shakyRail) Parse(h http.Header, body []byte) ([]flow.Notice, error) {
@@ -172,9 +196,11 @@ func (w *world) balanced(id flow.SessionID, came flow.Kobo) {
 	w.must(err)
 	accounts := map[flow.LedgerAccount]flow.Kobo{}
 	var sum flow.Kobo
-	for _, p := range posted {
-		accounts[p.Account] += p.Amount
-		sum += p.Amount
+	for _, e := range posted {
+		for _, line := range e.Postings {
+			accounts[line.Account] += line.Amount
+			sum += line.Amount
+		}
 	}
 	if sum != 0 || accounts[flow.RailClearing] != came {
 		w.t.Errorf("the ledger says %v (sum %d), and %d kobo came", accounts, sum, came)

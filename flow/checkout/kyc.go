@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"slices"
 
 	"till/flow"
 	"till/flow/store"
@@ -60,6 +61,20 @@ func (a *Accounts) KYC(ctx context.Context, project flow.ProjectID) ([]flow.KYCM
 // Merchants reads all projects, oldest first, from after an id on.
 func (a *Accounts) Merchants(ctx context.Context, after flow.ProjectID, limit int) ([]store.Merchant, error) {
 	return a.db.Merchants(ctx, after, limit)
+}
+
+// Known says whether there is a project with an environment: everybody has test,
+// and who was admitted once has live.
+func (a *Accounts) Known(ctx context.Context, id flow.ProjectID, env flow.Environment) (bool, error) {
+	err := a.HasProject(ctx, id)
+	if notFound(err) {
+		return false, nil
+	}
+	if err != nil || env == flow.Test {
+		return err == nil, err
+	}
+	moves, err := a.db.KYCMoves(ctx, id, maxKYCMoves)
+	return slices.ContainsFunc(moves, func(m flow.KYCMove) bool { return m.To == flow.KYCApproved }), err
 }
 
 // HasProject says whether there is a project. Errors: resource_not_found.

@@ -153,6 +153,9 @@ func (w *saving) reversed(session flow.Session, n flow.Notice, from string) erro
 			return err
 		}
 	}
+	if p, session, err = w.calledOff(p, session, b.Amount); err != nil {
+		return err
+	}
 	booked, err := w.tx.Booked(w.ctx, p.ID)
 	if err != nil {
 		return err
@@ -162,6 +165,41 @@ func (w *saving) reversed(session flow.Session, n flow.Notice, from string) erro
 	}
 	return w.save(flow.TakeBack(session, attempt, p, booked, b), session)
 }
+
+// calledOff calls refunds off that the bank was not told of yet, as far as it
+// takes back what they would send: the money is set aside again, and goes with the
+// rest. It gives back the payment and its session as they are then.
+func (w *saving) calledOff(p flow.Payment, session flow.Session, back flow.Kobo) (flow.Payment, flow.Session, error) {
+	if p.Refundable() >= back || p.Project == "" {
+		return p, session, nil
+	}
+	waiting, err := w.tx.Refunds(w.ctx, store.RefundFilter{Project: p.Project, Payment: p.ID, Status: flow.RefundPending, Limit: refundsCalledOff})
+	if err != nil {
+		return p, session, err
+	}
+	for _, r := range waiting {
+		if r.Tries > 0 || p.Refundable() >= back {
+			continue
+		}
+		change, err := r.Heard(session, p, flow.Disbursed{Status: flow.DisbursementFailed, Reason: "The bank took the payment back before the refund was sent."}, w.now)
+		if err != nil {
+			return p, session, err
+		}
+		if err := w.keepRefund(change, session); err != nil {
+			return p, session, err
+		}
+		if p, err = w.tx.Payment(w.ctx, p.ID); err != nil {
+			return p, session, err
+		}
+		if session, err = w.sessionOf(p.Session); err != nil {
+			return p, session, err
+		}
+	}
+	return p, session, nil
+}
+
+// refundsCalledOff bounds how many refunds of one payment wait to be sent.
+const refundsCalledOff = 100
 
 // taken finds the payment that a bank took back.
 func (w *saving) taken(b flow.TakenBack) (flow.Payment, bool, error) {
@@ -197,7 +235,12 @@ func (w *saving) takenBefore(c flow.Change, a flow.Attempt) (flow.Change, error)
 			a = changed
 		}
 	}
-	return c.Then(flow.TakeBack(session, a, *c.Payment, c.Postings, list[i])), nil
+	c = c.Then(flow.TakeBack(session, a, *c.Payment, c.Postings, list[i]))
+	for j := range c.Returns { // what the bank has taken back already is not sent back too
+		c.Returns[j].Amount -= list[i].Amount
+	}
+	c.Returns = slices.DeleteFunc(c.Returns, func(r flow.Return) bool { return r.Amount <= 0 })
+	return c, nil
 }
 
 // movement is what the program's own log says of money that went away.

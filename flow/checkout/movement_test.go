@@ -30,9 +30,11 @@ func (w *world) accounts(id flow.SessionID) map[flow.LedgerAccount]flow.Kobo {
 	posted, err := w.db.Ledger(w.t.Context(), id)
 	w.must(err)
 	out := map[flow.LedgerAccount]flow.Kobo{}
-	for _, p := range posted {
-		if out[p.Account] += p.Amount; out[p.Account] == 0 {
-			delete(out, p.Account)
+	for _, e := range posted {
+		for _, line := range e.Postings {
+			if out[line.Account] += line.Amount; out[line.Account] == 0 {
+				delete(out, line.Account)
+			}
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"slices"
 
 	"till/flow"
 	"till/flow/store"
@@ -53,12 +54,9 @@ func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (
 // resumed says whether a call that ended with a code may have had an effect, so
 // that the same call again goes on with it.
 func resumed(code flow.Code) bool {
-	switch code {
-	case flow.CodeInternal, flow.CodeStorage, flow.CodeRailTimeout, flow.CodeRailUnavailable, flow.CodeRailRejected:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]flow.Code{
+		flow.CodeInternal, flow.CodeStorage, flow.CodeRailTimeout, flow.CodeRailUnavailable, flow.CodeRailRejected,
+	}, code)
 }
 
 // begun is calls.begun in a transaction.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"till/flow"
@@ -21,6 +22,9 @@ import (
 const (
 	// lease is how long a process may take over one piece of work.
 	lease = time.Minute
+	// drain is how long posts may go on when the program ends: what a merchant
+	// has not answered by then is sent to them again.
+	drain = 5 * time.Second
 	// checkPatience is how long the bank may take over the questions about one
 	// session; what it said so far is taken in, and time is left to say so.
 	checkPatience = 30 * time.Second
@@ -40,6 +44,10 @@ type Service struct {
 	calls    *calls
 	worker   *worker
 	ticks    *ticking
+	counts   counts
+	pace     pacer
+	days     statements
+	redone   atomic.Int64 // counts deliveries that were asked for once more
 }
 
 // New makes a Service. Run must be running for anything owed to be done.
@@ -49,6 +57,9 @@ func New(c Config) (*Service, error) {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Drain == 0 {
+		c.Drain = drain
 	}
 	if c.Number == nil {
 		c.Number = func() string { return "" }
@@ -198,9 +209,30 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 		if err := w.tx.AddPayment(w.ctx, *c.Payment, c.Postings); err != nil {
 			return err
 		}
+		if err := w.returnLater(*c.Payment); err != nil {
+			return err
+		}
 	}
 	if c.TakenBack != nil {
 		if err := w.tx.SaveTakenBack(w.ctx, *c.TakenBack); err != nil {
+			return err
+		}
+	}
+	if c.Refund != nil {
+		if err := w.tx.SaveRefund(w.ctx, *c.Refund); err != nil {
+			return err
+		}
+	}
+	if c.Settlement != nil {
+		if err := w.tx.SaveSettlement(w.ctx, *c.Settlement); err != nil {
+			return err
+		}
+	}
+	if err := w.decide(c); err != nil {
+		return err
+	}
+	for _, e := range c.Entries {
+		if err := w.tx.Post(w.ctx, e); err != nil {
 			return err
 		}
 	}
@@ -210,8 +242,10 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 		}
 	}
 	if session.ID == "" {
-		w.unmatched(c.Payment) // money of nobody: there is no project to tell
-		return nil
+		if err := w.unmatched(c); err != nil {
+			return err
+		}
+		return w.sendBack(c.Returns)
 	}
 	for _, f := range c.Facts {
 		session.Sequence++
@@ -223,6 +257,9 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 		if err := w.tx.SaveSession(w.ctx, &session); err != nil {
 			return err
 		}
+	}
+	if err := w.sendBack(c.Returns); err != nil {
+		return err
 	}
 	for _, n := range c.News {
 		if err := w.spread(session.ID, n); err != nil {
@@ -277,6 +314,9 @@ func (w *saving) event(view View, f flow.Fact) (flow.Event, error) {
 		}
 	}
 	data := flow.ChargeData(charge, f.Attempt, f.Payment)
+	if f.Refund != nil {
+		data = flow.RecordRefund(*f.Refund, w.s.cfg.Around)
+	}
 	if f.Kind.OnRequest() {
 		record := w.s.Record(view)
 		record.ClientSecret = "" // a webhook's receiver is not the payer's browser
@@ -286,30 +326,6 @@ func (w *saving) event(view View, f flow.Fact) (flow.Event, error) {
 		return flow.Event{}, err
 	}
 	return e, w.tx.AddEvent(w.ctx, e)
-}
-
-// deliver owes an event to endpoints.
-func (w *saving) deliver(e flow.Event, endpoints []flow.Endpoint) error {
-	for _, to := range endpoints {
-		id, err := w.s.ids.New(flow.PrefixDelivery)
-		if err != nil {
-			return err
-		}
-		d := flow.Delivery{ID: id, Event: e.ID, Endpoint: to.ID, URL: to.URL, Secrets: to.Secrets, Body: e.Body}
-		if !w.s.worker.takesPosts() { // it is found when there is room
-			if err := w.tx.AddDelivery(w.ctx, d, w.now); err != nil {
-				return err
-			}
-			w.tx.After(w.s.worker.wake)
-			continue
-		}
-		d.Lease = w.s.token
-		if err := w.tx.AddDelivery(w.ctx, d, w.now.Add(lease)); err != nil {
-			return err
-		}
-		w.tx.After(func() { w.s.worker.post(queued{d, w.now.Add(lease - postPatience)}) })
-	}
-	return nil
 }
 
 // messageID is the id of a message of ours, fixed by where it stands in its

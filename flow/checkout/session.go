@@ -319,7 +319,11 @@ func (w *saving) cancel(session flow.Session) error {
 	if err != nil {
 		return err
 	}
-	change, err := flow.Cancel(session, attempts)
+	payments, err := w.tx.Payments(w.ctx, session.ID)
+	if err != nil {
+		return err
+	}
+	change, err := flow.Cancel(session, attempts, payments, w.now)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,16 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 	if err := sound(n); err != nil {
 		return err
 	}
+	if err := s.collector(ctx, &n); err != nil {
+		return err
+	}
 	err := s.update(ctx, func(w *saving) error {
+		if n.Kind == flow.PaidOut || n.Kind == flow.PayoutFailed {
+			if isPayout(n.Reference) {
+				return w.settledOut(n)
+			}
+			return w.sentOut(n, from)
+		}
 		if n.Kind == flow.Credit {
 			if p, known, err := w.tx.PaymentByTransaction(ctx, n.RailTransactionID); known || err != nil {
 				w.compare(p, n)
@@ -51,7 +60,7 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 			return w.coming(session, n, from)
 		case flow.Returned:
 			return w.sentBack(session, attempt, n, from)
-		case flow.Credit:
+		case flow.Credit, flow.PaidOut, flow.PayoutFailed:
 		}
 		if err := w.bankSaid(session, n, from); err != nil {
 			return err
@@ -65,7 +74,7 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 // rail's name for it alone: without one, the second would be taken for the first.
 func sound(n flow.Notice) error {
 	switch n.Kind {
-	case flow.Credit, flow.Declined, flow.Reversal, flow.Pending, flow.Returned:
+	case flow.Credit, flow.Declined, flow.Reversal, flow.Pending, flow.Returned, flow.PaidOut, flow.PayoutFailed:
 	default:
 		return fmt.Errorf("settle what the bank said: a notice of the unknown kind %q", n.Kind)
 	}
@@ -91,15 +100,46 @@ func (w *saving) compare(kept flow.Payment, n flow.Notice) {
 	})
 }
 
-// unmatched makes money of nobody visible.
-func (w *saving) unmatched(p *flow.Payment) {
+// collector leaves a notice the project that its money was collected for only
+// where there is such a project in this environment: it may be told of the money.
+func (s *Service) collector(ctx context.Context, n *flow.Notice) error {
+	if n.Collects == "" {
+		return nil
+	}
+	known := false
+	if s.cfg.Known != nil {
+		var err error
+		if known, err = s.cfg.Known(ctx, n.Collects); err != nil {
+			return wrap("look for the project that money was collected for", err)
+		}
+	}
+	if !known {
+		n.Collects = ""
+	}
+	return nil
+}
+
+// unmatched makes money without a session visible: to the project that it was
+// collected for, else to the operator alone.
+func (w *saving) unmatched(c flow.Change) error {
+	p := c.Payment
 	if p == nil {
-		return
+		return nil
 	}
 	w.tx.After(func() {
 		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "money came that belongs to no session", slog.String("event", string(flow.PaymentUnmatched)),
-			slog.String("payment", string(p.ID)), slog.String("transaction", p.RailTransactionID), slog.Int64("amount_minor", int64(p.Amount)))
+			slog.String("payment", string(p.ID)), slog.String("project", string(p.Project)), slog.String("transaction", p.RailTransactionID),
+			slog.Int64("amount_minor", int64(p.Amount)))
 	})
+	if p.Project == "" {
+		return nil
+	}
+	for _, f := range c.Facts {
+		if err := w.tellAlone(p.Project, f.Kind, "", flow.RecordPayment(*p)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bankSaid logs what a bank said about a session.
@@ -161,7 +201,7 @@ func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice) err
 		return err
 	}
 	change, err := flow.Settle(flow.Money{
-		Notice: n, Session: session, Attempt: a, Others: others, Payments: payments, Payment: flow.PaymentID(id), Charge: flow.ChargeID(charge), Now: w.now,
+		Notice: n, Project: n.Collects, Session: session, Attempt: a, Others: others, Payments: payments, Payment: flow.PaymentID(id), Charge: flow.ChargeID(charge), Now: w.now,
 	})
 	if err != nil {
 		return err

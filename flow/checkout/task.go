@@ -19,6 +19,9 @@ var errEnded = errors.New("checkout: the task has ended")
 // do does one task.
 func (s *Service) do(ctx context.Context, j job) error {
 	w := j.Work
+	if wait := s.paced(w); wait > 0 {
+		return &NotYetError{Wait: wait}
+	}
 	if byTheClock(w.Kind) && s.cfg.Syncing != nil && s.cfg.Syncing() {
 		return &NotYetError{Wait: syncingWait}
 	}
@@ -41,6 +44,18 @@ func (s *Service) do(ctx context.Context, j job) error {
 		return s.lapse(ctx, flow.AttemptID(w.Subject), w.Attempts)
 	case flow.TaskExpireSession:
 		return s.expire(ctx, flow.SessionID(w.Subject), w.Attempts)
+	case flow.TaskReturn:
+		return s.returnOverdue(ctx, flow.PaymentID(w.Subject))
+	case flow.TaskRefund:
+		return s.sendRefund(ctx, flow.RefundID(w.Subject))
+	case flow.TaskStatement:
+		return s.walkStatement(ctx, flow.Date(w.Subject))
+	case flow.TaskPayday:
+		return s.payday(ctx)
+	case flow.TaskSettle:
+		return s.settleLast(ctx, flow.ProjectID(w.Subject))
+	case flow.TaskPayout:
+		return s.sendPayout(ctx, flow.SettlementID(w.Subject))
 	}
 	return fmt.Errorf("nobody does tasks of kind %q", w.Kind)
 }
@@ -51,7 +66,7 @@ const syncingWait = 2 * time.Second
 
 // byTheClock says whether a task tells payers something because time passed.
 func byTheClock(kind flow.TaskKind) bool {
-	return kind == flow.TaskTimer || kind == flow.TaskExpireAttempt || kind == flow.TaskExpireSession
+	return kind == flow.TaskTimer || kind == flow.TaskExpireAttempt || kind == flow.TaskExpireSession || kind == flow.TaskReturn
 }
 
 // slow says "one moment" to chats that still wait for instructions.
@@ -109,7 +124,11 @@ func (s *Service) expire(ctx context.Context, id flow.SessionID, tries int) erro
 		if err != nil {
 			return err
 		}
-		change, err := flow.Expire(session, attempts, w.now)
+		payments, err := w.tx.Payments(w.ctx, id)
+		if err != nil {
+			return err
+		}
+		change, err := flow.Expire(session, attempts, payments, w.now)
 		if err != nil {
 			return err
 		}

@@ -58,8 +58,10 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range posted {
-		story = append(story, Moment{At: p.At, Who: "ledger", What: fmt.Sprintf("%s %s", p.Account, signed(p.Amount)), Why: string(p.Payment)})
+	for _, e := range posted {
+		for _, line := range e.Postings {
+			story = append(story, Moment{At: e.At, Who: "ledger", What: fmt.Sprintf("%s %s", line.Account, signed(line.Amount)), Why: string(e.Payment)})
+		}
 	}
 	tries, err := r.Tries(ctx, id)
 	if err != nil {
@@ -87,15 +89,31 @@ func matchedMoney(ctx context.Context, r store.Reader, session flow.Session) ([]
 	if err != nil {
 		return nil, err
 	}
-	story := make([]Moment, len(payments))
-	for i, p := range payments {
+	story := make([]Moment, 0, len(payments))
+	for _, p := range payments {
 		why := fmt.Sprintf("%s; value time %s, session until %s", meantBy(p.Match), flow.Stamp(p.PaidAt), flow.Stamp(session.ExpiresAt))
 		if at := slices.IndexFunc(attempts, func(a flow.Attempt) bool { return a.ID == p.Attempt }); at >= 0 {
 			why += fmt.Sprintf(", %s until %s", attempts[at].Method, flow.Stamp(attempts[at].ExpiresAt))
 		}
-		story[i] = Moment{At: p.ReceivedAt, Who: "till", What: fmt.Sprintf("matched %s: %s, %s", p.Amount.Naira(), p.Match, p.ID), Why: why}
+		story = append(story, Moment{At: p.ReceivedAt, Who: "till", What: fmt.Sprintf("matched %s: %s, %s", p.Amount.Naira(), p.Match, p.ID), Why: why})
+		if p.Resolution != flow.Unresolved {
+			story = append(story, decidedAbout(p))
+		}
 	}
 	return story, nil
+}
+
+// decidedAbout tells what was decided about set-aside money, and by whom.
+func decidedAbout(p flow.Payment) Moment {
+	who := "merchant"
+	if p.ResolvedBy == flow.ByPolicy || p.ResolvedBy == flow.ByClock {
+		who = "till"
+	}
+	why := "by " + p.ResolvedBy
+	if p.ResolvedWhy != "" {
+		why += ": " + p.ResolvedWhy
+	}
+	return Moment{At: p.ResolvedAt, Who: who, What: fmt.Sprintf("resolved %s: %s", p.ID, p.Resolution), Why: why}
 }
 
 // meantBy says for people what a match status means.
@@ -237,8 +255,11 @@ func tellBank(l store.Line) string {
 		return strings.TrimPrefix(l.Kind, "bank.") + " " + compact(l.Data)
 	}
 	how := "notice"
-	if l.Kind == "bank.answer" {
+	switch l.Kind {
+	case "bank." + fromAnswer:
 		how = "answer"
+	case "bank." + fromStatement:
+		how = "found on the statement"
 	}
 	return fmt.Sprintf("%s: %s %s, value time %s, %s", how, n.Kind, n.Amount.Naira(), flow.Stamp(n.PaidAt), n.RailTransactionID)
 }

@@ -49,6 +49,12 @@ type worker struct {
 	posts    posting
 	claims   int64 // counts claims: each is a lease of its own
 	claiming bool  // what was claimed may not be at work yet
+
+	postCtx    context.Context //nolint:containedctx // of posts: it outlives ctx by a little
+	outcomes   chan outcome    // what became of posts
+	left       bool            // deliveries are due that there is no room for
+	after      flow.EndpointID // the last endpoint that deliveries were looked for, in a round of them
+	remembered time.Time       // when what nobody would look at was last looked for
 }
 
 // job is work and when its lease ends.
@@ -86,11 +92,24 @@ func (k *worker) run(ctx context.Context) error {
 			return fmt.Errorf("take up what was left: %w", err)
 		}
 	}
+	if err := k.s.update(ctx, func(w *saving) error { return w.plansWalk() }); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("plan to read the bank's statement: %w", err)
+	}
+	if err := k.s.keepPayday(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	ctx = store.Unhurried(ctx)
+	posts, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer hangUp()
 	k.mu.Lock()
-	k.ctx, k.closed = ctx, false
+	k.ctx, k.postCtx, k.outcomes, k.closed = ctx, posts, make(chan outcome, maxOutcomes), false
 	k.mu.Unlock()
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		k.keepOutcomes(ctx)
+	}()
 	group.Go(func() error { return k.loop(ctx) })
 	group.Go(func() error { return k.s.tick(ctx) })
 	group.Go(func() error {
@@ -101,10 +120,17 @@ func (k *worker) run(ctx context.Context) error {
 	err := group.Wait()
 	k.mu.Lock()
 	k.closed = true
-	k.posts.queue = nil // their leases run out, and they are found again
-	clear(k.posts.waiting)
+	var back []queued
+	for id := range k.posts.lanes {
+		back = append(back, k.posts.drop(id)...)
+	}
 	k.mu.Unlock()
+	timer := time.AfterFunc(k.s.cfg.Drain, hangUp)
+	k.giveBack(back)
 	k.wg.Wait()
+	timer.Stop()
+	close(k.outcomes)
+	<-kept
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -138,7 +164,7 @@ func (k *worker) nap(ctx context.Context) time.Duration {
 	for _, owed := range []struct {
 		room bool
 		due  func(context.Context) (time.Time, bool, error)
-	}{{k.room() > 0, k.s.cfg.DB.NextTask}, {k.takesPosts(), k.s.cfg.DB.NextDelivery}} {
+	}{{k.room() > 0, k.s.cfg.DB.NextTask}, {!k.left, k.s.cfg.DB.NextDelivery}} {
 		if !owed.room {
 			continue
 		}
@@ -146,6 +172,12 @@ func (k *worker) nap(ctx context.Context) time.Duration {
 			next = min(next, max(at.Sub(now), time.Millisecond))
 		}
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if at := k.posts.rested(now); !at.IsZero() {
+		next = min(next, max(at.Sub(now), time.Millisecond))
+	}
+	k.fill()
 	return next
 }
 
@@ -196,27 +228,6 @@ func (k *worker) claimTasks(ctx context.Context, name string) error {
 	}
 	for _, w := range works {
 		k.submit(job{Work: w, ends: now.Add(lease)})
-	}
-	return nil
-}
-
-func (k *worker) claimDeliveries(ctx context.Context, name string) error {
-	now := k.s.cfg.Now()
-	at, ok, err := k.s.cfg.DB.NextDelivery(ctx)
-	if err != nil || !ok || at.After(now) || !k.takesPosts() {
-		return err
-	}
-	var list []flow.Delivery
-	err = k.s.update(ctx, func(w *saving) error {
-		var err error
-		list, err = w.tx.ClaimDeliveries(ctx, name, now, now.Add(lease), claimAtOnce)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, d := range list {
-		k.post(queued{d, now.Add(lease - postPatience)})
 	}
 	return nil
 }
@@ -390,5 +401,5 @@ func (s *Service) Idle(ctx context.Context) (bool, error) {
 func (k *worker) busy() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.closed || k.claiming || len(k.at) > 0 || k.posts.count > 0 || len(k.posts.queue) > 0
+	return k.closed || k.claiming || len(k.at) > 0 || k.posts.keeps > 0 || k.posts.queued > 0
 }

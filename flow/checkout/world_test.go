@@ -51,12 +51,17 @@ type world struct {
 	places checkout.Places
 	rand   io.Reader
 
-	db      *store.DB
+	db       *store.DB
+	payee    func(context.Context, flow.ProjectID) (flow.BankAccount, bool, error) // nil: nobody is paid out
+	calendar flow.Calendar
+
 	board   *checkout.Board // only read anew when the test says so
 	service *checkout.Service
 	stop    func() error // ends Run and closes the database
 	crashed chan struct{}
 	heard   int
+	spoilt  bool // a test wrote into the ledger what the program never writes
+	drain   time.Duration
 	died    atomic.Bool // it crashed once
 }
 
@@ -82,7 +87,7 @@ func one(t *testing.T) *world {
 func newWorld(t *testing.T, c store.Config) *world {
 	t.Helper()
 	w := &world{
-		t: t, store: c, now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC), places: &checkout.MemoryPlaces{}, logs: &logged{},
+		t: t, store: c, now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC), places: &checkout.MemoryPlaces{}, logs: &logged{}, drain: 50 * time.Millisecond,
 		rand: &seeded{r: rand.NewChaCha8([32]byte{7})},
 	}
 	bank, err := sandbox.Open(sandbox.Config{Now: w.clock, Rand: &seeded{r: rand.NewChaCha8([32]byte{1})}, BaseURL: "http://bank.test"})
@@ -107,6 +112,12 @@ func newWorld(t *testing.T, c store.Config) *world {
 		}
 	})
 	w.must(w.bank.Register(ctx, notices.URL))
+	t.Cleanup(func() {
+		w.end()
+		if !w.spoilt {
+			w.sound()
+		}
+	})
 	return w
 }
 
@@ -136,9 +147,12 @@ func (w *world) open(alone bool) {
 	w.service, err = checkout.New(checkout.Config{
 		Board: w.board, Around: flow.Surroundings{CheckoutURL: func(s flow.Session) string { return s.Number + "/" + s.EntryCode }},
 		DB: w.db, Rail: w.rail, Syncing: w.syncing.Load, Places: w.places, Words: words, Banks: rail.USSDMenu(), Number: func() string { return ourNumber },
-		Send: w.send, Post: w.post, Now: w.clock, Rand: w.rand, Alone: alone,
-		Next: func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return time.Minute, d.Attempts < 9 },
-		Log:  slog.New(slog.NewTextHandler(w.logs, nil)),
+		Known: func(_ context.Context, id flow.ProjectID) (bool, error) { return id == project, nil },
+		Send:  w.send, Post: w.post, Now: w.clock, Rand: w.rand, Alone: alone,
+		Drain: w.drain,
+		Next:  func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return time.Minute, d.Attempts < 9 },
+		Log:   slog.New(slog.NewTextHandler(w.logs, nil)),
+		Payee: w.payee, Calendar: w.calendar,
 	})
 	w.must(err)
 	w.crashed = make(chan struct{})

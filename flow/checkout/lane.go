@@ -1,0 +1,211 @@
+package checkout
+
+import (
+	"time"
+
+	"till/flow"
+)
+
+// The bounds of deliveries.
+const (
+	maxPosts    = 512      // at work at once
+	maxToOne    = 32       // at work at once for one endpoint
+	firstToOne  = 8        // the same, for one that nothing is known of
+	maxToSick   = 128      // at work at once for all endpoints whose last try failed
+	maxQueued   = 8192     // waiting in memory
+	maxBytes    = 64 << 20 // of their bodies
+	maxLane     = 512      // waiting for one endpoint
+	maxSickLane = 64       // the same, for one whose last try failed
+	maxLanes    = 4096     // endpoints that something is remembered of while nothing waits for them
+	// postLasts is how long a post takes at most.
+	postLasts = 15 * time.Second
+	// postPatience is a little more: none is begun with less of its lease left, so
+	// that two never carry the same delivery at once.
+	postPatience = postLasts + time.Second
+	// An endpoint that asks to be spared rests between two tries.
+	firstRest = time.Second
+	maxRest   = 30 * time.Second
+)
+
+// queued is a delivery that waits for a place, and until when it may begin.
+type queued struct {
+	flow.Delivery
+
+	until time.Time
+	read  time.Time // when its endpoint was
+}
+
+// lane is what waits for one endpoint, and what is known of how that does. It
+// begins with few places, gains one with every success and loses half of them
+// with every failure: neither one that hangs nor many of them keep the others
+// from theirs.
+type lane struct {
+	endpoint flow.EndpointID
+	queue    []queued
+	busy     int
+	places   int
+	unkept   int           // failures that are not yet kept
+	sick     bool          // its last try failed
+	rest     time.Duration // between two tries, 0: none is asked for
+	from     time.Time     // it rests until then
+	waits    bool          // it is among those whose turn comes
+	more     bool          // the database may have more for it
+	known    flow.Endpoint // as it was
+	read     time.Time     // then
+}
+
+// most is how many it takes.
+func (l *lane) most() int {
+	if l.sick {
+		return maxSickLane
+	}
+	return maxLane
+}
+
+// room is how many more it takes.
+func (l *lane) room() int { return l.most() - len(l.queue) }
+
+// learns takes in what became of a try.
+func (l *lane) learns(v flow.Verdict, now time.Time) {
+	if v.OK {
+		l.sick, l.rest, l.from, l.places = false, 0, time.Time{}, min(l.places+1, maxToOne)
+		return
+	}
+	l.sick, l.places = true, max(l.places/2, 1)
+	switch v.Status {
+	case 429, 502, 503, 504: // it is too much for it
+		l.rest = min(max(2*l.rest, firstRest), maxRest)
+		l.rest = max(l.rest, min(v.RetryAfter, maxRest))
+		l.places, l.from = 1, now.Add(l.rest)
+	}
+}
+
+// posting is what is on its way to endpoints; the worker's lock guards it. Its
+// lanes take turns, one delivery each.
+type posting struct {
+	count  int // at work
+	sick   int // of them for endpoints whose last try failed
+	queued int
+	bytes  int
+	lanes  map[flow.EndpointID]*lane
+	turns  []*lane        // that have something to send, as far as is known
+	ids    map[string]int // of deliveries whose try is under way or not yet kept
+	keeps  int            // tries that are not yet kept
+}
+
+func newPosting() posting {
+	return posting{lanes: map[flow.EndpointID]*lane{}, ids: map[string]int{}}
+}
+
+func (p *posting) lane(id flow.EndpointID) *lane {
+	l := p.lanes[id]
+	if l == nil {
+		if len(p.lanes) >= maxLanes {
+			p.forget()
+		}
+		l = &lane{endpoint: id, places: firstToOne}
+		p.lanes[id] = l
+	}
+	return l
+}
+
+// forget drops what is known of endpoints that nothing waits for.
+func (p *posting) forget() {
+	for id, l := range p.lanes {
+		if l.busy == 0 && l.unkept == 0 && len(l.queue) == 0 {
+			delete(p.lanes, id)
+		}
+	}
+}
+
+// room is how many more deliveries an endpoint may have in memory.
+func (p *posting) room(id flow.EndpointID) int {
+	if p.bytes >= maxBytes {
+		return 0
+	}
+	room := maxQueued - p.queued
+	if l := p.lanes[id]; l != nil {
+		return min(room, l.room())
+	}
+	return min(room, maxLane)
+}
+
+// add puts a delivery behind those of its endpoint.
+func (p *posting) add(d queued) {
+	l := p.lane(d.Endpoint)
+	l.queue = append(l.queue, d)
+	p.queued++
+	p.bytes += len(d.Body)
+	p.turn(l)
+}
+
+// turn lets a lane that has something to send have its turn.
+func (p *posting) turn(l *lane) {
+	if !l.waits && len(l.queue) > 0 {
+		l.waits = true
+		p.turns = append(p.turns, l)
+	}
+}
+
+// next takes what is sent next; false where there is nothing, or no place. A lane
+// that has to wait is let in again by whatever it waits for.
+func (p *posting) next(now time.Time) (queued, bool) {
+	for p.count < maxPosts && len(p.turns) > 0 {
+		l := p.turns[0]
+		p.turns[0] = nil
+		p.turns = p.turns[1:]
+		l.waits = false
+		if len(l.queue) == 0 || l.busy >= l.places || now.Before(l.from) || l.sick && (l.unkept > 0 || p.sick >= maxToSick) {
+			continue // one that fails is not tried faster than that is known to all
+		}
+		d := p.take(l)
+		if l.rest > 0 && !now.After(d.until) { // what waited too long is not sent, and costs no rest
+			l.from = now.Add(l.rest)
+		}
+		p.turn(l)
+		return d, true
+	}
+	return queued{}, false
+}
+
+// take takes the first delivery of a lane.
+func (p *posting) take(l *lane) queued {
+	d := l.queue[0]
+	l.queue[0] = queued{} // its body is not to be kept
+	if l.queue = l.queue[1:]; len(l.queue) == 0 {
+		l.queue = nil
+	}
+	p.queued--
+	p.bytes -= len(d.Body)
+	return d
+}
+
+// drop takes everything that waits for an endpoint.
+func (p *posting) drop(id flow.EndpointID) []queued {
+	l := p.lanes[id]
+	if l == nil {
+		return nil
+	}
+	l.read = time.Time{}
+	var list []queued
+	for len(l.queue) > 0 {
+		list = append(list, p.take(l))
+	}
+	return list
+}
+
+// rested lets in every lane that had to wait, and says when the next one may go
+// on that rests still; zero where none does.
+func (p *posting) rested(now time.Time) time.Time {
+	var first time.Time
+	for _, l := range p.lanes {
+		switch {
+		case len(l.queue) == 0:
+		case !now.Before(l.from):
+			p.turn(l)
+		case first.IsZero() || l.from.Before(first):
+			first = l.from
+		}
+	}
+	return first
+}

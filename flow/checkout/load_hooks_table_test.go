@@ -1,0 +1,216 @@
+//go:build unix
+
+package checkout_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// table is what was measured, each figure beside the limit of the same run.
+func (h *hookBench) table(b *testing.B) string {
+	b.Helper()
+	var t strings.Builder
+	fmt.Fprintf(&t, "\n%s\n", h.machine(b))
+	fmt.Fprintf(&t, "Medians of %d interleaved rounds of %d events, %d bytes each, to %d receivers in another process, loopback TCP, keep-alive; the whole run %.0f s.\n\n",
+		h.rounds, h.n, len(h.bare.body), hookDoors, time.Since(h.began).Seconds())
+	rows := hookRows{}
+	if h.on("rate") {
+		for _, p := range hookProducers() {
+			rows.add(fmt.Sprintf("H: bare signed POST, %d at once", p), h.perSecond("H %d", p), "", "", true)
+		}
+	}
+	for _, e := range h.engines {
+		h.engineRows(&rows, e)
+	}
+	h.riverRows(&rows)
+	t.WriteString(rows.text())
+	if h.on("rate") {
+		t.WriteString(hookFootnote)
+	}
+	for _, n := range h.notes {
+		fmt.Fprintln(&t, n)
+	}
+	for _, e := range h.engines {
+		if n := e.rig.busy.Load(); n > 0 {
+			fmt.Fprintf(&t, "%s: the store was too busy for %d calls, which were repeated.\n", e.name, n)
+		}
+	}
+	fmt.Fprintf(&t, "Events lost in the whole run: %d.\n", h.lost)
+	return t.String() + "\n"
+}
+
+const hookFootnote = `
+C  the bare store: one transaction for a payment's row and its ledger line, the event and a delivery, from so many producers, no rules.
+H  the bare POST: net/http and HMAC from the standard library, nothing kept. L = 1/(1/C + 1/H): both live off the same processors.
+   On PostgreSQL C is what Till's store commits: it refuses transactions that read and write next to each other, and tries them again.
+S  a real settlement that nobody is told of: what the bank's message costs by its own rules. L' = 1/(1/S + 1/H).
+SE the same, told to an endpoint: from the first message until the last delivery is made and kept. The goal is a share of L.
+O  a session is opened, nobody is told; OE: told. OE is the cheapest command that has an event. L" = 1/(1/O + 1/H).
+`
+
+// engineRows are the figures of Till on one database.
+func (h *hookBench) engineRows(rows *hookRows, e *hookEngine) {
+	lite := e.name == "SQLite"
+	goal := func(onLite, onPostgres float64) float64 {
+		if lite {
+			return onLite
+		}
+		return onPostgres
+	}
+	for _, p := range hookProducers() {
+		if !h.on("rate") {
+			break
+		}
+		of := func(name string) float64 { return h.median("%s %s %d", e.name, name, p) }
+		post := h.median("H %d", p)
+		limit := func(commit float64) float64 { return 1 / (1/commit + 1/post) }
+		name := func(what string) string { return fmt.Sprintf("%s, %d producers: %s", e.name, p, what) }
+		rows.add(name("C"), perSecond(of("C")), "", "", true)
+		rows.add(name("L"), perSecond(limit(of("C"))), "", "", true)
+		share := goal(map[int]float64{16: 0.60, 128: 0.75}[p], map[int]float64{16: 0.65, 128: 0.75}[p])
+		rows.atLeast(name("SE"), perSecond(of("SE")), of("SE")/limit(of("C")), "L", share)
+		rows.add(name("S"), perSecond(of("S")), fmt.Sprintf("%.2f C", of("S")/of("C")), "", true)
+		rows.add(name("L', and SE of it"), perSecond(limit(of("S"))), fmt.Sprintf("%.2f L'", of("SE")/limit(of("S"))), "", true)
+		rows.add(name("OE"), perSecond(of("OE")), fmt.Sprintf("%.2f L", of("OE")/limit(of("C"))), "", true)
+		rows.add(name(`O, and OE of L"`), perSecond(of("O")), fmt.Sprintf(`%.2f L"`, of("OE")/limit(of("O"))), "", true)
+	}
+	if h.on("drain") && h.on("rate") {
+		rows.atLeast(e.name+": drain of a stored backlog", h.perSecond("%s drain", e.name), h.median("%s drain", e.name)/h.median("H 128"), "H", goal(0.65, 0.8))
+	}
+	if h.on("latency") {
+		p50, p99 := h.at(0.5, "%s paced", e.name), h.at(0.99, "%s paced", e.name)
+		rows.atMost(fmt.Sprintf("%s: commit to delivered p50, %d/s", e.name, hookPace), millis(p50), p50/h.at(0.5, "bare"), "bare", 4)
+		rows.atMost(fmt.Sprintf("%s: commit to delivered p99, %d/s", e.name, hookPace), millis(p99), p99/h.at(0.99, "bare"), "bare", 8)
+		rows.add(e.name+": of a bare POST at the same pace", "", fmt.Sprintf("%.1f p50, %.1f p99", p50/h.at(0.5, "bare paced"), p99/h.at(0.99, "bare paced")), "", true)
+	}
+	if h.on("hang") {
+		alone, beside := h.at(0.5, "%s alone", e.name), h.at(0.5, "%s beside", e.name)
+		rows.atMost(e.name+": p50 beside an endpoint that hangs", millis(beside), beside/alone, "alone", 2)
+		rows.add(e.name+": p99 of the same", millis(h.at(0.99, "%s beside", e.name)),
+			fmt.Sprintf("%.1f alone", h.at(0.99, "%s beside", e.name)/h.at(0.99, "%s alone", e.name)), "", true)
+	}
+	if h.on("held") {
+		none, many := h.at(0.5, "%s none held", e.name), h.at(0.5, "%s many held", e.name)
+		rows.atMost(fmt.Sprintf("%s: claim of %d beside %d held", e.name, hookClaimed, hookHeld), millis(many), many/none, "none held", 2)
+		none, many = h.at(0.5, "%s none held, delivered", e.name), h.at(0.5, "%s many held, delivered", e.name)
+		rows.atMost(fmt.Sprintf("%s: commit to delivered p50 beside %d held", e.name, hookHeld), millis(many), many/none, "none held", 2)
+	}
+	if h.on("kill") {
+		lost := h.median("%s killed, lost", e.name)
+		rows.add(fmt.Sprintf("%s: lost after %d times kill -9", e.name, hookKills), fmt.Sprintf("%.0f of %.0f", lost, h.median("%s killed, acknowledged", e.name)),
+			fmt.Sprintf("%.0f came twice", h.median("%s killed, twice", e.name)), "0 lost", lost == 0)
+	}
+}
+
+// riverRows are River's figures, and Till's share of them.
+func (h *hookBench) riverRows(rows *hookRows) {
+	if h.river == nil {
+		return
+	}
+	for _, p := range hookProducers() {
+		if !h.on("rate") {
+			break
+		}
+		river := h.median("River %d", p)
+		rows.add(fmt.Sprintf("River, PostgreSQL, %d producers", p), perSecond(river),
+			fmt.Sprintf("%.2f L", river*(1/h.median("PostgreSQL C %d", p)+1/h.median("H %d", p))), "", true)
+		rows.atLeast(fmt.Sprintf("PostgreSQL, %d producers: SE of River", p), "", h.median("PostgreSQL SE %d", p)/river, "River", 1.3)
+		rows.atLeast(fmt.Sprintf("PostgreSQL, %d producers: OE of River", p), "", h.median("PostgreSQL OE %d", p)/river, "River", 1.3)
+	}
+	if h.on("drain") {
+		rows.add("River, PostgreSQL: drain of a stored backlog", h.perSecond("River drain"), fmt.Sprintf("%.2f H", h.median("River drain")/h.median("H 128")), "", true)
+	}
+}
+
+// hookRows are the lines of the table.
+type hookRows struct{ lines [][5]string }
+
+func (r *hookRows) add(what, figure, ratio, goal string, kept bool) {
+	verdict := ""
+	if goal != "" {
+		verdict = map[bool]string{true: "yes", false: "NO"}[kept]
+	}
+	r.lines = append(r.lines, [5]string{what, figure, ratio, goal, verdict})
+}
+
+func (r *hookRows) atLeast(what, figure string, ratio float64, of string, goal float64) {
+	r.add(what, figure, fmt.Sprintf("%.2f %s", ratio, of), fmt.Sprintf(">= %.2f", goal), ratio >= goal)
+}
+
+func (r *hookRows) atMost(what, figure string, ratio float64, of string, goal float64) {
+	r.add(what, figure, fmt.Sprintf("%.2f %s", ratio, of), fmt.Sprintf("<= %.0f", goal), ratio <= goal)
+}
+
+func (r *hookRows) text() string {
+	var t strings.Builder
+	for i, l := range slices.Insert(r.lines, 0, [5]string{"what", "figure", "ratio", "goal", "kept"}) {
+		fmt.Fprintf(&t, "| %-62s | %14s | %-18s | %-8s | %-4s |\n", l[0], l[1], l[2], l[3], l[4])
+		if i == 0 {
+			fmt.Fprintf(&t, "|:%s-|-%s:|:%s-|:%s-|:%s-|\n", strings.Repeat("-", 62), strings.Repeat("-", 14), strings.Repeat("-", 18), strings.Repeat("-", 8), strings.Repeat("-", 4))
+		}
+	}
+	return t.String()
+}
+
+func perSecond(rate float64) string { return fmt.Sprintf("%.0f/s", rate) }
+
+func millis(ms float64) string { return fmt.Sprintf("%.2f ms", ms) }
+
+func (h *hookBench) perSecond(format string, args ...any) string {
+	return perSecond(h.median(format, args...))
+}
+
+// machine says what was measured on.
+func (h *hookBench) machine(b *testing.B) string {
+	b.Helper()
+	model := "unknown processor"
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			model = strings.TrimSpace(value)
+			break
+		}
+	}
+	where := fmt.Sprintf("%s/%s, %d CPUs (%s), %s, one fsync %.2f ms, SQLite synchronous=FULL", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), model,
+		runtime.Version(), fsyncTakes(b))
+	if len(h.engines) > 1 {
+		var version, fsync string
+		db, err := sql.Open("pgx", h.engines[1].place().URL)
+		if err == nil {
+			err = db.QueryRowContext(b.Context(), "SELECT current_setting('server_version'), current_setting('fsync')").Scan(&version, &fsync)
+			_ = db.Close()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		where += fmt.Sprintf(", PostgreSQL %s fsync=%s", version, fsync)
+	}
+	return where
+}
+
+// fsyncTakes is the median time of one durable write, in milliseconds.
+func fsyncTakes(b *testing.B) float64 {
+	b.Helper()
+	f, err := os.Create(filepath.Join(b.TempDir(), "fsync"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	var all []time.Duration
+	for range 100 {
+		began := time.Now()
+		_, _ = f.Write(make([]byte, 4096))
+		_ = f.Sync()
+		all = append(all, time.Since(began))
+	}
+	slices.Sort(all)
+	return float64(all[len(all)/2].Microseconds()) / 1000
+}

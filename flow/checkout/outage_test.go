@@ -1,0 +1,140 @@
+package checkout_test
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+func TestWhatTheStoreRefusesToKeepIsKeptOnceItDoes(t *testing.T) {
+	t.Parallel()
+	place, line := storetest.Through(t, storetest.Postgres(t, store.Checkout))
+	w := newWorld(t, place)
+	w.start(true)
+	e := w.endpoint("https://shop.test", flow.SessionCreated)
+	w.rest()
+	release := make(chan bool)
+	w.posting(func(context.Context, flow.Delivery) flow.Verdict {
+		<-release
+		return flow.Verdict{OK: true, Status: http.StatusOK}
+	})
+	const events = 30
+	for range events {
+		w.session(flow.Headless)
+	}
+	w.until("eight to be under way", func() bool { return w.to(e.ID) == 8 })
+	line.Cut()
+	close(release)
+	w.until("the store to have refused twice", func() bool { return w.service.Deliveries().StoreRefusals >= 2 })
+	if idle, err := w.service.Idle(t.Context()); err == nil && idle {
+		t.Error("it rests, and nothing of what was sent is kept")
+	}
+	line.Mend()
+	w.until("all to be kept", func() bool { return w.service.Deliveries().NotYetKept == 0 && w.service.Deliveries().Queued == 0 })
+	w.rest()
+	if n := w.count("state = 'delivered'"); n != events || w.to(e.ID) != events {
+		t.Errorf("%d posts, %d of %d are kept", w.to(e.ID), n, events)
+	}
+}
+
+func TestWhatIsUnderWayWhenTheProgramEndsMayComeToItsEnd(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.end()
+		w.drain = 20 * time.Second // more than any patience
+		w.start(true)
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.rest()
+		release := make(chan bool)
+		w.posting(func(ctx context.Context, _ flow.Delivery) flow.Verdict {
+			select {
+			case <-release:
+				return flow.Verdict{OK: true, Status: http.StatusOK}
+			case <-ctx.Done():
+				return flow.Verdict{Reason: "stopped"}
+			}
+		})
+		for range 20 {
+			w.session(flow.Headless)
+		}
+		w.until("eight to be under way", func() bool { return w.to(e.ID) == 8 })
+		ended, service := make(chan bool), w.service
+		go func() {
+			w.end()
+			close(ended)
+		}()
+		w.until("the program to be ending", service.Ending)
+		close(release)
+		<-ended
+		if n := w.to(e.ID); n != 8 {
+			t.Errorf("%d posts were begun once the program was ending", n-8)
+		}
+		w.posting(nil)
+		w.start(false) // nobody needs to wait for a lease
+		w.rest()
+		if n := w.count("state = 'delivered'"); n != 20 || w.to(e.ID) != 20 {
+			t.Errorf("%d posts, %d delivered", w.to(e.ID), n)
+		}
+	})
+}
+
+func TestADeliveryComesWhereverItWasWhenTheProgramDied(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.rest()
+		var n atomic.Int32
+		w.posting(func(context.Context, flow.Delivery) flow.Verdict {
+			if n.Add(1) == 3 { // the third of a burst dies in the air
+				w.once(w.crash)
+			}
+			return flow.Verdict{OK: true, Status: http.StatusOK}
+		})
+		for range 3 {
+			w.session(flow.Headless)
+		}
+		w.until("the crash", w.died.Load)
+		w.end()
+		w.posting(nil)
+		w.start(true)
+		w.rest()
+		if n := w.count("state = 'delivered'"); n != 3 {
+			t.Errorf("%d of 3 were delivered", n)
+		}
+		if n := w.to(e.ID); n > 6 {
+			t.Errorf("%d posts of 3", n)
+		}
+	})
+}
+
+func TestAClockThatGoesBackLosesNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.rest()
+		w.posting(failing(flow.Verdict{Status: 500, Reason: "status"}, e.ID))
+		w.session(flow.Headless)
+		w.rest()
+		w.posting(nil)
+		w.pass(-time.Hour)
+		w.session(flow.Headless)
+		w.rest()
+		if n := w.to(e.ID); n != 2 {
+			t.Errorf("an hour back: %d posts", n)
+		}
+		w.pass(time.Hour + time.Minute)
+		w.rest()
+		if n := w.count("state = 'delivered'"); n != 2 || w.to(e.ID) != 3 {
+			t.Errorf("%d delivered, by %d posts", n, w.to(e.ID))
+		}
+	})
+}

@@ -1,0 +1,280 @@
+package checkout
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// The bounds of what is kept of tries.
+const (
+	maxOutcomes = 2048 // that wait to be kept; then nothing more is sent
+	keepAtOnce  = 512
+	holdAtOnce  = 2000
+	// keepAgain is how long the store may refuse before it is asked again.
+	firstKeepAgain = 20 * time.Millisecond
+	maxKeepAgain   = time.Second
+	keepLast       = 3 // tries to keep what came of the last posts, once the program ends
+)
+
+// outcome is what became of a delivery that was taken; tried is false for one
+// that goes back as it was.
+type outcome struct {
+	store.Outcome
+
+	tried bool
+}
+
+// keepOutcomes keeps what became of tries, all that there is in one transaction:
+// how long the last one took is how long the next ones gather. What the store
+// refuses is kept later, and nothing is lost.
+func (k *worker) keepOutcomes(ctx context.Context) {
+	for first := range k.outcomes {
+		batch := append(make([]outcome, 0, keepAtOnce), first)
+		for len(batch) < keepAtOnce && len(k.outcomes) > 0 {
+			batch = append(batch, <-k.outcomes)
+		}
+		k.keep(ctx, batch)
+	}
+}
+
+// keep keeps a batch of outcomes, whatever it takes while the program runs.
+func (k *worker) keep(ctx context.Context, batch []outcome) {
+	wait := firstKeepAgain
+	last := keepLast
+	var err error
+	for last > 0 {
+		if err = k.keepOnce(batch); err == nil {
+			break
+		}
+		k.s.counts.refused.Add(1)
+		k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "keep what became of deliveries", slog.Int("deliveries", len(batch)), slog.String("error", err.Error()))
+		if ctx.Err() != nil {
+			last--
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		wait = min(2*wait, maxKeepAgain)
+	}
+	k.mu.Lock()
+	p := &k.posts
+	p.keeps -= len(batch)
+	again := false
+	for _, o := range batch {
+		if p.ids[o.ID]--; p.ids[o.ID] <= 0 {
+			delete(p.ids, o.ID)
+		}
+		if l := p.lanes[o.Endpoint]; l != nil && o.tried && !o.OK {
+			l.unkept--
+			p.turn(l)
+		}
+		again = again || o.State != flow.DeliveryDelivered
+	}
+	k.fill()
+	k.mu.Unlock()
+	if again {
+		k.wake()
+	}
+}
+
+// keepOnce keeps a batch of outcomes, and what follows for their endpoints.
+func (k *worker) keepOnce(batch []outcome) error {
+	var tries []store.Outcome
+	back := map[string][]string{}
+	for _, o := range batch {
+		if o.tried {
+			tries = append(tries, o.Outcome)
+		} else {
+			back[o.Lease] = append(back[o.Lease], o.ID)
+		}
+	}
+	judged, answered := judge(tries)
+	ctx := rowwise(context.WithoutCancel(k.ctx))
+	return k.s.update(ctx, func(w *saving) error {
+		for lease, ids := range back {
+			if err := w.tx.GiveBackDeliveries(ctx, lease, ids, w.now); err != nil {
+				return err
+			}
+		}
+		if err := w.tx.EndTries(ctx, slices.Clone(tries)); err != nil {
+			return err
+		}
+		if err := w.tx.EndpointsAnswered(ctx, answered, w.now); err != nil {
+			return err
+		}
+		for _, j := range judged {
+			if err := w.ailing(ctx, j); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ailing is what a batch says of an endpoint that failed.
+type ailing struct {
+	endpoint flow.EndpointID
+	failures int       // in a row, until the end of the batch
+	since    time.Time // of the first of them
+	fresh    bool      // that was the first try of something
+	gone     bool
+	probed   bool          // one of them was a probe
+	spare    time.Duration // it asked for so much time
+}
+
+// judge reads the outcomes of a batch, in their order, as what they say of
+// endpoints. Tries by hand and faults of our own do not speak against one.
+func judge(tries []store.Outcome) (failed []ailing, answered []string) {
+	by := map[flow.EndpointID]*ailing{}
+	well := map[flow.EndpointID]bool{}
+	var order []flow.EndpointID
+	for _, o := range tries {
+		id := o.Endpoint
+		if o.OK {
+			delete(by, id)
+			well[id] = true
+			continue
+		}
+		if o.Reason == reasonShutdown || o.Reason == reasonPanic || o.ByHand() && !o.Gone {
+			continue
+		}
+		a := by[id]
+		if a == nil {
+			a = &ailing{endpoint: id, since: o.At, fresh: o.Attempts == 0 && !o.Probe}
+			by[id] = a
+			order = append(order, id)
+		}
+		a.failures++
+		a.gone = a.gone || o.Gone
+		a.probed = a.probed || o.Probe
+		a.spare = o.RetryAfter
+	}
+	for id := range well {
+		answered = append(answered, string(id))
+	}
+	slices.Sort(answered)
+	slices.Sort(order) // so that two processes do not wait for each other
+	for _, id := range slices.Compact(order) {
+		if a := by[id]; a != nil {
+			failed = append(failed, *a)
+		}
+	}
+	return failed, answered
+}
+
+// maxSpare is the longest that an endpoint may ask to be left alone.
+const maxSpare = 24 * time.Hour
+
+// ailing keeps that an endpoint failed, and holds it back or disables it where
+// that is due.
+func (w *saving) ailing(ctx context.Context, a ailing) error {
+	e, err := w.tx.EndpointFailed(ctx, a.endpoint, a.failures, a.since, a.fresh, w.now)
+	if err != nil {
+		return err
+	}
+	disable, open := e.Ails(w.now, a.gone)
+	switch {
+	case disable != "":
+		return w.disable(ctx, e, disable)
+	case open, !e.OpenSince.IsZero() && a.probed:
+		probes := e.Probes
+		if a.probed {
+			probes++
+		}
+		at := w.now.Add(max(flow.ProbeIn(probes), min(a.spare, maxSpare)))
+		if err := w.tx.OpenEndpoint(ctx, e.ID, w.now, at, a.probed); err != nil {
+			return err
+		}
+		if err := w.bury(ctx, e.ID, at); err != nil {
+			return err
+		}
+		w.tx.After(func() {
+			w.s.counts.opened(open)
+			w.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint held back", slog.String("endpoint", string(e.ID)), slog.Int("failures", e.Failures),
+				slog.Time("failing_since", e.FailingSince), slog.Int("probes", probes), slog.Time("next_probe", at))
+		})
+	case e.Takes(flow.Delivery{}) == flow.DeliveryPending:
+		return nil
+	}
+	return w.holdBack(ctx, e.ID)
+}
+
+// holdBack holds what an endpoint is owed. Where that is more than is done at
+// once, whoever claims the rest holds it.
+func (w *saving) holdBack(ctx context.Context, id flow.EndpointID) error {
+	n, err := w.tx.HoldDeliveries(ctx, id, w.now, holdAtOnce)
+	if err == nil && n > 0 {
+		w.tx.After(func() {
+			w.s.counts.held.Add(int64(n))
+			w.s.worker.forgetEndpoint(id)
+		})
+	}
+	return err
+}
+
+// bury ends what was held for longer than a schedule lasts. Where there may be
+// more of it, the endpoint is looked at sooner.
+func (w *saving) bury(ctx context.Context, id flow.EndpointID, at time.Time) error {
+	n, err := w.tx.BuryHeld(ctx, id, w.now.Add(-flow.HeldFor), w.now, releaseAtOnce)
+	if err != nil || n == 0 {
+		return err
+	}
+	w.tx.After(func() {
+		w.s.counts.dead.Add(int64(n))
+		w.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "deliveries given up", slog.String("endpoint", string(id)), slog.Int("deliveries", n))
+	})
+	if n < releaseAtOnce {
+		return nil
+	}
+	return w.tx.WakeEndpoint(ctx, id, earlier(at, w.now.Add(idle)))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// disable ends an endpoint, holds what it is owed and tells its project's other
+// endpoints.
+func (w *saving) disable(ctx context.Context, e flow.Endpoint, reason string) error {
+	was, err := w.tx.DisableEndpoint(ctx, e.ID, reason, w.now)
+	if err != nil || !was {
+		return err
+	}
+	w.tx.After(func() {
+		w.s.counts.disabled.Add(1)
+		w.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint disabled", slog.String("endpoint", string(e.ID)), slog.String("project", string(e.Project)),
+			slog.String("reason", reason), slog.Time("failing_since", e.FailingSince))
+		w.s.worker.forgetEndpoint(e.ID)
+	})
+	if err := w.holdBack(ctx, e.ID); err != nil {
+		return err
+	}
+	e.Status, e.DisabledReason, e.DisabledAt, e.OpenSince = flow.EndpointDisabled, reason, w.now, time.Time{}
+	id, err := w.s.ids.New(flow.PrefixEvent)
+	if err != nil {
+		return err
+	}
+	event := flow.Event{ID: flow.EventID(id), Kind: flow.EndpointDisabledKind, Project: e.Project, CreatedAt: w.now}
+	if event.Body, err = flow.ComposeEvent(event, string(e.ID), flow.RecordEndpoint(e), w.s.cfg.Around.Live); err != nil {
+		return err
+	}
+	if err := w.tx.AddEvent(ctx, event); err != nil {
+		return err
+	}
+	others, err := w.listeners(e.Project, event.Kind)
+	if err != nil {
+		return err
+	}
+	return w.deliver(event, others)
+}

@@ -1,0 +1,124 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"till/flow"
+	"till/rail"
+)
+
+// This file tells the bank of settlements and takes in what it says of them.
+
+// sendPayout tells the bank of a settlement, or asks what became of it. One that
+// the bank may have been told of before is asked about first, so that nothing is
+// sent twice even by a bank that forgets what it was asked for.
+func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
+	b, err := s.cfg.DB.Settlement(ctx, id)
+	if err != nil || b.Status == flow.SettlementSucceeded || b.CreatedAt.IsZero() {
+		return err
+	}
+	if b.Tries > 0 {
+		began := s.cfg.Now()
+		d, err := s.cfg.Rail.Disbursed(ctx, string(id))
+		if !errors.Is(err, rail.ErrNotFound) {
+			return s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began))
+		}
+	}
+	if b.Status == flow.SettlementFailed {
+		return nil
+	}
+	b, begun, err := s.beginPayout(ctx, b)
+	if err != nil || !begun {
+		return err
+	}
+	began := s.cfg.Now()
+	d, err := s.cfg.Rail.Disburse(ctx, b.Order())
+	return s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began))
+}
+
+// beginPayout keeps that the bank is about to be told of a settlement. begun is
+// false where it must not be told any more.
+func (s *Service) beginPayout(ctx context.Context, asked flow.Settlement) (b flow.Settlement, begun bool, err error) {
+	err = s.update(ctx, func(w *saving) error {
+		begun = false
+		if b, err = w.tx.Settlement(w.ctx, asked.ID); err != nil || b.Status != asked.Status || b.Tries != asked.Tries {
+			return err
+		}
+		change, err := b.Send(w.now)
+		if err != nil {
+			return err
+		}
+		b, begun = *change.Settlement, true
+		return w.keepSettlement(change)
+	})
+	return b, begun, wrap("send a settlement", err)
+}
+
+// payoutAnswer takes in what the bank answered about a settlement, and plans when
+// it is asked next.
+func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flow.Disbursed, failure error, took time.Duration) error {
+	outcome := string(d.Status)
+	if failure != nil {
+		outcome = failure.Error()
+	}
+	s.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "payout", slog.String("settlement", string(asked.ID)), slog.String("project", string(asked.Project)),
+		slog.Int64("amount_minor", int64(asked.Amount)), slog.String("outcome", outcome), slog.Int("tries", asked.Tries), slog.Int64("ms", took.Milliseconds()))
+	if errors.Is(failure, rail.ErrRejected) {
+		d = flow.Disbursed{Status: flow.DisbursementFailed, Reason: failure.Error()}
+	}
+	// The answer is saved even if the process is about to end.
+	return wrap("take in a payout's answer", s.update(context.WithoutCancel(ctx), func(w *saving) error {
+		b, err := w.tx.Settlement(w.ctx, asked.ID)
+		if err != nil {
+			return err
+		}
+		change, err := b.Heard(d, w.now)
+		if err != nil {
+			return err
+		}
+		if change.Settlement != nil {
+			return w.keepSettlement(change)
+		}
+		if b.Final() {
+			return nil
+		}
+		next, ok := b.NextAsk(w.now)
+		if !ok { // the next payday asks
+			w.tx.After(func() {
+				w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelError, "a bank does not say what became of a payout; ask the bank", slog.String("settlement", string(b.ID)))
+			})
+			return nil
+		}
+		return w.owe(flow.TaskPayout, string(b.ID), next)
+	}))
+}
+
+// isPayout says whether a reference of money sent out is a settlement's.
+func isPayout(reference string) bool { return strings.HasPrefix(reference, flow.PrefixSettlement) }
+
+// settledOut takes in a notice about a settlement.
+func (w *saving) settledOut(n flow.Notice) error {
+	b, err := w.tx.Settlement(w.ctx, flow.SettlementID(n.Reference))
+	switch {
+	case notFound(err), err == nil && b.Tries == 0:
+		w.odd(n, "a bank tells of a payout that nobody ordered")
+		return nil
+	case err != nil:
+		return err
+	case n.Amount != b.Amount:
+		w.odd(n, "a bank tells of a payout of another amount than was ordered; what was ordered stands")
+	}
+	if b.Status == flow.SettlementFailed {
+		// It was told in the wrong order, or the bank changed its mind: it is asked.
+		return w.owe(flow.TaskPayout, string(b.ID), w.now)
+	}
+	change, err := b.HeardNotice(n, w.now)
+	if err != nil {
+		return err
+	}
+	return w.keepSettlement(change)
+}

@@ -1,0 +1,317 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// Reconciliation is a day's movements as the rail, the ledger and the events
+// tell them, and where they differ.
+type Reconciliation struct {
+	Date        flow.Date
+	Complete    bool // the day is over
+	Rail        map[flow.MovementKind]flow.Total
+	Ledger      map[flow.MovementKind]flow.Total
+	Events      map[flow.MovementKind]flow.Total
+	Differences []flow.Difference
+}
+
+// Balanced says whether all three agree.
+func (r Reconciliation) Balanced() bool { return len(r.Differences) == 0 }
+
+// Reconcile compares a day of a project, by the bank's value time. The bank is
+// asked for its statement at most once a minute. Errors: invalid_field for a day
+// that has not begun, rate_limited, rail_unavailable, rail_timeout.
+func (s *Service) Reconcile(ctx context.Context, project flow.ProjectID, day flow.Date) (Reconciliation, error) {
+	now := s.cfg.Now()
+	if day.Start().After(now) {
+		return Reconciliation{}, flow.Refuse(flow.CodeInvalidField, "%s has not begun in Lagos.", day)
+	}
+	lines, err := s.statementOf(ctx, day)
+	if err != nil {
+		return Reconciliation{}, err
+	}
+	var out Reconciliation
+	err = s.cfg.DB.View(ctx, func(r store.Reader) error {
+		out, err = ReconcileDay(ctx, r, lines, project, day, now)
+		return err
+	})
+	return out, wrap("reconcile a day", err)
+}
+
+// ReconcileDay compares what a statement lists for a day with what is booked and
+// was told; of one project, or of all and of nobody where it is "".
+func ReconcileDay(ctx context.Context, r store.Reader, lines []flow.Notice, project flow.ProjectID, day flow.Date, now time.Time) (Reconciliation, error) {
+	ledger, err := r.Movements(ctx, project, day.Start(), day.Plus(1).Start())
+	if err != nil {
+		return Reconciliation{}, err
+	}
+	atRail, ledger, err := ofProject(ctx, r, lines, ledger, project)
+	if err != nil {
+		return Reconciliation{}, err
+	}
+	events, err := toldOfMoney(ctx, r, ledger, project, day.Start())
+	if err != nil {
+		return Reconciliation{}, err
+	}
+	return Reconciliation{
+		Date: day, Complete: !now.Before(day.Plus(1).Start()),
+		Rail: flow.Totals(atRail), Ledger: flow.Totals(ledger), Events: flow.Totals(once(events)),
+		Differences: flow.Reconcile(atRail, ledger, events),
+	}, nil
+}
+
+// once is each movement once, though several events tell of it.
+func once(events []flow.Movement) []flow.Movement {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(events), func(m flow.Movement) bool {
+		before := seen[m.RailTransactionID]
+		seen[m.RailTransactionID] = true
+		return before
+	})
+}
+
+// ofProject are the lines of a statement that are a project's, and the ledger
+// with what it booked of them under another value time.
+func ofProject(ctx context.Context, r store.Reader, lines []flow.Notice, ledger []flow.Movement, project flow.ProjectID) (atRail, all []flow.Movement, err error) {
+	here := map[string]bool{}
+	for _, m := range ledger {
+		here[m.RailTransactionID] = true
+	}
+	var names []string
+	for _, n := range lines {
+		if m, ok := flow.MovementSaid(n); ok && !here[m.RailTransactionID] {
+			names = append(names, m.RailTransactionID)
+		}
+	}
+	others, err := r.MovementsNamed(ctx, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	elsewhere := map[string]flow.Movement{}
+	for _, m := range others {
+		elsewhere[m.RailTransactionID] = m
+	}
+	for _, n := range lines {
+		m, ok := flow.MovementSaid(n)
+		if !ok {
+			continue
+		}
+		booked, found := elsewhere[m.RailTransactionID]
+		switch {
+		case here[m.RailTransactionID]:
+		case found && (project == "" || booked.Project == project):
+			ledger = append(ledger, booked)
+			here[m.RailTransactionID] = true
+		case found:
+			continue // another project's
+		default:
+			if m.Session, m.Project, err = whose(ctx, r, n); err != nil {
+				return nil, nil, err
+			}
+			if project != "" && m.Project != project {
+				continue
+			}
+		}
+		atRail = append(atRail, m)
+	}
+	return atRail, silenced(ledger), nil
+}
+
+// whose is whose money a line of the statement is that is not booked: zero values
+// where nobody can tell.
+func whose(ctx context.Context, r store.Reader, n flow.Notice) (flow.SessionID, flow.ProjectID, error) {
+	if isPayout(n.Reference) {
+		settlement, err := r.Settlement(ctx, flow.SettlementID(n.Reference))
+		if notFound(err) {
+			return "", "", nil
+		}
+		return "", settlement.Project, err
+	}
+	if n.Kind == flow.PaidOut || n.Kind == flow.PayoutFailed {
+		refund, err := r.Refund(ctx, flow.RefundOf(n.Reference))
+		if notFound(err) {
+			return "", "", nil
+		}
+		return refund.Session, refund.Project, err
+	}
+	attempt, err := r.AttemptByReference(ctx, n.Reference)
+	if notFound(err) {
+		attempt, err = r.AttemptByAccount(ctx, n.AccountNumber)
+	}
+	if notFound(err) {
+		return "", n.Collects, nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	session, err := r.Session(ctx, attempt.Session)
+	return session.ID, session.Project, err
+}
+
+// silenced marks what no merchant is told of: money of no known project, and what
+// the bank took back of money without a session.
+func silenced(ledger []flow.Movement) []flow.Movement {
+	for i, m := range ledger {
+		ledger[i].Silent = m.Project == "" || m.Kind == flow.MoveReversal && m.Session == ""
+	}
+	return ledger
+}
+
+// toldOfMoney are the events that tell of movements of the ledger, as movements.
+func toldOfMoney(ctx context.Context, r store.Reader, ledger []flow.Movement, project flow.ProjectID, since time.Time) ([]flow.Movement, error) {
+	var sessions []string
+	alone := false
+	for _, m := range ledger {
+		if m.Session != "" {
+			sessions = append(sessions, string(m.Session))
+		}
+		alone = alone || m.Session == "" && !m.Silent
+	}
+	slices.Sort(sessions)
+	events, err := r.MoneyEvents(ctx, slices.Compact(sessions))
+	if err != nil {
+		return nil, err
+	}
+	if alone { // made after the money moved
+		more, err := r.MoneyEventsAlone(ctx, project, since)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, more...)
+	}
+	booked := newBooked(ledger)
+	var out, elsewhere []flow.Movement
+	var failures error
+	for _, e := range events {
+		m, here, err := booked.toldBy(e)
+		failures = errors.Join(failures, err)
+		switch {
+		case here:
+			out = append(out, m)
+		case m.RailTransactionID != "":
+			elsewhere = append(elsewhere, m)
+		}
+	}
+	if failures != nil {
+		return nil, failures
+	}
+	unbooked, err := unbookedOf(ctx, r, elsewhere)
+	return append(out, unbooked...), err
+}
+
+// unbookedOf are the movements that were told and are booked on no day.
+func unbookedOf(ctx context.Context, r store.Reader, told []flow.Movement) ([]flow.Movement, error) {
+	names := make([]string, len(told))
+	for i, m := range told {
+		names[i] = m.RailTransactionID
+	}
+	booked, err := r.MovementsNamed(ctx, names)
+	return slices.DeleteFunc(told, func(m flow.Movement) bool {
+		return slices.ContainsFunc(booked, func(b flow.Movement) bool { return b.RailTransactionID == m.RailTransactionID })
+	}), err
+}
+
+// bookings finds what an event tells of.
+type bookings struct {
+	named map[string]flow.Movement
+	by    map[string][]flow.Movement // by kind and what it is about, oldest first
+}
+
+func newBooked(ledger []flow.Movement) *bookings {
+	b := &bookings{named: map[string]flow.Movement{}, by: map[string][]flow.Movement{}}
+	for _, m := range ledger {
+		b.named[m.RailTransactionID] = m
+		about := string(m.Payment)
+		switch m.Kind {
+		case flow.MovePayout:
+			about = m.Subject
+		case flow.MovePayoutReturned: // its subject is the rail's name
+			about = string(m.Project)
+		case flow.MovePayment, flow.MoveReversal, flow.MoveRefund, flow.MoveRefundReturned:
+		}
+		b.by[string(m.Kind)+" "+about] = append(b.by[string(m.Kind)+" "+about], m)
+	}
+	return b
+}
+
+// next is the oldest movement of a kind about something that no event told of
+// yet.
+func (b *bookings) next(kind flow.MovementKind, about string) (flow.Movement, bool) {
+	key := string(kind) + " " + about
+	list := b.by[key]
+	if len(list) == 0 {
+		return flow.Movement{}, false
+	}
+	b.by[key] = list[1:]
+	return list[0], true
+}
+
+// moneyTold is what events say of money.
+type moneyTold struct {
+	Data struct {
+		ID                string `json:"id"`
+		PaymentID         string `json:"paymentId"`
+		AmountMinor       string `json:"amountMinor"`
+		RailTransactionID string `json:"railTransactionId"`
+		Payment           *struct {
+			ID                string `json:"id"`
+			AmountMinor       string `json:"amountMinor"`
+			RailTransactionID string `json:"railTransactionId"`
+		} `json:"payment"`
+	} `json:"data"`
+}
+
+// toldBy is the movement that an event tells of, with the amount that it gives.
+// false where that is none of these; its name is then what the event calls it.
+func (b *bookings) toldBy(e store.MoneyEvent) (flow.Movement, bool, error) {
+	var told moneyTold
+	if err := json.Unmarshal(e.Body, &told); err != nil {
+		return flow.Movement{}, false, fmt.Errorf("read the event %s: %w", e.ID, err)
+	}
+	data := told.Data
+	name, text, sign, kind := data.RailTransactionID, data.AmountMinor, flow.Kobo(1), flow.MovePayment
+	switch e.Kind { //nolint:exhaustive // all others name a payment, or nothing that moved
+	case flow.ChargeReversed: // it tells of all that was taken back so far
+		if data.Payment == nil {
+			return flow.Movement{}, false, nil
+		}
+		m, ok := b.next(flow.MoveReversal, data.Payment.ID)
+		return m, ok, nil
+	case flow.RefundAttentionKind:
+		m, ok := b.next(flow.MoveRefundReturned, data.PaymentID)
+		return m, ok, nil
+	case flow.RefundProcessedKind:
+		sign, kind = -1, flow.MoveRefund
+	case flow.SettlementSuccessKind:
+		m, ok := b.next(flow.MovePayout, data.ID)
+		return m, ok, nil
+	case flow.SettlementFailedKind:
+		if data.RailTransactionID == "" { // nothing was sent
+			return flow.Movement{}, false, nil
+		}
+		m, ok := b.next(flow.MovePayoutReturned, string(e.Project))
+		return m, ok, nil
+	default:
+		if data.Payment != nil {
+			name, text = data.Payment.RailTransactionID, data.Payment.AmountMinor
+		}
+	}
+	if name == "" { // nothing moved at the rail
+		return flow.Movement{}, false, nil
+	}
+	m, here := b.named[name]
+	if !here { // of another day, or of none
+		m = flow.Movement{RailTransactionID: name, Kind: kind, Session: e.Session, Project: e.Project}
+	}
+	amount, err := flow.ParseMinor(text)
+	m.Amount = sign * amount
+	return m, here, err
+}

@@ -1,0 +1,108 @@
+package checkout
+
+import (
+	"till/flow"
+)
+
+// refund sets money of a payment aside and owes that it is sent back to who paid
+// it. from is the account that the money lies in: unapplied, or the merchant's.
+// The payment must be kept already. Errors: refund_exceeds_payment.
+func (w *saving) refund(p flow.Payment, amount flow.Kobo, from flow.LedgerAccount, origin flow.RefundOrigin, reason string) (flow.Refund, error) {
+	ask := flow.RefundAsk{Amount: amount, Origin: origin, Reason: reason}
+	if from == flow.Unapplied {
+		ask.Aside = amount
+	}
+	return w.refundOf(p.ID, ask)
+}
+
+// refundOf is refund of money that may lie in both accounts.
+func (w *saving) refundOf(id flow.PaymentID, ask flow.RefundAsk) (flow.Refund, error) {
+	p, err := w.tx.Payment(w.ctx, id) // as it is by now: what it says of other refunds counts
+	if err != nil {
+		return flow.Refund{}, err
+	}
+	session, err := w.sessionOf(p.Session)
+	if err != nil {
+		return flow.Refund{}, err
+	}
+	made, err := w.s.ids.New(flow.PrefixRefund)
+	if err != nil {
+		return flow.Refund{}, err
+	}
+	ask.ID = flow.RefundID(made)
+	change, err := flow.NewRefund(session, p, ask, w.now)
+	if err != nil {
+		return flow.Refund{}, err
+	}
+	if err := w.keepRefund(change, session); err != nil {
+		return flow.Refund{}, err
+	}
+	return *change.Refund, w.owe(flow.TaskRefund, made, w.now)
+}
+
+// sessionOf is the session of money; zero for money without one.
+func (w *saving) sessionOf(id flow.SessionID) (flow.Session, error) {
+	if id == "" {
+		return flow.Session{}, nil
+	}
+	return w.tx.Session(w.ctx, id)
+}
+
+// keepRefund keeps what was decided about a refund. One of money without a
+// session has events all the same: they count nothing.
+func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
+	if c.Refund == nil {
+		return nil
+	}
+	p, err := w.tx.Payment(w.ctx, c.Refund.Payment)
+	if err != nil {
+		return err
+	}
+	if c.Refund.Status == flow.RefundProcessed && session.ID != "" { // the payer hears that it is sent
+		c.News = append(c.News, flow.News{Kind: flow.NewsRefunded, Attempt: p.Attempt, Payment: &p, Amount: c.Refund.Amount})
+	}
+	if c.Session != nil && c.Session.AmountPaid != session.AmountPaid { // a held part goes back, or stays
+		a, err := w.tx.Attempt(w.ctx, p.Attempt)
+		if err != nil {
+			return err
+		}
+		if a, other := c.Session.AskForRest(a); other {
+			c.Attempts = append(c.Attempts, a)
+		}
+	}
+	if c.Refund.Status == flow.RefundFailed && c.SetsAside() { // what could not go back waits for another decision
+		if err := w.tx.ReopenPayment(w.ctx, c.Refund.Payment); err != nil {
+			return err
+		}
+	}
+	if err := w.save(c, session); err != nil || session.ID != "" {
+		return err
+	}
+	for _, f := range c.Facts {
+		if err := w.tellAlone(c.Refund.Project, f.Kind, "", flow.RecordRefund(*f.Refund, w.s.cfg.Around)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellAlone tells a project's endpoints of what belongs to no session; reference
+// is "" where there is nobody's to give.
+func (w *saving) tellAlone(project flow.ProjectID, kind flow.EventKind, reference string, data any) error {
+	id, err := w.s.ids.New(flow.PrefixEvent)
+	if err != nil {
+		return err
+	}
+	e := flow.Event{ID: flow.EventID(id), Kind: kind, Project: project, CreatedAt: w.now}
+	if e.Body, err = flow.ComposeEvent(e, reference, data, w.s.cfg.Around.Live); err != nil {
+		return err
+	}
+	if err := w.tx.AddEvent(w.ctx, e); err != nil {
+		return err
+	}
+	to, err := w.listeners(project, kind)
+	if err != nil {
+		return err
+	}
+	return w.deliver(e, to)
+}

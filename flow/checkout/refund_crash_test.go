@@ -1,0 +1,113 @@
+package checkout_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/rail"
+)
+
+// refundCrashes are the places around a call to the bank about a refund at which
+// the program can die.
+var refundCrashes = map[string]func(w *world, die func()){
+	"before the bank is told": func(w *world, die func()) {
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(_ flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				if w.once(die) {
+					return flow.Disbursed{}, errDead
+				}
+				return call()
+			}
+		})
+	},
+	"after the bank was told": func(w *world, die func()) {
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(_ flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				d, err := call()
+				w.once(die)
+				return d, err
+			}
+		})
+	},
+	"after the bank answered a question": func(w *world, die func()) {
+		w.weather(rail.Conditions{NotifyLossPercent: 100})
+		w.rail.set(func(r *shakyRail) {
+			r.onSentOut = func(_ string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				d, err := call()
+				w.once(die)
+				return d, err
+			}
+		})
+	},
+	"before the merchant is told": func(w *world, die func()) {
+		w.posting(func(_ context.Context, d flow.Delivery) flow.Verdict {
+			if strings.Contains(string(d.Body), "refund.processed") && w.once(die) {
+				return flow.Verdict{Reason: "dead"}
+			}
+			return flow.Verdict{OK: true, Status: 200}
+		})
+	},
+}
+
+func TestARefundSurvivesACrashAtEveryPoint(t *testing.T) {
+	t.Parallel()
+	for name, arm := range refundCrashes {
+		for alone, how := range map[bool]string{true: "restarted alone", false: "restarted beside others"} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				each(t, func(w *world) {
+					t := w.t
+					w.endpoint("https://shop.test/hook")
+					session, p := w.paidFor(500_000)
+					arm(w, w.crash)
+					r, err := w.refund(p, 200_000)
+					w.must(err)
+					for range 20 {
+						w.rest()
+						if w.dead() {
+							w.end()
+							w.start(alone)
+						}
+						if now, err := w.db.Refund(t.Context(), r.ID); err == nil && now.Status == flow.RefundProcessed && w.died.Load() {
+							break
+						}
+						w.pass(61 * time.Second)
+					}
+					if !w.died.Load() {
+						t.Fatal("nothing crashed")
+					}
+					w.becomes(r.ID, flow.RefundProcessed)
+					w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+					if e := w.events(session.ID); e[flow.RefundPendingKind] != 1 || e[flow.RefundProcessedKind] != 1 {
+						t.Errorf("told %v", e)
+					}
+					now := w.clock()
+					lines, err := w.bank.Statement(t.Context(), now.Add(-48*time.Hour), now.Add(time.Hour))
+					w.must(err)
+					sent := 0
+					for _, n := range lines {
+						if n.Kind == flow.PaidOut {
+							sent++
+						}
+					}
+					if sent != 1 {
+						t.Errorf("the bank sent it %d times", sent)
+					}
+				})
+			})
+		}
+	}
+}
+
+// dead says whether the program has crashed and was not started again.
+func (w *world) dead() bool {
+	select {
+	case <-w.crashed:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,190 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"till/flow"
+	"till/rail"
+)
+
+// This file tells the bank of refunds and takes in what it says of them.
+
+// sendRefund tells the bank of a refund, or asks what became of it. One that the
+// bank may have been told of before is asked about first, so that nothing is sent
+// twice even by a bank that forgets what it was asked for.
+func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
+	r, err := s.cfg.DB.Refund(ctx, id)
+	if err != nil || r.Status == flow.RefundProcessed || r.Status == flow.RefundAttention {
+		return err
+	}
+	anew := false
+	if r.Tries > 0 || r.Status == flow.RefundFailed {
+		began := s.cfg.Now()
+		d, err := s.cfg.Rail.Disbursed(ctx, r.Reference)
+		// What was given to be sent again, and is known not to be sent under its name.
+		anew = err == nil && d.Status == flow.DisbursementFailed && r.Status == flow.RefundPending
+		if !anew && !errors.Is(err, rail.ErrNotFound) {
+			return s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began))
+		}
+	}
+	if r.Status == flow.RefundFailed {
+		return nil
+	}
+	r, begun, err := s.beginRefund(ctx, r, anew)
+	if err != nil || !begun {
+		return err
+	}
+	began := s.cfg.Now()
+	d, err := s.cfg.Rail.Disburse(ctx, r.Order())
+	return s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began))
+}
+
+// beginRefund keeps that the bank is about to be told of a refund, under its next
+// name where it is sent anew. begun is false where it must not be told any more.
+func (s *Service) beginRefund(ctx context.Context, asked flow.Refund, anew bool) (r flow.Refund, begun bool, err error) {
+	err = s.update(ctx, func(w *saving) error {
+		begun = false
+		if r, err = w.tx.Refund(w.ctx, asked.ID); err != nil || r.Status != asked.Status || r.Reference != asked.Reference {
+			return err
+		}
+		if anew {
+			r = r.Anew()
+		}
+		session, err := w.sessionOf(r.Session)
+		if err != nil {
+			return err
+		}
+		p, err := w.tx.Payment(w.ctx, r.Payment)
+		if err != nil {
+			return err
+		}
+		change, err := r.Send(session, p, w.now)
+		if err != nil {
+			return err
+		}
+		r, begun = *change.Refund, change.Refund.Status == flow.RefundProcessing
+		if begun && session.ID != "" {
+			call := map[string]any{"operation": "disburse", "refund": r.ID, "reference": r.Reference, "amountMinor": r.Amount.Minor()}
+			if err := w.log(session.ID, "rail.call", call); err != nil {
+				return err
+			}
+		}
+		return w.keepRefund(change, session)
+	})
+	return r, begun, wrap("send a refund", err)
+}
+
+// refundAnswer takes in what the bank answered about a refund, and plans when it
+// is asked next.
+func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Disbursed, failure error, took time.Duration) error {
+	if errors.Is(failure, rail.ErrRejected) {
+		d = flow.Disbursed{Status: flow.DisbursementFailed, Reason: failure.Error()}
+	}
+	// The answer is saved even if the process is about to end.
+	return wrap("take in a refund's answer", s.update(context.WithoutCancel(ctx), func(w *saving) error {
+		r, err := w.tx.Refund(w.ctx, asked.ID)
+		if err != nil || r.Reference != asked.Reference {
+			return err
+		}
+		session, err := w.sessionOf(r.Session)
+		if err != nil {
+			return err
+		}
+		if session.ID != "" {
+			outcome := string(d.Status)
+			if failure != nil {
+				outcome = failure.Error()
+			}
+			if err := w.log(session.ID, "rail.answer", map[string]any{"refund": r.ID, "ms": took.Milliseconds(), "outcome": outcome}); err != nil {
+				return err
+			}
+		}
+		p, err := w.tx.Payment(w.ctx, r.Payment)
+		if err != nil {
+			return err
+		}
+		change, err := r.Heard(session, p, d, w.now)
+		if err != nil {
+			return err
+		}
+		if change.Refund != nil {
+			return w.keepRefund(change, session)
+		}
+		return w.askAgain(r, session)
+	}))
+}
+
+// askAgain plans when the bank is asked about a refund next, or gives the asking
+// up.
+func (w *saving) askAgain(r flow.Refund, session flow.Session) error {
+	if r.Status == flow.RefundPending { // it was asked about before it is sent again, in vain
+		change, err := r.Wait(w.now)
+		if err != nil {
+			return err
+		}
+		if err := w.keepRefund(change, session); err != nil {
+			return err
+		}
+		r = *change.Refund
+	}
+	if r.Status != flow.RefundProcessing {
+		return nil
+	}
+	if next, ok := r.NextAsk(w.now); ok {
+		return w.owe(flow.TaskRefund, string(r.ID), next)
+	}
+	change, err := r.Doubt(session)
+	if err != nil {
+		return err
+	}
+	return w.keepRefund(change, session)
+}
+
+// sentOut takes in a notice about money that we ordered to be sent out. What
+// nobody ordered is only logged: it is no money of ours.
+func (w *saving) sentOut(n flow.Notice, from string) error {
+	r, err := w.tx.Refund(w.ctx, flow.RefundOf(n.Reference))
+	switch {
+	case notFound(err):
+		w.odd(n, "nobody ordered it")
+		return nil
+	case err != nil:
+		return err
+	case n.Reference != r.Reference:
+		w.odd(n, "the refund is sent under another name by now")
+		return nil
+	case n.Amount != r.Amount:
+		w.odd(n, "another amount was ordered, which stands")
+	}
+	if r.Status == flow.RefundFailed {
+		// It was told in the wrong order, or the bank changed its mind: it is asked.
+		return w.owe(flow.TaskRefund, string(r.ID), w.now)
+	}
+	session, err := w.sessionOf(r.Session)
+	if err != nil {
+		return err
+	}
+	p, err := w.tx.Payment(w.ctx, r.Payment)
+	if err != nil {
+		return err
+	}
+	change, err := r.HeardNotice(session, p, n, w.now)
+	if err != nil || change.Refund == nil {
+		return err
+	}
+	if err := w.bankSaid(session, n, from); err != nil {
+		return err
+	}
+	return w.keepRefund(change, session)
+}
+
+// odd logs a notice about money sent out that fits nothing.
+func (w *saving) odd(n flow.Notice, why string) {
+	w.tx.After(func() {
+		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelError, "a bank tells of money sent out that fits nothing",
+			append(movement(n), slog.String("kind", string(n.Kind)), slog.String("why", why))...)
+	})
+}

@@ -1,0 +1,222 @@
+package checkout
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// NewRefund is what a merchant asks to be refunded: a payment, or what paid a
+// charge. One of the two is set.
+type NewRefund struct {
+	Charge  flow.ChargeID
+	Payment flow.PaymentID
+	Amount  flow.Kobo // 0: all that is left
+	Reason  string
+}
+
+// Refund sends money of a payment back to who paid it. The bank is told of it
+// right after. Errors: project_suspended, resource_not_found,
+// refund_exceeds_payment, idempotency_key_reused.
+func (s *Service) Refund(ctx context.Context, n NewRefund, c Call) (Answer, error) {
+	if err := s.admitted(c.Project); err != nil {
+		return Answer{}, err
+	}
+	return s.refundCall(ctx, c, "refund a payment", func(w *saving) (flow.Refund, error) {
+		p, amount, err := w.refunded(n, c.Project)
+		if err != nil {
+			return flow.Refund{}, err
+		}
+		return w.refundOf(p.ID, flow.RefundAsk{Amount: amount, Aside: min(p.Unapplied, amount), Origin: flow.OriginMerchant, Reason: n.Reason})
+	})
+}
+
+// RetryRefund sends a refund again that needs attention. Errors:
+// project_suspended, resource_not_found, refund_not_retryable,
+// idempotency_key_reused.
+func (s *Service) RetryRefund(ctx context.Context, id flow.RefundID, c Call) (Answer, error) {
+	if err := s.admitted(c.Project); err != nil {
+		return Answer{}, err
+	}
+	return s.refundCall(ctx, c, "retry a refund", func(w *saving) (flow.Refund, error) {
+		r, err := ownedRefund(w.ctx, w.tx.Reader, c.Project, id)
+		if err != nil {
+			return flow.Refund{}, err
+		}
+		session, err := w.sessionOf(r.Session)
+		if err != nil {
+			return flow.Refund{}, err
+		}
+		change, err := r.Retry(session)
+		if err != nil {
+			return flow.Refund{}, err
+		}
+		if err := w.keepRefund(change, session); err != nil {
+			return flow.Refund{}, err
+		}
+		return *change.Refund, w.owe(flow.TaskRefund, string(r.ID), w.now)
+	})
+}
+
+// refundCall runs a call that makes or changes a refund, and keeps its answer
+// with that.
+func (s *Service) refundCall(ctx context.Context, c Call, doing string, do func(*saving) (flow.Refund, error)) (Answer, error) {
+	var answer Answer
+	err := s.update(ctx, func(w *saving) error {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil && kept.Status != 0 {
+			answer = answeredBefore(kept)
+			return err
+		}
+		r, err := do(w)
+		if err != nil {
+			return err
+		}
+		answer, err = w.rendered(c, string(r.ID), Made{Refund: r})
+		return err
+	})
+	if err != nil {
+		return s.calls.refused(ctx, c, wrap(doing, err))
+	}
+	return answer, nil
+}
+
+// refunded is the payment that a merchant wants money of to go back, and how
+// much.
+func (w *saving) refunded(n NewRefund, project flow.ProjectID) (flow.Payment, flow.Kobo, error) {
+	if n.Charge != "" {
+		return w.refundedOfCharge(n, project)
+	}
+	p, err := w.tx.Payment(w.ctx, n.Payment)
+	if err == nil && p.Project != project {
+		err = flow.Refuse(flow.CodeNotFound, "There is no payment %q.", n.Payment)
+	}
+	if err != nil {
+		return flow.Payment{}, 0, err
+	}
+	if n.Amount == 0 {
+		if n.Amount = p.Refundable(); n.Amount == 0 {
+			return p, 0, nothingLeft(string(p.ID))
+		}
+	}
+	return p, n.Amount, nil
+}
+
+// refundedOfCharge is refunded for what paid a charge: a refund is of one payment
+// and does not spread over several.
+func (w *saving) refundedOfCharge(n NewRefund, project flow.ProjectID) (flow.Payment, flow.Kobo, error) {
+	session, err := w.tx.SessionByCharge(w.ctx, n.Charge)
+	if err == nil && session.Project != project {
+		err = flow.Refuse(flow.CodeNotFound, "There is no charge %q.", n.Charge)
+	}
+	if err != nil {
+		return flow.Payment{}, 0, err
+	}
+	payments, err := w.tx.Payments(w.ctx, session.ID)
+	if err != nil {
+		return flow.Payment{}, 0, err
+	}
+	left := refundable(payments)
+	var most flow.Kobo
+	ids := make([]string, len(left))
+	for i, p := range left {
+		most, ids[i] = max(most, p.Refundable()), string(p.ID)
+	}
+	switch {
+	case len(left) == 0:
+		return flow.Payment{}, 0, nothingLeft(string(n.Charge))
+	case len(left) == 1 && n.Amount == 0:
+		return left[0], left[0].Refundable(), nil
+	case len(left) == 1:
+		return left[0], n.Amount, nil
+	}
+	for _, p := range slices.Backward(left) {
+		if n.Amount > 0 && n.Amount <= p.Refundable() {
+			return p, n.Amount, nil
+		}
+	}
+	refusal := flow.Refuse(flow.CodeRefundExceeds,
+		"Charge %s was paid by %s payments, and a refund is of one: at most %s (%s kobo) at once. Refund each by its paymentId: %s.",
+		n.Charge, strconv.Itoa(len(left)), most.Naira(), most.Minor(), strings.Join(ids, ", "))
+	refusal.Details = map[string]string{"refundableMinor": most.Minor(), "paymentIds": strings.Join(ids, ",")}
+	return flow.Payment{}, 0, refusal
+}
+
+// refundable are the payments that something can be refunded of: those that count
+// towards their session, or the others where none does.
+func refundable(payments []flow.Payment) []flow.Payment {
+	var counted, others []flow.Payment
+	for _, p := range payments {
+		switch {
+		case p.Refundable() == 0:
+		case p.Counts():
+			counted = append(counted, p)
+		default:
+			others = append(others, p)
+		}
+	}
+	if len(counted) > 0 {
+		return counted
+	}
+	return others
+}
+
+func nothingLeft(of string) error {
+	refusal := flow.Refuse(flow.CodeRefundExceeds, "Of %s nothing is left that could be refunded.", of)
+	refusal.Details = map[string]string{"refundableMinor": flow.Kobo(0).Minor()}
+	return refusal
+}
+
+// ViewRefund reads a refund of a project; another project's does not exist.
+func (s *Service) ViewRefund(ctx context.Context, project flow.ProjectID, id flow.RefundID) (flow.Refund, error) {
+	return ownedRefund(ctx, s.cfg.DB.Reader, project, id)
+}
+
+func ownedRefund(ctx context.Context, r store.Reader, project flow.ProjectID, id flow.RefundID) (flow.Refund, error) {
+	refund, err := r.Refund(ctx, id)
+	if err == nil && refund.Project != project {
+		return flow.Refund{}, flow.Refuse(flow.CodeNotFound, "There is no refund %q.", id)
+	}
+	return refund, err
+}
+
+// RefundFilter narrows a list of refunds. Zero fields do not.
+type RefundFilter struct {
+	Status  flow.RefundStatus
+	Payment flow.PaymentID
+	Charge  flow.ChargeID
+	Before  string // the last id of the page before
+	Limit   int
+}
+
+// Refunds lists a project's refunds, newest first; more says whether older ones
+// follow. Of a charge or payment that is not the project's there are none.
+func (s *Service) Refunds(ctx context.Context, project flow.ProjectID, f RefundFilter) (list []flow.Refund, more bool, err error) {
+	narrow := store.RefundFilter{Project: project, Status: f.Status, Payment: f.Payment, Before: f.Before, Limit: f.Limit + 1}
+	if f.Charge != "" {
+		session, err := s.cfg.DB.SessionByCharge(ctx, f.Charge)
+		if notFound(err) {
+			return nil, false, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		narrow.Session = session.ID
+	}
+	if list, err = s.cfg.DB.Refunds(ctx, narrow); err != nil {
+		return nil, false, err
+	}
+	if more = len(list) > f.Limit; more {
+		list = list[:f.Limit]
+	}
+	return list, more, nil
+}
+
+// RecordRefund is a refund as its merchant reads it.
+func (s *Service) RecordRefund(r flow.Refund) flow.RefundRecord {
+	return flow.RecordRefund(r, s.cfg.Around)
+}

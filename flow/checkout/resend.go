@@ -1,0 +1,225 @@
+package checkout
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// The bounds of a replay.
+const (
+	// MaxReplay is the longest stretch of time that one replay is of.
+	MaxReplay = 31 * 24 * time.Hour
+	// MaxReplayed is how many events one replay puts on their way.
+	MaxReplayed    = 1000
+	replayedAtOnce = 200 // in one transaction, so that nobody else waits for long
+)
+
+// Sending is what a call has put on its way: an event, and the endpoints that it
+// is for with its deliveries to them.
+type Sending struct {
+	Event flow.EventID
+	To    []flow.EndpointID
+	Owed  map[flow.EndpointID]store.Owed
+}
+
+// Ping makes an event that is about nothing and sends it to one endpoint, once.
+// Errors: resource_not_found, endpoint_disabled.
+func (s *Service) Ping(ctx context.Context, id flow.EndpointID, c Call) (Answer, error) {
+	return s.sends(ctx, c, "ping a webhook endpoint", func(w *saving) (Sending, error) {
+		to, err := w.listening(c.Project, id)
+		if err != nil {
+			return Sending{}, err
+		}
+		event, err := s.ids.New(flow.PrefixEvent)
+		if err != nil {
+			return Sending{}, err
+		}
+		e := flow.Event{ID: flow.EventID(event), Kind: flow.Ping, Project: c.Project, CreatedAt: w.now}
+		if e.Body, err = flow.ComposeEvent(e, string(id), flow.PingRecord{EndpointID: id}, s.cfg.Around.Live); err != nil {
+			return Sending{}, err
+		}
+		if err := w.tx.AddEvent(ctx, e); err != nil {
+			return Sending{}, err
+		}
+		if err := w.deliverTo(e, to, flow.CausePing); err != nil {
+			return Sending{}, err
+		}
+		return w.sending(e.ID, to)
+	})
+}
+
+// Resend sends an event of a project now: to the endpoint that is named, or to
+// all that it was for or that want its kind by now. Errors: resource_not_found,
+// endpoint_disabled for a named one.
+func (s *Service) Resend(ctx context.Context, id flow.EventID, named flow.EndpointID, c Call) (Answer, error) {
+	return s.sends(ctx, c, "send an event again", func(w *saving) (Sending, error) {
+		e, err := w.tx.Event(ctx, c.Project, id)
+		if err != nil {
+			return Sending{}, err
+		}
+		owed, err := w.tx.OwedOf(ctx, id)
+		if err != nil {
+			return Sending{}, err
+		}
+		to, err := w.addressees(e, named, owed)
+		if err != nil {
+			return Sending{}, err
+		}
+		for _, one := range to {
+			if err := w.redo(e, one, flow.CauseResend); err != nil {
+				return Sending{}, err
+			}
+		}
+		return w.sending(id, to...)
+	})
+}
+
+// sending reads what was put on its way.
+func (w *saving) sending(id flow.EventID, to ...flow.Endpoint) (Sending, error) {
+	owed, err := w.tx.OwedOf(w.ctx, id)
+	out := Sending{Event: id, Owed: owed}
+	for _, one := range to {
+		out.To = append(out.To, one.ID)
+	}
+	return out, err
+}
+
+// addressees are the endpoints that an event is sent to again. A ping is for the
+// one that it was made for.
+func (w *saving) addressees(e flow.Event, named flow.EndpointID, owed map[flow.EndpointID]store.Owed) ([]flow.Endpoint, error) {
+	if named != "" {
+		to, err := w.listening(e.Project, named)
+		return []flow.Endpoint{to}, err
+	}
+	all, err := w.tx.Endpoints(w.ctx, e.Project)
+	return slices.DeleteFunc(all, func(to flow.Endpoint) bool {
+		_, was := owed[to.ID]
+		return to.Status != flow.EndpointEnabled || !was && (e.Kind == flow.Ping || !to.Wants(e.Kind))
+	}), err
+}
+
+// listening reads an endpoint of a project that is sent to. Errors:
+// resource_not_found, endpoint_disabled.
+func (w *saving) listening(project flow.ProjectID, id flow.EndpointID) (flow.Endpoint, error) {
+	e, err := w.tx.Endpoint(w.ctx, project, id)
+	if err == nil && e.Status != flow.EndpointEnabled {
+		err = flow.Refuse(flow.CodeEndpointDisabled, "Nothing is sent to this endpoint: it is disabled. Enable it first: PATCH it with {\"status\":\"ENABLED\"}.")
+	}
+	return e, err
+}
+
+// sends does a call that puts deliveries on their way.
+func (s *Service) sends(ctx context.Context, c Call, doing string, send func(*saving) (Sending, error)) (Answer, error) {
+	var answer Answer
+	err := s.update(ctx, func(w *saving) error {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil {
+			answer = answeredBefore(kept)
+			return err
+		}
+		sent, err := send(w)
+		if err != nil {
+			return err
+		}
+		answer, err = w.rendered(c, "", Made{Sending: sent})
+		return err
+	})
+	if err != nil {
+		return s.calls.refused(ctx, c, wrap(doing, err))
+	}
+	return answer, nil
+}
+
+// Replay is a stretch of time whose events an endpoint is to be sent again, and
+// what became of that.
+type Replay struct {
+	Endpoint   flow.EndpointID
+	From, To   time.Time // of when they were made: from the first on, before the second
+	OnlyFailed bool      // only those that were given up
+	Count      int       // that are on their way now
+	Next       time.Time // from when there are more, zero where there are none
+}
+
+// Replay sends an endpoint the events of a stretch of time again, at most
+// MaxReplayed of them, oldest first. What is on its way already is not among them, so
+// that a call that was cut off may be made again. Errors: resource_not_found,
+// endpoint_disabled.
+func (s *Service) Replay(ctx context.Context, r Replay, c Call) (Answer, error) {
+	done, err := s.calls.alone(c)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer done()
+	answer, err := s.replay(ctx, r, c)
+	if err != nil {
+		return s.calls.refused(ctx, c, wrap("send events again", err))
+	}
+	return answer, nil
+}
+
+func (s *Service) replay(ctx context.Context, r Replay, c Call) (answer Answer, err error) {
+	owed, next, err := s.replayable(ctx, r, c)
+	if err != nil {
+		return Answer{}, err
+	}
+	r.Next = next
+	err = s.inParts(ctx, func(w *saving) (more bool, err error) {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil {
+			answer = answeredBefore(kept)
+			return false, err
+		}
+		to, err := w.listening(c.Project, r.Endpoint)
+		if err != nil {
+			return false, err
+		}
+		part := owed[r.Count:min(r.Count+replayedAtOnce, len(owed))]
+		for _, o := range part {
+			e := flow.Event{ID: o.Event}
+			if o.Delivery == "" { // it was never sent there: its body is needed
+				if e, err = w.tx.Event(ctx, c.Project, o.Event); err != nil {
+					return false, err
+				}
+			}
+			if err := w.redo(e, to, flow.CauseReplay); err != nil {
+				return false, err
+			}
+		}
+		if r.Count+len(part) < len(owed) {
+			w.tx.After(func() { r.Count += len(part) }) // once it is kept
+			return true, nil
+		}
+		whole := r
+		whole.Count = len(owed)
+		answer, err = w.rendered(c, "", Made{Replay: whole})
+		return false, err
+	})
+	return answer, err
+}
+
+// replayable finds what a replay is of, and from when there is more. Events of one
+// millisecond stay together, so that none of them is sent by this call and the next.
+func (s *Service) replayable(ctx context.Context, r Replay, c Call) (list []store.Owed, next time.Time, err error) {
+	to, err := s.cfg.DB.Endpoint(ctx, c.Project, r.Endpoint)
+	if err != nil {
+		return nil, next, err
+	}
+	to.Status = flow.EndpointEnabled // whether it is, is asked where something is kept
+	kinds := slices.DeleteFunc(flow.EventKinds(), func(k flow.EventKind) bool { return k == flow.Ping || !to.Wants(k) })
+	if len(kinds) == 0 {
+		return nil, next, nil
+	}
+	stretch := store.Stretch{To: to, Kinds: kinds, From: r.From, Until: r.To, Failed: r.OnlyFailed}
+	if list, err = s.cfg.DB.Replayable(ctx, stretch, MaxReplayed+1); err != nil || len(list) <= MaxReplayed {
+		return list, next, err
+	}
+	next, list = list[MaxReplayed].At, list[:MaxReplayed]
+	if whole := slices.IndexFunc(list, func(o store.Owed) bool { return !o.At.Before(next) }); whole > 0 {
+		list = list[:whole]
+	}
+	return list, next, nil
+}

@@ -1,0 +1,74 @@
+package checkout
+
+import (
+	"context"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// SettlementFilter narrows a list of settlements; zero fields do not.
+type SettlementFilter struct {
+	Status flow.SettlementStatus
+	Before string // the last id of the page before
+	Limit  int
+}
+
+// Settlements lists a project's settlements, newest first; more says whether
+// older ones follow.
+func (s *Service) Settlements(ctx context.Context, project flow.ProjectID, f SettlementFilter) (list []flow.Settlement, more bool, err error) {
+	list, err = s.cfg.DB.Settlements(ctx, store.SettlementFilter{Project: project, Status: f.Status, Before: f.Before, Limit: f.Limit + 1})
+	if err != nil {
+		return nil, false, err
+	}
+	if more = len(list) > f.Limit; more {
+		list = list[:f.Limit]
+	}
+	return list, more, nil
+}
+
+// Settlement reads a settlement of a project; another project's does not exist,
+// and neither does one whose lines are still being gathered.
+func (s *Service) Settlement(ctx context.Context, project flow.ProjectID, id flow.SettlementID) (flow.Settlement, error) {
+	b, err := s.cfg.DB.Settlement(ctx, id)
+	if err == nil && (b.Project != project || b.CreatedAt.IsZero()) {
+		err = flow.Refuse(flow.CodeNotFound, "There is no settlement %q.", id)
+	}
+	if err != nil {
+		return flow.Settlement{}, err
+	}
+	return b, nil
+}
+
+// SettlementLines lists what is in a settlement of a project, oldest first, from
+// after a place on; more says whether others follow.
+func (s *Service) SettlementLines(
+	ctx context.Context, project flow.ProjectID, id flow.SettlementID, after store.LinePlace, limit int,
+) (list []flow.SettlementLine, more bool, err error) {
+	if _, err := s.Settlement(ctx, project, id); err != nil {
+		return nil, false, err
+	}
+	if list, err = s.cfg.DB.SettlementLines(ctx, id, after, limit+1); err != nil {
+		return nil, false, err
+	}
+	if more = len(list) > limit; more {
+		list = list[:limit]
+	}
+	return list, more, nil
+}
+
+// SettleNow makes a project's settlement of a day without waiting for that day,
+// and says why there is none where it is blocked. It is for the test environment,
+// whose merchants try it out.
+func (s *Service) SettleNow(ctx context.Context, project flow.ProjectID, on flow.Date) (b flow.Settlement, made bool, blocked string, err error) {
+	if blocked, err = s.Blocked(ctx, project); err != nil || blocked != "" {
+		return flow.Settlement{}, false, blocked, err
+	}
+	b, made, err = s.settleProject(ctx, project, on)
+	return b, made, "", wrap("settle a project", err)
+}
+
+// RecordSettlement is a settlement as its merchant reads it.
+func (s *Service) RecordSettlement(b flow.Settlement) flow.SettlementRecord {
+	return flow.RecordSettlement(b, s.cfg.Around)
+}

@@ -1,0 +1,174 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/rail"
+)
+
+// The bounds of what is read of the bank's statement.
+const (
+	// walkAfter is how long after a day its statement is read: what is booked
+	// around midnight is there by then.
+	walkAfter = 30 * time.Minute
+	// walkBack is how many days before it are read again with a day: a bank may
+	// book a movement later than its value time.
+	walkBack = 2
+	// walkAgain is how long a bank that does not give its statement is left alone.
+	walkAgain = 10 * time.Minute
+	// statementLasts is how long a statement is not read again for those who only
+	// look; tellsSoon, how long a failure stands.
+	statementLasts = time.Minute
+	tellsSoon      = 10 * time.Second
+	// maxStatements bounds the days that are kept, and that are read in a minute.
+	maxStatements = 10
+)
+
+// plansWalk sees to it that the statement is read every day: once it is owed, each
+// day owes the next. After a downtime that catches up day by day.
+func (w *saving) plansWalk() error {
+	owed, err := w.tx.Owes(w.ctx, flow.TaskStatement)
+	if err != nil || owed {
+		return err
+	}
+	return w.oweWalk(flow.DateOf(w.now))
+}
+
+func (w *saving) oweWalk(day flow.Date) error {
+	return w.owe(flow.TaskStatement, string(day), day.Plus(1).Start().Add(walkAfter))
+}
+
+// walkStatement reads the bank's statement of a day, and of the days before it
+// again, and takes in whatever we never heard of.
+func (s *Service) walkStatement(ctx context.Context, day flow.Date) error {
+	list, err := s.cfg.Rail.Statement(ctx, day.Plus(-walkBack).Start(), day.Plus(1).Start())
+	if err != nil {
+		s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "the bank does not give its statement", slog.String("day", string(day)), slog.String("error", err.Error()))
+		return &NotYetError{Wait: walkAgain}
+	}
+	unheard, err := unheardOf(ctx, s.cfg.DB.Reader, list)
+	if err != nil {
+		return err
+	}
+	var failures error
+	for _, n := range unheard {
+		failures = errors.Join(failures, s.found(ctx, day, n))
+	}
+	if failures != nil {
+		return failures
+	}
+	return s.update(ctx, func(w *saving) error { return w.oweWalk(day.Plus(1)) })
+}
+
+// found takes in what stands on the statement and was not heard of.
+func (s *Service) found(ctx context.Context, day flow.Date, n flow.Notice) error {
+	if err := s.settle(ctx, n, fromStatement); err != nil {
+		return err
+	}
+	booked, err := s.cfg.DB.MovementsNamed(ctx, []string{n.RailTransactionID})
+	if err == nil && len(booked) > 0 {
+		s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "found on the statement: the bank had not told us", append(movement(n), slog.String("day", string(day)),
+			slog.String("kind", string(n.Kind)))...)
+	}
+	return err
+}
+
+// unheardOf are the lines of a statement that are not booked.
+func unheardOf(ctx context.Context, r store.Reader, list []flow.Notice) ([]flow.Notice, error) {
+	names := make([]string, len(list))
+	for i, n := range list {
+		names[i] = n.RailTransactionID
+	}
+	booked, err := r.MovementsNamed(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]bool, len(booked))
+	for _, m := range booked {
+		known[m.RailTransactionID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(n flow.Notice) bool { return known[n.RailTransactionID] }), nil
+}
+
+// statements are the days that were read for those who only look: however many
+// they are, the bank is asked seldom.
+type statements struct {
+	mu   sync.Mutex
+	read map[flow.Date]*statement
+}
+
+// statement is what the bank gave for a day.
+type statement struct {
+	mu    sync.Mutex // held while it is read
+	at    time.Time
+	lines []flow.Notice
+	err   error
+}
+
+// fresh says whether a statement need not be read again.
+func (t *statement) fresh(now time.Time) bool {
+	lasts := statementLasts
+	if t.err != nil {
+		lasts = tellsSoon
+	}
+	return !t.at.IsZero() && now.Sub(t.at) < lasts && !now.Before(t.at)
+}
+
+// of is the place of a day's statement. Errors: rate_limited, where too many
+// others were read just now.
+func (d *statements) of(day flow.Date, now time.Time) (*statement, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t, ok := d.read[day]; ok {
+		return t, nil
+	}
+	if d.read == nil {
+		d.read = map[flow.Date]*statement{}
+	}
+	for old, t := range d.read {
+		if t.mu.TryLock() { // nobody reads it
+			if !t.fresh(now) {
+				delete(d.read, old)
+			}
+			t.mu.Unlock()
+		}
+	}
+	if len(d.read) >= maxStatements {
+		refusal := flow.Refuse(flow.CodeRateLimited, "The bank was asked for its statement of many days just now. Try again in a minute.")
+		return nil, refusal
+	}
+	d.read[day] = &statement{}
+	return d.read[day], nil
+}
+
+// statementOf is the bank's statement of a day, read at most once a minute.
+// Errors: rate_limited, rail_unavailable, rail_timeout.
+func (s *Service) statementOf(ctx context.Context, day flow.Date) ([]flow.Notice, error) {
+	t, err := s.days.of(day, s.cfg.Now())
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := s.cfg.Now(); !t.fresh(now) {
+		t.lines, t.err = s.cfg.Rail.Statement(ctx, day.Start(), day.Plus(1).Start())
+		if t.at = now; errors.Is(t.err, context.Canceled) {
+			t.at = time.Time{} // whoever asked has gone: that says nothing of the bank
+		}
+	}
+	switch {
+	case t.err == nil:
+		return t.lines, nil
+	case errors.Is(t.err, rail.ErrUnavailable):
+		return nil, &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot be reached right now. Try again.", Err: t.err}
+	}
+	return nil, &flow.Error{Code: flow.CodeRailTimeout, Message: "The bank has not given its statement in time. Try again.", Err: fmt.Errorf("read the statement of %s: %w", day, t.err)}
+}

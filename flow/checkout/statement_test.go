@@ -1,0 +1,236 @@
+package checkout_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/rail"
+)
+
+// Money that no notice told of and no question found is found on the statement.
+func TestMoneyThatNobodyToldOfIsFoundOnTheStatement(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, _ := w.paying()
+		// The bank neither tells nor answers, all day long.
+		w.rail.set(func(r *shakyRail) {
+			r.onCheck = func(context.Context, string) ([]flow.Notice, error) { return nil, rail.ErrUnavailable }
+		})
+		w.pay(session.ID, 500_000, true)
+		w.pass(time.Minute)
+		w.rest()
+		if s := w.read(session.ID); s.Status == flow.SessionPaid {
+			t.Fatal("it was found by asking")
+		}
+		day := flow.DateOf(w.clock())
+		got, err := w.service.Reconcile(t.Context(), project, day)
+		w.must(err)
+		if len(got.Differences) != 1 || got.Differences[0].Kind != flow.MissingInLedger || got.Differences[0].Session != session.ID || got.Complete || got.Balanced() {
+			t.Errorf("the day: %+v", got)
+		}
+		w.pass(day.Plus(1).Start().Add(time.Hour).Sub(w.clock()))
+		w.until("the money is found", func() bool { return len(w.payments(session.ID)) == 1 })
+		w.rest()
+		if w.lines(session.ID)["bank.statement"] != 1 || w.logs.count("found on the statement") != 1 {
+			t.Errorf("nobody says how it was found: %v", w.lines(session.ID))
+		}
+		story, err := checkout.Timeline(t.Context(), w.db.Reader, session.ID)
+		w.must(err)
+		if !strings.Contains(fmt.Sprint(story), "found on the statement: credit") {
+			t.Errorf("the story does not say it: %v", story)
+		}
+		w.proven()
+		w.pass(2 * time.Minute)
+		if got, err = w.service.Reconcile(t.Context(), project, day); err != nil || !got.Balanced() || !got.Complete || got.Events[flow.MovePayment] != (flow.Total{Count: 1, Amount: 500_000}) {
+			t.Errorf("the day after: %+v (%v)", got, err)
+		}
+		// Each further day is read, and nothing is found twice.
+		for range 3 {
+			w.pass(24 * time.Hour)
+			w.rest()
+		}
+		if n := w.lines(session.ID)["bank.statement"]; n != 1 {
+			t.Errorf("found %d times", n)
+		}
+	})
+}
+
+// After a downtime every day of it is read.
+func TestADowntimeIsReadDayByDay(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, _ := w.paying()
+	w.rail.set(func(r *shakyRail) {
+		r.onCheck = func(context.Context, string) ([]flow.Notice, error) { return nil, rail.ErrUnavailable }
+	})
+	w.pay(session.ID, 500_000, true)
+	w.end()
+	w.mu.Lock()
+	w.now = w.now.Add(9 * 24 * time.Hour)
+	w.mu.Unlock()
+	w.start(true)
+	w.until("the money is found", func() bool { return len(w.payments(session.ID)) == 1 })
+	w.rest()
+	if n := w.calls()["statement"]; n < 9 {
+		t.Errorf("%d statements for nine days", n)
+	}
+}
+
+// However many look at a day, the bank is asked once a minute.
+func TestTheStatementIsReadOnceAMinute(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.session(flow.Headless)
+	day := flow.DateOf(w.clock())
+	for range 20 {
+		_, err := w.service.Reconcile(t.Context(), project, day)
+		w.must(err)
+	}
+	if n := w.calls()["statement"]; n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	w.pass(time.Minute)
+	_, err := w.service.Reconcile(t.Context(), project, day)
+	w.must(err)
+	if n := w.calls()["statement"]; n != 2 {
+		t.Errorf("asked %d times after a minute", n)
+	}
+	var refused error
+	for i := range 20 {
+		if _, err := w.service.Reconcile(t.Context(), project, day.Plus(-1-i)); err != nil {
+			refused = err
+		}
+	}
+	if n := w.calls()["statement"]; flow.CodeOf(refused) != flow.CodeRateLimited || n > 11 {
+		t.Errorf("asked for %d days at once (%v)", n, refused)
+	}
+	if _, err := w.service.Reconcile(t.Context(), project, day.Plus(1)); flow.CodeOf(err) != flow.CodeInvalidField {
+		t.Errorf("a day to come: %v", err)
+	}
+}
+
+// A merchant sees neither others' movements nor what is nobody's.
+func TestADayIsReconciledForItsProjectAlone(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.everything()
+	day := flow.DateOf(w.clock())
+	mine, err := w.service.Reconcile(t.Context(), project, day)
+	w.must(err)
+	if !mine.Balanced() || mine.Ledger[flow.MovePayment].Amount != 500_000+200_000+700_000+500_000+500_000 {
+		t.Errorf("mine: %+v", mine)
+	}
+	for kind, want := range map[flow.MovementKind]flow.Total{
+		flow.MoveReversal: {Count: 1, Amount: -500_000}, flow.MoveRefund: {Count: 2, Amount: -150_000}, flow.MoveRefundReturned: {Count: 1, Amount: 50_000},
+	} {
+		if mine.Rail[kind] != want || mine.Ledger[kind] != want || mine.Events[kind] != want {
+			t.Errorf("%s: %v %v %v", kind, mine.Rail[kind], mine.Ledger[kind], mine.Events[kind])
+		}
+	}
+	theirs, err := w.service.Reconcile(t.Context(), "wsp_prj_2", day)
+	w.must(err)
+	if len(theirs.Rail)+len(theirs.Ledger)+len(theirs.Events)+len(theirs.Differences) != 0 {
+		t.Errorf("theirs: %+v", theirs)
+	}
+	// What one was not told of is missing for that one alone.
+	w.change("UPDATE events SET kind = 'ping' WHERE kind = 'charge.duplicate'")
+	if mine, err = w.service.Reconcile(t.Context(), project, day); err != nil || len(mine.Differences) != 1 || mine.Differences[0].Kind != flow.MissingEvent {
+		t.Errorf("%+v (%v)", mine.Differences, err)
+	}
+}
+
+// A second payment into a paid account whose notice was lost is found, and so is
+// money for what was declined.
+func TestLostMoneyOfWhatIsOverIsFoundWithinADay(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, _ := w.paidFor(500_000)
+	w.pay(session.ID, 500_000, true)
+	before := w.calls()["check"]
+	for range 60 {
+		w.pass(time.Hour)
+		w.rest()
+	}
+	if s := w.read(session.ID); len(w.payments(session.ID)) != 2 || fmt.Sprint(s.Exceptions) != "[DUPLICATE_PAYMENT]" {
+		t.Errorf("it is lost: %+v", s.Exceptions)
+	}
+	if asked := w.calls()["check"] - before; asked < 1 || asked > 7 {
+		t.Errorf("asked %d times about what is paid", asked)
+	}
+}
+
+// What the bank declined may be paid after all: where nobody tells of it, it is
+// found when the bank is asked, which is seldom.
+func TestLostMoneyForWhatWasDeclinedIsFound(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, a := w.paying()
+	w.must(w.tell(flow.Notice{Kind: flow.Declined, RailTransactionID: "no", Reference: a.Reference, Reason: "Do not honour", PaidAt: w.clock()}))
+	if got := w.attempts(session.ID)[0]; got.Status != flow.AttemptFailed {
+		t.Fatalf("it is not declined: %+v", got)
+	}
+	w.pay(session.ID, 500_000, true)
+	before := w.calls()["check"]
+	for range 30 {
+		w.pass(time.Hour)
+		w.rest()
+	}
+	if s := w.read(session.ID); s.AmountPaid != 500_000 || len(w.payments(session.ID)) != 1 {
+		t.Errorf("it is lost: %+v", s)
+	}
+	w.balanced(session.ID, 500_000)
+	if asked := w.calls()["check"] - before; asked < 1 || asked > 7 {
+		t.Errorf("asked %d times about what was declined", asked)
+	}
+	if n := w.logs.count("found on the statement"); n != 0 {
+		t.Errorf("it was found on the statement %d times, not by asking", n)
+	}
+	w.proven()
+}
+
+// After a downtime ten thousand questions are due at once: they are spread.
+func TestQuestionsThatAreDueAtOnceAreSpread(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, _ := w.paying()
+	w.rest()
+	before := w.calls()["check"]
+	const due = 300
+	for i := range due { // of sessions that are not there: only the worker's pace counts
+		w.change(fmt.Sprintf("INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES ('rail.check', 'wsp_sess_none_%d', 1, '', 1, 0)", i))
+	}
+	w.change(fmt.Sprintf("UPDATE tasks SET due = 1 WHERE subject = '%s' AND kind = 'rail.check'", session.ID))
+	w.service.Wake()
+	w.rest()
+	waiting := func() int {
+		n := 0
+		db := w.aside()
+		w.must(errors.Join(db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM tasks WHERE kind = 'rail.check' AND attempts = 0 AND subject LIKE 'wsp_sess_none%'").Scan(&n), db.Close()))
+		return n
+	}
+	if n := waiting(); n < due-70 || n > due-50 {
+		t.Errorf("%d of %d wait", n, due)
+	}
+	w.pass(time.Second)
+	w.rest()
+	if n := waiting(); n > due-70 || n < due-100 {
+		t.Errorf("%d of %d wait after a second", n, due)
+	}
+	for range 20 {
+		w.pass(time.Second)
+		w.rest()
+	}
+	if n := waiting(); n != 0 {
+		t.Errorf("%d of %d still wait", n, due)
+	}
+	if asked := w.calls()["check"] - before; asked == 0 {
+		t.Error("the real one was forgotten")
+	}
+}

@@ -1,0 +1,47 @@
+package checkout_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+func TestMoneyOfNoSessionIsToldToWhomItWasCollectedFor(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.endpoint("https://shop.test/hook", flow.PaymentUnmatched, flow.RefundPendingKind)
+		for id, collects := range map[string]flow.ProjectID{"T1": project, "T2": "wsp_prj_nobody", "T3": ""} {
+			n := credit(id, "", 250_000, w.clock())
+			n.Collects = collects
+			w.must(w.tell(n, n))
+		}
+		w.rest()
+		told := w.deliveries(flow.PaymentUnmatched)
+		if len(told) != 1 || !strings.Contains(string(told[0].Body), `"reference":null`) || !strings.Contains(string(told[0].Body), `"sequence":0`) || !strings.Contains(string(told[0].Body), `"railTransactionId":"T1"`) {
+			t.Fatalf("told %d times: %+v", len(told), told)
+		}
+		list, more, err := w.service.Payments(t.Context(), project, checkout.PaymentFilter{Match: flow.Unmatched, Limit: 10})
+		if err != nil || more || len(list) != 1 || list[0].Unapplied != 250_000 || !list[0].ReturnsAt.IsZero() {
+			t.Fatalf("listed %+v, %v", list, err)
+		}
+		for _, id := range []string{"T2", "T3"} {
+			if p, found, err := w.db.PaymentByTransaction(t.Context(), id); err != nil || !found || p.Project != "" {
+				t.Errorf("money of nobody became %+v, %v", p, err)
+			}
+		}
+		w.pass(72 * time.Hour)
+		w.rest()
+		p, err := w.resolve(list[0].ID, true)
+		if err != nil || p.Applied != 250_000 || p.Fee != flow.Fee(250_000) || p.Resolution != flow.ResolvedAccepted {
+			t.Errorf("accepted as %+v, %v", p, err)
+		}
+		b, err := w.service.Balance(t.Context(), project)
+		if want := (250_000 - flow.Fee(250_000)).Minor(); err != nil || b.PendingMinor != want || b.UnappliedMinor != "0" || b.FeesMinor != flow.Fee(250_000).Minor() {
+			t.Errorf("the balance is %+v, %v", b, err)
+		}
+	})
+}
