@@ -99,6 +99,7 @@ type Stage struct {
 	now time.Time
 
 	// only the conversation touches these
+	policy  flow.Policy // of the sessions that it opens
 	session flow.SessionID
 	codes   []string          // of every session, oldest first
 	said    map[string]string // the id of the last message of ours that begins with these words
@@ -114,7 +115,7 @@ func New(tb testing.TB, c Config) *Stage {
 	ctx, cancel := context.WithCancel(tb.Context())
 	s := &Stage{
 		tb: tb, forget: c.Forget, told: make(chan struct{}, 100), said: map[string]string{},
-		now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC),
+		now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC), policy: flow.DefaultPolicy(),
 	}
 	var err error
 	s.db, err = store.Open(ctx, store.Config{Schema: store.Checkout, Dir: tb.TempDir(), Name: "test"})

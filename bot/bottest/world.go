@@ -70,6 +70,10 @@ func (s *Stage) happens(words []string) {
 	switch words[0] {
 	case "session": // amount in kobo, methods
 		s.open(amount, 1, words[2:])
+	case "policy": // under, over or late, and what is done then, for the sessions from now on
+		s.policies(words[1], words[2])
+	case "resolve": // accept or refund what waits for a decision
+		s.resolves(words[1] == "accept")
 	case "session-days": // amount in kobo, days, methods
 		days, err := strconv.Atoi(words[2])
 		s.must(err)
@@ -80,7 +84,7 @@ func (s *Stage) happens(words []string) {
 		s.forget()
 	case "wait":
 		s.wait(words[1])
-	case "pay", "pay-unheard", "pay-thrice", "pay-pending", "pay-arrives", "pay-returned", "reverse", "ussd", "card", "bank":
+	case "pay", "pay-unheard", "pay-thrice", "pay-pending", "pay-arrives", "bank-sends", "pay-returned", "reverse", "ussd", "card", "bank":
 		s.banks(words, flow.Kobo(amount))
 	case "fades": // the payer makes messages of this chat disappear
 		s.net.Fade(First, 24*time.Hour)
@@ -123,6 +127,9 @@ func (s *Stage) banks(words []string, amount flow.Kobo) {
 		s.transfer(rail.Transfer{AccountNumber: s.account, Copies: 3}, 3)
 	case "pay-pending": // it is on its way for three minutes
 		s.transfer(rail.Transfer{AccountNumber: s.account, SenderName: "BOLA ADE", PendingMs: 180_000}, 0)
+	case "bank-sends": // what it was ordered to send, and tells of it
+		s.wait("1s")
+		s.notices(1)
 	case "pay-arrives": // the bank tells of what was on its way
 		s.notices(1)
 	case "pay-returned": // kobo: the bank sends it back by itself
@@ -190,11 +197,37 @@ func (s *Stage) notices(n int) {
 	}
 }
 
+// policies sets a part of the policy of sessions.
+func (s *Stage) policies(part, then string) {
+	s.tb.Helper()
+	at := map[string]*string{"under": &s.policy.Underpayment, "over": &s.policy.Overpayment, "late": &s.policy.LatePayment}[part]
+	if at == nil {
+		s.tb.Fatalf("a policy has no %q", part)
+	}
+	*at = then
+}
+
+// resolves decides about the one payment that waits for that.
+func (s *Stage) resolves(accept bool) {
+	s.tb.Helper()
+	ctx := s.tb.Context()
+	session, err := s.db.Session(ctx, s.session)
+	s.must(err)
+	payments, err := s.db.Payments(ctx, s.session)
+	s.must(err)
+	i := slices.IndexFunc(payments, func(p flow.Payment) bool { return p.Waits(session) })
+	if i < 0 {
+		s.tb.Fatalf("nothing waits for a decision: %+v", payments)
+	}
+	_, err = s.Service.Resolve(ctx, payments[i].ID, checkout.NewResolution{Accept: accept, Key: "wsp_key_1"}, s.call())
+	s.must(err)
+}
+
 func (s *Stage) open(amount, days int, methods []string) {
 	s.tb.Helper()
 	n := checkout.NewSession{
 		Merchant: "Ada Stores", Mode: flow.InChat, Amount: flow.Kobo(amount), CustomerEmail: "bola@example.com", Reference: "order-" + strconv.Itoa(s.turns+1),
-		AllowedMethods: flow.Methods(), ExpiresIn: time.Duration(days) * 24 * time.Hour, Policy: flow.DefaultPolicy(),
+		AllowedMethods: flow.Methods(), ExpiresIn: time.Duration(days) * 24 * time.Hour, Policy: s.policy,
 	}
 	if len(methods) > 0 {
 		n.AllowedMethods = nil

@@ -85,22 +85,25 @@ func media(m *waE2E.Message) (content, bool) {
 
 // changed is a message that changes another one, or the chat.
 func changed(change *waE2E.ProtocolMessage) (content, bool) {
-	switch change.GetType() {
-	case waE2E.ProtocolMessage_MESSAGE_EDIT: // a new message, under an id of its own
-		if c, shown := read(change.GetEditedMessage()); shown && change.GetEditedMessage().GetProtocolMessage() == nil {
-			c.edits = change.GetKey().GetID()
-			if c.context == nil { // the text of an edit comes without what is around it
-				c.fades = unsaid
-			}
-			return c, true
-		}
-	case waE2E.ProtocolMessage_REVOKE:
+	kind, edited := change.GetType(), change.GetEditedMessage()
+	if kind == waE2E.ProtocolMessage_REVOKE {
 		return content{kind: bot.KindRevoke, fades: unsaid}, true
-	case waE2E.ProtocolMessage_EPHEMERAL_SETTING:
-		return content{kind: bot.KindTimer, fades: seconds(change.GetEphemeralExpiration())}, true
-	default:
 	}
-	return content{}, false
+	if kind == waE2E.ProtocolMessage_EPHEMERAL_SETTING {
+		return content{kind: bot.KindTimer, fades: seconds(change.GetEphemeralExpiration())}, true
+	}
+	if kind != waE2E.ProtocolMessage_MESSAGE_EDIT || edited.GetProtocolMessage() != nil {
+		return content{}, false
+	}
+	c, shown := read(edited) // a new message, under an id of its own
+	if !shown {
+		return content{}, false
+	}
+	c.edits = change.GetKey().GetID()
+	if c.context == nil { // the text of an edit comes without what is around it
+		c.fades = unsaid
+	}
+	return c, true
 }
 
 // seconds is a time as WhatsApp writes it.

@@ -202,19 +202,17 @@ func (c *Client) message(ctx context.Context, wa *whatsmeow.Client, evt *events.
 	return true
 }
 
+// states are what receipts say of a message of ours. Receipts of other kinds are
+// between devices.
+var states = map[types.ReceiptType]string{
+	types.ReceiptTypeDelivered: "delivered", types.ReceiptTypeRead: "read", types.ReceiptTypePlayed: "read",
+}
+
 // receipt notes what became of messages of ours. It is told once: an error is
 // logged and that is all.
 func (c *Client) receipt(ctx context.Context, evt *events.Receipt) {
-	if evt.IsFromMe || evt.IsGroup || !isPerson(evt.Sender) {
-		return
-	}
-	var state string
-	switch evt.Type {
-	case types.ReceiptTypeDelivered:
-		state = "delivered"
-	case types.ReceiptTypeRead, types.ReceiptTypePlayed:
-		state = "read"
-	default:
+	state, said := states[evt.Type]
+	if !said || evt.IsFromMe || evt.IsGroup || !isPerson(evt.Sender) {
 		return
 	}
 	c.mu.Lock()

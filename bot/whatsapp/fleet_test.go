@@ -79,9 +79,9 @@ func newSquad(t *testing.T, n *wanet.Network, db *store.DB, dir string, numbers 
 }
 
 // afresh is a fleet of some numbers that runs, with a store of its own.
-func afresh(t *testing.T, numbers int) *squad {
+func afresh(t *testing.T, numbers int, change func(*whatsapp.FleetConfig)) *squad {
 	t.Helper()
-	s := newSquad(t, network(t), storetest.Open(t, storetest.SQLite(t, store.Checkout)), t.TempDir(), numbers, nil)
+	s := newSquad(t, network(t), storetest.Open(t, storetest.SQLite(t, store.Checkout)), t.TempDir(), numbers, change)
 	s.run()
 	for slot := 1; slot <= numbers; slot++ {
 		s.awaits(slot, flow.NumberLive)
@@ -158,7 +158,7 @@ func (s *squad) sends(slot int, p *wanet.Phone, id, text string) error {
 // Whatever becomes of one number, the others go on and the process lives; new
 // links carry a number that works.
 func TestOneNumberStopsNoOther(t *testing.T) {
-	s := afresh(t, 3)
+	s := afresh(t, 3, nil)
 	if got := s.picks(6); got[numberIn(1)] != 2 || got[numberIn(2)] != 2 || got[numberIn(3)] != 2 {
 		t.Errorf("new links are spread %v", got)
 	}
@@ -194,7 +194,7 @@ func TestOneNumberStopsNoOther(t *testing.T) {
 
 // One that was logged out is kept, and linked again only when somebody decides.
 func TestALoggedOutNumberIsNotLinkedByItself(t *testing.T) {
-	s := afresh(t, 2)
+	s := afresh(t, 2, nil)
 	must(t, s.device(1).Logout())
 	s.awaits(1, flow.NumberLoggedOut)
 	s.halt()
@@ -236,7 +236,7 @@ func TestAPanicOfOneNumber(t *testing.T) {
 // Two processes on the same keys: the second waits, and takes over as soon as
 // the first lets go.
 func TestTheSecondProcessTakesOver(t *testing.T) {
-	first := afresh(t, 2)
+	first := afresh(t, 2, nil)
 	second := newSquad(t, first.net, first.db, first.dir, 2, nil)
 	second.run()
 	await.Until(t, "the second waits", func() bool { return strings.Contains(second.log.String(), "another process runs it") })
@@ -264,7 +264,7 @@ func TestTheSecondProcessTakesOver(t *testing.T) {
 // A process whose lease another one has by now sends nothing, opens no line and
 // lets go.
 func TestALostLeaseSendsNothing(t *testing.T) {
-	s := afresh(t, 1)
+	s := afresh(t, 1, nil)
 	p := phone(t, s.net, ada, "Ada")
 	row := s.row(1)
 	must(t, s.db.Update(t.Context(), func(tx *store.Tx) error {

@@ -20,11 +20,7 @@ import (
 // A number that is connected and hears nothing is found out by another, its
 // line is renewed once, and it takes no new chats until it hears again.
 func TestADeafNumber(t *testing.T) {
-	s := newSquad(t, network(t), storetest.Open(t, storetest.SQLite(t, store.Checkout)), t.TempDir(), 2,
-		func(c *whatsapp.FleetConfig) { c.Within = 300 * time.Millisecond })
-	s.run()
-	s.awaits(1, flow.NumberLive)
-	s.awaits(2, flow.NumberLive)
+	s := afresh(t, 2, func(c *whatsapp.FleetConfig) { c.Within = 300 * time.Millisecond })
 	if !s.Prove(t.Context()) {
 		t.Fatalf("they do not hear each other\n%s", s.log)
 	}
@@ -98,7 +94,7 @@ func TestOneNumberAloneProvesItsEar(t *testing.T) {
 
 // WhatsApp's lock on first messages stops those alone.
 func TestATimelockedNumber(t *testing.T) {
-	s := afresh(t, 2)
+	s := afresh(t, 2, nil)
 	p := phone(t, s.net, ada, "Ada")
 	s.net.Nack(func(m wanet.Sent) int {
 		if m.From == numberIn(1) {
@@ -136,7 +132,7 @@ func TestATimelockedNumber(t *testing.T) {
 
 // A ban is waited for, over a restart too.
 func TestABannedNumber(t *testing.T) {
-	s := afresh(t, 1)
+	s := afresh(t, 1, nil)
 	s.Line(1).Handle(t.Context(), &events.TemporaryBan{Code: events.TempBanSentToTooManyPeople, Expire: time.Hour})
 	s.awaits(1, flow.NumberBanned)
 	n := s.row(1)
@@ -154,11 +150,7 @@ func TestABannedNumber(t *testing.T) {
 
 // An operator's switch holds at the next message.
 func TestAKilledNumberSendsNothing(t *testing.T) {
-	s := newSquad(t, network(t), storetest.Open(t, storetest.SQLite(t, store.Checkout)), t.TempDir(), 2,
-		func(c *whatsapp.FleetConfig) { c.Within = 300 * time.Millisecond })
-	s.run()
-	s.awaits(1, flow.NumberLive)
-	s.awaits(2, flow.NumberLive)
+	s := afresh(t, 2, func(c *whatsapp.FleetConfig) { c.Within = 300 * time.Millisecond })
 	p := phone(t, s.net, ada, "Ada")
 	move := func(to flow.NumberSwitch) {
 		_, err := s.board.Move(t.Context(), flow.SwitchMove{Kind: flow.SwitchNumber, Name: numberIn(1), To: string(to)})

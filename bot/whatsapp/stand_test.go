@@ -43,31 +43,41 @@ func TestReplacedNumberComesBackOnce(t *testing.T) {
 	}
 }
 
-// One that is another process's by now is not tried again, and opens no line.
-func TestReplacedNumberOfAnotherProcess(t *testing.T) {
+// reopened is a linked number whose file was closed and opened again with other
+// settings. It does not run yet.
+func reopened(t *testing.T, change func(*whatsapp.Config)) *desk {
+	t.Helper()
 	n := network(t)
 	d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), n.DialContext)
 	d.run()
 	d.link(ourNumber)
 	d.halt()
 	must(t, d.Close())
-	var theirs atomic.Bool
 	cfg := d.Settings()
-	cfg.May = func(context.Context) error {
-		if theirs.Load() {
-			return errors.New("it is theirs")
-		}
-		return nil
-	}
+	change(&cfg)
 	c, err := whatsapp.Open(t.Context(), cfg)
 	must(t, err)
 	d.Client = c
 	t.Cleanup(func() { must(t, c.Close()) })
+	return d
+}
+
+// One that is another process's by now is not tried again, and opens no line.
+func TestReplacedNumberOfAnotherProcess(t *testing.T) {
+	var theirs atomic.Bool
+	d := reopened(t, func(c *whatsapp.Config) {
+		c.May = func(context.Context) error {
+			if theirs.Load() {
+				return errors.New("it is theirs")
+			}
+			return nil
+		}
+	})
 	d.Hurry(time.Millisecond, within)
 	d.HurryBack(time.Millisecond, time.Hour)
 	d.run()
 	d.await(whatsapp.StateConnected)
-	p := phone(t, n, ada, "Ada")
+	p := phone(t, d.net, ada, "Ada")
 	theirs.Store(true)
 	if err := d.send(p, "3EB01", "x"); !errors.Is(err, whatsapp.ErrOffline) || !strings.Contains(err.Error(), "theirs") {
 		t.Errorf("sent: %v", err)
@@ -104,24 +114,15 @@ func TestSyncing(t *testing.T) {
 
 // Its own phone is seen by what the phone does, and missed after ten days.
 func TestThePhoneOfANumber(t *testing.T) {
-	n := network(t)
-	d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), n.DialContext)
-	d.run()
-	d.link(ourNumber)
-	d.halt()
-	must(t, d.Close())
 	var ahead atomic.Int64
-	cfg := d.Settings()
-	cfg.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	cfg.Past = flow.Number{PhoneSeen: time.Now().Add(-9 * 24 * time.Hour)}
-	c, err := whatsapp.Open(t.Context(), cfg)
-	must(t, err)
-	d.Client = c
-	t.Cleanup(func() { must(t, c.Close()) })
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	d := reopened(t, func(c *whatsapp.Config) {
+		c.Now, c.Past = now, flow.Number{PhoneSeen: time.Now().Add(-9 * 24 * time.Hour)}
+	})
 	d.run()
 	await.Until(t, "it is live", func() bool { return d.Standing().State == flow.NumberLive })
 	ahead.Store(int64(25 * time.Hour))
-	if s := d.Standing(); s.State != flow.NumberPhoneAway || s.Until.Sub(cfg.Now()) > 4*24*time.Hour {
+	if s := d.Standing(); s.State != flow.NumberPhoneAway || s.Until.Sub(now()) > 4*24*time.Hour {
 		t.Errorf("after ten days it stands %+v", s)
 	}
 	other := types.NewJID(ourNumber, types.DefaultUserServer)

@@ -212,13 +212,13 @@ func (p *Phone) record(t *batch, chat *Account, fromMe bool, id string, msg *waE
 		if old == nil {
 			return nil
 		}
-		switch change.GetType() {
-		case waE2E.ProtocolMessage_MESSAGE_EDIT:
-			old.Text, _, _ = describe(change.GetEditedMessage())
-		case waE2E.ProtocolMessage_REVOKE:
-			old.Text = ""
-		default:
+		kind := change.GetType()
+		if kind != waE2E.ProtocolMessage_MESSAGE_EDIT && kind != waE2E.ProtocolMessage_REVOKE {
 			return nil
+		}
+		old.Text = ""
+		if kind == waE2E.ProtocolMessage_MESSAGE_EDIT {
+			old.Text, _, _ = describe(change.GetEditedMessage())
 		}
 		return p.keep(t, old)
 	}

@@ -86,16 +86,7 @@ func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message, 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := p.a.n
-	n.mu.Lock()
-	a, err := n.find(to)
-	var targets []*Device
-	var old *stored
-	if err == nil {
-		targets, err = p.targets(a)
-		old = p.byID[idKey(a.phone, id, true)]
-	}
-	n.mu.Unlock()
+	a, targets, old, err := p.own(to, id)
 	if err != nil {
 		return Message{}, fmt.Errorf("sending to %s: %w", to, err)
 	}
@@ -104,7 +95,7 @@ func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message, 
 	}
 	text, quoted, _ := describe(msg)
 	s := &stored{Raw: raw, Kind: kindOf(msg), Message: Message{
-		ID: id, Chat: a.phone, Text: text, Quoted: quoted, Fades: fades(msg), FromMe: true, At: n.now(), Status: StatusSent,
+		ID: id, Chat: a.phone, Text: text, Quoted: quoted, Fades: fades(msg), FromMe: true, At: p.a.n.now(), Status: StatusSent,
 	}}
 	if err = p.post(ctx, a, targets, s, msg, func(t *batch) error { return p.remember(t, s) }); err != nil {
 		return Message{}, fmt.Errorf("sending to %s: %w", to, err)
@@ -117,16 +108,7 @@ func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message, 
 func (p *Phone) Repeat(ctx context.Context, to, id string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := p.a.n
-	n.mu.Lock()
-	a, err := n.find(to)
-	var targets []*Device
-	var s *stored
-	if err == nil {
-		targets, err = p.targets(a)
-		s = p.byID[idKey(a.phone, id, true)]
-	}
-	n.mu.Unlock()
+	a, targets, s, err := p.own(to, id)
 	if err == nil && s == nil {
 		err = fmt.Errorf("%w: there is no own message %q", ErrInput, id)
 	}
@@ -141,6 +123,20 @@ func (p *Phone) Repeat(ctx context.Context, to, id string) error {
 		return fmt.Errorf("repeating a message to %s: %w", to, err)
 	}
 	return nil
+}
+
+// own is who a number is, the devices that an own message to it goes to, and the
+// one that was sent there under an id, nil for none. The caller holds p.mu.
+func (p *Phone) own(to, id string) (*Account, []*Device, *stored, error) {
+	n := p.a.n
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	a, err := n.find(to)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	targets, err := p.targets(a)
+	return a, targets, p.byID[idKey(a.phone, id, true)], err
 }
 
 // post encrypts a message for devices and queues it for them; keep becomes
