@@ -105,6 +105,16 @@ func (f *form) take(name string, required bool) (value, bool) {
 	return v, there
 }
 
+// cleared says whether a field is null, and takes it then: for calls that change
+// something, where null takes away what is there.
+func (f *form) cleared(name string) bool {
+	v, there := f.value.find(name)
+	if there = there && v.kind == kindNull; there {
+		f.known = append(f.known, name)
+	}
+	return there
+}
+
 // fail notes a fault.
 func (f *form) fail(name string, code flow.Code, format string, args ...any) {
 	if len(f.faults) < maxFieldErrors {

@@ -2,33 +2,66 @@ package api
 
 import (
 	"net/http"
+	"slices"
+	"time"
 
 	"till/flow"
 	"till/flow/checkout"
 )
 
+const endpointsPath = "/v1/webhook-endpoints"
+
 // endpointRecord is a webhook endpoint as its merchant reads it. The secret is
 // there once, in the answer that made it.
 type endpointRecord struct {
-	ID          flow.EndpointID  `json:"id"`
-	URL         string           `json:"url"`
-	Description *string          `json:"description"`
-	Events      []flow.EventKind `json:"events"`
-	Status      string           `json:"status"`
-	Secret      string           `json:"secret,omitempty"`
-	SecretHint  string           `json:"secretHint,omitempty"`
-	CreatedAt   string           `json:"createdAt"`
+	flow.EndpointRecord
+
+	Secret                  string  `json:"secret,omitempty"`
+	SecretHint              string  `json:"secretHint"`
+	PreviousSecretExpiresAt *string `json:"previousSecretExpiresAt"`
 }
 
-func recordEndpoint(e flow.Endpoint) endpointRecord {
-	r := endpointRecord{ID: e.ID, URL: e.URL, Events: e.Events, Status: e.Status, CreatedAt: flow.Stamp(e.CreatedAt)}
-	if e.Description != "" {
-		r.Description = &e.Description
+// recordEndpoint makes the record of an endpoint as it stands at a time.
+func recordEndpoint(e flow.Endpoint, now time.Time) endpointRecord {
+	r := endpointRecord{EndpointRecord: flow.RecordEndpoint(e)}
+	signing := e.Signing(now)
+	if len(signing) > 0 {
+		r.SecretHint = hint(signing[0])
 	}
-	if r.Events == nil {
-		r.Events = []flow.EventKind{}
+	if len(signing) > 1 {
+		r.PreviousSecretExpiresAt = stamp(e.RetiringAt)
 	}
 	return r
+}
+
+// kindNames are the kinds that an endpoint can ask for.
+func kindNames() []string {
+	var out []string
+	for _, k := range flow.EventKinds() {
+		out = append(out, string(k))
+	}
+	return out
+}
+
+// kinds takes the kinds of event that an endpoint asks for.
+func (f *form) kinds(name string) []flow.EventKind {
+	var out []flow.EventKind
+	for _, k := range f.some(name, kindNames()) {
+		out = append(out, flow.EventKind(k))
+	}
+	return out
+}
+
+// hook takes the URL of an endpoint.
+func (s *Server) hook(c *call, f *form, required bool) string {
+	at := f.text("url", text{required: required, most: maxURL})
+	if at == "" {
+		return ""
+	}
+	if err := s.cfg.CheckURL(c.key.Environment, at); err != nil {
+		f.fail("url", flow.CodeInvalidField, "url is %s.", err)
+	}
+	return at
 }
 
 // addEndpoint is POST /v1/webhook-endpoints.
@@ -38,19 +71,7 @@ func (s *Server) addEndpoint(c *call) error {
 		return err
 	}
 	e := flow.Endpoint{
-		Project: c.project.ID, URL: f.text("url", text{required: true, most: maxURL}), Description: f.text("description", text{most: maxDescription}),
-	}
-	var kinds []string
-	for _, k := range flow.EventKinds() {
-		kinds = append(kinds, string(k))
-	}
-	for _, name := range f.some("events", kinds) {
-		e.Events = append(e.Events, flow.EventKind(name))
-	}
-	if e.URL != "" {
-		if err := s.cfg.CheckURL(c.key.Environment, e.URL); err != nil {
-			f.fail("url", flow.CodeInvalidField, "url is %s.", err)
-		}
+		Project: c.project.ID, URL: s.hook(c, f, true), Description: f.text("description", text{most: maxDescription}), Events: f.kinds("events"),
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -60,12 +81,7 @@ func (s *Server) addEndpoint(c *call) error {
 		return err
 	}
 	e.Secrets = []string{secret}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		record := recordEndpoint(m.Endpoint)
-		record.Secret = m.Endpoint.Secrets[0]
-		body, err := compose(record)
-		return http.StatusCreated, body, err
-	})
+	once, err := c.once(s.renderSecret(http.StatusCreated))
 	if err != nil {
 		return err
 	}
@@ -73,24 +89,218 @@ func (s *Server) addEndpoint(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(a, "/v1/webhook-endpoints/"+a.Location)
+	return c.answer(a, endpointsPath+"/"+a.Location)
 }
 
-// listEndpoints is GET /v1/webhook-endpoints.
-func (*Server) listEndpoints(c *call) error {
-	all, err := c.service.Endpoints(c.ctx, c.project.ID)
+// renderSecret makes the answer of a call that shows an endpoint's new secret.
+func (s *Server) renderSecret(status int) func(checkout.Made) (int, []byte, error) {
+	return func(m checkout.Made) (int, []byte, error) {
+		record := recordEndpoint(m.Endpoint, s.cfg.Now())
+		record.Secret = m.Endpoint.Secrets[0]
+		body, err := compose(record)
+		return status, body, err
+	}
+}
+
+// endpointID is the endpoint of the path.
+func (c *call) endpointID() (flow.EndpointID, error) {
+	return pathID[flow.EndpointID](c, flow.PrefixEndpoint, "webhook endpoint")
+}
+
+// listEndpoints is GET /v1/webhook-endpoints, oldest first.
+func (s *Server) listEndpoints(c *call) error {
+	limit, after, err := c.turnedPage(flow.PrefixEndpoint)
 	if err != nil {
 		return err
 	}
-	records := make([]endpointRecord, 0, len(all))
-	for _, e := range all {
-		r := recordEndpoint(e)
-		if len(e.Secrets) > 0 {
-			r.SecretHint = hint(e.Secrets[0])
-		}
-		records = append(records, r)
+	list, err := c.service.Endpoints(c.ctx, c.project.ID)
+	if err != nil {
+		return err
 	}
-	return c.send(http.StatusOK, page{Items: records})
+	list = slices.DeleteFunc(list, func(e flow.Endpoint) bool { return string(e.ID) <= after })
+	out := page{HasMore: len(list) > limit}
+	if out.HasMore {
+		list = list[:limit]
+		out.NextCursor = cursorOf(string(list[limit-1].ID))
+	}
+	records := make([]endpointRecord, 0, len(list))
+	for _, e := range list {
+		records = append(records, recordEndpoint(e, s.cfg.Now()))
+	}
+	out.Items = records
+	return c.send(http.StatusOK, out)
+}
+
+// readEndpoint is GET /v1/webhook-endpoints/{id}.
+func (s *Server) readEndpoint(c *call) error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	e, err := c.service.Endpoint(c.ctx, c.project.ID, id)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, recordEndpoint(e, s.cfg.Now()))
+}
+
+// changeEndpoint is PATCH /v1/webhook-endpoints/{id}: what is not named stays as
+// it is.
+func (s *Server) changeEndpoint(c *call) error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	var to checkout.EndpointChange
+	if f.has("url") {
+		at := s.hook(c, f, true)
+		to.URL = &at
+	}
+	if f.has("description") {
+		note := ""
+		if !f.cleared("description") {
+			note = f.text("description", text{most: maxDescription})
+		}
+		to.Description = &note
+	}
+	if f.has("events") {
+		var kinds []flow.EventKind
+		if !f.cleared("events") {
+			kinds = f.kinds("events")
+		}
+		to.Events = &kinds
+	}
+	if f.has("status") {
+		to.Status = f.oneOf("status", flow.CodeInvalidField, flow.EndpointEnabled, flow.EndpointDisabled)
+	}
+	if f.has("deliverHeld") {
+		to.DropHeld = !f.yes("deliverHeld", true)
+		if to.Status != flow.EndpointEnabled {
+			f.fail("deliverHeld", flow.CodeInvalidField, "deliverHeld goes with status ENABLED alone.")
+		}
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	e, err := c.service.ChangeEndpoint(c.ctx, c.project.ID, id, to)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, recordEndpoint(e, s.cfg.Now()))
+}
+
+// removeEndpoint is DELETE /v1/webhook-endpoints/{id}.
+func (*Server) removeEndpoint(c *call) error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	if err := c.service.RemoveEndpoint(c.ctx, c.project.ID, id); err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, struct {
+		ID      flow.EndpointID `json:"id"`
+		Deleted bool            `json:"deleted"`
+	}{id, true})
+}
+
+// rotateSecret is POST /v1/webhook-endpoints/{id}/rotate-secret.
+func (s *Server) rotateSecret(c *call) error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	if err := c.nothing(); err != nil {
+		return err
+	}
+	secret, err := s.cfg.NewSecret()
+	if err != nil {
+		return err
+	}
+	once, err := c.once(s.renderSecret(http.StatusOK))
+	if err != nil {
+		return err
+	}
+	a, err := c.service.RotateSecret(c.ctx, id, secret, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, "")
+}
+
+// pingEndpoint is POST /v1/webhook-endpoints/{id}/ping.
+func (*Server) pingEndpoint(c *call) error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	if err := c.nothing(); err != nil {
+		return err
+	}
+	once, err := c.once(renderSending)
+	if err != nil {
+		return err
+	}
+	a, err := c.service.Ping(c.ctx, id, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, "")
+}
+
+// replayRecord says what a replay has put on its way.
+type replayRecord struct {
+	EndpointID flow.EndpointID `json:"endpointId"`
+	From       string          `json:"from"`
+	To         string          `json:"to"`
+	OnlyFailed bool            `json:"onlyFailed"`
+	Count      int             `json:"count"`
+	NextFrom   *string         `json:"nextFrom"`
+}
+
+// replayEndpoint is POST /v1/webhook-endpoints/{id}/replay.
+func (*Server) replayEndpoint(c *call) error {
+	id, err := c.endpointID()
+	if err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"from", "to"} {
+		if !f.has(name) {
+			f.take(name, true)
+		}
+	}
+	r := checkout.Replay{Endpoint: id, From: f.moment("from"), To: f.moment("to"), OnlyFailed: f.yes("onlyFailed", false)}
+	switch {
+	case r.From.IsZero() || r.To.IsZero(): // said already
+	case !r.From.Before(r.To):
+		f.fail("to", flow.CodeInvalidField, "to must be after from.")
+	case r.To.Sub(r.From) > checkout.MaxReplay:
+		f.fail("to", flow.CodeInvalidField, "to must be at most %d days after from.", checkout.MaxReplay/(24*time.Hour))
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		did := m.Replay
+		body, err := compose(replayRecord{id, flow.Stamp(did.From), flow.Stamp(did.To), did.OnlyFailed, did.Count, stamp(did.Next)})
+		return http.StatusOK, body, err
+	})
+	if err != nil {
+		return err
+	}
+	a, err := c.service.Replay(c.ctx, r, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, "")
 }
 
 // hint is enough of a secret to tell it from another.

@@ -180,6 +180,9 @@ func TestHostileDocumentsAreRefusedByEveryCall(t *testing.T) {
 				refused(coding, z.send(t, method, e.url, key, good, http.Header{"Content-Encoding": {coding}}), http.StatusUnsupportedMediaType, flow.CodeMediaType)
 			}
 			for _, name := range []string{"colour", "__proto__", "constructor", "toString", "", "a.b", "a[]", "status", "id", "projectId", "livemode"} {
+				if op.RequestBody.Value.Content["application/json"].Schema.Value.Properties[name] != nil {
+					continue // here it is a field
+				}
 				quoted := naughty{text: name}.quoted()
 				body := "{" + quoted + ":1}"
 				if good != "{}" {

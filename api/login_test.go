@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -167,24 +166,10 @@ func (s *shop) caller(url, from string) func(method, path, key, body string) rep
 	}
 }
 
-// serve serves on a port of this machine.
-func (s *shop) serve() string {
-	s.t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.server.Serve(ctx, ln) }()
-	s.t.Cleanup(func() { s.ends(stop, ended) })
-	return "http://" + ln.Addr().String()
-}
-
 func TestWhoGuessesAPasswordIsStoppedAndItsOwnerIsNot(t *testing.T) {
 	s := open(t)
 	s.signedUp()
-	url := s.serve()
+	url := "http://" + s.listen()
 	thief, owner := s.caller(url, "127.0.0.2"), s.caller(url, "127.0.0.3")
 	var refused, limited atomic.Int32
 	var all sync.WaitGroup

@@ -33,6 +33,7 @@ func (d *desk) doubles() map[string]doubled {
 	session := sessions + "/" + d.session("")
 	ussd := made(session+"/pay/ussd", "").text("data.paymentCode")
 	card := made(session+"/pay/card", "").text("data.attemptId")
+	refund, bounced := `{"chargeId":"`+d.bought()+`","amount":`, d.bounced()
 	charge := made("/v1/charges", good)
 	account := `{"accountNumber":"` + charge.text("data.virtualAccount.accountNumber") + `","amount":`
 	another := `{"accountNumber":"` + made(sessions+"/"+d.session("")+"/pay/bank-transfer", "").text("data.accountNumber") + `","amount":`
@@ -42,6 +43,9 @@ func (d *desk) doubles() map[string]doubled {
 	}
 	phone := "/v1/test/phones/" + made("/v1/test/phones", `{}`).text("data.phone") + "/messages"
 	resolve := `{"bankCode":"` + rail.TestBankCode + `","accountNumber":"`
+	hook := endpointsPath + "/" + d.hook()
+	event := eventsPath + "/" + made(hook+"/ping", "").text("data.eventId")
+	stretch := `{"from":"2026-11-21T09:00:00Z","to":"2026-11-21T10:00:00Z"`
 	rename := func(path, id string) string { return strings.Replace(path, ":id", id, 1) }
 	out := map[string]doubled{
 		"/v1/auth/signup":                      {"", "", other + `Ada Shoes"}`, other + `Ada Boots"}`},
@@ -58,7 +62,14 @@ func (d *desk) doubles() map[string]doubled {
 		sessions + "/:id/pay/card":             {session + "/pay/card", d.key, `{}`, ``},
 		"/v1/charges":                          {"", d.key, good, with(`"description":"a"`)},
 		"/v1/charges/:id/requery":              {rename("/v1/charges/:id/requery", charge.text("data.id")), d.key, ``, `{}`},
-		"/v1/webhook-endpoints":                {"", d.key, `{"url":"http://127.0.0.1:9/a"}`, `{"url":"http://127.0.0.1:9/b"}`},
+		refundsPath:                            {"", d.key, refund + `100}`, refund + `200}`},
+		refundsPath + "/:id/retry":             {refundsPath + "/" + bounced + "/retry", d.key, ``, `{}`},
+		"/v1/test/settlements/run":             {"", d.key, ``, `{}`},
+		endpointsPath:                          {"", d.key, `{"url":"http://127.0.0.1:9/a"}`, `{"url":"http://127.0.0.1:9/b"}`},
+		endpointsPath + "/:id/rotate-secret":   {hook + "/rotate-secret", d.key, ``, `{}`},
+		endpointsPath + "/:id/ping":            {hook + "/ping", d.key, ``, `{}`},
+		endpointsPath + "/:id/replay":          {hook + "/replay", d.key, stretch + `}`, stretch + `,"onlyFailed":true}`},
+		eventsPath + "/:id/resend":             {event + "/resend", d.key, ``, `{}`},
 		verificationPath + "/accounts/resolve": {"", d.key, resolve + `0000000001"}`, resolve + `0000000009"}`},
 		identitiesPath:                         {"", d.key, person("22222222221", ""), person("22222222222", "")},
 		"/v1/test/bank/transfers":              {"", d.key, account + `100}`, account + `200}`},

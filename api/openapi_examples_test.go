@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +24,14 @@ const (
 	exampleProject = "wsp_prj_01k9z3m5x8v2c7n4b6t1q0w9es"
 	exampleKey     = "wsp_key_01k9z3m5x8v2c7n4b6t1q0w9ey"
 	exampleLookUp  = "wsp_ver_01k9z3m5x8v2c7n4b6t1q0w9ez"
+	examplePayment = "wsp_pay_01k9z3m5x8v2c7n4b6t1q0w9ev"
+	exampleWaiting = "wsp_pay_01k9z3m5x8v2c7n4b6t1q0w9fe" // one that waits for a decision
+	exampleBought  = "wsp_chg_01k9z3m5x8v2c7n4b6t1q0w9fc" // a charge that is paid
+	exampleRefund  = "wsp_rfd_01k9z3m5x8v2c7n4b6t1q0w9fa"
+	exampleBounced = "wsp_rfd_01k9z3m5x8v2c7n4b6t1q0w9fb"
+	exampleHook    = "wsp_we_01k9z3m5x8v2c7n4b6t1q0w9eq"
+	exampleEvent   = "evt_01k9z3m5x8v2c7n4b6t1q0w9et"
+	exampleSettled = "wsp_stl_01k9z3m5x8v2c7n4b6t1q0w9fe"
 	exampleAccount = "9012345678"
 	examplePaid    = "tx_01k9z3m5x8v2c7n4b6t1q0w9ef"
 	exampleCode    = "/ussd/4821/"
@@ -61,7 +70,17 @@ func (e *example) live() {
 	e.takes(exampleOrder, func() string { charge(`,"reference":"order-1001"`); return exampleOrder })
 	e.takes(exampleCard, func() string { return pay("card", "attemptId") })
 	e.takes(exampleAccount, func() string { return pay("bank-transfer", "accountNumber") })
+	e.takes(exampleHook, e.hook)
+	e.takes(exampleEvent, func() string {
+		return e.call("POST", endpointsPath+"/"+e.hook()+"/ping", e.key, "").text("data.eventId")
+	})
 	e.takes(examplePaid, e.paid)
+	e.takes(exampleBought, e.bought)
+	e.takes(examplePayment, func() string { return e.refund().text("data.paymentId") })
+	e.takes(exampleWaiting, e.waiting)
+	e.takes(exampleRefund, func() string { return e.refund().text("data.id") })
+	e.takes(exampleBounced, e.bounced)
+	e.takes(exampleSettled, func() string { return e.payout(e.key) })
 	e.takes(exampleCode, func() string { return "/ussd/" + pay("ussd", "paymentCode") + "/" })
 	e.takes(examplePhone, func() string {
 		return "/phones/" + e.call("POST", "/v1/test/phones", e.key, `{}`).text("data.phone")
@@ -104,6 +123,44 @@ func (e *example) paid() string {
 	transfer := e.call("POST", "/v1/test/bank/transfers", e.key, `{"accountNumber":"`+account+`"}`)
 	e.until(id, "PAID")
 	return transfer.text("data.railTransactionId")
+}
+
+// bought is a charge that is paid.
+func (d *desk) bought() string {
+	d.t.Helper()
+	charge := d.call("POST", chargesPath, d.key, good)
+	d.want(d.call("POST", "/v1/test/bank/transfers", d.key, `{"accountNumber":"`+charge.text("data.virtualAccount.accountNumber")+`"}`), http.StatusOK, nil)
+	d.until(charge.text("data.sessionId"), "PAID")
+	return charge.text("data.id")
+}
+
+// waiting is a payment that waits for a decision: more than was asked for.
+func (e *example) waiting() string {
+	e.t.Helper()
+	charge := e.call("POST", chargesPath, e.key, good)
+	e.want(e.call("POST", "/v1/test/bank/transfers", e.key, `{"accountNumber":"`+charge.text("data.virtualAccount.accountNumber")+`","amount":600000}`), http.StatusOK, nil)
+	e.until(charge.text("data.sessionId"), "PAID")
+	return e.call("GET", paymentsPath+"?matchStatus=EXCESS", e.key, "").text("data.items.0.id")
+}
+
+// refund is a refund of a kobo.
+func (d *desk) refund() reply {
+	d.t.Helper()
+	r := d.call("POST", refundsPath, d.key, `{"chargeId":"`+d.bought()+`","amount":1}`)
+	d.want(r, http.StatusCreated, nil)
+	return r
+}
+
+// bounced is a refund that came back after it had been sent.
+func (d *desk) bounced() string {
+	d.t.Helper()
+	d.want(d.call("PUT", "/v1/test/bank/conditions", d.key, `{"refunds":"bounce"}`), http.StatusOK, nil)
+	id := d.refund().text("data.id")
+	await.Until(d.t, "a refund comes back", func() bool {
+		return d.call("GET", refundsPath+"/"+id, d.key, "").text("data.status") == string(flow.RefundAttention)
+	})
+	d.want(d.call("PUT", "/v1/test/bank/conditions", d.key, `{}`), http.StatusOK, nil)
+	return id
 }
 
 // expected is the one status of success that an operation has; 304 is for those who ask again.
@@ -200,11 +257,23 @@ func fill(t *testing.T, path string, op *openapi3.Operation) string {
 	t.Helper()
 	params := append(slices.Clone(contract(t).Doc.Paths.Value(path).Parameters), op.Parameters...)
 	for _, p := range params {
-		if text, ok := p.Value.Example.(string); ok && p.Value.In == "path" {
+		text, ok := p.Value.Example.(string)
+		switch {
+		case ok && p.Value.In == "path":
 			path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", text)
+		case ok && p.Value.In == "query" && p.Value.Required:
+			path = asking(path, p.Value.Name, text)
 		}
 	}
 	return path
+}
+
+// asking is a URL with one parameter of its query set to a value.
+func asking(at, name, value string) string {
+	path, query, _ := strings.Cut(at, "?")
+	values, _ := url.ParseQuery(query) // of our own making
+	values.Set(name, value)
+	return path + "?" + values.Encode()
 }
 
 func TestABanksNoticeIsHeard(t *testing.T) {

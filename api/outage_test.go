@@ -19,8 +19,14 @@ func outageBody(r Route) string {
 	switch {
 	case r.Path == sessionsPath || r.Path == chargesPath:
 		return good
+	case strings.HasSuffix(r.Path, "/refunds"):
+		return `{"paymentId":"wsp_pay_01m7y6vm2af084rza2669023pf"}`
+	case strings.HasSuffix(r.Path, "/payments/:id/resolve"):
+		return `{"action":"refund"}`
 	case strings.HasSuffix(r.Path, "/webhook-endpoints"):
 		return `{"url":"https://shop.example/hooks"}`
+	case strings.HasSuffix(r.Path, "/replay"):
+		return `{"from":"2026-11-21T09:00:00Z","to":"2026-11-21T10:00:00Z"}`
 	case strings.HasSuffix(r.Path, "/identities"):
 		return person("22222222221", "")
 	case strings.HasSuffix(r.Path, "/accounts/resolve"):
@@ -87,7 +93,11 @@ func TestEveryRouteSaysThatTheStoreIsAway(t *testing.T) {
 	apart := map[string]bool{"/v1/verification/banks": true, "/v1/verification/accounts/resolve": true, "/v1/test/bank/conditions": true, "/v1/test/clock": true, "/v1/test/whatsapp/pairing": true}
 	away := func(r Route, key string, headers ...http.Header) {
 		t.Helper()
-		got := s.ask(r.Method, own.fill(r.Path), key, outageBody(r), headers...)
+		url := own.fill(r.Path)
+		if r.Path == reconciliationPath {
+			url += "?date=2026-02-03"
+		}
+		got := s.ask(r.Method, url, key, outageBody(r), headers...)
 		if got.status != http.StatusServiceUnavailable || got.code() != "storage_unavailable" || got.text("error.retryable") != "true" || got.header.Get("Retry-After") == "" {
 			t.Errorf("%s %s: %d %s", r.Method, r.Path, got.status, got.body)
 		}

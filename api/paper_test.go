@@ -21,7 +21,9 @@ import (
 // paper is a bank on paper: a rail without a network, whose notices are sent
 // through the front door like any bank's.
 type paper struct {
-	now    func() time.Time
+	now         func() time.Time
+	rail.Closed // what it does not serve
+
 	notify func(h http.Header, body []byte) int // the status it was answered with
 
 	hold chan struct{} // where there is one, a call takes two out of it: asked, may answer

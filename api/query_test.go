@@ -17,18 +17,21 @@ func TestNoCallPassesOverAParameterOfTheQuery(t *testing.T) {
 		if r.Dev || strings.HasSuffix(r.Path, "/notifications") {
 			continue // the page's own, and a bank's
 		}
-		url := own.fill(r.Path)
+		url := own.fill(r.Path) + "?"
+		if r.Path == reconciliationPath {
+			url += "date=2026-02-03&" // else what is missing is named first
+		}
 		for query, field := range map[string]string{
 			"colour=red": "colour", "Limit=5": "Limit", "limit[]=5": "limit[]", "%61mount=5": "amount", "=1": "", "_=1767225600": "_", "a%00b=1": "a\ufffdb", "%ff=1": "\ufffd",
 		} {
-			got := s.ask(r.Method, url+"?"+query, keys[r.Key], sweepBody(r))
+			got := s.ask(r.Method, url+query, keys[r.Key], sweepBody(r))
 			s.want(got, http.StatusBadRequest, map[string]string{"error.code": "unknown_field", "error.fields.0.field": field, "error.fields.0.code": "unknown_field"})
 		}
 		for _, query := range []string{"a=%zz", "a;b"} {
-			s.want(s.ask(r.Method, url+"?"+query, keys[r.Key], sweepBody(r)), http.StatusBadRequest, map[string]string{"error.fields.0.field": "query"})
+			s.want(s.ask(r.Method, url+query, keys[r.Key], sweepBody(r)), http.StatusBadRequest, map[string]string{"error.fields.0.field": "query"})
 		}
 		if r.Method == http.MethodGet {
-			if head := s.ask(http.MethodHead, url+"?colour=red", keys[r.Key], ""); head.status != http.StatusBadRequest {
+			if head := s.ask(http.MethodHead, url+"colour=red", keys[r.Key], ""); head.status != http.StatusBadRequest {
 				t.Errorf("HEAD %s: %d", url, head.status)
 			}
 		}

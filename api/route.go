@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // Route is one call that the server answers.
 type Route struct {
@@ -16,6 +19,8 @@ type Route struct {
 const (
 	sessionsPath = "/v1/whatsapp/checkout/sessions"
 	chargesPath  = "/v1/charges"
+	refundsPath  = "/v1/refunds"
+	paymentsPath = "/v1/payments"
 	projectsPath = "/v1/projects"
 	logoutPath   = "/v1/auth/logout"
 	noticesPath  = "/v1/rails/:rail/notifications"
@@ -52,15 +57,19 @@ func Routes() []Route {
 		{Method: post, Path: sessionsPath + "/:id/pay/ussd", Key: KeySession, do: (*Server).payByUSSD},
 		{Method: post, Path: sessionsPath + "/:id/pay/card", Key: KeySession, do: (*Server).payByCard},
 
-		{Method: post, Path: chargesPath, Key: KeySecret, Own: true, do: (*Server).openCharge},
-		{Method: get, Path: chargesPath, Key: KeySecret, Asks: true, do: (*Server).listCharges},
-		{Method: get, Path: chargesPath + "/by-reference/:ref", Key: KeySecret, do: (*Server).readChargeByReference},
-		{Method: get, Path: chargesPath + "/:id", Key: KeySecret, do: (*Server).readCharge},
-		{Method: post, Path: chargesPath + "/:id/requery", Key: KeySecret, do: (*Server).requeryCharge},
-		{Method: get, Path: chargesPath + "/:id/timeline", Key: KeySecret, do: (*Server).readTimeline},
+		{Method: post, Path: endpointsPath, Key: KeySecret, Own: true, do: (*Server).addEndpoint},
+		{Method: get, Path: endpointsPath, Key: KeySecret, Asks: true, do: (*Server).listEndpoints},
+		{Method: get, Path: endpointsPath + "/:id", Key: KeySecret, do: (*Server).readEndpoint},
+		{Method: http.MethodPatch, Path: endpointsPath + "/:id", Key: KeySecret, do: (*Server).changeEndpoint},
+		{Method: remove, Path: endpointsPath + "/:id", Key: KeySecret, do: (*Server).removeEndpoint},
+		{Method: post, Path: endpointsPath + "/:id/rotate-secret", Key: KeySecret, Own: true, do: (*Server).rotateSecret},
+		{Method: post, Path: endpointsPath + "/:id/ping", Key: KeySecret, Own: true, do: (*Server).pingEndpoint},
+		{Method: post, Path: endpointsPath + "/:id/replay", Key: KeySecret, Own: true, do: (*Server).replayEndpoint},
 
-		{Method: post, Path: "/v1/webhook-endpoints", Key: KeySecret, Own: true, do: (*Server).addEndpoint},
-		{Method: get, Path: "/v1/webhook-endpoints", Key: KeySecret, do: (*Server).listEndpoints},
+		{Method: get, Path: eventsPath, Key: KeySecret, Asks: true, do: (*Server).listEvents},
+		{Method: get, Path: eventsPath + "/:id", Key: KeySecret, do: (*Server).readEvent},
+		{Method: get, Path: eventsPath + "/:id/deliveries", Key: KeySecret, Asks: true, do: (*Server).listDeliveries},
+		{Method: post, Path: eventsPath + "/:id/resend", Key: KeySecret, Own: true, do: (*Server).resendEvent},
 
 		{Method: get, Path: verificationPath + "/banks", Key: KeyPublic, Asks: true, do: (*Server).listBanks},
 		{Method: post, Path: verificationPath + "/accounts/resolve", Key: KeySecret, do: (*Server).resolveAccount},
@@ -89,7 +98,39 @@ func Routes() []Route {
 		{Method: get, Path: docErrors, Key: KeyNone, do: (*Server).serveErrors},
 		{Method: get, Path: docErrors + "/:code", Key: KeyNone, do: (*Server).serveError},
 		{Method: get, Path: docsPath + "/snippets", Key: KeyNone, do: (*Server).serveSnippets},
-	}, pageRoutes()...)
+	}, slices.Concat(moneyRoutes(), pageRoutes())...)
+}
+
+// moneyRoutes are the calls about money that comes and goes.
+func moneyRoutes() []Route {
+	get, post, put := http.MethodGet, http.MethodPost, http.MethodPut
+	return []Route{
+		{Method: post, Path: chargesPath, Key: KeySecret, Own: true, do: (*Server).openCharge},
+		{Method: get, Path: chargesPath, Key: KeySecret, Asks: true, do: (*Server).listCharges},
+		{Method: get, Path: chargesPath + "/by-reference/:ref", Key: KeySecret, do: (*Server).readChargeByReference},
+		{Method: get, Path: chargesPath + "/:id", Key: KeySecret, do: (*Server).readCharge},
+		{Method: post, Path: chargesPath + "/:id/requery", Key: KeySecret, do: (*Server).requeryCharge},
+		{Method: get, Path: chargesPath + "/:id/timeline", Key: KeySecret, do: (*Server).readTimeline},
+
+		{Method: get, Path: paymentsPath, Key: KeySecret, Asks: true, do: (*Server).listPayments},
+		{Method: get, Path: paymentsPath + "/:id", Key: KeySecret, do: (*Server).readPayment},
+		{Method: post, Path: paymentsPath + "/:id/resolve", Key: KeySecret, Own: true, do: (*Server).resolvePayment},
+		{Method: get, Path: "/v1/balance", Key: KeySecret, do: (*Server).readBalance},
+
+		{Method: post, Path: refundsPath, Key: KeySecret, Own: true, do: (*Server).openRefund},
+		{Method: get, Path: refundsPath, Key: KeySecret, Asks: true, do: (*Server).listRefunds},
+		{Method: get, Path: refundsPath + "/:id", Key: KeySecret, do: (*Server).readRefund},
+		{Method: post, Path: refundsPath + "/:id/retry", Key: KeySecret, Own: true, do: (*Server).retryRefund},
+
+		{Method: get, Path: "/v1/reconciliation", Key: KeySecret, Asks: true, do: (*Server).reconcile},
+
+		{Method: get, Path: settlementsPath, Key: KeySecret, Asks: true, do: (*Server).listSettlements},
+		{Method: get, Path: settlementsPath + "/:id", Key: KeySecret, do: (*Server).readSettlement},
+		{Method: get, Path: settlementsPath + "/:id/transactions", Key: KeySecret, Asks: true, do: (*Server).listSettlementLines},
+		{Method: put, Path: projectsPath + "/:id/settlement-account", Key: KeyDashboard, do: (*Server).putSettlementAccount},
+		{Method: get, Path: projectsPath + "/:id/settlement-account", Key: KeyDashboard, Asks: true, do: (*Server).readSettlementAccount},
+		{Method: post, Path: "/v1/test/settlements/run", Key: KeyTest, do: (*Server).runSettlements},
+	}
 }
 
 // pageRoutes are the phone page and its own calls.

@@ -100,6 +100,7 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 		return db
 	}
 	s.accounts, s.checkouts = database(accounts), database(checkouts)
+	t.Cleanup(func() { s.judgeEvents(s.checkouts) })
 	s.parts = checkout.Config{
 		DB: s.checkouts, Rail: s.bank, Places: nowhere{}, Banks: paperBanks(), Now: s.now, Rand: rand.Reader, Alone: true,
 		Words:  func(say flow.Say, _ time.Time) string { return say.Key },
@@ -115,7 +116,11 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 			delivered(t, d.Body)
 			return flow.Verdict{OK: true}
 		},
-		Next: func(flow.Delivery, flow.Verdict) (time.Duration, bool) { return 0, false },
+		Next:  func(flow.Delivery, flow.Verdict) (time.Duration, bool) { return 0, false },
+		Payee: checkout.NewAccounts(s.accounts, s.now, rand.Reader).Payee(flow.Test),
+		Known: func(ctx context.Context, id flow.ProjectID) (bool, error) {
+			return checkout.NewAccounts(s.accounts, s.now, rand.Reader).Known(ctx, id, flow.Test)
+		},
 	}
 	service, err := checkout.New(s.parts)
 	if err != nil {
@@ -167,6 +172,18 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 	}
 	s.project, s.public, s.key = s.merchant("Ada Stores")
 	return s
+}
+
+// judgeEvents holds every event that a test left against the document, also those
+// that nobody was sent.
+func (s *shop) judgeEvents(db *store.DB) {
+	list, err := db.ProjectEvents(context.Background(), store.EventFilter{Project: s.project.ID, Limit: 10_000})
+	if err != nil {
+		return // the store is what the test broke
+	}
+	for _, e := range list {
+		delivered(s.t, e.Body)
+	}
 }
 
 // ends stops what runs and waits until it has.

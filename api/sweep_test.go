@@ -224,8 +224,8 @@ func (w *sweep) disposable(thing string) (url, key string) {
 		return keysOf(string(w.project.ID)) + "/" + id, w.token
 	case "/v1/test/phones/{phone}":
 		return "/v1/test/phones/" + w.ask("POST", "/v1/test/phones", w.key, `{}`).text("data.phone"), w.key
-	case "/v1/webhook-endpoints/{id}":
-		return "/v1/webhook-endpoints/" + w.ask("POST", "/v1/webhook-endpoints", w.key, `{"url":"http://127.0.0.1:9/"}`).text("data.id"), w.key
+	case endpointsPath + "/{id}":
+		return endpointsPath + "/" + w.hook(), w.key
 	}
 	w.t.Fatalf("%s can be deleted, and this test does not know how it is made", thing)
 	return "", ""
@@ -240,13 +240,17 @@ func (s *shop) belongings() belongings {
 	s.t.Helper()
 	session := s.session("")
 	charge := s.ask("POST", "/v1/charges", s.key, good)
+	hook := s.hook()
+	event := s.ask("POST", endpointsPath+"/"+hook+"/ping", s.key, "").text("data.eventId")
 	s.want(s.ask("POST", "/v1/test/phones", s.key, `{"phone":"+2348031234567"}`), http.StatusCreated, nil)
 	return belongings{
 		sessions: session, "/v1/charges/by-reference": charge.text("data.reference"), "/v1/charges": charge.text("data.id"),
 		"/v1/test/cards":  s.ask("POST", sessions+"/"+session+"/pay/card", s.key, "").text("data.attemptId"),
 		"/v1/test/ussd":   s.ask("POST", sessions+"/"+session+"/pay/ussd", s.key, "").text("data.paymentCode"),
-		"/v1/test/phones": "+2348031234567", "/v1/projects": string(s.project.ID), "/v1/verification": "wsp_ver_01m7y6vm2af084rza2669023pf",
-		"/docs/assets": "docs.css", "/docs/errors": "rate_limited",
+		"/v1/test/phones": "+2348031234567", "/v1/projects": string(s.project.ID), refundsPath: "wsp_rfd_01m7y6vm2af084rza2669023pf",
+		paymentsPath:    "wsp_pay_01m7y6vm2af084rza2669023pf",
+		settlementsPath: "wsp_stl_01m7y6vm2af084rza2669023pf", "/v1/verification": "wsp_ver_01m7y6vm2af084rza2669023pf",
+		endpointsPath: hook, eventsPath: event, "/docs/assets": "docs.css", "/docs/errors": "rate_limited",
 	}
 }
 

@@ -51,6 +51,7 @@ func (s *Server) playTransfer(c *call) error {
 		Copies:         int(f.whole("copies", 1, maxCopies, 1)),
 		Drop:           f.yes("drop", false),
 		NIPSessionID:   f.text("nipSessionId", text{least: 30, most: 30}),
+		Collects:       c.project.ID,
 	}
 	for name, v := range map[string]string{"accountNumber": t.AccountNumber, "nipSessionId": t.NIPSessionID} {
 		if strings.Trim(v, "0123456789") != "" {
@@ -192,6 +193,8 @@ func (s *Server) setConditions(c *call) error {
 		TimeoutAfterCommit: f.yes("timeoutAfterCommit", false),
 		NotifyLossPercent:  int(f.whole("notifyLossPercent", 0, 100, 0)),
 		DuplicatePercent:   int(f.whole("duplicatePercent", 0, 100, 0)),
+		Refunds:            fate(f, "refunds"),
+		Payouts:            fate(f, "payouts"),
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -203,18 +206,24 @@ func (s *Server) setConditions(c *call) error {
 	return c.send(http.StatusOK, now)
 }
 
+// fate reads what becomes of money that the bank is ordered to send.
+func fate(f *form, name string) rail.Fate {
+	out, _ := rail.FateOf(f.oneOf(name, flow.CodeInvalidField, rail.Fates()...))
+	return out
+}
+
 // bankCallRecord is a call that the bank received, as merchants read it.
 type bankCallRecord struct {
-	Seq       int64  `json:"seq"`
-	At        string `json:"at"`
-	Operation string `json:"operation"`
-	Reference string `json:"reference"`
-	SessionID string `json:"sessionId"`
-	Outcome   string `json:"outcome"`
+	Seq       int64   `json:"seq"`
+	At        string  `json:"at"`
+	Operation string  `json:"operation"`
+	Reference string  `json:"reference"`
+	SessionID *string `json:"sessionId"` // null of a payout, which is of many
+	Outcome   string  `json:"outcome"`
 }
 
 // listBankCalls is GET /v1/test/bank/calls: every call that the bank received
-// for this project, oldest first.
+// about a session or money of this project, oldest first.
 func (s *Server) listBankCalls(c *call) error {
 	bank, err := s.bank()
 	if err != nil {
@@ -239,7 +248,7 @@ func (s *Server) listBankCalls(c *call) error {
 	}
 	records := make([]bankCallRecord, 0, len(calls))
 	for _, one := range calls {
-		records = append(records, bankCallRecord{one.Seq, flow.Stamp(one.At), one.Operation, one.Reference, one.Session, one.Outcome})
+		records = append(records, bankCallRecord{one.Seq, flow.Stamp(one.At), one.Operation, one.Reference, given(one.Session), one.Outcome})
 	}
 	out := page{Items: records, HasMore: more}
 	if more {
@@ -269,7 +278,7 @@ func (c *call) bankCalls(bank rail.TestBank, after int64, limit int) (mine []rai
 				return mine, after, true, nil
 			}
 			after = one.Seq
-			if owned[flow.SessionID(one.Session)] {
+			if owned[flow.SessionID(one.Session)] || one.Project != "" && one.Project == c.project.ID {
 				mine = append(mine, one)
 			}
 		}

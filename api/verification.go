@@ -119,9 +119,13 @@ func tagged(header, tag string) bool {
 
 // verifications are those of the call's environment.
 func (s *Server) verifications(c *call) (*checkout.Verifications, error) {
-	v, there := s.cfg.Verifications[c.key.Environment]
+	return s.verificationsOf(c.key.Environment)
+}
+
+func (s *Server) verificationsOf(env flow.Environment) (*checkout.Verifications, error) {
+	v, there := s.cfg.Verifications[env]
 	if !there {
-		return nil, flow.Refuse(flow.CodeRailUnavailable, "No bank that verifies is connected to the %s environment.", c.key.Environment)
+		return nil, flow.Refuse(flow.CodeRailUnavailable, "No bank that verifies is connected to the %s environment.", env)
 	}
 	return v, nil
 }
@@ -133,14 +137,11 @@ func (s *Server) resolveAccount(c *call) error {
 	if err != nil {
 		return err
 	}
-	account := rail.Account{Number: f.digits("accountNumber", accountDigits), BankCode: f.text("bankCode", text{required: true, most: maxBankCode})}
-	bank, known := rail.BankByCode(account.BankCode)
-	if account.BankCode != "" && (!known || bank.Code == rail.TestBankCode && c.key.Environment != flow.Test) {
-		f.fail("bankCode", flow.CodeBankNotSupported, "No bank has the code %q. GET %s/banks lists them.", safeName(account.BankCode), verificationPath)
-	}
+	account := f.account(c.key.Environment)
 	if err := f.done(); err != nil {
 		return err
 	}
+	bank, _ := rail.BankByCode(account.BankCode)
 	v, err := s.verifications(c)
 	if err != nil {
 		return err
@@ -153,6 +154,16 @@ func (s *Server) resolveAccount(c *call) error {
 	return c.send(http.StatusOK, holderRecord{
 		AccountNumber: account.Number, AccountName: name, BankCode: bank.Code, BankName: bank.Name, CheckDigitValid: checkDigit(account),
 	})
+}
+
+// account takes the number of a bank account and its bank's code.
+func (f *form) account(env flow.Environment) rail.Account {
+	a := rail.Account{Number: f.digits("accountNumber", accountDigits), BankCode: f.text("bankCode", text{required: true, most: maxBankCode})}
+	bank, known := rail.BankByCode(a.BankCode)
+	if a.BankCode != "" && (!known || bank.Code == rail.TestBankCode && env != flow.Test) {
+		f.fail("bankCode", flow.CodeBankNotSupported, "No bank has the code %q. GET %s/banks lists them.", safeName(a.BankCode), verificationPath)
+	}
+	return a
 }
 
 // checkDigit says whether an account number has the check digit of CBN's rule:

@@ -55,6 +55,7 @@ func openDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.db.Close() })
+	t.Cleanup(func() { s.judgeEvents(d.db) })
 	bank, err := sandbox.Open(sandbox.Config{File: filepath.Join(t.TempDir(), "bank.db"), Now: s.now})
 	if err != nil {
 		t.Fatal(err)
@@ -76,9 +77,15 @@ func openDesk(t *testing.T) *desk {
 	t.Cleanup(sender.Close)
 	cfg := s.parts
 	cfg.DB, cfg.Rail, cfg.Log = d.db, d.wire, s.server.cfg.Log
+	cfg.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) {
+		return s.server.cfg.Accounts.Known(ctx, id, flow.Test)
+	}
 	cfg.Post = func(ctx context.Context, o flow.Delivery) flow.Verdict {
-		v := sender.Send(ctx, hooks.Request{URL: o.URL, ID: string(o.Event), Body: o.Body, Secrets: o.Secrets, At: time.Now()})
-		return flow.Verdict{OK: v.OK, Status: v.Status, Reason: v.Err}
+		at := time.Now()
+		v := sender.Send(ctx, hooks.Request{URL: o.URL, ID: string(o.Event), Body: o.Body, Secrets: o.Secrets, At: at})
+		return flow.Verdict{
+			OK: v.OK, Gone: v.Gone, Status: v.Status, Reason: v.Err, Body: v.Body, Duration: v.Duration, URL: v.URL, SignedAt: at, Signature: v.Signature,
+		}
 	}
 	service, err := checkout.New(cfg)
 	if err != nil {
@@ -163,6 +170,16 @@ func (d *desk) listens(kinds ...flow.EventKind) {
 		d.t.Fatal(err)
 	}
 	d.want(d.call("POST", "/v1/webhook-endpoints", d.key, string(asked)), http.StatusCreated, nil)
+}
+
+// hook registers an endpoint that nobody listens at, and returns its id.
+func (s *shop) hook() string {
+	s.t.Helper()
+	r := s.ask("POST", endpointsPath, s.key, `{"url":"http://127.0.0.1:9/","events":["charge.reversed"]}`)
+	if r.status != http.StatusCreated {
+		s.t.Fatalf("add an endpoint: %d %s", r.status, r.body)
+	}
+	return r.text("data.id")
 }
 
 // event waits for the webhook about a verification.

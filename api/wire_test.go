@@ -69,19 +69,6 @@ func moreProbes() map[string]string {
 	return out
 }
 
-func TestMoreRequestsThatCanBeReadInTwoWaysAreRefusedAndClosed(t *testing.T) {
-	addr := open(t).listen()
-	for name, raw := range moreProbes() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			statuses, closed := probe(t, addr, raw)
-			if len(statuses) != 1 || statuses[0] != http.StatusBadRequest || !closed {
-				t.Errorf("want one 400 and a closed connection, got %v, closed %v", statuses, closed)
-			}
-		})
-	}
-}
-
 // What looks odd and can be read in one way only is read so: the request behind
 // it is answered for itself, and no more than that.
 func TestOddRequestsAreReadInOneWay(t *testing.T) {

@@ -1,0 +1,169 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/await"
+)
+
+const reconciliationPath = "/v1/reconciliation"
+
+// total is what a reconciled day says of a kind of movement: the bank's, the
+// ledger's and the events' count and kobo.
+func (d *desk) total(day reply, kind flow.MovementKind) string {
+	d.t.Helper()
+	for i, k := range flow.MovementKinds() {
+		if k == kind {
+			at := "data.totals." + string(rune('0'+i))
+			if got := day.text(at + ".movement"); got != string(kind) {
+				d.t.Fatalf("%s stands where %s should: %s", got, kind, day.body)
+			}
+			var parts []string
+			for _, who := range []string{"rail", "ledger", "events"} {
+				parts = append(parts, day.text(at+"."+who+".count")+" "+day.text(at+"."+who+".amountMinor"))
+			}
+			return strings.Join(parts, ", ")
+		}
+	}
+	return ""
+}
+
+// A day on which money was paid, paid twice, sent back, meant for nobody and not
+// told of: what was not told of is named, page by page, until it is found. Then
+// the day is balanced, and it is nobody else's.
+func TestAMerchantReconcilesADay(t *testing.T) {
+	d := openDesk(t)
+	tomorrow := flow.DateOf(d.now()).Plus(1)
+	d.pass(tomorrow.Start().Add(12 * time.Hour).Sub(d.now())) // far from midnight
+	date := reconciliationPath + "?date=" + string(tomorrow)
+	transfer := func(account, more string) string {
+		t.Helper()
+		r := d.ask("POST", "/v1/test/bank/transfers", d.key, `{"accountNumber":"`+account+`"`+more+`}`)
+		d.want(r, http.StatusOK, nil)
+		return r.text("data.railTransactionId")
+	}
+	matched := func(status string) {
+		t.Helper()
+		await.Until(t, "money is "+status, func() bool {
+			return d.ask("GET", paymentsPath+"?matchStatus="+status, d.key, "").text("data.items.0.id") != ""
+		})
+	}
+
+	charge := d.bought()
+	transfer(d.ask("GET", chargesPath+"/"+charge, d.key, "").text("data.virtualAccount.accountNumber"), "")
+	matched("DUPLICATE")
+	transfer("9990000001", `,"amount":12345`)
+	matched("UNMATCHED")
+	refund := d.ask("POST", refundsPath, d.key, `{"chargeId":"`+charge+`","amount":100000}`)
+	d.refundBecomes(refund.text("data.id"), flow.RefundProcessed)
+	lost := map[string]string{}
+	for range 2 {
+		c := d.ask("POST", chargesPath, d.key, good)
+		lost[transfer(c.text("data.virtualAccount.accountNumber"), `,"drop":true`)] = c.text("data.sessionId")
+	}
+
+	// What the bank did not tell of is named.
+	url := date + "&limit=1"
+	for len(lost) > 0 {
+		page := d.ask("GET", url, d.key, "")
+		id := page.text("data.differences.0.railTransactionId")
+		d.want(page, http.StatusOK, map[string]string{
+			"data.balanced": "false", "data.differences.0.kind": "missing_in_ledger", "data.differences.0.movement": "payment",
+			"data.differences.0.sessionId": lost[id], "data.differences.0.railAmountMinor": "500000", "data.differences.1.kind": "",
+		})
+		delete(lost, id)
+		if more := page.text("data.hasMore") == "true"; more != (len(lost) > 0) {
+			t.Fatalf("after %d more: %s", len(lost), page.body)
+		}
+		url = date + "&limit=1&cursor=" + page.text("data.nextCursor")
+	}
+
+	// It is found when the bank is asked, and then all agree.
+	var day reply
+	await.Until(t, "the day is balanced", func() bool {
+		d.pass(time.Minute)
+		day = d.ask("GET", date, d.key, "")
+		return day.text("data.balanced") == "true"
+	})
+	d.want(day, http.StatusOK, map[string]string{"data.date": string(tomorrow), "data.complete": "false", "data.hasMore": "false", "data.differences.0.kind": ""})
+	for kind, want := range map[flow.MovementKind]string{
+		flow.MovePayment: "5 2012345, 5 2012345, 5 2012345", flow.MoveRefund: "1 -100000, 1 -100000, 1 -100000", flow.MoveReversal: "0 0, 0 0, 0 0",
+	} {
+		if got := d.total(day, kind); got != want {
+			t.Errorf("%s: %s, want %s", kind, got, want)
+		}
+	}
+
+	_, public, stranger := d.merchant("Bola Stores")
+	theirs := d.ask("GET", date, stranger, "")
+	d.want(theirs, http.StatusOK, map[string]string{"data.balanced": "true", "data.differences.0.kind": ""})
+	if got := d.total(theirs, flow.MovePayment); got != "0 0, 0 0, 0 0" {
+		t.Errorf("another project sees %s", got)
+	}
+	d.want(d.ask("GET", date, public, ""), http.StatusForbidden, map[string]string{"error.code": "secret_key_required"})
+
+	// The day after it, which began, has nothing of it yet; the day itself is over.
+	d.pass(tomorrow.Plus(1).Start().Add(time.Minute).Sub(d.now()))
+	d.want(d.ask("GET", date, d.key, ""), http.StatusOK, map[string]string{"data.complete": "true", "data.balanced": "true"})
+}
+
+func TestADayThatCannotBeReconciledIsRefused(t *testing.T) {
+	d := openDesk(t)
+	tomorrow := flow.DateOf(d.now().Add(time.Hour)).Plus(1)
+	for query, code := range map[string]string{
+		"": "missing_field", "?date=": "missing_field", "?date=2026-02-30": "invalid_field", "?date=yesterday": "invalid_field",
+		"?date=" + string(tomorrow): "invalid_field", "?date=2026-02-03&cursor=x": "invalid_cursor", "?date=2026-02-03&limit=101": "invalid_field",
+	} {
+		if got := d.ask("GET", reconciliationPath+query, d.key, ""); got.status != http.StatusBadRequest || !strings.Contains(got.body, `"`+code+`"`) {
+			t.Errorf("%s: %d %s, want %s", query, got.status, got.body, code)
+		}
+	}
+	d.want(d.ask("GET", reconciliationPath+"?date=2026-02-03", d.key, ""), http.StatusOK, map[string]string{"data.complete": "true", "data.balanced": "true"})
+}
+
+// However often a day is asked about, the bank is asked for it once a minute; and
+// for no more than a few days.
+func TestTheBankIsSparedThoseWhoReconcile(t *testing.T) {
+	d := openDesk(t)
+	statements := func() (n int) {
+		t.Helper()
+		list, err := d.wire.Calls(t.Context(), 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			if c.Operation == "statement" {
+				n++
+			}
+		}
+		return n
+	}
+	before := statements()
+	for range 5 {
+		d.want(d.ask("GET", reconciliationPath+"?date=2026-02-03", d.key, ""), http.StatusOK, nil)
+	}
+	if got := statements() - before; got != 1 {
+		t.Errorf("the bank was asked %d times in a minute", got)
+	}
+	d.pass(2 * time.Minute)
+	d.want(d.ask("GET", reconciliationPath+"?date=2026-02-03", d.key, ""), http.StatusOK, nil)
+	if got := statements() - before; got != 2 {
+		t.Errorf("the bank was asked %d times in three minutes", got)
+	}
+	limited := 0
+	for day := flow.Date("2026-03-01"); day < "2026-03-21"; day = day.Plus(1) {
+		if d.ask("GET", reconciliationPath+"?date="+string(day), d.key, "").code() == "rate_limited" {
+			limited++
+		}
+	}
+	if limited == 0 || statements()-before > 12 {
+		t.Errorf("of twenty days in a minute %d were refused, and the bank was asked %d times", limited, statements()-before)
+	}
+	d.want(d.ask("PUT", "/v1/test/bank/conditions", d.key, `{"up":false}`), http.StatusOK, nil)
+	d.pass(2 * time.Minute)
+	d.want(d.ask("GET", reconciliationPath+"?date=2026-02-03", d.key, ""), http.StatusServiceUnavailable, map[string]string{"error.code": "rail_unavailable"})
+}

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// minRefund is the least that can be sent back, in kobo.
+const minRefund flow.Kobo = 1
+
+// openRefund is POST /v1/refunds: money of a payment goes back to who paid it.
+func (*Server) openRefund(c *call) error {
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	n := checkout.NewRefund{
+		Payment: flow.PaymentID(f.id("paymentId", flow.PrefixPayment, "payment")), Charge: flow.ChargeID(f.id("chargeId", flow.PrefixCharge, "charge")),
+		Amount: f.amount(false, minRefund, flow.MaxAmount), Reason: f.text("reason", text{most: maxDescription}),
+	}
+	switch both := f.has("paymentId") && f.has("chargeId"); {
+	case both:
+		f.fail("chargeId", flow.CodeInvalidField, "Send paymentId or chargeId, not both.")
+	case !f.has("paymentId") && !f.has("chargeId"):
+		f.fail("paymentId", flow.CodeMissingField, "paymentId or chargeId is required.")
+	}
+	if err := f.done(); err != nil {
+		return err
+	}
+	once, err := c.once(c.renderRefund(http.StatusCreated))
+	if err != nil {
+		return err
+	}
+	a, err := c.service.Refund(c.ctx, n, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, refundsPath+"/"+a.Location)
+}
+
+// id takes a field that names one of our things, "" where it is missing.
+func (f *form) id(name, prefix, what string) string {
+	if !f.has(name) {
+		f.known = append(f.known, name)
+		return ""
+	}
+	id := f.text(name, text{most: maxName})
+	if id != "" && !isID(id, prefix) {
+		f.fail(name, flow.CodeInvalidField, "%s must be the id of a %s: %s….", name, what, prefix)
+	}
+	return id
+}
+
+// renderRefund makes the answer of a call about a refund.
+func (c *call) renderRefund(status int) func(checkout.Made) (int, []byte, error) {
+	return func(m checkout.Made) (int, []byte, error) {
+		body, err := compose(c.service.RecordRefund(m.Refund))
+		return status, body, err
+	}
+}
+
+// refundID is the refund of the path.
+func (c *call) refundID() (flow.RefundID, error) {
+	return pathID[flow.RefundID](c, flow.PrefixRefund, "refund")
+}
+
+// readRefund is GET /v1/refunds/{id}.
+func (*Server) readRefund(c *call) error {
+	id, err := c.refundID()
+	if err != nil {
+		return err
+	}
+	r, err := c.service.ViewRefund(c.ctx, c.project.ID, id)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, c.service.RecordRefund(r))
+}
+
+// listRefunds is GET /v1/refunds, newest first.
+func (*Server) listRefunds(c *call) error {
+	q := c.query()
+	filter := checkout.RefundFilter{
+		Status: flow.RefundStatus(q.text("status", 20)), Payment: flow.PaymentID(q.id("paymentId", flow.PrefixPayment, "payment")),
+		Charge: flow.ChargeID(q.id("chargeId", flow.PrefixCharge, "charge")), Limit: q.whole("limit", 1, maxPage, usualPage),
+	}
+	cursor := q.text("cursor", 200)
+	if filter.Status != "" && !slices.Contains(flow.RefundStatuses(), filter.Status) {
+		names := make([]string, 0, len(flow.RefundStatuses()))
+		for _, status := range flow.RefundStatuses() {
+			names = append(names, string(status))
+		}
+		q.form.fail("status", flow.CodeInvalidField, "status must be one of: %s.", strings.Join(names, ", "))
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	var err error
+	if filter.Before, err = readCursor(cursor, func(at string) bool { return isID(at, flow.PrefixRefund) }); err != nil {
+		return err
+	}
+	refunds, more, err := c.service.Refunds(c.ctx, c.project.ID, filter)
+	if err != nil {
+		return err
+	}
+	records := make([]flow.RefundRecord, len(refunds))
+	for i, r := range refunds {
+		records[i] = c.service.RecordRefund(r)
+	}
+	out := page{Items: records, HasMore: more}
+	if more {
+		out.NextCursor = cursorOf(string(refunds[len(refunds)-1].ID))
+	}
+	return c.send(http.StatusOK, out)
+}
+
+// id takes a parameter that names one of our things, "" where it is missing.
+func (q *query) id(name, prefix, what string) string {
+	id := q.text(name, maxName)
+	if id != "" && !isID(id, prefix) {
+		q.form.fail(name, flow.CodeInvalidField, "%s must be the id of a %s: %s….", name, what, prefix)
+	}
+	return id
+}
+
+// retryRefund is POST /v1/refunds/{id}/retry: one that needs attention is sent
+// again.
+func (*Server) retryRefund(c *call) error {
+	id, err := c.refundID()
+	if err != nil {
+		return err
+	}
+	if err := c.nothing(); err != nil {
+		return err
+	}
+	once, err := c.once(c.renderRefund(http.StatusOK))
+	if err != nil {
+		return err
+	}
+	a, err := c.service.RetryRefund(c.ctx, id, once)
+	if err != nil {
+		return err
+	}
+	return c.answer(a, "")
+}

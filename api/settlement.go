@@ -1,0 +1,234 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/rail"
+)
+
+const settlementsPath = "/v1/settlements"
+
+// settlesAhead is how far ahead a settlement may be tried out, in days.
+const settlesAhead = 31
+
+// settlementRunRecord is what a run made: at most one settlement, for a project
+// has one for each day.
+type settlementRunRecord struct {
+	Date          flow.Date               `json:"date"`
+	Items         []flow.SettlementRecord `json:"items"`
+	BlockedReason *string                 `json:"blockedReason"`
+}
+
+// settlementAccountRecord is where a project is paid out to.
+type settlementAccountRecord struct {
+	Environment flow.Environment `json:"environment"`
+	flow.BankAccountRecord
+
+	Standard  bool    `json:"standard"`
+	UpdatedAt *string `json:"updatedAt"`
+}
+
+// settlementID is the settlement of the path.
+func (c *call) settlementID() (flow.SettlementID, error) {
+	return pathID[flow.SettlementID](c, flow.PrefixSettlement, "settlement")
+}
+
+// listSettlements is GET /v1/settlements, newest first.
+func (*Server) listSettlements(c *call) error {
+	q := c.query()
+	filter := checkout.SettlementFilter{Status: flow.SettlementStatus(q.text("status", 20)), Limit: q.whole("limit", 1, maxPage, usualPage)}
+	cursor := q.text("cursor", 200)
+	if filter.Status != "" && !slices.Contains(flow.SettlementStatuses(), filter.Status) {
+		names := make([]string, 0, len(flow.SettlementStatuses()))
+		for _, status := range flow.SettlementStatuses() {
+			names = append(names, string(status))
+		}
+		q.form.fail("status", flow.CodeInvalidField, "status must be one of: %s.", strings.Join(names, ", "))
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	var err error
+	if filter.Before, err = readCursor(cursor, func(at string) bool { return isID(at, flow.PrefixSettlement) }); err != nil {
+		return err
+	}
+	list, more, err := c.service.Settlements(c.ctx, c.project.ID, filter)
+	if err != nil {
+		return err
+	}
+	records := make([]flow.SettlementRecord, len(list))
+	for i, b := range list {
+		records[i] = c.service.RecordSettlement(b)
+	}
+	out := page{Items: records, HasMore: more}
+	if more {
+		out.NextCursor = cursorOf(string(list[len(list)-1].ID))
+	}
+	return c.send(http.StatusOK, out)
+}
+
+// readSettlement is GET /v1/settlements/{id}.
+func (*Server) readSettlement(c *call) error {
+	id, err := c.settlementID()
+	if err != nil {
+		return err
+	}
+	b, err := c.service.Settlement(c.ctx, c.project.ID, id)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, c.service.RecordSettlement(b))
+}
+
+// listSettlementLines is GET /v1/settlements/{id}/transactions, oldest first.
+func (*Server) listSettlementLines(c *call) error {
+	id, err := c.settlementID()
+	if err != nil {
+		return err
+	}
+	q := c.query()
+	limit, cursor := q.whole("limit", 1, maxPage, usualPage), q.text("cursor", 200)
+	if err := q.done(); err != nil {
+		return err
+	}
+	var after store.LinePlace
+	if _, err := readCursor(cursor, func(at string) bool { return readPlace(at, &after) }); err != nil {
+		return err
+	}
+	lines, more, err := c.service.SettlementLines(c.ctx, c.project.ID, id, after, limit)
+	if err != nil {
+		return err
+	}
+	records := make([]flow.SettlementLineRecord, len(lines))
+	for i, l := range lines {
+		records[i] = flow.RecordSettlementLine(l)
+	}
+	out := page{Items: records, HasMore: more}
+	if more {
+		last := lines[len(lines)-1]
+		out.NextCursor = cursorOf(fmt.Sprintf("%d/%s/%s", flow.Millis(last.At), last.Kind, last.Subject))
+	}
+	return c.send(http.StatusOK, out)
+}
+
+// readPlace reads where a page of a settlement's lines ended, as its cursor holds
+// it; false for what is none.
+func readPlace(text string, into *store.LinePlace) bool {
+	parts := strings.SplitN(text, "/", 3)
+	if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+		return false
+	}
+	at, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil || at <= 0 || strings.ContainsFunc(parts[1]+parts[2], func(r rune) bool { return r < '!' || r > '~' }) {
+		return false
+	}
+	into.At, into.Kind, into.Subject = flow.FromMillis(at), flow.EntryKind(parts[1]), parts[2]
+	return true
+}
+
+// runSettlements is POST /v1/test/settlements/run: the project is paid out for a
+// day without waiting for it.
+func (s *Server) runSettlements(c *call) error {
+	f, err := c.form(decodeRules{optional: true})
+	if err != nil {
+		return err
+	}
+	on := f.settlementDay("date", flow.DateOf(s.cfg.Now()))
+	if err := f.done(); err != nil {
+		return err
+	}
+	c.began = true
+	b, made, blocked, err := c.service.SettleNow(c.ctx, c.project.ID, on)
+	if err != nil {
+		return err
+	}
+	out := settlementRunRecord{Date: on, Items: []flow.SettlementRecord{}, BlockedReason: given(blocked)}
+	if made {
+		out.Items = append(out.Items, c.service.RecordSettlement(b))
+	}
+	return c.send(http.StatusOK, out)
+}
+
+// settlementDay takes the day to pay out for: today, unless it is said.
+func (f *form) settlementDay(name string, today flow.Date) flow.Date {
+	text := f.text(name, text{most: len(time.DateOnly)})
+	if text == "" {
+		return today
+	}
+	on, err := flow.ParseDate(text)
+	if err != nil || on < "2000-01-01" || on > today.Plus(settlesAhead) {
+		f.fail(name, flow.CodeInvalidField, "%s must be a day such as %s, at most %d days ahead.", name, today, settlesAhead)
+		return today
+	}
+	return on
+}
+
+// putSettlementAccount is PUT /v1/projects/{id}/settlement-account: where the
+// project is paid out to. Its bank says whose the account is.
+func (s *Server) putSettlementAccount(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	f, err := c.form(decodeRules{})
+	if err != nil {
+		return err
+	}
+	env := flow.Environment(f.oneOf("environment", flow.CodeInvalidField, string(flow.Test), string(flow.Live)))
+	account := f.account(env)
+	if err := f.done(); err != nil {
+		return err
+	}
+	v, err := s.verificationsOf(env)
+	if err != nil {
+		return err
+	}
+	name, err := v.ResolveAccount(c.ctx, account)
+	if err != nil {
+		return err
+	}
+	kept, err := s.cfg.Accounts.SetSettlementAccount(c.ctx, c.project.ID, env, flow.BankAccount{BankCode: account.BankCode, Number: account.Number, Name: name})
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, recordSettlementAccount(env, kept))
+}
+
+// readSettlementAccount is GET /v1/projects/{id}/settlement-account.
+func (s *Server) readSettlementAccount(c *call) error {
+	if err := s.ownProject(c); err != nil {
+		return err
+	}
+	q := c.query()
+	env := flow.Environment(q.text("environment", 10))
+	switch env {
+	case "":
+		env = flow.Test
+	case flow.Test, flow.Live:
+	default:
+		q.form.fail("environment", flow.CodeInvalidField, "environment must be one of: test, live.")
+	}
+	if err := q.done(); err != nil {
+		return err
+	}
+	kept, found, err := s.cfg.Accounts.SettlementAccount(c.ctx, c.project.ID, env)
+	if err == nil && !found {
+		err = flow.Refuse(flow.CodeNotFound, "This project has no settlement account in %s. PUT one: until then nobody is paid out.", env)
+	}
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, recordSettlementAccount(env, kept))
+}
+
+func recordSettlementAccount(env flow.Environment, a flow.SettlementAccount) settlementAccountRecord {
+	bank, _ := rail.BankByCode(a.BankCode)
+	return settlementAccountRecord{env, flow.RecordBankAccount(a.BankAccount, bank.Name), a.Standard, stamp(a.UpdatedAt)}
+}

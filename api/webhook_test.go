@@ -1,0 +1,248 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"till/flow/await"
+	"till/hooks"
+)
+
+// catcher is a merchant's server: it keeps what it is sent and answers as it is
+// told.
+type catcher struct {
+	url string
+
+	mu     sync.Mutex
+	status int
+	answer string
+	caught []caught
+}
+
+// caught is one webhook.
+type caught struct {
+	header http.Header
+	body   string
+}
+
+// catches starts a catcher that answers 200.
+func (d *desk) catches() *catcher {
+	c := &catcher{status: http.StatusOK}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		delivered(d.t, body)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.caught = append(c.caught, caught{r.Header.Clone(), string(body)})
+		w.WriteHeader(c.status)
+		_, _ = io.WriteString(w, c.answer)
+	}))
+	d.t.Cleanup(server.Close)
+	c.url = server.URL
+	return c
+}
+
+// answers has the catcher answer otherwise from now on.
+func (c *catcher) answers(status int, body string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status, c.answer = status, body
+}
+
+// of is what came of one event.
+func (c *catcher) of(event string) []caught {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []caught
+	for _, one := range c.caught {
+		if one.header.Get("webhook-id") == event {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// endpoint registers an endpoint and returns the answer.
+func (d *desk) endpoint(key, url string, kinds ...string) reply {
+	d.t.Helper()
+	body := map[string]any{"url": url}
+	if len(kinds) > 0 {
+		body["events"] = kinds
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	r := d.call("POST", endpointsPath, key, string(text))
+	if r.status != http.StatusCreated {
+		d.t.Fatalf("add an endpoint: %d %s", r.status, r.body)
+	}
+	return r
+}
+
+// ping pings an endpoint and returns the event's id.
+func (d *desk) ping(endpoint string) string {
+	d.t.Helper()
+	r := d.call("POST", endpointsPath+"/"+endpoint+"/ping", d.key, "")
+	d.want(r, http.StatusOK, map[string]string{"data.deliveries.0.endpointId": endpoint})
+	return r.text("data.eventId")
+}
+
+// stands waits until the first delivery of an event stands somewhere, after so
+// many tries.
+func (d *desk) stands(event, status, tries string) reply {
+	d.t.Helper()
+	var r reply
+	await.Until(d.t, event+" is "+status+" after "+tries+" tries", func() bool {
+		r = d.call("GET", eventsPath+"/"+event+"/deliveries", d.key, "")
+		return r.text("data.items.0.status") == status && r.text("data.items.0.attemptCount") == tries
+	})
+	return r
+}
+
+// newest is the id of the newest event of a kind.
+func (d *desk) newest(kind string) string {
+	d.t.Helper()
+	return d.call("GET", eventsPath+"?type="+kind+"&limit=1", d.key, "").text("data.items.0.id")
+}
+
+// verifies says whether the Standard Webhooks library takes a webhook for real.
+func verifies(t *testing.T, secret string, one caught) bool {
+	t.Helper()
+	w, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Verify([]byte(one.body), one.header) == nil
+}
+
+func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
+	d := openDesk(t)
+	d.server.cfg.NewSecret = func() (string, error) { return hooks.NewSecret(rand.Reader) }
+	shop := d.catches()
+	made := d.endpoint(d.key, shop.url, "charge.reversed")
+	id, secrets := made.text("data.id"), []string{made.text("data.secret")}
+	signed := func(want ...bool) {
+		t.Helper()
+		event := d.ping(id)
+		d.stands(event, "DELIVERED", "1")
+		one := shop.of(event)[0]
+		for i, secret := range secrets {
+			if got := verifies(t, secret, one); got != want[i] {
+				t.Errorf("secret %d verifies: %v", i, got)
+			}
+		}
+	}
+	rotate := func() {
+		t.Helper()
+		r := d.call("POST", endpointsPath+"/"+id+"/rotate-secret", d.key, "")
+		d.want(r, http.StatusOK, map[string]string{"data.id": id})
+		if r.header.Get("Cache-Control") != "no-store" || r.text("data.previousSecretExpiresAt") == "" {
+			t.Errorf("%v %s", r.header, r.body)
+		}
+		secrets = append(secrets, r.text("data.secret"))
+	}
+	signed(true)
+	rotate()
+	signed(true, true)
+	rotate() // again within the day: the newest two
+	signed(false, true, true)
+	d.want(d.call("POST", "/v1/test/clock", d.key, `{"advanceSeconds":86401}`), http.StatusOK, nil)
+	signed(false, false, true)
+	read := d.call("GET", endpointsPath+"/"+id, d.key, "")
+	d.want(read, http.StatusOK, map[string]string{"data.secretHint": hint(secrets[2]), "data.previousSecretExpiresAt": ""})
+	for _, secret := range secrets {
+		if strings.Contains(read.body+d.call("GET", endpointsPath, d.key, "").body+d.log.String(), secret) {
+			t.Error("a secret is shown again")
+		}
+	}
+}
+
+func TestAPingShowsWhatWasSentAndAnswered(t *testing.T) {
+	d := openDesk(t)
+	shop := d.catches()
+	made := d.endpoint(d.key, shop.url, "charge.reversed")
+	id := made.text("data.id")
+	shop.answers(http.StatusAccepted, "\xff\x00aé"+strings.Repeat("é", 4<<10))
+	event := d.ping(id)
+	r := d.stands(event, "DELIVERED", "1")
+	d.want(r, http.StatusOK, map[string]string{
+		"data.items.0.endpointId": id, "data.items.0.attempts.0.cause": "ping", "data.items.0.attempts.0.responseStatus": "202", "data.items.0.attempts.0.error": "",
+		"data.items.0.attempts.0.request.url": shop.url, "data.items.0.nextAttemptAt": "", "data.hasMore": "false",
+	})
+	answer := r.text("data.items.0.attempts.0.responseBody")
+	if !strings.HasPrefix(answer, "\ufffd\x00aéé") || len(answer) < 4000 || len(answer) > 4<<10 || strings.Count(answer, "\ufffd") != 1 {
+		t.Errorf("%d bytes: %.40q…%.20q", len(answer), answer, answer[max(0, len(answer)-20):])
+	}
+	// What is shown is what was sent, to the byte: its signature is of the body.
+	got := shop.of(event)
+	if len(got) != 1 {
+		t.Fatalf("it came %d times", len(got))
+	}
+	read := d.call("GET", r.text("data.items.0.attempts.0.request.bodyUrl"), d.key, "")
+	d.want(read, http.StatusOK, map[string]string{"data.body": got[0].body, "data.event": "ping", "data.reference": id, "data.deliveries.delivered": "1"})
+	for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature"} {
+		if shown := r.text("data.items.0.attempts.0.request.headers." + name); shown != got[0].header.Get(name) || shown == "" {
+			t.Errorf("%s was %q and is shown as %q", name, got[0].header.Get(name), shown)
+		}
+	}
+	if !verifies(t, made.text("data.secret"), got[0]) {
+		t.Error("the signature does not hold")
+	}
+	// One that fails is tried once.
+	shop.answers(http.StatusInternalServerError, "no")
+	failed := d.stands(d.ping(id), "DEAD", "1")
+	d.want(failed, http.StatusOK, map[string]string{"data.items.0.attempts.0.responseBody": "no", "data.items.0.attempts.0.error": "status"})
+}
+
+func TestWhatWasGivenUpOrDeliveredIsSentAgain(t *testing.T) {
+	d := openDesk(t)
+	shop, other := d.catches(), d.catches()
+	id := d.endpoint(d.key, shop.url, "session.created").text("data.id")
+	never := d.endpoint(d.key, other.url, "charge.reversed").text("data.id")
+	shop.answers(http.StatusServiceUnavailable, "closed")
+	session := d.call("POST", sessions, d.key, good).text("data.id")
+	event := d.newest("session.created")
+	d.stands(event, "DEAD", "1")
+	resend := func(body string) reply { return d.call("POST", eventsPath+"/"+event+"/resend", d.key, body) }
+	d.want(resend(""), http.StatusOK, map[string]string{"data.deliveries.0.endpointId": id, "data.deliveries.1": ""})
+	d.stands(event, "DEAD", "2") // by hand, and in vain: it is what it was
+	shop.answers(http.StatusOK, "")
+	d.want(resend(`{}`), http.StatusOK, nil)
+	r := d.stands(event, "DELIVERED", "3")
+	d.want(r, http.StatusOK, map[string]string{"data.items.0.attempts.0.cause": "auto", "data.items.0.attempts.1.cause": "resend", "data.items.0.attempts.2.cause": "resend"})
+	d.want(resend(`{"endpointId":"`+id+`"}`), http.StatusOK, nil)
+	d.stands(event, "DELIVERED", "4")
+	tries := shop.of(event)
+	for _, one := range tries[1:] {
+		if one.body != tries[0].body {
+			t.Errorf("the body was\n%s\nand is\n%s", tries[0].body, one.body)
+		}
+	}
+	if len(tries) != 4 || len(other.of(event)) != 0 {
+		t.Errorf("it came %d times, and %d to who never wanted it", len(tries), len(other.of(event)))
+	}
+	d.want(resend(`{"endpointId":"`+never+`"}`), http.StatusOK, map[string]string{"data.deliveries.0.endpointId": never})
+	await.Until(t, "it comes to who was named", func() bool { return len(other.of(event)) == 1 })
+	// Lists know whose and of what it is.
+	for query, want := range map[string]string{"?sessionId=" + session: event, "?type=charge.success": "", "?createdBefore=2020-01-01T00:00:00Z": "", "?createdAfter=2020-01-01T00:00:00Z&type=session.created": event} {
+		d.want(d.call("GET", eventsPath+query, d.key, ""), http.StatusOK, map[string]string{"data.items.0.id": want, "data.items.1": ""})
+	}
+	_, _, stranger := d.merchant("Bola Stores")
+	foreign := d.endpoint(stranger, other.url).text("data.id")
+	d.want(resend(`{"endpointId":"`+foreign+`"}`), http.StatusNotFound, map[string]string{"error.code": "resource_not_found"})
+	d.want(d.call("GET", eventsPath, stranger, ""), http.StatusOK, map[string]string{"data.items": "[]"})
+	// Who is stopped is passed over, and refused where they are named.
+	d.want(d.call("PATCH", endpointsPath+"/"+id, d.key, `{"status":"DISABLED"}`), http.StatusOK, map[string]string{"data.disabledReason": "requested"})
+	d.want(resend(`{"endpointId":"`+id+`"}`), http.StatusConflict, map[string]string{"error.code": "endpoint_disabled"})
+	d.want(d.call("POST", endpointsPath+"/"+id+"/ping", d.key, ""), http.StatusConflict, map[string]string{"error.code": "endpoint_disabled"})
+	d.want(resend(""), http.StatusOK, map[string]string{"data.deliveries.0.endpointId": never, "data.deliveries.1": ""})
+}
