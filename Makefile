@@ -8,10 +8,10 @@ FAST     ?= ./api/... ./bot ./config/... ./flow/... ./hooks/... ./rail/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race check fmt lint golden fuzz cover bench-api bench-chat clean
+.PHONY: help build run test race check fmt lint golden fuzz cover bench-api bench-chat bench-hooks clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/till
 	$(GO) build -trimpath -ldflags "-s -w" -o $(BIN) ./cmd/till
@@ -59,6 +59,9 @@ bench-api: ## measure the API beside a bare JSON echo: one table, about 75 s
 
 bench-chat: build ## measure the bot beside a bare echo bot on the local WhatsApp network: one table, about 2 min
 	@TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m -run '^$$' -bench '^BenchmarkChat$$' -benchtime 1x ./cmd/till
+
+bench-hooks: ## measure webhooks beside bare commits, bare POSTs and River: one table, about 6 min
+	@$(GO) test -timeout 40m -run '^$$' -bench '^BenchmarkHooks$$' -benchtime 1x ./flow/checkout
 
 clean: ## remove what was built
 	rm -rf bin cover.out

@@ -41,6 +41,7 @@ type Settings struct {
 	RateLimitLive   int           `name:"rate-limit-live" env:"TILL_RATE_LIMIT_LIVE" default:"100" help:"Calls a second that each live key has; twice as many at once."`
 	PublicURL       string        `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
 	TrustedProxies  string        `name:"trusted-proxies" env:"TILL_TRUSTED_PROXIES" help:"Proxies in front of the API whose X-Forwarded-For is believed: addresses or networks, with commas between."`
+	Holidays        string        `name:"holidays" env:"TILL_HOLIDAYS" help:"File with changes to the days on which banks are closed and nobody is paid out, one in each line, as 2026-08-27,Id-ul-Maulud; a minus in front opens a day again."`
 	LogLevel        string        `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
 }
 

@@ -37,6 +37,7 @@ type app struct {
 	set      config.Settings
 	log      *slog.Logger
 	clock    *clock
+	calendar flow.Calendar
 	listener net.Listener
 	group    *errgroup.Group
 	closers  []func() error
@@ -74,9 +75,12 @@ func prepare(ctx context.Context, set config.Settings, log *slog.Logger, dev boo
 	if err := set.Check(); err != nil {
 		return nil, usageError{err}
 	}
-	a := &app{set: set, log: log}
+	days, err := calendar(set)
+	if err != nil {
+		return nil, err
+	}
+	a := &app{set: set, log: log, calendar: days}
 	var lc net.ListenConfig
-	var err error
 	if a.listener, err = lc.Listen(ctx, "tcp", set.HTTPAddr); err != nil {
 		return nil, fmt.Errorf("the API cannot listen on %s: %w (is another Till running? choose another --http-addr)", set.HTTPAddr, err)
 	}
@@ -282,6 +286,8 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 		},
 	}
 	c.Banks = rail.USSDMenu()
+	c.Payee, c.Calendar = a.accounts.Payee(env), a.calendar
+	c.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) { return a.accounts.Known(ctx, id, env) }
 	c.Post = func(ctx context.Context, d flow.Delivery) flow.Verdict { return post(ctx, sender, d, time.Now()) }
 	c.Next, c.Rand, c.Alone, c.Log = nextTry, rand.Reader, a.set.DatabaseURL == "", a.log
 	return checkout.New(c)
@@ -297,6 +303,7 @@ func post(ctx context.Context, sender *hooks.Sender, d flow.Delivery, at time.Ti
 	v := sender.Send(ctx, hooks.Request{URL: d.URL, ID: string(d.Event), Body: d.Body, Secrets: d.Secrets, At: at})
 	return flow.Verdict{
 		OK: v.OK, Gone: v.Gone, Status: v.Status, Reason: v.Err, Body: v.Body, Duration: v.Duration, RetryAfter: v.RetryAfter,
+		URL: v.URL, SignedAt: at, Signature: v.Signature,
 	}
 }
 

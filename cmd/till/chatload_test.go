@@ -4,9 +4,7 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -39,22 +37,7 @@ func BenchmarkChat(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run is enough: -benchtime 1x")
 	}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(b.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	n, err := wanet.Open(b.Context(), wanet.Config{Now: time.Now})
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- n.Serve(ctx, ln) }()
-	b.Cleanup(func() { stop(); <-served; _ = n.Close() })
-	key := n.RootKey()
-	env := []string{"TILL_WHATSAPP_DIAL=" + ln.Addr().String(), "TILL_WHATSAPP_ROOT_KEY=" + hex.EncodeToString(key[:])}
-
+	n, env := elsewhere(b)
 	progress("starting an echo bot and Till, %d payers for each", chatPayers)
 	bots := []*chatBot{echoBot(b, n, env), tillBot(b, n, env)}
 	for _, bot := range bots {

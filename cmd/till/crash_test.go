@@ -7,8 +7,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +76,28 @@ func (x *till) again() {
 	x.start()
 }
 
+// proven proves the ledger against the bank's own statement, whether Till runs or
+// not, and returns how many movements that has.
+func (x *till) proven(t *testing.T) (movements int) {
+	t.Helper()
+	bin, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), bin, "ledger", "check")
+	cmd.Dir, cmd.Env = x.dir, append(os.Environ(), x.o.env...)
+	out, err := cmd.CombinedOutput()
+	found := heldAgainst.FindSubmatch(out)
+	if err != nil || found == nil {
+		t.Errorf("the ledger is not proven: %v\n%s", err, out)
+		return 0
+	}
+	movements, _ = strconv.Atoi(string(found[1]))
+	return movements
+}
+
+var heldAgainst = regexp.MustCompile(`(?m)^I3 rail .* (\d+) checked  holds`)
+
 // missNotice waits in dead Till's place for a notice of the bank, and hangs up.
 func (x *till) missNotice() {
 	x.t.Helper()
@@ -118,6 +142,10 @@ func TestAPaymentSurvivesKillsAtEveryStep(t *testing.T) {
 	}
 	if got := s.count("charge.success"); got != len(points) {
 		t.Errorf("%d charge.success ids for %d payments", got, len(points))
+	}
+	x.p.kill() // and what is left says the same
+	if got := x.proven(t); got < len(points) {
+		t.Errorf("the ledger was held against %d movements of the bank after %d payments", got, len(points))
 	}
 }
 
@@ -180,6 +208,7 @@ func payOnceKilledAt(t *testing.T, x *till, m *merchant, s *sink, point string) 
 	if len(made) != 1 {
 		t.Errorf("%d virtual accounts were asked for: %v", len(made), made)
 	}
+	x.proven(t)
 }
 
 // keptKey reads the secret key that the first start left.

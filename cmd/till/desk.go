@@ -2,15 +2,12 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"till/bot"
-	"till/config"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
@@ -23,13 +20,6 @@ type deskCmd struct {
 	Claim   deskClaimCmd   `cmd:"" help:"Take a chat over: the bot is silent in it, but for news of money."`
 	Reply   deskReplyCmd   `cmd:"" help:"Write to the payer of a chat that you have."`
 	Release deskReleaseCmd `cmd:"" help:"Give a chat back to the bot."`
-}
-
-// environment says which environment a command is about.
-type environment struct {
-	config.Settings
-
-	Live bool `help:"In the live environment instead of the test one."`
 }
 
 // deskListCmd lists the queue.
@@ -137,34 +127,23 @@ func (c *deskOrder) order(w *world, done string, do func(*checkout.Service) erro
 
 // desk opens an environment beside the server that works on it. What is owed is
 // done by that server: this process runs no worker.
-func (c *environment) desk(w *world, do func(*checkout.Service) error) (err error) {
-	if err := c.Check(); err != nil {
-		return usageError{err}
-	}
-	name, now := "test", newClock(under(c.DataDir, "clock")).Now
-	if c.Live {
-		name, now = "live", time.Now
-	}
-	if c.DatabaseURL == "" {
-		if _, err := os.Stat(under(c.DataDir, name+".db")); err != nil {
-			return fmt.Errorf("there are no chats in %s: %w (is --data-dir right?)", c.DataDir, err)
+func (e *environment) desk(w *world, do func(*checkout.Service) error) error {
+	return e.beside(w, "there are no chats", func(db *store.DB) error {
+		now := newClock(under(e.DataDir, "clock")).Now
+		if e.Live {
+			now = time.Now
 		}
-	}
-	words, err := bot.LoadWords()
-	if err != nil {
-		return err
-	}
-	db, err := store.Open(w.ctx, store.Config{Schema: store.Checkout, Dir: c.DataDir, URL: string(c.DatabaseURL), Name: name})
-	if err != nil {
-		return cannotOpen(c.Settings, err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	s, err := checkout.New(checkout.Config{
-		DB: db, Rail: rail.Closed{}, Words: words.Render, Copy: words.Version(), Build: version, Banks: rail.USSDMenu(),
-		Now: now, Rand: rand.Reader, Log: logger(w.err, c.Settings),
+		words, err := bot.LoadWords()
+		if err != nil {
+			return err
+		}
+		s, err := checkout.New(checkout.Config{
+			DB: db, Rail: rail.Closed{}, Words: words.Render, Copy: words.Version(), Build: version, Banks: rail.USSDMenu(),
+			Now: now, Rand: rand.Reader, Log: logger(w.err, e.Settings),
+		})
+		if err != nil {
+			return err
+		}
+		return do(s)
 	})
-	if err != nil {
-		return err
-	}
-	return do(s)
 }

@@ -40,6 +40,8 @@ type commands struct {
 	Numbers   numbersCmd   `cmd:"" help:"See our WhatsApp numbers; drain, kill or resume one."`
 	Methods   methodsCmd   `cmd:"" help:"Switch a method to pay off, or on again."`
 	Switches  switchesCmd  `cmd:"" help:"Tell what operators switched, who and why."`
+	Ledger    ledgerCmd    `cmd:"" help:"Prove the ledger, or show what lies in its accounts."`
+	Reconcile reconcileCmd `cmd:"" help:"Compare a day of the bank's statement with the ledger and with what merchants were told."`
 	Config    configCmd    `cmd:"" help:"Show every setting, its value and where that comes from."`
 	Version   versionCmd   `cmd:"" help:"Show the version."`
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -19,6 +20,16 @@ func TestCommands(t *testing.T) {
 			e.Setenv("FREE", freePort(t))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"listen": listen},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"listen": listen, "json": isJSON},
 	})
+}
+
+// isJSON fails unless a file, or stdout, is one JSON value.
+func isJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: json file")
+	}
+	if text := ts.ReadFile(args[0]); !json.Valid([]byte(text)) {
+		ts.Fatalf("this is not JSON:\n%s", text)
+	}
 }

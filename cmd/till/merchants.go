@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -135,19 +134,8 @@ func (r *ruling) rule(w *world, what flow.Ruling) error {
 }
 
 // withAccounts opens the accounts, beside whatever else has them open.
-func withAccounts(w *world, set config.Settings, do func(*checkout.Accounts) error) (err error) {
-	if err := set.Check(); err != nil {
-		return usageError{err}
-	}
-	if set.DatabaseURL == "" {
-		if _, err := os.Stat(under(set.DataDir, "accounts.db")); err != nil {
-			return fmt.Errorf("there are no merchants in %s: %w (is --data-dir right?)", set.DataDir, err)
-		}
-	}
-	db, err := store.Open(w.ctx, store.Config{Schema: store.Accounts, Dir: set.DataDir, URL: string(set.DatabaseURL), Name: "accounts"})
-	if err != nil {
-		return cannotOpen(set, err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return do(checkout.NewAccounts(db, time.Now, rand.Reader))
+func withAccounts(w *world, set config.Settings, do func(*checkout.Accounts) error) error {
+	return beside(w, set, store.Accounts, "accounts", "there are no merchants", func(db *store.DB) error {
+		return do(checkout.NewAccounts(db, time.Now, rand.Reader))
+	})
 }

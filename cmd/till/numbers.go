@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -13,7 +12,6 @@ import (
 	"time"
 	"unicode"
 
-	"till/config"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
@@ -28,47 +26,20 @@ type numbersCmd struct {
 	Set    numbersSetCmd    `cmd:"" help:"Set a number's share of new chats, and how many it takes a day."`
 }
 
-// operator is what every act of an operator is told.
-type operator struct {
-	config.Settings
-
-	Live bool `help:"Act on the live environment; without it, on the test one."`
-}
-
-// env is the environment that is acted on.
-func (o *operator) env() flow.Environment {
-	if o.Live {
-		return flow.Live
-	}
-	return flow.Test
-}
-
-// withBoard opens an environment beside whatever else has it open.
-func (o *operator) withBoard(w *world, do func(b *checkout.Board) error) (err error) {
-	if err := o.Check(); err != nil {
-		return usageError{err}
-	}
-	name := string(o.env())
-	if o.DatabaseURL == "" {
-		if _, err := os.Stat(under(o.DataDir, name+".db")); err != nil {
-			return fmt.Errorf("there is nothing in %s: %w (is --data-dir right?)", o.DataDir, err)
+// withBoard opens an environment's switches and numbers.
+func (e *environment) withBoard(w *world, do func(b *checkout.Board) error) error {
+	return e.beside(w, "there is nothing", func(db *store.DB) error {
+		b := checkout.NewBoard(db, time.Now, time.Now, logger(w.err, e.Settings))
+		if err := b.Refresh(w.ctx); err != nil {
+			return err
 		}
-	}
-	db, err := store.Open(w.ctx, store.Config{Schema: store.Checkout, Dir: o.DataDir, URL: string(o.DatabaseURL), Name: name})
-	if err != nil {
-		return cannotOpen(o.Settings, err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	b := checkout.NewBoard(db, time.Now, time.Now, logger(w.err, o.Settings))
-	if err := b.Refresh(w.ctx); err != nil {
-		return err
-	}
-	return do(b)
+		return do(b)
+	})
 }
 
 // act is an act of an operator with a reason.
 type act struct {
-	operator
+	environment
 
 	Reason string `help:"Why; it is kept with who did it and when."`
 }
@@ -111,7 +82,7 @@ func whoIs() string {
 
 // numbersListCmd lists numbers.
 type numbersListCmd struct {
-	operator
+	environment
 
 	JSON bool `name:"json" help:"One JSON array instead of a table."`
 }
@@ -248,7 +219,7 @@ func numberOf(b *checkout.Board, text string) (flow.Number, error) {
 
 // numbersSetCmd bounds a number.
 type numbersSetCmd struct {
-	operator
+	environment
 
 	Number     string `arg:"" help:"The number in digits, or its slot."`
 	Weight     int    `default:"-1" help:"Its share of new chats beside the others', 0 to 1000; 0 for none."`

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"till/bot"
-	"till/config"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/replay"
@@ -19,10 +18,9 @@ import (
 
 // replayCmd tells what happened in a conversation, and decides it again.
 type replayCmd struct {
-	config.Settings
+	environment
 
 	What   string `arg:"" optional:"" help:"A session (wsp_sess_…), a chat (chat_…) or a file that --export wrote."`
-	Live   bool   `help:"Look in the live environment instead of the test one."`
 	Verify bool   `help:"Decide every turn again and compare states, effects and texts. Exits with 1 where anything differs."`
 	At     int64  `placeholder:"LINE" help:"Show how things stood after this line of the log: state, live instructions, the payer's screen."`
 	Text   bool   `help:"Print the conversation alone, for a bank or a merchant."`
@@ -96,34 +94,22 @@ func (c *replayCmd) fromFile(w *world) (err error) {
 }
 
 // fromStore replays what is kept.
-func (c *replayCmd) fromStore(w *world) (err error) {
-	name := "test"
-	if c.Live {
-		name = "live"
-	}
-	if c.DatabaseURL == "" {
-		if _, err := os.Stat(under(c.DataDir, name+".db")); err != nil {
-			return fmt.Errorf("there is nothing to replay in %s: %w (is --data-dir right?)", c.DataDir, err)
+func (c *replayCmd) fromStore(w *world) error {
+	return c.beside(w, "there is nothing to replay", func(db *store.DB) error {
+		session, chat := c.session(), flow.ChatID("")
+		if session == "" {
+			chat = flow.ChatID(c.What)
 		}
-	}
-	db, err := store.Open(w.ctx, store.Config{Schema: store.Checkout, Dir: c.DataDir, URL: string(c.DatabaseURL), Name: name})
-	if err != nil {
-		return cannotOpen(c.Settings, err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	session, chat := c.session(), flow.ChatID("")
-	if session == "" {
-		chat = flow.ChatID(c.What)
-	}
-	list, err := checkout.Recordings(w.ctx, db.Reader, session, chat)
-	if err != nil {
-		return err
-	}
-	return c.replay(w, list, func() ([]checkout.Moment, error) {
-		if chat != "" {
-			return checkout.Tell(list[0]), nil
+		list, err := checkout.Recordings(w.ctx, db.Reader, session, chat)
+		if err != nil {
+			return err
 		}
-		return checkout.Timeline(w.ctx, db.Reader, session)
+		return c.replay(w, list, func() ([]checkout.Moment, error) {
+			if chat != "" {
+				return checkout.Tell(list[0]), nil
+			}
+			return checkout.Timeline(w.ctx, db.Reader, session)
+		})
 	})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -106,7 +107,8 @@ func (c *configCmd) Run(w *world) error {
 			return err
 		}
 	}
-	return c.Check()
+	_, bad := calendar(c.Settings)
+	return errors.Join(c.Check(), bad)
 }
 
 // p0 says whether a flag's place in the path came from a resolver and not from

@@ -105,27 +105,31 @@ func (p *stockPayer) hears(pattern string) []string {
 	}
 }
 
-// A whole payment by a payer whose phone is the stock client, with Till on a
-// network that somebody else runs: no control API, only the protocol.
-func TestAStockClientPays(t *testing.T) {
+// elsewhere is a network that somebody else runs, and what Till is told to use it.
+func elsewhere(tb testing.TB) (n *wanet.Network, env []string) {
+	tb.Helper()
 	var lc net.ListenConfig
-	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	ln, err := lc.Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	n, err := wanet.Open(t.Context(), wanet.Config{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
+	if n, err = wanet.Open(tb.Context(), wanet.Config{Now: time.Now}); err != nil {
+		tb.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- n.Serve(ctx, ln) }()
-	t.Cleanup(func() { stop(); <-served; _ = n.Close() })
+	tb.Cleanup(func() { stop(); <-served; _ = n.Close() })
 	key := n.RootKey()
+	return n, []string{"TILL_WHATSAPP_DIAL=" + ln.Addr().String(), "TILL_WHATSAPP_ROOT_KEY=" + hex.EncodeToString(key[:])}
+}
+
+// A whole payment by a payer whose phone is the stock client, with Till on a
+// network that somebody else runs: no control API, only the protocol.
+func TestAStockClientPays(t *testing.T) {
+	n, env := elsewhere(t)
 	dir, addr := t.TempDir(), freePort(t)
-	p := start(t, dir, []string{
-		"TILL_WHATSAPP_DIAL=" + ln.Addr().String(), "TILL_WHATSAPP_ROOT_KEY=" + hex.EncodeToString(key[:]),
-	}, "dev", "--http-addr", addr)
+	p := start(t, dir, env, "dev", "--http-addr", addr)
 	shown := p.line(`^pairing: (.+)$`)[1]
 	p.line(`/phone$|of that network`)
 	m := &merchant{t: t, base: "http://" + addr, key: keptKey(t, dir)}

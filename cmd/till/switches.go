@@ -17,7 +17,7 @@ type methodsCmd struct {
 }
 
 // methodsListCmd lists methods.
-type methodsListCmd struct{ operator }
+type methodsListCmd struct{ environment }
 
 // Help is the command's example.
 func (methodsListCmd) Help() string { return "Example:  till methods" }
@@ -110,7 +110,7 @@ func (c *merchantAct) to(w *world, to string) error {
 }
 
 // switchesCmd tells what operators did.
-type switchesCmd struct{ operator }
+type switchesCmd struct{ environment }
 
 // Help is the command's example.
 func (switchesCmd) Help() string { return "Example:  till switches" }
