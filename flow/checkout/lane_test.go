@@ -251,8 +251,8 @@ func TestWhatWaitedTooLongForAnEndpointThatIsSparedKeepsNothingElseFromIt(t *tes
 		for range 30 {
 			w.session(flow.Headless)
 		}
-		for i, rest := range []time.Duration{1, 2, 4, 8, 16} {
-			w.pass(rest * time.Second)
+		for i, rest := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second} {
+			w.pass(rest)
 			tries(i + 2)
 		}
 		well.Store(true)

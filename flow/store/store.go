@@ -20,7 +20,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -294,96 +293,6 @@ func (d *DB) queued(first ...*unit) []*unit {
 		break
 	}
 	return units
-}
-
-// batch commits units in one transaction.
-func (d *DB) batch(w *lite.Conn, units []*unit) {
-	err := together(w, units, one)
-	if errors.Is(err, errAgain) {
-		err = together(w, units, oneAlone)
-	}
-	if err != nil {
-		d.log.Error("a batch is lost", slog.String("error", err.Error()))
-	}
-	for _, u := range units {
-		if err != nil && u.err == nil {
-			u.err = storageError(err)
-		}
-		close(u.done)
-	}
-}
-
-// together runs units in one transaction. An error means that none is kept.
-func together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) error) error {
-	_, err := w.Exec("BEGIN IMMEDIATE")
-	if err != nil {
-		return err
-	}
-	w.Inside = true
-	for _, u := range units {
-		u.err = u.gone()
-		if u.err != nil {
-			u.err = fmt.Errorf("begin a transaction: %w", u.err)
-			continue
-		}
-		u.tx = &Tx{Reader: Reader{run: runner{liteWriter{w}, sqliteDialect}}}
-		if err = run(w, u); err != nil {
-			break
-		}
-	}
-	if err == nil {
-		_, err = w.Exec("COMMIT")
-	}
-	w.Inside = false
-	if err != nil {
-		err = errors.Join(err, w.Undo())
-	}
-	return err
-}
-
-// errAgain says that the units of a batch must be run again, each to be undone
-// by itself.
-var errAgain = errors.New("a unit is to be undone")
-
-// one runs a unit. To undo it alone SQLite would have to keep what it writes
-// over, for every unit; few fail once they have written, so that then all are
-// run again.
-func one(w *lite.Conn, u *unit) error {
-	w.Wrote = false
-	u.err = guarded(u.run, u.tx)
-	if u.err != nil && w.Wrote || w.Undone() {
-		return errAgain
-	}
-	return nil
-}
-
-// oneAlone runs a unit in a savepoint of its own, so that its failure undoes it
-// alone. An error means that the whole transaction is gone: out of space, out
-// of memory and the like make SQLite undo all of it.
-func oneAlone(w *lite.Conn, u *unit) error {
-	if _, err := w.Exec("SAVEPOINT one"); err != nil {
-		return err
-	}
-	u.err = guarded(u.run, u.tx)
-	if u.err != nil {
-		if _, err := w.Exec("ROLLBACK TO one"); err != nil {
-			u.err = storageError(u.err)
-			return errors.Join(err, u.err)
-		}
-	}
-	_, err := w.Exec("RELEASE one")
-	return err
-}
-
-// guarded runs fn and turns a panic into an error with its stack, so that one
-// caller's bug does not take the writer with it.
-func guarded(fn func(*Tx) error, tx *Tx) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic in a transaction: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return fn(tx)
 }
 
 // pause waits before the next try: two that met must not meet again.
