@@ -14,6 +14,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"till/api/console"
 	"till/flow"
 	"till/flow/checkout"
 	"till/rail"
@@ -65,6 +66,13 @@ type Config struct {
 	// Proxies are the networks of the proxies in front, whose word about who
 	// called is believed.
 	Proxies []netip.Prefix
+	// Boards are the numbers and switches of the environments, for the console.
+	Boards map[flow.Environment]*checkout.Board
+	// Demo is the e-mail address of the account whose console opens without a
+	// password, to this machine alone; "" for none.
+	Demo string
+	// PublicURL is the address under which others reach this server.
+	PublicURL string
 	// Dev serves the phone page and its keyless calls, to this machine alone.
 	Dev bool
 	// Docs is what an error's code is put behind to make its docUrl.
@@ -81,6 +89,7 @@ type Server struct {
 	closing chan struct{} // closed when no more waiting is to be done
 	once    sync.Once
 	pages   *pages
+	console *console.Console
 	health  health
 }
 
@@ -114,6 +123,9 @@ func New(cfg Config) (*Server, error) {
 		} else {
 			s.app.Add(r.Method, r.Path, s.handle(r))
 		}
+	}
+	if err := s.openConsole(); err != nil {
+		return nil, err
 	}
 	s.answerPreflights()
 	server := s.app.Server()

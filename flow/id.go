@@ -44,6 +44,8 @@ const (
 	PrefixRequest   = "req_"
 	PrefixChat      = "chat_"
 	PrefixTask      = "task_"
+	PrefixPerson    = "wsp_usr_"
+	PrefixAudit     = "aud_"
 )
 
 // crockford is the alphabet of ULIDs and entry codes: no I, L, O or U.

@@ -11,8 +11,9 @@ import (
 // AddAccount keeps an account with its first project and keys. It returns
 // false, and keeps nothing, when the e-mail address is taken.
 func (t *Tx) AddAccount(ctx context.Context, a flow.Account, p flow.Project, keys []flow.Key) (bool, error) {
-	n, err := t.run.exec(ctx, `INSERT INTO accounts (id, email, password_hash, business, created_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-		a.ID, a.Email, a.PasswordHash, a.Business, flow.Millis(a.CreatedAt))
+	n, err := t.run.exec(ctx, `INSERT INTO accounts (id, email, password_hash, business, created_at)
+ SELECT ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM people WHERE email = ?) ON CONFLICT DO NOTHING`,
+		a.ID, a.Email, a.PasswordHash, a.Business, flow.Millis(a.CreatedAt), a.Email)
 	if err != nil || n == 0 {
 		return false, wrapAccount(a.ID, err)
 	}
@@ -34,10 +35,10 @@ func wrapAccount(id string, err error) error {
 	return fmt.Errorf("keep account %s: %w", id, err)
 }
 
-// EmailTaken says whether an account with this address exists.
+// EmailTaken says whether somebody logs in with this address.
 func (r Reader) EmailTaken(ctx context.Context, email string) (bool, error) {
 	var one int
-	found, err := r.run.one(ctx, `SELECT 1 FROM accounts WHERE email = ?`, []any{email}, &one)
+	found, err := r.run.one(ctx, `SELECT 1 FROM accounts WHERE email = ? UNION ALL SELECT 1 FROM people WHERE email = ? LIMIT 1`, []any{email, email}, &one)
 	if err != nil {
 		return false, fmt.Errorf("look an account up: %w", err)
 	}

@@ -1,0 +1,179 @@
+// Package console is what people see of Till in a browser: the phone and sandbox
+// to try it out, the sessions and conversations that supporters look into, the
+// keys and webhooks of developers, and the numbers and switches of operators.
+//
+// Pages are made on the server, from templates, and work without JavaScript but
+// for their live parts. Whatever a page does, a command of flow/checkout does:
+// the package translates between forms and commands, and decides nothing. It must
+// not know banks, WhatsApp or SQL, and nothing of it is loaded from elsewhere.
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"path"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+//go:embed pages static
+var files embed.FS
+
+// Config is what a Console is made of.
+type Config struct {
+	// Accounts knows who may log in.
+	Accounts *checkout.Accounts
+	// Services are the environments that are open.
+	Services map[flow.Environment]*checkout.Service
+	// Boards are the numbers and switches of the environments.
+	Boards map[flow.Environment]*checkout.Board
+	// Demo is the e-mail address of the pretend world's account, whose console
+	// opens without a password, to this machine alone; "" elsewhere.
+	Demo string
+	// Secure says that browsers reach the console over https.
+	Secure bool
+	// PublicURL is the address under which others reach the server.
+	PublicURL string
+	// Address is where a request came from.
+	Address func(*fiber.Ctx) string
+	// Request is a request's id.
+	Request func(*fiber.Ctx) string
+	// Status is the HTTP status of an error's code.
+	Status func(flow.Code) int
+	// Closing is closed when the server begins to end.
+	Closing <-chan struct{}
+	// Now is the clock of what is shown, Real that of connections.
+	Now, Real func() time.Time
+	Log       *slog.Logger
+}
+
+// Console serves the pages.
+type Console struct {
+	cfg     Config
+	pages   map[string]*template.Template
+	streams atomic.Int64 // live parts under way
+}
+
+// Page is one address of the console.
+type Page struct {
+	Method string
+	Path   string
+	Right  flow.Right // "" for pages that nobody has to log in for
+	do     func(*Console, *visit) error
+}
+
+// Pages is every address there is, in one table.
+func Pages() []Page {
+	var all []Page
+	for _, some := range [][]Page{entryPages(), supportPages(), replayPages(), developerPages(), operatorPages(), tryPages()} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// New makes a Console.
+func New(cfg Config) (*Console, error) {
+	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Now == nil || cfg.Real == nil || cfg.Log == nil || cfg.Status == nil || cfg.Request == nil || cfg.Address == nil {
+		return nil, errors.New("make the console: a part is missing")
+	}
+	c := &Console{cfg: cfg, pages: map[string]*template.Template{}}
+	layout, err := template.New("").Funcs(c.words()).ParseFS(files, "pages/layout.html", "pages/parts.html")
+	if err != nil {
+		return nil, fmt.Errorf("read the console's layout: %w", err)
+	}
+	entries, err := files.ReadDir("pages")
+	if err != nil {
+		return nil, fmt.Errorf("read the console's pages: %w", err)
+	}
+	for _, e := range entries {
+		if e.Name() == "layout.html" || e.Name() == "parts.html" {
+			continue
+		}
+		own, err := layout.Clone()
+		if err == nil {
+			own, err = own.ParseFS(files, "pages/"+e.Name())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the page %s: %w", e.Name(), err)
+		}
+		c.pages[e.Name()[:len(e.Name())-len(path.Ext(e.Name()))]] = own
+	}
+	return c, nil
+}
+
+// Serve answers one request for a page.
+func (c *Console) Serve(ctx context.Context, p Page, f *fiber.Ctx) error {
+	v := &visit{http: f, ctx: ctx, console: c}
+	harden(f)
+	err := v.begin(p)
+	if err == nil {
+		err = p.do(c, v)
+	}
+	if err == nil {
+		return nil
+	}
+	return c.failed(v, err)
+}
+
+// policy keeps everything out that does not come from this server.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
+
+func harden(f *fiber.Ctx) {
+	for name, value := range map[string]string{
+		"Content-Security-Policy": policy, "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
+		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store",
+	} {
+		f.Set(name, value)
+	}
+}
+
+// codeNotAllowed is what a role may not do, or another site's page tried. No call
+// of the API answers with it.
+const codeNotAllowed flow.Code = "not_allowed"
+
+// errLogin says that somebody has to log in first.
+var errLogin = errors.New("nobody is logged in")
+
+// failed shows what went wrong, in the words of its error, and what to do.
+func (c *Console) failed(v *visit, err error) error {
+	if errors.Is(err, errLogin) {
+		return v.toLogin()
+	}
+	own, ok := errors.AsType[*flow.Error](err)
+	if !ok {
+		c.cfg.Log.LogAttrs(v.ctx, slog.LevelError, "page failed",
+			slog.String("request", c.cfg.Request(v.http)), slog.String("error", err.Error()))
+		own = flow.Refuse(flow.CodeInternal, "Something went wrong on our side. Try again; if it stays, tell an operator the request id below.")
+	}
+	status := http.StatusForbidden
+	if own.Code != codeNotAllowed {
+		status = c.cfg.Status(own.Code)
+	}
+	v.http.Status(status)
+	return v.show("error", "Not done", own)
+}
+
+// asset is GET /console/{file}: styles and scripts.
+func (c *Console) asset(v *visit) error {
+	name := v.http.Params("file")
+	kinds := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	kind, known := kinds[path.Ext(name)]
+	body, err := files.ReadFile("static/" + name)
+	if !known || err != nil || path.Base(name) != name {
+		return flow.Refuse(flow.CodeNotFound, "There is nothing at this address.")
+	}
+	v.http.Set("Cache-Control", "public, max-age=300")
+	v.http.Set("Content-Type", kind)
+	return v.http.Status(http.StatusOK).Send(body)
+}

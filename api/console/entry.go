@@ -1,0 +1,115 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"till/flow"
+)
+
+// entryPages are how people come in, choose what they look at, and leave.
+func entryPages() []Page {
+	get, post := http.MethodGet, http.MethodPost
+	return []Page{
+		{Method: get, Path: "/login", do: (*Console).loginPage},
+		{Method: post, Path: "/login", do: (*Console).login},
+		{Method: post, Path: "/enter", do: (*Console).enter},
+		{Method: post, Path: "/logout", Right: flow.MayRead, do: (*Console).logout},
+		{Method: post, Path: "/choose", Right: flow.MayRead, do: (*Console).choose},
+		{Method: get, Path: "/", Right: flow.MayRead, do: (*Console).overview},
+		{Method: get, Path: "/console/:file", do: (*Console).asset},
+	}
+}
+
+// loginView is what the login page is given.
+type loginView struct {
+	Email string
+	Next  string
+	Wrong string
+	Roles []flow.Role // that open without a password
+}
+
+// inside is an address of the console to go on to: never one of another site.
+func inside(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(next, "//") || strings.Contains(next, "\\") {
+		return "/"
+	}
+	return u.RequestURI()
+}
+
+// loginPage is GET /login.
+func (c *Console) loginPage(v *visit) error { return c.askLogin(v, loginView{Next: inside(v.query("next"))}) }
+
+func (c *Console) askLogin(v *visit, data loginView) error {
+	if v.who.Role != "" {
+		return v.to(data.Next, "")
+	}
+	if err := v.greet(); err != nil {
+		return err
+	}
+	if c.cfg.Demo != "" && v.near() {
+		data.Roles = []flow.Role{flow.RoleOwner, flow.RoleDeveloper, flow.RoleSupport, flow.RoleOperator}
+	}
+	return v.show("login", "Log in", data)
+}
+
+// login is POST /login.
+func (c *Console) login(v *visit) error {
+	email := v.field("email")
+	next := inside(v.field("next"))
+	in, err := c.cfg.Accounts.Enter(v.ctx, email, v.form.Get("password"), c.cfg.Address(v.http))
+	if err != nil {
+		wrong := loginView{Email: email, Next: next, Wrong: "There is nobody with this e-mail address and password."}
+		switch code := flow.CodeOf(err); code {
+		case flow.CodeRateLimited:
+			wrong.Wrong = "Too many tries. Wait a quarter of an hour, then try again."
+			fallthrough
+		case flow.CodeCredentials:
+			v.http.Status(c.cfg.Status(code))
+			return c.askLogin(v, wrong)
+		default:
+			return err
+		}
+	}
+	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()), true)
+	return v.to(next, "")
+}
+
+// enter is POST /enter: the pretend world's console, without a password.
+func (c *Console) enter(v *visit) error {
+	role := flow.Role(v.field("role"))
+	if c.cfg.Demo == "" || !v.near() || !flow.IsRole(role) {
+		return flow.Refuse(codeNotAllowed, "Only the pretend world of till dev opens without a password, and only on its own machine.")
+	}
+	in, err := c.cfg.Accounts.EnterAs(v.ctx, c.cfg.Demo, role)
+	if err != nil {
+		return err
+	}
+	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()), true)
+	return v.to(inside(v.field("next")), "")
+}
+
+// logout is POST /logout.
+func (c *Console) logout(v *visit) error {
+	if err := c.cfg.Accounts.Leave(v.ctx, v.who); err != nil {
+		return err
+	}
+	v.setCookie(v.cookie(), "", -1, true)
+	return v.to("/login", "You are logged out.")
+}
+
+// choose is POST /choose: another project or environment to look at.
+func (c *Console) choose(v *visit) error {
+	env := flow.Environment(v.field("env"))
+	if _, open := c.cfg.Services[env]; !open {
+		return flow.Refuse(flow.CodeInvalidField, "There is no environment %q.", v.field("env"))
+	}
+	project := v.field("project")
+	if !strings.HasPrefix(project, flow.PrefixProject) || strings.ContainsAny(project, ";, \"") {
+		project = ""
+	}
+	v.setCookie(chosenCookie, project+"."+string(env), int(flow.DashboardLife.Seconds())*60, true)
+	return v.to(inside(v.field("next")), "")
+}

@@ -1,0 +1,39 @@
+package console
+
+import (
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// overviewView is what the first page is given.
+type overviewView struct {
+	Sessions []flow.SessionRecord // the newest
+	Balance  *flow.BalanceRecord
+	Numbers  []flow.Number
+}
+
+// newest is how many sessions the first page shows.
+const newest = 8
+
+// overview is GET /: how things stand, and what to do next.
+func (c *Console) overview(v *visit) error {
+	var out overviewView
+	if board := c.cfg.Boards[v.env]; board != nil {
+		out.Numbers = board.Numbers()
+	}
+	if v.project.ID != "" {
+		views, _, err := v.service.List(v.ctx, v.project.ID, checkout.Filter{Limit: newest})
+		if err != nil {
+			return err
+		}
+		for _, one := range views {
+			out.Sessions = append(out.Sessions, v.service.Record(one))
+		}
+		balance, err := v.service.Balance(v.ctx, v.project.ID)
+		if err != nil {
+			return err
+		}
+		out.Balance = &balance
+	}
+	return v.show("overview", "Overview", out)
+}

@@ -1,0 +1,67 @@
+// What the console's pages do beyond links and forms. Each works without it, but
+// for live parts.
+(() => {
+  "use strict";
+  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+  // Copying: the buttons show themselves only where they work.
+  const offerCopy = (root) => $$("[data-copy]", root).forEach((b) => { b.hidden = !navigator.clipboard; });
+  document.addEventListener("click", async (e) => {
+    const b = e.target.closest("[data-copy]");
+    if (!b) return;
+    const words = b.textContent;
+    try { await navigator.clipboard.writeText(b.dataset.copy); b.textContent = "Copied"; } catch { b.textContent = "Copy it by hand"; }
+    setTimeout(() => { b.textContent = words; }, 1500);
+  });
+  offerCopy(document);
+
+  // Buttons that ask before they do: data-sure holds the question.
+  document.addEventListener("submit", (e) => {
+    const sure = e.submitter?.dataset.sure || e.target.dataset.sure;
+    if (sure && !window.confirm(sure)) e.preventDefault();
+  });
+
+  // Live parts: the server sends the part anew whenever it changed. A stream ends
+  // by itself after a while; the browser opens it again.
+  for (const part of $$("[data-live]")) {
+    const source = new EventSource(part.dataset.live);
+    source.addEventListener("part", (e) => {
+      const down = part.scrollHeight - part.scrollTop - part.clientHeight < 60;
+      part.innerHTML = e.data;
+      offerCopy(part);
+      if (part.dataset.follow !== undefined && down) part.scrollTop = part.scrollHeight;
+      part.dispatchEvent(new CustomEvent("live", { bubbles: true }));
+    });
+    source.addEventListener("gone", () => source.close());
+    window.addEventListener("pagehide", () => source.close());
+  }
+
+  // Keys.
+  let at = -1, went = false;
+  const rows = () => $$(".list tbody tr");
+  const move = (by) => {
+    const all = rows();
+    if (!all.length) return;
+    all[at]?.classList.remove("at");
+    at = Math.max(0, Math.min(all.length - 1, at + by));
+    all[at].classList.add("at");
+    all[at].scrollIntoView({ block: "nearest" });
+    all[at].querySelector("a")?.focus();
+  };
+  document.addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (went) {
+      went = false;
+      const page = { s: "/sessions", e: "/exceptions", d: "/developers", o: "/ops", i: "/inbox", t: "/try" }[e.key];
+      if (page) location.assign(page);
+      return;
+    }
+    switch (e.key) {
+      case "/": { const box = document.querySelector("input[type=search]"); if (box) { e.preventDefault(); box.focus(); box.select(); } break; }
+      case "j": move(1); break;
+      case "k": move(-1); break;
+      case "g": went = true; break;
+      case "?": document.getElementById("keys")?.showModal(); break;
+    }
+  });
+})();

@@ -1,0 +1,297 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// The bounds of a form.
+const (
+	maxFields   = 64
+	maxProjects = 100 // that one person can choose from
+)
+
+// visit is one request for a page, by somebody or nobody.
+type visit struct {
+	http     *fiber.Ctx
+	ctx      context.Context //nolint:containedctx // lives as long as the request it belongs to
+	console  *Console
+	text     string         // of the cookie
+	who      flow.Visit     // zero for nobody
+	project  flow.Project   // zero where an operator looks at all of them
+	projects []flow.Project // that can be chosen
+	env      flow.Environment
+	service  *checkout.Service
+	form     url.Values // of a POST
+}
+
+// begin finds out who asks, for which project and environment, and whether they
+// may; and judges a POST's form.
+func (v *visit) begin(p Page) error {
+	if err := v.recognise(); err != nil {
+		return err
+	}
+	if p.Right != "" {
+		if v.who.Role == "" {
+			return errLogin
+		}
+		if !v.who.Role.May(p.Right) {
+			return flow.Refuse(codeNotAllowed, "This is not open to the role %s. Ask the owner of the account.", v.who.Role)
+		}
+	}
+	if p.Method != http.MethodPost {
+		return nil
+	}
+	return v.readForm()
+}
+
+// recognise reads the cookie, and finds project and environment.
+func (v *visit) recognise() error {
+	v.env = flow.Test
+	v.text = v.http.Cookies(v.cookie())
+	if v.text != "" {
+		who, err := v.console.cfg.Accounts.Visit(v.ctx, v.text)
+		if err != nil && !stranger(err) {
+			return err
+		}
+		v.who = who
+	}
+	if v.who.Role == "" {
+		return nil
+	}
+	return v.choose()
+}
+
+// stranger says of an error that a cookie stands for nobody, or nobody any more.
+func stranger(err error) bool {
+	code := flow.CodeOf(err)
+	return code == flow.CodeInvalidKey || code == flow.CodeExpiredKey || code == flow.CodeRevokedKey
+}
+
+// choose finds the project and the environment that were last chosen. What is
+// not theirs counts as not chosen.
+func (v *visit) choose() error {
+	chosen, env, _ := strings.Cut(v.http.Cookies(chosenCookie), ".")
+	if flow.Environment(env) == flow.Live {
+		v.env = flow.Live
+	}
+	service, open := v.console.cfg.Services[v.env]
+	if !open {
+		return flow.Refuse(flow.CodeKYCRequired, "The %s environment is not open on this server.", v.env)
+	}
+	v.service = service
+	if v.who.Role == flow.RoleOperator {
+		list, err := v.console.cfg.Accounts.Merchants(v.ctx, "", maxProjects)
+		for _, m := range list {
+			v.projects = append(v.projects, m.Project)
+		}
+		if err != nil {
+			return err
+		}
+	} else {
+		var err error
+		if v.projects, _, err = v.console.cfg.Accounts.Projects(v.ctx, v.who.Account, "", maxProjects); err != nil {
+			return err
+		}
+		if len(v.projects) > 0 {
+			v.project = v.projects[0]
+		}
+	}
+	if i := slices.IndexFunc(v.projects, func(p flow.Project) bool { return string(p.ID) == chosen }); i >= 0 {
+		v.project = v.projects[i]
+	}
+	return nil
+}
+
+// The cookies. The prefix has browsers refuse one that another host or a plain
+// connection set (RFC 6265bis, 4.1.3.2); over http, on this machine, there is none.
+const (
+	chosenCookie = "till-at"
+	visitCookie  = "till-visit"
+	hostPrefix   = "__Host-"
+)
+
+func (v *visit) cookie() string {
+	if v.console.cfg.Secure {
+		return hostPrefix + visitCookie
+	}
+	return visitCookie
+}
+
+func (v *visit) setCookie(name, value string, age int, hidden bool) {
+	v.http.Cookie(&fiber.Cookie{
+		Name: name, Value: value, Path: "/", MaxAge: age, Secure: v.console.cfg.Secure, HTTPOnly: hidden, SameSite: fiber.CookieSameSiteLaxMode,
+	})
+}
+
+// csrf is what a form of this visitor holds: nobody else's page can know it.
+func (v *visit) csrf() string {
+	mac := hmac.New(sha256.New, []byte(v.text))
+	_, _ = mac.Write([]byte("a form of the console"))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// greet gives somebody who is not known a cookie, so that the form to log in has
+// something that another site's cannot have.
+func (v *visit) greet() error {
+	if v.text != "" && v.who.Role == "" && strings.HasPrefix(v.text, "form_") {
+		return nil
+	}
+	raw := make([]byte, 18)
+	if _, err := rand.Read(raw); err != nil {
+		return err
+	}
+	v.text = "form_" + base64.RawURLEncoding.EncodeToString(raw)
+	v.setCookie(v.cookie(), v.text, 3600, true)
+	return nil
+}
+
+// readForm reads a POST's fields. One that another site's page sent is refused.
+func (v *visit) readForm() error {
+	foreign := flow.Refuse(codeNotAllowed, "This form is not of this visit. Load the page again, and send it from there.")
+	if site := v.http.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+		return foreign
+	}
+	if kind, _, _ := strings.Cut(v.http.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+		return flow.Refuse(flow.CodeMediaType, "Forms are sent as application/x-www-form-urlencoded.")
+	}
+	if bytes.Count(v.http.Body(), []byte("&")) >= maxFields {
+		return flow.Refuse(flow.CodeTooLarge, "The form has more than %d fields.", maxFields)
+	}
+	form, err := url.ParseQuery(string(v.http.Body()))
+	if err != nil {
+		return flow.Refuse(flow.CodeInvalidField, "The form cannot be read.")
+	}
+	v.form = form
+	if v.text == "" || !hmac.Equal([]byte(form.Get("csrf")), []byte(v.csrf())) {
+		return foreign
+	}
+	return nil
+}
+
+// field is one field of the form, without white space around it.
+func (v *visit) field(name string) string { return strings.TrimSpace(v.form.Get(name)) }
+
+// query is one value behind the question mark, at most 200 bytes of it.
+func (v *visit) query(name string) string {
+	s := strings.TrimSpace(v.http.Query(name))
+	return strings.ToValidUTF8(s[:min(len(s), 200)], "")
+}
+
+// audit keeps what the visitor is about to do. reasoned refuses one who does not
+// say why.
+func (v *visit) audit(action, subject, reason string, reasoned bool) error {
+	return v.console.cfg.Accounts.Audit(v.ctx, flow.Audited{
+		Actor: v.who.Email, Role: v.who.Role, Account: v.who.Account, Project: v.project.ID, Environment: v.env,
+		Action: action, Subject: subject, Reason: reason,
+	}, reasoned)
+}
+
+// to sends the browser on, with words to show there.
+func (v *visit) to(address, words string) error {
+	if words != "" {
+		v.setCookie(saidCookie, base64.RawURLEncoding.EncodeToString([]byte(words)), 30, true)
+	}
+	return v.http.Redirect(address, http.StatusSeeOther)
+}
+
+// saidCookie holds what was done, for the next page to say.
+const saidCookie = "till-said"
+
+func (v *visit) said() string {
+	raw, err := base64.RawURLEncoding.DecodeString(v.http.Cookies(saidCookie))
+	if err != nil || len(raw) == 0 {
+		return ""
+	}
+	v.setCookie(saidCookie, "", -1, true)
+	return string(raw[:min(len(raw), 500)])
+}
+
+// toLogin sends somebody who must log in to where they can.
+func (v *visit) toLogin() error {
+	next := ""
+	if v.http.Method() == http.MethodGet {
+		next = "?next=" + url.QueryEscape(v.http.OriginalURL())
+	}
+	return v.http.Redirect("/login"+next, http.StatusSeeOther)
+}
+
+// near says whether the browser runs on this machine and asked for this machine:
+// another site's name that resolves here is not this machine's.
+func (v *visit) near() bool {
+	host := v.http.Hostname()
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	addr, err := netip.ParseAddr(host)
+	here := host == "localhost" || err == nil && addr.IsLoopback()
+	from, err := netip.ParseAddr(v.http.IP())
+	return here && err == nil && from.Unmap().IsLoopback()
+}
+
+// view is what every page is given.
+type view struct {
+	Title    string
+	Here     string // the page's template, for the menu
+	Who      flow.Visit
+	Env      flow.Environment
+	Project  flow.Project
+	Projects []flow.Project
+	CSRF     string
+	Said     string
+	Request  string
+	Path     string
+	Demo     bool // a pretend world, on this machine
+	Data     any
+}
+
+// May says whether whoever looks has a right.
+func (v view) May(what string) bool { return v.Who.Role.May(flow.Right(what)) }
+
+// show answers with a page.
+func (v *visit) show(name, title string, data any) error {
+	page, there := v.console.pages[name]
+	if !there {
+		return fmt.Errorf("there is no page %s", name)
+	}
+	var out bytes.Buffer
+	if err := page.ExecuteTemplate(&out, "layout", view{
+		Title: title, Here: name, Who: v.who, Env: v.env, Project: v.project, Projects: v.projects, CSRF: v.csrf(), Said: v.said(),
+		Request: v.console.cfg.Request(v.http), Path: v.http.OriginalURL(), Demo: v.console.cfg.Demo != "" && v.near(), Data: data,
+	}); err != nil {
+		return fmt.Errorf("write the page %s: %w", name, err)
+	}
+	v.http.Set("Content-Type", "text/html; charset=utf-8")
+	return v.http.Send(out.Bytes())
+}
+
+// part answers with one template of a page alone: what a live part of it shows
+// now.
+func (v *visit) part(page, name string, data any) ([]byte, error) {
+	var out bytes.Buffer
+	p, there := v.console.pages[page]
+	if !there {
+		return nil, fmt.Errorf("there is no page %s", page)
+	}
+	if err := p.ExecuteTemplate(&out, name, data); err != nil {
+		return nil, fmt.Errorf("write a part of the page %s: %w", page, err)
+	}
+	return out.Bytes(), nil
+}

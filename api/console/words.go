@@ -1,0 +1,128 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"till/flow"
+)
+
+// words are the functions that templates have.
+func (c *Console) words() template.FuncMap {
+	return template.FuncMap{
+		"naira": naira,
+		"when":  func(at any) (template.HTML, error) { return whenever(at, c.cfg.Now()) },
+		"ago":   func(at time.Time) string { return ago(c.cfg.Now().Sub(at)) },
+		"took":  took,
+		"lower": func(v any) string { return strings.ToLower(fmt.Sprint(v)) },
+		"plain": func(v any) string { return strings.ReplaceAll(strings.ToLower(fmt.Sprint(v)), "_", " ") },
+		"dict":  dict,
+		"mask":  func(p flow.Phone) string { return p.String() },
+	}
+}
+
+// dict makes one value of several for a template that is given only one: names
+// and values in turn.
+func dict(pairs ...any) (map[string]any, error) {
+	if len(pairs)%2 != 0 {
+		return nil, fmt.Errorf("dict has %d names and values", len(pairs))
+	}
+	out := make(map[string]any, len(pairs)/2)
+	for i := 0; i < len(pairs); i += 2 {
+		name, ok := pairs[i].(string)
+		if !ok {
+			return nil, fmt.Errorf("%v is no name", pairs[i])
+		}
+		out[name] = pairs[i+1]
+	}
+	return out, nil
+}
+
+// naira shows kobo with the sign, thousands and two decimals: ₦4,500.00.
+func naira(amount any) string {
+	var kobo int64
+	switch a := amount.(type) {
+	case flow.Kobo:
+		kobo = int64(a)
+	case int64:
+		kobo = a
+	case string: // as records hold it
+		n, err := strconv.ParseInt(a, 10, 64)
+		if err != nil {
+			return a
+		}
+		kobo = n
+	default:
+		return fmt.Sprint(amount)
+	}
+	sign := ""
+	if kobo < 0 {
+		sign, kobo = "−", -kobo
+	}
+	whole := strconv.FormatInt(kobo/100, 10)
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	return fmt.Sprintf("%s₦%s.%02d", sign, whole, kobo%100)
+}
+
+// lagos is the time zone of Nigeria: UTC+1 all year, without summer time.
+var lagos = time.FixedZone("Lagos", 60*60) //nolint:gochecknoglobals // a constant that Go has no word for
+
+// whenever shows a time, or one as records write it.
+func whenever(at any, now time.Time) (template.HTML, error) {
+	switch t := at.(type) {
+	case time.Time:
+		return when(t, now), nil
+	case string:
+		parsed, err := time.Parse(time.RFC3339, t)
+		if err != nil {
+			return "", fmt.Errorf("show a time: %w", err)
+		}
+		return when(parsed, now), nil
+	}
+	return "", fmt.Errorf("%v is no time", at)
+}
+
+// when shows a time as Lagos has it, with the UTC time on hover.
+func when(at, now time.Time) template.HTML {
+	if at.IsZero() || at.UnixMilli() == 0 {
+		return "–"
+	}
+	local := at.In(lagos)
+	form := "2 Jan 2006, 15:04"
+	if y, m, d := local.Date(); func() bool { ny, nm, nd := now.In(lagos).Date(); return y == ny && m == nm && d == nd }() {
+		form = "15:04:05"
+	}
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s Lagos, %s UTC">%s</time>`, //nolint:gosec // times alone
+		flow.Stamp(at), local.Format("2 Jan 2006 15:04:05.000"), at.UTC().Format("2 Jan 2006 15:04:05.000"), local.Format(form)))
+}
+
+// ago says how old something is, in its largest unit.
+func ago(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "in " + ago(-d)
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// took shows how long something lasted.
+func took(d time.Duration) string {
+	if d < 10*time.Millisecond {
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	}
+	if d < 10*time.Second {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"till/api/console"
+	"till/flow"
+)
+
+// openConsole mounts the pages that people see in a browser.
+func (s *Server) openConsole() error {
+	var err error
+	s.console, err = console.New(console.Config{
+		Accounts: s.cfg.Accounts, Services: s.cfg.Services, Boards: s.cfg.Boards, Demo: s.cfg.Demo, PublicURL: s.cfg.PublicURL,
+		Secure:  strings.HasPrefix(s.cfg.PublicURL, "https://"),
+		Address: func(c *fiber.Ctx) string { return (&call{http: c, proxies: s.cfg.Proxies}).address() },
+		Request: func(c *fiber.Ctx) string { return s.note(c.Context()).request },
+		Status: func(code flow.Code) int {
+			kind, known := classOf(code)
+			if !known {
+				return http.StatusInternalServerError
+			}
+			return kind.status
+		},
+		Closing: s.closing, Now: s.cfg.Now, Real: time.Now, Log: s.cfg.Log, //nolint:forbidigo // the deadlines of connections are real ones
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range console.Pages() {
+		s.app.Add(p.Method, p.Path, s.page(p))
+	}
+	return nil
+}
+
+// page serves one page of the console.
+func (s *Server) page(p console.Page) fiber.Handler {
+	return func(c *fiber.Ctx) error {
+		ctx, cancel := context.WithTimeout(c.UserContext(), workTimeout)
+		defer cancel()
+		s.note(c.Context()).route = p.Path
+		return s.console.Serve(ctx, p, c)
+	}
+}

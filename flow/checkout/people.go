@@ -1,0 +1,211 @@
+package checkout
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"strings"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// The bounds of people and of what they did.
+const (
+	maxPeople = 200 // of one account, and as many operators
+	maxReason = 500 // characters
+	leastWhy  = 4
+)
+
+// Entered is what logging in to the console gives. Text is what the cookie
+// holds; it is known this once.
+type Entered struct {
+	Text  string
+	Visit flow.Visit
+}
+
+// Enter trades an e-mail address and a password for a visit to the console.
+// address is where the call came from. An unknown address costs as much as a
+// wrong password. Errors: invalid_credentials, rate_limited.
+func (a *Accounts) Enter(ctx context.Context, email, password, address string) (Entered, error) {
+	email = flow.FoldEmail(email)
+	person, found, err := a.db.PersonByEmail(ctx, email)
+	if err != nil {
+		return Entered{}, fmt.Errorf("log in to the console: %w", err)
+	}
+	if !found {
+		account, err := a.recognise(ctx, email, password, address)
+		if err != nil {
+			return Entered{}, err
+		}
+		return a.enter(ctx, flow.Visit{Account: account.ID, Email: email, Role: flow.RoleOwner})
+	}
+	forgive, err := a.guess(email, address)
+	if err != nil {
+		return Entered{}, err
+	}
+	right, err := a.verify(ctx, password, person.PasswordHash)
+	if err != nil {
+		forgive()
+		return Entered{}, fmt.Errorf("log in to the console: %w", err)
+	}
+	if !right || !person.EndedAt.IsZero() {
+		return Entered{}, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password.")
+	}
+	forgive()
+	a.tries.forget(loginPair(email, address))
+	return a.enter(ctx, flow.Visit{Account: person.Account, Person: person.ID, Email: email, Role: person.Role})
+}
+
+// EnterAs opens the console without a password, in a pretend world alone: as an
+// account's owner or, with its role, as somebody who stands for it. Errors:
+// resource_not_found.
+func (a *Accounts) EnterAs(ctx context.Context, email string, role flow.Role) (Entered, error) {
+	account, found, err := a.db.AccountByEmail(ctx, flow.FoldEmail(email))
+	if err == nil && !found {
+		err = flow.Refuse(flow.CodeNotFound, "There is no account with this e-mail address.")
+	}
+	if err != nil {
+		return Entered{}, fmt.Errorf("open the console: %w", err)
+	}
+	v := flow.Visit{Account: account.ID, Email: string(role) + " of " + account.Email, Role: role}
+	if role == flow.RoleOperator {
+		v.Account = ""
+	}
+	return a.enter(ctx, v)
+}
+
+func (a *Accounts) enter(ctx context.Context, v flow.Visit) (Entered, error) {
+	text, err := flow.NewTokenText(a.ids.Rand)
+	if err != nil {
+		return Entered{}, err
+	}
+	v.CreatedAt = a.desk()
+	v.Hash, v.ExpiresAt = flow.HashKey(text), v.CreatedAt.Add(flow.DashboardLife)
+	err = a.db.Update(ctx, func(tx *store.Tx) error {
+		if v.Person != "" { // shut out since the password was checked
+			if p, found, err := tx.PersonByEmail(ctx, v.Email); err != nil || !found || !p.EndedAt.IsZero() {
+				return errorOr(err, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password."))
+			}
+		}
+		return tx.AddVisit(ctx, v, maxTokens)
+	})
+	return Entered{text, v}, wrap("log in to the console", err)
+}
+
+func errorOr(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// Visit finds the visit that a cookie stands for. Errors: invalid_api_key,
+// expired_api_key, revoked_api_key.
+func (a *Accounts) Visit(ctx context.Context, text string) (flow.Visit, error) {
+	nobody := flow.Refuse(flow.CodeInvalidKey, "Log in to the console.")
+	if !flow.IsTokenText(text) {
+		return flow.Visit{}, nobody
+	}
+	hash := flow.HashKey(text)
+	v, found, err := a.db.Visit(ctx, hash)
+	if err != nil {
+		return flow.Visit{}, err
+	}
+	switch {
+	case !found || subtle.ConstantTimeCompare([]byte(v.Hash), []byte(hash)) != 1:
+		return flow.Visit{}, nobody
+	case !v.EndedAt.IsZero():
+		return flow.Visit{}, flow.Refuse(flow.CodeRevokedKey, "This login was ended. Log in again.")
+	case !a.desk().Before(v.ExpiresAt):
+		return flow.Visit{}, flow.Refuse(flow.CodeExpiredKey, "This login ended by itself. Log in again.")
+	}
+	return v, nil
+}
+
+// Leave ends a visit.
+func (a *Accounts) Leave(ctx context.Context, v flow.Visit) error {
+	return wrap("log out of the console", a.db.Update(ctx, func(tx *store.Tx) error { return tx.EndVisit(ctx, v.Hash, a.desk()) }))
+}
+
+// AddPerson lets somebody log in: for an account, or as an operator, who belongs
+// to none. Errors: invalid_field.
+func (a *Accounts) AddPerson(ctx context.Context, account, email, password string, role flow.Role) (flow.Person, error) {
+	if role == flow.RoleOwner || !flow.IsRole(role) || (role == flow.RoleOperator) != (account == "") {
+		return flow.Person{}, flow.Refuse(flow.CodeInvalidField, "An account's people are developers or supporters; operators belong to none.")
+	}
+	id, err := a.ids.New(flow.PrefixPerson)
+	if err != nil {
+		return flow.Person{}, err
+	}
+	p := flow.Person{ID: id, Account: account, Email: flow.FoldEmail(email), Role: role, CreatedAt: a.desk()}
+	if p.PasswordHash, err = a.hash(ctx, password); err != nil {
+		return flow.Person{}, fmt.Errorf("add a person: %w", err)
+	}
+	err = a.db.Update(ctx, func(tx *store.Tx) error {
+		list, err := tx.People(ctx, account, maxPeople)
+		if err != nil {
+			return err
+		}
+		if len(list) == maxPeople {
+			return flow.Refuse(flow.CodeInvalidField, "There are %d people already. Shut somebody out first.", maxPeople)
+		}
+		added, err := tx.AddPerson(ctx, p)
+		if err == nil && !added {
+			return flow.Refuse(flow.CodeInvalidField, "Somebody logs in with this e-mail address already.")
+		}
+		return err
+	})
+	p.PasswordHash = ""
+	return p, wrap("add a person", err)
+}
+
+// People are who may log in for an account beside its owner, or the operators.
+func (a *Accounts) People(ctx context.Context, account string) ([]flow.Person, error) {
+	list, err := a.db.People(ctx, account, maxPeople)
+	for i := range list {
+		list[i].PasswordHash = ""
+	}
+	return list, err
+}
+
+// EndPerson shuts somebody out at once. Errors: resource_not_found.
+func (a *Accounts) EndPerson(ctx context.Context, account, id string) error {
+	return wrap("shut a person out", a.db.Update(ctx, func(tx *store.Tx) error {
+		ended, err := tx.EndPerson(ctx, account, id, a.desk())
+		if err == nil && !ended {
+			return flow.Refuse(flow.CodeNotFound, "There is no such person.")
+		}
+		return err
+	}))
+}
+
+// Audit keeps what somebody is about to do. What is done is done only when this
+// succeeded. Errors: missing_field for a reason that says nothing.
+func (a *Accounts) Audit(ctx context.Context, row flow.Audited, reasoned bool) error {
+	row.Reason = strings.TrimSpace(row.Reason)
+	if reasoned && len([]rune(row.Reason)) < leastWhy {
+		return flow.Refuse(flow.CodeMissingField, "Say why, in a few words: it is kept with what you do.")
+	}
+	if len([]rune(row.Reason)) > maxReason {
+		return flow.Refuse(flow.CodeInvalidField, "A reason has at most %d characters.", maxReason)
+	}
+	id, err := a.ids.New(flow.PrefixAudit)
+	if err != nil {
+		return err
+	}
+	row.ID, row.At = id, a.desk()
+	return wrap("keep what was done", a.db.Update(ctx, func(tx *store.Tx) error { return tx.AddAudit(ctx, row) }))
+}
+
+// Audits reads the audit log, newest first.
+func (a *Accounts) Audits(ctx context.Context, f store.AuditFilter) (list []flow.Audited, more bool, err error) {
+	f.Limit++
+	if list, err = a.db.Audit(ctx, f); err != nil {
+		return nil, false, err
+	}
+	if more = len(list) == f.Limit; more {
+		list = list[:f.Limit-1]
+	}
+	return list, more, nil
+}

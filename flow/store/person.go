@@ -1,0 +1,144 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till/flow"
+)
+
+// AddPerson keeps somebody who may log in. It returns false, and keeps nothing,
+// when the e-mail address is taken, by an account's owner too.
+func (t *Tx) AddPerson(ctx context.Context, p flow.Person) (bool, error) {
+	n, err := t.run.exec(ctx, `INSERT INTO people (id, account, email, password_hash, role, created_at, ended_at)
+ SELECT ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE email = ?) ON CONFLICT DO NOTHING`,
+		p.ID, p.Account, p.Email, p.PasswordHash, p.Role, flow.Millis(p.CreatedAt), flow.Millis(p.EndedAt), p.Email)
+	if err != nil {
+		return false, fmt.Errorf("keep person %s: %w", p.ID, err)
+	}
+	return n > 0, nil
+}
+
+const personColumns = `SELECT id, account, email, password_hash, role, created_at, ended_at FROM people`
+
+func (r Reader) people(ctx context.Context, where string, args ...any) ([]flow.Person, error) {
+	var out []flow.Person
+	err := r.run.each(ctx, personColumns+where, args, func(scan scanner) error {
+		var p flow.Person
+		var created, ended int64
+		err := scan(&p.ID, &p.Account, &p.Email, &p.PasswordHash, &p.Role, &created, &ended)
+		p.CreatedAt, p.EndedAt = flow.FromMillis(created), flow.FromMillis(ended)
+		out = append(out, p)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read people: %w", err)
+	}
+	return out, nil
+}
+
+// PersonByEmail reads somebody who may log in; found is false for nobody.
+func (r Reader) PersonByEmail(ctx context.Context, email string) (p flow.Person, found bool, err error) {
+	list, err := r.people(ctx, ` WHERE email = ?`, email)
+	if err != nil || len(list) == 0 {
+		return flow.Person{}, false, err
+	}
+	return list[0], true, nil
+}
+
+// People reads who may log in for an account ("" for operators), oldest first.
+func (r Reader) People(ctx context.Context, account string, limit int) ([]flow.Person, error) {
+	return r.people(ctx, ` WHERE account = ? ORDER BY id LIMIT ?`, account, limit)
+}
+
+// EndPerson shuts somebody of an account out and ends their visits. It returns
+// false for nobody.
+func (t *Tx) EndPerson(ctx context.Context, account, id string, at time.Time) (bool, error) {
+	n, err := t.run.exec(ctx, `UPDATE people SET ended_at = ? WHERE id = ? AND account = ? AND ended_at = 0`, flow.Millis(at), id, account)
+	if err == nil && n > 0 {
+		_, err = t.run.exec(ctx, `UPDATE visits SET ended_at = ? WHERE person = ? AND ended_at = 0`, flow.Millis(at), id)
+	}
+	if err != nil {
+		return false, fmt.Errorf("shut person %s out: %w", id, err)
+	}
+	return n > 0, nil
+}
+
+// AddVisit keeps a login to the console. Those of the same person that are over
+// are dropped, and the oldest beyond most.
+func (t *Tx) AddVisit(ctx context.Context, v flow.Visit, most int) error {
+	_, err := t.run.exec(ctx, `DELETE FROM visits WHERE email = ? AND (expires_at < ? OR hash NOT IN
+ (SELECT hash FROM visits WHERE email = ? ORDER BY created_at DESC, hash LIMIT ?))`, v.Email, flow.Millis(v.CreatedAt), v.Email, most-1)
+	if err == nil {
+		_, err = t.run.exec(ctx, `INSERT INTO visits (hash, account, person, email, role, created_at, expires_at, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+			v.Hash, v.Account, v.Person, v.Email, v.Role, flow.Millis(v.CreatedAt), flow.Millis(v.ExpiresAt), flow.Millis(v.EndedAt))
+	}
+	if err != nil {
+		return fmt.Errorf("keep a visit: %w", err)
+	}
+	return nil
+}
+
+// Visit reads a login to the console; found is false for an unknown one.
+func (r Reader) Visit(ctx context.Context, hash string) (v flow.Visit, found bool, err error) {
+	var created, expires, ended int64
+	found, err = r.run.one(ctx, `SELECT hash, account, person, email, role, created_at, expires_at, ended_at FROM visits WHERE hash = ?`, []any{hash},
+		&v.Hash, &v.Account, &v.Person, &v.Email, &v.Role, &created, &expires, &ended)
+	if err != nil {
+		return flow.Visit{}, false, fmt.Errorf("look a visit up: %w", err)
+	}
+	v.CreatedAt, v.ExpiresAt, v.EndedAt = flow.FromMillis(created), flow.FromMillis(expires), flow.FromMillis(ended)
+	return v, found, nil
+}
+
+// EndVisit ends a login to the console.
+func (t *Tx) EndVisit(ctx context.Context, hash string, at time.Time) error {
+	if _, err := t.run.exec(ctx, `UPDATE visits SET ended_at = ? WHERE hash = ? AND ended_at = 0`, flow.Millis(at), hash); err != nil {
+		return fmt.Errorf("end a visit: %w", err)
+	}
+	return nil
+}
+
+// AddAudit keeps what somebody did.
+func (t *Tx) AddAudit(ctx context.Context, a flow.Audited) error {
+	if _, err := t.run.exec(ctx, `INSERT INTO audit (id, at, actor, role, account, project, environment, action, subject, reason)
+ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.ID, flow.Millis(a.At), a.Actor, a.Role, a.Account, a.Project, a.Environment, a.Action, a.Subject,
+		a.Reason); err != nil {
+		return fmt.Errorf("keep what %s did: %w", a.Action, err)
+	}
+	return nil
+}
+
+// AuditFilter says which rows of the audit log are read: empty fields take all.
+type AuditFilter struct {
+	Account string // of a merchant
+	Subject string
+	Before  string // id
+	Limit   int
+}
+
+// Audit reads the audit log, newest first.
+func (r Reader) Audit(ctx context.Context, f AuditFilter) ([]flow.Audited, error) {
+	where, args := ` WHERE 1 = 1`, []any{}
+	for _, c := range []struct{ column, value string }{{`account =`, f.Account}, {`subject =`, f.Subject}, {`id <`, f.Before}} {
+		if c.value != "" {
+			where += ` AND ` + c.column + ` ?`
+			args = append(args, c.value)
+		}
+	}
+	var out []flow.Audited
+	err := r.run.each(ctx, `SELECT id, at, actor, role, account, project, environment, action, subject, reason FROM audit`+where+` ORDER BY id DESC LIMIT ?`,
+		append(args, f.Limit), func(scan scanner) error {
+			var a flow.Audited
+			var at int64
+			err := scan(&a.ID, &at, &a.Actor, &a.Role, &a.Account, &a.Project, &a.Environment, &a.Action, &a.Subject, &a.Reason)
+			a.At = flow.FromMillis(at)
+			out = append(out, a)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("read the audit log: %w", err)
+	}
+	return out, nil
+}
