@@ -41,6 +41,8 @@ func (d *desk) doubles() map[string]doubled {
 	for _, amount := range []string{`100}`, `200}`} {
 		credits = append(credits, made("/v1/test/bank/transfers", another+amount).text("data.railTransactionId"))
 	}
+	over := made(sessions+"/"+d.session("")+"/pay/bank-transfer", "").text("data.accountNumber")
+	held := paymentsPath + "/" + d.comes(over, "620000", "EXCESS")
 	phone := "/v1/test/phones/" + made("/v1/test/phones", `{}`).text("data.phone") + "/messages"
 	resolve := `{"bankCode":"` + rail.TestBankCode + `","accountNumber":"`
 	hook := endpointsPath + "/" + d.hook()
@@ -62,6 +64,7 @@ func (d *desk) doubles() map[string]doubled {
 		sessions + "/:id/pay/card":             {session + "/pay/card", d.key, `{}`, ``},
 		"/v1/charges":                          {"", d.key, good, with(`"description":"a"`)},
 		"/v1/charges/:id/requery":              {rename("/v1/charges/:id/requery", charge.text("data.id")), d.key, ``, `{}`},
+		paymentsPath + "/:id/resolve":          {held + "/resolve", d.key, `{"action":"refund"}`, `{"action":"accept"}`},
 		refundsPath:                            {"", d.key, refund + `100}`, refund + `200}`},
 		refundsPath + "/:id/retry":             {refundsPath + "/" + bounced + "/retry", d.key, ``, `{}`},
 		"/v1/test/settlements/run":             {"", d.key, ``, `{}`},
