@@ -1,0 +1,158 @@
+package console_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"till/flow"
+)
+
+// ask calls the REST API with a key.
+func (w *world) ask(method, path, key, body string) reply {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), method, w.base+path, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return w.do(&http.Client{}, r)
+}
+
+// visitor is a browser: it keeps cookies, and follows no redirect by itself.
+type visitor struct {
+	w    *world
+	http *http.Client
+	csrf string // of its forms, once a page showed it
+}
+
+// reply is what was answered.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// visitor is a browser that nobody has logged in with.
+func (w *world) visitor() *visitor {
+	w.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return &visitor{w: w, http: &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// as is a browser in which somebody with a role is logged in: for Ada, or for
+// another merchant. An operator belongs to none.
+func (w *world) as(role flow.Role, of ...merchant) *visitor {
+	w.t.Helper()
+	in, err := w.accounts.EnterAs(w.t.Context(), append(of, w.ada)[0].email, role)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v := w.visitor()
+	at, _ := url.Parse(w.base)
+	v.http.Jar.SetCookies(at, []*http.Cookie{{Name: "till-visit", Value: in.Text, Path: "/"}}) //nolint:gosec // over loopback
+	return v
+}
+
+var (
+	csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+	// unlawful is what no page may hold: what its policy forbids, and what a
+	// template leaves where something was missing.
+	unlawful = regexp.MustCompile(`(?i)<script(?: [^>]*)?>[^<]|<style|\s(?:style|on[a-z]+)="|ZgotmplZ|<no value>|&lt;no value&gt;|javascript:`)
+)
+
+// get loads a page.
+func (v *visitor) get(path string) reply {
+	v.w.t.Helper()
+	r, err := http.NewRequestWithContext(v.w.t.Context(), http.MethodGet, v.w.base+path, http.NoBody)
+	if err != nil {
+		v.w.t.Fatal(err)
+	}
+	got := v.w.do(v.http, r)
+	if found := csrfField.FindStringSubmatch(got.body); found != nil {
+		v.csrf = found[1]
+	}
+	return got
+}
+
+// post sends a form, with this visitor's token unless the fields name one.
+func (v *visitor) post(path string, fields url.Values) reply {
+	v.w.t.Helper()
+	form := url.Values{}
+	for name, values := range fields {
+		form[name] = values
+	}
+	if !form.Has("csrf") {
+		if v.csrf == "" {
+			v.get("/")
+		}
+		if v.csrf == "" { // nobody is logged in
+			v.get("/login")
+		}
+		form.Set("csrf", v.csrf)
+	}
+	r, err := http.NewRequestWithContext(v.w.t.Context(), http.MethodPost, v.w.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		v.w.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return v.w.do(v.http, r)
+}
+
+// do sends a request. What a page must never hold fails the test, and so does a
+// fault of ours.
+func (w *world) do(client *http.Client, r *http.Request) reply {
+	w.t.Helper()
+	answer, err := client.Do(r)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", r.Method, r.URL.Path, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	all, err := io.ReadAll(answer.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	got := reply{answer.StatusCode, answer.Header, string(all)}
+	if got.status == http.StatusInternalServerError {
+		w.t.Fatalf("%s %s failed: %s\n%s", r.Method, r.URL.Path, got.body, w.log)
+	}
+	if strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
+		if bad := unlawful.FindString(got.body); bad != "" {
+			w.t.Errorf("%s %s holds %q", r.Method, r.URL.Path, bad)
+		}
+	}
+	return got
+}
+
+// wants fails the test unless a reply has a status and holds these texts.
+func (w *world) wants(got reply, status int, texts ...string) {
+	w.t.Helper()
+	if got.status != status {
+		w.t.Fatalf("status %d, not %d: %s", got.status, status, got.body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(got.body, text) {
+			w.t.Fatalf("the page does not hold %q: %s", text, got.body)
+		}
+	}
+}
+
+// form makes fields out of names and values in turn.
+func form(pairs ...string) url.Values {
+	out := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out.Add(pairs[i], pairs[i+1])
+	}
+	return out
+}

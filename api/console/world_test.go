@@ -1,0 +1,302 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"till/api"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/rail"
+	"till/rail/sandbox"
+)
+
+// world is a whole Till on loopback, on a temporary directory, without WhatsApp:
+// real stores, both environments, the pretend bank over the network.
+type world struct {
+	t        *testing.T
+	base     string // http://127.0.0.1:…
+	accounts *checkout.Accounts
+	people   *store.DB // of the accounts
+	dbs      map[flow.Environment]*store.DB
+	services map[flow.Environment]*checkout.Service
+	boards   map[flow.Environment]*checkout.Board
+	bank     *sandbox.Rail
+	log      *lines
+	ada      merchant // the demo account: whom as logs in
+
+	mu      sync.Mutex
+	advance time.Duration
+	posted  []flow.Delivery
+	verdict flow.Verdict // what becomes of each delivery
+	said    []checkout.Outgoing
+}
+
+// merchant is an account with one project and its keys.
+type merchant struct {
+	account string
+	email   string
+	project flow.Project
+	public  string // test keys
+	secret  string
+}
+
+// lines is a log that may be written and read from many goroutines.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// nowhere remembers no talk.
+type nowhere struct{}
+
+func (nowhere) Get(context.Context, flow.ChatID) (flow.Chat, bool) { return flow.Chat{}, false }
+func (nowhere) Put(context.Context, flow.Chat)                     {}
+
+// open opens a world. change may alter what its server is made of.
+func open(t *testing.T, change ...func(*api.Config)) *world {
+	t.Helper()
+	w := &world{
+		t: t, log: &lines{}, verdict: flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("thanks"), Duration: 3 * time.Millisecond},
+		dbs: map[flow.Environment]*store.DB{}, services: map[flow.Environment]*checkout.Service{}, boards: map[flow.Environment]*checkout.Board{},
+	}
+	dir := t.TempDir()
+	database := func(schema store.Schema, name string) *store.DB {
+		db, err := store.Open(t.Context(), store.Config{Schema: schema, Dir: dir, Name: name})
+		if err != nil {
+			t.Fatalf("open %s: %v", name, err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	w.people = database(store.Accounts, "accounts")
+	w.accounts = checkout.NewAccounts(w.people, w.now, rand.Reader)
+	w.dbs[flow.Test], w.dbs[flow.Live] = database(store.Checkout, "test"), database(store.Checkout, "live")
+	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w.openBank()
+	verifications := map[flow.Environment]*checkout.Verifications{}
+	for env, bank := range map[flow.Environment]rail.Rail{flow.Test: w.bank, flow.Live: rail.Closed{}} {
+		w.boards[env] = checkout.NewBoard(w.dbs[env], w.now, w.now, log)
+		service, err := checkout.New(w.parts(env, bank, log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.services[env] = service
+		w.run(service.Run)
+		if verifications[env], err = checkout.NewVerifications(service, "a pepper of the tests"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.ada = w.merchant("Ada Stores")
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.base = "http://" + ln.Addr().String()
+	cfg := api.Config{
+		Accounts: w.accounts, Services: w.services, Verifications: verifications, Rails: map[string]flow.Environment{"sandbox": flow.Test},
+		TestBank: w.bank, Boards: w.boards, Demo: w.ada.email, PublicURL: w.base, Dev: true,
+		CheckURL: func(_ flow.Environment, raw string) error {
+			if !strings.HasPrefix(raw, "http") {
+				return errors.New("not a URL that events can be sent to")
+			}
+			return nil
+		},
+		NewSecret: func() (string, error) {
+			return "whsec_" + strings.ReplaceAll(rand.Text()+rand.Text(), "=", "")[:43] + "=", nil
+		},
+		BankNames: rail.BankByCode, Now: w.now, IDs: flow.IDs{Now: w.now, Rand: rand.Reader}, Log: log,
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	server, err := api.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.run(func(ctx context.Context) error { return server.Serve(ctx, ln) })
+	if err := w.bank.Register(t.Context(), w.base+"/v1/rails/sandbox/notifications"); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// parts are those of one environment's checkout.
+func (w *world) parts(env flow.Environment, bank rail.Rail, log *slog.Logger) checkout.Config {
+	return checkout.Config{
+		DB: w.dbs[env], Rail: bank, Places: nowhere{}, Board: w.boards[env], Banks: rail.USSDMenu(), Now: w.now, Rand: rand.Reader, Alone: true,
+		Words:  func(say flow.Say, _ time.Time) string { return say.Key },
+		Number: func() string { return "2348000000001" },
+		Around: flow.Surroundings{
+			Live:         env == flow.Live,
+			ClientSecret: func(id flow.SessionID) string { return "cs_" + string(id) },
+			CheckoutURL: func(x flow.Session) string {
+				return "https://wa.me/" + x.Number + "?text=Pay%20" + flow.ShowCode(x.EntryCode)
+			},
+		},
+		Send: func(_ context.Context, o checkout.Outgoing) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.said = append(w.said, o)
+			return nil
+		},
+		Post: func(_ context.Context, d flow.Delivery) flow.Verdict {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.posted = append(w.posted, d)
+			v := w.verdict
+			v.URL, v.SignedAt, v.Signature = d.URL, time.Now(), "v1,bm90IGNoZWNrZWQ="
+			return v
+		},
+		Next:  func(flow.Delivery, flow.Verdict) (time.Duration, bool) { return 0, false },
+		Payee: w.accounts.Payee(env),
+		Known: func(ctx context.Context, id flow.ProjectID) (bool, error) { return w.accounts.Known(ctx, id, env) },
+		Log:   log,
+	}
+}
+
+// openBank opens the pretend bank and the rail to it.
+func (w *world) openBank() {
+	w.t.Helper()
+	bank, err := sandbox.Open(sandbox.Config{Now: w.now})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = bank.Close() })
+	var lc net.ListenConfig
+	ln, err := lc.Listen(w.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.run(func(ctx context.Context) error { return bank.Serve(ctx, ln) })
+	w.bank, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: "http://" + ln.Addr().String(), Secret: "a secret of both directions", Now: w.now})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(w.bank.Close)
+}
+
+// run runs a part until the test ends.
+func (w *world) run(part func(context.Context) error) {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- part(ctx) }()
+	w.t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			w.t.Errorf("it did not end well: %v", err)
+		}
+	})
+}
+
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.advance).UTC()
+}
+
+// pass moves the clock of everything.
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	w.advance += d
+	w.mu.Unlock()
+	for _, s := range w.services {
+		s.Wake()
+	}
+}
+
+// answers sets what becomes of deliveries from now on.
+func (w *world) answers(v flow.Verdict) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.verdict = v
+}
+
+// deliveries are what was sent to endpoints until now.
+func (w *world) deliveries() []flow.Delivery {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]flow.Delivery(nil), w.posted...)
+}
+
+// merchant adds an account, without the cost of hashing a password.
+func (w *world) merchant(name string) merchant {
+	w.t.Helper()
+	ids := flow.IDs{Now: w.now, Rand: rand.Reader}
+	id := func(prefix string) string {
+		made, err := ids.New(prefix)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		return made
+	}
+	account := flow.Account{ID: id(flow.PrefixAccount), Email: id("") + "@example.com", PasswordHash: "x", Business: name, CreatedAt: w.now()}
+	m := merchant{account: account.ID, email: account.Email}
+	m.project = flow.Project{ID: flow.ProjectID(id(flow.PrefixProject)), Account: account.ID, Name: name, KYC: flow.KYCNone, CreatedAt: w.now()}
+	var keys []flow.Key
+	for kind, text := range map[flow.KeyKind]*string{flow.PublicKey: &m.public, flow.SecretKey: &m.secret} {
+		var err error
+		if *text, err = flow.NewKeyText(flow.Test, kind, rand.Reader); err != nil {
+			w.t.Fatal(err)
+		}
+		keys = append(keys, flow.Key{
+			ID: id(flow.PrefixKey), Project: m.project.ID, Environment: flow.Test, Kind: kind, Hash: flow.HashKey(*text), Hint: flow.HintKey(*text), CreatedAt: w.now(),
+		})
+	}
+	if err := w.people.Update(w.t.Context(), func(tx *store.Tx) error {
+		_, err := tx.AddAccount(w.t.Context(), account, m.project, keys)
+		return err
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+// admit approves a merchant's KYC, so that its live keys may work.
+func (w *world) admit(m merchant) {
+	w.t.Helper()
+	_, err := w.accounts.SubmitKYC(w.t.Context(), m.project.ID, flow.KYCDetails{}, checkout.Call{
+		Render: func(checkout.Made) (int, []byte, error) { return http.StatusOK, nil, nil },
+	})
+	if err == nil {
+		_, err = w.accounts.RuleKYC(w.t.Context(), m.project.ID, flow.Approve, "known to the tests")
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestTheWorldOpens holds the fixture itself: each role comes in, nobody else.
+func TestTheWorldOpens(t *testing.T) {
+	w := open(t)
+	for _, role := range []flow.Role{flow.RoleOwner, flow.RoleDeveloper, flow.RoleSupport, flow.RoleOperator} {
+		w.wants(w.as(role).get("/"), http.StatusOK, "Overview", fmt.Sprintf("Role: %s", role))
+	}
+	w.wants(w.visitor().get("/"), http.StatusSeeOther)
+	w.wants(w.as(flow.RoleOwner).post("/logout", form("csrf", "x")), http.StatusForbidden)
+	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions", w.ada.secret, `{"amount":500000,"customerEmail":"a@example.com"}`), http.StatusCreated)
+}
