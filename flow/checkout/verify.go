@@ -29,6 +29,9 @@ const (
 	minPepper      = 16
 )
 
+// startPatience is how long a call waits for a server that is starting.
+const startPatience = 2 * time.Second
+
 // Verifications runs the commands about whose an account is and who a person is.
 //
 // A BVN or NIN must never be written down, and work that a task or a worker
@@ -40,6 +43,9 @@ type Verifications struct {
 	s      *Service
 	rail   rail.Verifier // nil: this environment's rail offers none
 	pepper []byte
+
+	started chan struct{} // closed once Run takes look-ups on
+	once    sync.Once
 
 	mu      sync.Mutex
 	ctx     context.Context              //nolint:containedctx // of the look-ups of Run, which end with it
@@ -55,7 +61,7 @@ func NewVerifications(s *Service, pepper string) (*Verifications, error) {
 	if len(pepper) < minPepper {
 		return nil, errors.New("make the verifications: the pepper is too short to be a secret")
 	}
-	v := &Verifications{s: s, pepper: []byte(pepper), running: map[flow.VerificationID]bool{}}
+	v := &Verifications{s: s, pepper: []byte(pepper), started: make(chan struct{}), running: map[flow.VerificationID]bool{}}
 	v.rail, _ = s.cfg.Rail.(rail.Verifier)
 	return v, nil
 }
@@ -96,7 +102,7 @@ func (v *Verifications) Begin(ctx context.Context, n NewVerification, c Call) (A
 	if v.rail == nil {
 		return Answer{}, noVerifier()
 	}
-	work, err := v.take()
+	work, err := v.take(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -154,8 +160,17 @@ func (v *Verifications) sealed(hash string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// take takes a place for a look-up, and returns the context it is to run in.
-func (v *Verifications) take() (context.Context, error) {
+// take takes a place for a look-up, and returns the context it is to run in. The
+// first callers of a server may come before Run does.
+func (v *Verifications) take(ctx context.Context) (context.Context, error) {
+	wait := time.NewTimer(startPatience)
+	defer wait.Stop()
+	select {
+	case <-v.started:
+	case <-wait.C:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
@@ -306,6 +321,7 @@ func (v *Verifications) Run(ctx context.Context) error {
 	v.mu.Lock()
 	v.ctx = work
 	v.mu.Unlock()
+	v.once.Do(func() { close(v.started) })
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	var forgot time.Time
