@@ -8,7 +8,7 @@ FAST     ?= ./api/... ./bot ./config/... ./flow/... ./hooks/... ./rail/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race check fmt lint golden fuzz cover bench-api bench-chat bench-hooks clean
+.PHONY: help build run test test-browser race check fmt lint golden fuzz cover bench-api bench-chat bench-hooks clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ run: build ## build it and start everything on this machine
 
 test: build ## run every test
 	TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m ./...
+
+test-browser: build ## drive the console and the phone in a browser; needs node, npm and chromium
+	cd .browser && npm ci --no-audit --no-fund --silent && TILL_BIN=$(CURDIR)/$(BIN) npm test
 
 race: build ## run every test under the race detector
 	CGO_ENABLED=1 TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -race -timeout 20m ./...

@@ -1,0 +1,99 @@
+// A Till of its own for a journey: the program as a user runs it, on ports and
+// in a directory that nobody else has, and a browser that counts what must not be.
+import { spawn } from "node:child_process";
+import { mkdtemp, rm, readFile } from "node:fs/promises";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const root = path.resolve(import.meta.dirname, "..");
+const binary = process.env.TILL_BIN || path.join(root, "bin", "till");
+const browserPath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+const freePort = () => new Promise((resolve, reject) => {
+  const s = net.createServer().on("error", reject);
+  s.listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => resolve(port)); });
+});
+
+// start runs `till dev` and waits until it has printed where to go.
+export async function start() {
+  const dir = await mkdtemp(path.join(os.tmpdir(), "till-browser-"));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const child = spawn(binary, ["dev", "--http-addr", `127.0.0.1:${port}`, "--data-dir", path.join(dir, "data")], { cwd: dir });
+  let out = "", errors = "";
+  child.stderr.on("data", (d) => { errors += d; });
+  const ready = new Promise((resolve, reject) => {
+    child.stdout.on("data", (d) => { out += d; if (out.includes("/phone")) resolve(); });
+    child.on("exit", (code) => reject(new Error(`till ended with ${code}: ${errors}`)));
+  });
+  await ready;
+  const env = Object.fromEntries((await readFile(path.join(dir, ".env.till"), "utf8")).trim().split("\n").map((l) => l.split(/=(.*)/s).slice(0, 2)));
+  const key = env.TILL_SECRET_KEY;
+  return {
+    url, key, dir, publicKey: env.TILL_PUBLIC_KEY,
+    // api asks the API and answers with its data.
+    async api(method, where, body) {
+      const answer = await fetch(url + where, {
+        method, headers: { Authorization: `Bearer ${key}`, ...(body && { "Content-Type": "application/json" }) }, body: body && JSON.stringify(body),
+      });
+      const json = await answer.json();
+      if (!json.status) throw new Error(`${method} ${where}: ${JSON.stringify(json.error)}`);
+      return json.data;
+    },
+    // till runs a command beside the server.
+    till: (...args) => new Promise((resolve) => {
+      const one = spawn(binary, args, { cwd: dir, env: { ...process.env, TILL_DATA_DIR: path.join(dir, "data"), TILL_HTTP_ADDR: `127.0.0.1:${port}` } });
+      let text = "";
+      one.stdout.on("data", (d) => { text += d; });
+      one.stderr.on("data", (d) => { text += d; });
+      one.on("exit", (code) => resolve({ code, text }));
+    }),
+    async stop() {
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      child.removeAllListeners("exit");
+      child.once("exit", () => {});
+      child.kill("SIGTERM");
+      await gone.catch(() => {});
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+// open starts the browser. Every page of it is watched: a console error, an
+// exception, a failed request for a file or a request to another host is a fault.
+export async function open(till) {
+  const { existsSync } = await import("node:fs");
+  const browser = await chromium.launch({ executablePath: browserPath.find((p) => existsSync(p)), args: ["--no-sandbox"] });
+  const faults = [];
+  return {
+    browser, faults,
+    async page(options = {}) {
+      const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+      const page = await context.newPage();
+      page.on("console", (m) => { if (m.type() === "error" && !/status of (4\d\d)/.test(m.text())) faults.push(`${page.url()}: console: ${m.text()}`); });
+      page.on("pageerror", (e) => faults.push(`${page.url()}: ${e}`));
+      page.on("request", (r) => { if (!r.url().startsWith(till.url) && !/^(data|blob|about):/.test(r.url())) faults.push(`${page.url()} asked ${r.url()}`); });
+      return page;
+    },
+    close: () => browser.close(),
+  };
+}
+
+// enter logs in to the pretend world as a role.
+export async function enter(page, till, role, where = "/") {
+  await page.goto(`${till.url}/login?next=${encodeURIComponent(where)}`);
+  await page.getByRole("button", { name: `Enter as ${role}` }).click();
+  await page.waitForURL((u) => !u.pathname.startsWith("/login"));
+}
+
+// axe judges a page by WCAG A and AA and returns what is serious or critical.
+const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+export async function axe(page) {
+  await page.evaluate(axeSource); // by the debugger's way in: the page's own policy lets no script in
+  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"] }));
+  return violations.filter((v) => ["serious", "critical"].includes(v.impact))
+    .map((v) => `${v.id}: ${v.nodes.map((n) => `${n.target} ${n.failureSummary.split("\n")[1] ?? ""}`).slice(0, 3).join(" | ")}`);
+}
