@@ -91,6 +91,8 @@ type Server struct {
 	pages   *pages
 	console *console.Console
 	health  health
+
+	requests *requestLog
 }
 
 // New makes a Server.
@@ -108,7 +110,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, pages: docs, closing: make(chan struct{})}
+	s := &Server{cfg: cfg, pages: docs, closing: make(chan struct{}), requests: newRequestLog()}
 	s.app = fiber.New(fiber.Config{
 		Immutable: true, StrictRouting: true, CaseSensitive: true, BodyLimit: bodyLimit, ReadBufferSize: headerLimit, Concurrency: connections,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, DisableStartupMessage: true,

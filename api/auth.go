@@ -42,7 +42,7 @@ func (s *Server) admit(c *call, kind KeyKind) error {
 	if err != nil {
 		return s.wrongKey(c, err)
 	}
-	c.noted.project = c.project.ID
+	c.noted.project, c.noted.env, c.noted.hint = c.project.ID, c.key.Environment, c.key.Hint
 	if c.key.Kind == flow.PublicKey {
 		return s.admitPage(c, kind)
 	}

@@ -19,6 +19,8 @@ type noted struct {
 	request string // its id
 	route   string // the pattern, never the path: that holds ids and phones
 	project flow.ProjectID
+	env     flow.Environment // of the key it was called with, "" for none
+	hint    string           // of that key
 	code    flow.Code
 	err     error
 	probe   bool // asked again and again by a machine
@@ -39,7 +41,11 @@ func (s *Server) front(route fasthttp.RequestHandler) fasthttp.RequestHandler {
 				ctx.Response.Reset()
 				s.refuse(ctx, flow.Refuse(flow.CodeInternal, internalMessage))
 			}
-			s.log(ctx, n, s.cfg.Now().Sub(began))
+			took := s.cfg.Now().Sub(began)
+			s.log(ctx, n, took)
+			if n.env != "" {
+				s.requests.note(ctx, n, began, took)
+			}
 		}()
 		if why := guard(ctx); why != "" {
 			s.refuse(ctx, flow.Refuse(codeMalformedRequest, "The request can be read in more than one way: %s.", why))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gofiber/fiber/v2"
+	"github.com/nyaruka/phonenumbers"
 
 	"till/api/console"
 	"till/flow"
@@ -26,6 +27,14 @@ func (s *Server) openConsole() error {
 				return http.StatusInternalServerError
 			}
 			return kind.status
+		},
+		Verifications: s.cfg.Verifications, CheckURL: s.cfg.CheckURL, NewSecret: s.cfg.NewSecret, Requests: s.requests, Tasks: s.pages.programs(),
+		Typed: console.Typed{
+			Email: mailbox,
+			Phone: func(t string) (flow.Phone, bool) { return readPhone(t, phonenumbers.IsValidNumber) },
+			Text: func(t string, least, most int, multiline bool) string {
+				return text{least: least, most: most, multiline: multiline}.judge(t)
+			},
 		},
 		Closing: s.closing, Now: s.cfg.Now, Real: time.Now, Log: s.cfg.Log, //nolint:forbidigo // the deadlines of connections are real ones
 	})

@@ -3,6 +3,8 @@ package api
 import (
 	"embed"
 	"fmt"
+
+	"till/api/console"
 )
 
 // snippetFiles are whole programs, one folder a language. They are shown as
@@ -24,6 +26,19 @@ type snippet struct {
 	Language string
 	Run      string
 	Code     string
+}
+
+// programs are the snippets as the console shows them.
+func (p *pages) programs() []console.Task {
+	out := make([]console.Task, 0, len(p.tasks))
+	for _, t := range p.tasks {
+		one := console.Task{Slug: t.Slug, Title: t.Title, Text: t.Text}
+		for _, f := range t.Files {
+			one.Programs = append(one.Programs, console.Program(f))
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // readSnippets reads the programs, in the order in which they are shown.

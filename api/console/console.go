@@ -50,6 +50,18 @@ type Config struct {
 	Request func(*fiber.Ctx) string
 	// Status is the HTTP status of an error's code.
 	Status func(flow.Code) int
+	// Verifications say whose a bank account is, in the environments that can.
+	Verifications map[flow.Environment]*checkout.Verifications
+	// CheckURL judges where the webhooks of an environment may be sent.
+	CheckURL func(env flow.Environment, raw string) error
+	// NewSecret makes the signing secret of a webhook endpoint.
+	NewSecret func() (string, error)
+	// Typed are the API's own rules for what people type.
+	Typed Typed
+	// Requests is the log of the API's requests.
+	Requests Requests
+	// Tasks are programs to copy.
+	Tasks []Task
 	// Closing is closed when the server begins to end.
 	Closing <-chan struct{}
 	// Now is the clock of what is shown, Real that of connections.

@@ -258,7 +258,8 @@ type view struct {
 	Said     string
 	Request  string
 	Path     string
-	Demo     bool // a pretend world, on this machine
+	Demo     bool   // a pretend world, on this machine
+	Once     string // makes what this page's forms order happen once
 	Data     any
 }
 
@@ -274,7 +275,7 @@ func (v *visit) show(name, title string, data any) error {
 	var out bytes.Buffer
 	if err := page.ExecuteTemplate(&out, "layout", view{
 		Title: title, Here: name, Who: v.who, Env: v.env, Project: v.project, Projects: v.projects, CSRF: v.csrf(), Said: v.said(),
-		Request: v.console.cfg.Request(v.http), Path: v.http.OriginalURL(), Demo: v.console.cfg.Demo != "" && v.near(), Data: data,
+		Request: v.console.cfg.Request(v.http), Path: v.http.OriginalURL(), Demo: v.console.cfg.Demo != "" && v.near(), Once: rand.Text(), Data: data,
 	}); err != nil {
 		return fmt.Errorf("write the page %s: %w", name, err)
 	}

@@ -8,11 +8,14 @@ import (
 	"till/flow"
 )
 
-// AddPerson keeps somebody who may log in. It returns false, and keeps nothing,
-// when the e-mail address is taken, by an account's owner too.
+// AddPerson keeps somebody who may log in. Who was shut out of the same account
+// comes back as somebody new. It returns false, and keeps nothing, when the e-mail
+// address is taken, by an account's owner too.
 func (t *Tx) AddPerson(ctx context.Context, p flow.Person) (bool, error) {
 	n, err := t.run.exec(ctx, `INSERT INTO people (id, account, email, password_hash, role, created_at, ended_at)
- SELECT ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE email = ?) ON CONFLICT DO NOTHING`,
+ SELECT ?, ?, ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE email = ?) ON CONFLICT (email) DO UPDATE SET
+ id = excluded.id, password_hash = excluded.password_hash, role = excluded.role, created_at = excluded.created_at, ended_at = 0
+ WHERE people.account = excluded.account AND people.ended_at > 0`,
 		p.ID, p.Account, p.Email, p.PasswordHash, p.Role, flow.Millis(p.CreatedAt), flow.Millis(p.EndedAt), p.Email)
 	if err != nil {
 		return false, fmt.Errorf("keep person %s: %w", p.ID, err)

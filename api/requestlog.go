@@ -1,0 +1,150 @@
+package api
+
+import (
+	"bytes"
+	linked "container/list"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"till/api/console"
+	"till/flow"
+)
+
+// The bounds of the log of requests, which is in memory alone.
+const (
+	requestsKept  = 500            // of one project in one environment
+	requestsBytes = 32 << 20       // of all
+	requestCost   = 512            // of one, beside its texts
+	keptBody      = 4 << 10        // of a request's or an answer's body
+	keptTarget    = 1 << 10        // of path and query
+	privateRoute  = identitiesPath // its bodies are never kept
+)
+
+// requestLog keeps the newest requests of each project and environment, for the
+// console. What is secret is taken out before anything is kept. It belongs to one
+// process and is gone with it.
+type requestLog struct {
+	mu     sync.Mutex
+	places map[requestPlace]*linked.Element // of *requestRing
+	order  *linked.List                     // the place that was written last in front
+	bytes  int
+}
+
+// requestPlace is whose requests and in which environment.
+type requestPlace struct {
+	project flow.ProjectID
+	env     flow.Environment
+}
+
+// requestRing are the requests of a place, oldest first.
+type requestRing struct {
+	place requestPlace
+	kept  []*console.Request
+}
+
+func newRequestLog() *requestLog {
+	return &requestLog{places: map[requestPlace]*linked.Element{}, order: linked.New()}
+}
+
+// note keeps a request that was answered.
+func (l *requestLog) note(ctx *fasthttp.RequestCtx, n *noted, at time.Time, took time.Duration) {
+	req, resp := &ctx.Request, &ctx.Response
+	r := &console.Request{
+		ID: n.request, At: at, Took: took, Method: clip(string(req.Header.Method())), Route: n.route, Status: resp.StatusCode(), Code: n.code, Key: n.hint,
+		Once: len(req.Header.Peek("Idempotency-Key")) > 0, Replayed: len(resp.Header.Peek("Idempotent-Replayed")) > 0,
+		Private: strings.HasPrefix(n.route, privateRoute),
+	}
+	target := req.Header.RequestURI()
+	r.Target = string(maskDigits(bytes.Clone(target[:min(len(target), keptTarget)])))
+	if !r.Private {
+		r.Body, r.BodyCut = redact(req.Body())
+		r.Answer, r.AnswerCut = redact(resp.Body())
+	}
+	l.add(requestPlace{n.project, n.env}, r)
+}
+
+func weight(r *console.Request) int {
+	return requestCost + len(r.Target) + len(r.Body) + len(r.Answer)
+}
+
+func (l *requestLog) add(at requestPlace, r *console.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, there := l.places[at]
+	if !there {
+		e = l.order.PushFront(&requestRing{place: at})
+		l.places[at] = e
+	}
+	l.order.MoveToFront(e)
+	ring := e.Value.(*requestRing) //nolint:errcheck,forcetypeassert // nothing else is in the list
+	ring.kept = append(ring.kept, r)
+	l.bytes += weight(r)
+	if len(ring.kept) > requestsKept {
+		l.drop(ring)
+	}
+	for l.bytes > requestsBytes {
+		quietest := l.order.Back()
+		ring := quietest.Value.(*requestRing) //nolint:errcheck,forcetypeassert // nothing else is in the list
+		l.drop(ring)
+		if len(ring.kept) == 0 {
+			delete(l.places, ring.place)
+			l.order.Remove(quietest)
+		}
+	}
+}
+
+// drop forgets the oldest of a ring.
+func (l *requestLog) drop(ring *requestRing) {
+	l.bytes -= weight(ring.kept[0])
+	ring.kept[0] = nil
+	ring.kept = ring.kept[1:]
+}
+
+// of is a copy of what is kept of a place, newest first.
+func (l *requestLog) of(at requestPlace) []*console.Request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, there := l.places[at]
+	if !there {
+		return nil
+	}
+	out := slices.Clone(e.Value.(*requestRing).kept) //nolint:errcheck,forcetypeassert // nothing else is in the list
+	slices.Reverse(out)
+	return out
+}
+
+// Requests implements console.Requests.
+func (l *requestLog) Requests(p flow.ProjectID, env flow.Environment, class int, before string, limit int) (out []console.Request, more bool) {
+	past := before == ""
+	for _, r := range l.of(requestPlace{p, env}) {
+		if !past {
+			past = r.ID == before
+			continue
+		}
+		if class != 0 && r.Status/100 != class {
+			continue
+		}
+		if len(out) == limit {
+			return out, true
+		}
+		out = append(out, *r)
+	}
+	return out, false
+}
+
+// Request implements console.Requests.
+func (l *requestLog) Request(p flow.ProjectID, env flow.Environment, id string) (console.Request, bool) {
+	for _, r := range l.of(requestPlace{p, env}) {
+		if r.ID == id {
+			return *r, true
+		}
+	}
+	return console.Request{}, false
+}
+
+// Most implements console.Requests.
+func (*requestLog) Most() int { return requestsKept }
