@@ -14,7 +14,7 @@ before(async () => {
   web = await open(till);
   const hostile = `<script>alert(1)</script>"'>`;
   session = (await till.api("POST", "/v1/whatsapp/checkout/sessions", { amount: 450000, customerEmail: "ada@example.com", customerName: hostile, customerPhone: "08031234567" })).id;
-  await till.api("POST", "/v1/webhook-endpoints", { url: "http://127.0.0.1:9/hook" });
+  await till.api("POST", "/v1/webhook-endpoints", { url: "http://127.0.0.1:9009/hook" });
   const paid = (await till.api("POST", "/v1/whatsapp/checkout/sessions", { amount: 450000, customerEmail: "obi@example.com", customerName: "Obi Eze" })).id;
   const { accountNumber } = await till.api("POST", `/v1/whatsapp/checkout/sessions/${paid}/pay/bank-transfer`);
   await till.api("POST", "/v1/test/bank/transfers", { accountNumber, amount: 460000 });
