@@ -29,3 +29,23 @@ func (r Reader) Count(ctx context.Context, query string, args ...any) (n int, er
 	_, err = r.run.one(ctx, query, args, &n)
 	return n, err
 }
+
+// Plans are how SQLite goes about the queries of a search.
+func (r Reader) Plans(ctx context.Context, f SearchFilter) ([]string, error) {
+	var plans []string
+	for _, b := range f.branches() {
+		plan := ""
+		err := r.run.each(ctx, "EXPLAIN QUERY PLAN "+b.query, b.args, func(scan scanner) error {
+			var id, parent, unused int
+			var detail string
+			err := scan(&id, &parent, &unused, &detail)
+			plan += detail + "\n"
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, plan)
+	}
+	return plans, nil
+}

@@ -33,7 +33,10 @@ func (t *Tx) AddSession(ctx context.Context, s flow.Session) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("keep session %s: %w", s.ID, err)
 	}
-	return n == 1, nil
+	if n == 0 || s.CustomerName == "" {
+		return n == 1, nil
+	}
+	return true, t.addNames(ctx, s.Project, s.ID, s.CustomerName)
 }
 
 // SaveSession keeps a changed session, whose Version is the one that was read.

@@ -1,0 +1,226 @@
+package flow
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// SearchKind is one thing that what is searched for can mean.
+type SearchKind string
+
+// The kinds of meaning.
+const (
+	ByID        SearchKind = "id"             // of a session, or of something of one
+	ByEntryCode SearchKind = "entry code"     // eight characters, without the dash
+	ByPhone     SearchKind = "phone"          // E.164 digits
+	ByAccount   SearchKind = "account number" // ten digits that money is paid to
+	ByAmount    SearchKind = "amount"
+	ByEmail     SearchKind = "e-mail address"
+	ByName      SearchKind = "name"
+	ByReference SearchKind = "reference" // the merchant's, ours or the bank's
+)
+
+// SearchKey is one meaning of what is searched for.
+type SearchKey struct {
+	Kind   SearchKind
+	Value  string   // of a name: nothing
+	Words  []string // of a name: the beginnings of its words, as NameWords writes them
+	Amount Kobo     // what is found must be of this amount; 0 for any
+}
+
+// Search is what somebody looks for: sessions that one of Keys means, opened at
+// or after From and before Until. Without Keys it is every session of that time.
+type Search struct {
+	Keys        []SearchKey
+	From, Until time.Time // zero for no bound
+}
+
+// The bounds of a search.
+const (
+	maxSearch      = 200 // bytes
+	maxSearchWords = 8
+	maxSearchNames = 4
+	leastName      = 2 // characters of the beginning of a name
+	// aroundBefore and aroundAfter are what "4 pm" is taken for: people remember
+	// when they paid, which is after the session was opened.
+	aroundBefore = 2 * time.Hour
+	aroundAfter  = time.Hour
+)
+
+// ReadSearch reads what somebody typed into the box. Every reading that makes
+// sense is a key; what no reading fits leads to none, and Keys are then empty
+// only if nothing but a time was typed. now says which day "yesterday" was.
+func ReadSearch(text string, now time.Time) Search {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), maxSearch)], "")), " ")
+	words := strings.Fields(text)
+	words, from, until := readTime(words, now.In(nigeria))
+	s := Search{From: from, Until: until}
+	if len(words) == 0 {
+		return s
+	}
+	rest := strings.Join(words, " ")
+	if id, ok := readID(rest); ok {
+		s.Keys = []SearchKey{{Kind: ByID, Value: id}}
+		return s
+	}
+	s.Keys = readKeys(words, rest)
+	return s
+}
+
+// readID reads an id of ours, however it was typed.
+func readID(text string) (string, bool) {
+	id := strings.ToLower(text)
+	prefixes := []string{
+		PrefixSession, PrefixReference, PrefixAttempt, PrefixPayment, PrefixCharge, PrefixRefund, PrefixEvent, PrefixChat,
+	}
+	known := slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(id, p) && len(id) > len(p) })
+	return id, known && !strings.Contains(id, " ")
+}
+
+func readKeys(words []string, rest string) []SearchKey {
+	var keys []SearchKey
+	add := func(k SearchKey) { keys = append(keys, k) }
+	if code, ok := readCode(rest); ok {
+		add(SearchKey{Kind: ByEntryCode, Value: code})
+	}
+	if phone, ok := readPhone(rest); ok {
+		add(SearchKey{Kind: ByPhone, Value: string(phone)})
+	}
+	digits := strings.NewReplacer(" ", "", "-", "", "+", "").Replace(rest)
+	number := allDigits(digits)
+	if number && len(digits) == 10 {
+		add(SearchKey{Kind: ByAccount, Value: digits})
+	}
+	others, amount := readAmount(words)
+	if number && len(words) > 1 { // 080 3123 4567 is no amount with something beside it
+		others, amount = nil, 0
+	}
+	if strings.Contains(rest, "@") {
+		for _, w := range words {
+			if at := strings.IndexByte(w, '@'); at > 0 && at < len(w)-1 {
+				add(SearchKey{Kind: ByEmail, Value: FoldEmail(w), Amount: amount})
+			}
+		}
+		return keys
+	}
+	if amount > 0 && len(others) == 0 {
+		add(SearchKey{Kind: ByAmount, Amount: amount})
+	}
+	if names := NameWords(strings.Join(others, " ")); !number && len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return len([]rune(n)) < leastName }) {
+		add(SearchKey{Kind: ByName, Words: names[:min(len(names), maxSearchNames)], Amount: amount})
+	}
+	add(SearchKey{Kind: ByReference, Value: rest})
+	return keys
+}
+
+// readCode reads an entry code, as payers are shown it: XXXX-XXXX, with "Pay"
+// before it or not. Letters and digits that look alike are taken for each other.
+func readCode(text string) (string, bool) {
+	text = strings.ToUpper(text)
+	text = strings.TrimSpace(strings.TrimPrefix(text, "PAY "))
+	if len(text) == 9 && (text[4] == '-' || text[4] == ' ') {
+		text = text[:4] + text[5:]
+	}
+	text = strings.NewReplacer("O", "0", "I", "1", "L", "1").Replace(text)
+	return text, len(text) == 8 && strings.Trim(text, crockford) == ""
+}
+
+// readPhone reads a telephone number in any form that Nigerians write.
+func readPhone(text string) (Phone, bool) {
+	digits := strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "").Replace(strings.TrimPrefix(text, "+"))
+	if !allDigits(digits) {
+		return "", false
+	}
+	switch digits = strings.TrimPrefix(digits, "00"); {
+	case strings.HasPrefix(digits, "2340") && len(digits) == 14:
+		return Phone("234" + digits[4:]), true
+	case strings.HasPrefix(digits, "234") && len(digits) == 13:
+		return Phone(digits), true
+	case strings.HasPrefix(digits, "0") && len(digits) == 11:
+		return Phone("234" + digits[1:]), true
+	case len(digits) == 10 && strings.ContainsAny(digits[:1], "789"):
+		return Phone("234" + digits), true
+	case strings.HasPrefix(text, "+") && len(digits) >= 8 && len(digits) <= 15:
+		return Phone(digits), true
+	}
+	return "", false
+}
+
+func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// readAmount takes the first amount out of words: 4500, 4,500.00, ₦4500, N4500,
+// 4.5k, "4500 naira". It is 0 where there is none that a session can be of.
+func readAmount(words []string) (others []string, amount Kobo) {
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if (isNaira(word) || word == "₦") && i+1 < len(words) && naira(words[i+1]) > 0 { // NGN 4500
+			word = words[i+1]
+			i++
+		}
+		found := naira(word)
+		if amount != 0 || found == 0 {
+			others = append(others, word)
+			continue
+		}
+		amount = found
+		if i+1 < len(words) && isNaira(words[i+1]) {
+			i++
+		}
+	}
+	return others, amount
+}
+
+func isNaira(word string) bool {
+	return slices.Contains([]string{"naira", "ngn", "n", "₦"}, strings.ToLower(word))
+}
+
+// naira reads an amount of naira, 0 where a text is none that a session can be
+// of.
+func naira(word string) Kobo {
+	word = strings.ToLower(word)
+	for _, sign := range []string{"₦", "ngn", "n"} {
+		word = strings.TrimPrefix(word, sign)
+	}
+	word = strings.TrimSuffix(strings.TrimSuffix(word, "naira"), "/-")
+	thousands := int64(1)
+	if short, ok := strings.CutSuffix(word, "k"); ok {
+		word, thousands = short, 1000
+	}
+	whole, part, _ := strings.Cut(strings.ReplaceAll(word, ",", ""), ".")
+	if !allDigits(whole) || len(whole) > 9 || len(part) > 2 || part != "" && !allDigits(part) || strings.HasPrefix(whole, "0") {
+		return 0
+	}
+	n, err := strconv.ParseInt(whole+(part + "00")[:2], 10, 64)
+	if k := Kobo(n * thousands); err == nil && k >= MinAmount && k <= MaxAmount {
+		return k
+	}
+	return 0
+}
+
+// unmarked is how letters of Nigerian names are looked for when the keyboard has
+// no marks.
+var unmarked = strings.NewReplacer( //nolint:gochecknoglobals // a constant that Go has no word for
+	"á", "a", "à", "a", "â", "a", "ā", "a", "ä", "a", "é", "e", "è", "e", "ê", "e", "ẹ", "e", "ë", "e", "í", "i", "ì", "i", "î", "i", "ị", "i",
+	"ï", "i", "ó", "o", "ò", "o", "ô", "o", "ọ", "o", "ö", "o", "ú", "u", "ù", "u", "û", "u", "ụ", "u", "ü", "u", "ṣ", "s", "ń", "n", "ǹ", "n",
+	"ñ", "n", "ṅ", "n", "ɓ", "b", "ɗ", "d", "ƙ", "k", "ƴ", "y", "ç", "c", "’", "", "'", "", "ʼ", "")
+
+// NameWords are the words of a name in lower case, without marks and each once:
+// "Adé-Bọ́lá O'Neil" is ade, bola and oneil. There are at most eight.
+func NameWords(name string) []string {
+	plain := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) { // a mark that stands behind its letter
+			return -1
+		}
+		return r
+	}, unmarked.Replace(strings.ToLower(name)))
+	var words []string
+	for _, w := range strings.FieldsFunc(plain, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if !slices.Contains(words, w) && len(words) < maxSearchWords {
+			words = append(words, w)
+		}
+	}
+	return words
+}
