@@ -20,7 +20,13 @@ func (c *Console) words() template.FuncMap {
 		"lower": func(v any) string { return strings.ToLower(fmt.Sprint(v)) },
 		"plain": func(v any) string { return strings.ReplaceAll(strings.ToLower(fmt.Sprint(v)), "_", " ") },
 		"dict":  dict,
-		"mask":  func(p flow.Phone) string { return p.String() },
+		"command": func(env flow.Environment) string { // what a command of the live environment ends with
+			if env == flow.Live {
+				return " --live"
+			}
+			return ""
+		},
+		"mask": func(p flow.Phone) string { return p.String() },
 	}
 }
 

@@ -41,6 +41,7 @@ type world struct {
 	posted  []flow.Delivery
 	verdict flow.Verdict // what becomes of each delivery
 	said    []checkout.Outgoing
+	reword  func(key string) string // nil: a message says its key
 }
 
 // merchant is an account with one project and its keys.
@@ -149,7 +150,7 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 func (w *world) parts(env flow.Environment, bank rail.Rail, log *slog.Logger) checkout.Config {
 	return checkout.Config{
 		DB: w.dbs[env], Rail: bank, Places: nowhere{}, Board: w.boards[env], Banks: rail.USSDMenu(), Now: w.now, Rand: rand.Reader, Alone: true,
-		Words:  func(say flow.Say, _ time.Time) string { return say.Key },
+		Words:  func(say flow.Say, _ time.Time) string { return w.words(say) },
 		Number: func() string { return "2348000000001" },
 		Around: flow.Surroundings{
 			Live:         env == flow.Live,
@@ -217,6 +218,26 @@ func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Now().Add(w.advance).UTC()
+}
+
+// words writes a message: its key, or what an agent wrote.
+func (w *world) words(say flow.Say) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if text := say.Args["text"]; text != "" {
+		return text
+	}
+	if w.reword == nil {
+		return say.Key
+	}
+	return w.reword(say.Key)
+}
+
+// rewords has messages say something else from now on.
+func (w *world) rewords(as func(key string) string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reword = as
 }
 
 // pass moves the clock of everything.

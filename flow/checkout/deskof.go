@@ -1,0 +1,141 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"till/flow"
+	"till/flow/replay"
+	"till/flow/store"
+)
+
+// Waiting is a chat of the queue as those see it who answer for one project.
+type Waiting struct {
+	store.ChatRow
+
+	Seq     int64        // of the state that this is
+	Session flow.Session // in focus; zero for none, or for another project's
+	Mine    bool         // they may claim it: its payer speaks of a payment of theirs
+}
+
+// maxRead is how many lines of its log an agent sees of a chat.
+const maxRead = 400
+
+// DeskOf is the queue of a project: the chats whose payers speak of a payment of
+// its now. "" sees all of them.
+func (s *Service) DeskOf(ctx context.Context, project flow.ProjectID) ([]Waiting, error) {
+	var rows []store.ChatRow
+	var err error
+	if project == "" {
+		rows, err = s.cfg.DB.Desk(ctx, maxDesk)
+	} else {
+		rows, err = s.cfg.DB.DeskOf(ctx, project, maxDesk)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []Waiting
+	for _, row := range rows {
+		w, err := s.waits(ctx, project, row)
+		if err != nil {
+			return nil, err
+		}
+		if w.Mine {
+			list = append(list, w)
+		}
+	}
+	return list, nil
+}
+
+// DeskChat is one chat as those see it who answer for a project; "" sees all.
+// Errors: resource_not_found.
+func (s *Service) DeskChat(ctx context.Context, project flow.ProjectID, id flow.ChatID) (Waiting, error) {
+	row, err := s.chatOf(ctx, project, id)
+	if err != nil {
+		return Waiting{}, err
+	}
+	return s.waits(ctx, project, row)
+}
+
+// chatOf reads a chat of a project: one in which a session of its was opened.
+func (s *Service) chatOf(ctx context.Context, project flow.ProjectID, id flow.ChatID) (store.ChatRow, error) {
+	row, err := s.cfg.DB.Chat(ctx, id)
+	if err != nil || project == "" {
+		return row, err
+	}
+	theirs, err := s.cfg.DB.Observes(ctx, id, project)
+	if err == nil && !theirs {
+		err = flow.Refuse(flow.CodeNotFound, "There is no chat %q.", id)
+	}
+	if err != nil {
+		return store.ChatRow{}, err
+	}
+	return row, nil
+}
+
+// waits reads what a chat is about now.
+func (s *Service) waits(ctx context.Context, project flow.ProjectID, row store.ChatRow) (Waiting, error) {
+	out := Waiting{ChatRow: row, Seq: row.Decided, Mine: project == ""}
+	if row.Decided == 0 {
+		return out, nil
+	}
+	line, err := s.cfg.DB.Line(ctx, string(row.ID), row.Decided)
+	if err != nil {
+		return out, err
+	}
+	var d replay.Outcome
+	if err := json.Unmarshal(line.Data, &d); err != nil {
+		return out, fmt.Errorf("read where chat %s stands: %w", row.ID, err)
+	}
+	if d.Chat.Focus == "" {
+		return out, nil
+	}
+	session, err := s.cfg.DB.Session(ctx, d.Chat.Focus)
+	if err != nil {
+		return out, err
+	}
+	if project == "" || session.Project == project {
+		out.Session, out.Mine = session, true
+	}
+	return out, nil
+}
+
+// Read is the end of a conversation as an agent of a project reads it, without
+// what was said of other projects' payments; "" sees all. Errors:
+// resource_not_found.
+func (s *Service) Read(ctx context.Context, project flow.ProjectID, id flow.ChatID) ([]replay.Step, error) {
+	row, err := s.chatOf(ctx, project, id)
+	if err != nil {
+		return nil, err
+	}
+	_, rec, err := s.recorded(ctx, row, maxRead)
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.ownIn(ctx, project, "", rec)
+	if err != nil {
+		return nil, err
+	}
+	return replay.Steps(rec, own)
+}
+
+// Stands says how far the log of a chat is: what is shown of it is the same until
+// this is another number.
+func (s *Service) Stands(ctx context.Context, id flow.ChatID) (int64, error) {
+	return s.cfg.DB.LastSeq(ctx, string(id))
+}
+
+// ChatsOf are the chats in which a session was opened. Errors: resource_not_found,
+// also for another project's session; "" sees all.
+func (s *Service) ChatsOf(ctx context.Context, project flow.ProjectID, id flow.SessionID) (flow.Session, []store.ChatRow, error) {
+	session, err := s.cfg.DB.Session(ctx, id)
+	if err == nil && project != "" && session.Project != project {
+		err = flow.Refuse(flow.CodeNotFound, "There is no session %q.", id)
+	}
+	if err != nil {
+		return flow.Session{}, nil, err
+	}
+	rows, err := s.cfg.DB.Watchers(ctx, id)
+	return session, rows, err
+}

@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"till/flow"
+)
+
+// DeskOf is the queue of the chats that a person has or should look at, of those
+// that observe a session of a project; the one that waits longest first, at most
+// limit of them.
+func (r Reader) DeskOf(ctx context.Context, project flow.ProjectID, limit int) ([]ChatRow, error) {
+	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE (desk <> '' OR flag <> '') AND EXISTS
+ (SELECT 1 FROM watches w JOIN sessions s ON s.id = w.session WHERE w.chat = chats.id AND s.project = ?) ORDER BY desk_since, id LIMIT ?`, string(project), limit)
+}
+
+// Observes says whether a chat observes a session of a project.
+func (r Reader) Observes(ctx context.Context, chat flow.ChatID, project flow.ProjectID) (bool, error) {
+	var one int
+	found, err := r.run.one(ctx, `SELECT 1 FROM watches w JOIN sessions s ON s.id = w.session WHERE w.chat = ? AND s.project = ? LIMIT 1`,
+		[]any{string(chat), string(project)}, &one)
+	if err != nil {
+		return false, fmt.Errorf("look up whose payments chat %s is about: %w", chat, err)
+	}
+	return found, nil
+}
+
+// LastLines reads the end of a stream: at most limit lines, oldest first.
+func (r Reader) LastLines(ctx context.Context, stream string, limit int) ([]Line, error) {
+	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? ORDER BY seq DESC LIMIT ?`, stream, limit)
+	slices.Reverse(list)
+	return list, err
+}
+
+// LastSeq is the number of a stream's last line, 0 where it has none.
+func (r Reader) LastSeq(ctx context.Context, stream string) (int64, error) {
+	var seq int64
+	if _, err := r.run.one(ctx, `SELECT COALESCE(MAX(seq), 0) FROM log WHERE stream = ?`, []any{stream}, &seq); err != nil {
+		return 0, fmt.Errorf("read the log: %w", err)
+	}
+	return seq, nil
+}
