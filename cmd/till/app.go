@@ -79,6 +79,7 @@ func prepare(ctx context.Context, set config.Settings, log *slog.Logger, dev boo
 	if err != nil {
 		return nil, err
 	}
+	takeStdLog(log)
 	a := &app{set: set, log: log, calendar: days}
 	var lc net.ListenConfig
 	if a.listener, err = lc.Listen(ctx, "tcp", set.HTTPAddr); err != nil {
