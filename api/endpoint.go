@@ -29,7 +29,7 @@ func recordEndpoint(e flow.Endpoint, now time.Time) endpointRecord {
 		r.SecretHint = hint(signing[0])
 	}
 	if len(signing) > 1 {
-		r.PreviousSecretExpiresAt = stamp(e.RetiringAt)
+		r.PreviousSecretExpiresAt = stamp(e.Retiring[0])
 	}
 	return r
 }

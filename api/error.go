@@ -42,7 +42,7 @@ func classOf(code flow.Code) (class, bool) {
 	case flow.CodeDuplicateReference, flow.CodeSessionExpired, flow.CodeSessionPaid, flow.CodeSessionCancelled, flow.CodeNotCancellable,
 		flow.CodeRefundExceeds, flow.CodeRefundNotRetryable, flow.CodeNotResolvable, flow.CodeKYCDecided, flow.CodeEndpointDisabled:
 		return class{http.StatusConflict, "conflict", false}, true
-	case flow.CodeIdempotencyRunning:
+	case flow.CodeIdempotencyRunning, flow.CodeRotationLimit:
 		return class{http.StatusConflict, "conflict", true}, true
 	case flow.CodeTooLarge:
 		return class{http.StatusRequestEntityTooLarge, "invalid_request", false}, true

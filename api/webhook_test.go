@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -153,9 +154,18 @@ func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
 	signed(true)
 	rotate()
 	signed(true, true)
-	rotate() // again within the day: the newest two
+	d.want(d.call("POST", "/v1/test/clock", d.key, `{"advanceSeconds":3600}`), http.StatusOK, nil)
+	rotate() // again within the day: each signs until its own is over
+	signed(true, true, true)
+	refused := d.call("POST", endpointsPath+"/"+id+"/rotate-secret", d.key, "")
+	d.want(refused, http.StatusConflict, map[string]string{"error.code": "secret_rotation_limit", "error.retryable": "true"})
+	if wait, err := strconv.Atoi(refused.header.Get("Retry-After")); err != nil || wait < 82700 || wait > 82801 {
+		t.Errorf("it is to wait %q seconds", refused.header.Get("Retry-After"))
+	}
+	signed(true, true, true)
+	d.want(d.call("POST", "/v1/test/clock", d.key, `{"advanceSeconds":82801}`), http.StatusOK, nil)
 	signed(false, true, true)
-	d.want(d.call("POST", "/v1/test/clock", d.key, `{"advanceSeconds":86401}`), http.StatusOK, nil)
+	d.want(d.call("POST", "/v1/test/clock", d.key, `{"advanceSeconds":3600}`), http.StatusOK, nil)
 	signed(false, false, true)
 	read := d.call("GET", endpointsPath+"/"+id, d.key, "")
 	d.want(read, http.StatusOK, map[string]string{"data.secretHint": hint(secrets[2]), "data.previousSecretExpiresAt": ""})

@@ -13,7 +13,7 @@ type Endpoint struct {
 	Description    string
 	Events         []EventKind // empty: every kind that is not on request
 	Secrets        []string    // whsec_…, newest first
-	RetiringAt     time.Time   // until when the second secret signs too; zero: it does not
+	Retiring       []time.Time // until when each secret after the first signs too; none: it does not
 	Status         string      // ENABLED or DISABLED
 	DisabledReason string      // why, "" while it is enabled
 	DisabledAt     time.Time
@@ -52,13 +52,40 @@ func (e Endpoint) Wants(k EventKind) bool {
 	return slices.Contains(e.Events, k)
 }
 
+// The bounds of an endpoint's secrets.
+const (
+	// SecretOverlap is how long a secret that was replaced signs beside the new one.
+	SecretOverlap = 24 * time.Hour
+	// MaxSigning is how many secrets sign at once.
+	MaxSigning = 3
+)
+
 // Signing are the secrets that sign what is sent at a time, newest first.
 func (e Endpoint) Signing(now time.Time) []string {
-	most := 1
-	if now.Before(e.RetiringAt) {
-		most = 2
+	n := min(1, len(e.Secrets))
+	for n < len(e.Secrets) && n <= len(e.Retiring) && now.Before(e.Retiring[n-1]) {
+		n++ // the older a secret, the sooner it retires
 	}
-	return e.Secrets[:min(most, len(e.Secrets))]
+	return e.Secrets[:n]
+}
+
+// Rotate gives the endpoint a new secret. Each that signs until now still does for
+// what is left of its day. Errors: secret_rotation_limit where that would be more
+// than MaxSigning, with how long to wait.
+func (e *Endpoint) Rotate(secret string, now time.Time) error {
+	signing := e.Signing(now)
+	if len(signing) >= MaxSigning {
+		until := e.Retiring[len(signing)-2]
+		refused := Refuse(CodeRotationLimit, "At most %d secrets sign at once, and all of them do. The oldest retires at %s: rotate again then.", MaxSigning, Stamp(until))
+		refused.RetryAfter = until.Sub(now)
+		return refused
+	}
+	ends := e.Retiring[:max(len(signing)-1, 0)]
+	if len(signing) > 0 {
+		ends = append([]time.Time{now.Add(SecretOverlap)}, ends...)
+	}
+	e.Secrets, e.Retiring = append([]string{secret}, signing...), ends
+	return nil
 }
 
 // The bounds of an endpoint that fails.
@@ -182,6 +209,10 @@ type Delivery struct {
 
 // ByHand says whether somebody asked for the next try, beside the schedule.
 func (d Delivery) ByHand() bool { return d.Cause != "" && d.Cause != CauseAuto }
+
+// Awaited says whether somebody waits for the next try: it was asked for alone,
+// not as one of many.
+func (d Delivery) Awaited() bool { return d.Cause == CausePing || d.Cause == CauseResend }
 
 // Verdict is what became of one try to deliver.
 type Verdict struct {

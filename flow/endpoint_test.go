@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -13,14 +14,43 @@ import (
 var morning = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 
 func TestASecondSecretSignsUntilItRetires(t *testing.T) {
-	e := flow.Endpoint{Secrets: []string{"new", "old", "older"}, RetiringAt: morning}
+	e := flow.Endpoint{Secrets: []string{"new", "old", "older"}, Retiring: []time.Time{morning}}
 	for at, want := range map[time.Duration][]string{-time.Millisecond: {"new", "old"}, 0: {"new"}, time.Hour: {"new"}} {
 		if got := e.Signing(morning.Add(at)); !slices.Equal(got, want) {
 			t.Errorf("%s after it retires %v sign", at, got)
 		}
 	}
-	if got := (flow.Endpoint{Secrets: []string{"only"}, RetiringAt: morning}).Signing(time.Time{}); !slices.Equal(got, []string{"only"}) {
+	if got := (flow.Endpoint{Secrets: []string{"only"}, Retiring: []time.Time{morning}}).Signing(time.Time{}); !slices.Equal(got, []string{"only"}) {
 		t.Errorf("%v sign", got)
+	}
+}
+
+func TestEachSecretSignsForItsDayAndNoMoreThanThreeAtOnce(t *testing.T) {
+	e := flow.Endpoint{Secrets: []string{"a"}}
+	rotate := func(secret string, at time.Duration) {
+		t.Helper()
+		if err := e.Rotate(secret, morning.Add(at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rotate("b", 0)
+	rotate("c", time.Hour)
+	var refused *flow.Error
+	if err := e.Rotate("d", morning.Add(2*time.Hour)); !errors.As(err, &refused) || refused.Code != flow.CodeRotationLimit || refused.RetryAfter != 22*time.Hour {
+		t.Errorf("a fourth secret: %v", err)
+	}
+	for at, want := range map[time.Duration]string{2 * time.Hour: "c b a", 24*time.Hour - 1: "c b a", 24 * time.Hour: "c b", 25 * time.Hour: "c"} {
+		if got := strings.Join(e.Signing(morning.Add(at)), " "); got != want {
+			t.Errorf("after %s there sign %s, want %s", at, got, want)
+		}
+	}
+	rotate("d", 24*time.Hour)
+	if got := strings.Join(e.Signing(morning.Add(24*time.Hour)), " "); got != "d c b" || len(e.Secrets) != 3 {
+		t.Errorf("then there sign %s of %v", got, e.Secrets)
+	}
+	rotate("e", 100*time.Hour)
+	if got := strings.Join(e.Secrets, " "); got != "e d" {
+		t.Errorf("what has retired is kept: %s", got)
 	}
 }
 

@@ -47,6 +47,7 @@ const (
 	CodeRefundExceeds       Code = "refund_exceeds_payment"
 	CodeRefundNotRetryable  Code = "refund_not_retryable"
 	CodeEndpointDisabled    Code = "endpoint_disabled"
+	CodeRotationLimit       Code = "secret_rotation_limit"
 	CodeNotResolvable       Code = "payment_not_resolvable"
 	CodeKYCDecided          Code = "kyc_not_submittable"
 	CodeIdempotencyRunning  Code = "idempotency_in_progress"

@@ -17,16 +17,16 @@ const fresh = time.Second
 
 // takesPosts says whether a delivery that is handed over now would be taken.
 // Where not, its lane looks for it once there is room.
-func (k *worker) takesPosts(to flow.EndpointID) bool {
+func (k *worker) takesPosts(d flow.Delivery) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
 		return false
 	}
-	if k.posts.room(to) > 0 {
+	if k.posts.roomFor(d.Endpoint, d.Awaited()) > 0 {
 		return true
 	}
-	k.posts.lane(to).more = true
+	k.posts.lane(d.Endpoint).more = true
 	return false
 }
 
@@ -37,7 +37,7 @@ func (k *worker) post(list ...queued) {
 	for _, d := range list {
 		switch {
 		case k.posts.ids[d.ID] > 0 && !d.ByHand(): // it is on its way already; its lease runs out
-		case k.closed || k.posts.room(d.Endpoint) < -maxLane:
+		case k.closed || !k.posts.bears(d.Delivery):
 			back = append(back, d)
 		default:
 			k.posts.add(d)
@@ -58,20 +58,20 @@ func (k *worker) fill() {
 			return
 		}
 		l := p.lanes[d.Endpoint]
-		p.count++
-		p.keeps++
-		l.busy++
+		p.begins(l, d.Awaited())
 		p.ids[d.ID]++
-		sick := l.sick
+		sick := l.sick && !d.Awaited()
 		if sick {
 			p.sick++
 		}
-		k.wg.Go(func() { k.send(d, sick) })
+		turned := l.turned
+		k.wg.Go(func() { k.send(d, sick, turned) })
 	}
 }
 
-// send makes one try to deliver and gives its place to the next.
-func (k *worker) send(d queued, sick bool) {
+// send makes one try to deliver and gives its place to the next. What comes of it
+// is only learnt where its endpoint was not begun anew meanwhile.
+func (k *worker) send(d queued, sick bool, turned int) {
 	o, tried := k.try(d)
 	failed := tried && !o.OK
 	k.mu.Lock()
@@ -84,14 +84,13 @@ func (k *worker) send(d queued, sick bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p := &k.posts
-	p.count--
-	l.busy--
+	p.ends(l, d.Awaited())
 	full := sick && p.sick >= maxToSick
 	if sick {
 		p.sick--
 	}
 	now := k.s.cfg.Now()
-	if tried && o.Reason != reasonShutdown {
+	if tried && o.Reason != reasonShutdown && l.turned == turned {
 		l.learns(o.Verdict, now)
 	}
 	p.turn(l)
@@ -99,7 +98,7 @@ func (k *worker) send(d queued, sick bool) {
 		p.rested(now)
 	}
 	k.fill()
-	if l.more && l.room() > l.most()/2 {
+	if l.more && (d.Awaited() || l.room() > l.most()/2) {
 		l.more = false
 		k.wake()
 	}
@@ -186,10 +185,14 @@ func (s *Service) posted(ctx context.Context, d flow.Delivery) (v flow.Verdict, 
 const reasonPanic = "panic"
 
 // forgetEndpoint takes what waits in memory for an endpoint back: it is not to be
-// sent any more as it stands there. What is on its way is not called back.
-func (k *worker) forgetEndpoint(id flow.EndpointID) {
+// sent any more as it stands there. What is on its way is not called back. With
+// anew it is also forgotten how the endpoint did.
+func (k *worker) forgetEndpoint(id flow.EndpointID, anew bool) {
 	k.mu.Lock()
 	back := k.posts.drop(id)
+	if l := k.posts.lanes[id]; l != nil && anew {
+		l.anew()
+	}
 	k.mu.Unlock()
 	k.giveBack(back)
 }

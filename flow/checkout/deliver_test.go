@@ -174,7 +174,7 @@ func TestAPostThatAShutdownCutsShortIsMadeAgainAtOnce(t *testing.T) {
 		if n := len(w.deliveries(flow.SessionCreated)); n != 2 {
 			t.Errorf("it was posted %d times", n)
 		}
-		tries, err := w.db.Tries(t.Context(), session.ID)
+		tries, err := w.db.Tries(t.Context(), session.ID, 100)
 		w.must(err)
 		if len(tries) != 2 || tries[0].Reason != "shutdown" || tries[1].Status != http.StatusOK {
 			t.Errorf("its record is %+v", tries)

@@ -2,6 +2,8 @@ package checkout
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -18,23 +20,31 @@ const (
 	releaseAgain    = 200 * time.Millisecond
 	lookForgotten   = 30 * time.Second
 	forgottenAtOnce = 100
+	lookFailures    = 3 // in a row: then the others are left for the next time
 )
 
 // claimDeliveries takes what is due and what there is room for, and looks at
 // endpoints that are held back.
+// What goes wrong with an endpoint that is held back keeps no other from what is
+// due.
 func (k *worker) claimDeliveries(ctx context.Context, name string) error {
 	k.left = false
 	now := k.s.cfg.Now()
-	if err := k.remember(ctx, now); err != nil {
-		return err
-	}
+	failed := k.remember(ctx, now)
 	at, ok, err := k.s.cfg.DB.NextDelivery(ctx)
 	if err != nil || !ok || at.After(now) {
-		return err
+		return errors.Join(failed, err)
 	}
-	if err := k.look(ctx, name, now); err != nil {
-		return err
+	looked := k.look(ctx, name, now)
+	failed = errors.Join(failed, looked, k.claimDue(ctx, name, now))
+	if looked != nil {
+		k.left = true // that endpoint is due still: it is not looked at again without a pause
 	}
+	return failed
+}
+
+// claimDue takes what is due and what there is room for.
+func (k *worker) claimDue(ctx context.Context, name string, now time.Time) error {
 	ids, full, err := k.choose(ctx, now)
 	if err != nil || len(ids) == 0 {
 		return err
@@ -60,16 +70,28 @@ func (k *worker) claimDeliveries(ctx context.Context, name string) error {
 	return nil
 }
 
-// choose finds deliveries that are due, as many as their endpoints have room for.
-// Where there are more due than it reads, every endpoint gets its share of what
-// is read, so that none waits behind what another is owed.
+// choose finds deliveries that are due, as many as their endpoints have room for:
+// first those that somebody waits for.
 func (k *worker) choose(ctx context.Context, now time.Time) (ids []string, full bool, err error) {
+	awaited, err := k.s.cfg.DB.DueAwaited(ctx, now, maxAwaitedQueue)
+	if err != nil {
+		return nil, false, err
+	}
+	first := k.fitting(awaited, true)
+	ids, full, err = k.chooseOthers(ctx, now)
+	k.left = k.left || len(first) < len(awaited)
+	return append(first, ids...), full, err
+}
+
+// chooseOthers finds deliveries that are due and nobody waits for. Where there are more due than it reads, every endpoint gets its share of what
+// is read, so that none waits behind what another is owed.
+func (k *worker) chooseOthers(ctx context.Context, now time.Time) (ids []string, full bool, err error) {
 	due, err := k.s.cfg.DB.DueDeliveries(ctx, now, lookAtOnce)
 	if err != nil {
 		return nil, false, err
 	}
 	if len(due) < lookAtOnce {
-		ids = k.fitting(due)
+		ids = k.fitting(due, false)
 		k.left = len(ids) < len(due)
 		return ids, false, nil
 	}
@@ -87,7 +109,7 @@ func (k *worker) choose(ctx context.Context, now time.Time) (ids []string, full 
 	share := max(lookAtOnce/max(len(there), 1), 1)
 	var all []store.Due
 	for _, id := range there {
-		if k.roomFor(id) <= 0 {
+		if k.roomFor(id, false) <= 0 {
 			continue
 		}
 		some, err := k.s.cfg.DB.DueThere(ctx, id, now, share)
@@ -96,15 +118,15 @@ func (k *worker) choose(ctx context.Context, now time.Time) (ids []string, full 
 		}
 		all = append(all, some...)
 	}
-	return k.fitting(all), true, nil
+	return k.fitting(all, false), true, nil
 }
 
 // roomFor is how many more deliveries of an endpoint may be in memory. An
 // endpoint without room is looked for once it has some.
-func (k *worker) roomFor(id flow.EndpointID) int {
+func (k *worker) roomFor(id flow.EndpointID, awaited bool) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	room := k.posts.room(id)
+	room := k.posts.roomFor(id, awaited)
 	if room <= 0 {
 		k.posts.lane(id).more = true
 	}
@@ -112,13 +134,13 @@ func (k *worker) roomFor(id flow.EndpointID) int {
 }
 
 // fitting are those that there is room for.
-func (k *worker) fitting(due []store.Due) []string {
+func (k *worker) fitting(due []store.Due, awaited bool) []string {
 	room := map[flow.EndpointID]int{}
 	var ids []string
 	for _, d := range due {
 		left, ok := room[d.Endpoint]
 		if !ok {
-			left = k.roomFor(d.Endpoint)
+			left = k.roomFor(d.Endpoint, awaited)
 		}
 		if left > 0 {
 			ids = append(ids, d.ID)
@@ -138,24 +160,32 @@ func (k *worker) moreFor(id flow.EndpointID) {
 }
 
 // look probes endpoints that are held back, and lets go what is held for those
-// that answer again.
+// that answer again. One that this fails for keeps the next from nothing; where
+// it fails again and again, it is not that one's fault.
 func (k *worker) look(ctx context.Context, name string, now time.Time) error {
 	wakes, err := k.s.cfg.DB.DueWakes(ctx, now, wakesAtOnce)
 	if err != nil || len(wakes) == 0 {
 		return err
 	}
 	rows := rowwise(ctx)
+	var failed []error
+	inARow := 0
 	for _, one := range wakes {
 		if one.Open {
 			err = k.probe(rows, one.Endpoint, name, now)
 		} else {
 			err = k.release(rows, one.Endpoint, now)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			inARow = 0
+			continue
+		}
+		failed = append(failed, fmt.Errorf("look at endpoint %s: %w", one.Endpoint, err))
+		if inARow++; inARow == lookFailures {
+			break
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // probe tries to deliver one of those that are held for an endpoint.

@@ -2,18 +2,13 @@ package checkout
 
 import (
 	"context"
-	"time"
 
 	"till/flow"
 )
 
-const (
-	// SecretOverlap is how long the secret of before a rotation signs too.
-	SecretOverlap = 24 * time.Hour
-	// cancelAtOnce is how many deliveries are cancelled in one transaction, so that
-	// nobody else waits for long.
-	cancelAtOnce = 500
-)
+// cancelAtOnce is how many deliveries are cancelled in one transaction, so that
+// nobody else waits for long.
+const cancelAtOnce = 500
 
 // AddEndpoint keeps a webhook endpoint; its id, status and time are filled in,
 // its secrets are given. Errors: invalid_field when the project has too many.
@@ -71,7 +66,8 @@ type EndpointChange struct {
 }
 
 // ChangeEndpoint changes a webhook endpoint of a project. One that is disabled
-// holds what it is owed; one that is enabled is sent to as if it had never failed.
+// holds what it is owed; one that is enabled, or gets another URL, is sent to as
+// if it had never failed.
 // Errors: resource_not_found.
 func (s *Service) ChangeEndpoint(ctx context.Context, project flow.ProjectID, id flow.EndpointID, to EndpointChange) (flow.Endpoint, error) {
 	var e flow.Endpoint
@@ -96,7 +92,8 @@ func (s *Service) ChangeEndpoint(ctx context.Context, project flow.ProjectID, id
 
 // change keeps what of an endpoint changes.
 func (w *saving) change(e *flow.Endpoint, to EndpointChange) error {
-	if to.URL != nil {
+	moved := to.URL != nil && *to.URL != e.URL
+	if moved {
 		e.URL = *to.URL
 	}
 	if to.Description != nil {
@@ -108,7 +105,12 @@ func (w *saving) change(e *flow.Endpoint, to EndpointChange) error {
 	if err := w.tx.ChangeEndpoint(w.ctx, e); err != nil {
 		return err
 	}
-	w.anew(e.ID)
+	w.anew(e.ID, moved || to.Status == flow.EndpointEnabled)
+	if moved {
+		if err := w.tx.MoveEndpoint(w.ctx, e.ID, w.now); err != nil {
+			return err
+		}
+	}
 	switch to.Status {
 	case flow.EndpointEnabled:
 		return w.tx.EnableEndpoint(w.ctx, e.ID, w.now)
@@ -122,9 +124,10 @@ func (w *saving) change(e *flow.Endpoint, to EndpointChange) error {
 }
 
 // anew has what waits in memory for an endpoint read again once it is changed.
-func (w *saving) anew(id flow.EndpointID) {
+// With well, it is also as if it had never failed.
+func (w *saving) anew(id flow.EndpointID, well bool) {
 	w.tx.After(func() {
-		w.s.worker.forgetEndpoint(id)
+		w.s.worker.forgetEndpoint(id, well)
 		w.s.worker.wake()
 	})
 }
@@ -142,7 +145,7 @@ func (s *Service) RemoveEndpoint(ctx context.Context, project flow.ProjectID, id
 				return true, err
 			}
 		}
-		w.anew(id)
+		w.anew(id, false)
 		return false, w.tx.DeleteEndpoint(ctx, id, w.now)
 	})
 	return wrap("remove a webhook endpoint", err)
@@ -163,8 +166,9 @@ func (s *Service) inParts(ctx context.Context, part func(*saving) (more bool, er
 	return nil
 }
 
-// RotateSecret gives an endpoint a new secret, which is given; the one that it
-// had signs for a day beside it. Errors: resource_not_found.
+// RotateSecret gives an endpoint a new secret, which is given; those that it had
+// sign beside it, each for a day. Errors: resource_not_found,
+// secret_rotation_limit.
 func (s *Service) RotateSecret(ctx context.Context, id flow.EndpointID, secret string, c Call) (Answer, error) {
 	var answer Answer
 	err := s.update(ctx, func(w *saving) error {
@@ -177,11 +181,13 @@ func (s *Service) RotateSecret(ctx context.Context, id flow.EndpointID, secret s
 		if err != nil {
 			return err
 		}
-		e.Secrets, e.RetiringAt = append([]string{secret}, e.Secrets[:min(1, len(e.Secrets))]...), w.now.Add(SecretOverlap)
+		if err := e.Rotate(secret, w.now); err != nil {
+			return err
+		}
 		if err := w.tx.ChangeEndpoint(ctx, &e); err != nil {
 			return err
 		}
-		w.anew(id)
+		w.anew(id, false)
 		answer, err = w.rendered(c, string(id), Made{Endpoint: e})
 		return err
 	})

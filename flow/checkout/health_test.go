@@ -151,10 +151,9 @@ func TestARetrySignsWithTheSecretsOfThen(t *testing.T) {
 		w.posting(failing(flow.Verdict{Status: 500, Reason: "status"}, e.ID))
 		w.session(flow.Headless)
 		w.rest()
-		until := flow.Millis(w.clock().Add(90 * time.Second))
-		text, err := json.Marshal(until)
+		text, err := json.Marshal([]int64{flow.Millis(w.clock().Add(90 * time.Second))})
 		w.must(err)
-		w.change(`UPDATE endpoints SET secrets = '["whsec_new","whsec_x"]', url = 'https://new.test', retiring_at = ` + string(text) + ` WHERE id = '` + string(e.ID) + `'`)
+		w.change(`UPDATE endpoints SET secrets = '["whsec_new","whsec_x"]', url = 'https://new.test', retiring = '` + string(text) + `' WHERE id = '` + string(e.ID) + `'`)
 		w.pass(time.Minute)
 		w.rest()
 		w.pass(time.Minute)
@@ -247,7 +246,7 @@ func TestAResendIsOneMoreTryWhateverBecameOfTheOthers(t *testing.T) {
 		if n := w.to(e.ID); n != 13 || w.count("state = 'delivered'") != 1 {
 			t.Errorf("dead, and resent: tried %d times", n)
 		}
-		tries, err := w.db.Tries(t.Context(), session.ID)
+		tries, err := w.db.Tries(t.Context(), session.ID, 100)
 		w.must(err)
 		if len(tries) != 13 {
 			t.Errorf("%d tries are on record", len(tries))

@@ -17,6 +17,12 @@ const (
 	maxLane     = 512      // waiting for one endpoint
 	maxSickLane = 64       // the same, for one whose last try failed
 	maxLanes    = 4096     // endpoints that something is remembered of while nothing waits for them
+	// What somebody waits for has places of its own beside all of these, so that it
+	// waits neither for its endpoint's other deliveries nor for its rest.
+	maxAwaited      = 128 // at work at once
+	maxAwaitedTo    = 4   // the same, for one endpoint; one place where its last try failed
+	maxAwaitedQueue = 128 // waiting in memory
+	maxAwaitedLane  = 16  // the same, for one endpoint
 	// postLasts is how long a post takes at most.
 	postLasts = 15 * time.Second
 	// postPatience is a little more: none is begun with less of its lease left, so
@@ -42,13 +48,17 @@ type queued struct {
 type lane struct {
 	endpoint flow.EndpointID
 	queue    []queued
+	awaited  []queued // that somebody waits for
 	busy     int
+	asked    int // of those that somebody waits for, at work
 	places   int
 	unkept   int           // failures that are not yet kept
 	sick     bool          // its last try failed
 	rest     time.Duration // between two tries, 0: none is asked for
 	from     time.Time     // it rests until then
 	waits    bool          // it is among those whose turn comes
+	asks     bool          // the same, with what somebody waits for
+	turned   int           // counts how often it was begun anew
 	more     bool          // the database may have more for it
 	known    flow.Endpoint // as it was
 	read     time.Time     // then
@@ -64,6 +74,26 @@ func (l *lane) most() int {
 
 // room is how many more it takes.
 func (l *lane) room() int { return l.most() - len(l.queue) }
+
+// asksNow says whether it may send something more that somebody waits for.
+func (l *lane) asksNow() bool {
+	if l.sick {
+		return l.asked == 0
+	}
+	return l.asked < maxAwaitedTo
+}
+
+// anew forgets how its endpoint did: it is another one now. What is on its way
+// still says nothing of that.
+func (l *lane) anew() {
+	l.sick, l.rest, l.from, l.places, l.read = false, 0, time.Time{}, firstToOne, time.Time{}
+	l.turned++
+}
+
+// idle says whether nothing waits for it and nothing is at work.
+func (l *lane) idle() bool {
+	return l.busy == 0 && l.asked == 0 && l.unkept == 0 && len(l.queue) == 0 && len(l.awaited) == 0
+}
 
 // learns takes in what became of a try.
 func (l *lane) learns(v flow.Verdict, now time.Time) {
@@ -85,10 +115,13 @@ func (l *lane) learns(v flow.Verdict, now time.Time) {
 type posting struct {
 	count  int // at work
 	sick   int // of them for endpoints whose last try failed
-	queued int
+	queued int // of all that waits
 	bytes  int
 	lanes  map[flow.EndpointID]*lane
 	turns  []*lane        // that have something to send, as far as is known
+	asked  int            // at work, that somebody waits for: they are not in count
+	await  int            // of queued, that somebody waits for
+	asks   []*lane        // that have such
 	ids    map[string]int // of deliveries whose try is under way or not yet kept
 	keeps  int            // tries that are not yet kept
 }
@@ -112,28 +145,47 @@ func (p *posting) lane(id flow.EndpointID) *lane {
 // forget drops what is known of endpoints that nothing waits for.
 func (p *posting) forget() {
 	for id, l := range p.lanes {
-		if l.busy == 0 && l.unkept == 0 && len(l.queue) == 0 {
+		if l.idle() {
 			delete(p.lanes, id)
 		}
 	}
 }
 
-// room is how many more deliveries an endpoint may have in memory.
-func (p *posting) room(id flow.EndpointID) int {
-	if p.bytes >= maxBytes {
+// roomFor is how many more deliveries an endpoint may have in memory. Those that
+// somebody waits for have room however full it is of others.
+func (p *posting) roomFor(id flow.EndpointID, awaited bool) int {
+	l := p.lanes[id]
+	if l == nil {
+		l = &lane{}
+	}
+	switch {
+	case awaited:
+		return min(maxAwaitedQueue-p.await, maxAwaitedLane-len(l.awaited))
+	case p.bytes >= maxBytes:
 		return 0
 	}
-	room := maxQueued - p.queued
-	if l := p.lanes[id]; l != nil {
-		return min(room, l.room())
+	return min(maxQueued-p.queued, l.room())
+}
+
+// bears says whether a delivery that is there already is taken: commits that were
+// under way when it was full may hand over some more.
+func (p *posting) bears(d flow.Delivery) bool {
+	most := maxLane
+	if d.Awaited() {
+		most = maxAwaitedQueue
 	}
-	return min(room, maxLane)
+	return p.roomFor(d.Endpoint, d.Awaited()) >= -most
 }
 
 // add puts a delivery behind those of its endpoint.
 func (p *posting) add(d queued) {
 	l := p.lane(d.Endpoint)
-	l.queue = append(l.queue, d)
+	if d.Awaited() {
+		l.awaited = append(l.awaited, d)
+		p.await++
+	} else {
+		l.queue = append(l.queue, d)
+	}
 	p.queued++
 	p.bytes += len(d.Body)
 	p.turn(l)
@@ -145,11 +197,50 @@ func (p *posting) turn(l *lane) {
 		l.waits = true
 		p.turns = append(p.turns, l)
 	}
+	if !l.asks && len(l.awaited) > 0 {
+		l.asks = true
+		p.asks = append(p.asks, l)
+	}
+}
+
+// begins and ends count a delivery that is at work.
+func (p *posting) begins(l *lane, awaited bool) {
+	p.keeps++
+	if awaited {
+		p.asked++
+		l.asked++
+		return
+	}
+	p.count++
+	l.busy++
+}
+
+func (p *posting) ends(l *lane, awaited bool) {
+	if awaited {
+		p.asked--
+		l.asked--
+		return
+	}
+	p.count--
+	l.busy--
 }
 
 // next takes what is sent next; false where there is nothing, or no place. A lane
 // that has to wait is let in again by whatever it waits for.
 func (p *posting) next(now time.Time) (queued, bool) {
+	for p.asked < maxAwaited && len(p.asks) > 0 {
+		l := p.asks[0]
+		p.asks[0] = nil
+		p.asks = p.asks[1:]
+		l.asks = false
+		if len(l.awaited) == 0 || !l.asksNow() {
+			continue
+		}
+		d := p.take(&l.awaited)
+		p.await--
+		p.turn(l)
+		return d, true
+	}
 	for p.count < maxPosts && len(p.turns) > 0 {
 		l := p.turns[0]
 		p.turns[0] = nil
@@ -158,7 +249,7 @@ func (p *posting) next(now time.Time) (queued, bool) {
 		if len(l.queue) == 0 || l.busy >= l.places || now.Before(l.from) || l.sick && (l.unkept > 0 || p.sick >= maxToSick) {
 			continue // one that fails is not tried faster than that is known to all
 		}
-		d := p.take(l)
+		d := p.take(&l.queue)
 		if l.rest > 0 && !now.After(d.until) { // what waited too long is not sent, and costs no rest
 			l.from = now.Add(l.rest)
 		}
@@ -168,12 +259,12 @@ func (p *posting) next(now time.Time) (queued, bool) {
 	return queued{}, false
 }
 
-// take takes the first delivery of a lane.
-func (p *posting) take(l *lane) queued {
-	d := l.queue[0]
-	l.queue[0] = queued{} // its body is not to be kept
-	if l.queue = l.queue[1:]; len(l.queue) == 0 {
-		l.queue = nil
+// take takes the first delivery of a lane's queue.
+func (p *posting) take(queue *[]queued) queued {
+	d := (*queue)[0]
+	(*queue)[0] = queued{} // its body is not to be kept
+	if *queue = (*queue)[1:]; len(*queue) == 0 {
+		*queue = nil
 	}
 	p.queued--
 	p.bytes -= len(d.Body)
@@ -189,7 +280,11 @@ func (p *posting) drop(id flow.EndpointID) []queued {
 	l.read = time.Time{}
 	var list []queued
 	for len(l.queue) > 0 {
-		list = append(list, p.take(l))
+		list = append(list, p.take(&l.queue))
+	}
+	for len(l.awaited) > 0 {
+		list = append(list, p.take(&l.awaited))
+		p.await--
 	}
 	return list
 }

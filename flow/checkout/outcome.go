@@ -122,6 +122,7 @@ func (k *worker) keepOnce(batch []outcome) error {
 // ailing is what a batch says of an endpoint that failed.
 type ailing struct {
 	endpoint flow.EndpointID
+	url      string    // that was called last
 	failures int       // in a row, until the end of the batch
 	since    time.Time // of the first of them
 	fresh    bool      // that was the first try of something
@@ -147,8 +148,8 @@ func judge(tries []store.Outcome) (failed []ailing, answered []string) {
 			continue
 		}
 		a := by[id]
-		if a == nil {
-			a = &ailing{endpoint: id, since: o.At, fresh: o.Attempts == 0 && !o.Probe}
+		if a == nil || a.url != o.Delivery.URL {
+			a = &ailing{endpoint: id, url: o.Delivery.URL, since: o.At, fresh: o.Attempts == 0 && !o.Probe}
 			by[id] = a
 			order = append(order, id)
 		}
@@ -176,6 +177,10 @@ const maxSpare = 24 * time.Hour
 // ailing keeps that an endpoint failed, and holds it back or disables it where
 // that is due.
 func (w *saving) ailing(ctx context.Context, a ailing) error {
+	is, err := w.tx.EndpointByID(ctx, a.endpoint)
+	if err != nil || is.URL != a.url { // it was moved meanwhile: that says nothing of where it is now
+		return err
+	}
 	e, err := w.tx.EndpointFailed(ctx, a.endpoint, a.failures, a.since, a.fresh, w.now)
 	if err != nil {
 		return err
@@ -214,7 +219,7 @@ func (w *saving) holdBack(ctx context.Context, id flow.EndpointID) error {
 	if err == nil && n > 0 {
 		w.tx.After(func() {
 			w.s.counts.held.Add(int64(n))
-			w.s.worker.forgetEndpoint(id)
+			w.s.worker.forgetEndpoint(id, false)
 		})
 	}
 	return err
@@ -255,7 +260,7 @@ func (w *saving) disable(ctx context.Context, e flow.Endpoint, reason string) er
 		w.s.counts.disabled.Add(1)
 		w.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint disabled", slog.String("endpoint", string(e.ID)), slog.String("project", string(e.Project)),
 			slog.String("reason", reason), slog.Time("failing_since", e.FailingSince))
-		w.s.worker.forgetEndpoint(e.ID)
+		w.s.worker.forgetEndpoint(e.ID, false)
 	})
 	if err := w.holdBack(ctx, e.ID); err != nil {
 		return err

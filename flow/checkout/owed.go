@@ -26,7 +26,7 @@ func (w *saving) deliverTo(e flow.Event, to flow.Endpoint, cause string) error {
 	switch {
 	case to.Takes(d) != flow.DeliveryPending:
 		return w.tx.AddHeldDelivery(w.ctx, d, w.now)
-	case !w.s.worker.takesPosts(to.ID): // it is found when there is room
+	case !w.s.worker.takesPosts(d): // it is found when there is room
 		return w.tx.AddDelivery(w.ctx, d, w.now, w.now)
 	}
 	d.Lease = w.s.token
@@ -41,7 +41,8 @@ func (w *saving) deliverTo(e flow.Event, to flow.Endpoint, cause string) error {
 // for the first time. The try is beside the schedule.
 func (w *saving) redo(e flow.Event, to flow.Endpoint, cause string) error {
 	name, due := "", w.now
-	if to.Takes(flow.Delivery{Cause: cause}) == flow.DeliveryPending && w.s.worker.takesPosts(to.ID) {
+	asked := flow.Delivery{Endpoint: to.ID, Cause: cause}
+	if to.Takes(asked) == flow.DeliveryPending && w.s.worker.takesPosts(asked) {
 		name, due = fmt.Sprintf("%s/redo/%d", w.s.token, w.s.redone.Add(1)), w.now.Add(lease)
 	}
 	d, found, err := w.tx.RedoDelivery(w.ctx, e.ID, to.ID, cause, name, due)

@@ -23,19 +23,31 @@ type Moment struct {
 	Line string // its number in the log, where it has one
 }
 
-// Timeline tells everything that happened in a session, in the order of time:
-// the chat, the calls to the bank and its notices, money, and webhooks. An
-// unknown session is a resource_not_found.
+// The bounds of a story: whoever writes on and on, or asks for one event again and
+// again, makes it no longer. What is left out is said in its place.
+const (
+	maxLinesTold = 2000 // of the log: the newest
+	maxTriesTold = 500  // of webhooks: the newest
+)
+
+// Timeline tells what happened in a session, in the order of time: the chat, the
+// calls to the bank and its notices, money, and webhooks. Of what is told from the
+// log and of the tries of webhooks it tells the newest. An unknown session is a
+// resource_not_found.
 func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment, error) {
 	session, err := r.Session(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	lines, err := r.SessionLines(ctx, id)
+	lines, err := r.LastLines(ctx, id, maxLinesTold+1)
 	if err != nil {
 		return nil, err
 	}
 	story := []Moment{opened(session)}
+	if len(lines) > maxLinesTold {
+		lines = lines[1:]
+		story = append(story, leftOut(lines[0].At, "lines of the log", maxLinesTold))
+	}
 	names, streams := named(lines), map[string]string{}
 	for _, l := range lines {
 		if !ofChat(l.Kind) { // it stands in the log of every chat that watches
@@ -63,9 +75,13 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 			story = append(story, Moment{At: e.At, Who: "ledger", What: fmt.Sprintf("%s %s", line.Account, signed(line.Amount)), Why: string(e.Payment)})
 		}
 	}
-	tries, err := r.Tries(ctx, id)
+	tries, err := r.Tries(ctx, id, maxTriesTold+1)
 	if err != nil {
 		return nil, err
+	}
+	if len(tries) > maxTriesTold {
+		tries = tries[1:]
+		story = append(story, leftOut(tries[0].At, "tries of webhooks", maxTriesTold))
 	}
 	for _, t := range tries {
 		outcome := fmt.Sprintf("answered %d", t.Status)
@@ -76,6 +92,11 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	}
 	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
 	return append(story, Moment{At: latest(story), Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", session.Status, session.AmountPaid.Naira(), session.Amount.Naira())}), nil
+}
+
+// leftOut says that a story does not tell what was before a time.
+func leftOut(at time.Time, what string, told int) Moment {
+	return Moment{At: at, Who: "till", What: "older " + what + " are left out", Why: fmt.Sprintf("a story tells the newest %d", told)}
 }
 
 // matchedMoney tells of each payment of a session what it was taken for, and by

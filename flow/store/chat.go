@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"till/flow"
@@ -199,6 +200,14 @@ func (r Reader) Lines(ctx context.Context, stream string) ([]Line, error) {
 // SessionLines reads every line about a session, in the order of time.
 func (r Reader) SessionLines(ctx context.Context, session flow.SessionID) ([]Line, error) {
 	return r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE session = ? ORDER BY at, stream, seq`, string(session))
+}
+
+// LastLines are the newest lines about a session, at most so many, in the order
+// of time.
+func (r Reader) LastLines(ctx context.Context, session flow.SessionID, limit int) ([]Line, error) {
+	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE session = ? ORDER BY at DESC, stream DESC, seq DESC LIMIT ?`, string(session), limit)
+	slices.Reverse(list)
+	return list, err
 }
 
 func (r Reader) lines(ctx context.Context, query string, args ...any) ([]Line, error) {

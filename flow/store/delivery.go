@@ -66,15 +66,30 @@ type Due struct {
 	Endpoint flow.EndpointID
 }
 
-// DueDeliveries are the deliveries that are due for longest.
+// DueDeliveries are the deliveries that are due for longest, without those of
+// DueAwaited.
 func (r Reader) DueDeliveries(ctx context.Context, now time.Time, limit int) ([]Due, error) {
-	return r.due(ctx, `SELECT id, endpoint FROM deliveries WHERE state = 'pending' AND next_at <= ? ORDER BY next_at LIMIT ?`, flow.Millis(now), limit)
+	return r.due(ctx, `SELECT id, endpoint FROM deliveries WHERE state = 'pending' AND next_at <= ? AND cause NOT IN ('ping', 'resend') ORDER BY next_at LIMIT ?`,
+		flow.Millis(now), limit)
 }
 
 // DueThere are those of one endpoint.
 func (r Reader) DueThere(ctx context.Context, to flow.EndpointID, now time.Time, limit int) ([]Due, error) {
-	return r.due(ctx, `SELECT id, endpoint FROM deliveries WHERE state = 'pending' AND endpoint = ? AND next_at <= ? ORDER BY next_at LIMIT ?`,
-		to, flow.Millis(now), limit)
+	return r.due(ctx, `SELECT id, endpoint FROM deliveries WHERE state = 'pending' AND endpoint = ? AND next_at <= ? AND cause NOT IN ('ping', 'resend')
+ ORDER BY next_at LIMIT ?`, to, flow.Millis(now), limit)
+}
+
+// awaitedRead is how many deliveries DueAwaited looks at.
+const awaitedRead = 4096
+
+const dueAwaitedSQL = `SELECT id, endpoint FROM (SELECT id, endpoint, ROW_NUMBER() OVER (PARTITION BY endpoint ORDER BY next_at, id) AS place FROM
+ (SELECT id, endpoint, next_at FROM deliveries WHERE state = 'pending' AND cause IN ('ping', 'resend') AND next_at <= ? ORDER BY next_at LIMIT ?) AS due)
+ AS placed ORDER BY place, id LIMIT ?`
+
+// DueAwaited are deliveries that are due and that somebody waits for: the first
+// of each endpoint, then the second of each, and so on.
+func (r Reader) DueAwaited(ctx context.Context, now time.Time, limit int) ([]Due, error) {
+	return r.due(ctx, dueAwaitedSQL, flow.Millis(now), awaitedRead, limit)
 }
 
 func (r Reader) due(ctx context.Context, query string, args ...any) ([]Due, error) {
@@ -171,22 +186,22 @@ type owed struct {
 	to flow.Endpoint
 }
 
-const deliveriesSQL = `SELECT d.id, d.event, d.endpoint, d.attempts, d.cause, d.token, v.body, e.url, e.secrets, e.retiring_at, e.status, e.deleted_at, e.open_since
+const deliveriesSQL = `SELECT d.id, d.event, d.endpoint, d.attempts, d.cause, d.token, v.body, e.url, e.secrets, e.retiring, e.status, e.deleted_at, e.open_since
  FROM deliveries d JOIN endpoints e ON e.id = d.endpoint JOIN events v ON v.id = d.event WHERE `
 
 func (r Reader) deliveries(ctx context.Context, where string, args []any) ([]owed, error) {
 	var list []owed
 	err := r.run.each(ctx, deliveriesSQL+where, args, func(scan scanner) error {
 		var o owed
-		var secrets string
-		var retiring, deleted, open int64
+		var secrets, retiring string
+		var deleted, open int64
 		if err := scan(&o.ID, &o.Event, &o.Endpoint, &o.Attempts, &o.Cause, &o.Lease, &o.Body, &o.URL, &secrets, &retiring, &o.to.Status, &deleted, &open); err != nil {
 			return err
 		}
-		if err := fromTexts([]string{secrets}, &o.to.Secrets); err != nil {
+		if err := readSecrets(&o.to, secrets, retiring); err != nil {
 			return err
 		}
-		o.to.RetiringAt, o.to.DeletedAt, o.to.OpenSince = flow.FromMillis(retiring), flow.FromMillis(deleted), flow.FromMillis(open)
+		o.to.DeletedAt, o.to.OpenSince = flow.FromMillis(deleted), flow.FromMillis(open)
 		list = append(list, o)
 		return nil
 	})

@@ -97,7 +97,7 @@ func TestATryThatFailedIsDueAgainAndOneThatDeliveredIsNot(t *testing.T) {
 		if at := owedDelivery(t, db); !at.IsZero() {
 			t.Errorf("delivered, and due again %v", at)
 		}
-		tries, err := db.Tries(t.Context(), "wsp_sess_001")
+		tries, err := db.Tries(t.Context(), "wsp_sess_001", 100)
 		if err != nil || len(tries) != 2 {
 			t.Fatal(tries, err)
 		}
@@ -128,7 +128,7 @@ func TestATryThatWasOvertakenLeavesOnlyItsRecordUnlessItDelivered(t *testing.T) 
 		if at := owedDelivery(t, db); !at.IsZero() {
 			t.Errorf("what was delivered is due again %v", at)
 		}
-		tries, err := db.Tries(t.Context(), "wsp_sess_001")
+		tries, err := db.Tries(t.Context(), "wsp_sess_001", 100)
 		if err != nil || len(tries) != 4 {
 			t.Errorf("%d tries are on record (%v)", len(tries), err)
 		}

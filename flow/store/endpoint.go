@@ -23,17 +23,17 @@ func (r Reader) Endpoint(ctx context.Context, project flow.ProjectID, id flow.En
 	return flow.Endpoint{}, missing("webhook endpoint", string(id))
 }
 
-const changeEndpointSQL = `UPDATE endpoints SET url = ?, description = ?, events = ?, secrets = ?, retiring_at = ?, version = version + 1
+const changeEndpointSQL = `UPDATE endpoints SET url = ?, description = ?, events = ?, secrets = ?, retiring = ?, version = version + 1
  WHERE id = ? AND version = ? AND deleted_at = 0`
 
 // ChangeEndpoint keeps what a merchant changed of an endpoint, whose Version is
 // the one that was read: where it is, what it wants, their note and its secrets.
 func (t *Tx) ChangeEndpoint(ctx context.Context, e *flow.Endpoint) error {
-	texts, err := jsonTexts(e.Events, e.Secrets)
+	texts, err := jsonTexts(e.Events, e.Secrets, millis(e.Retiring))
 	if err != nil {
 		return fmt.Errorf("change endpoint %s: %w", e.ID, err)
 	}
-	n, err := t.run.exec(ctx, changeEndpointSQL, e.URL, e.Description, texts[0], texts[1], flow.Millis(e.RetiringAt), e.ID, e.Version)
+	n, err := t.run.exec(ctx, changeEndpointSQL, e.URL, e.Description, texts[0], texts[1], texts[2], e.ID, e.Version)
 	if err != nil {
 		return fmt.Errorf("change endpoint %s: %w", e.ID, err)
 	}
@@ -41,6 +41,27 @@ func (t *Tx) ChangeEndpoint(ctx context.Context, e *flow.Endpoint) error {
 		return flow.Refuse(flow.CodeStorage, "Endpoint %s was changed by somebody else at the same time. Try again.", e.ID)
 	}
 	e.Version++
+	return nil
+}
+
+// millis are times as they are kept.
+func millis(times []time.Time) []int64 {
+	out := make([]int64, 0, len(times))
+	for _, t := range times {
+		out = append(out, flow.Millis(t))
+	}
+	return out
+}
+
+// readSecrets reads an endpoint's secrets, and until when they sign.
+func readSecrets(e *flow.Endpoint, secrets, retiring string) error {
+	var ends []int64
+	if err := fromTexts([]string{secrets, retiring}, &e.Secrets, &ends); err != nil {
+		return err
+	}
+	for _, ms := range ends {
+		e.Retiring = append(e.Retiring, flow.FromMillis(ms))
+	}
 	return nil
 }
 
@@ -52,6 +73,18 @@ const enableEndpointSQL = `UPDATE endpoints SET status = 'ENABLED', disabled_rea
 func (t *Tx) EnableEndpoint(ctx context.Context, id flow.EndpointID, now time.Time) error {
 	if _, err := t.run.exec(ctx, enableEndpointSQL, flow.Millis(now), id); err != nil {
 		return fmt.Errorf("enable endpoint %s: %w", id, err)
+	}
+	return nil
+}
+
+const moveEndpointSQL = `UPDATE endpoints SET failures = 0, failing_since = 0, failed_at = 0, open_since = 0, probes = 0, wake_at = ?
+ WHERE id = ? AND status = 'ENABLED' AND deleted_at = 0`
+
+// MoveEndpoint forgets how an endpoint did where it was before, if it is enabled.
+// What it is held is looked at from now on.
+func (t *Tx) MoveEndpoint(ctx context.Context, id flow.EndpointID, now time.Time) error {
+	if _, err := t.run.exec(ctx, moveEndpointSQL, flow.Millis(now), id); err != nil {
+		return fmt.Errorf("move endpoint %s: %w", id, err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"till/flow"
@@ -40,7 +41,7 @@ func (r Reader) Events(ctx context.Context, session flow.SessionID) ([]flow.Even
 }
 
 const endpointColumns = `id, project, url, description, events, secrets, status, created_at, version, failures, failing_since, open_since,
- probes, disabled_at, disabled_reason, deleted_at, retiring_at`
+ probes, disabled_at, disabled_reason, deleted_at, retiring`
 
 // AddEndpoint keeps a webhook endpoint.
 func (t *Tx) AddEndpoint(ctx context.Context, e flow.Endpoint) error {
@@ -65,17 +66,22 @@ func (r Reader) endpoints(ctx context.Context, query, arg string) ([]flow.Endpoi
 	var list []flow.Endpoint
 	err := r.run.each(ctx, query, []any{arg}, func(scan scanner) error {
 		var e flow.Endpoint
-		var events, secrets string
-		var made, failing, open, disabled, deleted, retiring int64
+		var events, secrets, retiring string
+		var made, failing, open, disabled, deleted int64
 		if err := scan(&e.ID, &e.Project, &e.URL, &e.Description, &events, &secrets, &e.Status, &made, &e.Version, &e.Failures, &failing, &open,
 			&e.Probes, &disabled, &e.DisabledReason, &deleted, &retiring); err != nil {
 			return err
 		}
 		e.CreatedAt, e.FailingSince, e.OpenSince = flow.FromMillis(made), flow.FromMillis(failing), flow.FromMillis(open)
-		e.DisabledAt, e.DeletedAt, e.RetiringAt = flow.FromMillis(disabled), flow.FromMillis(deleted), flow.FromMillis(retiring)
+		e.DisabledAt, e.DeletedAt = flow.FromMillis(disabled), flow.FromMillis(deleted)
+		if err := fromTexts([]string{events}, &e.Events); err != nil {
+			return err
+		}
+		if err := readSecrets(&e, secrets, retiring); err != nil {
+			return err
+		}
 		list = append(list, e)
-		last := &list[len(list)-1]
-		return fromTexts([]string{events, secrets}, &last.Events, &last.Secrets)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read endpoints: %w", err)
@@ -99,12 +105,13 @@ type Tried struct {
 
 const triesSQL = `SELECT a.delivery, d.event, v.kind, e.url, a.n, a.at, a.status, a.reason, a.body, a.micros FROM delivery_attempts a
  JOIN deliveries d ON d.id = a.delivery JOIN events v ON v.id = d.event JOIN endpoints e ON e.id = d.endpoint
- WHERE v.session = ? ORDER BY a.at, a.n`
+ WHERE v.session = ? ORDER BY a.at DESC, a.n DESC, a.delivery DESC LIMIT ?`
 
-// Tries are the tries to deliver a session's events, oldest first.
-func (r Reader) Tries(ctx context.Context, session flow.SessionID) ([]Tried, error) {
+// Tries are the newest tries to deliver a session's events, at most so many,
+// oldest first.
+func (r Reader) Tries(ctx context.Context, session flow.SessionID, limit int) ([]Tried, error) {
 	var list []Tried
-	err := r.run.each(ctx, triesSQL, []any{string(session)}, func(scan scanner) error {
+	err := r.run.each(ctx, triesSQL, []any{string(session), limit}, func(scan scanner) error {
 		var a Tried
 		var at, micros int64
 		if err := scan(&a.Delivery, &a.Event, &a.Kind, &a.URL, &a.N, &at, &a.Status, &a.Reason, &a.Body, &micros); err != nil {
@@ -117,6 +124,7 @@ func (r Reader) Tries(ctx context.Context, session flow.SessionID) ([]Tried, err
 	if err != nil {
 		return nil, fmt.Errorf("read the deliveries of %s: %w", session, err)
 	}
+	slices.Reverse(list)
 	return list, nil
 }
 

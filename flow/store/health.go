@@ -190,11 +190,12 @@ func (t *Tx) Release(ctx context.Context, id flow.EndpointID, now, again time.Ti
 	return int(n), nil
 }
 
-// BuryHeld ends those of an endpoint's held deliveries that are older than any
-// schedule lasts, at most so many of those held longest.
+// BuryHeld ends those of an endpoint's held deliveries that were made before a
+// time, at most so many, oldest first.
 func (t *Tx) BuryHeld(ctx context.Context, id flow.EndpointID, made, now time.Time, limit int) (int, error) {
-	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'dead', done_at = ? WHERE created_at < ? AND id IN
- (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT ?)`, flow.Millis(now), flow.Millis(made), id, limit)
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'dead', next_at = 0, done_at = ?, cause = 'auto', back_to = '', back_at = 0 WHERE id IN
+ (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' AND created_at < ? ORDER BY created_at, id LIMIT ?)`,
+		flow.Millis(now), id, flow.Millis(made), limit)
 	if err != nil {
 		return 0, fmt.Errorf("bury the deliveries of endpoint %s: %w", id, err)
 	}

@@ -261,6 +261,64 @@ func TestWhatIsHeldForLongerThanAScheduleIsDead(t *testing.T) {
 	})
 }
 
+func TestWhatIsHeldIsGivenUpOldestFirst(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 2)
+		ids, to := oweMany(t, db, 1, 0, 6), endpoint(1).ID
+		other := oweMany(t, db, 2, 10, 1)[0]
+		statement(t, db, "UPDATE deliveries SET state = 'held'")
+		// Those that were held last are the oldest; and the young ones, which were
+		// held first, keep them from nothing.
+		for i, id := range ids {
+			statement(t, db, fmt.Sprintf("UPDATE deliveries SET created_at = created_at - %d WHERE id = '%s'", i*1000, id))
+		}
+		var order [][]string
+		for range 3 {
+			made := noon.Add(-1500 * time.Millisecond) // the last four
+			if n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) { return tx.BuryHeld(ctx, to, made, noon, 2) }); n != 2 && len(order) < 2 {
+				t.Errorf("%d are dead at once", n)
+			}
+			var dead []string
+			for _, id := range append(slices.Clone(ids), other) {
+				if stateOf(t, db, id) == "dead" {
+					dead = append(dead, id)
+				}
+			}
+			order = append(order, dead)
+		}
+		same(t, "what was given up", [][]string{ids[4:], ids[2:], ids[2:]}, order)
+		sent, err := db.Deliveries(t.Context(), event(5, "", "").ID, "", 10, 10)
+		if err != nil || len(sent) != 1 || sent[0].State != flow.DeliveryDead || !sent[0].Next.IsZero() {
+			t.Errorf("it is shown as %+v (%v)", sent, err)
+		}
+	})
+}
+
+func TestWhatSomebodyWaitsForIsFoundForEveryEndpoint(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 3)
+		ids := oweMany(t, db, 1, 0, 300)
+		more := oweMany(t, db, 2, 400, 2)
+		rest := oweMany(t, db, 3, 500, 1)
+		statement(t, db, "UPDATE deliveries SET cause = 'resend' WHERE endpoint <> '"+string(endpoint(3).ID)+"'")
+		got, err := db.DueAwaited(t.Context(), noon, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first []string
+		for _, d := range got {
+			first = append(first, d.ID)
+		}
+		same(t, "what is found", []string{ids[0], more[0], ids[1], more[1], ids[2]}, first)
+		if due, err := db.DueDeliveries(t.Context(), noon, 10); err != nil || len(due) != 1 || due[0].ID != rest[0] {
+			t.Errorf("of the others %v are due (%v)", due, err)
+		}
+		if early, err := db.DueAwaited(t.Context(), noon.Add(-2*time.Hour), 5); err != nil || len(early) != 0 {
+			t.Errorf("found early: %v (%v)", early, err)
+		}
+	})
+}
+
 func TestFailuresAfterALongSilenceAreAnotherTrouble(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		endpoints(t, db, 1)
