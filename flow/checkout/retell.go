@@ -229,7 +229,7 @@ func (r *Retelling) money(ctx context.Context, reader store.Reader) error {
 			scene := r.at(e.At)
 			scene.Entries = append(scene.Entries, e)
 		}
-		tries, err := reader.Tries(ctx, id)
+		tries, err := reader.Tries(ctx, id, maxTriesTold)
 		if err != nil {
 			return err
 		}

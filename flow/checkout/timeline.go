@@ -39,7 +39,7 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	if err != nil {
 		return nil, err
 	}
-	lines, err := r.LastLines(ctx, id, maxLinesTold+1)
+	lines, err := r.NewestLines(ctx, id, maxLinesTold+1)
 	if err != nil {
 		return nil, err
 	}

@@ -202,9 +202,9 @@ func (r Reader) SessionLines(ctx context.Context, session flow.SessionID) ([]Lin
 	return r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE session = ? ORDER BY at, stream, seq`, string(session))
 }
 
-// LastLines are the newest lines about a session, at most so many, in the order
+// NewestLines are the newest lines about a session, at most so many, in the order
 // of time.
-func (r Reader) LastLines(ctx context.Context, session flow.SessionID, limit int) ([]Line, error) {
+func (r Reader) NewestLines(ctx context.Context, session flow.SessionID, limit int) ([]Line, error) {
 	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE session = ? ORDER BY at DESC, stream DESC, seq DESC LIMIT ?`, string(session), limit)
 	slices.Reverse(list)
 	return list, err
