@@ -40,7 +40,7 @@ func classOf(code flow.Code) (class, bool) {
 	case flow.CodeHTTPMethod:
 		return class{http.StatusMethodNotAllowed, "not_found", false}, true
 	case flow.CodeDuplicateReference, flow.CodeSessionExpired, flow.CodeSessionPaid, flow.CodeSessionCancelled, flow.CodeNotCancellable,
-		flow.CodeRefundExceeds, flow.CodeRefundNotRetryable, flow.CodeNotResolvable, flow.CodeKYCDecided, flow.CodeEndpointDisabled:
+		flow.CodeRefundExceeds, flow.CodeRefundOverBalance, flow.CodeRefundNotRetryable, flow.CodeNotResolvable, flow.CodeKYCDecided, flow.CodeEndpointDisabled:
 		return class{http.StatusConflict, "conflict", false}, true
 	case flow.CodeIdempotencyRunning, flow.CodeRotationLimit:
 		return class{http.StatusConflict, "conflict", true}, true

@@ -21,6 +21,7 @@ func (*Server) openRefund(c *call) error {
 	n := checkout.NewRefund{
 		Payment: flow.PaymentID(f.id("paymentId", flow.PrefixPayment, "payment")), Charge: flow.ChargeID(f.id("chargeId", flow.PrefixCharge, "charge")),
 		Amount: f.amount(false, minRefund, flow.MaxAmount), Reason: f.text("reason", text{most: maxDescription}),
+		Key: c.key.ID,
 	}
 	switch both := f.has("paymentId") && f.has("chargeId"); {
 	case both:
@@ -127,8 +128,8 @@ func (q *query) id(name, prefix, what string) string {
 	return id
 }
 
-// retryRefund is POST /v1/refunds/{id}/retry: one that needs attention is sent
-// again.
+// retryRefund is POST /v1/refunds/{id}/retry: one that failed or needs attention is
+// sent again.
 func (*Server) retryRefund(c *call) error {
 	id, err := c.refundID()
 	if err != nil {
@@ -141,7 +142,7 @@ func (*Server) retryRefund(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.service.RetryRefund(c.ctx, id, once)
+	a, err := c.service.RetryRefund(c.ctx, id, c.key.ID, once)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ const (
 	CodeSessionCancelled    Code = "session_cancelled"
 	CodeNotCancellable      Code = "session_not_cancellable"
 	CodeRefundExceeds       Code = "refund_exceeds_payment"
+	CodeRefundOverBalance   Code = "refund_exceeds_balance"
 	CodeRefundNotRetryable  Code = "refund_not_retryable"
 	CodeEndpointDisabled    Code = "endpoint_disabled"
 	CodeRotationLimit       Code = "secret_rotation_limit"

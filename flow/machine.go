@@ -110,10 +110,11 @@ var kycTable = tabled("kyc", fsm.Events{
 
 // The triggers of a refund; triggerPay and triggerFail are as above.
 const (
-	triggerSend   = "send"   // the bank is told of it
-	triggerDoubt  = "doubt"  // it was asked often enough and does not say
-	triggerBounce = "bounce" // what was sent came back
-	triggerRetry  = "retry"  // the merchant wants it sent again
+	triggerSend   = "send"    // the bank is told of it
+	triggerDoubt  = "doubt"   // it was asked often enough and does not say
+	triggerBounce = "bounce"  // what was sent came back
+	triggerRetry  = "retry"   // the merchant, or its time, wants it sent again
+	triggerGiveUp = "give_up" // the bank refused it too often
 )
 
 // What a bank says is taken in whatever we believed: one that failed may turn out
@@ -124,7 +125,8 @@ var refundTable = tabled("refund", fsm.Events{
 	{Name: triggerFail, Src: []string{string(RefundPending), string(RefundProcessing), string(RefundAttention)}, Dst: string(RefundFailed)},
 	{Name: triggerDoubt, Src: []string{string(RefundProcessing)}, Dst: string(RefundAttention)},
 	{Name: triggerBounce, Src: []string{string(RefundProcessed)}, Dst: string(RefundAttention)},
-	{Name: triggerRetry, Src: []string{string(RefundAttention)}, Dst: string(RefundPending)},
+	{Name: triggerRetry, Src: []string{string(RefundAttention), string(RefundFailed)}, Dst: string(RefundPending)},
+	{Name: triggerGiveUp, Src: []string{string(RefundPending), string(RefundProcessing), string(RefundAttention)}, Dst: string(RefundAttention)},
 })
 
 // What is sent again has another name: the next batch takes what failed. A bank

@@ -63,8 +63,14 @@ func TakeBack(s Session, a Attempt, p Payment, booked []Posting, b TakenBack) Ch
 	counted := p.held() && s.Status != SessionPaid
 	p.Reversed += b.Amount
 	for _, line := range b.Postings {
-		if line.Account == Unapplied {
+		switch line.Account {
+		case Unapplied:
 			p.Unapplied -= line.Amount
+		case MerchantPending:
+			p.Lost += line.Amount
+		case Fees:
+			p.FeeBack += line.Amount
+		case RailClearing, MerchantAvailable, RefundsPayable, Settled:
 		}
 	}
 	change := Change{TakenBack: &b}

@@ -204,7 +204,7 @@ func closeSession(s Session, attempts []Attempt, payments []Payment, trigger str
 		change.Attempts = append(change.Attempts, over)
 	}
 	for _, p := range payments {
-		if p.held() {
+		if p.held() && !p.ReturnsAt.After(now) { // what a refused refund waits for stands
 			p.ReturnsAt = now.Add(ReturnAfter)
 			change.Payments = append(change.Payments, p)
 		}

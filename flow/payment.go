@@ -78,6 +78,8 @@ type Payment struct {
 	Refunded          Kobo // of Amount, back with who paid it or on its way there
 	Applied           Kobo // of Amount, taken for the merchant when it came or was accepted; our fee is of it
 	Unapplied         Kobo // of Amount, set aside now
+	Lost              Kobo // what the bank took back from the merchant's part of it, less FeeBack
+	FeeBack           Kobo // of Fee, given back because the bank took all of the payment back
 	Resolution        Resolution
 	ResolvedAt        time.Time
 	ResolvedBy        string    // the id of a key, ByPolicy or ByClock
@@ -85,8 +87,14 @@ type Payment struct {
 	ReturnsAt         time.Time // when what is set aside goes back by itself, zero for never
 }
 
-// Net is what was taken of a payment for its merchant, less our fee, in kobo.
-func (p Payment) Net() Kobo { return p.Applied - p.Fee }
+// FeeKept is what we keep of a payment, in kobo: nothing once the bank took all of
+// it back.
+func (p Payment) FeeKept() Kobo { return p.Fee - p.FeeBack }
+
+// Net is what a payment brought its merchant, in kobo: what was taken for it, less
+// our fee and what the bank took back of that. It is negative where the bank took
+// back what had been sent back before.
+func (p Payment) Net() Kobo { return p.Applied - p.Fee - p.Lost }
 
 // TakenBack is money that a bank took back after it had come: each time once,
 // under the rail's own name for that.

@@ -199,12 +199,12 @@ func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surr
 
 // paid fills what is known only once the session is paid.
 func (r *ChargeRecord) paid(s Session, payments []Payment) {
-	var fee, came, taken Kobo
+	var fee, lost, came, taken Kobo
 	for _, p := range payments {
-		if !p.Counts() || p.Match == Partial && p.Reversed == p.Amount {
+		if !p.Counts() || p.Match == Partial && p.Reversed == p.Amount && p.Applied == 0 {
 			continue // a part that was taken back was paid again, or the session would not be
 		}
-		fee, came, taken = fee+p.Fee, came+p.Amount, taken+p.Applied
+		fee, lost, came, taken = fee+p.FeeKept(), lost+p.Lost+p.FeeBack, came+p.Amount, taken+p.Applied
 		if r.Payer != nil && p.Match == Partial {
 			continue // parts come before what completed them, but may share its millisecond
 		}
@@ -213,7 +213,7 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 		r.Payer = &payer
 	}
 	r.PaidAt = Stamp(s.PaidAt)
-	r.AmountPaidMinor, r.FeeMinor, r.NetMinor = s.AmountPaid.Minor(), fee.Minor(), (max(s.AmountPaid, taken) - fee).Minor()
+	r.AmountPaidMinor, r.FeeMinor, r.NetMinor = s.AmountPaid.Minor(), fee.Minor(), (max(s.AmountPaid, taken) - fee - lost).Minor()
 	if came > s.AmountPaid {
 		r.ExcessMinor = (came - s.AmountPaid).Minor()
 	}

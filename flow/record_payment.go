@@ -33,7 +33,7 @@ func RecordPayment(p Payment) PaymentRecord {
 	r := PaymentRecord{
 		ID: p.ID, AttemptID: optional(string(p.Attempt)), SessionID: optional(string(p.Session)), AmountMinor: p.Amount.Minor(),
 		AppliedMinor: p.Applied.Minor(), UnappliedMinor: p.Unapplied.Minor(), RefundedMinor: p.Refunded.Minor(),
-		FeeMinor: p.Fee.Minor(), NetMinor: p.Net().Minor(), Channel: p.Channel, PaidAt: Stamp(p.PaidAt), ReceivedAt: Stamp(p.ReceivedAt),
+		FeeMinor: p.FeeKept().Minor(), NetMinor: p.Net().Minor(), Channel: p.Channel, PaidAt: Stamp(p.PaidAt), ReceivedAt: Stamp(p.ReceivedAt),
 		Payer: p.Payer, NIPSessionID: optional(p.NIPSessionID), RailTransactionID: p.RailTransactionID, MatchStatus: p.Match,
 		Resolution: optional(string(p.Resolution)), ResolvedAt: optionalTime(p.ResolvedAt), ResolvedBy: optional(p.ResolvedBy),
 		ResolveReason: optional(p.ResolvedWhy), ReturnsAt: optionalTime(p.ReturnsAt),

@@ -21,7 +21,7 @@ const (
 	RefundProcessing RefundStatus = "PROCESSING"      // it was, and has not said that it is done
 	RefundProcessed  RefundStatus = "PROCESSED"       // the money was sent
 	RefundFailed     RefundStatus = "FAILED"          // it was not, and is where it was taken from
-	RefundAttention  RefundStatus = "NEEDS_ATTENTION" // nobody knows, or it came back: somebody must look
+	RefundAttention  RefundStatus = "NEEDS_ATTENTION" // nobody knows, it came back, or it is refused again and again: somebody must look
 )
 
 // RefundStatuses are all states of a refund.
@@ -50,7 +50,7 @@ type Refund struct {
 	Charge            ChargeID  // of the session, "" while it has none
 	Credit            string    // the rail's name of the payment
 	Amount            Kobo
-	Aside             Kobo // of Amount, taken from what was unapplied; the rest was the merchant's
+	Aside             Kobo // of Amount, taken from what was unapplied when it was taken last; the rest was the merchant's
 	Status            RefundStatus
 	Origin            RefundOrigin
 	Reason            string // in the merchant's words, or ours where nobody asked
@@ -58,6 +58,9 @@ type Refund struct {
 	Tries             int    // orders under Reference that were begun
 	Held              bool   // it is of a part that was held for a session which was not paid
 	Returned          bool   // it was sent under Reference, and came back
+	Refused           bool   // the bank said that it sends nothing under Reference
+	PutBack           bool   // its money lies where it was taken from
+	Failures          int    // how often the bank said that it sends nothing
 	RailTransactionID string // the rail's name of the movement, "" while there is none
 	Failure           string // why it failed, or needs attention
 	CreatedAt         time.Time
@@ -66,13 +69,15 @@ type Refund struct {
 }
 
 // RefundAsk is what a refund is made of. Aside is how much of Amount is taken
-// from what is unapplied, in kobo.
+// from what is unapplied, in kobo; By is the id of the key that asks, "" where
+// nobody does.
 type RefundAsk struct {
 	ID     RefundID
 	Amount Kobo
 	Aside  Kobo
 	Origin RefundOrigin
 	Reason string
+	By     string
 }
 
 // Refundable is how much of a payment can still go back, in kobo: what came,
@@ -85,20 +90,72 @@ func NewRefund(s Session, p Payment, ask RefundAsk, now time.Time) (Change, erro
 	if ask.Amount <= 0 || ask.Aside < 0 || ask.Aside > ask.Amount {
 		return Change{}, fmt.Errorf("refund %s: %d kobo, %d of them unapplied, are no refund", p.ID, ask.Amount, ask.Aside)
 	}
-	if left := p.Refundable(); ask.Amount > left {
-		refusal := Refuse(CodeRefundExceeds, "Of payment %s, %s can be refunded (%s kobo), not %s (%s kobo).",
-			p.ID, left.Naira(), left.Minor(), ask.Amount.Naira(), ask.Amount.Minor())
-		refusal.Details = map[string]string{"paymentId": string(p.ID), "refundableMinor": left.Minor()}
-		return Change{}, refusal
+	if err := p.covers(ask.Amount); err != nil {
+		return Change{}, err
 	}
 	r := Refund{
 		ID: ask.ID, Project: p.Project, Payment: p.ID, Session: p.Session, Charge: s.Charge, Credit: p.RailTransactionID, Amount: ask.Amount,
-		Aside: ask.Aside, Status: RefundPending, Origin: ask.Origin, Reason: ask.Reason, Reference: string(ask.ID), CreatedAt: now,
+		Status: RefundPending, Origin: ask.Origin, Reason: ask.Reason, Reference: string(ask.ID), CreatedAt: now,
 	}
+	return r.take(s, p, ask.Aside, string(r.ID), Ruled{By: ask.By, At: now, Reason: ask.Reason}), nil
+}
+
+// covers refuses an amount that is more than is left of a payment. Error:
+// refund_exceeds_payment.
+func (p Payment) covers(amount Kobo) error {
+	left := p.Refundable()
+	if amount <= left {
+		return nil
+	}
+	refusal := Refuse(CodeRefundExceeds, "Of payment %s, %s can be refunded (%s kobo), not %s (%s kobo).",
+		p.ID, left.Naira(), left.Minor(), amount.Naira(), amount.Minor())
+	refusal.Details = map[string]string{"paymentId": string(p.ID), "refundableMinor": left.Minor()}
+	return refusal
+}
+
+// Afford refuses a refund that took more of a merchant's own money than there is,
+// in kobo: balance is what it has left, pending and available, and fees what we
+// keep of the payments that it refunded. Those it may owe us: else who refunds a
+// payment whole would need the money of another. Error: refund_exceeds_balance.
+func Afford(p Payment, taken, balance, fees Kobo) error {
+	if balance+fees >= 0 {
+		return nil
+	}
+	covered := max(balance+fees+taken, 0)
+	refusal := Refuse(CodeRefundOverBalance, "Of payment %s, %s (%s kobo) of this refund would come out of your balance, which covers %s (%s kobo): the rest was paid out to you, or went back.",
+		p.ID, taken.Naira(), taken.Minor(), covered.Naira(), covered.Minor())
+	refusal.Details = map[string]string{"paymentId": string(p.ID), "coveredMinor": covered.Minor(), "neededMinor": taken.Minor()}
+	return refusal
+}
+
+// take takes the money of a refund from where it lies: aside of it from what is
+// unapplied, the rest from the merchant. Each time has a subject of its own.
+// Nothing is left to be decided about a payment once all of it that waited goes.
+func (r Refund) take(s Session, p Payment, aside Kobo, subject string, by Ruled) Change {
+	r.Aside, r.PutBack = aside, false
 	r.Held = p.Match == Partial && s.Status != SessionPaid && s.Policy.Underpayment != "refund"
 	s = r.counted(s, -r.Amount)
-	lines := append(r.source(1, r.Aside), Posting{Account: RefundsPayable, Amount: -r.Amount})
-	return r.change(s, RefundPendingKind, r.entry(EntryRefund, string(r.ID), now, lines)), nil
+	lines := append(r.source(1, aside), Posting{Account: RefundsPayable, Amount: -r.Amount})
+	change := r.change(s, RefundPendingKind, r.entry(EntryRefund, subject, by.At, lines))
+	change.Payments = r.settles(p, aside, by)
+	return change
+}
+
+// settles is a payment once aside of what is unapplied of it went into a refund,
+// none where something of it still waits for a decision, or nothing did.
+func (r Refund) settles(p Payment, aside Kobo, by Ruled) []Payment {
+	if p.Resolution != Unresolved || aside == 0 || aside != p.Unapplied {
+		return nil
+	}
+	p = p.resolved(ResolvedRefunded, by)
+	p.Refunded, p.Unapplied = p.Refunded+r.Amount, 0
+	return []Payment{p}
+}
+
+// ruled is the decision that a refund stands for, where the key that made it is
+// not known any more.
+func (r Refund) ruled(now time.Time) Ruled {
+	return Ruled{By: map[RefundOrigin]string{OriginPolicy: ByPolicy, OriginClock: ByClock}[r.Origin], At: now, Reason: r.Reason}
 }
 
 // Heard takes in what the rail says became of a refund under its Reference. p is
@@ -109,7 +166,7 @@ func (r Refund) Heard(s Session, p Payment, d Disbursed, now time.Time) (Change,
 		return r.paid(s, p, d, now)
 	case d.Status == DisbursementFailed && r.Status == RefundProcessed:
 		return r.bounced(s, d, now)
-	case d.Status == DisbursementFailed && r.Status != RefundFailed && !r.Returned:
+	case d.Status == DisbursementFailed && !r.Refused && !r.Returned:
 		return r.fail(s, p, d, now)
 	}
 	return Change{}, nil
@@ -120,9 +177,10 @@ func (r Refund) Heard(s Session, p Payment, d Disbursed, now time.Time) (Change,
 // more was given to the merchant.
 func (r Refund) paid(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
 	lines := []Posting{{Account: RefundsPayable, Amount: r.Amount}}
-	if r.Status == RefundFailed {
+	var settled []Payment
+	if r.PutBack {
 		aside := min(r.Aside, max(p.Unapplied, 0))
-		lines, s = r.source(1, aside), r.counted(s, -aside)
+		lines, s, settled = r.source(1, aside), r.counted(s, -aside), r.settles(p, aside, r.ruled(now))
 	}
 	r, err := r.move(triggerPay)
 	if err != nil {
@@ -131,26 +189,35 @@ func (r Refund) paid(s Session, p Payment, d Disbursed, now time.Time) (Change, 
 	if r.DoneAt = d.At; r.DoneAt.UnixMilli() <= 0 { // the bank gave no value time
 		r.DoneAt = now
 	}
-	r.RailTransactionID, r.Failure = d.RailTransactionID, ""
+	r.RailTransactionID, r.Failure, r.PutBack = d.RailTransactionID, "", false
 	paid := r.entry(EntryRefundPaid, r.Reference, now, append(lines, Posting{Account: RailClearing, Amount: -r.Amount}))
 	paid.RailID, paid.ValueAt = d.RailTransactionID, r.DoneAt
-	return r.change(s, RefundProcessedKind, paid), nil
+	change := r.change(s, RefundProcessedKind, paid)
+	change.Payments = settled
+	return change, nil
 }
 
 // fail takes in that nothing was sent, for good: the money goes back to where it
 // was taken from. Nothing is set aside that the bank took back meanwhile: its
-// reversal found nothing there, and is the merchant's until now.
+// reversal found nothing there, and is the merchant's until now. What no merchant
+// ordered is sent again by itself, and needs attention once that was in vain too
+// often.
 func (r Refund) fail(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
-	r, err := r.move(triggerFail)
+	left := p.Amount - p.Reversed - (p.Refunded - r.Amount)
+	aside := min(r.Aside, max(left, 0))
+	r.Failures++
+	trigger, kind, why := triggerFail, RefundFailedKind, said(d.Reason, "The bank refused to send it.")
+	if r.OfNobody() && aside == r.Amount && r.Failures > len(sendAgain) {
+		trigger, kind, why = triggerGiveUp, RefundAttentionKind, fmt.Sprintf("%s It was refused %d times, and is not tried again by itself.", why, r.Failures)
+	}
+	r, err := r.move(trigger)
 	if err != nil {
 		return Change{}, err
 	}
-	r.Failure = said(d.Reason, "The bank refused to send it.")
-	left := p.Amount - p.Reversed - (p.Refunded - r.Amount)
-	aside := min(r.Aside, max(left, 0))
+	r.Failure, r.Refused, r.PutBack = why, true, true
 	s = r.counted(s, aside)
 	lines := append(r.source(-1, aside), Posting{Account: RefundsPayable, Amount: r.Amount})
-	return r.change(s, RefundFailedKind, r.entry(EntryRefundFailed, r.Reference, now, lines)), nil
+	return r.change(s, kind, r.entry(EntryRefundFailed, r.Reference, now, lines)), nil
 }
 
 // bounced takes in that money which was sent came back: it is owed again.
@@ -195,12 +262,18 @@ func (r Refund) HeardNotice(s Session, p Payment, n Notice, now time.Time) (Chan
 	return all, nil
 }
 
-// Retry sends a refund again that needs attention. What came back gets a new
-// name at the rail; for what nobody knows of, the rail is asked under the old
-// one first. Errors: refund_not_retryable.
-func (r Refund) Retry(s Session) (Change, error) {
-	if r.Status != RefundAttention {
-		return Change{}, Refuse(CodeRefundNotRetryable, "A refund that is %s cannot be retried: only one that is %s can.", r.Status, RefundAttention)
+// Retry sends a refund again that failed or needs attention: by says who wants
+// that, and when. p is its payment as it is by now. What came back gets a new name
+// at the rail; for the rest, the rail is asked under the old one first. What was
+// put back is taken again. Errors: refund_not_retryable, refund_exceeds_payment.
+func (r Refund) Retry(s Session, p Payment, by Ruled) (Change, error) {
+	if r.Status != RefundAttention && r.Status != RefundFailed {
+		return Change{}, Refuse(CodeRefundNotRetryable, "A refund that is %s cannot be retried: only one that is %s or %s can.", r.Status, RefundFailed, RefundAttention)
+	}
+	if r.PutBack {
+		if err := p.covers(r.Amount); err != nil {
+			return Change{}, err
+		}
 	}
 	r, err := r.move(triggerRetry)
 	if err != nil {
@@ -210,7 +283,10 @@ func (r Refund) Retry(s Session) (Change, error) {
 		r = r.Anew()
 	}
 	r.SentAt, r.Failure = time.Time{}, ""
-	return r.change(s, RefundPendingKind), nil
+	if !r.PutBack {
+		return r.change(s, RefundPendingKind), nil
+	}
+	return r.take(s, p, min(p.Unapplied, r.Amount), fmt.Sprintf("%s%s%d", r.ID, referenceCut, r.Failures+1), by), nil
 }
 
 // source are the lines for where the money of a refund is taken from: 1 to take

@@ -13,7 +13,13 @@ import (
 // bank took back meanwhile is not sent too.
 func (r Refund) Send(s Session, p Payment, now time.Time) (Change, error) {
 	if r.Status == RefundPending && p.Refunded > p.Amount-p.Reversed {
+		if r.Refused {
+			r = r.Anew()
+		}
 		return r.fail(s, p, Disbursed{Reason: "The bank took the payment back before the refund was sent."}, now)
+	}
+	if r.Refused { // under this name nothing is sent
+		r = r.Anew()
 	}
 	r, err := r.move(triggerSend)
 	if err != nil {
@@ -48,7 +54,7 @@ func (r Refund) Anew() Refund {
 		n++
 	}
 	r.Reference = fmt.Sprintf("%s%s%d", r.ID, referenceCut, n)
-	r.Tries, r.Returned, r.RailTransactionID = 0, false, ""
+	r.Tries, r.Returned, r.Refused, r.RailTransactionID = 0, false, false, ""
 	return r
 }
 
@@ -79,6 +85,38 @@ func nextAsk(sent, now time.Time) (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
+}
+
+// sendAgain are the waits after each refusal of a refund that no merchant ordered
+// before it is sent again by itself; then somebody must look.
+var sendAgain = [...]time.Duration{time.Hour, 6 * time.Hour, 24 * time.Hour}
+
+// OfNobody says whether no merchant ordered a refund: a policy did, or the clock.
+func (r Refund) OfNobody() bool { return r.Origin == OriginPolicy || r.Origin == OriginClock }
+
+// ReturnsAt is when the money of a refund goes back by itself after the bank
+// refused to send it, zero for never. p is its payment as it is by then. What a
+// merchant ordered has the time for another decision that such money always has.
+func (r Refund) ReturnsAt(s Session, p Payment, now time.Time) time.Time {
+	switch {
+	case !r.PutBack || r.Status != RefundFailed:
+	case r.OfNobody():
+		return now.Add(sendAgain[min(r.Failures, len(sendAgain))-1])
+	case p.Match == Late || p.Match == Duplicate || p.Match == Partial && !s.Open():
+		return now.Add(ReturnAfter)
+	}
+	return time.Time{}
+}
+
+// Again sends a refund again that no merchant ordered, once the time of its money
+// has come; nothing happens before, and where that money was decided about
+// otherwise meanwhile.
+func (r Refund) Again(s Session, p Payment, now time.Time) (Change, error) {
+	due := !p.ReturnsAt.IsZero() && !now.Before(p.ReturnsAt)
+	if !due || !r.OfNobody() || !r.PutBack || r.Status != RefundFailed || p.Resolution != Unresolved || p.Unapplied < r.Amount || p.Refundable() < r.Amount {
+		return Change{}, nil
+	}
+	return r.Retry(s, p, r.ruled(now))
 }
 
 // Order is what the rail is told of a refund.

@@ -83,6 +83,7 @@ func TestWhatABankSaysOfARefund(t *testing.T) {
 	} {
 		r := refunded(t)
 		r.Status, r.Returned = c.from, c.returned
+		r.Refused, r.PutBack = c.from == flow.RefundFailed, c.from == flow.RefundFailed
 		got, err := r.Heard(open(), came(flow.Excess), c.says, noon.Add(time.Hour))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -110,7 +111,7 @@ func TestARefundThatBouncedIsSentUnderAnotherName(t *testing.T) {
 	r := refunded(t)
 	for _, want := range []string{"wsp_rfd_1-2", "wsp_rfd_1-3", "wsp_rfd_1-4"} {
 		r.Status, r.Returned, r.Tries, r.RailTransactionID = flow.RefundAttention, true, 3, "B1"
-		c, err := r.Retry(open())
+		c, err := r.Retry(open(), came(flow.Excess), flow.Ruled{By: "wsp_key_1", At: noon})
 		if err != nil || c.Refund.Reference != want || c.Refund.Tries != 0 || c.Refund.Returned || c.Refund.Status != flow.RefundPending || c.Refund.RailTransactionID != "" {
 			t.Fatalf("%+v (%v), not %s", c.Refund, err, want)
 		}
@@ -120,13 +121,13 @@ func TestARefundThatBouncedIsSentUnderAnotherName(t *testing.T) {
 	}
 	r = refunded(t)
 	r.Status, r.Tries = flow.RefundAttention, 2 // nobody knows
-	c, err := r.Retry(open())
+	c, err := r.Retry(open(), came(flow.Excess), flow.Ruled{By: "wsp_key_1", At: noon})
 	if err != nil || c.Refund.Reference != "wsp_rfd_1" || c.Refund.Tries != 2 {
 		t.Errorf("%+v (%v)", c.Refund, err)
 	}
 	for _, status := range flow.RefundStatuses() {
 		r.Status = status
-		if _, err := r.Retry(open()); (status == flow.RefundAttention) != (err == nil) || err != nil && flow.CodeOf(err) != flow.CodeRefundNotRetryable {
+		if _, err := r.Retry(open(), came(flow.Excess), flow.Ruled{By: "wsp_key_1", At: noon}); (status == flow.RefundAttention || status == flow.RefundFailed) != (err == nil) || err != nil && flow.CodeOf(err) != flow.CodeRefundNotRetryable {
 			t.Errorf("retry of %s: %v", status, err)
 		}
 	}
@@ -202,22 +203,27 @@ func TestTheLedgerSaysWhereARefundStands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, p := open(), came(flow.Excess)
 		amount := flow.Kobo(rapid.IntRange(1, 500_000).Draw(t, "amount"))
-		ask := flow.RefundAsk{ID: "wsp_rfd_1", Amount: amount, Aside: flow.Kobo(rapid.IntRange(0, int(amount)).Draw(t, "aside"))}
+		ask := flow.RefundAsk{
+			ID: "wsp_rfd_1", Amount: amount, Aside: flow.Kobo(rapid.IntRange(0, int(amount)).Draw(t, "aside")),
+			Origin: rapid.SampledFrom([]flow.RefundOrigin{flow.OriginMerchant, flow.OriginPolicy, flow.OriginClock, flow.OriginResolve}).Draw(t, "origin"),
+		}
+		p.Unapplied = ask.Aside
 		accounts, posted := map[flow.LedgerAccount]flow.Kobo{}, map[string]bool{}
 		var r flow.Refund
 		keep := func(c flow.Change, err error) {
 			if err != nil {
 				var illegal *flow.IllegalMove
-				if !errors.As(err, &illegal) && flow.CodeOf(err) != flow.CodeRefundNotRetryable {
+				gone := flow.CodeOf(err) == flow.CodeRefundExceeds && p.Amount-p.Reversed < amount
+				if !errors.As(err, &illegal) && flow.CodeOf(err) != flow.CodeRefundNotRetryable && !gone {
 					t.Fatal(err)
 				}
 				return
 			}
 			if c.Refund != nil {
-				r = *c.Refund
-				p.Refunded, p.Unapplied = amount, 0
-				if r.Status == flow.RefundFailed { // what the bank took back meanwhile is not there to be set aside
-					p.Refunded, p.Unapplied = 0, min(ask.Aside, p.Amount-p.Reversed)
+				if r = *c.Refund; r.PutBack {
+					p.Refunded = 0
+				} else {
+					p.Refunded = amount
 				}
 			}
 			for _, e := range c.Entries {
@@ -230,9 +236,15 @@ func TestTheLedgerSaysWhereARefundStands(t *testing.T) {
 					accounts[line.Account] += line.Amount
 				}
 			}
+			p.Unapplied = ask.Aside - accounts[flow.Unapplied]
+			for _, decided := range c.Payments {
+				if decided.Unapplied != p.Unapplied || decided.Refunded != p.Refunded || decided.Resolution != flow.ResolvedRefunded {
+					t.Fatalf("all that waits goes back, and the payment says %+v", decided)
+				}
+			}
 		}
 		keep(flow.NewRefund(s, p, ask, noon))
-		n, now := 0, noon
+		n, now, reversed := 0, noon, false
 		notice := func(kind flow.NoticeKind) flow.Notice {
 			n++
 			return flow.Notice{Kind: kind, Reference: r.Reference, RailTransactionID: "B" + r.Reference + string(kind), Amount: amount, PaidAt: now}
@@ -249,7 +261,7 @@ func TestTheLedgerSaysWhereARefundStands(t *testing.T) {
 			case 3:
 				back := notice(flow.PayoutFailed)
 				back.Reverses = "B" + r.Reference + string(flow.PaidOut)
-				if r.Status != flow.RefundFailed { // then the bank is asked instead
+				if !r.PutBack { // then the bank is asked instead
 					keep(r.HeardNotice(s, p, back, now))
 				}
 			case 4:
@@ -257,17 +269,24 @@ func TestTheLedgerSaysWhereARefundStands(t *testing.T) {
 			case 5:
 				keep(r.Doubt(s))
 			case 6:
-				keep(r.Retry(s))
+				keep(r.Retry(s, p, flow.Ruled{By: "wsp_key_1", At: now}))
 			case 7:
 				p.Reversed = flow.Kobo(rapid.IntRange(0, 500_000).Draw(t, "reversed"))
+				reversed = reversed || p.Reversed > 0
 			}
-			want := map[flow.LedgerAccount]flow.Kobo{flow.Unapplied: ask.Aside, flow.MerchantPending: amount - ask.Aside, flow.RefundsPayable: -amount}
-			switch r.Status {
-			case flow.RefundFailed:
-				want = map[flow.LedgerAccount]flow.Kobo{flow.Unapplied: ask.Aside - p.Unapplied, flow.MerchantPending: p.Unapplied - ask.Aside}
-			case flow.RefundProcessed:
+			taken := accounts[flow.Unapplied] // from what was unapplied: what the bank took back meanwhile is not put back there
+			if taken < 0 || taken > ask.Aside || !reversed && taken != map[bool]flow.Kobo{true: 0, false: ask.Aside}[r.PutBack] {
+				t.Fatalf("%s: %d of %d are taken from what was unapplied", r.Status, taken, ask.Aside)
+			}
+			if r.Status == flow.RefundFailed != r.PutBack && (r.Status != flow.RefundAttention || ask.Origin == flow.OriginMerchant || ask.Origin == flow.OriginResolve) {
+				t.Fatalf("%s, put back: %v", r.Status, r.PutBack)
+			}
+			want := map[flow.LedgerAccount]flow.Kobo{flow.Unapplied: taken, flow.MerchantPending: amount - taken, flow.RefundsPayable: -amount}
+			switch {
+			case r.PutBack:
+				want = map[flow.LedgerAccount]flow.Kobo{flow.Unapplied: taken, flow.MerchantPending: -taken}
+			case r.Status == flow.RefundProcessed:
 				want[flow.RefundsPayable], want[flow.RailClearing] = 0, -amount
-			case flow.RefundPending, flow.RefundProcessing, flow.RefundAttention:
 			}
 			for _, account := range flow.LedgerAccounts() {
 				if accounts[account] != want[account] {

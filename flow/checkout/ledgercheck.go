@@ -69,6 +69,8 @@ func rules() []rule {
 		{store.RuleReversals, "I3", "every reversal is booked once", "%d kobo are booked and %d were taken back", look},
 		{store.RuleAside, "I3", "what fits nowhere is set aside whole", "%d kobo are set aside of %d", look},
 		{store.RuleReasons, "I3", "what is set aside waits for something", "%d kobo are set aside, and payments of %d kobo could be waiting", look},
+		{store.RuleLeft, "I3", "of no payment more is set aside than is left of it", "%d kobo are set aside, and %d are left", look},
+		{store.RuleSent, "I3", "of no payment more goes back than came", "%d kobo go back, and %d came", "read its refunds with: GET /v1/refunds?paymentId=<id>, and ask the bank which of them it sent"},
 		{store.RuleResolutions, "I3", "what was accepted is booked, and nothing else", "accepted in the ledger: %d, by a decision: %d", look},
 		{store.RulePaid, "I3", "what a session says was paid is what was applied", "the session says %d kobo, and applied to it were %d (or what is held for it differs)", look},
 		{store.RuleRefunds, "I3", "every refund is booked for its state", "%d kobo were set aside for %d (or its state has no entry)", "read it with: GET /v1/refunds/<id>, and ask the bank what became of it"},

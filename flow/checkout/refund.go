@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"till/flow"
+	"till/flow/store"
 )
 
 // refund sets money of a payment aside and owes that it is sent back to who paid
@@ -70,13 +71,16 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 			c.Attempts = append(c.Attempts, a)
 		}
 	}
-	if c.Refund.Status == flow.RefundFailed && c.SetsAside() { // what could not go back waits for another decision
-		if err := w.tx.ReopenPayment(w.ctx, c.Refund.Payment); err != nil {
+	if err := w.save(c, session); err != nil {
+		return err
+	}
+	if c.Refund.PutBack && c.SetsAside() {
+		if err := w.waitsAgain(*c.Refund, session); err != nil {
 			return err
 		}
 	}
-	if err := w.save(c, session); err != nil || session.ID != "" {
-		return err
+	if session.ID != "" {
+		return nil
 	}
 	for _, f := range c.Facts {
 		if err := w.tellAlone(c.Refund.Project, f.Kind, "", flow.RecordRefund(*f.Refund, w.s.cfg.Around)); err != nil {
@@ -84,6 +88,47 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 		}
 	}
 	return nil
+}
+
+// waitsAgain lets money that could not go back wait for another decision, or for
+// the time when it goes back by itself.
+func (w *saving) waitsAgain(r flow.Refund, session flow.Session) error {
+	p, err := w.tx.Payment(w.ctx, r.Payment)
+	if err != nil {
+		return err
+	}
+	at := r.ReturnsAt(session, p, w.now)
+	if err := w.tx.ReopenPayment(w.ctx, p.ID, at); err != nil {
+		return err
+	}
+	p.ReturnsAt = at
+	return w.returnLater(p)
+}
+
+// sendAgain sends a refund of a payment again that no merchant ordered and the
+// bank refused to send, once its time has come. sent is false where there is none.
+func (w *saving) sendAgain(p flow.Payment, session flow.Session) (sent bool, err error) {
+	if p.Project == "" {
+		return false, nil
+	}
+	refused, err := w.tx.Refunds(w.ctx, store.RefundFilter{Project: p.Project, Payment: p.ID, Status: flow.RefundFailed, Limit: refundsCalledOff})
+	if err != nil {
+		return false, err
+	}
+	for _, r := range refused {
+		change, err := r.Again(session, p, w.now)
+		if err != nil {
+			return false, err
+		}
+		if change.Refund == nil {
+			continue
+		}
+		if err := w.keepRefund(change, session); err != nil {
+			return false, err
+		}
+		return true, w.owe(flow.TaskRefund, string(r.ID), w.now)
+	}
+	return false, nil
 }
 
 // tellAlone tells a project's endpoints of what belongs to no session; reference

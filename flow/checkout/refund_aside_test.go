@@ -98,7 +98,7 @@ func TestPartsThatCouldNotGoBackCanBeAccepted(t *testing.T) {
 		if s := w.read(session.ID); s.AmountPaid != 0 {
 			t.Errorf("what was to go back counts: %+v", s)
 		}
-		w.pass(time.Hour)
+		w.pass(w.read(session.ID).ExpiresAt.Sub(w.clock())) // before it is sent again
 		w.rest()
 		p, err := w.resolve(parts[0].ID, true)
 		w.must(err)

@@ -17,20 +17,20 @@ import (
 // twice even by a bank that forgets what it was asked for.
 func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 	r, err := s.cfg.DB.Refund(ctx, id)
-	if err != nil || r.Status == flow.RefundProcessed || r.Status == flow.RefundAttention {
+	if err != nil || r.Status == flow.RefundProcessed || r.Status == flow.RefundAttention && !r.PutBack {
 		return err
 	}
 	anew := false
-	if r.Tries > 0 || r.Status == flow.RefundFailed {
+	if r.Tries > 0 || r.PutBack {
 		began := s.cfg.Now()
 		d, err := s.cfg.Rail.Disbursed(ctx, r.Reference)
 		// What was given to be sent again, and is known not to be sent under its name.
-		anew = err == nil && d.Status == flow.DisbursementFailed && r.Status == flow.RefundPending
+		anew = err == nil && d.Status == flow.DisbursementFailed && (r.Status == flow.RefundPending || r.Refused && !r.PutBack)
 		if !anew && !errors.Is(err, rail.ErrNotFound) {
 			return s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began))
 		}
 	}
-	if r.Status == flow.RefundFailed {
+	if r.PutBack {
 		return nil
 	}
 	r, begun, err := s.beginRefund(ctx, r, anew)
@@ -50,7 +50,7 @@ func (s *Service) beginRefund(ctx context.Context, asked flow.Refund, anew bool)
 		if r, err = w.tx.Refund(w.ctx, asked.ID); err != nil || r.Status != asked.Status || r.Reference != asked.Reference {
 			return err
 		}
-		if anew {
+		if anew && !r.Refused {
 			r = r.Anew()
 		}
 		session, err := w.sessionOf(r.Session)
@@ -159,15 +159,15 @@ func (w *saving) sentOut(n flow.Notice, from string) error {
 	case n.Amount != r.Amount:
 		w.odd(n, "another amount was ordered, which stands")
 	}
-	if r.Status == flow.RefundFailed {
+	p, err := w.tx.Payment(w.ctx, r.Payment)
+	if err != nil {
+		return err
+	}
+	if whole := n.Kind == flow.PayoutFailed && n.Reverses != ""; r.PutBack && (!whole || p.Refundable() < r.Amount) {
 		// It was told in the wrong order, or the bank changed its mind: it is asked.
 		return w.owe(flow.TaskRefund, string(r.ID), w.now)
 	}
 	session, err := w.sessionOf(r.Session)
-	if err != nil {
-		return err
-	}
-	p, err := w.tx.Payment(w.ctx, r.Payment)
 	if err != nil {
 		return err
 	}

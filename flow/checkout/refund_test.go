@@ -32,7 +32,7 @@ func (w *world) payments(id flow.SessionID) []flow.Payment {
 func (w *world) refund(p flow.Payment, amount flow.Kobo) (flow.Refund, error) {
 	w.t.Helper()
 	var made checkout.Made
-	_, err := w.service.Refund(w.t.Context(), checkout.NewRefund{Payment: p.ID, Amount: amount, Reason: "it came back"}, call("", "", &made))
+	_, err := w.service.Refund(w.t.Context(), checkout.NewRefund{Payment: p.ID, Amount: amount, Reason: "it came back", Key: "wsp_key_1"}, call("", "", &made))
 	return made.Refund, err
 }
 
@@ -173,17 +173,26 @@ func TestARefundThatTheBankWillNotSendPutsItsMoneyBack(t *testing.T) {
 				if e := w.events(session.ID); e[flow.RefundFailedKind] != 1 || e[flow.RefundProcessedKind] != 0 {
 					t.Errorf("told %v", e)
 				}
-				if _, err := w.service.RetryRefund(t.Context(), r.ID, call("", "", nil)); flow.CodeOf(err) != flow.CodeRefundNotRetryable {
-					t.Errorf("it is retried: %v", err)
-				}
 				w.weather(rail.Conditions{})
-				again, err := w.refund(p, 0)
-				if err != nil || again.Amount != 600_000 || again.Aside != 100_000 {
+				again, err := w.refund(p, 400_000)
+				if err != nil || again.Aside != 100_000 {
 					t.Fatalf("a new one: %+v (%v)", again, err)
 				}
 				w.rest()
 				w.pass(time.Second)
 				w.becomes(again.ID, flow.RefundProcessed)
+				if _, err := w.service.RetryRefund(t.Context(), again.ID, "wsp_key_1", call("", "", nil)); flow.CodeOf(err) != flow.CodeRefundNotRetryable {
+					t.Errorf("what was sent is retried: %v", err)
+				}
+				if _, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil)); flow.CodeOf(err) != flow.CodeRefundExceeds {
+					t.Errorf("more than is left is retried: %v", err)
+				}
+				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 200_000, flow.MerchantPending: -182_500, flow.Fees: -17_500})
+				last, err := w.refund(p, 200_000)
+				w.must(err)
+				w.rest()
+				w.pass(time.Second)
+				w.becomes(last.ID, flow.RefundProcessed)
 				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.MerchantPending: 17_500, flow.Fees: -17_500})
 			})
 		})
@@ -208,7 +217,7 @@ func TestARefundThatBouncesIsSentAgainUnderAnotherName(t *testing.T) {
 			t.Errorf("what is owed is refunded once more: %v", err)
 		}
 		w.weather(rail.Conditions{})
-		_, err = w.service.RetryRefund(t.Context(), r.ID, call("", "", nil))
+		_, err = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
 		w.must(err)
 		w.rest()
 		w.pass(time.Second)
@@ -254,7 +263,7 @@ func TestARefundThatNobodyKnowsOfNeedsAttentionAndIsAskedAboutBeforeItIsSentAgai
 			t.Errorf("told %v", e)
 		}
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.RefundsPayable: -200_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
-		_, err = w.service.RetryRefund(t.Context(), r.ID, call("", "", nil))
+		_, err = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
 		w.must(err)
 		w.becomes(r.ID, flow.RefundProcessing)
 		w.weather(rail.Conditions{}) // what was held is sent
@@ -290,7 +299,7 @@ func TestARetryOfWhatTheBankNeverTookOnKeepsItsName(t *testing.T) {
 			t.Fatalf("%+v (%v)", r, err)
 		}
 		w.rail.set(func(r *shakyRail) { r.onSendOut = nil })
-		_, err = w.service.RetryRefund(t.Context(), r.ID, call("", "", nil))
+		_, err = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
 		w.must(err)
 		w.rest()
 		w.pass(time.Second)

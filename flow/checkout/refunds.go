@@ -17,11 +17,12 @@ type NewRefund struct {
 	Payment flow.PaymentID
 	Amount  flow.Kobo // 0: all that is left
 	Reason  string
+	Key     string // id of the API key
 }
 
 // Refund sends money of a payment back to who paid it. The bank is told of it
 // right after. Errors: project_suspended, resource_not_found,
-// refund_exceeds_payment, idempotency_key_reused.
+// refund_exceeds_payment, refund_exceeds_balance, idempotency_key_reused.
 func (s *Service) Refund(ctx context.Context, n NewRefund, c Call) (Answer, error) {
 	if err := s.admitted(c.Project); err != nil {
 		return Answer{}, err
@@ -31,14 +32,37 @@ func (s *Service) Refund(ctx context.Context, n NewRefund, c Call) (Answer, erro
 		if err != nil {
 			return flow.Refund{}, err
 		}
-		return w.refundOf(p.ID, flow.RefundAsk{Amount: amount, Aside: min(p.Unapplied, amount), Origin: flow.OriginMerchant, Reason: n.Reason})
+		aside := min(p.Unapplied, amount)
+		r, err := w.refundOf(p.ID, flow.RefundAsk{Amount: amount, Aside: aside, Origin: flow.OriginMerchant, Reason: n.Reason, By: n.Key})
+		if err != nil {
+			return flow.Refund{}, err
+		}
+		return r, w.afforded(p, amount-aside)
 	})
 }
 
-// RetryRefund sends a refund again that needs attention. Errors:
-// project_suspended, resource_not_found, refund_not_retryable,
+// afforded refuses what was just taken from a merchant for a refund of a payment,
+// in kobo, where its balance does not cover that. Error: refund_exceeds_balance.
+func (w *saving) afforded(p flow.Payment, taken flow.Kobo) error {
+	if taken <= 0 {
+		return nil
+	}
+	balance, err := w.tx.Owned(w.ctx, p.Project)
+	if err != nil || balance >= 0 {
+		return err
+	}
+	fees, err := w.tx.RefundedFees(w.ctx, p.Project)
+	if err != nil {
+		return err
+	}
+	return flow.Afford(p, taken, balance, fees)
+}
+
+// RetryRefund sends a refund again that failed or needs attention; key is the id
+// of the API key that asks for it. Errors: project_suspended, resource_not_found,
+// refund_not_retryable, refund_exceeds_payment, refund_exceeds_balance,
 // idempotency_key_reused.
-func (s *Service) RetryRefund(ctx context.Context, id flow.RefundID, c Call) (Answer, error) {
+func (s *Service) RetryRefund(ctx context.Context, id flow.RefundID, key string, c Call) (Answer, error) {
 	if err := s.admitted(c.Project); err != nil {
 		return Answer{}, err
 	}
@@ -51,12 +75,21 @@ func (s *Service) RetryRefund(ctx context.Context, id flow.RefundID, c Call) (An
 		if err != nil {
 			return flow.Refund{}, err
 		}
-		change, err := r.Retry(session)
+		p, err := w.tx.Payment(w.ctx, r.Payment)
+		if err != nil {
+			return flow.Refund{}, err
+		}
+		change, err := r.Retry(session, p, flow.Ruled{By: key, At: w.now, Reason: r.Reason})
 		if err != nil {
 			return flow.Refund{}, err
 		}
 		if err := w.keepRefund(change, session); err != nil {
 			return flow.Refund{}, err
+		}
+		if r.PutBack {
+			if err := w.afforded(p, r.Amount-change.Refund.Aside); err != nil {
+				return flow.Refund{}, err
+			}
 		}
 		return *change.Refund, w.owe(flow.TaskRefund, string(r.ID), w.now)
 	})

@@ -99,6 +99,9 @@ func (s *Service) returnOverdue(ctx context.Context, id flow.PaymentID) error {
 		if err != nil {
 			return err
 		}
+		if sent, err := w.sendAgain(p, session); sent || err != nil {
+			return err
+		}
 		change := flow.Overdue(session, p, w.now)
 		if len(change.Payments) == 0 {
 			return w.returnLater(p)

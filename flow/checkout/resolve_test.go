@@ -313,11 +313,16 @@ func TestMoneyThatCannotGoBackWaitsForAnotherDecision(t *testing.T) {
 		w.rest()
 		w.pass(time.Second)
 		w.becomes(w.refundsOf(session.ID)[0].ID, flow.RefundFailed)
-		if p = w.payment(p.ID); p.Resolution != flow.Unresolved || p.Unapplied != 500_000 || p.Refunded != 0 || !p.ReturnsAt.IsZero() {
+		if p = w.payment(p.ID); p.Resolution != flow.Unresolved || p.Unapplied != 500_000 || p.Refunded != 0 || !p.ReturnsAt.Equal(w.clock().Add(time.Hour)) {
 			t.Fatalf("it became %+v", p)
 		}
-		if p, err := w.resolve(p.ID, true); err != nil || p.Applied != 500_000 {
+		if p, err := w.resolve(p.ID, true); err != nil || p.Applied != 500_000 || !p.ReturnsAt.IsZero() {
 			t.Errorf("accepted as %+v, %v", p, err)
+		}
+		w.pass(2 * time.Hour)
+		w.rest()
+		if r := w.refundsOf(session.ID); len(r) != 1 || r[0].Status != flow.RefundFailed {
+			t.Errorf("what was accepted goes back: %+v", r)
 		}
 		if s := w.read(session.ID); s.Status != flow.SessionPaid {
 			t.Errorf("the session is %s", s.Status)

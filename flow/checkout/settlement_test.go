@@ -207,12 +207,18 @@ func TestARefundAfterThePayoutIsTakenOffTheNext(t *testing.T) {
 		first := w.earns()
 		w.paidFor(2_000_000) // what is too much of it stays at the bank, and pays for refunds meanwhile
 		w.at("2026-11-23T08:00:01Z")
+		if _, err := w.refund(first, 200_000); flow.CodeOf(err) != flow.CodeRefundOverBalance {
+			t.Errorf("what was paid out is refunded: %v", err)
+		}
+		w.earns()
 		_, err := w.refund(first, 200_000)
 		w.must(err)
-		w.earns()
 		w.at("2026-11-24T08:00:01Z")
-		_, err = w.refund(first, 100_000)
+		_, err = w.refund(first, 17_500) // our fee of it: the merchant may owe us that
 		w.must(err)
+		if _, err = w.refund(first, 1); flow.CodeOf(err) != flow.CodeRefundOverBalance {
+			t.Errorf("a kobo more is refunded: %v", err)
+		}
 		w.at("2026-11-25T08:00:01Z") // there is less than nothing
 		w.ended(project, 2)
 		w.earns()
@@ -222,7 +228,7 @@ func TestARefundAfterThePayoutIsTakenOffTheNext(t *testing.T) {
 			w.whole(b)
 			amounts = append(amounts, b.Amount)
 		}
-		if !slices.Equal(amounts, []flow.Kobo{965_000, 282_500, 382_500}) {
+		if !slices.Equal(amounts, []flow.Kobo{965_000, 282_500, 465_000}) {
 			t.Errorf("paid out %v", amounts)
 		}
 	})

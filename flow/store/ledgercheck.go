@@ -34,6 +34,8 @@ const (
 	RuleReversals   = "reversals"   // every reversal of a known payment is booked
 	RuleAside       = "aside"       // what fits nowhere is set aside whole
 	RuleReasons     = "reasons"     // what is set aside has a payment that waits
+	RuleLeft        = "left"        // of no payment more is set aside than is left of it
+	RuleSent        = "sent back"   // of no payment more goes back than came
 	RuleResolutions = "resolutions" // what was accepted is booked, and nothing else is
 	RulePaid        = "paid"        // what a session says was paid is what was applied, or is held
 	RuleSuccess     = "success"     // a paid session has one charge.success, another has none
@@ -52,7 +54,11 @@ const owner = `CASE WHEN p.session = '' THEN p.id ELSE p.session END`
 // heldPart is what is left of a part that is held for its session.
 const heldPart = `CASE WHEN p.match_status <> 'PARTIAL' THEN 0 ELSE
  p.amount - COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = p.id AND r.payment <> ''), 0)
- - COALESCE((SELECT SUM(f.amount) FROM refunds f WHERE f.payment = p.id AND f.held = 1 AND f.status <> 'FAILED'), 0) END`
+ - COALESCE((SELECT SUM(f.amount) FROM refunds f WHERE f.payment = p.id AND f.held = 1 AND f.put_back = 0), 0) END`
+
+// taken is a ledger transaction that took the money of a refund: the first of them
+// has its id as subject, later ones a name derived from it.
+const taken = `l.payment = f.payment AND (l.subject = f.id OR l.subject LIKE f.id || '-%')`
 
 // applied begins what was given to the merchant of a session, our fee with it.
 const applied = `COALESCE((SELECT -SUM(l.merchant_pending + l.fees) FROM ledger l JOIN payments p ON p.id = l.payment WHERE p.session = s.id`
@@ -77,7 +83,7 @@ func rulesOfMoneyIn() []LedgerRule {
 			RuleStrays, `SELECT l.kind || ' ' || l.subject, l.created_at, l.rail_clearing, 0 FROM ledger l
  WHERE l.kind = 'payment' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = l.subject)
  OR l.kind = 'reversal' AND NOT EXISTS (SELECT 1 FROM reversals r WHERE r.rail_transaction_id = l.subject AND r.payment = l.payment)
- OR l.kind = 'refund' AND NOT EXISTS (SELECT 1 FROM refunds f WHERE f.id = l.subject AND f.payment = l.payment)
+ OR l.kind = 'refund' AND NOT EXISTS (SELECT 1 FROM refunds f WHERE f.payment = l.payment AND (l.subject = f.id OR l.subject LIKE f.id || '-%'))
  OR l.kind IN ('settle', 'settle_paid', 'settle_failed') AND NOT EXISTS (SELECT 1 FROM settlements b WHERE b.id = l.subject AND b.project = l.project)
  OR l.payment <> '' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = l.payment)`, `SELECT COUNT(*) FROM ledger`,
 		},
@@ -97,6 +103,13 @@ func rulesOfMoneyIn() []LedgerRule {
  FROM payments p WHERE p.match_status <> 'MATCHED') AS both_sides
  GROUP BY id HAVING SUM(aside) > SUM(waits) OR SUM(aside) < -SUM(taken)`,
 			`SELECT COUNT(*) FROM payments WHERE match_status <> 'MATCHED'`,
+		},
+		{
+			RuleLeft, `SELECT id, at, CAST(aside AS BIGINT), CAST(had AS BIGINT) FROM (SELECT p.id AS id, p.received_at AS at,
+ COALESCE((SELECT -SUM(l.unapplied) FROM ledger l WHERE l.payment = p.id), 0) AS aside, p.amount
+ - COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = p.id AND r.payment <> ''), 0)
+ - COALESCE((SELECT SUM(f.amount) FROM refunds f WHERE f.payment = p.id AND f.put_back = 0), 0) AS had FROM payments p) AS compared
+ WHERE aside > CASE WHEN had > 0 THEN had ELSE 0 END OR aside < 0`, `SELECT COUNT(*) FROM payments`,
 		},
 		{
 			RuleResolutions, `SELECT id, resolved_at, accepted, decided FROM (SELECT p.id AS id, p.resolved_at AS resolved_at, p.match_status AS match_status,
@@ -126,15 +139,20 @@ func rulesOfMoneyIn() []LedgerRule {
 func rulesOfMoneyOut() []LedgerRule {
 	return []LedgerRule{
 		{
-			RuleRefunds, `SELECT f.id, f.created_at, CAST(COALESCE((SELECT -l.refunds_payable FROM ledger l WHERE l.kind = 'refund' AND l.subject = f.id), 0) AS BIGINT), f.amount FROM refunds f
- WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund' AND l.subject = f.id AND l.refunds_payable = -f.amount AND l.unapplied = f.aside AND l.payment = f.payment)
+			RuleSent, `SELECT p.id, p.received_at, CAST(SUM(f.amount) AS BIGINT), p.amount FROM payments p JOIN refunds f ON f.payment = p.id AND f.put_back = 0
+ GROUP BY p.id, p.received_at, p.amount HAVING SUM(f.amount) > p.amount`, `SELECT COUNT(DISTINCT payment) FROM refunds`,
+		},
+		{
+			RuleRefunds, `SELECT f.id, f.created_at, CAST(COALESCE((SELECT -MIN(l.refunds_payable) FROM ledger l WHERE l.kind = 'refund' AND ` + taken + `), 0) AS BIGINT), f.amount FROM refunds f
+ WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund' AND ` + taken + ` AND l.refunds_payable = -f.amount AND l.unapplied = f.aside)
  OR f.status = 'PROCESSED' AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_paid' AND l.subject = f.reference AND l.rail_clearing = -f.amount)
- OR f.status = 'FAILED' AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_failed' AND l.subject = f.reference AND l.refunds_payable = f.amount)
+ OR f.status = 'FAILED' AND f.put_back = 0 OR f.put_back = 1 AND f.status NOT IN ('FAILED', 'NEEDS_ATTENTION')
+ OR f.put_back = 1 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_failed' AND l.subject = f.reference AND l.refunds_payable = f.amount)
  OR f.returned = 1 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_returned' AND l.payment = f.payment AND l.rail_clearing = f.amount)`, `SELECT COUNT(*) FROM refunds`,
 		},
 		{
 			RulePayable, `SELECT id, 0, CAST(SUM(owed) AS BIGINT), CAST(SUM(not_done) AS BIGINT) FROM (SELECT payment AS id, -refunds_payable AS owed, 0 AS not_done FROM ledger WHERE refunds_payable <> 0
- UNION ALL SELECT payment, 0, amount FROM refunds WHERE status IN ('PENDING', 'PROCESSING', 'NEEDS_ATTENTION')) AS both_sides GROUP BY id HAVING SUM(owed) <> SUM(not_done)`,
+ UNION ALL SELECT payment, 0, amount FROM refunds WHERE status IN ('PENDING', 'PROCESSING', 'NEEDS_ATTENTION') AND put_back = 0) AS both_sides GROUP BY id HAVING SUM(owed) <> SUM(not_done)`,
 			`SELECT COUNT(*) FROM refunds WHERE status IN ('PENDING', 'PROCESSING', 'NEEDS_ATTENTION')`,
 		},
 		{

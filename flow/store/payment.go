@@ -108,8 +108,10 @@ const insertPaymentSQL = `INSERT INTO payments (` + paymentColumns + `) VALUES (
 // What became of a payment's money is what the ledger and the rows about it say.
 const selectPaymentSQL = `SELECT ` + paymentColumns + `,
  CAST(COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = payments.id AND r.payment <> ''), 0) AS BIGINT),
- CAST(COALESCE((SELECT SUM(b.amount) FROM refunds b WHERE b.payment = payments.id AND b.status <> 'FAILED'), 0) AS BIGINT),
+ CAST(COALESCE((SELECT SUM(b.amount) FROM refunds b WHERE b.payment = payments.id AND b.put_back = 0), 0) AS BIGINT),
  CAST(COALESCE((SELECT -SUM(l.merchant_pending + l.fees) FROM ledger l WHERE l.payment = payments.id AND l.payment <> '' AND l.kind IN ('payment', 'accept')), 0) AS BIGINT),
+ CAST(COALESCE((SELECT SUM(l.merchant_pending) FROM ledger l WHERE l.payment = payments.id AND l.payment <> '' AND l.kind = 'reversal'), 0) AS BIGINT),
+ CAST(COALESCE((SELECT SUM(l.fees) FROM ledger l WHERE l.payment = payments.id AND l.payment <> '' AND l.kind = 'reversal'), 0) AS BIGINT),
  CAST(COALESCE((SELECT -SUM(l.unapplied) FROM ledger l WHERE l.payment = payments.id AND l.payment <> ''), 0) AS BIGINT) FROM payments`
 
 // AddPayment books money that a bank confirmed, with its ledger lines.
@@ -149,9 +151,11 @@ func (t *Tx) DecidePayment(ctx context.Context, p flow.Payment) error {
 }
 
 // ReopenPayment lets a payment be decided about once more: what was decided could
-// not be carried out. It does not go back by itself any more.
-func (t *Tx) ReopenPayment(ctx context.Context, id flow.PaymentID) error {
-	_, err := t.run.exec(ctx, `UPDATE payments SET resolution = '', resolved_at = 0, resolved_by = '', resolve_reason = '', returns_at = 0 WHERE id = ? AND resolution <> ''`, id)
+// not be carried out. It goes back by itself at a time, zero for never. One that
+// waits for a decision already stays as it is.
+func (t *Tx) ReopenPayment(ctx context.Context, id flow.PaymentID, returnsAt time.Time) error {
+	_, err := t.run.exec(ctx, `UPDATE payments SET resolution = '', resolved_at = 0, resolved_by = '', resolve_reason = '', returns_at = ? WHERE id = ? AND resolution <> ''`,
+		flow.Millis(returnsAt), id)
 	if err != nil {
 		return fmt.Errorf("reopen payment %s: %w", id, err)
 	}
@@ -215,7 +219,7 @@ func (r Reader) payments(ctx context.Context, query string, args ...any) ([]flow
 		var paid, received, resolved, returns int64
 		var payer string
 		if err := scan(&p.ID, &p.Project, &p.Session, &p.Attempt, &p.Amount, &p.Fee, &p.Channel, &paid, &received, &payer, &p.NIPSessionID,
-			&p.RailTransactionID, &p.Match, &p.Resolution, &resolved, &p.ResolvedBy, &p.ResolvedWhy, &returns, &p.Reversed, &p.Refunded, &p.Applied, &p.Unapplied); err != nil {
+			&p.RailTransactionID, &p.Match, &p.Resolution, &resolved, &p.ResolvedBy, &p.ResolvedWhy, &returns, &p.Reversed, &p.Refunded, &p.Applied, &p.Lost, &p.FeeBack, &p.Unapplied); err != nil {
 			return err
 		}
 		p.PaidAt, p.ReceivedAt = flow.FromMillis(paid), flow.FromMillis(received)

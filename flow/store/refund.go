@@ -7,17 +7,18 @@ import (
 	"till/flow"
 )
 
-const refundColumns = `id, project, payment, session, amount, aside, status, origin, reason, reference, tries, held, returned, rail_transaction_id, failure,
- created_at, sent_at, done_at`
+const refundColumns = `id, project, payment, session, amount, aside, status, origin, reason, reference, tries, held, returned, refused, put_back, failures,
+ rail_transaction_id, failure, created_at, sent_at, done_at`
 
-const saveRefundSQL = `INSERT INTO refunds (` + refundColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
- ON CONFLICT (id) DO UPDATE SET status = excluded.status, reference = excluded.reference, tries = excluded.tries, returned = excluded.returned,
+const saveRefundSQL = `INSERT INTO refunds (` + refundColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ ON CONFLICT (id) DO UPDATE SET aside = excluded.aside, status = excluded.status, reference = excluded.reference, tries = excluded.tries,
+ held = excluded.held, returned = excluded.returned, refused = excluded.refused, put_back = excluded.put_back, failures = excluded.failures,
  rail_transaction_id = excluded.rail_transaction_id, failure = excluded.failure, sent_at = excluded.sent_at, done_at = excluded.done_at`
 
 // SaveRefund keeps a refund, new or changed.
 func (t *Tx) SaveRefund(ctx context.Context, r flow.Refund) error {
 	_, err := t.run.exec(ctx, saveRefundSQL, r.ID, r.Project, r.Payment, r.Session, r.Amount, r.Aside, r.Status, r.Origin, r.Reason, r.Reference, r.Tries,
-		flag(r.Held), flag(r.Returned), r.RailTransactionID, r.Failure, flow.Millis(r.CreatedAt), flow.Millis(r.SentAt), flow.Millis(r.DoneAt))
+		flag(r.Held), flag(r.Returned), flag(r.Refused), flag(r.PutBack), r.Failures, r.RailTransactionID, r.Failure, flow.Millis(r.CreatedAt), flow.Millis(r.SentAt), flow.Millis(r.DoneAt))
 	if err != nil {
 		return fmt.Errorf("save refund %s: %w", r.ID, err)
 	}
@@ -66,11 +67,12 @@ func (r Reader) refunds(ctx context.Context, query string, args ...any) ([]flow.
 	var list []flow.Refund
 	err := r.run.each(ctx, query, args, func(scan scanner) error {
 		var b flow.Refund
-		var held, returned, created, sent, done int64
+		var held, returned, refused, putBack, created, sent, done int64
 		if err := scan(&b.ID, &b.Project, &b.Payment, &b.Session, &b.Amount, &b.Aside, &b.Status, &b.Origin, &b.Reason, &b.Reference, &b.Tries, &held, &returned,
-			&b.RailTransactionID, &b.Failure, &created, &sent, &done, &b.Charge, &b.Credit); err != nil {
+			&refused, &putBack, &b.Failures, &b.RailTransactionID, &b.Failure, &created, &sent, &done, &b.Charge, &b.Credit); err != nil {
 			return err
 		}
+		b.Refused, b.PutBack = refused == 1, putBack == 1
 		b.Held, b.Returned, b.CreatedAt, b.SentAt, b.DoneAt = held == 1, returned == 1, flow.FromMillis(created), flow.FromMillis(sent), flow.FromMillis(done)
 		list = append(list, b)
 		return nil
@@ -79,4 +81,30 @@ func (r Reader) refunds(ctx context.Context, query string, args ...any) ([]flow.
 		return nil, fmt.Errorf("read refunds: %w", err)
 	}
 	return list, nil
+}
+
+const ownedSQL = `SELECT CAST(COALESCE((SELECT SUM(net) FROM settlement_items WHERE settlement = '' AND project = ?), 0)
+ + COALESCE((SELECT SUM(i.net) FROM settlement_items i JOIN settlements b ON b.id = i.settlement WHERE b.project = ? AND b.created_at = 0 AND i.settlement <> ''), 0)
+ - COALESCE((SELECT SUM(merchant_available) FROM ledger WHERE merchant_available <> 0 AND project = ?), 0) AS BIGINT)`
+
+// Owned is what a project has of its own, pending and available, in kobo; negative
+// where it owes us. It reads the lines that wait for their settlement, and not the
+// whole ledger.
+func (r Reader) Owned(ctx context.Context, project flow.ProjectID) (amount flow.Kobo, err error) {
+	if _, err = r.run.one(ctx, ownedSQL, []any{string(project), string(project), string(project)}, &amount); err != nil {
+		return 0, fmt.Errorf("sum up what a project owns: %w", err)
+	}
+	return amount, nil
+}
+
+const refundedFeesSQL = `SELECT CAST(COALESCE(-SUM(l.fees), 0) AS BIGINT) FROM ledger l WHERE l.payment <> '' AND l.payment IN
+ (SELECT payment FROM refunds WHERE project = ? AND put_back = 0 AND amount > aside)`
+
+// RefundedFees is what we keep of the payments of a project that its own money was
+// refunded of, in kobo. It reads every refund of the project.
+func (r Reader) RefundedFees(ctx context.Context, project flow.ProjectID) (amount flow.Kobo, err error) {
+	if _, err = r.run.one(ctx, refundedFeesSQL, []any{string(project)}, &amount); err != nil {
+		return 0, fmt.Errorf("sum up the fees of what was refunded: %w", err)
+	}
+	return amount, nil
 }

@@ -1,0 +1,250 @@
+package checkout_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/rail"
+)
+
+// lateMoney is money that came after its session was over, whose policy is changed
+// so.
+func (w *world) lateMoney(change func(*flow.Policy)) (flow.Session, flow.Payment) {
+	w.t.Helper()
+	session := w.payingUnder(change)
+	w.pass(2 * time.Hour)
+	w.rest()
+	return session, w.comes(session.ID, 500_000)
+}
+
+// refuses waits until the one refund of a session was refused so many times.
+func (w *world) refuses(id flow.SessionID, times int) flow.Refund {
+	w.t.Helper()
+	var r flow.Refund
+	w.until("the bank refuses it", func() bool {
+		w.pass(time.Second) // which the bank takes over it
+		w.rest()
+		list := w.refundsOf(id)
+		if len(list) != 1 {
+			w.t.Fatalf("%d refunds: %+v", len(list), list)
+		}
+		r = list[0]
+		return r.Failures == times && r.PutBack
+	})
+	return r
+}
+
+// What a policy or the clock sends back is sent again when the bank refuses it,
+// less and less often, until somebody must look; meanwhile its money waits.
+func TestMoneyThatNobodyOrderedBackIsSentAgainUntilSomebodyMustLook(t *testing.T) {
+	t.Parallel()
+	for origin, policy := range map[flow.RefundOrigin]string{flow.OriginPolicy: "refund", flow.OriginClock: "review"} {
+		t.Run(string(origin), func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				w.endpoint("https://shop.test/hook")
+				w.weather(rail.Conditions{Refunds: rail.FateFail})
+				session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = policy })
+				if origin == flow.OriginClock {
+					w.pass(flow.ReturnAfter)
+					w.rest()
+				}
+				for i, wait := range []time.Duration{time.Hour, 6 * time.Hour, 24 * time.Hour} {
+					r := w.refuses(session.ID, i+1)
+					p = w.payment(p.ID)
+					if r.Status != flow.RefundFailed || r.Origin != origin || p.Resolution != flow.Unresolved || p.Unapplied != 500_000 || p.Refunded != 0 || p.ReturnsAt.Sub(w.clock()) > wait || p.ReturnsAt.Sub(w.clock()) < wait-time.Minute {
+						t.Fatalf("refused %d times: %+v, and its money %+v at %s", i+1, r, p, w.clock())
+					}
+					w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.Unapplied: -500_000})
+					w.pass(p.ReturnsAt.Sub(w.clock()) - time.Second)
+					w.rest()
+					if r := w.refundsOf(session.ID)[0]; r.Failures != i+1 || r.Status != flow.RefundFailed {
+						t.Fatalf("it is sent again too early: %+v", r)
+					}
+				}
+				r := w.refuses(session.ID, 4)
+				p = w.payment(p.ID)
+				if r.Status != flow.RefundAttention || !strings.Contains(r.Failure, "4 times") || r.Reference != string(r.ID)+"-4" || !p.Waits(session) || p.Unapplied != 500_000 || !p.ReturnsAt.IsZero() {
+					t.Errorf("at last: %+v, and its money %+v", r, p)
+				}
+				if e := w.events(session.ID); e[flow.RefundPendingKind] != 4 || e[flow.RefundFailedKind] != 3 || e[flow.RefundAttentionKind] != 1 {
+					t.Errorf("told %v", e)
+				}
+				for range 5 {
+					w.pass(48 * time.Hour)
+					w.rest()
+				}
+				if n := w.calls()["disburse"]; n != 4 {
+					t.Errorf("the bank was told %d times", n)
+				}
+				w.proven()
+				// Somebody looks: the payer has another account now.
+				w.weather(rail.Conditions{})
+				_, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
+				w.must(err)
+				if p = w.payment(p.ID); p.Resolution != flow.ResolvedRefunded || p.ResolvedBy != "wsp_key_1" || p.Unapplied != 0 || p.Refunded != 500_000 {
+					t.Errorf("on its way: %+v", p)
+				}
+				w.sentBack(session.ID)
+				w.lies(session.ID, nil)
+				w.proven()
+			})
+		})
+	}
+}
+
+// A person may decide otherwise about money that the bank does not send.
+func TestMoneyThatIsRefusedTooOftenCanBeAccepted(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.weather(rail.Conditions{Refunds: rail.FateReject})
+		session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
+		for i := range 3 {
+			w.refuses(session.ID, i+1)
+			w.pass(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
+			w.rest()
+		}
+		if r := w.refuses(session.ID, 4); r.Status != flow.RefundAttention {
+			t.Fatalf("%+v", r)
+		}
+		p, err := w.resolve(p.ID, true)
+		if err != nil || p.Applied != 500_000 || w.read(session.ID).Status != flow.SessionPaid {
+			t.Errorf("%+v (%v)", p, err)
+		}
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.MerchantPending: -482_500, flow.Fees: -17_500})
+		w.proven()
+	})
+}
+
+// The second time may do.
+func TestWhatIsSentAgainByItselfArrives(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		session := w.payingUnder(func(p *flow.Policy) { p.Underpayment = "refund" })
+		part := w.comes(session.ID, 200_000)
+		w.refuses(session.ID, 1)
+		w.weather(rail.Conditions{})
+		// The payer pays the whole of it meanwhile: the part is still theirs.
+		w.pay(session.ID, 500_000, false)
+		w.until("it is paid", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
+		w.rest()
+		w.pass(w.payment(part.ID).ReturnsAt.Sub(w.clock()))
+		r := w.sentBack(session.ID)
+		if r.Amount != 200_000 || r.Reference != string(r.ID)+"-2" {
+			t.Errorf("%+v", r)
+		}
+		if part = w.payment(part.ID); part.Resolution != flow.ResolvedRefunded || part.ResolvedBy != flow.ByPolicy || part.Refunded != 200_000 || part.Unapplied != 0 {
+			t.Errorf("the part: %+v", part)
+		}
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.MerchantPending: -482_500, flow.Fees: -17_500})
+		w.proven()
+	})
+}
+
+// A merchant sends a refund that failed again: from where its money lies by then.
+func TestAMerchantRetriesARefundThatFailed(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, p := w.paidFor(600_000) // of which ₦1,000 is too much
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		made, err := w.refund(p, 600_000)
+		w.must(err)
+		for i := range 5 { // as often as they like
+			r := w.refuses(session.ID, i+1)
+			if r.Status != flow.RefundFailed || r.Aside != 100_000 {
+				t.Fatalf("%+v", r)
+			}
+			if i == 4 {
+				w.weather(rail.Conditions{})
+			}
+			_, err = w.service.RetryRefund(t.Context(), made.ID, "wsp_key_1", call("", "", nil))
+			w.must(err)
+		}
+		w.rest()
+		w.pass(time.Second)
+		w.becomes(made.ID, flow.RefundProcessed)
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.MerchantPending: 17_500, flow.Fees: -17_500})
+		w.proven()
+	})
+}
+
+// A bank that changed its mind is asked before anything is sent under another name.
+func TestWhatWasRefusedIsAskedAboutBeforeItIsSentAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
+		r := w.refuses(session.ID, 1)
+		w.rail.set(func(s *shakyRail) {
+			s.onSentOut = func(reference string, _ func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				if reference != r.Reference {
+					t.Errorf("asked about %s", reference)
+				}
+				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
+			}
+		})
+		w.pass(time.Hour)
+		r = w.becomes(r.ID, flow.RefundProcessed)
+		if n := w.calls()["disburse"]; n != 1 || r.Reference != string(r.ID) || r.RailTransactionID != "B1" {
+			t.Errorf("told %d times: %+v", n, r)
+		}
+		if p = w.payment(p.ID); p.Resolution != flow.ResolvedRefunded || p.Unapplied != 0 || !p.ReturnsAt.IsZero() {
+			t.Errorf("%+v", p)
+		}
+		w.lies(session.ID, nil)
+	})
+}
+
+// What the merchant sends back whole does not wait any more, and the clock does
+// not send it once more; what then fails waits again.
+func TestWhatTheMerchantSendsBackWholeDoesNotWait(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, p := w.lateMoney(func(*flow.Policy) {})
+		if p.ReturnsAt.IsZero() {
+			t.Fatalf("it does not wait: %+v", p)
+		}
+		first, err := w.refund(p, 100_000)
+		w.must(err)
+		w.rest()
+		w.pass(time.Second)
+		w.becomes(first.ID, flow.RefundProcessed)
+		if p = w.payment(p.ID); p.Resolution != flow.Unresolved || p.ReturnsAt.IsZero() || p.Unapplied != 400_000 {
+			t.Errorf("a part of it went back: %+v", p)
+		}
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		rest, err := w.refund(p, 400_000)
+		w.must(err)
+		if p = w.payment(p.ID); p.Resolution != flow.ResolvedRefunded || p.ResolvedBy != "wsp_key_1" || p.ResolvedWhy != "it came back" || !p.ReturnsAt.IsZero() || p.Unapplied != 0 {
+			t.Errorf("all of it goes back: %+v", p)
+		}
+		w.rest()
+		w.pass(time.Second)
+		w.becomes(rest.ID, flow.RefundFailed)
+		if p = w.payment(p.ID); p.Resolution != flow.Unresolved || !p.ReturnsAt.Equal(w.clock().Add(flow.ReturnAfter)) || p.Unapplied != 400_000 {
+			t.Errorf("it could not: %+v", p)
+		}
+		w.weather(rail.Conditions{})
+		again, err := w.refund(p, 400_000)
+		w.must(err)
+		w.rest()
+		w.pass(time.Second)
+		w.becomes(again.ID, flow.RefundProcessed)
+		w.pass(3 * flow.ReturnAfter)
+		w.rest()
+		if list := w.refundsOf(session.ID); len(list) != 3 {
+			t.Errorf("the clock sent it once more: %+v", list)
+		}
+		w.lies(session.ID, nil)
+		w.proven()
+	})
+}
