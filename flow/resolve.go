@@ -1,6 +1,9 @@
 package flow
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Resolution is what was decided about money that did not fit.
 type Resolution string
@@ -174,9 +177,7 @@ func (m Money) taken() Kobo {
 // merchant's too, or goes back where the policy says so.
 func payWith(m Money, p Payment, r Ruled) (Change, error) {
 	m.Notice.PaidAt = p.PaidAt
-	if m.Session.Policy.Underpayment == "refund" { // parts that were to go back and could not are counted only now
-		m.Session.AmountPaid = min(m.aside(), m.Session.Amount)
-	}
+	m.Session.AmountPaid = min(m.aside(), m.Session.Amount) // parts that were to go back and could not are counted only now
 	amount, more, beyond := p.Unapplied, Kobo(0), Kobo(0)
 	if p.Match == Late {
 		more = min(amount, m.Session.Outstanding())
@@ -199,6 +200,39 @@ func payWith(m Money, p Payment, r Ruled) (Change, error) {
 		if change.Payments[i].Unapplied == 0 {
 			change.Payments[i] = change.Payments[i].resolved(ResolvedAccepted, r)
 		}
+	}
+	change.Payments = append(change.Payments, p)
+	change.Facts[0].Payment, change.News[0].Payment = &p, &p
+	return change, nil
+}
+
+// Complete pays a session that is open with all that is held for it, once that is
+// enough: a part stays after all because its refund failed, and the rest came
+// meanwhile. p is that part as it is by now. Nothing happens while it is not enough.
+func Complete(m Money, p Payment) (Change, error) {
+	beyond := m.aside() - m.Session.Amount
+	if !m.Session.Open() || m.Session.Policy.Underpayment == "refund" || !p.held() || beyond < 0 {
+		return Change{}, nil
+	}
+	more := p.Unapplied - beyond
+	m.Session.AmountPaid = m.Session.Amount - more
+	m.Payments = slices.DeleteFunc(slices.Clone(m.Payments), func(q Payment) bool { return q.ID == p.ID })
+	m.Notice.PaidAt = p.PaidAt
+	for _, q := range m.Payments {
+		if q.held() && q.PaidAt.After(m.Notice.PaidAt) {
+			m.Notice.PaidAt = q.PaidAt
+		}
+	}
+	change, err := m.pay(&p, more, beyond, false)
+	if err != nil {
+		return Change{}, err
+	}
+	change.Entries = append(change.Entries, p.accept(more, p.Fee, m.Now))
+	p.Applied, p.Unapplied = p.Applied+more, beyond
+	if beyond > 0 && m.Session.Policy.Overpayment == "refund_excess" {
+		change.Returns = []Return{{Payment: p.ID, Amount: beyond, Origin: OriginPolicy, Reason: byPolicy}}
+		p = p.resolved(ResolvedRefunded, Ruled{By: ByPolicy, At: m.Now})
+		p.Refunded, p.Unapplied = p.Refunded+beyond, 0
 	}
 	change.Payments = append(change.Payments, p)
 	change.Facts[0].Payment, change.News[0].Payment = &p, &p

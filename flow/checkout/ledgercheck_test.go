@@ -190,6 +190,24 @@ func TestWhateverIsWrongWithTheLedgerIsFound(t *testing.T) {
 				[]string{"I3 paid", "I3 payments", "I3 reasons", "I3 resolutions"},
 			},
 			{"a decision that was not booked", "UPDATE payments SET resolution = 'ACCEPTED' WHERE id = '{payment}'", "UPDATE payments SET resolution = '' WHERE id = '{payment}'", []string{"I3 resolutions"}},
+			{
+				"more is set aside of a payment than it has left, beside others that wait",
+				rows + "rail_clearing, merchant_pending, merchant_available, fees, unapplied, refunds_payable, settled" + cols +
+					"SELECT 'accept', 'planted' || id, id, project, 0, 0, 0, CASE WHEN match_status = 'UNMATCHED' THEN -1 ELSE 1 END, CASE WHEN match_status = 'UNMATCHED' THEN 1 ELSE -1 END, 0, 0, 1, '', 0 FROM payments WHERE match_status IN ('UNMATCHED', 'DUPLICATE')",
+				"DELETE FROM ledger WHERE subject LIKE 'planted%'",
+				[]string{"I3 left", "I3 payments"},
+			},
+			{
+				"what went back is set aside too", "UPDATE refunds SET put_back = 1 WHERE status = 'PROCESSED' AND payment = '{payment}'", "UPDATE refunds SET put_back = 0 WHERE status = 'PROCESSED'",
+				[]string{"I3 refunds"},
+			},
+			{
+				"more goes back than came",
+				"INSERT INTO refunds (id, project, payment, session, amount, aside, status, origin, reason, reference, tries, held, returned, rail_transaction_id, failure, created_at, sent_at, done_at) " +
+					"VALUES ('wsp_rfd_planted', 'wsp_prj_1', '{payment}', '{session}', 500000, 0, 'PENDING', 'MERCHANT', '', 'wsp_rfd_planted', 0, 0, 0, '', '', 1, 0, 0)",
+				"DELETE FROM refunds WHERE id = 'wsp_rfd_planted'",
+				[]string{"I3 payable", "I3 refunds", "I3 sent back"},
+			},
 			{"a reversal that was not booked", "UPDATE reversals SET amount = amount + 1", "UPDATE reversals SET amount = amount - 1", []string{"I3 reversals"}},
 			{
 				"a refund that was not sent counts as sent", "UPDATE refunds SET status = 'PROCESSED', done_at = 1 WHERE status = 'PROCESSING'",

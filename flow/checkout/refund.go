@@ -90,6 +90,27 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 	return nil
 }
 
+// endRefund keeps what the bank says of a refund, with what follows: a part that
+// stays after all may be what its session still waited for.
+func (w *saving) endRefund(c flow.Change, session flow.Session) error {
+	if err := w.keepRefund(c, session); err != nil || c.Refund == nil || !c.Refund.PutBack || !c.Refund.Held {
+		return err
+	}
+	p, err := w.tx.Payment(w.ctx, c.Refund.Payment)
+	if err != nil {
+		return err
+	}
+	m, err := w.moneyOf(p)
+	if err != nil {
+		return err
+	}
+	change, err := flow.Complete(m, p)
+	if err != nil || change.Session == nil {
+		return err
+	}
+	return w.save(change, m.Session)
+}
+
 // waitsAgain lets money that could not go back wait for another decision, or for
 // the time when it goes back by itself.
 func (w *saving) waitsAgain(r flow.Refund, session flow.Session) error {

@@ -72,7 +72,7 @@ func (s *Service) beginRefund(ctx context.Context, asked flow.Refund, anew bool)
 				return err
 			}
 		}
-		return w.keepRefund(change, session)
+		return w.endRefund(change, session)
 	})
 	return r, begun, wrap("send a refund", err)
 }
@@ -111,7 +111,7 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 			return err
 		}
 		if change.Refund != nil {
-			return w.keepRefund(change, session)
+			return w.endRefund(change, session)
 		}
 		return w.askAgain(r, session)
 	}))
@@ -178,7 +178,7 @@ func (w *saving) sentOut(n flow.Notice, from string) error {
 	if err := w.bankSaid(session, n, from); err != nil {
 		return err
 	}
-	return w.keepRefund(change, session)
+	return w.endRefund(change, session)
 }
 
 // odd logs a notice about money sent out that fits nothing.

@@ -62,6 +62,61 @@ func TestMoneyThatNobodyToldOfIsFoundOnTheStatement(t *testing.T) {
 	})
 }
 
+// A refund that came back is owed again, whoever lost the word of that: the
+// statement has it.
+func TestARefundThatCameBackUnheardIsFoundOnTheStatement(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]bool{"that it came back": false, "that it was sent, too": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				w.endpoint("https://shop.test/hook")
+				session, p := w.paidFor(500_000)
+				w.weather(rail.Conditions{Refunds: rail.FateBounce})
+				if lost {
+					w.weather(rail.Conditions{Refunds: rail.FateBounce, NotifyLossPercent: 100})
+				}
+				r, err := w.refund(p, 200_000)
+				w.must(err)
+				w.rest()
+				first := flow.RefundFailed // it is asked about when it has come back already
+				if !lost {
+					w.pass(time.Second)
+					first = flow.RefundProcessed
+					r = w.becomes(r.ID, first)
+					w.weather(rail.Conditions{NotifyLossPercent: 100})
+				}
+				w.pass(time.Minute)
+				w.becomes(r.ID, first)
+				day := flow.DateOf(w.clock())
+				w.pass(day.Plus(1).Start().Add(time.Hour).Sub(w.clock()))
+				r = w.becomes(r.ID, flow.RefundAttention)
+				if !r.Returned || r.Failure == "" {
+					t.Errorf("%+v", r)
+				}
+				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.RefundsPayable: -200_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+				if e := w.events(session.ID); e[flow.RefundAttentionKind] != 1 || e[flow.RefundProcessedKind] != 1 {
+					t.Errorf("told %v", e)
+				}
+				w.proven()
+				w.pass(2 * time.Minute)
+				if got, err := w.service.Reconcile(t.Context(), project, day); err != nil || !got.Balanced() {
+					t.Errorf("the day: %+v (%v)", got, err)
+				}
+				w.weather(rail.Conditions{})
+				_, err = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
+				w.must(err)
+				w.rest()
+				w.pass(time.Second)
+				w.becomes(r.ID, flow.RefundProcessed)
+				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+				w.proven()
+			})
+		})
+	}
+}
+
 // After a downtime every day of it is read.
 func TestADowntimeIsReadDayByDay(t *testing.T) {
 	t.Parallel()
