@@ -26,6 +26,7 @@ func TestARefundComesBackAsItWasKeptAndCountsForItsPayment(t *testing.T) {
 		first := refund("wsp_rfd_1", 100_000, flow.RefundPending)
 		first.Reason, first.Aside = "O'Neil; \"two\"\nlines", 40_000
 		failed := refund("wsp_rfd_2", 200_000, flow.RefundFailed)
+		failed.Refused, failed.PutBack, failed.Failures = true, true, 3
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
 			if err := tx.AddPayment(ctx, payment(1, s.ID, flow.Matched), settled()); err != nil {
 				return err
@@ -44,7 +45,8 @@ func TestARefundComesBackAsItWasKeptAndCountsForItsPayment(t *testing.T) {
 			return r
 		}
 		same(t, "the refund", first, read())
-		first.Status, first.Reference, first.Tries, first.Held, first.Returned = flow.RefundProcessed, "wsp_rfd_1-2", 2, false, true
+		first.Status, first.Reference, first.Tries, first.Held, first.Returned = flow.RefundProcessed, "wsp_rfd_1-2", 2, true, true
+		first.Aside, first.Refused, first.PutBack, first.Failures = 30_000, true, false, 1
 		first.RailTransactionID, first.Failure, first.SentAt, first.DoneAt = "B1", "once", noon.Add(time.Second), noon.Add(time.Minute)
 		update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.SaveRefund(ctx, first) })
 		same(t, "the changed refund", first, read())

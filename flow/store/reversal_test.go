@@ -78,7 +78,7 @@ func TestAReversalIsKeptAndPostedOnce(t *testing.T) {
 				t.Errorf("line %d is %+v", i, line)
 			}
 		}
-		p.Reversed = 500_000
+		p.Reversed, p.Lost, p.FeeBack = 500_000, 482_500, 17_500
 		if list, err := db.Payments(ctx, "wsp_sess_001"); err != nil || len(list) != 1 {
 			t.Errorf("%+v, %v", list, err)
 		} else {
