@@ -247,9 +247,13 @@ func (r Refund) Doubt(s Session) (Change, error) {
 }
 
 // HeardNotice takes in a notice about what was sent under a refund's Reference,
-// as Heard does.
+// as Heard does. That nothing was sent is known already where the bank said so
+// before: told again after it was sent after all, it does not say that it came back.
 func (r Refund) HeardNotice(s Session, p Payment, n Notice, now time.Time) (Change, error) {
 	var all Change
+	if n.Kind == PayoutFailed && n.Reverses == "" && r.Refused {
+		return all, nil
+	}
 	for _, d := range n.Outcomes() {
 		change, err := r.Heard(s, p, d, now)
 		if err != nil {

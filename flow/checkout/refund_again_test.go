@@ -193,6 +193,9 @@ func TestWhatWasRefusedIsAskedAboutBeforeItIsSentAgain(t *testing.T) {
 		})
 		w.pass(time.Hour)
 		r = w.becomes(r.ID, flow.RefundProcessed)
+		// The bank says once more what it said first.
+		w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "B0", Amount: r.Amount, PaidAt: w.clock()}))
+		w.becomes(r.ID, flow.RefundProcessed)
 		if n := w.calls()["disburse"]; n != 1 || r.Reference != string(r.ID) || r.RailTransactionID != "B1" {
 			t.Errorf("told %d times: %+v", n, r)
 		}
