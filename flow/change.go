@@ -63,7 +63,7 @@ type News struct {
 	Extra   Kobo   // of NewsPaid: what came beyond what was due
 	Amount  Kobo   // of money that goes back or is kept: how much; of NewsSentBack, what the bank returned by itself
 	Reason  string // of a refusal; of NewsReply, what the agent writes
-	By      string // the agent, of news of the desk
+	By      string // the agent, of news of the desk; the supporter, of NewsAgain
 }
 
 // NewsKind is what happened outside a chat.
@@ -96,6 +96,7 @@ const (
 	NewsClaimed   NewsKind = "claimed"    // an agent takes the chat over
 	NewsReply     NewsKind = "reply"      // an agent answers
 	NewsReleased  NewsKind = "released"   // an agent gives the chat back to the bot
+	NewsAgain     NewsKind = "again"      // a supporter wants the payer to read once more where it stands
 )
 
 // TaskKind is a kind of work owed to the outside or to the clock.

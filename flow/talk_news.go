@@ -117,6 +117,12 @@ func (d *deciding) news(t *Talk, n News) {
 		})
 	case NewsStopped:
 		d.why = "another method was asked for elsewhere"
+	case NewsAgain:
+		d.why = "a supporter sends once more where it stands"
+		if slices.Contains(live, t.State) {
+			d.attend(*t, 0)
+		}
+		d.show(*t, co)
 	case NewsTimer, NewsClaimed, NewsReply, NewsReleased: // not of a talk
 	}
 }
@@ -161,7 +167,7 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 			})
 		}
 	case NewsOpened, NewsRefused, NewsSlow, NewsDeclined, NewsNothing, NewsBankDown, NewsLapsed, NewsClosed, NewsCancelled, NewsStopped,
-		NewsComing, NewsTimer, NewsClaimed, NewsReply, NewsReleased: // not of money
+		NewsComing, NewsTimer, NewsClaimed, NewsReply, NewsReleased, NewsAgain: // not of money
 	}
 }
 

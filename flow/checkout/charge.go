@@ -45,29 +45,45 @@ func (s *Service) Requery(ctx context.Context, project flow.ProjectID, id flow.C
 	if err != nil {
 		return View{}, err
 	}
+	if err := s.askBank(ctx, view.Session.ID); err != nil {
+		return View{}, err
+	}
+	return s.ViewOfCharge(ctx, project, id)
+}
+
+// AskBank is Requery of a session, whether it has a charge or not. Errors: the
+// same, and resource_not_found.
+func (s *Service) AskBank(ctx context.Context, project flow.ProjectID, id flow.SessionID) error {
+	if _, err := owned(ctx, s.cfg.DB.Reader, project, id); err != nil {
+		return err
+	}
+	return s.askBank(ctx, id)
+}
+
+func (s *Service) askBank(ctx context.Context, id flow.SessionID) error {
 	now := s.cfg.Now()
 	s.mu.Lock()
-	last, asked := s.asked[view.Session.ID]
+	last, asked := s.asked[id]
 	soon := asked && now.Sub(last) < requeryAtMost
 	if !soon {
 		if len(s.asked) > maxAsked {
 			clear(s.asked)
 		}
-		s.asked[view.Session.ID] = now
+		s.asked[id] = now
 	}
 	s.mu.Unlock()
 	if soon {
-		refusal := flow.Refuse(flow.CodeRateLimited, "The bank was asked about this charge less than %d seconds ago. Wait, or rely on the webhook.", int(requeryAtMost.Seconds()))
+		refusal := flow.Refuse(flow.CodeRateLimited, "The bank was asked about this payment less than %d seconds ago. Wait, or rely on the webhook.", int(requeryAtMost.Seconds()))
 		refusal.RetryAfter = requeryAtMost - now.Sub(last)
-		return View{}, refusal
+		return refusal
 	}
-	switch _, err := s.check(ctx, view.Session.ID); {
+	switch _, err := s.check(ctx, id); {
 	case flow.CodeOf(err) == flow.CodeStorage:
-		return View{}, err
+		return err
 	case err != nil:
-		return View{}, &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank does not answer right now. Try again.", Err: err}
+		return &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank does not answer right now. Try again.", Err: err}
 	}
-	return s.ViewOfCharge(ctx, project, id)
+	return nil
 }
 
 // Story tells everything that happened to a charge of a project.

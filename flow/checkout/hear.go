@@ -208,13 +208,18 @@ func (w *saving) stands(row store.ChatRow) (flow.Chat, error) {
 			return chat, nil
 		}
 	}
-	line, err := w.tx.Line(w.ctx, string(row.ID), row.Decided)
+	return logged(w.ctx, w.tx.Reader, row)
+}
+
+// logged is where a chat that was spoken in stands, as its log has it.
+func logged(ctx context.Context, r store.Reader, row store.ChatRow) (flow.Chat, error) {
+	line, err := r.Line(ctx, string(row.ID), row.Decided)
 	if err != nil {
-		return fresh, err
+		return flow.Chat{}, err
 	}
 	var d replay.Outcome
 	if err := json.Unmarshal(line.Data, &d); err != nil {
-		return fresh, fmt.Errorf("read where chat %s stands: %w", row.ID, err)
+		return flow.Chat{}, fmt.Errorf("read where chat %s stands: %w", row.ID, err)
 	}
 	d.Chat.Phone, d.Chat.Name = row.Phone, row.Name
 	return d.Chat, nil

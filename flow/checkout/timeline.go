@@ -20,7 +20,9 @@ type Moment struct {
 	Who  string // payer, till, bank, merchant, clock
 	What string
 	Why  string
-	Line string // its number in the log, where it has one
+	Line string          // its number in the log, where it has one
+	Took time.Duration   // that it lasted; 0 where that is not known
+	Raw  json.RawMessage // what is kept of it, nil where there is no more than the rest; without the payer's phone
 }
 
 // The bounds of a story: whoever writes on and on, or asks for one event again and
@@ -72,7 +74,7 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	}
 	for _, e := range posted {
 		for _, line := range e.Postings {
-			story = append(story, Moment{At: e.At, Who: "ledger", What: fmt.Sprintf("%s %s", line.Account, signed(line.Amount)), Why: string(e.Payment)})
+			story = append(story, Moment{At: e.At, Who: "ledger", What: fmt.Sprintf("%s %s", line.Account, signed(line.Amount)), Why: string(e.Payment), Raw: raw(e)})
 		}
 	}
 	tries, err := r.Tries(ctx, id, maxTriesTold+1)
@@ -88,7 +90,7 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		if t.Status == 0 {
 			outcome = "no answer: " + t.Reason
 		}
-		story = append(story, Moment{At: t.At, Who: "webhook", What: fmt.Sprintf("%s to %s, try %d, %s", t.Kind, t.URL, t.N, outcome), Why: string(t.Event)})
+		story = append(story, Moment{At: t.At, Who: "webhook", What: fmt.Sprintf("%s to %s, try %d, %s", t.Kind, t.URL, t.N, outcome), Why: string(t.Event), Took: t.Took, Raw: raw(tried{t.Delivery, t.Status, t.Reason, string(t.Body)})})
 	}
 	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
 	return append(story, Moment{At: latest(story), Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", session.Status, session.AmountPaid.Naira(), session.Amount.Naira())}), nil
@@ -116,7 +118,7 @@ func matchedMoney(ctx context.Context, r store.Reader, session flow.Session) ([]
 		if at := slices.IndexFunc(attempts, func(a flow.Attempt) bool { return a.ID == p.Attempt }); at >= 0 {
 			why += fmt.Sprintf(", %s until %s", attempts[at].Method, flow.Stamp(attempts[at].ExpiresAt))
 		}
-		story = append(story, Moment{At: p.ReceivedAt, Who: "till", What: fmt.Sprintf("matched %s: %s, %s", p.Amount.Naira(), p.Match, p.ID), Why: why})
+		story = append(story, Moment{At: p.ReceivedAt, Who: "till", What: fmt.Sprintf("matched %s: %s, %s", p.Amount.Naira(), p.Match, p.ID), Why: why, Raw: raw(flow.RecordPayment(p))})
 		if p.Resolution != flow.Unresolved {
 			story = append(story, decidedAbout(p))
 		}
@@ -213,7 +215,50 @@ func tellLine(l store.Line) []Moment {
 	for i := range told {
 		told[i].Line = strconv.FormatInt(l.Seq, 10)
 	}
+	told[0].Raw, told[0].Took = masked(l), lasted(l)
 	return told
+}
+
+// tried is what is kept of one try of a webhook.
+type tried struct {
+	Delivery string `json:"delivery"`
+	Status   int    `json:"status"`
+	Reason   string `json:"reason,omitempty"`
+	Answer   string `json:"answer"`
+}
+
+// raw is a value as JSON, nil where it cannot be.
+func raw(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// lasted is how long a call to the bank took.
+func lasted(l store.Line) time.Duration {
+	var call struct {
+		Millis int64 `json:"ms"`
+	}
+	if l.Kind != "rail.answer" || json.Unmarshal(l.Data, &call) != nil {
+		return 0
+	}
+	return max(time.Duration(call.Millis)*time.Millisecond, time.Microsecond)
+}
+
+// masked is what a line of the log keeps, with the middle of the payer's phone
+// hidden.
+func masked(l store.Line) json.RawMessage {
+	if l.Kind != replay.Decided {
+		return l.Data
+	}
+	var d replay.Outcome
+	if json.Unmarshal(l.Data, &d) != nil {
+		return nil
+	}
+	d.Chat.Person, d.Chat.Phone = "", flow.Phone(d.Chat.Phone.String())
+	return raw(d)
 }
 
 func toldOf(l store.Line) []Moment {

@@ -49,3 +49,16 @@ func (r Reader) Plans(ctx context.Context, f SearchFilter) ([]string, error) {
 	}
 	return plans, nil
 }
+
+// QueuePlan is how SQLite reads a queue.
+func (r Reader) QueuePlan(ctx context.Context, f QueueFilter) (plan string, err error) {
+	query, args := f.query()
+	err = r.run.each(ctx, "EXPLAIN QUERY PLAN SELECT * FROM ("+query+") AS w WHERE w.place > ? ORDER BY w.place LIMIT 10", append(args, ""), func(scan scanner) error {
+		var id, parent, unused int
+		var detail string
+		err := scan(&id, &parent, &unused, &detail)
+		plan += detail + "\n"
+		return err
+	})
+	return plan, err
+}

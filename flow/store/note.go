@@ -42,3 +42,42 @@ func (r Reader) Notes(ctx context.Context, session flow.SessionID, limit int) ([
 	}
 	return list, nil
 }
+
+// LastAgain is when a payer of a session was last sent their instructions again
+// because a supporter wanted it, zero for never.
+func (r Reader) LastAgain(ctx context.Context, session flow.SessionID) (time.Time, error) {
+	var ms int64
+	_, err := r.run.one(ctx, `SELECT COALESCE(MAX(at), 0) FROM log WHERE session = ? AND session <> '' AND kind = 'news' AND data LIKE '%"Kind":"again"%'`,
+		[]any{string(session)}, &ms)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read when %s was said again: %w", session, err)
+	}
+	return flow.FromMillis(ms), nil
+}
+
+// TasksOf reads the work that is owed to some subjects, whoever holds it now.
+func (r Reader) TasksOf(ctx context.Context, subjects []string) ([]flow.Task, error) {
+	kinds := []flow.TaskKind{
+		flow.TaskStart, flow.TaskCheck, flow.TaskSay, flow.TaskSlow, flow.TaskTimer, flow.TaskExpireAttempt, flow.TaskExpireSession, flow.TaskReturn,
+		flow.TaskRefund,
+	}
+	args := make([]any, 0, len(kinds)+len(subjects))
+	for _, k := range kinds {
+		args = append(args, string(k))
+	}
+	args = append(args, anys(subjects)...)
+	var list []flow.Task
+	err := r.run.each(ctx, `SELECT kind, subject, due, attempts FROM tasks WHERE kind IN (`+marks(len(kinds))+`) AND subject IN (`+marks(len(subjects))+`)`,
+		args, func(scan scanner) error {
+			var t flow.Task
+			var due int64
+			err := scan(&t.Kind, &t.Subject, &due, &t.Attempts)
+			t.Due = flow.FromMillis(due)
+			list = append(list, t)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("read what is due: %w", err)
+	}
+	return list, nil
+}

@@ -75,7 +75,7 @@ func crowd(b *testing.B, db *store.DB, n int) {
 				}
 				if i%50 == 0 {
 					p := payment(i, s.ID, flow.Partial)
-					p.ID, p.Project, p.Amount, p.Applied, p.RailTransactionID = flow.PaymentID(flow.FirstID(flow.PrefixPayment, at.Add(time.Hour))[:len(flow.PrefixPayment)+10] + fmt.Sprintf("%016d", i)), s.Project, 450_000, 450_000, fmt.Sprintf("rail-%d", i)
+					p.ID, p.Project, p.Amount, p.Applied, p.RailTransactionID = flow.PaymentID(flow.FirstID(flow.PrefixPayment, at.Add(time.Hour))[:len(flow.PrefixPayment)+10]+fmt.Sprintf("%016d", i)), s.Project, 450_000, 450_000, fmt.Sprintf("rail-%d", i)
 					if err := tx.AddPayment(ctx, p, []flow.Posting{{Account: flow.RailClearing, Amount: 450_000}, {Account: flow.Unapplied, Amount: -450_000}}); err != nil {
 						return err
 					}

@@ -1,0 +1,220 @@
+package checkout
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"till/flow"
+	"till/flow/replay"
+	"till/flow/store"
+)
+
+// The bounds of what supporters do.
+const (
+	maxNote  = 2000 // characters
+	maxNotes = 100  // about one session
+	// sayAgainAtMost is how often a payer is sent their instructions again because
+	// a supporter wants it.
+	sayAgainAtMost = time.Minute
+)
+
+// PrefixNote is the prefix of the ids of notes.
+const PrefixNote = "note_"
+
+// Note keeps what a supporter writes down about a session of a project. Errors:
+// resource_not_found, missing_field, invalid_field.
+func (s *Service) Note(ctx context.Context, project flow.ProjectID, id flow.SessionID, author, text string) error {
+	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
+	switch n := len([]rune(text)); {
+	case n == 0:
+		return flow.Refuse(flow.CodeMissingField, "Write something into the note.")
+	case n > maxNote:
+		return flow.Refuse(flow.CodeInvalidField, "A note has at most %d characters, not %d.", maxNote, n)
+	}
+	name, err := s.ids.New(PrefixNote)
+	if err != nil {
+		return err
+	}
+	return wrap("keep a note", s.update(ctx, func(w *saving) error {
+		if _, err := w.owned(project, id); err != nil {
+			return err
+		}
+		before, err := w.tx.Notes(ctx, id, maxNotes)
+		if err != nil {
+			return err
+		}
+		if len(before) == maxNotes {
+			return flow.Refuse(flow.CodeInvalidField, "There are %d notes about this session already.", maxNotes)
+		}
+		return w.tx.AddNote(ctx, store.Note{ID: name, Session: id, Author: author, Text: text, At: w.now})
+	}))
+}
+
+// Notes are the notes about a session of a project, oldest first.
+func (s *Service) Notes(ctx context.Context, project flow.ProjectID, id flow.SessionID) ([]store.Note, error) {
+	if _, err := owned(ctx, s.cfg.DB.Reader, project, id); err != nil {
+		return nil, err
+	}
+	return s.cfg.DB.Notes(ctx, id, maxNotes)
+}
+
+// SayAgain sends every chat of a session once more what its payer has to do, and
+// says how many chats there are. Errors: resource_not_found, rate_limited where
+// that was done less than a minute ago.
+func (s *Service) SayAgain(ctx context.Context, project flow.ProjectID, id flow.SessionID, by string) (chats int, err error) {
+	err = s.update(ctx, func(w *saving) error {
+		if _, err := w.owned(project, id); err != nil {
+			return err
+		}
+		last, err := w.tx.LastAgain(ctx, id)
+		if err != nil {
+			return err
+		}
+		if since := w.now.Sub(last); since < sayAgainAtMost {
+			refusal := flow.Refuse(flow.CodeRateLimited, "The instructions were sent again %d seconds ago. Wait a minute.", int(since.Seconds()))
+			refusal.RetryAfter = sayAgainAtMost - since
+			return refusal
+		}
+		rows, err := w.tx.Watchers(ctx, id)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if err := w.tellChat(row.ID, id, flow.News{Kind: flow.NewsAgain, By: by}); err != nil {
+				return err
+			}
+		}
+		chats = len(rows)
+		return nil
+	})
+	return chats, wrap("send instructions again", err)
+}
+
+// Explain is what a payer can be told of each payment of a session that did not
+// fit, in the language of the session's first chat: words to copy.
+func (s *Service) Explain(ctx context.Context, project flow.ProjectID, id flow.SessionID) (map[flow.PaymentID]string, error) {
+	r := s.cfg.DB.Reader
+	session, err := owned(ctx, r, project, id)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.view(ctx, r, session)
+	if err != nil || len(v.Payments) == 0 {
+		return nil, err
+	}
+	lang, err := languageOf(ctx, r, id)
+	if err != nil {
+		return nil, err
+	}
+	now, out := s.cfg.Now(), map[flow.PaymentID]string{}
+	co := flow.Look(session, v.Attempts, v.Payments, v.Offers)
+	for _, p := range v.Payments {
+		if say, ok := flow.Answer(co, p, lang, now); ok {
+			out[p.ID] = s.cfg.Words(say, now)
+		}
+	}
+	return out, nil
+}
+
+// languageOf is the language that a session's payer chose, "" for none.
+func languageOf(ctx context.Context, r store.Reader, id flow.SessionID) (flow.Lang, error) {
+	rows, err := r.Watchers(ctx, id)
+	if err != nil || len(rows) == 0 || rows[0].Decided == 0 {
+		return "", err
+	}
+	chat, err := logged(ctx, r, rows[0])
+	return chat.Lang, err
+}
+
+// Timer is something that happens by itself, unless something else happens
+// before.
+type Timer struct {
+	At    time.Time
+	What  string
+	Tries int // that failed
+}
+
+// Timers are what is due of a session of a project, the next first.
+func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.SessionID) ([]Timer, error) {
+	r := s.cfg.DB.Reader
+	session, err := owned(ctx, r, project, id)
+	if err != nil {
+		return nil, err
+	}
+	subjects := []string{string(id)}
+	attempts, err := r.Attempts(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range attempts {
+		subjects = append(subjects, string(a.ID))
+	}
+	payments, err := r.Payments(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range payments {
+		subjects = append(subjects, string(p.ID))
+	}
+	refunds, err := r.Refunds(ctx, store.RefundFilter{Project: project, Session: id, Limit: maxNotes})
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range refunds {
+		subjects = append(subjects, string(b.ID))
+	}
+	rows, err := r.Watchers(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		subjects = append(subjects, string(row.ID))
+	}
+	tasks, err := r.TasksOf(ctx, subjects)
+	if err != nil {
+		return nil, err
+	}
+	var list []Timer
+	if session.Open() {
+		list = append(list, Timer{At: session.ExpiresAt, What: "the session expires"})
+	}
+	for _, t := range tasks {
+		if what := dueWork[t.Kind]; what != "" && (t.Kind != flow.TaskExpireSession || !session.Open()) {
+			list = append(list, Timer{At: t.Due, What: what, Tries: t.Attempts})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Timer) int { return a.At.Compare(b.At) })
+	return list, nil
+}
+
+// dueWork says for people what each kind of work does.
+var dueWork = map[flow.TaskKind]string{ //nolint:gochecknoglobals // a constant that Go has no word for
+	flow.TaskStart: "the bank is asked for instructions", flow.TaskCheck: "the bank is asked what came", flow.TaskSay: "messages go out",
+	flow.TaskSlow: `the payer hears "one moment"`, flow.TaskTimer: "the chat does what is due by itself", flow.TaskExpireAttempt: "the instructions run out",
+	flow.TaskExpireSession: "the session is closed", flow.TaskReturn: "money that nobody decided about goes back", flow.TaskRefund: "the bank is told of a refund, or asked about it",
+}
+
+// Exported is the recording of one chat of a session without who the payer is and
+// without what they wrote, as a file of lines of JSON; chat "" is the only one.
+// Errors: resource_not_found, invalid_field where there are several.
+func (s *Service) Exported(ctx context.Context, project flow.ProjectID, id flow.SessionID, chat flow.ChatID) (replay.Recording, error) {
+	if _, err := owned(ctx, s.cfg.DB.Reader, project, id); err != nil {
+		return replay.Recording{}, err
+	}
+	list, err := Recordings(ctx, s.cfg.DB.Reader, id, "")
+	if err != nil {
+		return replay.Recording{}, err
+	}
+	if chat != "" {
+		list = slices.DeleteFunc(list, func(r replay.Recording) bool { return r.Chat != chat })
+	}
+	switch len(list) {
+	case 0:
+		return replay.Recording{}, flow.Refuse(flow.CodeNotFound, "Nobody has opened this session in a chat: there is no conversation to export.")
+	case 1:
+		return replay.Redact(list[0])
+	}
+	return replay.Recording{}, flow.Refuse(flow.CodeInvalidField, "This session was opened in %d chats: export one of them.", len(list))
+}

@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till/flow"
+)
+
+// Queue is one kind of thing that waits for somebody.
+type Queue string
+
+// The queues.
+const (
+	QueueUnderpaid Queue = "underpaid" // some of the money came
+	QueueOverpaid  Queue = "overpaid"  // more than was asked for came
+	QueueLate      Queue = "late"      // money came after its session was over
+	QueueTwice     Queue = "twice"     // money came after all was paid
+	QueueUnmatched Queue = "unmatched" // money that belongs to no session
+	QueueRefunds   Queue = "refunds"   // nobody knows what became of a refund
+	QueueWebhooks  Queue = "webhooks"  // a merchant could not be told
+	QueueStuck     Queue = "stuck"     // something should have gone on by now
+)
+
+// Queues are all queues, in the order in which they are shown.
+func Queues() []Queue {
+	return []Queue{QueueUnderpaid, QueueOverpaid, QueueLate, QueueTwice, QueueUnmatched, QueueRefunds, QueueWebhooks, QueueStuck}
+}
+
+// The bounds of the queues.
+const (
+	// queueCounted is how far a queue is counted.
+	queueCounted = 1000
+	// StuckAfter is how long money on its way, a message or work that is due may
+	// take before somebody should look.
+	StuckAfter = 10 * time.Minute
+	// deadShown is how long a webhook that was given up is shown.
+	deadShown = 30 * 24 * time.Hour
+)
+
+// Waiting is one thing in a queue.
+type Waiting struct {
+	Place   string // where it stands in its queue
+	Session flow.SessionID
+	Project flow.ProjectID
+	Subject string    // id of the payment, refund, event or message; a kind and subject of work
+	Amount  flow.Kobo // that came, or that is to go back
+	Waits   flow.Kobo // of Amount, that somebody must decide about; of underpaid, what is still due
+	Since   time.Time
+	Detail  string
+}
+
+// QueueFilter says which of a queue's things are read.
+type QueueFilter struct {
+	Queue   Queue
+	Project flow.ProjectID // "" for all of them
+	After   string         // Place of the last one of the page before
+	Now     time.Time
+	Limit   int
+}
+
+const unappliedSQL = `(SELECT CAST(COALESCE(-SUM(l.unapplied), 0) AS BIGINT) FROM ledger l WHERE l.payment = x.id AND l.payment <> '')`
+
+// matchOf are the outcomes of money that wait in each queue.
+var matchOf = map[Queue]flow.MatchStatus{ //nolint:gochecknoglobals // a constant that Go has no word for
+	QueueOverpaid: flow.Excess, QueueLate: flow.Late, QueueTwice: flow.Duplicate, QueueUnmatched: flow.Unmatched,
+}
+
+// query gives the columns of Waiting. Each is over a small partial index of what
+// waits, never over a whole table.
+func (f QueueFilter) query() (string, []any) {
+	of := func(alias string) (string, []any) {
+		if f.Project == "" {
+			return ``, nil
+		}
+		return ` AND ` + alias + `.project = ?`, []any{string(f.Project)}
+	}
+	late := flow.Millis(f.Now.Add(-StuckAfter))
+	switch f.Queue {
+	case QueueOverpaid, QueueLate, QueueTwice, QueueUnmatched:
+		where, args := of("x")
+		return `SELECT x.id AS place, x.session, x.project, x.id AS subject, x.amount, ` + unappliedSQL + ` AS waits, x.received_at AS at, x.payer AS detail
+ FROM payments x WHERE x.match_status = '` + string(matchOf[f.Queue]) + `' AND x.resolution = '' AND x.match_status <> 'MATCHED' AND x.match_status <> 'PARTIAL'` +
+			where + ` AND ` + unappliedSQL + ` > 0`, args
+	case QueueUnderpaid:
+		open, args := of("s")
+		closed, more := of("x")
+		return `SELECT s.id AS place, s.id AS session, s.project, s.id AS subject, s.amount_paid AS amount, s.amount - s.amount_paid AS waits,
+ COALESCE((SELECT MAX(x.received_at) FROM payments x WHERE x.session = s.id), s.created_at) AS at, s.status AS detail
+ FROM sessions s WHERE s.amount_paid > 0 AND s.status IN ('PENDING', 'PROCESSING')` + open + `
+ UNION ALL SELECT x.session || '/' || x.id, x.session, x.project, x.id, x.amount, ` + unappliedSQL + `, x.received_at, 'over'
+ FROM payments x WHERE x.returns_at > 0 AND x.resolution = '' AND x.match_status = 'PARTIAL'` + closed + ` AND ` + unappliedSQL + ` > 0`, append(args, more...)
+	case QueueRefunds:
+		where, args := of("r")
+		return `SELECT r.id AS place, r.session, r.project, r.id AS subject, r.amount, r.amount AS waits, r.created_at AS at, r.failure AS detail
+ FROM refunds r WHERE r.status = 'NEEDS_ATTENTION'` + where, args
+	case QueueWebhooks:
+		where, args := of("e")
+		return `SELECT d.id AS place, v.session, v.project, v.id AS subject, CAST(0 AS BIGINT) AS amount, CAST(0 AS BIGINT) AS waits,
+ CASE WHEN d.done_at > 0 THEN d.done_at ELSE d.created_at END AS at, v.kind || ' ' || e.url AS detail
+ FROM endpoints e CROSS JOIN deliveries d CROSS JOIN events v WHERE d.endpoint = e.id AND d.state = 'dead' AND d.id > ? AND v.id = d.event AND e.deleted_at = 0` + where,
+			append([]any{flow.FirstID(flow.PrefixDelivery, f.Now.Add(-deadShown))}, args...)
+	case QueueStuck:
+		return f.stuck(late)
+	}
+	return ``, nil
+}
+
+// stuck is money on its way, messages that do not go out and, for those who run
+// Till, work that nobody does.
+func (f QueueFilter) stuck(late int64) (string, []any) {
+	of, args := ``, []any(nil)
+	if f.Project != "" {
+		of, args = ` AND s.project = ?`, []any{string(f.Project)}
+	}
+	query := `SELECT CAST(q.at AS TEXT) || q.subject AS place, q.session, q.project, q.subject, q.amount, q.waits, q.at, q.detail FROM (
+ SELECT s.id AS session, s.project, s.id AS subject, s.amount, CAST(0 AS BIGINT) AS waits, COALESCE((SELECT MIN(l.at) FROM log l
+ WHERE l.session = s.id AND l.session <> '' AND l.kind IN ('bank.notice', 'bank.answer')), s.created_at) AS at, 'money' AS detail
+ FROM sessions s WHERE s.status = 'PROCESSING'` + of + `
+ UNION ALL SELECT s.id, s.project, y.id, s.amount, CAST(0 AS BIGINT), y.created_at, 'message ' || y.key
+ FROM says y CROSS JOIN log l CROSS JOIN sessions s WHERE y.state = 'pending' AND l.stream = y.chat AND l.seq = y.seq AND l.session <> '' AND s.id = l.session` + of
+	values := append(append([]any(nil), args...), args...)
+	if f.Project == "" {
+		query += ` UNION ALL SELECT '', '', t.kind || ' ' || t.subject, CAST(0 AS BIGINT), CAST(0 AS BIGINT), t.due, 'work' FROM tasks t WHERE t.due < ?`
+		values = append(values, late)
+	}
+	return query + `) AS q WHERE q.at < ?`, append(values, late)
+}
+
+// Waits reads a queue: what has waited longest stands first.
+func (r Reader) Waits(ctx context.Context, f QueueFilter) ([]Waiting, error) {
+	query, args := f.query()
+	if query == "" {
+		return nil, nil
+	}
+	var list []Waiting
+	err := r.run.each(ctx, `SELECT * FROM (`+query+`) AS w WHERE w.place > ? ORDER BY w.place LIMIT ?`, append(args, f.After, f.Limit), func(scan scanner) error {
+		var w Waiting
+		var at int64
+		err := scan(&w.Place, &w.Session, &w.Project, &w.Subject, &w.Amount, &w.Waits, &at, &w.Detail)
+		w.Since = flow.FromMillis(at)
+		list = append(list, w)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the queue %s: %w", f.Queue, err)
+	}
+	return list, nil
+}
+
+// QueueSize says how much waits in a queue, at most a thousand, and since when
+// the oldest of it does: zero where nothing waits.
+func (r Reader) QueueSize(ctx context.Context, f QueueFilter) (count int, since time.Time, err error) {
+	query, args := f.query()
+	if query == "" {
+		return 0, time.Time{}, nil
+	}
+	var at int64
+	_, err = r.run.one(ctx, `SELECT COUNT(*), COALESCE(MIN(c.at), 0) FROM (SELECT w.at FROM (`+query+`) AS w LIMIT ?) AS c`, append(args, queueCounted), &count, &at)
+	if err != nil {
+		return 0, time.Time{}, fmt.Errorf("count the queue %s: %w", f.Queue, err)
+	}
+	return count, flow.FromMillis(at), nil
+}
