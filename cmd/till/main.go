@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -42,6 +43,7 @@ type commands struct {
 	Switches  switchesCmd  `cmd:"" help:"Tell what operators switched, who and why."`
 	Ledger    ledgerCmd    `cmd:"" help:"Prove the ledger, or show what lies in its accounts."`
 	Reconcile reconcileCmd `cmd:"" help:"Compare a day of the bank's statement with the ledger and with what merchants were told."`
+	Doctor    doctorCmd    `cmd:"" help:"Look for what is wrong with the machine, the data and what they rest on, and say what mends it."`
 	Config    configCmd    `cmd:"" help:"Show every setting, its value and where that comes from."`
 	Version   versionCmd   `cmd:"" help:"Show the version."`
 }
@@ -65,10 +67,14 @@ func main() {
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	var cmds commands
 	exited := -1
+	read := tomlFile
+	if slices.Contains(args, "doctor") { // it tells what is wrong in the file
+		read = lenient
+	}
 	parser, err := kong.New(&cmds, kong.Name("till"), kong.UsageOnError(),
 		kong.Description("Till collects payments inside a WhatsApp chat.\n\nStart with:  till dev"),
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code }),
-		kong.Configuration(tomlFile, "till.toml"), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+		kong.Configuration(read, settingsFile), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "till:", err)
 		return exitFailed
@@ -85,6 +91,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exitUsage
 	}
 	if err := parsed.Run(&world{ctx: ctx, out: out, err: errs, kong: parsed}); err != nil {
+		if code, told := errors.AsType[exitCode](err); told {
+			return int(code)
+		}
 		for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
 			_, _ = fmt.Fprintln(errs, "till:", line)
 		}
@@ -104,6 +113,12 @@ func asked(err error) string {
 	}
 	return strings.TrimPrefix(bad.Context.Selected().FullPath(), "till")
 }
+
+// exitCode ends the program with a code of its own, when all was said already.
+type exitCode int
+
+// Error is not shown.
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 // usageError is a fault of how the program was called.
 type usageError struct{ error }

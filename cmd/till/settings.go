@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -16,28 +17,70 @@ import (
 
 // tomlFile reads settings from till.toml: one line each, named as the flags.
 func tomlFile(r io.Reader) (kong.Resolver, error) {
+	lines, faults, err := readSettings(r)
+	if err != nil {
+		return nil, err
+	}
+	if len(faults) > 0 {
+		return nil, faults[0]
+	}
+	return resolve(lines), nil
+}
+
+// settingFault is a line of till.toml that cannot be used.
+type settingFault struct {
+	name  string
+	meant string // the setting that was meant, "" where nobody knows
+	value bool   // the name is right, and the value is none
+}
+
+// Error says what is wrong.
+func (f settingFault) Error() string {
+	if f.value {
+		return f.name + " is one value: a text in quotes, a number, true or false"
+	}
+	meant := ""
+	if f.meant != "" {
+		meant = fmt.Sprintf(": did you mean %q?", f.meant)
+	}
+	return fmt.Sprintf("there is no setting %q%s (see: till config)", f.name, meant)
+}
+
+// readSettings reads the lines of till.toml, and what is wrong with them, by
+// name.
+func readSettings(r io.Reader) (map[string]any, []settingFault, error) {
 	lines := map[string]any{}
 	if _, err := toml.NewDecoder(r).Decode(&lines); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	known := map[string]bool{}
 	for _, s := range settings() {
 		known[s.name] = true
 	}
+	var faults []settingFault
 	for name, value := range lines {
 		if !known[name] {
-			return nil, fmt.Errorf("there is no setting %q (see: till config)", name)
+			faults = append(faults, settingFault{name: name, meant: nearest(name)})
+			delete(lines, name)
+			continue
 		}
 		switch value.(type) {
 		case string, bool, int64:
 			lines[name] = fmt.Sprint(value) // whatever it is, it is read as a flag would be
 		default:
-			return nil, fmt.Errorf("%s is one value: a text in quotes, a number, true or false", name)
+			faults = append(faults, settingFault{name: name, value: true})
+			delete(lines, name)
 		}
 	}
+	slices.SortFunc(faults, func(a, b settingFault) int { return strings.Compare(a.name, b.name) })
+	return lines, faults, nil
+}
+
+// resolve gives flags their values of the file.
+func resolve(lines map[string]any) kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		return lines[flag.Name], nil
-	}), nil
+	})
 }
 
 // setting is one line of the configuration table.

@@ -27,11 +27,7 @@ const pausedWithin = 5 * time.Second
 
 func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.dialect = postgresDialect
-	sep := "?"
-	if strings.Contains(c.URL, "?") {
-		sep = "&"
-	}
-	url := c.URL + sep + "search_path=" + c.Name
+	url := addressed(c)
 	d.gate = semaphore.NewWeighted(pgConns)
 	var err error
 	writing := url + "&idle_in_transaction_session_timeout=" + strconv.FormatInt(pausedWithin.Milliseconds(), 10)

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"strings"
 
@@ -110,9 +109,9 @@ func (s sqlStatements) each(ctx context.Context, query string, args []any, scan 
 // migrate brings the schema up to date, each step in a transaction of its own.
 // A database from a newer program is refused. Two programs may do it at once.
 func (d *DB) migrate(ctx context.Context, c Config) error {
-	files, err := fs.Glob(migrations, "migration/"+string(c.Schema)+"/*.sql")
+	files, err := steps(c.Schema)
 	if err != nil {
-		return fmt.Errorf("list migrations: %w", err)
+		return err
 	}
 	for range len(files) + 1 {
 		if done, err := d.step(ctx, c.Name, files); err != nil || done {

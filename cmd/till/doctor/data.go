@@ -1,0 +1,242 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"till/flow/store"
+)
+
+// The databases there are, and what is in them.
+var databases = []struct {
+	name   string
+	schema store.Schema
+}{{"test", store.Checkout}, {"live", store.Checkout}, {"accounts", store.Accounts}}
+
+const (
+	// bigLog is when SQLite's log is larger than it ever is while it is written back.
+	bigLog = 192 << 20
+	// tooBig is the size of a file that a quick look does not read whole.
+	tooBig = 512 << 20
+)
+
+// in says where a database is.
+func (l *look) in(name string, schema store.Schema) store.Config {
+	return store.Config{Schema: schema, Dir: l.DataDir, URL: string(l.DatabaseURL), Name: name}
+}
+
+// database looks at every database: whether it answers, is whole, and is of this
+// program.
+func (l *look) database(ctx context.Context) {
+	if l.DatabaseURL != "" {
+		l.postgres(ctx)
+		return
+	}
+	seen, whole, size := 0, true, int64(0)
+	for _, d := range databases {
+		file := filepath.Join(l.DataDir, d.name+".db")
+		info, err := os.Stat(file)
+		if err != nil {
+			continue
+		}
+		seen++
+		c := l.in(d.name, d.schema)
+		got, err := store.Inspect(ctx, c, !l.Quick || info.Size() < tooBig, l.Now)
+		size += got.Size
+		whole = l.judge(d.name, got, err) && whole
+	}
+	switch {
+	case seen == 0:
+		l.ok("Nothing is kept yet: the first start makes the databases.")
+	case seen < len(databases):
+		l.fail(fmt.Sprintf("Of the %d databases in %s, %d are missing.", len(databases), l.DataDir, len(databases)-seen), l.restore())
+	case whole:
+		l.ok(fmt.Sprintf("All %d databases are whole and of this Till: %s.", seen, bytesOf(uint64(max(size, 0)))))
+	}
+}
+
+// judge tells what is wrong with a database; true where nothing is.
+func (l *look) judge(name string, got store.Inspection, err error) bool {
+	before := len(l.found)
+	switch {
+	case err != nil && got.Version == 0:
+		l.fail("The database "+name+".db cannot be read: "+brief(err)+".", l.restore())
+	case err != nil || len(got.Faults) > 0:
+		what := strings.Join(got.Faults, "; ")
+		if err != nil {
+			what = brief(err)
+		}
+		what, _, _ = strings.Cut(what, "\n")
+		l.fail("The database "+name+".db is damaged: "+what+".", l.restore())
+	case got.Version > got.Known:
+		l.fail(fmt.Sprintf("The database %s.db is of a newer Till (schema %d, this program knows %d).", name, got.Version, got.Known),
+			"till version   (then install the newer one again; or go back: "+l.restore()+")")
+	case got.Version < got.Known:
+		l.warn(fmt.Sprintf("The database %s.db is of an older Till (schema %d, this program makes it %d). The next start changes it.", name, got.Version, got.Known),
+			"till migrate   (it keeps a copy first)")
+	}
+	if got.Log > bigLog {
+		fix := "till migrate --data-dir " + quoted(l.DataDir) + "   (it writes the log back)"
+		if l.serves {
+			fix = "restart Till   (it writes the log back)"
+		}
+		l.warn(fmt.Sprintf("The log of %s.db has grown to %s: something kept it from being written back.", name, bytesOf(uint64(got.Log))), fix)
+	}
+	return len(l.found) == before
+}
+
+// restore is the command that goes back to the last backup.
+func (l *look) restore() string {
+	file := "BACKUP"
+	if last, err := LastBackup(l.DataDir); err == nil {
+		file = quoted(last.File)
+	}
+	return "till restore " + file + " --yes --data-dir " + quoted(l.DataDir)
+}
+
+// postgres looks at the databases of a server.
+func (l *look) postgres(ctx context.Context) {
+	for _, d := range databases {
+		short, cancel := context.WithTimeout(ctx, patience)
+		got, err := store.Inspect(short, l.in(d.name, d.schema), false, l.Now)
+		cancel()
+		if err != nil && got.Version == 0 {
+			l.fail("PostgreSQL cannot be used: "+brief(err)+".", "pg_isready -d \"$TILL_DATABASE_URL\"   (start it, or mend --database-url; till migrate makes what is missing)")
+			return
+		}
+		if got.Version > got.Known {
+			l.fail(fmt.Sprintf("The schema %s is of a newer Till (%d, this program knows %d).", d.name, got.Version, got.Known), "till version   (then install the newer one again)")
+		}
+		if got.Version < got.Known {
+			l.warn(fmt.Sprintf("The schema %s is of an older Till (%d, this program makes it %d). The next start changes it.", d.name, got.Version, got.Known), "till migrate --dry-run")
+		}
+		if !got.Clock.IsZero() && d.name == "accounts" {
+			l.clocks = append(l.clocks, clock{"PostgreSQL", got.Clock, got.Asked})
+		}
+	}
+	if l.check != "" && (len(l.found) == 0 || l.found[len(l.found)-1].Check != l.check) {
+		l.ok("PostgreSQL answers, and its schemas are of this Till.")
+	}
+}
+
+// The bounds of clocks: signatures of webhooks are refused after five minutes,
+// and WhatsApp hangs up long before.
+const (
+	skewWarns = 2 * time.Second
+	skewFails = 30 * time.Second
+	// future is how far ahead a file may have been written: copies keep seconds.
+	future = time.Minute
+)
+
+// clock compares this machine's clock with those of others, and with what was
+// written before.
+func (l *look) clock(context.Context) {
+	const fix = "sudo timedatectl set-ntp true   (or: sudo chronyc makestep)"
+	before := len(l.found)
+	var with []string
+	for _, c := range l.clocks {
+		skew := c.ask.Sub(c.said)
+		with = append(with, c.whose)
+		way := "ahead of"
+		if skew < 0 {
+			skew, way = -skew, "behind"
+		}
+		what := fmt.Sprintf("The clock of this machine is %s %s that of %s.", skew.Round(time.Second), way, c.whose)
+		if skew >= skewFails {
+			l.fail(what, fix)
+		} else if skew >= skewWarns {
+			l.warn(what, fix)
+		}
+	}
+	newest, file := time.Time{}, ""
+	entries, _ := os.ReadDir(l.DataDir)
+	for _, e := range entries[:min(len(entries), maxEntries)] {
+		if info, err := e.Info(); err == nil && info.ModTime().After(newest) {
+			newest, file = info.ModTime(), e.Name()
+		}
+	}
+	if ahead := newest.Sub(l.Now()); file != "" && ahead > future {
+		l.fail(fmt.Sprintf("The clock of this machine was set back: %s was written %s in the future.", filepath.Join(l.DataDir, file), ahead.Round(time.Second)),
+			fix+"; once the clock is right: touch "+quoted(filepath.Join(l.DataDir, file)))
+	}
+	if len(l.found) > before {
+		return
+	}
+	if len(with) > 0 {
+		l.ok("The clock agrees with that of " + strings.Join(with, " and ") + ".")
+		return
+	}
+	l.ok("The clock never went back here; no other clock was asked.")
+}
+
+// Backup is the last one that was made of a data dir.
+type Backup struct {
+	At   time.Time `json:"at"`
+	File string    `json:"file"`
+}
+
+// backupNote is the file in a data dir that remembers its last backup.
+const backupNote = "last-backup.json"
+
+// NoteBackup remembers a backup.
+func NoteBackup(dir string, b Backup) error {
+	text, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, backupNote), append(text, '\n'), 0o600)
+}
+
+// LastBackup is the last backup that was made of a data dir. Errors:
+// fs.ErrNotExist for none.
+func LastBackup(dir string) (Backup, error) {
+	var b Backup
+	text, err := os.ReadFile(filepath.Join(dir, backupNote))
+	if err == nil {
+		err = json.Unmarshal(text, &b)
+	}
+	return b, err
+}
+
+// The ages of backups.
+const (
+	backupWarns = 26 * time.Hour // daily ones, with some room
+	backupFails = 7 * 24 * time.Hour
+)
+
+// backups looks how much would be lost with the disk.
+func (l *look) backups(context.Context) {
+	if l.DatabaseURL != "" {
+		l.ok("PostgreSQL keeps the data: how old its backups are cannot be seen from here (see pg_dump).")
+		return
+	}
+	if _, err := os.Stat(filepath.Join(l.DataDir, "accounts.db")); err != nil {
+		l.ok("There is nothing to back up yet.")
+		return
+	}
+	fix := "till backup till-$(date +%F).tar.gz --data-dir " + quoted(l.DataDir) + "   (daily, by cron or a systemd timer, to another disk)"
+	last, err := LastBackup(l.DataDir)
+	switch age := l.Now().Sub(last.At); {
+	case errors.Is(err, fs.ErrNotExist) && l.pretend():
+		l.ok("No backup was ever made; all of this is a pretend world.")
+	case err != nil:
+		l.warn("No backup was ever made of "+l.DataDir+": with this disk, everything is lost.", fix)
+	case age >= backupFails:
+		l.fail(fmt.Sprintf("The last backup is %d days old: all since would be lost with this disk.", int(age.Hours()/24)), fix)
+	case age >= backupWarns:
+		l.warn(fmt.Sprintf("The last backup is %d hours old.", int(age.Hours())), fix)
+	default:
+		if _, err := os.Stat(last.File); err != nil {
+			l.warn("The last backup, "+last.File+", is not there any more. If you moved it to another disk, all is well.", fix)
+			return
+		}
+		l.ok(fmt.Sprintf("The last backup is %s old: %s.", max(age, 0).Round(time.Minute), last.File))
+	}
+}

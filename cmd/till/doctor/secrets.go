@@ -1,0 +1,81 @@
+package doctor
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// webhooks looks whether a merchant could have us call what only this machine
+// reaches. Webhooks of the live environment never may.
+func (l *look) webhooks(context.Context) {
+	outside := l.PublicURL != "" && !loopback(hostOf(l.PublicURL))
+	if l.WebhookLoopback && outside {
+		l.fail("Merchants from outside can have test webhooks sent to programs on this machine.", "TILL_WEBHOOK_LOOPBACK=false till serve")
+		return
+	}
+	if l.WebhookLoopback {
+		l.ok("Test webhooks may go to this machine; live ones never, nor either to other private addresses.")
+		return
+	}
+	l.ok("No webhook goes to this machine or to a private address.")
+}
+
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// leastSecret is how long a password is that nobody guesses.
+const leastSecret = 12
+
+// secrets looks whether somebody could guess the passwords of what we use.
+func (l *look) secrets(context.Context) {
+	before := len(l.found)
+	for _, one := range []struct{ flag, variable, address, fix string }{
+		{"--database-url", "TILL_DATABASE_URL", string(l.DatabaseURL), `psql "$TILL_DATABASE_URL" -c '\password'   (give what this prints: openssl rand -hex 24)`},
+		{"--redis-url", "TILL_REDIS_URL", string(l.RedisURL), "redis-cli CONFIG SET requirepass \"$(openssl rand -hex 24)\""},
+	} {
+		u, err := url.Parse(one.address)
+		if one.address == "" || err != nil {
+			continue
+		}
+		near := loopback(u.Hostname()) || u.Hostname() == ""
+		password, given := u.User.Password()
+		why := ""
+		switch {
+		case !given && near:
+			continue // this machine lets its own users in as it likes
+		case !given:
+			why = "no password"
+		case weak(password, u.User.Username()):
+			why = "a password that can be guessed"
+		default:
+			continue
+		}
+		what := "The address of " + one.flag + " has " + why + "."
+		fix := one.fix + "   (then put it into " + one.variable + ")"
+		if near {
+			l.warn(what, fix)
+		} else {
+			l.fail(what, fix)
+		}
+	}
+	if len(l.found) == before {
+		l.ok("No password that Till is given can be guessed.")
+	}
+}
+
+// weak says of a password whether somebody would try it soon.
+func weak(password, user string) bool {
+	folded := strings.ToLower(password)
+	common := []string{"password", "postgres", "changeme", "redis", "till", "secret", "admin", "123456", "letmein", "default", "qwerty"}
+	if len(password) < leastSecret || user != "" && strings.Contains(folded, strings.ToLower(user)) {
+		return true
+	}
+	return slices.ContainsFunc(common, func(word string) bool { return strings.HasPrefix(folded, word) })
+}

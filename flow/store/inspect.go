@@ -1,0 +1,166 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"till/flow/store/lite"
+)
+
+// Inspection is what a look at a database found, without changing it.
+type Inspection struct {
+	// Version is the schema that it has, Known the one that this program makes of it.
+	Version, Known int
+	// Pending are the migrations that would bring it there, by name, in order.
+	Pending []string
+	// Faults are what SQLite finds wrong in the file, at most a few. Only a deep
+	// inspection looks for them.
+	Faults []string
+	// Size and Log are the bytes of an SQLite file and of its log.
+	Size, Log int64
+	// Clock is what a database server's clock said at the moment Asked by ours;
+	// zero for SQLite, which has none.
+	Clock, Asked time.Time
+}
+
+// maxFaults is how many faults of a file are told: one is enough to restore it.
+const maxFaults = 5
+
+// Inspect looks at a database as it is: it neither makes nor migrates one. deep
+// also has SQLite read every page, which takes seconds for each GB. Errors:
+// fs.ErrNotExist for a file that is not there.
+func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (Inspection, error) {
+	files, err := steps(c.Schema)
+	if err != nil {
+		return Inspection{}, err
+	}
+	out := Inspection{Known: len(files)}
+	if c.URL == "" {
+		file := filepath.Join(c.Dir, c.Name+".db")
+		info, err := os.Stat(file)
+		if err != nil {
+			return out, fmt.Errorf("look at %s: %w", c.Name, err)
+		}
+		out.Size = info.Size()
+		if log, err := os.Stat(file + "-wal"); err == nil {
+			out.Log = log.Size()
+		}
+	}
+	err = Look(ctx, c, func(r Reader) error {
+		if _, err := r.run.one(ctx, "SELECT COALESCE(MAX(version), 0) FROM schema_version", nil, &out.Version); err != nil {
+			return fmt.Errorf("read the schema's version: %w", err)
+		}
+		if r.run.dialect == postgresDialect {
+			var ms int64
+			out.Asked = now()
+			_, err := r.run.one(ctx, "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", nil, &ms)
+			out.Clock = time.UnixMilli(ms)
+			return err
+		}
+		if !deep {
+			return nil
+		}
+		return r.run.each(ctx, fmt.Sprintf("PRAGMA quick_check(%d)", maxFaults), nil, func(scan scanner) error {
+			var fault string
+			err := scan(&fault)
+			if fault != "ok" {
+				out.Faults = append(out.Faults, fault)
+			}
+			return err
+		})
+	})
+	for _, f := range files[min(out.Version, len(files)):] {
+		out.Pending = append(out.Pending, path.Base(f))
+	}
+	return out, err
+}
+
+// steps are the migrations of a schema, in order.
+func steps(s Schema) ([]string, error) {
+	files, err := fs.Glob(migrations, "migration/"+string(s)+"/*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list migrations: %w", err)
+	}
+	return files, nil
+}
+
+// Look reads in a database as it is, whatever its schema: it neither makes nor
+// migrates one. Errors: fs.ErrNotExist for a file that is not there.
+func Look(ctx context.Context, c Config, look func(Reader) error) (err error) {
+	if c.URL != "" {
+		db, err := sql.Open("pgx", addressed(c)+"&default_transaction_read_only=on")
+		if err != nil {
+			return fmt.Errorf("open the database: %w", err)
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
+		if err := db.PingContext(ctx); err != nil {
+			return fmt.Errorf("reach the database: %w", err)
+		}
+		return look(Reader{run: runner{sqlStatements{db}, postgresDialect}})
+	}
+	file := filepath.Join(c.Dir, c.Name+".db")
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("look at %s: %w", c.Name, err)
+	}
+	few := newLiteReaders("file:"+inURI.Replace(file)+"?mode=rw", 1)
+	defer func() { err = errors.Join(err, few.close()) }()
+	return look(Reader{run: runner{few, sqliteDialect}})
+}
+
+// addressed is a PostgreSQL address that leads to the schema of a name.
+func addressed(c Config) string {
+	sep := "?"
+	if strings.Contains(c.URL, "?") {
+		sep = "&"
+	}
+	return c.URL + sep + "search_path=" + c.Name
+}
+
+// CopySQLite writes what an SQLite file holds at one moment to a new file,
+// beside whoever works with it; nobody waits for it. It is not made for
+// PostgreSQL, which has tools of its own.
+func CopySQLite(from, to string) (err error) {
+	if _, err := os.Stat(from); err != nil {
+		return fmt.Errorf("copy a database: %w", err)
+	}
+	db, err := lite.Open("file:"+inURI.Replace(from)+"?mode=rw", "busy_timeout(5000)")
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", filepath.Base(from), err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.Exec("VACUUM INTO ?", to); err != nil {
+		return fmt.Errorf("copy %s: %w", filepath.Base(from), err)
+	}
+	f, err := os.OpenFile(to, os.O_RDWR, 0) //nolint:gosec // the caller names it
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", filepath.Base(from), err)
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// CheckSQLite has SQLite read every page of a file and says what is wrong with
+// it, nil for a whole one.
+func CheckSQLite(file string) (faults []string, err error) {
+	db, err := lite.Open("file:"+inURI.Replace(file)+"?mode=rw", "query_only(1)")
+	if err != nil {
+		return nil, fmt.Errorf("check %s: %w", filepath.Base(file), err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	err = db.Each(fmt.Sprintf("PRAGMA integrity_check(%d)", maxFaults), nil, func(scan lite.Scanner) error {
+		var fault string
+		err := scan(&fault)
+		if fault != "ok" {
+			faults = append(faults, fault)
+		}
+		return err
+	})
+	return faults, err
+}
