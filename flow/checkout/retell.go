@@ -102,7 +102,7 @@ func (s *Service) Retell(ctx context.Context, project flow.ProjectID, chat flow.
 // recorded reads a chat's log, or the end of it where it is longer than most.
 func (s *Service) recorded(ctx context.Context, row store.ChatRow, most int) (Retelling, replay.Recording, error) {
 	out, rec := Retelling{Chat: row}, replay.Recording{Chat: row.ID}
-	lines, err := s.cfg.DB.LastLines(ctx, string(row.ID), most)
+	lines, err := s.cfg.DB.StreamEnd(ctx, string(row.ID), most)
 	if err != nil {
 		return out, rec, err
 	}

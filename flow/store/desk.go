@@ -27,8 +27,8 @@ func (r Reader) Observes(ctx context.Context, chat flow.ChatID, project flow.Pro
 	return found, nil
 }
 
-// LastLines reads the end of a stream: at most limit lines, oldest first.
-func (r Reader) LastLines(ctx context.Context, stream string, limit int) ([]Line, error) {
+// StreamEnd reads the end of a stream: at most limit lines, oldest first.
+func (r Reader) StreamEnd(ctx context.Context, stream string, limit int) ([]Line, error) {
 	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? ORDER BY seq DESC LIMIT ?`, stream, limit)
 	slices.Reverse(list)
 	return list, err
