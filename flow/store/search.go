@@ -14,7 +14,7 @@ import (
 const (
 	// searchDeep is how many of the newest rows that one meaning leads to are
 	// looked at where something else must hold of them too.
-	searchDeep = 2000
+	searchDeep = 1000
 	// searchWide is how many rows of a range are put in order: of the beginning of
 	// a name, or of an amount in all projects.
 	searchWide = 20_000
@@ -106,7 +106,7 @@ type branch struct {
 	kind   flow.SearchKind
 	query  string
 	args   []any
-	others []string // beginnings of words that the name, which the query gives too, must have as well
+	others []string // beginnings of words that the customer's name must have, which the query gives too
 }
 
 // newestKind is the meaning of a search without a word: what is newest.
@@ -133,6 +133,9 @@ func (f SearchFilter) branches() []branch {
 			out = append(out, f.indexed(k, `i.customer_email = ?`, k.Value))
 		case flow.ByName:
 			out = append(out, f.named(k, true), f.named(k, false))
+			if k.Amount > 0 {
+				out = append(out, f.paidBy(k))
+			}
 		case flow.ByReference:
 			out = append(out, f.indexed(k, `i.reference = ? AND i.reference <> ''`, k.Value),
 				f.among(k, `SELECT session AS id FROM attempts WHERE reference = ?`, k.Value),
@@ -296,18 +299,22 @@ func (f SearchFilter) paid(k flow.SearchKey) branch {
 		`SELECT i.session AS id FROM `+from+` CROSS JOIN payments i`+where+` ORDER BY i.id DESC LIMIT `+itoa(searchDeep), args...)
 }
 
+// paidBy is paid of customers with a name.
+func (f SearchFilter) paidBy(k flow.SearchKey) branch {
+	b := f.paid(k)
+	b.kind, b.others = k.Kind, k.Words
+	b.query = strings.Replace(b.query, `SELECT DISTINCT s.id FROM`, `SELECT DISTINCT s.id, s.customer_name FROM`, 1)
+	b.query = strings.TrimSuffix(b.query, ` LIMIT `+itoa(f.Limit+1))
+	return b
+}
+
 // named finds sessions by the words of a name: by the longest as a whole word,
-// newest first, or as the beginning of one; the others are looked for in what
-// that leads to.
+// newest first, or as the beginning of one. The other words and the amount are
+// judged by what stands beside it.
 func (f SearchFilter) named(k flow.SearchKey, whole bool) branch {
 	from, args := f.scope()
-	first := k.Words[0]
-	for _, w := range k.Words { // the longest leads to the fewest
-		if len(w) > len(first) {
-			first = w
-		}
-	}
-	inner := `SELECT i.session AS id FROM ` + from + ` CROSS JOIN names i WHERE i.project = p.project AND `
+	first := longest(k.Words)
+	inner := `SELECT i.session AS id, i.name, i.amount FROM ` + from + ` CROSS JOIN names i WHERE i.project = p.project AND `
 	if whole {
 		inner += `i.word = ?`
 		args = append(args, first)
@@ -317,18 +324,32 @@ func (f SearchFilter) named(k flow.SearchKey, whole bool) branch {
 	}
 	inner += f.window(`i.session`)
 	args = append(args, f.windowArgs()...)
-	if !whole || f.Project == "" {
-		inner = `SELECT DISTINCT id FROM (` + inner + ` LIMIT ` + itoa(searchWide) + `) AS w`
+	if whole && f.Project != "" {
+		inner += ` ORDER BY i.session DESC`
 	}
-	others := slices.DeleteFunc(slices.Clone(k.Words), func(w string) bool { return w == first })
-	if len(others) == 0 {
-		return f.kept(k, inner+` ORDER BY id DESC LIMIT `+f.deep(k), args)
+	inner += ` LIMIT ` + itoa(searchWide)
+	where := ` WHERE 1 = 1`
+	for _, w := range k.Words {
+		if w != first {
+			where, args = where+` AND w.name LIKE ?`, append(args, "% "+w+"%")
+		}
 	}
-	more, values := f.holds(k)
-	return branch{
-		k.Kind, `SELECT s.id, s.customer_name FROM (` + inner + ` ORDER BY id DESC LIMIT ` + itoa(searchDeep) + `) AS c CROSS JOIN sessions s WHERE s.id = c.id` + more + ` ORDER BY s.id DESC`,
-		append(args, values...), others,
+	if k.Amount > 0 {
+		where, args = where+` AND w.amount = ?`, append(args, int64(k.Amount))
 	}
+	named := flow.SearchKey{Kind: k.Kind}
+	return f.kept(named, `SELECT DISTINCT w.id FROM (`+inner+`) AS w`+where+` ORDER BY w.id DESC LIMIT `+f.deep(named), args)
+}
+
+// longest is the longest of some words: it leads to the fewest names.
+func longest(words []string) string {
+	first := words[0]
+	for _, w := range words {
+		if len(w) > len(first) {
+			first = w
+		}
+	}
+	return first
 }
 
 // newest are the newest sessions.
@@ -343,17 +364,19 @@ func (f SearchFilter) newest() branch {
 
 func itoa(n int) string { return fmt.Sprint(n) }
 
-// addNames keeps the words of a name that a session is found by.
-func (t *Tx) addNames(ctx context.Context, project flow.ProjectID, session flow.SessionID, name string) error {
-	words := flow.NameWords(name)
-	if len(words) == 0 || session == "" {
+// addNames keeps the words of the name of a session's customer, which it is found
+// by.
+func (t *Tx) addNames(ctx context.Context, s flow.Session) error {
+	words := flow.NameWords(s.CustomerName)
+	if len(words) == 0 {
 		return nil
 	}
-	args := make([]any, 0, 3*len(words))
+	name := " " + strings.Join(words, " ")
+	args := make([]any, 0, 5*len(words))
 	for _, w := range words {
-		args = append(args, string(project), w, string(session))
+		args = append(args, string(s.Project), w, string(s.ID), name, int64(s.Amount))
 	}
-	query := `INSERT INTO names (project, word, session) VALUES ` + strings.TrimSuffix(strings.Repeat("(?, ?, ?), ", len(words)), ", ") + ` ON CONFLICT DO NOTHING`
+	query := `INSERT INTO names (project, word, session, name, amount) VALUES ` + strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?), ", len(words)), ", ") + ` ON CONFLICT DO NOTHING`
 	if _, err := t.run.exec(ctx, query, args...); err != nil {
 		return fmt.Errorf("keep the words of a name: %w", err)
 	}

@@ -99,6 +99,9 @@ func TestSessionsAreFoundByWhatAPayerSays(t *testing.T) {
 			{typed: "obi bola", want: ""},
 			{typed: "ada 4500", want: "2"},
 			{typed: "ada 500", want: ""},
+			{typed: "ade obi 3000", want: "0"}, // what came
+			{typed: "ada 3000", want: ""},
+			{typed: "ade", status: flow.SessionPaid, want: ""},
 			{typed: "order-1182", want: "20"},
 			{typed: "order-1182", project: "wsp_prj_1", want: "0"},
 			{typed: "rail-001", want: "0"},

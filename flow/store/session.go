@@ -36,7 +36,7 @@ func (t *Tx) AddSession(ctx context.Context, s flow.Session) (bool, error) {
 	if n == 0 || s.CustomerName == "" {
 		return n == 1, nil
 	}
-	return true, t.addNames(ctx, s.Project, s.ID, s.CustomerName)
+	return true, t.addNames(ctx, s)
 }
 
 // SaveSession keeps a changed session, whose Version is the one that was read.

@@ -15,20 +15,31 @@ CREATE INDEX delivery_dead ON deliveries (endpoint, id) WHERE state = 'dead';
 CREATE INDEX chat_phone ON chats (phone) WHERE phone <> '';
 CREATE INDEX watch_chat ON watches (chat, session);
 
--- The words of a customer's name, in lower case without marks. Only sessions that
--- a name was given for have any, so that the others cost nothing.
-CREATE TABLE names (
+-- The words of a customer's name, in lower case without marks, each with the whole
+-- of it and the amount, which never change: what a name leads to is judged without
+-- a look at the session. Only sessions that a name was given for have any, so that
+-- the others cost nothing.
+{{sqlite}} CREATE TABLE names (
   project TEXT NOT NULL,
   word    TEXT NOT NULL CHECK (word <> ''),
   session TEXT NOT NULL,
+  name    TEXT NOT NULL,
+  amount  {{int}} NOT NULL,
   PRIMARY KEY (project, word, session)
-) {{strict}};
-{{postgres}} ALTER TABLE names ALTER COLUMN word TYPE TEXT COLLATE "C";
-{{postgres}} INSERT INTO names SELECT DISTINCT s.project, w.word, s.id FROM sessions s, regexp_split_to_table(lower(s.customer_name), '[^[:alnum:]]+') AS w (word) WHERE s.customer_name <> '' AND w.word <> '';
-{{sqlite}} INSERT INTO names WITH RECURSIVE w (project, session, word, rest) AS (
-  SELECT project, id, '', lower(trim(customer_name)) || ' ' FROM sessions WHERE customer_name <> ''
-  UNION ALL SELECT project, session, substr(rest, 1, instr(rest, ' ') - 1), substr(rest, instr(rest, ' ') + 1) FROM w WHERE rest <> '')
-  SELECT DISTINCT project, word, session FROM w WHERE word <> '';
+) {{strict}}, WITHOUT ROWID;
+{{postgres}} CREATE TABLE names (
+  project TEXT NOT NULL,
+  word    TEXT COLLATE "C" NOT NULL CHECK (word <> ''),
+  session TEXT NOT NULL,
+  name    TEXT NOT NULL,
+  amount  {{int}} NOT NULL,
+  PRIMARY KEY (project, word, session)
+);
+{{postgres}} INSERT INTO names SELECT DISTINCT s.project, w.word, s.id, ' ' || lower(s.customer_name), s.amount FROM sessions s, regexp_split_to_table(lower(s.customer_name), '[^[:alnum:]]+') AS w (word) WHERE s.customer_name <> '' AND w.word <> '';
+{{sqlite}} INSERT INTO names WITH RECURSIVE w (project, session, name, amount, word, rest) AS (
+  SELECT project, id, ' ' || lower(trim(customer_name)), amount, '', lower(trim(customer_name)) || ' ' FROM sessions WHERE customer_name <> ''
+  UNION ALL SELECT project, session, name, amount, substr(rest, 1, instr(rest, ' ') - 1), substr(rest, instr(rest, ' ') + 1) FROM w WHERE rest <> '')
+  SELECT DISTINCT project, word, session, name, amount FROM w WHERE word <> '';
 
 -- What supporters write down about a session, for each other.
 CREATE TABLE notes (
