@@ -75,10 +75,24 @@ func TestWhatTheBankWillNotSendIsToldAndMayBeAskedAgain(t *testing.T) {
 			t.Errorf("%s: told %s", fate, told.body)
 		}
 	}
+	d.want(d.ask("PUT", "/v1/test/bank/conditions", d.key, `{}`), http.StatusOK, nil)
+	refused := d.ask("GET", refundsPath+"?status=FAILED&limit=1", d.key, "").text("data.items.0.id")
+	d.want(d.ask("POST", refundsPath+"/"+refused+"/retry", d.key, ""), http.StatusOK, map[string]string{"data.id": refused, "data.status": "PENDING", "data.failureReason": ""})
+	d.refundBecomes(refused, flow.RefundProcessed)
 	bounced := d.bounced()
 	d.told(`"event":"refund.needs_attention"`)
 	d.want(d.ask("POST", refundsPath+"/"+bounced+"/retry", d.key, ""), http.StatusOK, map[string]string{"data.id": bounced, "data.status": "PENDING", "data.failureReason": ""})
 	d.refundBecomes(bounced, flow.RefundProcessed)
+}
+
+func TestWhatWasPaidOutIsNotRefunded(t *testing.T) {
+	d := openDesk(t)
+	charge := d.bought()
+	d.payout(d.key)
+	more := d.ask("POST", refundsPath, d.key, `{"chargeId":"`+charge+`"}`)
+	d.want(more, http.StatusConflict, map[string]string{"error.code": "refund_exceeds_balance", "error.details.neededMinor": "500000", "error.details.coveredMinor": "17500"})
+	d.bought() // which pays for it
+	d.want(d.ask("POST", refundsPath, d.key, `{"chargeId":"`+charge+`"}`), http.StatusCreated, map[string]string{"data.amountMinor": "500000"})
 }
 
 func TestRefundsAreListed(t *testing.T) {
