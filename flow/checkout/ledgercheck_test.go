@@ -55,6 +55,14 @@ func (w *world) sound() {
 	}
 }
 
+// heardOf waits until a session's payments are there and the payer was told of them:
+// a digit answers the menu that was shown last, and news may come with one.
+func (w *world) heardOf(s flow.Session, payments int) {
+	w.t.Helper()
+	w.until("the money is here", func() bool { return len(w.payments(s.ID)) == payments })
+	w.rest()
+}
+
 // everything lets money go every way: paid, a part, too much, twice, taken back,
 // for nobody, sent back and bounced.
 func (w *world) everything() (paid, part flow.Session) {
@@ -62,10 +70,10 @@ func (w *world) everything() (paid, part flow.Session) {
 	paid, first := w.paidFor(500_000)
 	part, _ = w.paying()
 	w.pay(part.ID, 200_000, false)
-	w.rest() // a digit answers the menu that was shown last, and this is news with one
+	w.heardOf(part, 1)
 	excess, _ := w.paidFor(700_000)
 	w.pay(excess.ID, 500_000, false)
-	w.rest()
+	w.heardOf(excess, 2)
 	back, _ := w.paidFor(500_000)
 	_, err := w.bank.Reverse(w.t.Context(), w.payments(back.ID)[0].RailTransactionID)
 	w.must(err)
