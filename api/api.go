@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -91,6 +92,7 @@ type Server struct {
 	pages   *pages
 	console *console.Console
 	health  health
+	screens atomic.Int64 // phones that are looked at live
 
 	requests *requestLog
 }

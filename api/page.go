@@ -8,9 +8,10 @@ import (
 	"till/flow"
 )
 
-// pagePolicy lets the phone page load its own files and nothing else.
+// pagePolicy lets the phone page load its own files and nothing else, and nobody
+// but the console show it within a page.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 // servePhonePage is GET /phone and its files, for a browser on this machine.
 func (s *Server) servePhonePage(c *call) error {

@@ -25,8 +25,14 @@ type Phones interface {
 	Create(ctx context.Context, phone flow.Phone, pushName string) (Phone, error)
 	// List is every phone, oldest first.
 	List(ctx context.Context) ([]Phone, error)
-	// Send writes to the bot from a phone.
-	Send(ctx context.Context, phone flow.Phone, text string) (Message, error)
+	// Send writes to the bot from a phone; quoted is the id of the message that it
+	// answers to, "" for none.
+	Send(ctx context.Context, phone flow.Phone, text, quoted string) (Message, error)
+	// Screen is what a phone shows of its chat with the bot. While that is still
+	// the version seen, it waits for a change or until wait is over.
+	Screen(ctx context.Context, phone flow.Phone, seen int64, wait time.Duration) (Screen, error)
+	// MarkRead tells the bot that what it wrote was read.
+	MarkRead(ctx context.Context, phone flow.Phone) error
 	// Messages are those of a phone's chat with the bot after a cursor, oldest
 	// first, "" for the beginning, and the cursor for the next call. It waits
 	// until there is one, or wait is over: none is no error.
@@ -49,6 +55,14 @@ type Message struct {
 	FromMe bool // written on the phone
 	At     time.Time
 	Status string // sent, delivered, read; received for what the bot wrote
+	Quoted string // the id of the message that it answers to, "" for none
+}
+
+// Screen is what a phone shows of its chat with the bot.
+type Screen struct {
+	Version  int64     // another one whenever something on it changed
+	Messages []Message // the newest, oldest first
+	Typing   bool      // the bot writes
 }
 
 type phoneRecord struct {
@@ -177,12 +191,15 @@ func (s *Server) typeMessage(c *call) error {
 	if err != nil {
 		return err
 	}
-	words := f.text("text", text{required: true, most: maxMessage, multiline: true})
+	words, quoted := f.text("text", text{required: true, most: maxMessage, multiline: true}), ""
+	if c.project.ID == "" { // the phone page alone
+		quoted = f.text("quoted", text{most: maxAfter})
+	}
 	if err := f.done(); err != nil {
 		return err
 	}
 	c.began = true
-	sent, err := phones.Send(c.ctx, number, words)
+	sent, err := phones.Send(c.ctx, number, words, quoted)
 	if err != nil {
 		return err
 	}

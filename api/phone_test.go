@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"io/fs"
 	"net/http"
 	"os"
@@ -87,6 +88,42 @@ func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
 	if r.status != http.StatusFound || r.header.Get("Location") != "/phone?text=Pay+7K3M-9QTX" {
 		t.Errorf("%d %v", r.status, r.header)
 	}
+}
+
+// What a phone shows is told live: to its own page, and to nobody else's.
+func TestAPhoneIsLookedAtLive(t *testing.T) {
+	s := open(t)
+	phone := "/phone/api/phones/" + strings.TrimPrefix(s.ask("POST", "/phone/api/phones", "", `{"pushName":"Ada"}`, fromPage()).text("data.phone"), "+")
+	s.want(s.ask("GET", phone+"/live", "", ""), http.StatusForbidden, map[string]string{"error.code": "test_only"})
+	s.want(s.ask("GET", "/phone/api/phones/2348099999999/live", "", "", fromPage()), http.StatusNotFound, nil)
+	s.want(s.ask("POST", phone+"/read", "", "", fromPage()), http.StatusOK, map[string]string{"data.read": "true"})
+	s.want(s.ask("POST", "/phone/api/phones/2348099999999/read", "", "", fromPage()), http.StatusNotFound, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.listen()+phone+"/live", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = fromPage()
+	answer, err := http.DefaultClient.Do(r) //nolint:forbidigo // the test's context bounds it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if kind := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		t.Fatalf("%d %s", answer.StatusCode, kind)
+	}
+	lines := bufio.NewScanner(answer.Body)
+	until := func(text string) {
+		t.Helper()
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), text) {
+				return
+			}
+		}
+		t.Fatalf("%q never came: %v", text, lines.Err())
+	}
+	until(`"messages":[]`)
+	s.want(s.ask("POST", phone+"/messages", "", `{"text":"hello","quoted":"M7"}`, fromPage()), http.StatusCreated, nil)
+	until(`{"typing":true,"messages":[{"id":"M0","text":"hello","fromMe":true,"at":"2027-01-15T08:00:00.000Z","status":"sent","quoted":"M7"}]}`)
 }
 
 func TestThePhonePagePays(t *testing.T) {

@@ -144,6 +144,8 @@ func pageRoutes() []Route {
 		{Method: get, Path: "/phone/api/phones", Key: KeyPhone, Dev: true, do: (*Server).listPhones},
 		{Method: post, Path: "/phone/api/phones/:phone/messages", Key: KeyPhone, Dev: true, do: (*Server).typeMessage},
 		{Method: get, Path: "/phone/api/phones/:phone/messages", Key: KeyPhone, Dev: true, Asks: true, do: (*Server).readMessages},
+		{Method: get, Path: "/phone/api/phones/:phone/live", Key: KeyPhone, Dev: true, do: (*Server).livePhone},
+		{Method: post, Path: "/phone/api/phones/:phone/read", Key: KeyPhone, Dev: true, do: (*Server).markRead},
 		{Method: remove, Path: "/phone/api/phones/:phone", Key: KeyPhone, Dev: true, do: (*Server).removePhone},
 		{Method: post, Path: "/phone/api/bank/transfers", Key: KeyPhone, Dev: true, do: (*Server).playTransfer},
 		{Method: post, Path: "/phone/api/ussd/:code/complete", Key: KeyPhone, Dev: true, do: (*Server).dial},

@@ -350,7 +350,7 @@ func (d *drawer) find(phone flow.Phone) error {
 	return flow.Refuse(flow.CodeNotFound, "There is no such phone.")
 }
 
-func (d *drawer) Send(_ context.Context, phone flow.Phone, words string) (Message, error) {
+func (d *drawer) Send(_ context.Context, phone flow.Phone, words, quoted string) (Message, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.find(phone); err != nil {
@@ -359,7 +359,7 @@ func (d *drawer) Send(_ context.Context, phone flow.Phone, words string) (Messag
 	if d.chats == nil {
 		d.chats = map[flow.Phone][]Message{}
 	}
-	m := Message{ID: fmt.Sprintf("M%d", len(d.chats[phone])), Text: words, FromMe: true, At: time.Unix(1_800_000_000, 0), Status: "sent"}
+	m := Message{ID: fmt.Sprintf("M%d", len(d.chats[phone])), Text: words, FromMe: true, At: time.Unix(1_800_000_000, 0), Status: "sent", Quoted: quoted}
 	d.chats[phone] = append(d.chats[phone], m)
 	return m, nil
 }
@@ -385,6 +385,21 @@ func (d *drawer) Messages(ctx context.Context, phone flow.Phone, after string, w
 		}
 	}
 	return have[min(n, len(have)):], fmt.Sprint(len(have)), nil
+}
+
+// Screen shows all there is; its version is how much that is. It waits for
+// nothing.
+func (d *drawer) Screen(_ context.Context, phone flow.Phone, _ int64, _ time.Duration) (Screen, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	have := d.chats[phone]
+	return Screen{Version: int64(len(have)) + 1, Messages: append([]Message{}, have...), Typing: len(have) == 1}, d.find(phone)
+}
+
+func (d *drawer) MarkRead(_ context.Context, phone flow.Phone) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.find(phone)
 }
 
 func (d *drawer) Delete(_ context.Context, phone flow.Phone) error {

@@ -63,12 +63,12 @@ func (p *phones) List(ctx context.Context) ([]api.Phone, error) {
 }
 
 // Send writes to the bot.
-func (p *phones) Send(ctx context.Context, phone flow.Phone, text string) (api.Message, error) {
+func (p *phones) Send(ctx context.Context, phone flow.Phone, text, quoted string) (api.Message, error) {
 	number := p.bot()
 	if number == "" {
 		return api.Message{}, flow.Refuse(flow.CodeWhatsAppUnavailable, "The bot has no number on the network right now.")
 	}
-	m, err := p.network.Send(ctx, string(phone), number, text)
+	m, err := p.network.SendQuote(ctx, string(phone), number, text, quoted)
 	if err != nil {
 		return api.Message{}, missingPhone(err)
 	}
@@ -95,6 +95,24 @@ func (p *phones) Messages(ctx context.Context, phone flow.Phone, after string, w
 	return out, strconv.FormatInt(next, 10), nil
 }
 
+// Screen is what a phone shows of its chat with the bot.
+func (p *phones) Screen(ctx context.Context, phone flow.Phone, seen int64, wait time.Duration) (api.Screen, error) {
+	s, err := p.network.Screen(ctx, string(phone), p.bot(), seen, wait)
+	if err != nil {
+		return api.Screen{}, missingPhone(err)
+	}
+	out := api.Screen{Version: s.Version, Typing: s.Typing, Messages: make([]api.Message, len(s.Messages))}
+	for i, m := range s.Messages {
+		out.Messages[i] = toMessage(m)
+	}
+	return out, nil
+}
+
+// MarkRead tells the bot that what it wrote was read.
+func (p *phones) MarkRead(ctx context.Context, phone flow.Phone) error {
+	return missingPhone(p.network.MarkRead(ctx, string(phone), p.bot()))
+}
+
 // Delete takes a phone off the network.
 func (p *phones) Delete(ctx context.Context, phone flow.Phone) error {
 	return missingPhone(p.network.RemovePhone(ctx, string(phone)))
@@ -105,7 +123,7 @@ func toPhone(p wanet.PhoneInfo) api.Phone {
 }
 
 func toMessage(m wanet.Message) api.Message {
-	return api.Message{ID: m.ID, Text: m.Text, FromMe: m.FromMe, At: m.At, Status: m.Status}
+	return api.Message{ID: m.ID, Text: m.Text, FromMe: m.FromMe, At: m.At, Status: m.Status, Quoted: m.Quoted}
 }
 
 // missingPhone gives the network's "not there" the code that merchants know.

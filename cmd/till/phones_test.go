@@ -33,22 +33,36 @@ func TestPayersWriteToABotThatIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, err := p.Send(t.Context(), payer.Number, "hello"); flow.CodeOf(err) != flow.CodeWhatsAppUnavailable {
+	if _, err := p.Send(t.Context(), payer.Number, "hello", ""); flow.CodeOf(err) != flow.CodeWhatsAppUnavailable {
 		t.Errorf("a bot that never had a number: %v", err)
 	}
 	connected = botNumber
-	if _, err := p.Send(t.Context(), payer.Number, "hello"); err != nil {
+	if _, err := p.Send(t.Context(), payer.Number, "hello", ""); err != nil {
 		t.Errorf("a bot that is there: %v", err)
 	}
+	said, err := p.Screen(t.Context(), payer.Number, 0, 0)
+	if err != nil || len(said.Messages) != 1 || said.Messages[0].Text != "hello" || said.Typing {
+		t.Errorf("the phone shows %+v, %v", said, err)
+	}
+	if _, err := p.Send(t.Context(), payer.Number, "about that", said.Messages[0].ID); err != nil {
+		t.Errorf("an answer to a message: %v", err)
+	}
+	now, err := p.Screen(t.Context(), payer.Number, said.Version, time.Minute)
+	if err != nil || now.Version == said.Version || len(now.Messages) != 2 || now.Messages[1].Quoted != said.Messages[0].ID {
+		t.Errorf("the phone shows %+v, %v", now, err)
+	}
+	if err := p.MarkRead(t.Context(), payer.Number); err != nil {
+		t.Errorf("reading: %v", err)
+	}
 	connected = ""
-	if _, err := p.Send(t.Context(), payer.Number, "are you there?"); err != nil {
+	if _, err := p.Send(t.Context(), payer.Number, "are you there?", ""); err != nil {
 		t.Errorf("a bot that is away: %v", err)
 	}
 	if all, err := p.List(t.Context()); err != nil || len(all) != 1 {
 		t.Errorf("the payers' phones are %v, %v; the bot's is none of them", all, err)
 	}
 	p.network = wanet.NewRemote("http://127.0.0.1:1", loopbackClient())
-	if _, err := p.Send(t.Context(), payer.Number, "hello?"); flow.CodeOf(err) != flow.CodeWhatsAppUnavailable {
+	if _, err := p.Send(t.Context(), payer.Number, "hello?", ""); flow.CodeOf(err) != flow.CodeWhatsAppUnavailable {
 		t.Errorf("a network that is away: %v", err)
 	}
 }

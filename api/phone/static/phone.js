@@ -4,13 +4,10 @@
 'use strict';
 
 /** @typedef {{phone: string, pushName: string}} Phone */
-/** @typedef {{id: string, text: string, fromMe: boolean, at: string, status: string}} Message */
+/** @typedef {{id: string, text: string, fromMe: boolean, at: string, status: string, quoted?: string}} Message */
 
-/** Seconds that one question for new messages waits: long, or short while ticks are still to come. */
-const LONG_WAIT = 25;
-const TICK_WAIT = 2;
-/** How often ticks are looked up again for one message of ours. */
-const TICK_TRIES = 15;
+/** Milliseconds before a lost stream is opened again, at first and at most. */
+const AGAIN = [300, 8000];
 
 /** @param {string} id @returns {any} */
 const the = (id) => document.getElementById(id);
@@ -20,8 +17,8 @@ let phones = [];
 let current = '';
 /** @type {Map<string, Message>} */
 let messages = new Map();
-let cursor = '';
-let ticks = 0;
+/** The message that is answered to, '' for none. */
+let quoted = '';
 /** @type {AbortController} */
 let listening = new AbortController();
 
@@ -73,7 +70,8 @@ function open(phone) {
   listening = new AbortController();
   current = phone;
   messages = new Map();
-  cursor = '';
+  quote('');
+  typing(false);
   the('log').replaceChildren();
   the('phones').value = phone;
   const it = phones.find((p) => p.phone === phone);
@@ -85,35 +83,80 @@ function open(phone) {
   }
 }
 
-/** Asks for messages until another phone is shown. @param {string} phone @param {AbortSignal} signal */
+/** Shows what the server sends of a phone's screen until another phone is shown. @param {string} phone @param {AbortSignal} signal */
 async function listen(phone, signal) {
-  const path = '/phones/' + encodeURIComponent(phone) + '/messages';
-  let pause = 500;
+  const path = '/phone/api/phones/' + encodeURIComponent(phone) + '/live';
+  let [pause] = AGAIN;
   let bad = false;
   while (!signal.aborted) {
     try {
-      const open = ticks > 0 && [...messages.values()].some((m) => m.fromMe && m.status !== 'read');
-      const first = cursor === '';
-      const news = await call('GET', path + '?wait=' + (first ? 0 : open ? TICK_WAIT : LONG_WAIT) + '&after=' + encodeURIComponent(cursor), undefined, signal);
-      cursor = news.nextCursor || cursor;
-      news.items.forEach(show);
-      if (open) {
-        ticks--;
-        (await call('GET', path, undefined, signal)).items.forEach(show);
+      const answer = await fetch(path, { headers: { 'X-Till-Phone': '1', Accept: 'text/event-stream' }, signal });
+      if (!answer.ok) throw new Error((await answer.json()).error.message);
+      const stream = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let rest = ''; ;) {
+        const { value, done } = await stream.read();
+        if (done) break;
+        const events = (rest + value).split('\n\n');
+        rest = events.pop();
+        for (const one of events) {
+          const data = one.split('\n').filter((l) => l.startsWith('data: ')).map((l) => l.slice(6)).join('\n');
+          if (data) screen(phone, JSON.parse(data));
+        }
+        if (bad) say('');
+        bad = false;
+        [pause] = AGAIN;
       }
-      if (news.items.length > 0) suggest();
-      if (first && cursor === '') await new Promise((done) => setTimeout(done, 300));
-      if (bad) say('');
-      bad = false;
-      pause = 500;
     } catch (err) {
       if (signal.aborted) return;
       say(err.message + ' Trying again…', true);
       bad = true;
       await new Promise((done) => setTimeout(done, pause));
-      pause = Math.min(pause * 2, 8000);
+      pause = Math.min(pause * 2, AGAIN[1]);
     }
   }
+}
+
+/** Shows a phone's screen as it is now. @param {string} phone @param {{typing: boolean, messages: Message[]}} now */
+function screen(phone, now) {
+  if (phone !== current) return;
+  const before = messages.size;
+  now.messages.forEach(show);
+  typing(now.typing);
+  if (messages.size === before) return;
+  suggest();
+  read();
+}
+
+/** Says whether the other side writes. @param {boolean} on */
+function typing(on) {
+  const log = the('log');
+  const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+  the('typing').hidden = !on;
+  the('peer').textContent = on ? 'typing…' : 'business account';
+  if (atEnd) log.scrollTop = log.scrollHeight;
+}
+
+/** Lets the other side see blue ticks for what is before the payer's eyes. */
+function read() {
+  if (current && !document.hidden && [...messages.values()].some((m) => !m.fromMe && m.status !== 'read')) {
+    call('POST', '/phones/' + encodeURIComponent(current) + '/read').catch(() => {}); // nothing hangs on it
+  }
+}
+
+/** Chooses the message that is answered to. @param {string} id '' for none */
+function quote(id) {
+  quoted = id;
+  const m = messages.get(id);
+  the('quote').hidden = !m;
+  the('quoteWho').textContent = m ? (m.fromMe ? 'You' : 'Till') : '';
+  the('quoteText').textContent = m ? m.text : '';
+  if (m) the('text').focus();
+}
+
+/** The day of a time, for the line between two days. @param {string} at */
+function day(at) {
+  const date = new Date(at);
+  return date.toDateString() === new Date().toDateString() ? 'Today' : date.toLocaleDateString([], { day: 'numeric', month: 'long', year: 'numeric' });
 }
 
 /** Shows a message, or what became of one that is shown already. @param {Message} m */
@@ -126,9 +169,24 @@ function show(m) {
   }
   const log = the('log');
   const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+  const before = [...messages.values()].at(-2);
+  if (!before || day(before.at) !== day(m.at)) {
+    const line = document.createElement('li');
+    line.className = 'day';
+    line.textContent = day(m.at);
+    log.append(line);
+  }
   const bubble = document.createElement('li');
   bubble.id = 'm-' + m.id;
-  bubble.className = m.fromMe ? 'mine' : '';
+  bubble.className = (m.fromMe ? 'mine' : '') + (before && before.fromMe === m.fromMe ? ' more' : '');
+  const about = messages.get(m.quoted || '');
+  if (about) {
+    const said = document.createElement('blockquote');
+    const who = document.createElement('strong');
+    who.textContent = about.fromMe ? 'You' : 'Till';
+    said.append(who, about.text.slice(0, 200));
+    bubble.append(said);
+  }
   const words = document.createElement('p');
   words.append(...format(m.text));
   const foot = document.createElement('div');
@@ -140,6 +198,15 @@ function show(m) {
   if (!m.fromMe && /^(\d{10}|\*\d[\d*]*#)$/.test(bare)) {
     words.className = 'plain';
     foot.append(copier(bare));
+  }
+  if (!m.fromMe) {
+    const answer = document.createElement('button');
+    answer.type = 'button';
+    answer.className = 'answer quiet';
+    answer.textContent = '↩';
+    answer.setAttribute('aria-label', 'Answer to: ' + m.text.slice(0, 60));
+    answer.onclick = () => quote(m.id);
+    foot.append(answer);
   }
   foot.append(time);
   if (m.fromMe) foot.append(tick(m.status));
@@ -238,19 +305,29 @@ async function dial(outcome) {
   say(outcome === 'success' ? 'Dialled, and paid.' : 'Dialled, and the bank refused.');
 }
 
+/** Tells the page that shows this one which phone is held. */
+function tell() {
+  if (window.parent !== window) window.parent.postMessage({ phone: current }, location.origin);
+}
+
 /** Sends what is typed. */
 async function send() {
   const words = the('text').value.trim();
   if (!words || !current) return;
-  const sent = await call('POST', '/phones/' + encodeURIComponent(current) + '/messages', { text: words });
+  const body = { text: words };
+  if (quoted) body.quoted = quoted;
+  const sent = await call('POST', '/phones/' + encodeURIComponent(current) + '/messages', body);
   the('text').value = '';
-  ticks = TICK_TRIES;
-  show(sent);
+  if (!messages.has(sent.id)) show({ ...sent, quoted });
+  quote('');
+  tell();
 }
 
 the('compose').onsubmit = (e) => { e.preventDefault(); press(e.submitter || the('text'), send).then(() => the('text').focus()); };
 the('text').onkeydown = (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); the('compose').requestSubmit(); } };
 the('phones').onchange = () => open(the('phones').value);
+the('unquote').onclick = () => quote('');
+document.addEventListener('visibilitychange', read);
 the('add').onclick = () => { the('wrong').textContent = ''; the('new').showModal(); };
 the('close').onclick = () => the('new').close();
 the('remove').onclick = () => press(the('remove'), async () => {
@@ -281,9 +358,11 @@ the('other').onsubmit = (e) => {
 the('dial').onclick = () => press(the('dial'), () => dial('success'));
 the('fail').onclick = () => press(the('fail'), () => dial('failed'));
 
-const words = new URLSearchParams(location.search).get('text');
+const asked = new URLSearchParams(location.search);
+document.body.classList.toggle('bare', asked.has('bare')); // the page around it has a panel of its own
+const words = asked.get('text');
 if (words) {
   the('text').value = words;
-  history.replaceState(null, '', '/phone');
+  history.replaceState(null, '', asked.has('bare') ? '/phone?bare' : '/phone');
 }
 load().catch((err) => say(err.message, true));

@@ -108,6 +108,7 @@ func (n *Network) control(mux *http.ServeMux) {
 		"DELETE /network/phones/{phone}":         n.deletePhone,
 		"POST /network/phones/{phone}/messages":  n.postMessage,
 		"GET /network/phones/{phone}/messages":   n.getMessages,
+		"GET /network/phones/{phone}/screen":     n.getScreen,
 		"POST /network/phones/{phone}/read":      n.postRead,
 		"POST /network/phones/{phone}/typing":    n.postTyping,
 		"POST /network/pairings":                 n.postPairing,

@@ -66,7 +66,8 @@ type Phone struct {
 	calls   map[string]bool      // by id: whether it was rejected
 	running bool
 	gone    bool
-	changed chan struct{} // closed and replaced when messages change
+	version int64
+	changed chan struct{} // closed and replaced when version moves on
 }
 
 type phoneRecord struct {
@@ -198,7 +199,7 @@ func (p *Phone) server() string {
 
 func newPhone(a *Account, d *Device) *Phone {
 	p := &Phone{
-		a: a, d: d, byID: map[string]*stored{}, typing: map[string]time.Time{}, calls: map[string]bool{}, changed: make(chan struct{}),
+		a: a, d: d, byID: map[string]*stored{}, typing: map[string]time.Time{}, calls: map[string]bool{}, changed: make(chan struct{}), version: 1,
 	}
 	d.phone = p
 	return p
@@ -298,8 +299,7 @@ func (p *Phone) remember(t *batch, s *stored) error {
 
 // keep stores a message's new state and wakes who waits for one.
 func (p *Phone) keep(t *batch, s *stored) error {
-	close(p.changed)
-	p.changed = make(chan struct{})
+	p.stir()
 	return t.putJSON(p.msgKey(s), s)
 }
 
@@ -308,8 +308,7 @@ func (p *Phone) msgKey(s *stored) string { return p.table("msg") + fmt.Sprintf("
 // retire ends the phone: its account leaves the network.
 func (p *Phone) retire() {
 	p.gone = true
-	close(p.changed)
-	p.changed = make(chan struct{})
+	p.stir()
 }
 
 // Messages returns the messages after a cursor, oldest first and at most 500. If

@@ -219,6 +219,7 @@ func (p *Phone) PeerTyping(chat string) bool {
 
 // sawTyping notes that somebody types, or stopped. The caller holds Network.mu.
 func (p *Phone) sawTyping(from *Account, on bool) {
+	defer p.stir()
 	if !on {
 		delete(p.typing, from.phone)
 		return
