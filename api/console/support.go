@@ -1,4 +1,136 @@
 package console
 
-// supportPages are what supporters look at: sessions, what became of money, and who waits.
-func supportPages() []Page { return nil }
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// supportPages are what supporters look at: sessions, what became of money, and
+// what waits for somebody.
+func supportPages() []Page {
+	get, post := http.MethodGet, http.MethodPost
+	return []Page{
+		{Method: get, Path: "/sessions", Right: flow.MayRead, do: (*Console).searchSessions},
+		{Method: get, Path: "/sessions/:id", Right: flow.MayRead, do: (*Console).sessionPage},
+		{Method: get, Path: "/sessions/:id/live", Right: flow.MayRead, do: (*Console).liveSession},
+		{Method: get, Path: "/sessions/:id/export", Right: flow.MayRead, do: (*Console).exportSession},
+		{Method: post, Path: "/sessions/:id/reveal", Right: flow.MayReveal, do: (*Console).revealPhone},
+		{Method: post, Path: "/sessions/:id/note", Right: flow.MayAnswer, do: (*Console).noteSession},
+		{Method: post, Path: "/sessions/:id/instructions", Right: flow.MayResend, do: (*Console).sayAgain},
+		{Method: post, Path: "/sessions/:id/check", Right: flow.MayResend, do: (*Console).askBank},
+		{Method: post, Path: "/sessions/:id/resend", Right: flow.MayResend, do: (*Console).resendHere},
+		{Method: post, Path: "/sessions/:id/resolve", Right: flow.MayMoveMoney, do: (*Console).resolvePayment},
+		{Method: get, Path: "/exceptions", Right: flow.MayRead, do: (*Console).exceptions},
+		{Method: post, Path: "/exceptions/resolve", Right: flow.MayMoveMoney, do: (*Console).resolveUnmatched},
+	}
+}
+
+// perPage is how many rows one page of a list shows.
+const perPage = 25
+
+// searchView is what the search page is given.
+type searchView struct {
+	Q        string
+	Status   flow.SessionStatus
+	Statuses []flow.SessionStatus
+	Search   flow.Search
+	Found    []foundRow
+	Next     string // address of older ones, "" for none
+	Took     time.Duration
+	All      bool // of all projects
+}
+
+// foundRow is one session that was found.
+type foundRow struct {
+	store.Found
+
+	Project string // its name, or its id
+}
+
+// Meant says what the words were taken for, "" where there were none.
+func (s searchView) Meant() string {
+	var parts []string
+	for _, k := range s.Search.Keys {
+		text := string(k.Kind)
+		if k.Amount > 0 {
+			text += " " + naira(k.Amount)
+		}
+		parts = append(parts, text)
+	}
+	meant := strings.Join(parts, ", or ")
+	if !s.Search.From.IsZero() {
+		form := "2 Jan 2006 15:04"
+		if meant != "" {
+			meant += ", "
+		}
+		meant += "opened from " + s.Search.From.In(lagos).Format(form) + " to " + s.Search.Until.In(lagos).Format(form) + " in Lagos"
+	}
+	return meant
+}
+
+// Why says by what a session was found, "" where it is only new.
+func (f foundRow) Why() string {
+	var parts []string
+	for _, by := range f.By {
+		if by != "newest" {
+			parts = append(parts, string(by))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// searchSessions is GET /sessions: one box for whatever a payer says.
+func (c *Console) searchSessions(v *visit) error {
+	out := searchView{
+		Q: v.query("q"), All: v.project.ID == "",
+		Statuses: []flow.SessionStatus{flow.SessionPending, flow.SessionProcessing, flow.SessionPaid, flow.SessionExpired, flow.SessionCancelled},
+	}
+	for _, s := range out.Statuses {
+		if v.query("status") == string(s) {
+			out.Status = s
+		}
+	}
+	out.Search = flow.ReadSearch(out.Q, c.cfg.Now())
+	began := c.cfg.Real()
+	list, more, err := v.service.Reader().Search(v.ctx, store.SearchFilter{
+		Search: out.Search, Project: v.project.ID, Status: out.Status, Before: flow.SessionID(v.query("before")), Limit: perPage,
+	})
+	if err != nil {
+		return err
+	}
+	out.Took = c.cfg.Real().Sub(began)
+	for _, f := range list {
+		out.Found = append(out.Found, foundRow{f, v.projectName(f.Session.Project)})
+	}
+	if more {
+		next := url.Values{"q": {out.Q}, "status": {string(out.Status)}, "before": {string(list[len(list)-1].Session.ID)}}
+		out.Next = "/sessions?" + next.Encode()
+	}
+	return v.show("sessions", "Sessions", out)
+}
+
+// projectName is the name of a project that can be chosen, or the id of another.
+func (v *visit) projectName(id flow.ProjectID) string {
+	for _, p := range v.projects {
+		if p.ID == id {
+			return p.Name
+		}
+	}
+	return string(id)
+}
+
+// session reads the session that an address names. One of another project's is
+// not there, but for operators who look at all projects.
+func (v *visit) session() (flow.Session, error) {
+	id := v.http.Params("id")
+	s, err := v.service.Reader().Session(v.ctx, flow.SessionID(id))
+	if err == nil && v.project.ID != "" && s.Project != v.project.ID {
+		err = flow.Refuse(flow.CodeNotFound, "There is no session %q.", id)
+	}
+	return s, err
+}

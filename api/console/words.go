@@ -27,6 +27,9 @@ func (c *Console) words() template.FuncMap {
 			return ""
 		},
 		"mask": func(p flow.Phone) string { return p.String() },
+		// phone shows a whole number: only what was asked for with a reason.
+		"phone": func(p flow.Phone) string { return string(p) },
+		"code":  flow.ShowCode,
 	}
 }
 

@@ -89,6 +89,15 @@ func (r Reader) endpoints(ctx context.Context, query, arg string) ([]flow.Endpoi
 	return list, nil
 }
 
+// EventsOf lists the events of a session, the newest first, at most limit of them.
+func (r Reader) EventsOf(ctx context.Context, session flow.SessionID, limit int) ([]flow.Event, error) {
+	list, err := r.events(ctx, ` WHERE session = ? AND session <> '' ORDER BY sequence DESC LIMIT ?`, []any{string(session), limit})
+	if err != nil {
+		return nil, fmt.Errorf("list the events of %s: %w", session, err)
+	}
+	return list, nil
+}
+
 // Tried is one kept try of a delivery.
 type Tried struct {
 	Delivery string

@@ -1,0 +1,126 @@
+package console
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// queueWords are how people read a queue.
+type queueWords struct {
+	Name  string
+	What  string
+	Next  string
+	Empty string
+	Old   time.Duration // from when on something in it has waited too long
+}
+
+// soon and within are from when on a wait is too long: of what machines should
+// have done, and of what people decide.
+const (
+	soonEnough = 10 * time.Minute
+	withinADay = 24 * time.Hour
+)
+
+var wordsOf = map[store.Queue]queueWords{ //nolint:gochecknoglobals // a constant that Go has no word for
+	store.QueueUnderpaid: {"Underpaid", "Some of the money came.", "Wait for the rest, or decide on the session's page.", "Nobody has paid too little.", withinADay},
+	store.QueueOverpaid:  {"Overpaid", "More came than was asked for.", "Accept what is too much, or send it back.", "Nobody has paid too much.", withinADay},
+	store.QueueLate:      {"Late", "Money came after its session was over.", "Accept it, or send it back; after 24 hours it goes back by itself.", "Nothing came too late.", withinADay},
+	store.QueueTwice:     {"Paid twice", "Money came after all was paid.", "Send it back, or accept it; after 24 hours it goes back by itself.", "Nobody has paid twice.", withinADay},
+	store.QueueUnmatched: {"Unmatched", "Money came that belongs to no session.", "Find out whose it is, then accept it or send it back.", "All money is known.", withinADay},
+	store.QueueRefunds:   {"Refunds", "Nobody knows what became of a refund, or it came back.", "Ask the bank, then retry the refund or mark it.", "No refund needs a look.", withinADay},
+	store.QueueWebhooks:  {"Dead webhooks", "A merchant could not be told; nothing tries any more.", "Mend the endpoint, then send the event again.", "Every event arrived or is still tried.", soonEnough},
+	store.QueueStuck:     {"Stuck", "Money on its way, a message or work that should have gone on by now.", "Ask the bank on the session's page; look whether WhatsApp is linked.", "Nothing is stuck.", soonEnough},
+}
+
+// queueTab is one queue in the list of them.
+type queueTab struct {
+	Queue store.Queue
+	Words queueWords
+	Count int
+	More  bool // than are counted
+	Since time.Time
+	Old   bool
+	Here  bool
+}
+
+// waitingRow is one thing in a queue.
+type waitingRow struct {
+	store.Waiting
+
+	Of      string // the project's name
+	Old     bool
+	Payer   string // of money that no session is of
+	Command string
+}
+
+// exceptionsView is what the page of what waits is given.
+type exceptionsView struct {
+	Tabs []queueTab
+	Tab  queueTab
+	Rows []waitingRow
+	Next string
+	All  bool
+	CSRF string
+}
+
+// exceptions is GET /exceptions: what waits for somebody, the oldest first.
+func (c *Console) exceptions(v *visit) error {
+	now := c.cfg.Now()
+	out := exceptionsView{All: v.project.ID == "", CSRF: v.csrf()}
+	asked := store.Queue(v.query("queue"))
+	for _, queue := range store.Queues() {
+		count, since, err := v.service.Reader().QueueSize(v.ctx, store.QueueFilter{Queue: queue, Project: v.project.ID, Now: now})
+		if err != nil {
+			return err
+		}
+		out.Tabs = append(out.Tabs, queueTab{
+			Queue: queue, Words: wordsOf[queue], Count: count, More: count >= manyWait, Since: since,
+			Old: count > 0 && now.Sub(since) > wordsOf[queue].Old, Here: queue == asked,
+		})
+	}
+	here := -1
+	for i, tab := range out.Tabs { // the first one that somebody waits in, unless one was asked for
+		if tab.Here || here < 0 && tab.Count > 0 && wordsOf[asked].Name == "" {
+			here = i
+		}
+	}
+	here = max(here, 0)
+	out.Tabs[here].Here = true
+	out.Tab = out.Tabs[here]
+	list, err := v.service.Reader().Waits(v.ctx, store.QueueFilter{Queue: out.Tab.Queue, Project: v.project.ID, After: v.query("after"), Now: now, Limit: perPage + 1})
+	if err != nil {
+		return err
+	}
+	if len(list) > perPage {
+		list = list[:perPage]
+		out.Next = "/exceptions?" + url.Values{"queue": {string(out.Tab.Queue)}, "after": {list[perPage-1].Place}}.Encode()
+	}
+	for _, w := range list {
+		out.Rows = append(out.Rows, waiting(v, out.Tab, w, now))
+	}
+	return v.show("exceptions", "Exceptions", out)
+}
+
+// manyWait is how far queues are counted.
+const manyWait = 1000
+
+// waiting is a row for people.
+func waiting(v *visit, tab queueTab, w store.Waiting, now time.Time) waitingRow {
+	row := waitingRow{Waiting: w, Of: v.projectName(w.Project), Old: now.Sub(w.Since) > tab.Words.Old}
+	switch {
+	case strings.HasPrefix(w.Detail, "{"): // who paid
+		var payer flow.PaidBy
+		if json.Unmarshal([]byte(w.Detail), &payer) == nil {
+			row.Payer = strings.Join(strings.Fields(payer.Name+" "+payer.BankName+" "+payer.AccountNumberMasked), " ")
+		}
+		row.Detail = ""
+	case tab.Queue == store.QueueRefunds:
+		row.Command = "bin/till refunds"
+	}
+	return row
+}

@@ -1,0 +1,255 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/replay"
+	"till/flow/store"
+)
+
+// The bounds of a session's page.
+const (
+	storyShown  = 300 // moments: the newest
+	eventsShown = 50
+	actsShown  = 20 // about each thing
+	rawShown    = 16 << 10
+	liveAgain   = time.Second
+)
+
+// sessionView is what the page of a session is given.
+type sessionView struct {
+	Story   storyView
+	CSRF    string
+	Shown   bool // the payer's whole phone number
+	Wrong   string
+	Note    string // as it was typed
+	Reason  string
+	Export  []store.ChatRow // chats that can be exported
+	Now     time.Time
+	Command string
+}
+
+// storyView is the part of the page that is live.
+type storyView struct {
+	Session  flow.Session
+	Record   flow.SessionRecord
+	Project  string
+	Attempts []flow.Attempt
+	Payments []paymentRow
+	Refunds  []flow.Refund
+	Chats    []store.ChatRow
+	Timers   []checkout.Timer
+	Events   []eventRow
+	Moments  []momentRow
+	Cut      bool // there are older ones
+}
+
+// paymentRow is money that came.
+type paymentRow struct {
+	flow.Payment
+
+	Waits  bool   // for somebody's decision
+	Answer string // what the payer can be told, in their language
+}
+
+// eventRow is an event and what became of it.
+type eventRow struct {
+	flow.Event
+
+	Sent []store.Sent
+}
+
+// momentRow is one line of the timeline.
+type momentRow struct {
+	checkout.Moment
+
+	Text string // what is kept of it, "" for no more
+}
+
+// sessionPage is GET /sessions/{id}.
+func (c *Console) sessionPage(v *visit) error { return c.showSession(v, sessionView{}) }
+
+func (c *Console) showSession(v *visit, out sessionView) error {
+	s, err := v.session()
+	if err != nil {
+		return err
+	}
+	if out.Story, err = c.story(v.ctx, v.service, v.who, s.ID); err != nil {
+		return err
+	}
+	out.Story.Project = v.projectName(s.Project)
+	out.CSRF, out.Export, out.Now = v.csrf(), out.Story.Chats, c.cfg.Now()
+	out.Command = "bin/till replay " + string(s.ID)
+	return v.show("session", "Session", out)
+}
+
+// liveSession is GET /sessions/{id}/live.
+func (c *Console) liveSession(v *visit) error {
+	s, err := v.session()
+	if err != nil {
+		return err
+	}
+	service, who, name := v.service, v.who, v.projectName(s.Project)
+	var last []byte
+	var read time.Time
+	return v.live(func(ctx context.Context) ([]byte, error) {
+		if now := c.cfg.Real(); now.Sub(read) >= liveAgain {
+			read = now
+			story, err := c.story(ctx, service, who, s.ID)
+			if err != nil {
+				return nil, err
+			}
+			story.Project = name
+			if last, err = v.part("session", "story", story); err != nil {
+				return nil, err
+			}
+		}
+		return last, nil
+	})
+}
+
+// story reads all that belongs to a session.
+func (c *Console) story(ctx context.Context, service *checkout.Service, who flow.Visit, id flow.SessionID) (storyView, error) {
+	r := service.Reader()
+	s, err := r.Session(ctx, id) // as it is by now
+	if err != nil {
+		return storyView{}, err
+	}
+	out := storyView{Session: s}
+	view, err := service.View(ctx, s.Project, id)
+	if err != nil {
+		return out, err
+	}
+	out.Record, out.Attempts = service.Record(view), view.Attempts
+	if out.Payments, err = paymentRows(ctx, service, s); err != nil {
+		return out, err
+	}
+	if out.Refunds, err = r.Refunds(ctx, store.RefundFilter{Project: s.Project, Session: id, Limit: eventsShown}); err != nil {
+		return out, err
+	}
+	if out.Chats, err = r.Watchers(ctx, id); err != nil {
+		return out, err
+	}
+	if out.Timers, err = service.Timers(ctx, s.Project, id); err != nil {
+		return out, err
+	}
+	events, err := r.EventsOf(ctx, id, eventsShown)
+	if err != nil {
+		return out, err
+	}
+	for _, e := range events {
+		row := eventRow{Event: e}
+		if row.Sent, err = r.Deliveries(ctx, e.ID, "", eventsShown, 1); err != nil {
+			return out, err
+		}
+		for _, d := range row.Sent {
+			if d.State == flow.DeliveryPending && !d.Next.IsZero() {
+				out.Timers = append(out.Timers, checkout.Timer{At: d.Next, What: fmt.Sprintf("%s is sent to %s", e.Kind, d.URL), Tries: d.Count})
+			}
+		}
+		out.Events = append(out.Events, row)
+	}
+	slices.SortStableFunc(out.Timers, func(a, b checkout.Timer) int { return a.At.Compare(b.At) })
+	return c.withMoments(ctx, service, who, out)
+}
+
+// withMoments adds the timeline: what the program knows, the notes, and what
+// people of the visitor's account did here.
+func (c *Console) withMoments(ctx context.Context, service *checkout.Service, who flow.Visit, out storyView) (storyView, error) {
+	id := out.Session.ID
+	moments, err := checkout.Timeline(ctx, service.Reader(), id)
+	if err != nil {
+		return out, err
+	}
+	notes, err := service.Notes(ctx, out.Session.Project, id)
+	if err != nil {
+		return out, err
+	}
+	for _, n := range notes {
+		moments = append(moments, checkout.Moment{At: n.At, Who: "note", What: n.Text, Why: n.Author})
+	}
+	subjects := []string{string(id)}
+	for _, p := range out.Payments[:min(len(out.Payments), actsShown)] {
+		subjects = append(subjects, string(p.ID))
+	}
+	for _, e := range out.Events[:min(len(out.Events), actsShown)] {
+		subjects = append(subjects, string(e.ID))
+	}
+	for _, subject := range subjects {
+		list, _, err := c.cfg.Accounts.Audits(ctx, store.AuditFilter{Account: who.Account, Subject: subject, Limit: actsShown})
+		if err != nil {
+			return out, err
+		}
+		for _, a := range list {
+			moments = append(moments, checkout.Moment{At: a.At, Who: "console", What: a.Action, Why: a.Actor + ": " + a.Reason})
+		}
+	}
+	slices.SortStableFunc(moments, func(a, b checkout.Moment) int { return a.At.Compare(b.At) })
+	if out.Cut = len(moments) > storyShown; out.Cut {
+		moments = moments[len(moments)-storyShown:]
+	}
+	for _, m := range moments {
+		out.Moments = append(out.Moments, momentRow{m, pretty(m.Raw)})
+	}
+	return out, nil
+}
+
+// paymentRows are a session's payments.
+func paymentRows(ctx context.Context, service *checkout.Service, s flow.Session) ([]paymentRow, error) {
+	list, err := service.Reader().Payments(ctx, s.ID)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	answers, err := service.Explain(ctx, s.Project, s.ID)
+	rows := make([]paymentRow, 0, len(list))
+	for _, p := range list {
+		rows = append(rows, paymentRow{p, p.Waits(s), answers[p.ID]})
+	}
+	return rows, err
+}
+
+// pretty is JSON for people, cut where it is very long.
+func pretty(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	var out bytes.Buffer
+	if json.Indent(&out, raw, "", "  ") != nil {
+		out.Reset()
+		_, _ = out.Write(raw) // a buffer takes everything
+	}
+	if out.Len() > rawShown {
+		return string(bytes.ToValidUTF8(out.Bytes()[:rawShown], nil)) + "\n… cut: it is longer"
+	}
+	return out.String()
+}
+
+// exportSession is GET /sessions/{id}/export: the conversation as a file, without
+// who the payer is.
+func (c *Console) exportSession(v *visit) error {
+	s, err := v.session()
+	if err != nil {
+		return err
+	}
+	rec, err := v.service.Exported(v.ctx, s.Project, s.ID, flow.ChatID(v.query("chat")))
+	if err != nil {
+		return err
+	}
+	if err := c.audited(v, s, "session.export", string(rec.Chat), "", false); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := replay.Export(&out, rec, true); err != nil {
+		return err
+	}
+	v.http.Set("Content-Type", "application/x-ndjson; charset=utf-8")
+	v.http.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", string(rec.Chat)+".jsonl"))
+	return v.http.Send(out.Bytes())
+}
