@@ -58,6 +58,9 @@ type Config struct {
 	// Ready asks every part that the server uses whether it works. It returns soon,
 	// whatever hangs.
 	Ready func(ctx context.Context) []Check
+	// Doctor looks for what is wrong with the machine, the data and the outsides;
+	// nil where nobody looks.
+	Doctor func(ctx context.Context) []console.Diagnosis
 	// CheckURL judges where the webhooks of an environment may be sent.
 	CheckURL func(env flow.Environment, raw string) error
 	// NewSecret makes the signing secret of a webhook endpoint.

@@ -36,6 +36,7 @@ func (s *Server) openConsole() error {
 				return text{least: least, most: most, multiline: multiline}.judge(t)
 			},
 		},
+		Ready: s.parts, Doctor: s.cfg.Doctor, Pairing: s.cfg.Pairing,
 		Closing: s.closing, Now: s.cfg.Now, Real: time.Now, Log: s.cfg.Log, //nolint:forbidigo // the deadlines of connections are real ones
 	})
 	if err != nil {
@@ -55,4 +56,16 @@ func (s *Server) page(p console.Page) fiber.Handler {
 		s.note(c.Context()).route = p.Path
 		return s.console.Serve(ctx, p, c)
 	}
+}
+
+// parts are the parts of the server, as operators see them.
+func (s *Server) parts(ctx context.Context) []console.Part {
+	if s.cfg.Ready == nil {
+		return nil
+	}
+	var out []console.Part
+	for _, one := range s.cfg.Ready(ctx) {
+		out = append(out, console.Part{Name: one.Name, OK: one.OK, Needed: one.Needed, Reason: one.Reason})
+	}
+	return out
 }

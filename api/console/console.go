@@ -62,6 +62,12 @@ type Config struct {
 	Requests Requests
 	// Tasks are programs to copy.
 	Tasks []Task
+	// Ready asks every part of the server whether it works.
+	Ready func(ctx context.Context) []Part
+	// Doctor looks for what is wrong with the machine, the data and the outsides.
+	Doctor func(ctx context.Context) []Diagnosis
+	// Pairing is what is to be scanned to link the test number; false when nothing is.
+	Pairing func() (text string, waiting bool)
 	// Closing is closed when the server begins to end.
 	Closing <-chan struct{}
 	// Now is the clock of what is shown, Real that of connections.
@@ -74,6 +80,7 @@ type Console struct {
 	cfg     Config
 	pages   map[string]*template.Template
 	streams atomic.Int64 // live parts under way
+	looked  looked       // by the doctor
 }
 
 // Page is one address of the console.

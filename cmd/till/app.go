@@ -349,7 +349,7 @@ func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 		Limits:  limits, Accounts: a.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: a.test, flow.Live: a.live},
 		Verifications: a.verifications, Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: testBank{a.rail, a.clock.Now}, Phones: phones,
 		Pairing: a.fleet.Pairing, AdvanceClock: a.advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
-		Ready: a.ready, Boards: map[flow.Environment]*checkout.Board{flow.Test: a.board, flow.Live: a.liveBoard},
+		Ready: a.ready, Doctor: a.doctor, Boards: map[flow.Environment]*checkout.Board{flow.Test: a.board, flow.Live: a.liveBoard},
 		Demo: demo, PublicURL: a.publicURL(),
 		CheckURL: func(env flow.Environment, raw string) error {
 			return hooks.CheckURL(raw, hooks.Allow{Loopback: a.loopback(env)})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9"
 
+	"till/api/console"
 	"till/cmd/till/doctor"
 	"till/config"
 )
@@ -64,6 +66,15 @@ func (c *doctorCmd) Run(w *world) error {
 		return exitCode(2)
 	}
 	return nil
+}
+
+// doctor is what the doctor finds beside this server, for its console.
+func (a *app) doctor(ctx context.Context) []console.Diagnosis {
+	var out []console.Diagnosis
+	for _, f := range doctor.Run(ctx, doctor.Config{Settings: a.set, Quick: true}, nil) {
+		out = append(out, console.Diagnosis{Check: f.Check, State: string(f.State), What: f.What, Fix: f.Fix})
+	}
+	return out
 }
 
 // printFinding writes a line for a finding, and one for what mends it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -181,6 +182,13 @@ func (b *Board) Killed(number string) bool {
 // Stopped says whether an operator stopped a merchant's project.
 func (b *Board) Stopped(project flow.ProjectID) bool {
 	return b.at(flow.SwitchMerchant, string(project)) == flow.MerchantStopped
+}
+
+// StoppedProjects are the ids of the projects that operators stopped, in order.
+func (b *Board) StoppedProjects() []string {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return slices.Sorted(maps.Keys(b.switches[flow.SwitchMerchant]))
 }
 
 // Served is what is left of the methods that a rail serves for a project.

@@ -60,7 +60,18 @@ func (a *Accounts) KYC(ctx context.Context, project flow.ProjectID) ([]flow.KYCM
 
 // Merchants reads all projects, oldest first, from after an id on.
 func (a *Accounts) Merchants(ctx context.Context, after flow.ProjectID, limit int) ([]store.Merchant, error) {
-	return a.db.Merchants(ctx, after, limit)
+	return a.db.Merchants(ctx, "", after, limit)
+}
+
+// MerchantsIn reads the projects whose KYC is in a state, "" for any, oldest
+// first, from after an id on.
+func (a *Accounts) MerchantsIn(ctx context.Context, status flow.KYCStatus, after flow.ProjectID, limit int) ([]store.Merchant, error) {
+	return a.db.Merchants(ctx, status, after, limit)
+}
+
+// Merchant reads a project with whose it is. Errors: resource_not_found.
+func (a *Accounts) Merchant(ctx context.Context, id flow.ProjectID) (store.Merchant, error) {
+	return a.db.Merchant(ctx, id)
 }
 
 // Known says whether there is a project with an environment: everybody has test,

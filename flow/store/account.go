@@ -162,12 +162,32 @@ type Merchant struct {
 	Account flow.Account // without its password
 }
 
-// Merchants reads all projects, oldest first, from after an id on; an empty one
-// is the beginning.
-func (r Reader) Merchants(ctx context.Context, after flow.ProjectID, limit int) ([]Merchant, error) {
+// Merchants reads the projects whose KYC is in a state, "" for any, oldest
+// first, from after an id on; an empty one is the beginning.
+func (r Reader) Merchants(ctx context.Context, in flow.KYCStatus, after flow.ProjectID, limit int) ([]Merchant, error) {
+	where, args := ` WHERE p.id > ?`, []any{after}
+	if in != "" {
+		where, args = where+` AND p.kyc = ?`, append(args, in)
+	}
+	return r.merchants(ctx, where+` ORDER BY p.id LIMIT ?`, append(args, limit)...)
+}
+
+// Merchant reads a project with whose it is. Errors: resource_not_found.
+func (r Reader) Merchant(ctx context.Context, id flow.ProjectID) (Merchant, error) {
+	list, err := r.merchants(ctx, ` WHERE p.id = ?`, id)
+	if err == nil && len(list) == 0 {
+		err = missing("project", string(id))
+	}
+	if err != nil {
+		return Merchant{}, err
+	}
+	return list[0], nil
+}
+
+func (r Reader) merchants(ctx context.Context, where string, args ...any) ([]Merchant, error) {
 	var out []Merchant
 	err := r.run.each(ctx, `SELECT p.id, p.account, p.name, p.kyc, p.created_at, a.email, a.business FROM projects p
- JOIN accounts a ON a.id = p.account WHERE p.id > ? ORDER BY p.id LIMIT ?`, []any{after, limit}, func(scan scanner) error {
+ JOIN accounts a ON a.id = p.account`+where, args, func(scan scanner) error {
 		var m Merchant
 		var created int64
 		err := scan(&m.Project.ID, &m.Project.Account, &m.Project.Name, &m.Project.KYC, &created, &m.Account.Email, &m.Account.Business)

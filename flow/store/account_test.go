@@ -181,11 +181,11 @@ func TestTheKYCMovesFromWhereItIs(t *testing.T) {
 		if _, err := db.Project(t.Context(), "wsp_prj_9"); flow.CodeOf(err) != flow.CodeNotFound {
 			t.Error(err)
 		}
-		all, err := db.Merchants(t.Context(), "", 1)
+		all, err := db.Merchants(t.Context(), "", "", 1)
 		if err != nil || len(all) != 1 || all[0].Project != p || all[0].Account.Email != "m1@example.com" {
 			t.Errorf("the merchants: %+v %v", all, err)
 		}
-		if all, err = db.Merchants(t.Context(), p.ID, 5); err != nil || len(all) != 1 || all[0].Project.ID != "wsp_prj_2" {
+		if all, err = db.Merchants(t.Context(), "", p.ID, 5); err != nil || len(all) != 1 || all[0].Project.ID != "wsp_prj_2" {
 			t.Errorf("the merchants after the first: %+v %v", all, err)
 		}
 		if n, err := db.CountProjects(t.Context(), p.Account); err != nil || n != 1 {

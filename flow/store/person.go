@@ -116,6 +116,8 @@ func (t *Tx) AddAudit(ctx context.Context, a flow.Audited) error {
 // AuditFilter says which rows of the audit log are read: empty fields take all.
 type AuditFilter struct {
 	Account string // of a merchant
+	Actor   string
+	Action  string
 	Subject string
 	Before  string // id
 	Limit   int
@@ -124,7 +126,7 @@ type AuditFilter struct {
 // Audit reads the audit log, newest first.
 func (r Reader) Audit(ctx context.Context, f AuditFilter) ([]flow.Audited, error) {
 	where, args := ` WHERE 1 = 1`, []any{}
-	for _, c := range []struct{ column, value string }{{`account =`, f.Account}, {`subject =`, f.Subject}, {`id <`, f.Before}} {
+	for _, c := range []struct{ column, value string }{{`account =`, f.Account}, {`actor =`, f.Actor}, {`action =`, f.Action}, {`subject =`, f.Subject}, {`id <`, f.Before}} {
 		if c.value != "" {
 			where += ` AND ` + c.column + ` ?`
 			args = append(args, c.value)
