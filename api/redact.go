@@ -67,7 +67,7 @@ func redact(body []byte) (kept []byte, cut bool) {
 func stretch(text []byte) (kept, rest []byte) {
 	n := stringEnd(text)
 	name, rest := text[:n], text[n:]
-	value := bytes.TrimLeft(rest, " \t\r\n")
+	value := behindBlanks(rest)
 	named := len(value) > 0 && value[0] == ':'
 	if hidesDigits(name) && !(named && isSecret(name)) {
 		return []byte(redacted), rest
@@ -75,19 +75,27 @@ func stretch(text []byte) (kept, rest []byte) {
 	if !named || !isSecret(name) {
 		return name, rest
 	}
-	value = bytes.TrimLeft(value[1:], " \t\r\n")
+	value = behindBlanks(value[1:])
 	end := valueEnd(value)
 	return append(bytes.Clone(name), ":"+redacted...), value[end:]
+}
+
+// behindBlanks is a text without the blanks that it begins with.
+func behindBlanks(text []byte) []byte {
+	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t' || text[0] == '\r' || text[0] == '\n') {
+		text = text[1:]
+	}
+	return text
 }
 
 // stringEnd is where a JSON string ends that begins a text.
 func stringEnd(text []byte) int {
 	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
+		if text[i] == '"' {
 			return i + 1
+		}
+		if text[i] == '\\' {
+			i++
 		}
 	}
 	return len(text)
@@ -161,7 +169,7 @@ func hidesDigits(text []byte) bool {
 // one may stand apart by one blank or hyphen.
 func maskDigits(text []byte) []byte {
 	for i := 0; i < len(text); i++ {
-		if !digit(text[i]) {
+		if c := text[i]; c < '0' || c > '9' {
 			continue
 		}
 		begin, n, last := i, 0, i

@@ -33,7 +33,7 @@ func (m Milestone) Proof() []EventKind {
 	case MilestoneWebhook:
 		return []EventKind{ChargeSuccess, ChargeUnderpaid, ChargeLate, ChargeDuplicate}
 	case MilestoneEnded:
-		return []EventKind{ChargeExpired, ChargeCancelled}
+		return []EventKind{ChargeExpired, ChargeCancelled, SessionExpiredKind, SessionCancelKind}
 	case MilestoneKey, MilestoneOnce, MilestoneForged:
 	}
 	return nil

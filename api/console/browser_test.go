@@ -139,13 +139,23 @@ func (w *world) do(client *http.Client, r *http.Request) reply {
 func (w *world) wants(got reply, status int, texts ...string) {
 	w.t.Helper()
 	if got.status != status {
-		w.t.Fatalf("status %d, not %d: %s", got.status, status, got.body)
+		w.t.Fatalf("status %d, not %d: %s", got.status, status, got.main())
 	}
 	for _, text := range texts {
 		if !strings.Contains(got.body, text) {
-			w.t.Fatalf("the page does not hold %q: %s", text, got.body)
+			w.t.Fatalf("the page does not hold %q: %s", text, got.main())
 		}
 	}
+}
+
+// main is the part of a page that is its own, or the whole of what is no page.
+func (r reply) main() string {
+	_, from, found := strings.Cut(r.body, "<main")
+	own, _, _ := strings.Cut(from, "</main>")
+	if !found {
+		return r.body
+	}
+	return own
 }
 
 // form makes fields out of names and values in turn.

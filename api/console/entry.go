@@ -40,7 +40,9 @@ func inside(next string) string {
 }
 
 // loginPage is GET /login.
-func (c *Console) loginPage(v *visit) error { return c.askLogin(v, loginView{Next: inside(v.query("next"))}) }
+func (c *Console) loginPage(v *visit) error {
+	return c.askLogin(v, loginView{Next: inside(v.query("next"))})
+}
 
 func (c *Console) askLogin(v *visit, data loginView) error {
 	if v.who.Role != "" {

@@ -95,6 +95,7 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 	}
 	w.people = database(store.Accounts, "accounts")
 	w.accounts = checkout.NewAccounts(w.people, w.now, rand.Reader)
+	w.run(w.accounts.Run)
 	w.dbs[flow.Test], w.dbs[flow.Live] = database(store.Checkout, "test"), database(store.Checkout, "live")
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.openBank()

@@ -1,0 +1,188 @@
+package console_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/await"
+)
+
+// call posts to the API as Ada's server does, with an Idempotency-Key unless it is
+// "".
+func (w *world) call(path, body, once string) reply {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.base+path, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+w.ada.secret)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if once != "" {
+		r.Header.Set("Idempotency-Key", once)
+	}
+	return w.do(&http.Client{}, r)
+}
+
+// value is a member of an answer's data.
+func (r reply) value(name string) string {
+	var got struct{ Data map[string]any }
+	_ = json.Unmarshal([]byte(r.body), &got)
+	text, _ := got.Data[name].(string)
+	return text
+}
+
+// payFor pays a session by bank transfer.
+func (w *world) payFor(opened reply) {
+	w.t.Helper()
+	pay := w.call("/v1/whatsapp/checkout/sessions/"+opened.value("id")+"/pay/bank-transfer", "", "")
+	w.wants(pay, http.StatusOK)
+	w.wants(w.call("/v1/test/bank/transfers", `{"accountNumber":"`+pay.value("accountNumber")+`"}`, ""), http.StatusOK)
+}
+
+// endpoint adds an endpoint and returns the path of its page and its secret.
+func (v *visitor) endpoint(pairs ...string) (path, secret string) {
+	v.w.t.Helper()
+	got, _ := v.order("/developers/webhooks", "/developers/webhooks", append(pairs, "url", "https://example.com/hook")...)
+	v.w.wants(got, http.StatusOK, "shown on this page alone")
+	return regexp.MustCompile(`href="(/developers/webhooks/[^"]+)">I have`).FindStringSubmatch(got.body)[1],
+		regexp.MustCompile(`whsec_[0-9A-Za-z+/]+=`).FindString(got.body)
+}
+
+// TestEndpoints adds an endpoint, changes it, disables and enables it, rotates its
+// secret and deletes it.
+func TestEndpoints(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleDeveloper)
+	w.wants(v.get("/developers/webhooks"), http.StatusOK, "bin/till listen")
+	w.wants(v.post("/developers/webhooks", form("url", "nonsense", "events", "no.such")), http.StatusBadRequest, "The URL is not a URL", "no kind of event", "nonsense")
+	at, secret := v.endpoint("description", `<script>alert(1)</script>"'>`)
+	for _, page := range []string{at, "/developers/webhooks"} {
+		got := v.get(page)
+		w.wants(got, http.StatusOK, "https://example.com/hook", "&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;&gt;")
+		if strings.Contains(got.body, secret) {
+			t.Errorf("%s shows the secret", page)
+		}
+	}
+	w.wants(v.post(at, form("url", "https://example.com/other", "events", "charge.success", "events", "session.created")), http.StatusSeeOther)
+	w.wants(v.get(at), http.StatusOK, "The endpoint is changed", "https://example.com/other", `value="session.created" checked`)
+
+	w.wants(v.post(at+"/status", form("status", "DISABLED")), http.StatusBadRequest, "tick that you mean it")
+	w.wants(v.post(at+"/status", form("status", "DISABLED", "confirm", "yes")), http.StatusSeeOther)
+	w.wants(v.get(at), http.StatusOK, "somebody disabled it")
+	w.wants(v.post(at+"/ping", nil), http.StatusConflict)
+	w.wants(v.post(at+"/status", form("status", "ENABLED", "held", "drop")), http.StatusSeeOther)
+
+	rotated, fields := v.order(at, at+"/secret")
+	w.wants(rotated, http.StatusOK, "whsec_")
+	second := regexp.MustCompile(`whsec_[0-9A-Za-z+/]+=`).FindString(rotated.body)
+	if again := v.post(at+"/secret", fields); second == secret || !strings.Contains(again.body, second) {
+		t.Error("the secret stays, or a reload rotates it again")
+	}
+	w.wants(v.get(at), http.StatusOK, "signs too until")
+
+	other := w.as(flow.RoleOwner, w.merchant("Others"))
+	w.wants(other.get(at), http.StatusNotFound)
+	for _, act := range []string{"", "/status", "/secret", "/ping", "/replay", "/delete"} {
+		w.wants(other.post(at+act, form("confirm", "delete", "status", "DISABLED", "url", "https://example.com")), http.StatusNotFound)
+	}
+	w.wants(v.post(at+"/delete", form("confirm", "yes")), http.StatusBadRequest)
+	w.wants(v.post(at+"/delete", form("confirm", "delete")), http.StatusSeeOther)
+	w.wants(v.get(at), http.StatusNotFound)
+}
+
+// TestDeliveries sees what was sent and what came back, sends it again, and replays
+// a stretch.
+func TestDeliveries(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleOwner)
+	at, _ := v.endpoint()
+	w.answers(flow.Verdict{Status: http.StatusInternalServerError, Reason: "status", Body: []byte(`<script>alert("down")</script>`), Duration: time.Millisecond})
+	pinged, fields := v.order(at, at+"/ping")
+	w.wants(pinged, http.StatusSeeOther)
+	event := pinged.header.Get("Location")
+	if again := v.post(at+"/ping", fields); again.header.Get("Location") != event {
+		t.Error("a reload sent another ping")
+	}
+	await.Until(t, "the ping is answered", func() bool { return strings.Contains(v.get(event).body, "s-dead") })
+	for _, page := range []string{event, at, at + "?show=dead"} {
+		w.wants(v.get(page), http.StatusOK, "&lt;script&gt;alert(&#34;down&#34;)&lt;/script&gt;", "webhook-signature: v1,", "500")
+	}
+	w.answers(flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("thanks")})
+	endpoint := strings.TrimPrefix(at, "/developers/webhooks/")
+	w.wants(v.post(event+"/resend", form("endpoint", endpoint)), http.StatusSeeOther)
+	await.Until(t, "it is delivered", func() bool { return strings.Contains(v.get(event).body, "s-delivered") })
+	w.wants(v.get(event), http.StatusOK, "asked for by hand: resend", "thanks")
+	w.wants(v.get(at), http.StatusOK, "100%: 1 of 1")
+
+	w.payFor(w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com","customerPhone":"08031234567"}`, ""))
+	await.Until(t, "the payment is told", func() bool { return strings.Contains(v.get(at).body, "charge.success</a>") })
+	paid := regexp.MustCompile(`href="(/developers/events/[^"]+)">charge\.success`).FindStringSubmatch(v.get(at).body)[1]
+	page := v.get(paid)
+	w.wants(page, http.StatusOK, "&#34;phone&#34;: &#34;&#43;234•••••4567&#34;")
+	if strings.Contains(page.body, "2348031234567") {
+		t.Error("a payer's number is shown whole")
+	}
+	sent := len(w.deliveries())
+	stretch := func(from, to time.Duration) []string {
+		const browsers = "2006-01-02T15:04"
+		lagos := time.FixedZone("Lagos", 3600)
+		return []string{"from", w.now().Add(from).In(lagos).Format(browsers), "to", w.now().Add(to).In(lagos).Format(browsers)}
+	}
+	w.wants(v.post(at+"/replay", form(stretch(time.Hour, 0)...)), http.StatusBadRequest, "The end must be after")
+	w.wants(v.post(at+"/replay", form(stretch(-40*24*time.Hour, 0)...)), http.StatusBadRequest, "at most 31 days")
+	w.wants(v.post(at+"/replay", form(append(stretch(-time.Hour, time.Hour), "only", "dead")...)), http.StatusSeeOther)
+	w.wants(v.get(at), http.StatusOK, "on their way again: 0")
+	w.wants(v.post(at+"/replay", form(stretch(-time.Hour, time.Hour)...)), http.StatusSeeOther)
+	w.wants(v.get(at), http.StatusOK, "on their way again: 1")
+	await.Until(t, "it is sent again", func() bool { return len(w.deliveries()) > sent })
+
+	other := w.as(flow.RoleOwner, w.merchant("Others"))
+	w.wants(other.get(event), http.StatusNotFound)
+	w.wants(other.post(event+"/resend", nil), http.StatusNotFound)
+}
+
+// TestRequests shows API requests without what is secret in them.
+func TestRequests(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleDeveloper)
+	w.wants(v.get("/developers/requests"), http.StatusOK, "No request yet")
+	const body = `{"amount":500000,"customerEmail":"a@example.com","customerName":"<script>alert(1)</script>","metadata":{"bvn":"22222222222","note":"it's"}}`
+	opened := w.call("/v1/whatsapp/checkout/sessions", body, "once and for all")
+	w.wants(opened, http.StatusCreated)
+	w.call("/v1/whatsapp/checkout/sessions", body, "once and for all")
+	card := w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com","customerName":"4084 0840 8408 4081"}`, "")
+	w.wants(card, http.StatusBadRequest, "card_data_not_accepted")
+	w.wants(w.call("/v1/refunds", `{"amount":-1}`, ""), http.StatusBadRequest)
+	w.wants(w.call("/v1/verification/identities", `{"type":"BVN","number":"22222222221","consent":true}`, ""), http.StatusBadRequest)
+
+	list := v.get("/developers/requests")
+	w.wants(list, http.StatusOK, "idempotent replay", "POST /v1/refunds", "invalid_field", opened.header.Get("X-Request-Id"))
+	refused := v.get("/developers/requests?status=4")
+	w.wants(refused, http.StatusOK, "/v1/refunds")
+	if strings.Contains(refused.body, "/developers/requests/"+opened.header.Get("X-Request-Id")) {
+		t.Error("a success is among the refusals")
+	}
+	page := v.get("/developers/requests/" + opened.header.Get("X-Request-Id"))
+	w.wants(page, http.StatusOK, "&lt;script&gt;alert(1)", "Authorization: Bearer $TILL_SECRET_KEY", `it&#39;\&#39;&#39;s`, "Idempotency-Key: $(openssl")
+	w.wants(v.get("/developers/requests/"+card.header.Get("X-Request-Id")), http.StatusOK, "**** **** **** ****")
+	for _, secret := range []string{"22222222222", w.ada.secret, opened.value("clientSecret")} {
+		if secret == "" || strings.Contains(page.body, secret) {
+			t.Errorf("the page holds %q", secret)
+		}
+	}
+	identity := regexp.MustCompile(`href="(/developers/requests/[^"]+)">POST /v1/verification/identities`).FindStringSubmatch(list.body)[1]
+	w.wants(v.get(identity), http.StatusOK, "never kept")
+	if strings.Contains(v.get(identity).body, "22222222221") {
+		t.Error("a BVN is kept")
+	}
+	other := w.as(flow.RoleOwner, w.merchant("Others"))
+	w.wants(other.get("/developers/requests"), http.StatusOK, "No request yet")
+	w.wants(other.get(identity), http.StatusNotFound)
+}

@@ -1,0 +1,320 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// webhookPages are about endpoints, what is sent to them, and events.
+func webhookPages() []Page {
+	get, post, develop := http.MethodGet, http.MethodPost, flow.MayDevelop
+	const one = "/developers/webhooks/:id"
+	return []Page{
+		{Method: get, Path: "/developers/webhooks", Right: develop, do: (*Console).webhooksPage},
+		{Method: post, Path: "/developers/webhooks", Right: develop, do: (*Console).addEndpoint},
+		{Method: get, Path: one, Right: develop, do: (*Console).endpointPage},
+		{Method: post, Path: one, Right: develop, do: (*Console).changeEndpoint},
+		{Method: post, Path: one + "/status", Right: develop, do: (*Console).switchEndpoint},
+		{Method: post, Path: one + "/secret", Right: develop, do: (*Console).rotateSecret},
+		{Method: post, Path: one + "/ping", Right: develop, do: (*Console).pingEndpoint},
+		{Method: post, Path: one + "/replay", Right: develop, do: (*Console).replayEndpoint},
+		{Method: post, Path: one + "/delete", Right: develop, do: (*Console).removeEndpoint},
+		{Method: get, Path: "/developers/events/:id", Right: develop, do: (*Console).eventPage},
+		{Method: post, Path: "/developers/events/:id/resend", Right: flow.MayResend, do: (*Console).resendEvent},
+	}
+}
+
+// How much of what was sent is shown.
+const (
+	outcomesOf      = 100 // newest deliveries that the success of an endpoint is of
+	deliveriesShown = 25
+	askedKinds      = 23 // kinds of event that a form can name: all there are
+)
+
+// endpointRow is one endpoint and how it fares.
+type endpointRow struct {
+	flow.Endpoint
+
+	Delivered int         // of the newest deliveries
+	Ended     int         // of them, that are not on their way any more
+	Waiting   int         // pending or held
+	Signs     []time.Time // until when each older secret signs too
+}
+
+// State is what is to be said of its state first.
+func (e endpointRow) State() string {
+	switch {
+	case e.Status == flow.EndpointDisabled:
+		return "disabled"
+	case !e.OpenSince.IsZero():
+		return "held back"
+	case e.Failures > 0:
+		return "failing"
+	}
+	return "enabled"
+}
+
+// Why says why the endpoint is disabled or held back, "" where it is neither.
+func (e endpointRow) Why() string {
+	switch {
+	case e.Status == flow.EndpointDisabled:
+		return map[string]string{
+			flow.DisabledGone: "it answered 410 Gone", flow.DisabledFailing: "nothing but failures for five days", flow.DisabledRequested: "somebody disabled it",
+		}[e.DisabledReason]
+	case !e.OpenSince.IsZero():
+		return fmt.Sprintf("%d failures in a row: one delivery at a time tries whether it is back, the others wait", e.Failures)
+	case e.Failures > 0:
+		return fmt.Sprintf("%d failures in a row", e.Failures)
+	}
+	return ""
+}
+
+// Percent is how many of the newest deliveries that ended were taken.
+func (e endpointRow) Percent() string {
+	if e.Ended == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d%%", e.Delivered*100/e.Ended)
+}
+
+// endpointForm is what is typed about an endpoint.
+type endpointForm struct {
+	URL         string
+	Description string
+	Events      []string
+	Wrong       []string
+}
+
+// Asks says whether a kind of event is named.
+func (f endpointForm) Asks(kind flow.EventKind) bool { return slices.Contains(f.Events, string(kind)) }
+
+// webhooksView is what the page of endpoints is given.
+type webhooksView struct {
+	Endpoints []endpointRow
+	Form      endpointForm
+	Kinds     []flow.EventKind
+	Of        int
+}
+
+func (c *Console) endpointRow(v *visit, e flow.Endpoint) (endpointRow, error) {
+	n, err := v.service.Outcomes(v.ctx, v.project.ID, e.ID, outcomesOf)
+	row := endpointRow{Endpoint: e, Delivered: n[flow.DeliveryDelivered], Waiting: n[flow.DeliveryPending] + n[flow.DeliveryHeld]}
+	row.Ended = row.Delivered + n[flow.DeliveryDead]
+	if older := len(e.Signing(c.cfg.Now())) - 1; older > 0 {
+		row.Signs = e.Retiring[:older]
+	}
+	return row, err
+}
+
+// webhooksPage is GET /developers/webhooks.
+func (c *Console) webhooksPage(v *visit) error { return c.showEndpoints(v, endpointForm{}) }
+
+func (c *Console) showEndpoints(v *visit, form endpointForm) error {
+	out := webhooksView{Form: form, Kinds: flow.EventKinds(), Of: outcomesOf}
+	if v.project.ID != "" {
+		list, err := v.service.Endpoints(v.ctx, v.project.ID)
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			row, err := c.endpointRow(v, e)
+			if err != nil {
+				return err
+			}
+			out.Endpoints = append(out.Endpoints, row)
+		}
+	}
+	return v.show("webhooks", "Webhooks", out)
+}
+
+// readEndpoint reads the form of an endpoint.
+func (c *Console) readEndpoint(v *visit) endpointForm {
+	t := v.typing()
+	f := endpointForm{URL: v.field("url"), Description: v.field("description"), Events: v.form["events"]}
+	if t.text("url", "The URL", 1, maxTypedURL, false); t.ok() {
+		if err := c.cfg.CheckURL(v.env, f.URL); err != nil {
+			t.fail("The URL is %s.", err)
+		}
+	}
+	t.text("description", "The description", 0, maxTypedNote, false)
+	for _, kind := range f.Events {
+		if !slices.Contains(flow.EventKinds(), flow.EventKind(kind)) {
+			t.fail("There is no kind of event %q.", kind)
+		}
+	}
+	if len(f.Events) > askedKinds {
+		t.fail("Name each kind of event once.")
+	}
+	f.Wrong = t.Wrong
+	return f
+}
+
+func (f endpointForm) kinds() []flow.EventKind {
+	var out []flow.EventKind
+	for _, k := range f.Events {
+		if kind := flow.EventKind(k); !slices.Contains(out, kind) {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
+// madeSecret is what is kept, sealed, of a call that made a signing secret.
+type madeSecret struct {
+	ID     flow.EndpointID
+	Secret string
+}
+
+func showsSecret(m checkout.Made) any { return madeSecret{m.Endpoint.ID, m.Endpoint.Secrets[0]} }
+
+// addEndpoint is POST /developers/webhooks.
+func (c *Console) addEndpoint(v *visit) error {
+	f := c.readEndpoint(v)
+	if len(f.Wrong) > 0 {
+		v.http.Status(http.StatusBadRequest)
+		return c.showEndpoints(v, f)
+	}
+	if err := v.here(); err != nil {
+		return err
+	}
+	if err := v.audit("endpoint.add", string(v.project.ID), f.URL[:min(len(f.URL), maxTypedNote)], false); err != nil {
+		return err
+	}
+	secret, err := c.cfg.NewSecret()
+	if err != nil {
+		return err
+	}
+	e := flow.Endpoint{Project: v.project.ID, URL: f.URL, Description: f.Description, Events: f.kinds(), Secrets: []string{secret}}
+	a, err := v.service.AddEndpoint(v.ctx, e, v.once(showsSecret))
+	if err != nil {
+		return err
+	}
+	return c.showSecret(v, a, "The endpoint is there. Send it a ping next, from its page.")
+}
+
+// showSecret answers with a signing secret that was just made.
+func (c *Console) showSecret(v *visit, a checkout.Answer, note string) error {
+	var made madeSecret
+	if err := json.Unmarshal(a.Body, &made); err != nil {
+		return fmt.Errorf("read a secret that was made: %w", err)
+	}
+	return v.show("secret", "Signing secret", secretView{
+		Lead:    "This secret signs what is sent to the endpoint. It is shown on this page alone: copy it now.",
+		Secrets: []shownSecret{{"Signing secret", made.Secret}}, Notes: []string{note},
+		Next: "/developers/webhooks/" + string(made.ID), Words: "I have copied it: to the endpoint", Command: "export TILL_WEBHOOK_SECRET=" + made.Secret,
+	})
+}
+
+// endpointView is what the page of one endpoint is given.
+type endpointView struct {
+	Endpoint   endpointRow
+	Form       endpointForm
+	Kinds      []flow.EventKind
+	Of         int
+	Deliveries []store.SentTo
+	Dead       bool // those alone that were given up
+	Older      string
+	From, To   string // of a replay, as a browser writes times
+	MaxDays    int
+	MaxEvents  int
+}
+
+// ownEndpoint finds the endpoint of the path; another account's does not exist.
+func (*Console) ownEndpoint(v *visit) (flow.Endpoint, error) {
+	return v.service.Endpoint(v.ctx, v.project.ID, flow.EndpointID(v.http.Params("id")))
+}
+
+// endpointPage is GET /developers/webhooks/{id}.
+func (c *Console) endpointPage(v *visit) error {
+	e, err := c.ownEndpoint(v)
+	if err != nil {
+		return err
+	}
+	f := endpointForm{URL: e.URL, Description: e.Description}
+	for _, k := range e.Events {
+		f.Events = append(f.Events, string(k))
+	}
+	return c.showEndpoint(v, e, f)
+}
+
+func (c *Console) showEndpoint(v *visit, e flow.Endpoint, f endpointForm) error {
+	row, err := c.endpointRow(v, e)
+	if err != nil {
+		return err
+	}
+	now := c.cfg.Now().In(lagos)
+	out := endpointView{
+		Endpoint: row, Form: f, Kinds: flow.EventKinds(), Of: outcomesOf, Dead: v.query("show") == "dead",
+		From: now.Add(-24 * time.Hour).Format("2006-01-02T15:04"), To: now.Add(time.Minute).Format("2006-01-02T15:04"),
+		MaxDays: int(checkout.MaxReplay / (24 * time.Hour)), MaxEvents: checkout.MaxReplayed,
+	}
+	list, more, err := v.service.DeliveriesTo(v.ctx, v.project.ID, e.ID, v.query("before"), out.Dead, deliveriesShown)
+	if err != nil {
+		return err
+	}
+	out.Deliveries = list
+	if more {
+		out.Older = "?show=" + map[bool]string{true: "dead"}[out.Dead] + "&before=" + list[len(list)-1].ID
+	}
+	return v.show("endpoint", "Endpoint", out)
+}
+
+// changeEndpoint is POST /developers/webhooks/{id}.
+func (c *Console) changeEndpoint(v *visit) error {
+	e, err := c.ownEndpoint(v)
+	if err != nil {
+		return err
+	}
+	f := c.readEndpoint(v)
+	if len(f.Wrong) > 0 {
+		v.http.Status(http.StatusBadRequest)
+		return c.showEndpoint(v, e, f)
+	}
+	if err := v.audit("endpoint.change", string(e.ID), "", false); err != nil {
+		return err
+	}
+	kinds := f.kinds()
+	if _, err := v.service.ChangeEndpoint(v.ctx, v.project.ID, e.ID, checkout.EndpointChange{URL: &f.URL, Description: &f.Description, Events: &kinds}); err != nil {
+		return err
+	}
+	return v.to("/developers/webhooks/"+string(e.ID), "The endpoint is changed.")
+}
+
+// switchEndpoint is POST /developers/webhooks/{id}/status.
+func (c *Console) switchEndpoint(v *visit) error {
+	e, err := c.ownEndpoint(v)
+	if err != nil {
+		return err
+	}
+	to := checkout.EndpointChange{Status: v.field("status")}
+	words := "The endpoint is disabled. What it would have been sent waits."
+	switch to.Status {
+	case flow.EndpointDisabled:
+		if v.field("confirm") == "" {
+			return flow.Refuse(flow.CodeMissingField, "Nothing was disabled: tick that you mean it.")
+		}
+	case flow.EndpointEnabled:
+		to.DropHeld = v.field("held") == "drop"
+		words = "The endpoint is enabled. What waited is on its way."
+		if to.DropHeld {
+			words = "The endpoint is enabled. What waited is dropped: replay sends it again."
+		}
+	default:
+		return flow.Refuse(flow.CodeInvalidField, "An endpoint is enabled or disabled.")
+	}
+	if err := v.audit("endpoint."+strings.ToLower(to.Status), string(e.ID), "", false); err != nil {
+		return err
+	}
+	if _, err := v.service.ChangeEndpoint(v.ctx, v.project.ID, e.ID, to); err != nil {
+		return err
+	}
+	return v.to("/developers/webhooks/"+string(e.ID), words)
+}
