@@ -7,37 +7,44 @@ import { axe, enter, open, start } from "./till.mjs";
 
 const themes = ["light", "dark"];
 const widths = [{ width: 360, height: 740 }, { width: 1280, height: 900 }];
-let till, web, session;
+const checkout = "/v1/whatsapp/checkout/sessions";
+let till, web, pages;
 
 before(async () => {
   till = await start();
   web = await open(till);
   const hostile = `<script>alert(1)</script>"'>`;
-  session = (await till.api("POST", "/v1/whatsapp/checkout/sessions", { amount: 450000, customerEmail: "ada@example.com", customerName: hostile, customerPhone: "08031234567" })).id;
-  await till.api("POST", "/v1/webhook-endpoints", { url: "http://127.0.0.1:9009/hook" });
-  const paid = (await till.api("POST", "/v1/whatsapp/checkout/sessions", { amount: 450000, customerEmail: "obi@example.com", customerName: "Obi Eze" })).id;
-  const { accountNumber } = await till.api("POST", `/v1/whatsapp/checkout/sessions/${paid}/pay/bank-transfer`);
+  const open1 = await till.api("POST", checkout, { amount: 450000, customerEmail: "ada@example.com", customerName: hostile, customerPhone: "08031234567" });
+  const hook = await till.api("POST", "/v1/webhook-endpoints", { url: "http://127.0.0.1:9009/hook" });
+  const over = (await till.api("POST", checkout, { amount: 450000, customerEmail: "obi@example.com", customerName: "Obi Eze" })).id;
+  const { accountNumber } = await till.api("POST", `${checkout}/${over}/pay/bank-transfer`);
   await till.api("POST", "/v1/test/bank/transfers", { accountNumber, amount: 460000 });
+  const talked = await till.api("POST", checkout, { amount: 500000, customerEmail: "ada@example.com", mode: "chat" });
+  const { phone } = await till.api("POST", "/v1/test/phones", {});
+  await till.api("POST", `/v1/test/phones/${phone}/messages`, { text: new URL(talked.checkoutUrl).searchParams.get("text") });
+  await till.api("GET", `/v1/test/phones/${phone}/messages?wait=20`);
+  const events = await till.api("GET", "/v1/events");
+  pages = {
+    "": ["/login", "/signup", "/docs/errors", "/docs/snippets"],
+    owner: ["/", "/sessions", "/sessions?q=4500", "/sessions?q=nobody+at+all", `/sessions/${open1.id}`, `/sessions/${over}`, `/sessions/${talked.id}/replay`, "/exceptions",
+      "/inbox", "/developers", "/developers/webhooks", `/developers/webhooks/${hook.id}`, `/developers/events/${events.items[0].id}`, "/developers/requests",
+      "/developers/snippets", "/go-live", "/team", "/try", "/phone", "/sessions/wsp_sess_00000000000000000000000000"],
+    operator: ["/", "/sessions", "/exceptions", "/ops", "/ops/merchants", "/ops/doctor", "/ops/audit", "/ops/people"],
+  };
 });
 after(async () => { await web?.close(); await till?.stop(); });
 
-// The addresses that each role is shown. What one may not see is tested with the
-// program itself.
-const pages = () => ({
-  "": ["/login"],
-  owner: ["/"],
-});
-
-for (const theme of themes) {
+for (const colorScheme of themes) {
   for (const viewport of widths) {
-    test(`${theme}, ${viewport.width} px`, async () => {
+    test(`${colorScheme}, ${viewport.width} px`, async () => {
       const wrong = [];
-      for (const [role, addresses] of Object.entries(pages())) {
-        const page = await web.page({ viewport, colorScheme: theme });
+      for (const [role, addresses] of Object.entries(pages)) {
+        const page = await web.page({ viewport, colorScheme });
         if (role) await enter(page, till, role);
         for (const address of addresses) {
           const answer = await page.goto(till.url + address);
-          if (answer.status() !== 200) wrong.push(`${role} ${address}: ${answer.status()}`);
+          const expected = address.includes("0000000") ? 404 : 200;
+          if (answer.status() !== expected) wrong.push(`${role} ${address}: ${answer.status()}`);
           const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
           if (wide > 0) wrong.push(`${role} ${address} is ${wide} px wider than the screen`);
           wrong.push(...(await axe(page)).map((w) => `${role} ${address} ${w}`));

@@ -15,6 +15,15 @@
   });
   offerCopy(document);
 
+  // What scrolls can be scrolled with the keyboard too.
+  const offerScroll = () => $$(".card, pre").forEach((box) => {
+    if (box.scrollWidth > box.clientWidth && !box.querySelector("a, button:not([hidden]), input, select, textarea, summary")) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  });
+  offerScroll();
+  window.addEventListener("resize", offerScroll);
+  document.addEventListener("live", offerScroll);
+
   // Buttons that ask before they do: data-sure holds the question.
   document.addEventListener("submit", (e) => {
     const sure = e.submitter?.dataset.sure || e.target.dataset.sure;
