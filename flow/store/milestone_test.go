@@ -1,0 +1,95 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+// TestMilestones keeps the first time that a project met each.
+func TestMilestones(t *testing.T) {
+	storetest.Each(t, store.Accounts, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		at := time.UnixMilli(1_800_000_000_000).UTC()
+		account := flow.Account{ID: "wsp_acc_1", Email: "ada@example.com", PasswordHash: "x", Business: "Ada", CreatedAt: at}
+		project := flow.Project{ID: "wsp_prj_1", Account: account.ID, Name: "Ada", KYC: flow.KYCNone, CreatedAt: at}
+		if err := db.Update(ctx, func(tx *store.Tx) error {
+			if _, err := tx.AddAccount(ctx, account, project, nil); err != nil {
+				return err
+			}
+			for i, m := range []flow.Met{{Milestone: flow.MilestoneKey, At: at}, {Milestone: flow.MilestoneKey, At: at.Add(time.Hour), SaidBy: "ada"}} {
+				if err := tx.SaveMet(ctx, project.ID, m); err != nil {
+					t.Errorf("keep number %d", i)
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		met, err := db.Milestones(ctx, project.ID)
+		if want := (flow.Met{Milestone: flow.MilestoneKey, At: at}); err != nil || len(met) != 1 || met[flow.MilestoneKey] != want {
+			t.Errorf("what was met is %v (%v)", met, err)
+		}
+	})
+}
+
+// TestWhoWasShutOutComesBack adds somebody again, to their own account alone.
+func TestWhoWasShutOutComesBack(t *testing.T) {
+	storetest.Each(t, store.Accounts, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		at := time.UnixMilli(1_800_000_000_000).UTC()
+		p := flow.Person{ID: "wsp_usr_1", Account: "wsp_acc_1", Email: "dev@example.com", PasswordHash: "x", Role: flow.RoleDeveloper, CreatedAt: at}
+		add := func(p flow.Person) (added bool) {
+			t.Helper()
+			if err := db.Update(ctx, func(tx *store.Tx) (err error) { added, err = tx.AddPerson(ctx, p); return err }); err != nil {
+				t.Fatal(err)
+			}
+			return added
+		}
+		if !add(p) || add(p) {
+			t.Fatal("somebody is added once")
+		}
+		if err := db.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { _, err := tx.EndPerson(ctx, p.Account, p.ID, at); return err }); err != nil {
+			t.Fatal(err)
+		}
+		other := p
+		other.ID, other.Account = "wsp_usr_2", "wsp_acc_2"
+		if add(other) {
+			t.Error("another account took the address over")
+		}
+		p.ID, p.PasswordHash, p.Role = "wsp_usr_3", "y", flow.RoleSupport
+		if !add(p) {
+			t.Fatal("they cannot come back")
+		}
+		if got, found, err := db.PersonByEmail(ctx, p.Email); err != nil || !found || got != p {
+			t.Errorf("who came back is %+v (%v)", got, err)
+		}
+	})
+}
+
+// TestNothingIsThereYet asks both databases what no row answers: the queries hold
+// in each.
+func TestNothingIsThereYet(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		for _, dead := range []bool{false, true} {
+			if list, err := db.DeliveriesTo(ctx, "wsp_we_1", "", dead, 10, 3); err != nil || len(list) != 0 {
+				t.Errorf("deliveries: %v (%v)", list, err)
+			}
+		}
+		if n, err := db.Outcomes(ctx, "wsp_we_1", 100); err != nil || len(n) != 0 {
+			t.Errorf("outcomes: %v (%v)", n, err)
+		}
+		if had, err := db.HasDelivered(ctx, "wsp_prj_1", flow.MilestoneWebhook.Proof()); err != nil || had {
+			t.Errorf("delivered: %v (%v)", had, err)
+		}
+		if had, err := db.HasCall(ctx, "wsp_prj_1"); err != nil || had {
+			t.Errorf("call: %v (%v)", had, err)
+		}
+	})
+}
