@@ -140,6 +140,7 @@ func news(of flow.AttemptID) []flow.News {
 		{Kind: flow.NewsClaimed, By: "ngozi"},
 		{Kind: flow.NewsReply, By: "ngozi", Reason: "Good day."},
 		{Kind: flow.NewsReleased, By: "ngozi"},
+		{Kind: flow.NewsAgain, By: "ngozi"},
 	}
 }
 

@@ -1,0 +1,47 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"till/flow"
+)
+
+func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	s := flow.Session{ID: "wsp_sess_1", Merchant: "Ada Stores", Amount: 500_000, AmountPaid: 200_000, Status: flow.SessionPending, Reference: "order-1182"}
+	over := s
+	over.Status = flow.SessionExpired
+	paid := s
+	paid.Status, paid.AmountPaid = flow.SessionPaid, 500_000
+	for name, c := range map[string]struct {
+		session flow.Session
+		payment flow.Payment
+		key     string
+		args    map[string]string
+	}{
+		"a part that waits for the rest": {s, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000}, "part_paid", map[string]string{"paid": "₦2,000", "left": "₦3,000"}},
+		"a part that came to nothing": {over, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000, ReturnsAt: now}, "part_waits", map[string]string{
+			"paid": "₦2,000", "by": flow.Stamp(now), "reference": "order-1182",
+		}},
+		"too much":       {paid, flow.Payment{Match: flow.Excess, Amount: 700_000, Unapplied: 200_000}, "paid_over", map[string]string{"extra": "₦2,000"}},
+		"too late":       {over, flow.Payment{Match: flow.Late, Amount: 500_000, Unapplied: 500_000}, "paid_late", map[string]string{"extra": "₦5,000"}},
+		"twice":          {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Unapplied: 500_000}, "paid_twice", map[string]string{"extra": "₦5,000"}},
+		"it goes back":   {over, flow.Payment{Match: flow.Late, Amount: 500_000, Refunded: 500_000, Resolution: flow.ResolvedRefunded}, "returning", map[string]string{"extra": "₦5,000", "late": "yes"}},
+		"it is accepted": {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Applied: 500_000, Resolution: flow.ResolvedAccepted}, "kept", map[string]string{"extra": "₦5,000"}},
+		"taken back":     {s, flow.Payment{Match: flow.Matched, Amount: 500_000, Reversed: 500_000}, "reversed", nil},
+		"what fits":      {paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000}, "", nil},
+		"nobody's":       {flow.Session{}, flow.Payment{Match: flow.Unmatched, Amount: 1, Unapplied: 1}, "", nil},
+	} {
+		say, told := flow.Answer(flow.Checkout{Session: c.session, Payments: []flow.Payment{c.payment}}, c.payment, flow.Pidgin, now)
+		if told != (c.key != "") || told && (say.Key != c.key || say.Lang != flow.Pidgin) {
+			t.Errorf("%s: %v %+v", name, told, say)
+		}
+		for arg, want := range c.args {
+			if say.Args[arg] != want {
+				t.Errorf("%s: %s is %q, not %q", name, arg, say.Args[arg], want)
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package checkout_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+)
+
+func TestInstructionsAreSentAgainAtMostOnceAMinute(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		if n, err := w.service.SayAgain(w.t.Context(), project, session.ID, "ngozi"); n != 0 || err != nil {
+			w.t.Errorf("nobody has opened it, and %d chats were told: %v", n, err)
+		}
+		w.hear("ada", code(session))
+		w.hear("ada", method(flow.BankTransfer))
+		w.rest()
+		before := w.texts("ada")
+		if n, err := w.service.SayAgain(w.t.Context(), project, session.ID, "ngozi"); n != 1 || err != nil {
+			w.t.Errorf("%d chats were told: %v", n, err)
+		}
+		w.rest()
+		again := w.texts("ada")[len(before):]
+		if want := before[len(before)-3:]; !slices.Equal(again, want) {
+			w.t.Errorf("the payer reads %q again, not %q", again, want)
+		}
+		w.pass(59 * time.Second)
+		if _, err := w.service.SayAgain(w.t.Context(), project, session.ID, "ngozi"); flow.CodeOf(err) != flow.CodeRateLimited {
+			w.t.Errorf("a minute is not over: %v", err)
+		}
+		w.pass(time.Second)
+		w.must(w.service.Claim(w.t.Context(), w.chatOf("ada"), "ngozi", 0))
+		before = w.texts("ada")
+		if _, err := w.service.SayAgain(w.t.Context(), project, session.ID, "ngozi"); err != nil {
+			w.t.Error(err)
+		}
+		w.rest()
+		if again := w.texts("ada")[len(before):]; len(again) != 0 {
+			w.t.Errorf("the bot says %q while a person has the chat", again)
+		}
+		if _, err := w.service.SayAgain(w.t.Context(), "wsp_prj_9", session.ID, "ngozi"); flow.CodeOf(err) != flow.CodeNotFound {
+			w.t.Errorf("another project's: %v", err)
+		}
+	})
+}
+
+// What is sent again is what a digit answers then, whatever was in focus before.
+func TestWhatIsSentAgainIsInFocus(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	first, second := w.session(flow.InChat), w.session(flow.InChat)
+	w.hear("ada", code(first))
+	w.hear("ada", code(second))
+	w.must2(w.service.SayAgain(t.Context(), project, first.ID, "ngozi"))
+	w.hear("ada", method(flow.BankTransfer))
+	w.rest()
+	if a, b := len(w.attempts(first.ID)), len(w.attempts(second.ID)); a != 1 || b != 0 {
+		t.Errorf("1 opened %d and %d accounts", a, b)
+	}
+}
+
+func TestNotesTimersAndAnswersOfASession(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		w.hear("ada", method(flow.BankTransfer))
+		w.must(w.tell(credit("T1", w.attempts(session.ID)[0].Reference, 200_000, w.clock())))
+		w.rest()
+		for text, want := range map[string]flow.Code{" \n ": flow.CodeMissingField, strings.Repeat("x", 2001): flow.CodeInvalidField, " She calls back ": ""} {
+			if err := w.service.Note(w.t.Context(), project, session.ID, "ngozi@example.com", text); flow.CodeOf(err) != want && (want != "" || err != nil) {
+				w.t.Errorf("a note of %d characters: %v", len(text), err)
+			}
+		}
+		notes, err := w.service.Notes(w.t.Context(), project, session.ID)
+		if err != nil || len(notes) != 1 || notes[0].Text != "She calls back" || notes[0].Author != "ngozi@example.com" {
+			w.t.Errorf("notes %+v, %v", notes, err)
+		}
+		timers, err := w.service.Timers(w.t.Context(), project, session.ID)
+		w.must(err)
+		var due []string
+		for i, timer := range timers {
+			due = append(due, timer.What)
+			if i > 0 && timer.At.Before(timers[i-1].At) {
+				w.t.Errorf("%q stands behind what is later", timer.What)
+			}
+		}
+		for _, what := range []string{"the session expires", "the instructions run out", "the chat does what is due by itself"} {
+			if !slices.Contains(due, what) {
+				w.t.Errorf("what is due: %q, without %q", due, what)
+			}
+		}
+		answers, err := w.service.Explain(w.t.Context(), project, session.ID)
+		if err != nil || len(answers) != 1 || answers[w.payments(session.ID)[0].ID] != "part_paid" {
+			w.t.Errorf("answers %v, %v", answers, err)
+		}
+		rec, err := w.service.Exported(w.t.Context(), project, session.ID, "")
+		if err != nil || len(rec.Lines) == 0 {
+			w.t.Errorf("the export: %d lines, %v", len(rec.Lines), err)
+		}
+		w.hear("ben", code(session))
+		if _, err := w.service.Exported(w.t.Context(), project, session.ID, ""); flow.CodeOf(err) != flow.CodeInvalidField {
+			w.t.Errorf("the export of two chats: %v", err)
+		}
+		if rec, err := w.service.Exported(w.t.Context(), project, session.ID, w.chatOf("ben")); err != nil || rec.Chat != w.chatOf("ben") {
+			w.t.Errorf("the export of one of two chats: %v, %v", rec.Chat, err)
+		}
+		if err := w.service.AskBank(w.t.Context(), project, session.ID); err != nil {
+			w.t.Error(err)
+		}
+		if err := w.service.AskBank(w.t.Context(), project, session.ID); flow.CodeOf(err) != flow.CodeRateLimited {
+			w.t.Errorf("the bank is asked again at once: %v", err)
+		}
+		for name, err := range map[string]error{
+			"notes": second(w.service.Notes(w.t.Context(), "wsp_prj_9", session.ID)), "timers": second(w.service.Timers(w.t.Context(), "wsp_prj_9", session.ID)),
+			"answers": second(w.service.Explain(w.t.Context(), "wsp_prj_9", session.ID)), "export": second(w.service.Exported(w.t.Context(), "wsp_prj_9", session.ID, "")),
+			"the bank": w.service.AskBank(w.t.Context(), "wsp_prj_9", session.ID), "a note": w.service.Note(w.t.Context(), "wsp_prj_9", session.ID, "x", "x"),
+		} {
+			if flow.CodeOf(err) != flow.CodeNotFound {
+				w.t.Errorf("%s of another project's session: %v", name, err)
+			}
+		}
+	})
+}
+
+// second is the error beside a value that is not looked at.
+func second[T any](_ T, err error) error { return err }
