@@ -80,7 +80,7 @@ func (p *payer) pays(id flow.SessionID) {
 	}
 	p.w.wants(p.w.ask(http.MethodPost, "/v1/test/bank/transfers", p.w.ada.secret, `{"accountNumber":"`+attempts[0].Instructions.AccountNumber+`"}`), http.StatusOK)
 	await.Until(p.w.t, "the payment is told to its merchant", func() bool {
-		tries, err := p.w.dbs[flow.Test].Tries(p.w.t.Context(), id)
+		tries, err := p.w.dbs[flow.Test].Tries(p.w.t.Context(), id, 1)
 		return err == nil && len(tries) > 0
 	})
 }
