@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -129,6 +130,10 @@ func (a *app) openDir() error {
 		}
 		return unlock()
 	})
+	// Who finds it taken is told by whom.
+	if err := os.WriteFile(under(dir, "lock"), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+		return fmt.Errorf("the data dir %s cannot be used: %w (choose another --data-dir)", dir, err)
+	}
 	return nil
 }
 

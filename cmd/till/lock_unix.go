@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"os"
-	"strconv"
 	"syscall"
 )
 
@@ -23,14 +22,5 @@ func lockFile(path string) (unlock func() error, err error) {
 		}
 		return nil, errors.Join(err, f.Close())
 	}
-	// Who finds it taken is told by whom.
-	if err := errors.Join(f.Truncate(0), writeAt(f, strconv.Itoa(os.Getpid())+"\n")); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
 	return f.Close, nil
-}
-
-func writeAt(f *os.File, text string) error {
-	_, err := f.WriteAt([]byte(text), 0)
-	return err
 }
