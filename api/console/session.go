@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"till/flow"
@@ -196,6 +197,9 @@ func (c *Console) withMoments(ctx context.Context, service *checkout.Service, wh
 		moments = moments[len(moments)-storyShown:]
 	}
 	for _, m := range moments {
+		if strings.HasPrefix(m.What, "rail.") { // a call to the bank, or its answer
+			m.Who = "rail"
+		}
 		out.Moments = append(out.Moments, momentRow{m, pretty(m.Raw)})
 	}
 	return out, nil
