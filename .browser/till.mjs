@@ -6,6 +6,7 @@ import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { createRequire } from "node:module";
+import { setTimeout as wait } from "node:timers/promises";
 import { chromium } from "playwright-core";
 
 const root = path.resolve(import.meta.dirname, "..");
@@ -36,9 +37,14 @@ export async function start() {
     url, key, dir, publicKey: env.TILL_PUBLIC_KEY,
     // api asks the API and answers with its data.
     async api(method, where, body) {
-      const answer = await fetch(url + where, {
-        method, headers: { Authorization: `Bearer ${key}`, ...(body && { "Content-Type": "application/json" }) }, body: body && JSON.stringify(body),
-      });
+      let answer;
+      for (let tries = 0; tries < 10; tries++) {
+        answer = await fetch(url + where, {
+          method, headers: { Authorization: `Bearer ${key}`, ...(body && { "Content-Type": "application/json" }) }, body: body && JSON.stringify(body),
+        });
+        if (answer.status !== 429) break;
+        await wait(1000 * Number(answer.headers.get("Retry-After") || 1)); // as it is told to
+      }
       const json = await answer.json();
       if (!json.status) throw new Error(`${method} ${where}: ${JSON.stringify(json.error)}`);
       return json.data;
@@ -60,6 +66,15 @@ export async function start() {
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+// until asks again until something is so, for at most twenty seconds.
+export async function until(what, look) {
+  const end = Date.now() + 20_000;
+  while (!(await look())) {
+    if (Date.now() > end) throw new Error(`it never came to be that ${what}`);
+    await wait(50);
+  }
 }
 
 // open starts the browser. Every page of it is watched: a console error, an
