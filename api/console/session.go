@@ -19,7 +19,7 @@ import (
 const (
 	storyShown  = 300 // moments: the newest
 	eventsShown = 50
-	actsShown  = 20 // about each thing
+	actsShown   = 20 // about each thing
 	rawShown    = 16 << 10
 	liveAgain   = time.Second
 )
