@@ -37,6 +37,7 @@ func (s *Server) openConsole() error {
 			},
 		},
 		Ready: s.parts, Doctor: s.cfg.Doctor, Pairing: s.cfg.Pairing,
+		Sandbox: s.sandbox(),
 		Closing: s.closing, Now: s.cfg.Now, Real: time.Now, Log: s.cfg.Log, //nolint:forbidigo // the deadlines of connections are real ones
 	})
 	if err != nil {
@@ -46,6 +47,15 @@ func (s *Server) openConsole() error {
 		s.app.Add(p.Method, p.Path, s.page(p))
 	}
 	return nil
+}
+
+// sandbox is what the console tries out: a bank that tells how it is set.
+func (s *Server) sandbox() console.Sandbox {
+	out := console.Sandbox{AdvanceClock: s.cfg.AdvanceClock}
+	if bank, ok := s.cfg.TestBank.(console.Bank); ok {
+		out.Bank = bank
+	}
+	return out
 }
 
 // page serves one page of the console.

@@ -68,6 +68,8 @@ type Config struct {
 	Doctor func(ctx context.Context) []Diagnosis
 	// Pairing is what is to be scanned to link the test number; false when nothing is.
 	Pairing func() (text string, waiting bool)
+	// Sandbox is what /try plays with.
+	Sandbox Sandbox
 	// Closing is closed when the server begins to end.
 	Closing <-chan struct{}
 	// Now is the clock of what is shown, Real that of connections.
@@ -81,6 +83,7 @@ type Console struct {
 	pages   map[string]*template.Template
 	streams atomic.Int64 // live parts under way
 	looked  looked       // by the doctor
+	sandbox sandbox
 }
 
 // Page is one address of the console.
@@ -89,6 +92,8 @@ type Page struct {
 	Path   string
 	Right  flow.Right // "" for pages that nobody has to log in for
 	do     func(*Console, *visit) error
+
+	machine bool // no person sends it: its POST holds no form
 }
 
 // Pages is every address there is, in one table.

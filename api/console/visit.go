@@ -55,7 +55,7 @@ func (v *visit) begin(p Page) error {
 			return flow.Refuse(codeNotAllowed, "This is not open to the role %s. Ask the owner of the account.", v.who.Role)
 		}
 	}
-	if p.Method != http.MethodPost {
+	if p.Method != http.MethodPost || p.machine {
 		return nil
 	}
 	return v.readForm()

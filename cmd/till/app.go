@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"till/api"
+	"till/api/console"
 	"till/bot"
 	"till/bot/whatsapp"
 	"till/config"
@@ -374,7 +375,7 @@ func (a *app) advance(seconds int64) (time.Time, bool) {
 // testBank is the sandbox bank as merchants play with it: money is sent now by
 // the test environment's clock, whichever clock the bank has.
 type testBank struct {
-	rail.TestBank
+	console.Bank
 
 	now func() time.Time
 }
@@ -384,5 +385,5 @@ func (b testBank) Transfer(ctx context.Context, t rail.Transfer) (rail.TransferR
 	if t.ValueTime.IsZero() {
 		t.ValueTime = b.now().Add(time.Duration(t.PendingMs) * time.Millisecond)
 	}
-	return b.TestBank.Transfer(ctx, t)
+	return b.Bank.Transfer(ctx, t)
 }

@@ -36,7 +36,10 @@
     const source = new EventSource(part.dataset.live);
     source.addEventListener("part", (e) => {
       const down = part.scrollHeight - part.scrollTop - part.clientHeight < 60;
+      const kept = $$("details[open][id]", part).map((d) => d.id), had = part.contains(document.activeElement) && document.activeElement.id;
       part.innerHTML = e.data;
+      for (const id of kept) document.getElementById(id)?.setAttribute("open", "");
+      if (had) document.getElementById(had)?.focus();
       offerCopy(part);
       if (part.dataset.follow !== undefined && down) part.scrollTop = part.scrollHeight;
       part.dispatchEvent(new CustomEvent("live", { bubbles: true }));

@@ -305,11 +305,6 @@ async function dial(outcome) {
   say(outcome === 'success' ? 'Dialled, and paid.' : 'Dialled, and the bank refused.');
 }
 
-/** Tells the page that shows this one which phone is held. */
-function tell() {
-  if (window.parent !== window) window.parent.postMessage({ phone: current }, location.origin);
-}
-
 /** Sends what is typed. */
 async function send() {
   const words = the('text').value.trim();
@@ -320,7 +315,6 @@ async function send() {
   the('text').value = '';
   if (!messages.has(sent.id)) show({ ...sent, quoted });
   quote('');
-  tell();
 }
 
 the('compose').onsubmit = (e) => { e.preventDefault(); press(e.submitter || the('text'), send).then(() => the('text').focus()); };
