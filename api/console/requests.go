@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -82,8 +84,19 @@ func (c *Console) curl(r Request) string {
 // quoted is a text as one word of a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// Text is a kept body as a text.
-func (Request) Text(body []byte) string { return strings.ToValidUTF8(string(body), "\ufffd") }
+// Text is a kept body as a text: over several lines, where it is whole.
+func (Request) Text(body []byte) string {
+	var lines bytes.Buffer
+	if json.Indent(&lines, body, "", "  ") == nil {
+		body = lines.Bytes()
+	}
+	return strings.ToValidUTF8(string(body), "\ufffd")
+}
+
+// Masked says whether something was taken out of the request.
+func (r Request) Masked() bool {
+	return bytes.Contains(r.Body, []byte("[redacted]")) || bytes.Contains(r.Body, []byte("****")) || strings.Contains(r.Target, "****")
+}
 
 // Ms is how long the request took, in milliseconds.
 func (r Request) Ms() int64 { return r.Took.Milliseconds() }
