@@ -213,6 +213,11 @@ func (s *Server) readProject(c *call) error {
 	return c.send(http.StatusOK, recordProject(c.project))
 }
 
+// readOwnProject is GET /v1/project: the project that the key belongs to.
+func (*Server) readOwnProject(c *call) error {
+	return c.send(http.StatusOK, recordProject(c.project))
+}
+
 // submitKYC is POST /v1/projects/{id}/kyc.
 func (s *Server) submitKYC(c *call) error {
 	if err := s.ownProject(c); err != nil {

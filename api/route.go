@@ -116,6 +116,7 @@ func moneyRoutes() []Route {
 		{Method: get, Path: paymentsPath + "/:id", Key: KeySecret, do: (*Server).readPayment},
 		{Method: post, Path: paymentsPath + "/:id/resolve", Key: KeySecret, Own: true, do: (*Server).resolvePayment},
 		{Method: get, Path: "/v1/balance", Key: KeySecret, do: (*Server).readBalance},
+		{Method: get, Path: "/v1/project", Key: KeySecret, do: (*Server).readOwnProject},
 
 		{Method: post, Path: refundsPath, Key: KeySecret, Own: true, do: (*Server).openRefund},
 		{Method: get, Path: refundsPath, Key: KeySecret, Asks: true, do: (*Server).listRefunds},

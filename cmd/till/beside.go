@@ -15,6 +15,7 @@ type environment struct {
 	config.Settings
 
 	Live bool `help:"In the live environment instead of the test one."`
+	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // env is the environment that the command is about.

@@ -22,8 +22,7 @@ import (
 type books struct {
 	environment
 
-	Env  string `help:"The environment: test or live. --live is the same as --env live." enum:"test,live" default:"test"`
-	JSON bool   `name:"json" help:"Print JSON."`
+	Env string `help:"The environment: test or live. --live is the same as --env live." enum:"test,live" default:"test"`
 }
 
 // env is the environment that the command is about, however it was named.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"strings"
@@ -35,6 +36,9 @@ func (c *deskListCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
+		if c.JSON {
+			return printJSON(w, deskJSON(list))
+		}
 		out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
 		if _, err := fmt.Fprintln(out, "CHAT\tDESK\tSINCE\tAGENT\tPAYER\tWHY"); err != nil {
 			return err
@@ -58,6 +62,28 @@ func (c *deskListCmd) Run(w *world) error {
 		}
 		return out.Flush()
 	})
+}
+
+// deskLine is a chat of the queue, for programs.
+type deskLine struct {
+	Chat  flow.ChatID `json:"chat"`
+	Desk  string      `json:"desk"`
+	Since *string     `json:"since"`
+	Agent string      `json:"agent"`
+	Phone string      `json:"phone"`
+	Why   string      `json:"why"`
+}
+
+func deskJSON(list []store.ChatRow) []deskLine {
+	out := make([]deskLine, 0, len(list))
+	for _, row := range list {
+		line := deskLine{Chat: row.ID, Desk: cmp.Or(string(row.Desk.State), "bot"), Agent: row.Desk.By, Phone: fmt.Sprint(row.Phone), Why: fmt.Sprint(row.Flag)}
+		if row.Desk.Since != 0 {
+			line.Since = stamped(time.UnixMilli(row.Desk.Since))
+		}
+		out = append(out, line)
+	}
+	return out
 }
 
 // deskOrder is what every order about one chat is told.
@@ -119,6 +145,9 @@ func (c *deskOrder) order(w *world, done string, do func(*checkout.Service) erro
 		}
 		if err != nil {
 			return err
+		}
+		if c.JSON {
+			return printJSON(w, map[string]string{"chat": c.Chat, "by": c.As, "says": done})
 		}
 		_, err = fmt.Fprintf(w.out, "%s %s\n", c.Chat, done)
 		return err

@@ -21,18 +21,22 @@ import (
 	"till/config"
 )
 
-// The exit codes: everything went well, it failed, or it was asked for wrongly.
+// The exit codes: everything went well, it failed, it was asked for wrongly, or
+// it is not allowed, however it is asked for.
 const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
+	exitOK      = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitRefused = 3
 )
 
 // commands is the table of commands: one struct, one file each.
 type commands struct {
-	Dev       devCmd       `cmd:"" help:"Run everything on this machine, with nothing real: API, bank, WhatsApp network and phones."`
-	Serve     serveCmd     `cmd:"" help:"Run Till for a bank and a WhatsApp network that run elsewhere."`
-	Pair      pairCmd      `cmd:"" help:"Link the bot to a WhatsApp account, by QR code or by an eight-letter code."`
+	Dev   devCmd   `cmd:"" help:"Run everything on this machine, with nothing real: API, bank, WhatsApp network and phones."`
+	Serve serveCmd `cmd:"" help:"Run Till for a bank and a WhatsApp network that run elsewhere."`
+	Pair  pairCmd  `cmd:"" help:"Link the bot to a WhatsApp account, by QR code or by an eight-letter code."`
+	developerCmds
+
 	Replay    replayCmd    `cmd:"" help:"Tell what happened in a conversation, line by line, and decide it again."`
 	Desk      deskCmd      `cmd:"" help:"Answer payers who asked for a person: list, claim, reply, release."`
 	Network   networkCmd   `cmd:"" help:"Run the local WhatsApp network as a process of its own."`
@@ -97,12 +101,23 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
 			_, _ = fmt.Fprintln(errs, "till:", line)
 		}
-		if bad := (usageError{}); errors.As(err, &bad) {
-			return exitUsage
-		}
-		return exitFailed
+		return codeOf(err)
 	}
 	return exitOK
+}
+
+// codeOf is the exit code of a command that failed.
+func codeOf(err error) int {
+	if bad := (usageError{}); errors.As(err, &bad) {
+		return exitUsage
+	}
+	if no := (refusedError{}); errors.As(err, &no) {
+		return exitRefused
+	}
+	if told, ok := errors.AsType[*apiError](err); ok && told.forbidden() {
+		return exitRefused
+	}
+	return exitFailed
 }
 
 // asked is the command that a fault of the command line belongs to.

@@ -31,6 +31,7 @@ type merchantsCmd struct {
 type merchantsListCmd struct {
 	config.Settings
 
+	JSON   bool   `name:"json" help:"Print JSON."`
 	Status string `help:"Only those whose KYC is in this state: NONE, SUBMITTED, APPROVED, REJECTED or SUSPENDED." enum:",NONE,SUBMITTED,APPROVED,REJECTED,SUSPENDED" default:""`
 }
 
@@ -43,6 +44,7 @@ const merchantsPage = 500
 // Run prints one line for each project, oldest first.
 func (c *merchantsListCmd) Run(w *world) error {
 	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		list := []merchantLine{}
 		out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
 		if _, err := fmt.Fprintln(out, "PROJECT\tKYC\tCREATED\tE-MAIL\tNAME"); err != nil {
 			return err
@@ -57,15 +59,32 @@ func (c *merchantsListCmd) Run(w *world) error {
 				if after = p.ID; c.Status != "" && c.Status != string(p.KYC) {
 					continue
 				}
+				if c.JSON {
+					list = append(list, merchantLine{p.ID, p.KYC, flow.Stamp(p.CreatedAt), m.Account.Email, p.Name})
+					continue
+				}
 				if _, err := fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", p.ID, p.KYC, flow.Stamp(p.CreatedAt), m.Account.Email, p.Name); err != nil {
 					return err
 				}
 			}
-			if len(some) < merchantsPage {
-				return out.Flush()
+			if len(some) == merchantsPage {
+				continue
 			}
+			if c.JSON {
+				return printJSON(w, list)
+			}
+			return out.Flush()
 		}
 	})
+}
+
+// merchantLine is a project as it is listed.
+type merchantLine struct {
+	ID        flow.ProjectID `json:"id"`
+	KYCStatus flow.KYCStatus `json:"kycStatus"`
+	CreatedAt string         `json:"createdAt"`
+	Email     string         `json:"email"`
+	Name      string         `json:"name"`
 }
 
 // ruling is what every decision about a project is told.
@@ -74,6 +93,7 @@ type ruling struct {
 
 	Project string `arg:"" help:"Id of the project: wsp_prj_…"`
 	Reason  string `help:"Why; the merchant reads it."`
+	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
 type (
@@ -128,6 +148,9 @@ func (r *ruling) rule(w *world, what flow.Ruling) error {
 		case <-w.ctx.Done():
 		}
 		last := moves[len(moves)-1]
+		if r.JSON {
+			return printJSON(w, map[string]any{"project": r.Project, "from": last.From, "to": last.To, "at": flow.Stamp(last.At), "reason": last.Reason})
+		}
 		_, err = fmt.Fprintf(w.out, "%s  %s -> %s\n", r.Project, last.From, last.To)
 		return err
 	})

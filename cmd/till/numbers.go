@@ -55,6 +55,9 @@ func (a *act) move(w *world, b *checkout.Board, m flow.SwitchMove) error {
 		return err
 	}
 	heard(w)
+	if a.JSON {
+		return printJSON(w, recordMove(m))
+	}
 	_, err = fmt.Fprintf(w.out, "%s  %s -> %s\n", m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"))
 	return err
 }
@@ -81,11 +84,7 @@ func whoIs() string {
 }
 
 // numbersListCmd lists numbers.
-type numbersListCmd struct {
-	environment
-
-	JSON bool `name:"json" help:"One JSON array instead of a table."`
-}
+type numbersListCmd struct{ environment }
 
 // Help is the command's example.
 func (numbersListCmd) Help() string {
@@ -256,6 +255,9 @@ func (c *numbersSetCmd) Run(w *world) error {
 			return err
 		}
 		heard(w)
+		if c.JSON {
+			return printJSON(w, map[string]any{"number": n.Digits, "slot": n.Slot, "weight": n.Weight, "dailyChats": n.DailyChats})
+		}
 		_, err = fmt.Fprintf(w.out, "%s  weight %d, new chats a day %d (0: any number)\n", n.Digits, n.Weight, n.DailyChats)
 		return err
 	})

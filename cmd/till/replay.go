@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -120,7 +119,9 @@ func (c *replayCmd) replay(w *world, list []replay.Recording, tell func() ([]che
 	}
 	switch {
 	case c.Verify:
-		return c.verify(w.out, list)
+		return c.verify(w, list)
+	case c.JSON && c.Export == "":
+		return c.asJSON(w, list, tell)
 	case c.At != 0:
 		return c.each(list, func(r replay.Recording) error { return printMoment(w.out, r, c.At) })
 	case c.Text:
@@ -153,19 +154,28 @@ func (c *replayCmd) each(list []replay.Recording, do func(replay.Recording) erro
 }
 
 // verify decides every turn again.
-func (c *replayCmd) verify(out io.Writer, list []replay.Recording) error {
+func (c *replayCmd) verify(w *world, list []replay.Recording) error {
 	words, err := bot.LoadWords()
 	if err != nil {
 		return err
 	}
-	differs := false
+	differs, all := false, []reportJSON{}
 	for _, r := range list {
 		report, err := replay.Verify(r, words.Render)
 		if err != nil {
 			return fmt.Errorf("replay chat %s: %w", r.Chat, err)
 		}
 		differs = differs || report.Worst() != replay.Same
-		if err := printReport(out, report, words.Version()); err != nil {
+		if c.JSON {
+			all = append(all, recordReport(report))
+			continue
+		}
+		if err := printReport(w.out, report, words.Version()); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		if err := printJSON(w, all); err != nil {
 			return err
 		}
 	}
@@ -201,6 +211,9 @@ func (c *replayCmd) export(w *world, list []replay.Recording) (err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if err := replay.Export(file, rec, !c.Whole); err != nil {
 		return err
+	}
+	if c.JSON {
+		return printJSON(w, map[string]any{"chat": rec.Chat, "lines": len(rec.Lines), "file": c.Export})
 	}
 	_, err = fmt.Fprintf(w.out, "%d lines of chat %s are in %s. Replay them with:  till replay --import %s --verify\n", len(rec.Lines), rec.Chat, c.Export, c.Export)
 	return err

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -116,6 +117,7 @@ type configCmd struct {
 	config.Settings
 
 	Table bool `help:"Print the table of the README instead."`
+	JSON  bool `name:"json" help:"Print JSON."`
 }
 
 // Help is the command's example.
@@ -128,6 +130,7 @@ func (c *configCmd) Run(w *world) error {
 		return err
 	}
 	v := reflect.ValueOf(c.Settings)
+	list := []settingLine{}
 	for i, s := range settings() {
 		origin := "default"
 		given := false
@@ -146,12 +149,27 @@ func (c *configCmd) Run(w *world) error {
 		case value != s.standard:
 			origin = "till.toml"
 		}
+		if list = append(list, settingLine{s.name, value, origin}); c.JSON {
+			continue
+		}
 		if _, err := fmt.Fprintf(w.out, "%-20s %-40s %s\n", s.name, value, origin); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		if err := printJSON(w, list); err != nil {
 			return err
 		}
 	}
 	_, bad := calendar(c.Settings)
 	return errors.Join(c.Check(), bad)
+}
+
+// settingLine is a setting as it is shown.
+type settingLine struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"`
 }
 
 // p0 says whether a flag's place in the path came from a resolver and not from
@@ -166,7 +184,9 @@ func p0(k *kong.Context, name string) bool {
 }
 
 // versionCmd shows the version.
-type versionCmd struct{}
+type versionCmd struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
 
 // version is set when a release is built.
 var version = "dev"
@@ -175,7 +195,10 @@ var version = "dev"
 func (versionCmd) Help() string { return "Example:  till version" }
 
 // Run prints the version.
-func (versionCmd) Run(w *world) error {
+func (c versionCmd) Run(w *world) error {
+	if c.JSON {
+		return printJSON(w, map[string]string{"version": version, "go": runtime.Version()})
+	}
 	_, err := fmt.Fprintln(w.out, "till", version)
 	return err
 }

@@ -26,12 +26,17 @@ func (methodsListCmd) Help() string { return "Example:  till methods" }
 func (c *methodsListCmd) Run(w *world) error {
 	return c.withBoard(w, func(b *checkout.Board) error {
 		on := b.Served(flow.Methods(), "")
+		states := map[flow.Method]string{}
 		for _, m := range flow.Methods() {
-			state := flow.MethodOff
-			if slices.Contains(on, m) {
-				state = "on"
+			if states[m] = flow.MethodOff; slices.Contains(on, m) {
+				states[m] = "on"
 			}
-			if _, err := fmt.Fprintf(w.out, "%-14s %s\n", m, state); err != nil {
+		}
+		if c.JSON {
+			return printJSON(w, states)
+		}
+		for _, m := range flow.Methods() {
+			if _, err := fmt.Fprintf(w.out, "%-14s %s\n", m, states[m]); err != nil {
 				return err
 			}
 		}
@@ -115,6 +120,21 @@ type switchesCmd struct{ environment }
 // Help is the command's example.
 func (switchesCmd) Help() string { return "Example:  till switches" }
 
+// moveJSON is an act of an operator, for programs.
+type moveJSON struct {
+	At     string `json:"at"`
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+}
+
+func recordMove(m flow.SwitchMove) moveJSON {
+	return moveJSON{flow.Stamp(m.At), string(m.Kind), m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"), m.By, m.Reason}
+}
+
 // switchesShown is how many acts are told.
 const switchesShown = 200
 
@@ -124,6 +144,13 @@ func (c *switchesCmd) Run(w *world) error {
 		moves, err := b.Moves(w.ctx, switchesShown)
 		if err != nil {
 			return err
+		}
+		if c.JSON {
+			list := make([]moveJSON, 0, len(moves))
+			for _, m := range moves {
+				list = append(list, recordMove(m))
+			}
+			return printJSON(w, list)
 		}
 		for _, m := range moves {
 			if _, err := fmt.Fprintf(w.out, "%s  %-8s %s  %s -> %s  %s  %s\n", flow.Stamp(m.At), m.Kind, m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"), m.By, m.Reason); err != nil {

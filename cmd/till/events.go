@@ -1,0 +1,285 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// eventsCmd is what a merchant's developer does with events.
+type eventsCmd struct {
+	List   eventsListCmd   `cmd:"" default:"withargs" help:"List events, newest first, and how their deliveries stand."`
+	Get    eventsGetCmd    `cmd:"" help:"Show one event: its body, and each try of each delivery."`
+	Resend eventsResendCmd `cmd:"" help:"Send events again: one, or those of the last while."`
+}
+
+const (
+	eventsPath    = "/v1/events"
+	endpointsPath = "/v1/webhook-endpoints"
+)
+
+// anEvent is what commands read of an event.
+type anEvent struct {
+	ID         string
+	Event      string
+	Reference  *string
+	SessionID  *string
+	CreatedAt  string
+	Deliveries standing
+	Body       string
+}
+
+// standing says how many deliveries of an event stand where.
+type standing struct{ Pending, Delivered, Dead, Held, Cancelled int }
+
+// String says it in words, "-" where nobody is to be told.
+func (s standing) String() string {
+	var all []string
+	for _, one := range []struct {
+		n    int
+		name string
+	}{{s.Pending, "pending"}, {s.Delivered, "delivered"}, {s.Dead, "dead"}, {s.Held, "held"}, {s.Cancelled, "cancelled"}} {
+		if one.n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", one.n, one.name))
+		}
+	}
+	if len(all) == 0 {
+		return "-"
+	}
+	return strings.Join(all, ", ")
+}
+
+// eventsListCmd lists events.
+type eventsListCmd struct {
+	remote
+	listed
+
+	Type    string        `help:"Only this kind, as charge.success."`
+	Session string        `help:"Only those of this session: wsp_sess_…"`
+	Since   time.Duration `help:"Only those of the last while, as 2h." placeholder:"2h"`
+	Failed  bool          `help:"Only those that an endpoint has not got: dead or held."`
+}
+
+// Help is the command's example.
+func (eventsListCmd) Help() string {
+	return "Example:  till events list --since 2h --failed\n          till events --type charge.success"
+}
+
+// Run prints one line for each.
+func (c *eventsListCmd) Run(w *world) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	to, err := c.dial(w)
+	if err != nil {
+		return err
+	}
+	query := url.Values{}
+	for name, value := range map[string]string{"type": c.Type, "sessionId": c.Session} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if c.Since != 0 {
+		query.Set("createdAfter", to.since(w, c.Since))
+	}
+	items, more, err := to.list(w.ctx, eventsPath, query, c.Limit)
+	if err != nil {
+		return err
+	}
+	if c.Failed {
+		if items, err = onlyFailed(items); err != nil {
+			return err
+		}
+	}
+	return c.print(w, items, more, c.JSON, "EVENT\tKIND\tREFERENCE\tDELIVERIES\tCREATED", func(item json.RawMessage) (string, error) {
+		var e anEvent
+		err := json.Unmarshal(item, &e)
+		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", e.ID, e.Event, orDash(e.Reference), e.Deliveries, e.CreatedAt), err
+	})
+}
+
+// onlyFailed keeps the events that an endpoint has not got.
+func onlyFailed(items []json.RawMessage) ([]json.RawMessage, error) {
+	failed := []json.RawMessage{}
+	for _, item := range items {
+		var e anEvent
+		if err := json.Unmarshal(item, &e); err != nil {
+			return nil, fmt.Errorf("read an event: %w", err)
+		}
+		if e.Deliveries.Dead+e.Deliveries.Held > 0 {
+			failed = append(failed, item)
+		}
+	}
+	return failed, nil
+}
+
+// eventsGetCmd shows an event.
+type eventsGetCmd struct {
+	remote
+
+	Event string `arg:"" help:"Id of the event: evt_…"`
+}
+
+// Help is the command's example.
+func (eventsGetCmd) Help() string { return "Example:  till events get evt_01jd…" }
+
+// aDelivery is what commands read of a delivery.
+type aDelivery struct {
+	ID            string
+	EndpointID    string
+	URL           string
+	Status        string
+	NextAttemptAt *time.Time
+	Attempts      []struct {
+		At             string
+		ResponseStatus *int
+		DurationMs     int64
+		Error          *string
+	}
+}
+
+// Run shows it.
+func (c *eventsGetCmd) Run(w *world) error {
+	to, err := c.dial(w)
+	if err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := to.get(w.ctx, at(eventsPath, c.Event), &raw); err != nil {
+		return err
+	}
+	deliveries, _, err := to.list(w.ctx, at(eventsPath, c.Event, "deliveries"), nil, maxListed)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(w, exportedEvent{raw, deliveries})
+	}
+	return printEvent(w.out, raw, deliveries)
+}
+
+// printEvent prints an event for people.
+func printEvent(to io.Writer, raw json.RawMessage, deliveries []json.RawMessage) error {
+	var e anEvent
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return fmt.Errorf("read an event: %w", err)
+	}
+	var body json.RawMessage
+	if err := json.Unmarshal([]byte(e.Body), &body); err != nil {
+		return fmt.Errorf("read the body of %s: %w", e.ID, err)
+	}
+	text, err := json.MarshalIndent(body, "", "  ")
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintf(out, "event\t%s\nkind\t%s\ncreated\t%s\ndeliveries\t%s\n\n%s\n", e.ID, e.Event, e.CreatedAt, e.Deliveries, text)
+	err = each(deliveries, func(d aDelivery) error {
+		next := ""
+		if d.NextAttemptAt != nil {
+			next = ", tried again at " + d.NextAttemptAt.UTC().Format(time.RFC3339)
+		}
+		_, _ = fmt.Fprintf(out, "\n%s to %s: %s%s\n", d.ID, plain(d.URL), d.Status, next)
+		for _, try := range d.Attempts {
+			answer := orDash(try.Error)
+			if try.ResponseStatus != nil {
+				answer = fmt.Sprint(*try.ResponseStatus)
+			}
+			_, _ = fmt.Fprintf(out, "  %s\t%d ms\t%s\n", try.At, try.DurationMs, answer)
+		}
+		return nil
+	})
+	return errors.Join(err, out.Flush())
+}
+
+// eventsResendCmd sends events again.
+type eventsResendCmd struct {
+	remote
+
+	Event    string        `arg:"" optional:"" help:"Id of the event: evt_…"`
+	Since    time.Duration `help:"All events of the last while, as 2h, in place of one." placeholder:"2h"`
+	Failed   bool          `help:"With --since, only those that an endpoint has not got."`
+	Endpoint string        `help:"To this endpoint alone: wsp_we_…"`
+}
+
+// Help is the command's example.
+func (eventsResendCmd) Help() string {
+	return "Example:  till events resend evt_01jd…\n          till events resend --since 2h --failed"
+}
+
+// resent is an event that is on its way again.
+type resent struct {
+	EventID    string `json:"eventId"`
+	Deliveries []struct {
+		ID         string `json:"id"`
+		EndpointID string `json:"endpointId"`
+	} `json:"deliveries"`
+}
+
+// Run puts them on their way.
+func (c *eventsResendCmd) Run(w *world) error {
+	if (c.Event == "") == (c.Since == 0) || c.Failed && c.Since == 0 {
+		return usageError{errors.New("name one event, or a while with --since, and perhaps --failed")}
+	}
+	to, err := c.dial(w)
+	if err != nil {
+		return err
+	}
+	events := []string{c.Event}
+	if c.Since != 0 {
+		items, more, err := to.list(w.ctx, eventsPath, url.Values{"createdAfter": {to.since(w, c.Since)}}, maxListed)
+		if err != nil {
+			return err
+		}
+		if more {
+			return fmt.Errorf("these are more than %d events: take less time", maxListed)
+		}
+		if c.Failed {
+			if items, err = onlyFailed(items); err != nil {
+				return err
+			}
+		}
+		events = nil
+		for i := range items { // oldest first
+			var e anEvent
+			if err := json.Unmarshal(items[len(items)-1-i], &e); err != nil {
+				return fmt.Errorf("read an event: %w", err)
+			}
+			events = append(events, e.ID)
+		}
+	}
+	sent := []resent{}
+	err = patiently(w, "still sending", func() error {
+		for _, id := range events {
+			var one resent
+			body := map[string]string{}
+			if c.Endpoint != "" {
+				body["endpointId"] = c.Endpoint
+			}
+			if err := to.post(w.ctx, at(eventsPath, id, "resend"), body, &one); err != nil {
+				return fmt.Errorf("send %s again, after %d others: %w", id, len(sent), err)
+			}
+			sent = append(sent, one)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(w, sent)
+	}
+	for _, one := range sent {
+		if _, err := fmt.Fprintf(w.out, "%s  on its way to %d endpoints\n", one.EventID, len(one.Deliveries)); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(w.err, "till: %d events are on their way\n", len(sent))
+	return err
+}
