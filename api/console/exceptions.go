@@ -19,7 +19,7 @@ type queueWords struct {
 	Old   time.Duration // from when on something in it has waited too long
 }
 
-// soon and within are from when on a wait is too long: of what machines should
+// soonEnough and withinADay are from when on a wait is too long: of what machines should
 // have done, and of what people decide.
 const (
 	soonEnough = 10 * time.Minute
@@ -32,7 +32,7 @@ var wordsOf = map[store.Queue]queueWords{ //nolint:gochecknoglobals // a constan
 	store.QueueLate:      {"Late", "Money came after its session was over.", "Accept it, or send it back; after 24 hours it goes back by itself.", "Nothing came too late.", withinADay},
 	store.QueueTwice:     {"Paid twice", "Money came after all was paid.", "Send it back, or accept it; after 24 hours it goes back by itself.", "Nobody has paid twice.", withinADay},
 	store.QueueUnmatched: {"Unmatched", "Money came that belongs to no session.", "Find out whose it is, then accept it or send it back.", "All money is known.", withinADay},
-	store.QueueRefunds:   {"Refunds", "Nobody knows what became of a refund, or it came back.", "Ask the bank, then retry the refund or mark it.", "No refund needs a look.", withinADay},
+	store.QueueRefunds:   {"Refunds", "Nobody knows what became of a refund, or it came back.", "Look at what the bank said, then send it once more on the session's page.", "No refund needs a look.", withinADay},
 	store.QueueWebhooks:  {"Dead webhooks", "A merchant could not be told; nothing tries any more.", "Mend the endpoint, then send the event again.", "Every event arrived or is still tried.", soonEnough},
 	store.QueueStuck:     {"Stuck", "Money on its way, a message or work that should have gone on by now.", "Ask the bank on the session's page; look whether WhatsApp is linked.", "Nothing is stuck.", soonEnough},
 }
@@ -52,10 +52,9 @@ type queueTab struct {
 type waitingRow struct {
 	store.Waiting
 
-	Of      string // the project's name
-	Old     bool
-	Payer   string // of money that no session is of
-	Command string
+	Of    string // the project's name
+	Old   bool
+	Payer string // of money
 }
 
 // exceptionsView is what the page of what waits is given.
@@ -112,15 +111,9 @@ const manyWait = 1000
 // waiting is a row for people.
 func waiting(v *visit, tab queueTab, w store.Waiting, now time.Time) waitingRow {
 	row := waitingRow{Waiting: w, Of: v.projectName(w.Project), Old: now.Sub(w.Since) > tab.Words.Old}
-	switch {
-	case strings.HasPrefix(w.Detail, "{"): // who paid
-		var payer flow.PaidBy
-		if json.Unmarshal([]byte(w.Detail), &payer) == nil {
-			row.Payer = strings.Join(strings.Fields(payer.Name+" "+payer.BankName+" "+payer.AccountNumberMasked), " ")
-		}
-		row.Detail = ""
-	case tab.Queue == store.QueueRefunds:
-		row.Command = "bin/till refunds"
+	var payer flow.PaidBy
+	if strings.HasPrefix(w.Detail, "{") && json.Unmarshal([]byte(w.Detail), &payer) == nil {
+		row.Payer, row.Detail = strings.Join(strings.Fields(payer.Name+" "+payer.BankName+" "+payer.AccountNumberMasked), " "), ""
 	}
 	return row
 }

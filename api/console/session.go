@@ -33,8 +33,8 @@ type sessionView struct {
 	Note    string // as it was typed
 	Reason  string
 	Export  []store.ChatRow // chats that can be exported
-	Now     time.Time
 	Command string
+	Base    string // of calls over REST
 }
 
 // storyView is the part of the page that is live.
@@ -58,6 +58,11 @@ type paymentRow struct {
 
 	Waits  bool   // for somebody's decision
 	Answer string // what the payer can be told, in their language
+}
+
+// Retryable are the refunds that can be sent once more.
+func (s storyView) Retryable() []flow.Refund {
+	return slices.DeleteFunc(slices.Clone(s.Refunds), func(r flow.Refund) bool { return r.Status != flow.RefundFailed && r.Status != flow.RefundAttention })
 }
 
 // eventRow is an event and what became of it.
@@ -86,8 +91,8 @@ func (c *Console) showSession(v *visit, out sessionView) error {
 		return err
 	}
 	out.Story.Project = v.projectName(s.Project)
-	out.CSRF, out.Export, out.Now = v.csrf(), out.Story.Chats, c.cfg.Now()
-	out.Command = "bin/till replay " + string(s.ID)
+	out.CSRF, out.Export = v.csrf(), out.Story.Chats
+	out.Command, out.Base = "bin/till replay "+string(s.ID), c.cfg.PublicURL
 	return v.show("session", "Session", out)
 }
 

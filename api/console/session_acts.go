@@ -42,7 +42,7 @@ func (c *Console) sessionAct(v *visit, action, subject string, do func(s flow.Se
 func (c *Console) refusedAct(v *visit, err error, form sessionView) error {
 	here := []flow.Code{
 		flow.CodeMissingField, flow.CodeInvalidField, flow.CodeRateLimited, flow.CodeNotResolvable, flow.CodeRailUnavailable, flow.CodeEndpointDisabled,
-		flow.CodeProjectSuspended,
+		flow.CodeProjectSuspended, flow.CodeRefundNotRetryable, flow.CodeRefundOverBalance,
 	}
 	code := flow.CodeOf(err)
 	if !slices.Contains(here, code) {
@@ -150,12 +150,34 @@ func (v *visit) decision() (accept bool, err error) {
 
 // resolve gives set-aside money to its merchant, or sends it back.
 func (v *visit) resolve(project flow.ProjectID, id flow.PaymentID, accept bool) (string, error) {
-	by := cmp.Or(v.who.Person, v.who.Account, string(v.who.Role))
-	_, err := v.service.Resolve(v.ctx, id, checkout.NewResolution{Accept: accept, Key: by, Reason: v.field("reason")}, call(project))
+	_, err := v.service.Resolve(v.ctx, id, checkout.NewResolution{Accept: accept, Key: v.by(), Reason: v.field("reason")}, call(project))
 	if accept {
 		return "The money is accepted.", err
 	}
 	return "The money goes back to who paid it.", err
+}
+
+// by is the id of who decides, as a payment's record shows it.
+func (v *visit) by() string { return cmp.Or(v.who.Person, v.who.Account, string(v.who.Role)) }
+
+// retryRefund is POST /sessions/{id}/retry: a refund that did not work is sent
+// once more.
+func (c *Console) retryRefund(v *visit) error {
+	if v.field("confirm") != "yes" {
+		return c.refusedAct(v, flow.Refuse(flow.CodeMissingField, "Tick the box: this cannot be undone."), sessionView{Reason: v.field("reason")})
+	}
+	id := flow.RefundID(v.field("refund"))
+	return c.sessionAct(v, "refund.retry", string(id), func(s flow.Session) (string, error) {
+		r, err := v.service.ViewRefund(v.ctx, s.Project, id)
+		if err == nil && r.Session != s.ID {
+			err = flow.Refuse(flow.CodeNotFound, "There is no refund %q of this session.", id)
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = v.service.RetryRefund(v.ctx, id, v.by(), call(s.Project))
+		return "The bank is told of the refund once more.", err
+	})
 }
 
 // resolvePayment is POST /sessions/{id}/resolve.
@@ -195,6 +217,9 @@ func (c *Console) resolveUnmatched(v *visit) error {
 	p, err := v.service.Reader().Payment(v.ctx, id)
 	if err == nil && (p.Session != "" || v.project.ID != "" && p.Project != v.project.ID) {
 		err = flow.Refuse(flow.CodeNotFound, "There is no such payment that belongs to no session.")
+	}
+	if err == nil && p.Project == "" {
+		err = flow.Refuse(flow.CodeNotResolvable, "This money came to no project of ours, so that there is nobody to give it to and no books to send it back from. Settle it with the bank.")
 	}
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ func supportPages() []Page {
 		{Method: post, Path: "/sessions/:id/check", Right: flow.MayResend, do: (*Console).askBank},
 		{Method: post, Path: "/sessions/:id/resend", Right: flow.MayResend, do: (*Console).resendHere},
 		{Method: post, Path: "/sessions/:id/resolve", Right: flow.MayMoveMoney, do: (*Console).resolvePayment},
+		{Method: post, Path: "/sessions/:id/retry", Right: flow.MayMoveMoney, do: (*Console).retryRefund},
 		{Method: get, Path: "/exceptions", Right: flow.MayRead, do: (*Console).exceptions},
 		{Method: post, Path: "/exceptions/resolve", Right: flow.MayMoveMoney, do: (*Console).resolveUnmatched},
 	}

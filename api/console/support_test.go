@@ -33,7 +33,7 @@ func (w *world) opened(m merchant, more string) string {
 // then tells.
 func (w *world) pays(a flow.Attempt, amount flow.Kobo) {
 	w.t.Helper()
-	if _, err := w.bank.Transfer(w.t.Context(), rail.Transfer{AccountNumber: a.Instructions.AccountNumber, Amount: amount}); err != nil {
+	if _, err := w.bank.Transfer(w.t.Context(), rail.Transfer{AccountNumber: a.Instructions.AccountNumber, Amount: amount, SenderName: evil}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -223,6 +223,7 @@ func TestWhoMayDoWhatToASession(t *testing.T) {
 	roles := []flow.Role{flow.RoleOwner, flow.RoleDeveloper, flow.RoleSupport, flow.RoleOperator}
 	for act, right := range map[string]flow.Right{
 		"/reveal": flow.MayReveal, "/note": flow.MayAnswer, "/instructions": flow.MayResend, "/check": flow.MayResend, "/resend": flow.MayResend, "/resolve": flow.MayMoveMoney,
+		"/retry": flow.MayMoveMoney,
 	} {
 		form := url.Values{"reason": {"to see who may"}, "note": {"x"}}
 		for _, role := range roles {
@@ -271,6 +272,7 @@ func TestWhatWaitsStandsInItsQueue(t *testing.T) {
 		}
 		w.wants(w.as(flow.RoleOperator).get("/exceptions?queue="+queue), http.StatusOK, id, "Ada Stores")
 	}
+	w.wants(support.get("/exceptions?queue=overpaid"), http.StatusOK, "&lt;script&gt;")
 	w.wants(support.get("/exceptions?queue=webhooks"), http.StatusOK, "shop.example", "Send it again")
 	w.wants(support.get("/exceptions?queue=nonsense"), http.StatusOK, "Underpaid")
 	if got := support.get("/exceptions"); strings.Contains(got.body, "too long") {
@@ -281,6 +283,40 @@ func TestWhatWaitsStandsInItsQueue(t *testing.T) {
 	w.wants(support.get("/exceptions?queue=overpaid"), http.StatusOK, "too long", `class="old"`)
 	for _, queue := range store.Queues() {
 		w.wants(support.get("/exceptions?queue="+string(queue)), http.StatusOK)
+	}
+	// Money that no session is of is decided about where it stands, by its own merchant.
+	if _, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: "9990001112", Amount: 123_400, Collects: w.ada.project.ID, SenderName: evil}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: "9990001113", Amount: 567_800}); err != nil {
+		t.Fatal(err)
+	}
+	queue := store.QueueFilter{Queue: store.QueueUnmatched, Now: w.now(), Limit: 9}
+	var orphans []store.Waiting
+	w.until("the money is booked", func() bool {
+		var err error
+		orphans, err = w.dbs[flow.Test].Waits(context.Background(), queue)
+		return err == nil && len(orphans) == 2
+	})
+	mine, nobodys := orphans[0], orphans[1]
+	if mine.Project == "" {
+		mine, nobodys = nobodys, mine
+	}
+	decide := func(w store.Waiting, decision string) url.Values {
+		return url.Values{"payment": {w.Subject}, "decision": {decision}, "confirm": {"yes"}, "reason": {"found out whose it is"}}
+	}
+	w.wants(support.get("/exceptions?queue=unmatched"), http.StatusOK, "₦1,234.00", "&lt;script&gt;", "Decide")
+	w.wants(w.as(flow.RoleOwner, other).post("/exceptions/resolve", decide(mine, "accept")), http.StatusNotFound)
+	w.wants(support.post("/exceptions/resolve", decide(nobodys, "accept")), http.StatusNotFound)
+	w.wants(w.as(flow.RoleOperator).get("/exceptions?queue=unmatched"), http.StatusOK, "₦5,678.00", "It came to no project")
+	w.wants(w.as(flow.RoleOperator).post("/exceptions/resolve", decide(nobodys, "accept")), http.StatusConflict)
+	w.wants(w.as(flow.RoleDeveloper).post("/exceptions/resolve", decide(mine, "accept")), http.StatusForbidden)
+	unsaid := decide(mine, "accept")
+	unsaid.Set("reason", "")
+	w.wants(support.post("/exceptions/resolve", unsaid), http.StatusBadRequest, "Say why")
+	w.wants(support.post("/exceptions/resolve", decide(mine, "accept")), http.StatusSeeOther)
+	if p, err := w.dbs[flow.Test].Payment(t.Context(), flow.PaymentID(mine.Subject)); err != nil || p.Resolution != flow.ResolvedAccepted || p.ResolvedBy != w.ada.account {
+		t.Errorf("it became %+v, %v", p, err)
 	}
 	w.wants(support.post("/exceptions/resolve", url.Values{"payment": {"wsp_pay_none"}, "decision": {"refund"}, "confirm": {"yes"}, "reason": {"not mine"}}), http.StatusNotFound)
 }

@@ -352,11 +352,15 @@ func longest(words []string) string {
 	return first
 }
 
-// newest are the newest sessions.
+// newest are the newest sessions. Few are ever PROCESSING: those have an index of
+// their own.
 func (f SearchFilter) newest() branch {
 	where, args := ` WHERE 1 = 1`, []any(nil)
+	if f.Status == flow.SessionProcessing {
+		where = ` WHERE i.status = 'PROCESSING'`
+	}
 	if f.Project != "" {
-		where, args = ` WHERE i.project = ?`, append(args, string(f.Project))
+		where, args = where+` AND i.project = ?`, append(args, string(f.Project))
 	}
 	deep := f.deep(flow.SearchKey{})
 	return f.kept(flow.SearchKey{Kind: newestKind}, `SELECT i.id FROM sessions i`+where+f.window(`i.id`)+` ORDER BY i.id DESC LIMIT `+deep, append(args, f.windowArgs()...))

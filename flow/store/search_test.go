@@ -173,7 +173,7 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 		"0123456789", "4500", "4500 yesterday", "bola@example.com", "ada", "ada obi 4500", "order-1182",
 	} {
 		for _, project := range []flow.ProjectID{"", "wsp_prj_1"} {
-			for _, status := range []flow.SessionStatus{"", flow.SessionPending} {
+			for _, status := range []flow.SessionStatus{"", flow.SessionPending, flow.SessionProcessing} {
 				f := store.SearchFilter{Search: flow.ReadSearch(typed, noon), Project: project, Status: status, Before: "wsp_sess_z", Limit: 10}
 				plans, err := db.Plans(t.Context(), f)
 				if err != nil {
