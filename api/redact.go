@@ -19,6 +19,12 @@ var secretNames = map[string]bool{
 	"cardnumber": true, "pan": true, "cvv": true, "cvc": true, "pin": true, "otp": true, "authorization": true,
 }
 
+// The lengths of the names of secrets, in bytes.
+const (
+	shortestName = 3
+	longestName  = 13
+)
+
 // longDigits is from how many digits on a number is one of a person or a card:
 // BVN and NIN have eleven, cards thirteen and more, phones of Nigeria eleven and
 // more. Account numbers have ten: they stay, for what goes wrong is seen by them.
@@ -68,11 +74,11 @@ func stretch(text []byte) (kept, rest []byte) {
 	n := stringEnd(text)
 	name, rest := text[:n], text[n:]
 	value := behindBlanks(rest)
-	named := len(value) > 0 && value[0] == ':'
-	if hidesDigits(name) && !(named && isSecret(name)) {
+	secret := len(value) > 0 && value[0] == ':' && isSecret(name)
+	if !secret && hidesDigits(name) {
 		return []byte(redacted), rest
 	}
-	if !named || !isSecret(name) {
+	if !secret {
 		return name, rest
 	}
 	value = behindBlanks(value[1:])
@@ -133,9 +139,9 @@ func valueEnd(text []byte) int {
 // isSecret says whether a JSON string names a secret, however it is written.
 func isSecret(name []byte) bool {
 	if bytes.IndexByte(name, '\\') < 0 {
-		var lower [24]byte
+		var lower [longestName]byte
 		inner := name[1:max(1, len(name)-1)]
-		if len(inner) > len(lower) {
+		if len(inner) < shortestName || len(inner) > len(lower) {
 			return false
 		}
 		for i, c := range inner {
@@ -153,6 +159,9 @@ func isSecret(name []byte) bool {
 // hidesDigits says whether a JSON string writes digits as escapes, which would
 // not be seen for what they are.
 func hidesDigits(text []byte) bool {
+	if bytes.IndexByte(text, '\\') < 0 {
+		return false
+	}
 	for {
 		i := bytes.Index(text, []byte(`\u003`))
 		if i < 0 || i+5 >= len(text) {
