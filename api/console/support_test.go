@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net/http"
@@ -319,4 +320,73 @@ func TestWhatWaitsStandsInItsQueue(t *testing.T) {
 		t.Errorf("it became %+v, %v", p, err)
 	}
 	w.wants(support.post("/exceptions/resolve", url.Values{"payment": {"wsp_pay_none"}, "decision": {"refund"}, "confirm": {"yes"}, "reason": {"not mine"}}), http.StatusNotFound)
+}
+
+func TestARefundThatDidNotWorkIsSentOnceMore(t *testing.T) {
+	w := open(t)
+	id := w.opened(w.ada, "")
+	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+id+"/pay/bank-transfer", w.ada.secret, "{}"), http.StatusOK)
+	w.pays(w.attempt(id), 500_000)
+	var paid flow.Payment
+	w.until("the money is booked", func() bool {
+		list, err := w.dbs[flow.Test].Payments(context.Background(), flow.SessionID(id))
+		if err == nil && len(list) == 1 {
+			paid = list[0]
+		}
+		return paid.ID != ""
+	})
+	weather := func(refunds rail.Fate) {
+		if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true, Refunds: refunds}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	weather(rail.FateFail)
+	w.wants(w.ask(http.MethodPost, "/v1/refunds", w.ada.secret, `{"paymentId":"`+string(paid.ID)+`","amount":100000}`), http.StatusCreated)
+	refund := func() flow.Refund {
+		list, err := w.dbs[flow.Test].Refunds(context.Background(), store.RefundFilter{Project: w.ada.project.ID, Limit: 1})
+		if err != nil || len(list) != 1 {
+			t.Fatal(list, err)
+		}
+		return list[0]
+	}
+	w.until("the refund failed", func() bool { return refund().Status == flow.RefundFailed })
+	weather(rail.FateOK)
+	support, page := w.as(flow.RoleSupport), "/sessions/"+id
+	w.wants(support.get(page), http.StatusOK, "Send the refund of ₦1,000.00 once more")
+	form := url.Values{"refund": {string(refund().ID)}, "reason": {"the bank is well again"}}
+	w.wants(support.post(page+"/retry", form), http.StatusBadRequest, "Tick the box")
+	form.Set("confirm", "yes")
+	w.wants(support.post("/sessions/"+w.opened(w.ada, "")+"/retry", form), http.StatusNotFound)
+	w.wants(support.post(page+"/retry", form), http.StatusSeeOther)
+	w.until("the refund is sent", func() bool { return refund().Status == flow.RefundProcessed })
+	w.wants(support.post(page+"/retry", form), http.StatusConflict, "cannot be retried")
+}
+
+func TestASessionsPageIsLive(t *testing.T) {
+	w := open(t)
+	id := w.opened(w.ada, "")
+	support := w.as(flow.RoleSupport)
+	w.wants(w.as(flow.RoleOwner, w.merchant("Bola Stores")).get("/sessions/"+id+"/live"), http.StatusNotFound)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.base+"/sessions/"+id+"/live", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := support.http.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	reads := func(text string) {
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), text) {
+				return
+			}
+		}
+		t.Fatalf("the page never showed %q: %v", text, lines.Err())
+	}
+	reads("opened")
+	w.wants(support.post("/sessions/"+id+"/note", url.Values{"note": {"said & done"}}), http.StatusSeeOther)
+	reads("said &amp; done")
 }
