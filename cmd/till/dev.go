@@ -46,12 +46,13 @@ const (
 // that run elsewhere (serve).
 func launch(w *world, set config.Settings, dev bool) (err error) {
 	spare()
-	log := logger(w.err, set)
-	a, err := prepare(w.ctx, set, log, dev)
+	lines := &logTee{out: w.err}
+	a, err := prepare(w.ctx, set, logger(lines, set), dev)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.close()) }()
+	a.keepLog(lines)
 	group, ctx := errgroup.WithContext(w.ctx)
 	a.group = group
 	test, live, err := a.openStores(ctx)

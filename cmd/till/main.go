@@ -48,8 +48,10 @@ type commands struct {
 	Ledger    ledgerCmd    `cmd:"" help:"Prove the ledger, or show what lies in its accounts."`
 	Reconcile reconcileCmd `cmd:"" help:"Compare a day of the bank's statement with the ledger and with what merchants were told."`
 	Doctor    doctorCmd    `cmd:"" help:"Look for what is wrong with the machine, the data and what they rest on, and say what mends it."`
-	Config    configCmd    `cmd:"" help:"Show every setting, its value and where that comes from."`
-	Version   versionCmd   `cmd:"" help:"Show the version."`
+	operatorCmds
+
+	Config  configCmd  `cmd:"" help:"Show every setting, its value and where that comes from."`
+	Version versionCmd `cmd:"" help:"Show the version."`
 }
 
 // world is what a command may touch of the process it runs in.

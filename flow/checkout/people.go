@@ -61,10 +61,7 @@ func (a *Accounts) Enter(ctx context.Context, email, password, address string) (
 // account's owner or, with its role, as somebody who stands for it. Errors:
 // resource_not_found.
 func (a *Accounts) EnterAs(ctx context.Context, email string, role flow.Role) (Entered, error) {
-	account, found, err := a.db.AccountByEmail(ctx, flow.FoldEmail(email))
-	if err == nil && !found {
-		err = flow.Refuse(flow.CodeNotFound, "There is no account with this e-mail address.")
-	}
+	account, err := a.AccountOf(ctx, email)
 	if err != nil {
 		return Entered{}, fmt.Errorf("open the console: %w", err)
 	}
@@ -167,6 +164,16 @@ func (a *Accounts) People(ctx context.Context, account string) ([]flow.Person, e
 		list[i].PasswordHash = ""
 	}
 	return list, err
+}
+
+// AccountOf finds an account by its owner's e-mail address. Errors:
+// resource_not_found.
+func (a *Accounts) AccountOf(ctx context.Context, email string) (flow.Account, error) {
+	account, found, err := a.db.AccountByEmail(ctx, flow.FoldEmail(email))
+	if err == nil && !found {
+		err = flow.Refuse(flow.CodeNotFound, "There is no account with this e-mail address.")
+	}
+	return account, wrap("find an account", err)
 }
 
 // EndPerson shuts somebody out at once. Errors: resource_not_found.

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"till/cmd/till/doctor"
+	"till/config"
+	"till/flow"
+	"till/flow/store"
+)
+
+// backupCmd writes everything that is kept into one file.
+type backupCmd struct {
+	config.Settings
+
+	File string `arg:"" help:"The file to write, as till-2026-11-22.tar.gz; it must not be there."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Help is the command's example and what it promises.
+func (backupCmd) Help() string {
+	return "Example:  till backup till-$(date +%F).tar.gz\n\n" +
+		"It runs beside a server, which goes on working. Each database is written as it stood at one moment, whole, as after a power cut then. " +
+		"The moments are not the same one: the accounts come last, so that no session lacks its project; between test, live and the keys of WhatsApp's numbers nothing depends on the moment. " +
+		"It ends with the same file or none, readable for its owner alone: keys and payers' names are in it."
+}
+
+// manifest is the first file of a backup: what is in it.
+type manifest struct {
+	Version string       `json:"version"`
+	At      string       `json:"at"`
+	Files   []backedFile `json:"files"`
+}
+
+// backedFile is one file of a backup.
+type backedFile struct {
+	Name   string `json:"name"` // under the data dir
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+const (
+	manifestName = "manifest.json"
+	// maxBackedFiles is how many files a data dir has at most: a database for
+	// each number and a few more.
+	maxBackedFiles = 2000
+)
+
+// postgresFirst refuses for a database that has tools of its own.
+func postgresFirst(what, with string) error {
+	return refusedError{fmt.Errorf("PostgreSQL keeps the data, and has a tool for this: till does not %s it. Use:  %s", what, with)}
+}
+
+// Run writes the backup.
+func (c *backupCmd) Run(w *world) error {
+	if err := c.Check(); err != nil {
+		return usageError{err}
+	}
+	if c.DatabaseURL != "" {
+		return postgresFirst("back up", `pg_dump -Fc -f till.dump "$TILL_DATABASE_URL"`)
+	}
+	if _, err := os.Stat(under(c.DataDir, "accounts.db")); err != nil {
+		return fmt.Errorf("there is nothing to back up in %s: %w (is --data-dir right?)", c.DataDir, err)
+	}
+	if _, err := os.Lstat(c.File); err == nil {
+		return fmt.Errorf("%s is there already: give another name", c.File)
+	}
+	var size int64
+	at := time.Now()
+	err := patiently(w, "still copying", func() (err error) {
+		size, err = c.write(at)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("back up %s: %w", c.DataDir, err)
+	}
+	full, err := filepath.Abs(c.File)
+	if err == nil {
+		err = doctor.NoteBackup(c.DataDir, doctor.Backup{At: at, File: full})
+	}
+	if err != nil {
+		return fmt.Errorf("the backup is written, and could not be noted: %w", err)
+	}
+	if c.JSON {
+		return printJSON(w, map[string]any{"file": full, "bytes": size, "at": flow.Stamp(at)})
+	}
+	_, err = fmt.Fprintf(w.out, "%s  %d bytes\n", c.File, size)
+	return err
+}
+
+// write copies everything aside, then packs it: the file appears whole.
+func (c *backupCmd) write(at time.Time) (size int64, err error) {
+	aside, err := os.MkdirTemp(filepath.Dir(c.File), ".till-backup-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(aside)) }()
+	names, err := kept(c.DataDir)
+	if err != nil {
+		return 0, err
+	}
+	list := manifest{Version: version, At: flow.Stamp(at)}
+	for _, name := range names {
+		one, err := copyAside(filepath.Join(c.DataDir, name), filepath.Join(aside, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // gone since it was listed
+		}
+		if err != nil {
+			return 0, err
+		}
+		one.Name = filepath.ToSlash(name)
+		list.Files = append(list.Files, one)
+	}
+	packed := filepath.Join(aside, "packed")
+	if err := pack(packed, aside, list); err != nil {
+		return 0, err
+	}
+	info, err := os.Stat(packed)
+	if err != nil {
+		return 0, err
+	}
+	// Link, and not Rename: a file that came there meanwhile stays.
+	return info.Size(), os.Link(packed, c.File)
+}
+
+// kept lists the files of a data dir that a backup holds, in the order in which
+// they are copied.
+func kept(dir string) ([]string, error) {
+	var names []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name == logsDir || strings.HasPrefix(name, beforeMigrate) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		for _, ending := range []string{"-wal", "-shm", "-journal", "lock", ".addr", "last-backup.json"} {
+			if strings.HasSuffix(name, ending) {
+				return nil
+			}
+		}
+		if !d.Type().IsRegular() || strings.HasPrefix(name, "doctor-") {
+			return nil
+		}
+		if names = append(names, name); len(names) > maxBackedFiles {
+			return fmt.Errorf("there are more than %d files in it: is it a data dir?", maxBackedFiles)
+		}
+		return nil
+	})
+	late := []string{"test.db", "live.db", "accounts.db"}
+	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(late, a) - slices.Index(late, b) })
+	return names, err
+}
+
+// sqliteMagic is how every SQLite file begins.
+const sqliteMagic = "SQLite format 3\x00"
+
+// copyAside copies one file: a database as it stands at one moment, anything else
+// as it is.
+func copyAside(from, to string) (out backedFile, err error) {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return out, err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	head := make([]byte, len(sqliteMagic))
+	if n, err := io.ReadFull(in, head); err == nil && string(head[:n]) == sqliteMagic {
+		if err := store.CopySQLite(from, to); err != nil {
+			return out, err
+		}
+	} else if err := copyPlain(in, to); err != nil {
+		return out, err
+	}
+	return summed(to)
+}
+
+func copyPlain(in io.ReadSeeker, to string) error {
+	if _, err := in.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+// summed is the size and the hash of a file.
+func summed(path string) (out backedFile, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	hash := sha256.New()
+	out.Size, err = io.Copy(hash, f)
+	out.SHA256 = hex.EncodeToString(hash.Sum(nil))
+	return out, err
+}
+
+// pack writes the manifest and its files into one file, and has the disk keep it.
+func pack(to, dir string, list manifest) (err error) {
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	zip, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	out := tar.NewWriter(zip)
+	text, err := json.MarshalIndent(list, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := packOne(out, manifestName, int64(len(text)), bytes.NewReader(text)); err != nil {
+		return err
+	}
+	for _, one := range list.Files {
+		in, err := os.Open(filepath.Join(dir, filepath.FromSlash(one.Name)))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(packOne(out, one.Name, one.Size, in), in.Close()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(out.Close(), zip.Close(), f.Sync())
+}
+
+func packOne(out *tar.Writer, name string, size int64, from io.Reader) error {
+	if err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, Typeflag: tar.TypeReg, Format: tar.FormatPAX}); err != nil {
+		return err
+	}
+	_, err := io.Copy(out, from)
+	return err
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// completionCmd prints what has a shell complete commands and flags.
+type completionCmd struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+}
+
+// Help is the command's example.
+func (completionCmd) Help() string {
+	return "Example:  till completion bash >~/.local/share/bash-completion/completions/till\n" +
+		"          till completion zsh >~/.zfunc/_till        (with ~/.zfunc in fpath)\n" +
+		"          till completion fish >~/.config/fish/completions/till.fish"
+}
+
+// verb is a command as shells know it.
+type verb struct {
+	path string // as "till numbers drain"
+	subs []word
+	all  []word            // flags
+	enum map[string]string // the values that a flag takes
+}
+
+type word struct{ text, help string }
+
+// verbs are the commands and their flags, in the order of the program.
+func verbs(n *kong.Node, path string) []verb {
+	v := verb{path: path, enum: map[string]string{}}
+	for at := n; at != nil; at = at.Parent {
+		for _, f := range at.Flags {
+			if f.Hidden {
+				continue
+			}
+			v.all = append(v.all, word{"--" + f.Name, f.Help})
+			if f.Enum != "" {
+				v.enum["--"+f.Name] = strings.TrimSpace(strings.ReplaceAll(f.Enum, ",", " "))
+			}
+		}
+	}
+	var list []verb
+	for _, c := range n.Children {
+		if c.Type == kong.CommandNode && !c.Hidden {
+			v.subs = append(v.subs, word{c.Name, c.Help})
+			list = append(list, verbs(c, path+" "+c.Name)...)
+		}
+	}
+	return append([]verb{v}, list...)
+}
+
+// Run prints the script.
+func (c *completionCmd) Run(w *world) error {
+	list := verbs(w.kong.Model.Node, "till")
+	var b strings.Builder
+	switch c.Shell {
+	case "fish":
+		fish(&b, list)
+	case "zsh":
+		b.WriteString("#compdef till\nautoload -U +X bashcompinit && bashcompinit\n")
+		bash(&b, list)
+	default:
+		bash(&b, list)
+	}
+	_, err := io.WriteString(w.out, b.String())
+	return err
+}
+
+func texts(list []word) string {
+	out := make([]string, 0, len(list))
+	for _, w := range list {
+		out = append(out, w.text)
+	}
+	return strings.Join(out, " ")
+}
+
+// bash writes a function that finds the command that is typed so far and offers
+// what may come next.
+func bash(b *strings.Builder, list []verb) {
+	b.WriteString("_till() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} path=till words= i\n" +
+		"  for ((i = 1; i < COMP_CWORD; i++)); do\n    case \"$path ${COMP_WORDS[i]}\" in\n")
+	for _, v := range list[1:] {
+		fmt.Fprintf(b, "      %q) path=%q ;;\n", v.path, v.path)
+	}
+	b.WriteString("    esac\n  done\n  case \"$path $prev\" in\n")
+	for _, v := range list {
+		flags := make([]string, 0, len(v.enum))
+		for f := range v.enum {
+			flags = append(flags, f)
+		}
+		slices.Sort(flags)
+		for _, f := range flags {
+			fmt.Fprintf(b, "    %q) words=%q ;;\n", v.path+" "+f, v.enum[f])
+		}
+	}
+	b.WriteString("    *)\n      case \"$path\" in\n")
+	for _, v := range list {
+		fmt.Fprintf(b, "        %q) words=%q; [[ $cur == -* ]] && words=%q ;;\n", v.path, texts(v.subs), texts(v.all))
+	}
+	b.WriteString("      esac ;;\n  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n" +
+		"  [[ ${#COMPREPLY[@]} -gt 0 ]] || COMPREPLY=($(compgen -f -- \"$cur\"))\n}\ncomplete -F _till till\n")
+}
+
+// fish writes a line for each word, and when it is offered.
+func fish(b *strings.Builder, list []verb) {
+	b.WriteString("function __till_at\n  set -l path till\n  for word in (commandline -opc)[2..]\n    switch \"$path $word\"\n      case")
+	for _, v := range list[1:] {
+		fmt.Fprintf(b, " '%s'", v.path)
+	}
+	b.WriteString("\n        set path \"$path $word\"\n    end\n  end\n  test \"$path\" = \"$argv[1]\"\nend\n")
+	plain := strings.NewReplacer("\\", "\\\\", "'", "\\'", "\n", " ")
+	for _, v := range list {
+		for _, s := range v.subs {
+			fmt.Fprintf(b, "complete -c till -f -n \"__till_at '%s'\" -a '%s' -d '%s'\n", v.path, s.text, plain.Replace(s.help))
+		}
+		for _, f := range v.all {
+			line := fmt.Sprintf("complete -c till -n \"__till_at '%s'\" -l '%s' -d '%s'", v.path, strings.TrimPrefix(f.text, "--"), plain.Replace(f.help))
+			if values := v.enum[f.text]; values != "" {
+				line += " -x -a '" + values + "'"
+			}
+			b.WriteString(line + "\n")
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"till/config"
+	"till/flow"
+	"till/flow/store"
+)
+
+// migrateCmd brings the databases to what this program knows.
+type migrateCmd struct {
+	config.Settings
+
+	DryRun bool `help:"Say what would be done, and do nothing."`
+	JSON   bool `name:"json" help:"Print JSON."`
+}
+
+// beforeMigrate is how the folders begin that hold copies of before.
+const beforeMigrate = "before-"
+
+// Help is the command's example.
+func (migrateCmd) Help() string {
+	return "Example:  till migrate --dry-run\n\nA start does the same by itself; this does it without one. Each step is a transaction of its own. " +
+		"On SQLite a copy of each database that changes is kept in the data dir first (" + beforeMigrate + "…); going back is: stop Till, put the copies back, start the older program."
+}
+
+// migration is what one database still needs.
+type migration struct {
+	Database string   `json:"database"`
+	From     int      `json:"from"`
+	To       int      `json:"to"`
+	Steps    []string `json:"steps"`
+	Copy     string   `json:"copy"` // of before, "" where none was needed or made
+}
+
+// Run migrates, or says what that would do.
+func (c *migrateCmd) Run(w *world) (err error) {
+	if err := c.Check(); err != nil {
+		return usageError{err}
+	}
+	if !c.DryRun && c.DatabaseURL == "" {
+		if _, err := os.Stat(c.DataDir); err != nil {
+			return fmt.Errorf("there is nothing to migrate: %w (is --data-dir right?)", err)
+		}
+		unlock, err := lockFile(under(c.DataDir, "lock"))
+		if err != nil {
+			return fmt.Errorf("the data dir %s cannot be migrated: %w (stop it first)", c.DataDir, err)
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	list := []migration{}
+	err = patiently(w, "still migrating", func() (err error) {
+		list, err = migrate(w, c.Settings, c.DryRun)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(w, list)
+	}
+	for _, m := range list {
+		text := fmt.Sprintf("%s  schema %d, nothing to do", m.Database, m.To)
+		if len(m.Steps) > 0 {
+			text = fmt.Sprintf("%s  schema %d -> %d: %s", m.Database, m.From, m.To, strings.Join(m.Steps, ", "))
+		}
+		if m.Copy != "" {
+			text += "  (before: " + m.Copy + ")"
+		}
+		if _, err := fmt.Fprintln(w.out, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// migrate goes through the databases.
+func migrate(w *world, set config.Settings, dry bool) ([]migration, error) {
+	list := []migration{}
+	stamp := beforeMigrate + flow.Stamp(time.Now())
+	for _, name := range []string{"accounts", "test", "live"} {
+		schema := store.Checkout
+		if name == "accounts" {
+			schema = store.Accounts
+		}
+		c := store.Config{Schema: schema, Dir: set.DataDir, URL: string(set.DatabaseURL), Name: name}
+		got, err := store.Inspect(w.ctx, c, false, time.Now)
+		if errors.Is(err, fs.ErrNotExist) || err != nil && set.DatabaseURL != "" && len(got.Pending) == got.Known && !dry {
+			err = nil // it is made
+		}
+		if err != nil {
+			return nil, cannotOpen(set, err)
+		}
+		m := migration{Database: name, From: got.Version, To: got.Known, Steps: got.Pending}
+		if got.Version > got.Known {
+			return nil, fmt.Errorf("%s is of a newer Till (schema %d, this program knows %d): use that one", name, got.Version, got.Known)
+		}
+		if !dry {
+			if m.Copy, err = keepBefore(set, name, stamp, got); err != nil {
+				return nil, fmt.Errorf("keep a copy of %s: %w", name, err)
+			}
+			db, err := store.Open(w.ctx, c)
+			if err != nil {
+				return nil, cannotOpen(set, err)
+			}
+			if err := db.Close(); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// keepBefore keeps a copy of a database that is about to be changed.
+func keepBefore(set config.Settings, name, stamp string, got store.Inspection) (string, error) {
+	if set.DatabaseURL != "" || got.Version == 0 || len(got.Pending) == 0 {
+		return "", nil
+	}
+	dir := under(set.DataDir, strings.ReplaceAll(stamp, ":", ""))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	to := filepath.Join(dir, name+".db")
+	return to, store.CopySQLite(under(set.DataDir, name+".db"), to)
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+
+	"till/config"
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// peopleCmd is who may log in to the console.
+type peopleCmd struct {
+	List peopleListCmd `cmd:"" default:"withargs" help:"List operators, or the people of an account."`
+	Add  peopleAddCmd  `cmd:"" help:"Let somebody log in; the password is shown once."`
+	End  peopleEndCmd  `cmd:"" help:"Shut somebody out, and end whatever they have open."`
+}
+
+// whose says whose people a command is about.
+type whose struct {
+	config.Settings
+
+	Account string `help:"E-mail address of the account's owner; without it, operators." placeholder:"EMAIL"`
+	JSON    bool   `name:"json" help:"Print JSON."`
+}
+
+// of finds the account, "" for operators.
+func (c whose) of(w *world, a *checkout.Accounts) (string, error) {
+	if c.Account == "" {
+		return "", nil
+	}
+	account, err := a.AccountOf(w.ctx, c.Account)
+	if flow.CodeOf(err) == flow.CodeNotFound {
+		return "", fmt.Errorf("there is no account of %q (see: till merchants list)", c.Account)
+	}
+	return account.ID, err
+}
+
+// peopleListCmd lists people.
+type peopleListCmd struct{ whose }
+
+// Help is the command's example.
+func (peopleListCmd) Help() string {
+	return "Example:  till people\n          till people list --account owner@example.com --json"
+}
+
+// personLine is somebody as they are listed.
+type personLine struct {
+	ID        string    `json:"id"`
+	Email     string    `json:"email"`
+	Role      flow.Role `json:"role"`
+	CreatedAt string    `json:"createdAt"`
+	EndedAt   string    `json:"endedAt"` // "" while they may log in
+	// Password is shown once, when somebody is added.
+	Password string `json:"password,omitempty"`
+}
+
+func lineOf(p flow.Person) personLine {
+	line := personLine{ID: p.ID, Email: p.Email, Role: p.Role, CreatedAt: flow.Stamp(p.CreatedAt)}
+	if !p.EndedAt.IsZero() {
+		line.EndedAt = flow.Stamp(p.EndedAt)
+	}
+	return line
+}
+
+// Run prints one line for each.
+func (c *peopleListCmd) Run(w *world) error {
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		account, err := c.of(w, a)
+		if err != nil {
+			return err
+		}
+		list, err := a.People(w.ctx, account)
+		if err != nil {
+			return err
+		}
+		lines := []personLine{}
+		for _, p := range list {
+			lines = append(lines, lineOf(p))
+		}
+		if c.JSON {
+			return printJSON(w, lines)
+		}
+		out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
+		if _, err := fmt.Fprintln(out, "E-MAIL\tROLE\tSINCE\tSHUT OUT"); err != nil {
+			return err
+		}
+		for _, l := range lines {
+			if _, err := fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", l.Email, l.Role, l.CreatedAt, cmp.Or(l.EndedAt, "-")); err != nil {
+				return err
+			}
+		}
+		if err := out.Flush(); err != nil || len(lines) > 0 {
+			return err
+		}
+		_, err = fmt.Fprintln(w.err, "Nobody yet. Add the first:  till people add EMAIL --role operator")
+		return err
+	})
+}
+
+// peopleAddCmd adds somebody.
+type peopleAddCmd struct {
+	whose
+
+	Email string `arg:"" help:"What they log in with."`
+	Role  string `required:"" enum:"operator,developer,support" help:"operator, who runs Till; or developer or support, of an account."`
+}
+
+// Help is the command's example.
+func (peopleAddCmd) Help() string {
+	return "Example:  till people add ada@example.com --role operator\n          till people add obi@example.com --role support --account owner@example.com\n\n" +
+		"The password is printed once, and kept nowhere but as a hash. It stands in the audit log who added whom."
+}
+
+// Run adds somebody and prints what they log in with.
+func (c *peopleAddCmd) Run(w *world) error {
+	role := flow.Role(c.Role)
+	if (role == flow.RoleOperator) != (c.Account == "") {
+		return usageError{fmt.Errorf("an operator belongs to no account, and a %s to one: give --account with its owner's e-mail address for those alone", cmp.Or(c.Role, "person"))}
+	}
+	if !address(c.Email) {
+		return usageError{fmt.Errorf("%q is no e-mail address", c.Email)}
+	}
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		account, err := c.of(w, a)
+		if err != nil {
+			return err
+		}
+		if err := keepAct(w, a, account, "person.add", flow.FoldEmail(c.Email), string(role)); err != nil {
+			return err
+		}
+		password := rand.Text()
+		p, err := a.AddPerson(w.ctx, account, c.Email, password, role)
+		if own, ok := errors.AsType[*flow.Error](err); ok && own.Code == flow.CodeInvalidField {
+			return fmt.Errorf("%s was not added: %s", c.Email, own.Message)
+		}
+		if err != nil {
+			return err
+		}
+		line := lineOf(p)
+		line.Password = password
+		if c.JSON {
+			return printJSON(w, line)
+		}
+		if _, err := fmt.Fprintf(w.out, "e-mail    %s\npassword  %s\n", line.Email, password); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(w.err, "The password is shown this once. Log in:  till console")
+		return err
+	})
+}
+
+// peopleEndCmd shuts somebody out.
+type peopleEndCmd struct {
+	whose
+
+	Email string `arg:"" help:"What they log in with."`
+}
+
+// Help is the command's example.
+func (peopleEndCmd) Help() string { return "Example:  till people end ada@example.com" }
+
+// Run shuts somebody out.
+func (c *peopleEndCmd) Run(w *world) error {
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		account, err := c.of(w, a)
+		if err != nil {
+			return err
+		}
+		list, err := a.People(w.ctx, account)
+		if err != nil {
+			return err
+		}
+		email := flow.FoldEmail(c.Email)
+		i := slices.IndexFunc(list, func(p flow.Person) bool { return p.Email == email && p.EndedAt.IsZero() })
+		if i < 0 {
+			return fmt.Errorf("there is nobody with %q who may log in (see: till people list)", c.Email)
+		}
+		if err := keepAct(w, a, account, "person.end", email, ""); err != nil {
+			return err
+		}
+		if err := a.EndPerson(w.ctx, account, list[i].ID); err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(w, map[string]string{"email": email, "state": "shut out"})
+		}
+		_, err = fmt.Fprintf(w.out, "%s is shut out\n", email)
+		return err
+	})
+}
+
+// keepAct keeps in the audit log what is about to be done here.
+func keepAct(w *world, a *checkout.Accounts, account, action, subject, reason string) error {
+	return a.Audit(w.ctx, flow.Audited{Actor: whoIs(), Role: flow.RoleOperator, Account: account, Action: action, Subject: subject, Reason: reason}, false)
+}

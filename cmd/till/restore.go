@@ -1,0 +1,229 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"till/config"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// restoreCmd puts a backup in place of what is kept.
+type restoreCmd struct {
+	config.Settings
+
+	File string `arg:"" help:"A file that till backup wrote."`
+	Yes  bool   `help:"Put it in place although something is kept there; that is set aside, not deleted."`
+	JSON bool   `name:"json" help:"Print JSON."`
+}
+
+// Help is the command's example and what it does.
+func (restoreCmd) Help() string {
+	return "Example:  till restore till-2026-11-22.tar.gz --data-dir ./data\n\n" +
+		"Stop the server first. The backup is unpacked aside, and proven there: every file by its hash, every database page by page, every ledger by its invariants. " +
+		"Only then it takes the place of the data dir; what was there is renamed beside it. " +
+		"What happened since the backup is gone from it: reconcile with the bank afterwards (till reconcile)."
+}
+
+// Run restores.
+func (c *restoreCmd) Run(w *world) (err error) {
+	if err := c.Check(); err != nil {
+		return usageError{err}
+	}
+	if c.DatabaseURL != "" {
+		return postgresFirst("restore", `pg_restore --clean -d "$TILL_DATABASE_URL" till.dump`)
+	}
+	entries, err := os.ReadDir(c.DataDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the data dir %s cannot be read: %w (choose another --data-dir)", c.DataDir, err)
+	}
+	full := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != "lock" })
+	if full && !c.Yes {
+		return refusedError{fmt.Errorf("something is kept in %s. With --yes it is set aside, and the backup takes its place", c.DataDir)}
+	}
+	if len(entries) > 0 {
+		unlock, err := lockFile(under(c.DataDir, "lock"))
+		if err != nil {
+			return fmt.Errorf("the data dir %s cannot be replaced: %w (stop it first)", c.DataDir, err)
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	place := filepath.Clean(c.DataDir)
+	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+		return fmt.Errorf("make a place for the data dir: %w", err)
+	}
+	aside, err := os.MkdirTemp(filepath.Dir(place), ".till-restore-*")
+	if err != nil {
+		return fmt.Errorf("make a place to unpack to: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(aside)) }()
+	var list manifest
+	err = patiently(w, "still unpacking and checking", func() (err error) {
+		if list, err = unpack(c.File, aside); err != nil {
+			return err
+		}
+		return prove(w, aside, list)
+	})
+	if err != nil {
+		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
+	}
+	before, err := c.place(aside, place, len(entries) > 0)
+	if err != nil {
+		return err
+	}
+	return c.told(w, list, before)
+}
+
+// place puts what was unpacked where the data dir is, and what is there beside it.
+func (*restoreCmd) place(aside, place string, there bool) (before string, err error) {
+	if there {
+		before = place + ".before-" + time.Now().UTC().Format("20060102T150405Z")
+		if err := os.Rename(place, before); err != nil {
+			return "", fmt.Errorf("set what is kept aside: %w", err)
+		}
+	} else if err := os.Remove(place); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("put the backup in place: %w", err)
+	}
+	if err := os.Rename(aside, place); err != nil {
+		err = fmt.Errorf("put the backup in place: %w", err)
+		if there {
+			err = errors.Join(err, os.Rename(before, place))
+		}
+		return "", err
+	}
+	return before, nil
+}
+
+func (c *restoreCmd) told(w *world, list manifest, before string) error {
+	if c.JSON {
+		return printJSON(w, map[string]any{"dataDir": c.DataDir, "at": list.At, "version": list.Version, "files": len(list.Files), "before": before})
+	}
+	if _, err := fmt.Fprintf(w.out, "%s is as it was at %s: %d files, each database whole, each ledger proven\n", c.DataDir, list.At, len(list.Files)); err != nil {
+		return err
+	}
+	if before == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w.err, "What was there is in %s. Remove it once you are sure.\n", before)
+	return err
+}
+
+// maxManifest bounds the list of a backup's files.
+const maxManifest = 1 << 20
+
+// unpack writes the files of a backup into a folder, each as its list says.
+func unpack(file, dir string) (list manifest, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return list, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	notOurs := errors.New("it is no file that till backup wrote, or not all of it")
+	zip, err := gzip.NewReader(f)
+	if err != nil {
+		return list, notOurs
+	}
+	in := tar.NewReader(zip)
+	head, err := in.Next()
+	if err != nil || head.Name != manifestName || head.Size > maxManifest {
+		return list, notOurs
+	}
+	if err := json.NewDecoder(in).Decode(&list); err != nil || len(list.Files) == 0 || len(list.Files) > maxBackedFiles {
+		return list, notOurs
+	}
+	for _, want := range list.Files {
+		name := filepath.FromSlash(want.Name)
+		head, err := in.Next()
+		if err != nil || head.Name != want.Name || head.Size != want.Size || head.Typeflag != tar.TypeReg || !filepath.IsLocal(name) {
+			return list, notOurs
+		}
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return list, err
+		}
+		if err := unpackOne(in, path, want.Size); err != nil {
+			return list, fmt.Errorf("unpack %s: %w", want.Name, err)
+		}
+		if got, err := summed(path); err != nil || got.SHA256 != want.SHA256 {
+			return list, errors.Join(fmt.Errorf("%s in it is not what was backed up", want.Name), err)
+		}
+	}
+	return list, nil
+}
+
+func unpackOne(in io.Reader, path string, size int64) error {
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(out, in, size)
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// prove checks what was unpacked: that each database is whole and can be used by
+// this program, and that its ledger holds.
+func prove(w *world, dir string, list manifest) error {
+	for _, one := range list.Files {
+		if !strings.HasSuffix(one.Name, ".db") || !isSQLite(filepath.Join(dir, filepath.FromSlash(one.Name))) {
+			continue
+		}
+		faults, err := store.CheckSQLite(filepath.Join(dir, filepath.FromSlash(one.Name)))
+		if err == nil && len(faults) > 0 {
+			err = errors.New(faults[0])
+		}
+		if err != nil {
+			return fmt.Errorf("%s is damaged: %w", one.Name, err)
+		}
+	}
+	for name, schema := range map[string]store.Schema{"accounts": store.Accounts, "test": store.Checkout, "live": store.Checkout} {
+		if err := proveStore(w, dir, name, schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func proveStore(w *world, dir, name string, schema store.Schema) (err error) {
+	c := store.Config{Schema: schema, Dir: dir, Name: name}
+	if _, err := store.Inspect(w.ctx, c, false, time.Now); err != nil {
+		return err // it must not be made here
+	}
+	db, err := store.Open(w.ctx, c) // also refuses one of a newer program
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if schema != store.Checkout {
+		return nil
+	}
+	report, err := checkout.CheckLedger(w.ctx, db, checkout.LedgerCheck{Now: time.Now(), InFlight: inFlight})
+	if err != nil {
+		return fmt.Errorf("prove the ledger of %s: %w", name, err)
+	}
+	if !report.Holds() {
+		return fmt.Errorf("in %s %w (see: till ledger check, on what runs now)", name, errBroken)
+	}
+	return nil
+}
+
+func isSQLite(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }()
+	head := make([]byte, len(sqliteMagic))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == sqliteMagic
+}
