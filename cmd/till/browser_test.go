@@ -15,6 +15,8 @@ import (
 	cdpnet "github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"till/flow/await"
 )
 
 var pictures = flag.Bool("pictures", false, "take the README's pictures anew")
@@ -153,5 +155,67 @@ func picture(t *testing.T, ctx context.Context, file string) { //nolint:revive /
 	}
 	if err := os.WriteFile(file, png, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A person tries a payment out in the sandbox of the console, and has it played
+// again.
+func TestTheSandboxAndTheReplayInABrowser(t *testing.T) {
+	ctx, complained := browser(t, 1300, 1000)
+	m, _, _ := devServer(t)
+	within := `document.querySelector('iframe').contentDocument`
+	poll := func(what string) chromedp.Action { // also while another page is loaded
+		return chromedp.ActionFunc(func(ctx context.Context) error {
+			await.Until(t, what, func() bool {
+				var is bool
+				return chromedp.Evaluate(what, &is).Do(ctx) == nil && is
+			})
+			return nil
+		})
+	}
+	do := func(what string) chromedp.Action { return chromedp.Evaluate(what+`; true`, nil) }
+	told := func(text string) chromedp.Action {
+		return poll(within + `.querySelector('#log').innerText.includes(` + "`" + text + "`" + `)`)
+	}
+	write := func(text string) chromedp.Action {
+		return do(within + `.querySelector('#text').value = '` + text + `'; ` + within + `.querySelector('#compose').requestSubmit()`)
+	}
+	for i, step := range []chromedp.Action{
+		chromedp.Navigate(m.base+"/login?next=/try"), chromedp.Click(`button[value=owner]`, chromedp.ByQuery),
+		chromedp.WaitVisible("#amount", chromedp.ByQuery), chromedp.Click(`form[action="/try/catch"] button`, chromedp.ByQuery),
+		chromedp.WaitVisible(".said", chromedp.ByQuery),
+		chromedp.Click(`form[action="/try/open"] button`, chromedp.ByQuery),
+		chromedp.WaitVisible(`iframe[src*="text="]`, chromedp.ByQuery),
+		poll(`document.querySelector('iframe')?.contentDocument?.querySelector('dialog')?.open`),
+		do(within+`.querySelector('#create button[type=submit]').click()`),
+		poll(within+`.querySelector('#phones').options.length > 0 && !`+within+`.querySelector('dialog').open`),
+		poll(within+`.querySelector('#text').value.startsWith('Pay ')`),
+		do(within+`.querySelector('#compose').requestSubmit()`), told("1 Bank transfer"),
+		write("1"), told("I confirm here by myself"),
+		chromedp.WaitVisible("#exact", chromedp.ByQuery), chromedp.Click("#exact", chromedp.ByQuery),
+		poll(`document.querySelector('[data-live]')?.innerText.includes('signature verifies')`),
+		told("Receipt: ₦5,000"), poll(within+`.querySelector('.tick.read') !== null`),
+		chromedp.Click(`[data-live] a[href$="/replay"]`, chromedp.ByQuery),
+	} {
+		if err := chromedp.Run(ctx, step); err != nil {
+			t.Fatalf("step %d: %v; the page complains of %v", i, err, complained.said)
+		}
+	}
+	shown := `[...document.querySelectorAll('.turns > li')].filter((t) => !t.hidden).length`
+	err := chromedp.Run(ctx,
+		chromedp.WaitVisible("[data-player]", chromedp.ByQuery),
+		poll(`document.querySelector('#verdict').innerText.startsWith('Replay matches log')`),
+		poll(`document.querySelector('[data-steps]').hidden && `+shown+` >= 4`),
+		do(`document.querySelector('#speed').value = '16'`),
+		chromedp.Click("[data-do=play]", chromedp.ByQuery), poll(shown+` === 1 || document.querySelector('[data-do=play]').textContent === 'Pause'`),
+		poll(`document.querySelector('[data-do=play]').textContent === 'Play' && `+shown+` === document.querySelectorAll('.turns > li').length`),
+		do(`document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft', bubbles: true }))`),
+		poll(shown+` === document.querySelectorAll('.turns > li').length - 1`),
+	)
+	if err != nil {
+		t.Fatalf("%v; the page complains of %v", err, complained.said)
+	}
+	if len(complained.said) > 0 || len(complained.foreign) > 0 {
+		t.Errorf("the page complains of %v and reaches for %v", complained.said, complained.foreign)
 	}
 }

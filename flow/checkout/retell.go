@@ -16,7 +16,7 @@ import (
 
 // The bounds of a conversation that is told again.
 const (
-	maxRetold   = 20_000 // lines of its log
+	maxRetold   = 6_000 // lines of its log
 	maxSessions = 50     // whose money and webhooks are told with it, the newest
 )
 

@@ -142,8 +142,15 @@ func TestTypingAndPresence(t *testing.T) {
 	}
 	must(t, c.SendChatPresence(t.Context(), m.Info.Chat, types.ChatPresenceComposing, types.ChatPresenceMediaText))
 	eventually(t, "typing is seen", func() bool { return p.PeerTyping(botNumber) })
+	seen, err := p.Screen(t.Context(), botNumber, 0, 0)
+	if err != nil || !seen.Typing || len(seen.Messages) != 1 {
+		t.Fatalf("the phone shows %+v, %v", seen, err)
+	}
 	c.text(t, m.Info.Chat, "done")
 	(&ear{}).hears(t, p, "done")
+	if now, err := p.Screen(t.Context(), botNumber, seen.Version, time.Minute); err != nil || now.Version == seen.Version {
+		t.Fatalf("the phone still shows %+v, %v", now, err)
+	}
 	if p.PeerTyping(botNumber) {
 		t.Fatal("still typing after the message")
 	}
