@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -61,7 +62,7 @@ func (w *world) as(role flow.Role, of ...merchant) *visitor {
 	}
 	v := w.visitor()
 	at, _ := url.Parse(w.base)
-	v.http.Jar.SetCookies(at, []*http.Cookie{{Name: "till-visit", Value: in.Text, Path: "/"}}) //nolint:gosec // over loopback
+	v.http.Jar.SetCookies(at, []*http.Cookie{{Name: "till-visit", Value: in.Text, Path: "/"}})
 	return v
 }
 
@@ -90,9 +91,7 @@ func (v *visitor) get(path string) reply {
 func (v *visitor) post(path string, fields url.Values) reply {
 	v.w.t.Helper()
 	form := url.Values{}
-	for name, values := range fields {
-		form[name] = values
-	}
+	maps.Copy(form, fields)
 	if !form.Has("csrf") {
 		if v.csrf == "" {
 			v.get("/")

@@ -234,6 +234,6 @@ func (c *Console) addProject(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.setCookie(chosenCookie, a.Location+"."+string(v.env), int(flow.DashboardLife.Seconds())*60, true)
+	v.setCookie(chosenCookie, a.Location+"."+string(v.env), int(flow.DashboardLife.Seconds())*60)
 	return v.to("/developers", "The project "+name+" is made, and chosen. It has no keys yet.")
 }

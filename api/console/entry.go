@@ -64,18 +64,16 @@ func (c *Console) login(v *visit) error {
 	in, err := c.cfg.Accounts.Enter(v.ctx, email, v.form.Get("password"), c.cfg.Address(v.http))
 	if err != nil {
 		wrong := loginView{Email: email, Next: next, Wrong: "There is nobody with this e-mail address and password."}
-		switch code := flow.CodeOf(err); code {
-		case flow.CodeRateLimited:
+		code := flow.CodeOf(err)
+		if code == flow.CodeRateLimited {
 			wrong.Wrong = "Too many tries. Wait a quarter of an hour, then try again."
-			fallthrough
-		case flow.CodeCredentials:
-			v.http.Status(c.cfg.Status(code))
-			return c.askLogin(v, wrong)
-		default:
+		} else if code != flow.CodeCredentials {
 			return err
 		}
+		v.http.Status(c.cfg.Status(code))
+		return c.askLogin(v, wrong)
 	}
-	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()), true)
+	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()))
 	return v.to(next, "")
 }
 
@@ -89,7 +87,7 @@ func (c *Console) enter(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()), true)
+	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()))
 	return v.to(inside(v.field("next")), "")
 }
 
@@ -98,7 +96,7 @@ func (c *Console) logout(v *visit) error {
 	if err := c.cfg.Accounts.Leave(v.ctx, v.who); err != nil {
 		return err
 	}
-	v.setCookie(v.cookie(), "", -1, true)
+	v.setCookie(v.cookie(), "", -1)
 	return v.to("/login", "You are logged out.")
 }
 
@@ -112,6 +110,6 @@ func (c *Console) choose(v *visit) error {
 	if !strings.HasPrefix(project, flow.PrefixProject) || strings.ContainsAny(project, ";, \"") {
 		project = ""
 	}
-	v.setCookie(chosenCookie, project+"."+string(env), int(flow.DashboardLife.Seconds())*60, true)
+	v.setCookie(chosenCookie, project+"."+string(env), int(flow.DashboardLife.Seconds())*60)
 	return v.to(inside(v.field("next")), "")
 }

@@ -134,9 +134,10 @@ func (v *visit) cookie() string {
 	return visitCookie
 }
 
-func (v *visit) setCookie(name, value string, age int, hidden bool) {
+// setCookie sets a cookie that scripts cannot read, for so many seconds.
+func (v *visit) setCookie(name, value string, age int) {
 	v.http.Cookie(&fiber.Cookie{
-		Name: name, Value: value, Path: "/", MaxAge: age, Secure: v.console.cfg.Secure, HTTPOnly: hidden, SameSite: fiber.CookieSameSiteLaxMode,
+		Name: name, Value: value, Path: "/", MaxAge: age, Secure: v.console.cfg.Secure, HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
 	})
 }
 
@@ -158,7 +159,7 @@ func (v *visit) greet() error {
 		return err
 	}
 	v.text = "form_" + base64.RawURLEncoding.EncodeToString(raw)
-	v.setCookie(v.cookie(), v.text, 3600, true)
+	v.setCookie(v.cookie(), v.text, 3600)
 	return nil
 }
 
@@ -206,7 +207,7 @@ func (v *visit) audit(action, subject, reason string, reasoned bool) error {
 // to sends the browser on, with words to show there.
 func (v *visit) to(address, words string) error {
 	if words != "" {
-		v.setCookie(saidCookie, base64.RawURLEncoding.EncodeToString([]byte(words)), 30, true)
+		v.setCookie(saidCookie, base64.RawURLEncoding.EncodeToString([]byte(words)), 30)
 	}
 	return v.http.Redirect(address, http.StatusSeeOther)
 }
@@ -219,7 +220,7 @@ func (v *visit) said() string {
 	if err != nil || len(raw) == 0 {
 		return ""
 	}
-	v.setCookie(saidCookie, "", -1, true)
+	v.setCookie(saidCookie, "", -1)
 	return string(raw[:min(len(raw), 500)])
 }
 
