@@ -249,6 +249,9 @@ func (w *saving) checkouts(ids ...flow.SessionID) (map[flow.SessionID]flow.Check
 func (w *saving) effect(row store.ChatRow, e flow.Effect) error {
 	switch e.Kind {
 	case flow.DoWatch:
+		if err := w.tx.AddNames(w.ctx, e.Session, row.Name); err != nil {
+			return err
+		}
 		return w.tx.Watch(w.ctx, e.Session, row.ID)
 	case flow.DoOpen:
 		return w.open(row, e)

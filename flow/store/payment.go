@@ -126,6 +126,11 @@ func (t *Tx) AddPayment(ctx context.Context, p flow.Payment, postings []flow.Pos
 	if err != nil {
 		return fmt.Errorf("book payment %s: %w", p.ID, err)
 	}
+	if p.Match != flow.Matched { // whoever asks about one that fits knows of its session
+		if err := t.AddNames(ctx, p.Session, p.Payer.Name); err != nil {
+			return err
+		}
+	}
 	return t.Post(ctx, flow.Entry{
 		Kind: flow.EntryPayment, Subject: string(p.ID), Payment: p.ID, Project: p.Project, At: p.ReceivedAt, Postings: postings,
 		RailID: p.RailTransactionID, ValueAt: p.PaidAt,

@@ -367,22 +367,3 @@ func (f SearchFilter) newest() branch {
 }
 
 func itoa(n int) string { return fmt.Sprint(n) }
-
-// addNames keeps the words of the name of a session's customer, which it is found
-// by.
-func (t *Tx) addNames(ctx context.Context, s flow.Session) error {
-	words := flow.NameWords(s.CustomerName)
-	if len(words) == 0 {
-		return nil
-	}
-	name := " " + strings.Join(words, " ")
-	args := make([]any, 0, 5*len(words))
-	for _, w := range words {
-		args = append(args, string(s.Project), w, string(s.ID), name, int64(s.Amount))
-	}
-	query := `INSERT INTO names (project, word, session, name, amount) VALUES ` + strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?), ", len(words)), ", ") + ` ON CONFLICT DO NOTHING`
-	if _, err := t.run.exec(ctx, query, args...); err != nil {
-		return fmt.Errorf("keep the words of a name: %w", err)
-	}
-	return nil
-}

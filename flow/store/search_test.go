@@ -46,11 +46,14 @@ func sought(tb testing.TB, db *store.DB) []flow.Session {
 			return err
 		}
 		p := payment(1, list[0].ID, flow.Partial)
-		p.Amount, p.Applied = 300_000, 300_000
+		p.Amount, p.Applied, p.Payer.Name = 300_000, 300_000, "MUSA GARBA"
 		if err := tx.AddPayment(ctx, p, []flow.Posting{{Account: flow.RailClearing, Amount: 300_000}, {Account: flow.Unapplied, Amount: -300_000}}); err != nil {
 			return err
 		}
 		if _, err := tx.AddChat(ctx, store.ChatRow{ID: "chat_1", Number: "234800", Person: "1@lid", Phone: "2348099999999", Name: "Bola"}, noon); err != nil {
+			return err
+		}
+		if err := tx.AddNames(ctx, list[1].ID, "Zainab Bello"); err != nil {
 			return err
 		}
 		return tx.Watch(ctx, list[1].ID, "chat_1")
@@ -97,6 +100,10 @@ func TestSessionsAreFoundByWhatAPayerSays(t *testing.T) {
 			{typed: "ADÉ", project: "wsp_prj_1", want: "10"},
 			{typed: "obi ad", want: "20"},
 			{typed: "obi bola", want: ""},
+			{typed: "garba", want: "0"}, // who paid too little
+			{typed: "musa garba 4500", want: "0"},
+			{typed: "zainab be", want: "1"}, // who opened it in a chat
+			{typed: "zainab", project: "wsp_prj_2", want: ""},
 			{typed: "ada 4500", want: "2"},
 			{typed: "ada 500", want: ""},
 			{typed: "ade obi 3000", want: "0"}, // what came

@@ -1,0 +1,44 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"till/flow"
+)
+
+// addNames keeps the words of the name of a session's customer, which it is found
+// by.
+func (t *Tx) addNames(ctx context.Context, s flow.Session) error {
+	words := flow.NameWords(s.CustomerName)
+	if len(words) == 0 {
+		return nil
+	}
+	name := nameOf(words)
+	args := make([]any, 0, 5*len(words))
+	for _, w := range words {
+		args = append(args, string(s.Project), w, string(s.ID), name, int64(s.Amount))
+	}
+	query := `INSERT INTO names (project, word, session, name, amount) VALUES ` + strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?), ", len(words)), ", ") + ` ON CONFLICT DO NOTHING`
+	if _, err := t.run.exec(ctx, query, args...); err != nil {
+		return fmt.Errorf("keep the words of a name: %w", err)
+	}
+	return nil
+}
+
+// AddNames keeps that a session is found by another name too: of who opened it in
+// a chat, or of who paid for it.
+func (t *Tx) AddNames(ctx context.Context, session flow.SessionID, name string) error {
+	words := flow.NameWords(name)
+	for _, w := range words {
+		if _, err := t.run.exec(ctx, `INSERT INTO names (project, word, session, name, amount)
+ SELECT s.project, ?, s.id, ?, s.amount FROM sessions s WHERE s.id = ? ON CONFLICT DO NOTHING`, w, nameOf(words), string(session)); err != nil {
+			return fmt.Errorf("keep the words of a name: %w", err)
+		}
+	}
+	return nil
+}
+
+// nameOf is a name as it stands beside its words: each word follows a space.
+func nameOf(words []string) string { return " " + strings.Join(words, " ") }
