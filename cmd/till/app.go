@@ -200,8 +200,12 @@ func (a *app) openRedis(ctx context.Context) error {
 
 // openStores opens the accounts and both environments, which share nothing.
 func (a *app) openStores(ctx context.Context) (test, live *store.DB, err error) {
+	stamp := beforeMigrate + flow.Stamp(time.Now())
 	open := func(schema store.Schema, name string) *store.DB {
 		if err != nil {
+			return nil
+		}
+		if err = a.keepBefore(ctx, schema, name, stamp); err != nil {
 			return nil
 		}
 		var db *store.DB

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,9 +51,9 @@ func (c *migrateCmd) Run(w *world) (err error) {
 		if _, err := os.Stat(c.DataDir); err != nil {
 			return fmt.Errorf("there is nothing to migrate: %w (is --data-dir right?)", err)
 		}
-		unlock, err := lockFile(under(c.DataDir, "lock"))
-		if err != nil {
-			return fmt.Errorf("the data dir %s cannot be migrated: %w (stop it first)", c.DataDir, err)
+		unlock, held := lockFile(under(c.DataDir, "lock"))
+		if held != nil {
+			return fmt.Errorf("the data dir %s cannot be migrated: %w (stop it first)", c.DataDir, held)
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
@@ -130,4 +132,24 @@ func keepBefore(set config.Settings, name, stamp string, got store.Inspection) (
 	}
 	to := filepath.Join(dir, name+".db")
 	return to, store.CopySQLite(under(set.DataDir, name+".db"), to)
+}
+
+// keepBefore keeps a copy of a database that this start is about to change. What
+// cannot be read is for whoever opens it to say.
+func (a *app) keepBefore(ctx context.Context, schema store.Schema, name, stamp string) error {
+	if a.set.DatabaseURL != "" {
+		return nil
+	}
+	got, err := store.Inspect(ctx, store.Config{Schema: schema, Dir: a.set.DataDir, Name: name}, false, time.Now)
+	if err != nil {
+		return nil //nolint:nilerr // as said above
+	}
+	kept, err := keepBefore(a.set, name, stamp, got)
+	if err != nil {
+		return fmt.Errorf("keep a copy of %s before it is migrated: %w", name, err)
+	}
+	if kept != "" {
+		a.log.LogAttrs(ctx, slog.LevelInfo, "a database is migrated; a copy is kept", slog.String("database", name), slog.String("copy", kept))
+	}
+	return nil
 }

@@ -53,9 +53,9 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		return refusedError{fmt.Errorf("something is kept in %s. With --yes it is set aside, and the backup takes its place", c.DataDir)}
 	}
 	if len(entries) > 0 {
-		unlock, err := lockFile(under(c.DataDir, "lock"))
-		if err != nil {
-			return fmt.Errorf("the data dir %s cannot be replaced: %w (stop it first)", c.DataDir, err)
+		unlock, held := lockFile(under(c.DataDir, "lock"))
+		if held != nil {
+			return fmt.Errorf("the data dir %s cannot be replaced: %w (stop it first)", c.DataDir, held)
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}

@@ -188,6 +188,18 @@ func TestTheKYCMovesFromWhereItIs(t *testing.T) {
 		if all, err = db.Merchants(t.Context(), "", p.ID, 5); err != nil || len(all) != 1 || all[0].Project.ID != "wsp_prj_2" {
 			t.Errorf("the merchants after the first: %+v %v", all, err)
 		}
+		if all, err = db.Merchants(t.Context(), flow.KYCSubmitted, "", 5); err != nil || len(all) != 0 {
+			t.Errorf("the merchants that handed in: %+v %v", all, err)
+		}
+		if all, err = db.Merchants(t.Context(), p.KYC, "", 5); err != nil || len(all) != 2 {
+			t.Errorf("the merchants in the state %s: %+v %v", p.KYC, all, err)
+		}
+		if one, err := db.Merchant(t.Context(), p.ID); err != nil || one.Project != p {
+			t.Errorf("the merchant: %+v %v", one, err)
+		}
+		if _, err := db.Merchant(t.Context(), "wsp_prj_9"); flow.CodeOf(err) != flow.CodeNotFound {
+			t.Error(err)
+		}
 		if n, err := db.CountProjects(t.Context(), p.Account); err != nil || n != 1 {
 			t.Error(n, err)
 		}

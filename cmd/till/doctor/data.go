@@ -49,7 +49,7 @@ func (l *look) database(ctx context.Context) {
 		seen++
 		c := l.in(d.name, d.schema)
 		got, err := store.Inspect(ctx, c, !l.Quick || info.Size() < tooBig, l.Now)
-		size += got.Size
+		size += got.Size + got.Log
 		whole = l.judge(d.name, got, err) && whole
 	}
 	switch {

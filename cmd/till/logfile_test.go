@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The log never grows beyond its files, and the newest line is always there.
+func TestTheLogIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	path := under(under(dir, logsDir), logName)
+	lines := &logTee{out: io.Discard}
+	file := &logFile{path: path}
+	lines.keep(file)
+	long := strings.Repeat("x", 256<<10)
+	for i := range 300 { // 75 MiB
+		fmt.Fprintf(lines, `{"n":%d,"text":"%s"}`+"\n", i, long)
+	}
+	if err := file.close(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(under(dir, logsDir))
+	if err != nil || len(entries) != maxFiles {
+		t.Fatalf("%d files, %v", len(entries), err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err != nil || info.Size() > maxLog || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", e.Name(), info, err)
+		}
+	}
+	newest, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(newest), `{"n":299,`) {
+		t.Errorf("the newest line is not in the newest file: %v", err)
+	}
+}
+
+// A place that cannot be written to loses the lines there alone.
+func TestALogThatCannotBeKeptIsStillTold(t *testing.T) {
+	var out strings.Builder
+	lines := &logTee{out: &out}
+	taken := under(t.TempDir(), "file")
+	if err := os.WriteFile(taken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines.keep(&logFile{path: under(taken, logName)})
+	if _, err := io.WriteString(lines, "a line\n"); err != nil || out.String() != "a line\n" {
+		t.Errorf("%q, %v", &out, err)
+	}
+}
+
+// Who follows the log reads every line once, in order, also those around the
+// turn of its file.
+func TestTheLogIsFollowedOverItsTurns(t *testing.T) {
+	dir := t.TempDir()
+	file := &logFile{path: under(under(dir, logsDir), logName)}
+	lines := &logTee{out: io.Discard}
+	lines.keep(file)
+	write := func(n int) {
+		fmt.Fprintf(lines, `{"time":"2026-11-22T12:00:00Z","level":"WARN","msg":"line %d","session":"wsp_sess_%d"}`+"\n", n, n%2)
+	}
+	write(1)
+	ctx, stop := context.WithCancel(t.Context())
+	in, out := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		code := run(ctx, []string{"logs", "-f", "--data-dir", dir, "--session", "wsp_sess_1"}, out, io.Discard)
+		_ = out.Close()
+		ended <- code
+	}()
+	seen := bufio.NewScanner(in)
+	for n := 1; n <= 9; n += 2 { // those of the session alone
+		if !seen.Scan() || !strings.HasPrefix(seen.Text(), "2026-11-22 12:00:00.000  WARN   line "+fmt.Sprint(n)+"  session=wsp_sess_1") {
+			t.Fatalf("line %d reads %q", n, seen.Text())
+		}
+		write(n + 1)
+		if n == 5 {
+			lines.mu.Lock()
+			file.turn()
+			lines.mu.Unlock()
+		}
+		write(n + 2)
+	}
+	stop()
+	go func() { _, _ = io.Copy(io.Discard, in) }() // the line behind the last
+	select {
+	case code := <-ended:
+		if code != exitOK {
+			t.Errorf("it ended with %d", code)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+}

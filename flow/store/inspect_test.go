@@ -1,0 +1,123 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+// A look at a database says what it is, finds what is kept, and changes nothing:
+// not even one that is not there.
+func TestALookChangesNothing(t *testing.T) {
+	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+		if c.URL == "" {
+			if _, err := store.Inspect(t.Context(), c, true, time.Now); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a look at nothing: %v", err)
+			}
+			if _, err := os.Stat(filepath.Join(c.Dir, c.Name+".db")); err == nil {
+				t.Error("the look made the file")
+			}
+		}
+		db := storetest.Open(t, c)
+		keep(t, db, session(1))
+		got, err := store.Inspect(t.Context(), c, true, time.Now)
+		if err != nil || got.Version == 0 || got.Version != got.Known || len(got.Pending) != 0 || len(got.Faults) != 0 {
+			t.Errorf("a whole database: %+v, %v", got, err)
+		}
+		if server := c.URL != ""; server != !got.Clock.IsZero() || server && got.Asked.Sub(got.Clock).Abs() > time.Minute {
+			t.Errorf("its clock says %s at %s", got.Clock, got.Asked)
+		}
+		err = store.Look(t.Context(), c, func(r store.Reader) error {
+			_, err := r.Session(t.Context(), "wsp_sess_001")
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What a database lacks of this program's schema is named in order.
+func TestALookNamesWhatIsPending(t *testing.T) {
+	storetest.EachConfig(t, store.Accounts, func(t *testing.T, c store.Config) {
+		update(t, storetest.Open(t, c), func(ctx context.Context, tx *store.Tx) error {
+			return tx.Exec(ctx, "DELETE FROM schema_version WHERE version > 3")
+		})
+		got, err := store.Inspect(t.Context(), c, false, time.Now)
+		if err != nil || got.Version != 3 || len(got.Pending) != got.Known-3 || got.Pending[0] != "0004_settlement_accounts.sql" {
+			t.Errorf("an older database: %+v, %v", got, err)
+		}
+	})
+}
+
+// A copy of a database that is written to holds what was committed when it was
+// made, whole.
+func TestACopyIsWhole(t *testing.T) {
+	c := storetest.SQLite(t, store.Checkout)
+	db := storetest.Open(t, c)
+	keep(t, db, session(1))
+	dir := t.TempDir()
+	if err := store.CopySQLite(filepath.Join(c.Dir, c.Name+".db"), filepath.Join(dir, c.Name+".db")); err != nil {
+		t.Fatal(err)
+	}
+	keep(t, db, session(2))
+	if faults, err := store.CheckSQLite(filepath.Join(dir, c.Name+".db")); err != nil || len(faults) > 0 {
+		t.Errorf("the copy: %v, %v", faults, err)
+	}
+	c.Dir = dir
+	other := storetest.Open(t, c)
+	if _, err := other.Session(t.Context(), "wsp_sess_001"); err != nil {
+		t.Error(err)
+	}
+	if _, err := other.Session(t.Context(), "wsp_sess_002"); flow.CodeOf(err) != flow.CodeNotFound {
+		t.Errorf("what came after the copy is in it: %v", err)
+	}
+	if err := store.CopySQLite(filepath.Join(dir, "none.db"), filepath.Join(dir, "made.db")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a copy of nothing: %v", err)
+	}
+}
+
+// The audit log is read by who did what to what.
+func TestTheAuditLogIsFiltered(t *testing.T) {
+	storetest.Each(t, store.Accounts, func(t *testing.T, db *store.DB) {
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			var all error
+			for i, a := range []flow.Audited{
+				{Actor: "ada", Action: "number.kill", Subject: "1"}, {Actor: "ada", Action: "number.resume", Subject: "1"}, {Actor: "obi", Action: "number.kill", Subject: "2"},
+			} {
+				a.ID, a.At, a.Role = "aud_"+string(rune('a'+i)), time.UnixMilli(int64(i+1)), flow.RoleOperator
+				all = errors.Join(all, tx.AddAudit(ctx, a))
+			}
+			return all
+		})
+		for _, one := range []struct {
+			filter store.AuditFilter
+			ids    string
+		}{
+			{store.AuditFilter{}, "cba"},
+			{store.AuditFilter{Actor: "ada"}, "ba"},
+			{store.AuditFilter{Action: "number.kill"}, "ca"},
+			{store.AuditFilter{Actor: "ada", Action: "number.kill"}, "a"},
+			{store.AuditFilter{Subject: "2"}, "c"},
+			{store.AuditFilter{Actor: "ada", Before: "aud_b"}, "a"},
+		} {
+			one.filter.Limit = 10
+			list, err := db.Audit(t.Context(), one.filter)
+			ids := ""
+			for _, a := range list {
+				ids += a.ID[len("aud_"):]
+			}
+			if err != nil || ids != one.ids {
+				t.Errorf("%+v reads %q, %v; want %q", one.filter, ids, err, one.ids)
+			}
+		}
+	})
+}
