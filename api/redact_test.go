@@ -83,6 +83,36 @@ func TestRequestLogIsBounded(t *testing.T) {
 	}
 }
 
+// TestRequestLogSparesItself keeps so many bodies of a second and no more, and
+// every request all the same.
+func TestRequestLogSparesItself(t *testing.T) {
+	l := newRequestLog()
+	at := time.UnixMilli(1_800_000_000_000)
+	send := func(times int, at time.Time) (whole, busy int) {
+		var ctx fasthttp.RequestCtx
+		ctx.Request.SetRequestURI("/v1/balance")
+		ctx.Response.SetBodyString(`{"status":true}`)
+		for i := range times {
+			l.note(&ctx, &noted{request: fmt.Sprint(at.Unix(), i), project: "p", env: flow.Test}, at, 0)
+		}
+		all, _ := l.Requests("p", flow.Test, 0, "", times)
+		for _, r := range all {
+			if r.Busy {
+				busy++
+			} else if len(r.Answer) > 0 {
+				whole++
+			}
+		}
+		return whole, busy
+	}
+	if whole, busy := send(bodiesEach+7, at); whole != bodiesEach || busy != 7 {
+		t.Errorf("of one second %d are whole and %d are not", whole, busy)
+	}
+	if whole, busy := send(3, at.Add(time.Second)); whole != 3 || busy != 0 {
+		t.Errorf("of the next second %d are whole and %d are not", whole, busy)
+	}
+}
+
 // BenchmarkRequestLog is what it costs a request that it is kept for the console.
 func BenchmarkRequestLog(b *testing.B) {
 	var ctx fasthttp.RequestCtx

@@ -14,13 +14,17 @@ import (
 	"till/flow"
 )
 
-// The bounds of the log of requests, which is in memory alone.
+// The bounds of the log of requests, which is in memory alone. Taking the secrets
+// out of bodies costs more than many a call: what comes in faster than anybody
+// reads is kept without its bodies.
 const (
 	requestsKept  = 500            // of one project in one environment
 	requestsBytes = 32 << 20       // of all
 	requestCost   = 512            // of one, beside its texts
 	keptBody      = 4 << 10        // of a request's or an answer's body
 	keptTarget    = 1 << 10        // of path and query
+	bodiesEach    = 50             // kept in a second, of one project in one environment
+	bodiesAll     = 500            // of all
 	privateRoute  = identitiesPath // its bodies are never kept
 )
 
@@ -32,6 +36,22 @@ type requestLog struct {
 	places map[requestPlace]*linked.Element // of *requestRing
 	order  *linked.List                     // the place that was written last in front
 	bytes  int
+	bodies pace
+}
+
+// pace counts what happens in one second.
+type pace struct {
+	second int64
+	n      int
+}
+
+// takes counts one more and says whether it is within a bound.
+func (p *pace) takes(second int64, most int) bool {
+	if p.second != second {
+		p.second, p.n = second, 0
+	}
+	p.n++
+	return p.n <= most
 }
 
 // requestPlace is whose requests and in which environment.
@@ -42,8 +62,9 @@ type requestPlace struct {
 
 // requestRing are the requests of a place, oldest first.
 type requestRing struct {
-	place requestPlace
-	kept  []*console.Request
+	place  requestPlace
+	kept   []*console.Request
+	bodies pace
 }
 
 func newRequestLog() *requestLog {
@@ -60,11 +81,31 @@ func (l *requestLog) note(ctx *fasthttp.RequestCtx, n *noted, at time.Time, took
 	}
 	target := req.Header.RequestURI()
 	r.Target = string(maskDigits(bytes.Clone(target[:min(len(target), keptTarget)])))
-	if !r.Private {
+	place := requestPlace{n.project, n.env}
+	if r.Busy = !r.Private && !l.hasTime(place, at); !r.Private && !r.Busy {
 		r.Body, r.BodyCut = redact(req.Body())
 		r.Answer, r.AnswerCut = redact(resp.Body())
 	}
-	l.add(requestPlace{n.project, n.env}, r)
+	l.add(place, r)
+}
+
+// hasTime says whether the bodies of one more request of a place may be kept.
+func (l *requestLog) hasTime(at requestPlace, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ring(at).bodies.takes(now.Unix(), bodiesEach) && l.bodies.takes(now.Unix(), bodiesAll)
+}
+
+// ring is that of a place, which becomes the one that was written last.
+func (l *requestLog) ring(at requestPlace) *requestRing {
+	e, there := l.places[at]
+	if there {
+		l.order.MoveToFront(e)
+	} else {
+		e = l.order.PushFront(&requestRing{place: at})
+		l.places[at] = e
+	}
+	return e.Value.(*requestRing) //nolint:errcheck,forcetypeassert // nothing else is in the list
 }
 
 func weight(r *console.Request) int {
@@ -74,13 +115,7 @@ func weight(r *console.Request) int {
 func (l *requestLog) add(at requestPlace, r *console.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e, there := l.places[at]
-	if !there {
-		e = l.order.PushFront(&requestRing{place: at})
-		l.places[at] = e
-	}
-	l.order.MoveToFront(e)
-	ring := e.Value.(*requestRing) //nolint:errcheck,forcetypeassert // nothing else is in the list
+	ring := l.ring(at)
 	ring.kept = append(ring.kept, r)
 	l.bytes += weight(r)
 	if len(ring.kept) > requestsKept {
@@ -89,7 +124,9 @@ func (l *requestLog) add(at requestPlace, r *console.Request) {
 	for l.bytes > requestsBytes {
 		quietest := l.order.Back()
 		ring := quietest.Value.(*requestRing) //nolint:errcheck,forcetypeassert // nothing else is in the list
-		l.drop(ring)
+		if len(ring.kept) > 0 {
+			l.drop(ring)
+		}
 		if len(ring.kept) == 0 {
 			delete(l.places, ring.place)
 			l.order.Remove(quietest)

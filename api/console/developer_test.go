@@ -10,6 +10,7 @@ import (
 
 	"till/flow"
 	"till/flow/await"
+	"till/flow/store"
 )
 
 // onceField is the token by which a page's forms happen once.
@@ -253,4 +254,29 @@ func TestProjects(t *testing.T) {
 		t.Errorf("there are %d projects beside the one that is looked at", n)
 	}
 	w.wants(v.get("/developers/snippets"), http.StatusOK, "There is no test secret key that works")
+}
+
+// TestWhatDevelopersDoIsKept reads in the audit log what was ordered, tried or
+// done, and by whom.
+func TestWhatDevelopersDoIsKept(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleOwner)
+	v.endpoint()
+	v.order("/developers", "/developers/keys", "kind", "public")
+	v.order("/developers", "/developers/projects", "name", "Second")
+	v.order("/team", "/team", "email", "dev@example.com", "role", "support")
+	list, _, err := w.accounts.Audits(t.Context(), store.AuditFilter{Account: w.ada.account, Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var did []string
+	for _, a := range list {
+		if a.Role != flow.RoleOwner || a.Account != w.ada.account || a.Environment != flow.Test {
+			t.Errorf("%s was done by %+v", a.Action, a)
+		}
+		did = append(did, a.Action)
+	}
+	if want := "person.add project.add key.make endpoint.add"; strings.Join(did, " ") != want {
+		t.Errorf("the log holds %s, not %s", strings.Join(did, " "), want)
+	}
 }

@@ -73,7 +73,7 @@ func (c *Console) curl(r Request) string {
 		b.WriteString(` -H "Idempotency-Key: $(openssl rand -hex 16)"`)
 	}
 	switch {
-	case r.Private && r.Method == http.MethodPost:
+	case (r.Private || r.Busy) && r.Method != http.MethodGet:
 		b.WriteString(` -H 'Content-Type: application/json' -d @body.json`)
 	case len(r.Body) > 0:
 		b.WriteString(" -H 'Content-Type: application/json' -d " + quoted(string(r.Body)))

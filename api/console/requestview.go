@@ -32,6 +32,7 @@ type Request struct {
 	Once      bool      // it brought an Idempotency-Key
 	Replayed  bool      // it was answered with what is kept under that
 	Private   bool      // its bodies are never kept
+	Busy      bool      // its bodies were left out: too much came at once
 	Body      []byte    // at most 4 KiB
 	Answer    []byte    // at most 4 KiB
 	BodyCut   bool      // there was more

@@ -121,11 +121,12 @@ func TestDeliveries(t *testing.T) {
 	w.wants(v.get(event), http.StatusOK, "asked for by hand: resend", "thanks")
 	w.wants(v.get(at), http.StatusOK, "100%: 1 of 1")
 
-	w.payFor(w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com","customerPhone":"08031234567"}`, ""))
+	w.payFor(w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com","customerPhone":"08031234567","customerName":"<script>alert(1)</script>\"'>"}`, ""))
 	await.Until(t, "the payment is told", func() bool { return strings.Contains(v.get(at).body, "charge.success</a>") })
 	paid := regexp.MustCompile(`href="(/developers/events/[^"]+)">charge\.success`).FindStringSubmatch(v.get(at).body)[1]
 	page := v.get(paid)
 	w.wants(page, http.StatusOK, "&#34;phone&#34;: &#34;&#43;234•••••4567&#34;")
+	w.wants(page, http.StatusOK, "script\\u003ealert(1)")
 	if strings.Contains(page.body, "2348031234567") {
 		t.Error("a payer's number is shown whole")
 	}
