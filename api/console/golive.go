@@ -99,7 +99,7 @@ func (c *Console) checklist(met map[flow.Milestone]flow.Met) []milestoneRow {
 		},
 		{
 			Met: flow.Met{Milestone: flow.MilestoneWebhook}, Title: "Your endpoint took an event of money",
-			Text: "Ticks when it answers a charge.success, underpaid, late or duplicate event with a 2xx. Pay a test session to get one.", Command: "bin/till listen",
+			Text: "Ticks when it answers a charge.success, underpaid, late or duplicate event with a 2xx. Have one really happen:", Command: "bin/till trigger charge.success",
 		},
 		{
 			Met: flow.Met{Milestone: flow.MilestoneOnce}, Title: "Your calls carry an Idempotency-Key",
@@ -107,7 +107,7 @@ func (c *Console) checklist(met map[flow.Milestone]flow.Met) []milestoneRow {
 		},
 		{
 			Met: flow.Met{Milestone: flow.MilestoneEnded}, Title: "Your endpoint took the end of a charge that nobody paid",
-			Text: "Ticks when it answers an expired or cancelled event with a 2xx: of a charge, or of a session where the endpoint names those kinds. Give the goods back to the shelf then.",
+			Text: "Ticks when it answers an expired or cancelled event with a 2xx: of a charge, or of a session where the endpoint names those kinds. Give the goods back to the shelf then.", Command: "bin/till trigger charge.expired",
 		},
 		{
 			Met: flow.Met{Milestone: flow.MilestoneForged}, Title: "Your endpoint refuses a signature that does not hold",
