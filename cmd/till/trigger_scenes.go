@@ -283,8 +283,25 @@ func (s *scene) identified(number string) error {
 // disabled is an endpoint that says it is gone.
 func (s *scene) disabled() error { return s.ping(http.StatusGone) }
 
-// pinged is an endpoint of ours that takes a ping.
-func (s *scene) pinged() error { return s.ping(http.StatusOK) }
+// pinged is a ping to every endpoint of the project, or to one of ours where it
+// has none.
+func (s *scene) pinged() error {
+	items, _, err := s.c.list(s.w.ctx, endpointsPath, nil, pageSize)
+	if err != nil {
+		return err
+	}
+	err = each(items, func(e anEndpoint) error {
+		if e.Status != flow.EndpointEnabled {
+			return nil
+		}
+		s.note("endpoint", e.ID)
+		return s.c.post(s.w.ctx, at(endpointsPath, e.ID, "ping"), nil, nil)
+	})
+	if err != nil || len(s.made) > 0 {
+		return err
+	}
+	return s.ping(http.StatusOK)
+}
 
 // ping pings an endpoint of ours that answers with a status.
 func (s *scene) ping(status int) error {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"till/flow"
 )
 
 // tryCmd goes the whole way of one payment.
@@ -180,7 +182,15 @@ func (t *trial) open() (link string, err error) {
 	var s aSession
 	body := usual()
 	body["mode"], body["description"] = "chat", "A trial"
-	if err := t.c.post(t.ctx, sessionsPath, body, &s); err != nil {
+	err = t.c.post(t.ctx, sessionsPath, body, &s)
+	for refusedWith(err, flow.CodeWhatsAppUnavailable) && t.ctx.Err() == nil { // the bot is a moment away
+		select {
+		case <-t.ctx.Done():
+		case <-time.After(2 * untilEvery):
+			err = t.c.post(t.ctx, sessionsPath, body, &s)
+		}
+	}
+	if err != nil {
 		return "", err
 	}
 	t.session = s.ID
