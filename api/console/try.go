@@ -104,7 +104,7 @@ func (c *Console) try(v *visit) error {
 	if err != nil {
 		return err
 	}
-	data := tryView{CSRF: v.csrf(), Session: flow.SessionID(v.query("session")), Phone: "/phone?bare", Now: c.cfg.Now(), Clock: c.cfg.Sandbox.AdvanceClock != nil}
+	data := tryView{CSRF: v.csrf(), Session: flow.SessionID(v.query("session")), Phone: "/phone?bare", Now: c.cfg.Now(), Fates: rail.Fates(), Clock: c.cfg.Sandbox.AdvanceClock != nil}
 	for _, one := range views {
 		data.Sessions = append(data.Sessions, one.Session)
 	}
@@ -113,9 +113,6 @@ func (c *Console) try(v *visit) error {
 	}
 	if data.Conditions, err = c.cfg.Sandbox.Bank.Conditions(v.ctx); err != nil {
 		return err
-	}
-	for _, f := range rail.Fates() {
-		data.Fates = append(data.Fates, f)
 	}
 	if data.Inspector, err = c.inspect(v.ctx, v.service, v.project.ID, data.Session, v.csrf()); err != nil {
 		return err
@@ -222,7 +219,7 @@ func trySession(v *visit) flow.SessionID { return flow.SessionID(v.field("sessio
 func (c *Console) tryOpen(v *visit) error {
 	amount, ok := koboOf(v.field("amount"))
 	if !ok || amount < flow.MinAmount || amount > flow.MaxAmount {
-		return flow.Refuse(flow.CodeInvalidField, "The amount is %s to %s, as 4500 or 4500.00.", naira(flow.Kobo(flow.MinAmount)), naira(flow.Kobo(flow.MaxAmount)))
+		return flow.Refuse(flow.CodeInvalidField, "The amount is %s to %s, as 4500 or 4500.00.", naira(flow.MinAmount), naira(flow.MaxAmount))
 	}
 	if err := c.sandboxed(v); err != nil {
 		return err

@@ -165,6 +165,6 @@ func TestTheSandboxIsThisMachinesAlone(t *testing.T) {
 	w.wants(w.do(&http.Client{}, far), http.StatusNotFound)
 	w.wants(v.post("/choose", form("env", "live", "project", string(w.ada.project.ID), "next", "/try")), http.StatusSeeOther)
 	w.wants(v.get("/try"), http.StatusForbidden, "real money")
-	real := open(t, func(c *api.Config) { c.Demo = "" })
-	real.wants(real.as(flow.RoleOwner).get("/try"), http.StatusNotFound)
+	elsewhere := open(t, func(c *api.Config) { c.Demo = "" })
+	elsewhere.wants(elsewhere.as(flow.RoleOwner).get("/try"), http.StatusNotFound)
 }

@@ -181,20 +181,20 @@ func TestTheSandboxAndTheReplayInABrowser(t *testing.T) {
 		return do(within + `.querySelector('#text').value = '` + text + `'; ` + within + `.querySelector('#compose').requestSubmit()`)
 	}
 	for i, step := range []chromedp.Action{
-		chromedp.Navigate(m.base+"/login?next=/try"), chromedp.Click(`button[value=owner]`, chromedp.ByQuery),
+		chromedp.Navigate(m.base + "/login?next=/try"), chromedp.Click(`button[value=owner]`, chromedp.ByQuery),
 		chromedp.WaitVisible("#amount", chromedp.ByQuery), chromedp.Click(`form[action="/try/catch"] button`, chromedp.ByQuery),
 		chromedp.WaitVisible(".said", chromedp.ByQuery),
 		chromedp.Click(`form[action="/try/open"] button`, chromedp.ByQuery),
 		chromedp.WaitVisible(`iframe[src*="text="]`, chromedp.ByQuery),
 		poll(`document.querySelector('iframe')?.contentDocument?.querySelector('dialog')?.open`),
-		do(within+`.querySelector('#create button[type=submit]').click()`),
-		poll(within+`.querySelector('#phones').options.length > 0 && !`+within+`.querySelector('dialog').open`),
-		poll(within+`.querySelector('#text').value.startsWith('Pay ')`),
-		do(within+`.querySelector('#compose').requestSubmit()`), told("1 Bank transfer"),
+		do(within + `.querySelector('#create button[type=submit]').click()`),
+		poll(within + `.querySelector('#phones').options.length > 0 && !` + within + `.querySelector('dialog').open`),
+		poll(within + `.querySelector('#text').value.startsWith('Pay ')`),
+		do(within + `.querySelector('#compose').requestSubmit()`), told("1 Bank transfer"),
 		write("1"), told("I confirm here by myself"),
 		chromedp.WaitVisible("#exact", chromedp.ByQuery), chromedp.Click("#exact", chromedp.ByQuery),
 		poll(`document.querySelector('[data-live]')?.innerText.includes('signature verifies')`),
-		told("Receipt: ₦5,000"), poll(within+`.querySelector('.tick.read') !== null`),
+		told("Receipt: ₦5,000"), poll(within + `.querySelector('.tick.read') !== null`),
 		chromedp.Click(`[data-live] a[href$="/replay"]`, chromedp.ByQuery),
 	} {
 		if err := chromedp.Run(ctx, step); err != nil {

@@ -17,7 +17,7 @@ import (
 // The bounds of a conversation that is told again.
 const (
 	maxRetold   = 6_000 // lines of its log
-	maxSessions = 50     // whose money and webhooks are told with it, the newest
+	maxSessions = 50    // whose money and webhooks are told with it, the newest
 )
 
 // What surprises whoever looks at a conversation again.
@@ -153,8 +153,8 @@ func (r *Retelling) around(rec replay.Recording, own func(flow.SessionID) bool) 
 		return
 	}
 	for i := range r.Scenes {
-		if s := &r.Scenes[i]; s.Step.News != nil {
-			s.Told = toldNews(*s.Step.News)
+		if s := &r.Scenes[i]; s.News != nil {
+			s.Told = toldNews(*s.News)
 		}
 	}
 	for _, l := range rec.Lines {

@@ -33,6 +33,7 @@
   // Live parts: the server sends the part anew whenever it changed. A stream ends
   // by itself after a while; the browser opens it again.
   for (const part of $$("[data-live]")) {
+    if (part.dataset.follow !== undefined) part.scrollTop = part.scrollHeight;
     const source = new EventSource(part.dataset.live);
     source.addEventListener("part", (e) => {
       const down = part.scrollHeight - part.scrollTop - part.clientHeight < 60;
