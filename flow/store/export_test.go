@@ -33,6 +33,10 @@ func (r Reader) Count(ctx context.Context, query string, args ...any) (n int, er
 // Plans are how SQLite goes about the queries of a search.
 func (r Reader) Plans(ctx context.Context, f SearchFilter) ([]string, error) {
 	var plans []string
+	f, err := r.resolved(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	for _, b := range f.branches() {
 		plan := ""
 		err := r.run.each(ctx, "EXPLAIN QUERY PLAN "+b.query, b.args, func(scan scanner) error {
