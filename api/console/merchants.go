@@ -116,7 +116,7 @@ func (c *Console) ruleMerchant(v *visit) error {
 	if !slices.Contains([]flow.Ruling{flow.Approve, flow.Reject, flow.Suspend}, ruling) {
 		return flow.Refuse(flow.CodeInvalidField, "A project is approved, rejected or suspended.")
 	}
-	return c.act(v, "kyc", "kyc."+string(ruling), string(m.Project.ID), ruling == flow.Suspend, func(reason string) error {
+	return c.act(v, act{"kyc", "kyc." + string(ruling), string(m.Project.ID), ruling == flow.Suspend}, func(reason string) error {
 		moves, err := c.cfg.Accounts.RuleKYC(v.ctx, m.Project.ID, ruling, reason)
 		if illegal, ok := errors.AsType[*flow.IllegalMove](err); ok {
 			return flow.Refuse(flow.CodeInvalidField, "This project cannot be told to %s: its KYC is %s by now.", illegal.Trigger, illegal.From)
@@ -143,7 +143,7 @@ func (c *Console) switchMerchant(v *visit) error {
 	if v.field("to") == "go" {
 		to, action, done = "", "merchant.go", "goes on."
 	}
-	return c.act(v, "switch", action, string(m.Project.ID), to != "", func(reason string) error {
+	return c.act(v, act{"switch", action, string(m.Project.ID), to != ""}, func(reason string) error {
 		if _, err := board.Move(v.ctx, flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(m.Project.ID), To: to, Reason: reason, By: v.who.Email}); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (c *Console) addOperator(v *visit) error {
 		v.http.Status(http.StatusUnprocessableEntity)
 		return again(typed{Form: "add", Reason: v.reason(), Wrong: []string{"This is not an e-mail address."}})
 	}
-	return c.act(v, "add", "operator.add", email, false, func(string) error {
+	return c.act(v, act{"add", "operator.add", email, false}, func(string) error {
 		password := oneTime()
 		if _, err := c.cfg.Accounts.AddPerson(v.ctx, "", email, password, flow.RoleOperator); err != nil {
 			return err
@@ -234,7 +234,7 @@ func (c *Console) endOperator(v *visit) error {
 	if id == v.who.Person {
 		return flow.Refuse(codeNotAllowed, "Nobody shuts themselves out. Ask another operator.")
 	}
-	return c.act(v, id, "operator.end", list[i].Email, true, func(string) error {
+	return c.act(v, act{id, "operator.end", list[i].Email, true}, func(string) error {
 		if err := c.cfg.Accounts.EndPerson(v.ctx, "", id); err != nil {
 			return err
 		}

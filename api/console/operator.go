@@ -185,16 +185,22 @@ func mistaken(err error) bool {
 	return code == flow.CodeInvalidField || code == flow.CodeMissingField
 }
 
-// act does what a form of the operators orders, once it is kept who did it and
-// why. sure is needed for what hurts.
-func (c *Console) act(v *visit, form, action, subject string, sure bool, do func(reason string) error, again func(typed) error) error {
-	t := typed{Form: form, Reason: v.reason()}
+// act is what a form of the operators orders.
+type act struct {
+	form            string // which of the page's forms
+	action, subject string // as the audit log keeps it
+	sure            bool   // it hurts: a tick says that it is meant
+}
+
+// act does what a form orders, once it is kept who did it and why.
+func (*Console) act(v *visit, a act, do func(reason string) error, again func(typed) error) error {
+	t := typed{Form: a.form, Reason: v.reason()}
 	err := error(nil)
-	if sure && v.field("confirm") != "yes" {
+	if a.sure && v.field("confirm") != "yes" {
 		err = flow.Refuse(flow.CodeMissingField, "Nothing was done: tick that you mean it.")
 	}
 	if err == nil {
-		err = v.audit(action, subject, t.Reason, true)
+		err = v.audit(a.action, a.subject, t.Reason, true)
 	}
 	if err == nil {
 		err = do(t.Reason)
@@ -234,7 +240,7 @@ func (c *Console) switchNumber(v *visit) error {
 	done := map[string]string{
 		"drain": "gets no new chats; those that are open go on.", "kill": "sends nothing and answers nothing now. What payers write is kept.", "resume": "does everything again.",
 	}
-	return c.act(v, "number-"+strconv.Itoa(n.Slot), "number."+what, n.Digits, to == flow.NumberKill, func(reason string) error {
+	return c.act(v, act{"number-" + strconv.Itoa(n.Slot), "number." + what, n.Digits, to == flow.NumberKill}, func(reason string) error {
 		if _, err := board.Move(v.ctx, flow.SwitchMove{Kind: flow.SwitchNumber, Name: n.Digits, To: string(to), Reason: reason, By: v.who.Email}); err != nil {
 			return err
 		}
@@ -265,7 +271,7 @@ func (c *Console) boundNumber(v *visit) error {
 			Wrong: []string{"The weight is a number from 0 to 1000, and the new chats a day one from 0 (for any number of them) to 1000000."},
 		})
 	}
-	return c.act(v, form, "number.bounds", cmp.Or(n.Digits, strconv.Itoa(n.Slot)), false, func(string) error {
+	return c.act(v, act{form, "number.bounds", cmp.Or(n.Digits, strconv.Itoa(n.Slot)), false}, func(string) error {
 		if err := board.Bound(v.ctx, n.Slot, weight, daily); err != nil {
 			return err
 		}
@@ -283,7 +289,7 @@ func (c *Console) switchMethod(v *visit) error {
 	if v.field("to") == "on" {
 		to, action, done = "", "method.on", "is offered again."
 	}
-	return c.act(v, "method-"+string(m), action, string(m), to != "", func(reason string) error {
+	return c.act(v, act{"method-" + string(m), action, string(m), to != ""}, func(reason string) error {
 		if _, err := board.Move(v.ctx, flow.SwitchMove{Kind: flow.SwitchMethod, Name: string(m), To: to, Reason: reason, By: v.who.Email}); err != nil {
 			return err
 		}

@@ -61,9 +61,9 @@ func (c *doctorCmd) Run(w *world) error {
 	case doctor.OK:
 		return nil
 	case doctor.Warn:
-		return exitCode(1)
+		return codeError(1)
 	case doctor.Fail:
-		return exitCode(2)
+		return codeError(2)
 	}
 	return nil
 }

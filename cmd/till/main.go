@@ -97,7 +97,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exitUsage
 	}
 	if err := parsed.Run(&world{ctx: ctx, out: out, err: errs, kong: parsed}); err != nil {
-		if code, told := errors.AsType[exitCode](err); told {
+		if code, told := errors.AsType[codeError](err); told {
 			return int(code)
 		}
 		for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
@@ -131,11 +131,11 @@ func asked(err error) string {
 	return strings.TrimPrefix(bad.Context.Selected().FullPath(), "till")
 }
 
-// exitCode ends the program with a code of its own, when all was said already.
-type exitCode int
+// codeError ends the program with a code of its own, when all was said already.
+type codeError int
 
 // Error is not shown.
-func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+func (c codeError) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 // usageError is a fault of how the program was called.
 type usageError struct{ error }

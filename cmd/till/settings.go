@@ -28,15 +28,15 @@ func tomlFile(r io.Reader) (kong.Resolver, error) {
 	return resolve(lines), nil
 }
 
-// settingFault is a line of till.toml that cannot be used.
-type settingFault struct {
+// settingError is a line of till.toml that cannot be used.
+type settingError struct {
 	name  string
 	meant string // the setting that was meant, "" where nobody knows
 	value bool   // the name is right, and the value is none
 }
 
 // Error says what is wrong.
-func (f settingFault) Error() string {
+func (f settingError) Error() string {
 	if f.value {
 		return f.name + " is one value: a text in quotes, a number, true or false"
 	}
@@ -49,7 +49,7 @@ func (f settingFault) Error() string {
 
 // readSettings reads the lines of till.toml, and what is wrong with them, by
 // name.
-func readSettings(r io.Reader) (map[string]any, []settingFault, error) {
+func readSettings(r io.Reader) (map[string]any, []settingError, error) {
 	lines := map[string]any{}
 	if _, err := toml.NewDecoder(r).Decode(&lines); err != nil {
 		return nil, nil, err
@@ -58,10 +58,10 @@ func readSettings(r io.Reader) (map[string]any, []settingFault, error) {
 	for _, s := range settings() {
 		known[s.name] = true
 	}
-	var faults []settingFault
+	var faults []settingError
 	for name, value := range lines {
 		if !known[name] {
-			faults = append(faults, settingFault{name: name, meant: nearest(name)})
+			faults = append(faults, settingError{name: name, meant: nearest(name)})
 			delete(lines, name)
 			continue
 		}
@@ -69,11 +69,11 @@ func readSettings(r io.Reader) (map[string]any, []settingFault, error) {
 		case string, bool, int64:
 			lines[name] = fmt.Sprint(value) // whatever it is, it is read as a flag would be
 		default:
-			faults = append(faults, settingFault{name: name, value: true})
+			faults = append(faults, settingError{name: name, value: true})
 			delete(lines, name)
 		}
 	}
-	slices.SortFunc(faults, func(a, b settingFault) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(faults, func(a, b settingError) int { return strings.Compare(a.name, b.name) })
 	return lines, faults, nil
 }
 

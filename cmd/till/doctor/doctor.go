@@ -95,9 +95,21 @@ func Run(ctx context.Context, c Config, tell func(Finding)) []Finding {
 		name string
 		look func(ctx context.Context)
 	}{
-		{"settings", l.settings}, {"data-dir", l.dataDir}, {"file-modes", l.modes}, {"disk", l.disk}, {"open-files", l.openFiles}, {"port", l.port},
-		{"database", l.database}, {"redis", l.redis}, {"clock", l.clock}, {"bank", l.bank}, {"whatsapp", l.whatsapp}, {"public-url", l.public},
-		{"webhooks", l.webhooks}, {"secrets", l.secrets}, {"backups", l.backups},
+		{"settings", l.settings},
+		{"data-dir", l.dataDir},
+		{"file-modes", l.modes},
+		{"disk", l.disk},
+		{"open-files", l.openFiles},
+		{"port", l.port},
+		{"database", l.database},
+		{"redis", l.redis},
+		{"clock", l.clock},
+		{"bank", l.bank},
+		{"whatsapp", l.whatsapp},
+		{"public-url", l.public},
+		{"webhooks", l.webhooks},
+		{"secrets", l.secrets},
+		{"backups", l.backups},
 	} {
 		if ctx.Err() != nil {
 			break

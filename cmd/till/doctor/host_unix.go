@@ -20,7 +20,7 @@ func diskSpace(dir string) (free, all uint64, err error) {
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, 0, err
 	}
-	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize), nil //nolint:gosec,unconvert // sizes are positive, and differ between systems
+	return s.Bavail * uint64(s.Bsize), s.Blocks * uint64(s.Bsize), nil //nolint:gosec // sizes are positive
 }
 
 // maxFiles is how many files a process may have open at most.
@@ -33,19 +33,19 @@ func maxFiles() (uint64, error) {
 // heldBy says whether a process holds the lock of a data dir, and which one if
 // it wrote that down; 0 where it did not.
 func heldBy(lock string) (pid int, held bool, err error) {
-	f, err := os.OpenFile(lock, os.O_RDWR, 0) //nolint:gosec // the operator names the data dir
+	f, err := os.OpenFile(lock, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
 	}
 	if err != nil {
 		return 0, false, err
 	}
-	defer func() { _ = f.Close() }()                                  // which also lets go of it
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) //nolint:gosec // a descriptor is small
+	defer func() { _ = f.Close() }() // which also lets go of it
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
 	if !errors.Is(err, syscall.EWOULDBLOCK) {
 		return 0, false, err
 	}
-	text, err := os.ReadFile(lock) //nolint:gosec // as above
+	text, err := os.ReadFile(lock)
 	if err == nil {
 		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
 	}

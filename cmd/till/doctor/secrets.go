@@ -46,7 +46,7 @@ func (l *look) secrets(context.Context) {
 		}
 		near := loopback(u.Hostname()) || u.Hostname() == ""
 		password, given := u.User.Password()
-		why := ""
+		var why string
 		switch {
 		case !given && near:
 			continue // this machine lets its own users in as it likes
