@@ -1,13 +1,17 @@
 package main
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 )
 
 func readme(t *testing.T) string {
@@ -70,6 +74,104 @@ func TestTheReadmesLinksLead(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join("..", "..", m[1])); err != nil {
 			t.Errorf("the README leads to %s: %v", m[1], err)
+		}
+	}
+}
+
+// block is the code of the README behind a mark.
+func block(t *testing.T, mark string) string {
+	t.Helper()
+	found := regexp.MustCompile("(?s)<!-- " + mark + " -->\n```sh\n(.*?)```").FindStringSubmatch(readme(t))
+	if found == nil {
+		t.Fatalf("the README has no block %q", mark)
+	}
+	return found[1]
+}
+
+// onPath puts the program into a folder of its own as till, for the PATH.
+func onPath(t *testing.T) string {
+	t.Helper()
+	bin, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bin, err = filepath.Abs(bin); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(bin, filepath.Join(dir, "till")); err != nil {
+		t.Fatal(err)
+	}
+	return "PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH")
+}
+
+// The README's command line works as it stands there.
+func TestTheReadmesCommandLineWorks(t *testing.T) {
+	_, _, dir := devServer(t)
+	cmd := exec.Command("sh", "-euc", block(t, "command line"))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), onPath(t))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"charge.success verified after", "PAID  ₦5,000 paid", "charge.underpaid", "the bank is well", "Ada Stores"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// So does its till listen, for the port where a program of the reader's would be.
+func TestTheReadmesListenWorks(t *testing.T) {
+	m, _, dir := devServer(t)
+	came := make(chan string, 1)
+	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		came <- string(body)
+	}))
+	t.Cleanup(target.Close)
+	line := strings.Replace(strings.TrimSpace(block(t, "listen")), "http://localhost:3000/hook", target.URL, 1)
+	p := start(t, dir, nil, strings.Fields(line)[1:]...)
+	p.line(`Ready! .* whsec_`)
+	account := m.call(http.MethodPost, "/v1/charges", object{"amount": 500_000, "customerEmail": "ada@example.com"})["virtualAccount"].(object)["accountNumber"]
+	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
+	p.line(` 200 .* charge\.success +evt_`)
+	if body := <-came; !strings.Contains(body, `"event":"charge.success"`) {
+		t.Errorf("it brought %s", body)
+	}
+}
+
+// Every call of till in the README's code is one that the program understands.
+func TestTheReadmesCommandsAreUnderstood(t *testing.T) {
+	fence := regexp.MustCompile("(?s)```sh\n(.*?)```")
+	call := regexp.MustCompile(`(?:^|[ (])(?:bin/)?till ([a-z][^#)|&]*)`)
+	n := 0
+	for _, code := range fence.FindAllStringSubmatch(readme(t), -1) {
+		for line := range strings.Lines(regexp.MustCompile(`<[^>]*>|'[^']*'|\$\w+|wsp_prj_\S*`).ReplaceAllString(code[1], "x")) {
+			m := call.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			n++
+			parser, err := kong.New(&commands{}, kong.Name("till"), kong.Exit(func(int) {}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := parser.Parse(strings.Fields(m[1])); err != nil {
+				t.Errorf("till %s: %v", m[1], err)
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d calls were found", n)
+	}
+}
+
+// Every command shows an example.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	for _, v := range leaves(t) {
+		if !strings.Contains(v.node.Detail, "Example") {
+			t.Errorf("till %s --help has no example: %q", strings.Join(v.path, " "), v.node.Detail)
 		}
 	}
 }
