@@ -78,6 +78,7 @@ func sinkCmd(ts *testscript.TestScript, neg bool, args []string) {
 type leaf struct {
 	path  []string
 	flags []string
+	short map[string]string // of those flags that have one
 	node  *kong.Node
 }
 
@@ -90,12 +91,15 @@ func leaves(t *testing.T) []leaf {
 	}
 	var all []leaf
 	for _, node := range parser.Model.Leaves(false) {
-		v := leaf{node: node}
+		v := leaf{node: node, short: map[string]string{}}
 		for at := node; at.Type != kong.ApplicationNode; at = at.Parent {
 			v.path = slices.Insert(v.path, 0, at.Name)
 		}
 		for _, flag := range node.Flags {
 			v.flags = append(v.flags, flag.Name)
+			if flag.Short != 0 {
+				v.short[flag.Name] = "-" + string(flag.Short)
+			}
 		}
 		all = append(all, v)
 	}
@@ -137,7 +141,7 @@ func TestEveryVerbAndFlagIsUsedInAScript(t *testing.T) {
 			if once[flag] {
 				path = nil
 			}
-			if unused[name+" --"+flag] == "" && !used(path, "--"+flag) {
+			if unused[name+" --"+flag] == "" && !used(path, "--"+flag) && (v.short[flag] == "" || !used(path, v.short[flag])) {
 				t.Errorf("no script uses till %s --%s", name, flag)
 			}
 		}
