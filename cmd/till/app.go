@@ -108,6 +108,12 @@ func prepare(ctx context.Context, set config.Settings, log *slog.Logger, dev boo
 	return a, nil
 }
 
+// How long a data dir that is taken is tried for.
+const (
+	lockTries = 3
+	lockWait  = 20 * time.Millisecond
+)
+
 // openDir makes the data dir and takes it for this process alone. A dir that
 // was made in vain goes again.
 func (a *app) openDir() error {
@@ -121,6 +127,13 @@ func (a *app) openDir() error {
 		return nil
 	}
 	unlock, err := lockFile(under(dir, "lock"))
+	for range lockTries { // a doctor that looks holds it for a moment
+		if err == nil {
+			break
+		}
+		time.Sleep(lockWait)
+		unlock, err = lockFile(under(dir, "lock"))
+	}
 	if err != nil {
 		return fmt.Errorf("the data dir %s cannot be used: %w (choose another --data-dir)", dir, err)
 	}

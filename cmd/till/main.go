@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -74,7 +73,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	var cmds commands
 	exited := -1
 	read := tomlFile
-	if slices.Contains(args, "doctor") { // it tells what is wrong in the file
+	if len(args) > 0 && args[0] == "doctor" { // it tells what is wrong in the file
 		read = lenient
 	}
 	parser, err := kong.New(&cmds, kong.Name("till"), kong.UsageOnError(),
