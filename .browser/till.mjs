@@ -2,6 +2,8 @@
 // in a directory that nobody else has, and a browser that counts what must not be.
 import { spawn } from "node:child_process";
 import { mkdtemp, rm, readFile } from "node:fs/promises";
+import { createHmac } from "node:crypto";
+import http from "node:http";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
@@ -18,16 +20,17 @@ const freePort = () => new Promise((resolve, reject) => {
   s.listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => resolve(port)); });
 });
 
-// start runs `till dev` and waits until it has printed where to go.
-export async function start() {
+// start runs `till dev` and waits until it has printed where to go. more are
+// variables of its environment.
+export async function start(more = {}) {
   const dir = await mkdtemp(path.join(os.tmpdir(), "till-browser-"));
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const child = spawn(binary, ["dev", "--http-addr", `127.0.0.1:${port}`, "--data-dir", path.join(dir, "data")], { cwd: dir });
+  const child = spawn(binary, ["dev", "--http-addr", `127.0.0.1:${port}`, "--data-dir", path.join(dir, "data")], { cwd: dir, env: { ...process.env, ...more } });
   let out = "", errors = "";
   child.stderr.on("data", (d) => { errors += d; });
   const ready = new Promise((resolve, reject) => {
-    child.stdout.on("data", (d) => { out += d; if (out.includes("/phone")) resolve(); });
+    child.stdout.on("data", (d) => { out += d; if (/^ {2}http\S*\/phone$|on a phone of that network/m.test(out)) resolve(); });
     child.on("exit", (code) => reject(new Error(`till ended with ${code}: ${errors}`)));
   });
   await ready;
@@ -66,6 +69,52 @@ export async function start() {
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+// network runs a WhatsApp network of its own, where no number is linked yet.
+export async function network() {
+  const dir = await mkdtemp(path.join(os.tmpdir(), "till-network-"));
+  const addr = `127.0.0.1:${await freePort()}`;
+  const child = spawn(binary, ["network", "--addr", addr, "--file", path.join(dir, "network.db")], { cwd: dir });
+  const root = await new Promise((resolve, reject) => {
+    let out = "";
+    child.stdout.on("data", (d) => { out += d; const key = out.match(/\b[0-9a-f]{64}\b/); if (key) resolve(key[0]); });
+    child.on("exit", (code) => reject(new Error(`the network ended with ${code}`)));
+  });
+  child.removeAllListeners("exit");
+  return {
+    variables: { TILL_WHATSAPP_DIAL: addr, TILL_WHATSAPP_ROOT_KEY: root },
+    // scan has a phone of the network scan the text of a QR code.
+    scan: (phone, text) => fetch(`http://${addr}/network/pairings`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ phone, text }) }),
+    async stop() {
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGTERM");
+      await gone;
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+// receiver takes webhooks on this machine; it answers what it is told to.
+export async function receiver() {
+  const heard = [];
+  let status = 200;
+  const server = http.createServer((request, answer) => {
+    let body = "";
+    request.on("data", (d) => { body += d; });
+    request.on("end", () => { heard.push({ headers: request.headers, body, status }); answer.writeHead(status).end(); });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  server.unref();
+  return { url: `http://127.0.0.1:${server.address().port}/hook`, heard, answers: (s) => { status = s; }, stop: () => { server.close(); server.closeAllConnections(); } };
+}
+
+// signed says whether a webhook carries the signature that its endpoint's secret
+// makes (standardwebhooks.com).
+export function signed(secret, { headers, body }) {
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  const want = createHmac("sha256", key).update(`${headers["webhook-id"]}.${headers["webhook-timestamp"]}.${body}`).digest("base64");
+  return headers["webhook-signature"].split(" ").includes(`v1,${want}`);
 }
 
 // until asks again until something is so, for at most twenty seconds.

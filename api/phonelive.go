@@ -58,6 +58,8 @@ func (s *Server) livePhone(c *call) error {
 	http1.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer s.screens.Add(-1)
 		defer cancel()
+		// For the end of the stream, which is written next.
+		defer func() { _ = conn.SetWriteDeadline(time.Now().Add(screenPasses)) }() //nolint:forbidigo // the deadlines of connections are real ones
 		go func() { // what waits at the network ends with the server
 			select {
 			case <-s.closing:

@@ -39,6 +39,7 @@ func (v *visit) live(render func(ctx context.Context) ([]byte, error)) error {
 	v.http.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer c.streams.Add(-1)
 		defer cancel()
+		defer func() { _ = conn.SetWriteDeadline(c.cfg.Real().Add(writeGrace)) }() // for the end of the stream, which is written next
 		again := time.NewTicker(lookAgain)
 		defer again.Stop()
 		var last []byte

@@ -1,0 +1,141 @@
+// What people come for, from the first page to the end: each as they would do it.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { enter, network, open, receiver, signed, start, until } from "./till.mjs";
+
+const checkout = "/v1/whatsapp/checkout/sessions";
+const pictures = process.env.TILL_PICTURES; // a directory: pictures of the README are made anew
+let till, web;
+
+before(async () => { till = await start(); web = await open(till); });
+after(async () => { await web?.close(); await till?.stop(); });
+
+async function ask(key, method, where, body) {
+  const answer = await fetch(till.url + where, { method, headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" }, body: body && JSON.stringify(body) });
+  const json = await answer.json();
+  assert.ok(json.status, JSON.stringify(json));
+  return json.data;
+}
+// shown is a secret that a page shows this once.
+const shown = (page, looks) => page.locator("main code").filter({ hasText: looks }).first().innerText();
+const picture = async (page, name) => { if (pictures) await page.screenshot({ path: `${pictures}/${name}.png` }); };
+const faultless = () => assert.deepEqual(web.faults.splice(0), []);
+
+test("a newcomer signs up, asks for money, is paid and hears of it", async (t) => {
+  const page = await web.page();
+  const hook = await receiver();
+  t.after(hook.stop);
+  await page.goto(till.url + "/");
+  await page.getByRole("link", { name: "Sign up" }).click();
+  await page.getByLabel("E-mail address").fill("bola@example.com");
+  await page.getByLabel("Name of your business").fill("Bola Stores");
+  await page.getByLabel("Password").fill("a long enough password");
+  await page.getByRole("button", { name: "Sign up" }).click();
+  const key = await shown(page, /^sk_test_/);
+
+  await page.goto(till.url + "/developers/webhooks");
+  await page.getByLabel("URL").first().fill(hook.url);
+  await page.getByRole("button", { name: "Add the endpoint" }).click();
+  const secret = await shown(page, /^whsec_/);
+
+  const session = await ask(key, "POST", checkout, { amount: 500000, customerEmail: "ada@example.com", customerName: "Ada Obi" });
+  const { accountNumber } = await ask(key, "POST", `${checkout}/${session.id}/pay/bank-transfer`);
+  await ask(key, "POST", "/v1/test/bank/transfers", { accountNumber });
+  await until("the webhook came", () => hook.heard.length > 0);
+  assert.equal(JSON.parse(hook.heard[0].body).event, "charge.success");
+  assert.ok(signed(secret, hook.heard[0]));
+  assert.ok(!signed(secret, { ...hook.heard[0], body: hook.heard[0].body + " " }));
+
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByRole("link", { name: "Ada Obi" }).click();
+  assert.match(await page.getByRole("main").innerText(), /session PAID: ₦5,000 of ₦5,000 paid/);
+  assert.equal((await page.reload()).status(), 200);
+  await page.goto(till.url + "/developers");
+  assert.ok(!(await page.content()).includes(key), "the secret is shown a second time");
+  faultless();
+});
+
+test("a developer rotates a key, and both work", async () => {
+  const page = await web.page();
+  await enter(page, till, "developer", "/developers");
+  const row = page.locator("tbody tr").filter({ hasText: till.key.slice(-4) });
+  await row.locator("summary").click();
+  await row.getByRole("button", { name: "Rotate" }).click();
+  const fresh = await shown(page, /^sk_test_/);
+  assert.notEqual(fresh, till.key);
+  await ask(fresh, "GET", "/v1/balance");
+  await ask(till.key, "GET", "/v1/balance");
+  faultless();
+});
+
+test("a supporter has a webhook sent again, and says why", async (t) => {
+  const hook = await receiver();
+  t.after(hook.stop);
+  hook.answers(500);
+  const { id } = await till.api("POST", "/v1/webhook-endpoints", { url: hook.url });
+  const session = await till.api("POST", checkout, { amount: 610000, customerEmail: "ada@example.com", customerName: "Chika Udo" });
+  const { accountNumber } = await till.api("POST", `${checkout}/${session.id}/pay/bank-transfer`);
+  await till.api("POST", "/v1/test/bank/transfers", { accountNumber });
+  await until("the first try failed", () => hook.heard.length > 0);
+  hook.answers(200);
+  const page = await web.page();
+  await enter(page, till, "support", `/sessions/${session.id}`);
+  const form = page.locator("form", { has: page.getByRole("heading", { name: "Send a webhook again" }) });
+  await form.getByRole("button").click(); // without a reason the browser itself says no
+  assert.equal(page.url(), `${till.url}/sessions/${session.id}`);
+  await form.getByLabel("Why").fill("The shop's server was down");
+  await form.getByRole("button").click();
+  await until("it was delivered", () => hook.heard.some((h) => h.status === 200));
+  await page.context().clearCookies();
+  await enter(page, till, "operator", "/ops/audit");
+  assert.match(await page.getByRole("main").innerText(), /The shop's server was down/);
+  await till.api("DELETE", `/v1/webhook-endpoints/${id}`);
+  faultless();
+});
+
+test("a payer pays on the page to try things out", async () => {
+  const page = await web.page({ viewport: { width: 1280, height: 1000 } });
+  await enter(page, till, "owner", "/try");
+  await page.getByRole("button", { name: "Open a session" }).click();
+  const phone = page.frameLocator("iframe.phone");
+  const say = async (words) => { await phone.getByLabel("Message", { exact: true }).fill(words); await phone.getByRole("button", { name: "Send the message" }).click(); };
+  await phone.getByRole("button", { name: "Switch on" }).click(); // the first payer there is
+  const box = phone.getByLabel("Message", { exact: true });
+  const { items } = await till.api("GET", checkout + "?limit=1");
+  await say((await box.inputValue()) || new URL((await till.api("GET", `${checkout}/${items[0].id}`)).checkoutUrl).searchParams.get("text"));
+  await phone.getByText(/Reply with a number/).first().waitFor();
+  await say("1");
+  await page.getByRole("button", { name: "Pay exact" }).click();
+  await page.frameLocator("iframe.phone").getByText(/received|paid/i).last().waitFor();
+  await page.getByText("charge.success").first().waitFor().catch(() => {}); // where the catcher is on
+  await picture(page, "try");
+  faultless();
+});
+
+test("an operator links a number", async (t) => {
+  const wa = await network();
+  t.after(wa.stop);
+  const own = await start(wa.variables);
+  t.after(own.stop);
+  const browser = await open(own);
+  t.after(browser.close);
+  const page = await browser.page();
+  await enter(page, own, "operator", "/ops");
+  await page.getByRole("heading", { name: "Link a phone" }).waitFor();
+  const { pairing } = await own.api("GET", "/v1/test/whatsapp/pairing");
+  assert.equal((await wa.scan("2349010000001", pairing)).ok, true);
+  await page.getByRole("cell", { name: /\+2349010000001/ }).waitFor();
+  await page.locator(".badge.s-live").first().waitFor();
+  assert.deepEqual(browser.faults, []);
+});
+
+test("pictures of the console", async () => {
+  const page = await web.page({ viewport: { width: 1280, height: 860 } });
+  await enter(page, till, "support", "/sessions?q=6100");
+  await page.getByRole("link", { name: "Chika Udo" }).click();
+  await page.getByRole("heading", { name: "Money that came" }).waitFor();
+  await picture(page, "session");
+  await page.getByRole("link", { name: "Replay the conversation" }).click();
+  assert.equal(await page.getByRole("heading", { level: 1 }).count(), 1);
+  faultless();
+});
