@@ -17,6 +17,8 @@ let phones = [];
 let current = '';
 /** @type {Map<string, Message>} */
 let messages = new Map();
+/** Counts how often the phones were asked for. */
+let loads = 0;
 /** The message that is answered to, '' for none. */
 let quoted = '';
 /** @type {AbortController} */
@@ -55,13 +57,16 @@ async function press(button, act) {
 
 /** Loads the phones and shows the one that was used last. @param {string} [wanted] */
 async function load(wanted) {
-  phones = (await call('GET', '/phones')).items;
+  const turn = ++loads;
+  const list = (await call('GET', '/phones')).items;
+  if (turn !== loads) return; // asked again meanwhile
+  phones = list;
   the('phones').replaceChildren(...phones.map((p) => new Option(p.pushName ? p.pushName + ' · ' + p.phone : p.phone, p.phone)));
   const last = wanted || localStorage.getItem('till.phone');
   const found = phones.find((p) => p.phone === last) || phones[phones.length - 1];
   the('remove').disabled = the('phones').disabled = !found;
   open(found ? found.phone : '');
-  if (!found) the('new').showModal();
+  if (!found && !the('new').open) the('new').showModal();
 }
 
 /** Shows the chat of a phone. @param {string} phone */
