@@ -30,20 +30,26 @@ type BankAccount struct {
 	Name     string `json:"accountName"`
 }
 
-// Outcomes are what a notice about money that was sent out says, in order. One
-// that it came back also says that it was sent, which may not have been heard.
+// Outcomes are what a notice about money that was sent out says, in order.
 func (n Notice) Outcomes() []Disbursed {
-	one := Disbursed{Status: DisbursementDone, RailTransactionID: n.RailTransactionID, At: n.PaidAt}
-	if n.Kind == PaidOut {
-		return []Disbursed{one}
+	d := Disbursed{Status: DisbursementDone, RailTransactionID: n.RailTransactionID, At: n.PaidAt}
+	if n.Kind != PaidOut {
+		d.Status, d.Reason, d.Reverses = DisbursementFailed, n.Reason, n.Reverses
 	}
-	failed := Disbursed{Status: DisbursementFailed, RailTransactionID: n.RailTransactionID, At: n.PaidAt, Reason: n.Reason}
-	if n.Reverses == "" {
-		return []Disbursed{failed}
-	}
-	one.RailTransactionID = n.Reverses
-	return []Disbursed{one, failed}
+	return d.Outcomes()
 }
+
+// Outcomes are what a rail's answer says, in order. One that the money came back
+// also says that it was sent, which may not have been heard.
+func (d Disbursed) Outcomes() []Disbursed {
+	if !d.CameBack() {
+		return []Disbursed{d}
+	}
+	return []Disbursed{{Status: DisbursementDone, RailTransactionID: d.Reverses, At: d.At}, d}
+}
+
+// CameBack says whether money was sent and came back.
+func (d Disbursed) CameBack() bool { return d.Status == DisbursementFailed && d.Reverses != "" }
 
 // DisbursementStatus is where a disbursement stands at its rail.
 type DisbursementStatus string
@@ -61,4 +67,5 @@ type Disbursed struct {
 	RailTransactionID string    // the rail's name of the movement, "" while there is none
 	At                time.Time // since when it stands so: the value time of an outcome
 	Reason            string    // of a failure, in plain words
+	Reverses          string    // of what came back: the rail's name of what was sent, "" where nothing was
 }

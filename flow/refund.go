@@ -115,8 +115,8 @@ func (p Payment) covers(amount Kobo) error {
 
 // Afford refuses a refund that took more of a merchant's own money than there is,
 // in kobo: balance is what it has left, pending and available, and fees what we
-// keep of the payments that it refunded. Those it may owe us: else who refunds a
-// payment whole would need the money of another. Error: refund_exceeds_balance.
+// keep of the payments that it refunded and no payout has made up for. Those it may
+// owe us: else who refunds a payment whole would need the money of another. Error: refund_exceeds_balance.
 func Afford(p Payment, taken, balance, fees Kobo) error {
 	if balance+fees >= 0 {
 		return nil
@@ -244,26 +244,6 @@ func (r Refund) Doubt(s Session) (Change, error) {
 	}
 	r.Failure = "The bank has not said whether it was sent. Ask the bank before you retry."
 	return r.change(s, RefundAttentionKind), nil
-}
-
-// HeardNotice takes in a notice about what was sent under a refund's Reference,
-// as Heard does. That nothing was sent is known already where the bank said so
-// before: told again after it was sent after all, it does not say that it came back.
-func (r Refund) HeardNotice(s Session, p Payment, n Notice, now time.Time) (Change, error) {
-	var all Change
-	if n.Kind == PayoutFailed && n.Reverses == "" && r.Refused {
-		return all, nil
-	}
-	for _, d := range n.Outcomes() {
-		change, err := r.Heard(s, p, d, now)
-		if err != nil {
-			return Change{}, err
-		}
-		if change.Refund != nil {
-			r, all = *change.Refund, all.Then(change)
-		}
-	}
-	return all, nil
 }
 
 // Retry sends a refund again that failed or needs attention: by says who wants

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// This file is what a bank is told of a refund, under which name and when.
+// This file is what a bank is told of a refund, under which name and when, and how
+// what it says of that is taken in.
 
 // Send takes in that the bank is about to be told of a refund. It must be kept
 // before the bank is called. p is the refund's payment as it is by now: what the
@@ -43,6 +44,42 @@ func (r Refund) Wait(now time.Time) (Change, error) {
 		r.SentAt = now
 	}
 	return Change{Refund: &r}, nil
+}
+
+// HeardNotice takes in a notice about what was sent under a refund's Reference,
+// as Heard does. That nothing was sent is known already where the bank said so
+// before: told again after it was sent after all, it does not say that it came back.
+func (r Refund) HeardNotice(s Session, p Payment, n Notice, now time.Time) (Change, error) {
+	if n.Kind == PayoutFailed && n.Reverses == "" && r.Refused {
+		return Change{}, nil
+	}
+	return r.heard(s, p, n.Outcomes(), now)
+}
+
+// HeardAnswer takes in what a bank that was asked says became of a refund, as Heard
+// does. That what was put back was sent and came back changes nothing any more
+// where it went back otherwise meanwhile.
+func (r Refund) HeardAnswer(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
+	if d.CameBack() && r.PutBack && p.Refundable() < r.Amount {
+		return Change{}, nil
+	}
+	return r.heard(s, p, d.Outcomes(), now)
+}
+
+func (r Refund) heard(s Session, p Payment, all []Disbursed, now time.Time) (c Change, err error) {
+	for _, d := range all {
+		change, err := r.Heard(s, p, d, now)
+		if err != nil {
+			return Change{}, err
+		}
+		if change.Refund == nil {
+			continue
+		}
+		if r, c = *change.Refund, c.Then(change); change.Session != nil {
+			s = *change.Session
+		}
+	}
+	return c, nil
 }
 
 // Anew gives a refund the next name at the rail, for when nothing is, or will

@@ -104,17 +104,25 @@ func (b Settlement) Heard(d Disbursed, now time.Time) (Change, error) {
 
 // HeardNotice takes in a notice about a settlement.
 func (b Settlement) HeardNotice(n Notice, now time.Time) (Change, error) {
-	var all Change
-	for _, d := range n.Outcomes() {
+	return b.heard(n.Outcomes(), now)
+}
+
+// HeardAnswer takes in what a bank that was asked says became of a settlement.
+func (b Settlement) HeardAnswer(d Disbursed, now time.Time) (Change, error) {
+	return b.heard(d.Outcomes(), now)
+}
+
+func (b Settlement) heard(all []Disbursed, now time.Time) (c Change, err error) {
+	for _, d := range all {
 		change, err := b.Heard(d, now)
 		if err != nil {
 			return Change{}, err
 		}
 		if change.Settlement != nil {
-			b, all = *change.Settlement, all.Then(change)
+			b, c = *change.Settlement, c.Then(change)
 		}
 	}
-	return all, nil
+	return c, nil
 }
 
 // paid takes in that the money was sent. One that was said to have failed had

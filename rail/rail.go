@@ -49,8 +49,9 @@ type Rail interface {
 	// overtake one another.
 	Disburse(ctx context.Context, d flow.Disbursement) (flow.Disbursed, error)
 	// Disbursed asks what became of an order by its reference, and answers as the
-	// last notice of it told; ErrNotFound where the provider never took one on, or
-	// refused it.
+	// last notice of it told, Reverses too; ErrNotFound where the provider never took
+	// one on, or refused it. ErrRejected is of the question: it says nothing of the
+	// order.
 	Disbursed(ctx context.Context, reference string) (flow.Disbursed, error)
 	// Statement is every movement that the provider booked with a value time from
 	// from until before to, in and out, oldest first: credits, reversals and

@@ -23,7 +23,7 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 	}
 	if b.Tries > 0 {
 		began := s.cfg.Now()
-		d, err := s.cfg.Rail.Disbursed(ctx, string(id))
+		d, err := s.askedOut(ctx, string(id))
 		if !errors.Is(err, rail.ErrNotFound) {
 			return s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began))
 		}
@@ -76,7 +76,7 @@ func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flo
 		if err != nil {
 			return err
 		}
-		change, err := b.Heard(d, w.now)
+		change, err := b.HeardAnswer(d, w.now)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -23,11 +24,15 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 	anew := false
 	if r.Tries > 0 || r.PutBack {
 		began := s.cfg.Now()
-		d, err := s.cfg.Rail.Disbursed(ctx, r.Reference)
+		d, err := s.askedOut(ctx, r.Reference)
 		// What was given to be sent again, and is known not to be sent under its name.
-		anew = err == nil && d.Status == flow.DisbursementFailed && (r.Status == flow.RefundPending || r.Refused && !r.PutBack)
+		anew = err == nil && d.Status == flow.DisbursementFailed && !d.CameBack() && (r.Status == flow.RefundPending || r.Refused && !r.PutBack)
 		if !anew && !errors.Is(err, rail.ErrNotFound) {
-			return s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began))
+			failure := s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began))
+			if failure == nil && err != nil && r.PutBack { // the bank says that it sent it after all
+				return &NotYetError{Wait: refusedAgain}
+			}
+			return failure
 		}
 	}
 	if r.PutBack {
@@ -40,6 +45,20 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 	began := s.cfg.Now()
 	d, err := s.cfg.Rail.Disburse(ctx, r.Order())
 	return s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began))
+}
+
+// refusedAgain is when a bank is asked again about a refund that it refused, and
+// that it said something else of since.
+const refusedAgain = time.Minute
+
+// askedOut asks the bank what became of money that is to be sent. A bank that
+// refuses the question has said nothing of the money.
+func (s *Service) askedOut(ctx context.Context, reference string) (flow.Disbursed, error) {
+	d, err := s.cfg.Rail.Disbursed(ctx, reference)
+	if errors.Is(err, rail.ErrRejected) {
+		err = fmt.Errorf("%w: it does not take the question: %s", rail.ErrUnknown, err.Error())
+	}
+	return d, err
 }
 
 // beginRefund keeps that the bank is about to be told of a refund, under its next
@@ -106,7 +125,7 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 		if err != nil {
 			return err
 		}
-		change, err := r.Heard(session, p, d, w.now)
+		change, err := r.HeardAnswer(session, p, d, w.now)
 		if err != nil {
 			return err
 		}

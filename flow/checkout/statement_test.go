@@ -62,9 +62,9 @@ func TestMoneyThatNobodyToldOfIsFoundOnTheStatement(t *testing.T) {
 	})
 }
 
-// A refund that came back is owed again, whoever lost the word of that: the
-// statement has it.
-func TestARefundThatCameBackUnheardIsFoundOnTheStatement(t *testing.T) {
+// A refund that came back is owed again, whoever lost the word of that: the bank
+// that is asked says so, and the statement has it.
+func TestARefundThatCameBackUnheardIsFoundAllTheSame(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]bool{"that it came back": false, "that it was sent, too": true} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,7 @@ func TestARefundThatCameBackUnheardIsFoundOnTheStatement(t *testing.T) {
 				r, err := w.refund(p, 200_000)
 				w.must(err)
 				w.rest()
-				first := flow.RefundFailed // it is asked about when it has come back already
+				first := flow.RefundAttention // it is asked about when it has come back already
 				if !lost {
 					w.pass(time.Second)
 					first = flow.RefundProcessed

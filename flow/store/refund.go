@@ -97,13 +97,18 @@ func (r Reader) Owned(ctx context.Context, project flow.ProjectID) (amount flow.
 	return amount, nil
 }
 
-const refundedFeesSQL = `SELECT CAST(COALESCE(-SUM(l.fees), 0) AS BIGINT) FROM ledger l WHERE l.payment <> '' AND l.payment IN
- (SELECT payment FROM refunds WHERE project = ? AND put_back = 0 AND amount > aside)`
+const refundedFeesSQL = `SELECT CAST(COALESCE(-SUM(l.fees), 0) AS BIGINT) FROM ledger l WHERE l.payment <> '' AND l.payment IN (
+ SELECT e.payment FROM settlement_items i JOIN ledger e ON e.kind = i.kind AND e.subject = i.subject
+ WHERE i.settlement = '' AND i.project = ? AND i.kind IN ('refund', 'refund_paid')
+ UNION SELECT e.payment FROM settlements b JOIN settlement_items i ON i.settlement = b.id AND i.settlement <> '' JOIN ledger e ON e.kind = i.kind AND e.subject = i.subject
+ WHERE b.project = ? AND b.created_at = 0 AND i.kind IN ('refund', 'refund_paid'))
+ AND EXISTS (SELECT 1 FROM refunds f WHERE f.payment = l.payment AND f.put_back = 0 AND f.amount > f.aside)`
 
 // RefundedFees is what we keep of the payments of a project that its own money was
-// refunded of, in kobo. It reads every refund of the project.
+// refunded of since it was paid out last, in kobo: that payout was what all refunds
+// before it left. It reads the lines that wait for their settlement.
 func (r Reader) RefundedFees(ctx context.Context, project flow.ProjectID) (amount flow.Kobo, err error) {
-	if _, err = r.run.one(ctx, refundedFeesSQL, []any{string(project)}, &amount); err != nil {
+	if _, err = r.run.one(ctx, refundedFeesSQL, []any{string(project), string(project)}, &amount); err != nil {
 		return 0, fmt.Errorf("sum up the fees of what was refunded: %w", err)
 	}
 	return amount, nil

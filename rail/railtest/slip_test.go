@@ -158,7 +158,7 @@ func (b *books) became(d *out) flow.Disbursed {
 		case n.Kind == flow.PaidOut:
 			got = flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: n.RailTransactionID, At: n.PaidAt}
 		default:
-			got = flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: n.RailTransactionID, At: n.PaidAt, Reason: n.Reason}
+			got = flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: n.RailTransactionID, At: n.PaidAt, Reason: n.Reason, Reverses: n.Reverses}
 		}
 	}
 	return got

@@ -228,7 +228,7 @@ func (b *Bank) outcome(f books, d disbursal) (disbursed, error) {
 	}
 	out.Status, out.RailTransactionID, out.At, out.Reason = flow.DisbursementDone, last.ID, last.ValueTime, last.Reason
 	if last.Kind == flow.PayoutFailed {
-		out.Status = flow.DisbursementFailed
+		out.Status, out.Reverses = flow.DisbursementFailed, last.Reverses
 	}
 	return out, nil
 }

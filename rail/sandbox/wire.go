@@ -96,6 +96,7 @@ type disbursed struct {
 	RailTransactionID string                  `json:"railTransactionId,omitempty"`
 	At                time.Time               `json:"at,omitzero"` // since when it stands so
 	Reason            string                  `json:"reason,omitempty"`
+	Reverses          string                  `json:"reverses,omitempty"` // id of what was sent, where it came back
 }
 
 // client is where notices go, and the secret of both directions.
