@@ -68,7 +68,7 @@ func (p Payment) Counts() bool {
 	case Matched, Excess:
 		return true
 	case Partial:
-		return p.Resolution != ResolvedRefunded
+		return p.Resolution != ResolvedRefunded || p.Applied > 0
 	case Late:
 		return p.Resolution == ResolvedAccepted || p.Applied > 0
 	case Duplicate, Unmatched:

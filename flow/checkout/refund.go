@@ -126,30 +126,39 @@ func (w *saving) waitsAgain(r flow.Refund, session flow.Session) error {
 	return w.returnLater(p)
 }
 
-// sendAgain sends a refund of a payment again that no merchant ordered and the
-// bank refused to send, once its time has come. sent is false where there is none.
-func (w *saving) sendAgain(p flow.Payment, session flow.Session) (sent bool, err error) {
+// sendAgain sends the refunds of a payment again that no merchant ordered and the
+// bank refused to send, once their time has come. It gives back the payment and its
+// session as they are then.
+func (w *saving) sendAgain(p flow.Payment, session flow.Session) (flow.Payment, flow.Session, error) {
 	if p.Project == "" {
-		return false, nil
+		return p, session, nil
 	}
 	refused, err := w.tx.Refunds(w.ctx, store.RefundFilter{Project: p.Project, Payment: p.ID, Status: flow.RefundFailed, Limit: refundsCalledOff})
 	if err != nil {
-		return false, err
+		return p, session, err
 	}
 	for _, r := range refused {
 		change, err := r.Again(session, p, w.now)
 		if err != nil {
-			return false, err
+			return p, session, err
 		}
 		if change.Refund == nil {
 			continue
 		}
 		if err := w.keepRefund(change, session); err != nil {
-			return false, err
+			return p, session, err
 		}
-		return true, w.owe(flow.TaskRefund, string(r.ID), w.now)
+		if err := w.owe(flow.TaskRefund, string(r.ID), w.now); err != nil {
+			return p, session, err
+		}
+		if p, err = w.tx.Payment(w.ctx, p.ID); err != nil {
+			return p, session, err
+		}
+		if session, err = w.sessionOf(p.Session); err != nil {
+			return p, session, err
+		}
 	}
-	return false, nil
+	return p, session, nil
 }
 
 // tellAlone tells a project's endpoints of what belongs to no session; reference

@@ -99,7 +99,7 @@ func (s *Service) returnOverdue(ctx context.Context, id flow.PaymentID) error {
 		if err != nil {
 			return err
 		}
-		if sent, err := w.sendAgain(p, session); sent || err != nil {
+		if p, session, err = w.sendAgain(p, session); err != nil {
 			return err
 		}
 		change := flow.Overdue(session, p, w.now)

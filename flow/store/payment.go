@@ -157,9 +157,9 @@ func (t *Tx) DecidePayment(ctx context.Context, p flow.Payment) error {
 
 // ReopenPayment lets a payment be decided about once more: what was decided could
 // not be carried out. It goes back by itself at a time, zero for never. One that
-// waits for a decision already stays as it is.
+// waits for a decision already keeps the time that it has.
 func (t *Tx) ReopenPayment(ctx context.Context, id flow.PaymentID, returnsAt time.Time) error {
-	_, err := t.run.exec(ctx, `UPDATE payments SET resolution = '', resolved_at = 0, resolved_by = '', resolve_reason = '', returns_at = ? WHERE id = ? AND resolution <> ''`,
+	_, err := t.run.exec(ctx, `UPDATE payments SET resolution = '', resolved_at = 0, resolved_by = '', resolve_reason = '', returns_at = ? WHERE id = ? AND (resolution <> '' OR returns_at = 0)`,
 		flow.Millis(returnsAt), id)
 	if err != nil {
 		return fmt.Errorf("reopen payment %s: %w", id, err)

@@ -1,0 +1,158 @@
+package checkout_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/rail"
+)
+
+// The clock, its retry, the merchant's retry, the merchant's decision and the
+// merchant's own refund come at once: the money goes one way, once.
+func TestAtOneMomentOnlyOneDecidesAboutWhatTheBankRefused(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		for round := range 6 {
+			w.weather(rail.Conditions{Refunds: rail.FateFail})
+			session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
+			r := w.refuses(session.ID, 1)
+			w.weather(rail.Conditions{})
+			wait := w.payment(p.ID).ReturnsAt.Sub(w.clock())
+			start := make(chan struct{})
+			var all sync.WaitGroup
+			errs := make([]error, 3)
+			all.Go(func() { <-start; _, errs[0] = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil)) })
+			all.Go(func() { <-start; _, errs[1] = w.resolve(p.ID, round%2 == 0) })
+			all.Go(func() { <-start; _, errs[2] = w.refund(p, 500_000) })
+			all.Go(func() { <-start; w.pass(wait) })
+			close(start)
+			all.Wait()
+			for _, err := range errs {
+				if code := flow.CodeOf(err); err != nil && code != flow.CodeRefundNotRetryable && code != flow.CodeNotResolvable && code != flow.CodeRefundExceeds && code != flow.CodeRefundOverBalance {
+					t.Errorf("round %d: %v", round, err)
+				}
+			}
+			for range 3 {
+				w.pass(time.Second)
+				w.rest()
+			}
+			p = w.payment(p.ID)
+			if p.Refunded > 500_000 || p.Unapplied != 0 || p.Resolution == flow.Unresolved {
+				t.Errorf("round %d: %+v", round, p)
+			}
+			lines, err := checkout.WholeStatement(t.Context(), w.bank.Statement, w.clock())
+			w.must(err)
+			var sent flow.Kobo
+			for _, n := range lines {
+				if n.Kind == flow.PaidOut && slices.ContainsFunc(w.refundsOf(session.ID), func(r flow.Refund) bool { return r.ID == flow.RefundOf(n.Reference) }) {
+					sent += n.Amount
+				}
+			}
+			if sent != p.Refunded || sent > 500_000 {
+				t.Errorf("round %d: the bank sent %d, the record says %d", round, sent, p.Refunded)
+			}
+			w.pass(48 * time.Hour)
+			w.rest()
+		}
+		w.proven()
+	})
+}
+
+// A refund is asked for while a settlement is gathered, on and on: together they
+// take no more than there is.
+func TestRefundsAndASettlementAtOnceTakeNoMoreThanThereIs(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		var payments []flow.Payment
+		for range 6 {
+			payments = append(payments, w.earns())
+		}
+		w.pass(40 * time.Hour) // Monday morning, before the payday
+		w.rest()
+		start := make(chan struct{})
+		var all sync.WaitGroup
+		made := make([]flow.Kobo, len(payments))
+		for i := range payments {
+			all.Go(func() {
+				<-start
+				for range 5 {
+					_, err := w.refund(payments[i], 100_000)
+					switch {
+					case err == nil:
+						made[i] += 100_000
+					case flow.CodeOf(err) != flow.CodeRefundOverBalance:
+						t.Errorf("one ended with %v", err)
+					}
+				}
+			})
+		}
+		all.Go(func() { <-start; w.at("2026-11-23T08:00:01Z") })
+		close(start)
+		all.Wait()
+		for range 3 {
+			w.pass(3 * time.Second)
+			w.rest()
+		}
+		var out flow.Kobo
+		for _, b := range w.settlements(project) {
+			if b.Status != flow.SettlementSucceeded {
+				t.Errorf("%+v", b)
+			}
+			out += b.Amount
+		}
+		var refunded, fees flow.Kobo
+		for _, sum := range made {
+			if refunded += sum; sum > 0 {
+				fees += 17_500
+			}
+		}
+		t.Logf("paid out %d and refunded %d of %d", out, refunded, 6*482_500)
+		if out+refunded > 6*482_500+fees {
+			t.Errorf("paid out %d and refunded %d of %d", out, refunded, 6*482_500)
+		}
+		w.proven()
+	})
+}
+
+// The program dies around every step of a refund that is sent again by itself.
+func TestWhatIsSentAgainByItselfSurvivesACrash(t *testing.T) {
+	t.Parallel()
+	for name, arm := range refundCrashes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				w.endpoint("https://shop.test/hook")
+				w.weather(rail.Conditions{Refunds: rail.FateFail})
+				session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
+				r := w.refuses(session.ID, 1)
+				w.weather(rail.Conditions{})
+				arm(w, w.crash)
+				w.pass(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
+				for range 20 {
+					w.rest()
+					if w.dead() {
+						w.end()
+						w.start(true)
+					}
+					if now, err := w.db.Refund(t.Context(), r.ID); err == nil && now.Status == flow.RefundProcessed && w.died.Load() {
+						break
+					}
+					w.pass(61 * time.Second)
+				}
+				if !w.died.Load() {
+					t.Fatal("nothing crashed")
+				}
+				w.becomes(r.ID, flow.RefundProcessed)
+				w.lies(session.ID, nil)
+				w.proven()
+			})
+		})
+	}
+}
