@@ -224,7 +224,7 @@ func TestAPartThatWasSentAfterAllAndCameBackDoesNotCount(t *testing.T) {
 		w.must(err)
 		w.refuses(session.ID, 1)
 		w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "B2", Reverses: "B1", Amount: r.Amount, PaidAt: w.clock()}))
-		r = w.becomes(r.ID, flow.RefundAttention)
+		w.becomes(r.ID, flow.RefundAttention)
 		if s := w.read(session.ID); s.AmountPaid != 0 || w.attempts(session.ID)[0].Amount != 500_000 {
 			t.Errorf("it has %d, and asks for %d", s.AmountPaid, w.attempts(session.ID)[0].Amount)
 		}
