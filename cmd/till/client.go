@@ -54,7 +54,7 @@ type client struct {
 
 // dial reaches the Till with a key that may be live. What is live is said.
 func (r *remote) dial(w *world) (*client, error) {
-	c, err := r.calling.client()
+	c, err := r.client()
 	if err != nil {
 		return nil, err
 	}

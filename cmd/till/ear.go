@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -94,9 +95,7 @@ func (e *ear) serve(w http.ResponseWriter, r *http.Request, take func(context.Co
 		hook.Forged = errors.New("it is empty")
 	}
 	given := take(r.Context(), hook)
-	for name, values := range given.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), given.Header)
 	w.WriteHeader(given.Status)
 	_, _ = w.Write(given.Body)
 }

@@ -86,8 +86,10 @@ func (c *listenCmd) Run(w *world) error {
 	}
 	l := &listener{till: to, target: target, json: c.JSON, out: w.out, follow: make(chan struct{}, followed), http: &http.Client{
 		Timeout: forwardTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute,
-			TLSClientConfig: &tls.Config{InsecureSkipVerify: c.SkipVerify}}, //nolint:gosec // --skip-verify asks for it: a certificate of one's own, on one's own machine
+		Transport: &http.Transport{
+			Proxy: nil, MaxIdleConnsPerHost: 32, IdleConnTimeout: time.Minute,
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: c.SkipVerify}, //nolint:gosec // --skip-verify asks for it: a certificate of one's own, on one's own machine
+		},
 	}}
 	if c.PrintSecret && !c.JSON {
 		l.out = w.err
@@ -163,7 +165,7 @@ func (l *listener) take(ctx context.Context, hook heardWebhook) answer {
 	}
 	began := time.Now()
 	given, err := l.forward(ctx, hook)
-	f.DurationMs = time.Since(began).Milliseconds()
+	f.DurationMs = time.Now().Sub(began).Milliseconds()
 	if err != nil {
 		f.Error = plain(err.Error())
 		given = answer{Status: http.StatusBadGateway, Body: []byte("till listen cannot reach the target")}

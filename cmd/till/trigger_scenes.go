@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"time"
 
@@ -67,9 +68,7 @@ type invoice struct {
 // charge makes a charge, with more fields.
 func (s *scene) charge(more map[string]any) (made invoice, err error) {
 	body := usual()
-	for name, value := range more {
-		body[name] = value
-	}
+	maps.Copy(body, more)
 	err = s.post(chargesPath, body, &made)
 	s.session = made.SessionID
 	s.note("session", made.SessionID)
