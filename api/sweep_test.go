@@ -157,6 +157,9 @@ func (w *sweep) lists(e *example, others []caller, own string) {
 	mine := ids.FindAllString(w.ask(http.MethodGet, e.url, own, "").body, -1)
 	for _, row := range others {
 		got := w.call(row, http.MethodGet, e.url, "")
+		if e.op.OperationID == "readOwnProject" && row.name == "other environment" {
+			continue // a project has both environments
+		}
 		for _, id := range mine {
 			if strings.Contains(got.body, id) && e.op.OperationID != "listBanks" {
 				w.t.Errorf("%s shows %s to the %s", e.url, id, row.name)

@@ -165,7 +165,8 @@ func (l *listener) take(ctx context.Context, hook heardWebhook) answer {
 	}
 	began := time.Now()
 	given, err := l.forward(ctx, hook)
-	f.DurationMs = time.Now().Sub(began).Milliseconds()
+	ended := time.Now()
+	f.DurationMs = ended.Sub(began).Milliseconds()
 	if err != nil {
 		f.Error = plain(err.Error())
 		given = answer{Status: http.StatusBadGateway, Body: []byte("till listen cannot reach the target")}

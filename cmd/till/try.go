@@ -75,7 +75,8 @@ func (c *tryCmd) Run(w *world) error {
 	if err != nil {
 		return fmt.Errorf("after %d steps: %w", len(t.steps), err)
 	}
-	took := time.Now().Sub(began)
+	ended := time.Now()
+	took := ended.Sub(began)
 	if c.JSON {
 		return printJSON(w, map[string]any{
 			"verified": true, "ms": took.Milliseconds(), "session": t.session, "steps": t.steps, "webhook": map[string]any{
