@@ -34,6 +34,7 @@ export async function start(more = {}) {
     child.on("exit", (code) => reject(new Error(`till ended with ${code}: ${errors}`)));
   });
   await ready;
+  child.removeAllListeners("exit");
   const env = Object.fromEntries((await readFile(path.join(dir, ".env.till"), "utf8")).trim().split("\n").map((l) => l.split(/=(.*)/s).slice(0, 2)));
   const key = env.TILL_SECRET_KEY;
   return {
@@ -62,10 +63,8 @@ export async function start(more = {}) {
     }),
     async stop() {
       const gone = new Promise((resolve) => child.once("exit", resolve));
-      child.removeAllListeners("exit");
-      child.once("exit", () => {});
       child.kill("SIGTERM");
-      await gone.catch(() => {});
+      await gone;
       await rm(dir, { recursive: true, force: true });
     },
   };
