@@ -214,8 +214,12 @@ func (s *Server) readProject(c *call) error {
 }
 
 // readOwnProject is GET /v1/project: the project that the key belongs to.
-func (*Server) readOwnProject(c *call) error {
-	return c.send(http.StatusOK, recordProject(c.project))
+func (s *Server) readOwnProject(c *call) error {
+	p, err := s.cfg.Accounts.Project(c.ctx, c.project.Account, c.project.ID)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, recordProject(p))
 }
 
 // submitKYC is POST /v1/projects/{id}/kyc.

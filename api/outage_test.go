@@ -90,7 +90,7 @@ func TestEveryRouteSaysThatTheStoreIsAway(t *testing.T) {
 	}
 	token := login().text("data.token")
 	// These need no session, charge or payment.
-	apart := map[string]bool{"/v1/verification/banks": true, "/v1/verification/accounts/resolve": true, "/v1/test/bank/conditions": true, "/v1/test/clock": true, "/v1/test/whatsapp/pairing": true}
+	apart := map[string]bool{"/v1/project": true, "/v1/verification/banks": true, "/v1/verification/accounts/resolve": true, "/v1/test/bank/conditions": true, "/v1/test/clock": true, "/v1/test/whatsapp/pairing": true}
 	away := func(r Route, key string, headers ...http.Header) {
 		t.Helper()
 		url := own.fill(r.Path)
