@@ -60,7 +60,7 @@ func (s *Server) livePhone(c *call) error {
 		defer cancel()
 		// For the end of the stream, which is written next.
 		defer func() { _ = conn.SetWriteDeadline(time.Now().Add(screenPasses)) }() //nolint:forbidigo // the deadlines of connections are real ones
-		go func() { // what waits at the network ends with the server
+		go func() {                                                                // what waits at the network ends with the server
 			select {
 			case <-s.closing:
 				cancel()
