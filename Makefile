@@ -8,10 +8,10 @@ FAST     ?= ./api/... ./bot ./config/... ./flow/... ./hooks/... ./rail/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser race check fmt lint golden fuzz cover bench-api bench-chat bench-hooks clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden fuzz cover bench-api bench-chat bench-hooks clean
 
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/till
 	$(GO) build -trimpath -ldflags "-s -w" -o $(BIN) ./cmd/till
@@ -25,6 +25,9 @@ test: build ## run every test
 test-browser: build ## drive the console and the phone in a browser; needs node, npm and chromium
 	cd .browser && npm ci --no-audit --no-fund --silent && TILL_BIN=$(CURDIR)/$(BIN) npm test
 
+pictures: build ## make the README's pictures of the console anew
+	cd .browser && npm ci --no-audit --no-fund --silent && TILL_BIN=$(CURDIR)/$(BIN) TILL_PICTURES=$(CURDIR)/.github node --test journeys.test.mjs
+
 race: build ## run every test under the race detector
 	CGO_ENABLED=1 TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -race -timeout 20m ./...
 
@@ -33,7 +36,7 @@ check: ## format, lint, vet, module sums and the fast tests under the race detec
 	$(GOLANGCI) run
 	$(GO) vet ./...
 	$(GO) mod verify
-	CGO_ENABLED=1 $(GO) test -race -timeout 10m $(FAST)
+	CGO_ENABLED=1 $(GO) test -race -timeout 15m $(FAST)
 
 fmt: ## format the code
 	$(GOLANGCI) fmt

@@ -19,6 +19,7 @@ func supportPages() []Page {
 		{Method: get, Path: "/sessions/:id", Right: flow.MayRead, do: (*Console).sessionPage},
 		{Method: get, Path: "/sessions/:id/live", Right: flow.MayRead, do: (*Console).liveSession},
 		{Method: get, Path: "/sessions/:id/export", Right: flow.MayRead, do: (*Console).exportSession},
+		{Method: get, Path: "/sessions/:id/receipt.png", Right: flow.MayRead, do: (*Console).receipt},
 		{Method: post, Path: "/sessions/:id/reveal", Right: flow.MayReveal, do: (*Console).revealPhone},
 		{Method: post, Path: "/sessions/:id/note", Right: flow.MayAnswer, do: (*Console).noteSession},
 		{Method: post, Path: "/sessions/:id/instructions", Right: flow.MayResend, do: (*Console).sayAgain},

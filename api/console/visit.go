@@ -109,9 +109,10 @@ func (v *visit) choose() error {
 		if v.projects, _, err = v.console.cfg.Accounts.Projects(v.ctx, v.who.Account, "", maxProjects); err != nil {
 			return err
 		}
-		if len(v.projects) > 0 {
-			v.project = v.projects[0]
+		if len(v.projects) == 0 { // no project at all is what only operators look at: all of them
+			return flow.Refuse(flow.CodeNotFound, "This account has no project.")
 		}
+		v.project = v.projects[0]
 	}
 	if i := slices.IndexFunc(v.projects, func(p flow.Project) bool { return string(p.ID) == chosen }); i >= 0 {
 		v.project = v.projects[i]
