@@ -143,6 +143,9 @@ func escaped(name string) string { return fmt.Sprintf(`\u%04x%s`, name[0], name[
 
 // What can be read in two ways is refused alike by every call that reads a body.
 func TestHostileDocumentsAreRefusedByEveryCall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	z := tease(t)
 	token := z.tokenFor(z.project)
 	for call, op := range operations(t) {
@@ -235,6 +238,9 @@ func shortened() []string {
 // What every field of every body makes of every value stands in the table:
 // refused by its name, or taken because its type is right.
 func TestGoldenHostileValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	z := tease(t)
 	token := z.tokenFor(z.project)
 	all := operations(t)

@@ -215,6 +215,9 @@ func nameless() []string {
 // Every string of every body, nested ones too, is given every naughty string: it
 // is refused by its name, or taken and read back as it was.
 func TestNaughtyStringsInBodies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	z := tease(t)
 	token := z.tokenFor(z.project)
 	all := naughties()
@@ -292,6 +295,9 @@ func named(r reply, field string) bool {
 
 // Every parameter of a path or a query is given every naughty string.
 func TestNaughtyStringsInPathsAndQueries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	z := tease(t)
 	token := z.tokenFor(z.project)
 	for call, op := range operations(t) {

@@ -206,6 +206,9 @@ func bodies(t *testing.T, op *openapi3.Operation) map[string]string {
 // Every request of the document is sent, over a network, to a real server with
 // the sandbox bank behind it, and is answered as the document says.
 func TestEveryExampleOfTheDocumentRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	for call, op := range operations(t) {
 		method, path, _ := strings.Cut(call, " ")
 		if op.OperationID == "hearBank" {

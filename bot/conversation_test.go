@@ -26,6 +26,9 @@ var update = flag.Bool("update", false, "write the golden conversations anew")
 // A conversation is one file of testdata: it is played, and must come out as it
 // is written. bottest.Stage.Play says how it is written.
 func TestGoldenConversations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no conversations: %v", err)
