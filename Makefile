@@ -4,9 +4,9 @@ BIN      := bin/till
 FUZZTIME ?= 10s
 # Packages whose tests are fast under the race detector, without their sweeps;
 # `make race` takes all.
-FAST     ?= ./bot ./config/... ./flow/... ./hooks/... ./rail/...
-# Of the API those that do several things at once: the rest is one request after another.
-ATONCE   ?= Once|AtOnce|Together|Limit|Redis|Live|Shutdown|Requests|Screen
+FAST     ?= ./bot ./config/... ./flow ./flow/replay ./flow/store/... ./hooks/... ./rail/...
+# Of the API and the checkout those that do several things at once: the rest is one thing after another.
+ATONCE   ?= Once|AtOnce|Together|Limit|Redis|Live|Shutdown|Requests|Screen|Lane|Lease|Hang|Paused|Panic|Probe|Crash|Race
 
 export CGO_ENABLED ?= 0
 
@@ -40,7 +40,7 @@ check: ## format, lint, vet, module sums and the fast tests under the race detec
 	$(GO) vet ./...
 	$(GO) mod verify
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 15m $(FAST)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 15m -run '$(ATONCE)' ./api/...
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 15m -run '$(ATONCE)' ./api/... ./flow/checkout
 
 fmt: ## format the code
 	$(GOLANGCI) fmt
