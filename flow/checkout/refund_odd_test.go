@@ -66,7 +66,7 @@ func TestWhatComesBackToWaitGoesBackThoughTheRestIsGone(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		session, p := w.lateMoney(func(*flow.Policy) {})
-		w.weather(rail.Conditions{Refunds: rail.FatePending})
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
 		r, err := w.refund(p, 100_000)
 		w.must(err)
 		w.becomes(r.ID, flow.RefundProcessing)
@@ -74,7 +74,8 @@ func TestWhatComesBackToWaitGoesBackThoughTheRestIsGone(t *testing.T) {
 		if p = w.payment(p.ID); p.Unapplied != 0 {
 			t.Fatalf("%+v", p)
 		}
-		w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "F1", Amount: r.Amount, PaidAt: w.clock()}))
+		w.rest()
+		w.pass(2 * time.Second) // now the bank says so
 		w.becomes(r.ID, flow.RefundFailed)
 		if p = w.payment(p.ID); p.Unapplied != 100_000 || p.ReturnsAt.IsZero() {
 			t.Errorf("it waits: %+v", p)
