@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+)
+
+// redisPatience is how long Redis may take to answer at the start.
+const redisPatience = 3 * time.Second
+
+// redisLog takes what the Redis library would print: whatever it is, it comes to
+// us as an error as well.
+type redisLog struct{ log *slog.Logger }
+
+// Printf keeps a line for those who look closely.
+func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
+	l.log.LogAttrs(ctx, slog.LevelDebug, "redis", slog.String("text", fmt.Sprintf(format, args...)))
+}
+
+// openRedis connects to Redis, or starts one inside the program.
+func (a *app) openRedis(ctx context.Context) error {
+	redis.SetLogger(redisLog{a.log})
+	if a.set.RedisURL == "" {
+		inside := miniredis.NewMiniRedis()
+		if err := inside.Start(); err != nil {
+			return fmt.Errorf("start the Redis inside the program: %w", err)
+		}
+		stop := make(chan struct{})
+		go func() { // it forgets keys only when it is told that time passes
+			ticker := time.NewTicker(time.Second)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ticker.C:
+					inside.FastForward(time.Second)
+				case <-stop:
+					return
+				}
+			}
+		}()
+		a.closing(func() error { close(stop); inside.Close(); return nil })
+		a.redis = redis.NewClient(&redis.Options{Addr: inside.Addr(), DisableIdentity: true})
+		a.closing(a.redis.Close)
+		return nil
+	}
+	options, err := redis.ParseURL(string(a.set.RedisURL))
+	if err != nil {
+		return usageError{errors.New("--redis-url [secret] cannot be used: give a redis:// address, as redis://127.0.0.1:6379/0")}
+	}
+	a.redis = redis.NewClient(options)
+	a.closing(a.redis.Close)
+	a.checkRedis()
+	short, cancel := context.WithTimeout(ctx, redisPatience)
+	defer cancel()
+	if err := a.redis.Ping(short).Err(); err != nil {
+		return fmt.Errorf("redis does not answer: %w (check --redis-url, or leave it empty for the one inside)", err)
+	}
+	return nil
+}
