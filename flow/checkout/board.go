@@ -252,7 +252,7 @@ func (w *saving) unanswered(row store.ChatRow, t flow.Turn, in Inbound) error {
 	if err != nil {
 		return fmt.Errorf("log a message: %w", err)
 	}
-	_, err = w.tx.Append(w.ctx, store.Line{
+	err = w.tx.Write(w.ctx, store.Line{
 		Stream: string(row.ID), At: w.now, Kind: replay.Heard, Message: in.Message, Data: data,
 	})
 	return err

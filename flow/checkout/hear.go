@@ -153,7 +153,7 @@ func (w *saving) decided(row store.ChatRow, d replay.Outcome, before *time.Time,
 	if line.Data, err = json.Marshal(d); err != nil {
 		return fmt.Errorf("log a decision: %w", err)
 	}
-	if _, err := w.tx.Append(w.ctx, line); err != nil {
+	if err := w.tx.Write(w.ctx, line); err != nil {
 		return err
 	}
 	if err := w.tx.SetDecided(w.ctx, row.ID, d.Chat.Seq, d.Chat.Desk, d.Chat.Flag); err != nil {

@@ -58,7 +58,7 @@ func (w *saving) said(said store.Said, state, reason string) error {
 			return fmt.Errorf("log a message: %w", err)
 		}
 	}
-	_, err = w.tx.Append(w.ctx, next)
+	err = w.tx.Write(w.ctx, next)
 	return err
 }
 

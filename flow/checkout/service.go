@@ -159,7 +159,7 @@ func (w *saving) write(session flow.SessionID, kind string, data any, streams ..
 		return fmt.Errorf("write the log: %w", err)
 	}
 	for _, stream := range streams {
-		if _, err := w.tx.Append(w.ctx, store.Line{Stream: stream, At: w.now, Kind: kind, Session: session, Data: text}); err != nil {
+		if err := w.tx.Write(w.ctx, store.Line{Stream: stream, At: w.now, Kind: kind, Session: session, Data: text}); err != nil {
 			return err
 		}
 	}

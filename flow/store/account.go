@@ -60,11 +60,11 @@ func (r Reader) AccountByEmail(ctx context.Context, email string) (a flow.Accoun
 // AddToken keeps a dashboard token. Those of the account that are over are
 // dropped, and the oldest beyond most.
 func (t *Tx) AddToken(ctx context.Context, k flow.Token, most int) error {
-	_, err := t.run.exec(ctx, `DELETE FROM tokens WHERE account = ? AND (expires_at < ? OR hash NOT IN
+	err := t.run.put(ctx, `DELETE FROM tokens WHERE account = ? AND (expires_at < ? OR hash NOT IN
  (SELECT hash FROM tokens WHERE account = ? ORDER BY created_at DESC, hash LIMIT ?))`,
 		k.Account, flow.Millis(k.CreatedAt.Add(-flow.DashboardLife)), k.Account, most-1)
 	if err == nil {
-		_, err = t.run.exec(ctx, `INSERT INTO tokens (hash, account, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?)`,
+		err = t.run.put(ctx, `INSERT INTO tokens (hash, account, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?)`,
 			k.Hash, k.Account, flow.Millis(k.CreatedAt), flow.Millis(k.ExpiresAt), flow.Millis(k.RevokedAt))
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func (r Reader) TokenByHash(ctx context.Context, hash string) (k flow.Token, fou
 
 // RevokeToken ends a dashboard token.
 func (t *Tx) RevokeToken(ctx context.Context, hash string, at time.Time) error {
-	if _, err := t.run.exec(ctx, `UPDATE tokens SET revoked_at = ? WHERE hash = ? AND revoked_at = 0`, flow.Millis(at), hash); err != nil {
+	if err := t.run.put(ctx, `UPDATE tokens SET revoked_at = ? WHERE hash = ? AND revoked_at = 0`, flow.Millis(at), hash); err != nil {
 		return fmt.Errorf("revoke a token: %w", err)
 	}
 	return nil
@@ -98,7 +98,7 @@ func (t *Tx) AddProject(ctx context.Context, p flow.Project) error {
 	if p.KYC == "" {
 		p.KYC = flow.KYCNone
 	}
-	if _, err := t.run.exec(ctx, `INSERT INTO projects (id, account, name, kyc, created_at) VALUES (?, ?, ?, ?, ?)`,
+	if err := t.run.put(ctx, `INSERT INTO projects (id, account, name, kyc, created_at) VALUES (?, ?, ?, ?, ?)`,
 		p.ID, p.Account, p.Name, p.KYC, flow.Millis(p.CreatedAt)); err != nil {
 		return fmt.Errorf("keep project %s: %w", p.ID, err)
 	}

@@ -34,7 +34,7 @@ func (r Reader) Call(ctx context.Context, scope, key string) (c KeptCall, found 
 
 // SaveCall keeps an idempotent call and, once it is known, its answer.
 func (t *Tx) SaveCall(ctx context.Context, scope, key string, c KeptCall) error {
-	_, err := t.run.exec(ctx, `INSERT INTO calls (scope, key, hash, made, status, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+	err := t.run.put(ctx, `INSERT INTO calls (scope, key, hash, made, status, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
  ON CONFLICT (scope, key) DO UPDATE SET hash = excluded.hash, made = excluded.made, status = excluded.status, body = excluded.body, created_at = excluded.created_at`,
 		scope, key, c.Hash, c.Made, c.Status, notNil(c.Body), flow.Millis(c.At))
 	if err != nil {
@@ -45,7 +45,7 @@ func (t *Tx) SaveCall(ctx context.Context, scope, key string, c KeptCall) error 
 
 // ForgetCall drops an idempotent call that runs and will have no answer.
 func (t *Tx) ForgetCall(ctx context.Context, scope, key string) error {
-	if _, err := t.run.exec(ctx, `DELETE FROM calls WHERE scope = ? AND key = ? AND status = 0`, scope, key); err != nil {
+	if err := t.run.put(ctx, `DELETE FROM calls WHERE scope = ? AND key = ? AND status = 0`, scope, key); err != nil {
 		return fmt.Errorf("forget an idempotency key: %w", err)
 	}
 	return nil

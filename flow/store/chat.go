@@ -47,7 +47,7 @@ func scanChat(scan scanner, c *ChatRow) error {
 
 // AddChat keeps a new chat, or returns the one there is already.
 func (t *Tx) AddChat(ctx context.Context, c ChatRow, now time.Time) (ChatRow, error) {
-	_, err := t.run.exec(ctx, `INSERT INTO chats (id, number, person, phone, name, decided, created_at) VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
+	err := t.run.put(ctx, `INSERT INTO chats (id, number, person, phone, name, decided, created_at) VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
 		c.ID, c.Number, c.Person, string(c.Phone), c.Name, flow.Millis(now))
 	if err != nil {
 		return ChatRow{}, fmt.Errorf("keep a chat: %w", err)
@@ -60,13 +60,13 @@ func (t *Tx) AddChat(ctx context.Context, c ChatRow, now time.Time) (ChatRow, er
 		return ChatRow{}, fmt.Errorf("keep a chat: the id %s is taken", c.ID)
 	}
 	if c.Phone != "" && (c.Phone != kept.Phone || c.Name != kept.Name) {
-		if _, err := t.run.exec(ctx, `UPDATE chats SET phone = ?, name = ? WHERE id = ?`, string(c.Phone), c.Name, kept.ID); err != nil {
+		if err := t.run.put(ctx, `UPDATE chats SET phone = ?, name = ? WHERE id = ?`, string(c.Phone), c.Name, kept.ID); err != nil {
 			return ChatRow{}, fmt.Errorf("keep a chat's phone: %w", err)
 		}
 		kept.Phone, kept.Name = c.Phone, c.Name
 	}
 	if c.Fades != kept.Fades {
-		if _, err := t.run.exec(ctx, `UPDATE chats SET fades = ? WHERE id = ?`, int64(c.Fades/time.Second), kept.ID); err != nil {
+		if err := t.run.put(ctx, `UPDATE chats SET fades = ? WHERE id = ?`, int64(c.Fades/time.Second), kept.ID); err != nil {
 			return ChatRow{}, fmt.Errorf("keep how long a chat keeps its messages: %w", err)
 		}
 		kept.Fades = c.Fades
@@ -98,7 +98,7 @@ func (r Reader) chat(ctx context.Context, where string, args ...any) (ChatRow, b
 
 // Watch makes a chat observe a session.
 func (t *Tx) Watch(ctx context.Context, session flow.SessionID, chat flow.ChatID) error {
-	_, err := t.run.exec(ctx, `INSERT INTO watches (session, chat) VALUES (?, ?) ON CONFLICT DO NOTHING`, session, chat)
+	err := t.run.put(ctx, `INSERT INTO watches (session, chat) VALUES (?, ?) ON CONFLICT DO NOTHING`, session, chat)
 	if err != nil {
 		return fmt.Errorf("let chat %s watch %s: %w", chat, session, err)
 	}
@@ -151,8 +151,11 @@ func (r Reader) HeardLine(ctx context.Context, chat flow.ChatID, message string)
 	return list[0], true, nil
 }
 
-const insertLineSQL = `INSERT INTO log (stream, seq, at, kind, cause, session, message, data)
- SELECT ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ?, ?, ?, ? FROM log WHERE stream = ? RETURNING seq`
+const (
+	putLineSQL = `INSERT INTO log (stream, seq, at, kind, cause, session, message, data)
+ SELECT ?, COALESCE(MAX(seq), 0) + 1, ?, ?, ?, ?, ?, ? FROM log WHERE stream = ?`
+	insertLineSQL = putLineSQL + ` RETURNING seq`
+)
 
 // Append writes a line at the end of its stream and returns its number.
 func (t *Tx) Append(ctx context.Context, l Line) (int64, error) {
@@ -167,10 +170,23 @@ func (t *Tx) Append(ctx context.Context, l Line) (int64, error) {
 	return seq, nil
 }
 
+// Write is Append for whoever does not need the line's number, and does not wait
+// for it.
+func (t *Tx) Write(ctx context.Context, l Line) error {
+	if len(l.Data) == 0 {
+		l.Data = json.RawMessage("{}")
+	}
+	err := t.run.put(ctx, putLineSQL, l.Stream, flow.Millis(l.At), l.Kind, l.Cause, l.Session, l.Message, string(l.Data), l.Stream)
+	if err != nil {
+		return fmt.Errorf("write the log: %w", err)
+	}
+	return nil
+}
+
 // SetDecided keeps which line of its log holds a chat's state, and what of it a
 // chat is looked for by.
 func (t *Tx) SetDecided(ctx context.Context, chat flow.ChatID, line int64, desk flow.Desk, flag string) error {
-	_, err := t.run.exec(ctx, `UPDATE chats SET decided = ?, desk = ?, desk_by = ?, desk_since = ?, flag = ? WHERE id = ?`,
+	err := t.run.put(ctx, `UPDATE chats SET decided = ?, desk = ?, desk_by = ?, desk_since = ?, flag = ? WHERE id = ?`,
 		line, desk.State, desk.By, desk.Since, flag, chat)
 	if err != nil {
 		return fmt.Errorf("keep where chat %s stands: %w", chat, err)
@@ -244,7 +260,7 @@ type Said struct {
 
 // AddSaid keeps a message that is to be sent.
 func (t *Tx) AddSaid(ctx context.Context, s Said, now time.Time) error {
-	_, err := t.run.exec(ctx, `INSERT INTO says (id, chat, seq, bubble, key, text, state, created_at) VALUES (?, ?, ?, ?, ?, ?, 'pending', ?)`,
+	err := t.run.put(ctx, `INSERT INTO says (id, chat, seq, bubble, key, text, state, created_at) VALUES (?, ?, ?, ?, ?, ?, 'pending', ?)`,
 		s.ID, s.Chat, s.Seq, s.Bubble, s.Key, s.Text, flow.Millis(now))
 	if err != nil {
 		return fmt.Errorf("keep a message: %w", err)
@@ -302,7 +318,7 @@ func (r Reader) says(ctx context.Context, query string, args ...any) ([]Said, er
 
 // RefuseSaid counts that the network would not take a message.
 func (t *Tx) RefuseSaid(ctx context.Context, id string) error {
-	if _, err := t.run.exec(ctx, `UPDATE says SET refusals = refusals + 1 WHERE id = ?`, id); err != nil {
+	if err := t.run.put(ctx, `UPDATE says SET refusals = refusals + 1 WHERE id = ?`, id); err != nil {
 		return fmt.Errorf("count a refusal: %w", err)
 	}
 	return nil

@@ -27,7 +27,7 @@ func (t *Tx) addDelivery(ctx context.Context, d flow.Delivery, state string, now
 	if d.ByHand() { // there is no schedule that it could go back to
 		backTo = flow.DeliveryDead
 	}
-	_, err := t.run.exec(ctx, `INSERT INTO deliveries (id, event, endpoint, state, attempts, next_at, token, done_at, created_at, cause, back_to, back_at)
+	err := t.run.put(ctx, `INSERT INTO deliveries (id, event, endpoint, state, attempts, next_at, token, done_at, created_at, cause, back_to, back_at)
  VALUES (?, ?, ?, ?, 0, ?, ?, 0, ?, ?, ?, 0)`, d.ID, d.Event, d.Endpoint, state, flow.Millis(due), d.Lease, flow.Millis(now), cause(d), backTo)
 	if err != nil {
 		return fmt.Errorf("keep delivery %s: %w", d.ID, err)
@@ -47,7 +47,7 @@ func cause(d flow.Delivery) string {
 // back to where it was, so that it spends none of its schedule. The lease must be
 // a name that was never used before, or "" for anybody.
 func (t *Tx) RedoDelivery(ctx context.Context, event flow.EventID, endpoint flow.EndpointID, cause, lease string, due time.Time) (d flow.Delivery, found bool, err error) {
-	_, err = t.run.exec(ctx, `UPDATE deliveries SET back_to = CASE WHEN cause = 'auto' THEN state ELSE back_to END,
+	err = t.run.put(ctx, `UPDATE deliveries SET back_to = CASE WHEN cause = 'auto' THEN state ELSE back_to END,
  back_at = CASE WHEN cause = 'auto' THEN next_at ELSE back_at END, state = 'pending', cause = ?, next_at = ?, token = ?
  WHERE event = ? AND endpoint = ?`, cause, flow.Millis(due), lease, event, endpoint)
 	if err != nil {
@@ -222,7 +222,7 @@ func (t *Tx) settleAside(ctx context.Context, claimed []owed, now time.Time) ([]
 			list = append(list, o.Delivery)
 			continue
 		}
-		_, err := t.run.exec(ctx, `UPDATE deliveries SET state = ?, token = '', next_at = ?, cause = 'auto', back_to = '', back_at = 0 WHERE id = ?`,
+		err := t.run.put(ctx, `UPDATE deliveries SET state = ?, token = '', next_at = ?, cause = 'auto', back_to = '', back_at = 0 WHERE id = ?`,
 			state, flow.Millis(now), o.ID)
 		if err != nil {
 			return nil, fmt.Errorf("put delivery %s aside: %w", o.ID, err)
@@ -234,7 +234,7 @@ func (t *Tx) settleAside(ctx context.Context, claimed []owed, now time.Time) ([]
 // GiveBackDeliveries makes deliveries due at once that were taken and not tried.
 func (t *Tx) GiveBackDeliveries(ctx context.Context, lease string, ids []string, now time.Time) error {
 	for part := range t.run.parts(ids) {
-		_, err := t.run.exec(ctx, `UPDATE deliveries SET next_at = ?, token = '' WHERE id IN (`+part.marks+`) AND state = 'pending' AND token = ?`,
+		err := t.run.put(ctx, `UPDATE deliveries SET next_at = ?, token = '' WHERE id IN (`+part.marks+`) AND state = 'pending' AND token = ?`,
 			args(flow.Millis(now), part.args, lease)...)
 		if err != nil {
 			return fmt.Errorf("give deliveries back: %w", err)

@@ -71,7 +71,7 @@ const enableEndpointSQL = `UPDATE endpoints SET status = 'ENABLED', disabled_rea
 // EnableEndpoint starts an endpoint anew, as if it had never failed. What it is
 // held is looked at from now on.
 func (t *Tx) EnableEndpoint(ctx context.Context, id flow.EndpointID, now time.Time) error {
-	if _, err := t.run.exec(ctx, enableEndpointSQL, flow.Millis(now), id); err != nil {
+	if err := t.run.put(ctx, enableEndpointSQL, flow.Millis(now), id); err != nil {
 		return fmt.Errorf("enable endpoint %s: %w", id, err)
 	}
 	return nil
@@ -83,7 +83,7 @@ const moveEndpointSQL = `UPDATE endpoints SET failures = 0, failing_since = 0, f
 // MoveEndpoint forgets how an endpoint did where it was before, if it is enabled.
 // What it is held is looked at from now on.
 func (t *Tx) MoveEndpoint(ctx context.Context, id flow.EndpointID, now time.Time) error {
-	if _, err := t.run.exec(ctx, moveEndpointSQL, flow.Millis(now), id); err != nil {
+	if err := t.run.put(ctx, moveEndpointSQL, flow.Millis(now), id); err != nil {
 		return fmt.Errorf("move endpoint %s: %w", id, err)
 	}
 	return nil
@@ -91,7 +91,7 @@ func (t *Tx) MoveEndpoint(ctx context.Context, id flow.EndpointID, now time.Time
 
 // DeleteEndpoint takes an endpoint away. What was sent to it stays to be read.
 func (t *Tx) DeleteEndpoint(ctx context.Context, id flow.EndpointID, now time.Time) error {
-	if _, err := t.run.exec(ctx, `UPDATE endpoints SET deleted_at = ?, wake_at = 0 WHERE id = ?`, flow.Millis(now), id); err != nil {
+	if err := t.run.put(ctx, `UPDATE endpoints SET deleted_at = ?, wake_at = 0 WHERE id = ?`, flow.Millis(now), id); err != nil {
 		return fmt.Errorf("delete endpoint %s: %w", id, err)
 	}
 	return nil

@@ -13,7 +13,7 @@ const insertEventSQL = `INSERT INTO events (id, kind, project, session, sequence
 
 // AddEvent keeps an event.
 func (t *Tx) AddEvent(ctx context.Context, e flow.Event) error {
-	_, err := t.run.exec(ctx, insertEventSQL, e.ID, e.Kind, e.Project, e.Session, e.Sequence, e.Body, flow.Millis(e.CreatedAt))
+	err := t.run.put(ctx, insertEventSQL, e.ID, e.Kind, e.Project, e.Session, e.Sequence, e.Body, flow.Millis(e.CreatedAt))
 	if err != nil {
 		return fmt.Errorf("keep event %s: %w", e.ID, err)
 	}
@@ -49,7 +49,7 @@ func (t *Tx) AddEndpoint(ctx context.Context, e flow.Endpoint) error {
 	if err != nil {
 		return fmt.Errorf("keep endpoint %s: %w", e.ID, err)
 	}
-	_, err = t.run.exec(ctx, `INSERT INTO endpoints (id, project, url, description, events, secrets, status, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	err = t.run.put(ctx, `INSERT INTO endpoints (id, project, url, description, events, secrets, status, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		e.ID, e.Project, e.URL, e.Description, texts[0], texts[1], e.Status, flow.Millis(e.CreatedAt))
 	if err != nil {
 		return fmt.Errorf("keep endpoint %s: %w", e.ID, err)

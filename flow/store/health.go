@@ -12,7 +12,7 @@ import (
 // that was only probed is sent everything again.
 func (t *Tx) EndpointsAnswered(ctx context.Context, ids []string, now time.Time) error {
 	for part := range t.run.parts(ids) {
-		_, err := t.run.exec(ctx, `UPDATE endpoints SET wake_at = CASE WHEN open_since > 0 THEN CAST(? AS BIGINT) ELSE wake_at END,
+		err := t.run.put(ctx, `UPDATE endpoints SET wake_at = CASE WHEN open_since > 0 THEN CAST(? AS BIGINT) ELSE wake_at END,
  failures = 0, failing_since = 0, failed_at = 0, open_since = 0, probes = 0
  WHERE id IN (`+part.marks+`) AND status = 'ENABLED' AND (failures > 0 OR open_since > 0)`, args(flow.Millis(now), part.args)...)
 		if err != nil {
@@ -30,7 +30,7 @@ func (t *Tx) EndpointFailed(ctx context.Context, id flow.EndpointID, failures in
 	if fresh {
 		quiet = flow.Millis(since.Add(-flow.FailingQuiet))
 	}
-	_, err := t.run.exec(ctx, `UPDATE endpoints SET failures = CASE WHEN failed_at < ? THEN 0 ELSE failures END + ?,
+	err := t.run.put(ctx, `UPDATE endpoints SET failures = CASE WHEN failed_at < ? THEN 0 ELSE failures END + ?,
  failing_since = CASE WHEN failing_since = 0 OR failed_at < ? THEN CAST(? AS BIGINT) ELSE failing_since END, failed_at = ? WHERE id = ?`,
 		quiet, failures, quiet, flow.Millis(since), flow.Millis(now), id)
 	if err != nil {
@@ -55,7 +55,7 @@ func (r Reader) EndpointByID(ctx context.Context, id flow.EndpointID) (flow.Endp
 // OpenEndpoint stops all but one try at a time to an endpoint, the first at a
 // time; again also counts a probe that failed.
 func (t *Tx) OpenEndpoint(ctx context.Context, id flow.EndpointID, now, probe time.Time, again bool) error {
-	_, err := t.run.exec(ctx, `UPDATE endpoints SET open_since = CASE WHEN open_since = 0 THEN CAST(? AS BIGINT) ELSE open_since END, probes = probes + ?, wake_at = ?
+	err := t.run.put(ctx, `UPDATE endpoints SET open_since = CASE WHEN open_since = 0 THEN CAST(? AS BIGINT) ELSE open_since END, probes = probes + ?, wake_at = ?
  WHERE id = ? AND status = 'ENABLED'`, flow.Millis(now), flag(again), flow.Millis(probe), id)
 	if err != nil {
 		return fmt.Errorf("hold endpoint %s back: %w", id, err)
@@ -125,7 +125,7 @@ func (r Reader) DueWakes(ctx context.Context, now time.Time, limit int) ([]Wake,
 
 // WakeEndpoint looks at an endpoint's held deliveries at a time.
 func (t *Tx) WakeEndpoint(ctx context.Context, id flow.EndpointID, at time.Time) error {
-	_, err := t.run.exec(ctx, `UPDATE endpoints SET wake_at = ? WHERE id = ? AND status = 'ENABLED' AND deleted_at = 0`, flow.Millis(at), id)
+	err := t.run.put(ctx, `UPDATE endpoints SET wake_at = ? WHERE id = ? AND status = 'ENABLED' AND deleted_at = 0`, flow.Millis(at), id)
 	if err != nil {
 		return fmt.Errorf("wake endpoint %s: %w", id, err)
 	}
@@ -150,7 +150,7 @@ func (t *Tx) Probe(ctx context.Context, id flow.EndpointID, lease string, now, e
 	if ours, err := t.take(ctx, id, true, now, ends); err != nil || !ours {
 		return d, false, err
 	}
-	_, err = t.run.exec(ctx, `UPDATE deliveries SET state = 'pending', token = ?, next_at = ? WHERE id IN
+	err = t.run.put(ctx, `UPDATE deliveries SET state = 'pending', token = ?, next_at = ? WHERE id IN
  (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT 1)`, lease, flow.Millis(ends), id)
 	if err != nil {
 		return d, false, fmt.Errorf("probe endpoint %s: %w", id, err)
@@ -160,7 +160,7 @@ func (t *Tx) Probe(ctx context.Context, id flow.EndpointID, lease string, now, e
 		return d, false, err
 	}
 	if len(list) == 0 {
-		_, err = t.run.exec(ctx, `UPDATE endpoints SET open_since = 0, wake_at = 0 WHERE id = ?`, id)
+		err = t.run.put(ctx, `UPDATE endpoints SET open_since = 0, wake_at = 0 WHERE id = ?`, id)
 		return d, false, err
 	}
 	d = list[0].Delivery
@@ -182,7 +182,7 @@ func (t *Tx) Release(ctx context.Context, id flow.EndpointID, now, again time.Ti
 	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'pending', token = '', next_at = ? WHERE id IN
  (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT ?)`, flow.Millis(now), id, limit)
 	if err == nil && n < int64(limit) {
-		_, err = t.run.exec(ctx, `UPDATE endpoints SET wake_at = 0 WHERE id = ?`, id)
+		err = t.run.put(ctx, `UPDATE endpoints SET wake_at = 0 WHERE id = ?`, id)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("release the deliveries of endpoint %s: %w", id, err)

@@ -10,7 +10,7 @@ import (
 
 // AddKey keeps a key.
 func (t *Tx) AddKey(ctx context.Context, k flow.Key) error {
-	if _, err := t.run.exec(ctx, `INSERT INTO keys (id, project, environment, kind, hash, hint, created_at, expires_at, revoked_at, last_used_at)
+	if err := t.run.put(ctx, `INSERT INTO keys (id, project, environment, kind, hash, hint, created_at, expires_at, revoked_at, last_used_at)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, k.ID, k.Project, k.Environment, k.Kind, k.Hash, k.Hint,
 		flow.Millis(k.CreatedAt), flow.Millis(k.ExpiresAt), flow.Millis(k.RevokedAt), flow.Millis(k.LastUsedAt)); err != nil {
 		return fmt.Errorf("keep key %s: %w", k.ID, err)
@@ -105,7 +105,7 @@ func (t *Tx) EndKey(ctx context.Context, k flow.Key) error {
 // later stays.
 func (t *Tx) NoteKeyUse(ctx context.Context, used map[string]time.Time) error {
 	for id, at := range used {
-		if _, err := t.run.exec(ctx, `UPDATE keys SET last_used_at = ? WHERE id = ? AND last_used_at < ?`,
+		if err := t.run.put(ctx, `UPDATE keys SET last_used_at = ? WHERE id = ? AND last_used_at < ?`,
 			flow.Millis(at), id, flow.Millis(at)); err != nil {
 			return fmt.Errorf("note the use of key %s: %w", id, err)
 		}

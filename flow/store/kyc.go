@@ -17,7 +17,7 @@ func (t *Tx) MoveKYC(ctx context.Context, m flow.KYCMove) (bool, error) {
 	}
 	n, err := t.run.exec(ctx, `UPDATE projects SET kyc = ? WHERE id = ? AND kyc = ?`, m.To, m.Project, m.From)
 	if err == nil && n > 0 {
-		_, err = t.run.exec(ctx, `INSERT INTO kyc_moves (project, seq, kyc_from, kyc_to, reason, details, created_at)
+		err = t.run.put(ctx, `INSERT INTO kyc_moves (project, seq, kyc_from, kyc_to, reason, details, created_at)
  VALUES (?, (SELECT COALESCE(MAX(seq), 0) + 1 FROM kyc_moves WHERE project = ?), ?, ?, ?, ?, ?)`,
 			m.Project, m.Project, m.From, m.To, m.Reason, details, flow.Millis(m.At))
 	}

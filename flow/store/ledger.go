@@ -43,7 +43,7 @@ func (t *Tx) Post(ctx context.Context, e flow.Entry) error {
 	if total != 0 || !moves {
 		return fmt.Errorf("post %s %s (off by %d kobo): %w", e.Kind, e.Subject, total, errImbalance)
 	}
-	if _, err := t.run.exec(ctx, insertEntrySQL, append(args, flow.Millis(e.At), e.RailID, flow.Millis(valueTime(e)))...); err != nil {
+	if err := t.run.put(ctx, insertEntrySQL, append(args, flow.Millis(e.At), e.RailID, flow.Millis(valueTime(e)))...); err != nil {
 		return fmt.Errorf("post %s %s: %w", e.Kind, e.Subject, err)
 	}
 	return t.waits(ctx, e)

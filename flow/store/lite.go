@@ -26,6 +26,11 @@ func (w liteWriter) run(_ context.Context, query string, args []any) (int64, err
 	return n, liteError(err)
 }
 
+func (w liteWriter) put(ctx context.Context, query string, args []any) error {
+	_, err := w.run(ctx, query, args)
+	return err
+}
+
 func (w liteWriter) each(_ context.Context, query string, args []any, scan func(scanner) error) error {
 	return liteError(w.Each(query, args, scan))
 }
@@ -53,6 +58,11 @@ func (p *liteReaders) run(ctx context.Context, query string, args []any) (n int6
 		return err
 	})
 	return n, err
+}
+
+func (p *liteReaders) put(ctx context.Context, query string, args []any) error {
+	_, err := p.run(ctx, query, args)
+	return err
 }
 
 func (p *liteReaders) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {

@@ -9,7 +9,7 @@ import (
 
 // SaveMet keeps that a project met a milestone. The first time counts.
 func (t *Tx) SaveMet(ctx context.Context, project flow.ProjectID, m flow.Met) error {
-	if _, err := t.run.exec(ctx, `INSERT INTO milestones (project, milestone, at, said_by) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+	if err := t.run.put(ctx, `INSERT INTO milestones (project, milestone, at, said_by) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		string(project), string(m.Milestone), flow.Millis(m.At), m.SaidBy); err != nil {
 		return fmt.Errorf("keep a milestone of %s: %w", project, err)
 	}

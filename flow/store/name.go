@@ -21,7 +21,7 @@ func (t *Tx) addNames(ctx context.Context, s flow.Session) error {
 		args = append(args, string(s.Project), w, string(s.ID), name, int64(s.Amount))
 	}
 	query := `INSERT INTO names (project, word, session, name, amount) VALUES ` + strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?), ", len(words)), ", ") + ` ON CONFLICT DO NOTHING`
-	if _, err := t.run.exec(ctx, query, args...); err != nil {
+	if err := t.run.put(ctx, query, args...); err != nil {
 		return fmt.Errorf("keep the words of a name: %w", err)
 	}
 	return nil
@@ -32,7 +32,7 @@ func (t *Tx) addNames(ctx context.Context, s flow.Session) error {
 func (t *Tx) AddNames(ctx context.Context, session flow.SessionID, name string) error {
 	words := flow.NameWords(name)
 	for _, w := range words {
-		if _, err := t.run.exec(ctx, `INSERT INTO names (project, word, session, name, amount)
+		if err := t.run.put(ctx, `INSERT INTO names (project, word, session, name, amount)
  SELECT s.project, ?, s.id, ?, s.amount FROM sessions s WHERE s.id = ? ON CONFLICT DO NOTHING`, w, nameOf(words), string(session)); err != nil {
 			return fmt.Errorf("keep the words of a name: %w", err)
 		}

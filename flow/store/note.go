@@ -19,7 +19,7 @@ type Note struct {
 
 // AddNote keeps a note.
 func (t *Tx) AddNote(ctx context.Context, n Note) error {
-	if _, err := t.run.exec(ctx, `INSERT INTO notes (id, session, author, text, at) VALUES (?, ?, ?, ?, ?)`,
+	if err := t.run.put(ctx, `INSERT INTO notes (id, session, author, text, at) VALUES (?, ?, ?, ?, ?)`,
 		n.ID, string(n.Session), n.Author, n.Text, flow.Millis(n.At)); err != nil {
 		return fmt.Errorf("keep a note: %w", err)
 	}

@@ -57,7 +57,7 @@ func (r Reader) NumberToken(ctx context.Context, slot int) (token int64, err err
 
 // AddNumber keeps a place for a number, unless there is one.
 func (t *Tx) AddNumber(ctx context.Context, slot int, now time.Time) error {
-	_, err := t.run.exec(ctx, `INSERT INTO numbers (slot, number, state, detail, since, until, phone_seen, weight, daily_chats, holder, token, held_until)
+	err := t.run.put(ctx, `INSERT INTO numbers (slot, number, state, detail, since, until, phone_seen, weight, daily_chats, holder, token, held_until)
  VALUES (?, '', ?, '', ?, 0, 0, 1, 0, '', 0, 0) ON CONFLICT DO NOTHING`, slot, flow.NumberOffline, flow.Millis(now))
 	return wrapNumber("keep", slot, err)
 }
@@ -89,7 +89,7 @@ func (t *Tx) HoldNumber(ctx context.Context, slot int, token int64, until time.T
 
 // DropNumber ends a lease, if it still is the newest.
 func (t *Tx) DropNumber(ctx context.Context, slot int, token int64) error {
-	_, err := t.run.exec(ctx, `UPDATE numbers SET holder = '', held_until = 0 WHERE slot = ? AND token = ?`, slot, token)
+	err := t.run.put(ctx, `UPDATE numbers SET holder = '', held_until = 0 WHERE slot = ? AND token = ?`, slot, token)
 	return wrapNumber("let go of", slot, err)
 }
 
@@ -104,7 +104,7 @@ func (t *Tx) ReportNumber(ctx context.Context, n flow.Number) (bool, error) {
 
 // SetNumberBounds keeps a number's share of new chats and its bound for a day.
 func (t *Tx) SetNumberBounds(ctx context.Context, slot, weight, dailyChats int) error {
-	_, err := t.run.exec(ctx, `UPDATE numbers SET weight = ?, daily_chats = ? WHERE slot = ?`, weight, dailyChats, slot)
+	err := t.run.put(ctx, `UPDATE numbers SET weight = ?, daily_chats = ? WHERE slot = ?`, weight, dailyChats, slot)
 	return wrapNumber("bound", slot, err)
 }
 
@@ -134,13 +134,13 @@ func (r Reader) Switches(ctx context.Context) (map[flow.SwitchKind]map[string]st
 func (t *Tx) MoveSwitch(ctx context.Context, m flow.SwitchMove) (flow.SwitchMove, error) {
 	_, err := t.run.one(ctx, `SELECT state FROM switches WHERE kind = ? AND name = ?`, []any{m.Kind, m.Name}, &m.From)
 	if err == nil {
-		_, err = t.run.exec(ctx, `DELETE FROM switches WHERE kind = ? AND name = ?`, m.Kind, m.Name)
+		err = t.run.put(ctx, `DELETE FROM switches WHERE kind = ? AND name = ?`, m.Kind, m.Name)
 	}
 	if err == nil && m.To != "" {
-		_, err = t.run.exec(ctx, `INSERT INTO switches (kind, name, state) VALUES (?, ?, ?)`, m.Kind, m.Name, m.To)
+		err = t.run.put(ctx, `INSERT INTO switches (kind, name, state) VALUES (?, ?, ?)`, m.Kind, m.Name, m.To)
 	}
 	if err == nil {
-		_, err = t.run.exec(ctx, `INSERT INTO switch_moves (seq, kind, name, state_from, state_to, reason, who, created_at)
+		err = t.run.put(ctx, `INSERT INTO switch_moves (seq, kind, name, state_from, state_to, reason, who, created_at)
  VALUES ((SELECT COALESCE(MAX(seq), 0) + 1 FROM switch_moves), ?, ?, ?, ?, ?, ?, ?)`, m.Kind, m.Name, m.From, m.To, m.Reason, m.By, flow.Millis(m.At))
 	}
 	if err != nil {

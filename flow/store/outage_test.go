@@ -60,7 +60,10 @@ func TestAPausedTransactionHoldsNobodyUp(t *testing.T) {
 				return err
 			}
 			s.Sequence += by
-			err = tx.SaveSession(ctx, &s)
+			if err := tx.SaveSession(ctx, &s); err != nil {
+				return err
+			}
+			_, err = tx.Session(ctx, s.ID) // so that the server has what was written
 			then()
 			return err
 		})

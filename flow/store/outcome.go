@@ -57,7 +57,7 @@ func (t *Tx) delivered(ctx context.Context, ids []string, now time.Time) error {
 		n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'delivered', attempts = attempts + 1, next_at = 0, token = '', done_at = ?
  WHERE id IN (`+part.marks+`) AND state <> 'delivered' AND cause = 'auto'`, args(flow.Millis(now), part.args)...)
 		if err == nil && n < int64(len(part.ids)) {
-			_, err = t.run.exec(ctx, `UPDATE deliveries SET back_to = 'delivered', back_at = 0, done_at = ?
+			err = t.run.put(ctx, `UPDATE deliveries SET back_to = 'delivered', back_at = 0, done_at = ?
  WHERE id IN (`+part.marks+`) AND state = 'pending' AND cause <> 'auto'`, args(flow.Millis(now), part.args)...)
 		}
 		if err != nil {
@@ -71,13 +71,13 @@ func (t *Tx) deliveredByHand(ctx context.Context, o Outcome) error {
 	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'delivered', next_at = 0, token = '', done_at = ?, cause = 'auto', back_to = '', back_at = 0
  WHERE id = ? AND (token = ? OR cause = 'auto')`, flow.Millis(o.At), o.ID, o.Lease)
 	if err == nil && n == 0 { // asked for once more meanwhile
-		_, err = t.run.exec(ctx, `UPDATE deliveries SET back_to = 'delivered', back_at = 0, done_at = ? WHERE id = ? AND state = 'pending'`, flow.Millis(o.At), o.ID)
+		err = t.run.put(ctx, `UPDATE deliveries SET back_to = 'delivered', back_at = 0, done_at = ? WHERE id = ? AND state = 'pending'`, flow.Millis(o.At), o.ID)
 	}
 	return err
 }
 
 func (t *Tx) failedByHand(ctx context.Context, o Outcome) error {
-	_, err := t.run.exec(ctx, `UPDATE deliveries SET state = back_to, next_at = back_at, token = '', cause = 'auto', back_to = '', back_at = 0,
+	err := t.run.put(ctx, `UPDATE deliveries SET state = back_to, next_at = back_at, token = '', cause = 'auto', back_to = '', back_at = 0,
  done_at = CASE WHEN back_to = 'dead' AND done_at = 0 THEN CAST(? AS BIGINT) ELSE done_at END WHERE id = ? AND state = 'pending' AND token = ?`,
 		flow.Millis(o.At), o.ID, o.Lease)
 	return err
@@ -88,7 +88,7 @@ func (t *Tx) failed(ctx context.Context, o Outcome) error {
 	if o.State == flow.DeliveryDead {
 		done, next = flow.Millis(o.At), 0
 	}
-	_, err := t.run.exec(ctx, `UPDATE deliveries SET state = ?, attempts = attempts + ?, next_at = ?, token = '', done_at = ?
+	err := t.run.put(ctx, `UPDATE deliveries SET state = ?, attempts = attempts + ?, next_at = ?, token = '', done_at = ?
  WHERE id = ? AND state = 'pending' AND token = ?`, o.State, flag(o.Spent), next, done, o.ID, o.Lease)
 	return err
 }
@@ -119,7 +119,7 @@ func columns(outcomes []Outcome) []any {
 // addTries keeps the records of tries, many by one statement.
 func (t *Tx) addTries(ctx context.Context, outcomes []Outcome) error {
 	if t.run.dialect == postgresDialect && len(outcomes) > 1 && apart(outcomes) {
-		if _, err := t.run.exec(ctx, manyTriesSQL, columns(outcomes)...); err != nil {
+		if err := t.run.put(ctx, manyTriesSQL, columns(outcomes)...); err != nil {
 			return fmt.Errorf("record tries: %w", err)
 		}
 		return nil
@@ -137,7 +137,7 @@ func (t *Tx) addTries(ctx context.Context, outcomes []Outcome) error {
 			all = append(all, o.ID, o.ID, flow.Millis(o.At), o.Status, o.Reason, notNil(o.Verdict.Body), o.Duration.Microseconds(),
 				cause(o.Delivery), o.Verdict.URL, o.Signature, flow.Millis(o.SignedAt))
 		}
-		if _, err := t.run.exec(ctx, addTriesSQL+strings.Repeat(row+", ", size-1)+row, all...); err != nil {
+		if err := t.run.put(ctx, addTriesSQL+strings.Repeat(row+", ", size-1)+row, all...); err != nil {
 			return fmt.Errorf("record tries: %w", err)
 		}
 		outcomes = outcomes[size:]

@@ -9,7 +9,7 @@ import (
 
 // SaveSettlementAccount keeps where a project is paid out to.
 func (t *Tx) SaveSettlementAccount(ctx context.Context, project flow.ProjectID, env flow.Environment, a flow.SettlementAccount) error {
-	_, err := t.run.exec(ctx, `INSERT INTO settlement_accounts (project, environment, bank_code, number, name, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+	err := t.run.put(ctx, `INSERT INTO settlement_accounts (project, environment, bank_code, number, name, updated_at) VALUES (?, ?, ?, ?, ?, ?)
  ON CONFLICT (project, environment) DO UPDATE SET bank_code = excluded.bank_code, number = excluded.number, name = excluded.name, updated_at = excluded.updated_at`,
 		string(project), string(env), a.BankCode, a.Number, a.Name, flow.Millis(a.UpdatedAt))
 	if err != nil {

@@ -26,7 +26,7 @@ func (t *Tx) SaveAttempt(ctx context.Context, a flow.Attempt) error {
 		}
 		instructions, account, code = string(text), a.Instructions.AccountNumber, a.Instructions.PaymentCode
 	}
-	_, err := t.run.exec(ctx, saveAttemptSQL, a.ID, a.Session, a.Method, a.Reference, a.Amount, a.Status, a.Tries, instructions, a.Reason, a.Chat,
+	err := t.run.put(ctx, saveAttemptSQL, a.ID, a.Session, a.Method, a.Reference, a.Amount, a.Status, a.Tries, instructions, a.Reason, a.Chat,
 		flow.Millis(a.CreatedAt), flow.Millis(a.ExpiresAt), account, code)
 	if err != nil {
 		return fmt.Errorf("save attempt %s: %w", a.ID, err)
@@ -120,7 +120,7 @@ func (t *Tx) AddPayment(ctx context.Context, p flow.Payment, postings []flow.Pos
 	if err != nil {
 		return fmt.Errorf("book payment %s: %w", p.ID, err)
 	}
-	_, err = t.run.exec(ctx, insertPaymentSQL, p.ID, p.Project, p.Session, p.Attempt, p.Amount, p.Fee, p.Channel, flow.Millis(p.PaidAt),
+	err = t.run.put(ctx, insertPaymentSQL, p.ID, p.Project, p.Session, p.Attempt, p.Amount, p.Fee, p.Channel, flow.Millis(p.PaidAt),
 		flow.Millis(p.ReceivedAt), string(payer), p.NIPSessionID, p.RailTransactionID, p.Match, p.Resolution, flow.Millis(p.ResolvedAt), p.ResolvedBy,
 		p.ResolvedWhy, flow.Millis(p.ReturnsAt))
 	if err != nil {
@@ -159,7 +159,7 @@ func (t *Tx) DecidePayment(ctx context.Context, p flow.Payment) error {
 // not be carried out. It goes back by itself at a time, zero for never. One that
 // waits for a decision already keeps the time that it has.
 func (t *Tx) ReopenPayment(ctx context.Context, id flow.PaymentID, returnsAt time.Time) error {
-	_, err := t.run.exec(ctx, `UPDATE payments SET resolution = '', resolved_at = 0, resolved_by = '', resolve_reason = '', returns_at = ? WHERE id = ? AND (resolution <> '' OR returns_at = 0)`,
+	err := t.run.put(ctx, `UPDATE payments SET resolution = '', resolved_at = 0, resolved_by = '', resolve_reason = '', returns_at = ? WHERE id = ? AND (resolution <> '' OR returns_at = 0)`,
 		flow.Millis(returnsAt), id)
 	if err != nil {
 		return fmt.Errorf("reopen payment %s: %w", id, err)

@@ -60,7 +60,7 @@ func (r Reader) People(ctx context.Context, account string, limit int) ([]flow.P
 func (t *Tx) EndPerson(ctx context.Context, account, id string, at time.Time) (bool, error) {
 	n, err := t.run.exec(ctx, `UPDATE people SET ended_at = ? WHERE id = ? AND account = ? AND ended_at = 0`, flow.Millis(at), id, account)
 	if err == nil && n > 0 {
-		_, err = t.run.exec(ctx, `UPDATE visits SET ended_at = ? WHERE person = ? AND ended_at = 0`, flow.Millis(at), id)
+		err = t.run.put(ctx, `UPDATE visits SET ended_at = ? WHERE person = ? AND ended_at = 0`, flow.Millis(at), id)
 	}
 	if err != nil {
 		return false, fmt.Errorf("shut person %s out: %w", id, err)
@@ -71,10 +71,10 @@ func (t *Tx) EndPerson(ctx context.Context, account, id string, at time.Time) (b
 // AddVisit keeps a login to the console. Those of the same person that are over
 // are dropped, and the oldest beyond most.
 func (t *Tx) AddVisit(ctx context.Context, v flow.Visit, most int) error {
-	_, err := t.run.exec(ctx, `DELETE FROM visits WHERE email = ? AND (expires_at < ? OR hash NOT IN
+	err := t.run.put(ctx, `DELETE FROM visits WHERE email = ? AND (expires_at < ? OR hash NOT IN
  (SELECT hash FROM visits WHERE email = ? ORDER BY created_at DESC, hash LIMIT ?))`, v.Email, flow.Millis(v.CreatedAt), v.Email, most-1)
 	if err == nil {
-		_, err = t.run.exec(ctx, `INSERT INTO visits (hash, account, person, email, role, created_at, expires_at, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		err = t.run.put(ctx, `INSERT INTO visits (hash, account, person, email, role, created_at, expires_at, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			v.Hash, v.Account, v.Person, v.Email, v.Role, flow.Millis(v.CreatedAt), flow.Millis(v.ExpiresAt), flow.Millis(v.EndedAt))
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ func (r Reader) Visit(ctx context.Context, hash string) (v flow.Visit, found boo
 
 // EndVisit ends a login to the console.
 func (t *Tx) EndVisit(ctx context.Context, hash string, at time.Time) error {
-	if _, err := t.run.exec(ctx, `UPDATE visits SET ended_at = ? WHERE hash = ? AND ended_at = 0`, flow.Millis(at), hash); err != nil {
+	if err := t.run.put(ctx, `UPDATE visits SET ended_at = ? WHERE hash = ? AND ended_at = 0`, flow.Millis(at), hash); err != nil {
 		return fmt.Errorf("end a visit: %w", err)
 	}
 	return nil
@@ -105,7 +105,7 @@ func (t *Tx) EndVisit(ctx context.Context, hash string, at time.Time) error {
 
 // AddAudit keeps what somebody did.
 func (t *Tx) AddAudit(ctx context.Context, a flow.Audited) error {
-	if _, err := t.run.exec(ctx, `INSERT INTO audit (id, at, actor, role, account, project, environment, action, subject, reason)
+	if err := t.run.put(ctx, `INSERT INTO audit (id, at, actor, role, account, project, environment, action, subject, reason)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, a.ID, flow.Millis(a.At), a.Actor, a.Role, a.Account, a.Project, a.Environment, a.Action, a.Subject,
 		a.Reason); err != nil {
 		return fmt.Errorf("keep what %s did: %w", a.Action, err)

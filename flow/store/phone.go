@@ -11,7 +11,7 @@ import (
 // ClaimPhone keeps that a pretend phone is a project's, and returns whose it is:
 // the first to claim it.
 func (t *Tx) ClaimPhone(ctx context.Context, phone flow.Phone, project flow.ProjectID, now time.Time) (flow.ProjectID, error) {
-	_, err := t.run.exec(ctx, `INSERT INTO phones (phone, project, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
+	err := t.run.put(ctx, `INSERT INTO phones (phone, project, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
 		string(phone), project, flow.Millis(now))
 	if err != nil {
 		return "", fmt.Errorf("claim a phone: %w", err)
@@ -22,7 +22,7 @@ func (t *Tx) ClaimPhone(ctx context.Context, phone flow.Phone, project flow.Proj
 
 // ReleasePhone forgets whose a pretend phone was.
 func (t *Tx) ReleasePhone(ctx context.Context, phone flow.Phone) error {
-	if _, err := t.run.exec(ctx, `DELETE FROM phones WHERE phone = ?`, string(phone)); err != nil {
+	if err := t.run.put(ctx, `DELETE FROM phones WHERE phone = ?`, string(phone)); err != nil {
 		return fmt.Errorf("release a phone: %w", err)
 	}
 	return nil

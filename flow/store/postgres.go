@@ -85,27 +85,6 @@ func (d *DB) batchPostgres(units []*unit) {
 	}
 }
 
-// patientStatements run the statements of many callers: none of them takes the
-// transaction along when it goes.
-type patientStatements struct {
-	sqlStatements
-
-	ctx   context.Context //nolint:containedctx // lives as long as the transaction
-	wrote *bool
-}
-
-func (s patientStatements) run(_ context.Context, query string, args []any) (int64, error) {
-	*s.wrote = true
-	return s.sqlStatements.run(s.ctx, query, args)
-}
-
-func (s patientStatements) each(_ context.Context, query string, args []any, scan func(scanner) error) error {
-	if !strings.HasPrefix(query, "SELECT") {
-		*s.wrote = true
-	}
-	return s.sqlStatements.each(s.ctx, query, args, scan)
-}
-
 // togetherPostgres runs units in one transaction. An error means that none is
 // kept; it names the unit that it is due to, where it is due to one.
 func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
@@ -115,31 +94,47 @@ func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
 		return nil, err
 	}
 	defer d.gate.Release(1)
-	raw, err := d.write.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
-	if err != nil {
-		return nil, err
-	}
-	for _, u := range units {
-		if u.err = u.gone(); u.err != nil {
-			u.err = fmt.Errorf("begin a transaction: %w", u.err)
-			continue
+	err = piped(ctx, d.write, beginSerializable, func(p *pipe) error {
+		p.ctx = ctx // none of the callers takes the transaction along when it goes
+		for i, u := range units {
+			if u.err = u.gone(); u.err != nil {
+				u.err = fmt.Errorf("begin a transaction: %w", u.err)
+				continue
+			}
+			p.wrote = false
+			u.tx = &Tx{Reader: Reader{run: runner{p, postgresDialect}}}
+			u.err = guarded(u.run, u.tx)
+			if refused := u.err != nil; refused && !p.wrote && !fromPostgres(u.err) && flow.CodeOf(u.err) != flow.CodeStorage {
+				p.forget() // nothing of it was sent
+				continue
+			}
+			if u.err == nil && i == len(units)-1 {
+				err := p.commit(ctx)
+				if postgresBug(err) && !again(err, maxTaken) {
+					failed, u.err = u, err // of what it left to be sent: the others' was taken before
+				}
+				return err
+			}
+			if u.err == nil {
+				u.err = p.flush(ctx)
+			}
+			if u.err == nil {
+				continue
+			}
+			if !again(u.err, maxTaken) && !p.conn.IsClosed() { // else it is nobody's fault
+				failed = u
+			}
+			return u.err
 		}
-		wrote := false
-		u.tx = &Tx{Reader: Reader{run: runner{patientStatements{sqlStatements{raw}, ctx, &wrote}, postgresDialect}}}
-		u.err = guarded(u.run, u.tx)
-		pg, fromPostgres := errors.AsType[*pgconn.PgError](u.err)
-		if u.err == nil || !wrote && !fromPostgres && flow.CodeOf(u.err) != flow.CodeStorage {
-			continue // done, or refused before it wrote anything
-		}
-		if err := raw.Rollback(); err != nil { // the connection is gone, and the work of all
-			return nil, err
-		}
-		if fromPostgres && again(pg, maxTaken) {
-			return nil, u.err
-		}
-		return u, u.err
-	}
-	return nil, raw.Commit()
+		return p.commit(ctx)
+	})
+	return failed, err
+}
+
+// fromPostgres says whether an error is a refusal by the server.
+func fromPostgres(err error) bool {
+	_, ok := errors.AsType[*pgconn.PgError](err)
+	return ok
 }
 
 // updatePostgres tries a transaction until it meets no other. What is refused
@@ -181,16 +176,16 @@ func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) 
 		return nil, flow.Refuse(flow.CodeStorage, "The store is busy. Try again.")
 	}
 	defer d.gate.Release(places)
-	raw, err := d.write.BeginTx(ctx, &sql.TxOptions{Isolation: isolation(ctx)})
+	var tx *Tx
+	err := piped(ctx, d.write, begins(ctx), func(p *pipe) error {
+		tx = &Tx{Reader: Reader{run: runner{p, postgresDialect}}}
+		if err := guarded(fn, tx); err != nil {
+			return err
+		}
+		return p.commit(ctx)
+	})
 	if err != nil {
-		return nil, storageError(err)
-	}
-	tx := &Tx{Reader: Reader{run: runner{sqlStatements{raw}, postgresDialect}}}
-	if err := guarded(fn, tx); err != nil {
-		return nil, errors.Join(err, raw.Rollback())
-	}
-	if err := raw.Commit(); err != nil {
-		return nil, storageError(fmt.Errorf("commit: %w", err))
+		return nil, err
 	}
 	return tx, nil
 }
@@ -216,11 +211,11 @@ func places(ctx context.Context, try int) int64 {
 	return pgConns
 }
 
-func isolation(ctx context.Context) sql.IsolationLevel {
+func begins(ctx context.Context) string {
 	if rowwise(ctx) {
-		return sql.LevelReadCommitted
+		return beginByRow
 	}
-	return sql.LevelSerializable
+	return beginSerializable
 }
 
 // postgresBug says whether PostgreSQL refused a statement for what it says, by

@@ -17,7 +17,7 @@ const saveRefundSQL = `INSERT INTO refunds (` + refundColumns + `) VALUES (?, ?,
 
 // SaveRefund keeps a refund, new or changed.
 func (t *Tx) SaveRefund(ctx context.Context, r flow.Refund) error {
-	_, err := t.run.exec(ctx, saveRefundSQL, r.ID, r.Project, r.Payment, r.Session, r.Amount, r.Aside, r.Status, r.Origin, r.Reason, r.Reference, r.Tries,
+	err := t.run.put(ctx, saveRefundSQL, r.ID, r.Project, r.Payment, r.Session, r.Amount, r.Aside, r.Status, r.Origin, r.Reason, r.Reference, r.Tries,
 		flag(r.Held), flag(r.Returned), flag(r.Refused), flag(r.PutBack), r.Failures, r.RailTransactionID, r.Failure, flow.Millis(r.CreatedAt), flow.Millis(r.SentAt), flow.Millis(r.DoneAt))
 	if err != nil {
 		return fmt.Errorf("save refund %s: %w", r.ID, err)

@@ -22,6 +22,9 @@ const (
 // statements runs statements: connections of SQLite, or of database/sql.
 type statements interface {
 	run(ctx context.Context, query string, args []any) (touched int64, err error)
+	// put is run for what nobody waits for: it may be refused later, at the latest
+	// when the transaction is committed.
+	put(ctx context.Context, query string, args []any) error
 	each(ctx context.Context, query string, args []any, scan func(scanner) error) error
 }
 
@@ -53,6 +56,12 @@ func (r runner) bind(query string) string {
 // exec runs a statement and returns how many rows it touched.
 func (r runner) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return r.statements.run(ctx, r.bind(query), args)
+}
+
+// put runs a statement whose refusal may come later, with the next one or the
+// commit. args must not be changed any more.
+func (r runner) put(ctx context.Context, query string, args ...any) error {
+	return r.statements.put(ctx, r.bind(query), args)
 }
 
 // scanner reads the columns of one row.
@@ -90,6 +99,11 @@ func (s sqlStatements) run(ctx context.Context, query string, args []any) (int64
 		return 0, storageError(err)
 	}
 	return res.RowsAffected()
+}
+
+func (s sqlStatements) put(ctx context.Context, query string, args []any) error {
+	_, err := s.run(ctx, query, args)
+	return err
 }
 
 func (s sqlStatements) each(ctx context.Context, query string, args []any, scan func(scanner) error) (err error) {

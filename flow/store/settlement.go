@@ -20,7 +20,7 @@ const saveSettlementSQL = `INSERT INTO settlements (` + settlementColumns + `) V
 // SaveSettlement keeps a settlement, new or changed. A second one of a project
 // for a day is refused.
 func (t *Tx) SaveSettlement(ctx context.Context, b flow.Settlement) error {
-	_, err := t.run.exec(ctx, saveSettlementSQL, b.ID, b.Project, string(b.SettlesOn), b.Status, b.Amount, b.Carried, b.Lines, b.To.BankCode, b.BankName,
+	err := t.run.put(ctx, saveSettlementSQL, b.ID, b.Project, string(b.SettlesOn), b.Status, b.Amount, b.Carried, b.Lines, b.To.BankCode, b.BankName,
 		b.To.Number, b.To.Name, b.Tries, flag(b.Returned), b.RailTransactionID, b.Failure, flow.Millis(b.CreatedAt), flow.Millis(b.SentAt),
 		flow.Millis(b.DoneAt))
 	if err != nil {
@@ -111,7 +111,7 @@ func (t *Tx) waits(ctx context.Context, e flow.Entry) error {
 	if net == 0 || e.Project == "" || e.Kind == flow.EntrySettle {
 		return nil
 	}
-	_, err := t.run.exec(ctx, `INSERT INTO settlement_items (kind, subject, settlement, project, net, created_at) VALUES (?, ?, '', ?, ?, ?)`,
+	err := t.run.put(ctx, `INSERT INTO settlement_items (kind, subject, settlement, project, net, created_at) VALUES (?, ?, '', ?, ?, ?)`,
 		string(e.Kind), e.Subject, string(e.Project), net, flow.Millis(e.At))
 	if err != nil {
 		return fmt.Errorf("post %s %s: %w", e.Kind, e.Subject, err)
@@ -214,7 +214,7 @@ func (r Reader) NextToSettle(ctx context.Context, after flow.ProjectID) (next fl
 
 // KeepTask keeps that work is owed unless it is already, whenever that is due.
 func (t *Tx) KeepTask(ctx context.Context, task flow.Task) error {
-	_, err := t.run.exec(ctx, `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, '', 1, 0) ON CONFLICT (kind, subject) DO NOTHING`,
+	err := t.run.put(ctx, `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, '', 1, 0) ON CONFLICT (kind, subject) DO NOTHING`,
 		task.Kind, task.Subject, flow.Millis(task.Due))
 	if err != nil {
 		return fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)

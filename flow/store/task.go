@@ -56,7 +56,7 @@ const claimTasksSQL = `UPDATE tasks SET due = ?, token = ? WHERE due <= ? AND (k
 // was never used before.
 func (t *Tx) ClaimTasks(ctx context.Context, lease string, now, ends time.Time, limit int) ([]Work, error) {
 	for _, query := range []string{oweOverSQL, sweepSQL} {
-		if _, err := t.run.exec(ctx, query, flow.Millis(now), limit); err != nil {
+		if err := t.run.put(ctx, query, flow.Millis(now), limit); err != nil {
 			return nil, fmt.Errorf("sweep sessions that are over: %w", err)
 		}
 	}
@@ -85,7 +85,7 @@ func (t *Tx) ClaimTasks(ctx context.Context, lease string, now, ends time.Time, 
 
 // EndTask drops work that is done, unless it was asked for again meanwhile.
 func (t *Tx) EndTask(ctx context.Context, w Work) error {
-	if _, err := t.run.exec(ctx, `DELETE FROM tasks WHERE kind = ? AND subject = ? AND gen = ?`, w.Kind, w.Subject, w.Gen); err != nil {
+	if err := t.run.put(ctx, `DELETE FROM tasks WHERE kind = ? AND subject = ? AND gen = ?`, w.Kind, w.Subject, w.Gen); err != nil {
 		return fmt.Errorf("end the task %s %s: %w", w.Kind, w.Subject, err)
 	}
 	return nil
@@ -94,7 +94,7 @@ func (t *Tx) EndTask(ctx context.Context, w Work) error {
 // PutOffTask makes work due again at a later time, unless it was asked for
 // again meanwhile. failed counts the try.
 func (t *Tx) PutOffTask(ctx context.Context, w Work, due time.Time, failed bool) error {
-	_, err := t.run.exec(ctx, `UPDATE tasks SET due = ?, token = '', attempts = attempts + ? WHERE kind = ? AND subject = ? AND gen = ?`,
+	err := t.run.put(ctx, `UPDATE tasks SET due = ?, token = '', attempts = attempts + ? WHERE kind = ? AND subject = ? AND gen = ?`,
 		flow.Millis(due), flag(failed), w.Kind, w.Subject, w.Gen)
 	if err != nil {
 		return fmt.Errorf("put off the task %s %s: %w", w.Kind, w.Subject, err)
@@ -121,10 +121,10 @@ func (r Reader) Owes(ctx context.Context, kind flow.TaskKind) (bool, error) {
 // FreeLeases makes everything due that some process held when it died. Only a
 // process that knows it is alone may do that.
 func (t *Tx) FreeLeases(ctx context.Context, now time.Time) error {
-	if _, err := t.run.exec(ctx, `UPDATE tasks SET due = ?, token = '' WHERE token <> ''`, flow.Millis(now)); err != nil {
+	if err := t.run.put(ctx, `UPDATE tasks SET due = ?, token = '' WHERE token <> ''`, flow.Millis(now)); err != nil {
 		return fmt.Errorf("free tasks: %w", err)
 	}
-	if _, err := t.run.exec(ctx, `UPDATE deliveries SET next_at = ?, token = '' WHERE state = 'pending' AND token <> ''`, flow.Millis(now)); err != nil {
+	if err := t.run.put(ctx, `UPDATE deliveries SET next_at = ?, token = '' WHERE state = 'pending' AND token <> ''`, flow.Millis(now)); err != nil {
 		return fmt.Errorf("free deliveries: %w", err)
 	}
 	return nil

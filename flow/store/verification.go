@@ -16,7 +16,7 @@ const insertVerificationSQL = `INSERT INTO verifications (` + verificationColumn
 
 // AddVerification keeps a look-up that is about to be made.
 func (t *Tx) AddVerification(ctx context.Context, v flow.Verification) error {
-	_, err := t.run.exec(ctx, insertVerificationSQL, v.ID, v.Project, v.Key, v.Type, v.Fingerprint, v.Mask, v.Purpose, v.Status,
+	err := t.run.put(ctx, insertVerificationSQL, v.ID, v.Project, v.Key, v.Type, v.Fingerprint, v.Mask, v.Purpose, v.Status,
 		v.Matches.FirstName, v.Matches.LastName, v.Matches.DateOfBirth, v.Reason, flow.Millis(v.CreatedAt), flow.Millis(v.DueAt), flow.Millis(v.DoneAt))
 	if err != nil {
 		return fmt.Errorf("keep verification %s: %w", v.ID, err)
@@ -38,7 +38,7 @@ func (t *Tx) EndVerification(ctx context.Context, v flow.Verification) (bool, er
 	if err != nil || n == 0 {
 		return false, wrapVerification(v.ID, err)
 	}
-	_, err = t.run.exec(ctx, insertLookupSQL, v.ID, v.Project, v.Key, v.Type, v.Mask, v.Purpose, flow.Millis(v.CreatedAt), flow.Millis(v.DoneAt),
+	err = t.run.put(ctx, insertLookupSQL, v.ID, v.Project, v.Key, v.Type, v.Mask, v.Purpose, flow.Millis(v.CreatedAt), flow.Millis(v.DoneAt),
 		v.Status, v.Reason)
 	return err == nil, wrapVerification(v.ID, err)
 }
@@ -71,7 +71,7 @@ func (r Reader) OverdueVerifications(ctx context.Context, now time.Time, limit i
 // HurryVerifications makes every look-up overdue that is not over. Only a
 // process that knows it is alone may do that, before it begins any.
 func (t *Tx) HurryVerifications(ctx context.Context, now time.Time) error {
-	if _, err := t.run.exec(ctx, `UPDATE verifications SET due_at = ? WHERE status = 'PENDING' AND due_at > ?`, flow.Millis(now), flow.Millis(now)); err != nil {
+	if err := t.run.put(ctx, `UPDATE verifications SET due_at = ? WHERE status = 'PENDING' AND due_at > ?`, flow.Millis(now), flow.Millis(now)); err != nil {
 		return fmt.Errorf("end look-ups that were cut off: %w", err)
 	}
 	return nil

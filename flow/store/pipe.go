@@ -1,0 +1,202 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// maxOwed is how many statements are sent at once at most.
+const maxOwed = 256
+
+// pipe is one transaction on PostgreSQL. What only writes is not waited for: it
+// goes out together with the next statement whose answer is, so that a
+// transaction waits for the server as often as it asks something, and not as
+// often as it says something. What the server refuses of it is the error of that
+// next statement, or of the transaction.
+type pipe struct {
+	conn  *pgx.Conn
+	begin string
+	// ctx is that of the whole, where a caller's own must not end it; nil: each
+	// statement has its caller's.
+	ctx   context.Context //nolint:containedctx // lives as long as the transaction
+	begun bool
+	owed  *pgx.Batch // to be sent
+	wrote bool       // since it was last set to false something was sent that may have written
+}
+
+// The beginnings of transactions.
+const (
+	beginSerializable = "BEGIN ISOLATION LEVEL SERIALIZABLE"
+	beginByRow        = "BEGIN ISOLATION LEVEL READ COMMITTED"
+)
+
+// piped runs do with a transaction that has a connection of the pool for itself.
+// do ends it by commit; what it leaves open is undone.
+func piped(ctx context.Context, pool *sql.DB, begin string, do func(*pipe) error) error {
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return storageError(fmt.Errorf("reach the database: %w", err))
+	}
+	err = conn.Raw(func(raw any) error {
+		of, ok := raw.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("a connection is a %T", raw)
+		}
+		p := &pipe{conn: of.Conn(), begin: begin, owed: new(pgx.Batch)}
+		err := do(p)
+		if left := p.undo(ctx); left != nil {
+			return errors.Join(err, left, driver.ErrBadConn) // nobody is to have it as it is
+		}
+		return err
+	})
+	if left := conn.Close(); !errors.Is(left, sql.ErrConnDone) {
+		err = errors.Join(err, left)
+	}
+	return err
+}
+
+// of is the context that a statement runs under.
+func (p *pipe) of(ctx context.Context) context.Context {
+	if p.ctx != nil {
+		return p.ctx
+	}
+	return ctx
+}
+
+// put keeps a statement that only writes until something is asked for.
+func (p *pipe) put(ctx context.Context, query string, args []any) error {
+	if p.owed.Len() >= maxOwed {
+		if err := p.flush(ctx); err != nil {
+			return err
+		}
+	}
+	p.owed.Queue(query, args...)
+	return nil
+}
+
+func (p *pipe) run(ctx context.Context, query string, args []any) (n int64, err error) {
+	err = p.ask(ctx, query, args, true, func(rows pgx.Rows) error {
+		rows.Close()
+		n = rows.CommandTag().RowsAffected()
+		return nil
+	})
+	return n, err
+}
+
+func (p *pipe) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {
+	return p.ask(ctx, query, args, !strings.HasPrefix(query, "SELECT"), func(rows pgx.Rows) error {
+		for rows.Next() {
+			if err := scan(rows.Scan); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// ask sends what is owed and a statement, and reads the answer to that.
+func (p *pipe) ask(ctx context.Context, query string, args []any, writes bool, read func(pgx.Rows) error) error {
+	p.wrote = p.wrote || writes
+	if p.begun && p.owed.Len() == 0 {
+		rows, err := p.conn.Query(p.of(ctx), query, args...)
+		return answered(rows, err, read)
+	}
+	return p.send(ctx, func(b *pgx.Batch) { b.Queue(query, args...) }, func(results pgx.BatchResults) error {
+		rows, err := results.Query()
+		return answered(rows, err, read)
+	})
+}
+
+// answered reads rows to their end.
+func answered(rows pgx.Rows, err error, read func(pgx.Rows) error) error {
+	if err != nil {
+		return storageError(err)
+	}
+	err = read(rows)
+	rows.Close()
+	if fault := rows.Err(); fault != nil && err == nil {
+		err = storageError(fault)
+	}
+	return err
+}
+
+// flush sends what is owed.
+func (p *pipe) flush(ctx context.Context) error {
+	if p.owed.Len() == 0 {
+		return nil
+	}
+	return p.send(ctx, func(*pgx.Batch) {}, func(pgx.BatchResults) error { return nil })
+}
+
+// send sends what is owed, and more behind it, in one go.
+func (p *pipe) send(ctx context.Context, more func(*pgx.Batch), read func(pgx.BatchResults) error) (err error) {
+	batch := p.owed
+	p.owed = new(pgx.Batch)
+	p.wrote = p.wrote || batch.Len() > 0
+	first := 0
+	if !p.begun {
+		begins := new(pgx.Batch)
+		begins.Queue(p.begin)
+		begins.QueuedQueries = append(begins.QueuedQueries, batch.QueuedQueries...)
+		batch, p.begun, first = begins, true, 1
+	}
+	sent := batch.Len()
+	more(batch)
+	results := p.conn.SendBatch(p.of(ctx), batch)
+	defer func() { err = errors.Join(err, storageError(results.Close())) }()
+	for i := range sent {
+		if _, err := results.Exec(); err != nil {
+			if i < first {
+				return storageError(fmt.Errorf("begin a transaction: %w", err))
+			}
+			return storageError(err)
+		}
+	}
+	return read(results)
+}
+
+// forget drops what is owed and was not sent.
+func (p *pipe) forget() { p.owed = new(pgx.Batch) }
+
+// commit sends what is owed and keeps all of it.
+func (p *pipe) commit(ctx context.Context) error {
+	if !p.begun && p.owed.Len() == 0 {
+		return nil
+	}
+	said := ""
+	err := p.send(ctx, func(b *pgx.Batch) { b.Queue("COMMIT") }, func(results pgx.BatchResults) error {
+		tag, err := results.Exec()
+		said = tag.String()
+		return storageError(err)
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("commit: %w", err)
+	case said != "COMMIT": // a refusal that nobody looked at
+		p.begun = false
+		return fmt.Errorf("commit: %w", pgx.ErrTxCommitRollback)
+	}
+	p.begun = false
+	return nil
+}
+
+// undo ends the transaction without keeping it, if there is one.
+func (p *pipe) undo(ctx context.Context) error {
+	p.forget()
+	if !p.begun {
+		return nil
+	}
+	p.begun = false
+	if p.conn.IsClosed() {
+		return nil // the server undoes it
+	}
+	_, err := p.conn.Exec(context.WithoutCancel(p.of(ctx)), "ROLLBACK")
+	return err
+}
