@@ -252,7 +252,7 @@ func (w *saving) effect(row store.ChatRow, e flow.Effect) error {
 		if err := w.tx.AddNames(w.ctx, e.Session, row.Name); err != nil {
 			return err
 		}
-		return w.tx.Watch(w.ctx, e.Session, row.ID)
+		return w.watch(e.Session, row.ID)
 	case flow.DoOpen:
 		return w.open(row, e)
 	case flow.DoSupersede:
@@ -312,12 +312,12 @@ func (w *saving) supersede(id flow.AttemptID) error {
 
 // spread tells every chat that watches a session what happened to it.
 func (w *saving) spread(session flow.SessionID, n flow.News) error {
-	chats, err := w.tx.Watchers(w.ctx, session)
+	chats, err := w.watchers(session)
 	if err != nil {
 		return err
 	}
-	for _, row := range chats {
-		if err := w.tellChat(row.ID, session, n); err != nil {
+	for _, id := range chats {
+		if err := w.tellChat(id, session, n); err != nil {
 			return err
 		}
 	}

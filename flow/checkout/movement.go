@@ -19,8 +19,8 @@ func arrived(ctx context.Context, r store.Reader, n flow.Notice) (bool, error) {
 	if n.RailTransactionID == "" {
 		return false, nil
 	}
-	_, known, err := r.PaymentByTransaction(ctx, n.RailTransactionID)
-	return known, err
+	id, _, err := r.BookedAs(ctx, n.RailTransactionID)
+	return id != "", err
 }
 
 // coming takes in that money is on its way. Banks tell of it as often as they

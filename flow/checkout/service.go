@@ -95,6 +95,35 @@ type saving struct {
 	ctx context.Context //nolint:containedctx // lives as long as the transaction it belongs to
 	tx  *store.Tx
 	now time.Time
+
+	read     *View                            // what was read of a session before its change is saved; nil: nothing
+	watching map[flow.SessionID][]flow.ChatID // by whom sessions are observed, as far as it was read
+}
+
+// watchers are the chats that observe a session.
+func (w *saving) watchers(session flow.SessionID) ([]flow.ChatID, error) {
+	if ids, known := w.watching[session]; known {
+		return ids, nil
+	}
+	rows, err := w.tx.Watchers(w.ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	var ids []flow.ChatID
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+	}
+	if w.watching == nil {
+		w.watching = map[flow.SessionID][]flow.ChatID{}
+	}
+	w.watching[session] = ids
+	return ids, nil
+}
+
+// watch lets a chat observe a session.
+func (w *saving) watch(session flow.SessionID, chat flow.ChatID) error {
+	delete(w.watching, session)
+	return w.tx.Watch(w.ctx, session, chat)
 }
 
 // update runs a command in a transaction.
@@ -138,7 +167,7 @@ func (w *saving) oweWork(task flow.Task, fresh bool) error {
 // log writes a line about a session into every chat that watches it, or into
 // the session's own stream while none does.
 func (w *saving) log(session flow.SessionID, kind string, data any) error {
-	chats, err := w.tx.Watchers(w.ctx, session)
+	chats, err := w.watchers(session)
 	if err != nil {
 		return err
 	}
@@ -146,8 +175,8 @@ func (w *saving) log(session flow.SessionID, kind string, data any) error {
 	if len(chats) > 0 {
 		streams = streams[:0]
 	}
-	for _, c := range chats {
-		streams = append(streams, string(c.ID))
+	for _, id := range chats {
+		streams = append(streams, string(id))
 	}
 	return w.write(session, kind, data, streams...)
 }
@@ -247,9 +276,10 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 		}
 		return w.sendBack(c.Returns)
 	}
+	look := sync.OnceValues(func() (View, error) { return w.after(c, session) })
 	for _, f := range c.Facts {
 		session.Sequence++
-		if err := w.tell(session, f); err != nil {
+		if err := w.tell(session, f, look); err != nil {
 			return err
 		}
 	}
@@ -270,17 +300,19 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 }
 
 // tell makes an event out of a fact and owes it to every endpoint that wants it.
-// What is only sent on request is kept only if somebody asked; the session has
-// counted it all the same, so that the count does not depend on who listens.
-func (w *saving) tell(session flow.Session, f flow.Fact) error {
+// look shows the session with all that belongs to it. What is only sent on request
+// is kept only if somebody asked; the session has counted it all the same, so that
+// the count does not depend on who listens.
+func (w *saving) tell(session flow.Session, f flow.Fact, look func() (View, error)) error {
 	to, err := w.listeners(session.Project, f.Kind)
 	if err != nil || len(to) == 0 && f.Kind.OnRequest() {
 		return err
 	}
-	view, err := w.s.view(w.ctx, w.tx.Reader, session)
+	view, err := look()
 	if err != nil {
 		return err
 	}
+	view.Session = session
 	e, err := w.event(view, f)
 	if err != nil {
 		return err
@@ -289,6 +321,35 @@ func (w *saving) tell(session flow.Session, f flow.Fact) error {
 		return err
 	}
 	return w.deliver(e, to)
+}
+
+// after is a session with all that belongs to it once a change of it is written:
+// what was read before, with what the change adds where it only adds, as a
+// settlement does; else it is read again.
+func (w *saving) after(c flow.Change, session flow.Session) (View, error) {
+	read := w.read
+	adds := c.TakenBack == nil && c.Refund == nil && c.Settlement == nil && len(c.Payments) == 0 && len(c.Entries) == 0 && len(c.Returns) == 0
+	if read == nil || read.Session.ID != session.ID || !adds {
+		return w.s.view(w.ctx, w.tx.Reader, session)
+	}
+	v := View{Session: session, Attempts: slices.Clone(read.Attempts), Payments: slices.Clone(read.Payments)}
+	for _, a := range c.Attempts {
+		i := slices.IndexFunc(v.Attempts, func(is flow.Attempt) bool { return is.ID == a.ID })
+		if i < 0 {
+			return w.s.view(w.ctx, w.tx.Reader, session)
+		}
+		v.Attempts[i] = a
+	}
+	if c.Payment != nil {
+		p := *c.Payment
+		for _, at := range []*time.Time{&p.PaidAt, &p.ReceivedAt, &p.ResolvedAt, &p.ReturnsAt} { // as they are kept
+			*at = flow.FromMillis(flow.Millis(*at))
+		}
+		v.Payments = append(v.Payments, p)
+		slices.SortFunc(v.Payments, func(a, b flow.Payment) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	}
+	v.Offers = flow.Offers(session, v.Attempts, w.s.served(session.Project), w.now)
+	return v, nil
 }
 
 // listeners are the endpoints of a project that want a kind of event.

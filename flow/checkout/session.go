@@ -93,7 +93,7 @@ func (w *saving) create(session *flow.Session) error {
 	if err := w.keep(session); err != nil {
 		return err
 	}
-	return w.tell(*session, flow.Fact{Kind: flow.SessionCreated})
+	return w.tell(*session, flow.Fact{Kind: flow.SessionCreated}, func() (View, error) { return w.s.view(w.ctx, w.tx.Reader, *session) })
 }
 
 // keep adds a session, under another entry code where its own is taken, or says

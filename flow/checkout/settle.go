@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"till/flow"
+	"till/flow/store"
 )
 
 // Notice takes in a message from the bank. Only when it returns nil is
@@ -42,8 +43,15 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 			return w.sentOut(n, from)
 		}
 		if n.Kind == flow.Credit {
-			if p, known, err := w.tx.PaymentByTransaction(ctx, n.RailTransactionID); known || err != nil {
-				w.compare(p, n)
+			err := w.tx.Ahead(ctx, func(r store.Reader) {
+				_, _, _ = r.BookedAs(ctx, n.RailTransactionID)
+				_, _ = r.AttemptByReference(ctx, n.Reference)
+			})
+			if err != nil {
+				return err
+			}
+			if id, amount, err := w.tx.BookedAs(ctx, n.RailTransactionID); id != "" || err != nil {
+				w.compare(id, amount, n)
 				return err
 			}
 		}
@@ -62,10 +70,7 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 			return w.sentBack(session, attempt, n, from)
 		case flow.Credit, flow.PaidOut, flow.PayoutFailed:
 		}
-		if err := w.bankSaid(session, n, from); err != nil {
-			return err
-		}
-		return w.credit(session, attempt, n)
+		return w.credit(session, attempt, n, from)
 	})
 	return wrap("settle what the bank said", err)
 }
@@ -89,14 +94,14 @@ func sound(n flow.Notice) error {
 }
 
 // compare notes when the bank tells of a movement again, but not the same.
-func (w *saving) compare(kept flow.Payment, n flow.Notice) {
-	if kept.ID == "" || kept.Amount == n.Amount {
+func (w *saving) compare(kept flow.PaymentID, amount flow.Kobo, n flow.Notice) {
+	if kept == "" || amount == n.Amount {
 		return
 	}
 	w.tx.After(func() {
 		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelError, "a bank changed its mind about an amount; the first one stands",
-			slog.String("transaction", n.RailTransactionID), slog.String("payment", string(kept.ID)),
-			slog.Int64("kept_minor", int64(kept.Amount)), slog.Int64("said_minor", int64(n.Amount)))
+			slog.String("transaction", n.RailTransactionID), slog.String("payment", string(kept)),
+			slog.Int64("kept_minor", int64(amount)), slog.Int64("said_minor", int64(n.Amount)))
 	})
 }
 
@@ -162,6 +167,17 @@ func (w *saving) belongs(n flow.Notice) (flow.Attempt, flow.Session, error) {
 	if err != nil {
 		return flow.Attempt{}, flow.Session{}, err
 	}
+	if n.Kind == flow.Credit {
+		if err := w.tx.Ahead(w.ctx, func(r store.Reader) { // what credit reads
+			_, _ = r.Session(w.ctx, attempt.Session)
+			_, _ = r.Payments(w.ctx, attempt.Session)
+			_, _ = r.Attempts(w.ctx, attempt.Session)
+			_, _ = r.TakenBackBefore(w.ctx, n.RailTransactionID, attempt.Session)
+			_, _ = r.Watchers(w.ctx, attempt.Session)
+		}); err != nil {
+			return flow.Attempt{}, flow.Session{}, err
+		}
+	}
 	session, err := w.tx.Session(w.ctx, attempt.Session)
 	return attempt, session, err
 }
@@ -182,8 +198,8 @@ func (w *saving) declined(session flow.Session, a flow.Attempt, n flow.Notice, f
 	return w.save(change, session)
 }
 
-// credit takes in money.
-func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice) error {
+// credit takes in money. All is read before anything is written.
+func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice, from string) error {
 	payments, err := w.tx.Payments(w.ctx, session.ID)
 	if err != nil {
 		return err
@@ -209,6 +225,10 @@ func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice) err
 	if change, err = w.takenBefore(change, a); err != nil {
 		return err
 	}
+	if err := w.bankSaid(session, n, from); err != nil {
+		return err
+	}
+	w.read = &View{Session: session, Attempts: others, Payments: payments}
 	if err := w.save(change, session); err != nil {
 		return err
 	}

@@ -207,6 +207,16 @@ func (r Reader) Payment(ctx context.Context, id flow.PaymentID) (flow.Payment, e
 	return list[0], nil
 }
 
+// BookedAs says which payment a movement of the rail was booked as, and how much
+// it was; "" where it is new.
+func (r Reader) BookedAs(ctx context.Context, railTransactionID string) (id flow.PaymentID, amount flow.Kobo, err error) {
+	_, err = r.run.one(ctx, `SELECT id, amount FROM payments WHERE rail_transaction_id = ?`, []any{railTransactionID}, &id, &amount)
+	if err != nil {
+		return "", 0, fmt.Errorf("look for a movement of the rail: %w", err)
+	}
+	return id, amount, nil
+}
+
 // PaymentByTransaction reads the payment of a movement of the rail; found is
 // false where it is new.
 func (r Reader) PaymentByTransaction(ctx context.Context, id string) (p flow.Payment, found bool, err error) {

@@ -29,6 +29,7 @@ type pipe struct {
 	begun bool
 	owed  *pgx.Batch // to be sent
 	wrote bool       // since it was last set to false something was sent that may have written
+	early []answer   // what was read ahead
 }
 
 // The beginnings of transactions.
@@ -77,6 +78,7 @@ func (p *pipe) put(ctx context.Context, query string, args []any) error {
 			return err
 		}
 	}
+	p.early = nil
 	p.owed.Queue(query, args...)
 	return nil
 }
@@ -91,6 +93,9 @@ func (p *pipe) run(ctx context.Context, query string, args []any) (n int64, err 
 }
 
 func (p *pipe) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {
+	if a, ok := p.known(query, args); ok {
+		return p.read(a, scan)
+	}
 	return p.ask(ctx, query, args, !strings.HasPrefix(query, "SELECT"), func(rows pgx.Rows) error {
 		for rows.Next() {
 			if err := scan(rows.Scan); err != nil {
@@ -103,7 +108,9 @@ func (p *pipe) each(ctx context.Context, query string, args []any, scan func(sca
 
 // ask sends what is owed and a statement, and reads the answer to that.
 func (p *pipe) ask(ctx context.Context, query string, args []any, writes bool, read func(pgx.Rows) error) error {
-	p.wrote = p.wrote || writes
+	if writes {
+		p.wrote, p.early = true, nil
+	}
 	if p.begun && p.owed.Len() == 0 {
 		rows, err := p.conn.Query(p.of(ctx), query, args...)
 		return answered(rows, err, read)
@@ -129,6 +136,7 @@ func answered(rows pgx.Rows, err error, read func(pgx.Rows) error) error {
 
 // flush sends what is owed.
 func (p *pipe) flush(ctx context.Context) error {
+	p.early = nil
 	if p.owed.Len() == 0 {
 		return nil
 	}
@@ -163,7 +171,7 @@ func (p *pipe) send(ctx context.Context, more func(*pgx.Batch), read func(pgx.Ba
 }
 
 // forget drops what is owed and was not sent.
-func (p *pipe) forget() { p.owed = new(pgx.Batch) }
+func (p *pipe) forget() { p.owed, p.early = new(pgx.Batch), nil }
 
 // commit sends what is owed and keeps all of it.
 func (p *pipe) commit(ctx context.Context) error {

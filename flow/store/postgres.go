@@ -46,10 +46,14 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
-	d.Reader = Reader{run: runner{sqlStatements{d.read}, d.dialect}}
+	d.bound = &bound{queries: map[string]string{}}
+	d.Reader = Reader{run: d.speaks(sqlStatements{d.read})}
 	go d.writer(d.batchPostgres, func() error { return nil })
 	return nil
 }
+
+// speaks is how statements are run on PostgreSQL.
+func (d *DB) speaks(to statements) runner { return runner{to, postgresDialect, d.bound} }
 
 // errSingly says that a unit is to be run in a transaction of its own.
 var errSingly = errors.New("run it by itself")
@@ -102,7 +106,7 @@ func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
 				continue
 			}
 			p.wrote = false
-			u.tx = &Tx{Reader: Reader{run: runner{p, postgresDialect}}}
+			u.tx = &Tx{Reader: Reader{run: d.speaks(p)}}
 			u.err = guarded(u.run, u.tx)
 			if refused := u.err != nil; refused && !p.wrote && !fromPostgres(u.err) && flow.CodeOf(u.err) != flow.CodeStorage {
 				p.forget() // nothing of it was sent
@@ -178,7 +182,7 @@ func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) 
 	defer d.gate.Release(places)
 	var tx *Tx
 	err := piped(ctx, d.write, begins(ctx), func(p *pipe) error {
-		tx = &Tx{Reader: Reader{run: runner{p, postgresDialect}}}
+		tx = &Tx{Reader: Reader{run: d.speaks(p)}}
 		if err := guarded(fn, tx); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"till/flow"
 )
@@ -32,13 +33,48 @@ type statements interface {
 type runner struct {
 	statements statements
 	dialect    dialect
+	bound      *bound // of a PostgreSQL that is spoken to all day; nil: none
 }
 
-// bind turns ? into $1, $2, … for PostgreSQL. No query holds a ? of its own.
-func (r runner) bind(query string) string {
-	if r.dialect == sqliteDialect {
-		return query
+// maxBound is how many queries are remembered as PostgreSQL wants them.
+const maxBound = 1024
+
+// bound remembers queries as PostgreSQL wants them: the program has few, and
+// writes them all day.
+type bound struct {
+	mu      sync.RWMutex
+	queries map[string]string
+}
+
+func (b *bound) query(query string) string {
+	b.mu.RLock()
+	is, ok := b.queries[query]
+	b.mu.RUnlock()
+	if ok {
+		return is
 	}
+	is = numbered(query)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queries) < maxBound {
+		b.queries[query] = is
+	}
+	return is
+}
+
+// bind is a query in the words of the dialect.
+func (r runner) bind(query string) string {
+	switch {
+	case r.dialect == sqliteDialect:
+		return query
+	case r.bound != nil:
+		return r.bound.query(query)
+	}
+	return numbered(query)
+}
+
+// numbered turns ? into $1, $2, … for PostgreSQL. No query holds a ? of its own.
+func numbered(query string) string {
 	var b strings.Builder
 	n := 0
 	for _, c := range query {
@@ -159,7 +195,7 @@ func (d *DB) step(ctx context.Context, name string, files []string) (done bool, 
 			err = errors.Join(err, tx.Rollback())
 		}
 	}()
-	run := runner{sqlStatements{tx}, d.dialect}
+	run := runner{statements: sqlStatements{tx}, dialect: d.dialect}
 	if d.dialect == postgresDialect {
 		// The schema's name is the program's own word, never input.
 		for _, stmt := range []string{"SELECT pg_advisory_xact_lock(hashtext('till " + name + "'))", "CREATE SCHEMA IF NOT EXISTS " + name} {

@@ -101,6 +101,7 @@ type DB struct {
 	read    *sql.DB
 	readers *liteReaders
 	gate    *semaphore.Weighted // PostgreSQL: a place for each transaction
+	bound   *bound              // PostgreSQL: its queries
 	units   chan *unit
 	later   chan *unit // work that waits a moment for some in units
 	stop    chan struct{}
@@ -184,7 +185,7 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), writer.Close())
 	}
 	d.readers = newLiteReaders(uri, readers)
-	d.Reader = Reader{run: runner{d.readers, d.dialect}}
+	d.Reader = Reader{run: runner{statements: d.readers, dialect: d.dialect}}
 	go d.writer(func(units []*unit) { d.batch(writer, units) }, writer.Close)
 	return nil
 }

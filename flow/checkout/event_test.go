@@ -1,0 +1,61 @@
+package checkout_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// An event is made of what its transaction knew. It must say what whoever asks for
+// the charge right after reads, to the byte: of money that fits, that comes in
+// parts, that is too much, late, or comes again.
+func TestAnEventSaysOfAChargeWhatIsReadRightAfterIt(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		for name, c := range map[string]struct {
+			amounts []flow.Kobo // of each payment; the session asks for 500,000
+			wait    time.Duration
+			last    flow.EventKind
+		}{
+			"fits":  {amounts: []flow.Kobo{500_000}, last: flow.ChargeSuccess},
+			"parts": {amounts: []flow.Kobo{100_000, 150_000, 250_000}, last: flow.ChargeSuccess},
+			"more":  {amounts: []flow.Kobo{500_001}, last: flow.ChargeSuccess},
+			"part":  {amounts: []flow.Kobo{499_999}, last: flow.ChargeUnderpaid},
+			"late":  {amounts: []flow.Kobo{500_000}, wait: 25 * time.Hour, last: flow.ChargeLate},
+			"again": {amounts: []flow.Kobo{500_000, 500_000}, last: flow.ChargeDuplicate},
+		} {
+			session, a := w.paying()
+			if c.wait > 0 {
+				w.pass(c.wait)
+			}
+			for i, amount := range c.amounts {
+				w.must(w.tell(credit(name+string(rune('a'+i)), a.Reference, amount, w.clock().Add(-1234567*time.Nanosecond))))
+			}
+			events, err := w.db.Events(t.Context(), session.ID)
+			w.must(err)
+			if len(events) == 0 || events[len(events)-1].Kind != c.last {
+				t.Fatalf("%s: the events are %v", name, w.events(session.ID))
+			}
+			var event struct{ Data map[string]any }
+			w.must(json.Unmarshal(events[len(events)-1].Body, &event))
+			payments, err := w.db.Payments(t.Context(), session.ID)
+			w.must(err)
+			text, err := json.Marshal(w.service.RecordCharge(checkout.View{Session: w.read(session.ID), Attempts: w.attempts(session.ID), Payments: payments}))
+			w.must(err)
+			var charge map[string]any
+			w.must(json.Unmarshal(text, &charge))
+			for field, want := range charge {
+				is, there := event.Data[field]
+				got, err := json.Marshal(is)
+				w.must(err)
+				if expected, _ := json.Marshal(want); there && string(got) != string(expected) && field != "reference" && want != "" {
+					t.Errorf("%s: the event says that %s is %s, who reads the charge is told %s", name, field, got, expected)
+				}
+			}
+		}
+	})
+}
