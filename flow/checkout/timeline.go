@@ -60,6 +60,12 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		lines = lines[1:]
 		story = append(story, leftOut(lines[0].At, "lines of the log", maxLinesTold))
 	}
+	own := sameProject(ctx, r, session)
+	for i, l := range lines {
+		if lines[i].Data, err = replay.Private(l.Kind, l.Data, own); err != nil {
+			return nil, fmt.Errorf("tell line %d of %s: %w", l.Seq, l.Stream, err)
+		}
+	}
 	story = append(story, tellLog(lines, told)...)
 	matches, err := matchedMoney(ctx, r, session, attempts)
 	if err != nil {
@@ -115,6 +121,22 @@ func tellLog(lines []store.Line, told teller) []Moment {
 		}
 	}
 	return story
+}
+
+// sameProject says of a session whether it is of another one's project: a payer
+// speaks of several merchants' payments in one chat, and what a decision depended
+// on holds all of them.
+func sameProject(ctx context.Context, r store.Reader, session flow.Session) replay.Owned {
+	known := map[flow.SessionID]bool{session.ID: true}
+	return func(id flow.SessionID) bool {
+		own, asked := known[id]
+		if !asked {
+			other, err := r.Session(ctx, id)
+			own = err == nil && other.Project == session.Project // what cannot be read is nobody's
+			known[id] = own
+		}
+		return own
+	}
 }
 
 // leftOut says that a story does not tell what was before a time.
