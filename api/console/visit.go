@@ -235,9 +235,10 @@ func (v *visit) toLogin() error {
 }
 
 // near says whether the browser runs on this machine and asked for this machine:
-// another site's name that resolves here is not this machine's.
+// another site's name that resolves here is not this machine's. What a proxy says
+// of the host does not count: a page of that site can say it too.
 func (v *visit) near() bool {
-	host := v.http.Hostname()
+	host := string(v.http.Request().Header.Host())
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
