@@ -54,17 +54,17 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	if err != nil {
 		return nil, err
 	}
-	told := newTeller(session, attempts, refunds, lines)
-	story := []Moment{opened(session)}
-	if len(lines) > maxLinesTold {
-		lines = lines[1:]
-		story = append(story, leftOut(lines[0].At, "lines of the log", maxLinesTold))
-	}
 	own := sameProject(ctx, r, session)
 	for i, l := range lines {
 		if lines[i].Data, err = replay.Private(l.Kind, l.Data, own); err != nil {
 			return nil, fmt.Errorf("tell line %d of %s: %w", l.Seq, l.Stream, err)
 		}
+	}
+	told := newTeller(session, attempts, refunds, lines)
+	story := []Moment{opened(session)}
+	if len(lines) > maxLinesTold {
+		lines = lines[1:]
+		story = append(story, leftOut(lines[0].At, "lines of the log", maxLinesTold))
 	}
 	story = append(story, tellLog(lines, told)...)
 	matches, err := matchedMoney(ctx, r, session, attempts)
