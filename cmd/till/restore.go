@@ -11,12 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"till/config"
-	"till/flow/checkout"
-	"till/flow/store"
 )
 
 // restoreCmd puts a backup in place of what is kept.
@@ -73,7 +70,7 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		if list, err = unpack(c.File, aside); err != nil {
 			return err
 		}
-		return prove(w, aside, list)
+		return prove(w, aside)
 	})
 	if err != nil {
 		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
@@ -172,58 +169,14 @@ func unpackOne(in io.Reader, path string, size int64) error {
 }
 
 // prove checks what was unpacked: that each database is whole and can be used by
-// this program, and that its ledger holds.
-func prove(w *world, dir string, list manifest) error {
-	for _, one := range list.Files {
-		if !strings.HasSuffix(one.Name, ".db") || !isSQLite(filepath.Join(dir, filepath.FromSlash(one.Name))) {
-			continue
-		}
-		faults, err := store.CheckSQLite(filepath.Join(dir, filepath.FromSlash(one.Name)))
-		if err == nil && len(faults) > 0 {
-			err = errors.New(faults[0])
-		}
-		if err != nil {
-			return fmt.Errorf("%s is damaged: %w", one.Name, err)
-		}
-	}
-	for name, schema := range map[string]store.Schema{"accounts": store.Accounts, "test": store.Checkout, "live": store.Checkout} {
-		if err := proveStore(w, dir, name, schema); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func proveStore(w *world, dir, name string, schema store.Schema) (err error) {
-	c := store.Config{Schema: schema, Dir: dir, Name: name}
-	if _, err := store.Inspect(w.ctx, c, false, time.Now); err != nil {
-		return err // it must not be made here
-	}
-	db, err := store.Open(w.ctx, c) // also refuses one of a newer program
-	if err != nil {
+// this program, that its ledger holds and that no row is without another.
+func prove(w *world, dir string) error {
+	p := proof{w: w, at: config.Settings{DataDir: dir}, aside: true}
+	if err := p.all(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if schema != store.Checkout {
-		return nil
-	}
-	report, err := checkout.CheckLedger(w.ctx, db, checkout.LedgerCheck{Now: time.Now(), InFlight: inFlight})
-	if err != nil {
-		return fmt.Errorf("prove the ledger of %s: %w", name, err)
-	}
-	if !report.Holds() {
-		return fmt.Errorf("in %s %w (see: till ledger check, on what runs now)", name, errBroken)
+	if one := p.broken(); one != nil {
+		return fmt.Errorf("%s: %s: %s (see: till verify FILE)", one.Database, one.Check, one.Offenders[0].Says)
 	}
 	return nil
-}
-
-func isSQLite(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	head := make([]byte, len(sqliteMagic))
-	_, err = io.ReadFull(f, head)
-	return err == nil && string(head) == sqliteMagic
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -72,6 +74,21 @@ func sinkCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv(args[0], server.URL)
+}
+
+// sqlCmd runs a statement on an SQLite file, as somebody beside the program would.
+func sqlCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sql file statement")
+	}
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0])+"?mode=rw")
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	_, err = db.Exec(args[1])
+	if err := errors.Join(err, db.Close()); err != nil {
+		ts.Fatalf("%v", err)
+	}
 }
 
 // leaf is a command of the program, by its path below till.
