@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
-	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -81,8 +80,8 @@ type Config struct {
 type Console struct {
 	cfg     Config
 	pages   map[string]*template.Template
-	streams atomic.Int64 // live parts under way
-	looked  looked       // by the doctor
+	streams streams // live parts under way
+	looked  looked  // by the doctor
 	sandbox sandbox
 }
 
