@@ -52,7 +52,7 @@ func rights() map[string]right {
 		"POST /sessions/:id/note":         {roles: supporters, kind: "session", form: "note hello"},
 		"POST /sessions/:id/instructions": {roles: everybody, kind: "session", form: why},
 		"POST /sessions/:id/check":        {roles: everybody, kind: "session", form: why},
-		"POST /sessions/:id/resend":       {roles: everybody, kind: "session", form: why + "event {event}"},
+		"POST /sessions/:id/resend":       {roles: everybody, kind: "session", form: why + "event {event}", own: "event {event}"},
 		"POST /sessions/:id/resolve":      {roles: supporters, kind: "session", form: why + "decision accept payment {payment}"},
 		"POST /sessions/:id/retry":        {roles: supporters, kind: "session", form: why + "refund wsp_rfd_none"},
 		"GET /chats/:id/replay":           {roles: everybody, kind: "chat"},
