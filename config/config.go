@@ -42,6 +42,7 @@ type Settings struct {
 	PublicURL       string        `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
 	TrustedProxies  string        `name:"trusted-proxies" env:"TILL_TRUSTED_PROXIES" help:"Proxies in front of the API whose X-Forwarded-For is believed: addresses or networks, with commas between."`
 	Holidays        string        `name:"holidays" env:"TILL_HOLIDAYS" help:"File with changes to the days on which banks are closed and nobody is paid out, one in each line, as 2026-08-27,Id-ul-Maulud; a minus in front opens a day again."`
+	SecondAbove     int64         `name:"second-person-above" env:"TILL_SECOND_PERSON_ABOVE" default:"10000000" help:"Amount in kobo beyond which a second person has to agree to what somebody orders about money in the console; 0 for never."`
 	LogLevel        string        `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
 }
 
@@ -97,6 +98,9 @@ func (s Settings) Check() error {
 	}
 	if v := s.WhatsAppVersion; v != "" && !version.MatchString(v) {
 		faults = append(faults, fault("whatsapp-version", v, "give three numbers with dots between, as 2.3000.1012345678"))
+	}
+	if s.SecondAbove < 0 {
+		faults = append(faults, fault("second-person-above", strconv.FormatInt(s.SecondAbove, 10), "give an amount in kobo, as 10000000 for ₦100,000, or 0 for never"))
 	}
 	if _, err := s.Proxies(); err != nil {
 		faults = append(faults, err)

@@ -256,7 +256,7 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 		},
 	}
 	c.Banks = rail.USSDMenu()
-	c.Payee, c.Calendar = a.accounts.Payee(env), a.calendar
+	c.Payee, c.Calendar, c.SecondAbove = a.accounts.Payee(env), a.calendar, flow.Kobo(a.set.SecondAbove)
 	c.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) { return a.accounts.Known(ctx, id, env) }
 	c.Post = func(ctx context.Context, d flow.Delivery) flow.Verdict { return post(ctx, sender, d, time.Now()) }
 	c.Next, c.Rand, c.Alone, c.Log = nextTry, rand.Reader, a.set.DatabaseURL == "", a.log
