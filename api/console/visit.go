@@ -58,7 +58,11 @@ func (v *visit) begin(p Page) error {
 	if p.Method != http.MethodPost || p.machine {
 		return nil
 	}
-	return v.readForm()
+	err := v.readForm()
+	if err != nil && p.Right == "" && v.who.Role != "" { // the cookie that the form was for is another one now
+		return errEntered
+	}
+	return err
 }
 
 // recognise reads the cookie, and finds project and environment.
