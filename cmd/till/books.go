@@ -35,7 +35,7 @@ func (b *books) env() flow.Environment {
 
 // beside is beside for the store of the environment.
 func (b *books) beside(w *world, none string, do func(*store.DB) error) error {
-	return beside(w, b.Settings, store.Checkout, string(b.env()), none, do)
+	return besideEnv(w, b.Settings, b.env(), "", none, do)
 }
 
 // open opens the store of the environment and reaches its bank, for as long as
