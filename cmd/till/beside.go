@@ -117,7 +117,11 @@ func beside(w *world, set config.Settings, schema store.Schema, name, none strin
 			return fmt.Errorf("%s in %s: %w (is --data-dir right?)", none, set.DataDir, err)
 		}
 	}
-	db, err := store.Open(w.ctx, store.Config{Schema: schema, Dir: set.DataDir, URL: string(set.DatabaseURL), Name: name})
+	c := inDir(set, schema, name)
+	if c.Keys, err = besideKeys(set); err != nil {
+		return err
+	}
+	db, err := store.Open(w.ctx, c)
 	if err != nil {
 		return cannotOpen(set, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"till/cmd/till/sealing"
 	"till/flow"
 	"till/flow/store"
 	"till/rail"
@@ -63,7 +64,7 @@ func (b *books) withBank(w *world, now func() time.Time, do func(rail.Rail) erro
 	defer func() { err = errors.Join(err, ended()) }()
 	var secret string
 	err = beside(w, b.Settings, store.Accounts, "accounts", "there are no settings", func(db *store.DB) (err error) {
-		secret, err = db.Setting(w.ctx, "bank_secret")
+		secret, err = db.Secret(w.ctx, sealing.BankSecret)
 		return err
 	})
 	if err != nil {

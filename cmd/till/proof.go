@@ -185,7 +185,7 @@ func (p *proof) files() (damaged map[string]bool, err error) {
 	if p.at.DatabaseURL != "" {
 		return damaged, nil
 	}
-	names, err := kept(p.at.DataDir)
+	names, err := kept(p.at.DataDir, false)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"till/config"
@@ -30,6 +31,7 @@ func (restoreCmd) Help() string {
 	return "Example:  till restore till-2026-11-22.tar.gz --data-dir ./data\n\n" +
 		"Stop the server first. The backup is unpacked aside, and proven there: every file by its hash, every database page by page, every ledger by its invariants. " +
 		"Only then it takes the place of the data dir; what was there is renamed beside it. " +
+		"The key that its secrets are sealed with is in no backup unless that was asked for: that of the data dir stays, and where another is needed, its id is told. " +
 		"What happened since the backup is gone from it: reconcile with the bank afterwards (till reconcile)."
 }
 
@@ -75,17 +77,21 @@ func (c *restoreCmd) Run(w *world) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
 	}
+	needs, err := c.missingKeys(w.ctx, place, aside)
+	if err != nil {
+		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
+	}
 	before, err := c.place(aside, place, len(entries) > 0)
 	if err != nil {
 		return err
 	}
-	return c.told(w, list, before)
+	return c.told(w, list, before, needs)
 }
 
 // place puts what was unpacked where the data dir is, and what is there beside it.
 func (*restoreCmd) place(aside, place string, there bool) (before string, err error) {
 	if there {
-		before = place + ".before-" + time.Now().UTC().Format("20060102T150405Z")
+		before = place + ".before-" + time.Now().UTC().Format("20060102T150405.000Z")
 		if err := os.Rename(place, before); err != nil {
 			return "", fmt.Errorf("set what is kept aside: %w", err)
 		}
@@ -102,12 +108,17 @@ func (*restoreCmd) place(aside, place string, there bool) (before string, err er
 	return before, nil
 }
 
-func (c *restoreCmd) told(w *world, list manifest, before string) error {
+func (c *restoreCmd) told(w *world, list manifest, before string, needs []string) error {
 	if c.JSON {
-		return printJSON(w, map[string]any{"dataDir": c.DataDir, "at": list.At, "version": list.Version, "files": len(list.Files), "before": before})
+		return printJSON(w, map[string]any{"dataDir": c.DataDir, "at": list.At, "version": list.Version, "files": len(list.Files), "before": before, "needsKeys": needs})
 	}
 	if _, err := fmt.Fprintf(w.out, "%s is as it was at %s: %d files, each database whole, each ledger proven\n", c.DataDir, list.At, len(list.Files)); err != nil {
 		return err
+	}
+	if len(needs) > 0 {
+		if _, err := fmt.Fprintf(w.err, "Its secrets are sealed with key %s, which is not here. Before you start: %s.\n", strings.Join(needs, " and "), giveKey(c.Settings)); err != nil {
+			return err
+		}
 	}
 	if before == "" {
 		return nil

@@ -22,6 +22,7 @@ import (
 	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
+	"till/flow/store/storetest"
 	"till/hooks"
 	"till/rail"
 )
@@ -66,6 +67,7 @@ type hookRig struct {
 // newHookRig opens the database and makes the endpoints; run starts the service.
 func newHookRig(b *testing.B, place store.Config, clock func() time.Time, timeout time.Duration) *hookRig {
 	b.Helper()
+	place.Keys = storetest.Keys(b) // a process of its own is not handed them
 	db, err := store.Open(b.Context(), place)
 	if err != nil {
 		b.Fatal(err)

@@ -118,7 +118,7 @@ func Look(ctx context.Context, c Config, look func(Reader) error) (err error) {
 		if err := db.PingContext(ctx); err != nil {
 			return fmt.Errorf("reach the database: %w", err)
 		}
-		return look(Reader{run: runner{sqlStatements{db}, postgresDialect}})
+		return look(Reader{run: runner{sqlStatements{db}, postgresDialect, c.Keys}})
 	}
 	file := filepath.Join(c.Dir, c.Name+".db")
 	if _, err := os.Stat(file); err != nil {
@@ -126,7 +126,7 @@ func Look(ctx context.Context, c Config, look func(Reader) error) (err error) {
 	}
 	few := newLiteReaders("file:"+inURI.Replace(file)+"?mode=rw", 1)
 	defer func() { err = errors.Join(err, few.close()) }()
-	return look(Reader{run: runner{few, sqliteDialect}})
+	return look(Reader{run: runner{few, sqliteDialect, c.Keys}})
 }
 
 // addressed is a PostgreSQL address that leads to the schema of a name.

@@ -39,6 +39,9 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	if err := d.migrate(ctx, c); err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
 	}
+	if err := d.sealAll(ctx, c); err != nil {
+		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
+	}
 	// Readers have connections of their own: a transaction that reads outside
 	// itself must not wait for a place that only it can free.
 	if d.read, err = sql.Open("pgx", url+"&default_transaction_read_only=on"); err != nil {
@@ -46,7 +49,7 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
-	d.Reader = Reader{run: runner{sqlStatements{d.read}, d.dialect}}
+	d.Reader = Reader{run: runner{sqlStatements{d.read}, d.dialect, d.keys}}
 	go d.writer(d.batchPostgres, func() error { return nil })
 	return nil
 }
@@ -125,7 +128,7 @@ func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
 			continue
 		}
 		wrote := false
-		u.tx = &Tx{Reader: Reader{run: runner{patientStatements{sqlStatements{raw}, ctx, &wrote}, postgresDialect}}}
+		u.tx = &Tx{Reader: Reader{run: runner{patientStatements{sqlStatements{raw}, ctx, &wrote}, postgresDialect, d.keys}}}
 		u.err = guarded(u.run, u.tx)
 		pg, fromPostgres := errors.AsType[*pgconn.PgError](u.err)
 		if u.err == nil || !wrote && !fromPostgres && flow.CodeOf(u.err) != flow.CodeStorage {
@@ -185,7 +188,7 @@ func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) 
 	if err != nil {
 		return nil, storageError(err)
 	}
-	tx := &Tx{Reader: Reader{run: runner{sqlStatements{raw}, postgresDialect}}}
+	tx := &Tx{Reader: Reader{run: runner{sqlStatements{raw}, postgresDialect, d.keys}}}
 	if err := guarded(fn, tx); err != nil {
 		return nil, errors.Join(err, raw.Rollback())
 	}

@@ -204,5 +204,5 @@ func Still(ctx context.Context, c Config, look func(Reader) error) (err error) {
 		_, ended := db.Exec("ROLLBACK") // nothing was written
 		err = errors.Join(err, ended)
 	}()
-	return look(Reader{run: runner{liteWriter{db}, sqliteDialect}})
+	return look(Reader{run: runner{statements: liteWriter{db}, dialect: sqliteDialect}})
 }

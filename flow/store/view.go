@@ -23,7 +23,7 @@ func (d *DB) View(ctx context.Context, fn func(Reader) error) error {
 			_, ended := l.Exec("ROLLBACK") // nothing was written
 			err = errors.Join(err, ended)
 		}()
-		return fn(Reader{run: runner{liteWriter{l}, sqliteDialect}})
+		return fn(Reader{run: runner{liteWriter{l}, sqliteDialect, d.keys}})
 	})
 }
 
@@ -33,5 +33,5 @@ func (d *DB) viewPostgres(ctx context.Context, fn func(Reader) error) (err error
 		return storageError(fmt.Errorf("begin to read: %w", err))
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }() // nothing was written
-	return fn(Reader{run: runner{sqlStatements{tx}, postgresDialect}})
+	return fn(Reader{run: runner{sqlStatements{tx}, postgresDialect, d.keys}})
 }
