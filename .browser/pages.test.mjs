@@ -34,6 +34,24 @@ before(async () => {
 });
 after(async () => { await web?.close(); await till?.stop(); });
 
+// crowded names what nobody can read or hit: fields and buttons that lie on each
+// other, and cells so narrow that their words are cut into columns of letters.
+function crowded() {
+  const seen = [...document.querySelectorAll("main :is(label, input, select, textarea, button)")]
+    .map((e) => ({ e, r: e.getBoundingClientRect() })).filter(({ e, r }) => r.width > 1 && r.height > 1 && e.checkVisibility({ visibilityProperty: true }));
+  const name = (e) => e.id || e.textContent.trim().slice(0, 30) || e.name;
+  const wrong = [];
+  seen.forEach((a, i) => seen.slice(i + 1).forEach((b) => {
+    const wide = Math.min(a.r.right, b.r.right) - Math.max(a.r.left, b.r.left), high = Math.min(a.r.bottom, b.r.bottom) - Math.max(a.r.top, b.r.top);
+    if (wide > 1 && high > 1 && !a.e.contains(b.e) && !b.e.contains(a.e)) wrong.push(`${name(a.e)} lies on ${name(b.e)}`);
+  }));
+  for (const cell of document.querySelectorAll("main td")) {
+    const r = cell.getBoundingClientRect();
+    if (r.width && r.width < 90 && cell.innerText.split(/\s+/).some((word) => word.length * 4 > r.width)) wrong.push(`"${cell.innerText.slice(0, 30)}" stands in ${Math.round(r.width)} px`);
+  }
+  return wrong;
+}
+
 for (const colorScheme of themes) {
   for (const viewport of widths) {
     test(`${colorScheme}, ${viewport.width} px`, async () => {
@@ -47,6 +65,7 @@ for (const colorScheme of themes) {
           if (answer.status() !== expected) wrong.push(`${role} ${address}: ${answer.status()}`);
           const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
           if (wide > 0) wrong.push(`${role} ${address} is ${wide} px wider than the screen`);
+          wrong.push(...(await page.evaluate(crowded)).map((w) => `${role} ${address} ${w}`));
           wrong.push(...(await axe(page)).map((w) => `${role} ${address} ${w}`));
         }
         await page.context().close();

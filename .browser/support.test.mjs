@@ -63,11 +63,11 @@ const cases = {
         return own && (await ask("GET", `/v1/events/${own.id}/deliveries`)).items.some((d) => d.attempts?.length || d.tries?.length || d.attemptCount > 0 || /FAIL|PENDING|WAIT/i.test(d.status));
       });
     },
-    async find(h) { await h.search("amara"); await h.follow("Amara Nwosu"); await h.reads(/session PAID/, /charge\.success to http:\/\/127\.0\.0\.1:9009\/dead, try \d+, no answer: refused/); },
+    async find(h) { await h.search("amara"); await h.follow("Amara Nwosu"); await h.reads(/it is paid;/, /server at 127\.0\.0\.1:9009 was told charge\.success \(try \d+\), and gave no answer: refused/); },
   },
   "I paid 4,500 and it says that I owe more": {
     async stage() { const s = await session("Bola Ade", 500000); await transfer(await account(s.id), 450000); await has(s.id, "PARTIALLY_PAID"); },
-    async find(h) { await h.search("bola"); await h.follow("Bola Ade"); await h.reads(/partially paid/i, /₦4,500 of ₦5,000 paid/); },
+    async find(h) { await h.search("bola"); await h.follow("Bola Ade"); await h.reads(/partially paid/i, /₦4,500 of ₦5,000 is paid/); },
   },
   "I sent too much": {
     async stage() { const s = await session("Chidi Okeke", 200000); await transfer(await account(s.id), 250000); await has(s.id, "OVERPAID"); },
@@ -111,7 +111,7 @@ const cases = {
       await advance(2);
       await becomes(s.id, "PAID");
     },
-    async find(h) { await h.search("gozie"); await h.follow("Gozie Eze"); await h.reads(/session PAID/, /bank\s+answer: credit ₦3,500/); },
+    async find(h) { await h.search("gozie"); await h.follow("Gozie Eze"); await h.reads(/it is paid;/, /The bank, asked, answers that ₦3,500 came by bank transfer/); },
   },
   "it says that the bank cannot be reached": {
     async stage() {
@@ -120,15 +120,15 @@ const cases = {
       await account(s.id).catch(() => {});
       await ask("PUT", "/v1/test/bank/conditions", { up: true });
     },
-    async find(h) { await h.search("hauwa"); await h.follow("Hauwa Sani"); await h.reads(/the bank cannot be reached/); },
+    async find(h) { await h.search("hauwa"); await h.follow("Hauwa Sani"); await h.reads(/could not be reached/); },
   },
   "the link does not work any more": {
     async stage() { const s = await session("Ify Obi", 370000, { expiresInMinutes: 5 }); await advance(6); await becomes(s.id, "EXPIRED"); },
-    async find(h) { await h.search("ify"); await h.follow("Ify Obi"); await h.reads(/session EXPIRED: ₦0 of ₦3,700 paid/); },
+    async find(h) { await h.search("ify"); await h.follow("Ify Obi"); await h.reads(/its time is over; ₦0 of ₦3,700 is paid/); },
   },
   "the shop cancelled it": {
     async stage() { const s = await session("Jide Cole", 380000); await ask("POST", `${checkout}/${s.id}/cancel`); },
-    async find(h) { await h.search("jide"); await h.follow("Jide Cole"); await h.reads(/session CANCELLED: ₦0 of ₦3,800 paid/); },
+    async find(h) { await h.search("jide"); await h.follow("Jide Cole"); await h.reads(/it was cancelled; ₦0 of ₦3,800 is paid/); },
   },
   "my refund has not come": {
     async stage() {

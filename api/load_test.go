@@ -31,6 +31,7 @@ import (
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
+	"till/flow/store/storetest"
 )
 
 // The size of a run: every call at every number of connections, round after
@@ -304,7 +305,7 @@ func loadServer(b *testing.B, dir string, shared *server) loadAsk {
 		b.Fatal(err)
 	}
 	database := func(schema store.Schema, name string) *store.DB {
-		db, err := store.Open(b.Context(), store.Config{Schema: schema, Dir: dir, Name: name})
+		db, err := store.Open(b.Context(), store.Config{Schema: schema, Dir: dir, Name: name, Keys: storetest.Keys(b)})
 		if err != nil {
 			b.Fatal(err)
 		}

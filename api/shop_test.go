@@ -19,6 +19,7 @@ import (
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
+	"till/flow/store/storetest"
 )
 
 // shop is a whole Till on a temporary directory, without WhatsApp: real store,
@@ -83,7 +84,7 @@ func (l *lines) Len() int       { return len(l.Bytes()) }
 func open(t *testing.T) *shop {
 	t.Helper()
 	dir := t.TempDir()
-	return openOn(t, store.Config{Schema: store.Accounts, Dir: dir, Name: "accounts"}, store.Config{Schema: store.Checkout, Dir: dir, Name: "test"})
+	return openOn(t, store.Config{Schema: store.Accounts, Dir: dir, Name: "accounts", Keys: storetest.Keys(t)}, store.Config{Schema: store.Checkout, Dir: dir, Name: "test", Keys: storetest.Keys(t)})
 }
 
 // openOn is open on databases of the test's choice.

@@ -20,6 +20,7 @@ import (
 	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
+	"till/flow/store/storetest"
 	"till/hooks"
 	"till/rail"
 	"till/rail/sandbox"
@@ -51,7 +52,7 @@ func openDesk(t *testing.T) *desk {
 	s := open(t)
 	d := &desk{shop: s}
 	var err error
-	if d.db, err = store.Open(t.Context(), store.Config{Schema: store.Checkout, Dir: t.TempDir(), Name: "test"}); err != nil {
+	if d.db, err = store.Open(t.Context(), store.Config{Schema: store.Checkout, Dir: t.TempDir(), Name: "test", Keys: storetest.Keys(t)}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.db.Close() })

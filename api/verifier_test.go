@@ -14,6 +14,7 @@ import (
 	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
+	"till/flow/store/storetest"
 	"till/rail"
 )
 
@@ -35,7 +36,7 @@ func (v *stranger) LookUpIdentity(ctx context.Context, p rail.Person) (flow.Matc
 // and returns a secret key of it and what ends its look-ups.
 func (d *desk) openEnvironment(env flow.Environment, r rail.Rail) (secret string, stop func()) {
 	d.t.Helper()
-	db, err := store.Open(d.t.Context(), store.Config{Schema: store.Checkout, Dir: d.t.TempDir(), Name: string(env)})
+	db, err := store.Open(d.t.Context(), store.Config{Schema: store.Checkout, Dir: d.t.TempDir(), Name: string(env), Keys: storetest.Keys(d.t)})
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -25,6 +25,8 @@ type Settings struct {
 	HTTPAddr        string        `name:"http-addr" env:"TILL_HTTP_ADDR" default:"127.0.0.1:8080" help:"Where the API listens."`
 	DataDir         string        `name:"data-dir" env:"TILL_DATA_DIR" default:"./data" help:"Where everything that is kept stands."`
 	DatabaseURL     Secret        `name:"database-url" env:"TILL_DATABASE_URL" help:"postgres:// address; empty keeps everything in SQLite in the data dir."`
+	SecretsKey      Secret        `name:"secrets-key" env:"TILL_SECRETS_KEY" help:"What seals secrets in the databases: 32 bytes in hex, as openssl rand -hex 32 prints them. Empty is the file secrets.key in the data dir."`
+	SecretsKeyOld   Secret        `name:"secrets-key-old" env:"TILL_SECRETS_KEY_OLD" help:"Keys that sealed before, with commas between: what they sealed is sealed anew at the next start."`
 	RedisURL        Secret        `name:"redis-url" env:"TILL_REDIS_URL" help:"redis:// address; empty uses a Redis inside the program (test only)."`
 	BankURL         string        `name:"bank-url" env:"TILL_BANK_URL" help:"Address of a sandbox bank that runs by itself (till bank)."`
 	WhatsAppNetwork string        `name:"whatsapp-network" env:"TILL_WHATSAPP_NETWORK" default:"local" enum:"local,whatsapp" help:"local: the network inside the program; whatsapp: the real one."`
@@ -42,6 +44,7 @@ type Settings struct {
 	PublicURL       string        `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
 	TrustedProxies  string        `name:"trusted-proxies" env:"TILL_TRUSTED_PROXIES" help:"Proxies in front of the API whose X-Forwarded-For is believed: addresses or networks, with commas between."`
 	Holidays        string        `name:"holidays" env:"TILL_HOLIDAYS" help:"File with changes to the days on which banks are closed and nobody is paid out, one in each line, as 2026-08-27,Id-ul-Maulud; a minus in front opens a day again."`
+	SecondAbove     int64         `name:"second-person-above" env:"TILL_SECOND_PERSON_ABOVE" default:"10000000" help:"Amount in kobo beyond which a second person has to agree to what somebody orders about money in the console; 0 for never."`
 	LogLevel        string        `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
 }
 
@@ -73,6 +76,9 @@ func (s Settings) Check() error {
 	if u := string(s.DatabaseURL); u != "" && !hasScheme(u, "postgres", "postgresql") {
 		faults = append(faults, fault("database-url", s.DatabaseURL.String(), "give a postgres:// address, or leave it empty for SQLite"))
 	}
+	if _, _, err := s.SealingKeys(); err != nil {
+		faults = append(faults, err)
+	}
 	if s.PublicURL != "" && !hasScheme(s.PublicURL, "http", "https") {
 		faults = append(faults, fault("public-url", s.PublicURL, "give an http:// address"))
 	}
@@ -97,6 +103,9 @@ func (s Settings) Check() error {
 	}
 	if v := s.WhatsAppVersion; v != "" && !version.MatchString(v) {
 		faults = append(faults, fault("whatsapp-version", v, "give three numbers with dots between, as 2.3000.1012345678"))
+	}
+	if s.SecondAbove < 0 {
+		faults = append(faults, fault("second-person-above", strconv.FormatInt(s.SecondAbove, 10), "give an amount in kobo, as 10000000 for ₦100,000, or 0 for never"))
 	}
 	if _, err := s.Proxies(); err != nil {
 		faults = append(faults, err)
@@ -145,6 +154,38 @@ func (s Settings) RootKey() ([32]byte, error) {
 	raw, err := hex.DecodeString(strings.TrimSpace(s.WhatsAppRootKey))
 	if err != nil || len(raw) != len(key) {
 		return key, fault("whatsapp-root-key", s.WhatsAppRootKey, "give the 32 bytes of the network's root key in hex (64 characters)")
+	}
+	return [32]byte(raw), nil
+}
+
+// SealingKeys are the keys that seal secrets: the one that seals now, nil for that
+// of the data dir, and those that did before.
+func (s Settings) SealingKeys() (current *[32]byte, old [][32]byte, err error) {
+	if s.SecretsKey != "" {
+		key, err := sealingKey("secrets-key", string(s.SecretsKey))
+		if err != nil {
+			return nil, nil, err
+		}
+		current = &key
+	}
+	for part := range strings.SplitSeq(string(s.SecretsKeyOld), ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		key, err := sealingKey("secrets-key-old", part)
+		if err != nil {
+			return nil, nil, err
+		}
+		old = append(old, key)
+	}
+	return current, old, nil
+}
+
+// sealingKey reads a key. One whose bytes are all the same was not drawn.
+func sealingKey(name, text string) (key [32]byte, err error) {
+	raw, err := hex.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(raw) != len(key) || len(slices.Compact(slices.Clone(raw))) == 1 {
+		return key, fault(name, hidden, "give 32 random bytes in hex (64 characters): openssl rand -hex 32 prints some")
 	}
 	return [32]byte(raw), nil
 }

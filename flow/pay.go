@@ -187,6 +187,37 @@ func Cancel(s Session, attempts []Attempt, payments []Payment, now time.Time) (C
 	return closeSession(s, attempts, payments, triggerCancel, now)
 }
 
+// EndNow ends the time of a session that is still open, because somebody wants it
+// over: money that a payer sends from now on comes late. payments are as Expire has
+// them. Errors: session_not_cancellable.
+func EndNow(s Session, attempts []Attempt, payments []Payment, now time.Time) (Change, error) {
+	if s.Status != SessionPending {
+		return Change{}, Refuse(CodeNotCancellable, "The time of a session that is %s cannot be ended.", s.Status)
+	}
+	if now.Before(s.ExpiresAt) {
+		s.ExpiresAt = now
+	}
+	change, err := closeSession(s, attempts, payments, triggerExpire, now)
+	if err != nil {
+		return Change{}, err
+	}
+	change.Attempts = nil
+	for _, a := range attempts { // those that were switched away from could be paid in time as well
+		if a.Status == AttemptActive {
+			if a, err = a.move(triggerLapse); err != nil {
+				return Change{}, err
+			}
+		} else if !now.Before(a.ExpiresAt) {
+			continue
+		}
+		if now.Before(a.ExpiresAt) {
+			a.ExpiresAt = now
+		}
+		change.Attempts = append(change.Attempts, a)
+	}
+	return change, nil
+}
+
 func closeSession(s Session, attempts []Attempt, payments []Payment, trigger string, now time.Time) (Change, error) {
 	closed, err := s.move(trigger)
 	if err != nil {

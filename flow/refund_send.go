@@ -82,6 +82,23 @@ func (r Refund) heard(s Session, p Payment, all []Disbursed, now time.Time) (c C
 	return c, nil
 }
 
+// DoneByHand takes in that somebody paid a refund by hand which needs attention:
+// transfer is the bank's name of that movement, and at its time. From then on the
+// refund has another name, so that nothing which the bank may still say about the
+// order that it was given counts as this payment. p is its payment as it is by now.
+// Errors: refund_not_retryable, refund_exceeds_payment.
+func (r Refund) DoneByHand(s Session, p Payment, transfer string, at, now time.Time) (Change, error) {
+	if r.Status != RefundAttention {
+		return Change{}, Refuse(CodeRefundNotRetryable, "A refund that is %s cannot be paid by hand: only one that is %s can.", r.Status, RefundAttention)
+	}
+	if r.PutBack {
+		if err := p.covers(r.Amount); err != nil {
+			return Change{}, err
+		}
+	}
+	return r.Anew().paid(s, p, Disbursed{Status: DisbursementDone, RailTransactionID: transfer, At: at}, now)
+}
+
 // Anew gives a refund the next name at the rail, for when nothing is, or will
 // be, sent under the one it has.
 func (r Refund) Anew() Refund {

@@ -60,9 +60,15 @@ func (w *world) as(role flow.Role, of ...merchant) *visitor {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return w.carrying(in.Text)
+}
+
+// carrying is a browser that has the cookie of a login.
+func (w *world) carrying(text string) *visitor {
+	w.t.Helper()
 	v := w.visitor()
 	at, _ := url.Parse(w.base)
-	v.http.Jar.SetCookies(at, []*http.Cookie{{Name: "till-visit", Value: in.Text, Path: "/"}})
+	v.http.Jar.SetCookies(at, []*http.Cookie{{Name: "till-visit", Value: text, Path: "/"}})
 	return v
 }
 

@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
-	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -81,8 +80,8 @@ type Config struct {
 type Console struct {
 	cfg     Config
 	pages   map[string]*template.Template
-	streams atomic.Int64 // live parts under way
-	looked  looked       // by the doctor
+	streams streams // live parts under way
+	looked  looked  // by the doctor
 	sandbox sandbox
 }
 
@@ -169,10 +168,19 @@ const codeNotAllowed flow.Code = "not_allowed"
 // errLogin says that somebody has to log in first.
 var errLogin = errors.New("nobody is logged in")
 
+// errEntered says that somebody who is logged in sent a form to come in once
+// more, as the browser does that loads its answer anew.
+var errEntered = errors.New("somebody is logged in already")
+
 // failed shows what went wrong, in the words of its error, and what to do.
 func (c *Console) failed(v *visit, err error) error {
-	if errors.Is(err, errLogin) {
+	switch {
+	case errors.Is(err, errLogin):
 		return v.toLogin()
+	case errors.Is(err, errEntered) && v.http.Path() == "/signup":
+		return v.to("/developers", "You are signed up and logged in. A key is shown once: make another one if you have not copied it.")
+	case errors.Is(err, errEntered):
+		return v.to("/", "You are logged in already.")
 	}
 	own, ok := errors.AsType[*flow.Error](err)
 	if !ok {

@@ -166,6 +166,9 @@ func TestSigningUp(t *testing.T) {
 	if strings.Contains(home.body, key) {
 		t.Error("the key is shown again")
 	}
+	reloaded := v.post("/signup", form("email", "Bola@Example.com", "password", "correct horse battery", "business", "Bola's", "csrf", "of before"))
+	w.wants(reloaded, http.StatusSeeOther)
+	w.wants(v.get(reloaded.header.Get("Location")), http.StatusOK, "You are signed up", "shown once")
 	again := w.visitor()
 	w.wants(again.post("/signup", form("email", "bola@example.com", "password", "another password", "business", "B")), http.StatusBadRequest, "Log in instead")
 	w.wants(again.post("/login", form("email", "bola@example.com", "password", "correct horse battery")), http.StatusSeeOther)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"till/flow"
+	"till/flow/checkout"
 )
 
 // entryPages are how people come in, choose what they look at, and leave.
@@ -61,6 +62,9 @@ func (c *Console) askLogin(v *visit, data loginView) error {
 func (c *Console) login(v *visit) error {
 	email := v.field("email")
 	next := inside(v.field("next"))
+	if len(email) > maxTypedURL { // it is nobody's, and need not be shown again
+		email = ""
+	}
 	in, err := c.cfg.Accounts.Enter(v.ctx, email, v.form.Get("password"), c.cfg.Address(v.http))
 	if err != nil {
 		wrong := loginView{Email: email, Next: next, Wrong: "There is nobody with this e-mail address and password."}
@@ -73,8 +77,22 @@ func (c *Console) login(v *visit) error {
 		v.http.Status(c.cfg.Status(code))
 		return c.askLogin(v, wrong)
 	}
-	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()))
+	if err := v.enters(in); err != nil {
+		return err
+	}
 	return v.to(next, "")
+}
+
+// enters gives the browser a login, and ends the one that it had: nobody would
+// hold that any more who could end it.
+func (v *visit) enters(in checkout.Entered) error {
+	if v.who.Role != "" {
+		if err := v.console.cfg.Accounts.Leave(v.ctx, v.who); err != nil {
+			return err
+		}
+	}
+	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()))
+	return nil
 }
 
 // enter is POST /enter: the pretend world's console, without a password.
@@ -87,7 +105,9 @@ func (c *Console) enter(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()))
+	if err := v.enters(in); err != nil {
+		return err
+	}
 	return v.to(inside(v.field("next")), "")
 }
 

@@ -3,10 +3,14 @@ package console
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"till/flow"
@@ -15,20 +19,53 @@ import (
 // The bounds of live parts. A stream is ended before proxies and the server's own
 // bound on writing end it; the browser opens the next one by itself.
 const (
-	maxStreams = 256 // at once
-	streamLife = 25 * time.Second
-	writeGrace = 5 * time.Second
-	lookAgain  = 300 * time.Millisecond
+	maxStreams     = 256 // at once
+	maxStreamsEach = 48  // of one account, so that many tabs leave room for others
+	streamLife     = 25 * time.Second
+	writeGrace     = 5 * time.Second
+	lookAgain      = 300 * time.Millisecond
+	knowAgain      = time.Second // how long whoever is shut out may look on
 )
+
+// streams counts the live parts under way.
+type streams struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int
+}
+
+// takes counts one more of an account, where there is room.
+func (s *streams) takes(account string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all >= maxStreams || s.of[account] >= maxStreamsEach {
+		return false
+	}
+	if s.of == nil {
+		s.of = map[string]int{}
+	}
+	s.all++
+	s.of[account]++
+	return true
+}
+
+// gives takes one of an account back.
+func (s *streams) gives(account string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+	if s.of[account]--; s.of[account] == 0 {
+		delete(s.of, account)
+	}
+}
 
 // live answers with a stream of server-sent events (html.spec.whatwg.org,
 // "Server-sent events"): one named part whenever what render makes has changed.
 // render is called after the handler returned: it must touch nothing of the
 // request but what it took before.
 func (v *visit) live(render func(ctx context.Context) ([]byte, error)) error {
-	c := v.console
-	if c.streams.Add(1) > maxStreams {
-		c.streams.Add(-1)
+	c, account, text := v.console, cmp.Or(v.who.Account, string(v.who.Role)), v.text
+	if !c.streams.takes(account) {
 		return flow.Refuse(flow.CodeRateLimited, "Too many live pages are open. Close some, or load this one again later.")
 	}
 	v.http.Set("Content-Type", "text/event-stream")
@@ -37,14 +74,20 @@ func (v *visit) live(render func(ctx context.Context) ([]byte, error)) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), streamLife)
 	conn := v.http.Context().Conn()
 	v.http.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
-		defer c.streams.Add(-1)
+		defer c.streams.gives(account)
 		defer cancel()
 		defer func() { _ = conn.SetWriteDeadline(c.cfg.Real().Add(writeGrace)) }() // for the end of the stream, which is written next
 		again := time.NewTicker(lookAgain)
 		defer again.Stop()
 		var last []byte
+		known := c.cfg.Real()
 		for first := true; ; first = false {
-			part, err := render(ctx)
+			if now := c.cfg.Real(); now.Sub(known) >= knowAgain {
+				if known = now; c.over(ctx, text) { // the browser that asks again is told to log in
+					return
+				}
+			}
+			part, err := safely(ctx, render)
 			if err != nil {
 				if ctx.Err() == nil {
 					c.cfg.Log.LogAttrs(ctx, slog.LevelError, "live part failed", slog.String("error", err.Error()))
@@ -68,6 +111,23 @@ func (v *visit) live(render func(ctx context.Context) ([]byte, error)) error {
 		}
 	})
 	return nil
+}
+
+// over says whether a login has ended: whoever cannot be asked about it has not.
+func (c *Console) over(ctx context.Context, text string) bool {
+	_, err := c.cfg.Accounts.Visit(ctx, text)
+	return err != nil && stranger(err)
+}
+
+// safely makes a part. A crash ends this stream alone: nothing else is around it
+// that would keep the program up.
+func safely(ctx context.Context, render func(ctx context.Context) ([]byte, error)) (part []byte, err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			err = fmt.Errorf("panic: %v\n%s", crash, debug.Stack())
+		}
+	}()
+	return render(ctx)
 }
 
 // event writes one server-sent event; a client that lost the stream comes back

@@ -76,7 +76,7 @@ type eventRow struct {
 type momentRow struct {
 	checkout.Moment
 
-	Text string // what is kept of it, "" for no more
+	Text string // what is kept of it, "" for no more than its words
 }
 
 // sessionPage is GET /sessions/{id}.
@@ -194,7 +194,7 @@ func (c *Console) withMoments(ctx context.Context, service *checkout.Service, wh
 			return out, err
 		}
 		for _, a := range list {
-			moments = append(moments, checkout.Moment{At: a.At, Who: "console", What: a.Action, Why: a.Actor + ": " + a.Reason})
+			moments = append(moments, checkout.Moment{At: a.At, Who: "console", What: a.Action, Why: a.Actor + ": " + a.Reason, Told: checkout.ToldAct(a)})
 		}
 	}
 	slices.SortStableFunc(moments, func(a, b checkout.Moment) int { return a.At.Compare(b.At) })

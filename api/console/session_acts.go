@@ -21,9 +21,13 @@ func (c *Console) audited(v *visit, s flow.Session, action, subject, reason stri
 
 // sessionAct does something about a session for a reason, once that is kept. What is
 // refused is told beside the forms, as they were filled in. subject "" is the
-// session.
-func (c *Console) sessionAct(v *visit, action, subject string, do func(s flow.Session) (done string, err error)) error {
+// session; of another one theirs says whether it is the session's: nothing is kept
+// of what somebody only says that they did to a stranger's.
+func (c *Console) sessionAct(v *visit, action, subject string, theirs func(s flow.Session) error, do func(s flow.Session) (done string, err error)) error {
 	s, err := v.session()
+	if err == nil && theirs != nil {
+		err = theirs(s)
+	}
 	if err != nil {
 		return err
 	}
@@ -84,7 +88,7 @@ func (c *Console) noteSession(v *visit) error {
 
 // sayAgain is POST /sessions/{id}/instructions.
 func (c *Console) sayAgain(v *visit) error {
-	return c.sessionAct(v, "instructions.resend", "", func(s flow.Session) (string, error) {
+	return c.sessionAct(v, "instructions.resend", "", nil, func(s flow.Session) (string, error) {
 		chats, err := v.service.SayAgain(v.ctx, s.Project, s.ID, v.who.Email)
 		if err == nil && chats == 0 {
 			err = flow.Refuse(flow.CodeInvalidField, "Nobody has opened this session in a chat yet, so there is nobody to send to. Give the payer its link.")
@@ -95,7 +99,7 @@ func (c *Console) sayAgain(v *visit) error {
 
 // askBank is POST /sessions/{id}/check.
 func (c *Console) askBank(v *visit) error {
-	return c.sessionAct(v, "bank.ask", "", func(s flow.Session) (string, error) {
+	return c.sessionAct(v, "bank.ask", "", nil, func(s flow.Session) (string, error) {
 		return "The bank was asked. What it knows stands in the timeline.", v.service.AskBank(v.ctx, s.Project, s.ID)
 	})
 }
@@ -108,14 +112,13 @@ func call(project flow.ProjectID) checkout.Call {
 // resendHere is POST /sessions/{id}/resend.
 func (c *Console) resendHere(v *visit) error {
 	id := flow.EventID(v.field("event"))
-	return c.sessionAct(v, "event.resend", string(id), func(s flow.Session) (string, error) {
-		e, err := v.service.Reader().Event(v.ctx, s.Project, id)
-		if err == nil && e.Session != s.ID {
+	var e flow.Event
+	return c.sessionAct(v, "event.resend", string(id), func(s flow.Session) (err error) {
+		if e, err = v.service.Reader().Event(v.ctx, s.Project, id); err == nil && e.Session != s.ID {
 			err = flow.Refuse(flow.CodeNotFound, "There is no event %q of this session.", id)
 		}
-		if err != nil {
-			return "", err
-		}
+		return err
+	}, func(s flow.Session) (string, error) {
 		to := 0
 		how := call(s.Project)
 		how.Render = func(m checkout.Made) (int, []byte, error) {
@@ -167,15 +170,14 @@ func (c *Console) retryRefund(v *visit) error {
 		return c.refusedAct(v, flow.Refuse(flow.CodeMissingField, "Tick the box: this cannot be undone."), sessionView{Reason: v.field("reason")})
 	}
 	id := flow.RefundID(v.field("refund"))
-	return c.sessionAct(v, "refund.retry", string(id), func(s flow.Session) (string, error) {
+	return c.sessionAct(v, "refund.retry", string(id), func(s flow.Session) error {
 		r, err := v.service.ViewRefund(v.ctx, s.Project, id)
 		if err == nil && r.Session != s.ID {
 			err = flow.Refuse(flow.CodeNotFound, "There is no refund %q of this session.", id)
 		}
-		if err != nil {
-			return "", err
-		}
-		_, err = v.service.RetryRefund(v.ctx, id, v.by(), call(s.Project))
+		return err
+	}, func(s flow.Session) (string, error) {
+		_, err := v.service.RetryRefund(v.ctx, id, v.by(), call(s.Project))
 		return "The bank is told of the refund once more.", err
 	})
 }
@@ -187,16 +189,13 @@ func (c *Console) resolvePayment(v *visit) error {
 		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
 	}
 	id := flow.PaymentID(v.field("payment"))
-	return c.sessionAct(v, decided(accept), string(id), func(s flow.Session) (string, error) {
+	return c.sessionAct(v, decided(accept), string(id), func(s flow.Session) error {
 		p, err := v.service.Payment(v.ctx, s.Project, id)
 		if err == nil && p.Session != s.ID {
 			err = flow.Refuse(flow.CodeNotFound, "There is no payment %q of this session.", id)
 		}
-		if err != nil {
-			return "", err
-		}
-		return v.resolve(s.Project, id, accept)
-	})
+		return err
+	}, func(s flow.Session) (string, error) { return v.resolve(s.Project, id, accept) })
 }
 
 // decided is how a decision stands in the audit log.

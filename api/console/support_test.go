@@ -118,7 +118,8 @@ func TestASessionsPageTellsEverything(t *testing.T) {
 	for _, role := range []flow.Role{flow.RoleOwner, flow.RoleDeveloper, flow.RoleSupport, flow.RoleOperator} {
 		got := w.as(role).get(page)
 		w.wants(got, http.StatusOK, "&lt;script&gt;alert(1)&lt;/script&gt;", a.Instructions.AccountNumber, "rail.answer", "took", "unapplied",
-			"partial", "₦3,000.00", "part_paid", "the session expires", "234•••••4567", "shop.example", "understood as", "Raw", "/replay")
+			"partial", "₦3,000.00", "part_paid", "the session expires", "234•••••4567", "shop.example", "understood as", "Raw", "/replay",
+			"the payer opens a payment with its code.", "Bank transfer chosen; account number "+a.Instructions.AccountNumber, "In the books, for money that came: ₦3,000 is set aside")
 		if strings.Contains(got.body, "2348031234567") {
 			t.Errorf("%s sees the payer's whole phone", role)
 		}

@@ -3,6 +3,7 @@ package console
 import (
 	"crypto/rand"
 	"net/http"
+	"slices"
 
 	"till/flow"
 )
@@ -67,7 +68,15 @@ func (c *Console) endPerson(v *visit) error {
 	if v.field("confirm") == "" {
 		return flow.Refuse(flow.CodeMissingField, "Nobody was shut out: tick that you mean it.")
 	}
-	if err := v.audit("person.end", id[:min(len(id), maxTypedName)], "", false); err != nil {
+	list, err := c.cfg.Accounts.People(v.ctx, v.who.Account)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(list, func(p flow.Person) bool { return p.ID == id })
+	if i < 0 {
+		return flow.Refuse(flow.CodeNotFound, "There is no such person.")
+	}
+	if err := v.audit("person.end", id, list[i].Email, false); err != nil {
 		return err
 	}
 	if err := c.cfg.Accounts.EndPerson(v.ctx, v.who.Account, id); err != nil {

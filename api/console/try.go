@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -63,10 +64,13 @@ func (c *Console) sandboxed(v *visit) error {
 	case v.env != flow.Test:
 		return flow.Refuse(flow.CodeTestOnly, "There is no pretending with real money. Choose the test environment above.")
 	case v.project.ID == "":
-		return flow.Refuse(flow.CodeInvalidField, "Choose a project above: the sandbox plays with its sessions.")
+		return errNoProject
 	}
 	return nil
 }
+
+// errNoProject says that an operator looks at all projects, and plays with none.
+var errNoProject = flow.Refuse(flow.CodeInvalidField, "Choose a project above: the sandbox plays with its sessions.")
 
 // tryView is what the page is given.
 type tryView struct {
@@ -97,7 +101,9 @@ type inspector struct {
 
 // try is GET /try.
 func (c *Console) try(v *visit) error {
-	if err := c.sandboxed(v); err != nil {
+	if err := c.sandboxed(v); errors.Is(err, errNoProject) && len(v.projects) > 0 {
+		return v.show("choose", "Try it out", nil)
+	} else if err != nil {
 		return err
 	}
 	views, _, err := v.service.List(v.ctx, v.project.ID, checkout.Filter{Limit: trySessions})

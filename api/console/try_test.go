@@ -153,7 +153,12 @@ func TestTheSandboxIsThisMachinesAlone(t *testing.T) {
 			w.wants(w.as(role).post("/try/"+path, nil), http.StatusForbidden)
 		}
 	}
-	w.wants(w.as(flow.RoleOperator).get("/try"), http.StatusBadRequest, "Choose a project")
+	operator := w.as(flow.RoleOperator) // looks at all projects until one is chosen
+	w.wants(operator.get("/"), http.StatusOK, "All projects", "Choose a project")
+	w.wants(operator.get("/try"), http.StatusOK, "Which one?", `action="/choose"`, `value="`+string(w.ada.project.ID)+`"`)
+	w.wants(operator.get("/try/live"), http.StatusBadRequest, "Choose a project")
+	w.wants(operator.post("/choose", form("project", string(w.ada.project.ID), "env", "test", "next", "/try")), http.StatusSeeOther)
+	w.wants(operator.get("/try"), http.StatusOK, "phone?bare")
 	far, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.base+"/try", http.NoBody)
 	if err != nil {
 		t.Fatal(err)

@@ -120,7 +120,9 @@ func (c *Console) tryClock(v *visit) error {
 			if err != nil {
 				return "", err
 			}
-			v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()))
+			if err := v.enters(in); err != nil {
+				return "", err
+			}
 		}
 		return "The clock stands at " + now.In(lagos).Format("2 Jan 2006, 15:04:05") + ".", nil
 	})

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -58,7 +59,11 @@ func (v *visit) begin(p Page) error {
 	if p.Method != http.MethodPost || p.machine {
 		return nil
 	}
-	return v.readForm()
+	err := v.readForm()
+	if err != nil && p.Right == "" && v.who.Role != "" { // the cookie that the form was for is another one now
+		return errEntered
+	}
+	return err
 }
 
 // recognise reads the cookie, and finds project and environment.
@@ -177,7 +182,7 @@ func (v *visit) readForm() error {
 		return flow.Refuse(flow.CodeTooLarge, "The form has more than %d fields.", maxFields)
 	}
 	form, err := url.ParseQuery(string(v.http.Body()))
-	if err != nil {
+	if err != nil || !isText(form) {
 		return flow.Refuse(flow.CodeInvalidField, "The form cannot be read.")
 	}
 	v.form = form
@@ -187,13 +192,25 @@ func (v *visit) readForm() error {
 	return nil
 }
 
+// isText says whether a form holds text alone: no database keeps anything else.
+func isText(form url.Values) bool {
+	for name, values := range form {
+		for _, s := range append(values, name) {
+			if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // field is one field of the form, without white space around it.
 func (v *visit) field(name string) string { return strings.TrimSpace(v.form.Get(name)) }
 
 // query is one value behind the question mark, at most 200 bytes of it.
 func (v *visit) query(name string) string {
 	s := strings.TrimSpace(v.http.Query(name))
-	return strings.ToValidUTF8(s[:min(len(s), 200)], "")
+	return flow.OneLine(s[:min(len(s), 200)])
 }
 
 // audit keeps what the visitor is about to do. reasoned refuses one who does not
@@ -235,9 +252,10 @@ func (v *visit) toLogin() error {
 }
 
 // near says whether the browser runs on this machine and asked for this machine:
-// another site's name that resolves here is not this machine's.
+// another site's name that resolves here is not this machine's. What a proxy says
+// of the host does not count: a page of that site can say it too.
 func (v *visit) near() bool {
-	host := v.http.Hostname()
+	host := string(v.http.Request().Header.Host())
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
@@ -282,7 +300,7 @@ func (v *visit) show(name, title string, data any) error {
 		return fmt.Errorf("write the page %s: %w", name, err)
 	}
 	v.http.Set("Content-Type", "text/html; charset=utf-8")
-	return v.http.Send(out.Bytes())
+	return v.http.Send(seen(out.Bytes()))
 }
 
 // part answers with one template of a page alone: what a live part of it shows
@@ -296,5 +314,16 @@ func (v *visit) part(page, name string, data any) ([]byte, error) {
 	if err := p.ExecuteTemplate(&out, name, data); err != nil {
 		return nil, fmt.Errorf("write a part of the page %s: %w", page, err)
 	}
-	return out.Bytes(), nil
+	return seen(out.Bytes()), nil
+}
+
+// seen is a page without what nobody sees: payers, banks and merchants choose
+// names, and none of them turns round what stands beside it.
+func seen(page []byte) []byte {
+	return bytes.Map(func(r rune) rune {
+		if flow.Unseen(r) {
+			return -1
+		}
+		return r
+	}, page)
 }

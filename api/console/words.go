@@ -18,7 +18,7 @@ func (c *Console) words() template.FuncMap {
 		"ago":   func(at time.Time) string { return ago(c.cfg.Now().Sub(at)) },
 		"took":  took,
 		"lower": func(v any) string { return strings.ToLower(fmt.Sprint(v)) },
-		"plain": func(v any) string { return strings.ReplaceAll(strings.ToLower(fmt.Sprint(v)), "_", " ") },
+		"plain": plain,
 		"dict":  dict,
 		"command": func(env flow.Environment) string { // what a command of the live environment ends with
 			if env == flow.Live {
@@ -48,6 +48,15 @@ func dict(pairs ...any) (map[string]any, error) {
 		out[name] = pairs[i+1]
 	}
 	return out, nil
+}
+
+// plain shows a word that programs speak as people write it: bank_transfer is
+// bank transfer, USSD stays USSD.
+func plain(v any) string {
+	if s := strings.ReplaceAll(strings.ToLower(fmt.Sprint(v)), "_", " "); s != "ussd" {
+		return s
+	}
+	return "USSD"
 }
 
 // naira shows kobo with the sign, thousands and two decimals: ₦4,500.00.
@@ -127,7 +136,7 @@ func ago(d time.Duration) string {
 
 // took shows how long something lasted.
 func took(d time.Duration) string {
-	if d < 10*time.Millisecond {
+	if d < time.Millisecond {
 		return fmt.Sprintf("%d µs", d.Microseconds())
 	}
 	if d < 10*time.Second {

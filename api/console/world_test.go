@@ -18,6 +18,7 @@ import (
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
+	"till/flow/store/storetest"
 	"till/rail"
 	"till/rail/sandbox"
 )
@@ -86,7 +87,7 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 	}
 	dir := t.TempDir()
 	database := func(schema store.Schema, name string) *store.DB {
-		db, err := store.Open(t.Context(), store.Config{Schema: schema, Dir: dir, Name: name})
+		db, err := store.Open(t.Context(), store.Config{Schema: schema, Dir: dir, Name: name, Keys: storetest.Keys(t)})
 		if err != nil {
 			t.Fatalf("open %s: %v", name, err)
 		}

@@ -24,6 +24,7 @@ import (
 	"till/api/console"
 	"till/bot"
 	"till/bot/whatsapp"
+	"till/cmd/till/sealing"
 	"till/config"
 	"till/flow"
 	"till/flow/checkout"
@@ -158,7 +159,11 @@ func (a *app) shares() bool {
 }
 
 // openStores opens the accounts and both environments, which share nothing.
-func (a *app) openStores(ctx context.Context) (test, live *store.DB, err error) {
+func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, err error) {
+	keys, err := a.sealingKeys(ctx, dev)
+	if err != nil {
+		return nil, nil, err
+	}
 	stamp := beforeMigrate + flow.Stamp(time.Now())
 	open := func(schema store.Schema, name string) *store.DB {
 		if err != nil {
@@ -168,7 +173,9 @@ func (a *app) openStores(ctx context.Context) (test, live *store.DB, err error) 
 			return nil
 		}
 		var db *store.DB
-		if db, err = store.Open(ctx, store.Config{Schema: schema, Dir: a.set.DataDir, URL: string(a.set.DatabaseURL), Name: name, Log: a.log}); err != nil {
+		c := inDir(a.set, schema, name)
+		c.Log, c.Keys, c.Seal, c.Secrets = a.log, keys, true, sealing.Settings()
+		if db, err = store.Open(ctx, c); err != nil {
 			err = cannotOpen(a.set, err)
 			return nil
 		}
@@ -187,6 +194,9 @@ func (a *app) openStores(ctx context.Context) (test, live *store.DB, err error) 
 // cannotOpen says in one line why the store is not there. What PostgreSQL's
 // driver tells is a line for each way it tried: the last one says it.
 func cannotOpen(set config.Settings, err error) error {
+	if errors.Is(err, store.ErrKey) {
+		return fmt.Errorf("%w (%s)", err, giveKey(set))
+	}
 	if set.DatabaseURL == "" {
 		return fmt.Errorf("open the store: %w", err)
 	}
@@ -194,16 +204,16 @@ func cannotOpen(set config.Settings, err error) error {
 	return fmt.Errorf("the database cannot be used: %s (check --database-url)", strings.TrimSpace(lines[len(lines)-1]))
 }
 
-// kept is a secret that is drawn once and kept in the accounts.
+// kept is a secret that is drawn once and kept in the accounts, sealed.
 func (a *app) kept(ctx context.Context, name string) (string, error) {
 	raw := make([]byte, 32)
 	if _, err := rand.Read(raw); err != nil {
 		return "", err
 	}
-	if err := a.settings.Update(ctx, func(tx *store.Tx) error { return tx.SetSetting(ctx, name, hex.EncodeToString(raw)) }); err != nil {
+	if err := a.settings.Update(ctx, func(tx *store.Tx) error { return tx.SetSecret(ctx, name, hex.EncodeToString(raw)) }); err != nil {
 		return "", err
 	}
-	return a.settings.Setting(ctx, name)
+	return a.settings.Secret(ctx, name)
 }
 
 // openServices wires both environments.
@@ -237,7 +247,7 @@ var errNoLiveNumber = errors.New("no WhatsApp number is connected to the live en
 
 // openService wires one environment; nothing below knows which of the two it is.
 func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Environment, linkBase string) (*checkout.Service, error) {
-	pepper, err := a.kept(ctx, "client_secret_pepper_"+string(env))
+	pepper, err := a.kept(ctx, sealing.ClientPepper(string(env)))
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +266,7 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 		},
 	}
 	c.Banks = rail.USSDMenu()
-	c.Payee, c.Calendar = a.accounts.Payee(env), a.calendar
+	c.Payee, c.Calendar, c.SecondAbove = a.accounts.Payee(env), a.calendar, flow.Kobo(a.set.SecondAbove)
 	c.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) { return a.accounts.Known(ctx, id, env) }
 	c.Post = func(ctx context.Context, d flow.Delivery) flow.Verdict { return post(ctx, sender, d, time.Now()) }
 	c.Next, c.Rand, c.Alone, c.Log = nextTry, rand.Reader, a.set.DatabaseURL == "", a.log

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"till/cmd/till/doctor"
+	"till/cmd/till/sealing"
 	"till/config"
 	"till/flow"
 	"till/flow/store"
@@ -27,8 +29,9 @@ import (
 type backupCmd struct {
 	config.Settings
 
-	File string `arg:"" help:"The file to write, as till-2026-11-22.tar.gz; it must not be there."`
-	JSON bool   `name:"json" help:"Print JSON."`
+	File    string `arg:"" help:"The file to write, as till-2026-11-22.tar.gz; it must not be there."`
+	WithKey bool   `help:"Also the file with the key that secrets are sealed with: whoever has the backup then reads them."`
+	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
 // Help is the command's example and what it promises.
@@ -36,13 +39,15 @@ func (backupCmd) Help() string {
 	return "Example:  till backup till-$(date +%F).tar.gz\n\n" +
 		"It runs beside a server, which goes on working. Each database is written as it stood at one moment, whole, as after a power cut then. " +
 		"The moments are not the same one: the accounts come last, so that no session lacks its project; between test, live and the keys of WhatsApp's numbers nothing depends on the moment. " +
-		"It ends with the same file or none, readable for its owner alone: keys and payers' names are in it."
+		"It ends with the same file or none, readable for its owner alone: the keys of numbers and payers' names are in it. " +
+		"Secrets are sealed in it, and the key that opens them, " + sealing.FileName + ", is left out unless --with-key is given: keep a copy of it elsewhere, once. A restore says which key it needs."
 }
 
 // manifest is the first file of a backup: what is in it.
 type manifest struct {
 	Version string       `json:"version"`
 	At      string       `json:"at"`
+	Keys    []string     `json:"keys"` // ids of those that its secrets are sealed with
 	Files   []backedFile `json:"files"`
 }
 
@@ -79,10 +84,11 @@ func (c *backupCmd) Run(w *world) error {
 	if _, err := os.Lstat(c.File); err == nil {
 		return fmt.Errorf("%s is there already: give another name", c.File)
 	}
+	var list manifest
 	var size int64
 	at := time.Now()
 	err := patiently(w, "still copying", func() (err error) {
-		size, err = c.write(at)
+		list, size, err = c.write(w.ctx, at)
 		return err
 	})
 	if err != nil {
@@ -96,50 +102,60 @@ func (c *backupCmd) Run(w *world) error {
 		return fmt.Errorf("the backup is written, and could not be noted: %w", err)
 	}
 	if c.JSON {
-		return printJSON(w, map[string]any{"file": full, "bytes": size, "at": flow.Stamp(at)})
+		return printJSON(w, map[string]any{"file": full, "bytes": size, "at": flow.Stamp(at), "keys": list.Keys})
 	}
-	_, err = fmt.Fprintf(w.out, "%s  %d bytes\n", c.File, size)
+	if _, err = fmt.Fprintf(w.out, "%s  %d bytes\n", c.File, size); err != nil || len(list.Keys) == 0 {
+		return err
+	}
+	note := "The key is not in it: keep a copy of it elsewhere."
+	if slices.ContainsFunc(list.Files, func(f backedFile) bool { return f.Name == sealing.FileName }) {
+		note = "The file with the key is in it: whoever has the backup reads them."
+	}
+	_, err = fmt.Fprintf(w.err, "Its secrets are sealed with key %s. %s\n", strings.Join(list.Keys, " and "), note)
 	return err
 }
 
 // write copies everything aside, then packs it: the file appears whole.
-func (c *backupCmd) write(at time.Time) (size int64, err error) {
+func (c *backupCmd) write(ctx context.Context, at time.Time) (list manifest, size int64, err error) {
 	aside, err := os.MkdirTemp(filepath.Dir(c.File), ".till-backup-*")
 	if err != nil {
-		return 0, err
+		return list, 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(aside)) }()
-	names, err := kept(c.DataDir)
+	names, err := kept(c.DataDir, c.WithKey)
 	if err != nil {
-		return 0, err
+		return list, 0, err
 	}
-	list := manifest{Version: version, At: flow.Stamp(at)}
+	list = manifest{Version: version, At: flow.Stamp(at)}
+	if list.Keys, err = sealedWith(ctx, c.Settings, c.DataDir); err != nil {
+		return list, 0, err
+	}
 	for _, name := range names {
 		one, err := copyAside(filepath.Join(c.DataDir, name), filepath.Join(aside, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // gone since it was listed
 		}
 		if err != nil {
-			return 0, err
+			return list, 0, err
 		}
 		one.Name = filepath.ToSlash(name)
 		list.Files = append(list.Files, one)
 	}
 	packed := filepath.Join(aside, "packed")
 	if err := pack(packed, aside, list); err != nil {
-		return 0, err
+		return list, 0, err
 	}
 	info, err := os.Stat(packed)
 	if err != nil {
-		return 0, err
+		return list, 0, err
 	}
 	// Link, and not Rename: a file that came there meanwhile stays.
-	return info.Size(), os.Link(packed, c.File)
+	return list, info.Size(), os.Link(packed, c.File)
 }
 
 // kept lists the files of a data dir that a backup holds, in the order in which
-// they are copied.
-func kept(dir string) ([]string, error) {
+// they are copied. The key that opens the secrets in them is one on request alone.
+func kept(dir string, withKey bool) ([]string, error) {
 	var names []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -160,7 +176,7 @@ func kept(dir string) ([]string, error) {
 				return nil
 			}
 		}
-		if !d.Type().IsRegular() || strings.HasPrefix(name, "doctor-") {
+		if !d.Type().IsRegular() || strings.HasPrefix(name, "doctor-") || name == sealing.FileName && !withKey {
 			return nil
 		}
 		if names = append(names, name); len(names) > maxBackedFiles {
@@ -207,7 +223,7 @@ func copyPlain(in io.ReadSeeker, to string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
+	return errors.Join(err, out.Sync(), out.Close())
 }
 
 // summed is the size and the hash of a file.

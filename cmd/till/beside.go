@@ -3,10 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"till/config"
 	"till/flow"
+	"till/flow/checkout"
 	"till/flow/store"
 )
 
@@ -26,9 +30,79 @@ func (e *environment) env() flow.Environment {
 	return flow.Test
 }
 
-// beside is beside for the store of the environment.
+// beside is besideEnv for the environment.
 func (e *environment) beside(w *world, none string, do func(*store.DB) error) error {
-	return beside(w, e.Settings, store.Checkout, string(e.env()), none, do)
+	return besideEnv(w, e.Settings, e.env(), "", none, do)
+}
+
+// besideEnv is beside for the store of an environment. That it is the live one is
+// said first, with where it is and whose money that is: a project's where it is
+// about one, or else of those that take real money.
+func besideEnv(w *world, set config.Settings, env flow.Environment, project flow.ProjectID, none string, do func(*store.DB) error) error {
+	return beside(w, set, store.Checkout, string(env), none, func(db *store.DB) error {
+		if env == flow.Live {
+			if err := sayLive(w, set, project); err != nil {
+				return err
+			}
+		}
+		return do(db)
+	})
+}
+
+// liveNamed is how many projects are named before something is done to all.
+const liveNamed = 3
+
+// sayLive says on stderr what is about to be touched.
+func sayLive(w *world, set config.Settings, project flow.ProjectID) error {
+	whose := "no project takes real money yet"
+	err := withAccounts(w, set, func(a *checkout.Accounts) error {
+		list, err := a.MerchantsIn(w.ctx, flow.KYCApproved, "", liveNamed+1)
+		if project != "" {
+			var one store.Merchant
+			one, err = a.Merchant(w.ctx, project)
+			list = []store.Merchant{one}
+		}
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		var names []string
+		for _, m := range list[:min(len(list), liveNamed)] {
+			names = append(names, fmt.Sprintf("%s (%s)", plain(m.Project.Name), m.Project.ID))
+		}
+		if whose = "project " + names[0]; len(list) > 1 {
+			whose = "projects " + strings.Join(names, ", ")
+		}
+		if len(list) > liveNamed {
+			whose += " and others"
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w.err, "till: live, %s: %s\n", whereKept(set), whose)
+	return err
+}
+
+// whereKept is where everything is kept, with the machine's name and without a
+// password.
+func whereKept(set config.Settings) string {
+	if set.DatabaseURL != "" {
+		at, err := url.Parse(string(set.DatabaseURL))
+		if err != nil {
+			return "PostgreSQL"
+		}
+		return "PostgreSQL at " + at.Host + at.Path
+	}
+	dir, err := filepath.Abs(set.DataDir)
+	if err != nil {
+		dir = set.DataDir
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this machine"
+	}
+	return dir + " on " + host
 }
 
 // beside opens a store for one command, whatever else has it open. Where there
@@ -43,7 +117,11 @@ func beside(w *world, set config.Settings, schema store.Schema, name, none strin
 			return fmt.Errorf("%s in %s: %w (is --data-dir right?)", none, set.DataDir, err)
 		}
 	}
-	db, err := store.Open(w.ctx, store.Config{Schema: schema, Dir: set.DataDir, URL: string(set.DatabaseURL), Name: name})
+	c := inDir(set, schema, name)
+	if c.Keys, err = besideKeys(set); err != nil {
+		return err
+	}
+	db, err := store.Open(w.ctx, c)
 	if err != nil {
 		return cannotOpen(set, err)
 	}

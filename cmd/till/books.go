@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"till/cmd/till/sealing"
 	"till/flow"
 	"till/flow/store"
 	"till/rail"
@@ -35,7 +36,7 @@ func (b *books) env() flow.Environment {
 
 // beside is beside for the store of the environment.
 func (b *books) beside(w *world, none string, do func(*store.DB) error) error {
-	return beside(w, b.Settings, store.Checkout, string(b.env()), none, do)
+	return besideEnv(w, b.Settings, b.env(), "", none, do)
 }
 
 // open opens the store of the environment and reaches its bank, for as long as
@@ -63,7 +64,7 @@ func (b *books) withBank(w *world, now func() time.Time, do func(rail.Rail) erro
 	defer func() { err = errors.Join(err, ended()) }()
 	var secret string
 	err = beside(w, b.Settings, store.Accounts, "accounts", "there are no settings", func(db *store.DB) (err error) {
-		secret, err = db.Setting(w.ctx, "bank_secret")
+		secret, err = db.Secret(w.ctx, sealing.BankSecret)
 		return err
 	})
 	if err != nil {

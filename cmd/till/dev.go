@@ -15,6 +15,7 @@ import (
 
 	"till/api"
 	"till/bot/whatsapp/wanet"
+	"till/cmd/till/sealing"
 	"till/config"
 	"till/rail/sandbox"
 )
@@ -55,7 +56,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	a.keepLog(lines)
 	group, ctx := errgroup.WithContext(w.ctx)
 	a.group = group
-	test, live, err := a.openStores(ctx)
+	test, live, err := a.openStores(ctx, dev)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (a *app) openBank(ctx context.Context) error {
 		a.outlive(ctx, func(ctx context.Context) error { return bank.Serve(ctx, ln) })
 		base = "http://" + ln.Addr().String()
 	}
-	secret, err := a.kept(ctx, "bank_secret")
+	secret, err := a.kept(ctx, sealing.BankSecret)
 	if err != nil {
 		return fmt.Errorf("start the sandbox bank: %w", err)
 	}

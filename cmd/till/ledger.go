@@ -117,7 +117,7 @@ func (c *ledgerBalanceCmd) Run(w *world) error {
 			return err
 		}
 	}
-	return c.beside(w, "there is no ledger", func(db *store.DB) error {
+	return besideEnv(w, c.Settings, c.env(), flow.ProjectID(c.Project), "there is no ledger", func(db *store.DB) error {
 		var balances map[flow.LedgerAccount]flow.Kobo
 		err := db.View(w.ctx, func(r store.Reader) (err error) {
 			balances, err = r.Balances(w.ctx, flow.ProjectID(c.Project))

@@ -20,7 +20,7 @@ func TestCommands(t *testing.T) {
 			e.Setenv("FREE", freePort(t))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"listen": listen, "json": isJSON, "exits": exits, "keep": keep, "sink": sinkCmd},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"listen": listen, "json": isJSON, "exits": exits, "keep": keep, "sink": sinkCmd, "sql": sqlCmd},
 	})
 }
 

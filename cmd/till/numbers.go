@@ -28,7 +28,12 @@ type numbersCmd struct {
 
 // withBoard opens an environment's switches and numbers.
 func (e *environment) withBoard(w *world, do func(b *checkout.Board) error) error {
-	return e.beside(w, "there is nothing", func(db *store.DB) error {
+	return e.withBoardOf(w, "", do)
+}
+
+// withBoardOf is withBoard for what is about one project, or about all.
+func (e *environment) withBoardOf(w *world, project flow.ProjectID, do func(b *checkout.Board) error) error {
+	return besideEnv(w, e.Settings, e.env(), project, "there is nothing", func(db *store.DB) error {
 		b := checkout.NewBoard(db, time.Now, time.Now, logger(w.err, e.Settings))
 		if err := b.Refresh(w.ctx); err != nil {
 			return err

@@ -52,7 +52,7 @@ func (c *pairCmd) Run(w *world) (err error) {
 	if err := a.openDir(); err != nil {
 		return err
 	}
-	test, _, err := a.openStores(w.ctx)
+	test, _, err := a.openStores(w.ctx, false)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,22 @@ type keyed struct {
 	Project string `help:"Id of the project: wsp_prj_…; without it, that of the key at hand." placeholder:"ID"`
 }
 
+// changing is what a command that makes or ends keys is told: those of one
+// environment.
+type changing struct {
+	keyed
+
+	Live bool `help:"A live key instead of a test one."`
+}
+
+// env is the environment of the key.
+func (c *changing) env() flow.Environment {
+	if c.Live {
+		return flow.Live
+	}
+	return flow.Test
+}
+
 // aKey is a key as it is shown.
 type aKey struct {
 	ID          string           `json:"id"`
@@ -104,7 +120,7 @@ func (c *keysListCmd) Run(w *world) error {
 
 // keysCreateCmd makes a key.
 type keysCreateCmd struct {
-	keyed
+	changing
 
 	Kind string `required:"" enum:"secret,public" help:"secret or public."`
 }
@@ -130,7 +146,7 @@ func (c *keysCreateCmd) Run(w *world) error {
 }
 
 // meant is the project that is meant. What is live is said, by name.
-func (k *keyed) meant(w *world, a *checkout.Accounts) (flow.Project, error) {
+func (k *changing) meant(w *world, a *checkout.Accounts) (flow.Project, error) {
 	p, err := k.project(w, a, k.Project)
 	if err == nil && k.Live {
 		_, err = fmt.Fprintf(w.err, "till: live, project %s (%s)\n", plain(p.Name), p.ID)
@@ -158,7 +174,7 @@ func withinRules(err error) error {
 
 // oneKey is a command about one key.
 type oneKey struct {
-	keyed
+	changing
 
 	Key string `arg:"" help:"Id of the key: wsp_key_…"`
 }

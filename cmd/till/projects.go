@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"till/config"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
@@ -23,8 +24,9 @@ type projectsCmd struct {
 // owning is what commands about projects and keys are told. They work on the
 // data dir, whether a server runs on it or not.
 type owning struct {
-	environment
+	config.Settings
 
+	JSON    bool   `name:"json" help:"Print JSON."`
 	EnvFile string `name:"env-file" default:".env.till" placeholder:"FILE" help:"File with TILL_SECRET_KEY, for where that variable is not set: its project, or its account, is meant where no other is named."`
 }
 

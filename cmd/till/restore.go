@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"till/config"
-	"till/flow/checkout"
-	"till/flow/store"
 )
 
 // restoreCmd puts a backup in place of what is kept.
@@ -33,6 +31,7 @@ func (restoreCmd) Help() string {
 	return "Example:  till restore till-2026-11-22.tar.gz --data-dir ./data\n\n" +
 		"Stop the server first. The backup is unpacked aside, and proven there: every file by its hash, every database page by page, every ledger by its invariants. " +
 		"Only then it takes the place of the data dir; what was there is renamed beside it. " +
+		"The key that its secrets are sealed with is in no backup unless that was asked for: that of the data dir stays, and where another is needed, its id is told. " +
 		"What happened since the backup is gone from it: reconcile with the bank afterwards (till reconcile)."
 }
 
@@ -73,8 +72,12 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		if list, err = unpack(c.File, aside); err != nil {
 			return err
 		}
-		return prove(w, aside, list)
+		return prove(w, aside)
 	})
+	if err != nil {
+		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
+	}
+	needs, err := c.missingKeys(w.ctx, place, aside)
 	if err != nil {
 		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
 	}
@@ -82,13 +85,13 @@ func (c *restoreCmd) Run(w *world) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.told(w, list, before)
+	return c.told(w, list, before, needs)
 }
 
 // place puts what was unpacked where the data dir is, and what is there beside it.
 func (*restoreCmd) place(aside, place string, there bool) (before string, err error) {
 	if there {
-		before = place + ".before-" + time.Now().UTC().Format("20060102T150405Z")
+		before = place + ".before-" + time.Now().UTC().Format("20060102T150405.000Z")
 		if err := os.Rename(place, before); err != nil {
 			return "", fmt.Errorf("set what is kept aside: %w", err)
 		}
@@ -105,12 +108,17 @@ func (*restoreCmd) place(aside, place string, there bool) (before string, err er
 	return before, nil
 }
 
-func (c *restoreCmd) told(w *world, list manifest, before string) error {
+func (c *restoreCmd) told(w *world, list manifest, before string, needs []string) error {
 	if c.JSON {
-		return printJSON(w, map[string]any{"dataDir": c.DataDir, "at": list.At, "version": list.Version, "files": len(list.Files), "before": before})
+		return printJSON(w, map[string]any{"dataDir": c.DataDir, "at": list.At, "version": list.Version, "files": len(list.Files), "before": before, "needsKeys": needs})
 	}
 	if _, err := fmt.Fprintf(w.out, "%s is as it was at %s: %d files, each database whole, each ledger proven\n", c.DataDir, list.At, len(list.Files)); err != nil {
 		return err
+	}
+	if len(needs) > 0 {
+		if _, err := fmt.Fprintf(w.err, "Its secrets are sealed with key %s, which is not here. Before you start: %s.\n", strings.Join(needs, " and "), giveKey(c.Settings)); err != nil {
+			return err
+		}
 	}
 	if before == "" {
 		return nil
@@ -172,58 +180,14 @@ func unpackOne(in io.Reader, path string, size int64) error {
 }
 
 // prove checks what was unpacked: that each database is whole and can be used by
-// this program, and that its ledger holds.
-func prove(w *world, dir string, list manifest) error {
-	for _, one := range list.Files {
-		if !strings.HasSuffix(one.Name, ".db") || !isSQLite(filepath.Join(dir, filepath.FromSlash(one.Name))) {
-			continue
-		}
-		faults, err := store.CheckSQLite(filepath.Join(dir, filepath.FromSlash(one.Name)))
-		if err == nil && len(faults) > 0 {
-			err = errors.New(faults[0])
-		}
-		if err != nil {
-			return fmt.Errorf("%s is damaged: %w", one.Name, err)
-		}
-	}
-	for name, schema := range map[string]store.Schema{"accounts": store.Accounts, "test": store.Checkout, "live": store.Checkout} {
-		if err := proveStore(w, dir, name, schema); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func proveStore(w *world, dir, name string, schema store.Schema) (err error) {
-	c := store.Config{Schema: schema, Dir: dir, Name: name}
-	if _, err := store.Inspect(w.ctx, c, false, time.Now); err != nil {
-		return err // it must not be made here
-	}
-	db, err := store.Open(w.ctx, c) // also refuses one of a newer program
-	if err != nil {
+// this program, that its ledger holds and that no row is without another.
+func prove(w *world, dir string) error {
+	p := proof{w: w, at: config.Settings{DataDir: dir}, aside: true}
+	if err := p.all(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if schema != store.Checkout {
-		return nil
-	}
-	report, err := checkout.CheckLedger(w.ctx, db, checkout.LedgerCheck{Now: time.Now(), InFlight: inFlight})
-	if err != nil {
-		return fmt.Errorf("prove the ledger of %s: %w", name, err)
-	}
-	if !report.Holds() {
-		return fmt.Errorf("in %s %w (see: till ledger check, on what runs now)", name, errBroken)
+	if one := p.broken(); one != nil {
+		return fmt.Errorf("%s: %s: %s (see: till verify FILE)", one.Database, one.Check, one.Offenders[0].Says)
 	}
 	return nil
-}
-
-func isSQLite(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	head := make([]byte, len(sqliteMagic))
-	_, err = io.ReadFull(f, head)
-	return err == nil && string(head) == sqliteMagic
 }

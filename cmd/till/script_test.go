@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,10 +17,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"till/flow/checkout"
+	"till/flow/store"
 )
 
 // exits runs a program and fails unless it ends with a code.
@@ -72,6 +79,21 @@ func sinkCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv(args[0], server.URL)
+}
+
+// sqlCmd runs a statement on an SQLite file, as somebody beside the program would.
+func sqlCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sql file statement")
+	}
+	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0])+"?mode=rw")
+	if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	_, err = db.Exec(args[1])
+	if err := errors.Join(err, db.Close()); err != nil {
+		ts.Fatalf("%v", err)
+	}
 }
 
 // leaf is a command of the program, by its path below till.
@@ -225,4 +247,61 @@ func TestALiveKeyIsRefusedUnlessItIsMeant(t *testing.T) {
 	if n < 15 {
 		t.Errorf("only %d commands call a Till", n)
 	}
+}
+
+// Whatever works on the live environment of a data dir says so before it acts:
+// where that is and whose money it is about, on stderr alone.
+func TestWhatIsLiveIsNamedBeforeItIsTouched(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	call := func(args ...string) (code int, out, errs string) {
+		var o, e strings.Builder
+		code = run(t.Context(), append(args, "--data-dir", dir), &o, &e)
+		return code, o.String(), e.String()
+	}
+	if code, _, errs := call("migrate"); code != exitOK {
+		t.Fatalf("migrate: %s", errs)
+	}
+	project := shopIn(t, dir)
+	arguments := map[string]string{"method": "card", "project": string(project.Project.ID)}
+	more := map[string][]string{
+		"desk claim": {"--as=ada"}, "desk reply": {"--as=ada"}, "desk release": {"--as=ada"}, "keys create": {"--kind=secret"}, "keys revoke": {"--yes"},
+	}
+	t.Setenv("TILL_SECRET_KEY", project.SecretKey)
+	n := 0
+	for _, v := range leaves(t) {
+		if !slices.Contains(v.flags, "live") || !slices.Contains(v.flags, "data-dir") {
+			continue
+		}
+		n++
+		args := slices.Concat(v.path, []string{"--live"}, more[strings.Join(v.path, " ")])
+		for _, p := range v.node.Positional {
+			value := arguments[p.Name]
+			if value == "" {
+				value = "x"
+			}
+			args = append(args, value)
+		}
+		_, out, errs := call(args...)
+		if !strings.HasPrefix(errs, "till: live, ") || strings.Contains(out, "till: live") {
+			t.Errorf("till %s says %q on stderr first, and %q", strings.Join(args, " "), errs, out)
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d commands work on a live environment", n)
+	}
+}
+
+// shopIn makes an account with a project in a data dir.
+func shopIn(t *testing.T, dir string) checkout.SignedUp {
+	t.Helper()
+	db, err := store.Open(t.Context(), store.Config{Schema: store.Accounts, Dir: dir, Name: "accounts"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := checkout.NewAccounts(db, time.Now, rand.Reader).Demo(t.Context(), "ada@example.com", "long-enough-1", "Ada Stores", func(checkout.SignedUp) error { return nil })
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return made
 }

@@ -23,6 +23,10 @@ func (c *serveCmd) Run(w *world) error {
 	if c.WhatsAppDial == "" && c.WhatsAppNetwork != "whatsapp" {
 		faults = append(faults, errors.New("till serve needs a network: set --whatsapp-network=whatsapp, or --whatsapp-dial and --whatsapp-root-key, or use till dev"))
 	}
+	if c.DatabaseURL != "" && c.SecretsKey == "" {
+		faults = append(faults, errors.New("till serve needs a key to seal secrets with, for a database that others reach too: "+
+			"set TILL_SECRETS_KEY to what  openssl rand -hex 32  prints, the same for every process, and keep a copy elsewhere"))
+	}
 	if err := errors.Join(faults...); err != nil {
 		return usageError{err}
 	}

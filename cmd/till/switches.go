@@ -109,7 +109,7 @@ func (c *merchantAct) to(w *world, to string) error {
 		}
 		return err
 	}
-	return c.withBoard(w, func(b *checkout.Board) error {
+	return c.withBoardOf(w, flow.ProjectID(c.Project), func(b *checkout.Board) error {
 		return c.move(w, b, flow.SwitchMove{Kind: flow.SwitchMerchant, Name: c.Project, To: to})
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"till/cmd/till/sealing"
 	"till/flow"
 	"till/flow/checkout"
 )
@@ -13,7 +14,7 @@ import (
 func (a *app) openVerifications(ctx context.Context) error {
 	a.verifications = map[flow.Environment]*checkout.Verifications{}
 	for env, s := range map[flow.Environment]*checkout.Service{flow.Test: a.test, flow.Live: a.live} {
-		pepper, err := a.kept(ctx, "identity_pepper_"+string(env))
+		pepper, err := a.kept(ctx, sealing.IdentityPepper(string(env)))
 		if err != nil {
 			return fmt.Errorf("open the verifications: %w", err)
 		}

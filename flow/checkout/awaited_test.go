@@ -296,6 +296,7 @@ func TestAStoryIsBoundedAndSaysWhatItLeavesOut(t *testing.T) {
 	}))
 	w.change(`WITH RECURSIVE many (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM many WHERE n < 700)
  INSERT INTO delivery_attempts (delivery, n, at, status, reason, body, micros) SELECT '` + id + `', n, 2000000000000 + n, 500, 'status', x'', 5 FROM many`)
+	w.change(`INSERT INTO chats (id, number, person, phone, name, decided, created_at) VALUES ('wsp_chat_x', '1', '2', '', '', 0, 1)`)
 	w.change(`WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 2500)
  INSERT INTO log (stream, seq, at, kind, cause, session, message, data) SELECT 'wsp_chat_x', n, 2100000000000 + n, 'bank.asked', 0, '` + string(session.ID) + `', '', '{}' FROM many`)
 	story, err := checkout.Timeline(t.Context(), w.service.Reader(), session.ID)

@@ -49,6 +49,9 @@ type Config struct {
 	// nobody is paid out. Calendar says on which days.
 	Payee    func(ctx context.Context, project flow.ProjectID) (flow.BankAccount, bool, error)
 	Calendar flow.Calendar
+	// SecondAbove is the amount of money beyond which two people have to agree to
+	// what is ordered in the console; 0 is never.
+	SecondAbove flow.Kobo
 }
 
 // Places remembers where live talks stand, and may lose all of it at any time.

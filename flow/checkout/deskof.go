@@ -77,28 +77,39 @@ func (s *Service) chatOf(ctx context.Context, project flow.ProjectID, id flow.Ch
 // waits reads what a chat is about now.
 func (s *Service) waits(ctx context.Context, project flow.ProjectID, row store.ChatRow) (Waiting, error) {
 	out := Waiting{ChatRow: row, Seq: row.Decided, Mine: project == ""}
-	if row.Decided == 0 {
-		return out, nil
-	}
-	line, err := s.cfg.DB.Line(ctx, string(row.ID), row.Decided)
-	if err != nil {
+	if err := s.focused(ctx, project, &out); err != nil {
 		return out, err
+	}
+	if !out.Mine { // who answers another merchant's payer, and why, is nobody's business
+		out.Desk, out.Flag = flow.Desk{}, ""
+	}
+	return out, nil
+}
+
+// focused reads which payment a chat speaks of, where that is the project's.
+func (s *Service) focused(ctx context.Context, project flow.ProjectID, out *Waiting) error {
+	if out.Decided == 0 {
+		return nil
+	}
+	line, err := s.cfg.DB.Line(ctx, string(out.ID), out.Decided)
+	if err != nil {
+		return err
 	}
 	var d replay.Outcome
 	if err := json.Unmarshal(line.Data, &d); err != nil {
-		return out, fmt.Errorf("read where chat %s stands: %w", row.ID, err)
+		return fmt.Errorf("read where chat %s stands: %w", out.ID, err)
 	}
 	if d.Chat.Focus == "" {
-		return out, nil
+		return nil
 	}
 	session, err := s.cfg.DB.Session(ctx, d.Chat.Focus)
 	if err != nil {
-		return out, err
+		return err
 	}
 	if project == "" || session.Project == project {
 		out.Session, out.Mine = session, true
 	}
-	return out, nil
+	return nil
 }
 
 // Read is the end of a conversation as an agent of a project reads it, without

@@ -184,7 +184,7 @@ func (s *Service) RotateSecret(ctx context.Context, id flow.EndpointID, secret s
 		if err := e.Rotate(secret, w.now); err != nil {
 			return err
 		}
-		if err := w.tx.ChangeEndpoint(ctx, &e); err != nil {
+		if err := w.tx.ChangeSecrets(ctx, &e); err != nil {
 			return err
 		}
 		w.anew(id, false)

@@ -33,6 +33,24 @@ func (s *Service) Redo(ctx context.Context, session flow.SessionID, event flow.E
 	})
 }
 
+// Book books a payment with its event, and owes that to every endpoint that wants
+// it: what webhooks cost by themselves, beside no rule of a settlement.
+func (s *Service) Book(ctx context.Context, p flow.Payment, postings []flow.Posting, e flow.Event) error {
+	return s.update(ctx, func(w *saving) error {
+		if err := w.tx.AddPayment(ctx, p, postings); err != nil {
+			return err
+		}
+		if err := w.tx.AddEvent(ctx, e); err != nil {
+			return err
+		}
+		to, err := w.listeners(e.Project, e.Kind)
+		if err != nil {
+			return err
+		}
+		return w.deliver(e, to)
+	})
+}
+
 // Ending says that Run has begun to end.
 func (s *Service) Ending() bool {
 	s.worker.mu.Lock()

@@ -49,7 +49,7 @@ func (w *world) backlog(to flow.Endpoint, name string, count int) {
 	w.must(w.db.Update(w.t.Context(), func(tx *store.Tx) error {
 		for i := range count {
 			e := flow.Event{
-				ID: flow.EventID(fmt.Sprintf("evt_%s%05d", name, i)), Kind: flow.SessionCreated, Project: to.Project, Session: flow.SessionID(fmt.Sprintf("%s%d", name, i)),
+				ID: flow.EventID(fmt.Sprintf("evt_%s%05d", name, i)), Kind: flow.SessionCreated, Project: to.Project,
 				Body: []byte(`{"event":"session.created"}`), CreatedAt: w.clock(),
 			}
 			if err := tx.AddEvent(w.t.Context(), e); err != nil {

@@ -97,15 +97,8 @@ func CheckLedger(ctx context.Context, db *store.DB, c LedgerCheck) (LedgerReport
 		if ledger, err = r.Movements(ctx, "", time.Time{}, forever); err != nil {
 			return err
 		}
-		out.Invariants = nil
-		for _, rule := range rules() {
-			found, err := rule.check(ctx, r)
-			if err != nil {
-				return err
-			}
-			out.Invariants = append(out.Invariants, found)
-		}
-		return nil
+		out.Invariants, err = BooksOf(ctx, r, nil)
+		return err
 	})
 	if err != nil {
 		return LedgerReport{}, wrap("check the ledger", err)
@@ -124,23 +117,6 @@ func CheckLedger(ctx context.Context, db *store.DB, c LedgerCheck) (LedgerReport
 
 // forever is after every value time.
 var forever = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant that Go cannot write as one
-
-// check checks one rule of the store.
-func (r rule) check(ctx context.Context, from store.Reader) (Invariant, error) {
-	faults, wrong, of, err := from.LedgerFaults(ctx, r.name, offendersShown)
-	if err != nil {
-		return Invariant{}, err
-	}
-	out := Invariant{Name: r.invariant + " " + r.name, What: r.what, Checked: of, Wrong: wrong}
-	for _, f := range faults {
-		says := fmt.Sprintf(r.says, f.Says, f.Expects)
-		if r.name == store.RuleStrays {
-			says = fmt.Sprintf(r.says, f.Says)
-		}
-		out.Offenders = append(out.Offenders, Offender{ID: f.ID, Says: says, Next: r.next})
-	}
-	return out, nil
-}
 
 // compare holds the ledger against all that the rail ever booked: the sums in the
 // first invariant, each movement in the second.

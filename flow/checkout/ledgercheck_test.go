@@ -48,7 +48,15 @@ func (w *world) sound() {
 	if err != nil {
 		w.t.Errorf("check the ledger: %v", err)
 	}
-	for _, i := range report.Invariants {
+	var rows []checkout.Invariant
+	err = db.View(ctx, func(r store.Reader) (err error) {
+		rows, err = checkout.RowsOf(ctx, r, store.Checkout, nil)
+		return err
+	})
+	if err != nil {
+		w.t.Errorf("check the rows: %v", err)
+	}
+	for _, i := range slices.Concat(report.Invariants, rows) {
 		if i.Wrong > 0 {
 			w.t.Errorf("%s is broken: %+v", i.Name, i.Offenders)
 		}

@@ -22,6 +22,7 @@ import (
 	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
+	"till/flow/store/storetest"
 	"till/hooks"
 	"till/rail"
 )
@@ -66,6 +67,7 @@ type hookRig struct {
 // newHookRig opens the database and makes the endpoints; run starts the service.
 func newHookRig(b *testing.B, place store.Config, clock func() time.Time, timeout time.Duration) *hookRig {
 	b.Helper()
+	place.Keys = storetest.Keys(b) // a process of its own is not handed them
 	db, err := store.Open(b.Context(), place)
 	if err != nil {
 		b.Fatal(err)
@@ -107,6 +109,21 @@ func (r *hookRig) post(ctx context.Context, d flow.Delivery) flow.Verdict {
 	return flow.Verdict{
 		OK: v.OK, Gone: v.Gone, Status: v.Status, Reason: v.Err, Body: v.Body, Duration: v.Duration, RetryAfter: v.RetryAfter,
 	}
+}
+
+// book books a payment that somebody is told of, by no rule.
+func (r *hookRig) book(ctx context.Context, i int, body []byte) error {
+	var names [2]string
+	for k, prefix := range []string{flow.PrefixPayment, flow.PrefixEvent} {
+		var err error
+		if names[k], err = r.ids.New(prefix); err != nil {
+			return err
+		}
+	}
+	now := r.ids.Now()
+	p, postings := booked(names[0], hookProject(toldOfMoney, i), now)
+	e := flow.Event{ID: flow.EventID(names[1]), Kind: flow.ChargeSuccess, Project: p.Project, Session: p.Session, Sequence: 1, Body: body, CreatedAt: now}
+	return r.repeated(func() error { return r.service.Book(ctx, p, postings, e) })
 }
 
 // sessionOf finds whose an event is.

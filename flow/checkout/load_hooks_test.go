@@ -229,6 +229,7 @@ func (h *hookBench) rates(b *testing.B, producers int) {
 			h.add(h.whole(b, e, producers, project == toldOfMoney, func(i int) error { return e.rig.settle(b.Context(), money[i]) }),
 				"%s %s %d", e.name, name, producers)
 		}
+		h.add(h.whole(b, e, producers, true, func(i int) error { return e.rig.book(b.Context(), i, e.body) }), "%s E %d", e.name, producers)
 		for project, name := range map[string]string{toldNothing: "O", toldOfSessions: "OE"} {
 			h.add(h.whole(b, e, producers, project == toldOfSessions, func(i int) error {
 				_, err := e.rig.open(b.Context(), project, i)
@@ -287,7 +288,8 @@ func (e *hookEngine) keepEndpoint(b *testing.B) {
 }
 
 // commit is the rate at which the bare store keeps a payment, its event and a
-// delivery of it, in one transaction for each, without any rule.
+// delivery of it, in one transaction for each, without any rule. On PostgreSQL it
+// commits each by itself and watches nothing of what others do.
 func (e *hookEngine) commit(b *testing.B, producers, n int) float64 {
 	b.Helper()
 	now := time.Now()
@@ -301,22 +303,28 @@ func (e *hookEngine) commit(b *testing.B, producers, n int) float64 {
 			}
 		}
 		return e.rig.repeated(func() error {
-			return e.bare.Update(b.Context(), func(tx *store.Tx) error { return keepRows(b.Context(), tx, names, body, now) })
+			return e.bare.Update(store.Rowwise(b.Context()), func(tx *store.Tx) error { return keepRows(b.Context(), tx, names, body, now) })
 		})
 	})
 	return float64(n) / spent.Seconds()
 }
 
+// booked is a payment of a session that nothing else is known of.
+func booked(id string, of flow.ProjectID, now time.Time) (flow.Payment, []flow.Posting) {
+	return flow.Payment{
+			ID: flow.PaymentID(id), Project: of, Session: flow.SessionID(id), Attempt: "wsp_att_1", Amount: 500_000, Fee: 17_500, Channel: flow.BankTransfer,
+			PaidAt: now, ReceivedAt: now, RailTransactionID: id, Match: flow.Matched,
+		}, []flow.Posting{
+			{Account: flow.RailClearing, Amount: 500_000}, {Account: flow.MerchantPending, Amount: -482_500}, {Account: flow.Fees, Amount: -17_500},
+		}
+}
+
 func keepRows(ctx context.Context, tx *store.Tx, names [3]string, body []byte, now time.Time) error {
-	session := flow.SessionID(names[0])
-	err := tx.AddPayment(ctx, flow.Payment{
-		ID: flow.PaymentID(names[0]), Project: project, Session: session, Attempt: "wsp_att_1", Amount: 500_000, Fee: 17_500, Channel: flow.BankTransfer,
-		PaidAt: now, ReceivedAt: now, RailTransactionID: names[0], Match: flow.Matched,
-	}, []flow.Posting{{Account: flow.RailClearing, Amount: 500_000}, {Account: flow.MerchantPending, Amount: -482_500}, {Account: flow.Fees, Amount: -17_500}})
-	if err != nil {
+	p, postings := booked(names[0], project, now)
+	if err := tx.AddPayment(ctx, p, postings); err != nil {
 		return err
 	}
-	e := flow.Event{ID: flow.EventID(names[1]), Kind: flow.ChargeSuccess, Project: project, Session: session, Sequence: 1, Body: body, CreatedAt: now}
+	e := flow.Event{ID: flow.EventID(names[1]), Kind: flow.ChargeSuccess, Project: project, Session: p.Session, Sequence: 1, Body: body, CreatedAt: now}
 	if err := tx.AddEvent(ctx, e); err != nil {
 		return err
 	}

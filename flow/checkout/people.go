@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"fmt"
-	"strings"
 
 	"till/flow"
 	"till/flow/store"
@@ -188,10 +187,11 @@ func (a *Accounts) EndPerson(ctx context.Context, account, id string) error {
 }
 
 // Audit keeps what somebody is about to do. What is done is done only when this
-// succeeded. Errors: missing_field for a reason that says nothing.
+// succeeded. A row is read line by line: nothing that somebody typed begins
+// another. Errors: missing_field for a reason that says nothing.
 func (a *Accounts) Audit(ctx context.Context, row flow.Audited, reasoned bool) error {
-	row.Reason = strings.TrimSpace(row.Reason)
-	if reasoned && len([]rune(row.Reason)) < leastWhy {
+	row.Action, row.Subject, row.Reason = flow.OneLine(row.Action), flow.OneLine(row.Subject), flow.OneLine(row.Reason)
+	if reasoned && flow.Says(row.Reason) < leastWhy {
 		return flow.Refuse(flow.CodeMissingField, "Say why, in a few words: it is kept with what you do.")
 	}
 	if len([]rune(row.Reason)) > maxReason {

@@ -66,33 +66,28 @@ func (s *Service) RetryRefund(ctx context.Context, id flow.RefundID, key string,
 	if err := s.admitted(c.Project); err != nil {
 		return Answer{}, err
 	}
-	return s.refundCall(ctx, c, "retry a refund", func(w *saving) (flow.Refund, error) {
-		r, err := ownedRefund(w.ctx, w.tx.Reader, c.Project, id)
-		if err != nil {
+	return s.refundCall(ctx, c, "retry a refund", func(w *saving) (flow.Refund, error) { return w.retryRefund(c.Project, id, key) })
+}
+
+// retryRefund is RetryRefund inside a transaction.
+func (w *saving) retryRefund(project flow.ProjectID, id flow.RefundID, key string) (flow.Refund, error) {
+	r, session, p, err := w.refundWith(project, id)
+	if err != nil {
+		return flow.Refund{}, err
+	}
+	change, err := r.Retry(session, p, flow.Ruled{By: key, At: w.now, Reason: r.Reason})
+	if err != nil {
+		return flow.Refund{}, err
+	}
+	if err := w.keepRefund(change, session); err != nil {
+		return flow.Refund{}, err
+	}
+	if r.PutBack {
+		if err := w.afforded(p, r.Amount-change.Refund.Aside); err != nil {
 			return flow.Refund{}, err
 		}
-		session, err := w.sessionOf(r.Session)
-		if err != nil {
-			return flow.Refund{}, err
-		}
-		p, err := w.tx.Payment(w.ctx, r.Payment)
-		if err != nil {
-			return flow.Refund{}, err
-		}
-		change, err := r.Retry(session, p, flow.Ruled{By: key, At: w.now, Reason: r.Reason})
-		if err != nil {
-			return flow.Refund{}, err
-		}
-		if err := w.keepRefund(change, session); err != nil {
-			return flow.Refund{}, err
-		}
-		if r.PutBack {
-			if err := w.afforded(p, r.Amount-change.Refund.Aside); err != nil {
-				return flow.Refund{}, err
-			}
-		}
-		return *change.Refund, w.owe(flow.TaskRefund, string(r.ID), w.now)
-	})
+	}
+	return *change.Refund, w.owe(flow.TaskRefund, string(r.ID), w.now)
 }
 
 // refundCall runs a call that makes or changes a refund, and keeps its answer

@@ -168,11 +168,15 @@ func (r *Retelling) around(rec replay.Recording, own func(flow.SessionID) bool) 
 		}
 		scene.Around = append(scene.Around, tellLine(store.Line{At: l.At, Seq: l.Seq, Kind: l.Kind, Session: l.Session, Data: l.Data})...)
 	}
-	for i, d := range r.Report.Differences {
+	for _, d := range r.Report.Differences {
 		for j := range r.Scenes {
-			if r.Scenes[j].Seq == d.Seq {
-				r.Scenes[j].Difference = &r.Report.Differences[i]
+			if r.Scenes[j].Seq != d.Seq {
+				continue
 			}
+			if own != nil {
+				d = d.Private(r.Scenes[j].Step, own)
+			}
+			r.Scenes[j].Difference = &d
 		}
 	}
 }

@@ -314,6 +314,37 @@ func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer
 	return answer, nil
 }
 
+// EndNow ends the time of a session at once, after asking the bank what came, as
+// it is done when that time is over by itself. Errors: resource_not_found,
+// session_not_cancellable, rail_unavailable.
+func (s *Service) EndNow(ctx context.Context, project flow.ProjectID, id flow.SessionID) error {
+	if _, err := owned(ctx, s.cfg.DB.Reader, project, id); err != nil {
+		return err
+	}
+	if _, err := s.check(ctx, id); err != nil {
+		return &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot say now whether money came, so that the session stays open. Try again.", Err: err}
+	}
+	return wrap("end a session's time", s.update(ctx, func(w *saving) error {
+		session, err := w.owned(project, id)
+		if err != nil {
+			return err
+		}
+		attempts, err := w.tx.Attempts(w.ctx, id)
+		if err != nil {
+			return err
+		}
+		payments, err := w.tx.Payments(w.ctx, id)
+		if err != nil {
+			return err
+		}
+		change, err := flow.EndNow(session, attempts, payments, w.now)
+		if err != nil {
+			return err
+		}
+		return w.save(change, session)
+	}))
+}
+
 func (w *saving) cancel(session flow.Session) error {
 	attempts, err := w.tx.Attempts(w.ctx, session.ID)
 	if err != nil {

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -214,7 +215,15 @@ func (s *Service) Exported(ctx context.Context, project flow.ProjectID, id flow.
 	case 0:
 		return replay.Recording{}, flow.Refuse(flow.CodeNotFound, "Nobody has opened this session in a chat: there is no conversation to export.")
 	case 1:
-		return replay.Redact(list[0])
+		own, err := s.ownIn(ctx, project, "", list[0])
+		if err != nil {
+			return replay.Recording{}, err
+		}
+		part, err := replay.Part(list[0], own)
+		if err != nil {
+			return replay.Recording{}, fmt.Errorf("export a chat: %w", err)
+		}
+		return replay.Redact(part)
 	}
 	return replay.Recording{}, flow.Refuse(flow.CodeInvalidField, "This session was opened in %d chats: export one of them.", len(list))
 }

@@ -20,6 +20,7 @@ type Moment struct {
 	Who  string // payer, till, bank, merchant, clock
 	What string
 	Why  string
+	Told string          // the same in a sentence, for somebody who knows none of our words; "" where there is none
 	Line string          // its number in the log, where it has one
 	Took time.Duration   // that it lasted; 0 where that is not known
 	Raw  json.RawMessage // what is kept of it, nil where there is no more than the rest; without the payer's phone
@@ -45,25 +46,28 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	if err != nil {
 		return nil, err
 	}
+	attempts, err := r.Attempts(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	refunds, err := r.Refunds(ctx, store.RefundFilter{Project: session.Project, Session: id, Limit: maxNotes})
+	if err != nil {
+		return nil, err
+	}
+	own := sameProject(ctx, r, session)
+	for i, l := range lines {
+		if lines[i].Data, err = replay.Private(l.Kind, l.Data, own); err != nil {
+			return nil, fmt.Errorf("tell line %d of %s: %w", l.Seq, l.Stream, err)
+		}
+	}
+	told := newTeller(session, attempts, refunds, lines)
 	story := []Moment{opened(session)}
 	if len(lines) > maxLinesTold {
 		lines = lines[1:]
 		story = append(story, leftOut(lines[0].At, "lines of the log", maxLinesTold))
 	}
-	names, streams := named(lines), map[string]string{}
-	for _, l := range lines {
-		if !ofChat(l.Kind) { // it stands in the log of every chat that watches
-			fact := fmt.Sprintf("%d %s %s", l.At.UnixMilli(), l.Kind, l.Data)
-			if first, told := streams[fact]; told && first != l.Stream {
-				continue
-			}
-			streams[fact] = l.Stream
-		}
-		for _, m := range tellLine(l) {
-			story = append(story, names.of(l, m))
-		}
-	}
-	matches, err := matchedMoney(ctx, r, session)
+	story = append(story, tellLog(lines, told)...)
+	matches, err := matchedMoney(ctx, r, session, attempts)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +78,7 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	}
 	for _, e := range posted {
 		for _, line := range e.Postings {
-			story = append(story, Moment{At: e.At, Who: "ledger", What: fmt.Sprintf("%s %s", line.Account, signed(line.Amount)), Why: string(e.Payment), Raw: raw(e)})
+			story = append(story, Moment{At: e.At, Who: "ledger", What: fmt.Sprintf("%s %s", line.Account, signed(line.Amount)), Why: string(e.Payment), Told: postedTold(e, line), Raw: raw(e)})
 		}
 	}
 	tries, err := r.Tries(ctx, id, maxTriesTold+1)
@@ -90,35 +94,73 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		if t.Status == 0 {
 			outcome = "no answer: " + t.Reason
 		}
-		story = append(story, Moment{At: t.At, Who: "webhook", What: fmt.Sprintf("%s to %s, try %d, %s", t.Kind, t.URL, t.N, outcome), Why: string(t.Event), Took: t.Took, Raw: raw(tried{t.Delivery, t.Status, t.Reason, string(t.Body)})})
+		story = append(story, Moment{At: t.At, Who: "webhook", What: fmt.Sprintf("%s to %s, try %d, %s", t.Kind, t.URL, t.N, outcome), Why: string(t.Event), Told: triedTold(t), Took: t.Took, Raw: raw(tried{t.Delivery, t.Status, t.Reason, string(t.Body)})})
 	}
 	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
-	return append(story, Moment{At: latest(story), Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", session.Status, session.AmountPaid.Naira(), session.Amount.Naira())}), nil
+	return append(story, Moment{At: latest(story), Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", session.Status, session.AmountPaid.Naira(), session.Amount.Naira()), Told: endTold(session)}), nil
+}
+
+// tellLog tells the lines of the log, each fact once: it stands in the log of
+// every chat that watches.
+func tellLog(lines []store.Line, told teller) []Moment {
+	var story []Moment
+	names, streams := named(lines), map[string]string{}
+	for _, l := range lines {
+		if !ofChat(l.Kind) {
+			fact := fmt.Sprintf("%d %s %s", l.At.UnixMilli(), l.Kind, l.Data)
+			if first, told := streams[fact]; told && first != l.Stream {
+				continue
+			}
+			streams[fact] = l.Stream
+		}
+		for i, m := range tellLine(l) {
+			if m.Told = bubble(m.What); i == 0 {
+				m.Told = told.line(l)
+			}
+			story = append(story, names.of(l, m))
+		}
+	}
+	return story
+}
+
+// sameProject says of a session whether it is of another one's project: a payer
+// speaks of several merchants' payments in one chat, and what a decision depended
+// on holds all of them.
+func sameProject(ctx context.Context, r store.Reader, session flow.Session) replay.Owned {
+	known := map[flow.SessionID]bool{session.ID: true}
+	return func(id flow.SessionID) bool {
+		own, asked := known[id]
+		if !asked {
+			other, err := r.Session(ctx, id)
+			own = err == nil && other.Project == session.Project // what cannot be read is nobody's
+			known[id] = own
+		}
+		return own
+	}
 }
 
 // leftOut says that a story does not tell what was before a time.
 func leftOut(at time.Time, what string, told int) Moment {
-	return Moment{At: at, Who: "till", What: "older " + what + " are left out", Why: fmt.Sprintf("a story tells the newest %d", told)}
+	why := fmt.Sprintf("a story tells the newest %d", told)
+	return Moment{At: at, Who: "till", What: "older " + what + " are left out", Why: why, Told: fmt.Sprintf("Older %s are left out: %s.", what, why)}
 }
 
 // matchedMoney tells of each payment of a session what it was taken for, and by
 // what: nothing of who paid.
-func matchedMoney(ctx context.Context, r store.Reader, session flow.Session) ([]Moment, error) {
+func matchedMoney(ctx context.Context, r store.Reader, session flow.Session, attempts []flow.Attempt) ([]Moment, error) {
 	payments, err := r.Payments(ctx, session.ID)
 	if err != nil || len(payments) == 0 {
-		return nil, err
-	}
-	attempts, err := r.Attempts(ctx, session.ID)
-	if err != nil {
 		return nil, err
 	}
 	story := make([]Moment, 0, len(payments))
 	for _, p := range payments {
 		why := fmt.Sprintf("%s; value time %s, session until %s", meantBy(p.Match), flow.Stamp(p.PaidAt), flow.Stamp(session.ExpiresAt))
+		var by flow.Attempt
 		if at := slices.IndexFunc(attempts, func(a flow.Attempt) bool { return a.ID == p.Attempt }); at >= 0 {
-			why += fmt.Sprintf(", %s until %s", attempts[at].Method, flow.Stamp(attempts[at].ExpiresAt))
+			by = attempts[at]
+			why += fmt.Sprintf(", %s until %s", by.Method, flow.Stamp(by.ExpiresAt))
 		}
-		story = append(story, Moment{At: p.ReceivedAt, Who: "till", What: fmt.Sprintf("matched %s: %s, %s", p.Amount.Naira(), p.Match, p.ID), Why: why, Raw: raw(flow.RecordPayment(p))})
+		story = append(story, Moment{At: p.ReceivedAt, Who: "till", What: fmt.Sprintf("matched %s: %s, %s", p.Amount.Naira(), p.Match, p.ID), Why: why, Told: matchTold(p, session, by), Raw: raw(flow.RecordPayment(p))})
 		if p.Resolution != flow.Unresolved {
 			story = append(story, decidedAbout(p))
 		}
@@ -136,7 +178,7 @@ func decidedAbout(p flow.Payment) Moment {
 	if p.ResolvedWhy != "" {
 		why += ": " + p.ResolvedWhy
 	}
-	return Moment{At: p.ResolvedAt, Who: who, What: fmt.Sprintf("resolved %s: %s", p.ID, p.Resolution), Why: why}
+	return Moment{At: p.ResolvedAt, Who: who, What: fmt.Sprintf("resolved %s: %s", p.ID, p.Resolution), Why: why, Told: resolvedTold(p)}
 }
 
 // meantBy says for people what a match status means.
@@ -182,7 +224,7 @@ func (n names) of(l store.Line, m Moment) Moment {
 // opened tells how a session began, which its row holds.
 func opened(s flow.Session) Moment {
 	why := fmt.Sprintf("amountMinor:%s,expiresAt:%s,mode:%s", s.Amount.Minor(), flow.Stamp(s.ExpiresAt), s.Mode)
-	return Moment{At: s.CreatedAt, Who: "till", What: "opened", Why: why}
+	return Moment{At: s.CreatedAt, Who: "till", What: "opened", Why: why, Told: openedTold(s)}
 }
 
 // ofChat says whether a kind of line is about one chat alone.

@@ -49,7 +49,7 @@ type Bubble struct {
 // Steps are the turns of a recording, in order: of the sessions that own says yes
 // to, or all where it is nil. Nothing of other sessions is in them: a payer speaks
 // of several merchants' payments in one chat. Errors: a line cannot be read.
-func Steps(r Recording, own func(flow.SessionID) bool) ([]Step, error) {
+func Steps(r Recording, own Owned) ([]Step, error) {
 	turns, err := r.turns()
 	if err != nil {
 		return nil, err
@@ -59,7 +59,11 @@ func Steps(r Recording, own func(flow.SessionID) bool) ([]Step, error) {
 	var before flow.Chat
 	for _, t := range turns {
 		if own == nil || own(t.decided.Session) {
-			s, err := t.step(before, own)
+			seen := t
+			if own != nil {
+				seen.in, seen.out = privateTurn(t.in, own), privateOutcome(t.out, own)
+			}
+			s, err := seen.step(before)
 			if err != nil {
 				return nil, err
 			}
@@ -107,7 +111,7 @@ func (list receipts) on(b *Bubble) {
 }
 
 // step is a turn as people look at it.
-func (t turn) step(before flow.Chat, own func(flow.SessionID) bool) (Step, error) {
+func (t turn) step(before flow.Chat) (Step, error) {
 	s := Step{
 		Seq: t.decided.Seq, Cause: t.cause.Seq, At: t.cause.At, Session: t.decided.Session, Heard: t.in.Heard, News: t.in.News,
 		DeskBefore: before.Desk.State, DeskAfter: t.out.Chat.Desk.State, Why: t.out.Why,
@@ -130,13 +134,8 @@ func (t turn) step(before flow.Chat, own func(flow.SessionID) bool) (Step, error
 		}
 	}
 	slices.SortStableFunc(s.Timers, func(a, b Timer) int { return a.At.Compare(b.At) })
-	for _, e := range t.out.Effects {
-		if own == nil || own(e.Session) {
-			s.Effects = append(s.Effects, e)
-		}
-	}
-	s.Bubbles = t.bubbles()
-	return s, s.raw(t, own)
+	s.Effects, s.Bubbles = t.out.Effects, t.bubbles()
+	return s, s.raw(t)
 }
 
 // bubbles are the messages of a turn.
@@ -159,34 +158,14 @@ func (t turn) bubbles() []Bubble {
 	return out
 }
 
-// raw keeps both lines of a turn as JSON, without who the payer is, what was
-// written, and other sessions than those that own says yes to.
-func (s *Step) raw(t turn, own func(flow.SessionID) bool) error {
-	in, out := redactedTurn(t.in), redactedOutcome(t.out)
-	if own != nil {
-		in.Checkouts = map[flow.SessionID]flow.Checkout{}
-		for id, co := range t.in.Checkouts {
-			if own(id) {
-				in.Checkouts[id] = co
-			}
-		}
-		hide := func(id *flow.SessionID) {
-			if !own(*id) {
-				*id = ""
-			}
-		}
-		hide(&in.About)
-		hide(&in.ByCode)
-		hide(&in.Quoted)
-		hide(&out.Chat.Focus)
-		out.Chat.Talks = slices.DeleteFunc(slices.Clone(out.Chat.Talks), func(t flow.Talk) bool { return !own(t.Session) })
-		out.Effects = s.Effects
-	}
+// raw keeps both lines of a turn as JSON, without who the payer is and what was
+// written.
+func (s *Step) raw(t turn) error {
 	var err error
-	if s.In, err = json.MarshalIndent(in, "", "  "); err != nil {
+	if s.In, err = json.MarshalIndent(redactedTurn(t.in), "", "  "); err != nil {
 		return fmt.Errorf("show line %d: %w", s.Cause, err)
 	}
-	if s.Out, err = json.MarshalIndent(out, "", "  "); err != nil {
+	if s.Out, err = json.MarshalIndent(redactedOutcome(t.out), "", "  "); err != nil {
 		return fmt.Errorf("show line %d: %w", s.Seq, err)
 	}
 	return nil

@@ -20,7 +20,7 @@ func (t *Tx) Ahead(ctx context.Context, ask func(r Reader)) error {
 		return nil
 	}
 	asked := new(asking)
-	ask(Reader{run: runner{asked, t.run.dialect, t.run.bound}})
+	ask(Reader{run: runner{statements: asked, dialect: t.run.dialect, bound: t.run.bound, keys: t.run.keys}})
 	return p.ahead(ctx, asked.questions)
 }
 

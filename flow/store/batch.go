@@ -39,7 +39,7 @@ func together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) error) er
 			u.err = fmt.Errorf("begin a transaction: %w", u.err)
 			continue
 		}
-		u.tx = &Tx{Reader: Reader{run: runner{statements: liteWriter{w}, dialect: sqliteDialect}}}
+		u.tx = &Tx{Reader: Reader{run: runner{statements: liteWriter{w}, dialect: sqliteDialect, keys: u.keys}}}
 		if err = run(w, u); err != nil {
 			break
 		}

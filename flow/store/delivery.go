@@ -198,7 +198,7 @@ func (r Reader) deliveries(ctx context.Context, where string, args []any) ([]owe
 		if err := scan(&o.ID, &o.Event, &o.Endpoint, &o.Attempts, &o.Cause, &o.Lease, &o.Body, &o.URL, &secrets, &retiring, &o.to.Status, &deleted, &open); err != nil {
 			return err
 		}
-		if err := readSecrets(&o.to, secrets, retiring); err != nil {
+		if err := r.run.readSecrets(&o.to, o.Endpoint, secrets, retiring); err != nil {
 			return err
 		}
 		o.to.DeletedAt, o.to.OpenSince = flow.FromMillis(deleted), flow.FromMillis(open)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,17 +24,37 @@ func (r Reader) Endpoint(ctx context.Context, project flow.ProjectID, id flow.En
 	return flow.Endpoint{}, missing("webhook endpoint", string(id))
 }
 
-const changeEndpointSQL = `UPDATE endpoints SET url = ?, description = ?, events = ?, secrets = ?, retiring = ?, version = version + 1
- WHERE id = ? AND version = ? AND deleted_at = 0`
+const changeEndpointSQL = `UPDATE endpoints SET url = ?, description = ?, events = ?, version = version + 1 WHERE id = ? AND version = ? AND deleted_at = 0`
 
 // ChangeEndpoint keeps what a merchant changed of an endpoint, whose Version is
-// the one that was read: where it is, what it wants, their note and its secrets.
+// the one that was read: where it is, what it wants and their note.
 func (t *Tx) ChangeEndpoint(ctx context.Context, e *flow.Endpoint) error {
-	texts, err := jsonTexts(e.Events, e.Secrets, millis(e.Retiring))
+	texts, err := jsonTexts(e.Events)
 	if err != nil {
 		return fmt.Errorf("change endpoint %s: %w", e.ID, err)
 	}
-	n, err := t.run.exec(ctx, changeEndpointSQL, e.URL, e.Description, texts[0], texts[1], texts[2], e.ID, e.Version)
+	return t.changed(ctx, e, changeEndpointSQL, e.URL, e.Description, texts[0])
+}
+
+const changeSecretsSQL = `UPDATE endpoints SET secrets = ?, retiring = ?, version = version + 1 WHERE id = ? AND version = ? AND deleted_at = 0`
+
+// ChangeSecrets keeps the secrets of an endpoint, whose Version is the one that
+// was read, and until when they sign.
+func (t *Tx) ChangeSecrets(ctx context.Context, e *flow.Endpoint) error {
+	texts, err := jsonTexts(e.Secrets, millis(e.Retiring))
+	if err == nil {
+		texts[0], err = t.run.keys.seal(secretsOf(string(e.ID)), texts[0])
+	}
+	if err != nil {
+		return fmt.Errorf("change the secrets of endpoint %s: %w", e.ID, err)
+	}
+	return t.changed(ctx, e, changeSecretsSQL, texts[0], texts[1])
+}
+
+// changed runs a change of an endpoint that nobody else may have changed since it
+// was read.
+func (t *Tx) changed(ctx context.Context, e *flow.Endpoint, query string, to ...any) error {
+	n, err := t.run.exec(ctx, query, append(to, e.ID, e.Version)...)
 	if err != nil {
 		return fmt.Errorf("change endpoint %s: %w", e.ID, err)
 	}
@@ -53,10 +74,19 @@ func millis(times []time.Time) []int64 {
 	return out
 }
 
-// readSecrets reads an endpoint's secrets, and until when they sign.
-func readSecrets(e *flow.Endpoint, secrets, retiring string) error {
+// readSecrets reads an endpoint's secrets, and until when they sign. What cannot
+// be opened is none: nothing is sent to such an endpoint, but the payment that it
+// would be told of is kept all the same.
+func (r runner) readSecrets(e *flow.Endpoint, id flow.EndpointID, secrets, retiring string) error {
 	var ends []int64
-	if err := fromTexts([]string{secrets, retiring}, &e.Secrets, &ends); err != nil {
+	plain, err := r.keys.open(secretsOf(string(id)), secrets)
+	if errors.Is(err, ErrKey) {
+		plain, err = "[]", nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := fromTexts([]string{plain, retiring}, &e.Secrets, &ends); err != nil {
 		return err
 	}
 	for _, ms := range ends {

@@ -46,6 +46,9 @@ const endpointColumns = `id, project, url, description, events, secrets, status,
 // AddEndpoint keeps a webhook endpoint.
 func (t *Tx) AddEndpoint(ctx context.Context, e flow.Endpoint) error {
 	texts, err := jsonTexts(e.Events, e.Secrets)
+	if err == nil {
+		texts[1], err = t.run.keys.seal(secretsOf(string(e.ID)), texts[1])
+	}
 	if err != nil {
 		return fmt.Errorf("keep endpoint %s: %w", e.ID, err)
 	}
@@ -77,7 +80,7 @@ func (r Reader) endpoints(ctx context.Context, query, arg string) ([]flow.Endpoi
 		if err := fromTexts([]string{events}, &e.Events); err != nil {
 			return err
 		}
-		if err := readSecrets(&e, secrets, retiring); err != nil {
+		if err := r.run.readSecrets(&e, e.ID, secrets, retiring); err != nil {
 			return err
 		}
 		list = append(list, e)

@@ -54,9 +54,9 @@ func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (In
 			out.Log = log.Size()
 		}
 	}
-	err = Look(ctx, c, func(r Reader) error {
-		if _, err := r.run.one(ctx, "SELECT COALESCE(MAX(version), 0) FROM schema_version", nil, &out.Version); err != nil {
-			return fmt.Errorf("read the schema's version: %w", err)
+	err = Look(ctx, c, func(r Reader) (err error) {
+		if out.Version, err = r.Version(ctx); err != nil {
+			return err
 		}
 		if r.run.dialect == postgresDialect {
 			var ms int64
@@ -83,6 +83,20 @@ func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (In
 	return out, err
 }
 
+// Version is the schema that a database has.
+func (r Reader) Version(ctx context.Context) (version int, err error) {
+	if _, err := r.run.one(ctx, "SELECT COALESCE(MAX(version), 0) FROM schema_version", nil, &version); err != nil {
+		return 0, fmt.Errorf("read the schema's version: %w", err)
+	}
+	return version, nil
+}
+
+// Version is the schema that this program makes.
+func (s Schema) Version() (int, error) {
+	files, err := steps(s)
+	return len(files), err
+}
+
 // steps are the migrations of a schema, in order.
 func steps(s Schema) ([]string, error) {
 	files, err := fs.Glob(migrations, "migration/"+string(s)+"/*.sql")
@@ -104,7 +118,7 @@ func Look(ctx context.Context, c Config, look func(Reader) error) (err error) {
 		if err := db.PingContext(ctx); err != nil {
 			return fmt.Errorf("reach the database: %w", err)
 		}
-		return look(Reader{run: runner{statements: sqlStatements{db}, dialect: postgresDialect}})
+		return look(Reader{run: runner{statements: sqlStatements{db}, dialect: postgresDialect, keys: c.Keys}})
 	}
 	file := filepath.Join(c.Dir, c.Name+".db")
 	if _, err := os.Stat(file); err != nil {
@@ -112,7 +126,7 @@ func Look(ctx context.Context, c Config, look func(Reader) error) (err error) {
 	}
 	few := newLiteReaders("file:"+inURI.Replace(file)+"?mode=rw", 1)
 	defer func() { err = errors.Join(err, few.close()) }()
-	return look(Reader{run: runner{statements: few, dialect: sqliteDialect}})
+	return look(Reader{run: runner{statements: few, dialect: sqliteDialect, keys: c.Keys}})
 }
 
 // addressed is a PostgreSQL address that leads to the schema of a name.
@@ -147,9 +161,9 @@ func CopySQLite(from, to string) (err error) {
 }
 
 // CheckSQLite has SQLite read every page of a file and says what is wrong with
-// it, nil for a whole one.
+// it, nil for a whole one. It changes no byte of it.
 func CheckSQLite(file string) (faults []string, err error) {
-	db, err := lite.Open("file:"+inURI.Replace(file)+"?mode=rw", "query_only(1)")
+	db, err := lite.Open("file:"+inURI.Replace(file)+"?mode=ro", "busy_timeout(5000)", "query_only(1)")
 	if err != nil {
 		return nil, fmt.Errorf("check %s: %w", filepath.Base(file), err)
 	}

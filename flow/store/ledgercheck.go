@@ -188,13 +188,18 @@ func LedgerRules() []string {
 // LedgerFaults checks one rule: how many rows it is about, how many break it, and
 // the first of those, at most as many as most.
 func (r Reader) LedgerFaults(ctx context.Context, name string, most int) (list []LedgerFault, wrong, of int, err error) {
-	i := slices.IndexFunc(ledgerRules(), func(rule LedgerRule) bool { return rule.Name == name })
+	return r.faults(ctx, ledgerRules(), name, most)
+}
+
+// faults checks one of some rules.
+func (r Reader) faults(ctx context.Context, rules []LedgerRule, name string, most int) (list []LedgerFault, wrong, of int, err error) {
+	i := slices.IndexFunc(rules, func(rule LedgerRule) bool { return rule.Name == name })
 	if i < 0 {
-		return nil, 0, 0, fmt.Errorf("check the ledger: there is no rule %q", name)
+		return nil, 0, 0, fmt.Errorf("check what is kept: there is no rule %q", name)
 	}
-	rule := ledgerRules()[i]
+	rule := rules[i]
 	if _, err := r.run.one(ctx, rule.counts, nil, &of); err != nil {
-		return nil, 0, 0, fmt.Errorf("check the ledger's %s: %w", name, err)
+		return nil, 0, 0, fmt.Errorf("check %s: %w", name, err)
 	}
 	err = r.run.each(ctx, rule.faults, nil, func(scan scanner) error {
 		var f LedgerFault
@@ -209,7 +214,7 @@ func (r Reader) LedgerFaults(ctx context.Context, name string, most int) (list [
 		return nil
 	})
 	if err != nil {
-		return nil, 0, 0, fmt.Errorf("check the ledger's %s: %w", name, err)
+		return nil, 0, 0, fmt.Errorf("check %s: %w", name, err)
 	}
 	return list, wrong, of, nil
 }

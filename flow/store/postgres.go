@@ -39,6 +39,9 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	if err := d.migrate(ctx, c); err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
 	}
+	if err := d.sealAll(ctx, c); err != nil {
+		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
+	}
 	// Readers have connections of their own: a transaction that reads outside
 	// itself must not wait for a place that only it can free.
 	if d.read, err = sql.Open("pgx", url+"&default_transaction_read_only=on"); err != nil {
@@ -53,7 +56,9 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 }
 
 // speaks is how statements are run on PostgreSQL.
-func (d *DB) speaks(to statements) runner { return runner{to, postgresDialect, d.bound} }
+func (d *DB) speaks(to statements) runner {
+	return runner{statements: to, dialect: postgresDialect, bound: d.bound, keys: d.keys}
+}
 
 // errSingly says that a unit is to be run in a transaction of its own.
 var errSingly = errors.New("run it by itself")

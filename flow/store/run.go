@@ -33,7 +33,8 @@ type statements interface {
 type runner struct {
 	statements statements
 	dialect    dialect
-	bound      *bound // of a PostgreSQL that is spoken to all day; nil: none
+	bound      *bound   // of a PostgreSQL that is spoken to all day; nil: none
+	keys       *Keyring // nil: what is sealed cannot be read
 }
 
 // maxBound is how many queries are remembered as PostgreSQL wants them.
@@ -195,7 +196,7 @@ func (d *DB) step(ctx context.Context, name string, files []string) (done bool, 
 			err = errors.Join(err, tx.Rollback())
 		}
 	}()
-	run := runner{statements: sqlStatements{tx}, dialect: d.dialect}
+	run := runner{statements: sqlStatements{tx}, dialect: d.dialect, keys: d.keys}
 	if d.dialect == postgresDialect {
 		// The schema's name is the program's own word, never input.
 		for _, stmt := range []string{"SELECT pg_advisory_xact_lock(hashtext('till " + name + "'))", "CREATE SCHEMA IF NOT EXISTS " + name} {
@@ -281,21 +282,4 @@ func (t *Tx) committed() {
 // missing is the refusal for a row that is not there.
 func missing(what, id string) error {
 	return flow.Refuse(flow.CodeNotFound, "There is no %s %q.", what, id)
-}
-
-// Setting reads a named value; "" where there is none.
-func (r Reader) Setting(ctx context.Context, name string) (string, error) {
-	var value string
-	if _, err := r.run.one(ctx, "SELECT value FROM settings WHERE name = ?", []any{name}, &value); err != nil {
-		return "", fmt.Errorf("read the setting %s: %w", name, err)
-	}
-	return value, nil
-}
-
-// SetSetting keeps a named value unless there is one already.
-func (t *Tx) SetSetting(ctx context.Context, name, value string) error {
-	if _, err := t.run.exec(ctx, "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, value); err != nil {
-		return fmt.Errorf("keep the setting %s: %w", name, err)
-	}
-	return nil
 }

@@ -17,7 +17,7 @@ const insertSessionSQL = `INSERT INTO sessions (` + sessionColumns + `)
  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
 const updateSessionSQL = `UPDATE sessions SET amount_paid = ?, status = ?, exceptions = ?, charge = ?, charge_asked = ?, sequence = ?,
- number = ?, paid_at = ?, version = version + 1 WHERE id = ? AND version = ?`
+ number = ?, paid_at = ?, expires_at = ?, version = version + 1 WHERE id = ? AND version = ?`
 
 // AddSession keeps a new session. It returns false, and keeps nothing, when its
 // reference, entry code or id is taken.
@@ -46,7 +46,7 @@ func (t *Tx) SaveSession(ctx context.Context, s *flow.Session) error {
 		return fmt.Errorf("save session %s: %w", s.ID, err)
 	}
 	n, err := t.run.exec(ctx, updateSessionSQL, s.AmountPaid, s.Status, texts[0], s.Charge, flag(s.ChargeAsked), s.Sequence, s.Number,
-		flow.Millis(s.PaidAt), s.ID, s.Version)
+		flow.Millis(s.PaidAt), flow.Millis(s.ExpiresAt), s.ID, s.Version)
 	if err != nil {
 		return fmt.Errorf("save session %s: %w", s.ID, err)
 	}

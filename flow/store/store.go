@@ -90,6 +90,14 @@ type Config struct {
 	URL    string
 	Name   string
 	Log    *slog.Logger
+
+	// Keys seal what is secret; without them none of that can be read or kept.
+	Keys *Keyring `json:"-"`
+	// Seal has Open seal what is in the clear or sealed with an old key, Secrets
+	// being the settings that are secret. Errors of Open are then ErrKey for what no
+	// key opens.
+	Seal    bool
+	Secrets []string
 }
 
 // DB is one open database.
@@ -109,6 +117,7 @@ type DB struct {
 	once    sync.Once
 	under   atomic.Int64 // updates that have not returned
 	log     *slog.Logger
+	keys    *Keyring
 }
 
 // unit is one caller's work, waiting for the writer.
@@ -117,6 +126,7 @@ type unit struct {
 	gone func() error // why the caller does not want it any more
 	err  error
 	tx   *Tx
+	keys *Keyring
 	done chan struct{}
 }
 
@@ -125,7 +135,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	d := &DB{units: make(chan *unit, queueLength), later: make(chan *unit, queueLength), stop: make(chan struct{}), done: make(chan struct{}), log: c.Log}
+	d := &DB{units: make(chan *unit, queueLength), later: make(chan *unit, queueLength), stop: make(chan struct{}), done: make(chan struct{}), log: c.Log, keys: c.Keys}
 	var err error
 	if c.URL != "" {
 		err = d.openPostgres(ctx, c)
@@ -177,6 +187,9 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
 	}
+	if err := d.sealAll(ctx, c); err != nil {
+		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), d.write.Close())
+	}
 	writer, err := lite.Open(uri, append(sqlitePragmas(), writerCache)...)
 	if err != nil {
 		return errors.Join(fmt.Errorf("open %s for writing: %w", c.Name, err), d.write.Close())
@@ -185,7 +198,7 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 		return errors.Join(fmt.Errorf("open %s: %w", c.Name, err), writer.Close())
 	}
 	d.readers = newLiteReaders(uri, readers)
-	d.Reader = Reader{run: runner{statements: d.readers, dialect: d.dialect}}
+	d.Reader = Reader{run: runner{statements: d.readers, dialect: d.dialect, keys: d.keys}}
 	go d.writer(func(units []*unit) { d.batch(writer, units) }, writer.Close)
 	return nil
 }
@@ -212,7 +225,7 @@ func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	if d.dialect == postgresDialect && rowwise(ctx) {
 		return d.updatePostgres(ctx, fn)
 	}
-	u := &unit{run: fn, gone: ctx.Err, done: make(chan struct{})}
+	u := &unit{run: fn, gone: ctx.Err, keys: d.keys, done: make(chan struct{})}
 	timer := time.NewTimer(patient(ctx))
 	defer timer.Stop()
 	select {

@@ -23,7 +23,7 @@ func (d *DB) View(ctx context.Context, fn func(Reader) error) error {
 			_, ended := l.Exec("ROLLBACK") // nothing was written
 			err = errors.Join(err, ended)
 		}()
-		return fn(Reader{run: runner{statements: liteWriter{l}, dialect: sqliteDialect}})
+		return fn(Reader{run: runner{statements: liteWriter{l}, dialect: sqliteDialect, keys: d.keys}})
 	})
 }
 

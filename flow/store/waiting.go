@@ -21,11 +21,12 @@ const (
 	QueueRefunds   Queue = "refunds"   // nobody knows what became of a refund
 	QueueWebhooks  Queue = "webhooks"  // a merchant could not be told
 	QueueStuck     Queue = "stuck"     // something should have gone on by now
+	QueueSecond    Queue = "second"    // somebody asked for something that a second person has to agree to
 )
 
 // Queues are all queues, in the order in which they are shown.
 func Queues() []Queue {
-	return []Queue{QueueUnderpaid, QueueOverpaid, QueueLate, QueueTwice, QueueUnmatched, QueueRefunds, QueueWebhooks, QueueStuck}
+	return []Queue{QueueUnderpaid, QueueOverpaid, QueueLate, QueueTwice, QueueUnmatched, QueueRefunds, QueueSecond, QueueWebhooks, QueueStuck}
 }
 
 // The bounds of the queues.
@@ -95,6 +96,10 @@ func (f QueueFilter) query() (string, []any) {
 		where, args := of("r")
 		return `SELECT r.id AS place, r.session, r.project, r.id AS subject, r.amount, r.amount AS waits, r.created_at AS at, r.failure AS detail
  FROM refunds r WHERE r.status = 'NEEDS_ATTENTION'` + where, args
+	case QueueSecond:
+		where, args := of("p")
+		return `SELECT p.id AS place, p.session, p.project, p.id AS subject, p.amount, p.amount AS waits, p.asked_at AS at, p.act AS detail
+ FROM proposals p WHERE p.status = 'OPEN' AND p.asked_at > ?` + where, append([]any{waitedFrom(f.Now)}, args...)
 	case QueueWebhooks:
 		where, args := of("e")
 		return `SELECT d.id AS place, v.session, v.project, v.id AS subject, CAST(0 AS BIGINT) AS amount, CAST(0 AS BIGINT) AS waits,

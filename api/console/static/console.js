@@ -16,7 +16,7 @@
   offerCopy(document);
 
   // What scrolls can be scrolled with the keyboard too.
-  const offerScroll = () => $$(".card, pre").forEach((box) => {
+  const offerScroll = () => $$(".card, pre, .command code").forEach((box) => {
     if (box.scrollWidth > box.clientWidth && !box.querySelector("a, button:not([hidden]), input, select, textarea, summary")) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   });

@@ -158,10 +158,12 @@ function quote(id) {
   if (m) the('text').focus();
 }
 
+const lagos = 'Africa/Lagos'; // where payers are, and what the bot's texts count by
+
 /** The day of a time, for the line between two days. @param {string} at */
 function day(at) {
-  const date = new Date(at);
-  return date.toDateString() === new Date().toDateString() ? 'Today' : date.toLocaleDateString([], { day: 'numeric', month: 'long', year: 'numeric' });
+  const name = (/** @type {Date} */ date) => date.toLocaleDateString([], { timeZone: lagos, day: 'numeric', month: 'long', year: 'numeric' });
+  return name(new Date(at)) === name(new Date()) ? 'Today' : name(new Date(at));
 }
 
 /** Shows a message, or what became of one that is shown already. @param {Message} m */
@@ -198,7 +200,7 @@ function show(m) {
   foot.className = 'foot';
   const time = document.createElement('time');
   time.dateTime = m.at;
-  time.textContent = new Date(m.at).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+  time.textContent = new Date(m.at).toLocaleTimeString([], { timeZone: lagos, hour: '2-digit', minute: '2-digit' });
   const bare = m.text.trim();
   if (!m.fromMe && /^(\d{10}|\*\d[\d*]*#)$/.test(bare)) {
     words.className = 'plain';

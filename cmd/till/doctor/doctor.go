@@ -109,6 +109,7 @@ func Run(ctx context.Context, c Config, tell func(Finding)) []Finding {
 		{"public-url", l.public},
 		{"webhooks", l.webhooks},
 		{"secrets", l.secrets},
+		{"sealing-key", l.sealing},
 		{"backups", l.backups},
 	} {
 		if ctx.Err() != nil {

@@ -100,7 +100,7 @@ func (l *look) modes(context.Context) {
 
 func holdsSecret(file string) bool {
 	text, err := os.ReadFile(file)
-	return err == nil && (strings.Contains(string(text), "database-url") || strings.Contains(string(text), "redis-url"))
+	return err == nil && (strings.Contains(string(text), "database-url") || strings.Contains(string(text), "redis-url") || strings.Contains(string(text), "secrets-key"))
 }
 
 // The bounds of disks.

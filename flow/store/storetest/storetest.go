@@ -101,7 +101,7 @@ func Open(tb testing.TB, c store.Config) *store.DB {
 // SQLite is a place for a SQLite file.
 func SQLite(tb testing.TB, schema store.Schema) store.Config {
 	tb.Helper()
-	return store.Config{Schema: schema, Dir: tb.TempDir(), Name: string(schema)}
+	return store.Config{Schema: schema, Dir: tb.TempDir(), Name: string(schema), Keys: Keys(tb)}
 }
 
 // Postgres is a place in PostgreSQL, which is emptied after the test. The test
@@ -125,7 +125,18 @@ func Postgres(tb testing.TB, schema store.Schema) store.Config {
 			tb.Errorf("drop the schema %s: %v", name, err)
 		}
 	})
-	return store.Config{Schema: schema, URL: url, Name: name}
+	return store.Config{Schema: schema, URL: url, Name: name, Keys: Keys(tb)}
+}
+
+// Keys are what tests seal with: each has the same key, so that a database can be
+// opened by another test process.
+func Keys(tb testing.TB) *store.Keyring {
+	tb.Helper()
+	keys, err := store.NewKeyring(random, store.SealingKey{1: 0x5e, 31: 0xa1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return keys
 }
 
 func drop(url, name string) error {

@@ -1,0 +1,111 @@
+package console_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"till/api"
+	"till/flow"
+)
+
+// stream opens a live part and gives its lines, and what was answered.
+func (v *visitor) stream(path string) (*http.Response, *bufio.Scanner) {
+	v.w.t.Helper()
+	ctx, stop := context.WithTimeout(v.w.t.Context(), 20*time.Second)
+	v.w.t.Cleanup(stop)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, v.w.base+path, http.NoBody)
+	if err != nil {
+		v.w.t.Fatal(err)
+	}
+	answer, err := v.http.Do(r)
+	if err != nil {
+		v.w.t.Fatal(err)
+	}
+	v.w.t.Cleanup(func() { _ = answer.Body.Close() })
+	return answer, bufio.NewScanner(answer.Body)
+}
+
+// Whoever is shut out, or logs out elsewhere, sees nothing more on a page that
+// they left open.
+func TestALivePartEndsWithTheLoginItBelongsTo(t *testing.T) {
+	w := open(t)
+	session := w.opened(w.ada, "")
+	person, err := w.accounts.AddPerson(t.Context(), w.ada.account, "obi@example.com", "a long password", flow.RoleSupport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := w.accounts.Enter(t.Context(), person.Email, "a long password", "192.0.2.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	obi := w.carrying(in.Text)
+	ended := func(v *visitor, path string, end func()) {
+		t.Helper()
+		_, lines := v.stream(path)
+		for lines.Scan() && lines.Text() != "event: part" {
+		}
+		end()
+		for lines.Scan() {
+		}
+		if lines.Err() != nil { // it would have gone on for longer than this waits
+			t.Errorf("%s goes on: %v", path, lines.Err())
+		}
+	}
+	ended(obi, "/sessions/"+session+"/live", func() {
+		if err := w.accounts.EndPerson(t.Context(), w.ada.account, person.ID); err != nil {
+			t.Fatal(err)
+		}
+	})
+	w.wants(obi.get("/sessions/"+session+"/live"), http.StatusSeeOther)
+	operator := w.as(flow.RoleOperator)
+	operator.get("/")
+	ended(operator, "/ops/live", func() { w.wants(operator.post("/logout", nil), http.StatusSeeOther) })
+}
+
+// One account with many tabs open leaves room for the others.
+func TestOneAccountDoesNotTakeEveryLivePart(t *testing.T) {
+	w := open(t)
+	v, path := w.as(flow.RoleSupport), "/sessions/"+w.opened(w.ada, "")+"/live"
+	refused := false
+	for range 100 {
+		answer, _ := v.stream(path)
+		if refused = answer.StatusCode == http.StatusTooManyRequests; refused {
+			break
+		}
+	}
+	if !refused {
+		t.Error("one account has 100 live parts")
+	}
+	if answer, _ := w.as(flow.RoleOperator).stream("/ops/live"); answer.StatusCode != http.StatusOK {
+		t.Errorf("an operator has none: %d", answer.StatusCode)
+	}
+}
+
+// A part that crashes while it is made ends its own stream, and nothing else.
+func TestALivePartThatCrashesEndsAlone(t *testing.T) {
+	var crash atomic.Bool
+	w := open(t, func(c *api.Config) {
+		c.Ready = func(context.Context) []api.Check {
+			if crash.Load() {
+				panic("a part that cannot be asked")
+			}
+			return nil
+		}
+	})
+	crash.Store(true)
+	_, lines := w.as(flow.RoleOperator).stream("/ops/live")
+	for lines.Scan() {
+		if lines.Text() == "event: part" {
+			t.Error("it shows something")
+		}
+	}
+	w.wants(w.visitor().get("/login"), http.StatusOK)
+	if !strings.Contains(w.log.String(), "a part that cannot be asked") {
+		t.Error("nobody is told of the crash")
+	}
+}

@@ -1,0 +1,82 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"till/flow"
+)
+
+// A page of another site whose name leads to this machine may send what headers
+// it likes: it is not near.
+func TestAHeaderDoesNotMakeAStrangerNear(t *testing.T) {
+	w, v := tries(t)
+	send := func(v *visitor, method, path, fields string) reply {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, w.base+path, strings.NewReader(fields))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cookie := range v.http.Jar.Cookies(r.URL) { // whoever asks for a name that leads here sends that name's cookies
+			r.AddCookie(cookie)
+		}
+		r.Host = "evil.example"
+		r.Header.Set("X-Forwarded-Host", "localhost")
+		if fields != "" {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		return w.do(v.http, r)
+	}
+	anybody := w.visitor()
+	login := send(anybody, http.MethodGet, "/login", "")
+	at, _ := url.Parse(w.base)
+	anybody.http.Jar.SetCookies(at, (&http.Response{Header: login.header}).Cookies())
+	token := csrfField.FindStringSubmatch(login.body)
+	if strings.Contains(login.body, "Pretend world") || token == nil {
+		t.Errorf("the pretend world is offered to another site: %s", login.main())
+	}
+	w.wants(send(anybody, http.MethodPost, "/enter", form("csrf", token[1], "role", "owner").Encode()), http.StatusForbidden)
+	w.wants(send(v, http.MethodGet, "/try", ""), http.StatusNotFound)
+}
+
+// One payer speaks of two merchants' payments in one chat: what is shown, sent or
+// exported to one of them holds nothing of the other's.
+func TestASharedChatTellsNobodyOfTheOther(t *testing.T) {
+	w := open(t)
+	eve := w.merchant("Eve Shoes")
+	p := &payer{w: w, person: "7720", name: "Bola"}
+	adas := p.opens(w.ada)
+	p.transfers()
+	eves := p.opens(eve)
+	p.transfers()
+	p.says(flow.Intent{Kind: flow.MeansHuman, Text: "a person for the shoes"})
+	w.wants(w.as(flow.RoleSupport, eve).post("/inbox/"+string(p.chat)+"/claim", form("reason", "the payer asked")), http.StatusSeeOther)
+	p.pays(adas)
+	adasAccount, evesAccount := w.attempt(string(adas)).Instructions.AccountNumber, w.attempt(string(eves)).Instructions.AccountNumber
+	for _, side := range []struct {
+		of      []merchant
+		session flow.SessionID
+		secrets []string
+	}{
+		{nil, adas, []string{string(eves), "Eve Shoes", evesAccount, "for the shoes", "support of " + eve.email}},
+		{[]merchant{eve}, eves, []string{string(adas), "Ada Stores", adasAccount, w.ada.email}},
+	} {
+		session := "/sessions/" + string(side.session)
+		for _, role := range []flow.Role{flow.RoleOwner, flow.RoleDeveloper, flow.RoleSupport} {
+			v := w.as(role, side.of...)
+			for _, path := range []string{session, session + "/export", session + "/replay", "/chats/" + string(p.chat) + "/replay", "/inbox/" + string(p.chat), "/sessions", "/exceptions", "/inbox"} {
+				got := v.get(path)
+				if role == flow.RoleOwner {
+					w.wants(got, http.StatusOK)
+				}
+				for _, secret := range side.secrets {
+					if at := strings.Index(got.body, secret); at >= 0 {
+						t.Errorf("%s shows %s %q: …%s", path, role, secret, got.body[max(0, at-300):min(len(got.body), at+100)])
+					}
+				}
+			}
+		}
+	}
+}

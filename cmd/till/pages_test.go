@@ -1,0 +1,90 @@
+package main
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// visitor is a browser in the console of a pretend world.
+type visitor struct {
+	t    *testing.T
+	url  string
+	http *http.Client
+}
+
+// enter opens the console as a role.
+func enter(t *testing.T, address, role string) *visitor {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &visitor{t: t, url: address, http: &http.Client{Jar: jar}}
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(v.page("/login"))
+	if csrf == nil {
+		t.Fatal("the login page has no form")
+	}
+	answer, err := v.http.PostForm(address+"/enter", url.Values{"csrf": csrf[1:], "role": {role}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("enter as %s: %s, %v", role, answer.Status, err)
+	}
+	return v
+}
+
+// page is what a page says.
+func (v *visitor) page(where string) string {
+	v.t.Helper()
+	answer, err := v.http.Get(v.url + where) //nolint:noctx // it ends with the server
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	defer answer.Body.Close() //nolint:errcheck // it is only read
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		v.t.Fatalf("%s: %s, %v", where, answer.Status, err)
+	}
+	return string(text)
+}
+
+// Every call of till that a page of the console shows is one that the program
+// understands, where nothing is yet and where something is.
+func TestTheConsolesCommandsAreUnderstood(t *testing.T) {
+	m, _, _ := devServer(t)
+	shown := regexp.MustCompile(`<code>(?:bin/)?till ([a-z][^<]*)</code>`)
+	seen := map[string]bool{}
+	look := func(v *visitor, pages ...string) {
+		for _, where := range pages {
+			for _, found := range shown.FindAllStringSubmatch(v.page(where), -1) {
+				call := regexp.MustCompile(`'[^']*'`).ReplaceAllString(html.UnescapeString(found[1]), "x")
+				seen[call] = true
+				parser, err := kong.New(&commands{}, kong.Name("till"), kong.Exit(func(int) {}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := parser.Parse(strings.Fields(call)); err != nil {
+					t.Errorf("%s shows till %s: %v", where, call, err)
+				}
+			}
+		}
+	}
+	owner, operator := enter(t, m.base, "owner"), enter(t, m.base, "operator")
+	look(owner, "/", "/sessions", "/exceptions", "/inbox", "/developers", "/developers/webhooks", "/developers/requests", "/go-live", "/team")
+	look(operator, "/", "/sessions", "/ops", "/ops/merchants", "/ops/merchants?status=all", "/ops/doctor", "/ops/audit", "/ops/people")
+	id, _ := m.openChat(500_000, "shown")
+	hook, _ := m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9009/hook"})["id"].(string)
+	look(owner, "/sessions/"+id, "/sessions/"+id+"/replay", "/developers/webhooks/"+hook)
+	if len(seen) < 12 {
+		t.Errorf("only %d calls were found: %v", len(seen), seen)
+	}
+}

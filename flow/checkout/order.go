@@ -1,0 +1,241 @@
+package checkout
+
+import (
+	"context"
+	"regexp"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// This file is what people order in the console about money that is there already,
+// and who has to agree to it.
+
+// MoneyOrder is what somebody wants done with money.
+type MoneyOrder struct {
+	Act      flow.MoneyAct
+	Subject  string    // id of the payment or the refund
+	Transfer string    // of what was paid by hand: the bank's name of it
+	SentAt   time.Time // and when the bank sent it; zero for now
+	Reason   string
+	Key      string // id of who orders, as records show it
+	By       string // their e-mail address
+}
+
+// transferName is what a bank's name of a transfer looks like, as people type it.
+var transferName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{2,99}$`)
+
+// check finds what is wrong with an order before anything is read.
+func (o MoneyOrder) check(now time.Time) error {
+	if o.Act != flow.ActByHand {
+		return nil
+	}
+	if !transferName.MatchString(o.Transfer) {
+		return flow.Refuse(flow.CodeInvalidField, "Give the bank's own reference of the transfer, as its statement shows it: 3 to 100 letters, digits, dots, dashes and slashes.")
+	}
+	if o.SentAt.After(now) {
+		return flow.Refuse(flow.CodeInvalidField, "The transfer cannot have been sent later than now.")
+	}
+	return nil
+}
+
+// NeedsSecond says whether a second person has to agree to an order, and what it is
+// about. Errors: resource_not_found.
+func (s *Service) NeedsSecond(ctx context.Context, project flow.ProjectID, o MoneyOrder) (amount flow.Kobo, second bool, err error) {
+	amount, _, err = ordered(ctx, s.cfg.DB.Reader, project, o)
+	return amount, s.aboveLimit(amount), err
+}
+
+// SecondAbove is from which amount on a second person has to agree; 0 for never.
+func (s *Service) SecondAbove() flow.Kobo { return s.cfg.SecondAbove }
+
+func (s *Service) aboveLimit(amount flow.Kobo) bool {
+	return s.cfg.SecondAbove > 0 && amount > s.cfg.SecondAbove
+}
+
+// ordered reads how much money an order is about, and of which session.
+func ordered(ctx context.Context, r store.Reader, project flow.ProjectID, o MoneyOrder) (flow.Kobo, flow.SessionID, error) {
+	if o.Act.OfRefund() {
+		refund, err := ownedRefund(ctx, r, project, flow.RefundID(o.Subject))
+		return refund.Amount, refund.Session, err
+	}
+	p, err := ownedPayment(ctx, r, project, flow.PaymentID(o.Subject))
+	return p.Unapplied, p.Session, err
+}
+
+// Order does what somebody wants done with money, or keeps it for a second person
+// where it is about more than one may decide alone: then what waits is not zero.
+// Errors: project_suspended, resource_not_found, invalid_field, those of what is
+// ordered; payment_not_resolvable where it waits already.
+func (s *Service) Order(ctx context.Context, project flow.ProjectID, o MoneyOrder) (waits flow.Proposal, err error) {
+	if err := s.admitted(project); err != nil {
+		return flow.Proposal{}, err
+	}
+	err = s.update(ctx, func(w *saving) error {
+		waits = flow.Proposal{}
+		if err := o.check(w.now); err != nil {
+			return err
+		}
+		amount, session, err := ordered(w.ctx, w.tx.Reader, project, o)
+		if err != nil {
+			return err
+		}
+		if !s.aboveLimit(amount) {
+			return w.order(project, o)
+		}
+		if err := w.feasible(project, o); err != nil {
+			return err
+		}
+		id, err := s.ids.New(flow.PrefixProposal)
+		if err != nil {
+			return err
+		}
+		waits = flow.Proposal{
+			ID: flow.ProposalID(id), Project: project, Session: session, Act: o.Act, Subject: o.Subject, Amount: amount, Reason: o.Reason,
+			Transfer: o.Transfer, SentAt: o.SentAt, Key: o.Key, By: o.By, At: w.now, Status: flow.ProposalOpen,
+		}
+		added, err := w.tx.AddProposal(w.ctx, waits)
+		if err == nil && !added {
+			err = flow.Refuse(flow.CodeNotResolvable, "Somebody asked for something about this money already, and it waits for a second person.")
+		}
+		return err
+	})
+	if err != nil {
+		return flow.Proposal{}, wrap("order what becomes of money", err)
+	}
+	return waits, nil
+}
+
+// Agree does what another person asked for. Whoever comes second finds it done.
+// Errors: project_suspended, resource_not_found, payment_not_resolvable, those of
+// what is ordered.
+func (s *Service) Agree(ctx context.Context, project flow.ProjectID, id flow.ProposalID, by, why string) (flow.Proposal, error) {
+	if err := s.admitted(project); err != nil {
+		return flow.Proposal{}, err
+	}
+	return s.endProposal(ctx, project, id, func(w *saving, p flow.Proposal) (flow.Proposal, error) {
+		o := MoneyOrder{Act: p.Act, Subject: p.Subject, Transfer: p.Transfer, SentAt: p.SentAt, Reason: p.Reason, Key: p.Key, By: p.By}
+		amount, _, err := ordered(w.ctx, w.tx.Reader, project, o)
+		if err != nil {
+			return p, err
+		}
+		ended, err := p.Agree(by, why, amount, w.now)
+		if err != nil {
+			return p, err
+		}
+		return ended, w.order(project, o)
+	})
+}
+
+// Disagree ends what somebody asked for without doing it; who asked may do so too.
+// Errors: resource_not_found, payment_not_resolvable.
+func (s *Service) Disagree(ctx context.Context, project flow.ProjectID, id flow.ProposalID, by, why string) (flow.Proposal, error) {
+	return s.endProposal(ctx, project, id, func(w *saving, p flow.Proposal) (flow.Proposal, error) { return p.Refuse(by, why, w.now) })
+}
+
+// endProposal ends a proposal in the transaction of what follows from that.
+func (s *Service) endProposal(ctx context.Context, project flow.ProjectID, id flow.ProposalID, end func(*saving, flow.Proposal) (flow.Proposal, error)) (flow.Proposal, error) {
+	var p flow.Proposal
+	err := s.update(ctx, func(w *saving) error {
+		var err error
+		if p, err = w.tx.Proposal(w.ctx, id); err == nil && p.Project != project {
+			err = flow.Refuse(flow.CodeNotFound, "There is no proposal %q.", id)
+		}
+		if err != nil {
+			return err
+		}
+		if p, err = end(w, p); err != nil {
+			return err
+		}
+		ended, err := w.tx.EndProposal(w.ctx, p)
+		if err == nil && !ended {
+			err = flow.Refuse(flow.CodeNotResolvable, "Somebody else decided about this at the same moment.")
+		}
+		return err
+	})
+	return p, wrap("decide about what somebody asked for", err)
+}
+
+// order does with money what was ordered.
+func (w *saving) order(project flow.ProjectID, o MoneyOrder) error {
+	switch o.Act {
+	case flow.ActAccept, flow.ActSendBack:
+		p, err := ownedPayment(w.ctx, w.tx.Reader, project, flow.PaymentID(o.Subject))
+		if err != nil {
+			return err
+		}
+		return w.resolve(p, NewResolution{Accept: o.Act == flow.ActAccept, Key: o.Key, Reason: o.Reason})
+	case flow.ActRetry:
+		_, err := w.retryRefund(project, flow.RefundID(o.Subject), o.Key)
+		return err
+	case flow.ActByHand:
+		return w.byHand(project, o)
+	}
+	return flow.Refuse(flow.CodeInvalidField, "There is no act %q.", o.Act)
+}
+
+// feasible refuses to ask a second person for what would be refused now.
+func (w *saving) feasible(project flow.ProjectID, o MoneyOrder) error {
+	if !o.Act.OfRefund() {
+		p, err := ownedPayment(w.ctx, w.tx.Reader, project, flow.PaymentID(o.Subject))
+		if err != nil {
+			return err
+		}
+		m, err := w.moneyOf(p)
+		if err != nil {
+			return err
+		}
+		_, err = flow.Resolve(m, p, o.Act == flow.ActAccept, flow.Ruled{By: o.Key, At: w.now, Reason: o.Reason})
+		return err
+	}
+	r, session, p, err := w.refundWith(project, flow.RefundID(o.Subject))
+	if err != nil {
+		return err
+	}
+	if o.Act == flow.ActRetry {
+		_, err = r.Retry(session, p, flow.Ruled{By: o.Key, At: w.now, Reason: r.Reason})
+		return err
+	}
+	_, err = r.DoneByHand(session, p, o.Transfer, w.now, w.now)
+	return err
+}
+
+// byHand keeps that a refund was paid by hand.
+func (w *saving) byHand(project flow.ProjectID, o MoneyOrder) error {
+	r, session, p, err := w.refundWith(project, flow.RefundID(o.Subject))
+	if err != nil {
+		return err
+	}
+	known, err := w.tx.Moved(w.ctx, o.Transfer)
+	if err != nil {
+		return err
+	}
+	if known {
+		return flow.Refuse(flow.CodeInvalidField, "The books know the transfer %s already: it is another one's. Give the reference of this refund's own.", o.Transfer)
+	}
+	at := o.SentAt
+	if at.IsZero() {
+		at = w.now
+	}
+	change, err := r.DoneByHand(session, p, o.Transfer, at, w.now)
+	if err != nil {
+		return err
+	}
+	if err := w.keepRefund(change, session); err != nil || !r.PutBack {
+		return err
+	}
+	return w.afforded(p, r.Amount-min(r.Aside, max(p.Unapplied, 0)))
+}
+
+// refundWith is a refund of a project with its session and its payment.
+func (w *saving) refundWith(project flow.ProjectID, id flow.RefundID) (r flow.Refund, session flow.Session, p flow.Payment, err error) {
+	if r, err = ownedRefund(w.ctx, w.tx.Reader, project, id); err != nil {
+		return r, session, p, err
+	}
+	if session, err = w.sessionOf(r.Session); err != nil {
+		return r, session, p, err
+	}
+	p, err = w.tx.Payment(w.ctx, r.Payment)
+	return r, session, p, err
+}

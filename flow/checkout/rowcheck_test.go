@@ -1,0 +1,187 @@
+package checkout_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+// broken are the rules of rows that do not hold, as one look from outside finds
+// them.
+func broken(t *testing.T, c store.Config) (names []string) {
+	t.Helper()
+	err := store.Still(t.Context(), c, func(r store.Reader) error {
+		told := 0
+		list, err := checkout.RowsOf(t.Context(), r, c.Schema, func(checkout.Invariant) { told++ })
+		if told != len(list) || len(list) != len(store.RowRules(c.Schema)) {
+			t.Errorf("%d rules were checked, %d were told and there are %d", len(list), told, len(store.RowRules(c.Schema)))
+		}
+		for _, i := range list {
+			if i.Wrong == 0 {
+				continue
+			}
+			names = append(names, i.Name)
+			for _, o := range i.Offenders {
+				if o.ID == "" || o.Says == "" || o.Next == "" {
+					t.Errorf("%s: %+v says too little", i.Name, o)
+				}
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Whatever rows say of others that is not so is found by its own rule, and by no
+// other.
+func TestWhateverIsWrongWithTheRowsIsFound(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.endpoint("https://shop.test")
+		w.everything()
+		w.paying()
+		w.pass(time.Second)
+		w.rest()
+		w.spoilt = true
+		plants := []struct{ rule, plant, mend string }{
+			{store.RulePaymentOf, "UPDATE payments SET attempt = attempt || '-gone' WHERE attempt <> ''", "UPDATE payments SET attempt = REPLACE(attempt, '-gone', '')"},
+			{store.RuleAttemptOpen, "UPDATE sessions SET status = 'CANCELLED' WHERE status = 'PENDING' AND amount_paid = 0", "UPDATE sessions SET status = 'PENDING' WHERE status = 'CANCELLED'"},
+			{store.RuleAttemptEnds, "UPDATE tasks SET subject = subject || '-gone' WHERE kind = 'attempt.expire'", "UPDATE tasks SET subject = REPLACE(subject, '-gone', '')"},
+			{store.RuleSessionEnds, "UPDATE sessions SET swept = 1 WHERE status = 'PENDING'", "UPDATE sessions SET swept = 0 WHERE status = 'PENDING'"},
+			{store.RuleEventOf, "UPDATE events SET sequence = sequence + 100 WHERE session <> ''", "UPDATE events SET sequence = sequence - 100 WHERE session <> ''"},
+			{store.RuleDeliveryOf, "UPDATE endpoints SET project = project || '-gone'", "UPDATE endpoints SET project = REPLACE(project, '-gone', '')"},
+			{store.RuleRefundOwed, "UPDATE tasks SET subject = subject || '-gone' WHERE kind = 'refund.send'", "UPDATE tasks SET subject = REPLACE(subject, '-gone', '')"},
+			{
+				store.RulePayoutOwed, "INSERT INTO settlements VALUES ('wsp_stl_x', 'wsp_prj_1', '2026-11-21', 'PENDING', 100, 0, 1, '999', 'b', '1', 'n', 0, 0, '', '', 5, 0, 0)",
+				"DELETE FROM settlements WHERE id = 'wsp_stl_x'",
+			},
+			{store.RuleReturnOwed, "UPDATE tasks SET subject = subject || '-gone' WHERE kind = 'payment.return'", "UPDATE tasks SET subject = REPLACE(subject, '-gone', '')"},
+			{store.RuleListedOf, "UPDATE settlement_items SET settlement = 'gone'", "UPDATE settlement_items SET settlement = ''"},
+			{store.RuleTakenOf, "UPDATE reversals SET payment = payment || '-gone' WHERE payment <> ''", "UPDATE reversals SET payment = REPLACE(payment, '-gone', '')"},
+			{store.RuleLog, "UPDATE log SET seq = seq + 1 WHERE stream = (SELECT MIN(stream) FROM log) AND seq = (SELECT MAX(l.seq) FROM log l WHERE l.stream = log.stream)", ""},
+		}
+		if w.store.URL == "" { // PostgreSQL refuses it
+			plants = slices.Insert(plants, 0, struct{ rule, plant, mend string }{
+				store.RuleRelated, "UPDATE notes SET session = session || '-gone'", "UPDATE notes SET session = REPLACE(session, '-gone', '')",
+			})
+			w.change("INSERT INTO notes (id, session, author, text, at) SELECT 'note_1', MIN(id), 'ada', 'hello', 1 FROM sessions")
+		}
+		if got := broken(w.t, w.store); len(got) > 0 {
+			w.t.Fatalf("before anything was planted: %v", got)
+		}
+		for _, c := range plants {
+			w.change(c.plant)
+			if got := broken(w.t, w.store); !slices.Equal(got, []string{"rows " + c.rule}) {
+				w.t.Errorf("%s: broken is %v", c.plant, got)
+			}
+			if c.mend != "" {
+				w.change(c.mend)
+			}
+		}
+	})
+}
+
+// So it is for the accounts.
+func TestWhateverIsWrongWithTheRowsOfAccountsIsFound(t *testing.T) {
+	t.Parallel()
+	storetest.EachConfig(t, store.Accounts, func(t *testing.T, c store.Config) {
+		db := storetest.Open(t, c)
+		a, _ := desk(t, db)
+		_, err := a.Demo(t.Context(), "ada@example.com", "long-enough-1", "Ada Stores", func(checkout.SignedUp) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t: t, store: c}
+		w.change("INSERT INTO people SELECT 'per_1', id, 'obi@example.com', 'x', 'support', 1, 0 FROM accounts")
+		if got := broken(t, c); len(got) > 0 {
+			t.Fatalf("before anything was planted: %v", got)
+		}
+		for _, p := range []struct{ rule, plant, mend string }{
+			{store.RuleKYC, "UPDATE projects SET kyc = 'APPROVED'", "UPDATE projects SET kyc = 'NONE'"},
+			{store.RulePeople, "UPDATE people SET account = 'gone'", ""},
+		} {
+			w.change(p.plant)
+			if got := broken(t, c); !slices.Equal(got, []string{"rows " + p.rule}) {
+				t.Errorf("%s: broken is %v", p.plant, got)
+			}
+			if p.mend != "" {
+				w.change(p.mend)
+			}
+		}
+	})
+}
+
+// A look from outside leaves every byte as it is, also of one whose program was
+// killed, and sees what that one had committed.
+func TestALookFromOutsideChangesNothing(t *testing.T) {
+	t.Parallel()
+	c := storetest.SQLite(t, store.Checkout)
+	db := storetest.Open(t, c)
+	if err := db.Update(t.Context(), func(tx *store.Tx) error { return tx.SetSetting(t.Context(), "name", "value") }); err != nil {
+		t.Fatal(err)
+	}
+	killed := c // what a kill leaves: the file and its log, without what is shared
+	killed.Dir = t.TempDir()
+	for _, ending := range []string{".db", ".db-wal"} {
+		text, err := os.ReadFile(filepath.Join(c.Dir, c.Name+ending))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(killed.Dir, c.Name+ending), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := contents(t, killed.Dir)
+	err := store.Still(t.Context(), killed, func(r store.Reader) error {
+		value, err := r.Setting(t.Context(), "name")
+		if value != "value" {
+			t.Errorf("it sees %q", value)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := contents(t, killed.Dir)
+	for name, text := range before {
+		if after[name] != text {
+			t.Errorf("%s was changed", name)
+		}
+	}
+	killed.Name = "none"
+	if err := store.Still(t.Context(), killed, func(store.Reader) error { return nil }); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a look at nothing: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(killed.Dir, "none.db")); err == nil {
+		t.Error("the look made a file")
+	}
+}
+
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[e.Name()] = string(text)
+	}
+	return out
+}

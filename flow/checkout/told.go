@@ -1,0 +1,210 @@
+package checkout
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"till/flow"
+	"till/flow/replay"
+	"till/flow/store"
+	"till/rail"
+)
+
+// This file and its neighbours told_*.go are the one home of the sentences in
+// which a story is told to somebody who knows none of the program's words. What is
+// kept stands beside them as it is: a sentence leaves out, and never adds.
+
+// teller tells the lines of one session's story. It knows what the lines only
+// name by an id.
+type teller struct {
+	session  flow.Session
+	attempts []flow.Attempt
+	refunds  []flow.Refund
+	texts    map[string]string // of our messages, by their id
+}
+
+// newTeller reads what the lines of a session only name.
+func newTeller(session flow.Session, attempts []flow.Attempt, refunds []flow.Refund, lines []store.Line) teller {
+	t := teller{session: session, attempts: attempts, refunds: refunds, texts: map[string]string{}}
+	for _, l := range lines {
+		var d replay.Outcome
+		if l.Kind != replay.Decided || json.Unmarshal(l.Data, &d) != nil {
+			continue
+		}
+		for _, text := range d.Texts {
+			t.texts[text.ID] = text.Text
+		}
+	}
+	return t
+}
+
+// lagos is the time that is told: UTC+1 all year.
+var lagos = time.FixedZone("Lagos", 60*60) //nolint:gochecknoglobals // a constant that Go has no word for
+
+// clock tells a time; the day too, where it is another one than that of seen.
+func clock(at, seen time.Time) string {
+	form := "15:04"
+	if at.In(lagos).Format(time.DateOnly) != seen.In(lagos).Format(time.DateOnly) {
+		form = "2 January 2006, 15:04"
+	}
+	return at.In(lagos).Format(form) + " (Lagos)"
+}
+
+// words are a name of the program's without its underscores.
+func words(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", " ") }
+
+// sentence begins with a capital letter; it is not empty.
+func sentence(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
+}
+
+// unknown tells what there are no words for.
+func unknown(what, name string) string {
+	return fmt.Sprintf("The log holds %s “%s”, which this version of Till has no words for. What is kept of it stands below.", what, words(name))
+}
+
+// line tells one line of the log.
+func (t teller) line(l store.Line) string {
+	switch l.Kind {
+	case replay.Heard, replay.News:
+		return turnTold(l)
+	case replay.Decided:
+		return decisionTold(l)
+	case replay.Sent, replay.Delivered, replay.Read, replay.Failed:
+		return t.message(l)
+	case "bank.asked":
+		return askedTold(l)
+	case "bank." + fromNotice, "bank." + fromAnswer, "bank." + fromStatement:
+		return bankTold(l)
+	case "rail.call":
+		return calledTold(l)
+	case "rail.answer":
+		return t.answer(l)
+	case "event":
+		var e struct{ Event flow.EventKind }
+		if json.Unmarshal(l.Data, &e) == nil && e.Event != "" {
+			return fmt.Sprintf("A webhook, %s, was made for the merchant: %s.", e.Event, eventTold(e.Event))
+		}
+	}
+	return unknown("a line of the kind", l.Kind)
+}
+
+// turnTold tells what came into a chat.
+func turnTold(l store.Line) string {
+	var in flow.Turn
+	if json.Unmarshal(l.Data, &in) != nil {
+		return unknown("a line of the kind", l.Kind)
+	}
+	switch {
+	case in.Heard != nil && in.Heard.Text == "":
+		return "The payer " + heardTold(*in.Heard) + "."
+	case in.Heard != nil:
+		return fmt.Sprintf("The payer wrote “%s”. Till read it so: the payer %s.", in.Heard.Text, heardTold(*in.Heard))
+	case in.News != nil:
+		return newsTold(*in.News) + "."
+	}
+	return unknown("a line of the kind", l.Kind)
+}
+
+// decisionTold tells what a turn came to.
+func decisionTold(l store.Line) string {
+	var d replay.Outcome
+	if json.Unmarshal(l.Data, &d) != nil {
+		return "What was decided cannot be read. What is kept of it stands below."
+	}
+	told := whyTold(d.Why)
+	if talk, ok := d.Chat.Talk(l.Session); ok {
+		told += " Now " + stateTold(talk.State) + "."
+	}
+	return told
+}
+
+// whyVerbs are what a reason begins with whose subject is the payer.
+var whyVerbs = []string{"asks", "called", "chose", "confirmed", "is", "opens", "says", "wants"} //nolint:gochecknoglobals // a constant that Go has no word for
+
+// whyTold tells the rule that decided.
+func whyTold(why string) string {
+	if why == "" {
+		return "Nothing was decided."
+	}
+	for _, m := range []flow.Method{flow.BankTransfer, flow.USSD, flow.Card} {
+		why = strings.ReplaceAll(why, string(m), methodTold(m))
+	}
+	first, rest, _ := strings.Cut(why, " ")
+	if slices.Contains(whyVerbs, strings.TrimRight(first, ":,")) && !strings.HasPrefix(rest, "answers") {
+		why = "the payer " + why
+	}
+	return sentence(why) + "."
+}
+
+// bubble tells what Till wrote.
+func bubble(text string) string { return fmt.Sprintf("Till wrote: “%s”", text) }
+
+// longestQuote is how much of a message is quoted where only its fate is told.
+const longestQuote = 40
+
+// message tells what became of a message of ours.
+func (t teller) message(l store.Line) string {
+	what := "A message of Till’s"
+	if text := t.texts[l.Message]; text != "" {
+		first, _, more := strings.Cut(text, "\n")
+		if runes := []rune(first); len(runes) > longestQuote {
+			first, more = string(runes[:longestQuote]), true
+		}
+		if more {
+			first += "…"
+		}
+		what = fmt.Sprintf("The message “%s”", first)
+	}
+	switch l.Kind {
+	case replay.Sent:
+		return what + " left for WhatsApp: one tick."
+	case replay.Delivered:
+		return what + " reached the payer’s phone: two ticks."
+	case replay.Read:
+		return what + " was read by the payer."
+	}
+	var because unsentBecause
+	if json.Unmarshal(l.Data, &because) == nil && because.Reason != "" {
+		return fmt.Sprintf("%s could not be sent, and is not tried again: %s.", what, because.Reason)
+	}
+	return what + " could not be sent, and is not tried again."
+}
+
+// askedTold tells that the bank was asked what came.
+func askedTold(l store.Line) string {
+	var kept struct{ Outcome string }
+	_ = json.Unmarshal(l.Data, &kept) // without an outcome nothing is claimed
+	switch {
+	case kept.Outcome == "ok":
+		return "The bank was asked what came, and answered. Money that it knew of stands in lines of its own; where there is none, it knew of nothing new."
+	case kept.Outcome == "pending":
+		return "The bank was asked what came: money is on its way, and has not arrived."
+	case kept.Outcome == "":
+		return "The bank was asked what came."
+	}
+	return fmt.Sprintf("The bank was asked what came, and %s. It is asked again by itself.", failed(kept.Outcome))
+}
+
+// failed tells why a call to the bank brought nothing.
+func failed(outcome string) string {
+	switch {
+	case strings.Contains(outcome, rail.ErrRejected.Error()):
+		_, why, _ := strings.Cut(outcome, rail.ErrRejected.Error())
+		if why = strings.Trim(why, ": "); why != "" {
+			return "refused: " + why
+		}
+		return "refused"
+	case strings.Contains(outcome, rail.ErrUnknown.Error()):
+		return "did not answer in time, so that nobody knows yet what it did"
+	case strings.Contains(outcome, rail.ErrUnavailable.Error()):
+		return "could not be reached, so that nothing was done there"
+	}
+	return "gave no answer that can be used: " + outcome
+}

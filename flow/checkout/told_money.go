@@ -1,0 +1,234 @@
+package checkout
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// railLine is what the log keeps of a call to the bank and of its answer.
+type railLine struct {
+	Operation   string
+	Attempt     flow.AttemptID
+	Refund      flow.RefundID
+	Method      flow.Method
+	AmountMinor string
+	Outcome     string
+	Millis      int64 `json:"ms"`
+}
+
+func (t teller) attempt(id flow.AttemptID) (flow.Attempt, bool) {
+	i := slices.IndexFunc(t.attempts, func(a flow.Attempt) bool { return a.ID == id })
+	if i < 0 {
+		return flow.Attempt{}, false
+	}
+	return t.attempts[i], true
+}
+
+// calledTold tells what the bank is asked for.
+func calledTold(l store.Line) string {
+	var kept railLine
+	if json.Unmarshal(l.Data, &kept) != nil {
+		return unknown("a call to the bank", l.Kind)
+	}
+	switch kept.Operation {
+	case "start":
+		return fmt.Sprintf("%s was chosen. The bank is asked for %s.", sentence(methodTold(kept.Method)), instrument(kept.Method))
+	case "disburse":
+		amount := "money"
+		if k, err := flow.ParseMinor(kept.AmountMinor); err == nil {
+			amount = k.Naira()
+		}
+		return fmt.Sprintf("The bank is told to send %s back to who paid it.", amount)
+	}
+	return unknown("a call to the bank for", kept.Operation)
+}
+
+// answer tells what the bank answered to a call, and how fast.
+func (t teller) answer(l store.Line) string {
+	var kept railLine
+	if json.Unmarshal(l.Data, &kept) != nil {
+		return unknown("an answer of the bank", l.Kind)
+	}
+	took := fmt.Sprintf("%d ms", kept.Millis)
+	if kept.Refund != "" {
+		return t.refundAnswer(kept, took)
+	}
+	a, known := t.attempt(kept.Attempt)
+	if kept.Outcome != "ok" {
+		what := "instructions"
+		if known {
+			what = instrument(a.Method)
+		}
+		return fmt.Sprintf("The bank was asked for %s and %s. That took %s.", what, failed(kept.Outcome), took)
+	}
+	if !known || a.Instructions == nil {
+		return fmt.Sprintf("The bank said how to pay, in %s.", took)
+	}
+	return fmt.Sprintf("%s chosen; %s was made in %s; it holds until %s.", sentence(methodTold(a.Method)), made(a), took, clock(a.ExpiresAt, l.At))
+}
+
+// refundAnswer tells what the bank said of a refund.
+func (t teller) refundAnswer(kept railLine, took string) string {
+	what := "a refund"
+	if i := slices.IndexFunc(t.refunds, func(r flow.Refund) bool { return r.ID == kept.Refund }); i >= 0 {
+		what = "the refund of " + t.refunds[i].Amount.Naira()
+	}
+	switch flow.DisbursementStatus(kept.Outcome) {
+	case flow.DisbursementPending:
+		return fmt.Sprintf("The bank has taken on %s, in %s. It says later whether the money was sent.", what, took)
+	case flow.DisbursementDone:
+		return fmt.Sprintf("The bank has sent %s. Its answer took %s.", what, took)
+	case flow.DisbursementFailed:
+		return fmt.Sprintf("The bank does not send %s. Its answer took %s.", what, took)
+	}
+	return fmt.Sprintf("The bank was told of %s and %s. That took %s.", what, failed(kept.Outcome), took)
+}
+
+// instrument is what a method is paid to.
+func instrument(m flow.Method) string {
+	switch m {
+	case flow.BankTransfer:
+		return "an account number"
+	case flow.USSD:
+		return "a code to dial"
+	case flow.Card:
+		return "a page to pay by card"
+	}
+	return "instructions"
+}
+
+// made is what the bank made for an attempt.
+func made(a flow.Attempt) string {
+	ins := a.Instructions
+	switch a.Method {
+	case flow.BankTransfer:
+		return fmt.Sprintf("account number %s at %s", ins.AccountNumber, ins.BankName)
+	case flow.USSD:
+		return fmt.Sprintf("payment code %s, to be dialled from %d banks,", ins.PaymentCode, len(ins.Banks))
+	case flow.Card:
+		return "a page to pay by card"
+	}
+	return "instructions"
+}
+
+// bankTold tells of money that a bank spoke of.
+func bankTold(l store.Line) string {
+	var n flow.Notice
+	if json.Unmarshal(l.Data, &n) != nil || n.Kind == "" {
+		return unknown("a word of the bank’s", l.Kind)
+	}
+	how := map[string]string{
+		"bank." + fromNotice: "The bank tells us", "bank." + fromAnswer: "The bank, asked, answers", "bank." + fromStatement: "The bank’s statement of the day, and nothing before it, says",
+	}[l.Kind]
+	amount, at := n.Amount.Naira(), ""
+	if n.PaidAt.UnixMilli() > 0 {
+		at = ", with the time " + clock(n.PaidAt, l.At)
+	}
+	why := ""
+	if n.Reason != "" {
+		why = ": " + n.Reason
+	}
+	switch n.Kind {
+	case flow.Credit:
+		return fmt.Sprintf("%s that %s came by %s%s.", how, amount, methodTold(n.Channel), at)
+	case flow.Declined:
+		return fmt.Sprintf("%s that a payment of %s by %s was refused%s.", how, amount, methodTold(n.Channel), why)
+	case flow.Reversal:
+		return fmt.Sprintf("%s that it took %s back which had come%s%s.", how, amount, at, why)
+	case flow.Pending:
+		return fmt.Sprintf("%s that %s is on its way, and has not arrived.", how, amount)
+	case flow.Returned:
+		return fmt.Sprintf("%s that it sent %s back by itself, because it was not what was asked for. It never was ours.", how, amount)
+	case flow.PaidOut:
+		return fmt.Sprintf("%s that %s was sent out%s.", how, amount, at)
+	case flow.PayoutFailed:
+		return fmt.Sprintf("%s that %s was not sent, or came back%s.", how, amount, why)
+	}
+	return unknown("a word of the bank’s about", string(n.Kind))
+}
+
+// openedTold tells how a session began.
+func openedTold(s flow.Session) string {
+	how := "shown by the merchant itself"
+	if s.Mode == flow.InChat {
+		how = "paid in the chat"
+	}
+	return fmt.Sprintf("%s asked for %s, to be %s, until %s. Nobody called a bank for it.", s.Merchant, s.Amount.Naira(), how, clock(s.ExpiresAt, s.CreatedAt))
+}
+
+// matchTold tells what a payment was taken for.
+func matchTold(p flow.Payment, s flow.Session, a flow.Attempt) string {
+	told := fmt.Sprintf("%s was taken for this payment, and %s. The bank’s time for it is %s; the session was open until %s", p.Amount.Naira(), meantBy(p.Match),
+		clock(p.PaidAt, p.ReceivedAt), clock(s.ExpiresAt, p.ReceivedAt))
+	if a.ID != "" {
+		told += fmt.Sprintf(", the %s until %s", methodTold(a.Method), clock(a.ExpiresAt, p.ReceivedAt))
+	}
+	return told + "."
+}
+
+// resolvedTold tells what was decided about set-aside money.
+func resolvedTold(p flow.Payment) string {
+	what := unknown("a decision", string(p.Resolution))
+	switch p.Resolution {
+	case flow.ResolvedAccepted:
+		what = "Money that had been set aside was given to the merchant"
+	case flow.ResolvedRefunded:
+		what = "Money that had been set aside goes back to who paid it"
+	case flow.Unresolved:
+	}
+	switch p.ResolvedBy {
+	case flow.ByPolicy:
+		what += ", because the policy of the session says so"
+	case flow.ByClock:
+		what += ", because nobody decided in time"
+	default:
+		what += ", as " + p.ResolvedBy + " decided"
+	}
+	if p.ResolvedWhy != "" {
+		what += ": " + p.ResolvedWhy
+	}
+	return what + "."
+}
+
+// postedTold tells one line of the books.
+func postedTold(e flow.Entry, line flow.Posting) string {
+	amount, more := line.Amount.Naira(), line.Amount > 0
+	if !more {
+		amount = (-line.Amount).Naira()
+	}
+	return fmt.Sprintf("In the books, %s: %s %s.", entryTold(e.Kind), amount, accountTold(line.Account, more))
+}
+
+// triedTold tells one try of a webhook.
+func triedTold(t store.Tried) string {
+	who := t.URL
+	if u, err := url.Parse(t.URL); err == nil && u.Host != "" {
+		who = u.Host
+	}
+	told := fmt.Sprintf("The merchant’s server at %s was told %s (try %d)", who, t.Kind, t.N)
+	switch {
+	case t.Status == 0:
+		return fmt.Sprintf("%s, and gave no answer: %s. It is not taken as told.", told, words(t.Reason))
+	case t.Status >= 200 && t.Status < 300:
+		return fmt.Sprintf("%s and took it: it answered %d in %s.", told, t.Status, took(t.Took))
+	}
+	return fmt.Sprintf("%s and answered %d in %s, which is no yes. It is not taken as told.", told, t.Status, took(t.Took))
+}
+
+func took(d time.Duration) string {
+	if d < time.Millisecond {
+		return "less than 1 ms"
+	}
+	return fmt.Sprintf("%d ms", d.Milliseconds())
+}
+
+// endTold tells where a session stands.
+func endTold(s flow.Session) string {
+	return fmt.Sprintf("As it stands: %s; %s of %s is paid.", statusTold(s.Status), s.AmountPaid.Naira(), s.Amount.Naira())
+}

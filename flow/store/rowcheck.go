@@ -1,0 +1,208 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"till/flow/store/lite"
+)
+
+// The rules of rows: what one row says of another, beside money. The names are
+// those of RowRules.
+const (
+	RuleRelated     = "related rows"      // every row that the schema says belongs to another has it (SQLite; PostgreSQL holds it itself)
+	RulePaymentOf   = "orphaned payments" // a payment's session and attempt are there
+	RuleAttemptOpen = "open attempts"     // an attempt is open only while its session is
+	RuleAttemptEnds = "attempts' ends"    // an open attempt has what ends it, or starts it, among what is owed
+	RuleSessionEnds = "sessions' ends"    // an open session whose time was noted as over is owed its end
+	RuleEventOf     = "orphaned events"   // an event's session is there, and numbered it
+	RuleDeliveryOf  = "deliveries"        // a delivery has its event and its endpoint, of one project
+	RuleRefundOwed  = "refunds owed"      // a refund that is under way is owed to the bank
+	RulePayoutOwed  = "payouts owed"      // so is a settlement
+	RuleReturnOwed  = "returns owed"      // money that goes back by itself is owed that
+	RuleListedOf    = "settlement lines"  // a line of a settlement has its settlement
+	RuleTakenOf     = "reversals"         // what was taken back was of a payment that is there
+	RuleLog         = "logs"              // the log of a chat or session has no gap, and is of one that is there
+	RuleKYC         = "KYC"               // where a project stands is where its last step led
+	RulePeople      = "people"            // somebody of an account has one
+)
+
+// rowRules are the rules of a schema with their queries, which both databases
+// understand.
+func rowRules(s Schema) []LedgerRule {
+	if s == Accounts {
+		return rowRulesOfAccounts()
+	}
+	return rowRulesOfCheckouts()
+}
+
+func rowRulesOfAccounts() []LedgerRule {
+	return []LedgerRule{
+		{
+			RuleKYC, `SELECT p.id, p.created_at, 0, 1 FROM projects p WHERE p.kyc <> COALESCE((SELECT m.kyc_to FROM kyc_moves m WHERE m.project = p.id ORDER BY m.seq DESC LIMIT 1), 'NONE')`,
+			`SELECT COUNT(*) FROM projects`,
+		},
+		{
+			RulePeople, `SELECT e.id, e.created_at, 0, 1 FROM people e WHERE e.account <> '' AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = e.account)`,
+			`SELECT COUNT(*) FROM people`,
+		},
+	}
+}
+
+// nextOwed is whether a kind of task is owed to a row of an alias.
+func nextOwed(kind, subject string) string {
+	return `EXISTS (SELECT 1 FROM tasks t WHERE t.kind = '` + kind + `' AND t.subject = ` + subject + `)`
+}
+
+const openSession = `s.status IN ('PENDING', 'PROCESSING')`
+
+func rowRulesOfCheckouts() []LedgerRule {
+	return []LedgerRule{
+		{
+			RulePaymentOf, `SELECT p.id, p.received_at, 0, 1 FROM payments p WHERE p.session <> '' AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = p.session AND s.project = p.project)
+ OR p.attempt <> '' AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.id = p.attempt AND a.session = p.session)`,
+			`SELECT COUNT(*) FROM payments`,
+		},
+		{
+			RuleAttemptOpen, `SELECT a.id, a.created_at, 1, 0 FROM attempts a WHERE a.status = 'ACTIVE' AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = a.session AND ` + openSession + `)`,
+			`SELECT COUNT(*) FROM attempts`,
+		},
+		{
+			RuleAttemptEnds, `SELECT a.id, a.created_at, 0, 1 FROM attempts a WHERE a.status = 'ACTIVE' AND NOT ` + nextOwed("attempt.expire", "a.id") + ` AND NOT ` + nextOwed("rail.start", "a.id"),
+			`SELECT COUNT(*) FROM attempts WHERE status = 'ACTIVE'`,
+		},
+		{
+			RuleSessionEnds, `SELECT s.id, s.created_at, 0, 1 FROM sessions s WHERE s.swept = 1 AND ` + openSession + ` AND NOT ` + nextOwed("session.expire", "s.id"),
+			`SELECT COUNT(*) FROM sessions`,
+		},
+		{
+			RuleEventOf, `SELECT e.id, e.created_at, e.sequence, COALESCE((SELECT s.sequence FROM sessions s WHERE s.id = e.session), 0) FROM events e
+ WHERE e.session <> '' AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = e.session AND s.project = e.project AND s.sequence >= e.sequence)`,
+			`SELECT COUNT(*) FROM events`,
+		},
+		{
+			RuleDeliveryOf, `SELECT d.id, d.created_at, 0, 1 FROM deliveries d
+ WHERE NOT EXISTS (SELECT 1 FROM events e JOIN endpoints n ON n.id = d.endpoint AND n.project = e.project WHERE e.id = d.event)`,
+			`SELECT COUNT(*) FROM deliveries`,
+		},
+		{
+			RuleRefundOwed, `SELECT f.id, f.created_at, 0, 1 FROM refunds f WHERE f.status IN ('PENDING', 'PROCESSING') AND NOT ` + nextOwed("refund.send", "f.id"),
+			`SELECT COUNT(*) FROM refunds`,
+		},
+		{
+			RulePayoutOwed, `SELECT b.id, b.created_at, 0, 1 FROM settlements b WHERE b.created_at > 0 AND b.status IN ('PENDING', 'PROCESSING') AND NOT ` + nextOwed("settlement.send", "b.id"),
+			`SELECT COUNT(*) FROM settlements`,
+		},
+		{
+			RuleReturnOwed, `SELECT p.id, p.received_at, 0, 1 FROM payments p WHERE p.returns_at > 0 AND p.resolution = '' AND NOT ` + nextOwed("payment.return", "p.id"),
+			`SELECT COUNT(*) FROM payments WHERE returns_at > 0`,
+		},
+		{
+			RuleListedOf, `SELECT i.kind || ' ' || i.subject, i.created_at, 0, 1 FROM settlement_items i
+ WHERE i.settlement <> '' AND NOT EXISTS (SELECT 1 FROM settlements b WHERE b.id = i.settlement AND b.project = i.project)`,
+			`SELECT COUNT(*) FROM settlement_items`,
+		},
+		{
+			RuleTakenOf, `SELECT r.rail_transaction_id, r.received_at, 0, 1 FROM reversals r WHERE r.payment <> '' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = r.payment)`,
+			`SELECT COUNT(*) FROM reversals`,
+		},
+		{
+			RuleLog, `SELECT stream, MAX(at), COUNT(*), MAX(seq) FROM log GROUP BY stream
+ HAVING COUNT(*) <> MAX(seq) OR MIN(seq) <> 1 OR NOT EXISTS (SELECT 1 FROM chats c WHERE c.id = stream) AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = stream)`,
+			`SELECT COUNT(*) FROM log`,
+		},
+	}
+}
+
+// RowRules are the names of the rules of a schema that RowFaults knows.
+func RowRules(s Schema) []string {
+	names := []string{RuleRelated}
+	for _, rule := range rowRules(s) {
+		names = append(names, rule.Name)
+	}
+	return names
+}
+
+// RowFaults checks one rule of a schema: how many rows it is about, how many
+// break it, and the first of those, at most as many as most.
+func (r Reader) RowFaults(ctx context.Context, s Schema, name string, most int) (list []LedgerFault, wrong, of int, err error) {
+	if name == RuleRelated {
+		return r.unrelated(ctx, most)
+	}
+	return r.faults(ctx, rowRules(s), name, most)
+}
+
+// unrelated lists the rows of SQLite that name others which are not there.
+func (r Reader) unrelated(ctx context.Context, most int) (list []LedgerFault, wrong, of int, err error) {
+	if r.run.dialect == postgresDialect {
+		return nil, 0, 0, nil
+	}
+	if _, err := r.run.one(ctx, `SELECT COUNT(*) FROM sqlite_schema s, pragma_foreign_key_list(s.name) WHERE s.type = 'table'`, nil, &of); err != nil {
+		return nil, 0, 0, fmt.Errorf("check related rows: %w", err)
+	}
+	err = r.run.each(ctx, `SELECT "table", COALESCE(rowid, 0), parent FROM pragma_foreign_key_check`, nil, func(scan scanner) error {
+		var table, parent string
+		var row int64
+		if err := scan(&table, &row, &parent); err != nil {
+			return err
+		}
+		if wrong++; len(list) < most {
+			list = append(list, LedgerFault{ID: fmt.Sprintf("row %d of %s, of %s", row, table, parent), Expects: 1})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, 0, fmt.Errorf("check related rows: %w", err)
+	}
+	return list, wrong, of, nil
+}
+
+// ProjectsHere are the projects that something of an environment belongs to.
+func (r Reader) ProjectsHere(ctx context.Context) (list []string, err error) {
+	err = r.run.each(ctx, `SELECT project FROM sessions GROUP BY project UNION SELECT project FROM endpoints UNION SELECT project FROM payments WHERE project <> ''`, nil, func(scan scanner) error {
+		var id string
+		err := scan(&id)
+		list = append(list, id)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the projects of an environment: %w", err)
+	}
+	return list, nil
+}
+
+// Still looks in a database as it stands at one moment, whatever its schema, and
+// leaves every byte of it as it is: it neither makes nor migrates one, nor takes
+// in what a program that was killed left in its log. Errors: fs.ErrNotExist for a
+// file that is not there.
+func Still(ctx context.Context, c Config, look func(Reader) error) (err error) {
+	if c.URL != "" {
+		db, err := sql.Open("pgx", addressed(c)+"&default_transaction_read_only=on")
+		if err != nil {
+			return fmt.Errorf("open the database: %w", err)
+		}
+		d := &DB{dialect: postgresDialect, read: db}
+		return errors.Join(d.viewPostgres(ctx, look), db.Close())
+	}
+	file := filepath.Join(c.Dir, c.Name+".db")
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("look at %s: %w", c.Name, err)
+	}
+	db, err := lite.Open("file:"+inURI.Replace(file)+"?mode=ro", "busy_timeout(5000)", "query_only(1)", "temp_store(MEMORY)")
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", c.Name, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if _, err := db.Exec("BEGIN"); err != nil {
+		return err
+	}
+	defer func() {
+		_, ended := db.Exec("ROLLBACK") // nothing was written
+		err = errors.Join(err, ended)
+	}()
+	return look(Reader{run: runner{statements: liteWriter{db}, dialect: sqliteDialect}})
+}

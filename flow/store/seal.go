@@ -1,0 +1,196 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+)
+
+const (
+	// sealAtOnce is how many values are sealed in one transaction.
+	sealAtOnce = 200
+	// wipeDue is the setting that remembers that what was in the clear may still
+	// stand in parts of the file that are not used any more.
+	wipeDue = "wipe_due"
+)
+
+// column is where sealed values are: a table, what names its rows, and the values.
+type column struct {
+	table, id, value string
+	place            func(id string) string
+}
+
+// sealedColumns are the columns of a schema that hold sealed values.
+func sealedColumns(s Schema) []column {
+	list := []column{{"settings", "name", "value", settingOf}}
+	if s == Checkout {
+		list = append(list, column{"endpoints", "id", "secrets", secretsOf})
+	}
+	return list
+}
+
+// keptValue is a value as it is kept.
+type keptValue struct{ id, value string }
+
+// sealAll seals what is in the clear, or sealed with an old key, a bounded number
+// of values at a time. Each is only replaced where it is still as it was read, so
+// that others may do the same at once, and a program that ends in the middle has
+// merely less left to do.
+func (d *DB) sealAll(ctx context.Context, c Config) error {
+	if !c.Seal {
+		return nil
+	}
+	if d.keys == nil {
+		return errors.New("seal what is secret: no sealing key is given")
+	}
+	sealed := 0
+	for _, col := range sealedColumns(c.Schema) {
+		for after, more := "", true; more; {
+			list, err := d.unsealed(ctx, col, after)
+			if err != nil {
+				return fmt.Errorf("seal what is secret: %w", err)
+			}
+			if more = len(list) == sealAtOnce; len(list) > 0 {
+				after = list[len(list)-1].id
+			}
+			if col.table == "settings" {
+				list = slices.DeleteFunc(list, func(v keptValue) bool {
+					_, sealed := sealedBy(v.value)
+					return !sealed && !slices.Contains(c.Secrets, v.id)
+				})
+			}
+			if err := d.sealSome(ctx, col, list); err != nil {
+				return fmt.Errorf("seal what is secret: %w", err)
+			}
+			sealed += len(list)
+		}
+	}
+	if sealed > 0 {
+		d.log.LogAttrs(ctx, slog.LevelInfo, "secrets were sealed", slog.String("database", c.Name), slog.String("key", d.keys.id), slog.Int("values", sealed))
+	}
+	return d.wipe(ctx, c)
+}
+
+// unsealed reads values behind one that the current key did not seal.
+func (d *DB) unsealed(ctx context.Context, col column, after string) ([]keptValue, error) {
+	var list []keptValue
+	ours := sealedMark + d.keys.id + ":"
+	run := runner{statements: sqlStatements{d.write}, dialect: d.dialect, keys: d.keys}
+	err := run.each(ctx, "SELECT "+col.id+", "+col.value+" FROM "+col.table+" WHERE "+col.id+" > ? AND SUBSTR("+col.value+", 1, ?) <> ? ORDER BY "+col.id+" LIMIT ?",
+		[]any{after, len(ours), ours, sealAtOnce}, func(scan scanner) error {
+			var v keptValue
+			err := scan(&v.id, &v.value)
+			list = append(list, v)
+			return err
+		})
+	return list, err
+}
+
+// sealSome seals values in one transaction.
+func (d *DB) sealSome(ctx context.Context, col column, list []keptValue) (err error) {
+	if len(list) == 0 {
+		return nil
+	}
+	tx, err := d.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, tx.Rollback())
+		}
+	}()
+	run := runner{statements: sqlStatements{tx}, dialect: d.dialect, keys: d.keys}
+	for _, v := range list {
+		plain, err := d.keys.open(col.place(v.id), v.value)
+		if err != nil {
+			return err
+		}
+		sealed, err := d.keys.seal(col.place(v.id), plain)
+		if err != nil {
+			return err
+		}
+		if _, err := run.exec(ctx, "UPDATE "+col.table+" SET "+col.value+" = ? WHERE "+col.id+" = ? AND "+col.value+" = ?", sealed, v.id, v.value); err != nil {
+			return err
+		}
+		if plain != v.value || d.dialect != sqliteDialect {
+			continue
+		}
+		if _, err := run.exec(ctx, "INSERT INTO settings (name, value) VALUES (?, 'yes') ON CONFLICT (name) DO NOTHING", wipeDue); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// wipe writes an SQLite file anew in which something secret stood in the clear:
+// what is not used of it any more goes with that. Where it cannot be done now, as
+// without room on the disk, the next start tries again.
+func (d *DB) wipe(ctx context.Context, c Config) error {
+	run := runner{statements: sqlStatements{d.write}, dialect: d.dialect, keys: d.keys}
+	due := ""
+	if _, err := run.one(ctx, "SELECT value FROM settings WHERE name = ?", []any{wipeDue}, &due); err != nil || due == "" {
+		return err
+	}
+	for _, stmt := range []string{"VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"} {
+		if _, err := d.write.ExecContext(ctx, stmt); err != nil {
+			d.log.LogAttrs(ctx, slog.LevelWarn, "what was secret in the clear may still stand in unused parts of a file; the next start tries to wipe them again",
+				slog.String("database", c.Name), slog.String("error", err.Error()))
+			return nil
+		}
+	}
+	_, err := run.exec(ctx, "DELETE FROM settings WHERE name = ?", wipeDue)
+	return err
+}
+
+// Sealed says how the secrets of a database are kept.
+type Sealed struct {
+	Keys  []string // ids of the keys that sealed some of them
+	Clear int      // how many are in the clear
+}
+
+// SealedWith looks how the secrets of a database are kept, without changing any.
+// One that nothing was made in has none. Errors: fs.ErrNotExist for a
+// file that is not there.
+func SealedWith(ctx context.Context, c Config) (Sealed, error) {
+	var out Sealed
+	err := Look(ctx, c, func(r Reader) error {
+		for _, col := range sealedColumns(c.Schema) {
+			if there, err := r.hasTable(ctx, col.table); err != nil || !there {
+				return err
+			}
+			err := r.run.each(ctx, "SELECT "+col.id+", SUBSTR("+col.value+", 1, ?) FROM "+col.table, []any{len(sealedMark) + keyIDChars + 1}, func(scan scanner) error {
+				var v keptValue
+				if err := scan(&v.id, &v.value); err != nil {
+					return err
+				}
+				id, sealed := sealedBy(v.value)
+				switch {
+				case sealed && !slices.Contains(out.Keys, id):
+					out.Keys = append(out.Keys, id)
+				case !sealed && (col.table != "settings" || slices.Contains(c.Secrets, v.id)):
+					out.Clear++
+				}
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("look how secrets are kept: %w", err)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// hasTable says whether a table was made.
+func (r Reader) hasTable(ctx context.Context, name string) (bool, error) {
+	query := "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?"
+	if r.run.dialect == postgresDialect {
+		query = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?"
+	}
+	n := 0
+	_, err := r.run.one(ctx, query, []any{name}, &n)
+	return n > 0, err
+}
