@@ -245,9 +245,9 @@ func pretty(raw json.RawMessage) string {
 		_, _ = out.Write(raw) // a buffer takes everything
 	}
 	if out.Len() > rawShown {
-		return string(bytes.ToValidUTF8(out.Bytes()[:rawShown], nil)) + "\n… cut: it is longer"
+		return masked(string(bytes.ToValidUTF8(out.Bytes()[:rawShown], nil))) + "\n… cut: it is longer"
 	}
-	return out.String()
+	return masked(out.String())
 }
 
 // exportSession is GET /sessions/{id}/export: the conversation as a file, without
