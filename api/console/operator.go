@@ -7,8 +7,8 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
-	"strings"
 	"strconv"
+	"strings"
 	"time"
 
 	"till/flow"
