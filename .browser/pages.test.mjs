@@ -20,7 +20,7 @@ before(async () => {
   const { accountNumber } = await till.api("POST", `${checkout}/${over}/pay/bank-transfer`);
   await till.api("POST", "/v1/test/bank/transfers", { accountNumber, amount: 460000 });
   const talked = await till.api("POST", checkout, { amount: 500000, customerEmail: "ada@example.com", mode: "chat" });
-  const { phone } = await till.api("POST", "/v1/test/phones", {});
+  const { phone } = await till.api("POST", "/v1/test/phones", { pushName: "Oluwaseun Adebayo-Ogunlesi of a Family with a Very Long Name" });
   await till.api("POST", `/v1/test/phones/${phone}/messages`, { text: new URL(talked.checkoutUrl).searchParams.get("text") });
   await till.api("GET", `/v1/test/phones/${phone}/messages?wait=20`);
   const events = await till.api("GET", "/v1/events");

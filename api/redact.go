@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"net/url"
 	"strings"
 	"sync"
 )
@@ -218,6 +219,22 @@ func maskTokens(text []byte) []byte {
 		}
 	}
 	return text
+}
+
+// maskTarget is a path and its query with stars in the place of every long number,
+// also of one that is written with escapes, as %2B for the plus before it: then
+// all of it is shown without them.
+func maskTarget(target []byte) string {
+	text := bytes.Clone(target)
+	if i := bytes.LastIndexByte(text, '%'); i >= 0 && len(text)-i < len("%2B") { // it was cut there
+		text = text[:i]
+	}
+	if plain, err := url.PathUnescape(string(text)); err == nil && plain != string(text) {
+		if masked := string(maskDigits([]byte(plain))); masked != plain {
+			return strings.ReplaceAll(masked, " ", "+")
+		}
+	}
+	return string(maskDigits(text))
 }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }

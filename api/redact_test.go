@@ -43,6 +43,24 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// A number in an address is masked however it is escaped.
+func TestTargetsAreMasked(t *testing.T) {
+	for in, want := range map[string]string{
+		"/v1/x?phone=2348031234567":              "/v1/x?phone=*************",
+		"/v1/x?phone=%2B2348031234567&a=1":       "/v1/x?phone=+*************&a=1",
+		"/v1/x?phone=0803%20123%204567":          "/v1/x?phone=****+***+****",
+		"/v1/x?phone=%30803%31234567":            "/v1/x?phone=***********",
+		"/v1/x?cursor=a%3Db&limit=20":            "/v1/x?cursor=a%3Db&limit=20",
+		"/v1/x?phone=%2B2348031234567%2":         "/v1/x?phone=+*************",
+		"/v1/x?q=50%25%20of%20it":                "/v1/x?q=50%25%20of%20it",
+		"/v1/x/wsp_sess_01000000000000000000000": "/v1/x/wsp_sess_01000000000000000000000",
+	} {
+		if got := maskTarget([]byte(in)); got != want {
+			t.Errorf("%s is kept as %s, not as %s", in, got, want)
+		}
+	}
+}
+
 // TestRedactCuts sees that nothing longer than the bound is kept, and that no cut
 // leaves a part of a number.
 func TestRedactCuts(t *testing.T) {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	linked "container/list"
 	"slices"
 	"strings"
@@ -80,7 +79,7 @@ func (l *requestLog) note(ctx *fasthttp.RequestCtx, n *noted, at time.Time, took
 		Private: strings.HasPrefix(n.route, privateRoute),
 	}
 	target := req.Header.RequestURI()
-	r.Target = string(maskDigits(bytes.Clone(target[:min(len(target), keptTarget)])))
+	r.Target = maskTarget(target[:min(len(target), keptTarget)])
 	place := requestPlace{n.project, n.env}
 	if r.Busy = !r.Private && !l.hasTime(place, at); !r.Private && !r.Busy {
 		r.Body, r.BodyCut = redact(req.Body())

@@ -91,7 +91,7 @@ func (v *visit) enters(in checkout.Entered) error {
 			return err
 		}
 	}
-	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()))
+	v.setCookie(visitCookie, in.Text, int(flow.DashboardLife.Seconds()))
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (c *Console) logout(v *visit) error {
 	if err := c.cfg.Accounts.Leave(v.ctx, v.who); err != nil {
 		return err
 	}
-	v.setCookie(v.cookie(), "", -1)
+	v.setCookie(visitCookie, "", -1)
 	return v.to("/login", "You are logged out.")
 }
 

@@ -19,11 +19,12 @@ type queueWords struct {
 	Old   time.Duration // from when on something in it has waited too long
 }
 
-// soonEnough and withinADay are from when on a wait is too long: of what machines should
+// soonEnough, withinADay and hoursLeft are from when on a wait is too long: of what machines should
 // have done, and of what people decide.
 const (
 	soonEnough = 10 * time.Minute
 	withinADay = 24 * time.Hour
+	hoursLeft  = 20 * time.Hour // what waits for a second person is over after 24
 )
 
 var wordsOf = map[store.Queue]queueWords{ //nolint:gochecknoglobals // a constant that Go has no word for
@@ -32,7 +33,8 @@ var wordsOf = map[store.Queue]queueWords{ //nolint:gochecknoglobals // a constan
 	store.QueueLate:      {"Late", "Money came after its session was over.", "Accept it, or send it back; after 24 hours it goes back by itself.", "Nothing came too late.", withinADay},
 	store.QueueTwice:     {"Paid twice", "Money came after all was paid.", "Send it back, or accept it; after 24 hours it goes back by itself.", "Nobody has paid twice.", withinADay},
 	store.QueueUnmatched: {"Unmatched", "Money came that belongs to no session.", "Find out whose it is, then accept it or send it back.", "All money is known.", withinADay},
-	store.QueueRefunds:   {"Refunds", "Nobody knows what became of a refund, or it came back.", "Look at what the bank said, then send it once more on the session's page.", "No refund needs a look.", withinADay},
+	store.QueueSecond:    {"Second person", "Somebody asked for what becomes of much money.", "Somebody else who may move money agrees or refuses; after 24 hours nothing of it stands.", "Nothing waits for a second person.", hoursLeft},
+	store.QueueRefunds:   {"Refunds", "Nobody knows what became of a refund, or it came back.", "Look at what the bank said, then send it once more on the session's page, or say there that it was paid by hand.", "No refund needs a look.", withinADay},
 	store.QueueWebhooks:  {"Dead webhooks", "A merchant could not be told; nothing tries any more.", "Mend the endpoint, then send the event again.", "Every event arrived or is still tried.", soonEnough},
 	store.QueueStuck:     {"Stuck", "Money on its way, a message or work that should have gone on by now.", "Ask the bank on the session's page; look whether WhatsApp is linked.", "Nothing is stuck.", soonEnough},
 }
@@ -55,6 +57,7 @@ type waitingRow struct {
 	Of    string // the project's name
 	Old   bool
 	Payer string // of money
+	Asked *asking
 }
 
 // exceptionsView is what the page of what waits is given.
@@ -100,7 +103,15 @@ func (c *Console) exceptions(v *visit) error {
 		out.Next = "/exceptions?" + url.Values{"queue": {string(out.Tab.Queue)}, "after": {list[perPage-1].Place}}.Encode()
 	}
 	for _, w := range list {
-		out.Rows = append(out.Rows, waiting(v, out.Tab, w, now))
+		row := waiting(v, out.Tab, w, now)
+		if out.Tab.Queue == store.QueueSecond {
+			p, err := v.service.Reader().Proposal(v.ctx, flow.ProposalID(w.Subject))
+			if err != nil {
+				return err
+			}
+			row.Asked, row.Detail = v.asking(p), ""
+		}
+		out.Rows = append(out.Rows, row)
 	}
 	return v.show("exceptions", "Exceptions", out)
 }

@@ -124,7 +124,7 @@ func (c *Console) ruleMerchant(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return v.to("/ops/merchants/"+string(m.Project.ID), m.Project.Name+" is "+string(moves[len(moves)-1].To)+" now.")
+		return v.to("/ops/merchants/"+string(m.Project.ID), m.Project.Name+" is "+plain(moves[len(moves)-1].To)+" now.")
 	}, func(t typed) error { return c.showMerchant(v, t) })
 }
 

@@ -293,6 +293,6 @@ func (c *Console) switchMethod(v *visit) error {
 		if _, err := board.Move(v.ctx, flow.SwitchMove{Kind: flow.SwitchMethod, Name: string(m), To: to, Reason: reason, By: v.who.Email}); err != nil {
 			return err
 		}
-		return v.to("/ops", strings.ReplaceAll(string(m), "_", " ")+" "+done)
+		return v.to("/ops", plain(m)+" "+done)
 	}, func(t typed) error { return c.showOps(v, t) })
 }

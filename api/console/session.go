@@ -26,15 +26,19 @@ const (
 
 // sessionView is what the page of a session is given.
 type sessionView struct {
-	Story   storyView
-	CSRF    string
-	Shown   bool // the payer's whole phone number
-	Wrong   string
-	Note    string // as it was typed
-	Reason  string
-	Export  []store.ChatRow // chats that can be exported
-	Command string
-	Base    string // of calls over REST
+	Story  storyView
+	CSRF   string
+	Shown  bool // the payer's whole phone number
+	Wrong  string
+	Note   string // as it was typed
+	Reason string
+
+	Transfer, SentAt string             // of a refund that was paid by hand, as they were typed
+	Asked            map[string]*asking // what waits for a second person, by payment or refund
+	Above            flow.Kobo          // beyond which a second person has to agree
+	Export           []store.ChatRow    // chats that can be exported
+	Command          string
+	Base             string // of calls over REST
 }
 
 // storyView is the part of the page that is live.
@@ -90,7 +94,10 @@ func (c *Console) showSession(v *visit, out sessionView) error {
 	if out.Story, err = c.story(v.ctx, v.service, v.who, s.ID); err != nil {
 		return err
 	}
-	out.Story.Project = v.projectName(s.Project)
+	if out.Asked, err = c.asked(v, s); err != nil {
+		return err
+	}
+	out.Story.Project, out.Above = v.projectName(s.Project), v.service.SecondAbove()
 	out.CSRF, out.Export = v.csrf(), out.Story.Chats
 	out.Command, out.Base = "bin/till replay "+string(s.ID), c.cfg.PublicURL
 	return v.show("session", "Session", out)
@@ -185,6 +192,9 @@ func (c *Console) withMoments(ctx context.Context, service *checkout.Service, wh
 	for _, p := range out.Payments[:min(len(out.Payments), actsShown)] {
 		subjects = append(subjects, string(p.ID))
 	}
+	for _, r := range out.Refunds[:min(len(out.Refunds), actsShown)] {
+		subjects = append(subjects, string(r.ID))
+	}
 	for _, e := range out.Events[:min(len(out.Events), actsShown)] {
 		subjects = append(subjects, string(e.ID))
 	}
@@ -235,9 +245,9 @@ func pretty(raw json.RawMessage) string {
 		_, _ = out.Write(raw) // a buffer takes everything
 	}
 	if out.Len() > rawShown {
-		return string(bytes.ToValidUTF8(out.Bytes()[:rawShown], nil)) + "\n… cut: it is longer"
+		return masked(string(bytes.ToValidUTF8(out.Bytes()[:rawShown], nil))) + "\n… cut: it is longer"
 	}
-	return out.String()
+	return masked(out.String())
 }
 
 // exportSession is GET /sessions/{id}/export: the conversation as a file, without

@@ -46,7 +46,7 @@ func (c *Console) sessionAct(v *visit, action, subject string, theirs func(s flo
 func (c *Console) refusedAct(v *visit, err error, form sessionView) error {
 	here := []flow.Code{
 		flow.CodeMissingField, flow.CodeInvalidField, flow.CodeRateLimited, flow.CodeNotResolvable, flow.CodeRailUnavailable, flow.CodeEndpointDisabled,
-		flow.CodeProjectSuspended, flow.CodeRefundNotRetryable, flow.CodeRefundOverBalance,
+		flow.CodeProjectSuspended, flow.CodeRefundNotRetryable, flow.CodeRefundOverBalance, flow.CodeRefundExceeds, flow.CodeNotCancellable,
 	}
 	code := flow.CodeOf(err)
 	if !slices.Contains(here, code) {
@@ -135,100 +135,5 @@ func (c *Console) resendHere(v *visit) error {
 	})
 }
 
-// decision reads what a form decides about set-aside money: never without the
-// box that confirms it.
-func (v *visit) decision() (accept bool, err error) {
-	switch v.field("decision") {
-	case "accept":
-		accept = true
-	case "refund":
-	default:
-		return false, flow.Refuse(flow.CodeInvalidField, "Decide: accept the money, or send it back.")
-	}
-	if v.field("confirm") != "yes" {
-		return false, flow.Refuse(flow.CodeMissingField, "Tick the box: this cannot be undone.")
-	}
-	return accept, nil
-}
-
-// resolve gives set-aside money to its merchant, or sends it back.
-func (v *visit) resolve(project flow.ProjectID, id flow.PaymentID, accept bool) (string, error) {
-	_, err := v.service.Resolve(v.ctx, id, checkout.NewResolution{Accept: accept, Key: v.by(), Reason: v.field("reason")}, call(project))
-	if accept {
-		return "The money is accepted.", err
-	}
-	return "The money goes back to who paid it.", err
-}
-
 // by is the id of who decides, as a payment's record shows it.
 func (v *visit) by() string { return cmp.Or(v.who.Person, v.who.Account, string(v.who.Role)) }
-
-// retryRefund is POST /sessions/{id}/retry: a refund that did not work is sent
-// once more.
-func (c *Console) retryRefund(v *visit) error {
-	if v.field("confirm") != "yes" {
-		return c.refusedAct(v, flow.Refuse(flow.CodeMissingField, "Tick the box: this cannot be undone."), sessionView{Reason: v.field("reason")})
-	}
-	id := flow.RefundID(v.field("refund"))
-	return c.sessionAct(v, "refund.retry", string(id), func(s flow.Session) error {
-		r, err := v.service.ViewRefund(v.ctx, s.Project, id)
-		if err == nil && r.Session != s.ID {
-			err = flow.Refuse(flow.CodeNotFound, "There is no refund %q of this session.", id)
-		}
-		return err
-	}, func(s flow.Session) (string, error) {
-		_, err := v.service.RetryRefund(v.ctx, id, v.by(), call(s.Project))
-		return "The bank is told of the refund once more.", err
-	})
-}
-
-// resolvePayment is POST /sessions/{id}/resolve.
-func (c *Console) resolvePayment(v *visit) error {
-	accept, err := v.decision()
-	if err != nil {
-		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
-	}
-	id := flow.PaymentID(v.field("payment"))
-	return c.sessionAct(v, decided(accept), string(id), func(s flow.Session) error {
-		p, err := v.service.Payment(v.ctx, s.Project, id)
-		if err == nil && p.Session != s.ID {
-			err = flow.Refuse(flow.CodeNotFound, "There is no payment %q of this session.", id)
-		}
-		return err
-	}, func(s flow.Session) (string, error) { return v.resolve(s.Project, id, accept) })
-}
-
-// decided is how a decision stands in the audit log.
-func decided(accept bool) string {
-	if accept {
-		return "payment.accept"
-	}
-	return "payment.send_back"
-}
-
-// resolveUnmatched is POST /exceptions/resolve: money that no session is of.
-func (c *Console) resolveUnmatched(v *visit) error {
-	accept, err := v.decision()
-	if err != nil {
-		return err
-	}
-	id := flow.PaymentID(v.field("payment"))
-	p, err := v.service.Reader().Payment(v.ctx, id)
-	if err == nil && (p.Session != "" || v.project.ID != "" && p.Project != v.project.ID) {
-		err = flow.Refuse(flow.CodeNotFound, "There is no such payment that belongs to no session.")
-	}
-	if err == nil && p.Project == "" {
-		err = flow.Refuse(flow.CodeNotResolvable, "This money came to no project of ours, so that there is nobody to give it to and no books to send it back from. Settle it with the bank.")
-	}
-	if err != nil {
-		return err
-	}
-	if err := c.audited(v, flow.Session{Project: p.Project}, decided(accept), string(id), v.field("reason"), true); err != nil {
-		return err
-	}
-	done, err := v.resolve(p.Project, id, accept)
-	if err != nil {
-		return err
-	}
-	return v.to("/exceptions?queue=unmatched", done)
-}

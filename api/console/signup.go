@@ -70,7 +70,7 @@ func (c *Console) signUp(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.setCookie(v.cookie(), in.Text, int(flow.DashboardLife.Seconds()))
+	v.setCookie(visitCookie, in.Text, int(flow.DashboardLife.Seconds()))
 	v.text, v.who = in.Text, in.Visit
 	if err := v.choose(); err != nil {
 		return err

@@ -27,8 +27,12 @@ func supportPages() []Page {
 		{Method: post, Path: "/sessions/:id/resend", Right: flow.MayResend, do: (*Console).resendHere},
 		{Method: post, Path: "/sessions/:id/resolve", Right: flow.MayMoveMoney, do: (*Console).resolvePayment},
 		{Method: post, Path: "/sessions/:id/retry", Right: flow.MayMoveMoney, do: (*Console).retryRefund},
+		{Method: post, Path: "/sessions/:id/by-hand", Right: flow.MayMoveMoney, do: (*Console).refundByHand},
+		{Method: post, Path: "/sessions/:id/cancel", Right: flow.MayMoveMoney, do: (*Console).cancelSession},
+		{Method: post, Path: "/sessions/:id/expire", Right: flow.MayMoveMoney, do: (*Console).expireSession},
 		{Method: get, Path: "/exceptions", Right: flow.MayRead, do: (*Console).exceptions},
 		{Method: post, Path: "/exceptions/resolve", Right: flow.MayMoveMoney, do: (*Console).resolveUnmatched},
+		{Method: post, Path: "/exceptions/second", Right: flow.MayMoveMoney, do: (*Console).secondPerson},
 	}
 }
 

@@ -69,7 +69,7 @@ func (v *visit) begin(p Page) error {
 // recognise reads the cookie, and finds project and environment.
 func (v *visit) recognise() error {
 	v.env = flow.Test
-	v.text = v.http.Cookies(v.cookie())
+	v.text = v.http.Cookies(v.cookie(visitCookie))
 	if v.text != "" {
 		who, err := v.console.cfg.Accounts.Visit(v.ctx, v.text)
 		if err != nil && !stranger(err) {
@@ -92,7 +92,7 @@ func stranger(err error) bool {
 // choose finds the project and the environment that were last chosen. What is
 // not theirs counts as not chosen.
 func (v *visit) choose() error {
-	chosen, env, _ := strings.Cut(v.http.Cookies(chosenCookie), ".")
+	chosen, env, _ := strings.Cut(v.http.Cookies(v.cookie(chosenCookie)), ".")
 	if flow.Environment(env) == flow.Live {
 		v.env = flow.Live
 	}
@@ -133,17 +133,17 @@ const (
 	hostPrefix   = "__Host-"
 )
 
-func (v *visit) cookie() string {
+func (v *visit) cookie(name string) string {
 	if v.console.cfg.Secure {
-		return hostPrefix + visitCookie
+		return hostPrefix + name
 	}
-	return visitCookie
+	return name
 }
 
 // setCookie sets a cookie that scripts cannot read, for so many seconds.
 func (v *visit) setCookie(name, value string, age int) {
 	v.http.Cookie(&fiber.Cookie{
-		Name: name, Value: value, Path: "/", MaxAge: age, Secure: v.console.cfg.Secure, HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
+		Name: v.cookie(name), Value: value, Path: "/", MaxAge: age, Secure: v.console.cfg.Secure, HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
 	})
 }
 
@@ -165,7 +165,7 @@ func (v *visit) greet() error {
 		return err
 	}
 	v.text = "form_" + base64.RawURLEncoding.EncodeToString(raw)
-	v.setCookie(v.cookie(), v.text, 3600)
+	v.setCookie(visitCookie, v.text, 3600)
 	return nil
 }
 
@@ -234,7 +234,7 @@ func (v *visit) to(address, words string) error {
 const saidCookie = "till-said"
 
 func (v *visit) said() string {
-	raw, err := base64.RawURLEncoding.DecodeString(v.http.Cookies(saidCookie))
+	raw, err := base64.RawURLEncoding.DecodeString(v.http.Cookies(v.cookie(saidCookie)))
 	if err != nil || len(raw) == 0 {
 		return ""
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"html/template"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +31,20 @@ func (c *Console) words() template.FuncMap {
 		// phone shows a whole number: only what was asked for with a reason.
 		"phone": func(p flow.Phone) string { return string(p) },
 		"code":  flow.ShowCode,
+		// told is what others answered, with whole numbers masked.
+		"told": func(text []byte) string { return masked(strings.ToValidUTF8(string(text), "\ufffd")) },
 	}
+}
+
+// wholeNumber is a telephone number somewhere in a text: one of Nigeria, or with
+// what another country's begins with.
+var wholeNumber = regexp.MustCompile(`\+[1-9](?:[ -]?[0-9]){7,14}\b|\b234(?:[ -]?[0-9]){10}\b|\b0[789][01](?:[ -]?[0-9]){8}\b`)
+
+// masked is a text in which the middle of each telephone number is hidden.
+func masked(text string) string {
+	return wholeNumber.ReplaceAllStringFunc(text, func(s string) string {
+		return flow.Phone(strings.NewReplacer("+", "", " ", "", "-", "").Replace(s)).String()
+	})
 }
 
 // dict makes one value of several for a template that is given only one: names

@@ -179,6 +179,8 @@ func (w *world) parts(env flow.Environment, bank rail.Rail, log *slog.Logger) ch
 		Payee: w.accounts.Payee(env),
 		Known: func(ctx context.Context, id flow.ProjectID) (bool, error) { return w.accounts.Known(ctx, id, env) },
 		Log:   log,
+
+		SecondAbove: 50_000_000,
 	}
 }
 

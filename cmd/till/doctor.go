@@ -155,10 +155,20 @@ func lenient(r io.Reader) (kong.Resolver, error) {
 // nearest is the setting whose name is nearest to a wrong one, "" where none is
 // near.
 func nearest(name string) string {
-	best, least := "", 1+len(name)/3
+	var names []string
 	for _, s := range settings() {
-		if d := distance(strings.ToLower(strings.ReplaceAll(name, "_", "-")), s.name); d <= least && (best == "" || d < least) {
-			best, least = s.name, d
+		names = append(names, s.name)
+	}
+	return nearestOf(strings.ReplaceAll(name, "_", "-"), names)
+}
+
+// nearestOf is the word that is nearest to one that is not there, "" where none
+// is near.
+func nearestOf[T ~string](wrong string, words []T) string {
+	best, least := "", 1+len(wrong)/3
+	for _, word := range words {
+		if d := distance(strings.ToLower(wrong), string(word)); d <= least && (best == "" || d < least) {
+			best, least = string(word), d
 		}
 	}
 	return best

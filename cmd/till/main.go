@@ -92,7 +92,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exited // --help was answered
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(errs, "till: %v\nSee: till%s --help\n", err, asked(err))
+		_, _ = fmt.Fprintf(errs, "till: %v%s\nSee: till%s --help\n", err, meant(err), asked(err))
 		return exitUsage
 	}
 	if err := parsed.Run(&world{ctx: ctx, out: out, err: errs, kong: parsed}); err != nil {
@@ -128,6 +128,28 @@ func asked(err error) string {
 		return ""
 	}
 	return strings.TrimPrefix(bad.Context.Selected().FullPath(), "till")
+}
+
+// unexpected is how kong begins what it says of a word that nothing takes.
+const unexpected = "unexpected argument "
+
+// meant is the verb that a wrong one is nearest to, as the end of a fault's
+// sentence, where kong names none: it knows no verbs beside one that is done when
+// none is named.
+func meant(err error) string {
+	var bad *kong.ParseError
+	word, ok := strings.CutPrefix(err.Error(), unexpected)
+	if !ok || strings.Contains(word, " ") || !errors.As(err, &bad) || bad.Context.Selected() == nil {
+		return ""
+	}
+	var verbs []string
+	for _, verb := range bad.Context.Selected().Parent.Children {
+		verbs = append(verbs, verb.Name)
+	}
+	if best := nearestOf(word, verbs); best != "" {
+		return fmt.Sprintf(", did you mean %q?", best)
+	}
+	return ""
 }
 
 // codeError ends the program with a code of its own, when all was said already.

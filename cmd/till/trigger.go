@@ -164,15 +164,3 @@ func (s *scene) post(path string, body map[string]any, into any) error {
 
 // note remembers what was made.
 func (s *scene) note(kind, id string) { s.made = append(s.made, madeThing{kind, id}) }
-
-// nearestOf is the word that is nearest to one that is not there, "" where none
-// is near.
-func nearestOf[T ~string](word string, words []T) string {
-	best, least := "", 1+len(word)/3
-	for _, w := range words {
-		if d := distance(strings.ToLower(word), string(w)); d < least {
-			best, least = string(w), d
-		}
-	}
-	return best
-}

@@ -207,13 +207,6 @@ func (w *saving) byHand(project flow.ProjectID, o MoneyOrder) error {
 	if err != nil {
 		return err
 	}
-	known, err := w.tx.Moved(w.ctx, o.Transfer)
-	if err != nil {
-		return err
-	}
-	if known {
-		return flow.Refuse(flow.CodeInvalidField, "The books know the transfer %s already: it is another one's. Give the reference of this refund's own.", o.Transfer)
-	}
 	at := o.SentAt
 	if at.IsZero() {
 		at = w.now
@@ -221,6 +214,13 @@ func (w *saving) byHand(project flow.ProjectID, o MoneyOrder) error {
 	change, err := r.DoneByHand(session, p, o.Transfer, at, w.now)
 	if err != nil {
 		return err
+	}
+	known, err := w.tx.Moved(w.ctx, o.Transfer)
+	if err != nil {
+		return err
+	}
+	if known {
+		return flow.Refuse(flow.CodeInvalidField, "The books know the transfer %s already: it is another one's. Give the reference of this refund's own.", o.Transfer)
 	}
 	if err := w.keepRefund(change, session); err != nil || !r.PutBack {
 		return err

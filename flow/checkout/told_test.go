@@ -159,6 +159,9 @@ func TestWhatPeopleDidIsTold(t *testing.T) {
 		action, reason, want string
 	}{
 		{"phone.reveal", "to call back", "ngozi@shop.test looked at the payer’s whole phone number. Reason: to call back"},
+		{"ask.refund.retry", "it is due", "ngozi@shop.test asked to send a refund once more. Reason: it is due"},
+		{"agree.payment.send_back", "seen", "ngozi@shop.test agreed, as the second person, to send set-aside money back to who paid it. Reason: seen"},
+		{"refuse.payment.accept", "", "ngozi@shop.test refused to give set-aside money to the merchant."},
 		{"session.note", "", "ngozi@shop.test left a note."},
 		{"moon.visit", "", "ngozi@shop.test did “moon.visit”."},
 	} {

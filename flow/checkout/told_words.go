@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"fmt"
+	"strings"
 
 	"till/flow"
 )
@@ -322,10 +323,30 @@ func ToldAct(a flow.Audited) string {
 	if known, ok := acts[a.Action]; ok {
 		what = known
 	}
+	for before, told := range map[string]string{"ask.": "asked to ", "agree.": "agreed, as the second person, to ", "refuse.": "refused to "} {
+		if act, is := strings.CutPrefix(a.Action, before); is {
+			what = told + OrderTold(flow.MoneyAct(act))
+		}
+	}
 	if a.Reason == "" {
 		return fmt.Sprintf("%s %s.", a.Actor, what)
 	}
 	return fmt.Sprintf("%s %s. Reason: %s", a.Actor, what, a.Reason)
+}
+
+// OrderTold tells what somebody wants done with money, after "asked to".
+func OrderTold(a flow.MoneyAct) string {
+	switch a {
+	case flow.ActAccept:
+		return "give set-aside money to the merchant"
+	case flow.ActSendBack:
+		return "send set-aside money back to who paid it"
+	case flow.ActRetry:
+		return "send a refund once more"
+	case flow.ActByHand:
+		return "take a refund for paid by hand"
+	}
+	return "do “" + words(string(a)) + "”"
 }
 
 // acts are the acts that belong to a session's story.
@@ -342,6 +363,4 @@ var acts = map[string]string{ //nolint:gochecknoglobals // a constant that Go ha
 	"payment.send_back":   "had set-aside money sent back",
 	"refund.retry":        "had a refund sent once more",
 	"refund.done_by_hand": "said that a refund was paid by hand",
-	"request.approve":     "approved what a colleague had asked for",
-	"request.refuse":      "refused what a colleague had asked for",
 }

@@ -1,0 +1,253 @@
+package console
+
+import (
+	"fmt"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// confirmed refuses what cannot be undone without the box that says so.
+func (v *visit) confirmed() error {
+	if v.field("confirm") != "yes" {
+		return flow.Refuse(flow.CodeMissingField, "Tick the box: this cannot be undone.")
+	}
+	return nil
+}
+
+// askFor stands in the audit log before the name of an act that waits for a second
+// person; agreeTo and refuseTo before what that person did.
+const (
+	askFor   = "ask."
+	agreeTo  = "agree."
+	refuseTo = "refuse."
+)
+
+// ordering fills in who orders and why, and says how that stands in the audit log:
+// as done, or as asked for where a second person has to agree.
+func (v *visit) ordering(project flow.ProjectID, o checkout.MoneyOrder) (checkout.MoneyOrder, string, error) {
+	o.Reason, o.Key, o.By = v.field("reason"), v.by(), v.who.Email
+	_, second, err := v.service.NeedsSecond(v.ctx, project, o)
+	if second {
+		return o, askFor + string(o.Act), err
+	}
+	return o, string(o.Act), err
+}
+
+// order orders it, and says what came of that.
+func (v *visit) order(project flow.ProjectID, o checkout.MoneyOrder) (string, error) {
+	waits, err := v.service.Order(v.ctx, project, o)
+	switch {
+	case err != nil:
+		return "", err
+	case waits.ID != "":
+		return "It waits for a second person: somebody else who may move money agrees under Exceptions, within 24 hours.", nil
+	}
+	return map[flow.MoneyAct]string{
+		flow.ActAccept: "The money is accepted.", flow.ActSendBack: "The money goes back to who paid it.", flow.ActRetry: "The bank is told of the refund once more.",
+		flow.ActByHand: "The refund is kept as paid by hand.",
+	}[o.Act], nil
+}
+
+// orderHere orders something about the money of the session that an address names.
+func (c *Console) orderHere(v *visit, o checkout.MoneyOrder) error {
+	s, err := v.session()
+	if err != nil {
+		return err
+	}
+	of := func(flow.Session) error { return v.ofSession(s, o) }
+	if err := of(s); err != nil {
+		return err
+	}
+	o, action, err := v.ordering(s.Project, o)
+	if err != nil {
+		return err
+	}
+	return c.sessionAct(v, action, o.Subject, of, func(s flow.Session) (string, error) { return v.order(s.Project, o) })
+}
+
+// ofSession refuses what is not the session's.
+func (v *visit) ofSession(s flow.Session, o checkout.MoneyOrder) error {
+	if o.Act.OfRefund() {
+		r, err := v.service.ViewRefund(v.ctx, s.Project, flow.RefundID(o.Subject))
+		if err == nil && r.Session != s.ID {
+			err = flow.Refuse(flow.CodeNotFound, "There is no refund %q of this session.", o.Subject)
+		}
+		return err
+	}
+	p, err := v.service.Payment(v.ctx, s.Project, flow.PaymentID(o.Subject))
+	if err == nil && p.Session != s.ID {
+		err = flow.Refuse(flow.CodeNotFound, "There is no payment %q of this session.", o.Subject)
+	}
+	return err
+}
+
+// retryRefund is POST /sessions/{id}/retry: a refund that did not work is sent
+// once more.
+func (c *Console) retryRefund(v *visit) error {
+	if err := v.confirmed(); err != nil {
+		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
+	}
+	return c.orderHere(v, checkout.MoneyOrder{Act: flow.ActRetry, Subject: v.field("refund")})
+}
+
+// refundByHand is POST /sessions/{id}/by-hand: a refund that needs attention was
+// paid by somebody.
+func (c *Console) refundByHand(v *visit) error {
+	form := sessionView{Reason: v.field("reason"), Transfer: v.field("transfer"), SentAt: v.field("sent")}
+	if err := v.confirmed(); err != nil {
+		return c.refusedAct(v, err, form)
+	}
+	o := checkout.MoneyOrder{Act: flow.ActByHand, Subject: v.field("refund"), Transfer: form.Transfer}
+	if form.SentAt != "" {
+		t := v.typing()
+		if o.SentAt = t.moment("sent", "When the bank sent it"); !t.ok() {
+			return c.refusedAct(v, flow.Refuse(flow.CodeInvalidField, "%s", t.Wrong[0]), form)
+		}
+	}
+	return c.orderHere(v, o)
+}
+
+// resolvePayment is POST /sessions/{id}/resolve.
+func (c *Console) resolvePayment(v *visit) error {
+	act, err := v.decision()
+	if err != nil {
+		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
+	}
+	return c.orderHere(v, checkout.MoneyOrder{Act: act, Subject: v.field("payment")})
+}
+
+// decision reads what a form decides about set-aside money: never without the
+// box that confirms it.
+func (v *visit) decision() (flow.MoneyAct, error) {
+	act, known := map[string]flow.MoneyAct{"accept": flow.ActAccept, "refund": flow.ActSendBack}[v.field("decision")]
+	if !known {
+		return "", flow.Refuse(flow.CodeInvalidField, "Decide: accept the money, or send it back.")
+	}
+	return act, v.confirmed()
+}
+
+// resolveUnmatched is POST /exceptions/resolve: money that no session is of.
+func (c *Console) resolveUnmatched(v *visit) error {
+	act, err := v.decision()
+	if err != nil {
+		return err
+	}
+	id := flow.PaymentID(v.field("payment"))
+	p, err := v.service.Reader().Payment(v.ctx, id)
+	if err == nil && (p.Session != "" || v.project.ID != "" && p.Project != v.project.ID) {
+		err = flow.Refuse(flow.CodeNotFound, "There is no such payment that belongs to no session.")
+	}
+	if err == nil && p.Project == "" {
+		err = flow.Refuse(flow.CodeNotResolvable, "This money came to no project of ours, so that there is nobody to give it to and no books to send it back from. Settle it with the bank.")
+	}
+	if err != nil {
+		return err
+	}
+	o, action, err := v.ordering(p.Project, checkout.MoneyOrder{Act: act, Subject: string(id)})
+	if err != nil {
+		return err
+	}
+	if err := c.audited(v, flow.Session{Project: p.Project}, action, string(id), o.Reason, true); err != nil {
+		return err
+	}
+	done, err := v.order(p.Project, o)
+	if err != nil {
+		return err
+	}
+	return v.to("/exceptions?queue=unmatched", done)
+}
+
+// leastWhy is the shortest reason that says something, in characters.
+const leastWhy = 4
+
+// secondPerson is POST /exceptions/second: somebody agrees to what another person
+// asked for, or refuses it.
+func (c *Console) secondPerson(v *visit) error {
+	agree := v.field("decision") == "agree"
+	if !agree && v.field("decision") != "refuse" {
+		return flow.Refuse(flow.CodeInvalidField, "Decide: agree, or refuse.")
+	}
+	if err := v.confirmed(); agree && err != nil {
+		return err
+	}
+	why := v.field("reason")
+	if len([]rune(why)) < leastWhy {
+		return flow.Refuse(flow.CodeMissingField, "Say why, in a few words: it is kept with what you do.")
+	}
+	p, err := v.service.Reader().Proposal(v.ctx, flow.ProposalID(v.field("proposal")))
+	if err == nil && v.project.ID != "" && p.Project != v.project.ID {
+		err = flow.Refuse(flow.CodeNotFound, "There is no such proposal.")
+	}
+	if err != nil {
+		return err
+	}
+	action, done := agreeTo, "It is done: two people agreed."
+	if !agree {
+		action, done = refuseTo, "It is refused, and nothing was done."
+	}
+	told := fmt.Sprintf("%s (asked for by %s)", why, p.By)
+	if err := c.audited(v, flow.Session{Project: p.Project}, action+string(p.Act), p.Subject, told, true); err != nil {
+		return err
+	}
+	if agree {
+		_, err = v.service.Agree(v.ctx, p.Project, p.ID, v.who.Email, why)
+	} else {
+		_, err = v.service.Disagree(v.ctx, p.Project, p.ID, v.who.Email, why)
+	}
+	if err != nil {
+		return err
+	}
+	if p.Session != "" {
+		return v.to("/sessions/"+string(p.Session), done)
+	}
+	return v.to("/exceptions?queue=second", done)
+}
+
+// asking is what waits for a second person, as a page shows it.
+type asking struct {
+	flow.Proposal
+
+	Told  string // what is to be done
+	Until time.Time
+	Mine  bool // whoever looks asked for it
+}
+
+func (v *visit) asking(p flow.Proposal) *asking {
+	return &asking{p, checkout.OrderTold(p.Act), p.At.Add(flow.ProposalLife), p.By == v.who.Email}
+}
+
+// asked are what waits for a second person about the money of a session, by the
+// payment or the refund.
+func (c *Console) asked(v *visit, s flow.Session) (map[string]*asking, error) {
+	list, err := v.service.Reader().Proposals(v.ctx, s.ID, eventsShown)
+	out := map[string]*asking{}
+	for _, p := range list {
+		if p.Open(c.cfg.Now()) {
+			out[p.Subject] = v.asking(p)
+		}
+	}
+	return out, err
+}
+
+// cancelSession is POST /sessions/{id}/cancel.
+func (c *Console) cancelSession(v *visit) error {
+	if err := v.confirmed(); err != nil {
+		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
+	}
+	return c.sessionAct(v, "session.cancel", "", nil, func(s flow.Session) (string, error) {
+		_, err := v.service.Cancel(v.ctx, s.ID, call(s.Project))
+		return "The session is cancelled. The payer hears so, and the merchant is told.", err
+	})
+}
+
+// expireSession is POST /sessions/{id}/expire.
+func (c *Console) expireSession(v *visit) error {
+	if err := v.confirmed(); err != nil {
+		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
+	}
+	return c.sessionAct(v, "session.expire", "", nil, func(s flow.Session) (string, error) {
+		return "The session’s time is over. Money that is sent from now on comes late.", v.service.EndNow(v.ctx, s.Project, s.ID)
+	})
+}

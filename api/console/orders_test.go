@@ -1,0 +1,217 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/rail"
+)
+
+// audits are the acts that the audit log holds about a thing, newest first.
+func (w *world) audits(subject string) []flow.Audited {
+	w.t.Helper()
+	list, _, err := w.accounts.Audits(context.Background(), store.AuditFilter{Subject: subject, Limit: 50})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list
+}
+
+// money is the one payment of a session of ₦5,000 that was paid with so much.
+func (w *world) money(m merchant, amount flow.Kobo) (session string, p flow.Payment) {
+	w.t.Helper()
+	session = w.opened(m, "")
+	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+session+"/pay/bank-transfer", m.secret, "{}"), http.StatusOK)
+	w.pays(w.attempt(session), amount)
+	w.until("the money is booked", func() bool {
+		list, err := w.dbs[flow.Test].Payments(context.Background(), flow.SessionID(session))
+		if err == nil && len(list) == 1 {
+			p = list[0]
+		}
+		return p.ID != ""
+	})
+	return session, p
+}
+
+// returned is a refund of ₦1,000 that was sent and came back.
+func (w *world) returned(m merchant) (session string, refund func() flow.Refund) {
+	w.t.Helper()
+	session, paid := w.money(m, 500_000)
+	if _, err := w.bank.SetConditions(w.t.Context(), rail.Conditions{Up: true, Refunds: rail.FateBounce}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.wants(w.ask(http.MethodPost, "/v1/refunds", m.secret, `{"paymentId":"`+string(paid.ID)+`","amount":100000}`), http.StatusCreated)
+	refund = func() flow.Refund {
+		list, err := w.dbs[flow.Test].Refunds(context.Background(), store.RefundFilter{Project: m.project.ID, Session: flow.SessionID(session), Limit: 1})
+		if err != nil || len(list) != 1 {
+			w.t.Fatal(list, err)
+		}
+		return list[0]
+	}
+	w.until("the refund came back", func() bool { return refund().Status == flow.RefundAttention })
+	return session, refund
+}
+
+func TestARefundIsSaidToBePaidByHand(t *testing.T) {
+	w := open(t)
+	id, refund := w.returned(w.ada)
+	support, page := w.as(flow.RoleSupport), "/sessions/"+id
+	w.wants(support.get(page), http.StatusOK, "It was paid by hand", "Send the refund of ₦1,000.00 once more")
+	form := url.Values{"refund": {string(refund().ID)}, "reason": {"paid at the counter"}, "transfer": {"FT-77"}, "sent": {"2026-01-05T10:30"}}
+	w.wants(support.post(page+"/by-hand", form), http.StatusBadRequest, "Tick the box", `value="FT-77"`, "2026-01-05T10:30")
+	form.Set("confirm", "yes")
+	for field, wrong := range map[string]string{"transfer": "F T", "sent": "yesterday", "reason": " "} {
+		bad := url.Values{}
+		for k, v := range form {
+			bad[k] = v
+		}
+		bad.Set(field, wrong)
+		w.wants(support.post(page+"/by-hand", bad), http.StatusBadRequest, "Not done")
+	}
+	w.wants(support.post("/sessions/"+w.opened(w.ada, "")+"/by-hand", form), http.StatusNotFound)
+	w.wants(w.as(flow.RoleDeveloper).post(page+"/by-hand", form), http.StatusForbidden)
+	w.wants(support.post(page+"/by-hand", form), http.StatusSeeOther)
+	if r := refund(); r.Status != flow.RefundProcessed || r.RailTransactionID != "FT-77" || r.DoneAt.Format(time.RFC3339) != "2026-01-05T09:30:00Z" {
+		t.Errorf("it became %+v", r)
+	}
+	w.wants(support.post(page+"/by-hand", form), http.StatusConflict, "cannot be paid by hand")
+	w.wants(support.get(page), http.StatusOK, "said that a refund was paid by hand. Reason: paid at the counter", "because money went back: ₦1,000 left the bank")
+	if list := w.audits(string(refund().ID)); len(list) == 0 || list[0].Action != "refund.done_by_hand" || list[0].Reason != "paid at the counter" {
+		t.Errorf("kept: %+v", list)
+	}
+}
+
+func TestMuchMoneyIsDecidedAboutByTwoPeople(t *testing.T) {
+	w := open(t)
+	id, paid := w.money(w.ada, 500_000+60_000_000)
+	support, owner, page := w.as(flow.RoleSupport), w.as(flow.RoleOwner), "/sessions/"+id
+	w.wants(support.get(page), http.StatusOK, "About more than ₦500,000.00 a second person has to agree")
+	order := url.Values{"payment": {string(paid.ID)}, "decision": {"accept"}, "confirm": {"yes"}, "reason": {"the customer agreed"}}
+	asked := support.post(page+"/resolve", order)
+	w.wants(asked, http.StatusSeeOther)
+	is := func() flow.Payment {
+		p, err := w.dbs[flow.Test].Payment(context.Background(), paid.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if is().Resolution != flow.Unresolved {
+		t.Fatal("one person decided")
+	}
+	w.wants(support.post(page+"/resolve", order), http.StatusConflict, "waits for a second person")
+	list, err := w.dbs[flow.Test].Proposals(t.Context(), flow.SessionID(id), 9)
+	if err != nil || len(list) != 1 || list[0].Reason != "the customer agreed" {
+		t.Fatal(list, err)
+	}
+	second := url.Values{"proposal": {string(list[0].ID)}, "decision": {"agree"}, "confirm": {"yes"}, "reason": {"looked at the order"}}
+
+	w.wants(support.get("/exceptions?queue=second"), http.StatusOK, "You asked for it", "Take it back", "₦600,000.00")
+	w.wants(owner.get("/exceptions?queue=second"), http.StatusOK, "support of "+w.ada.email, "asked to give set-aside money to the merchant", "the customer agreed", ">Agree<")
+	w.wants(owner.get(page), http.StatusOK, "Waits for a second person", ">Agree<")
+	other := w.merchant("Bola Stores")
+	if got := w.as(flow.RoleOwner, other).get("/exceptions?queue=second"); strings.Contains(got.body, w.ada.email) {
+		t.Errorf("another merchant reads it: %s", got.body)
+	}
+	w.wants(w.as(flow.RoleOwner, other).post("/exceptions/second", second), http.StatusNotFound)
+	w.wants(w.as(flow.RoleDeveloper).post("/exceptions/second", second), http.StatusForbidden)
+	w.wants(support.post("/exceptions/second", second), http.StatusConflict, "somebody else has to agree")
+	for field, wrong := range map[string]string{"reason": "", "confirm": "", "decision": "perhaps"} {
+		bad := url.Values{}
+		for k, v := range second {
+			bad[k] = v
+		}
+		bad.Set(field, wrong)
+		w.wants(owner.post("/exceptions/second", bad), http.StatusBadRequest)
+	}
+	if is().Resolution != flow.Unresolved {
+		t.Fatal("it was decided about")
+	}
+	// An owner and an operator agree at the same moment.
+	var wait sync.WaitGroup
+	var codes [2]int
+	for i, v := range []*visitor{owner, w.as(flow.RoleOperator)} {
+		wait.Go(func() { codes[i] = v.post("/exceptions/second", second).status })
+	}
+	wait.Wait()
+	if codes != [2]int{http.StatusSeeOther, http.StatusConflict} && codes != [2]int{http.StatusConflict, http.StatusSeeOther} {
+		t.Errorf("both agreed: %v", codes)
+	}
+	if is().Resolution != flow.ResolvedAccepted {
+		t.Errorf("it became %+v", is())
+	}
+	kept := map[string]string{}
+	for _, a := range w.audits(string(paid.ID)) {
+		kept[a.Action] += a.Actor + ": " + a.Reason + "\n"
+	}
+	if !strings.Contains(kept["ask.payment.accept"], "support of "+w.ada.email+": the customer agreed") || !strings.Contains(kept["agree.payment.accept"], "looked at the order (asked for by support of "+w.ada.email+")") {
+		t.Errorf("kept: %v", kept)
+	}
+	w.wants(owner.get("/exceptions?queue=second"), http.StatusOK, "Nothing waits for a second person")
+	w.wants(support.get(page), http.StatusOK, "asked to give set-aside money to the merchant. Reason: the customer agreed")
+}
+
+func TestWhatWaitsForASecondPersonIsRefusedOrForgotten(t *testing.T) {
+	w := open(t)
+	id, paid := w.money(w.ada, 500_000+60_000_000)
+	support, owner, page := w.as(flow.RoleSupport), w.as(flow.RoleOwner), "/sessions/"+id
+	order := url.Values{"payment": {string(paid.ID)}, "decision": {"refund"}, "confirm": {"yes"}, "reason": {"the payer called"}}
+	asks := func() url.Values {
+		w.wants(support.post(page+"/resolve", order), http.StatusSeeOther)
+		list, err := w.dbs[flow.Test].Proposals(t.Context(), flow.SessionID(id), 1)
+		if err != nil || len(list) != 1 {
+			t.Fatal(list, err)
+		}
+		return url.Values{"proposal": {string(list[0].ID)}, "reason": {"not our customer"}, "confirm": {"yes"}, "decision": {"refuse"}}
+	}
+	first := asks()
+	w.wants(owner.post("/exceptions/second", first), http.StatusSeeOther)
+	first.Set("decision", "agree")
+	w.wants(owner.post("/exceptions/second", first), http.StatusConflict, "refused it")
+	mine := asks()
+	w.wants(support.post("/exceptions/second", mine), http.StatusSeeOther) // taken back by who asked
+	late := asks()
+	late.Set("decision", "agree")
+	w.pass(flow.ProposalLife)
+	owner = w.as(flow.RoleOwner) // the login before is over too
+	w.wants(owner.get("/exceptions?queue=second"), http.StatusOK, "Nothing waits for a second person")
+	w.wants(owner.post("/exceptions/second", late), http.StatusConflict, "within 24 hours")
+	p, err := w.dbs[flow.Test].Payment(t.Context(), paid.ID)
+	if err != nil || p.Resolution != flow.Unresolved {
+		t.Errorf("it became %+v, %v", p, err)
+	}
+}
+
+func TestASessionIsCancelledOrEnded(t *testing.T) {
+	w := open(t)
+	support := w.as(flow.RoleSupport)
+	for act, want := range map[string]flow.SessionStatus{"cancel": flow.SessionCancelled, "expire": flow.SessionExpired} {
+		id := w.opened(w.ada, "")
+		page := "/sessions/" + id
+		w.wants(support.get(page), http.StatusOK, "End this session", "/cancel -H")
+		w.wants(support.post(page+"/"+act, url.Values{"reason": {"the goods are gone"}}), http.StatusBadRequest, "Tick the box", "the goods are gone")
+		w.wants(support.post(page+"/"+act, url.Values{"confirm": {"yes"}}), http.StatusBadRequest, "Say why")
+		sure := url.Values{"reason": {"the goods are gone"}, "confirm": {"yes"}}
+		w.wants(support.post(page+"/"+act, sure), http.StatusSeeOther)
+		s, err := w.dbs[flow.Test].Session(t.Context(), flow.SessionID(id))
+		if err != nil || s.Status != want {
+			t.Errorf("%s: %+v, %v", act, s, err)
+		}
+		w.wants(support.post(page+"/"+act, sure), http.StatusConflict, "Not done")
+		got := support.get(page)
+		w.wants(got, http.StatusOK, "Reason: the goods are gone")
+		if strings.Contains(got.body, "End this session") {
+			t.Errorf("what is over can be ended: %s", got.main())
+		}
+		if list := w.audits(id); len(list) < 1 || list[0].Action != "session."+act {
+			t.Errorf("kept: %+v", list)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A verb or a flag that does not exist is answered with the one that was meant,
+// at every depth, also beside a verb that is done when none is named.
+func TestAWrongWordIsAnsweredWithTheNearest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for line, want := range map[string]string{
+		"verfy": `"verify"`, "kyes": `"keys"`, "sessions lst": `"list"`, "webhooks ad x": `"add"`, "desk clam x": `"claim"`, "chaos rali": `"rail"`,
+		"merchants kyc aprove x": `"approve"`, "sessions list --jsn": `"--json"`, "trigger charge.sucess": `"charge.success"`, "frobnicate": "",
+	} {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), strings.Fields(line), &out, &errs)
+		says := errs.String()
+		if code != exitUsage || out.Len() > 0 || want != "" && !strings.Contains(says, "did you mean "+want+"?") || want == "" && strings.Contains(says, "did you mean") {
+			t.Errorf("till %s ends with %d and says %q, %q", line, code, out.String(), says)
+		}
+	}
+}
+
+// Words have colours on a terminal alone, and nowhere where NO_COLOR is set.
+func TestColoursAreForTerminals(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	t.Setenv("NO_COLOR", "")
+	if !coloured(terminal) || coloured(file) || coloured(&bytes.Buffer{}) {
+		t.Errorf("colours on a terminal %v, in a file %v, elsewhere %v", coloured(terminal), coloured(file), coloured(&bytes.Buffer{}))
+	}
+	t.Setenv("NO_COLOR", "1")
+	if coloured(terminal) {
+		t.Error("colours in spite of NO_COLOR")
+	}
+}
+
+// What a command tells people it tells programs: every command has --json but
+// those that run until they are ended, and those whose data is a text of its own.
+func TestEveryCommandSpeaksJSON(t *testing.T) {
+	without := []string{"dev", "serve", "pair", "network", "bank", "completion"}
+	for _, v := range leaves(t) {
+		name := strings.Join(v.path, " ")
+		has := slices.Contains(v.flags, "json") || slices.Contains(v.flags, "format")
+		if has == slices.Contains(without, name) {
+			t.Errorf("till %s has --json: %v", name, has)
+		}
+	}
+}
