@@ -39,7 +39,7 @@ func classOf(code flow.Code) (class, bool) {
 		return class{http.StatusNotFound, "not_found", false}, true
 	case flow.CodeHTTPMethod:
 		return class{http.StatusMethodNotAllowed, "not_found", false}, true
-	case flow.CodeDuplicateReference, flow.CodeSessionExpired, flow.CodeSessionPaid, flow.CodeSessionCancelled, flow.CodeNotCancellable,
+	case flow.CodeDuplicateReference, flow.CodeSessionExpired, flow.CodeSessionPaid, flow.CodeSessionCancelled, flow.CodeNotCancellable, flow.CodeNotPaid,
 		flow.CodeRefundExceeds, flow.CodeRefundOverBalance, flow.CodeRefundNotRetryable, flow.CodeNotResolvable, flow.CodeKYCDecided, flow.CodeEndpointDisabled:
 		return class{http.StatusConflict, "conflict", false}, true
 	case flow.CodeIdempotencyRunning, flow.CodeRotationLimit:

@@ -25,8 +25,9 @@ const (
 	exampleKey     = "wsp_key_01k9z3m5x8v2c7n4b6t1q0w9ey"
 	exampleLookUp  = "wsp_ver_01k9z3m5x8v2c7n4b6t1q0w9ez"
 	examplePayment = "wsp_pay_01k9z3m5x8v2c7n4b6t1q0w9ev"
-	exampleWaiting = "wsp_pay_01k9z3m5x8v2c7n4b6t1q0w9fe" // one that waits for a decision
-	exampleBought  = "wsp_chg_01k9z3m5x8v2c7n4b6t1q0w9fc" // a charge that is paid
+	exampleWaiting = "wsp_pay_01k9z3m5x8v2c7n4b6t1q0w9fe"  // one that waits for a decision
+	exampleReceipt = "wsp_sess_01k9z3m5x8v2c7n4b6t1q0w9gr" // a session that is paid
+	exampleBought  = "wsp_chg_01k9z3m5x8v2c7n4b6t1q0w9fc"  // a charge that is paid
 	exampleRefund  = "wsp_rfd_01k9z3m5x8v2c7n4b6t1q0w9fa"
 	exampleBounced = "wsp_rfd_01k9z3m5x8v2c7n4b6t1q0w9fb"
 	exampleHook    = "wsp_we_01k9z3m5x8v2c7n4b6t1q0w9eq"
@@ -76,6 +77,9 @@ func (e *example) live() {
 	})
 	e.takes(examplePaid, e.paid)
 	e.takes(exampleBought, e.bought)
+	e.takes(exampleReceipt, func() string {
+		return e.call("GET", chargesPath+"/"+e.bought(), e.key, "").text("data.sessionId")
+	})
 	e.takes(examplePayment, func() string { return e.refund().text("data.paymentId") })
 	e.takes(exampleWaiting, e.waiting)
 	e.takes(exampleRefund, func() string { return e.refund().text("data.id") })

@@ -52,6 +52,7 @@ func Routes() []Route {
 		{Method: post, Path: sessionsPath, Key: KeySecret, Own: true, do: (*Server).openSession},
 		{Method: get, Path: sessionsPath, Key: KeySecret, Asks: true, do: (*Server).listSessions},
 		{Method: get, Path: sessionsPath + "/:id", Key: KeySession, do: (*Server).readSession},
+		{Method: get, Path: sessionsPath + "/:id/receipt.png", Key: KeySession, do: (*Server).readReceipt},
 		{Method: post, Path: sessionsPath + "/:id/cancel", Key: KeySecret, Own: true, do: (*Server).cancelSession},
 		{Method: post, Path: sessionsPath + "/:id/pay/bank-transfer", Key: KeySession, do: (*Server).payByTransfer},
 		{Method: post, Path: sessionsPath + "/:id/pay/ussd", Key: KeySession, do: (*Server).payByUSSD},

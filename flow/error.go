@@ -43,6 +43,7 @@ const (
 	CodeSessionExpired      Code = "session_expired"
 	CodeSessionPaid         Code = "session_paid"
 	CodeSessionCancelled    Code = "session_cancelled"
+	CodeNotPaid             Code = "session_not_paid"
 	CodeNotCancellable      Code = "session_not_cancellable"
 	CodeRefundExceeds       Code = "refund_exceeds_payment"
 	CodeRefundOverBalance   Code = "refund_exceeds_balance"

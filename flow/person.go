@@ -106,3 +106,14 @@ type Audited struct {
 	Subject     string // id of what it was done to
 	Reason      string // in their words; "" where none is asked for
 }
+
+// MaxFilters is how many searches one person keeps.
+const MaxFilters = 20
+
+// Filter is a search of sessions that somebody keeps under a name.
+type Filter struct {
+	Name      string
+	Words     string // as they were typed
+	Status    SessionStatus
+	CreatedAt time.Time
+}

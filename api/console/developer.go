@@ -37,6 +37,8 @@ func developerPages() []Page {
 
 		{Method: get, Path: "/team", Right: own, do: (*Console).teamPage},
 		{Method: post, Path: "/team", Right: own, do: (*Console).addPerson},
+		{Method: get, Path: "/team/audit", Right: own, do: (*Console).teamAudit},
+		{Method: get, Path: "/team/audit.csv", Right: own, do: (*Console).teamAuditFile},
 		{Method: post, Path: "/team/:id/end", Right: own, do: (*Console).endPerson},
 	}, webhookPages())
 }

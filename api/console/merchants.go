@@ -151,33 +151,6 @@ func (c *Console) switchMerchant(v *visit) error {
 	}, func(t typed) error { return c.showMerchant(v, t) })
 }
 
-// auditShown is how many rows of the audit log a page lists.
-const auditShown = 100
-
-// auditView is what the audit log's page is given.
-type auditView struct {
-	store.AuditFilter
-
-	List []flow.Audited
-	Next string // address of the next page, "" for none
-}
-
-// audit is GET /ops/audit.
-func (c *Console) audit(v *visit) error {
-	out := auditView{AuditFilter: store.AuditFilter{
-		Actor: v.query("actor"), Action: v.query("action"), Subject: v.query("subject"), Before: v.query("before"), Limit: auditShown,
-	}}
-	list, more, err := c.cfg.Accounts.Audits(v.ctx, out.AuditFilter)
-	if err != nil {
-		return err
-	}
-	out.List = list
-	if more {
-		out.Next = "/ops/audit?" + queryOf("actor", out.Actor, "action", out.Action, "subject", out.Subject, "before", list[len(list)-1].ID)
-	}
-	return v.show("audit", "Audit log", out)
-}
-
 // operatorsView is what the page of operators is given.
 type operatorsView struct {
 	People []flow.Person

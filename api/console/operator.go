@@ -30,6 +30,7 @@ func operatorPages() []Page {
 		{Method: post, Path: "/ops/merchants/:id/switch", Right: may, do: (*Console).switchMerchant},
 		{Method: get, Path: "/ops/doctor", Right: may, do: (*Console).doctor},
 		{Method: get, Path: "/ops/audit", Right: may, do: (*Console).audit},
+		{Method: get, Path: "/ops/audit.csv", Right: may, do: (*Console).auditFile},
 		{Method: get, Path: "/ops/people", Right: may, do: (*Console).operators},
 		{Method: post, Path: "/ops/people", Right: may, do: (*Console).addOperator},
 		{Method: post, Path: "/ops/people/:id/end", Right: may, do: (*Console).endOperator},

@@ -41,6 +41,8 @@ func rights() map[string]right {
 		"POST /signup": {roles: "anybody"}, "GET /console/:file": {roles: "anybody"}, "POST /try/caught/:project": {roles: "anybody"},
 		"GET /": {roles: everybody}, "POST /logout": {roles: everybody}, "POST /choose": {roles: everybody},
 
+		"GET /sessions.csv": {roles: everybody}, "POST /filters": {roles: everybody}, "POST /filters/drop": {roles: everybody},
+		"GET /team/audit": {roles: "owner"}, "GET /team/audit.csv": {roles: "owner"}, "GET /ops/audit.csv": {roles: "operator"},
 		"GET /sessions": {roles: everybody}, "GET /exceptions": {roles: everybody},
 		"POST /exceptions/resolve":        {roles: supporters},
 		"GET /sessions/:id":               {roles: everybody, kind: "session"},

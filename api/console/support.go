@@ -16,6 +16,9 @@ func supportPages() []Page {
 	get, post := http.MethodGet, http.MethodPost
 	return []Page{
 		{Method: get, Path: "/sessions", Right: flow.MayRead, do: (*Console).searchSessions},
+		{Method: get, Path: "/sessions.csv", Right: flow.MayRead, do: (*Console).sessionsFile},
+		{Method: post, Path: "/filters", Right: flow.MayRead, do: (*Console).keepFilter},
+		{Method: post, Path: "/filters/drop", Right: flow.MayRead, do: (*Console).dropFilter},
 		{Method: get, Path: "/sessions/:id", Right: flow.MayRead, do: (*Console).sessionPage},
 		{Method: get, Path: "/sessions/:id/live", Right: flow.MayRead, do: (*Console).liveSession},
 		{Method: get, Path: "/sessions/:id/export", Right: flow.MayRead, do: (*Console).exportSession},
@@ -49,6 +52,9 @@ type searchView struct {
 	Next     string // address of older ones, "" for none
 	Took     time.Duration
 	All      bool // of all projects
+	Saved    []savedFilter
+	File     string // address of all that is found, as a file
+	Command  string
 }
 
 // foundRow is one session that was found.
@@ -93,13 +99,15 @@ func (f foundRow) Why() string {
 // searchSessions is GET /sessions: one box for whatever a payer says.
 func (c *Console) searchSessions(v *visit) error {
 	out := searchView{
-		Q: v.query("q"), All: v.project.ID == "",
-		Statuses: []flow.SessionStatus{flow.SessionPending, flow.SessionProcessing, flow.SessionPaid, flow.SessionExpired, flow.SessionCancelled},
+		Q: v.query("q"), All: v.project.ID == "", Statuses: sessionStatuses(), Status: statusOf(v.query("status")),
 	}
-	for _, s := range out.Statuses {
-		if v.query("status") == string(s) {
-			out.Status = s
-		}
+	out.File = "/sessions.csv?" + queryOf("q", out.Q, "status", string(out.Status))
+	if out.Command = "till sessions list"; out.Status != "" {
+		out.Command += " --status " + string(out.Status)
+	}
+	var err error
+	if out.Saved, err = c.saved(v); err != nil {
+		return err
 	}
 	out.Search = flow.ReadSearch(out.Q, c.cfg.Now())
 	began := c.cfg.Real()

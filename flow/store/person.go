@@ -119,19 +119,27 @@ type AuditFilter struct {
 	Actor   string
 	Action  string
 	Subject string
-	Before  string // id
+	Project flow.ProjectID
+	From    time.Time // at or after this
+	Until   time.Time // before this
+	Before  string    // id
 	Limit   int
 }
 
 // Audit reads the audit log, newest first.
 func (r Reader) Audit(ctx context.Context, f AuditFilter) ([]flow.Audited, error) {
 	where, args := ` WHERE 1 = 1`, []any{}
-	for _, c := range []struct{ column, value string }{{`account =`, f.Account}, {`actor =`, f.Actor}, {`action =`, f.Action}, {`subject =`, f.Subject}, {`id <`, f.Before}} {
+	for _, c := range []struct{ column, value string }{{`account =`, f.Account}, {`actor =`, f.Actor}, {`subject =`, f.Subject}, {`project =`, string(f.Project)}, {`id <`, f.Before}} {
 		if c.value != "" {
 			where += ` AND ` + c.column + ` ?`
 			args = append(args, c.value)
 		}
 	}
+	if f.Action != "" { // one act, or all of a family: payment is payment.accept too
+		where, args = where+` AND (action = ? OR SUBSTR(action, 1, ?) = ?)`, append(args, f.Action, len([]rune(f.Action))+1, f.Action+".")
+	}
+	span, times := between(`at`, f.From, f.Until)
+	where, args = where+span, append(args, times...)
 	var out []flow.Audited
 	err := r.run.each(ctx, `SELECT id, at, actor, role, account, project, environment, action, subject, reason FROM audit`+where+` ORDER BY id DESC LIMIT ?`,
 		append(args, f.Limit), func(scan scanner) error {

@@ -1,0 +1,128 @@
+package console
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"till/flow"
+)
+
+// The bounds of a file of rows.
+const (
+	maxCSV   = 10_000 // rows
+	csvBatch = 200    // that are read at once
+	csvLife  = 60 * time.Second
+)
+
+// cell is a text as it may stand in a file that a spreadsheet opens: one that would
+// be taken for a formula is quoted, so that nobody's name runs in somebody's
+// spreadsheet (OWASP, CSV Injection).
+func cell(s string) string {
+	s = strings.ToValidUTF8(s, "")
+	if t := strings.TrimLeft(s, " \t\r\n"); t != "" && strings.ContainsAny(t[:1], "=+-@") || t != s {
+		return "'" + s
+	}
+	return s
+}
+
+// cut says in the first column of the last row that there are more.
+func cut(columns int) []string {
+	row := make([]string, columns)
+	row[0] = fmt.Sprintf("cut after %d rows: narrow the search", maxCSV)
+	return row
+}
+
+// csv answers with a file of rows as they are read. next gives the next of them,
+// at most so many, and none at the end; it is called after the handler returned,
+// and must touch nothing of the request but what it took before. A file that could
+// not be read to its end breaks off, so that nobody takes a part for the whole.
+func (v *visit) csv(name string, head []string, next func(ctx context.Context, most int) ([][]string, error)) error {
+	c, account := v.console, cmp.Or(v.who.Account, string(v.who.Role))
+	if !c.streams.takes(account) {
+		return flow.Refuse(flow.CodeRateLimited, "Too many files and live pages are open. Try again in a moment.")
+	}
+	v.http.Set("Content-Type", "text/csv; charset=utf-8")
+	v.http.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+	v.http.Status(http.StatusOK)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), csvLife)
+	conn := v.http.Context().Conn()
+	v.http.Context().SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer c.streams.gives(account)
+		defer cancel()
+		grace := func() { _ = conn.SetWriteDeadline(c.cfg.Real().Add(writeGrace)) } // the server's own bound is for whole answers
+		grace()
+		if err := rows(ctx, w, head, next, grace); err != nil {
+			c.cfg.Log.LogAttrs(ctx, slog.LevelError, "file of rows failed", slog.String("file", name), slog.String("error", err.Error()))
+			_ = conn.Close()
+		}
+	})
+	return nil
+}
+
+// rows writes a file of rows.
+func rows(ctx context.Context, w *bufio.Writer, head []string, next func(context.Context, int) ([][]string, error), grace func()) (err error) {
+	defer func() {
+		if crash := recover(); crash != nil { // nothing else is around it that would keep the program up
+			err = fmt.Errorf("panic: %v\n%s", crash, debug.Stack())
+		}
+	}()
+	out := csv.NewWriter(w)
+	out.UseCRLF = true // RFC 4180
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for written := 0; ; {
+		batch, err := next(ctx, csvBatch)
+		if err != nil {
+			return err
+		}
+		for _, row := range batch {
+			if written++; written > maxCSV {
+				return errors.Join(out.Write(cut(len(head))), flushed(out))
+			}
+			for i := range row {
+				row[i] = cell(row[i])
+			}
+			if err := out.Write(row); err != nil {
+				return err
+			}
+		}
+		grace()
+		if err := errors.Join(flushed(out), w.Flush()); err != nil || len(batch) == 0 {
+			return err
+		}
+	}
+}
+
+func flushed(w *csv.Writer) error {
+	w.Flush()
+	return w.Error()
+}
+
+// kobo and major are an amount in a file: whole kobo, and naira with two decimals.
+func kobo(k flow.Kobo) string { return k.Minor() }
+
+func major(k flow.Kobo) string {
+	sign := ""
+	if k < 0 {
+		sign, k = "-", -k
+	}
+	return fmt.Sprintf("%s%d.%02d", sign, k/100, k%100)
+}
+
+// stamp is a time in a file, "" for none.
+func stamp(t time.Time) string {
+	if t.IsZero() || t.UnixMilli() == 0 {
+		return ""
+	}
+	return flow.Stamp(t)
+}

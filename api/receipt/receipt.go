@@ -1,0 +1,145 @@
+// Package receipt draws what was paid as a picture that can be sent to a payer.
+// A picture proves nothing: who asks whether money came reads the session.
+package receipt
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	imagedraw "image/draw"
+	"image/png"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/gobold"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/math/fixed"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// Kind is the media type of a receipt.
+const Kind = "image/png"
+
+// The measures of a receipt's picture, in pixels: a phone shows it whole.
+const (
+	paperWidth  = 720
+	paperEdge   = 48
+	paperBar    = 16
+	titleSize   = 40
+	amountSize  = 56
+	lineSize    = 24
+	lineStep    = 40
+	mostLetters = 44 // in a line; what is longer ends in dots
+)
+
+// lagos is the time zone of Nigeria: UTC+1 all year, without summer time.
+var lagos = time.FixedZone("Lagos", 60*60) //nolint:gochecknoglobals // a constant that Go has no word for
+
+// Draw draws the receipt of a session in an environment. Money that waits for a
+// decision, or came beyond what was asked for, is not receipted. Errors:
+// session_not_paid.
+func Draw(view checkout.View, env flow.Environment, now time.Time) ([]byte, error) {
+	s := view.Session
+	if s.Status != flow.SessionPaid || s.AmountPaid <= 0 {
+		return nil, flow.Refuse(flow.CodeNotPaid, "There is no receipt: this session is not paid.")
+	}
+	lines := [][2]string{{"Paid to", s.Merchant}, {"On", s.PaidAt.In(lagos).Format("2 January 2006, 15:04") + " (Lagos)"}}
+	for _, line := range [][2]string{{"For", s.Description}, {"Customer", s.CustomerName}, {"Reference", s.Reference}} {
+		if line[1] != "" {
+			lines = append(lines, line)
+		}
+	}
+	for _, a := range view.Attempts {
+		if a.Status == flow.AttemptSucceeded {
+			lines = append(lines, [2]string{"By", strings.ReplaceAll(string(a.Method), "_", " ")}, [2]string{"Till's reference", a.Reference})
+		}
+	}
+	if env == flow.Test {
+		lines = append(lines, [2]string{"Test", "No real money moved."})
+	}
+	return draw("NGN "+strings.TrimPrefix(s.AmountPaid.Naira(), "₦"), lines, env, now)
+}
+
+// Disposition is what a browser does with the receipt of a session, and the name
+// of the file where it is kept.
+func Disposition(id flow.SessionID) string { return `inline; filename="receipt-` + string(id) + `.png"` }
+
+// typefaces are those of a receipt, read once.
+//
+//nolint:gochecknoglobals // read once, of what is part of the program
+var typefaces = sync.OnceValues(func() (list [2]*opentype.Font, err error) {
+	for i, ttf := range [][]byte{goregular.TTF, gobold.TTF} {
+		if list[i], err = opentype.Parse(ttf); err != nil {
+			return list, fmt.Errorf("read the typeface of receipts: %w", err)
+		}
+	}
+	return list, nil
+})
+
+// draw draws a receipt. The typeface has no sign for the naira: its code stands
+// there instead (ISO 4217).
+func draw(amount string, lines [][2]string, env flow.Environment, now time.Time) ([]byte, error) {
+	fonts, err := typefaces()
+	if err != nil {
+		return nil, err
+	}
+	regular, bold := fonts[0], fonts[1]
+	ink, soft, bar := color.RGBA{0x16, 0x21, 0x1d, 0xff}, color.RGBA{0x55, 0x63, 0x5d, 0xff}, color.RGBA{0x0b, 0x6b, 0x53, 0xff}
+	if env == flow.Test {
+		bar = color.RGBA{0x1d, 0x4e, 0xd8, 0xff}
+	}
+	height := paperBar + 3*paperEdge + titleSize + amountSize + (len(lines)+2)*lineStep
+	paper := image.NewRGBA(image.Rect(0, 0, paperWidth, height))
+	imagedraw.Draw(paper, paper.Bounds(), image.White, image.Point{}, imagedraw.Src)
+	imagedraw.Draw(paper, image.Rect(0, 0, paperWidth, paperBar), image.NewUniform(bar), image.Point{}, imagedraw.Src)
+	write := func(f *opentype.Font, size float64, at color.Color, x, y int, text string) error { // sizes of letters, no money
+		face, err := opentype.NewFace(f, &opentype.FaceOptions{Size: size, DPI: 72, Hinting: font.HintingFull})
+		if err != nil {
+			return fmt.Errorf("draw a receipt: %w", err)
+		}
+		pen := font.Drawer{Dst: paper, Src: image.NewUniform(at), Face: face, Dot: fixed.P(x, y)}
+		pen.DrawString(shorten(text))
+		return face.Close()
+	}
+	y := paperBar + paperEdge + titleSize
+	err = write(bold, titleSize, ink, paperEdge, y, "Receipt")
+	if y += paperEdge/2 + amountSize; err == nil {
+		err = write(bold, amountSize, bar, paperEdge, y, amount)
+	}
+	y += paperEdge
+	for _, line := range lines {
+		if err == nil {
+			err = write(regular, lineSize, soft, paperEdge, y, line[0])
+		}
+		if err == nil {
+			err = write(regular, lineSize, ink, paperEdge+200, y, line[1])
+		}
+		y += lineStep
+	}
+	if err == nil {
+		err = write(regular, lineSize-6, soft, paperEdge, y+lineStep/2, "Made by Till on "+now.In(lagos).Format("2 January 2006, 15:04"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, paper); err != nil {
+		return nil, fmt.Errorf("draw a receipt: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// shorten cuts what does not fit into a line.
+func shorten(text string) string {
+	letters := []rune(text)
+	if len(letters) <= mostLetters {
+		return text
+	}
+	return string(letters[:mostLetters-1]) + "…"
+}

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till/flow"
+)
+
+// Filters are the searches that somebody keeps, by name.
+func (r Reader) Filters(ctx context.Context, account, email string) ([]flow.Filter, error) {
+	var list []flow.Filter
+	err := r.run.each(ctx, `SELECT name, words, status, created_at FROM filters WHERE account = ? AND email = ? ORDER BY name LIMIT ?`,
+		[]any{account, email, flow.MaxFilters}, func(scan scanner) error {
+			var f flow.Filter
+			var at int64
+			err := scan(&f.Name, &f.Words, &f.Status, &at)
+			f.CreatedAt = flow.FromMillis(at)
+			list = append(list, f)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("read the searches that somebody keeps: %w", err)
+	}
+	return list, nil
+}
+
+// KeepFilter keeps a search; one of the same name gives way.
+func (t *Tx) KeepFilter(ctx context.Context, account, email string, f flow.Filter) error {
+	if _, err := t.run.exec(ctx, `INSERT INTO filters (account, email, name, words, status, created_at) VALUES (?, ?, ?, ?, ?, ?)
+ ON CONFLICT (account, email, name) DO UPDATE SET words = excluded.words, status = excluded.status, created_at = excluded.created_at`,
+		account, email, f.Name, f.Words, f.Status, flow.Millis(f.CreatedAt)); err != nil {
+		return fmt.Errorf("keep a search: %w", err)
+	}
+	return nil
+}
+
+// DropFilter forgets a search. It returns false where there was none of that name.
+func (t *Tx) DropFilter(ctx context.Context, account, email, name string) (bool, error) {
+	n, err := t.run.exec(ctx, `DELETE FROM filters WHERE account = ? AND email = ? AND name = ?`, account, email, name)
+	if err != nil {
+		return false, fmt.Errorf("forget a search: %w", err)
+	}
+	return n > 0, nil
+}
+
+// between narrows by a column of times, in milliseconds: from is in it, until is
+// not. A zero time does not narrow.
+func between(column string, from, until time.Time) (where string, args []any) {
+	for _, bound := range []struct {
+		at time.Time
+		is string
+	}{{from, ` >= ?`}, {until, ` < ?`}} {
+		if !bound.at.IsZero() {
+			where += ` AND ` + column + bound.is
+			args = append(args, flow.Millis(bound.at))
+		}
+	}
+	return where, args
+}
