@@ -32,7 +32,7 @@ func (doctorCmd) Help() string {
 // Run looks at everything.
 func (c *doctorCmd) Run(w *world) error {
 	redis.SetLogger(redisLog{logger(w.err, c.Settings)})
-	cfg := doctor.Config{Settings: c.Settings, File: fileFaults()}
+	cfg := doctor.Config{Settings: c.Settings, File: append(fileFaults(), variableFaults(os.Environ())...)}
 	tell := func(f doctor.Finding) { printFinding(w.out, f, coloured(w.out)) }
 	if c.JSON {
 		tell = nil
@@ -139,6 +139,33 @@ func fileFaults() []doctor.Finding {
 			fix = "sed -i 's/^" + fault.name + "\\b/" + fault.meant + "/' " + settingsFile
 		}
 		out = append(out, doctor.Finding{Check: "settings", State: doctor.Fail, What: settingsFile + ": " + fault.Error(), Fix: fix})
+	}
+	return out
+}
+
+// variableFaults is what in the environment looks like a setting and is none: a
+// letter too many in TILL_DATABASE_URL, and everything is kept elsewhere.
+func variableFaults(environ []string) []doctor.Finding {
+	known := map[string]bool{"TILL_URL": true, "TILL_SECRET_KEY": true, "TILL_PUBLIC_KEY": true} // what commands that call the API read
+	for _, s := range settings() {
+		known[s.env] = true
+	}
+	var out []doctor.Finding
+	for _, line := range environ {
+		name, value, _ := strings.Cut(line, "=")
+		if !strings.HasPrefix(name, "TILL_") || known[name] || value == "" {
+			continue
+		}
+		for _, s := range settings() {
+			if s.env == "" || distance(name, s.env) > 2 {
+				continue
+			}
+			out = append(out, doctor.Finding{
+				Check: "settings", State: doctor.Fail, What: name + " is set, and no setting: did you mean " + s.env + "?",
+				Fix: "export " + s.env + "=\"$" + name + "\"; unset " + name,
+			})
+			break
+		}
 	}
 	return out
 }

@@ -45,7 +45,7 @@ func (l *look) holder(ctx context.Context) {
 		if pid > 0 {
 			who, stop = fmt.Sprintf("Another process (%d)", pid), "kill "+strconv.Itoa(pid)
 		}
-		l.warn(who+" uses the data dir "+l.DataDir+", and no Till answers on "+l.HTTPAddr+".", stop+"   (or give the --http-addr that it has)")
+		l.warn(who+" uses the data dir "+l.DataDir+", and no Till answers on "+l.HTTPAddr+".", stop+"   (only where it hangs; else give the --http-addr that it has)")
 	case held:
 		l.ok("A Till uses the data dir " + l.DataDir + " now.")
 	default:
