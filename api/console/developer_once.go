@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"till/flow"
 	"till/flow/checkout"
 )
 
@@ -36,4 +37,12 @@ func (v *visit) once(show func(checkout.Made) any) checkout.Call {
 	call.Hash = hex.EncodeToString(sum("hash", ""))
 	call.Secret = sum("secret", v.text)
 	return call
+}
+
+// doOnce does what a form orders, unless the very same form was sent before.
+func (v *visit) doOnce(project flow.ProjectID, do func() error) error {
+	how := v.once(func(checkout.Made) any { return nil })
+	how.Project = project
+	_, err := v.service.Once(v.ctx, how, func() (checkout.Answer, error) { return checkout.Answer{Status: http.StatusOK}, do() })
+	return err
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"till/flow"
@@ -37,17 +38,24 @@ func (v *visit) ordering(project flow.ProjectID, o checkout.MoneyOrder) (checkou
 
 // order orders it, and says what came of that.
 func (v *visit) order(project flow.ProjectID, o checkout.MoneyOrder) (string, error) {
-	waits, err := v.service.Order(v.ctx, project, o)
-	switch {
-	case err != nil:
-		return "", err
-	case waits.ID != "":
-		return "It waits for a second person: somebody else who may move money agrees under Exceptions, within 24 hours.", nil
+	how := v.once(func(checkout.Made) any { return nil })
+	how.Project = project
+	a, err := v.service.Once(v.ctx, how, func() (checkout.Answer, error) {
+		waits, err := v.service.Order(v.ctx, project, o)
+		return checkout.Answer{Status: http.StatusOK, Body: []byte(orderDone(o, waits))}, err
+	})
+	return string(a.Body), err
+}
+
+// orderDone says what came of an order.
+func orderDone(o checkout.MoneyOrder, waits flow.Proposal) string {
+	if waits.ID != "" {
+		return "It waits for a second person: somebody else who may move money agrees under Exceptions, within 24 hours."
 	}
 	return map[flow.MoneyAct]string{
 		flow.ActAccept: "The money is accepted.", flow.ActSendBack: "The money goes back to who paid it.", flow.ActRetry: "The bank is told of the refund once more.",
 		flow.ActByHand: "The refund is kept as paid by hand.",
-	}[o.Act], nil
+	}[o.Act]
 }
 
 // orderHere orders something about the money of the session that an address names.
@@ -173,7 +181,7 @@ func (c *Console) secondPerson(v *visit) error {
 		return err
 	}
 	why := v.field("reason")
-	if len([]rune(why)) < leastWhy {
+	if flow.Says(why) < leastWhy {
 		return flow.Refuse(flow.CodeMissingField, "Say why, in a few words: it is kept with what you do.")
 	}
 	p, err := v.service.Reader().Proposal(v.ctx, flow.ProposalID(v.field("proposal")))

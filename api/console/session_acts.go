@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -78,7 +79,7 @@ func (c *Console) noteSession(v *visit) error {
 	}
 	text := v.field("note")
 	if err = c.audited(v, s, "session.note", string(s.ID), "", false); err == nil {
-		err = v.service.Note(v.ctx, s.Project, s.ID, v.who.Email, text)
+		err = v.doOnce(s.Project, func() error { return v.service.Note(v.ctx, s.Project, s.ID, v.who.Email, text) })
 	}
 	if err != nil {
 		return c.refusedAct(v, err, sessionView{Note: text})
@@ -119,14 +120,15 @@ func (c *Console) resendHere(v *visit) error {
 		}
 		return err
 	}, func(s flow.Session) (string, error) {
-		to := 0
-		how := call(s.Project)
-		how.Render = func(m checkout.Made) (int, []byte, error) {
-			to = len(m.Sending.To)
-			return http.StatusOK, nil, nil
-		}
-		if _, err := v.service.Resend(v.ctx, id, "", how); err != nil {
+		how := v.once(func(m checkout.Made) any { return len(m.Sending.To) })
+		how.Project = s.Project
+		a, err := v.service.Resend(v.ctx, id, "", how)
+		if err != nil {
 			return "", err
+		}
+		to := 0
+		if err := json.Unmarshal(a.Body, &to); err != nil {
+			return "", fmt.Errorf("read where an event was sent: %w", err)
 		}
 		if to == 0 {
 			return "", flow.Refuse(flow.CodeInvalidField, "No endpoint of this project wants %s: there is nobody to send it to.", e.Kind)

@@ -1,0 +1,140 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"till/flow"
+	"till/flow/store"
+	"till/rail"
+)
+
+// once is the token of the forms of a page.
+func (v *visitor) once(page string) string {
+	v.w.t.Helper()
+	found := onceField.FindStringSubmatch(v.get(page).body)
+	if found == nil {
+		v.w.t.Fatalf("no form of %s happens once", page)
+	}
+	return found[1]
+}
+
+// A form that is sent twice, by a double click or a reload, does what it says
+// once.
+func TestAFormThatIsSentTwiceActsOnce(t *testing.T) {
+	w := open(t)
+	own := w.have(w.ada, "7750")
+	page, chat := "/sessions/"+own["session"], "/inbox/"+own["chat"]
+	support := w.as(flow.RoleSupport)
+
+	sent := len(w.deliveries())
+	again := own.fields("event {event} reason the-payer-called once " + support.once(page))
+	w.wants(support.post(page+"/resend", again), http.StatusSeeOther)
+	w.until("the event is sent again", func() bool { return len(w.deliveries()) > sent })
+	sent = len(w.deliveries())
+	w.wants(support.post(page+"/resend", again), http.StatusSeeOther)
+	w.wants(support.post(page+"/note", form("note", "called", "once", support.once(page))), http.StatusSeeOther)
+	note := form("note", "called back", "once", support.once(page))
+	w.wants(support.post(page+"/note", note), http.StatusSeeOther)
+	w.wants(support.post(page+"/note", note), http.StatusSeeOther)
+	notes, err := w.services[flow.Test].Notes(t.Context(), w.ada.project.ID, flow.SessionID(own["session"]))
+	if err != nil || len(notes) != 2 || len(w.deliveries()) != sent {
+		t.Errorf("%d notes and %d deliveries more, %v", len(notes), len(w.deliveries())-sent, err)
+	}
+
+	w.wants(support.post(chat+"/claim", form("reason", "the payer asked")), http.StatusSeeOther)
+	said := func() int {
+		n := 0
+		for _, b := range strings.Split(support.get(chat).body, "Good day to you") {
+			_ = b
+			n++
+		}
+		return n - 1
+	}
+	reply := form("text", "Good day to you", "once", support.once(chat))
+	w.wants(support.post(chat+"/reply", reply), http.StatusSeeOther)
+	w.wants(support.post(chat+"/reply", reply), http.StatusSeeOther)
+	if n := said(); n != 1 {
+		t.Errorf("the payer reads one answer %d times", n)
+	}
+	w.wants(support.post(chat+"/reply", form("text", "Good day to you", "once", support.once(chat))), http.StatusSeeOther)
+	if n := said(); n != 2 {
+		t.Errorf("what is said again on purpose stands there %d times", n)
+	}
+}
+
+// Two tabs, two people and two ways to decide about the same money at the same
+// moment: one of them has it.
+func TestMoneyIsDecidedAboutOnceFromManyTabsTogether(t *testing.T) {
+	w := open(t)
+	own := w.have(w.ada, "7751")
+	page := "/sessions/" + own["session"] + "/resolve"
+	var tabs []*visitor
+	for range 4 {
+		for _, role := range []flow.Role{flow.RoleSupport, flow.RoleOwner} {
+			v := w.as(role)
+			v.get("/")
+			tabs = append(tabs, v)
+		}
+	}
+	var mu sync.Mutex
+	done := map[int]int{}
+	var all sync.WaitGroup
+	for i, v := range tabs {
+		decision := map[bool]string{true: "accept", false: "refund"}[i%2 == 0]
+		all.Go(func() {
+			got := v.post(page, own.fields("payment {payment} confirm yes reason the-payer-called decision "+decision))
+			mu.Lock()
+			defer mu.Unlock()
+			done[got.status]++
+		})
+	}
+	all.Wait()
+	if done[http.StatusSeeOther] != 1 || done[http.StatusConflict] != len(tabs)-1 {
+		t.Errorf("of %d decisions: %v", len(tabs), done)
+	}
+	p, err := w.dbs[flow.Test].Payment(t.Context(), flow.PaymentID(own["payment"]))
+	refunds, worse := w.dbs[flow.Test].Refunds(t.Context(), store.RefundFilter{Project: w.ada.project.ID, Session: flow.SessionID(own["session"]), Limit: 9})
+	if err != nil || worse != nil || p.Resolution == flow.Unresolved || (p.Resolution == flow.ResolvedRefunded) != (len(refunds) == 1) {
+		t.Errorf("it was %s, and %d refunds were made: %v, %v", p.Resolution, len(refunds), err, worse)
+	}
+}
+
+// A refund that the bank refuses at once is tried once for one form, although it
+// could be tried again by the time that the form comes a second time.
+func TestARefundIsRetriedOnceByOneForm(t *testing.T) {
+	w := open(t)
+	if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true, Refunds: rail.FateReject}); err != nil {
+		t.Fatal(err)
+	}
+	own := w.have(w.ada, "7752")
+	page, db := "/sessions/"+own["session"], w.dbs[flow.Test]
+	support := w.as(flow.RoleSupport)
+	w.wants(support.post(page+"/resolve", own.fields("payment {payment} confirm yes decision refund reason the-payer-called")), http.StatusSeeOther)
+	refused := func() (r flow.Refund) {
+		w.until("the bank refuses the refund", func() bool {
+			list, err := db.Refunds(context.Background(), store.RefundFilter{Project: w.ada.project.ID, Session: flow.SessionID(own["session"]), Limit: 9})
+			if err == nil && len(list) == 1 {
+				r = list[0]
+			}
+			return r.Status == flow.RefundFailed || r.Status == flow.RefundAttention
+		})
+		return r
+	}
+	first := refused()
+	retry := url.Values{"refund": {string(first.ID)}, "confirm": {"yes"}, "reason": {"the payer called"}, "once": {support.once(page)}}
+	w.wants(support.post(page+"/retry", retry), http.StatusSeeOther)
+	w.until("it was tried again", func() bool {
+		list, err := db.Refunds(context.Background(), store.RefundFilter{Project: w.ada.project.ID, Session: flow.SessionID(own["session"]), Limit: 9})
+		return err == nil && list[0].Reference != first.Reference
+	})
+	second := refused()
+	w.wants(support.post(page+"/retry", retry), http.StatusSeeOther)
+	if third := refused(); third.Reference != second.Reference {
+		t.Errorf("one form tried it as %s and as %s", second.Reference, third.Reference)
+	}
+}
