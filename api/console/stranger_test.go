@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"till/api"
 	"till/flow"
+	"till/flow/checkout"
 )
 
 // A page of another site whose name leads to this machine may send what headers
@@ -39,6 +41,20 @@ func TestAHeaderDoesNotMakeAStrangerNear(t *testing.T) {
 	}
 	w.wants(send(anybody, http.MethodPost, "/enter", form("csrf", token[1], "role", "owner").Encode()), http.StatusForbidden)
 	w.wants(send(v, http.MethodGet, "/try", ""), http.StatusNotFound)
+}
+
+// A cookie of before that names an environment which is not open any more locks
+// nobody out.
+func TestAnEnvironmentThatIsClosedLocksNobodyOut(t *testing.T) {
+	w := open(t, func(c *api.Config) {
+		c.Services = map[flow.Environment]*checkout.Service{flow.Test: c.Services[flow.Test]}
+	})
+	v := w.as(flow.RoleOwner)
+	at, _ := url.Parse(w.base)
+	v.http.Jar.SetCookies(at, []*http.Cookie{{Name: "till-at", Value: ".live", Path: "/"}})
+	w.wants(v.get("/"), http.StatusOK, "No real money moves here")
+	w.wants(v.post("/choose", form("env", "live")), http.StatusBadRequest)
+	w.wants(v.post("/logout", nil), http.StatusSeeOther)
 }
 
 // One payer speaks of two merchants' payments in one chat: what is shown, sent or

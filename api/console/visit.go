@@ -93,7 +93,7 @@ func stranger(err error) bool {
 // not theirs counts as not chosen.
 func (v *visit) choose() error {
 	chosen, env, _ := strings.Cut(v.http.Cookies(v.cookie(chosenCookie)), ".")
-	if flow.Environment(env) == flow.Live {
+	if _, open := v.console.cfg.Services[flow.Live]; open && flow.Environment(env) == flow.Live {
 		v.env = flow.Live
 	}
 	service, open := v.console.cfg.Services[v.env]

@@ -80,7 +80,7 @@ func (a *Accounts) enter(ctx context.Context, v flow.Visit) (Entered, error) {
 	v.Hash, v.ExpiresAt = flow.HashKey(text), v.CreatedAt.Add(flow.DashboardLife)
 	err = a.db.Update(ctx, func(tx *store.Tx) error {
 		if v.Person != "" { // shut out since the password was checked
-			if p, found, err := tx.PersonByEmail(ctx, v.Email); err != nil || !found || !p.EndedAt.IsZero() {
+			if p, found, err := tx.PersonByEmail(ctx, v.Email); err != nil || !found || p.ID != v.Person || !p.EndedAt.IsZero() {
 				return errorOr(err, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password."))
 			}
 		}
