@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -19,7 +20,7 @@ const maxOwed = 256
 // goes out together with the next statement whose answer is, so that a
 // transaction waits for the server as often as it asks something, and not as
 // often as it says something. What the server refuses of it is the error of that
-// next statement, or of the transaction.
+// next statement, or of the transaction: blamed then says whose it was.
 type pipe struct {
 	conn  *pgx.Conn
 	begin string
@@ -28,8 +29,12 @@ type pipe struct {
 	ctx   context.Context //nolint:containedctx // lives as long as the transaction
 	begun bool
 	owed  *pgx.Batch // to be sent
-	wrote bool       // since it was last set to false something was sent that may have written
-	early []answer   // what was read ahead
+	whose []*unit    // for whom, each of owed
+	unit  *unit      // for whom things are said now; nil where there is but one
+	// blamed is the unit for whom something was said that the server refused.
+	blamed *unit
+	wrote  bool     // since it was last set to false something was sent that may have written
+	early  []answer // what was read ahead
 }
 
 // The beginnings of transactions.
@@ -80,6 +85,7 @@ func (p *pipe) put(ctx context.Context, query string, args []any) error {
 	}
 	p.early = nil
 	p.owed.Queue(query, args...)
+	p.whose = append(p.whose, p.unit)
 	return nil
 }
 
@@ -136,7 +142,6 @@ func answered(rows pgx.Rows, err error, read func(pgx.Rows) error) error {
 
 // flush sends what is owed.
 func (p *pipe) flush(ctx context.Context) error {
-	p.early = nil
 	if p.owed.Len() == 0 {
 		return nil
 	}
@@ -145,33 +150,39 @@ func (p *pipe) flush(ctx context.Context) error {
 
 // send sends what is owed, and more behind it, in one go.
 func (p *pipe) send(ctx context.Context, more func(*pgx.Batch), read func(pgx.BatchResults) error) (err error) {
-	batch := p.owed
-	p.owed = new(pgx.Batch)
-	p.wrote = p.wrote || batch.Len() > 0
-	first := 0
+	batch, whose := p.owed, p.whose
+	p.owed, p.whose = new(pgx.Batch), nil
+	p.wrote = p.wrote || slices.Contains(whose, p.unit)
 	if !p.begun {
 		begins := new(pgx.Batch)
 		begins.Queue(p.begin)
 		begins.QueuedQueries = append(begins.QueuedQueries, batch.QueuedQueries...)
-		batch, p.begun, first = begins, true, 1
+		batch, whose, p.begun = begins, append([]*unit{nil}, whose...), true
 	}
-	sent := batch.Len()
 	more(batch)
 	results := p.conn.SendBatch(p.of(ctx), batch)
 	defer func() { err = errors.Join(err, storageError(results.Close())) }()
-	for i := range sent {
+	for _, of := range whose {
 		if _, err := results.Exec(); err != nil {
-			if i < first {
-				return storageError(fmt.Errorf("begin a transaction: %w", err))
-			}
+			p.blamed = of
 			return storageError(err)
 		}
 	}
+	p.blamed = p.unit
 	return read(results)
 }
 
-// forget drops what is owed and was not sent.
-func (p *pipe) forget() { p.owed, p.early = new(pgx.Batch), nil }
+// begins lets a unit begin: what follows is said for it.
+func (p *pipe) begins(u *unit) { p.unit, p.blamed, p.wrote, p.early = u, u, false, nil }
+
+// forget drops what is owed for the unit and was not sent.
+func (p *pipe) forget() {
+	mine := slices.Index(p.whose, p.unit)
+	if mine >= 0 {
+		p.owed.QueuedQueries, p.whose = p.owed.QueuedQueries[:mine], p.whose[:mine]
+	}
+	p.early = nil
+}
 
 // commit sends what is owed and keeps all of it.
 func (p *pipe) commit(ctx context.Context) error {
@@ -197,7 +208,7 @@ func (p *pipe) commit(ctx context.Context) error {
 
 // undo ends the transaction without keeping it, if there is one.
 func (p *pipe) undo(ctx context.Context) error {
-	p.forget()
+	p.owed, p.whose, p.early = new(pgx.Batch), nil, nil
 	if !p.begun {
 		return nil
 	}

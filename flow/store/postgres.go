@@ -105,37 +105,32 @@ func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
 	defer d.gate.Release(1)
 	err = piped(ctx, d.write, beginSerializable, func(p *pipe) error {
 		p.ctx = ctx // none of the callers takes the transaction along when it goes
-		for i, u := range units {
+		for _, u := range units {
 			if u.err = u.gone(); u.err != nil {
 				u.err = fmt.Errorf("begin a transaction: %w", u.err)
 				continue
 			}
-			p.wrote = false
+			p.begins(u)
 			u.tx = &Tx{Reader: Reader{run: d.speaks(p)}}
 			u.err = guarded(u.run, u.tx)
-			if refused := u.err != nil; refused && !p.wrote && !fromPostgres(u.err) && flow.CodeOf(u.err) != flow.CodeStorage {
+			if u.err == nil {
+				continue
+			}
+			if !p.wrote && !fromPostgres(u.err) && flow.CodeOf(u.err) != flow.CodeStorage {
 				p.forget() // nothing of it was sent
 				continue
 			}
-			if u.err == nil && i == len(units)-1 {
-				err := p.commit(ctx)
-				if postgresBug(err) && !again(err, maxTaken) {
-					failed, u.err = u, err // of what it left to be sent: the others' was taken before
-				}
-				return err
-			}
-			if u.err == nil {
-				u.err = p.flush(ctx)
-			}
-			if u.err == nil {
-				continue
-			}
 			if !again(u.err, maxTaken) && !p.conn.IsClosed() { // else it is nobody's fault
-				failed = u
+				failed = p.blamed
 			}
 			return u.err
 		}
-		return p.commit(ctx)
+		p.begins(nil)
+		err := p.commit(ctx)
+		if postgresBug(err) && !again(err, maxTaken) {
+			failed = p.blamed
+		}
+		return err
 	})
 	return failed, err
 }
