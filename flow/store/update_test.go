@@ -88,6 +88,49 @@ func TestAnErrorUndoesItsOwnWorkAlone(t *testing.T) {
 const long = `INSERT INTO settings (name, value) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
  SELECT CAST(? AS BIGINT) || '/' || i, 'x' FROM n`
 
+// What is only written may be refused later, while somebody else already asks: it
+// must be whoever wrote it that is told, and nobody else who loses anything.
+func TestWhatIsRefusedLateIsTheFaultOfWhoWroteIt(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		const all = 12
+		keep(t, db, session(100))
+		err := db.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveAttempt(t.Context(), attempt(100, "wsp_sess_100")) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := func(i int) bool { return i%3 == 1 }
+		busy(t, db, func(wg *sync.WaitGroup) {
+			for i := range all {
+				wg.Go(func() {
+					err := db.Update(t.Context(), func(tx *store.Tx) error {
+						if i%2 == 0 { // some ask before they write, some never do
+							if _, err := tx.Session(t.Context(), "wsp_sess_100"); err != nil {
+								return err
+							}
+						}
+						of := flow.SessionID("wsp_sess_100")
+						if bad(i) {
+							of = "wsp_sess_999" // there is none
+						}
+						a := attempt(i, of)
+						a.Status = flow.AttemptSuperseded
+						return tx.SaveAttempt(t.Context(), a)
+					})
+					if (err != nil) != bad(i) || flow.CodeOf(err) == flow.CodeStorage {
+						t.Errorf("unit %d: %v", i, err)
+					}
+				})
+			}
+		})
+		for i := range all {
+			_, err := db.Attempt(t.Context(), attempt(i, "").ID)
+			if kept := err == nil; kept == bad(i) {
+				t.Errorf("unit %d: kept %v, %v", i, kept, err)
+			}
+		}
+	})
+}
+
 func TestACallerWhoGoesAwayTakesNobodyElsesWorkAlong(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		busy(t, db, func(wg *sync.WaitGroup) {
