@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -61,6 +62,7 @@ type Refund struct {
 	Refused           bool   // the bank said that it sends nothing under Reference
 	PutBack           bool   // its money lies where it was taken from
 	Failures          int    // how often the bank said that it sends nothing
+	Overpaid          Kobo   // sent beyond Amount and not come back: the bank sent it under more than one name
 	RailTransactionID string // the rail's name of the movement, "" while there is none
 	Failure           string // why it failed, or needs attention
 	CreatedAt         time.Time
@@ -114,9 +116,11 @@ func (p Payment) covers(amount Kobo) error {
 }
 
 // Afford refuses a refund that took more of a merchant's own money than there is,
-// in kobo: balance is what it has left, pending and available, and fees what we
-// keep of the payments that it refunded and no payout has made up for. Those it may
-// owe us: else who refunds a payment whole would need the money of another. Error: refund_exceeds_balance.
+// in kobo: balance is what it has left, pending and available, and fees what its
+// refunds of payments that were not paid out yet took beyond what these brought it.
+// Those fees it may owe us, for else who refunds a payment whole would need the
+// money of another: no kobo of anybody else's leaves for that. What was paid out is
+// only refunded out of what is left. Error: refund_exceeds_balance.
 func Afford(p Payment, taken, balance, fees Kobo) error {
 	if balance+fees >= 0 {
 		return nil
@@ -162,8 +166,15 @@ func (r Refund) ruled(now time.Time) Ruled {
 // the refund's payment as it is by now. What is known already changes nothing.
 func (r Refund) Heard(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
 	switch {
+	case d.Status == DisbursementDone && r.PutBack && r.wentOtherwise(p):
+		if r.Overpaid > 0 { // that is known
+			return Change{}, nil
+		}
+		return r.again(r.Reference, d, now), nil
 	case d.Status == DisbursementDone && r.Status != RefundProcessed && !r.Returned:
 		return r.paid(s, p, d, now)
+	case d.Status == DisbursementFailed && r.Overpaid > 0 && (d.CameBack() || r.Status == RefundProcessed):
+		return r.back(d, now), nil
 	case d.Status == DisbursementFailed && r.Status == RefundProcessed:
 		return r.bounced(s, d, now)
 	case d.Status == DisbursementFailed && !r.Refused && !r.Returned:
@@ -189,7 +200,7 @@ func (r Refund) paid(s Session, p Payment, d Disbursed, now time.Time) (Change, 
 	if r.DoneAt = d.At; r.DoneAt.UnixMilli() <= 0 { // the bank gave no value time
 		r.DoneAt = now
 	}
-	r.RailTransactionID, r.Failure, r.PutBack = d.RailTransactionID, "", false
+	r.RailTransactionID, r.Failure, r.PutBack = d.RailTransactionID, r.beyond(), false
 	paid := r.entry(EntryRefundPaid, r.Reference, now, append(lines, Posting{Account: RailClearing, Amount: -r.Amount}))
 	paid.RailID, paid.ValueAt = d.RailTransactionID, r.DoneAt
 	change := r.change(s, RefundProcessedKind, paid)
@@ -203,6 +214,9 @@ func (r Refund) paid(s Session, p Payment, d Disbursed, now time.Time) (Change, 
 // ordered is sent again by itself, and needs attention once that was in vain too
 // often.
 func (r Refund) fail(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
+	if r.Overpaid >= r.Amount { // it was sent under another name: that was it, then
+		return r.sentAlready(s, now)
+	}
 	left := p.Amount - p.Reversed - (p.Refunded - r.Amount)
 	aside := min(r.Aside, max(left, 0))
 	r.Failures++
@@ -242,7 +256,7 @@ func (r Refund) Doubt(s Session) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	r.Failure = "The bank has not said whether it was sent. Ask the bank before you retry."
+	r.Failure = strings.TrimSpace("The bank has not said whether it was sent. Ask the bank before you retry. " + r.beyond())
 	return r.change(s, RefundAttentionKind), nil
 }
 
@@ -253,6 +267,9 @@ func (r Refund) Doubt(s Session) (Change, error) {
 func (r Refund) Retry(s Session, p Payment, by Ruled) (Change, error) {
 	if r.Status != RefundAttention && r.Status != RefundFailed {
 		return Change{}, Refuse(CodeRefundNotRetryable, "A refund that is %s cannot be retried: only one that is %s or %s can.", r.Status, RefundFailed, RefundAttention)
+	}
+	if err := r.notBeyond(); err != nil {
+		return Change{}, err
 	}
 	if r.PutBack {
 		if err := p.covers(r.Amount); err != nil {

@@ -60,7 +60,7 @@ func (r Refund) HeardNotice(s Session, p Payment, n Notice, now time.Time) (Chan
 // does. That what was put back was sent and came back changes nothing any more
 // where it went back otherwise meanwhile.
 func (r Refund) HeardAnswer(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
-	if d.CameBack() && r.PutBack && p.Refundable() < r.Amount {
+	if d.CameBack() && r.PutBack && r.Overpaid == 0 && p.Refundable() < r.Amount {
 		return Change{}, nil
 	}
 	return r.heard(s, p, d.Outcomes(), now)
@@ -90,6 +90,9 @@ func (r Refund) heard(s Session, p Payment, all []Disbursed, now time.Time) (c C
 func (r Refund) DoneByHand(s Session, p Payment, transfer string, at, now time.Time) (Change, error) {
 	if r.Status != RefundAttention {
 		return Change{}, Refuse(CodeRefundNotRetryable, "A refund that is %s cannot be paid by hand: only one that is %s can.", r.Status, RefundAttention)
+	}
+	if err := r.notBeyond(); err != nil {
+		return Change{}, err
 	}
 	if r.PutBack {
 		if err := p.covers(r.Amount); err != nil {
@@ -167,7 +170,7 @@ func (r Refund) ReturnsAt(s Session, p Payment, now time.Time) time.Time {
 // otherwise meanwhile.
 func (r Refund) Again(s Session, p Payment, now time.Time) (Change, error) {
 	due := !p.ReturnsAt.IsZero() && !now.Before(p.ReturnsAt)
-	if !due || !r.OfNobody() || !r.PutBack || r.Status != RefundFailed || p.Resolution != Unresolved || p.Unapplied < r.Amount || p.Refundable() < r.Amount {
+	if !due || !r.OfNobody() || !r.PutBack || r.Overpaid > 0 || r.Status != RefundFailed || p.Resolution != Unresolved || p.Unapplied < r.Amount || p.Refundable() < r.Amount {
 		return Change{}, nil
 	}
 	return r.Retry(s, p, r.ruled(now))

@@ -59,7 +59,7 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 	if err != nil {
 		return err
 	}
-	if c.Refund.Status == flow.RefundProcessed && session.ID != "" { // the payer hears that it is sent
+	if c.Refund.Status == flow.RefundProcessed && len(c.Facts) > 0 && session.ID != "" { // the payer hears that it is sent
 		c.News = append(c.News, flow.News{Kind: flow.NewsRefunded, Attempt: p.Attempt, Payment: &p, Amount: c.Refund.Amount})
 	}
 	if c.Session != nil && c.Session.AmountPaid != session.AmountPaid { // a held part goes back, or stays

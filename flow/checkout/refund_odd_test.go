@@ -148,15 +148,18 @@ func TestNothingIsRefundedOnTheFeesOfEarlierRefunds(t *testing.T) {
 		if list := w.ended(project, 1); list[0].Amount != 482_500-3*17_500 {
 			t.Fatalf("paid out %+v", list)
 		}
-		for _, amount := range []flow.Kobo{17_501, 70_000, 500_000} {
+		for _, amount := range []flow.Kobo{1, 17_500, 17_501, 500_000} {
 			if _, err := w.refund(last, amount); flow.CodeOf(err) != flow.CodeRefundOverBalance {
 				t.Errorf("%d of what was paid out: %v", amount, err)
 			}
 		}
 		next := w.earns()
-		r, err := w.refund(last, 500_000) // what was earned since pays for it
+		if _, err := w.refund(last, 482_501); flow.CodeOf(err) != flow.CodeRefundOverBalance {
+			t.Errorf("more than was earned since: %v", err)
+		}
+		r, err := w.refund(last, 482_500) // what was earned since pays for it
 		w.must(err)
-		if _, err := w.refund(next, 17_501); flow.CodeOf(err) != flow.CodeRefundOverBalance {
+		if _, err := w.refund(next, 1); flow.CodeOf(err) != flow.CodeRefundOverBalance {
 			t.Errorf("twice: %v", err)
 		}
 		w.rest()

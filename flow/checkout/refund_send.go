@@ -172,14 +172,19 @@ func (w *saving) sentOut(n flow.Notice, from string) error {
 		return nil
 	case err != nil:
 		return err
-	case n.Reference != r.Reference:
-		w.odd(n, "the refund is sent under another name by now")
-		return nil
 	case n.Amount != r.Amount:
 		w.odd(n, "another amount was ordered, which stands")
 	}
+	if n.Kind == flow.PayoutFailed && n.RailTransactionID != "" {
+		if known, err := w.tx.Posted(w.ctx, flow.EntryRefundReturned, n.RailTransactionID); err != nil || known {
+			return err
+		}
+	}
 	p, err := w.tx.Payment(w.ctx, r.Payment)
 	if err != nil {
+		return err
+	}
+	if other, err := w.sentUnder(r, p, n, from); err != nil || other {
 		return err
 	}
 	if whole := n.Kind == flow.PayoutFailed && n.Reverses != ""; r.PutBack && (!whole || p.Refundable() < r.Amount) {
@@ -198,6 +203,50 @@ func (w *saving) sentOut(n flow.Notice, from string) error {
 		return err
 	}
 	return w.endRefund(change, session)
+}
+
+// sentUnder takes in a notice about a refund that is known by another name by now,
+// or was paid under another, and says whether it is one. The bank may have sent
+// what it had refused to send: then money left twice.
+func (w *saving) sentUnder(r flow.Refund, p flow.Payment, n flow.Notice, from string) (other bool, err error) {
+	paid, err := w.tx.Posted(w.ctx, flow.EntryRefundPaid, n.Reference)
+	if err != nil || n.Reference == r.Reference && (paid || r.Status != flow.RefundProcessed) {
+		return false, err
+	}
+	session, err := w.sessionOf(r.Session)
+	if err != nil {
+		return true, err
+	}
+	for _, d := range n.Outcomes() {
+		var change flow.Change
+		switch done := d.Status == flow.DisbursementDone; {
+		case done && !paid:
+			change, err = r.SentUnder(n.Reference, session, p, d, w.now)
+			paid = true
+		case !done && paid && d.CameBack():
+			change, err = r.BackUnder(session, d, w.now)
+		}
+		if err != nil {
+			return true, err
+		}
+		if change.Refund == nil {
+			continue
+		}
+		if change.Refund.Overpaid > r.Overpaid {
+			w.odd(n, "the refund was sent besides: money left twice")
+		}
+		if err := w.bankSaid(session, n, from); err != nil {
+			return true, err
+		}
+		if err := w.endRefund(change, session); err != nil {
+			return true, err
+		}
+		r = *change.Refund
+		if session, err = w.sessionOf(r.Session); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 // odd logs a notice about money sent out that fits nothing.

@@ -51,7 +51,7 @@ func (w *saving) afforded(p flow.Payment, taken flow.Kobo) error {
 	if err != nil || balance >= 0 {
 		return err
 	}
-	fees, err := w.tx.RefundedFees(w.ctx, p.Project)
+	fees, err := w.tx.Overdrawn(w.ctx, p.Project)
 	if err != nil {
 		return err
 	}

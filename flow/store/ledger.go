@@ -62,6 +62,15 @@ func valueTime(e flow.Entry) time.Time {
 	return e.ValueAt
 }
 
+// Posted says whether the ledger has a transaction of a kind about a subject.
+func (r Reader) Posted(ctx context.Context, kind flow.EntryKind, subject string) (bool, error) {
+	n := 0
+	if _, err := r.run.one(ctx, `SELECT COUNT(*) FROM ledger WHERE kind = ? AND subject = ?`, []any{string(kind), subject}, &n); err != nil {
+		return false, fmt.Errorf("look for the entry %s %s: %w", kind, subject, err)
+	}
+	return n > 0, nil
+}
+
 const selectEntrySQL = `SELECT kind, subject, payment, project, ` + accountColumns + `, created_at, rail_id, value_at FROM ledger`
 
 // Ledger reads the transactions about a session's payments, in the order of the

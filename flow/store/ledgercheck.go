@@ -145,14 +145,15 @@ func rulesOfMoneyOut() []LedgerRule {
 		{
 			RuleRefunds, `SELECT f.id, f.created_at, CAST(COALESCE((SELECT -MIN(l.refunds_payable) FROM ledger l WHERE l.kind = 'refund' AND ` + taken + `), 0) AS BIGINT), f.amount FROM refunds f
  WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund' AND ` + taken + ` AND l.refunds_payable = -f.amount AND l.unapplied = f.aside)
- OR f.status = 'PROCESSED' AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_paid' AND l.subject = f.reference AND l.rail_clearing = -f.amount)
+ OR f.status = 'PROCESSED' AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_paid' AND ` + taken + ` AND l.rail_clearing = -f.amount)
  OR f.status = 'FAILED' AND f.put_back = 0 OR f.put_back = 1 AND f.status NOT IN ('FAILED', 'NEEDS_ATTENTION')
  OR f.put_back = 1 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_failed' AND l.subject = f.reference AND l.refunds_payable = f.amount)
  OR f.returned = 1 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_returned' AND l.payment = f.payment AND l.rail_clearing = f.amount)`, `SELECT COUNT(*) FROM refunds`,
 		},
 		{
 			RulePayable, `SELECT id, 0, CAST(SUM(owed) AS BIGINT), CAST(SUM(not_done) AS BIGINT) FROM (SELECT payment AS id, -refunds_payable AS owed, 0 AS not_done FROM ledger WHERE refunds_payable <> 0
- UNION ALL SELECT payment, 0, amount FROM refunds WHERE status IN ('PENDING', 'PROCESSING', 'NEEDS_ATTENTION') AND put_back = 0) AS both_sides GROUP BY id HAVING SUM(owed) <> SUM(not_done)`,
+ UNION ALL SELECT payment, 0, amount FROM refunds WHERE status IN ('PENDING', 'PROCESSING', 'NEEDS_ATTENTION') AND put_back = 0
+ UNION ALL SELECT payment, 0, -overpaid FROM refunds WHERE overpaid > 0) AS both_sides GROUP BY id HAVING SUM(owed) <> SUM(not_done)`,
 			`SELECT COUNT(*) FROM refunds WHERE status IN ('PENDING', 'PROCESSING', 'NEEDS_ATTENTION')`,
 		},
 		{

@@ -7,18 +7,18 @@ import (
 	"till/flow"
 )
 
-const refundColumns = `id, project, payment, session, amount, aside, status, origin, reason, reference, tries, held, returned, refused, put_back, failures,
+const refundColumns = `id, project, payment, session, amount, aside, status, origin, reason, reference, tries, held, returned, refused, put_back, failures, overpaid,
  rail_transaction_id, failure, created_at, sent_at, done_at`
 
-const saveRefundSQL = `INSERT INTO refunds (` + refundColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+const saveRefundSQL = `INSERT INTO refunds (` + refundColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
  ON CONFLICT (id) DO UPDATE SET aside = excluded.aside, status = excluded.status, reference = excluded.reference, tries = excluded.tries,
- held = excluded.held, returned = excluded.returned, refused = excluded.refused, put_back = excluded.put_back, failures = excluded.failures,
+ held = excluded.held, returned = excluded.returned, refused = excluded.refused, put_back = excluded.put_back, failures = excluded.failures, overpaid = excluded.overpaid,
  rail_transaction_id = excluded.rail_transaction_id, failure = excluded.failure, sent_at = excluded.sent_at, done_at = excluded.done_at`
 
 // SaveRefund keeps a refund, new or changed.
 func (t *Tx) SaveRefund(ctx context.Context, r flow.Refund) error {
 	err := t.run.put(ctx, saveRefundSQL, r.ID, r.Project, r.Payment, r.Session, r.Amount, r.Aside, r.Status, r.Origin, r.Reason, r.Reference, r.Tries,
-		flag(r.Held), flag(r.Returned), flag(r.Refused), flag(r.PutBack), r.Failures, r.RailTransactionID, r.Failure, flow.Millis(r.CreatedAt), flow.Millis(r.SentAt), flow.Millis(r.DoneAt))
+		flag(r.Held), flag(r.Returned), flag(r.Refused), flag(r.PutBack), r.Failures, r.Overpaid, r.RailTransactionID, r.Failure, flow.Millis(r.CreatedAt), flow.Millis(r.SentAt), flow.Millis(r.DoneAt))
 	if err != nil {
 		return fmt.Errorf("save refund %s: %w", r.ID, err)
 	}
@@ -69,7 +69,7 @@ func (r Reader) refunds(ctx context.Context, query string, args ...any) ([]flow.
 		var b flow.Refund
 		var held, returned, refused, putBack, created, sent, done int64
 		if err := scan(&b.ID, &b.Project, &b.Payment, &b.Session, &b.Amount, &b.Aside, &b.Status, &b.Origin, &b.Reason, &b.Reference, &b.Tries, &held, &returned,
-			&refused, &putBack, &b.Failures, &b.RailTransactionID, &b.Failure, &created, &sent, &done, &b.Charge, &b.Credit); err != nil {
+			&refused, &putBack, &b.Failures, &b.Overpaid, &b.RailTransactionID, &b.Failure, &created, &sent, &done, &b.Charge, &b.Credit); err != nil {
 			return err
 		}
 		b.Refused, b.PutBack = refused == 1, putBack == 1
@@ -97,19 +97,23 @@ func (r Reader) Owned(ctx context.Context, project flow.ProjectID) (amount flow.
 	return amount, nil
 }
 
-const refundedFeesSQL = `SELECT CAST(COALESCE(-SUM(l.fees), 0) AS BIGINT) FROM ledger l WHERE l.payment <> '' AND l.payment IN (
- SELECT e.payment FROM settlement_items i JOIN ledger e ON e.kind = i.kind AND e.subject = i.subject
- WHERE i.settlement = '' AND i.project = ? AND i.kind IN ('refund', 'refund_paid')
- UNION SELECT e.payment FROM settlements b JOIN settlement_items i ON i.settlement = b.id AND i.settlement <> '' JOIN ledger e ON e.kind = i.kind AND e.subject = i.subject
- WHERE b.project = ? AND b.created_at = 0 AND i.kind IN ('refund', 'refund_paid'))
- AND EXISTS (SELECT 1 FROM refunds f WHERE f.payment = l.payment AND f.put_back = 0 AND f.amount > f.aside)`
+// overdrawnSQL adds up, for each payment whose own money waits for its settlement,
+// what its refunds took beyond that money: at most our fee.
+const overdrawnSQL = `WITH waits AS (SELECT e.payment, i.kind, i.net FROM settlement_items i JOIN ledger e ON e.kind = i.kind AND e.subject = i.subject
+ WHERE i.settlement = '' AND i.project = ? AND e.payment <> ''
+ UNION ALL SELECT e.payment, i.kind, i.net FROM settlements b JOIN settlement_items i ON i.settlement = b.id AND i.settlement <> ''
+ JOIN ledger e ON e.kind = i.kind AND e.subject = i.subject WHERE b.project = ? AND b.created_at = 0 AND e.payment <> ''),
+ short AS (SELECT payment, -SUM(net) AS lacks, -SUM(CASE WHEN kind IN ('refund', 'refund_paid', 'refund_failed') THEN net ELSE 0 END) AS taken,
+ (SELECT -SUM(l.fees) FROM ledger l WHERE l.payment = waits.payment AND l.payment <> '') AS fee FROM waits GROUP BY payment
+ HAVING SUM(net) < 0 AND SUM(CASE WHEN kind IN ('payment', 'accept') THEN 1 ELSE 0 END) > 0)
+ SELECT CAST(COALESCE(SUM(CASE WHEN lacks <= fee AND lacks <= taken THEN lacks WHEN taken <= fee THEN taken ELSE fee END), 0) AS BIGINT) FROM short WHERE taken > 0`
 
-// RefundedFees is what we keep of the payments of a project that its own money was
-// refunded of since it was paid out last, in kobo: that payout was what all refunds
-// before it left. It reads the lines that wait for their settlement.
-func (r Reader) RefundedFees(ctx context.Context, project flow.ProjectID) (amount flow.Kobo, err error) {
-	if _, err = r.run.one(ctx, refundedFeesSQL, []any{string(project), string(project)}, &amount); err != nil {
-		return 0, fmt.Errorf("sum up the fees of what was refunded: %w", err)
+// Overdrawn is what refunds of payments that were not paid out yet took beyond what
+// those payments brought their merchant, in kobo: our fees of them. It reads the
+// lines that wait for their settlement.
+func (r Reader) Overdrawn(ctx context.Context, project flow.ProjectID) (amount flow.Kobo, err error) {
+	if _, err = r.run.one(ctx, overdrawnSQL, []any{string(project), string(project)}, &amount); err != nil {
+		return 0, fmt.Errorf("sum up what refunds took beyond their payments: %w", err)
 	}
 	return amount, nil
 }

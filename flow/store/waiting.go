@@ -18,7 +18,7 @@ const (
 	QueueLate      Queue = "late"      // money came after its session was over
 	QueueTwice     Queue = "twice"     // money came after all was paid
 	QueueUnmatched Queue = "unmatched" // money that belongs to no session
-	QueueRefunds   Queue = "refunds"   // nobody knows what became of a refund
+	QueueRefunds   Queue = "refunds"   // nobody knows what became of a refund, or the bank sent it twice
 	QueueWebhooks  Queue = "webhooks"  // a merchant could not be told
 	QueueStuck     Queue = "stuck"     // something should have gone on by now
 	QueueSecond    Queue = "second"    // somebody asked for something that a second person has to agree to
@@ -95,7 +95,9 @@ func (f QueueFilter) query() (string, []any) {
 	case QueueRefunds:
 		where, args := of("r")
 		return `SELECT r.id AS place, r.session, r.project, r.id AS subject, r.amount, r.amount AS waits, r.created_at AS at, r.failure AS detail
- FROM refunds r WHERE r.status = 'NEEDS_ATTENTION'` + where, args
+ FROM refunds r WHERE r.status = 'NEEDS_ATTENTION'` + where + `
+ UNION ALL SELECT r.id, r.session, r.project, r.id, r.amount, r.overpaid, r.created_at, r.failure
+ FROM refunds r WHERE r.overpaid > 0 AND r.status <> 'NEEDS_ATTENTION'` + where, append(args, args...)
 	case QueueSecond:
 		where, args := of("p")
 		return `SELECT p.id AS place, p.session, p.project, p.id AS subject, p.amount, p.amount AS waits, p.asked_at AS at, p.act AS detail

@@ -1,0 +1,170 @@
+package checkout_test
+
+import (
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/rail"
+)
+
+// paidOut is a notice that the bank sent a refund under a name.
+func (w *world) paidOut(name, transaction string, amount flow.Kobo) {
+	w.t.Helper()
+	w.must(w.tell(flow.Notice{Kind: flow.PaidOut, Reference: name, RailTransactionID: transaction, Amount: amount, PaidAt: w.clock()}))
+	w.rest()
+}
+
+// cameBack is a notice that it came back.
+func (w *world) cameBack(name, transaction, reverses string, amount flow.Kobo) {
+	w.t.Helper()
+	w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: name, RailTransactionID: transaction, Reverses: reverses, Amount: amount, PaidAt: w.clock()}))
+	w.rest()
+}
+
+// refusedThenSent is a refund of ₦2,000 that the bank refused under its first name
+// and was then given under its second; fate is what the bank does with that.
+func (w *world) refusedThenSent(fate rail.Fate) flow.Refund {
+	w.t.Helper()
+	session, p := w.paidFor(500_000)
+	w.weather(rail.Conditions{Refunds: rail.FateFail})
+	r, err := w.refund(p, 200_000)
+	w.must(err)
+	w.refuses(session.ID, 1)
+	w.weather(rail.Conditions{Refunds: fate})
+	_, err = w.service.RetryRefund(w.t.Context(), r.ID, "wsp_key_1", call("", "", nil))
+	w.must(err)
+	w.rest()
+	if fate == rail.FatePending {
+		return w.becomes(r.ID, flow.RefundProcessing)
+	}
+	return w.sentBack(session.ID)
+}
+
+// looks fails unless the queue of refunds shows this much that left too often.
+func (w *world) looks(want flow.Kobo) {
+	w.t.Helper()
+	list, err := w.db.Waits(w.t.Context(), store.QueueFilter{Queue: store.QueueRefunds, Project: project, Now: w.clock(), Limit: 10})
+	w.must(err)
+	if want == 0 && len(list) != 0 || want != 0 && (len(list) != 1 || list[0].Waits != want || list[0].Amount != 200_000) {
+		w.t.Errorf("%d kobo left too often, and these wait: %+v", want, list)
+	}
+}
+
+// A bank that says late that it sent what it had refused, once it has sent the same
+// under another name, has sent it twice: the ledger says what is owed to us, a
+// person is told, and the merchant pays for one refund.
+func TestARefundThatIsSentUnderTwoNamesIsBookedAndSeen(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		r := w.refusedThenSent("")
+		if r.Reference == string(r.ID) {
+			t.Fatalf("it has one name: %+v", r)
+		}
+		w.looks(0)
+		for range 2 { // told again, it is the same
+			w.paidOut(string(r.ID), "B9", r.Amount)
+		}
+		again := w.becomes(r.ID, flow.RefundProcessed)
+		if again.Overpaid != 200_000 || again.Failure == "" || again.RailTransactionID != r.RailTransactionID {
+			t.Errorf("%+v", again)
+		}
+		w.lies(r.Session, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 100_000, flow.MerchantPending: -282_500, flow.Fees: -17_500, flow.RefundsPayable: 200_000})
+		w.looks(200_000)
+		if _, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil)); flow.CodeOf(err) != flow.CodeRefundNotRetryable {
+			t.Errorf("sent a third time: %v", err)
+		}
+		if e := w.events(r.Session); e[flow.RefundProcessedKind] != 1 {
+			t.Errorf("told %v", e)
+		}
+		w.sound()
+		for range 2 {
+			w.cameBack(string(r.ID), "B10", "B9", r.Amount)
+		}
+		w.lies(r.Session, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+		if again = w.becomes(r.ID, flow.RefundProcessed); again.Overpaid != 0 || again.Failure != "" {
+			t.Errorf("%+v", again)
+		}
+		w.looks(0)
+		w.sound()
+	})
+}
+
+// What the bank said late is the refund itself where the other order comes to
+// nothing, and too much where that is sent too.
+func TestWhatIsSaidLateCountsOnceWhateverBecomesOfTheOtherOrder(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		then func(w *world, r flow.Refund)
+		over flow.Kobo
+		rail flow.Kobo // of ₦5,000 that came
+	}{
+		"refused": {func(w *world, r flow.Refund) {
+			w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "F1", Amount: r.Amount, PaidAt: w.clock()}))
+		}, 0, 300_000},
+		"sent":               {func(w *world, r flow.Refund) { w.paidOut(r.Reference, "B2", r.Amount) }, 200_000, 100_000},
+		"sent and came back": {func(w *world, r flow.Refund) { w.cameBack(r.Reference, "B3", "B2", r.Amount) }, 0, 300_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				r := w.refusedThenSent(rail.FatePending)
+				w.paidOut(string(r.ID), "B9", r.Amount)
+				if r = w.becomes(r.ID, flow.RefundProcessing); r.Overpaid != r.Amount {
+					w.t.Errorf("while nobody knows: %+v", r)
+				}
+				w.looks(r.Amount)
+				w.sound()
+				c.then(w, r)
+				if r = w.becomes(r.ID, flow.RefundProcessed); r.Overpaid != c.over {
+					w.t.Errorf("%+v", r)
+				}
+				want := map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: c.rail, flow.MerchantPending: -282_500, flow.Fees: -17_500}
+				if c.over > 0 {
+					want[flow.RefundsPayable] = c.over
+				}
+				w.lies(r.Session, want)
+				w.looks(c.over)
+				w.sound()
+			})
+		})
+	}
+}
+
+// A refund whose money went back by another since is no refund any more when the
+// bank says that it sent it after all.
+func TestAnAnswerThatComesAfterAnotherRefundIsNotTheMerchantsToBear(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, p := w.paidFor(500_000)
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		first, err := w.refund(p, 200_000)
+		w.must(err)
+		w.refuses(session.ID, 1)
+		w.weather(rail.Conditions{})
+		second, err := w.refund(p, 500_000)
+		w.must(err)
+		w.rest()
+		w.pass(time.Second)
+		w.becomes(second.ID, flow.RefundProcessed)
+		w.rail.set(func(s *shakyRail) {
+			s.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B9", At: w.clock()}, nil
+			}
+		})
+		for range 2 {
+			w.paidOut(string(first.ID), "B9", first.Amount)
+			w.rest()
+		}
+		w.until("it is booked", func() bool {
+			r, err := w.db.Refund(t.Context(), first.ID)
+			return err == nil && r.Overpaid == 200_000 && r.Status == flow.RefundFailed
+		})
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: -200_000, flow.MerchantPending: 17_500, flow.Fees: -17_500, flow.RefundsPayable: 200_000})
+		w.looks(200_000)
+		w.sound()
+	})
+}
