@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -23,12 +24,17 @@ const (
 	csvLife  = 60 * time.Second
 )
 
+// formula is the beginning of what a spreadsheet takes for one, in a cell or in
+// what it takes for the next one: many cut at semicolons, whatever stands in quotes,
+// and some read the wide signs of East Asia like the narrow ones.
+var formula = regexp.MustCompile(`(^|[;\t\r\n])([\s\p{Z}]*[=+@＝＋－＠-])`)
+
 // cell is a text as it may stand in a file that a spreadsheet opens: one that would
 // be taken for a formula is quoted, so that nobody's name runs in somebody's
 // spreadsheet (OWASP, CSV Injection).
 func cell(s string) string {
-	s = strings.ToValidUTF8(s, "")
-	if t := strings.TrimLeft(s, " \t\r\n"); t != "" && strings.ContainsAny(t[:1], "=+-@") || t != s {
+	s = formula.ReplaceAllString(string(seen([]byte(strings.ToValidUTF8(s, "")))), "$1'$2")
+	if strings.TrimSpace(s) != s {
 		return "'" + s
 	}
 	return s

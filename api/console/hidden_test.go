@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -91,4 +92,22 @@ func TestLoggingInAgainEndsTheLoginBefore(t *testing.T) {
 	w.wants(again.post("/login", form("email", person.Email, "password", "a long password")), http.StatusSeeOther)
 	w.wants(again.get("/sessions"), http.StatusOK)
 	w.wants(before.get("/sessions"), http.StatusSeeOther)
+}
+
+// A file for a spreadsheet holds no formula, wherever that program cuts the cells:
+// half of the world's spreadsheets cut at semicolons.
+func TestAFileRunsNothingInASpreadsheet(t *testing.T) {
+	w := open(t)
+	for i, formula := range []string{"=1+1", "＝1+1", "a;=1+1", "a; -1+1", "a;b;@SUM(1)", "\u00a0+1", "'=1"} {
+		w.opened(w.ada, fmt.Sprintf(`,"customerName":%q,"reference":"order-%d"`, formula, i))
+	}
+	got := w.as(flow.RoleSupport).get("/sessions.csv")
+	w.wants(got, http.StatusOK, "order-6")
+	for _, line := range strings.Split(got.body, "\r\n") {
+		for _, cell := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == ';' || r == '\t' || r == '"' }) {
+			if cell = strings.TrimSpace(cell); cell != "" && strings.ContainsAny(cell[:1], "=+-@") || strings.HasPrefix(cell, "＝") {
+				t.Errorf("a cell begins with a formula: %s", line)
+			}
+		}
+	}
 }
