@@ -12,9 +12,8 @@ import (
 
 // The bounds of a session's life and of a page of a list.
 const (
-	minSessionMinutes = 5
-	maxSessionMinutes = 7 * 24 * 60
-	sessionMinutes    = 24 * 60
+	minSessionMinutes = flow.MinSessionMinutes
+	maxSessionMinutes = flow.MaxSessionMinutes
 	maxPage           = 100
 	usualPage         = 20
 )
@@ -43,8 +42,10 @@ func (s *Server) openSession(c *call) error {
 
 // newSession takes the fields of a session that every way of making one has.
 func (c *call) newSession(f *form) checkout.NewSession {
+	set := c.project.Settings
+	policy := set.Policy()
 	n := checkout.NewSession{
-		Merchant:      c.project.Name,
+		Merchant:      c.project.Shown(),
 		Amount:        f.amount(true, flow.MinAmount, flow.MaxAmount),
 		CustomerEmail: f.email("customerEmail"),
 		CustomerPhone: f.phone("customerPhone"),
@@ -53,11 +54,12 @@ func (c *call) newSession(f *form) checkout.NewSession {
 		Description:   f.text("description", text{most: maxDescription}),
 		Metadata:      f.metadata("metadata"),
 		CallbackURL:   f.callback("callbackUrl", c.key.Environment),
-		ExpiresIn:     time.Duration(f.whole("expiresInMinutes", minSessionMinutes, maxSessionMinutes, sessionMinutes)) * time.Minute,
+		ExpiresIn:     time.Duration(f.whole("expiresInMinutes", minSessionMinutes, maxSessionMinutes, set.Minutes())) * time.Minute,
 		Policy: flow.Policy{
-			Underpayment: f.oneOf("underpayment", flow.CodeInvalidField, "hold", "accept", "refund"),
-			Overpayment:  f.oneOf("overpayment", flow.CodeInvalidField, "accept", "refund_excess"),
-			LatePayment:  f.oneOf("latePayment", flow.CodeInvalidField, "review", "accept", "refund"),
+			Underpayment: f.oneOf("underpayment", flow.CodeInvalidField, first(policy.Underpayment, flow.Underpayments)...),
+			Overpayment:  f.oneOf("overpayment", flow.CodeInvalidField, first(policy.Overpayment, flow.Overpayments)...),
+			LatePayment:  f.oneOf("latePayment", flow.CodeInvalidField, first(policy.LatePayment, flow.LatePayments)...),
+			Lang:         policy.Lang, Brand: policy.Brand,
 		},
 		AllowedMethods: flow.Methods(),
 	}
@@ -69,6 +71,11 @@ func (c *call) newSession(f *form) checkout.NewSession {
 		}
 	}
 	return n
+}
+
+// first is a list with one of its values in front: what holds where nobody says.
+func first(value string, all []string) []string {
+	return append([]string{value}, slices.DeleteFunc(slices.Clone(all), func(v string) bool { return v == value })...)
 }
 
 func methodNames() []string {

@@ -40,6 +40,11 @@ I am an automatic payment desk. We never ask for PIN or OTP.
 Reply with a number:
 1 Bank transfer   2 USSD   3 Card
 0 Cancel · 8 Language · 9 Person`},
+		{flow.Say{Key: "summary", Args: map[string]string{"merchant": "Ada Stores", "brand": "Lagos fashion since 1999", "amount": "₦250,000", "order": "", "card": "yes"}}, `Ada Stores (Lagos fashion since 1999) asks you to pay ₦250,000.
+I am an automatic payment desk. We never ask for PIN or OTP.
+Reply with a number:
+3 Card
+0 Cancel · 8 Language · 9 Person`},
 		{flow.Say{Key: "summary", Args: map[string]string{"merchant": "Ada Stores", "amount": "₦250,000", "order": "", "card": "yes"}}, `Ada Stores asks you to pay ₦250,000.
 I am an automatic payment desk. We never ask for PIN or OTP.
 Reply with a number:

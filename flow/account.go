@@ -43,9 +43,10 @@ type Account struct {
 type Project struct {
 	ID        ProjectID
 	Account   string
-	Name      string // what payers see
+	Name      string // what payers see, where Settings say nothing else
 	KYC       KYCStatus
 	CreatedAt time.Time
+	Settings  Settings
 }
 
 // FoldEmail is an address as accounts are known by it: in lower case. Providers

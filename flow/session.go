@@ -61,11 +61,16 @@ const (
 )
 
 // Policy says what to do with money that does not fit: hold, accept, refund,
-// refund_excess or review, as the case allows.
+// refund_excess or review, as the case allows; and how its chat begins.
 type Policy struct {
 	Underpayment string `json:"underpayment"`
 	Overpayment  string `json:"overpayment"`
 	LatePayment  string `json:"latePayment"`
+
+	// Lang is of a chat whose payer has chosen none, Brand a few words behind the
+	// merchant's name, as the project's settings were when the session was opened.
+	Lang  Lang   `json:"lang,omitempty"`
+	Brand string `json:"brand,omitempty"`
 }
 
 // DefaultPolicy holds what is too little, accepts what is too much and asks

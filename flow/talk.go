@@ -258,6 +258,9 @@ func (d *deciding) opens(co Checkout) {
 	d.chat = d.chat.put(t)
 	d.focus(t)
 	d.do(DoWatch, t)
+	if d.chat.Lang == "" { // the payer has chosen none
+		d.chat.Lang = co.Session.Policy.Lang
+	}
 	if before, seen := d.turn.Checkouts[old.Session]; had && seen && slices.Contains(live, old.State) && before.Session.Open() {
 		d.say("parked", kept(about(co), before))
 	}

@@ -46,7 +46,13 @@ func (d *deciding) show(t Talk, co Checkout) {
 	}
 }
 
-func (d *deciding) summary(t Talk, co Checkout) { d.say("summary", d.menuArgs(t, co)) }
+func (d *deciding) summary(t Talk, co Checkout) {
+	args := d.menuArgs(t, co)
+	if brand := co.Session.Policy.Brand; brand != "" {
+		args["brand"] = brand
+	}
+	d.say("summary", args)
+}
 
 // alone is what must be copied of an attempt's instructions, for the payer's
 // bank: it stands in a message of its own.

@@ -42,6 +42,7 @@ func rights() map[string]right {
 		"GET /": {roles: everybody}, "POST /logout": {roles: everybody}, "POST /choose": {roles: everybody},
 
 		"GET /sessions.csv": {roles: everybody}, "POST /filters": {roles: everybody}, "POST /filters/drop": {roles: everybody},
+		"GET /settings": {roles: "owner"}, "POST /settings": {roles: "owner"},
 		"GET /team/audit": {roles: "owner"}, "GET /team/audit.csv": {roles: "owner"}, "GET /ops/audit.csv": {roles: "operator"},
 		"GET /sessions": {roles: everybody}, "GET /exceptions": {roles: everybody},
 		"POST /exceptions/resolve":        {roles: supporters},

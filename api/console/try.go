@@ -234,9 +234,9 @@ func (c *Console) tryOpen(v *visit) error {
 		return err
 	}
 	answer, err := v.service.Open(v.ctx, checkout.NewSession{
-		Merchant: v.project.Name, Mode: flow.InChat, Amount: amount, CustomerEmail: "payer@example.com", CustomerName: "Payer of the sandbox",
+		Merchant: v.project.Shown(), Mode: flow.InChat, Amount: amount, CustomerEmail: "payer@example.com", CustomerName: "Payer of the sandbox",
 		AllowedMethods: flow.Methods(), ExpiresIn: time.Hour, Description: "Tried out in the sandbox",
-		Policy: flow.Policy{Underpayment: "hold", Overpayment: "accept", LatePayment: "review"},
+		Policy: v.project.Settings.Policy(),
 	}, checkout.Call{Project: v.project.ID, Render: func(checkout.Made) (int, []byte, error) { return http.StatusCreated, nil, nil }})
 	if err != nil {
 		return err

@@ -362,5 +362,6 @@ var acts = map[string]string{ //nolint:gochecknoglobals // a constant that Go ha
 	"payment.accept":      "gave set-aside money to the merchant",
 	"payment.send_back":   "had set-aside money sent back",
 	"refund.retry":        "had a refund sent once more",
+	"settings.change":     "changed the settings of the project",
 	"refund.done_by_hand": "said that a refund was paid by hand",
 }

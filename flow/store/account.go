@@ -105,13 +105,32 @@ func (t *Tx) AddProject(ctx context.Context, p flow.Project) error {
 	return nil
 }
 
-const projectColumns = `SELECT p.id, p.account, p.name, p.kyc, p.created_at FROM projects p`
+const projectColumns = `SELECT p.id, p.account, p.name, p.kyc, p.created_at, p.settings FROM projects p`
 
 func scanProject(scan scanner) (p flow.Project, err error) {
 	var created int64
-	err = scan(&p.ID, &p.Account, &p.Name, &p.KYC, &created)
+	var settings string
+	if err = scan(&p.ID, &p.Account, &p.Name, &p.KYC, &created, &settings); err != nil {
+		return p, err
+	}
 	p.CreatedAt = flow.FromMillis(created)
-	return p, err
+	return p, fromTexts([]string{settings}, &p.Settings)
+}
+
+// SaveSettings keeps the settings of a project. Errors: resource_not_found.
+func (t *Tx) SaveSettings(ctx context.Context, project flow.ProjectID, s flow.Settings) error {
+	texts, err := jsonTexts(s)
+	if err != nil {
+		return fmt.Errorf("keep the settings of %s: %w", project, err)
+	}
+	n, err := t.run.exec(ctx, `UPDATE projects SET settings = ? WHERE id = ?`, texts[0], project)
+	if err != nil {
+		return fmt.Errorf("keep the settings of %s: %w", project, err)
+	}
+	if n == 0 {
+		return missing("project", string(project))
+	}
+	return nil
 }
 
 // Project reads a project. Errors: resource_not_found.
@@ -186,14 +205,17 @@ func (r Reader) Merchant(ctx context.Context, id flow.ProjectID) (Merchant, erro
 
 func (r Reader) merchants(ctx context.Context, where string, args ...any) ([]Merchant, error) {
 	var out []Merchant
-	err := r.run.each(ctx, `SELECT p.id, p.account, p.name, p.kyc, p.created_at, a.email, a.business FROM projects p
+	err := r.run.each(ctx, `SELECT p.id, p.account, p.name, p.kyc, p.created_at, p.settings, a.email, a.business FROM projects p
  JOIN accounts a ON a.id = p.account`+where, args, func(scan scanner) error {
 		var m Merchant
 		var created int64
-		err := scan(&m.Project.ID, &m.Project.Account, &m.Project.Name, &m.Project.KYC, &created, &m.Account.Email, &m.Account.Business)
+		var settings string
+		if err := scan(&m.Project.ID, &m.Project.Account, &m.Project.Name, &m.Project.KYC, &created, &settings, &m.Account.Email, &m.Account.Business); err != nil {
+			return err
+		}
 		m.Project.CreatedAt, m.Account.ID = flow.FromMillis(created), m.Project.Account
 		out = append(out, m)
-		return err
+		return fromTexts([]string{settings}, &out[len(out)-1].Project.Settings)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read merchants: %w", err)

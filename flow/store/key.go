@@ -31,11 +31,15 @@ func scanKey(scan scanner, more ...any) (k flow.Key, err error) {
 // KeyByHash reads a key and its project; found is false for an unknown one.
 func (r Reader) KeyByHash(ctx context.Context, hash string) (k flow.Key, p flow.Project, found bool, err error) {
 	var since int64
-	err = r.run.each(ctx, `SELECT `+keyColumns+`, p.account, p.name, p.kyc, p.created_at FROM keys k JOIN projects p ON p.id = k.project WHERE k.hash = ?`,
+	var settings string
+	err = r.run.each(ctx, `SELECT `+keyColumns+`, p.account, p.name, p.kyc, p.created_at, p.settings FROM keys k JOIN projects p ON p.id = k.project WHERE k.hash = ?`,
 		[]any{hash}, func(scan scanner) error {
 			found = true
-			k, err = scanKey(scan, &p.Account, &p.Name, &p.KYC, &since)
-			return err
+			k, err = scanKey(scan, &p.Account, &p.Name, &p.KYC, &since, &settings)
+			if err != nil {
+				return err
+			}
+			return fromTexts([]string{settings}, &p.Settings)
 		})
 	if err != nil {
 		return flow.Key{}, flow.Project{}, false, fmt.Errorf("look a key up: %w", err)
