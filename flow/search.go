@@ -111,9 +111,28 @@ func readKeys(words []string, rest string) []SearchKey {
 	}
 	if names := NameWords(strings.Join(others, " ")); !number && len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return len([]rune(n)) < leastName }) {
 		add(SearchKey{Kind: ByName, Words: names[:min(len(names), maxSearchNames)], Amount: amount})
+		if whole, ok := numbered(names, words); ok && amount > 0 {
+			add(SearchKey{Kind: ByName, Words: whole})
+		}
 	}
 	add(SearchKey{Kind: ByReference, Value: rest})
 	return keys
+}
+
+// numbered are the words of a name that a number belongs to, as in Shop 24. The
+// number is shorter than the name's longest word, which the name is looked up by:
+// one that is longer is an amount.
+func numbered(names, words []string) ([]string, bool) {
+	longest := 0
+	for _, n := range names {
+		longest = max(longest, len(n))
+	}
+	i := slices.IndexFunc(words, allDigits)
+	if i < 0 || len(words[i]) < leastName || len(words[i]) >= longest {
+		return nil, false
+	}
+	whole := NameWords(strings.Join(words, " "))
+	return whole, len(whole) <= maxSearchNames
 }
 
 // readCode reads an entry code, as payers are shown it: XXXX-XXXX, with "Pay"

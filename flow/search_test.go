@@ -79,6 +79,8 @@ func TestWhatSupportersTypeIsUnderstood(t *testing.T) {
 		"Ada Obi":                          "name ada+obi | reference Ada Obi",
 		"Adébọ́lá":                         "name adebola | reference Adébọ́lá",
 		"ada 4500":                         "name ada ₦4,500 | reference ada 4500",
+		"Shop 24 yesterday":                "name shop ₦24 | name shop+24 | reference Shop 24 " + day("2026-11-21"),
+		"shop 2":                           "name shop ₦2 | reference shop 2",
 		"order-1182":                       "name order+1182 | reference order-1182",
 		"A":                                "reference A",
 		"yesterday":                        day("2026-11-21"),

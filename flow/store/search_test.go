@@ -53,7 +53,7 @@ func sought(tb testing.TB, db *store.DB) []flow.Session {
 		if _, err := tx.AddChat(ctx, store.ChatRow{ID: "chat_1", Number: "234800", Person: "1@lid", Phone: "2348099999999", Name: "Bola"}, noon); err != nil {
 			return err
 		}
-		if err := tx.AddNames(ctx, list[1].ID, "Zainab Bello"); err != nil {
+		if err := tx.AddNames(ctx, list[1].ID, "Zainab Bello 24"); err != nil {
 			return err
 		}
 		return tx.Watch(ctx, list[1].ID, "chat_1")
@@ -104,6 +104,8 @@ func TestSessionsAreFoundByWhatAPayerSays(t *testing.T) {
 			{typed: "musa garba 4500", want: "0"},
 			{typed: "zainab be", want: "1"}, // who opened it in a chat
 			{typed: "zainab", project: "wsp_prj_2", want: ""},
+			{typed: "zainab 24", want: "1"}, // no amount
+			{typed: "zainab 24", project: "wsp_prj_1", want: "1"},
 			{typed: "ada 4500", want: "2"},
 			{typed: "ada 500", want: ""},
 			{typed: "ade obi 3000", want: "0"}, // what came
