@@ -103,7 +103,7 @@ func TestAFileRunsNothingInASpreadsheet(t *testing.T) {
 	}
 	got := w.as(flow.RoleSupport).get("/sessions.csv")
 	w.wants(got, http.StatusOK, "order-6")
-	for _, line := range strings.Split(got.body, "\r\n") {
+	for line := range strings.SplitSeq(got.body, "\r\n") {
 		for _, cell := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == ';' || r == '\t' || r == '"' }) {
 			if cell = strings.TrimSpace(cell); cell != "" && strings.ContainsAny(cell[:1], "=+-@") || strings.HasPrefix(cell, "＝") {
 				t.Errorf("a cell begins with a formula: %s", line)

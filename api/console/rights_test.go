@@ -159,8 +159,8 @@ func (v *visitor) asks(method, path string, fields url.Values) int {
 	case method == http.MethodPost:
 		return v.post(path, fields).status
 	case strings.HasSuffix(path, "/live"):
-		answer, _ := v.stream(path)
-		return answer.StatusCode
+		status, _ := v.stream(path)
+		return status
 	}
 	return v.get(path).status
 }
