@@ -48,7 +48,7 @@ test("a newcomer signs up, asks for money, is paid and hears of it", async (t) =
 
   await page.getByRole("link", { name: "Overview" }).click();
   await page.getByRole("link", { name: "Ada Obi" }).click();
-  assert.match(await page.getByRole("main").innerText(), /session PAID: ₦5,000 of ₦5,000 paid/);
+  assert.match(await page.getByRole("main").innerText(), /it is paid; ₦5,000 of ₦5,000 is paid/);
   assert.equal((await page.reload()).status(), 200);
   await page.goto(till.url + "/developers");
   assert.ok(!(await page.content()).includes(key), "the secret is shown a second time");
