@@ -50,7 +50,7 @@ func (h *hookBench) table(b *testing.B) string {
 const hookFootnote = `
 C  the bare store: one transaction for a payment's row and its ledger line, the event and a delivery, from so many producers, no rules.
 H  the bare POST: net/http and HMAC from the standard library, nothing kept. L = 1/(1/C + 1/H): both live off the same processors.
-   On PostgreSQL each is a transaction of its own, on several connections, at READ COMMITTED.
+   On PostgreSQL nothing of Till's is in it: database/sql, one statement after the other, a commit for each, on 32 connections.
 E  the same rows as C's, written by Till with the event owed to whoever wants it: until the last delivery is made and kept. The goal is a share of L.
 S  a real settlement that nobody is told of: what the bank's message costs by its own rules. L' = 1/(1/S + 1/H).
 SE the same, told to an endpoint: from the first message until the last delivery is made and kept.

@@ -3,7 +3,7 @@
 package checkout_test
 
 import (
-	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"runtime"
@@ -90,6 +90,7 @@ type hookEngine struct {
 	rig    *hookRig
 	body   []byte    // of an event
 	bare   *store.DB // where rows are kept and nothing follows
+	plain  *sql.DB   // the same on PostgreSQL, as any program speaks to it; nil: on SQLite
 	alone  *hookRig  // its merchant has one healthy endpoint
 	beside *hookRig  // and here one that hangs as well
 }
@@ -119,8 +120,7 @@ func newHookBench(b *testing.B) *hookBench {
 		e.rig.endpoints(b, toldOfMoney, h.sink.hook)
 		e.rig.endpoints(b, toldOfSessions, h.sink.hook, flow.SessionCreated)
 		e.rig.run(b).rest(b)
-		e.bare = storetest.Open(b, e.place())
-		e.keepEndpoint(b)
+		e.openBare(b)
 	}
 	body := h.body(b)
 	for _, e := range h.engines {
@@ -272,61 +272,4 @@ func (h *hookBench) complete(b *testing.B, want int) {
 		b.Errorf("%d of %d events are lost", want-got.Different, want)
 	}
 	h.add(float64(got.All-got.Different), "duplicates")
-}
-
-// keepEndpoint keeps what the rows of commit point to.
-func (e *hookEngine) keepEndpoint(b *testing.B) {
-	b.Helper()
-	err := e.bare.Update(b.Context(), func(tx *store.Tx) error {
-		return tx.AddEndpoint(b.Context(), flow.Endpoint{
-			ID: "wsp_we_1", Project: project, URL: "http://127.0.0.1:1/hook", Secrets: []string{hookSecret}, Status: flow.EndpointEnabled, CreatedAt: time.Now(),
-		})
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-}
-
-// commit is the rate at which the bare store keeps a payment, its event and a
-// delivery of it, in one transaction for each, without any rule. On PostgreSQL it
-// commits each by itself and watches nothing of what others do.
-func (e *hookEngine) commit(b *testing.B, producers, n int) float64 {
-	b.Helper()
-	now := time.Now()
-	body := make([]byte, len(e.body))
-	spent := atOnce(b, producers, n, func(int) error {
-		var names [3]string
-		for k, prefix := range []string{flow.PrefixPayment, flow.PrefixEvent, flow.PrefixDelivery} {
-			var err error
-			if names[k], err = e.rig.ids.New(prefix); err != nil {
-				return err
-			}
-		}
-		return e.rig.repeated(func() error {
-			return e.bare.Update(store.Rowwise(b.Context()), func(tx *store.Tx) error { return keepRows(b.Context(), tx, names, body, now) })
-		})
-	})
-	return float64(n) / spent.Seconds()
-}
-
-// booked is a payment of a session that nothing else is known of.
-func booked(id string, of flow.ProjectID, now time.Time) (flow.Payment, []flow.Posting) {
-	return flow.Payment{
-			ID: flow.PaymentID(id), Project: of, Session: flow.SessionID(id), Attempt: "wsp_att_1", Amount: 500_000, Fee: 17_500, Channel: flow.BankTransfer,
-			PaidAt: now, ReceivedAt: now, RailTransactionID: id, Match: flow.Matched,
-		}, []flow.Posting{
-			{Account: flow.RailClearing, Amount: 500_000}, {Account: flow.MerchantPending, Amount: -482_500}, {Account: flow.Fees, Amount: -17_500},
-		}
-}
-
-func keepRows(ctx context.Context, tx *store.Tx, names [3]string, body []byte, now time.Time) error {
-	p, postings := booked(names[0], project, now)
-	if err := tx.AddPayment(ctx, p, postings); err != nil {
-		return err
-	}
-	e := flow.Event{ID: flow.EventID(names[1]), Kind: flow.ChargeSuccess, Project: project, Session: p.Session, Sequence: 1, Body: body, CreatedAt: now}
-	if err := tx.AddEvent(ctx, e); err != nil {
-		return err
-	}
-	return tx.AddDelivery(ctx, flow.Delivery{ID: names[2], Event: e.ID, Endpoint: "wsp_we_1"}, now, now.Add(time.Hour))
 }

@@ -33,13 +33,14 @@ func together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) error) er
 		return err
 	}
 	w.Inside = true
+	read := new(steady)
 	for _, u := range units {
 		u.err = u.gone()
 		if u.err != nil {
 			u.err = fmt.Errorf("begin a transaction: %w", u.err)
 			continue
 		}
-		u.tx = &Tx{Reader: Reader{run: runner{statements: liteWriter{w}, dialect: sqliteDialect, keys: u.keys}}}
+		u.tx = &Tx{Reader: Reader{run: runner{statements: liteWriter{w}, dialect: sqliteDialect, keys: u.keys, steady: read}}}
 		if err = run(w, u); err != nil {
 			break
 		}
@@ -83,6 +84,7 @@ func oneAlone(w *lite.Conn, u *unit) error {
 			u.err = storageError(u.err)
 			return errors.Join(err, u.err)
 		}
+		u.tx.run.steady.forget() // it may have read what it wrote
 	}
 	_, err := w.Exec("RELEASE one")
 	return err

@@ -62,7 +62,14 @@ func (t *Tx) AddEndpoint(ctx context.Context, e flow.Endpoint) error {
 
 // Endpoints are a project's endpoints, oldest first.
 func (r Reader) Endpoints(ctx context.Context, project flow.ProjectID) ([]flow.Endpoint, error) {
-	return r.endpoints(ctx, `SELECT `+endpointColumns+` FROM endpoints WHERE project = ? AND deleted_at = 0 ORDER BY id`, string(project))
+	if list, ok := r.run.steady.known(project); ok {
+		return list, nil
+	}
+	list, err := r.endpoints(ctx, `SELECT `+endpointColumns+` FROM endpoints WHERE project = ? AND deleted_at = 0 ORDER BY id`, string(project))
+	if err == nil {
+		r.run.steady.keep(project, list)
+	}
+	return list, err
 }
 
 func (r Reader) endpoints(ctx context.Context, query, arg string) ([]flow.Endpoint, error) {

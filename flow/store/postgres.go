@@ -104,6 +104,8 @@ func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
 	}
 	defer d.gate.Release(1)
 	err = piped(ctx, d.write, beginSerializable, func(p *pipe) error {
+		run := d.speaks(p)
+		run.steady = new(steady)
 		p.ctx = ctx // none of the callers takes the transaction along when it goes
 		for _, u := range units {
 			if u.err = u.gone(); u.err != nil {
@@ -111,7 +113,7 @@ func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
 				continue
 			}
 			p.begins(u)
-			u.tx = &Tx{Reader: Reader{run: d.speaks(p)}}
+			u.tx = &Tx{Reader: Reader{run: run}}
 			u.err = guarded(u.run, u.tx)
 			if u.err == nil {
 				continue

@@ -34,6 +34,7 @@ type runner struct {
 	statements statements
 	dialect    dialect
 	bound      *bound   // of a PostgreSQL that is spoken to all day; nil: none
+	steady     *steady  // of a batch; nil: none
 	keys       *Keyring // nil: what is sealed cannot be read
 }
 
@@ -92,12 +93,14 @@ func numbered(query string) string {
 
 // exec runs a statement and returns how many rows it touched.
 func (r runner) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	r.steady.wrote(query)
 	return r.statements.run(ctx, r.bind(query), args)
 }
 
 // put runs a statement whose refusal may come later, with the next one or the
 // commit. args must not be changed any more.
 func (r runner) put(ctx context.Context, query string, args ...any) error {
+	r.steady.wrote(query)
 	return r.statements.put(ctx, r.bind(query), args)
 }
 
@@ -106,6 +109,9 @@ type scanner = func(dest ...any) error
 
 // each calls scan for every row of a query.
 func (r runner) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {
+	if !strings.HasPrefix(query, "SELECT") {
+		r.steady.wrote(query)
+	}
 	return r.statements.each(ctx, r.bind(query), args, scan)
 }
 

@@ -131,6 +131,63 @@ func TestWhatIsRefusedLateIsTheFaultOfWhoWroteIt(t *testing.T) {
 	})
 }
 
+// The units of a batch read endpoints once for all of them: each must still see
+// what those before it kept, and nothing of what was undone.
+func TestABatchSeesOfEndpointsWhatIsKept(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		const all = 30
+		of := endpoint(1)
+		if err := db.Update(t.Context(), func(tx *store.Tx) error { return tx.AddEndpoint(t.Context(), of) }); err != nil {
+			t.Fatal(err)
+		}
+		var kept atomic.Int64
+		busy(t, db, func(wg *sync.WaitGroup) {
+			for i := range all {
+				wg.Go(func() {
+					var seen, again flow.Endpoint
+					err := db.Update(t.Context(), func(tx *store.Tx) error {
+						list, err := tx.Endpoints(t.Context(), of.Project)
+						if err != nil || len(list) != 1 {
+							return fmt.Errorf("%d endpoints, %w", len(list), err)
+						}
+						seen = list[0]
+						if i%3 == 0 {
+							return nil
+						}
+						e := seen
+						e.Description = fmt.Sprint(e.Version + 1)
+						if err := tx.ChangeEndpoint(t.Context(), &e); err != nil {
+							return err
+						}
+						if list, err = tx.Endpoints(t.Context(), of.Project); err != nil || len(list) != 1 {
+							return fmt.Errorf("%d endpoints, %w", len(list), err)
+						}
+						if again = list[0]; i%3 == 1 {
+							return errNo
+						}
+						return nil
+					})
+					switch {
+					case i%3 == 1 != errors.Is(err, errNo), i%3 != 1 && err != nil:
+						t.Errorf("unit %d: %v", i, err)
+					case i%3 != 0 && again.Version != seen.Version+1:
+						t.Errorf("unit %d reads version %d of what it changed from %d", i, again.Version, seen.Version)
+					case seen.Version > 1 && seen.Description != fmt.Sprint(seen.Version):
+						t.Errorf("unit %d reads %q of version %d", i, seen.Description, seen.Version)
+					}
+					if err == nil && i%3 == 2 {
+						kept.Add(1)
+					}
+				})
+			}
+		})
+		list, err := db.Endpoints(t.Context(), of.Project)
+		if err != nil || len(list) != 1 || int64(list[0].Version) != int64(of.Version)+kept.Load() {
+			t.Errorf("after %d changes: %+v, %v", kept.Load(), list, err)
+		}
+	})
+}
+
 func TestACallerWhoGoesAwayTakesNobodyElsesWorkAlong(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		busy(t, db, func(wg *sync.WaitGroup) {
