@@ -3,7 +3,7 @@
 // host, and small.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { axe, enter, open, start } from "./till.mjs";
+import { axe, enter, open, start, until } from "./till.mjs";
 
 const themes = ["light", "dark"];
 const widths = [{ width: 360, height: 740 }, { width: 1280, height: 900 }];
@@ -24,11 +24,25 @@ before(async () => {
   await till.api("POST", `/v1/test/phones/${phone}/messages`, { text: new URL(talked.checkoutUrl).searchParams.get("text") });
   await till.api("GET", `/v1/test/phones/${phone}/messages?wait=20`);
   const events = await till.api("GET", "/v1/events");
+  const much = (await till.api("POST", checkout, { amount: 450000, customerEmail: "efe@example.com", customerName: "Efe Ovie" })).id;
+  const to = await till.api("POST", `${checkout}/${much}/pay/bank-transfer`);
+  await till.api("POST", "/v1/test/bank/transfers", { accountNumber: to.accountNumber, amount: 20450000 });
+  const asker = await web.page();
+  await enter(asker, till, "support", `/sessions/${much}`);
+  await until("the money is here", async () => { await asker.goto(`${till.url}/sessions/${much}`); return asker.getByRole("button", { name: "Accept it" }).count(); });
+  const decide = asker.locator("form", { has: asker.getByRole("button", { name: "Accept it" }) });
+  await decide.getByLabel("Why").fill("The order grew");
+  await decide.getByLabel("I know that this cannot be undone").check();
+  asker.on("dialog", (d) => d.accept());
+  await decide.getByRole("button", { name: "Accept it" }).click();
+  await asker.getByText("It waits for a second person").waitFor();
+  await asker.goto(`${till.url}/sessions?q=4500`);
+  await asker.context().close();
   pages = {
     "": ["/login", "/signup", "/docs/errors", "/docs/snippets"],
-    owner: ["/", "/sessions", "/sessions?q=4500", "/sessions?q=nobody+at+all", `/sessions/${open1.id}`, `/sessions/${over}`, `/sessions/${talked.id}/replay`, "/exceptions",
+    owner: ["/", "/sessions", "/sessions?q=4500", "/sessions?q=nobody+at+all", `/sessions/${much}`, "/exceptions?queue=second", `/sessions/${open1.id}`, `/sessions/${over}`, `/sessions/${talked.id}/replay`, "/exceptions",
       "/inbox", "/developers", "/developers/webhooks", `/developers/webhooks/${hook.id}`, `/developers/events/${events.items[0].id}`, "/developers/requests",
-      "/developers/snippets", "/go-live", "/team", "/try", "/phone", "/sessions/wsp_sess_00000000000000000000000000"],
+      "/developers/snippets", "/go-live", "/team", "/team/audit", "/team/audit?from=2026-01-01&action=payment", "/settings", "/try", "/phone", "/sessions/wsp_sess_00000000000000000000000000"],
     operator: ["/", "/sessions", "/exceptions", "/ops", "/ops/merchants", "/ops/doctor", "/ops/audit", "/ops/people"],
   };
 });
