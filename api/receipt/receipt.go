@@ -68,7 +68,9 @@ func Draw(view checkout.View, env flow.Environment, now time.Time) ([]byte, erro
 
 // Disposition is what a browser does with the receipt of a session, and the name
 // of the file where it is kept.
-func Disposition(id flow.SessionID) string { return `inline; filename="receipt-` + string(id) + `.png"` }
+func Disposition(id flow.SessionID) string {
+	return `inline; filename="receipt-` + string(id) + `.png"`
+}
 
 // typefaces are those of a receipt, read once.
 //
