@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"till/bot/whatsapp"
 	"till/config"
 )
 
@@ -31,6 +32,7 @@ func (restoreCmd) Help() string {
 	return "Example:  till restore till-2026-11-22.tar.gz --data-dir ./data\n\n" +
 		"Stop the server first. The backup is unpacked aside, and proven there: every file by its hash, every database page by page, every ledger by its invariants. " +
 		"Only then it takes the place of the data dir; what was there is renamed beside it. " +
+		"WhatsApp's numbers stay linked; each payer's first message is asked for a second time, since their phones have gone on. " +
 		"The key that its secrets are sealed with is in no backup unless that was asked for: that of the data dir stays, and where another is needed, its id is told. " +
 		"What happened since the backup is gone from it: reconcile with the bank afterwards (till reconcile)."
 }
@@ -72,7 +74,10 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		if list, err = unpack(c.File, aside); err != nil {
 			return err
 		}
-		return prove(w, aside)
+		if err := prove(w, aside); err != nil {
+			return err
+		}
+		return forgetRatchets(aside, list)
 	})
 	if err != nil {
 		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
@@ -177,6 +182,21 @@ func unpackOne(in io.Reader, path string, size int64) error {
 	}
 	_, err = io.CopyN(out, in, size)
 	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// forgetRatchets prepares the keys of each number for payers whose phones have
+// gone on since the backup.
+func forgetRatchets(dir string, list manifest) error {
+	for _, one := range list.Files {
+		name := filepath.FromSlash(one.Name)
+		if filepath.Dir(name) != keysDir || filepath.Ext(name) != ".db" {
+			continue
+		}
+		if err := whatsapp.ForgetRatchets(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("%s: %w", one.Name, err)
+		}
+	}
+	return nil
 }
 
 // prove checks what was unpacked: that each database is whole and can be used by

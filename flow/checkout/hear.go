@@ -99,7 +99,7 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 	d.Chat.Seq = seq + 1
 	about = cmp.Or(t.About, t.ByCode, d.Chat.Focus) // what is said is about where this leads, as 7 and a reminder do
 	for i, say := range d.Says {
-		d.Texts = append(d.Texts, replay.Text{ID: messageID(row.ID, d.Chat.Seq, i), Text: w.s.cfg.Words(say, w.now)})
+		d.Texts = append(d.Texts, replay.Text{ID: messageID(row.ID, d.Chat.Seq, i, w.now), Text: w.s.cfg.Words(say, w.now)})
 	}
 	var before *time.Time
 	if due, ok := chat.Due(); ok && due.After(w.now) {

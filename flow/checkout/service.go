@@ -389,10 +389,13 @@ func (w *saving) event(view View, f flow.Fact) (flow.Event, error) {
 	return e, w.tx.AddEvent(w.ctx, e)
 }
 
-// messageID is the id of a message of ours, fixed by where it stands in its
-// chat: 3EB0 and eighteen hex digits, the shape WhatsApp's own clients use.
-func messageID(chat flow.ChatID, seq int64, bubble int) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d", chat, seq, bubble))
+// messageID is what the network knows a message by: decided with it, before the
+// first try, and different for each place in each chat. The moment is in it too:
+// a store that is restored counts its places a second time, and a phone shows no
+// message under an id that it has. It has the shape that WhatsApp's own clients
+// use: 3EB0 and eighteen hex digits.
+func messageID(chat flow.ChatID, seq int64, bubble int, at time.Time) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%d/%d", chat, seq, bubble, at.UnixMilli()))
 	return "3EB0" + strings.ToUpper(hex.EncodeToString(sum[:9]))
 }
 
