@@ -45,11 +45,11 @@ func enter(t *testing.T, address, role string) *visitor {
 // page is what a page says.
 func (v *visitor) page(where string) string {
 	v.t.Helper()
-	answer, err := v.http.Get(v.url + where) //nolint:noctx // it ends with the server
+	answer, err := v.http.Get(v.url + where)
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // it is only read
+	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
 		v.t.Fatalf("%s: %s, %v", where, answer.Status, err)
