@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -69,9 +70,7 @@ func TestARefundIsSaidToBePaidByHand(t *testing.T) {
 	form.Set("confirm", "yes")
 	for field, wrong := range map[string]string{"transfer": "F T", "sent": "yesterday", "reason": " "} {
 		bad := url.Values{}
-		for k, v := range form {
-			bad[k] = v
-		}
+		maps.Copy(bad, form)
 		bad.Set(field, wrong)
 		w.wants(support.post(page+"/by-hand", bad), http.StatusBadRequest, "Not done")
 	}
@@ -125,9 +124,7 @@ func TestMuchMoneyIsDecidedAboutByTwoPeople(t *testing.T) {
 	w.wants(support.post("/exceptions/second", second), http.StatusConflict, "somebody else has to agree")
 	for field, wrong := range map[string]string{"reason": "", "confirm": "", "decision": "perhaps"} {
 		bad := url.Values{}
-		for k, v := range second {
-			bad[k] = v
-		}
+		maps.Copy(bad, second)
 		bad.Set(field, wrong)
 		w.wants(owner.post("/exceptions/second", bad), http.StatusBadRequest)
 	}

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -33,9 +34,7 @@ func TestSettingsHoldForSessionsThatDoNotSayOtherwise(t *testing.T) {
 
 	// Only shown.
 	show := url.Values{"do": {"preview"}}
-	for k, v := range set {
-		show[k] = v
-	}
+	maps.Copy(show, set)
 	w.wants(owner.post("/settings", show), http.StatusOK, "it is not kept yet", "Ada &lt;b&gt;of Lagos", `value="refund_excess" selected`, "the words of summary")
 	if s := w.asked(w.ada, ""); s.Merchant != "Ada Stores" || s.Policy != flow.DefaultPolicy() {
 		t.Fatalf("what was only shown holds: %+v", s)
@@ -43,9 +42,7 @@ func TestSettingsHoldForSessionsThatDoNotSayOtherwise(t *testing.T) {
 	// Wrong.
 	for field, wrong := range map[string]string{"brand": "www.evil.example", "minutes": "four", "lang": "xx", "underpayment": "burn"} {
 		bad := url.Values{}
-		for k, v := range set {
-			bad[k] = v
-		}
+		maps.Copy(bad, set)
 		bad.Set(field, wrong)
 		w.wants(owner.post("/settings", bad), http.StatusUnprocessableEntity, `role="alert"`, "Ada &lt;b&gt;of Lagos")
 	}

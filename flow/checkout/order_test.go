@@ -89,6 +89,38 @@ func TestARefundIsPaidByHand(t *testing.T) {
 	})
 }
 
+func TestWhatSomebodySawAtTheBankIsNotBookedTwiceWhenTheBankTellsIt(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, p := w.paidFor(500_000)
+		w.weather(rail.Conditions{Refunds: rail.FatePending})
+		r, err := w.refund(p, 200_000)
+		w.must(err)
+		for range 50 {
+			w.rest()
+			if r, err = w.db.Refund(t.Context(), r.ID); err != nil || r.Status != flow.RefundProcessing {
+				break
+			}
+			w.pass(12 * time.Hour)
+		}
+		w.must(err)
+		_, err = w.service.Order(t.Context(), project, byHand(r, "BANK-1"))
+		w.must(err)
+		for range 2 {
+			w.must(w.tell(flow.Notice{Kind: flow.PaidOut, Reference: string(r.ID), RailTransactionID: "BANK-1", Amount: r.Amount, PaidAt: w.clock()}))
+			w.rest()
+			if r = w.becomes(r.ID, flow.RefundProcessed); r.Overpaid != 0 {
+				t.Errorf("it is taken for sent twice: %+v", r)
+			}
+		}
+		if e := w.events(session.ID); e[flow.RefundProcessedKind] != 1 {
+			t.Errorf("told %v", e)
+		}
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+	})
+}
+
 func TestMuchMoneyWaitsForASecondPerson(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {

@@ -175,6 +175,11 @@ func (w *saving) sentOut(n flow.Notice, from string) error {
 	case n.Amount != r.Amount:
 		w.odd(n, "another amount was ordered, which stands")
 	}
+	if n.Kind == flow.PaidOut { // somebody who saw it at the bank may have said so before
+		if known, err := w.tx.Moved(w.ctx, n.RailTransactionID); err != nil || known {
+			return err
+		}
+	}
 	if n.Kind == flow.PayoutFailed && n.RailTransactionID != "" {
 		if known, err := w.tx.Posted(w.ctx, flow.EntryRefundReturned, n.RailTransactionID); err != nil || known {
 			return err

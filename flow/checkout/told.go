@@ -181,12 +181,12 @@ func (t teller) message(l store.Line) string {
 func askedTold(l store.Line) string {
 	var kept struct{ Outcome string }
 	_ = json.Unmarshal(l.Data, &kept) // without an outcome nothing is claimed
-	switch {
-	case kept.Outcome == "ok":
+	switch kept.Outcome {
+	case "ok":
 		return "The bank was asked what came, and answered. Money that it knew of stands in lines of its own; where there is none, it knew of nothing new."
-	case kept.Outcome == "pending":
+	case "pending":
 		return "The bank was asked what came: money is on its way, and has not arrived."
-	case kept.Outcome == "":
+	case "":
 		return "The bank was asked what came."
 	}
 	return fmt.Sprintf("The bank was asked what came, and %s. It is asked again by itself.", failed(kept.Outcome))

@@ -67,7 +67,7 @@ func stateTold(s flow.TalkState) string {
 }
 
 // heardTold tells how a message was understood, after "the payer".
-func heardTold(in flow.Intent) string { //nolint:funlen // one line a word
+func heardTold(in flow.Intent) string {
 	switch in.Kind {
 	case flow.MeansStop:
 		return "wants no reminders any more"
@@ -135,7 +135,7 @@ func heardTold(in flow.Intent) string { //nolint:funlen // one line a word
 }
 
 // newsTold tells a chat's news of what happened outside it.
-func newsTold(n flow.News) string { //nolint:funlen // one line a word
+func newsTold(n flow.News) string {
 	amount := ""
 	if n.Payment != nil {
 		amount = " (" + n.Payment.Amount.Naira() + ")"
@@ -207,7 +207,7 @@ func newsTold(n flow.News) string { //nolint:funlen // one line a word
 }
 
 // eventTold tells what a webhook says.
-func eventTold(k flow.EventKind) string { //nolint:funlen // one line a word
+func eventTold(k flow.EventKind) string {
 	switch k {
 	case flow.ChargeSuccess:
 		return "it is paid, and the goods can go out"
