@@ -34,7 +34,7 @@ func (s *Service) Reconcile(ctx context.Context, project flow.ProjectID, day flo
 	if day.Start().After(now) {
 		return Reconciliation{}, flow.Refuse(flow.CodeInvalidField, "%s has not begun in Lagos.", day)
 	}
-	lines, err := s.statementOf(ctx, day)
+	lines, err := s.statementOf(ctx, project, day)
 	if err != nil {
 		return Reconciliation{}, err
 	}

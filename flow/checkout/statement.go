@@ -28,8 +28,12 @@ const (
 	// look; tellsSoon, how long a failure stands.
 	statementLasts = time.Minute
 	tellsSoon      = 10 * time.Second
-	// maxStatements bounds the days that are kept, and that are read in a minute.
-	maxStatements = 10
+	// maxStatements bounds the days that are kept, and that are read in a minute;
+	// statementsOfOne, those that are for one project. The last newStatements of
+	// them are for projects for which none was read, however many others ask.
+	maxStatements   = 24
+	statementsOfOne = 5
+	newStatements   = 8
 )
 
 // plansWalk sees to it that the statement is read every day: once it is owed, each
@@ -107,6 +111,8 @@ type statements struct {
 
 // statement is what the bank gave for a day.
 type statement struct {
+	whose flow.ProjectID // it was read for, first
+	made  time.Time
 	mu    sync.Mutex // held while it is read
 	at    time.Time
 	lines []flow.Notice
@@ -122,37 +128,48 @@ func (t *statement) fresh(now time.Time) bool {
 	return !t.at.IsZero() && now.Sub(t.at) < lasts && !now.Before(t.at)
 }
 
-// of is the place of a day's statement. Errors: rate_limited, where too many
-// others were read just now.
-func (d *statements) of(day flow.Date, now time.Time) (*statement, error) {
+// of is the place of a day's statement, which a project asks for. What was read for
+// another one serves it too. Errors: rate_limited, where too many others were read
+// just now, for it or for all.
+func (d *statements) of(project flow.ProjectID, day flow.Date, now time.Time) (*statement, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if t, ok := d.read[day]; ok {
-		return t, nil
-	}
 	if d.read == nil {
 		d.read = map[flow.Date]*statement{}
 	}
+	mine := 0
 	for old, t := range d.read {
 		if t.mu.TryLock() { // nobody reads it
-			if !t.fresh(now) {
+			if !t.fresh(now) && now.Sub(t.made).Abs() >= tellsSoon { // whoever made it is about to read it
 				delete(d.read, old)
 			}
 			t.mu.Unlock()
 		}
+		if kept := d.read[old]; kept != nil && kept.whose == project {
+			mine++
+		}
 	}
-	if len(d.read) >= maxStatements {
+	if t, ok := d.read[day]; ok {
+		return t, nil
+	}
+	most := maxStatements
+	if mine > 0 {
+		most -= newStatements
+	}
+	if mine >= statementsOfOne || len(d.read) >= most {
 		refusal := flow.Refuse(flow.CodeRateLimited, "The bank was asked for its statement of many days just now. Try again in a minute.")
+		refusal.RetryAfter = statementLasts
 		return nil, refusal
 	}
-	d.read[day] = &statement{}
+	d.read[day] = &statement{whose: project, made: now}
 	return d.read[day], nil
 }
 
-// statementOf is the bank's statement of a day, read at most once a minute.
+// statementOf is the bank's statement of a day, which a project asks for, read at
+// most once a minute.
 // Errors: rate_limited, rail_unavailable, rail_timeout.
-func (s *Service) statementOf(ctx context.Context, day flow.Date) ([]flow.Notice, error) {
-	t, err := s.days.of(day, s.cfg.Now())
+func (s *Service) statementOf(ctx context.Context, project flow.ProjectID, day flow.Date) ([]flow.Notice, error) {
+	t, err := s.days.of(project, day, s.cfg.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -289,3 +289,48 @@ func TestQuestionsThatAreDueAtOnceAreSpread(t *testing.T) {
 		t.Error("the real one was forgotten")
 	}
 }
+
+// However many days projects look at, one that has looked at none yet is served, and
+// what one had read serves all.
+func TestNoProjectKeepsTheStatementFromOthers(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.session(flow.Headless)
+	day := flow.DateOf(w.clock())
+	next := 0
+	looks := func(of flow.ProjectID) (served int) { // at as many other days as it is let
+		for range 30 {
+			next++
+			_, err := w.service.Reconcile(t.Context(), of, day.Plus(-next))
+			if flow.CodeOf(err) == flow.CodeRateLimited {
+				if refused, ok := errors.AsType[*flow.Error](err); !ok || refused.RetryAfter != time.Minute {
+					t.Errorf("told when to ask again: %v", err)
+				}
+				return served
+			}
+			w.must(err)
+			served++
+		}
+		return served
+	}
+	if n := looks(project); n != 5 {
+		t.Errorf("one project is served %d days at once", n)
+	}
+	for i := range 40 { // as many as there are, each as often as it can
+		looks(flow.ProjectID(fmt.Sprintf("wsp_prj_many_%d", i)))
+	}
+	if n := w.calls()["statement"]; n > 24 {
+		t.Errorf("the bank is asked %d times in a minute", n)
+	}
+	if _, err := w.service.Reconcile(t.Context(), "wsp_prj_new", day.Plus(-1)); err != nil { // read for another
+		t.Errorf("what is there: %v", err)
+	}
+	w.pass(time.Minute)
+	greedy := 0
+	for i := range 6 {
+		greedy += looks(flow.ProjectID(fmt.Sprintf("wsp_prj_greedy_%d", i)))
+	}
+	if _, err := w.service.Reconcile(t.Context(), "wsp_prj_new", day.Plus(-999)); err != nil || greedy < 16 {
+		t.Errorf("one that has asked for nothing, after six that took %d: %v", greedy, err)
+	}
+}
