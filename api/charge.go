@@ -118,7 +118,20 @@ func (*Server) readTimeline(c *call) error {
 	if err != nil {
 		return err
 	}
-	story, err := c.service.Story(c.ctx, c.project.ID, id)
+	q := c.query()
+	limit := q.whole("limit", 1, maxPage, usualPage)
+	cursor := q.text("cursor", 200)
+	if err := q.done(); err != nil {
+		return err
+	}
+	var from checkout.StoryPlace
+	if _, err := readCursor(cursor, func(at string) (ok bool) {
+		from, ok = checkout.ParseStoryPlace(at)
+		return ok
+	}); err != nil {
+		return err
+	}
+	story, next, err := c.service.Story(c.ctx, c.project.ID, id, from, limit)
 	if err != nil {
 		return err
 	}
@@ -126,5 +139,9 @@ func (*Server) readTimeline(c *call) error {
 	for i, m := range story {
 		moments[i] = momentRecord{At: flow.Stamp(m.At), Who: m.Who, What: m.What, Why: m.Why}
 	}
-	return c.send(http.StatusOK, page{Items: moments})
+	out := page{Items: moments, HasMore: !next.At.IsZero()}
+	if out.HasMore {
+		out.NextCursor = cursorOf(next.String())
+	}
+	return c.send(http.StatusOK, out)
 }

@@ -21,7 +21,7 @@ func TestATransferOnItsWayAndOneThatIsSentBack(t *testing.T) {
 		s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"`+account+`"`+more+`}`), http.StatusOK, nil)
 	}
 	story := func() string {
-		return s.ask("GET", chargesPath+"/"+charge.text("data.id")+"/timeline", s.key, "").body
+		return s.ask("GET", chargesPath+"/"+charge.text("data.id")+"/timeline?limit=100", s.key, "").body
 	}
 	transfer(`,"amount":300000,"returned":true`)
 	await.Until(t, "the bank to send it back", func() bool { return strings.Contains(story(), "returned ₦3,000") })

@@ -129,7 +129,7 @@ func TestEveryPostOfTheTableIsDoneOnce(t *testing.T) {
 	}
 	charge := strings.TrimSuffix(strings.TrimPrefix(all["/v1/charges/:id/requery"].path, "/v1/charges/"), "/requery") // whose account was transferred to
 	booked := func() int {
-		return strings.Count(d.ask("GET", "/v1/charges/"+charge+"/timeline", d.key, "").body, "rail_clearing")
+		return strings.Count(d.ask("GET", "/v1/charges/"+charge+"/timeline?limit=100", d.key, "").body, "rail_clearing")
 	}
 	await.Until(t, "the bank has told of the transfer", func() bool { return booked() > 0 })
 	if n := booked(); n != 1 {

@@ -196,7 +196,7 @@ func TestChargesAreListedFoundAndAskedAbout(t *testing.T) {
 	}
 	s.pass(11 * time.Second)
 	s.want(s.ask("POST", requery, s.key, ""), http.StatusOK, nil)
-	story := s.ask("GET", "/v1/charges/"+mine.text("data.id")+"/timeline", s.key, "")
+	story := s.ask("GET", "/v1/charges/"+mine.text("data.id")+"/timeline?limit=100", s.key, "")
 	for _, want := range []string{"opened", "rail.call", "credit", "matched ₦5,000: MATCHED", "merchant_pending", "charge.success"} {
 		if !strings.Contains(story.body, want) {
 			t.Errorf("the timeline does not tell of %s: %s", want, story.body)

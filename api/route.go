@@ -111,7 +111,7 @@ func moneyRoutes() []Route {
 		{Method: get, Path: chargesPath + "/by-reference/:ref", Key: KeySecret, do: (*Server).readChargeByReference},
 		{Method: get, Path: chargesPath + "/:id", Key: KeySecret, do: (*Server).readCharge},
 		{Method: post, Path: chargesPath + "/:id/requery", Key: KeySecret, do: (*Server).requeryCharge},
-		{Method: get, Path: chargesPath + "/:id/timeline", Key: KeySecret, do: (*Server).readTimeline},
+		{Method: get, Path: chargesPath + "/:id/timeline", Key: KeySecret, Asks: true, do: (*Server).readTimeline},
 
 		{Method: get, Path: paymentsPath, Key: KeySecret, Asks: true, do: (*Server).listPayments},
 		{Method: get, Path: paymentsPath + "/:id", Key: KeySecret, do: (*Server).readPayment},

@@ -285,6 +285,9 @@ type page struct {
 // pageSize is how many things are asked for at a time.
 const pageSize = 100
 
+// maxExported is how long a list is that is exported at most.
+const maxExported = 100_000
+
 // list reads a list up to a number of things, page by page, and says whether
 // there are more. query has no limit and no cursor.
 func (c *client) list(ctx context.Context, path string, query url.Values, most int) (items []json.RawMessage, more bool, err error) {

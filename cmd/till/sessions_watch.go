@@ -198,9 +198,11 @@ func export(ctx context.Context, to *client, id string) (exported, error) {
 	if err := to.get(ctx, at(chargesPath, charge), &all.Charge); err != nil {
 		return all, err
 	}
-	var story page
-	err = to.get(ctx, at(chargesPath, charge, "timeline"), &story)
-	all.Timeline = append(all.Timeline, story.Items...)
+	story, more, err := to.list(ctx, at(chargesPath, charge, "timeline"), nil, maxExported)
+	if err == nil && more {
+		err = fmt.Errorf("the story of %s has more than %d lines", charge, maxExported)
+	}
+	all.Timeline = append(all.Timeline, story...)
 	return all, err
 }
 

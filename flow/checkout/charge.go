@@ -86,11 +86,12 @@ func (s *Service) askBank(ctx context.Context, id flow.SessionID) error {
 	return nil
 }
 
-// Story tells everything that happened to a charge of a project.
-func (s *Service) Story(ctx context.Context, project flow.ProjectID, id flow.ChargeID) ([]Moment, error) {
+// Story tells what happened to a charge of a project, a page at a time: see
+// StoryPage.
+func (s *Service) Story(ctx context.Context, project flow.ProjectID, id flow.ChargeID, from StoryPlace, limit int) ([]Moment, StoryPlace, error) {
 	view, err := s.ViewOfCharge(ctx, project, id)
 	if err != nil {
-		return nil, err
+		return nil, StoryPlace{}, err
 	}
-	return Timeline(ctx, s.cfg.DB.Reader, view.Session.ID)
+	return StoryPage(ctx, s.cfg.DB.Reader, view.Session.ID, from, limit)
 }

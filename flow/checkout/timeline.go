@@ -66,21 +66,17 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		lines = lines[1:]
 		story = append(story, leftOut(lines[0].At, "lines of the log", maxLinesTold))
 	}
-	story = append(story, tellLog(lines, told)...)
+	story = append(story, tellLog(lines, told, named(lines))...)
 	matches, err := matchedMoney(ctx, r, session, attempts)
 	if err != nil {
 		return nil, err
 	}
 	story = append(story, matches...)
-	posted, err := r.Ledger(ctx, id)
+	posted, err := tellLedger(ctx, r, id)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range posted {
-		for _, line := range e.Postings {
-			story = append(story, Moment{At: e.At, Who: "ledger", What: fmt.Sprintf("%s %s", line.Account, signed(line.Amount)), Why: string(e.Payment), Told: postedTold(e, line), Raw: raw(e)})
-		}
-	}
+	story = append(story, posted...)
 	tries, err := r.Tries(ctx, id, maxTriesTold+1)
 	if err != nil {
 		return nil, err
@@ -89,6 +85,34 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		tries = tries[1:]
 		story = append(story, leftOut(tries[0].At, "tries of webhooks", maxTriesTold))
 	}
+	story = append(story, tellTries(tries)...)
+	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
+	return append(story, standing(session, latest(story))), nil
+}
+
+// standing tells how a session stands at the end of its story.
+func standing(s flow.Session, at time.Time) Moment {
+	return Moment{At: at, Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", s.Status, s.AmountPaid.Naira(), s.Amount.Naira()), Told: endTold(s)}
+}
+
+// tellLedger tells what was booked for a session.
+func tellLedger(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment, error) {
+	posted, err := r.Ledger(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var story []Moment
+	for _, e := range posted {
+		for _, line := range e.Postings {
+			story = append(story, Moment{At: e.At, Who: "ledger", What: fmt.Sprintf("%s %s", line.Account, signed(line.Amount)), Why: string(e.Payment), Told: postedTold(e, line), Raw: raw(e)})
+		}
+	}
+	return story, nil
+}
+
+// tellTries tells tries of webhooks.
+func tellTries(tries []store.Tried) []Moment {
+	story := make([]Moment, 0, len(tries))
 	for _, t := range tries {
 		outcome := fmt.Sprintf("answered %d", t.Status)
 		if t.Status == 0 {
@@ -96,15 +120,14 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		}
 		story = append(story, Moment{At: t.At, Who: "webhook", What: fmt.Sprintf("%s to %s, try %d, %s", t.Kind, t.URL, t.N, outcome), Why: string(t.Event), Told: triedTold(t), Took: t.Took, Raw: raw(tried{t.Delivery, t.Status, t.Reason, string(t.Body)})})
 	}
-	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
-	return append(story, Moment{At: latest(story), Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", session.Status, session.AmountPaid.Naira(), session.Amount.Naira()), Told: endTold(session)}), nil
+	return story
 }
 
 // tellLog tells the lines of the log, each fact once: it stands in the log of
 // every chat that watches.
-func tellLog(lines []store.Line, told teller) []Moment {
+func tellLog(lines []store.Line, told teller, names names) []Moment {
 	var story []Moment
-	names, streams := named(lines), map[string]string{}
+	streams := map[string]string{}
 	for _, l := range lines {
 		if !ofChat(l.Kind) {
 			fact := fmt.Sprintf("%d %s %s", l.At.UnixMilli(), l.Kind, l.Data)

@@ -215,15 +215,39 @@ func (r Reader) Lines(ctx context.Context, stream string) ([]Line, error) {
 
 // SessionLines reads every line about a session, in the order of time.
 func (r Reader) SessionLines(ctx context.Context, session flow.SessionID) ([]Line, error) {
-	return r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE session = ? ORDER BY at, stream, seq`, string(session))
+	return r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE session = ? AND session <> '' ORDER BY at, stream, seq`, string(session))
 }
 
 // NewestLines are the newest lines about a session, at most so many, in the order
 // of time.
 func (r Reader) NewestLines(ctx context.Context, session flow.SessionID, limit int) ([]Line, error) {
-	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE session = ? ORDER BY at DESC, stream DESC, seq DESC LIMIT ?`, string(session), limit)
+	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE session = ? AND session <> '' ORDER BY at DESC, stream DESC, seq DESC LIMIT ?`, string(session), limit)
 	slices.Reverse(list)
 	return list, err
+}
+
+const linesFromSQL = `SELECT ` + lineColumns + ` FROM log WHERE session = ? AND session <> '' AND at >= ? ORDER BY at, stream, seq LIMIT ?`
+
+// LinesFrom are the first lines about a session from a time on, at most so many, in
+// the order of time.
+func (r Reader) LinesFrom(ctx context.Context, session flow.SessionID, from time.Time, limit int) ([]Line, error) {
+	return r.lines(ctx, linesFromSQL, string(session), flow.Millis(from), limit)
+}
+
+// Spoke are the chats whose payers wrote about a session, in the order in which
+// they did first.
+func (r Reader) Spoke(ctx context.Context, session flow.SessionID) ([]string, error) {
+	var list []string
+	err := r.run.each(ctx, `SELECT stream FROM log WHERE session = ? AND session <> '' AND kind = 'heard' GROUP BY stream ORDER BY MIN(at), stream`, []any{string(session)}, func(scan scanner) error {
+		var stream string
+		err := scan(&stream)
+		list = append(list, stream)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read who spoke of %s: %w", session, err)
+	}
+	return list, nil
 }
 
 func (r Reader) lines(ctx context.Context, query string, args ...any) ([]Line, error) {

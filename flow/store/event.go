@@ -122,15 +122,26 @@ type Tried struct {
 	Took     time.Duration
 }
 
-const triesSQL = `SELECT a.delivery, d.event, v.kind, e.url, a.n, a.at, a.status, a.reason, a.body, a.micros FROM delivery_attempts a
+const selectTriesSQL = `SELECT a.delivery, d.event, v.kind, e.url, a.n, a.at, a.status, a.reason, a.body, a.micros FROM delivery_attempts a
  JOIN deliveries d ON d.id = a.delivery JOIN events v ON v.id = d.event JOIN endpoints e ON e.id = d.endpoint
- WHERE v.session = ? ORDER BY a.at DESC, a.n DESC, a.delivery DESC LIMIT ?`
+ WHERE v.session = ? AND v.session <> ''`
 
 // Tries are the newest tries to deliver a session's events, at most so many,
 // oldest first.
 func (r Reader) Tries(ctx context.Context, session flow.SessionID, limit int) ([]Tried, error) {
+	list, err := r.tries(ctx, selectTriesSQL+` ORDER BY a.at DESC, a.n DESC, a.delivery DESC LIMIT ?`, string(session), limit)
+	slices.Reverse(list)
+	return list, err
+}
+
+// TriesFrom are the first tries from a time on, at most so many, oldest first.
+func (r Reader) TriesFrom(ctx context.Context, session flow.SessionID, from time.Time, limit int) ([]Tried, error) {
+	return r.tries(ctx, selectTriesSQL+` AND a.at >= ? ORDER BY a.at, a.n, a.delivery LIMIT ?`, string(session), flow.Millis(from), limit)
+}
+
+func (r Reader) tries(ctx context.Context, query string, args ...any) ([]Tried, error) {
 	var list []Tried
-	err := r.run.each(ctx, triesSQL, []any{string(session), limit}, func(scan scanner) error {
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
 		var a Tried
 		var at, micros int64
 		if err := scan(&a.Delivery, &a.Event, &a.Kind, &a.URL, &a.N, &at, &a.Status, &a.Reason, &a.Body, &micros); err != nil {
@@ -141,9 +152,8 @@ func (r Reader) Tries(ctx context.Context, session flow.SessionID, limit int) ([
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the deliveries of %s: %w", session, err)
+		return nil, fmt.Errorf("read tries of webhooks: %w", err)
 	}
-	slices.Reverse(list)
 	return list, nil
 }
 

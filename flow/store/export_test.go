@@ -66,3 +66,15 @@ func (r Reader) QueuePlan(ctx context.Context, f QueueFilter) (plan string, err 
 	})
 	return plan, err
 }
+
+// Plan is how SQLite goes about a query.
+func (r Reader) Plan(ctx context.Context, query string, args ...any) (plan string, err error) {
+	err = r.run.each(ctx, "EXPLAIN QUERY PLAN "+query, args, func(scan scanner) error {
+		var id, parent, unused int
+		var detail string
+		err := scan(&id, &parent, &unused, &detail)
+		plan += detail + "\n"
+		return err
+	})
+	return plan, err
+}
