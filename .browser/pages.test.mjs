@@ -42,7 +42,7 @@ before(async () => {
     "": ["/login", "/signup", "/docs/errors", "/docs/snippets"],
     owner: ["/", "/sessions", "/sessions?q=4500", "/sessions?q=nobody+at+all", `/sessions/${much}`, "/exceptions?queue=second", `/sessions/${open1.id}`, `/sessions/${over}`, `/sessions/${talked.id}/replay`, "/exceptions",
       "/inbox", "/developers", "/developers/webhooks", `/developers/webhooks/${hook.id}`, `/developers/events/${events.items[0].id}`, "/developers/requests",
-      "/developers/snippets", "/go-live", "/team", "/team/audit", "/team/audit?from=2026-01-01&action=payment", "/settings", "/try", "/phone", "/sessions/wsp_sess_00000000000000000000000000"],
+      "/developers/snippets", "/go-live", "/team", "/password", "/team/audit", "/team/audit?from=2026-01-01&action=payment", "/settings", "/try", "/phone", "/sessions/wsp_sess_00000000000000000000000000"],
     operator: ["/", "/sessions", "/exceptions", "/ops", "/ops/merchants", "/ops/doctor", "/ops/audit", "/ops/people"],
   };
 });

@@ -200,6 +200,39 @@ func TestTeam(t *testing.T) {
 	w.wants(w.visitor().post("/login", form("email", "dev@example.com", "password", word)), http.StatusUnauthorized)
 }
 
+// Whoever changes their password stays, and is logged out everywhere else.
+func TestANewPasswordEndsEveryOtherLogin(t *testing.T) {
+	w := open(t)
+	person, err := w.accounts.AddPerson(t.Context(), w.ada.account, "dev@example.com", "the first password", flow.RoleDeveloper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := w.visitor().order("/signup", "/signup", "email", "chi@example.com", "password", "the first password", "business", "Chi's")
+	w.wants(got, http.StatusOK, "alone: copy it now")
+	for _, email := range []string{person.Email, "chi@example.com"} {
+		login := func(password string, want int) *visitor {
+			v := w.visitor()
+			w.wants(v.post("/login", form("email", email, "password", password)), want)
+			v.get("/password")
+			return v
+		}
+		here, there := login("the first password", http.StatusSeeOther), login("the first password", http.StatusSeeOther)
+		change := func(old, to, again string) reply {
+			return here.post("/password", form("old", old, "new", to, "again", again))
+		}
+		w.wants(change("a wrong password", "the second password", "the second password"), http.StatusUnauthorized, "The old password is not right")
+		w.wants(change("the first password", "the second password", "the third password"), http.StatusBadRequest, "not typed the same twice")
+		w.wants(change("the first password", "short", "short"), http.StatusBadRequest, "The new password")
+		w.wants(change("the first password", "the first password", "the first password"), http.StatusBadRequest, "is the old one")
+		w.wants(there.get("/password"), http.StatusOK, email)
+		w.wants(change("the first password", "the second password", "the second password"), http.StatusSeeOther)
+		w.wants(here.get("/password"), http.StatusOK, "Every other login of yours has ended")
+		w.wants(there.get("/"), http.StatusSeeOther)
+		login("the first password", http.StatusUnauthorized)
+		login("the second password", http.StatusSeeOther)
+	}
+}
+
 // TestGoingLive ticks the checklist by traffic alone, but for what nobody sees.
 func TestGoingLive(t *testing.T) {
 	w := open(t)

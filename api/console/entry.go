@@ -17,6 +17,8 @@ func entryPages() []Page {
 		{Method: post, Path: "/login", do: (*Console).login},
 		{Method: post, Path: "/enter", do: (*Console).enter},
 		{Method: post, Path: "/logout", Right: flow.MayRead, do: (*Console).logout},
+		{Method: get, Path: "/password", Right: flow.MayRead, do: (*Console).passwordPage},
+		{Method: post, Path: "/password", Right: flow.MayRead, do: (*Console).changePassword},
 		{Method: post, Path: "/choose", Right: flow.MayRead, do: (*Console).choose},
 		{Method: get, Path: "/", Right: flow.MayRead, do: (*Console).overview},
 		{Method: get, Path: "/console/:file", do: (*Console).asset},

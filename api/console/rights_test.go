@@ -39,6 +39,7 @@ func rights() map[string]right {
 	return map[string]right{
 		"GET /login": {roles: "anybody"}, "POST /login": {roles: "anybody"}, "POST /enter": {roles: "anybody"}, "GET /signup": {roles: "anybody"},
 		"POST /signup": {roles: "anybody"}, "GET /console/:file": {roles: "anybody"}, "POST /try/caught/:project": {roles: "anybody"},
+		"GET /password": {roles: everybody}, "POST /password": {roles: everybody},
 		"GET /": {roles: everybody}, "POST /logout": {roles: everybody}, "POST /choose": {roles: everybody},
 
 		"GET /sessions.csv": {roles: everybody}, "POST /filters": {roles: everybody}, "POST /filters/drop": {roles: everybody},
@@ -93,7 +94,7 @@ func rights() map[string]right {
 		"POST /developers/webhooks/:id/replay": {roles: developers, kind: "endpoint", form: "from 2026-01-01T00:00 to 2026-01-02T00:00"},
 		"POST /developers/webhooks/:id/delete": {roles: developers, kind: "endpoint", form: "confirm delete"},
 		"GET /developers/events/:id":           {roles: developers, kind: "event"},
-		"POST /developers/events/:id/resend":   {roles: everybody, kind: "event"},
+		"POST /developers/events/:id/resend":   {roles: developers, kind: "event"},
 
 		"GET /ops": {roles: "operator"}, "GET /ops/live": {roles: "operator"}, "GET /ops/merchants": {roles: "operator"}, "GET /ops/merchants/:id": {roles: "operator"},
 		"GET /ops/doctor": {roles: "operator"}, "GET /ops/audit": {roles: "operator"}, "GET /ops/people": {roles: "operator"}, "POST /ops/people": {roles: "operator"},

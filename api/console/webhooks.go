@@ -28,7 +28,7 @@ func webhookPages() []Page {
 		{Method: post, Path: one + "/replay", Right: develop, do: (*Console).replayEndpoint},
 		{Method: post, Path: one + "/delete", Right: develop, do: (*Console).removeEndpoint},
 		{Method: get, Path: "/developers/events/:id", Right: develop, do: (*Console).eventPage},
-		{Method: post, Path: "/developers/events/:id/resend", Right: flow.MayResend, do: (*Console).resendEvent},
+		{Method: post, Path: "/developers/events/:id/resend", Right: flow.MayDevelop, do: (*Console).resendEvent},
 	}
 }
 

@@ -18,6 +18,8 @@ type peopleCmd struct {
 	List peopleListCmd `cmd:"" default:"withargs" help:"List operators, or the people of an account."`
 	Add  peopleAddCmd  `cmd:"" help:"Let somebody log in; the password is shown once."`
 	End  peopleEndCmd  `cmd:"" help:"Shut somebody out, and end whatever they have open."`
+
+	Password peoplePasswordCmd `cmd:"" help:"Give somebody who lost theirs another password; it is shown once."`
 }
 
 // whose says whose people a command is about.
@@ -190,6 +192,45 @@ func (c *peopleEndCmd) Run(w *world) error {
 			return printJSON(w, map[string]string{"email": email, "state": "shut out"})
 		}
 		_, err = fmt.Fprintf(w.out, "%s is shut out\n", email)
+		return err
+	})
+}
+
+// peoplePasswordCmd gives somebody another password.
+type peoplePasswordCmd struct {
+	config.Settings
+
+	Email string `arg:"" help:"What they log in with: an operator's, a person's of an account, or its owner's."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+// Help is the command's example.
+func (peoplePasswordCmd) Help() string {
+	return "Example:  till people password owner@example.com\n\nEvery login with the old one ends. Make sure that whoever asks is who they say."
+}
+
+// Run changes the password and prints it.
+func (c *peoplePasswordCmd) Run(w *world) error {
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		email := flow.FoldEmail(c.Email)
+		if err := keepAct(w, a, "", "person.password", email, ""); err != nil {
+			return err
+		}
+		password := rand.Text()
+		err := a.ResetPassword(w.ctx, email, password)
+		if flow.CodeOf(err) == flow.CodeNotFound {
+			return fmt.Errorf("there is nobody with %q who may log in (see: till people list, till merchants list)", c.Email)
+		}
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(w, map[string]string{"email": email, "password": password})
+		}
+		if _, err := fmt.Fprintf(w.out, "e-mail    %s\npassword  %s\n", email, password); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(w.err, "The password is shown this once. Every login with the old one has ended.")
 		return err
 	})
 }

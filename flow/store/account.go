@@ -47,8 +47,22 @@ func (r Reader) EmailTaken(ctx context.Context, email string) (bool, error) {
 
 // AccountByEmail reads an account; found is false where there is none.
 func (r Reader) AccountByEmail(ctx context.Context, email string) (a flow.Account, found bool, err error) {
+	return r.account(ctx, "email", email)
+}
+
+// Account reads an account. Error: resource_not_found.
+func (r Reader) Account(ctx context.Context, id string) (flow.Account, error) {
+	a, found, err := r.account(ctx, "id", id)
+	if err == nil && !found {
+		err = missing("account", id)
+	}
+	return a, err
+}
+
+// account reads by a column, whose name is the program's own word.
+func (r Reader) account(ctx context.Context, column, value string) (a flow.Account, found bool, err error) {
 	var created int64
-	found, err = r.run.one(ctx, `SELECT id, email, password_hash, business, created_at FROM accounts WHERE email = ?`, []any{email},
+	found, err = r.run.one(ctx, `SELECT id, email, password_hash, business, created_at FROM accounts WHERE `+column+` = ?`, []any{value},
 		&a.ID, &a.Email, &a.PasswordHash, &a.Business, &created)
 	if err != nil {
 		return flow.Account{}, false, fmt.Errorf("look an account up: %w", err)

@@ -68,6 +68,28 @@ func (t *Tx) EndPerson(ctx context.Context, account, id string, at time.Time) (b
 	return n > 0, nil
 }
 
+// ChangePassword keeps another password of whoever a visit is of, and ends every
+// other login with the old one, an owner's dashboard tokens too. It returns false
+// where the password is not the old one any more.
+func (t *Tx) ChangePassword(ctx context.Context, v flow.Visit, old, to string, at time.Time) (bool, error) {
+	query, id := `UPDATE people SET password_hash = ? WHERE id = ? AND password_hash = ? AND ended_at = 0`, v.Person
+	if v.Person == "" {
+		query, id = `UPDATE accounts SET password_hash = ? WHERE id = ? AND password_hash = ?`, v.Account
+	}
+	n, err := t.run.exec(ctx, query, to, id, old)
+	if err == nil && n > 0 {
+		err = t.run.put(ctx, `UPDATE visits SET ended_at = ? WHERE account = ? AND person = ? AND role = ? AND hash <> ? AND ended_at = 0`,
+			flow.Millis(at), v.Account, v.Person, v.Role, v.Hash)
+	}
+	if err == nil && n > 0 && v.Person == "" {
+		err = t.run.put(ctx, `UPDATE tokens SET revoked_at = ? WHERE account = ? AND revoked_at = 0`, flow.Millis(at), v.Account)
+	}
+	if err != nil {
+		return false, fmt.Errorf("change a password: %w", err)
+	}
+	return n > 0, nil
+}
+
 // AddVisit keeps a login to the console. Those of the same person that are over
 // are dropped, and the oldest beyond most.
 func (t *Tx) AddVisit(ctx context.Context, v flow.Visit, most int) error {
