@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,8 +64,7 @@ func (c *completionCmd) Run(w *world) error {
 	case "fish":
 		fish(&b, list)
 	case "zsh":
-		b.WriteString("#compdef till\nautoload -U +X bashcompinit && bashcompinit\n")
-		bash(&b, list)
+		zsh(&b, list)
 	default:
 		bash(&b, list)
 	}
@@ -90,12 +90,7 @@ func bash(b *strings.Builder, list []verb) {
 	}
 	b.WriteString("    esac\n  done\n  case \"$path $prev\" in\n")
 	for _, v := range list {
-		flags := make([]string, 0, len(v.enum))
-		for f := range v.enum {
-			flags = append(flags, f)
-		}
-		slices.Sort(flags)
-		for _, f := range flags {
+		for _, f := range slices.Sorted(maps.Keys(v.enum)) {
 			fmt.Fprintf(b, "    %q) words=%q ;;\n", v.path+" "+f, v.enum[f])
 		}
 	}
@@ -105,6 +100,40 @@ func bash(b *strings.Builder, list []verb) {
 	}
 	b.WriteString("      esac ;;\n  esac\n  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n" +
 		"  [[ ${#COMPREPLY[@]} -gt 0 ]] || COMPREPLY=($(compgen -f -- \"$cur\"))\n}\ncomplete -F _till till\n")
+}
+
+// zsh writes a function that does the same with zsh's own words, so that it works
+// the first time too, when the shell has only just read it. No variable of it is
+// called path: that is PATH there.
+func zsh(b *strings.Builder, list []verb) {
+	quoted := strings.NewReplacer("'", `'\''`, "\n", " ")
+	colons := strings.NewReplacer(`\`, `\\`, ":", `\:`)
+	described := func(list []word) {
+		for _, w := range list {
+			fmt.Fprintf(b, " '%s:%s'", colons.Replace(w.text), quoted.Replace(colons.Replace(w.help)))
+		}
+	}
+	b.WriteString("#compdef till\n_till() {\n  local cur=${words[CURRENT]} prev=${words[CURRENT-1]} verb=till i\n  local -a offer\n" +
+		"  for ((i = 2; i < CURRENT; i++)); do\n    case \"$verb ${words[i]}\" in\n")
+	for _, v := range list[1:] {
+		fmt.Fprintf(b, "      %q) verb=%q ;;\n", v.path, v.path)
+	}
+	b.WriteString("    esac\n  done\n  case \"$verb $prev\" in\n")
+	for _, v := range list {
+		for _, f := range slices.Sorted(maps.Keys(v.enum)) {
+			fmt.Fprintf(b, "    %q) offer=(%s) ;;\n", v.path+" "+f, v.enum[f])
+		}
+	}
+	b.WriteString("    *)\n      case \"$verb\" in\n")
+	for _, v := range list {
+		fmt.Fprintf(b, "        %q)\n          if [[ $cur == -* ]]; then\n            offer=(", v.path)
+		described(v.all)
+		b.WriteString(")\n          else\n            offer=(")
+		described(v.subs)
+		b.WriteString(")\n          fi ;;\n")
+	}
+	b.WriteString("      esac ;;\n  esac\n  if (( $#offer )); then\n    _describe till offer\n  else\n    _files\n  fi\n}\n" +
+		"if [[ $funcstack[1] == _till ]]; then\n  _till \"$@\"\nelse\n  compdef _till till\nfi\n")
 }
 
 // fish writes a line for each word, and when it is offered.
