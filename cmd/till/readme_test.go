@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"till/api"
 )
 
 func readme(t *testing.T) string {
@@ -66,15 +69,67 @@ func TestTheReadmesFirstPaymentWorks(t *testing.T) {
 	})
 }
 
-// Every file that the README names is there.
+// Everything that the README leads to is there: files, and headings of itself. What
+// is elsewhere is not asked for, and is at least an https address.
 func TestTheReadmesLinksLead(t *testing.T) {
-	for _, m := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(readme(t), -1) {
-		if strings.HasPrefix(m[1], "http") {
+	text := readme(t)
+	headings := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		headings[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	n := 0
+	for _, m := range regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1) {
+		n++
+		if strings.Contains(m[1], "://") {
+			if at, err := url.Parse(m[1]); err != nil || at.Scheme != "https" || at.Host == "" {
+				t.Errorf("the README leads to %s: %v", m[1], err)
+			}
 			continue
 		}
-		if _, err := os.Stat(filepath.Join("..", "..", m[1])); err != nil {
+		file, heading, anchored := strings.Cut(m[1], "#")
+		if anchored && (file != "" || !headings[heading]) {
+			t.Errorf("the README leads to %s, and has no such heading", m[1])
+		}
+		if file == "" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join("..", "..", file)); err != nil {
 			t.Errorf("the README leads to %s: %v", m[1], err)
 		}
+	}
+	if n < 4 {
+		t.Errorf("only %d links were found", n)
+	}
+}
+
+// Every page, call and file that the README names in its text is there.
+func TestWhatTheReadmeNamesIsThere(t *testing.T) {
+	text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(readme(t), "")
+	routes := map[string]bool{}
+	for _, r := range api.Routes() {
+		routes[r.Method+" "+regexp.MustCompile(`:\w+`).ReplaceAllString(r.Path, "{}")] = true
+	}
+	calls, files := 0, 0
+	for _, m := range regexp.MustCompile("`(GET|POST|PUT|PATCH|DELETE) (/[^ `?]*)").FindAllStringSubmatch(text, -1) {
+		calls++
+		path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(m[2], "{}")
+		if !routes[m[1]+" "+path] {
+			t.Errorf("the README names %s %s, which is no call", m[1], m[2])
+		}
+	}
+	for _, m := range regexp.MustCompile("`([a-z.]+(?:/[a-z_.-]+)+|Makefile|\\.[a-z]+/[a-z-]+|\\.golangci\\.yml)`").FindAllStringSubmatch(text, -1) {
+		name := m[1]
+		if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "logs/") || strings.HasPrefix(name, "bin/") || name == "database/sql" { // made by running, or not ours
+			continue
+		}
+		files++
+		if _, err := os.Stat(filepath.Join("..", "..", name)); err != nil {
+			t.Errorf("the README names %s: %v", name, err)
+		}
+	}
+	if calls < 10 || files < 15 {
+		t.Errorf("only %d calls and %d files were found", calls, files)
 	}
 }
 
