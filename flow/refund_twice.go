@@ -18,7 +18,7 @@ import (
 func (r Refund) SentUnder(name string, s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
 	untold := r.Status == RefundPending && r.Tries == 0
 	cameBack := r.Status == RefundAttention && r.Returned
-	if !(untold || cameBack || r.PutBack && !r.wentOtherwise(p)) {
+	if nowhere := r.PutBack && !r.wentOtherwise(p); !untold && !cameBack && !nowhere {
 		return r.again(name, d, now), nil
 	}
 	known := r.Reference

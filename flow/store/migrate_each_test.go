@@ -52,7 +52,7 @@ func TestADatabaseOfEveryAgeIsBroughtToToday(t *testing.T) {
 				if len(claimed) != 1 || string(claimed[0].Body) != `{"n":1}` || !slices.Equal(claimed[0].Secrets, []string{"whsec_old"}) || claimed[0].Attempts != 1 {
 					t.Errorf("what is owed: %+v", claimed)
 				}
-				if n := clear(t, db); n != 0 {
+				if n := inClear(t, db); n != 0 {
 					t.Errorf("%d secrets are in the clear", n)
 				}
 			})

@@ -84,7 +84,7 @@ func secrets(t *testing.T, db *store.DB) map[flow.EndpointID][]string {
 	return out
 }
 
-func clear(t *testing.T, db *store.DB) int {
+func inClear(t *testing.T, db *store.DB) int {
 	t.Helper()
 	n, err := db.Count(t.Context(), `SELECT (SELECT COUNT(*) FROM endpoints WHERE secrets LIKE '%whsec%') + (SELECT COUNT(*) FROM settings WHERE value LIKE '%in-the-clear%')`)
 	if err != nil {
@@ -111,7 +111,7 @@ func TestWhatAnOlderProgramKeptInTheClearIsSealed(t *testing.T) {
 			t.Fatalf("before: %+v", got)
 		}
 		opened(t, c, func(db *store.DB) {
-			if n := clear(t, db); n != 0 {
+			if n := inClear(t, db); n != 0 {
 				t.Errorf("%d secrets are in the clear", n)
 			}
 			got := secrets(t, db)

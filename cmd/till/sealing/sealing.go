@@ -67,7 +67,7 @@ func Keys(set config.Settings) ([]store.SealingKey, error) {
 
 // read reads a key file.
 func read(path string) (key store.SealingKey, err error) {
-	f, err := os.Open(path) //nolint:gosec // it is in the data dir
+	f, err := os.Open(path)
 	if err != nil {
 		return key, err
 	}
@@ -108,7 +108,7 @@ func Make(dir string, random io.Reader) (key store.SealingKey, err error) {
 
 // syncDir has the disk keep the names in a folder.
 func syncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // the data dir
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
