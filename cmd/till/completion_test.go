@@ -13,8 +13,12 @@ import (
 // offers are lines that somebody types up to the key that completes them, and a
 // word that is offered there.
 var offers = []struct{ line, word string }{
-	{"till num", "numbers"}, {"till numbers dr", "drain"}, {"till merchants kyc app", "approve"}, {"till numbers list --js", "--json"},
-	{"till people add x@example.com --role op", "operator"}, {"till veri", "verify"},
+	{"till num", "numbers"},
+	{"till numbers dr", "drain"},
+	{"till merchants kyc app", "approve"},
+	{"till numbers list --js", "--json"},
+	{"till people add x@example.com --role op", "operator"},
+	{"till veri", "verify"},
 }
 
 // script is the program's script for a shell, in a file of a name.

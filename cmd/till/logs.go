@@ -41,12 +41,42 @@ const (
 	followEach = 200 * time.Millisecond
 )
 
+// begun waits for the first line that is logged, where there is a data dir that
+// could have one, or for the end of w's context.
+func (c *logsCmd) begun(w *world, path string) error {
+	if _, err := os.Stat(c.DataDir); err != nil {
+		return nil //nolint:nilerr // that nothing was logged is said to that
+	}
+	ticker := time.NewTicker(followEach)
+	defer ticker.Stop()
+	for said := false; ; said = true {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if !said {
+			if _, err := fmt.Fprintf(w.err, "till: nothing was logged in %s yet; waiting for it\n", c.DataDir); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-w.ctx.Done():
+			return nil
+		}
+	}
+}
+
 // Run prints lines, oldest first.
 func (c *logsCmd) Run(w *world) error {
 	if c.Lines < 0 || c.Lines > maxShown {
 		return usageError{fmt.Errorf("--lines is a number from 0 to %d", maxShown)}
 	}
 	path := under(under(c.DataDir, logsDir), logName)
+	if c.Follow {
+		if err := c.begun(w, path); err != nil || w.ctx.Err() != nil {
+			return err
+		}
+	}
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("nothing was logged in %s yet: %w (is --data-dir right? a server that shares its data dir logs to stderr alone)", c.DataDir, err)
 	}

@@ -146,9 +146,9 @@ func (c *keysCreateCmd) Run(w *world) error {
 }
 
 // meant is the project that is meant. What is live is said, by name.
-func (k *changing) meant(w *world, a *checkout.Accounts) (flow.Project, error) {
-	p, err := k.project(w, a, k.Project)
-	if err == nil && k.Live {
+func (c *changing) meant(w *world, a *checkout.Accounts) (flow.Project, error) {
+	p, err := c.project(w, a, c.Project)
+	if err == nil && c.Live {
 		_, err = fmt.Fprintf(w.err, "till: live, project %s (%s)\n", plain(p.Name), p.ID)
 	}
 	return p, err

@@ -12,7 +12,7 @@ import (
 )
 
 // does runs one command of Till on its data dir.
-func (x *till) does(args ...string) string {
+func (x *till) does(args ...string) {
 	x.t.Helper()
 	bin, err := program()
 	if err != nil {
@@ -24,7 +24,6 @@ func (x *till) does(args ...string) string {
 	if err != nil {
 		x.t.Fatalf("till %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	return string(out)
 }
 
 // chosen opens a chat session and has somebody choose bank transfer in it.
