@@ -199,6 +199,10 @@ func TestAnotherProjectsThingsDoNotExist(t *testing.T) {
 
 func TestAStoreThatDoesNotAnswerIsSaidToBeAway(t *testing.T) {
 	s := open(t)
+	await.Until(t, "what is done at the start is done", func() bool {
+		idle, err := s.server.cfg.Services[flow.Test].Idle(t.Context())
+		return idle && err == nil
+	})
 	if err := s.checkouts.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func TestWhoMayDevelop(t *testing.T) {
 		"/developers/projects": "owner", "/go-live/kyc": "owner", "/go-live/account": "owner", "/go-live/said": "owner developer", "/team": "owner", "/team/x/end": "owner",
 		"/developers/webhooks": "owner developer", "/developers/webhooks/x": "owner developer", "/developers/webhooks/x/status": "owner developer",
 		"/developers/webhooks/x/secret": "owner developer", "/developers/webhooks/x/ping": "owner developer", "/developers/webhooks/x/replay": "owner developer",
-		"/developers/webhooks/x/delete": "owner developer", "/developers/events/x/resend": "owner developer support operator",
+		"/developers/webhooks/x/delete": "owner developer", "/developers/events/x/resend": "owner developer",
 	} {
 		for _, r := range roles {
 			refused := visitors[r].post(path, nil).status == http.StatusForbidden
