@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"till/flow"
+	"till/flow/await"
 )
 
 // Scenario is one request and what must come of it. SESSION in a URL or a body
