@@ -92,14 +92,20 @@ func Routes() []Route {
 		{Method: post, Path: "/v1/test/phones/:phone/messages", Key: KeyTest, do: (*Server).typeMessage},
 		{Method: get, Path: "/v1/test/phones/:phone/messages", Key: KeyTest, Asks: true, do: (*Server).readMessages},
 		{Method: remove, Path: "/v1/test/phones/:phone", Key: KeyTest, do: (*Server).removePhone},
+	}, slices.Concat(docRoutes(), moneyRoutes(), pageRoutes())...)
+}
 
+// docRoutes are the documentation's pages.
+func docRoutes() []Route {
+	get := http.MethodGet
+	return []Route{
 		{Method: get, Path: "/openapi.yaml", Key: KeyNone, do: (*Server).serveDocument},
 		{Method: get, Path: docsPath, Key: KeyNone, do: (*Server).serveReference},
 		{Method: get, Path: docsPath + "/assets/:file", Key: KeyNone, do: (*Server).serveAsset},
 		{Method: get, Path: docErrors, Key: KeyNone, do: (*Server).serveErrors},
 		{Method: get, Path: docErrors + "/:code", Key: KeyNone, do: (*Server).serveError},
 		{Method: get, Path: docsPath + "/snippets", Key: KeyNone, do: (*Server).serveSnippets},
-	}, slices.Concat(moneyRoutes(), pageRoutes())...)
+	}
 }
 
 // moneyRoutes are the calls about money that comes and goes.

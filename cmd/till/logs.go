@@ -45,7 +45,7 @@ const (
 // could have one, or for the end of w's context.
 func (c *logsCmd) begun(w *world, path string) error {
 	if _, err := os.Stat(c.DataDir); err != nil {
-		return nil //nolint:nilerr // that nothing was logged is said to that
+		return nil // that nothing was logged is said to that
 	}
 	ticker := time.NewTicker(followEach)
 	defer ticker.Stop()

@@ -73,12 +73,13 @@ func (e *hookEngine) commit(b *testing.B, producers, n int) float64 {
 
 // booked is a payment of a session that nothing else is known of.
 func booked(id string, of flow.ProjectID, now time.Time) (flow.Payment, []flow.Posting) {
-	return flow.Payment{
-			ID: flow.PaymentID(id), Project: of, Session: flow.SessionID(id), Attempt: "wsp_att_1", Amount: 500_000, Fee: 17_500, Channel: flow.BankTransfer,
-			PaidAt: now, ReceivedAt: now, RailTransactionID: id, Match: flow.Matched,
-		}, []flow.Posting{
-			{Account: flow.RailClearing, Amount: 500_000}, {Account: flow.MerchantPending, Amount: -482_500}, {Account: flow.Fees, Amount: -17_500},
-		}
+	p := flow.Payment{
+		ID: flow.PaymentID(id), Project: of, Session: flow.SessionID(id), Attempt: "wsp_att_1", Amount: 500_000, Fee: 17_500, Channel: flow.BankTransfer,
+		PaidAt: now, ReceivedAt: now, RailTransactionID: id, Match: flow.Matched,
+	}
+	return p, []flow.Posting{
+		{Account: flow.RailClearing, Amount: 500_000}, {Account: flow.MerchantPending, Amount: -482_500}, {Account: flow.Fees, Amount: -17_500},
+	}
 }
 
 func keepRows(ctx context.Context, tx *store.Tx, names [3]string, body []byte, now time.Time) error {
@@ -104,14 +105,23 @@ func plainRows(ctx context.Context, db *sql.DB, names [3]string, body []byte, no
 		into, values string
 		args         []any
 	}{
-		{"payments (id, project, session, attempt, amount, fee, channel, paid_at, received_at, payer, nip_session, rail_transaction_id, match_status)",
-			"$1, $2, $3, 'wsp_att_1', 500000, 17500, 'bank_transfer', $4, $5, '{}', '', $6, 'MATCHED'", []any{names[0], string(project), names[0], now, now, names[0]}},
-		{"ledger (kind, subject, payment, project, rail_clearing, merchant_pending, merchant_available, fees, unapplied, refunds_payable, settled, created_at, rail_id, value_at)",
-			"'payment', $1, $2, $3, 500000, -482500, 0, -17500, 0, 0, 0, $4, $5, $6", []any{names[0], names[0], string(project), now, names[0], now}},
+		{
+			"payments (id, project, session, attempt, amount, fee, channel, paid_at, received_at, payer, nip_session, rail_transaction_id, match_status)",
+			"$1, $2, $3, 'wsp_att_1', 500000, 17500, 'bank_transfer', $4, $5, '{}', '', $6, 'MATCHED'",
+			[]any{names[0], string(project), names[0], now, now, names[0]},
+		},
+		{
+			"ledger (kind, subject, payment, project, rail_clearing, merchant_pending, merchant_available, fees, unapplied, refunds_payable, settled, created_at, rail_id, value_at)",
+			"'payment', $1, $2, $3, 500000, -482500, 0, -17500, 0, 0, 0, $4, $5, $6",
+			[]any{names[0], names[0], string(project), now, names[0], now},
+		},
 		{"settlement_items (kind, subject, settlement, project, net, created_at)", "'payment', $1, '', $2, 482500, $3", []any{names[0], string(project), now}},
 		{"events (id, kind, project, session, sequence, body, created_at)", "$1, 'charge.success', $2, $3, 1, $4, $5", []any{names[1], string(project), names[0], body, now}},
-		{"deliveries (id, event, endpoint, state, attempts, next_at, token, done_at, created_at, cause, back_to, back_at)",
-			"$1, $2, 'wsp_we_1', 'pending', 0, $3, '', 0, $4, 'auto', '', 0", []any{names[2], names[1], now + time.Hour.Milliseconds(), now}},
+		{
+			"deliveries (id, event, endpoint, state, attempts, next_at, token, done_at, created_at, cause, back_to, back_at)",
+			"$1, $2, 'wsp_we_1', 'pending', 0, $3, '', 0, $4, 'auto', '', 0",
+			[]any{names[2], names[1], now + time.Hour.Milliseconds(), now},
+		},
 	} {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO "+row.into+" VALUES ("+row.values+")", row.args...); err != nil {
 			return err

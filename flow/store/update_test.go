@@ -182,7 +182,7 @@ func TestABatchSeesOfEndpointsWhatIsKept(t *testing.T) {
 			}
 		})
 		list, err := db.Endpoints(t.Context(), of.Project)
-		if err != nil || len(list) != 1 || int64(list[0].Version) != int64(of.Version)+kept.Load() {
+		if err != nil || len(list) != 1 || list[0].Version != of.Version+kept.Load() {
 			t.Errorf("after %d changes: %+v, %v", kept.Load(), list, err)
 		}
 	})
