@@ -20,6 +20,9 @@ import (
 // every invariant of the ledger and of the rows holds, nothing is lost, and what
 // was owed to a merchant's endpoint is still owed, signed as it was.
 func TestADatabaseOfEveryAgeIsBroughtToToday(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	files, err := filepath.Glob(filepath.Join("migration", "checkout", "*.sql"))
 	if err != nil {
 		t.Fatal(err)
