@@ -82,7 +82,7 @@ func (d *DB) batchPostgres(units []*unit) {
 		if failed != nil {
 			failed.err = errSingly
 			left = slices.DeleteFunc(slices.Clone(left), func(u *unit) bool { return u == failed })
-		} else if !again(err, maxTaken) { // whether it was committed may be unknown: nobody may guess
+		} else if !again(err, maxTaken) && !postgresBug(err) { // whether it was committed may be unknown: nobody may guess
 			for _, u := range left {
 				u.err = storageError(err)
 			}
