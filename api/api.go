@@ -147,13 +147,15 @@ func New(cfg Config) (*Server, error) {
 // at most ten seconds.
 func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	ended := make(chan error, 1)
-	go func() { ended <- s.app.Listener(watched{ln}) }()
+	seen := &watched{Listener: ln}
+	go func() { ended <- s.app.Listener(seen) }()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve the API: %w", err)
 	case <-ctx.Done():
 	}
 	s.once.Do(func() { close(s.closing) })
+	seen.end()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	if err := s.app.ShutdownWithContext(drain); err != nil {

@@ -201,6 +201,37 @@ func TestBodiesAndHeadersHaveABound(t *testing.T) {
 	}
 }
 
+// A browser opens connections that it may never use: the end of the server does
+// not wait for them.
+func TestAConnectionThatNobodyUsedHoldsNoEndUp(t *testing.T) {
+	s := open(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.server.Serve(ctx, ln) }()
+	conns := make([]net.Conn, 3)
+	for i := range conns {
+		if conns[i], err = net.Dial("tcp", ln.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conns[i].Close() }()
+	}
+	last := conns[2] // its answer says that the server has the others too
+	_, _ = io.WriteString(last, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+	answer, err := http.ReadResponse(bufio.NewReader(last), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
 func TestAWaitingCallEndsWhenTheServerDoes(t *testing.T) {
 	s := open(t)
 	s.phones.waits = make(chan struct{}, 1)

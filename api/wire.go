@@ -3,20 +3,58 @@ package api
 import (
 	"bytes"
 	"net"
+	"sync"
 )
 
 // watched hands out connections that look at the first line of what comes over
 // them, because the server below us drops what the guard must see of it: empty
 // lines before it, and an end of the line without CR.
-type watched struct{ net.Listener }
+type watched struct {
+	net.Listener
+
+	mu     sync.Mutex
+	unused map[*wire]bool // nothing ever came over them
+	ends   bool
+}
 
 // Accept waits for the next connection.
-func (w watched) Accept() (net.Conn, error) {
+func (w *watched) Accept() (net.Conn, error) {
 	c, err := w.Listener.Accept()
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the server compares it with net.ErrClosed
 	}
-	return &wire{Conn: c, first: true}, nil
+	out := &wire{Conn: c, first: true, of: w}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ends {
+		_ = c.Close()
+		return out, nil
+	}
+	if w.unused == nil {
+		w.unused = map[*wire]bool{}
+	}
+	w.unused[out] = true
+	return out, nil
+}
+
+// used forgets a connection that something came over, or that is closed.
+func (w *watched) used(c *wire) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.unused, c)
+}
+
+// end closes what nobody has used, now and from now on. The server below us takes
+// such a connection for one that a request is coming over, and waits for it;
+// browsers open more than they need.
+func (w *watched) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ends = true
+	for c := range w.unused {
+		_ = c.Conn.Close()
+	}
+	w.unused = nil
 }
 
 // wire is a connection. The server reads and writes it from one goroutine.
@@ -27,16 +65,21 @@ func (w watched) Accept() (net.Conn, error) {
 type wire struct {
 	net.Conn
 
-	first bool // the next bytes are of a first line
-	some  bool // something of it was read
-	last  byte // that was read of it
-	loose bool // a line ended in LF alone
-	mute  bool // nothing is written any more
+	of    *watched // until something came over it; then nil
+	first bool     // the next bytes are of a first line
+	some  bool     // something of it was read
+	last  byte     // that was read of it
+	loose bool     // a line ended in LF alone
+	mute  bool     // nothing is written any more
 }
 
 // Read reads, and judges what belongs to a first line.
 func (c *wire) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	if c.of != nil {
+		c.of.used(c)
+		c.of = nil
+	}
 	if c.first && n > 0 {
 		c.judge(b[:n])
 	}
