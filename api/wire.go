@@ -52,7 +52,7 @@ func (w *watched) end() {
 	defer w.mu.Unlock()
 	w.ends = true
 	for c := range w.unused {
-		_ = c.Conn.Close()
+		_ = c.Close()
 	}
 	w.unused = nil
 }
