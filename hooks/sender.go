@@ -160,12 +160,16 @@ func (s *Sender) send(caller context.Context, r Request) Verdict {
 	if err != nil {
 		return Verdict{Err: word(caller, err, how), Signature: signature}
 	}
+	v := s.judge(resp)
+	v.Signature = signature
+	if resp.Body == http.NoBody {
+		return v
+	}
 	// The header is the answer. What is left of it is only read for the log and
 	// to use the connection again, and may not hold the worker.
 	timer := time.AfterFunc(s.drain, cancel)
 	defer timer.Stop()
-	v := s.judge(resp)
-	v.Signature, v.Body = signature, answer(resp.Body)
+	v.Body = answer(resp.Body)
 	return v
 }
 

@@ -79,13 +79,16 @@ func checkID(id string) error {
 	return nil
 }
 
+// strict refuses base64 that another text would stand for as well.
+var strict = base64.StdEncoding.Strict()
+
 // secretKey is the key inside a secret.
 func secretKey(secret string) ([]byte, error) {
 	text, ok := strings.CutPrefix(secret, SecretPrefix)
 	if !ok {
 		return nil, fmt.Errorf("%w: it does not start with %s", ErrSecret, SecretPrefix)
 	}
-	key, err := base64.StdEncoding.Strict().DecodeString(text)
+	key, err := strict.DecodeString(text)
 	if err != nil || strings.ContainsAny(text, "\r\n") { // which the decoder skips, and others do not
 		return nil, fmt.Errorf("%w: what follows %s is not base64", ErrSecret, SecretPrefix)
 	}

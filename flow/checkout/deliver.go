@@ -48,56 +48,84 @@ func (k *worker) post(list ...queued) {
 	k.giveBack(back)
 }
 
+// sending is a delivery at work.
+type sending struct {
+	queued
+
+	sick   bool // it takes one of the places of endpoints whose last try failed
+	turned int  // how often its lane had been begun anew by then
+}
+
 // fill starts what can start. The caller holds the lock.
 func (k *worker) fill() {
-	p := &k.posts
-	now := k.s.cfg.Now()
-	for !k.closed && k.postCtx.Err() == nil {
-		d, ok := p.next(now)
+	for {
+		d, ok := k.begin()
 		if !ok {
 			return
 		}
-		l := p.lanes[d.Endpoint]
-		p.begins(l, d.Awaited())
-		p.ids[d.ID]++
-		sick := l.sick && !d.Awaited()
-		if sick {
-			p.sick++
-		}
-		turned := l.turned
-		k.wg.Go(func() { k.send(d, sick, turned) })
+		k.wg.Go(func() { k.send(d) })
 	}
 }
 
-// send makes one try to deliver and gives its place to the next. What comes of it
-// is only learnt where its endpoint was not begun anew meanwhile.
-func (k *worker) send(d queued, sick bool, turned int) {
-	o, tried := k.try(d)
-	failed := tried && !o.OK
-	k.mu.Lock()
-	l := k.posts.lanes[d.Endpoint]
-	if failed {
-		l.unkept++
+// begin takes what is sent next; false where there is nothing, or no place. The
+// caller holds the lock.
+func (k *worker) begin() (sending, bool) {
+	if k.closed || k.postCtx.Err() != nil {
+		return sending{}, false
 	}
-	k.mu.Unlock()
-	k.outcomes <- outcome{Outcome: o, tried: tried}
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	p := &k.posts
+	d, ok := p.next(k.s.cfg.Now())
+	if !ok {
+		return sending{}, false
+	}
+	l := p.lanes[d.Endpoint]
+	p.begins(l, d.Awaited())
+	p.ids[d.ID]++
+	s := sending{queued: d, sick: l.sick && !d.Awaited(), turned: l.turned}
+	if s.sick {
+		p.sick++
+	}
+	return s, true
+}
+
+// send makes one try to deliver, and then others as long as there are any: a
+// stack that has grown to the size of a post serves them all.
+func (k *worker) send(d sending) {
+	for more := true; more; {
+		o, tried := k.try(d.queued)
+		k.mu.Lock()
+		l := k.posts.lanes[d.Endpoint]
+		if tried && !o.OK {
+			l.unkept++
+		}
+		k.mu.Unlock()
+		k.outcomes <- outcome{Outcome: o, tried: tried}
+		k.mu.Lock()
+		k.sent(d, l, o, tried)
+		d, more = k.begin()
+		k.fill()
+		k.mu.Unlock()
+	}
+}
+
+// sent takes in what became of a try, which gives its place up. What came of it
+// is only learnt where its endpoint was not begun anew meanwhile. The caller
+// holds the lock.
+func (k *worker) sent(d sending, l *lane, o store.Outcome, tried bool) {
 	p := &k.posts
 	p.ends(l, d.Awaited())
-	full := sick && p.sick >= maxToSick
-	if sick {
+	full := d.sick && p.sick >= maxToSick
+	if d.sick {
 		p.sick--
 	}
 	now := k.s.cfg.Now()
-	if tried && o.Reason != reasonShutdown && l.turned == turned {
+	if tried && o.Reason != reasonShutdown && l.turned == d.turned {
 		l.learns(o.Verdict, now)
 	}
 	p.turn(l)
 	if full { // others of them may have waited for this place
 		p.rested(now)
 	}
-	k.fill()
 	if l.more && (d.Awaited() || l.room() > l.most()/2) {
 		l.more = false
 		k.wake()

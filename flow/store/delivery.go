@@ -53,7 +53,7 @@ func (t *Tx) RedoDelivery(ctx context.Context, event flow.EventID, endpoint flow
 	if err != nil {
 		return d, false, fmt.Errorf("redo the delivery of %s to %s: %w", event, endpoint, err)
 	}
-	list, err := t.deliveries(ctx, `d.event = ? AND d.endpoint = ?`, []any{event, endpoint})
+	list, err := t.deliveries(ctx, deliveriesSQL+`event = ? AND endpoint = ?`, []any{event, endpoint})
 	if err != nil || len(list) == 0 {
 		return d, false, err
 	}
@@ -144,31 +144,27 @@ func (r Reader) endpointIDs(ctx context.Context, query string, args ...any) ([]f
 	return list, nil
 }
 
-// claimDeliveriesSQL skips on PostgreSQL what another process is about to take.
-const claimDeliveriesSQL = `UPDATE deliveries SET next_at = ?, token = ? WHERE id IN
- (SELECT id FROM deliveries WHERE id IN ({{ids}}) AND state = 'pending' AND next_at <= ?{{skip}})`
+const claimDeliveriesSQL = `UPDATE deliveries SET next_at = ?, token = ? WHERE id IN ({{ids}}) AND state = 'pending' AND next_at <= ?
+ RETURNING ` + deliveryColumns
+
+// claimManySQL is claimDeliveriesSQL for PostgreSQL: what another process is about
+// to take is skipped.
+const claimManySQL = `UPDATE deliveries SET next_at = ?, token = ? WHERE id IN
+ (SELECT id FROM deliveries WHERE id IN ({{ids}}) AND state = 'pending' AND next_at <= ? FOR UPDATE SKIP LOCKED) RETURNING ` + deliveryColumns
 
 // ClaimDeliveries takes those of some deliveries that are due, until ends. The
 // lease must be a name that was never used before. What its endpoint is not to be
 // sent now is put where it belongs instead.
 func (t *Tx) ClaimDeliveries(ctx context.Context, lease string, ids []string, now, ends time.Time) ([]flow.Delivery, error) {
-	skip := ""
+	query := claimDeliveriesSQL
 	if t.run.dialect == postgresDialect {
-		skip = " FOR UPDATE SKIP LOCKED"
+		query = claimManySQL
 	}
 	var list []flow.Delivery
 	for part := range t.run.parts(ids) {
-		query := strings.NewReplacer("{{ids}}", part.marks, "{{skip}}", skip).Replace(claimDeliveriesSQL)
-		n, err := t.run.exec(ctx, query, args(flow.Millis(ends), lease, part.args, flow.Millis(now))...)
+		claimed, err := t.deliveries(ctx, strings.Replace(query, "{{ids}}", part.marks, 1), args(flow.Millis(ends), lease, part.args, flow.Millis(now)))
 		if err != nil {
-			return nil, fmt.Errorf("claim deliveries: %w", err)
-		}
-		if n == 0 {
-			continue
-		}
-		claimed, err := t.deliveries(ctx, `d.id IN (`+part.marks+`) AND d.state = 'pending' AND d.token = ?`, args(part.args, lease))
-		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("claim: %w", err)
 		}
 		sent, err := t.settleAside(ctx, claimed, now)
 		if err != nil {
@@ -186,29 +182,81 @@ type owed struct {
 	to flow.Endpoint
 }
 
-const deliveriesSQL = `SELECT d.id, d.event, d.endpoint, d.attempts, d.cause, d.token, v.body, e.url, e.secrets, e.retiring, e.status, e.deleted_at, e.open_since
- FROM deliveries d JOIN endpoints e ON e.id = d.endpoint JOIN events v ON v.id = d.event WHERE `
+const (
+	deliveryColumns = `id, event, endpoint, attempts, cause, token`
+	deliveriesSQL   = `SELECT ` + deliveryColumns + ` FROM deliveries WHERE `
+)
 
-func (r Reader) deliveries(ctx context.Context, where string, args []any) ([]owed, error) {
+// deliveries reads the deliveries that a statement answers with, then what they
+// say, and their endpoints: those are few.
+func (r Reader) deliveries(ctx context.Context, query string, args []any) ([]owed, error) {
 	var list []owed
-	err := r.run.each(ctx, deliveriesSQL+where, args, func(scan scanner) error {
-		var o owed
-		var secrets, retiring string
-		var deleted, open int64
-		if err := scan(&o.ID, &o.Event, &o.Endpoint, &o.Attempts, &o.Cause, &o.Lease, &o.Body, &o.URL, &secrets, &retiring, &o.to.Status, &deleted, &open); err != nil {
-			return err
-		}
-		if err := r.run.readSecrets(&o.to, o.Endpoint, secrets, retiring); err != nil {
-			return err
-		}
-		o.to.DeletedAt, o.to.OpenSince = flow.FromMillis(deleted), flow.FromMillis(open)
-		list = append(list, o)
-		return nil
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
+		list = append(list, owed{})
+		o := &list[len(list)-1]
+		return scan(&o.ID, &o.Event, &o.Endpoint, &o.Attempts, &o.Cause, &o.Lease)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)
 	}
+	bodies, err := r.bodies(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	endpoints, err := r.endpointsOf(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		o := &list[i]
+		o.Body, o.to = bodies[o.Event], endpoints[o.Endpoint]
+		o.URL = o.to.URL
+	}
 	return list, nil
+}
+
+// bodies are what some deliveries say.
+func (r Reader) bodies(ctx context.Context, list []owed) (map[flow.EventID][]byte, error) {
+	ids := make([]string, len(list))
+	for i, o := range list {
+		ids[i] = string(o.Event)
+	}
+	bodies := make(map[flow.EventID][]byte, len(list))
+	for part := range r.run.parts(ids) {
+		err := r.run.each(ctx, `SELECT id, body FROM events WHERE id IN (`+part.marks+`)`, part.args, func(scan scanner) error {
+			var id flow.EventID
+			var body []byte
+			err := scan(&id, &body)
+			bodies[id] = body
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read what deliveries say: %w", err)
+		}
+	}
+	return bodies, nil
+}
+
+// endpointsOf are the endpoints of some deliveries.
+func (r Reader) endpointsOf(ctx context.Context, list []owed) (map[flow.EndpointID]flow.Endpoint, error) {
+	endpoints := map[flow.EndpointID]flow.Endpoint{}
+	var ids []string
+	for _, o := range list {
+		if _, there := endpoints[o.Endpoint]; !there {
+			endpoints[o.Endpoint] = flow.Endpoint{}
+			ids = append(ids, string(o.Endpoint))
+		}
+	}
+	for part := range r.run.parts(ids) {
+		some, err := r.endpoints(ctx, `SELECT `+endpointColumns+` FROM endpoints WHERE id IN (`+part.marks+`)`, part.args...)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range some {
+			endpoints[e.ID] = e
+		}
+	}
+	return endpoints, nil
 }
 
 // settleAside holds or cancels those of some deliveries that are not to be sent,

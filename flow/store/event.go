@@ -72,9 +72,9 @@ func (r Reader) Endpoints(ctx context.Context, project flow.ProjectID) ([]flow.E
 	return list, err
 }
 
-func (r Reader) endpoints(ctx context.Context, query, arg string) ([]flow.Endpoint, error) {
+func (r Reader) endpoints(ctx context.Context, query string, args ...any) ([]flow.Endpoint, error) {
 	var list []flow.Endpoint
-	err := r.run.each(ctx, query, []any{arg}, func(scan scanner) error {
+	err := r.run.each(ctx, query, args, func(scan scanner) error {
 		var e flow.Endpoint
 		var events, secrets, retiring string
 		var made, failing, open, disabled, deleted int64

@@ -155,7 +155,7 @@ func (t *Tx) Probe(ctx context.Context, id flow.EndpointID, lease string, now, e
 	if err != nil {
 		return d, false, fmt.Errorf("probe endpoint %s: %w", id, err)
 	}
-	list, err := t.deliveries(ctx, `d.endpoint = ? AND d.state = 'pending' AND d.token = ?`, []any{id, lease})
+	list, err := t.deliveries(ctx, deliveriesSQL+`endpoint = ? AND state = 'pending' AND token = ?`, []any{id, lease})
 	if err != nil {
 		return d, false, err
 	}
