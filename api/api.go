@@ -81,9 +81,12 @@ type Config struct {
 	Dev bool
 	// Docs is what an error's code is put behind to make its docUrl.
 	Docs string
-	Now  func() time.Time
-	IDs  flow.IDs
-	Log  *slog.Logger
+	// Answering is called when a request begins, and what it returns once it is
+	// answered, with the pattern of its path, "" where it has none. Nil: nobody counts.
+	Answering func() (done func(route, method string, code int))
+	Now       func() time.Time
+	IDs       flow.IDs
+	Log       *slog.Logger
 }
 
 // Server answers merchants.
@@ -96,6 +99,7 @@ type Server struct {
 	console *console.Console
 	health  health
 	screens atomic.Int64 // phones that are looked at live
+	atWork  atomic.Int64 // requests
 
 	requests *requestLog
 }
@@ -107,6 +111,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Answering == nil {
+		cfg.Answering = func() func(route, method string, code int) { return func(string, string, int) {} }
 	}
 	if cfg.Docs == "" {
 		cfg.Docs = docErrors + "/"
@@ -167,6 +174,13 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 // Test answers one request without a network, for tests.
 func (s *Server) Test(r *http.Request, wait time.Duration) (*http.Response, error) {
 	return s.app.Test(r, int(wait.Milliseconds()))
+}
+
+// AtWork is how many requests are being answered, and how many connections are
+// open.
+func (s *Server) AtWork() (requests, connections int) {
+	server := s.app.Server()
+	return int(s.atWork.Load()), int(server.GetOpenConnectionsCount())
 }
 
 // Handler is the whole server as a function, for a listener of someone else's.

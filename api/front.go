@@ -33,7 +33,9 @@ const notedKey = "till.noted"
 // panic and writes the log line.
 func (s *Server) front(route fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		began := s.cfg.Now()
+		began, answered := s.cfg.Now(), s.cfg.Answering()
+		s.atWork.Add(1)
+		defer s.atWork.Add(-1)
 		n := s.note(ctx)
 		defer func() {
 			if crash := recover(); crash != nil {
@@ -43,6 +45,7 @@ func (s *Server) front(route fasthttp.RequestHandler) fasthttp.RequestHandler {
 			}
 			took := s.cfg.Now().Sub(began)
 			s.log(ctx, n, took)
+			answered(n.route, methodOf(ctx), ctx.Response.StatusCode())
 			if n.env != "" {
 				s.requests.note(ctx, n, began, took)
 			}
@@ -99,6 +102,14 @@ func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
 // clip keeps what a client named freely short in the log.
 func clip(s string) string { return s[:min(len(s), 16)] }
 
+// methodOf is the method of a request, and one word for all that are none.
+func methodOf(ctx *fasthttp.RequestCtx) string {
+	if m := string(ctx.Method()); isMethod(m) {
+		return m
+	}
+	return "other"
+}
+
 // isMethod says whether fiber has a place for an HTTP method.
 func isMethod(m string) bool {
 	switch m {
@@ -125,6 +136,7 @@ func (s *Server) fault(c *fiber.Ctx, err error) error {
 	if !passed {
 		ctx.SetConnectionClose()
 		s.log(ctx, n, 0)
+		s.cfg.Answering()("", methodOf(ctx), ctx.Response.StatusCode())
 	}
 	return nil
 }

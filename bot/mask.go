@@ -350,3 +350,7 @@ func masked(text string) string {
 	}
 	return kept(text, place{})
 }
+
+// WasCard says of what is kept in place of a message with a secret whether that
+// was a card number.
+func WasCard(shown string) bool { return shown == shownCard }

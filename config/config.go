@@ -23,6 +23,8 @@ import (
 // line in till.toml, in that order.
 type Settings struct {
 	HTTPAddr        string        `name:"http-addr" env:"TILL_HTTP_ADDR" default:"127.0.0.1:8080" help:"Where the API listens."`
+	MetricsAddr     string        `name:"metrics-addr" env:"TILL_METRICS_ADDR" default:"127.0.0.1:9464" help:"Where Prometheus reads /metrics; off for nowhere. Beyond this machine it needs a token."`
+	MetricsToken    Secret        `name:"metrics-token" env:"TILL_METRICS_TOKEN" help:"What whoever reads /metrics has to bring as a bearer token; empty lets everybody who reaches the address."`
 	DataDir         string        `name:"data-dir" env:"TILL_DATA_DIR" default:"./data" help:"Where everything that is kept stands."`
 	DatabaseURL     Secret        `name:"database-url" env:"TILL_DATABASE_URL" help:"postgres:// address; empty keeps everything in SQLite in the data dir."`
 	SecretsKey      Secret        `name:"secrets-key" env:"TILL_SECRETS_KEY" help:"What seals secrets in the databases: 32 bytes in hex, as openssl rand -hex 32 prints them. Empty is the file secrets.key in the data dir."`
@@ -66,6 +68,9 @@ func (s Settings) Check() error {
 	var faults []error
 	if !hasPort(s.HTTPAddr) {
 		faults = append(faults, fault("http-addr", s.HTTPAddr, "give host:port, as 127.0.0.1:8080"))
+	}
+	if err := s.checkMetrics(); err != nil {
+		faults = append(faults, err)
 	}
 	if s.DataDir == "" {
 		faults = append(faults, fault("data-dir", s.DataDir, "give a folder, as ./data"))

@@ -43,6 +43,14 @@ const (
 	EntrySettleReturned EntryKind = "settle_returned" // subject: the rail's name; a payout that was sent came back
 )
 
+// EntryKinds are all kinds of ledger transactions.
+func EntryKinds() []EntryKind {
+	return []EntryKind{
+		EntryPayment, EntryReversal, EntryAccept, EntryRefund, EntryRefundPaid, EntryRefundFailed, EntryRefundReturned,
+		EntrySettle, EntrySettlePaid, EntrySettleFailed, EntrySettleReturned,
+	}
+}
+
 // OfRefund says whether a transaction is about a refund.
 func (k EntryKind) OfRefund() bool {
 	return k == EntryRefund || k == EntryRefundPaid || k == EntryRefundFailed || k == EntryRefundReturned

@@ -24,6 +24,7 @@ import (
 	"till/api/console"
 	"till/bot"
 	"till/bot/whatsapp"
+	"till/cmd/till/meter"
 	"till/cmd/till/sealing"
 	"till/config"
 	"till/flow"
@@ -54,6 +55,8 @@ type app struct {
 	rail     *sandbox.Rail
 	redis    redis.UniversalClient
 	checks   []func(ctx context.Context) api.Check
+	meter    *meter.Meter
+	metrics  net.Listener // nil where nobody reads them
 
 	liveBoard     *checkout.Board
 	verifications map[flow.Environment]*checkout.Verifications
@@ -82,7 +85,7 @@ func prepare(ctx context.Context, set config.Settings, log *slog.Logger, dev boo
 		return nil, err
 	}
 	takeStdLog(log)
-	a := &app{set: set, log: log, calendar: days}
+	a := &app{set: set, log: log, calendar: days, meter: meter.New(version, time.Now)}
 	var lc net.ListenConfig
 	if a.listener, err = lc.Listen(ctx, "tcp", set.HTTPAddr); err != nil {
 		return nil, fmt.Errorf("the API cannot listen on %s: %w (is another Till running? choose another --http-addr)", set.HTTPAddr, err)
@@ -93,6 +96,9 @@ func prepare(ctx context.Context, set config.Settings, log *slog.Logger, dev boo
 		}
 		return nil
 	})
+	if err := a.openMetrics(ctx); err != nil {
+		return nil, errors.Join(err, a.close())
+	}
 	if err := a.openRedis(ctx); err != nil {
 		return nil, errors.Join(err, a.close())
 	}
@@ -174,7 +180,7 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 		}
 		var db *store.DB
 		c := inDir(a.set, schema, name)
-		c.Log, c.Keys, c.Seal, c.Secrets = a.log, keys, true, sealing.Settings()
+		c.Log, c.Keys, c.Seal, c.Secrets, c.Commits = a.log, keys, true, sealing.Settings(), a.meter.Commits
 		if db, err = store.Open(ctx, c); err != nil {
 			err = cannotOpen(a.set, err)
 			return nil
@@ -223,7 +229,7 @@ func (a *app) openServices(ctx context.Context, test, live *store.DB, linkBase s
 		return err
 	}
 	if a.test, err = a.openService(ctx, checkout.Config{
-		DB: test, Rail: a.rail, Words: words.Render, Copy: words.Version(), Build: version, Number: a.board.Pick, Board: a.board, Now: a.clock.Now,
+		DB: test, Rail: a.meter.Rail(a.rail), Words: words.Render, Copy: words.Version(), Build: version, Number: a.board.Pick, Board: a.board, Now: a.clock.Now,
 		Send: a.send(), Syncing: func() bool { return a.fleet.Syncing() },
 	}, flow.Test, linkBase); err != nil {
 		return err
@@ -269,6 +275,7 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 	c.Payee, c.Calendar, c.SecondAbove = a.accounts.Payee(env), a.calendar, flow.Kobo(a.set.SecondAbove)
 	c.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) { return a.accounts.Known(ctx, id, env) }
 	c.Post = func(ctx context.Context, d flow.Delivery) flow.Verdict { return post(ctx, sender, d, time.Now()) }
+	c.Meter = a.meter.Of(env)
 	c.Next, c.Rand, c.Alone, c.Log = nextTry, rand.Reader, a.set.DatabaseURL == "", a.log
 	return checkout.New(c)
 }
@@ -329,7 +336,7 @@ func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 		Verifications: a.verifications, Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: testBank{a.rail, a.clock.Now}, Phones: phones,
 		Pairing: a.fleet.Pairing, AdvanceClock: a.advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
 		Ready: a.ready, Doctor: a.doctor, Boards: map[flow.Environment]*checkout.Board{flow.Test: a.board, flow.Live: a.liveBoard},
-		Demo: demo, PublicURL: a.publicURL(),
+		Demo: demo, PublicURL: a.publicURL(), Answering: a.meter.Answering,
 		CheckURL: func(env flow.Environment, raw string) error {
 			return hooks.CheckURL(raw, hooks.Allow{Loopback: a.loopback(env)})
 		},

@@ -95,6 +95,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	if err != nil {
 		return err
 	}
+	a.watch(ctx, server, test, live)
 	a.registerBankOnce(ctx) // so that the first call finds a bank that knows us
 	group.Go(func() error { return server.Serve(ctx, a.listener) })
 	group.Go(func() error { return a.accounts.Run(ctx) })

@@ -76,7 +76,7 @@ func start(t *testing.T, dir string, env []string, args ...string) *process {
 	}
 	p := &process{t: t, cmd: exec.Command(bin, args...), lines: make(chan string, 1000), dead: make(chan struct{})}
 	p.cmd.Dir = dir
-	p.cmd.Env = append(append(os.Environ(), "TILL_LOG_LEVEL=warn", "TILL_RATE_LIMIT_TEST=100000"), env...)
+	p.cmd.Env = append(append(os.Environ(), "TILL_LOG_LEVEL=warn", "TILL_RATE_LIMIT_TEST=100000", "TILL_METRICS_ADDR=off"), env...)
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ func TestCommands(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TILL", bin)
 			e.Setenv("FREE", freePort(t))
+			e.Setenv("TILL_METRICS_ADDR", "off") // many run at once
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"listen": listen, "json": isJSON, "exits": exits, "keep": keep, "sink": sinkCmd, "sql": sqlCmd},

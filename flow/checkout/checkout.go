@@ -44,6 +44,7 @@ type Config struct {
 	Copy  string        // the version of Words, for the log
 	Alone bool          // no other process works on the database: what a dead one held is taken at once
 	Log   *slog.Logger
+	Meter Meter // counts what operators watch; nil: nobody does
 
 	// Payee is where a project is paid out to, false while it has not said. Nil:
 	// nobody is paid out. Calendar says on which days.

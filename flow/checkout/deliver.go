@@ -163,6 +163,7 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 		slog.String("endpoint", string(d.Endpoint)), slog.String("state", o.State), slog.Int("status", v.Status), slog.String("reason", o.Reason),
 		slog.Int("attempt", d.Attempts+1), slog.String("cause", d.Cause), slog.Bool("probe", d.Probe), slog.Int64("ms", v.Duration.Milliseconds()))
 	s.counts.tried(o)
+	s.cfg.Meter.Delivery(o.Reason)
 	return o, true
 }
 

@@ -105,7 +105,7 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 	if due, ok := chat.Due(); ok && due.After(w.now) {
 		before = &due
 	}
-	if err := w.decided(row, d, before, store.Line{Stream: string(row.ID), At: w.now, Kind: replay.Decided, Cause: seq, Session: about}); err != nil {
+	if err := w.decided(row, d, before, t.Heard, store.Line{Stream: string(row.ID), At: w.now, Kind: replay.Decided, Cause: seq, Session: about}); err != nil {
 		return err
 	}
 	for _, e := range d.Effects {
@@ -147,8 +147,9 @@ func (w *saving) consumed(row store.ChatRow, edited string) (bool, error) {
 }
 
 // decided keeps a decision: its line, the chat's place, and its messages. before
-// is when a timer of the chat was due until now, nil for never.
-func (w *saving) decided(row store.ChatRow, d replay.Outcome, before *time.Time, line store.Line) error {
+// is when a timer of the chat was due until now, nil for never; heard is what the
+// payer meant, nil where it was no message that led to this.
+func (w *saving) decided(row store.ChatRow, d replay.Outcome, before *time.Time, heard *flow.Intent, line store.Line) error {
 	var err error
 	if line.Data, err = json.Marshal(d); err != nil {
 		return fmt.Errorf("log a decision: %w", err)
@@ -163,6 +164,9 @@ func (w *saving) decided(row store.ChatRow, d replay.Outcome, before *time.Time,
 		if err := w.owe(flow.TaskTimer, string(row.ID), due); err != nil {
 			return err
 		}
+	}
+	if heard != nil {
+		w.countHeard(row.ID, *heard, len(d.Texts) > 0)
 	}
 	for i, text := range d.Texts {
 		said := store.Said{ID: text.ID, Chat: row.ID, Seq: d.Chat.Seq, Bubble: i, Key: d.Says[i].Key, Text: text.Text}

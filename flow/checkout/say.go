@@ -135,6 +135,7 @@ func (s *Service) say(ctx context.Context, j job) error {
 			dropped = said.Seq
 			continue
 		}
+		s.countSaid(said)
 		last := i == len(owed)-1 && len(owed) < sayAtOnce
 		keep := context.WithoutCancel(ctx)
 		if last { // nothing of this chat waits for it: should it get lost, the same message is sent again

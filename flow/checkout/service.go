@@ -46,6 +46,7 @@ type Service struct {
 	counts   counts
 	pace     pacer
 	days     statements
+	replies  replies
 	redone   atomic.Int64 // counts deliveries that were asked for once more
 }
 
@@ -56,6 +57,9 @@ func New(c Config) (*Service, error) {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Meter == nil {
+		c.Meter = unmetered{}
 	}
 	if c.Drain == 0 {
 		c.Drain = drain
@@ -231,9 +235,11 @@ func (s *Service) admitted(project flow.ProjectID) error {
 // its chats are told.
 func (w *saving) save(c flow.Change, session flow.Session) error {
 	if c.Session != nil {
+		w.countSession(session.Status, c.Session.Status)
 		session = *c.Session
 	}
 	if c.Payment != nil {
+		w.countPayment(*c.Payment)
 		if err := w.tx.AddPayment(w.ctx, *c.Payment, c.Postings); err != nil {
 			return err
 		}

@@ -101,6 +101,9 @@ func (w *saving) create(session *flow.Session) error {
 func (w *saving) keep(session *flow.Session) error {
 	for range codeTries {
 		added, err := w.tx.AddSession(w.ctx, *session)
+		if added && err == nil {
+			w.countSession("", session.Status)
+		}
 		if added || err != nil {
 			return err
 		}

@@ -17,11 +17,18 @@ import (
 func (s *Service) Notice(ctx context.Context, h http.Header, body []byte) error {
 	notices, err := s.cfg.Rail.Parse(h, body)
 	if err != nil {
+		s.cfg.Meter.Notice(unheard(err))
 		return fmt.Errorf("read the bank's notice: %w", err)
 	}
 	var failures error
 	for _, n := range notices { // one that cannot be kept does not keep the others out
-		failures = errors.Join(failures, s.settle(ctx, n, fromNotice))
+		err := s.settle(ctx, n, fromNotice)
+		outcome := string(n.Kind)
+		if err != nil {
+			outcome = noticeNotKept
+		}
+		s.cfg.Meter.Notice(outcome)
+		failures = errors.Join(failures, err)
 	}
 	return failures
 }

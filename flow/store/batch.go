@@ -11,9 +11,9 @@ import (
 
 // batch commits units in one transaction.
 func (d *DB) batch(w *lite.Conn, units []*unit) {
-	err := together(w, units, one)
+	err := d.together(w, units, one)
 	if errors.Is(err, errAgain) {
-		err = together(w, units, oneAlone)
+		err = d.together(w, units, oneAlone)
 	}
 	if err != nil {
 		d.log.Error("a batch is lost", slog.String("error", err.Error()))
@@ -27,7 +27,7 @@ func (d *DB) batch(w *lite.Conn, units []*unit) {
 }
 
 // together runs units in one transaction. An error means that none is kept.
-func together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) error) error {
+func (d *DB) together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) error) error {
 	_, err := w.Exec("BEGIN IMMEDIATE")
 	if err != nil {
 		return err
@@ -46,7 +46,9 @@ func together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) error) er
 		}
 	}
 	if err == nil {
+		done := d.commits()
 		_, err = w.Exec("COMMIT")
+		done()
 	}
 	w.Inside = false
 	if err != nil {

@@ -59,10 +59,8 @@ func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (In
 			return err
 		}
 		if r.run.dialect == postgresDialect {
-			var ms int64
 			out.Asked = now()
-			_, err := r.run.one(ctx, "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", nil, &ms)
-			out.Clock = time.UnixMilli(ms)
+			out.Clock, _, err = r.Clock(ctx)
 			return err
 		}
 		if !deep {
@@ -81,6 +79,19 @@ func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (In
 		out.Pending = append(out.Pending, path.Base(f))
 	}
 	return out, err
+}
+
+// Clock is what the clock of a database's server says; false for SQLite, which has
+// none.
+func (r Reader) Clock(ctx context.Context) (time.Time, bool, error) {
+	if r.run.dialect != postgresDialect {
+		return time.Time{}, false, nil
+	}
+	var ms int64
+	if _, err := r.run.one(ctx, "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)", nil, &ms); err != nil {
+		return time.Time{}, false, fmt.Errorf("ask the database's clock: %w", err)
+	}
+	return time.UnixMilli(ms), true, nil
 }
 
 // Version is the schema that a database has.

@@ -128,7 +128,9 @@ func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
 			return u.err
 		}
 		p.begins(nil)
+		done := d.commits()
 		err := p.commit(ctx)
+		done()
 		if postgresBug(err) && !again(err, maxTaken) {
 			failed = p.blamed
 		}
@@ -188,6 +190,7 @@ func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) 
 		if err := guarded(fn, tx); err != nil {
 			return err
 		}
+		defer d.commits()()
 		return p.commit(ctx)
 	})
 	if err != nil {

@@ -91,6 +91,10 @@ type Config struct {
 	Name   string
 	Log    *slog.Logger
 
+	// Commits is called before each commit, and what it returns after it: whoever
+	// has a clock can say how long commits take. Nil: nobody does.
+	Commits func() (done func()) `json:"-"`
+
 	// Keys seal what is secret; without them none of that can be read or kept.
 	Keys *Keyring `json:"-"`
 	// Seal has Open seal what is in the clear or sealed with an old key, Secrets
@@ -118,6 +122,7 @@ type DB struct {
 	under   atomic.Int64 // updates that have not returned
 	log     *slog.Logger
 	keys    *Keyring
+	commits func() (done func())
 }
 
 // unit is one caller's work, waiting for the writer.
@@ -135,7 +140,10 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	d := &DB{units: make(chan *unit, queueLength), later: make(chan *unit, queueLength), stop: make(chan struct{}), done: make(chan struct{}), log: c.Log, keys: c.Keys}
+	if c.Commits == nil {
+		c.Commits = func() func() { return func() {} }
+	}
+	d := &DB{commits: c.Commits, units: make(chan *unit, queueLength), later: make(chan *unit, queueLength), stop: make(chan struct{}), done: make(chan struct{}), log: c.Log, keys: c.Keys}
 	var err error
 	if c.URL != "" {
 		err = d.openPostgres(ctx, c)
@@ -260,6 +268,10 @@ func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 // UnderWay is how many updates have not returned. One of them may be committed
 // already, and what it does after that still to be done.
 func (d *DB) UnderWay() int { return int(d.under.Load()) }
+
+// Queued is how many updates wait for the one writer; those of PostgreSQL that
+// run by themselves wait elsewhere.
+func (d *DB) Queued() int { return len(d.units) + len(d.later) }
 
 // writer is the one goroutine that writes. It takes whatever is queued, so that
 // work queued during an fsync shares the next one.

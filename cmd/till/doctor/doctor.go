@@ -140,7 +140,7 @@ func (c Config) filled() Config {
 		c.Resolve = net.DefaultResolver.LookupHost
 	}
 	if c.Disk == nil {
-		c.Disk = diskSpace
+		c.Disk = DiskSpace
 	}
 	if c.Sync == nil {
 		c.Sync = syncTime

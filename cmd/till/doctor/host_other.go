@@ -12,7 +12,8 @@ const runtimeWindows = true
 
 var errUnknown = errors.New("this system does not say")
 
-func diskSpace(string) (free, all uint64, err error) { return 0, 0, errUnknown }
+// DiskSpace cannot ask this system.
+func DiskSpace(string) (free, all uint64, err error) { return 0, 0, errUnknown }
 
 func maxFiles() (uint64, error) { return math.MaxUint64, nil }
 

@@ -14,8 +14,8 @@ import (
 // runtimeWindows says that file modes mean nothing here.
 const runtimeWindows = false
 
-// diskSpace asks the system how much room is on the disk of a folder.
-func diskSpace(dir string) (free, all uint64, err error) {
+// DiskSpace asks the system how much room is on the disk of a folder.
+func DiskSpace(dir string) (free, all uint64, err error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, 0, err

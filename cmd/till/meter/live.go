@@ -1,0 +1,98 @@
+package meter
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// LiveConfig is what is known in memory at any moment, and costs nothing to ask.
+type LiveConfig struct {
+	Deliveries []func() checkout.Deliveries // of each environment
+	Numbers    func() []flow.Number         // of the bot
+	Stores     map[string]*store.DB         // by name
+	Requests   func() (atWork, open int)    // of the API, and its connections
+	Now        func() time.Time             // of the numbers' leases
+}
+
+// live shows that.
+type live struct{ cfg LiveConfig }
+
+// Live shows what is known in memory, as it is at each scrape.
+func (m *Meter) Live(c LiveConfig) { m.registry.MustRegister(live{c}) }
+
+// The figures of live.
+var ( //nolint:gochecknoglobals // constants that Go has no word for
+	webhookDead      = total("till_webhook_dead_total", "Deliveries that were given up.")
+	webhookRefusals  = total("till_webhook_store_refusals_total", "Times the store would not keep what became of tries.")
+	webhookDisabled  = total("till_webhook_endpoints_disabled_total", "Endpoints that were switched off because they failed for too long.")
+	webhookSending   = gauge("till_webhook_sending", "Deliveries that are on their way now.")
+	webhookQueued    = gauge("till_webhook_queued", "Deliveries in memory that wait for a place.")
+	webhookBytes     = gauge("till_webhook_queued_bytes", "Size of those.")
+	connected        = gauge("till_whatsapp_connected", "WhatsApp numbers that hear and send.")
+	loggedOut        = gauge("till_whatsapp_logged_out", "WhatsApp numbers that were unlinked or banned, or that WhatsApp refuses.")
+	number           = gauge("till_whatsapp_number_state", "1 for where each WhatsApp number stands, by the place of its keys.", "slot", "state")
+	requestsInFlight = gauge("till_http_requests_in_flight", "Requests that are being answered.")
+	connections      = gauge("till_http_connections", "Connections to the API and the console.")
+	storeQueue       = gauge("till_db_queue", "Updates that wait for the one writer of a database.", "database")
+	storeUnderWay    = gauge("till_db_updates_in_flight", "Updates of a database that have not returned.", "database")
+)
+
+// Describe implements prometheus.Collector.
+func (live) Describe(to chan<- *prometheus.Desc) {
+	for _, f := range []figure{
+		webhookDead, webhookRefusals, webhookDisabled, webhookSending, webhookQueued, webhookBytes, connected, loggedOut, number,
+		requestsInFlight, connections, storeQueue, storeUnderWay,
+	} {
+		to <- f.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (l live) Collect(to chan<- prometheus.Metric) {
+	var sum checkout.Deliveries
+	for _, of := range l.cfg.Deliveries {
+		d := of()
+		sum.Dead, sum.StoreRefusals, sum.Disabled = sum.Dead+d.Dead, sum.StoreRefusals+d.StoreRefusals, sum.Disabled+d.Disabled
+		sum.Sending, sum.Queued, sum.QueuedBytes = sum.Sending+d.Sending, sum.Queued+d.Queued, sum.QueuedBytes+d.QueuedBytes
+	}
+	webhookDead.show(to, float64(sum.Dead))
+	webhookRefusals.show(to, float64(sum.StoreRefusals))
+	webhookDisabled.show(to, float64(sum.Disabled))
+	webhookSending.show(to, float64(sum.Sending))
+	webhookQueued.show(to, float64(sum.Queued))
+	webhookBytes.show(to, float64(sum.QueuedBytes))
+	l.numbers(to)
+	atWork, open := l.cfg.Requests()
+	requestsInFlight.show(to, float64(atWork))
+	connections.show(to, float64(open))
+	for name, db := range l.cfg.Stores {
+		storeQueue.show(to, float64(db.Queued()), name)
+		storeUnderWay.show(to, float64(db.UnderWay()), name)
+	}
+}
+
+// numbers shows where our WhatsApp numbers stand. A slot is the place of a
+// number's keys and not the number: those are people's.
+func (l live) numbers(to chan<- prometheus.Metric) {
+	up, out := 0, 0
+	now := l.cfg.Now()
+	for _, n := range l.cfg.Numbers() {
+		at := n.At(now)
+		number.show(to, 1, strconv.Itoa(n.Slot), string(at))
+		switch at {
+		case flow.NumberLive, flow.NumberPhoneAway, flow.NumberTimelocked, flow.NumberDraining, flow.NumberSyncing:
+			up++
+		case flow.NumberLoggedOut, flow.NumberBanned, flow.NumberOutdated, flow.NumberPasskey:
+			out++
+		case flow.NumberOffline, flow.NumberConnecting, flow.NumberPairing, flow.NumberDeaf, flow.NumberReplaced, flow.NumberKilled:
+		}
+	}
+	connected.show(to, float64(up))
+	loggedOut.show(to, float64(out))
+}

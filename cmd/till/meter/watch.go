@@ -1,0 +1,231 @@
+package meter
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// The bounds of a reading.
+const (
+	// watchEach is how often what only the store and the disk know is read.
+	watchEach = 15 * time.Second
+	// watchPatience is how long one reading may take: below the time to the next.
+	watchPatience = 10 * time.Second
+	// ledgerStretch is how many transactions of the ledger a reading looks at, of
+	// each environment: a million take a quarter of an hour.
+	ledgerStretch = 20_000
+)
+
+// Place is one environment's store, with the clock that its waits are told by.
+type Place struct {
+	Env    flow.Environment
+	Reader store.Reader
+	Now    func() time.Time
+}
+
+// Part is one part of the program and whether it works.
+type Part struct {
+	Name string
+	OK   bool
+}
+
+// WatchConfig is what a Watch reads. All of it may fail; what was read before is
+// then shown on, and how old it is.
+type WatchConfig struct {
+	Places []Place
+	Parts  func(ctx context.Context) []Part                              // as /readyz asks them; nil: none
+	Logs   []string                                                      // the files of SQLite that grow until they are written back
+	Disk   func() (free, all uint64, err error)                          // of the data dir
+	Clocks map[string]func(ctx context.Context) (time.Time, bool, error) // of others, by what they are; false: has none
+	Now    func() time.Time                                              // the machine's
+	Log    *slog.Logger
+}
+
+// Watch reads in the background what nobody tells the Meter.
+type Watch struct {
+	cfg     WatchConfig
+	began   time.Time
+	ledgers map[flow.Environment]*sweep
+
+	mu   sync.Mutex
+	last reading
+	bad  bool // the last reading failed
+}
+
+// reading is what was read at one time.
+type reading struct {
+	at         time.Time // of the last one that worked
+	took       time.Duration
+	exceptions map[store.Queue]queue
+	owed, held int
+	oldest     time.Duration
+	imbalance  flow.Kobo
+	parts      []Part
+	wal        int64
+	free, all  uint64
+	skew       map[string]time.Duration
+}
+
+// queue is how much waits in a queue, and for how long.
+type queue struct {
+	count  int
+	oldest time.Duration
+}
+
+// sweep goes through a ledger stretch by stretch, again and again.
+type sweep struct {
+	next     store.LedgerPlace
+	off      flow.Kobo // in this round so far
+	lastTime flow.Kobo // in the round before
+}
+
+// Watch makes a Watch of a Meter and shows with it what it reads.
+func (m *Meter) Watch(c WatchConfig) *Watch {
+	w := &Watch{cfg: c, began: c.Now(), ledgers: map[flow.Environment]*sweep{}}
+	for _, p := range c.Places {
+		w.ledgers[p.Env] = &sweep{}
+	}
+	m.registry.MustRegister(w)
+	return w
+}
+
+// Run reads until ctx ends.
+func (w *Watch) Run(ctx context.Context) error {
+	ticker := time.NewTicker(watchEach)
+	defer ticker.Stop()
+	for {
+		w.tell(ctx, w.Read(ctx))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// tell logs when readings begin to fail and when they work again.
+func (w *Watch) tell(ctx context.Context, err error) {
+	if ctx.Err() != nil || w.bad == (err != nil) {
+		return
+	}
+	w.bad = err != nil
+	w.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "what metrics show of the store is read again or not", slog.Bool("read", err == nil), slog.Any("error", err))
+}
+
+// Read reads once.
+func (w *Watch) Read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, watchPatience)
+	defer cancel()
+	began := w.cfg.Now()
+	next := reading{exceptions: map[store.Queue]queue{}, skew: map[string]time.Duration{}}
+	var faults error
+	if w.cfg.Parts != nil {
+		next.parts = w.cfg.Parts(ctx)
+	}
+	for _, p := range w.cfg.Places {
+		faults = errors.Join(faults, next.exceptionsOf(ctx, p), next.backlogOf(ctx, p), w.ledgerOf(ctx, p, &next))
+	}
+	w.host(&next)
+	w.clocks(ctx, &next)
+	now := w.cfg.Now()
+	next.at, next.took = now, now.Sub(began)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if faults != nil { // a gauge that is half read would be a lie: what holds of it is whether parts work
+		w.last.parts = next.parts
+		return faults
+	}
+	w.last = next
+	return nil
+}
+
+// exceptionsOf reads what waits for somebody in an environment.
+func (r *reading) exceptionsOf(ctx context.Context, p Place) error {
+	now := p.Now()
+	for _, name := range store.Queues() {
+		count, since, err := p.Reader.QueueSize(ctx, store.QueueFilter{Queue: name, Now: now})
+		if err != nil {
+			return err
+		}
+		q := r.exceptions[name]
+		q.count += count
+		if count > 0 {
+			q.oldest = max(q.oldest, now.Sub(since))
+		}
+		r.exceptions[name] = q
+	}
+	return nil
+}
+
+func (r *reading) backlogOf(ctx context.Context, p Place) error {
+	owed, held, oldest, err := p.Reader.Backlog(ctx)
+	if err != nil {
+		return err
+	}
+	r.owed, r.held = r.owed+owed, r.held+held
+	if owed > 0 {
+		r.oldest = max(r.oldest, p.Now().Sub(oldest))
+	}
+	return nil
+}
+
+// ledgerOf looks at the newest transactions of a ledger and at a stretch of all of
+// them. A fault that was found shows until a whole round has found none.
+func (w *Watch) ledgerOf(ctx context.Context, p Place, into *reading) error {
+	newest, err := p.Reader.LedgerNewest(ctx)
+	if err != nil {
+		return err
+	}
+	s := w.ledgers[p.Env]
+	off, next, err := p.Reader.LedgerOff(ctx, s.next, ledgerStretch)
+	if err != nil {
+		return err
+	}
+	s.next, s.off = next, s.off+off
+	if next == (store.LedgerPlace{}) {
+		s.lastTime, s.off = s.off, 0
+	}
+	into.imbalance += max(newest, s.off, s.lastTime)
+	return nil
+}
+
+// host reads what the disk says.
+func (w *Watch) host(into *reading) {
+	for _, file := range w.cfg.Logs {
+		if info, err := os.Stat(file); err == nil { // one that is not there is as good as empty
+			into.wal += info.Size()
+		}
+	}
+	if w.cfg.Disk == nil {
+		return
+	}
+	if free, all, err := w.cfg.Disk(); err == nil { // else nothing is shown of it
+		into.free, into.all = free, all
+	}
+}
+
+// clocks compares the machine's clock with others, and with how it went since the
+// start: time that passes is counted apart from what the clock shows, so that a
+// clock that was set is seen.
+func (w *Watch) clocks(ctx context.Context, into *reading) {
+	now := w.cfg.Now()
+	into.skew["start"] = now.Round(0).Sub(w.began.Round(0)) - now.Sub(w.began)
+	for name, ask := range w.cfg.Clocks {
+		asked := w.cfg.Now()
+		said, has, err := ask(ctx)
+		if err != nil {
+			continue // that it is away is shown by its part
+		}
+		if has {
+			middle := asked.Add(w.cfg.Now().Sub(asked) / 2)
+			into.skew[name] = middle.Sub(said)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"till/flow"
+)
+
+// LedgerPlace is a place in the ledger's order; the zero place is before all.
+type LedgerPlace struct{ kind, subject string }
+
+// ledgerNewest is how many of the newest transactions of each kind LedgerNewest
+// looks at.
+const ledgerNewest = 500
+
+// LedgerOff is by how many kobo the transactions behind a place do not sum to
+// zero, and the place of the last one that was looked at: the zero place once
+// there are no more. The table itself refuses such a row; that it did is worth
+// proving again and again, a stretch at a time, for a reading of all of them would
+// keep a processor busy for seconds.
+func (r Reader) LedgerOff(ctx context.Context, after LedgerPlace, limit int) (off flow.Kobo, next LedgerPlace, err error) {
+	args := []any{after.kind, after.subject}
+	within := ``
+	found, err := r.run.one(ctx, `SELECT kind, subject FROM ledger WHERE (kind, subject) > (?, ?) ORDER BY kind, subject LIMIT 1 OFFSET ?`,
+		append(args, limit-1), &next.kind, &next.subject)
+	if err != nil {
+		return 0, after, fmt.Errorf("read the ledger: %w", err)
+	}
+	if found {
+		within, args = ` AND (kind, subject) <= (?, ?)`, append(args, next.kind, next.subject)
+	} else {
+		next = LedgerPlace{}
+	}
+	_, err = r.run.one(ctx, `SELECT CAST(COALESCE(SUM(ABS(`+lineSum+`)), 0) AS BIGINT) FROM ledger WHERE (kind, subject) > (?, ?)`+within, args, &off)
+	if err != nil {
+		return 0, after, fmt.Errorf("read the ledger: %w", err)
+	}
+	return off, next, nil
+}
+
+// LedgerNewest is LedgerOff of the newest transactions of each kind.
+func (r Reader) LedgerNewest(ctx context.Context) (off flow.Kobo, err error) {
+	for _, kind := range flow.EntryKinds() {
+		var of flow.Kobo
+		_, err := r.run.one(ctx, `SELECT CAST(COALESCE(SUM(ABS(off)), 0) AS BIGINT) FROM (SELECT `+lineSum+` AS off FROM ledger WHERE kind = ? ORDER BY subject DESC LIMIT ?) AS newest`,
+			[]any{string(kind), ledgerNewest}, &of)
+		if err != nil {
+			return 0, fmt.Errorf("read the ledger: %w", err)
+		}
+		off += of
+	}
+	return off, nil
+}
+
+// backlogCounted is how far a backlog is counted.
+const backlogCounted = 20_000
+
+// Backlog is how many deliveries are owed by their schedule, at most twenty
+// thousand, and when the oldest of those was made: zero where there is none. Held is how many
+// wait for endpoints that do not answer, counted as far.
+func (r Reader) Backlog(ctx context.Context) (owed, held int, oldest time.Time, err error) {
+	var at int64
+	_, err = r.run.one(ctx, `SELECT COUNT(*), COALESCE(MIN(d.created_at), 0) FROM (SELECT created_at FROM deliveries WHERE state = 'pending' ORDER BY next_at LIMIT ?) AS d`,
+		[]any{backlogCounted}, &owed, &at)
+	if err == nil {
+		_, err = r.run.one(ctx, `SELECT COUNT(*) FROM (SELECT 1 AS one FROM deliveries WHERE state = 'held' LIMIT ?) AS d`, []any{backlogCounted}, &held)
+	}
+	if err != nil {
+		return 0, 0, time.Time{}, fmt.Errorf("count the deliveries that are owed: %w", err)
+	}
+	return owed, held, flow.FromMillis(at), nil
+}
