@@ -20,6 +20,7 @@ type part struct {
 func parts() []part {
 	return []part{
 		{"checkouts", checkouts},
+		{"chats", chats},
 		{"burst", burst},
 		{"overload", overload},
 		{"growth", growth},
