@@ -1,6 +1,9 @@
 package store
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Exec runs a statement of a test inside a transaction, for what the package
 // itself never does.
@@ -77,4 +80,33 @@ func (r Reader) Plan(ctx context.Context, query string, args ...any) (plan strin
 		return err
 	})
 	return plan, err
+}
+
+// RepeatedSteps are, of each rule, the steps of its plan on SQLite that are done
+// again for each row of another step.
+func (r Reader) RepeatedSteps(ctx context.Context) (map[string][]string, error) {
+	all := map[string][]string{}
+	for _, rule := range append(ledgerRules(), rowRules(Checkout)...) {
+		within := map[int]bool{}
+		err := r.run.each(ctx, "EXPLAIN QUERY PLAN "+rule.faults, nil, func(scan scanner) error {
+			var id, parent, unused int
+			var detail string
+			err := scan(&id, &parent, &unused, &detail)
+			if within[parent] {
+				all[rule.Name] = append(all[rule.Name], detail)
+			}
+			within[id] = within[parent] || strings.HasPrefix(detail, "CORRELATED")
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// ListPlan is how SQLite goes about a list of sessions.
+func (r Reader) ListPlan(ctx context.Context, f SessionFilter) (string, error) {
+	query, args := f.query()
+	return r.Plan(ctx, query, args...)
 }

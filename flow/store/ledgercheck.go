@@ -57,11 +57,21 @@ const heldPart = `CASE WHEN p.match_status <> 'PARTIAL' THEN 0 ELSE
  - COALESCE((SELECT SUM(f.amount) FROM refunds f WHERE f.payment = p.id AND f.held = 1 AND f.put_back = 0), 0) END`
 
 // taken is a ledger transaction that took the money of a refund: the first of them
-// has its id as subject, later ones a name derived from it.
-const taken = `l.payment = f.payment AND (l.subject = f.id OR l.subject LIKE f.id || '-%')`
+// has its id as subject, later ones a name derived from it. Which kind it is is
+// asked in words that no index serves: that of the payment is to be used.
+const taken = `l.payment = f.payment AND l.payment <> '' AND (l.subject = f.id OR l.subject LIKE f.id || '-%')`
 
-// applied begins what was given to the merchant of a session, our fee with it.
-const applied = `COALESCE((SELECT -SUM(l.merchant_pending + l.fees) FROM ledger l JOIN payments p ON p.id = l.payment WHERE p.session = s.id`
+// ofPayment are the ledger transactions of a payment. That it has a name is said so
+// that the index of those that are about one is used, and the kinds are looked at
+// only then: else each payment costs a look at the whole ledger.
+const ofPayment = `l.payment = p.id AND l.payment <> ''`
+
+// applied is what was given to the merchant of a session by some of its
+// transactions, our fee with it.
+func applied(which string) string {
+	return `COALESCE((SELECT -SUM(CASE WHEN ` + which + ` THEN l.merchant_pending + l.fees ELSE 0 END)
+ FROM payments p CROSS JOIN ledger l WHERE p.session = s.id AND ` + ofPayment + `), 0)`
+}
 
 // ledgerRules are the rules with their queries, which both databases understand.
 func ledgerRules() []LedgerRule { return append(rulesOfMoneyIn(), rulesOfMoneyOut()...) }
@@ -77,7 +87,7 @@ func rulesOfMoneyIn() []LedgerRule {
 			RulePayments, `SELECT p.id, p.received_at, CAST(COALESCE(l.rail_clearing, 0) AS BIGINT), p.amount FROM payments p
  LEFT JOIN ledger l ON l.kind = 'payment' AND l.subject = p.id
  WHERE l.subject IS NULL OR l.rail_clearing <> p.amount OR l.payment <> p.id OR l.project <> p.project OR l.rail_id <> p.rail_transaction_id
- OR p.fee <> -(SELECT SUM(f.fees) FROM ledger f WHERE f.payment = p.id AND f.kind IN ('payment', 'accept'))`, `SELECT COUNT(*) FROM payments`,
+ OR p.fee <> -(SELECT SUM(CASE WHEN l.kind IN ('payment', 'accept') THEN l.fees ELSE 0 END) FROM ledger l WHERE ` + ofPayment + `)`, `SELECT COUNT(*) FROM payments`,
 		},
 		{
 			RuleStrays, `SELECT l.kind || ' ' || l.subject, l.created_at, l.rail_clearing, 0 FROM ledger l
@@ -106,22 +116,22 @@ func rulesOfMoneyIn() []LedgerRule {
 		},
 		{
 			RuleLeft, `SELECT id, at, CAST(aside AS BIGINT), CAST(had AS BIGINT) FROM (SELECT p.id AS id, p.received_at AS at,
- COALESCE((SELECT -SUM(l.unapplied) FROM ledger l WHERE l.payment = p.id), 0) AS aside, p.amount
+ COALESCE((SELECT -SUM(l.unapplied) FROM ledger l WHERE ` + ofPayment + `), 0) AS aside, p.amount
  - COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = p.id AND r.payment <> ''), 0)
  - COALESCE((SELECT SUM(f.amount) FROM refunds f WHERE f.payment = p.id AND f.put_back = 0), 0) AS had FROM payments p) AS compared
  WHERE aside > CASE WHEN had > 0 THEN had ELSE 0 END OR aside < 0`, `SELECT COUNT(*) FROM payments`,
 		},
 		{
 			RuleResolutions, `SELECT id, resolved_at, accepted, decided FROM (SELECT p.id AS id, p.resolved_at AS resolved_at, p.match_status AS match_status,
- (SELECT COUNT(*) FROM ledger l WHERE l.kind = 'accept' AND l.payment = p.id AND l.subject NOT LIKE '%/parts') AS accepted,
+ (SELECT COUNT(CASE WHEN l.kind = 'accept' AND l.subject NOT LIKE '%/parts' THEN 1 END) FROM ledger l WHERE ` + ofPayment + `) AS accepted,
  CASE WHEN p.resolution = 'ACCEPTED' THEN 1 ELSE 0 END AS decided FROM payments p) AS compared
  WHERE decided = 1 AND accepted = 0 OR match_status = 'MATCHED' AND accepted > 0`,
 			`SELECT COUNT(*) FROM payments WHERE resolution <> ''`,
 		},
 		{
 			RulePaid, `SELECT id, at, said, CAST(least AS BIGINT) FROM (SELECT s.id AS id, s.created_at AS at, s.amount_paid AS said, s.amount AS whole, s.status AS status,
- ` + applied + ` AND (l.kind = 'payment' OR l.kind = 'accept' AND (p.match_status = 'PARTIAL' AND l.subject = p.id OR l.subject LIKE '%/parts'))), 0) AS least,
- ` + applied + ` AND l.kind IN ('payment', 'accept') AND p.match_status <> 'DUPLICATE'), 0) AS most,
+ ` + applied(`l.kind = 'payment' OR l.kind = 'accept' AND (p.match_status = 'PARTIAL' AND l.subject = p.id OR l.subject LIKE '%/parts')`) + ` AS least,
+ ` + applied(`l.kind IN ('payment', 'accept') AND p.match_status <> 'DUPLICATE'`) + ` AS most,
  CASE WHEN s.policy LIKE '%"underpayment":"refund"%' THEN 0
  ELSE COALESCE((SELECT SUM(CASE WHEN ` + heldPart + ` > 0 THEN ` + heldPart + ` ELSE 0 END) FROM payments p WHERE p.session = s.id), 0) END AS held
  FROM sessions s WHERE s.amount_paid > 0 OR s.id IN (SELECT session FROM payments)) AS compared
@@ -143,12 +153,12 @@ func rulesOfMoneyOut() []LedgerRule {
  GROUP BY p.id, p.received_at, p.amount HAVING SUM(f.amount) > p.amount`, `SELECT COUNT(DISTINCT payment) FROM refunds`,
 		},
 		{
-			RuleRefunds, `SELECT f.id, f.created_at, CAST(COALESCE((SELECT -MIN(l.refunds_payable) FROM ledger l WHERE l.kind = 'refund' AND ` + taken + `), 0) AS BIGINT), f.amount FROM refunds f
- WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund' AND ` + taken + ` AND l.refunds_payable = -f.amount AND l.unapplied = f.aside)
- OR f.status = 'PROCESSED' AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_paid' AND ` + taken + ` AND l.rail_clearing = -f.amount)
+			RuleRefunds, `SELECT f.id, f.created_at, CAST(COALESCE((SELECT -MIN(l.refunds_payable) FROM ledger l WHERE ` + taken + ` AND l.kind || '' = 'refund'), 0) AS BIGINT), f.amount FROM refunds f
+ WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE ` + taken + ` AND l.kind || '' = 'refund' AND l.refunds_payable = -f.amount AND l.unapplied = f.aside)
+ OR f.status = 'PROCESSED' AND NOT EXISTS (SELECT 1 FROM ledger l WHERE ` + taken + ` AND l.kind || '' = 'refund_paid' AND l.rail_clearing = -f.amount)
  OR f.status = 'FAILED' AND f.put_back = 0 OR f.put_back = 1 AND f.status NOT IN ('FAILED', 'NEEDS_ATTENTION')
  OR f.put_back = 1 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_failed' AND l.subject = f.reference AND l.refunds_payable = f.amount)
- OR f.returned = 1 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_returned' AND l.payment = f.payment AND l.rail_clearing = f.amount)`, `SELECT COUNT(*) FROM refunds`,
+ OR f.returned = 1 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.payment = f.payment AND l.payment <> '' AND l.kind || '' = 'refund_returned' AND l.rail_clearing = f.amount)`, `SELECT COUNT(*) FROM refunds`,
 		},
 		{
 			RulePayable, `SELECT id, 0, CAST(SUM(owed) AS BIGINT), CAST(SUM(not_done) AS BIGINT) FROM (SELECT payment AS id, -refunds_payable AS owed, 0 AS not_done FROM ledger WHERE refunds_payable <> 0

@@ -242,7 +242,7 @@ var goroutineGauge = regexp.MustCompile(`(?m)^\w*goroutines(?:\{[^}]*\})? ([0-9.
 
 // goroutines is how many Till has, as its metrics say; -1 where they do not.
 func (s *soak) goroutines(ctx context.Context) float64 {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url("/metrics"), http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.metricsAt+"/metrics", http.NoBody)
 	if err != nil {
 		return -1
 	}

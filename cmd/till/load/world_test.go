@@ -32,19 +32,20 @@ const merchants = 8
 // world is till serve, till bank and a Redis, as processes, and the WhatsApp
 // network inside this one.
 type world struct {
-	tb      testing.TB
-	dir     string
-	addr    string
-	env     []string
-	bank    *process
-	bankAt  string
-	till    *process
-	redis   string // address of its socket; "" where none is installed
-	network *wanet.Network
-	relay   *relay
-	client  *http.Client
-	keys    []string
-	linked  *wanet.Account
+	tb        testing.TB
+	dir       string
+	addr      string
+	metricsAt string
+	env       []string
+	bank      *process
+	bankAt    string
+	till      *process
+	redis     string // address of its socket; "" where none is installed
+	network   *wanet.Network
+	relay     *relay
+	client    *http.Client
+	keys      []string
+	linked    *wanet.Account
 
 	began    float64  // MiB that Till held when it had just started
 	accounts sync.Map // account number → session
@@ -80,7 +81,7 @@ func prepare(tb testing.TB, s settings) *world {
 		tb.Fatal(err)
 	}
 	w := &world{
-		tb: tb, dir: tb.TempDir(), addr: free(tb), bankAt: free(tb),
+		tb: tb, dir: tb.TempDir(), addr: free(tb), bankAt: free(tb), metricsAt: free(tb),
 		client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 512, DisableCompression: true}},
 	}
 	w.relay = newRelay(tb, w.addr, func(account string) (string, bool) {
@@ -105,7 +106,7 @@ func prepare(tb testing.TB, s settings) *world {
 	w.env = []string{
 		"TILL_WHATSAPP_DIAL=" + ln.Addr().String(), "TILL_WHATSAPP_ROOT_KEY=" + hex.EncodeToString(key[:]), "TILL_BANK_URL=http://" + w.bankAt,
 		"TILL_PUBLIC_URL=http://" + w.relay.at, "TILL_DATA_DIR=" + filepath.Join(w.dir, "data"), "TILL_HTTP_ADDR=" + w.addr,
-		fmt.Sprintf("TILL_RATE_LIMIT_TEST=%d", s.limit), "TILL_LOG_LEVEL=error",
+		fmt.Sprintf("TILL_RATE_LIMIT_TEST=%d", s.limit), "TILL_LOG_LEVEL=error", "TILL_METRICS_ADDR=" + w.metricsAt,
 	}
 	if redis, err := exec.LookPath("redis-server"); err == nil {
 		w.redis = filepath.Join(w.dir, "redis.sock")

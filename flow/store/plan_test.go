@@ -1,0 +1,51 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+// A rule looks at each of its rows once, and for each at what is about that row
+// alone: one that looked at the whole ledger each time would take hours where
+// there are many payments, and keep the write-ahead log from being written back
+// as long.
+func TestNoRuleReadsAWholeTableForEachRow(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t, store.Checkout))
+	all, err := db.RepeatedSteps(t.Context())
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d rules look closer at their rows: %v", len(all), err)
+	}
+	for rule, steps := range all {
+		for _, step := range steps {
+			if strings.HasPrefix(step, "SCAN ") || strings.Contains(step, "ledger_1 (kind=?)") {
+				t.Errorf("rule %q does for each row: %s", rule, step)
+			}
+		}
+	}
+}
+
+// A page of a list reads what it shows and little else, however many sessions the
+// project has and however few of them are looked for.
+func TestAListReadsWhatItShows(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t, store.Checkout))
+	some := store.SessionFilter{Project: "wsp_prj_1", Limit: 20}
+	for index, f := range map[string]store.SessionFilter{
+		"session_project":   some,
+		"session_status":    {Project: some.Project, Limit: 20, Status: flow.SessionPaid},
+		"session_email":     {Project: some.Project, Limit: 20, Email: "ada@example.com", Before: "wsp_sess_9", CreatedFrom: time.Unix(1, 0)},
+		"session_reference": {Project: some.Project, Limit: 20, Reference: "order-1", Status: flow.SessionPaid},
+	} {
+		plan, err := db.ListPlan(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(plan, "USING INDEX "+index+" ") || strings.Contains(plan, "SCAN") || index != "session_reference" && strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%+v is not read by %s alone:\n%s", f, index, plan)
+		}
+	}
+}
