@@ -86,7 +86,7 @@ func readKeys(words []string, rest string) []SearchKey {
 	if code, ok := readCode(rest); ok {
 		add(SearchKey{Kind: ByEntryCode, Value: code})
 	}
-	if phone, ok := readPhone(rest); ok {
+	if phone, ok := ReadPhone(rest); ok {
 		add(SearchKey{Kind: ByPhone, Value: string(phone)})
 	}
 	digits := strings.NewReplacer(" ", "", "-", "", "+", "").Replace(rest)
@@ -147,8 +147,8 @@ func readCode(text string) (string, bool) {
 	return text, len(text) == 8 && strings.Trim(text, crockford) == ""
 }
 
-// readPhone reads a telephone number in any form that Nigerians write.
-func readPhone(text string) (Phone, bool) {
+// ReadPhone reads a telephone number in any form that Nigerians write.
+func ReadPhone(text string) (Phone, bool) {
 	digits := strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "").Replace(strings.TrimPrefix(text, "+"))
 	if !allDigits(digits) {
 		return "", false

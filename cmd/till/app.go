@@ -263,7 +263,7 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 	if _, err := rand.Read(signing); err != nil {
 		return nil, err
 	}
-	c.Places = checkout.NewNearPlaces(checkout.NewRedisPlaces(a.redis, "till:"+string(env)+":", signing, a.log))
+	c.Places = checkout.NewNearPlaces(checkout.NewRedisPlaces(a.redis, placesOf(env), signing, a.log))
 	c.Around = flow.Surroundings{
 		Live:         env == flow.Live,
 		ClientSecret: func(id flow.SessionID) string { return clientSecret(pepper, id) },

@@ -41,6 +41,7 @@ type commands struct {
 	Network   networkCmd   `cmd:"" help:"Run the local WhatsApp network as a process of its own."`
 	Bank      bankCmd      `cmd:"" help:"Run the sandbox bank as a process of its own."`
 	Merchants merchantsCmd `cmd:"" help:"See who uses Till, and decide who may take real money."`
+	Payer     payerCmd     `cmd:"" help:"Export all that is kept of a payer, or forget who they are."`
 	Numbers   numbersCmd   `cmd:"" help:"See our WhatsApp numbers; drain, kill or resume one."`
 	Methods   methodsCmd   `cmd:"" help:"Switch a method to pay off, or on again."`
 	Switches  switchesCmd  `cmd:"" help:"Tell what operators switched, who and why."`

@@ -9,6 +9,9 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
+
+	"till/config"
+	"till/flow"
 )
 
 // redisPatience is how long Redis may take to answer at the start.
@@ -49,11 +52,11 @@ func (a *app) openRedis(ctx context.Context) error {
 		a.closing(a.redis.Close)
 		return nil
 	}
-	options, err := redis.ParseURL(string(a.set.RedisURL))
+	client, err := redisAt(a.set)
 	if err != nil {
-		return usageError{errors.New("--redis-url [secret] cannot be used: give a redis:// address, as redis://127.0.0.1:6379/0")}
+		return err
 	}
-	a.redis = redis.NewClient(options)
+	a.redis = client
 	a.closing(a.redis.Close)
 	a.checkRedis()
 	short, cancel := context.WithTimeout(ctx, redisPatience)
@@ -63,3 +66,16 @@ func (a *app) openRedis(ctx context.Context) error {
 	}
 	return nil
 }
+
+// redisAt is the Redis of the settings.
+func redisAt(set config.Settings) (*redis.Client, error) {
+	options, err := redis.ParseURL(string(set.RedisURL))
+	if err != nil {
+		return nil, usageError{errors.New("--redis-url [secret] cannot be used: give a redis:// address, as redis://127.0.0.1:6379/0")}
+	}
+	return redis.NewClient(options), nil
+}
+
+// placesOf begins the keys in Redis under which stands where the talks of an
+// environment are.
+func placesOf(env flow.Environment) string { return "till:" + string(env) + ":" }

@@ -205,6 +205,24 @@ func (a *Accounts) Audit(ctx context.Context, row flow.Audited, reasoned bool) e
 	return wrap("keep what was done", a.db.Update(ctx, func(tx *store.Tx) error { return tx.AddAudit(ctx, row) }))
 }
 
+// Forget puts a name that says nothing in the place of texts that say who a payer
+// is: in the audit log, and in the searches that people keep. It returns in how
+// many rows they stood.
+func (a *Accounts) Forget(ctx context.Context, texts []string, as string) (places int64, err error) {
+	err = a.db.Update(ctx, func(tx *store.Tx) error {
+		places = 0
+		for _, text := range texts {
+			n, err := tx.Replace(ctx, text, as)
+			if err != nil {
+				return err
+			}
+			places += n
+		}
+		return tx.OweWipe(ctx)
+	})
+	return places, wrap("forget a payer", err)
+}
+
 // Audits reads the audit log, newest first.
 func (a *Accounts) Audits(ctx context.Context, f store.AuditFilter) (list []flow.Audited, more bool, err error) {
 	f.Limit++

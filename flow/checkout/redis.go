@@ -178,3 +178,10 @@ func (p *RedisPlaces) PutAll(ctx context.Context, chats []flow.Chat) {
 		}
 	})
 }
+
+// ForgetPlace makes Redis forget where a chat's talks stand, in the memory whose
+// keys begin with prefix. It returns how many entries there were.
+func ForgetPlace(ctx context.Context, client redis.UniversalClient, prefix string, chat flow.ChatID) (int64, error) {
+	p := &RedisPlaces{prefix: prefix}
+	return client.Del(ctx, p.name(chat)).Result()
+}

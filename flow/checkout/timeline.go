@@ -87,6 +87,11 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	}
 	story = append(story, tellTries(tries)...)
 	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
+	gone, err := tellForgotten(ctx, r, id, latest(story))
+	if err != nil {
+		return nil, err
+	}
+	story = append(story, gone...)
 	return append(story, standing(session, latest(story))), nil
 }
 

@@ -104,6 +104,8 @@ func turnTold(l store.Line) string {
 	switch {
 	case in.Heard != nil && in.Heard.Text == "":
 		return "The payer " + heardTold(*in.Heard) + "."
+	case in.Heard != nil && replay.Blotted(in.Heard.Text):
+		return fmt.Sprintf("The payer wrote %s, which are not kept any more. Till read them so: the payer %s.", strings.Trim(in.Heard.Text, "[]"), heardTold(*in.Heard))
 	case in.Heard != nil:
 		return fmt.Sprintf("The payer wrote “%s”. Till read it so: the payer %s.", in.Heard.Text, heardTold(*in.Heard))
 	case in.News != nil:

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"unicode/utf8"
 
 	"till/flow"
@@ -156,30 +158,46 @@ func strict(text []byte, v any) error {
 func Redact(r Recording) (Recording, error) {
 	out := Recording{Chat: r.Chat}
 	for _, l := range r.Lines {
-		var err error
-		switch l.Kind {
-		case Heard, News:
-			var t flow.Turn
-			if err = json.Unmarshal(l.Data, &t); err == nil {
-				l.Data, err = json.Marshal(redactedTurn(t))
-			}
-		case Decided:
-			var o Outcome
-			if err = json.Unmarshal(l.Data, &o); err == nil {
-				o = redactedOutcome(o)
-				l.Data, err = json.Marshal(o)
-			}
-		case Sent, Delivered, Read, Failed:
-			l.Data = json.RawMessage("{}") // why the network did not take it may name whom it was to reach
-		default:
+		if !slices.Contains([]string{Heard, News, Decided, Sent, Delivered, Read, Failed}, l.Kind) {
 			continue // what the bank and the webhooks said is not decided on again
 		}
+		data, err := Blot(l.Kind, l.Data, true)
 		if err != nil {
 			return out, fmt.Errorf("redact line %d: %w", l.Seq, err)
 		}
+		l.Data = data
 		out.Lines = append(out.Lines, l)
 	}
 	return out, nil
+}
+
+// Blot is what a line of a chat's log holds without what the payer and the agents
+// wrote, and, where who is said too, without who the payer is. How it was
+// understood stays, and of that a replay decides the same. A line of another kind
+// is left as it is.
+func Blot(kind string, data json.RawMessage, who bool) (json.RawMessage, error) {
+	switch kind {
+	case Heard, News:
+		var t flow.Turn
+		if err := json.Unmarshal(data, &t); err != nil {
+			return nil, fmt.Errorf("read a turn: %w", err)
+		}
+		return json.Marshal(redactedTurn(t))
+	case Decided:
+		var o Outcome
+		if err := json.Unmarshal(data, &o); err != nil {
+			return nil, fmt.Errorf("read a decision: %w", err)
+		}
+		if who {
+			o.Chat = redactedChat(o.Chat)
+		}
+		return json.Marshal(redactedOutcome(o))
+	case Sent, Delivered, Read, Failed:
+		if who { // why the network did not take it may name whom it was to reach
+			return json.RawMessage("{}"), nil
+		}
+	}
+	return data, nil
 }
 
 func redactedTurn(t flow.Turn) flow.Turn {
@@ -204,15 +222,26 @@ func redactedTurn(t flow.Turn) flow.Turn {
 	return t
 }
 
-// blotted is what stands for what somebody wrote.
+// blotted is what stands for what somebody wrote; of what stands for it already it
+// is the same.
 func blotted(text string) string {
+	if Blotted(text) {
+		return text
+	}
 	return fmt.Sprintf("[%d characters]", utf8.RuneCountInString(text))
 }
 
-// redactedOutcome is an outcome without who the payer is, and without what an
-// agent wrote to them: a replay decides the same blots.
+// blot is what blotted makes.
+//
+//nolint:gochecknoglobals // a constant that Go has no word for
+var blot = regexp.MustCompile(`^\[\d+ characters\]$`)
+
+// Blotted says whether a text is what stands for one that is not kept any more.
+func Blotted(text string) bool { return blot.MatchString(text) }
+
+// redactedOutcome is an outcome without what an agent wrote to the payer: a replay
+// decides the same blots.
 func redactedOutcome(o Outcome) Outcome {
-	o.Chat = redactedChat(o.Chat)
 	for i := range o.Says {
 		if o.Says[i].Key != sayAgent {
 			continue

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"till/bot/whatsapp"
+	"till/config"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// payerCmd is what an operator does about one person who pays.
+type payerCmd struct {
+	Export payerExportCmd `cmd:"" help:"Write all that is kept of a payer into one JSON file."`
+	Forget payerForgetCmd `cmd:"" help:"Forget who a payer is, everywhere; money stays, under a name that says nothing."`
+}
+
+// payerOf says which payer a command is about.
+type payerOf struct {
+	config.Settings
+
+	Phone string `arg:"" help:"The payer's telephone number, as 08031234567 or +2348031234567."`
+	Email string `placeholder:"ADDRESS" help:"Also sessions that were made for this e-mail address. Merchants may use one for many payers: look before you use it."`
+	JSON  bool   `name:"json" help:"Print JSON."`
+}
+
+// number is the telephone number that was given.
+func (c *payerOf) number() (flow.Phone, error) {
+	if err := c.Check(); err != nil {
+		return "", usageError{err}
+	}
+	phone, ok := flow.ReadPhone(strings.TrimSpace(c.Phone))
+	if !ok {
+		return "", usageError{fmt.Errorf("that is no telephone number: give it as 08031234567 or +2348031234567")}
+	}
+	if c.Email != "" && !address(c.Email) {
+		return "", usageError{fmt.Errorf("%q is no e-mail address", c.Email)}
+	}
+	return phone, nil
+}
+
+// payerIn is what one environment keeps of a payer.
+type payerIn struct {
+	env   flow.Environment
+	payer checkout.Payer
+	open  []store.Unsettled
+}
+
+// find looks a payer up in both environments.
+func (c *payerOf) find(w *world, phone flow.Phone) ([]payerIn, error) {
+	var list []payerIn
+	for _, env := range []flow.Environment{flow.Test, flow.Live} {
+		err := c.in(w, env, func(db *store.DB) error {
+			p, err := checkout.FindPayer(w.ctx, db.Reader, phone, c.Email)
+			if err != nil {
+				return err
+			}
+			open, err := p.Unsettled(w.ctx, db.Reader)
+			list = append(list, payerIn{env: env, payer: p, open: open})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// in opens one environment; one that was never used has nothing of anybody.
+func (c *payerOf) in(w *world, env flow.Environment, do func(*store.DB) error) error {
+	err := beside(w, c.Settings, store.Checkout, string(env), "there is nothing kept", do)
+	if env == flow.Live && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// ids are what WhatsApp knows a payer by, as far as the environments know.
+func ids(phone flow.Phone, found []payerIn) []string {
+	list := []string{string(phone)}
+	for _, f := range found {
+		for _, chat := range f.payer.Chats {
+			if !checkout.Forgotten(chat.Person) {
+				list = append(list, chat.Person)
+			}
+		}
+	}
+	return list
+}
+
+// keyFile is a file with the keys of one of our numbers, and what it has of a payer.
+type keyFile struct {
+	Name string   `json:"file"`
+	Rows int      `json:"rows"`
+	ids  []string // that it knows them by
+	path string
+}
+
+// keyFiles are the files with the keys of our numbers.
+func keyFiles(ctx context.Context, set config.Settings, ids []string) ([]keyFile, error) {
+	paths, err := filepath.Glob(filepath.Join(under(set.DataDir, keysDir), "*.db"))
+	if err != nil {
+		return nil, fmt.Errorf("look for the keys of the numbers: %w", err)
+	}
+	list := []keyFile{}
+	for _, path := range paths {
+		f := keyFile{Name: keysDir + "/" + filepath.Base(path), path: path}
+		if f.ids, f.Rows, err = whatsapp.People(ctx, path, ids); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// payerExportCmd writes all that is kept of a payer.
+type payerExportCmd struct {
+	payerOf
+
+	Out string `placeholder:"FILE" default:"-" help:"The file to write, which must not be there; - for standard output."`
+}
+
+// Help is the command's example and what is in the file.
+func (payerExportCmd) Help() string {
+	return "Example:  till payer export 08031234567 --out ada.json\n\n" +
+		"For a payer who asks what is kept of them: sessions, payments, what their merchants were told, every line of their chats, and what supporters wrote down, of both environments. " +
+		"It runs beside a server. A session that was made for somebody else is in it as far as it was spoken of in their own chat. It stands in the audit log that it was written."
+}
+
+// payerExport is what the file holds.
+type payerExport struct {
+	Phone    string                                    `json:"phone"`
+	At       string                                    `json:"at"`
+	Kept     map[flow.Environment]checkout.PayerRecord `json:"kept"`
+	WhatsApp []keyFile                                 `json:"whatsapp"` // how many rows of keys each of our numbers keeps to write to them
+}
+
+// Run writes the file.
+func (c *payerExportCmd) Run(w *world) error {
+	phone, err := c.number()
+	if err != nil {
+		return err
+	}
+	out := payerExport{Phone: "+" + string(phone), At: flow.Stamp(time.Now()), Kept: map[flow.Environment]checkout.PayerRecord{}}
+	found, err := c.find(w, phone)
+	if err != nil {
+		return err
+	}
+	if out.WhatsApp, err = keyFiles(w.ctx, c.Settings, ids(phone, found)); err != nil {
+		return err
+	}
+	for _, f := range found {
+		err := c.in(w, f.env, func(db *store.DB) error {
+			record, err := f.payer.Record(w.ctx, db.Reader, flow.Surroundings{Live: f.env == flow.Live})
+			out.Kept[f.env] = record
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		return keepAct(w, a, "", "payer.export", phone.String(), "")
+	}); err != nil {
+		return err
+	}
+	return c.write(w, out)
+}
+
+func (c *payerExportCmd) write(w *world, out payerExport) (err error) {
+	if c.Out == "-" {
+		return printJSON(w, out)
+	}
+	file, err := os.OpenFile(c.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("write what is kept: %w (give another --out)", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := printJSON(&world{out: file}, out); err != nil {
+		return err
+	}
+	sessions, chats := 0, 0
+	for _, kept := range out.Kept {
+		sessions, chats = sessions+len(kept.Sessions), chats+len(kept.Chats)
+	}
+	if c.JSON {
+		return printJSON(w, map[string]any{"file": c.Out, "sessions": sessions, "chats": chats})
+	}
+	_, err = fmt.Fprintf(w.out, "%s  %d sessions and %d chats\n", c.Out, sessions, chats)
+	return err
+}

@@ -1,0 +1,347 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"till/bot/whatsapp"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// payerForgetCmd forgets a payer.
+type payerForgetCmd struct {
+	payerOf
+
+	DryRun bool `help:"Show what would go, and change nothing; it may be run beside a server."`
+	Yes    bool `help:"Do it. It cannot be undone."`
+	Copies bool `help:"Also remove the copies in before-… of the data dir, and beside it, in which the payer still stands."`
+}
+
+// Help is the command's example and what it does.
+func (payerForgetCmd) Help() string {
+	return "Example:  till payer forget 08031234567 --dry-run\n          till payer forget 08031234567 --yes\n\n" +
+		"Stop the server first. Telephone number, name, e-mail address, WhatsApp id and all that the payer wrote go from every table of both environments, from what merchants were told and answered, " +
+		"from the keys of our WhatsApp numbers, from Redis, the log and the audit log; a name that says nothing stands for them. The files are then written anew, so that no byte is left in them. " +
+		"Amounts, the ledger, references and how each turn was understood stay: till verify, till ledger check and till replay work as before. " +
+		"Nothing is forgotten while a session of theirs is open, or money is on its way or waits for a decision: what to do first is told. " +
+		"Backups, PostgreSQL's own log and what merchants keep are not touched: after a restore, forget them again."
+}
+
+// forgetting is what is or would be done.
+type forgetting struct {
+	As       string            `json:"as"` // what stands for them; "" where nothing was changed
+	Test     forgettingIn      `json:"test"`
+	Live     forgettingIn      `json:"live"`
+	WhatsApp []keyFile         `json:"whatsapp"`
+	Redis    int64             `json:"redis"`
+	Accounts int64             `json:"accounts"` // places in the audit log and in searches that people keep
+	Logs     int               `json:"logs"`     // places in the log
+	Copies   []string          `json:"copies"`   // in which they still stand
+	Open     []store.Unsettled `json:"open"`     // what has to be over first
+}
+
+// forgettingIn is that of one environment.
+type forgettingIn struct {
+	checkout.Forgot
+
+	Beside int `json:"sessionsOfOthers"`
+}
+
+// Run forgets a payer, or says what that would do.
+func (c *payerForgetCmd) Run(w *world) (err error) {
+	phone, err := c.number()
+	if err != nil {
+		return err
+	}
+	if !c.DryRun && !c.Yes {
+		return refusedError{errors.New("it cannot be undone. See what would go with --dry-run, then give --yes")}
+	}
+	if !c.DryRun {
+		unlock, err := c.alone(w)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, unlock()) }()
+	}
+	var out forgetting
+	err = patiently(w, "still forgetting", func() (err error) {
+		out, err = c.forget(w, phone)
+		return err
+	})
+	if errors.Is(err, checkout.ErrUnsettled) {
+		for _, one := range out.Open {
+			if _, err := fmt.Fprintf(w.err, "till: %s %s is not over: %s\n", one.What, one.ID, firstDo(one)); err != nil {
+				return err
+			}
+		}
+		return refusedError{errors.New("nothing was changed: something of this payer's is not over")}
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(w, out)
+	}
+	return c.told(w, out)
+}
+
+// firstDo is what is done first about what is not over.
+func firstDo(u store.Unsettled) string {
+	switch u.What {
+	case "session":
+		return "cancel it (POST /v1/checkout/sessions/" + u.ID + "/cancel) or wait until it ends"
+	case "refund":
+		return "wait until the bank has sent it; one that needs attention is decided about in the console"
+	case "payment":
+		return "decide about it: POST /v1/payments/" + u.ID + "/resolve"
+	case "chat":
+		return "till desk release " + u.ID + " --as <you>"
+	}
+	return "it waits for a second person, in the console"
+}
+
+// alone takes the data dir for this process: what a server that runs has in memory
+// would be written again.
+func (c *payerForgetCmd) alone(w *world) (unlock func() error, err error) {
+	if _, err := os.Stat(c.DataDir); err != nil {
+		return nil, fmt.Errorf("there is nothing kept: %w (is --data-dir right?)", err)
+	}
+	unlock, err = lockFile(under(c.DataDir, "lock"))
+	if err != nil {
+		return nil, fmt.Errorf("a server uses the data dir %s: %w (stop it first, and start it again afterwards)", c.DataDir, err)
+	}
+	// Servers that share a PostgreSQL do not hold the dir: who runs a number does.
+	err = beside(w, c.Settings, store.Checkout, string(flow.Test), "there is nothing kept", func(db *store.DB) error {
+		b := checkout.NewBoard(db, time.Now, time.Now, logger(w.err, c.Settings))
+		if err := b.Refresh(w.ctx); err != nil {
+			return err
+		}
+		for _, n := range b.Numbers() {
+			if time.Now().Before(n.HeldUntil) {
+				return fmt.Errorf("%s runs a WhatsApp number (stop every server first, and start them again afterwards)", n.Holder)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	return unlock, nil
+}
+
+// forget looks for everything, and changes it with --yes. What tells where else to
+// look goes last: killed in the middle, it is done again from the beginning.
+func (c *payerForgetCmd) forget(w *world, phone flow.Phone) (out forgetting, err error) {
+	out = forgetting{WhatsApp: []keyFile{}, Copies: []string{}, Open: []store.Unsettled{}}
+	found, err := c.find(w, phone)
+	if err != nil {
+		return out, err
+	}
+	for _, f := range found {
+		out.Open = append(out.Open, f.open...)
+	}
+	if out.WhatsApp, err = keyFiles(w.ctx, c.Settings, ids(phone, found)); err != nil {
+		return out, err
+	}
+	if out.Copies, err = c.copies(); err != nil {
+		return out, err
+	}
+	if len(out.Open) > 0 && !c.DryRun {
+		return out, checkout.ErrUnsettled
+	}
+	words := []string{string(phone)}
+	for _, f := range found {
+		words = append(words, f.payer.Everywhere()...)
+	}
+	for _, f := range out.WhatsApp {
+		words = append(words, f.ids...)
+	}
+	slices.Sort(words)
+	words = slices.DeleteFunc(slices.Compact(words), func(s string) bool { return s == "" })
+	if out.Logs, err = c.logs(words, ""); err != nil {
+		return out, err
+	}
+	if c.DryRun {
+		for _, f := range found {
+			in := out.of(f.env)
+			in.Sessions, in.Chats, in.Beside = len(f.payer.Sessions), len(f.payer.Chats), len(f.payer.Beside)
+		}
+		return out, nil
+	}
+	return out, c.change(w, &out, found, words)
+}
+
+// of is what is done in an environment.
+func (f *forgetting) of(env flow.Environment) *forgettingIn {
+	if env == flow.Live {
+		return &f.Live
+	}
+	return &f.Test
+}
+
+// change does it, in an order in which a second try finds what a first one left.
+func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, words []string) (err error) {
+	if out.As, err = checkout.NewForgetter(nil, time.Now, rand.Reader).NewName(); err != nil {
+		return err
+	}
+	for _, f := range out.WhatsApp {
+		if err := whatsapp.Forget(w.ctx, f.path, f.ids); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	if out.Redis, err = c.places(w.ctx, found); err != nil {
+		return err
+	}
+	if _, err = c.logs(words, out.As); err != nil {
+		return err
+	}
+	for _, f := range found {
+		err := c.in(w, f.env, func(db *store.DB) error {
+			in := out.of(f.env)
+			in.Beside = len(f.payer.Beside)
+			in.Forgot, err = checkout.NewForgetter(db, time.Now, rand.Reader).Forget(w.ctx, f.payer, out.As)
+			return err
+		})
+		if err == nil {
+			err = c.wipe(w, store.Checkout, string(f.env))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	err = withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		if out.Accounts, err = a.Forget(w.ctx, words, out.As); err != nil {
+			return err
+		}
+		return keepAct(w, a, "", "payer.forget", out.As, "")
+	})
+	if err == nil {
+		err = c.wipe(w, store.Accounts, "accounts")
+	}
+	if err != nil || !c.Copies {
+		return err
+	}
+	for _, dir := range out.Copies {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove a copy: %w", err)
+		}
+	}
+	out.Copies = []string{}
+	return nil
+}
+
+// wipe writes a database anew.
+func (c *payerForgetCmd) wipe(w *world, schema store.Schema, name string) error {
+	if c.DatabaseURL == "" {
+		if _, err := os.Stat(under(c.DataDir, name+".db")); err != nil {
+			return nil // it was never made
+		}
+	}
+	return store.Wipe(w.ctx, inDir(c.Settings, schema, name))
+}
+
+// places makes Redis forget where a payer's talks stand.
+func (c *payerForgetCmd) places(ctx context.Context, found []payerIn) (n int64, err error) {
+	if c.RedisURL == "" {
+		return 0, nil
+	}
+	client, err := redisAt(c.Settings)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	for _, f := range found {
+		for _, chat := range f.payer.Chats {
+			gone, err := checkout.ForgetPlace(ctx, client, placesOf(f.env), chat.ID)
+			if err != nil {
+				return n, fmt.Errorf("make Redis forget: %w (is it running? --redis-url)", err)
+			}
+			n += gone
+		}
+	}
+	return n, nil
+}
+
+// logs counts the words in the log, and puts by in their place where there is one.
+func (c *payerForgetCmd) logs(words []string, by string) (places int, err error) {
+	files, err := filepath.Glob(filepath.Join(under(c.DataDir, logsDir), "*"))
+	if err != nil {
+		return 0, fmt.Errorf("look for the log: %w", err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return places, fmt.Errorf("read the log: %w", err)
+		}
+		here := 0
+		for _, word := range words {
+			n := bytes.Count(text, []byte(word))
+			if here += n; n > 0 && by != "" {
+				text = bytes.ReplaceAll(text, []byte(word), []byte(by))
+			}
+		}
+		if places += here; here == 0 || by == "" {
+			continue
+		}
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			return places, fmt.Errorf("change the log: %w", err)
+		}
+	}
+	return places, nil
+}
+
+// copies are what migrations and restores set aside.
+func (c *payerForgetCmd) copies() ([]string, error) {
+	list := []string{}
+	for _, pattern := range []string{filepath.Join(under(c.DataDir, beforeMigrate+"*")), filepath.Clean(c.DataDir) + ".before-*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("look for copies: %w", err)
+		}
+		list = append(list, found...)
+	}
+	return list, nil
+}
+
+// told says what was done.
+func (c *payerForgetCmd) told(w *world, out forgetting) error {
+	rows := 0
+	for _, f := range out.WhatsApp {
+		rows += f.Rows
+	}
+	for _, env := range []flow.Environment{flow.Test, flow.Live} {
+		in := out.of(env)
+		if _, err := fmt.Fprintf(w.out, "%-9s %d sessions, %d chats, %d sessions of others that were spoken of there\n", env, in.Sessions, in.Chats, in.Beside); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintf(w.out, "whatsapp  %d rows of keys and names\nlog       %d places\n", rows, out.Logs); err != nil {
+		return err
+	}
+	if len(out.Copies) > 0 {
+		if _, err := fmt.Fprintf(w.err, "They still stand in these copies; remove them, or give --copies: %s\n", strings.Join(out.Copies, ", ")); err != nil {
+			return err
+		}
+	}
+	for _, one := range out.Open {
+		if _, err := fmt.Fprintf(w.err, "%s %s is not over: %s\n", one.What, one.ID, firstDo(one)); err != nil {
+			return err
+		}
+	}
+	last := "Nothing was changed. With --yes, and no server running, all of this goes.\n"
+	if !c.DryRun {
+		last = "The payer is forgotten: " + out.As + " stands for them.\n"
+	}
+	_, err := fmt.Fprint(w.err, last)
+	return err
+}

@@ -1,0 +1,326 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+)
+
+// ErrUnsettled refuses to forget a payer while something of theirs is not over.
+var ErrUnsettled = errors.New("something of this payer's is not over")
+
+// Forgetter forgets payers in one environment: who they are and what they wrote
+// goes, and a name that says nothing stands for them. Money, the ledger and how
+// each turn was understood and decided stay as they are.
+type Forgetter struct {
+	db  *store.DB
+	now func() time.Time
+	ids flow.IDs
+}
+
+// NewForgetter makes the commands about payers of an environment.
+func NewForgetter(db *store.DB, now func() time.Time, random io.Reader) *Forgetter {
+	return &Forgetter{db: db, now: now, ids: flow.IDs{Now: now, Rand: random}}
+}
+
+// NewName draws what stands for somebody from then on. By it alone nobody finds
+// out who they were.
+func (f *Forgetter) NewName() (string, error) { return f.ids.New(PrefixForgotten) }
+
+// Forgot is what was changed.
+type Forgot struct {
+	Sessions int   `json:"sessions"`
+	Chats    int   `json:"chats"`
+	Lines    int   `json:"lines"`
+	Events   int   `json:"events"`
+	Places   int64 `json:"otherPlaces"` // rows of others in which their phone, e-mail address or WhatsApp id stood
+}
+
+// Forget forgets a payer in one transaction; as stands for them. Errors:
+// ErrUnsettled.
+func (f *Forgetter) Forget(ctx context.Context, p Payer, as string) (Forgot, error) {
+	var out Forgot
+	err := f.db.Update(store.Unhurried(ctx), func(tx *store.Tx) (err error) {
+		out, err = forget(ctx, tx, p, as)
+		return err
+	})
+	return out, wrap("forget a payer", err)
+}
+
+func forget(ctx context.Context, tx *store.Tx, p Payer, as string) (out Forgot, err error) {
+	open, err := p.Unsettled(ctx, tx.Reader)
+	if err == nil && len(open) > 0 {
+		err = ErrUnsettled
+	}
+	if err != nil {
+		return out, err
+	}
+	words, err := wordsOf(ctx, tx.Reader, p)
+	if err != nil {
+		return out, err
+	}
+	e := eraser{tx: tx, as: as, blot: newBlotter(words, as), out: &out}
+	for _, s := range p.Sessions {
+		if err := e.session(ctx, s, nil); err != nil {
+			return out, err
+		}
+	}
+	for _, s := range p.Beside {
+		if err := e.beside(ctx, s); err != nil {
+			return out, err
+		}
+	}
+	for _, c := range p.Chats {
+		if err := e.chat(ctx, c); err != nil {
+			return out, err
+		}
+	}
+	for _, word := range p.everywhere() {
+		n, err := tx.Replace(ctx, word, as)
+		if err != nil {
+			return out, err
+		}
+		out.Places += n
+	}
+	return out, tx.OweWipe(ctx)
+}
+
+// shortestEverywhere is how long a text is at least that is replaced wherever it
+// stands.
+const shortestEverywhere = 8
+
+// everywhere are the texts that are nobody else's: wherever they stand, they are
+// about the payer.
+func (p Payer) everywhere() []string {
+	list := []string{string(p.Phone), p.Email}
+	for _, c := range p.Chats {
+		if !Forgotten(c.Person) {
+			list = append(list, c.Person)
+		}
+	}
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(s string) bool { return len(s) < shortestEverywhere })
+}
+
+// Everywhere is everywhere, with the number as Nigerians write it: for files and
+// tables in which no longer number can hold it.
+func (p Payer) Everywhere() []string {
+	list := p.everywhere()
+	if rest, ok := strings.CutPrefix(string(p.Phone), "234"); ok {
+		list = append(list, "0"+rest)
+	}
+	return list
+}
+
+// wordsOf are the texts that say who a payer is, in what is theirs.
+func wordsOf(ctx context.Context, r store.Reader, p Payer) ([]string, error) {
+	words := p.Everywhere()
+	for _, c := range p.Chats {
+		words = append(words, c.Name)
+	}
+	for _, s := range p.Sessions {
+		more, err := sessionWords(ctx, r, s)
+		if err != nil {
+			return nil, err
+		}
+		words = append(words, more...)
+	}
+	return words, nil
+}
+
+// sessionWords are the texts of a session that say who its customer is.
+func sessionWords(ctx context.Context, r store.Reader, s flow.Session) ([]string, error) {
+	words := []string{string(s.CustomerPhone), s.CustomerEmail, s.CustomerName, s.Description, s.CallbackURL}
+	for _, v := range s.Metadata {
+		words = append(words, v)
+	}
+	payments, err := r.Payments(ctx, s.ID)
+	for _, p := range payments {
+		words = append(words, p.Payer.Name, p.Payer.AccountNumberMasked)
+	}
+	return words, err
+}
+
+// eraser takes a payer out of what is theirs, in one transaction.
+type eraser struct {
+	tx   *store.Tx
+	as   string
+	blot *blotter
+	out  *Forgot
+}
+
+// session takes the customer out of a session. nameWords are those that it is
+// found by, nil for whichever there are.
+func (e *eraser) session(ctx context.Context, s flow.Session, nameWords []string) error {
+	if err := e.tx.ForgetSession(ctx, s, e.as, e.blot.text(s.Reference)); err != nil {
+		return err
+	}
+	if err := e.tx.ForgetNames(ctx, s, nameWords); err != nil {
+		return err
+	}
+	attempts, err := e.tx.Attempts(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	for _, a := range attempts {
+		if a.Instructions == nil {
+			continue
+		}
+		left := *a.Instructions
+		left.AccountName = e.blot.text(left.AccountName)
+		if a.Instructions = &left; a.Reason != "" {
+			a.Reason = e.blot.text(a.Reason)
+		}
+		if err := e.tx.SaveAttempt(ctx, a); err != nil {
+			return err
+		}
+	}
+	e.out.Sessions++
+	if err := e.events(ctx, s.ID, true); err != nil {
+		return err
+	}
+	return e.lines(ctx, s.ID)
+}
+
+// beside takes the payer out of a session that is somebody else's.
+func (e *eraser) beside(ctx context.Context, s flow.Session) error {
+	if err := e.events(ctx, s.ID, false); err != nil {
+		return err
+	}
+	return e.lines(ctx, s.ID)
+}
+
+// events takes the payer out of what a session's merchant was told: with their
+// fields where the session is theirs.
+func (e *eraser) events(ctx context.Context, id flow.SessionID, own bool) error {
+	events, err := e.tx.Events(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, one := range events {
+		body := one.Body
+		if own {
+			if body, err = withoutCustomer(body, e.as); err != nil {
+				return fmt.Errorf("forget what event %s says: %w", one.ID, err)
+			}
+		}
+		body = []byte(e.blot.json(string(body)))
+		if string(body) == string(one.Body) {
+			continue
+		}
+		if err := e.tx.RewriteEvent(ctx, one.ID, body); err != nil {
+			return err
+		}
+		e.out.Events++
+	}
+	return nil
+}
+
+// lines takes the payer out of the lines about a session.
+func (e *eraser) lines(ctx context.Context, id flow.SessionID) error {
+	lines, err := e.tx.SessionLines(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if err := e.line(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line takes the payer out of one line: what was written and who they are, and,
+// of what the bank said, who paid.
+func (e *eraser) line(ctx context.Context, l store.Line) error {
+	left, err := withoutWords(l, true)
+	if err == nil && !ofChat(l.Kind) {
+		left.Data, err = withoutCustomer(l.Data, e.as)
+	}
+	if err != nil {
+		return err
+	}
+	left.Data = json.RawMessage(e.blot.json(string(left.Data)))
+	if string(left.Data) == string(l.Data) {
+		return nil
+	}
+	e.out.Lines++
+	return e.tx.RewriteLine(ctx, left)
+}
+
+// chat takes the payer out of a chat.
+func (e *eraser) chat(ctx context.Context, c store.ChatRow) error {
+	lines, err := e.tx.Lines(ctx, string(c.ID))
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if err := e.line(ctx, l); err != nil {
+			return err
+		}
+	}
+	e.out.Chats++
+	return e.tx.ForgetChat(ctx, c.ID, e.as)
+}
+
+// withoutCustomer is JSON in which a name that says nothing stands for a customer
+// and for who paid, and in which what their merchant wrote about them is left out.
+func withoutCustomer(body []byte, as string) ([]byte, error) {
+	dec := json.NewDecoder(strings.NewReader(string(body)))
+	dec.UseNumber()
+	var whole any
+	if err := dec.Decode(&whole); err != nil {
+		return nil, fmt.Errorf("read JSON: %w", err)
+	}
+	nameless(whole, as)
+	return json.Marshal(whole)
+}
+
+// nameless changes the objects in a value.
+func nameless(v any, as string) {
+	switch v := v.(type) {
+	case []any:
+		for _, one := range v {
+			nameless(one, as)
+		}
+	case map[string]any:
+		for name, value := range v {
+			if by, is := instead(name, value, as); is {
+				v[name] = by
+				continue
+			}
+			nameless(value, as)
+		}
+	}
+}
+
+// instead is what stands in the place of a member that says who somebody is; is
+// false for any other.
+func instead(name string, value any, as string) (by any, is bool) {
+	if value == nil {
+		return nil, false
+	}
+	switch name {
+	case "customerEmail":
+		return as + "@forgotten.invalid", true
+	case "customerPhone", "description", "callbackUrl", "resolveReason":
+		return nil, true
+	case "customerName":
+		return as, true
+	case "metadata":
+		return map[string]any{}, true
+	case "customer":
+		return map[string]any{"email": as + "@forgotten.invalid", "phone": nil, "name": as}, true
+	case "payer":
+		return flow.PaidBy{Name: as}, true
+	}
+	return nil, false
+}

@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"till/flow"
+)
+
+// ForgetSession takes who a session's customer is out of its row and of what
+// hangs on it; as stands for them from then on. Money stays as it is. reference
+// and instructions are what is left of those texts: by them money finds back.
+func (t *Tx) ForgetSession(ctx context.Context, s flow.Session, as, reference string) error {
+	payer, err := json.Marshal(flow.PaidBy{Name: as})
+	if err != nil {
+		return fmt.Errorf("forget who session %s is of: %w", s.ID, err)
+	}
+	id := string(s.ID)
+	for _, q := range []struct {
+		query string
+		args  []any
+	}{
+		{`UPDATE sessions SET customer_email = ?, customer_phone = '', customer_name = ?, reference = ?, description = '', metadata = 'null', callback_url = '' WHERE id = ?`,
+			[]any{as + "@" + forgottenAt, as, reference, id}},
+		{`UPDATE payments SET payer = ?, resolve_reason = '' WHERE session = ? AND session <> ''`, []any{string(payer), id}},
+		{`UPDATE refunds SET reason = '' WHERE session = ? AND session <> ''`, []any{id}},
+		{`UPDATE proposals SET reason = '', ended_why = '' WHERE session = ? AND session <> ''`, []any{id}},
+		{`UPDATE notes SET text = '(forgotten)' WHERE session = ?`, []any{id}},
+		{`UPDATE delivery_attempts SET body = ` + t.run.dialect.noBytes() + ` WHERE delivery IN
+ (SELECT d.id FROM deliveries d JOIN events v ON v.id = d.event WHERE v.session = ? AND v.session <> '')`, []any{id}},
+	} {
+		if err := t.run.put(ctx, q.query, q.args...); err != nil {
+			return fmt.Errorf("forget who session %s is of: %w", s.ID, err)
+		}
+	}
+	return nil
+}
+
+// forgottenAt is the domain of what stands for a customer's e-mail address: one
+// that nobody can have (RFC 2606).
+const forgottenAt = "forgotten.invalid"
+
+func (d dialect) noBytes() string {
+	if d == postgresDialect {
+		return `''::bytea`
+	}
+	return `x''`
+}
+
+// ForgetNames makes a session be found by no name any more. With words only those
+// are looked for; without, all names of its project are.
+func (t *Tx) ForgetNames(ctx context.Context, s flow.Session, words []string) error {
+	query, args := `DELETE FROM names WHERE project = ? AND session = ?`, []any{string(s.Project), string(s.ID)}
+	if words != nil {
+		query += ` AND word IN (` + marks(max(len(words), 1)) + `)`
+		for _, w := range append(words, "")[:max(len(words), 1)] {
+			args = append(args, w)
+		}
+	}
+	if err := t.run.put(ctx, query, args...); err != nil {
+		return fmt.Errorf("forget the names of %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+// ForgetChat takes who a chat is with out of its row, and the texts of what was
+// said to them; as stands for them from then on. What was not sent yet never is.
+func (t *Tx) ForgetChat(ctx context.Context, chat flow.ChatID, as string) error {
+	id := string(chat)
+	for _, q := range []struct {
+		query string
+		args  []any
+	}{
+		{`UPDATE chats SET person = ?, phone = '', name = '', desk = '', desk_by = '', desk_since = 0, flag = '' WHERE id = ?`, []any{as, id}},
+		{`UPDATE says SET text = '', state = CASE state WHEN 'pending' THEN 'failed' ELSE state END WHERE chat = ?`, []any{id}},
+		{`DELETE FROM tasks WHERE subject = ? AND kind IN ('chat.say', 'chat.timer')`, []any{id}},
+	} {
+		if err := t.run.put(ctx, q.query, q.args...); err != nil {
+			return fmt.Errorf("forget who chat %s is with: %w", chat, err)
+		}
+	}
+	return nil
+}
+
+// RewriteLine changes what a line of a log holds.
+func (t *Tx) RewriteLine(ctx context.Context, l Line) error {
+	if err := t.run.put(ctx, `UPDATE log SET data = ? WHERE stream = ? AND seq = ?`, string(l.Data), l.Stream, l.Seq); err != nil {
+		return fmt.Errorf("change line %d of %s: %w", l.Seq, l.Stream, err)
+	}
+	return nil
+}
+
+// RewriteSaid changes the text of a message that was sent.
+func (t *Tx) RewriteSaid(ctx context.Context, id, text string) error {
+	if err := t.run.put(ctx, `UPDATE says SET text = ? WHERE id = ? AND state <> 'pending'`, text, id); err != nil {
+		return fmt.Errorf("change a message: %w", err)
+	}
+	return nil
+}
+
+// RewriteEvent changes the body of an event.
+func (t *Tx) RewriteEvent(ctx context.Context, id flow.EventID, body []byte) error {
+	if err := t.run.put(ctx, `UPDATE events SET body = ? WHERE id = ?`, body, string(id)); err != nil {
+		return fmt.Errorf("change event %s: %w", id, err)
+	}
+	return nil
+}
+
+// PutSetting keeps a named value, in place of the one that there is.
+func (t *Tx) PutSetting(ctx context.Context, name, value string) error {
+	if err := t.run.put(ctx, `INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value); err != nil {
+		return fmt.Errorf("keep the setting %s: %w", name, err)
+	}
+	return nil
+}
+
+// Replace puts something else in the place of a text wherever it stands in the
+// database, and says in how many columns it did. Columns that may never change
+// are changed by nothing else.
+func (t *Tx) Replace(ctx context.Context, text, by string) (places int64, err error) {
+	columns, err := t.textColumns(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("list the columns: %w", err)
+	}
+	for _, c := range columns {
+		where := ` WHERE ` + t.run.dialect.in(c.column) + ` > 0`
+		n := int64(0)
+		if _, err := t.run.one(ctx, `SELECT COUNT(*) FROM `+c.table+where, []any{text}, &n); err != nil {
+			return places, fmt.Errorf("search %s: %w", c.table, err)
+		}
+		if n == 0 {
+			continue
+		}
+		change := func() error {
+			_, err := t.run.exec(ctx, `UPDATE `+c.table+` SET `+c.column+` = REPLACE(`+c.column+`, ?, ?)`+where, text, by, text)
+			return err
+		}
+		if c.table == "audit" {
+			err = t.unguarded(ctx, change)
+		} else {
+			err = change()
+		}
+		if err != nil {
+			return places, fmt.Errorf("forget what %s says: %w", c.table, err)
+		}
+		places += n
+	}
+	n, err := t.replaceBodies(ctx, text, by)
+	return places + n, err
+}
+
+// replaceBodies is Replace for bytes: of events, and of what was answered to them.
+func (t *Tx) replaceBodies(ctx context.Context, text, by string) (places int64, err error) {
+	if there, err := t.hasTable(ctx, "events"); err != nil || !there {
+		return 0, err
+	}
+	in, changed := t.run.dialect.inBytes("body"), `CAST(REPLACE(CAST(body AS TEXT), ?, ?) AS BLOB)`
+	if t.run.dialect == postgresDialect {
+		changed = `CONVERT_TO(REPLACE(CONVERT_FROM(body, 'UTF8'), ?, ?), 'UTF8')`
+	}
+	n, err := t.run.exec(ctx, `UPDATE events SET body = `+changed+` WHERE `+in+` > 0`, text, by, text)
+	if err != nil {
+		return 0, fmt.Errorf("forget what events say: %w", err)
+	}
+	m, err := t.run.exec(ctx, `UPDATE delivery_attempts SET body = `+t.run.dialect.noBytes()+` WHERE `+in+` > 0`, text)
+	if err != nil {
+		return 0, fmt.Errorf("forget what was answered to events: %w", err)
+	}
+	return n + m, nil
+}
+
+// unguarded changes the audit log, which nothing else ever does: whoever is
+// forgotten is forgotten there too.
+func (t *Tx) unguarded(ctx context.Context, change func() error) error {
+	off, on := `ALTER TABLE audit DISABLE TRIGGER audit_stays`, `ALTER TABLE audit ENABLE TRIGGER audit_stays`
+	if t.run.dialect == sqliteDialect {
+		off = `DROP TRIGGER audit_never_changes`
+		if found, err := t.run.one(ctx, `SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = 'audit_never_changes'`, nil, &on); err != nil || !found {
+			return errors.Join(errors.New("the guard of the audit log is missing"), err)
+		}
+	}
+	if _, err := t.run.exec(ctx, off); err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	_, err := t.run.exec(ctx, on)
+	return err
+}
+
+// OweWipe remembers that what was kept in the clear may still stand in parts of
+// the file that are not used any more: Wipe, or the next start, sees to it.
+func (t *Tx) OweWipe(ctx context.Context) error {
+	if t.run.dialect == postgresDialect {
+		return nil
+	}
+	return t.SetSetting(ctx, wipeDue, "yes")
+}
+
+// Wipe writes a database anew, so that nothing of what was deleted or overwritten
+// is left in its files. Nobody else may use it meanwhile. PostgreSQL's own log and
+// copies are not touched.
+func Wipe(ctx context.Context, c Config) (err error) {
+	if c.URL != "" {
+		return wipePostgres(ctx, c)
+	}
+	db, err := sql.Open("sqlite", "file:"+inURI.Replace(filepath.Join(c.Dir, c.Name+".db"))+"?mode=rw&_pragma=busy_timeout(5000)&_pragma=secure_delete(1)")
+	if err != nil {
+		return fmt.Errorf("open %s to wipe it: %w", c.Name, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1)
+	for _, stmt := range []string{"DELETE FROM settings WHERE name = '" + wipeDue + "'", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"} {
+		if _, err := db.ExecContext(ctx, stmt); err != nil {
+			return fmt.Errorf("wipe %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+func wipePostgres(ctx context.Context, c Config) (err error) {
+	db, err := sql.Open("pgx", addressed(c))
+	if err != nil {
+		return fmt.Errorf("open %s to wipe it: %w", c.Name, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	tables := []string{"audit", "filters", "settings"}
+	if c.Schema == Checkout {
+		tables = strings.Fields("sessions attempts payments refunds proposals notes names events delivery_attempts chats says log phones tasks")
+	}
+	for _, table := range tables {
+		if _, err := db.ExecContext(ctx, "VACUUM (FULL) "+table); err != nil {
+			return fmt.Errorf("wipe %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"till/flow"
+)
+
+// maxOfPayer bounds how many chats, and how many sessions, one payer is looked
+// for in.
+const maxOfPayer = 10_000
+
+// ChatsOfPhone are the chats of whoever has a telephone number, also those that
+// were made while the number was not known.
+func (r Reader) ChatsOfPhone(ctx context.Context, phone flow.Phone) ([]ChatRow, error) {
+	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE phone = ? AND phone <> ''
+ OR person IN (SELECT person FROM chats WHERE phone = ? AND phone <> '') ORDER BY id LIMIT ?`, string(phone), string(phone), maxOfPayer)
+}
+
+// SessionsOfPayer are the sessions that were made for a telephone number or an
+// e-mail address, which may be empty.
+func (r Reader) SessionsOfPayer(ctx context.Context, phone flow.Phone, email string) ([]flow.Session, error) {
+	return r.sessions(ctx, `SELECT `+sessionColumns+` FROM sessions WHERE customer_phone = ? AND customer_phone <> ''
+ OR LOWER(customer_email) = ? AND customer_email <> '' ORDER BY id LIMIT ?`, []any{string(phone), strings.ToLower(email), maxOfPayer})
+}
+
+// Watched are the sessions that a chat observes.
+func (r Reader) Watched(ctx context.Context, chat flow.ChatID) ([]flow.Session, error) {
+	return r.sessions(ctx, `SELECT `+sessionColumns+` FROM sessions WHERE id IN (SELECT session FROM watches WHERE chat = ?) ORDER BY id LIMIT ?`,
+		[]any{string(chat), maxOfPayer})
+}
+
+// Unsettled is something about a payer that is not over: what it is, a session,
+// refund, payment, proposal or chat, and which.
+type Unsettled struct {
+	What    string         `json:"what"`
+	ID      string         `json:"id"`
+	Session flow.SessionID `json:"session,omitempty"`
+}
+
+// UnsettledOf lists what is not over about a session: that it is open itself,
+// money that waits for a decision, is on its way back, or waits for somebody to
+// agree.
+func (r Reader) UnsettledOf(ctx context.Context, session flow.SessionID) ([]Unsettled, error) {
+	var list []Unsettled
+	id := string(session)
+	for _, q := range []struct{ what, query string }{
+		{"session", `SELECT id FROM sessions WHERE id = ? AND status IN ('PENDING', 'PROCESSING')`},
+		{"refund", `SELECT id FROM refunds WHERE session = ? AND session <> '' AND (status IN ('PENDING', 'PROCESSING', 'NEEDS_ATTENTION') OR overpaid > 0) ORDER BY id`},
+		{"payment", `SELECT p.id FROM payments p WHERE p.session = ? AND p.session <> '' AND (p.returns_at > 0 AND p.resolution = ''
+ OR (SELECT COALESCE(SUM(l.unapplied), 0) FROM ledger l WHERE l.payment = p.id AND l.payment <> '') <> 0) ORDER BY p.id`},
+		{"proposal", `SELECT id FROM proposals WHERE session = ? AND session <> '' AND status = 'OPEN' ORDER BY id`},
+	} {
+		ids, err := r.texts(ctx, q.query, []any{id})
+		if err != nil {
+			return nil, fmt.Errorf("look what is open of %s: %w", session, err)
+		}
+		for _, one := range ids {
+			list = append(list, Unsettled{What: q.what, ID: one, Session: session})
+		}
+	}
+	return list, nil
+}
+
+// SessionsEnded are sessions that were made before a time and are over, behind
+// one, in the order in which they were made.
+func (r Reader) SessionsEnded(ctx context.Context, after flow.SessionID, before time.Time, limit int) ([]flow.Session, error) {
+	return r.sessions(ctx, `SELECT `+sessionColumns+` FROM sessions WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
+		[]any{string(after), flow.FirstID(flow.PrefixSession, before), limit})
+}
+
+// ChatsAfter are chats behind one, in the order of their ids.
+func (r Reader) ChatsAfter(ctx context.Context, after flow.ChatID, limit int) ([]ChatRow, error) {
+	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE id > ? ORDER BY id LIMIT ?`, string(after), limit)
+}
+
+// LinesBehind are lines of a stream behind one and before a time.
+func (r Reader) LinesBehind(ctx context.Context, stream string, after int64, before time.Time, limit int) ([]Line, error) {
+	return r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? AND seq > ? AND at < ? ORDER BY seq LIMIT ?`, stream, after, flow.Millis(before), limit)
+}
+
+// LastLine is when the last line of a stream was written, zero where it has none.
+func (r Reader) LastLine(ctx context.Context, stream string) (time.Time, error) {
+	var ms int64
+	if _, err := r.run.one(ctx, `SELECT at FROM log WHERE stream = ? ORDER BY seq DESC LIMIT 1`, []any{stream}, &ms); err != nil {
+		return time.Time{}, fmt.Errorf("read the end of the log of %s: %w", stream, err)
+	}
+	return flow.FromMillis(ms), nil
+}
+
+// SaysOf are the messages to a chat, oldest first, at most so many.
+func (r Reader) SaysOf(ctx context.Context, chat flow.ChatID, limit int) ([]Said, error) {
+	return r.says(ctx, `SELECT `+saidColumns+` FROM says WHERE chat = ? ORDER BY seq, bubble LIMIT ?`, string(chat), limit)
+}
+
+// textColumn is a column of a table that holds text.
+type textColumn struct{ table, column string }
+
+// textColumns are all columns of the database that hold text, but for those of
+// the ledger, which names nobody.
+func (r Reader) textColumns(ctx context.Context) ([]textColumn, error) {
+	query := `SELECT m.name, p.name FROM sqlite_schema m, pragma_table_info(m.name) p WHERE m.type = 'table' AND p.type = 'TEXT' ORDER BY m.name, p.cid`
+	if r.run.dialect == postgresDialect {
+		query = `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema() AND data_type = 'text' ORDER BY table_name, ordinal_position`
+	}
+	var list []textColumn
+	err := r.run.each(ctx, query, nil, func(scan scanner) error {
+		var c textColumn
+		err := scan(&c.table, &c.column)
+		list = append(list, c)
+		return err
+	})
+	return slices.DeleteFunc(list, func(c textColumn) bool { return c.table == "ledger" }), err
+}
+
+// Mentions counts the places in which a text stands, in any case, as "table.column".
+func (r Reader) Mentions(ctx context.Context, text string) (map[string]int, error) {
+	columns, err := r.textColumns(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the columns: %w", err)
+	}
+	found := map[string]int{}
+	for _, c := range columns {
+		n := 0
+		if _, err := r.run.one(ctx, `SELECT COUNT(*) FROM `+c.table+` WHERE `+r.run.dialect.in(c.column)+` > 0`, []any{text}, &n); err != nil {
+			return nil, fmt.Errorf("search %s: %w", c.table, err)
+		}
+		if n > 0 {
+			found[c.table+"."+c.column] = n
+		}
+	}
+	for _, c := range bodyColumns() {
+		if there, err := r.hasTable(ctx, c.table); err != nil || !there {
+			continue
+		}
+		n := 0
+		if _, err := r.run.one(ctx, `SELECT COUNT(*) FROM `+c.table+` WHERE `+r.run.dialect.inBytes(c.column)+` > 0`, []any{text}, &n); err != nil {
+			return nil, fmt.Errorf("search %s: %w", c.table, err)
+		}
+		if n > 0 {
+			found[c.table+"."+c.column] = n
+		}
+	}
+	return found, nil
+}
+
+// bodyColumns are the columns that hold bytes in the clear.
+func bodyColumns() []textColumn {
+	return []textColumn{{"events", "body"}, {"delivery_attempts", "body"}}
+}
+
+// in is where a text begins in a column, 0 where it is not in it.
+func (d dialect) in(column string) string {
+	if d == postgresDialect {
+		return `STRPOS(` + column + `, ?)`
+	}
+	return `INSTR(` + column + `, ?)`
+}
+
+// inBytes is in for a column of bytes.
+func (d dialect) inBytes(column string) string {
+	if d == postgresDialect {
+		return `POSITION(CONVERT_TO(?, 'UTF8') IN ` + column + `)`
+	}
+	return `INSTR(` + column + `, CAST(? AS BLOB))`
+}
