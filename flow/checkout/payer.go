@@ -19,7 +19,7 @@ type Payer struct {
 	Phone    flow.Phone
 	Email    string
 	Chats    []store.ChatRow
-	Sessions []flow.Session // made for them, or for nobody by name and spoken of in their chats
+	Sessions []flow.Session // made for them, or for nobody by number and spoken of in their chats alone
 	Beside   []flow.Session // made for somebody else, and spoken of in their chats
 }
 
@@ -44,17 +44,34 @@ func FindPayer(ctx context.Context, r store.Reader, phone flow.Phone, email stri
 			return p, err
 		}
 		for _, s := range watched {
-			switch {
-			case known[s.ID]:
-			case s.CustomerPhone == "" && !Forgotten(s.CustomerName):
-				p.Sessions = append(p.Sessions, s)
-			default:
-				p.Beside = append(p.Beside, s)
+			if known[s.ID] {
+				continue
 			}
 			known[s.ID] = true
+			alone, err := p.alone(ctx, r, s)
+			if err != nil {
+				return p, err
+			}
+			if alone {
+				p.Sessions = append(p.Sessions, s)
+			} else {
+				p.Beside = append(p.Beside, s)
+			}
 		}
 	}
 	return p, nil
+}
+
+// alone says whether a session that was made for nobody by telephone number was
+// spoken of in the payer's own chats alone: then it is theirs.
+func (p Payer) alone(ctx context.Context, r store.Reader, s flow.Session) (bool, error) {
+	if s.CustomerPhone != "" || Forgotten(s.CustomerName) {
+		return false, nil
+	}
+	chats, err := r.Watchers(ctx, s.ID)
+	return !slices.ContainsFunc(chats, func(c store.ChatRow) bool {
+		return !slices.ContainsFunc(p.Chats, func(own store.ChatRow) bool { return own.ID == c.ID })
+	}), err
 }
 
 // Empty says whether nothing is kept of a payer.

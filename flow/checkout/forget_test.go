@@ -1,0 +1,249 @@
+package checkout_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/replay"
+	"till/flow/store"
+)
+
+const (
+	adaPhone  = flow.Phone("2348039990001")
+	adaPerson = "199000100020003"
+	adaName   = "Adaeze Obi-Nwosu"
+	adaEmail  = "adaeze@private.example"
+)
+
+// adas are all texts that say who Ada is, as they may stand somewhere.
+var adas = []string{string(adaPhone), "08039990001", adaPerson, "Adaeze", "Obi-Nwosu", adaEmail, "Allen Avenue", "GARRI", "ADAEZE O"}
+
+// adaSays lets Ada write.
+func (w *world) adaSays(in flow.Intent) {
+	w.t.Helper()
+	w.heard++
+	w.must(w.service.Hear(context.WithoutCancel(w.t.Context()), checkout.Inbound{
+		Number: ourNumber, Person: adaPerson, Phone: adaPhone, Name: adaName, Message: "ADA" + string(rune('A'+w.heard)), Intent: in, At: w.clock(),
+	}))
+	w.rest()
+}
+
+// adaSession is a session that was made for Ada.
+func (w *world) adaSession() flow.Session {
+	w.t.Helper()
+	n := newSession(flow.InChat)
+	n.CustomerEmail, n.CustomerPhone, n.CustomerName = adaEmail, adaPhone, adaName
+	n.Reference, n.Description, n.Metadata = "order-1", "5 bags of GARRI to Allen Avenue 7", map[string]string{"door": "Allen Avenue 7", "call": "08039990001"}
+	var made checkout.Made
+	_, err := w.service.Open(w.t.Context(), n, call("", "", &made))
+	w.must(err)
+	return made.Session
+}
+
+// adaPays has Ada pay for a session in her chat.
+func (w *world) adaPays(s flow.Session) {
+	w.t.Helper()
+	w.adaSays(code(s))
+	w.adaSays(flow.Intent{Kind: flow.MeansNothing, Text: "please bring it to Allen Avenue, this is Adaeze"})
+	w.adaSays(flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1"})
+	n := credit("ADA"+string(s.ID), w.attempts(s.ID)[0].Reference, s.Amount, w.clock())
+	n.Payer = flow.PaidBy{Name: "ADAEZE OBI-NWOSU", BankName: "GTBank", AccountNumberMasked: "******4321"}
+	w.must(w.tell(n))
+	w.rest()
+}
+
+// find looks for Ada.
+func (w *world) find() checkout.Payer {
+	w.t.Helper()
+	p, err := checkout.FindPayer(w.t.Context(), w.db.Reader, adaPhone, "")
+	w.must(err)
+	return p
+}
+
+// Whoever is forgotten stands nowhere any more: not in a row, and, once the files
+// are written anew, not in a byte. Money and the story of what was decided stay,
+// and other payers are left as they were.
+func TestWhoIsForgottenStandsNowhere(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		ctx := t.Context()
+		w.endpoint("https://shop.test/hook")
+		other := w.session(flow.InChat)
+		w.hear("ben", code(other))
+		s := w.adaSession()
+		w.adaPays(s)
+		w.adaSays(code(other)) // somebody else's session, spoken of in her chat
+		w.must(w.service.Note(ctx, s.Project, s.ID, "ngozi@shop.test", "Adaeze called from 08039990001"))
+		_, err := w.service.Cancel(ctx, other.ID, call("", "", nil))
+		w.must(err)
+		w.rest()
+		before, err := w.db.Ledger(ctx, s.ID)
+		w.must(err)
+
+		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
+		as, err := f.NewName()
+		w.must(err)
+		forgot, err := f.Forget(ctx, w.find(), as)
+		w.must(err)
+		if forgot.Sessions != 1 || forgot.Chats != 1 || forgot.Lines == 0 || forgot.Events == 0 {
+			t.Errorf("forgot %+v", forgot)
+		}
+		w.nowhere()
+		if p := w.find(); !p.Empty() {
+			t.Errorf("she is still found: %+v", p)
+		}
+		after, err := w.db.Ledger(ctx, s.ID)
+		w.must(err)
+		if len(before) == 0 || len(after) != len(before) {
+			t.Errorf("the ledger had %d transactions, and has %d", len(before), len(after))
+		}
+		w.retold(s.ID, as)
+		theirs, err := w.db.Session(ctx, other.ID)
+		w.must(err)
+		if theirs.CustomerEmail != "bola@example.com" {
+			t.Errorf("another session's customer became %q", theirs.CustomerEmail)
+		}
+		kept, err := w.db.Session(ctx, s.ID)
+		w.must(err)
+		if kept.Reference != "order-1" || kept.CustomerName != as || kept.Amount != s.Amount || kept.Status != flow.SessionPaid {
+			t.Errorf("of the session stays %+v", kept)
+		}
+		w.end()
+		w.must(store.Wipe(ctx, w.store))
+		w.noByte()
+	})
+}
+
+// nowhere fails where a text that says who Ada is stands in a row.
+func (w *world) nowhere() {
+	w.t.Helper()
+	for _, text := range adas {
+		found, err := w.db.Mentions(w.t.Context(), text)
+		w.must(err)
+		if len(found) > 0 {
+			w.t.Errorf("%q still stands in %v", text, found)
+		}
+	}
+}
+
+// retold fails unless a session's conversation is decided again as it was, and its
+// story says that its payer was forgotten.
+func (w *world) retold(id flow.SessionID, as string) {
+	w.t.Helper()
+	list, err := checkout.Recordings(w.t.Context(), w.db.Reader, id, "")
+	w.must(err)
+	if len(list) != 1 {
+		w.t.Fatalf("%d conversations", len(list))
+	}
+	report, err := replay.Verify(list[0], words)
+	w.must(err)
+	if report.Turns < 4 || report.Worst() != replay.Same {
+		w.t.Errorf("decided again: %+v", report)
+	}
+	story, err := checkout.Timeline(w.t.Context(), w.db.Reader, id)
+	w.must(err)
+	if !slices.ContainsFunc(story, func(m checkout.Moment) bool { return strings.Contains(m.What, "forgotten: "+as) }) {
+		w.t.Errorf("the story does not say that its payer was forgotten: %v", story)
+	}
+	if !slices.ContainsFunc(story, func(m checkout.Moment) bool { return strings.Contains(m.Told, "47 characters, which are not kept") }) {
+		w.t.Error("the story does not say that words are gone")
+	}
+}
+
+// noByte fails where a text that says who Ada is stands in a file of SQLite.
+func (w *world) noByte() {
+	w.t.Helper()
+	if w.store.URL != "" {
+		return
+	}
+	files, err := filepath.Glob(filepath.Join(w.store.Dir, "*"))
+	w.must(err)
+	if len(files) == 0 {
+		w.t.Fatal("there is no file to search")
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		w.must(err)
+		for _, ada := range adas {
+			if bytes.Contains(text, []byte(ada)) {
+				w.t.Errorf("%q still stands in %s", ada, filepath.Base(name))
+			}
+		}
+	}
+}
+
+// Nobody is forgotten while a session of theirs is open or their money waits.
+func TestNobodyIsForgottenWhileSomethingIsOpen(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		s := w.adaSession()
+		w.adaSays(code(s))
+		w.refusesToForget("session", string(s.ID))
+		w.adaSays(flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1"})
+		w.pay(s.ID, s.Amount, false)
+		w.until("the first payment is here", func() bool { return len(w.payments(s.ID)) == 1 })
+		w.pay(s.ID, s.Amount, false)
+		w.until("the second payment is here", func() bool { return len(w.payments(s.ID)) == 2 })
+		w.rest()
+		w.refusesToForget("payment", "wsp_pay_")
+		w.pass(25 * time.Hour) // it goes back by itself
+		w.until("the second payment is back", func() bool {
+			open, err := w.find().Unsettled(t.Context(), w.db.Reader)
+			return err == nil && len(open) == 0
+		})
+		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
+		_, err := f.Forget(t.Context(), w.find(), "payer_00000000000000000000000000")
+		w.must(err)
+		w.nowhere()
+	})
+}
+
+func (w *world) refusesToForget(what, id string) {
+	w.t.Helper()
+	p := w.find()
+	_, err := checkout.NewForgetter(w.db, w.clock, rand.Reader).Forget(w.t.Context(), p, "payer_00000000000000000000000000")
+	if !errors.Is(err, checkout.ErrUnsettled) {
+		w.t.Fatalf("to forget her with an open %s: %v", what, err)
+	}
+	open, err := p.Unsettled(w.t.Context(), w.db.Reader)
+	w.must(err)
+	if !slices.ContainsFunc(open, func(u store.Unsettled) bool { return u.What == what && strings.HasPrefix(u.ID, id) }) {
+		w.t.Errorf("what is open: %+v, and not the %s", open, what)
+	}
+}
+
+// What a payer gets who asks holds what is kept of them, and nothing of others.
+func TestAPayerIsToldAllThatIsKept(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.endpoint("https://shop.test/hook")
+	other := w.session(flow.InChat)
+	w.hear("ben", flow.Intent{Kind: flow.MeansNothing, Text: "a word of Ben's"})
+	s := w.adaSession()
+	w.adaPays(s)
+	record, err := w.find().Record(t.Context(), w.db.Reader, flow.Surroundings{})
+	w.must(err)
+	text, err := json.Marshal(record)
+	w.must(err)
+	for _, want := range []string{string(s.ID), string(adaPhone), adaPerson, adaName, adaEmail, "Allen Avenue 7", "charge.success", "this is Adaeze", "ADAEZE OBI-NWOSU"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("%q is not in what she is told", want)
+		}
+	}
+	for _, no := range []string{string(other.ID), "a word of Ben's", "clientSecret"} {
+		if bytes.Contains(text, []byte(no)) {
+			t.Errorf("%q is in what she is told", no)
+		}
+	}
+}
