@@ -11,8 +11,8 @@ import (
 )
 
 // peopleColumns are the tables of a file of keys that name people, and the columns
-// that do. What is received and was not handed over rests in a table without names,
-// sealed, until it is: in a file that nobody has open there is none of it.
+// that do. What came and was not handed over yet rests in a table without names,
+// sealed; it is handed over at the next start, or comes again.
 func peopleColumns() map[string][]string {
 	return map[string][]string{
 		"whatsmeow_identity_keys": {"their_id"}, "whatsmeow_sessions": {"their_id"}, "whatsmeow_sender_keys": {"chat_id", "sender_id"},

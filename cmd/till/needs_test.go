@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,6 +32,7 @@ func need(t *testing.T, service, program string) string {
 // redisServer is a real Redis of its own.
 type redisServer struct {
 	url    string
+	dir    string
 	client *redis.Client
 }
 
@@ -39,12 +42,13 @@ func realRedis(t *testing.T) *redisServer {
 	path := need(t, "redis", "redis-server")
 	addr := freePort(t)
 	host, port, _ := strings.Cut(addr, ":")
-	cmd := exec.Command(path, "--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	dir := t.TempDir()
+	cmd := exec.Command(path, "--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", dir)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	r := &redisServer{url: "redis://" + addr + "/0", client: redis.NewClient(&redis.Options{Addr: addr})}
+	r := &redisServer{url: "redis://" + addr + "/0", dir: dir, client: redis.NewClient(&redis.Options{Addr: addr})}
 	t.Cleanup(func() { _ = r.client.Close() })
 	await.Until(t, "redis-server answers", func() bool { return r.client.Ping(context.Background()).Err() == nil })
 	return r
@@ -55,4 +59,19 @@ func (r *redisServer) flush(t *testing.T) {
 	if err := r.client.FlushAll(context.Background()).Err(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// dump is all that Redis would keep on a disk.
+func (r *redisServer) dump(t *testing.T) []byte {
+	t.Helper()
+	ctx := context.Background()
+	// Long texts would be packed in it, and not found.
+	if err := errors.Join(r.client.ConfigSet(ctx, "rdbcompression", "no").Err(), r.client.Save(ctx).Err()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(r.dir, "dump.rdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

@@ -19,6 +19,7 @@ import (
 var ends = map[string][]int{
 	"till doctor":    {0, 1}, // a machine may have something to look at
 	"till restore":   {3},    // something is kept there
+	"till payer":     {0, 1}, // to forget one, the server is stopped first
 	"till reconcile": {0, 1}, // of a day that has what the sandbox played
 }
 

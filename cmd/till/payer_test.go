@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+// till runs a command of the program beside, or after, the server of a test.
+func (p *process) till(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	bin, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), bin, args...)
+	cmd.Dir, cmd.Env = p.cmd.Dir, p.cmd.Env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// stop ends a server as an operator does.
+func (p *process) stop() {
+	_ = p.cmd.Process.Signal(os.Interrupt)
+	<-p.dead
+}
+
+// A payer who was forgotten stands in no byte of what Till keeps: not in its
+// databases, their logs, the keys of its numbers, its log or a dump of Redis. What
+// is left is proven as before, and tells their conversation without them.
+func TestAForgottenPayerStandsInNoByte(t *testing.T) {
+	for name, url := range map[string]func(t *testing.T) string{
+		"sqlite":   func(*testing.T) string { return "" },
+		"postgres": func(t *testing.T) string { return storetest.Postgres(t, store.Checkout).URL },
+	} {
+		t.Run(name, func(t *testing.T) { forgetAda(t, url(t)) })
+	}
+}
+
+// forgetAda has one payer pay and be forgotten, and another one stay.
+func forgetAda(t *testing.T, database string) {
+	redis, o := realRedis(t), newOutside(t)
+	o.env = append(o.env, "TILL_REDIS_URL="+redis.url, "TILL_DATABASE_URL="+database, "TILL_LOG_LEVEL=debug")
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	x.start()
+	key := x.p.line(`^secret key  (sk_test_\w+)`)[1]
+	o.link(x.p)
+	m := &merchant{t: t, base: "http://" + x.addr, key: key}
+	waitReady(m)
+	s := newSink(m)
+	ada := payerNamed(m, "+2348039990001", "Adaeze Obinwanne")
+	number := strings.TrimPrefix(mustUnescape(t, ada.phone), "+")
+	session := payAs(t, m, ada, s, number, "ada@private.example", "the blue gate")
+	ben := payerNamed(m, "+2348039990002", "Benedict Stays")
+	payAs(t, m, ben, s, strings.TrimPrefix(mustUnescape(t, ben.phone), "+"), "ben@example.com", "the market")
+
+	if out, err := x.p.till(t, "payer", "forget", number, "--dry-run"); err != nil || !strings.Contains(out, "test      1 sessions, 1 chats") || !strings.Contains(out, "Nothing was changed") {
+		t.Fatalf("a dry run: %v\n%s", err, out)
+	}
+	out, err := x.p.till(t, "payer", "export", number)
+	if err != nil || !json.Valid([]byte(out)) || !strings.Contains(out, "Adaeze") || strings.Contains(out, "Benedict") {
+		t.Fatalf("her export: %v\n%s", err, out)
+	}
+	lid := between(out, `"person": "`, `"`)
+	if out, err := x.p.till(t, "payer", "forget", number, "--yes"); err == nil || database == "" && !strings.Contains(out, "stop it first") {
+		t.Fatalf("beside a server: %v\n%s", err, out)
+	}
+	if out, err := x.p.till(t, "payer", "forget", number); err == nil || !strings.Contains(out, "cannot be undone") {
+		t.Fatalf("without being meant: %v\n%s", err, out)
+	}
+	secrets := []string{number, "0" + strings.TrimPrefix(number, "234"), lid, "Adaeze", "Obinwanne", "ada@private.example", "the blue gate"}
+	if found := bytesIn(t, redis, x.dir, secrets); len(found) == 0 {
+		t.Fatal("the search finds nothing before she is forgotten")
+	}
+	x.p.stop()
+	out, err = x.p.till(t, "payer", "forget", number, "--yes", "--json")
+	if err != nil || !strings.Contains(out, `"as": "payer_`) {
+		t.Fatalf("to forget her: %v\n%s", err, out)
+	}
+	for _, found := range bytesIn(t, redis, x.dir, secrets) {
+		t.Errorf("she still stands in %s", found)
+	}
+	if database != "" {
+		rowsHold(t, database, secrets)
+	}
+	for _, args := range [][]string{{"verify"}, {"ledger", "check"}, {"replay", session, "--verify"}} {
+		if out, err := x.p.till(t, args...); err != nil {
+			t.Errorf("till %v: %v\n%s", args, err, out)
+		}
+	}
+	if out, err := x.p.till(t, "replay", session); err != nil || !strings.Contains(out, "the payer was forgotten") {
+		t.Errorf("her story: %v\n%s", err, out)
+	}
+	if out, err := x.p.till(t, "payer", "export", number); err != nil || !strings.Contains(out, `"sessions": []`) || !strings.Contains(out, `"chats": []`) {
+		t.Errorf("what is kept of her: %v\n%s", err, out)
+	}
+	// Whoever writes again is somebody new, and the other one goes on.
+	x.start()
+	x.p.line(`/phone$|of that network`)
+	waitReady(m)
+	_, text := m.openChat(300_000, "order-again")
+	ada = payerNamed(m, "+"+number, "Adaeze Obinwanne") // whose phone it was is forgotten too
+	ada.says(text)
+	ada.hears(`Ada Stores(?s:.*)₦3,000`)
+	ben.says("receipt")
+	ben.hears(`(?i)receipt`)
+}
+
+func mustUnescape(t *testing.T, text string) string {
+	t.Helper()
+	plain, err := url.PathUnescape(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// between is what of a text stands between two others, first found.
+func between(text, from, to string) string {
+	_, text, _ = strings.Cut(text, from)
+	text, _, _ = strings.Cut(text, to)
+	return text
+}
+
+// payerNamed is a person with a phone and a name.
+func payerNamed(m *merchant, number, name string) *payer {
+	m.t.Helper()
+	data := m.call(http.MethodPost, "/v1/test/phones", object{"phone": number, "pushName": name})
+	return &payer{m: m, phone: url.PathEscape(data["phone"].(string))}
+}
+
+// payAs has a person pay for a session that was made for them.
+func payAs(t *testing.T, m *merchant, p *payer, s *sink, number, email, place string) (session string) {
+	t.Helper()
+	data := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{
+		"amount": 500_000, "customerEmail": email, "customerPhone": "+" + number, "mode": "chat", "reference": "order-" + number[len(number)-4:],
+		"description": "lamp for " + place, "metadata": object{"address": place},
+	})
+	link, err := url.Parse(data["checkoutUrl"].(string))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.says(link.Query().Get("text"))
+	p.hears(`₦5,000(?s:.*)1 Bank transfer`)
+	p.says("leave it at " + place + " please")
+	p.says("1")
+	payByTransfer(t, m, p, "")
+	p.hears(`(?i)receipt(?s:.*)₦5,000`)
+	s.success()
+	return data["id"].(string)
+}
+
+// bytesIn names the files under a data dir, and the dump of Redis, in which any of
+// some texts stands.
+func bytesIn(t *testing.T, r *redisServer, dir string, texts []string) (found []string) {
+	t.Helper()
+	look := func(name string, text []byte) {
+		for _, one := range texts {
+			if one == "" {
+				t.Fatal("there is nothing to search for")
+			}
+			if bytes.Contains(text, []byte(one)) {
+				found = append(found, name+": "+one)
+			}
+		}
+	}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		look(strings.TrimPrefix(path, dir), text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	look("redis", r.dump(t))
+	return found
+}
+
+// rowsHold fails where any of some texts stands in a row of PostgreSQL.
+func rowsHold(t *testing.T, database string, texts []string) {
+	t.Helper()
+	for name, schema := range stores() {
+		err := store.Look(t.Context(), store.Config{Schema: schema, URL: database, Name: name}, func(r store.Reader) error {
+			for _, one := range texts {
+				places, err := r.Mentions(t.Context(), one)
+				if err != nil {
+					return err
+				}
+				if len(places) > 0 {
+					t.Errorf("%q still stands in %s: %v", one, name, places)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
