@@ -35,7 +35,7 @@ func (d *DB) together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) e
 	w.Inside = true
 	read := new(steady)
 	for _, u := range units {
-		u.err = u.gone()
+		u.err = u.begin()
 		if u.err != nil {
 			u.err = fmt.Errorf("begin a transaction: %w", u.err)
 			continue

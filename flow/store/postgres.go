@@ -108,7 +108,7 @@ func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
 		run.steady = new(steady)
 		p.ctx = ctx // none of the callers takes the transaction along when it goes
 		for _, u := range units {
-			if u.err = u.gone(); u.err != nil {
+			if u.err = u.begin(); u.err != nil {
 				u.err = fmt.Errorf("begin a transaction: %w", u.err)
 				continue
 			}

@@ -64,6 +64,9 @@ const (
 	// longPatience how long one does that is in no hurry.
 	patience     = 3 * time.Second
 	longPatience = 25 * time.Second
+	// begun is how much longer a caller waits until its work is begun: another
+	// process may hold the file, or the disk be slow for all before it.
+	begun = 2 * time.Second
 )
 
 // unhurried is the key under which a context says so.
@@ -133,7 +136,31 @@ type unit struct {
 	tx   *Tx
 	keys *Keyring
 	done chan struct{}
+	is   atomic.Int32 // waiting, taken or left
 }
+
+// What a unit is: it waits, the writer has begun it, or its caller took it back
+// before that.
+const (
+	unitWaits int32 = iota
+	unitTaken
+	unitLeft
+)
+
+// errLeft says of a unit that its caller took it back. Nobody reads it.
+var errLeft = errors.New("the caller did not wait")
+
+// begin takes a unit that is still wanted: from then on its caller waits for the
+// outcome, however often it is run.
+func (u *unit) begin() error {
+	if !u.is.CompareAndSwap(unitWaits, unitTaken) && u.is.Load() == unitLeft {
+		return errLeft
+	}
+	return u.gone()
+}
+
+// leave takes a unit back that nobody has begun, and that nobody will then.
+func (u *unit) leave() bool { return u.is.CompareAndSwap(unitWaits, unitLeft) }
 
 // Open opens a database, creating and migrating it as needed.
 func Open(ctx context.Context, c Config) (*DB, error) {
@@ -234,18 +261,31 @@ func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 		return d.updatePostgres(ctx, fn)
 	}
 	u := &unit{run: fn, gone: ctx.Err, keys: d.keys, done: make(chan struct{})}
-	timer := time.NewTimer(patient(ctx))
-	defer timer.Stop()
+	place, begin := time.NewTimer(patient(ctx)), time.NewTimer(patient(ctx)+begun)
+	defer place.Stop()
+	defer begin.Stop()
 	select {
 	case d.queue(ctx) <- u:
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the writer: %w", ctx.Err())
-	case <-timer.C:
+	case <-place.C:
 		return flow.Refuse(flow.CodeStorage, "The store is busy. Try again.")
 	case <-d.stop:
 		return flow.Refuse(flow.CodeStorage, "The store is closing.")
 	}
-	// Once queued, the outcome is waited for: nobody may guess at a commit.
+	select {
+	case <-u.done:
+	case <-d.done:
+	case <-ctx.Done():
+		if u.leave() {
+			return fmt.Errorf("wait for the writer: %w", ctx.Err())
+		}
+	case <-begin.C:
+		if u.leave() {
+			return flow.Refuse(flow.CodeStorage, "The store is busy. Try again.")
+		}
+	}
+	// Once begun, the outcome is waited for: nobody may guess at a commit.
 	select {
 	case <-u.done:
 	case <-d.done:
