@@ -2,6 +2,7 @@ GO       ?= go
 GOLANGCI ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BIN      := bin/till
 FUZZTIME ?= 10s
+KILLS    ?= 100
 # Packages whose tests are fast under the race detector, without their sweeps;
 # `make race` takes all.
 FAST     ?= ./bot ./config/... ./flow ./flow/replay ./flow/store/... ./hooks/... ./rail/...
@@ -11,7 +12,7 @@ ATONCE   ?= Once|AtOnce|Together|Limit|Redis|Live|Shutdown|Requests|Screen|Lane|
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden fuzz cover bench-api bench-chat bench-hooks clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden fuzz cover bench-api bench-chat bench-hooks crash fault-busy clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +73,15 @@ bench-chat: build ## measure the bot beside a bare echo bot on the local WhatsAp
 
 bench-hooks: ## measure webhooks beside bare commits, bare POSTs and River: one table, about 6 min
 	@$(GO) test -timeout 40m -run '^$$' -bench '^BenchmarkHooks$$' -benchtime 1x ./flow/checkout
+
+crash: build ## kill -9 under load TILL_CRASH_KILLS times (100), and look for what is lost or doubled: about 130 s; 1000 take 25 min
+	@TILL_BIN=$(CURDIR)/$(BIN) TILL_CRASH_KILLS=$${TILL_CRASH_KILLS:-$(KILLS)} $(GO) test -timeout 90m -run '^$$' -bench '^BenchmarkCrash$$' -benchtime 1x ./cmd/till/crash
+
+# What is taken from it is named by the benchmark, as BenchmarkFaultBusy.
+fault = @TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 30m -run '^$$' -bench '^BenchmarkFault$(1)$$' -benchtime 1x $(2)
+
+fault-busy: build ## hold its database from another process for 1, 5 and 30 s: about 45 s
+	$(call fault,Busy,./cmd/till/crash)
 
 clean: ## remove what was built
 	rm -rf bin cover.out
