@@ -26,6 +26,7 @@ const (
 	bodyLimit    = 64 << 10
 	headerLimit  = 16 << 10
 	connections  = 16 << 10 // open at the same time
+	maxAtWork    = 1 << 10  // requests under way at once: beyond that, everybody would wait for seconds
 	readTimeout  = 10 * time.Second
 	writeTimeout = 10 * time.Second // of the answer alone: it begins when the handler is done
 	idleTimeout  = 60 * time.Second

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -24,6 +25,7 @@ type noted struct {
 	code    flow.Code
 	err     error
 	probe   bool // asked again and again by a machine
+	shed    bool // refused before it was looked at, as too many others were under way
 }
 
 // notedKey is where a request's noted lives in fasthttp's context.
@@ -34,7 +36,7 @@ const notedKey = "till.noted"
 func (s *Server) front(route fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		began, answered := s.cfg.Now(), s.cfg.Answering()
-		s.atWork.Add(1)
+		working := s.atWork.Add(1)
 		defer s.atWork.Add(-1)
 		n := s.note(ctx)
 		defer func() {
@@ -59,8 +61,20 @@ func (s *Server) front(route fasthttp.RequestHandler) fasthttp.RequestHandler {
 			s.refuse(ctx, flow.Refuse(flow.CodeHTTPMethod, "This method is not one that Till knows."))
 			return
 		}
+		if working > maxAtWork && !s.vital(ctx) {
+			n.shed = true
+			s.refuse(ctx, &flow.Error{Code: flow.CodeStorage, Message: "More is asked of this server at once than it can answer soon. Try again in a second.", RetryAfter: time.Second})
+			return
+		}
 		route(ctx)
 	}
+}
+
+// vital says whether a request is answered however many others are under way: a
+// fact must not be refused, and whoever asks how things stand must be told.
+func (*Server) vital(ctx *fasthttp.RequestCtx) bool {
+	path := string(ctx.Path())
+	return strings.HasPrefix(path, railsPath) || path == "/livez" || path == "/readyz"
 }
 
 // note gives a request its id, once.
@@ -89,6 +103,8 @@ func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
 	level := slog.LevelInfo
 	switch {
 	case n.probe && (status == http.StatusOK || n.code == codeNotReady): // what changes has lines of its own
+		level = slog.LevelDebug
+	case n.shed: // there are thousands of them, and a gauge tells
 		level = slog.LevelDebug
 	case status >= http.StatusInternalServerError:
 		level = slog.LevelError

@@ -23,7 +23,8 @@ const (
 	paymentsPath = "/v1/payments"
 	projectsPath = "/v1/projects"
 	logoutPath   = "/v1/auth/logout"
-	noticesPath  = "/v1/rails/:rail/notifications"
+	railsPath    = "/v1/rails/"
+	noticesPath  = railsPath + ":rail/notifications"
 )
 
 // Routes is every call there is, in one table. The documentation is held
