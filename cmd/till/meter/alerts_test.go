@@ -1,0 +1,224 @@
+package meter_test
+
+import (
+	"database/sql"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	_ "modernc.org/sqlite" // changes what the store refuses to change
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// ops is where the files for operators are.
+var ops = filepath.Join("..", "..", "..", ".ops")
+
+// rules are all alerts, by name.
+func rules(t *testing.T) map[string]rulefmt.Rule {
+	t.Helper()
+	groups, errs := rulefmt.ParseFile(filepath.Join(ops, "alerts.yml"), false, model.UTF8Validation)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]rulefmt.Rule{}
+	for _, g := range groups.Groups {
+		for _, r := range g.Rules {
+			out[r.Alert] = r
+		}
+	}
+	return out
+}
+
+// engine evaluates expressions as Prometheus does.
+func engine(t *testing.T) *promql.Engine {
+	t.Helper()
+	e := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e7, Timeout: time.Minute, LookbackDelta: 5 * time.Minute})
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// faults are what is done to a Till that works, for each alert: before is a time in
+// which all is well, and each is done before every scrape of the fault.
+var faults = map[string]struct {
+	before func(r *rig)
+	fault  func(r *rig)
+	each   func(r *rig)
+	lasts  time.Duration // beyond what the rule waits
+}{
+	"TillLedgerDoesNotBalance": {
+		before: func(r *rig) { r.must(r.money()) },
+		fault:  func(r *rig) { r.spoilLedger() },
+	},
+	"TillExceptionWaits":     {fault: func(r *rig) { r.must(r.money()) }, lasts: 11 * time.Minute},
+	"TillExceptionForgotten": {fault: func(r *rig) { r.must(r.money()); r.passes(24 * time.Hour) }, lasts: time.Minute},
+	"TillNoCharges": {
+		before: func(r *rig) {
+			r.goes(2*time.Minute, nil)
+			for range 6 { // as many as came a week ago
+				r.goes(time.Minute, func() { r.meter.Of(flow.Live).Payment(flow.Matched, 500_000) })
+			}
+			r.passes(7*24*time.Hour - 20*time.Minute)
+		},
+		lasts: 32 * time.Minute,
+	},
+	"TillBankAway": {
+		before: func(r *rig) { r.asksBank() },
+		fault:  func(r *rig) { r.bankDown.Store(true) }, each: func(r *rig) { r.asksBank() }, lasts: 2 * time.Minute,
+	},
+	"TillWebhooksLate": {
+		before: func(r *rig) { r.run() },
+		fault: func(r *rig) {
+			r.set(func() { r.verdict = flow.Verdict{Reason: "refused"} })
+			r.owe("wsp_prj_1", func(d checkout.Deliveries) int64 { return d.Failed })
+		},
+		lasts: 16 * time.Minute,
+	},
+	"TillWebhooksGivenUp": {
+		before: func(r *rig) { r.run() },
+		fault: func(r *rig) {
+			r.set(func() { r.verdict, r.again = flow.Verdict{Reason: "gone", Gone: true}, false })
+			r.owe("wsp_prj_1", func(d checkout.Deliveries) int64 { return d.Dead })
+		},
+		lasts: time.Minute,
+	},
+	"TillWhatsAppDown": {
+		fault: func(r *rig) {
+			r.set(func() { r.numbers = []flow.Number{{Slot: 1, Digits: "2349010000001", State: flow.NumberConnecting}} })
+		},
+	},
+	"TillWhatsAppLoggedOut": {
+		fault: func(r *rig) {
+			r.set(func() { r.numbers = []flow.Number{{Slot: 1, Digits: "2349010000001", State: flow.NumberLoggedOut}} })
+		},
+	},
+	"TillPartAway": {fault: func(r *rig) { r.away = true }},
+	"TillErrors": {
+		before: func(r *rig) { r.goes(5*time.Minute, func() { r.answers(http.StatusOK) }) },
+		each:   func(r *rig) { r.answers(http.StatusInternalServerError) }, lasts: 2 * time.Minute,
+	},
+	"TillCommitsSlow": {
+		before: func(r *rig) { r.goes(5*time.Minute, func() { r.commits(time.Millisecond) }) },
+		each:   func(r *rig) { r.commits(400 * time.Millisecond) }, lasts: 2 * time.Minute,
+	},
+	"TillDiskFull": {fault: func(r *rig) { r.free = 9 << 30 }},
+	"TillLogNotWrittenBack": {
+		before: func(r *rig) { r.must(os.WriteFile(r.log, []byte("short"), 0o600)) },
+		fault:  func(r *rig) { r.must(os.Truncate(r.log, 300<<20)) },
+	},
+	"TillClockWrong":   {fault: func(r *rig) { r.wrong = -3 * time.Second }},
+	"TillFiguresStale": {fault: func(r *rig) { r.must(r.db.Close()) }, lasts: 3 * time.Minute},
+}
+
+// Every alert stays silent while all is well, and fires for its fault, as long as
+// it says that it waits.
+func TestEveryAlertFiresForItsFaultAndForNothingElse(t *testing.T) {
+	for name, rule := range rules(t) {
+		if name == "TillDown" { // by what is not there: its own test
+			continue
+		}
+		f, known := faults[name]
+		if !known {
+			t.Errorf("nothing provokes %s", name)
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			r, e := newRig(t), engine(t)
+			r.must(os.WriteFile(r.log, nil, 0o600))
+			if f.before != nil {
+				f.before(r)
+			}
+			r.goes(time.Minute, nil)
+			for other, rule := range rules(t) {
+				if r.kept.fires(t, e, rule.Expr, r.clock()) {
+					t.Errorf("%s fires while all is well", other)
+				}
+			}
+			if f.fault != nil {
+				f.fault(r)
+			}
+			since, fired := time.Time{}, time.Duration(0)
+			total := f.lasts + time.Duration(rule.For) + time.Minute
+			for range int(total / (15 * time.Second)) {
+				r.goes(15*time.Second, func() {
+					if f.each != nil {
+						f.each(r)
+					}
+				})
+				if !r.kept.fires(t, e, rule.Expr, r.clock()) {
+					since = time.Time{}
+					continue
+				}
+				if since.IsZero() {
+					since = r.clock()
+				}
+				fired = max(fired, r.clock().Sub(since)+1)
+			}
+			if fired <= time.Duration(rule.For) {
+				t.Errorf("it was true for %s and waits for %s", fired, time.Duration(rule.For))
+			}
+		})
+	}
+	for name := range faults {
+		if _, there := rules(t)[name]; !there {
+			t.Errorf("there is no alert %s", name)
+		}
+	}
+}
+
+func TestAnAlertSaysThatThereIsNoTill(t *testing.T) {
+	r, e, rule := newRig(t), engine(t), rules(t)["TillDown"]
+	r.goes(time.Minute, nil)
+	if r.kept.fires(t, e, rule.Expr, r.clock()) {
+		t.Error("it fires while a Till runs")
+	}
+	if !r.kept.fires(t, e, rule.Expr, r.clock().Add(6*time.Minute)) {
+		t.Error("it is silent though nothing was scraped for six minutes")
+	}
+}
+
+// spoilLedger makes a transaction of the ledger wrong, as a disk might: the store
+// itself would not.
+func (r *rig) spoilLedger() {
+	r.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+r.file+"?_pragma=busy_timeout(5000)")
+	r.must(err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, query := range []string{"PRAGMA ignore_check_constraints = ON", "DROP TRIGGER ledger_never_changes", "UPDATE ledger SET fees = fees - 7"} {
+		_, err := db.ExecContext(r.t.Context(), query)
+		r.must(err)
+	}
+}
+
+// asksBank asks the bank a few times, whatever it says.
+func (r *rig) asksBank() {
+	timed := r.meter.Rail(bank{r: r})
+	for range 5 {
+		_, _ = timed.Check(r.t.Context(), "wsp_ref_1")
+	}
+}
+
+// answers are a few requests that are answered.
+func (r *rig) answers(code int) {
+	for range 20 {
+		r.meter.Answering()("/v1/charges", http.MethodPost, code)
+	}
+}
+
+// commits are a few commits that take their time.
+func (r *rig) commits(took time.Duration) {
+	for range 20 {
+		done := r.meter.Commits()
+		r.set(func() { r.now = r.now.Add(took) })
+		done()
+		r.set(func() { r.now = r.now.Add(-took) })
+	}
+}

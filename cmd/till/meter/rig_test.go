@@ -1,0 +1,235 @@
+package meter_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"till/cmd/till/meter"
+	"till/flow"
+	"till/flow/await"
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/flow/store/storetest"
+	"till/rail"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+func floatText(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// rig is a checkout on a real store with a meter, whose outsides do as they are
+// told and whose clock stands until it is moved.
+type rig struct {
+	t       *testing.T
+	file    string
+	db      *store.DB
+	service *checkout.Service
+	meter   *meter.Meter
+	watch   *meter.Watch
+	kept    scrapes
+
+	writing  sync.RWMutex // held by a commit: no time passes meanwhile
+	mu       sync.Mutex
+	now      time.Time
+	numbers  []flow.Number
+	free     uint64
+	wrong    time.Duration // of the other clock
+	away     bool          // one of the parts
+	log      string        // a file that SQLite writes
+	verdict  flow.Verdict
+	again    bool
+	bankDown atomic.Bool
+	nth      int
+}
+
+// bank does as it is told: what it is sent as a notice is one.
+type bank struct {
+	rail.Closed
+
+	r *rig
+}
+
+// Methods implements rail.Rail.
+func (bank) Methods() []flow.Method { return flow.Methods() }
+
+// Parse implements rail.Rail.
+func (bank) Parse(_ http.Header, body []byte) ([]flow.Notice, error) {
+	var n flow.Notice
+	if json.Unmarshal(body, &n) != nil {
+		return nil, rail.ErrForged
+	}
+	return []flow.Notice{n}, nil
+}
+
+// Check implements rail.Rail.
+func (b bank) Check(context.Context, string) ([]flow.Notice, error) {
+	if b.r.bankDown.Load() {
+		return nil, fmt.Errorf("ask: %w", rail.ErrUnavailable)
+	}
+	return nil, nil
+}
+
+// chance is a source of ids that are never the same.
+type chance struct {
+	mu sync.Mutex
+	r  *rand.ChaCha8
+}
+
+// Read implements io.Reader.
+func (c *chance) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.r.Read(p)
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	dir := t.TempDir()
+	r := &rig{
+		t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), free: 50 << 30, verdict: flow.Verdict{OK: true, Status: http.StatusOK}, again: true,
+		numbers: []flow.Number{{Slot: 1, Digits: "2349010000001", State: flow.NumberLive, Holder: "here", HeldUntil: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		log:     filepath.Join(dir, "of-sqlite"), file: filepath.Join(dir, "test.db"),
+	}
+	r.meter = meter.New("test", r.clock)
+	var err error
+	r.db, err = store.Open(t.Context(), store.Config{Schema: store.Checkout, Dir: dir, Name: "test", Keys: storetest.Keys(t), Commits: r.commit})
+	r.must(err)
+	t.Cleanup(func() { r.must(r.db.Close()) })
+	r.service, err = checkout.New(checkout.Config{
+		DB: r.db, Rail: r.meter.Rail(bank{r: r}), Words: func(s flow.Say, _ time.Time) string { return s.Key }, Now: r.clock, Rand: &chance{r: rand.NewChaCha8([32]byte{3})},
+		Meter: r.meter.Of(flow.Live), Alone: true, Drain: time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Send: func(context.Context, checkout.Outgoing) error { return nil },
+		Post: func(context.Context, flow.Delivery) flow.Verdict { r.mu.Lock(); defer r.mu.Unlock(); return r.verdict },
+		Next: func(flow.Delivery, flow.Verdict) (time.Duration, bool) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return time.Hour, r.again
+		},
+	})
+	r.must(err)
+	r.meter.Live(meter.LiveConfig{
+		Deliveries: []func() checkout.Deliveries{r.service.Deliveries}, Stores: map[string]*store.DB{"test": r.db}, Now: r.clock,
+		Numbers:  func() []flow.Number { r.mu.Lock(); defer r.mu.Unlock(); return r.numbers },
+		Requests: func() (int, int) { return 0, 0 },
+	})
+	r.watch = r.meter.Watch(meter.WatchConfig{
+		Places: []meter.Place{{Env: flow.Live, Reader: r.db.Reader, Now: r.clock}}, Now: r.clock, Log: slog.New(slog.DiscardHandler), Logs: []string{r.log},
+		Parts: func(context.Context) []meter.Part {
+			return []meter.Part{{Name: "store", OK: true}, {Name: "redis", OK: !r.away}}
+		},
+		Disk: func() (uint64, uint64, error) { return r.free, 100 << 30, nil },
+		Clocks: map[string]func(context.Context) (time.Time, bool, error){
+			"redis": func(context.Context) (time.Time, bool, error) { return r.clock().Add(r.wrong), true, nil },
+			"none":  func(context.Context) (time.Time, bool, error) { return time.Time{}, false, errors.New("away") },
+		},
+	})
+	return r
+}
+
+// commit is timed by the meter; no time passes in it.
+func (r *rig) commit() func() {
+	r.writing.RLock()
+	done := r.meter.Commits()
+	return func() { done(); r.writing.RUnlock() }
+}
+
+func (r *rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) clock() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now
+}
+
+// set changes what the outsides do.
+func (r *rig) set(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
+
+// run runs the checkout until the test ends.
+func (r *rig) run() {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	var done sync.WaitGroup
+	done.Go(func() {
+		if err := r.service.Run(ctx); err != nil {
+			r.t.Error(err)
+		}
+	})
+	r.t.Cleanup(func() { cancel(); done.Wait() })
+}
+
+// passes moves the clock.
+func (r *rig) passes(d time.Duration) {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.set(func() { r.now = r.now.Add(d) })
+}
+
+// goes lets time pass, with a scrape each quarter of a minute, as in a day in which
+// nothing is wrong but what was done.
+func (r *rig) goes(d time.Duration, each func()) {
+	r.t.Helper()
+	const every = 15 * time.Second
+	for range int(d / every) {
+		r.passes(every)
+		if each != nil {
+			each()
+		}
+		_ = r.watch.Read(r.t.Context()) // a reading that fails shows in what is scraped
+		r.kept.scrape(r.t, r.meter.Gatherer(), r.clock())
+	}
+}
+
+// money comes for nobody we know.
+func (r *rig) money() error {
+	r.nth++
+	body, err := json.Marshal(flow.Notice{Kind: flow.Credit, RailTransactionID: fmt.Sprintf("T%d", r.nth), Amount: 500_000, Channel: flow.BankTransfer, PaidAt: r.clock()})
+	r.must(err)
+	return r.service.Notice(r.t.Context(), nil, body)
+}
+
+// session opens a session of a project.
+func (r *rig) session(project flow.ProjectID) flow.Session {
+	r.t.Helper()
+	var out checkout.Made
+	_, err := r.service.Open(r.t.Context(), checkout.NewSession{
+		Merchant: "Ada Stores", Mode: flow.Headless, Amount: 500_000, CustomerEmail: "bola@example.com", AllowedMethods: flow.Methods(),
+		ExpiresIn: 24 * time.Hour, Policy: flow.DefaultPolicy(),
+	}, made(project, &out))
+	r.must(err)
+	return out.Session
+}
+
+func made(project flow.ProjectID, out *checkout.Made) checkout.Call {
+	return checkout.Call{
+		Project: project, Render: func(m checkout.Made) (int, []byte, error) { *out = m; return http.StatusCreated, nil, nil },
+	}
+}
+
+// owe opens a session that an endpoint is told of, and waits until it was tried.
+func (r *rig) owe(project flow.ProjectID, tries func(checkout.Deliveries) int64) {
+	r.t.Helper()
+	var out checkout.Made
+	_, err := r.service.AddEndpoint(r.t.Context(), flow.Endpoint{URL: "https://merchant.example/hook", Events: []flow.EventKind{flow.SessionCreated}, Secrets: []string{"whsec_x"}}, made(project, &out))
+	r.must(err)
+	r.session(project)
+	await.Until(r.t, "the webhook was tried", func() bool { return tries(r.service.Deliveries()) > 0 })
+}
