@@ -306,14 +306,7 @@ func (a *app) publicURL() string {
 	if a.set.PublicURL != "" {
 		return strings.TrimSuffix(a.set.PublicURL, "/")
 	}
-	host, port, err := net.SplitHostPort(a.listener.Addr().String())
-	if err != nil {
-		return "http://" + a.listener.Addr().String()
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, port)
+	return "http://" + reached(a.listener.Addr().String())
 }
 
 // api wires the front door.

@@ -108,6 +108,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	group.Go(func() error { return a.liveBoard.Run(ctx) })
 	group.Go(func() error { return a.fleet.Run(ctx) })
 	group.Go(func() error { return a.registerBank(ctx) })
+	group.Go(func() error { return a.supervised(ctx) })
 	group.Go(func() error { return a.greet(ctx, w.out, net, dev) })
 	return stopped(group.Wait())
 }

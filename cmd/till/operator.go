@@ -8,6 +8,7 @@ type operatorCmds struct {
 	Restore    restoreCmd    `cmd:"" help:"Check a backup and put it in place of what is kept."`
 	Verify     verifyCmd     `cmd:"" help:"Prove all that is kept, or a backup: every page, every ledger, every row that belongs to another."`
 	Migrate    migrateCmd    `cmd:"" help:"Bring the databases to what this program knows, with a copy of each kept before."`
+	Health     healthCmd     `cmd:"" help:"Ask the server that runs here whether it can work."`
 	Logs       logsCmd       `cmd:"" help:"Show what the server logged; follow it."`
 	Completion completionCmd `cmd:"" help:"Print what has a shell complete till's commands and flags."`
 }

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"till/config"
+)
+
+// opsFile is a file for operators.
+func opsFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", ".ops", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// There is no daemon here to build the image: what its lines name is there, its
+// build works, and what it runs is a command.
+func TestTheDockerfilesLinesHold(t *testing.T) {
+	text := opsFile(t, "Dockerfile")
+	copied := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(text, -1) {
+		for _, path := range strings.Fields(m[1]) {
+			copied[path] = true
+			if _, err := os.Stat(filepath.Join("..", "..", path)); err != nil {
+				t.Errorf("it copies what is not there: %v", err)
+			}
+		}
+	}
+	folders, err := filepath.Glob(filepath.Join("..", "..", "*", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range folders {
+		if top := filepath.Base(filepath.Dir(file)); !copied[top] {
+			t.Errorf("it does not copy %s", top)
+		}
+	}
+	build := regexp.MustCompile(`(?m)^RUN (CGO_ENABLED=0 go build .*) -o /till (\S+)$`).FindStringSubmatch(text)
+	if build == nil {
+		t.Fatal("it builds nothing")
+	}
+	bin := filepath.Join(t.TempDir(), "till")
+	cmd := exec.Command("sh", "-euc", build[1]+" -o "+bin+" "+build[2])
+	cmd.Dir = filepath.Join("..", "..")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^(?:CMD|.* CMD) \["(?:/till", ")?(\w+)"\]$`).FindAllStringSubmatch(text, -1) {
+		if out, err := exec.Command(bin, m[1], "--help").CombinedOutput(); err != nil {
+			t.Errorf("it runs till %s: %v\n%s", m[1], err, out)
+		}
+	}
+	for _, want := range []string{"FROM scratch", "USER 65532:65532", "HEALTHCHECK", `["/till", "health"]`, `CMD ["serve"]`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it has no %s", want)
+		}
+	}
+	settingsIn(t, text)
+}
+
+// settingsIn looks whether every variable that a text names is a setting.
+func settingsIn(t *testing.T, text string) {
+	t.Helper()
+	known := map[string]bool{"TILL_NAME": true} // stands for any
+	for _, s := range settings() {
+		known[s.env] = true
+	}
+	for _, name := range regexp.MustCompile(`TILL_[A-Z_]+`).FindAllString(text, -1) {
+		if !known[name] {
+			t.Errorf("there is no setting %s", name)
+		}
+	}
+}
+
+// The unit gives no more than is needed, and the time that an orderly end takes.
+func TestTheUnitHolds(t *testing.T) {
+	text := opsFile(t, "till.service")
+	settingsIn(t, text)
+	for _, want := range []string{
+		"Type=notify", "DynamicUser=yes", "ProtectSystem=strict", "StateDirectory=till", "NoNewPrivileges=yes", "MemoryMax=", "WatchdogSec=", "LimitNOFILE=",
+		"Restart=always", "TimeoutStopSec=30", "ExecStart=/usr/local/bin/till serve", "CapabilityBoundingSet=\n", "SystemCallFilter=@system-service",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it has no %s", want)
+		}
+	}
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Log("systemd-analyze is not installed: it did not read the unit")
+		return
+	}
+	bin, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unit := filepath.Join(t.TempDir(), "till.service")
+	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(text, "/usr/local/bin/till", bin)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(analyze, "verify", unit).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	if out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", unit).CombinedOutput(); err != nil {
+		t.Errorf("systemd-analyze security: %v\n%s", err, out)
+	}
+}
+
+// Prometheus finds metrics where Till shows them, and the alerts beside its file.
+func TestPrometheusFindsTheMetrics(t *testing.T) {
+	text := opsFile(t, "prometheus.yml")
+	for _, want := range []string{config.DefaultMetricsAddr, "rule_files: [alerts.yml]"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it has no %s", want)
+		}
+	}
+}
