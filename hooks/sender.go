@@ -41,7 +41,10 @@ type Config struct {
 	AllowLoopback bool             // for tests: this machine may be called, also by plain http
 	Now           func() time.Time // reads durations and the dates endpoints answer with
 	Resolver      *net.Resolver    // nil: the system's
-	RootCAs       *x509.CertPool   // nil: the system's
+	// Transport carries deliveries in place of the network; what it does with an
+	// address is judged by nobody. Nil dials, and every address is judged.
+	Transport http.RoundTripper
+	RootCAs   *x509.CertPool // nil: the system's
 
 	Timeout        time.Duration // 0: 15 s, for everything
 	ConnectTimeout time.Duration // 0: 5 s, to connect, and the same again for TLS
@@ -76,7 +79,7 @@ type Sender struct {
 	now       func() time.Time
 	timeout   time.Duration
 	drain     time.Duration
-	transport *http.Transport
+	transport http.RoundTripper
 }
 
 // New returns a Sender. It panics without a clock: that is a fault of the
@@ -90,29 +93,35 @@ func newSender(c Config, check control) *Sender {
 	if c.Now == nil {
 		panic("hooks: a Sender needs a clock")
 	}
+	s := &Sender{
+		allow: Allow{Loopback: c.AllowLoopback}, now: c.Now, timeout: or(c.Timeout, sendTimeout), drain: or(c.DrainTimeout, drainTimeout),
+		transport: c.Transport,
+	}
+	if s.transport == nil {
+		s.transport = network(c, check)
+	}
+	return s
+}
+
+// network is the transport that dials, every address of which passes check.
+func network(c Config, check control) *http.Transport {
 	connect := or(c.ConnectTimeout, connectTimeout)
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true)
-	return &Sender{
-		allow:   Allow{Loopback: c.AllowLoopback},
-		now:     c.Now,
-		timeout: or(c.Timeout, sendTimeout),
-		drain:   or(c.DrainTimeout, drainTimeout),
-		transport: &http.Transport{
-			Proxy:                  nil, // a proxy would dial for us, past the guard
-			DialContext:            dial(net.Dialer{Timeout: connect, Resolver: c.Resolver}, check),
-			Protocols:              only1, // its bounds are the ones tested here
-			TLSHandshakeTimeout:    connect,
-			DisableCompression:     true, // nothing is inflated, so nothing can explode
-			MaxResponseHeaderBytes: maxHeader,
-			MaxIdleConns:           idleConns,
-			MaxIdleConnsPerHost:    idlePerHost,
-			IdleConnTimeout:        idleTimeout,
-			TLSClientConfig: &tls.Config{
-				MinVersion:         tls.VersionTLS12,
-				RootCAs:            c.RootCAs,
-				ClientSessionCache: tls.NewLRUClientSessionCache(tlsSessions),
-			},
+	return &http.Transport{
+		Proxy:                  nil, // a proxy would dial for us, past the guard
+		DialContext:            dial(net.Dialer{Timeout: connect, Resolver: c.Resolver}, check),
+		Protocols:              only1, // its bounds are the ones tested here
+		TLSHandshakeTimeout:    connect,
+		DisableCompression:     true, // nothing is inflated, so nothing can explode
+		MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConns:           idleConns,
+		MaxIdleConnsPerHost:    idlePerHost,
+		IdleConnTimeout:        idleTimeout,
+		TLSClientConfig: &tls.Config{
+			MinVersion:         tls.VersionTLS12,
+			RootCAs:            c.RootCAs,
+			ClientSessionCache: tls.NewLRUClientSessionCache(tlsSessions),
 		},
 	}
 }
@@ -128,7 +137,11 @@ func dial(d net.Dialer, check control) func(ctx context.Context, network, addres
 }
 
 // Close lets go of idle connections.
-func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+func (s *Sender) Close() {
+	if t, ok := s.transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
 
 // Send makes one delivery. It never fails otherwise than by its verdict, and it
 // returns within the Sender's timeout.

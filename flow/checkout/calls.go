@@ -29,6 +29,7 @@ type calls struct {
 	db     *store.DB
 	now    func() time.Time
 	random io.Reader
+	look   time.Duration // how long nobody looks at least, 0 for the usual
 
 	mu      sync.Mutex
 	running map[string]bool // in this process
@@ -170,7 +171,7 @@ func answeredBefore(kept *store.KeptCall) Answer {
 // tidy drops calls that were kept long enough, until ctx ends. failed hears of
 // what it could not do; it is tried again.
 func (k *calls) tidy(ctx context.Context, failed func(error)) error {
-	ticker := time.NewTicker(tidyEvery)
+	ticker := time.NewTicker(max(k.look, tidyEvery))
 	defer ticker.Stop()
 	var next time.Time
 	for {

@@ -43,6 +43,9 @@ type Config struct {
 	Build string        // the program's version, for the log
 	Copy  string        // the version of Words, for the log
 	Alone bool          // no other process works on the database: what a dead one held is taken at once
+	// Look is how long what is due is not looked for while nothing is known to be:
+	// what another process owes is found by then. 0: a second.
+	Look time.Duration
 	Log   *slog.Logger
 	Meter Meter // counts what operators watch; nil: nobody does
 

@@ -64,6 +64,9 @@ func New(c Config) (*Service, error) {
 	if c.Drain == 0 {
 		c.Drain = drain
 	}
+	if c.Look <= 0 {
+		c.Look = idle
+	}
 	if c.Number == nil {
 		c.Number = func() string { return "" }
 	}
@@ -77,6 +80,7 @@ func New(c Config) (*Service, error) {
 			return link(session)
 		}
 	}
+	s.calls.look = c.Look
 	var err error
 	if s.token, err = s.ids.New("proc_"); err != nil {
 		return nil, err
@@ -146,7 +150,7 @@ func (w *saving) owe(kind flow.TaskKind, subject string, due time.Time) error {
 // whatever this process or another one did.
 func (w *saving) oweWork(task flow.Task, fresh bool) error {
 	if task.Due.After(w.now) || !w.s.worker.takes() {
-		if task.Due.Sub(w.now) < idle { // what is due later is seen in time
+		if task.Due.Sub(w.now) < w.s.cfg.Look { // what is due later is seen in time
 			w.tx.After(w.s.worker.wake)
 		}
 		_, err := w.tx.AddTask(w.ctx, task, "", time.Time{})

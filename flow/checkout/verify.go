@@ -322,7 +322,7 @@ func (v *Verifications) Run(ctx context.Context) error {
 	v.ctx = work
 	v.mu.Unlock()
 	v.once.Do(func() { close(v.started) })
-	ticker := time.NewTicker(sweepEvery)
+	ticker := time.NewTicker(max(v.s.cfg.Look, sweepEvery))
 	defer ticker.Stop()
 	var forgot time.Time
 	for ctx.Err() == nil {

@@ -155,11 +155,11 @@ func (k *worker) loop(ctx context.Context) error {
 	}
 }
 
-// nap is how long there is nothing to do, at most a second: another process may
+// nap is how long there is nothing to do, at most Config.Look: another process may
 // owe something too. What there is no room for is not waited for: whoever makes
 // room wakes the loop.
 func (k *worker) nap(ctx context.Context) time.Duration {
-	next := idle
+	next := k.s.cfg.Look
 	now := k.s.cfg.Now()
 	for _, owed := range []struct {
 		room bool

@@ -46,6 +46,11 @@ type Config struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 	Rand    io.Reader // numbers, card links and weather; nil is crypto/rand
+	// Notifier carries notices in place of the network; nil dials, loopback alone.
+	Notifier http.RoundTripper
+	// Look is how long what is owed later is not looked for: by then it is noticed
+	// that Now was moved. 0: a second.
+	Look time.Duration
 }
 
 // Bank is the pretend bank. Its Handler answers; Run sends what it owes.
@@ -74,6 +79,9 @@ func Open(c Config) (*Bank, error) {
 	if c.Rand == nil {
 		c.Rand = rand.Reader
 	}
+	if c.Look <= 0 {
+		c.Look = look
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), fileTimeout) //nolint:forbidigo // opening belongs to no request
 	defer cancel()
 	f, err := openFile(ctx, c.File)
@@ -81,7 +89,7 @@ func Open(c Config) (*Bank, error) {
 		return nil, err
 	}
 	b := &Bank{
-		cfg: c, file: f, log: c.Log, notifier: newNotifier(), wake: make(chan struct{}, 1), closing: make(chan struct{}),
+		cfg: c, file: f, log: c.Log, notifier: newNotifier(c.Notifier), wake: make(chan struct{}, 1), closing: make(chan struct{}),
 		schedule: schedule[:],
 	}
 	b.handler = b.routes()

@@ -36,15 +36,18 @@ var schedule = [...]time.Duration{
 var errNotifyAddress = errors.New("notices go to loopback addresses only")
 
 // newNotifier is a client that goes nowhere but where it is told on loopback:
-// no proxy, no redirects.
-func newNotifier() *http.Client {
+// no proxy, no redirects. A carrier, where there is one, goes in place of it.
+func newNotifier(carrier http.RoundTripper) *http.Client {
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if carrier != nil {
+		return &http.Client{Timeout: notifyTimeout, CheckRedirect: noRedirect, Transport: carrier}
+	}
 	dialer := &net.Dialer{
 		Timeout: dialTimeout,
 		Control: func(_, address string, _ syscall.RawConn) error { return notifyAddress(address) },
 	}
 	return &http.Client{
-		Timeout:       notifyTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout: notifyTimeout, CheckRedirect: noRedirect,
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, MaxConnsPerHost: senders, MaxIdleConnsPerHost: senders,
 			IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: maxHeader,
@@ -113,7 +116,7 @@ func (b *Bank) sendDue(ctx context.Context, busy map[int64]bool, start func(clie
 		}
 		if left := at[i].Sub(now); left > 0 {
 			// The bank's clock may be set by hand, so it is looked at often.
-			wait = min(wait, left, look)
+			wait = min(wait, left, b.cfg.Look)
 			break
 		}
 		if len(busy) == senders {

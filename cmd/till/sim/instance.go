@@ -1,0 +1,252 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing/synctest"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"till/api"
+	"till/bot"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/hooks"
+	"till/rail"
+	"till/rail/sandbox"
+)
+
+// look is how long the service does not look for what nobody told it of. In a
+// world with one process nothing is missed by that, and a week of looking once a
+// second would be all that a simulation does.
+const look = 10 * time.Minute
+
+// instance is the service, as one process runs it: what a crash takes with it.
+type instance struct {
+	w        *world
+	dir      string
+	dbs      []*store.DB // accounts, test, live
+	accounts *checkout.Accounts
+	test     *checkout.Service
+	live     *checkout.Service
+	board    *checkout.Board
+	places   *checkout.MemoryPlaces
+	bot      *bot.Bot
+	handler  fasthttp.RequestHandler
+	ctx      context.Context //nolint:containedctx // of everything that runs in it
+	cancel   context.CancelFunc
+	killed   chan struct{} // closed by a crash
+	once     sync.Once
+	dead     atomic.Bool // nothing that it does reaches the world any more
+	work     sync.WaitGroup
+}
+
+// source is a source of the same bytes every time.
+type source struct {
+	mu sync.Mutex
+	r  *rand.ChaCha8
+}
+
+// Read never fails.
+func (l *source) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.r.Read(p)
+}
+
+// random is a source of bytes that depends on the seed and what it is for.
+func (w *world) random(what string) io.Reader {
+	var key [32]byte
+	for i := range key {
+		key[i] = byte(w.draw(256, what, fmt.Sprint(i)))
+	}
+	return &source{r: rand.NewChaCha8(key)}
+}
+
+// number is our WhatsApp number.
+const number = "2349010000001"
+
+// open starts the service on a directory.
+func (w *world) open(dir string) error {
+	w.gen++
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:forbidigo // the process of the simulation
+	i := &instance{w: w, dir: dir, ctx: ctx, cancel: cancel, killed: make(chan struct{}), places: &checkout.MemoryPlaces{}}
+	quiet := slog.New(slog.DiscardHandler)
+	random := w.random(fmt.Sprintf("process %d", w.gen))
+	for _, c := range []store.Config{{Schema: store.Accounts, Name: "accounts"}, {Schema: store.Checkout, Name: "test"}, {Schema: store.Checkout, Name: "live"}} {
+		c.Dir, c.Keys, c.Log = dir, w.tpl.keys, quiet
+		db, err := store.Open(ctx, c)
+		if err != nil {
+			cancel()
+			return fmt.Errorf("open %s: %w", c.Name, err)
+		}
+		i.dbs = append(i.dbs, db)
+	}
+	i.accounts = checkout.NewAccounts(i.dbs[0], w.now, random)
+	i.board = checkout.NewBoard(i.dbs[1], w.now, w.now, quiet)
+	if err := i.board.Refresh(ctx); err != nil {
+		return err
+	}
+	bankRail, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: bankURL, Secret: bankSecret, HTTP: w.bank.client(i), Now: w.now})
+	if err != nil {
+		return err
+	}
+	if err := bankRail.Register(ctx, noticeURL); err != nil {
+		return fmt.Errorf("register with the bank: %w", err)
+	}
+	if i.test, err = i.service(flow.Test, checkout.Config{
+		DB: i.dbs[1], Rail: bankRail, Board: i.board, Number: w.phones.number, Send: func(ctx context.Context, o checkout.Outgoing) error { return w.phones.send(ctx, i, o) },
+	}, random); err != nil {
+		return err
+	}
+	// As in the program: no live bank is connected.
+	if i.live, err = i.service(flow.Live, checkout.Config{
+		DB: i.dbs[2], Rail: rail.Closed{},
+		Send: func(context.Context, checkout.Outgoing) error {
+			w.breaks("I9", "a message of the live environment was sent")
+			return nil
+		},
+	}, random); err != nil {
+		return err
+	}
+	i.bot = bot.New(i.test.Hear, i.test.Tick, rail.USSDMenu(), w.now, quiet)
+	if err := i.serve(random); err != nil {
+		return err
+	}
+	for _, s := range []*checkout.Service{i.test, i.live} {
+		i.work.Go(func() {
+			if err := s.Run(ctx); err != nil && ctx.Err() == nil {
+				w.breaks("sim", "the service ended by itself: %v", err)
+			}
+		})
+	}
+	w.inst = i
+	synctest.Wait()
+	return nil
+}
+
+// service wires one environment as the program does.
+func (i *instance) service(env flow.Environment, c checkout.Config, random io.Reader) (*checkout.Service, error) {
+	w := i.w
+	sender := hooks.New(hooks.Config{AllowLoopback: env == flow.Test, Now: w.now, Transport: w.sinks.transport(i, env)})
+	c.Around = flow.Surroundings{
+		Live:         env == flow.Live,
+		ClientSecret: func(id flow.SessionID) string { return "cs_" + string(id) },
+		CheckoutURL: func(s flow.Session) string {
+			return "https://wa.me/" + s.Number + "?text=" + url.PathEscape("Pay "+flow.ShowCode(s.EntryCode))
+		},
+	}
+	c.Places, c.Words, c.Copy, c.Build, c.Banks = i.places, w.tpl.words.Render, w.tpl.words.Version(), "sim", rail.USSDMenu()
+	c.Payee, c.Calendar, c.Look, c.Alone = i.accounts.Payee(env), w.tpl.calendar, look, true
+	c.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) { return i.accounts.Known(ctx, id, env) }
+	c.Post = func(ctx context.Context, d flow.Delivery) flow.Verdict {
+		at := w.now()
+		v := sender.Send(ctx, hooks.Request{URL: d.URL, ID: string(d.Event), Body: d.Body, Secrets: d.Secrets, At: at})
+		return flow.Verdict{
+			OK: v.OK, Gone: v.Gone, Status: v.Status, Reason: v.Err, Body: v.Body, Duration: v.Duration, RetryAfter: v.RetryAfter,
+			URL: v.URL, SignedAt: at, Signature: v.Signature,
+		}
+	}
+	c.Next = func(d flow.Delivery, v flow.Verdict) (time.Duration, bool) {
+		jitter := uint64(w.draw(2001, "jitter", d.URL, fmt.Sprint(d.Attempts))) //nolint:gosec // not negative
+		return hooks.Next(d.Attempts+1, v.RetryAfter, jitter)
+	}
+	c.Now, c.Rand, c.Log = w.now, random, slog.New(slog.DiscardHandler)
+	return checkout.New(c)
+}
+
+// serve makes the API.
+func (i *instance) serve(random io.Reader) error {
+	w := i.w
+	server, err := api.New(api.Config{
+		Accounts: i.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: i.test, flow.Live: i.live},
+		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: w.bank.player,
+		Pairing: func() (string, bool) { return "", false }, Ready: func(context.Context) []api.Check { return nil },
+		CheckURL: func(env flow.Environment, raw string) error {
+			return hooks.CheckURL(raw, hooks.Allow{Loopback: env == flow.Test})
+		},
+		NewSecret: func() (string, error) { return hooks.NewSecret(random) },
+		BankNames: rail.BankByCode, PublicURL: "http://127.0.0.1:8080", Now: w.now, IDs: flow.IDs{Now: w.now, Rand: random}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return err
+	}
+	i.handler = server.Handler()
+	return nil
+}
+
+// kill lets go of what is held of a process that dies.
+func (i *instance) kill() {
+	i.dead.Store(true)
+	i.once.Do(func() { close(i.killed) })
+}
+
+// end stops the service and closes its files. What it was doing is cut off.
+func (i *instance) end() error {
+	i.dead.Store(true)
+	i.cancel()
+	i.work.Wait()
+	var failed error
+	for _, db := range i.dbs {
+		if err := db.Close(); err != nil {
+			failed = err
+		}
+	}
+	return failed
+}
+
+// files are what the service keeps.
+var files = []string{"accounts.db", "accounts.db-wal", "test.db", "test.db-wal", "live.db", "live.db-wal"}
+
+// crash takes what is on the disk as it is, throws the process away and starts
+// another one on that. Nothing writes meanwhile: everything is at rest.
+func (w *world) crash() {
+	old := w.inst
+	old.dead.Store(true)
+	w.book.close()
+	dir := filepath.Join(w.dir, fmt.Sprintf("p%d", w.gen+1))
+	err := os.Mkdir(dir, 0o700)
+	for _, name := range files {
+		if err == nil {
+			err = copyFile(filepath.Join(old.dir, name), filepath.Join(dir, name))
+		}
+	}
+	if err != nil {
+		w.breaks("sim", "take the files over: %v", err)
+		return
+	}
+	old.kill()
+	if err := old.end(); err != nil {
+		w.breaks("sim", "end the old process: %v", err)
+	}
+	if err := os.RemoveAll(old.dir); err != nil {
+		w.breaks("sim", "forget the old process: %v", err)
+	}
+	if err := w.open(dir); err != nil {
+		w.breaks("I11", "after a crash it does not start: %v", err)
+		return
+	}
+	w.reopened()
+}
+
+// copyFile copies a file; one that is not there is not copied.
+func copyFile(from, to string) error {
+	text, err := os.ReadFile(from) //nolint:gosec // a path of our own
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o600)
+}

@@ -1,0 +1,348 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"till/bot"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/replay"
+	"till/flow/store/lite"
+)
+
+// ack is an answer that a merchant was given to a call with an Idempotency-Key.
+type ack struct {
+	name string
+	r    request
+	got  reply
+	at   time.Duration
+}
+
+// keysKept is how long an answer is promised to be given again.
+const keysKept = 23 * time.Hour
+
+// observe judges what changed since the last step: every move of every thing that
+// has states, every line of the ledger, every event that was promised.
+func (w *world) observe() {
+	if w.inst == nil || w.book == nil || w.book.envs[0].conn == nil {
+		return
+	}
+	for _, e := range w.book.envs {
+		if err := e.read(); err != nil {
+			w.breaks("sim", "%v", err)
+			return
+		}
+		e.judgeStep()
+	}
+	w.judgeOrders()
+}
+
+// judgeStep judges what a step as a whole must have done: what was committed
+// together is seen together.
+func (e *ledgerBook) judgeStep() {
+	w := e.w
+	for _, id := range e.paidNow {
+		if n := e.successes[id]; n != 1 {
+			w.breaks("I4", "%s is paid, and has %d events that say so", w.called(id), n)
+		}
+	}
+	for _, v := range e.news {
+		if v.kind == "charge.success" && e.successes[v.session] != 1 {
+			w.breaks("I4", "%s has %d events charge.success", w.called(v.session), e.successes[v.session])
+		}
+		if v.kind == "charge.success" && e.sessions[v.session].status != "PAID" {
+			w.breaks("I4", "%s is %s, and its merchant is told that it is paid", w.called(v.session), e.sessions[v.session].status)
+		}
+		if v.kind == "ping" || v.kind == "endpoint.disabled" {
+			continue
+		}
+		want := 0
+		err := e.conn.Each(`SELECT count(*) FROM endpoints p JOIN events v ON v.project = p.project WHERE v.id = ? AND p.status = 'ENABLED' AND p.deleted_at = 0 AND p.created_at < v.created_at`,
+			[]any{v.id}, func(scan lite.Scanner) error { return scan(&want) })
+		if err != nil {
+			w.breaks("sim", "look for endpoints: %v", err)
+		}
+		if e.sent[v.id] < want {
+			w.breaks("I7", "event %s is owed to %d endpoints, and is on its way to %d", w.called(v.id), want, e.sent[v.id])
+		}
+	}
+	e.paidNow, e.news = nil, nil
+	clear(e.sent)
+}
+
+// acked takes an answer in: what is promised with a key is given again.
+func (w *world) acked(name string, r request, out reply) {
+	if r.once == "" || out.status >= 500 || out.status == 429 || out.status == 401 || out.status == 403 || out.code == "idempotency_in_progress" {
+		return
+	}
+	for _, a := range w.acks {
+		if a.r.once != r.once || a.r.key != r.key || a.r.path != r.path || a.r.body != r.body || w.age()-a.at > keysKept {
+			continue
+		}
+		if a.got.status != out.status || a.got.body != out.body {
+			w.breaks("I5", "%s with the same key was answered %d %s, and is now %d %s", name, a.got.status, a.got.body, out.status, out.body)
+		}
+		return
+	}
+	if out.header["Idempotent-Replayed"] != "" && !w.unheard[r.key+r.once] {
+		w.breaks("I5", "%s is answered as if it had been asked before: %d %s", name, out.status, out.body)
+	}
+	if out.code == "idempotency_key_reused" {
+		return
+	}
+	w.acks = append(w.acks, &ack{name: name, r: r, got: out, at: w.age()})
+}
+
+// told judges that what the bank was told to be kept is kept.
+func (w *world) told(body []byte) {
+	var m moved
+	if json.Unmarshal(body, &m) != nil || m.Kind != "credit" {
+		return
+	}
+	w.promised = append(w.promised, m.ID)
+	w.kept(m.ID)
+}
+
+// kept judges that money which the bank was answered for has one outcome.
+func (w *world) kept(railID string) {
+	n := 0
+	err := w.book.envs[0].conn.Each(`SELECT count(*) FROM payments WHERE rail_transaction_id = ?`, []any{railID}, func(scan lite.Scanner) error { return scan(&n) })
+	if err != nil {
+		w.breaks("sim", "look for a payment: %v", err)
+	}
+	if n != 1 {
+		w.breaks("I3", "the bank was told that %s is kept, and it has %d outcomes", railID, n)
+	}
+}
+
+// heardOf judges that a payer's message which was taken is kept.
+func (w *world) heardOf(m bot.Message) {
+	w.taken = append(w.taken, m.ID)
+	w.heardOnce(m.ID)
+}
+
+func (w *world) heardOnce(id string) {
+	n := 0
+	err := w.book.envs[0].conn.Each(`SELECT count(*) FROM log WHERE kind = 'heard' AND message = ?`, []any{id}, func(scan lite.Scanner) error { return scan(&n) })
+	if err != nil {
+		w.breaks("sim", "look for a message: %v", err)
+	}
+	if n != 1 {
+		w.breaks("I12", "message %s was taken, and is kept %d times", id, n)
+	}
+}
+
+// reopened judges that what was acknowledged before a crash is there after it.
+func (w *world) reopened() {
+	if err := w.book.open(w.inst.dir); err != nil {
+		w.breaks("sim", "%v", err)
+		return
+	}
+	for _, e := range w.book.envs {
+		there := int64(0)
+		err := e.conn.Each(`SELECT count(*) FROM sim_moves WHERE seq = ?`, []any{e.seq}, func(scan lite.Scanner) error { return scan(&there) })
+		if err != nil || there != 1 && e.seq > 0 {
+			w.breaks("I11", "what was seen before a crash is gone after it: %d of %s (%v)", e.seq, e.name, err)
+		}
+		sound := ""
+		if err := e.conn.Each(`PRAGMA quick_check(1)`, nil, func(scan lite.Scanner) error { return scan(&sound) }); err != nil || sound != "ok" {
+			w.breaks("I11", "after a crash the file of %s is not sound: %s %v", e.name, sound, err)
+		}
+	}
+	for _, id := range w.promised {
+		w.kept(id)
+	}
+	for _, id := range w.taken {
+		w.heardOnce(id)
+	}
+	for range 3 { // some answers are asked for again
+		if len(w.acks) > 0 {
+			w.askAgain(pick(w, w.acks...))
+		}
+	}
+}
+
+// askAgain repeats a call with its key.
+func (w *world) askAgain(a *ack) {
+	if w.age()-a.at < keysKept {
+		w.ask("again "+a.name, a.r, nil)
+	}
+}
+
+// judgeDay judges everything: sums, the bank's own books, what must have happened
+// by now.
+func (w *world) judgeDay() {
+	if err := w.statement(); err != nil {
+		w.breaks("sim", "read the bank's statement: %v", err)
+		return
+	}
+	for _, e := range w.book.envs {
+		e.judgeSums()
+		e.judgeStuck()
+	}
+}
+
+// judgeSums adds the whole ledger up, and all of it that is of one payment.
+func (e *ledgerBook) judgeSums() {
+	w := e.w
+	var v [7]int64
+	lines, wrong := 0, 0
+	err := e.conn.Each(`SELECT count(*), coalesce(sum(rail_clearing), 0), coalesce(sum(merchant_pending), 0), coalesce(sum(merchant_available), 0), coalesce(sum(fees), 0), coalesce(sum(unapplied), 0),
+ coalesce(sum(refunds_payable), 0), coalesce(sum(settled), 0), coalesce(sum(rail_clearing + merchant_pending + merchant_available + fees + unapplied + refunds_payable + settled <> 0), 0) FROM ledger`, nil,
+		func(scan lite.Scanner) error {
+			return scan(&lines, &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &wrong)
+		})
+	if err != nil {
+		w.breaks("sim", "add the ledger up: %v", err)
+		return
+	}
+	sum := int64(0)
+	for _, n := range v {
+		sum += n
+	}
+	if sum != 0 || wrong != 0 {
+		w.breaks("I1", "the %d lines of %s sum to %d, %d of them by themselves not to zero", lines, e.name, sum, wrong)
+	}
+	if v != e.total {
+		w.breaks("I1", "the ledger of %s holds %v, and its lines came to %v as they were written", e.name, v, e.total)
+	}
+	if v[unapplied] > 0 || v[refundsPayable] > 0 || v[settled] > 0 || v[fees] > 0 {
+		w.breaks("I2", "an account of %s holds money that nobody brought: %v", e.name, v)
+	}
+}
+
+// overdue is how long something may wait for its time, of a service that runs.
+const overdue = 2 * time.Hour
+
+// judgeStuck looks for what should have happened long ago.
+func (e *ledgerBook) judgeStuck() {
+	w := e.w
+	before := w.now().Add(-overdue).UnixMilli()
+	for _, c := range []struct{ invariant, what, query string }{
+		{"I6", "sessions whose time is over are still open", `SELECT count(*) FROM sessions WHERE status = 'PENDING' AND expires_at < ?`},
+		{"I7", "deliveries wait for longer than their schedule says", `SELECT count(*) FROM deliveries WHERE state = 'pending' AND next_at < ?`},
+		{"I12", "messages to payers were never sent", `SELECT count(*) FROM says WHERE state = 'pending' AND created_at < ?`},
+		{"I6", "tasks wait for longer than they were put off", `SELECT count(*) FROM tasks WHERE due < ?`},
+	} {
+		if w.phones.offlineSince > 0 && c.invariant == "I12" && w.age()-w.phones.offlineSince < 2*overdue {
+			continue
+		}
+		n := 0
+		if err := e.conn.Each(c.query, []any{before}, func(scan lite.Scanner) error { return scan(&n) }); err != nil {
+			w.breaks("sim", "%v", err)
+		}
+		if n > 0 {
+			w.breaks(c.invariant, "%s: %d %s", e.name, n, c.what)
+		}
+	}
+}
+
+// judgeEnd judges what must be so when nothing goes wrong any more and all
+// schedules are over.
+func (w *world) judgeEnd() {
+	w.judgeDay()
+	test := w.book.envs[0]
+	w.mu.Lock()
+	var credits []moved
+	for _, m := range w.bank.moves {
+		if m.Kind == "credit" || m.Kind == "reversal" {
+			credits = append(credits, m)
+		}
+	}
+	w.mu.Unlock()
+	for _, m := range credits {
+		if _, posted := test.railIDs[m.ID]; !posted {
+			w.breaks("I3", "the bank booked a %s of %d kobo for %s at %s, which has no outcome", m.Kind, m.Amount, w.called(m.Reference), m.ValueTime.Format(time.RFC3339))
+		}
+	}
+	for _, s := range test.sessions {
+		if want := map[bool]int{true: 1}[s.status == "PAID"]; test.successes[s.id] != want {
+			w.breaks("I4", "%s is %s and has %d events charge.success", w.called(s.id), s.status, test.successes[s.id])
+		}
+	}
+	for id, state := range test.deliveries {
+		if state == "pending" {
+			w.breaks("I7", "delivery %s is still pending when every schedule is over", id)
+		}
+	}
+	w.judgeReceived()
+	w.judgeScreens()
+	w.judgeTalks()
+}
+
+// judgeReceived holds what sinks received against what is said to be delivered.
+func (w *world) judgeReceived() {
+	for _, e := range w.book.envs {
+		err := e.conn.Each(`SELECT d.event, p.url FROM deliveries d JOIN endpoints p ON p.id = d.endpoint WHERE d.state = 'delivered'`, nil, func(scan lite.Scanner) error {
+			var id, url string
+			if err := scan(&id, &url); err != nil {
+				return err
+			}
+			if to := w.sinks.all[url]; to == nil || to.got[id] == nil || to.got[id].taken == 0 {
+				w.breaks("I7", "%s is said to be delivered to %s, which never took it", w.called(id), url)
+			}
+			return nil
+		})
+		if err != nil {
+			w.breaks("sim", "read the deliveries: %v", err)
+		}
+	}
+}
+
+// judgeScreens holds what payers read against what is said to be sent.
+func (w *world) judgeScreens() {
+	shown := map[string]string{}
+	for _, p := range w.phones.people {
+		for _, b := range p.screen {
+			shown[b.id] = b.text
+		}
+	}
+	err := w.book.envs[0].conn.Each(`SELECT id, text, state FROM says`, nil, func(scan lite.Scanner) error {
+		var id, text, state string
+		if err := scan(&id, &text, &state); err != nil {
+			return err
+		}
+		switch got, there := shown[id]; {
+		case state == "pending":
+			w.breaks("I12", "message %s was never sent nor given up", id)
+		case !there && state != "failed":
+			w.breaks("I12", "message %s is %s, and no phone shows it", id, state)
+		case there && got != text:
+			w.breaks("I12", "message %s is kept as %q, and the payer reads %q", id, text, got)
+		}
+		return nil
+	})
+	if err != nil {
+		w.breaks("sim", "read the messages: %v", err)
+	}
+}
+
+// judgeTalks decides every conversation again.
+func (w *world) judgeTalks() {
+	var chats []string
+	err := w.book.envs[0].conn.Each(`SELECT id FROM chats`, nil, func(scan lite.Scanner) error {
+		var id string
+		err := scan(&id)
+		chats = append(chats, id)
+		return err
+	})
+	if err != nil {
+		w.breaks("sim", "list the chats: %v", err)
+	}
+	for _, id := range chats {
+		list, err := checkout.Recordings(context.Background(), w.inst.test.Reader(), "", flow.ChatID(id)) //nolint:forbidigo // it belongs to no request
+		if err != nil {
+			w.breaks("I14", "read the chat %s: %v", id, err)
+			return
+		}
+		for _, r := range list {
+			report, err := replay.Verify(r, w.tpl.words.Render)
+			if err != nil || report.Worst() != replay.Same {
+				w.breaks("I14", "chat %s decided again differs: %v %+v", id, err, report.Differences)
+			}
+			w.goals.Turns += report.Turns
+		}
+	}
+}

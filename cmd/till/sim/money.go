@@ -1,0 +1,230 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// What holds of money, in words of our own: none of this is asked of the service.
+const (
+	grace     = 5 * time.Minute
+	flatFrom  = 250_000
+	flat      = 10_000
+	capOfFees = 200_000
+)
+
+// feeOf is the fee of the price list: 1.5 %, rounded half up, and ₦100 from
+// ₦2,500 up, at most ₦2,000.
+func feeOf(kobo int64) int64 {
+	fee := (kobo*15 + 500) / 1000
+	if kobo >= flatFrom {
+		fee += flat
+	}
+	return min(fee, capOfFees)
+}
+
+// outcome is the one outcome that money has, and how much of it is taken for the
+// merchant, from what was known in the moment before.
+func outcome(s *sessionRow, a *attemptRow, amount, paidAt int64) (match string, applied int64) {
+	if s == nil {
+		return "UNMATCHED", 0
+	}
+	due := max(s.amount-s.paid, 0)
+	take := func() (string, int64) {
+		switch {
+		case amount < due:
+			return "PARTIAL", amount
+		case amount > due:
+			return "EXCESS", due
+		}
+		return "MATCHED", amount
+	}
+	ends := s.expires
+	if a != nil && a.expires < ends {
+		ends = a.expires
+	}
+	tooLate := func(end int64) bool { return paidAt > end+grace.Milliseconds() }
+	open := s.status == "PENDING" || s.status == "PROCESSING"
+	late := func() (string, int64) {
+		if s.late == "accept" {
+			return take()
+		}
+		return "LATE", 0
+	}
+	switch {
+	case s.status == "PAID":
+		return "DUPLICATE", 0
+	case open && tooLate(s.expires), s.status == "CANCELLED", s.status == "EXPIRED" && tooLate(ends):
+		return late()
+	case amount < due:
+		switch {
+		case s.under == "accept":
+			return take()
+		case s.under != "refund" && !open:
+			return late()
+		}
+		return "PARTIAL", 0
+	}
+	return take()
+}
+
+func (e *ledgerBook) takePayment(m move) error {
+	w := e.w
+	p := &paymentRow{
+		id: m.id, session: m.more[0], match: m.now, amount: whole(m.more[2]), fee: whole(m.more[3]), at: whole(m.more[4]), railID: m.more[5],
+	}
+	n := len(e.payments) + 1
+	s, a := e.sessions[p.session], e.attempts[m.more[1]]
+	if s != nil {
+		s.payments++
+		s.money = append(s.money, m.id)
+		w.name(m.id, fmt.Sprintf("%s.money%d", w.called(p.session), s.payments))
+	} else {
+		w.name(m.id, fmt.Sprintf("stray%d", n))
+	}
+	e.payments[m.id] = p
+	w.goals.reached("outcome", m.now, w)
+	w.saw("payment %s of %d: %s", w.called(m.id), p.amount, m.now)
+	credit, known := w.booked(p.railID)
+	switch {
+	case e.name == "live":
+		w.breaks("I9", "money in the live environment, which has no bank: %s", p.railID)
+	case !known || credit.Kind != "credit":
+		w.breaks("I2", "payment %s is of %s, which the bank never booked", w.called(m.id), p.railID)
+	case credit.Amount != p.amount:
+		w.breaks("I2", "payment %s is of %d kobo, and the bank booked %d", w.called(m.id), p.amount, credit.Amount)
+	case credit.ValueTime.UnixMilli() != p.at:
+		w.breaks("I3", "payment %s came at %d by the bank, and is kept with %d", w.called(m.id), credit.ValueTime.UnixMilli(), p.at)
+	}
+	match, applied := outcome(s, a, p.amount, p.at)
+	p.applied = applied
+	if match != p.match {
+		w.breaks("I3", "payment %s of %d kobo is %s and should be %s (session %+v, attempt %+v, paid at %d)", w.called(m.id), p.amount, p.match, match, s, a, p.at)
+		return nil
+	}
+	fee := int64(0)
+	if applied > 0 {
+		fee = feeOf(s.paid + applied)
+	}
+	if p.fee != fee {
+		w.breaks("I2", "the fee of %s is %d kobo and should be %d", w.called(m.id), p.fee, fee)
+	}
+	return nil
+}
+
+// takeLedger judges a line of the ledger: it sums to zero, money at the bank is
+// money that the bank tells of, once, and no payment gives back what it did not
+// bring.
+func (e *ledgerBook) takeLedger(m move) error {
+	w := e.w
+	var v [7]int64
+	sum := int64(0)
+	for i := range v {
+		v[i] = whole(m.more[i])
+		sum += v[i]
+		e.total[i] += v[i]
+	}
+	railID, project := m.more[7], m.more[8]
+	kind, subject, _ := strings.Cut(m.id, "/")
+	w.saw("ledger %s %s %v", kind, w.called(subject), v)
+	w.goals.reached("ledger", kind, w)
+	if sum != 0 {
+		w.breaks("I1", "%s sums to %d", w.canonical(m.id), sum)
+	}
+	if v[railClearing] != 0 {
+		e.atTheBank(kind, railID, v[railClearing])
+	}
+	o := e.owners[project]
+	if o == nil {
+		o = &owner{}
+		e.owners[project] = o
+	}
+	mine := -(v[merchantPending] + v[merchantAvailable])
+	o.owed += mine
+	switch kind {
+	case "payment", "accept":
+		o.earned += mine
+	case "refund", "refund_failed", "refund_returned", "reversal", "refund_paid":
+		o.earned += mine
+	}
+	if o.earned >= 0 && o.owed < 0 {
+		w.breaks("I2", "%s was paid out more than it earned: %d kobo of %d are left", w.called(project), o.owed, o.earned)
+	}
+	p := e.payments[m.now]
+	if p == nil {
+		return nil
+	}
+	if kind == "reversal" {
+		p.reversed = true
+	}
+	for i := range v {
+		p.account[i] += v[i]
+	}
+	if kind == "payment" {
+		want := [7]int64{railClearing: p.amount, merchantPending: p.fee - p.applied, fees: -p.fee, unapplied: p.applied - p.amount}
+		if v != want {
+			w.breaks("I2", "payment %s is posted as %v and should be %v", w.called(p.id), v, want)
+		}
+	}
+	if !p.reversed && (p.account[railClearing] < 0 || p.account[unapplied] > 0 || p.account[refundsPayable] > 0) {
+		w.breaks("I2", "of payment %s more went back than came: %v", w.called(p.id), p.account)
+	}
+	return nil
+}
+
+// atTheBank holds a line of the ledger against what the bank itself booked.
+func (e *ledgerBook) atTheBank(kind, railID string, amount int64) {
+	w := e.w
+	b, known := w.booked(railID)
+	if !known {
+		w.breaks("I2", "%s of %d kobo at the bank is of %q, which the bank never booked", kind, amount, railID)
+		return
+	}
+	if was, twice := e.railIDs[railID]; twice {
+		w.breaks("I2", "%s was posted twice, as %s and %s", railID, was, kind)
+	}
+	e.railIDs[railID] = kind
+	want := b.Amount
+	if b.Kind == "reversal" || b.Kind == "paid_out" {
+		want = -want
+	}
+	if amount != want {
+		w.breaks("I2", "%s posts %d kobo, and the bank booked %d", kind, amount, want)
+	}
+}
+
+// booked finds what the bank booked, in its own words.
+func (w *world) booked(railID string) (moved, bool) {
+	w.mu.Lock()
+	m, ok := w.bank.moves[railID]
+	w.mu.Unlock()
+	if ok && (m.Kind != "pending") {
+		return m, true
+	}
+	if err := w.statement(); err != nil {
+		w.breaks("sim", "read the bank's statement: %v", err)
+		return moved{}, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, ok = w.bank.moves[railID]
+	return m, ok
+}
+
+// statement reads all that the bank booked, from the bank.
+func (w *world) statement() error {
+	list, err := w.bank.player.Statement(context.Background(), epoch.Add(-time.Hour), w.now().Add(time.Hour)) //nolint:forbidigo // the bank is the world's own
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range list {
+		w.bank.moves[n.RailTransactionID] = moved{
+			ID: n.RailTransactionID, Kind: string(n.Kind), Reference: n.Reference, Amount: int64(n.Amount), ValueTime: n.PaidAt, Reverses: n.Reverses, Account: n.AccountNumber,
+		}
+	}
+	return nil
+}
