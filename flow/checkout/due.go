@@ -221,7 +221,7 @@ func (k *worker) release(ctx context.Context, id flow.EndpointID, now time.Time)
 
 // remember looks now and then for what is held and nobody would look at.
 func (k *worker) remember(ctx context.Context, now time.Time) error {
-	if now.Sub(k.remembered).Abs() < lookForgotten {
+	if now.Sub(k.remembered).Abs() < max(lookForgotten, k.s.cfg.Look) {
 		return nil
 	}
 	ids, err := k.s.cfg.DB.ForgottenEndpoints(ctx, forgottenAtOnce)

@@ -116,6 +116,7 @@ func (b *bank) call(i *instance, r *http.Request) (*http.Response, error) {
 	if err := w.caught(i, "bank.before"); err != nil {
 		return nil, err
 	}
+	w.takes(op, w.calledPath(r.URL.Path))
 	switch line {
 	case "down":
 		w.saw("bank %s: refused connection", op)
@@ -142,6 +143,19 @@ func (b *bank) call(i *instance, r *http.Request) (*http.Response, error) {
 		answer.Body = io.NopCloser(bytes.NewReader(all[:len(all)/2]))
 	}
 	return answer, nil
+}
+
+// takes has a call of the service take a moment: each another one, so that which
+// of two is answered first does not hang on what the machine does meanwhile.
+func (w *world) takes(what ...string) {
+	time.Sleep(time.Millisecond + time.Duration(w.draw(200_000, what...))*time.Microsecond)
+}
+
+// calledPath is a path as the trace has it.
+func (w *world) calledPath(path string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.canonical(path)
 }
 
 func mark(line string) string {

@@ -67,7 +67,7 @@ type (
 		reversed           bool
 	}
 	eventRow struct{ id, kind, session string }
-	owner    struct{ earned, owed int64 } // of a project: what it was given, less our fees and what it was paid or gave back
+	owner    [7]int64 // of a project: what each account of the ledger holds
 )
 
 // The accounts of the ledger, in the order of the watchers.

@@ -29,7 +29,7 @@ import (
 // look is how long the service does not look for what nobody told it of. In a
 // world with one process nothing is missed by that, and a week of looking once a
 // second would be all that a simulation does.
-const look = 10 * time.Minute
+const look = 2 * time.Hour
 
 // instance is the service, as one process runs it: what a crash takes with it.
 type instance struct {

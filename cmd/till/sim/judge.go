@@ -214,7 +214,7 @@ func (e *ledgerBook) judgeSums() {
 }
 
 // overdue is how long something may wait for its time, of a service that runs.
-const overdue = 2 * time.Hour
+const overdue = 5 * time.Hour
 
 // judgeStuck looks for what should have happened long ago.
 func (e *ledgerBook) judgeStuck() {

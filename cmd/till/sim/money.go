@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"till/flow/store/lite"
 )
 
 // What holds of money, in words of our own: none of this is asked of the service.
@@ -141,16 +143,11 @@ func (e *ledgerBook) takeLedger(m move) error {
 		o = &owner{}
 		e.owners[project] = o
 	}
-	mine := -(v[merchantPending] + v[merchantAvailable])
-	o.owed += mine
-	switch kind {
-	case "payment", "accept":
-		o.earned += mine
-	case "refund", "refund_failed", "refund_returned", "reversal", "refund_paid":
-		o.earned += mine
+	for i := range v {
+		o[i] += v[i]
 	}
-	if o.earned >= 0 && o.owed < 0 {
-		w.breaks("I2", "%s was paid out more than it earned: %d kobo of %d are left", w.called(project), o.owed, o.earned)
+	if kind == "settle" {
+		e.judgeSettle(subject, v, o)
 	}
 	p := e.payments[m.now]
 	if p == nil {
@@ -227,4 +224,22 @@ func (w *world) statement() error {
 		}
 	}
 	return nil
+}
+
+// judgeSettle judges what a payout takes: the lines that are its own, each of
+// which is nobody else's, and all that lay available.
+func (e *ledgerBook) judgeSettle(id string, v [7]int64, after *owner) {
+	w := e.w
+	var net, lines, odd int64
+	err := e.conn.Each(`SELECT coalesce(sum(i.net), 0), count(*), coalesce(sum(i.net <> -l.merchant_pending), 0) FROM settlement_items i JOIN ledger l ON l.kind = i.kind AND l.subject = i.subject WHERE i.settlement = ?`,
+		[]any{id}, func(scan lite.Scanner) error { return scan(&net, &lines, &odd) })
+	if err != nil {
+		w.breaks("sim", "read the lines of a settlement: %v", err)
+	}
+	if net != v[merchantPending] || odd != 0 || lines == 0 && net != 0 {
+		w.breaks("I2", "%s pays %d kobo for lines that come to %d (%d of them are not what the ledger says)", w.called(id), v[merchantPending], net, odd)
+	}
+	if after[merchantAvailable] != 0 {
+		w.breaks("I2", "%s takes %d kobo that lay available, and leaves %d", w.called(id), v[merchantAvailable], -after[merchantAvailable])
+	}
 }

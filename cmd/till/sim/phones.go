@@ -64,6 +64,7 @@ func (p *phones) send(_ context.Context, i *instance, o checkout.Outgoing) error
 	if err := w.caught(i, "send.before"); err != nil {
 		return err
 	}
+	w.takes("send", o.Person, fmt.Sprint(len(o.Text)))
 	w.mu.Lock()
 	var to *person
 	for _, one := range p.people {

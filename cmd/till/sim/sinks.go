@@ -100,6 +100,7 @@ func (s *sinks) post(i *instance, env flow.Environment, r *http.Request) (*http.
 	if mode == "" {
 		mode = w.mood(name, tries)
 	}
+	w.takes("sink", name, fmt.Sprint(tries))
 	w.saw("webhook %s try %d: %s", name, tries, orWell(mode))
 	if mode == "" || mode == "slow" {
 		w.mu.Lock()

@@ -264,6 +264,7 @@ func (w *world) close(name string) {
 		effects[i] = w.canonical(effects[i])
 	}
 	slices.Sort(effects)
+	effects = slices.Compact(effects) // whether two questions of one moment are asked as one is nobody's business
 	w.trace(fmt.Sprintf("%s #%d %s", clockOf(w.age()), w.steps, w.canonical(name)))
 	for _, e := range effects {
 		w.trace("    " + e)
