@@ -12,7 +12,7 @@ ATONCE   ?= Once|AtOnce|Together|Limit|Redis|Live|Shutdown|Requests|Screen|Lane|
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden fuzz cover bench-api bench-chat bench-hooks crash fault-busy clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long fuzz cover bench-api bench-chat bench-hooks crash fault-busy clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,12 @@ lint: ## find defects and wrong imports
 golden: ## write the goldens anew; look at the difference before you commit it
 	@grep -rlE '(Bool|BoolVar)\(.*"update"' --include='*_test.go' . | xargs -r -n1 dirname | sort -u | \
 		xargs -r -I{} $(GO) test -count=1 -run Golden {} -update
+
+sim: build ## simulate 300 weeks of the whole service, with everything going wrong
+	./$(BIN) sim --seeds 300
+
+sim-long: build ## simulate 10,000 weeks
+	./$(BIN) sim --seeds 10000
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do \

@@ -87,6 +87,21 @@ func readPages() (*pages, error) {
 	return p, nil
 }
 
+// Codes are all codes that a call can be refused with, sorted: those that the
+// documentation explains.
+func Codes() ([]flow.Code, error) {
+	p, err := readPages()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]flow.Code, 0, len(p.errors))
+	for _, page := range p.errors {
+		list = append(list, page.Code)
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
 // show answers with a page of the documentation.
 func (s *Server) show(c *call, status int, name, policy string, data any) error {
 	var body bytes.Buffer

@@ -50,6 +50,7 @@ type commands struct {
 	Doctor    doctorCmd    `cmd:"" help:"Look for what is wrong with the machine, the data and what they rest on, and say what mends it."`
 	operatorCmds
 
+	Sim     simCmd     `cmd:"" help:"Simulate weeks of the whole service, with everything going wrong, and judge them."`
 	Config  configCmd  `cmd:"" help:"Show every setting, its value and where that comes from."`
 	Version versionCmd `cmd:"" help:"Show the version."`
 }

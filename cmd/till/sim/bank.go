@@ -100,7 +100,10 @@ func (b *bank) call(i *instance, r *http.Request) (*http.Response, error) {
 	if i.dead.Load() {
 		return nil, syscall.ECONNRESET
 	}
-	var order struct{ Session, Reference string }
+	var order struct {
+		Session, Reference, Kind, Project, Credit string
+		Amount                                    int64
+	}
 	if r.Body != nil && r.Method == http.MethodPost {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -109,6 +112,9 @@ func (b *bank) call(i *instance, r *http.Request) (*http.Response, error) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		_ = json.Unmarshal(body, &order) // what is no order names no session
 	}
+	if order.Kind != "" { // money is to be sent out
+		w.name(order.Reference, fmt.Sprintf("%s of %d for %s%s", order.Kind, order.Amount, w.called(order.Project), w.called(order.Credit)))
+	}
 	w.ordered(r.URL.Path, order.Session)
 	w.mu.Lock()
 	line := b.line
@@ -116,7 +122,7 @@ func (b *bank) call(i *instance, r *http.Request) (*http.Response, error) {
 	if err := w.caught(i, "bank.before"); err != nil {
 		return nil, err
 	}
-	w.takes(op, w.calledPath(r.URL.Path))
+	w.takes(w.canonical(op+" "+order.Reference), clockOf(w.age()))
 	switch line {
 	case "down":
 		w.saw("bank %s: refused connection", op)
@@ -151,13 +157,6 @@ func (w *world) takes(what ...string) {
 	time.Sleep(time.Millisecond + time.Duration(w.draw(200_000, what...))*time.Microsecond)
 }
 
-// calledPath is a path as the trace has it.
-func (w *world) calledPath(path string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.canonical(path)
-}
-
 func mark(line string) string {
 	if line == "" {
 		return ""
@@ -182,8 +181,8 @@ func (n notices) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	w.mu.Lock()
 	n.b.moves[m.ID] = m
-	reference := w.named(m.Reference)
 	w.mu.Unlock()
+	reference := w.called(m.Reference)
 	name := fmt.Sprintf("notice %s %d %s", m.Kind, m.Amount, reference)
 	tell := func(in time.Duration, copy int) {
 		w.soon(in, fmt.Sprintf("%s copy %d", name, copy), func() { w.tell(name, body, 0) })
@@ -207,9 +206,6 @@ func (n notices) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
-
-// named is called without the lock that it needs.
-func (w *world) named(id string) string { return w.called(id) }
 
 // maxTold is how often a notice is brought that is not taken in.
 const maxTold = 40

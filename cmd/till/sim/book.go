@@ -260,9 +260,7 @@ func (e *ledgerBook) takeAttempt(m move) {
 			n = s.attempts
 		}
 		w.name(m.id, fmt.Sprintf("%s.%s%d", w.called(session), a.method, n))
-		w.mu.Lock()
-		w.name(a.reference, w.names[m.id])
-		w.mu.Unlock()
+		w.name(a.reference, w.called(m.id))
 		w.saw("attempt %s: %s", w.called(m.id), m.now)
 	} else if m.was != m.now {
 		e.edge("attempt", m.id, a.status, m)

@@ -149,7 +149,7 @@ func (w *world) tendsEndpoint() {
 		w.after(w.between(3*time.Hour, 9*time.Hour), "enable", func() { w.enables(k) })
 	case 3:
 		w.insist("replay "+k.url, request{
-			method: http.MethodPost, path: at + "/replay", key: m.secret, once: m.once(), body: encoded(map[string]any{"from": flow.Stamp(w.now().Add(-6 * time.Hour))}),
+			method: http.MethodPost, path: at + "/replay", key: m.secret, once: m.once(), body: encoded(map[string]any{"from": flow.Stamp(w.now().Add(-6 * time.Hour)), "to": flow.Stamp(w.now())}),
 		}, nil)
 	default:
 		w.ask("events", request{method: http.MethodGet, path: "/v1/events?limit=5", key: m.secret}, func(out reply) {

@@ -76,7 +76,7 @@ CREATE TRIGGER sim_heard AFTER INSERT ON log WHEN NEW.kind = 'heard' BEGIN INSER
 `
 
 // makeTemplate makes the template in a directory, inside a bubble.
-func makeTemplate(ctx context.Context, dir string) (*template, error) {
+func makeTemplate(dir string) (*template, error) {
 	t := &template{dir: dir}
 	var err error
 	if t.words, err = bot.LoadWords(); err != nil {
@@ -89,13 +89,13 @@ func makeTemplate(ctx context.Context, dir string) (*template, error) {
 	if t.keys, err = store.NewKeyring(w.random("sealing"), store.SealingKey{1: 0x5e, 31: 0xa1}); err != nil {
 		return nil, err
 	}
-	if err := w.openBank(ctx); err != nil {
+	if err := w.openBank(w.ctx); err != nil {
 		return nil, err
 	}
 	if err := w.open(dir); err != nil {
 		return nil, err
 	}
-	err = t.signUp(ctx, w)
+	err = t.signUp(w.ctx, w)
 	if e := w.inst.end(); err == nil {
 		err = e
 	}

@@ -58,22 +58,22 @@ func (q *queue) Pop() any {
 // it was promised. The scheduler's goroutine alone touches it, but for what mu
 // guards, which the service's goroutines hand in.
 type world struct {
-	seed  uint64
-	began time.Time
-	rng   *rand.Rand // of the scheduler alone
-	swarm swarm
-	dir   string
-	tpl   *template
-	inst  *instance
-	gen   int // how often the service was opened
-	queue queue
-	seq   int
-	steps int
-	names map[string]string // ids and secrets to what the trace calls them
-	hash  hash.Hash
-	out   io.Writer // the trace, nil for nobody
-	last  []string  // the last lines of the trace
-	fault *Broken
+	seed   uint64
+	began  time.Time
+	rng    *rand.Rand // of the scheduler alone
+	swarm  swarm
+	dir    string
+	tpl    *template
+	inst   *instance
+	gen    int // how often the service was opened
+	queue  queue
+	seq    int
+	steps  int
+	naming naming
+	hash   hash.Hash
+	out    io.Writer // the trace, nil for nobody
+	last   []string  // the last lines of the trace
+	fault  *Broken
 
 	bank      *bank
 	sinks     *sinks

@@ -99,12 +99,30 @@ func Open(uri string, pragmas ...string) (*Conn, error) {
 		return nil, errors.Join(l.fault(code), l.Close())
 	}
 	sqlite3.Xsqlite3_extended_result_codes(l.tls, l.db, 1)
+	if err := l.steady(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	for _, p := range pragmas {
 		if _, err := l.Exec("PRAGMA " + p); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
 	return l, nil
+}
+
+// steady has statements planned without a look at what is bound to them. Else each
+// that says LIMIT ? is planned anew each time it runs, which costs more than the
+// small ones themselves.
+func (l *Conn) steady() error {
+	args := libc.NewVaList(int32(1), uintptr(0))
+	if args == 0 {
+		return errors.New("open a connection: out of memory")
+	}
+	defer libc.Xfree(l.tls, args)
+	if code := sqlite3.Xsqlite3_db_config(l.tls, l.db, sqlite3.SQLITE_DBCONFIG_ENABLE_QPSG, args); code != sqlite3.SQLITE_OK {
+		return l.fault(code)
+	}
+	return nil
 }
 
 // Close closes the connection.

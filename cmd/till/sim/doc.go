@@ -1,0 +1,45 @@
+// Package sim plays a week of the whole service in virtual time: the real store
+// on real files, the real API, conversation, rules, worker and webhooks, and the
+// sandbox bank, with everything around them pretended and much of it going wrong.
+// One number, the seed, decides all that happens, so that what went wrong once
+// can be looked at again.
+//
+// The service runs unmodified, with its goroutines and timers, inside a bubble of
+// testing/synctest: time jumps to the next moment at which something is due. What
+// is joined by functions instead of wires: merchants (at the API's handler), the
+// bank's line both ways, webhooks (behind signature and schedule, in front of the
+// network), and payers, who stand at the bot's own door; the WhatsApp protocol is
+// tried elsewhere. Redis is a memory that is flushed. A crash takes the files as
+// they are while everything is at rest, or while a call to the outside has been
+// answered and not been heard, and starts a new process on them; a commit that is
+// cut in two is tried elsewhere.
+//
+// # What is judged, and when
+//
+// After every step: each move of each thing that has states begins where the
+// thing stood, is in its table and leaves nothing that is over (I6); each ledger
+// line sums to zero (I1), is of a movement that the bank's own books know, with
+// its amount, once (I2), and each payment has the outcome, the fee and the lines
+// that a second account of the rules, written here, comes to (I2, I3); each
+// session that was paid has one charge.success (I4), and each event is on its way
+// to everybody who asked for it (I7); a call that is made again is answered to the
+// byte as before, and nobody is answered as another was (I5); the bank is called
+// for nothing before a method is asked for, and a method has one live attempt
+// (I8); environments and merchants see nothing of one another (I9, I10); what was
+// taken from the bank or a payer is kept, once (I3, I12); webhooks are signed,
+// never change and are never told twice as two (I4, I7); what a payer reads never
+// changes under its id (I12).
+//
+// After every crash, also: nothing that was seen before is gone, what was
+// acknowledged is there, and calls get their answers again (I5, I11).
+//
+// At the end of each day, also: the whole ledger adds up (I1, I2), and nothing
+// waits that should have happened hours ago (I6, I7, I12).
+//
+// At the end, when nothing goes wrong any more and all schedules are over, also:
+// every movement of the bank has its outcome (I3), no delivery waits, what is said
+// to be delivered or sent was received (I7, I12), and every conversation decided
+// again comes out the same (I14). Secrets (I13) are looked for elsewhere.
+//
+// The package must not know what a command line is.
+package sim

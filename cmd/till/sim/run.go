@@ -1,0 +1,236 @@
+package sim
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options say what is simulated.
+type Options struct {
+	Seeds   int       // how many, after the permanent ones
+	From    uint64    // the first of them
+	Jobs    int       // processes; 0: one for each core
+	Commit  string    // of the program, for who reads of a failure
+	Program []string  // how a child process is begun
+	Out     io.Writer // the table
+	Words   io.Writer // progress
+}
+
+// The bounds of a run.
+const (
+	patience    = 10 * time.Minute // of real time, for one seed
+	sayEvery    = 5 * time.Second
+	twice       = 20 // of the seeds are simulated a second time, and must come out the same
+	maxFailures = 5  // seeds that failed before no more are begun
+	goalsFrom   = 300
+)
+
+//go:embed testdata/seeds.txt
+var permanent string
+
+// Permanent are the seeds that found something once: they always run first.
+func Permanent() ([]uint64, error) {
+	var list []uint64
+	for line := range strings.SplitSeq(permanent, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		number, _, _ := strings.Cut(line, " ")
+		seed, err := strconv.ParseUint(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("read the permanent seeds: %w", err)
+		}
+		list = append(list, seed)
+	}
+	return list, nil
+}
+
+// ErrBroken says that a seed broke an invariant, ErrGoals that the run did not go
+// everywhere.
+var (
+	ErrBroken = errors.New("an invariant was broken")
+	ErrGoals  = errors.New("the simulation did not reach all its goals")
+)
+
+// runner shares seeds out and gathers what came of them.
+type runner struct {
+	o     Options
+	began time.Time
+
+	mu       sync.Mutex // guards what follows
+	next     []uint64
+	from     uint64
+	left     int
+	done     int
+	steps    int
+	sessions int
+	crashes  int
+	failed   []Result
+	traces   map[uint64]string
+	goals    *Goals
+}
+
+// Run simulates many seeds, in processes of one core each, and tells what came of
+// them. Errors: ErrBroken, ErrGoals, or what kept it from running.
+func Run(ctx context.Context, o Options) error {
+	if o.Jobs <= 0 {
+		o.Jobs = runtime.NumCPU()
+	}
+	first, err := Permanent()
+	if err != nil {
+		return err
+	}
+	for i := range min(twice, o.Seeds) { // in other company, maybe in another process
+		first = append(first, o.From+uint64(i)) //nolint:gosec // not negative
+	}
+	r := &runner{o: o, began: time.Now(), next: first, from: o.From, left: o.Seeds, goals: newGoals(), traces: map[uint64]string{}} //nolint:forbidigo // real time, for who waits
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var work sync.WaitGroup
+	faults := make(chan error, o.Jobs)
+	for range o.Jobs {
+		work.Go(func() {
+			if err := r.child(ctx); err != nil {
+				faults <- err
+				cancel()
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { work.Wait(); close(ended) }()
+	tick := time.NewTicker(sayEvery)
+	defer tick.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-tick.C:
+			r.progress()
+		case <-ended:
+			waiting = false
+		}
+	}
+	close(faults)
+	for err := range faults {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return r.tell()
+}
+
+// take is the next seed; false when there are no more.
+func (r *runner) take() (uint64, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.failed) >= maxFailures {
+		return 0, false
+	}
+	if len(r.next) > 0 {
+		seed := r.next[0]
+		r.next = r.next[1:]
+		return seed, true
+	}
+	if r.left == 0 {
+		return 0, false
+	}
+	r.left--
+	r.from++
+	return r.from - 1, true
+}
+
+// child has one process simulate seeds until there are no more.
+func (r *runner) child(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, r.o.Program[0], r.o.Program[1:]...) //nolint:gosec // the program itself
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=400", "GODEBUG=asyncpreemptoff=1")
+	var fault strings.Builder
+	cmd.Stderr = &fault
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("begin a process of the simulation: %w", err)
+	}
+	answers := json.NewDecoder(out)
+	for {
+		seed, more := r.take()
+		if !more {
+			break
+		}
+		watch := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // then its answer does not come
+		_, err := fmt.Fprintln(in, seed)
+		var s said
+		if err == nil {
+			err = answers.Decode(&s)
+		}
+		watch.Stop()
+		if err != nil || s.Result == nil {
+			_ = in.Close()
+			return errors.Join(fmt.Errorf("SEED=%d COMMIT=%s: the process that simulated it ended or hung (%v); till sim --seed %d --trace shows where:\n%s", seed, r.o.Commit, err, seed, tail(fault.String())), cmd.Wait())
+		}
+		r.took(*s.Result)
+	}
+	if err := in.Close(); err != nil {
+		return err
+	}
+	var s said
+	if err := answers.Decode(&s); err != nil || s.Goals == nil {
+		return errors.Join(fmt.Errorf("a process of the simulation did not end well (%v):\n%s", err, tail(fault.String())), cmd.Wait())
+	}
+	r.mu.Lock()
+	r.goals.Add(s.Goals)
+	r.mu.Unlock()
+	return cmd.Wait()
+}
+
+// tail is the part of a long text that says most.
+func tail(text string) string {
+	if len(text) > 6000 {
+		text = text[:3000] + "\n…\n" + text[len(text)-3000:]
+	}
+	return text
+}
+
+// took takes in what came of a seed, and says at once that it failed.
+func (r *runner) took(s Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done++
+	r.steps += s.Steps
+	r.sessions += s.Sessions
+	r.crashes += s.Crashes
+	if was, again := r.traces[s.Seed]; again && was != s.Hash && s.Broken == nil {
+		s.Broken = &Broken{Invariant: "sim", What: fmt.Sprintf("the same seed came out otherwise the second time: %s and %s", was, s.Hash), Step: s.Steps}
+	}
+	r.traces[s.Seed] = s.Hash
+	if s.Broken == nil {
+		return
+	}
+	r.failed = append(r.failed, s)
+	_, _ = fmt.Fprintf(r.o.Words, "\nSEED=%d COMMIT=%s\n%s\n\nthe last of it:\n%s\n\nto see all of it:  till sim --seed %d --trace\n\n", s.Seed, r.o.Commit, s.Broken.Error(), strings.Join(s.Last, "\n"), s.Seed)
+}
+
+func (r *runner) progress() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	took := time.Since(r.began) //nolint:forbidigo // real time, for who waits
+	_, _ = fmt.Fprintf(r.o.Words, "%d seeds, %d to go, %d failed, %.1f a second\n", r.done, r.left+len(r.next), len(r.failed), float64(r.done)/took.Seconds())
+}

@@ -1,0 +1,40 @@
+package sim
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func template1(t *testing.T) *template {
+	t.Helper()
+	tpl, clean, err := prepared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(clean)
+	return tpl
+}
+
+func TestTheSameSeedIsTheSameWeek(t *testing.T) {
+	tpl := template1(t)
+	for seed := uint64(1); seed <= 2; seed++ {
+		var hash [2]string
+		for i := range hash {
+			var r Result
+			inBubble(func() { r = simulate(seed, tpl, nil, newGoals()) })
+			if r.Broken != nil {
+				t.Fatalf("seed %d: %v\n%s", seed, r.Broken, strings.Join(r.Last, "\n"))
+			}
+			if r.Sessions < 50 || r.Steps < 100 {
+				t.Errorf("seed %d is hardly a week: %+v", seed, r)
+			}
+			hash[i] = r.Hash
+		}
+		if hash[0] != hash[1] {
+			t.Errorf("seed %d came out as %s and as %s", seed, hash[0], hash[1])
+		}
+	}
+}
+
+func TestMain(m *testing.M) { os.Exit(m.Run()) }

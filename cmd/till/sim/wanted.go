@@ -1,0 +1,59 @@
+package sim
+
+import (
+	"fmt"
+
+	"till/api"
+	"till/flow"
+	"till/hooks"
+)
+
+// goal is something beside edges and refusals that every long run must reach.
+type goal struct{ group, key string }
+
+// wanted are the goals, by the words of the rules themselves where they have any.
+func wanted() []goal {
+	var list []goal
+	for _, match := range flow.MatchStatuses() {
+		list = append(list, goal{"outcome", string(match)})
+	}
+	for try := 1; try <= hooks.MaxAttempts; try++ {
+		list = append(list, goal{"webhook try", fmt.Sprint(try)})
+	}
+	for _, kind := range []flow.EntryKind{
+		flow.EntryPayment, flow.EntryReversal, flow.EntryAccept, flow.EntryRefund, flow.EntryRefundPaid, flow.EntryRefundFailed, flow.EntryRefundReturned,
+		flow.EntrySettle, flow.EntrySettlePaid, flow.EntrySettleFailed, flow.EntrySettleReturned,
+	} {
+		list = append(list, goal{"ledger", string(kind)})
+	}
+	for _, origin := range []flow.RefundOrigin{flow.OriginMerchant, flow.OriginPolicy, flow.OriginClock, flow.OriginResolve} {
+		list = append(list, goal{"refund origin", string(origin)})
+	}
+	for _, at := range []string{"now", "bank.before", "bank.after", "sink.after", "send.before", "send.after"} {
+		list = append(list, goal{"crash", at})
+	}
+	return append(list, goal{"flush", "places"})
+}
+
+// codes are the refusals of the API.
+func codes() []string {
+	all, err := api.Codes()
+	if err != nil {
+		return []string{err.Error()} // which nobody reaches
+	}
+	list := make([]string, 0, len(all))
+	for _, code := range all {
+		list = append(list, string(code))
+	}
+	return list
+}
+
+// elsewhere are what the simulation cannot reach, and why, with who does.
+var elsewhere = map[string]string{ //nolint:gochecknoglobals // a constant that Go has no word for
+	"code malformed_request":   "needs bytes that no merchant's library sends: api/guard_test.go",
+	"code rate_limited":        "the simulated API counts no calls: api/limit_test.go",
+	"code not_ready":           "asked of the operator's page alone: api/health_test.go",
+	"code internal_error":      "would be a fault of ours, and fails the seed: api/error_test.go",
+	"code storage_unavailable": "the simulated disk does not fail: api/outage_test.go",
+	"code invalid_credentials": "passwords are hashed too slowly for a simulation: api/login_test.go",
+}
