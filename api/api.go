@@ -207,7 +207,8 @@ func (s *Server) handle(r Route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(c.UserContext(), workTimeout)
 		defer cancel()
-		one := &call{http: c, ctx: ctx, noted: s.note(c.Context()), proxies: s.cfg.Proxies, server: s}
+		one := &call{http: c, noted: s.note(c.Context()), proxies: s.cfg.Proxies, server: s}
+		one.ctx = flow.WithTrace(ctx, one.noted.trace)
 		one.noted.route = r.Path
 		allowOrigin(one, r)
 		if err := s.admit(one, r.Key); err != nil {

@@ -26,6 +26,8 @@ type noted struct {
 	err     error
 	probe   bool // asked again and again by a machine
 	shed    bool // refused before it was looked at, as too many others were under way
+	trace   flow.Trace
+	session flow.SessionID // that it is about, "" for none
 }
 
 // notedKey is where a request's noted lives in fasthttp's context.
@@ -83,9 +85,27 @@ func (s *Server) note(ctx *fasthttp.RequestCtx) *noted {
 		return n
 	}
 	id, err := s.cfg.IDs.New(flow.PrefixRequest)
-	n := &noted{request: id, err: err}
+	n := &noted{request: id, err: err, trace: traceOf(ctx, id)}
 	ctx.SetUserValue(notedKey, n)
 	return n
+}
+
+// traceOf is the trace that a request belongs to: the one that its caller names,
+// or else one of its own.
+func traceOf(ctx *fasthttp.RequestCtx, id string) flow.Trace {
+	var parents, states []string
+	for _, v := range ctx.Request.Header.PeekAll("Traceparent") {
+		parents = append(parents, string(v))
+	}
+	if len(parents) > 0 {
+		for _, v := range ctx.Request.Header.PeekAll("Tracestate") {
+			states = append(states, string(v))
+		}
+	}
+	if t, ok := flow.ParseTrace(parents, states); ok {
+		return t.Then(id)
+	}
+	return flow.NewTrace(id)
 }
 
 func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
@@ -93,6 +113,9 @@ func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
 	attrs := []slog.Attr{
 		slog.String("request", n.request), slog.String("method", clip(string(ctx.Method()))), slog.String("route", n.route),
 		slog.Int("status", status), slog.Int64("dur_ms", took.Milliseconds()),
+	}
+	if n.session != "" {
+		attrs = append(attrs, slog.String("session", string(n.session)))
 	}
 	if n.project != "" {
 		attrs = append(attrs, slog.String("project", string(n.project)))
@@ -112,7 +135,7 @@ func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
 			attrs = append(attrs, slog.String("error", n.err.Error()))
 		}
 	}
-	s.cfg.Log.LogAttrs(ctx, level, "request", attrs...)
+	s.cfg.Log.LogAttrs(flow.WithTrace(ctx, n.trace), level, "request", attrs...)
 }
 
 // clip keeps what a client named freely short in the log.

@@ -16,6 +16,9 @@ func (s *Server) hearBank(c *call) error {
 	if !known || !open {
 		return flow.Refuse(flow.CodeRouteNotFound, "There is no bank of this name.")
 	}
+	trace := c.noted.trace
+	trace.State = "" // it is between the bank and us, and what follows is told to merchants
+	c.ctx = flow.WithTrace(c.ctx, trace)
 	h := http.Header{}
 	for name, v := range c.http.Request().Header.All() {
 		h.Add(string(name), string(v))

@@ -107,7 +107,11 @@ func pathID[T ~string](c *call, prefix, what string) (T, error) {
 
 // sessionID is the session of the path.
 func (c *call) sessionID() (flow.SessionID, error) {
-	return pathID[flow.SessionID](c, flow.PrefixSession, "session")
+	id, err := pathID[flow.SessionID](c, flow.PrefixSession, "session")
+	if err == nil {
+		c.noted.session = id
+	}
+	return id, err
 }
 
 // nothing reads the body of a call that takes no fields: none, or an empty object.

@@ -37,6 +37,9 @@ func (s *Server) openSession(c *call) error {
 	if err != nil {
 		return err
 	}
+	if a.Status < http.StatusBadRequest {
+		c.noted.session = flow.SessionID(a.Location)
+	}
 	return c.answer(a, sessionsPath+"/"+a.Location)
 }
 

@@ -205,6 +205,7 @@ type Delivery struct {
 	Cause    string // why it is tried; "" for CauseAuto
 	Lease    string // names who may send it now
 	Probe    bool   // it stands for all that its endpoint is owed
+	Trace    Trace  // of what caused it, where it is sent right after that; it is not kept
 }
 
 // ByHand says whether somebody asked for the next try, beside the schedule.

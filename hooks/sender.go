@@ -58,6 +58,8 @@ type Request struct {
 	Body    []byte    // the same each time, to the byte
 	Secrets []string  // whsec_…, each signs
 	At      time.Time // of this attempt
+
+	Traceparent, Tracestate string // W3C Trace Context, "" for none
 }
 
 // Verdict is what became of one delivery. Only OK is a success.
@@ -204,6 +206,12 @@ func request(ctx context.Context, r Request) (*http.Request, error) {
 	req.Header.Set("Webhook-Id", r.ID)
 	req.Header.Set("Webhook-Timestamp", timestamp(r.At))
 	req.Header.Set("Webhook-Signature", signature)
+	if r.Traceparent != "" {
+		req.Header.Set("Traceparent", r.Traceparent)
+	}
+	if r.Traceparent != "" && r.Tracestate != "" {
+		req.Header.Set("Tracestate", r.Tracestate)
+	}
 	// Tells the transport, and nobody else, that a repeat does no harm: it then
 	// makes one where a kept connection turns out to be dead, instead of failing.
 	req.Header["Idempotency-Key"] = []string{}

@@ -169,5 +169,5 @@ func logger(w io.Writer, s config.Settings) *slog.Logger {
 	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
 		level = slog.LevelWarn
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(traced{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})})
 }

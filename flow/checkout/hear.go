@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 // led to are kept, and WhatsApp may be told that it was received. However often
 // a message comes, it is heard once.
 func (s *Service) Hear(ctx context.Context, in Inbound) error {
+	// A message that comes again is the same work.
+	ctx = flow.WithTrace(ctx, flow.NewTrace(in.Number+"/"+in.Person+"/"+in.Message))
 	ctx = store.Unhurried(ctx) // what is turned away comes again, over a new line
 	err := s.update(ctx, func(w *saving) error {
 		row, err := w.chat(in)
@@ -108,6 +111,11 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 	if err := w.decided(row, d, before, t.Heard, store.Line{Stream: string(row.ID), At: w.now, Kind: replay.Decided, Cause: seq, Session: about}); err != nil {
 		return err
 	}
+	heard, says := t.Heard != nil, len(d.Texts)
+	w.tx.After(func() {
+		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelInfo, "turn", slog.String("chat", string(row.ID)), slog.String("session", string(about)),
+			slog.Int64("line", seq), slog.Bool("heard", heard), slog.Int("says", says))
+	})
 	for _, e := range d.Effects {
 		if err := w.effect(row, e); err != nil {
 			return err

@@ -161,7 +161,7 @@ func (w *saving) oweWork(task flow.Task, fresh bool) error {
 		return err
 	}
 	work.Fresh = fresh
-	job := job{Work: work, ends: w.now.Add(lease)}
+	job := job{Work: work, ends: w.now.Add(lease), trace: flow.TraceOf(w.ctx)}
 	if work.Sole && task.Kind == flow.TaskSay {
 		if job.owed, err = outbox(w.ctx, w.tx.Reader, flow.ChatID(task.Subject)); err != nil {
 			return err

@@ -63,6 +63,17 @@ type job struct {
 
 	ends time.Time
 	owed *owed // what is to be said, as the commit that owes it knows; nil: to be looked up
+
+	trace flow.Trace // of what owed it, where it is done right after that
+}
+
+// step is the work's place in the trace of what owed it, or in one of its own.
+func (j job) step() flow.Trace {
+	name := string(j.Kind) + " " + j.Subject
+	if j.trace.Zero() {
+		return flow.NewTrace(name)
+	}
+	return j.trace.Then(name)
 }
 
 // atWork is a subject at work, and the newest work asked for meanwhile.
@@ -291,7 +302,7 @@ func (k *worker) next(key string) *job {
 // once does a task and keeps what became of it.
 func (k *worker) once(j job) {
 	w := j.Work
-	ctx, cancel := context.WithTimeout(k.ctx, taskPatience)
+	ctx, cancel := context.WithTimeout(flow.WithTrace(k.ctx, j.step()), taskPatience)
 	defer cancel()
 	keep := context.WithoutCancel(ctx)
 	began := k.s.cfg.Now()

@@ -88,7 +88,9 @@ func TestABacklogIsCountedWithItsOldest(t *testing.T) {
 				}
 				add := tx.AddHeldDelivery
 				if i < 2 {
-					add = func(ctx context.Context, d flow.Delivery, now time.Time) error { return tx.AddDelivery(ctx, d, now, now) }
+					add = func(ctx context.Context, d flow.Delivery, now time.Time) error {
+						return tx.AddDelivery(ctx, d, now, now)
+					}
 				}
 				if err := add(ctx, d, noon.Add(time.Duration(i)*time.Minute)); err != nil {
 					return err

@@ -61,6 +61,9 @@ func (r *Rail) callFor(ctx context.Context, method, path string, in, out any, mo
 		return 0, fmt.Errorf("%w: the order cannot be written: %w", rail.ErrRejected, err)
 	}
 	req.Header.Set("Authorization", "Bearer "+r.secret)
+	if trace := flow.TraceOf(ctx).Then(method + " " + path); !flow.TraceOf(ctx).Zero() {
+		req.Header.Set("Traceparent", trace.Parent()) // what merchants keep in their tracestate is none of the bank's business
+	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

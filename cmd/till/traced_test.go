@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const (
+	traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	parent  = "00-" + traceID + "-00f067aa0ba902b7-01"
+)
+
+// hooked is a webhook as it came.
+type hooked struct {
+	kind   string
+	header http.Header
+}
+
+// A merchant's trace goes on through what it causes: into the log, with the
+// session, and out with the webhook. What is not a trace is as good as none.
+// Whatever happens in a checkout, no line of the log tells whose it is, however
+// closely one looks.
+func TestTheLogTellsWhatHappenedAndToNobodyWhom(t *testing.T) {
+	m, _, dir := devServerWith(t, []string{"TILL_LOG_LEVEL=debug"})
+	came := make(chan hooked, 100)
+	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var e struct{ Event string }
+		_ = json.NewDecoder(r.Body).Decode(&e)
+		came <- hooked{e.Event, r.Header}
+	}))
+	t.Cleanup(sink.Close)
+	hook := m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": sink.URL, "events": []string{"session.created", "charge.success"}})
+
+	session, text := m.openTraced(t, parent, "congo=t61rcWkgMzE")
+	created := <-came
+	if got := created.header.Get("Traceparent"); !strings.HasPrefix(got, "00-"+traceID+"-") || got == parent || created.header.Get("Tracestate") != "congo=t61rcWkgMzE" {
+		t.Errorf("%s came with %q and %q", created.kind, got, created.header.Get("Tracestate"))
+	}
+	other, _ := m.openTraced(t, strings.ToUpper(parent), "congo=t61rcWkgMzE")
+	if got := (<-came).header; strings.Contains(got.Get("Traceparent"), traceID) || got.Get("Traceparent") == "" || got.Get("Tracestate") != "" {
+		t.Errorf("what is no trace is handed on: %v", got)
+	}
+
+	data := m.call(http.MethodPost, "/v1/test/phones", object{"pushName": "Quixotina"})
+	phone := data["phone"].(string)
+	p := &payer{m: m, phone: url.PathEscape(phone)}
+	p.says(text)
+	p.hears(`1 Bank transfer`)
+	p.says("my card is 4111 1111 1111 1111")
+	p.hears(`(?i)card`)
+	p.says("1")
+	account := p.hears(`^(\d{10})$`)[1]
+	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
+	p.hears(`(?i)receipt`)
+	if paid := <-came; paid.kind != "charge.success" || paid.header.Get("Traceparent") == "" {
+		t.Errorf("%s came without a trace", paid.kind)
+	}
+
+	log := logged(t, dir)
+	line := regexp.MustCompile(`.*"msg":"request".*"session":"` + session + `".*`).FindString(log)
+	if !strings.Contains(line, `"trace_id":"`+traceID+`"`) || !strings.Contains(line, `"request":"`) {
+		t.Errorf("the log has no line of the request with its session and trace: %s", line)
+	}
+	if strings.Contains(regexp.MustCompile(`.*"session":"`+other+`".*`).FindString(log), traceID) {
+		t.Error("the log has a trace of what was none")
+	}
+	if !regexp.MustCompile(`"msg":"turn","chat":"\w+","session":"` + session).MatchString(log) {
+		t.Error("the log has no turn of the chat about the session")
+	}
+	digits := strings.TrimPrefix(phone, "+")
+	for what, secret := range map[string]string{
+		"key": m.key, "webhook's secret": hook["secret"].(string), "name": "Okonkwo", "chat's name": "Quixotina", "e-mail": "zebulon", "merchant's phone": "8031998877",
+		"payer's phone": digits[3:], "account number": account, "card": "4111", "payer at the bank": "ADA TEST PAYER", "reference": "rent of the blue house",
+	} {
+		if at := strings.Index(strings.ToLower(log), strings.ToLower(secret)); secret == "" || at >= 0 {
+			t.Errorf("the log tells the %s: %s", what, log[max(0, at-200):min(len(log), at+100)])
+		}
+	}
+}
+
+// logged is all that a server logged.
+func logged(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "data", "logs", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there is no log: %v", err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// openTraced opens a session in a chat, with headers of a trace.
+func (m *merchant) openTraced(t *testing.T, parent, state string) (session, text string) {
+	t.Helper()
+	body, err := json.Marshal(object{
+		"amount": 500_000, "mode": "chat", "customerEmail": "zebulon@example.com", "customerName": "Zebulon Okonkwo", "customerPhone": "+2348031998877",
+		"description": "rent of the blue house",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.base+"/v1/whatsapp/checkout/sessions", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Authorization": "Bearer " + m.key, "Content-Type": "application/json", "Traceparent": parent, "Tracestate": state} {
+		req.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var out struct{ Data struct{ ID, CheckoutURL string } }
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil || out.Data.ID == "" {
+		t.Fatalf("no session was opened: %d %v", res.StatusCode, err)
+	}
+	link, err := url.Parse(out.Data.CheckoutURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Data.ID, link.Query().Get("text")
+}
