@@ -39,16 +39,12 @@ func decode(contentType string, body []byte, rules decodeRules) (*form, error) {
 	if !isJSON(contentType) {
 		return nil, flow.Refuse(flow.CodeMediaType, "Send the body as Content-Type: application/json.")
 	}
-	v, card, err := parse(string(body))
+	v, held, err := parse(string(body))
 	if err != nil {
 		return nil, malformed(err)
 	}
-	if card != nil && !rules.chat {
-		refused := flow.Refuse(flow.CodeCardData, "Card numbers are not accepted here. Use pay/card: the payer types the card on the bank's own page.")
-		if *card != "" {
-			refused.Fields = []flow.FieldError{{Field: *card, Code: flow.CodeCardData, Message: "This looks like a card number."}}
-		}
-		return nil, refused
+	if held != nil && !rules.chat {
+		return nil, held.refused()
 	}
 	if v.kind != kindObject {
 		return nil, flow.Refuse(flow.CodeMalformedJSON, "The body must be a JSON object.")
@@ -56,10 +52,27 @@ func decode(contentType string, body []byte, rules decodeRules) (*form, error) {
 	return &form{value: v}, nil
 }
 
+// refused is the refusal of a body that holds what is not taken. It repeats nothing
+// of it.
+func (h heldBack) refused() error {
+	refused, field := flow.Refuse(flow.CodeCardData, "Card numbers are not accepted here. Use pay/card: the payer types the card on the bank's own page."), "This looks like a card number."
+	switch h.what {
+	case heldCard:
+	case heldKey:
+		refused, field = flow.Refuse(flow.CodeInvalidField, "A secret key or a webhook's secret stands in the body. Send keys in the Authorization header alone; if this one was seen by others, rotate it."), "This looks like a secret of yours."
+	case heldIdentity:
+		refused, field = flow.Refuse(flow.CodeInvalidField, "A BVN or NIN stands in the body, and would be kept. Send it as number to /v1/verification/identities, which keeps none."), "This looks like a BVN or NIN."
+	}
+	if h.where != "" {
+		refused.Fields = []flow.FieldError{{Field: h.where, Code: refused.Code, Message: field}}
+	}
+	return refused
+}
+
 // decodeRules says what a body may be.
 type decodeRules struct {
 	optional bool // no body is a body without fields
-	chat     bool // card numbers pass
+	chat     bool // card numbers and the like pass: they are masked further in
 }
 
 // isJSON says whether a Content-Type is application/json, in UTF-8.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"till/flow"
 )
 
 // The bounds of a document, beside the bytes of its body.
@@ -64,15 +66,43 @@ func (e *syntaxError) Error() string { return fmt.Sprintf("%s (at byte %d)", e.w
 // two equal names, any case of a name, null for 0, and mends broken UTF-8, and
 // each of these lets two readers of one body see two amounts.
 type reader struct {
-	in    string
-	at    int
-	path  []string
-	card  bool     // a card number was met
-	where []string // path of the first card number
+	in   string
+	at   int
+	path []string
+	held *heldBack // the first of what is not taken, nil for nothing
+}
+
+// heldBack is something that no body may hold: what, and where it stands.
+type heldBack struct {
+	what  heldKind
+	where string
+}
+
+// heldKind says what is not taken.
+type heldKind int
+
+// What is not taken: card numbers, secrets of ours, numbers that say who a person is.
+const (
+	heldCard heldKind = iota
+	heldKey
+	heldIdentity
+)
+
+// heldIn finds what is not taken in a text, which may be the value of a name.
+func heldIn(name, text string) (heldKind, bool) {
+	switch {
+	case flow.HoldsCard(text):
+		return heldCard, true
+	case flow.HoldsKey(text):
+		return heldKey, true
+	case flow.HoldsIdentity(name, text):
+		return heldIdentity, true
+	}
+	return 0, false
 }
 
 // parse reads a whole document; nothing but white space may follow it.
-func parse(in string) (v value, card *string, err error) {
+func parse(in string) (v value, held *heldBack, err error) {
 	if at := invalidUTF8(in); at >= 0 {
 		return value{}, nil, &syntaxError{field: fieldAt(in, at), offset: at, why: "the body is not valid UTF-8"}
 	}
@@ -85,11 +115,7 @@ func parse(in string) (v value, card *string, err error) {
 	if p.at < len(p.in) {
 		return value{}, nil, p.fail("something follows the end of the JSON document")
 	}
-	if p.card {
-		at := strings.Join(p.where, ".")
-		card = &at
-	}
-	return v, card, nil
+	return v, p.held, nil
 }
 
 // invalidUTF8 is where a text stops being UTF-8, -1 where it never does.
@@ -373,10 +399,17 @@ func (p *reader) hex() (rune, bool) {
 	return rune(n), true
 }
 
-// mark remembers where the first card number stands; the document is read to
-// its end all the same, so that a broken one is called broken.
+// mark remembers where the first of what is not taken stands; the document is read
+// to its end all the same, so that a broken one is called broken.
 func (p *reader) mark(text string) {
-	if !p.card && holdsCard(text) {
-		p.card, p.where = true, append([]string(nil), p.path...)
+	if p.held != nil {
+		return
+	}
+	name := ""
+	if len(p.path) > 0 {
+		name = p.path[len(p.path)-1]
+	}
+	if what, found := heldIn(name, text); found {
+		p.held = &heldBack{what: what, where: strings.Join(p.path, ".")}
 	}
 }

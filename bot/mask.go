@@ -32,6 +32,15 @@ func secret(folded string) (shown string, found bool) {
 	return "", false
 }
 
+// secretIn is secret for a text as it was written, too: a key of ours that somebody
+// pasted is told by its letters.
+func secretIn(text, folded string) (shown string, found bool) {
+	if flow.HoldsKey(text) {
+		return shownOther, true
+	}
+	return secret(folded)
+}
+
 // spelled is a folded text with the names of the digits, in any language,
 // written as digits: "four one one one" is as much of a card as 4111 is.
 func spelled(folded string) string {
@@ -345,7 +354,7 @@ func digitRuns(text string, code place) (runs []run, total int) {
 // sign of approval says.
 func masked(text string) string {
 	folded := fold(text)
-	if shown, found := secret(folded); found {
+	if shown, found := secretIn(text, folded); found {
 		return shown
 	}
 	return kept(text, place{})

@@ -34,7 +34,7 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 	in := flow.Intent{Kind: flow.MeansNothing}
 	m, stop := l.whole[strings.Join(plain, " ")]
 	if !stop {
-		if shown, found := secret(folded); found {
+		if shown, found := secretIn(text, folded); found {
 			return flow.Intent{Kind: flow.MeansSecret, Text: shown}
 		}
 		if code, at, found := entryCode(folded, text); found && (at.after || !broken(text, at)) {

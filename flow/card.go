@@ -1,5 +1,11 @@
 package flow
 
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
 // LuhnHolds says whether the check digit at the end of a card number is right,
 // by ISO/IEC 7812-1, annex B. What it is given must be digits.
 func LuhnHolds[D ~string | ~[]byte](digits D) bool {
@@ -14,4 +20,207 @@ func LuhnHolds[D ~string | ~[]byte](digits D) bool {
 		sum += d
 	}
 	return sum%10 == 0
+}
+
+// The lengths that card numbers have.
+const (
+	minCardDigits = 13
+	maxCardDigits = 19
+)
+
+// HoldsCard says whether a text holds what looks like a card number: 13 to 19
+// digits of any script, perhaps grouped by spaces, dashes or dots, with a valid check digit and a
+// prefix that an issuer uses. Longer runs of digits are something else.
+func HoldsCard(text string) bool {
+	if len(text) < minCardDigits {
+		return false
+	}
+	text = plainDigits(text)
+	for i := 0; i < len(text); {
+		if !asciiDigit(text[i]) {
+			i++
+			continue
+		}
+		groups, end := digitGroups(text, i)
+		if groupsHoldCard(groups) {
+			return true
+		}
+		i = end
+	}
+	return false
+}
+
+// digitGroups cuts a run of digits out of the text, from a digit on: its groups
+// and where it ends. One separator may stand between two groups.
+func digitGroups(text string, from int) (groups []string, end int) {
+	i := from
+	for i < len(text) {
+		start := i
+		for i < len(text) && asciiDigit(text[i]) {
+			i++
+		}
+		groups = append(groups, text[start:i])
+		if i+1 >= len(text) || (text[i] != ' ' && text[i] != '-' && text[i] != '.') || !asciiDigit(text[i+1]) {
+			return groups, i
+		}
+		i++
+	}
+	return groups, i
+}
+
+// groupsHoldCard tries every row of neighbouring groups, so that an expiry date
+// behind the number does not hide it.
+func groupsHoldCard(groups []string) bool {
+	var row [maxCardDigits]byte
+	for first := range groups {
+		digits := row[:0]
+		for _, group := range groups[first:] {
+			if len(digits)+len(group) > maxCardDigits {
+				break
+			}
+			digits = append(digits, group...)
+			if len(digits) >= minCardDigits && issued(digits) && LuhnHolds(digits) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// issued says whether a scheme gives out numbers of this prefix and length.
+// Verve is Nigeria's own.
+func issued(digits []byte) bool {
+	prefix := 0
+	for _, d := range digits[:6] {
+		prefix = prefix*10 + int(d-'0')
+	}
+	in := func(from, to int) bool { return prefix >= from && prefix <= to }
+	n := len(digits)
+	switch {
+	case in(400000, 499999): // Visa
+		return n == 13 || n == 16 || n == 19
+	case in(506099, 506198), in(507865, 507964), in(650002, 650027): // Verve
+		return n == 16 || n == 18 || n == 19
+	case in(510000, 559999), in(222100, 272099): // Mastercard
+		return n == 16
+	case in(340000, 349999), in(370000, 379999): // American Express
+		return n == 15
+	case in(300000, 305999), in(360000, 369999), in(380000, 399999): // Diners Club
+		return n == 14 || n == 16
+	case in(601100, 601199), in(644000, 659999), in(352800, 358999): // Discover, JCB
+		return n == 16 || n == 19
+	case in(620000, 629999): // UnionPay
+		return n >= 16
+	case in(501800, 501899), in(502000, 502099), in(503800, 503899), in(675900, 676399): // Maestro
+		return true
+	}
+	return false
+}
+
+func asciiDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// plainDigits is a text with the digits of every script as those of ASCII, its
+// blanks and dashes likewise, and without what shows nothing at all. Most texts are
+// returned as they are.
+func plainDigits(text string) string {
+	for i := 0; ; i++ {
+		if i == len(text) {
+			return text
+		}
+		if text[i] >= utf8.RuneSelf {
+			break
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < utf8.RuneSelf:
+			return r
+		case unicode.Is(unicode.Nd, r):
+			// The ten digits of a script follow each other, and begin where its first one stands.
+			zero := r
+			for n := 0; n < 9 && unicode.Is(unicode.Nd, zero-1); n++ {
+				zero--
+			}
+			return '0' + (r-zero)%10
+		case unicode.Is(unicode.Zs, r):
+			return ' '
+		case unicode.Is(unicode.Pd, r):
+			return '-'
+		case unicode.In(r, unicode.Cf, unicode.Mn):
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// leastKey is how many characters a key of ours has at least behind its beginning.
+const leastKey = 20
+
+// HoldsKey says whether a text holds one of our own secrets: the secret key of a
+// project, the secret of a webhook or of a login. Each is shown once, and kept by
+// nobody but its owner.
+func HoldsKey(text string) bool {
+	if len(text) < leastKey {
+		return false
+	}
+	for _, begins := range [...]string{"sk_test_", "sk_live_", "whsec_", "dash_"} {
+		for rest := text; ; {
+			i := strings.Index(rest, begins)
+			if i < 0 {
+				break
+			}
+			rest = rest[i+len(begins):]
+			n := 0
+			for n < len(rest) && (asciiDigit(rest[n]) || rest[n] >= 'a' && rest[n] <= 'z' || rest[n] >= 'A' && rest[n] <= 'Z' || strings.IndexByte("+/=_-", rest[n]) >= 0) {
+				n++
+			}
+			if n >= leastKey {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// HoldsIdentity says whether a text holds a BVN or NIN, and says so: the word and a
+// number of eleven digits. A number by itself may as well be one of an order or a
+// telephone. name is what the text is the value of, "" for nothing.
+func HoldsIdentity(name, text string) bool {
+	if len(text) < identityDigits {
+		return false
+	}
+	digits, said := 0, namesIdentity(name)
+	for i := 0; i < len(text) && !said; i++ {
+		if c := text[i] | 0x20; c == 'b' || c == 'n' {
+			said = namesIdentity(text)
+			break
+		}
+	}
+	if !said {
+		return false
+	}
+	run := func() bool { return digits == identityDigits }
+	for _, r := range plainDigits(text) {
+		switch {
+		case r >= '0' && r <= '9':
+			digits++
+		case r == ' ' || r == '-' || r == '.':
+		default:
+			if run() {
+				return true
+			}
+			digits = 0
+		}
+	}
+	return run()
+}
+
+// namesIdentity says whether one of the two words stands in a text by itself.
+func namesIdentity(text string) bool {
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if w == "bvn" || w == "nin" {
+			return true
+		}
+	}
+	return false
 }

@@ -185,11 +185,35 @@ func (v *visit) readForm() error {
 	if err != nil || !isText(form) {
 		return flow.Refuse(flow.CodeInvalidField, "The form cannot be read.")
 	}
+	if held := heldIn(form); held != "" {
+		return flow.Refuse(flow.CodeCardData, "The form holds %s, which is not kept here. Nothing was done. Take it out, and send it again.", held)
+	}
 	v.form = form
 	if v.text == "" || !hmac.Equal([]byte(form.Get("csrf")), []byte(v.csrf())) {
 		return foreign
 	}
 	return nil
+}
+
+// heldIn names what of a form may not be kept anywhere, "" for nothing. Passwords
+// are kept nowhere, and the pretend bank's page wants a pretend card.
+func heldIn(form url.Values) string {
+	for name, values := range form {
+		if strings.Contains(name, "password") || name == "csrf" {
+			continue
+		}
+		for _, s := range values {
+			switch {
+			case flow.HoldsCard(s):
+				return "a card number"
+			case flow.HoldsKey(s):
+				return "a secret key"
+			case flow.HoldsIdentity(name, s):
+				return "a BVN or NIN"
+			}
+		}
+	}
+	return ""
 }
 
 // isText says whether a form holds text alone: no database keeps anything else.
