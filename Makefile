@@ -12,7 +12,7 @@ ATONCE   ?= Once|AtOnce|Together|Limit|Redis|Live|Shutdown|Requests|Screen|Lane|
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long fuzz cover bench-api bench-chat bench-hooks crash fault-busy clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long fuzz cover bench-api bench-chat bench-hooks crash fault-busy search licences sbom vuln audit reproduce clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,34 @@ fault = @TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 30m -run '^$$' -bench '^B
 
 fault-busy: build ## hold its database from another process for 1, 5 and 30 s: about 45 s
 	$(call fault,Busy,./cmd/till/crash)
+
+search: build ## push card numbers, BVNs and keys through every door, then look for a byte of them: about 1 min
+	TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -count=1 -timeout 10m -v -run '^(TestTheSearchFindsEachForm|TestNoSecretIsKeptWhicheverDoorItComesThrough)$$' ./cmd/till
+
+licences: build ## list the modules in the binary with their licences anew
+	$(GO) run .supply/supply.go licences $(BIN) > .supply/licences.new && mv .supply/licences.new .supply/licences.txt
+	$(GO) run .supply/supply.go check $(BIN) .supply/licences.txt
+
+sbom: build ## write bin/till.cdx.json, the bill of materials (CycloneDX)
+	$(GO) run .supply/supply.go sbom $(BIN) > $(BIN).cdx.json && echo $(BIN).cdx.json
+
+vuln: ## look for known vulnerabilities: make vuln VULNDB=/a/copy/of/the/go/vulnerability/database
+	@if [ -z "$(VULNDB)" ]; then echo "vuln: give a database: make vuln VULNDB=DIR, a copy of https://vuln.go.dev with its index/ and ID/ (or VULNDB=https://vuln.go.dev where that is reached)." >&2; exit 2; fi
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 -db $(if $(findstring ://,$(VULNDB)),$(VULNDB),file://$(abspath $(VULNDB))) ./...
+
+audit: build ## gosec and staticcheck by themselves, each finding explained, and licences: about 3 min
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	$(GO) run github.com/securego/gosec/v2/cmd/gosec@v2.22.4 -quiet -no-fail -fmt json -out bin/gosec.json ./...
+	$(GO) run .supply/supply.go gosec bin/gosec.json .supply/gosec.txt
+	$(GO) run .supply/supply.go check $(BIN) .supply/licences.txt
+
+reproduce: ## build the last commit twice, in two places and from nothing: the same bytes; about 5 min
+	@set -eu; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	for place in one another/and/deeper; do \
+		git clone -q . "$$dir/$$place"; \
+		(cd "$$dir/$$place" && GOCACHE="$$dir/$$place-cache" $(GO) build -trimpath -ldflags "-s -w" -o bin/till ./cmd/till && sha256sum bin/till); \
+	done | tee "$$dir/sums"; \
+	test "$$(cut -d' ' -f1 "$$dir/sums" | sort -u | wc -l)" -eq 1 && echo "the same bytes from two places"
 
 clean: ## remove what was built
 	rm -rf bin cover.out

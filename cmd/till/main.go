@@ -12,12 +12,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"till/config"
+	"till/flow"
 )
 
 // The exit codes: everything went well, it failed, it was asked for wrongly, or
@@ -85,6 +87,10 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "till:", err)
 		return exitFailed
+	}
+	if slices.ContainsFunc(args, flow.HoldsCard) { // it would stand in a reason, a log or the shell's history of it
+		_, _ = fmt.Fprintln(errs, "till: a card number stands in an argument. Till takes none; nothing was done.")
+		return exitUsage
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -53,6 +54,9 @@ type act struct {
 func (a *act) move(w *world, b *checkout.Board, m flow.SwitchMove) error {
 	if len(a.Reason) > maxReason || strings.ContainsFunc(a.Reason, unicode.IsControl) {
 		return usageError{fmt.Errorf("--reason must be one line of at most %d characters", maxReason)}
+	}
+	if flow.HoldsKey(a.Reason) || flow.HoldsIdentity("", a.Reason) {
+		return usageError{errors.New("--reason is kept for good: a key, a BVN or NIN does not belong in it")}
 	}
 	m.Reason, m.By = a.Reason, whoIs()
 	m, err := b.Move(w.ctx, m)

@@ -1,0 +1,514 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"till/api/apitest"
+)
+
+// The numbers of what is pushed through the doors.
+const (
+	searchCards  = 200
+	searchPeople = 100 // BVNs and NINs, half each
+	searchKeys   = 50
+	// searchPassword is looked for too, and goes through no door but the one for it.
+	searchPassword = "correct horse battery of the search"
+)
+
+// rummage is a Till whose doors secrets are pushed through.
+type rummage struct {
+	t     *testing.T
+	x     *till
+	redis *redisServer
+	m     *merchant
+	sink  *parrot
+	s     secrets
+	doors map[string]int // how often each was used
+}
+
+// parrot is a merchant's server that answers webhooks with secrets.
+type parrot struct {
+	server *httptest.Server
+	mu     sync.Mutex
+	says   []string
+	heard  bytes.Buffer
+}
+
+func newParrot(t *testing.T, says []string) *parrot {
+	t.Helper()
+	p := &parrot{says: says}
+	p.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		p.heard.Write(body)
+		_ = r.Header.Write(&p.heard)
+		say := p.says[p.heard.Len()%len(p.says)]
+		p.mu.Unlock()
+		_, _ = io.WriteString(rw, "thank you, "+say+" is noted")
+	}))
+	t.Cleanup(p.server.Close)
+	return p
+}
+
+// A number of a card or a person, and a key, is pushed through every door there is;
+// afterwards no byte of it is anywhere, not even of what Till was handling when it
+// was killed.
+func TestNoSecretIsKeptWhicheverDoorItComesThrough(t *testing.T) {
+	r := newRummage(t)
+	r.api()
+	r.headers()
+	r.console()
+	r.commands()
+	r.chat()
+	r.killed()
+	r.nowhere()
+	t.Logf("%d cards, %d BVNs and NINs, %d keys; used: %v", len(r.s.cards), len(r.s.people), len(r.s.keys), r.doors)
+	for _, door := range []string{"api", "header", "path", "query", "console", "command", "chat", "notice", "webhook"} {
+		if r.doors[door] == 0 {
+			t.Errorf("nothing was pushed through %s", door)
+		}
+	}
+}
+
+func newRummage(t *testing.T) *rummage {
+	t.Helper()
+	redis, o := realRedis(t), newOutside(t)
+	o.env = append(o.env, "TILL_REDIS_URL="+redis.url, "TILL_LOG_LEVEL=debug")
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	x.start()
+	key := x.p.line(`^secret key  (sk_test_\w+)`)[1]
+	o.link(x.p)
+	m := &merchant{t: t, base: "http://" + x.addr, key: key}
+	waitReady(m)
+	r := &rummage{t: t, x: x, redis: redis, m: m, s: drawn(searchCards, searchPeople), doors: map[string]int{}}
+	r.makeKeys() // that of the first start is printed, once, as it says
+	r.sink = newParrot(t, r.all())
+	made := m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": r.sink.server.URL, "events": []string{"charge.success"}})
+	r.s.keys = append(r.s.keys, made["secret"].(string))
+	return r
+}
+
+// makeKeys has Till make keys, secrets and logins.
+func (r *rummage) makeKeys() {
+	r.t.Helper()
+	email, password := "search@example.com", searchPassword
+	token := r.m.call(http.MethodPost, "/v1/auth/signup", object{"email": email, "password": password, "businessName": "Search"})
+	login := r.m.call(http.MethodPost, "/v1/auth/login", object{"email": email, "password": password})
+	for _, answer := range []object{token, login} {
+		text, err := json.Marshal(answer)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, k := range regexp.MustCompile(`(?:sk_test_|sk_live_|dash_)\w{20,}`).FindAllString(string(text), -1) {
+			r.s.keys = append(r.s.keys, k)
+		}
+	}
+	owner := &merchant{t: r.t, base: r.m.base, key: regexp.MustCompile(`dash_\w+`).FindString(fmt.Sprint(login))}
+	project := regexp.MustCompile(`wsp_prj_\w+`).FindString(fmt.Sprint(token, login))
+	if project == "" {
+		r.t.Fatalf("a new account has no project: %v", token)
+	}
+	for len(r.s.keys) < searchKeys {
+		made := owner.call(http.MethodPost, "/v1/projects/"+project+"/keys", object{"environment": "test", "kind": "secret"})
+		r.s.keys = append(r.s.keys, made["key"].(string))
+		if len(r.s.keys)%10 == 0 {
+			secret := r.m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9999/", "events": []string{"refund.failed"}})
+			r.s.keys = append(r.s.keys, secret["secret"].(string))
+		}
+	}
+}
+
+// all are the secrets, numbers as people write them: a number of a person, where a
+// text is free, with the word that says so.
+func (r *rummage) all() []string {
+	var list []string
+	for i, card := range r.s.cards {
+		ways := renderings(card)
+		list = append(list, ways[i%len(ways)])
+	}
+	for i, number := range r.s.people {
+		list = append(list, []string{"BVN " + number, "my NIN: " + number, "bvn=" + number}[i%3])
+	}
+	return append(list, r.s.keys...)
+}
+
+// send makes a call whose outcome does not matter.
+func (r *rummage) send(door, method, path string, header http.Header, body []byte) {
+	r.t.Helper()
+	req, err := http.NewRequestWithContext(r.t.Context(), method, r.m.base+path, bytes.NewReader(body))
+	if err != nil {
+		r.t.Fatalf("%s %q: %v", method, path, err)
+	}
+	req.Header.Set("Authorization", "Bearer "+r.m.key)
+	req.Header.Set("Content-Type", "application/json")
+	maps.Copy(req.Header, header)
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	if answer.StatusCode >= http.StatusInternalServerError {
+		r.t.Errorf("%s %s: %d", method, path, answer.StatusCode)
+	}
+	r.doors[door]++
+}
+
+// operation is one call of the document.
+type operation struct {
+	method, path string
+	fields       []string
+	example      map[string]any
+}
+
+// operations are all calls of the document that have nothing to do with the real
+// world's end of things: the clock, which would end everything, and phones that go.
+func (r *rummage) operations() []operation {
+	r.t.Helper()
+	answer, err := http.Get(r.m.base + "/openapi.yaml")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	contract, err := apitest.Load(context.Background(), text)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var list []operation
+	for _, path := range slices.Sorted(maps.Keys(contract.Doc.Paths.Map())) {
+		for method, op := range contract.Doc.Paths.Value(path).Operations() {
+			if path == "/v1/test/clock" || path == "/v1/test/bank/conditions" {
+				continue
+			}
+			list = append(list, operation{method: method, path: path})
+			if op.RequestBody == nil || op.RequestBody.Value.Content.Get("application/json") == nil {
+				continue
+			}
+			one := &list[len(list)-1]
+			kind := op.RequestBody.Value.Content.Get("application/json")
+			one.example, _ = kind.Example.(map[string]any)
+			one.fields = strings2(kind.Schema)
+		}
+	}
+	return list
+}
+
+// strings2 are the fields of a body that are texts.
+func strings2(schema *openapi3.SchemaRef) (names []string) {
+	if schema == nil || schema.Value == nil {
+		return nil
+	}
+	for name, field := range schema.Value.Properties {
+		if field.Value.Type == nil || field.Value.Type.Is("string") || field.Value.Type.Includes("string") || name == "metadata" {
+			names = append(names, name)
+		}
+	}
+	for _, part := range slices.Concat(schema.Value.AllOf, schema.Value.OneOf, schema.Value.AnyOf) {
+		names = append(names, strings2(part)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// api pushes secrets through every field, path and query of every call: each secret
+// through some, each door with some.
+func (r *rummage) api() {
+	r.t.Helper()
+	ops, all := r.operations(), r.all()
+	next := 0
+	secret := func() string { next++; return all[next%len(all)] }
+	for round := range 4 {
+		for _, op := range ops {
+			path := regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(op.path, func(string) string { return url.PathEscape(secret()) })
+			door := "query"
+			if path != op.path {
+				door = "path"
+			}
+			r.send(door, op.method, path+"?cursor="+url.QueryEscape(secret())+"&"+url.QueryEscape(secret())+"=1&reference="+url.QueryEscape(secret()), nil, r.body(op, "", ""))
+			for _, field := range op.fields {
+				one := secret()
+				r.send("api", op.method, strings.NewReplacer("{id}", "wsp_sess_x", "{rail}", "sandbox-test").Replace(op.path), nil, r.body(op, field, one))
+			}
+		}
+		for _, one := range all[round*len(all)/4 : (round+1)*len(all)/4] { // each where merchants write what they like
+			r.send("api", http.MethodPost, "/v1/whatsapp/checkout/sessions", nil, must(r.t, object{"amount": 500_000, "customerEmail": "bola@example.com", "mode": "chat", "description": "for " + one, "metadata": object{"note": one}}))
+			r.send("notice", http.MethodPost, "/v1/rails/sandbox-test/notifications", http.Header{"X-Sandbox-Signature": {one}}, must(r.t, object{"payer": object{"name": one}, "reference": one}))
+		}
+	}
+}
+
+// body is a call's body with a secret in one of its fields.
+func (r *rummage) body(op operation, field, secret string) []byte {
+	body := map[string]any{}
+	maps.Copy(body, op.example)
+	switch field {
+	case "":
+	case "metadata":
+		body[field] = map[string]any{"note": secret, secret: "x"}
+	default:
+		body[field] = secret
+	}
+	return must(r.t, body)
+}
+
+func must(t *testing.T, v any) []byte {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// headers pushes secrets through headers.
+func (r *rummage) headers() {
+	r.t.Helper()
+	names := []string{"User-Agent", "X-Request-Id", "Idempotency-Key", "Authorization", "Origin", "Referer", "Cookie", "X-Forwarded-For", "Traceparent", "Accept-Language", "X-Card"}
+	for i, one := range r.all() {
+		if one = strings.Map(func(c rune) rune {
+			if c > '~' || c < ' ' {
+				return -1
+			}
+			return c
+		}, one); one == "" {
+			continue
+		}
+		name := names[i%len(names)]
+		body := must(r.t, object{"amount": 500_000, "customerEmail": "bola@example.com", "mode": "chat"})
+		r.send("header", http.MethodPost, "/v1/whatsapp/checkout/sessions", http.Header{name: {one}}, body)
+	}
+}
+
+// console pushes secrets through its forms and searches.
+func (r *rummage) console() {
+	r.t.Helper()
+	v := enter(r.t, r.m.base, "owner")
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(v.page("/settings"))
+	if csrf == nil {
+		r.t.Fatal("the settings have no form")
+	}
+	session, _ := r.m.openChat(400_000, "console")
+	forms := []string{"/sessions/" + session + "/note", "/filters", "/settings", "/developers/webhooks", "/developers/projects", "/team", "/go-live/kyc", "/sessions/" + session + "/cancel", "/try/open", "/inbox/chat_x/reply", "/login", "/choose"}
+	fields := []string{"text", "name", "q", "reason", "url", "description", "email", "businessName", "note", "order", "words", "project"}
+	for i, one := range r.all() {
+		form := url.Values{"csrf": csrf[1:]}
+		for _, name := range fields {
+			form.Set(name, one)
+		}
+		r.visit(func() (*http.Response, error) { return v.http.PostForm(v.url+forms[i%len(forms)], form) })
+		for _, page := range []string{"/sessions?q=", "/developers/requests?status="} {
+			r.visit(func() (*http.Response, error) { return v.http.Get(v.url + page + url.QueryEscape(one)) })
+		}
+	}
+	for _, jar := range v.http.Jar.Cookies(mustURL(r.t, v.url)) {
+		if len(jar.Value) > 30 && strings.Contains(jar.Name, "visit") {
+			r.s.keys = append(r.s.keys, jar.Value)
+		}
+	}
+}
+
+func mustURL(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func (r *rummage) visit(do func() (*http.Response, error)) {
+	r.t.Helper()
+	answer, err := do()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	r.doors["console"]++
+}
+
+// commands pushes secrets through the command line.
+func (r *rummage) commands() {
+	r.t.Helper()
+	all := r.all()
+	for i, args := range [][]string{
+		{"replay", "@"}, {"payer", "export", "@"}, {"methods", "off", "ussd", "--reason", "@"}, {"methods", "on", "ussd"}, {"desk", "reply", "chat_x", "--as", "ngozi", "@"},
+		{"people", "add", "@"}, {"logs", "--session", "@"}, {"numbers", "drain", "@"}, {"merchants", "stop", "@"},
+	} {
+		for k := range args {
+			if args[k] == "@" {
+				args[k] = all[i*37%len(all)]
+			}
+		}
+		_, _ = r.x.p.till(r.t, args...) // what it says to who typed it is theirs
+		r.doors["command"]++
+	}
+}
+
+// chat has people write secrets, also one half of a number after the other, in
+// texts, names and answers; then pays, so that webhooks and receipts go out.
+func (r *rummage) chat() {
+	r.t.Helper()
+	all := r.all()
+	const people = 12
+	var all2 sync.WaitGroup
+	for k := range people {
+		number := fmt.Sprintf("23480399910%02d", k)
+		if _, err := r.x.o.network.AddPhone(r.t.Context(), number, all[k*25%len(all)]); err != nil { // people are called what they like
+			r.t.Fatal(err)
+		}
+		p := payerNamed(r.m, "+"+number, "Bola")
+		_, text := r.m.openChat(500_000, fmt.Sprintf("chat-%d", k))
+		all2.Go(func() {
+			p.says(text)
+			for i := k; i < len(all); i += people {
+				p.says(all[i])
+				if i%5 == 0 && len(all[i]) > 12 {
+					p.says(all[i][:9])
+					p.says(all[i][9:])
+				}
+			}
+		})
+		r.doors["chat"] += len(all) / people
+	}
+	all2.Wait()
+	p := payerNamed(r.m, "+2348039991099", "Bola")
+	_, text := r.m.openChat(500_000, "paid")
+	p.says(text)
+	p.hears(`1 Bank transfer`)
+	p.says("1")
+	payByTransfer(r.t, r.m, p, "")
+	p.hears(`(?i)receipt`)
+	r.m.until("the webhook went out", func() bool {
+		r.sink.mu.Lock()
+		defer r.sink.mu.Unlock()
+		return bytes.Contains(r.sink.heard.Bytes(), []byte("charge.success"))
+	})
+	r.doors["webhook"]++
+}
+
+// killed kills Till while messages with secrets come in, and asks it for the stacks
+// of all that it does once it is back.
+func (r *rummage) killed() {
+	r.t.Helper()
+	p := payerNamed(r.m, "+2348039991098", "Kill")
+	_, text := r.m.openChat(500_000, "killed")
+	p.says(text)
+	all := r.all()
+	var done sync.WaitGroup
+	for i := range 8 {
+		body := must(r.t, object{"text": all[i*11]})
+		done.Go(func() {
+			req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.m.base+"/v1/test/phones/"+p.phone+"/messages", bytes.NewReader(body))
+			if err != nil {
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+r.m.key)
+			req.Header.Set("Content-Type", "application/json")
+			if answer, err := http.DefaultClient.Do(req); err == nil {
+				_ = answer.Body.Close()
+			}
+		})
+	}
+	before := r.x.p
+	r.x.p.kill()
+	done.Wait()
+	r.look("what it said until it was killed", []byte(before.said()))
+	r.onDisk("after it was killed")
+	r.x.start()
+	r.x.p.line(`/phone$|of that network`)
+	waitReady(r.m)
+}
+
+// nowhere searches everything.
+func (r *rummage) nowhere() {
+	r.t.Helper()
+	for name, path := range map[string]string{"metrics": "/metrics", "sessions": "/v1/whatsapp/checkout/sessions?limit=100", "events": "/v1/events?limit=100"} {
+		req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.m.base+path, nil)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+r.m.key)
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		r.look(name, text)
+	}
+	v := enter(r.t, r.m.base, "owner")
+	r.look("the table of sessions", []byte(v.page("/sessions.csv")))
+	r.look("the requests", []byte(v.page("/developers/requests")))
+	out, err := r.x.p.till(r.t, "payer", "export", "2348039991001")
+	if err != nil {
+		r.t.Fatalf("export: %v\n%s", err, out)
+	}
+	r.look("a payer's export", []byte(out))
+	copied := filepath.Join(r.t.TempDir(), "copy.tar.gz")
+	if out, err := r.x.p.till(r.t, "backup", copied); err != nil {
+		r.t.Fatalf("backup: %v\n%s", err, out)
+	}
+	for _, one := range newFinder(r.s).packed(r.t, copied) {
+		r.t.Errorf("a backup: %s", one)
+	}
+	r.sink.mu.Lock()
+	r.look("what a merchant was sent", r.sink.heard.Bytes())
+	r.sink.mu.Unlock()
+	_ = r.x.p.cmd.Process.Signal(syscall.SIGQUIT)
+	<-r.x.p.dead
+	r.look("what it said to its end, with all stacks", []byte(r.x.p.said()))
+	r.onDisk("at the end")
+}
+
+// onDisk searches the data dir and a dump of Redis.
+func (r *rummage) onDisk(when string) {
+	r.t.Helper()
+	found, size := newFinder(r.s).files(r.t, filepath.Join(r.x.dir, "data"))
+	if size < 1<<20 {
+		r.t.Errorf("%s: only %d bytes were searched", when, size)
+	}
+	for _, one := range found[:min(len(found), 20)] {
+		r.t.Errorf("%s: %s", when, one)
+	}
+	if _, err := os.Stat(filepath.Join(r.x.dir, "data", "whatsapp")); err != nil {
+		r.t.Errorf("%s: the keys of the numbers are not among what was searched: %v", when, err)
+	}
+	r.look("Redis, "+when, r.redis.dump(r.t))
+}
+
+func (r *rummage) look(where string, text []byte) {
+	r.t.Helper()
+	if bytes.Contains(text, []byte(searchPassword)) {
+		r.t.Errorf("%s: a password", where)
+	}
+	found := newFinder(r.s).in(text)
+	for _, one := range found[:min(len(found), 10)] {
+		r.t.Errorf("%s: %s", where, one)
+	}
+}
