@@ -24,6 +24,7 @@ import (
 	"till/api/console"
 	"till/bot"
 	"till/bot/whatsapp"
+	"till/cmd/till/doctor"
 	"till/cmd/till/meter"
 	"till/cmd/till/sealing"
 	"till/config"
@@ -194,6 +195,10 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 	}
 	a.accounts = checkout.NewAccounts(a.settings, a.clock.Now, rand.Reader)
 	a.checkStores(a.settings, test, live)
+	if a.set.DatabaseURL == "" {
+		a.checkDisk(doctor.DiskSpace)
+	}
+	a.checkBank()
 	return test, live, nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -48,6 +49,29 @@ func (a *app) checkStores(all ...*store.DB) {
 			if err := db.Update(ctx, func(*store.Tx) error { return nil }); err != nil {
 				return err
 			}
+		}
+		return nil
+	})
+}
+
+// leastRoom is how much room a disk has at least while something can be kept on it.
+const leastRoom = 1 << 20
+
+// checkDisk: a store answers on a full disk, and keeps nothing.
+func (a *app) checkDisk(room func(dir string) (free, all uint64, err error)) {
+	a.check(api.Check{Name: "disk", Needed: true, Reason: "It is full: nothing can be kept."}, func(context.Context) error {
+		if free, all, err := room(a.set.DataDir); err == nil && all > 0 && free < leastRoom { // a system that does not say is not blamed
+			return fmt.Errorf("%d bytes are free on the disk of %s", free, a.set.DataDir)
+		}
+		return nil
+	})
+}
+
+// checkBank: without it no instructions are made; what was made can be paid.
+func (a *app) checkBank() {
+	a.check(api.Check{Name: "bank", Reason: "It left the last calls unanswered. What it is owed is tried again; payers get no new instructions."}, func(context.Context) error {
+		if since, away := a.meter.BankAway(); away {
+			return fmt.Errorf("nothing was answered since %s", since.UTC().Format(time.RFC3339))
 		}
 		return nil
 	})

@@ -126,7 +126,9 @@ func (m *merchant) openTraced(t *testing.T, parent, state string) (session, text
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var out struct{ Data struct{ ID, CheckoutURL string } }
+	var out struct {
+		Data struct{ ID, CheckoutURL string }
+	}
 	if err := json.NewDecoder(res.Body).Decode(&out); err != nil || out.Data.ID == "" {
 		t.Fatalf("no session was opened: %d %v", res.StatusCode, err)
 	}
