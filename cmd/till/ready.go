@@ -46,7 +46,7 @@ func (a *app) ready(ctx context.Context) []api.Check {
 func (a *app) checkStores(all ...*store.DB) {
 	a.check(api.Check{Name: "store", Needed: true, Reason: "It does not answer."}, func(ctx context.Context) error {
 		for _, db := range all {
-			if err := db.Update(ctx, func(*store.Tx) error { return nil }); err != nil {
+			if err := db.Takes(ctx); err != nil {
 				return err
 			}
 		}

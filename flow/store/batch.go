@@ -16,6 +16,7 @@ func (d *DB) batch(w *lite.Conn, units []*unit) {
 		err = d.together(w, units, oneAlone)
 	}
 	if err != nil {
+		d.lost.Store(true)
 		d.log.Error("a batch is lost", slog.String("error", err.Error()))
 	}
 	for _, u := range units {

@@ -49,9 +49,15 @@ func full(tb testing.TB, rounds int, random *rand.Rand) (kept, refused int) {
 				tb.Fatalf("a full disk is told as: %v", err)
 			}
 			refused++
+			if err := db.Takes(ctx); flow.CodeOf(err) != flow.CodeStorage {
+				tb.Errorf("nothing is kept, and asked whether it takes anything it says: %v", err)
+			}
 			break
 		}
 		limit(1 << 30)
+		if err := db.Takes(ctx); err != nil {
+			tb.Errorf("there is room again, and asked whether it takes anything it says: %v", err)
+		}
 		if err := write(fmt.Sprint("full ", round, " again")); err != nil {
 			tb.Errorf("there is room again, and: %v", err)
 		}

@@ -123,6 +123,7 @@ type DB struct {
 	done    chan struct{}
 	once    sync.Once
 	under   atomic.Int64 // updates that have not returned
+	lost    atomic.Bool  // SQLite: the last that was to be kept was not, and nothing was since
 	log     *slog.Logger
 	keys    *Keyring
 	commits func() (done func())
@@ -190,6 +191,9 @@ func sqlitePragmas() []string {
 		"journal_size_limit(67108864)", "mmap_size(268435456)", "temp_store(MEMORY)",
 	}
 }
+
+// sqlitePage is how large a page of an SQLite file is.
+const sqlitePage = 4096
 
 // writerCache is how much of the file the writer remembers, in KiB, as far as it
 // is used: nobody else writes, so that what it remembers stays true, and what is
@@ -303,6 +307,27 @@ func (d *DB) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 	u.tx.committed()
 	return nil
+}
+
+// Takes says whether something would be kept now: an error is that of an Update.
+// While the last that was to be kept was not, as on a full disk, it tries with a
+// row that it takes away again; where all is well it writes nothing.
+func (d *DB) Takes(ctx context.Context) error {
+	err := d.Update(ctx, func(tx *Tx) error {
+		if !d.lost.Load() {
+			return nil
+		}
+		// More than fits into what a page has left.
+		err := tx.run.put(ctx, `INSERT INTO settings (name, value) VALUES ('tried', ?)`, strings.Repeat("-", 2*sqlitePage))
+		if err != nil {
+			return err
+		}
+		return tx.run.put(ctx, `DELETE FROM settings WHERE name = 'tried'`)
+	})
+	if err == nil {
+		d.lost.Store(false)
+	}
+	return err
 }
 
 // UnderWay is how many updates have not returned. One of them may be committed

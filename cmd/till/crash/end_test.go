@@ -52,7 +52,7 @@ func (w *world) books(name string) *sql.DB {
 }
 
 // file is a file of Till's data.
-func (w *world) file(name string) string { return filepath.Join(w.dir, "data", name) }
+func (w *world) file(name string) string { return filepath.Join(w.data, name) }
 
 // number reads one number.
 func (w *world) number(db *sql.DB, query string) (n int64) {
@@ -97,7 +97,8 @@ func (a *audit) end() {
 	if !waits(drained, func() bool {
 		return w.number(kept, "SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'") == 0 &&
 			w.number(bank, "SELECT COUNT(*) FROM notices WHERE state = 'owed'") == 0 &&
-			w.number(kept, "SELECT COUNT(*) FROM refunds WHERE status IN ('PENDING', 'PROCESSING')") == 0 && a.allPaid()
+			w.number(kept, "SELECT COUNT(*) FROM refunds WHERE status IN ('PENDING', 'PROCESSING')") == 0 &&
+			w.number(kept, "SELECT COUNT(*) FROM says WHERE state = 'pending'") == 0 && a.allPaid()
 	}) {
 		w.wrong("stuck", "after %s deliveries are still %v, and the bank owes %d notices", drained,
 			w.texts(kept, "SELECT state FROM deliveries"), w.number(bank, "SELECT COUNT(*) FROM notices WHERE state = 'owed'"))

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"testing"
 )
 
@@ -11,7 +12,9 @@ func TestTheAuditFindsWhatIsNotThere(t *testing.T) {
 	s := &shop{w: w, sales: map[string]sale{}}
 	a := &audit{w: w, shop: s, sink: newSink(w), ended: map[string]string{}}
 	one := sale{reference: "sale", amount: 500_000}
-	if err := s.chat(&one); err != nil {
+	over, end := context.WithCancel(t.Context())
+	end()
+	if err := s.chat(over, &one); err != nil {
 		t.Fatal(err)
 	}
 	kept, bank := w.books("test"), w.books("bank")

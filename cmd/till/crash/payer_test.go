@@ -11,21 +11,24 @@ import (
 	"till/bot/whatsapp/wanet"
 )
 
-// payer is a person with a phone, on the network that nobody kills.
+// payer is a person with a phone, on the network that nobody kills. They wait as
+// long as Till is killed again and again, and then for as long as what a dead
+// process holds may take to be free.
 type payer struct {
 	w     *world
+	over  context.Context // ends with the kills
 	phone string
 	after int64
 	new   []wanet.Message // not looked at yet
 	heard []string        // all that the bot wrote
 }
 
-func newPayer(w *world) (*payer, error) {
+func newPayer(over context.Context, w *world) (*payer, error) {
 	info, err := w.network.AddPhone(context.Background(), "", "Bola")
 	if err != nil {
 		return nil, err
 	}
-	return &payer{w: w, phone: info.Phone}, nil
+	return &payer{w: w, over: over, phone: info.Phone}, nil
 }
 
 // says writes to the bot; the network keeps it for a bot that is away.
@@ -40,7 +43,11 @@ func (p *payer) says(text string) error {
 // hears waits for a message of the bot that matches, after those heard before.
 func (p *payer) hears(pattern string) (string, error) {
 	re := regexp.MustCompile(pattern)
-	for end := time.Now().Add(3 * patience); time.Now().Before(end); {
+	var end time.Time
+	for end.IsZero() || time.Now().Before(end) {
+		if end.IsZero() && p.over.Err() != nil {
+			end = time.Now().Add(drained)
+		}
 		for len(p.new) > 0 {
 			one := p.new[0]
 			p.new = p.new[1:]
@@ -78,7 +85,7 @@ func (p *payer) times(pattern string) (n int, err error) {
 func (s *shop) pay(ctx context.Context, name int, random *rand.Rand) {
 	for n := 0; ctx.Err() == nil; n++ {
 		one := sale{reference: fmt.Sprintf("chat-%d-%d", name, n), amount: int64(100+random.IntN(50_000)) * 100, chat: true}
-		if err := s.chat(&one); err != nil {
+		if err := s.chat(ctx, &one); err != nil {
 			s.w.wrong("chat", "%s: %v", one.reference, err)
 		}
 		if one.session != "" {
@@ -88,7 +95,7 @@ func (s *shop) pay(ctx context.Context, name int, random *rand.Rand) {
 }
 
 // chat is one checkout in a chat of its own, to the receipt.
-func (s *shop) chat(one *sale) error {
+func (s *shop) chat(ctx context.Context, one *sale) error {
 	r, err := s.w.surely(one.reference, "/v1/whatsapp/checkout/sessions",
 		object{"amount": one.amount, "customerEmail": "bola@example.com", "reference": one.reference, "mode": "chat"})
 	if err != nil || r.status >= 300 {
@@ -99,7 +106,7 @@ func (s *shop) chat(one *sale) error {
 	if err != nil {
 		return err
 	}
-	p, err := newPayer(s.w)
+	p, err := newPayer(ctx, s.w)
 	if err != nil {
 		return err
 	}

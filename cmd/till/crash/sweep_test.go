@@ -21,7 +21,7 @@ const (
 	earlyKills = 10
 	// drained is how long everything may take to come to its end when the kills
 	// are over.
-	drained = 2 * time.Minute
+	drained = 150 * time.Second
 	// readyMost is how long a start may take.
 	readyMost = 2 * time.Second
 )

@@ -29,6 +29,7 @@ type object = map[string]any
 type world struct {
 	tb      testing.TB
 	dir     string // Till's
+	data    string // Till's data dir
 	outside string // of bank and network
 	addr    string
 	bank    string // base address
@@ -46,18 +47,24 @@ type world struct {
 // newWorld starts a bank, a network and, on them, Till, with a number linked.
 func newWorld(tb testing.TB, env ...string) *world {
 	tb.Helper()
+	return newWorldWith(tb, func(bank string) string { return bank }, env...)
+}
+
+// newWorldWith is newWorld with something between Till and the bank.
+func newWorldWith(tb testing.TB, reached func(bank string) string, env ...string) *world {
+	tb.Helper()
 	w := &world{
 		tb: tb, dir: tb.TempDir(), outside: tb.TempDir(), addr: freePort(tb), found: map[string][]string{},
 		client: &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
-	w.journal = newJournal(tb, w.outside)
+	w.data, w.journal = filepath.Join(w.dir, "data"), newJournal(tb, w.outside)
 	networkAt, bankAt := freePort(tb), freePort(tb)
 	network := start(tb, w.outside, nil, "network", "--addr", networkAt, "--file", filepath.Join(w.outside, "network.db"))
 	root := network.line(`^root key: ([0-9a-f]{64})$`)[1]
 	start(tb, w.outside, nil, "bank", "--addr", bankAt, "--file", w.bankFile()).line(`^sandbox bank: `)
 	w.bank = "http://" + bankAt
 	w.network = wanet.NewRemote("http://"+networkAt, w.client)
-	w.env = append([]string{"TILL_WHATSAPP_DIAL=" + networkAt, "TILL_WHATSAPP_ROOT_KEY=" + root, "TILL_BANK_URL=" + w.bank}, env...)
+	w.env = append([]string{"TILL_WHATSAPP_DIAL=" + networkAt, "TILL_WHATSAPP_ROOT_KEY=" + root, "TILL_BANK_URL=" + reached(w.bank)}, env...)
 	w.start()
 	w.until("the bot shows a code", func() bool { return pairing.MatchString(w.p.said()) })
 	text := pairing.FindStringSubmatch(w.p.said())[1]

@@ -1,0 +1,273 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// turnMost is how long a turn of a chat may take while Redis is gone or lies, on a
+// machine that does nothing else; busyTurn is what a test allows.
+const (
+	turnMost = time.Second
+	busyTurn = 5 * time.Second
+)
+
+// redisServer is a real Redis of its own, which keeps its log of writes.
+type redisServer struct {
+	tb     testing.TB
+	path   string
+	dir    string
+	addr   string
+	cmd    *exec.Cmd
+	client *redis.Client
+}
+
+func newRedis(tb testing.TB) *redisServer {
+	tb.Helper()
+	r := &redisServer{tb: tb, path: need(tb, "redis", "redis-server"), dir: tb.TempDir(), addr: freePort(tb)}
+	r.client = redis.NewClient(&redis.Options{Addr: r.addr, MaxRetries: -1})
+	tb.Cleanup(func() { _ = r.client.Close(); r.kill() })
+	r.start()
+	return r
+}
+
+func (r *redisServer) start() {
+	r.tb.Helper()
+	host, port, _ := strings.Cut(r.addr, ":")
+	r.cmd = exec.Command(r.path, "--bind", host, "--port", port, "--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--dir", r.dir)
+	if err := r.cmd.Start(); err != nil {
+		r.tb.Fatal(err)
+	}
+	if !waits(patience, func() bool { return r.client.Ping(context.Background()).Err() == nil }) {
+		r.tb.Fatal("redis-server never answered")
+	}
+}
+
+func (r *redisServer) kill() {
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+}
+
+// do runs a command that must work.
+func (r *redisServer) do(args ...any) {
+	r.tb.Helper()
+	if err := r.client.Do(context.Background(), args...).Err(); err != nil {
+		r.tb.Fatalf("redis %v: %v", args, err)
+	}
+}
+
+// lies makes every key one of another type.
+func (r *redisServer) lies() {
+	r.tb.Helper()
+	keys, err := r.client.Keys(context.Background(), "*").Result()
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	for _, key := range keys {
+		r.do("DEL", key)
+		r.do("LPUSH", key, "not what was there")
+	}
+}
+
+// copied copies the log of writes to another place.
+func (r *redisServer) copied(from, to string) {
+	r.tb.Helper()
+	_ = os.RemoveAll(to)
+	if out, err := exec.Command("cp", "-r", from, to).CombinedOutput(); err != nil {
+		r.tb.Fatalf("copy the log of Redis: %v: %s", err, out)
+	}
+}
+
+// trouble is what befalls Redis while chats are under way.
+type trouble struct {
+	name   string
+	before func(r *redisServer) // before the payers chose
+	begins func(r *redisServer)
+	ends   func(r *redisServer)
+}
+
+// troubles are all of them.
+func troubles() []trouble {
+	nothing := func(*redisServer) {}
+	aof := func(r *redisServer) string { return filepath.Join(r.dir, "appendonlydir") }
+	return []trouble{
+		{"FLUSHALL", nothing, func(r *redisServer) { r.do("FLUSHALL") }, nothing},
+		{"kill -9", nothing, func(r *redisServer) { r.kill() }, func(r *redisServer) { r.start() }},
+		{"CLIENT PAUSE", nothing, func(r *redisServer) { r.do("CLIENT", "PAUSE", "30000") }, func(r *redisServer) { r.kill(); r.start() }},
+		{
+			"out of memory", nothing, func(r *redisServer) {
+				r.do("CONFIG", "SET", "maxmemory-policy", "noeviction")
+				r.do("CONFIG", "SET", "maxmemory", "1")
+			}, func(r *redisServer) { r.do("CONFIG", "SET", "maxmemory", "0") },
+		},
+		{"wrong types", nothing, func(r *redisServer) { r.lies() }, nothing},
+		{
+			"stale log", func(r *redisServer) { r.copied(aof(r), r.dir+"-old") },
+			func(r *redisServer) { r.kill(); r.copied(r.dir+"-old", aof(r)); r.start() }, nothing,
+		},
+	}
+}
+
+// troubled is what it came to.
+type troubled struct {
+	turns []time.Duration // from what a payer wrote to the answer, while it lasts
+	after []time.Duration // the same, once it is over
+	rest  time.Duration   // the longest call of a merchant while it lasts
+}
+
+// talking is a chat under way.
+type talking struct {
+	one     sale
+	p       *payer
+	account string
+}
+
+// trouble lets something befall Redis in the middle of chats: the menu is shown,
+// then it begins, and the payer chooses.
+func (s *shop) trouble(r *redisServer, t trouble, chats int) (out troubled) {
+	w := s.w
+	w.tb.Helper()
+	over, end := context.WithCancel(context.Background())
+	end()
+	list := make([]*talking, chats)
+	for n := range list {
+		list[n] = &talking{one: sale{reference: fmt.Sprintf("redis-%s-%d", strings.ReplaceAll(t.name, " ", "-"), n), amount: 500_000, chat: true}}
+	}
+	check := func(one *talking, err error) {
+		if err != nil {
+			w.wrong("lost", "%s: %v", one.one.reference, err)
+		}
+	}
+	each(list, func(c *talking) { check(c, s.opened(over, c)) })
+	t.before(r)
+	if t.name == "stale log" { // what comes now is in no copy
+		each(list, func(c *talking) { _, err := c.turn("6", `1 Bank transfer`); check(c, err) })
+	}
+	t.begins(r)
+	var mu sync.Mutex
+	each(list, func(c *talking) {
+		took, err := c.turn("1", `^\d{10}$`)
+		check(c, err)
+		call, err := w.call(http.MethodPost, sessionsPath, c.one.reference+"-rest", `{"amount":500000,"customerEmail":"bola@example.com"}`)
+		if err != nil || call.status != http.StatusCreated {
+			w.wrong("other", "a merchant's call while Redis has %s: %d %s (%v)", t.name, call.status, call.body, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		out.turns, out.rest = append(out.turns, took), max(out.rest, call.took)
+	})
+	t.ends(r)
+	each(list, func(c *talking) {
+		took, err := c.turn("5", `^\d{10}$`)
+		check(c, err)
+		if err == nil {
+			check(c, w.transfer(&c.one, c.account, c.one.amount))
+			_, err = c.p.hears(`(?i)receipt(?s:.*)` + c.one.reference + `\b`)
+			check(c, err)
+		}
+		if n, err := c.p.times(`(?i)^receipt`); err != nil || n != 1 {
+			w.wrong("doubled", "%s heard %d receipts (%v)", c.one.reference, n, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		out.after = append(out.after, took)
+		s.note(c.one)
+	})
+	return out
+}
+
+// opened opens a chat and has the menu shown.
+func (s *shop) opened(over context.Context, c *talking) error {
+	r, err := s.w.surely(c.one.reference, sessionsPath,
+		object{"amount": c.one.amount, "customerEmail": "bola@example.com", "reference": c.one.reference, "mode": "chat"})
+	if err != nil || r.status >= 300 {
+		return fmt.Errorf("open a session: %d %s %w", r.status, r.body, orGone(err))
+	}
+	c.one.session = r.text("id")
+	link, err := url.Parse(r.text("checkoutUrl"))
+	if err != nil {
+		return err
+	}
+	if c.p, err = newPayer(over, s.w); err != nil {
+		return err
+	}
+	_, err = c.turn(link.Query().Get("text"), `1 Bank transfer`)
+	return err
+}
+
+// turn is one message of the payer and the answer to it.
+func (c *talking) turn(text, answer string) (time.Duration, error) {
+	if c.p == nil {
+		return 0, errRefused
+	}
+	began := time.Now()
+	if err := c.p.says(text); err != nil {
+		return 0, err
+	}
+	heard, err := c.p.hears(answer)
+	if answer == `^\d{10}$` && err == nil {
+		if c.account != "" && c.account != heard {
+			err = fmt.Errorf("the account was %s and is %s", c.account, heard)
+		}
+		c.account = heard
+	}
+	return time.Since(began), err
+}
+
+// throughTroubles lets all of it befall Redis, and returns what each came to.
+func throughTroubles(tb testing.TB, chats int) (*world, []troubled) {
+	tb.Helper()
+	r := newRedis(tb)
+	w := newWorld(tb, "TILL_REDIS_URL=redis://"+r.addr+"/0")
+	s := &shop{w: w, sales: map[string]sale{}}
+	a := &audit{w: w, shop: s, sink: newSink(w), ended: map[string]string{}}
+	var list []troubled
+	for _, t := range troubles() {
+		list = append(list, s.trouble(r, t, chats))
+		progress("%s: done", t.name)
+	}
+	a.end()
+	return w, list
+}
+
+func TestRedisMayBeLostOrLie(t *testing.T) {
+	w, list := throughTroubles(t, 2)
+	for n, one := range list {
+		if slow := max(at(one.turns, 100), at(one.after, 100), one.rest); slow > busyTurn {
+			t.Errorf("%s: something took %s", troubles()[n].name, slow)
+		}
+	}
+	w.verdict()
+}
+
+// BenchmarkFaultRedis lets each befall Redis in the middle of a hundred chats.
+func BenchmarkFaultRedis(b *testing.B) {
+	const chats = 100
+	w, list := throughTroubles(b, chats)
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "Redis\tchats\tturn p50\tmax\tafterwards p50\tmax\tlongest call\tturns over "+turnMost.String()+"\t")
+	for n, one := range list {
+		slow := 0
+		for _, took := range append(one.turns, one.after...) {
+			if took > turnMost {
+				slow++
+			}
+		}
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", troubles()[n].name, chats, at(one.turns, 50), at(one.turns, 100), at(one.after, 50), at(one.after, 100), ms(one.rest), slow)
+	}
+	out.Flush()
+	fmt.Printf("lost %d, doubled %d\n", w.count("lost"), w.count("doubled"))
+	w.verdict()
+}
