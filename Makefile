@@ -2,7 +2,7 @@ GO       ?= go
 GOLANGCI ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 BIN      := bin/till
 FUZZTIME ?= 10s
-KILLS    ?= 100
+TILL_CRASH_KILLS ?= 100
 # Packages whose tests are fast under the race detector, without their sweeps;
 # `make race` takes all.
 FAST     ?= ./bot ./config/... ./flow ./flow/replay ./flow/store/... ./hooks/... ./rail/...
@@ -12,7 +12,7 @@ ATONCE   ?= Once|AtOnce|Together|Limit|Redis|Live|Shutdown|Requests|Screen|Lane|
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long fuzz cover bench-api bench-chat bench-hooks crash fault-busy search licences sbom vuln audit reproduce clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long fuzz cover bench-api bench-chat bench-hooks crash fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup search licences sbom vuln audit reproduce clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,14 +80,35 @@ bench-chat: build ## measure the bot beside a bare echo bot on the local WhatsAp
 bench-hooks: ## measure webhooks beside bare commits, bare POSTs and River: one table, about 6 min
 	@$(GO) test -timeout 40m -run '^$$' -bench '^BenchmarkHooks$$' -benchtime 1x ./flow/checkout
 
-crash: build ## kill -9 under load TILL_CRASH_KILLS times (100), and look for what is lost or doubled: about 130 s; 1000 take 25 min
-	@TILL_BIN=$(CURDIR)/$(BIN) TILL_CRASH_KILLS=$${TILL_CRASH_KILLS:-$(KILLS)} $(GO) test -timeout 90m -run '^$$' -bench '^BenchmarkCrash$$' -benchtime 1x ./cmd/till/crash
+crash: build ## kill -9 under load TILL_CRASH_KILLS times (100), and look for what is lost or doubled: about 130 s, 1000 take 25 min
+	@TILL_BIN=$(CURDIR)/$(BIN) TILL_CRASH_KILLS=$(TILL_CRASH_KILLS) $(GO) test -timeout 90m -run '^$$' -bench '^BenchmarkCrash$$' -benchtime 1x ./cmd/till/crash
 
-# What is taken from it is named by the benchmark, as BenchmarkFaultBusy.
+# Each fault is a benchmark of its name: BenchmarkFaultBusy, of the packages named.
 fault = @TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 30m -run '^$$' -bench '^BenchmarkFault$(1)$$' -benchtime 1x $(2)
 
-fault-busy: build ## hold its database from another process for 1, 5 and 30 s: about 45 s
+fault-disk: build ## take its disk away 50 times in each of three ways; a disk of its own needs root
+	$(call fault,Disk,./cmd/till/crash ./flow/store)
+
+fault-io: build ## have the Nth write and the Nth sync fail, for N up to 50; needs strace
+	$(call fault,IO,./cmd/till/crash)
+
+fault-order: build ## look at the order of writes, syncs and answers of 500 calls; needs strace
+	$(call fault,Order,./cmd/till/crash)
+
+fault-wal: ## tear the log of its database 1000 times: about 3 min
+	$(call fault,Wal,./flow/store)
+
+fault-busy: build ## hold its database from another process for 1, 5 and 30 s
 	$(call fault,Busy,./cmd/till/crash)
+
+fault-redis: build ## lose Redis, or let it lie, in six ways in the middle of 100 chats each
+	$(call fault,Redis,./cmd/till/crash)
+
+fault-rail: build ## let the bank do what it is asked and not say so, 1000 times
+	$(call fault,Rail,./cmd/till/crash)
+
+fault-backup: build ## back up 50 times under load, and verify each
+	$(call fault,Backup,./cmd/till/crash)
 
 search: build ## push card numbers, BVNs and keys through every door, then look for a byte of them: about 1 min
 	TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -count=1 -timeout 10m -v -run '^(TestTheSearchFindsEachForm|TestNoSecretIsKeptWhicheverDoorItComesThrough)$$' ./cmd/till
