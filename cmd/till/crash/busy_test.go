@@ -153,6 +153,7 @@ func (w *world) lock() func() {
 }
 
 func TestAStoreThatAnotherProcessHolds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	short := busy(w, time.Second, 10)
 	if short.kept != short.calls {
@@ -174,7 +175,7 @@ func BenchmarkFaultBusy(b *testing.B) {
 		r := busy(w, hold, 100)
 		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%s\t%s\t%d\t%s\t%d\t\n", r.hold, r.calls, r.kept, r.refused, ms(r.longest), ms(r.readyFor), r.noticed, ms(r.again), w.count("lost"))
 	}
-	out.Flush()
+	_ = out.Flush()
 	w.verdict()
 }
 

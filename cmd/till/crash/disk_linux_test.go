@@ -166,7 +166,7 @@ func BenchmarkFaultDisk(b *testing.B) {
 	} else {
 		progress("a small disk of its own is left out: only root can mount one")
 	}
-	out.Flush()
+	_ = out.Flush()
 	for _, w := range worlds {
 		w.verdict()
 	}

@@ -61,6 +61,6 @@ func BenchmarkFaultIO(b *testing.B) {
 		r := starve(w, failing(w, call), most, rand.New(rand.NewPCG(1, 2)))
 		fmt.Fprintf(out, "%s\t1 to %d\t%d\t%d\t%d\t%d\t%d\t\n", call, r.rounds, r.kept, r.refused, r.notReady, w.count("lost"), w.count("other")+w.count("ledger"))
 	}
-	out.Flush()
+	_ = out.Flush()
 	w.verdict()
 }

@@ -202,6 +202,7 @@ func onLine(tb testing.TB) (*world, *line) {
 }
 
 func TestWhatTheBankDidAndDidNotSay(t *testing.T) {
+	t.Parallel()
 	w, l := onLine(t)
 	unsaid(w, l, 12, 12)
 	w.verdict()
@@ -215,6 +216,6 @@ func BenchmarkFaultRail(b *testing.B) {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "orders without an answer\tasked about first\treferences\taccounts for a session\tlost\tdoubled\tlongest, with retries\t")
 	fmt.Fprintf(out, "%d (%s)\t%d\t%d\t1\t%d\t%d\t%s\t\n", orders, strings.Join(breaks, ", "), asked, len(l.said), w.count("lost"), w.count("doubled"), ms(longest))
-	out.Flush()
+	_ = out.Flush()
 	w.verdict()
 }

@@ -267,7 +267,7 @@ func BenchmarkFaultRedis(b *testing.B) {
 		}
 		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", troubles()[n].name, chats, at(one.turns, 50), at(one.turns, 100), at(one.after, 50), at(one.after, 100), ms(one.rest), slow)
 	}
-	out.Flush()
+	_ = out.Flush()
 	fmt.Printf("lost %d, doubled %d\n", w.count("lost"), w.count("doubled"))
 	w.verdict()
 }

@@ -172,5 +172,5 @@ func table(rows []sweep) {
 			r.sessions, r.chats, r.money, r.lost, r.doubled, r.other, at(r.ready, 50), at(r.ready, 99), at(r.ready, 100), r.hooks, r.again,
 			r.again/(r.kills+r.early), r.again*100/(r.kills+r.early)%100)
 	}
-	out.Flush()
+	_ = out.Flush()
 }
