@@ -22,9 +22,8 @@ import (
 	"till/flow"
 )
 
-// These are what must stand nowhere: card numbers, BVNs and NINs, and keys.
-
-// secrets are texts that nobody may find afterwards.
+// secrets are what must stand nowhere afterwards: card numbers, BVNs and NINs, and
+// keys.
 type secrets struct {
 	cards, people, keys []string
 }
@@ -126,13 +125,8 @@ func (f *finder) forms(text, of string) {
 	}
 }
 
-// between may stand between the digits of one number.
-var between4 = func() (is [256]bool) {
-	for _, c := range []byte(" -._/,\t\r\n") {
-		is[c] = true
-	}
-	return is
-}()
+// separators may stand between the digits of one number.
+const separators = " -._/,\t\r\n"
 
 // in names what of it stands in a text.
 func (f *finder) in(text []byte) (found []string) {
@@ -158,7 +152,7 @@ func (f *finder) in(text []byte) (found []string) {
 		switch {
 		case c >= '0' && c <= '9':
 			run = append(run, c)
-		case between4[c]:
+		case strings.IndexByte(separators, c) >= 0:
 		case len(run) > 0:
 			check()
 		}

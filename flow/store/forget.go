@@ -25,8 +25,10 @@ func (t *Tx) ForgetSession(ctx context.Context, s flow.Session, as, reference st
 		query string
 		args  []any
 	}{
-		{`UPDATE sessions SET customer_email = ?, customer_phone = '', customer_name = ?, reference = ?, description = '', metadata = 'null', callback_url = '' WHERE id = ?`,
-			[]any{as + "@" + forgottenAt, as, reference, id}},
+		{
+			`UPDATE sessions SET customer_email = ?, customer_phone = '', customer_name = ?, reference = ?, description = '', metadata = 'null', callback_url = '' WHERE id = ?`,
+			[]any{as + "@" + forgottenAt, as, reference, id},
+		},
 		{`UPDATE payments SET payer = ?, resolve_reason = '' WHERE session = ? AND session <> ''`, []any{string(payer), id}},
 		{`UPDATE refunds SET reason = '' WHERE session = ? AND session <> ''`, []any{id}},
 		{`UPDATE proposals SET reason = '', ended_why = '' WHERE session = ? AND session <> ''`, []any{id}},

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// chat has people write secrets, also one half of a number after the other, in
+// texts, names and answers; then pays, so that webhooks and receipts go out.
+func (r *rummage) chat() {
+	r.t.Helper()
+	all := r.all()
+	const people = 12
+	var writing sync.WaitGroup
+	for k := range people {
+		number := fmt.Sprintf("23480399910%02d", k)
+		if _, err := r.x.o.network.AddPhone(r.t.Context(), number, all[k*25%len(all)]); err != nil { // people are called what they like
+			r.t.Fatal(err)
+		}
+		p := payerNamed(r.m, "+"+number, "Bola")
+		_, text := r.m.openChat(500_000, fmt.Sprintf("chat-%d", k))
+		writing.Go(func() {
+			p.says(text)
+			for i := k; i < len(all); i += people {
+				p.says(all[i])
+				if i%5 == 0 && len(all[i]) > 12 {
+					p.says(all[i][:9])
+					p.says(all[i][9:])
+				}
+			}
+		})
+		r.doors["chat"] += len(all) / people
+	}
+	writing.Wait()
+	p := payerNamed(r.m, "+2348039991099", "Bola")
+	_, text := r.m.openChat(500_000, "paid")
+	p.says(text)
+	p.hears(`1 Bank transfer`)
+	p.says("1")
+	payByTransfer(r.t, r.m, p, "")
+	p.hears(`(?i)receipt`)
+	r.m.until("the webhook went out", func() bool {
+		r.sink.mu.Lock()
+		defer r.sink.mu.Unlock()
+		return bytes.Contains(r.sink.heard.Bytes(), []byte("charge.success"))
+	})
+	r.doors["webhook"]++
+}
+
+// killed kills Till while messages with secrets come in, and asks it for the stacks
+// of all that it does once it is back.
+func (r *rummage) killed() {
+	r.t.Helper()
+	p := payerNamed(r.m, "+2348039991098", "Kill")
+	_, text := r.m.openChat(500_000, "killed")
+	p.says(text)
+	all := r.all()
+	var done sync.WaitGroup
+	for i := range 8 {
+		body := must(r.t, object{"text": all[i*11]})
+		done.Go(func() {
+			req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.m.base+"/v1/test/phones/"+p.phone+"/messages", bytes.NewReader(body))
+			if err != nil {
+				return
+			}
+			req.Header.Set("Authorization", "Bearer "+r.m.key)
+			req.Header.Set("Content-Type", "application/json")
+			if answer, err := http.DefaultClient.Do(req); err == nil {
+				_ = answer.Body.Close()
+			}
+		})
+	}
+	before := r.x.p
+	r.x.p.kill()
+	done.Wait()
+	r.look("what it said until it was killed", []byte(before.said()))
+	r.onDisk("after it was killed")
+	r.x.start()
+	r.x.p.line(`/phone$|of that network`)
+	waitReady(r.m)
+}
+
+// nowhere searches everything.
+func (r *rummage) nowhere() {
+	r.t.Helper()
+	for name, path := range map[string]string{"metrics": "/metrics", "sessions": "/v1/whatsapp/checkout/sessions?limit=100", "events": "/v1/events?limit=100"} {
+		req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.m.base+path, nil)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+r.m.key)
+		answer, err := http.DefaultClient.Do(req)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		r.look(name, text)
+	}
+	v := enter(r.t, r.m.base, "owner")
+	r.look("the table of sessions", []byte(v.page("/sessions.csv")))
+	r.look("the requests", []byte(v.page("/developers/requests")))
+	out, err := r.x.p.till(r.t, "payer", "export", "2348039991001")
+	if err != nil {
+		r.t.Fatalf("export: %v\n%s", err, out)
+	}
+	r.look("a payer's export", []byte(out))
+	copied := filepath.Join(r.t.TempDir(), "copy.tar.gz")
+	if out, err := r.x.p.till(r.t, "backup", copied); err != nil {
+		r.t.Fatalf("backup: %v\n%s", err, out)
+	}
+	for _, one := range newFinder(r.s).packed(r.t, copied) {
+		r.t.Errorf("a backup: %s", one)
+	}
+	r.sink.mu.Lock()
+	r.look("what a merchant was sent", r.sink.heard.Bytes())
+	r.sink.mu.Unlock()
+	_ = r.x.p.cmd.Process.Signal(syscall.SIGQUIT)
+	<-r.x.p.dead
+	r.look("what it said to its end, with all stacks", []byte(r.x.p.said()))
+	r.onDisk("at the end")
+}
+
+// onDisk searches the data dir and a dump of Redis.
+func (r *rummage) onDisk(when string) {
+	r.t.Helper()
+	found, size := newFinder(r.s).files(r.t, filepath.Join(r.x.dir, "data"))
+	if size < 1<<20 {
+		r.t.Errorf("%s: only %d bytes were searched", when, size)
+	}
+	for _, one := range found[:min(len(found), 20)] {
+		r.t.Errorf("%s: %s", when, one)
+	}
+	if _, err := os.Stat(filepath.Join(r.x.dir, "data", "whatsapp")); err != nil {
+		r.t.Errorf("%s: the keys of the numbers are not among what was searched: %v", when, err)
+	}
+	r.look("Redis, "+when, r.redis.dump(r.t))
+}
+
+func (r *rummage) look(where string, text []byte) {
+	r.t.Helper()
+	if bytes.Contains(text, []byte(searchPassword)) {
+		r.t.Errorf("%s: a password", where)
+	}
+	found := newFinder(r.s).in(text)
+	for _, one := range found[:min(len(found), 10)] {
+		r.t.Errorf("%s: %s", where, one)
+	}
+}
