@@ -207,7 +207,7 @@ func (r *rig) money() error {
 }
 
 // session opens a session of a project.
-func (r *rig) session(project flow.ProjectID) flow.Session {
+func (r *rig) session(project flow.ProjectID) {
 	r.t.Helper()
 	var out checkout.Made
 	_, err := r.service.Open(r.t.Context(), checkout.NewSession{
@@ -215,7 +215,6 @@ func (r *rig) session(project flow.ProjectID) flow.Session {
 		ExpiresIn: 24 * time.Hour, Policy: flow.DefaultPolicy(),
 	}, made(project, &out))
 	r.must(err)
-	return out.Session
 }
 
 func made(project flow.ProjectID, out *checkout.Made) checkout.Call {

@@ -70,6 +70,8 @@ func (m *Meter) Serve(ctx context.Context, ln net.Listener, token string, faults
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
-	<-ended
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the metrics: %w", err)
+	}
 	return err
 }
