@@ -313,6 +313,7 @@ func (l *lying) late(old []post) {
 	l.pass(25 * time.Hour)
 	for range 3 { // what falls due together is done one after the other
 		l.rest()
+		l.sound() // at every moment
 		l.pass(time.Minute)
 	}
 	l.rest()

@@ -17,7 +17,7 @@ const (
 	RuleRelated     = "related rows"      // every row that the schema says belongs to another has it (SQLite; PostgreSQL holds it itself)
 	RulePaymentOf   = "orphaned payments" // a payment's session and attempt are there
 	RuleAttemptOpen = "open attempts"     // an attempt is open only while its session is
-	RuleAttemptEnds = "attempts' ends"    // an open attempt has what ends it, or starts it, among what is owed
+	RuleAttemptEnds = "attempts' ends"    // an open attempt has what ends it or its session, or starts it, among what is owed
 	RuleSessionEnds = "sessions' ends"    // an open session whose time was noted as over is owed its end
 	RuleEventOf     = "orphaned events"   // an event's session is there, and numbered it
 	RuleDeliveryOf  = "deliveries"        // a delivery has its event and its endpoint, of one project
@@ -72,7 +72,8 @@ func rowRulesOfCheckouts() []LedgerRule {
 			`SELECT COUNT(*) FROM attempts`,
 		},
 		{
-			RuleAttemptEnds, `SELECT a.id, a.created_at, 0, 1 FROM attempts a WHERE a.status = 'ACTIVE' AND NOT ` + nextOwed("attempt.expire", "a.id") + ` AND NOT ` + nextOwed("rail.start", "a.id"),
+			RuleAttemptEnds, `SELECT a.id, a.created_at, 0, 1 FROM attempts a WHERE a.status = 'ACTIVE' AND NOT ` + nextOwed("attempt.expire", "a.id") + ` AND NOT ` + nextOwed("rail.start", "a.id") +
+				` AND NOT ` + nextOwed("session.expire", "a.session"),
 			`SELECT COUNT(*) FROM attempts WHERE status = 'ACTIVE'`,
 		},
 		{
