@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,7 +50,22 @@ const atMost = 64<<10 + 64<<10 + 8*smallBuffer
 // as much around it as the transport suffers.
 const chunked = 24*(64<<10) + 8*smallBuffer
 
-// outlast holds, of 50 deliveries at once to a strange endpoint, the verdict,
+// deliveries is how many go to each strange endpoint at once: 50, or as many as
+// TILL_FAULT_SINKS says.
+func deliveries(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("TILL_FAULT_SINKS")
+	if text == "" {
+		return 50
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 1000 {
+		t.Fatalf("TILL_FAULT_SINKS is %q: give a number from 1 to 1000", text)
+	}
+	return n
+}
+
+// outlast holds, of many deliveries at once to a strange endpoint, the verdict,
 // what is kept, how long it took, how much was taken, that nobody else was
 // called, and that nothing stays open or running.
 func outlast(t *testing.T, c strange) {
@@ -78,7 +95,7 @@ func outlast(t *testing.T, c strange) {
 		}
 		return listenSmall(conn)
 	})
-	verdicts := make(chan hooks.Verdict, 50)
+	verdicts := make(chan hooks.Verdict, deliveries(t))
 	for range cap(verdicts) {
 		go func() { verdicts <- se.Send(t.Context(), to(t, url)) }()
 	}
@@ -111,10 +128,12 @@ func outlastAll(t *testing.T, all map[string]strange) {
 	t.Helper()
 	for name, c := range all {
 		before := goleak.IgnoreCurrent()
+		began := time.Now()
 		t.Run(name, func(t *testing.T) { outlast(t, c) })
 		if err := goleak.Find(before); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+		t.Logf("%s: %d deliveries at once, verdict %q in %s", name, deliveries(t), c.want.Err, time.Since(began).Round(time.Millisecond))
 	}
 }
 
