@@ -12,7 +12,7 @@ ATONCE   ?= Once|AtOnce|Together|Limit|Redis|Live|Shutdown|Requests|Screen|Lane|
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long fuzz cover bench-api bench-chat bench-hooks crash fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup search licences sbom vuln audit reproduce clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long fuzz cover bench-api bench-chat bench-hooks crash fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup search licences sbom vuln audit reproduce bench soak fault-slow fault-notices fault-sinks fault-whatsapp fault-clock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -137,6 +137,30 @@ reproduce: ## build the last commit twice, in two places and from nothing: the s
 		(cd "$$dir/$$place" && GOCACHE="$$dir/$$place-cache" $(GO) build -trimpath -ldflags "-s -w" -o bin/till ./cmd/till && sha256sum bin/till); \
 	done | tee "$$dir/sums"; \
 	test "$$(cut -d' ' -f1 "$$dir/sums" | sort -u | wc -l)" -eq 1 && echo "the same bytes from two places"
+
+bench: build ## measure the whole service beside what the machine does bare: one table, about 50 min; TILL_BENCH_SHORT=1: small numbers, 4 min
+	@TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 120m -run '^$$' -bench '^BenchmarkService$$' -benchtime 1x ./cmd/till/load
+
+soak: build ## 100 checkouts/s for TILL_SOAK (30m) with a fault each 30 s, and look for what grows
+	@TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 12h -run '^$$' -bench '^BenchmarkSoak$$' -benchtime 1x ./cmd/till/load
+
+fault-slow: build ## 2,000 clients that are slow on purpose, three kinds: about 30 min
+	$(call fault,Slow,./cmd/till/load)
+
+# Tests that make test runs with small numbers, with the numbers that a variable says.
+many = @$(1)=$${$(1):-$(2)} $(GO) test -timeout 60m -count=1 -v -run '$(3)' $(4) | grep -vE '^=== |^ +--- PASS'
+
+fault-notices: ## 20,000 messages of a bank that tells badly, and of others who forge: about 5 min
+	$(call many,TILL_FAULT_NOTICES,20000,^TestNoticesAsNoBankShouldTellThem$$,./flow/checkout)
+
+fault-sinks: ## 100 deliveries at once to each of 100 kinds of endpoint that misbehave: about 15 s
+	$(call many,TILL_FAULT_SINKS,100,^TestSend(To|While|Verifies|Survives|Follows),./hooks)
+
+fault-whatsapp: ## each event of WhatsApp 100 times, in the middle of talks: about 3 min
+	$(call many,TILL_FAULT_WHATSAPP,100,^TestATalkGoesOnWhateverWhatsAppDoes$$,./bot/whatsapp)
+
+fault-clock: ## 200 seeds of clocks that jump, from a second back to the year 2100: about 3 min
+	$(call many,TILL_FAULT_CLOCK,200,^TestNoClockEndsOrSendsTooMuch$$,./flow/checkout)
 
 clean: ## remove what was built
 	rm -rf bin cover.out
