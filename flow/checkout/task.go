@@ -101,6 +101,9 @@ func (s *Service) lapse(ctx context.Context, id flow.AttemptID, tries int) error
 		if !w.now.Before(session.ExpiresAt) {
 			return nil // the session itself is over: that is told, and ends the attempt
 		}
+		if now.Status == flow.AttemptActive && w.now.Before(now.ExpiresAt) { // the clock went back since this was due
+			return w.owe(flow.TaskExpireAttempt, string(id), now.ExpiresAt)
+		}
 		change, err := flow.Lapse(now, w.now)
 		if err != nil {
 			return err
@@ -131,6 +134,9 @@ func (s *Service) expire(ctx context.Context, id flow.SessionID, tries int) erro
 		change, err := flow.Expire(session, attempts, payments, w.now)
 		if err != nil {
 			return err
+		}
+		if session.Status == flow.SessionPending && w.now.Before(session.ExpiresAt) { // the clock went back since this was due
+			return w.owe(flow.TaskExpireSession, string(id), session.ExpiresAt)
 		}
 		if change.Session == nil && session.Status == flow.SessionProcessing {
 			return w.owe(flow.TaskExpireSession, string(id), w.now.Add(flow.ComingAgain))
