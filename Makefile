@@ -3,6 +3,8 @@ GOLANGCI ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.
 BIN      := bin/till
 FUZZTIME ?= 10s
 TILL_CRASH_KILLS ?= 100
+# Simulated weeks of make check: less than a minute of two cores.
+SEEDS    ?= 20
 # Packages whose tests are fast under the race detector, without their sweeps;
 # `make race` takes all.
 FAST     ?= ./bot ./config/... ./flow ./flow/replay ./flow/store/... ./hooks/... ./rail/...
@@ -35,12 +37,13 @@ pictures: build ## make the README's pictures of the console anew
 race: build ## run every test under the race detector
 	CGO_ENABLED=1 TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -race -timeout 20m ./...
 
-check: ## format, lint, vet, module sums and the fast tests under the race detector
+check: ## format, lint, vet, module sums, the fast tests under the race detector, and 20 simulated weeks
 	$(GOLANGCI) fmt --diff
 	$(GOLANGCI) run
 	$(GO) vet ./...
 	$(GO) mod verify
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 15m $(FAST)
+	$(GO) run ./cmd/till sim --seeds $(SEEDS)
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 15m -run '$(ATONCE)' ./api/... ./flow/checkout
 
 fmt: ## format the code

@@ -26,23 +26,27 @@ type ledgerBook struct {
 	conn *lite.Conn
 	seq  int64 // of the last move that was read
 
-	sessions    map[string]*sessionRow
-	attempts    map[string]*attemptRow
-	order       []string // of the attempts
-	payments    map[string]*paymentRow
-	refunds     map[string]string // their states
-	settlements map[string]string
-	deliveries  map[string]string
-	endpoints   map[string]bool
-	successes   map[string]int    // charge.success events of a session
-	railIDs     map[string]string // the bank's movements that were posted, and as what
-	heard       map[string]int    // payers' messages that were decided
-	talks       map[string]string // chat/session to its state
-	owners      map[string]*owner // by project
-	paidNow     []string          // sessions that were paid in this step
-	news        []eventRow        // events of this step
-	sent        map[string]int    // deliveries of an event of this step
-	total       [7]int64          // of each account of the ledger
+	sessions                     map[string]*sessionRow
+	attempts                     map[string]*attemptRow
+	order                        []string // of the attempts
+	payments                     map[string]*paymentRow
+	refunds                      map[string]string // their states
+	settlements                  map[string]string
+	refundOrder, settlementOrder []string
+	refundOf                     map[string]refundRow
+	settlementAmount             map[string]int64
+	deliveries                   map[string]string
+	endpoints                    map[string]bool
+	successes                    map[string]int    // charge.success events of a session
+	railIDs                      map[string]string // the bank's movements that were posted, and as what
+	heard                        map[string]int    // payers' messages that were decided
+	talks                        map[string]string // chat/session to its state
+	standing                     map[string]string // of a session: where its talk stands
+	owners                       map[string]*owner // by project
+	paidNow                      []string          // sessions that were paid in this step
+	news                         []eventRow        // events of this step
+	sent                         map[string]int    // deliveries of an event of this step
+	total                        [7]int64          // of each account of the ledger
 }
 
 type (
@@ -66,6 +70,10 @@ type (
 		account            [7]int64
 		reversed           bool
 	}
+	refundRow struct {
+		payment, reference string
+		amount             int64
+	}
 	eventRow struct{ id, kind, session string }
 	owner    [7]int64 // of a project: what each account of the ledger holds
 )
@@ -88,7 +96,7 @@ func newBook(w *world) *book {
 			w: w, name: name, sessions: map[string]*sessionRow{}, attempts: map[string]*attemptRow{}, payments: map[string]*paymentRow{},
 			refunds: map[string]string{}, settlements: map[string]string{}, deliveries: map[string]string{}, endpoints: map[string]bool{},
 			successes: map[string]int{}, railIDs: map[string]string{}, heard: map[string]int{}, talks: map[string]string{}, owners: map[string]*owner{},
-			sent: map[string]int{},
+			refundOf: map[string]refundRow{}, settlementAmount: map[string]int64{}, sent: map[string]int{}, standing: map[string]string{},
 		})
 	}
 	return b
@@ -296,6 +304,15 @@ func (e *ledgerBook) takeRefund(m move) {
 		w.goals.reached("refund order", m.more[1], w)
 		w.goals.reached("refund failure", m.more[2], w)
 	}
+	if e.refunds[m.id] == "" {
+		e.refundOrder = append(e.refundOrder, m.id)
+	}
+	var amount int64
+	var reference string
+	if err := e.conn.Each(`SELECT amount, reference FROM refunds WHERE id = ?`, []any{m.id}, func(scan lite.Scanner) error { return scan(&amount, &reference) }); err != nil {
+		w.breaks("sim", "read a refund: %v", err)
+	}
+	e.refundOf[m.id] = refundRow{m.more[0], reference, amount}
 	e.refunds[m.id] = m.now
 	w.saw("%s: %s → %s", w.called(m.id), m.was, m.now)
 }
@@ -309,6 +326,10 @@ func (e *ledgerBook) takeSettlement(m move) {
 	if e.settlements[m.id] != m.now {
 		w.saw("%s %s kobo: %s → %s", w.called(m.id), m.more[2], m.was, m.now)
 	}
+	if e.settlements[m.id] == "" {
+		e.settlementOrder = append(e.settlementOrder, m.id)
+	}
+	e.settlementAmount[m.id] = whole(m.more[2])
 	e.settlements[m.id] = m.now
 }
 
@@ -341,7 +362,7 @@ func (e *ledgerBook) takeTalk(m move) error {
 		if was != t.State {
 			e.w.saw("talk of %s: %s → %s", e.w.called(t.Session), was, t.State)
 		}
-		e.talks[key] = t.State
+		e.talks[key], e.standing[t.Session] = t.State, t.State
 	}
 	was, is := e.talks[m.id], d.Chat.Desk.State
 	if was != is {

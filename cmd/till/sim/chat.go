@@ -51,57 +51,93 @@ func (w *world) turn(p *person, s *session, left int) {
 	})
 }
 
-// does is what a payer does now.
+// does is what a payer does now: mostly what leads on from where the talk stands.
 func (w *world) does(p *person, s *session) {
-	account, code, text := w.reads(p)
+	account, code, card := w.reads(p)
+	if account != "" {
+		s.account = account
+	}
 	dice := w.rng.IntN(100)
-	switch {
-	case dice < 8:
+	switch state := w.book.envs[0].standing[s.id]; {
+	case dice < 9:
 		w.say(p, pick(w, idle...))
-	case dice < 10:
-		w.send(p, bot.Message{Kind: pick(w, bot.KindPicture, bot.KindVoice, bot.KindReaction, bot.KindCall, bot.KindDocument)})
 	case dice < 12:
+		w.send(p, bot.Message{Kind: pick(w, bot.KindPicture, bot.KindVoice, bot.KindReaction, bot.KindCall, bot.KindDocument)})
+	case dice < 13:
 		w.send(p, bot.Message{Text: "let me look", Own: true})
-	case dice < 14:
+	case dice < 16:
 		w.say(p, "9")
 		w.after(w.between(time.Second, 20*time.Minute), "desk", w.helps)
-	case account != "" && dice < 62:
-		t := rail.Transfer{AccountNumber: account, Amount: kobo(s.amount), ValueTime: w.now()}
-		switch w.rng.IntN(10) {
-		case 0:
-			t.Amount = kobo(max(s.amount/2, 1))
-		case 1:
-			t.Amount = kobo(s.amount + 5_000)
-		case 2:
-			t.PendingMs = 1000 * (20 + w.rng.IntN(400))
-			t.ValueTime = w.now().Add(time.Duration(t.PendingMs) * time.Millisecond)
+	case dice < 46 && s.account != "":
+		w.happens(p, s)
+	case dice < 56 && (state == "choosing" || state == "part_paid" || state == "expired"):
+		w.hurries(p, s)
+	case state == "choosing" && s.account == "":
+		w.say(p, pick(w, "1", "1", "1", "1", "2", "3"))
+	case state == "choosing", state == "part_paid", state == "expired":
+		w.say(p, pick(w, "1", "2", "2", "3", "3", "4", "6"))
+	case state == "ussd_bank":
+		w.say(p, pick(w, "1", "2", "3", "GTB", "zenith", "6", "0"))
+	case code != "" && dice < 75:
+		digits := regexp.MustCompile(`\d{8}`).FindString(code)
+		w.plays(p.name+" dials", func() error { return w.bank.player.CompleteUSSD(w.ctx, digits, pick(w, "success", "failed")) })
+	case card != "" && dice < 75:
+		w.cards(p)
+	default:
+		w.say(p, pick(w, "4", "6", "6", "5", "i have paid", "where is my money", "0", "yes"))
+	}
+}
+
+// hurries has something happen while the bank is still being asked for a method.
+func (w *world) hurries(p *person, s *session) {
+	w.sets("the bank's line is slow", 10*time.Second, func() { w.bank.line = "slow" }, func() { w.bank.line = "" })
+	w.say(p, pick(w, "1", "3", "3"))
+	w.after(w.between(500*time.Millisecond, 3*time.Second), "meanwhile", func() { w.happens(p, s) })
+}
+
+// happens is what the world does about a session, whatever its talk is at.
+func (w *world) happens(p *person, s *session) {
+	send := func(amount int64, pending int) {
+		if s.account == "" {
+			return
 		}
+		t := rail.Transfer{AccountNumber: s.account, Amount: kobo(max(amount, 1)), PendingMs: pending, ValueTime: w.now().Add(time.Duration(pending) * time.Millisecond)}
 		w.plays(fmt.Sprintf("%s transfers %d", p.name, t.Amount), func() error {
 			got, err := w.bank.player.Transfer(w.ctx, t)
 			if err == nil {
 				s.money = append(s.money, got.RailTransactionID)
+				w.name(got.RailTransactionID, fmt.Sprintf("%s.credit%d", s.ref, len(s.money)))
 			}
 			return err
 		})
-		if w.roll(40) {
+		if w.roll(30) {
 			w.after(w.between(time.Second, 3*time.Minute), "claims", func() { w.say(p, pick(w, "4", "i have paid", "done")) })
 		}
-	case code != "" && dice < 62:
-		digits := regexp.MustCompile(`\d{8}`).FindString(code)
-		w.plays(p.name+" dials", func() error {
-			return w.bank.player.CompleteUSSD(w.ctx, digits, pick(w, "success", "success", "failed"))
-		})
-	case strings.Contains(text, "/card/") && dice < 62:
-		w.cards(p, text)
-	case dice < 70:
-		w.say(p, pick(w, idle...))
+	}
+	switch w.rng.IntN(16) {
+	case 0, 1, 2, 3, 4:
+		send(s.amount, 0)
+	case 5, 6, 7:
+		send(s.amount/3, 0)
+	case 8:
+		send(s.amount+5_000, 0)
+	case 9:
+		send(s.amount, 1000*(20+w.rng.IntN(400)))
+	case 10, 11:
+		w.takesBack(s)
+	case 12:
+		w.cancels(s)
+	case 13:
+		w.helps()
+	case 14:
+		w.pays(s, pick(w, "bank-transfer", "card"))
 	default:
-		w.say(p, pick(w, "1", "1", "1", "2", "3", "3", "6", "4"))
+		w.say(p, pick(w, idle...))
 	}
 }
 
 // cards has a payer end the page that a message led to.
-func (w *world) cards(p *person, text string) {
+func (w *world) cards(p *person) {
 	for _, a := range w.book.envs[0].actives("card") {
 		w.plays(p.name+" pays by card", func() error {
 			return w.bank.player.CompleteCard(w.ctx, a.reference, pick(w, "approved", "approved", "declined"))

@@ -17,9 +17,17 @@ func (w *world) errands() {
 		w.after(any1(), "mistake", w.mistakes)
 		w.after(any1(), "endpoint", w.tendsEndpoint)
 	}
+	for range 8 {
+		w.after(any1(), "scene", w.scenes)
+	}
 	for range 4 {
 		w.after(any1(), "charge", w.charges)
 		w.after(any1(), "kyc", w.rules)
+	}
+	if w.roll(40) {
+		for range 6 {
+			w.after(any1(), "craft", w.crafts)
+		}
 	}
 	w.after(any1(), "stray", w.strays)
 	w.after(any1(), "settle", w.settlesNow)
@@ -132,13 +140,7 @@ func (w *world) tendsEndpoint() {
 	at := "/v1/webhook-endpoints/" + k.id
 	switch w.rng.IntN(5) {
 	case 0:
-		w.insist("rotate "+k.url, request{method: http.MethodPost, path: at + "/rotate-secret", key: m.secret, once: m.once()}, func(out reply) {
-			if secret := out.text("secret"); secret != "" {
-				w.mu.Lock()
-				k.secrets = append(k.secrets, secret)
-				w.mu.Unlock()
-			}
-		})
+		w.rotates(k)
 	case 1:
 		w.insist("ping "+k.url, request{method: http.MethodPost, path: at + "/ping", key: m.secret, once: m.once()}, nil)
 	case 2:

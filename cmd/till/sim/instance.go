@@ -168,8 +168,18 @@ func (i *instance) service(env flow.Environment, c checkout.Config, random io.Re
 // serve makes the API.
 func (i *instance) serve(random io.Reader) error {
 	w := i.w
+	looks := map[flow.Environment]*checkout.Verifications{}
+	for env, s := range map[flow.Environment]*checkout.Service{flow.Test: i.test, flow.Live: i.live} {
+		v, err := checkout.NewVerifications(s, "a pepper of the simulation")
+		if err != nil {
+			return err
+		}
+		looks[env] = v
+		i.work.Go(func() { _ = v.Run(i.ctx) }) // it ends without an error when ctx does
+	}
 	server, err := api.New(api.Config{
-		Accounts: i.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: i.test, flow.Live: i.live},
+		Verifications: looks,
+		Accounts:      i.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: i.test, flow.Live: i.live},
 		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: w.bank.player,
 		Pairing: func() (string, bool) { return "", false }, Ready: func(context.Context) []api.Check { return nil },
 		CheckURL: func(env flow.Environment, raw string) error {

@@ -42,6 +42,7 @@ func mistakesOf(m *merchant, old merchant) []mistake {
 		{get, "/v1/nothing", m.secret, "", "route_not_found", nil}, {http.MethodDelete, sessionsPath, m.secret, "", "method_not_allowed", nil},
 		{post, sessionsPath, m.secret, goodBody, "unsupported_media_type", map[string]string{"Content-Type": "text/plain"}},
 		{post, noticePath, "", `{}`, "invalid_signature", nil},
+		{post, "/v1/verification/accounts/resolve", m.secret, `{"bankCode":"999","accountNumber":"0000000002"}`, "account_not_resolved", nil},
 		{get, "/v1/charges/wsp_chg_" + nobody, m.secret, "", "resource_not_found", nil},
 		{post, "/v1/refunds", m.secret, `{"paymentId":"wsp_pay_` + nobody + `"}`, "resource_not_found", nil},
 	}

@@ -45,6 +45,11 @@ func kobo(n int64) flow.Kobo { return flow.Kobo(n) }
 
 // simulate runs one seed, inside a bubble.
 func simulate(seed uint64, t *template, out io.Writer, goals *Goals) (r Result) {
+	return meddled(seed, t, out, goals, nil)
+}
+
+// meddled is simulate with somebody who does things behind the service's back.
+func meddled(seed uint64, t *template, out io.Writer, goals *Goals, meddles func(*world)) (r Result) {
 	r.Seed = seed
 	dir, err := place()
 	if err != nil {
@@ -53,7 +58,7 @@ func simulate(seed uint64, t *template, out io.Writer, goals *Goals) (r Result) 
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is in memory
 	w := newWorld(seed, dir, t)
-	w.out = out
+	w.out, w.meddles = out, meddles
 	w.swarm = drawSwarm(w)
 	if err := w.begin(); err != nil {
 		w.breaks("sim", "begin: %v", err)

@@ -161,9 +161,15 @@ func (t *template) signUp(ctx context.Context, w *world) error {
 		m.live = key(flow.Live, flow.SecretKey, nil)
 		m.revoked = key(flow.Test, flow.SecretKey, func(k *flow.Key) { k.RevokedAt = w.now().AddDate(0, 0, -1) })
 		m.expired = key(flow.Test, flow.SecretKey, func(k *flow.Key) { k.ExpiresAt = w.now().AddDate(0, 0, -1) })
-		err := w.inst.dbs[0].Update(ctx, func(tx *store.Tx) error {
-			_, err := tx.AddAccount(ctx, account, project, keys)
+		token, err := flow.NewTokenText(ids.Rand)
+		if err != nil {
 			return err
+		}
+		err = w.inst.dbs[0].Update(ctx, func(tx *store.Tx) error {
+			if _, err := tx.AddAccount(ctx, account, project, keys); err != nil {
+				return err
+			}
+			return tx.AddToken(ctx, flow.Token{Hash: flow.HashKey(token), Account: account.ID, CreatedAt: w.now(), ExpiresAt: w.now().AddDate(0, 1, 0)}, 2)
 		})
 		if err != nil {
 			return err
@@ -181,7 +187,7 @@ func (t *template) signUp(ctx context.Context, w *world) error {
 		} else if n == len(merchantNames) {
 			t.old = m
 		} else {
-			t.project = m.project
+			t.project, t.token = m.project, token
 		}
 	}
 	return nil

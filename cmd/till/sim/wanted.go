@@ -50,10 +50,14 @@ func codes() []string {
 
 // elsewhere are what the simulation cannot reach, and why, with who does.
 var elsewhere = map[string]string{ //nolint:gochecknoglobals // a constant that Go has no word for
-	"code malformed_request":   "needs bytes that no merchant's library sends: api/guard_test.go",
-	"code rate_limited":        "the simulated API counts no calls: api/limit_test.go",
-	"code not_ready":           "asked of the operator's page alone: api/health_test.go",
-	"code internal_error":      "would be a fault of ours, and fails the seed: api/error_test.go",
-	"code storage_unavailable": "the simulated disk does not fail: api/outage_test.go",
-	"code invalid_credentials": "passwords are hashed too slowly for a simulation: api/login_test.go",
+	"refund: PENDING → PROCESSED":       "the bank would have sent what it was not told of: flow/checkout/refund_odd_test.go",
+	"refund: PENDING → FAILED":          "as above, the other way: flow/checkout/refund_odd_test.go",
+	"refund: PENDING → NEEDS_ATTENTION": "as above, once more: flow/checkout/refund_odd_test.go",
+	"settlement: PENDING → SUCCEEDED":   "the bank would have paid what it was not told of: flow/checkout/settlement_test.go",
+	"settlement: PENDING → FAILED":      "as above, the other way: flow/checkout/settlement_test.go",
+	"code malformed_request":            "needs bytes that no merchant's library sends: api/guard_test.go",
+	"code not_ready":                    "asked of the operator's page alone: api/health_test.go",
+	"code internal_error":               "would be a fault of ours, and fails the seed: api/error_test.go",
+	"code storage_unavailable":          "the simulated disk does not fail: api/outage_test.go",
+	"code invalid_credentials":          "passwords are hashed too slowly for a simulation: api/login_test.go",
 }

@@ -86,6 +86,8 @@ type world struct {
 	ctx       context.Context //nolint:containedctx // of the world itself
 	kyc       string          // of the newcomer
 	charging  int             // charges that are being asked for
+	crafted   int             // notices that the world made up
+	meddles   func(*world)    // of a test: done before a step is judged
 	ending    bool            // nothing goes wrong any more
 	unheard   map[string]bool // calls whose answer was lost at least once
 	promised  []string        // the bank's names of money that it was answered for
@@ -213,6 +215,9 @@ func (w *world) step(e *event) {
 	e.do()
 	w.drain()
 	w.springs()
+	if w.meddles != nil {
+		w.meddles(w)
+	}
 	w.close(e.name)
 }
 

@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	"till/flow/store/lite"
+)
+
+// falsehood is something that the service would never do, done to its files behind
+// its back: the judge must see it, and name what it breaks.
+type falsehood struct {
+	name, script, invariant string
+}
+
+func TestAFalseWorldIsSeen(t *testing.T) {
+	tpl := template1(t)
+	some := `(SELECT id FROM sessions WHERE status = 'PAID' LIMIT 1)`
+	for _, f := range []falsehood{
+		{"a paid session is open again", `UPDATE sessions SET status = 'EXPIRED', paid_at = 0, amount_paid = 0 WHERE id = ` + some, "I6"},
+		{"money that no bank booked", `INSERT INTO ledger (kind, subject, payment, project, rail_clearing, merchant_pending, merchant_available, fees, unapplied, refunds_payable, settled, created_at, rail_id)
+ VALUES ('payment', 'x', 'x', 'x', 500, 0, 0, 0, -500, 0, 0, 1, 'made up')`, "I2"},
+		{"a second charge.success", `DROP INDEX event_once; INSERT INTO events SELECT 'wsp_evt_x', kind, project, session, sequence + 50, body, created_at FROM events WHERE kind = 'charge.success' LIMIT 1`, "I4"},
+		{"an event that nobody is sent", `INSERT INTO events SELECT 'wsp_evt_y', 'charge.late', project, session, sequence + 60, body, created_at + 9000000000 FROM events WHERE kind = 'charge.success' LIMIT 1`, "I7"},
+		{"a payment of another outcome", `INSERT INTO payments (id, project, session, attempt, amount, fee, channel, paid_at, received_at, payer, nip_session, rail_transaction_id, match_status)
+ SELECT 'wsp_pay_z', project, session, attempt, amount, 0, channel, paid_at, received_at, payer, nip_session, 'ttb_z', 'LATE' FROM payments LIMIT 1`, "I2"},
+		{"a message decided twice", `DROP INDEX log_heard_once; INSERT INTO log SELECT stream, seq + 100000, at, kind, cause, session, message, data FROM log WHERE kind = 'heard' AND message <> '' LIMIT 1`, "I12"},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			var found *Broken
+			inBubble(func() { found = falsified(tpl, f.script) })
+			if found == nil || found.Invariant != f.invariant {
+				t.Errorf("want %s broken, got %v", f.invariant, found)
+			}
+		})
+	}
+}
+
+// falsified runs the first days of a seed, does something behind the service's
+// back, and says what the judge finds.
+func falsified(tpl *template, script string) *Broken {
+	const seed, steps = 2, 260
+	done := false
+	r := meddled(seed, tpl, nil, newGoals(), func(w *world) {
+		if done || w.steps < steps {
+			return
+		}
+		done = true
+		for one := range strings.SplitSeq(script, "; ") {
+			db, err := lite.Open("file:"+w.inst.dir+"/test.db", "busy_timeout(5000)")
+			if err == nil {
+				_, err = db.Exec(one)
+			}
+			if err == nil {
+				err = db.Close()
+			}
+			if err != nil {
+				w.breaks("script", "%v", err)
+			}
+		}
+	})
+	return r.Broken
+}
