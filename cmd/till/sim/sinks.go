@@ -96,7 +96,7 @@ func (s *sinks) post(i *instance, env flow.Environment, r *http.Request) (*http.
 		invariant, what, _ := strings.Cut(fault, "|")
 		w.breaks(invariant, "%s: %s", to.url, what)
 	}
-	name := fmt.Sprintf("%s of %s/%s#%d to %s", hook.Event, hook.Reference, hook.Data.AmountMinor, hook.Sequence, to.m.name)
+	name := w.canonical(fmt.Sprintf("%s of %s/%s#%d to %s", hook.Event, hook.Reference, hook.Data.AmountMinor, hook.Sequence, to.m.name))
 	if mode == "" {
 		mode = w.mood(name, tries)
 	}
