@@ -123,6 +123,9 @@ func (b *bank) call(i *instance, r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	w.takes(w.canonical(op+" "+order.Reference), clockOf(w.age()))
+	if i.dead.Load() {
+		return nil, syscall.ECONNRESET
+	}
 	switch line {
 	case "down":
 		w.saw("bank %s: refused connection", op)

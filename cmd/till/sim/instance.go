@@ -215,6 +215,10 @@ func (i *instance) end() error {
 	return failed
 }
 
+// restarts is how long nobody runs after a crash: longer than anything that a
+// process which ends may still wait for, whatever that was.
+const restarts = 20 * time.Second
+
 // files are what the service keeps.
 var files = []string{"accounts.db", "accounts.db-wal", "test.db", "test.db-wal", "live.db", "live.db-wal"}
 
@@ -235,10 +239,12 @@ func (w *world) crash() {
 		w.breaks("sim", "take the files over: %v", err)
 		return
 	}
+	died := w.age()
 	old.kill()
 	if err := old.end(); err != nil {
 		w.breaks("sim", "end the old process: %v", err)
 	}
+	time.Sleep(died + restarts - w.age())
 	if err := os.RemoveAll(old.dir); err != nil {
 		w.breaks("sim", "forget the old process: %v", err)
 	}

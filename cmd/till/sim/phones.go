@@ -65,6 +65,9 @@ func (p *phones) send(_ context.Context, i *instance, o checkout.Outgoing) error
 		return err
 	}
 	w.takes("send", o.Person, fmt.Sprint(len(o.Text)))
+	if i.dead.Load() {
+		return errOffline
+	}
 	w.mu.Lock()
 	var to *person
 	for _, one := range p.people {

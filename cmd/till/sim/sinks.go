@@ -101,6 +101,9 @@ func (s *sinks) post(i *instance, env flow.Environment, r *http.Request) (*http.
 		mode = w.mood(name, tries)
 	}
 	w.takes("sink", name, fmt.Sprint(tries))
+	if i.dead.Load() {
+		return nil, syscall.ECONNRESET
+	}
 	w.saw("webhook %s try %d: %s", name, tries, orWell(mode))
 	if mode == "" || mode == "slow" {
 		w.mu.Lock()
