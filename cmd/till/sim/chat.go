@@ -115,9 +115,9 @@ func (w *world) happens(p *person, s *session) {
 		}
 	}
 	switch w.rng.IntN(16) {
-	case 0, 1, 2, 3, 4:
+	case 0, 1, 2:
 		send(s.amount, 0)
-	case 5, 6, 7:
+	case 3, 4, 5, 6, 7:
 		send(s.amount/3, 0)
 	case 8:
 		send(s.amount+5_000, 0)

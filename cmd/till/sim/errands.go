@@ -25,7 +25,7 @@ func (w *world) errands() {
 		w.after(any1(), "kyc", w.rules)
 	}
 	if w.roll(40) {
-		for range 6 {
+		for range 20 {
 			w.after(any1(), "craft", w.crafts)
 		}
 	}

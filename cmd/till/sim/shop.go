@@ -191,7 +191,7 @@ func (w *world) payer(s *session, method string) {
 		case plan < 86:
 			w.transfers(s, soon, s.amount, rail.Transfer{PendingMs: 1000 * (30 + w.rng.IntN(500))})
 		case plan < 88:
-			w.transfers(s, soon, s.amount, rail.Transfer{Returned: true})
+			w.transfers(s, soon, s.amount, rail.Transfer{Returned: true, PendingMs: 1000 * w.rng.IntN(500)})
 		case plan < 91: // taken back later
 			w.transfers(s, soon, s.amount, rail.Transfer{})
 			w.after(soon+w.between(time.Minute, 30*time.Hour), "take back", func() { w.takesBack(s) })
