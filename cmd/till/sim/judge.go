@@ -90,6 +90,13 @@ func (w *world) acked(name string, r request, out reply) {
 		w.breaks("I5", "%s is answered as if it had been asked before: %d %s", name, out.status, out.body)
 	}
 	if out.code == "idempotency_key_reused" {
+		known := w.unheard[r.key+r.once]
+		for _, a := range w.acks {
+			known = known || a.r.key == r.key && a.r.once == r.once
+		}
+		if !known {
+			w.breaks("I5", "%s is the first call with its key, and is told that it is not: somebody else's keys count", name)
+		}
 		return
 	}
 	w.acks = append(w.acks, &ack{name: name, r: r, got: out, at: w.age()})
