@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	for i := range min(twice, o.Seeds/10) { // in other company, maybe in another process
+	for i := range min(twice, o.Seeds/15) { // in other company, maybe in another process
 		first = append(first, o.From+uint64(i)) //nolint:gosec // not negative
 	}
 	r := &runner{o: o, began: time.Now(), next: first, from: o.From, left: o.Seeds, goals: newGoals(), traces: map[uint64]string{}} //nolint:forbidigo // real time, for who waits

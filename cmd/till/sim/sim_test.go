@@ -18,7 +18,7 @@ func template1(t *testing.T) *template {
 
 func TestTheSameSeedIsTheSameWeek(t *testing.T) {
 	tpl := template1(t)
-	for seed := uint64(1); seed <= 2; seed++ {
+	for seed := uint64(1); seed <= 1; seed++ {
 		var hash [2]string
 		for i := range hash {
 			var r Result
