@@ -45,7 +45,7 @@ type Config struct {
 	Alone bool          // no other process works on the database: what a dead one held is taken at once
 	// Look is how long what is due is not looked for while nothing is known to be:
 	// what another process owes is found by then. 0: a second.
-	Look time.Duration
+	Look  time.Duration
 	Log   *slog.Logger
 	Meter Meter // counts what operators watch; nil: nobody does
 
