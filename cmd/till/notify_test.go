@@ -12,11 +12,11 @@ import (
 // systemd hears when requests are answered, that they still are, and when that
 // ends.
 func TestSystemdIsToldHowWeAre(t *testing.T) {
-	dir, err := os.MkdirTemp("", "till") // the name of a socket is short
+	dir, err := os.MkdirTemp("", "till") //nolint:usetesting // the name of a socket is short
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "notify")
 	ln, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {

@@ -27,7 +27,7 @@ func TestTheDockerfilesLinesHold(t *testing.T) {
 	text := opsFile(t, "Dockerfile")
 	copied := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(text, -1) {
-		for _, path := range strings.Fields(m[1]) {
+		for path := range strings.FieldsSeq(m[1]) {
 			copied[path] = true
 			if _, err := os.Stat(filepath.Join("..", "..", path)); err != nil {
 				t.Errorf("it copies what is not there: %v", err)

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -243,8 +244,10 @@ func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, word
 // wipe writes a database anew.
 func (c *payerForgetCmd) wipe(w *world, schema store.Schema, name string) error {
 	if c.DatabaseURL == "" {
-		if _, err := os.Stat(under(c.DataDir, name+".db")); err != nil {
+		if _, err := os.Stat(under(c.DataDir, name+".db")); errors.Is(err, fs.ErrNotExist) {
 			return nil // it was never made
+		} else if err != nil {
+			return fmt.Errorf("look for a database: %w", err)
 		}
 	}
 	return store.Wipe(w.ctx, inDir(c.Settings, schema, name))
@@ -293,7 +296,7 @@ func (c *payerForgetCmd) logs(words []string, by string) (places int, err error)
 		if places += here; here == 0 || by == "" {
 			continue
 		}
-		if err := os.WriteFile(name, text, 0o600); err != nil {
+		if err := os.WriteFile(name, text, 0o600); err != nil { //nolint:gosec // of the log that the operator named
 			return places, fmt.Errorf("change the log: %w", err)
 		}
 	}

@@ -39,8 +39,8 @@ func (p *process) stop() {
 // is left is proven as before, and tells their conversation without them.
 func TestAForgottenPayerStandsInNoByte(t *testing.T) {
 	for name, url := range map[string]func(t *testing.T) string{
-		"sqlite":   func(*testing.T) string { return "" },
-		"postgres": func(t *testing.T) string { return storetest.Postgres(t, store.Checkout).URL },
+		"sqlite":   func(t *testing.T) string { t.Helper(); return "" },
+		"postgres": func(t *testing.T) string { t.Helper(); return storetest.Postgres(t, store.Checkout).URL },
 	} {
 		t.Run(name, func(t *testing.T) { forgetAda(t, url(t)) })
 	}
@@ -48,6 +48,7 @@ func TestAForgottenPayerStandsInNoByte(t *testing.T) {
 
 // forgetAda has one payer pay and be forgotten, and another one stay.
 func forgetAda(t *testing.T, database string) {
+	t.Helper()
 	redis, o := realRedis(t), newOutside(t)
 	o.env = append(o.env, "TILL_REDIS_URL="+redis.url, "TILL_DATABASE_URL="+database, "TILL_LOG_LEVEL=debug")
 	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
@@ -59,9 +60,9 @@ func forgetAda(t *testing.T, database string) {
 	s := newSink(m)
 	ada := payerNamed(m, "+2348039990001", "Adaeze Obinwanne")
 	number := strings.TrimPrefix(mustUnescape(t, ada.phone), "+")
-	session := payAs(t, m, ada, s, number, "ada@private.example", "the blue gate")
+	session := payAs(m, ada, s, number, "ada@private.example", "the blue gate")
 	ben := payerNamed(m, "+2348039990002", "Benedict Stays")
-	payAs(t, m, ben, s, strings.TrimPrefix(mustUnescape(t, ben.phone), "+"), "ben@example.com", "the market")
+	payAs(m, ben, s, strings.TrimPrefix(mustUnescape(t, ben.phone), "+"), "ben@example.com", "the market")
 
 	if out, err := x.p.till(t, "payer", "forget", number, "--dry-run"); err != nil || !strings.Contains(out, "test      1 sessions, 1 chats") || !strings.Contains(out, "Nothing was changed") {
 		t.Fatalf("a dry run: %v\n%s", err, out)
@@ -139,21 +140,21 @@ func payerNamed(m *merchant, number, name string) *payer {
 }
 
 // payAs has a person pay for a session that was made for them.
-func payAs(t *testing.T, m *merchant, p *payer, s *sink, number, email, place string) (session string) {
-	t.Helper()
+func payAs(m *merchant, p *payer, s *sink, number, email, place string) (session string) {
+	m.t.Helper()
 	data := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{
 		"amount": 500_000, "customerEmail": email, "customerPhone": "+" + number, "mode": "chat", "reference": "order-" + number[len(number)-4:],
 		"description": "lamp for " + place, "metadata": object{"address": place},
 	})
 	link, err := url.Parse(data["checkoutUrl"].(string))
 	if err != nil {
-		t.Fatal(err)
+		m.t.Fatal(err)
 	}
 	p.says(link.Query().Get("text"))
 	p.hears(`₦5,000(?s:.*)1 Bank transfer`)
 	p.says("leave it at " + place + " please")
 	p.says("1")
-	payByTransfer(t, m, p, "")
+	payByTransfer(m.t, m, p, "")
 	p.hears(`(?i)receipt(?s:.*)₦5,000`)
 	s.success()
 	return data["id"].(string)

@@ -117,9 +117,7 @@ func (r *rummage) makeKeys() {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		for _, k := range regexp.MustCompile(`(?:sk_test_|sk_live_|dash_)\w{20,}`).FindAllString(string(text), -1) {
-			r.s.keys = append(r.s.keys, k)
-		}
+		r.s.keys = append(r.s.keys, regexp.MustCompile(`(?:sk_test_|sk_live_|dash_)\w{20,}`).FindAllString(string(text), -1)...)
 	}
 	owner := &merchant{t: r.t, base: r.m.base, key: regexp.MustCompile(`dash_\w+`).FindString(fmt.Sprint(login))}
 	project := regexp.MustCompile(`wsp_prj_\w+`).FindString(fmt.Sprint(token, login))

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"till/flow"
 )
 
 // blotter puts a name that says nothing in the place of texts that say who
@@ -33,7 +31,7 @@ func newBlotter(texts []string, as string) *blotter {
 			continue
 		}
 		b.words = append(b.words, t)
-		for _, w := range strings.Fields(t) {
+		for w := range strings.FieldsSeq(t) {
 			if first, _ := utf8.DecodeRuneInString(w); unicode.IsUpper(first) && utf8.RuneCountInString(w) >= shortestBlot && len(strings.Fields(t)) <= maxNameWords {
 				b.words = append(b.words, w)
 			}
@@ -110,14 +108,3 @@ func replaceWord(t, word, by string) string {
 }
 
 func partOfWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// forgottenNames are the words that a session is found by, as far as they are
-// known from texts.
-func forgottenNames(texts []string) []string {
-	words := []string{}
-	for _, t := range texts {
-		words = append(words, flow.NameWords(t)...)
-	}
-	slices.Sort(words)
-	return slices.Compact(words)
-}

@@ -141,13 +141,13 @@ func (l *lying) money(account string, amount flow.Kobo, after int) post {
 	return l.next(account, after)
 }
 
-// waiting is a session that waits for money to an account.
-func (l *lying) waiting() (flow.Session, string) {
+// waiting is the account that a session waits for money to.
+func (l *lying) waiting() string {
 	l.t.Helper()
 	s := l.session(flow.Headless)
 	_, a, err := l.service.Instruct(l.t.Context(), project, s.ID, checkout.Ask{Method: flow.BankTransfer})
 	l.must(err)
-	return s, a.Instructions.AccountNumber
+	return a.Instructions.AccountNumber
 }
 
 // tells gives Till a true message, so often at once.
@@ -168,13 +168,13 @@ func (l *lying) tells(p post, times int) {
 // round is one of each kind; it returns what was told.
 func (l *lying) round() (told []post) {
 	l.t.Helper()
-	_, account := l.waiting()
+	account := l.waiting()
 	often := l.money(account, 500_000, 0)
-	_, account = l.waiting()
+	account = l.waiting()
 	first, second := l.money(account, 200_000, 0), l.money(account, 300_000, 1)
-	_, account = l.waiting()
+	account = l.waiting()
 	much := l.money(account, 700_000, 0)
-	_, account = l.waiting()
+	account = l.waiting()
 	little := l.money(account, 100_000, 0)
 	nobody := l.nobodys()
 	l.rest()
@@ -308,7 +308,7 @@ func (l *lying) elsewhere(p post) {
 // late lets a day pass, tells everything once more, and pays sessions that are over.
 func (l *lying) late(old []post) {
 	l.t.Helper()
-	_, account := l.waiting()
+	account := l.waiting()
 	l.rest()
 	l.pass(25 * time.Hour)
 	for range 3 { // what falls due together is done one after the other

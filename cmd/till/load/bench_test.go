@@ -5,6 +5,7 @@ package load
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func BenchmarkService(b *testing.B) {
 	t, where, began := new(table), machine(b), time.Now()
 	wanted := strings.FieldsFunc(os.Getenv("TILL_BENCH_PARTS"), func(r rune) bool { return r == ',' || r == ' ' })
 	for _, p := range parts() {
-		if len(wanted) > 0 && !contains(wanted, p.name) {
+		if len(wanted) > 0 && !slices.Contains(wanted, p.name) {
 			continue
 		}
 		progress("%s, %s since the start", p.name, time.Since(began).Round(time.Second))
@@ -44,13 +45,4 @@ func BenchmarkService(b *testing.B) {
 	}
 	fmt.Printf("\n%s\nOne machine for the program, the bank, Redis and who asks; loopback TCP. SQLite, synchronous=FULL. In all %s%s.\n\n%s\n",
 		where, time.Since(began).Round(time.Second), map[bool]string{true: ", SHORT: figures of small numbers"}[short()], t.text())
-}
-
-func contains(list []string, name string) bool {
-	for _, one := range list {
-		if one == name {
-			return true
-		}
-	}
-	return false
 }

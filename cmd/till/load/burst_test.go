@@ -37,7 +37,7 @@ func burst(b *testing.B, t *table) {
 	}
 	until(b, "the bank has told of every payment", 2*patience, func() bool { return len(w.relay.notices()) >= payments })
 	list := w.relay.notices()[:payments]
-	draw := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same order each time
+	draw := rand.New(rand.NewPCG(1, 2)) // the same order each time
 	for _, again := range draw.Perm(payments)[:all-payments] {
 		list = append(list, list[again])
 	}

@@ -69,7 +69,6 @@ func firstLine(text, begins string) string {
 type checkout struct {
 	whole  *offered
 	notice times
-	twice  int
 }
 
 // sustained says whether nothing grew: all came, and the last in time.

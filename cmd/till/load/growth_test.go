@@ -57,7 +57,7 @@ func growth(b *testing.B, t *table) {
 			}
 			g.create = append(g.create, time.Duration(took.at(0.5)*float64(time.Millisecond)))
 			_, took, err = closed(8, time.Duration(size(1000, 300))*time.Millisecond, func(int) error {
-				return g.call(context.Background(), http.MethodGet, g.url("/v1/whatsapp/checkout/sessions/"+seeded(1+rand.IntN(g.n))), g.keys[0], nil, nil) //nolint:gosec // any will do
+				return g.call(context.Background(), http.MethodGet, g.url("/v1/whatsapp/checkout/sessions/"+seeded(1+rand.IntN(g.n))), g.keys[0], nil, nil) // any will do
 			})
 			if err != nil {
 				b.Fatal(err)

@@ -125,7 +125,7 @@ func (w *world) slowly(ctx context.Context, way slowWay, opened *atomic.Int64) e
 			_, err = conn.Write([]byte(way.drip))
 		}
 		if err != nil {
-			return nil //nolint:nilerr // it was sent away, as it should be
+			return nil // it was sent away, as it should be
 		}
 	}
 }

@@ -133,7 +133,7 @@ func (w *world) start() time.Duration {
 			log, _ := os.ReadFile(filepath.Join(w.dir, "stderr"))
 			w.tb.Fatalf("Till ended: %s", log)
 		}
-		resp, err := w.client.Get("http://" + w.addr + "/readyz") //nolint:noctx // the client has a bound on its time
+		resp, err := w.client.Get("http://" + w.addr + "/readyz") // the client has a bound on its time
 		if err != nil {
 			return false
 		}
