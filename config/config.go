@@ -47,6 +47,7 @@ type Settings struct {
 	TrustedProxies  string        `name:"trusted-proxies" env:"TILL_TRUSTED_PROXIES" help:"Proxies in front of the API whose X-Forwarded-For is believed: addresses or networks, with commas between."`
 	Holidays        string        `name:"holidays" env:"TILL_HOLIDAYS" help:"File with changes to the days on which banks are closed and nobody is paid out, one in each line, as 2026-08-27,Id-ul-Maulud; a minus in front opens a day again."`
 	SecondAbove     int64         `name:"second-person-above" env:"TILL_SECOND_PERSON_ABOVE" default:"10000000" help:"Amount in kobo beyond which a second person has to agree to what somebody orders about money in the console; 0 for never."`
+	RetentionChat   time.Duration `name:"retention-chat" env:"TILL_RETENTION_CHAT" default:"2160h0m0s" help:"How long what was written in a chat is kept after the last that happened there, from 168h; what was understood and decided, and money, stay. 0s keeps it for good."`
 	LogLevel        string        `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
 }
 
@@ -61,6 +62,13 @@ var version = regexp.MustCompile(`^\d{1,9}\.\d{1,9}\.\d{1,10}$`)
 
 // maxPace is the highest number of messages a minute: beyond it, pacing is off.
 const maxPace = 6000
+
+// The bounds of how long words are kept: support has to find them for a while, and
+// nobody needs them after ten years.
+const (
+	minRetention = 7 * 24 * time.Hour
+	maxRetention = 10 * 365 * 24 * time.Hour
+)
 
 // Check finds everything that is wrong with the settings, all at once, each
 // with what to do about it.
@@ -111,6 +119,9 @@ func (s Settings) Check() error {
 	}
 	if s.SecondAbove < 0 {
 		faults = append(faults, fault("second-person-above", strconv.FormatInt(s.SecondAbove, 10), "give an amount in kobo, as 10000000 for ₦100,000, or 0 for never"))
+	}
+	if d := s.RetentionChat; d != 0 && (d < minRetention || d > maxRetention) {
+		faults = append(faults, fault("retention-chat", d.String(), "give a time from 168h (7 days) to 87600h (10 years), or 0s to keep it for good"))
 	}
 	if _, err := s.Proxies(); err != nil {
 		faults = append(faults, err)

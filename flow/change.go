@@ -117,6 +117,7 @@ const (
 	TaskSettle        TaskKind = "settlement.make" // subject: project
 	TaskPayout        TaskKind = "settlement.send" // subject: settlement; the bank is told of it, or asked about it
 	TaskStatement     TaskKind = "rail.statement"  // subject: a day in Lagos; the bank's statement of it is read
+	TaskRetention     TaskKind = "chat.retention"  // subject: "all"; it comes again each day
 )
 
 // Task is work that is owed. There is at most one of a kind for a subject; it

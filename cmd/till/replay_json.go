@@ -30,6 +30,7 @@ type reportJSON struct {
 	Chat        flow.ChatID      `json:"chat"`
 	Turns       int              `json:"turns"`
 	Texts       int              `json:"texts"`
+	Gone        int              `json:"gone"` // texts that are not kept any more
 	Verdict     replay.Verdict   `json:"verdict"`
 	Rules       []int            `json:"rules"`
 	Copies      []string         `json:"copies"`
@@ -46,7 +47,7 @@ type differenceJSON struct {
 }
 
 func recordReport(r replay.Report) reportJSON {
-	out := reportJSON{r.Chat, r.Turns, r.Texts, r.Worst(), r.Rules, r.Copies, make([]differenceJSON, 0, len(r.Differences))}
+	out := reportJSON{r.Chat, r.Turns, r.Texts, r.Gone, r.Worst(), r.Rules, r.Copies, make([]differenceJSON, 0, len(r.Differences))}
 	for _, d := range r.Differences {
 		out.Differences = append(out.Differences, differenceJSON{d.Seq, flow.Stamp(d.At), d.Cause, d.Verdict, d.Was, d.Is})
 	}

@@ -56,6 +56,9 @@ type Config struct {
 	// SecondAbove is the amount of money beyond which two people have to agree to
 	// what is ordered in the console; 0 is never.
 	SecondAbove flow.Kobo
+	// KeepChats is how long the words of a chat are kept after its last line; 0 is
+	// for good.
+	KeepChats time.Duration
 }
 
 // Places remembers where live talks stand, and may lose all of it at any time.

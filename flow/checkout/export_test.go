@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"slices"
+	"time"
 
 	"till/flow"
 )
@@ -56,4 +57,19 @@ func (s *Service) Ending() bool {
 	s.worker.mu.Lock()
 	defer s.worker.mu.Unlock()
 	return s.worker.closed
+}
+
+// WornLines and WornChats bound one part of a walk over old chats.
+const (
+	WornLines = wornLines
+	WornChats = wornChats
+)
+
+// WearSome takes the words of some chats in which nothing happened since a time.
+func (s *Service) WearSome(ctx context.Context, before time.Time) (lines int, more bool, err error) {
+	err = s.update(ctx, func(w *saving) (err error) {
+		lines, more, err = w.wearSome(before)
+		return err
+	})
+	return lines, more, err
 }

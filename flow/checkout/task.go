@@ -56,6 +56,8 @@ func (s *Service) do(ctx context.Context, j job) error {
 		return s.settleLast(ctx, flow.ProjectID(w.Subject))
 	case flow.TaskPayout:
 		return s.sendPayout(ctx, flow.SettlementID(w.Subject))
+	case flow.TaskRetention:
+		return s.retention(ctx)
 	}
 	return fmt.Errorf("nobody does tasks of kind %q", w.Kind)
 }

@@ -146,7 +146,12 @@ func whyTold(why string) string {
 }
 
 // bubble tells what Till wrote.
-func bubble(text string) string { return fmt.Sprintf("Till wrote: “%s”", text) }
+func bubble(text string) string {
+	if replay.Blotted(text) {
+		return fmt.Sprintf("Till wrote %s, which are not kept any more.", strings.Trim(text, "[]"))
+	}
+	return fmt.Sprintf("Till wrote: “%s”", text)
+}
 
 // longestQuote is how much of a message is quoted where only its fate is told.
 const longestQuote = 40
@@ -154,7 +159,7 @@ const longestQuote = 40
 // message tells what became of a message of ours.
 func (t teller) message(l store.Line) string {
 	what := "A message of Till’s"
-	if text := t.texts[l.Message]; text != "" {
+	if text := t.texts[l.Message]; text != "" && !replay.Blotted(text) {
 		first, _, more := strings.Cut(text, "\n")
 		if runes := []rune(first); len(runes) > longestQuote {
 			first, more = string(runes[:longestQuote]), true

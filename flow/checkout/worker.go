@@ -106,7 +106,7 @@ func (k *worker) run(ctx context.Context) error {
 	if err := k.s.update(ctx, func(w *saving) error { return w.plansWalk() }); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("plan to read the bank's statement: %w", err)
 	}
-	if err := k.s.keepPayday(ctx); err != nil && ctx.Err() == nil {
+	if err := errors.Join(k.s.keepPayday(ctx), k.s.keepRetention(ctx)); err != nil && ctx.Err() == nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)

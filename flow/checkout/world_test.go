@@ -54,7 +54,8 @@ type world struct {
 	db       *store.DB
 	payee    func(context.Context, flow.ProjectID) (flow.BankAccount, bool, error) // nil: nobody is paid out
 	calendar flow.Calendar
-	second   flow.Kobo // beyond which two people have to agree
+	second   flow.Kobo     // beyond which two people have to agree
+	keep     time.Duration // how long the words of chats are kept, 0 for good
 
 	board   *checkout.Board // only read anew when the test says so
 	service *checkout.Service
@@ -153,7 +154,7 @@ func (w *world) open(alone bool) {
 		Drain: w.drain,
 		Next:  func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return time.Minute, d.Attempts < 9 },
 		Log:   slog.New(slog.NewTextHandler(w.logs, nil)),
-		Payee: w.payee, Calendar: w.calendar, SecondAbove: w.second,
+		Payee: w.payee, Calendar: w.calendar, SecondAbove: w.second, KeepChats: w.keep,
 	})
 	w.must(err)
 	w.crashed = make(chan struct{})

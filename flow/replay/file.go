@@ -200,6 +200,24 @@ func Blot(kind string, data json.RawMessage, who bool) (json.RawMessage, error) 
 	return data, nil
 }
 
+// Wear is what a line of a chat's log holds once the time is over for which words
+// are kept: Blot of it, without the texts of our own messages either. Who the payer
+// is stays, as long as they are known.
+func Wear(kind string, data json.RawMessage) (json.RawMessage, error) {
+	data, err := Blot(kind, data, false)
+	if err != nil || kind != Decided {
+		return data, err
+	}
+	var o Outcome
+	if err := json.Unmarshal(data, &o); err != nil {
+		return nil, fmt.Errorf("read a decision: %w", err)
+	}
+	for i := range o.Texts {
+		o.Texts[i].Text = blotted(o.Texts[i].Text)
+	}
+	return json.Marshal(o)
+}
+
 func redactedTurn(t flow.Turn) flow.Turn {
 	if t.Heard != nil {
 		heard := *t.Heard

@@ -41,6 +41,7 @@ type Report struct {
 	Chat        flow.ChatID
 	Turns       int
 	Texts       int
+	Gone        int // texts of the payer and to them that are not kept any more: the rest is compared
 	Differences []Difference
 	Rules       []int    // versions of the rules that the recording was made under
 	Copies      []string // versions of the words, likewise
@@ -79,6 +80,7 @@ func Verify(r Recording, words Words) (Report, error) {
 	for _, t := range turns {
 		report.Turns++
 		report.Texts += len(t.out.Texts)
+		report.Gone += t.gone()
 		report.Rules = appendNew(report.Rules, t.out.Rules)
 		report.Copies = appendNew(report.Copies, t.out.Copy)
 		t.in.Chat = known(chat, t.out.Chat)
@@ -140,11 +142,24 @@ func compare(t turn, d flow.Decision, words Words) (verdict Verdict, was, is str
 		return EffectChanged, was, is
 	}
 	for i, s := range d.Says {
-		if was, is := text(t, i), words(s, t.in.Now); was != is {
+		if was, is := text(t, i), words(s, t.in.Now); was != is && !Blotted(was) {
 			return CopyOnly, was, is
 		}
 	}
 	return Same, "", ""
+}
+
+// gone counts the texts of a turn that are not kept any more.
+func (t turn) gone() (n int) {
+	if t.in.Heard != nil && Blotted(t.in.Heard.Text) {
+		n++
+	}
+	for _, one := range t.out.Texts {
+		if Blotted(one.Text) {
+			n++
+		}
+	}
+	return n
 }
 
 // text is a message as it was sent.

@@ -97,14 +97,6 @@ func (t *Tx) RewriteLine(ctx context.Context, l Line) error {
 	return nil
 }
 
-// RewriteSaid changes the text of a message that was sent.
-func (t *Tx) RewriteSaid(ctx context.Context, id, text string) error {
-	if err := t.run.put(ctx, `UPDATE says SET text = ? WHERE id = ? AND state <> 'pending'`, text, id); err != nil {
-		return fmt.Errorf("change a message: %w", err)
-	}
-	return nil
-}
-
 // RewriteEvent changes the body of an event.
 func (t *Tx) RewriteEvent(ctx context.Context, id flow.EventID, body []byte) error {
 	if err := t.run.put(ctx, `UPDATE events SET body = ? WHERE id = ?`, body, string(id)); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"till/flow"
 )
@@ -66,30 +65,9 @@ func (r Reader) UnsettledOf(ctx context.Context, session flow.SessionID) ([]Unse
 	return list, nil
 }
 
-// SessionsEnded are sessions that were made before a time and are over, behind
-// one, in the order in which they were made.
-func (r Reader) SessionsEnded(ctx context.Context, after flow.SessionID, before time.Time, limit int) ([]flow.Session, error) {
-	return r.sessions(ctx, `SELECT `+sessionColumns+` FROM sessions WHERE id > ? AND id < ? ORDER BY id LIMIT ?`,
-		[]any{string(after), flow.FirstID(flow.PrefixSession, before), limit})
-}
-
 // ChatsAfter are chats behind one, in the order of their ids.
 func (r Reader) ChatsAfter(ctx context.Context, after flow.ChatID, limit int) ([]ChatRow, error) {
 	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE id > ? ORDER BY id LIMIT ?`, string(after), limit)
-}
-
-// LinesBehind are lines of a stream behind one and before a time.
-func (r Reader) LinesBehind(ctx context.Context, stream string, after int64, before time.Time, limit int) ([]Line, error) {
-	return r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? AND seq > ? AND at < ? ORDER BY seq LIMIT ?`, stream, after, flow.Millis(before), limit)
-}
-
-// LastLine is when the last line of a stream was written, zero where it has none.
-func (r Reader) LastLine(ctx context.Context, stream string) (time.Time, error) {
-	var ms int64
-	if _, err := r.run.one(ctx, `SELECT at FROM log WHERE stream = ? ORDER BY seq DESC LIMIT 1`, []any{stream}, &ms); err != nil {
-		return time.Time{}, fmt.Errorf("read the end of the log of %s: %w", stream, err)
-	}
-	return flow.FromMillis(ms), nil
 }
 
 // SaysOf are the messages to a chat, oldest first, at most so many.
