@@ -118,6 +118,9 @@ func leaves(t *testing.T) []leaf {
 			v.path = slices.Insert(v.path, 0, at.Name)
 		}
 		for _, flag := range node.Flags {
+			if flag.Hidden {
+				continue
+			}
 			v.flags = append(v.flags, flag.Name)
 			if flag.Short != 0 {
 				v.short[flag.Name] = "-" + string(flag.Short)

@@ -51,7 +51,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 // What a command tells people it tells programs: every command has --json but
 // those that run until they are ended, and those whose data is a text of its own.
 func TestEveryCommandSpeaksJSON(t *testing.T) {
-	without := []string{"dev", "serve", "pair", "network", "bank", "completion"}
+	without := []string{"dev", "serve", "pair", "network", "bank", "completion", "sim"}
 	for _, v := range leaves(t) {
 		name := strings.Join(v.path, " ")
 		has := slices.Contains(v.flags, "json") || slices.Contains(v.flags, "format")

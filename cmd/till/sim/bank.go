@@ -44,9 +44,8 @@ type bank struct {
 	stop   context.CancelFunc
 
 	// guarded by w.mu
-	line   string           // how the line is: "" is well
-	moves  map[string]moved // what it told of, or was found to have booked
-	orders int              // calls that make something to pay with
+	line  string           // how the line is: "" is well
+	moves map[string]moved // what it told of, or was found to have booked
 }
 
 // openBank opens the bank with books in memory.
@@ -187,8 +186,8 @@ func (n notices) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Unlock()
 	reference := w.called(m.Reference)
 	name := fmt.Sprintf("notice %s %d %s", m.Kind, m.Amount, reference)
-	tell := func(in time.Duration, copy int) {
-		w.soon(in, fmt.Sprintf("%s copy %d", name, copy), func() { w.tell(name, body, 0) })
+	tell := func(in time.Duration, nth int) {
+		w.soon(in, fmt.Sprintf("%s copy %d", name, nth), func() { w.tell(name, body, 0) })
 	}
 	switch fate := w.draw(100, name); {
 	case w.ending || fate < 60*w.swarm.calm:

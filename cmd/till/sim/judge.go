@@ -339,7 +339,7 @@ func (w *world) judgeTalks() {
 		w.breaks("sim", "list the chats: %v", err)
 	}
 	for _, id := range chats {
-		list, err := checkout.Recordings(context.Background(), w.inst.test.Reader(), "", flow.ChatID(id)) //nolint:forbidigo // it belongs to no request
+		list, err := checkout.Recordings(context.Background(), w.inst.test.Reader(), "", flow.ChatID(id)) // it belongs to no request
 		if err != nil {
 			w.breaks("I14", "read the chat %s: %v", id, err)
 			return

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"till/rail"
@@ -35,11 +36,16 @@ func mistakesOf(m *merchant, old merchant) []mistake {
 		bad(goodWith(`"customerPhone":"0803"`), "invalid_phone"), bad(goodWith(`"reference":"a b"`), "invalid_field"),
 		bad(goodWith(`"description":"4111 1111 1111 1111"`), "card_data_not_accepted"), bad(goodWith(`"description":"`+strings.Repeat("x", 70_000)+`"`), "payload_too_large"),
 		{get, sessionsPath + "?cursor=abc", m.secret, "", "invalid_cursor", nil},
-		{post, sessionsPath, "", goodBody, "missing_api_key", nil}, {post, sessionsPath, "sk_test_nonsense", goodBody, "invalid_api_key", nil},
-		{get, sessionsPath, old.expired, "", "expired_api_key", nil}, {get, sessionsPath, old.revoked, "", "revoked_api_key", nil},
-		{get, sessionsPath, old.live, "", "kyc_required", nil}, {get, "/v1/test/bank/calls", m.live, "", "test_only", nil},
-		{post, sessionsPath, m.public, goodBody, "secret_key_required", nil}, {get, one, m.secret, "", "resource_not_found", nil},
-		{get, "/v1/nothing", m.secret, "", "route_not_found", nil}, {http.MethodDelete, sessionsPath, m.secret, "", "method_not_allowed", nil},
+		{post, sessionsPath, "", goodBody, "missing_api_key", nil},
+		{post, sessionsPath, "sk_test_nonsense", goodBody, "invalid_api_key", nil},
+		{get, sessionsPath, old.expired, "", "expired_api_key", nil},
+		{get, sessionsPath, old.revoked, "", "revoked_api_key", nil},
+		{get, sessionsPath, old.live, "", "kyc_required", nil},
+		{get, "/v1/test/bank/calls", m.live, "", "test_only", nil},
+		{post, sessionsPath, m.public, goodBody, "secret_key_required", nil},
+		{get, one, m.secret, "", "resource_not_found", nil},
+		{get, "/v1/nothing", m.secret, "", "route_not_found", nil},
+		{http.MethodDelete, sessionsPath, m.secret, "", "method_not_allowed", nil},
 		{post, sessionsPath, m.secret, goodBody, "unsupported_media_type", map[string]string{"Content-Type": "text/plain"}},
 		{post, noticePath, "", `{}`, "invalid_signature", nil},
 		{post, "/v1/verification/accounts/resolve", m.secret, `{"bankCode":"999","accountNumber":"0000000002"}`, "account_not_resolved", nil},
@@ -58,10 +64,8 @@ func (w *world) mistakes() {
 			if out.status == 0 || out.code == x.code {
 				return
 			}
-			for _, code := range out.fields {
-				if code == x.code {
-					return
-				}
+			if slices.Contains(out.fields, x.code) {
+				return
 			}
 			w.breaks("sim", "the mistake %s is answered %d %s", x.code, out.status, out.body)
 		})

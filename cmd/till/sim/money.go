@@ -219,7 +219,7 @@ func (w *world) booked(railID string) (moved, bool) {
 
 // statement reads all that the bank booked, from the bank.
 func (w *world) statement() error {
-	list, err := w.bank.player.Statement(context.Background(), epoch.Add(-time.Hour), w.now().Add(time.Hour)) //nolint:forbidigo // the bank is the world's own
+	list, err := w.bank.player.Statement(context.Background(), epoch.Add(-time.Hour), w.now().Add(time.Hour)) // the bank is the world's own
 	if err != nil {
 		return err
 	}

@@ -93,9 +93,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	for i := range min(twice, o.Seeds/15) { // in other company, maybe in another process
-		first = append(first, o.From+uint64(i)) //nolint:gosec // not negative
+		first = append(first, o.From+uint64(i)) // not negative
 	}
-	r := &runner{o: o, began: time.Now(), next: first, from: o.From, left: o.Seeds, goals: newGoals(), traces: map[uint64]string{}} //nolint:forbidigo // real time, for who waits
+	r := &runner{o: o, began: time.Now(), next: first, from: o.From, left: o.Seeds, goals: newGoals(), traces: map[uint64]string{}} // real time, for who waits
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var work sync.WaitGroup
@@ -184,7 +184,7 @@ func (r *runner) child(ctx context.Context) error {
 		watch.Stop()
 		if err != nil || s.Result == nil {
 			_ = in.Close()
-			return errors.Join(fmt.Errorf("SEED=%d COMMIT=%s: the process that simulated it ended or hung (%v); till sim --seed %d --trace shows where:\n%s", seed, r.o.Commit, err, seed, tail(fault.String())), cmd.Wait())
+			return errors.Join(fmt.Errorf("SEED=%d COMMIT=%s: the process that simulated it ended or hung (%w); till sim --seed %d --trace shows where:\n%s", seed, r.o.Commit, err, seed, tail(fault.String())), cmd.Wait())
 		}
 		r.took(*s.Result)
 	}
@@ -193,7 +193,7 @@ func (r *runner) child(ctx context.Context) error {
 	}
 	var s said
 	if err := answers.Decode(&s); err != nil || s.Goals == nil {
-		return errors.Join(fmt.Errorf("a process of the simulation did not end well (%v):\n%s", err, tail(fault.String())), cmd.Wait())
+		return errors.Join(fmt.Errorf("a process of the simulation did not end well (%w):\n%s", err, tail(fault.String())), cmd.Wait())
 	}
 	r.mu.Lock()
 	r.goals.Add(s.Goals)
@@ -231,6 +231,6 @@ func (r *runner) took(s Result) {
 func (r *runner) progress() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	took := time.Since(r.began) //nolint:forbidigo // real time, for who waits
+	took := time.Since(r.began) // real time, for who waits
 	_, _ = fmt.Fprintf(r.o.Words, "%d seeds, %d to go, %d failed, %.1f a second\n", r.done, r.left+len(r.next), len(r.failed), float64(r.done)/took.Seconds())
 }

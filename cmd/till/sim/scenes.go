@@ -25,8 +25,10 @@ func (w *world) scenes() {
 	at := sessionsPath + "/" + s.id
 	switch w.rng.IntN(9) {
 	case 0: // a second one of the same name
-		w.ask("open "+s.ref+" anew", request{method: http.MethodPost, path: sessionsPath, key: s.m.secret, once: s.m.once(),
-			body: encoded(map[string]any{"amount": 70_000, "customerEmail": "ada@example.com", "reference": s.ref})}, func(out reply) {
+		w.ask("open "+s.ref+" anew", request{
+			method: http.MethodPost, path: sessionsPath, key: s.m.secret, once: s.m.once(),
+			body: encoded(map[string]any{"amount": 70_000, "customerEmail": "ada@example.com", "reference": s.ref}),
+		}, func(out reply) {
 			if out.status == http.StatusCreated {
 				w.breaks("sim", "%s was opened twice", s.ref)
 			}

@@ -33,8 +33,8 @@ func newWorld(seed uint64, dir string, t *template) *world {
 	sum := sha256.Sum256(fmt.Appendf(nil, "till sim %d", seed))
 	copy(key[:], sum[:])
 	w := &world{
-		seed: seed, began: time.Now(), rng: rand.New(rand.NewChaCha8(key)), dir: dir, tpl: t, naming: naming{names: map[string]string{}}, hash: sha256.New(), //nolint:gosec,forbidigo // it is no secret; the bubble's clock
-		goals: newGoals(), unheard: map[string]bool{}, ctx: context.Background(), //nolint:forbidigo // of the world
+		seed: seed, began: time.Now(), rng: rand.New(rand.NewChaCha8(key)), dir: dir, tpl: t, naming: naming{names: map[string]string{}}, hash: sha256.New(), //nolint:gosec // it is no secret; the bubble's clock
+		goals: newGoals(), unheard: map[string]bool{}, ctx: context.Background(), // of the world
 	}
 	w.phones = &phones{w: w}
 	w.sinks = &sinks{w: w, all: map[string]*sink{}}

@@ -166,8 +166,10 @@ func (w *world) payer(s *session, method string) {
 		})
 	case "card":
 		w.after(soon, "card", func() {
-			w.ask("card "+s.ref, request{method: http.MethodPost, path: "/v1/test/cards/" + s.attempt + "/complete", key: s.m.secret,
-				body: `{"outcome":"` + pick(w, "approved", "approved", "declined") + `"}`}, nil)
+			w.ask("card "+s.ref, request{
+				method: http.MethodPost, path: "/v1/test/cards/" + s.attempt + "/complete", key: s.m.secret,
+				body: `{"outcome":"` + pick(w, "approved", "approved", "declined") + `"}`,
+			}, nil)
 		})
 	default:
 		plan := w.rng.IntN(100)

@@ -47,7 +47,7 @@ func (q queue) Less(i, j int) bool {
 	return q[i].seq < q[j].seq
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(*event)) } //nolint:forcetypeassert // heap's own contract
+func (q *queue) Push(x any)   { *q = append(*q, x.(*event)) } //nolint:errcheck // heap's own contract
 func (q *queue) Pop() any {
 	last := (*q)[len(*q)-1]
 	*q = (*q)[:len(*q)-1]
@@ -102,7 +102,7 @@ type world struct {
 }
 
 // Broken is an invariant that did not hold.
-type Broken struct {
+type Broken struct { //nolint:errname // it is what an invariant is then
 	Invariant string `json:"invariant"`
 	What      string `json:"what"`
 	Step      int    `json:"step"`
@@ -115,10 +115,10 @@ func (b *Broken) Error() string {
 }
 
 // now is what time it is for the service.
-func (w *world) now() time.Time { return epoch.Add(time.Since(w.began)) }
+func (w *world) now() time.Time { return epoch.Add(time.Since(w.began)) } //nolint:forbidigo // the bubble's clock
 
 // age is how long the simulation runs.
-func (w *world) age() time.Duration { return time.Since(w.began) }
+func (w *world) age() time.Duration { return time.Since(w.began) } //nolint:forbidigo // the bubble's clock
 
 // breaks keeps that an invariant does not hold; the first one ends the seed.
 func (w *world) breaks(invariant, format string, args ...any) {
@@ -184,15 +184,15 @@ func pick[T any](w *world, list ...T) T { return list[w.rng.IntN(len(list))] }
 
 // clockOf writes a time of the simulation: day, hours, minutes, milliseconds.
 func clockOf(d time.Duration) string {
-	day := d / (24 * time.Hour)
-	d -= day * 24 * time.Hour
+	day := int64(d / (24 * time.Hour))
+	d %= 24 * time.Hour
 	return fmt.Sprintf("d%d %02d:%02d:%06.3f", day, d/time.Hour, d/time.Minute%60, (d % time.Minute).Seconds())
 }
 
 // run does what is due until nothing is, and judges after each step.
 func (w *world) run() {
 	for len(w.queue) > 0 && !w.stopped() {
-		next := heap.Pop(&w.queue).(*event) //nolint:forcetypeassert // it holds nothing else
+		next := heap.Pop(&w.queue).(*event) //nolint:errcheck // it holds nothing else
 		if wait := next.at - w.age(); wait > 0 {
 			time.Sleep(wait)
 			w.drain()

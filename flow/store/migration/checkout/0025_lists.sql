@@ -1,6 +1,3 @@
 -- A list of the sessions of one state is read by that state, newest first: where
 -- few of a million are paid, those few are read.
 CREATE INDEX session_status ON sessions (project, status, id);
-
--- It serves for this one too.
-DROP INDEX session_processing;
