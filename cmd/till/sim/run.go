@@ -231,6 +231,6 @@ func (r *runner) took(s Result) {
 func (r *runner) progress() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	took := time.Since(r.began) // real time, for who waits
+	took := time.Since(r.began) //nolint:forbidigo // real time, for who waits
 	_, _ = fmt.Fprintf(r.o.Words, "%d seeds, %d to go, %d failed, %.1f a second\n", r.done, r.left+len(r.next), len(r.failed), float64(r.done)/took.Seconds())
 }
