@@ -114,7 +114,7 @@ func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
 		slog.String("request", n.request), slog.String("method", clip(string(ctx.Method()))), slog.String("route", n.route),
 		slog.Int("status", status), slog.Int64("dur_ms", took.Milliseconds()),
 	}
-	if n.session != "" {
+	if n.session != "" && status != http.StatusNotFound { // an id that somebody made up is not kept
 		attrs = append(attrs, slog.String("session", string(n.session)))
 	}
 	if n.project != "" {

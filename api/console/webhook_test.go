@@ -154,7 +154,9 @@ func TestRequests(t *testing.T) {
 	w := open(t)
 	v := w.as(flow.RoleDeveloper)
 	w.wants(v.get("/developers/requests"), http.StatusOK, "No request yet")
-	const body = `{"amount":500000,"customerEmail":"a@example.com","customerName":"<script>alert(1)</script>","metadata":{"bvn":"22222222222","note":"it's"}}`
+	const body = `{"amount":500000,"customerEmail":"a@example.com","customerName":"<script>alert(1)</script>","metadata":{"note":"it's"}}`
+	named := w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com","metadata":{"bvn":"22222222222"}}`, "")
+	w.wants(named, http.StatusBadRequest, "invalid_field")
 	opened := w.call("/v1/whatsapp/checkout/sessions", body, "once and for all")
 	w.wants(opened, http.StatusCreated)
 	w.call("/v1/whatsapp/checkout/sessions", body, "once and for all")
@@ -177,6 +179,9 @@ func TestRequests(t *testing.T) {
 		if secret == "" || strings.Contains(page.body, secret) {
 			t.Errorf("the page holds %q", secret)
 		}
+	}
+	if got := v.get("/developers/requests/" + named.header.Get("X-Request-Id")); got.status != http.StatusOK || strings.Contains(got.body, "22222222222") {
+		t.Errorf("the page of what was refused: %d, or it holds the number", got.status)
 	}
 	identity := regexp.MustCompile(`href="(/developers/requests/[^"]+)">POST /v1/verification/identities`).FindStringSubmatch(list.body)[1]
 	w.wants(v.get(identity), http.StatusOK, "never kept")

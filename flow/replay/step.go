@@ -165,7 +165,9 @@ func (s *Step) raw(t turn) error {
 	if s.In, err = json.MarshalIndent(redactedTurn(t.in), "", "  "); err != nil {
 		return fmt.Errorf("show line %d: %w", s.Cause, err)
 	}
-	if s.Out, err = json.MarshalIndent(redactedOutcome(t.out), "", "  "); err != nil {
+	out := redactedOutcome(t.out)
+	out.Chat = redactedChat(out.Chat)
+	if s.Out, err = json.MarshalIndent(out, "", "  "); err != nil {
 		return fmt.Errorf("show line %d: %w", s.Seq, err)
 	}
 	return nil
