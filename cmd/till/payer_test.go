@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"till/flow/store"
-	"till/flow/store/storetest"
 )
 
 // till runs a command of the program beside, or after, the server of a test.
@@ -40,7 +39,7 @@ func (p *process) stop() {
 func TestAForgottenPayerStandsInNoByte(t *testing.T) {
 	for name, url := range map[string]func(t *testing.T) string{
 		"sqlite":   func(t *testing.T) string { t.Helper(); return "" },
-		"postgres": func(t *testing.T) string { t.Helper(); return storetest.Postgres(t, store.Checkout).URL },
+		"postgres": func(t *testing.T) string { t.Helper(); return ownDatabase(t, "forgotten") },
 	} {
 		t.Run(name, func(t *testing.T) { forgetAda(t, url(t)) })
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 )
 
@@ -31,6 +32,7 @@ func TestAnEventSaysOfAChargeWhatIsReadRightAfterIt(t *testing.T) {
 			session, a := w.paying()
 			if c.wait > 0 {
 				w.pass(c.wait)
+				await.Until(t, "the session has ended", func() bool { return w.read(session.ID).Status == flow.SessionExpired })
 			}
 			for i, amount := range c.amounts {
 				w.must(w.tell(credit(name+string(rune('a'+i)), a.Reference, amount, w.clock().Add(-1234567*time.Nanosecond))))
