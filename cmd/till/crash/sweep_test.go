@@ -22,10 +22,8 @@ const (
 	// drained is how long everything may take to come to its end when the kills
 	// are over.
 	drained = 150 * time.Second
-	// readySoon is how long a start may take, and readyMost how long one may on a
-	// machine that has other work just then.
+	// readySoon is how long a start may take, each of them.
 	readySoon = 2 * time.Second
-	readyMost = 5 * time.Second
 )
 
 // sweep is what one row of kills came to.
@@ -133,8 +131,8 @@ func swept(tb testing.TB, on string, kills int, seed uint64, env ...string) swee
 			out.other += w.count(kind)
 		}
 	}
-	if half, most := at(out.ready, 50), at(out.ready, 100); half > readySoon || most > readyMost {
-		w.wrong("slow", "half of the starts took %s, and one %s", half, most)
+	if most := at(out.ready, 100); most > readySoon {
+		w.wrong("slow", "a start took %s", most)
 	}
 	w.verdict()
 	w.p.kill()
