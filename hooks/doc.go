@@ -3,8 +3,8 @@
 //
 // An endpoint is an address a stranger typed in, so nothing of it is trusted:
 // neither where its name leads (guard.go judges every address at the moment it
-// is dialled), nor how long, how much or what it answers (sender.go bounds all
-// of it).
+// is dialled), nor how long, how much or what it answers (sender.go and wire.go
+// bound all of it).
 //
 // The package must not know what an event means, who the merchant is, how often
 // was tried before or where deliveries are kept. It reads no clock of its own

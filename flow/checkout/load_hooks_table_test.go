@@ -5,13 +5,11 @@ package checkout_test
 import (
 	"database/sql"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"till/flow/benchtest"
 )
 
 // table is what was measured, each figure beside the limit of the same run.
@@ -31,7 +29,10 @@ func (h *hookBench) table(b *testing.B) string {
 		h.engineRows(&rows, e)
 	}
 	h.riverRows(&rows)
-	t.WriteString(rows.text())
+	t.WriteString(rows.Text())
+	if err := rows.Leave(); err != nil {
+		b.Fatal(err)
+	}
 	if h.on("rate") {
 		t.WriteString(hookFootnote)
 	}
@@ -133,33 +134,22 @@ func (h *hookBench) riverRows(rows *hookRows) {
 }
 
 // hookRows are the lines of the table.
-type hookRows struct{ lines [][5]string }
+type hookRows struct{ benchtest.Table }
 
 func (r *hookRows) add(what, figure, ratio, goal string, kept bool) {
-	verdict := ""
-	if goal != "" {
-		verdict = map[bool]string{true: "yes", false: "NO"}[kept]
+	if goal == "" {
+		r.Add(what, figure, ratio)
+		return
 	}
-	r.lines = append(r.lines, [5]string{what, figure, ratio, goal, verdict})
+	r.Judge(what, figure, ratio, goal, kept)
 }
 
 func (r *hookRows) atLeast(what, figure string, ratio float64, of string, goal float64) {
-	r.add(what, figure, fmt.Sprintf("%.2f %s", ratio, of), fmt.Sprintf(">= %.2f", goal), ratio >= goal)
+	r.add(what, figure, fmt.Sprintf("%.2f %s", ratio, of), fmt.Sprintf("≥ %.2f", goal), ratio >= goal)
 }
 
 func (r *hookRows) atMost(what, figure string, ratio float64, of string, goal float64) {
-	r.add(what, figure, fmt.Sprintf("%.2f %s", ratio, of), fmt.Sprintf("<= %.0f", goal), ratio <= goal)
-}
-
-func (r *hookRows) text() string {
-	var t strings.Builder
-	for i, l := range slices.Insert(r.lines, 0, [5]string{"what", "figure", "ratio", "goal", "kept"}) {
-		fmt.Fprintf(&t, "| %-62s | %14s | %-18s | %-8s | %-4s |\n", l[0], l[1], l[2], l[3], l[4])
-		if i == 0 {
-			fmt.Fprintf(&t, "|:%s-|-%s:|:%s-|:%s-|:%s-|\n", strings.Repeat("-", 62), strings.Repeat("-", 14), strings.Repeat("-", 18), strings.Repeat("-", 8), strings.Repeat("-", 4))
-		}
-	}
-	return t.String()
+	r.add(what, figure, fmt.Sprintf("%.2f %s", ratio, of), fmt.Sprintf("≤ %.0f", goal), ratio <= goal)
 }
 
 func perSecond(rate float64) string { return fmt.Sprintf("%.0f/s", rate) }
@@ -173,16 +163,7 @@ func (h *hookBench) perSecond(format string, args ...any) string {
 // machine says what was measured on.
 func (h *hookBench) machine(b *testing.B) string {
 	b.Helper()
-	model := "unknown processor"
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
-	}
-	where := fmt.Sprintf("%s/%s, %d CPUs (%s), %s, one fsync %.2f ms, SQLite synchronous=FULL", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), model,
-		runtime.Version(), fsyncTakes(b))
+	where := benchtest.Machine(b) + ", SQLite synchronous=FULL"
 	if len(h.engines) > 1 {
 		var version, fsync string
 		db, err := sql.Open("pgx", h.engines[1].place().URL)
@@ -196,23 +177,4 @@ func (h *hookBench) machine(b *testing.B) string {
 		where += fmt.Sprintf(", PostgreSQL %s fsync=%s", version, fsync)
 	}
 	return where
-}
-
-// fsyncTakes is the median time of one durable write, in milliseconds.
-func fsyncTakes(b *testing.B) float64 {
-	b.Helper()
-	f, err := os.Create(filepath.Join(b.TempDir(), "fsync"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	var all []time.Duration
-	for range 100 {
-		began := time.Now()
-		_, _ = f.Write(make([]byte, 4096))
-		_ = f.Sync()
-		all = append(all, time.Since(began))
-	}
-	slices.Sort(all)
-	return float64(all[len(all)/2].Microseconds()) / 1000
 }
