@@ -82,9 +82,7 @@ func Open(c Config) (*Bank, error) {
 	if c.Look <= 0 {
 		c.Look = look
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), fileTimeout) //nolint:forbidigo // opening belongs to no request
-	defer cancel()
-	f, err := openFile(ctx, c.File)
+	f, err := openFile(c.File)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +136,7 @@ func (b *Bank) Serve(ctx context.Context, ln net.Listener) error {
 func (b *Bank) Close() error {
 	b.once.Do(func() { close(b.closing) })
 	b.notifier.CloseIdleConnections()
-	if err := b.file.db.Close(); err != nil {
+	if err := b.file.close(); err != nil {
 		return fmt.Errorf("close the bank's file: %w", err)
 	}
 	return nil

@@ -58,13 +58,9 @@ func (b *Bank) end(f books, m made, outcome string) error {
 	if outcome != good && outcome != bad {
 		return refuse(http.StatusBadRequest, "invalid_outcome", "the outcome is "+good+" or "+bad)
 	}
-	res, err := f.exec(`UPDATE instruments SET outcome = ? WHERE reference = ? AND outcome = ''`, outcome, m.Reference)
+	n, err := f.exec(`UPDATE instruments SET outcome = ? WHERE reference = ? AND outcome = ''`, outcome, m.Reference)
 	if err != nil {
 		return err
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("end a payment: %w", err)
 	}
 	if n != 1 {
 		return refuse(http.StatusConflict, "already_completed", "this payment has ended already")

@@ -37,7 +37,7 @@ var errUsed = errors.New("the link was used")
 func (b *Bank) cardPage(w http.ResponseWriter, r *http.Request) {
 	var m made
 	var found bool
-	err := b.file.update(r.Context(), func(f books) (err error) {
+	err := b.file.view(func(f books) (err error) {
 		m, found, err = f.instrumentBy("token", r.PathValue("token"))
 		return err
 	})
@@ -83,7 +83,7 @@ func (b *Bank) cardAnswer(w http.ResponseWriter, r *http.Request) {
 	}
 	var status int
 	var c card
-	err := b.file.update(r.Context(), func(f books) error {
+	err := b.file.update(func(f books) error {
 		m, found, err := f.instrumentBy("token", r.PathValue("token"))
 		if err != nil {
 			return err

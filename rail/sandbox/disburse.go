@@ -199,7 +199,11 @@ func (b *Bank) land(f books, m *movement, after time.Duration) error {
 
 // release lets what was held meet the weather that is now.
 func (b *Bank) release(f books, weather rail.Conditions) error {
-	for kind, fate := range map[flow.DisbursementKind]rail.Fate{flow.DisburseRefund: weather.Refunds, flow.DisbursePayout: weather.Payouts} {
+	for _, kind := range []flow.DisbursementKind{flow.DisburseRefund, flow.DisbursePayout} { // always the same first
+		fate := weather.Payouts
+		if kind == flow.DisburseRefund {
+			fate = weather.Refunds
+		}
 		if fate == rail.FatePending {
 			continue
 		}

@@ -15,8 +15,7 @@
 // loopback addresses. /card/ is the page a payer sees.
 //
 // The package must not know sessions' states, chats, merchants' keys or how
-// Till keeps anything: Rail and Bank share no memory, only the wire. The
-// program imports the SQL driver "sqlite"; this package does not.
+// Till keeps anything: Rail and Bank share no memory, only the wire.
 //
 // To add a live rail, copy rail.go and answer.go and make railtest pass.
 package sandbox

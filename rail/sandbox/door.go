@@ -111,7 +111,7 @@ func (b *Bank) railCall(operation string, read func(http.ResponseWriter, *http.R
 		o, refused := read(w, r)
 		var weather rail.Conditions
 		var out answered
-		err := b.file.update(r.Context(), func(f books) error {
+		err := b.file.update(func(f books) error {
 			var err error
 			if weather, err = f.conditions(); err != nil {
 				return err
@@ -176,7 +176,7 @@ func (b *Bank) delayed(w http.ResponseWriter, r *http.Request, weather rail.Cond
 // authorized checks the client secret; nothing is read or kept before.
 func (b *Bank) authorized(w http.ResponseWriter, r *http.Request) bool {
 	var c client
-	err := b.file.update(r.Context(), func(f books) (err error) {
+	err := b.file.view(func(f books) (err error) {
 		c, err = f.client()
 		return err
 	})

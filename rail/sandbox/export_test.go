@@ -10,20 +10,29 @@ func (b *Bank) SetSchedule(waits ...time.Duration) { b.schedule = waits }
 
 // Owed counts the notices in a state.
 func (b *Bank) Owed(state string) (n int, err error) {
-	err = b.file.db.QueryRow(`SELECT count(*) FROM notices WHERE state = ?`, state).Scan(&n)
+	err = b.file.view(func(f books) (err error) {
+		_, err = f.one(`SELECT count(*) FROM notices WHERE state = ?`, []any{state}, &n)
+		return err
+	})
 	return n, err
 }
 
 // Tried counts the notices that were tried and are still owed.
 func (b *Bank) Tried() (n int, err error) {
-	err = b.file.db.QueryRow(`SELECT count(*) FROM notices WHERE state = 'owed' AND tries > 0`).Scan(&n)
+	err = b.file.view(func(f books) (err error) {
+		_, err = f.one(`SELECT count(*) FROM notices WHERE state = 'owed' AND tries > 0`, nil, &n)
+		return err
+	})
 	return n, err
 }
 
-// Exec runs a statement on the bank's file.
+// Exec runs statements on the bank's file.
 func (b *Bank) Exec(query string) error {
-	_, err := b.file.db.Exec(query)
-	return err
+	if err := b.file.take(); err != nil {
+		return err
+	}
+	defer func() { b.file.turn <- struct{}{} }()
+	return b.file.conn.Script(query)
 }
 
 // NotifyAddress is the check of addresses at dial time.

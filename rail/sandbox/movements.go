@@ -1,12 +1,11 @@
 package sandbox
 
 import (
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
 	"till/flow"
+	"till/flow/store/lite"
 )
 
 // notice is one message that the bank owes to Till.
@@ -18,26 +17,18 @@ type notice struct {
 
 // book keeps a movement and returns its number in the books.
 func (b books) book(m movement) (int64, error) {
-	var taken any
-	if m.Reverses != "" {
-		taken = m.Reverses
-	}
-	res, err := b.exec(`INSERT INTO movements (id, kind, reference, account, amount, channel, value_time, payer_name, payer_bank, payer_account, nip, reason, reverses,
-		collects) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, m.ID, string(m.Kind), m.Reference, m.AccountNumber, m.Amount, string(m.Channel),
-		m.ValueTime.UnixMilli(), m.PayerName, m.PayerBank, m.PayerAccount, m.NIPSessionID, m.Reason, taken, string(m.Collects))
-	if err != nil {
-		return 0, err
-	}
-	seq, err := res.LastInsertId()
-	if err != nil {
-		return 0, fmt.Errorf("book a movement: %w", err)
-	}
-	return seq, nil
+	var seq int64
+	_, err := b.one(`INSERT INTO movements (id, kind, reference, account, amount, channel, value_time, payer_name, payer_bank, payer_account, nip, reason, reverses,
+		collects) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?) RETURNING seq`, []any{
+		m.ID, m.Kind, m.Reference, m.AccountNumber, m.Amount, m.Channel, m.ValueTime.UnixMilli(), m.PayerName, m.PayerBank, m.PayerAccount, m.NIPSessionID,
+		m.Reason, m.Reverses, m.Collects,
+	}, &seq)
+	return seq, wrap("book a movement", err)
 }
 
 // transit keeps that a transfer is on its way, and whether it is sent back then.
 func (b books) transit(seq int64, lands time.Time, returned bool) error {
-	_, err := b.exec(`INSERT INTO transits (movement, lands_at, returned) VALUES (?, ?, ?)`, seq, lands.UnixMilli(), returned)
+	_, err := b.exec(`INSERT INTO transits (movement, lands_at, returned) VALUES (?, ?, ?)`, seq, lands.UnixMilli(), flag(returned))
 	return err
 }
 
@@ -48,10 +39,9 @@ const movementTables = `movements m LEFT JOIN transits t ON t.movement = m.seq`
 
 // scanMovement reads movementColumns, and what follows them into more. What a
 // transfer is depends on the time: it is pending until it lands.
-func scanMovement(now time.Time, scan func(...any) error, more ...any) (movement, error) {
+func scanMovement(now time.Time, scan lite.Scanner, more ...any) (movement, error) {
 	var m movement
-	var at, lands int64
-	var returned bool
+	var at, lands, returned int64
 	into := []any{
 		&m.Seq, &m.ID, &m.Kind, &m.Reference, &m.AccountNumber, &m.Amount, &m.Channel, &at, &m.PayerName, &m.PayerBank,
 		&m.PayerAccount, &m.NIPSessionID, &m.Reason, &m.Reverses, &m.Collects, &lands, &returned,
@@ -63,7 +53,7 @@ func scanMovement(now time.Time, scan func(...any) error, more ...any) (movement
 	switch {
 	case now.UnixMilli() < lands:
 		m.Kind = flow.Pending
-	case returned:
+	case returned != 0:
 		m.Kind = flow.Returned
 	}
 	return m, nil
@@ -71,43 +61,45 @@ func scanMovement(now time.Time, scan func(...any) error, more ...any) (movement
 
 // movementByID finds a movement by the name Till knows it by.
 func (b books) movementByID(id string, now time.Time) (movement, bool, error) {
-	m, err := scanMovement(now, b.tx.QueryRowContext(b.ctx, `SELECT `+movementColumns+` FROM `+movementTables+` WHERE m.id = ?`, id).Scan)
-	if errors.Is(err, sql.ErrNoRows) {
-		return movement{}, false, nil
+	return b.movement(now, `m.id = ?`, id)
+}
+
+// movement finds one movement.
+func (b books) movement(now time.Time, where string, args ...any) (movement, bool, error) {
+	list, err := b.moves(now, where, args...)
+	if err != nil || len(list) == 0 {
+		return movement{}, false, err
 	}
-	return m, err == nil, err
+	return list[0], true, nil
+}
+
+// moves lists movements.
+func (b books) moves(now time.Time, where string, args ...any) ([]movement, error) {
+	out := []movement{}
+	err := b.conn.Each(`SELECT `+movementColumns+` FROM `+movementTables+` WHERE `+where, args, func(scan lite.Scanner) error {
+		m, err := scanMovement(now, scan)
+		out = append(out, m)
+		return err
+	})
+	return out, err
 }
 
 // reversed says whether a movement was taken back already.
 func (b books) reversed(id string) (bool, error) {
 	var n int
-	if err := b.tx.QueryRowContext(b.ctx, `SELECT count(*) FROM movements WHERE reverses = ?`, id).Scan(&n); err != nil {
-		return false, fmt.Errorf("look up a reversal: %w", err)
-	}
-	return n > 0, nil
+	_, err := b.one(`SELECT count(*) FROM movements WHERE reverses = ?`, []any{id}, &n)
+	return n > 0, wrap("look up a reversal", err)
 }
 
 // movements is a page of what was paid in for a reference, oldest first.
 func (b books) movements(reference string, after int64, now time.Time) (out movements, err error) {
-	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+movementColumns+` FROM `+movementTables+` WHERE m.reference = ? AND m.seq > ? AND m.kind NOT IN ('paid_out', 'payout_failed') ORDER BY m.seq LIMIT ?`,
+	out.Items, err = b.moves(now, `m.reference = ? AND m.seq > ? AND m.kind NOT IN ('paid_out', 'payout_failed') ORDER BY m.seq LIMIT ?`,
 		reference, after, movesPage+1)
-	if err != nil {
-		return movements{}, fmt.Errorf("list movements: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	out.Items = []movement{}
-	for rows.Next() {
-		m, err := scanMovement(now, rows.Scan)
-		if err != nil {
-			return movements{}, err
-		}
-		out.Items = append(out.Items, m)
-	}
 	if len(out.Items) > movesPage {
 		out.Items = out.Items[:movesPage]
 		out.Next = out.Items[movesPage-1].Seq
 	}
-	return out, rows.Err()
+	return out, err
 }
 
 // owe keeps that Till is to be told of a movement.
@@ -119,32 +111,23 @@ func (b books) owe(seq int64, state string, due time.Time) error {
 // full says whether n more notices would be too many.
 func (b books) full(n int) (bool, error) {
 	var owed int
-	err := b.tx.QueryRowContext(b.ctx, `SELECT count(*) FROM (SELECT 1 FROM notices WHERE state = 'owed' LIMIT ?)`, maxOwed).Scan(&owed)
-	if err != nil {
-		return false, fmt.Errorf("count the notices: %w", err)
-	}
-	return owed+n > maxOwed, nil
+	_, err := b.one(`SELECT count(*) FROM (SELECT 1 FROM notices WHERE state = 'owed' LIMIT ?)`, []any{maxOwed}, &owed)
+	return owed+n > maxOwed, wrap("count the notices", err)
 }
 
 // due lists the notices owed, those due first before others, at most limit, and
 // when each is due.
 func (b books) due(limit int, now time.Time) (out []notice, at []time.Time, err error) {
-	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+movementColumns+`, n.id, n.tries, n.due FROM notices n JOIN movements m ON m.seq = n.movement
-		LEFT JOIN transits t ON t.movement = m.seq WHERE n.state = 'owed' ORDER BY n.due, n.id LIMIT ?`, limit)
-	if err != nil {
-		return nil, nil, fmt.Errorf("list the notices: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	err = b.conn.Each(`SELECT `+movementColumns+`, n.id, n.tries, n.due FROM notices n JOIN movements m ON m.seq = n.movement
+		LEFT JOIN transits t ON t.movement = m.seq WHERE n.state = 'owed' ORDER BY n.due, n.id LIMIT ?`, []any{limit}, func(scan lite.Scanner) error {
 		var n notice
 		var due int64
-		if n.move, err = scanMovement(now, rows.Scan, &n.id, &n.tries, &due); err != nil {
-			return nil, nil, err
-		}
-		out = append(out, n)
-		at = append(at, time.UnixMilli(due))
-	}
-	return out, at, rows.Err()
+		var err error
+		n.move, err = scanMovement(now, scan, &n.id, &n.tries, &due)
+		out, at = append(out, n), append(at, time.UnixMilli(due))
+		return err
+	})
+	return out, at, wrap("list the notices", err)
 }
 
 // told ends a notice: Till has it.

@@ -67,7 +67,7 @@ func (b *Bank) Run(ctx context.Context) error {
 	busy := map[int64]bool{} // notices under way
 	done := make(chan int64, senders)
 	for {
-		wait, err := b.sendDue(ctx, busy, func(c client, n notice) {
+		wait, err := b.sendDue(busy, func(c client, n notice) {
 			under.Go(func() {
 				b.send(ctx, c, n)
 				done <- n.id // never blocks: no more are under way than it holds
@@ -93,12 +93,12 @@ func (b *Bank) Run(ctx context.Context) error {
 
 // sendDue starts what is due, as far as there are senders, and says how long
 // nothing else will be.
-func (b *Bank) sendDue(ctx context.Context, busy map[int64]bool, start func(client, notice)) (time.Duration, error) {
+func (b *Bank) sendDue(busy map[int64]bool, start func(client, notice)) (time.Duration, error) {
 	var to client
 	var owed []notice
 	var at []time.Time
 	var now time.Time // one for both: what is due is what it is by then, even when the clock is moved meanwhile
-	err := b.file.update(ctx, func(f books) (err error) {
+	err := b.file.view(func(f books) (err error) {
 		if to, err = f.client(); err != nil || to.NotifyURL == "" {
 			return err // owed, but nobody to tell yet: registering wakes us
 		}
@@ -134,7 +134,7 @@ func (b *Bank) send(ctx context.Context, to client, n notice) {
 	if failure != nil && ctx.Err() != nil {
 		return // the bank stops; the try does not count
 	}
-	err := b.file.update(ctx, func(f books) error {
+	err := b.file.update(func(f books) error {
 		if failure == nil {
 			return f.told(n.id)
 		}

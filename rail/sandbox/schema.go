@@ -1,11 +1,10 @@
 package sandbox
 
 import (
-	"context"
-	"database/sql"
 	_ "embed"
-	"errors"
 	"fmt"
+
+	"till/flow/store/lite"
 )
 
 //go:embed schema.sql
@@ -21,44 +20,31 @@ const moveOver = `INSERT INTO movements (seq, id, kind, reference, account, amou
 
 // prepare makes the tables that are missing, and brings older books to what they
 // are now, in one transaction.
-func prepare(ctx context.Context, db *sql.DB) (err error) {
-	conn, err := db.Conn(ctx)
+func prepare(conn *lite.Conn) error {
+	old, err := older(conn)
 	if err != nil {
 		return fmt.Errorf("prepare the books: %w", err)
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	old, err := older(ctx, conn)
-	if err != nil {
-		return err
-	}
-	if !old {
-		_, err = conn.ExecContext(ctx, schema)
-		return wrap("prepare the books", err)
-	}
-	// Renaming must leave alone what other tables say of this one, and these are
-	// not heeded within a transaction.
-	if _, err := conn.ExecContext(ctx, `PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON`); err != nil {
-		return fmt.Errorf("prepare the books: %w", err)
-	}
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("prepare the books: %w", err)
-	}
-	for _, script := range []string{upgrade, schema, moveOver} {
-		if _, err := tx.ExecContext(ctx, script); err != nil {
-			return errors.Join(fmt.Errorf("bring older books up to date: %w", err), tx.Rollback())
+	script := []string{"BEGIN IMMEDIATE", schema, "COMMIT"}
+	if old {
+		// Renaming must leave alone what other tables say of this one, and these are
+		// not heeded within a transaction.
+		script = []string{
+			"PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON", "BEGIN IMMEDIATE", upgrade, schema, moveOver, "COMMIT",
+			"PRAGMA legacy_alter_table = OFF; PRAGMA foreign_keys = ON",
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("bring older books up to date: %w", err)
+	for _, part := range script {
+		if err := conn.Script(part); err != nil { // what was begun ends with the connection
+			return fmt.Errorf("prepare the books: %w", err)
+		}
 	}
-	_, err = conn.ExecContext(ctx, `PRAGMA legacy_alter_table = OFF; PRAGMA foreign_keys = ON`)
-	return wrap("prepare the books", err)
+	return nil
 }
 
 // older says whether the books are of a bank that sent nothing out.
-func older(ctx context.Context, conn *sql.Conn) (bool, error) {
+func older(conn *lite.Conn) (bool, error) {
 	var columns, known int
-	err := conn.QueryRowContext(ctx, `SELECT count(*), count(CASE name WHEN 'collects' THEN 1 END) FROM pragma_table_info('movements')`).Scan(&columns, &known)
-	return columns > 0 && known == 0, wrap("prepare the books", err)
+	_, err := books{conn}.one(`SELECT count(*), count(CASE name WHEN 'collects' THEN 1 END) FROM pragma_table_info('movements')`, nil, &columns, &known)
+	return columns > 0 && known == 0, err
 }

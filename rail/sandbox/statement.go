@@ -82,28 +82,15 @@ func ceil(at time.Time) int64 {
 // statement is a page of what was booked and has landed. What was declined, sent
 // back or not sent at all moved no money.
 func (b books) statement(s span, now time.Time) (out page, err error) {
-	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+movementColumns+` FROM `+movementTables+` WHERE (m.value_time, m.seq) > (?, ?)
-		AND m.value_time < ? AND coalesce(t.lands_at, 0) <= ? AND coalesce(t.returned, 0) = 0
+	out.Items, err = b.moves(now, `(m.value_time, m.seq) > (?, ?) AND m.value_time < ? AND coalesce(t.lands_at, 0) <= ? AND coalesce(t.returned, 0) = 0
 		AND (m.kind IN ('credit', 'reversal', 'paid_out') OR m.kind = 'payout_failed' AND m.reverses IS NOT NULL)
 		ORDER BY m.value_time, m.seq LIMIT ?`, s.at, s.seq, s.to, now.UnixMilli(), statementPage+1)
-	if err != nil {
-		return page{}, fmt.Errorf("read the statement: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	out.Items = []movement{}
-	for rows.Next() {
-		m, err := scanMovement(now, rows.Scan)
-		if err != nil {
-			return page{}, err
-		}
-		out.Items = append(out.Items, m)
-	}
 	if len(out.Items) > statementPage {
 		out.Items = out.Items[:statementPage]
 		last := out.Items[statementPage-1]
 		out.Next = strconv.FormatInt(last.ValueTime.UnixMilli(), 10) + "-" + strconv.FormatInt(last.Seq, 10)
 	}
-	return out, rows.Err()
+	return out, wrap("read the statement", err)
 }
 
 // Statement lists what the bank booked with a value time from from until before

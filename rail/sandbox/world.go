@@ -34,7 +34,7 @@ var (
 // test does one request of the test door in one transaction and answers it.
 func (b *Bank) test(w http.ResponseWriter, r *http.Request, do func(books) (any, error)) {
 	var out any
-	err := b.file.update(r.Context(), func(f books) (err error) {
+	err := b.file.update(func(f books) (err error) {
 		out, err = do(f)
 		return err
 	})

@@ -191,6 +191,23 @@ func (l *Conn) Exec(query string, args ...any) (n int64, err error) {
 	return n, err
 }
 
+// Script runs the statements of a text one after the other. Nothing of them is
+// remembered: it is for what is run once, as tables are made.
+func (l *Conn) Script(text string) error {
+	if l.Undone() {
+		return errUndone
+	}
+	script, err := libc.CString(text)
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(l.tls, script)
+	if code := sqlite3.Xsqlite3_exec(l.tls, l.db, script, 0, 0, 0); code != sqlite3.SQLITE_OK {
+		return l.fault(code)
+	}
+	return nil
+}
+
 // Each calls scan for every row of a statement.
 func (l *Conn) Each(query string, args []any, scan func(Scanner) error) (err error) {
 	if l.Undone() {
