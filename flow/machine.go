@@ -130,11 +130,11 @@ var refundTable = tabled("refund", fsm.Events{
 })
 
 // What is sent again has another name: the next batch takes what failed. A bank
-// that says so is believed here too.
+// that says so is believed here too, but of nothing that it was not told of yet.
 var settlementTable = tabled("settlement", fsm.Events{
 	{Name: triggerSend, Src: []string{string(SettlementPending), string(SettlementProcessing)}, Dst: string(SettlementProcessing)},
-	{Name: triggerPay, Src: []string{string(SettlementPending), string(SettlementProcessing), string(SettlementFailed)}, Dst: string(SettlementSucceeded)},
-	{Name: triggerFail, Src: []string{string(SettlementPending), string(SettlementProcessing)}, Dst: string(SettlementFailed)},
+	{Name: triggerPay, Src: []string{string(SettlementProcessing), string(SettlementFailed)}, Dst: string(SettlementSucceeded)},
+	{Name: triggerFail, Src: []string{string(SettlementProcessing)}, Dst: string(SettlementFailed)},
 	{Name: triggerBounce, Src: []string{string(SettlementSucceeded)}, Dst: string(SettlementFailed)},
 })
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"till/flow/planted"
 )
 
 // Kobo is an amount of Nigerian naira in its minor unit: 100 kobo are ₦1.
@@ -73,6 +75,9 @@ func Fee(k Kobo) Kobo {
 		return 0
 	}
 	fee := (k*feeBasisPoints + 5_000) / 10_000
+	if planted.OddKobo {
+		fee = k * feeBasisPoints / 10_000
+	}
 	if k >= feeFlatFrom {
 		fee += feeFlat
 	}

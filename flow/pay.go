@@ -3,6 +3,8 @@ package flow
 import (
 	"slices"
 	"time"
+
+	"till/flow/planted"
 )
 
 // Ask is what is asked of a session: a method, and how long it shall last.
@@ -168,6 +170,10 @@ func Supersede(a Attempt) (Change, error) {
 // waits for that, but not for ever. payments are those seen for the session: what
 // is held of them waits for a decision from now on.
 func Expire(s Session, attempts []Attempt, payments []Payment, now time.Time) (Change, error) {
+	if planted.PaidExpires && s.Status == SessionPaid && !now.Before(s.ExpiresAt) {
+		s.Status, s.PaidAt, s.AmountPaid = SessionExpired, time.Time{}, 0
+		return Change{Session: &s, Facts: []Fact{{Kind: SessionExpiredKind}}}, nil
+	}
 	if !s.Open() || now.Before(s.ExpiresAt) || s.Status == SessionProcessing && now.Before(s.ExpiresAt.Add(WatchAfter)) {
 		return Change{}, nil
 	}

@@ -296,3 +296,14 @@ func TestTheLedgerSaysWhereARefundStands(t *testing.T) {
 		}
 	})
 }
+
+func TestARefundThatWasRefusedTooOftenIsGivenUpWhileItWaitsToBeSentAgain(t *testing.T) {
+	r := refunded(t)
+	r.Origin, r.Status, r.Failures = flow.OriginPolicy, flow.RefundPending, len(flow.SendAgainWaits())
+	p := came(flow.Late)
+	p.Refunded, r.Aside = r.Amount, r.Amount
+	c, err := r.Heard(open(), p, flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "B2", At: noon}, noon)
+	if err != nil || c.Refund == nil || c.Refund.Status != flow.RefundAttention || !c.Refund.PutBack || len(c.Facts) != 1 || c.Facts[0].Kind != flow.RefundAttentionKind {
+		t.Errorf("%+v (%v)", c, err)
+	}
+}

@@ -3,6 +3,8 @@ package flow
 import (
 	"fmt"
 	"time"
+
+	"till/flow/planted"
 )
 
 // Money is what the bank confirmed, and what is known of where it belongs.
@@ -67,6 +69,9 @@ func tooLate(m Money) bool {
 
 // overdue says whether money came after its attempt, or the session, was over.
 func overdue(m Money) bool {
+	if planted.LateInTime {
+		return false
+	}
 	ends := m.Session.ExpiresAt
 	if m.Attempt.ExpiresAt.Before(ends) {
 		ends = m.Attempt.ExpiresAt
@@ -208,6 +213,9 @@ func (m Money) pay(p *Payment, more, beyond Kobo, late bool) (Change, error) {
 		Session: &s, Attempts: attempts,
 		Facts: []Fact{{Kind: ChargeSuccess, Attempt: p.Attempt, Payment: p}},
 		News:  []News{{Kind: NewsPaid, Attempt: p.Attempt, Payment: p, Extra: beyond}},
+	}
+	if planted.LostEvent && late {
+		change.Facts = nil
 	}
 	m.releaseHeld(&change, p.ID)
 	return change, nil

@@ -115,7 +115,6 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 		{"it is taken on", batch(flow.SettlementProcessing), flow.Disbursed{Status: flow.DisbursementPending}, "", "", nil, ""},
 		{"nothing is said", batch(flow.SettlementProcessing), flow.Disbursed{}, "", "", nil, ""},
 		{"it was sent", batch(flow.SettlementProcessing), done, flow.SettlementSucceeded, flow.EntrySettlePaid, paid, flow.SettlementSuccessKind},
-		{"it was sent, before we knew that we had told of it", batch(flow.SettlementPending), done, flow.SettlementSucceeded, flow.EntrySettlePaid, paid, flow.SettlementSuccessKind},
 		{"it was sent, again", batch(flow.SettlementSucceeded), done, "", "", nil, ""},
 		{"it cannot be sent", batch(flow.SettlementProcessing), failed, flow.SettlementFailed, flow.EntrySettleFailed, freed, flow.SettlementFailedKind},
 		{"it cannot be sent, again", batch(flow.SettlementFailed), failed, "", "", nil, ""},
@@ -279,6 +278,15 @@ func TestMerchantsArePaidOutFromNineInLagosOnWorkingDays(t *testing.T) {
 		next := calendar.NextPayday(now)
 		if got := next.UTC().Format(time.RFC3339); calendar.LastPayday(now) != c.last || got != c.next || calendar.LastPayday(next) != flow.DateOf(next) {
 			t.Errorf("at %s merchants were paid out on %s, and next at %s; want %s, %s", c.now, calendar.LastPayday(now), got, c.last, c.next)
+		}
+	}
+}
+
+func TestNothingIsBelievedOfASettlementThatNobodyWasToldOf(t *testing.T) {
+	for _, said := range []flow.DisbursementStatus{flow.DisbursementDone, flow.DisbursementFailed} {
+		c, err := batch(flow.SettlementPending).Heard(flow.Disbursed{Status: said, RailTransactionID: "out-1", At: noon}, noon)
+		if illegal := (*flow.IllegalMove)(nil); !errors.As(err, &illegal) || c.Settlement != nil || len(c.Entries) != 0 {
+			t.Errorf("%s: %+v (%v)", said, c, err)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"till/flow/planted"
 )
 
 // The bounds of a chat with someone who does not say what they want.
@@ -34,6 +36,9 @@ func Decide(t Turn) Decision {
 	}
 	d.plan()
 	d.fading()
+	if planted.OwnClock && time.Now().Second()%2 == 0 { //nolint:forbidigo // this is the bug
+		d.says = nil
+	}
 	return Decision{Chat: d.chat, Says: d.spoken(), Effects: d.effects, Why: d.why}
 }
 

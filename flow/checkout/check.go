@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"till/flow"
+	"till/flow/store"
 	"till/rail"
 )
 
@@ -63,10 +64,11 @@ func (s *Service) check(ctx context.Context, id flow.SessionID) (coming bool, er
 }
 
 // checked asks the bank, tells the chats that wait for it and plans the next
-// question.
-func (s *Service) checked(ctx context.Context, id flow.SessionID) error {
+// question, which takes the place of the task that asked this one.
+func (s *Service) checked(ctx context.Context, task store.Work) error {
+	id := flow.SessionID(task.Subject)
 	coming, failure := s.check(ctx, id)
-	return s.update(ctx, func(w *saving) error {
+	err := s.update(ctx, func(w *saving) error {
 		session, err := w.tx.Session(ctx, id)
 		if err != nil {
 			return err
@@ -93,8 +95,12 @@ func (s *Service) checked(ctx context.Context, id flow.SessionID) error {
 		}
 		next, ok := flow.NextQuestion(session, attempts, w.now)
 		if !ok {
-			return nil
+			return w.tx.EndTask(ctx, task)
 		}
 		return w.owe(flow.TaskCheck, string(id), next)
 	})
+	if err == nil {
+		err = errEnded
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/planted"
 	"till/flow/store"
 )
 
@@ -140,6 +142,9 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	s := k.s
 	if !k.current(&d) {
 		return store.Outcome{Delivery: d.Delivery}, false
+	}
+	if planted.NewBody {
+		d.Body = append(bytes.TrimSuffix(d.Body, []byte("}")), fmt.Sprintf(`,"sentAt":%q}`, flow.Stamp(s.cfg.Now()))...)
 	}
 	v, wait, again := s.posted(k.postCtx, d.Delivery)
 	now := s.cfg.Now()

@@ -24,19 +24,11 @@ const (
 )
 
 // claimDeliveries takes what is due and what there is room for, and looks at
-// endpoints that are held back.
-// What goes wrong with an endpoint that is held back keeps no other from what is
-// due.
-func (k *worker) claimDeliveries(ctx context.Context, name string) error {
-	k.left = false
-	now := k.s.cfg.Now()
-	failed := k.remember(ctx, now)
-	at, ok, err := k.s.cfg.DB.NextDelivery(ctx)
-	if err != nil || !ok || at.After(now) {
-		return errors.Join(failed, err)
-	}
+// endpoints that are held back. What goes wrong with an endpoint that is held back
+// keeps no other from what is due.
+func (k *worker) claimDeliveries(ctx context.Context, name string, now time.Time) error {
 	looked := k.look(ctx, name, now)
-	failed = errors.Join(failed, looked, k.claimDue(ctx, name, now))
+	failed := errors.Join(looked, k.claimDue(ctx, name, now))
 	if looked != nil {
 		k.left = true // that endpoint is due still: it is not looked at again without a pause
 	}

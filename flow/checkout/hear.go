@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/planted"
 	"till/flow/replay"
 	"till/flow/store"
 )
@@ -26,7 +27,9 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		if err != nil {
 			return err
 		}
-		if known, err := w.tx.Heard(ctx, row.ID, in.Message); known || err != nil {
+		if known, err := w.tx.Heard(ctx, row.ID, in.Message); planted.HeardTwice && known {
+			in.Message += "'"
+		} else if known || err != nil {
 			return err
 		}
 		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0}
@@ -338,6 +341,9 @@ func (w *saving) spread(session flow.SessionID, n flow.News) error {
 
 // waiting tells only the chats whose talk about a session is in a state.
 func (w *saving) waiting(session flow.SessionID, state flow.TalkState, n flow.News) error {
+	if ids, known := w.watching[session]; known && len(ids) == 0 {
+		return nil
+	}
 	chats, err := w.tx.Watchers(w.ctx, session)
 	if err != nil {
 		return err

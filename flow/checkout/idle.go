@@ -18,12 +18,12 @@ func (s *Service) Idle(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	now := s.cfg.Now()
-	for _, next := range []func(context.Context) (time.Time, bool, error){s.cfg.DB.NextTask, s.cfg.DB.NextDelivery} {
-		at, owed, err := next(ctx)
-		if err != nil {
-			return false, err
-		}
-		if owed && !at.After(now) {
+	next, err := s.cfg.DB.Next(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, at := range []time.Time{next.Tasks(), next.Deliveries()} {
+		if !at.IsZero() && !at.After(now) {
 			return false, nil
 		}
 	}

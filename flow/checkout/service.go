@@ -150,9 +150,7 @@ func (w *saving) owe(kind flow.TaskKind, subject string, due time.Time) error {
 // whatever this process or another one did.
 func (w *saving) oweWork(task flow.Task, fresh bool) error {
 	if task.Due.After(w.now) || !w.s.worker.takes() {
-		if task.Due.Sub(w.now) < w.s.cfg.Look { // what is due later is seen in time
-			w.tx.After(w.s.worker.wake)
-		}
+		w.tx.After(func() { w.s.worker.due(task.Due) })
 		_, err := w.tx.AddTask(w.ctx, task, "", time.Time{})
 		return err
 	}

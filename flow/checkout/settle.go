@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"till/flow"
+	"till/flow/planted"
 	"till/flow/store"
 )
 
@@ -57,7 +58,9 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 			if err != nil {
 				return err
 			}
-			if id, amount, err := w.tx.BookedAs(ctx, n.RailTransactionID); id != "" || err != nil {
+			if id, amount, err := w.tx.BookedAs(ctx, n.RailTransactionID); planted.DoublePost && id != "" {
+				n.RailTransactionID += "'"
+			} else if id != "" || err != nil {
 				w.compare(id, amount, n)
 				return err
 			}
@@ -65,6 +68,12 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 		attempt, session, err := w.belongs(n)
 		if err != nil {
 			return err
+		}
+		if planted.DroppedNotice && session.ID == "" {
+			return nil
+		}
+		if planted.PendingIsMoney && n.Kind == flow.Pending {
+			n.Kind = flow.Credit
 		}
 		switch n.Kind {
 		case flow.Declined:
@@ -222,6 +231,9 @@ func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice, fro
 	charge, err := w.s.ids.New(flow.PrefixCharge)
 	if err != nil {
 		return err
+	}
+	if planted.AskedAmount && a.Amount > 0 {
+		n.Amount = a.Amount
 	}
 	change, err := flow.Settle(flow.Money{
 		Notice: n, Project: n.Collects, Session: session, Attempt: a, Others: others, Payments: payments, Payment: flow.PaymentID(id), Charge: flow.ChargeID(charge), Now: w.now,

@@ -33,7 +33,7 @@ func (s *Service) do(ctx context.Context, j job) error {
 		}
 		return err
 	case flow.TaskCheck:
-		return s.checked(ctx, flow.SessionID(w.Subject))
+		return s.checked(ctx, w)
 	case flow.TaskSay:
 		return s.say(ctx, j)
 	case flow.TaskSlow:

@@ -47,8 +47,9 @@ type worker struct {
 	closed   bool
 	at       map[string]*atWork // subjects that are being worked on
 	posts    posting
-	claims   int64 // counts claims: each is a lease of its own
-	claiming bool  // what was claimed may not be at work yet
+	claims   int64     // counts claims: each is a lease of its own
+	claiming bool      // what was claimed may not be at work yet
+	looks    time.Time // when the loop looks next by itself, zero while it is awake
 
 	postCtx    context.Context //nolint:containedctx // of posts: it outlives ctx by a little
 	outcomes   chan outcome    // what became of posts
@@ -148,50 +149,6 @@ func (k *worker) run(ctx context.Context) error {
 	return err
 }
 
-// loop claims what is due, again and again.
-func (k *worker) loop(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-k.woken:
-		case <-timer.C:
-		}
-		if err := k.claim(ctx); err != nil && ctx.Err() == nil {
-			k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "look for work", slog.String("error", err.Error()))
-		}
-		timer.Reset(k.nap(ctx))
-	}
-}
-
-// nap is how long there is nothing to do, at most Config.Look: another process may
-// owe something too. What there is no room for is not waited for: whoever makes
-// room wakes the loop.
-func (k *worker) nap(ctx context.Context) time.Duration {
-	next := k.s.cfg.Look
-	now := k.s.cfg.Now()
-	for _, owed := range []struct {
-		room bool
-		due  func(context.Context) (time.Time, bool, error)
-	}{{k.room() > 0, k.s.cfg.DB.NextTask}, {!k.left, k.s.cfg.DB.NextDelivery}} {
-		if !owed.room {
-			continue
-		}
-		if at, ok, err := owed.due(ctx); err == nil && ok {
-			next = min(next, max(at.Sub(now), time.Millisecond))
-		}
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if at := k.posts.rested(now); !at.IsZero() {
-		next = min(next, max(at.Sub(now), time.Millisecond))
-	}
-	k.fill()
-	return next
-}
-
 // room is how many more subjects may be at work.
 func (k *worker) room() int {
 	k.mu.Lock()
@@ -204,43 +161,6 @@ func (k *worker) takes() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return !k.closed && len(k.at) < maxAtWork
-}
-
-// claim takes what is due and what there is room for. It writes only when there
-// is something.
-func (k *worker) claim(ctx context.Context) error { // only the loop calls it
-	k.mu.Lock()
-	k.claiming = true
-	k.mu.Unlock()
-	defer func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.claiming = false
-	}()
-	k.claims++
-	name := fmt.Sprintf("%s/%d", k.s.token, k.claims)
-	return errors.Join(k.claimTasks(ctx, name), k.claimDeliveries(ctx, name))
-}
-
-func (k *worker) claimTasks(ctx context.Context, name string) error {
-	now, room := k.s.cfg.Now(), k.room()
-	at, ok, err := k.s.cfg.DB.NextTask(ctx)
-	if err != nil || !ok || at.After(now) || room <= 0 {
-		return err
-	}
-	var works []store.Work
-	err = k.s.update(ctx, func(w *saving) error {
-		var err error
-		works, err = w.tx.ClaimTasks(ctx, name, now, now.Add(lease), min(room, claimAtOnce))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, w := range works {
-		k.submit(job{Work: w, ends: now.Add(lease)})
-	}
-	return nil
 }
 
 // submit starts work, one at a time for each subject: what is asked for while

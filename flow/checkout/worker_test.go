@@ -202,11 +202,9 @@ func TestAMovedClockNeitherDoublesNorLosesWhatIsAtWork(t *testing.T) {
 		w.pass(time.Hour) // every lease is over now, by this clock
 		w.until("the worker to look for what is due", func() bool {
 			w.service.Wake()
-			task, _, err := w.db.NextTask(t.Context())
+			next, err := w.db.Next(t.Context())
 			w.must(err)
-			delivery, _, err := w.db.NextDelivery(t.Context())
-			w.must(err)
-			return task.After(w.clock()) && delivery.After(w.clock())
+			return next.Tasks().After(w.clock()) && next.Deliveries().After(w.clock())
 		})
 		close(release)
 		w.rest()

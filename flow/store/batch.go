@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
+	"till/flow/planted"
 	"till/flow/store/lite"
 )
 
@@ -45,6 +46,10 @@ func (d *DB) together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) e
 		if err = run(w, u); err != nil {
 			break
 		}
+	}
+	if planted.LostCommit && err == nil && len(units) > 1 {
+		w.Inside = false
+		return w.Undo()
 	}
 	if err == nil {
 		done := d.commits()

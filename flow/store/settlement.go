@@ -3,9 +3,11 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"till/flow"
+	"till/flow/planted"
 )
 
 const settlementColumns = `id, project, settles_on, status, amount, carried, lines, bank_code, bank_name, account_number, account_name, tries, returned,
@@ -149,7 +151,11 @@ const gatherSQL = `UPDATE settlement_items SET settlement = ? WHERE (kind, subje
 // Gather puts lines of a project that are due before a time into a settlement,
 // at most so many, and returns how many there were.
 func (t *Tx) Gather(ctx context.Context, b flow.Settlement, before time.Time, limit int) (int64, error) {
-	n, err := t.run.exec(ctx, gatherSQL, b.ID, string(b.Project), flow.Millis(before), limit)
+	query := gatherSQL
+	if planted.SettledTwice {
+		query = strings.Replace(query, "settlement = '' AND", "", 1)
+	}
+	n, err := t.run.exec(ctx, query, b.ID, string(b.Project), flow.Millis(before), limit)
 	if err != nil {
 		return 0, fmt.Errorf("gather the lines of settlement %s: %w", b.ID, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"till/flow"
+	"till/flow/planted"
 	"till/flow/store/lite"
 )
 
@@ -93,6 +95,10 @@ type Config struct {
 	URL    string
 	Name   string
 	Log    *slog.Logger
+
+	// Only says of an SQLite file that no other process opens it while this one has
+	// it open. The system's locks, which every look at it costs, are then spared.
+	Only bool
 
 	// Commits is called before each commit, and what it returns after it: whoever
 	// has a clock can say how long commits take. Nil: nobody does.
@@ -200,19 +206,19 @@ const sqlitePage = 4096
 // not yet checkpointed would be read from the log again each time.
 const writerCache = "cache_size(-16384)"
 
-// inURI writes what means something in a URI so that it means itself.
-var inURI = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
-
 func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	d.dialect = sqliteDialect
-	uri := "file:" + inURI.Replace(filepath.Join(c.Dir, c.Name+".db"))
+	if planted.TidiedLog {
+		_ = os.Remove(filepath.Join(c.Dir, c.Name+".db-wal"))
+	}
+	uri := fileURI(c)
 	var err error
 	// A table can only be made anew while nobody asks whether others name its rows;
 	// each migration is checked for that as a whole. The driver sorts what it is told:
 	// it must not be told both.
 	pragmas := sqlitePragmas()
 	pragmas[slices.Index(pragmas, "foreign_keys(1)")] = "foreign_keys(0)"
-	if d.write, err = sql.Open("sqlite", uri+"?_txlock=immediate&_pragma="+strings.Join(pragmas, "&_pragma=")); err != nil {
+	if d.write, err = sql.Open("sqlite", uri+"&_txlock=immediate&_pragma="+strings.Join(pragmas, "&_pragma=")); err != nil {
 		return fmt.Errorf("open %s: %w", c.Name, err)
 	}
 	d.write.SetMaxOpenConns(1)
@@ -320,6 +326,12 @@ func (d *DB) writer(commit func(units []*unit), end func() error) {
 	}()
 	for {
 		select {
+		case u := <-d.units: // first, where both wait: what comes of them does not hang on chance
+			commit(d.queued(u))
+			continue
+		default:
+		}
+		select {
 		case u := <-d.units:
 			commit(d.queued(u))
 		case u := <-d.later:
@@ -339,20 +351,22 @@ func (d *DB) writer(commit func(units []*unit), end func() error) {
 	}
 }
 
-// queued are first units and what else is queued.
+// queued are first units and what else is queued: from both queues by turns, so
+// that what is in a hurry never keeps the rest out.
 func (d *DB) queued(first ...*unit) []*unit {
 	units := append(make([]*unit, 0, batchSize), first...)
-	for len(units) < batchSize {
-		select {
-		case u := <-d.units:
-			units = append(units, u)
-			continue
-		case u := <-d.later:
-			units = append(units, u)
-			continue
-		default:
+	for turn, empty := 0, 0; len(units) < batchSize && empty < 2; turn++ {
+		from := d.later
+		if turn%2 == 1 {
+			from = d.units
 		}
-		break
+		select {
+		case u := <-from:
+			units = append(units, u)
+			empty = 0
+		default:
+			empty++
+		}
 	}
 	return units
 }

@@ -48,27 +48,25 @@ const (
 	sweepSQL = `UPDATE sessions SET swept = 1 WHERE id IN (SELECT id FROM ` + overSQL + `)`
 )
 
-const claimTasksSQL = `UPDATE tasks SET due = ?, token = ? WHERE due <= ? AND (kind, subject) IN
- (SELECT kind, subject FROM tasks WHERE due <= ? ORDER BY due LIMIT ?)`
-
-// ClaimTasks takes work that is due, until ends; to end a session is due once its
-// time is over. The lease must be a name that
-// was never used before.
-func (t *Tx) ClaimTasks(ctx context.Context, lease string, now, ends time.Time, limit int) ([]Work, error) {
+// Sweep makes work of what is over: sessions whose time has come to its end, at
+// most limit of them.
+func (t *Tx) Sweep(ctx context.Context, now time.Time, limit int) error {
 	for _, query := range []string{oweOverSQL, sweepSQL} {
 		if err := t.run.put(ctx, query, flow.Millis(now), limit); err != nil {
-			return nil, fmt.Errorf("sweep sessions that are over: %w", err)
+			return fmt.Errorf("sweep sessions that are over: %w", err)
 		}
 	}
-	n, err := t.run.exec(ctx, claimTasksSQL, flow.Millis(ends), lease, flow.Millis(now), flow.Millis(now), limit)
-	if err != nil {
-		return nil, fmt.Errorf("claim tasks: %w", err)
-	}
-	if n == 0 {
-		return nil, nil
-	}
+	return nil
+}
+
+const claimTasksSQL = `UPDATE tasks SET due = ?, token = ? WHERE due <= ? AND (kind, subject) IN
+ (SELECT kind, subject FROM tasks WHERE due <= ? ORDER BY due LIMIT ?) RETURNING kind, subject, gen, attempts`
+
+// ClaimTasks takes work that is due, until ends. The lease must be a name that
+// was never used before.
+func (t *Tx) ClaimTasks(ctx context.Context, lease string, now, ends time.Time, limit int) ([]Work, error) {
 	var list []Work
-	err = t.run.each(ctx, `SELECT kind, subject, gen, attempts FROM tasks WHERE token = ?`, []any{lease},
+	err := t.run.each(ctx, claimTasksSQL, []any{flow.Millis(ends), lease, flow.Millis(now), flow.Millis(now), limit},
 		func(scan scanner) error {
 			var w Work
 			if err := scan(&w.Kind, &w.Subject, &w.Gen, &w.Attempts); err != nil {
@@ -102,10 +100,48 @@ func (t *Tx) PutOffTask(ctx context.Context, w Work, due time.Time, failed bool)
 	return nil
 }
 
-// NextTask is when the next task is due, false where none is owed.
-func (r Reader) NextTask(ctx context.Context) (time.Time, bool, error) {
-	return r.earliest(ctx, `SELECT COALESCE(MIN(due), 0) FROM (SELECT MIN(due) AS due FROM tasks
- UNION ALL SELECT MIN(expires_at) FROM sessions WHERE swept = 0) AS owed`)
+// Next is when work is due next, zero for what is not owed.
+type Next struct {
+	Task     time.Time
+	Over     time.Time // a session's time is over, which becomes a task then
+	Delivery time.Time
+	Endpoint time.Time // one that is held back is to be looked at
+}
+
+// Tasks is when the next task is due, what becomes one then included.
+func (n Next) Tasks() time.Time { return earlier(n.Task, n.Over) }
+
+// Deliveries is when the next delivery is due, or an endpoint to be looked at.
+func (n Next) Deliveries() time.Time { return earlier(n.Delivery, n.Endpoint) }
+
+// earlier is the earlier of two times; zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+const nextSQL = `SELECT COALESCE((SELECT MIN(due) FROM tasks), 0), COALESCE((SELECT MIN(expires_at) FROM sessions WHERE swept = 0), 0),
+ COALESCE((SELECT MIN(next_at) FROM deliveries WHERE state = 'pending'), 0), COALESCE((SELECT MIN(wake_at) FROM endpoints WHERE wake_at > 0), 0)`
+
+// Next is when work is due next.
+func (r Reader) Next(ctx context.Context) (Next, error) {
+	var task, over, delivery, endpoint int64
+	if _, err := r.run.one(ctx, nextSQL, nil, &task, &over, &delivery, &endpoint); err != nil {
+		return Next{}, fmt.Errorf("read what is due next: %w", err)
+	}
+	return Next{flow.FromMillis(task), flow.FromMillis(over), flow.FromMillis(delivery), flow.FromMillis(endpoint)}, nil
+}
+
+// Then is Next as it will be after the commit. False on PostgreSQL: there a
+// transaction may be sent back to its start for what it has only read.
+func (t *Tx) Then(ctx context.Context) (next Next, known bool, err error) {
+	if t.run.dialect != sqliteDialect {
+		return Next{}, false, nil
+	}
+	next, err = t.Next(ctx)
+	return next, err == nil, err
 }
 
 // Owes says whether any work of a kind is owed.

@@ -85,7 +85,7 @@ func TestAnErrorUndoesItsOwnWorkAlone(t *testing.T) {
 }
 
 // long is a statement that takes its time.
-const long = `INSERT INTO settings (name, value) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+const long = `INSERT INTO settings (name, value) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8000)
  SELECT CAST(? AS BIGINT) || '/' || i, 'x' FROM n`
 
 // What is only written may be refused later, while somebody else already asks: it

@@ -1,0 +1,72 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"till/flow/store"
+	"till/flow/store/lite"
+	"till/flow/store/storetest"
+)
+
+func TestAClaimKnowsWhatIsDueAfterItWhereThatCostsNobodyAnything(t *testing.T) {
+	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+		db := storetest.Open(t, c)
+		owe(t, db, "a", noon)
+		owe(t, db, "bb", noon.Add(time.Hour))
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			if _, err := tx.ClaimTasks(ctx, "A/1", noon, noon.Add(2*time.Hour), 10); err != nil {
+				return err
+			}
+			after, known, err := tx.Then(ctx)
+			if known != (c.URL == "") || known && !after.Tasks().Equal(noon.Add(time.Hour)) {
+				t.Errorf("due then %+v (%t)", after, known)
+			}
+			return err
+		})
+		n, err := db.Next(t.Context())
+		if err != nil || !n.Tasks().Equal(noon.Add(time.Hour)) || !n.Deliveries().IsZero() {
+			t.Errorf("due next %+v, %v", n, err)
+		}
+	})
+}
+
+// Who has a file alone reads what it wrote, and leaves
+// a file like any other.
+func TestAFileOfOneProcess(t *testing.T) {
+	c := storetest.SQLite(t, store.Checkout)
+	c.Only = true
+	db := storetest.Open(t, c)
+	owe(t, db, "a", noon)
+	if at := next(t, db); !at.Equal(noon) {
+		t.Errorf("due %v", at)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Only = false
+	if at := next(t, storetest.Open(t, c)); !at.Equal(noon) {
+		t.Errorf("due %v once it is opened again", at)
+	}
+}
+
+func TestAScriptSaysWhichOfItsStatementsIsWrong(t *testing.T) {
+	conn, err := lite.Open("file::memory:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.Script(`CREATE TABLE a (n INTEGER); INSERT INTO a VALUES (1); INSERT INTO a VALUES (2)`); err != nil {
+		t.Fatal(err)
+	}
+	var sum int
+	if err := conn.Each(`SELECT sum(n) FROM a`, nil, func(scan lite.Scanner) error { return scan(&sum) }); err != nil || sum != 3 {
+		t.Errorf("sum %d, %v", sum, err)
+	}
+	err = conn.Script(`INSERT INTO a VALUES (3); INSERT INTO none VALUES (1)`)
+	if refused, ok := errors.AsType[*lite.Error](err); !ok || refused.Text != "no such table: none" {
+		t.Errorf("a script that is wrong: %v", err)
+	}
+}
