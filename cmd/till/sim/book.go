@@ -28,6 +28,7 @@ type ledgerBook struct {
 
 	sessions                     map[string]*sessionRow
 	attempts                     map[string]*attemptRow
+	byReference                  map[string]*attemptRow
 	order                        []string // of the attempts
 	payments                     map[string]*paymentRow
 	refunds                      map[string]string // their states
@@ -36,6 +37,7 @@ type ledgerBook struct {
 	refundOf                     map[string]refundRow
 	settlementAmount             map[string]int64
 	deliveries                   map[string]string
+	wereHeld                     map[string]bool // deliveries, at least once
 	endpoints                    map[string]bool
 	successes                    map[string]int    // charge.success events of a session
 	railIDs                      map[string]string // the bank's movements that were posted, and as what
@@ -59,7 +61,8 @@ type (
 	}
 	attemptRow struct {
 		id, session, method, reference, status string
-		expires                                int64
+		created, expires                       int64
+		finds                                  int // times that the bank was asked what became of its order
 	}
 	paymentRow struct {
 		id, session, match string
@@ -93,8 +96,8 @@ func newBook(w *world) *book {
 	b := &book{w: w}
 	for _, name := range []string{"test", "live"} {
 		b.envs = append(b.envs, &ledgerBook{
-			w: w, name: name, sessions: map[string]*sessionRow{}, attempts: map[string]*attemptRow{}, payments: map[string]*paymentRow{},
-			refunds: map[string]string{}, settlements: map[string]string{}, deliveries: map[string]string{}, endpoints: map[string]bool{},
+			w: w, name: name, sessions: map[string]*sessionRow{}, attempts: map[string]*attemptRow{}, byReference: map[string]*attemptRow{}, payments: map[string]*paymentRow{},
+			refunds: map[string]string{}, settlements: map[string]string{}, deliveries: map[string]string{}, wereHeld: map[string]bool{}, endpoints: map[string]bool{},
 			successes: map[string]int{}, railIDs: map[string]string{}, heard: map[string]int{}, talks: map[string]string{}, owners: map[string]*owner{},
 			refundOf: map[string]refundRow{}, settlementAmount: map[string]int64{}, sent: map[string]int{}, standing: map[string]string{},
 		})
@@ -106,7 +109,7 @@ func newBook(w *world) *book {
 func (b *book) open(dir string) error {
 	for _, e := range b.envs {
 		var err error
-		if e.conn, err = lite.Open("file:"+filepath.Join(dir, e.name+".db"), "query_only(1)", "busy_timeout(5000)", "mmap_size(268435456)"); err != nil {
+		if e.conn, err = lite.Open("file:"+filepath.Join(dir, e.name+".db")+"?vfs=unix-excl", "query_only(1)", "busy_timeout(5000)", "mmap_size(268435456)"); err != nil {
 			return err
 		}
 	}
@@ -191,6 +194,9 @@ func (e *ledgerBook) take(m move) error {
 		if m.now == "" { // nobody wrote it
 			return nil
 		}
+		if !w.wrote(m.now) {
+			w.breaks("I12", "message %s was decided, which no payer wrote", m.now)
+		}
 		e.heard[m.now]++
 		if e.heard[m.now] > 1 {
 			w.breaks("I12", "message %s was decided %d times", m.now, e.heard[m.now])
@@ -260,7 +266,10 @@ func (e *ledgerBook) takeAttempt(m move) {
 	a := e.attempts[m.id]
 	if a == nil {
 		a = &attemptRow{id: m.id, session: session, method: m.more[1], reference: m.more[2], status: m.now}
-		e.attempts[m.id] = a
+		e.attempts[m.id], e.byReference[a.reference] = a, a
+		if err := e.conn.Each(`SELECT created_at FROM attempts WHERE id = ?`, []any{m.id}, func(scan lite.Scanner) error { return scan(&a.created) }); err != nil {
+			w.breaks("sim", "read an attempt: %v", err)
+		}
 		e.order = append(e.order, m.id)
 		n := 0
 		if s := e.sessions[session]; s != nil {
@@ -340,6 +349,9 @@ func (e *ledgerBook) takeDelivery(m move) {
 	}
 	w.goals.reached("delivery", m.was+"→"+m.now, w)
 	e.deliveries[m.id] = m.now
+	if m.now == "held" {
+		e.wereHeld[m.id] = true
+	}
 }
 
 // takeTalk follows where the talks of a chat stand.

@@ -13,12 +13,13 @@ import (
 var (
 	accountAlone = regexp.MustCompile(`^\d{10}$`)
 	dialAlone    = regexp.MustCompile(`^\*[\d*]+#$`)
+	eightDigits  = regexp.MustCompile(`\d{8}`)
 )
 
 // idle is what payers write beside what brings them on.
 var idle = []string{
 	"hello", "4", "i have paid", "where is my money", "5", "6", "0", "yes", "no", "8", "2", "9", "menu", "thanks", "stop", "start", "receipt", "abc def", "7",
-	"CANCEL", "is this a scam?", "3", "1", "who is this", "5060 6666 6666 6666 666", "i have sent it", "4", "4", "6",
+	"CANCEL", "is this a scam?", "3", "1", "who is this", typedCard, "i have sent it", "4", "4", "6",
 }
 
 // chats has a payer open a session in the chat and talk.
@@ -28,7 +29,7 @@ func (w *world) chats(s *session) {
 		w.breaks("sim", "%s has no link into the chat: %q", s.ref, s.link)
 		return
 	}
-	p := pick(w, w.phones.people...)
+	p := pick(w, w.phones.people[:people]...)
 	w.after(w.between(5*time.Second, 20*time.Minute), "opens", func() {
 		s.mayCall = true
 		w.say(p, "Pay "+code)
@@ -79,7 +80,7 @@ func (w *world) does(p *person, s *session) {
 	case state == "ussd_bank":
 		w.say(p, pick(w, "1", "2", "3", "GTB", "zenith", "6", "0"))
 	case code != "" && dice < 75:
-		digits := regexp.MustCompile(`\d{8}`).FindString(code)
+		digits := eightDigits.FindString(code)
 		w.plays(p.name+" dials", func() error { return w.bank.player.CompleteUSSD(w.ctx, digits, pick(w, "success", "failed")) })
 	case card != "" && dice < 75:
 		w.cards(p)
@@ -167,7 +168,7 @@ func (w *world) reads(p *person) (account, code, text string) {
 func (w *world) helps() {
 	i := w.inst
 	step := w.rng.IntN(4)
-	i.work.Go(func() {
+	w.goes(i, func() {
 		list, err := i.test.Desk(i.ctx)
 		if err != nil || len(list) == 0 {
 			return

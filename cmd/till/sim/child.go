@@ -64,15 +64,19 @@ func Child(in io.Reader, out io.Writer) error {
 	return say.Encode(said{Goals: goals})
 }
 
-// One simulates one seed in this process, and writes its trace where there is a
-// place for it.
-func One(seed uint64, trace io.Writer) (Result, error) {
+// One simulates one seed in this process, or only some of its actions, and writes
+// its trace where there is a place for it.
+func One(seed uint64, only []int, trace io.Writer) (Result, error) {
 	t, clean, err := prepared()
 	if err != nil {
 		return Result{}, err
 	}
 	defer clean()
 	var r Result
-	inBubble(func() { r = simulate(seed, t, trace, newGoals()) })
+	p := play{seed: seed, tpl: t, out: trace, goals: newGoals()}
+	if len(only) > 0 {
+		p.only(only)
+	}
+	inBubble(func() { r = p.run() })
 	return r, nil
 }

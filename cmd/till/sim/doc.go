@@ -26,20 +26,26 @@
 // byte as before, and nobody is answered as another was (I5); the bank is called
 // for nothing before a method is asked for, and a method has one live attempt
 // (I8); environments and merchants see nothing of one another (I9, I10); what was
-// taken from the bank or a payer is kept, once (I3, I12); webhooks are signed,
-// never change and are never told twice as two (I4, I7); what a payer reads never
-// changes under its id (I12).
+// taken from the bank or a payer is kept, once, and nothing else is (I3, I12);
+// webhooks are signed with the secret that their endpoint has by then, never change
+// and are never told twice as two (I4, I7); what a payer reads never changes under
+// its id (I12).
 //
 // After every crash, also: nothing that was seen before is gone, what was
 // acknowledged is there, and calls get their answers again (I5, I11).
 //
-// At the end of each day, also: the whole ledger adds up (I1, I2), and nothing
-// waits that should have happened hours ago (I6, I7, I12).
+// At the end of each day, also: the whole ledger adds up (I1, I2), nothing waits
+// that should have happened hours ago (I6, I7, I12), and no endpoint was told of
+// another merchant's session (I10).
 //
 // At the end, when nothing goes wrong any more and all schedules are over, also:
-// every movement of the bank has its outcome (I3), no delivery waits, what is said
-// to be delivered or sent was received (I7, I12), and every conversation decided
-// again comes out the same (I14). Secrets (I13) are looked for elsewhere.
+// every movement of the bank has its outcome, and what was ordered of the bank too
+// (I3), no delivery waits, none was given up before its time, what is said to be
+// delivered or sent was received (I7, I12), every conversation decided again comes
+// out the same (I14), and no file holds a card number that a payer typed, a key or
+// a secret of an endpoint (I13; logs and pages are searched elsewhere).
+//
+// Whether all of this would be seen is tried with bugs that are planted: oracle.go.
 //
 // The package must not know what a command line is.
 package sim

@@ -23,6 +23,7 @@ func (w *world) errands() {
 	for range 4 {
 		w.after(any1(), "charge", w.charges)
 		w.after(any1(), "kyc", w.rules)
+		w.after(any1(), "kyc", w.rules)
 	}
 	if w.roll(40) {
 		for range 20 {
@@ -47,17 +48,17 @@ func (w *world) probes() {
 		return
 	}
 	other := w.merchants[(s.m.n+1)%len(w.merchants)]
-	w.hidden(sessionsPath+"/", s.id, "wsp_sess_", other.secret)
+	w.hidden("I10", sessionsPath+"/", s.id, "wsp_sess_", other.secret)
 	row := w.book.envs[0].sessions[s.id]
 	if row != nil && len(row.money) > 0 {
-		w.hidden("/v1/payments/", row.money[0], "wsp_pay_", other.secret)
+		w.hidden("I10", "/v1/payments/", row.money[0], "wsp_pay_", other.secret)
 	}
 }
 
 // crosses has a merchant ask for a live session with its test key, and the other
 // way round.
 func (w *world) crosses(s *session) {
-	w.hidden(sessionsPath+"/", s.id, "wsp_sess_", s.m.secret)
+	w.hidden("I9", sessionsPath+"/", s.id, "wsp_sess_", s.m.secret)
 	w.ask("live "+s.ref, request{method: http.MethodGet, path: sessionsPath + "/" + s.id, key: s.m.live}, func(out reply) {
 		if out.status != 0 && out.status != http.StatusOK {
 			w.breaks("I9", "a live session cannot be read with its live key: %d %s", out.status, out.body)
@@ -69,21 +70,21 @@ func (w *world) crosses(s *session) {
 	}
 	for _, other := range w.sessions {
 		if !other.live && other.id != "" && other.m == s.m {
-			w.hidden(sessionsPath+"/", other.id, "wsp_sess_", s.m.live)
+			w.hidden("I9", sessionsPath+"/", other.id, "wsp_sess_", s.m.live)
 			return
 		}
 	}
 }
 
 // hidden judges that what is not a key's looks like nothing at all.
-func (w *world) hidden(path, id, prefix, key string) {
+func (w *world) hidden(invariant, path, id, prefix, key string) {
 	w.ask("hidden "+path+w.called(id), request{method: http.MethodGet, path: path + id, key: key}, func(theirs reply) {
 		w.ask("nothing", request{method: http.MethodGet, path: path + prefix + nobody, key: key}, func(none reply) {
 			if theirs.status == 0 || none.status == 0 || none.status == http.StatusForbidden && theirs.status == http.StatusForbidden {
 				return
 			}
 			if theirs.status != http.StatusNotFound || theirs.status != none.status || theirs.code != none.code {
-				w.breaks("I10", "%s%s of another is answered %d %s, and what is not there %d %s", path, w.called(id), theirs.status, theirs.code, none.status, none.code)
+				w.breaks(invariant, "%s%s of another is answered %d %s, and what is not there %d %s", path, w.called(id), theirs.status, theirs.code, none.status, none.code)
 			}
 		})
 	})
@@ -92,7 +93,7 @@ func (w *world) hidden(path, id, prefix, key string) {
 // charges has a merchant ask for a charge, which calls the bank at once.
 func (w *world) charges() {
 	m := pick(w, w.merchants...)
-	s := &session{n: len(w.sessions) + 1, m: m, amount: int64(10_000 + w.rng.IntN(500_000)), mayCall: true, ends: w.age() + time.Hour}
+	s := &session{n: w.nth, m: m, amount: int64(10_000 + w.rng.IntN(500_000)), mayCall: true, ends: w.age() + time.Hour}
 	s.ref = fmt.Sprintf("s%d", s.n)
 	w.sessions = append(w.sessions, s)
 	w.charging++
@@ -174,14 +175,21 @@ func (w *world) rules() {
 	if w.kyc == "" {
 		was = "NONE"
 	}
-	do := w.rng.IntN(5)
-	i.work.Go(func() {
-		if do < 2 {
+	ways := map[string][]flow.Ruling{"SUBMITTED": {flow.Approve, flow.Approve, flow.Reject, flow.Suspend}, "APPROVED": {flow.Suspend}, "SUSPENDED": {flow.Approve}}
+	do := flow.Ruling("")
+	if to := ways[was]; len(to) > 0 {
+		do = pick(w, to...)
+	}
+	if w.roll(20) { // or what does not fit
+		do = pick(w, "", flow.Approve, flow.Reject, flow.Suspend)
+	}
+	w.goes(i, func() {
+		if do == "" {
 			if _, err := i.accounts.SubmitKYC(i.ctx, project, flow.KYCDetails{LegalName: "New Traders"}, plainCall(project)); err != nil {
 				w.saw("kyc: cannot be handed in")
 				return
 			}
-		} else if _, err := i.accounts.RuleKYC(i.ctx, project, []flow.Ruling{flow.Approve, flow.Reject, flow.Suspend}[do-2], "as the simulation has it"); err != nil {
+		} else if _, err := i.accounts.RuleKYC(i.ctx, project, do, "as the simulation has it"); err != nil {
 			w.saw("kyc: cannot be ruled so")
 			return
 		}

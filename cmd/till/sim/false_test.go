@@ -24,6 +24,7 @@ func TestAFalseWorldIsSeen(t *testing.T) {
 		{"an event that nobody is sent", `INSERT INTO events SELECT 'wsp_evt_y', 'charge.late', project, session, sequence + 60, body, created_at + 9000000000 FROM events WHERE kind = 'charge.success' LIMIT 1`, "I7"},
 		{"a payment of another outcome", `INSERT INTO payments (id, project, session, attempt, amount, fee, channel, paid_at, received_at, payer, nip_session, rail_transaction_id, match_status)
  SELECT 'wsp_pay_z', project, session, attempt, amount, 0, channel, paid_at, received_at, payer, nip_session, 'ttb_z', 'LATE' FROM payments LIMIT 1`, "I2"},
+		{"a card number that is kept", `INSERT INTO sim_moves (what, id, was, now, more) VALUES ('kept', '', '', '', '5060 6666 6666 6666 666')`, "I13"},
 		{"a message decided twice", `DROP INDEX log_heard_once; INSERT INTO log SELECT stream, seq + 100000, at, kind, cause, session, message, data FROM log WHERE kind = 'heard' AND message <> '' LIMIT 1`, "I12"},
 	} {
 		t.Run(f.name, func(t *testing.T) {
@@ -41,7 +42,7 @@ func TestAFalseWorldIsSeen(t *testing.T) {
 func falsified(tpl *template, script string) *Broken {
 	const seed, steps = 2, 260
 	done := false
-	r := meddled(seed, tpl, nil, newGoals(), func(w *world) {
+	r := play{seed: seed, tpl: tpl, goals: newGoals(), meddles: func(w *world) {
 		if done || w.steps < steps {
 			return
 		}
@@ -58,6 +59,6 @@ func falsified(tpl *template, script string) *Broken {
 				w.breaks("script", "%v", err)
 			}
 		}
-	})
+	}}.run()
 	return r.Broken
 }

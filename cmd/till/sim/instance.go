@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -77,17 +78,22 @@ func (w *world) random(what string) io.Reader {
 const number = "2349010000001"
 
 // open starts the service on a directory.
-func (w *world) open(dir string) error {
+func (w *world) open(dir string) (err error) {
 	w.gen++
 	ctx, cancel := context.WithCancel(context.Background()) // the process of the simulation
 	i := &instance{w: w, dir: dir, ctx: ctx, cancel: cancel, killed: make(chan struct{}), places: &checkout.MemoryPlaces{}}
+	defer func() {
+		if err != nil { // or what is open of it would hold the bubble up
+			i.kill()
+			err = errors.Join(err, i.end())
+		}
+	}()
 	quiet := slog.New(slog.DiscardHandler)
 	random := w.random(fmt.Sprintf("process %d", w.gen))
 	for _, c := range []store.Config{{Schema: store.Accounts, Name: "accounts"}, {Schema: store.Checkout, Name: "test"}, {Schema: store.Checkout, Name: "live"}} {
-		c.Dir, c.Keys, c.Log = dir, w.tpl.keys, quiet
+		c.Dir, c.Keys, c.Log, c.Only = dir, w.tpl.keys, quiet, true
 		db, err := store.Open(ctx, c)
 		if err != nil {
-			cancel()
 			return fmt.Errorf("open %s: %w", c.Name, err)
 		}
 		i.dbs = append(i.dbs, db)
@@ -169,7 +175,11 @@ func (i *instance) service(env flow.Environment, c checkout.Config, random io.Re
 func (i *instance) serve(random io.Reader) error {
 	w := i.w
 	looks := map[flow.Environment]*checkout.Verifications{}
-	for env, s := range map[flow.Environment]*checkout.Service{flow.Test: i.test, flow.Live: i.live} {
+	for _, env := range []flow.Environment{flow.Test, flow.Live} { // always the same first
+		s := i.test
+		if env == flow.Live {
+			s = i.live
+		}
 		v, err := checkout.NewVerifications(s, "a pepper of the simulation")
 		if err != nil {
 			return err

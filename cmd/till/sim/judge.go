@@ -37,6 +37,7 @@ func (w *world) observe() {
 		e.judgeStep()
 	}
 	w.judgeOrders()
+	w.countQuestions()
 }
 
 // judgeStep judges what a step as a whole must have done: what was committed
@@ -99,8 +100,12 @@ func (w *world) acked(name string, r request, out reply) {
 		}
 		return
 	}
-	w.acks = append(w.acks, &ack{name: name, r: r, got: out, at: w.age()})
+	w.acks = append(w.acks, &ack{name: name, r: r, got: out, at: w.firstMade(r)})
 }
+
+// firstMade is when a call was made the first time: from then on its answer is kept.
+// It was answered later, and that is heard of later still.
+func (w *world) firstMade(r request) time.Duration { return w.firstAsked[r.key+r.once] }
 
 // told judges that what the bank was told to be kept is kept.
 func (w *world) told(body []byte) {
@@ -189,6 +194,7 @@ func (w *world) judgeDay() {
 		e.judgeSums()
 		e.judgeStuck()
 	}
+	w.judgeStrangers()
 }
 
 // judgeSums adds the whole ledger up, and all of it that is of one payment.
@@ -215,7 +221,7 @@ func (e *ledgerBook) judgeSums() {
 	if v != e.total {
 		w.breaks("I1", "the ledger of %s holds %v, and its lines came to %v as they were written", e.name, v, e.total)
 	}
-	if v[unapplied] > 0 || v[refundsPayable] > 0 || v[settled] > 0 || v[fees] > 0 {
+	if v[unapplied] > 0 || v[refundsPayable] > w.besides || v[settled] > 0 || v[fees] > 0 {
 		w.breaks("I2", "an account of %s holds money that nobody brought: %v", e.name, v)
 	}
 }
@@ -274,9 +280,12 @@ func (w *world) judgeEnd() {
 			w.breaks("I7", "delivery %s is still pending when every schedule is over", id)
 		}
 	}
+	test.judgeOrdered()
+	test.judgeGivenUp()
 	w.judgeReceived()
 	w.judgeScreens()
 	w.judgeTalks()
+	w.judgeSecrets()
 }
 
 // judgeReceived holds what sinks received against what is said to be delivered.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"testing/synctest"
 
 	"github.com/valyala/fasthttp"
 )
@@ -100,7 +101,12 @@ func (i *instance) do(r request) reply {
 // trace calls it.
 func (w *world) ask(name string, r request, then func(reply)) {
 	i := w.inst
-	i.work.Go(func() {
+	if name := r.key + r.once; r.once != "" {
+		if _, again := w.firstAsked[name]; !again {
+			w.firstAsked[name] = w.age()
+		}
+	}
+	w.goes(i, func() {
 		out := i.do(r)
 		if i.dead.Load() {
 			out = reply{}
@@ -112,6 +118,13 @@ func (w *world) ask(name string, r request, then func(reply)) {
 			}
 		})
 	})
+}
+
+// goes has something begin by itself, up to where it waits for something: what
+// begins at one moment does so in one order.
+func (w *world) goes(i *instance, do func()) {
+	i.work.Go(do)
+	synctest.Wait()
 }
 
 // answered takes in what was answered to a call.

@@ -51,6 +51,11 @@ func (w *world) scenes() {
 			w.ask("pay "+s.ref+" although it is paid", request{method: http.MethodPost, path: at + "/pay/card", key: s.m.secret}, nil)
 		}
 	case 3:
+		for range 10 { // one that is open, if there is one
+			if one := pick(w, w.sessions...); status != "PENDING" && !one.live && w.book.envs[0].sessions[one.id] != nil {
+				s, status, at = one, w.book.envs[0].sessions[one.id].status, sessionsPath+"/"+one.id
+			}
+		}
 		if status == "PENDING" {
 			w.ask("receipt of "+s.ref, request{method: http.MethodGet, path: at + "/receipt.png", key: s.m.secret}, nil)
 		}
@@ -86,7 +91,7 @@ func (w *world) rotates(k *sink) {
 	w.insist("rotate "+k.url, request{method: http.MethodPost, path: "/v1/webhook-endpoints/" + k.id + "/rotate-secret", key: k.m.secret, once: k.m.once()}, func(out reply) {
 		if secret := out.text("secret"); secret != "" {
 			w.mu.Lock()
-			k.secrets = append(k.secrets, secret)
+			k.secrets, k.learnt = append(k.secrets, secret), append(k.learnt, w.age())
 			w.mu.Unlock()
 		}
 	})
@@ -97,7 +102,7 @@ func (w *world) rotates(k *sink) {
 func (w *world) stops(m *merchant) {
 	move := func(to string) {
 		i := w.inst
-		i.work.Go(func() {
+		w.goes(i, func() {
 			if _, err := i.board.Move(i.ctx, flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(m.project), To: to, Reason: "as the simulation has it", By: "operator", At: w.now()}); err != nil && !i.dead.Load() {
 				w.breaks("sim", "stop %s: %v", m.name, err)
 			}

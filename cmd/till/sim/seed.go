@@ -23,6 +23,8 @@ type Result struct {
 	Hash     string   `json:"hash"`
 	Broken   *Broken  `json:"broken,omitempty"`
 	Last     []string `json:"last,omitempty"` // lines of the trace
+
+	acts []Action
 }
 
 // The people who pay.
@@ -34,7 +36,7 @@ func newWorld(seed uint64, dir string, t *template) *world {
 	copy(key[:], sum[:])
 	w := &world{
 		seed: seed, began: time.Now(), rng: rand.New(rand.NewChaCha8(key)), dir: dir, tpl: t, naming: naming{names: map[string]string{}}, hash: sha256.New(), //nolint:gosec // it is no secret; the bubble's clock
-		goals: newGoals(), unheard: map[string]bool{}, ctx: context.Background(), // of the world
+		goals: newGoals(), unheard: map[string]bool{}, firstAsked: map[string]time.Duration{}, minds: map[string]moved{}, ctx: context.Background(), // of the world
 	}
 	w.phones = &phones{w: w}
 	w.sinks = &sinks{w: w, all: map[string]*sink{}}
@@ -45,11 +47,32 @@ func kobo(n int64) flow.Kobo { return flow.Kobo(n) }
 
 // simulate runs one seed, inside a bubble.
 func simulate(seed uint64, t *template, out io.Writer, goals *Goals) (r Result) {
-	return meddled(seed, t, out, goals, nil)
+	return play{seed: seed, tpl: t, out: out, goals: goals}.run()
 }
 
-// meddled is simulate with somebody who does things behind the service's back.
-func meddled(seed uint64, t *template, out io.Writer, goals *Goals, meddles func(*world)) (r Result) {
+// play is how a seed is to be simulated.
+type play struct {
+	seed    uint64
+	tpl     *template
+	out     io.Writer // of the trace, nil for nobody
+	goals   *Goals
+	meddles func(*world) // does things behind the service's back; nil for nobody
+	some    bool         // only the actions of with
+	with    map[int]bool
+	until   time.Duration
+}
+
+// only leaves out all other actions.
+func (p *play) only(numbers []int) {
+	p.some, p.with = true, map[int]bool{}
+	for _, n := range numbers {
+		p.with[n] = true
+	}
+}
+
+// run simulates it.
+func (p play) run() (r Result) {
+	seed, t := p.seed, p.tpl
 	r.Seed = seed
 	dir, err := place()
 	if err != nil {
@@ -58,7 +81,7 @@ func meddled(seed uint64, t *template, out io.Writer, goals *Goals, meddles func
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is in memory
 	w := newWorld(seed, dir, t)
-	w.out, w.meddles = out, meddles
+	w.out, w.meddles, w.some, w.with, w.until = p.out, p.meddles, p.some, p.with, p.until
 	w.swarm = drawSwarm(w)
 	if err := w.begin(); err != nil {
 		w.breaks("sim", "begin: %v", err)
@@ -84,7 +107,8 @@ func meddled(seed uint64, t *template, out io.Writer, goals *Goals, meddles func
 		}
 	}
 	w.stopped()
-	goals.Add(w.goals)
+	p.goals.Add(w.goals)
+	r.acts = w.acts
 	r.Steps, r.Sessions, r.Crashes, r.Broken, r.Hash = w.steps, len(w.sessions), w.gen-1, w.fault, hex.EncodeToString(w.hash.Sum(nil))
 	if r.Broken != nil {
 		r.Last = w.last[max(0, len(w.last)-keptLines):]
@@ -119,7 +143,7 @@ func (w *world) begin() error {
 }
 
 // sessionsOf is how many sessions a seed has.
-const sessionsOf = 56
+const sessionsOf = 53
 
 // plan puts what will happen into the queue.
 func (w *world) plan() {
@@ -129,6 +153,7 @@ func (w *world) plan() {
 			w.after(2*time.Second, "listens", func() { w.listens(m, true) })
 		}
 	}
+	w.planning = true
 	for range sessionsOf {
 		live, chat := w.roll(6), w.roll(w.swarm.chats)
 		method := pick(w, "bank-transfer", "bank-transfer", "bank-transfer", "bank-transfer", "ussd", "card")
@@ -151,7 +176,9 @@ func (w *world) plan() {
 	for range w.swarm.crashes {
 		w.after(w.between(time.Hour, lasts-time.Hour), "dies", w.dies)
 	}
+	w.tours()
 	w.errands()
+	w.planning = false
 	for day := range days {
 		w.after(time.Duration(day+1)*24*time.Hour-time.Millisecond, "judge the day", w.judgeDay)
 	}
@@ -176,7 +203,7 @@ const settles = 6 * 24 * time.Hour
 
 // finish lets time go by until every schedule is over, and judges what is left.
 func (w *world) finish() {
-	if w.stopped() {
+	if w.stopped() || w.until > 0 && w.age() > w.until {
 		return
 	}
 	time.Sleep(settles)

@@ -69,7 +69,7 @@ func (w *world) insist(name string, r request, then func(reply)) {
 
 // opens has a merchant ask for money.
 func (w *world) opens(chat, live bool, then func(*session)) {
-	s := &session{n: len(w.sessions) + 1, m: pick(w, w.merchants...), chat: chat, live: live}
+	s := &session{n: w.nth, m: pick(w, w.merchants...), chat: chat, live: live}
 	if live {
 		s.m = w.merchants[w.rng.IntN(2)]
 	}

@@ -22,9 +22,10 @@ type sink struct {
 	url     string
 	m       *merchant
 	live    bool
-	id      string   // of the endpoint
-	secrets []string // that it knows
-	mode    string   // how it is: "" is well
+	id      string          // of the endpoint
+	secrets []string        // that it knows
+	learnt  []time.Duration // when it did, of each
+	mode    string          // how it is: "" is well
 	got     map[string]*received
 }
 
@@ -33,7 +34,8 @@ type received struct {
 	kind, session string
 	sum           [32]byte
 	tries         int
-	taken         int // answered with success
+	taken         int  // answered with success
+	gone          bool // answered that it is not there any more
 }
 
 // sinks are all of them. Guarded by w.mu.
@@ -89,7 +91,7 @@ func (s *sinks) post(i *instance, env flow.Environment, r *http.Request) (*http.
 		w.breaks("I9", "a webhook of the %s environment at %s", env, r.URL)
 	}
 	w.mu.Lock()
-	tries, fault := to.take(hook, body, r.Header)
+	tries, fault := to.take(hook, body, r.Header, w.age())
 	mode := to.mode
 	w.mu.Unlock()
 	if fault != "" {
@@ -105,11 +107,12 @@ func (s *sinks) post(i *instance, env flow.Environment, r *http.Request) (*http.
 		return nil, syscall.ECONNRESET
 	}
 	w.saw("webhook %s try %d: %s", name, tries, orWell(mode))
+	w.mu.Lock()
 	if mode == "" || mode == "slow" {
-		w.mu.Lock()
 		to.got[hook.ID].taken++
-		w.mu.Unlock()
 	}
+	to.got[hook.ID].gone = to.got[hook.ID].gone || mode == "410"
+	w.mu.Unlock()
 	w.goals.reached("webhook try", fmt.Sprint(tries), w)
 	if err := w.caught(i, "sink.after"); err != nil {
 		return nil, err
@@ -163,12 +166,12 @@ func behave(r *http.Request, mode string) (*http.Response, error) {
 
 // take keeps what came, and says what is wrong with it, "" for nothing. The
 // caller holds the lock.
-func (k *sink) take(hook webhook, body []byte, h http.Header) (tries int, fault string) {
+func (k *sink) take(hook webhook, body []byte, h http.Header, now time.Duration) (tries int, fault string) {
 	if h.Get("Webhook-Id") != hook.ID {
 		fault = fmt.Sprintf("I7|the header says %s, the body %s", h.Get("Webhook-Id"), hook.ID)
 	}
-	if !k.signed(h, body) {
-		fault = fmt.Sprintf("I7|%s %s is not signed with a secret of this endpoint", hook.Event, hook.ID)
+	if !signed(k.current(now), h, body) {
+		fault = fmt.Sprintf("I7|%s %s is not signed with the secret that this endpoint has by now", hook.Event, hook.ID)
 	}
 	sum := sha256.Sum256(body)
 	was := k.got[hook.ID]
@@ -190,9 +193,9 @@ func (k *sink) take(hook webhook, body []byte, h http.Header) (tries int, fault 
 	return was.tries, fault
 }
 
-// signed checks a signature as Standard Webhooks says, with code of its own.
-func (k *sink) signed(h http.Header, body []byte) bool {
-	for _, secret := range k.secrets {
+// signed checks a signature by one of some secrets as Standard Webhooks says, with code of its own.
+func signed(secrets []string, h http.Header, body []byte) bool {
+	for _, secret := range secrets {
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 		if err != nil {
 			continue

@@ -15,7 +15,13 @@ func (r *runner) tell() error {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%d seeds, %d failed, in %.0f s: %.1f a second by %d processes\n", r.done, len(r.failed), took.Seconds(), float64(r.done)/took.Seconds(), r.o.Jobs)
 	fmt.Fprintf(out, "%d simulated days, %d sessions, %d steps, %d crashes, %d turns of conversations decided again\n", r.done*(days+int(settles/(24*time.Hour))), r.sessions, r.steps, r.crashes, r.goals.Turns)
+	if r.wavered > 0 {
+		fmt.Fprintf(out, "%d seeds came out otherwise the second time, and as before the third\n", r.wavered)
+	}
 	missed := r.goals.table(out)
+	if scarce := r.goals.scarce(); len(scarce) > 0 {
+		fmt.Fprintf(out, "hardly reached: %s\n", strings.Join(scarce, "; "))
+	}
 	if len(missed) > 0 {
 		fmt.Fprintf(out, "never reached: %s\n", strings.Join(missed, "; "))
 	}
@@ -88,4 +94,29 @@ func sortedNumbers(m map[string]int) []string {
 		}
 		return strings.Compare(a, b)
 	})
+}
+
+// often is how often a run should reach each goal: what it reaches less often it
+// may miss the next time.
+const often = 3
+
+// scarce are the goals that were reached, and less than often, with how often.
+func (g *Goals) scarce() (list []string) {
+	add := func(name string, n int) {
+		if n > 0 && n < often {
+			list = append(list, fmt.Sprintf("%s %d", name, n))
+		}
+	}
+	for _, table := range sorted(g.known) {
+		for _, edge := range sorted(g.known[table]) {
+			add(table+" "+edge, g.Edges[table][edge])
+		}
+	}
+	for _, want := range wanted() {
+		add(want.group+" "+want.key, g.Other[want.group][want.key])
+	}
+	for _, code := range codes() {
+		add("code "+code, g.Codes[code])
+	}
+	return list
 }

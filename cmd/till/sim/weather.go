@@ -40,7 +40,7 @@ func (w *world) fates(refunds, payouts rail.Fate) {
 func (w *world) front() {
 	for1 := w.between(time.Minute, 40*time.Minute)
 	long := w.between(time.Hour, 20*time.Hour)
-	switch w.rng.IntN(12) {
+	switch w.rng.IntN(13) {
 	case 0, 1, 2:
 		line := pick(w, "down", "slow", "lost", "hang", "half")
 		w.sets("the bank's line is "+line, for1, func() { w.bank.line = line }, func() { w.bank.line = "" })
@@ -61,6 +61,12 @@ func (w *world) front() {
 		w.after(for1+w.between(time.Minute, 5*time.Hour), "enable", func() { w.enables(k) })
 	case 8, 9:
 		w.sets("the number is not connected", for1, func() { w.phones.offline, w.phones.offlineSince = true, w.age() }, func() { w.phones.offline = false })
+	case 11: // for longer than it is asked about; then it says what became of all of that
+		w.fates(rail.FatePending, rail.FatePending)
+		w.after(w.between(25*time.Hour, 40*time.Hour), "fates", func() {
+			w.fates(pick(w, rail.FateOK, rail.FateFail), pick(w, rail.FateOK, rail.FateFail))
+		})
+		w.after(w.between(41*time.Hour, 44*time.Hour), "fates", func() { w.fates(rail.FateOK, rail.FateOK) })
 	case 10:
 		w.sets("no number takes new chats", for1, func() { w.phones.gone = true }, func() { w.phones.gone = false })
 	default:
@@ -130,7 +136,7 @@ func (w *world) listens(m *merchant, live bool) {
 			w.breaks("sim", "%s cannot be registered: %d %s", k.url, out.status, out.body)
 			return
 		}
-		k.id, k.secrets = out.text("id"), []string{out.text("secret")}
+		k.id, k.secrets, k.learnt = out.text("id"), []string{out.text("secret")}, []time.Duration{w.age()}
 		w.name(k.id, k.url)
 	})
 }

@@ -35,6 +35,8 @@ type event struct {
 	name string        // orders what is due at one moment; everything that names it is a canonical name
 	seq  int
 	do   func()
+	rng  *rand.Rand // of the action that it belongs to
+	nth  int        // which action that is
 }
 
 type queue []*event
@@ -60,7 +62,7 @@ func (q *queue) Pop() any {
 type world struct {
 	seed   uint64
 	began  time.Time
-	rng    *rand.Rand // of the scheduler alone
+	rng    *rand.Rand // of the scheduler alone, and of what it does now
 	swarm  swarm
 	dir    string
 	tpl    *template
@@ -75,23 +77,32 @@ type world struct {
 	last   []string  // the last lines of the trace
 	fault  *Broken
 
-	bank      *bank
-	sinks     *sinks
-	phones    *phones
-	merchants []*merchant
-	sessions  []*session
-	acks      []*ack
-	goals     *Goals
-	book      *book
-	ctx       context.Context //nolint:containedctx // of the world itself
-	kyc       string          // of the newcomer
-	charging  int             // charges that are being asked for
-	crafted   int             // notices that the world made up
-	meddles   func(*world)    // of a test: done before a step is judged
-	ending    bool            // nothing goes wrong any more
-	unheard   map[string]bool // calls whose answer was lost at least once
-	promised  []string        // the bank's names of money that it was answered for
-	taken     []string        // payers' messages that were taken
+	planning bool     // what is put into the queue now is the seed's own
+	nth      int      // of the action that is done now
+	acts     []Action // of the seed
+	some     bool     // only those of with, and not all
+	with     map[int]bool
+	until    time.Duration // when it is ended, 0 for at its end
+
+	bank       *bank
+	sinks      *sinks
+	phones     *phones
+	merchants  []*merchant
+	sessions   []*session
+	acks       []*ack
+	goals      *Goals
+	book       *book
+	ctx        context.Context          //nolint:containedctx // of the world itself
+	kyc        string                   // of the newcomer
+	charging   int                      // charges that are being asked for
+	crafted    int                      // notices that the world made up
+	besides    int64                    // kobo of refunds in these: that much may have left twice
+	meddles    func(*world)             // of a test: done before a step is judged
+	ending     bool                     // nothing goes wrong any more
+	unheard    map[string]bool          // calls whose answer was lost at least once
+	firstAsked map[string]time.Duration // calls with a key, by key and time of the first
+	promised   []string                 // the bank's names of money that it was answered for
+	taken      []string                 // payers' messages that were taken
 
 	mu      sync.Mutex // guards what follows
 	effects []string
@@ -99,6 +110,9 @@ type world struct {
 	broke   *Broken
 	trap    *trap
 	asked   []string // sessions that the bank was called for
+
+	questions []question       // that the bank was asked
+	minds     map[string]moved // orders of which the bank says something else than its books
 }
 
 // Broken is an invariant that did not hold.
@@ -107,6 +121,8 @@ type Broken struct { //nolint:errname // it is what an invariant is then
 	What      string `json:"what"`
 	Step      int    `json:"step"`
 	At        string `json:"at"`
+
+	age time.Duration
 }
 
 // Error says which invariant it was, and what was seen.
@@ -125,7 +141,7 @@ func (w *world) breaks(invariant, format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.broke == nil {
-		w.broke = &Broken{Invariant: invariant, What: fmt.Sprintf(format, args...), Step: w.steps, At: clockOf(w.age())}
+		w.broke = &Broken{Invariant: invariant, What: fmt.Sprintf(format, args...), Step: w.steps, At: clockOf(w.age()), age: w.age()}
 	}
 }
 
@@ -161,14 +177,23 @@ func (w *world) soon(in time.Duration, name string, do func()) {
 // after has the scheduler do something later.
 func (w *world) after(in time.Duration, name string, do func()) {
 	w.seq++
-	heap.Push(&w.queue, &event{at: w.age() + max(in, 0), name: name, seq: w.seq, do: do})
+	e := &event{at: w.age() + max(in, 0), name: name, seq: w.seq, do: do, rng: w.rng, nth: w.nth}
+	if w.planning && !w.planned(e) {
+		return
+	}
+	heap.Push(&w.queue, e)
 }
 
 // draw is a number below n that depends on the seed and what it is for alone,
 // whichever goroutine asks first.
 func (w *world) draw(n int, what ...string) int {
-	h := sha256.Sum256([]byte(fmt.Sprintf("%d/%s", w.seed, strings.Join(what, "/"))))
+	h := w.sum(what...)
 	return int(binary.BigEndian.Uint64(h[:8]) % uint64(n)) //nolint:gosec // n is small and not negative
+}
+
+// sum is what draws are made of.
+func (w *world) sum(what ...string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(fmt.Sprintf("%d/%s", w.seed, strings.Join(what, "/"))))
 }
 
 // roll says yes in so many of a hundred cases; the scheduler's own dice.
@@ -198,7 +223,7 @@ func (w *world) run() {
 			w.drain()
 			w.close("time")
 		}
-		if w.stopped() {
+		if w.stopped() || w.until > 0 && w.age() > w.until {
 			return
 		}
 		w.step(next)
@@ -212,6 +237,7 @@ func (w *world) step(e *event) {
 		w.breaks("sim", "the seed does not end: %d events", w.steps)
 		return
 	}
+	w.rng, w.nth = e.rng, e.nth
 	e.do()
 	w.drain()
 	w.springs()
@@ -242,7 +268,9 @@ func (w *world) drain() {
 			return strings.Compare(a.name, b.name)
 		})
 		for _, e := range come {
+			e.rng = w.dice(e.name, clockOf(e.at))
 			if e.at <= w.age() {
+				w.rng = e.rng
 				e.do()
 				synctest.Wait()
 				continue

@@ -1,0 +1,45 @@
+package sim
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+)
+
+// typedCard is a card number as a payer types it into the chat.
+const typedCard = "5060 6666 6666 6666 666"
+
+// secrets are what no file may hold as it is: the card number that payers type,
+// merchants' keys, and what webhooks are signed with.
+func (w *world) secrets() map[string]string {
+	all := map[string]string{"a card number": typedCard, "a card number without spaces": "5060666666666666666", "the token of a dashboard": w.tpl.token}
+	for _, m := range w.merchants {
+		all["a test key of "+m.name], all["a live key of "+m.name] = m.secret, m.live
+		for _, k := range m.sinks {
+			for _, secret := range k.secrets {
+				all["a secret of "+k.url] = secret
+			}
+		}
+	}
+	return all
+}
+
+// judgeSecrets looks for secrets in the files of the process that runs.
+func (w *world) judgeSecrets() {
+	all := w.secrets()
+	for _, name := range files {
+		text, err := os.ReadFile(filepath.Join(w.inst.dir, name))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			w.breaks("sim", "read %s: %v", name, err)
+			return
+		}
+		for _, what := range sorted(all) {
+			if secret := all[what]; secret != "" && bytes.Contains(text, []byte(secret)) {
+				w.breaks("I13", "%s holds %s", name, what)
+			}
+		}
+	}
+}

@@ -1,0 +1,39 @@
+//go:build !planted
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"testing"
+
+	"till/cmd/till/tilltest"
+)
+
+func TestNoBugIsPlanted(t *testing.T) {
+	text, err := os.ReadFile(tilltest.Program(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("../../flow/planted/bugs.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bugs := regexp.MustCompile(`plant\("([^"]+)", "([^"]+)"\)`).FindAllSubmatch(source, -1)
+	if len(bugs) < 14 {
+		t.Fatalf("only %d bugs can be planted", len(bugs))
+	}
+	for _, b := range bugs {
+		for _, word := range b[1:] {
+			if bytes.Contains(text, word) {
+				t.Errorf("the program holds %q", word)
+			}
+		}
+	}
+	for _, word := range []string{"TILL_PLANTED", "BUGS PLANTED IN IT", "till/flow/planted."} {
+		if bytes.Contains(text, []byte(word)) {
+			t.Errorf("the program holds %q", word)
+		}
+	}
+}
