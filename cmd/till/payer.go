@@ -19,8 +19,10 @@ import (
 
 // payerCmd is what an operator does about one person who pays.
 type payerCmd struct {
-	Export payerExportCmd `cmd:"" help:"Write all that is kept of a payer into one JSON file."`
-	Forget payerForgetCmd `cmd:"" help:"Forget who a payer is, everywhere; money stays, under a name that says nothing."`
+	Export  payerExportCmd  `cmd:"" help:"Write all that is kept of a payer into one JSON file."`
+	Forget  payerForgetCmd  `cmd:"" help:"Forget who a payer is, everywhere; money stays, under a name that says nothing."`
+	Unseen  payerUnseenCmd  `cmd:"" help:"List the payers about whom nothing happened for long, to be forgotten."`
+	Touched payerTouchedCmd `cmd:"" help:"List whose data was written in a time, merchant by merchant: for the report of a breach."`
 }
 
 // payerOf says which payer a command is about.

@@ -6,32 +6,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"till/cmd/till/tilltest"
 	"till/flow/store"
 )
-
-// till runs a command of the program beside, or after, the server of a test.
-func (p *process) till(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	bin, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), bin, args...)
-	cmd.Dir, cmd.Env = p.cmd.Dir, p.cmd.Env
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// stop ends a server as an operator does.
-func (p *process) stop() {
-	_ = p.cmd.Process.Signal(os.Interrupt)
-	<-p.dead
-}
 
 // A payer who was forgotten stands in no byte of what Till keeps: not in its
 // databases, their logs, the keys of its numbers, its log or a dump of Redis. What
@@ -50,9 +31,9 @@ func forgetAda(t *testing.T, database string) {
 	t.Helper()
 	redis, o := realRedis(t), newOutside(t)
 	o.env = append(o.env, "TILL_REDIS_URL="+redis.url, "TILL_DATABASE_URL="+database, "TILL_LOG_LEVEL=debug")
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
 	x.start()
-	key := x.p.line(`^secret key  (sk_test_\w+)`)[1]
+	key := x.p.Line(`^secret key  (sk_test_\w+)`)[1]
 	o.link(x.p)
 	m := &merchant{t: t, base: "http://" + x.addr, key: key}
 	waitReady(m)
@@ -63,26 +44,26 @@ func forgetAda(t *testing.T, database string) {
 	ben := payerNamed(m, "+2348039990002", "Benedict Stays")
 	payAs(m, ben, s, strings.TrimPrefix(mustUnescape(t, ben.phone), "+"), "ben@example.com", "the market")
 
-	if out, err := x.p.till(t, "payer", "forget", number, "--dry-run"); err != nil || !strings.Contains(out, "test      1 sessions, 1 chats") || !strings.Contains(out, "Nothing was changed") {
+	if out, err := x.p.Beside("payer", "forget", number, "--dry-run"); err != nil || !strings.Contains(out, "test      1 sessions, 1 chats") || !strings.Contains(out, "Nothing was changed") {
 		t.Fatalf("a dry run: %v\n%s", err, out)
 	}
-	out, err := x.p.till(t, "payer", "export", number)
+	out, err := x.p.Beside("payer", "export", number)
 	if err != nil || !json.Valid([]byte(out)) || !strings.Contains(out, "Adaeze") || strings.Contains(out, "Benedict") {
 		t.Fatalf("her export: %v\n%s", err, out)
 	}
 	lid := between(out, `"person": "`, `"`)
-	if out, err := x.p.till(t, "payer", "forget", number, "--yes"); err == nil || database == "" && !strings.Contains(out, "stop it first") {
+	if out, err := x.p.Beside("payer", "forget", number, "--yes"); err == nil || database == "" && !strings.Contains(out, "stop it first") {
 		t.Fatalf("beside a server: %v\n%s", err, out)
 	}
-	if out, err := x.p.till(t, "payer", "forget", number); err == nil || !strings.Contains(out, "cannot be undone") {
+	if out, err := x.p.Beside("payer", "forget", number); err == nil || !strings.Contains(out, "cannot be undone") {
 		t.Fatalf("without being meant: %v\n%s", err, out)
 	}
 	secrets := []string{number, "0" + strings.TrimPrefix(number, "234"), lid, "Adaeze", "Obinwanne", "ada@private.example", "the blue gate"}
 	if found := bytesIn(t, redis, x.dir, secrets); len(found) == 0 {
 		t.Fatal("the search finds nothing before she is forgotten")
 	}
-	x.p.stop()
-	out, err = x.p.till(t, "payer", "forget", number, "--yes", "--json")
+	x.p.End(os.Interrupt)
+	out, err = x.p.Beside("payer", "forget", number, "--yes", "--json")
 	if err != nil || !strings.Contains(out, `"as": "payer_`) {
 		t.Fatalf("to forget her: %v\n%s", err, out)
 	}
@@ -93,19 +74,19 @@ func forgetAda(t *testing.T, database string) {
 		rowsHold(t, database, secrets)
 	}
 	for _, args := range [][]string{{"verify"}, {"ledger", "check"}, {"replay", session, "--verify"}} {
-		if out, err := x.p.till(t, args...); err != nil {
+		if out, err := x.p.Beside(args...); err != nil {
 			t.Errorf("till %v: %v\n%s", args, err, out)
 		}
 	}
-	if out, err := x.p.till(t, "replay", session); err != nil || !strings.Contains(out, "the payer was forgotten") {
+	if out, err := x.p.Beside("replay", session); err != nil || !strings.Contains(out, "the payer was forgotten") {
 		t.Errorf("her story: %v\n%s", err, out)
 	}
-	if out, err := x.p.till(t, "payer", "export", number); err != nil || !strings.Contains(out, `"sessions": []`) || !strings.Contains(out, `"chats": []`) {
+	if out, err := x.p.Beside("payer", "export", number); err != nil || !strings.Contains(out, `"sessions": []`) || !strings.Contains(out, `"chats": []`) {
 		t.Errorf("what is kept of her: %v\n%s", err, out)
 	}
 	// Whoever writes again is somebody new, and the other one goes on.
 	x.start()
-	x.p.line(`/phone$|of that network`)
+	x.p.Line(`/phone$|of that network`)
 	waitReady(m)
 	_, text := m.openChat(300_000, "order-again")
 	ada = payerNamed(m, "+"+number, "Adaeze Obinwanne") // whose phone it was is forgotten too

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"till/config"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// mostListed bounds how much one of these lists holds.
+const mostListed = 100_000
+
+// payerUnseenCmd lists who has not been seen for long.
+type payerUnseenCmd struct {
+	config.Settings
+
+	For   time.Duration `arg:"" help:"For how long, in hours, as 17520h: two years."`
+	Limit int           `default:"1000" help:"How many at most, those seen longest ago first."`
+	JSON  bool          `name:"json" help:"Print JSON."`
+}
+
+// Help is the command's example and what to do with the list.
+func (payerUnseenCmd) Help() string {
+	return "Example:  till payer unseen 17520h\n" +
+		"          till payer unseen 17520h | while read -r number rest; do till payer forget \"$number\" --yes; done\n\n" +
+		"Those for whom no session was made or paid, and who wrote nothing, in that time, in either environment. The second line forgets them; stop the server first. " +
+		"It runs beside a server. It stands in the audit log that the list was made."
+}
+
+// unseenPayer is one of the list.
+type unseenPayer struct {
+	Phone string `json:"phone"`
+	Seen  string `json:"lastSeenAt"`
+
+	at time.Time
+}
+
+// Run prints the list.
+func (c *payerUnseenCmd) Run(w *world) error {
+	if c.For < time.Minute || c.Limit < 1 || c.Limit > mostListed {
+		return usageError{fmt.Errorf("give a time of a minute or more, as 17520h, and a --limit from 1 to %d", mostListed)}
+	}
+	before := time.Now().Add(-c.For)
+	seen := map[flow.Phone]time.Time{}
+	of := payerOf{Settings: c.Settings}
+	for _, env := range []flow.Environment{flow.Test, flow.Live} {
+		err := of.in(w, env, func(db *store.DB) error {
+			list, err := db.UnseenSince(w.ctx, before, c.Limit)
+			for _, one := range list {
+				if one.At.After(seen[one.Phone]) {
+					seen[one.Phone] = one.At
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	list := []unseenPayer{}
+	for phone, at := range seen {
+		recently, err := of.seenSince(w, phone, before)
+		if err != nil {
+			return err
+		}
+		if !recently {
+			list = append(list, unseenPayer{Phone: "+" + string(phone), Seen: flow.Stamp(at), at: at})
+		}
+	}
+	slices.SortFunc(list, func(a, b unseenPayer) int {
+		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.Phone, b.Phone))
+	})
+	list = list[:min(len(list), c.Limit)]
+	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		return keepAct(w, a, "", "payer.unseen", "", "")
+	}); err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(w, list)
+	}
+	for _, one := range list {
+		if _, err := fmt.Fprintf(w.out, "%s  last seen %s\n", one.Phone, one.Seen); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w.err, "%d payers were not seen for %s\n", len(list), c.For)
+	return err
+}
+
+// seenSince says whether something happened about a payer since a time, in any
+// environment.
+func (c *payerOf) seenSince(w *world, phone flow.Phone, since time.Time) (recently bool, err error) {
+	found, err := c.find(w, phone)
+	if err != nil {
+		return false, err
+	}
+	for _, f := range found {
+		for _, s := range f.payer.Sessions {
+			recently = recently || !s.CreatedAt.Before(since) || !s.PaidAt.Before(since)
+		}
+		err := c.in(w, f.env, func(db *store.DB) error {
+			for _, chat := range f.payer.Chats {
+				_, at, err := db.LastLine(w.ctx, string(chat.ID))
+				if err != nil {
+					return err
+				}
+				recently = recently || !at.Before(since)
+			}
+			return nil
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	return recently, nil
+}
+
+// payerTouchedCmd lists whose data was written in a time.
+type payerTouchedCmd struct {
+	config.Settings
+
+	From time.Time `arg:"" help:"From when, as 2026-11-20T08:00:00Z."`
+	To   time.Time `arg:"" optional:"" help:"Up to when; now, where it is not given."`
+	JSON bool      `name:"json" help:"Print JSON: each session and each chat, with its project and telephone number."`
+}
+
+// Help is the command's example and what it lists.
+func (payerTouchedCmd) Help() string {
+	return "Example:  till payer touched 2026-11-20T08:00:00Z 2026-11-20T11:00:00Z --json > touched.json\n\n" +
+		"For the report of a breach, which the law wants within 72 hours of its discovery: the sessions that were made, paid or talked about in that time, and the chats in which something was written, of both environments. " +
+		"It runs beside a server. It stands in the audit log that the list was made."
+}
+
+// touchedIn is one line of the list.
+type touchedIn struct {
+	Environment flow.Environment `json:"environment"`
+	store.Touched
+}
+
+// Run prints the list.
+func (c *payerTouchedCmd) Run(w *world) error {
+	if c.To.IsZero() {
+		c.To = time.Now()
+	}
+	if !c.From.Before(c.To) {
+		return usageError{fmt.Errorf("nothing lies between %s and %s: give the earlier time first", flow.Stamp(c.From), flow.Stamp(c.To))}
+	}
+	list := []touchedIn{}
+	of := payerOf{Settings: c.Settings}
+	for _, env := range []flow.Environment{flow.Test, flow.Live} {
+		err := of.in(w, env, func(db *store.DB) error {
+			found, err := db.TouchedBetween(w.ctx, c.From, c.To, mostListed)
+			for _, one := range found {
+				list = append(list, touchedIn{env, one})
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		return keepAct(w, a, "", "payer.touched", "", flow.Stamp(c.From)+" to "+flow.Stamp(c.To))
+	}); err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(w, list)
+	}
+	return tellTouched(w, list)
+}
+
+// tellTouched counts what was touched, project by project.
+func tellTouched(w *world, list []touchedIn) error {
+	type place struct {
+		env     flow.Environment
+		project flow.ProjectID
+	}
+	var places []place
+	count := map[place]int{}
+	payers := map[flow.Phone]bool{}
+	chats, nameless := 0, 0
+	for _, one := range list {
+		if one.Phone == "" {
+			nameless++
+		} else {
+			payers[one.Phone] = true
+		}
+		if one.What == "chat" {
+			chats++
+			continue
+		}
+		at := place{one.Environment, one.Project}
+		if count[at]++; count[at] == 1 {
+			places = append(places, at)
+		}
+	}
+	for _, at := range places {
+		if _, err := fmt.Fprintf(w.out, "%-5s %s  %d sessions\n", at.env, at.project, count[at]); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w.out, "%d chats\n%d payers by their telephone numbers; %d sessions and chats name none\n", chats, len(payers), nameless)
+	return err
+}
