@@ -29,6 +29,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"till/flow"
+	"till/flow/benchtest"
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"
@@ -51,6 +52,7 @@ func BenchmarkLoad(b *testing.B) {
 	dir := b.TempDir()
 	debug.SetGCPercent(400) // this and the next as the program does; for the echo too
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.NumCPU() + 2))
+	where := benchtest.Machine(b)
 	kinds := loads(b, dir)
 	for _, k := range kinds {
 		k.run(b, 16, loadTime/4) // warm
@@ -62,7 +64,12 @@ func BenchmarkLoad(b *testing.B) {
 			}
 		}
 	}
-	fmt.Print(loadTable(kinds, machine(dir)))
+	t := loadTable(kinds)
+	fmt.Printf("\n%s\nServers in one process, Go's HTTP client in another, loopback TCP, keep-alive. Medians of %d interleaved rounds of %v. SQLite, synchronous=FULL.\n\n%s\n",
+		where, loadRounds, loadTime, t.Text())
+	if err := t.Leave(); err != nil {
+		b.Fatal(err)
+	}
 }
 
 func loadConns() []int { return []int{1, 16, 64} }

@@ -108,7 +108,7 @@ func TestEveryCodeIsProvoked(t *testing.T) {
 		bad("invalid_field, metadata", with(`"metadata":{"a":1}`), "invalid_field"),
 		bad("invalid_field, name", with(`"customerName":"Ada\u0007"`), "invalid_field"),
 		bad("invalid_field, policy", with(`"underpayment":"refund_excess"`), "invalid_field"),
-		{Name: "card_data_not_accepted", Method: "POST", URL: sessions, Key: "KEY", Body: with(`"description":"4111 1111 1111 1111"`), Status: 400, Want: code("card_data_not_accepted"), NotWant: []string{"4111"}},
+		{Name: "card_data_not_accepted", Method: "POST", URL: sessions, Key: "KEY", Body: with(`"description":"4111 1111 1111 1111"`), Status: 400, Want: code("card_data_not_accepted"), NotWant: []string{"4111 1111", "41111111"}},
 		{Name: "bank_not_supported", Method: "POST", URL: sessions + "/SESSION/pay/ussd", Key: "KEY", Body: `{"bankCode":"777"}`, Status: 400, Want: code("bank_not_supported")},
 		{Name: "route_not_found, a slash too many", Method: "POST", URL: sessions + "/", Key: "KEY", Status: 404, Want: code("route_not_found")},
 		{Name: "invalid_cursor", Method: "GET", URL: sessions + "?cursor=abc", Key: "KEY", Status: 400, Want: code("invalid_cursor")},

@@ -109,7 +109,7 @@ func TestSearchesAreKeptByPerson(t *testing.T) {
 			t.Errorf("%s: %d", name, got.status)
 		}
 	}
-	if got := owner.get("/sessions"); strings.Contains(got.body, "4600") {
+	if got := owner.get("/sessions"); strings.Contains(got.body, "q=4600") {
 		t.Error("another person has it")
 	}
 	w.wants(owner.post("/filters/drop", form("name", "<b>mine</b>")), http.StatusNotFound)

@@ -97,14 +97,18 @@ func open(t *testing.T, n *wanet.Network, file string, dial func(context.Context
 		File: file, Dial: dial, RootKey: &root, PushName: "Till", Now: time.Now,
 		Log:       slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		OnPairing: func(qr string) { d.codes <- qr },
-		Tick: func(_ context.Context, tick checkout.Tick) error {
+		Tick: func(ctx context.Context, tick checkout.Tick) error {
 			if d.failTicks.Load() {
 				return errors.New("the disk is full")
 			}
-			d.ticks <- tick
-			return nil
+			select {
+			case d.ticks <- tick:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		},
-		Receive: func(_ context.Context, m bot.Message) error {
+		Receive: func(ctx context.Context, m bot.Message) error {
 			d.mu.Lock()
 			receive := d.receive
 			d.mu.Unlock()
@@ -113,8 +117,12 @@ func open(t *testing.T, n *wanet.Network, file string, dial func(context.Context
 					return err
 				}
 			}
-			d.messages <- m
-			return nil
+			select {
+			case d.messages <- m:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		},
 	})
 	must(t, err)
@@ -142,6 +150,22 @@ func (d *desk) onEach(f func(m bot.Message) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.receive = f
+}
+
+// forgets lets go of what is kept, of which the desk has room for a hundred.
+func (d *desk) forgets() {
+	over := make(chan struct{})
+	d.t.Cleanup(func() { close(over) })
+	go func() {
+		for {
+			select {
+			case <-d.messages:
+			case <-d.ticks:
+			case <-over:
+				return
+			}
+		}
+	}()
 }
 
 func (d *desk) await(want whatsapp.State) {

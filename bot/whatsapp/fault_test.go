@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
 	"till/bot/whatsapp"
@@ -20,6 +21,7 @@ type happening struct {
 	name   string
 	before func()
 	after  func()
+	most   int // times that it can happen, where there is a bound
 }
 
 // Whatever WhatsApp does, each payer's message is answered, and once (I12).
@@ -36,12 +38,23 @@ func TestATalkGoesOnWhateverWhatsAppDoes(t *testing.T) {
 	d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), n.DialContext)
 	d.Hurry(time.Millisecond, 100*time.Millisecond)
 	d.run()
-	d.link(ourNumber)
+	own, err := d.link(ourNumber).AddPhone()
+	must(t, err)
 	answers(t, d, d.Send)
+	d.forgets()
 	payers := 0
-	for _, h := range happenings(t, d) {
+	friend := phone(t, n, "2348036000000", "Friend")
+	chats := func() {
+		_, err := own.Send(t.Context(), friend.Account().Phone(), "see you at six")
+		must(t, err)
+	}
+	for _, h := range append(happenings(t, d), happening{"our own phone writes to a friend", chats, nil, 0}) {
 		began := time.Now()
 		var asked []*wanet.Phone
+		often := often
+		if h.most > 0 {
+			often = min(often, h.most)
+		}
 		for range often {
 			payers++
 			p := phone(t, n, fmt.Sprintf("23480350%05d", payers), "Payer")
@@ -61,6 +74,9 @@ func TestATalkGoesOnWhateverWhatsAppDoes(t *testing.T) {
 		}
 		t.Logf("%s: %d times, each answered once, in %s", h.name, often, time.Since(began).Round(time.Millisecond))
 	}
+	if all := hears(t, friend, often); len(all) != often {
+		t.Errorf("a friend to whom our own phone wrote %d times was told %+v", often, all)
+	}
 	d.halt()
 }
 
@@ -68,6 +84,7 @@ func TestATalkGoesOnWhateverWhatsAppDoes(t *testing.T) {
 // the library's word for it.
 func happenings(t *testing.T, d *desk) []happening {
 	t.Helper()
+	group, payer := jid("120363000000000001", types.GroupServer), jid("100200300400500", types.HiddenUserServer)
 	weather := func(f wanet.Faults) func() { return func() { must(t, d.net.SetFaults(f)) } }
 	says := func(e any) func() { return func() { d.Handle(t.Context(), e) } }
 	fine := weather(wanet.Faults{})
@@ -77,11 +94,11 @@ func happenings(t *testing.T, d *desk) []happening {
 		d.await(whatsapp.StateConnected)
 	}
 	return []happening{
-		{"nothing", func() {}, nil},
-		{"the line breaks", func() { d.device().Drop() }, nil},
-		{"the line breaks after a message", func() {}, func() { d.device().Drop() }},
-		{"a stream error", func() { d.device().StreamError(503) }, nil},
-		{"another program takes the number", func() { d.device().Replace(); d.await(whatsapp.StateReplaced) }, resumes},
+		{"nothing", func() {}, nil, 0},
+		{"the line breaks", func() { d.device().Drop() }, nil, 0},
+		{"the line breaks after a message", func() {}, func() { d.device().Drop() }, 0},
+		{"a stream error", func() { d.device().StreamError(503) }, nil, 0},
+		{"another program takes the number", func() { d.device().Replace(); d.await(whatsapp.StateReplaced) }, resumes, 0},
 		{"unlinked and linked again", func() {
 			must(t, d.device().Logout())
 			d.await(whatsapp.StateLoggedOut)
@@ -90,17 +107,20 @@ func happenings(t *testing.T, d *desk) []happening {
 			}
 			d.Resume()
 			d.link(ourNumber)
-		}, nil},
-		{"banned for a while", says(&events.TemporaryBan{Code: events.TempBanSentToTooManyPeople, Expire: time.Hour}), lifted},
-		{"a ban that is over", says(&events.TemporaryBan{Expire: time.Nanosecond}), nil},
-		{"too old a client", says(&events.ClientOutdated{}), lifted},
-		{"a login that fails", says(&events.ConnectFailure{Reason: events.ConnectFailureGeneric}), nil},
-		{"lost pings", says(&events.KeepAliveTimeout{ErrorCount: 3}), nil},
-		{"an end that was none", says(&events.Disconnected{}), nil},
-		{"a message that cannot be read at first", weather(wanet.Faults{CorruptPercent: 100}), fine},
-		{"every message twice", weather(wanet.Faults{Duplicate: true}), fine},
-		{"messages late", weather(wanet.Faults{DelayPercent: 50, DelayMs: 20}), fine},
-		{"messages lost with the line", weather(wanet.Faults{DropPercent: 50}), fine},
-		{"a send whose confirmation is late", weather(wanet.Faults{AckDelayMs: 150}), fine},
+		}, nil, 90}, // an account has 99 devices in its life
+		{"banned for a while", says(&events.TemporaryBan{Code: events.TempBanSentToTooManyPeople, Expire: time.Hour}), lifted, 0},
+		{"a ban that is over", says(&events.TemporaryBan{Expire: time.Nanosecond}), nil, 0},
+		{"too old a client", says(&events.ClientOutdated{}), lifted, 0},
+		{"a login that fails", says(&events.ConnectFailure{Reason: events.ConnectFailureGeneric}), nil, 0},
+		{"lost pings", says(&events.KeepAliveTimeout{ErrorCount: 3}), nil, 0},
+		{"an end that was none", says(&events.Disconnected{}), nil, 0},
+		{"a message that cannot be read at first", weather(wanet.Faults{CorruptPercent: 100}), fine, 0},
+		{"every message twice", weather(wanet.Faults{Duplicate: true}), fine, 0},
+		{"messages late", weather(wanet.Faults{DelayPercent: 50, DelayMs: 20}), fine, 0},
+		{"messages lost with the line", weather(wanet.Faults{DropPercent: 50}), fine, 0},
+		{"a send whose confirmation is late", weather(wanet.Faults{AckDelayMs: 150}), fine, 0},
+		{"a group talks", says(event(types.MessageSource{Chat: group, Sender: payer, IsGroup: true})), nil, 0},
+		{"a status is shown", says(event(types.MessageSource{Chat: types.StatusBroadcastJID, Sender: payer, IsGroup: true})), nil, 0},
+		{"an echo of ours comes", says(event(types.MessageSource{Chat: payer, Sender: jid(ourNumber, types.DefaultUserServer), IsFromMe: true})), nil, 0},
 	}
 }

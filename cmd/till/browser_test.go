@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"till/cmd/till/tilltest"
 	"till/flow/await"
 )
 
@@ -32,7 +33,7 @@ func browser(t *testing.T, width, height int) (context.Context, *complaints) {
 		}
 	}
 	if path == "" {
-		path = need(t, "chromium", "chromium")
+		path = tilltest.Need(t, "chromium", "chromium")
 	}
 	// Not t.TempDir: what Chromium still writes while it ends must not fail a test.
 	dir, err := os.MkdirTemp("", "till-chromium-") //nolint:usetesting // see above
@@ -45,7 +46,7 @@ func browser(t *testing.T, width, height int) (context.Context, *complaints) {
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"))
 	alloc, stopAlloc := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, stop := chromedp.NewContext(alloc, chromedp.WithErrorf(func(string, ...any) {})) // it does not know every event of a newer browser
-	ctx, stopTime := context.WithTimeout(ctx, 2*patience)
+	ctx, stopTime := context.WithTimeout(ctx, 2*tilltest.Patience)
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx)
 		stopTime()
@@ -113,7 +114,7 @@ func TestThePhonePagePlaysAPayer(t *testing.T) {
 		t.Fatalf("the link led to a phone whose message field holds %q", typed)
 	}
 	shows := func(text string) chromedp.Action {
-		return chromedp.Poll(`document.querySelector('#log').innerText.includes(`+"`"+text+"`"+`)`, nil, chromedp.WithPollingTimeout(patience))
+		return chromedp.Poll(`document.querySelector('#log').innerText.includes(`+"`"+text+"`"+`)`, nil, chromedp.WithPollingTimeout(tilltest.Patience))
 	}
 	send := chromedp.Click("#compose button[type=submit]", chromedp.ByQuery)
 	err = chromedp.Run(ctx,

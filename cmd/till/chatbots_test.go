@@ -28,6 +28,7 @@ import (
 	waLog "go.mau.fi/whatsmeow/util/log"
 
 	"till/bot/whatsapp/wanet"
+	"till/cmd/till/tilltest"
 )
 
 // child starts a process that prints what to link it by, and returns that. It
@@ -52,7 +53,7 @@ func child(b *testing.B, cmd *exec.Cmd) (pid int, line func(pattern string) stri
 	}()
 	return cmd.Process.Pid, func(pattern string) string {
 		re := regexp.MustCompile(pattern)
-		late := time.After(patience)
+		late := time.After(tilltest.Patience)
 		for {
 			select {
 			case l, ok := <-lines:
@@ -79,7 +80,7 @@ func linkBot(b *testing.B, n *wanet.Network, number, code string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(tilltest.Patience); ; time.Sleep(5 * time.Millisecond) {
 		if d, ok := owner.Device(1); ok && d.Online() {
 			return
 		} else if time.Now().After(end) {
@@ -163,10 +164,7 @@ func BenchmarkChatEcho(b *testing.B) {
 // where one is installed, the rules and the words.
 func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 	b.Helper()
-	bin, err := program()
-	if err != nil {
-		b.Fatal(err)
-	}
+	bin := tilltest.Program(b)
 	dir := b.TempDir()
 	var lc net.ListenConfig
 	ln, err := lc.Listen(b.Context(), "tcp", "127.0.0.1:0")
@@ -185,7 +183,7 @@ func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
-		for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(tilltest.Patience); ; time.Sleep(5 * time.Millisecond) {
 			if conn, err := net.Dial("unix", socket); err == nil {
 				_ = conn.Close()
 				break
@@ -204,7 +202,7 @@ func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 	linkBot(b, n, botNumber, line(`^pairing: (.+)$`))
 	key := line(`^secret key  (sk_test_\w+)`)
 	base := "http://" + addr
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) { // until its number is there
+	for end := time.Now().Add(tilltest.Patience); ; time.Sleep(10 * time.Millisecond) { // until its number is there
 		if _, err := opening(b, base, key); err == nil {
 			break
 		} else if time.Now().After(end) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"till/bot/whatsapp/wanet"
+	"till/cmd/till/tilltest"
+	"till/flow/benchtest"
 )
 
 // The size of a run. Nobody may write more than a few messages a minute to Till,
@@ -37,6 +38,7 @@ func BenchmarkChat(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run is enough: -benchtime 1x")
 	}
+	where := benchtest.Machine(b)
 	n, env := elsewhere(b)
 	progress("starting an echo bot and Till, %d payers for each", chatPayers)
 	bots := []*chatBot{echoBot(b, n, env), tillBot(b, n, env)}
@@ -51,7 +53,11 @@ func BenchmarkChat(b *testing.B) {
 		}
 		progress("round %d of %d", round+1, chatRounds)
 	}
-	fmt.Print(chatTable(bots))
+	t := chatTable(bots)
+	fmt.Printf("\n%s\n%d rounds of %d turns each, interleaved; each bot in a process of its own, payers and network in another.\n\n%s\n", where, chatRounds, chatTurns, t.Text())
+	if err := t.Leave(); err != nil {
+		b.Fatal(err)
+	}
 }
 
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
@@ -120,7 +126,7 @@ func (p *chatPayer) turn(to, text string) (answers int, ok bool) {
 		return 0, false
 	}
 	for {
-		items, next, err := p.phone.Messages(ctx, p.seen, patience)
+		items, next, err := p.phone.Messages(ctx, p.seen, tilltest.Patience)
 		if err != nil || len(items) == 0 {
 			return 0, false
 		}
@@ -222,10 +228,8 @@ func cpuOf(pid int) time.Duration {
 
 // chatTable is what was measured: the middle of the rounds, each figure by
 // itself, and Till's share of the echo's.
-func chatTable(bots []*chatBot) string {
-	var t strings.Builder
-	fmt.Fprintf(&t, "\n%d rounds of %d turns each, interleaved; %d cores, %s\n", chatRounds, chatTurns, runtime.NumCPU(), runtime.Version())
-	fmt.Fprintf(&t, "%-7s %-10s %9s %13s %9s %9s %6s %8s\n", "at once", "bot", "turns/s", "CPU µs/turn", "p50 ms", "p99 ms", "lost", "doubled")
+func chatTable(bots []*chatBot) *benchtest.Table {
+	t := &benchtest.Table{}
 	for _, at := range chatAtOnce() {
 		var rate, cpu [2]float64
 		for i, bot := range bots {
@@ -238,10 +242,19 @@ func chatTable(bots []*chatBot) string {
 				return all[len(all)/2]
 			}
 			rate[i], cpu[i] = middle(func(m chatMeasure) float64 { return m.rate }), middle(func(m chatMeasure) float64 { return m.cpu })
-			fmt.Fprintf(&t, "%-7d %-10s %9.0f %13.0f %9.1f %9.1f %6d %8d\n", at, bot.name, rate[i], cpu[i],
-				middle(func(m chatMeasure) float64 { return m.p50 }), middle(func(m chatMeasure) float64 { return m.p99 }), bot.lost, bot.doubled)
+			what := fmt.Sprintf("%s, %d payers at once", bot.name, at)
+			figure := fmt.Sprintf("%.0f turns/s, %.0f µs of CPU each, p50 %.1f ms, p99 %.1f ms", rate[i], cpu[i],
+				middle(func(m chatMeasure) float64 { return m.p50 }), middle(func(m chatMeasure) float64 { return m.p99 }))
+			if i == 0 {
+				t.Add(what, figure, "the limit")
+				continue
+			}
+			share, dearer := rate[1]/rate[0], cpu[1]/cpu[0]
+			t.Judge(what, figure, fmt.Sprintf("%.2f of the echo's rate, %.2f of its CPU", share, dearer), "≥ 0.75, CPU ≤ 1.35", share >= 0.75 && dearer <= 1.35)
 		}
-		fmt.Fprintf(&t, "%-7d %-10s %8.2fx %12.2fx   (goal: at least 0.75x, at most 1.35x)\n", at, "share", rate[1]/rate[0], cpu[1]/cpu[0])
 	}
-	return t.String()
+	for _, bot := range bots {
+		t.Judge(bot.name+": lost, doubled", fmt.Sprintf("%d, %d", bot.lost, bot.doubled), "", "0, 0", bot.lost+bot.doubled == 0)
+	}
+	return t
 }

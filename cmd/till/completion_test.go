@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"till/cmd/till/tilltest"
 )
 
 // offers are lines that somebody types up to the key that completes them, and a
@@ -36,7 +38,7 @@ func script(t *testing.T, shell, name string) (dir string) {
 }
 
 func TestFishCompletes(t *testing.T) {
-	fish := need(t, "fish", "fish")
+	fish := tilltest.Need(t, "fish", "fish")
 	t.Chdir(t.TempDir())
 	dir := script(t, "fish", "till.fish")
 	for _, o := range offers {
@@ -78,7 +80,7 @@ echo all-is-read
 `
 
 func TestZshCompletesTheFirstTime(t *testing.T) {
-	zsh := need(t, "zsh", "zsh")
+	zsh := tilltest.Need(t, "zsh", "zsh")
 	t.Chdir(t.TempDir())
 	for _, o := range offers {
 		dir := script(t, "zsh", "_till")

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"till/bot/whatsapp/wanet"
+	"till/cmd/till/tilltest"
 	"till/flow/await"
 )
 
@@ -30,11 +30,11 @@ type outside struct {
 func newOutside(t *testing.T) *outside {
 	t.Helper()
 	dir := t.TempDir()
-	networkAt, bankAt := freePort(t), freePort(t)
+	networkAt, bankAt := tilltest.FreePort(t), tilltest.FreePort(t)
 	network := start(t, dir, nil, "network", "--addr", networkAt, "--file", filepath.Join(dir, "network.db"))
-	key := network.line(`^root key: ([0-9a-f]{64})$`)[1]
+	key := network.Line(`^root key: ([0-9a-f]{64})$`)[1]
 	bank := start(t, dir, nil, "bank", "--addr", bankAt, "--file", filepath.Join(dir, "bank.db"))
-	bank.line(`^sandbox bank: `)
+	bank.Line(`^sandbox bank: `)
 	return &outside{
 		t: t, network: wanet.NewRemote("http://"+networkAt, http.DefaultClient),
 		env: []string{"TILL_WHATSAPP_DIAL=" + networkAt, "TILL_WHATSAPP_ROOT_KEY=" + key, "TILL_BANK_URL=http://" + bankAt},
@@ -44,11 +44,11 @@ func newOutside(t *testing.T) *outside {
 var pairing = regexp.MustCompile(`(?m)^pairing: (.+)\n`)
 
 // link scans what the bot shows, as the owner of the number would.
-func (o *outside) link(p *process) {
+func (o *outside) link(p *tilltest.Process) {
 	o.t.Helper()
 	var text string
 	await.Until(o.t, "the bot shows a code", func() bool { // before or after it says what else is running
-		found := pairing.FindStringSubmatch(p.said())
+		found := pairing.FindStringSubmatch(p.Said())
 		if found != nil {
 			text = found[1]
 		}
@@ -65,14 +65,14 @@ type till struct {
 	o    *outside
 	dir  string
 	addr string
-	p    *process
+	p    *tilltest.Process
 }
 
 func (x *till) start() { x.p = start(x.t, x.dir, x.o.env, "dev", "--http-addr", x.addr) }
 
 // again kills Till as a power cut would and starts it again.
 func (x *till) again() {
-	x.p.kill()
+	x.p.Kill()
 	x.start()
 }
 
@@ -80,19 +80,13 @@ func (x *till) again() {
 // not, and returns how many movements that has.
 func (x *till) proven(t *testing.T) (movements int) {
 	t.Helper()
-	bin, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), bin, "ledger", "check")
-	cmd.Dir, cmd.Env = x.dir, append(os.Environ(), x.o.env...)
-	out, err := cmd.CombinedOutput()
-	found := heldAgainst.FindSubmatch(out)
+	out, err := tilltest.Output(t.Context(), x.dir, x.o.env, "ledger", "check")
+	found := heldAgainst.FindStringSubmatch(out)
 	if err != nil || found == nil {
 		t.Errorf("the ledger is not proven: %v\n%s", err, out)
 		return 0
 	}
-	movements, _ = strconv.Atoi(string(found[1]))
+	movements, _ = strconv.Atoi(found[1])
 	return movements
 }
 
@@ -106,13 +100,13 @@ func (x *till) missNotice() {
 		x.t.Fatal(err)
 	}
 	defer func() { _ = ln.Close() }()
-	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(patience))
+	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(tilltest.Patience))
 	conn, err := ln.Accept()
 	if err != nil {
 		x.t.Fatalf("the bank never told dead Till of the transfer: %v", err)
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(tilltest.Patience))
 	if r, err := http.ReadRequest(bufio.NewReader(conn)); err != nil || r.Method != http.MethodPost {
 		x.t.Fatalf("dead Till is asked %+v: %v", r, err)
 	}
@@ -122,10 +116,10 @@ func (x *till) missNotice() {
 // completes with one virtual account, one charge.success and one receipt.
 func TestAPaymentSurvivesKillsAtEveryStep(t *testing.T) {
 	o := newOutside(t)
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
 	x.start()
 	o.link(x.p)
-	x.p.line(`of that network|/phone$`)
+	x.p.Line(`of that network|/phone$`)
 	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
 	waitReady(m)
 	s := newSink(m)
@@ -143,7 +137,7 @@ func TestAPaymentSurvivesKillsAtEveryStep(t *testing.T) {
 	if got := s.count("charge.success"); got != len(points) {
 		t.Errorf("%d charge.success ids for %d payments", got, len(points))
 	}
-	x.p.kill() // and what is left says the same
+	x.p.Kill() // and what is left says the same
 	if got := x.proven(t); got < len(points) {
 		t.Errorf("the ledger was held against %d movements of the bank after %d payments", got, len(points))
 	}
@@ -178,7 +172,7 @@ func payOnceKilledAt(t *testing.T, x *till, m *merchant, s *sink, point string) 
 	transfer := object{"accountNumber": account}
 	if point == "transfer made while dead" {
 		m.eventually(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account, "delayMs": 1000})
-		x.p.kill()
+		x.p.Kill()
 		x.missNotice()
 		x.start()
 	} else {
@@ -248,10 +242,10 @@ func TestTillDevFindsEverythingAsItWasAfterAKill(t *testing.T) {
 	who.says("1")
 	account := who.hears(`^\d{10}$`)[0]
 	before := who.transcript()
-	p.kill()
+	p.Kill()
 	p = start(t, dir, nil, "dev", "--http-addr", strings.TrimPrefix(m.base, "http://"))
-	p.line(`/phone$`)
-	if said := p.said(); strings.Contains(said, m.key) {
+	p.Line(`/phone$`)
+	if said := p.Said(); strings.Contains(said, m.key) {
 		t.Error("the second start shows the secret key again")
 	}
 	if after := who.transcript(); len(after) < len(before)/2 || !strings.Contains(after, account) {
@@ -270,11 +264,11 @@ func TestTillDevFindsEverythingAsItWasAfterAKill(t *testing.T) {
 func TestEverythingTwiceAndRedisForgetful(t *testing.T) {
 	redis := realRedis(t)
 	o := newOutside(t)
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
 	o.env = append(o.env, "TILL_REDIS_URL="+redis.url)
 	x.start()
 	o.link(x.p)
-	x.p.line(`of that network|/phone$`)
+	x.p.Line(`of that network|/phone$`)
 	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
 	waitReady(m)
 	if err := o.network.SetFaults(context.Background(), wanet.Faults{Duplicate: true}); err != nil {
@@ -319,9 +313,9 @@ func TestAWrongRootKeyIsNamed(t *testing.T) {
 			o.env[i] = "TILL_WHATSAPP_ROOT_KEY=" + strings.Repeat("ab", 32)
 		}
 	}
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
 	x.start()
-	x.p.line(`/phone$|of that network`)
+	x.p.Line(`/phone$|of that network`)
 	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
 	m.until("readyz names the key", func() bool {
 		_, out, err := m.try(http.MethodGet, "/readyz", nil)

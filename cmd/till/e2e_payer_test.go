@@ -16,6 +16,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"till/cmd/till/tilltest"
 	"till/flow"
 )
 
@@ -43,7 +44,7 @@ func (p *payer) says(text string) {
 func (p *payer) hears(pattern string) []string {
 	p.m.t.Helper()
 	re := regexp.MustCompile(pattern)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(tilltest.Patience)
 	for {
 		for len(p.all) > 0 {
 			one := p.all[0]
@@ -155,7 +156,7 @@ func (s *sink) fail(err error) {
 // success waits for the next charge.success.
 func (s *sink) success() object {
 	s.t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(tilltest.Patience)
 	for {
 		select {
 		case e := <-s.came:

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"till/cmd/till/tilltest"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -161,10 +162,7 @@ func get(t *testing.T, link string) string {
 // replayed is what till replay tells of a session.
 func replayed(t *testing.T, dir, session string) string {
 	t.Helper()
-	bin, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := tilltest.Program(t)
 	cmd := exec.Command(bin, "replay", session)
 	cmd.Dir = dir
 	var out, errs bytes.Buffer

@@ -80,10 +80,10 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if len(args) > 0 && args[0] == "doctor" { // it tells what is wrong in the file
 		read = lenient
 	}
-	parser, err := kong.New(&cmds, kong.Name("till"), kong.UsageOnError(),
+	parser, err := kong.New(&cmds, append(plantedCmds(), kong.Name("till"), kong.UsageOnError(),
 		kong.Description("Till collects payments inside a WhatsApp chat.\n\nStart with:  till dev"),
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code }),
-		kong.Configuration(read, settingsFile), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+		kong.Configuration(read, settingsFile), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "till:", err)
 		return exitFailed
@@ -103,7 +103,10 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		_, _ = fmt.Fprintf(errs, "till: %v%s\nSee: till%s --help\n", err, meant(err), asked(err))
 		return exitUsage
 	}
-	if err := parsed.Run(&world{ctx: ctx, out: out, err: errs, kong: parsed}); err != nil {
+	if err = mayRun(parsed.Command(), errs); err == nil {
+		err = parsed.Run(&world{ctx: ctx, out: out, err: errs, kong: parsed})
+	}
+	if err != nil {
 		if code, told := errors.AsType[codeError](err); told {
 			return int(code)
 		}

@@ -5,19 +5,18 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"till/cmd/till/tilltest"
 )
 
 // Every command and every way to start badly, as an operator meets them.
 func TestCommands(t *testing.T) {
-	bin, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := tilltest.Program(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata", RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TILL", bin)
-			e.Setenv("FREE", freePort(t))
+			e.Setenv("FREE", tilltest.FreePort(t))
 			e.Setenv("TILL_METRICS_ADDR", "off") // many run at once
 			return nil
 		},

@@ -11,23 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"till/cmd/till/tilltest"
 	"till/flow/await"
 )
-
-// need skips a test whose service is not installed, and fails it where
-// TILL_TEST_REQUIRE says that it must be.
-func need(t *testing.T, service, program string) string {
-	t.Helper()
-	path, err := exec.LookPath(program)
-	if err == nil {
-		return path
-	}
-	if strings.Contains(os.Getenv("TILL_TEST_REQUIRE"), service) {
-		t.Fatalf("%s is required here and not installed", service)
-	}
-	t.Skipf("skipped: %s is not installed (%s)", service, program)
-	return ""
-}
 
 // redisServer is a real Redis of its own.
 type redisServer struct {
@@ -39,8 +25,8 @@ type redisServer struct {
 // realRedis starts a Redis server.
 func realRedis(t *testing.T) *redisServer {
 	t.Helper()
-	path := need(t, "redis", "redis-server")
-	addr := freePort(t)
+	path := tilltest.Need(t, "redis", "redis-server")
+	addr := tilltest.FreePort(t)
 	host, port, _ := strings.Cut(addr, ":")
 	dir := t.TempDir()
 	cmd := exec.Command(path, "--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", dir)

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // systemd hears when requests are answered, that they still are, and when that
@@ -39,14 +41,12 @@ func TestSystemdIsToldHowWeAre(t *testing.T) {
 		}
 	}
 	_, p, _ := devServerWith(t, []string{"NOTIFY_SOCKET=" + socket, "WATCHDOG_USEC=100000"})
-	if err := ln.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := ln.SetReadDeadline(time.Now().Add(tilltest.Patience)); err != nil {
 		t.Fatal(err)
 	}
 	hear("READY=1")
 	hear("WATCHDOG=1")
 	hear("WATCHDOG=1")
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	p.Signal(syscall.SIGTERM)
 	hear("STOPPING=1")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"till/cmd/till/tilltest"
 	"till/config"
 )
 
@@ -97,10 +98,7 @@ func TestTheUnitHolds(t *testing.T) {
 		t.Log("systemd-analyze is not installed: it did not read the unit")
 		return
 	}
-	bin, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := tilltest.Program(t)
 	unit := filepath.Join(t.TempDir(), "till.service")
 	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(text, "/usr/local/bin/till", bin)), 0o600); err != nil {
 		t.Fatal(err)

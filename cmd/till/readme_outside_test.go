@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"till/cmd/till/tilltest"
 	"till/flow/await"
 )
 
@@ -18,7 +19,7 @@ func TestTheReadmesOutsidesWork(t *testing.T) {
 	if !ok || len(fences) != 2 {
 		t.Fatal("the README does not say how the outsides run by themselves")
 	}
-	networkAt, bankAt := freePort(t), freePort(t)
+	networkAt, bankAt := tilltest.FreePort(t), tilltest.FreePort(t)
 	ours := strings.NewReplacer("127.0.0.1:8090", networkAt, "127.0.0.1:8091", bankAt)
 	lines := strings.Split(strings.TrimSpace(ours.Replace(fences[0][1])), "\n")
 	if len(lines) != 3 {
@@ -36,16 +37,16 @@ func TestTheReadmesOutsidesWork(t *testing.T) {
 	dir := t.TempDir()
 	_, args := words(lines[0])
 	network := start(t, dir, nil, args...)
-	key := network.line(`\b([0-9a-f]{64})\b`)[1]
+	key := network.Line(`\b([0-9a-f]{64})\b`)[1]
 	_, args = words(lines[1])
-	start(t, dir, nil, args...).line(regexp.QuoteMeta(bankAt))
+	start(t, dir, nil, args...).Line(regexp.QuoteMeta(bankAt))
 	env, args := words(strings.ReplaceAll(lines[2], "<root key>", key))
-	addr := freePort(t)
+	addr := tilltest.FreePort(t)
 	dev := start(t, dir, append(env, "TILL_HTTP_ADDR="+addr), args...)
-	m := &merchant{t: t, base: "http://" + addr, key: dev.line(`^secret key  (sk_test_\w+)`)[1]}
+	m := &merchant{t: t, base: "http://" + addr, key: dev.Line(`^secret key  (sk_test_\w+)`)[1]}
 	var shown []string
 	await.Until(t, "the bot shows a code", func() bool { // before or after it says what else is running
-		shown = pairing.FindStringSubmatch(dev.said())
+		shown = pairing.FindStringSubmatch(dev.Said())
 		return shown != nil
 	})
 	curl := strings.TrimSpace(ours.Replace(strings.ReplaceAll(fences[1][1], "<text>", shown[1])))

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"till/cmd/till/tilltest"
 	"till/flow/await"
 )
 
@@ -35,7 +36,7 @@ func TestTheReadmesOtherCommandsRun(t *testing.T) {
 	who.says("9")
 	path := append(os.Environ(), onPath(t))
 	sh := func(line string) ([]byte, int) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), tilltest.Patience)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "sh", "-uc", line)
 		cmd.Dir, cmd.Env = dir, path

@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"till/api"
+	"till/cmd/till/tilltest"
 )
 
 func readme(t *testing.T) string {
@@ -146,13 +147,7 @@ func block(t *testing.T, mark string) string {
 // onPath puts the program into a folder of its own as till, for the PATH.
 func onPath(t *testing.T) string {
 	t.Helper()
-	bin, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bin, err = filepath.Abs(bin); err != nil {
-		t.Fatal(err)
-	}
+	bin := tilltest.Program(t)
 	dir := t.TempDir()
 	if err := os.Symlink(bin, filepath.Join(dir, "till")); err != nil {
 		t.Fatal(err)
@@ -187,10 +182,10 @@ func TestTheReadmesListenWorks(t *testing.T) {
 	t.Cleanup(target.Close)
 	line := strings.Replace(strings.TrimSpace(block(t, "listen")), "http://localhost:3000/hook", target.URL, 1)
 	p := start(t, dir, nil, strings.Fields(line)[1:]...)
-	p.line(`Ready! .* whsec_`)
+	p.Line(`Ready! .* whsec_`)
 	account := m.call(http.MethodPost, "/v1/charges", object{"amount": 500_000, "customerEmail": "ada@example.com"})["virtualAccount"].(object)["accountNumber"]
 	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
-	p.line(` 200 .* charge\.success +evt_`)
+	p.Line(` 200 .* charge\.success +evt_`)
 	if body := <-came; !strings.Contains(body, `"event":"charge.success"`) {
 		t.Errorf("it brought %s", body)
 	}

@@ -4,23 +4,17 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"till/cmd/till/tilltest"
 )
 
 // does runs one command of Till on its data dir.
 func (x *till) does(args ...string) {
 	x.t.Helper()
-	bin, err := program()
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	cmd := exec.CommandContext(x.t.Context(), bin, args...)
-	cmd.Dir, cmd.Env = x.dir, append(os.Environ(), x.o.env...)
-	out, err := cmd.CombinedOutput()
+	out, err := tilltest.Output(x.t.Context(), x.dir, x.o.env, args...)
 	if err != nil {
 		x.t.Fatalf("till %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -55,10 +49,10 @@ func ratchets(t *testing.T, file string) (n int) {
 // came after the backup.
 func TestPayersAreHeardAndReachedAfterAnOldBackupIsRestored(t *testing.T) {
 	o := newOutside(t)
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
 	x.start()
 	o.link(x.p)
-	x.p.line(`of that network|/phone$`)
+	x.p.Line(`of that network|/phone$`)
 	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
 	waitReady(m)
 	reached, writes, late := newPayer(m), newPayer(m), newPayer(m)
@@ -76,7 +70,7 @@ func TestPayersAreHeardAndReachedAfterAnOldBackupIsRestored(t *testing.T) {
 		}
 	}
 	m.chosen(late, "comes-late")
-	x.p.kill()
+	x.p.Kill()
 	x.does("restore", filepath.Join(x.dir, "old.tar.gz"), "--yes")
 	if n := ratchets(t, filepath.Join(x.dir, "data", keysDir, "test-1.db")); n != 0 {
 		t.Errorf("%d ratchets are restored, which the phones have moved past", n)

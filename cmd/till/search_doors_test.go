@@ -19,6 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"till/api/apitest"
+	"till/cmd/till/tilltest"
 )
 
 // The numbers of what is pushed through the doors.
@@ -92,9 +93,9 @@ func newRummage(t *testing.T) *rummage {
 	t.Helper()
 	redis, o := realRedis(t), newOutside(t)
 	o.env = append(o.env, "TILL_REDIS_URL="+redis.url, "TILL_LOG_LEVEL=debug")
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: freePort(t)}
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
 	x.start()
-	key := x.p.line(`^secret key  (sk_test_\w+)`)[1]
+	key := x.p.Line(`^secret key  (sk_test_\w+)`)[1]
 	o.link(x.p)
 	m := &merchant{t: t, base: "http://" + x.addr, key: key}
 	waitReady(m)
@@ -367,7 +368,7 @@ func (r *rummage) commands() {
 				args[k] = all[i*37%len(all)]
 			}
 		}
-		_, _ = r.x.p.till(r.t, args...) // what it says to who typed it is theirs
+		_, _ = r.x.p.Beside(args...) // what it says to who typed it is theirs
 		r.doors["command"]++
 	}
 }

@@ -77,12 +77,12 @@ func (r *rummage) killed() {
 		})
 	}
 	before := r.x.p
-	r.x.p.kill()
+	r.x.p.Kill()
 	done.Wait()
-	r.look("what it said until it was killed", []byte(before.said()))
+	r.look("what it said until it was killed", []byte(before.Said()))
 	r.onDisk("after it was killed")
 	r.x.start()
-	r.x.p.line(`/phone$|of that network`)
+	r.x.p.Line(`/phone$|of that network`)
 	waitReady(r.m)
 }
 
@@ -106,13 +106,13 @@ func (r *rummage) nowhere() {
 	v := enter(r.t, r.m.base, "owner")
 	r.look("the table of sessions", []byte(v.page("/sessions.csv")))
 	r.look("the requests", []byte(v.page("/developers/requests")))
-	out, err := r.x.p.till(r.t, "payer", "export", "2348039991001")
+	out, err := r.x.p.Beside("payer", "export", "2348039991001")
 	if err != nil {
 		r.t.Fatalf("export: %v\n%s", err, out)
 	}
 	r.look("a payer's export", []byte(out))
 	copied := filepath.Join(r.t.TempDir(), "copy.tar.gz")
-	if out, err := r.x.p.till(r.t, "backup", copied); err != nil {
+	if out, err := r.x.p.Beside("backup", copied); err != nil {
 		r.t.Fatalf("backup: %v\n%s", err, out)
 	}
 	for _, one := range newFinder(r.s).packed(r.t, copied) {
@@ -121,9 +121,8 @@ func (r *rummage) nowhere() {
 	r.sink.mu.Lock()
 	r.look("what a merchant was sent", r.sink.heard.Bytes())
 	r.sink.mu.Unlock()
-	_ = r.x.p.cmd.Process.Signal(syscall.SIGQUIT)
-	<-r.x.p.dead
-	r.look("what it said to its end, with all stacks", []byte(r.x.p.said()))
+	r.x.p.End(syscall.SIGQUIT)
+	r.look("what it said to its end, with all stacks", []byte(r.x.p.Said()))
 	r.onDisk("at the end")
 }
 

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"till/cmd/till/tilltest"
 )
 
 // language is how the snippets of a language are run.
@@ -79,7 +81,7 @@ func TestTheSnippetsWork(t *testing.T) {
 	hook := delivery(t, m)
 	for _, l := range languages() {
 		t.Run(l.name, func(t *testing.T) {
-			need(t, l.name, l.program)
+			tilltest.Need(t, l.name, l.program)
 			env := []string{"TILL_URL=" + m.base, "TILL_SECRET_KEY=" + m.key}
 			run := func(task string, env []string, args ...string) object {
 				t.Helper()

@@ -19,6 +19,7 @@ import (
 	waLog "go.mau.fi/whatsmeow/util/log"
 
 	"till/bot/whatsapp/wanet"
+	"till/cmd/till/tilltest"
 )
 
 // stockPayer is a payer whose phone is the stock client: nothing of ours reads
@@ -81,7 +82,7 @@ func newStockPayer(t *testing.T, n *wanet.Network, number string) *stockPayer {
 
 func (p *stockPayer) says(text string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), tilltest.Patience)
 	defer cancel()
 	_, err := p.client.SendMessage(ctx, types.NewJID(botNumber, types.DefaultUserServer), &waE2E.Message{Conversation: &text})
 	if err != nil {
@@ -92,7 +93,7 @@ func (p *stockPayer) says(text string) {
 func (p *stockPayer) hears(pattern string) []string {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
-	deadline := time.After(patience)
+	deadline := time.After(tilltest.Patience)
 	for {
 		select {
 		case text := <-p.texts:
@@ -128,10 +129,10 @@ func elsewhere(tb testing.TB) (n *wanet.Network, env []string) {
 // network that somebody else runs: no control API, only the protocol.
 func TestAStockClientPays(t *testing.T) {
 	n, env := elsewhere(t)
-	dir, addr := t.TempDir(), freePort(t)
+	dir, addr := t.TempDir(), tilltest.FreePort(t)
 	p := start(t, dir, env, "dev", "--http-addr", addr)
-	shown := p.line(`^pairing: (.+)$`)[1]
-	p.line(`/phone$|of that network`)
+	shown := p.Line(`^pairing: (.+)$`)[1]
+	p.Line(`/phone$|of that network`)
 	m := &merchant{t: t, base: "http://" + addr, key: keptKey(t, dir)}
 	asked := m.call(http.MethodGet, "/v1/test/whatsapp/pairing", nil)
 	if !strings.Contains(firstText(asked), shown[:40]) {

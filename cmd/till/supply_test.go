@@ -5,15 +5,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"till/cmd/till/tilltest"
 )
 
 // The list of licences is of the modules that are in the program, each in its
 // version: a new one is looked at before it is used. make licences writes it anew.
 func TestTheListOfLicencesIsOfWhatIsInTheProgram(t *testing.T) {
-	bin, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := tilltest.Program(t)
 	info, err := buildinfo.ReadFile(bin)
 	if err != nil {
 		t.Fatal(err)

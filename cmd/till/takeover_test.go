@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"till/cmd/till/tilltest"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -33,32 +34,28 @@ func ownDatabase(t *testing.T, name string) string {
 func TestASecondTillTakesTheNumberOver(t *testing.T) {
 	redis, o, dir := realRedis(t), newOutside(t), t.TempDir()
 	o.env = append(o.env, "TILL_DATABASE_URL="+ownDatabase(t, "takeover"), "TILL_REDIS_URL="+redis.url)
-	firstAt, secondAt := freePort(t), freePort(t)
+	firstAt, secondAt := tilltest.FreePort(t), tilltest.FreePort(t)
 	first := start(t, dir, o.env, "dev", "--http-addr", firstAt)
 	o.link(first)
-	first.line(`of that network|/phone$`)
+	first.Line(`of that network|/phone$`)
 	m := &merchant{t: t, base: "http://" + firstAt, key: keptKey(t, dir)}
 	waitReady(m)
 	second := start(t, dir, o.env, "dev", "--http-addr", secondAt)
-	second.line(`of that network|/phone$`)
+	second.Line(`of that network|/phone$`)
 	m2 := &merchant{t: t, base: "http://" + secondAt, key: m.key}
 	waitReady(m2) // the number is live, wherever it runs
-	m.until("the second waits for the number", func() bool { return strings.Contains(second.said(), "another process runs it") })
+	m.until("the second waits for the number", func() bool { return strings.Contains(second.Said(), "another process runs it") })
 
 	p := newPayer(m2)
 	_, text := m2.openChat(500_000, "takeover-1")
 	p.says(text)
 	p.hears(`1 Bank transfer`)
-	if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	first.Signal(syscall.SIGSTOP)
 	p.says("menu")
 	p.hears(`1 Bank transfer`) // once the first's lease has run out
-	if err := first.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	first.Signal(syscall.SIGCONT)
 	m.until("the first has seen that the number is not its own", func() bool {
-		return strings.Contains(first.said(), "lease of this number is lost") || strings.Contains(first.said(), "another process runs it")
+		return strings.Contains(first.Said(), "lease of this number is lost") || strings.Contains(first.Said(), "another process runs it")
 	})
 	p.says("1")
 	account := p.hears(`^\d{10}$`)[0]
@@ -71,7 +68,7 @@ func TestASecondTillTakesTheNumberOver(t *testing.T) {
 		t.Errorf("the payer saw the menu %d times:\n%s", n, p.transcript())
 	}
 
-	second.kill()
+	second.Kill()
 	p = &payer{m: m, phone: p.phone}
 	waitReady(m)
 	_, text = m.openChat(600_000, "takeover-2")

@@ -78,7 +78,7 @@ func TestTheLogTellsWhatHappenedAndToNobodyWhom(t *testing.T) {
 	digits := strings.TrimPrefix(phone, "+")
 	for what, secret := range map[string]string{
 		"key": m.key, "webhook's secret": hook["secret"].(string), "name": "Okonkwo", "chat's name": "Quixotina", "e-mail": "zebulon", "merchant's phone": "8031998877",
-		"payer's phone": digits[3:], "account number": account, "card": "4111", "payer at the bank": "ADA TEST PAYER", "reference": "rent of the blue house",
+		"payer's phone": digits[3:], "account number": account, "card": "4111 1111", "card's digits": "41111111", "payer at the bank": "ADA TEST PAYER", "reference": "rent of the blue house",
 	} {
 		if at := strings.Index(strings.ToLower(log), strings.ToLower(secret)); secret == "" || at >= 0 {
 			t.Errorf("the log tells the %s: %s", what, log[max(0, at-200):min(len(log), at+100)])

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"till/cmd/till/tilltest"
 )
 
 const identities = "/v1/verification/identities"
@@ -45,7 +47,7 @@ func (h *heap) text() string {
 // spill sends a request as it is and returns all that was answered.
 func spill(m *merchant, method, path, body string, headers ...string) string {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), tilltest.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, m.base+path, strings.NewReader(body))
 	if err != nil {
@@ -165,10 +167,10 @@ func TestNoNumberOfAPersonIsEverWrittenDown(t *testing.T) {
 	cut := m.call(http.MethodPost, identities, object{
 		"type": "bvn", "number": number, "firstName": "Nwakaego", "lastName": "Ezeakonobi", "consent": object{"given": true, "purpose": "Account opening"},
 	})
-	p.kill()
+	p.Kill()
 	searched(t, dir, words) // what a power cut leaves: journals and all
 	again := start(t, dir, []string{"TILL_LOG_LEVEL=debug"}, "dev", "--http-addr", strings.TrimPrefix(m.base, "http://"))
-	again.line(`/phone$`)
+	again.Line(`/phone$`)
 	var found object
 	m.until("the look-up that was cut off has ended", func() bool {
 		found = m.eventually(http.MethodGet, identities+"/"+cut["id"].(string), nil)
@@ -178,9 +180,9 @@ func TestNoNumberOfAPersonIsEverWrittenDown(t *testing.T) {
 		t.Errorf("it is %v", found)
 	}
 	m.until("its end is told", func() bool { return strings.Contains(h.text(), `"reference":"`+cut["id"].(string)+`"`) })
-	again.kill()
+	again.Kill()
 	searched(t, dir, words)
-	for where, text := range map[string]string{"answers": answers.String(), "webhooks": h.text(), "first log": p.said(), "second log": again.said()} {
+	for where, text := range map[string]string{"answers": answers.String(), "webhooks": h.text(), "first log": p.Said(), "second log": again.Said()} {
 		if len(text) < 100 {
 			t.Errorf("the %s are empty: %q", where, text)
 		}
@@ -190,7 +192,7 @@ func TestNoNumberOfAPersonIsEverWrittenDown(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(p.said(), `look-up`) {
+	if !strings.Contains(p.Said(), `look-up`) {
 		t.Error("no line of the log is about a look-up")
 	}
 }

@@ -113,10 +113,10 @@ func TestNoWebhookIsLostToAKill(t *testing.T) {
 			m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
 		}
 		<-r.asked
-		p.kill()
+		p.Kill()
 		r.take()
 		p = start(t, dir, nil, "dev", "--http-addr", strings.TrimPrefix(m.base, "http://"))
-		p.line(`/phone$`)
+		p.Line(`/phone$`)
 		await.Until(t, fmt.Sprintf("every payment is told of though Till was killed %s", how), func() bool { return r.told(t, sessions) == many })
 		t.Logf("killed %s: %d payments, %d requests taken", how, many, r.times)
 		m.call(http.MethodPatch, "/v1/webhook-endpoints/"+endpoint["id"].(string), object{"status": "DISABLED"})

@@ -1,6 +1,7 @@
 package wanet
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -22,7 +23,7 @@ const (
 	maxAccounts = 20_000
 	maxQueue    = 10_000 // undelivered stanzas of one device
 	maxMessages = 5_000  // messages a phone remembers
-	window      = 256    // stanzas on the line that the client has not acked yet
+	maxAhead    = 256    // stanzas on the line that the client has not acked yet, unless told
 )
 
 var (
@@ -44,6 +45,7 @@ type Config struct {
 	Rand     io.Reader        // nil: crypto/rand
 	RootSeed []byte           // given: the root key follows from it (tests)
 	AckDelay time.Duration    // how long the server takes to ack a message
+	Ahead    int              // stanzas on the line that the client has not acked yet; 0: 256
 }
 
 // Network is a running WhatsApp network. Open makes one; it serves clients
@@ -71,6 +73,7 @@ type Network struct {
 	refs      map[string]*conn // QR refs shown by connections that want pairing
 	faults    Faults
 	ackDelay  time.Duration // when no fault sets another
+	ahead     int           // see Config.Ahead
 	intercept func(Delivery) Action
 	nack      func(Sent) int
 	silent    func(xmlns string) bool
@@ -123,7 +126,7 @@ func Open(ctx context.Context, c Config) (*Network, error) {
 		accounts: map[string]*Account{}, byLID: map[string]*Account{},
 		conns: map[*conn]struct{}{}, refs: map[string]*conn{},
 	}
-	n.ackDelay = c.AckDelay
+	n.ackDelay, n.ahead = c.AckDelay, cmp.Or(c.Ahead, maxAhead)
 	if n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
 	}

@@ -95,7 +95,7 @@ func (n *Network) pump(d *Device) {
 		return
 	}
 	for _, it := range d.queue {
-		if c.inflight >= window {
+		if c.inflight >= n.ahead {
 			return
 		}
 		if it.at != waiting || it.held {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // audit compares what Till acknowledged with what Till has.
@@ -54,7 +56,7 @@ func (a *audit) replies(list []entry) {
 	each(list, func(e entry) {
 		var r reply
 		var err error
-		if !waits(patience, func() bool {
+		if !waits(tilltest.Patience, func() bool {
 			r, err = a.w.call(http.MethodPost, e.Path, e.Key, e.Body)
 			return err == nil && r.status < 500
 		}) {
@@ -86,7 +88,7 @@ func each[T any](list []T, do func(T)) {
 func (a *audit) session(id string) string {
 	var r reply
 	var err error
-	if !waits(patience, func() bool {
+	if !waits(tilltest.Patience, func() bool {
 		r, err = a.w.call(http.MethodGet, "/v1/whatsapp/checkout/sessions/"+id, "", "")
 		return err == nil && r.status < 500
 	}) {
@@ -141,7 +143,7 @@ func (a *audit) proveBeside() {
 func (a *audit) prove() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	if out, err := command(ctx, a.w.dir, a.w.env, "ledger", "check"); err != nil {
+	if out, err := tilltest.Output(ctx, a.w.dir, a.w.env, "ledger", "check"); err != nil {
 		a.w.wrong("ledger", "till ledger check: %v\n%s", err, out)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // backedUp makes so many backups beside a server that works, and has each prove
@@ -21,12 +23,12 @@ func backedUp(w *world, backups int) (acks int, longest time.Duration) {
 	for n := range backups {
 		file := filepath.Join(w.outside, fmt.Sprintf("backup-%d.tar.gz", n))
 		began := time.Now()
-		short, cancel := context.WithTimeout(context.Background(), 2*patience)
-		if out, err := command(short, w.dir, w.env, "backup", file); err != nil {
+		short, cancel := context.WithTimeout(context.Background(), 2*tilltest.Patience)
+		if out, err := tilltest.Output(short, w.dir, w.env, "backup", file); err != nil {
 			w.wrong("other", "backup %d: %v\n%s", n, err, out)
 		}
 		longest = max(longest, time.Since(began))
-		if out, err := command(short, w.dir, w.env, "verify", file); err != nil {
+		if out, err := tilltest.Output(short, w.dir, w.env, "verify", file); err != nil {
 			w.wrong("lost", "backup %d does not hold: %v\n%s", n, err, out)
 		}
 		cancel()

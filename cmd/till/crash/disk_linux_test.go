@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"text/tabwriter"
+
+	"till/cmd/till/tilltest"
 )
 
 // space is a way to take Till's disk away while it runs, and to give it back.
@@ -74,13 +76,13 @@ func starve(w *world, s space, rounds int, random *rand.Rand) starved {
 		}
 	}
 	select {
-	case <-w.p.dead:
+	case <-w.p.Ended():
 		w.wrong("other", "%s: Till ended", s.name)
 	default:
 	}
 	a := &audit{w: w}
 	a.replies(w.journal.of("call"))
-	w.p.kill()
+	w.p.Kill()
 	w.start()
 	w.until("Till is ready after a kill", w.ready)
 	a.replies(w.journal.of("call"))
@@ -91,9 +93,9 @@ func starve(w *world, s space, rounds int, random *rand.Rand) starved {
 // limited bounds the size of the files that Till may write.
 func limited(w *world) space {
 	w.tb.Helper()
-	prlimit := need(w.tb, "prlimit", "prlimit")
+	prlimit := tilltest.Need(w.tb, "prlimit", "prlimit")
 	set := func(bytes string) error {
-		out, err := exec.Command(prlimit, "--pid", strconv.Itoa(w.p.cmd.Process.Pid), "--fsize="+bytes+":").CombinedOutput()
+		out, err := exec.Command(prlimit, "--pid", strconv.Itoa(w.p.PID()), "--fsize="+bytes+":").CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("prlimit: %w: %s", err, out)
 		}

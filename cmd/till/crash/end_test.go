@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"till/cmd/till/tilltest"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -104,7 +105,7 @@ func (a *audit) end() {
 			w.texts(kept, "SELECT state FROM deliveries"), w.number(bank, "SELECT COUNT(*) FROM notices WHERE state = 'owed'"))
 	}
 	progress("all is delivered and sent; once more from the start, and all of it compared")
-	w.p.kill()
+	w.p.Kill()
 	w.start()
 	w.until("Till is ready for the last time", w.ready)
 	calls := w.journal.of("call")
@@ -195,7 +196,7 @@ func (a *audit) money(kept, bank *sql.DB) {
 
 // clearing is what lies at the bank, as till ledger balance says.
 func (a *audit) clearing() int64 {
-	out, err := command(context.Background(), a.w.dir, a.w.env, "ledger", "balance", "--json")
+	out, err := tilltest.Output(context.Background(), a.w.dir, a.w.env, "ledger", "balance", "--json")
 	var accounts map[string]json.Number
 	if err == nil {
 		err = json.Unmarshal([]byte(out), &accounts)

@@ -9,30 +9,31 @@ import (
 	"syscall"
 	"testing"
 	"text/tabwriter"
+
+	"till/cmd/till/tilltest"
 )
 
 // failing has a system call of Till fail with EIO from the Nth that a thread makes
 // on, for N = 1, 2, 3 and so on.
 func failing(w *world, calls string) space {
 	w.tb.Helper()
-	strace := need(w.tb, "strace", "strace")
+	strace := tilltest.Need(w.tb, "strace", "strace")
 	n := 0
-	var p *process
+	var p *tilltest.Process
 	return space{
 		name: strings.Fields(strings.ReplaceAll(calls, ",", " "))[0],
 		take: func(*rand.Rand) error {
 			n++
-			p = startAs(w.tb, w.outside, nil, strace, "-f", "-p", strconv.Itoa(w.p.cmd.Process.Pid), "-o", os.DevNull,
+			p = tilltest.StartOther(w.tb, w.outside, nil, strace, "-f", "-p", strconv.Itoa(w.p.PID()), "-o", os.DevNull,
 				"-e", "trace="+calls, "-e", fmt.Sprintf("inject=%s:error=EIO:when=%d+", calls, n))
-			if !waits(patience, func() bool { return strings.Contains(p.said(), "attached") }) {
-				return fmt.Errorf("strace does not look on: %s", p.said())
+			if !waits(tilltest.Patience, func() bool { return strings.Contains(p.Said(), "attached") }) {
+				return fmt.Errorf("strace does not look on: %s", p.Said())
 			}
 			return nil
 		},
 		give: func() error {
-			err := p.cmd.Process.Signal(syscall.SIGINT)
-			<-p.dead
-			return err
+			p.End(syscall.SIGINT)
+			return nil
 		},
 	}
 }

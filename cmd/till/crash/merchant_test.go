@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // sale is one session and what the driver knows to have been done to it.
@@ -176,7 +178,7 @@ func (s *shop) byTransfer(one *sale, path string, random *rand.Rand) error {
 // refund sends back what was paid, once it is there.
 func (s *shop) refund(one *sale) error {
 	var payment string
-	there := waits(patience, func() bool {
+	there := waits(tilltest.Patience, func() bool {
 		r, err := s.w.call(http.MethodGet, "/v1/payments?sessionId="+one.session, "", "")
 		if err != nil || len(r.items()) == 0 {
 			return false

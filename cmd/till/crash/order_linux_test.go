@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"till/cmd/till/tilltest"
 )
 
 // order is what the system calls of a process say of the order in which it wrote,
@@ -88,12 +90,12 @@ func ordered(trace io.Reader) (out order, err error) {
 // watched opens so many sessions while strace looks on.
 func watched(tb testing.TB, sessions int) order {
 	tb.Helper()
-	strace := need(tb, "strace", "strace")
+	strace := tilltest.Need(tb, "strace", "strace")
 	w := newWorld(tb)
 	file := filepath.Join(w.outside, "trace")
-	p := startAs(tb, w.outside, nil, strace, "-f", "-p", strconv.Itoa(w.p.cmd.Process.Pid), "-o", file, "-s", "16384",
+	p := tilltest.StartOther(tb, w.outside, nil, strace, "-f", "-p", strconv.Itoa(w.p.PID()), "-o", file, "-s", "16384",
 		"-e", "trace=pwrite64,fdatasync,fsync,write,writev,sendto")
-	w.until("strace looks on", func() bool { return strings.Contains(p.said(), "attached") })
+	w.until("strace looks on", func() bool { return strings.Contains(p.Said(), "attached") })
 	list := make([]int, sessions)
 	for n := range list {
 		list[n] = n
@@ -104,8 +106,7 @@ func watched(tb testing.TB, sessions int) order {
 			w.wrong("lost", "%s: %d %s (%v)", key, r.status, r.body, err)
 		}
 	})
-	_ = p.cmd.Process.Signal(syscall.SIGINT) // it lets go of Till
-	<-p.dead
+	p.End(syscall.SIGINT) // it lets go of Till
 	w.verdict()
 	trace, err := os.Open(file)
 	if err != nil {

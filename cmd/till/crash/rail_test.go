@@ -15,6 +15,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // The ways in which a bank does what it is asked and does not say so.
@@ -156,7 +158,7 @@ func unsaid(w *world, l *line, orders, together int) (longest time.Duration, ask
 	}
 	group.Wait()
 	for _, one := range sales {
-		if !waits(patience, func() bool { return w.status(one.session) == "PAID" }) {
+		if !waits(tilltest.Patience, func() bool { return w.status(one.session) == "PAID" }) {
 			w.wrong("lost", "%s was paid for and is %q", one.session, w.status(one.session))
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"till/cmd/till/tilltest"
 )
 
 // turnMost is how long a turn of a chat may take while Redis is gone or lies, on a
@@ -36,7 +38,7 @@ type redisServer struct {
 
 func newRedis(tb testing.TB) *redisServer {
 	tb.Helper()
-	r := &redisServer{tb: tb, path: need(tb, "redis", "redis-server"), dir: tb.TempDir(), addr: freePort(tb)}
+	r := &redisServer{tb: tb, path: tilltest.Need(tb, "redis", "redis-server"), dir: tb.TempDir(), addr: tilltest.FreePort(tb)}
 	r.client = redis.NewClient(&redis.Options{Addr: r.addr, MaxRetries: -1})
 	tb.Cleanup(func() { _ = r.client.Close(); r.kill() })
 	r.start()
@@ -50,7 +52,7 @@ func (r *redisServer) start() {
 	if err := r.cmd.Start(); err != nil {
 		r.tb.Fatal(err)
 	}
-	if !waits(patience, func() bool { return r.client.Ping(context.Background()).Err() == nil }) {
+	if !waits(tilltest.Patience, func() bool { return r.client.Ping(context.Background()).Err() == nil }) {
 		r.tb.Fatal("redis-server never answered")
 	}
 }

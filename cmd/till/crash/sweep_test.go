@@ -11,6 +11,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // The work that goes on while Till is killed.
@@ -84,18 +86,18 @@ func swept(tb testing.TB, on string, kills int, seed uint64, env ...string) swee
 	out := sweep{on: on, kills: kills}
 	for n := range kills {
 		if random.IntN(100) < earlyKills { // before it is ready, and then again
-			w.p.kill()
+			w.p.Kill()
 			w.start()
 			time.Sleep(time.Duration(random.Int64N(int64(400 * time.Millisecond))))
 			out.early++
 		} else {
 			time.Sleep(20*time.Millisecond + time.Duration(random.Int64N(int64(1980*time.Millisecond))))
 		}
-		w.p.kill()
+		w.p.Kill()
 		began := time.Now()
 		w.start()
-		if !waits(patience, w.ready) {
-			tb.Fatalf("Till never got ready after kill %d:\n%s", n+1, w.p.said())
+		if !waits(tilltest.Patience, w.ready) {
+			tb.Fatalf("Till never got ready after kill %d:\n%s", n+1, w.p.Said())
 		}
 		out.ready = append(out.ready, time.Since(began))
 		a.after(random)
@@ -112,7 +114,7 @@ func swept(tb testing.TB, on string, kills int, seed uint64, env ...string) swee
 			return false
 		}
 	}) {
-		tb.Fatalf("%s: the work did not end; Till said:\n%s", on, w.p.said())
+		tb.Fatalf("%s: the work did not end; Till said:\n%s", on, w.p.Said())
 	}
 	progress("%s: everything comes to its end", on)
 	a.end()
@@ -135,7 +137,7 @@ func swept(tb testing.TB, on string, kills int, seed uint64, env ...string) swee
 		w.wrong("slow", "a start took %s", most)
 	}
 	w.verdict()
-	w.p.kill()
+	w.p.Kill()
 	return out
 }
 

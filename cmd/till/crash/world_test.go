@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"till/bot/whatsapp/wanet"
+	"till/cmd/till/tilltest"
 )
 
 const (
@@ -36,7 +37,7 @@ type world struct {
 	env     []string
 	network *wanet.Remote
 	client  *http.Client
-	p       *process
+	p       *tilltest.Process
 	key     string
 	journal *journal
 
@@ -54,24 +55,24 @@ func newWorld(tb testing.TB, env ...string) *world {
 func newWorldWith(tb testing.TB, reached func(bank string) string, env ...string) *world {
 	tb.Helper()
 	w := &world{
-		tb: tb, dir: tb.TempDir(), outside: tb.TempDir(), addr: freePort(tb), found: map[string][]string{},
+		tb: tb, dir: tb.TempDir(), outside: tb.TempDir(), addr: tilltest.FreePort(tb), found: map[string][]string{},
 		client: &http.Client{Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 	w.data, w.journal = filepath.Join(w.dir, "data"), newJournal(tb, w.outside)
-	networkAt, bankAt := freePort(tb), freePort(tb)
+	networkAt, bankAt := tilltest.FreePort(tb), tilltest.FreePort(tb)
 	network := start(tb, w.outside, nil, "network", "--addr", networkAt, "--file", filepath.Join(w.outside, "network.db"))
-	root := network.line(`^root key: ([0-9a-f]{64})$`)[1]
-	start(tb, w.outside, nil, "bank", "--addr", bankAt, "--file", w.bankFile()).line(`^sandbox bank: `)
+	root := network.Line(`^root key: ([0-9a-f]{64})$`)[1]
+	start(tb, w.outside, nil, "bank", "--addr", bankAt, "--file", w.bankFile()).Line(`^sandbox bank: `)
 	w.bank = "http://" + bankAt
 	w.network = wanet.NewRemote("http://"+networkAt, w.client)
 	w.env = append([]string{"TILL_WHATSAPP_DIAL=" + networkAt, "TILL_WHATSAPP_ROOT_KEY=" + root, "TILL_BANK_URL=" + reached(w.bank)}, env...)
 	w.start()
-	w.until("the bot shows a code", func() bool { return pairing.MatchString(w.p.said()) })
-	text := pairing.FindStringSubmatch(w.p.said())[1]
+	w.until("the bot shows a code", func() bool { return pairing.MatchString(w.p.Said()) })
+	text := pairing.FindStringSubmatch(w.p.Said())[1]
 	if _, err := w.network.ScanQR(context.Background(), botNumber, botName, text); err != nil {
 		tb.Fatal(err)
 	}
-	w.until("the first start leaves a key", func() bool { return regexp.MustCompile(`(?m)^secret key  `).MatchString(w.p.said()) })
+	w.until("the first start leaves a key", func() bool { return regexp.MustCompile(`(?m)^secret key  `).MatchString(w.p.Said()) })
 	w.key = keptKey(tb, w.dir)
 	w.until("every part works", w.whole)
 	return w
@@ -86,8 +87,8 @@ func (w *world) start() { w.p = start(w.tb, w.dir, w.env, "dev", "--http-addr", 
 // until waits until something has become so.
 func (w *world) until(what string, so func() bool) {
 	w.tb.Helper()
-	if !waits(patience, so) {
-		w.tb.Fatalf("in vain waited until %s; Till said:\n%s", what, w.p.said())
+	if !waits(tilltest.Patience, so) {
+		w.tb.Fatalf("in vain waited until %s; Till said:\n%s", what, w.p.Said())
 	}
 }
 
@@ -135,7 +136,7 @@ func (w *world) verdict() {
 		}
 	}
 	if w.tb.Failed() {
-		w.tb.Logf("Till said:\n%s", w.p.said())
+		w.tb.Logf("Till said:\n%s", w.p.Said())
 	}
 }
 
@@ -243,7 +244,7 @@ func (w *world) surely(key, path string, body any) (reply, error) {
 		text = string(raw)
 	}
 	var last string
-	for end := time.Now().Add(2 * patience); time.Now().Before(end); {
+	for end := time.Now().Add(2 * tilltest.Patience); time.Now().Before(end); {
 		r, err := w.call(http.MethodPost, path, key, text)
 		switch {
 		case err != nil:

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"till/cmd/till/tilltest"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -18,8 +19,8 @@ import (
 // echo starts a server that says what it is told, and returns what asks it.
 func (w *world) echo(b *testing.B) func(int) error {
 	b.Helper()
-	addr := free(b)
-	server := &http.Server{Addr: addr, ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+	addr := tilltest.FreePort(b)
+	server := &http.Server{Addr: addr, ReadHeaderTimeout: tilltest.Patience, Handler: http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		out.Header().Set("Content-Type", "application/json")
 		_, _ = io.Copy(out, r.Body)
 	})}
@@ -32,7 +33,7 @@ func (w *world) echo(b *testing.B) func(int) error {
 			"amount": 500_000, "customerEmail": "ada@example.com", "mode": "headless", "reference": fmt.Sprint(i),
 		}, &out)
 	}
-	until(b, "the echo answers", patience, func() bool { return ask(0) == nil })
+	until(b, "the echo answers", tilltest.Patience, func() bool { return ask(0) == nil })
 	return ask
 }
 

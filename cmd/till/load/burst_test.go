@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // burst measures what becomes of many notices at once, a tenth of them twice: the
@@ -35,7 +37,7 @@ func burst(b *testing.B, t *table) {
 			b.Fatal("the payments cannot be made")
 		}
 	}
-	until(b, "the bank has told of every payment", 2*patience, func() bool { return len(w.relay.notices()) >= payments })
+	until(b, "the bank has told of every payment", 2*tilltest.Patience, func() bool { return len(w.relay.notices()) >= payments })
 	list := w.relay.notices()[:payments]
 	draw := rand.New(rand.NewPCG(1, 2)) // the same order each time
 	for _, again := range draw.Perm(payments)[:all-payments] {
@@ -59,12 +61,12 @@ func burst(b *testing.B, t *table) {
 	until(b, "every payment's webhook came", 2*time.Minute, func() bool { return int(w.relay.arrived.Load()) >= payments })
 	settled := time.Since(began)
 	codes, fives := w.relay.answers()
-	t.judge(fmt.Sprintf("burst of %d notices in %.0f s, a tenth of them doubles: answers", all, seconds), fmt.Sprintf("%v, p99 %s", codes, ms(o.Took.at(0.99))),
+	t.Judge(fmt.Sprintf("burst of %d notices in %.0f s, a tenth of them doubles: answers", all, seconds), fmt.Sprintf("%v, p99 %s", codes, ms(o.Took.at(0.99))),
 		"", "no 5xx", fives == 0 && o.failed() == 0)
-	t.judge("all answered, all settled and their webhooks received, after", fmt.Sprintf("%.1f s, %.1f s", answered.Seconds(), settled.Seconds()), "5.0 s: the arrivals", "≤ 30 s",
+	t.Judge("all answered, all settled and their webhooks received, after", fmt.Sprintf("%.1f s, %.1f s", answered.Seconds(), settled.Seconds()), "5.0 s: the arrivals", "≤ 30 s",
 		settled <= 30*time.Second)
 	text, holds := w.proven()
-	t.judge("every movement of the bank has one outcome (I3)", firstLine(text, "I3 rail"), "", "holds", holds)
+	t.Judge("every movement of the bank has one outcome (I3)", firstLine(text, "I3 rail"), "", "holds", holds)
 }
 
 // notices are those that were kept back.

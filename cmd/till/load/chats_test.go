@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"till/bot/whatsapp/wanet"
+	"till/cmd/till/tilltest"
 )
 
 // chatter is a payer whose chat is open.
@@ -44,15 +45,15 @@ func chats(b *testing.B, t *table) {
 		return err
 	})
 	cpu = w.till.cpu() - cpu
-	t.judge(fmt.Sprintf("%d open chats, %.0f messages/s: answer on the phone", n, rate), fmt.Sprintf("p50 %s, p99 %s", ms(o.Took.at(0.5)), ms(o.Took.at(0.99))), "",
+	t.Judge(fmt.Sprintf("%d open chats, %.0f messages/s: answer on the phone", n, rate), fmt.Sprintf("p50 %s, p99 %s", ms(o.Took.at(0.5)), ms(o.Took.at(0.99))), "",
 		"p99 ≤ 300 ms", o.Took.at(0.99) <= 300)
-	t.judge("of these messages unanswered, answered twice", fmt.Sprintf("%d, %d of %d%s", o.failed()+o.Missed, int(answers.Load())-len(o.Took), count, reasons(o.Faults)), "", "0, 0",
+	t.Judge("of these messages unanswered, answered twice", fmt.Sprintf("%d, %d of %d%s", o.failed()+o.Missed, int(answers.Load())-len(o.Took), count, reasons(o.Faults)), "", "0, 0",
 		o.failed()+o.Missed == 0 && int(answers.Load()) == len(o.Took))
-	t.add("CPU of one such message and its answer in Till", fmt.Sprintf("%.1f ms", cpu.Seconds()*1000/float64(count)), "")
-	t.judge("RSS before the chats, with them, after the messages", mib(before)+", "+mib(open)+", "+mib(w.till.rss()), "", "≤ 400 MiB", w.till.rss() <= 400)
+	t.Add("CPU of one such message and its answer in Till", fmt.Sprintf("%.1f ms", cpu.Seconds()*1000/float64(count)), "")
+	t.Judge("RSS before the chats, with them, after the messages", mib(before)+", "+mib(open)+", "+mib(w.till.rss()), "", "≤ 400 MiB", w.till.rss() <= 400)
 	if w.redis != "" {
 		each := float64(w.redisBytes()-held) / float64(n)
-		t.judge("Redis for one chat", fmt.Sprintf("%.1f KiB", each/1024), "", "≤ 4 KiB", each <= 4096)
+		t.Judge("Redis for one chat", fmt.Sprintf("%.1f KiB", each/1024), "", "≤ 4 KiB", each <= 4096)
 	}
 }
 
@@ -95,13 +96,13 @@ func (w *world) chatters(tb testing.TB, n int, rate float64) []*chatter {
 func (c *chatter) turn(text string) (answers int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), tilltest.Patience)
 	defer cancel()
 	if _, err := c.phone.Send(ctx, botNumber, text); err != nil {
 		return 0, err
 	}
 	for answers == 0 {
-		items, next, err := c.phone.Messages(ctx, c.seen, patience)
+		items, next, err := c.phone.Messages(ctx, c.seen, tilltest.Patience)
 		if err != nil {
 			return 0, err
 		}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // checkouts measures whole checkouts: create, instructions, transfer, the bank's
@@ -39,20 +41,20 @@ func checkouts(b *testing.B, t *table) {
 	till, bank := w.till.cpu(), w.bank.cpu()
 	r := w.checkouts(best, int(best)*size(60, 4))
 	till, bank = w.till.cpu()-till, w.bank.cpu()-bank
-	t.judge(fmt.Sprintf("full checkouts at %.0f/s, open loop: notice → webhook", best), fmt.Sprintf("p50 %s, p99 %s", ms(r.notice.at(0.5)), ms(r.notice.at(0.99))),
+	t.Judge(fmt.Sprintf("full checkouts at %.0f/s, open loop: notice → webhook", best), fmt.Sprintf("p50 %s, p99 %s", ms(r.notice.at(0.5)), ms(r.notice.at(0.99))),
 		"", "p99 ≤ 1 s", r.notice.at(0.99) <= 1000)
-	t.add("the same, create → webhook, from the moment it was due", fmt.Sprintf("p50 %s, p99 %s", ms(r.whole.Took.at(0.5)), ms(r.whole.Took.at(0.99))), "")
-	t.judge("full checkouts sustained, bank and driver on the same cores", fmt.Sprintf("%.0f/s", best),
+	t.Add("the same, create → webhook, from the moment it was due", fmt.Sprintf("p50 %s, p99 %s", ms(r.whole.Took.at(0.5)), ms(r.whole.Took.at(0.99))), "")
+	t.Judge("full checkouts sustained, bank and driver on the same cores", fmt.Sprintf("%.0f/s", best),
 		fmt.Sprintf("%.0f/s bare calls, posts and commits: %.2f of it", limit, best/limit), "≥ 200/s", best >= 200)
 	of := func(spent time.Duration) string {
 		return fmt.Sprintf("%.1f ms", spent.Seconds()*1000/float64(max(r.whole.Count, 1)))
 	}
-	t.add("CPU of one checkout: Till, the sandbox bank", of(till)+", "+of(bank), "")
-	t.judge("of these lost, doubled", fmt.Sprintf("%d, %d of %d", r.whole.failed()+r.whole.Missed, w.relay.twice(), w.paid.Load()), "", "0, 0",
+	t.Add("CPU of one checkout: Till, the sandbox bank", of(till)+", "+of(bank), "")
+	t.Judge("of these lost, doubled", fmt.Sprintf("%d, %d of %d", r.whole.failed()+r.whole.Missed, w.relay.twice(), w.paid.Load()), "", "0, 0",
 		r.whole.failed()+r.whole.Missed == 0 && w.relay.twice() == 0)
 	text, holds := w.proven()
-	t.judge("ledger against the bank's statement after it", firstLine(text, "I3 rail"), "", "holds", holds)
-	t.judge("RSS just started; after it, highest", mib(w.began)+"; "+mib(w.till.rss())+", "+mib(w.till.peak()), "", "≤ 60 MiB; –", w.began <= 60)
+	t.Judge("ledger against the bank's statement after it", firstLine(text, "I3 rail"), "", "holds", holds)
+	t.Judge("RSS just started; after it, highest", mib(w.began)+"; "+mib(w.till.rss())+", "+mib(w.till.peak()), "", "≤ 60 MiB; –", w.began <= 60)
 }
 
 // firstLine is the line of a text that begins so.
@@ -101,7 +103,7 @@ func (w *world) checkouts(rate float64, n int) (c checkout) {
 		if err := w.transfer(ctx, i, session); err != nil {
 			return err
 		}
-		took, err := w.relay.wait(session, patience)
+		took, err := w.relay.wait(session, tilltest.Patience)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,11 +40,11 @@ func growth(b *testing.B, t *table) {
 		all = append(all, g)
 	}
 	middle := all[1]
-	t.judge(fmt.Sprintf("start with %d sessions: ready after", middle.n), fmt.Sprintf("%.2f s", middle.ready.Seconds()),
+	t.Judge(fmt.Sprintf("start with %d sessions: ready after", middle.n), fmt.Sprintf("%.2f s", middle.ready.Seconds()),
 		fmt.Sprintf("%.2f s with %d", all[0].ready.Seconds(), all[0].n), "≤ 2 s", middle.ready <= 2*time.Second)
 	for _, list := range []struct{ name, query string }{{"", ""}, {" of a status that none has", "&status=PROCESSING"}, {" of the last few paid", "&status=PAID"}, {" of an e-mail address", "&customerEmail=payer77@example.com"}} {
 		few, many := all[0].list(b, list.query), middle.list(b, list.query)
-		t.judge(fmt.Sprintf("a page of the list%s, %d sessions", list.name, middle.n), fmt.Sprintf("p50 %s, p99 %s", ms(many.at(0.5)), ms(many.at(0.99))),
+		t.Judge(fmt.Sprintf("a page of the list%s, %d sessions", list.name, middle.n), fmt.Sprintf("p50 %s, p99 %s", ms(many.at(0.5)), ms(many.at(0.99))),
 			fmt.Sprintf("p50 %s with %d", ms(few.at(0.5)), all[0].n), "p99 ≤ 50 ms", many.at(0.99) <= 50)
 	}
 	for range size(15, 5) {
@@ -72,14 +73,14 @@ func growth(b *testing.B, t *table) {
 			few, many times
 		}{{"create", few.create, g.create}, {"read", few.read, g.read}} {
 			factor := of.many.at(0.5) / of.few.at(0.5)
-			t.judge(fmt.Sprintf("%s p50 at %d sessions, 8 connections", of.name, g.n), fmt.Sprintf("%s: %.2f ×", ms(of.many.at(0.5)), factor),
+			t.Judge(fmt.Sprintf("%s p50 at %d sessions, 8 connections", of.name, g.n), fmt.Sprintf("%s: %.2f ×", ms(of.many.at(0.5)), factor),
 				fmt.Sprintf("%s with %d", ms(of.few.at(0.5)), few.n), "≤ 1.5 ×", factor <= 1.5)
 		}
 	}
 	last := all[len(all)-1]
-	t.add(fmt.Sprintf("RSS with %d sessions, of which heap", last.n), mib(last.till.rss())+", "+mib(last.till.heap()), fmt.Sprintf("%s with %d", mib(few.till.rss()), few.n))
+	t.Add(fmt.Sprintf("RSS with %d sessions, of which heap", last.n), mib(last.till.rss())+", "+mib(last.till.heap()), fmt.Sprintf("%s with %d", mib(few.till.rss()), few.n))
 	for _, g := range all {
-		g.till.stop(b)
+		g.till.End(syscall.SIGTERM)
 	}
 }
 
@@ -92,7 +93,7 @@ func grow(b *testing.B, n int) *grown {
 	if _, _, err := w.open(context.Background(), 0, "headless"); err != nil {
 		b.Fatal(err)
 	}
-	w.till.stop(b)
+	w.till.End(syscall.SIGTERM)
 	w.fill(b, n)
 	g := &grown{world: w, n: n}
 	g.ready = w.start()

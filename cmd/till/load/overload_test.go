@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // overload offers five times what may come, and looks at what is let in, what is
@@ -20,7 +22,7 @@ func overload(b *testing.B, t *table) {
 	const limit = 30 // calls a second of each key: 8 keys, two calls for a checkout
 	held := newWorld(b, settings{limit: limit})
 	held.overloaded(t, fmt.Sprintf("overload, 5 × what the keys may (%d/s each)", limit), 5*limit*merchants, true)
-	held.till.kill()
+	held.till.Kill()
 	bare := newWorld(b, settings{limit: 1_000_000})
 	most, _, err := closed(64, time.Duration(size(3000, 1000))*time.Millisecond, func(i int) error {
 		_, _, err := bare.open(context.Background(), i, "headless")
@@ -60,7 +62,7 @@ func (w *world) overloaded(t *table, what string, rate float64, refuses bool) {
 	})
 	over := time.Now()
 	recovered := time.Duration(-1)
-	for time.Since(over) < patience { // a second at a time, far below what may come
+	for time.Since(over) < tilltest.Patience { // a second at a time, far below what may come
 		calm := pace(20, 20, 64, func(i int) error {
 			_, _, err := w.open(context.Background(), i, "headless")
 			return err
@@ -71,8 +73,8 @@ func (w *world) overloaded(t *table, what string, rate float64, refuses bool) {
 		}
 	}
 	allowed := codes[http.StatusCreated] + codes[http.StatusTooManyRequests] + codes[http.StatusServiceUnavailable]
-	t.judge(what+": answers", fmt.Sprintf("%v of %d, %d not begun%s; %d refusals without Retry-After", codes, o.Count, o.Missed, reasons(o.Faults), silent), "",
+	t.Judge(what+": answers", fmt.Sprintf("%v of %d, %d not begun%s; %d refusals without Retry-After", codes, o.Count, o.Missed, reasons(o.Faults), silent), "",
 		"201, 429, 503", o.failed() == 0 && silent == 0 && allowed == o.Count && (!refuses || codes[http.StatusTooManyRequests] > 0))
-	t.judge("p99 of those let in", fmt.Sprintf("%s at %.0f/s", ms(accepted.at(0.99)), float64(len(accepted))/o.Elapsed.Seconds()), "", "≤ 1 s", accepted.at(0.99) <= 1000)
-	t.judge("as before after", fmt.Sprintf("%.1f s", recovered.Seconds()), "", "≤ 10 s", recovered >= 0 && recovered <= 10*time.Second)
+	t.Judge("p99 of those let in", fmt.Sprintf("%s at %.0f/s", ms(accepted.at(0.99)), float64(len(accepted))/o.Elapsed.Seconds()), "", "≤ 1 s", accepted.at(0.99) <= 1000)
+	t.Judge("as before after", fmt.Sprintf("%.1f s", recovered.Seconds()), "", "≤ 10 s", recovered >= 0 && recovered <= 10*time.Second)
 }

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // relay stands between the bank and Till, and is the merchants' endpoint: it
@@ -54,7 +56,7 @@ var sessionID = regexp.MustCompile(`wsp_sess_[0-9a-z]+`)
 // newRelay listens at once; Till may start later.
 func newRelay(tb testing.TB, till string, sessionOf func(reference string) (string, bool)) *relay {
 	tb.Helper()
-	r := &relay{till: till, at: free(tb), client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	r := &relay{till: till, at: tilltest.FreePort(tb), client: &http.Client{Timeout: tilltest.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /hook/", r.hook)
 	mux.HandleFunc("POST /v1/rails/sandbox/notifications", func(w http.ResponseWriter, q *http.Request) {
@@ -75,7 +77,7 @@ func newRelay(tb testing.TB, till string, sessionOf func(reference string) (stri
 		}
 		w.WriteHeader(status)
 	})
-	server := &http.Server{Addr: r.at, Handler: mux, ReadHeaderTimeout: patience}
+	server := &http.Server{Addr: r.at, Handler: mux, ReadHeaderTimeout: tilltest.Patience}
 	ended := make(chan error, 1)
 	go func() { ended <- server.ListenAndServe() }()
 	tb.Cleanup(func() { _ = server.Close(); <-ended })

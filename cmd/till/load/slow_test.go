@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"till/cmd/till/tilltest"
 )
 
 // slowWay is how a client is slow: what it sends at once, what it drips, a piece
@@ -38,14 +41,22 @@ func TestSlowClientsHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// BenchmarkFaultSlow does that with 2,000 of each kind: make fault-slow.
+// BenchmarkFaultSlow does that with 2,000 of each kind, for TILL_FAULT_SLOW (4m)
+// each: make fault-slow.
 func BenchmarkFaultSlow(b *testing.B) {
 	if b.N > 1 {
 		b.Skip("one run is enough: -benchtime 1x")
 	}
+	lasts := 4 * time.Minute
+	if text := os.Getenv("TILL_FAULT_SLOW"); text != "" {
+		var err error
+		if lasts, err = time.ParseDuration(text); err != nil || lasts < 10*time.Second {
+			b.Fatalf("TILL_FAULT_SLOW %q cannot be used: give 10s or more, as 1m", text)
+		}
+	}
 	w := newWorld(b, settings{limit: 1_000_000})
 	for _, way := range slowWays() {
-		progress("%s", w.slow(b, way, size(2000, 200), time.Duration(size(240, 20))*time.Second, 2))
+		progress("%s", w.slow(b, way, size(2000, 200), lasts, 2))
 	}
 }
 
@@ -80,7 +91,7 @@ func (w *world) slow(tb testing.TB, way slowWay, n int, lasts time.Duration, tim
 			}
 		})
 	}
-	until(tb, "all slow clients are there", patience, func() bool { return opened.Load() >= int64(n) })
+	until(tb, "all slow clients are there", tilltest.Patience, func() bool { return opened.Load() >= int64(n) })
 	held := w.till.descriptors() - base
 	beside := served()
 	most := w.till.descriptors()
@@ -97,7 +108,7 @@ func (w *world) slow(tb testing.TB, way slowWay, n int, lasts time.Duration, tim
 
 // slowly is one connection, until it is ended from either side.
 func (w *world) slowly(ctx context.Context, way slowWay, opened *atomic.Int64) error {
-	conn, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", w.addr)
+	conn, err := (&net.Dialer{Timeout: tilltest.Patience}).DialContext(ctx, "tcp", w.addr)
 	if err != nil {
 		return err
 	}

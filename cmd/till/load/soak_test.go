@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"till/cmd/till/tilltest"
+	"till/flow/benchtest"
 )
 
 // The rhythm of a soak.
@@ -65,7 +68,7 @@ func BenchmarkSoak(b *testing.B) {
 		b.Skip("one run is enough: -benchtime 1x")
 	}
 	s := &soak{lasts: soakTime(b), rate: soakRate(b), faults: map[string]int{}}
-	where := machine(b)
+	where := benchtest.Machine(b)
 	s.world = newWorld(b, settings{limit: 1_000_000, chat: true})
 	list := s.chatters(b, soakChats, 50)
 	progress("soak: %s at %.0f checkouts/s and %d messages/s in %d chats, a fault every %s", s.lasts, s.rate, soakSays, soakChats, soakFault)
@@ -136,7 +139,7 @@ func (s *soak) checkout(i int) error {
 
 func (s *soak) repeated(do func(ctx context.Context) error) (err error) {
 	for range soakTries {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), tilltest.Patience)
 		err = do(ctx)
 		cancel()
 		if err == nil {
@@ -312,17 +315,17 @@ func (s *soak) report(b *testing.B, where string, load *offered) {
 	for time.Since(ended) < soakSettle && s.relay.arrived.Load() < s.paid.Load() {
 		time.Sleep(time.Second) // between two looks
 	}
-	t := new(table)
-	t.judge("checkouts offered, paid, told by webhook", fmt.Sprintf("%d at %.0f/s, %d, %d", load.Count+load.Missed, s.rate, s.paid.Load(), s.relay.arrived.Load()), "", "all",
+	t := newTable()
+	t.Judge("checkouts offered, paid, told by webhook", fmt.Sprintf("%d at %.0f/s, %d, %d", load.Count+load.Missed, s.rate, s.paid.Load(), s.relay.arrived.Load()), "", "all",
 		s.paid.Load() == s.relay.arrived.Load() && int64(load.Count+load.Missed) == s.paid.Load())
-	t.add("steps done again; checkouts given up, not begun; webhooks that came twice", fmt.Sprintf("%d; %d, %d; %d", s.again.Load(), s.given.Load(), load.Missed, s.relay.twice()), "")
-	t.add("create → transfer made, from the moment it was due", fmt.Sprintf("p50 %s, p99 %s, highest %s", ms(load.Took.at(0.5)), ms(load.Took.at(0.99)), ms(load.Took.at(1))), "")
-	t.judge("chat messages, unanswered", fmt.Sprintf("%d, %d", s.messages.Load(), s.unheard.Load()), "", "0", s.unheard.Load() == 0)
+	t.Add("steps done again; checkouts given up, not begun; webhooks that came twice", fmt.Sprintf("%d; %d, %d; %d", s.again.Load(), s.given.Load(), load.Missed, s.relay.twice()), "")
+	t.Add("create → transfer made, from the moment it was due", fmt.Sprintf("p50 %s, p99 %s, highest %s", ms(load.Took.at(0.5)), ms(load.Took.at(0.99)), ms(load.Took.at(1))), "")
+	t.Judge("chat messages, unanswered", fmt.Sprintf("%d, %d", s.messages.Load(), s.unheard.Load()), "", "0", s.unheard.Load() == 0)
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(s.faults)) {
 		names = append(names, fmt.Sprintf("%d × %s", s.faults[name], name))
 	}
-	t.add("faults", strings.Join(names, ", "), "")
+	t.Add("faults", strings.Join(names, ", "), "")
 	for _, g := range []struct {
 		name, goal string
 		most       float64
@@ -335,16 +338,16 @@ func (s *soak) report(b *testing.B, where string, load *offered) {
 		{"descriptors without those", "flat: ≤ 20/h", 20, func(x sample) float64 { return x.descript }},
 	} {
 		grows := s.slope(g.of)
-		t.judge(g.name+": middle of the second third, of the last, slope after the first", fmt.Sprintf("%.0f, %.0f, %+.1f/h", s.middle(1, g.of), s.middle(2, g.of), grows), "", g.goal, grows <= g.most)
+		t.Judge(g.name+": middle of the second third, of the last, slope after the first", fmt.Sprintf("%.0f, %.0f, %+.1f/h", s.middle(1, g.of), s.middle(2, g.of), grows), "", g.goal, grows <= g.most)
 	}
 	wal := 0.0
 	for _, x := range s.samples {
 		wal = max(wal, x.wal)
 	}
-	t.judge("largest WAL", mib(wal), "", "≤ 64 MiB", wal <= 64)
+	t.Judge("largest WAL", mib(wal), "", "≤ 64 MiB", wal <= 64)
 	text, holds := s.proven()
-	t.judge("ledger proven beside the load, and after it", fmt.Sprintf("%d times, longest %s; %s", s.proofs, s.longest.Round(time.Millisecond), firstLine(text, "I3 rail")), "", "holds", holds && len(s.broken) == 0)
-	fmt.Printf("\n%s\nSoak of %s: till serve, till bank and Redis as processes, the network and who asks in another.\n\n%s\n", where, s.lasts, t.text())
+	t.Judge("ledger proven beside the load, and after it", fmt.Sprintf("%d times, longest %s; %s", s.proofs, s.longest.Round(time.Millisecond), firstLine(text, "I3 rail")), "", "holds", holds && len(s.broken) == 0)
+	fmt.Printf("\n%s\nSoak of %s: till serve, till bank and Redis as processes, the network and who asks in another.\n\n%s\n", where, s.lasts, t.Text())
 	if len(s.broken) > 0 || !holds {
 		b.Errorf("the ledger was not proven %d of %d times: %s", len(s.broken), s.proofs, strings.Join(s.broken, "\n"))
 	}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"till/bot/whatsapp/wanet"
+	"till/cmd/till/tilltest"
 )
 
 const botNumber = "2349010000001"
@@ -37,9 +38,9 @@ type world struct {
 	addr      string
 	metricsAt string
 	env       []string
-	bank      *process
+	bank      process
 	bankAt    string
-	till      *process
+	till      process
 	redis     string // address of its socket; "" where none is installed
 	network   *wanet.Network
 	relay     *relay
@@ -76,21 +77,18 @@ func newWorld(tb testing.TB, s settings) *world {
 // prepare starts all but Till.
 func prepare(tb testing.TB, s settings) *world {
 	tb.Helper()
-	bin, err := program()
-	if err != nil {
-		tb.Fatal(err)
-	}
 	w := &world{
-		tb: tb, dir: tb.TempDir(), addr: free(tb), bankAt: free(tb), metricsAt: free(tb),
-		client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 512, DisableCompression: true}},
+		tb: tb, dir: tb.TempDir(), addr: tilltest.FreePort(tb), bankAt: tilltest.FreePort(tb), metricsAt: tilltest.FreePort(tb),
+		client: &http.Client{Timeout: tilltest.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 512, DisableCompression: true}},
 	}
 	w.relay = newRelay(tb, w.addr, func(account string) (string, bool) {
 		session, ok := w.accounts.Load(account)
 		name, _ := session.(string)
 		return name, ok
 	})
-	w.bank = start(tb, w.dir, bin, nil, "bank", "--addr", w.bankAt, "--file", filepath.Join(w.dir, "bank.db"))
-	w.bank.line(tb, `^(sandbox bank): `)
+	w.bank = watched(tb, w.dir, nil, "bank", "--addr", w.bankAt, "--file", filepath.Join(w.dir, "bank.db"))
+	w.bank.Line(`^(sandbox bank): `)
+	var err error
 	if w.network, err = wanet.Open(tb.Context(), wanet.Config{Now: time.Now}); err != nil {
 		tb.Fatal(err)
 	}
@@ -110,8 +108,8 @@ func prepare(tb testing.TB, s settings) *world {
 	}
 	if redis, err := exec.LookPath("redis-server"); err == nil {
 		w.redis = filepath.Join(w.dir, "redis.sock")
-		start(tb, w.dir, redis, nil, "--port", "0", "--unixsocket", w.redis, "--save", "", "--appendonly", "no", "--dir", w.dir)
-		until(tb, "Redis listens", patience, func() bool { _, err := os.Stat(w.redis); return err == nil })
+		tilltest.StartOther(tb, w.dir, nil, redis, "--port", "0", "--unixsocket", w.redis, "--save", "", "--appendonly", "no", "--dir", w.dir)
+		until(tb, "Redis listens", tilltest.Patience, func() bool { _, err := os.Stat(w.redis); return err == nil })
 		w.env = append(w.env, "TILL_REDIS_URL=unix://"+w.redis)
 	} else {
 		progress("redis-server is not installed: the one inside Till is used")
@@ -122,16 +120,13 @@ func prepare(tb testing.TB, s settings) *world {
 // start starts Till and returns how long it took until it could serve.
 func (w *world) start() time.Duration {
 	w.tb.Helper()
-	bin, err := program()
-	if err != nil {
-		w.tb.Fatal(err)
-	}
 	began := time.Now()
-	w.till = start(w.tb, w.dir, bin, w.env, "serve")
-	until(w.tb, "Till is ready", 5*patience, func() bool {
-		if !w.till.alive() {
-			log, _ := os.ReadFile(filepath.Join(w.dir, "stderr"))
-			w.tb.Fatalf("Till ended: %s", log)
+	w.till = watched(w.tb, w.dir, w.env, "serve")
+	until(w.tb, "Till is ready", 5*tilltest.Patience, func() bool {
+		select {
+		case <-w.till.Ended():
+			w.tb.Fatalf("Till ended: %s", w.till.Said())
+		default:
 		}
 		resp, err := w.client.Get("http://" + w.addr + "/readyz") // the client has a bound on its time
 		if err != nil {
@@ -146,7 +141,7 @@ func (w *world) start() time.Duration {
 // link links the bot's number.
 func (w *world) link() {
 	w.tb.Helper()
-	code := w.till.line(w.tb, `^pairing: (.+)$`)
+	code := w.till.Line(`^pairing: (.+)$`)[1]
 	owner, err := w.network.AddAccount(botNumber, "Bot")
 	if err == nil {
 		err = owner.ScanQR(code)
@@ -155,7 +150,7 @@ func (w *world) link() {
 		w.tb.Fatal(err)
 	}
 	w.linked = owner
-	until(w.tb, "the number is linked", patience, func() bool {
+	until(w.tb, "the number is linked", tilltest.Patience, func() bool {
 		var out struct {
 			Data struct{ State string }
 		}
@@ -284,9 +279,6 @@ func (w *world) transfer(ctx context.Context, i int, session string) error {
 
 // proven proves the ledger against the bank's own statement.
 func (w *world) proven() (string, bool) {
-	bin, _ := program()
-	cmd := exec.CommandContext(context.Background(), bin, "ledger", "check")
-	cmd.Dir, cmd.Env = w.dir, append(os.Environ(), w.env...)
-	out, err := cmd.CombinedOutput()
-	return string(out), err == nil
+	text, err := tilltest.Output(context.Background(), w.dir, w.env, "ledger", "check") // of no test, but of the world
+	return text, err == nil
 }
