@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"till/flow"
+	"till/flow/planted"
 )
 
 // Reading is the version of how messages are read. It is kept with each intent,
@@ -35,6 +36,9 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 	m, stop := l.whole[strings.Join(plain, " ")]
 	if !stop {
 		if shown, found := secretIn(text, folded); found {
+			if planted.KeptCard {
+				shown = text
+			}
 			return flow.Intent{Kind: flow.MeansSecret, Text: shown}
 		}
 		if code, at, found := entryCode(folded, text); found && (at.after || !broken(text, at)) {

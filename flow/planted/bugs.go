@@ -71,6 +71,7 @@ var (
 	PaidExpires     = plant("paid-expires", "a session that was paid expires when its time is over")
 	EagerBank       = plant("eager-bank", "the bank is called when a session is opened")
 	HeardTwice      = plant("heard-twice", "a message of a payer that comes again is taken as another one")
+	KeptCard        = plant("kept-card", "of a message with a card number in it all is kept")
 	OwnClock        = plant("own-clock", "a decision looks at the clock itself, and is silent every other second")
 	LostCommit      = plant("lost-commit", "of several callers whose work is committed together, none's is")
 	TidiedLog       = plant("tidied-log", "the log that a crash left is taken for rubbish when the program starts")

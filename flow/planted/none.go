@@ -28,6 +28,7 @@ const (
 	PaidExpires     = false
 	EagerBank       = false
 	HeardTwice      = false
+	KeptCard        = false
 	OwnClock        = false
 	LostCommit      = false
 	TidiedLog       = false
