@@ -8,9 +8,9 @@ import (
 	"till/flow/checkout"
 )
 
-// keyRecord is a key as its owner reads it. Key is there once, in the answer
-// that made it.
-type keyRecord struct {
+// KeyRecord is a key as its owner reads it, over REST and on the command line. Key
+// is there once, in the answer that made it.
+type KeyRecord struct {
 	ID          string           `json:"id"`
 	Environment flow.Environment `json:"environment"`
 	Kind        flow.KeyKind     `json:"kind"`
@@ -25,14 +25,16 @@ type keyRecord struct {
 
 // rotatedRecord is a new key and the one it takes the place of.
 type rotatedRecord struct {
-	keyRecord
+	KeyRecord
 
-	Replaces keyRecord `json:"replaces"`
+	Replaces KeyRecord `json:"replaces"`
 }
 
-func (s *Server) recordKey(k flow.Key, text string) keyRecord {
-	return keyRecord{
-		ID: k.ID, Environment: k.Environment, Kind: k.Kind, Key: text, Hint: k.Hint, Status: s.cfg.Accounts.KeyStatus(k),
+// RecordKey writes a key down as it stands; text is all of it, "" where that is
+// not said again.
+func RecordKey(a *checkout.Accounts, k flow.Key, text string) KeyRecord {
+	return KeyRecord{
+		ID: k.ID, Environment: k.Environment, Kind: k.Kind, Key: text, Hint: k.Hint, Status: a.KeyStatus(k),
 		CreatedAt: flow.Stamp(k.CreatedAt), LastUsedAt: stamp(k.LastUsedAt), ExpiresAt: stamp(k.ExpiresAt), RevokedAt: stamp(k.RevokedAt),
 	}
 }
@@ -57,7 +59,7 @@ func (s *Server) addKey(c *call) error {
 		return err
 	}
 	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(s.recordKey(m.Key.Key, m.Key.Text))
+		body, err := compose(RecordKey(s.cfg.Accounts, m.Key.Key, m.Key.Text))
 		return http.StatusCreated, body, err
 	}, c.bearer)
 	if err != nil {
@@ -86,7 +88,7 @@ func (s *Server) readKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, s.recordKey(k, ""))
+	return c.send(http.StatusOK, RecordKey(s.cfg.Accounts, k, ""))
 }
 
 // listKeys is GET /v1/projects/{id}/keys, newest first.
@@ -102,10 +104,10 @@ func (s *Server) listKeys(c *call) error {
 	if err != nil {
 		return err
 	}
-	records := make([]keyRecord, 0, len(keys))
+	records := make([]KeyRecord, 0, len(keys))
 	out := page{HasMore: more}
 	for _, k := range keys {
-		records = append(records, s.recordKey(k, ""))
+		records = append(records, RecordKey(s.cfg.Accounts, k, ""))
 		if more {
 			out.NextCursor = cursorOf(k.ID)
 		}
@@ -142,7 +144,7 @@ func (s *Server) rotateKey(c *call) error {
 		return err
 	}
 	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(rotatedRecord{s.recordKey(m.Key.Key, m.Key.Text), s.recordKey(m.Replaced, "")})
+		body, err := compose(rotatedRecord{RecordKey(s.cfg.Accounts, m.Key.Key, m.Key.Text), RecordKey(s.cfg.Accounts, m.Replaced, "")})
 		return http.StatusCreated, body, err
 	}, c.bearer)
 	if err != nil {
@@ -168,5 +170,5 @@ func (s *Server) revokeKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, s.recordKey(k, ""))
+	return c.send(http.StatusOK, RecordKey(s.cfg.Accounts, k, ""))
 }

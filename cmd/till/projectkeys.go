@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"till/api"
 	"till/flow"
 	"till/flow/checkout"
 )
@@ -41,27 +42,6 @@ func (c *changing) env() flow.Environment {
 	return flow.Test
 }
 
-// aKey is a key as it is shown.
-type aKey struct {
-	ID          string           `json:"id"`
-	Environment flow.Environment `json:"environment"`
-	Kind        flow.KeyKind     `json:"kind"`
-	Key         string           `json:"key,omitempty"`
-	Hint        string           `json:"hint"`
-	Status      flow.KeyStatus   `json:"status"`
-	CreatedAt   string           `json:"createdAt"`
-	LastUsedAt  *string          `json:"lastUsedAt"`
-	ExpiresAt   *string          `json:"expiresAt"`
-	RevokedAt   *string          `json:"revokedAt"`
-}
-
-func shownKey(a *checkout.Accounts, k flow.Key, text string) aKey {
-	return aKey{
-		ID: k.ID, Environment: k.Environment, Kind: k.Kind, Key: text, Hint: k.Hint, Status: a.KeyStatus(k), CreatedAt: flow.Stamp(k.CreatedAt),
-		LastUsedAt: stamped(k.LastUsedAt), ExpiresAt: stamped(k.ExpiresAt), RevokedAt: stamped(k.RevokedAt),
-	}
-}
-
 // stamped is a time in JSON, null where there is none.
 func stamped(t time.Time) *string {
 	if t.IsZero() {
@@ -72,8 +52,8 @@ func stamped(t time.Time) *string {
 }
 
 // makeKey makes a key.
-func makeKey(w *world, a *checkout.Accounts, p flow.Project, env flow.Environment, kind flow.KeyKind) (made aKey, err error) {
-	_, err = a.MakeKey(w.ctx, p, env, kind, keeping(func(m checkout.Made) { made = shownKey(a, m.Key.Key, m.Key.Text) }))
+func makeKey(w *world, a *checkout.Accounts, p flow.Project, env flow.Environment, kind flow.KeyKind) (made api.KeyRecord, err error) {
+	_, err = a.MakeKey(w.ctx, p, env, kind, keeping(func(m checkout.Made) { made = api.RecordKey(a, m.Key.Key, m.Key.Text) }))
 	return made, err
 }
 
@@ -95,7 +75,7 @@ func (c *keysListCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		list := []aKey{}
+		list := []api.KeyRecord{}
 		for before, more := "", true; more; {
 			var some []flow.Key
 			if some, more, err = a.Keys(w.ctx, p, before, keysPage); err != nil {
@@ -103,7 +83,7 @@ func (c *keysListCmd) Run(w *world) error {
 			}
 			for _, k := range some {
 				before = k.ID
-				list = append(list, shownKey(a, k, ""))
+				list = append(list, api.RecordKey(a, k, ""))
 			}
 		}
 		if c.JSON {
@@ -155,7 +135,7 @@ func (c *changing) meant(w *world, a *checkout.Accounts) (flow.Project, error) {
 }
 
 // once shows a key that is shown once.
-func (k *keyed) once(w *world, made aKey) error {
+func (k *keyed) once(w *world, made api.KeyRecord) error {
 	if k.JSON {
 		return printJSON(w, made)
 	}
@@ -232,8 +212,8 @@ func (c *keysRotateCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		var made aKey
-		_, err = a.RotateKey(w.ctx, p, c.Key, c.Overlap, keeping(func(m checkout.Made) { made = shownKey(a, m.Key.Key, m.Key.Text) }))
+		var made api.KeyRecord
+		_, err = a.RotateKey(w.ctx, p, c.Key, c.Overlap, keeping(func(m checkout.Made) { made = api.RecordKey(a, m.Key.Key, m.Key.Text) }))
 		if err != nil {
 			return withinRules(err)
 		}
@@ -258,7 +238,7 @@ func (c *keysRevokeCmd) Run(w *world) error {
 		}
 		keysHeard(w)
 		if c.JSON {
-			return printJSON(w, shownKey(a, ended, ""))
+			return printJSON(w, api.RecordKey(a, ended, ""))
 		}
 		_, err = fmt.Fprintf(w.out, "%s is revoked\n", ended.ID)
 		return err

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"till/api"
 	"till/config"
 	"till/flow"
 	"till/flow/checkout"
@@ -104,11 +105,11 @@ func findMerchant(w *world, a *checkout.Accounts, is func(store.Merchant) bool) 
 
 // aProject is a project as it is listed.
 type aProject struct {
-	ID        flow.ProjectID `json:"id"`
-	Name      string         `json:"name"`
-	KYCStatus flow.KYCStatus `json:"kycStatus"`
-	CreatedAt string         `json:"createdAt"`
-	Keys      []aKey         `json:"keys,omitempty"`
+	ID        flow.ProjectID  `json:"id"`
+	Name      string          `json:"name"`
+	KYCStatus flow.KYCStatus  `json:"kycStatus"`
+	CreatedAt string          `json:"createdAt"`
+	Keys      []api.KeyRecord `json:"keys,omitempty"`
 }
 
 func listedProject(p flow.Project) aProject {

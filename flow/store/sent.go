@@ -155,17 +155,12 @@ func (r Reader) Deliveries(ctx context.Context, event flow.EventID, after string
 		if err := scan(&d.ID, &d.Event, &d.Endpoint, &d.URL, &d.State, &next, &token); err != nil {
 			return err
 		}
-		if token == "" && d.State == flow.DeliveryPending {
-			d.Next = flow.FromMillis(next)
-		}
+		d.due(next, token)
 		list = append(list, d)
 		return nil
 	})
 	for i := 0; i < len(list) && err == nil; i++ {
-		list[i].Tries, err = r.sentTries(ctx, list[i].ID, tries)
-		if n := len(list[i].Tries); n > 0 {
-			list[i].Count = list[i].Tries[n-1].N
-		}
+		err = r.addTries(ctx, &list[i], tries)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the deliveries of %s: %w", event, err)
@@ -173,21 +168,30 @@ func (r Reader) Deliveries(ctx context.Context, event flow.EventID, after string
 	return list, nil
 }
 
-func (r Reader) sentTries(ctx context.Context, delivery string, limit int) ([]SentTry, error) {
-	var list []SentTry
+// due takes in when a delivery is tried next, and who is trying it.
+func (d *Sent) due(next int64, token string) {
+	if token == "" && d.State == flow.DeliveryPending {
+		d.Next = flow.FromMillis(next)
+	}
+}
+
+// addTries reads so many of a delivery's newest tries, and how many there were.
+func (r Reader) addTries(ctx context.Context, d *Sent, limit int) error {
 	err := r.run.each(ctx, `SELECT n, at, cause, url, signed_at, signature, status, reason, body, micros FROM delivery_attempts
- WHERE delivery = ? ORDER BY n DESC LIMIT ?`, []any{delivery, limit}, func(scan scanner) error {
+ WHERE delivery = ? ORDER BY n DESC LIMIT ?`, []any{d.ID, limit}, func(scan scanner) error {
 		var a SentTry
 		var at, signed, micros int64
 		if err := scan(&a.N, &at, &a.Cause, &a.URL, &signed, &a.Signature, &a.Status, &a.Reason, &a.Body, &micros); err != nil {
 			return err
 		}
 		a.At, a.SignedAt, a.Took = flow.FromMillis(at), flow.FromMillis(signed), time.Duration(micros)*time.Microsecond
-		list = append(list, a)
+		d.Tries = append(d.Tries, a)
 		return nil
 	})
-	slices.Reverse(list)
-	return list, err
+	if slices.Reverse(d.Tries); len(d.Tries) > 0 {
+		d.Count = d.Tries[len(d.Tries)-1].N
+	}
+	return err
 }
 
 // Owed is what is known of one event and one endpoint: Delivery is "" where the

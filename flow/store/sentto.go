@@ -39,17 +39,12 @@ func (r Reader) DeliveriesTo(ctx context.Context, endpoint flow.EndpointID, befo
 		if err := scan(&d.ID, &d.Event, &d.Endpoint, &d.State, &next, &token, &d.Kind, &d.Session); err != nil {
 			return err
 		}
-		if token == "" && d.State == flow.DeliveryPending {
-			d.Next = flow.FromMillis(next)
-		}
+		d.due(next, token)
 		list = append(list, d)
 		return nil
 	})
 	for i := 0; i < len(list) && err == nil; i++ {
-		list[i].Tries, err = r.sentTries(ctx, list[i].ID, tries)
-		if n := len(list[i].Tries); n > 0 {
-			list[i].Count = list[i].Tries[n-1].N
-		}
+		err = r.addTries(ctx, &list[i].Sent, tries)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the deliveries to %s: %w", endpoint, err)

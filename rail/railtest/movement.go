@@ -59,21 +59,27 @@ func sentBack(on trial) {
 	}
 }
 
+// untold books transfers to an account of which the bank says nothing by itself,
+// and says what it calls each.
+func untold(on trial, to flow.Instructions) func(rail.Transfer) string {
+	return func(x rail.Transfer) string {
+		on.t.Helper()
+		x.AccountNumber, x.Drop = to.AccountNumber, true
+		done, err := on.world.Provider.Transfer(on.t.Context(), x)
+		if err != nil {
+			on.t.Fatalf("Transfer = %v", err)
+		}
+		return done.RailTransactionID
+	}
+}
+
 // takenBack: a reversal has a name of its own and names its credit, which stays
 // in every answer. What was taken back, sent back or not there yet cannot be.
 func takenBack(on trial) {
 	t, w := on.t, on.world
 	o := order(w, flow.BankTransfer, "taken")
 	ins := start(t, w.Rail, o)
-	transfer := func(x rail.Transfer) string {
-		t.Helper()
-		x.AccountNumber, x.Drop = ins.AccountNumber, true
-		done, err := w.Provider.Transfer(t.Context(), x)
-		if err != nil {
-			t.Fatalf("Transfer = %v", err)
-		}
-		return done.RailTransactionID
-	}
+	transfer := untold(on, ins)
 	credit := transfer(rail.Transfer{})
 	if _, err := w.Provider.Reverse(t.Context(), credit); err != nil {
 		t.Fatalf("Reverse = %v", err)

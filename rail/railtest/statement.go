@@ -34,15 +34,7 @@ func statements(on trial) {
 	noon := w.Now().Truncate(time.Hour).Add(-24 * time.Hour)
 	o := order(w, flow.BankTransfer, "lines")
 	ins := start(t, w.Rail, o)
-	transfer := func(x rail.Transfer) string {
-		t.Helper()
-		x.AccountNumber, x.Drop = ins.AccountNumber, true
-		done, err := w.Provider.Transfer(t.Context(), x)
-		if err != nil {
-			t.Fatalf("Transfer = %v", err)
-		}
-		return done.RailTransactionID
-	}
+	transfer := untold(on, ins)
 	// Booked out of order: the statement is by value time.
 	last := transfer(rail.Transfer{Amount: 30_000, ValueTime: noon.Add(time.Hour)})
 	first := transfer(rail.Transfer{Amount: 10_000, ValueTime: noon})

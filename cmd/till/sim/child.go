@@ -2,14 +2,19 @@ package sim
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // said is a line that a child process says to its parent.
@@ -79,4 +84,62 @@ func One(seed uint64, only []int, trace io.Writer) (Result, error) {
 	}
 	inBubble(func() { r = p.run() })
 	return r, nil
+}
+
+// child is a process that simulates seeds, as its parent holds it.
+type child struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     io.Reader
+	answers *json.Decoder
+	fault   strings.Builder
+}
+
+// begin starts a child process, on one core and with more in its environment.
+func begin(ctx context.Context, program []string, more ...string) (*child, error) {
+	c := &child{cmd: exec.CommandContext(ctx, program[0], program[1:]...)} //nolint:gosec // the program itself
+	c.cmd.Env = append(append(os.Environ(), "GOMAXPROCS=1", "GOGC=400", "GODEBUG=asyncpreemptoff=1"), more...)
+	c.cmd.Stderr = &c.fault
+	var err error
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if c.out, err = c.cmd.StdoutPipe(); err != nil {
+		return nil, err
+	}
+	c.answers = json.NewDecoder(c.out)
+	if err := c.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("begin a process of the simulation: %w", err)
+	}
+	return c, nil
+}
+
+// simulate has the child simulate a seed. One that takes too long is killed, and
+// then its answer does not come.
+func (c *child) simulate(seed uint64) (*Result, error) {
+	watch := time.AfterFunc(patience, func() { _ = c.cmd.Process.Kill() })
+	defer watch.Stop()
+	if _, err := fmt.Fprintln(c.in, seed); err != nil {
+		return nil, err
+	}
+	var s said
+	if err := c.answers.Decode(&s); err != nil {
+		return nil, err
+	}
+	if s.Result == nil {
+		return nil, errors.New("it said something else")
+	}
+	return s.Result, nil
+}
+
+// end lets the child end, and says what it reached, nil where it did not say.
+func (c *child) end() (*Goals, error) {
+	err := c.in.Close()
+	var s said
+	err = errors.Join(err, c.answers.Decode(&s))
+	_, _ = io.Copy(io.Discard, c.out) // or it could not end
+	if ended := c.cmd.Wait(); ended != nil {
+		err = errors.Join(err, fmt.Errorf("%w:\n%s", ended, tail(c.fault.String())))
+	}
+	return s.Goals, err
 }

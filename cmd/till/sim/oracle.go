@@ -4,12 +4,9 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -103,47 +100,26 @@ func chosen(names []string) ([]*sought, error) {
 
 // seek simulates seeds in a process of its own until one of them finds the bug.
 func (s *sought) seek(ctx context.Context, o OracleOptions) (err error) {
-	cmd := exec.CommandContext(ctx, o.Program[0], o.Program[1:]...) //nolint:gosec // the program itself
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=400", "GODEBUG=asyncpreemptoff=1", planted.Variable+"="+s.Name)
-	var fault strings.Builder
-	cmd.Stderr = &fault
-	in, err := cmd.StdinPipe()
+	c, err := begin(ctx, o.Program, planted.Variable+"="+s.Name)
 	if err != nil {
 		return err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("begin a process of the simulation: %w", err)
 	}
 	defer func() {
-		err = errors.Join(err, in.Close())
-		_, _ = io.Copy(io.Discard, out) // what the process says at its end
-		if ended := cmd.Wait(); ended != nil {
-			err = errors.Join(err, fmt.Errorf("%w:\n%s", ended, tail(fault.String())))
-		}
-		s.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		_, ended := c.end()
+		err = errors.Join(err, ended)
+		s.CPU = c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
 	}()
 	most := o.Most
 	if s.Name == "" {
 		most = o.Clean
 	}
-	answers := json.NewDecoder(out)
 	for seed := uint64(1); s.Seeds < most && s.Found == nil; seed++ {
-		watch := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // then its answer does not come
-		_, err := fmt.Fprintln(in, seed)
-		var a said
-		if err == nil {
-			err = answers.Decode(&a)
-		}
-		watch.Stop()
-		if err != nil || a.Result == nil {
+		r, err := c.simulate(seed)
+		if err != nil {
 			return fmt.Errorf("seed %d: the process that simulated it ended or hung: %w", seed, err)
 		}
 		s.Seeds++
-		switch b := a.Result.Broken; {
+		switch b := r.Broken; {
 		case b != nil && b.Invariant == "sim" && s.Name != "":
 			s.Own++
 		case b != nil:

@@ -3,12 +3,9 @@ package sim
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -157,51 +154,26 @@ func (r *runner) take() (uint64, bool) {
 
 // child has one process simulate seeds until there are no more.
 func (r *runner) child(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, r.o.Program[0], r.o.Program[1:]...) //nolint:gosec // the program itself
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOGC=400", "GODEBUG=asyncpreemptoff=1")
-	var fault strings.Builder
-	cmd.Stderr = &fault
-	in, err := cmd.StdinPipe()
+	c, err := begin(ctx, r.o.Program)
 	if err != nil {
 		return err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("begin a process of the simulation: %w", err)
-	}
-	answers := json.NewDecoder(out)
-	for {
-		seed, more := r.take()
-		if !more {
-			break
+	for seed, more := r.take(); more; seed, more = r.take() {
+		result, err := c.simulate(seed)
+		if err != nil {
+			_, ended := c.end()
+			return errors.Join(fmt.Errorf("SEED=%d COMMIT=%s: the process that simulated it ended or hung (%w); till sim --seed %d --trace shows where", seed, r.o.Commit, err, seed), ended)
 		}
-		watch := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // then its answer does not come
-		_, err := fmt.Fprintln(in, seed)
-		var s said
-		if err == nil {
-			err = answers.Decode(&s)
-		}
-		watch.Stop()
-		if err != nil || s.Result == nil {
-			_ = in.Close()
-			return errors.Join(fmt.Errorf("SEED=%d COMMIT=%s: the process that simulated it ended or hung (%w); till sim --seed %d --trace shows where:\n%s", seed, r.o.Commit, err, seed, tail(fault.String())), cmd.Wait())
-		}
-		r.took(*s.Result)
+		r.took(*result)
 	}
-	if err := in.Close(); err != nil {
-		return err
-	}
-	var s said
-	if err := answers.Decode(&s); err != nil || s.Goals == nil {
-		return errors.Join(fmt.Errorf("a process of the simulation did not end well (%w):\n%s", err, tail(fault.String())), cmd.Wait())
+	goals, err := c.end()
+	if err != nil || goals == nil {
+		return fmt.Errorf("a process of the simulation did not end well: %w", err)
 	}
 	r.mu.Lock()
-	r.goals.Add(s.Goals)
-	r.mu.Unlock()
-	return cmd.Wait()
+	defer r.mu.Unlock()
+	r.goals.Add(goals)
+	return nil
 }
 
 // tail is the part of a long text that says most.
