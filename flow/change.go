@@ -155,9 +155,17 @@ const (
 	CancelConfirm = 2 * time.Minute
 )
 
-// checkAt are the ages at which an attempt is asked about unasked; afterwards
-// it is every half hour until WatchAfter.
+// checkAt are the ages at which an attempt is asked about unasked, afterwards it is
+// every liveEvery until its end.
 var checkAt = [...]time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}
+
+const liveEvery = 30 * time.Minute
+
+// lateAt are the waits after its end at which an attempt is asked about that nobody
+// paid: the more seldom the less likely it is that somebody still does. A bank tells
+// of late money by itself, and a payer who says "paid" has it asked at once; these
+// are for a notice that was lost, and most that end unpaid are never paid.
+var lateAt = [...]time.Duration{15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 16 * time.Hour, WatchAfter}
 
 // afterwards are the waits after an attempt's end at which one is asked about that
 // nothing more is expected of: somebody may pay twice, the bank may take money
@@ -173,13 +181,23 @@ func NextCheck(a Attempt, now time.Time) (time.Time, bool) {
 	if a.Status == AttemptSucceeded || a.Status == AttemptFailed {
 		return seldom(a, now)
 	}
-	for _, age := range checkAt {
-		if at := a.CreatedAt.Add(age); at.After(now) {
-			return at, true
+	var next time.Time
+	sooner := func(at time.Time) {
+		if at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
 		}
 	}
-	next := now.Add(30 * time.Minute)
-	return next, next.Before(a.ExpiresAt.Add(WatchAfter))
+	for _, age := range checkAt {
+		sooner(a.CreatedAt.Add(age))
+	}
+	if now.Before(a.ExpiresAt) {
+		sooner(now.Add(liveEvery))
+		sooner(a.ExpiresAt)
+	}
+	for _, wait := range lateAt {
+		sooner(a.ExpiresAt.Add(wait))
+	}
+	return next, !next.IsZero()
 }
 
 // seldom is NextCheck of an attempt that nothing more is expected of.

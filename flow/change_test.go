@@ -21,27 +21,38 @@ func TestAnAttemptIsAskedAboutMoreAndMoreSeldomForADay(t *testing.T) {
 		{time.Minute, 5 * time.Minute},
 		{5 * time.Minute, 15 * time.Minute},
 		{15 * time.Minute, 30 * time.Minute},
-		{30 * time.Minute, time.Hour},
-		{45 * time.Minute, 75 * time.Minute},
+		{30 * time.Minute, 45 * time.Minute}, // it has ended
+		{31 * time.Minute, 45 * time.Minute},
+		{45 * time.Minute, time.Hour},
+		{time.Hour, 90 * time.Minute},
+		{90 * time.Minute, 150 * time.Minute},
+		{20 * time.Hour, 24*time.Hour + 30*time.Minute},
 	} {
 		if next, ok := flow.NextCheck(a, noon.Add(c.at)); !ok || !next.Equal(noon.Add(c.want)) {
 			t.Errorf("after %v asked again at %v (%v)", c.at, next.Sub(noon), ok)
 		}
 	}
-	asked, now := 0, noon
-	for range 1000 {
-		next, ok := flow.NextCheck(a, now)
-		if !ok {
-			break
+	for _, lasts := range []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 100 * time.Minute, 72 * time.Hour} {
+		a := a
+		a.ExpiresAt = noon.Add(lasts)
+		asked, now, ended := 0, noon, false
+		for range 1000 {
+			next, ok := flow.NextCheck(a, now)
+			if !ok {
+				break
+			}
+			asked++
+			// Never later than half an hour while it lives, and then than it is over.
+			most := max(30*time.Minute, now.Sub(a.ExpiresAt))
+			if !next.After(now) || next.Sub(now) > most {
+				t.Fatalf("one of %v is asked about %v after its beginning, %v after it was before", lasts, next.Sub(noon), next.Sub(now))
+			}
+			ended = ended || next.Equal(a.ExpiresAt)
+			now = next
 		}
-		asked++
-		if !next.After(now) || !next.Before(ends) {
-			t.Fatalf("asked at %v after %v", next, now)
+		if live := int(lasts / (30 * time.Minute)); !ended || asked < live+9 || asked > live+13 || !now.Equal(a.ExpiresAt.Add(flow.WatchAfter)) {
+			t.Errorf("one of %v is asked about %d times, at its end: %v, the last %v after its beginning", lasts, asked, ended, now.Sub(noon))
 		}
-		now = next
-	}
-	if asked < 45 || asked > 60 || now.Before(ends.Add(-time.Hour)) {
-		t.Errorf("asked %d times, the last at %v", asked, now)
 	}
 	for _, status := range []flow.AttemptStatus{flow.AttemptActive, flow.AttemptExpired, flow.AttemptSuperseded} {
 		a.Status = status

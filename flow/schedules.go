@@ -16,6 +16,9 @@ func SendAgainWaits() []time.Duration { return slices.Clone(sendAgain[:]) }
 // CheckAges are the ages at which an attempt is asked about unasked, at first.
 func CheckAges() []time.Duration { return slices.Clone(checkAt[:]) }
 
+// LateWaits are how long after its end an attempt is asked about that nobody paid.
+func LateWaits() []time.Duration { return slices.Clone(lateAt[:]) }
+
 // AfterwardsWaits are how long after its end an attempt is asked about that
 // nothing more is expected of.
 func AfterwardsWaits() []time.Duration { return slices.Clone(afterwards[:]) }

@@ -77,6 +77,7 @@ func (e *ledgerBook) askedAbout(a *attemptRow, at int64) {
 		return
 	}
 	e.onSchedule("requery", flow.CheckAges(), a.created, at)
+	e.onSchedule("requery when late", flow.LateWaits(), a.expires, at)
 }
 
 // onSchedule counts at which place of a schedule something happened, if at one.

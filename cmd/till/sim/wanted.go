@@ -26,6 +26,7 @@ func wanted() []goal {
 		{"settlement asked", len(flow.AskAges())},
 		{"refund failure", len(flow.SendAgainWaits()) + 1},
 		{"requery", len(flow.CheckAges())},
+		{"requery when late", len(flow.LateWaits())},
 		{"requery after the end", len(flow.AfterwardsWaits())},
 		{"start again", len(flow.StartWaits())},
 	} {
