@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 	"unsafe"
 
 	"modernc.org/libc"
@@ -103,11 +104,36 @@ func Open(uri string, pragmas ...string) (*Conn, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	for _, p := range pragmas {
-		if _, err := l.Exec("PRAGMA " + p); err != nil {
+		if err := l.set(p); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
 	return l, nil
+}
+
+// How long a pragma is set again, and how often.
+const (
+	pragmaPatience = 2 * time.Second
+	pragmaPause    = 10 * time.Millisecond
+)
+
+// set sets a pragma. Of several that turn a new file to WAL at one moment each
+// would wait for the others, so that SQLite refuses some at once, whatever
+// busy_timeout says: those try again.
+func (l *Conn) set(pragma string) error {
+	over := time.NewTimer(pragmaPatience)
+	defer over.Stop()
+	for {
+		_, err := l.Exec("PRAGMA " + pragma)
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code&0xff != sqlite3.SQLITE_BUSY {
+			return err
+		}
+		select {
+		case <-over.C:
+			return err
+		case <-time.After(pragmaPause):
+		}
+	}
 }
 
 // steady has statements planned without a look at what is bound to them. Else each
