@@ -61,17 +61,18 @@ func (m Money) payment() Payment {
 // the session's end was noticed: a notice that was under way while the session
 // ended is on time, and one that was made afterwards is not.
 func tooLate(m Money) bool {
-	if m.Session.Open() {
-		return m.Notice.PaidAt.After(m.Session.ExpiresAt.Add(Grace))
-	}
-	return m.Session.Status != SessionExpired || overdue(m)
-}
-
-// overdue says whether money came after its attempt, or the session, was over.
-func overdue(m Money) bool {
 	if planted.LateInTime {
 		return false
 	}
+	if m.Session.Open() || m.Session.Status == SessionExpired {
+		return m.Notice.PaidAt.After(m.Session.ExpiresAt.Add(Grace))
+	}
+	return true
+}
+
+// overdue says whether money came after its attempt, or the session, was over.
+// Within its session it is taken all the same, and marked.
+func overdue(m Money) bool {
 	ends := m.Session.ExpiresAt
 	if m.Attempt.ExpiresAt.Before(ends) {
 		ends = m.Attempt.ExpiresAt

@@ -135,9 +135,10 @@ func TestOncePaidNoOtherInstructionsAreLive(t *testing.T) {
 func TestTheOutcomeOfLateMoneyDoesNotDependOnWhenTheEndWasNoticed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := open()
-		s.ExpiresAt, s.Policy = noon.Add(30*time.Minute), anyPolicy(t)
-		a := trying("a", flow.BankTransfer)
-		at := s.ExpiresAt.Add(time.Duration(rapid.IntRange(-600, 1200).Draw(t, "seconds")) * time.Second)
+		s.ExpiresAt, s.Policy = noon.Add(time.Duration(rapid.IntRange(30, 120).Draw(t, "minutes"))*time.Minute), anyPolicy(t)
+		a := trying("a", flow.BankTransfer) // half an hour: the session may last longer
+		ends := rapid.SampledFrom([]time.Time{a.ExpiresAt, s.ExpiresAt}).Draw(t, "ends")
+		at := ends.Add(time.Duration(rapid.IntRange(-600, 1200).Draw(t, "seconds")) * time.Second)
 		least := int64(1)
 		if s.Policy.Underpayment == "hold" { // what is held for an open session is not for one that is over
 			least = 500_000

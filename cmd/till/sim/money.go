@@ -58,7 +58,7 @@ func outcome(s *sessionRow, a *attemptRow, amount, paidAt int64) (match string, 
 	switch {
 	case s.status == "PAID":
 		return "DUPLICATE", 0
-	case open && tooLate(s.expires), s.status == "CANCELLED", s.status == "EXPIRED" && tooLate(ends):
+	case (open || s.status == "EXPIRED") && tooLate(s.expires), s.status == "CANCELLED":
 		return late()
 	case amount < due:
 		switch {
