@@ -240,12 +240,12 @@ func Complete(m Money, p Payment) (Change, error) {
 }
 
 // accept is the ledger's transaction that gives set-aside money of a payment to
-// its merchant; fee of it is ours. There is a second one of a payment where the
-// rest of it was to go back and could not.
+// its merchant; fee of it is ours. A payment has another one each time some of it
+// was to go back and could not: how much was its merchant's before tells them apart.
 func (p Payment) accept(amount, fee Kobo, now time.Time) Entry {
 	subject := string(p.ID)
-	if p.Applied > 0 && p.Match != Excess {
-		subject += "/rest"
+	if p.Applied > 0 {
+		subject += "/" + p.Applied.Minor()
 	}
 	return Entry{
 		Kind: EntryAccept, Subject: subject, Payment: p.ID, Project: p.Project, At: now,

@@ -80,6 +80,32 @@ func TestWhatWasAcceptedStaysSoWhenItsRefundFails(t *testing.T) {
 	})
 }
 
+// What was too much can be accepted again when a refund of some of it fails.
+func TestAnExcessIsAcceptedAgainWhenARefundOfItFails(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.payingUnder(func(*flow.Policy) {})
+		p := w.comes(session.ID, 700_000)
+		w.weather(rail.Conditions{Refunds: rail.FatePending})
+		r, err := w.refund(p, 50_000)
+		w.must(err)
+		w.becomes(r.ID, flow.RefundProcessing)
+		p, err = w.resolve(p.ID, true)
+		w.must(err)
+		w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "N1", Amount: r.Amount, PaidAt: w.clock()}))
+		w.becomes(r.ID, flow.RefundFailed)
+		if p = w.payment(p.ID); p.Unapplied != 50_000 || p.Applied != 650_000 {
+			t.Fatalf("set aside again: %+v", p)
+		}
+		p, err = w.resolve(p.ID, true)
+		if err != nil || p.Unapplied != 0 || p.Applied != 700_000 {
+			t.Errorf("%+v (%v)", p, err)
+		}
+		w.proven()
+	})
+}
+
 func TestPartsThatCouldNotGoBackCanBeAccepted(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
