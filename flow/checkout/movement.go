@@ -126,19 +126,25 @@ func (w *saving) toldBefore(session flow.SessionID, n flow.Notice) (bool, error)
 // reversed takes in that money was taken back, once for each time it was. One
 // whose credit we have not heard of is kept until we do.
 func (w *saving) reversed(session flow.Session, n flow.Notice, from string) error {
-	if _, known, err := w.tx.TakenBack(w.ctx, n.RailTransactionID); known || err != nil {
+	b, known, err := w.tx.TakenBack(w.ctx, n.RailTransactionID)
+	if err != nil || b.Payment != "" {
 		return err
 	}
-	w.tx.After(func() { w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "a bank took money back", movement(n)...) })
-	b := flow.TakenBack{
-		RailTransactionID: n.RailTransactionID, Reverses: n.Reverses, Project: session.Project, Session: session.ID, Amount: n.Amount,
-		At: n.PaidAt, ReceivedAt: w.now,
+	if !known {
+		w.tx.After(func() { w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "a bank took money back", movement(n)...) })
+		b = flow.TakenBack{
+			RailTransactionID: n.RailTransactionID, Reverses: n.Reverses, Project: session.Project, Session: session.ID, Amount: n.Amount,
+			At: n.PaidAt, ReceivedAt: w.now,
+		}
 	}
 	p, found, err := w.taken(b)
 	if err != nil {
 		return err
 	}
 	if !found {
+		if known { // it waits on
+			return nil
+		}
 		if err := w.bankSaid(session, n, from); err != nil {
 			return err
 		}
@@ -160,10 +166,31 @@ func (w *saving) reversed(session flow.Session, n flow.Notice, from string) erro
 	if err != nil {
 		return err
 	}
-	if err := w.bankSaid(session, n, from); err != nil {
-		return err
+	if !known {
+		if err := w.bankSaid(session, n, from); err != nil {
+			return err
+		}
 	}
 	return w.save(flow.TakeBack(session, attempt, p, booked, b), session)
+}
+
+// takenToo takes in what else of a credit was taken back before it was heard of:
+// takenBefore adds one to its outcome, and each of the rest is one of its own.
+func (w *saving) takenToo(p flow.Payment) error {
+	list, err := w.tx.TakenBackBefore(w.ctx, p.RailTransactionID, p.Session)
+	if err != nil {
+		return err
+	}
+	for _, b := range list {
+		if !b.Of(p) {
+			continue
+		}
+		n := flow.Notice{Kind: flow.Reversal, RailTransactionID: b.RailTransactionID, Reverses: b.Reverses, Amount: b.Amount, PaidAt: b.At}
+		if err := w.reversed(flow.Session{}, n, ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // calledOff calls refunds off that the bank was not told of yet, as far as it
@@ -216,15 +243,16 @@ func (w *saving) taken(b flow.TakenBack) (flow.Payment, bool, error) {
 }
 
 // takenBefore adds to the outcome of a credit that it was taken back, where that
-// was heard of first: it comes to the same in whatever order a bank tells.
-func (w *saving) takenBefore(c flow.Change, a flow.Attempt) (flow.Change, error) {
+// was heard of first: it comes to the same in whatever order a bank tells. more
+// says that it may have been taken back in several parts.
+func (w *saving) takenBefore(c flow.Change, a flow.Attempt) (with flow.Change, more bool, err error) {
 	list, err := w.tx.TakenBackBefore(w.ctx, c.Payment.RailTransactionID, c.Payment.Session)
 	if err != nil {
-		return flow.Change{}, err
+		return flow.Change{}, false, err
 	}
 	i := slices.IndexFunc(list, func(b flow.TakenBack) bool { return b.Of(*c.Payment) })
 	if i < 0 {
-		return c, nil
+		return c, false, nil
 	}
 	var session flow.Session
 	if c.Session != nil {
@@ -240,7 +268,7 @@ func (w *saving) takenBefore(c flow.Change, a flow.Attempt) (flow.Change, error)
 		c.Returns[j].Amount -= list[i].Amount
 	}
 	c.Returns = slices.DeleteFunc(c.Returns, func(r flow.Return) bool { return r.Amount <= 0 })
-	return c, nil
+	return c, len(list) > 1, nil
 }
 
 // movement is what the program's own log says of money that went away.

@@ -320,6 +320,26 @@ func TestItDoesNotMatterWhetherTheCreditOrItsReversalIsHeardOfFirst(t *testing.T
 	})
 }
 
+// A bank may take a credit back in parts, and tell of all of them before it.
+func TestEachPartThatWasTakenBackBeforeItsCreditCounts(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, a := w.paying()
+		first, second := reversal("R1", "T1", a, 30_000, w.clock()), reversal("R2", "T1", a, 20_000, w.clock())
+		w.must(w.tell(first, second, first))
+		w.must(w.tell(said(flow.Credit, "T1", a, 500_000, w.clock()), second, first))
+		w.rest()
+		p, _, err := w.db.PaymentByTransaction(t.Context(), "T1")
+		if err != nil || p.Reversed != 50_000 {
+			t.Errorf("of the payment %d kobo are taken back: %+v (%v)", p.Reversed, p, err)
+		}
+		if left := w.accounts(session.ID); left[flow.RailClearing] != 450_000 {
+			t.Errorf("the ledger says %v", left)
+		}
+	})
+}
+
 func TestOneReversalAtATimeWhateverComesAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {

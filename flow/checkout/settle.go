@@ -241,7 +241,8 @@ func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice, fro
 	if err != nil {
 		return err
 	}
-	if change, err = w.takenBefore(change, a); err != nil {
+	change, more, err := w.takenBefore(change, a)
+	if err != nil {
 		return err
 	}
 	if err := w.bankSaid(session, n, from); err != nil {
@@ -250,6 +251,11 @@ func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice, fro
 	w.read = &View{Session: session, Attempts: others, Payments: payments}
 	if err := w.save(change, session); err != nil {
 		return err
+	}
+	if more {
+		if err := w.takenToo(*change.Payment); err != nil {
+			return err
+		}
 	}
 	return w.landed(session, change)
 }
