@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"till/flow"
 	"till/rail"
@@ -23,6 +24,7 @@ type shakyRail struct {
 	onSendOut func(d flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
 	onSentOut func(reference string, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
 	parsed    []flow.Notice // what Parse gives, where it is set
+	lines     []flow.Notice // that stand on its statement too
 	orders    []flow.Order
 }
 
@@ -77,6 +79,18 @@ func (r *shakyRail) Parse(h http.Header, body []byte) ([]flow.Notice, error) {
 		return r.parsed, nil
 	}
 	return r.Rail.Parse(h, body)
+}
+
+func (r *shakyRail) Statement(ctx context.Context, from, to time.Time) ([]flow.Notice, error) {
+	list, err := r.Rail.Statement(ctx, from, to)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.lines {
+		if !n.PaidAt.Before(from) && n.PaidAt.Before(to) {
+			list = append(list, n)
+		}
+	}
+	return list, err
 }
 
 func (r *shakyRail) set(f func(*shakyRail)) {

@@ -66,10 +66,9 @@ func (s *Service) walkStatement(ctx context.Context, day flow.Date) error {
 	for _, n := range unheard {
 		failures = errors.Join(failures, s.found(ctx, day, n))
 	}
-	if failures != nil {
-		return failures
-	}
-	return s.update(ctx, func(w *saving) error { return w.oweWalk(day.Plus(1)) })
+	// Whatever became of this day: a line that cannot be booked, and stays so, must
+	// not keep the money of all later days from being found.
+	return errors.Join(failures, s.update(ctx, func(w *saving) error { return w.oweWalk(day.Plus(1)) }))
 }
 
 // found takes in what stands on the statement and was not heard of.

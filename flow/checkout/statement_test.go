@@ -62,6 +62,33 @@ func TestMoneyThatNobodyToldOfIsFoundOnTheStatement(t *testing.T) {
 	})
 }
 
+// A line that can never be booked keeps nothing of later days from being found,
+// however long it is there, nor after a restart.
+func TestALineThatCannotBeBookedHidesNoLaterDay(t *testing.T) {
+	t.Parallel()
+	for _, restarts := range []bool{false, true} {
+		each(t, func(w *world) {
+			w.rail.set(func(r *shakyRail) {
+				r.onCheck = func(context.Context, string) ([]flow.Notice, error) { return nil, rail.ErrUnavailable }
+				r.lines = []flow.Notice{{Kind: flow.Credit, Reference: "nobody's", Amount: 700, PaidAt: w.clock()}} // without a name
+			})
+			w.pass(flow.DateOf(w.clock()).Plus(1).Start().Add(time.Hour).Sub(w.clock()))
+			for range 40 { // until it is given up
+				w.rest()
+				w.pass(10 * time.Minute)
+			}
+			if restarts {
+				w.end()
+				w.start(true)
+			}
+			session, _ := w.paying()
+			w.pay(session.ID, 500_000, true)
+			w.pass(flow.DateOf(w.clock()).Plus(1).Start().Add(time.Hour).Sub(w.clock()))
+			w.until("the money of a later day is found", func() bool { return len(w.payments(session.ID)) == 1 })
+		})
+	}
+}
+
 // A refund that came back is owed again, whoever lost the word of that: the bank
 // that is asked says so, and the statement has it.
 func TestARefundThatCameBackUnheardIsFoundAllTheSame(t *testing.T) {

@@ -30,10 +30,6 @@ const (
 	maxTries = 25
 )
 
-// givenUp is when a task is due that nobody should try again by itself. Its row
-// stays and shows what was given up; asked for anew, it is done anew.
-var givenUp = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
-
 // worker is the only one who calls the outside. Work comes to it from the
 // commit that owes it, at once; it looks for the rest when it is due.
 type worker struct {
@@ -250,7 +246,7 @@ func (k *worker) once(j job) {
 		case tooEarly:
 			return sv.tx.PutOffTask(keep, w, sv.now.Add(later.Wait), false)
 		case giveUp:
-			return sv.tx.PutOffTask(keep, w, givenUp, true)
+			return sv.tx.PutOffTask(keep, w, store.GivenUp, true)
 		}
 		tried := w.Task
 		tried.Attempts++

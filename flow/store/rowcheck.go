@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
+	"till/flow"
 	"till/flow/store/lite"
 )
 
@@ -53,9 +55,10 @@ func rowRulesOfAccounts() []LedgerRule {
 	}
 }
 
-// nextOwed is whether a kind of task is owed to a row of an alias.
+// nextOwed is whether a kind of task is owed to a row of an alias; one that was
+// given up is not.
 func nextOwed(kind, subject string) string {
-	return `EXISTS (SELECT 1 FROM tasks t WHERE t.kind = '` + kind + `' AND t.subject = ` + subject + `)`
+	return `EXISTS (SELECT 1 FROM tasks t WHERE t.kind = '` + kind + `' AND t.subject = ` + subject + ` AND t.due < ` + strconv.FormatInt(flow.Millis(GivenUp), 10) + `)`
 }
 
 const openSession = `s.status IN ('PENDING', 'PROCESSING')`

@@ -8,6 +8,10 @@ import (
 	"till/flow"
 )
 
+// GivenUp is when a task is due that nobody should try again by itself. Its row
+// stays and shows what was given up; asked for anew, it is done anew.
+var GivenUp = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
 // Work is a task that this process holds the lease of.
 type Work struct {
 	flow.Task
@@ -147,7 +151,7 @@ func (t *Tx) Then(ctx context.Context) (next Next, known bool, err error) {
 // Owes says whether any work of a kind is owed.
 func (r Reader) Owes(ctx context.Context, kind flow.TaskKind) (bool, error) {
 	var one int
-	found, err := r.run.one(ctx, `SELECT 1 FROM tasks WHERE kind = ? LIMIT 1`, []any{string(kind)}, &one)
+	found, err := r.run.one(ctx, `SELECT 1 FROM tasks WHERE kind = ? AND due < ? LIMIT 1`, []any{string(kind), flow.Millis(GivenUp)}, &one)
 	if err != nil {
 		return false, fmt.Errorf("look for tasks of kind %s: %w", kind, err)
 	}
