@@ -13,6 +13,10 @@ import (
 
 // This file tells the bank of settlements and takes in what it says of them.
 
+// stoppedAgain is how often it is looked whether a stopped project may be paid out
+// again.
+const stoppedAgain = 10 * time.Minute
+
 // sendPayout tells the bank of a settlement, or asks what became of it. One that
 // the bank may have been told of before is asked about first, so that nothing is
 // sent twice even by a bank that forgets what it was asked for.
@@ -30,6 +34,9 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 	}
 	if b.Status == flow.SettlementFailed {
 		return nil
+	}
+	if s.cfg.Board.Stopped(b.Project) { // since it was gathered, and the bank knows nothing of it
+		return &NotYetError{Wait: stoppedAgain}
 	}
 	b, begun, err := s.beginPayout(ctx, b)
 	if err != nil || !begun {

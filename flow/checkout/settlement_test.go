@@ -149,6 +149,40 @@ func TestPaymentsOverAWeekendAndAHolidayAreOneSettlement(t *testing.T) {
 	})
 }
 
+// A project that is stopped after its settlement was gathered is not paid out while
+// it is, where the bank knows of no payout yet.
+func TestAPayoutWaitsWhileItsProjectIsStopped(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		w.earns()
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{}, rail.ErrUnavailable
+			}
+		})
+		w.at("2026-11-23T08:00:01Z")
+		w.until("the bank was to be told", func() bool { list := w.settlements(project); return len(list) == 1 && list[0].Tries > 0 })
+		w.must2(w.board.Move(t.Context(), flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(project), To: flow.MerchantStopped, By: "ops"}))
+		w.rail.set(func(r *shakyRail) { r.onSendOut = nil })
+		for range 12 {
+			w.pass(10 * time.Minute)
+			w.rest()
+		}
+		if n := w.calls()["disburse"]; n != 0 {
+			t.Errorf("the bank was told of %d payouts of a stopped project", n)
+		}
+		w.must2(w.board.Move(t.Context(), flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(project), By: "ops"}))
+		for range 6 {
+			w.pass(10 * time.Minute)
+			w.rest()
+		}
+		if b := w.ended(project, 1)[0]; b.Status != flow.SettlementSucceeded {
+			t.Errorf("once it may go on: %+v", b)
+		}
+	})
+}
+
 func TestAPayoutThatDoesNotArriveIsMadeAgainOnTheNextDay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
