@@ -40,7 +40,7 @@ type Settings struct {
 	WhatsAppNumbers int           `name:"whatsapp-numbers" aliases:"numbers" env:"TILL_WHATSAPP_NUMBERS" default:"1" help:"Numbers that the bot has at least. Those that were linked before are always there."`
 	WhatsAppCanary  time.Duration `name:"whatsapp-canary" env:"TILL_WHATSAPP_CANARY" default:"10m0s" help:"How often numbers write to each other to prove that they hear; 0s for never."`
 	WhatsAppVersion string        `name:"whatsapp-version" env:"TILL_WHATSAPP_VERSION" help:"Version of WhatsApp Web to pass for, as 2.3000.1012345678; empty is that of the library. For when WhatsApp calls it outdated."`
-	WebhookLoopback bool          `name:"webhook-loopback" env:"TILL_WEBHOOK_LOOPBACK" default:"true" negatable:"" help:"Let webhooks of the test environment go to this machine."`
+	WebhookLoopback bool          `name:"webhook-loopback" env:"TILL_WEBHOOK_LOOPBACK" default:"true" negatable:"" help:"Let webhooks of the test environment go to this machine, while nobody outside of it reaches Till."`
 	RateLimitTest   int           `name:"rate-limit-test" env:"TILL_RATE_LIMIT_TEST" default:"50" help:"Calls a second that each test key has, and each address without a key that holds; twice as many at once."`
 	RateLimitLive   int           `name:"rate-limit-live" env:"TILL_RATE_LIMIT_LIVE" default:"100" help:"Calls a second that each live key has; twice as many at once."`
 	PublicURL       string        `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
@@ -227,6 +227,14 @@ func hasScheme(raw string, schemes ...string) bool {
 		return false
 	}
 	return slices.Contains(schemes, u.Scheme)
+}
+
+// LoopbackWebhooks says whether webhooks of the test environment may go to programs
+// on this machine: never where a merchant outside of it could have them sent there,
+// and read what they answer.
+func (s Settings) LoopbackWebhooks() bool {
+	host, _, err := net.SplitHostPort(s.HTTPAddr)
+	return s.WebhookLoopback && err == nil && onThisMachine("http://"+net.JoinHostPort(host, "1")) && (s.PublicURL == "" || onThisMachine(s.PublicURL))
 }
 
 // onThisMachine says whether an address leads nowhere else. It asks nobody.

@@ -287,8 +287,10 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 }
 
 // loopback says whether webhooks may go to this machine: in test alone, and
-// only while the operator allows it.
-func (a *app) loopback(env flow.Environment) bool { return env == flow.Test && a.set.WebhookLoopback }
+// only while the operator allows it and nobody outside could have them sent there.
+func (a *app) loopback(env flow.Environment) bool {
+	return env == flow.Test && a.set.LoopbackWebhooks()
+}
 
 // post sends a delivery and says what became of it in the words of the rules.
 // Signatures carry the real time: a receiver's clock was not moved.

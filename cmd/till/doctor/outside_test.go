@@ -109,11 +109,6 @@ func faultsOutside() []fault {
 			mends:  func(s *stage, _ string) { s.proxy(time.Now().Add(90*24*time.Hour), "pay.till.test") },
 		},
 		{
-			name: "webhooks reach this machine from outside", check: "webhooks", state: doctor.Fail, what: `test webhooks sent to programs on this machine`, fix: `^TILL_WEBHOOK_LOOPBACK=false`,
-			breaks: func(s *stage) { s.cfg.PublicURL = "http://pay.till.test" },
-			mends:  func(s *stage, _ string) { s.cfg.WebhookLoopback = false },
-		},
-		{
 			name: "a password can be guessed", check: "secrets", state: doctor.Fail, what: `--database-url has a password that can be guessed`, fix: `^psql .*openssl rand -hex 24`,
 			breaks: func(s *stage) { s.cfg.DatabaseURL = "postgres://till:till@db.till.test/till?connect_timeout=1" },
 			mends: func(s *stage, _ string) {

@@ -10,24 +10,11 @@ import (
 // webhooks looks whether a merchant could have us call what only this machine
 // reaches. Webhooks of the live environment never may.
 func (l *look) webhooks(context.Context) {
-	outside := l.PublicURL != "" && !loopback(hostOf(l.PublicURL))
-	if l.WebhookLoopback && outside {
-		l.fail("Merchants from outside can have test webhooks sent to programs on this machine.", "TILL_WEBHOOK_LOOPBACK=false till serve")
-		return
-	}
-	if l.WebhookLoopback {
-		l.ok("Test webhooks may go to this machine; live ones never, nor either to other private addresses.")
+	if l.LoopbackWebhooks() {
+		l.ok("Test webhooks may go to this machine, which others do not reach; live ones never, nor either to other private addresses.")
 		return
 	}
 	l.ok("No webhook goes to this machine or to a private address.")
-}
-
-func hostOf(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return u.Hostname()
 }
 
 // leastSecret is how long a password is that nobody guesses.
