@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
+	"till/flow"
 	"till/flow/planted"
 	"till/flow/store/lite"
 )
@@ -21,8 +22,9 @@ func (d *DB) batch(w *lite.Conn, units []*unit) {
 		d.log.Error("a batch is lost", slog.String("error", err.Error()))
 	}
 	for _, u := range units {
-		if err != nil && u.err == nil {
-			u.err = storageError(err)
+		// A refusal may rest on what another unit wrote, which was never kept.
+		if err != nil && (u.err == nil || u.tx != nil) {
+			u.err = &flow.Error{Code: flow.CodeStorage, Message: notNow, Err: err}
 		}
 		close(u.done)
 	}
@@ -37,7 +39,7 @@ func (d *DB) together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) e
 	w.Inside = true
 	read := new(steady)
 	for _, u := range units {
-		u.err = u.begin()
+		u.tx, u.err = nil, u.begin()
 		if u.err != nil {
 			u.err = fmt.Errorf("begin a transaction: %w", u.err)
 			continue
@@ -89,8 +91,7 @@ func oneAlone(w *lite.Conn, u *unit) error {
 	u.err = guarded(u.run, u.tx)
 	if u.err != nil {
 		if _, err := w.Exec("ROLLBACK TO one"); err != nil {
-			u.err = storageError(u.err)
-			return errors.Join(err, u.err)
+			return fmt.Errorf("%w, after: %s", err, u.err.Error())
 		}
 		u.tx.run.steady.forget() // it may have read what it wrote
 	}

@@ -2,12 +2,15 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"till/flow"
+	"till/flow/await"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -72,6 +75,59 @@ func full(tb testing.TB, rounds int, random *rand.Rand) (kept, refused int) {
 
 func TestAFullDatabaseKeepsWhatItAcknowledged(t *testing.T) {
 	full(t, 5, rand.New(rand.NewPCG(1, 2)))
+}
+
+// Two callers share a commit, and the second is refused because of what the first
+// wrote. Nothing of that is kept: neither may hold what it was told for true.
+func TestARefusalThatRestsOnWhatIsLostIsNotBelieved(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t, store.Checkout))
+	begun, release := make(chan bool), make(chan bool)
+	answers := make([]error, 4)
+	var wg sync.WaitGroup
+	call := func(ctx context.Context, n int, fn func(tx *store.Tx) error) {
+		wg.Go(func() { answers[n] = db.Update(ctx, fn) })
+		await.Until(t, "it waits for the writer", func() bool { return db.Queued() >= n })
+	}
+	call(t.Context(), 0, func(*store.Tx) error { // whoever comes meanwhile shares the next commit
+		begun <- true
+		<-release
+		return nil
+	})
+	<-begun
+	gone, leave := context.WithCancel(t.Context())
+	call(t.Context(), 1, func(tx *store.Tx) error {
+		leave()
+		if err := tx.Exec(t.Context(), "PRAGMA defer_foreign_keys = ON"); err != nil { // so that the commit fails
+			return err
+		}
+		if err := tx.SaveAttempt(t.Context(), attempt(1, "wsp_sess_999")); err != nil {
+			return err
+		}
+		return tx.SetSetting(t.Context(), "left", "nothing")
+	})
+	call(t.Context(), 2, func(tx *store.Tx) error {
+		if left, err := tx.Setting(t.Context(), "left"); err != nil || left == "" {
+			return err
+		}
+		return flow.Refuse(flow.CodeRefundExceeds, "There is nothing left.")
+	})
+	call(gone, 3, func(*store.Tx) error { return nil })
+	close(release)
+	wg.Wait()
+	if err := answers[0]; err != nil {
+		t.Errorf("the one before: %v", err)
+	}
+	for _, n := range []int{1, 2} {
+		if flow.CodeOf(answers[n]) != flow.CodeStorage {
+			t.Errorf("caller %d of a commit that failed is told: %v", n, answers[n])
+		}
+	}
+	if err := answers[3]; !errors.Is(err, context.Canceled) {
+		t.Errorf("the one that went is told: %v", err)
+	}
+	if left, err := db.Setting(t.Context(), "left"); err != nil || left != "" {
+		t.Errorf("kept is %q (%v)", left, err)
+	}
 }
 
 // BenchmarkFaultDisk lets a database run out of pages fifty times.

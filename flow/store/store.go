@@ -384,6 +384,9 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
+// notNow is what callers are told where the store is at fault.
+const notNow = "The store does not answer right now. Try again."
+
 // storageError says that the store, not the request, is at fault. What it was
 // asked wrongly is a bug of ours, which trying again does not mend: that stays
 // as it is.
@@ -391,5 +394,5 @@ func storageError(err error) error {
 	if _, ok := errors.AsType[*flow.Error](err); ok || err == nil || lite.Bug(err) || postgresBug(err) {
 		return err
 	}
-	return &flow.Error{Code: flow.CodeStorage, Message: "The store does not answer right now. Try again.", Err: err}
+	return &flow.Error{Code: flow.CodeStorage, Message: notNow, Err: err}
 }
