@@ -220,8 +220,8 @@ func (r Reader) NextToSettle(ctx context.Context, after flow.ProjectID) (next fl
 
 // KeepTask keeps that work is owed unless it is already, whenever that is due.
 func (t *Tx) KeepTask(ctx context.Context, task flow.Task) error {
-	err := t.run.put(ctx, `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, '', 1, 0) ON CONFLICT (kind, subject) DO NOTHING`,
-		task.Kind, task.Subject, flow.Millis(task.Due))
+	err := t.run.put(ctx, `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, '', ?, 0) ON CONFLICT (kind, subject) DO NOTHING`,
+		task.Kind, task.Subject, flow.Millis(task.Due), firstGen())
 	if err != nil {
 		return fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)
 	}

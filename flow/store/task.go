@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"till/flow"
@@ -16,15 +17,20 @@ var GivenUp = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 type Work struct {
 	flow.Task
 
-	Gen   int64 // of the asking it answers
+	Gen   int64 // of the asking or the claim that it answers
 	Fresh bool  // handed over by the commit that asked for it: never begun before
 	Sole  bool  // nothing of that kind was owed to its subject when it was asked for
 }
 
-const addTaskSQL = `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, ?, 1, 0)
+const addTaskSQL = `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, ?, ?, 0)
  ON CONFLICT (kind, subject) DO UPDATE SET due = CASE WHEN excluded.token <> '' OR tasks.token <> '' OR excluded.due < tasks.due THEN excluded.due ELSE tasks.due END,
  token = excluded.token, gen = tasks.gen + 1, attempts = 0
  RETURNING gen`
+
+// firstGen is what the askings of a row are counted from. Whoever was asleep for
+// longer than its lease may still hold a row that is gone: one that comes back
+// must not be taken for it, so each begins somewhere else.
+func firstGen() int64 { return rand.Int64N(1 << 62) } //nolint:gosec // nothing is secret here
 
 // AddTask keeps that work is owed. With a lease it is born leased until ends;
 // the work is then handed over by the caller after the commit. Asked for while it is being done, it is done again.
@@ -33,16 +39,17 @@ func (t *Tx) AddTask(ctx context.Context, task flow.Task, lease string, ends tim
 	if lease != "" {
 		due = ends
 	}
-	w := Work{Task: task}
-	if _, err := t.run.one(ctx, addTaskSQL, []any{task.Kind, task.Subject, flow.Millis(due), lease}, &w.Gen); err != nil {
+	w, first := Work{Task: task}, firstGen()
+	if _, err := t.run.one(ctx, addTaskSQL, []any{task.Kind, task.Subject, flow.Millis(due), lease, first}, &w.Gen); err != nil {
 		return Work{}, fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)
 	}
-	w.Sole = w.Gen == 1
+	w.Sole = w.Gen == first
 	return w, nil
 }
 
 // A session that is over is work like any other from then on. Those that were
-// closed before are only taken note of.
+// closed before are only taken note of. It is made work here but once, so that all
+// may begin with the same gen.
 const (
 	overSQL = `(SELECT id, status, expires_at FROM sessions WHERE swept = 0 AND expires_at <= ? ORDER BY expires_at, id LIMIT ?) AS over`
 
@@ -63,11 +70,12 @@ func (t *Tx) Sweep(ctx context.Context, now time.Time, limit int) error {
 	return nil
 }
 
-const claimTasksSQL = `UPDATE tasks SET due = ?, token = ? WHERE due <= ? AND (kind, subject) IN
+const claimTasksSQL = `UPDATE tasks SET due = ?, token = ?, gen = gen + 1 WHERE due <= ? AND (kind, subject) IN
  (SELECT kind, subject FROM tasks WHERE due <= ? ORDER BY due LIMIT ?) RETURNING kind, subject, gen, attempts`
 
 // ClaimTasks takes work that is due, until ends. The lease must be a name that
-// was never used before.
+// was never used before. Whoever held it until now can no longer end it or put it
+// off.
 func (t *Tx) ClaimTasks(ctx context.Context, lease string, now, ends time.Time, limit int) ([]Work, error) {
 	var list []Work
 	err := t.run.each(ctx, claimTasksSQL, []any{flow.Millis(ends), lease, flow.Millis(now), flow.Millis(now), limit},
@@ -85,7 +93,8 @@ func (t *Tx) ClaimTasks(ctx context.Context, lease string, now, ends time.Time, 
 	return list, nil
 }
 
-// EndTask drops work that is done, unless it was asked for again meanwhile.
+// EndTask drops work that is done, unless it was asked for again meanwhile, or
+// taken by somebody else.
 func (t *Tx) EndTask(ctx context.Context, w Work) error {
 	if err := t.run.put(ctx, `DELETE FROM tasks WHERE kind = ? AND subject = ? AND gen = ?`, w.Kind, w.Subject, w.Gen); err != nil {
 		return fmt.Errorf("end the task %s %s: %w", w.Kind, w.Subject, err)
@@ -94,7 +103,7 @@ func (t *Tx) EndTask(ctx context.Context, w Work) error {
 }
 
 // PutOffTask makes work due again at a later time, unless it was asked for
-// again meanwhile. failed counts the try.
+// again meanwhile, or taken by somebody else. failed counts the try.
 func (t *Tx) PutOffTask(ctx context.Context, w Work, due time.Time, failed bool) error {
 	err := t.run.put(ctx, `UPDATE tasks SET due = ?, token = '', attempts = attempts + ? WHERE kind = ? AND subject = ? AND gen = ?`,
 		flow.Millis(due), flag(failed), w.Kind, w.Subject, w.Gen)

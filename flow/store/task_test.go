@@ -78,7 +78,7 @@ func TestWorkIsOwedOnceForASubjectAtTheEarliestTimeAskedFor(t *testing.T) {
 			t.Errorf("due %v", at)
 		}
 		list := claim(t, db, "A/1", noon, 10)
-		if subjects(list) != "a " || list[0].Gen != 3 || list[0].Attempts != 0 || list[0].Kind != flow.TaskCheck {
+		if subjects(list) != "a " || list[0].Attempts != 0 || list[0].Kind != flow.TaskCheck {
 			t.Errorf("claimed %+v", list)
 		}
 	})
@@ -147,6 +147,56 @@ func TestWorkAskedForWhileItIsDoneIsDoneAgain(t *testing.T) {
 		second := claim(t, db, "A/2", later, 1)
 		if len(second) != 1 || second[0].Attempts != 0 || second[0].Gen <= first.Gen {
 			t.Errorf("claimed %+v", second)
+		}
+	})
+}
+
+// A worker that sleeps for longer than its lease must not touch what belongs to the
+// one that took over, nor what is owed anew once that one is done.
+func TestAWorkerThatOversleptTouchesNothingOfItsHeirs(t *testing.T) {
+	for name, took := range map[string]func(t *testing.T, db *store.DB) store.Work{
+		"claimed": func(t *testing.T, db *store.DB) store.Work {
+			owe(t, db, "a", noon)
+			return claim(t, db, "A/1", noon, 1)[0]
+		},
+		"handed over": func(t *testing.T, db *store.DB) store.Work { return hand(t, db, "a", noon, "A") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+				slept := took(t, db)
+				wakes := func(when string, due time.Time) {
+					t.Helper()
+					update(t, db, func(ctx context.Context, tx *store.Tx) error {
+						return tx.PutOffTask(ctx, slept, noon.Add(time.Hour), true)
+					})
+					if at := next(t, db); !at.Equal(due) {
+						t.Errorf("%s, it put it off to %v", when, at)
+					}
+					update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndTask(ctx, slept) })
+					if at := next(t, db); !at.Equal(due) {
+						t.Errorf("%s, it ended it: due is %v", when, at)
+					}
+				}
+				heir := claim(t, db, "B/1", noon.Add(lease), 1)[0]
+				wakes("once it was taken over", noon.Add(2*lease))
+				update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndTask(ctx, heir) })
+				owe(t, db, "a", noon.Add(3*lease))
+				wakes("once it is owed anew", noon.Add(3*lease))
+				claim(t, db, "B/2", noon.Add(3*lease), 1)
+				wakes("once that is taken", noon.Add(4*lease))
+			})
+		})
+	}
+}
+
+// Only what is owed to nobody else yet is known to be the whole of it.
+func TestWorkIsSoleWhileNothingOfItsKindIsOwed(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		first, second := hand(t, db, "a", noon, "A"), hand(t, db, "a", noon, "A")
+		update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndTask(ctx, second) })
+		third := hand(t, db, "a", noon, "A")
+		if !first.Sole || second.Sole || !third.Sole {
+			t.Errorf("sole are %v, %v, %v", first.Sole, second.Sole, third.Sole)
 		}
 	})
 }
