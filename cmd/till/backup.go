@@ -29,7 +29,7 @@ import (
 type backupCmd struct {
 	config.Settings
 
-	File    string `arg:"" help:"The file to write, as till-2026-11-22.tar.gz; it must not be there."`
+	File    string `arg:"" help:"The file to write, as till-2026-11-22.tar.gz; it must not be there, and not stand in the data dir."`
 	WithKey bool   `help:"Also the file with the key that secrets are sealed with: whoever has the backup then reads them."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
@@ -60,6 +60,9 @@ type backedFile struct {
 
 const (
 	manifestName = "manifest.json"
+	// ourTemporary is how the names begin of what is on its way to another name; a
+	// kill leaves it.
+	ourTemporary = ".till-"
 	// maxBackedFiles is how many files a data dir has at most: a database for
 	// each number and a few more.
 	maxBackedFiles = 2000
@@ -81,13 +84,20 @@ func (c *backupCmd) Run(w *world) error {
 	if _, err := os.Stat(under(c.DataDir, "accounts.db")); err != nil {
 		return fmt.Errorf("there is nothing to back up in %s: %w (is --data-dir right?)", c.DataDir, err)
 	}
+	within, err := standsIn(c.DataDir, filepath.Dir(c.File))
+	if err != nil {
+		return fmt.Errorf("look for a place for %s: %w (make the folder first)", c.File, err)
+	}
+	if within {
+		return usageError{fmt.Errorf("%s would stand in the data dir %s, and be lost with it: give a FILE elsewhere, at best on another disk", c.File, c.DataDir)}
+	}
 	if _, err := os.Lstat(c.File); err == nil {
 		return fmt.Errorf("%s is there already: give another name", c.File)
 	}
 	var list manifest
 	var size int64
 	at := time.Now()
-	err := patiently(w, "still copying", func() (err error) {
+	err = patiently(w, "still copying", func() (err error) {
 		list, size, err = c.write(w.ctx, at)
 		return err
 	})
@@ -115,9 +125,39 @@ func (c *backupCmd) Run(w *world) error {
 	return err
 }
 
+// standsIn says whether a folder is a data dir or below it, whichever links lead
+// to the two.
+func standsIn(dataDir, folder string) (bool, error) {
+	top, err := os.Stat(dataDir)
+	if err != nil {
+		return false, err
+	}
+	full, err := filepath.Abs(folder)
+	if err != nil {
+		return false, err
+	}
+	if full, err = filepath.EvalSymlinks(full); err != nil {
+		return false, err
+	}
+	for {
+		here, err := os.Stat(full)
+		if err != nil {
+			return false, err
+		}
+		if os.SameFile(here, top) {
+			return true, nil
+		}
+		above := filepath.Dir(full)
+		if above == full {
+			return false, nil
+		}
+		full = above
+	}
+}
+
 // write copies everything aside, then packs it: the file appears whole.
 func (c *backupCmd) write(ctx context.Context, at time.Time) (list manifest, size int64, err error) {
-	aside, err := os.MkdirTemp(filepath.Dir(c.File), ".till-backup-*")
+	aside, err := os.MkdirTemp(filepath.Dir(c.File), ourTemporary+"backup-*")
 	if err != nil {
 		return list, 0, err
 	}
@@ -157,7 +197,11 @@ func (c *backupCmd) write(ctx context.Context, at time.Time) (list manifest, siz
 // they are copied. The key that opens the secrets in them is one on request alone.
 func kept(dir string, withKey bool) ([]string, error) {
 	var names []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	dir, err := filepath.EvalSymlinks(dir) // a link itself is not walked into
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -166,17 +210,18 @@ func kept(dir string, withKey bool) ([]string, error) {
 			return err
 		}
 		if d.IsDir() {
-			if name == logsDir || strings.HasPrefix(name, beforeMigrate) {
+			if name == logsDir || strings.HasPrefix(name, beforeMigrate) || strings.HasPrefix(d.Name(), ourTemporary) {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		for _, ending := range []string{"-wal", "-shm", "-journal", "lock", ".addr", "last-backup.json"} {
+		// Archives are backups: each would hold all before it.
+		for _, ending := range []string{"-wal", "-shm", "-journal", ".lock", ".addr", "last-backup.json", ".tar.gz"} {
 			if strings.HasSuffix(name, ending) {
 				return nil
 			}
 		}
-		if !d.Type().IsRegular() || strings.HasPrefix(name, "doctor-") || name == sealing.FileName && !withKey {
+		if !d.Type().IsRegular() || name == "lock" || strings.HasPrefix(name, "doctor-") || strings.HasPrefix(d.Name(), ourTemporary) || name == sealing.FileName && !withKey {
 			return nil
 		}
 		if names = append(names, name); len(names) > maxBackedFiles {

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,7 +105,7 @@ func migrate(w *world, set config.Settings, dry bool) ([]migration, error) {
 			return nil, fmt.Errorf("%s is of a newer Till (schema %d, this program knows %d): use that one", name, got.Version, got.Known)
 		}
 		if !dry {
-			if m.Copy, err = keepBefore(set, name, stamp, got); err != nil {
+			if m.Copy, err = keepBefore(w.ctx, c, stamp, got); err != nil {
 				return nil, fmt.Errorf("keep a copy of %s: %w", name, err)
 			}
 			db, err := store.Open(w.ctx, c)
@@ -121,17 +121,89 @@ func migrate(w *world, set config.Settings, dry bool) ([]migration, error) {
 	return list, nil
 }
 
-// keepBefore keeps a copy of a database that is about to be changed.
-func keepBefore(set config.Settings, name, stamp string, got store.Inspection) (string, error) {
-	if set.DatabaseURL != "" || got.Version == 0 || len(got.Pending) == 0 {
+// unfinished is how the name of a copy ends while it is written.
+const unfinished = ".unfinished"
+
+// keepBefore keeps a copy of a database that is about to be changed; it has its
+// name once it is whole.
+//
+// A start that is killed while it migrates is repeated, maybe again and again. The
+// copy of the start before is not taken for this one's: an older program may have
+// run in between, and nothing says cheaply whether it wrote. So each makes its own,
+// and those of the same schema, of which it is the latest, go after it. Those of
+// other schemas stay: of a migration that was cut off between two steps, only the
+// first copy is one that the older program reads.
+func keepBefore(ctx context.Context, c store.Config, stamp string, got store.Inspection) (string, error) {
+	if c.URL != "" || got.Version == 0 || len(got.Pending) == 0 {
 		return "", nil
 	}
-	dir := under(set.DataDir, strings.ReplaceAll(stamp, ":", ""))
+	earlier, err := namesIn(c.Dir, beforeMigrate)
+	if err != nil {
+		return "", err
+	}
+	earlier = slices.DeleteFunc(earlier, func(path string) bool {
+		info, err := os.Stat(path)
+		return err != nil || !info.IsDir()
+	})
+	file := c.Name + ".db"
+	for _, dir := range earlier {
+		if err := removeCopy(dir, file+unfinished); err != nil {
+			return "", err
+		}
+	}
+	dir := under(c.Dir, strings.ReplaceAll(stamp, ":", ""))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	to := filepath.Join(dir, name+".db")
-	return to, store.CopySQLite(under(set.DataDir, name+".db"), to)
+	to := under(dir, file)
+	err = store.CopySQLite(under(c.Dir, file), to+unfinished)
+	if err == nil {
+		err = os.Rename(to+unfinished, to)
+	}
+	if err != nil {
+		return "", errors.Join(err, removeCopy(dir, file+unfinished))
+	}
+	for _, dir := range earlier {
+		c.Dir = dir
+		before, err := store.Inspect(ctx, c, false, time.Now)
+		if err != nil || before.Version != got.Version {
+			continue // what cannot be read is not ours to remove
+		}
+		if err := removeCopy(dir, file); err != nil {
+			return "", err
+		}
+	}
+	return to, nil
+}
+
+// removeCopy removes a copy, what SQLite put beside it, and its folder once that
+// is empty.
+func removeCopy(dir, file string) error {
+	for _, ending := range []string{"", "-journal", "-wal", "-shm"} {
+		if err := os.Remove(under(dir, file+ending)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove a copy: %w", err)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		return err
+	}
+	return os.Remove(dir)
+}
+
+// namesIn are the paths of what begins with some letters in a folder; none where
+// there is no folder.
+func namesIn(dir, begins string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("look for copies: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), begins) {
+			paths = append(paths, under(dir, e.Name()))
+		}
+	}
+	return paths, nil
 }
 
 // keepBefore keeps a copy of a database that this start is about to change. What
@@ -140,11 +212,12 @@ func (a *app) keepBefore(ctx context.Context, schema store.Schema, name, stamp s
 	if a.set.DatabaseURL != "" {
 		return nil
 	}
-	got, err := store.Inspect(ctx, store.Config{Schema: schema, Dir: a.set.DataDir, Name: name}, false, time.Now)
+	c := store.Config{Schema: schema, Dir: a.set.DataDir, Name: name}
+	got, err := store.Inspect(ctx, c, false, time.Now)
 	if err != nil {
 		return nil //nolint:nilerr // as said above
 	}
-	kept, err := keepBefore(a.set, name, stamp, got)
+	kept, err := keepBefore(ctx, c, stamp, got)
 	if err != nil {
 		return fmt.Errorf("keep a copy of %s before it is migrated: %w", name, err)
 	}

@@ -306,10 +306,14 @@ func (c *payerForgetCmd) logs(words []string, by string) (places int, err error)
 // copies are what migrations and restores set aside.
 func (c *payerForgetCmd) copies() ([]string, error) {
 	list := []string{}
-	for _, pattern := range []string{filepath.Join(under(c.DataDir, beforeMigrate+"*")), filepath.Clean(c.DataDir) + ".before-*"} {
-		found, err := filepath.Glob(pattern)
+	place, err := placeOf(c.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range []struct{ dir, begins string }{{c.DataDir, beforeMigrate}, {filepath.Dir(place), filepath.Base(place) + asideInfix}} {
+		found, err := namesIn(in.dir, in.begins)
 		if err != nil {
-			return nil, fmt.Errorf("look for copies: %w", err)
+			return nil, err
 		}
 		list = append(list, found...)
 	}

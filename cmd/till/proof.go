@@ -49,7 +49,7 @@ func (c *verifyCmd) Run(w *world) (err error) {
 	case c.File != "":
 		p.Place, p.at.DatabaseURL = c.File, ""
 		if p.at.DataDir, err = os.MkdirTemp("", "till-verify-*"); err != nil {
-			return fmt.Errorf("make a place to unpack to: %w", err)
+			return fmt.Errorf("make a place to unpack to: %w (set TMPDIR to a folder with room for all of it)", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(p.at.DataDir)) }()
 	case c.DatabaseURL != "":

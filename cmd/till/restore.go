@@ -60,13 +60,16 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
-	place := filepath.Clean(c.DataDir)
+	place, err := placeOf(c.DataDir)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
 		return fmt.Errorf("make a place for the data dir: %w", err)
 	}
-	aside, err := os.MkdirTemp(filepath.Dir(place), ".till-restore-*")
+	aside, err := os.MkdirTemp(filepath.Dir(place), ourTemporary+"restore-*")
 	if err != nil {
-		return fmt.Errorf("make a place to unpack to: %w", err)
+		return fmt.Errorf("make a place to unpack to: %w (a restore writes beside the data dir: keep that one level below what may be written)", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(aside)) }()
 	var list manifest
@@ -93,12 +96,31 @@ func (c *restoreCmd) Run(w *world) (err error) {
 	return c.told(w, list, before, needs)
 }
 
+// placeOf is where a data dir really stands. What takes its place is the folder
+// and not a link to it, as systemd makes one of /var/lib/till.
+func placeOf(dataDir string) (string, error) {
+	full, err := filepath.Abs(dataDir)
+	if err != nil {
+		return "", fmt.Errorf("find the data dir %s: %w", dataDir, err)
+	}
+	place, err := filepath.EvalSymlinks(full)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(full); errors.Is(err, fs.ErrNotExist) {
+			return full, nil
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the data dir %s: %w (does a link lead to nothing?)", dataDir, err)
+	}
+	return place, nil
+}
+
 // place puts what was unpacked where the data dir is, and what is there beside it.
 func (*restoreCmd) place(aside, place string, there bool) (before string, err error) {
 	if there {
-		before = place + ".before-" + time.Now().UTC().Format("20060102T150405.000Z")
+		before = place + asideInfix + time.Now().UTC().Format("20060102T150405.000Z")
 		if err := os.Rename(place, before); err != nil {
-			return "", fmt.Errorf("set what is kept aside: %w", err)
+			return "", fmt.Errorf("set what is kept aside: %w (a data dir that is mounted cannot be replaced: keep it one level below)", err)
 		}
 	} else if err := os.Remove(place); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("put the backup in place: %w", err)
@@ -131,6 +153,9 @@ func (c *restoreCmd) told(w *world, list manifest, before string, needs []string
 	_, err := fmt.Fprintf(w.err, "What was there is in %s. Remove it once you are sure.\n", before)
 	return err
 }
+
+// asideInfix stands in the names of data dirs that a restore set aside.
+const asideInfix = ".before-"
 
 // maxManifest bounds the list of a backup's files.
 const maxManifest = 1 << 20

@@ -61,8 +61,12 @@ func (l *look) modes(context.Context) {
 	if runtimeWindows {
 		return
 	}
+	dir := l.DataDir
+	if to, err := filepath.EvalSymlinks(dir); err == nil { // a link itself is not walked into
+		dir = to
+	}
 	open, first, seen := 0, "", 0
-	err := filepath.WalkDir(l.DataDir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if seen++; err != nil || seen > maxEntries {
 			return fs.SkipDir
 		}

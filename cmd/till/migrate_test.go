@@ -1,0 +1,92 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"till/cmd/till/tilltest"
+)
+
+// aged makes the file of the accounts as a program of an age left it, with one
+// account and some bulk.
+func (k keeper) aged(file string, age int) {
+	k.t.Helper()
+	steps, err := filepath.Glob(filepath.Join("..", "..", "flow", "store", "migration", "accounts", "*.sql"))
+	k.must(err)
+	slices.Sort(steps)
+	script := "CREATE TABLE schema_version (version BIGINT NOT NULL)"
+	for i, step := range steps[:age] {
+		text, err := os.ReadFile(step)
+		k.must(err)
+		script += ";\n" + string(text) + fmt.Sprintf(";\nINSERT INTO schema_version VALUES (%d)", i+1)
+	}
+	script = strings.NewReplacer("{{int}}", "INTEGER", "{{blob}}", "BLOB", "{{strict}}", "STRICT", "{{sqlite}}", "").Replace(script)
+	k.must(os.MkdirAll(filepath.Dir(k.at(file)), 0o700))
+	db, err := sql.Open("sqlite", "file:"+k.at(file))
+	k.must(err)
+	for stmt := range strings.SplitSeq(script, ";\n") {
+		if stmt = strings.TrimSpace(stmt); stmt == "" || strings.Contains(stmt, "{{postgres}}") {
+			continue
+		}
+		if _, err := db.ExecContext(k.t.Context(), stmt); err != nil {
+			k.t.Fatalf("%s: %v", stmt, err)
+		}
+	}
+	_, err = db.ExecContext(k.t.Context(), "CREATE TABLE bulk (x BLOB); INSERT INTO bulk VALUES (zeroblob(2000000))")
+	k.must(errors.Join(err, db.Close()))
+}
+
+// A start that is killed while it copies or migrates is repeated: what it left that
+// is no copy goes, and of each schema there is one, the latest.
+func TestTriesToMigrateDoNotFillTheDisk(t *testing.T) {
+	k := keeper{t, t.TempDir()}
+	k.aged("data/accounts.db", 1)
+	k.aged("data/before-2025-01-01T000000.000Z/accounts.db", 2)
+	k.aged("data/before-2025-02-01T000000.000Z/accounts.db", 1)
+	k.must(os.WriteFile(k.at("data/before-2025-02-01T000000.000Z/test.db"), []byte("somebody's"), 0o600))
+	was := k.names("data/before-*/*")
+
+	// It ends in the middle of the copy: no file may be as large.
+	limited := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -f 1000 && exec "$0" migrate`, tilltest.Program(t))
+	limited.Dir = k.dir
+	out, err := limited.CombinedOutput()
+	if err == nil {
+		t.Fatalf("it was not in the way:\n%s", out)
+	}
+	if now := slices.DeleteFunc(k.names("data/before-*/*"), func(name string) bool { return strings.Contains(name, unfinished) }); !slices.Equal(now, was) {
+		t.Errorf("after a copy that could not be written there are %v, not %v", now, was)
+	}
+
+	out = []byte(k.does("migrate"))
+	if !strings.Contains(string(out), "accounts  schema 1 -> ") {
+		t.Errorf("it says\n%s", out)
+	}
+	now := k.names("data/before-*/*")
+	if len(now) != 3 || !slices.Equal(now[:2], []string{was[0], was[2]}) || filepath.Base(now[2]) != "accounts.db" || !strings.Contains(string(out), now[2]) {
+		t.Errorf("of %v it left %v", was, now)
+	}
+	k.must(os.Mkdir(k.at("back"), 0o700))
+	k.must(os.Rename(k.at(now[2]), k.at("back/accounts.db")))
+	if out := k.does("migrate", "--dry-run", "--data-dir", "back"); !strings.Contains(out, "accounts  schema 1 -> ") {
+		t.Errorf("the copy is not of before:\n%s", out)
+	}
+}
+
+// The copy of a try that was killed in the middle is none: the next try removes it.
+func TestACopyThatAKillLeftGoes(t *testing.T) {
+	k := keeper{t, t.TempDir()}
+	k.aged("data/accounts.db", 1)
+	k.must(os.Mkdir(k.at("data/before-2025-01-01T000000.000Z"), 0o700))
+	k.must(os.WriteFile(k.at("data/before-2025-01-01T000000.000Z/accounts.db"+unfinished), []byte("SQLite format 3"), 0o600))
+	k.does("migrate")
+	if now := k.names("data/before-*"); len(now) != 1 || strings.Contains(now[0], "2025") {
+		t.Errorf("there are %v", now)
+	}
+}
