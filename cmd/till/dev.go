@@ -56,7 +56,9 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	a.keepLog(lines)
 	group, ctx := errgroup.WithContext(w.ctx)
 	a.group = group
+	opened := a.extended(ctx)
 	test, live, err := a.openStores(ctx, dev)
+	opened()
 	if err != nil {
 		return err
 	}

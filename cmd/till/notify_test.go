@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,9 +12,15 @@ import (
 	"till/cmd/till/tilltest"
 )
 
-// systemd hears when requests are answered, that they still are, and when that
-// ends.
-func TestSystemdIsToldHowWeAre(t *testing.T) {
+// supervisor is systemd's end of the socket.
+type supervisor struct {
+	t      *testing.T
+	socket string
+	ln     *net.UnixConn
+}
+
+func newSupervisor(t *testing.T) supervisor {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "till") //nolint:usetesting // the name of a socket is short
 	if err != nil {
 		t.Fatal(err)
@@ -24,29 +31,60 @@ func TestSystemdIsToldHowWeAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	hear := func(want string) {
-		t.Helper()
-		text := make([]byte, 64)
-		for {
-			n, err := ln.Read(text)
-			if err != nil {
-				t.Fatalf("it never said %s: %v", want, err)
-			}
-			if got := string(text[:n]); got == want {
-				return
-			} else if got != "WATCHDOG=1" {
-				t.Fatalf("it said %s instead of %s", got, want)
-			}
+	t.Cleanup(func() { _ = ln.Close() })
+	return supervisor{t, socket, ln}
+}
+
+// hears waits for a state, with nothing but repetitions of another before it.
+func (s supervisor) hears(want, repeated string) {
+	s.t.Helper()
+	if err := s.ln.SetReadDeadline(time.Now().Add(tilltest.Patience)); err != nil {
+		s.t.Fatal(err)
+	}
+	text := make([]byte, 64)
+	for {
+		n, err := s.ln.Read(text)
+		if err != nil {
+			s.t.Fatalf("it never said %s: %v", want, err)
+		}
+		if got := string(text[:n]); got == want {
+			return
+		} else if got != repeated {
+			s.t.Fatalf("it said %s instead of %s", got, want)
 		}
 	}
-	_, p, _ := devServerWith(t, []string{"NOTIFY_SOCKET=" + socket, "WATCHDOG_USEC=100000"})
-	if err := ln.SetReadDeadline(time.Now().Add(tilltest.Patience)); err != nil {
-		t.Fatal(err)
-	}
-	hear("READY=1")
-	hear("WATCHDOG=1")
-	hear("WATCHDOG=1")
+}
+
+// moreTime is what a start says while it opens what is kept.
+const moreTime = "EXTEND_TIMEOUT_USEC=30000000"
+
+// systemd hears when requests are answered, that they still are, and when that
+// ends.
+func TestSystemdIsToldHowWeAre(t *testing.T) {
+	s := newSupervisor(t)
+	_, p, _ := devServerWith(t, []string{"NOTIFY_SOCKET=" + s.socket, "WATCHDOG_USEC=100000"})
+	s.hears("READY=1", moreTime)
+	s.hears("WATCHDOG=1", "")
+	s.hears("WATCHDOG=1", "")
 	p.Signal(syscall.SIGTERM)
-	hear("STOPPING=1")
+	s.hears("STOPPING=1", "WATCHDOG=1")
+}
+
+// A start that has to wait for a database, or migrates a large one, goes on asking
+// for time, and has it.
+func TestSystemdWaitsWhileDatabasesAreOpened(t *testing.T) {
+	k := newKeeper(t, "data")
+	s := newSupervisor(t)
+	db, err := sql.Open("sqlite", "file:"+k.at("data/test.db")+"?mode=rw&_txlock=immediate")
+	k.must(err)
+	defer db.Close()
+	held, err := db.BeginTx(t.Context(), nil)
+	k.must(err)
+	p := start(t, k.dir, []string{"NOTIFY_SOCKET=" + s.socket}, "dev", "--http-addr", tilltest.FreePort(t))
+	for range 3 {
+		s.hears(moreTime, "")
+	}
+	k.must(held.Rollback())
+	s.hears("READY=1", moreTime)
+	p.Line(`/phone$`)
 }

@@ -111,6 +111,27 @@ func TestTheUnitHolds(t *testing.T) {
 	}
 }
 
+// The command that the unit tells for other commands gives them the unit's own
+// user, folder and settings.
+func TestTheUnitsOtherCommandsAreOfItsOwn(t *testing.T) {
+	text := opsFile(t, "till.service")
+	told := regexp.MustCompile(`(?m)^# +systemd-run .*\n(?:# .*\n)*?# +till doctor$`).FindString(text)
+	given := regexp.MustCompile(` -p (\S+)`).FindAllStringSubmatch(told, -1)
+	if len(given) < 6 {
+		t.Fatalf("it tells %q", told)
+	}
+	for _, m := range given {
+		if m[1] != "User=till" && !strings.Contains(text, "\n"+m[1]+"\n") { // the unit's user has its name
+			t.Errorf("%s is not of the unit", m[1])
+		}
+	}
+	for _, name := range []string{"DynamicUser", "User", "StateDirectory", "StateDirectoryMode", "UMask", "EnvironmentFile", "Environment", "WorkingDirectory"} {
+		if !strings.Contains(told, " -p "+name+"=") {
+			t.Errorf("it gives no %s", name)
+		}
+	}
+}
+
 // Prometheus finds metrics where Till shows them, and the alerts beside its file.
 func TestPrometheusFindsTheMetrics(t *testing.T) {
 	text := opsFile(t, "prometheus.yml")
