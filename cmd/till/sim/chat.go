@@ -31,7 +31,7 @@ func (w *world) chats(s *session) {
 	}
 	p := pick(w, w.phones.people[:people]...)
 	w.after(w.between(5*time.Second, 20*time.Minute), "opens", func() {
-		s.mayCall = true
+		s.payer = p
 		w.say(p, "Pay "+code)
 		w.turn(p, s, 3+w.rng.IntN(9))
 	})

@@ -1,6 +1,10 @@
 package sim
 
-import "strings"
+import (
+	"strings"
+
+	"till/bot"
+)
 
 // ordered judges that a bank is only called for a session whose merchant or payer
 // asked for a method.
@@ -11,6 +15,17 @@ func (w *world) ordered(path, id string) {
 	w.mu.Lock()
 	w.asked = append(w.asked, id)
 	w.mu.Unlock()
+}
+
+// wishes takes in that words of a payer are handed over: any but the code of a link
+// may choose a method of what was opened by then.
+func (w *world) wishes(p *person, m bot.Message) {
+	if m.Own || m.Text == "" || strings.HasPrefix(m.Text, "Pay ") {
+		return
+	}
+	for _, s := range w.sessions {
+		s.mayCall = s.mayCall || s.payer == p
+	}
 }
 
 // judgeOrders judges the calls of a step: by then every session has its name.

@@ -149,6 +149,7 @@ func (w *world) hand(p *person, m bot.Message, tries int) {
 		w.after(time.Minute, "wait "+m.ID, func() { w.hand(p, m, tries) })
 		return
 	}
+	w.wishes(p, m)
 	w.goes(i, func() {
 		err := i.bot.Receive(i.ctx, m)
 		if i.dead.Load() {

@@ -24,8 +24,10 @@ type session struct {
 	amount int64
 	chat   bool
 	live   bool
-	link   string // into the chat
-	// mayCall says that a bank may be called for it: a method was asked for.
+	link   string  // into the chat
+	payer  *person // who opens it in a chat, nil for nobody
+	// mayCall says that a bank may be called for it: a method was asked for over
+	// REST, or its payer wrote what may choose one.
 	mayCall bool
 	account string // of the instructions last given out
 	code    string // to dial
