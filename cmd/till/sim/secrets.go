@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -16,8 +17,8 @@ func (w *world) secrets() map[string]string {
 	for _, m := range w.merchants {
 		all["a test key of "+m.name], all["a live key of "+m.name] = m.secret, m.live
 		for _, k := range m.sinks {
-			for _, secret := range k.secrets {
-				all["a secret of "+k.url] = secret
+			for n, secret := range k.secrets {
+				all[fmt.Sprintf("secret %d of %s", n+1, k.url)] = secret
 			}
 		}
 	}
