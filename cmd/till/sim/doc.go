@@ -16,20 +16,21 @@
 //
 // # What is judged, and when
 //
-// After every step: each move of each thing that has states begins where the
-// thing stood, is in its table and leaves nothing that is over (I6); each ledger
-// line sums to zero (I1), is of a movement that the bank's own books know, with
-// its amount, once (I2), and each payment has the outcome, the fee and the lines
-// that a second account of the rules, written here, comes to (I2, I3); each
-// session that was paid has one charge.success (I4), and each event is on its way
-// to everybody who asked for it (I7); a call that is made again is answered to the
-// byte as before, and nobody is answered as another was (I5); the bank is called
-// for nothing before a method is asked for, and a method has one live attempt
-// (I8); environments and merchants see nothing of one another (I9, I10); what was
-// taken from the bank or a payer is kept, once, and nothing else is (I3, I12);
-// webhooks are signed with the secret that their endpoint has by then, never change
-// and are never told twice as two (I4, I7); what a payer reads never changes under
-// its id (I12).
+// After every step: each move of each thing that has states begins where the thing
+// stood, is one of its table, or one of the few that are two in one go and have a
+// reason (joined.go), and leaves nothing that is over (I6); each ledger line sums
+// to zero (I1), is of a movement that the bank's own books know, with its amount,
+// once (I2), and each payment has the outcome, the fee and the lines that a second
+// account of the rules, written here, comes to (I2, I3); each session that was
+// paid has one charge.success (I4), and each event is on its way to everybody who
+// asked for it (I7); a call that is made again is answered to the byte as before,
+// and nobody is answered as another was (I5); the bank is called for nothing
+// before a method is asked for over REST, or its payer has written more than the
+// code that opens it, and a method has one live attempt (I8); environments and
+// merchants see nothing of one another (I9, I10); what was taken from the bank or
+// a payer is kept, once, and nothing else is (I3, I12); webhooks are signed with
+// the secret that their endpoint has by then, never change and are never told
+// twice as two (I4, I7); what a payer reads never changes under its id (I12).
 //
 // After every crash, also: nothing that was seen before is gone, what was
 // acknowledged is there, and calls get their answers again (I5, I11).

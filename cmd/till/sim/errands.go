@@ -171,13 +171,9 @@ func (w *world) tendsEndpoint() {
 // rules has an operator, or the newcomer itself, move its KYC.
 func (w *world) rules() {
 	i, project := w.inst, w.tpl.project
-	was := w.kyc
-	if w.kyc == "" {
-		was = "NONE"
-	}
 	ways := map[string][]flow.Ruling{"SUBMITTED": {flow.Approve, flow.Approve, flow.Reject, flow.Suspend}, "APPROVED": {flow.Suspend}, "SUSPENDED": {flow.Approve}}
 	do := flow.Ruling("")
-	if to := ways[was]; len(to) > 0 {
+	if to := ways[w.kyc]; len(to) > 0 {
 		do = pick(w, to...)
 	}
 	if w.roll(20) { // or what does not fit
@@ -197,13 +193,23 @@ func (w *world) rules() {
 		if err != nil || len(moves) == 0 {
 			return
 		}
-		is := string(moves[len(moves)-1].To)
 		w.soon(0, "kyc", func() {
-			w.kyc = is
-			w.saw("kyc: %s → %s", was, is)
-			if !w.goals.edge("kyc", was, is) {
-				w.breaks("I6", "KYC went from %s to %s, which no table knows", was, is)
+			for _, m := range moves[min(w.ruled, len(moves)):] {
+				w.ruled++
+				w.ruling(string(m.From), string(m.To))
 			}
 		})
 	})
+}
+
+// ruling judges a move of the newcomer's KYC.
+func (w *world) ruling(was, is string) {
+	if was != w.kyc {
+		w.breaks("I6", "KYC was %s and moved from %s to %s", w.kyc, was, is)
+	}
+	if !w.goals.edge("kyc", was, is) {
+		w.breaks("I6", "KYC went from %s to %s, which no table knows", was, is)
+	}
+	w.kyc = is
+	w.saw("kyc: %s → %s", was, is)
 }

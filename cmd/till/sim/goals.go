@@ -43,44 +43,27 @@ func edges() map[string]map[string]bool {
 	return out
 }
 
-// edge counts a move; false where its table does not know it.
+// edge counts a move that was seen; false where neither its table knows it nor it
+// is one of those that are made in one go.
 func (g *Goals) edge(table, from, to string) bool {
 	if table == "desk" {
 		from, to = deskName(from), deskName(to)
 	}
+	move := from + " → " + to
+	if !g.known[table][move] && joined[table+": "+move] == "" {
+		return false
+	}
 	if g.Edges[table] == nil {
 		g.Edges[table] = map[string]int{}
 	}
-	way := g.way(table, from, to)
-	for i := 1; i < len(way); i++ {
-		g.Edges[table][way[i-1]+" → "+way[i]]++
-	}
-	return way != nil
+	g.Edges[table][move]++
+	return true
 }
 
-// maxMoves is how many moves one transaction makes of one thing at most.
-const maxMoves = 3
-
-// way is the shortest way between two states, with both: what is seen are states,
-// and one transaction can make more than one move. Nil where there is none.
-func (g *Goals) way(table, from, to string) []string {
-	ways := [][]string{{from}}
-	for range maxMoves {
-		var further [][]string
-		for _, way := range ways {
-			at := way[len(way)-1]
-			if g.known[table][at+" → "+to] {
-				return append(way, to)
-			}
-			for _, edge := range sorted(g.known[table]) {
-				if next, is := strings.CutPrefix(edge, at+" → "); is {
-					further = append(further, append(slices.Clone(way), next))
-				}
-			}
-		}
-		ways = further
-	}
-	return nil
+// madeInOne is how often two moves were made in one go.
+func (g *Goals) madeInOne(name string) int {
+	table, move, _ := strings.Cut(name, ": ")
+	return g.Edges[table][move]
 }
 
 // deskName is what the table calls a desk that nobody has.

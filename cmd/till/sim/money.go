@@ -146,13 +146,6 @@ func (e *ledgerBook) takeLedger(m move) error {
 	for i := range v {
 		o[i] += v[i]
 	}
-	// What came back was sent before, be it in the same transaction.
-	switch kind {
-	case "refund_returned":
-		w.goals.edge("refund", "PROCESSED", "NEEDS_ATTENTION")
-	case "settle_returned":
-		w.goals.edge("settlement", "SUCCEEDED", "FAILED")
-	}
 	if kind == "settle" {
 		e.judgeSettle(subject, v, o)
 	}

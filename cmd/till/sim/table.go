@@ -55,6 +55,15 @@ func (g *Goals) table(out *strings.Builder) (missed []string) {
 		}
 		fmt.Fprintf(out, "  edges of %-12s %3d of %3d, the rarest %d times: %s\n", table, reached, len(g.known[table]), least, rarest)
 	}
+	var twos []string
+	for _, name := range sorted(joined) {
+		n := g.madeInOne(name)
+		twos = append(twos, fmt.Sprintf("%s %d", name, n))
+		if n == 0 {
+			missed = append(missed, name)
+		}
+	}
+	fmt.Fprintf(out, "  two moves in one: %s\n", strings.Join(twos, ", "))
 	for _, group := range sorted(g.Other) {
 		var parts []string
 		for _, key := range sortedNumbers(g.Other[group]) {
@@ -111,6 +120,9 @@ func (g *Goals) scarce() (list []string) {
 		for _, edge := range sorted(g.known[table]) {
 			add(table+" "+edge, g.Edges[table][edge])
 		}
+	}
+	for _, name := range sorted(joined) {
+		add(name, g.madeInOne(name))
 	}
 	for _, want := range wanted() {
 		add(want.group+" "+want.key, g.Other[want.group][want.key])

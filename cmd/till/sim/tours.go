@@ -27,6 +27,7 @@ var (
 	tourEvents = []string{"pay", "part", "reverse", "cancel", "claim", "bank"}
 	tourExtras = []tour{
 		{"opening", "refuse"},
+		{"opening", "refuse bank"},
 		{"opening", "lapse"},
 		{"verifying", "lapse"},
 		{"ussd", "decline"},
@@ -40,6 +41,15 @@ var (
 		{"desk device", "claim"},
 		{"desk bot", "claim"},
 		{"desk bot", "call"},
+		{"quiet", "choose"},
+		{"quiet", "bank"},
+		{"quiet", "claim"},
+		{"left transfer", "choose"},
+		{"left transfer", "bank"},
+		{"left ussd", "choose"},
+		{"left ussd", "bank"},
+		{"left card", "choose"},
+		{"left card", "bank"},
 	}
 )
 
@@ -83,18 +93,23 @@ func (w *world) tours() {
 func (w *world) stranger(name string) *person {
 	n := len(w.phones.people)
 	p := &person{name: name, lid: fmt.Sprintf("10000000%04d", n), phone: flow.Phone(fmt.Sprintf("23480300000%02d", n)), shown: map[string]int{}}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.phones.people = append(w.phones.people, p)
 	return p
 }
 
 // begins has a merchant ask for money as the tour needs it.
 func (g *guide) begins() {
-	w := g.w
-	g.s = &session{n: w.nth, m: w.merchants[0], chat: true, amount: tourAmount, ends: w.age() + 4*time.Hour, mayCall: true}
+	w, minutes := g.w, 240
+	if g.t.place == "quiet" {
+		minutes = 2880
+	}
+	g.s = &session{n: w.nth, m: w.merchants[0], chat: true, amount: tourAmount, ends: w.age() + time.Duration(minutes)*time.Minute, payer: g.p}
 	g.s.ref = fmt.Sprintf("s%d", g.s.n)
 	w.sessions = append(w.sessions, g.s)
 	body := encoded(map[string]any{
-		"amount": tourAmount, "customerEmail": "tour@example.com", "reference": g.s.ref, "expiresInMinutes": 240, "mode": "chat",
+		"amount": tourAmount, "customerEmail": "tour@example.com", "reference": g.s.ref, "expiresInMinutes": minutes, "mode": "chat",
 		"underpayment": "hold", "overpayment": "accept", "latePayment": "review",
 	})
 	w.insist("open "+g.s.ref, request{method: http.MethodPost, path: sessionsPath, key: g.s.m.secret, body: body, once: g.s.m.once()}, func(out reply) {
@@ -119,10 +134,9 @@ func (g *guide) say(text string) { g.then(40*time.Second, "say", func() { g.w.sa
 
 // leads plans the whole tour.
 func (g *guide) leads() {
-	_, code, _ := strings.Cut(g.s.link, "text=Pay%20")
 	needs := map[string]bool{"pay": true, "part": true, "reverse": true}[g.t.event] || map[string]bool{"part": true, "review": true, "paid": true}[g.t.place]
-	g.say("Pay " + code)
-	if needs || g.t.event == "lapse" {
+	g.say(g.code())
+	if needs || g.t.event == "lapse" || g.t == (tour{"quiet", "claim"}) {
 		g.then(30*time.Second, "account", g.account)
 	}
 	switch {
@@ -134,17 +148,27 @@ func (g *guide) leads() {
 	}
 	g.goes()
 	soon := 30 * time.Second
-	if g.t.place == "opening" || g.t.place == "verifying" {
+	switch {
+	case g.t.event == "refuse bank": // before the bank refuses it
+		soon = 0
+	case g.t.place == "opening" || g.t.place == "verifying":
 		soon = 700 * time.Millisecond
 	}
 	g.then(soon, "event", func() { g.w.saw("now: %s", g.t.event) })
 	g.happens()
 }
 
+// code is what the link into the chat has a payer write.
+func (g *guide) code() string {
+	_, code, _ := strings.Cut(g.s.link, "text=Pay%20")
+	return "Pay " + code
+}
+
 // account asks over REST for an account, which is paid whatever the chat is at. A
 // tour that waits for its end has it end soon, and keeps the bank from answering.
 func (g *guide) account() {
 	w, body := g.w, ""
+	g.s.mayCall = true
 	if g.t.event == "lapse" {
 		body = `{"expiresInMinutes":5}`
 		if g.t.place == "opening" {
@@ -179,20 +203,19 @@ func (g *guide) goes() {
 		case "lapse": // it asks for what the bank does not answer about, a moment before that ends
 			g.then(5*time.Minute-700*time.Millisecond, "slow", func() {})
 			g.then(0, "say", func() { g.w.say(g.p, "1") })
-		case "refuse":
+		case "refuse", "refuse bank":
 			g.line("down", 0)
 			g.then(time.Second, "say", func() { g.w.say(g.p, "3") })
 		default:
 			g.line("slow", 0)
 			g.then(time.Second, "say", func() { g.w.say(g.p, "3") })
 		}
-	case "transfer":
-		g.say("1")
-	case "ussd":
-		g.say("2")
-		g.say("11")
-	case "card":
-		g.say("3")
+	case "transfer", "ussd", "card":
+		g.chooses(g.p, g.t.place)
+	case "left transfer", "left ussd", "left card":
+		g.left(strings.TrimPrefix(g.t.place, "left "))
+	case "quiet":
+		g.then(25*time.Hour, "wait", func() {})
 	case "verifying":
 		if g.t.event == "lapse" {
 			g.say("1")
@@ -213,6 +236,23 @@ func (g *guide) goes() {
 	default:
 		g.toDesk()
 	}
+}
+
+// chooses has somebody choose a method, by the digits of the menus.
+func (g *guide) chooses(p *person, method string) {
+	for _, digits := range map[string][]string{"transfer": {"1"}, "ussd": {"2", "11"}, "card": {"3"}}[method] {
+		g.then(40*time.Second, "say", func() { g.w.say(p, digits) })
+	}
+}
+
+// left has the payer shown instructions that somebody else, who has the link too,
+// switches away from.
+func (g *guide) left(method string) {
+	other := g.w.stranger(g.p.name + "b")
+	g.chooses(g.p, method)
+	g.then(40*time.Second, "say", func() { g.w.say(other, g.code()) })
+	g.chooses(other, method)
+	g.then(40*time.Second, "say", func() { g.w.say(other, "6") })
 }
 
 // line has the bank's line be so for a few seconds.
@@ -250,8 +290,10 @@ func (g *guide) happens() {
 			return
 		}
 		now(func() { w.say(g.p, "4") })
-	case "bank":
+	case "bank", "refuse bank":
 		now(func() { w.say(g.p, "2") })
+	case "choose":
+		now(func() { w.say(g.p, "1") })
 	case "decline":
 		now(g.declines)
 	case "own":
