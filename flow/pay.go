@@ -174,7 +174,7 @@ func Expire(s Session, attempts []Attempt, payments []Payment, now time.Time) (C
 		s.Status, s.PaidAt, s.AmountPaid = SessionExpired, time.Time{}, 0
 		return Change{Session: &s, Facts: []Fact{{Kind: SessionExpiredKind}}}, nil
 	}
-	if !s.Open() || now.Before(s.ExpiresAt) || s.Status == SessionProcessing && now.Before(s.ExpiresAt.Add(WatchAfter)) {
+	if !s.Open() || now.Before(s.ExpiresAt) || s.Status == SessionProcessing && now.Before(s.ExpiresAt.Add(WatchAfter)) && !planted.ExpiresOnTheWay {
 		return Change{}, nil
 	}
 	s, err := s.landed()

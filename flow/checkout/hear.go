@@ -264,6 +264,11 @@ func (w *saving) checkouts(ids ...flow.SessionID) (map[flow.SessionID]flow.Check
 func (w *saving) effect(row store.ChatRow, e flow.Effect) error {
 	switch e.Kind {
 	case flow.DoWatch:
+		if planted.EagerChat {
+			if _, _, err := w.begin(e.Session, flow.Ask{Method: flow.BankTransfer, Chat: row.ID}, true); err != nil {
+				return err
+			}
+		}
 		if err := w.tx.AddNames(w.ctx, e.Session, row.Name); err != nil {
 			return err
 		}

@@ -26,7 +26,9 @@ const (
 	OthersSession   = false
 	LiveForTest     = false
 	PaidExpires     = false
+	ExpiresOnTheWay = false
 	EagerBank       = false
+	EagerChat       = false
 	HeardTwice      = false
 	KeptCard        = false
 	OwnClock        = false
