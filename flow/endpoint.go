@@ -2,6 +2,7 @@ package flow
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"till/flow/planted"
@@ -202,6 +203,7 @@ const (
 type Delivery struct {
 	ID       string
 	Event    EventID
+	Session  SessionID // that the event is about, "" for none
 	Endpoint EndpointID
 	URL      string
 	Secrets  []string // that sign, newest first
@@ -211,6 +213,16 @@ type Delivery struct {
 	Lease    string // names who may send it now
 	Probe    bool   // it stands for all that its endpoint is owed
 	Trace    Trace  // of what caused it, where it is sent right after that; it is not kept
+}
+
+// Step is the next try's place in the trace of what caused it. A later try's is in
+// one of the event: all of those are found under one name.
+func (d Delivery) Step() Trace {
+	trace := d.Trace
+	if trace.Zero() {
+		trace = NewTrace(string(d.Event))
+	}
+	return trace.Then(d.ID + "/" + strconv.Itoa(d.Attempts))
 }
 
 // ByHand says whether somebody asked for the next try, beside the schedule.

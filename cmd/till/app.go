@@ -295,11 +295,7 @@ func (a *app) loopback(env flow.Environment) bool {
 // post sends a delivery and says what became of it in the words of the rules.
 // Signatures carry the real time: a receiver's clock was not moved.
 func post(ctx context.Context, sender *hooks.Sender, d flow.Delivery, at time.Time) flow.Verdict {
-	trace := d.Trace
-	if trace.Zero() { // a later try: all of an event's are found under one name
-		trace = flow.NewTrace(string(d.Event))
-	}
-	trace = trace.Then(d.ID + "/" + strconv.Itoa(d.Attempts))
+	trace := d.Step()
 	v := sender.Send(ctx, hooks.Request{
 		URL: d.URL, ID: string(d.Event), Body: d.Body, Secrets: d.Secrets, At: at, Traceparent: trace.Parent(), Tracestate: trace.State,
 	})

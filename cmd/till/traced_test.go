@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -31,9 +32,13 @@ type hooked struct {
 func TestTheLogTellsWhatHappenedAndToNobodyWhom(t *testing.T) {
 	m, _, dir := devServerWith(t, []string{"TILL_LOG_LEVEL=debug"})
 	came := make(chan hooked, 100)
-	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	var paid atomic.Int64
+	sink := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var e struct{ Event string }
 		_ = json.NewDecoder(r.Body).Decode(&e)
+		if e.Event == "charge.success" && paid.Add(1) == 1 { // it comes once more
+			rw.WriteHeader(http.StatusInternalServerError)
+		}
 		came <- hooked{e.Event, r.Header}
 	}))
 	t.Cleanup(sink.Close)
@@ -45,7 +50,8 @@ func TestTheLogTellsWhatHappenedAndToNobodyWhom(t *testing.T) {
 		t.Errorf("%s came with %q and %q", created.kind, got, created.header.Get("Tracestate"))
 	}
 	other, _ := m.openTraced(t, strings.ToUpper(parent), "congo=t61rcWkgMzE")
-	if got := (<-came).header; strings.Contains(got.Get("Traceparent"), traceID) || got.Get("Traceparent") == "" || got.Get("Tracestate") != "" {
+	untraced := <-came
+	if got := untraced.header; strings.Contains(got.Get("Traceparent"), traceID) || got.Get("Traceparent") == "" || got.Get("Tracestate") != "" {
 		t.Errorf("what is no trace is handed on: %v", got)
 	}
 
@@ -60,8 +66,17 @@ func TestTheLogTellsWhatHappenedAndToNobodyWhom(t *testing.T) {
 	account := p.hears(`^(\d{10})$`)[1]
 	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
 	p.hears(`(?i)receipt`)
-	if paid := <-came; paid.kind != "charge.success" || paid.header.Get("Traceparent") == "" {
-		t.Errorf("%s came without a trace", paid.kind)
+	first := <-came
+	m.call(http.MethodPost, "/v1/test/clock", object{"advanceSeconds": 60})
+	again := <-came
+	for i, try := range []hooked{created, untraced, first, again} {
+		about := []string{session, other, session, session}[i]
+		trace := strings.Split(try.header.Get("Traceparent"), "-")
+		if len(trace) != 4 || try.kind != []string{"session.created", "session.created", "charge.success", "charge.success"}[i] {
+			t.Fatalf("%s came with the trace %q", try.kind, trace)
+		}
+		line := regexp.MustCompile(`"msg":"delivery",.*"event":"` + try.header.Get("Webhook-Id") + `","session":"` + about + `",.*"trace_id":"` + trace[1] + `"`)
+		m.until("the log has the try of "+try.kind+" with its session and the trace that it came with", func() bool { return line.MatchString(logged(t, dir)) })
 	}
 
 	log := logged(t, dir)

@@ -146,7 +146,8 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	if planted.NewBody {
 		d.Body = append(bytes.TrimSuffix(d.Body, []byte("}")), fmt.Sprintf(`,"sentAt":%q}`, flow.Stamp(s.cfg.Now()))...)
 	}
-	v, wait, again := s.posted(k.postCtx, d.Delivery)
+	ctx := flow.WithTrace(k.postCtx, d.Step())
+	v, wait, again := s.posted(ctx, d.Delivery)
 	now := s.cfg.Now()
 	if text := string(v.Body); flow.HoldsCard(text) || flow.HoldsKey(text) || flow.HoldsIdentity("", text) {
 		v.Body = []byte("(not kept: it held a card number, a key, or a BVN or NIN)")
@@ -167,7 +168,7 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	if o.State == flow.DeliveryDead {
 		level = slog.LevelWarn
 	}
-	s.cfg.Log.LogAttrs(k.postCtx, level, "delivery", slog.String("delivery", d.ID), slog.String("event", string(d.Event)),
+	s.cfg.Log.LogAttrs(ctx, level, "delivery", slog.String("delivery", d.ID), slog.String("event", string(d.Event)), slog.String("session", string(d.Session)),
 		slog.String("endpoint", string(d.Endpoint)), slog.String("state", o.State), slog.Int("status", v.Status), slog.String("reason", o.Reason),
 		slog.Int("attempt", d.Attempts+1), slog.String("cause", d.Cause), slog.Bool("probe", d.Probe), slog.Int64("ms", v.Duration.Milliseconds()))
 	s.counts.tried(o)

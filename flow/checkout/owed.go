@@ -23,7 +23,9 @@ func (w *saving) deliverTo(e flow.Event, to flow.Endpoint, cause string) error {
 	if err != nil {
 		return err
 	}
-	d := flow.Delivery{ID: id, Event: e.ID, Endpoint: to.ID, URL: to.URL, Secrets: to.Signing(w.now), Body: e.Body, Cause: cause, Trace: flow.TraceOf(w.ctx)}
+	d := flow.Delivery{
+		ID: id, Event: e.ID, Session: e.Session, Endpoint: to.ID, URL: to.URL, Secrets: to.Signing(w.now), Body: e.Body, Cause: cause, Trace: flow.TraceOf(w.ctx),
+	}
 	switch {
 	case to.Takes(d) != flow.DeliveryPending:
 		return w.tx.AddHeldDelivery(w.ctx, d, w.now)

@@ -203,7 +203,7 @@ func (r Reader) deliveries(ctx context.Context, query string, args []any) ([]owe
 	if err != nil {
 		return nil, fmt.Errorf("read deliveries: %w", err)
 	}
-	bodies, err := r.bodies(ctx, list)
+	events, err := r.told(ctx, list)
 	if err != nil {
 		return nil, err
 	}
@@ -213,32 +213,32 @@ func (r Reader) deliveries(ctx context.Context, query string, args []any) ([]owe
 	}
 	for i := range list {
 		o := &list[i]
-		o.Body, o.to = bodies[o.Event], endpoints[o.Endpoint]
+		e := events[o.Event]
+		o.Body, o.Session, o.to = e.Body, e.Session, endpoints[o.Endpoint]
 		o.URL = o.to.URL
 	}
 	return list, nil
 }
 
-// bodies are what some deliveries say.
-func (r Reader) bodies(ctx context.Context, list []owed) (map[flow.EventID][]byte, error) {
+// told are the events of some deliveries: what those say, and about which session.
+func (r Reader) told(ctx context.Context, list []owed) (map[flow.EventID]flow.Event, error) {
 	ids := make([]string, len(list))
 	for i, o := range list {
 		ids[i] = string(o.Event)
 	}
-	bodies := make(map[flow.EventID][]byte, len(list))
+	events := make(map[flow.EventID]flow.Event, len(list))
 	for part := range r.run.parts(ids) {
-		err := r.run.each(ctx, `SELECT id, body FROM events WHERE id IN (`+part.marks+`)`, part.args, func(scan scanner) error {
-			var id flow.EventID
-			var body []byte
-			err := scan(&id, &body)
-			bodies[id] = body
+		err := r.run.each(ctx, `SELECT id, session, body FROM events WHERE id IN (`+part.marks+`)`, part.args, func(scan scanner) error {
+			var e flow.Event
+			err := scan(&e.ID, &e.Session, &e.Body)
+			events[e.ID] = e
 			return err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("read what deliveries say: %w", err)
 		}
 	}
-	return bodies, nil
+	return events, nil
 }
 
 // endpointsOf are the endpoints of some deliveries.

@@ -16,7 +16,7 @@ import (
 func delivery(t *testing.T, db *store.DB, now time.Time) flow.Delivery {
 	t.Helper()
 	to, e := endpoint(1), event(1, "wsp_sess_001", flow.ChargeSuccess)
-	d := flow.Delivery{ID: "dlv_1", Event: e.ID, Endpoint: to.ID, URL: to.URL, Secrets: to.Secrets, Body: e.Body, Lease: "A"}
+	d := flow.Delivery{ID: "dlv_1", Event: e.ID, Session: e.Session, Endpoint: to.ID, URL: to.URL, Secrets: to.Secrets, Body: e.Body, Lease: "A"}
 	update(t, db, func(ctx context.Context, tx *store.Tx) error {
 		if err := tx.AddEndpoint(ctx, to); err != nil {
 			return err
