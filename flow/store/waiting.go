@@ -115,14 +115,16 @@ func (f QueueFilter) query() (string, []any) {
 }
 
 // stuck is money on its way, messages that do not go out and, for those who run
-// Till, work that nobody does.
+// Till, work that nobody does. Money waits since the bank's last word of the
+// session: that it comes is kept once, and what was said of other money before is
+// another matter.
 func (f QueueFilter) stuck(late int64) (string, []any) {
 	of, args := ``, []any(nil)
 	if f.Project != "" {
 		of, args = ` AND s.project = ?`, []any{string(f.Project)}
 	}
 	query := `SELECT CAST(q.at AS TEXT) || q.subject AS place, q.session, q.project, q.subject, q.amount, q.waits, q.at, q.detail FROM (
- SELECT s.id AS session, s.project, s.id AS subject, s.amount, CAST(0 AS BIGINT) AS waits, COALESCE((SELECT MIN(l.at) FROM log l
+ SELECT s.id AS session, s.project, s.id AS subject, s.amount, CAST(0 AS BIGINT) AS waits, COALESCE((SELECT MAX(l.at) FROM log l
  WHERE l.session = s.id AND l.session <> '' AND l.kind IN ('bank.notice', 'bank.answer')), s.created_at) AS at, 'money' AS detail
  FROM sessions s WHERE s.status = 'PROCESSING'` + of + `
  UNION ALL SELECT s.id, s.project, y.id, s.amount, CAST(0 AS BIGINT), y.created_at, 'message ' || y.key
