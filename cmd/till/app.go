@@ -46,18 +46,19 @@ type app struct {
 	group    *errgroup.Group
 	closers  []func() error
 
-	accounts *checkout.Accounts
-	settings *store.DB // accounts: what is kept by name
-	test     *checkout.Service
-	live     *checkout.Service
-	board    *checkout.Board // of the test environment
-	bot      *bot.Bot
-	fleet    *whatsapp.Fleet
-	rail     *sandbox.Rail
-	redis    redis.UniversalClient
-	checks   []func(ctx context.Context) api.Check
-	meter    *meter.Meter
-	metrics  net.Listener // nil where nobody reads them
+	accounts  *checkout.Accounts
+	settings  *store.DB // accounts: what is kept by name
+	test      *checkout.Service
+	live      *checkout.Service
+	board     *checkout.Board // of the test environment
+	bot       *bot.Bot
+	fleet     *whatsapp.Fleet
+	rail      *sandbox.Rail
+	bankClock heardClock
+	redis     redis.UniversalClient
+	checks    []func(ctx context.Context) api.Check
+	meter     *meter.Meter
+	metrics   net.Listener // nil where nobody reads them
 
 	liveBoard     *checkout.Board
 	verifications map[flow.Environment]*checkout.Verifications

@@ -144,7 +144,9 @@ func (a *app) openBank(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start the sandbox bank: %w", err)
 	}
-	a.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: base, Secret: secret, HTTP: loopbackClient(), Now: now})
+	calls := loopbackClient()
+	a.bankClock.next, calls.Transport = calls.Transport, &a.bankClock
+	a.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: base, Secret: secret, HTTP: calls, Now: now})
 	return err
 }
 
