@@ -48,12 +48,13 @@ func (a *app) openMetrics(ctx context.Context) error {
 // watch has the meter show what nobody tells it, and answers who reads it.
 func (a *app) watch(ctx context.Context, server *api.Server, test, live *store.DB) {
 	a.meter.Live(meter.LiveConfig{
-		Deliveries: []func() checkout.Deliveries{a.test.Deliveries, a.live.Deliveries}, Numbers: a.board.Numbers,
+		Deliveries: map[flow.Environment]func() checkout.Deliveries{flow.Test: a.test.Deliveries, flow.Live: a.live.Deliveries}, Numbers: a.board.Numbers,
 		Stores: map[string]*store.DB{"accounts": a.settings, string(flow.Test): test, string(flow.Live): live}, Requests: server.AtWork, Now: time.Now,
 	})
+	began := time.Now()
 	c := meter.WatchConfig{
 		Places: []meter.Place{{Env: flow.Test, Reader: test.Reader, Now: a.clock.Now}, {Env: flow.Live, Reader: live.Reader, Now: time.Now}},
-		Parts:  a.parts, Now: time.Now, Log: a.log,
+		Parts:  a.parts, Now: time.Now, Ran: func() time.Duration { return time.Since(began) }, Log: a.log,
 		Disk:   func() (free, all uint64, err error) { return doctor.DiskSpace(a.set.DataDir) },
 		Clocks: map[string]func(context.Context) (time.Time, bool, error){"postgres": a.settings.Clock},
 	}
@@ -62,6 +63,9 @@ func (a *app) watch(ctx context.Context, server *api.Server, test, live *store.D
 			said, err := a.redis.Time(ctx).Result()
 			return said, err == nil, err
 		}
+	}
+	if a.set.BankURL != "" { // else it is within this process
+		c.Clocks["bank"] = a.bankClock.Now
 	}
 	if a.set.DatabaseURL == "" {
 		for _, name := range []string{"accounts", "test", "live"} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,8 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"till/api"
+	"till/api/console"
 	"till/cmd/till/tilltest"
 	"till/config"
+	"till/flow"
+	"till/flow/store"
 )
 
 // opsFile is a file for operators.
@@ -139,5 +144,58 @@ func TestPrometheusFindsTheMetrics(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("it has no %s", want)
 		}
+	}
+}
+
+// What an alert says is to be done next can be done: its commands are understood,
+// and its paths are the console's or the API's.
+func TestWhatAlertsAdviseCanBeDone(t *testing.T) {
+	text := opsFile(t, "alerts.yml")
+	served := map[string]bool{}
+	for _, r := range api.Routes() {
+		served[r.Path] = served[r.Path] || r.Method == http.MethodGet
+	}
+	for _, p := range console.Pages() {
+		served[p.Path] = served[p.Path] || p.Method == http.MethodGet && (p.Right == "" || flow.RoleOperator.May(p.Right))
+	}
+	command, path := regexp.MustCompile("`till ([^`]+)`"), regexp.MustCompile(`(?:[\s(]|//[\w.:]+)(/[a-z][\w/-]*)`)
+	advice := regexp.MustCompile(`(?m)^ +next: '(.*)'$`).FindAllStringSubmatch(text, -1)
+	commands, paths := 0, 0
+	for _, m := range advice {
+		for _, call := range command.FindAllStringSubmatch(m[1], -1) {
+			commands++
+			understood(t, regexp.MustCompile(`<[^>]*>`).ReplaceAllString(call[1], "1"))
+		}
+		prose := regexp.MustCompile("`[^`]*`").ReplaceAllString(m[1], "")
+		if regexp.MustCompile(`\btill [a-z]+[ .,:;]`).MatchString(prose) {
+			t.Errorf("a command is not marked as one: %s", m[1])
+		}
+		for _, p := range path.FindAllStringSubmatch(prose, -1) {
+			if paths++; !served[p[1]] {
+				t.Errorf("an operator cannot open %s: %s", p[1], m[1])
+			}
+		}
+	}
+	if len(advice) != strings.Count(text, "- alert:") || commands < 10 || paths < 4 {
+		t.Errorf("of %d alerts only %d pieces of advice with %d commands and %d paths were found", strings.Count(text, "- alert:"), len(advice), commands, paths)
+	}
+}
+
+// So can what is to be done before a payer is forgotten.
+func TestWhatIsDoneFirstCanBeDone(t *testing.T) {
+	n := 0
+	for _, what := range []string{"session", "refund", "payment", "chat"} {
+		says := firstDo(store.Unsettled{What: what, ID: "{id}"})
+		for _, m := range regexp.MustCompile(`(POST) (/[\w/{}-]+)`).FindAllStringSubmatch(says, -1) {
+			n++
+			routed(t, m[1], m[2])
+		}
+		for _, m := range regexp.MustCompile(`^till (.*)$`).FindAllStringSubmatch(says, -1) {
+			n++
+			understood(t, strings.NewReplacer("{id}", "x", "<you>", "x").Replace(m[1]))
+		}
+	}
+	if n < 3 {
+		t.Errorf("only %d calls and commands were found", n)
 	}
 }

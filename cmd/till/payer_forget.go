@@ -100,7 +100,7 @@ func (c *payerForgetCmd) Run(w *world) (err error) {
 func firstDo(u store.Unsettled) string {
 	switch u.What {
 	case "session":
-		return "cancel it (POST /v1/checkout/sessions/" + u.ID + "/cancel) or wait until it ends"
+		return "cancel it (POST /v1/whatsapp/checkout/sessions/" + u.ID + "/cancel) or wait until it ends"
 	case "refund":
 		return "wait until the bank has sent it; one that needs attention is decided about in the console"
 	case "payment":

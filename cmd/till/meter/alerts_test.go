@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/store"
 )
 
 // ops is where the files for operators are.
@@ -113,7 +115,10 @@ var faults = map[string]struct {
 		before: func(r *rig) { r.must(os.WriteFile(r.log, []byte("short"), 0o600)) },
 		fault:  func(r *rig) { r.must(os.Truncate(r.log, 300<<20)) },
 	},
-	"TillClockWrong":   {fault: func(r *rig) { r.wrong = -3 * time.Second }},
+	"TillClockWrong": {
+		before: func(r *rig) { r.goes(time.Minute, nil); r.steps(time.Hour); r.goes(11*time.Minute, nil) }, // it was set, and that was right
+		fault:  func(r *rig) { r.wrong = -3 * time.Second },
+	},
 	"TillFiguresStale": {fault: func(r *rig) { r.must(r.db.Close()) }, lasts: 3 * time.Minute},
 }
 
@@ -132,6 +137,7 @@ func TestEveryAlertFiresForItsFaultAndForNothingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, e := newRig(t), engine(t)
 			r.must(os.WriteFile(r.log, nil, 0o600))
+			r.ordinary()
 			if f.before != nil {
 				f.before(r)
 			}
@@ -173,6 +179,39 @@ func TestEveryAlertFiresForItsFaultAndForNothingElse(t *testing.T) {
 	}
 }
 
+// What is old in the test environment, whose clock was moved by months, is no fault;
+// what is as old in the live one is.
+func TestNoAlertReadsWhatWaitsInTest(t *testing.T) {
+	r, e := newRig(t), engine(t)
+	r.ordinary()
+	r.goes(time.Minute, nil)
+	for _, name := range []string{"TillExceptionWaits", "TillExceptionForgotten", "TillWebhooksLate"} {
+		expr := rules(t)[name].Expr
+		if r.kept.fires(t, e, expr, r.clock()) {
+			t.Errorf("%s fires for the test environment", name)
+		}
+		if !strings.Contains(expr, `env="live"`) || !r.kept.fires(t, e, strings.ReplaceAll(expr, `env="live"`, `env="test"`), r.clock()) {
+			t.Errorf("%s would be silent in the live environment", name)
+		}
+	}
+}
+
+// A clock that was set is told of for ten minutes.
+func TestAStepOfTheClockIsShownForTenMinutes(t *testing.T) {
+	r, e, rule := newRig(t), engine(t), rules(t)["TillClockWrong"]
+	r.goes(time.Minute, nil)
+	r.steps(3 * time.Second)
+	for _, c := range []struct {
+		goes  time.Duration
+		fires bool
+	}{{15 * time.Second, true}, {9 * time.Minute, true}, {time.Minute + 30*time.Second, false}} {
+		r.goes(c.goes, nil)
+		if got := r.kept.fires(t, e, rule.Expr, r.clock()); got != c.fires {
+			t.Errorf("after %s more it fires: %t", c.goes, got)
+		}
+	}
+}
+
 func TestAnAlertSaysThatThereIsNoTill(t *testing.T) {
 	r, e, rule := newRig(t), engine(t), rules(t)["TillDown"]
 	r.goes(time.Minute, nil)
@@ -184,18 +223,83 @@ func TestAnAlertSaysThatThereIsNoTill(t *testing.T) {
 	}
 }
 
-// spoilLedger makes a transaction of the ledger wrong, as a disk might: the store
-// itself would not.
-func (r *rig) spoilLedger() {
+// ordinary is what goes by the rules and is older than a day: less came than is
+// due, for a session that waits for the rest and for one that is over; what is too
+// much, late or twice is its merchant's to decide about; a webhook was given up. The
+// test environment, whose clock was moved by months, has worse.
+func (r *rig) ordinary() {
+	r.t.Helper()
+	r.seed(r.db, flow.Partial, flow.Excess, flow.Late, flow.Duplicate)
+	r.exec("UPDATE deliveries SET state = 'dead', done_at = created_at")
+	r.seed(r.pretend, flow.Unmatched)
+	r.passes(26 * time.Hour)
+	r.set(func() { r.moved = 90 * 24 * time.Hour })
+}
+
+// seed puts into a store a session that some money came for, one payment for each
+// outcome, and a webhook that is owed.
+func (r *rig) seed(db *store.DB, outcomes ...flow.MatchStatus) {
+	r.t.Helper()
+	const project, amount = "wsp_prj_ordinary", 200_000
+	ctx, now := r.t.Context(), r.clock()
+	r.must(db.Update(ctx, func(tx *store.Tx) error {
+		open := flow.Session{
+			ID: "wsp_sess_open", Project: project, Merchant: "Ada Stores", Mode: flow.Headless, Amount: 500_000, AmountPaid: amount, Status: flow.SessionPending,
+			AllowedMethods: flow.Methods(), CustomerEmail: "bola@example.com", Policy: flow.DefaultPolicy(), CreatedAt: now, ExpiresAt: now.Add(7 * 24 * time.Hour),
+		}
+		over := open
+		over.ID, over.AmountPaid, over.Status = "wsp_sess_over", 0, flow.SessionExpired
+		for _, s := range []flow.Session{open, over} {
+			if _, err := tx.AddSession(ctx, s); err != nil {
+				return err
+			}
+		}
+		for _, outcome := range outcomes {
+			p := flow.Payment{
+				ID: flow.PaymentID("wsp_pay_" + outcome), Project: project, Session: over.ID, Amount: amount, Channel: flow.BankTransfer, PaidAt: now, ReceivedAt: now,
+				RailTransactionID: string(outcome), Match: outcome, ReturnsAt: now.Add(flow.ReturnAfter),
+			}
+			if outcome == flow.Unmatched {
+				p.Session = ""
+			}
+			postings := []flow.Posting{{Account: flow.RailClearing, Amount: amount}, {Account: flow.Unapplied, Amount: -amount}}
+			if err := tx.AddPayment(ctx, p, postings); err != nil {
+				return err
+			}
+		}
+		to := flow.Endpoint{
+			ID: "wsp_we_ordinary", Project: project, URL: "https://ordinary.example/hook", Events: []flow.EventKind{flow.ChargeLate}, Secrets: []string{"whsec_x"},
+			Status: flow.EndpointEnabled, CreatedAt: now,
+		}
+		if err := tx.AddEndpoint(ctx, to); err != nil {
+			return err
+		}
+		told := flow.Event{ID: "evt_ordinary", Kind: flow.ChargeLate, Project: project, Session: over.ID, Sequence: 1, CreatedAt: now, Body: []byte("{}")}
+		if err := tx.AddEvent(ctx, told); err != nil {
+			return err
+		}
+		return tx.AddDelivery(ctx, flow.Delivery{ID: flow.FirstID(flow.PrefixDelivery, now), Event: told.ID, Endpoint: to.ID}, now, now)
+	}))
+}
+
+// exec changes the live store as its own statements would not.
+func (r *rig) exec(queries ...string) {
 	r.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+r.file+"?_pragma=busy_timeout(5000)")
 	r.must(err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
-	for _, query := range []string{"PRAGMA ignore_check_constraints = ON", "DROP TRIGGER ledger_never_changes", "UPDATE ledger SET fees = fees - 7"} {
+	for _, query := range queries {
 		_, err := db.ExecContext(r.t.Context(), query)
 		r.must(err)
 	}
+}
+
+// spoilLedger makes a transaction of the ledger wrong, as a disk might: the store
+// itself would not.
+func (r *rig) spoilLedger() {
+	r.t.Helper()
+	r.exec("PRAGMA ignore_check_constraints = ON", "DROP TRIGGER ledger_never_changes", "UPDATE ledger SET fees = fees - 7")
 }
 
 // asksBank asks the bank a few times, whatever it says.

@@ -79,5 +79,5 @@ func (e ofEnv) Delivery(reason string) {
 	if reason == "" {
 		reason = "ok"
 	}
-	e.m.attempts.WithLabelValues(reason).Inc()
+	e.m.attempts.WithLabelValues(e.env, reason).Inc()
 }

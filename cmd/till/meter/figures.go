@@ -17,8 +17,8 @@ func gauge(name, help string, labels ...string) figure {
 	return figure{prometheus.NewDesc(name, help, labels, nil), prometheus.GaugeValue}
 }
 
-func total(name, help string) figure {
-	return figure{prometheus.NewDesc(name, help, nil, nil), prometheus.CounterValue}
+func total(name, help string, labels ...string) figure {
+	return figure{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue}
 }
 
 // show hands a figure to Prometheus.
@@ -28,17 +28,17 @@ func (f figure) show(to chan<- prometheus.Metric, value float64, labels ...strin
 
 // What a Watch reads.
 var ( //nolint:gochecknoglobals // constants that Go has no word for
-	exceptionsOpen   = gauge("till_exceptions_open", "What waits for somebody, test and live, counted up to 1000 of each.", "kind")
-	exceptionsOldest = gauge("till_exceptions_oldest_seconds", "How long the oldest of them has waited.", "kind")
-	webhookBacklog   = gauge("till_webhook_backlog", "Deliveries that are owed by their schedule, counted up to 20000 of each environment.")
-	webhookOldest    = gauge("till_webhook_oldest_seconds", "How long ago the oldest of them was made.")
-	webhookHeld      = gauge("till_webhook_held", "Deliveries that wait for endpoints that do not answer.")
+	exceptionsOpen   = gauge("till_exceptions_open", "What waits for somebody, counted up to 1000.", "env", "kind")
+	exceptionsOldest = gauge("till_exceptions_oldest_seconds", "How long the oldest of them has waited; in test by a clock that can be moved.", "env", "kind")
+	webhookBacklog   = gauge("till_webhook_backlog", "Deliveries that are owed by their schedule, counted up to 20000.", "env")
+	webhookOldest    = gauge("till_webhook_oldest_seconds", "How long ago the oldest of them was made; in test by a clock that can be moved.", "env")
+	webhookHeld      = gauge("till_webhook_held", "Deliveries that wait for endpoints that do not answer.", "env")
 	ledgerImbalance  = gauge("till_ledger_imbalance_kobo", "By how much transactions of the ledger do not sum to zero. It must be 0.")
 	partUp           = gauge("till_part_up", "1 for a part that works, as GET /readyz says it.", "part")
 	walBytes         = gauge("till_db_wal_bytes", "Size of the logs of SQLite that wait to be written back; 0 with PostgreSQL.")
 	diskFree         = gauge("till_data_disk_free_bytes", "Room on the disk of the data dir.")
 	diskSize         = gauge("till_data_disk_size_bytes", "Size of that disk.")
-	clockSkew        = gauge("till_clock_skew_seconds", "How far this machine's clock is ahead of another one, or of what passed since the start.", "against")
+	clockSkew        = gauge("till_clock_skew_seconds", "How far this machine's clock is ahead of another one, or was set forward in the last ten minutes.", "against")
 	watchTook        = gauge("till_watch_duration_seconds", "How long the last reading of the store took.")
 	watchedAt        = gauge("till_watch_timestamp_seconds", "When what is shown of the store was read.")
 )
@@ -65,13 +65,17 @@ func (w *Watch) Collect(to chan<- prometheus.Metric) {
 	if r.at.IsZero() { // nothing is known yet, which is not the same as nothing being wrong
 		return
 	}
-	for name, q := range r.exceptions {
-		exceptionsOpen.show(to, float64(q.count), string(name))
-		exceptionsOldest.show(to, q.oldest.Seconds(), string(name))
+	for env, queues := range r.exceptions {
+		for name, q := range queues {
+			exceptionsOpen.show(to, float64(q.count), string(env), string(name))
+			exceptionsOldest.show(to, q.oldest.Seconds(), string(env), string(name))
+		}
 	}
-	webhookBacklog.show(to, float64(r.owed))
-	webhookOldest.show(to, r.oldest.Seconds())
-	webhookHeld.show(to, float64(r.held))
+	for env, b := range r.webhooks {
+		webhookBacklog.show(to, float64(b.owed), string(env))
+		webhookOldest.show(to, b.oldest.Seconds(), string(env))
+		webhookHeld.show(to, float64(b.held), string(env))
+	}
 	ledgerImbalance.show(to, float64(r.imbalance))
 	walBytes.show(to, float64(r.wal))
 	if r.all > 0 {

@@ -13,11 +13,11 @@ import (
 
 // LiveConfig is what is known in memory at any moment, and costs nothing to ask.
 type LiveConfig struct {
-	Deliveries []func() checkout.Deliveries // of each environment
-	Numbers    func() []flow.Number         // of the bot
-	Stores     map[string]*store.DB         // by name
-	Requests   func() (atWork, open int)    // of the API, and its connections
-	Now        func() time.Time             // of the numbers' leases
+	Deliveries map[flow.Environment]func() checkout.Deliveries
+	Numbers    func() []flow.Number      // of the bot
+	Stores     map[string]*store.DB      // by name
+	Requests   func() (atWork, open int) // of the API, and its connections
+	Now        func() time.Time          // of the numbers' leases
 }
 
 // live shows that.
@@ -28,12 +28,12 @@ func (m *Meter) Live(c LiveConfig) { m.registry.MustRegister(live{c}) }
 
 // The figures of live.
 var ( //nolint:gochecknoglobals // constants that Go has no word for
-	webhookDead      = total("till_webhook_dead_total", "Deliveries that were given up.")
-	webhookRefusals  = total("till_webhook_store_refusals_total", "Times the store would not keep what became of tries.")
-	webhookDisabled  = total("till_webhook_endpoints_disabled_total", "Endpoints that were switched off because they failed for too long.")
-	webhookSending   = gauge("till_webhook_sending", "Deliveries that are on their way now.")
-	webhookQueued    = gauge("till_webhook_queued", "Deliveries in memory that wait for a place.")
-	webhookBytes     = gauge("till_webhook_queued_bytes", "Size of those.")
+	webhookDead      = total("till_webhook_dead_total", "Deliveries that were given up.", "env")
+	webhookRefusals  = total("till_webhook_store_refusals_total", "Times the store would not keep what became of tries.", "env")
+	webhookDisabled  = total("till_webhook_endpoints_disabled_total", "Endpoints that were switched off because they failed for too long.", "env")
+	webhookSending   = gauge("till_webhook_sending", "Deliveries that are on their way now.", "env")
+	webhookQueued    = gauge("till_webhook_queued", "Deliveries in memory that wait for a place.", "env")
+	webhookBytes     = gauge("till_webhook_queued_bytes", "Size of those.", "env")
 	connected        = gauge("till_whatsapp_connected", "WhatsApp numbers that hear and send.")
 	loggedOut        = gauge("till_whatsapp_logged_out", "WhatsApp numbers that were unlinked or banned, or that WhatsApp refuses.")
 	number           = gauge("till_whatsapp_number_state", "1 for where each WhatsApp number stands, by the place of its keys.", "slot", "state")
@@ -55,18 +55,15 @@ func (live) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (l live) Collect(to chan<- prometheus.Metric) {
-	var sum checkout.Deliveries
-	for _, of := range l.cfg.Deliveries {
-		d := of()
-		sum.Dead, sum.StoreRefusals, sum.Disabled = sum.Dead+d.Dead, sum.StoreRefusals+d.StoreRefusals, sum.Disabled+d.Disabled
-		sum.Sending, sum.Queued, sum.QueuedBytes = sum.Sending+d.Sending, sum.Queued+d.Queued, sum.QueuedBytes+d.QueuedBytes
+	for env, of := range l.cfg.Deliveries {
+		d, env := of(), string(env)
+		webhookDead.show(to, float64(d.Dead), env)
+		webhookRefusals.show(to, float64(d.StoreRefusals), env)
+		webhookDisabled.show(to, float64(d.Disabled), env)
+		webhookSending.show(to, float64(d.Sending), env)
+		webhookQueued.show(to, float64(d.Queued), env)
+		webhookBytes.show(to, float64(d.QueuedBytes), env)
 	}
-	webhookDead.show(to, float64(sum.Dead))
-	webhookRefusals.show(to, float64(sum.StoreRefusals))
-	webhookDisabled.show(to, float64(sum.Disabled))
-	webhookSending.show(to, float64(sum.Sending))
-	webhookQueued.show(to, float64(sum.Queued))
-	webhookBytes.show(to, float64(sum.QueuedBytes))
 	l.numbers(to)
 	atWork, open := l.cfg.Requests()
 	requestsInFlight.show(to, float64(atWork))

@@ -71,7 +71,7 @@ func New(version string, now func() time.Time) *Meter {
 	m.redactions = m.counter("till_redactions_total", "Secrets that payers typed and that were not kept.", "kind")
 	m.replies = m.histogram("till_chat_reply_duration_seconds", "How long payers waited for the first message in answer to theirs.",
 		.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300)
-	m.attempts = m.counter("till_webhook_attempts_total", "Tries to deliver webhooks, by what came of them.", "result")
+	m.attempts = m.counter("till_webhook_attempts_total", "Tries to deliver webhooks, by what came of them.", "env", "result")
 	m.railTimes = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "till_rail_request_duration_seconds", Help: "How long a bank took to answer, by what it was asked and what came of it.",
 		Buckets: []float64{.025, .1, .25, .5, 1, 2.5, 5, 10, 30},

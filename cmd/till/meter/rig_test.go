@@ -34,6 +34,7 @@ type rig struct {
 	t       *testing.T
 	file    string
 	db      *store.DB
+	pretend *store.DB // of the test environment
 	service *checkout.Service
 	meter   *meter.Meter
 	watch   *meter.Watch
@@ -45,6 +46,8 @@ type rig struct {
 	numbers  []flow.Number
 	free     uint64
 	wrong    time.Duration // of the other clock
+	stepped  time.Duration // of now, what the clock was set forward by
+	moved    time.Duration // the test environment's clock, by merchants
 	away     bool          // one of the parts
 	log      string        // a file that SQLite writes
 	verdict  flow.Verdict
@@ -96,8 +99,9 @@ func (c *chance) Read(p []byte) (int, error) {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	dir := t.TempDir()
+	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	r := &rig{
-		t: t, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), free: 50 << 30, verdict: flow.Verdict{OK: true, Status: http.StatusOK}, again: true,
+		t: t, now: start, free: 50 << 30, verdict: flow.Verdict{OK: true, Status: http.StatusOK}, again: true,
 		numbers: []flow.Number{{Slot: 1, Digits: "2349010000001", State: flow.NumberLive, Holder: "here", HeldUntil: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}},
 		log:     filepath.Join(dir, "of-sqlite"), file: filepath.Join(dir, "test.db"),
 	}
@@ -106,6 +110,9 @@ func newRig(t *testing.T) *rig {
 	r.db, err = store.Open(t.Context(), store.Config{Schema: store.Checkout, Dir: dir, Name: "test", Keys: storetest.Keys(t), Commits: r.commit})
 	r.must(err)
 	t.Cleanup(func() { r.must(r.db.Close()) })
+	r.pretend, err = store.Open(t.Context(), store.Config{Schema: store.Checkout, Dir: dir, Name: "pretend", Keys: storetest.Keys(t)})
+	r.must(err)
+	t.Cleanup(func() { r.must(r.pretend.Close()) })
 	r.service, err = checkout.New(checkout.Config{
 		DB: r.db, Rail: r.meter.Rail(bank{r: r}), Words: func(s flow.Say, _ time.Time) string { return s.Key }, Now: r.clock, Rand: &chance{r: rand.NewChaCha8([32]byte{3})},
 		Meter: r.meter.Of(flow.Live), Alone: true, Drain: time.Millisecond, Log: slog.New(slog.DiscardHandler),
@@ -119,12 +126,14 @@ func newRig(t *testing.T) *rig {
 	})
 	r.must(err)
 	r.meter.Live(meter.LiveConfig{
-		Deliveries: []func() checkout.Deliveries{r.service.Deliveries}, Stores: map[string]*store.DB{"test": r.db}, Now: r.clock,
+		Deliveries: map[flow.Environment]func() checkout.Deliveries{flow.Live: r.service.Deliveries}, Stores: map[string]*store.DB{"test": r.db}, Now: r.clock,
 		Numbers:  func() []flow.Number { r.mu.Lock(); defer r.mu.Unlock(); return r.numbers },
 		Requests: func() (int, int) { return 0, 0 },
 	})
 	r.watch = r.meter.Watch(meter.WatchConfig{
-		Places: []meter.Place{{Env: flow.Live, Reader: r.db.Reader, Now: r.clock}}, Now: r.clock, Log: slog.New(slog.DiscardHandler), Logs: []string{r.log},
+		Places: []meter.Place{{Env: flow.Live, Reader: r.db.Reader, Now: r.clock}, {Env: flow.Test, Reader: r.pretend.Reader, Now: r.movedClock}},
+		Now:    r.clock, Ran: func() time.Duration { r.mu.Lock(); defer r.mu.Unlock(); return r.now.Sub(start) - r.stepped },
+		Log: slog.New(slog.DiscardHandler), Logs: []string{r.log},
 		Parts: func(context.Context) []meter.Part {
 			return []meter.Part{{Name: "store", OK: true}, {Name: "redis", OK: !r.away}}
 		},
@@ -155,6 +164,18 @@ func (r *rig) clock() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.now
+}
+
+func (r *rig) movedClock() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now.Add(r.moved)
+}
+
+// steps sets the machine's clock forward.
+func (r *rig) steps(d time.Duration) {
+	r.set(func() { r.stepped += d })
+	r.passes(d)
 }
 
 // set changes what the outsides do.

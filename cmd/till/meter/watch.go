@@ -21,9 +21,13 @@ const (
 	// ledgerStretch is how many transactions of the ledger a reading looks at, of
 	// each environment: a million take a quarter of an hour.
 	ledgerStretch = 20_000
+	// stepShown is how long it is shown that the machine's clock was set: what was
+	// put right is then forgotten.
+	stepShown = 10 * time.Minute
 )
 
-// Place is one environment's store, with the clock that its waits are told by.
+// Place is one environment's store, with the clock that its waits are told by:
+// merchants move that of the test environment.
 type Place struct {
 	Env    flow.Environment
 	Reader store.Reader
@@ -45,13 +49,14 @@ type WatchConfig struct {
 	Disk   func() (free, all uint64, err error)                          // of the data dir
 	Clocks map[string]func(ctx context.Context) (time.Time, bool, error) // of others, by what they are; false: has none
 	Now    func() time.Time                                              // the machine's
+	Ran    func() time.Duration                                          // how long the program runs, by what nobody can set
 	Log    *slog.Logger
 }
 
 // Watch reads in the background what nobody tells the Meter.
 type Watch struct {
 	cfg     WatchConfig
-	began   time.Time
+	clock   []shown // by the machine's clock, the oldest first
 	ledgers map[flow.Environment]*sweep
 
 	mu   sync.Mutex
@@ -63,9 +68,8 @@ type Watch struct {
 type reading struct {
 	at         time.Time // of the last one that worked
 	took       time.Duration
-	exceptions map[store.Queue]queue
-	owed, held int
-	oldest     time.Duration
+	exceptions map[flow.Environment]map[store.Queue]queue
+	webhooks   map[flow.Environment]backlog
 	imbalance  flow.Kobo
 	parts      []Part
 	wal        int64
@@ -79,6 +83,18 @@ type queue struct {
 	oldest time.Duration
 }
 
+// backlog is what merchants are still to be told.
+type backlog struct {
+	owed, held int
+	oldest     time.Duration // of what is owed
+}
+
+// shown is what the machine's clock showed when the program had run for so long.
+type shown struct {
+	at  time.Time
+	ran time.Duration
+}
+
 // sweep goes through a ledger stretch by stretch, again and again.
 type sweep struct {
 	next     store.LedgerPlace
@@ -88,7 +104,7 @@ type sweep struct {
 
 // Watch makes a Watch of a Meter and shows with it what it reads.
 func (m *Meter) Watch(c WatchConfig) *Watch {
-	w := &Watch{cfg: c, began: c.Now(), ledgers: map[flow.Environment]*sweep{}}
+	w := &Watch{cfg: c, ledgers: map[flow.Environment]*sweep{}}
 	for _, p := range c.Places {
 		w.ledgers[p.Env] = &sweep{}
 	}
@@ -124,7 +140,9 @@ func (w *Watch) Read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, watchPatience)
 	defer cancel()
 	began := w.cfg.Now()
-	next := reading{exceptions: map[store.Queue]queue{}, skew: map[string]time.Duration{}}
+	next := reading{
+		exceptions: map[flow.Environment]map[store.Queue]queue{}, webhooks: map[flow.Environment]backlog{}, skew: map[string]time.Duration{},
+	}
 	var faults error
 	if w.cfg.Parts != nil {
 		next.parts = w.cfg.Parts(ctx)
@@ -149,17 +167,18 @@ func (w *Watch) Read(ctx context.Context) error {
 // exceptionsOf reads what waits for somebody in an environment.
 func (r *reading) exceptionsOf(ctx context.Context, p Place) error {
 	now := p.Now()
+	queues := map[store.Queue]queue{}
+	r.exceptions[p.Env] = queues
 	for _, name := range store.Queues() {
 		count, since, err := p.Reader.QueueSize(ctx, store.QueueFilter{Queue: name, Now: now})
 		if err != nil {
 			return err
 		}
-		q := r.exceptions[name]
-		q.count += count
+		q := queue{count: count}
 		if count > 0 {
-			q.oldest = max(q.oldest, now.Sub(since))
+			q.oldest = max(0, now.Sub(since))
 		}
-		r.exceptions[name] = q
+		queues[name] = q
 	}
 	return nil
 }
@@ -169,10 +188,11 @@ func (r *reading) backlogOf(ctx context.Context, p Place) error {
 	if err != nil {
 		return err
 	}
-	r.owed, r.held = r.owed+owed, r.held+held
+	b := backlog{owed: owed, held: held}
 	if owed > 0 {
-		r.oldest = max(r.oldest, p.Now().Sub(oldest))
+		b.oldest = max(0, p.Now().Sub(oldest))
 	}
+	r.webhooks[p.Env] = b
 	return nil
 }
 
@@ -211,12 +231,16 @@ func (w *Watch) host(into *reading) {
 	}
 }
 
-// clocks compares the machine's clock with others, and with how it went since the
-// start: time that passes is counted apart from what the clock shows, so that a
-// clock that was set is seen.
+// clocks compares the machine's clock with others, and with itself some minutes
+// ago: time that passes is counted apart from what the clock shows, so that a clock
+// that was set is seen.
 func (w *Watch) clocks(ctx context.Context, into *reading) {
-	now := w.cfg.Now()
-	into.skew["start"] = now.Round(0).Sub(w.began.Round(0)) - now.Sub(w.began)
+	now := shown{at: w.cfg.Now().Round(0), ran: w.cfg.Ran()} // rounded, it is what the clock shows and no more
+	w.clock = append(w.clock, now)
+	for len(w.clock) > 1 && now.ran-w.clock[1].ran >= stepShown {
+		w.clock = w.clock[1:]
+	}
+	into.skew["itself"] = now.at.Sub(w.clock[0].at) - (now.ran - w.clock[0].ran)
 	for name, ask := range w.cfg.Clocks {
 		asked := w.cfg.Now()
 		said, has, err := ask(ctx)
