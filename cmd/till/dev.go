@@ -145,7 +145,7 @@ func (a *app) openBank(ctx context.Context) error {
 		return fmt.Errorf("start the sandbox bank: %w", err)
 	}
 	calls := loopbackClient()
-	a.bankClock.next, calls.Transport = calls.Transport, &a.bankClock
+	a.bankClock.next, a.bankClock.now, calls.Transport = calls.Transport, time.Now, &a.bankClock
 	a.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: base, Secret: secret, HTTP: calls, Now: now})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 // it: one outside of this machine that costs no call of its own.
 type heardClock struct {
 	next http.RoundTripper
+	now  func() time.Time // ours
 
 	mu   sync.Mutex
 	said time.Time // by the server
@@ -26,9 +27,9 @@ const (
 
 // RoundTrip implements http.RoundTripper.
 func (c *heardClock) RoundTrip(r *http.Request) (*http.Response, error) {
-	asked := time.Now()
+	asked := c.now()
 	res, err := c.next.RoundTrip(r)
-	took := time.Since(asked)
+	took := c.now().Sub(asked)
 	if err != nil || took > dateAfter {
 		return res, err
 	}
@@ -44,6 +45,6 @@ func (c *heardClock) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *heardClock) Now(context.Context) (time.Time, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ago := time.Since(c.at)
+	ago := c.now().Sub(c.at)
 	return c.said.Add(ago), ago < dateLasts, nil
 }

@@ -51,10 +51,11 @@ func (a *app) watch(ctx context.Context, server *api.Server, test, live *store.D
 		Deliveries: map[flow.Environment]func() checkout.Deliveries{flow.Test: a.test.Deliveries, flow.Live: a.live.Deliveries}, Numbers: a.board.Numbers,
 		Stores: map[string]*store.DB{"accounts": a.settings, string(flow.Test): test, string(flow.Live): live}, Requests: server.AtWork, Now: time.Now,
 	})
-	began := time.Now()
+	now := time.Now
+	began := now()
 	c := meter.WatchConfig{
 		Places: []meter.Place{{Env: flow.Test, Reader: test.Reader, Now: a.clock.Now}, {Env: flow.Live, Reader: live.Reader, Now: time.Now}},
-		Parts:  a.parts, Now: time.Now, Ran: func() time.Duration { return time.Since(began) }, Log: a.log,
+		Parts:  a.parts, Now: time.Now, Ran: func() time.Duration { return now().Sub(began) }, Log: a.log,
 		Disk:   func() (free, all uint64, err error) { return doctor.DiskSpace(a.set.DataDir) },
 		Clocks: map[string]func(context.Context) (time.Time, bool, error){"postgres": a.settings.Clock},
 	}
