@@ -67,13 +67,13 @@ func newContainer(t *testing.T) container {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := os.WriteFile(to, program, 0o755); err != nil { //nolint:gosec // a program that another user runs
+				if err := os.WriteFile(to, program, 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
 		case "USER":
 			uid, gid := owners(words[1])
-			c.user = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} //nolint:gosec // small numbers
+			c.user = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 		case "WORKDIR":
 			c.work = words[1]
 		case "ENV":
@@ -85,7 +85,7 @@ func newContainer(t *testing.T) container {
 
 // command is one that runs in it, with more settings, as --env-file gives them.
 func (c container) command(env []string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(c.t.Context(), "/till", args...) //nolint:gosec // the program under test
+	cmd := exec.CommandContext(c.t.Context(), "/till", args...)
 	cmd.Dir, cmd.Env = c.work, slices.Concat(c.env, env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.root, Credential: c.user, Pdeathsig: syscall.SIGKILL}
 	return cmd
