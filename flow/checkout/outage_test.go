@@ -43,6 +43,38 @@ func TestWhatTheStoreRefusesToKeepIsKeptOnceItDoes(t *testing.T) {
 	}
 }
 
+// A database whose host is gone says nothing any more, not even that it is gone.
+func TestADatabaseThatFallsSilentHoldsDeliveriesUpOnlyUntilItSpeaks(t *testing.T) {
+	t.Parallel()
+	place, line := storetest.Through(t, storetest.Postgres(t, store.Checkout))
+	place.Within = 2 * time.Second
+	w := newWorld(t, place)
+	w.start(true)
+	e := w.endpoint("https://shop.test", flow.SessionCreated)
+	w.rest()
+	release := make(chan bool)
+	w.posting(func(context.Context, flow.Delivery) flow.Verdict {
+		<-release
+		return flow.Verdict{OK: true, Status: http.StatusOK}
+	})
+	const events = 30
+	for range events {
+		w.session(flow.Headless)
+	}
+	w.until("eight to be under way", func() bool { return w.to(e.ID) == 8 })
+	line.Hush()
+	close(release)
+	w.until("what came of them to be given up twice, and what is due to be looked for in vain", func() bool {
+		return w.service.Deliveries().StoreRefusals >= 2 && w.logs.count("look for work") >= 1
+	})
+	line.Mend()
+	w.until("all to be kept", func() bool { return w.service.Deliveries().NotYetKept == 0 && w.service.Deliveries().Queued == 0 })
+	w.rest()
+	if n := w.count("state = 'delivered'"); n != events || w.to(e.ID) != events {
+		t.Errorf("%d posts, %d of %d are kept", w.to(e.ID), n, events)
+	}
+}
+
 func TestWhatIsUnderWayWhenTheProgramEndsMayComeToItsEnd(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {

@@ -129,7 +129,7 @@ func Look(ctx context.Context, c Config, look func(Reader) error) (err error) {
 		if err := db.PingContext(ctx); err != nil {
 			return fmt.Errorf("reach the database: %w", err)
 		}
-		return look(Reader{run: runner{statements: sqlStatements{db}, dialect: postgresDialect, keys: c.Keys}})
+		return look(Reader{run: runner{statements: sqlStatements{sqlRunner: db}, dialect: postgresDialect, keys: c.Keys}})
 	}
 	file := filepath.Join(c.Dir, c.Name+".db")
 	if _, err := os.Stat(file); err != nil {

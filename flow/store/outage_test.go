@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"till/flow"
 	"till/flow/await"
@@ -45,6 +46,67 @@ func TestAServerThatGoesAwayInTheMiddleIsTheStoresFault(t *testing.T) {
 			t.Errorf("%s: no transaction begins after the outage", name)
 		}
 	}
+}
+
+// A server that is gone without a word holds nobody for longer than they may take:
+// neither who reads nor who writes, and none of the places of those who write.
+func TestAServerThatFallsSilentIsWaitedForOnlySoLong(t *testing.T) {
+	c, line := storetest.Through(t, storetest.Postgres(t, store.Checkout))
+	c.Within = 500 * time.Millisecond
+	db := storetest.Open(t, c)
+	keep(t, db, session(1))
+	ctx := context.WithoutCancel(t.Context()) // its callers wait for ever
+	read := func() error {
+		_, err := db.Session(ctx, "wsp_sess_001")
+		return err
+	}
+	write := func(ctx context.Context) func() error {
+		return func() error {
+			return db.Update(ctx, func(tx *store.Tx) error { return tx.SetSetting(ctx, "a", "b") })
+		}
+	}
+	half := func() error { // the line falls silent once it has begun
+		return db.Update(store.Rowwise(ctx), func(tx *store.Tx) error {
+			if err := tx.SetSetting(ctx, "a", "half"); err != nil {
+				return err
+			}
+			if _, err := tx.Session(ctx, "wsp_sess_001"); err != nil {
+				return err
+			}
+			line.Hush()
+			return nil
+		})
+	}
+	// One after the other what is open, then what is to be opened anew; and more of
+	// them than there are places.
+	calls := []func() error{half, read, write(ctx)}
+	for range 20 {
+		calls = append(calls, write(store.Unhurried(store.Rowwise(ctx))), read)
+	}
+	ended := make(chan error, len(calls))
+	go func() {
+		ended <- calls[0]()
+		for _, call := range calls[1:] {
+			go func() { ended <- call() }()
+		}
+	}()
+	over := time.NewTimer(await.Patience)
+	defer over.Stop()
+	for n := range calls {
+		select {
+		case err := <-ended:
+			if flow.CodeOf(err) != flow.CodeStorage {
+				t.Errorf("a server that is silent: %v", err)
+			}
+		case <-over.C:
+			line.Mend()
+			t.Fatalf("%d wait for ever", len(calls)-n)
+		}
+	}
+	line.Mend()
+	await.Until(t, "it goes on by itself", func() bool {
+		return errors.Join(read(), write(ctx)(), write(store.Rowwise(ctx))()) == nil
+	})
 }
 
 // A process that is paused in the middle of a transaction must not keep what it

@@ -24,8 +24,7 @@ const maxOwed = 256
 type pipe struct {
 	conn  *pgx.Conn
 	begin string
-	// ctx is that of the whole, where a caller's own must not end it; nil: each
-	// statement has its caller's.
+	// ctx is that of the whole; nil: each statement has its caller's.
 	ctx   context.Context //nolint:containedctx // lives as long as the transaction
 	begun bool
 	owed  *pgx.Batch // to be sent
@@ -216,6 +215,8 @@ func (p *pipe) undo(ctx context.Context) error {
 	if p.conn.IsClosed() {
 		return nil // the server undoes it
 	}
-	_, err := p.conn.Exec(context.WithoutCancel(p.of(ctx)), "ROLLBACK")
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	_, err := p.conn.Exec(ctx, "ROLLBACK")
 	return err
 }

@@ -25,9 +25,13 @@ import (
 // https://www.postgresql.org/docs/current/runtime-config-client.html
 const pausedWithin = 5 * time.Second
 
+// connectWithin is how many seconds it may take to connect: longer than that a
+// server is not there.
+const connectWithin = "5"
+
 func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.dialect = postgresDialect
-	url := addressed(c)
+	url := addressed(c) + "&connect_timeout=" + connectWithin // what the address itself says stands before it and counts
 	d.gate = semaphore.NewWeighted(pgConns)
 	var err error
 	writing := url + "&idle_in_transaction_session_timeout=" + strconv.FormatInt(pausedWithin.Milliseconds(), 10)
@@ -50,7 +54,7 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
 	d.bound = &bound{queries: map[string]string{}}
-	d.Reader = Reader{run: d.speaks(sqlStatements{d.read})}
+	d.Reader = Reader{run: d.speaks(sqlStatements{d.read, d.within})}
 	go d.writer(d.batchPostgres, func() error { return nil })
 	return nil
 }
@@ -97,7 +101,7 @@ func (d *DB) batchPostgres(units []*unit) {
 // togetherPostgres runs units in one transaction. An error means that none is
 // kept; it names the unit that it is due to, where it is due to one.
 func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), longPatience) //nolint:forbidigo // the work of many callers
+	ctx, cancel := context.WithTimeout(context.Background(), d.within) //nolint:forbidigo // the work of many callers
 	defer cancel()
 	if err := d.gate.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -184,8 +188,11 @@ func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) 
 		return nil, flow.Refuse(flow.CodeStorage, "The store is busy. Try again.")
 	}
 	defer d.gate.Release(places)
+	ctx, end := context.WithTimeout(ctx, d.within)
+	defer end()
 	var tx *Tx
 	err := piped(ctx, d.write, begins(ctx), func(p *pipe) error {
+		p.ctx = ctx // whatever fn passes on
 		tx = &Tx{Reader: Reader{run: d.speaks(p)}}
 		if err := guarded(fn, tx); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"till/flow"
 )
@@ -134,9 +135,23 @@ type sqlRunner interface {
 }
 
 // sqlStatements runs statements by database/sql.
-type sqlStatements struct{ sqlRunner }
+type sqlStatements struct {
+	sqlRunner
+
+	within time.Duration // how long each may take; 0: as long as its caller waits
+}
+
+// bounded is the context that a statement runs under.
+func (s sqlStatements) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.within == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.within)
+}
 
 func (s sqlStatements) run(ctx context.Context, query string, args []any) (int64, error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	res, err := s.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, storageError(err)
@@ -150,6 +165,8 @@ func (s sqlStatements) put(ctx context.Context, query string, args []any) error 
 }
 
 func (s sqlStatements) each(ctx context.Context, query string, args []any, scan func(scanner) error) (err error) {
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
 	rows, err := s.QueryContext(ctx, query, args...)
 	if err != nil {
 		return storageError(err)
@@ -202,7 +219,7 @@ func (d *DB) step(ctx context.Context, name string, files []string) (done bool, 
 			err = errors.Join(err, tx.Rollback())
 		}
 	}()
-	run := runner{statements: sqlStatements{tx}, dialect: d.dialect, keys: d.keys}
+	run := runner{statements: sqlStatements{sqlRunner: tx}, dialect: d.dialect, keys: d.keys}
 	if d.dialect == postgresDialect {
 		// The schema's name is the program's own word, never input.
 		for _, stmt := range []string{"SELECT pg_advisory_xact_lock(hashtext('till " + name + "'))", "CREATE SCHEMA IF NOT EXISTS " + name} {

@@ -77,7 +77,7 @@ func (d *DB) sealAll(ctx context.Context, c Config) error {
 func (d *DB) unsealed(ctx context.Context, col column, after string) ([]keptValue, error) {
 	var list []keptValue
 	ours := sealedMark + d.keys.id + ":"
-	run := runner{statements: sqlStatements{d.write}, dialect: d.dialect, keys: d.keys}
+	run := runner{statements: sqlStatements{sqlRunner: d.write}, dialect: d.dialect, keys: d.keys}
 	err := run.each(ctx, "SELECT "+col.id+", "+col.value+" FROM "+col.table+" WHERE "+col.id+" > ? AND SUBSTR("+col.value+", 1, ?) <> ? ORDER BY "+col.id+" LIMIT ?",
 		[]any{after, len(ours), ours, sealAtOnce}, func(scan scanner) error {
 			var v keptValue
@@ -102,7 +102,7 @@ func (d *DB) sealSome(ctx context.Context, col column, list []keptValue) (err er
 			err = errors.Join(err, tx.Rollback())
 		}
 	}()
-	run := runner{statements: sqlStatements{tx}, dialect: d.dialect, keys: d.keys}
+	run := runner{statements: sqlStatements{sqlRunner: tx}, dialect: d.dialect, keys: d.keys}
 	for _, v := range list {
 		plain, err := d.keys.open(col.place(v.id), v.value)
 		if err != nil {
@@ -129,7 +129,7 @@ func (d *DB) sealSome(ctx context.Context, col column, list []keptValue) (err er
 // what is not used of it any more goes with that. Where it cannot be done now, as
 // without room on the disk, the next start tries again.
 func (d *DB) wipe(ctx context.Context, c Config) error {
-	run := runner{statements: sqlStatements{d.write}, dialect: d.dialect, keys: d.keys}
+	run := runner{statements: sqlStatements{sqlRunner: d.write}, dialect: d.dialect, keys: d.keys}
 	due := ""
 	if _, err := run.one(ctx, "SELECT value FROM settings WHERE name = ?", []any{wipeDue}, &due); err != nil || due == "" {
 		return err

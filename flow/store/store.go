@@ -100,6 +100,11 @@ type Config struct {
 	// it open. The system's locks, which every look at it costs, are then spared.
 	Only bool
 
+	// Within is how long a transaction on PostgreSQL, or a read outside one, may take
+	// before it is given up: a server that is gone without a word is noticed by
+	// nothing else. 0: 25 s.
+	Within time.Duration
+
 	// Commits is called before each commit, and what it returns after it: whoever
 	// has a clock can say how long commits take. Nil: nobody does.
 	Commits func() (done func()) `json:"-"`
@@ -133,6 +138,7 @@ type DB struct {
 	log     *slog.Logger
 	keys    *Keyring
 	commits func() (done func())
+	within  time.Duration // PostgreSQL: Config.Within
 }
 
 // unit is one caller's work, waiting for the writer.
@@ -177,7 +183,10 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.Commits == nil {
 		c.Commits = func() func() { return func() {} }
 	}
-	d := &DB{commits: c.Commits, units: make(chan *unit, queueLength), later: make(chan *unit, queueLength), stop: make(chan struct{}), done: make(chan struct{}), log: c.Log, keys: c.Keys}
+	if c.Within == 0 {
+		c.Within = longPatience
+	}
+	d := &DB{commits: c.Commits, within: c.Within, units: make(chan *unit, queueLength), later: make(chan *unit, queueLength), stop: make(chan struct{}), done: make(chan struct{}), log: c.Log, keys: c.Keys}
 	var err error
 	if c.URL != "" {
 		err = d.openPostgres(ctx, c)

@@ -33,5 +33,5 @@ func (d *DB) viewPostgres(ctx context.Context, fn func(Reader) error) (err error
 		return storageError(fmt.Errorf("begin to read: %w", err))
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }() // nothing was written
-	return fn(Reader{run: d.speaks(sqlStatements{tx})})
+	return fn(Reader{run: d.speaks(sqlStatements{sqlRunner: tx})})
 }

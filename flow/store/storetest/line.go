@@ -14,7 +14,8 @@ import (
 )
 
 // Line is a way to PostgreSQL that a test can cut, as an outage does: what is
-// open breaks off, and nobody gets through any more.
+// open breaks off, and nobody gets through any more. A line that is hushed carries
+// nothing, and says so to nobody, as one to a host that is gone.
 type Line struct {
 	network string
 	address string // of the server
@@ -22,6 +23,7 @@ type Line struct {
 
 	mu   sync.Mutex
 	cut  bool
+	hush chan struct{} // closed when it carries again; nil: it does
 	open map[net.Conn]bool
 	done sync.WaitGroup
 }
@@ -67,16 +69,35 @@ func (l *Line) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = true
+	l.speak()
 	for c := range l.open {
 		_ = c.Close()
 	}
 }
 
-// Mend joins a line that was cut.
+// Hush keeps back whatever is said from now on.
+func (l *Line) Hush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hush == nil {
+		l.hush = make(chan struct{})
+	}
+}
+
+// Mend joins a line that was cut, and carries what was kept back.
 func (l *Line) Mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = false
+	l.speak()
+}
+
+// speak ends a hush. The caller holds the lock.
+func (l *Line) speak() {
+	if l.hush != nil {
+		close(l.hush)
+		l.hush = nil
+	}
 }
 
 func (l *Line) serve() {
@@ -101,11 +122,28 @@ func (l *Line) carry(near net.Conn) {
 	ended := make(chan struct{}, 2)
 	for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
 		l.done.Go(func() {
-			_, _ = io.Copy(way[0], way[1]) // that it broke off is what the test is about
+			_, _ = io.Copy(way[0], spoken{l, way[1]}) // that it broke off is what the test is about
 			ended <- struct{}{}
 		})
 	}
 	<-ended
+}
+
+// spoken is what comes from one side while the line is not hushed.
+type spoken struct {
+	line *Line
+	from net.Conn
+}
+
+func (s spoken) Read(p []byte) (int, error) {
+	n, err := s.from.Read(p)
+	s.line.mu.Lock()
+	hush := s.line.hush
+	s.line.mu.Unlock()
+	if hush != nil {
+		<-hush
+	}
+	return n, err
 }
 
 // holds keeps a connection in mind, to be cut; what it returns closes it.
