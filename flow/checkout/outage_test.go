@@ -75,6 +75,42 @@ func TestADatabaseThatFallsSilentHoldsDeliveriesUpOnlyUntilItSpeaks(t *testing.T
 	}
 }
 
+// What can never be kept of one delivery keeps nobody else's from being kept.
+func TestADeliveryThatIsGoneKeepsNoOtherFromBeingKept(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.rest()
+		release := make(chan bool)
+		w.posting(func(context.Context, flow.Delivery) flow.Verdict {
+			<-release
+			return flow.Verdict{OK: true, Status: http.StatusOK}
+		})
+		const events = 30
+		for range events {
+			w.session(flow.Headless)
+		}
+		w.until("eight to be under way", func() bool { return w.to(e.ID) == 8 })
+		w.mu.Lock()
+		gone := w.posted[3].ID
+		w.mu.Unlock()
+		w.change("DELETE FROM deliveries WHERE id = '" + gone + "'")
+		close(release)
+		w.until("the others to be kept", func() bool { return w.count("state = 'delivered'") == events-1 })
+		w.until("that one to be given up", func() bool { return w.service.Deliveries().NotYetKept == 0 })
+		if n := w.logs.count("msg=\"what became of a delivery is given up\""); n != 1 || w.logs.count("delivery="+gone+" error") != 1 {
+			t.Errorf("%d were given up", n)
+		}
+		w.session(flow.Headless)
+		w.until("the next one to be kept", func() bool { return w.count("state = 'delivered'") == events })
+		w.rest()
+		if w.to(e.ID) != events+1 {
+			t.Errorf("%d posts of %d", w.to(e.ID), events+1)
+		}
+	})
+}
+
 func TestWhatIsUnderWayWhenTheProgramEndsMayComeToItsEnd(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {

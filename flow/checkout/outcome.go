@@ -19,6 +19,7 @@ const (
 	firstKeepAgain = 20 * time.Millisecond
 	maxKeepAgain   = time.Second
 	keepLast       = 3 // tries to keep what came of the last posts, once the program ends
+	keepAlone      = 3 // tries to keep one that cannot be kept, and not for want of a store
 )
 
 // outcome is what became of a delivery that was taken; tried is false for one
@@ -42,28 +43,9 @@ func (k *worker) keepOutcomes(ctx context.Context) {
 	}
 }
 
-// keep keeps a batch of outcomes, whatever it takes while the program runs.
+// keep keeps a batch of outcomes, and lets go of them in memory.
 func (k *worker) keep(ctx context.Context, batch []outcome) {
-	wait := firstKeepAgain
-	last := keepLast
-	var err error
-	for last > 0 {
-		if err = k.keepOnce(batch); err == nil {
-			break
-		}
-		k.s.counts.refused.Add(1)
-		k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "keep what became of deliveries", slog.Int("deliveries", len(batch)), slog.String("error", err.Error()))
-		if ctx.Err() != nil {
-			last--
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		wait = min(2*wait, maxKeepAgain)
-	}
+	k.keepParts(ctx, batch)
 	k.mu.Lock()
 	p := &k.posts
 	p.keeps -= len(batch)
@@ -82,6 +64,44 @@ func (k *worker) keep(ctx context.Context, batch []outcome) {
 	k.mu.Unlock()
 	if again {
 		k.wake()
+	}
+}
+
+// keepParts keeps a batch of outcomes, whatever it takes while the program runs
+// and it is the store that is at fault. Otherwise something among them cannot be
+// kept, which must not keep the others from it: they are parted until it is alone,
+// and that is given up. Its lease runs out then.
+func (k *worker) keepParts(ctx context.Context, batch []outcome) {
+	wait := firstKeepAgain
+	last, alone := keepLast, keepAlone
+	for last > 0 {
+		err := k.keepOnce(batch)
+		if err == nil {
+			return
+		}
+		k.s.counts.refused.Add(1)
+		k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "keep what became of deliveries", slog.Int("deliveries", len(batch)), slog.String("error", err.Error()))
+		if flow.CodeOf(err) != flow.CodeStorage {
+			if half := len(batch) / 2; half > 0 {
+				k.keepParts(ctx, batch[:half])
+				k.keepParts(ctx, batch[half:])
+				return
+			}
+			if alone--; alone == 0 {
+				k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "what became of a delivery is given up", slog.String("delivery", batch[0].ID), slog.String("error", err.Error()))
+				return
+			}
+		}
+		if ctx.Err() != nil {
+			last--
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		wait = min(2*wait, maxKeepAgain)
 	}
 }
 
