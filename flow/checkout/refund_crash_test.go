@@ -2,11 +2,13 @@ package checkout_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"till/flow"
+	"till/flow/store"
 	"till/rail"
 )
 
@@ -100,6 +102,54 @@ func TestARefundSurvivesACrashAtEveryPoint(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A process sleeps over its lease of a refund and wakes while another one is telling
+// the bank of it: what it then ends is not what the other has to go on with.
+func TestARefundIsAskedAboutThoughAProcessThatOversleptEndsIt(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		_, p := w.paidFor(500_000)
+		w.end()
+		w.open(false)
+		r, err := w.refund(p, 200_000)
+		w.must(err)
+		ctx := context.WithoutCancel(t.Context())
+		var slept []store.Work
+		w.must(w.db.Update(ctx, func(tx *store.Tx) (err error) {
+			now := w.clock()
+			slept, err = tx.ClaimTasks(ctx, "asleep/1", now, now.Add(time.Minute), 10)
+			return err
+		}))
+		slept = slices.DeleteFunc(slept, func(w store.Work) bool { return w.Kind != flow.TaskRefund })
+		if len(slept) != 1 {
+			t.Fatalf("taken are %+v", slept)
+		}
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(_ flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				if !w.once(func() {
+					if err := w.db.Update(ctx, func(tx *store.Tx) error { return tx.EndTask(ctx, slept[0]) }); err != nil {
+						t.Error(err)
+					}
+				}) {
+					return call()
+				}
+				return flow.Disbursed{}, rail.ErrUnknown
+			}
+		})
+		w.run()
+		w.pass(time.Minute)
+		w.until("the bank to be told", func() bool {
+			now, err := w.db.Refund(t.Context(), r.ID)
+			return err == nil && now.Status == flow.RefundProcessing
+		})
+		for range 5 {
+			w.rest()
+			w.pass(61 * time.Second)
+		}
+		w.becomes(r.ID, flow.RefundProcessed)
+	})
 }
 
 // dead says whether the program has crashed and was not started again.
