@@ -263,7 +263,8 @@ func TestWhatWaitsStandsInItsQueue(t *testing.T) {
 	w.until("the money is booked and the webhooks given up", func() bool {
 		dead, _, err := w.dbs[flow.Test].QueueSize(context.Background(), store.QueueFilter{Queue: store.QueueWebhooks, Now: w.now()})
 		part, _, err2 := w.dbs[flow.Test].QueueSize(context.Background(), store.QueueFilter{Queue: store.QueueUnderpaid, Now: w.now()})
-		return err == nil && err2 == nil && dead > 0 && part > 0
+		over, _, err3 := w.dbs[flow.Test].QueueSize(context.Background(), store.QueueFilter{Queue: store.QueueOverpaid, Now: w.now()})
+		return err == nil && err2 == nil && err3 == nil && dead > 0 && part > 0 && over > 0
 	})
 	support := w.as(flow.RoleSupport)
 	for queue, id := range ids {
