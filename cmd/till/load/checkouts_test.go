@@ -17,34 +17,41 @@ import (
 
 // checkouts measures whole checkouts: create, instructions, transfer, the bank's
 // notice, the webhook. The steps below are tried until one is too much; the last
-// that was not is then held for longer.
+// that can be held for a minute is the figure.
 func checkouts(b *testing.B, t *table) {
 	b.Helper()
 	w := newWorld(b, settings{limit: 1_000_000})
 	limit := w.limit(b)
 	w.checkouts(50, size(150, 50)) // warm
-	best := 0.0
+	held := []float64{25}
 	for _, rate := range []float64{50, 100, 150, 200, 250, 300, 350, 400, 500, 600, 800} {
 		r := w.checkouts(rate, int(rate)*size(8, 2))
 		progress("  %.0f checkouts/s offered: %s", rate, r)
 		if !r.sustained() {
 			break
 		}
-		best = rate
+		held = append(held, rate)
 		if short() && rate >= 150 {
 			break
 		}
 	}
-	if best == 0 {
-		best = 25
+	// What it bears for a moment it may not bear for long: then the next less.
+	var best float64
+	var r checkout
+	var till, bank time.Duration
+	for _, best = range slices.Backward(held) {
+		till, bank = w.till.cpu(), w.bank.cpu()
+		r = w.checkouts(best, int(best)*size(60, 4))
+		till, bank = w.till.cpu()-till, w.bank.cpu()-bank
+		progress("  %.0f checkouts/s held: %s", best, r)
+		if r.sustained() {
+			break
+		}
 	}
-	till, bank := w.till.cpu(), w.bank.cpu()
-	r := w.checkouts(best, int(best)*size(60, 4))
-	till, bank = w.till.cpu()-till, w.bank.cpu()-bank
 	t.Judge(fmt.Sprintf("full checkouts at %.0f/s, open loop: notice → webhook", best), fmt.Sprintf("p50 %s, p99 %s", ms(r.notice.at(0.5)), ms(r.notice.at(0.99))),
 		"", "p99 ≤ 1 s", r.notice.at(0.99) <= 1000)
 	t.Add("the same, create → webhook, from the moment it was due", fmt.Sprintf("p50 %s, p99 %s", ms(r.whole.Took.at(0.5)), ms(r.whole.Took.at(0.99))), "")
-	t.Judge("full checkouts sustained, bank and driver on the same cores", fmt.Sprintf("%.0f/s", best),
+	t.Judge("full checkouts sustained, bank and driver on the same cores", fmt.Sprintf("%.0f/s for a minute", best),
 		fmt.Sprintf("%.0f/s bare calls, posts and commits: %.2f of it", limit, best/limit), "≥ 200/s", best >= 200)
 	of := func(spent time.Duration) string {
 		return fmt.Sprintf("%.1f ms", spent.Seconds()*1000/float64(max(r.whole.Count, 1)))
