@@ -156,10 +156,14 @@ func TestWorkAskedForWhileItIsDoneIsDoneAgain(t *testing.T) {
 func TestAWorkerThatOversleptTouchesNothingOfItsHeirs(t *testing.T) {
 	for name, took := range map[string]func(t *testing.T, db *store.DB) store.Work{
 		"claimed": func(t *testing.T, db *store.DB) store.Work {
+			t.Helper()
 			owe(t, db, "a", noon)
 			return claim(t, db, "A/1", noon, 1)[0]
 		},
-		"handed over": func(t *testing.T, db *store.DB) store.Work { return hand(t, db, "a", noon, "A") },
+		"handed over": func(t *testing.T, db *store.DB) store.Work {
+			t.Helper()
+			return hand(t, db, "a", noon, "A")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
