@@ -29,7 +29,7 @@ func feeOf(kobo int64) int64 {
 
 // outcome is the one outcome that money has, and how much of it is taken for the
 // merchant, from what was known in the moment before.
-func outcome(s *sessionRow, a *attemptRow, amount, paidAt int64) (match string, applied int64) {
+func outcome(s *sessionRow, amount, paidAt int64) (match string, applied int64) {
 	if s == nil {
 		return "UNMATCHED", 0
 	}
@@ -42,10 +42,6 @@ func outcome(s *sessionRow, a *attemptRow, amount, paidAt int64) (match string, 
 			return "EXCESS", due
 		}
 		return "MATCHED", amount
-	}
-	ends := s.expires
-	if a != nil && a.expires < ends {
-		ends = a.expires
 	}
 	tooLate := func(end int64) bool { return paidAt > end+grace.Milliseconds() }
 	open := s.status == "PENDING" || s.status == "PROCESSING"
@@ -100,7 +96,7 @@ func (e *ledgerBook) takePayment(m move) error {
 	case credit.ValueTime.UnixMilli() != p.at:
 		w.breaks("I3", "payment %s came at %d by the bank, and is kept with %d", w.called(m.id), credit.ValueTime.UnixMilli(), p.at)
 	}
-	match, applied := outcome(s, a, p.amount, p.at)
+	match, applied := outcome(s, p.amount, p.at)
 	p.applied = applied
 	if match != p.match {
 		w.breaks("I3", "payment %s of %d kobo is %s and should be %s (session %+v, attempt %+v, paid at %d)", w.called(m.id), p.amount, p.match, match, s, a, p.at)
