@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -98,7 +97,7 @@ func (c *backupCmd) Run(w *world) error {
 	var size int64
 	at := time.Now()
 	err = patiently(w, "still copying", func() (err error) {
-		list, size, err = c.write(w.ctx, at)
+		list, size, err = c.write(w, at)
 		return err
 	})
 	if err != nil {
@@ -156,18 +155,18 @@ func standsIn(dataDir, folder string) (bool, error) {
 }
 
 // write copies everything aside, then packs it: the file appears whole.
-func (c *backupCmd) write(ctx context.Context, at time.Time) (list manifest, size int64, err error) {
-	aside, err := os.MkdirTemp(filepath.Dir(c.File), ourTemporary+"backup-*")
+func (c *backupCmd) write(w *world, at time.Time) (list manifest, size int64, err error) {
+	aside, done, err := aside(w, filepath.Dir(c.File), "backup")
 	if err != nil {
 		return list, 0, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(aside)) }()
+	defer func() { err = errors.Join(err, done()) }()
 	names, err := kept(c.DataDir, c.WithKey)
 	if err != nil {
 		return list, 0, err
 	}
 	list = manifest{Version: version, At: flow.Stamp(at)}
-	if list.Keys, err = sealedWith(ctx, c.Settings, c.DataDir); err != nil {
+	if list.Keys, err = sealedWith(w.ctx, c.Settings, c.DataDir); err != nil {
 		return list, 0, err
 	}
 	for _, name := range names {

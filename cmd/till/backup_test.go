@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"till/cmd/till/tilltest"
 )
@@ -118,6 +120,36 @@ func TestABackupHoldsWhatIsKeptAndNothingElse(t *testing.T) {
 	}
 	if want := []string{"manifest.json", "clock", "test.db", "live.db", "accounts.db"}; !slices.Equal(names, want) {
 		t.Errorf("it holds %v, not %v", names, want)
+	}
+}
+
+// What a kill leaves beside a backup is as large as all of the data: the next one
+// removes it, unless somebody works in it or may be about to.
+func TestABackupRemovesWhatAKilledOneLeft(t *testing.T) {
+	k := newKeeper(t, "data")
+	dayAgo := time.Now().AddDate(0, 0, -1)
+	for _, name := range []string{".till-backup-left", ".till-backup-new", ".till-backup-used", ".till-restore-left", "till-backup-mine"} {
+		k.must(os.Mkdir(k.at(name), 0o700))
+		k.must(os.WriteFile(k.at(name+"/test.db"), []byte("a copy"), 0o600))
+		if name != ".till-backup-new" {
+			k.must(os.Chtimes(k.at(name), dayAgo, dayAgo))
+		}
+	}
+	used, err := os.Create(k.at("lock"))
+	k.must(err)
+	defer used.Close()
+	k.must(syscall.Flock(int(used.Fd()), syscall.LOCK_EX))
+	k.must(os.Link(k.at("lock"), k.at(".till-backup-used/lock")))
+	k.must(os.Chtimes(k.at(".till-backup-used"), dayAgo, dayAgo))
+	if said := k.does("backup", "one.tar.gz"); !strings.Contains(said, ".till-backup-left") {
+		t.Errorf("of what it removed it says %q", said)
+	}
+	if left, want := k.names(".till-*"), []string{".till-backup-new", ".till-backup-used", ".till-restore-left"}; !slices.Equal(left, want) {
+		t.Errorf("left are %v, not %v", left, want)
+	}
+	k.does("restore", "one.tar.gz", "--data-dir", "second")
+	if left, want := k.names("*till-*"), []string{".till-backup-new", ".till-backup-used", "till-backup-mine"}; !slices.Equal(left, want) {
+		t.Errorf("after a restore are left %v, not %v", left, want)
 	}
 }
 

@@ -67,11 +67,11 @@ func (c *restoreCmd) Run(w *world) (err error) {
 	if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
 		return fmt.Errorf("make a place for the data dir: %w", err)
 	}
-	aside, err := os.MkdirTemp(filepath.Dir(place), ourTemporary+"restore-*")
+	aside, done, err := aside(w, filepath.Dir(place), "restore")
 	if err != nil {
 		return fmt.Errorf("make a place to unpack to: %w (a restore writes beside the data dir: keep that one level below what may be written)", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(aside)) }()
+	defer func() { err = errors.Join(err, done()) }()
 	var list manifest
 	err = patiently(w, "still unpacking and checking", func() (err error) {
 		if list, err = unpack(c.File, aside); err != nil {
