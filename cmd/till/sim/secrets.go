@@ -37,10 +37,36 @@ func (w *world) judgeSecrets() {
 			w.breaks("sim", "read %s: %v", name, err)
 			return
 		}
-		for _, what := range sorted(all) {
-			if secret := all[what]; secret != "" && bytes.Contains(text, []byte(secret)) {
-				w.breaks("I13", "%s holds %s", name, what)
-			}
+		for _, what := range held(text, all) {
+			w.breaks("I13", "%s holds %s", name, what)
 		}
 	}
+}
+
+// beginning is how much of a secret others of its kind have too.
+const beginning = 5
+
+// held says which secrets a text holds, in order. The text is long and most
+// secrets begin alike, so that it is read once for each beginning.
+func held(text []byte, secrets map[string]string) []string {
+	alike := map[string][]string{}
+	for what, secret := range secrets {
+		if len(secret) > beginning {
+			alike[secret[:beginning]] = append(alike[secret[:beginning]], what)
+		}
+	}
+	there := map[string]string{}
+	for begins, kind := range alike {
+		rest := text
+		for at := bytes.Index(rest, []byte(begins)); at >= 0; at = bytes.Index(rest, []byte(begins)) {
+			rest = rest[at:]
+			for _, what := range kind {
+				if bytes.HasPrefix(rest, []byte(secrets[what])) {
+					there[what] = secrets[what]
+				}
+			}
+			rest = rest[1:]
+		}
+	}
+	return sorted(there)
 }
