@@ -93,19 +93,11 @@ func (s *Server) logIn(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		in := m.LoggedIn
-		body, err := compose(loggedInRecord{in.Token, flow.Stamp(in.ExpiresAt), recordOwner(in.Account)})
-		return http.StatusOK, body, err
+	return c.effect(http.StatusOK, func(m checkout.Made) any {
+		return loggedInRecord{m.LoggedIn.Token, flow.Stamp(m.LoggedIn.ExpiresAt), recordOwner(m.LoggedIn.Account)}
+	}, "", func(once checkout.Call) (checkout.Answer, error) {
+		return s.cfg.Accounts.LogIn(c.ctx, email, password, c.address(), once)
 	})
-	if err != nil {
-		return err
-	}
-	a, err := s.cfg.Accounts.LogIn(c.ctx, email, password, c.address(), once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, "")
 }
 
 // logOut is POST /v1/auth/logout: the token it was called with ends.
@@ -117,20 +109,9 @@ func (s *Server) logOut(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(func(checkout.Made) (int, []byte, error) {
-		body, err := compose(struct {
-			LoggedOut bool `json:"loggedOut"`
-		}{true})
-		return http.StatusOK, body, err
+	return c.effect(http.StatusOK, func(checkout.Made) any { return map[string]bool{"loggedOut": true} }, "", func(once checkout.Call) (checkout.Answer, error) {
+		return s.cfg.Accounts.LogOut(c.ctx, c.token, once)
 	})
-	if err != nil {
-		return err
-	}
-	a, err := s.cfg.Accounts.LogOut(c.ctx, c.token, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, "")
 }
 
 // ownProject finds the project of the path; another account's does not exist.
@@ -155,18 +136,9 @@ func (s *Server) addProject(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(recordProject(m.Project))
-		return http.StatusCreated, body, err
+	return c.effect(http.StatusCreated, func(m checkout.Made) any { return recordProject(m.Project) }, projectsPath, func(once checkout.Call) (checkout.Answer, error) {
+		return s.cfg.Accounts.AddProject(c.ctx, c.token.Account, name, once)
 	})
-	if err != nil {
-		return err
-	}
-	a, err := s.cfg.Accounts.AddProject(c.ctx, c.token.Account, name, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, projectsPath+"/"+a.Location)
 }
 
 // listProjects is GET /v1/projects, newest first.
@@ -242,18 +214,9 @@ func (s *Server) submitKYC(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(recordKYC(c.project.ID, m.KYC))
-		return http.StatusOK, body, err
+	return c.effect(http.StatusOK, func(m checkout.Made) any { return recordKYC(c.project.ID, m.KYC) }, "", func(once checkout.Call) (checkout.Answer, error) {
+		return s.cfg.Accounts.SubmitKYC(c.ctx, c.project.ID, d, once)
 	})
-	if err != nil {
-		return err
-	}
-	a, err := s.cfg.Accounts.SubmitKYC(c.ctx, c.project.ID, d, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, "")
 }
 
 // readKYC is GET /v1/projects/{id}/kyc.

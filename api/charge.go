@@ -32,25 +32,19 @@ func (*Server) openCharge(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(c.service.RecordCharge(m.View))
-		return http.StatusCreated, body, err
+	record := func(m checkout.Made) any { return c.service.RecordCharge(m.View) }
+	return c.effect(http.StatusCreated, record, chargesPath, func(once checkout.Call) (checkout.Answer, error) {
+		a, err := c.service.OpenCharge(c.ctx, n, existing, once)
+		if err != nil || a.Status >= http.StatusBadRequest {
+			return a, err
+		}
+		var made struct{ Data struct{ ID string } }
+		if err := json.Unmarshal(a.Body, &made); err != nil { // our own bytes, perhaps of yesterday
+			return a, fmt.Errorf("read a charge's answer: %w", err)
+		}
+		a.Location = made.Data.ID // it made a session, and a charge is what it was asked for
+		return a, nil
 	})
-	if err != nil {
-		return err
-	}
-	a, err := c.service.OpenCharge(c.ctx, n, existing, once)
-	if err != nil {
-		return err
-	}
-	if a.Status >= http.StatusBadRequest {
-		return c.answer(a, "")
-	}
-	var made struct{ Data struct{ ID flow.ChargeID } }
-	if err := json.Unmarshal(a.Body, &made); err != nil { // our own bytes, perhaps of yesterday
-		return fmt.Errorf("read a charge's answer: %w", err)
-	}
-	return c.answer(a, chargesPath+"/"+string(made.Data.ID))
 }
 
 // chargeID is the charge of the path.

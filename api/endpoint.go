@@ -81,25 +81,16 @@ func (s *Server) addEndpoint(c *call) error {
 		return err
 	}
 	e.Secrets = []string{secret}
-	once, err := c.once(s.renderSecret(http.StatusCreated))
-	if err != nil {
-		return err
-	}
-	a, err := c.service.AddEndpoint(c.ctx, e, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, endpointsPath+"/"+a.Location)
+	return c.effect(http.StatusCreated, s.recordSecret, endpointsPath, func(once checkout.Call) (checkout.Answer, error) {
+		return c.service.AddEndpoint(c.ctx, e, once)
+	})
 }
 
-// renderSecret makes the answer of a call that shows an endpoint's new secret.
-func (s *Server) renderSecret(status int) func(checkout.Made) (int, []byte, error) {
-	return func(m checkout.Made) (int, []byte, error) {
-		record := recordEndpoint(m.Endpoint, s.cfg.Now())
-		record.Secret = m.Endpoint.Secrets[0]
-		body, err := compose(record)
-		return status, body, err
-	}
+// recordSecret is the answer of a call that shows an endpoint's new secret.
+func (s *Server) recordSecret(m checkout.Made) any {
+	record := recordEndpoint(m.Endpoint, s.cfg.Now())
+	record.Secret = m.Endpoint.Secrets[0]
+	return record
 }
 
 // endpointID is the endpoint of the path.
@@ -221,15 +212,9 @@ func (s *Server) rotateSecret(c *call) error {
 	if err != nil {
 		return err
 	}
-	once, err := c.once(s.renderSecret(http.StatusOK))
-	if err != nil {
-		return err
-	}
-	a, err := c.service.RotateSecret(c.ctx, id, secret, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, "")
+	return c.effect(http.StatusOK, s.recordSecret, "", func(once checkout.Call) (checkout.Answer, error) {
+		return c.service.RotateSecret(c.ctx, id, secret, once)
+	})
 }
 
 // pingEndpoint is POST /v1/webhook-endpoints/{id}/ping.
@@ -241,15 +226,9 @@ func (*Server) pingEndpoint(c *call) error {
 	if err := c.nothing(); err != nil {
 		return err
 	}
-	once, err := c.once(renderSending)
-	if err != nil {
-		return err
-	}
-	a, err := c.service.Ping(c.ctx, id, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, "")
+	return c.effect(http.StatusOK, recordSending, "", func(once checkout.Call) (checkout.Answer, error) {
+		return c.service.Ping(c.ctx, id, once)
+	})
 }
 
 // replayRecord says what a replay has put on its way.
@@ -288,19 +267,13 @@ func (*Server) replayEndpoint(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+	record := func(m checkout.Made) any {
 		did := m.Replay
-		body, err := compose(replayRecord{id, flow.Stamp(did.From), flow.Stamp(did.To), did.OnlyFailed, did.Count, stamp(did.Next)})
-		return http.StatusOK, body, err
+		return replayRecord{id, flow.Stamp(did.From), flow.Stamp(did.To), did.OnlyFailed, did.Count, stamp(did.Next)}
+	}
+	return c.effect(http.StatusOK, record, "", func(once checkout.Call) (checkout.Answer, error) {
+		return c.service.Replay(c.ctx, r, once)
 	})
-	if err != nil {
-		return err
-	}
-	a, err := c.service.Replay(c.ctx, r, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, "")
 }
 
 // hint is enough of a secret to tell it from another.

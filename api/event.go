@@ -160,23 +160,16 @@ func (*Server) resendEvent(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(renderSending)
-	if err != nil {
-		return err
-	}
-	a, err := c.service.Resend(c.ctx, id, to, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, "")
+	return c.effect(http.StatusOK, recordSending, "", func(once checkout.Call) (checkout.Answer, error) {
+		return c.service.Resend(c.ctx, id, to, once)
+	})
 }
 
-// renderSending makes the answer of a call that puts deliveries on their way.
-func renderSending(m checkout.Made) (int, []byte, error) {
+// recordSending is the answer of a call that puts deliveries on their way.
+func recordSending(m checkout.Made) any {
 	r := sendingRecord{EventID: m.Sending.Event, Deliveries: make([]sendingToward, 0, len(m.Sending.To))}
 	for _, to := range m.Sending.To {
 		r.Deliveries = append(r.Deliveries, sendingToward{m.Sending.Owed[to].Delivery, to})
 	}
-	body, err := compose(r)
-	return http.StatusOK, body, err
+	return r
 }

@@ -58,18 +58,9 @@ func (s *Server) addKey(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(RecordKey(s.cfg.Accounts, m.Key.Key, m.Key.Text))
-		return http.StatusCreated, body, err
+	return c.effect(http.StatusCreated, func(m checkout.Made) any { return RecordKey(s.cfg.Accounts, m.Key.Key, m.Key.Text) }, c.keysPath(), func(once checkout.Call) (checkout.Answer, error) {
+		return s.cfg.Accounts.MakeKey(c.ctx, c.project, flow.Environment(env), flow.KeyKind(kind), once)
 	}, c.bearer)
-	if err != nil {
-		return err
-	}
-	a, err := s.cfg.Accounts.MakeKey(c.ctx, c.project, flow.Environment(env), flow.KeyKind(kind), once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, c.keysPath()+"/"+a.Location)
 }
 
 // keysPath is where the keys of the call's project are.
@@ -143,18 +134,11 @@ func (s *Server) rotateKey(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(rotatedRecord{RecordKey(s.cfg.Accounts, m.Key.Key, m.Key.Text), RecordKey(s.cfg.Accounts, m.Replaced, "")})
-		return http.StatusCreated, body, err
+	return c.effect(http.StatusCreated, func(m checkout.Made) any {
+		return rotatedRecord{RecordKey(s.cfg.Accounts, m.Key.Key, m.Key.Text), RecordKey(s.cfg.Accounts, m.Replaced, "")}
+	}, c.keysPath(), func(once checkout.Call) (checkout.Answer, error) {
+		return s.cfg.Accounts.RotateKey(c.ctx, c.project, id, time.Duration(hours)*time.Hour, once)
 	}, c.bearer)
-	if err != nil {
-		return err
-	}
-	a, err := s.cfg.Accounts.RotateKey(c.ctx, c.project, id, time.Duration(hours)*time.Hour, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, c.keysPath()+"/"+a.Location)
 }
 
 // revokeKey is DELETE /v1/projects/{id}/keys/{kid}.

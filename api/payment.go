@@ -83,16 +83,7 @@ func (*Server) resolvePayment(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(flow.RecordPayment(m.Payment))
-		return http.StatusOK, body, err
+	return c.effect(http.StatusOK, func(m checkout.Made) any { return flow.RecordPayment(m.Payment) }, "", func(once checkout.Call) (checkout.Answer, error) {
+		return c.service.Resolve(c.ctx, id, n, once)
 	})
-	if err != nil {
-		return err
-	}
-	a, err := c.service.Resolve(c.ctx, id, n, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, "")
 }

@@ -32,15 +32,9 @@ func (*Server) openRefund(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(c.renderRefund(http.StatusCreated))
-	if err != nil {
-		return err
-	}
-	a, err := c.service.Refund(c.ctx, n, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, refundsPath+"/"+a.Location)
+	return c.effect(http.StatusCreated, c.recordRefund, refundsPath, func(once checkout.Call) (checkout.Answer, error) {
+		return c.service.Refund(c.ctx, n, once)
+	})
 }
 
 // id takes a field that names one of our things, "" where it is missing.
@@ -56,13 +50,8 @@ func (f *form) id(name, prefix, what string) string {
 	return id
 }
 
-// renderRefund makes the answer of a call about a refund.
-func (c *call) renderRefund(status int) func(checkout.Made) (int, []byte, error) {
-	return func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(c.service.RecordRefund(m.Refund))
-		return status, body, err
-	}
-}
+// recordRefund is the answer of a call about a refund.
+func (c *call) recordRefund(m checkout.Made) any { return c.service.RecordRefund(m.Refund) }
 
 // refundID is the refund of the path.
 func (c *call) refundID() (flow.RefundID, error) {
@@ -138,13 +127,7 @@ func (*Server) retryRefund(c *call) error {
 	if err := c.nothing(); err != nil {
 		return err
 	}
-	once, err := c.once(c.renderRefund(http.StatusOK))
-	if err != nil {
-		return err
-	}
-	a, err := c.service.RetryRefund(c.ctx, id, c.key.ID, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, "")
+	return c.effect(http.StatusOK, c.recordRefund, "", func(once checkout.Call) (checkout.Answer, error) {
+		return c.service.RetryRefund(c.ctx, id, c.key.ID, once)
+	})
 }

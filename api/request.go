@@ -48,6 +48,27 @@ func (c *call) once(render func(checkout.Made) (int, []byte, error), shown ...st
 	return out, nil
 }
 
+// effect does a call that keeps its answer in the transaction of its effect: status
+// and record are what do is answered with, below the path under which what it made
+// can be read, "" for none. shown is once's.
+func (c *call) effect(status int, record func(checkout.Made) any, below string, do func(once checkout.Call) (checkout.Answer, error), shown ...string) error {
+	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		body, err := compose(record(m))
+		return status, body, err
+	}, shown...)
+	if err != nil {
+		return err
+	}
+	a, err := do(once)
+	if err != nil {
+		return err
+	}
+	if below != "" {
+		below += "/" + a.Location
+	}
+	return c.answer(a, below)
+}
+
 // scope is whose Idempotency-Keys a call's is one of: an account's, a project's
 // in an environment, each of which has a database of its own, or, where a payer's
 // browser calls with a public key, a session's: a payer must not use a key up

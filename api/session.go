@@ -29,18 +29,13 @@ func (s *Server) openSession(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	once, err := c.once(c.renderSession(http.StatusCreated))
-	if err != nil {
-		return err
-	}
-	a, err := c.service.Open(c.ctx, n, once)
-	if err != nil {
-		return err
-	}
-	if a.Status < http.StatusBadRequest {
-		c.noted.session = flow.SessionID(a.Location)
-	}
-	return c.answer(a, sessionsPath+"/"+a.Location)
+	return c.effect(http.StatusCreated, c.recordSession, sessionsPath, func(once checkout.Call) (checkout.Answer, error) {
+		a, err := c.service.Open(c.ctx, n, once)
+		if err == nil && a.Status < http.StatusBadRequest {
+			c.noted.session = flow.SessionID(a.Location)
+		}
+		return a, err
+	})
 }
 
 // newSession takes the fields of a session that every way of making one has.
@@ -89,13 +84,8 @@ func methodNames() []string {
 	return out
 }
 
-// renderSession makes the answer of a call about a session.
-func (c *call) renderSession(status int) func(checkout.Made) (int, []byte, error) {
-	return func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(c.service.Record(m.View))
-		return status, body, err
-	}
-}
+// recordSession is the answer of a call about a session.
+func (c *call) recordSession(m checkout.Made) any { return c.service.Record(m.View) }
 
 // readSession is GET …/sessions/{id}.
 func (*Server) readSession(c *call) error {
@@ -164,13 +154,7 @@ func (*Server) cancelSession(c *call) error {
 	if err := c.nothing(); err != nil {
 		return err
 	}
-	once, err := c.once(c.renderSession(http.StatusOK))
-	if err != nil {
-		return err
-	}
-	a, err := c.service.Cancel(c.ctx, id, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, "")
+	return c.effect(http.StatusOK, c.recordSession, "", func(once checkout.Call) (checkout.Answer, error) {
+		return c.service.Cancel(c.ctx, id, once)
+	})
 }

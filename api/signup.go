@@ -52,21 +52,11 @@ func (s *Server) signUp(c *call) error {
 	if err := s.cfg.Accounts.MaySignUp(c.address()); err != nil {
 		return err
 	}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+	record := func(m checkout.Made) any {
 		made := m.SignedUp
-		body, err := compose(signedUpRecord{
-			Account: recordOwner(made.Account),
-			Project: recordProject(made.Project),
-			Keys:    keysRecord{flow.Test, made.PublicKey, made.SecretKey},
-		})
-		return http.StatusCreated, body, err
+		return signedUpRecord{recordOwner(made.Account), recordProject(made.Project), keysRecord{flow.Test, made.PublicKey, made.SecretKey}}
+	}
+	return c.effect(http.StatusCreated, record, projectsPath, func(once checkout.Call) (checkout.Answer, error) {
+		return s.cfg.Accounts.SignUp(c.ctx, email, password, business, c.address(), once)
 	})
-	if err != nil {
-		return err
-	}
-	a, err := s.cfg.Accounts.SignUp(c.ctx, email, password, business, c.address(), once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, projectsPath+"/"+a.Location)
 }

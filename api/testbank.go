@@ -29,13 +29,18 @@ func (s *Server) bank() (rail.TestBank, error) {
 	return s.cfg.TestBank, nil
 }
 
+// played is the pretend bank and what it is told.
+func (s *Server) played(c *call, rules decodeRules) (bank rail.TestBank, f *form, err error) {
+	if bank, err = s.bank(); err != nil {
+		return nil, nil, err
+	}
+	f, err = c.form(rules)
+	return bank, f, err
+}
+
 // playTransfer is POST /v1/test/bank/transfers: a payer sends money.
 func (s *Server) playTransfer(c *call) error {
-	bank, err := s.bank()
-	if err != nil {
-		return err
-	}
-	f, err := c.form(decodeRules{})
+	bank, f, err := s.played(c, decodeRules{})
 	if err != nil {
 		return err
 	}
@@ -91,11 +96,7 @@ func transferBooked(r rail.TransferResult) map[string]string {
 // playReversal is POST /v1/test/bank/reversals: the bank takes back a payment of
 // the project.
 func (s *Server) playReversal(c *call) error {
-	bank, err := s.bank()
-	if err != nil {
-		return err
-	}
-	f, err := c.form(decodeRules{})
+	bank, f, err := s.played(c, decodeRules{})
 	if err != nil {
 		return err
 	}
@@ -140,10 +141,7 @@ func (s *Server) dial(c *call) error {
 // ending reads how a played payment ends: one of two ways, the first where
 // nothing is said.
 func (s *Server) ending(c *call, ways ...string) (bank rail.TestBank, outcome string, err error) {
-	if bank, err = s.bank(); err != nil {
-		return nil, "", err
-	}
-	f, err := c.form(decodeRules{optional: true})
+	bank, f, err := s.played(c, decodeRules{optional: true})
 	if err != nil {
 		return nil, "", err
 	}
@@ -179,11 +177,7 @@ func (s *Server) playCard(c *call) error {
 // setConditions is PUT /v1/test/bank/conditions: what is left out goes back to
 // a bank in good health.
 func (s *Server) setConditions(c *call) error {
-	bank, err := s.bank()
-	if err != nil {
-		return err
-	}
-	f, err := c.form(decodeRules{})
+	bank, f, err := s.played(c, decodeRules{})
 	if err != nil {
 		return err
 	}

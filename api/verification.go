@@ -189,21 +189,13 @@ func (s *Server) verifyIdentity(c *call) error {
 	if err != nil {
 		return err
 	}
-	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
-		body, err := compose(v.Record(m.Verification))
-		return http.StatusAccepted, body, err
+	record := func(m checkout.Made) any { return v.Record(m.Verification) }
+	return c.effect(http.StatusAccepted, record, identitiesPath, func(once checkout.Call) (checkout.Answer, error) {
+		if strings.Contains(once.Key, n.Number.Reveal()) {
+			return checkout.Answer{}, flow.Refuse(flow.CodeInvalidField, "Idempotency-Key must not hold the number: the key is kept, and a number never is.")
+		}
+		return v.Begin(c.ctx, n, once)
 	})
-	if err == nil && strings.Contains(once.Key, n.Number.Reveal()) {
-		err = flow.Refuse(flow.CodeInvalidField, "Idempotency-Key must not hold the number: the key is kept, and a number never is.")
-	}
-	if err != nil {
-		return err
-	}
-	a, err := v.Begin(c.ctx, n, once)
-	if err != nil {
-		return err
-	}
-	return c.answer(a, identitiesPath+"/"+a.Location)
 }
 
 // readVerification reads who is to be looked up. The number comes out as a
