@@ -151,16 +151,7 @@ func (s *Server) listProjects(c *call) error {
 	if err != nil {
 		return err
 	}
-	records := make([]projectRecord, 0, len(projects))
-	out := page{HasMore: more}
-	for _, p := range projects {
-		records = append(records, recordProject(p))
-		if more {
-			out.NextCursor = cursorOf(string(p.ID))
-		}
-	}
-	out.Items = records
-	return c.send(http.StatusOK, out)
+	return sendPage(c, projects, more, recordProject, func(p flow.Project) string { return string(p.ID) })
 }
 
 // turnedPage reads the parameters of a list that has no filters.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -108,14 +107,5 @@ func (*Server) listDeliveries(c *call) error {
 	if err != nil {
 		return err
 	}
-	records := make([]deliveryRecord, 0, len(list))
-	out := page{HasMore: more}
-	for _, d := range list {
-		records = append(records, recordDelivery(d))
-		if more {
-			out.NextCursor = cursorOf(d.ID)
-		}
-	}
-	out.Items = records
-	return c.send(http.StatusOK, out)
+	return sendPage(c, list, more, recordDelivery, func(d store.Sent) string { return d.ID })
 }

@@ -34,19 +34,10 @@ func recordEndpoint(e flow.Endpoint, now time.Time) endpointRecord {
 	return r
 }
 
-// kindNames are the kinds that an endpoint can ask for.
-func kindNames() []string {
-	var out []string
-	for _, k := range flow.EventKinds() {
-		out = append(out, string(k))
-	}
-	return out
-}
-
 // kinds takes the kinds of event that an endpoint asks for.
 func (f *form) kinds(name string) []flow.EventKind {
 	var out []flow.EventKind
-	for _, k := range f.some(name, kindNames()) {
+	for _, k := range f.some(name, namesOf(flow.EventKinds())) {
 		out = append(out, flow.EventKind(k))
 	}
 	return out
@@ -109,17 +100,9 @@ func (s *Server) listEndpoints(c *call) error {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(e flow.Endpoint) bool { return string(e.ID) <= after })
-	out := page{HasMore: len(list) > limit}
-	if out.HasMore {
-		list = list[:limit]
-		out.NextCursor = cursorOf(string(list[limit-1].ID))
-	}
-	records := make([]endpointRecord, 0, len(list))
-	for _, e := range list {
-		records = append(records, recordEndpoint(e, s.cfg.Now()))
-	}
-	out.Items = records
-	return c.send(http.StatusOK, out)
+	more := len(list) > limit
+	return sendPage(c, list[:min(limit, len(list))], more,
+		func(e flow.Endpoint) endpointRecord { return recordEndpoint(e, s.cfg.Now()) }, func(e flow.Endpoint) string { return string(e.ID) })
 }
 
 // readEndpoint is GET /v1/webhook-endpoints/{id}.

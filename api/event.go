@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -83,9 +82,7 @@ func (*Server) listEvents(c *call) error {
 		CreatedAfter: q.moment("createdAfter"), CreatedBefore: q.moment("createdBefore"), Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	cursor := q.text("cursor", 200)
-	if kinds := kindNames(); filter.Kind != "" && !slices.Contains(kinds, string(filter.Kind)) {
-		q.form.fail("type", flow.CodeInvalidField, "type must be one of: %s.", strings.Join(kinds, ", "))
-	}
+	among(q, "type", filter.Kind, flow.EventKinds())
 	if filter.Session != "" && !isID(string(filter.Session), flow.PrefixSession) {
 		q.form.fail("sessionId", flow.CodeInvalidField, "sessionId must be the id of a session: wsp_sess_….")
 	}

@@ -95,16 +95,7 @@ func (s *Server) listKeys(c *call) error {
 	if err != nil {
 		return err
 	}
-	records := make([]KeyRecord, 0, len(keys))
-	out := page{HasMore: more}
-	for _, k := range keys {
-		records = append(records, RecordKey(s.cfg.Accounts, k, ""))
-		if more {
-			out.NextCursor = cursorOf(k.ID)
-		}
-	}
-	out.Items = records
-	return c.send(http.StatusOK, out)
+	return sendPage(c, keys, more, func(k flow.Key) KeyRecord { return RecordKey(s.cfg.Accounts, k, "") }, func(k flow.Key) string { return k.ID })
 }
 
 // keyID is the key of the path; what cannot be an id does not exist.

@@ -2,8 +2,6 @@ package api
 
 import (
 	"net/http"
-	"slices"
-	"strings"
 
 	"till/flow"
 	"till/flow/checkout"
@@ -35,13 +33,7 @@ func (*Server) listPayments(c *call) error {
 		CreatedAfter: q.moment("createdAfter"), CreatedBefore: q.moment("createdBefore"), Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	cursor := q.text("cursor", 200)
-	if outcomes := flow.MatchStatuses(); filter.Match != "" && !slices.Contains(outcomes, filter.Match) {
-		names := make([]string, len(outcomes))
-		for i, outcome := range outcomes {
-			names[i] = string(outcome)
-		}
-		q.form.fail("matchStatus", flow.CodeInvalidField, "matchStatus must be one of: %s.", strings.Join(names, ", "))
-	}
+	among(q, "matchStatus", filter.Match, flow.MatchStatuses())
 	if err := q.done(); err != nil {
 		return err
 	}
@@ -53,15 +45,7 @@ func (*Server) listPayments(c *call) error {
 	if err != nil {
 		return err
 	}
-	records := make([]flow.PaymentRecord, len(payments))
-	for i, p := range payments {
-		records[i] = flow.RecordPayment(p)
-	}
-	out := page{Items: records, HasMore: more}
-	if more {
-		out.NextCursor = cursorOf(string(payments[len(payments)-1].ID))
-	}
-	return c.send(http.StatusOK, out)
+	return sendPage(c, payments, more, flow.RecordPayment, func(p flow.Payment) string { return string(p.ID) })
 }
 
 // resolvePayment is POST /v1/payments/{id}/resolve: the merchant takes money that

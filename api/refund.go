@@ -2,8 +2,6 @@ package api
 
 import (
 	"net/http"
-	"slices"
-	"strings"
 
 	"till/flow"
 	"till/flow/checkout"
@@ -79,13 +77,7 @@ func (*Server) listRefunds(c *call) error {
 		Charge: flow.ChargeID(q.id("chargeId", flow.PrefixCharge, "charge")), Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	cursor := q.text("cursor", 200)
-	if filter.Status != "" && !slices.Contains(flow.RefundStatuses(), filter.Status) {
-		names := make([]string, 0, len(flow.RefundStatuses()))
-		for _, status := range flow.RefundStatuses() {
-			names = append(names, string(status))
-		}
-		q.form.fail("status", flow.CodeInvalidField, "status must be one of: %s.", strings.Join(names, ", "))
-	}
+	among(q, "status", filter.Status, flow.RefundStatuses())
 	if err := q.done(); err != nil {
 		return err
 	}
@@ -97,15 +89,7 @@ func (*Server) listRefunds(c *call) error {
 	if err != nil {
 		return err
 	}
-	records := make([]flow.RefundRecord, len(refunds))
-	for i, r := range refunds {
-		records[i] = c.service.RecordRefund(r)
-	}
-	out := page{Items: records, HasMore: more}
-	if more {
-		out.NextCursor = cursorOf(string(refunds[len(refunds)-1].ID))
-	}
-	return c.send(http.StatusOK, out)
+	return sendPage(c, refunds, more, c.service.RecordRefund, func(r flow.Refund) string { return string(r.ID) })
 }
 
 // id takes a parameter that names one of our things, "" where it is missing.

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,20 @@ type page struct {
 	Items      any     `json:"items"`
 	HasMore    bool    `json:"hasMore"`
 	NextCursor *string `json:"nextCursor"`
+}
+
+// sendPage answers with a page of a list: record makes what is shown of each, and at
+// says where a page ends that ends with it.
+func sendPage[T, R any](c *call, list []T, more bool, record func(T) R, at func(T) string) error {
+	records := make([]R, len(list))
+	for i, one := range list {
+		records[i] = record(one)
+	}
+	out := page{Items: records, HasMore: more}
+	if more {
+		out.NextCursor = cursorOf(at(list[len(list)-1]))
+	}
+	return c.send(http.StatusOK, out)
 }
 
 // compose makes the bytes of a success.

@@ -219,6 +219,22 @@ func (q *query) moment(name string) time.Time {
 	return at.UTC()
 }
 
+// among fails a parameter that was given and is none of those that are known.
+func among[T ~string](q *query, name string, given T, known []T) {
+	if given != "" && !slices.Contains(known, given) {
+		q.form.fail(name, flow.CodeInvalidField, "%s must be one of: %s.", name, strings.Join(namesOf(known), ", "))
+	}
+}
+
+// namesOf are words of ours as callers write them.
+func namesOf[T ~string](words []T) []string {
+	out := make([]string, len(words))
+	for i, word := range words {
+		out[i] = string(word)
+	}
+	return out
+}
+
 // done refuses everything that was wrong, all of it at once.
 func (q *query) done() error {
 	unknown := make([]string, 0, len(q.values))

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"till/flow"
@@ -113,14 +112,12 @@ func list(c *call, charges bool, record func(checkout.View) any) error {
 		CreatedAfter: q.moment("createdAfter"), CreatedBefore: q.moment("createdBefore"), Charges: charges, Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	cursor := q.text("cursor", 200)
-	states := []string{"PENDING", "PROCESSING", "PAID", "EXPIRED", "CANCELLED"}
+	states := []flow.SessionStatus{"PENDING", "PROCESSING", "PAID", "EXPIRED", "CANCELLED"}
 	if charges { // a charge says SUCCEEDED where its session says PAID; none is FAILED yet, and to ask for those is no fault
-		states = []string{"PENDING", "PROCESSING", "SUCCEEDED", "FAILED", "EXPIRED", "CANCELLED"}
+		states = []flow.SessionStatus{"PENDING", "PROCESSING", "SUCCEEDED", "FAILED", "EXPIRED", "CANCELLED"}
 	}
-	switch status := string(filter.Status); {
-	case status != "" && !slices.Contains(states, status):
-		q.form.fail("status", flow.CodeInvalidField, "status must be one of: %s.", strings.Join(states, ", "))
-	case status == string(flow.ChargeSucceeded):
+	among(q, "status", filter.Status, states)
+	if filter.Status == flow.SessionStatus(flow.ChargeSucceeded) {
 		filter.Status = flow.SessionPaid
 	}
 	if err := q.done(); err != nil {
@@ -134,15 +131,7 @@ func list(c *call, charges bool, record func(checkout.View) any) error {
 	if err != nil {
 		return err
 	}
-	records := make([]any, 0, len(views))
-	for _, v := range views {
-		records = append(records, record(v))
-	}
-	out := page{Items: records, HasMore: more}
-	if more {
-		out.NextCursor = cursorOf(string(views[len(views)-1].Session.ID))
-	}
-	return c.send(http.StatusOK, out)
+	return sendPage(c, views, more, record, func(v checkout.View) string { return string(v.Session.ID) })
 }
 
 // cancelSession is POST …/sessions/{id}/cancel.

@@ -1,9 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,13 +46,7 @@ func (*Server) listSettlements(c *call) error {
 	q := c.query()
 	filter := checkout.SettlementFilter{Status: flow.SettlementStatus(q.text("status", 20)), Limit: q.whole("limit", 1, maxPage, usualPage)}
 	cursor := q.text("cursor", 200)
-	if filter.Status != "" && !slices.Contains(flow.SettlementStatuses(), filter.Status) {
-		names := make([]string, 0, len(flow.SettlementStatuses()))
-		for _, status := range flow.SettlementStatuses() {
-			names = append(names, string(status))
-		}
-		q.form.fail("status", flow.CodeInvalidField, "status must be one of: %s.", strings.Join(names, ", "))
-	}
+	among(q, "status", filter.Status, flow.SettlementStatuses())
 	if err := q.done(); err != nil {
 		return err
 	}
@@ -64,15 +58,7 @@ func (*Server) listSettlements(c *call) error {
 	if err != nil {
 		return err
 	}
-	records := make([]flow.SettlementRecord, len(list))
-	for i, b := range list {
-		records[i] = c.service.RecordSettlement(b)
-	}
-	out := page{Items: records, HasMore: more}
-	if more {
-		out.NextCursor = cursorOf(string(list[len(list)-1].ID))
-	}
-	return c.send(http.StatusOK, out)
+	return sendPage(c, list, more, c.service.RecordSettlement, func(b flow.Settlement) string { return string(b.ID) })
 }
 
 // readSettlement is GET /v1/settlements/{id}.
@@ -107,16 +93,9 @@ func (*Server) listSettlementLines(c *call) error {
 	if err != nil {
 		return err
 	}
-	records := make([]flow.SettlementLineRecord, len(lines))
-	for i, l := range lines {
-		records[i] = flow.RecordSettlementLine(l)
-	}
-	out := page{Items: records, HasMore: more}
-	if more {
-		last := lines[len(lines)-1]
-		out.NextCursor = cursorOf(fmt.Sprintf("%d/%s/%s", flow.Millis(last.At), last.Kind, last.Subject))
-	}
-	return c.send(http.StatusOK, out)
+	return sendPage(c, lines, more, flow.RecordSettlementLine, func(last flow.SettlementLine) string {
+		return fmt.Sprintf("%d/%s/%s", flow.Millis(last.At), last.Kind, last.Subject)
+	})
 }
 
 // readPlace reads where a page of a settlement's lines ended, as its cursor holds
@@ -207,14 +186,8 @@ func (s *Server) readSettlementAccount(c *call) error {
 		return err
 	}
 	q := c.query()
-	env := flow.Environment(q.text("environment", 10))
-	switch env {
-	case "":
-		env = flow.Test
-	case flow.Test, flow.Live:
-	default:
-		q.form.fail("environment", flow.CodeInvalidField, "environment must be one of: test, live.")
-	}
+	env := cmp.Or(flow.Environment(q.text("environment", 10)), flow.Test)
+	among(q, "environment", env, []flow.Environment{flow.Test, flow.Live})
 	if err := q.done(); err != nil {
 		return err
 	}
