@@ -18,30 +18,19 @@ func (s *Service) AddEndpoint(ctx context.Context, e flow.Endpoint, c Call) (Ans
 		return Answer{}, err
 	}
 	e.ID, e.Project, e.Status, e.CreatedAt = flow.EndpointID(id), c.Project, flow.EndpointEnabled, s.cfg.Now()
-	var answer Answer
-	err = s.update(ctx, func(w *saving) error {
-		kept, err := w.begun(c)
-		if err != nil || kept != nil {
-			answer = answeredBefore(kept)
-			return err
-		}
+	return s.effect(ctx, c, "add a webhook endpoint", func(w *saving) (Answer, error) {
 		have, err := w.tx.Endpoints(ctx, e.Project)
 		if err != nil {
-			return err
+			return Answer{}, err
 		}
 		if len(have) >= maxEndpoints {
-			return flow.Refuse(flow.CodeInvalidField, "A project has at most %d webhook endpoints.", maxEndpoints)
+			return Answer{}, flow.Refuse(flow.CodeInvalidField, "A project has at most %d webhook endpoints.", maxEndpoints)
 		}
 		if err := w.tx.AddEndpoint(ctx, e); err != nil {
-			return err
+			return Answer{}, err
 		}
-		answer, err = w.rendered(c, id, Made{Endpoint: e})
-		return err
+		return w.rendered(c, id, Made{Endpoint: e})
 	})
-	if err != nil {
-		return s.calls.refused(ctx, c, wrap("add a webhook endpoint", err))
-	}
-	return answer, nil
 }
 
 // Endpoints are a project's webhook endpoints, oldest first: few, for there is a
@@ -170,29 +159,18 @@ func (s *Service) inParts(ctx context.Context, part func(*saving) (more bool, er
 // sign beside it, each for a day. Errors: resource_not_found,
 // secret_rotation_limit.
 func (s *Service) RotateSecret(ctx context.Context, id flow.EndpointID, secret string, c Call) (Answer, error) {
-	var answer Answer
-	err := s.update(ctx, func(w *saving) error {
-		kept, err := w.begun(c)
-		if err != nil || kept != nil {
-			answer = answeredBefore(kept)
-			return err
-		}
+	return s.effect(ctx, c, "rotate the secret of a webhook endpoint", func(w *saving) (Answer, error) {
 		e, err := w.tx.Endpoint(ctx, c.Project, id)
 		if err != nil {
-			return err
+			return Answer{}, err
 		}
 		if err := e.Rotate(secret, w.now); err != nil {
-			return err
+			return Answer{}, err
 		}
 		if err := w.tx.ChangeSecrets(ctx, &e); err != nil {
-			return err
+			return Answer{}, err
 		}
 		w.anew(id, false)
-		answer, err = w.rendered(c, string(id), Made{Endpoint: e})
-		return err
+		return w.rendered(c, string(id), Made{Endpoint: e})
 	})
-	if err != nil {
-		return s.calls.refused(ctx, c, wrap("rotate the secret of a webhook endpoint", err))
-	}
-	return answer, nil
 }

@@ -33,11 +33,8 @@ func (s *Service) Events(ctx context.Context, project flow.ProjectID, f EventFil
 	list, err := s.cfg.DB.ProjectEvents(ctx, store.EventFilter{
 		Project: project, Kind: f.Kind, Session: f.Session, From: f.CreatedAfter, Until: f.CreatedBefore, Before: f.Before, Limit: f.Limit + 1,
 	})
-	if err != nil {
+	if list, more, err = page(list, f.Limit, err); err != nil {
 		return nil, false, err
-	}
-	if more = len(list) > f.Limit; more {
-		list = list[:f.Limit]
 	}
 	ids := make([]flow.EventID, 0, len(list))
 	for _, e := range list {
@@ -70,8 +67,5 @@ func (s *Service) DeliveriesOf(ctx context.Context, project flow.ProjectID, id f
 		return nil, false, err
 	}
 	list, err = s.cfg.DB.Deliveries(ctx, id, after, limit+1, triesShown)
-	if more = len(list) > limit; more {
-		list = list[:limit]
-	}
-	return list, more, err
+	return page(list, limit, err)
 }

@@ -286,10 +286,7 @@ func (a *Accounts) Key(ctx context.Context, p flow.Project, id string) (flow.Key
 // Keys lists a project's keys, newest first; more says that there are others.
 func (a *Accounts) Keys(ctx context.Context, p flow.Project, before string, limit int) (keys []flow.Key, more bool, err error) {
 	keys, err = a.db.Keys(ctx, p.ID, before, limit+1)
-	if more = len(keys) > limit; more {
-		keys = keys[:limit]
-	}
-	return keys, more, err
+	return page(keys, limit, err)
 }
 
 // KeyStatus says whether a key works now.
@@ -332,8 +329,5 @@ func (a *Accounts) Project(ctx context.Context, account string, id flow.ProjectI
 // others.
 func (a *Accounts) Projects(ctx context.Context, account string, before flow.ProjectID, limit int) (projects []flow.Project, more bool, err error) {
 	projects, err = a.db.Projects(ctx, account, before, limit+1)
-	if more = len(projects) > limit; more {
-		projects = projects[:limit]
-	}
-	return projects, more, err
+	return page(projects, limit, err)
 }

@@ -84,10 +84,7 @@ func (s *Service) DeliveriesTo(
 		return nil, false, err
 	}
 	list, err = s.cfg.DB.DeliveriesTo(ctx, id, before, dead, limit+1, triesShown)
-	if more = len(list) > limit; more {
-		list = list[:limit]
-	}
-	return list, more, err
+	return page(list, limit, err)
 }
 
 // Outcomes says how many of the newest deliveries to an endpoint of a project are

@@ -51,6 +51,24 @@ func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (
 	return answer, wrap("keep a call's answer", err)
 }
 
+// effect does a call that is one transaction: do's effect and the answer that it
+// made of it are kept together, or neither is.
+func (s *Service) effect(ctx context.Context, c Call, doing string, do func(*saving) (Answer, error)) (answer Answer, err error) {
+	err = s.update(ctx, func(w *saving) error {
+		kept, err := w.begun(c)
+		if err != nil || kept != nil && kept.Status != 0 {
+			answer = answeredBefore(kept)
+			return err
+		}
+		answer, err = do(w)
+		return err
+	})
+	if err != nil {
+		return s.calls.refused(ctx, c, wrap(doing, err))
+	}
+	return answer, nil
+}
+
 // resumed says whether a call that ended with a code may have had an effect, so
 // that the same call again goes on with it.
 func resumed(code flow.Code) bool {

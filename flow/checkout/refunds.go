@@ -93,24 +93,13 @@ func (w *saving) retryRefund(project flow.ProjectID, id flow.RefundID, key strin
 // refundCall runs a call that makes or changes a refund, and keeps its answer
 // with that.
 func (s *Service) refundCall(ctx context.Context, c Call, doing string, do func(*saving) (flow.Refund, error)) (Answer, error) {
-	var answer Answer
-	err := s.update(ctx, func(w *saving) error {
-		kept, err := w.begun(c)
-		if err != nil || kept != nil && kept.Status != 0 {
-			answer = answeredBefore(kept)
-			return err
-		}
+	return s.effect(ctx, c, doing, func(w *saving) (Answer, error) {
 		r, err := do(w)
 		if err != nil {
-			return err
+			return Answer{}, err
 		}
-		answer, err = w.rendered(c, string(r.ID), Made{Refund: r})
-		return err
+		return w.rendered(c, string(r.ID), Made{Refund: r})
 	})
-	if err != nil {
-		return s.calls.refused(ctx, c, wrap(doing, err))
-	}
-	return answer, nil
 }
 
 // refunded is the payment that a merchant wants money of to go back, and how
@@ -119,10 +108,7 @@ func (w *saving) refunded(n NewRefund, project flow.ProjectID) (flow.Payment, fl
 	if n.Charge != "" {
 		return w.refundedOfCharge(n, project)
 	}
-	p, err := w.tx.Payment(w.ctx, n.Payment)
-	if err == nil && p.Project != project {
-		err = flow.Refuse(flow.CodeNotFound, "There is no payment %q.", n.Payment)
-	}
+	p, err := ownedPayment(w.ctx, w.tx.Reader, project, n.Payment)
 	if err != nil {
 		return flow.Payment{}, 0, err
 	}
@@ -235,13 +221,8 @@ func (s *Service) Refunds(ctx context.Context, project flow.ProjectID, f RefundF
 		}
 		narrow.Session = session.ID
 	}
-	if list, err = s.cfg.DB.Refunds(ctx, narrow); err != nil {
-		return nil, false, err
-	}
-	if more = len(list) > f.Limit; more {
-		list = list[:f.Limit]
-	}
-	return list, more, nil
+	list, err = s.cfg.DB.Refunds(ctx, narrow)
+	return page(list, f.Limit, err)
 }
 
 // RecordRefund is a refund as its merchant reads it.

@@ -114,24 +114,13 @@ func (w *saving) listening(project flow.ProjectID, id flow.EndpointID) (flow.End
 
 // sends does a call that puts deliveries on their way.
 func (s *Service) sends(ctx context.Context, c Call, doing string, send func(*saving) (Sending, error)) (Answer, error) {
-	var answer Answer
-	err := s.update(ctx, func(w *saving) error {
-		kept, err := w.begun(c)
-		if err != nil || kept != nil {
-			answer = answeredBefore(kept)
-			return err
-		}
+	return s.effect(ctx, c, doing, func(w *saving) (Answer, error) {
 		sent, err := send(w)
 		if err != nil {
-			return err
+			return Answer{}, err
 		}
-		answer, err = w.rendered(c, "", Made{Sending: sent})
-		return err
+		return w.rendered(c, "", Made{Sending: sent})
 	})
-	if err != nil {
-		return s.calls.refused(ctx, c, wrap(doing, err))
-	}
-	return answer, nil
 }
 
 // Replay is a stretch of time whose events an endpoint is to be sent again, and

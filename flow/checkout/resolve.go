@@ -25,30 +25,19 @@ func (s *Service) Resolve(ctx context.Context, id flow.PaymentID, n NewResolutio
 	if err := s.admitted(c.Project); err != nil {
 		return Answer{}, err
 	}
-	var answer Answer
-	err := s.update(ctx, func(w *saving) error {
-		kept, err := w.begun(c)
-		if err != nil || kept != nil && kept.Status != 0 {
-			answer = answeredBefore(kept)
-			return err
-		}
+	return s.effect(ctx, c, "resolve a payment", func(w *saving) (Answer, error) {
 		p, err := ownedPayment(w.ctx, w.tx.Reader, c.Project, id)
 		if err != nil {
-			return err
+			return Answer{}, err
 		}
 		if err := w.resolve(p, n); err != nil {
-			return err
+			return Answer{}, err
 		}
 		if p, err = w.tx.Payment(w.ctx, id); err != nil {
-			return err
+			return Answer{}, err
 		}
-		answer, err = w.rendered(c, string(id), Made{Payment: p})
-		return err
+		return w.rendered(c, string(id), Made{Payment: p})
 	})
-	if err != nil {
-		return s.calls.refused(ctx, c, wrap("resolve a payment", err))
-	}
-	return answer, nil
 }
 
 func (w *saving) resolve(p flow.Payment, n NewResolution) error {
@@ -171,13 +160,7 @@ func (s *Service) Payments(ctx context.Context, project flow.ProjectID, f Paymen
 	list, err = s.cfg.DB.PaymentsOf(ctx, store.PaymentFilter{
 		Project: project, Match: f.Match, Session: f.Session, From: f.CreatedAfter, Before: f.CreatedBefore, Older: f.Before, Limit: f.Limit + 1,
 	})
-	if err != nil {
-		return nil, false, err
-	}
-	if more = len(list) > f.Limit; more {
-		list = list[:f.Limit]
-	}
-	return list, more, nil
+	return page(list, f.Limit, err)
 }
 
 // Balance is what the ledger holds for a project, as its merchant reads it.

@@ -304,27 +304,16 @@ func owned(ctx context.Context, r store.Reader, project flow.ProjectID, id flow.
 
 // Cancel ends a session that is still open.
 func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer, error) {
-	var answer Answer
-	err := s.update(ctx, func(w *saving) error {
-		kept, err := w.begun(c)
-		if err != nil || kept != nil && kept.Status != 0 {
-			answer = answeredBefore(kept)
-			return err
-		}
+	return s.effect(ctx, c, "cancel a session", func(w *saving) (Answer, error) {
 		session, err := w.owned(c.Project, id)
 		if err != nil {
-			return err
+			return Answer{}, err
 		}
 		if err := w.cancel(session); err != nil {
-			return err
+			return Answer{}, err
 		}
-		answer, err = w.answer(session, c)
-		return err
+		return w.answer(session, c)
 	})
-	if err != nil {
-		return s.calls.refused(ctx, c, wrap("cancel a session", err))
-	}
-	return answer, nil
 }
 
 // EndNow ends the time of a session at once, after asking the bank what came, as

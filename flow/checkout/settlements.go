@@ -18,13 +18,7 @@ type SettlementFilter struct {
 // older ones follow.
 func (s *Service) Settlements(ctx context.Context, project flow.ProjectID, f SettlementFilter) (list []flow.Settlement, more bool, err error) {
 	list, err = s.cfg.DB.Settlements(ctx, store.SettlementFilter{Project: project, Status: f.Status, Before: f.Before, Limit: f.Limit + 1})
-	if err != nil {
-		return nil, false, err
-	}
-	if more = len(list) > f.Limit; more {
-		list = list[:f.Limit]
-	}
-	return list, more, nil
+	return page(list, f.Limit, err)
 }
 
 // Settlement reads a settlement of a project; another project's does not exist,
@@ -48,13 +42,8 @@ func (s *Service) SettlementLines(
 	if _, err := s.Settlement(ctx, project, id); err != nil {
 		return nil, false, err
 	}
-	if list, err = s.cfg.DB.SettlementLines(ctx, id, after, limit+1); err != nil {
-		return nil, false, err
-	}
-	if more = len(list) > limit; more {
-		list = list[:limit]
-	}
-	return list, more, nil
+	list, err = s.cfg.DB.SettlementLines(ctx, id, after, limit+1)
+	return page(list, limit, err)
 }
 
 // SettleNow makes a project's settlement of a day without waiting for that day,

@@ -28,6 +28,15 @@ func (s *Service) ViewOfCharge(ctx context.Context, project flow.ProjectID, id f
 	return s.view(ctx, s.cfg.DB.Reader, session)
 }
 
+// page is a list, read with one more than are wanted, without that one; more says
+// whether it was there.
+func page[T any](list []T, limit int, err error) (wanted []T, more bool, _ error) {
+	if err != nil {
+		return nil, false, err
+	}
+	return list[:min(limit, len(list))], len(list) > limit, nil
+}
+
 // List lists a project's sessions, newest first; more says whether older ones
 // follow.
 func (s *Service) List(ctx context.Context, project flow.ProjectID, f Filter) (views []View, more bool, err error) {
@@ -35,11 +44,8 @@ func (s *Service) List(ctx context.Context, project flow.ProjectID, f Filter) (v
 		Project: project, Status: f.Status, Reference: f.Reference, Email: f.CustomerEmail, CreatedFrom: f.CreatedAfter,
 		Created: f.CreatedBefore, Before: f.Before, ChargesOnly: f.Charges, Limit: f.Limit + 1,
 	})
-	if err != nil {
+	if list, more, err = page(list, f.Limit, err); err != nil {
 		return nil, false, err
-	}
-	if more = len(list) > f.Limit; more {
-		list = list[:f.Limit]
 	}
 	for _, session := range list {
 		v, err := s.view(ctx, s.cfg.DB.Reader, session)

@@ -24,18 +24,7 @@ func (t *Tx) AddEvent(ctx context.Context, e flow.Event) error {
 
 // Events are the events of a session, in their order.
 func (r Reader) Events(ctx context.Context, session flow.SessionID) ([]flow.Event, error) {
-	var list []flow.Event
-	err := r.run.each(ctx, `SELECT id, kind, project, session, sequence, body, created_at FROM events WHERE session = ? ORDER BY sequence`,
-		[]any{string(session)}, func(scan scanner) error {
-			var e flow.Event
-			var at int64
-			if err := scan(&e.ID, &e.Kind, &e.Project, &e.Session, &e.Sequence, &e.Body, &at); err != nil {
-				return err
-			}
-			e.CreatedAt = flow.FromMillis(at)
-			list = append(list, e)
-			return nil
-		})
+	list, err := r.events(ctx, ` WHERE session = ? ORDER BY sequence`, []any{string(session)})
 	if err != nil {
 		return nil, fmt.Errorf("read the events of %s: %w", session, err)
 	}
