@@ -81,9 +81,13 @@ func overdue(m Money) bool {
 }
 
 // late is money for a session that was over: taken, sent back, or set aside
-// until its merchant decides.
+// until its merchant decides. Who takes late money takes all that was due of it:
+// too little goes back or is accepted where the policy says that of too little,
+// and is not held, for nobody is asked for the rest any more.
 func late(m Money, p Payment) (Change, error) {
-	if m.Session.Policy.LatePayment == "accept" {
+	policy := m.Session.Policy
+	accepts := policy.LatePayment == "accept"
+	if accepts && (p.Amount >= m.Session.Outstanding() || policy.Underpayment == "accept") {
 		return take(m, p, true)
 	}
 	s, err := m.Session.landed()
@@ -92,7 +96,7 @@ func late(m Money, p Payment) (Change, error) {
 	}
 	s = s.With(PaidLate)
 	p.Match = Late
-	if m.Session.Policy.LatePayment == "refund" {
+	if policy.LatePayment == "refund" || accepts && policy.Underpayment == "refund" {
 		return sendBack(aside(s, p, ChargeLate, NewsReturning), m.Now), nil
 	}
 	p.ReturnsAt = m.Now.Add(ReturnAfter)

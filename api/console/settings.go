@@ -60,7 +60,7 @@ func (c *Console) showSettings(v *visit, p flow.Project, out settingsView) error
 	})
 	out.Over = choices(flow.Overpayments, map[string]string{"accept": "Accept it; what is too much waits for you", "refund_excess": "Send back what is too much"})
 	out.Late = choices(flow.LatePayments, map[string]string{
-		"review": "Set it aside for you to decide; after 24 hours it goes back", "accept": "Accept it as paid", "refund": "Send it back",
+		"review": "Set it aside for you to decide; after 24 hours it goes back", "accept": "Accept it as paid; too little waits for you, unless that is accepted or sent back", "refund": "Send it back",
 	})
 	for _, l := range flow.Langs() {
 		out.Langs = append(out.Langs, choice{string(l), languages[l]})

@@ -136,9 +136,14 @@ func TestTooLittleOrTooLateIsTakenWhereThePolicySaysSo(t *testing.T) {
 		if got := w.lastRead(1); got != "receipt" {
 			t.Errorf("the payer read %q", got)
 		}
-		late := w.payingUnder(func(p *flow.Policy) { p.LatePayment = "accept" })
+		kobo := w.payingUnder(func(p *flow.Policy) { p.LatePayment = "accept" })
+		late := w.payingUnder(func(p *flow.Policy) { p.LatePayment, p.Underpayment = "accept", "accept" })
 		w.pass(2 * time.Hour)
 		w.rest()
+		p = w.comes(kobo.ID, 100)
+		if s := w.read(kobo.ID); s.Status != flow.SessionExpired || p.Match != flow.Late || p.ReturnsAt.IsZero() || w.events(kobo.ID)[flow.ChargeSuccess] != 0 {
+			t.Errorf("a naira of 5,000 made it %+v, %+v", s, p)
+		}
 		w.comes(late.ID, 200_000)
 		if s := w.read(late.ID); s.Status != flow.SessionPaid || s.AmountPaid != 200_000 || !slices.Contains(s.Exceptions, flow.PaidLate) || w.events(late.ID)[flow.ChargeSuccess] != 1 {
 			t.Errorf("it became %+v", s)

@@ -46,7 +46,7 @@ func outcome(s *sessionRow, amount, paidAt int64) (match string, applied int64) 
 	tooLate := func(end int64) bool { return paidAt > end+grace.Milliseconds() }
 	open := s.status == "PENDING" || s.status == "PROCESSING"
 	late := func() (string, int64) {
-		if s.late == "accept" {
+		if s.late == "accept" && (amount >= due || s.under == "accept") {
 			return take()
 		}
 		return "LATE", 0
