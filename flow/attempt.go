@@ -1,6 +1,10 @@
 package flow
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode"
+)
 
 // AttemptStatus is where an attempt stands.
 type AttemptStatus string
@@ -94,6 +98,27 @@ type Order struct {
 	// Again is set when an earlier call's outcome is unknown: the rail must be
 	// asked by reference before anything is made.
 	Again bool
+}
+
+// maxAccountName is how long the name of an account may be, in characters.
+const maxAccountName = 100
+
+// AccountName is what a payer sees as beneficiary of a merchant's accounts. A bank
+// takes any name of a merchant so: what does not print is not in it, and it is cut
+// to fit.
+func AccountName(merchant string) string {
+	const suffix = "CHECKOUT"
+	name := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, OneLine(merchant)))
+	name = name[:min(len(name), maxAccountName-len("/"+suffix))]
+	if cut := strings.TrimSpace(string(name)); cut != "" {
+		return cut + "/" + suffix
+	}
+	return suffix
 }
 
 // Bank is an institution that a payer can pay from.

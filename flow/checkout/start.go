@@ -109,7 +109,7 @@ func (s *Service) startOnce(ctx context.Context, id flow.AttemptID, fresh bool) 
 		return err
 	}
 	order := flow.Order{
-		Reference: a.Reference, Session: session.ID, Method: a.Method, Amount: a.Amount, AccountName: session.Merchant + "/CHECKOUT",
+		Reference: a.Reference, Session: session.ID, Method: a.Method, Amount: a.Amount, AccountName: flow.AccountName(session.Merchant),
 		CustomerName: session.CustomerName, CustomerEmail: session.CustomerEmail, ExpiresAt: a.ExpiresAt, Again: !fresh || a.Tries > 0,
 	}
 	began := s.cfg.Now()

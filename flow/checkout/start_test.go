@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,32 @@ func (w *world) held() (begun chan flow.Order, release chan struct{}) {
 func (w *world) instruct(ctx context.Context, id flow.SessionID) error {
 	_, _, err := w.service.Instruct(ctx, project, id, checkout.Ask{Method: flow.BankTransfer})
 	return err
+}
+
+func TestWhateverAMerchantIsCalledItCanBePaid(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	for _, c := range []struct{ name, want string }{
+		{"Ada Stores", "Ada Stores/CHECKOUT"},
+		{strings.Repeat("Ọ", 100), strings.Repeat("Ọ", 91) + "/CHECKOUT"},
+		{strings.Repeat("a", 90) + " b", strings.Repeat("a", 90) + "/CHECKOUT"},
+		{"Ada\u00a0Stores", "Ada Stores/CHECKOUT"},
+		{"Fix\u00a0👩\u200d🔧\u200b", "Fix 👩🔧/CHECKOUT"},
+		{"\u200d", "CHECKOUT"},
+	} {
+		n := newSession(flow.Headless)
+		n.Merchant = c.name
+		var made checkout.Made
+		_, err := w.service.Open(t.Context(), n, call("", "", &made))
+		w.must(err)
+		if err := w.instruct(t.Context(), made.Session.ID); err != nil {
+			t.Errorf("%q cannot be paid: %v", c.name, err)
+			continue
+		}
+		if got := w.attempts(made.Session.ID)[0].Instructions.AccountName; got != c.want {
+			t.Errorf("%q has an account in the name of %q, want %q", c.name, got, c.want)
+		}
+	}
 }
 
 func TestACallerWhoHangsUpDoesNotFailTheOthers(t *testing.T) {
