@@ -13,15 +13,22 @@ import (
 	"till/flow/store"
 )
 
-// sayWithin is how long a message that cannot be sent is tried: what is older
-// would only confuse whoever reads it, and holds back what came after it.
-const sayWithin = 24 * time.Hour
+// How long a message that cannot be sent is tried. What is older would only
+// confuse whoever reads it, and holds back what came after it; but whoever paid
+// must hear what became of it, however long our number was away.
+const (
+	sayWithin   = 24 * time.Hour
+	moneyWithin = 30 * 24 * time.Hour
+)
 
 // The bounds of sending.
 const (
 	// maxRefusals is how often the network may refuse a message before it is
 	// given up: some refusals pass, as one for haste.
 	maxRefusals = 3
+	// refusedFor is how long news of money waits then, unless its payer writes
+	// sooner: from then on the network may take what it did not.
+	refusedFor = 6 * time.Hour
 	// sayAtOnce is how many messages one piece of work sends.
 	sayAtOnce = 50
 )
@@ -121,7 +128,7 @@ func (s *Service) say(ctx context.Context, j job) error {
 				continue
 			}
 		}
-		if stale, err := s.stale(ctx, said); err != nil {
+		if stale, err := s.stale(ctx, said, i > 0 && !money(group(owed, said))); err != nil {
 			return err
 		} else if stale {
 			dropped = said.Seq
@@ -161,15 +168,17 @@ func (s *Service) say(ctx context.Context, j job) error {
 	return nil
 }
 
-// stale withdraws a reminder that comes too late to be one, with the rest of
-// its turn.
-func (s *Service) stale(ctx context.Context, said store.Said) (bool, error) {
-	if !flow.Stale(said.Key, 1<<62) { // most messages never are
+// group are the messages of a list that are of the same turn as one of them.
+func group(list []store.Said, of store.Said) []store.Said {
+	return slices.DeleteFunc(slices.Clone(list), func(s store.Said) bool { return s.Seq != of.Seq })
+}
+
+// stale withdraws a reminder that comes too late to be one, and what waited too
+// long behind news of money, with the rest of its turn.
+func (s *Service) stale(ctx context.Context, said store.Said, behind bool) (bool, error) {
+	age := s.cfg.Now().Sub(said.At)
+	if !flow.Stale(said.Key, age) && (!behind || age < sayWithin) {
 		return false, nil
-	}
-	line, err := s.cfg.DB.Line(ctx, string(said.Chat), said.Seq)
-	if err != nil || !flow.Stale(said.Key, s.cfg.Now().Sub(line.At)) {
-		return false, err
 	}
 	return true, s.update(context.WithoutCancel(ctx), func(w *saving) error {
 		group, err := w.tx.Group(w.ctx, said.Chat, said.Seq)
@@ -197,7 +206,8 @@ func (w *saving) sent(said store.Said) error {
 
 // unsent is what follows when a message was not sent: it is tried again, which
 // the returned error asks for, or given up with the rest of its turn: what
-// stands below a message that is missing could mislead.
+// stands below a message that is missing could mislead. News of money that the
+// network refuses waits for a word of its payer.
 func (s *Service) unsent(ctx context.Context, said store.Said, why error) error {
 	var later *NotYetError
 	if errors.As(why, &later) || ctx.Err() != nil {
@@ -205,41 +215,61 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 	}
 	why = fmt.Errorf("send message %s: %w", said.ID, why)
 	keep := context.WithoutCancel(ctx)
-	again := false
+	again, parked := false, false
 	err := s.update(keep, func(w *saving) error {
-		line, err := w.tx.Line(w.ctx, string(said.Chat), said.Seq)
+		turn, err := w.tx.Group(w.ctx, said.Chat, said.Seq)
 		if err != nil {
 			return err
+		}
+		row, err := w.tx.Chat(w.ctx, said.Chat)
+		if err != nil {
+			return err
+		}
+		chat, err := w.stands(row)
+		if err != nil {
+			return err
+		}
+		within, news := sayWithin, money(turn)
+		if news {
+			within = moneyWithin
 		}
 		refused := errors.Is(why, ErrUndeliverable)
-		if again = w.now.Sub(line.At) < sayWithin && (!refused || said.Refusals+1 < maxRefusals); again {
-			if refused {
-				return w.tx.RefuseSaid(w.ctx, said.ID)
-			}
-			return nil
-		}
-		group, err := w.tx.Group(w.ctx, said.Chat, said.Seq)
-		if err != nil {
-			return err
-		}
-		for _, g := range group {
-			reason := "an earlier message of the same turn was not sent"
-			if g.ID == said.ID {
-				reason = why.Error()
-			}
-			if _, err := w.tx.MarkSaid(w.ctx, g.ID, stateFailed); err != nil {
-				return err
-			}
-			if err := w.said(g, stateFailed, reason); err != nil {
-				return err
-			}
+		inTime := w.now.Sub(said.At) < within
+		parked = inTime && refused && said.Refusals+1 >= maxRefusals && news && chat.Wrote <= flow.Millis(said.At)
+		again = inTime && (!refused || said.Refusals+1 < maxRefusals || parked)
+		switch {
+		case !again:
+			return w.unsaid(turn, said, why)
+		case refused:
+			return w.tx.RefuseSaid(w.ctx, said.ID)
 		}
 		return nil
 	})
-	if err != nil || again {
+	about := []slog.Attr{slog.String("chat", string(said.Chat)), slog.String("message", said.ID), slog.String("error", why.Error())}
+	switch {
+	case err != nil || again && !parked:
 		return errors.Join(why, err)
+	case parked:
+		s.cfg.Log.LogAttrs(keep, slog.LevelWarn, "the network does not take news of money: it waits for a word of its payer", about...)
+		return &NotYetError{Wait: refusedFor}
 	}
-	s.cfg.Log.LogAttrs(keep, slog.LevelError, "a message to a payer is given up, and what was to follow it",
-		slog.String("chat", string(said.Chat)), slog.String("message", said.ID), slog.String("error", why.Error()))
+	s.cfg.Log.LogAttrs(keep, slog.LevelError, "a message to a payer is given up, and what was to follow it", about...)
+	return nil
+}
+
+// unsaid keeps that a message is given up, and the rest of its turn with it.
+func (w *saving) unsaid(turn []store.Said, said store.Said, why error) error {
+	for _, g := range turn {
+		reason := "an earlier message of the same turn was not sent"
+		if g.ID == said.ID {
+			reason = why.Error()
+		}
+		if _, err := w.tx.MarkSaid(w.ctx, g.ID, stateFailed); err != nil {
+			return err
+		}
+		if err := w.said(g, stateFailed, reason); err != nil {
+			return err
+		}
+	}
 	return nil
 }

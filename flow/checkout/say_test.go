@@ -216,3 +216,80 @@ func TestWhatIsSentSaysWhetherItIsTheFirstMessageAndWhetherMoneyWaitsForIt(t *te
 		}
 	})
 }
+
+// The news that money came is worth more than that it comes in time: a number that
+// was away for days tells of it when it is back, and of nothing else of then.
+func TestNewsOfMoneyWaitsForANumberThatIsAway(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		w.hear("ada", method(flow.BankTransfer))
+		read := len(w.texts("ada"))
+		var away atomic.Bool
+		away.Store(true)
+		w.sending(func(checkout.Outgoing) error {
+			if away.Load() {
+				return errors.New("not connected")
+			}
+			return nil
+		})
+		w.pay(session.ID, session.Amount, false)
+		w.rest()
+		w.hear("ada", flow.Intent{Kind: flow.MeansWho})
+		w.pass(26 * time.Hour)
+		w.rest()
+		w.hear("ada", flow.Intent{Kind: flow.MeansThanks})
+		w.pass(time.Minute)
+		w.rest()
+		away.Store(false)
+		w.retry(1)
+		if got := w.texts("ada")[read:]; !slices.Equal(got, []string{"receipt", "welcome"}) {
+			w.t.Errorf("after a day the payer read %q", got)
+		}
+	})
+}
+
+// What the network does not take it may take when the payer has written: until
+// then news of money waits, and holds nothing up when it is refused all the same.
+func TestRefusedNewsOfMoneyWaitsForAWordOfItsPayer(t *testing.T) {
+	t.Parallel()
+	for _, taken := range []bool{true, false} {
+		each(t, func(w *world) {
+			session := w.session(flow.InChat)
+			w.hear("ada", code(session))
+			w.hear("ada", method(flow.BankTransfer))
+			read := len(w.texts("ada"))
+			var wrote atomic.Bool
+			var tries atomic.Int64
+			w.sending(func(o checkout.Outgoing) error {
+				if o.Text != "receipt" || taken && wrote.Load() {
+					return nil
+				}
+				tries.Add(1)
+				return errRefused
+			})
+			w.pay(session.ID, session.Amount, false)
+			w.rest()
+			w.retry(20)
+			if n := tries.Load(); n != 3 {
+				w.t.Errorf("it was tried %d times in a few minutes", n)
+			}
+			w.pass(6 * time.Hour)
+			w.rest()
+			if n := tries.Load(); n != 4 {
+				w.t.Errorf("after six hours it was tried %d times", n)
+			}
+			if got := w.texts("ada")[read:]; len(got) != 0 {
+				w.t.Errorf("the payer read %q", got)
+			}
+			wrote.Store(true)
+			w.hear("ada", flow.Intent{Kind: flow.MeansThanks})
+			w.retry(1)
+			want := map[bool][]string{true: {"receipt", "welcome"}, false: {"welcome"}}[taken]
+			if got := w.texts("ada")[read:]; !slices.Equal(got, want) {
+				w.t.Errorf("taken then: %v; the payer read %q", taken, got)
+			}
+		})
+	}
+}

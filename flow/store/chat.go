@@ -110,10 +110,14 @@ func (r Reader) Watchers(ctx context.Context, session flow.SessionID) ([]ChatRow
 	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE id IN (SELECT chat FROM watches WHERE session = ?) ORDER BY id`, string(session))
 }
 
+// deskFirst has the one first that waits longest for a person, then those that a
+// person has, then those that the bot has and somebody should look at.
+const deskFirst = ` ORDER BY CASE desk WHEN 'waiting' THEN 0 WHEN '' THEN 2 ELSE 1 END, desk_since, id LIMIT ?`
+
 // Desk is the queue of the chats that a person has or should look at, the one
 // that waits longest first; at most limit of them.
 func (r Reader) Desk(ctx context.Context, limit int) ([]ChatRow, error) {
-	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE desk <> '' OR flag <> '' ORDER BY desk_since, id LIMIT ?`, limit)
+	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE desk <> '' OR flag <> ''`+deskFirst, limit)
 }
 
 func (r Reader) chats(ctx context.Context, query string, args ...any) ([]ChatRow, error) {
@@ -278,6 +282,7 @@ type Said struct {
 	Key    string
 	Text   string
 	State  string
+	At     time.Time // when it was decided on
 
 	Refusals int // how often the network said that it will not take it
 }
@@ -292,7 +297,7 @@ func (t *Tx) AddSaid(ctx context.Context, s Said, now time.Time) error {
 	return nil
 }
 
-const saidColumns = `id, chat, seq, bubble, key, text, state, refusals`
+const saidColumns = `id, chat, seq, bubble, key, text, state, refusals, created_at`
 
 // Owed are the messages of a chat that are not sent yet, in the order in which
 // they go out, at most limit of them.
@@ -328,9 +333,11 @@ func (r Reader) says(ctx context.Context, query string, args ...any) ([]Said, er
 	var list []Said
 	err := r.run.each(ctx, query, args, func(scan scanner) error {
 		var s Said
-		if err := scan(&s.ID, &s.Chat, &s.Seq, &s.Bubble, &s.Key, &s.Text, &s.State, &s.Refusals); err != nil {
+		var at int64
+		if err := scan(&s.ID, &s.Chat, &s.Seq, &s.Bubble, &s.Key, &s.Text, &s.State, &s.Refusals, &at); err != nil {
 			return err
 		}
+		s.At = flow.FromMillis(at)
 		list = append(list, s)
 		return nil
 	})
