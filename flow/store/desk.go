@@ -13,7 +13,7 @@ import (
 // limit of them.
 func (r Reader) DeskOf(ctx context.Context, project flow.ProjectID, limit int) ([]ChatRow, error) {
 	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE (desk <> '' OR flag <> '') AND EXISTS
- (SELECT 1 FROM watches w JOIN sessions s ON s.id = w.session WHERE w.chat = chats.id AND s.project = ?) ORDER BY desk_since, id LIMIT ?`, string(project), limit)
+ (SELECT 1 FROM watches w JOIN sessions s ON s.id = w.session WHERE w.chat = chats.id AND s.project = ?)`+deskFirst, string(project), limit)
 }
 
 // Observes says whether a chat observes a session of a project.

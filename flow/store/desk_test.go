@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"till/flow"
@@ -13,10 +14,14 @@ func TestAProjectsDeskHasTheChatsThatWatchItsSessions(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		mine, other := session(1), session(2)
 		other.Project = "wsp_prj_other"
-		for i, person := range []string{"late", "early", "calm", "others"} {
+		for i, person := range []string{"late", "early", "calm", "others", "flagged", "claimed"} {
 			kept := chat(t, db, store.ChatRow{ID: flow.ChatID("chat_" + person), Number: "234800", Person: person})
-			watched, desk := mine, flow.Desk{State: flow.DeskWaiting, Since: int64(100 - i)}
+			watched, desk, flag := mine, flow.Desk{State: flow.DeskWaiting, Since: int64(100 - i)}, ""
 			switch person {
+			case "flagged":
+				desk, flag = flow.Desk{}, "is not understood"
+			case "claimed":
+				desk = flow.Desk{State: flow.DeskClaimed, By: "ngozi", Since: 1}
 			case "others":
 				watched = other
 			case "calm":
@@ -29,12 +34,16 @@ func TestAProjectsDeskHasTheChatsThatWatchItsSessions(t *testing.T) {
 				if err := tx.Watch(ctx, watched.ID, kept.ID); err != nil {
 					return err
 				}
-				return tx.SetDecided(ctx, kept.ID, 0, desk, "")
+				return tx.SetDecided(ctx, kept.ID, 0, desk, flag)
 			})
 		}
 		list, err := db.DeskOf(t.Context(), mine.Project, 10)
-		if err != nil || len(list) != 2 || list[0].ID != "chat_early" || list[1].ID != "chat_late" {
+		want := "chat_early chat_late chat_claimed chat_flagged"
+		if err != nil || chatIDs(list) != want {
 			t.Errorf("the desk has %+v, %v", list, err)
+		}
+		if all, err := db.Desk(t.Context(), 10); err != nil || chatIDs(all) != "chat_others "+want {
+			t.Errorf("the desk of all has %+v, %v", all, err)
 		}
 		if list, err := db.DeskOf(t.Context(), mine.Project, 1); err != nil || len(list) != 1 {
 			t.Errorf("one chat of the desk: %+v, %v", list, err)
@@ -49,6 +58,15 @@ func TestAProjectsDeskHasTheChatsThatWatchItsSessions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// chatIDs are the chats of a list.
+func chatIDs(list []store.ChatRow) string {
+	var out []string
+	for _, c := range list {
+		out = append(out, string(c.ID))
+	}
+	return strings.Join(out, " ")
 }
 
 func TestTheEndOfAStream(t *testing.T) {
