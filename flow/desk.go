@@ -118,6 +118,16 @@ func (d *deciding) release(why string) {
 	}
 }
 
+// leaves gives the chat back to the bot where an agent has it and the payer goes to
+// another merchant's payment: that one is not the agent's to speak of.
+func (d *deciding) leaves(to SessionID) {
+	from, before := d.turn.Checkouts[d.chat.Focus]
+	next, after := d.turn.Checkouts[to]
+	if d.chat.Desk.State == DeskClaimed && before && after && from.Session.Project != next.Session.Project {
+		d.chat.Desk, _ = d.chat.Desk.move(deskRelease, d.turn.Now)
+	}
+}
+
 // takeover decides on a message that somebody typed on the phone of our number.
 func (d *deciding) takeover() {
 	if next, ok := d.chat.Desk.move(deskType, d.turn.Now); ok {

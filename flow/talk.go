@@ -36,6 +36,7 @@ func Decide(t Turn) Decision {
 	}
 	d.plan()
 	d.fading()
+	d.unpayable()
 	if planted.OwnClock && time.Now().Second()%2 == 0 { //nolint:forbidigo // this is the bug
 		d.says = nil
 	}
@@ -74,17 +75,19 @@ func (d *deciding) manned() bool {
 // but money is always told of. A flood holds nothing back: what it is made of is
 // not answered, and what was asked for before it is.
 func (d *deciding) spoken() []Say {
-	said := len(d.says)
+	again := d.turn.News != nil && d.turn.News.Kind == NewsAgain // a person has asked for it
 	var out []Say
+	withheld := false
 	for _, s := range d.says {
-		if d.manned() && Withheld(s.Key) {
+		if d.manned() && Withheld(s.Key) && !again {
+			withheld = true
 			continue
 		}
 		s.Lang = d.chat.Lang
 		s.Args = maps.Clone(s.Args)
 		out = append(out, s)
 	}
-	if len(out) != said {
+	if withheld {
 		d.why += " (not said: a person has the chat)"
 	}
 	return out
@@ -128,11 +131,11 @@ func (d *deciding) hear(in Intent) {
 		d.person("asks for a person")
 	case in.Kind == MeansLanguage:
 		d.language(in.Lang)
+	case !ok:
+		d.stranger()
 	case in.Kind == MeansCall:
 		d.why = "called: this number takes no calls"
 		d.say("no_calls", nil)
-	case !ok:
-		d.stranger()
 	default:
 		if in.Kind == MeansYes && guess != "" {
 			in = Intent{Kind: MeansMethod, Method: guess}
@@ -153,6 +156,7 @@ func (d *deciding) quoted() (Talk, bool) {
 // focus puts a talk into focus. It is the last one from now on: the one before
 // it is what 7 leads back to.
 func (d *deciding) focus(t Talk) {
+	d.leaves(t.Session)
 	d.chat.Focus = t.Session
 	d.chat.Talks = slices.DeleteFunc(d.chat.Talks, func(x Talk) bool { return x.Session == t.Session })
 	d.chat.Talks = append(d.chat.Talks, t)

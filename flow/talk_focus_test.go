@@ -226,3 +226,87 @@ func TestASessionThatIsOverIsSaidToBeSoBeforeItIsSwept(t *testing.T) {
 		}
 	}
 }
+
+// other is a second payment of a chat, of the project that is named.
+func other(turn flow.Turn, project flow.ProjectID) flow.Turn {
+	s := open()
+	s.ID, s.Merchant, s.Project = "wsp_sess_2", "Bola Foods", project
+	turn.Checkouts[s.ID] = flow.Checkout{Session: s, Offers: flow.Offers(s, nil, flow.Methods(), noon)}
+	return turn
+}
+
+// An agent speaks of the payments of one merchant: a payer who goes on to another's
+// is the bot's again, or nobody could answer there.
+func TestAnAgentDoesNotKeepAPayerFromAnothersPayment(t *testing.T) {
+	for _, c := range []struct {
+		desk    flow.DeskState
+		project flow.ProjectID
+		left    flow.DeskState
+		says    string
+	}{
+		{flow.DeskClaimed, "prj_2", flow.DeskBot, "parked summary"},
+		{flow.DeskClaimed, open().Project, flow.DeskClaimed, ""},
+		{flow.DeskDevice, "prj_2", flow.DeskDevice, ""},
+	} {
+		turn := other(standing(flow.AwaitTransfer), c.project)
+		turn.Chat.Desk = flow.Desk{State: c.desk, By: "ngozi", Since: 1}
+		turn.ByCode, turn.Heard = "wsp_sess_2", &flow.Intent{Kind: flow.MeansCode, Code: "9C3M9QTX"}
+		if d := flow.Decide(turn); keys(d) != c.says || d.Chat.Desk.State != c.left || d.Chat.Focus != "wsp_sess_2" {
+			t.Errorf("%s, a link of %s: says %q, desk %+v", c.desk, c.project, keys(d), d.Chat.Desk)
+		}
+	}
+	turn := other(standing(flow.AwaitTransfer), "prj_2")
+	turn.Chat.Talks = append(turn.Chat.Talks, flow.Talk{Session: "wsp_sess_2", State: flow.Choosing})
+	turn.Chat.Desk = flow.Desk{State: flow.DeskClaimed, By: "ngozi", Since: 1}
+	turn.Quoted, turn.Heard = "wsp_sess_2", &flow.Intent{Kind: flow.MeansMenu}
+	if d := flow.Decide(turn); keys(d) != "summary" || d.Chat.Desk.State != flow.DeskBot {
+		t.Errorf("an answer to another's message: says %q, desk %+v", keys(d), d.Chat.Desk)
+	}
+}
+
+// A turn is kept as one of one session, and read by its merchant.
+func TestOneTurnRemindsOfOnePayment(t *testing.T) {
+	turn := other(standing(flow.AwaitTransfer), "prj_2")
+	co := turn.Checkouts["wsp_sess_2"]
+	co.Attempts = []flow.Attempt{trying("t2", flow.BankTransfer)}
+	turn.Checkouts["wsp_sess_2"] = co
+	turn.Chat.Talks = append(turn.Chat.Talks, flow.Talk{Session: "wsp_sess_2", State: flow.AwaitTransfer, Method: flow.BankTransfer, Attempt: "t2"})
+	for i := range turn.Chat.Talks {
+		turn.Chat.Talks[i].Timers.Remind = turn.Now.UnixMilli()
+	}
+	turn.News = &flow.News{Kind: flow.NewsTimer}
+	reminded := map[flow.SessionID]bool{}
+	for range 2 {
+		d := flow.Decide(turn)
+		merchant := turn.Checkouts[d.Chat.Focus].Session.Merchant
+		for _, s := range d.Says {
+			if s.Key == "reminder" && s.Args["merchant"] != merchant || s.Key == "alone" && reminded[d.Chat.Focus] {
+				t.Errorf("a turn about %s says %+v", merchant, s)
+			}
+		}
+		if !strings.Contains(keys(d), "reminder alone") || reminded[d.Chat.Focus] {
+			t.Errorf("%s: says %q", merchant, keys(d))
+		}
+		reminded[d.Chat.Focus] = true
+		turn.Chat = d.Chat
+	}
+	if due, more := turn.Chat.Due(); more && !due.After(turn.Now) {
+		t.Errorf("still due at %v", due)
+	}
+}
+
+func TestWhoCallsBeforeAnythingIsOpenIsAskedForTheCode(t *testing.T) {
+	turn := standing(flow.Choosing)
+	turn.Chat = flow.Chat{ID: "chat_1"}
+	said := 0
+	for range 5 {
+		d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansCall}))
+		if said += len(d.Says); len(d.Says) > 0 && keys(d) != "need_code" {
+			t.Errorf("says %q", keys(d))
+		}
+		turn.Chat = d.Chat
+	}
+	if said != 2 {
+		t.Errorf("%d of 5 calls were answered", said)
+	}
+}

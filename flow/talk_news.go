@@ -43,7 +43,7 @@ func (d *deciding) forgotten(n News) bool {
 }
 
 // ofMoney are the kinds of news that tell of money that came or went.
-var ofMoney = []NewsKind{NewsPaid, NewsExtra, NewsLate, NewsReversed, NewsTooLittle, NewsReturning, NewsRefunded, NewsKept}
+var ofMoney = []NewsKind{NewsPaid, NewsPartial, NewsExtra, NewsLate, NewsReversed, NewsTooLittle, NewsReturning, NewsRefunded, NewsKept}
 
 // attend puts a talk that something is asked about by itself into focus: a digit
 // is an answer to the menu that was shown last. The one that was in focus is
@@ -98,23 +98,8 @@ func (d *deciding) news(t *Talk, n News) {
 		if t.Attempt == n.Attempt || waitsFor(*t, co, n) && !slices.ContainsFunc(co.Attempts, func(a Attempt) bool { return a.Method == t.Method && a.Status == AttemptActive }) {
 			d.step(t, talkLapse, "the instructions are over", func() { d.say("lapsed", d.menuArgs(*t, co)) })
 		}
-	case NewsClosed:
-		if d.why = "the session expired, and money of it is looked at"; t.State == Review {
-			break
-		}
-		waiting := slices.Contains(awaiting, t.State) || t.State == Opening || t.State == Verifying || t.State == PartPaid
-		held, _ := d.heldOf(co)
-		d.step(t, talkClose, "the session expired", func() {
-			if waiting || held > 0 {
-				d.say("session_over", about(co))
-			}
-			d.waits(co)
-		})
-	case NewsCancelled:
-		d.step(t, talkClose, "the session was cancelled", func() {
-			d.say("cancelled", about(co))
-			d.waits(co)
-		})
+	case NewsClosed, NewsCancelled:
+		d.newsEnded(t, co, n.Kind)
 	case NewsStopped:
 		d.why = "another method was asked for elsewhere"
 	case NewsAgain:
@@ -127,12 +112,41 @@ func (d *deciding) news(t *Talk, n News) {
 	}
 }
 
+// newsEnded decides on the end of a session that was not paid. Whoever said nothing
+// for a day hears of it only where money of theirs is held.
+func (d *deciding) newsEnded(t *Talk, co Checkout, how NewsKind) {
+	why, key := "the session expired", "session_over"
+	if how == NewsCancelled {
+		why, key = "the session was cancelled", "cancelled"
+	}
+	held, _ := d.heldOf(co)
+	waiting := how == NewsCancelled || slices.Contains(awaiting, t.State) || t.State == Opening || t.State == Verifying || t.State == PartPaid
+	speak := func() {
+		if waiting || held > 0 {
+			d.say(key, about(co))
+		}
+		d.waits(co)
+	}
+	switch {
+	case t.State == Review && how == NewsClosed:
+		d.why = "the session expired, and money of it is looked at"
+	case t.State == Closed && held > 0:
+		d.why = why + ", and money of it is held"
+		speak()
+	default:
+		d.step(t, talkClose, why, speak)
+	}
+}
+
 // newsOfMoney decides on money that came or went.
 func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 	switch n.Kind {
 	case NewsPaid:
 		d.newsPaid(t, co, n)
 	case NewsPartial:
+		if d.why = "some of the money came to what is over"; !co.Session.Open() {
+			return
+		}
 		d.step(t, talkPart, "some of the money came", func() { d.show(*t, co) })
 	case NewsExtra:
 		if d.why = "money came after it was paid"; d.mine(co, n) {

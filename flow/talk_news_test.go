@@ -146,3 +146,67 @@ func TestABankThatCannotDialIsNotGivenAnothersCode(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// What a payer says while another method is opened is of the one before.
+func TestAClaimIsHeardWhateverIsBeingOpened(t *testing.T) {
+	for _, in := range []flow.IntentKind{flow.MeansPaid, flow.MeansMedia} {
+		turn := standing(flow.Opening)
+		turn.Checkouts["wsp_sess_1"].Attempts[0].Instructions = trying("c", flow.Card).Instructions
+		asked := flow.Decide(heard(turn, flow.Intent{Kind: in}))
+		turn.Chat = asked.Chat
+		d := flow.Decide(about(turn, flow.News{Kind: flow.NewsOpened, Attempt: "c"}))
+		if keys(asked) != "one_moment" || talkOf(d).State != flow.Verifying || !talkOf(d).Claimed || len(d.Effects) != 1 || d.Effects[0].Kind != flow.DoCheck {
+			t.Errorf("%s: says %q, then %q, and stands at %+v", in, keys(asked), keys(d), talkOf(d))
+		}
+	}
+}
+
+// A part that came is told to everybody who has the link, and whose it is to
+// nobody else.
+func TestOnlyTheChatThatPaidAPartLearnsWhoseItIs(t *testing.T) {
+	for chat, want := range map[flow.ChatID]string{"chat_1": "₦4,500", "chat_2": ""} {
+		turn := standing(flow.PartPaid)
+		turn.Chat.ID = chat
+		co := turn.Checkouts["wsp_sess_1"]
+		co.Payments = []flow.Payment{{Attempt: "t", Amount: 450_000, Match: flow.Partial}}
+		turn.Checkouts["wsp_sess_1"] = co
+		for _, turn := range []flow.Turn{about(turn, flow.News{Kind: flow.NewsPartial, Attempt: "t", Payment: &co.Payments[0]}), heard(turn, flow.Intent{Kind: flow.MeansMenu})} {
+			if d := flow.Decide(turn); keys(d) != "part_paid" || d.Says[0].Args["paid"] != want || d.Says[0].Args["left"] != "₦500" {
+				t.Errorf("%s: %+v", chat, d.Says)
+			}
+		}
+	}
+}
+
+// Where nothing can be paid by, as when a merchant is stopped, no menu says to
+// reply with a number.
+func TestAMenuWithoutMethodsIsNotShown(t *testing.T) {
+	for name, c := range map[string]struct {
+		state flow.TalkState
+		in    flow.Intent
+		want  string
+	}{
+		"the menu":       {flow.Choosing, flow.Intent{Kind: flow.MeansMenu}, "not_now"},
+		"a method":       {flow.Choosing, flow.Intent{Kind: flow.MeansMethod, Method: flow.Card}, "not_now"},
+		"not understood": {flow.Choosing, flow.Intent{Kind: flow.MeansNothing}, "not_now"},
+		"part paid":      {flow.PartPaid, flow.Intent{Kind: flow.MeansMenu}, "part_paid not_now"},
+		"run out":        {flow.Lapsed, flow.Intent{Kind: flow.MeansMenu}, "lapsed not_now"},
+	} {
+		turn := standing(c.state)
+		co := turn.Checkouts["wsp_sess_1"]
+		co.Offers = flow.Offers(co.Session, nil, nil, noon)
+		turn.Checkouts["wsp_sess_1"] = co
+		if d := flow.Decide(heard(turn, c.in)); keys(d) != c.want || d.Says[len(d.Says)-1].Args["merchant"] != "Ada Stores" {
+			t.Errorf("%s: %+v", name, d.Says)
+		}
+	}
+	turn := standing(flow.Choosing)
+	co := turn.Checkouts["wsp_sess_1"]
+	co.Offers = nil
+	turn.Checkouts["wsp_sess_1"] = co
+	turn.Chat.Talks[0].Timers.Nudge = turn.Now.UnixMilli()
+	turn.News = &flow.News{Kind: flow.NewsTimer}
+	if d := flow.Decide(turn); len(d.Says) != 0 {
+		t.Errorf("a reminder to pay: %+v", d.Says)
+	}
+}

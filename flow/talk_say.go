@@ -21,7 +21,7 @@ func (d *deciding) show(t Talk, co Checkout) {
 	case AwaitTransfer, AwaitUSSD, AwaitCard:
 		d.details(t, co)
 	case PartPaid:
-		d.say("part_paid", merge(d.menuArgs(t, co), map[string]string{"paid": co.Session.AmountPaid.Naira(), "left": co.Session.Outstanding().Naira()}))
+		d.say("part_paid", merge(d.menuArgs(t, co), d.part(co)))
 	case Lapsed:
 		d.say("lapsed", d.menuArgs(t, co))
 	case Review:
@@ -44,6 +44,21 @@ func (d *deciding) show(t Talk, co Checkout) {
 			d.say("session_over", about(co))
 		}
 	}
+}
+
+// part is how much is left of a payment that came in part, and how much of it this
+// chat's payer sent: what others did is not told.
+func (d *deciding) part(co Checkout) map[string]string {
+	args, own := map[string]string{"left": co.Session.Outstanding().Naira()}, co.Session.AmountPaid
+	for _, p := range co.Payments {
+		if p.Counts() && !d.mine(co, News{Attempt: p.Attempt}) {
+			own -= p.Amount - p.Reversed
+		}
+	}
+	if own > 0 {
+		args["paid"] = own.Naira()
+	}
+	return args
 }
 
 func (d *deciding) summary(t Talk, co Checkout) {
@@ -127,6 +142,30 @@ func (d *deciding) menuArgs(t Talk, co Checkout) map[string]string {
 		}
 	}
 	return args
+}
+
+// menus are the messages that end in the menu of methods, and whether they tell
+// something besides.
+var menus = map[string]bool{
+	"summary": false, "method_unavailable": false, "method_down": false, "not_understood_choose": false, "nothing_yet_choose": false,
+	"lapsed": true, "declined": true, "switch": true, "part_paid": true,
+}
+
+// unpayable says that nothing can be paid now, as when a merchant is stopped,
+// where a menu would have no method to choose.
+func (d *deciding) unpayable() {
+	says := d.says
+	d.says = nil
+	for _, s := range says {
+		tells, menu := menus[s.Key]
+		empty := menu && !slices.ContainsFunc(Methods(), func(m Method) bool { return s.Args[string(m)] != "" })
+		if !empty || tells {
+			d.says = append(d.says, s)
+		}
+		if empty {
+			d.say("not_now", map[string]string{"merchant": s.Args["merchant"], "amount": s.Args["amount"]})
+		}
+	}
 }
 
 // payable are the methods that can pay what is due.

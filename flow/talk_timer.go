@@ -83,18 +83,26 @@ func (d *deciding) plan() {
 			}
 		case Paid, Review, Closed:
 			t.Timers = Timers{}
+			if t.State != Review && d.chat.Flag == notUnderstood {
+				d.chat.Flag = ""
+			}
 		case Opening, Verifying, PartPaid:
 		}
 	}
 }
 
-// timers decides on everything of a chat that is due.
+// timers decides on what is due in a chat, up to the first talk that something is
+// said of: a turn is of one session, and what is said of another merchant's is
+// nobody's business who reads it. What else is due is due still.
 func (d *deciding) timers() {
 	d.why = "nothing is due"
 	for _, t := range slices.Clone(d.chat.Talks) {
 		if at, ok := t.Timers.next(); ok && at <= d.now() {
 			d.due(&t, d.turn.Checkouts[t.Session])
 			d.chat = d.chat.put(t)
+			if len(d.says) > 0 {
+				return
+			}
 		}
 	}
 	if due := d.chat.Desk.Due; due != 0 && due <= d.now() {
@@ -163,6 +171,10 @@ func (d *deciding) nudge(t *Talk, co Checkout) {
 	}
 	if focus, ok := d.chat.talk(d.chat.Focus); ok && t.Session != d.chat.Focus && slices.Contains(live, focus.State) {
 		d.why = "no reminder: the payer is at another payment"
+		return
+	}
+	if len(payable(co)) == 0 {
+		d.why = "no reminder: it cannot be paid now"
 		return
 	}
 	if !d.mayRemind(t, co) {

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// notUnderstood is why support should look at a chat, until its payment is done.
+const notUnderstood = "is not understood"
+
 // maxBankLists is how often the banks are listed for a bank that is not among
 // them, before a transfer is offered instead.
 const maxBankLists = 1
@@ -87,7 +90,10 @@ func (d *deciding) held(t Talk) {
 	t.Held = nil
 	d.chat = d.chat.put(t)
 	same := in.Kind == MeansMethod && in.Method == t.Method || in.Kind == MeansBank && in.Bank == t.Bank
-	if same || in.Kind == MeansPaid || in.Kind == MeansMedia || in.Kind == MeansNothing || in.Kind == MeansConfirm || t.State == Paid || t.State == Closed {
+	before, _ := d.turn.Chat.talk(t.Session)
+	claims := in.Kind == MeansPaid || in.Kind == MeansMedia
+	answered := claims && before.State == Verifying // and not when a method was opened: what was paid may be by the one before
+	if same || answered || in.Kind == MeansNothing || in.Kind == MeansConfirm || t.State == Paid || t.State == Closed {
 		return // it was a double tap, or the answer answers it
 	}
 	why := d.why
@@ -353,7 +359,7 @@ func (d *deciding) ladder(t *Talk) int {
 	}
 	if t.Unknown++; t.Unknown == maxUnknown+1 {
 		t.HushTo = d.turn.Now.Add(hushFor).UnixMilli()
-		d.chat.Flag = "is not understood"
+		d.chat.Flag = notUnderstood
 		d.why += ": not understood three times, somebody should look"
 	} else if t.Unknown > maxUnknown {
 		d.why += ": not understood, and said so already"

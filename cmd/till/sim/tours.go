@@ -44,6 +44,7 @@ var (
 		{"quiet", "choose"},
 		{"quiet", "bank"},
 		{"quiet", "claim"},
+		{"quiet", "part"},
 		{"left transfer", "choose"},
 		{"left transfer", "bank"},
 		{"left ussd", "choose"},
