@@ -19,18 +19,16 @@ import (
 
 	"till/cmd/till/doctor"
 	"till/cmd/till/sealing"
-	"till/config"
 	"till/flow"
 	"till/flow/store"
 )
 
 // backupCmd writes everything that is kept into one file.
 type backupCmd struct {
-	config.Settings
+	local
 
 	File    string `arg:"" help:"The file to write, as till-2026-11-22.tar.gz; it must not be there, and not stand in the data dir."`
 	WithKey bool   `help:"Also the file with the key that secrets are sealed with: whoever has the backup then reads them."`
-	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
 // Help is the command's example and what it promises.

@@ -14,12 +14,18 @@ import (
 	"till/flow/store"
 )
 
-// environment says which environment a command is about.
-type environment struct {
+// local is what commands are told that are about the Till of this machine.
+type local struct {
 	config.Settings
 
-	Live bool `help:"In the live environment instead of the test one."`
 	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// environment says which environment a command is about.
+type environment struct {
+	local
+
+	Live bool `help:"In the live environment instead of the test one."`
 }
 
 // env is the environment that the command is about.

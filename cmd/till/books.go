@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"till/cmd/till/sealing"
@@ -131,6 +132,21 @@ func bankFault(err error) error {
 		return fmt.Errorf("%w (is --bank-url right? A bank that is down answers later)", err)
 	}
 	return err
+}
+
+// printTable prints a list for people: a heading and a line for each thing, with tabs
+// between what is to stand in columns.
+func printTable[T any](w *world, heading string, list []T, line func(T) string) error {
+	out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
+	if _, err := fmt.Fprintln(out, heading); err != nil {
+		return err
+	}
+	for _, one := range list {
+		if _, err := fmt.Fprintln(out, line(one)); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
 }
 
 // printJSON prints a value for programs.

@@ -12,16 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"till/config"
 	"till/flow/checkout"
 )
 
 // consoleCmd shows where the console is.
-type consoleCmd struct {
-	config.Settings
-
-	JSON bool `name:"json" help:"Print JSON."`
-}
+type consoleCmd struct{ local }
 
 // Help is the command's example.
 func (consoleCmd) Help() string {

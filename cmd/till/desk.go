@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"till/bot"
@@ -39,28 +38,17 @@ func (c *deskListCmd) Run(w *world) error {
 		if c.JSON {
 			return printJSON(w, deskJSON(list))
 		}
-		out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-		if _, err := fmt.Fprintln(out, "CHAT\tDESK\tSINCE\tAGENT\tPAYER\tWHY"); err != nil {
-			return err
-		}
-		for _, row := range list {
-			desk, since := string(row.Desk.State), ""
+		err = printTable(w, "CHAT\tDESK\tSINCE\tAGENT\tPAYER\tWHY", list, func(row store.ChatRow) string {
+			since := ""
 			if row.Desk.Since != 0 {
 				since = stamp(time.UnixMilli(row.Desk.Since))
 			}
-			if desk == "" {
-				desk = "bot"
-			}
-			if _, err := fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", row.ID, desk, since, row.Desk.By, row.Phone, row.Flag); err != nil {
-				return err
-			}
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", row.ID, cmp.Or(string(row.Desk.State), "bot"), since, row.Desk.By, row.Phone, row.Flag)
+		})
+		if err == nil && len(list) == 0 {
+			_, err = fmt.Fprintln(w.out, "(nobody waits)")
 		}
-		if len(list) == 0 {
-			if _, err := fmt.Fprintln(out, "(nobody waits)"); err != nil {
-				return err
-			}
-		}
-		return out.Flush()
+		return err
 	})
 }
 

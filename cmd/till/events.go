@@ -72,23 +72,7 @@ func (eventsListCmd) Help() string {
 
 // Run prints one line for each.
 func (c *eventsListCmd) Run(w *world) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	to, err := c.dial(w)
-	if err != nil {
-		return err
-	}
-	query := url.Values{}
-	for name, value := range map[string]string{"type": c.Type, "sessionId": c.Session} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if c.Since != 0 {
-		query.Set("createdAfter", to.since(w, c.Since))
-	}
-	items, more, err := to.list(w.ctx, eventsPath, query, c.Limit)
+	items, more, err := c.ask(w, &c.remote, eventsPath, map[string]string{"type": c.Type, "sessionId": c.Session}, c.Since)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"till/api"
-	"till/config"
 )
 
 // healthPatience is how long a server may take to say how it stands: it gives each
@@ -19,11 +18,7 @@ import (
 const healthPatience = 4 * time.Second
 
 // healthCmd asks the server that runs here whether it can work.
-type healthCmd struct {
-	config.Settings
-
-	JSON bool `name:"json" help:"Print JSON."`
-}
+type healthCmd struct{ local }
 
 // Help is the command's example.
 func (healthCmd) Help() string {

@@ -113,7 +113,7 @@ func (ledgerBalanceCmd) Help() string {
 // Run prints one line for each account.
 func (c *ledgerBalanceCmd) Run(w *world) error {
 	if c.Project != "" {
-		if err := c.known(w); err != nil {
+		if err := known(w, c.Settings, c.Project); err != nil {
 			return err
 		}
 	}
@@ -135,14 +135,4 @@ func (c *ledgerBalanceCmd) Run(w *world) error {
 		}
 		return out.Flush()
 	})
-}
-
-// known fails where there is no such project: a wrong name must not look like a
-// project without money.
-func (c *ledgerBalanceCmd) known(w *world) error {
-	err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error { return a.HasProject(w.ctx, flow.ProjectID(c.Project)) })
-	if flow.CodeOf(err) == flow.CodeNotFound {
-		return fmt.Errorf("there is no project %q (see: till merchants list)", c.Project)
-	}
-	return err
 }

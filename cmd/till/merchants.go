@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -29,9 +28,8 @@ type merchantsCmd struct {
 
 // merchantsListCmd lists projects.
 type merchantsListCmd struct {
-	config.Settings
+	local
 
-	JSON   bool   `name:"json" help:"Print JSON."`
 	Status string `help:"Only those whose KYC is in this state: NONE, SUBMITTED, APPROVED, REJECTED or SUSPENDED." enum:",NONE,SUBMITTED,APPROVED,REJECTED,SUSPENDED" default:""`
 }
 
@@ -45,36 +43,21 @@ const merchantsPage = 500
 func (c *merchantsListCmd) Run(w *world) error {
 	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
 		list := []merchantLine{}
-		out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-		if _, err := fmt.Fprintln(out, "PROJECT\tKYC\tCREATED\tE-MAIL\tNAME"); err != nil {
+		_, err := findMerchant(w, a, func(m store.Merchant) bool {
+			if p := m.Project; c.Status == "" || c.Status == string(p.KYC) {
+				list = append(list, merchantLine{p.ID, p.KYC, flow.Stamp(p.CreatedAt), m.Account.Email, p.Name})
+			}
+			return false // all are looked at
+		})
+		if err != nil {
 			return err
 		}
-		for after := flow.ProjectID(""); ; {
-			some, err := a.Merchants(w.ctx, after, merchantsPage)
-			if err != nil {
-				return err
-			}
-			for _, m := range some {
-				p := m.Project
-				if after = p.ID; c.Status != "" && c.Status != string(p.KYC) {
-					continue
-				}
-				if c.JSON {
-					list = append(list, merchantLine{p.ID, p.KYC, flow.Stamp(p.CreatedAt), m.Account.Email, p.Name})
-					continue
-				}
-				if _, err := fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", p.ID, p.KYC, flow.Stamp(p.CreatedAt), m.Account.Email, p.Name); err != nil {
-					return err
-				}
-			}
-			if len(some) == merchantsPage {
-				continue
-			}
-			if c.JSON {
-				return printJSON(w, list)
-			}
-			return out.Flush()
+		if c.JSON {
+			return printJSON(w, list)
 		}
+		return printTable(w, "PROJECT\tKYC\tCREATED\tE-MAIL\tNAME", list, func(l merchantLine) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", l.ID, l.KYCStatus, l.CreatedAt, l.Email, l.Name)
+		})
 	})
 }
 
@@ -89,11 +72,10 @@ type merchantLine struct {
 
 // ruling is what every decision about a project is told.
 type ruling struct {
-	config.Settings
+	local
 
 	Project string `arg:"" help:"Id of the project: wsp_prj_…"`
 	Reason  string `help:"Why; the merchant reads it."`
-	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
 type (
@@ -143,10 +125,7 @@ func (r *ruling) rule(w *world, what flow.Ruling) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case <-time.After(checkout.KeyMemory):
-		case <-w.ctx.Done():
-		}
+		heard(w, checkout.KeyMemory)
 		last := moves[len(moves)-1]
 		if r.JSON {
 			return printJSON(w, map[string]any{"project": r.Project, "from": last.From, "to": last.To, "at": flow.Stamp(last.At), "reason": last.Reason})
@@ -154,6 +133,16 @@ func (r *ruling) rule(w *world, what flow.Ruling) error {
 		_, err = fmt.Fprintf(w.out, "%s  %s -> %s\n", r.Project, last.From, last.To)
 		return err
 	})
+}
+
+// known fails where there is no such project: a wrong id must not look like a project
+// without money, or be switched.
+func known(w *world, set config.Settings, project string) error {
+	err := withAccounts(w, set, func(a *checkout.Accounts) error { return a.HasProject(w.ctx, flow.ProjectID(project)) })
+	if flow.CodeOf(err) == flow.CodeNotFound {
+		return fmt.Errorf("there is no project %q (see: till merchants list)", project)
+	}
+	return err
 }
 
 // withAccounts opens the accounts, beside whatever else has them open.

@@ -18,10 +18,9 @@ import (
 
 // migrateCmd brings the databases to what this program knows.
 type migrateCmd struct {
-	config.Settings
+	local
 
 	DryRun bool `help:"Say what would be done, and do nothing."`
-	JSON   bool `name:"json" help:"Print JSON."`
 }
 
 // beforeMigrate is how the folders begin that hold copies of before.

@@ -9,7 +9,6 @@ import (
 	"os/user"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -63,7 +62,7 @@ func (a *act) move(w *world, b *checkout.Board, m flow.SwitchMove) error {
 	if err != nil {
 		return err
 	}
-	heard(w)
+	heard(w, checkout.BoardMemory)
 	if a.JSON {
 		return printJSON(w, recordMove(m))
 	}
@@ -71,10 +70,11 @@ func (a *act) move(w *world, b *checkout.Board, m flow.SwitchMove) error {
 	return err
 }
 
-// heard waits until every server that runs has heard of what was changed.
-func heard(w *world) {
+// heard waits until every server that runs has heard of what was changed, and that
+// it remembers so long.
+func heard(w *world, memory time.Duration) {
 	select {
-	case <-time.After(checkout.BoardMemory):
+	case <-time.After(memory):
 	case <-w.ctx.Done():
 	}
 }
@@ -137,36 +137,27 @@ func (c *numbersListCmd) Run(w *world) error {
 		if c.JSON {
 			return json.NewEncoder(w.out).Encode(lines)
 		}
-		return table(w, lines)
+		return printTable(w, "SLOT\tNUMBER\tSTATE\tSINCE\tCHATS TODAY\tWEIGHT\tHOLDER\tWHAT TO DO", lines, numberLine.String)
 	})
 }
 
-// table prints numbers for people, each with what to do about it.
-func table(w *world, lines []numberLine) error {
-	out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-	if _, err := fmt.Fprintln(out, "SLOT\tNUMBER\tSTATE\tSINCE\tCHATS TODAY\tWEIGHT\tHOLDER\tWHAT TO DO"); err != nil {
-		return err
+// String is the number for people, with what to do about it.
+func (l numberLine) String() string {
+	state, chats, number := string(l.State), strconv.Itoa(l.ChatsToday), "-"
+	if l.Number != "" {
+		number = "+" + l.Number
 	}
-	for _, l := range lines {
-		state, chats, number := string(l.State), strconv.Itoa(l.ChatsToday), "-"
-		if l.Number != "" {
-			number = "+" + l.Number
-		}
-		if l.Until != "" {
-			state += " until " + l.Until
-		}
-		if l.DailyChats > 0 {
-			chats += " of " + strconv.Itoa(l.DailyChats)
-		}
-		todo := cmp.Or(l.Advice, "-")
-		if l.Detail != "" {
-			todo += " (" + l.Detail + ")"
-		}
-		if _, err := fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", l.Slot, number, state, l.Since, chats, l.Weight, cmp.Or(l.Holder, "-"), todo); err != nil {
-			return err
-		}
+	if l.Until != "" {
+		state += " until " + l.Until
 	}
-	return out.Flush()
+	if l.DailyChats > 0 {
+		chats += " of " + strconv.Itoa(l.DailyChats)
+	}
+	todo := cmp.Or(l.Advice, "-")
+	if l.Detail != "" {
+		todo += " (" + l.Detail + ")"
+	}
+	return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s", l.Slot, number, state, l.Since, chats, l.Weight, cmp.Or(l.Holder, "-"), todo)
 }
 
 // numberAct is an act about one number.
@@ -263,7 +254,7 @@ func (c *numbersSetCmd) Run(w *world) error {
 		if err := b.Bound(w.ctx, n.Slot, n.Weight, n.DailyChats); err != nil {
 			return err
 		}
-		heard(w)
+		heard(w, checkout.BoardMemory)
 		if c.JSON {
 			return printJSON(w, map[string]any{"number": n.Digits, "slot": n.Slot, "weight": n.Weight, "dailyChats": n.DailyChats})
 		}

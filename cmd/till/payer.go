@@ -27,11 +27,10 @@ type payerCmd struct {
 
 // payerOf says which payer a command is about.
 type payerOf struct {
-	config.Settings
+	local
 
 	Phone string `arg:"" help:"The payer's telephone number, as 08031234567 or +2348031234567."`
 	Email string `placeholder:"ADDRESS" help:"Also sessions that were made for this e-mail address. Merchants may use one for many payers: look before you use it."`
-	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
 // number is the telephone number that was given.

@@ -18,11 +18,10 @@ const mostListed = 100_000
 
 // payerUnseenCmd lists who has not been seen for long.
 type payerUnseenCmd struct {
-	config.Settings
+	local
 
 	For   time.Duration `arg:"" help:"For how long, in hours, as 17520h: two years."`
 	Limit int           `default:"1000" help:"How many at most, those seen longest ago first."`
-	JSON  bool          `name:"json" help:"Print JSON."`
 }
 
 // Help is the command's example and what to do with the list.
@@ -48,7 +47,7 @@ func (c *payerUnseenCmd) Run(w *world) error {
 	}
 	before := time.Now().Add(-c.For)
 	seen := map[flow.Phone]time.Time{}
-	of := payerOf{Settings: c.Settings}
+	of := payerOf{local: local{Settings: c.Settings}}
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
 		err := of.in(w, env, func(db *store.DB) error {
 			list, err := db.UnseenSince(w.ctx, before, c.Limit)
@@ -153,7 +152,7 @@ func (c *payerTouchedCmd) Run(w *world) error {
 		return usageError{fmt.Errorf("nothing lies between %s and %s: give the earlier time first", flow.Stamp(c.From), flow.Stamp(c.To))}
 	}
 	list := []touchedIn{}
-	of := payerOf{Settings: c.Settings}
+	of := payerOf{local: local{Settings: c.Settings}}
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
 		err := of.in(w, env, func(db *store.DB) error {
 			found, err := db.TouchedBetween(w.ctx, c.From, c.To, mostListed)

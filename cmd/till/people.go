@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"text/tabwriter"
 
-	"till/config"
 	"till/flow"
 	"till/flow/checkout"
 )
@@ -24,22 +22,26 @@ type peopleCmd struct {
 
 // whose says whose people a command is about.
 type whose struct {
-	config.Settings
+	local
 
 	Account string `help:"E-mail address of the account's owner; without it, operators." placeholder:"EMAIL"`
-	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
-// of finds the account, "" for operators.
-func (c whose) of(w *world, a *checkout.Accounts) (string, error) {
-	if c.Account == "" {
-		return "", nil
-	}
-	account, err := a.AccountOf(w.ctx, c.Account)
-	if flow.CodeOf(err) == flow.CodeNotFound {
-		return "", fmt.Errorf("there is no account of %q (see: till merchants list)", c.Account)
-	}
-	return account.ID, err
+// of opens the accounts and finds whose people are meant, "" for operators.
+func (c whose) of(w *world, do func(a *checkout.Accounts, account string) error) error {
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		if c.Account == "" {
+			return do(a, "")
+		}
+		account, err := a.AccountOf(w.ctx, c.Account)
+		if flow.CodeOf(err) == flow.CodeNotFound {
+			return fmt.Errorf("there is no account of %q (see: till merchants list)", c.Account)
+		}
+		if err != nil {
+			return err
+		}
+		return do(a, account.ID)
+	})
 }
 
 // peopleListCmd lists people.
@@ -71,11 +73,7 @@ func lineOf(p flow.Person) personLine {
 
 // Run prints one line for each.
 func (c *peopleListCmd) Run(w *world) error {
-	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		account, err := c.of(w, a)
-		if err != nil {
-			return err
-		}
+	return c.of(w, func(a *checkout.Accounts, account string) error {
 		list, err := a.People(w.ctx, account)
 		if err != nil {
 			return err
@@ -87,16 +85,10 @@ func (c *peopleListCmd) Run(w *world) error {
 		if c.JSON {
 			return printJSON(w, lines)
 		}
-		out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-		if _, err := fmt.Fprintln(out, "E-MAIL\tROLE\tSINCE\tSHUT OUT"); err != nil {
-			return err
-		}
-		for _, l := range lines {
-			if _, err := fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", l.Email, l.Role, l.CreatedAt, cmp.Or(l.EndedAt, "-")); err != nil {
-				return err
-			}
-		}
-		if err := out.Flush(); err != nil || len(lines) > 0 {
+		err = printTable(w, "E-MAIL\tROLE\tSINCE\tSHUT OUT", lines, func(l personLine) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%s", l.Email, l.Role, l.CreatedAt, cmp.Or(l.EndedAt, "-"))
+		})
+		if err != nil || len(lines) > 0 {
 			return err
 		}
 		_, err = fmt.Fprintln(w.err, "Nobody yet. Add the first:  till people add EMAIL --role operator")
@@ -127,11 +119,7 @@ func (c *peopleAddCmd) Run(w *world) error {
 	if !address(c.Email) {
 		return usageError{fmt.Errorf("%q is no e-mail address", c.Email)}
 	}
-	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		account, err := c.of(w, a)
-		if err != nil {
-			return err
-		}
+	return c.of(w, func(a *checkout.Accounts, account string) error {
 		if err := keepAct(w, a, account, "person.add", flow.FoldEmail(c.Email), string(role)); err != nil {
 			return err
 		}
@@ -168,11 +156,7 @@ func (peopleEndCmd) Help() string { return "Example:  till people end ada@exampl
 
 // Run shuts somebody out.
 func (c *peopleEndCmd) Run(w *world) error {
-	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		account, err := c.of(w, a)
-		if err != nil {
-			return err
-		}
+	return c.of(w, func(a *checkout.Accounts, account string) error {
 		list, err := a.People(w.ctx, account)
 		if err != nil {
 			return err
@@ -198,10 +182,9 @@ func (c *peopleEndCmd) Run(w *world) error {
 
 // peoplePasswordCmd gives somebody another password.
 type peoplePasswordCmd struct {
-	config.Settings
+	local
 
 	Email string `arg:"" help:"What they log in with: an operator's, a person's of an account, or its owner's."`
-	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
 // Help is the command's example.

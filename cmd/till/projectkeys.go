@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"till/api"
@@ -89,12 +88,9 @@ func (c *keysListCmd) Run(w *world) error {
 		if c.JSON {
 			return printJSON(w, list)
 		}
-		out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(out, "KEY\tENVIRONMENT\tKIND\tSTATUS\tHINT\tCREATED\tLAST USED\tEXPIRES")
-		for _, k := range list {
-			_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Environment, k.Kind, k.Status, k.Hint, k.CreatedAt, orDash(k.LastUsedAt), orDash(k.ExpiresAt))
-		}
-		return out.Flush()
+		return printTable(w, "KEY\tENVIRONMENT\tKIND\tSTATUS\tHINT\tCREATED\tLAST USED\tEXPIRES", list, func(k api.KeyRecord) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", k.ID, k.Environment, k.Kind, k.Status, k.Hint, k.CreatedAt, orDash(k.LastUsedAt), orDash(k.ExpiresAt))
+		})
 	})
 }
 

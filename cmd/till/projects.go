@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"till/api"
-	"till/config"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
@@ -25,9 +23,8 @@ type projectsCmd struct {
 // owning is what commands about projects and keys are told. They work on the
 // data dir, whether a server runs on it or not.
 type owning struct {
-	config.Settings
+	local
 
-	JSON    bool   `name:"json" help:"Print JSON."`
 	EnvFile string `name:"env-file" default:".env.till" placeholder:"FILE" help:"File with TILL_SECRET_KEY, for where that variable is not set: its project, or its account, is meant where no other is named."`
 }
 
@@ -149,12 +146,9 @@ func (c *projectsListCmd) Run(w *world) error {
 		if c.JSON {
 			return printJSON(w, list)
 		}
-		out := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(out, "PROJECT\tKYC\tCREATED\tNAME")
-		for _, p := range list {
-			_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", p.ID, p.KYCStatus, p.CreatedAt, plain(p.Name))
-		}
-		return out.Flush()
+		return printTable(w, "PROJECT\tKYC\tCREATED\tNAME", list, func(p aProject) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%s", p.ID, p.KYCStatus, p.CreatedAt, plain(p.Name))
+		})
 	})
 }
 

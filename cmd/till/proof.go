@@ -18,10 +18,9 @@ import (
 
 // verifyCmd proves what is kept.
 type verifyCmd struct {
-	config.Settings
+	local
 
 	File string `arg:"" optional:"" help:"A file that till backup wrote; without it, what is kept now."`
-	JSON bool   `name:"json" help:"Print JSON."`
 }
 
 // Help is the command's example and what it does.

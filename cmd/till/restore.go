@@ -20,11 +20,10 @@ import (
 
 // restoreCmd puts a backup in place of what is kept.
 type restoreCmd struct {
-	config.Settings
+	local
 
 	File string `arg:"" help:"A file that till backup wrote."`
 	Yes  bool   `help:"Put it in place although something is kept there; that is set aside, not deleted."`
-	JSON bool   `name:"json" help:"Print JSON."`
 }
 
 // Help is the command's example and what it does.

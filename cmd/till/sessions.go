@@ -152,11 +152,26 @@ type listed struct {
 // maxListed bounds what one command lists.
 const maxListed = 10_000
 
-func (l listed) check() error {
+// ask reads a list: of what has the values that are given, and of the last while
+// where one is.
+func (l listed) ask(w *world, r *remote, path string, fields map[string]string, while time.Duration) (items []json.RawMessage, more bool, err error) {
 	if l.Limit < 1 || l.Limit > maxListed {
-		return usageError{fmt.Errorf("--limit is 1 to %d", maxListed)}
+		return nil, false, usageError{fmt.Errorf("--limit is 1 to %d", maxListed)}
 	}
-	return nil
+	to, err := r.dial(w)
+	if err != nil {
+		return nil, false, err
+	}
+	query := url.Values{}
+	for name, value := range fields {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if while != 0 {
+		query.Set("createdAfter", to.since(w, while))
+	}
+	return to.list(w.ctx, path, query, l.Limit)
 }
 
 // sessionsListCmd lists sessions.
@@ -175,23 +190,7 @@ func (sessionsListCmd) Help() string { return "Example:  till sessions list --st
 
 // Run prints one line for each.
 func (c *sessionsListCmd) Run(w *world) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	to, err := c.dial(w)
-	if err != nil {
-		return err
-	}
-	query := url.Values{}
-	for name, value := range map[string]string{"status": c.Status, "reference": c.Reference, "customerEmail": c.Email} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if c.Since != 0 {
-		query.Set("createdAfter", to.since(w, c.Since))
-	}
-	items, more, err := to.list(w.ctx, sessionsPath, query, c.Limit)
+	items, more, err := c.ask(w, &c.remote, sessionsPath, map[string]string{"status": c.Status, "reference": c.Reference, "customerEmail": c.Email}, c.Since)
 	if err != nil {
 		return err
 	}

@@ -103,10 +103,7 @@ func (c *merchantsStopCmd) Run(w *world) error { return c.to(w, flow.MerchantSto
 func (c *merchantsGoCmd) Run(w *world) error { return c.to(w, "") }
 
 func (c *merchantAct) to(w *world, to string) error {
-	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error { return a.HasProject(w.ctx, flow.ProjectID(c.Project)) }); err != nil {
-		if flow.CodeOf(err) == flow.CodeNotFound {
-			return fmt.Errorf("there is no project %q (see: till merchants list)", c.Project)
-		}
+	if err := known(w, c.Settings, c.Project); err != nil {
 		return err
 	}
 	return c.withBoardOf(w, flow.ProjectID(c.Project), func(b *checkout.Board) error {

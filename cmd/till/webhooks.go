@@ -40,14 +40,7 @@ func (webhooksListCmd) Help() string { return "Example:  till webhooks" }
 
 // Run prints one line for each.
 func (c *webhooksListCmd) Run(w *world) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	to, err := c.dial(w)
-	if err != nil {
-		return err
-	}
-	items, more, err := to.list(w.ctx, endpointsPath, nil, c.Limit)
+	items, more, err := c.ask(w, &c.remote, endpointsPath, nil, 0)
 	if err != nil {
 		return err
 	}
