@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"till/flow/planted"
@@ -143,6 +144,23 @@ func sendBack(c Change, now time.Time) Change {
 	c.Returns = append(c.Returns, Return{Payment: p.ID, Amount: p.Unapplied, Origin: OriginPolicy, Reason: byPolicy})
 	*p = p.resolved(ResolvedRefunded, Ruled{By: ByPolicy, At: now})
 	p.Refunded, p.Unapplied = p.Refunded+p.Unapplied, 0
+	return c
+}
+
+// Unsent is a change that sends new money back, less an amount in kobo that the
+// bank has taken back already: that is set aside until its loss is booked. It is
+// decided about only where something still goes back.
+func (c Change) Unsent(amount Kobo) Change {
+	p := c.Payment
+	for i := range c.Returns {
+		stays := min(c.Returns[i].Amount, amount)
+		c.Returns[i].Amount -= stays
+		p.Refunded, p.Unapplied = p.Refunded-stays, p.Unapplied+stays
+		if c.Returns[i].Amount == 0 {
+			*p = p.resolved(Unresolved, Ruled{})
+		}
+	}
+	c.Returns = slices.DeleteFunc(c.Returns, func(r Return) bool { return r.Amount == 0 })
 	return c
 }
 

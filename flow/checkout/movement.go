@@ -263,12 +263,8 @@ func (w *saving) takenBefore(c flow.Change, a flow.Attempt) (with flow.Change, m
 			a = changed
 		}
 	}
-	c = c.Then(flow.TakeBack(session, a, *c.Payment, c.Postings, list[i]))
-	for j := range c.Returns { // what the bank has taken back already is not sent back too
-		c.Returns[j].Amount -= list[i].Amount
-	}
-	c.Returns = slices.DeleteFunc(c.Returns, func(r flow.Return) bool { return r.Amount <= 0 })
-	return c, len(list) > 1, nil
+	c = c.Unsent(list[i].Amount)
+	return c.Then(flow.TakeBack(session, a, *c.Payment, c.Postings, list[i])), len(list) > 1, nil
 }
 
 // movement is what the program's own log says of money that went away.

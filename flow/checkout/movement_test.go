@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -316,6 +317,65 @@ func TestItDoesNotMatterWhetherTheCreditOrItsReversalIsHeardOfFirst(t *testing.T
 			}
 			w.must(w.tell(said(flow.Credit, id+"-2", a, 500_000, w.clock()))) // was not taken back
 			w.balanced(session.ID, 500_000)
+		}
+	})
+}
+
+// Of money that a policy sends back nothing is sent that the bank has taken back
+// already, and no event says otherwise.
+func TestWhatWasTakenBackBeforeItsCreditIsNotSaidToGoBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.rail.set(func(r *shakyRail) { // it takes on what is left to send
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{Status: flow.DisbursementPending, At: w.clock()}, nil
+			}
+		})
+		for name, c := range map[string]struct {
+			policy          func(*flow.Policy)
+			wait            time.Duration
+			amount, taken   flow.Kobo
+			unapplied, back string // as charge.reversed says
+			last            flow.Resolution
+		}{
+			"late":         {func(p *flow.Policy) { p.LatePayment = "refund" }, 2 * time.Hour, 500_000, 500_000, "0", "0", flow.Unresolved},
+			"some of late": {func(p *flow.Policy) { p.LatePayment = "refund" }, 2 * time.Hour, 500_000, 200_000, "0", "300000", flow.ResolvedRefunded},
+			"too little":   {func(p *flow.Policy) { p.Underpayment = "refund" }, 0, 300_000, 300_000, "0", "0", flow.Unresolved},
+			"too much":     {func(p *flow.Policy) { p.Overpayment = "refund_excess" }, 0, 700_000, 700_000, "0", "0", flow.Unresolved},
+			"an excess":    {func(p *flow.Policy) { p.Overpayment = "refund_excess" }, 0, 700_000, 50_000, "0", "150000", flow.ResolvedRefunded},
+		} {
+			session := w.payingUnder(c.policy)
+			a := w.attempts(session.ID)[0]
+			w.pass(c.wait)
+			w.rest()
+			id := "T" + a.Reference
+			w.must(w.tell(reversal("R"+a.Reference, id, a, c.taken, w.clock()), said(flow.Credit, id, a, c.amount, w.clock())))
+			w.rest()
+			p, _, err := w.db.PaymentByTransaction(t.Context(), id)
+			w.must(err)
+			if p.Refunded.Minor() != c.back || p.Unapplied.Minor() != c.unapplied || p.Resolution != c.last || p.Reversed != c.taken {
+				t.Errorf("%s: the payment became %+v", name, p)
+			}
+			events, err := w.db.Events(t.Context(), session.ID)
+			w.must(err)
+			told := 0
+			for _, e := range events {
+				if e.Kind != flow.ChargeReversed {
+					continue
+				}
+				told++
+				var body struct {
+					Data struct{ Payment flow.PaymentRecord }
+				}
+				w.must(json.Unmarshal(e.Body, &body))
+				if got := body.Data.Payment; got.UnappliedMinor != c.unapplied || got.RefundedMinor != c.back || got.ReversedMinor != c.taken.Minor() {
+					t.Errorf("%s: the event says that %s are set aside, %s go back and %s are taken back", name, got.UnappliedMinor, got.RefundedMinor, got.ReversedMinor)
+				}
+			}
+			if told != 1 {
+				t.Errorf("%s: told %v", name, w.events(session.ID))
+			}
 		}
 	})
 }
