@@ -70,6 +70,14 @@ func (w *saving) listeners(project flow.ProjectID, kind flow.EventKind) ([]flow.
 // event makes an event out of a fact and keeps it.
 func (w *saving) event(view View, f flow.Fact) (flow.Event, error) {
 	session := view.Session
+	if f.Payment != nil { // what is sent back of it is ordered after this is told
+		view.Payments = slices.Clone(view.Payments)
+		for i, p := range view.Payments {
+			if p.ID == f.Payment.ID {
+				view.Payments[i] = *f.Payment
+			}
+		}
+	}
 	id, err := w.s.ids.New(flow.PrefixEvent)
 	if err != nil {
 		return flow.Event{}, err
