@@ -80,8 +80,7 @@ func TestWhatSomebodyWaitsForIsTriedAtOnceHoweverItsEndpointDoes(t *testing.T) {
 		session := w.session(flow.Headless)
 		w.rest()
 		w.change("UPDATE endpoints SET failures = 19 WHERE id = '" + string(e.ID) + "'")
-		w.pass(time.Minute)
-		w.rest() // the twentieth: it is held back
+		w.later(time.Minute) // the twentieth: it is held back
 		w.session(flow.Headless)
 		w.rest()
 		if n := w.count("state = 'held'"); n != 2 {
@@ -163,8 +162,7 @@ func TestAnEndpointThatMovesOrIsEnabledAnewGetsAllThatWasHeldAtOnce(t *testing.T
 				w.session(flow.Headless)
 				w.rest()
 				w.change("UPDATE endpoints SET failures = 19 WHERE id = '" + string(e.ID) + "'")
-				w.pass(time.Minute)
-				w.rest()
+				w.later(time.Minute)
 				for range 40 {
 					w.session(flow.Headless)
 				}
@@ -215,8 +213,7 @@ func TestWhatTheOldAddressStillSaysDoesNotSpeakAgainstTheNewOne(t *testing.T) {
 		if is.Status != flow.EndpointEnabled || is.Failures != 0 {
 			t.Errorf("it is %+v", is)
 		}
-		w.pass(time.Minute)
-		w.rest()
+		w.later(time.Minute)
 		if n := w.count("state = 'delivered'"); n != 1 {
 			t.Errorf("%d were delivered", n)
 		}

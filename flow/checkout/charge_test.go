@@ -65,10 +65,8 @@ func TestAChargeWhoseBankFailedIsTakenUpUnderItsKey(t *testing.T) {
 		t := w.t
 		for i, failure := range []error{rail.ErrUnknown, rail.ErrUnavailable, rail.ErrRejected} {
 			key := string(rune('a' + i))
-			w.rail.set(func(r *shakyRail) {
-				r.onStart = func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
-					return flow.Instructions{}, failure
-				}
+			w.rail.starting(func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+				return flow.Instructions{}, failure
 			})
 			if _, _, err := w.charge(t.Context(), key, "same"); err == nil {
 				t.Fatalf("%v made a charge", failure)
@@ -90,13 +88,11 @@ func TestAChargeThatWasPaidAfterItsCallWasCutOffIsAnswered(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		w.rail.set(func(r *shakyRail) {
-			r.onStart = func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
-				if _, err := call(); err != nil {
-					return flow.Instructions{}, err
-				}
-				return flow.Instructions{}, rail.ErrUnknown // it was made, and we are not told
+		w.rail.starting(func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+			if _, err := call(); err != nil {
+				return flow.Instructions{}, err
 			}
+			return flow.Instructions{}, rail.ErrUnknown // it was made, and we are not told
 		})
 		if _, _, err := w.charge(t.Context(), "key", "same"); flow.CodeOf(err) != flow.CodeRailTimeout {
 			t.Fatalf("it said %v", err)

@@ -19,22 +19,18 @@ var errDead = errors.New("the program died")
 // one moment to the next, once.
 var crashPoints = map[string]func(w *world, die func()){
 	"before the bank is called": func(w *world, die func()) {
-		w.rail.set(func(r *shakyRail) {
-			r.onStart = func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
-				if w.once(die) {
-					return flow.Instructions{}, errDead
-				}
-				return call()
+		w.rail.starting(func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+			if w.once(die) {
+				return flow.Instructions{}, errDead
 			}
+			return call()
 		})
 	},
 	"after the bank was called": func(w *world, die func()) {
-		w.rail.set(func(r *shakyRail) {
-			r.onStart = func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
-				ins, err := call()
-				w.once(die)
-				return ins, err
-			}
+		w.rail.starting(func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+			ins, err := call()
+			w.once(die)
+			return ins, err
 		})
 	},
 	"before a message is sent": func(w *world, die func()) {
@@ -103,9 +99,7 @@ func TestAPaymentSurvivesACrashAtEveryPoint(t *testing.T) {
 						t.Fatal("nothing crashed")
 					}
 
-					if s := w.read(session.ID); s.Status != flow.SessionPaid {
-						t.Errorf("the session is %s", s.Status)
-					}
+					w.is(session.ID, flow.SessionPaid)
 					w.balanced(session.ID, 500_000)
 					if n := w.events(session.ID)[flow.ChargeSuccess]; n != 1 {
 						t.Errorf("there are %d events of success", n)
@@ -164,12 +158,10 @@ func TestAMerchantsCallThatWasCutOffIsTakenUpByTheNext(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		session := w.session(flow.Headless)
-		w.rail.set(func(r *shakyRail) {
-			r.onStart = func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
-				ins, err := call()
-				w.once(w.crash)
-				return ins, err
-			}
+		w.rail.starting(func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+			ins, err := call()
+			w.once(w.crash)
+			return ins, err
 		})
 		ask := checkout.Ask{Method: flow.BankTransfer}
 		if _, _, err := w.service.Instruct(t.Context(), project, session.ID, ask); flow.CodeOf(err) != flow.CodeStorage {
@@ -186,8 +178,7 @@ func TestAMerchantsCallThatWasCutOffIsTakenUpByTheNext(t *testing.T) {
 		if calls := w.calls(); calls["create_virtual_account"] != 1 || attempt.Instructions == nil {
 			t.Errorf("the bank made %v for %+v", calls, attempt)
 		}
-		w.pass(2 * time.Minute) // the task that was kept for the crash finds it done
-		w.rest()
+		w.later(2 * time.Minute) // the task that was kept for the crash finds it done
 		if n := len(w.rail.asked()); n != 2 {
 			t.Errorf("the bank was asked %d times in the end", n)
 		}

@@ -100,10 +100,7 @@ func TestAnEndpointThatIsGoneIsNotPostedToAgain(t *testing.T) {
 			t.Errorf("it was posted to %d times", posts)
 		}
 		w.session(flow.Headless)
-		for range 10 {
-			w.pass(time.Hour)
-			w.rest()
-		}
+		w.passes(10, time.Hour)
 		if n := len(w.deliveries(flow.SessionCreated)); n != posts {
 			t.Errorf("a disabled endpoint was posted to %d times more", n-posts)
 		}
@@ -119,13 +116,11 @@ func TestADeliveryThatFailsIsTriedByItsScheduleAndThenIsDead(t *testing.T) {
 		w.session(flow.Headless)
 		w.rest()
 		for i := range 20 {
-			w.pass(59 * time.Second)
-			w.rest()
+			w.later(59 * time.Second)
 			if n := len(w.deliveries(flow.SessionCreated)); n != min(i+1, 10) {
 				t.Fatalf("before its time it was tried %d times", n)
 			}
-			w.pass(time.Second)
-			w.rest()
+			w.later(time.Second)
 		}
 		if n := len(w.deliveries(flow.SessionCreated)); n != 10 {
 			t.Errorf("it was tried %d times", n)
@@ -147,8 +142,7 @@ func TestAPanicInAPostIsAFailedTry(t *testing.T) {
 	})
 	w.session(flow.Headless)
 	w.rest()
-	w.pass(time.Hour)
-	w.rest()
+	w.later(time.Hour)
 	if n := len(w.deliveries(flow.SessionCreated)); n != 2 {
 		t.Errorf("it was tried %d times", n)
 	}

@@ -99,6 +99,21 @@ func (r *shakyRail) set(f func(*shakyRail)) {
 	f(r)
 }
 
+// starting has on decide how an order for instructions is answered.
+func (r *shakyRail) starting(on func(ctx context.Context, o flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error)) {
+	r.set(func(r *shakyRail) { r.onStart = on })
+}
+
+// checking has on decide how a question what came is answered.
+func (r *shakyRail) checking(on func(ctx context.Context, reference string) ([]flow.Notice, error)) {
+	r.set(func(r *shakyRail) { r.onCheck = on })
+}
+
+// sentOut has on decide how a question what was sent is answered.
+func (r *shakyRail) sentOut(on func(reference string, call func() (flow.Disbursed, error)) (flow.Disbursed, error)) {
+	r.set(func(r *shakyRail) { r.onSentOut = on })
+}
+
 func (r *shakyRail) asked() []flow.Order {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,6 +162,19 @@ func (w *world) read(id flow.SessionID) flow.Session {
 	s, err := w.db.Session(w.t.Context(), id)
 	w.must(err)
 	return s
+}
+
+// is fails where a session stands elsewhere.
+func (w *world) is(id flow.SessionID, status flow.SessionStatus) {
+	w.t.Helper()
+	if s := w.read(id); s.Status != status {
+		w.t.Errorf("the session is %s", s.Status)
+	}
+}
+
+// bankSilent has the bank not answer who asks it what came.
+func (w *world) bankSilent() {
+	w.rail.checking(func(context.Context, string) ([]flow.Notice, error) { return nil, rail.ErrUnavailable })
 }
 
 // events counts the events of a session by kind.

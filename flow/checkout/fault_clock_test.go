@@ -82,10 +82,8 @@ func (w *world) jumpy(draw *rand.Rand) (moved int) {
 			}
 		}
 	}
-	w.pass(latest.Sub(w.clock()) + 26*time.Hour) // everything is due
-	w.rest()
-	w.pass(time.Minute)
-	w.rest()
+	w.later(latest.Sub(w.clock()) + 26*time.Hour) // everything is due
+	w.later(time.Minute)
 	seen := map[flow.EventID]int{}
 	w.mu.Lock()
 	for _, d := range w.posted {

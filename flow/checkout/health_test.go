@@ -75,13 +75,11 @@ func TestAnEndpointThatIsDisabledIsToldOfToTheOthersOfItsProject(t *testing.T) {
 				w.session(flow.Headless)
 				w.rest()
 				if name == flow.DisabledFailing {
-					w.pass(flow.FailingFor - time.Minute)
-					w.rest()
+					w.later(flow.FailingFor - time.Minute)
 					if n := len(w.deliveries(flow.EndpointDisabledKind)); n != 0 {
 						t.Fatalf("disabled within five days: %d", n)
 					}
-					w.pass(time.Minute)
-					w.rest()
+					w.later(time.Minute)
 				}
 				told := w.deliveries(flow.EndpointDisabledKind)
 				if len(told) != 1 || told[0].Endpoint != other.ID || w.to(stranger.ID) != 0 {
@@ -103,10 +101,7 @@ func TestAnEndpointThatIsDisabledIsToldOfToTheOthersOfItsProject(t *testing.T) {
 				}
 				// It is owed nothing any more, and what it was owed is held, not lost.
 				tried := w.to(ended.ID)
-				for range 5 {
-					w.pass(24 * time.Hour)
-					w.rest()
-				}
+				w.passes(5, 24*time.Hour)
 				if n := w.to(ended.ID); n != tried {
 					t.Errorf("it was sent %d more", n-tried)
 				}
@@ -154,10 +149,8 @@ func TestARetrySignsWithTheSecretsOfThen(t *testing.T) {
 		text, err := json.Marshal([]int64{flow.Millis(w.clock().Add(90 * time.Second))})
 		w.must(err)
 		w.change(`UPDATE endpoints SET secrets = '["whsec_new","whsec_x"]', url = 'https://new.test', retiring = '` + string(text) + `' WHERE id = '` + string(e.ID) + `'`)
-		w.pass(time.Minute)
-		w.rest()
-		w.pass(time.Minute)
-		w.rest()
+		w.later(time.Minute)
+		w.later(time.Minute)
 		var signed [][]string
 		for _, d := range w.deliveries(flow.SessionCreated) {
 			signed = append(signed, d.Secrets)
@@ -181,15 +174,7 @@ func TestWhatWaitedInMemoryIsLookedAtAgainBeforeItIsSent(t *testing.T) {
 			each(t, func(w *world) {
 				t := w.t
 				e := w.endpoint("https://shop.test", flow.SessionCreated)
-				release := make(chan bool)
-				w.posting(func(context.Context, flow.Delivery) flow.Verdict {
-					<-release
-					return flow.Verdict{OK: true, Status: 200}
-				})
-				for range 50 {
-					w.session(flow.Headless)
-				}
-				w.until("eight to be under way", func() bool { return w.to(e.ID) == 8 })
+				release := w.stalled(e, 50)
 				w.change("UPDATE endpoints SET " + c.set + " WHERE id = '" + string(e.ID) + "'") // by another process
 				w.pass(2 * time.Second)
 				close(release)
@@ -228,10 +213,7 @@ func TestAResendIsOneMoreTryWhateverBecameOfTheOthers(t *testing.T) {
 		if n := w.to(e.ID); n != 2 || w.count("state = 'pending' AND attempts = 1 AND cause = 'auto'") != 1 {
 			t.Errorf("tried %d times", n)
 		}
-		for range 30 {
-			w.pass(time.Minute)
-			w.rest()
-		}
+		w.passes(30, time.Minute)
 		if n := w.to(e.ID); n != 11 || w.count("state = 'dead' AND attempts = 10") != 1 {
 			t.Errorf("tried %d times", n)
 		}
@@ -333,8 +315,7 @@ func TestAnotherProcessTakesNothingFromUnderALease(t *testing.T) {
 		})
 		close(release)
 		w.until("it to be delivered", func() bool { return w.count("state = 'delivered'") == 1 })
-		w.pass(time.Hour)
-		w.rest()
+		w.later(time.Hour)
 		rests()
 		if n := int(there.Load()) + w.to(e.ID); n > 2 || w.count("state = 'delivered'") != 1 {
 			t.Errorf("%d posts", n)

@@ -153,8 +153,7 @@ func TestAnEndpointThatAsksToBeSparedIsAndTheOthersAreNot(t *testing.T) {
 		on.Store(false)
 		w.pass(10 * time.Second)
 		w.until("it to be sent all that it missed", func() bool { return w.to(tired.ID) == 6 })
-		w.pass(time.Minute)
-		w.rest()
+		w.later(time.Minute)
 		if n := w.to(tired.ID); n != 7 { // and the one that it turned away
 			t.Errorf("it was sent %d", n)
 		}
@@ -194,8 +193,7 @@ func TestAnEndpointThatDoesNotAnswerIsHeldBackProbedAndGetsEverythingOnceItDoes(
 		w.rest()
 		probes := 0
 		for range 100 {
-			w.pass(time.Second)
-			w.rest()
+			w.later(time.Second)
 			if n := w.to(sick.ID) - tried - probes; n > 1 {
 				t.Fatalf("%d probes at once", n)
 			}
@@ -212,10 +210,7 @@ func TestAnEndpointThatDoesNotAnswerIsHeldBackProbedAndGetsEverythingOnceItDoes(
 			t.Errorf("after a restart it was tried %d times", n-tried-probes)
 		}
 		well.Store(true)
-		for range 40 {
-			w.pass(time.Minute)
-			w.rest()
-		}
+		w.passes(40, time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
 		if len(got) != 2001 {
@@ -260,8 +255,7 @@ func TestWhatWaitedTooLongForAnEndpointThatIsSparedKeepsNothingElseFromIt(t *tes
 		w.until("it to have all that was not turned away", func() bool {
 			return w.to(tired.ID) >= 6+25 && w.service.Deliveries().NotYetKept == 0 // what is not kept in a minute is sent again
 		})
-		w.pass(time.Minute)
-		w.rest()
+		w.later(time.Minute)
 		if n := w.to(tired.ID); n != 6+31 {
 			t.Errorf("it was sent %d", n)
 		}

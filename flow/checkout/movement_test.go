@@ -96,9 +96,7 @@ func TestMoneyThatDoesNotComeAfterAllFreesTheSession(t *testing.T) {
 		w.rest()
 		w.hear("ada", flow.Intent{Kind: flow.MeansCancel})
 		w.hear("ada", flow.Intent{Kind: flow.MeansConfirm})
-		if s := w.read(session.ID); s.Status != flow.SessionCancelled {
-			t.Errorf("the session is %s", s.Status)
-		}
+		w.is(session.ID, flow.SessionCancelled)
 	})
 }
 
@@ -107,16 +105,9 @@ func TestABankThatDoesNotAnswerDoesNotTakeMoneyOffItsWay(t *testing.T) {
 	w := one(t)
 	session, a := w.paying()
 	w.must(w.tell(said(flow.Pending, "", a, 500_000, w.clock())))
-	w.rail.set(func(r *shakyRail) {
-		r.onCheck = func(context.Context, string) ([]flow.Notice, error) { return nil, rail.ErrUnavailable }
-	})
-	for range 4 {
-		w.pass(5 * time.Minute)
-		w.rest()
-	}
-	if s := w.read(session.ID); s.Status != flow.SessionProcessing {
-		t.Errorf("the session is %s", s.Status)
-	}
+	w.bankSilent()
+	w.passes(4, 5*time.Minute)
+	w.is(session.ID, flow.SessionProcessing)
 }
 
 func TestASessionDoesNotExpireUnderMoneyOnItsWayNorWaitForItForEver(t *testing.T) {
@@ -136,10 +127,8 @@ func TestASessionDoesNotExpireUnderMoneyOnItsWayNorWaitForItForEver(t *testing.T
 					return []flow.Notice{said(flow.Pending, "P"+a.Reference, a, 500_000, session.CreatedAt)}, nil
 				}
 			})
-			w.pass(time.Minute)
-			w.rest()
-			w.pass(session.ExpiresAt.Sub(w.clock()) + time.Minute)
-			w.rest()
+			w.later(time.Minute)
+			w.later(session.ExpiresAt.Sub(w.clock()) + time.Minute)
 			if s := w.read(session.ID); s.Status != flow.SessionProcessing {
 				t.Fatalf("a minute after its end the session is %s", s.Status)
 			}
@@ -179,8 +168,7 @@ func TestASessionWhoseTimeIsOverEndsWhenItsMoneyDoesNotCome(t *testing.T) {
 			return []flow.Notice{said(flow.Pending, "P", a, 500_000, session.CreatedAt)}, nil
 		}
 	})
-	w.pass(24 * time.Hour)
-	w.rest()
+	w.later(24 * time.Hour)
 	if s := w.read(session.ID); s.Status != flow.SessionProcessing {
 		t.Fatalf("the session is %s", s.Status)
 	}
@@ -220,13 +208,8 @@ func TestWhatTheBankSendsBackIsToldOnceAndBookedNever(t *testing.T) {
 		for range 3 {
 			w.must(w.tell(n, n))
 		}
-		w.rail.set(func(r *shakyRail) {
-			r.onCheck = func(context.Context, string) ([]flow.Notice, error) { return []flow.Notice{n}, nil }
-		})
-		for range 3 {
-			w.pass(5 * time.Minute)
-			w.rest()
-		}
+		w.rail.checking(func(context.Context, string) ([]flow.Notice, error) { return []flow.Notice{n}, nil })
+		w.passes(3, 5*time.Minute)
 		told := slices.DeleteFunc(w.texts("ada"), func(s string) bool { return s != "sent_back" })
 		if len(told) != 1 || slices.Contains(w.texts("obi"), "sent_back") {
 			t.Errorf("who sent it read %q, somebody else %q", w.texts("ada"), w.texts("obi"))

@@ -12,6 +12,22 @@ import (
 	"till/flow/store/storetest"
 )
 
+// stalled makes events for an endpoint that takes none before release is closed, and
+// waits until as many are on their way as may be at once.
+func (w *world) stalled(e flow.Endpoint, events int) (release chan bool) {
+	w.t.Helper()
+	release = make(chan bool)
+	w.posting(func(context.Context, flow.Delivery) flow.Verdict {
+		<-release
+		return flow.Verdict{OK: true, Status: http.StatusOK}
+	})
+	for range events {
+		w.session(flow.Headless)
+	}
+	w.until("eight to be under way", func() bool { return w.to(e.ID) == 8 })
+	return release
+}
+
 func TestWhatTheStoreRefusesToKeepIsKeptOnceItDoes(t *testing.T) {
 	t.Parallel()
 	place, line := storetest.Through(t, storetest.Postgres(t, store.Checkout))
@@ -19,16 +35,8 @@ func TestWhatTheStoreRefusesToKeepIsKeptOnceItDoes(t *testing.T) {
 	w.start(true)
 	e := w.endpoint("https://shop.test", flow.SessionCreated)
 	w.rest()
-	release := make(chan bool)
-	w.posting(func(context.Context, flow.Delivery) flow.Verdict {
-		<-release
-		return flow.Verdict{OK: true, Status: http.StatusOK}
-	})
 	const events = 30
-	for range events {
-		w.session(flow.Headless)
-	}
-	w.until("eight to be under way", func() bool { return w.to(e.ID) == 8 })
+	release := w.stalled(e, events)
 	line.Cut()
 	close(release)
 	w.until("the store to have refused twice", func() bool { return w.service.Deliveries().StoreRefusals >= 2 })
@@ -52,16 +60,8 @@ func TestADatabaseThatFallsSilentHoldsDeliveriesUpOnlyUntilItSpeaks(t *testing.T
 	w.start(true)
 	e := w.endpoint("https://shop.test", flow.SessionCreated)
 	w.rest()
-	release := make(chan bool)
-	w.posting(func(context.Context, flow.Delivery) flow.Verdict {
-		<-release
-		return flow.Verdict{OK: true, Status: http.StatusOK}
-	})
 	const events = 30
-	for range events {
-		w.session(flow.Headless)
-	}
-	w.until("eight to be under way", func() bool { return w.to(e.ID) == 8 })
+	release := w.stalled(e, events)
 	line.Hush()
 	close(release)
 	w.until("what came of them to be given up twice, and what is due to be looked for in vain", func() bool {
@@ -82,16 +82,8 @@ func TestADeliveryThatIsGoneKeepsNoOtherFromBeingKept(t *testing.T) {
 		t := w.t
 		e := w.endpoint("https://shop.test", flow.SessionCreated)
 		w.rest()
-		release := make(chan bool)
-		w.posting(func(context.Context, flow.Delivery) flow.Verdict {
-			<-release
-			return flow.Verdict{OK: true, Status: http.StatusOK}
-		})
 		const events = 30
-		for range events {
-			w.session(flow.Headless)
-		}
-		w.until("eight to be under way", func() bool { return w.to(e.ID) == 8 })
+		release := w.stalled(e, events)
 		w.mu.Lock()
 		gone := w.posted[3].ID
 		w.mu.Unlock()
@@ -199,8 +191,7 @@ func TestAClockThatGoesBackLosesNothing(t *testing.T) {
 		if n := w.to(e.ID); n != 2 {
 			t.Errorf("an hour back: %d posts", n)
 		}
-		w.pass(time.Hour + time.Minute)
-		w.rest()
+		w.later(time.Hour + time.Minute)
 		if n := w.count("state = 'delivered'"); n != 2 || w.to(e.ID) != 3 {
 			t.Errorf("%d delivered, by %d posts", n, w.to(e.ID))
 		}

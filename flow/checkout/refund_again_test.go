@@ -14,8 +14,7 @@ import (
 func (w *world) lateMoney(change func(*flow.Policy)) (flow.Session, flow.Payment) {
 	w.t.Helper()
 	session := w.payingUnder(change)
-	w.pass(2 * time.Hour)
-	w.rest()
+	w.later(2 * time.Hour)
 	return session, w.comes(session.ID, 500_000)
 }
 
@@ -24,8 +23,7 @@ func (w *world) refuses(id flow.SessionID, times int) flow.Refund {
 	w.t.Helper()
 	var r flow.Refund
 	w.until("the bank refuses it", func() bool {
-		w.pass(time.Second) // which the bank takes over it
-		w.rest()
+		w.later(time.Second) // which the bank takes over it
 		list := w.refundsOf(id)
 		if len(list) != 1 {
 			w.t.Fatalf("%d refunds: %+v", len(list), list)
@@ -49,8 +47,7 @@ func TestMoneyThatNobodyOrderedBackIsSentAgainUntilSomebodyMustLook(t *testing.T
 				w.weather(rail.Conditions{Refunds: rail.FateFail})
 				session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = policy })
 				if origin == flow.OriginClock {
-					w.pass(flow.ReturnAfter)
-					w.rest()
+					w.later(flow.ReturnAfter)
 				}
 				for i, wait := range []time.Duration{time.Hour, 6 * time.Hour, 24 * time.Hour} {
 					r := w.refuses(session.ID, i+1)
@@ -59,8 +56,7 @@ func TestMoneyThatNobodyOrderedBackIsSentAgainUntilSomebodyMustLook(t *testing.T
 						t.Fatalf("refused %d times: %+v, and its money %+v at %s", i+1, r, p, w.clock())
 					}
 					w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.Unapplied: -500_000})
-					w.pass(p.ReturnsAt.Sub(w.clock()) - time.Second)
-					w.rest()
+					w.later(p.ReturnsAt.Sub(w.clock()) - time.Second)
 					if r := w.refundsOf(session.ID)[0]; r.Failures != i+1 || r.Status != flow.RefundFailed {
 						t.Fatalf("it is sent again too early: %+v", r)
 					}
@@ -73,10 +69,7 @@ func TestMoneyThatNobodyOrderedBackIsSentAgainUntilSomebodyMustLook(t *testing.T
 				if e := w.events(session.ID); e[flow.RefundPendingKind] != 4 || e[flow.RefundFailedKind] != 3 || e[flow.RefundAttentionKind] != 1 {
 					t.Errorf("told %v", e)
 				}
-				for range 5 {
-					w.pass(48 * time.Hour)
-					w.rest()
-				}
+				w.passes(5, 48*time.Hour)
 				if n := w.calls()["disburse"]; n != 4 {
 					t.Errorf("the bank was told %d times", n)
 				}
@@ -105,8 +98,7 @@ func TestMoneyThatIsRefusedTooOftenCanBeAccepted(t *testing.T) {
 		session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
 		for i := range 3 {
 			w.refuses(session.ID, i+1)
-			w.pass(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
-			w.rest()
+			w.later(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
 		}
 		if r := w.refuses(session.ID, 4); r.Status != flow.RefundAttention {
 			t.Fatalf("%+v", r)
@@ -183,13 +175,11 @@ func TestWhatWasRefusedIsAskedAboutBeforeItIsSentAgain(t *testing.T) {
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
 		session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
 		r := w.refuses(session.ID, 1)
-		w.rail.set(func(s *shakyRail) {
-			s.onSentOut = func(reference string, _ func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-				if reference != r.Reference {
-					t.Errorf("asked about %s", reference)
-				}
-				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
+		w.rail.sentOut(func(reference string, _ func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			if reference != r.Reference {
+				t.Errorf("asked about %s", reference)
 			}
+			return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
 		})
 		w.pass(time.Hour)
 		r = w.becomes(r.ID, flow.RefundProcessed)
@@ -242,8 +232,7 @@ func TestWhatTheMerchantSendsBackWholeDoesNotWait(t *testing.T) {
 		w.rest()
 		w.pass(time.Second)
 		w.becomes(again.ID, flow.RefundProcessed)
-		w.pass(3 * flow.ReturnAfter)
-		w.rest()
+		w.later(3 * flow.ReturnAfter)
 		if list := w.refundsOf(session.ID); len(list) != 3 {
 			t.Errorf("the clock sent it once more: %+v", list)
 		}

@@ -14,8 +14,7 @@ func TestWhatTheBankTookBackIsNotSetAsideAgain(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		session := w.payingUnder(func(*flow.Policy) {})
-		w.pass(2 * time.Hour)
-		w.rest()
+		w.later(2 * time.Hour)
 		p := w.comes(session.ID, 500_000)
 		w.rail.set(func(r *shakyRail) { // it may have been told
 			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
@@ -30,10 +29,8 @@ func TestWhatTheBankTookBackIsNotSetAsideAgain(t *testing.T) {
 		w.rest()
 		r := w.becomes(w.refundsOf(session.ID)[0].ID, flow.RefundProcessing)
 		w.must(w.tell(flow.Notice{Kind: flow.Reversal, RailTransactionID: "R1", Reverses: p.RailTransactionID, Amount: 500_000, PaidAt: w.clock()}))
-		w.rail.set(func(r *shakyRail) {
-			r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-				return flow.Disbursed{Status: flow.DisbursementFailed, Reason: "Nothing is left of it."}, nil
-			}
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{Status: flow.DisbursementFailed, Reason: "Nothing is left of it."}, nil
 		})
 		w.pass(time.Hour)
 		w.becomes(r.ID, flow.RefundFailed)
@@ -47,10 +44,8 @@ func TestWhatTheBankTookBackIsNotSetAsideAgain(t *testing.T) {
 			t.Errorf("it became %+v", s)
 		}
 		// The bank sends it all the same: it is gone twice, and the merchant's to bear.
-		w.rail.set(func(r *shakyRail) {
-			r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
-			}
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
 		})
 		w.must(w.tell(flow.Notice{Kind: flow.PaidOut, Reference: r.Reference, RailTransactionID: "B1", Amount: 500_000, PaidAt: w.clock()}))
 		w.becomes(r.ID, flow.RefundProcessed)
@@ -63,8 +58,7 @@ func TestWhatWasAcceptedStaysSoWhenItsRefundFails(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		session := w.payingUnder(func(*flow.Policy) {})
-		w.pass(2 * time.Hour)
-		w.rest()
+		w.later(2 * time.Hour)
 		p, err := w.resolve(w.comes(session.ID, 500_000).ID, true)
 		w.must(err)
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
@@ -115,8 +109,7 @@ func TestPartsThatCouldNotGoBackCanBeAccepted(t *testing.T) {
 		var parts []flow.Payment
 		for _, amount := range []flow.Kobo{200_000, 100_000} {
 			parts = append(parts, w.comes(session.ID, amount))
-			w.pass(time.Second)
-			w.rest()
+			w.later(time.Second)
 		}
 		for _, r := range w.refundsOf(session.ID) {
 			w.becomes(r.ID, flow.RefundFailed)
@@ -124,8 +117,7 @@ func TestPartsThatCouldNotGoBackCanBeAccepted(t *testing.T) {
 		if s := w.read(session.ID); s.AmountPaid != 0 {
 			t.Errorf("what was to go back counts: %+v", s)
 		}
-		w.pass(w.read(session.ID).ExpiresAt.Sub(w.clock())) // before it is sent again
-		w.rest()
+		w.later(w.read(session.ID).ExpiresAt.Sub(w.clock())) // before it is sent again
 		p, err := w.resolve(parts[0].ID, true)
 		w.must(err)
 		w.rest()

@@ -71,8 +71,7 @@ func TestNoRefundIsPaidWithTheMoneyOfOthers(t *testing.T) {
 						if refused++; fits {
 							refused, taken, e.taken = refused-1, taken+1, e.taken+amount
 							w.rest()
-							w.pass(time.Second)
-							w.rest()
+							w.later(time.Second)
 						}
 					}
 					w.bounded(all)

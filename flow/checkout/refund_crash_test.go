@@ -36,12 +36,10 @@ var refundCrashes = map[string]func(w *world, die func()){
 	},
 	"after the bank answered a question": func(w *world, die func()) {
 		w.weather(rail.Conditions{NotifyLossPercent: 100})
-		w.rail.set(func(r *shakyRail) {
-			r.onSentOut = func(_ string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-				d, err := call()
-				w.once(die)
-				return d, err
-			}
+		w.rail.sentOut(func(_ string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			d, err := call()
+			w.once(die)
+			return d, err
 		})
 	},
 	"before the merchant is told": func(w *world, die func()) {
@@ -52,6 +50,27 @@ var refundCrashes = map[string]func(w *world, die func()){
 			return flow.Verdict{OK: true, Status: 200}
 		})
 	},
+}
+
+// outlives starts the program again once it crashed, until a refund is done that it
+// crashed in.
+func (w *world) outlives(id flow.RefundID, alone bool) {
+	w.t.Helper()
+	for range 20 {
+		w.rest()
+		if w.dead() {
+			w.end()
+			w.start(alone)
+		}
+		if now, err := w.db.Refund(w.t.Context(), id); err == nil && now.Status == flow.RefundProcessed && w.died.Load() {
+			break
+		}
+		w.pass(61 * time.Second)
+	}
+	if !w.died.Load() {
+		w.t.Fatal("nothing crashed")
+	}
+	w.becomes(id, flow.RefundProcessed)
 }
 
 func TestARefundSurvivesACrashAtEveryPoint(t *testing.T) {
@@ -67,21 +86,7 @@ func TestARefundSurvivesACrashAtEveryPoint(t *testing.T) {
 					arm(w, w.crash)
 					r, err := w.refund(p, 200_000)
 					w.must(err)
-					for range 20 {
-						w.rest()
-						if w.dead() {
-							w.end()
-							w.start(alone)
-						}
-						if now, err := w.db.Refund(t.Context(), r.ID); err == nil && now.Status == flow.RefundProcessed && w.died.Load() {
-							break
-						}
-						w.pass(61 * time.Second)
-					}
-					if !w.died.Load() {
-						t.Fatal("nothing crashed")
-					}
-					w.becomes(r.ID, flow.RefundProcessed)
+					w.outlives(r.ID, alone)
 					w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
 					if e := w.events(session.ID); e[flow.RefundPendingKind] != 1 || e[flow.RefundProcessedKind] != 1 {
 						t.Errorf("told %v", e)

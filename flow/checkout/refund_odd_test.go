@@ -31,8 +31,7 @@ func TestTwoRefundsOfAPaymentThatFailBothGoBack(t *testing.T) {
 		mine, err := w.refund(p, 100_000)
 		w.must(err)
 		w.rest()
-		w.pass(time.Minute)
-		w.rest()
+		w.later(time.Minute)
 		list := w.refundsOf(session.ID)
 		if len(list) != 2 || list[1].Origin != flow.OriginClock {
 			t.Fatalf("%+v", list)
@@ -45,10 +44,8 @@ func TestTwoRefundsOfAPaymentThatFailBothGoBack(t *testing.T) {
 		}
 		w.rail.set(func(r *shakyRail) { r.onSendOut, r.onSentOut = nil, nil })
 		for range 4 {
-			w.pass(flow.ReturnAfter)
-			w.rest()
-			w.pass(time.Second)
-			w.rest()
+			w.later(flow.ReturnAfter)
+			w.later(time.Second)
 		}
 		w.becomes(clocks.ID, flow.RefundProcessed)
 		if p = w.payment(p.ID); p.Unapplied != 0 || p.Refunded != 500_000 || p.Resolution != flow.ResolvedRefunded {
@@ -81,10 +78,7 @@ func TestWhatComesBackToWaitGoesBackThoughTheRestIsGone(t *testing.T) {
 			t.Errorf("it waits: %+v", p)
 		}
 		w.weather(rail.Conditions{})
-		for range 3 {
-			w.pass(flow.ReturnAfter)
-			w.rest()
-		}
+		w.passes(3, flow.ReturnAfter)
 		if list := w.refundsOf(session.ID); len(list) != 2 || list[1].Origin != flow.OriginClock || list[1].Amount != 100_000 {
 			t.Errorf("%+v", list)
 		}
@@ -140,8 +134,7 @@ func TestNothingIsRefundedOnTheFeesOfEarlierRefunds(t *testing.T) {
 				t.Errorf("whole: %v", err)
 			}
 			w.rest()
-			w.pass(time.Second)
-			w.rest()
+			w.later(time.Second)
 		}
 		last := w.earns()
 		w.at("2026-11-23T08:00:01Z")
@@ -177,8 +170,7 @@ func TestWhatBouncedUnheardIsBookedWhenTheBankIsAsked(t *testing.T) {
 		t := w.t
 		session, _ := w.lateMoney(func(*flow.Policy) {})
 		w.weather(rail.Conditions{Refunds: rail.FateBounce, NotifyLossPercent: 100})
-		w.pass(flow.ReturnAfter)
-		w.rest()
+		w.later(flow.ReturnAfter)
 		w.pass(11 * time.Second)
 		r := w.becomes(w.refundsOf(session.ID)[0].ID, flow.RefundAttention)
 		if e := w.events(session.ID); !r.Returned || r.PutBack || e[flow.RefundProcessedKind] != 1 || e[flow.RefundAttentionKind] != 1 || e[flow.RefundFailedKind] != 0 {
@@ -191,10 +183,7 @@ func TestWhatBouncedUnheardIsBookedWhenTheBankIsAsked(t *testing.T) {
 		if r = w.sentBack(session.ID); r.Reference != string(r.ID)+"-2" {
 			t.Errorf("%+v", r)
 		}
-		for range 3 { // the statements of these days are read
-			w.pass(24 * time.Hour)
-			w.rest()
-		}
+		w.passes(3, 24*time.Hour) // the statements of these days are read
 		w.lies(session.ID, nil)
 		w.proven()
 	})
@@ -247,16 +236,13 @@ func TestARefusedQuestionIsNoRefusedRefund(t *testing.T) {
 		r, err := w.refund(p, 200_000)
 		w.must(err)
 		w.rest()
-		w.rail.set(func(s *shakyRail) {
-			s.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-				return flow.Disbursed{}, fmt.Errorf("%w: answered with 401", rail.ErrRejected)
-			}
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{}, fmt.Errorf("%w: answered with 401", rail.ErrRejected)
 		})
 		w.pass(time.Minute)
 		w.becomes(r.ID, flow.RefundProcessing)
 		w.at("2026-11-23T08:00:01Z")
-		w.pass(time.Minute)
-		w.rest()
+		w.later(time.Minute)
 		if list := w.settlements(project); len(list) != 1 || list[0].Status != flow.SettlementProcessing {
 			t.Errorf("%+v", list)
 		}
@@ -274,20 +260,15 @@ func TestABankThatChangedItsMindIsAskedUntilItAnswers(t *testing.T) {
 		w.must(err)
 		w.refuses(session.ID, 1)
 		var asked int
-		w.rail.set(func(s *shakyRail) {
-			s.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-				if asked++; asked == 1 {
-					return flow.Disbursed{}, rail.ErrUnavailable
-				}
-				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			if asked++; asked == 1 {
+				return flow.Disbursed{}, rail.ErrUnavailable
 			}
+			return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
 		})
 		w.must(w.tell(flow.Notice{Kind: flow.PaidOut, Reference: r.Reference, RailTransactionID: "B1", Amount: r.Amount, PaidAt: w.clock()}))
 		w.rest()
-		for range 3 {
-			w.pass(time.Minute)
-			w.rest()
-		}
+		w.passes(3, time.Minute)
 		w.becomes(r.ID, flow.RefundProcessed)
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
 	})

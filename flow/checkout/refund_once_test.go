@@ -37,10 +37,7 @@ func TestAtOneMomentOnlyOneDecidesAboutWhatTheBankRefused(t *testing.T) {
 					t.Errorf("round %d: %v", round, err)
 				}
 			}
-			for range 3 {
-				w.pass(time.Second)
-				w.rest()
-			}
+			w.passes(3, time.Second)
 			p = w.payment(p.ID)
 			if p.Refunded > 500_000 || p.Unapplied != 0 || p.Resolution == flow.Unresolved {
 				t.Errorf("round %d: %+v", round, p)
@@ -56,8 +53,7 @@ func TestAtOneMomentOnlyOneDecidesAboutWhatTheBankRefused(t *testing.T) {
 			if sent != p.Refunded || sent > 500_000 {
 				t.Errorf("round %d: the bank sent %d, the record says %d", round, sent, p.Refunded)
 			}
-			w.pass(48 * time.Hour)
-			w.rest()
+			w.later(48 * time.Hour)
 		}
 		w.proven()
 	})
@@ -73,8 +69,7 @@ func TestRefundsAndASettlementAtOnceTakeNoMoreThanThereIs(t *testing.T) {
 		for range 6 {
 			payments = append(payments, w.earns())
 		}
-		w.pass(40 * time.Hour) // Monday morning, before the payday
-		w.rest()
+		w.later(40 * time.Hour) // Monday morning, before the payday
 		start := make(chan struct{})
 		var all sync.WaitGroup
 		made := make([]flow.Kobo, len(payments))
@@ -95,10 +90,7 @@ func TestRefundsAndASettlementAtOnceTakeNoMoreThanThereIs(t *testing.T) {
 		all.Go(func() { <-start; w.at("2026-11-23T08:00:01Z") })
 		close(start)
 		all.Wait()
-		for range 3 {
-			w.pass(3 * time.Second)
-			w.rest()
-		}
+		w.passes(3, 3*time.Second)
 		var out flow.Kobo
 		for _, b := range w.settlements(project) {
 			if b.Status != flow.SettlementSucceeded {
@@ -127,7 +119,6 @@ func TestWhatIsSentAgainByItselfSurvivesACrash(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			each(t, func(w *world) {
-				t := w.t
 				w.endpoint("https://shop.test/hook")
 				w.weather(rail.Conditions{Refunds: rail.FateFail})
 				session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
@@ -135,21 +126,7 @@ func TestWhatIsSentAgainByItselfSurvivesACrash(t *testing.T) {
 				w.weather(rail.Conditions{})
 				arm(w, w.crash)
 				w.pass(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
-				for range 20 {
-					w.rest()
-					if w.dead() {
-						w.end()
-						w.start(true)
-					}
-					if now, err := w.db.Refund(t.Context(), r.ID); err == nil && now.Status == flow.RefundProcessed && w.died.Load() {
-						break
-					}
-					w.pass(61 * time.Second)
-				}
-				if !w.died.Load() {
-					t.Fatal("nothing crashed")
-				}
-				w.becomes(r.ID, flow.RefundProcessed)
+				w.outlives(r.ID, true)
 				w.lies(session.ID, nil)
 				w.proven()
 			})

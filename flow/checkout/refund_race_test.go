@@ -180,10 +180,7 @@ func TestAPartThatStaysBesideMoreThanTheRestIsTooMuch(t *testing.T) {
 					t.Errorf("%+v, told %v", s, w.events(session.ID))
 				}
 				w.weather(rail.Conditions{})
-				for range 3 { // what was refused meanwhile is sent again
-					w.pass(time.Hour)
-					w.rest()
-				}
+				w.passes(3, time.Hour) // what was refused meanwhile is sent again
 				if part = w.payment(part.ID); part.Applied != 100_000 || part.Unapplied != aside || part.Refunded != 100_000-aside {
 					t.Errorf("the part: %+v", part)
 				}

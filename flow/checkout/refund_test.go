@@ -253,8 +253,7 @@ func TestARefundThatNobodyKnowsOfNeedsAttentionAndIsAskedAboutBeforeItIsSentAgai
 			if !more {
 				next = w.clock().Add(time.Second)
 			}
-			w.pass(next.Sub(w.clock()))
-			w.rest()
+			w.later(next.Sub(w.clock()))
 		}
 		if err != nil || r.Status != flow.RefundAttention || asks < 5 || asks > 20 {
 			t.Fatalf("after %d questions: %+v (%v)", asks, r, err)

@@ -150,10 +150,8 @@ func TestAnAnswerThatComesAfterAnotherRefundIsNotTheMerchantsToBear(t *testing.T
 		w.rest()
 		w.pass(time.Second)
 		w.becomes(second.ID, flow.RefundProcessed)
-		w.rail.set(func(s *shakyRail) {
-			s.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B9", At: w.clock()}, nil
-			}
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B9", At: w.clock()}, nil
 		})
 		for range 2 {
 			w.paidOut(string(first.ID), "B9", first.Amount)

@@ -101,8 +101,7 @@ func TestAPolicySendsMoneyBackAtOnce(t *testing.T) {
 			{"too late", func(p *flow.Policy) { p.LatePayment = "refund" }, 2 * time.Hour, 500_000, 500_000, flow.Late, flow.SessionExpired, flow.ChargeLate, "returning refunded"},
 		} {
 			session := w.payingUnder(c.policy)
-			w.pass(c.wait)
-			w.rest()
+			w.later(c.wait)
 			p := w.comes(session.ID, c.amount)
 			r := w.sentBack(session.ID)
 			if p = w.payment(p.ID); p.Match != c.match || p.Resolution != flow.ResolvedRefunded || p.ResolvedBy != flow.ByPolicy || p.Unapplied != 0 || p.Refunded != c.back || p.Applied != c.amount-c.back {
@@ -138,8 +137,7 @@ func TestTooLittleOrTooLateIsTakenWhereThePolicySaysSo(t *testing.T) {
 		}
 		kobo := w.payingUnder(func(p *flow.Policy) { p.LatePayment = "accept" })
 		late := w.payingUnder(func(p *flow.Policy) { p.LatePayment, p.Underpayment = "accept", "accept" })
-		w.pass(2 * time.Hour)
-		w.rest()
+		w.later(2 * time.Hour)
 		p = w.comes(kobo.ID, 100)
 		if s := w.read(kobo.ID); s.Status != flow.SessionExpired || p.Match != flow.Late || p.ReturnsAt.IsZero() || w.events(kobo.ID)[flow.ChargeSuccess] != 0 {
 			t.Errorf("a naira of 5,000 made it %+v, %+v", s, p)
@@ -162,8 +160,7 @@ func TestMoneyThatNobodyDecidesAboutGoesBackAfterADay(t *testing.T) {
 		}{
 			{"late", func() (flow.SessionID, flow.Payment) {
 				s := w.payingUnder(func(*flow.Policy) {})
-				w.pass(2 * time.Hour)
-				w.rest()
+				w.later(2 * time.Hour)
 				return s.ID, w.comes(s.ID, 500_000)
 			}, "paid_late returning refunded"},
 			{"twice", func() (flow.SessionID, flow.Payment) {
@@ -174,8 +171,7 @@ func TestMoneyThatNobodyDecidesAboutGoesBackAfterADay(t *testing.T) {
 			{"a part", func() (flow.SessionID, flow.Payment) {
 				s := w.payingUnder(func(*flow.Policy) {})
 				p := w.comes(s.ID, 200_000)
-				w.pass(time.Hour)
-				w.rest()
+				w.later(time.Hour)
 				return s.ID, w.payment(p.ID)
 			}, "part_waits returning refunded"},
 		} {
@@ -183,15 +179,13 @@ func TestMoneyThatNobodyDecidesAboutGoesBackAfterADay(t *testing.T) {
 			if want := w.clock().Add(flow.ReturnAfter); !p.ReturnsAt.Equal(want) && c.name == "a part" || p.ReturnsAt.IsZero() || !p.Waits(w.read(id)) {
 				t.Fatalf("%s: it goes back at %v: %+v", c.name, p.ReturnsAt, p)
 			}
-			w.pass(p.ReturnsAt.Sub(w.clock()) - time.Second)
-			w.rest()
+			w.later(p.ReturnsAt.Sub(w.clock()) - time.Second)
 			if got := w.payment(p.ID); got.Resolution != flow.Unresolved || len(w.refundsOf(id)) != 0 {
 				t.Errorf("%s: it went back too early: %+v", c.name, got)
 			}
 			w.end()
 			w.start(true) // what is owed outlives the program
-			w.pass(time.Second)
-			w.rest()
+			w.later(time.Second)
 			r := w.sentBack(id)
 			if p = w.payment(p.ID); p.Resolution != flow.ResolvedRefunded || p.ResolvedBy != flow.ByClock || p.Unapplied != 0 || r.Origin != flow.OriginClock || r.Amount != p.Amount {
 				t.Errorf("%s: it became %+v, sent back %+v", c.name, p, r)
@@ -202,8 +196,7 @@ func TestMoneyThatNobodyDecidesAboutGoesBackAfterADay(t *testing.T) {
 			if s := w.read(id); s.Status != flow.SessionPaid && (s.AmountPaid != 0 || slices.Contains(s.Exceptions, flow.PartiallyPaid)) {
 				t.Errorf("%s: the session still counts it: %+v", c.name, s)
 			}
-			w.pass(48 * time.Hour)
-			w.rest()
+			w.later(48 * time.Hour)
 			if n := len(w.refundsOf(id)); n != 1 {
 				t.Errorf("%s: it went back %d times", c.name, n)
 			}
@@ -219,8 +212,7 @@ func TestWhatWasDecidedMeanwhileDoesNotGoBack(t *testing.T) {
 		w.comes(paid.ID, 200_000)
 		w.comes(paid.ID, 300_000) // the rest of it
 		accepted := w.payingUnder(func(*flow.Policy) {})
-		w.pass(2 * time.Hour)
-		w.rest()
+		w.later(2 * time.Hour)
 		late := w.comes(accepted.ID, 500_000)
 		p, err := w.resolve(late.ID, true)
 		w.must(err)
@@ -234,8 +226,7 @@ func TestWhatWasDecidedMeanwhileDoesNotGoBack(t *testing.T) {
 		if _, err := w.resolve(late.ID, false); flow.CodeOf(err) != flow.CodeNotResolvable {
 			t.Errorf("it was decided about twice: %v", err)
 		}
-		w.pass(72 * time.Hour)
-		w.rest()
+		w.later(72 * time.Hour)
 		for _, id := range []flow.SessionID{paid.ID, accepted.ID} {
 			if n := len(w.refundsOf(id)); n != 0 {
 				t.Errorf("%d refunds of what is paid", n)
@@ -260,8 +251,7 @@ func TestOneOfManyDecides(t *testing.T) {
 		t := w.t
 		for round := range 6 {
 			session := w.payingUnder(func(*flow.Policy) {})
-			w.pass(2 * time.Hour)
-			w.rest()
+			w.later(2 * time.Hour)
 			p := w.comes(session.ID, 500_000)
 			start := make(chan struct{})
 			errs := make(chan error, 8)
@@ -312,8 +302,7 @@ func TestMoneyThatCannotGoBackWaitsForAnotherDecision(t *testing.T) {
 		t := w.t
 		w.weather(rail.Conditions{Refunds: "fail"})
 		session := w.payingUnder(func(p *flow.Policy) { p.LatePayment = "refund" })
-		w.pass(2 * time.Hour)
-		w.rest()
+		w.later(2 * time.Hour)
 		p := w.comes(session.ID, 500_000)
 		w.rest()
 		w.pass(time.Second)
@@ -324,14 +313,11 @@ func TestMoneyThatCannotGoBackWaitsForAnotherDecision(t *testing.T) {
 		if p, err := w.resolve(p.ID, true); err != nil || p.Applied != 500_000 || !p.ReturnsAt.IsZero() {
 			t.Errorf("accepted as %+v, %v", p, err)
 		}
-		w.pass(2 * time.Hour)
-		w.rest()
+		w.later(2 * time.Hour)
 		if r := w.refundsOf(session.ID); len(r) != 1 || r[0].Status != flow.RefundFailed {
 			t.Errorf("what was accepted goes back: %+v", r)
 		}
-		if s := w.read(session.ID); s.Status != flow.SessionPaid {
-			t.Errorf("the session is %s", s.Status)
-		}
+		w.is(session.ID, flow.SessionPaid)
 	})
 }
 
@@ -368,8 +354,7 @@ func TestWhatTheBankTakesBackBeforeItWasSentIsSetAsideAgain(t *testing.T) {
 		t := w.t
 		w.weather(rail.Conditions{})
 		session := w.payingUnder(func(*flow.Policy) {})
-		w.pass(2 * time.Hour)
-		w.rest()
+		w.later(2 * time.Hour)
 		p := w.comes(session.ID, 500_000)
 		back := flow.Notice{Kind: flow.Reversal, RailTransactionID: "R1", Reverses: p.RailTransactionID, Amount: 500_000, PaidAt: w.clock()}
 		w.end() // so that nobody tells the bank of the refund

@@ -35,10 +35,7 @@ func (w *world) chatKept(chat flow.ChatID) (lines []store.Line, said []store.Sai
 // days lets days pass one by one, and what is due on each be done.
 func (w *world) days(n int) {
 	w.t.Helper()
-	for range n {
-		w.pass(24 * time.Hour)
-		w.rest()
-	}
+	w.passes(n, 24*time.Hour)
 }
 
 // oldChats has Ada pay and speak with an agent, and Ben leave it at a greeting;

@@ -52,8 +52,7 @@ func TestWhateverIsWrongWithTheRowsIsFound(t *testing.T) {
 		w.endpoint("https://shop.test")
 		w.everything()
 		w.paying()
-		w.pass(time.Second)
-		w.rest()
+		w.later(time.Second)
 		w.spoilt = true
 		plants := []struct{ rule, plant, mend string }{
 			{store.RulePaymentOf, "UPDATE payments SET attempt = attempt || '-gone' WHERE attempt <> ''", "UPDATE payments SET attempt = REPLACE(attempt, '-gone', '')"},

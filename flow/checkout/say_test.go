@@ -18,10 +18,7 @@ var errRefused = fmt.Errorf("%w: the server said 479", checkout.ErrUndeliverable
 // retry lets the longest wait between two tries of a message pass, some times.
 func (w *world) retry(times int) {
 	w.t.Helper()
-	for range times {
-		w.pass(15 * time.Second)
-		w.rest()
-	}
+	w.passes(times, 15*time.Second)
 }
 
 // became counts the lines of a session's log that say what became of messages.
@@ -144,10 +141,7 @@ func TestAMessageThatIsToWaitIsPutOffWithoutFailingAndKeepsItsPlace(t *testing.T
 		})
 		w.hear("ada", flow.Intent{Kind: flow.MeansMenu})
 		w.hear("ada", method(flow.BankTransfer))
-		for range 5 { // nobody asks before it is time
-			w.pass(15 * time.Second)
-			w.rest()
-		}
+		w.passes(5, 15*time.Second)            // nobody asks before it is time
 		if n := early.Load(); n < 2 || n > 4 { // each new message asks once, and may be asked for while it is at work
 			t.Errorf("it was asked %d times", n)
 		}
@@ -158,8 +152,7 @@ func TestAMessageThatIsToWaitIsPutOffWithoutFailingAndKeepsItsPlace(t *testing.T
 		if got := w.texts("ada"); len(got) != 1 {
 			t.Errorf("too early the payer read %q", got)
 		}
-		w.pass(15 * time.Second)
-		w.rest()
+		w.later(15 * time.Second)
 		account := w.attempts(session.ID)[0].Instructions.AccountNumber
 		if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "summary", "transfer_how", account, "wait_menu"}) {
 			t.Errorf("the payer read %q", got)
@@ -237,11 +230,9 @@ func TestNewsOfMoneyWaitsForANumberThatIsAway(t *testing.T) {
 		w.pay(session.ID, session.Amount, false)
 		w.rest()
 		w.hear("ada", flow.Intent{Kind: flow.MeansWho})
-		w.pass(26 * time.Hour)
-		w.rest()
+		w.later(26 * time.Hour)
 		w.hear("ada", flow.Intent{Kind: flow.MeansThanks})
-		w.pass(time.Minute)
-		w.rest()
+		w.later(time.Minute)
 		away.Store(false)
 		w.retry(1)
 		if got := w.texts("ada")[read:]; !slices.Equal(got, []string{"receipt", "welcome"}) {
@@ -275,8 +266,7 @@ func TestRefusedNewsOfMoneyWaitsForAWordOfItsPayer(t *testing.T) {
 			if n := tries.Load(); n != 3 {
 				w.t.Errorf("it was tried %d times in a few minutes", n)
 			}
-			w.pass(6 * time.Hour)
-			w.rest()
+			w.later(6 * time.Hour)
 			if n := tries.Load(); n != 4 {
 				w.t.Errorf("after six hours it was tried %d times", n)
 			}

@@ -130,12 +130,9 @@ func TestWhatTheBankRepeatsAtEveryQuestionIsNewsOnce(t *testing.T) {
 			{Kind: flow.Reversal, RailTransactionID: "R1", Reference: a.Reference, Amount: 100_000, Channel: flow.BankTransfer, PaidAt: w.clock()},
 			credit("T1", a.Reference, 100_000, w.clock()),
 		}
-		w.rail.set(func(r *shakyRail) {
-			r.onCheck = func(context.Context, string) ([]flow.Notice, error) { return said, nil }
-		})
+		w.rail.checking(func(context.Context, string) ([]flow.Notice, error) { return said, nil })
 		for range 6 {
-			w.pass(time.Minute)
-			w.rest()
+			w.later(time.Minute)
 			w.must(w.tell(said...)) // and by itself as well
 			w.rest()
 		}
@@ -162,20 +159,16 @@ func TestOneAttemptThatTheBankCannotAnswerForHidesNoOther(t *testing.T) {
 	if len(attempts) != 2 || attempts[0].Status != flow.AttemptSuperseded {
 		t.Fatalf("%+v", attempts)
 	}
-	w.rail.set(func(r *shakyRail) {
-		r.onCheck = func(_ context.Context, reference string) ([]flow.Notice, error) {
-			if reference == first.Reference {
-				return nil, rail.ErrUnknown
-			}
-			// The bank does not say again what it was asked about.
-			return []flow.Notice{credit("T1", "", 500_000, w.clock())}, nil
+	w.rail.checking(func(_ context.Context, reference string) ([]flow.Notice, error) {
+		if reference == first.Reference {
+			return nil, rail.ErrUnknown
 		}
+		// The bank does not say again what it was asked about.
+		return []flow.Notice{credit("T1", "", 500_000, w.clock())}, nil
 	})
 	w.pass(time.Minute)
 	w.hear("ada", flow.Intent{Kind: flow.MeansPaid})
-	if s := w.read(session.ID); s.Status != flow.SessionPaid {
-		t.Errorf("the session is %s", s.Status)
-	}
+	w.is(session.ID, flow.SessionPaid)
 }
 
 func TestMoneyForAMethodThatWasSwitchedAwayFromIsFoundAfterTheSessionWasPaid(t *testing.T) {
@@ -186,16 +179,10 @@ func TestMoneyForAMethodThatWasSwitchedAwayFromIsFoundAfterTheSessionWasPaid(t *
 	w.hear("ada", method(flow.Card))
 	w.must(w.bank.CompleteCard(t.Context(), w.attempts(session.ID)[1].Reference, "approved"))
 	w.until("the payment", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
-	for range 3 { // what was planned before it was paid is over
-		w.pass(30 * time.Minute)
-		w.rest()
-	}
+	w.passes(3, 30*time.Minute) // what was planned before it was paid is over
 	_, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: first.Instructions.AccountNumber, SenderName: "BOLA ADE", Drop: true, ValueTime: w.clock()})
 	w.must(err)
-	for range 4 {
-		w.pass(30 * time.Minute)
-		w.rest()
-	}
+	w.passes(4, 30*time.Minute)
 	if s := w.read(session.ID); !slices.Contains(s.Exceptions, flow.DuplicatePayment) {
 		t.Errorf("money that nobody told of is lost: %v", s.Exceptions)
 	}
@@ -215,21 +202,13 @@ func TestTheBankIsAskedOnAndOnAndThenNoMore(t *testing.T) {
 			return nil, nil
 		}
 	})
-	for range 60 {
-		w.pass(30 * time.Minute)
-		w.rest()
-	}
+	w.passes(60, 30*time.Minute)
 	most := checks
-	for range 60 {
-		w.pass(30 * time.Minute)
-		w.rest()
-	}
+	w.passes(60, 30*time.Minute)
 	if checks != most || most < 9 || most > 13 { // more and more seldom: flow.LateWaits
 		t.Errorf("the bank was asked %d times within 30 hours and %d times later on", most, checks-most)
 	}
-	if s := w.read(session.ID); s.Status != flow.SessionExpired {
-		t.Errorf("the session is %s", s.Status)
-	}
+	w.is(session.ID, flow.SessionExpired)
 }
 
 func TestNothingIsCancelledOnAGuess(t *testing.T) {
@@ -237,9 +216,7 @@ func TestNothingIsCancelledOnAGuess(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		session, _ := w.paying()
-		w.rail.set(func(r *shakyRail) {
-			r.onCheck = func(context.Context, string) ([]flow.Notice, error) { return nil, rail.ErrUnavailable }
-		})
+		w.bankSilent()
 		w.hear("ada", flow.Intent{Kind: flow.MeansPaid}) // the bank is asked and does not answer
 		w.hear("ada", flow.Intent{Kind: flow.MeansCancel})
 		w.hear("ada", flow.Intent{Kind: flow.MeansConfirm}) // within the time in which it is not asked again

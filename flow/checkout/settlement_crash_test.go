@@ -66,12 +66,10 @@ func TestAPayoutSurvivesACrashAtEveryPoint(t *testing.T) {
 		},
 		"after the bank was asked": func(w *world, _ *atomic.Bool) {
 			w.weather(rail.Conditions{NotifyLossPercent: 100})
-			w.rail.set(func(r *shakyRail) {
-				r.onSentOut = func(_ string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-					d, err := call()
-					w.once(w.crash)
-					return d, err
-				}
+			w.rail.sentOut(func(_ string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				d, err := call()
+				w.once(w.crash)
+				return d, err
 			})
 		},
 		"before the settlement is made": func(_ *world, where *atomic.Bool) { where.Store(true) },
@@ -198,8 +196,7 @@ func TestManyWhoSettleAtOnceMakeOneSettlement(t *testing.T) {
 		if len(ids) != 1 {
 			t.Errorf("one day was settled as %v", ids)
 		}
-		w.pass(2 * time.Minute) // what the other process owed is free
-		w.rest()
+		w.later(2 * time.Minute) // what the other process owed is free
 		w.pass(time.Second)
 		w.until("it is paid out", func() bool { return w.settlements(project)[0].Status == flow.SettlementSucceeded })
 		w.whole(w.settlements(project)[0])

@@ -220,8 +220,7 @@ func (b *books) step(draw *rand.Rand) {
 		w.must(err)
 		w.rest()
 	case 7:
-		w.pass(time.Duration(draw.IntN(30)) * time.Hour)
-		w.rest()
+		w.later(time.Duration(draw.IntN(30)) * time.Hour)
 	case 8:
 		for _, n := range b.bank.moves(w.clock(), true) {
 			for range 1 + draw.IntN(2) {
@@ -242,17 +241,13 @@ func (b *books) finish() {
 		if b.bank.sent() == b.net {
 			break
 		}
-		w.pass(24 * time.Hour)
-		w.rest()
+		w.later(24 * time.Hour)
 		for _, n := range b.bank.moves(w.clock(), false) {
 			w.must(w.tell(n))
 		}
 		w.rest()
 	}
-	for range 3 { // and what was lost on the way is found by asking
-		w.pass(24 * time.Hour)
-		w.rest()
-	}
+	w.passes(3, 24*time.Hour) // and what was lost on the way is found by asking
 	b.hold("in the end")
 	if sent := b.bank.sent(); sent != b.net {
 		w.t.Errorf("the bank sent %d kobo of the merchant's %d", sent, b.net)

@@ -42,10 +42,8 @@ func (w *world) at(moment string) {
 	w.t.Helper()
 	to, err := time.Parse(time.RFC3339, moment)
 	w.must(err)
-	w.pass(to.Sub(w.clock()))
-	w.rest()
-	w.pass(3 * time.Second) // what the bank took on is sent, and comes back where it does
-	w.rest()
+	w.later(to.Sub(w.clock()))
+	w.later(3 * time.Second) // what the bank took on is sent, and comes back where it does
 }
 
 // earns is a payment that leaves the merchant 482 500 kobo.
@@ -165,18 +163,12 @@ func TestAPayoutWaitsWhileItsProjectIsStopped(t *testing.T) {
 		w.until("the bank was to be told", func() bool { list := w.settlements(project); return len(list) == 1 && list[0].Tries > 0 })
 		w.must2(w.board.Move(t.Context(), flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(project), To: flow.MerchantStopped, By: "ops"}))
 		w.rail.set(func(r *shakyRail) { r.onSendOut = nil })
-		for range 12 {
-			w.pass(10 * time.Minute)
-			w.rest()
-		}
+		w.passes(12, 10*time.Minute)
 		if n := w.calls()["disburse"]; n != 0 {
 			t.Errorf("the bank was told of %d payouts of a stopped project", n)
 		}
 		w.must2(w.board.Move(t.Context(), flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(project), By: "ops"}))
-		for range 6 {
-			w.pass(10 * time.Minute)
-			w.rest()
-		}
+		w.passes(6, 10*time.Minute)
 		if b := w.ended(project, 1)[0]; b.Status != flow.SettlementSucceeded {
 			t.Errorf("once it may go on: %+v", b)
 		}

@@ -16,15 +16,13 @@ import (
 // held makes calls to the bank wait until they are released or cut short.
 func (w *world) held() (begun chan flow.Order, release chan struct{}) {
 	begun, release = make(chan flow.Order, 10), make(chan struct{})
-	w.rail.set(func(r *shakyRail) {
-		r.onStart = func(ctx context.Context, o flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
-			begun <- o
-			select {
-			case <-release:
-				return call()
-			case <-ctx.Done():
-				return flow.Instructions{}, fmt.Errorf("%w: %w", rail.ErrUnavailable, ctx.Err())
-			}
+	w.rail.starting(func(ctx context.Context, o flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+		begun <- o
+		select {
+		case <-release:
+			return call()
+		case <-ctx.Done():
+			return flow.Instructions{}, fmt.Errorf("%w: %w", rail.ErrUnavailable, ctx.Err())
 		}
 	})
 	return begun, release
@@ -122,12 +120,10 @@ func TestAMethodWhoseCallMayHaveBeenMadeIsLookedUpFirst(t *testing.T) {
 	w := one(t)
 	session := w.session(flow.InChat)
 	w.hear("ada", code(session))
-	w.rail.set(func(r *shakyRail) {
-		r.onStart = func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
-			ins, err := call()
-			w.once(w.crash) // the bank made it; nobody here will ever know
-			return ins, err
-		}
+	w.rail.starting(func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+		ins, err := call()
+		w.once(w.crash) // the bank made it; nobody here will ever know
+		return ins, err
 	})
 	_ = w.instruct(t.Context(), session.ID)
 	w.end()
@@ -145,10 +141,8 @@ func TestABankThatIsDownSaysNothingOfAnEarlierCall(t *testing.T) {
 	w := one(t)
 	session := w.session(flow.Headless)
 	outcome := rail.ErrUnknown
-	w.rail.set(func(r *shakyRail) {
-		r.onStart = func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
-			return flow.Instructions{}, outcome
-		}
+	w.rail.starting(func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+		return flow.Instructions{}, outcome
 	})
 	if err := w.instruct(t.Context(), session.ID); flow.CodeOf(err) != flow.CodeRailTimeout {
 		t.Fatalf("an unknown outcome is %v", err)
@@ -167,10 +161,8 @@ func TestAPayerWhoAsksAgainForAMethodThatDoesNotComeIsToldAgain(t *testing.T) {
 	w := one(t)
 	session := w.session(flow.InChat)
 	w.hear("ada", code(session))
-	w.rail.set(func(r *shakyRail) {
-		r.onStart = func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
-			return flow.Instructions{}, rail.ErrUnknown
-		}
+	w.rail.starting(func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+		return flow.Instructions{}, rail.ErrUnknown
 	})
 	down := func() int {
 		n := 0
@@ -183,19 +175,14 @@ func TestAPayerWhoAsksAgainForAMethodThatDoesNotComeIsToldAgain(t *testing.T) {
 	}
 	for round := 1; round <= 3; round++ {
 		w.hear("ada", method(flow.BankTransfer))
-		for range 4 {
-			w.pass(15 * time.Second)
-			w.rest()
-		}
+		w.passes(4, 15*time.Second)
 		if n := down(); n != round {
 			t.Fatalf("after asking %d times the payer was told %d times: %q", round, n, w.texts("ada"))
 		}
 	}
-	w.pass(29 * time.Minute) // the attempt is over: nobody is asked about it any more
-	w.rest()
+	w.later(29 * time.Minute) // the attempt is over: nobody is asked about it any more
 	asked := len(w.rail.asked())
-	w.pass(time.Hour)
-	w.rest()
+	w.later(time.Hour)
 	if n := len(w.rail.asked()); n != asked {
 		t.Errorf("an attempt that is over is still asked for (%d, then %d)", asked, n)
 	}
@@ -208,10 +195,8 @@ func TestARailThatPanicsIsAFailedCall(t *testing.T) {
 	t.Parallel()
 	w := one(t)
 	session := w.session(flow.InChat)
-	w.rail.set(func(r *shakyRail) {
-		r.onStart = func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
-			panic("a bug")
-		}
+	w.rail.starting(func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+		panic("a bug")
 	})
 	if err := w.instruct(t.Context(), session.ID); err == nil {
 		t.Fatal("a panic gave instructions")
@@ -219,8 +204,7 @@ func TestARailThatPanicsIsAFailedCall(t *testing.T) {
 	w.hear("ada", code(session))
 	w.hear("ada", method(flow.BankTransfer))
 	w.rail.set(func(r *shakyRail) { r.onStart = nil })
-	w.pass(time.Minute)
-	w.rest()
+	w.later(time.Minute)
 	if got := w.texts("ada"); !slices.Contains(got, "transfer_how") {
 		t.Errorf("the payer read %q", got)
 	}
@@ -231,16 +215,13 @@ func TestInstructionsEndWhenTheBankSaysSo(t *testing.T) {
 	w := one(t)
 	session := w.session(flow.InChat)
 	w.hear("ada", code(session))
-	w.rail.set(func(r *shakyRail) {
-		r.onStart = func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
-			ins, err := call()
-			ins.ExpiresAt = w.clock().Add(5 * time.Minute) // of the half hour that was asked for
-			return ins, err
-		}
+	w.rail.starting(func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+		ins, err := call()
+		ins.ExpiresAt = w.clock().Add(5 * time.Minute) // of the half hour that was asked for
+		return ins, err
 	})
 	w.hear("ada", method(flow.BankTransfer))
-	w.pass(5*time.Minute + time.Second)
-	w.rest()
+	w.later(5*time.Minute + time.Second)
 	if got := w.texts("ada"); got[len(got)-1] != "lapsed" {
 		t.Errorf("the payer read %q", got)
 	}

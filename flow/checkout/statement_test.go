@@ -20,12 +20,9 @@ func TestMoneyThatNobodyToldOfIsFoundOnTheStatement(t *testing.T) {
 		t := w.t
 		session, _ := w.paying()
 		// The bank neither tells nor answers, all day long.
-		w.rail.set(func(r *shakyRail) {
-			r.onCheck = func(context.Context, string) ([]flow.Notice, error) { return nil, rail.ErrUnavailable }
-		})
+		w.bankSilent()
 		w.pay(session.ID, 500_000, true)
-		w.pass(time.Minute)
-		w.rest()
+		w.later(time.Minute)
 		if s := w.read(session.ID); s.Status == flow.SessionPaid {
 			t.Fatal("it was found by asking")
 		}
@@ -52,10 +49,7 @@ func TestMoneyThatNobodyToldOfIsFoundOnTheStatement(t *testing.T) {
 			t.Errorf("the day after: %+v (%v)", got, err)
 		}
 		// Each further day is read, and nothing is found twice.
-		for range 3 {
-			w.pass(24 * time.Hour)
-			w.rest()
-		}
+		w.passes(3, 24*time.Hour)
 		if n := w.lines(session.ID)["bank.statement"]; n != 1 {
 			t.Errorf("found %d times", n)
 		}
@@ -149,9 +143,7 @@ func TestADowntimeIsReadDayByDay(t *testing.T) {
 	t.Parallel()
 	w := one(t)
 	session, _ := w.paying()
-	w.rail.set(func(r *shakyRail) {
-		r.onCheck = func(context.Context, string) ([]flow.Notice, error) { return nil, rail.ErrUnavailable }
-	})
+	w.bankSilent()
 	w.pay(session.ID, 500_000, true)
 	w.end()
 	w.mu.Lock()
@@ -236,10 +228,7 @@ func TestLostMoneyOfWhatIsOverIsFoundWithinADay(t *testing.T) {
 	session, _ := w.paidFor(500_000)
 	w.pay(session.ID, 500_000, true)
 	before := w.calls()["check"]
-	for range 60 {
-		w.pass(time.Hour)
-		w.rest()
-	}
+	w.passes(60, time.Hour)
 	if s := w.read(session.ID); len(w.payments(session.ID)) != 2 || fmt.Sprint(s.Exceptions) != "[DUPLICATE_PAYMENT]" {
 		t.Errorf("it is lost: %+v", s.Exceptions)
 	}
@@ -260,10 +249,7 @@ func TestLostMoneyForWhatWasDeclinedIsFound(t *testing.T) {
 	}
 	w.pay(session.ID, 500_000, true)
 	before := w.calls()["check"]
-	for range 30 {
-		w.pass(time.Hour)
-		w.rest()
-	}
+	w.passes(30, time.Hour)
 	if s := w.read(session.ID); s.AmountPaid != 500_000 || len(w.payments(session.ID)) != 1 {
 		t.Errorf("it is lost: %+v", s)
 	}
@@ -300,15 +286,11 @@ func TestQuestionsThatAreDueAtOnceAreSpread(t *testing.T) {
 	if n := waiting(); n < due-70 || n > due-50 {
 		t.Errorf("%d of %d wait", n, due)
 	}
-	w.pass(time.Second)
-	w.rest()
+	w.later(time.Second)
 	if n := waiting(); n > due-70 || n < due-100 {
 		t.Errorf("%d of %d wait after a second", n, due)
 	}
-	for range 20 {
-		w.pass(time.Second)
-		w.rest()
-	}
+	w.passes(20, time.Second)
 	if n := waiting(); n != 0 {
 		t.Errorf("%d of %d still wait", n, due)
 	}

@@ -18,16 +18,12 @@ func TestNothingIsToldByTheClockWhileMessagesAreStillComingIn(t *testing.T) {
 	w.hear("ada", code(session))
 	w.hear("ada", method(flow.BankTransfer))
 	w.syncing.Store(true)
-	for range 3 {
-		w.pass(15 * time.Minute) // the reminder and the end of the account number are due
-		w.rest()
-	}
+	w.passes(3, 15*time.Minute) // the reminder and the end of the account number are due
 	if got := w.texts("ada"); slices.Contains(got, "reminder") || slices.Contains(got, "lapsed") {
 		t.Fatalf("while messages were coming in the payer read %q", got)
 	}
 	w.syncing.Store(false)
-	w.pass(3 * time.Second)
-	w.rest()
+	w.later(3 * time.Second)
 	if got := w.texts("ada"); !slices.Contains(got, "lapsed") {
 		t.Errorf("afterwards the payer read %q", got)
 	}

@@ -33,8 +33,7 @@ func TestMoneyOfNoSessionIsToldToWhomItWasCollectedFor(t *testing.T) {
 				t.Errorf("money of nobody became %+v, %v", p, err)
 			}
 		}
-		w.pass(72 * time.Hour)
-		w.rest()
+		w.later(72 * time.Hour)
 		p, err := w.resolve(list[0].ID, true)
 		if err != nil || p.Applied != 250_000 || p.Fee != flow.Fee(250_000) || p.Resolution != flow.ResolvedAccepted {
 			t.Errorf("accepted as %+v, %v", p, err)

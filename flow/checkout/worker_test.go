@@ -73,10 +73,7 @@ func TestWorkThatFailsThroughAFaultOfOursIsGivenUpVisiblyAndRevivedWhenAskedFor(
 			return err
 		}))
 		w.rest()
-		for range 40 {
-			w.pass(11 * time.Minute)
-			w.rest()
-		}
+		w.passes(40, 11*time.Minute)
 		if n := w.logs.count("given_up=true"); n != 1 {
 			t.Errorf("it was given up %d times", n)
 		}
@@ -104,20 +101,15 @@ func TestAMessageThatCannotBeSentHoldsTheChatBackForADayAndNoLonger(t *testing.T
 		w.sending(func(checkout.Outgoing) error { return errors.New("no number is live") })
 		w.must(w.says("ada", flow.Intent{Kind: flow.MeansMenu}))
 		w.rest()
-		for range 23 {
-			w.pass(time.Hour - time.Minute)
-			w.rest()
-		}
+		w.passes(23, time.Hour-time.Minute)
 		w.must(w.says("ada", method(flow.BankTransfer)))
 		w.rest()
 		if n := w.logs.count("a message to a payer is given up"); n != 0 {
 			t.Fatalf("%d messages were given up within a day", n)
 		}
-		w.pass(2 * time.Hour)
-		w.rest()
+		w.later(2 * time.Hour)
 		w.sending(nil)
-		w.pass(time.Minute)
-		w.rest()
+		w.later(time.Minute)
 		if n := w.logs.count("a message to a payer is given up"); n != 1 {
 			t.Errorf("%d messages were given up", n)
 		}
@@ -139,8 +131,7 @@ func TestAPanicInATaskIsAFailedTryAndTakesNothingElseWithIt(t *testing.T) {
 	})
 	w.must(w.says("ada", flow.Intent{Kind: flow.MeansMenu}))
 	w.hear("ben", flow.Intent{Kind: flow.MeansMenu})
-	w.pass(time.Minute)
-	w.rest()
+	w.later(time.Minute)
 	if a, b := w.texts("ada"), w.texts("ben"); len(a) != 1 || len(b) != 1 {
 		t.Errorf("ada read %q and ben %q", a, b)
 	}
@@ -244,12 +235,10 @@ func TestAProgramThatIsStoppedWhileABankIsAskedTellsNobodyThatTheBankIsDown(t *t
 		t := w.t
 		session, _ := w.paying()
 		begun := make(chan bool)
-		w.rail.set(func(r *shakyRail) {
-			r.onCheck = func(ctx context.Context, _ string) ([]flow.Notice, error) {
-				begun <- true
-				<-ctx.Done()
-				return nil, ctx.Err()
-			}
+		w.rail.checking(func(ctx context.Context, _ string) ([]flow.Notice, error) {
+			begun <- true
+			<-ctx.Done()
+			return nil, ctx.Err()
 		})
 		w.must(w.says("ada", flow.Intent{Kind: flow.MeansPaid}))
 		<-begun

@@ -137,6 +137,21 @@ func (w *world) pass(d time.Duration) {
 	w.service.Wake()
 }
 
+// later lets time pass, and what is due then be done.
+func (w *world) later(d time.Duration) {
+	w.t.Helper()
+	w.pass(d)
+	w.rest()
+}
+
+// passes is later some times.
+func (w *world) passes(times int, d time.Duration) {
+	w.t.Helper()
+	for range times {
+		w.later(d)
+	}
+}
+
 // open opens the database and makes a service on it, which does not run yet.
 func (w *world) open(alone bool) {
 	w.t.Helper()
