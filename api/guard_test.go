@@ -17,15 +17,22 @@ import (
 // listen serves a shop on a real port and returns its address.
 func (s *shop) listen() string {
 	s.t.Helper()
+	addr, stop, ended := s.serves()
+	s.t.Cleanup(func() { s.ends(stop, ended) })
+	return addr
+}
+
+// serves is listen until stop is called; ended then gets what it ended with.
+func (s *shop) serves() (addr string, stop context.CancelFunc, ended <-chan error) {
+	s.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.server.Serve(ctx, ln) }()
-	s.t.Cleanup(func() { s.ends(stop, ended) })
-	return ln.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(ctx, ln) }()
+	return ln.Addr().String(), stop, served
 }
 
 // probe sends bytes as they are and returns every answer until the server
@@ -205,16 +212,11 @@ func TestBodiesAndHeadersHaveABound(t *testing.T) {
 // not wait for them.
 func TestAConnectionThatNobodyUsedHoldsNoEndUp(t *testing.T) {
 	s := open(t)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.server.Serve(ctx, ln) }()
+	addr, stop, ended := s.serves()
 	conns := make([]net.Conn, 3)
 	for i := range conns {
-		if conns[i], err = net.Dial("tcp", ln.Addr().String()); err != nil {
+		var err error
+		if conns[i], err = net.Dial("tcp", addr); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = conns[i].Close() }()
@@ -238,14 +240,8 @@ func TestAWaitingCallEndsWhenTheServerDoes(t *testing.T) {
 	if r := s.ask("POST", "/v1/test/phones", s.key, `{"phone":"08031234567"}`); r.status != http.StatusCreated {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.server.Serve(ctx, ln) }()
-	conn, err := net.Dial("tcp", ln.Addr().String())
+	addr, stop, ended := s.serves()
+	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

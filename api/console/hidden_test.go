@@ -80,15 +80,8 @@ func TestALoginNamesAnAddressThatCanBeOne(t *testing.T) {
 // cookie that the browser does not hold any more.
 func TestLoggingInAgainEndsTheLoginBefore(t *testing.T) {
 	w := open(t)
-	person, err := w.accounts.AddPerson(t.Context(), w.ada.account, "obi@example.com", "a long password", flow.RoleSupport)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := w.accounts.Enter(t.Context(), person.Email, "a long password", "192.0.2.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, again := w.carrying(in.Text), w.carrying(in.Text)
+	person, text := w.obi()
+	before, again := w.carrying(text), w.carrying(text)
 	w.wants(again.post("/login", form("email", person.Email, "password", "a long password")), http.StatusSeeOther)
 	w.wants(again.get("/sessions"), http.StatusOK)
 	w.wants(before.get("/sessions"), http.StatusSeeOther)

@@ -27,7 +27,34 @@ func (v *visitor) stream(path string) (status int, lines *bufio.Scanner) {
 		v.w.t.Fatal(err)
 	}
 	v.w.t.Cleanup(func() { _ = answer.Body.Close() })
-	return answer.StatusCode, bufio.NewScanner(answer.Body)
+	lines = bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	return answer.StatusCode, lines
+}
+
+// obi is a supporter of Ada's with what a browser carries who is logged in.
+func (w *world) obi() (obi flow.Person, text string) {
+	w.t.Helper()
+	obi, err := w.accounts.AddPerson(w.t.Context(), w.ada.account, "obi@example.com", "a long password", flow.RoleSupport)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	in, err := w.accounts.Enter(w.t.Context(), obi.Email, "a long password", "192.0.2.1")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return obi, in.Text
+}
+
+// shows reads a live part until it holds a text.
+func (w *world) shows(lines *bufio.Scanner, text string) {
+	w.t.Helper()
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return
+		}
+	}
+	w.t.Fatalf("the page never showed %q: %v", text, lines.Err())
 }
 
 // Whoever is shut out, or logs out elsewhere, sees nothing more on a page that
@@ -35,15 +62,8 @@ func (v *visitor) stream(path string) (status int, lines *bufio.Scanner) {
 func TestALivePartEndsWithTheLoginItBelongsTo(t *testing.T) {
 	w := open(t)
 	session := w.opened(w.ada, "")
-	person, err := w.accounts.AddPerson(t.Context(), w.ada.account, "obi@example.com", "a long password", flow.RoleSupport)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := w.accounts.Enter(t.Context(), person.Email, "a long password", "192.0.2.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	obi := w.carrying(in.Text)
+	person, text := w.obi()
+	obi := w.carrying(text)
 	ended := func(v *visitor, path string, end func()) {
 		t.Helper()
 		_, lines := v.stream(path)

@@ -1,8 +1,6 @@
 package console_test
 
 import (
-	"bufio"
-	"context"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -234,31 +232,10 @@ func TestAChatIsLive(t *testing.T) {
 	w := open(t)
 	p := &payer{w: w, person: "7704", name: "Bola"}
 	p.opens(w.ada)
-	v := w.as(flow.RoleSupport)
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
-	defer stop()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+"/inbox/"+string(p.chat)+"/live", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := v.http.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	lines := bufio.NewScanner(answer.Body)
-	until := func(text string) {
-		t.Helper()
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), text) {
-				return
-			}
-		}
-		t.Fatalf("%q never came: %v", text, lines.Err())
-	}
-	until("event: part")
+	_, lines := w.as(flow.RoleSupport).stream("/inbox/" + string(p.chat) + "/live")
+	w.shows(lines, "event: part")
 	p.says(flow.Intent{Kind: flow.MeansThanks, Text: "thanks from afar"})
-	until("thanks from afar")
+	w.shows(lines, "thanks from afar")
 }
 
 // Who may see what: a role that may not is told so, and nobody is sent to log in.

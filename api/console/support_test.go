@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net/http"
@@ -369,26 +368,8 @@ func TestASessionsPageIsLive(t *testing.T) {
 	id := w.opened(w.ada, "")
 	support := w.as(flow.RoleSupport)
 	w.wants(w.as(flow.RoleOwner, w.merchant("Bola Stores")).get("/sessions/"+id+"/live"), http.StatusNotFound)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.base+"/sessions/"+id+"/live", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := support.http.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	lines := bufio.NewScanner(answer.Body)
-	lines.Buffer(nil, 1<<20)
-	reads := func(text string) {
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), text) {
-				return
-			}
-		}
-		t.Fatalf("the page never showed %q: %v", text, lines.Err())
-	}
-	reads("opened")
+	_, lines := support.stream("/sessions/" + id + "/live")
+	w.shows(lines, "opened")
 	w.wants(support.post("/sessions/"+id+"/note", url.Values{"note": {"said & done"}}), http.StatusSeeOther)
-	reads("said &amp; done")
+	w.shows(lines, "said &amp; done")
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -198,32 +196,16 @@ func (c *chatBot) run(b *testing.B, atOnce int) chatMeasure {
 // settled is the time that a process has spent working, once it rests: what
 // follows an answer belongs to its turn.
 func settled(pid int) time.Duration {
-	last, since := cpuOf(pid), time.Now()
+	last, since := tilltest.CPU(pid), time.Now()
 	for end := since.Add(5 * time.Second); time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond) // between two looks
-		if now := cpuOf(pid); now != last {
+		if now := tilltest.CPU(pid); now != last {
 			last, since = now, time.Now()
 		} else if time.Since(since) > 150*time.Millisecond {
 			break
 		}
 	}
 	return last
-}
-
-// cpuOf is the time that a process has spent working, in steps of 10 ms.
-func cpuOf(pid int) time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // chatTable is what was measured: the middle of the rounds, each figure by

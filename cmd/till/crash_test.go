@@ -68,6 +68,18 @@ type till struct {
 	p    *tilltest.Process
 }
 
+// running starts Till with its number linked, and gives its first merchant too.
+func running(t *testing.T, o *outside) (*till, *merchant) {
+	t.Helper()
+	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
+	x.start()
+	o.link(x.p)
+	x.p.Line(`of that network|/phone$`)
+	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
+	waitReady(m)
+	return x, m
+}
+
 func (x *till) start() { x.p = start(x.t, x.dir, x.o.env, "dev", "--http-addr", x.addr) }
 
 // again kills Till as a power cut would and starts it again.
@@ -115,13 +127,7 @@ func (x *till) missNotice() {
 // Till is killed at each step of a payment, and each time the payment still
 // completes with one virtual account, one charge.success and one receipt.
 func TestAPaymentSurvivesKillsAtEveryStep(t *testing.T) {
-	o := newOutside(t)
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
-	x.start()
-	o.link(x.p)
-	x.p.Line(`of that network|/phone$`)
-	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
-	waitReady(m)
+	x, m := running(t, newOutside(t))
 	s := newSink(m)
 	points := []string{
 		"session created", "code on its way", "menu shown", "method on its way", "account shown", "claim on its way",
@@ -264,13 +270,8 @@ func TestTillDevFindsEverythingAsItWasAfterAKill(t *testing.T) {
 func TestEverythingTwiceAndRedisForgetful(t *testing.T) {
 	redis := realRedis(t)
 	o := newOutside(t)
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
 	o.env = append(o.env, "TILL_REDIS_URL="+redis.url)
-	x.start()
-	o.link(x.p)
-	x.p.Line(`of that network|/phone$`)
-	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
-	waitReady(m)
+	_, m := running(t, o)
 	if err := o.network.SetFaults(context.Background(), wanet.Faults{Duplicate: true}); err != nil {
 		t.Fatal(err)
 	}

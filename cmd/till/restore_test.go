@@ -48,13 +48,7 @@ func ratchets(t *testing.T, file string) (n int) {
 // the same: those who are written to first, those who write first, and those who
 // came after the backup.
 func TestPayersAreHeardAndReachedAfterAnOldBackupIsRestored(t *testing.T) {
-	o := newOutside(t)
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
-	x.start()
-	o.link(x.p)
-	x.p.Line(`of that network|/phone$`)
-	m := &merchant{t: t, base: "http://" + x.addr, key: keptKey(t, x.dir)}
-	waitReady(m)
+	x, m := running(t, newOutside(t))
 	reached, writes, late := newPayer(m), newPayer(m), newPayer(m)
 	paid, asked := m.chosen(reached, "is-reached"), m.chosen(writes, "writes")
 	x.does("backup", filepath.Join(x.dir, "old.tar.gz"))

@@ -41,14 +41,7 @@ func (r Reader) Plans(ctx context.Context, f SearchFilter) ([]string, error) {
 		return nil, err
 	}
 	for _, b := range f.branches() {
-		plan := ""
-		err := r.run.each(ctx, "EXPLAIN QUERY PLAN "+b.query, b.args, func(scan scanner) error {
-			var id, parent, unused int
-			var detail string
-			err := scan(&id, &parent, &unused, &detail)
-			plan += detail + "\n"
-			return err
-		})
+		plan, err := r.Plan(ctx, b.query, b.args...)
 		if err != nil {
 			return nil, err
 		}
@@ -60,14 +53,7 @@ func (r Reader) Plans(ctx context.Context, f SearchFilter) ([]string, error) {
 // QueuePlan is how SQLite reads a queue.
 func (r Reader) QueuePlan(ctx context.Context, f QueueFilter) (plan string, err error) {
 	query, args := f.query()
-	err = r.run.each(ctx, "EXPLAIN QUERY PLAN SELECT * FROM ("+query+") AS w WHERE w.place > ? ORDER BY w.place LIMIT 10", append(args, ""), func(scan scanner) error {
-		var id, parent, unused int
-		var detail string
-		err := scan(&id, &parent, &unused, &detail)
-		plan += detail + "\n"
-		return err
-	})
-	return plan, err
+	return r.Plan(ctx, "SELECT * FROM ("+query+") AS w WHERE w.place > ? ORDER BY w.place LIMIT 10", append(args, "")...)
 }
 
 // Plan is how SQLite goes about a query.

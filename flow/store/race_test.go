@@ -20,17 +20,7 @@ func TestWhatManyReadAndWriteAtOnceAllCounts(t *testing.T) {
 		const callers, each = 16, 10
 		together(callers, func(int) {
 			for range each {
-				err := db.Update(t.Context(), func(tx *store.Tx) error {
-					s, err := tx.Session(t.Context(), "wsp_sess_001")
-					if err != nil {
-						return err
-					}
-					s.Sequence++
-					return tx.SaveSession(t.Context(), &s)
-				})
-				if err != nil {
-					t.Error(err)
-				}
+				counts(t, db)
 			}
 		})
 		s, err := db.Session(t.Context(), "wsp_sess_001")
@@ -47,23 +37,29 @@ func TestTwoProgramsMayWriteTheSameDatabase(t *testing.T) {
 		const callers, each = 8, 10
 		together(callers, func(i int) {
 			for range each {
-				err := programs[i%2].Update(t.Context(), func(tx *store.Tx) error {
-					s, err := tx.Session(t.Context(), "wsp_sess_001")
-					if err != nil {
-						return err
-					}
-					s.Sequence++
-					return tx.SaveSession(t.Context(), &s)
-				})
-				if err != nil {
-					t.Error(err)
-				}
+				counts(t, programs[i%2])
 			}
 		})
 		if s, err := programs[1].Session(t.Context(), "wsp_sess_001"); err != nil || s.Sequence != callers*each {
 			t.Errorf("counted %d of %d (%v)", s.Sequence, callers*each, err)
 		}
 	})
+}
+
+// counts reads the first session and writes it one higher.
+func counts(t *testing.T, db *store.DB) {
+	t.Helper()
+	err := db.Update(t.Context(), func(tx *store.Tx) error {
+		s, err := tx.Session(t.Context(), "wsp_sess_001")
+		if err != nil {
+			return err
+		}
+		s.Sequence++
+		return tx.SaveSession(t.Context(), &s)
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // together runs n callers at once and waits for them.

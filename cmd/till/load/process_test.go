@@ -55,20 +55,7 @@ func (p process) status(name string) float64 {
 }
 
 // cpu is the time that it has spent working, in steps of 10 ms.
-func (p process) cpu() time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
-}
+func (p process) cpu() time.Duration { return tilltest.CPU(p.PID()) }
 
 // descriptors is how many files and connections it has open.
 func (p process) descriptors() int {
