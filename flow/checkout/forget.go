@@ -44,18 +44,19 @@ type Forgot struct {
 	Places   int64 `json:"otherPlaces"` // rows of others in which their phone, e-mail address or WhatsApp id stood
 }
 
-// Forget forgets a payer in one transaction; as stands for them. Errors:
+// Forget forgets a payer in one transaction; as stands for them, and in each chat
+// with the same number of ours beyond the first another such name. Errors:
 // ErrUnsettled.
 func (f *Forgetter) Forget(ctx context.Context, p Payer, as string) (Forgot, error) {
 	var out Forgot
 	err := f.db.Update(store.Unhurried(ctx), func(tx *store.Tx) (err error) {
-		out, err = forget(ctx, tx, p, as)
+		out, err = f.forget(ctx, tx, p, as)
 		return err
 	})
 	return out, wrap("forget a payer", err)
 }
 
-func forget(ctx context.Context, tx *store.Tx, p Payer, as string) (out Forgot, err error) {
+func (f *Forgetter) forget(ctx context.Context, tx *store.Tx, p Payer, as string) (out Forgot, err error) {
 	open, err := p.Unsettled(ctx, tx.Reader)
 	if err == nil && len(open) > 0 {
 		err = ErrUnsettled
@@ -78,8 +79,19 @@ func forget(ctx context.Context, tx *store.Tx, p Payer, as string) (out Forgot, 
 			return out, err
 		}
 	}
+	named := map[string]bool{} // numbers of ours on which a chat has the name already
 	for _, c := range p.Chats {
-		if err := e.chat(ctx, c); err != nil {
+		// A telephone number can have had several WhatsApp accounts, as after its SIM
+		// was given to somebody else, and no two of them may be one person's on one of
+		// our numbers: each further one gets a name of its own, that says as little.
+		name := as
+		if named[c.Number] {
+			if name, err = f.NewName(); err != nil {
+				return out, err
+			}
+		}
+		named[c.Number] = true
+		if err := e.chat(ctx, c, name); err != nil {
 			return out, err
 		}
 	}
@@ -256,8 +268,8 @@ func (e *eraser) line(ctx context.Context, l store.Line) error {
 	return e.tx.RewriteLine(ctx, left)
 }
 
-// chat takes the payer out of a chat.
-func (e *eraser) chat(ctx context.Context, c store.ChatRow) error {
+// chat takes the payer out of a chat; as stands for them in it.
+func (e *eraser) chat(ctx context.Context, c store.ChatRow, as string) error {
 	lines, err := e.tx.Lines(ctx, string(c.ID))
 	if err != nil {
 		return err
@@ -268,7 +280,7 @@ func (e *eraser) chat(ctx context.Context, c store.ChatRow) error {
 		}
 	}
 	e.out.Chats++
-	return e.tx.ForgetChat(ctx, c.ID, e.as)
+	return e.tx.ForgetChat(ctx, c.ID, as)
 }
 
 // withoutCustomer is JSON in which a name that says nothing stands for a customer

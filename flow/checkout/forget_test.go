@@ -125,6 +125,54 @@ func TestWhoIsForgottenStandsNowhere(t *testing.T) {
 	})
 }
 
+// A telephone number that came to a second WhatsApp account, as when the SIM went
+// to somebody else, has two chats with the same number of ours: both are forgotten,
+// each under a name of its own, and the words of both go.
+func TestWhoHasTwoWhatsAppAccountsIsForgotten(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		ctx := t.Context()
+		s := w.adaSession()
+		w.adaPays(s)
+		const second = "199000100020999"
+		w.pass(time.Minute) // the chat that was first keeps the name that stands for her elsewhere
+		for _, number := range []string{ourNumber, "2349010000002"} { // and one with another number of ours
+			w.must(w.service.Hear(ctx, checkout.Inbound{
+				Number: number, Person: second, Phone: adaPhone, Name: adaName, Message: "SECOND", Intent: flow.Intent{Kind: flow.MeansNothing, Text: "Adaeze again"}, At: w.clock(),
+			}))
+			w.rest()
+		}
+		found := w.find()
+		if len(found.Chats) != 3 {
+			t.Fatalf("she has %d chats", len(found.Chats))
+		}
+		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
+		as, err := f.NewName()
+		w.must(err)
+		forgot, err := f.Forget(ctx, found, as)
+		w.must(err)
+		if forgot.Sessions != 1 || forgot.Chats != 3 {
+			t.Errorf("forgot %+v", forgot)
+		}
+		w.nowhere()
+		if found, err := w.db.Mentions(ctx, second); err != nil || len(found) > 0 {
+			t.Errorf("her second id still stands in %v (%v)", found, err)
+		}
+		names := map[string]int{}
+		for _, c := range found.Chats {
+			row, err := w.db.Chat(ctx, c.ID)
+			w.must(err)
+			if names[row.Person]++; !checkout.Forgotten(row.Person) || row.Phone != "" || row.Name != "" {
+				t.Errorf("of a chat stays %+v", row)
+			}
+		}
+		if len(names) != 2 || names[as] != 2 {
+			t.Errorf("three chats with two numbers go by the names %v, and %s stands for her", names, as)
+		}
+		w.retold(s.ID, as)
+	})
+}
+
 // nowhere fails where a text that says who Ada is stands in a row.
 func (w *world) nowhere() {
 	w.t.Helper()
