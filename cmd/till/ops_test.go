@@ -14,6 +14,7 @@ import (
 	"till/cmd/till/tilltest"
 	"till/config"
 	"till/flow"
+	"till/flow/await"
 	"till/flow/store"
 )
 
@@ -179,6 +180,29 @@ func TestWhatAlertsAdviseCanBeDone(t *testing.T) {
 	if len(advice) != strings.Count(text, "- alert:") || commands < 10 || paths < 4 {
 		t.Errorf("of %d alerts only %d pieces of advice with %d commands and %d paths were found", strings.Count(text, "- alert:"), len(advice), commands, paths)
 	}
+}
+
+// What the alert about late webhooks says is to be run shows the endpoint that
+// fails, and why, with the settings that there are by default.
+func TestTheAdviceAboutLateWebhooksShowsWhichFails(t *testing.T) {
+	level := ""
+	for _, s := range settings() {
+		if s.env == "TILL_LOG_LEVEL" {
+			level = s.standard
+		}
+	}
+	advice := regexp.MustCompile(`(?s)alert: TillWebhooksLate.*?till (logs [^`+"`]+)`").FindStringSubmatch(opsFile(t, "alerts.yml"))
+	if level == "" || advice == nil {
+		t.Fatalf("the default level is %q and the advice %q", level, advice)
+	}
+	m, p, _ := devServerWith(t, []string{"TILL_LOG_LEVEL=" + level})
+	nobody := "http://" + tilltest.FreePort(t) + "/hook"
+	endpoint := m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": nobody, "events": []string{"session.created"}})["id"].(string)
+	session, _ := m.openChat(300_000, "nobody-is-told")
+	await.Until(t, "the log says which endpoint fails", func() bool {
+		out, err := p.Beside(strings.Fields(advice[1])...)
+		return err == nil && strings.Contains(out, endpoint) && strings.Contains(out, session) && strings.Contains(out, "refused")
+	})
 }
 
 // So can what is to be done before a payer is forgotten.

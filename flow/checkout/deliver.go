@@ -165,7 +165,7 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 		o.State, o.Next = flow.DeliveryPending, now.Add(wait)
 	}
 	level := slog.LevelInfo
-	if o.State == flow.DeliveryDead {
+	if o.State == flow.DeliveryDead || !v.OK && o.Reason != reasonShutdown && k.worthTelling(d.Endpoint, now) {
 		level = slog.LevelWarn
 	}
 	s.cfg.Log.LogAttrs(ctx, level, "delivery", slog.String("delivery", d.ID), slog.String("event", string(d.Event)), slog.String("session", string(d.Session)),
@@ -174,6 +174,20 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	s.counts.tried(o)
 	s.cfg.Meter.Delivery(o.Reason)
 	return o, true
+}
+
+// worthTelling says whether a failed try is told of where only warnings are: of
+// each endpoint one in a while. All of them would be as many as its merchant owes
+// it, and drive out of the log what else it holds.
+func (k *worker) worthTelling(id flow.EndpointID, now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l := k.posts.lanes[id]
+	if l == nil || now.Sub(l.told).Abs() < tellAgain {
+		return false
+	}
+	l.told = now
+	return true
 }
 
 // current says whether a delivery may still be sent as it stands in memory, and

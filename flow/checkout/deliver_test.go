@@ -3,6 +3,7 @@ package checkout_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -174,4 +175,41 @@ func TestAPostThatAShutdownCutsShortIsMadeAgainAtOnce(t *testing.T) {
 			t.Errorf("its record is %+v", tries)
 		}
 	})
+}
+
+// Whoever logs warnings alone, as is the default, is told of an endpoint that
+// fails, and of each no more than once in ten minutes however much it is owed.
+func TestAnEndpointThatFailsIsToldOfNowAndThen(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	one, other := w.endpoint("https://shop.test", flow.SessionCreated), w.endpoint("https://other.test", flow.SessionCreated)
+	w.posting(func(context.Context, flow.Delivery) flow.Verdict { return flow.Verdict{Status: 500, Reason: "status"} })
+	tellings := func(id flow.EndpointID) int {
+		w.logs.mu.Lock()
+		defer w.logs.mu.Unlock()
+		n := 0
+		for line := range strings.Lines(w.logs.text.String()) {
+			if strings.Contains(line, "level=WARN msg=delivery ") && strings.Contains(line, "endpoint="+string(id)) && strings.Contains(line, "reason=status") {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range []struct {
+		minutes, want int
+	}{{0, 1}, {5, 1}, {6, 2}} {
+		w.pass(time.Duration(c.minutes) * time.Minute)
+		for range 10 {
+			w.session(flow.Headless)
+		}
+		w.rest()
+		for _, id := range []flow.EndpointID{one.ID, other.ID} {
+			if n := tellings(id); n != c.want {
+				t.Errorf("after %d minutes more an operator was told of %s %d times, want %d", c.minutes, id, n, c.want)
+			}
+		}
+	}
+	if n := w.logs.count("msg=delivery "); n < 20 {
+		t.Errorf("only %d tries were logged at all", n)
+	}
 }

@@ -31,6 +31,9 @@ const (
 	// An endpoint that asks to be spared rests between two tries.
 	firstRest = time.Second
 	maxRest   = 30 * time.Second
+	// tellAgain is how long no other failed try of an endpoint is a warning: less
+	// than an operator is told after that something is owed for long.
+	tellAgain = 10 * time.Minute
 )
 
 // queued is a delivery that waits for a place, and until when it may begin.
@@ -62,6 +65,7 @@ type lane struct {
 	more     bool          // the database may have more for it
 	known    flow.Endpoint // as it was
 	read     time.Time     // then
+	told     time.Time     // when a failed try was last told of as a warning; kept when it is begun anew, which its merchant does
 }
 
 // most is how many it takes.
