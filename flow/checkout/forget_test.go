@@ -135,7 +135,7 @@ func TestWhoHasTwoWhatsAppAccountsIsForgotten(t *testing.T) {
 		s := w.adaSession()
 		w.adaPays(s)
 		const second = "199000100020999"
-		w.pass(time.Minute) // the chat that was first keeps the name that stands for her elsewhere
+		w.pass(time.Minute)                                           // the chat that was first keeps the name that stands for her elsewhere
 		for _, number := range []string{ourNumber, "2349010000002"} { // and one with another number of ours
 			w.must(w.service.Hear(ctx, checkout.Inbound{
 				Number: number, Person: second, Phone: adaPhone, Name: adaName, Message: "SECOND", Intent: flow.Intent{Kind: flow.MeansNothing, Text: "Adaeze again"}, At: w.clock(),
