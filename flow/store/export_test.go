@@ -56,6 +56,14 @@ func (r Reader) QueuePlan(ctx context.Context, f QueueFilter) (plan string, err 
 	return r.Plan(ctx, "SELECT * FROM ("+query+") AS w WHERE w.place > ? ORDER BY w.place LIMIT 10", append(args, "")...)
 }
 
+// ChatPlans are how SQLite finds what payers wait for.
+func (r Reader) ChatPlans(ctx context.Context) (outbox, called string, err error) {
+	if outbox, err = r.Plan(ctx, outboxSQL, 1); err == nil {
+		called, err = r.Plan(ctx, calledSQL)
+	}
+	return outbox, called, err
+}
+
 // Plan is how SQLite goes about a query.
 func (r Reader) Plan(ctx context.Context, query string, args ...any) (plan string, err error) {
 	err = r.run.each(ctx, "EXPLAIN QUERY PLAN "+query, args, func(scan scanner) error {

@@ -54,7 +54,8 @@ func (r Reader) LedgerNewest(ctx context.Context) (off flow.Kobo, err error) {
 	return off, nil
 }
 
-// backlogCounted is how far a backlog is counted.
+// backlogCounted is how far a backlog is counted, and how many messages are looked
+// at for the oldest.
 const backlogCounted = 20_000
 
 // Backlog is how many deliveries are owed by their schedule, at most twenty
@@ -71,4 +72,32 @@ func (r Reader) Backlog(ctx context.Context) (owed, held int, oldest time.Time, 
 		return 0, 0, time.Time{}, fmt.Errorf("count the deliveries that are owed: %w", err)
 	}
 	return owed, held, flow.FromMillis(at), nil
+}
+
+// Messages of a number that an operator switched off wait because of that.
+const outboxSQL = `SELECT COALESCE(MIN(y.created_at), 0) FROM (SELECT chat, created_at FROM says WHERE state = 'pending' ORDER BY chat, seq, bubble LIMIT ?) AS y
+ CROSS JOIN chats c WHERE c.id = y.chat AND c.number NOT IN (SELECT name FROM switches WHERE kind = 'number' AND state = 'kill')`
+
+// Outbox is when the oldest message to a payer was written that is to go out and
+// has not, zero where there is none. It looks at twenty thousand at most.
+func (r Reader) Outbox(ctx context.Context) (oldest time.Time, err error) {
+	var at int64
+	if _, err = r.run.one(ctx, outboxSQL, []any{backlogCounted}, &at); err != nil {
+		return time.Time{}, fmt.Errorf("look for the oldest message that is not sent: %w", err)
+	}
+	return flow.FromMillis(at), nil
+}
+
+// The first condition is that of the index; chats that are only marked have no
+// time, and are passed over by the second.
+const calledSQL = `SELECT desk_since FROM chats WHERE (desk <> '' OR flag <> '') AND desk_since > 0 AND desk = 'waiting' ORDER BY desk_since LIMIT 1`
+
+// Called is since when a person is waited for in the chat that has waited longest
+// without one, zero where there is none.
+func (r Reader) Called(ctx context.Context) (since time.Time, err error) {
+	var at int64
+	if _, err = r.run.one(ctx, calledSQL, nil, &at); err != nil {
+		return time.Time{}, fmt.Errorf("look for who waits for a person: %w", err)
+	}
+	return flow.FromMillis(at), nil
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,4 +103,88 @@ func TestABacklogIsCountedWithItsOldest(t *testing.T) {
 			t.Errorf("%d are owed since %v and %d held (%v)", owed, oldest, held, err)
 		}
 	})
+}
+
+// The oldest message that is to go out is that of a number that works, and who has
+// waited longest for a person is who nobody has come to.
+func TestWhatPayersWaitForIsFound(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		oldest := func() (outbox, called time.Time) {
+			t.Helper()
+			outbox, err := db.Outbox(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if called, err = db.Called(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return outbox, called
+		}
+		if outbox, called := oldest(); !outbox.IsZero() || !called.IsZero() {
+			t.Fatalf("nobody waits: %v %v", outbox, called)
+		}
+		const killed = "2349010000002"
+		for i, c := range []struct {
+			number string
+			state  flow.DeskState
+			flag   string
+			said   string
+		}{
+			{killed, flow.DeskClaimed, "", "pending"}, // the longest, switched off
+			{"2349010000001", flow.DeskBot, "nobody has come", "sent"},
+			{"2349010000001", flow.DeskDevice, "", "failed"},
+			{"2349010000001", flow.DeskWaiting, "", "pending"},
+			{"2349010000001", flow.DeskWaiting, "look", "pending"},
+		} {
+			kept := chat(t, db, store.ChatRow{ID: flow.ChatID("chat_" + string(rune('f'-i))), Number: c.number, Person: string(rune('a' + i))})
+			at := noon.Add(time.Duration(i) * time.Minute)
+			update(t, db, func(ctx context.Context, tx *store.Tx) error {
+				desk := flow.Desk{State: c.state}
+				if c.state != flow.DeskBot {
+					desk.Since = at.UnixMilli()
+				}
+				if err := tx.SetDecided(ctx, kept.ID, 0, desk, c.flag); err != nil {
+					return err
+				}
+				if err := tx.AddSaid(ctx, store.Said{ID: string(kept.ID), Chat: kept.ID, Seq: 1, Key: "summary", Text: "x"}, at); err != nil {
+					return err
+				}
+				if c.said == "pending" {
+					return nil
+				}
+				_, err := tx.MarkSaid(ctx, string(kept.ID), c.said)
+				return err
+			})
+		}
+		if outbox, called := oldest(); !outbox.Equal(noon) || !called.Equal(noon.Add(3*time.Minute)) {
+			t.Errorf("the oldest message is of %v, and somebody is waited for since %v", outbox, called)
+		}
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Exec(ctx, "INSERT INTO switches (kind, name, state) VALUES ('number', '"+killed+"', '"+string(flow.NumberKill)+"')")
+		})
+		if outbox, _ := oldest(); !outbox.Equal(noon.Add(3 * time.Minute)) {
+			t.Errorf("beside a number that is switched off the oldest message is of %v", outbox)
+		}
+	})
+}
+
+// Both are read every few seconds, and most chats and messages are over: no plan
+// reads a whole table, nor sorts what it reads.
+func TestWhatPayersWaitForIsReadByItsIndexes(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t, store.Checkout))
+	outbox, called, err := db.ChatPlans(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for plan, index := range map[string]string{outbox: "say_pending", called: "chat_desk"} {
+		t.Log(plan)
+		for line := range strings.Lines(plan) {
+			if strings.HasPrefix(line, "SCAN ") && !strings.Contains(line, "INDEX "+index) && !strings.HasPrefix(line, "SCAN y") || strings.Contains(line, "TEMP B-TREE") {
+				t.Errorf("it reads too much: %s", line)
+			}
+		}
+		if !strings.Contains(plan, "INDEX "+index) {
+			t.Errorf("it is not read by %s:\n%s", index, plan)
+		}
+	}
 }
