@@ -99,6 +99,9 @@ type Config struct {
 	// OnPairing is called with the text of each new QR code to link a phone
 	// with. It may be nil; Pairing knows the text too.
 	OnPairing func(qr string)
+	// Unreadable is told of each message of a person that could not be decrypted when
+	// it came; most come again, and can be then. It may be nil.
+	Unreadable func()
 	// May is asked before each message that is sent and before each line that is
 	// opened: an error says that it must not be, because the number is another
 	// process's by now. It may be nil.

@@ -53,7 +53,8 @@ type desk struct {
 	stop     context.CancelFunc
 	done     chan error
 
-	failTicks atomic.Bool
+	failTicks  atomic.Bool
+	unreadable atomic.Int64 // messages
 
 	mu      sync.Mutex
 	receive func(m bot.Message) error
@@ -96,7 +97,7 @@ func open(t *testing.T, n *wanet.Network, file string, dial func(context.Context
 	d.Client, err = whatsapp.Open(t.Context(), whatsapp.Config{
 		File: file, Dial: dial, RootKey: &root, PushName: "Till", Now: time.Now,
 		Log:       slog.New(slog.NewTextHandler(d.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		OnPairing: func(qr string) { d.codes <- qr },
+		OnPairing: func(qr string) { d.codes <- qr }, Unreadable: func() { d.unreadable.Add(1) },
 		Tick: func(ctx context.Context, tick checkout.Tick) error {
 			if d.failTicks.Load() {
 				return errors.New("the disk is full")

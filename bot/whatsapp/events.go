@@ -48,6 +48,9 @@ func (c *Client) handle(ctx context.Context, wa *whatsmeow.Client, evt any) (kep
 		c.call(ctx, wa, evt)
 	case *events.UndecryptableMessage:
 		c.log.WarnContext(ctx, "whatsapp message cannot be read yet", slog.String("message", evt.Info.ID))
+		if c.cfg.Unreadable != nil && !evt.Info.IsGroup && isPerson(evt.Info.Sender) && isPerson(evt.Info.Chat) {
+			c.cfg.Unreadable()
+		}
 	case *events.IdentityChange:
 		c.log.WarnContext(ctx, "whatsapp sender has a new phone", slog.String("person", shortened(evt.JID.User)))
 	case *events.NotifyAccountReachoutTimelock:

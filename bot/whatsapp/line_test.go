@@ -256,6 +256,15 @@ func TestLastingStates(t *testing.T) {
 	d.await(whatsapp.StateConnected)
 	d.Handle(t.Context(), &events.ConnectFailure{Reason: events.ConnectFailureGeneric})
 	d.await(whatsapp.StateConnected)
+	ada, group := types.NewJID("100200300400500", types.HiddenUserServer), types.NewJID("120363000000000000", types.GroupServer)
+	for _, from := range []types.MessageSource{{Chat: ada, Sender: ada}, {Chat: group, Sender: ada, IsGroup: true}} {
+		if !d.Handle(t.Context(), &events.UndecryptableMessage{Info: types.MessageInfo{MessageSource: from}}) {
+			t.Error("a message that cannot be read was not taken")
+		}
+	}
+	if n := d.unreadable.Load(); n != 1 {
+		t.Errorf("of one message of a person that cannot be read, and one of a group, %d were told", n)
+	}
 	for _, evt := range []any{&events.UndecryptableMessage{}, &events.IdentityChange{JID: types.NewJID("100200300400500", types.HiddenUserServer)}, &events.NotifyAccountReachoutTimelock{IsActive: true}, &events.PushName{}} {
 		if !d.Handle(t.Context(), evt) {
 			t.Errorf("%T was not taken", evt)

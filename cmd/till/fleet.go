@@ -65,8 +65,9 @@ func (a *app) openFleet(ctx context.Context, db *store.DB, out io.Writer, n *net
 		Every: a.set.WhatsAppCanary, Rand: rand.Reader,
 		Client: whatsapp.Config{
 			Dial: n.dial, RootKey: n.root, PushName: botName, Now: time.Now, Log: a.log, Version: a.set.WhatsAppVersion,
-			Receive: func(ctx context.Context, m bot.Message) error { return a.bot.Receive(ctx, m) },
-			Tick:    func(ctx context.Context, t checkout.Tick) error { return a.test.Tick(ctx, t) },
+			Receive:    func(ctx context.Context, m bot.Message) error { return a.bot.Receive(ctx, m) },
+			Tick:       func(ctx context.Context, t checkout.Tick) error { return a.test.Tick(ctx, t) },
+			Unreadable: a.meter.Unreadable,
 		},
 		OnPairing: func(slot int, text string) {
 			if n.inside {

@@ -191,7 +191,7 @@ func TestTheAdviceAboutLateWebhooksShowsWhichFails(t *testing.T) {
 			level = s.standard
 		}
 	}
-	advice := regexp.MustCompile(`(?s)alert: TillWebhooksLate.*?till (logs [^`+"`]+)`").FindStringSubmatch(opsFile(t, "alerts.yml"))
+	advice := regexp.MustCompile(`(?s)alert: TillWebhooksLate.*?till (logs [^` + "`]+)`").FindStringSubmatch(opsFile(t, "alerts.yml"))
 	if level == "" || advice == nil {
 		t.Fatalf("the default level is %q and the advice %q", level, advice)
 	}

@@ -8,6 +8,9 @@ import (
 	"till/flow"
 )
 
+// Unmetered counts nothing.
+type Unmetered = unmetered
+
 // Waiting is how many wait for the call to the rail for an attempt.
 func (s *Service) Waiting(id flow.AttemptID) int {
 	s.mu.Lock()

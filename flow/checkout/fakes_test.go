@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 	"till/rail"
 	"till/rail/sandbox"
 )
@@ -136,6 +138,30 @@ func (l *logged) count(what string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Count(l.text.String(), what)
+}
+
+// unsent counts which messages to payers did not go out, and nothing else.
+type unsent struct {
+	checkout.Unmetered
+
+	mu  sync.Mutex
+	why map[string]int
+}
+
+// Unsent implements checkout.Meter.
+func (u *unsent) Unsent(reason string, messages int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.why == nil {
+		u.why = map[string]int{}
+	}
+	u.why[reason] += messages
+}
+
+func (u *unsent) String() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return fmt.Sprint(u.why)
 }
 
 // seeded is a source of the same bytes every time.

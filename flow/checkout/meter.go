@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -24,6 +25,9 @@ type Meter interface {
 	Heard(in flow.Intent)
 	// Said is a message to a payer that went out.
 	Said(key string)
+	// Unsent are messages to a payer that together did not go out, and why: one of
+	// UnsentReasons.
+	Unsent(reason string, messages int)
 	// Replied is how long a payer waited for the first message in answer to theirs.
 	Replied(took time.Duration)
 	// Delivery is one try to deliver a webhook: why it failed, "" where it did not.
@@ -36,6 +40,29 @@ const (
 	noticeUnreadable = "unreadable"
 	noticeNotKept    = "not_kept" // the bank says it again
 )
+
+// Why a message to a payer did not go out.
+const (
+	unsentRefused = "refused" // the network does not take it: it is given up
+	unsentLate    = "late"    // it could not be sent for too long: it is given up
+	unsentParked  = "parked"  // the network does not take news of money: it waits for a word of its payer
+)
+
+// UnsentReasons are all reasons for which a message to a payer does not go out. One
+// that is withdrawn, because it says nothing any more, is none of them.
+func UnsentReasons() []string { return []string{unsentRefused, unsentLate, unsentParked} }
+
+// PayersWait is since when the message to a payer waits that is to go out and has
+// waited longest, and since when somebody waits for a person to whom none has come;
+// each is zero where there is none. What follows news of money that the network
+// does not take waits for its payer, and not for us.
+func PayersWait(ctx context.Context, r store.Reader) (message, person time.Time, err error) {
+	if message, err = r.Outbox(ctx, maxRefusals); err != nil {
+		return time.Time{}, time.Time{}, err
+	}
+	person, err = r.Called(ctx)
+	return message, person, err
+}
 
 // unheard is why a message of a bank says nothing to us.
 func unheard(err error) string {
@@ -110,5 +137,6 @@ func (unmetered) Payment(_ flow.MatchStatus, _ flow.Kobo) {}
 func (unmetered) Notice(_ string)                         {}
 func (unmetered) Heard(_ flow.Intent)                     {}
 func (unmetered) Said(_ string)                           {}
+func (unmetered) Unsent(_ string, _ int)                  {}
 func (unmetered) Replied(_ time.Duration)                 {}
 func (unmetered) Delivery(_ string)                       {}

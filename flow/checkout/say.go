@@ -215,7 +215,7 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 	}
 	why = fmt.Errorf("send message %s: %w", said.ID, why)
 	keep := context.WithoutCancel(ctx)
-	again, parked := false, false
+	again, parked, reason, lost := false, false, unsentLate, 0
 	err := s.update(keep, func(w *saving) error {
 		turn, err := w.tx.Group(w.ctx, said.Chat, said.Seq)
 		if err != nil {
@@ -237,6 +237,10 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 		inTime := w.now.Sub(said.At) < within
 		parked = inTime && refused && said.Refusals+1 >= maxRefusals && news && chat.Wrote <= flow.Millis(said.At)
 		again = inTime && (!refused || said.Refusals+1 < maxRefusals || parked)
+		if refused {
+			reason = unsentRefused
+		}
+		lost = len(turn)
 		switch {
 		case !again:
 			return w.unsaid(turn, said, why)
@@ -250,9 +254,13 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 	case err != nil || again && !parked:
 		return errors.Join(why, err)
 	case parked:
+		if said.Refusals+1 == maxRefusals { // once, however often it is tried now and then
+			s.cfg.Meter.Unsent(unsentParked, lost)
+		}
 		s.cfg.Log.LogAttrs(keep, slog.LevelWarn, "the network does not take news of money: it waits for a word of its payer", about...)
 		return &NotYetError{Wait: refusedFor}
 	}
+	s.cfg.Meter.Unsent(reason, lost)
 	s.cfg.Log.LogAttrs(keep, slog.LevelError, "a message to a payer is given up, and what was to follow it", about...)
 	return nil
 }

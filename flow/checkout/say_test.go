@@ -72,6 +72,9 @@ func TestNothingIsSentAfterARefusedBubbleOfTheSameTurnAndLaterTurnsGoOn(t *testi
 		if n := w.logs.count("a message to a payer is given up"); n != 1 {
 			t.Errorf("%d turns were given up", n)
 		}
+		if got := w.unsent.String(); got != "map[refused:3]" {
+			t.Errorf("counted as not sent are %s", got)
+		}
 	})
 }
 
@@ -279,6 +282,9 @@ func TestRefusedNewsOfMoneyWaitsForAWordOfItsPayer(t *testing.T) {
 			want := map[bool][]string{true: {"receipt", "welcome"}, false: {"welcome"}}[taken]
 			if got := w.texts("ada")[read:]; !slices.Equal(got, want) {
 				w.t.Errorf("taken then: %v; the payer read %q", taken, got)
+			}
+			if got, want := w.unsent.String(), map[bool]string{true: "map[parked:1]", false: "map[parked:1 refused:1]"}[taken]; got != want {
+				w.t.Errorf("taken then: %v; counted as not sent are %s, want %s", taken, got, want)
 			}
 		})
 	}

@@ -41,6 +41,7 @@ type world struct {
 	bank    *sandbox.Rail
 	rail    *shakyRail
 	logs    *logged
+	unsent  unsent
 
 	mu     sync.Mutex
 	now    time.Time
@@ -168,7 +169,7 @@ func (w *world) open(alone bool) {
 		Send:  w.send, Post: w.post, Now: w.clock, Rand: w.rand, Alone: alone,
 		Drain: w.drain,
 		Next:  func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return time.Minute, d.Attempts < 9 },
-		Log:   slog.New(slog.NewTextHandler(w.logs, nil)),
+		Log:   slog.New(slog.NewTextHandler(w.logs, nil)), Meter: &w.unsent,
 		Payee: w.payee, Calendar: w.calendar, SecondAbove: w.second, KeepChats: w.keep,
 	})
 	w.must(err)

@@ -58,7 +58,7 @@ func (r Reader) QueuePlan(ctx context.Context, f QueueFilter) (plan string, err 
 
 // ChatPlans are how SQLite finds what payers wait for.
 func (r Reader) ChatPlans(ctx context.Context) (outbox, called string, err error) {
-	if outbox, err = r.Plan(ctx, outboxSQL, 1); err == nil {
+	if outbox, err = r.Plan(ctx, outboxSQL, 1, 3); err == nil {
 		called, err = r.Plan(ctx, calledSQL)
 	}
 	return outbox, called, err

@@ -74,15 +74,18 @@ func (r Reader) Backlog(ctx context.Context) (owed, held int, oldest time.Time, 
 	return owed, held, flow.FromMillis(at), nil
 }
 
-// Messages of a number that an operator switched off wait because of that.
+// Messages of a number that an operator switched off wait because of that, and
+// those of a chat in which one was refused too often because of its payer.
 const outboxSQL = `SELECT COALESCE(MIN(y.created_at), 0) FROM (SELECT chat, created_at FROM says WHERE state = 'pending' ORDER BY chat, seq, bubble LIMIT ?) AS y
- CROSS JOIN chats c WHERE c.id = y.chat AND c.number NOT IN (SELECT name FROM switches WHERE kind = 'number' AND state = 'kill')`
+ CROSS JOIN chats c WHERE c.id = y.chat AND c.number NOT IN (SELECT name FROM switches WHERE kind = 'number' AND state = 'kill')
+ AND NOT EXISTS (SELECT 1 FROM says p WHERE p.chat = y.chat AND p.state = 'pending' AND p.refusals >= ?)`
 
 // Outbox is when the oldest message to a payer was written that is to go out and
-// has not, zero where there is none. It looks at twenty thousand at most.
-func (r Reader) Outbox(ctx context.Context) (oldest time.Time, err error) {
+// has not, zero where there is none; chats in which one was refused so often are
+// passed over. It looks at twenty thousand at most.
+func (r Reader) Outbox(ctx context.Context, refused int) (oldest time.Time, err error) {
 	var at int64
-	if _, err = r.run.one(ctx, outboxSQL, []any{backlogCounted}, &at); err != nil {
+	if _, err = r.run.one(ctx, outboxSQL, []any{backlogCounted, refused}, &at); err != nil {
 		return time.Time{}, fmt.Errorf("look for the oldest message that is not sent: %w", err)
 	}
 	return flow.FromMillis(at), nil

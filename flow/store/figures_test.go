@@ -111,7 +111,7 @@ func TestWhatPayersWaitForIsFound(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		oldest := func() (outbox, called time.Time) {
 			t.Helper()
-			outbox, err := db.Outbox(t.Context())
+			outbox, err := db.Outbox(t.Context(), 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,6 +164,10 @@ func TestWhatPayersWaitForIsFound(t *testing.T) {
 		})
 		if outbox, _ := oldest(); !outbox.Equal(noon.Add(3 * time.Minute)) {
 			t.Errorf("beside a number that is switched off the oldest message is of %v", outbox)
+		}
+		update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.RefuseSaid(ctx, "chat_c") }) // the older of the two that are left
+		if outbox, _ := oldest(); !outbox.Equal(noon.Add(4 * time.Minute)) {
+			t.Errorf("beside one that was refused too often the oldest message is of %v", outbox)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	_ "modernc.org/sqlite" // changes what the store refuses to change
 
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
 )
@@ -100,6 +102,20 @@ var faults = map[string]struct {
 		fault: func(r *rig) {
 			r.set(func() { r.numbers = []flow.Number{{Slot: 1, Digits: "2349010000001", State: flow.NumberLoggedOut}} })
 		},
+	},
+	"TillWhatsAppReplaced":      {fault: func(r *rig) { r.beside(flow.NumberReplaced, 0) }},
+	"TillWhatsAppNotHearing":    {fault: func(r *rig) { r.beside(flow.NumberDeaf, 0) }},
+	"TillWhatsAppTimelocked":    {fault: func(r *rig) { r.beside(flow.NumberTimelocked, 0) }},
+	"TillWhatsAppPhoneAway":     {fault: func(r *rig) { r.beside(flow.NumberPhoneAway, flow.PhoneAwayWarns) }},
+	"TillWhatsAppPhoneAwayLong": {fault: func(r *rig) { r.beside(flow.NumberDraining, flow.PhoneAwayAlarms) }},
+	"TillChatNotSent":           {fault: func(r *rig) { r.hears(flow.Intent{Kind: flow.MeansNothing, Text: "hello"}) }, lasts: 16 * time.Minute}, // nobody sends it
+	"TillChatGivenUp": {
+		before: func(r *rig) { r.run() },
+		fault:  func(r *rig) { r.givesUp() }, lasts: time.Minute,
+	},
+	"TillChatNobodyComes": {
+		before: func(r *rig) { r.run() },
+		fault:  func(r *rig) { r.callsSomebody() }, lasts: 31 * time.Minute,
 	},
 	"TillPartAway": {fault: func(r *rig) { r.away = true }},
 	"TillErrors": {
@@ -193,6 +209,91 @@ func TestNoAlertReadsWhatWaitsInTest(t *testing.T) {
 		if !strings.Contains(expr, `env="live"`) || !r.kept.fires(t, e, strings.ReplaceAll(expr, `env="live"`, `env="test"`), r.clock()) {
 			t.Errorf("%s would be silent in the live environment", name)
 		}
+	}
+}
+
+// With one number that works beside it, each standing of another raises what is
+// said of it and nothing else; two raise nothing while all is well or as an operator
+// wants it.
+func TestEachStandingOfANumberRaisesItsAlert(t *testing.T) {
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		state flow.NumberState
+		away  time.Duration
+		by    flow.NumberSwitch
+		want  string
+	}{
+		{flow.NumberLive, 10*day - time.Hour, "", ""},
+		{flow.NumberPhoneAway, 10 * day, "", "TillWhatsAppPhoneAway"},
+		{flow.NumberPhoneAway, 12 * day, "", "TillWhatsAppPhoneAway TillWhatsAppPhoneAwayLong"},
+		{flow.NumberTimelocked, 12 * day, "", "TillWhatsAppPhoneAway TillWhatsAppPhoneAwayLong TillWhatsAppTimelocked"},
+		{flow.NumberReplaced, 0, "", "TillWhatsAppReplaced"},
+		{flow.NumberDeaf, 0, "", "TillWhatsAppNotHearing"},
+		{flow.NumberConnecting, 0, "", "TillWhatsAppNotHearing"},
+		{flow.NumberTimelocked, 0, "", "TillWhatsAppTimelocked"},
+		{flow.NumberBanned, 13 * day, "", "TillWhatsAppLoggedOut"},
+		{flow.NumberLoggedOut, 13 * day, "", "TillWhatsAppLoggedOut"},
+		{flow.NumberOutdated, 0, "", "TillWhatsAppLoggedOut"},
+		{flow.NumberPasskey, 0, "", "TillWhatsAppLoggedOut"},
+		{flow.NumberPairing, 13 * day, "", ""},
+		{flow.NumberSyncing, 0, "", ""},
+		{flow.NumberLive, 0, flow.NumberDrains, ""},
+		{flow.NumberReplaced, 13 * day, flow.NumberKill, ""},
+	} {
+		r, e := newRig(t), engine(t)
+		r.beside(c.state, c.away)
+		r.set(func() { r.numbers[1].Switch = c.by })
+		r.goes(30*time.Second, nil)
+		var fire []string
+		for name, rule := range rules(t) {
+			if r.kept.fires(t, e, rule.Expr, r.clock()) {
+				fire = append(fire, name)
+			}
+		}
+		slices.Sort(fire)
+		if got := strings.Join(fire, " "); got != c.want {
+			t.Errorf("one that is %s %s, its phone away for %s, raises %q, want %q", c.state, c.by, c.away, got, c.want)
+		}
+	}
+}
+
+// A payer who waits in a chat of the test environment waits by the machine's clock:
+// merchants who move theirs by months raise nothing, and whoever really waits is told
+// of.
+func TestChatsWaitByTheMachinesClock(t *testing.T) {
+	r, e := newRig(t), engine(t)
+	r.goes(time.Minute, nil)
+	began := r.movedClock()
+	r.must(r.pretend.Update(t.Context(), func(tx *store.Tx) error {
+		chat, err := tx.AddChat(t.Context(), store.ChatRow{ID: "chat_waits", Number: "2349010000001", Person: "199000100020003"}, began)
+		if err != nil {
+			return err
+		}
+		if err := tx.SetDecided(t.Context(), chat.ID, 0, flow.Desk{State: flow.DeskWaiting, Since: began.UnixMilli()}, ""); err != nil {
+			return err
+		}
+		return tx.AddSaid(t.Context(), store.Said{ID: "3EB0", Chat: chat.ID, Seq: 1, Key: "human", Text: "x"}, began)
+	}))
+	fire := func(when string, want ...string) {
+		t.Helper()
+		for _, name := range []string{"TillChatNotSent", "TillChatNobodyComes"} {
+			if got := r.kept.fires(t, e, rules(t)[name].Expr, r.clock()); got != slices.Contains(want, name) {
+				t.Errorf("%s %s fires: %t", when, name, got)
+			}
+		}
+	}
+	r.goes(5*time.Minute, nil)
+	for range 3 {
+		r.set(func() { r.moved += 30 * 24 * time.Hour })
+		r.goes(time.Minute, nil)
+		fire("after the clock was moved")
+	}
+	r.goes(8*time.Minute, nil)
+	fire("after 16 minutes", "TillChatNotSent")
+	r.goes(15*time.Minute, nil)
+	fire("after 31 minutes", "TillChatNotSent", "TillChatNobodyComes")
+	if got := r.shows("till_chat_waiting_oldest_seconds", "env", "test"); got < 30*60 || got > 32*60 {
+		t.Errorf("it is said to wait for %g s", got)
 	}
 }
 
@@ -324,5 +425,20 @@ func (r *rig) commits(took time.Duration) {
 		r.set(func() { r.now = r.now.Add(took) })
 		done()
 		r.set(func() { r.now = r.now.Add(-took) })
+	}
+}
+
+// A message that WhatsApp never refused and that could not be sent for a day is
+// counted as late.
+func TestAMessageThatCannotBeSentForADayIsCounted(t *testing.T) {
+	r := newRig(t)
+	r.run()
+	r.set(func() { r.unsent = errors.New("not connected") })
+	r.hears(flow.Intent{Kind: flow.MeansNothing, Text: "hello"})
+	await.Until(t, "the message was tried", func() bool { return r.sends.Load() > 0 })
+	r.passes(25 * time.Hour)
+	await.Until(t, "the message is given up", func() bool { r.service.Wake(); return r.shows("till_chat_unsent_total", "reason", "late") == 1 })
+	if n := r.shows("till_chat_unsent_total", "reason", "refused"); n != 0 {
+		t.Errorf("%g are said to be refused", n)
 	}
 }

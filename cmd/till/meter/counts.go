@@ -71,6 +71,14 @@ func messageKind(k flow.IntentKind) string {
 // Said implements checkout.Meter. A key is the name of a sentence of ours.
 func (e ofEnv) Said(key string) { e.m.messages.WithLabelValues(out, key).Inc() }
 
+// Unsent implements checkout.Meter.
+func (e ofEnv) Unsent(reason string, messages int) {
+	e.m.unsent.WithLabelValues(e.env, reason).Add(float64(messages))
+}
+
+// Unreadable counts a message that could not be decrypted: see whatsapp.Config.
+func (m *Meter) Unreadable() { m.unreadable.Inc() }
+
 // Replied implements checkout.Meter.
 func (e ofEnv) Replied(took time.Duration) { e.m.replies.Observe(took.Seconds()) }
 

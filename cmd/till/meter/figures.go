@@ -33,6 +33,8 @@ var ( //nolint:gochecknoglobals // constants that Go has no word for
 	webhookBacklog   = gauge("till_webhook_backlog", "Deliveries that are owed by their schedule, counted up to 20000.", "env")
 	webhookOldest    = gauge("till_webhook_oldest_seconds", "How long ago the oldest of them was made; in test by a clock that can be moved.", "env")
 	webhookHeld      = gauge("till_webhook_held", "Deliveries that wait for endpoints that do not answer.", "env")
+	outboxOldest     = gauge("till_chat_outbox_oldest_seconds", "How long the oldest message to a payer waits that is to go out, by this machine's clock.", "env")
+	callOldest       = gauge("till_chat_waiting_oldest_seconds", "How long somebody waits for a person to whom none has come, by this machine's clock.", "env")
 	ledgerImbalance  = gauge("till_ledger_imbalance_kobo", "By how much transactions of the ledger do not sum to zero. It must be 0.")
 	partUp           = gauge("till_part_up", "1 for a part that works, as GET /readyz says it.", "part")
 	walBytes         = gauge("till_db_wal_bytes", "Size of the logs of SQLite that wait to be written back; 0 with PostgreSQL.")
@@ -46,7 +48,7 @@ var ( //nolint:gochecknoglobals // constants that Go has no word for
 // Describe implements prometheus.Collector.
 func (*Watch) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range []figure{
-		exceptionsOpen, exceptionsOldest, webhookBacklog, webhookOldest, webhookHeld, ledgerImbalance, partUp, walBytes, diskFree, diskSize,
+		exceptionsOpen, exceptionsOldest, webhookBacklog, webhookOldest, webhookHeld, outboxOldest, callOldest, ledgerImbalance, partUp, walBytes, diskFree, diskSize,
 		clockSkew, watchTook, watchedAt,
 	} {
 		to <- f.desc
@@ -75,6 +77,10 @@ func (w *Watch) Collect(to chan<- prometheus.Metric) {
 		webhookBacklog.show(to, float64(b.owed), string(env))
 		webhookOldest.show(to, b.oldest.Seconds(), string(env))
 		webhookHeld.show(to, float64(b.held), string(env))
+	}
+	for env, c := range r.chats {
+		outboxOldest.show(to, c.outbox.Seconds(), string(env))
+		callOldest.show(to, c.call.Seconds(), string(env))
 	}
 	ledgerImbalance.show(to, float64(r.imbalance))
 	walBytes.show(to, float64(r.wal))

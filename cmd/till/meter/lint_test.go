@@ -64,6 +64,8 @@ var promised = map[string][]string{
 	"till_exceptions_open": {"env", "kind"}, "till_exceptions_oldest_seconds": {"env", "kind"},
 	"till_webhook_attempts_total": {"env", "result"}, "till_webhook_backlog": {"env"}, "till_webhook_oldest_seconds": {"env"}, "till_webhook_dead_total": {"env"},
 	"till_chat_messages_total": {"direction", "kind"}, "till_chat_intent_total": {"intent", "understood"}, "till_chat_reply_duration_seconds": nil,
+	"till_chat_unsent_total": {"env", "reason"}, "till_chat_outbox_oldest_seconds": {"env"}, "till_chat_waiting_oldest_seconds": {"env"},
+	"till_chat_undecryptable_total": nil, "till_whatsapp_number_state": {"slot", "state"}, "till_whatsapp_phone_away_seconds": {"slot"},
 	"till_whatsapp_connected": nil, "till_whatsapp_logged_out": nil, "till_db_commit_duration_seconds": nil, "till_db_wal_bytes": nil,
 	"till_ledger_imbalance_kobo": nil, "till_redactions_total": {"kind"},
 }

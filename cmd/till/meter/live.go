@@ -37,6 +37,7 @@ var ( //nolint:gochecknoglobals // constants that Go has no word for
 	connected        = gauge("till_whatsapp_connected", "WhatsApp numbers that hear and send.")
 	loggedOut        = gauge("till_whatsapp_logged_out", "WhatsApp numbers that were unlinked or banned, or that WhatsApp refuses.")
 	number           = gauge("till_whatsapp_number_state", "1 for where each WhatsApp number stands, by the place of its keys.", "slot", "state")
+	phoneAway        = gauge("till_whatsapp_phone_away_seconds", "How long the phone of each WhatsApp number that hears was not seen; after 14 days WhatsApp unlinks us.", "slot")
 	requestsInFlight = gauge("till_http_requests_in_flight", "Requests that are being answered.")
 	connections      = gauge("till_http_connections", "Connections to the API and the console.")
 	storeQueue       = gauge("till_db_queue", "Updates that wait for the one writer of a database.", "database")
@@ -46,7 +47,7 @@ var ( //nolint:gochecknoglobals // constants that Go has no word for
 // Describe implements prometheus.Collector.
 func (live) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range []figure{
-		webhookDead, webhookRefusals, webhookDisabled, webhookSending, webhookQueued, webhookBytes, connected, loggedOut, number,
+		webhookDead, webhookRefusals, webhookDisabled, webhookSending, webhookQueued, webhookBytes, connected, loggedOut, number, phoneAway,
 		requestsInFlight, connections, storeQueue, storeUnderWay,
 	} {
 		to <- f.desc
@@ -81,13 +82,18 @@ func (l live) numbers(to chan<- prometheus.Metric) {
 	now := l.cfg.Now()
 	for _, n := range l.cfg.Numbers() {
 		at := n.At(now)
-		number.show(to, 1, strconv.Itoa(n.Slot), string(at))
+		slot, hears := strconv.Itoa(n.Slot), false
+		number.show(to, 1, slot, string(at))
 		switch at {
 		case flow.NumberLive, flow.NumberPhoneAway, flow.NumberTimelocked, flow.NumberDraining, flow.NumberSyncing:
 			up++
+			hears = true
 		case flow.NumberLoggedOut, flow.NumberBanned, flow.NumberOutdated, flow.NumberPasskey:
 			out++
 		case flow.NumberOffline, flow.NumberConnecting, flow.NumberPairing, flow.NumberDeaf, flow.NumberReplaced, flow.NumberKilled:
+		}
+		if hears && !n.PhoneSeen.IsZero() { // of one that hears nothing the phone is not seen either
+			phoneAway.show(to, max(0, now.Sub(n.PhoneSeen)).Seconds(), slot)
 		}
 	}
 	connected.show(to, float64(up))

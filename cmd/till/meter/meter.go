@@ -40,6 +40,8 @@ type Meter struct {
 	notices     *prometheus.CounterVec
 	messages    *prometheus.CounterVec
 	intents     *prometheus.CounterVec
+	unsent      *prometheus.CounterVec
+	unreadable  prometheus.Counter
 	redactions  *prometheus.CounterVec
 	replies     prometheus.Histogram
 	attempts    *prometheus.CounterVec
@@ -68,6 +70,8 @@ func New(version string, now func() time.Time) *Meter {
 	m.notices = m.counter("till_bank_notifications_total", "What banks sent us, by its kind or by why it was not kept.", "outcome")
 	m.messages = m.counter("till_chat_messages_total", "Messages from payers and to payers.", "direction", "kind")
 	m.intents = m.counter("till_chat_intent_total", "What payers meant.", "intent", "understood")
+	m.unsent = m.counter("till_chat_unsent_total", "Messages to payers that were given up, or that wait for a word of theirs because WhatsApp refuses them, with what was to follow.", "env", "reason")
+	m.unreadable = m.counter("till_chat_undecryptable_total", "Messages of payers that could not be decrypted when they came; most come again and can be.").WithLabelValues()
 	m.redactions = m.counter("till_redactions_total", "Secrets that payers typed and that were not kept.", "kind")
 	m.replies = m.histogram("till_chat_reply_duration_seconds", "How long payers waited for the first message in answer to theirs.",
 		.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -142,6 +146,9 @@ func (m *Meter) Of(env flow.Environment) checkout.Meter {
 	name := string(env)
 	for _, outcome := range flow.MatchStatuses() { // there from the start: an alert compares them with what was
 		m.charges.WithLabelValues(name, lower(outcome))
+	}
+	for _, reason := range checkout.UnsentReasons() { // likewise
+		m.unsent.WithLabelValues(name, reason)
 	}
 	return ofEnv{m, name, m.amounts.WithLabelValues(name)}
 }

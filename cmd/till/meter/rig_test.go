@@ -9,11 +9,14 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	dto "github.com/prometheus/client_model/go"
 
 	"till/cmd/till/meter"
 	"till/flow"
@@ -53,6 +56,8 @@ type rig struct {
 	verdict  flow.Verdict
 	again    bool
 	bankDown atomic.Bool
+	unsent   error        // why WhatsApp takes no message
+	sends    atomic.Int64 // tries
 	nth      int
 }
 
@@ -102,7 +107,7 @@ func newRig(t *testing.T) *rig {
 	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	r := &rig{
 		t: t, now: start, free: 50 << 30, verdict: flow.Verdict{OK: true, Status: http.StatusOK}, again: true,
-		numbers: []flow.Number{{Slot: 1, Digits: "2349010000001", State: flow.NumberLive, Holder: "here", HeldUntil: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		numbers: []flow.Number{ours(1, flow.NumberLive, start)},
 		log:     filepath.Join(dir, "of-sqlite"), file: filepath.Join(dir, "test.db"),
 	}
 	r.meter = meter.New("test", r.clock)
@@ -115,8 +120,13 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { r.must(r.pretend.Close()) })
 	r.service, err = checkout.New(checkout.Config{
 		DB: r.db, Rail: r.meter.Rail(bank{r: r}), Words: func(s flow.Say, _ time.Time) string { return s.Key }, Now: r.clock, Rand: &chance{r: rand.NewChaCha8([32]byte{3})},
-		Meter: r.meter.Of(flow.Live), Alone: true, Drain: time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Send: func(context.Context, checkout.Outgoing) error { return nil },
+		Number: func() string { return "2349010000001" }, Meter: r.meter.Of(flow.Live), Alone: true, Drain: time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Send: func(context.Context, checkout.Outgoing) error {
+			defer r.sends.Add(1)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.unsent
+		},
 		Post: func(context.Context, flow.Delivery) flow.Verdict { r.mu.Lock(); defer r.mu.Unlock(); return r.verdict },
 		Next: func(flow.Delivery, flow.Verdict) (time.Duration, bool) {
 			r.mu.Lock()
@@ -144,6 +154,68 @@ func newRig(t *testing.T) *rig {
 		},
 	})
 	return r
+}
+
+// ours is a number of ours that is run, as it says itself that it stands.
+func ours(slot int, state flow.NumberState, phoneSeen time.Time) flow.Number {
+	return flow.Number{
+		Slot: slot, Digits: fmt.Sprintf("23490100000%02d", slot), State: state, PhoneSeen: phoneSeen, Holder: "here", HeldUntil: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+}
+
+// beside has a second number stand somewhere while the first one works.
+func (r *rig) beside(state flow.NumberState, phoneAway time.Duration) {
+	now := r.clock()
+	r.set(func() { r.numbers = []flow.Number{ours(1, flow.NumberLive, now), ours(2, state, now.Add(-phoneAway))} })
+}
+
+// hears lets a payer write.
+func (r *rig) hears(in flow.Intent) {
+	r.t.Helper()
+	r.nth++
+	r.must(r.service.Hear(r.t.Context(), checkout.Inbound{
+		Number: "2349010000001", Person: "199000100020003", Phone: "2348039990001", Message: fmt.Sprintf("M%d", r.nth), Intent: in, At: r.clock(),
+	}))
+}
+
+// callsSomebody has a payer open a payment and ask for a person.
+func (r *rig) callsSomebody() {
+	r.t.Helper()
+	var out checkout.Made
+	_, err := r.service.Open(r.t.Context(), checkout.NewSession{
+		Merchant: "Ada Stores", Mode: flow.InChat, Amount: 500_000, CustomerEmail: "bola@example.com", AllowedMethods: flow.Methods(),
+		ExpiresIn: 24 * time.Hour, Policy: flow.DefaultPolicy(),
+	}, made("wsp_prj_1", &out))
+	r.must(err)
+	r.hears(flow.Intent{Kind: flow.MeansCode, Code: out.Session.EntryCode, Text: "Pay"})
+	r.hears(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
+}
+
+// givesUp has a message be refused until it is given up.
+func (r *rig) givesUp() {
+	r.t.Helper()
+	r.set(func() { r.unsent = checkout.ErrUndeliverable })
+	r.hears(flow.Intent{Kind: flow.MeansNothing, Text: "hello"})
+	for n := range int64(3) {
+		await.Until(r.t, "the message was tried", func() bool { r.service.Wake(); return r.sends.Load() > n })
+		r.passes(time.Minute)
+	}
+	await.Until(r.t, "the message is given up", func() bool { return r.shows("till_chat_unsent_total", "reason", "refused") > 0 })
+}
+
+// shows is what is shown under a name now, in all with a label's value.
+func (r *rig) shows(name, label, value string) (sum float64) {
+	r.t.Helper()
+	families, err := r.meter.Gatherer().Gather()
+	r.must(err)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return l.GetName() == label && l.GetValue() == value }) {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 // commit is timed by the meter; no time passes in it.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 	"till/flow/store"
 )
 
@@ -58,6 +59,7 @@ type Watch struct {
 	cfg     WatchConfig
 	clock   []shown // by the machine's clock, the oldest first
 	ledgers map[flow.Environment]*sweep
+	moves   map[flow.Environment]moves
 
 	mu   sync.Mutex
 	last reading
@@ -70,6 +72,7 @@ type reading struct {
 	took       time.Duration
 	exceptions map[flow.Environment]map[store.Queue]queue
 	webhooks   map[flow.Environment]backlog
+	chats      map[flow.Environment]hushed
 	imbalance  flow.Kobo
 	parts      []Part
 	wal        int64
@@ -89,6 +92,12 @@ type backlog struct {
 	oldest     time.Duration // of what is owed
 }
 
+// hushed is for how long payers have waited for what they are to be told.
+type hushed struct {
+	outbox time.Duration // of the oldest message that is to go out
+	call   time.Duration // of who has waited longest for a person
+}
+
 // shown is what the machine's clock showed when the program had run for so long.
 type shown struct {
 	at  time.Time
@@ -104,7 +113,7 @@ type sweep struct {
 
 // Watch makes a Watch of a Meter and shows with it what it reads.
 func (m *Meter) Watch(c WatchConfig) *Watch {
-	w := &Watch{cfg: c, ledgers: map[flow.Environment]*sweep{}}
+	w := &Watch{cfg: c, ledgers: map[flow.Environment]*sweep{}, moves: map[flow.Environment]moves{}}
 	for _, p := range c.Places {
 		w.ledgers[p.Env] = &sweep{}
 	}
@@ -141,14 +150,15 @@ func (w *Watch) Read(ctx context.Context) error {
 	defer cancel()
 	began := w.cfg.Now()
 	next := reading{
-		exceptions: map[flow.Environment]map[store.Queue]queue{}, webhooks: map[flow.Environment]backlog{}, skew: map[string]time.Duration{},
+		exceptions: map[flow.Environment]map[store.Queue]queue{}, webhooks: map[flow.Environment]backlog{}, chats: map[flow.Environment]hushed{},
+		skew: map[string]time.Duration{},
 	}
 	var faults error
 	if w.cfg.Parts != nil {
 		next.parts = w.cfg.Parts(ctx)
 	}
 	for _, p := range w.cfg.Places {
-		faults = errors.Join(faults, next.exceptionsOf(ctx, p), next.backlogOf(ctx, p), w.ledgerOf(ctx, p, &next))
+		faults = errors.Join(faults, next.exceptionsOf(ctx, p), next.backlogOf(ctx, p), w.chatsOf(ctx, p, &next), w.ledgerOf(ctx, p, &next))
 	}
 	w.host(&next)
 	w.clocks(ctx, &next)
@@ -193,6 +203,21 @@ func (r *reading) backlogOf(ctx context.Context, p Place) error {
 		b.oldest = max(0, p.Now().Sub(oldest))
 	}
 	r.webhooks[p.Env] = b
+	return nil
+}
+
+// chatsOf reads for how long payers have waited. All numbers may be those of an
+// environment whose clock merchants move, and the payers are people all the same:
+// they wait by the machine's.
+func (w *Watch) chatsOf(ctx context.Context, p Place, into *reading) error {
+	now := w.cfg.Now()
+	seen := w.moves[p.Env].see(now, p.Now())
+	w.moves[p.Env] = seen
+	outbox, call, err := checkout.PayersWait(ctx, p.Reader)
+	if err != nil {
+		return err
+	}
+	into.chats[p.Env] = hushed{outbox: seen.wait(outbox, now), call: seen.wait(call, now)}
 	return nil
 }
 
