@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"till/flow"
 	"till/flow/store"
@@ -23,6 +24,11 @@ const (
 // hide the others' money. coming says that money is on its way, as far as the
 // bank answered.
 func (s *Service) check(ctx context.Context, id flow.SessionID) (coming bool, err error) {
+	return s.checkWithin(ctx, id, checkPatience)
+}
+
+// checkWithin is check; the bank has so long to answer.
+func (s *Service) checkWithin(ctx context.Context, id flow.SessionID, patience time.Duration) (coming bool, err error) {
 	session, err := s.cfg.DB.Session(ctx, id)
 	if err != nil {
 		return false, err
@@ -31,7 +37,7 @@ func (s *Service) check(ctx context.Context, id flow.SessionID) (coming bool, er
 	if err != nil {
 		return false, err
 	}
-	patient, cancel := context.WithTimeout(ctx, checkPatience)
+	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var failures error
 	for _, a := range attempts {

@@ -27,6 +27,9 @@ const (
 	// checkPatience is how long the bank may take over the questions about one
 	// session; what it said so far is taken in, and time is left to say so.
 	checkPatience = 30 * time.Second
+	// cancelPatience is how long it may before a session is cancelled without its
+	// answer: whoever cancels waits for it.
+	cancelPatience = 3 * time.Second
 	// codeTries is how often another entry code is tried when one is taken.
 	codeTries = 5
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"till/flow"
 	"till/flow/planted"
@@ -302,8 +303,10 @@ func owned(ctx context.Context, r store.Reader, project flow.ProjectID, id flow.
 	return session, err
 }
 
-// Cancel ends a session that is still open.
+// Cancel ends a session that is still open. The bank is asked first what came for
+// it. Errors: resource_not_found, session_not_cancellable.
 func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer, error) {
+	s.askBeforeCancel(ctx, id, c)
 	return s.effect(ctx, c, "cancel a session", func(w *saving) (Answer, error) {
 		session, err := w.owned(c.Project, id)
 		if err != nil {
@@ -314,6 +317,24 @@ func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer
 		}
 		return w.answer(session, c)
 	})
+}
+
+// askBeforeCancel takes in what a bank knows of a session that a call is about to
+// cancel, so that money which came before does not go back as late. A bank that
+// does not answer does not keep it from being cancelled. What was answered before,
+// or cannot be cancelled, asks no bank.
+func (s *Service) askBeforeCancel(ctx context.Context, id flow.SessionID, c Call) {
+	kept, err := s.calls.begun(ctx, s.cfg.DB.Reader, c)
+	if err != nil || kept != nil {
+		return
+	}
+	session, err := owned(ctx, s.cfg.DB.Reader, c.Project, id)
+	if err != nil || session.Status != flow.SessionPending {
+		return
+	}
+	if _, err := s.checkWithin(ctx, id, cancelPatience); err != nil {
+		s.cfg.Log.WarnContext(ctx, "the bank could not say what came for a session that is cancelled", slog.String("session", string(id)), slog.Any("error", err))
+	}
 }
 
 // EndNow ends the time of a session at once, after asking the bank what came, as
