@@ -57,7 +57,7 @@ type Gathered struct {
 // Why a project is not paid out although money is due.
 const (
 	BlockedNoAccount = "no_settlement_account" // it has not said where to
-	BlockedStopped   = "project_suspended"     // the operator stopped it
+	BlockedStopped   = "project_suspended"     // the operator stopped it, or suspended its merchant
 )
 
 // Close ends the gathering: what the lines come to is on its way, together with

@@ -33,6 +33,7 @@ func localNumber(slot int) string {
 func (a *app) openBoards(ctx context.Context, test, live *store.DB) error {
 	a.board = checkout.NewBoard(test, time.Now, a.clock.Now, a.log)
 	a.liveBoard = checkout.NewBoard(live, time.Now, time.Now, a.log)
+	a.liveBoard.Heed(a.accounts.Suspended)
 	return errors.Join(a.board.Refresh(ctx), a.liveBoard.Refresh(ctx))
 }
 

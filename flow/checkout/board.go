@@ -31,19 +31,29 @@ type Board struct {
 	now func() time.Time // of leases: never a clock that merchants move
 	day func() time.Time // the environment's clock, which dates chats
 	log *slog.Logger
+	// suspended reads the projects that may do nothing in this environment; nil:
+	// there are none.
+	suspended func(ctx context.Context) ([]flow.ProjectID, error)
 
 	refreshing sync.Mutex // one reading at a time, so that an older one never wins
 
 	mu       sync.RWMutex
 	numbers  []flow.Number
 	switches map[flow.SwitchKind]map[string]string
-	given    map[string]int // links given out with each number that could be
-	away     bool           // the store did not answer
+	barred   map[flow.ProjectID]bool // those that are suspended
+	given    map[string]int          // links given out with each number that could be
+	away     bool                    // the store did not answer
 }
 
 // NewBoard makes a Board. It shows nothing before Refresh or Run.
 func NewBoard(db *store.DB, now, day func() time.Time, log *slog.Logger) *Board {
 	return &Board{db: db, now: now, day: day, log: log, given: map[string]int{}}
+}
+
+// Heed has the Board bar the projects that suspended reads, from the next Refresh
+// on.
+func (b *Board) Heed(suspended func(ctx context.Context) ([]flow.ProjectID, error)) {
+	b.suspended = suspended
 }
 
 // Run keeps what the Board shows young, until ctx ends.
@@ -79,6 +89,16 @@ func (b *Board) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	barred := map[flow.ProjectID]bool{}
+	if b.suspended != nil {
+		list, err := b.suspended(ctx)
+		if err != nil {
+			return err
+		}
+		for _, id := range list {
+			barred[id] = true
+		}
+	}
 	now := b.now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +111,7 @@ func (b *Board) Refresh(ctx context.Context) error {
 			b.given[n.Digits] = b.level() * n.Weight
 		}
 	}
-	b.numbers, b.switches = numbers, switches
+	b.numbers, b.switches, b.barred = numbers, switches, barred
 	return nil
 }
 
@@ -184,6 +204,17 @@ func (b *Board) Stopped(project flow.ProjectID) bool {
 	return b.at(flow.SwitchMerchant, string(project)) == flow.MerchantStopped
 }
 
+// Barred says whether a project may do nothing here, because an operator stopped
+// it or suspended its merchant. Money that comes for it is kept all the same.
+func (b *Board) Barred(project flow.ProjectID) bool {
+	if b == nil {
+		return false
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.barred[project] || b.switches[flow.SwitchMerchant][string(project)] == flow.MerchantStopped
+}
+
 // StoppedProjects are the ids of the projects that operators stopped, in order.
 func (b *Board) StoppedProjects() []string {
 	b.mu.RLock()
@@ -196,7 +227,7 @@ func (b *Board) Served(methods []flow.Method, project flow.ProjectID) []flow.Met
 	if b == nil {
 		return methods
 	}
-	if b.Stopped(project) {
+	if b.Barred(project) {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(methods), func(m flow.Method) bool { return b.at(flow.SwitchMethod, string(m)) != "" })

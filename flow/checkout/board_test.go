@@ -271,3 +271,65 @@ func TestAStoppedMerchant(t *testing.T) {
 		w.until("the money is there", func() bool { return w.read(open.ID).Status == flow.SessionPaid })
 	})
 }
+
+// Who is suspended in live gets as little as who is stopped, is not paid out, and
+// cannot say another account. In test nothing is in its way.
+func TestASuspendedMerchant(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	people, err := store.Open(t.Context(), storetest.SQLite(t, store.Accounts))
+	w.must(err)
+	t.Cleanup(func() { _ = people.Close() })
+	a, _ := desk(t, people)
+	var up checkout.Made
+	_, err = a.SignUp(t.Context(), "owner@example.com", "correct horse battery", "Ada Stores", "", call("", "", &up))
+	w.must(err)
+	id := up.SignedUp.Project.ID
+	n := newSession(flow.InChat)
+	var chat checkout.Made
+	of := call("", "", &chat)
+	of.Project = id
+	_, err = w.service.Open(t.Context(), n, of)
+	w.must(err)
+	w.board.Heed(a.Suspended)
+	refused := func(err error) flow.Code {
+		if err == nil {
+			return ""
+		}
+		return flow.CodeOf(err)
+	}
+	payee := flow.BankAccount{BankCode: "058", Number: "0123456789", Name: "ADA STORES"}
+	_, err = a.SetSettlementAccount(t.Context(), id, flow.Live, payee)
+	w.must(err)
+	_, err = a.SubmitKYC(t.Context(), id, flow.KYCDetails{}, call("", "", nil))
+	w.must(err)
+	for _, c := range []struct {
+		ruling  flow.Ruling
+		code    flow.Code
+		blocked string
+		opened  int
+	}{
+		{flow.Suspend, flow.CodeProjectSuspended, flow.BlockedStopped, 0},
+		{flow.Approve, "", flow.BlockedNoAccount, 1}, // of the service in this test, which knows of no account
+	} {
+		_, err = a.RuleKYC(t.Context(), id, c.ruling, "a reason")
+		w.must(err)
+		w.must(w.board.Refresh(t.Context()))
+		if _, err := w.service.Open(t.Context(), n, of); refused(err) != c.code {
+			t.Errorf("%s: a new session: %v", c.ruling, err)
+		}
+		w.hear("ada", code(chat.Session))
+		w.hear("ada", method(flow.BankTransfer))
+		if got := w.attempts(chat.Session.ID); len(got) != c.opened {
+			t.Errorf("%s: a payer was given %+v", c.ruling, got)
+		}
+		if blocked, err := w.service.Blocked(t.Context(), id); err != nil || blocked != c.blocked {
+			t.Errorf("%s: payouts are blocked by %q (%v)", c.ruling, blocked, err)
+		}
+		for env, want := range map[flow.Environment]flow.Code{flow.Live: c.code, flow.Test: ""} {
+			if _, err := a.SetSettlementAccount(t.Context(), id, env, payee); refused(err) != want {
+				t.Errorf("%s: another account in %s: %v", c.ruling, env, err)
+			}
+		}
+	}
+}

@@ -69,6 +69,21 @@ func (a *Accounts) MerchantsIn(ctx context.Context, status flow.KYCStatus, after
 	return a.db.Merchants(ctx, status, after, limit)
 }
 
+// Suspended are the projects whose KYC is suspended.
+func (a *Accounts) Suspended(ctx context.Context) ([]flow.ProjectID, error) {
+	const page = 1000
+	var out []flow.ProjectID
+	for after := flow.ProjectID(""); ; after = out[len(out)-1] {
+		list, err := a.MerchantsIn(ctx, flow.KYCSuspended, after, page)
+		for _, m := range list {
+			out = append(out, m.Project.ID)
+		}
+		if err != nil || len(list) < page {
+			return out, wrap("read which projects are suspended", err)
+		}
+	}
+}
+
 // Merchant reads a project with whose it is. Errors: resource_not_found.
 func (a *Accounts) Merchant(ctx context.Context, id flow.ProjectID) (store.Merchant, error) {
 	return a.db.Merchant(ctx, id)

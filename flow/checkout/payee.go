@@ -15,12 +15,19 @@ var testPayee = flow.SettlementAccount{
 }
 
 // SetSettlementAccount keeps where a project is paid out to in an environment.
-// The account's name must be what its bank says.
+// The account's name must be what its bank says. Errors: project_suspended.
 func (a *Accounts) SetSettlementAccount(
 	ctx context.Context, project flow.ProjectID, env flow.Environment, to flow.BankAccount,
 ) (flow.SettlementAccount, error) {
 	kept := flow.SettlementAccount{BankAccount: to}
 	err := a.db.Update(ctx, func(tx *store.Tx) error {
+		p, err := tx.Project(ctx, project)
+		if err != nil {
+			return err
+		}
+		if err := p.NotSuspended(env); err != nil {
+			return err
+		}
 		kept.UpdatedAt = a.ids.Now()
 		return tx.SaveSettlementAccount(ctx, project, env, kept)
 	})

@@ -35,7 +35,7 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 	if b.Status == flow.SettlementFailed {
 		return nil
 	}
-	if s.cfg.Board.Stopped(b.Project) { // since it was gathered, and the bank knows nothing of it
+	if s.cfg.Board.Barred(b.Project) { // since it was gathered, and the bank knows nothing of it
 		return &NotYetError{Wait: stoppedAgain}
 	}
 	b, begun, err := s.beginPayout(ctx, b)

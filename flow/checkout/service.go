@@ -227,10 +227,10 @@ func (s *Service) served(project flow.ProjectID) []flow.Method {
 	return s.cfg.Board.Served(s.cfg.Rail.Methods(), project)
 }
 
-// admitted refuses what a stopped merchant asks for. What is paid is kept all
+// admitted refuses what is asked for a merchant who is stopped or suspended. What is paid is kept all
 // the same.
 func (s *Service) admitted(project flow.ProjectID) error {
-	if !s.cfg.Board.Stopped(project) {
+	if !s.cfg.Board.Barred(project) {
 		return nil
 	}
 	return flow.Refuse(flow.CodeProjectSuspended, "This project is stopped. Money that comes for it is kept. Ask the operator of this service.")

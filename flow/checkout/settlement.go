@@ -136,7 +136,7 @@ func (s *Service) settleProject(ctx context.Context, project flow.ProjectID, on 
 
 // payee is where a project is paid out to, or why it is not.
 func (s *Service) payee(ctx context.Context, project flow.ProjectID) (to flow.BankAccount, blocked string, err error) {
-	if s.cfg.Board.Stopped(project) {
+	if s.cfg.Board.Barred(project) {
 		return to, flow.BlockedStopped, nil
 	}
 	if s.cfg.Payee == nil {
