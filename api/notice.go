@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"till/flow"
+	"till/flow/crashpoint"
 )
 
 // hearBank is POST /v1/rails/{rail}/notifications. There is no key: the rail
@@ -26,5 +27,6 @@ func (s *Server) hearBank(c *call) error {
 	if err := service.Notice(c.ctx, h, append([]byte(nil), c.http.Request().Body()...)); err != nil {
 		return err
 	}
+	crashpoint.At(crashpoint.NoticeKept)
 	return c.send(http.StatusOK, map[string]bool{"received": true})
 }

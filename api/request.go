@@ -13,6 +13,7 @@ import (
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/crashpoint"
 )
 
 // maxKey bounds an Idempotency-Key.
@@ -103,6 +104,7 @@ func (c *call) answer(a checkout.Answer, location string) error {
 	if location != "" && a.Status < http.StatusBadRequest {
 		c.http.Set("Location", location)
 	}
+	crashpoint.At(crashpoint.Reply)
 	write(c.http.Context(), a.Status, a.Body)
 	return nil
 }

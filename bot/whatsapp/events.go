@@ -13,6 +13,7 @@ import (
 
 	"till/bot"
 	"till/flow/checkout"
+	"till/flow/crashpoint"
 )
 
 // maxIDs bounds the messages that one receipt can be about.
@@ -195,6 +196,7 @@ func (c *Client) message(ctx context.Context, wa *whatsmeow.Client, evt *events.
 		c.set(func(l *link) { l.again = true })
 		return false
 	}
+	crashpoint.At(crashpoint.TurnKept)
 	if m.Own { // nothing of ours is to be marked as read
 		return true
 	}

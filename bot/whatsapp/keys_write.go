@@ -8,6 +8,7 @@ import (
 
 	"go.mau.fi/whatsmeow/types"
 
+	"till/flow/crashpoint"
 	"till/flow/store/lite"
 )
 
@@ -101,6 +102,7 @@ func (f *keyFile) keep(jid string, c *changes) error {
 	if err == nil {
 		err = c.write(jid, f.write)
 	}
+	crashpoint.At(crashpoint.KeysCommit)
 	if err == nil {
 		_, err = f.write.Exec("COMMIT")
 	}

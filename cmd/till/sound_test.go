@@ -31,7 +31,7 @@ func TestNoBugIsPlanted(t *testing.T) {
 			}
 		}
 	}
-	for _, word := range []string{"TILL_PLANTED", "BUGS PLANTED IN IT", "till/flow/planted."} {
+	for _, word := range []string{"TILL_PLANTED", "BUGS PLANTED IN IT", "till/flow/planted.", "TILL_CRASH_POINT", "till/flow/crashpoint."} {
 		if bytes.Contains(text, []byte(word)) {
 			t.Errorf("the program holds %q", word)
 		}

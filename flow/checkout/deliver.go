@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/crashpoint"
 	"till/flow/planted"
 	"till/flow/store"
 )
@@ -147,7 +148,9 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 		d.Body = append(bytes.TrimSuffix(d.Body, []byte("}")), fmt.Sprintf(`,"sentAt":%q}`, flow.Stamp(s.cfg.Now()))...)
 	}
 	ctx := flow.WithTrace(k.postCtx, d.Step())
+	crashpoint.At(crashpoint.HookPost)
 	v, wait, again := s.posted(ctx, d.Delivery)
+	crashpoint.At(crashpoint.HookPosted)
 	now := s.cfg.Now()
 	if text := string(v.Body); flow.HoldsCard(text) || flow.HoldsKey(text) || flow.HoldsIdentity("", text) {
 		v.Body = []byte("(not kept: it held a card number, a key, or a BVN or NIN)")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/crashpoint"
 	"till/flow/planted"
 	"till/flow/replay"
 	"till/flow/store"
@@ -101,6 +102,7 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 	if err != nil {
 		return err
 	}
+	crashpoint.At(crashpoint.TurnHeard)
 	d := replay.Outcome{Decision: flow.Decide(t), Rules: flow.RulesVersion, Copy: w.s.cfg.Copy, Build: w.s.cfg.Build}
 	d.Chat.Seq = seq + 1
 	about = cmp.Or(t.About, t.ByCode, d.Chat.Focus) // what is said is about where this leads, as 7 and a reminder do

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"till/flow/crashpoint"
 	"till/flow/store"
 )
 
@@ -140,6 +141,7 @@ func (k *worker) claimTasks(ctx context.Context, name string, now time.Time, ove
 	if err != nil {
 		return nil, err
 	}
+	crashpoint.At(crashpoint.WorkClaimed)
 	for _, w := range works {
 		k.submit(job{Work: w, ends: now.Add(lease)})
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"till/flow"
+	"till/flow/crashpoint"
 	"till/flow/store"
 )
 
@@ -36,7 +37,9 @@ func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (
 	if err != nil || answer.Replayed {
 		return answer, wrap("do a call once", err)
 	}
+	crashpoint.At(crashpoint.CallBegun)
 	answer, err = do()
+	crashpoint.At(crashpoint.CallDone)
 	keep := context.WithoutCancel(ctx)
 	if err != nil {
 		if inDoubt || resumed(flow.CodeOf(err)) {

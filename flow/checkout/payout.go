@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/crashpoint"
 	"till/rail"
 )
 
@@ -42,8 +43,10 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 	if err != nil || !begun {
 		return err
 	}
+	crashpoint.At(crashpoint.PayoutBegun)
 	began := s.cfg.Now()
 	d, err := s.cfg.Rail.Disburse(ctx, b.Order())
+	crashpoint.At(crashpoint.PayoutOrdered)
 	return s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began))
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/crashpoint"
 	"till/flow/planted"
 	"till/rail"
 )
@@ -43,8 +44,10 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 	if err != nil || !begun {
 		return err
 	}
+	crashpoint.At(crashpoint.RefundBegun)
 	began := s.cfg.Now()
 	d, err := s.cfg.Rail.Disburse(ctx, r.Order())
+	crashpoint.At(crashpoint.RefundOrdered)
 	return s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began))
 }
 

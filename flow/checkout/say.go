@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/crashpoint"
 	"till/flow/store"
 )
 
@@ -142,6 +143,7 @@ func (s *Service) say(ctx context.Context, j job) error {
 			dropped = said.Seq
 			continue
 		}
+		crashpoint.At(crashpoint.TurnSaid)
 		s.countSaid(said)
 		last := i == len(owed)-1 && len(owed) < sayAtOnce
 		keep := context.WithoutCancel(ctx)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"till/flow"
+	"till/flow/crashpoint"
 	"till/flow/planted"
 	"till/flow/store"
 )
@@ -21,6 +22,7 @@ func (s *Service) Notice(ctx context.Context, h http.Header, body []byte) error 
 		s.cfg.Meter.Notice(unheard(err))
 		return fmt.Errorf("read the bank's notice: %w", err)
 	}
+	crashpoint.At(crashpoint.NoticeRead)
 	var failures error
 	for _, n := range notices { // one that cannot be kept does not keep the others out
 		err := s.settle(ctx, n, fromNotice)

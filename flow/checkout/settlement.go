@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/crashpoint"
 	"till/rail"
 )
 
@@ -126,6 +127,7 @@ func (s *Service) settleProject(ctx context.Context, project flow.ProjectID, on 
 	if err != nil || !found {
 		return flow.Settlement{}, false, err
 	}
+	crashpoint.At(crashpoint.SettlementBegun)
 	for more := b.CreatedAt.IsZero(); more; {
 		if b, more, err = s.gather(ctx, b.ID, on, to); err != nil {
 			return flow.Settlement{}, false, err

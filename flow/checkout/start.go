@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/crashpoint"
 	"till/rail"
 )
 
@@ -113,7 +114,9 @@ func (s *Service) startOnce(ctx context.Context, id flow.AttemptID, fresh bool) 
 		CustomerName: session.CustomerName, CustomerEmail: session.CustomerEmail, ExpiresAt: a.ExpiresAt, Again: !fresh || a.Tries > 0,
 	}
 	began := s.cfg.Now()
+	crashpoint.At(crashpoint.BankAsk)
 	ins, err := s.cfg.Rail.Start(ctx, order)
+	crashpoint.At(crashpoint.BankAnswer)
 	if errors.Is(err, rail.ErrUnavailable) && (order.Again || ctx.Err() != nil) {
 		// That this call did not get through says nothing of an earlier one,
 		// and a call that we cut short says nothing of the bank.

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"till/flow"
+	"till/flow/crashpoint"
 	"till/flow/planted"
 	"till/flow/store/lite"
 )
@@ -21,6 +22,7 @@ func (d *DB) batch(w *lite.Conn, units []*unit) {
 		d.lost.Store(true)
 		d.log.Error("a batch is lost", slog.String("error", err.Error()))
 	}
+	crashpoint.At(crashpoint.BatchKept)
 	for _, u := range units {
 		// A refusal may rest on what another unit wrote, which was never kept.
 		if err != nil && (u.err == nil || u.tx != nil) {
@@ -39,6 +41,7 @@ func (d *DB) together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) e
 	w.Inside = true
 	read := new(steady)
 	for _, u := range units {
+		crashpoint.At(crashpoint.BatchUnit)
 		u.tx, u.err = nil, u.begin()
 		if u.err != nil {
 			u.err = fmt.Errorf("begin a transaction: %w", u.err)
@@ -55,6 +58,7 @@ func (d *DB) together(w *lite.Conn, units []*unit, run func(*lite.Conn, *unit) e
 	}
 	if err == nil {
 		done := d.commits()
+		crashpoint.At(crashpoint.BatchCommit)
 		_, err = w.Exec("COMMIT")
 		done()
 	}

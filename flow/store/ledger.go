@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/crashpoint"
 )
 
 // errImbalance is a ledger transaction that does not sum to zero: a bug.
@@ -46,6 +47,7 @@ func (t *Tx) Post(ctx context.Context, e flow.Entry) error {
 	if err := t.run.put(ctx, insertEntrySQL, append(args, flow.Millis(e.At), e.RailID, flow.Millis(valueTime(e)))...); err != nil {
 		return fmt.Errorf("post %s %s: %w", e.Kind, e.Subject, err)
 	}
+	crashpoint.At(crashpoint.LedgerLine)
 	return t.waits(ctx, e)
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"till/flow/crashpoint"
 )
 
 // maxOwed is how many statements are sent at once at most.
@@ -189,6 +191,7 @@ func (p *pipe) commit(ctx context.Context) error {
 		return nil
 	}
 	said := ""
+	crashpoint.At(crashpoint.PipeCommit)
 	err := p.send(ctx, func(b *pgx.Batch) { b.Queue("COMMIT") }, func(results pgx.BatchResults) error {
 		tag, err := results.Exec()
 		said = tag.String()
@@ -201,6 +204,7 @@ func (p *pipe) commit(ctx context.Context) error {
 		p.begun = false
 		return fmt.Errorf("commit: %w", pgx.ErrTxCommitRollback)
 	}
+	crashpoint.At(crashpoint.PipeKept)
 	p.begun = false
 	return nil
 }
