@@ -3,6 +3,7 @@ GOLANGCI ?= $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.
 BIN      := bin/till
 FUZZTIME ?= 10s
 TILL_CRASH_KILLS ?= 100
+TILL_CRASH_POINT_KILLS ?= 20
 # Simulated weeks of make check, some five minutes of two cores; as many must reach every goal.
 SEEDS    ?= 300
 # Packages whose tests are fast under the race detector, without their sweeps;
@@ -14,7 +15,7 @@ ATONCE   ?= Once|AtOnce|Together|Limit|Redis|Live|Shutdown|Requests|Screen|Lane|
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup search licences sbom vuln audit reproduce bench soak fault-slow fault-notices fault-sinks fault-whatsapp fault-clock clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup search licences sbom vuln audit reproduce bench soak fault-slow fault-notices fault-sinks fault-whatsapp fault-clock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +42,7 @@ check: ## format, lint, vet, module sums, the fast tests under the race detector
 	$(GOLANGCI) fmt --diff
 	$(GOLANGCI) run
 	$(GO) vet ./...
+	$(GO) vet -tags crashpoints ./flow/crashpoint
 	$(GO) mod verify
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 15m $(FAST)
 	$(GO) run ./cmd/till sim --seeds $(SEEDS)
@@ -91,6 +93,10 @@ bench-hooks: ## measure webhooks beside bare commits, bare POSTs and River: one 
 
 crash: build ## kill -9 under load TILL_CRASH_KILLS times (100), and look for what is lost or doubled: about 130 s, 1000 take 25 min
 	@TILL_BIN=$(CURDIR)/$(BIN) TILL_CRASH_KILLS=$(TILL_CRASH_KILLS) $(GO) test -timeout 90m -run '^$$' -bench '^BenchmarkCrash$$' -benchtime 1x ./cmd/till/crash
+
+crash-points: ## kill it at each of 25 named points TILL_CRASH_POINT_KILLS times (20), and look for the same: about DURATION
+	$(GO) build -trimpath -tags crashpoints -o bin/till-crashpoints ./cmd/till
+	@TILL_BIN=$(CURDIR)/bin/till-crashpoints TILL_CRASH_POINT_KILLS=$(TILL_CRASH_POINT_KILLS) $(GO) test -timeout 90m -run '^$$' -bench '^BenchmarkCrashPoints$$' -benchtime 1x ./cmd/till/crash
 
 # Each fault is a benchmark of its name: BenchmarkFaultBusy, of the packages named.
 fault = @TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 30m -run '^$$' -bench '^BenchmarkFault$(1)$$' -benchtime 1x $(2)

@@ -6,7 +6,8 @@
 // to the disk before it counts; what was paid stands in the books of the bank,
 // which is a process of its own that nobody kills. All of it is in the tests and
 // benchmarks of this package. They know Till by its API, its files and its
-// commands only, and none of its packages.
+// commands only, and none of its packages but the list of the points at which it
+// can be killed.
 //
 // The invariants that are named here:
 //
@@ -20,4 +21,5 @@
 //   - I8: the bank was asked for one account, code or page for each choice.
 //   - I11: what was acknowledged survives.
 //   - I12: a message of a payer has one effect.
+//   - I14: a chat that is decided again comes out as it was.
 package crash

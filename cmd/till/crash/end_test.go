@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +101,7 @@ func (a *audit) end() {
 		return w.number(kept, "SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'") == 0 &&
 			w.number(bank, "SELECT COUNT(*) FROM notices WHERE state = 'owed'") == 0 &&
 			w.number(kept, "SELECT COUNT(*) FROM refunds WHERE status IN ('PENDING', 'PROCESSING')") == 0 &&
+			w.number(kept, "SELECT COUNT(*) FROM settlements WHERE status <> 'SUCCEEDED'") == 0 &&
 			w.number(kept, "SELECT COUNT(*) FROM says WHERE state = 'pending'") == 0 && a.allPaid()
 	}) {
 		w.wrong("stuck", "after %s deliveries are still %v, and the bank owes %d notices", drained,
@@ -116,6 +119,21 @@ func (a *audit) end() {
 	a.money(kept, bank)
 	a.events(kept)
 	a.messages(kept)
+	a.decidedAgain()
+}
+
+// replayed is how many chats are decided again in the end: each is a process.
+const replayed = 10
+
+// decidedAgain has some chats decided again, each of which must come out as it was
+// (I14).
+func (a *audit) decidedAgain() {
+	chats := slices.DeleteFunc(a.shop.all(), func(one sale) bool { return !one.chat })
+	each(chats[:min(replayed, len(chats))], func(one sale) {
+		if out, err := tilltest.Output(context.Background(), a.w.dir, a.w.env, "replay", one.session, "--verify"); err != nil {
+			a.w.wrong("replay", "till replay %s --verify: %v\n%s", one.session, err, out)
+		}
+	})
 }
 
 // allPaid says whether the payer's part of everything has had its effect.
@@ -186,6 +204,10 @@ func (a *audit) money(kept, bank *sql.DB) {
 		if n > 1 {
 			w.wrong("doubled", "the bank made %d instruments for %s", n, twice)
 		}
+	}
+	paidOut := w.texts(bank, "SELECT reference || ' ' || amount FROM disbursements WHERE kind = 'payout' AND refused = ''")
+	if settled := w.texts(kept, "SELECT id || ' ' || amount FROM settlements"); !maps.Equal(paidOut, settled) {
+		w.wrong("doubled", "the bank paid out %v, and the settlements are %v", paidOut, settled)
 	}
 	for twice, n := range w.texts(bank, "SELECT credit FROM disbursements WHERE kind = 'refund' AND refused = ''") {
 		if n > 1 {

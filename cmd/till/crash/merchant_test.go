@@ -33,6 +33,8 @@ type shop struct {
 	w     *world
 	mu    sync.Mutex
 	sales map[string]sale // by session
+
+	paydays chan string // days that somebody wants the shop to be paid out for
 }
 
 func (s *shop) note(one sale) {
@@ -196,6 +198,35 @@ func (s *shop) refund(one *sale) error {
 	one.refunded = r.status < 300
 	if !one.refunded && r.code() != "refund_exceeds_balance" {
 		return fmt.Errorf("refund: %d %s", r.status, r.body)
+	}
+	return nil
+}
+
+// payOuts has the shop paid out for each day that somebody wants it to be.
+func (s *shop) payOuts(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case day := <-s.paydays:
+			if err := s.payOut(ctx, day); err != nil {
+				s.w.wrong("work", "pay out for %s: %v", day, err)
+			}
+		}
+	}
+}
+
+// payOut has the shop paid out for a day, once there is something to pay out.
+func (s *shop) payOut(ctx context.Context, day string) error {
+	for n := 0; ctx.Err() == nil; n++ {
+		r, err := s.w.surely(fmt.Sprintf("payday-%s-%d", day, n), "/v1/test/settlements/run", object{"date": day})
+		if err != nil || r.status != http.StatusOK {
+			return fmt.Errorf("%d %s %w", r.status, r.body, orGone(err))
+		}
+		if len(r.items()) > 0 {
+			return nil
+		}
+		time.Sleep(pace) // until more is sold
 	}
 	return nil
 }

@@ -50,21 +50,15 @@ type sweep struct {
 // BenchmarkCrash kills Till under load as often as TILL_CRASH_KILLS says, four
 // times of five on SQLite, and prints one table.
 func BenchmarkCrash(b *testing.B) {
-	kills := 100
-	if text := os.Getenv("TILL_CRASH_KILLS"); text != "" {
-		var err error
-		if kills, err = strconv.Atoi(text); err != nil || kills < 5 || kills > 100_000 {
-			b.Fatalf("TILL_CRASH_KILLS is %q, not a number from 5 to 100000", text)
-		}
-	}
+	kills := asked(b, "TILL_CRASH_KILLS", 100, 5, 100_000)
 	seed := uint64(time.Now().UnixNano())
 	progress("%d kills, seed %d", kills, seed)
 	onPostgres := kills / 5
 	rows := make([]sweep, 2)
 	var group sync.WaitGroup // both at once: a number on PostgreSQL waits long for the lease of the dead
-	group.Go(func() { rows[0] = swept(b, "SQLite", kills-onPostgres, seed) })
+	group.Go(func() { rows[0] = swept(b, "SQLite", kills-onPostgres, seed, atRandom) })
 	group.Go(func() {
-		rows[1] = swept(b, "PostgreSQL", onPostgres, seed+1, "TILL_DATABASE_URL="+ownDatabase(b, "crash"))
+		rows[1] = swept(b, "PostgreSQL", onPostgres, seed+1, atRandom, "TILL_DATABASE_URL="+ownDatabase(b, "crash"))
 	})
 	group.Wait()
 	if rows[0].on == "" || rows[1].on == "" {
@@ -73,11 +67,41 @@ func BenchmarkCrash(b *testing.B) {
 	table(rows)
 }
 
+// asked is the number that an environment variable asks for.
+func asked(tb testing.TB, variable string, usual, least, most int) int {
+	tb.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		tb.Fatalf("%s is %q, not a number from %d to %d", variable, text, least, most)
+	}
+	return n
+}
+
+// killing is one kill of many: when it returns no process of Till runs.
+type killing func(s *shop, n int, random *rand.Rand, out *sweep)
+
+// atRandom kills at any moment, some while Till starts.
+func atRandom(s *shop, _ int, random *rand.Rand, out *sweep) {
+	if random.IntN(100) < earlyKills { // before it is ready, and then again
+		s.w.p.Kill()
+		s.w.start()
+		time.Sleep(time.Duration(random.Int64N(int64(400 * time.Millisecond))))
+		out.early++
+	} else {
+		time.Sleep(20*time.Millisecond + time.Duration(random.Int64N(int64(1980*time.Millisecond))))
+	}
+	s.w.p.Kill()
+}
+
 // swept kills Till so many times.
-func swept(tb testing.TB, on string, kills int, seed uint64, env ...string) sweep {
+func swept(tb testing.TB, on string, kills int, seed uint64, kill killing, env ...string) sweep {
 	tb.Helper()
 	w := newWorld(tb, env...)
-	s := &shop{w: w, sales: map[string]sale{}}
+	s := &shop{w: w, sales: map[string]sale{}, paydays: make(chan string, kills)}
 	a := &audit{w: w, shop: s, sink: newSink(w), ended: map[string]string{}}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -85,15 +109,7 @@ func swept(tb testing.TB, on string, kills int, seed uint64, env ...string) swee
 	random := rand.New(rand.NewPCG(seed, 0))
 	out := sweep{on: on, kills: kills}
 	for n := range kills {
-		if random.IntN(100) < earlyKills { // before it is ready, and then again
-			w.p.Kill()
-			w.start()
-			time.Sleep(time.Duration(random.Int64N(int64(400 * time.Millisecond))))
-			out.early++
-		} else {
-			time.Sleep(20*time.Millisecond + time.Duration(random.Int64N(int64(1980*time.Millisecond))))
-		}
-		w.p.Kill()
+		kill(s, n, random, &out)
 		began := time.Now()
 		w.start()
 		if !waits(tilltest.Patience, w.ready) {
@@ -151,6 +167,7 @@ func (s *shop) work(ctx context.Context, seed uint64) <-chan struct{} {
 	for n := range payers {
 		group.Go(func() { s.pay(ctx, n, rand.New(rand.NewPCG(seed, uint64(n+1001)))) })
 	}
+	group.Go(func() { s.payOuts(ctx) })
 	done := make(chan struct{})
 	go func() {
 		group.Wait()

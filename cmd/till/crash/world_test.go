@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -82,7 +83,10 @@ var pairing = regexp.MustCompile(`(?m)^pairing: (.+)\n`)
 
 func (w *world) bankFile() string { return filepath.Join(w.outside, "bank.db") }
 
-func (w *world) start() { w.p = start(w.tb, w.dir, w.env, "dev", "--http-addr", w.addr) }
+// start starts Till, with more settings than it has otherwise.
+func (w *world) start(more ...string) {
+	w.p = start(w.tb, w.dir, slices.Concat(w.env, more), "dev", "--http-addr", w.addr)
+}
 
 // until waits until something has become so.
 func (w *world) until(what string, so func() bool) {
