@@ -94,7 +94,7 @@ bench-hooks: ## measure webhooks beside bare commits, bare POSTs and River: one 
 crash: build ## kill -9 under load TILL_CRASH_KILLS times (100), and look for what is lost or doubled: about 130 s, 1000 take 25 min
 	@TILL_BIN=$(CURDIR)/$(BIN) TILL_CRASH_KILLS=$(TILL_CRASH_KILLS) $(GO) test -timeout 90m -run '^$$' -bench '^BenchmarkCrash$$' -benchtime 1x ./cmd/till/crash
 
-crash-points: ## kill it at each of 25 named points TILL_CRASH_POINT_KILLS times (20), and look for the same: about DURATION
+crash-points: ## kill it at each of 25 named points TILL_CRASH_POINT_KILLS times (20), and look for the same: about 15 min
 	$(GO) build -trimpath -tags crashpoints -o bin/till-crashpoints ./cmd/till
 	@TILL_BIN=$(CURDIR)/bin/till-crashpoints TILL_CRASH_POINT_KILLS=$(TILL_CRASH_POINT_KILLS) $(GO) test -timeout 90m -run '^$$' -bench '^BenchmarkCrashPoints$$' -benchtime 1x ./cmd/till/crash
 
