@@ -89,6 +89,19 @@ func TestASessionIsLazyAndPaidByTransfer(t *testing.T) {
 	s.want(dup, http.StatusConflict, map[string]string{"error.code": "duplicate_reference", "error.details.sessionId": id})
 }
 
+func TestATransferWithoutAnAmountSendsWhatIsAskedForByThen(t *testing.T) {
+	s := open(t)
+	id := s.session("")
+	account := s.ask("POST", sessions+"/"+id+"/pay/bank-transfer", s.key, "").text("data.accountNumber")
+	s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"`+account+`","amount":200000}`), http.StatusOK, nil)
+	s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"`+account+`"}`), http.StatusOK, map[string]string{"data.amountMinor": "300000"})
+	r := s.ask("GET", sessions+"/"+id, s.key, "")
+	s.want(r, http.StatusOK, map[string]string{"data.status": "PAID", "data.amountPaidMinor": "500000"})
+	if !strings.Contains(r.body, `"exceptions":[]`) {
+		t.Errorf("more came than was asked for: %s", r.body)
+	}
+}
+
 func TestPayingByUSSD(t *testing.T) {
 	s := open(t)
 	id := s.session("")

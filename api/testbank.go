@@ -73,8 +73,12 @@ func (s *Server) playTransfer(c *call) error {
 		return err
 	}
 	if c.project.ID != "" {
-		if err := c.service.PayableBy(c.ctx, c.project.ID, t.AccountNumber); err != nil {
+		asked, err := c.service.PayableBy(c.ctx, c.project.ID, t.AccountNumber)
+		if err != nil {
 			return err
+		}
+		if t.Amount == 0 { // the bank knows only what was asked for at first
+			t.Amount = asked
 		}
 	}
 	c.began = true
