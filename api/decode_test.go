@@ -279,6 +279,27 @@ func TestMailboxes(t *testing.T) {
 	}
 }
 
+// Numbers of some countries have the length, the beginning and the check digit of
+// a card's.
+func TestAPhoneNumberIsNoCard(t *testing.T) {
+	s := open(t)
+	for _, c := range []struct {
+		field, code string
+	}{
+		{`"customerPhone":"+4915123456787"`, ""},
+		{`"customerPhone":"+49 1512 3456787"`, ""},
+		{`"customerPhone":"4915123456787"`, "card_data_not_accepted"}, // it may be either
+		{`"customerPhone":"+4111111111111111"`, "card_data_not_accepted"},
+		{`"customerName":"+4915123456787"`, "card_data_not_accepted"},
+		{`"metadata":{"customerPhone":"+4915123456787"}`, "card_data_not_accepted"},
+	} {
+		r := s.ask("POST", sessions, s.key, with(c.field))
+		if got := r.text("error.code"); got != c.code || c.code == "" && r.text("data.customerPhone") != "+4915123456787" {
+			t.Errorf("%s: %d %s", c.field, r.status, r.body)
+		}
+	}
+}
+
 func TestPhonesAreNormalised(t *testing.T) {
 	for given, want := range map[string]string{
 		"08031234567": "2348031234567", "0803 123 4567": "2348031234567", "+2348031234567": "2348031234567", "+234 (0) 803-123-4567": "2348031234567",

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/nyaruka/phonenumbers"
+
 	"till/flow"
 )
 
@@ -311,6 +313,16 @@ func (p *reader) digits() bool {
 	return p.at > start
 }
 
+// abroad says whether a text is a telephone number with its country, in a field for
+// one: it may have all that the number of a card has.
+func abroad(name, text string) bool {
+	if !strings.HasPrefix(text, "+") || name != "customerPhone" && name != "contactPhone" && name != "phone" {
+		return false
+	}
+	_, valid := readPhone(text, phonenumbers.IsValidNumber)
+	return valid
+}
+
 // mark remembers where the first of what is not taken stands; the document is read
 // to its end all the same, so that a broken one is called broken.
 func (p *reader) mark(text string) {
@@ -320,6 +332,9 @@ func (p *reader) mark(text string) {
 	name := ""
 	if len(p.path) > 0 {
 		name = p.path[len(p.path)-1]
+	}
+	if len(p.path) == 1 && abroad(name, text) {
+		return
 	}
 	if what, found := heldIn(name, text); found {
 		p.held = &heldBack{what: what, where: strings.Join(p.path, ".")}
