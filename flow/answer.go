@@ -31,7 +31,7 @@ func Answer(co Checkout, p Payment, lang Lang, now time.Time) (Say, bool) {
 		say.Args["paid"] = p.Unapplied.Naira()
 	case p.held():
 		say.Key = "part_paid"
-		say.Args["paid"], say.Args["left"] = co.Session.AmountPaid.Naira(), co.Session.Outstanding().Naira()
+		say.Args["paid"], say.Args["left"] = p.Refundable().Naira(), co.Session.Outstanding().Naira()
 		for _, m := range payable(co) {
 			say.Args[string(m)] = "yes"
 		}

@@ -124,7 +124,7 @@ func (d *deciding) leaves(to SessionID) {
 	from, before := d.turn.Checkouts[d.chat.Focus]
 	next, after := d.turn.Checkouts[to]
 	if d.chat.Desk.State == DeskClaimed && before && after && from.Session.Project != next.Session.Project {
-		d.chat.Desk, _ = d.chat.Desk.move(deskRelease, d.turn.Now)
+		d.chat.Desk, d.left = d.chat.Desk.move(deskRelease, d.turn.Now)
 	}
 }
 

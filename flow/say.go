@@ -26,6 +26,10 @@ func Withheld(key string) bool { return !MoneyNews(key) && !slices.Contains(alwa
 // asks are the messages that end in a menu, or ask for a digit.
 var asks = []string{"lapsed", "method_down", "declined", "part_paid", "sent_back", "too_little", "switch", "pick_bank"}
 
+// Lasts says whether a message is worth being read however late: it tells of money
+// that moved, and asks for nothing that may be over by then.
+func Lasts(key string) bool { return MoneyNews(key) && !slices.Contains(asks, key) }
+
 // reminders are said only in time: who reads one hours later is misled.
 var reminders = []string{"nudge", "reminder", "still_waiting"}
 

@@ -50,6 +50,7 @@ type deciding struct {
 	says    []Say
 	effects []Effect
 	why     string
+	left    bool // an agent, for another merchant's payment
 }
 
 func (d *deciding) say(key string, args map[string]string) {
@@ -75,7 +76,7 @@ func (d *deciding) manned() bool {
 // but money is always told of. A flood holds nothing back: what it is made of is
 // not answered, and what was asked for before it is.
 func (d *deciding) spoken() []Say {
-	again := d.turn.News != nil && d.turn.News.Kind == NewsAgain // a person has asked for it
+	again := d.turn.News != nil && d.turn.News.Kind == NewsAgain && d.turn.About == d.chat.Focus // a person has asked for it
 	var out []Say
 	withheld := false
 	for _, s := range d.says {
@@ -86,6 +87,9 @@ func (d *deciding) spoken() []Say {
 		s.Lang = d.chat.Lang
 		s.Args = maps.Clone(s.Args)
 		out = append(out, s)
+	}
+	if d.left {
+		d.why += " (the bot has the chat again: its agent is another merchant's)"
 	}
 	if withheld {
 		d.why += " (not said: a person has the chat)"

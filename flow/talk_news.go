@@ -144,7 +144,7 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 	case NewsPaid:
 		d.newsPaid(t, co, n)
 	case NewsPartial:
-		if d.why = "some of the money came to what is over"; !co.Session.Open() {
+		if d.why = "some of the money came to what is over, or of somebody else"; !co.Session.Open() || t.State == Closed && !d.mine(co, n) {
 			return
 		}
 		d.step(t, talkPart, "some of the money came", func() { d.show(*t, co) })

@@ -210,3 +210,38 @@ func TestAMenuWithoutMethodsIsNotShown(t *testing.T) {
 		t.Errorf("a reminder to pay: %+v", d.Says)
 	}
 }
+
+// Whoever opened a link and said nothing for a day is not written to because
+// somebody else pays a part.
+func TestAPartOfAnotherIsNotToldToWhoSaidNothing(t *testing.T) {
+	for chat, want := range map[flow.ChatID]string{"chat_1": "part_paid", "chat_2": ""} {
+		turn := standing(flow.AwaitTransfer)
+		turn.Chat.ID, turn.Chat.Talks[0].State = chat, flow.Closed
+		if d := flow.Decide(about(turn, flow.News{Kind: flow.NewsPartial, Attempt: "t", Payment: &flow.Payment{Amount: 100_000}})); keys(d) != want {
+			t.Errorf("%s: says %q", chat, keys(d))
+		}
+	}
+}
+
+// Support looks at a chat that is not understood until its payment is done, and at
+// one that is not understood afterwards.
+func TestWhoIsUnderstoodAtLastNeedsNobody(t *testing.T) {
+	turn := standing(flow.AwaitTransfer)
+	turn.Chat.Flag = "is not understood"
+	if d := flow.Decide(about(turn, flow.News{Kind: flow.NewsPaid, Attempt: "t", Payment: &flow.Payment{Amount: 500_000}})); d.Chat.Flag != "" {
+		t.Errorf("paid, and somebody should look because it %s", d.Chat.Flag)
+	}
+	beside := other(turn, "prj_2")
+	beside.Chat.Talks = append(beside.Chat.Talks, flow.Talk{Session: "wsp_sess_2", State: flow.AwaitCard})
+	beside.News, beside.About = &flow.News{Kind: flow.NewsClosed}, "wsp_sess_2"
+	if d := flow.Decide(beside); d.Chat.Flag == "" {
+		t.Error("the end of another payment takes the flag away")
+	}
+	paid := standing(flow.Paid)
+	for range 3 {
+		paid.Chat = flow.Decide(heard(paid, flow.Intent{Kind: flow.MeansNothing})).Chat
+	}
+	if paid.Chat.Flag == "" {
+		t.Error("not understood after it was paid, and nobody is to look")
+	}
+}

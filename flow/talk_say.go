@@ -52,7 +52,7 @@ func (d *deciding) part(co Checkout) map[string]string {
 	args, own := map[string]string{"left": co.Session.Outstanding().Naira()}, co.Session.AmountPaid
 	for _, p := range co.Payments {
 		if p.Counts() && !d.mine(co, News{Attempt: p.Attempt}) {
-			own -= p.Amount - p.Reversed
+			own -= p.Refundable()
 		}
 	}
 	if own > 0 {

@@ -83,7 +83,7 @@ func (d *deciding) plan() {
 			}
 		case Paid, Review, Closed:
 			t.Timers = Timers{}
-			if t.State != Review && d.chat.Flag == notUnderstood {
+			if moved && t.Session == d.chat.Focus && t.State != Review && d.chat.Flag == notUnderstood {
 				d.chat.Flag = ""
 			}
 		case Opening, Verifying, PartPaid:

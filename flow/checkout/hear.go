@@ -190,7 +190,13 @@ func (w *saving) decided(row store.ChatRow, d replay.Outcome, before *time.Time,
 	chat := d.Chat
 	w.tx.After(func() { w.s.remember(chat) })
 	if len(d.Texts) == 0 {
-		return nil
+		if heard == nil {
+			return nil
+		}
+		// What the network did not take it may take from now on.
+		if owed, err := w.tx.Owed(w.ctx, row.ID, 1); err != nil || len(owed) == 0 {
+			return err
+		}
 	}
 	return w.owe(flow.TaskSay, string(row.ID), w.now)
 }

@@ -30,6 +30,9 @@ const (
 	// refusedFor is how long news of money waits then, unless its payer writes
 	// sooner: from then on the network may take what it did not.
 	refusedFor = 6 * time.Hour
+	// awayFor is how long news of money waits for its next try when others are
+	// given up: a number that is away for a day may be away for weeks.
+	awayFor = 10 * time.Minute
 	// sayAtOnce is how many messages one piece of work sends.
 	sayAtOnce = 50
 )
@@ -129,7 +132,7 @@ func (s *Service) say(ctx context.Context, j job) error {
 				continue
 			}
 		}
-		if stale, err := s.stale(ctx, said, i > 0 && !money(group(owed, said))); err != nil {
+		if stale, err := s.stale(ctx, said, lasts(owed[:i])); err != nil {
 			return err
 		} else if stale {
 			dropped = said.Seq
@@ -170,21 +173,17 @@ func (s *Service) say(ctx context.Context, j job) error {
 	return nil
 }
 
-// group are the messages of a list that are of the same turn as one of them.
-func group(list []store.Said, of store.Said) []store.Said {
-	return slices.DeleteFunc(slices.Clone(list), func(s store.Said) bool { return s.Seq != of.Seq })
-}
-
 // stale withdraws a reminder that comes too late to be one, and what waited too
 // long behind news of money, with the rest of its turn.
-func (s *Service) stale(ctx context.Context, said store.Said, behind bool) (bool, error) {
+func (s *Service) stale(ctx context.Context, said store.Said, behind bool) (stale bool, err error) {
 	age := s.cfg.Now().Sub(said.At)
-	if !flow.Stale(said.Key, age) && (!behind || age < sayWithin) {
+	late := flow.Stale(said.Key, age)
+	if !late && (!behind || age < sayWithin) {
 		return false, nil
 	}
-	return true, s.update(context.WithoutCancel(ctx), func(w *saving) error {
+	return stale, s.update(context.WithoutCancel(ctx), func(w *saving) error {
 		group, err := w.tx.Group(w.ctx, said.Chat, said.Seq)
-		if err != nil {
+		if stale = late || !lasts(group); err != nil || !stale {
 			return err
 		}
 		return w.withdrawn(group, "it would have come too late")
@@ -195,6 +194,11 @@ func (s *Service) stale(ctx context.Context, said store.Said, behind bool) (bool
 // so, what must go out before it is in as much of a hurry.
 func money(owed []store.Said) bool {
 	return slices.ContainsFunc(owed, func(s store.Said) bool { return flow.MoneyNews(s.Key) })
+}
+
+// lasts says whether one of these messages is worth being read however late.
+func lasts(list []store.Said) bool {
+	return slices.ContainsFunc(list, func(s store.Said) bool { return flow.Lasts(s.Key) })
 }
 
 // sent keeps that a message of ours was sent.
@@ -217,7 +221,7 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 	}
 	why = fmt.Errorf("send message %s: %w", said.ID, why)
 	keep := context.WithoutCancel(ctx)
-	again, parked, reason, lost := false, false, unsentLate, 0
+	again, parked, away, reason, lost := false, false, false, unsentLate, 0
 	err := s.update(keep, func(w *saving) error {
 		turn, err := w.tx.Group(w.ctx, said.Chat, said.Seq)
 		if err != nil {
@@ -231,14 +235,15 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 		if err != nil {
 			return err
 		}
-		within, news := sayWithin, money(turn)
+		within, news := sayWithin, lasts(turn)
 		if news {
 			within = moneyWithin
 		}
+		age, refusals := w.now.Sub(said.At), said.Refusals+1
 		refused := errors.Is(why, ErrUndeliverable)
-		inTime := w.now.Sub(said.At) < within
-		parked = inTime && refused && said.Refusals+1 >= maxRefusals && news && chat.Wrote <= flow.Millis(said.At)
-		again = inTime && (!refused || said.Refusals+1 < maxRefusals || parked)
+		parked = age < within && refused && news && (refusals == maxRefusals || refusals > maxRefusals && chat.Wrote <= flow.Millis(said.At))
+		again = age < within && (!refused || refusals < maxRefusals || parked)
+		away = again && !refused && age >= sayWithin
 		if refused {
 			reason = unsentRefused
 		}
@@ -253,8 +258,12 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 	})
 	about := []slog.Attr{slog.String("chat", string(said.Chat)), slog.String("message", said.ID), slog.String("error", why.Error())}
 	switch {
-	case err != nil || again && !parked:
+	case err != nil:
 		return errors.Join(why, err)
+	case away:
+		return &NotYetError{Wait: awayFor}
+	case again && !parked:
+		return why
 	case parked:
 		if said.Refusals+1 == maxRefusals { // once, however often it is tried now and then
 			s.cfg.Meter.Unsent(unsentParked, lost)

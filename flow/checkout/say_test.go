@@ -237,7 +237,8 @@ func TestNewsOfMoneyWaitsForANumberThatIsAway(t *testing.T) {
 		w.hear("ada", flow.Intent{Kind: flow.MeansThanks})
 		w.later(time.Minute)
 		away.Store(false)
-		w.retry(1)
+		w.pass(10 * time.Minute)
+		w.rest()
 		if got := w.texts("ada")[read:]; !slices.Equal(got, []string{"receipt", "welcome"}) {
 			w.t.Errorf("after a day the payer read %q", got)
 		}
@@ -288,4 +289,58 @@ func TestRefusedNewsOfMoneyWaitsForAWordOfItsPayer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever writes while a message is being refused has not changed that yet; and
+// what is not answered, as while a person is waited for, is a word too.
+func TestAWordOfThePayerHasRefusedNewsTriedAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		w.hear("ada", method(flow.BankTransfer))
+		w.hear("ada", flow.Intent{Kind: flow.MeansHuman})
+		read := len(w.texts("ada"))
+		var taken atomic.Bool
+		w.sending(func(o checkout.Outgoing) error {
+			if o.Text != "receipt" || taken.Load() {
+				return nil
+			}
+			return errRefused
+		})
+		w.pay(session.ID, session.Amount, false)
+		w.rest()
+		w.hear("ada", flow.Intent{Kind: flow.MeansPaid}) // between two refusals
+		w.retry(5)
+		taken.Store(true)
+		w.hear("ada", flow.Intent{Kind: flow.MeansMoney})
+		w.rest()
+		if got := w.texts("ada")[read:]; !slices.Equal(got, []string{"receipt"}) {
+			w.t.Errorf("the payer read %q", got)
+		}
+	})
+}
+
+// A turn is sent whole, or what is left of it is not, however long nothing could be
+// sent.
+func TestATurnIsNotTornHoweverLongNothingWasSent(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		until := w.clock().Add(25 * time.Hour)
+		w.sending(func(checkout.Outgoing) error {
+			if wait := until.Sub(w.clock()); wait > 0 {
+				return &checkout.NotYetError{Wait: wait}
+			}
+			return nil
+		})
+		w.hear("ada", method(flow.BankTransfer))
+		account := w.attempts(session.ID)[0].Instructions.AccountNumber
+		w.pass(25 * time.Hour)
+		w.rest()
+		if got := w.texts("ada"); len(got) < 4 || !slices.Equal(got[:4], []string{"summary", "transfer_how", account, "wait_menu"}) {
+			w.t.Errorf("the payer read %q", got)
+		}
+	})
 }
