@@ -20,7 +20,7 @@ const deserted = time.Hour
 // is what could not be removed, which is no reason not to go on.
 func aside(w *world, folder, purpose string) (dir string, done func() error, err error) {
 	begins := ourTemporary + purpose + "-"
-	w.sweep(folder, begins)
+	w.sweep(folder, begins, time.Now())
 	if dir, err = os.MkdirTemp(folder, begins+"*"); err != nil {
 		return "", nil, err
 	}
@@ -32,7 +32,7 @@ func aside(w *world, folder, purpose string) (dir string, done func() error, err
 }
 
 // sweep removes the folders of a name's beginning that nobody has a use for.
-func (w *world) sweep(folder, begins string) {
+func (w *world) sweep(folder, begins string, now time.Time) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return // making one there says more of it
@@ -43,7 +43,7 @@ func (w *world) sweep(folder, begins string) {
 		}
 		dir := filepath.Join(folder, e.Name())
 		info, err := e.Info()
-		if err != nil || time.Since(info.ModTime()) < deserted {
+		if err != nil || now.Sub(info.ModTime()) < deserted {
 			continue
 		}
 		unlock, err := lockFile(filepath.Join(dir, "lock"))

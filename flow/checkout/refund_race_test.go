@@ -31,7 +31,13 @@ func TestAPartThatIsRefundedAsTheRestComesCountsOrGoesBack(t *testing.T) {
 			w.rail.set(func(r *shakyRail) { r.parsed = []flow.Notice{rest} })
 			var refund flow.Refund
 			var refused, unkept error
-			start := make(chan struct{})
+			start, looked := make(chan struct{}), make(chan struct{})
+			w.rail.set(func(r *shakyRail) {
+				r.onSendOut = func(_ flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+					<-looked // it fails at once
+					return call()
+				}
+			})
 			var all sync.WaitGroup
 			all.Go(func() { <-start; refund, refused = w.refund(part, 200_000) })
 			all.Go(func() { <-start; unkept = w.service.Notice(t.Context(), nil, nil) })
@@ -53,6 +59,7 @@ func TestAPartThatIsRefundedAsTheRestComesCountsOrGoesBack(t *testing.T) {
 			case flow.SessionProcessing, flow.SessionExpired, flow.SessionCancelled:
 				t.Errorf("round %d: the session is %s", round, s.Status)
 			}
+			close(looked)
 			// The pretend bank knows nothing of such money: what should go back stays, and
 			// then the session has all of it.
 			w.becomes(refund.ID, flow.RefundFailed)

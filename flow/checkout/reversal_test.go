@@ -1,0 +1,237 @@
+package checkout_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"till/flow"
+)
+
+func TestMoneyThatIsTakenBackUndoesWhatItBooked(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, a := w.paying()
+		paid, back := said(flow.Credit, "T1", a, 600_000, w.clock()), reversal("R1", "T1", a, 600_000, w.clock())
+		w.must(w.tell(paid))
+		for range 3 {
+			w.must(w.tell(back, paid, back))
+		}
+		w.rest()
+		s := w.read(session.ID)
+		if s.Status != flow.SessionPaid || s.AmountPaid != 500_000 || !slices.Equal(s.Exceptions, []flow.Exception{flow.Overpaid, flow.Reversed}) {
+			t.Errorf("%s with %d, %v", s.Status, s.AmountPaid, s.Exceptions)
+		}
+		if left := w.accounts(session.ID); len(left) != 0 {
+			t.Errorf("the ledger still says %v", left)
+		}
+		if e := w.events(session.ID); e[flow.ChargeReversed] != 1 || e[flow.ChargeSuccess] != 1 {
+			t.Errorf("told %v", e)
+		}
+		told := slices.DeleteFunc(w.texts("ada"), func(s string) bool { return s != "reversed" })
+		if len(told) != 1 {
+			t.Errorf("the payer read %q", w.texts("ada"))
+		}
+		p, _, err := w.db.PaymentByTransaction(t.Context(), "T1")
+		if err != nil || p.Match != flow.Excess || p.Amount != 600_000 || p.Reversed != 600_000 {
+			t.Errorf("the payment became %+v (%v)", p, err)
+		}
+		if queue, err := w.service.Desk(t.Context()); err != nil || len(queue) != 1 {
+			t.Errorf("%d chats wait for a person (%v)", len(queue), err)
+		}
+	})
+}
+
+func TestItDoesNotMatterWhetherTheCreditOrItsReversalIsHeardOfFirst(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		for _, named := range []string{"T1", ""} {
+			session, a := w.paying()
+			id := "T1" + a.Reference
+			of := named
+			if named != "" {
+				of = id
+			}
+			back := reversal("R1"+a.Reference, of, a, 500_000, w.clock())
+			w.must(w.tell(back))
+			if s := w.read(session.ID); s.Status != flow.SessionPending || len(s.Exceptions) != 0 {
+				t.Fatalf("before its credit: %+v", s)
+			}
+			for range 2 {
+				w.must(w.tell(said(flow.Credit, id, a, 500_000, w.clock()), back))
+			}
+			w.rest()
+			s := w.read(session.ID)
+			if s.Status != flow.SessionPaid || !slices.Equal(s.Exceptions, []flow.Exception{flow.Reversed}) || len(w.accounts(session.ID)) != 0 {
+				t.Errorf("%s, %v, the ledger %v", s.Status, s.Exceptions, w.accounts(session.ID))
+			}
+			if e := w.events(session.ID); e[flow.ChargeReversed] != 1 || e[flow.ChargeSuccess] != 1 {
+				t.Errorf("told %v", e)
+			}
+			if got := w.last(); !slices.Contains(w.texts("ada"), "reversed") {
+				t.Errorf("the payer read %q at last", got)
+			}
+			w.must(w.tell(said(flow.Credit, id+"-2", a, 500_000, w.clock()))) // was not taken back
+			w.balanced(session.ID, 500_000)
+		}
+	})
+}
+
+// Of money that a policy sends back nothing is sent that the bank has taken back
+// already, and no event says otherwise.
+func TestWhatWasTakenBackBeforeItsCreditIsNotSaidToGoBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.rail.set(func(r *shakyRail) { // it takes on what is left to send
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{Status: flow.DisbursementPending, At: w.clock()}, nil
+			}
+		})
+		for name, c := range map[string]struct {
+			policy          func(*flow.Policy)
+			wait            time.Duration
+			amount, taken   flow.Kobo
+			unapplied, back string // as charge.reversed says
+			last            flow.Resolution
+		}{
+			"late":         {func(p *flow.Policy) { p.LatePayment = "refund" }, 2 * time.Hour, 500_000, 500_000, "0", "0", flow.Unresolved},
+			"some of late": {func(p *flow.Policy) { p.LatePayment = "refund" }, 2 * time.Hour, 500_000, 200_000, "0", "300000", flow.ResolvedRefunded},
+			"too little":   {func(p *flow.Policy) { p.Underpayment = "refund" }, 0, 300_000, 300_000, "0", "0", flow.Unresolved},
+			"too much":     {func(p *flow.Policy) { p.Overpayment = "refund_excess" }, 0, 700_000, 700_000, "0", "0", flow.Unresolved},
+			"an excess":    {func(p *flow.Policy) { p.Overpayment = "refund_excess" }, 0, 700_000, 50_000, "0", "150000", flow.ResolvedRefunded},
+		} {
+			session := w.payingUnder(c.policy)
+			a := w.attempts(session.ID)[0]
+			w.pass(c.wait)
+			w.rest()
+			id := "T" + a.Reference
+			w.must(w.tell(reversal("R"+a.Reference, id, a, c.taken, w.clock()), said(flow.Credit, id, a, c.amount, w.clock())))
+			w.rest()
+			p, _, err := w.db.PaymentByTransaction(t.Context(), id)
+			w.must(err)
+			if p.Refunded.Minor() != c.back || p.Unapplied.Minor() != c.unapplied || p.Resolution != c.last || p.Reversed != c.taken {
+				t.Errorf("%s: the payment became %+v", name, p)
+			}
+			events, err := w.db.Events(t.Context(), session.ID)
+			w.must(err)
+			told := 0
+			for _, e := range events {
+				if e.Kind != flow.ChargeReversed {
+					continue
+				}
+				told++
+				var body struct {
+					Data struct{ Payment flow.PaymentRecord }
+				}
+				w.must(json.Unmarshal(e.Body, &body))
+				if got := body.Data.Payment; got.UnappliedMinor != c.unapplied || got.RefundedMinor != c.back || got.ReversedMinor != c.taken.Minor() {
+					t.Errorf("%s: the event says that %s are set aside, %s go back and %s are taken back", name, got.UnappliedMinor, got.RefundedMinor, got.ReversedMinor)
+				}
+			}
+			if told != 1 {
+				t.Errorf("%s: told %v", name, w.events(session.ID))
+			}
+		}
+	})
+}
+
+// A bank may take a credit back in parts, and tell of all of them before it.
+func TestEachPartThatWasTakenBackBeforeItsCreditCounts(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, a := w.paying()
+		first, second := reversal("R1", "T1", a, 30_000, w.clock()), reversal("R2", "T1", a, 20_000, w.clock())
+		w.must(w.tell(first, second, first))
+		w.must(w.tell(said(flow.Credit, "T1", a, 500_000, w.clock()), second, first))
+		w.rest()
+		p, _, err := w.db.PaymentByTransaction(t.Context(), "T1")
+		if err != nil || p.Reversed != 50_000 {
+			t.Errorf("of the payment %d kobo are taken back: %+v (%v)", p.Reversed, p, err)
+		}
+		if left := w.accounts(session.ID); left[flow.RailClearing] != 450_000 {
+			t.Errorf("the ledger says %v", left)
+		}
+	})
+}
+
+func TestOneReversalAtATimeWhateverComesAtOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, a := w.paying()
+		notices := []flow.Notice{said(flow.Credit, "T1", a, 500_000, w.clock()), reversal("R1", "T1", a, 500_000, w.clock())}
+		w.rail.set(func(r *shakyRail) { r.parsed = notices })
+		errs := make(chan error, 12)
+		for range cap(errs) {
+			go func() { errs <- w.service.Notice(t.Context(), nil, nil) }()
+		}
+		for range cap(errs) {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		w.rest()
+		if left := w.accounts(session.ID); len(left) != 0 || w.events(session.ID)[flow.ChargeReversed] != 1 {
+			t.Errorf("the ledger says %v, told %v", left, w.events(session.ID))
+		}
+	})
+}
+
+func TestAPartThatIsTakenBackIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, a := w.paying()
+	w.must(w.tell(said(flow.Credit, "T1", a, 200_000, w.clock())))
+	w.must(w.tell(reversal("R1", "", a, 200_000, w.clock())))
+	w.rest()
+	s := w.read(session.ID)
+	if s.Status != flow.SessionPending || s.AmountPaid != 0 || !slices.Equal(s.Exceptions, []flow.Exception{flow.Reversed}) || w.attempts(session.ID)[0].Amount != 500_000 {
+		t.Errorf("%+v, asked for %d", s, w.attempts(session.ID)[0].Amount)
+	}
+	w.must(w.tell(said(flow.Credit, "T2", a, 500_000, w.clock())))
+	w.rest()
+	if s := w.read(session.ID); s.Status != flow.SessionPaid {
+		t.Errorf("%s", s.Status)
+	}
+	left := w.accounts(session.ID)
+	if left[flow.RailClearing] != 500_000 || left[flow.Unapplied] != 0 || left[flow.MerchantPending] != -482_500 {
+		t.Errorf("the ledger says %v", left)
+	}
+}
+
+func TestTheSecondPaymentIsTakenBackWithoutDoubtAboutTheFirst(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, a := w.paying()
+	w.must(w.tell(said(flow.Credit, "T1", a, 500_000, w.clock()), said(flow.Credit, "T2", a, 500_000, w.clock()), reversal("R1", "T2", a, 500_000, w.clock())))
+	w.rest()
+	if s := w.read(session.ID); !slices.Equal(s.Exceptions, []flow.Exception{flow.DuplicatePayment}) {
+		t.Errorf("%v", s.Exceptions)
+	}
+	if w.events(session.ID)[flow.ChargeReversed] != 1 || slices.Contains(w.texts("ada"), "reversed") {
+		t.Errorf("told %v; the payer read %q", w.events(session.ID), w.texts("ada"))
+	}
+	w.balanced(session.ID, 500_000)
+}
+
+func TestMoneyOfNobodyIsTakenBackToo(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		nobody := flow.Attempt{Reference: "wsp_ref_unknown"}
+		w.must(w.tell(reversal("R1", "T1", nobody, 700, w.clock()), said(flow.Credit, "T1", nobody, 700, w.clock()))) // in any order
+		w.must(w.tell(said(flow.Credit, "T2", nobody, 700, w.clock()), reversal("R2", "T2", nobody, 700, w.clock())))
+		for _, id := range []string{"T1", "T2"} {
+			p, found, err := w.db.PaymentByTransaction(t.Context(), id)
+			booked, err2 := w.db.Booked(t.Context(), p.ID)
+			if err != nil || err2 != nil || !found || p.Reversed != 700 || len(booked) != 4 {
+				t.Errorf("%s: %+v, posted %v (%v, %v)", id, p, booked, err, err2)
+			}
+		}
+	})
+}
