@@ -21,6 +21,11 @@ type projectRecord struct {
 	CreatedAt string         `json:"createdAt"`
 }
 
+type madeProjectRecord struct {
+	projectRecord
+	Keys keysRecord `json:"keys"`
+}
+
 type kycRecord struct {
 	ProjectID flow.ProjectID   `json:"projectId"`
 	Status    flow.KYCStatus   `json:"status"`
@@ -126,7 +131,7 @@ func (s *Server) ownProject(c *call) error {
 	return err
 }
 
-// addProject is POST /v1/projects.
+// addProject is POST /v1/projects: a project and its test keys.
 func (s *Server) addProject(c *call) error {
 	f, err := c.form(decodeRules{})
 	if err != nil {
@@ -136,9 +141,11 @@ func (s *Server) addProject(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	return c.effect(http.StatusCreated, func(m checkout.Made) any { return recordProject(m.Project) }, projectsPath, func(once checkout.Call) (checkout.Answer, error) {
+	return c.effect(http.StatusCreated, func(m checkout.Made) any {
+		return madeProjectRecord{recordProject(m.Project), keysRecord{flow.Test, m.Pair[0].Text, m.Pair[1].Text}}
+	}, projectsPath, func(once checkout.Call) (checkout.Answer, error) {
 		return s.cfg.Accounts.AddProject(c.ctx, c.token.Account, name, once)
-	})
+	}, c.bearer)
 }
 
 // listProjects is GET /v1/projects, newest first.

@@ -37,6 +37,10 @@ func TestProjectsAreMadeAndListed(t *testing.T) {
 		r := s.ask("POST", projectsPath, token, `{"name":"`+name+`"}`)
 		s.want(r, http.StatusCreated, map[string]string{"data.name": name, "data.kycStatus": "NONE"})
 		id := r.text("data.id")
+		s.want(s.ask("GET", "/v1/project", r.text("data.keys.secretKey"), ""), http.StatusOK, map[string]string{"data.id": id})
+		if public := r.text("data.keys.publicKey"); !strings.HasPrefix(public, "pk_test_") || r.text("data.keys.environment") != "test" {
+			t.Errorf("its keys are %s", r.body)
+		}
 		if r.header.Get("Location") != projectsPath+"/"+id {
 			t.Errorf("Location: %q", r.header.Get("Location"))
 		}

@@ -103,9 +103,10 @@ func TestAnIdempotencyKeyIsItsOwners(t *testing.T) {
 	s.want(shop, http.StatusUnprocessableEntity, nil) // the account's, whatever the path
 	named := http.Header{"Idempotency-Key": {"order-79"}}
 	shop = s.ask("POST", projectsPath, token, `{"name":"Shoes"}`, named)
-	if again := s.ask("POST", projectsPath, second, `{"name":"Shoes"}`, named); again.body != shop.body || again.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("no secret is shown, and another login was answered %s", again.body)
+	if again := s.ask("POST", projectsPath, token, `{"name":"Shoes"}`, named); again.body != shop.body || again.header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("the same login was answered %s", again.body)
 	}
+	s.want(s.ask("POST", projectsPath, second, `{"name":"Shoes"}`, named), http.StatusUnprocessableEntity, map[string]string{"error.code": "idempotency_key_reused"})
 }
 
 // Whoever asks for a sign-up's answer with another password is guessing, and is

@@ -232,10 +232,18 @@ func (c *Console) addProject(v *visit) error {
 	if err := v.audit("project.add", v.who.Account, name, false); err != nil {
 		return err
 	}
-	a, err := c.cfg.Accounts.AddProject(v.ctx, v.who.Account, name, v.once(func(checkout.Made) any { return nil }))
+	a, err := c.cfg.Accounts.AddProject(v.ctx, v.who.Account, name, v.once(func(m checkout.Made) any { return signedUp{m.Pair[0].Text, m.Pair[1].Text} }))
 	if err != nil {
 		return err
 	}
+	var made signedUp
+	if err := json.Unmarshal(a.Body, &made); err != nil {
+		return fmt.Errorf("read the keys of a project: %w", err)
+	}
 	v.setCookie(chosenCookie, a.Location+"."+string(v.env), int(flow.DashboardLife.Seconds())*60)
-	return v.to("/developers", "The project "+name+" is made, and chosen. It has no keys yet.")
+	return v.show("secret", "Its test keys", secretView{
+		Lead:    "The project " + name + " is made, and chosen. These are its test keys. The secret one is shown on this page alone: copy it now.",
+		Secrets: []shownSecret{{"Secret key, for your server", made.Secret}, {"Public key, for pages and apps", made.Public}},
+		Next:    "/developers", Words: "I have copied it: to the project", Command: c.firstRequest(made.Secret),
+	})
 }

@@ -282,14 +282,19 @@ func TestProjects(t *testing.T) {
 	v := w.as(flow.RoleOwner)
 	w.wants(v.post("/developers/projects", nil), http.StatusBadRequest, "The name must")
 	got, fields := v.order("/developers", "/developers/projects", "name", `<script>alert(1)</script>"'>`)
-	w.wants(got, http.StatusSeeOther)
-	w.wants(v.post("/developers/projects", fields), http.StatusSeeOther)
+	w.wants(got, http.StatusOK, "sk_test_", "pk_test_", "&lt;script&gt;alert(1)")
+	key := regexp.MustCompile(`sk_test_[0-9A-Za-z]{49}`)
+	if first, again := key.FindString(got.body), key.FindString(v.post("/developers/projects", fields).body); first == "" || again != first {
+		t.Errorf("the form shows the key %q, and sent twice %q", first, again)
+	}
 	page := v.get("/developers")
-	w.wants(page, http.StatusOK, "&lt;script&gt;alert(1)", "No test key")
+	w.wants(page, http.StatusOK, "&lt;script&gt;alert(1)", "sk_test_…")
 	if n := strings.Count(page.body, "Look there</button></form></td>"); n != 1 {
 		t.Errorf("there are %d projects beside the one that is looked at", n)
 	}
-	w.wants(v.get("/developers/snippets"), http.StatusOK, "There is no test secret key that works")
+	if body := v.get("/developers/snippets").body; strings.Contains(body, "There is no test secret key that works") {
+		t.Error("the new project has no key that works")
+	}
 }
 
 // TestWhatDevelopersDoIsKept reads in the audit log what was ordered, tried or

@@ -178,17 +178,14 @@ func (c *projectsCreateCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		var made flow.Project
-		if _, err := a.AddProject(w.ctx, account, c.Name, keeping(func(m checkout.Made) { made = m.Project })); err != nil {
-			return err
-		}
-		shown := listedProject(made)
-		for _, kind := range []flow.KeyKind{flow.PublicKey, flow.SecretKey} {
-			key, err := makeKey(w, a, made, flow.Test, kind)
-			if err != nil {
-				return err
+		var shown aProject
+		if _, err := a.AddProject(w.ctx, account, c.Name, keeping(func(m checkout.Made) {
+			shown = listedProject(m.Project)
+			for _, k := range m.Pair {
+				shown.Keys = append(shown.Keys, api.RecordKey(a, k.Key, k.Text))
 			}
-			shown.Keys = append(shown.Keys, key)
+		})); err != nil {
+			return err
 		}
 		if c.JSON {
 			return printJSON(w, shown)

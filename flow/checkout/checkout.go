@@ -142,6 +142,7 @@ type Made struct {
 	SignedUp     SignedUp
 	LoggedIn     LoggedIn
 	Project      flow.Project
+	Pair         []NewKey // of a project that was made: its public and its secret test key
 	Key          NewKey
 	Replaced     flow.Key       // the key that Key takes the place of
 	KYC          []flow.KYCMove // of the project, oldest first

@@ -292,13 +292,22 @@ func (a *Accounts) Keys(ctx context.Context, p flow.Project, before string, limi
 // KeyStatus says whether a key works now.
 func (a *Accounts) KeyStatus(k flow.Key) flow.KeyStatus { return k.Status(a.clock(k.Environment)) }
 
-// AddProject makes a project of an account. Errors: invalid_field for one too many.
+// AddProject makes a project of an account, with a pair of test keys. Errors:
+// invalid_field for one too many.
 func (a *Accounts) AddProject(ctx context.Context, account, name string, c Call) (Answer, error) {
 	id, err := a.ids.New(flow.PrefixProject)
 	if err != nil {
 		return Answer{}, err
 	}
 	p := flow.Project{ID: flow.ProjectID(id), Account: account, Name: name, KYC: flow.KYCNone, CreatedAt: a.desk()}
+	var pair []NewKey
+	for _, kind := range []flow.KeyKind{flow.PublicKey, flow.SecretKey} {
+		k, err := a.drawKey(p.ID, flow.Test, kind)
+		if err != nil {
+			return Answer{}, err
+		}
+		pair = append(pair, k)
+	}
 	answer, err := a.once(ctx, c, func(tx *store.Tx) (Made, string, error) {
 		n, err := tx.CountProjects(ctx, account)
 		if err == nil && n >= flow.MaxProjects {
@@ -307,7 +316,12 @@ func (a *Accounts) AddProject(ctx context.Context, account, name string, c Call)
 		if err == nil {
 			err = tx.AddProject(ctx, p)
 		}
-		return Made{Project: p}, id, err
+		for _, k := range pair {
+			if err == nil {
+				err = tx.AddKey(ctx, k.Key)
+			}
+		}
+		return Made{Project: p, Pair: pair}, id, err
 	})
 	return answer, wrap("make a project", err)
 }
