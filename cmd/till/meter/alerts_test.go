@@ -230,6 +230,7 @@ func TestEachStandingOfANumberRaisesItsAlert(t *testing.T) {
 		{flow.NumberReplaced, 0, "", "TillWhatsAppReplaced"},
 		{flow.NumberDeaf, 0, "", "TillWhatsAppNotHearing"},
 		{flow.NumberConnecting, 0, "", "TillWhatsAppNotHearing"},
+		{flow.NumberOffline, 0, "", "TillWhatsAppNotHearing"},
 		{flow.NumberTimelocked, 0, "", "TillWhatsAppTimelocked"},
 		{flow.NumberBanned, 13 * day, "", "TillWhatsAppLoggedOut"},
 		{flow.NumberLoggedOut, 13 * day, "", "TillWhatsAppLoggedOut"},
