@@ -46,6 +46,9 @@ func (w *world) sweep(folder, begins string, now time.Time) {
 		if err != nil || now.Sub(info.ModTime()) < deserted {
 			continue
 		}
+		if lock, err := os.Lstat(filepath.Join(dir, "lock")); err != nil || !lock.Mode().IsRegular() {
+			continue // not ours
+		}
 		unlock, err := lockFile(filepath.Join(dir, "lock"))
 		if err != nil {
 			continue // somebody works in it, or it is not ours

@@ -128,9 +128,12 @@ func TestABackupHoldsWhatIsKeptAndNothingElse(t *testing.T) {
 func TestABackupRemovesWhatAKilledOneLeft(t *testing.T) {
 	k := newKeeper(t, "data")
 	dayAgo := time.Now().AddDate(0, 0, -1)
-	for _, name := range []string{".till-backup-left", ".till-backup-new", ".till-backup-used", ".till-restore-left", "till-backup-mine"} {
+	for _, name := range []string{".till-backup-left", ".till-backup-new", ".till-backup-used", ".till-restore-left", ".till-backup-mine", "till-backup-mine"} {
 		k.must(os.Mkdir(k.at(name), 0o700))
 		k.must(os.WriteFile(k.at(name+"/test.db"), []byte("a copy"), 0o600))
+		if name != ".till-backup-used" && name != ".till-backup-mine" {
+			k.must(os.WriteFile(k.at(name+"/lock"), nil, 0o600))
+		}
 		if name != ".till-backup-new" {
 			k.must(os.Chtimes(k.at(name), dayAgo, dayAgo))
 		}
@@ -144,11 +147,11 @@ func TestABackupRemovesWhatAKilledOneLeft(t *testing.T) {
 	if said := k.does("backup", "one.tar.gz"); !strings.Contains(said, ".till-backup-left") {
 		t.Errorf("of what it removed it says %q", said)
 	}
-	if left, want := k.names(".till-*"), []string{".till-backup-new", ".till-backup-used", ".till-restore-left"}; !slices.Equal(left, want) {
+	if left, want := k.names(".till-*"), []string{".till-backup-mine", ".till-backup-new", ".till-backup-used", ".till-restore-left"}; !slices.Equal(left, want) {
 		t.Errorf("left are %v, not %v", left, want)
 	}
 	k.does("restore", "one.tar.gz", "--data-dir", "second")
-	if left, want := k.names("*till-*"), []string{".till-backup-new", ".till-backup-used", "till-backup-mine"}; !slices.Equal(left, want) {
+	if left, want := k.names("*till-*"), []string{".till-backup-mine", ".till-backup-new", ".till-backup-used", "till-backup-mine"}; !slices.Equal(left, want) {
 		t.Errorf("after a restore are left %v, not %v", left, want)
 	}
 }
