@@ -290,6 +290,7 @@ func TestAPhoneNumberIsNoCard(t *testing.T) {
 		{`"customerPhone":"+49 1512 3456787"`, ""},
 		{`"customerPhone":"4915123456787"`, "card_data_not_accepted"}, // it may be either
 		{`"customerPhone":"+4111111111111111"`, "card_data_not_accepted"},
+		{`"customerPhone":"+4929689593573272"`, "card_data_not_accepted"}, // German numbers may be as long
 		{`"customerName":"+4915123456787"`, "card_data_not_accepted"},
 		{`"metadata":{"customerPhone":"+4915123456787"}`, "card_data_not_accepted"},
 	} {

@@ -319,9 +319,13 @@ func abroad(name, text string) bool {
 	if !strings.HasPrefix(text, "+") || name != "customerPhone" && name != "contactPhone" && name != "phone" {
 		return false
 	}
-	_, valid := readPhone(text, phonenumbers.IsValidNumber)
-	return valid
+	number, valid := readPhone(text, phonenumbers.IsValidNumber)
+	return valid && len(number) <= maxE164
 }
+
+// maxE164 is how many digits a number has at most, its country's included (E.164
+// §6.2.1): German ones of more are allowed for, and have room for a card's.
+const maxE164 = 15
 
 // mark remembers where the first of what is not taken stands; the document is read
 // to its end all the same, so that a broken one is called broken.

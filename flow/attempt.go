@@ -103,9 +103,9 @@ type Order struct {
 // maxAccountName is how long the name of an account may be, in characters.
 const maxAccountName = 100
 
-// AccountName is what a payer sees as beneficiary of a merchant's accounts. A bank
-// takes any name of a merchant so: what does not print is not in it, and it is cut
-// to fit.
+// AccountName is what a payer sees as beneficiary of a merchant's accounts. What
+// does not print is not in it, and it is cut to fit: a bank that takes less cuts
+// more of it by itself.
 func AccountName(merchant string) string {
 	const suffix = "CHECKOUT"
 	name := []rune(strings.Map(func(r rune) rune {
