@@ -89,19 +89,8 @@ func (b *Board) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	barred := map[flow.ProjectID]bool{}
-	if b.suspended != nil {
-		list, err := b.suspended(ctx)
-		if err != nil {
-			return err
-		}
-		for _, id := range list {
-			barred[id] = true
-		}
-	}
 	now := b.now()
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	for _, n := range numbers {
 		if !n.Takes(now) { // it begins level with the others when it comes back
 			delete(b.given, n.Digits)
@@ -111,7 +100,28 @@ func (b *Board) Refresh(ctx context.Context) error {
 			b.given[n.Digits] = b.level() * n.Weight
 		}
 	}
-	b.numbers, b.switches, b.barred = numbers, switches, barred
+	b.numbers, b.switches = numbers, switches
+	b.mu.Unlock()
+	return b.bar(ctx)
+}
+
+// bar reads which projects are suspended. Those are kept elsewhere: where that
+// cannot be read, what is known stays, and what an operator switches counts.
+func (b *Board) bar(ctx context.Context) error {
+	if b.suspended == nil {
+		return nil
+	}
+	list, err := b.suspended(ctx)
+	if err != nil {
+		return err
+	}
+	barred := map[flow.ProjectID]bool{}
+	for _, id := range list {
+		barred[id] = true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.barred = barred
 	return nil
 }
 

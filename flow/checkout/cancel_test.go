@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 )
 
 func TestWhoCancelsIsToldOfMoneyThatCameBefore(t *testing.T) {
@@ -67,4 +68,51 @@ func TestABankThatSaysNothingDoesNotHoldUpWhoCancels(t *testing.T) {
 	if took := time.Since(began); err != nil || took > 20*time.Second || w.read(session.ID).Status != flow.SessionCancelled {
 		t.Errorf("after %v: %v, and it is %s", took, err, w.read(session.ID).Status)
 	}
+}
+
+// A session that the bank knows money for on its way is not cancelled, and somebody
+// asks again what became of that.
+func TestMoneyOnItsWayToWhatIsCancelledIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		n := newSession(flow.Headless)
+		n.ExpiresIn = 7 * 24 * time.Hour
+		var made checkout.Made
+		_, err := w.service.Open(t.Context(), n, call("", "", &made))
+		w.must(err)
+		id := made.Session.ID
+		_, _, err = w.service.Instruct(t.Context(), project, id, checkout.Ask{Method: flow.BankTransfer})
+		w.must(err)
+		w.passes(27, time.Hour) // by now nobody asks by the clock any more
+		a := w.attempts(id)[0]
+		w.rail.checking(func(context.Context, string) ([]flow.Notice, error) {
+			return []flow.Notice{said(flow.Pending, "", a, 500_000, w.clock())}, nil
+		})
+		for range 2 {
+			if _, err := w.service.Cancel(t.Context(), id, call("", "", nil)); flow.CodeOf(err) != flow.CodeNotCancellable {
+				t.Errorf("it is cancelled under money on its way: %v", err)
+			}
+			w.is(id, flow.SessionProcessing)
+		}
+		w.rail.checking(func(context.Context, string) ([]flow.Notice, error) { return nil, nil })
+		w.later(5 * time.Minute)
+		w.is(id, flow.SessionPending)
+		_, err = w.service.Cancel(t.Context(), id, call("", "", nil))
+		w.must(err)
+	})
+}
+
+// Money that the bank tells of and that cannot be kept is not cancelled over.
+func TestNothingIsCancelledOverMoneyThatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, _ := w.paying()
+	w.rail.checking(func(context.Context, string) ([]flow.Notice, error) {
+		return nil, &flow.Error{Code: flow.CodeStorage, Message: "Not now."}
+	})
+	if _, err := w.service.Cancel(t.Context(), session.ID, call("", "", nil)); flow.CodeOf(err) != flow.CodeStorage {
+		t.Errorf("cancelling it says %v", err)
+	}
+	w.is(session.ID, flow.SessionPending)
 }

@@ -64,12 +64,21 @@ func ordered(ctx context.Context, r store.Reader, project flow.ProjectID, o Mone
 	return p.Unapplied, p.Session, err
 }
 
+// mayOrder refuses what would give money to a merchant who is stopped or suspended.
+// What goes back to payers does so all the same. Errors: project_suspended.
+func (s *Service) mayOrder(project flow.ProjectID, act flow.MoneyAct) error {
+	if act != flow.ActAccept {
+		return nil
+	}
+	return s.admitted(project)
+}
+
 // Order does what somebody wants done with money, or keeps it for a second person
 // where it is about more than one may decide alone: then what waits is not zero.
 // Errors: project_suspended, resource_not_found, invalid_field, those of what is
 // ordered; payment_not_resolvable where it waits already.
 func (s *Service) Order(ctx context.Context, project flow.ProjectID, o MoneyOrder) (waits flow.Proposal, err error) {
-	if err := s.admitted(project); err != nil {
+	if err := s.mayOrder(project, o.Act); err != nil {
 		return flow.Proposal{}, err
 	}
 	err = s.update(ctx, func(w *saving) error {
@@ -111,10 +120,10 @@ func (s *Service) Order(ctx context.Context, project flow.ProjectID, o MoneyOrde
 // Errors: project_suspended, resource_not_found, payment_not_resolvable, those of
 // what is ordered.
 func (s *Service) Agree(ctx context.Context, project flow.ProjectID, id flow.ProposalID, by, why string) (flow.Proposal, error) {
-	if err := s.admitted(project); err != nil {
-		return flow.Proposal{}, err
-	}
 	return s.endProposal(ctx, project, id, func(w *saving, p flow.Proposal) (flow.Proposal, error) {
+		if err := s.mayOrder(project, p.Act); err != nil {
+			return p, err
+		}
 		o := MoneyOrder{Act: p.Act, Subject: p.Subject, Transfer: p.Transfer, SentAt: p.SentAt, Reason: p.Reason, Key: p.Key, By: p.By}
 		amount, _, err := ordered(w.ctx, w.tx.Reader, project, o)
 		if err != nil {

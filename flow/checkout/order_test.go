@@ -255,3 +255,27 @@ func TestTheTimeOfASessionIsEndedOnceTheBankWasAsked(t *testing.T) {
 		}
 	})
 }
+
+// A merchant who is stopped is given nothing, and their payers get back what is
+// theirs.
+func TestMoneyGoesBackToThePayersOfWhoIsStopped(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.payingUnder(func(*flow.Policy) {})
+		p := w.comes(session.ID, 700_000)
+		moves(t, w.db, flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(project), To: flow.MerchantStopped})
+		w.must(w.board.Refresh(t.Context()))
+		o := checkout.MoneyOrder{Act: flow.ActAccept, Subject: string(p.ID), Reason: "asked for it", Key: "wsp_usr_1", By: "ada@shop.test"}
+		if _, err := w.service.Order(t.Context(), project, o); flow.CodeOf(err) != flow.CodeProjectSuspended {
+			t.Errorf("given to who is stopped: %v", err)
+		}
+		o.Act = flow.ActSendBack
+		if _, err := w.service.Order(t.Context(), project, o); err != nil {
+			t.Errorf("sent back: %v", err)
+		}
+		if p = w.payment(p.ID); p.Resolution != flow.ResolvedRefunded {
+			t.Errorf("%+v", p)
+		}
+	})
+}

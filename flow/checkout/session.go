@@ -306,7 +306,9 @@ func owned(ctx context.Context, r store.Reader, project flow.ProjectID, id flow.
 // Cancel ends a session that is still open. The bank is asked first what came for
 // it. Errors: resource_not_found, session_not_cancellable.
 func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer, error) {
-	s.askBeforeCancel(ctx, id, c)
+	if err := s.askBeforeCancel(ctx, id, c); err != nil {
+		return Answer{}, err
+	}
 	return s.effect(ctx, c, "cancel a session", func(w *saving) (Answer, error) {
 		session, err := w.owned(c.Project, id)
 		if err != nil {
@@ -323,18 +325,26 @@ func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer
 // cancel, so that money which came before does not go back as late. A bank that
 // does not answer does not keep it from being cancelled. What was answered before,
 // or cannot be cancelled, asks no bank.
-func (s *Service) askBeforeCancel(ctx context.Context, id flow.SessionID, c Call) {
+func (s *Service) askBeforeCancel(ctx context.Context, id flow.SessionID, c Call) error {
 	kept, err := s.calls.begun(ctx, s.cfg.DB.Reader, c)
 	if err != nil || kept != nil {
-		return
+		return nil //nolint:nilerr // the call itself says so
 	}
 	session, err := owned(ctx, s.cfg.DB.Reader, c.Project, id)
-	if err != nil || session.Status != flow.SessionPending {
-		return
+	if err != nil || !session.Open() {
+		return nil //nolint:nilerr // as above
 	}
-	if _, err := s.checkWithin(ctx, id, cancelPatience); err != nil {
+	coming, err := s.checkWithin(ctx, id, cancelPatience)
+	if coming { // whoever asks plans the next question
+		return s.update(ctx, func(w *saving) error { return w.owe(flow.TaskCheck, string(id), w.now.Add(flow.ComingAgain)) })
+	}
+	if flow.CodeOf(err) == flow.CodeStorage { // there may be money that is not kept
+		return err
+	}
+	if err != nil {
 		s.cfg.Log.WarnContext(ctx, "the bank could not say what came for a session that is cancelled", slog.String("session", string(id)), slog.Any("error", err))
 	}
+	return nil
 }
 
 // EndNow ends the time of a session at once, after asking the bank what came, as
