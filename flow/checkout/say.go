@@ -30,6 +30,8 @@ const (
 	// refusedFor is how long news of money waits then, unless its payer writes
 	// sooner: from then on the network may take what it did not.
 	refusedFor = 6 * time.Hour
+	// answerWaits is how long an answer to its payer waits behind it.
+	answerWaits = time.Minute
 	// awayFor is how long news of money waits for its next try when others are
 	// given up: a number that is away for a day may be away for weeks.
 	awayFor = 10 * time.Minute
@@ -181,13 +183,14 @@ func (s *Service) stale(ctx context.Context, said store.Said, behind bool) (stal
 	if !late && (!behind || age < sayWithin) {
 		return false, nil
 	}
-	return stale, s.update(context.WithoutCancel(ctx), func(w *saving) error {
+	err = s.update(context.WithoutCancel(ctx), func(w *saving) error {
 		group, err := w.tx.Group(w.ctx, said.Chat, said.Seq)
 		if stale = late || !lasts(group); err != nil || !stale {
 			return err
 		}
 		return w.withdrawn(group, "it would have come too late")
 	})
+	return stale, err
 }
 
 // money says whether one of the messages that a chat is owed tells of money. If
@@ -221,7 +224,7 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 	}
 	why = fmt.Errorf("send message %s: %w", said.ID, why)
 	keep := context.WithoutCancel(ctx)
-	again, parked, away, reason, lost := false, false, false, unsentLate, 0
+	again, parked, away, answer, reason, lost := false, false, false, false, unsentLate, 0
 	err := s.update(keep, func(w *saving) error {
 		turn, err := w.tx.Group(w.ctx, said.Chat, said.Seq)
 		if err != nil {
@@ -235,13 +238,19 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 		if err != nil {
 			return err
 		}
+		owed, err := w.tx.Owed(w.ctx, said.Chat, sayAtOnce)
+		if err != nil {
+			return err
+		}
+		answer = slices.ContainsFunc(owed, func(o store.Said) bool { return o.Seq > said.Seq && flow.Millis(o.At) == chat.Wrote })
 		within, news := sayWithin, lasts(turn)
 		if news {
 			within = moneyWithin
 		}
 		age, refusals := w.now.Sub(said.At), said.Refusals+1
 		refused := errors.Is(why, ErrUndeliverable)
-		parked = age < within && refused && news && (refusals == maxRefusals || refusals > maxRefusals && chat.Wrote <= flow.Millis(said.At))
+		// It gives way to what its payer's last word is answered with.
+		parked = age < within && refused && news && refusals >= maxRefusals && (refusals == maxRefusals || !answer)
 		again = age < within && (!refused || refusals < maxRefusals || parked)
 		away = again && !refused && age >= sayWithin
 		if refused {
@@ -269,6 +278,9 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 			s.cfg.Meter.Unsent(unsentParked, lost)
 		}
 		s.cfg.Log.LogAttrs(keep, slog.LevelWarn, "the network does not take news of money: it waits for a word of its payer", about...)
+		if answer {
+			return &NotYetError{Wait: answerWaits}
+		}
 		return &NotYetError{Wait: refusedFor}
 	}
 	s.cfg.Meter.Unsent(reason, lost)

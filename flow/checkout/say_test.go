@@ -231,7 +231,7 @@ func TestNewsOfMoneyWaitsForANumberThatIsAway(t *testing.T) {
 			return nil
 		})
 		w.pay(session.ID, session.Amount, false)
-		w.rest()
+		w.until("the money is there", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
 		w.hear("ada", flow.Intent{Kind: flow.MeansWho})
 		w.later(26 * time.Hour)
 		w.hear("ada", flow.Intent{Kind: flow.MeansThanks})
@@ -265,7 +265,7 @@ func TestRefusedNewsOfMoneyWaitsForAWordOfItsPayer(t *testing.T) {
 				return errRefused
 			})
 			w.pay(session.ID, session.Amount, false)
-			w.rest()
+			w.until("the money is there", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
 			w.retry(20)
 			if n := tries.Load(); n != 3 {
 				w.t.Errorf("it was tried %d times in a few minutes", n)
@@ -309,9 +309,11 @@ func TestAWordOfThePayerHasRefusedNewsTriedAgain(t *testing.T) {
 			return errRefused
 		})
 		w.pay(session.ID, session.Amount, false)
-		w.rest()
+		w.until("the money is there", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
 		w.hear("ada", flow.Intent{Kind: flow.MeansPaid}) // between two refusals
 		w.retry(5)
+		w.later(6 * time.Hour)
+		w.must(w.service.Claim(w.t.Context(), w.chatOf("ada"), "ngozi", 0)) // so that nobody answers
 		taken.Store(true)
 		w.hear("ada", flow.Intent{Kind: flow.MeansMoney})
 		w.rest()
@@ -341,6 +343,33 @@ func TestATurnIsNotTornHoweverLongNothingWasSent(t *testing.T) {
 		w.rest()
 		if got := w.texts("ada"); len(got) < 4 || !slices.Equal(got[:4], []string{"summary", "transfer_how", account, "wait_menu"}) {
 			w.t.Errorf("the payer read %q", got)
+		}
+	})
+}
+
+// Who writes while news of their money is refused is answered soon, whatever becomes
+// of it.
+func TestAnAnswerWaitsForRefusedNewsAMinute(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		w.hear("ada", method(flow.BankTransfer))
+		read := len(w.texts("ada"))
+		var tries atomic.Int64
+		w.sending(func(o checkout.Outgoing) error {
+			if o.Text == "receipt" {
+				tries.Add(1)
+				return errRefused
+			}
+			return nil
+		})
+		w.pay(session.ID, session.Amount, false)
+		w.until("the money is there", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
+		w.hear("ada", flow.Intent{Kind: flow.MeansThanks})
+		w.retry(8)
+		if got := w.texts("ada")[read:]; !slices.Equal(got, []string{"welcome"}) || tries.Load() < 4 {
+			w.t.Errorf("after two minutes and %d tries the payer read %q", tries.Load(), got)
 		}
 	})
 }

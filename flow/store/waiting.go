@@ -115,8 +115,8 @@ func (f QueueFilter) query() (string, []any) {
 }
 
 // stuck is money on its way, messages that do not go out and, for those who run
-// Till, work that nobody does. A message that was refused three times waits for a
-// word of its payer, who may never write again. Money waits since the bank's last word of the
+// Till, work that nobody does. What a chat is owed after one message
+// was refused three times waits for a word of its payer, who may never write again. Money waits since the bank's last word of the
 // session: that it comes is kept once, and what was said of other money before is
 // another matter.
 func (f QueueFilter) stuck(late int64) (string, []any) {
@@ -129,7 +129,7 @@ func (f QueueFilter) stuck(late int64) (string, []any) {
  WHERE l.session = s.id AND l.session <> '' AND l.kind IN ('bank.notice', 'bank.answer')), s.created_at) AS at, 'money' AS detail
  FROM sessions s WHERE s.status = 'PROCESSING'` + of + `
  UNION ALL SELECT s.id, s.project, y.id, s.amount, CAST(0 AS BIGINT), y.created_at, 'message ' || y.key
- FROM says y CROSS JOIN log l CROSS JOIN sessions s WHERE y.state = 'pending' AND y.refusals < 3 AND l.stream = y.chat AND l.seq = y.seq AND l.session <> '' AND s.id = l.session` + of
+ FROM says y CROSS JOIN log l CROSS JOIN sessions s WHERE y.state = 'pending' AND NOT EXISTS (SELECT 1 FROM says p WHERE p.chat = y.chat AND p.state = 'pending' AND p.refusals >= 3) AND l.stream = y.chat AND l.seq = y.seq AND l.session <> '' AND s.id = l.session` + of
 	values := append(append([]any(nil), args...), args...)
 	if f.Project == "" {
 		query += ` UNION ALL SELECT '', '', t.kind || ' ' || t.subject, CAST(0 AS BIGINT), CAST(0 AS BIGINT), t.due, 'work' FROM tasks t WHERE t.due < ?`
