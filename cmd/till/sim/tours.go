@@ -223,7 +223,11 @@ func (g *guide) goes() {
 			g.line("slow", 5*time.Minute-43*time.Second)
 		} else {
 			g.say("3")
-			g.line("slow", time.Minute)
+			mode := "slow"
+			if g.t.event == "cancel" { // who cancels asks too, and waits for less
+				mode = "hang"
+			}
+			g.line(mode, time.Minute)
 		}
 		g.then(time.Second, "say", func() { g.w.say(g.p, "4") })
 	case "part", "paid":
