@@ -83,13 +83,19 @@ func (s *story) turn(id flow.ChatID, turn flow.Turn) {
 func (s *story) judge(before flow.Chat, turn flow.Turn, d flow.Decision) {
 	person := d.Chat.Desk.State == flow.DeskClaimed || d.Chat.Desk.State == flow.DeskDevice
 	talk, known := before.Talk(turn.About)
+	is := func(kind flow.NewsKind) bool { return turn.News != nil && turn.News.Kind == kind }
+	says := func(key string) bool {
+		return slices.ContainsFunc(d.Says, func(s flow.Say) bool { return s.Key == key })
+	}
 	for _, say := range d.Says {
 		money := flow.MoneyNews(say.Key)
-		if person && !money && !slices.Contains([]string{"agent", "secret_typed", "stopped", "resumed"}, say.Key) {
+		// What another person did, or asked for about the payment in focus, is said.
+		act := is(flow.NewsCancelled) && say.Key == "cancelled" || is(flow.NewsAgain) && turn.About == d.Chat.Focus
+		if person && !money && !act && !slices.Contains([]string{"agent", "secret_typed", "stopped", "resumed"}, say.Key) {
 			s.t.Fatalf("the bot says %s over a person", say.Key)
 		}
 		news := turn.News != nil && turn.About != "" && turn.News.Kind != flow.NewsClaimed && turn.News.Kind != flow.NewsReply && turn.News.Kind != flow.NewsReleased
-		if news && known && talk.State == flow.Closed && !money && say.Key != "human" {
+		if news && known && talk.State == flow.Closed && !money && say.Key != "human" && !says("part_waits") {
 			s.t.Fatalf("%s is said by itself after the talk was closed", say.Key)
 		}
 		if turn.News != nil && turn.News.Kind == flow.NewsTimer && before.Stopped && slices.Contains([]string{"nudge", "reminder"}, say.Key) {
@@ -102,12 +108,27 @@ func (s *story) judge(before flow.Chat, turn flow.Turn, d flow.Decision) {
 	if len(d.Says) > 8 { // timers of two talks and the end of a hand-off can fall together
 		s.t.Fatalf("%d messages at once", len(d.Says))
 	}
-	if due, ok := d.Chat.Due(); ok && turn.News != nil && turn.News.Kind == flow.NewsTimer && !due.After(s.now) {
+	// A turn speaks of one payment: what else is due is due still, and less of it each time.
+	if due, ok := d.Chat.Due(); ok && is(flow.NewsTimer) && !due.After(s.now) && (len(d.Says) == 0 || dueOf(d.Chat, s.now) >= dueOf(before, s.now)) {
 		s.t.Fatalf("a timer fired and is due still (%v): %+v", due, d.Chat)
 	}
 	if d.Why == "" {
 		s.t.Fatalf("nobody knows why: %+v", turn)
 	}
+}
+
+// dueOf counts the timers of a chat that are due.
+func dueOf(c flow.Chat, now time.Time) (n int) {
+	all := []int64{c.Desk.Due}
+	for _, t := range c.Talks {
+		all = append(all, t.Timers.Nudge, t.Timers.Remind, t.Timers.Poll, t.Timers.Close)
+	}
+	for _, at := range all {
+		if at != 0 && at <= now.UnixMilli() {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *story) effect(id flow.ChatID, e flow.Effect) {
@@ -274,7 +295,7 @@ func (s *story) passes(wait time.Duration) {
 	}
 	s.overdue()
 	for _, id := range []flow.ChatID{"chat_1", "chat_2"} {
-		if due, ok := s.chats[id].Due(); ok && !due.After(s.now) {
+		for due, ok := s.chats[id].Due(); ok && !due.After(s.now); due, ok = s.chats[id].Due() { // each turn is judged to leave fewer
 			s.turn(id, flow.Turn{News: &flow.News{Kind: flow.NewsTimer}})
 		}
 	}
