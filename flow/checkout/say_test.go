@@ -213,14 +213,19 @@ func TestWhatIsSentSaysWhetherItIsTheFirstMessageAndWhetherMoneyWaitsForIt(t *te
 	})
 }
 
+// paid has the payer of a session pay it, and waits for the money.
+func (w *world) paid(s flow.Session) {
+	w.t.Helper()
+	w.pay(s.ID, s.Amount, false)
+	w.until("the money is there", func() bool { return w.read(s.ID).Status == flow.SessionPaid })
+}
+
 // The news that money came is worth more than that it comes in time: a number that
 // was away for days tells of it when it is back, and of nothing else of then.
 func TestNewsOfMoneyWaitsForANumberThatIsAway(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
-		session := w.session(flow.InChat)
-		w.hear("ada", code(session))
-		w.hear("ada", method(flow.BankTransfer))
+		session, _ := w.paying()
 		read := len(w.texts("ada"))
 		var away atomic.Bool
 		away.Store(true)
@@ -230,8 +235,7 @@ func TestNewsOfMoneyWaitsForANumberThatIsAway(t *testing.T) {
 			}
 			return nil
 		})
-		w.pay(session.ID, session.Amount, false)
-		w.until("the money is there", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
+		w.paid(session)
 		w.hear("ada", flow.Intent{Kind: flow.MeansWho})
 		w.later(26 * time.Hour)
 		w.hear("ada", flow.Intent{Kind: flow.MeansThanks})
@@ -251,9 +255,7 @@ func TestRefusedNewsOfMoneyWaitsForAWordOfItsPayer(t *testing.T) {
 	t.Parallel()
 	for _, taken := range []bool{true, false} {
 		each(t, func(w *world) {
-			session := w.session(flow.InChat)
-			w.hear("ada", code(session))
-			w.hear("ada", method(flow.BankTransfer))
+			session, _ := w.paying()
 			read := len(w.texts("ada"))
 			var wrote atomic.Bool
 			var tries atomic.Int64
@@ -264,8 +266,7 @@ func TestRefusedNewsOfMoneyWaitsForAWordOfItsPayer(t *testing.T) {
 				tries.Add(1)
 				return errRefused
 			})
-			w.pay(session.ID, session.Amount, false)
-			w.until("the money is there", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
+			w.paid(session)
 			w.retry(20)
 			if n := tries.Load(); n != 3 {
 				w.t.Errorf("it was tried %d times in a few minutes", n)
@@ -296,9 +297,7 @@ func TestRefusedNewsOfMoneyWaitsForAWordOfItsPayer(t *testing.T) {
 func TestAWordOfThePayerHasRefusedNewsTriedAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
-		session := w.session(flow.InChat)
-		w.hear("ada", code(session))
-		w.hear("ada", method(flow.BankTransfer))
+		session, _ := w.paying()
 		w.hear("ada", flow.Intent{Kind: flow.MeansHuman})
 		read := len(w.texts("ada"))
 		var taken atomic.Bool
@@ -308,8 +307,7 @@ func TestAWordOfThePayerHasRefusedNewsTriedAgain(t *testing.T) {
 			}
 			return errRefused
 		})
-		w.pay(session.ID, session.Amount, false)
-		w.until("the money is there", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
+		w.paid(session)
 		w.hear("ada", flow.Intent{Kind: flow.MeansPaid}) // between two refusals
 		w.retry(5)
 		w.later(6 * time.Hour)
@@ -352,9 +350,7 @@ func TestATurnIsNotTornHoweverLongNothingWasSent(t *testing.T) {
 func TestAnAnswerWaitsForRefusedNewsAMinute(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
-		session := w.session(flow.InChat)
-		w.hear("ada", code(session))
-		w.hear("ada", method(flow.BankTransfer))
+		session, _ := w.paying()
 		read := len(w.texts("ada"))
 		var tries atomic.Int64
 		w.sending(func(o checkout.Outgoing) error {
@@ -364,8 +360,7 @@ func TestAnAnswerWaitsForRefusedNewsAMinute(t *testing.T) {
 			}
 			return nil
 		})
-		w.pay(session.ID, session.Amount, false)
-		w.until("the money is there", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
+		w.paid(session)
 		w.hear("ada", flow.Intent{Kind: flow.MeansThanks})
 		w.retry(8)
 		if got := w.texts("ada")[read:]; !slices.Equal(got, []string{"welcome"}) || tries.Load() < 4 {

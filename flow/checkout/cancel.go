@@ -1,0 +1,99 @@
+package checkout
+
+import (
+	"context"
+	"log/slog"
+
+	"till/flow"
+)
+
+// Cancel ends a session that is still open. The bank is asked first what came for
+// it. Errors: resource_not_found, session_not_cancellable.
+func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer, error) {
+	if err := s.askBeforeCancel(ctx, id, c); err != nil {
+		return Answer{}, err
+	}
+	return s.effect(ctx, c, "cancel a session", func(w *saving) (Answer, error) {
+		session, err := w.owned(c.Project, id)
+		if err != nil {
+			return Answer{}, err
+		}
+		if err := w.cancel(session); err != nil {
+			return Answer{}, err
+		}
+		return w.answer(session, c)
+	})
+}
+
+// askBeforeCancel takes in what a bank knows of a session that a call is about to
+// cancel, so that money which came before does not go back as late. A bank that
+// does not answer does not keep it from being cancelled. What was answered before,
+// or cannot be cancelled, asks no bank.
+func (s *Service) askBeforeCancel(ctx context.Context, id flow.SessionID, c Call) error {
+	kept, err := s.calls.begun(ctx, s.cfg.DB.Reader, c)
+	if err != nil || kept != nil {
+		return nil //nolint:nilerr // the call itself says so
+	}
+	session, err := owned(ctx, s.cfg.DB.Reader, c.Project, id)
+	if err != nil || !session.Open() {
+		return nil //nolint:nilerr // as above
+	}
+	coming, err := s.checkWithin(ctx, id, cancelPatience)
+	if coming { // whoever asks plans the next question
+		return s.update(ctx, func(w *saving) error { return w.owe(flow.TaskCheck, string(id), w.now.Add(flow.ComingAgain)) })
+	}
+	if flow.CodeOf(err) == flow.CodeStorage { // there may be money that is not kept
+		return err
+	}
+	if err != nil {
+		s.cfg.Log.WarnContext(ctx, "the bank could not say what came for a session that is cancelled", slog.String("session", string(id)), slog.Any("error", err))
+	}
+	return nil
+}
+
+// EndNow ends the time of a session at once, after asking the bank what came, as
+// it is done when that time is over by itself. Errors: resource_not_found,
+// session_not_cancellable, rail_unavailable.
+func (s *Service) EndNow(ctx context.Context, project flow.ProjectID, id flow.SessionID) error {
+	if _, err := owned(ctx, s.cfg.DB.Reader, project, id); err != nil {
+		return err
+	}
+	if _, err := s.check(ctx, id); err != nil {
+		return &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot say now whether money came, so that the session stays open. Try again.", Err: err}
+	}
+	return wrap("end a session's time", s.update(ctx, func(w *saving) error {
+		session, err := w.owned(project, id)
+		if err != nil {
+			return err
+		}
+		attempts, err := w.tx.Attempts(w.ctx, id)
+		if err != nil {
+			return err
+		}
+		payments, err := w.tx.Payments(w.ctx, id)
+		if err != nil {
+			return err
+		}
+		change, err := flow.EndNow(session, attempts, payments, w.now)
+		if err != nil {
+			return err
+		}
+		return w.save(change, session)
+	}))
+}
+
+func (w *saving) cancel(session flow.Session) error {
+	attempts, err := w.tx.Attempts(w.ctx, session.ID)
+	if err != nil {
+		return err
+	}
+	payments, err := w.tx.Payments(w.ctx, session.ID)
+	if err != nil {
+		return err
+	}
+	change, err := flow.Cancel(session, attempts, payments, w.now)
+	if err != nil {
+		return err
+	}
+	return w.save(change, session)
+}

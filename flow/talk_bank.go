@@ -1,0 +1,59 @@
+package flow
+
+// nothing goes on with what the payer wanted, now that the bank knows of no
+// money.
+func (d *deciding) nothing(t *Talk, co Checkout) {
+	if t.State != Verifying {
+		d.why = "the bank knows of no money; nobody waits for that"
+		return
+	}
+	from, then := t.From, t.Then
+	d.why = "the bank knows of no money"
+	if from == Review { // "not here yet" would be wrong: there is money that somebody looks at
+		d.step(t, back(from), "the bank knows of no other money", func() { d.show(*t, co) })
+		return
+	}
+	switch then {
+	case ThenBack:
+		d.step(t, back(from), d.why, func() { d.say("nothing_yet", about(co)) })
+	case ThenMoney:
+		d.step(t, back(from), d.why, func() { d.say("money_none", about(co)) })
+	case ThenChoose:
+		d.do(DoSupersede, *t)
+		d.step(t, back(Choosing), d.why, func() { d.say("switch", d.menuArgs(*t, co)) })
+	case ThenOpen:
+		d.do(DoSupersede, *t)
+		t.From, t.Then = "", ThenBack
+		d.open(t, co, t.Method)
+	case ThenCancel:
+		d.step(t, back(from), d.why, func() { d.do(DoCancel, *t) })
+	}
+}
+
+// coming says that the bank knows of money that has not arrived: nothing is
+// switched, cancelled or paid again meanwhile.
+func (d *deciding) coming(t *Talk, co Checkout) {
+	if d.why = "money is on its way; nobody waits for that"; t.State != Verifying {
+		return
+	}
+	d.unswitched(t, co)
+	d.step(t, back(t.From), "money is on its way", func() { d.say("on_the_way", about(co)) })
+}
+
+// bankDown says that the bank does not answer. Nothing is cancelled or switched
+// on a guess.
+func (d *deciding) bankDown(t *Talk, co Checkout) {
+	if d.why = "the bank does not answer"; t.State != Verifying {
+		return
+	}
+	d.unswitched(t, co)
+	d.step(t, back(t.From), d.why, func() { d.say("bank_down", about(co)) })
+}
+
+// unswitched forgets the method that was wished for: the one whose instructions
+// are there still holds.
+func (d *deciding) unswitched(t *Talk, co Checkout) {
+	if a, ok := co.attempt(t.Attempt); ok { // ThenOpen named the method that was wished for
+		t.Method = a.Method
+	}
+}
