@@ -34,7 +34,7 @@ func TestNoClockEndsOrSendsTooMuch(t *testing.T) {
 	for seed := range n {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newWorld(t, storetest.SQLite(t, store.Checkout))
-			w.now = homes()[seed%len(homes())]
+			w.setClock(homes()[seed%len(homes())])
 			w.start(true)
 			moved += w.jumpy(rand.New(rand.NewPCG(uint64(seed), 7)))
 		})

@@ -27,9 +27,7 @@ func TestDaysOfDowntimeAreMadeUpForInOneSettlement(t *testing.T) {
 				w.end()
 				to, err := time.Parse(time.RFC3339, back)
 				w.must(err)
-				w.mu.Lock()
-				w.now = to
-				w.mu.Unlock()
+				w.setClock(to)
 				w.start(true)
 				w.rest()
 				w.pass(time.Second)

@@ -130,6 +130,13 @@ func (w *world) clock() time.Time {
 	return w.now
 }
 
+// setClock says what time it is, and wakes nobody.
+func (w *world) setClock(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = now
+}
+
 // pass lets time pass.
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
