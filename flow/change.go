@@ -97,6 +97,8 @@ const (
 	NewsReply     NewsKind = "reply"      // an agent answers
 	NewsReleased  NewsKind = "released"   // an agent gives the chat back to the bot
 	NewsAgain     NewsKind = "again"      // a supporter wants the payer to read once more where it stands
+	NewsMuted     NewsKind = "muted"      // the payer said STOP to another of our numbers
+	NewsUnmuted   NewsKind = "unmuted"    // and START
 )
 
 // TaskKind is a kind of work owed to the outside or to the clock.

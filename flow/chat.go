@@ -17,7 +17,7 @@ type Chat struct {
 	Lang      Lang      `json:"lang,omitempty"`
 	Focus     SessionID `json:"focus,omitempty"`
 	Talks     []Talk    `json:"talks,omitempty"`   // the one that was last in focus is last
-	Stopped   bool      `json:"stopped,omitempty"` // STOP was said: no reminders
+	Stopped   bool      `json:"stopped,omitempty"` // the person said STOP to any of our numbers: no reminders
 	Desk      Desk      `json:"desk,omitzero"`
 	Wrote     int64     `json:"wrote,omitempty"`     // ms: when the payer last wrote
 	Fades     bool      `json:"fades,omitempty"`     // its messages disappear, and that was said

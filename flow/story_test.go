@@ -98,7 +98,7 @@ func (s *story) judge(before flow.Chat, turn flow.Turn, d flow.Decision) {
 		if news && known && talk.State == flow.Closed && !money && say.Key != "human" && !says("part_waits") {
 			s.t.Fatalf("%s is said by itself after the talk was closed", say.Key)
 		}
-		if turn.News != nil && turn.News.Kind == flow.NewsTimer && before.Stopped && slices.Contains([]string{"nudge", "reminder"}, say.Key) {
+		if before.Stopped && (is(flow.NewsTimer) && slices.Contains([]string{"nudge", "reminder"}, say.Key) || is(flow.NewsLapsed) && talk.Held == nil && say.Key == "lapsed") {
 			s.t.Fatalf("%s is said after STOP", say.Key)
 		}
 		if say.Key == "receipt" && turn.News != nil && turn.News.Payment != nil {
@@ -400,6 +400,10 @@ func TestAnyStoryEndsWell(t *testing.T) {
 			"pays":     s.pays,
 			"bank":     s.bank,
 			"agent":    s.agent,
+			"mutes": func(t *rapid.T) {
+				kind := rapid.SampledFrom([]flow.NewsKind{flow.NewsMuted, flow.NewsUnmuted}).Draw(t, "kind")
+				s.turn(rapid.SampledFrom([]flow.ChatID{"chat_1", "chat_2"}).Draw(t, "chat"), flow.Turn{News: &flow.News{Kind: kind}})
+			},
 			"moves":    s.moves,
 			"returns":  s.returns,
 			"reverses": s.reverses,

@@ -11,8 +11,15 @@ const downFor = 10 * time.Minute
 
 // happened decides on something that the payer did not say.
 func (d *deciding) happened(n News) {
-	if n.Kind == NewsTimer {
+	switch n.Kind {
+	case NewsTimer:
 		d.timers()
+		return
+	case NewsMuted:
+		d.chat.Stopped, d.why = true, "wants no reminders, as said to another of our numbers"
+		return
+	case NewsUnmuted:
+		d.chat.Stopped, d.why = false, "wants reminders again, as said to another of our numbers"
 		return
 	}
 	if act, found := deskNews[n.Kind]; found {
@@ -96,7 +103,11 @@ func (d *deciding) news(t *Talk, n News) {
 	case NewsLapsed:
 		d.why = "instructions are over that this chat does not wait for"
 		if t.Attempt == n.Attempt || waitsFor(*t, co, n) && !slices.ContainsFunc(co.Attempts, func(a Attempt) bool { return a.Method == t.Method && a.Status == AttemptActive }) {
-			d.step(t, talkLapse, "the instructions are over", func() { d.say("lapsed", d.menuArgs(*t, co)) })
+			d.step(t, talkLapse, "the instructions are over", func() {
+				if !d.chat.Stopped { // whoever pays them now pays all the same
+					d.say("lapsed", d.menuArgs(*t, co))
+				}
+			})
 		}
 	case NewsClosed, NewsCancelled:
 		d.newsEnded(t, co, n.Kind)
@@ -108,7 +119,7 @@ func (d *deciding) news(t *Talk, n News) {
 			d.attend(*t, 0)
 		}
 		d.show(*t, co)
-	case NewsTimer, NewsClaimed, NewsReply, NewsReleased: // not of a talk
+	case NewsTimer, NewsMuted, NewsUnmuted, NewsClaimed, NewsReply, NewsReleased: // not of a talk
 	}
 }
 
@@ -181,7 +192,7 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 			})
 		}
 	case NewsOpened, NewsRefused, NewsSlow, NewsDeclined, NewsNothing, NewsBankDown, NewsLapsed, NewsClosed, NewsCancelled, NewsStopped,
-		NewsComing, NewsTimer, NewsClaimed, NewsReply, NewsReleased, NewsAgain: // not of money
+		NewsComing, NewsTimer, NewsMuted, NewsUnmuted, NewsClaimed, NewsReply, NewsReleased, NewsAgain: // not of money
 	}
 }
 

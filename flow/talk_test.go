@@ -141,6 +141,8 @@ func news(of flow.AttemptID) []flow.News {
 		{Kind: flow.NewsReply, By: "ngozi", Reason: "Good day."},
 		{Kind: flow.NewsReleased, By: "ngozi"},
 		{Kind: flow.NewsAgain, By: "ngozi"},
+		{Kind: flow.NewsMuted},
+		{Kind: flow.NewsUnmuted},
 	}
 }
 

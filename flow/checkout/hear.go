@@ -79,7 +79,11 @@ func (w *saving) chat(in Inbound) (store.ChatRow, error) {
 	if err != nil {
 		return row, err
 	}
-	return w.tx.AddChat(w.ctx, store.ChatRow{ID: flow.ChatID(id), Number: in.Number, Person: in.Person, Phone: in.Phone, Name: in.Name, Fades: in.Fades}, w.now)
+	row, err = w.tx.AddChat(w.ctx, store.ChatRow{ID: flow.ChatID(id), Number: in.Number, Person: in.Person, Phone: in.Phone, Name: in.Name, Fades: in.Fades}, w.now)
+	if err != nil || found {
+		return row, err
+	}
+	return w.begins(row)
 }
 
 // turn takes one turn of a chat: it logs what happened, decides, logs the
@@ -125,6 +129,9 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 		if err := w.effect(row, e); err != nil {
 			return err
 		}
+	}
+	if t.Heard != nil && (t.Heard.Kind == flow.MeansStop || chat.Stopped && !d.Chat.Stopped) {
+		return w.everywhere(row, d.Chat.Stopped)
 	}
 	return nil
 }

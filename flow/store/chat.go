@@ -79,6 +79,11 @@ func (r Reader) ChatOf(ctx context.Context, number, person string) (ChatRow, boo
 	return r.chat(ctx, `number = ? AND person = ?`, number, person)
 }
 
+// ChatsOfPerson are the chats of a person with our numbers, oldest first.
+func (r Reader) ChatsOfPerson(ctx context.Context, person string) ([]ChatRow, error) {
+	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE person = ? ORDER BY id LIMIT ?`, person, maxNumbers)
+}
+
 // Chat reads a chat by its id.
 func (r Reader) Chat(ctx context.Context, id flow.ChatID) (ChatRow, error) {
 	c, found, err := r.chat(ctx, `id = ?`, string(id))

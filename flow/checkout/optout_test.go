@@ -1,0 +1,86 @@
+package checkout_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// otherNumber is a number of ours beside ourNumber.
+const otherNumber = "2349010000002"
+
+// hearAt is hear of what is written to one of our numbers.
+func (w *world) hearAt(number, person string, in flow.Intent) {
+	w.t.Helper()
+	w.heard++
+	w.must(w.service.Hear(context.WithoutCancel(w.t.Context()), checkout.Inbound{
+		Number: number, Person: person, Phone: "2348031000010", Name: "Bola", Message: fmt.Sprintf("AT%d", w.heard), Intent: in, At: w.clock(),
+	}))
+	w.rest()
+}
+
+// awaits has a person open a session at one of our numbers, and stop before paying.
+func (w *world) awaits(number, person string) {
+	w.t.Helper()
+	w.hearAt(number, person, code(w.session(flow.InChat)))
+	w.hearAt(number, person, method(flow.BankTransfer))
+}
+
+func TestStopHoldsForAPersonAtEachOfOurNumbers(t *testing.T) {
+	t.Parallel()
+	stop, start := flow.Intent{Kind: flow.MeansStop}, flow.Intent{Kind: flow.MeansResume}
+	for name, c := range map[string]struct {
+		does func(w *world)
+		told int // of each: the reminder, and that the time is over
+	}{
+		"nobody said STOP": {func(w *world) { w.awaits(ourNumber, "ada"); w.awaits(otherNumber, "ada") }, 2},
+		"said afterwards at another number": {func(w *world) {
+			w.awaits(ourNumber, "ada")
+			w.hearAt(otherNumber, "ada", stop)
+		}, 0},
+		"said before there was a chat with this number": {func(w *world) {
+			w.awaits(ourNumber, "ada")
+			w.hearAt(ourNumber, "ada", stop)
+			w.awaits(otherNumber, "ada")
+		}, 0},
+		"undone at another number than it was said at": {func(w *world) {
+			w.awaits(ourNumber, "ada")
+			w.hearAt(ourNumber, "ada", stop)
+			w.awaits(otherNumber, "ada")
+			w.hearAt(otherNumber, "ada", start)
+		}, 2},
+		"said and undone before there was a chat with this number": {func(w *world) {
+			w.hearAt(ourNumber, "ada", stop)
+			w.hearAt(ourNumber, "ada", start)
+			w.awaits(otherNumber, "ada")
+		}, 1},
+		"said by somebody else": {func(w *world) {
+			w.awaits(ourNumber, "ada")
+			w.hearAt(ourNumber, "bode", stop)
+		}, 1},
+		"START of who never said STOP undoes nothing": {func(w *world) {
+			w.awaits(ourNumber, "ada")
+			w.hearAt(ourNumber, "ada", stop)
+			w.hearAt(otherNumber, "bode", start)
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				c.does(w)
+				w.later(21 * time.Minute)
+				w.later(10 * time.Minute)
+				for _, key := range []string{"reminder", "lapsed"} {
+					if n := strings.Count(strings.Join(w.texts("ada"), " "), key); n != c.told {
+						t.Errorf("%d of %q, want %d: %q", n, key, c.told, w.texts("ada"))
+					}
+				}
+			})
+		})
+	}
+}
