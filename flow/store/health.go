@@ -76,10 +76,13 @@ func (t *Tx) DisableEndpoint(ctx context.Context, id flow.EndpointID, reason str
 
 // HoldDeliveries holds what an endpoint is owed by its schedule, at most so many,
 // and says how many that were: who finds as many as it asked for asks again. Held
-// rows keep nobody else's due ones waiting.
+// rows keep nobody else's due ones waiting. What waits for a later try keeps its
+// time: an endpoint that fails by fits and starts must not use the schedule up
+// faster than the schedule says.
 func (t *Tx) HoldDeliveries(ctx context.Context, to flow.EndpointID, now time.Time, limit int) (int, error) {
-	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'held', token = '', next_at = ? WHERE state = 'pending' AND id IN
- (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'pending' AND cause = 'auto' ORDER BY next_at LIMIT ?)`, flow.Millis(now), to, limit)
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'held', next_at = CASE WHEN token = '' AND next_at > ? THEN next_at ELSE CAST(? AS BIGINT) END, token = ''
+ WHERE state = 'pending' AND id IN (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'pending' AND cause = 'auto' ORDER BY next_at LIMIT ?)`,
+		flow.Millis(now), flow.Millis(now), to, limit)
 	if err != nil {
 		return 0, fmt.Errorf("hold the deliveries of endpoint %s: %w", to, err)
 	}
@@ -168,9 +171,9 @@ func (t *Tx) Probe(ctx context.Context, id flow.EndpointID, lease string, now, e
 	return d, true, nil
 }
 
-// Release makes held deliveries of an endpoint due, at most so many, and is to be
-// asked again at a time while there are more. While as many are due already, it
-// waits for those.
+// Release lets held deliveries of an endpoint go, at most so many, each due at its
+// own time and not before now, and is to be asked again at a time while there are
+// more. While as many are due already, it waits for those.
 func (t *Tx) Release(ctx context.Context, id flow.EndpointID, now, again time.Time, limit int) (int, error) {
 	if ours, err := t.take(ctx, id, false, now, again); err != nil || !ours {
 		return 0, err
@@ -179,8 +182,8 @@ func (t *Tx) Release(ctx context.Context, id flow.EndpointID, now, again time.Ti
 	if err != nil || len(due) >= limit {
 		return 0, err
 	}
-	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'pending', token = '', next_at = ? WHERE id IN
- (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT ?)`, flow.Millis(now), id, limit)
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'pending', token = '', next_at = CASE WHEN next_at > ? THEN next_at ELSE CAST(? AS BIGINT) END WHERE id IN
+ (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT ?)`, flow.Millis(now), flow.Millis(now), id, limit)
 	if err == nil && n < int64(limit) {
 		err = t.run.put(ctx, `UPDATE endpoints SET wake_at = 0 WHERE id = ?`, id)
 	}
