@@ -232,6 +232,21 @@ func (d Delivery) ByHand() bool { return d.Cause != "" && d.Cause != CauseAuto }
 // not as one of many.
 func (d Delivery) Awaited() bool { return d.Cause == CausePing || d.Cause == CauseResend }
 
+// refusedWithin is how soon an answer is there that no trouble of its endpoint
+// is behind.
+const refusedWithin = 5 * time.Second
+
+// Refused says whether the endpoint is well and does not want this delivery: one
+// that answers so is not spared, for the next one may be welcome. That a request
+// came too late, too early or too often is not about the request.
+func (v Verdict) Refused() bool {
+	switch v.Status {
+	case 408, 410, 425, 429:
+		return false
+	}
+	return v.Status >= 400 && v.Status < 500 && v.Duration <= refusedWithin
+}
+
 // Verdict is what became of one try to deliver.
 type Verdict struct {
 	OK         bool

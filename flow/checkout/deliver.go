@@ -160,8 +160,8 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	case v.OK:
 	case k.postCtx.Err() != nil && !v.Gone:
 		o.Reason, o.State, o.Next, o.Spent = reasonShutdown, flow.DeliveryPending, now, false
-	case d.Probe:
-		o.State, o.Next, o.Spent = flow.DeliveryHeld, now, false // behind the others: the next probe is another
+	case d.Probe: // the first try is one of its schedule; later ones are beside that, and put it behind the others
+		o.State, o.Next, o.Spent = flow.DeliveryHeld, now.Add(wait), d.Attempts == 0
 	case !again:
 		o.State = flow.DeliveryDead
 	default:
@@ -231,7 +231,11 @@ func (s *Service) posted(ctx context.Context, d flow.Delivery) (v flow.Verdict, 
 		}
 	}()
 	if v = s.cfg.Post(ctx, d); !v.OK {
-		wait, again = s.cfg.Next(d, v)
+		planned := d
+		if d.Probe && d.Attempts > 0 { // beside the schedule: it waits as long as after its last try
+			planned.Attempts--
+		}
+		wait, again = s.cfg.Next(planned, v)
 	}
 	return v, wait, again
 }

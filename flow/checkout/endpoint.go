@@ -54,6 +54,14 @@ type EndpointChange struct {
 	DropHeld    bool              // with ENABLED: what was held is cancelled, not delivered
 }
 
+// moves says whether an endpoint gets another URL, and begins whether it begins
+// anew by the change: then what is held for it is sent at once.
+func (c EndpointChange) moves(e flow.Endpoint) bool { return c.URL != nil && *c.URL != e.URL }
+
+func (c EndpointChange) begins(e flow.Endpoint) bool {
+	return c.moves(e) || c.Status == flow.EndpointEnabled
+}
+
 // ChangeEndpoint changes a webhook endpoint of a project. One that is disabled
 // holds what it is owed; one that is enabled, or gets another URL, is sent to as
 // if it had never failed.
@@ -70,6 +78,12 @@ func (s *Service) ChangeEndpoint(ctx context.Context, project flow.ProjectID, id
 				return true, err
 			}
 		}
+		if to.begins(e) {
+			n, err := w.tx.HurryHeld(ctx, id, w.now, cancelAtOnce)
+			if err != nil || n == cancelAtOnce {
+				return true, err
+			}
+		}
 		if err := w.change(&e, to); err != nil {
 			return false, err
 		}
@@ -81,7 +95,7 @@ func (s *Service) ChangeEndpoint(ctx context.Context, project flow.ProjectID, id
 
 // change keeps what of an endpoint changes.
 func (w *saving) change(e *flow.Endpoint, to EndpointChange) error {
-	moved := to.URL != nil && *to.URL != e.URL
+	moved, begins := to.moves(*e), to.begins(*e)
 	if moved {
 		e.URL = *to.URL
 	}
@@ -94,7 +108,7 @@ func (w *saving) change(e *flow.Endpoint, to EndpointChange) error {
 	if err := w.tx.ChangeEndpoint(w.ctx, e); err != nil {
 		return err
 	}
-	w.anew(e.ID, moved || to.Status == flow.EndpointEnabled)
+	w.anew(e.ID, begins)
 	if moved {
 		if err := w.tx.MoveEndpoint(w.ctx, e.ID, w.now); err != nil {
 			return err

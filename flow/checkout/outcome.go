@@ -143,11 +143,12 @@ func (k *worker) keepOnce(batch []outcome) error {
 type ailing struct {
 	endpoint flow.EndpointID
 	url      string    // that was called last
-	failures int       // in a row, until the end of the batch
+	failures int       // in a row, until the end of the batch; what it refused is none that holds it back
 	since    time.Time // of the first of them
 	fresh    bool      // that was the first try of something
 	gone     bool
 	probed   bool          // one of them was a probe
+	refused  bool          // that was answered with a no
 	spare    time.Duration // it asked for so much time
 }
 
@@ -173,9 +174,13 @@ func judge(tries []store.Outcome) (failed []ailing, answered []string) {
 			by[id] = a
 			order = append(order, id)
 		}
-		a.failures++
+		refused := o.Refused()
+		if !refused {
+			a.failures++
+		}
 		a.gone = a.gone || o.Gone
 		a.probed = a.probed || o.Probe
+		a.refused = a.refused || o.Probe && refused
 		a.spare = o.RetryAfter
 	}
 	for id := range well {
@@ -209,6 +214,8 @@ func (w *saving) ailing(ctx context.Context, a ailing) error {
 	switch {
 	case disable != "":
 		return w.disable(ctx, e, disable)
+	case a.refused && a.failures == 0:
+		return w.tx.EndpointRefused(ctx, e.ID, w.now)
 	case open, !e.OpenSince.IsZero() && a.probed:
 		probes := e.Probes
 		if a.probed {

@@ -14,10 +14,21 @@ func (t *Tx) EndpointsAnswered(ctx context.Context, ids []string, now time.Time)
 	for part := range t.run.parts(ids) {
 		err := t.run.put(ctx, `UPDATE endpoints SET wake_at = CASE WHEN open_since > 0 THEN CAST(? AS BIGINT) ELSE wake_at END,
  failures = 0, failing_since = 0, failed_at = 0, open_since = 0, probes = 0
- WHERE id IN (`+part.marks+`) AND status = 'ENABLED' AND (failures > 0 OR open_since > 0)`, args(flow.Millis(now), part.args)...)
+ WHERE id IN (`+part.marks+`) AND status = 'ENABLED' AND (failures > 0 OR failing_since > 0 OR open_since > 0)`, args(flow.Millis(now), part.args)...)
 		if err != nil {
 			return fmt.Errorf("note that endpoints answer: %w", err)
 		}
+	}
+	return nil
+}
+
+// EndpointRefused takes note that an endpoint that was only probed answers, though
+// with a no: it is sent everything again, and still fails.
+func (t *Tx) EndpointRefused(ctx context.Context, id flow.EndpointID, now time.Time) error {
+	err := t.run.put(ctx, `UPDATE endpoints SET wake_at = ?, failures = 0, open_since = 0, probes = 0 WHERE id = ? AND status = 'ENABLED' AND open_since > 0`,
+		flow.Millis(now), id)
+	if err != nil {
+		return fmt.Errorf("note that endpoint %s refuses: %w", id, err)
 	}
 	return nil
 }
@@ -89,6 +100,17 @@ func (t *Tx) HoldDeliveries(ctx context.Context, to flow.EndpointID, now time.Ti
 	return int(n), nil
 }
 
+// HurryHeld makes what is held for an endpoint wait for no time of its own, at most
+// so many, and says how many that were: somebody has mended the endpoint.
+func (t *Tx) HurryHeld(ctx context.Context, to flow.EndpointID, now time.Time, limit int) (int, error) {
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET next_at = ? WHERE state = 'held' AND id IN
+ (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' AND next_at > ? ORDER BY next_at LIMIT ?)`, flow.Millis(now), to, flow.Millis(now), limit)
+	if err != nil {
+		return 0, fmt.Errorf("hurry the deliveries of endpoint %s: %w", to, err)
+	}
+	return int(n), nil
+}
+
 // CancelDeliveries cancels what an endpoint is owed in a state, at most so many,
 // and says how many that were. What was delivered or given up before, and is only
 // tried once more by hand, is again what it was.
@@ -146,16 +168,21 @@ func (t *Tx) take(ctx context.Context, id flow.EndpointID, open bool, now, next 
 	return n > 0, nil
 }
 
-// Probe takes the held delivery of an endpoint that was tried least lately, until
-// ends; false where another process was faster, or nothing is held. Then the
-// endpoint is sent what comes next, and the first failure holds it back again.
+// probeSQL takes what is held and was never tried, the newest of that first: it is
+// what a merchant waits for now, and must not wait behind what the endpoint refused
+// again and again. Then comes what is due for its next try first.
+const probeSQL = `UPDATE deliveries SET state = 'pending', token = ?, next_at = ? WHERE state = 'held' AND id = COALESCE(
+ (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' AND attempts = 0 ORDER BY created_at DESC, id DESC LIMIT 1),
+ (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT 1))`
+
+// Probe takes one held delivery of an endpoint, until ends; false where another
+// process was faster, or nothing is held. Then the endpoint is sent what comes
+// next, and the first failure holds it back again.
 func (t *Tx) Probe(ctx context.Context, id flow.EndpointID, lease string, now, ends time.Time) (d flow.Delivery, found bool, err error) {
 	if ours, err := t.take(ctx, id, true, now, ends); err != nil || !ours {
 		return d, false, err
 	}
-	err = t.run.put(ctx, `UPDATE deliveries SET state = 'pending', token = ?, next_at = ? WHERE id IN
- (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT 1)`, lease, flow.Millis(ends), id)
-	if err != nil {
+	if err = t.run.put(ctx, probeSQL, lease, flow.Millis(ends), id, id); err != nil {
 		return d, false, fmt.Errorf("probe endpoint %s: %w", id, err)
 	}
 	list, err := t.deliveries(ctx, deliveriesSQL+`endpoint = ? AND state = 'pending' AND token = ?`, []any{id, lease})

@@ -169,7 +169,7 @@ func TestAnEndpointIsHeldBackProbedAndLetGoAgain(t *testing.T) {
 		}
 		// It fails: another one is tried next.
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return tx.EndTries(ctx, []store.Outcome{{Delivery: first, Verdict: flow.Verdict{Status: 500}, State: flow.DeliveryHeld, Next: probe, At: probe}})
+			return tx.EndTries(ctx, []store.Outcome{{Delivery: first, Verdict: flow.Verdict{Status: 500}, State: flow.DeliveryHeld, Spent: true, Next: probe, At: probe}})
 		})
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
 			return tx.OpenEndpoint(ctx, to, probe, probe.Add(time.Minute), true)

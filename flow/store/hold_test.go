@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +57,58 @@ func TestWhatIsHeldKeepsTheTimeOfItsNextTry(t *testing.T) {
 		for i, want := range []time.Time{later, now, now} {
 			if at := nextOf(t, db, ids[i]); !at.Equal(want) {
 				t.Errorf("released, %d is due %v and not %v", i, at, want)
+			}
+		}
+	})
+}
+
+func TestWhatWasNeverTriedIsProbedFirst(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 1)
+		ids, to := oweMany(t, db, 1, 0, 4), endpoint(1).ID
+		for _, d := range take(t, db, "B/1", noon, 4) {
+			if d.ID == ids[0] || d.ID == ids[3] { // the endpoint refused these
+				end(t, db, d, flow.Verdict{Status: 500}, "pending", noon, noon.Add(time.Hour))
+			}
+		}
+		statement(t, db, "UPDATE deliveries SET created_at = created_at + 1 WHERE id = '"+ids[2]+"'")
+		statement(t, db, "UPDATE deliveries SET next_at = next_at + 1 WHERE id = '"+ids[0]+"'")
+		held(t, db, to, noon, noon)
+		var order []string
+		for i := range 5 {
+			now := noon.Add(time.Duration(i+1) * time.Minute)
+			statement(t, db, "UPDATE endpoints SET wake_at = 5")
+			d := doing(t, db, func(ctx context.Context, tx *store.Tx) (flow.Delivery, error) {
+				d, _, err := tx.Probe(ctx, to, fmt.Sprintf("P/%d", i), now, now.Add(lease))
+				return d, err
+			})
+			update(t, db, func(ctx context.Context, tx *store.Tx) error {
+				return tx.EndTries(ctx, []store.Outcome{{
+					Delivery: d, Verdict: flow.Verdict{Status: 500}, State: flow.DeliveryHeld, Spent: d.Attempts == 0, At: now, Next: now.Add(2 * time.Hour),
+				}})
+			})
+			order = append(order, d.ID)
+		}
+		same(t, "what is probed", []string{ids[2], ids[1], ids[3], ids[0], ids[2]}, order)
+	})
+}
+
+func TestWhatIsHeldForAnEndpointThatIsMendedWaitsForNothing(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 1)
+		ids, to := oweMany(t, db, 1, 0, 3), endpoint(1).ID
+		statement(t, db, "UPDATE deliveries SET state = 'held'")
+		statement(t, db, "UPDATE deliveries SET next_at = next_at + 9000000 WHERE id <> '"+ids[0]+"'")
+		before := nextOf(t, db, ids[0])
+		for _, want := range []int{1, 1, 0} {
+			n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) { return tx.HurryHeld(ctx, to, noon, 1) })
+			if n != want {
+				t.Errorf("%d are hurried, want %d", n, want)
+			}
+		}
+		for i, want := range []time.Time{before, noon, noon} {
+			if at := nextOf(t, db, ids[i]); !at.Equal(want) {
+				t.Errorf("%d is due %v and not %v", i, at, want)
 			}
 		}
 	})
