@@ -225,7 +225,7 @@ func (w *saving) ailing(ctx context.Context, a ailing) error {
 		if err := w.tx.OpenEndpoint(ctx, e.ID, w.now, at, a.probed); err != nil {
 			return err
 		}
-		if err := w.bury(ctx, e.ID, at); err != nil {
+		if err := w.bury(ctx, e, at); err != nil {
 			return err
 		}
 		w.tx.After(func() {
@@ -252,10 +252,17 @@ func (w *saving) holdBack(ctx context.Context, id flow.EndpointID) error {
 	return err
 }
 
-// bury ends what was held for longer than a schedule lasts. Where there may be
-// more of it, the endpoint is looked at sooner.
-func (w *saving) bury(ctx context.Context, id flow.EndpointID, at time.Time) error {
-	n, err := w.tx.BuryHeld(ctx, id, w.now.Add(-flow.HeldFor), w.now, releaseAtOnce)
+// bury ends what an endpoint that does not answer was held for longer than a
+// schedule lasts. That began when it was held back: what is older because it was
+// disabled before is to be tried first. Where there may be more of it, the endpoint
+// is looked at sooner.
+func (w *saving) bury(ctx context.Context, e flow.Endpoint, at time.Time) error {
+	made := w.now.Add(-flow.HeldFor)
+	if e.OpenSince.IsZero() || e.OpenSince.After(made) {
+		return nil
+	}
+	id := e.ID
+	n, err := w.tx.BuryHeld(ctx, id, made, w.now, releaseAtOnce)
 	if err != nil || n == 0 {
 		return err
 	}

@@ -1,0 +1,50 @@
+package checkout_test
+
+import (
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// An endpoint that was stopped for days and is started again while its server
+// still comes up has its first failures: what it missed is not dead for that.
+func TestWhatWasHeldWhileAnEndpointWasDisabledIsNotDeadAtItsFirstFailures(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.rest()
+		w.backlog(e, "a", 40)
+		_, err := w.service.ChangeEndpoint(t.Context(), project, e.ID, checkout.EndpointChange{Status: flow.EndpointDisabled})
+		w.must(err)
+		w.later(5 * 24 * time.Hour)
+		if n := w.count("state = 'held'"); n != 40 || w.to(e.ID) != 0 {
+			t.Fatalf("disabled, %d are held and %d were sent", n, w.to(e.ID))
+		}
+		w.posting(failing(flow.Verdict{Status: 500, Reason: "status"}, e.ID))
+		_, err = w.service.ChangeEndpoint(t.Context(), project, e.ID, checkout.EndpointChange{Status: flow.EndpointEnabled})
+		w.must(err)
+		open := func() bool {
+			is, err := w.db.EndpointByID(t.Context(), e.ID)
+			w.must(err)
+			return !is.OpenSince.IsZero()
+		}
+		for range 60 {
+			w.later(30 * time.Second)
+			if open() {
+				break
+			}
+		}
+		w.passes(10, 30*time.Minute) // and probes
+		if n := w.count("state = 'dead'"); n != 0 || !open() {
+			t.Errorf("%d are dead, held back: %t", n, open())
+		}
+		w.change("UPDATE endpoints SET failing_since = 9000000000000") // it is not disabled by us
+		w.passes(2, flow.HeldFor)
+		if n := w.count("state = 'dead'"); n != 40 {
+			t.Errorf("%d are dead once they were held for as long as a schedule lasts", n)
+		}
+	})
+}
