@@ -263,6 +263,13 @@ func (r Reader) endpointsOf(ctx context.Context, list []owed) (map[flow.Endpoint
 	return endpoints, nil
 }
 
+// asideSQL puts a delivery where it belongs. What was asked for by hand is again
+// what it was: nothing that was delivered is owed once more.
+const asideSQL = `UPDATE deliveries SET state = CASE WHEN back_to IN ('delivered', 'dead', 'cancelled') THEN back_to ELSE ? END, token = '',
+ next_at = CASE WHEN back_to = '' THEN CAST(? AS BIGINT) ELSE back_at END,
+ done_at = CASE WHEN done_at = 0 AND (back_to = 'dead' OR ? = 'cancelled') THEN CAST(? AS BIGINT) ELSE done_at END,
+ cause = 'auto', back_to = '', back_at = 0 WHERE id = ?`
+
 // settleAside holds or cancels those of some deliveries that are not to be sent,
 // and returns the others.
 func (t *Tx) settleAside(ctx context.Context, claimed []owed, now time.Time) ([]flow.Delivery, error) {
@@ -274,8 +281,7 @@ func (t *Tx) settleAside(ctx context.Context, claimed []owed, now time.Time) ([]
 			list = append(list, o.Delivery)
 			continue
 		}
-		err := t.run.put(ctx, `UPDATE deliveries SET state = ?, token = '', next_at = ?, cause = 'auto', back_to = '', back_at = 0 WHERE id = ?`,
-			state, flow.Millis(now), o.ID)
+		err := t.run.put(ctx, asideSQL, state, flow.Millis(now), state, flow.Millis(now), o.ID)
 		if err != nil {
 			return nil, fmt.Errorf("put delivery %s aside: %w", o.ID, err)
 		}

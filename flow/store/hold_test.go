@@ -113,3 +113,41 @@ func TestWhatIsHeldForAnEndpointThatIsMendedWaitsForNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsAskedForByHandAndPutAsideIsAgainWhatItWas(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 2)
+		statement(t, db, "UPDATE endpoints SET status = 'DISABLED' WHERE id = '"+string(endpoint(1).ID)+"'")
+		statement(t, db, "UPDATE endpoints SET deleted_at = 5 WHERE id = '"+string(endpoint(2).ID)+"'")
+		n := 0
+		for to, states := range []map[string]string{
+			{"pending": "held", "held": "held", "delivered": "delivered", "dead": "dead", "cancelled": "cancelled"},
+			{"pending": "cancelled", "held": "cancelled", "delivered": "delivered", "dead": "dead", "cancelled": "cancelled"},
+		} {
+			for was, want := range states {
+				n++
+				id := oweMany(t, db, to+1, 10*n, 1)[0]
+				own, done := noon.Add(7*time.Hour), noon.Add(-time.Hour)
+				statement(t, db, fmt.Sprintf("UPDATE deliveries SET state = '%s', attempts = 3, next_at = %d, done_at = %d WHERE id = '%s'",
+					was, flow.Millis(own), flow.Millis(done), id))
+				d := flow.Delivery{ID: id, Event: event(10*n, "", "").ID, Endpoint: endpoint(to + 1).ID}
+				redo(t, db, d, flow.CauseReplay, "", noon)
+				got := doing(t, db, func(ctx context.Context, tx *store.Tx) ([]flow.Delivery, error) {
+					return tx.ClaimDeliveries(ctx, "B/"+id, []string{id}, noon, noon.Add(lease))
+				})
+				if s := stateOf(t, db, id); s != want || len(got) != 0 {
+					t.Errorf("endpoint %d, %s and asked for by hand: %s, want %s", to+1, was, s, want)
+				}
+				if at := nextOf(t, db, id); !at.Equal(own) {
+					t.Errorf("endpoint %d, %s: due %v, want %v", to+1, was, at, own)
+				}
+				kept := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
+					return tx.Count(ctx, "SELECT COUNT(*) FROM deliveries WHERE id = ? AND cause = 'auto' AND back_to = '' AND back_at = 0 AND token = '' AND done_at = ?", id, flow.Millis(done))
+				})
+				if kept != 1 {
+					t.Errorf("endpoint %d, %s: something is left of it", to+1, was)
+				}
+			}
+		}
+	})
+}
