@@ -136,8 +136,15 @@ func (d *deciding) takeover() {
 	d.why = "somebody typed on the phone of this number: the bot is silent"
 }
 
-// deskNews decides on what an agent does.
-var deskNews = map[NewsKind]func(*deciding, News){
+// chatNews decides on news that is of the chat itself and of no talk in it.
+var chatNews = map[NewsKind]func(*deciding, News){
+	NewsTimer: func(d *deciding, _ News) { d.timers() },
+	NewsMuted: func(d *deciding, _ News) {
+		d.chat.Stopped, d.why = true, "wants no reminders, as said to another of our numbers"
+	},
+	NewsUnmuted: func(d *deciding, _ News) {
+		d.chat.Stopped, d.why = false, "wants reminders again, as said to another of our numbers"
+	},
 	NewsClaimed: (*deciding).claimed, NewsReply: (*deciding).replied, NewsReleased: (*deciding).released,
 }
 

@@ -393,13 +393,13 @@ func TestAnyStoryEndsWell(t *testing.T) {
 		s := newStory(t)
 		s.turn("chat_1", flow.Turn{Heard: &flow.Intent{Kind: flow.MeansCode}, ByCode: "wsp_sess_1"})
 		actions := map[string]func(*rapid.T){
-			"":         s.sound,
-			"hears":    s.hears,
-			"chats":    func(t *rapid.T) { s.hears(t); s.hears(t) },
-			"answers":  s.answers,
-			"pays":     s.pays,
-			"bank":     s.bank,
-			"agent":    s.agent,
+			"":        s.sound,
+			"hears":   s.hears,
+			"chats":   func(t *rapid.T) { s.hears(t); s.hears(t) },
+			"answers": s.answers,
+			"pays":    s.pays,
+			"bank":    s.bank,
+			"agent":   s.agent,
 			"mutes": func(t *rapid.T) {
 				kind := rapid.SampledFrom([]flow.NewsKind{flow.NewsMuted, flow.NewsUnmuted}).Draw(t, "kind")
 				s.turn(rapid.SampledFrom([]flow.ChatID{"chat_1", "chat_2"}).Draw(t, "chat"), flow.Turn{News: &flow.News{Kind: kind}})

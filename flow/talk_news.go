@@ -11,18 +11,7 @@ const downFor = 10 * time.Minute
 
 // happened decides on something that the payer did not say.
 func (d *deciding) happened(n News) {
-	switch n.Kind {
-	case NewsTimer:
-		d.timers()
-		return
-	case NewsMuted:
-		d.chat.Stopped, d.why = true, "wants no reminders, as said to another of our numbers"
-		return
-	case NewsUnmuted:
-		d.chat.Stopped, d.why = false, "wants reminders again, as said to another of our numbers"
-		return
-	}
-	if act, found := deskNews[n.Kind]; found {
+	if act, found := chatNews[n.Kind]; found {
 		act(d, n)
 		return
 	}

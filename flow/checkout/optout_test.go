@@ -24,11 +24,11 @@ func (w *world) hearAt(number, person string, in flow.Intent) {
 	w.rest()
 }
 
-// awaits has a person open a session at one of our numbers, and stop before paying.
-func (w *world) awaits(number, person string) {
+// adaAwaits has Ada open a session at one of our numbers, and stop before paying.
+func (w *world) adaAwaits(number string) {
 	w.t.Helper()
-	w.hearAt(number, person, code(w.session(flow.InChat)))
-	w.hearAt(number, person, method(flow.BankTransfer))
+	w.hearAt(number, "ada", code(w.session(flow.InChat)))
+	w.hearAt(number, "ada", method(flow.BankTransfer))
 }
 
 func TestStopHoldsForAPersonAtEachOfOurNumbers(t *testing.T) {
@@ -38,33 +38,33 @@ func TestStopHoldsForAPersonAtEachOfOurNumbers(t *testing.T) {
 		does func(w *world)
 		told int // of each: the reminder, and that the time is over
 	}{
-		"nobody said STOP": {func(w *world) { w.awaits(ourNumber, "ada"); w.awaits(otherNumber, "ada") }, 2},
+		"nobody said STOP": {func(w *world) { w.adaAwaits(ourNumber); w.adaAwaits(otherNumber) }, 2},
 		"said afterwards at another number": {func(w *world) {
-			w.awaits(ourNumber, "ada")
+			w.adaAwaits(ourNumber)
 			w.hearAt(otherNumber, "ada", stop)
 		}, 0},
 		"said before there was a chat with this number": {func(w *world) {
-			w.awaits(ourNumber, "ada")
+			w.adaAwaits(ourNumber)
 			w.hearAt(ourNumber, "ada", stop)
-			w.awaits(otherNumber, "ada")
+			w.adaAwaits(otherNumber)
 		}, 0},
 		"undone at another number than it was said at": {func(w *world) {
-			w.awaits(ourNumber, "ada")
+			w.adaAwaits(ourNumber)
 			w.hearAt(ourNumber, "ada", stop)
-			w.awaits(otherNumber, "ada")
+			w.adaAwaits(otherNumber)
 			w.hearAt(otherNumber, "ada", start)
 		}, 2},
 		"said and undone before there was a chat with this number": {func(w *world) {
 			w.hearAt(ourNumber, "ada", stop)
 			w.hearAt(ourNumber, "ada", start)
-			w.awaits(otherNumber, "ada")
+			w.adaAwaits(otherNumber)
 		}, 1},
 		"said by somebody else": {func(w *world) {
-			w.awaits(ourNumber, "ada")
+			w.adaAwaits(ourNumber)
 			w.hearAt(ourNumber, "bode", stop)
 		}, 1},
 		"START of who never said STOP undoes nothing": {func(w *world) {
-			w.awaits(ourNumber, "ada")
+			w.adaAwaits(ourNumber)
 			w.hearAt(ourNumber, "ada", stop)
 			w.hearAt(otherNumber, "bode", start)
 		}, 0},

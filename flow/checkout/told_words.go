@@ -194,10 +194,8 @@ func newsTold(n flow.News) string {
 		return chat("the merchant takes the money that was set aside" + amount)
 	case flow.NewsTimer:
 		return "A time came at which the chat does something by itself"
-	case flow.NewsMuted:
-		return "The payer said STOP to another of our numbers"
-	case flow.NewsUnmuted:
-		return "The payer said START to another of our numbers"
+	case flow.NewsMuted, flow.NewsUnmuted:
+		return "The payer said " + map[flow.NewsKind]string{flow.NewsMuted: "STOP", flow.NewsUnmuted: "START"}[n.Kind] + " to another of our numbers"
 	case flow.NewsClaimed:
 		return n.By + " takes the chat over: the bot is silent, but for news of money"
 	case flow.NewsReply:
