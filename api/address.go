@@ -5,10 +5,27 @@ import (
 	"strings"
 )
 
-// address is where a call came from, as far as whoever sent it cannot choose it
-// freely: what a proxy of ours says, else the other end of the connection. A
-// whole IPv6 network is one address, because it is one customer's.
+// address is where a call came from, as it is counted: a whole IPv6 network is
+// one address, because it is one customer's.
 func (c *call) address() string {
+	ip := c.client()
+	const network = 64
+	if p, err := ip.Prefix(network); ip.Is6() && err == nil {
+		return p.String()
+	}
+	return ip.String()
+}
+
+// near says whether a call came from this machine, to this machine by its own
+// name: another site's name that resolves here is not ours.
+func (c *call) near() bool {
+	from := c.client()
+	return isLoopback(c.hostname()) && (from.IsLoopback() || from.IsUnspecified()) // the latter has no network at all
+}
+
+// client is whose call it is, as far as whoever sent it cannot choose it freely:
+// what a proxy of ours says, else the other end of the connection.
+func (c *call) client() netip.Addr {
 	ip, _ := netip.AddrFromSlice(c.http.Context().RemoteIP())
 	ip = ip.Unmap()
 	// Each proxy adds whom it heard it from at the end. What stands before the
@@ -24,11 +41,7 @@ func (c *call) address() string {
 		}
 		ip, told = next.Unmap().WithZone(""), told[:len(told)-1]
 	}
-	const network = 64
-	if p, err := ip.Prefix(network); ip.Is6() && err == nil {
-		return p.String()
-	}
-	return ip.String()
+	return ip
 }
 
 // fromProxy says whether an address is one of our proxies'.

@@ -158,7 +158,7 @@ func (s *Server) admitClient(c *call) (flow.SessionID, error) {
 // first, which we never allow; the Host keeps a name of theirs that resolves to
 // this machine out.
 func (s *Server) admitPhone(c *call) error {
-	if !isLoopback(c.hostname()) {
+	if !c.near() {
 		return flow.Refuse(flow.CodeTestOnly, "The phone page only works on this machine: open it as localhost.")
 	}
 	if c.http.Get("X-Till-Phone") != "1" {

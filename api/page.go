@@ -20,7 +20,7 @@ func (s *Server) servePhonePage(c *call) error {
 		name = "index.html"
 	}
 	body, kind, there := phone.File(name)
-	if !there || !isLoopback(c.hostname()) {
+	if !there || !c.near() {
 		return flow.Refuse(flow.CodeRouteNotFound, "There is nothing at this path.")
 	}
 	h := &c.http.Context().Response.Header
@@ -35,7 +35,7 @@ func (s *Server) servePhonePage(c *call) error {
 // followLink is GET /wa.me/{number}: the checkout link of development, which
 // opens the phone page with the words of the link in its message field.
 func (s *Server) followLink(c *call) error {
-	if !isLoopback(c.hostname()) {
+	if !c.near() {
 		return flow.Refuse(flow.CodeRouteNotFound, "There is nothing at this path.")
 	}
 	to := "/phone"

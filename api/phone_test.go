@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io/fs"
 	"net/http"
+	"net/netip"
 	"os"
 	"regexp"
 	"strings"
@@ -77,7 +78,14 @@ func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
 	s.want(s.ask("GET", "/phone/api/phones", "", ""), http.StatusForbidden, map[string]string{"error.code": "test_only"})
 	s.want(s.ask("GET", "/phone/api/phones", "", "", fromPage()), http.StatusOK, nil)
 	s.want(s.ask("POST", "/phone/api/phones", "", `{"pushName":"Ada"}`, fromPage()), http.StatusCreated, nil)
+	s.server.cfg.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} // of this machine, and reached from others
 	addr := s.listen()
+	for from, want := range map[string]int{"203.0.113.7": 403, "::ffff:203.0.113.7": 403, "2001:db8::1": 403, "127.0.0.1": 200, "::1": 200} {
+		statuses, _ := probe(t, addr, "GET /phone/api/phones HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: "+from+"\r\nX-Till-Phone: 1\r\nConnection: close\r\n\r\n")
+		if len(statuses) != 1 || statuses[0] != want {
+			t.Errorf("from %s: want %d, got %v", from, want, statuses)
+		}
+	}
 	for host, want := range map[string]int{"evil.example": 403, "127.0.0.1.evil.example": 403, "10.0.0.1": 403, "localhost:8080": 200, "127.0.0.1:1": 200, "[::1]": 200} {
 		statuses, _ := probe(t, addr, "GET /phone/api/phones HTTP/1.1\r\nHost: "+host+"\r\nX-Till-Phone: 1\r\nConnection: close\r\n\r\n")
 		if len(statuses) != 1 || statuses[0] != want {

@@ -231,10 +231,10 @@ func hasScheme(raw string, schemes ...string) bool {
 
 // LoopbackWebhooks says whether webhooks of the test environment may go to programs
 // on this machine: never where a merchant outside of it could have them sent there,
-// and read what they answer.
+// and read what they answer. Whoever names a proxy is reached through it.
 func (s Settings) LoopbackWebhooks() bool {
 	host, _, err := net.SplitHostPort(s.HTTPAddr)
-	return s.WebhookLoopback && err == nil && onThisMachine("http://"+net.JoinHostPort(host, "1")) && (s.PublicURL == "" || onThisMachine(s.PublicURL))
+	return s.WebhookLoopback && err == nil && s.TrustedProxies == "" && onThisMachine("http://"+net.JoinHostPort(host, "1")) && (s.PublicURL == "" || onThisMachine(s.PublicURL))
 }
 
 // onThisMachine says whether an address leads nowhere else. It asks nobody.

@@ -33,7 +33,11 @@ func TestWebhooksGoToThisMachineWhereNobodyElseReachesTill(t *testing.T) {
 		if got := s.LoopbackWebhooks(); got != c.want {
 			t.Errorf("at %q, as %q: %v, not %v", c.addr, c.public, got, c.want)
 		}
-		s.WebhookLoopback = false
+		s.TrustedProxies = "127.0.0.1"
+		if s.LoopbackWebhooks() {
+			t.Errorf("at %q, as %q: although a proxy is in front", c.addr, c.public)
+		}
+		s.WebhookLoopback, s.TrustedProxies = false, ""
 		if s.LoopbackWebhooks() {
 			t.Errorf("at %q, as %q: although it is off", c.addr, c.public)
 		}

@@ -119,8 +119,12 @@ func (c *deskReleaseCmd) Run(w *world) error {
 
 // Run writes to a payer.
 func (c *deskReplyCmd) Run(w *world) error {
+	text := strings.Join(c.Text, " ")
+	if err := keepable("what a payer reads", text); err != nil {
+		return err
+	}
 	return c.order(w, "has your reply; the server sends it", func(s *checkout.Service) error {
-		return s.Reply(w.ctx, flow.ChatID(c.Chat), c.As, strings.Join(c.Text, " "))
+		return s.Reply(w.ctx, flow.ChatID(c.Chat), c.As, text)
 	})
 }
 

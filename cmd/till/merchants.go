@@ -114,6 +114,9 @@ func (r *ruling) rule(w *world, what flow.Ruling) error {
 	if len(r.Reason) > maxReason || strings.ContainsFunc(r.Reason, unicode.IsControl) {
 		return usageError{fmt.Errorf("--reason must be one line of at most %d characters", maxReason)}
 	}
+	if err := keepable("--reason", r.Reason); err != nil {
+		return err
+	}
 	return withAccounts(w, r.Settings, func(a *checkout.Accounts) error {
 		moves, err := a.RuleKYC(w.ctx, flow.ProjectID(r.Project), what, r.Reason)
 		if illegal, ok := errors.AsType[*flow.IllegalMove](err); ok {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -49,13 +48,22 @@ type act struct {
 	Reason string `help:"Why; it is kept with who did it and when."`
 }
 
+// keepable refuses a text that is kept and holds what may not be: a card number is
+// refused before any command runs.
+func keepable(what, text string) error {
+	if flow.HoldsKey(text) || flow.HoldsIdentity("", text) {
+		return usageError{fmt.Errorf("%s is kept: a key, a BVN or NIN does not belong in it", what)}
+	}
+	return nil
+}
+
 // move moves a switch, and ends once every server that runs has heard of it.
 func (a *act) move(w *world, b *checkout.Board, m flow.SwitchMove) error {
 	if len(a.Reason) > maxReason || strings.ContainsFunc(a.Reason, unicode.IsControl) {
 		return usageError{fmt.Errorf("--reason must be one line of at most %d characters", maxReason)}
 	}
-	if flow.HoldsKey(a.Reason) || flow.HoldsIdentity("", a.Reason) {
-		return usageError{errors.New("--reason is kept for good: a key, a BVN or NIN does not belong in it")}
+	if err := keepable("--reason", a.Reason); err != nil {
+		return err
 	}
 	m.Reason, m.By = a.Reason, whoIs()
 	m, err := b.Move(w.ctx, m)

@@ -173,6 +173,9 @@ func (c *projectsCreateCmd) Run(w *world) error {
 	if name := strings.TrimSpace(c.Name); name == "" || len(c.Name) > maxProjectName || plain(c.Name) != c.Name {
 		return usageError{fmt.Errorf("a name is one line of 1 to %d characters", maxProjectName)}
 	}
+	if err := keepable("a name", c.Name); err != nil {
+		return err
+	}
 	return c.owned(w, func(a *checkout.Accounts) error {
 		account, err := c.account(w, a, c.Owner)
 		if err != nil {

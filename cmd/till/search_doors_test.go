@@ -29,6 +29,7 @@ const (
 	searchKeys   = 50
 	// searchPassword is looked for too, and goes through no door but the one for it.
 	searchPassword = "correct horse battery of the search"
+	searchEmail    = "search@example.com"
 )
 
 // rummage is a Till whose doors secrets are pushed through.
@@ -40,6 +41,8 @@ type rummage struct {
 	sink  *parrot
 	s     secrets
 	doors map[string]int // how often each was used
+
+	project string // of searchEmail
 }
 
 // parrot is a merchant's server that answers webhooks with secrets.
@@ -110,7 +113,7 @@ func newRummage(t *testing.T) *rummage {
 // makeKeys has Till make keys, secrets and logins.
 func (r *rummage) makeKeys() {
 	r.t.Helper()
-	email, password := "search@example.com", searchPassword
+	email, password := searchEmail, searchPassword
 	token := r.m.call(http.MethodPost, "/v1/auth/signup", object{"email": email, "password": password, "businessName": "Search"})
 	login := r.m.call(http.MethodPost, "/v1/auth/login", object{"email": email, "password": password})
 	for _, answer := range []object{token, login} {
@@ -125,6 +128,7 @@ func (r *rummage) makeKeys() {
 	if project == "" {
 		r.t.Fatalf("a new account has no project: %v", token)
 	}
+	r.project = project
 	for len(r.s.keys) < searchKeys {
 		made := owner.call(http.MethodPost, "/v1/projects/"+project+"/keys", object{"environment": "test", "kind": "secret"})
 		r.s.keys = append(r.s.keys, made["key"].(string))
@@ -358,17 +362,23 @@ func (r *rummage) commands() {
 		{"methods", "off", "ussd", "--reason", "@"},
 		{"methods", "on", "ussd"},
 		{"desk", "reply", "chat_x", "--as", "ngozi", "@"},
+		{"projects", "create", "--owner", searchEmail, "@"},
+		{"merchants", "kyc", "suspend", r.project, "--reason", "@"},
 		{"people", "add", "@"},
 		{"logs", "--session", "@"},
 		{"numbers", "drain", "@"},
 		{"merchants", "stop", "@"},
 	} {
-		for k := range args {
-			if args[k] == "@" {
-				args[k] = all[i*37%len(all)]
+		at := slices.Index(args, "@")
+		for kind, first := range []int{0, len(r.s.cards), len(r.s.cards) + len(r.s.people)} {
+			if at < 0 && kind > 0 {
+				break
 			}
+			if at >= 0 {
+				args[at] = all[first+i]
+			}
+			_, _ = r.x.p.Beside(args...) // what it says to who typed it is theirs
+			r.doors["command"]++
 		}
-		_, _ = r.x.p.Beside(args...) // what it says to who typed it is theirs
-		r.doors["command"]++
 	}
 }
