@@ -29,7 +29,7 @@ type Settings struct {
 	DatabaseURL     Secret        `name:"database-url" env:"TILL_DATABASE_URL" help:"postgres:// address; empty keeps everything in SQLite in the data dir."`
 	SecretsKey      Secret        `name:"secrets-key" env:"TILL_SECRETS_KEY" help:"What seals secrets in the databases: 32 bytes in hex, as openssl rand -hex 32 prints them. Empty is the file secrets.key in the data dir."`
 	SecretsKeyOld   Secret        `name:"secrets-key-old" env:"TILL_SECRETS_KEY_OLD" help:"Keys that sealed before, with commas between: what they sealed is sealed anew at the next start."`
-	RedisURL        Secret        `name:"redis-url" env:"TILL_REDIS_URL" help:"redis:// address; empty uses a Redis inside the program (test only)."`
+	RedisURL        Secret        `name:"redis-url" env:"TILL_REDIS_URL" help:"redis:// address; empty uses one inside the program, which forgets at its end and is counted by this process alone."`
 	BankURL         string        `name:"bank-url" env:"TILL_BANK_URL" help:"Address of a sandbox bank that runs by itself (till bank)."`
 	WhatsAppNetwork string        `name:"whatsapp-network" env:"TILL_WHATSAPP_NETWORK" default:"local" enum:"local,whatsapp" help:"local: the network inside the program; whatsapp: the real one."`
 	WhatsAppDial    string        `name:"whatsapp-dial" env:"TILL_WHATSAPP_DIAL" help:"host:port of a WhatsApp network that somebody else runs, over plain TCP."`

@@ -138,6 +138,7 @@ func New(cfg Config) (*Console, error) {
 func (c *Console) Serve(ctx context.Context, p Page, f *fiber.Ctx) error {
 	v := &visit{http: f, ctx: ctx, console: c}
 	harden(f)
+	f.Set("X-Request-Id", c.cfg.Request(f))
 	err := v.begin(p)
 	if err == nil {
 		err = p.do(c, v)

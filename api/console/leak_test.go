@@ -84,6 +84,9 @@ func TestEveryPageIsSealed(t *testing.T) {
 		if got.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s may be read by other sites", path)
 		}
+		if !strings.HasPrefix(got.header.Get("X-Request-Id"), "req_") {
+			t.Errorf("%s has no request id", path)
+		}
 	}
 	for _, role := range []flow.Role{flow.RoleOwner, flow.RoleOperator} {
 		w.as(role).looks(role, own, check)
