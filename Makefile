@@ -153,7 +153,7 @@ reproduce: ## build the last commit twice, in two places and from nothing: the s
 	done | tee "$$dir/sums"; \
 	test "$$(cut -d' ' -f1 "$$dir/sums" | sort -u | wc -l)" -eq 1 && echo "the same bytes from two places"
 
-bench: build ## measure the whole service beside what the machine does bare: one table, about 1 h; TILL_BENCH_SHORT=1: small numbers, 10 min
+bench: build ## measure the whole service beside what the machine does bare: one table, 20 min to 1 h; TILL_BENCH_SHORT=1: small numbers, 10 min
 	@TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 120m -run '^$$' -bench '^BenchmarkService$$' -benchtime 1x ./cmd/till/load
 
 soak: build ## 100 checkouts/s for TILL_SOAK (30m) with a fault each 30 s, and look for what grows
