@@ -37,7 +37,7 @@ type Config struct {
 	Known func(ctx context.Context, id flow.ProjectID) (bool, error)
 	Post  func(ctx context.Context, d flow.Delivery) flow.Verdict
 	Next  func(d flow.Delivery, v flow.Verdict) (wait time.Duration, again bool) // the webhook schedule
-	Now   func() time.Time
+	Now   func() time.Time                                                       // the environment's clock: that of test is moved by merchants
 	Rand  io.Reader
 	Drain time.Duration // how long posts that are under way when Run ends may go on; 0: 5 s
 	Build string        // the program's version, for the log
@@ -57,8 +57,10 @@ type Config struct {
 	// what is ordered in the console; 0 is never.
 	SecondAbove flow.Kobo
 	// KeepChats is how long the words of a chat are kept after its last line; 0 is
-	// for good.
+	// for good. Words are old when Now and Real, the machine's clock, both say so:
+	// whoever moves the clock of test takes nobody's words. Real nil is Now.
 	KeepChats time.Duration
+	Real      func() time.Time
 }
 
 // Places remembers where live talks stand, and may lose all of it at any time.

@@ -52,7 +52,7 @@ func (s *Service) retention(ctx context.Context) error {
 	var lines int
 	var more bool
 	err := s.update(ctx, func(w *saving) (err error) {
-		lines, more, err = w.wearSome(w.now.Add(-s.cfg.KeepChats))
+		lines, more, err = w.wearSome(w.old())
 		return err
 	})
 	level, wait := slog.LevelDebug, retentionEvery
@@ -66,6 +66,16 @@ func (s *Service) retention(ctx context.Context) error {
 		s.cfg.Log.LogAttrs(ctx, level, "the words of old chats are taken", slog.Int("lines", lines), slog.Bool("more", more), slog.Any("error", err))
 	}
 	return &NotYetError{Wait: wait}
+}
+
+// old is the time before which words are old. Lines bear the environment's time:
+// where that was moved ahead they are kept for longer.
+func (w *saving) old() time.Time {
+	now := w.now
+	if machine := w.s.cfg.Real(); machine.Before(now) {
+		now = machine
+	}
+	return now.Add(-w.s.cfg.KeepChats)
 }
 
 // wearSome takes the words of chats in which nothing happened since a time, from

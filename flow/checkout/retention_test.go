@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -160,6 +161,29 @@ func (w *world) decidedAsBefore(id flow.SessionID) replay.Report {
 		w.t.Errorf("decided again: %+v", report)
 	}
 	return report
+}
+
+// Whoever has a test key moves the clock of test. That takes nobody's words: they
+// are old when the machine's clock says so too.
+func TestAMovedClockTakesNobodysWords(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.end()
+	w.keep = kept90
+	var machine atomic.Int64 // stands until the test moves it
+	machine.Store(w.clock().UnixMilli())
+	w.real = func() time.Time { return time.UnixMilli(machine.Load()) }
+	w.start(true)
+	s := w.oldChats()
+	ada := w.chatOf(adaPerson)
+	lines, said := w.chatKept(ada)
+	w.days(100)
+	if now, saysNow := w.chatKept(ada); !reflect.DeepEqual(now, lines) || !reflect.DeepEqual(saysNow, said) {
+		t.Fatal("a clock that was moved took the words of a chat of today")
+	}
+	machine.Store(w.clock().UnixMilli())
+	w.days(2)
+	w.wordless(s.ID, ada, lines)
 }
 
 // Where words are kept for good, nobody takes them.

@@ -70,6 +70,9 @@ func New(c Config) (*Service, error) {
 	if c.Look <= 0 {
 		c.Look = idle
 	}
+	if c.Real == nil {
+		c.Real = c.Now
+	}
 	if c.Number == nil {
 		c.Number = func() string { return "" }
 	}

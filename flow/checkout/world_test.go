@@ -55,8 +55,9 @@ type world struct {
 	db       *store.DB
 	payee    func(context.Context, flow.ProjectID) (flow.BankAccount, bool, error) // nil: nobody is paid out
 	calendar flow.Calendar
-	second   flow.Kobo     // beyond which two people have to agree
-	keep     time.Duration // how long the words of chats are kept, 0 for good
+	second   flow.Kobo        // beyond which two people have to agree
+	keep     time.Duration    // how long the words of chats are kept, 0 for good
+	real     func() time.Time // the machine's clock; nil: as the environment's
 
 	board   *checkout.Board // only read anew when the test says so
 	service *checkout.Service
@@ -177,7 +178,7 @@ func (w *world) open(alone bool) {
 		Drain: w.drain,
 		Next:  func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return time.Minute, d.Attempts < 9 },
 		Log:   slog.New(slog.NewTextHandler(w.logs, nil)), Meter: &w.unsent,
-		Payee: w.payee, Calendar: w.calendar, SecondAbove: w.second, KeepChats: w.keep,
+		Payee: w.payee, Calendar: w.calendar, SecondAbove: w.second, KeepChats: w.keep, Real: w.real,
 	})
 	w.must(err)
 	w.crashed = make(chan struct{})
