@@ -288,6 +288,28 @@ func TestAMovedTestClockMovesNothingElse(t *testing.T) {
 	}
 }
 
+// Who may use Till belongs to no environment: an account and its project are as old
+// as the machine's clock says, while their test keys follow the one of test.
+func TestAnAccountIsNoOlderThanItIs(t *testing.T) {
+	s := open(t)
+	s.server.cfg.Accounts.Clocks(time.Now, time.Now)
+	s.pass(48 * time.Hour)
+	r := s.signedUp()
+	account, _, err := s.accounts.AccountByEmail(t.Context(), ownerEmail)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.accounts.Project(t.Context(), flow.ProjectID(r.text("data.project.id")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, at := range map[string]time.Time{"account": account.CreatedAt, "project": p.CreatedAt} {
+		if ahead := time.Until(at); ahead > time.Hour {
+			t.Errorf("the %s is of a time that comes in %v", what, ahead)
+		}
+	}
+}
+
 // The newest logins of an account stay; nobody fills the store with them.
 func TestAnAccountHasFewLogins(t *testing.T) {
 	s := open(t)

@@ -14,9 +14,10 @@ import (
 // Accounts runs the commands about who may use Till.
 type Accounts struct {
 	db    *store.DB
-	ids   flow.IDs
+	ids   flow.IDs         // by the clock of logins
+	test  func() time.Time // the clock of test keys
 	live  func() time.Time // the clock of live keys
-	desk  func() time.Time // the clock of logins
+	desk  func() time.Time // the clock of logins, and of who may use Till
 	slot  chan struct{}    // hashing is dear: one at a time for each slot
 	queue chan struct{}    // who waits for a slot
 	tries *tries
@@ -34,21 +35,23 @@ const (
 // NewAccounts makes the commands over an accounts database.
 func NewAccounts(db *store.DB, now func() time.Time, random io.Reader) *Accounts {
 	a := &Accounts{
-		db: db, ids: flow.IDs{Now: now, Rand: random}, live: now, desk: now, slot: make(chan struct{}, hashers), queue: make(chan struct{}, hashQueue),
+		db: db, test: now, live: now, desk: now, slot: make(chan struct{}, hashers), queue: make(chan struct{}, hashQueue),
 		tries: newTries(), keys: newKeyMemory(),
 	}
-	a.calls = newCalls(db, func() time.Time { return a.desk() }, random)
+	desk := func() time.Time { return a.desk() }
+	a.ids, a.calls = flow.IDs{Now: desk, Rand: random}, newCalls(db, desk, random)
 	return a
 }
 
 // Clocks sets the clocks that are not the test environment's, which merchants
-// move: live keys have one, logins and the bounds of guessing another.
+// move: live keys have one; logins, the bounds of guessing, and what is neither
+// test nor live, as accounts and projects are, another.
 func (a *Accounts) Clocks(live, desk func() time.Time) { a.live, a.desk = live, desk }
 
 // clock is the clock that an environment's keys follow.
 func (a *Accounts) clock(env flow.Environment) time.Time {
 	if env == flow.Test {
-		return a.ids.Now()
+		return a.test()
 	}
 	return a.live()
 }
@@ -209,7 +212,7 @@ func (a *Accounts) once(ctx context.Context, c Call, do func(tx *store.Tx) (made
 	return answer, nil
 }
 
-// draw makes an account's ids and keys.
+// draw makes an account's ids and keys. The keys are of test, and so is their time.
 func (a *Accounts) draw(email, business string) (SignedUp, []flow.Key, error) {
 	var ids [4]string
 	for i, prefix := range []string{flow.PrefixAccount, flow.PrefixProject, flow.PrefixKey, flow.PrefixKey} {
@@ -218,7 +221,7 @@ func (a *Accounts) draw(email, business string) (SignedUp, []flow.Key, error) {
 			return SignedUp{}, nil, err
 		}
 	}
-	now := a.ids.Now()
+	now := a.desk()
 	out := SignedUp{
 		Account: flow.Account{ID: ids[0], Email: email, Business: business, CreatedAt: now},
 		Project: flow.Project{ID: flow.ProjectID(ids[1]), Account: ids[0], Name: business, KYC: flow.KYCNone, CreatedAt: now},
@@ -232,7 +235,7 @@ func (a *Accounts) draw(email, business string) (SignedUp, []flow.Key, error) {
 	}
 	key := func(id string, kind flow.KeyKind, text string) flow.Key {
 		return flow.Key{
-			ID: id, Project: out.Project.ID, Environment: flow.Test, Kind: kind, Hash: flow.HashKey(text), Hint: flow.HintKey(text), CreatedAt: now,
+			ID: id, Project: out.Project.ID, Environment: flow.Test, Kind: kind, Hash: flow.HashKey(text), Hint: flow.HintKey(text), CreatedAt: a.clock(flow.Test),
 		}
 	}
 	return out, []flow.Key{key(ids[2], flow.PublicKey, out.PublicKey), key(ids[3], flow.SecretKey, out.SecretKey)}, nil

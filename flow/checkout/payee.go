@@ -28,7 +28,7 @@ func (a *Accounts) SetSettlementAccount(
 		if err := p.NotSuspended(env); err != nil {
 			return err
 		}
-		kept.UpdatedAt = a.ids.Now()
+		kept.UpdatedAt = a.clock(env)
 		return tx.SaveSettlementAccount(ctx, project, env, kept)
 	})
 	return kept, wrap("keep a settlement account", err)
