@@ -85,9 +85,11 @@ type Config struct {
 	// Answering is called when a request begins, and what it returns once it is
 	// answered, with the pattern of its path, "" where it has none. Nil: nobody counts.
 	Answering func() (done func(route, method string, code int))
-	Now       func() time.Time
-	IDs       flow.IDs
-	Log       *slog.Logger
+	// Now is the machine's clock, for requests; what is of an environment goes by
+	// that of its service.
+	Now func() time.Time
+	IDs flow.IDs
+	Log *slog.Logger
 }
 
 // Server answers merchants.

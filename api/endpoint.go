@@ -72,14 +72,14 @@ func (s *Server) addEndpoint(c *call) error {
 		return err
 	}
 	e.Secrets = []string{secret}
-	return c.effect(http.StatusCreated, s.recordSecret, endpointsPath, func(once checkout.Call) (checkout.Answer, error) {
+	return c.effect(http.StatusCreated, c.recordSecret, endpointsPath, func(once checkout.Call) (checkout.Answer, error) {
 		return c.service.AddEndpoint(c.ctx, e, once)
 	})
 }
 
 // recordSecret is the answer of a call that shows an endpoint's new secret.
-func (s *Server) recordSecret(m checkout.Made) any {
-	record := recordEndpoint(m.Endpoint, s.cfg.Now())
+func (c *call) recordSecret(m checkout.Made) any {
+	record := recordEndpoint(m.Endpoint, c.service.Now())
 	record.Secret = m.Endpoint.Secrets[0]
 	return record
 }
@@ -90,7 +90,7 @@ func (c *call) endpointID() (flow.EndpointID, error) {
 }
 
 // listEndpoints is GET /v1/webhook-endpoints, oldest first.
-func (s *Server) listEndpoints(c *call) error {
+func (*Server) listEndpoints(c *call) error {
 	limit, after, err := c.turnedPage(flow.PrefixEndpoint)
 	if err != nil {
 		return err
@@ -102,11 +102,11 @@ func (s *Server) listEndpoints(c *call) error {
 	list = slices.DeleteFunc(list, func(e flow.Endpoint) bool { return string(e.ID) <= after })
 	more := len(list) > limit
 	return sendPage(c, list[:min(limit, len(list))], more,
-		func(e flow.Endpoint) endpointRecord { return recordEndpoint(e, s.cfg.Now()) }, func(e flow.Endpoint) string { return string(e.ID) })
+		func(e flow.Endpoint) endpointRecord { return recordEndpoint(e, c.service.Now()) }, func(e flow.Endpoint) string { return string(e.ID) })
 }
 
 // readEndpoint is GET /v1/webhook-endpoints/{id}.
-func (s *Server) readEndpoint(c *call) error {
+func (*Server) readEndpoint(c *call) error {
 	id, err := c.endpointID()
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (s *Server) readEndpoint(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, recordEndpoint(e, s.cfg.Now()))
+	return c.send(http.StatusOK, recordEndpoint(e, c.service.Now()))
 }
 
 // changeEndpoint is PATCH /v1/webhook-endpoints/{id}: what is not named stays as
@@ -164,7 +164,7 @@ func (s *Server) changeEndpoint(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, recordEndpoint(e, s.cfg.Now()))
+	return c.send(http.StatusOK, recordEndpoint(e, c.service.Now()))
 }
 
 // removeEndpoint is DELETE /v1/webhook-endpoints/{id}.
@@ -195,7 +195,7 @@ func (s *Server) rotateSecret(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.effect(http.StatusOK, s.recordSecret, "", func(once checkout.Call) (checkout.Answer, error) {
+	return c.effect(http.StatusOK, c.recordSecret, "", func(once checkout.Call) (checkout.Answer, error) {
 		return c.service.RotateSecret(c.ctx, id, secret, once)
 	})
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // readReceipt is GET …/sessions/{id}/receipt.png: what was paid, as a picture.
-func (s *Server) readReceipt(c *call) error {
+func (*Server) readReceipt(c *call) error {
 	id, err := c.sessionID()
 	if err != nil {
 		return err
@@ -16,7 +16,7 @@ func (s *Server) readReceipt(c *call) error {
 	if err != nil {
 		return err
 	}
-	picture, err := receipt.Draw(view, c.key.Environment, s.cfg.Now())
+	picture, err := receipt.Draw(view, c.key.Environment, c.service.Now())
 	if err != nil {
 		return err
 	}

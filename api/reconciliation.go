@@ -26,7 +26,7 @@ func (*Server) reconcile(c *call) error {
 		q.form.fail("date", flow.CodeMissingField, "date is required: a day in Lagos, like 2026-11-21.")
 	case err != nil:
 		q.form.fail("date", flow.CodeInvalidField, "date must be a day in Lagos, like 2026-11-21.")
-	case day.Start().After(c.server.cfg.Now()):
+	case day.Start().After(c.service.Now()):
 		q.form.fail("date", flow.CodeInvalidField, "%s has not begun in Lagos.", day)
 	}
 	if err := q.done(); err != nil {

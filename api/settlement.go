@@ -115,12 +115,12 @@ func readPlace(text string, into *store.LinePlace) bool {
 
 // runSettlements is POST /v1/test/settlements/run: the project is paid out for a
 // day without waiting for it.
-func (s *Server) runSettlements(c *call) error {
+func (*Server) runSettlements(c *call) error {
 	f, err := c.form(decodeRules{optional: true})
 	if err != nil {
 		return err
 	}
-	on := f.settlementDay("date", flow.DateOf(s.cfg.Now()))
+	on := f.settlementDay("date", flow.DateOf(c.service.Now()))
 	if err := f.done(); err != nil {
 		return err
 	}

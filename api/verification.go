@@ -200,7 +200,7 @@ func (s *Server) verifyIdentity(c *call) error {
 
 // readVerification reads who is to be looked up. The number comes out as a
 // value that hides itself, and no refusal repeats it.
-func (s *Server) readVerification(c *call) (checkout.NewVerification, error) {
+func (*Server) readVerification(c *call) (checkout.NewVerification, error) {
 	f, err := c.form(decodeRules{})
 	if err != nil {
 		return checkout.NewVerification{}, err
@@ -214,7 +214,7 @@ func (s *Server) readVerification(c *call) (checkout.NewVerification, error) {
 	}
 	n.FirstName = f.text("firstName", text{required: true, most: maxName})
 	n.LastName = f.text("lastName", text{required: true, most: maxName})
-	n.DateOfBirth = f.birth("dateOfBirth", s.cfg.Now())
+	n.DateOfBirth = f.birth("dateOfBirth", c.service.Now())
 	n.Purpose = f.consent("consent")
 	return n, f.done()
 }

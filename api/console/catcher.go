@@ -203,7 +203,7 @@ func (c *Console) caught(v *visit) error {
 	if json.Unmarshal(body, &told) == nil {
 		got.Kind = told.Event + told.Type
 	}
-	got.Verified = signed(e.Signing(c.cfg.Now()), v.http.Get("webhook-id"), v.http.Get("webhook-timestamp"), v.http.Get("webhook-signature"), body)
+	got.Verified = signed(e.Signing(service.Now()), v.http.Get("webhook-id"), v.http.Get("webhook-timestamp"), v.http.Get("webhook-signature"), body)
 	c.sandbox.keep(got)
 	return v.http.Status(got.Answer).SendString("caught")
 }

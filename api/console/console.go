@@ -12,8 +12,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"path"
@@ -71,17 +69,18 @@ type Config struct {
 	Sandbox Sandbox
 	// Closing is closed when the server begins to end.
 	Closing <-chan struct{}
-	// Now is the clock of what is shown, Real that of connections.
-	Now, Real func() time.Time
-	Log       *slog.Logger
+	// Real is the machine's clock. What is shown of an environment goes by that of
+	// its service.
+	Real func() time.Time
+	Log  *slog.Logger
 }
 
 // Console serves the pages.
 type Console struct {
 	cfg     Config
-	pages   map[string]*template.Template
-	streams streams // live parts under way
-	looked  looked  // by the doctor
+	pages   map[flow.Environment]pages // each by its clock; for nobody those of "", by the machine's
+	streams streams                    // live parts under way
+	looked  looked                     // by the doctor
 	sandbox sandbox
 }
 
@@ -106,30 +105,18 @@ func Pages() []Page {
 
 // New makes a Console.
 func New(cfg Config) (*Console, error) {
-	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Now == nil || cfg.Real == nil || cfg.Log == nil || cfg.Status == nil || cfg.Request == nil || cfg.Address == nil {
+	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Real == nil || cfg.Log == nil || cfg.Status == nil || cfg.Request == nil || cfg.Address == nil {
 		return nil, errors.New("make the console: a part is missing")
 	}
-	c := &Console{cfg: cfg, pages: map[string]*template.Template{}}
-	layout, err := template.New("").Funcs(c.words()).ParseFS(files, "pages/layout.html", "pages/parts.html")
-	if err != nil {
-		return nil, fmt.Errorf("read the console's layout: %w", err)
+	c := &Console{cfg: cfg, pages: map[flow.Environment]pages{}}
+	var err error
+	if c.pages[""], err = readPages(cfg.Real); err != nil {
+		return nil, err
 	}
-	entries, err := files.ReadDir("pages")
-	if err != nil {
-		return nil, fmt.Errorf("read the console's pages: %w", err)
-	}
-	for _, e := range entries {
-		if e.Name() == "layout.html" || e.Name() == "parts.html" {
-			continue
+	for env, service := range cfg.Services {
+		if c.pages[env], err = c.pages[""].at(service.Now); err != nil {
+			return nil, err
 		}
-		own, err := layout.Clone()
-		if err == nil {
-			own, err = own.ParseFS(files, "pages/"+e.Name())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the page %s: %w", e.Name(), err)
-		}
-		c.pages[e.Name()[:len(e.Name())-len(path.Ext(e.Name()))]] = own
 	}
 	return c, nil
 }

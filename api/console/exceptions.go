@@ -72,7 +72,7 @@ type exceptionsView struct {
 
 // exceptions is GET /exceptions: what waits for somebody, the oldest first.
 func (c *Console) exceptions(v *visit) error {
-	now := c.cfg.Now()
+	now := v.service.Now()
 	out := exceptionsView{All: v.project.ID == "", CSRF: v.csrf()}
 	asked := store.Queue(v.query("queue"))
 	for _, queue := range store.Queues() {

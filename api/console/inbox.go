@@ -36,7 +36,7 @@ func (c *Console) inbox(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show("inbox", "Inbox", inboxView{Waiting: list, Now: c.cfg.Now()})
+	return v.show("inbox", "Inbox", inboxView{Waiting: list, Now: v.service.Now()})
 }
 
 // chatView is what the page of one chat is given.

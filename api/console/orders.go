@@ -232,7 +232,7 @@ func (c *Console) asked(v *visit, s flow.Session) (map[string]*asking, error) {
 	list, err := v.service.Reader().Proposals(v.ctx, s.ID, eventsShown)
 	out := map[string]*asking{}
 	for _, p := range list {
-		if p.Open(c.cfg.Now()) {
+		if p.Open(v.service.Now()) {
 			out[p.Subject] = v.asking(p)
 		}
 	}

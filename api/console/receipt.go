@@ -18,7 +18,7 @@ func (c *Console) receipt(v *visit) error {
 	if err != nil {
 		return err
 	}
-	picture, err := receipt.Draw(view, v.env, c.cfg.Now())
+	picture, err := receipt.Draw(view, v.env, v.service.Now())
 	if flow.CodeOf(err) == flow.CodeNotPaid {
 		return flow.Refuse(flow.CodeNotFound, "There is no receipt: this session is not paid.")
 	}

@@ -75,7 +75,7 @@ func statusOf(text string) flow.SessionStatus {
 // spreadsheet, with the middle of phones hidden.
 func (c *Console) sessionsFile(v *visit) error {
 	words, status := v.query("q"), statusOf(v.query("status"))
-	filter := store.SearchFilter{Search: flow.ReadSearch(words, c.cfg.Now()), Project: v.project.ID, Status: status}
+	filter := store.SearchFilter{Search: flow.ReadSearch(words, v.service.Now()), Project: v.project.ID, Status: status}
 	// What was searched for may be a phone number: only what it was taken for is kept.
 	meant := strings.TrimSpace(searchView{Search: filter.Search}.Meant() + " " + string(status))
 	if err := v.audit("sessions.export", string(v.project.ID), meant, false); err != nil {

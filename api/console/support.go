@@ -109,7 +109,7 @@ func (c *Console) searchSessions(v *visit) error {
 	if out.Saved, err = c.saved(v); err != nil {
 		return err
 	}
-	out.Search = flow.ReadSearch(out.Q, c.cfg.Now())
+	out.Search = flow.ReadSearch(out.Q, v.service.Now())
 	began := c.cfg.Real()
 	list, more, err := v.service.Reader().Search(v.ctx, store.SearchFilter{
 		Search: out.Search, Project: v.project.ID, Status: out.Status, Before: flow.SessionID(v.query("before")), Limit: perPage,

@@ -110,7 +110,7 @@ func (c *Console) try(v *visit) error {
 	if err != nil {
 		return err
 	}
-	data := tryView{CSRF: v.csrf(), Session: flow.SessionID(v.query("session")), Phone: "/phone?bare", Now: c.cfg.Now(), Fates: rail.Fates(), Clock: c.cfg.Sandbox.AdvanceClock != nil}
+	data := tryView{CSRF: v.csrf(), Session: flow.SessionID(v.query("session")), Phone: "/phone?bare", Now: v.service.Now(), Fates: rail.Fates(), Clock: c.cfg.Sandbox.AdvanceClock != nil}
 	for _, one := range views {
 		data.Sessions = append(data.Sessions, one.Session)
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"html/template"
 	"net"
 	"net/http"
 	"net/netip"
@@ -310,11 +311,24 @@ type view struct {
 // May says whether whoever looks has a right.
 func (v view) May(what string) bool { return v.Who.Role.May(flow.Right(what)) }
 
+// page is a page's template, by the clock of the environment that is looked at.
+func (v *visit) page(name string) (*template.Template, error) {
+	of := v.env
+	if v.service == nil {
+		of = "" // nobody is logged in
+	}
+	page, there := v.console.pages[of][name]
+	if !there {
+		return nil, fmt.Errorf("there is no page %s", name)
+	}
+	return page, nil
+}
+
 // show answers with a page.
 func (v *visit) show(name, title string, data any) error {
-	page, there := v.console.pages[name]
-	if !there {
-		return fmt.Errorf("there is no page %s", name)
+	page, err := v.page(name)
+	if err != nil {
+		return err
 	}
 	var out bytes.Buffer
 	if err := page.ExecuteTemplate(&out, "layout", view{
@@ -331,9 +345,9 @@ func (v *visit) show(name, title string, data any) error {
 // now.
 func (v *visit) part(page, name string, data any) ([]byte, error) {
 	var out bytes.Buffer
-	p, there := v.console.pages[page]
-	if !there {
-		return nil, fmt.Errorf("there is no page %s", page)
+	p, err := v.page(page)
+	if err != nil {
+		return nil, err
 	}
 	if err := p.ExecuteTemplate(&out, name, data); err != nil {
 		return nil, fmt.Errorf("write a part of the page %s: %w", page, err)

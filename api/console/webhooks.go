@@ -108,7 +108,7 @@ func (c *Console) endpointRow(v *visit, e flow.Endpoint) (endpointRow, error) {
 	n, err := v.service.Outcomes(v.ctx, v.project.ID, e.ID, outcomesOf)
 	row := endpointRow{Endpoint: e, Delivered: n[flow.DeliveryDelivered], Waiting: n[flow.DeliveryPending] + n[flow.DeliveryHeld]}
 	row.Ended = row.Delivered + n[flow.DeliveryDead]
-	if older := len(e.Signing(c.cfg.Now())) - 1; older > 0 {
+	if older := len(e.Signing(v.service.Now())) - 1; older > 0 {
 		row.Signs = e.Retiring[:older]
 	}
 	return row, err
@@ -250,7 +250,7 @@ func (c *Console) showEndpoint(v *visit, e flow.Endpoint, f endpointForm) error 
 	if err != nil {
 		return err
 	}
-	now := c.cfg.Now().In(lagos)
+	now := v.service.Now().In(lagos)
 	out := endpointView{
 		Endpoint: row, Form: f, Kinds: flow.EventKinds(), Of: outcomesOf, Dead: v.query("show") == "dead",
 		From: now.Add(-24 * time.Hour).Format("2006-01-02T15:04"), To: now.Add(time.Minute).Format("2006-01-02T15:04"),

@@ -11,12 +11,18 @@ import (
 	"till/flow"
 )
 
-// words are the functions that templates have.
-func (c *Console) words() template.FuncMap {
+// times are the functions of templates that depend on what time it is.
+func times(now func() time.Time) template.FuncMap {
+	return template.FuncMap{
+		"when": func(at any) (template.HTML, error) { return whenever(at, now()) },
+		"ago":  func(at time.Time) string { return ago(now().Sub(at)) },
+	}
+}
+
+// words are the other functions that templates have.
+func words() template.FuncMap {
 	return template.FuncMap{
 		"naira": naira,
-		"when":  func(at any) (template.HTML, error) { return whenever(at, c.cfg.Now()) },
-		"ago":   func(at time.Time) string { return ago(c.cfg.Now().Sub(at)) },
 		"took":  took,
 		"lower": func(v any) string { return strings.ToLower(fmt.Sprint(v)) },
 		"plain": plain,

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,7 @@ type world struct {
 	log      *lines
 	ada      merchant // the demo account: whom as logs in
 
+	moved   atomic.Int64 // how far the clock of test is ahead of all others
 	mu      sync.Mutex
 	advance time.Duration
 	posted  []flow.Delivery
@@ -151,7 +153,7 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 // parts are those of one environment's checkout.
 func (w *world) parts(env flow.Environment, bank rail.Rail, log *slog.Logger) checkout.Config {
 	return checkout.Config{
-		DB: w.dbs[env], Rail: bank, Places: nowhere{}, Board: w.boards[env], Banks: rail.USSDMenu(), Now: w.now, Rand: rand.Reader, Alone: true,
+		DB: w.dbs[env], Rail: bank, Places: nowhere{}, Board: w.boards[env], Banks: rail.USSDMenu(), Now: func() time.Time { return w.clock(env) }, Rand: rand.Reader, Alone: true,
 		Words:  func(say flow.Say, _ time.Time) string { return w.words(say) },
 		Number: func() string { return "2348000000001" },
 		Around: flow.Surroundings{
@@ -222,6 +224,14 @@ func (w *world) now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Now().Add(w.advance).UTC()
+}
+
+// clock is that of an environment.
+func (w *world) clock(env flow.Environment) time.Time {
+	if env == flow.Test {
+		return w.now().Add(time.Duration(w.moved.Load()))
+	}
+	return w.now()
 }
 
 // words writes a message: its key, or what an agent wrote.

@@ -346,7 +346,7 @@ func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 			return hooks.CheckURL(raw, hooks.Allow{Loopback: a.loopback(env)})
 		},
 		NewSecret: func() (string, error) { return hooks.NewSecret(rand.Reader) },
-		BankNames: rail.BankByCode, Now: a.clock.Now, IDs: flow.IDs{Now: a.clock.Now, Rand: rand.Reader}, Log: a.log,
+		BankNames: rail.BankByCode, Now: time.Now, IDs: flow.IDs{Now: time.Now, Rand: rand.Reader}, Log: a.log,
 	})
 }
 

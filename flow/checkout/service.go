@@ -98,6 +98,9 @@ func New(c Config) (*Service, error) {
 // Run does what is owed until ctx ends.
 func (s *Service) Run(ctx context.Context) error { return s.worker.run(ctx) }
 
+// Now is what time it is in the service's environment.
+func (s *Service) Now() time.Time { return s.cfg.Now() }
+
 // Reader reads what is kept.
 func (s *Service) Reader() store.Reader { return s.cfg.DB.Reader }
 

@@ -1,0 +1,93 @@
+package console_test
+
+import (
+	"crypto/rand"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"till/api"
+	"till/flow"
+	"till/flow/store"
+)
+
+// liveKey is a secret key of the live environment.
+func (w *world) liveKey(m merchant) string {
+	w.t.Helper()
+	w.admit(m)
+	text, err := flow.NewKeyText(flow.Live, flow.SecretKey, rand.Reader)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	k := flow.Key{
+		ID: "key_live", Project: m.project.ID, Environment: flow.Live, Kind: flow.SecretKey, Hash: flow.HashKey(text), Hint: flow.HintKey(text), CreatedAt: w.now(),
+	}
+	if err := w.people.Update(w.t.Context(), func(tx *store.Tx) error { return tx.AddKey(w.t.Context(), k) }); err != nil {
+		w.t.Fatal(err)
+	}
+	return text
+}
+
+// ahead opens a world in which the clock of test was moved by two days, and it is
+// noon in Lagos: no day ends while somebody looks.
+func ahead(t *testing.T) *world {
+	t.Helper()
+	w := open(t, func(c *api.Config) { c.Now = c.Services[flow.Test].Now })
+	w.moved.Store(int64(48 * time.Hour))
+	local := w.now().In(time.FixedZone("Lagos", 3600))
+	w.pass(time.Date(local.Year(), local.Month(), local.Day()+1, 12, 0, 0, 0, local.Location()).Sub(local))
+	return w
+}
+
+// Whoever moves the clock of test moves nothing of live: there the console finds
+// what was opened today, shows it as today's, and the API tells until when the old
+// secret of an endpoint signs.
+func TestLiveFollowsNoMovedClock(t *testing.T) {
+	w := ahead(t)
+	key := w.liveKey(w.ada)
+	opened := w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions", key, `{"amount":500000,"customerEmail":"ada@example.com"}`)
+	w.wants(opened, http.StatusCreated)
+	made := w.ask(http.MethodPost, "/v1/webhook-endpoints", key, `{"url":"https://example.com/hook"}`)
+	w.wants(made, http.StatusCreated)
+	at := "/v1/webhook-endpoints/" + made.value("id")
+	w.wants(w.ask(http.MethodPost, at+"/rotate-secret", key, `{}`), http.StatusOK)
+	if got := w.ask(http.MethodGet, at, key, ""); strings.Contains(got.body, `"previousSecretExpiresAt":null`) {
+		t.Errorf("the old secret signs, and the API denies it: %s", got.body)
+	}
+	tomorrow := w.now().In(time.FixedZone("Lagos", 3600)).AddDate(0, 0, 1).Format(time.DateOnly)
+	w.wants(w.ask(http.MethodGet, "/v1/reconciliation?date="+tomorrow, key, ""), http.StatusBadRequest, "has not begun")
+
+	v := w.as(flow.RoleOwner)
+	v.get("/")
+	w.wants(v.post("/choose", form("env", "live", "project", string(w.ada.project.ID))), http.StatusSeeOther)
+	w.wants(v.get("/sessions?q=today"), http.StatusOK, opened.value("id"))
+	if file := v.get("/sessions.csv?q=today"); !strings.Contains(file.body, opened.value("id")) {
+		t.Errorf("the file of what was opened today is %s", file.body)
+	}
+	w.today(v, "/sessions", true)
+	w.wants(v.get("/developers/webhooks/"+made.value("id")), http.StatusOK, "An older secret")
+}
+
+// Test goes by its own clock: what was opened before it was moved is not today's.
+func TestTestFollowsItsMovedClock(t *testing.T) {
+	w := ahead(t)
+	w.opened(w.ada, "")
+	v := w.as(flow.RoleOwner)
+	w.today(v, "/sessions", true)
+	w.moved.Add(int64(48 * time.Hour))
+	w.today(v, "/sessions", false)
+}
+
+// today fails where a page shows its one time otherwise than it shows times of
+// today, or like that where is is false.
+func (w *world) today(v *visitor, page string, is bool) {
+	w.t.Helper()
+	got := v.get(page)
+	w.wants(got, http.StatusOK)
+	shown := regexp.MustCompile(`<time [^>]*>([^<]*)</time>`).FindStringSubmatch(got.body)
+	if shown == nil || is != regexp.MustCompile(`^\d\d:\d\d:\d\d$`).MatchString(shown[1]) {
+		w.t.Errorf("%s shows a time as %v; it is of today: %t", page, shown, is)
+	}
+}
