@@ -50,11 +50,15 @@ type Config struct {
 	TestBank rail.TestBank
 	// Phones are the pretend phones of the local network, nil for none.
 	Phones Phones
-	// Pairing is what is to be scanned to pair the test number; false when
-	// nothing is. Nil where no number is ever paired.
+	// Pairing is what is to be scanned to pair the test number, for operators; false
+	// when nothing is. Nil where no number is ever paired.
 	Pairing func() (text string, waiting bool)
+	// TestPairing is the same for whoever has a test key; nil where nobody but the
+	// operator may pair: on the real WhatsApp the number is theirs.
+	TestPairing func() (text string, waiting bool)
 	// AdvanceClock moves the test environment's clock and says what time it is
-	// then; false where it would go too far. Nil where it stands fast.
+	// then; false where it would go too far. Nil where it stands fast: strangers
+	// share the test environment, and none moves the time of the others.
 	AdvanceClock func(seconds int64) (time.Time, bool)
 	// Ready asks every part that the server uses whether it works. It returns soon,
 	// whatever hangs.

@@ -254,8 +254,8 @@ func (s *Server) removePhone(c *call) error {
 // the bot's.
 func (s *Server) readPairing(c *call) error {
 	out := map[string]any{"waiting": false, "pairing": nil}
-	if s.cfg.Pairing != nil {
-		if words, waiting := s.cfg.Pairing(); waiting {
+	if s.cfg.TestPairing != nil {
+		if words, waiting := s.cfg.TestPairing(); waiting {
 			out = map[string]any{"waiting": true, "pairing": words}
 		}
 	}

@@ -61,6 +61,16 @@ func TestTheBankAndTheClockObey(t *testing.T) {
 	}
 }
 
+// Where strangers share the numbers nobody moves the clock of the others, and the
+// number is linked with no phone of theirs.
+func TestAServerKeepsItsClockAndItsNumber(t *testing.T) {
+	s := open(t)
+	s.server.cfg.AdvanceClock, s.server.cfg.TestPairing = nil, nil
+	s.server.cfg.Pairing = func() (string, bool) { return "2@the operator's", true }
+	s.want(s.ask("POST", "/v1/test/clock", s.key, `{"advanceSeconds":1}`), http.StatusForbidden, map[string]string{"error.code": "test_only"})
+	s.want(s.ask("GET", "/v1/test/whatsapp/pairing", s.key, ""), http.StatusOK, map[string]string{"data.waiting": "false", "data.pairing": ""})
+}
+
 func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
 	s := open(t)
 	for _, file := range []string{"/phone", "/phone/phone.js", "/phone/phone.css"} {

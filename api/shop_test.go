@@ -135,7 +135,7 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 	s.server, err = New(Config{
 		Accounts: checkout.NewAccounts(s.accounts, s.now, rand.Reader), Services: map[flow.Environment]*checkout.Service{flow.Test: service},
 		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: s.bank, Phones: s.phones,
-		Pairing: func() (string, bool) { return "2@abc", true },
+		TestPairing: func() (string, bool) { return "2@abc", true },
 		AdvanceClock: func(seconds int64) (time.Time, bool) {
 			s.mu.Lock()
 			moved := s.advance+time.Duration(seconds)*time.Second <= clockGoes

@@ -211,6 +211,8 @@ func TestOperationsAreLive(t *testing.T) {
 	})
 	v := w.as(flow.RoleOperator)
 	w.wants(v.get("/ops"), http.StatusOK, `<svg class="qr"`, "Linked devices", "s-ok")
+	// What operators scan is not handed to whoever has a test key.
+	w.wants(w.ask(http.MethodGet, "/v1/test/whatsapp/pairing", w.ada.secret, ""), http.StatusOK, `"pairing":null,"waiting":false`)
 	later.Store(true)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.base+"/ops/live", http.NoBody)
 	if err != nil {

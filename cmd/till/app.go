@@ -321,6 +321,13 @@ func (a *app) publicURL() string {
 	return "http://" + reached(a.listener.Addr().String())
 }
 
+// realNumber says that the test number is a real one: strangers have test keys then,
+// and share what the environment has. None of them may move its time for the
+// others, or link the number with a phone of theirs.
+func (a *app) realNumber() bool {
+	return a.set.WhatsAppNetwork == "whatsapp" && a.set.WhatsAppDial == ""
+}
+
 // api wires the front door.
 func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 	limits, err := a.limits()
@@ -335,11 +342,15 @@ func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 	if dev {
 		demo = demoEmail
 	}
+	advance, pairing := a.advance, a.fleet.Pairing
+	if a.realNumber() {
+		advance, pairing = nil, nil
+	}
 	return api.New(api.Config{
 		Proxies: proxies,
 		Limits:  limits, Accounts: a.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: a.test, flow.Live: a.live},
 		Verifications: a.verifications, Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: testBank{a.rail, a.clock.Now}, Phones: phones,
-		Pairing: a.fleet.Pairing, AdvanceClock: a.advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
+		Pairing: a.fleet.Pairing, TestPairing: pairing, AdvanceClock: advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
 		Ready: a.ready, Doctor: a.doctor, Boards: map[flow.Environment]*checkout.Board{flow.Test: a.board, flow.Live: a.liveBoard},
 		Demo: demo, PublicURL: a.publicURL(), Answering: a.meter.Answering,
 		CheckURL: func(env flow.Environment, raw string) error {

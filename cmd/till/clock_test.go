@@ -1,11 +1,78 @@
 package main
 
 import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"till/api"
+	"till/config"
+	"till/flow/checkout"
+	"till/rail/sandbox"
 )
+
+// Strangers have test keys where the number is a real one: none of them moves the
+// time of the others. On a network of one's own everybody may.
+func TestTheClockStandsOnTheRealNetwork(t *testing.T) {
+	for network, want := range map[string]int{"local": http.StatusOK, "whatsapp": http.StatusForbidden} {
+		t.Run(network, func(t *testing.T) {
+			set := config.Settings{
+				HTTPAddr: "127.0.0.1:0", DataDir: t.TempDir(), WhatsAppNetwork: network, RateLimitTest: 50, RateLimitLive: 50,
+				WhatsAppSends: 1, WhatsAppChats: 1, WhatsAppNumbers: 1,
+			}
+			server, key := opened(t, set)
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/test/clock", strings.NewReader(`{"advanceSeconds":60}`))
+			r.Header.Set("Authorization", "Bearer "+key)
+			r.Header.Set("Content-Type", "application/json")
+			answer, err := server.Test(r, time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("it answers %d, not %d", answer.StatusCode, want)
+			}
+		})
+	}
+}
+
+// opened is the API as it is wired for some settings, and a test key. Nothing runs,
+// and no network is asked.
+func opened(t *testing.T, set config.Settings) (*api.Server, string) {
+	t.Helper()
+	ctx := t.Context()
+	a, err := prepare(ctx, set, slog.New(slog.DiscardHandler), true)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(err)
+	t.Cleanup(func() {
+		if err := a.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	test, live, err := a.openStores(ctx, true)
+	must(err)
+	must(a.openBoards(ctx, test, live))
+	a.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: "http://127.0.0.1:1", Secret: "a secret that no bank knows", Now: time.Now})
+	must(err)
+	must(a.openFleet(ctx, test, io.Discard, &network{}))
+	must(a.openServices(ctx, test, live, ""))
+	server, err := a.api(nil, false)
+	must(err)
+	made, err := a.accounts.Demo(ctx, demoEmail, "long-enough-1", demoName, func(checkout.SignedUp) error { return nil })
+	must(err)
+	return server, made.SecretKey
+}
 
 // Merchants move the clock as often as they like: it must never run over and go
 // back, nor go back when the program starts again.

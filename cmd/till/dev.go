@@ -278,7 +278,7 @@ func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) er
 	var b strings.Builder
 	b.WriteString("fake  bank      sandbox, no money moves: " + firstOf(a.set.BankURL, "inside this program") + "\n")
 	b.WriteString("fake  WhatsApp  " + n.kind + "; nothing leaves this machine\n")
-	if a.set.WhatsAppNetwork == "whatsapp" && a.set.WhatsAppDial == "" {
+	if a.realNumber() {
 		b.Reset()
 		b.WriteString("fake  bank      sandbox, no money moves: " + firstOf(a.set.BankURL, "inside this program") + "\nreal  WhatsApp  messages reach real people\n")
 	}

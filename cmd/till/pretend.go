@@ -28,7 +28,7 @@ type (
 
 // Help is the command's example.
 func (clockAdvanceCmd) Help() string {
-	return "Example:  till clock advance 31m\n\nThe clock is that of the whole test environment, of every project. Test keys only."
+	return "Example:  till clock advance 31m\n\nThe clock is that of the whole test environment, of every project. Test keys only; a server on the real WhatsApp, which many share, refuses."
 }
 
 // Help is the command's example.

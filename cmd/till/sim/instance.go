@@ -191,7 +191,7 @@ func (i *instance) serve(random io.Reader) error {
 		Verifications: looks,
 		Accounts:      i.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: i.test, flow.Live: i.live},
 		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: w.bank.player,
-		Pairing: func() (string, bool) { return "", false }, Ready: func(context.Context) []api.Check { return nil },
+		TestPairing: func() (string, bool) { return "", false }, Ready: func(context.Context) []api.Check { return nil },
 		CheckURL: func(env flow.Environment, raw string) error {
 			return hooks.CheckURL(raw, hooks.Allow{Loopback: env == flow.Test})
 		},
