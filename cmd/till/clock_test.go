@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,37 @@ import (
 	"till/flow/checkout"
 	"till/rail/sandbox"
 )
+
+// Processes that share a data dir share the clock: what one moved another one
+// neither takes back nor misses.
+func TestTheClockIsSharedByItsFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "clock")
+	one, other := newClock(file), newClock(file)
+	moves := func(c *clock, seconds int64, ahead time.Duration) {
+		t.Helper()
+		now, moved := c.Advance(seconds)
+		if off := time.Until(now) - ahead; !moved || off < -time.Minute || off > time.Minute {
+			t.Errorf("moved by %d s the clock is %v ahead, not %v", seconds, time.Until(now), ahead)
+		}
+	}
+	moves(one, 7200, 2*time.Hour)
+	moves(other, 3600, 3*time.Hour)
+	moves(one, 0, 3*time.Hour)
+	if again := time.Until(newClock(file).Now()); again < 3*time.Hour-time.Minute {
+		t.Errorf("after a restart it is %v ahead", again)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	heard := make(chan struct{})
+	ended := make(chan error)
+	go func() { ended <- one.follow(ctx, func() { close(heard) }) }()
+	moves(other, 3600, 4*time.Hour)
+	<-heard
+	stop()
+	if err := <-ended; err != nil || time.Until(one.Now()) < 4*time.Hour-time.Minute {
+		t.Errorf("one that follows is %v ahead, %v", time.Until(one.Now()), err)
+	}
+}
 
 // Strangers have test keys where the number is a real one: none of them moves the
 // time of the others. On a network of one's own everybody may.

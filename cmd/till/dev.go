@@ -106,6 +106,9 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	for _, v := range a.verifications {
 		group.Go(func() error { return v.Run(ctx) })
 	}
+	if a.shares() {
+		group.Go(func() error { return a.clock.follow(ctx, a.test.Wake) })
+	}
 	group.Go(func() error { return a.board.Run(ctx) })
 	group.Go(func() error { return a.liveBoard.Run(ctx) })
 	group.Go(func() error { return a.fleet.Run(ctx) })
