@@ -10,10 +10,11 @@ import (
 // what it says of that is taken in.
 
 // Send takes in that the bank is about to be told of a refund. It must be kept
-// before the bank is called. p is the refund's payment as it is by now: what the
-// bank took back meanwhile is not sent too.
+// before the bank is called, and one that the bank may know of is only sent once the
+// bank has said that it does not. p is the refund's payment as it is by now: what
+// the bank took back meanwhile is not sent too, however often it was tried before.
 func (r Refund) Send(s Session, p Payment, now time.Time) (Change, error) {
-	if r.Status == RefundPending && p.Refunded > p.Amount-p.Reversed {
+	if p.Refunded > p.Amount-p.Reversed {
 		if r.Refused {
 			r = r.Anew()
 		}

@@ -144,8 +144,11 @@ func TestWhatTheBankTookBackIsNotRefundedToo(t *testing.T) {
 	if c, err = r.Send(open(), p, noon); err != nil || c.Refund.Status != flow.RefundProcessing || c.Refund.Tries != 1 || len(c.Facts) != 0 {
 		t.Errorf("%+v (%v)", c, err)
 	}
-	p.Reversed = 500_000 // too late: the bank was told
 	if c, err = c.Refund.Send(open(), p, noon); err != nil || c.Refund.Status != flow.RefundProcessing || c.Refund.Tries != 2 {
+		t.Errorf("%+v (%v)", c, err)
+	}
+	p.Reversed = 500_000 // it is sent again only where the bank knows nothing of it
+	if c, err = c.Refund.Send(open(), p, noon); err != nil || c.Refund.Status != flow.RefundFailed || !c.Refund.PutBack || c.Refund.Reference != "wsp_rfd_1" {
 		t.Errorf("%+v (%v)", c, err)
 	}
 }

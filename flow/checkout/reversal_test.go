@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/rail"
 )
 
 func TestMoneyThatIsTakenBackUndoesWhatItBooked(t *testing.T) {
@@ -232,6 +233,49 @@ func TestMoneyOfNobodyIsTakenBackToo(t *testing.T) {
 			if err != nil || err2 != nil || !found || p.Reversed != 700 || len(booked) != 4 {
 				t.Errorf("%s: %+v, posted %v (%v, %v)", id, p, booked, err, err2)
 			}
+		}
+	})
+}
+
+// A refund that the bank never took on is not ordered once the bank has taken the
+// payment back itself, however often it was tried before.
+func TestWhatWasTakenBackWhileTheBankCouldNotBeReachedIsNotSentToo(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		ordered := 0
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				ordered++
+				return flow.Disbursed{}, rail.ErrUnavailable
+			}
+			r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{}, rail.ErrUnavailable
+			}
+		})
+		session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
+		id := w.refundsOf(session.ID)[0].ID
+		if r := w.becomes(id, flow.RefundProcessing); r.Tries != 1 || ordered != 1 {
+			t.Fatalf("ordered %d times: %+v", ordered, r)
+		}
+		w.must(w.tell(reversal("R1", p.RailTransactionID, w.attempts(session.ID)[0], 500_000, w.clock())))
+		w.becomes(id, flow.RefundProcessing) // the bank may have it
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{}, rail.ErrNotFound
+		})
+		w.pass(time.Minute)
+		r := w.becomes(id, flow.RefundFailed)
+		if ordered != 1 || !r.PutBack || r.Failure == "" {
+			t.Errorf("ordered %d times: %+v", ordered, r)
+		}
+		w.lies(session.ID, nil)
+		if e := w.events(session.ID); e[flow.RefundFailedKind] != 1 || e[flow.ChargeReversed] != 1 {
+			t.Errorf("told %v", e)
+		}
+		w.passes(3, 24*time.Hour)
+		w.becomes(id, flow.RefundFailed)
+		if ordered != 1 {
+			t.Errorf("ordered %d times", ordered)
 		}
 	})
 }
