@@ -60,7 +60,10 @@ func SentBack(s Session, a Attempt, n Notice) (Change, error) {
 func TakeBack(s Session, a Attempt, p Payment, booked []Posting, b TakenBack) Change {
 	b.Payment, b.Project, b.Session = p.ID, p.Project, p.Session
 	b.Postings = takeBack(booked, b.Amount, p.Reversed+b.Amount >= p.Amount)
-	counted := p.held() && s.Status != SessionPaid
+	held := p.Unapplied
+	if !p.held() || s.Status == SessionPaid {
+		held = 0
+	}
 	p.Reversed += b.Amount
 	for _, line := range b.Postings {
 		switch line.Account {
@@ -87,8 +90,8 @@ func TakeBack(s Session, a Attempt, p Payment, booked []Posting, b TakenBack) Ch
 		return change
 	}
 	s = s.With(Reversed)
-	if counted {
-		if s.AmountPaid = max(s.AmountPaid-b.Amount, 0); s.AmountPaid == 0 {
+	if held > 0 { // what was refunded of a part does not count any more
+		if s.AmountPaid = max(s.AmountPaid-min(b.Amount, held), 0); s.AmountPaid == 0 {
 			s = s.Without(PartiallyPaid)
 		}
 		if a.Status == AttemptActive && a.Method == BankTransfer {

@@ -183,6 +183,17 @@ func TestTakeBack(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a part of which some went back leaves what others brought", func(t *testing.T) {
+		s, a := open(), trying("a", flow.BankTransfer)
+		s.AmountPaid = 150_000
+		s = s.With(flow.PartiallyPaid)
+		p := flow.Payment{ID: "p", Project: s.Project, Session: s.ID, Attempt: "a", Amount: 200_000, Refunded: 150_000, Unapplied: 50_000, Match: flow.Partial}
+		booked := []flow.Posting{{Account: flow.RailClearing, Amount: 50_000}, {Account: flow.Unapplied, Amount: -50_000}}
+		c := flow.TakeBack(s, a, p, booked, flow.TakenBack{RailTransactionID: "r", Amount: 200_000})
+		if c.Session.AmountPaid != 100_000 || !slices.Contains(c.Session.Exceptions, flow.PartiallyPaid) || len(c.Attempts) != 1 || c.Attempts[0].Amount != 400_000 {
+			t.Errorf("%+v, asked for %+v", c.Session, c.Attempts)
+		}
+	})
 	t.Run("of nobody", func(t *testing.T) {
 		p := flow.Payment{ID: "p", Amount: 450_000, Unapplied: 450_000, Match: flow.Unmatched}
 		c := flow.TakeBack(flow.Session{}, flow.Attempt{}, p, held, flow.TakenBack{Amount: 450_000})

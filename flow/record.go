@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -204,7 +205,7 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 		if !p.Counts() || p.Match == Partial && p.Reversed == p.Amount && p.Applied == 0 {
 			continue // a part that was taken back was paid again, or the session would not be
 		}
-		fee, lost, came, taken = fee+p.FeeKept(), lost+p.Lost+p.FeeBack, came+p.Amount, taken+p.Applied
+		fee, lost, came, taken = fee+p.FeeKept(), lost+p.Lost+p.FeeBack, came+p.brought(s), taken+p.Applied
 		if r.Payer != nil && p.Match == Partial {
 			continue // parts come before what completed them, but may share its millisecond
 		}
@@ -217,6 +218,18 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 	if came > s.AmountPaid {
 		r.ExcessMinor = (came - s.AmountPaid).Minor()
 	}
+}
+
+// brought is what of a payment was there when it paid its session, in kobo: what
+// went back of a part, or of late money, while it waited was not. Where too much of
+// it goes back by policy that is not told apart, and all of it counts.
+func (p Payment) brought(s Session) Kobo {
+	waited := p.Match == Partial || p.Match == Late
+	byPolicy := s.Policy.Overpayment == "refund_excess" && slices.Contains(s.Exceptions, Overpaid)
+	if waited && (p.Resolution == Unresolved || p.Resolution == ResolvedAccepted && !byPolicy) {
+		return p.Applied + p.Unapplied
+	}
+	return p.Amount
 }
 
 // serviceReference is the reference of the attempt that succeeded, else of the

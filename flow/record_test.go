@@ -116,6 +116,26 @@ func TestWhoCompletedAPaymentIsNamedWhateverTheOrderOfItsParts(t *testing.T) {
 	}
 }
 
+func TestWhatWentBackBeforeAllWasPaidIsNoExcess(t *testing.T) {
+	s := rich()
+	s.Status, s.AmountPaid, s.PaidAt = flow.SessionPaid, 500_000, noon
+	part := flow.Payment{ID: "a", Amount: 200_000, Refunded: 150_000, Applied: 50_000, Match: flow.Partial}
+	rest := flow.Payment{ID: "b", Amount: 450_000, Applied: 450_000, Match: flow.Matched}
+	over := flow.Payment{ID: "b", Amount: 460_000, Applied: 450_000, Unapplied: 10_000, Match: flow.Excess}
+	late := flow.Payment{ID: "c", Amount: 700_000, Refunded: 200_000, Applied: 500_000, Match: flow.Late, Resolution: flow.ResolvedAccepted}
+	taken := flow.Payment{ID: "a", Amount: 200_000, Reversed: 150_000, Applied: 50_000, Match: flow.Partial}
+	for excess, payments := range map[string][][]flow.Payment{"": {{part, rest}, {late}, {taken, rest}}, "10000": {{part, over}, {taken, over}}} {
+		for _, list := range payments {
+			for _, policy := range []string{"accept", "refund_excess"} {
+				s.Policy.Overpayment = policy
+				if r := flow.RecordCharge(s, nil, list, around); r.ExcessMinor != excess {
+					t.Errorf("%s: the excess of %+v is %q, not %q", policy, list, r.ExcessMinor, excess)
+				}
+			}
+		}
+	}
+}
+
 func TestALinkIntoTheChatIsOnlyGivenWhereThereIsAChat(t *testing.T) {
 	for _, c := range []struct {
 		mode    flow.Mode

@@ -1,9 +1,6 @@
 package flow
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Resolution is what was decided about money that did not fit.
 type Resolution string
@@ -176,19 +173,16 @@ func (m Money) taken() Kobo {
 // is held for it, and of late money what is due. What is beyond that is the
 // merchant's too, or goes back where the policy says so.
 func payWith(m Money, p Payment, r Ruled) (Change, error) {
-	m.Notice.PaidAt = p.PaidAt
-	m.Session.AmountPaid = min(m.aside(), m.Session.Amount) // parts that were to go back and could not are counted only now
-	amount, more, beyond := p.Unapplied, Kobo(0), Kobo(0)
-	if p.Match == Late {
-		more = min(amount, m.Session.Outstanding())
-		beyond = amount - more
-	}
+	m = m.beside(p) // parts that were to go back and could not are counted only now
+	amount := p.Unapplied
+	more := min(amount, m.Session.Outstanding())
+	beyond := amount - more
 	change, err := m.pay(&p, more, beyond, p.Match == Late)
 	if err != nil {
 		return Change{}, err
 	}
 	if beyond > 0 && m.Session.Policy.Overpayment == "refund_excess" {
-		change.Returns = []Return{{Payment: p.ID, Amount: beyond, Origin: OriginPolicy, Reason: byPolicy}}
+		change.Returns = append(change.Returns, Return{Payment: p.ID, Amount: beyond, Origin: OriginPolicy, Reason: byPolicy})
 		p.Refunded, amount = p.Refunded+beyond, amount-beyond
 	} else {
 		p.Fee = Fee(change.Session.AmountPaid + beyond)
@@ -197,7 +191,7 @@ func payWith(m Money, p Payment, r Ruled) (Change, error) {
 	p = p.resolved(ResolvedAccepted, r)
 	p.Applied, p.Unapplied = p.Applied+amount, 0
 	for i := range change.Payments { // what was held beside it was decided about with it
-		if change.Payments[i].Unapplied == 0 {
+		if change.Payments[i].Unapplied == 0 && change.Payments[i].Resolution == Unresolved {
 			change.Payments[i] = change.Payments[i].resolved(ResolvedAccepted, r)
 		}
 	}
@@ -210,14 +204,12 @@ func payWith(m Money, p Payment, r Ruled) (Change, error) {
 // enough: a part stays after all because its refund failed, and the rest came
 // meanwhile. p is that part as it is by now. Nothing happens while it is not enough.
 func Complete(m Money, p Payment) (Change, error) {
-	beyond := m.aside() - m.Session.Amount
-	if !m.Session.Open() || m.Session.Policy.Underpayment == "refund" || !p.held() || beyond < 0 {
+	if !m.Session.Open() || m.Session.Policy.Underpayment == "refund" || !p.held() || m.aside() < m.Session.Amount {
 		return Change{}, nil
 	}
-	more := p.Unapplied - beyond
-	m.Session.AmountPaid = m.Session.Amount - more
-	m.Payments = slices.DeleteFunc(slices.Clone(m.Payments), func(q Payment) bool { return q.ID == p.ID })
-	m.Notice.PaidAt = p.PaidAt
+	m = m.beside(p)
+	more := min(p.Unapplied, m.Session.Outstanding())
+	beyond := p.Unapplied - more
 	for _, q := range m.Payments {
 		if q.held() && q.PaidAt.After(m.Notice.PaidAt) {
 			m.Notice.PaidAt = q.PaidAt
@@ -229,11 +221,7 @@ func Complete(m Money, p Payment) (Change, error) {
 	}
 	change.Entries = append(change.Entries, p.accept(more, p.Fee, m.Now))
 	p.Applied, p.Unapplied = p.Applied+more, beyond
-	if beyond > 0 && m.Session.Policy.Overpayment == "refund_excess" {
-		change.Returns = []Return{{Payment: p.ID, Amount: beyond, Origin: OriginPolicy, Reason: byPolicy}}
-		p = p.resolved(ResolvedRefunded, Ruled{By: ByPolicy, At: m.Now})
-		p.Refunded, p.Unapplied = p.Refunded+beyond, 0
-	}
+	p = m.beyond(&change, p)
 	change.Payments = append(change.Payments, p)
 	change.Facts[0].Payment, change.News[0].Payment = &p, &p
 	return change, nil

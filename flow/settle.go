@@ -240,28 +240,66 @@ func (m Money) pay(p *Payment, more, beyond Kobo, late bool) (Change, error) {
 	if planted.LostEvent && late {
 		change.Facts = nil
 	}
-	m.releaseHeld(&change, p.ID)
+	if rest := m.releaseHeld(&change); rest > 0 {
+		s = s.With(Overpaid)
+		change.News[0].Extra += rest
+	}
 	return change, nil
 }
 
 // releaseHeld gives what is held of earlier payments to the merchant, now that the
-// session is paid; except is the one whose fee this is, and says for itself what
-// it posts. More than the session counts is not released.
-func (m Money) releaseHeld(c *Change, except PaymentID) {
+// session is paid, and says how much was held beyond what the session counts: that
+// is not released. Where parts go back by policy none is held for a session: those
+// that could not go back are sent again when their time comes.
+func (m Money) releaseHeld(c *Change) (rest Kobo) {
 	left := m.Session.AmountPaid
 	for _, p := range m.Payments {
 		if !p.held() {
 			continue
 		}
-		amount := min(p.Unapplied, left)
-		left -= amount
-		if p.ID == except || amount == 0 {
+		if left == 0 && m.Session.Policy.Underpayment == "refund" {
+			if !p.ReturnsAt.After(m.Now) {
+				p.ReturnsAt = m.Now.Add(ReturnAfter)
+				c.Payments = append(c.Payments, p)
+			}
 			continue
 		}
-		c.Entries = append(c.Entries, p.accept(amount, 0, m.Now))
-		p.Applied, p.Unapplied, p.ReturnsAt = p.Applied+amount, p.Unapplied-amount, time.Time{}
-		c.Payments = append(c.Payments, p)
+		amount := min(p.Unapplied, left)
+		left -= amount
+		if amount > 0 {
+			c.Entries = append(c.Entries, p.accept(amount, 0, m.Now))
+			p.Applied, p.Unapplied = p.Applied+amount, p.Unapplied-amount
+		}
+		rest += p.Unapplied
+		c.Payments = append(c.Payments, m.beyond(c, p))
 	}
+	return rest
+}
+
+// beyond is a part once its session is paid: what is left set aside of it is too
+// much, and goes back at once where the policy sends such money back. Else it waits
+// for a decision, and goes back when nobody made one in time.
+func (m Money) beyond(c *Change, p Payment) Payment {
+	switch {
+	case p.Unapplied == 0:
+		p.ReturnsAt = time.Time{}
+	case m.Session.Policy.Overpayment == "refund_excess":
+		c.Returns = append(c.Returns, Return{Payment: p.ID, Amount: p.Unapplied, Origin: OriginPolicy, Reason: byPolicy})
+		p = p.resolved(ResolvedRefunded, Ruled{By: ByPolicy, At: m.Now})
+		p.Refunded, p.Unapplied = p.Refunded+p.Unapplied, 0
+	case !p.ReturnsAt.After(m.Now):
+		p.ReturnsAt = m.Now.Add(ReturnAfter)
+	}
+	return p
+}
+
+// beside is what is known without one of the payments, for which the session
+// counts what is held of the others.
+func (m Money) beside(p Payment) Money {
+	m.Payments = slices.DeleteFunc(slices.Clone(m.Payments), func(q Payment) bool { return q.ID == p.ID })
+	m.Session.AmountPaid = min(m.aside(), m.Session.Amount)
+	m.Notice.PaidAt = p.PaidAt
+	return m
 }
 
 // succeeded are the attempts of a session once one of them paid it: no other is

@@ -9,6 +9,7 @@ import (
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/store"
 	"till/rail"
 )
 
@@ -188,8 +189,11 @@ func TestAPartThatStaysBesideMoreThanTheRestIsTooMuch(t *testing.T) {
 				}
 				w.weather(rail.Conditions{})
 				w.passes(3, time.Hour) // what was refused meanwhile is sent again
-				if part = w.payment(part.ID); part.Applied != 100_000 || part.Unapplied != aside || part.Refunded != 100_000-aside {
+				if part = w.payment(part.ID); part.Applied != 100_000 || part.Unapplied != aside || part.Refunded != 100_000-aside || part.ReturnsAt.IsZero() != (aside == 0) {
 					t.Errorf("the part: %+v", part)
+				}
+				if waits, err := w.db.Waits(t.Context(), store.QueueFilter{Queue: store.QueueOverpaid, Now: w.clock(), Limit: 9}); err != nil || (len(waits) == 1) != (aside > 0) {
+					t.Errorf("what is too much: %+v (%v)", waits, err)
 				}
 				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000 + aside, flow.Unapplied: -aside, flow.MerchantPending: -482_500, flow.Fees: -17_500})
 				w.proven()

@@ -68,6 +68,13 @@ var matchOf = map[Queue]flow.MatchStatus{ //nolint:gochecknoglobals // a constan
 	QueueOverpaid: flow.Excess, QueueLate: flow.Late, QueueTwice: flow.Duplicate, QueueUnmatched: flow.Unmatched,
 }
 
+// partOfPaid are the parts that wait for a decision, whose session is there among
+// those that are paid, or is not.
+func partOfPaid(isThere string) string {
+	return ` FROM payments x WHERE x.returns_at > 0 AND x.resolution = '' AND x.match_status = 'PARTIAL' AND ` + isThere +
+		` (SELECT 1 FROM sessions s WHERE s.id = x.session AND s.status = 'PAID')`
+}
+
 // query gives the columns of Waiting. Each is over a small partial index of what
 // waits, never over a whole table.
 func (f QueueFilter) query() (string, []any) {
@@ -81,17 +88,21 @@ func (f QueueFilter) query() (string, []any) {
 	switch f.Queue {
 	case QueueOverpaid, QueueLate, QueueTwice, QueueUnmatched:
 		where, args := of("x")
-		return `SELECT x.id AS place, x.session, x.project, x.id AS subject, x.amount, ` + unappliedSQL + ` AS waits, x.received_at AS at, x.payer AS detail
- FROM payments x WHERE x.match_status = '` + string(matchOf[f.Queue]) + `' AND x.resolution = '' AND x.match_status <> 'MATCHED' AND x.match_status <> 'PARTIAL'` +
-			where + ` AND ` + unappliedSQL + ` > 0`, args
+		columns := `SELECT x.id AS place, x.session, x.project, x.id AS subject, x.amount, ` + unappliedSQL + ` AS waits, x.received_at AS at, x.payer AS detail`
+		query := columns + ` FROM payments x WHERE x.match_status = '` + string(matchOf[f.Queue]) + `' AND x.resolution = '' AND x.match_status <> 'MATCHED' AND x.match_status <> 'PARTIAL'` +
+			where + ` AND ` + unappliedSQL + ` > 0`
+		if f.Queue != QueueOverpaid {
+			return query, args
+		}
+		return query + ` UNION ALL ` + columns + partOfPaid(`EXISTS`) + where + ` AND ` + unappliedSQL + ` > 0`, append(args, args...) // a part of what was paid without it
 	case QueueUnderpaid:
 		open, args := of("s")
 		closed, more := of("x")
 		return `SELECT s.id AS place, s.id AS session, s.project, s.id AS subject, s.amount_paid AS amount, s.amount - s.amount_paid AS waits,
  COALESCE((SELECT MAX(x.received_at) FROM payments x WHERE x.session = s.id), s.created_at) AS at, s.status AS detail
  FROM sessions s WHERE s.amount_paid > 0 AND s.status IN ('PENDING', 'PROCESSING')` + open + `
- UNION ALL SELECT x.session || '/' || x.id, x.session, x.project, x.id, x.amount, ` + unappliedSQL + `, x.received_at, 'over'
- FROM payments x WHERE x.returns_at > 0 AND x.resolution = '' AND x.match_status = 'PARTIAL'` + closed + ` AND ` + unappliedSQL + ` > 0`, append(args, more...)
+ UNION ALL SELECT x.session || '/' || x.id, x.session, x.project, x.id, x.amount, ` + unappliedSQL + `, x.received_at, 'over'` +
+			partOfPaid(`NOT EXISTS`) + closed + ` AND ` + unappliedSQL + ` > 0`, append(args, more...)
 	case QueueRefunds:
 		where, args := of("r")
 		return `SELECT r.id AS place, r.session, r.project, r.id AS subject, r.amount, r.amount AS waits, r.created_at AS at, r.failure AS detail

@@ -41,6 +41,11 @@ func waits(tb testing.TB, db *store.DB) {
 				return err
 			}
 		}
+		beyond := payment(6, "wsp_sess_004", flow.Partial) // of a part that is not all needed
+		beyond.ReturnsAt = noon.Add(time.Hour)
+		if err := tx.AddPayment(ctx, beyond, aside()); err != nil {
+			return err
+		}
 		nothing := payment(9, "wsp_sess_004", flow.Late) // nothing of it is set aside any more
 		if err := tx.AddPayment(ctx, nothing, settled()); err != nil {
 			return err
@@ -93,7 +98,7 @@ func TestEachQueueHoldsWhatWaits(t *testing.T) {
 			mine, all string // the subjects
 		}{
 			{store.QueueUnderpaid, "wsp_sess_001 wsp_pay_004", "wsp_sess_001 wsp_sess_003 wsp_pay_004"},
-			{store.QueueOverpaid, "wsp_pay_000", "wsp_pay_000"},
+			{store.QueueOverpaid, "wsp_pay_000 wsp_pay_006", "wsp_pay_000 wsp_pay_006"},
 			{store.QueueLate, "wsp_pay_001", "wsp_pay_001"},
 			{store.QueueTwice, "wsp_pay_002", "wsp_pay_002"},
 			{store.QueueUnmatched, "wsp_pay_003", "wsp_pay_003"},
