@@ -28,7 +28,9 @@ const (
 // keeps no other from what is due.
 func (k *worker) claimDeliveries(ctx context.Context, name string, now time.Time) error {
 	looked := k.look(ctx, name, now)
-	failed := errors.Join(looked, k.claimDue(ctx, name, now))
+	err := k.claimDue(ctx, name, now)
+	k.stuck = k.stuck || err != nil
+	failed := errors.Join(looked, err)
 	if looked != nil {
 		k.left = true // that endpoint is due still: it is not looked at again without a pause
 	}

@@ -11,15 +11,24 @@ import (
 	"till/flow/store"
 )
 
-// loop claims what is due, again and again.
+// How long the loop waits after a store that refused: twice as long each time.
+const (
+	firstLookAgain = 100 * time.Millisecond
+	maxLookAgain   = 5 * time.Second
+)
+
+// loop claims what is due, again and again. What could not be claimed is due still:
+// a store that reads and does not write, as on a full disk, would keep the loop
+// turning. So it waits then, whoever wakes it.
 func (k *worker) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	woken, wait := k.woken, time.Duration(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-k.woken:
+		case <-woken:
 		case <-timer.C:
 		}
 		k.rests(time.Time{})
@@ -27,7 +36,15 @@ func (k *worker) loop(ctx context.Context) error {
 		if err != nil && ctx.Err() == nil {
 			k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "look for work", slog.String("error", err.Error()))
 		}
-		timer.Reset(k.nap(ctx, known))
+		nap := k.nap(ctx, known)
+		woken, wait = k.woken, 2*wait
+		if k.stuck {
+			wait = min(max(wait, firstLookAgain), maxLookAgain)
+			woken, nap = nil, wait
+		} else {
+			wait = 0
+		}
+		timer.Reset(nap)
 	}
 }
 
@@ -90,11 +107,12 @@ func (k *worker) claim(ctx context.Context) (*store.Next, error) { // only the l
 		k.claiming = false
 	}()
 	k.claims++
-	k.left = false
+	k.left, k.stuck = false, false
 	now := k.s.cfg.Now()
 	failed := k.remember(ctx, now)
 	next, err := k.s.cfg.DB.Next(ctx)
 	if err != nil {
+		k.stuck = true
 		return nil, errors.Join(failed, err)
 	}
 	isDue := func(at time.Time) bool { return !at.IsZero() && !at.After(now) }
@@ -106,6 +124,7 @@ func (k *worker) claim(ctx context.Context) (*store.Next, error) { // only the l
 	var known *store.Next
 	if tasks {
 		known, err = k.claimTasks(ctx, name, now, isDue(next.Over))
+		k.stuck = err != nil
 		failed = errors.Join(failed, err)
 	}
 	if deliveries {

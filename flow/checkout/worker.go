@@ -50,6 +50,7 @@ type worker struct {
 	postCtx    context.Context //nolint:containedctx // of posts: it outlives ctx by a little
 	outcomes   chan outcome    // what became of posts
 	left       bool            // deliveries are due that there is no room for
+	stuck      bool            // what is due could not be claimed
 	after      flow.EndpointID // the last endpoint that deliveries were looked for, in a round of them
 	remembered time.Time       // when what nobody would look at was last looked for
 }

@@ -1,0 +1,52 @@
+package checkout_test
+
+import (
+	"testing"
+	"time"
+
+	"till/flow"
+)
+
+// refusing has the database refuse to write rows of a table until let is called.
+// It still reads, as one does whose disk is full.
+func (w *world) refusing(table string) (let func()) {
+	w.t.Helper()
+	if w.store.URL == "" {
+		w.change("CREATE TRIGGER full_disk BEFORE UPDATE ON " + table + " BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+		return func() { w.change("DROP TRIGGER full_disk") }
+	}
+	w.change("CREATE FUNCTION full_disk() RETURNS TRIGGER AS 'BEGIN RAISE EXCEPTION ''the disk is full''; END' LANGUAGE plpgsql")
+	w.change("CREATE TRIGGER full_disk BEFORE UPDATE ON " + table + " FOR EACH ROW EXECUTE FUNCTION full_disk()")
+	return func() { w.change("DROP TRIGGER full_disk ON " + table) }
+}
+
+// A store that reads and does not write is asked again and again, each time after
+// a longer wait, however often the loop is woken; and is written to once it is well.
+func TestAStoreThatDoesNotWriteIsNotAskedWithoutAPause(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.end()
+		w.open(true)
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.backlog(e, "a", 3)
+		let := w.refusing("deliveries")
+		w.run()
+		tried := func() int { return w.logs.count("look for work") }
+		w.until("it to be asked", func() bool { return tried() > 0 })
+		began, first := time.Now(), tried()
+		w.until("it to be asked twice more", func() bool {
+			w.service.Wake()
+			return tried() >= first+2
+		})
+		n, took := tried()-first, time.Since(began)
+		if least := 200 * time.Millisecond; took < least || n > 3 {
+			t.Errorf("it was asked %d times within %s", n, took)
+		}
+		let()
+		w.rest()
+		if n := w.to(e.ID); n != 3 || w.count("state = 'delivered'") != 3 {
+			t.Errorf("%d posts of 3", n)
+		}
+	})
+}
