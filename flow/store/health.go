@@ -189,8 +189,9 @@ func (t *Tx) Probe(ctx context.Context, id flow.EndpointID, lease string, now, e
 	if err != nil {
 		return d, false, err
 	}
-	if len(list) == 0 {
-		err = t.run.put(ctx, `UPDATE endpoints SET open_since = 0, wake_at = 0 WHERE id = ?`, id)
+	if len(list) == 0 { // where somebody else took it meanwhile and more is held, the next probe is of that
+		err = t.run.put(ctx, `UPDATE endpoints SET open_since = 0, wake_at = 0 WHERE id = ?
+ AND NOT EXISTS (SELECT 1 FROM deliveries WHERE endpoint = ? AND state = 'held')`, id, id)
 		return d, false, err
 	}
 	d = list[0].Delivery
@@ -209,8 +210,8 @@ func (t *Tx) Release(ctx context.Context, id flow.EndpointID, now, again time.Ti
 	if err != nil || len(due) >= limit {
 		return 0, err
 	}
-	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'pending', token = '', next_at = CASE WHEN next_at > ? THEN next_at ELSE CAST(? AS BIGINT) END WHERE id IN
- (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT ?)`, flow.Millis(now), flow.Millis(now), id, limit)
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'pending', token = '', next_at = CASE WHEN next_at > ? THEN next_at ELSE CAST(? AS BIGINT) END
+ WHERE state = 'held' AND id IN (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' ORDER BY next_at LIMIT ?)`, flow.Millis(now), flow.Millis(now), id, limit)
 	if err == nil && n < int64(limit) {
 		err = t.run.put(ctx, `UPDATE endpoints SET wake_at = 0 WHERE id = ?`, id)
 	}
@@ -223,8 +224,8 @@ func (t *Tx) Release(ctx context.Context, id flow.EndpointID, now, again time.Ti
 // BuryHeld ends those of an endpoint's held deliveries that were made before a
 // time, at most so many, oldest first.
 func (t *Tx) BuryHeld(ctx context.Context, id flow.EndpointID, made, now time.Time, limit int) (int, error) {
-	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'dead', next_at = 0, done_at = ?, cause = 'auto', back_to = '', back_at = 0 WHERE id IN
- (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' AND created_at < ? ORDER BY created_at, id LIMIT ?)`,
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'dead', next_at = 0, done_at = ?, cause = 'auto', back_to = '', back_at = 0
+ WHERE state = 'held' AND id IN (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'held' AND created_at < ? ORDER BY created_at, id LIMIT ?)`,
 		flow.Millis(now), id, flow.Millis(made), limit)
 	if err != nil {
 		return 0, fmt.Errorf("bury the deliveries of endpoint %s: %w", id, err)
