@@ -1,9 +1,11 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"till/flow"
@@ -155,24 +157,28 @@ type ailing struct {
 // judge reads the outcomes of a batch, in their order, as what they say of
 // endpoints. Tries by hand and faults of our own do not speak against one.
 func judge(tries []store.Outcome) (failed []ailing, answered []string) {
-	by := map[flow.EndpointID]*ailing{}
+	type place struct {
+		id  flow.EndpointID
+		url string // one that was moved meanwhile is another place
+	}
+	by := map[place]*ailing{}
 	well := map[flow.EndpointID]bool{}
-	var order []flow.EndpointID
 	for _, o := range tries {
-		id := o.Endpoint
+		at := place{o.Endpoint, o.Delivery.URL}
+		a := by[at]
 		if o.OK {
-			delete(by, id)
-			well[id] = true
+			well[at.id] = true
+			if a != nil && !a.gone { // a 410 stands, whatever is answered beside it
+				delete(by, at)
+			}
 			continue
 		}
 		if o.Reason == reasonShutdown || o.Reason == reasonPanic || o.ByHand() && !o.Gone {
 			continue
 		}
-		a := by[id]
-		if a == nil || a.url != o.Delivery.URL {
-			a = &ailing{endpoint: id, url: o.Delivery.URL, since: o.At, fresh: o.Attempts == 0 && !o.Probe}
-			by[id] = a
-			order = append(order, id)
+		if a == nil {
+			a = &ailing{endpoint: at.id, url: at.url, since: o.At, fresh: o.Attempts == 0 && !o.Probe}
+			by[at] = a
 		}
 		refused := o.Refused()
 		if !refused {
@@ -186,13 +192,13 @@ func judge(tries []store.Outcome) (failed []ailing, answered []string) {
 	for id := range well {
 		answered = append(answered, string(id))
 	}
-	slices.Sort(answered)
-	slices.Sort(order) // so that two processes do not wait for each other
-	for _, id := range slices.Compact(order) {
-		if a := by[id]; a != nil {
-			failed = append(failed, *a)
-		}
+	for _, a := range by {
+		failed = append(failed, *a)
 	}
+	slices.Sort(answered)
+	slices.SortFunc(failed, func(a, b ailing) int { // so that two processes do not wait for each other
+		return cmp.Or(strings.Compare(string(a.endpoint), string(b.endpoint)), strings.Compare(a.url, b.url))
+	})
 	return failed, answered
 }
 
