@@ -155,6 +155,9 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	if text := string(v.Body); flow.HoldsCard(text) || flow.HoldsKey(text) || flow.HoldsIdentity("", text) {
 		v.Body = []byte("(not kept: it held a card number, a key, or a BVN or NIN)")
 	}
+	if v.Reason == reasonUnsendable {
+		return k.unsendable(ctx, d.Delivery, now), false
+	}
 	o := store.Outcome{Delivery: d.Delivery, Verdict: v, State: flow.DeliveryDelivered, Spent: true, At: now}
 	switch {
 	case v.OK:
@@ -177,6 +180,25 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	s.counts.tried(o)
 	s.cfg.Meter.Delivery(o.Reason)
 	return o, true
+}
+
+// reasonUnsendable is why nothing was sent through a fault of our own: this process
+// cannot open the endpoint's secret, say.
+const reasonUnsendable = "unsendable"
+
+// unsendableAgain is how long what could not be sent waits: not long, for it may be
+// mended by a restart with the right keys, and not for nothing.
+const unsendableAgain = time.Minute
+
+// unsendable puts a delivery off that nothing was sent of. That is no try: it spends
+// none of its schedule and leaves no record, and its endpoint is not to blame.
+func (k *worker) unsendable(ctx context.Context, d flow.Delivery, now time.Time) store.Outcome {
+	if k.worthTelling(d.Endpoint, now) {
+		k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a delivery cannot be sent through a fault of our own", slog.String("delivery", d.ID),
+			slog.String("event", string(d.Event)), slog.String("endpoint", string(d.Endpoint)), slog.Int("secrets", len(d.Secrets)))
+	}
+	k.s.cfg.Meter.Delivery(reasonUnsendable)
+	return store.Outcome{Delivery: d, Next: now.Add(unsendableAgain)}
 }
 
 // worthTelling says whether a failed try is told of where only warnings are: of

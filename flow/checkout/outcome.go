@@ -25,7 +25,7 @@ const (
 )
 
 // outcome is what became of a delivery that was taken; tried is false for one
-// that goes back as it was.
+// that goes back as it was, due at once or at Next.
 type outcome struct {
 	store.Outcome
 
@@ -109,20 +109,29 @@ func (k *worker) keepParts(ctx context.Context, batch []outcome) {
 
 // keepOnce keeps a batch of outcomes, and what follows for their endpoints.
 func (k *worker) keepOnce(batch []outcome) error {
+	type given struct {
+		lease string
+		due   time.Time // zero: at once
+	}
 	var tries []store.Outcome
-	back := map[string][]string{}
+	back := map[given][]string{}
 	for _, o := range batch {
 		if o.tried {
 			tries = append(tries, o.Outcome)
 		} else {
-			back[o.Lease] = append(back[o.Lease], o.ID)
+			to := given{o.Lease, o.Next}
+			back[to] = append(back[to], o.ID)
 		}
 	}
 	judged, answered := judge(tries)
 	ctx := rowwise(context.WithoutCancel(k.ctx))
 	return k.s.update(ctx, func(w *saving) error {
-		for lease, ids := range back {
-			if err := w.tx.GiveBackDeliveries(ctx, lease, ids, w.now); err != nil {
+		for to, ids := range back {
+			due := to.due
+			if due.IsZero() {
+				due = w.now
+			}
+			if err := w.tx.GiveBackDeliveries(ctx, to.lease, ids, due); err != nil {
 				return err
 			}
 		}

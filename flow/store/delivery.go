@@ -289,11 +289,11 @@ func (t *Tx) settleAside(ctx context.Context, claimed []owed, now time.Time) ([]
 	return list, nil
 }
 
-// GiveBackDeliveries makes deliveries due at once that were taken and not tried.
-func (t *Tx) GiveBackDeliveries(ctx context.Context, lease string, ids []string, now time.Time) error {
+// GiveBackDeliveries makes deliveries due at a time that were taken and not tried.
+func (t *Tx) GiveBackDeliveries(ctx context.Context, lease string, ids []string, due time.Time) error {
 	for part := range t.run.parts(ids) {
 		err := t.run.put(ctx, `UPDATE deliveries SET next_at = ?, token = '' WHERE id IN (`+part.marks+`) AND state = 'pending' AND token = ?`,
-			args(flow.Millis(now), part.args, lease)...)
+			args(flow.Millis(due), part.args, lease)...)
 		if err != nil {
 			return fmt.Errorf("give deliveries back: %w", err)
 		}

@@ -1,0 +1,43 @@
+package checkout_test
+
+import (
+	"testing"
+	"time"
+
+	"till/flow"
+)
+
+// What cannot be sent through a fault of our own is no try: it waits, and its
+// endpoint is not to blame.
+func TestWhatCannotBeSentThroughAFaultOfOurOwnWaits(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.posting(failing(flow.Verdict{Reason: "unsendable"}, e.ID))
+		for range 25 {
+			w.session(flow.Headless)
+		}
+		w.rest()
+		if n := w.to(e.ID); n != 25 {
+			t.Errorf("it was tried %d times at once", n)
+		}
+		w.passes(11, time.Minute)
+		is, err := w.db.EndpointByID(t.Context(), e.ID)
+		w.must(err)
+		if !is.OpenSince.IsZero() || !is.FailingSince.IsZero() || is.Failures != 0 {
+			t.Errorf("it speaks against %+v", is)
+		}
+		if n := w.count("state = 'pending' AND attempts = 0 AND cause = 'auto'"); n != 25 || w.to(e.ID) != 25*12 {
+			t.Errorf("%d of 25 wait unspent, after %d tries", n, w.to(e.ID))
+		}
+		if n := w.logs.count("level=ERROR msg=\"a delivery cannot be sent"); n != 2 {
+			t.Errorf("%d lines in eleven minutes", n)
+		}
+		w.posting(nil)
+		w.later(time.Minute)
+		if n := w.count("state = 'delivered' AND attempts = 1"); n != 25 {
+			t.Errorf("%d of 25 are delivered, at the first try", n)
+		}
+	})
+}
