@@ -56,6 +56,7 @@ type Movement struct {
 	Kind              MovementKind
 	Amount            Kobo
 	ValueAt           time.Time // the bank's value time
+	BookedAt          time.Time // of the ledger's
 	Entry             EntryKind // of the ledger's: the transaction
 	Subject           string    // of the ledger's: what the transaction is about; of the rail's: our reference
 	Payment           PaymentID

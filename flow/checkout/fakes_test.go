@@ -20,14 +20,15 @@ import (
 type shakyRail struct {
 	*sandbox.Rail
 
-	mu        sync.Mutex
-	onStart   func(ctx context.Context, o flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error)
-	onCheck   func(ctx context.Context, reference string) ([]flow.Notice, error)
-	onSendOut func(d flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
-	onSentOut func(reference string, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
-	parsed    []flow.Notice // what Parse gives, where it is set
-	lines     []flow.Notice // that stand on its statement too
-	orders    []flow.Order
+	mu          sync.Mutex
+	onStart     func(ctx context.Context, o flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error)
+	onCheck     func(ctx context.Context, reference string) ([]flow.Notice, error)
+	onSendOut   func(d flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
+	onSentOut   func(reference string, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
+	onStatement func(from, to time.Time) error
+	parsed      []flow.Notice // what Parse gives, where it is set
+	lines       []flow.Notice // that stand on its statement too
+	orders      []flow.Order
 }
 
 func (r *shakyRail) Start(ctx context.Context, o flow.Order) (flow.Instructions, error) {
@@ -84,6 +85,14 @@ func (r *shakyRail) Parse(h http.Header, body []byte) ([]flow.Notice, error) {
 }
 
 func (r *shakyRail) Statement(ctx context.Context, from, to time.Time) ([]flow.Notice, error) {
+	r.mu.Lock()
+	on := r.onStatement
+	r.mu.Unlock()
+	if on != nil {
+		if err := on(from, to); err != nil {
+			return nil, err
+		}
+	}
 	list, err := r.Rail.Statement(ctx, from, to)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // tell them, and where they differ.
 type Reconciliation struct {
 	Date        flow.Date
-	Complete    bool // the day is over
+	Complete    bool // the day was over when the statement was read
 	Rail        map[flow.MovementKind]flow.Total
 	Ledger      map[flow.MovementKind]flow.Total
 	Events      map[flow.MovementKind]flow.Total
@@ -34,25 +34,27 @@ func (s *Service) Reconcile(ctx context.Context, project flow.ProjectID, day flo
 	if day.Start().After(now) {
 		return Reconciliation{}, flow.Refuse(flow.CodeInvalidField, "%s has not begun in Lagos.", day)
 	}
-	lines, err := s.statementOf(ctx, project, day)
+	lines, read, err := s.statementOf(ctx, project, day)
 	if err != nil {
 		return Reconciliation{}, err
 	}
 	var out Reconciliation
 	err = s.cfg.DB.View(ctx, func(r store.Reader) error {
-		out, err = ReconcileDay(ctx, r, lines, project, day, now)
+		out, err = ReconcileDay(ctx, r, lines, project, day, read)
 		return err
 	})
 	return out, wrap("reconcile a day", err)
 }
 
 // ReconcileDay compares what a statement lists for a day with what is booked and
-// was told; of one project, or of all and of nobody where it is "".
-func ReconcileDay(ctx context.Context, r store.Reader, lines []flow.Notice, project flow.ProjectID, day flow.Date, now time.Time) (Reconciliation, error) {
+// was told; of one project, or of all and of nobody where it is "". read is when the
+// bank was asked for the statement: what was booked since then cannot stand on it.
+func ReconcileDay(ctx context.Context, r store.Reader, lines []flow.Notice, project flow.ProjectID, day flow.Date, read time.Time) (Reconciliation, error) {
 	ledger, err := r.Movements(ctx, project, day.Start(), day.Plus(1).Start())
 	if err != nil {
 		return Reconciliation{}, err
 	}
+	ledger = bookedBy(ledger, lines, read)
 	atRail, ledger, err := ofProject(ctx, r, lines, ledger, project)
 	if err != nil {
 		return Reconciliation{}, err
@@ -62,10 +64,22 @@ func ReconcileDay(ctx context.Context, r store.Reader, lines []flow.Notice, proj
 		return Reconciliation{}, err
 	}
 	return Reconciliation{
-		Date: day, Complete: !now.Before(day.Plus(1).Start()),
+		Date: day, Complete: !read.Before(day.Plus(1).Start()),
 		Rail: flow.Totals(atRail), Ledger: flow.Totals(ledger), Events: flow.Totals(once(events)),
 		Differences: flow.Reconcile(atRail, ledger, events),
 	}, nil
+}
+
+// bookedBy is the ledger without what was booked after a statement was read and is
+// not on it.
+func bookedBy(ledger []flow.Movement, lines []flow.Notice, read time.Time) []flow.Movement {
+	listed := map[string]bool{}
+	for _, n := range lines {
+		if m, ok := flow.MovementSaid(n); ok {
+			listed[m.RailTransactionID] = true
+		}
+	}
+	return slices.DeleteFunc(ledger, func(m flow.Movement) bool { return m.BookedAt.After(read) && !listed[m.RailTransactionID] })
 }
 
 // once is each movement once, though several events tell of it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,8 +23,11 @@ const (
 	// walkBack is how many days before it are read again with a day: a bank may
 	// book a movement later than its value time.
 	walkBack = 2
-	// walkAgain is how long a bank that does not give its statement is left alone.
-	walkAgain = 10 * time.Minute
+	// walkAgain is how long a bank that does not give its statement of a day is left
+	// alone, and walkSeldom how long once that day is over for longer than walkSoon.
+	walkAgain  = 10 * time.Minute
+	walkSeldom = time.Hour
+	walkSoon   = 48 * time.Hour
 	// statementLasts is how long a statement is not read again for those who only
 	// look; tellsSoon, how long a failure stands.
 	statementLasts = time.Minute
@@ -50,12 +54,57 @@ func (w *saving) oweWalk(day flow.Date) error {
 	return w.owe(flow.TaskStatement, string(day), day.Plus(1).Start().Add(walkAfter))
 }
 
+// dayAlone ends the subject of work that reads the statement of one day alone, which
+// the bank did not give before.
+const dayAlone = "/alone"
+
 // walkStatement reads the bank's statement of a day, and of the days before it
-// again, and takes in whatever we never heard of.
-func (s *Service) walkStatement(ctx context.Context, day flow.Date) error {
-	list, err := s.cfg.Rail.Statement(ctx, day.Plus(-walkBack).Start(), day.Plus(1).Start())
+// again, and takes in whatever we never heard of. Each day is read by itself: one
+// that the bank does not give, because it holds too much or a line of it cannot be
+// read, keeps none of the others from being read, and is asked for on and on.
+func (s *Service) walkStatement(ctx context.Context, subject string) error {
+	last, alone := strings.CutSuffix(subject, dayAlone)
+	day := flow.Date(last)
+	if alone {
+		return s.walkDay(ctx, day)
+	}
+	var failures error
+	var unread []flow.Date
+	for back := walkBack; back >= 0; back-- {
+		err := s.walkDay(ctx, day.Plus(-back))
+		if ctx.Err() != nil {
+			return err
+		}
+		if _, ok := errors.AsType[*NotYetError](err); ok {
+			unread = append(unread, day.Plus(-back))
+			continue
+		}
+		failures = errors.Join(failures, err)
+	}
+	// Whatever became of this day: a line that cannot be booked, and stays so, must
+	// not keep the money of all later days from being found.
+	return errors.Join(failures, s.update(ctx, func(w *saving) error {
+		for _, d := range unread {
+			if err := w.owe(flow.TaskStatement, string(d)+dayAlone, w.now.Add(walkAgain)); err != nil {
+				return err
+			}
+		}
+		return w.oweWalk(day.Plus(1))
+	}))
+}
+
+// walkDay takes in what we never heard of on the statement of one day. Error:
+// NotYetError where the bank does not give it.
+func (s *Service) walkDay(ctx context.Context, day flow.Date) error {
+	list, err := s.cfg.Rail.Statement(ctx, day.Start(), day.Plus(1).Start())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
-		s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "the bank does not give its statement", slog.String("day", string(day)), slog.String("error", err.Error()))
+		s.cfg.Log.LogAttrs(ctx, slog.LevelError, "the bank does not give its statement of a day", slog.String("day", string(day)), slog.String("error", err.Error()))
+		if s.cfg.Now().Sub(day.Plus(1).Start()) > walkSoon {
+			return &NotYetError{Wait: walkSeldom}
+		}
 		return &NotYetError{Wait: walkAgain}
 	}
 	unheard, err := unheardOf(ctx, s.cfg.DB.Reader, list)
@@ -66,9 +115,7 @@ func (s *Service) walkStatement(ctx context.Context, day flow.Date) error {
 	for _, n := range unheard {
 		failures = errors.Join(failures, s.found(ctx, day, n))
 	}
-	// Whatever became of this day: a line that cannot be booked, and stays so, must
-	// not keep the money of all later days from being found.
-	return errors.Join(failures, s.update(ctx, func(w *saving) error { return w.oweWalk(day.Plus(1)) }))
+	return failures
 }
 
 // found takes in what stands on the statement and was not heard of.
@@ -165,12 +212,12 @@ func (d *statements) of(project flow.ProjectID, day flow.Date, now time.Time) (*
 }
 
 // statementOf is the bank's statement of a day, which a project asks for, read at
-// most once a minute.
+// most once a minute, and when it was read.
 // Errors: rate_limited, rail_unavailable, rail_timeout.
-func (s *Service) statementOf(ctx context.Context, project flow.ProjectID, day flow.Date) ([]flow.Notice, error) {
+func (s *Service) statementOf(ctx context.Context, project flow.ProjectID, day flow.Date) (lines []flow.Notice, read time.Time, err error) {
 	t, err := s.days.of(project, day, s.cfg.Now())
 	if err != nil {
-		return nil, err
+		return nil, time.Time{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,9 +229,9 @@ func (s *Service) statementOf(ctx context.Context, project flow.ProjectID, day f
 	}
 	switch {
 	case t.err == nil:
-		return t.lines, nil
+		return t.lines, t.at, nil
 	case errors.Is(t.err, rail.ErrUnavailable):
-		return nil, &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot be reached right now. Try again.", Err: t.err}
+		return nil, time.Time{}, &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot be reached right now. Try again.", Err: t.err}
 	}
-	return nil, &flow.Error{Code: flow.CodeRailTimeout, Message: "The bank has not given its statement in time. Try again.", Err: fmt.Errorf("read the statement of %s: %w", day, t.err)}
+	return nil, time.Time{}, &flow.Error{Code: flow.CodeRailTimeout, Message: "The bank has not given its statement in time. Try again.", Err: fmt.Errorf("read the statement of %s: %w", day, t.err)}
 }

@@ -49,7 +49,7 @@ func (s *Service) do(ctx context.Context, j job) error {
 	case flow.TaskRefund:
 		return s.sendRefund(ctx, flow.RefundID(w.Subject))
 	case flow.TaskStatement:
-		return s.walkStatement(ctx, flow.Date(w.Subject))
+		return s.walkStatement(ctx, w.Subject)
 	case flow.TaskPayday:
 		return s.payday(ctx)
 	case flow.TaskSettle:

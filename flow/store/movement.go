@@ -8,7 +8,7 @@ import (
 	"till/flow"
 )
 
-const selectMovementSQL = `SELECT l.kind, l.subject, l.payment, l.project, COALESCE(p.session, ''), l.rail_clearing, l.rail_id, l.value_at
+const selectMovementSQL = `SELECT l.kind, l.subject, l.payment, l.project, COALESCE(p.session, ''), l.rail_clearing, l.rail_id, l.value_at, l.created_at
  FROM ledger l LEFT JOIN payments p ON p.id = l.payment WHERE l.rail_clearing <> 0`
 
 // Movements are the transactions that moved something at the rail with a value
@@ -37,12 +37,13 @@ func (r Reader) movements(ctx context.Context, query string, args ...any) ([]flo
 	var list []flow.Movement
 	err := r.run.each(ctx, query, args, func(scan scanner) error {
 		var m flow.Movement
-		var at int64
+		var at, booked int64
 		var subject string
-		if err := scan(&m.Entry, &subject, &m.Payment, &m.Project, &m.Session, &m.Amount, &m.RailTransactionID, &at); err != nil {
+		if err := scan(&m.Entry, &subject, &m.Payment, &m.Project, &m.Session, &m.Amount, &m.RailTransactionID, &at, &booked); err != nil {
 			return err
 		}
 		m.Kind, m.Subject, m.ValueAt = flow.MovementOf(m.Entry), subject, flow.FromMillis(at)
+		m.BookedAt = flow.FromMillis(booked)
 		if m.RailTransactionID == "" { // its rail gave it no name: ours stands for it
 			m.RailTransactionID = subject
 		}

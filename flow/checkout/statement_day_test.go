@@ -1,0 +1,97 @@
+package checkout_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/rail"
+)
+
+// A day that the bank does not give keeps no other day from being read, then or
+// later, and is read once the bank gives it.
+func TestADayThatTheBankDoesNotGiveHidesNoOther(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.bankSilent()
+		bad := flow.DateOf(w.clock())
+		w.rail.set(func(r *shakyRail) {
+			r.onStatement = func(from, to time.Time) error {
+				if from.Before(bad.Plus(1).Start()) && to.After(bad.Start()) {
+					return rail.ErrUnknown
+				}
+				return nil
+			}
+		})
+		hidden, _ := w.paying()
+		w.pay(hidden.ID, 500_000, true)
+		w.pass(bad.Plus(1).Start().Add(time.Hour).Sub(w.clock()))
+		w.until("it shows", func() bool { return w.logs.count("does not give its statement of a day") > 0 })
+		w.rest()
+		if w.logs.count("level=ERROR msg=\"the bank does not give its statement of a day\" day="+string(bad)) == 0 {
+			t.Error("nobody says which day it is")
+		}
+		for range 4 { // the bad day is among those that are read again, and then is not
+			session := w.session(flow.Headless)
+			w.opened(session)
+			w.pay(session.ID, 500_000, true)
+			w.pass(flow.DateOf(w.clock()).Plus(1).Start().Add(time.Hour).Sub(w.clock()))
+			w.until("the money of a later day is found", func() bool { return len(w.payments(session.ID)) == 1 })
+			w.rest()
+		}
+		if n := len(w.payments(hidden.ID)); n != 0 {
+			t.Fatalf("the bad day was read: %d", n)
+		}
+		w.rail.set(func(r *shakyRail) { r.onStatement = nil })
+		w.pass(time.Hour)
+		w.until("the bad day is read after all", func() bool { return len(w.payments(hidden.ID)) == 1 })
+		w.rest()
+		before := w.calls()["statement"]
+		w.passes(3, time.Hour)
+		if n := w.calls()["statement"] - before; n != 0 {
+			t.Errorf("it is read on and on: %d times", n)
+		}
+	})
+}
+
+// What was booked since the statement was read cannot stand on it, and a day is not
+// over that was not when it was read.
+func TestWhatWasBookedSinceTheStatementWasReadIsNoDifference(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		day := flow.DateOf(w.clock())
+		w.pass(day.Plus(1).Start().Add(-10 * time.Second).Sub(w.clock()))
+		w.paidFor(500_000)
+		got, err := w.service.Reconcile(t.Context(), project, day)
+		if err != nil || got.Complete || !got.Balanced() || got.Ledger[flow.MovePayment].Count != 1 {
+			t.Fatalf("%+v (%v)", got, err)
+		}
+		w.pass(2 * time.Second)
+		session, _ := w.paying()
+		w.pay(session.ID, 500_000, false)
+		w.until("the money is here", func() bool { return len(w.payments(session.ID)) == 1 })
+		w.rest()
+		if got, err = w.service.Reconcile(t.Context(), project, day); err != nil || !got.Balanced() || got.Ledger[flow.MovePayment].Count != 1 {
+			t.Errorf("with a statement of before: %+v (%v)", got, err)
+		}
+		w.pass(30 * time.Second) // past midnight
+		if got, err = w.service.Reconcile(t.Context(), project, day); err != nil || got.Complete || !got.Balanced() {
+			t.Errorf("with a statement of before midnight: %+v (%v)", got, err)
+		}
+		w.pass(time.Minute)
+		if got, err = w.service.Reconcile(t.Context(), project, day); err != nil || !got.Complete || !got.Balanced() || got.Ledger[flow.MovePayment].Count != 2 {
+			t.Errorf("read again: %+v (%v)", got, err)
+		}
+	})
+}
+
+// opened asks for the account of a session.
+func (w *world) opened(session flow.Session) {
+	w.t.Helper()
+	_, _, err := w.service.Instruct(context.WithoutCancel(w.t.Context()), project, session.ID, checkout.Ask{Method: flow.BankTransfer})
+	w.must(err)
+}
