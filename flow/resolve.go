@@ -200,6 +200,19 @@ func payWith(m Money, p Payment, r Ruled) (Change, error) {
 	return change, nil
 }
 
+// Moves is how much money a decision about a payment moves, in kobo: what is set aside
+// of it and, where its session is paid with it, what is held beside it too.
+func Moves(m Money, p Payment, accept bool) Kobo {
+	if !accept || m.Session.ID == "" || m.Session.Status == SessionPaid {
+		return p.Unapplied
+	}
+	m = m.beside(p)
+	if m.Session.Policy.Overpayment == "refund_excess" { // what is too much of it goes back at once
+		return p.Unapplied + m.aside()
+	}
+	return p.Unapplied + m.Session.AmountPaid
+}
+
 // Complete pays a session that is open with all that is held for it, once that is
 // enough: a part stays after all because its refund failed, and the rest came
 // meanwhile. p is that part as it is by now. Nothing happens while it is not enough.

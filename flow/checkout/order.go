@@ -54,14 +54,23 @@ func (s *Service) aboveLimit(amount flow.Kobo) bool {
 	return s.cfg.SecondAbove > 0 && amount > s.cfg.SecondAbove
 }
 
-// ordered reads how much money an order is about, and of which session.
+// ordered reads how much money an order would move, and of which session: who gives
+// one part to the merchant gives all that is held beside it too.
 func ordered(ctx context.Context, r store.Reader, project flow.ProjectID, o MoneyOrder) (flow.Kobo, flow.SessionID, error) {
 	if o.Act.OfRefund() {
 		refund, err := ownedRefund(ctx, r, project, flow.RefundID(o.Subject))
 		return refund.Amount, refund.Session, err
 	}
 	p, err := ownedPayment(ctx, r, project, flow.PaymentID(o.Subject))
-	return p.Unapplied, p.Session, err
+	if err != nil || p.Session == "" {
+		return p.Unapplied, p.Session, err
+	}
+	session, err := r.Session(ctx, p.Session)
+	if err != nil {
+		return 0, "", err
+	}
+	payments, err := r.Payments(ctx, p.Session)
+	return flow.Moves(flow.Money{Session: session, Payments: payments}, p, o.Act == flow.ActAccept), p.Session, err
 }
 
 // mayOrder refuses what would give money to a merchant who is stopped or suspended.

@@ -214,6 +214,44 @@ func TestWhatNobodyAgreesToIsNotDone(t *testing.T) {
 	})
 }
 
+// Accepting one part gives the merchant all parts of a session that is over: all of
+// them are what somebody orders.
+func TestPartsThatAreAcceptedTogetherAreMuchMoneyTogether(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.twoAbove(200_000)
+		session := w.payingUnder(func(*flow.Policy) {})
+		w.comes(session.ID, 150_000)
+		p := w.comes(session.ID, 100_000)
+		w.later(2 * time.Hour)
+		w.is(session.ID, flow.SessionExpired)
+		o := checkout.MoneyOrder{Act: flow.ActAccept, Subject: string(p.ID), Reason: "asked for it", Key: "wsp_usr_1", By: "ada@shop.test"}
+		if amount, second, err := w.service.NeedsSecond(t.Context(), project, o); err != nil || !second || amount != 250_000 {
+			t.Errorf("%d, %v, %v", amount, second, err)
+		}
+		waits, err := w.service.Order(t.Context(), project, o)
+		if err != nil || waits.ID == "" || waits.Amount != 250_000 {
+			t.Fatalf("%+v, %v", waits, err)
+		}
+		w.is(session.ID, flow.SessionExpired)
+		_, err = w.service.Agree(t.Context(), project, waits.ID, "obi@shop.test", "looked at it")
+		w.must(err)
+		if s := w.read(session.ID); s.Status != flow.SessionPaid || s.AmountPaid != 250_000 {
+			t.Errorf("%+v", s)
+		}
+		// One of them goes back without the other.
+		other := w.payingUnder(func(*flow.Policy) {})
+		w.comes(other.ID, 150_000)
+		p = w.comes(other.ID, 100_000)
+		w.later(2 * time.Hour)
+		o = checkout.MoneyOrder{Act: flow.ActSendBack, Subject: string(p.ID), Reason: "asked for it", Key: "wsp_usr_1", By: "ada@shop.test"}
+		if waits, err := w.service.Order(t.Context(), project, o); err != nil || waits.ID != "" {
+			t.Errorf("%+v, %v", waits, err)
+		}
+	})
+}
+
 func TestLittleMoneyIsOrderedByOnePerson(t *testing.T) {
 	t.Parallel()
 	w := one(t)
