@@ -97,15 +97,19 @@ func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flo
 			return nil
 		}
 		next, ok := b.NextAsk(w.now)
-		if !ok { // the next payday asks
+		if !ok { // it is asked on, once a day: over a weekend the next payday is too far
 			w.tx.After(func() {
 				w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelError, "a bank does not say what became of a payout; ask the bank", slog.String("settlement", string(b.ID)))
 			})
-			return nil
+			next = w.now.Add(payoutSeldom)
 		}
 		return w.owe(flow.TaskPayout, string(b.ID), next)
 	}))
 }
+
+// payoutSeldom is how often a bank is asked about a payout that it has said nothing
+// of for a day.
+const payoutSeldom = 24 * time.Hour
 
 // isPayout says whether a reference of money sent out is a settlement's.
 func isPayout(reference string) bool { return strings.HasPrefix(reference, flow.PrefixSettlement) }
