@@ -205,6 +205,7 @@ type Delivery struct {
 	Event    EventID
 	Session  SessionID // that the event is about, "" for none
 	Endpoint EndpointID
+	Project  ProjectID // whose endpoint it is; not of a delivery that is yet to be owed
 	URL      string
 	Secrets  []string // that sign, newest first
 	Body     []byte

@@ -8,15 +8,21 @@ import (
 
 // The bounds of deliveries.
 const (
-	maxPosts    = 512      // at work at once
-	maxToOne    = 32       // at work at once for one endpoint
-	firstToOne  = 8        // the same, for one that nothing is known of
-	maxToSick   = 128      // at work at once for all endpoints whose last try failed
-	maxQueued   = 8192     // waiting in memory
-	maxBytes    = 64 << 20 // of their bodies
-	maxLane     = 512      // waiting for one endpoint
-	maxSickLane = 64       // the same, for one whose last try failed
-	maxLanes    = 4096     // endpoints that something is remembered of while nothing waits for them
+	maxPosts   = 512 // at work at once
+	maxToOne   = 32  // at work at once for one endpoint
+	firstToOne = 8   // the same, for one that nothing is known of
+	maxToSick  = 128 // at work at once for all endpoints whose last try failed
+	// One project has a quarter of the places and half of the memory at most: it may
+	// have as many endpoints as would take all, and others are never to wait for one
+	// merchant's slow servers.
+	maxToProject     = maxPosts / 4
+	maxQueuedProject = maxQueued / 2
+	maxBytesProject  = maxBytes / 2
+	maxQueued        = 8192     // waiting in memory
+	maxBytes         = 64 << 20 // of their bodies
+	maxLane          = 512      // waiting for one endpoint
+	maxSickLane      = 64       // the same, for one whose last try failed
+	maxLanes         = 4096     // endpoints that something is remembered of while nothing waits for them
 	// What somebody waits for has places of its own beside all of these, so that it
 	// waits neither for its endpoint's other deliveries nor for its rest.
 	maxAwaited      = 128 // at work at once
@@ -50,6 +56,7 @@ type queued struct {
 // from theirs.
 type lane struct {
 	endpoint flow.EndpointID
+	project  flow.ProjectID // "" while nothing of it was seen
 	queue    []queued
 	awaited  []queued // that somebody waits for
 	busy     int
@@ -61,6 +68,7 @@ type lane struct {
 	from     time.Time     // it rests until then
 	waits    bool          // it is among those whose turn comes
 	asks     bool          // the same, with what somebody waits for
+	parked   bool          // it waits for a place of its project
 	turned   int           // counts how often it was begun anew
 	more     bool          // the database may have more for it
 	known    flow.Endpoint // as it was
@@ -114,6 +122,15 @@ func (l *lane) learns(v flow.Verdict, now time.Time) {
 	}
 }
 
+// share is what one project takes of the places and of the memory, beside what
+// somebody waits for.
+type share struct {
+	busy   int
+	queued int
+	bytes  int
+	parked []*lane // that wait for a place of it: few, for a project has few endpoints
+}
+
 // posting is what is on its way to endpoints; the worker's lock guards it. Its
 // lanes take turns, one delivery each.
 type posting struct {
@@ -122,6 +139,7 @@ type posting struct {
 	queued int // of all that waits
 	bytes  int
 	lanes  map[flow.EndpointID]*lane
+	shares map[flow.ProjectID]*share
 	turns  []*lane        // that have something to send, as far as is known
 	asked  int            // at work, that somebody waits for: they are not in count
 	await  int            // of queued, that somebody waits for
@@ -131,7 +149,23 @@ type posting struct {
 }
 
 func newPosting() posting {
-	return posting{lanes: map[flow.EndpointID]*lane{}, ids: map[string]int{}}
+	return posting{lanes: map[flow.EndpointID]*lane{}, shares: map[flow.ProjectID]*share{}, ids: map[string]int{}}
+}
+
+// share is what a project takes; one that takes nothing any more is forgotten.
+func (p *posting) share(id flow.ProjectID) *share {
+	s := p.shares[id]
+	if s == nil {
+		s = &share{}
+		p.shares[id] = s
+	}
+	return s
+}
+
+func (p *posting) unshare(id flow.ProjectID) {
+	if s := p.shares[id]; s != nil && s.busy == 0 && s.queued == 0 && len(s.parked) == 0 {
+		delete(p.shares, id)
+	}
 }
 
 func (p *posting) lane(id flow.EndpointID) *lane {
@@ -168,7 +202,14 @@ func (p *posting) roomFor(id flow.EndpointID, awaited bool) int {
 	case p.bytes >= maxBytes:
 		return 0
 	}
-	return min(maxQueued-p.queued, l.room())
+	of := p.shares[l.project]
+	switch {
+	case of == nil:
+		of = &share{}
+	case of.bytes >= maxBytesProject:
+		return 0
+	}
+	return min(maxQueued-p.queued, maxQueuedProject-of.queued, l.room())
 }
 
 // bears says whether a delivery that is there already is taken: commits that were
@@ -184,11 +225,15 @@ func (p *posting) bears(d flow.Delivery) bool {
 // add puts a delivery behind those of its endpoint.
 func (p *posting) add(d queued) {
 	l := p.lane(d.Endpoint)
+	l.project = d.Project
 	if d.Awaited() {
 		l.awaited = append(l.awaited, d)
 		p.await++
 	} else {
 		l.queue = append(l.queue, d)
+		of := p.share(d.Project)
+		of.queued++
+		of.bytes += len(d.Body)
 	}
 	p.queued++
 	p.bytes += len(d.Body)
@@ -197,7 +242,7 @@ func (p *posting) add(d queued) {
 
 // turn lets a lane that has something to send have its turn.
 func (p *posting) turn(l *lane) {
-	if !l.waits && len(l.queue) > 0 {
+	if !l.waits && !l.parked && len(l.queue) > 0 {
 		l.waits = true
 		p.turns = append(p.turns, l)
 	}
@@ -217,6 +262,7 @@ func (p *posting) begins(l *lane, awaited bool) {
 	}
 	p.count++
 	l.busy++
+	p.share(l.project).busy++
 }
 
 func (p *posting) ends(l *lane, awaited bool) {
@@ -227,6 +273,14 @@ func (p *posting) ends(l *lane, awaited bool) {
 	}
 	p.count--
 	l.busy--
+	of := p.share(l.project)
+	of.busy--
+	for _, one := range of.parked { // there is a place for one of them
+		one.parked = false
+		p.turn(one)
+	}
+	of.parked = nil
+	p.unshare(l.project)
 }
 
 // next takes what is sent next; false where there is nothing, or no place. A lane
@@ -253,6 +307,11 @@ func (p *posting) next(now time.Time) (queued, bool) {
 		if len(l.queue) == 0 || l.busy >= l.places || now.Before(l.from) || l.sick && (l.unkept > 0 || p.sick >= maxToSick) {
 			continue // one that fails is not tried faster than that is known to all
 		}
+		if of := p.share(l.project); of.busy >= maxToProject {
+			l.parked = true
+			of.parked = append(of.parked, l)
+			continue
+		}
 		d := p.take(&l.queue)
 		if l.rest > 0 && !now.After(d.until) { // what waited too long is not sent, and costs no rest
 			l.from = now.Add(l.rest)
@@ -272,6 +331,12 @@ func (p *posting) take(queue *[]queued) queued {
 	}
 	p.queued--
 	p.bytes -= len(d.Body)
+	if !d.Awaited() {
+		of := p.share(d.Project)
+		of.queued--
+		of.bytes -= len(d.Body)
+		p.unshare(d.Project)
+	}
 	return d
 }
 

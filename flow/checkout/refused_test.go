@@ -66,7 +66,7 @@ func TestAProbeThatIsRefusedLetsTheOthersGo(t *testing.T) {
 		t := w.t
 		e := w.endpoint("https://shop.test", flow.SessionCreated)
 		var back, probed atomic.Bool
-		w.posting(func(_ context.Context, d flow.Delivery) flow.Verdict {
+		w.posting(func(_ context.Context, _ flow.Delivery) flow.Verdict {
 			switch {
 			case !back.Load():
 				return flow.Verdict{Status: http.StatusInternalServerError, Reason: "status"}

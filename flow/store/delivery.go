@@ -215,7 +215,7 @@ func (r Reader) deliveries(ctx context.Context, query string, args []any) ([]owe
 		o := &list[i]
 		e := events[o.Event]
 		o.Body, o.Session, o.to = e.Body, e.Session, endpoints[o.Endpoint]
-		o.URL = o.to.URL
+		o.URL, o.Project = o.to.URL, o.to.Project
 	}
 	return list, nil
 }

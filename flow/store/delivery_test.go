@@ -73,7 +73,7 @@ func TestADeliveryIsClaimedWithAllItNeedsOnceItsLeaseIsOver(t *testing.T) {
 			t.Errorf("claimed %+v from under its lease", got)
 		}
 		got := take(t, db, "B/2", noon.Add(lease), 10)
-		born.Lease, born.Cause, born.Secrets = "B/2", flow.CauseAuto, born.Secrets[:1] // the older one has retired
+		born.Lease, born.Cause, born.Secrets, born.Project = "B/2", flow.CauseAuto, born.Secrets[:1], endpoint(1).Project // the older one has retired
 		same(t, "the delivery", []flow.Delivery{born}, got)
 		if again := take(t, db, "C/1", noon.Add(lease), 10); len(again) != 0 {
 			t.Errorf("claimed twice: %+v", again)

@@ -49,8 +49,12 @@ func TestWhatIsHeldKeepsTheTimeOfItsNextTry(t *testing.T) {
 				t.Errorf("held, %d is due %v and not %v", i, at, want)
 			}
 		}
-		update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndpointsAnswered(ctx, []string{string(to)}, noon) })
-		n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) { return tx.Release(ctx, to, now, now.Add(time.Second), 10) })
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return tx.EndpointsAnswered(ctx, []string{string(to)}, noon)
+		})
+		n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
+			return tx.Release(ctx, to, now, now.Add(time.Second), 10)
+		})
 		if n != 3 {
 			t.Errorf("%d were released", n)
 		}
