@@ -74,6 +74,16 @@ func TestTheClockStandsOnTheRealNetwork(t *testing.T) {
 	}
 }
 
+// A webhook is signed by the real time, and till try judges it by that.
+func TestATrialHoldsWhereTheClockWasMoved(t *testing.T) {
+	t.Parallel()
+	m, p, _ := devServer(t)
+	m.call(http.MethodPost, "/v1/test/clock", object{"advanceSeconds": 3600})
+	if out, err := p.Beside("try"); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // opened is the API as it is wired for some settings, and a test key. Nothing runs,
 // and no network is asked.
 func opened(t *testing.T, set config.Settings) (*api.Server, string) {
