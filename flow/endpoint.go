@@ -135,11 +135,15 @@ func (e Endpoint) Ails(now time.Time, gone bool) (disable string, open bool) {
 	return "", e.OpenSince.IsZero() && e.Failures >= failuresOpen
 }
 
+// LongestProbe is how long an endpoint that is held back rests at most between two
+// probes.
+const LongestProbe = 30 * time.Minute
+
 // ProbeIn is how long an endpoint that is held back rests before it is probed,
 // after so many probes that failed: as soon as the first retry at first, and at
 // most half an hour.
 func ProbeIn(probes int) time.Duration {
-	waits := [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute}
+	waits := [...]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, LongestProbe}
 	return waits[min(max(probes, 0), len(waits)-1)]
 }
 

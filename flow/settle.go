@@ -153,7 +153,11 @@ func sendBack(c Change, now time.Time) Change {
 func (c Change) Unsent(amount Kobo) Change {
 	p := c.Payment
 	for i := range c.Returns {
+		if c.Returns[i].Payment != p.ID { // of what was held beside it the bank has taken nothing
+			continue
+		}
 		stays := min(c.Returns[i].Amount, amount)
+		amount -= stays
 		c.Returns[i].Amount -= stays
 		p.Refunded, p.Unapplied = p.Refunded-stays, p.Unapplied+stays
 		if c.Returns[i].Amount == 0 {

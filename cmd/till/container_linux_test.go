@@ -36,6 +36,7 @@ func newContainer(t *testing.T) container {
 	if !found {
 		t.Fatal("the image has more than the program in it")
 	}
+	defer syscall.Umask(syscall.Umask(0o022)) // a program that another test wired here makes all for its owner alone
 	c := container{t: t, root: t.TempDir()}
 	owners := func(text string) (uid, gid int) {
 		m := regexp.MustCompile(`^(\d+):(\d+)$`).FindStringSubmatch(text)

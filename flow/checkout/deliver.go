@@ -163,8 +163,10 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	case v.OK:
 	case k.postCtx.Err() != nil && !v.Gone:
 		o.Reason, o.State, o.Next, o.Spent = reasonShutdown, flow.DeliveryPending, now, false
-	case d.Probe: // the first try is one of its schedule; later ones are beside that, and put it behind the others
-		o.State, o.Next, o.Spent = flow.DeliveryHeld, now.Add(wait), d.Attempts == 0
+	case d.Probe && d.Attempts > 0: // beside its schedule: it goes behind the others, and waits for no longer than the next probe may
+		o.State, o.Next, o.Spent = flow.DeliveryHeld, now.Add(min(wait, flow.LongestProbe)), false
+	case d.Probe: // the first try is one of its schedule
+		o.State, o.Next = flow.DeliveryHeld, now.Add(wait)
 	case !again:
 		o.State = flow.DeliveryDead
 	default:

@@ -35,7 +35,10 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		}
 		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0}
 		if s.cfg.Board.Killed(in.Number) {
-			return w.unanswered(row, t, in)
+			if err := w.unanswered(row, t, in); err != nil || in.Intent.Kind != flow.MeansStop {
+				return err
+			}
+			return w.everywhere(row, true) // our other numbers may write to them still
 		}
 		if t.Quoted, err = w.quoted(row, in.Quoted); err != nil {
 			return err

@@ -63,6 +63,12 @@ func TestStopHoldsForAPersonAtEachOfOurNumbers(t *testing.T) {
 			w.adaAwaits(ourNumber)
 			w.hearAt(ourNumber, "bode", stop)
 		}, 1},
+		"said to a number that answers nothing any more": {func(w *world) {
+			w.adaAwaits(ourNumber)
+			moves(w.t, w.db, flow.SwitchMove{Kind: flow.SwitchNumber, Name: otherNumber, To: string(flow.NumberKill)})
+			w.must(w.board.Refresh(w.t.Context()))
+			w.hearAt(otherNumber, "ada", stop)
+		}, 0},
 		"START of who never said STOP undoes nothing": {func(w *world) {
 			w.adaAwaits(ourNumber)
 			w.hearAt(ourNumber, "ada", stop)

@@ -221,8 +221,8 @@ func (w *saving) ailing(ctx context.Context, a ailing) error {
 	if err != nil || is.URL != a.url { // it was moved meanwhile: that says nothing of where it is now
 		return err
 	}
-	e, err := w.tx.EndpointFailed(ctx, a.endpoint, a.failures, a.since, a.fresh, w.now)
-	if err != nil {
+	e, err := w.tx.EndpointFailed(ctx, a.endpoint, a.url, a.failures, a.since, a.fresh, w.now)
+	if err != nil || e.URL != a.url {
 		return err
 	}
 	disable, open := e.Ails(w.now, a.gone)

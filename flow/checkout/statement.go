@@ -23,6 +23,9 @@ const (
 	// walkBack is how many days before it are read again with a day: a bank may
 	// book a movement later than its value time.
 	walkBack = 2
+	// walkPatience is how long one of those days may take; by itself it may take all
+	// the time that a task has.
+	walkPatience = taskPatience / 4
 	// walkAgain is how long a bank that does not give its statement of a day is left
 	// alone, and walkSeldom how long once that day is over for longer than walkSoon.
 	walkAgain  = 10 * time.Minute
@@ -71,11 +74,13 @@ func (s *Service) walkStatement(ctx context.Context, subject string) error {
 	var failures error
 	var unread []flow.Date
 	for back := walkBack; back >= 0; back-- {
-		err := s.walkDay(ctx, day.Plus(-back))
+		one, cancel := context.WithTimeout(ctx, walkPatience) // one that is slow leaves time for the others
+		err := s.walkDay(one, day.Plus(-back))
+		cancel()
 		if ctx.Err() != nil {
-			return err
+			return ctx.Err()
 		}
-		if _, ok := errors.AsType[*NotYetError](err); ok {
+		if _, ok := errors.AsType[*NotYetError](err); ok || errors.Is(err, context.DeadlineExceeded) {
 			unread = append(unread, day.Plus(-back))
 			continue
 		}

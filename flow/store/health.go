@@ -35,15 +35,16 @@ func (t *Tx) EndpointRefused(ctx context.Context, id flow.EndpointID, now time.T
 
 // EndpointFailed takes note of failures in a row, the first of them at a time,
 // and returns the endpoint as it is now. fresh says that the first was the first
-// try of something new: after a long silence that begins a new row.
-func (t *Tx) EndpointFailed(ctx context.Context, id flow.EndpointID, failures int, since time.Time, fresh bool, now time.Time) (flow.Endpoint, error) {
+// try of something new: after a long silence that begins a new row. They were at a
+// URL, and say nothing of an endpoint that has moved meanwhile.
+func (t *Tx) EndpointFailed(ctx context.Context, id flow.EndpointID, url string, failures int, since time.Time, fresh bool, now time.Time) (flow.Endpoint, error) {
 	quiet := int64(0)
 	if fresh {
 		quiet = flow.Millis(since.Add(-flow.FailingQuiet))
 	}
 	err := t.run.put(ctx, `UPDATE endpoints SET failures = CASE WHEN failed_at < ? THEN 0 ELSE failures END + ?,
- failing_since = CASE WHEN failing_since = 0 OR failed_at < ? THEN CAST(? AS BIGINT) ELSE failing_since END, failed_at = ? WHERE id = ?`,
-		quiet, failures, quiet, flow.Millis(since), flow.Millis(now), id)
+ failing_since = CASE WHEN failing_since = 0 OR failed_at < ? THEN CAST(? AS BIGINT) ELSE failing_since END, failed_at = ? WHERE id = ? AND url = ?`,
+		quiet, failures, quiet, flow.Millis(since), flow.Millis(now), id, url)
 	if err != nil {
 		return flow.Endpoint{}, fmt.Errorf("note that endpoint %s fails: %w", id, err)
 	}
@@ -92,7 +93,7 @@ func (t *Tx) DisableEndpoint(ctx context.Context, id flow.EndpointID, reason str
 // faster than the schedule says.
 func (t *Tx) HoldDeliveries(ctx context.Context, to flow.EndpointID, now time.Time, limit int) (int, error) {
 	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = 'held', next_at = CASE WHEN token = '' AND next_at > ? THEN next_at ELSE CAST(? AS BIGINT) END, token = ''
- WHERE state = 'pending' AND id IN (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'pending' AND cause = 'auto' ORDER BY next_at LIMIT ?)`,
+ WHERE state = 'pending' AND cause = 'auto' AND id IN (SELECT id FROM deliveries WHERE endpoint = ? AND state = 'pending' AND cause = 'auto' ORDER BY next_at LIMIT ?)`,
 		flow.Millis(now), flow.Millis(now), to, limit)
 	if err != nil {
 		return 0, fmt.Errorf("hold the deliveries of endpoint %s: %w", to, err)
