@@ -221,7 +221,7 @@ func (w *saving) ailing(ctx context.Context, a ailing) error {
 	if err != nil || is.URL != a.url { // it was moved meanwhile: that says nothing of where it is now
 		return err
 	}
-	e, err := w.tx.EndpointFailed(ctx, a.endpoint, a.url, a.failures, a.since, a.fresh, w.now)
+	e, err := w.tx.EndpointFailed(ctx, a.endpoint, store.Failures{URL: a.url, Count: a.failures, Since: a.since, Fresh: a.fresh}, w.now)
 	if err != nil || e.URL != a.url {
 		return err
 	}

@@ -33,18 +33,26 @@ func (t *Tx) EndpointRefused(ctx context.Context, id flow.EndpointID, now time.T
 	return nil
 }
 
-// EndpointFailed takes note of failures in a row, the first of them at a time,
-// and returns the endpoint as it is now. fresh says that the first was the first
-// try of something new: after a long silence that begins a new row. They were at a
-// URL, and say nothing of an endpoint that has moved meanwhile.
-func (t *Tx) EndpointFailed(ctx context.Context, id flow.EndpointID, url string, failures int, since time.Time, fresh bool, now time.Time) (flow.Endpoint, error) {
+// Failures are tries of an endpoint that failed in a row, the first of them Since.
+// Fresh says that it was the first try of something new: after a long silence that
+// begins a new row. They were at a URL, and say nothing of an endpoint that has
+// moved meanwhile.
+type Failures struct {
+	URL   string
+	Count int
+	Since time.Time
+	Fresh bool
+}
+
+// EndpointFailed takes note of failures, and returns the endpoint as it is now.
+func (t *Tx) EndpointFailed(ctx context.Context, id flow.EndpointID, f Failures, now time.Time) (flow.Endpoint, error) {
 	quiet := int64(0)
-	if fresh {
-		quiet = flow.Millis(since.Add(-flow.FailingQuiet))
+	if f.Fresh {
+		quiet = flow.Millis(f.Since.Add(-flow.FailingQuiet))
 	}
 	err := t.run.put(ctx, `UPDATE endpoints SET failures = CASE WHEN failed_at < ? THEN 0 ELSE failures END + ?,
  failing_since = CASE WHEN failing_since = 0 OR failed_at < ? THEN CAST(? AS BIGINT) ELSE failing_since END, failed_at = ? WHERE id = ? AND url = ?`,
-		quiet, failures, quiet, flow.Millis(since), flow.Millis(now), id, url)
+		quiet, f.Count, quiet, flow.Millis(f.Since), flow.Millis(now), id, f.URL)
 	if err != nil {
 		return flow.Endpoint{}, fmt.Errorf("note that endpoint %s fails: %w", id, err)
 	}

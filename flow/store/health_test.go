@@ -130,7 +130,7 @@ func TestAnEndpointIsHeldBackProbedAndLetGoAgain(t *testing.T) {
 		endpoints(t, db, 1)
 		ids, to := oweMany(t, db, 1, 0, 1200), endpoint(1).ID
 		e := doing(t, db, func(ctx context.Context, tx *store.Tx) (flow.Endpoint, error) {
-			return tx.EndpointFailed(ctx, to, endpoint(1).URL, 20, noon, true, noon)
+			return tx.EndpointFailed(ctx, to, store.Failures{URL: endpoint(1).URL, Count: 20, Since: noon, Fresh: true}, noon)
 		})
 		if e.Failures != 20 || !e.FailingSince.Equal(noon) {
 			t.Errorf("after 20 failures: %+v", e)
@@ -325,12 +325,12 @@ func TestFailuresAfterALongSilenceAreAnotherTrouble(t *testing.T) {
 		to := endpoint(1).ID
 		fails := func(at time.Time, fresh bool) flow.Endpoint {
 			return doing(t, db, func(ctx context.Context, tx *store.Tx) (flow.Endpoint, error) {
-				return tx.EndpointFailed(ctx, to, endpoint(1).URL, 2, at, fresh, at)
+				return tx.EndpointFailed(ctx, to, store.Failures{URL: endpoint(1).URL, Count: 2, Since: at, Fresh: fresh}, at)
 			})
 		}
 		fails(noon, true)
 		if e := doing(t, db, func(ctx context.Context, tx *store.Tx) (flow.Endpoint, error) {
-			return tx.EndpointFailed(ctx, to, "https://before.test/", 9, noon, false, noon)
+			return tx.EndpointFailed(ctx, to, store.Failures{URL: "https://before.test/", Count: 9, Since: noon, Fresh: false}, noon)
 		}); e.Failures != 2 {
 			t.Errorf("what its URL of before does speaks against it: %d", e.Failures)
 		}
