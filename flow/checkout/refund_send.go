@@ -70,8 +70,11 @@ func (s *Service) askedOut(ctx context.Context, reference string) (flow.Disburse
 func (s *Service) beginRefund(ctx context.Context, asked flow.Refund, anew bool) (r flow.Refund, begun bool, err error) {
 	err = s.update(ctx, func(w *saving) error {
 		begun = false
-		if r, err = w.tx.Refund(w.ctx, asked.ID); err != nil || r.Status != asked.Status || r.Reference != asked.Reference || r.Tries != asked.Tries {
-			return err // another may be telling the bank of it just now
+		if r, err = w.tx.Refund(w.ctx, asked.ID); err != nil || r.Status != asked.Status || r.Reference != asked.Reference {
+			return err
+		}
+		if r.Tries != asked.Tries { // another may be telling the bank of it just now, or was cut off in that
+			return &NotYetError{Wait: time.Second}
 		}
 		if anew && !r.Refused {
 			r = r.Anew()
