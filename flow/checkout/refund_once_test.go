@@ -51,10 +51,44 @@ func TestAtOneMomentOnlyOneDecidesAboutWhatTheBankRefused(t *testing.T) {
 				}
 			}
 			if sent != p.Refunded || sent > 500_000 {
-				t.Errorf("round %d: the bank sent %d, the record says %d", round, sent, p.Refunded)
+				t.Errorf("round %d: the bank sent %d, the record says %d by %+v", round, sent, p.Refunded, w.refundsOf(session.ID))
 			}
 			w.later(48 * time.Hour)
 		}
+		w.proven()
+	})
+}
+
+// The bank is asked about a refund that it refused, and the merchant has it sent
+// again before the answer is taken in: it is sent now, and not when a bank that had
+// said nothing would be asked next.
+func TestWhatIsSentAgainWhileTheBankIsAskedIsNotHeldUpByTheAnswer(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		session, _ := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
+		r := w.refuses(session.ID, 1)
+		w.weather(rail.Conditions{})
+		var once sync.Once
+		w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			d, err := bank()
+			once.Do(func() {
+				_, again := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
+				if again != nil {
+					t.Errorf("it is not sent again: %v", again)
+				}
+				w.pass(time.Hour) // whoever had that in hand has lost it
+			})
+			return d, err
+		})
+		w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "N1", Amount: r.Amount, PaidAt: w.clock()}))
+		w.rest()
+		if now := w.refundsOf(session.ID)[0]; now.Reference != string(r.ID)+"-2" || now.Tries != 1 {
+			t.Errorf("without any more time it is %+v", now)
+		}
+		w.later(10 * time.Second)
+		w.becomes(r.ID, flow.RefundProcessed)
 		w.proven()
 	})
 }

@@ -139,6 +139,9 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 		if change.Refund != nil {
 			return w.endRefund(change, session)
 		}
+		if asked.Status != flow.RefundPending && r.Status == flow.RefundPending { // it was given to be sent again meanwhile
+			return w.owe(flow.TaskRefund, string(r.ID), w.now)
+		}
 		return w.askAgain(r, session)
 	}))
 }
