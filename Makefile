@@ -149,8 +149,10 @@ reproduce: ## build the last commit twice, in two places and from nothing: the s
 	@set -eu; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 	for place in one another/and/deeper; do \
 		git clone -q . "$$dir/$$place"; \
-		(cd "$$dir/$$place" && GOCACHE="$$dir/$$place-cache" $(GO) build -trimpath -ldflags "-s -w" -o bin/till ./cmd/till && sha256sum bin/till); \
-	done | tee "$$dir/sums"; \
+		(cd "$$dir/$$place"; GOCACHE="$$dir/$$place-cache" $(GO) build -trimpath -ldflags "-s -w" -o bin/till ./cmd/till); \
+		(cd "$$dir/$$place"; sha256sum bin/till) >> "$$dir/sums"; \
+	done; \
+	cat "$$dir/sums"; \
 	test "$$(cut -d' ' -f1 "$$dir/sums" | sort -u | wc -l)" -eq 1 && echo "the same bytes from two places"
 
 bench: build ## measure the whole service beside what the machine does bare: one table, 20 min to 1 h; TILL_BENCH_SHORT=1: small numbers, 10 min
@@ -163,7 +165,9 @@ fault-slow: build ## 2,000 clients that are slow on purpose, three kinds, for TI
 	$(call fault,Slow,./cmd/till/load)
 
 # Tests that make test runs with small numbers, with the numbers that a variable says.
-many = @$(1)=$${$(1):-$(2)} $(GO) test -timeout 60m -count=1 -v -run '$(3)' $(4) | grep -vE '^=== |^ +--- PASS'
+# What is shown ends as the tests do, and not as a filter of their lines does.
+many = @$(1)=$${$(1):-$(2)} $(GO) test -timeout 60m -count=1 -v -run '$(3)' $(4) | \
+	awk '/^=== |^ +--- PASS/ {next} {print; fflush()} /^ok/ {ok = 1} /FAIL/ {bad = 1} END {exit bad || !ok}'
 
 fault-notices: ## 20,000 messages of a bank that tells badly, and of others who forge: about 5 min
 	$(call many,TILL_FAULT_NOTICES,20000,^TestNoticesAsNoBankShouldTellThem$$,./flow/checkout)

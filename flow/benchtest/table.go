@@ -21,8 +21,11 @@ type Row struct {
 	Figure string `json:"figure"`
 	Limit  string `json:"limit,omitempty"`
 	Goal   string `json:"goal,omitempty"`
-	Kept   string `json:"kept,omitempty"` // reached or MISSED, where there is a goal
+	Kept   string `json:"kept,omitempty"` // reached or MISSED, where there is a goal; kept or BROKEN, where there is a promise
 }
+
+// broken is what stands beside a promise that was not kept.
+const broken = "BROKEN"
 
 // Table is what is printed at the end.
 type Table struct {
@@ -38,6 +41,23 @@ func (t *Table) Add(what, figure, limit string) {
 // Judge adds a figure with its goal, which was reached or not.
 func (t *Table) Judge(what, figure, limit, goal string, reached bool) {
 	t.Put(Row{what, figure, limit, goal, map[bool]string{true: "reached", false: "MISSED"}[reached]})
+}
+
+// Promise adds a figure that is no matter of speed: nothing is lost, say, on
+// whatever machine. A run in which one is not kept fails.
+func (t *Table) Promise(what, figure, promise string, kept bool) {
+	t.Put(Row{What: what, Figure: figure, Goal: promise, Kept: map[bool]string{true: "kept", false: broken}[kept]})
+}
+
+// Broken is an error that names the promises which were not kept.
+func (t *Table) Broken() error {
+	var all []error
+	for _, r := range t.Rows {
+		if r.Kept == broken {
+			all = append(all, fmt.Errorf("%s: %s, and promised is %s", r.What, r.Figure, r.Goal))
+		}
+	}
+	return errors.Join(all...)
 }
 
 // Put adds a row.

@@ -47,7 +47,7 @@ func chats(b *testing.B, t *table) {
 	cpu = w.till.cpu() - cpu
 	t.Judge(fmt.Sprintf("%d open chats, %.0f messages/s: answer on the phone", n, rate), fmt.Sprintf("p50 %s, p99 %s", ms(o.Took.at(0.5)), ms(o.Took.at(0.99))), "",
 		"p99 ≤ 300 ms", o.Took.at(0.99) <= 300)
-	t.Judge("of these messages unanswered, answered twice", fmt.Sprintf("%d, %d of %d%s", o.failed()+o.Missed, int(answers.Load())-len(o.Took), count, reasons(o.Faults)), "", "0, 0",
+	t.Promise("of these messages unanswered, answered twice", fmt.Sprintf("%d, %d of %d%s", o.failed()+o.Missed, int(answers.Load())-len(o.Took), count, reasons(o.Faults)), "0, 0",
 		o.failed()+o.Missed == 0 && int(answers.Load()) == len(o.Took))
 	t.Add("CPU of one such message and its answer in Till", fmt.Sprintf("%.1f ms", cpu.Seconds()*1000/float64(count)), "")
 	t.Judge("RSS before the chats, with them, after the messages", mib(before)+", "+mib(open)+", "+mib(w.till.rss()), "", "≤ 400 MiB", w.till.rss() <= 400)

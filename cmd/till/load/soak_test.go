@@ -316,11 +316,11 @@ func (s *soak) report(b *testing.B, where string, load *offered) {
 		time.Sleep(time.Second) // between two looks
 	}
 	t := newTable()
-	t.Judge("checkouts offered, paid, told by webhook", fmt.Sprintf("%d at %.0f/s, %d, %d", load.Count+load.Missed, s.rate, s.paid.Load(), s.relay.arrived.Load()), "", "all",
+	t.Promise("checkouts offered, paid, told by webhook", fmt.Sprintf("%d at %.0f/s, %d, %d", load.Count+load.Missed, s.rate, s.paid.Load(), s.relay.arrived.Load()), "all",
 		s.paid.Load() == s.relay.arrived.Load() && int64(load.Count+load.Missed) == s.paid.Load())
 	t.Add("steps done again; checkouts given up, not begun; webhooks that came twice", fmt.Sprintf("%d; %d, %d; %d", s.again.Load(), s.given.Load(), load.Missed, s.relay.twice()), "")
 	t.Add("create → transfer made, from the moment it was due", fmt.Sprintf("p50 %s, p99 %s, highest %s", ms(load.Took.at(0.5)), ms(load.Took.at(0.99)), ms(load.Took.at(1))), "")
-	t.Judge("chat messages, unanswered", fmt.Sprintf("%d, %d", s.messages.Load(), s.unheard.Load()), "", "0", s.unheard.Load() == 0)
+	t.Promise("chat messages, unanswered", fmt.Sprintf("%d, %d", s.messages.Load(), s.unheard.Load()), "0", s.unheard.Load() == 0)
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(s.faults)) {
 		names = append(names, fmt.Sprintf("%d × %s", s.faults[name], name))
@@ -344,11 +344,14 @@ func (s *soak) report(b *testing.B, where string, load *offered) {
 	for _, x := range s.samples {
 		wal = max(wal, x.wal)
 	}
-	t.Judge("largest WAL", mib(wal), "", "≤ 64 MiB", wal <= 64)
+	t.Promise("largest WAL", mib(wal), "≤ 64 MiB", wal <= 64)
 	text, holds := s.proven()
-	t.Judge("ledger proven beside the load, and after it", fmt.Sprintf("%d times, longest %s; %s", s.proofs, s.longest.Round(time.Millisecond), firstLine(text, "I3 rail")), "", "holds", holds && len(s.broken) == 0)
+	t.Promise("ledger proven beside the load, and after it", fmt.Sprintf("%d times, longest %s; %s", s.proofs, s.longest.Round(time.Millisecond), firstLine(text, "I3 rail")), "holds", holds && len(s.broken) == 0)
 	fmt.Printf("\n%s\nSoak of %s: till serve, till bank and Redis as processes, the network and who asks in another.\n\n%s\n", where, s.lasts, t.Text())
-	if len(s.broken) > 0 || !holds {
+	if err := t.Broken(); err != nil {
+		b.Error(err)
+	}
+	if len(s.broken) > 0 {
 		b.Errorf("the ledger was not proven %d of %d times: %s", len(s.broken), s.proofs, strings.Join(s.broken, "\n"))
 	}
 }
