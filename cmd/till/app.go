@@ -209,6 +209,9 @@ func cannotOpen(set config.Settings, err error) error {
 	if errors.Is(err, store.ErrKey) {
 		return fmt.Errorf("%w (%s)", err, giveKey(set))
 	}
+	if errors.Is(err, store.ErrOlder) {
+		return fmt.Errorf("%w: start the server with this program first, or run till migrate; a server that is older needs the program it was started from", err)
+	}
 	if set.DatabaseURL == "" {
 		return fmt.Errorf("open the store: %w", err)
 	}

@@ -124,6 +124,7 @@ func beside(w *world, set config.Settings, schema store.Schema, name, none strin
 		}
 	}
 	c := inDir(set, schema, name)
+	c.AsIs = true // the program that serves may be an older one, and no copy is kept here
 	if c.Keys, err = besideKeys(set); err != nil {
 		return err
 	}

@@ -90,3 +90,36 @@ func TestACopyThatAKillLeftGoes(t *testing.T) {
 		t.Errorf("there are %v", now)
 	}
 }
+
+// A command may run beside a server of an older program, before that is started
+// anew: it changes no database under it, and says what is to be done first.
+func TestCommandsBesideAServerDoNotMigrate(t *testing.T) {
+	k := newKeeper(t, "data")
+	before := map[string]int{}
+	for _, name := range []string{"accounts", "test", "live"} {
+		before[name] = k.number(name, "DELETE FROM schema_version WHERE version = (SELECT MAX(version) FROM schema_version) RETURNING version - 1")
+	}
+	for _, command := range []string{
+		"ledger check", "ledger balance", "payer export 08030001111", "desk list", "replay wsp_sess_01jd", "numbers", "methods", "switches", "people",
+		"projects list", "merchants list", "reconcile",
+	} {
+		out, err := tilltest.Output(t.Context(), k.dir, nil, strings.Fields(command)...)
+		if ended, ok := errors.AsType[*exec.ExitError](err); !ok || ended.ExitCode() != exitFailed || !strings.Contains(out, "of an older Till") || !strings.Contains(out, "till migrate") {
+			t.Errorf("till %s: %v\n%s", command, err, out)
+		}
+	}
+	for name, was := range before {
+		if is := k.number(name, "SELECT MAX(version) FROM schema_version"); is != was {
+			t.Errorf("%s was of schema %d, and is of %d", name, was, is)
+		}
+	}
+}
+
+// number is what one statement finds in a database that nobody else has open.
+func (k keeper) number(name, query string) (n int) {
+	k.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+k.at("data/"+name+".db"))
+	k.must(err)
+	k.must(errors.Join(db.QueryRowContext(k.t.Context(), query).Scan(&n), db.Close()))
+	return n
+}

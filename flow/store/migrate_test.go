@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +48,44 @@ func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a command beside a server opens stays as it is, whichever program made it.
+func TestADatabaseThatIsToStayAsItIsIsNotMigrated(t *testing.T) {
+	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+		asIs := c
+		asIs.AsIs = true
+		if _, err := store.Open(t.Context(), asIs); !errors.Is(err, store.ErrOlder) {
+			t.Errorf("one that nothing was made in: %v", err)
+		}
+		db, err := store.Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		storetest.Open(t, asIs)
+		if db, err = store.Open(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		was, err := db.Version(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return tx.Exec(ctx, "DELETE FROM schema_version WHERE version = ?", was)
+		})
+		if _, err := store.Open(t.Context(), asIs); !errors.Is(err, store.ErrOlder) {
+			t.Errorf("an older one: %v", err)
+		}
+		if is, err := db.Version(t.Context()); err != nil || is != was-1 {
+			t.Errorf("it was of schema %d, and is of %d, %v", was-1, is, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 func TestManyProgramsMayOpenANewDatabaseAtOnce(t *testing.T) {

@@ -187,12 +187,40 @@ func (d *DB) migrate(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	if c.AsIs {
+		return d.migrated(ctx, len(files))
+	}
 	for range len(files) + 1 {
 		if done, err := d.step(ctx, c.Name, files); err != nil || done {
 			return err
 		}
 	}
 	return errors.New("the migrations do not end")
+}
+
+// migrated refuses a database that another program made and that is not migrated
+// to what this one knows.
+func (d *DB) migrated(ctx context.Context, known int) error {
+	r := Reader{run: runner{statements: sqlStatements{sqlRunner: d.write}, dialect: d.dialect}}
+	version := 0
+	made, err := r.hasTable(ctx, "schema_version")
+	if err == nil && made {
+		version, err = r.Version(ctx)
+	}
+	switch {
+	case err != nil:
+		return err
+	case version > known:
+		return newer(version, known)
+	case version < known:
+		return fmt.Errorf("%w (schema %d, this program knows %d)", ErrOlder, version, known)
+	}
+	return nil
+}
+
+// newer is the refusal of what a newer program made.
+func newer(version, known int) error {
+	return fmt.Errorf("the data is of a newer Till (schema %d, this program knows %d): use that one", version, known)
 }
 
 // notHere marks a statement that is for the other dialect.
@@ -236,7 +264,7 @@ func (d *DB) step(ctx context.Context, name string, files []string) (done bool, 
 		return false, fmt.Errorf("read the schema's version: %w", err)
 	}
 	if version > len(files) {
-		return false, fmt.Errorf("the data is of a newer Till (schema %d, this program knows %d): use that one", version, len(files))
+		return false, newer(version, len(files))
 	}
 	if version < len(files) {
 		if err := d.apply(ctx, run, files[version], version+1); err != nil {

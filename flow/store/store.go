@@ -116,6 +116,10 @@ type Config struct {
 	// key opens.
 	Seal    bool
 	Secrets []string
+
+	// AsIs has Open neither make nor migrate a database. Errors: ErrOlder for one that
+	// would have to be.
+	AsIs bool
 }
 
 // DB is one open database.
@@ -141,7 +145,11 @@ type DB struct {
 	within  time.Duration // PostgreSQL: Config.Within
 }
 
-// Open opens a database, creating and migrating it as needed.
+// ErrOlder says that a database was not migrated to what this program knows.
+var ErrOlder = errors.New("the data is of an older Till")
+
+// Open opens a database, creating and migrating it as needed unless it is to stay
+// as it is.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
