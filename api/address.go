@@ -17,7 +17,8 @@ func (c *call) address() string {
 }
 
 // near says whether a call came from this machine, to this machine by its own
-// name: another site's name that resolves here is not ours.
+// name: another site's name that resolves here is not ours. What a proxy says of
+// the host does not count: a page of that site can say it too.
 func (c *call) near() bool {
 	from := c.client()
 	return isLoopback(c.hostname()) && (from.IsLoopback() || from.IsUnspecified()) // the latter has no network at all

@@ -15,11 +15,13 @@ import (
 
 // openConsole mounts the pages that people see in a browser.
 func (s *Server) openConsole() error {
+	from := func(c *fiber.Ctx) *call { return &call{http: c, proxies: s.cfg.Proxies} }
 	var err error
 	s.console, err = console.New(console.Config{
 		Accounts: s.cfg.Accounts, Services: s.cfg.Services, Boards: s.cfg.Boards, Demo: s.cfg.Demo, PublicURL: s.cfg.PublicURL,
 		Secure:  strings.HasPrefix(s.cfg.PublicURL, "https://"),
-		Address: func(c *fiber.Ctx) string { return (&call{http: c, proxies: s.cfg.Proxies}).address() },
+		Address: func(c *fiber.Ctx) string { return from(c).address() },
+		Near:    func(c *fiber.Ctx) bool { return from(c).near() },
 		Request: func(c *fiber.Ctx) string { return s.note(c.Context()).request },
 		Status: func(code flow.Code) int {
 			kind, known := classOf(code)

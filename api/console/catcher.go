@@ -174,7 +174,7 @@ func (c *Console) caught(v *visit) error {
 	project := flow.ProjectID(v.http.Params("project"))
 	service := c.cfg.Services[flow.Test]
 	nothing := flow.Refuse(flow.CodeNotFound, "Nothing is caught at this address.")
-	if c.cfg.Demo == "" || !v.near() || service == nil {
+	if c.cfg.Demo == "" || !c.cfg.Near(v.http) || service == nil {
 		return nothing
 	}
 	e, there, err := c.catching(v.ctx, service, project)

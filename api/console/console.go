@@ -43,6 +43,8 @@ type Config struct {
 	PublicURL string
 	// Address is where a request came from.
 	Address func(*fiber.Ctx) string
+	// Near says whether a request came from this machine, to this machine.
+	Near func(*fiber.Ctx) bool
 	// Request is a request's id.
 	Request func(*fiber.Ctx) string
 	// Status is the HTTP status of an error's code.
@@ -105,7 +107,7 @@ func Pages() []Page {
 
 // New makes a Console.
 func New(cfg Config) (*Console, error) {
-	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Real == nil || cfg.Log == nil || cfg.Status == nil || cfg.Request == nil || cfg.Address == nil {
+	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Real == nil || cfg.Log == nil || cfg.Status == nil || cfg.Request == nil || cfg.Address == nil || cfg.Near == nil {
 		return nil, errors.New("make the console: a part is missing")
 	}
 	c := &Console{cfg: cfg, pages: map[flow.Environment]pages{}}

@@ -54,7 +54,7 @@ func (c *Console) askLogin(v *visit, data loginView) error {
 	if err := v.greet(); err != nil {
 		return err
 	}
-	if c.cfg.Demo != "" && v.near() {
+	if c.cfg.Demo != "" && c.cfg.Near(v.http) {
 		data.Roles = []flow.Role{flow.RoleOwner, flow.RoleDeveloper, flow.RoleSupport, flow.RoleOperator}
 	}
 	return v.show("login", "Log in", data)
@@ -100,7 +100,7 @@ func (v *visit) enters(in checkout.Entered) error {
 // enter is POST /enter: the pretend world's console, without a password.
 func (c *Console) enter(v *visit) error {
 	role := flow.Role(v.field("role"))
-	if c.cfg.Demo == "" || !v.near() || !flow.IsRole(role) {
+	if c.cfg.Demo == "" || !c.cfg.Near(v.http) || !flow.IsRole(role) {
 		return flow.Refuse(codeNotAllowed, "Only the pretend world of till dev opens without a password, and only on its own machine.")
 	}
 	in, err := c.cfg.Accounts.EnterAs(v.ctx, c.cfg.Demo, role)

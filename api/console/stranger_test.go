@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -41,6 +42,36 @@ func TestAHeaderDoesNotMakeAStrangerNear(t *testing.T) {
 	}
 	w.wants(send(anybody, http.MethodPost, "/enter", form("csrf", token[1], "role", "owner").Encode()), http.StatusForbidden)
 	w.wants(send(v, http.MethodGet, "/try", ""), http.StatusNotFound)
+}
+
+// forwarded is a browser behind a proxy that says whom it heard.
+type forwarded string
+
+func (f forwarded) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Forwarded-For", string(f))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// Whoever comes through a proxy of this machine is where the proxy heard them.
+func TestAProxyDoesNotMakeAStrangerNear(t *testing.T) {
+	w := open(t, func(c *api.Config) { c.Proxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	owner := w.as(flow.RoleOwner)
+	w.wants(owner.post("/try/catch", nil), http.StatusSeeOther)
+	catcher := "/try/caught/" + string(w.ada.project.ID)
+	for from, here := range map[string]bool{
+		"203.0.113.7": false, "::ffff:203.0.113.7": false, "2001:db8::1": false, "127.0.0.1, 203.0.113.7": false, "127.0.0.1": true, "::1": true,
+	} {
+		either := map[bool]int{true: http.StatusOK, false: http.StatusNotFound}[here]
+		anybody := w.visitor()
+		owner.http.Transport, anybody.http.Transport = forwarded(from), forwarded(from)
+		w.wants(owner.get("/try"), either)
+		w.wants(anybody.post(catcher, nil), either)
+		if login := anybody.get("/login"); strings.Contains(login.body, "Pretend world") != here {
+			t.Errorf("what is offered to %s: %s", from, login.main())
+		}
+		w.wants(anybody.post("/enter", form("role", "operator")), map[bool]int{true: http.StatusSeeOther, false: http.StatusForbidden}[here])
+	}
 }
 
 // A cookie of before that names an environment which is not open any more locks

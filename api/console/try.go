@@ -59,7 +59,7 @@ const (
 // sandboxed refuses what is only there in a pretend world, on its own machine.
 func (c *Console) sandboxed(v *visit) error {
 	switch {
-	case c.cfg.Demo == "" || c.cfg.Sandbox.Bank == nil || !v.near():
+	case c.cfg.Demo == "" || c.cfg.Sandbox.Bank == nil || !c.cfg.Near(v.http):
 		return flow.Refuse(flow.CodeNotFound, "The sandbox is only there in the pretend world of till dev, on its own machine.")
 	case v.env != flow.Test:
 		return flow.Refuse(flow.CodeTestOnly, "There is no pretending with real money. Choose the test environment above.")

@@ -9,9 +9,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -276,21 +274,6 @@ func (v *visit) toLogin() error {
 	return v.http.Redirect("/login"+next, http.StatusSeeOther)
 }
 
-// near says whether the browser runs on this machine and asked for this machine:
-// another site's name that resolves here is not this machine's. What a proxy says
-// of the host does not count: a page of that site can say it too.
-func (v *visit) near() bool {
-	host := string(v.http.Request().Header.Host())
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	host = strings.Trim(host, "[]")
-	addr, err := netip.ParseAddr(host)
-	here := host == "localhost" || err == nil && addr.IsLoopback()
-	from, err := netip.ParseAddr(v.http.IP())
-	return here && err == nil && from.Unmap().IsLoopback()
-}
-
 // view is what every page is given.
 type view struct {
 	Title    string
@@ -333,7 +316,7 @@ func (v *visit) show(name, title string, data any) error {
 	var out bytes.Buffer
 	if err := page.ExecuteTemplate(&out, "layout", view{
 		Title: title, Here: name, Who: v.who, Env: v.env, Project: v.project, Projects: v.projects, CSRF: v.csrf(), Said: v.said(),
-		Request: v.console.cfg.Request(v.http), Path: v.http.OriginalURL(), Demo: v.console.cfg.Demo != "" && v.near(), Once: rand.Text(), Data: data,
+		Request: v.console.cfg.Request(v.http), Path: v.http.OriginalURL(), Demo: v.console.cfg.Demo != "" && v.console.cfg.Near(v.http), Once: rand.Text(), Data: data,
 	}); err != nil {
 		return fmt.Errorf("write the page %s: %w", name, err)
 	}
