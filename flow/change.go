@@ -97,7 +97,7 @@ const (
 	NewsReply     NewsKind = "reply"      // an agent answers
 	NewsReleased  NewsKind = "released"   // an agent gives the chat back to the bot
 	NewsAgain     NewsKind = "again"      // a supporter wants the payer to read once more where it stands
-	NewsMuted     NewsKind = "muted"      // the payer said STOP to another of our numbers
+	NewsMuted     NewsKind = "muted"      // the payer said STOP to a number of ours
 	NewsUnmuted   NewsKind = "unmuted"    // and START
 )
 

@@ -140,10 +140,10 @@ func (d *deciding) takeover() {
 var chatNews = map[NewsKind]func(*deciding, News){
 	NewsTimer: func(d *deciding, _ News) { d.timers() },
 	NewsMuted: func(d *deciding, _ News) {
-		d.chat.Stopped, d.why = true, "wants no reminders, as said to another of our numbers"
+		d.chat.Stopped, d.why = true, "wants no reminders, as said to a number of ours"
 	},
 	NewsUnmuted: func(d *deciding, _ News) {
-		d.chat.Stopped, d.why = false, "wants reminders again, as said to another of our numbers"
+		d.chat.Stopped, d.why = false, "wants reminders again, as said to a number of ours"
 	},
 	NewsClaimed: (*deciding).claimed, NewsReply: (*deciding).replied, NewsReleased: (*deciding).released,
 }

@@ -38,6 +38,9 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 			if err := w.unanswered(row, t, in); err != nil || in.Intent.Kind != flow.MeansStop {
 				return err
 			}
+			if err := w.mute(row.ID, true); err != nil { // chats that begin later stand as this one does
+				return err
+			}
 			return w.everywhere(row, true) // our other numbers may write to them still
 		}
 		if t.Quoted, err = w.quoted(row, in.Quoted); err != nil {

@@ -31,6 +31,13 @@ func (w *world) adaAwaits(number string) {
 	w.hearAt(number, "ada", method(flow.BankTransfer))
 }
 
+// killsOther has an operator switch the other number off.
+func (w *world) killsOther() {
+	w.t.Helper()
+	moves(w.t, w.db, flow.SwitchMove{Kind: flow.SwitchNumber, Name: otherNumber, To: string(flow.NumberKill)})
+	w.must(w.board.Refresh(w.t.Context()))
+}
+
 func TestStopHoldsForAPersonAtEachOfOurNumbers(t *testing.T) {
 	t.Parallel()
 	stop, start := flow.Intent{Kind: flow.MeansStop}, flow.Intent{Kind: flow.MeansResume}
@@ -65,9 +72,13 @@ func TestStopHoldsForAPersonAtEachOfOurNumbers(t *testing.T) {
 		}, 1},
 		"said to a number that answers nothing any more": {func(w *world) {
 			w.adaAwaits(ourNumber)
-			moves(w.t, w.db, flow.SwitchMove{Kind: flow.SwitchNumber, Name: otherNumber, To: string(flow.NumberKill)})
-			w.must(w.board.Refresh(w.t.Context()))
+			w.killsOther()
 			w.hearAt(otherNumber, "ada", stop)
+		}, 0},
+		"said to such a number before there was a chat with this one": {func(w *world) {
+			w.killsOther()
+			w.hearAt(otherNumber, "ada", stop)
+			w.adaAwaits(ourNumber)
 		}, 0},
 		"START of who never said STOP undoes nothing": {func(w *world) {
 			w.adaAwaits(ourNumber)

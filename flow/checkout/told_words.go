@@ -195,7 +195,7 @@ func newsTold(n flow.News) string {
 	case flow.NewsTimer:
 		return "A time came at which the chat does something by itself"
 	case flow.NewsMuted, flow.NewsUnmuted:
-		return "The payer said " + map[flow.NewsKind]string{flow.NewsMuted: "STOP", flow.NewsUnmuted: "START"}[n.Kind] + " to another of our numbers"
+		return "The payer said " + map[flow.NewsKind]string{flow.NewsMuted: "STOP", flow.NewsUnmuted: "START"}[n.Kind] + " to a number of ours"
 	case flow.NewsClaimed:
 		return n.By + " takes the chat over: the bot is silent, but for news of money"
 	case flow.NewsReply:
