@@ -92,7 +92,7 @@ func (s *Server) ready(c *call) error {
 func (s *Server) logPart(c *call, one Check) {
 	attrs := []slog.Attr{slog.String("request", c.noted.request), slog.String("part", one.Name)}
 	if one.OK {
-		s.cfg.Log.LogAttrs(c.ctx, slog.LevelInfo, "a part is back", attrs...)
+		s.cfg.Log.LogAttrs(c.ctx, slog.LevelWarn, "a part is back", attrs...) // as loud as its being away
 		return
 	}
 	level := slog.LevelWarn

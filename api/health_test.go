@@ -26,7 +26,7 @@ func TestReadyzTellsWhatIsAwayAndTheLogOnlyOfChanges(t *testing.T) {
 		{[]Check{store, noRedis}, http.StatusOK, map[string]string{"data.state": "degraded"}, ""},
 		{[]Check{noStore, noRedis}, http.StatusServiceUnavailable, map[string]string{"error.code": "not_ready", "error.details.store": noStore.Reason, "error.details.redis": noRedis.Reason}, `"ERROR","msg":"a part is away"`},
 		{[]Check{noStore, noRedis}, http.StatusServiceUnavailable, map[string]string{"error.code": "not_ready", "error.retryable": "true"}, ""},
-		{[]Check{store, noRedis}, http.StatusOK, map[string]string{"data.state": "degraded"}, `"INFO","msg":"a part is back"`},
+		{[]Check{store, noRedis}, http.StatusOK, map[string]string{"data.state": "degraded"}, `"WARN","msg":"a part is back"`},
 	} {
 		s.checks = c.checks
 		before := s.log.Len()
