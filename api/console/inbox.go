@@ -74,6 +74,7 @@ func (*Console) showChat(v *visit, data chatView) error {
 	if data.Said.Steps, err = v.service.Read(v.ctx, v.project.ID, data.ID); err != nil {
 		return err
 	}
+	v.looks("look.chat", v.project.ID, string(data.ID))
 	data.Said.Desk, data.Said.Flag, data.Me = data.Desk, data.Flag, v.who.Email
 	return v.show("chat", "Chat", data)
 }

@@ -76,6 +76,7 @@ func (*Console) replay(v *visit, data replayView, chat flow.ChatID) error {
 	if data.Told, err = v.service.Retell(v.ctx, v.project.ID, chat, data.Session.ID); err != nil {
 		return err
 	}
+	v.looks("look.chat", v.project.ID, string(chat))
 	data.Chat, data.Path, data.Scenes, data.Total = chat, v.http.Path(), data.Told.Scenes, len(data.Told.Scenes)
 	if data.Session.ID != "" {
 		data.Path += "?" + url.Values{"chat": {string(chat)}}.Encode() + "&"

@@ -98,6 +98,7 @@ func (c *Console) showSession(v *visit, out sessionView) error {
 		return err
 	}
 	out.Story.Project, out.Above = v.projectName(s.Project), v.service.SecondAbove()
+	v.looks("look.session", s.Project, string(s.ID))
 	out.CSRF, out.Export = v.csrf(), out.Story.Chats
 	out.Command, out.Base = "bin/till replay "+string(s.ID), c.cfg.PublicURL
 	return v.show("session", "Session", out)

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -243,6 +244,19 @@ func (v *visit) audit(action, subject, reason string, reasoned bool) error {
 		Actor: v.who.Email, Role: v.who.Role, Account: v.who.Account, Project: v.project.ID, Environment: v.env,
 		Action: action, Subject: subject, Reason: reason,
 	}, reasoned)
+}
+
+// looks keeps that the visitor sees what is kept of a payer. Where that cannot be
+// kept the page is shown all the same, or support would be blind when the disk is
+// full; the log has it then.
+func (v *visit) looks(action string, project flow.ProjectID, subject string) {
+	row := flow.Audited{
+		Actor: v.who.Email, Role: v.who.Role, Account: v.who.Account, Project: project, Environment: v.env, Action: action, Subject: subject,
+	}
+	if err := v.console.cfg.Accounts.Saw(v.ctx, row); err != nil {
+		v.console.cfg.Log.LogAttrs(v.ctx, slog.LevelError, "it is not kept who looked", slog.String("person", v.who.Person), slog.String("action", action),
+			slog.String("subject", subject), slog.String("error", err.Error()))
+	}
 }
 
 // to sends the browser on, with words to show there.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"fmt"
+	"time"
 
 	"till/flow"
 	"till/flow/store"
@@ -203,6 +204,19 @@ func (a *Accounts) Audit(ctx context.Context, row flow.Audited, reasoned bool) e
 	}
 	row.ID, row.At = id, a.desk()
 	return wrap("keep what was done", a.db.Update(ctx, func(tx *store.Tx) error { return tx.AddAudit(ctx, row) }))
+}
+
+// lookedFor is how long somebody who looked at something is taken to be looking.
+const lookedFor = time.Hour
+
+// Saw keeps that somebody looks at what is kept of a payer: once an hour, however
+// often the same is shown. The NDPA of 2023 lets payers ask who saw what is theirs.
+func (a *Accounts) Saw(ctx context.Context, row flow.Audited) error {
+	known, err := a.db.Audit(ctx, store.AuditFilter{Actor: row.Actor, Action: row.Action, Subject: row.Subject, From: a.desk().Add(-lookedFor), Limit: 1})
+	if err != nil || len(known) > 0 {
+		return err
+	}
+	return a.Audit(ctx, row, false)
 }
 
 // Forget puts a name that says nothing in the place of texts that say who a payer

@@ -1,0 +1,50 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+)
+
+// Who looked at a payer's session or chat is kept, and apart from what people did.
+func TestItIsKeptWhoLookedAtWhatIsKeptOfAPayer(t *testing.T) {
+	w := open(t)
+	id := w.opened(w.ada, `,"mode":"chat"`)
+	w.inChat(id, "Ada")
+	support, owner := w.as(flow.RoleSupport), w.as(flow.RoleOwner)
+	looks := func(subject string) int {
+		t.Helper()
+		page := owner.get("/team/audit?action=look&subject=" + subject)
+		w.wants(page, http.StatusOK)
+		return strings.Count(page.body, "<br><a href=\"/team/audit?actor=")
+	}
+	for range 3 {
+		w.wants(support.get("/sessions/"+id), http.StatusOK)
+		w.wants(support.get("/sessions/"+id+"/replay"), http.StatusOK)
+	}
+	if n := looks(id); n != 1 {
+		t.Errorf("one person looked at a session three times in an hour: %d rows", n)
+	}
+	w.wants(owner.get("/team/audit?action=look.chat"), http.StatusOK, "look.chat", "chat_")
+	w.wants(owner.get("/sessions/"+id), http.StatusOK)
+	if n := looks(id); n != 2 {
+		t.Errorf("two people looked at it: %d rows", n)
+	}
+	w.pass(time.Hour + time.Second)
+	w.wants(support.get("/sessions/"+id), http.StatusOK)
+	if n := looks(id); n != 3 {
+		t.Errorf("and one of them an hour later: %d rows", n)
+	}
+	for _, path := range []string{"/team/audit", "/sessions/" + id} { // which tell what people did
+		if page := owner.get(path); strings.Contains(page.body, "look.session") {
+			t.Errorf("%s is full of who looked", path)
+		}
+	}
+	w.wants(owner.get("/sessions/wsp_sess_00000000000000000000000000"), http.StatusNotFound)
+	if n := looks("wsp_sess_00000000000000000000000000"); n != 0 {
+		t.Errorf("what is not there was looked at %d times", n)
+	}
+}
