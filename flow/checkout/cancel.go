@@ -38,7 +38,7 @@ func (s *Service) askBeforeCancel(ctx context.Context, id flow.SessionID, c Call
 	if err != nil || !session.Open() {
 		return nil //nolint:nilerr // as above
 	}
-	coming, err := s.checkWithin(ctx, id, cancelPatience)
+	coming, err := s.check(ctx, id, cancelPatience, false)
 	if coming { // whoever asks plans the next question
 		return s.update(ctx, func(w *saving) error { return w.owe(flow.TaskCheck, string(id), w.now.Add(flow.ComingAgain)) })
 	}
@@ -58,7 +58,7 @@ func (s *Service) EndNow(ctx context.Context, project flow.ProjectID, id flow.Se
 	if _, err := owned(ctx, s.cfg.DB.Reader, project, id); err != nil {
 		return err
 	}
-	if _, err := s.check(ctx, id); err != nil {
+	if _, err := s.check(ctx, id, checkPatience, false); err != nil {
 		return &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot say now whether money came, so that the session stays open. Try again.", Err: err}
 	}
 	return wrap("end a session's time", s.update(ctx, func(w *saving) error {

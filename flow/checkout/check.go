@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"till/flow"
@@ -22,13 +23,9 @@ const (
 // check asks the bank about every attempt of a session that it may know money
 // for, and takes in what it says. An attempt that it cannot answer for does not
 // hide the others' money. coming says that money is on its way, as far as the
-// bank answered.
-func (s *Service) check(ctx context.Context, id flow.SessionID) (coming bool, err error) {
-	return s.checkWithin(ctx, id, checkPatience)
-}
-
-// checkWithin is check; the bank has so long to answer.
-func (s *Service) checkWithin(ctx context.Context, id flow.SessionID, patience time.Duration) (coming bool, err error) {
+// bank answered, which has until patience ends. What is asked in turn waits for its
+// turn (NotYetError) where there is anything to ask.
+func (s *Service) check(ctx context.Context, id flow.SessionID, patience time.Duration, inTurn bool) (coming bool, err error) {
 	session, err := s.cfg.DB.Session(ctx, id)
 	if err != nil {
 		return false, err
@@ -37,13 +34,17 @@ func (s *Service) checkWithin(ctx context.Context, id flow.SessionID, patience t
 	if err != nil {
 		return false, err
 	}
+	attempts = slices.DeleteFunc(attempts, func(a flow.Attempt) bool { return a.Instructions == nil }) // nobody could pay it
+	if inTurn && len(attempts) > 0 {
+		if wait := s.pace.turn(len(attempts), s.cfg.Now()); wait > 0 {
+			return false, &NotYetError{Wait: wait}
+		}
+		defer s.pace.over()
+	}
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var failures error
 	for _, a := range attempts {
-		if a.Instructions == nil { // nobody could pay it
-			continue
-		}
 		notices, err := s.cfg.Rail.Check(patient, a.Reference)
 		if err != nil {
 			failures = errors.Join(failures, fmt.Errorf("ask the bank about %s: %w", a.Reference, err))
@@ -69,11 +70,25 @@ func (s *Service) checkWithin(ctx context.Context, id flow.SessionID, patience t
 	return false, s.resume(ctx, session)
 }
 
+// asksInTurn says whether a task waits for its turn before it asks the bank. What
+// somebody waits for, and hands over with the commit that asks for it, does not: what
+// is found when it is due does not say when that was.
+func asksInTurn(task store.Work) bool { return task.Due.IsZero() }
+
+// notYet says whether nothing was asked, because it was not its turn.
+func notYet(err error) bool {
+	_, ok := errors.AsType[*NotYetError](err)
+	return ok
+}
+
 // checked asks the bank, tells the chats that wait for it and plans the next
 // question, which takes the place of the task that asked this one.
 func (s *Service) checked(ctx context.Context, task store.Work) error {
 	id := flow.SessionID(task.Subject)
-	coming, failure := s.check(ctx, id)
+	coming, failure := s.check(ctx, id, checkPatience, asksInTurn(task))
+	if notYet(failure) {
+		return failure
+	}
 	err := s.update(ctx, func(w *saving) error {
 		session, err := w.tx.Session(ctx, id)
 		if err != nil {

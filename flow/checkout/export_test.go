@@ -76,3 +76,12 @@ func (s *Service) WearSome(ctx context.Context, before time.Time) (lines int, mo
 	})
 	return lines, more, err
 }
+
+// Pacer gives questions their turns.
+type Pacer = pacer
+
+// Turn is how long a session waits for its turn.
+func (p *Pacer) Turn(questions int, now time.Time) time.Duration { return p.turn(questions, now) }
+
+// Over says that the questions about a session are answered.
+func (p *Pacer) Over() { p.over() }

@@ -261,42 +261,6 @@ func TestLostMoneyForWhatWasDeclinedIsFound(t *testing.T) {
 	w.proven()
 }
 
-// After a downtime ten thousand questions are due at once: they are spread.
-func TestQuestionsThatAreDueAtOnceAreSpread(t *testing.T) {
-	t.Parallel()
-	w := one(t)
-	session, _ := w.paying()
-	w.rest()
-	before := w.calls()["check"]
-	const due = 300
-	for i := range due { // of sessions that are not there: only the worker's pace counts
-		w.change(fmt.Sprintf("INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES ('rail.check', 'wsp_sess_none_%d', 1, '', 1, 0)", i))
-	}
-	w.change(fmt.Sprintf("UPDATE tasks SET due = 1 WHERE subject = '%s' AND kind = 'rail.check'", session.ID))
-	w.service.Wake()
-	w.rest()
-	waiting := func() int {
-		n := 0
-		db := w.aside()
-		w.must(errors.Join(db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM tasks WHERE kind = 'rail.check' AND attempts = 0 AND subject LIKE 'wsp_sess_none%'").Scan(&n), db.Close()))
-		return n
-	}
-	if n := waiting(); n < due-70 || n > due-50 {
-		t.Errorf("%d of %d wait", n, due)
-	}
-	w.later(time.Second)
-	if n := waiting(); n > due-70 || n < due-100 {
-		t.Errorf("%d of %d wait after a second", n, due)
-	}
-	w.passes(20, time.Second)
-	if n := waiting(); n != 0 {
-		t.Errorf("%d of %d still wait", n, due)
-	}
-	if asked := w.calls()["check"] - before; asked == 0 {
-		t.Error("the real one was forgotten")
-	}
-}
-
 // However many days projects look at, one that has looked at none yet is served, and
 // what one had read serves all.
 func TestNoProjectKeepsTheStatementFromOthers(t *testing.T) {

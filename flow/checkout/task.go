@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/store"
 )
 
 // expireRetries bounds how long an unreachable bank keeps instructions alive.
@@ -19,9 +20,6 @@ var errEnded = errors.New("checkout: the task has ended")
 // do does one task.
 func (s *Service) do(ctx context.Context, j job) error {
 	w := j.Work
-	if wait := s.paced(w); wait > 0 {
-		return &NotYetError{Wait: wait}
-	}
 	if byTheClock(w.Kind) && s.cfg.Syncing != nil && s.cfg.Syncing() {
 		return &NotYetError{Wait: syncingWait}
 	}
@@ -41,9 +39,9 @@ func (s *Service) do(ctx context.Context, j job) error {
 	case flow.TaskTimer:
 		return s.timer(ctx, flow.ChatID(w.Subject))
 	case flow.TaskExpireAttempt:
-		return s.lapse(ctx, flow.AttemptID(w.Subject), w.Attempts)
+		return s.lapse(ctx, w)
 	case flow.TaskExpireSession:
-		return s.expire(ctx, flow.SessionID(w.Subject), w.Attempts)
+		return s.expire(ctx, w)
 	case flow.TaskReturn:
 		return s.returnOverdue(ctx, flow.PaymentID(w.Subject))
 	case flow.TaskRefund:
@@ -71,6 +69,16 @@ func byTheClock(kind flow.TaskKind) bool {
 	return kind == flow.TaskTimer || kind == flow.TaskExpireAttempt || kind == flow.TaskExpireSession || kind == flow.TaskReturn
 }
 
+// checkLast asks the bank what came before something ends. One that does not answer
+// however often it is asked does not keep it from ending.
+func (s *Service) checkLast(ctx context.Context, id flow.SessionID, task store.Work) error {
+	_, err := s.check(ctx, id, checkPatience, asksInTurn(task))
+	if notYet(err) || task.Attempts < expireRetries {
+		return err
+	}
+	return nil
+}
+
 // slow says "one moment" to chats that still wait for instructions.
 func (s *Service) slow(ctx context.Context, id flow.AttemptID) error {
 	return s.update(ctx, func(w *saving) error {
@@ -83,12 +91,13 @@ func (s *Service) slow(ctx context.Context, id flow.AttemptID) error {
 }
 
 // lapse ends instructions whose time is over, after asking the bank once more.
-func (s *Service) lapse(ctx context.Context, id flow.AttemptID, tries int) error {
+func (s *Service) lapse(ctx context.Context, task store.Work) error {
+	id := flow.AttemptID(task.Subject)
 	a, err := s.cfg.DB.Attempt(ctx, id)
 	if err != nil || a.Status != flow.AttemptActive {
 		return err
 	}
-	if _, err := s.check(ctx, a.Session); err != nil && tries < expireRetries {
+	if err := s.checkLast(ctx, a.Session, task); err != nil {
 		return err
 	}
 	return s.update(ctx, func(w *saving) error {
@@ -116,8 +125,12 @@ func (s *Service) lapse(ctx context.Context, id flow.AttemptID, tries int) error
 
 // expire ends a session whose time is over, after asking the bank once more. One
 // that money is on its way to is looked at again, until flow.Expire ends it too.
-func (s *Service) expire(ctx context.Context, id flow.SessionID, tries int) error {
-	if _, err := s.check(ctx, id); err != nil && tries < expireRetries {
+func (s *Service) expire(ctx context.Context, task store.Work) error {
+	id := flow.SessionID(task.Subject)
+	if session, err := s.cfg.DB.Session(ctx, id); err != nil || !session.Open() {
+		return err
+	}
+	if err := s.checkLast(ctx, id, task); err != nil {
 		return err
 	}
 	return s.update(ctx, func(w *saving) error {
