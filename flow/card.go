@@ -153,6 +153,15 @@ func plainDigits(text string) string {
 	}, text)
 }
 
+// Keepable is a text of somebody else's as it may be kept: one that holds a number of
+// a card or a person, or a key, is not.
+func Keepable(text string) string {
+	if HoldsCard(text) || HoldsKey(text) || HoldsIdentity("", text) {
+		return "(not kept: it held a card number, a key, or a BVN or NIN)"
+	}
+	return text
+}
+
 // leastKey is how many characters a key of ours has at least behind its beginning.
 const leastKey = 20
 

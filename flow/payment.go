@@ -34,6 +34,15 @@ type Notice struct {
 	Collects          ProjectID  `json:"collects,omitempty"` // whose collection account a credit came to, "" where the rail does not say
 }
 
+// Keepable is a notice as it may be kept: what payers call themselves and write is
+// passed on by a bank as it is.
+func (n Notice) Keepable() Notice {
+	for _, text := range []*string{&n.Payer.Name, &n.Payer.BankName, &n.Payer.AccountNumberMasked, &n.Reason} {
+		*text = Keepable(*text)
+	}
+	return n
+}
+
 // PaidBy is who paid, as far as the bank tells; the account number is masked.
 type PaidBy struct {
 	Name                string `json:"name"`

@@ -152,9 +152,7 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	v, wait, again := s.posted(ctx, d.Delivery)
 	crashpoint.At(crashpoint.HookPosted)
 	now := s.cfg.Now()
-	if text := string(v.Body); flow.HoldsCard(text) || flow.HoldsKey(text) || flow.HoldsIdentity("", text) {
-		v.Body = []byte("(not kept: it held a card number, a key, or a BVN or NIN)")
-	}
+	v.Body = []byte(flow.Keepable(string(v.Body)))
 	if v.Reason == reasonUnsendable {
 		return k.unsendable(ctx, d.Delivery, now), false
 	}

@@ -42,6 +42,7 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 	if err := sound(n); err != nil {
 		return err
 	}
+	n = n.Keepable()
 	if err := s.collector(ctx, &n); err != nil {
 		return err
 	}
