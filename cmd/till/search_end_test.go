@@ -5,11 +5,47 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
+	"testing"
+	"time"
+
+	"till/cmd/till/sealing"
+	"till/config"
+	"till/flow"
+	"till/flow/store"
+	"till/rail/sandbox"
 )
+
+// parrot is a merchant's server that answers webhooks with secrets.
+type parrot struct {
+	server *httptest.Server
+	mu     sync.Mutex
+	says   []string
+	heard  bytes.Buffer
+}
+
+func newParrot(t *testing.T, says []string) *parrot {
+	t.Helper()
+	p := &parrot{says: says}
+	p.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		p.heard.Write(body)
+		_ = r.Header.Write(&p.heard)
+		say := p.says[p.heard.Len()%len(p.says)]
+		p.mu.Unlock()
+		_, _ = io.WriteString(rw, "thank you, "+say+" is noted")
+	}))
+	t.Cleanup(p.server.Close)
+	return p
+}
 
 // chat has people write secrets, also one half of a number after the other, in
 // texts, names and answers; then pays, so that webhooks and receipts go out.
@@ -53,6 +89,33 @@ func (r *rummage) chat() {
 	r.doors["webhook"]++
 }
 
+// notice tells of money as the bank does, from somebody who is called so, signed
+// with what only it and Till know.
+func (r *rummage) notice(called string) {
+	r.t.Helper()
+	set := config.Settings{DataDir: filepath.Join(r.x.dir, "data")}
+	c := inDir(set, store.Accounts, "accounts")
+	var err error
+	if c.Keys, err = besideKeys(set); err != nil {
+		r.t.Fatal(err)
+	}
+	var secret string
+	err = store.Look(r.t.Context(), c, func(kept store.Reader) (err error) {
+		secret, err = kept.Secret(r.t.Context(), sealing.BankSecret)
+		return err
+	})
+	if err != nil || secret == "" {
+		r.t.Fatalf("the bank's secret: %v", err)
+	}
+	now := time.Now()
+	body := must(r.t, object{
+		"id": fmt.Sprintf("SEARCH%d", r.doors["notice"]), "kind": flow.Credit, "amount": 100_000, "channel": flow.BankTransfer, "valueTime": now,
+		"payerName": called, "payerBank": called, "payerAccount": called, "reason": called,
+	})
+	header := http.Header{sandbox.SignatureHeader: {sandbox.Sign(secret, now, body)}}
+	r.send("notice", http.MethodPost, "/v1/rails/sandbox/notifications", header, body, http.StatusOK)
+}
+
 // killed kills Till while messages with secrets come in, and asks it for the stacks
 // of all that it does once it is back.
 func (r *rummage) killed() {
@@ -89,8 +152,10 @@ func (r *rummage) killed() {
 // nowhere searches everything.
 func (r *rummage) nowhere() {
 	r.t.Helper()
-	for name, path := range map[string]string{"metrics": "/metrics", "sessions": "/v1/whatsapp/checkout/sessions?limit=100", "events": "/v1/events?limit=100"} {
-		req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.m.base+path, nil)
+	for name, at := range map[string]string{
+		"metrics": "http://" + r.metrics + "/metrics", "sessions": r.m.base + "/v1/whatsapp/checkout/sessions?limit=100", "events": r.m.base + "/v1/events?limit=100",
+	} {
+		req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, at, nil)
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -101,6 +166,9 @@ func (r *rummage) nowhere() {
 		}
 		text, _ := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK || len(text) == 0 {
+			r.t.Errorf("%s: %d %s", name, answer.StatusCode, text)
+		}
 		r.look(name, text)
 	}
 	v := enter(r.t, r.m.base, "owner")
