@@ -107,8 +107,12 @@ func (b Settlement) HeardNotice(n Notice, now time.Time) (Change, error) {
 	return b.heard(n.Outcomes(), now)
 }
 
-// HeardAnswer takes in what a bank that was asked says became of a settlement.
+// HeardAnswer takes in what a bank that was asked says became of a settlement. It is
+// not asked about one that was sent: that nothing was, it said before.
 func (b Settlement) HeardAnswer(d Disbursed, now time.Time) (Change, error) {
+	if b.Status == SettlementSucceeded && !d.CameBack() {
+		return Change{}, nil
+	}
 	return b.heard(d.Outcomes(), now)
 }
 

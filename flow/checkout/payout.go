@@ -126,6 +126,12 @@ func (w *saving) settledOut(n flow.Notice) error {
 	case n.Amount != b.Amount:
 		w.odd(n, "a bank tells of a payout of another amount than was ordered; what was ordered stands")
 	}
+	if n.Kind == flow.PayoutFailed && n.Reverses == "" {
+		// Told again after it was sent after all, that nothing was does not say that it came back.
+		if known, err := w.tx.Posted(w.ctx, flow.EntrySettleFailed, string(b.ID)); err != nil || known {
+			return err
+		}
+	}
 	if b.Status == flow.SettlementFailed {
 		// It was told in the wrong order, or the bank changed its mind: it is asked.
 		return w.owe(flow.TaskPayout, string(b.ID), w.now)

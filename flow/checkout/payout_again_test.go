@@ -1,0 +1,59 @@
+package checkout_test
+
+import (
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/rail"
+)
+
+// A bank says that it sent nothing, sends it after all, and then says once more what
+// it said first: the merchant was paid, once.
+func TestAPayoutThatWasSentAfterAllIsNotMadeAgain(t *testing.T) {
+	t.Parallel()
+	for name, saysFirst := range map[string]func(w *world, refusal, sent flow.Notice) error{
+		"told again": func(w *world, refusal, sent flow.Notice) error {
+			w.must(w.tell(refusal))
+			w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: sent.RailTransactionID, At: sent.PaidAt}, nil
+			})
+			w.must(w.tell(sent))
+			w.rest()
+			return w.tell(refusal)
+		},
+		"answered late": func(w *world, _, sent flow.Notice) error {
+			w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{Status: flow.DisbursementFailed, Reason: "No such account."}, w.tell(sent)
+			})
+			w.later(time.Minute)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPaying(t, "", func(w *world) {
+				t := w.t
+				w.earns()
+				w.weather(rail.Conditions{Payouts: rail.FatePending})
+				w.at("2026-11-23T08:00:01Z")
+				b := w.settlements(project)[0]
+				refusal := flow.Notice{Kind: flow.PayoutFailed, Reference: string(b.ID), RailTransactionID: "N1", Amount: b.Amount, PaidAt: w.clock()}
+				sent := flow.Notice{Kind: flow.PaidOut, Reference: string(b.ID), RailTransactionID: "B1", Amount: b.Amount, PaidAt: w.clock()}
+				w.must(saysFirst(w, refusal, sent))
+				w.rest()
+				w.rail.sentOut(nil)
+				if b = w.ended(project, 1)[0]; b.Status != flow.SettlementSucceeded || b.RailTransactionID != "B1" {
+					t.Errorf("%+v", b)
+				}
+				w.at("2026-11-24T08:00:01Z")
+				if list := w.settlements(project); len(list) != 1 {
+					t.Errorf("it is paid again: %+v", list)
+				}
+				if n := w.calls()["disburse"]; n != 1 {
+					t.Errorf("the bank was told %d times", n)
+				}
+			})
+		})
+	}
+}
