@@ -31,9 +31,9 @@ type TestBank interface {
 }
 
 // Transfer is one transfer to a virtual account. Amount 0 means what was asked
-// for. Copies is how often the notice is sent (0 means once); Drop sends none.
-// PendingMs is how long it is on its way: until then only asking knows of it, and
-// there is no notice. Returned is a transfer that the bank then sends back by
+// for, less what came in parts already. Copies is how often the notice is sent (0
+// means once); Drop sends none. PendingMs is how long it is on its way: until then
+// only asking knows of it, and there is no notice. Returned is a transfer that the bank then sends back by
 // itself instead of crediting it. Collects is the project whose collection
 // account the number is, which the notice then tells.
 type Transfer struct {

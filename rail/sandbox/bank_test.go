@@ -90,6 +90,21 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
+// Who names no amount sends what is still due: after a part the rest, and after all
+// of it the whole once more.
+func TestTransferOfWhatIsDue(t *testing.T) {
+	w := openTown(t)
+	ins := w.start(t, flow.BankTransfer, "ref")
+	for _, step := range []struct {
+		amount flow.Kobo
+		want   string
+	}{{amount: 200_000, want: "200000"}, {want: "300000"}, {want: "500000"}} {
+		if got := w.transfer(t, rail.Transfer{AccountNumber: ins.AccountNumber, Amount: step.amount}); got.AmountMinor != step.want {
+			t.Errorf("%+v comes to %s", step, got.AmountMinor)
+		}
+	}
+}
+
 // Money that nobody asked for is still money: a notice without a reference.
 func TestTransferToUnknownAccount(t *testing.T) {
 	w := openTown(t)

@@ -91,6 +91,12 @@ func (b books) reversed(id string) (bool, error) {
 	return n > 0, wrap("look up a reversal", err)
 }
 
+// came is what was paid in for a reference so far, in kobo.
+func (b books) came(reference string) (amount int64, err error) {
+	_, err = b.one(`SELECT coalesce(sum(amount), 0) FROM movements WHERE reference = ? AND kind = 'credit'`, []any{reference}, &amount)
+	return amount, wrap("sum up what was paid in", err)
+}
+
 // movements is a page of what was paid in for a reference, oldest first.
 func (b books) movements(reference string, after int64, now time.Time) (out movements, err error) {
 	out.Items, err = b.moves(now, `m.reference = ? AND m.seq > ? AND m.kind NOT IN ('paid_out', 'payout_failed') ORDER BY m.seq LIMIT ?`,

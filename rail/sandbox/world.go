@@ -159,7 +159,13 @@ func (b *Bank) postTransfer(w http.ResponseWriter, r *http.Request) {
 		}
 		amount := int64(t.Amount)
 		if amount == 0 {
-			amount = m.Amount
+			came, err := f.came(m.Reference)
+			if err != nil {
+				return nil, err
+			}
+			if amount = m.Amount - came; amount <= 0 { // all came: it is paid twice
+				amount = m.Amount
+			}
 		}
 		if amount == 0 {
 			return nil, refuse(http.StatusBadRequest, "invalid_amount", "nothing was asked for on this account: give an amount in kobo")
