@@ -60,7 +60,7 @@ const backlogCounted = 20_000
 
 // Backlog is how many deliveries are owed by their schedule, at most twenty
 // thousand, and when the oldest of those was made: zero where there is none. Held is how many
-// wait for endpoints that do not answer, counted as far.
+// wait for endpoints that do not answer or are disabled, counted as far.
 func (r Reader) Backlog(ctx context.Context) (owed, held int, oldest time.Time, err error) {
 	var at int64
 	_, err = r.run.one(ctx, `SELECT COUNT(*), COALESCE(MIN(d.created_at), 0) FROM (SELECT created_at FROM deliveries WHERE state = 'pending' ORDER BY next_at LIMIT ?) AS d`,
@@ -72,6 +72,22 @@ func (r Reader) Backlog(ctx context.Context) (owed, held int, oldest time.Time, 
 		return 0, 0, time.Time{}, fmt.Errorf("count the deliveries that are owed: %w", err)
 	}
 	return owed, held, flow.FromMillis(at), nil
+}
+
+// Whoever is enabled and has something held is to be looked at: what is held for
+// others, their merchant disabled.
+const heldBackSQL = `SELECT COALESCE(MIN(there.made), 0) FROM (SELECT (SELECT MIN(d.created_at) FROM deliveries d WHERE d.state = 'held' AND d.endpoint = e.id) AS made
+ FROM endpoints e WHERE e.wake_at > 0 ORDER BY e.wake_at LIMIT ?) AS there`
+
+// HeldBack is when the oldest delivery was made that is held for an endpoint which
+// is enabled and does not answer, zero where there is none. It looks at twenty
+// thousand endpoints at most.
+func (r Reader) HeldBack(ctx context.Context) (oldest time.Time, err error) {
+	var at int64
+	if _, err = r.run.one(ctx, heldBackSQL, []any{backlogCounted}, &at); err != nil {
+		return time.Time{}, fmt.Errorf("look for the oldest delivery that is held: %w", err)
+	}
+	return flow.FromMillis(at), nil
 }
 
 // Messages of a number that an operator switched off wait because of that, and

@@ -105,6 +105,44 @@ func TestABacklogIsCountedWithItsOldest(t *testing.T) {
 	})
 }
 
+// What is held for an endpoint that its merchant disabled is late for nobody.
+func TestTheOldestThatIsHeldIsOfAnEndpointThatDoesNotAnswer(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		keep(t, db, session(1))
+		e := event(1, session(1).ID, flow.ChargeSuccess)
+		update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.AddEvent(ctx, e) })
+		oldest := func(want time.Time) {
+			t.Helper()
+			if at, err := db.HeldBack(t.Context()); !at.Equal(want) || err != nil {
+				t.Errorf("the oldest is of %v, want %v (%v)", at, want, err)
+			}
+		}
+		oldest(time.Time{})
+		for i := range 3 { // the first two are held back, the others made later
+			to, made := endpoint(i+1), noon.Add(time.Duration(i)*time.Minute)
+			update(t, db, func(ctx context.Context, tx *store.Tx) error {
+				if err := tx.AddEndpoint(ctx, to); err != nil {
+					return err
+				}
+				if i < 2 {
+					if err := tx.OpenEndpoint(ctx, to.ID, made, made.Add(time.Hour), false); err != nil {
+						return err
+					}
+				}
+				return tx.AddHeldDelivery(ctx, flow.Delivery{ID: flow.PrefixDelivery + string(rune('a'+i)), Event: e.ID, Endpoint: to.ID}, made)
+			})
+		}
+		oldest(noon)
+		for i, want := range []time.Time{noon.Add(time.Minute), {}} {
+			update(t, db, func(ctx context.Context, tx *store.Tx) error {
+				_, err := tx.DisableEndpoint(ctx, endpoint(i+1).ID, flow.DisabledRequested, noon)
+				return err
+			})
+			oldest(want)
+		}
+	})
+}
+
 // The oldest message that is to go out is that of a number that works, and who has
 // waited longest for a person is who nobody has come to.
 func TestWhatPayersWaitForIsFound(t *testing.T) {

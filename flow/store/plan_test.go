@@ -83,3 +83,12 @@ func TestAClaimReadsNoBacklog(t *testing.T) {
 		return err
 	})
 }
+
+// However much is held, one step finds the oldest of it for an endpoint.
+func TestTheOldestThatIsHeldIsFoundByAnIndex(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t, store.Checkout))
+	plan, err := db.HeldBackPlan(t.Context())
+	if err != nil || !strings.Contains(plan, "INDEX endpoint_wakes ") || !strings.Contains(plan, "INDEX delivery_held_made (endpoint=?)") {
+		t.Errorf("%v:\n%s", err, plan)
+	}
+}

@@ -32,7 +32,8 @@ var ( //nolint:gochecknoglobals // constants that Go has no word for
 	exceptionsOldest = gauge("till_exceptions_oldest_seconds", "How long the oldest of them has waited; in test by a clock that can be moved.", "env", "kind")
 	webhookBacklog   = gauge("till_webhook_backlog", "Deliveries that are owed by their schedule, counted up to 20000.", "env")
 	webhookOldest    = gauge("till_webhook_oldest_seconds", "How long ago the oldest of them was made; in test by a clock that can be moved.", "env")
-	webhookHeld      = gauge("till_webhook_held", "Deliveries that wait for endpoints that do not answer.", "env")
+	webhookHeld      = gauge("till_webhook_held", "Deliveries that wait for endpoints that do not answer or are disabled.", "env")
+	webhookHeldBack  = gauge("till_webhook_held_oldest_seconds", "How long ago the oldest was made of those for endpoints that do not answer; in test by a clock that can be moved.", "env")
 	outboxOldest     = gauge("till_chat_outbox_oldest_seconds", "How long the oldest message to a payer waits that is to go out, by this machine's clock.", "env")
 	callOldest       = gauge("till_chat_waiting_oldest_seconds", "How long somebody waits for a person to whom none has come, by this machine's clock.", "env")
 	ledgerImbalance  = gauge("till_ledger_imbalance_kobo", "By how much transactions of the ledger do not sum to zero. It must be 0.")
@@ -48,7 +49,7 @@ var ( //nolint:gochecknoglobals // constants that Go has no word for
 // Describe implements prometheus.Collector.
 func (*Watch) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range []figure{
-		exceptionsOpen, exceptionsOldest, webhookBacklog, webhookOldest, webhookHeld, outboxOldest, callOldest, ledgerImbalance, partUp, walBytes, diskFree, diskSize,
+		exceptionsOpen, exceptionsOldest, webhookBacklog, webhookOldest, webhookHeld, webhookHeldBack, outboxOldest, callOldest, ledgerImbalance, partUp, walBytes, diskFree, diskSize,
 		clockSkew, watchTook, watchedAt,
 	} {
 		to <- f.desc
@@ -77,6 +78,7 @@ func (w *Watch) Collect(to chan<- prometheus.Metric) {
 		webhookBacklog.show(to, float64(b.owed), string(env))
 		webhookOldest.show(to, b.oldest.Seconds(), string(env))
 		webhookHeld.show(to, float64(b.held), string(env))
+		webhookHeldBack.show(to, b.heldBack.Seconds(), string(env))
 	}
 	for env, c := range r.chats {
 		outboxOldest.show(to, c.outbox.Seconds(), string(env))

@@ -62,7 +62,7 @@ var promised = map[string][]string{
 	"till_charges_total": {"env", "outcome"}, "till_charge_amount_kobo_total": {"env"},
 	"till_rail_request_duration_seconds": {"op", "result"}, "till_rail_breaker_state": nil, "till_bank_notifications_total": {"outcome"},
 	"till_exceptions_open": {"env", "kind"}, "till_exceptions_oldest_seconds": {"env", "kind"},
-	"till_webhook_attempts_total": {"env", "result"}, "till_webhook_backlog": {"env"}, "till_webhook_oldest_seconds": {"env"}, "till_webhook_dead_total": {"env"},
+	"till_webhook_attempts_total": {"env", "result"}, "till_webhook_backlog": {"env"}, "till_webhook_oldest_seconds": {"env"}, "till_webhook_held_oldest_seconds": {"env"}, "till_webhook_dead_total": {"env"},
 	"till_chat_messages_total": {"direction", "kind"}, "till_chat_intent_total": {"intent", "understood"}, "till_chat_reply_duration_seconds": nil,
 	"till_chat_unsent_total": {"env", "reason"}, "till_chat_outbox_oldest_seconds": {"env"}, "till_chat_waiting_oldest_seconds": {"env"},
 	"till_chat_undecryptable_total": nil, "till_whatsapp_number_state": {"slot", "state"}, "till_whatsapp_phone_away_seconds": {"slot"},

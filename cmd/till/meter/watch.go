@@ -90,6 +90,7 @@ type queue struct {
 type backlog struct {
 	owed, held int
 	oldest     time.Duration // of what is owed
+	heldBack   time.Duration // of the oldest that is held for who does not answer
 }
 
 // hushed is for how long payers have waited for what they are to be told.
@@ -198,9 +199,16 @@ func (r *reading) backlogOf(ctx context.Context, p Place) error {
 	if err != nil {
 		return err
 	}
-	b := backlog{owed: owed, held: held}
+	heldBack, err := p.Reader.HeldBack(ctx)
+	if err != nil {
+		return err
+	}
+	b, now := backlog{owed: owed, held: held}, p.Now()
 	if owed > 0 {
-		b.oldest = max(0, p.Now().Sub(oldest))
+		b.oldest = max(0, now.Sub(oldest))
+	}
+	if !heldBack.IsZero() {
+		b.heldBack = max(0, now.Sub(heldBack))
 	}
 	r.webhooks[p.Env] = b
 	return nil
