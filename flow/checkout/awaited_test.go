@@ -220,6 +220,44 @@ func TestWhatTheOldAddressStillSaysDoesNotSpeakAgainstTheNewOne(t *testing.T) {
 	})
 }
 
+// What an endpoint answers where it was before does not let go what is held for it
+// where it is now.
+func TestWhatTheOldAddressTakesDoesNotSpeakForTheNewOne(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://slow.test", flow.SessionCreated)
+		release := make(chan bool)
+		w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
+			if d.URL != e.URL {
+				return flow.Verdict{Status: http.StatusInternalServerError, Reason: "status"}
+			}
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return flow.Verdict{OK: true, Status: http.StatusOK}
+		})
+		w.session(flow.Headless)
+		w.until("it to be under way", func() bool { return w.to(e.ID) == 1 })
+		w.changed(e.ID, checkout.EndpointChange{URL: new("https://dead.test")})
+		w.change("UPDATE endpoints SET failures = 19, failed_at = 9000000000000") // while what is under way takes a place, it fails no faster
+		for range 25 {
+			w.session(flow.Headless)
+		}
+		w.until("the new address to be held back", func() bool { return w.count("state = 'held'") == 26 })
+		tried := w.to(e.ID)
+		close(release)
+		w.until("the old one to have answered", func() bool { return w.count("state = 'delivered'") == 1 })
+		w.rest()
+		is, err := w.service.Endpoint(t.Context(), project, e.ID)
+		w.must(err)
+		if is.OpenSince.IsZero() || w.to(e.ID) != tried || w.count("state = 'held'") != 25 {
+			t.Errorf("%d are held, %d more were sent, and it is %+v", w.count("state = 'held'"), w.to(e.ID)-tried, is)
+		}
+	})
+}
+
 func TestAnEndpointThatCannotBeLookedAtKeepsNoOtherWaiting(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {

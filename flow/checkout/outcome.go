@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"till/flow"
@@ -152,31 +151,24 @@ func (k *worker) keepOnce(batch []outcome) error {
 
 // ailing is what a batch says of an endpoint that failed.
 type ailing struct {
-	endpoint flow.EndpointID
-	url      string    // that was called last
-	failures int       // in a row, until the end of the batch; what it refused is none that holds it back
-	since    time.Time // of the first of them
-	fresh    bool      // that was the first try of something
-	gone     bool
-	probed   bool          // one of them was a probe
-	refused  bool          // that was answered with a no
-	spare    time.Duration // it asked for so much time
+	store.Failures // until the end of the batch; what it refused is none that holds it back
+
+	gone    bool
+	probed  bool          // one of them was a probe
+	refused bool          // that was answered with a no
+	spare   time.Duration // it asked for so much time
 }
 
 // judge reads the outcomes of a batch, in their order, as what they say of
 // endpoints. Tries by hand and faults of our own do not speak against one.
-func judge(tries []store.Outcome) (failed []ailing, answered []string) {
-	type place struct {
-		id  flow.EndpointID
-		url string // one that was moved meanwhile is another place
-	}
-	by := map[place]*ailing{}
-	well := map[flow.EndpointID]bool{}
+func judge(tries []store.Outcome) (failed []ailing, answered []store.Place) {
+	by := map[store.Place]*ailing{}
+	well := map[store.Place]bool{}
 	for _, o := range tries {
-		at := place{o.Endpoint, o.Delivery.URL}
+		at := store.Place{Endpoint: o.Endpoint, URL: o.Delivery.URL}
 		a := by[at]
 		if o.OK {
-			well[at.id] = true
+			well[at] = true
 			if a != nil && !a.gone { // a 410 stands, whatever is answered beside it
 				delete(by, at)
 			}
@@ -186,28 +178,29 @@ func judge(tries []store.Outcome) (failed []ailing, answered []string) {
 			continue
 		}
 		if a == nil {
-			a = &ailing{endpoint: at.id, url: at.url, since: o.At, fresh: o.Attempts == 0 && !o.Probe}
+			a = &ailing{Failures: store.Failures{Place: at, Since: o.At, Fresh: o.Attempts == 0 && !o.Probe}}
 			by[at] = a
 		}
 		refused := o.Refused()
 		if !refused {
-			a.failures++
+			a.Count++
 		}
 		a.gone = a.gone || o.Gone
 		a.probed = a.probed || o.Probe
 		a.refused = a.refused || o.Probe && refused
 		a.spare = o.RetryAfter
 	}
-	for id := range well {
-		answered = append(answered, string(id))
+	for at := range well {
+		answered = append(answered, at)
 	}
 	for _, a := range by {
 		failed = append(failed, *a)
 	}
-	slices.Sort(answered)
-	slices.SortFunc(failed, func(a, b ailing) int { // so that two processes do not wait for each other
-		return cmp.Or(strings.Compare(string(a.endpoint), string(b.endpoint)), strings.Compare(a.url, b.url))
-	})
+	order := func(a, b store.Place) int { // so that two processes do not wait for each other
+		return cmp.Or(cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.URL, b.URL))
+	}
+	slices.SortFunc(answered, order)
+	slices.SortFunc(failed, func(a, b ailing) int { return order(a.Place, b.Place) })
 	return failed, answered
 }
 
@@ -217,19 +210,15 @@ const maxSpare = 24 * time.Hour
 // ailing keeps that an endpoint failed, and holds it back or disables it where
 // that is due.
 func (w *saving) ailing(ctx context.Context, a ailing) error {
-	is, err := w.tx.EndpointByID(ctx, a.endpoint)
-	if err != nil || is.URL != a.url { // it was moved meanwhile: that says nothing of where it is now
-		return err
-	}
-	e, err := w.tx.EndpointFailed(ctx, a.endpoint, store.Failures{URL: a.url, Count: a.failures, Since: a.since, Fresh: a.fresh}, w.now)
-	if err != nil || e.URL != a.url {
+	e, err := w.tx.EndpointFailed(ctx, a.Failures, w.now)
+	if err != nil || e.ID == "" { // it was moved meanwhile: that says nothing of where it is now
 		return err
 	}
 	disable, open := e.Ails(w.now, a.gone)
 	switch {
 	case disable != "":
 		return w.disable(ctx, e, disable)
-	case a.refused && a.failures == 0:
+	case a.refused && a.Count == 0:
 		return w.tx.EndpointRefused(ctx, e.ID, w.now)
 	case open, !e.OpenSince.IsZero() && a.probed:
 		probes := e.Probes

@@ -8,16 +8,31 @@ import (
 	"till/flow"
 )
 
+// Place is where an endpoint was when it was tried. What came of that says nothing
+// of an endpoint that has moved meanwhile.
+type Place struct {
+	Endpoint flow.EndpointID
+	URL      string
+}
+
 // EndpointsAnswered takes note that something was delivered to endpoints: one
 // that was only probed is sent everything again.
-func (t *Tx) EndpointsAnswered(ctx context.Context, ids []string, now time.Time) error {
-	for part := range t.run.parts(ids) {
-		err := t.run.put(ctx, `UPDATE endpoints SET wake_at = CASE WHEN open_since > 0 THEN CAST(? AS BIGINT) ELSE wake_at END,
+func (t *Tx) EndpointsAnswered(ctx context.Context, where []Place, now time.Time) error {
+	ids, places := make([]string, len(where)), make([]string, len(where))
+	for i, at := range where {
+		ids[i], places[i] = string(at.Endpoint), string(at.Endpoint)+" "+at.URL
+	}
+	for one := range t.run.parts(ids) {
+		for there := range t.run.parts(places[:len(one.ids)]) { // as many are one part too
+			err := t.run.put(ctx, `UPDATE endpoints SET wake_at = CASE WHEN open_since > 0 THEN CAST(? AS BIGINT) ELSE wake_at END,
  failures = 0, failing_since = 0, failed_at = 0, open_since = 0, probes = 0
- WHERE id IN (`+part.marks+`) AND status = 'ENABLED' AND (failures > 0 OR failing_since > 0 OR open_since > 0)`, args(flow.Millis(now), part.args)...)
-		if err != nil {
-			return fmt.Errorf("note that endpoints answer: %w", err)
+ WHERE id IN (`+one.marks+`) AND id || ' ' || url IN (`+there.marks+`) AND status = 'ENABLED' AND (failures > 0 OR failing_since > 0 OR open_since > 0)`,
+				args(flow.Millis(now), one.args, there.args)...)
+			if err != nil {
+				return fmt.Errorf("note that endpoints answer: %w", err)
+			}
 		}
+		places = places[len(one.ids):]
 	}
 	return nil
 }
@@ -35,28 +50,32 @@ func (t *Tx) EndpointRefused(ctx context.Context, id flow.EndpointID, now time.T
 
 // Failures are tries of an endpoint that failed in a row, the first of them Since.
 // Fresh says that it was the first try of something new: after a long silence that
-// begins a new row. They were at a URL, and say nothing of an endpoint that has
-// moved meanwhile.
+// begins a new row.
 type Failures struct {
-	URL   string
+	Place
+
 	Count int
 	Since time.Time
 	Fresh bool
 }
 
-// EndpointFailed takes note of failures, and returns the endpoint as it is now.
-func (t *Tx) EndpointFailed(ctx context.Context, id flow.EndpointID, f Failures, now time.Time) (flow.Endpoint, error) {
+// EndpointFailed takes note of failures, and returns the endpoint as it is now: the
+// zero Endpoint where it has moved meanwhile.
+func (t *Tx) EndpointFailed(ctx context.Context, f Failures, now time.Time) (e flow.Endpoint, err error) {
 	quiet := int64(0)
 	if f.Fresh {
 		quiet = flow.Millis(f.Since.Add(-flow.FailingQuiet))
 	}
-	err := t.run.put(ctx, `UPDATE endpoints SET failures = CASE WHEN failed_at < ? THEN 0 ELSE failures END + ?,
- failing_since = CASE WHEN failing_since = 0 OR failed_at < ? THEN CAST(? AS BIGINT) ELSE failing_since END, failed_at = ? WHERE id = ? AND url = ?`,
-		quiet, f.Count, quiet, flow.Millis(f.Since), flow.Millis(now), id, f.URL)
+	list, err := t.endpoints(ctx, `UPDATE endpoints SET failures = CASE WHEN failed_at < ? THEN 0 ELSE failures END + ?,
+ failing_since = CASE WHEN failing_since = 0 OR failed_at < ? THEN CAST(? AS BIGINT) ELSE failing_since END, failed_at = ? WHERE id = ? AND url = ?
+ RETURNING `+endpointColumns, quiet, f.Count, quiet, flow.Millis(f.Since), flow.Millis(now), f.Endpoint, f.URL)
 	if err != nil {
-		return flow.Endpoint{}, fmt.Errorf("note that endpoint %s fails: %w", id, err)
+		return e, fmt.Errorf("note that endpoint %s fails: %w", f.Endpoint, err)
 	}
-	return t.EndpointByID(ctx, id)
+	if len(list) > 0 {
+		e = list[0]
+	}
+	return e, nil
 }
 
 // EndpointByID is an endpoint of any project, also one that is deleted. Errors:

@@ -33,6 +33,9 @@ func oweMany(t *testing.T, db *store.DB, to, first, count int) []string {
 	return ids
 }
 
+// place is where an endpoint is.
+func place(n int) store.Place { return store.Place{Endpoint: endpoint(n).ID, URL: endpoint(n).URL} }
+
 func endpoints(t *testing.T, db *store.DB, count int) {
 	t.Helper()
 	update(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -130,7 +133,7 @@ func TestAnEndpointIsHeldBackProbedAndLetGoAgain(t *testing.T) {
 		endpoints(t, db, 1)
 		ids, to := oweMany(t, db, 1, 0, 1200), endpoint(1).ID
 		e := doing(t, db, func(ctx context.Context, tx *store.Tx) (flow.Endpoint, error) {
-			return tx.EndpointFailed(ctx, to, store.Failures{URL: endpoint(1).URL, Count: 20, Since: noon, Fresh: true}, noon)
+			return tx.EndpointFailed(ctx, store.Failures{Place: place(1), Count: 20, Since: noon, Fresh: true}, noon)
 		})
 		if e.Failures != 20 || !e.FailingSince.Equal(noon) {
 			t.Errorf("after 20 failures: %+v", e)
@@ -183,7 +186,7 @@ func TestAnEndpointIsHeldBackProbedAndLetGoAgain(t *testing.T) {
 			if err := tx.EndTries(ctx, []store.Outcome{{Delivery: second, Verdict: flow.Verdict{OK: true}, State: flow.DeliveryDelivered, Spent: true, At: now}}); err != nil {
 				return err
 			}
-			return tx.EndpointsAnswered(ctx, []string{string(to)}, now)
+			return tx.EndpointsAnswered(ctx, []store.Place{place(1)}, now)
 		})
 		if e, err := db.EndpointByID(t.Context(), to); err != nil || !e.OpenSince.IsZero() || e.Failures != 0 || !e.FailingSince.IsZero() || e.Probes != 0 {
 			t.Errorf("it answers, and is %+v (%v)", e, err)
@@ -325,14 +328,21 @@ func TestFailuresAfterALongSilenceAreAnotherTrouble(t *testing.T) {
 		to := endpoint(1).ID
 		fails := func(at time.Time, fresh bool) flow.Endpoint {
 			return doing(t, db, func(ctx context.Context, tx *store.Tx) (flow.Endpoint, error) {
-				return tx.EndpointFailed(ctx, to, store.Failures{URL: endpoint(1).URL, Count: 2, Since: at, Fresh: fresh}, at)
+				return tx.EndpointFailed(ctx, store.Failures{Place: place(1), Count: 2, Since: at, Fresh: fresh}, at)
 			})
 		}
 		fails(noon, true)
+		before := store.Place{Endpoint: to, URL: "https://before.test/"}
 		if e := doing(t, db, func(ctx context.Context, tx *store.Tx) (flow.Endpoint, error) {
-			return tx.EndpointFailed(ctx, to, store.Failures{URL: "https://before.test/", Count: 9, Since: noon, Fresh: false}, noon)
-		}); e.Failures != 2 {
-			t.Errorf("what its URL of before does speaks against it: %d", e.Failures)
+			if err := tx.EndpointsAnswered(ctx, []store.Place{before}, noon); err != nil {
+				return flow.Endpoint{}, err
+			}
+			return tx.EndpointFailed(ctx, store.Failures{Place: before, Count: 9, Since: noon}, noon)
+		}); e.ID != "" {
+			t.Errorf("it is still at its URL of before: %+v", e)
+		}
+		if e, err := db.EndpointByID(t.Context(), to); e.Failures != 2 || err != nil {
+			t.Errorf("what its URL of before does or takes speaks of it: %d failures, %v", e.Failures, err)
 		}
 		if e := fails(noon.Add(47*time.Hour), true); e.Failures != 4 || !e.FailingSince.Equal(noon) {
 			t.Errorf("two days later: %d since %s", e.Failures, e.FailingSince)

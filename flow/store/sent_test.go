@@ -125,7 +125,7 @@ func TestAnEndpointIsStoppedStartedAndTakenAway(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		to, events := three(t, db)
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
-			if _, err := tx.EndpointFailed(ctx, to.ID, store.Failures{URL: to.URL, Count: 3, Since: noon, Fresh: false}, noon); err != nil {
+			if _, err := tx.EndpointFailed(ctx, store.Failures{Place: store.Place{Endpoint: to.ID, URL: to.URL}, Count: 3, Since: noon}, noon); err != nil {
 				return err
 			}
 			if _, err := tx.DisableEndpoint(ctx, to.ID, flow.DisabledRequested, noon); err != nil {
