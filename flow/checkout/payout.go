@@ -55,8 +55,11 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 func (s *Service) beginPayout(ctx context.Context, asked flow.Settlement) (b flow.Settlement, begun bool, err error) {
 	err = s.update(ctx, func(w *saving) error {
 		begun = false
-		if b, err = w.tx.Settlement(w.ctx, asked.ID); err != nil || b.Status != asked.Status || b.Tries != asked.Tries {
+		if b, err = w.tx.Settlement(w.ctx, asked.ID); err != nil {
 			return err
+		}
+		if b.Status != asked.Status || b.Tries != asked.Tries {
+			return overtaken(!b.Final())
 		}
 		change, err := b.Send(w.now)
 		if err != nil {

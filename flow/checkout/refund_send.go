@@ -70,11 +70,11 @@ func (s *Service) askedOut(ctx context.Context, reference string) (flow.Disburse
 func (s *Service) beginRefund(ctx context.Context, asked flow.Refund, anew bool) (r flow.Refund, begun bool, err error) {
 	err = s.update(ctx, func(w *saving) error {
 		begun = false
-		if r, err = w.tx.Refund(w.ctx, asked.ID); err != nil || r.Status != asked.Status || r.Reference != asked.Reference {
+		if r, err = w.tx.Refund(w.ctx, asked.ID); err != nil {
 			return err
 		}
-		if r.Tries != asked.Tries { // another may be telling the bank of it just now, or was cut off in that
-			return &NotYetError{Wait: time.Second}
+		if r.Status != asked.Status || r.Reference != asked.Reference || r.Tries != asked.Tries {
+			return overtaken(r.Status == flow.RefundPending || r.Status == flow.RefundProcessing)
 		}
 		if anew && !r.Refused {
 			r = r.Anew()
@@ -103,6 +103,16 @@ func (s *Service) beginRefund(ctx context.Context, asked flow.Refund, anew bool)
 	return r, begun, wrap("send a refund", err)
 }
 
+// overtaken is what comes of a task about money to be sent out that is not any more
+// what it was asked about. Another may be telling the bank of it just now, or was cut
+// off in that: while it is open somebody has to come back to it.
+func overtaken(open bool) error {
+	if open {
+		return &NotYetError{Wait: time.Second}
+	}
+	return nil
+}
+
 // refundAnswer takes in what the bank answered about a refund, and plans when it
 // is asked next.
 func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Disbursed, failure error, took time.Duration) error {
@@ -112,8 +122,11 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 	// The answer is saved even if the process is about to end.
 	return wrap("take in a refund's answer", s.update(context.WithoutCancel(ctx), func(w *saving) error {
 		r, err := w.tx.Refund(w.ctx, asked.ID)
-		if err != nil || r.Reference != asked.Reference {
+		if err != nil {
 			return err
+		}
+		if r.Reference != asked.Reference {
+			return overtaken(r.Status == flow.RefundPending || r.Status == flow.RefundProcessing)
 		}
 		session, err := w.sessionOf(r.Session)
 		if err != nil {

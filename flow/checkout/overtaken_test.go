@@ -1,0 +1,86 @@
+package checkout_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/store"
+	"till/rail"
+)
+
+// While the bank is asked about a refund that is to be sent again, another worker
+// begins to send it and is cut off: whoever asked comes back to it.
+func TestARefundThatAnotherWorkerBeganAndWasCutOffInIsSent(t *testing.T) {
+	t.Parallel()
+	for name, failure := range map[string]error{"the bank answers": nil, "it does not": rail.ErrUnknown} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				w.weather(rail.Conditions{Refunds: rail.FateFail})
+				session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
+				r := w.refuses(session.ID, 1)
+				w.weather(rail.Conditions{})
+				w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+					d, err := bank()
+					now := w.refundsOf(session.ID)[0]
+					if now.Status != flow.RefundPending {
+						return d, err
+					}
+					change, begun := now.Anew().Send(w.read(session.ID), w.payment(p.ID), w.clock())
+					kept := w.db.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveRefund(t.Context(), *change.Refund) })
+					if begun != nil || kept != nil {
+						t.Error(begun, kept)
+					}
+					if failure != nil {
+						return flow.Disbursed{}, failure
+					}
+					return d, err
+				})
+				_, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
+				w.must(err)
+				w.rest()
+				w.passes(3, 2*time.Second)
+				if r = w.becomes(r.ID, flow.RefundProcessed); r.Reference != string(r.ID)+"-2" || w.calls()["disburse"] != 2 {
+					t.Errorf("the bank was told %d times: %+v", w.calls()["disburse"], r)
+				}
+				w.proven()
+			})
+		})
+	}
+}
+
+// The same of a payout that the bank was not reached for.
+func TestAPayoutThatAnotherWorkerBeganAndWasCutOffInIsSent(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		w.earns()
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{}, rail.ErrUnavailable
+			}
+		})
+		var once sync.Once
+		w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			d, err := bank()
+			once.Do(func() {
+				change, begun := w.settlements(project)[0].Send(w.clock())
+				kept := w.db.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSettlement(t.Context(), *change.Settlement) })
+				if begun != nil || kept != nil {
+					t.Error(begun, kept)
+				}
+				w.rail.set(func(r *shakyRail) { r.onSendOut = nil })
+			})
+			return d, err
+		})
+		w.at("2026-11-23T08:00:01Z")
+		w.passes(12, 2*time.Second)
+		if b := w.ended(project, 1)[0]; b.Status != flow.SettlementSucceeded || b.Tries != 3 || w.calls()["disburse"] != 1 {
+			t.Errorf("the bank was told %d times: %+v", w.calls()["disburse"], b)
+		}
+		w.proven()
+	})
+}
