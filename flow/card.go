@@ -156,10 +156,32 @@ func plainDigits(text string) string {
 // Keepable is a text of somebody else's as it may be kept: one that holds a number of
 // a card or a person, or a key, is not.
 func Keepable(text string) string {
-	if HoldsCard(text) || HoldsKey(text) || HoldsIdentity("", text) {
+	if Held("", text) != "" {
 		return "(not kept: it held a card number, a key, or a BVN or NIN)"
 	}
 	return text
+}
+
+// Held names what of a text, which may be the value of a name, is kept nowhere: ""
+// for nothing.
+func Held(name, text string) string {
+	switch {
+	case HoldsCard(text):
+		return "a card number"
+	case HoldsKey(text):
+		return "a secret key"
+	case HoldsIdentity(name, text):
+		return "a BVN or NIN"
+	}
+	return ""
+}
+
+// MayKeep refuses a text that holds what is kept nowhere.
+func MayKeep(what, name, text string) error {
+	if held := Held(name, text); held != "" {
+		return Refuse(CodeCardData, "%s holds %s, which is not kept here. Nothing was done. Take it out, and send it again.", what, held)
+	}
+	return nil
 }
 
 // leastKey is how many characters a key of ours has at least behind its beginning.

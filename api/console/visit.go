@@ -185,8 +185,8 @@ func (v *visit) readForm() error {
 	if err != nil || !isText(form) {
 		return flow.Refuse(flow.CodeInvalidField, "The form cannot be read.")
 	}
-	if held := heldIn(form); held != "" {
-		return flow.Refuse(flow.CodeCardData, "The form holds %s, which is not kept here. Nothing was done. Take it out, and send it again.", held)
+	if err := keepable(form); err != nil {
+		return err
 	}
 	v.form = form
 	if v.text == "" || !hmac.Equal([]byte(form.Get("csrf")), []byte(v.csrf())) {
@@ -195,25 +195,20 @@ func (v *visit) readForm() error {
 	return nil
 }
 
-// heldIn names what of a form may not be kept anywhere, "" for nothing. Passwords
-// are kept nowhere, and the pretend bank's page wants a pretend card.
-func heldIn(form url.Values) string {
+// keepable refuses a form that holds what may not be kept anywhere. Passwords are
+// kept nowhere, and the pretend bank's page wants a pretend card.
+func keepable(form url.Values) error {
 	for name, values := range form {
 		if strings.Contains(name, "password") || name == "csrf" {
 			continue
 		}
 		for _, s := range values {
-			switch {
-			case flow.HoldsCard(s):
-				return "a card number"
-			case flow.HoldsKey(s):
-				return "a secret key"
-			case flow.HoldsIdentity(name, s):
-				return "a BVN or NIN"
+			if err := flow.MayKeep("The form", name, s); err != nil {
+				return err
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
 // isText says whether a form holds text alone: no database keeps anything else.

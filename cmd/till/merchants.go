@@ -4,9 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
 
 	"till/config"
 	"till/flow"
@@ -111,10 +109,7 @@ const maxReason = 500
 
 // rule decides, and ends once every server that runs has heard of it.
 func (r *ruling) rule(w *world, what flow.Ruling) error {
-	if len(r.Reason) > maxReason || strings.ContainsFunc(r.Reason, unicode.IsControl) {
-		return usageError{fmt.Errorf("--reason must be one line of at most %d characters", maxReason)}
-	}
-	if err := keepable("--reason", r.Reason); err != nil {
+	if err := reasoned(r.Reason); err != nil {
 		return err
 	}
 	return withAccounts(w, r.Settings, func(a *checkout.Accounts) error {

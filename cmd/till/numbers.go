@@ -48,21 +48,26 @@ type act struct {
 	Reason string `help:"Why; it is kept with who did it and when."`
 }
 
-// keepable refuses a text that is kept and holds what may not be: a card number is
-// refused before any command runs.
+// reasoned refuses a reason that cannot be kept.
+func reasoned(reason string) error {
+	if len(reason) > maxReason || strings.ContainsFunc(reason, unicode.IsControl) {
+		return usageError{fmt.Errorf("--reason must be one line of at most %d characters", maxReason)}
+	}
+	return keepable("--reason", reason)
+}
+
+// keepable refuses a text that is kept and holds what may not be. A card number of
+// several words is only seen here: before, each argument was judged by itself.
 func keepable(what, text string) error {
-	if flow.HoldsKey(text) || flow.HoldsIdentity("", text) {
-		return usageError{fmt.Errorf("%s is kept: a key, a BVN or NIN does not belong in it", what)}
+	if held := flow.Held("", text); held != "" {
+		return usageError{fmt.Errorf("%s is kept: %s does not belong in it. Nothing was done", what, held)}
 	}
 	return nil
 }
 
 // move moves a switch, and ends once every server that runs has heard of it.
 func (a *act) move(w *world, b *checkout.Board, m flow.SwitchMove) error {
-	if len(a.Reason) > maxReason || strings.ContainsFunc(a.Reason, unicode.IsControl) {
-		return usageError{fmt.Errorf("--reason must be one line of at most %d characters", maxReason)}
-	}
-	if err := keepable("--reason", a.Reason); err != nil {
+	if err := reasoned(a.Reason); err != nil {
 		return err
 	}
 	m.Reason, m.By = a.Reason, whoIs()

@@ -350,6 +350,7 @@ func (r *rummage) commands() {
 		{"methods", "off", "ussd", "--reason", "@"},
 		{"methods", "on", "ussd"},
 		{"desk", "reply", "chat_x", "--as", "ngozi", "@"},
+		append([]string{"desk", "reply", "chat_x", "--as", "ngozi"}, strings.Fields(renderings(r.s.cards[0])[1])...),
 		{"projects", "create", "--owner", searchEmail, "@"},
 		{"merchants", "kyc", "suspend", r.project, "--reason", "@"},
 		{"people", "add", "@"},

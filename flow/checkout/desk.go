@@ -36,11 +36,14 @@ func (s *Service) Claim(ctx context.Context, id flow.ChatID, agent string, seen 
 }
 
 // Reply sends what an agent writes to the payer of a chat that the agent has.
-// Errors: flow.ErrDesk, resource_not_found, invalid_field.
+// Errors: flow.ErrDesk, resource_not_found, invalid_field, card_data_not_accepted.
 func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string) error {
 	text = strings.TrimSpace(text)
 	if text == "" || len(text) > maxReply {
 		return flow.Refuse(flow.CodeInvalidField, "A reply has 1 to %d bytes.", maxReply)
+	}
+	if err := flow.MayKeep("The reply", "", text); err != nil {
+		return err
 	}
 	return s.desk(ctx, id, 0, flow.News{Kind: flow.NewsReply, By: agent, Reason: text})
 }

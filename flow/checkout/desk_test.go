@@ -60,6 +60,30 @@ func TestNothingOfTheBotsFollowsOnceAPersonHasTheChat(t *testing.T) {
 	})
 }
 
+// What is kept nowhere is refused at every door that leads to a payer or a note.
+func TestNobodyWritesWhatIsKeptNowhere(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		id := w.chatOf("ada")
+		w.must(w.service.Claim(w.t.Context(), id, "ngozi", 0))
+		for _, text := range []string{"your card 4111 1111 1111 1111", "use sk_live_abcdefghij0123456789", "your BVN 22212345678"} {
+			for door, err := range map[string]error{
+				"reply": w.service.Reply(w.t.Context(), id, "ngozi", text), "note": w.service.Note(w.t.Context(), session.Project, session.ID, "ngozi", text),
+			} {
+				if flow.CodeOf(err) != flow.CodeCardData {
+					w.t.Errorf("%s of %q: %v", door, text, err)
+				}
+			}
+		}
+		w.rest()
+		if got := w.texts("ada"); slices.Contains(got, "agent") {
+			w.t.Errorf("the payer reads %q", got)
+		}
+	})
+}
+
 func TestAnAgentWhoClaimsAChatAgainKeepsWhatTheyWrote(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {

@@ -25,7 +25,7 @@ const (
 const PrefixNote = "note_"
 
 // Note keeps what a supporter writes down about a session of a project. Errors:
-// resource_not_found, missing_field, invalid_field.
+// resource_not_found, missing_field, invalid_field, card_data_not_accepted.
 func (s *Service) Note(ctx context.Context, project flow.ProjectID, id flow.SessionID, author, text string) error {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
 	switch n := len([]rune(text)); {
@@ -33,6 +33,9 @@ func (s *Service) Note(ctx context.Context, project flow.ProjectID, id flow.Sess
 		return flow.Refuse(flow.CodeMissingField, "Write something into the note.")
 	case n > maxNote:
 		return flow.Refuse(flow.CodeInvalidField, "A note has at most %d characters, not %d.", maxNote, n)
+	}
+	if err := flow.MayKeep("The note", "", text); err != nil {
+		return err
 	}
 	name, err := s.ids.New(PrefixNote)
 	if err != nil {
