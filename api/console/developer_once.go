@@ -39,10 +39,9 @@ func (v *visit) once(show func(checkout.Made) any) checkout.Call {
 	return call
 }
 
-// doOnce does what a form orders, unless the very same form was sent before.
-func (v *visit) doOnce(project flow.ProjectID, do func() error) error {
+// plainly is once for a form of a project of whose answer nothing is kept.
+func (v *visit) plainly(project flow.ProjectID) checkout.Call {
 	how := v.once(func(checkout.Made) any { return nil })
 	how.Project = project
-	_, err := v.service.Once(v.ctx, how, func() (checkout.Answer, error) { return checkout.Answer{Status: http.StatusOK}, do() })
-	return err
+	return how
 }

@@ -120,7 +120,7 @@ func (c *Console) claimChat(v *visit) error {
 func (c *Console) replyChat(v *visit) error {
 	text := v.field("text")
 	return c.atDesk(v, "chat.reply", chatView{Text: text}, func(chat checkout.Waiting) error {
-		return v.doOnce(v.project.ID, func() error { return v.service.Reply(v.ctx, chat.ID, v.who.Email, text) })
+		return v.service.Reply(v.ctx, chat.ID, v.who.Email, text, v.plainly(v.project.ID))
 	}, "")
 }
 

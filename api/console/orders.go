@@ -38,9 +38,7 @@ func (v *visit) ordering(project flow.ProjectID, o checkout.MoneyOrder) (checkou
 
 // order orders it, and says what came of that.
 func (v *visit) order(project flow.ProjectID, o checkout.MoneyOrder) (string, error) {
-	how := v.once(func(checkout.Made) any { return nil })
-	how.Project = project
-	a, err := v.service.Once(v.ctx, how, func() (checkout.Answer, error) {
+	a, err := v.service.Once(v.ctx, v.plainly(project), func() (checkout.Answer, error) {
 		waits, err := v.service.Order(v.ctx, project, o)
 		return checkout.Answer{Status: http.StatusOK, Body: []byte(orderDone(o, waits))}, err
 	})

@@ -79,7 +79,7 @@ func (c *Console) noteSession(v *visit) error {
 	}
 	text := v.field("note")
 	if err = c.audited(v, s, "session.note", string(s.ID), "", false); err == nil {
-		err = v.doOnce(s.Project, func() error { return v.service.Note(v.ctx, s.Project, s.ID, v.who.Email, text) })
+		err = v.service.Note(v.ctx, s.ID, v.who.Email, text, v.plainly(s.Project))
 	}
 	if err != nil {
 		return c.refusedAct(v, err, sessionView{Note: text})

@@ -166,7 +166,7 @@ func (s *Stage) agent(does, text string) {
 	case "claim":
 		s.must(s.Service.Claim(ctx, queue[0].ID, "ngozi", 0))
 	case "reply":
-		s.must(s.Service.Reply(ctx, queue[0].ID, "ngozi", text))
+		s.must(s.Service.Reply(ctx, queue[0].ID, "ngozi", text, checkout.Call{}))
 	case "release":
 		s.must(s.Service.Release(ctx, queue[0].ID, "ngozi"))
 	default:

@@ -124,7 +124,7 @@ func (c *deskReplyCmd) Run(w *world) error {
 		return err
 	}
 	return c.order(w, "has your reply; the server sends it", func(s *checkout.Service) error {
-		return s.Reply(w.ctx, flow.ChatID(c.Chat), c.As, text)
+		return s.Reply(w.ctx, flow.ChatID(c.Chat), c.As, text, checkout.Call{})
 	})
 }
 

@@ -32,12 +32,13 @@ func (s *Service) Desk(ctx context.Context) ([]store.ChatRow, error) {
 // state that the agent looked at, 0 for whatever it is now.
 // Errors: flow.ErrDesk, resource_not_found.
 func (s *Service) Claim(ctx context.Context, id flow.ChatID, agent string, seen int64) error {
-	return s.desk(ctx, id, seen, flow.News{Kind: flow.NewsClaimed, By: agent})
+	return s.desk(ctx, id, seen, flow.News{Kind: flow.NewsClaimed, By: agent}, Call{})
 }
 
 // Reply sends what an agent writes to the payer of a chat that the agent has.
-// Errors: flow.ErrDesk, resource_not_found, invalid_field, card_data_not_accepted.
-func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string) error {
+// Errors: flow.ErrDesk, resource_not_found, invalid_field, card_data_not_accepted,
+// idempotency_key_reused.
+func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string, c Call) error {
 	text = strings.TrimSpace(text)
 	if text == "" || len(text) > maxReply {
 		return flow.Refuse(flow.CodeInvalidField, "A reply has 1 to %d bytes.", maxReply)
@@ -45,21 +46,21 @@ func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string)
 	if err := flow.MayKeep("The reply", "", text); err != nil {
 		return err
 	}
-	return s.desk(ctx, id, 0, flow.News{Kind: flow.NewsReply, By: agent, Reason: text})
+	return s.desk(ctx, id, 0, flow.News{Kind: flow.NewsReply, By: agent, Reason: text}, c)
 }
 
 // Release gives a chat back to the bot.
 // Errors: flow.ErrDesk, resource_not_found.
 func (s *Service) Release(ctx context.Context, id flow.ChatID, agent string) error {
-	return s.desk(ctx, id, 0, flow.News{Kind: flow.NewsReleased, By: agent})
+	return s.desk(ctx, id, 0, flow.News{Kind: flow.NewsReleased, By: agent}, Call{})
 }
 
 // desk takes a turn of a chat over what an agent does.
-func (s *Service) desk(ctx context.Context, id flow.ChatID, seen int64, n flow.News) error {
+func (s *Service) desk(ctx context.Context, id flow.ChatID, seen int64, n flow.News, c Call) error {
 	if n.By = strings.TrimSpace(n.By); n.By == "" {
 		return flow.Refuse(flow.CodeInvalidField, "Say who you are.")
 	}
-	err := s.update(ctx, func(w *saving) error {
+	return s.plain(ctx, c, "hand a chat over", func(w *saving) error {
 		row, err := w.tx.Chat(w.ctx, id)
 		if err != nil {
 			return err
@@ -81,7 +82,6 @@ func (s *Service) desk(ctx context.Context, id flow.ChatID, seen int64, n flow.N
 		}
 		return w.turn(row, flow.Turn{News: &n, About: chat.Focus}, store.Line{Kind: replay.News})
 	})
-	return wrap("hand a chat over", err)
 }
 
 // withdraw takes back what the bot has not sent yet in a chat, but for what no

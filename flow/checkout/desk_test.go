@@ -2,9 +2,11 @@ package checkout_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"till/flow"
 	"till/flow/checkout"
@@ -70,7 +72,7 @@ func TestNobodyWritesWhatIsKeptNowhere(t *testing.T) {
 		w.must(w.service.Claim(w.t.Context(), id, "ngozi", 0))
 		for _, text := range []string{"your card 4111 1111 1111 1111", "use sk_live_abcdefghij0123456789", "your BVN 22212345678"} {
 			for door, err := range map[string]error{
-				"reply": w.service.Reply(w.t.Context(), id, "ngozi", text), "note": w.service.Note(w.t.Context(), session.Project, session.ID, "ngozi", text),
+				"reply": w.service.Reply(w.t.Context(), id, "ngozi", text, checkout.Call{}), "note": w.service.Note(w.t.Context(), session.ID, "ngozi", text, call("", "", nil)),
 			} {
 				if flow.CodeOf(err) != flow.CodeCardData {
 					w.t.Errorf("%s of %q: %v", door, text, err)
@@ -80,6 +82,43 @@ func TestNobodyWritesWhatIsKeptNowhere(t *testing.T) {
 		w.rest()
 		if got := w.texts("ada"); slices.Contains(got, "agent") {
 			w.t.Errorf("the payer reads %q", got)
+		}
+	})
+}
+
+// A form that comes again after a crash, or twice at the same moment, writes once:
+// what it does and that it is done are kept together.
+func TestAReplyAndANoteOfOneKeyAreWrittenOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		ctx := context.WithoutCancel(w.t.Context())
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		id := w.chatOf("ada")
+		w.must(w.service.Claim(ctx, id, "ngozi", 0))
+		writes := func(key string) error {
+			return errors.Join(w.service.Reply(ctx, id, "ngozi", "Good day.", call("reply-"+key, "h", nil)),
+				w.service.Note(ctx, session.ID, "ngozi", "She called.", call("note-"+key, "h", nil)))
+		}
+		w.must(writes("crashed"))
+		w.crash()
+		w.end()
+		w.start(false)
+		w.must(writes("crashed"))
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { w.must(writes("together")) })
+		}
+		both.Wait()
+		w.later(2 * time.Minute) // what the dead one held is free again
+		if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "agent", "agent"}) {
+			w.t.Errorf("the payer reads %q", got)
+		}
+		if notes, err := w.service.Notes(ctx, project, session.ID); err != nil || len(notes) != 2 {
+			w.t.Errorf("notes %+v, %v", notes, err)
+		}
+		if err := w.service.Reply(ctx, id, "ngozi", "Good night.", call("reply-crashed", "another", nil)); flow.CodeOf(err) != flow.CodeIdempotencyReused {
+			w.t.Errorf("another reply with the key of one says %v", err)
 		}
 	})
 }
@@ -95,7 +134,7 @@ func TestAnAgentWhoClaimsAChatAgainKeepsWhatTheyWrote(t *testing.T) {
 		held := make(chan struct{})
 		w.sending(func(checkout.Outgoing) error { <-held; return nil })
 		for range 2 {
-			w.must(w.service.Reply(w.t.Context(), id, "ngozi", "Good day."))
+			w.must(w.service.Reply(w.t.Context(), id, "ngozi", "Good day.", checkout.Call{}))
 		}
 		w.must(w.service.Claim(w.t.Context(), id, "ngozi", 0))
 		close(held)

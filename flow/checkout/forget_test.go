@@ -84,7 +84,7 @@ func TestWhoIsForgottenStandsNowhere(t *testing.T) {
 		s := w.adaSession()
 		w.adaPays(s)
 		w.adaSays(code(other)) // somebody else's session, spoken of in her chat
-		w.must(w.service.Note(ctx, s.Project, s.ID, "ngozi@shop.test", "Adaeze called from 08039990001"))
+		w.must(w.service.Note(ctx, s.ID, "ngozi@shop.test", "Adaeze called from 08039990001", call("", "", nil)))
 		_, err := w.service.Cancel(ctx, other.ID, call("", "", nil))
 		w.must(err)
 		w.rest()

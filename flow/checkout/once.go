@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"net/http"
 	"slices"
 
 	"till/flow"
@@ -70,6 +71,18 @@ func (s *Service) effect(ctx context.Context, c Call, doing string, do func(*sav
 		return s.calls.refused(ctx, c, wrap(doing, err))
 	}
 	return answer, nil
+}
+
+// plain is effect of a call that is answered with nothing but that it is done.
+func (s *Service) plain(ctx context.Context, c Call, doing string, do func(*saving) error) error {
+	_, err := s.effect(ctx, c, doing, func(w *saving) (Answer, error) {
+		done := Answer{Status: http.StatusOK}
+		if err := do(w); err != nil {
+			return done, err
+		}
+		return done, s.calls.keep(w.ctx, w.tx, c, done)
+	})
+	return err
 }
 
 // resumed says whether a call that ended with a code may have had an effect, so

@@ -48,7 +48,7 @@ func (w *world) oldChats() flow.Session {
 	w.adaPays(s)
 	chat := w.chatOf(adaPerson)
 	w.must(w.service.Claim(w.t.Context(), chat, "ngozi", 0))
-	w.must(w.service.Reply(w.t.Context(), chat, "ngozi", weSaid))
+	w.must(w.service.Reply(w.t.Context(), chat, "ngozi", weSaid, checkout.Call{}))
 	w.rest()
 	w.must(w.service.Release(w.t.Context(), chat, "ngozi"))
 	w.rest()

@@ -24,9 +24,10 @@ const (
 // PrefixNote is the prefix of the ids of notes.
 const PrefixNote = "note_"
 
-// Note keeps what a supporter writes down about a session of a project. Errors:
-// resource_not_found, missing_field, invalid_field, card_data_not_accepted.
-func (s *Service) Note(ctx context.Context, project flow.ProjectID, id flow.SessionID, author, text string) error {
+// Note keeps what a supporter writes down about a session of the call's project.
+// Errors: resource_not_found, missing_field, invalid_field, card_data_not_accepted,
+// idempotency_key_reused.
+func (s *Service) Note(ctx context.Context, id flow.SessionID, author, text string, c Call) error {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
 	switch n := len([]rune(text)); {
 	case n == 0:
@@ -41,8 +42,8 @@ func (s *Service) Note(ctx context.Context, project flow.ProjectID, id flow.Sess
 	if err != nil {
 		return err
 	}
-	return wrap("keep a note", s.update(ctx, func(w *saving) error {
-		if _, err := w.owned(project, id); err != nil {
+	return s.plain(ctx, c, "keep a note", func(w *saving) error {
+		if _, err := w.owned(c.Project, id); err != nil {
 			return err
 		}
 		before, err := w.tx.Notes(ctx, id, maxNotes)
@@ -53,7 +54,7 @@ func (s *Service) Note(ctx context.Context, project flow.ProjectID, id flow.Sess
 			return flow.Refuse(flow.CodeInvalidField, "There are %d notes about this session already.", maxNotes)
 		}
 		return w.tx.AddNote(ctx, store.Note{ID: name, Session: id, Author: author, Text: text, At: w.now})
-	}))
+	})
 }
 
 // Notes are the notes about a session of a project, oldest first.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 )
 
 func TestInstructionsAreSentAgainAtMostOnceAMinute(t *testing.T) {
@@ -72,7 +73,7 @@ func TestNotesTimersAndAnswersOfASession(t *testing.T) {
 		w.must(w.tell(credit("T1", w.attempts(session.ID)[0].Reference, 200_000, w.clock())))
 		w.rest()
 		for text, want := range map[string]flow.Code{" \n ": flow.CodeMissingField, strings.Repeat("x", 2001): flow.CodeInvalidField, " She calls back ": ""} {
-			if err := w.service.Note(w.t.Context(), project, session.ID, "ngozi@example.com", text); flow.CodeOf(err) != want && (want != "" || err != nil) {
+			if err := w.service.Note(w.t.Context(), session.ID, "ngozi@example.com", text, call("", "", nil)); flow.CodeOf(err) != want && (want != "" || err != nil) {
 				w.t.Errorf("a note of %d characters: %v", len(text), err)
 			}
 		}
@@ -118,7 +119,7 @@ func TestNotesTimersAndAnswersOfASession(t *testing.T) {
 		for name, err := range map[string]error{
 			"notes": second(w.service.Notes(w.t.Context(), "wsp_prj_9", session.ID)), "timers": second(w.service.Timers(w.t.Context(), "wsp_prj_9", session.ID)),
 			"answers": second(w.service.Explain(w.t.Context(), "wsp_prj_9", session.ID)), "export": second(w.service.Exported(w.t.Context(), "wsp_prj_9", session.ID, "")),
-			"the bank": w.service.AskBank(w.t.Context(), "wsp_prj_9", session.ID), "a note": w.service.Note(w.t.Context(), "wsp_prj_9", session.ID, "x", "x"),
+			"the bank": w.service.AskBank(w.t.Context(), "wsp_prj_9", session.ID), "a note": w.service.Note(w.t.Context(), session.ID, "x", "x", checkout.Call{Project: "wsp_prj_9"}),
 		} {
 			if flow.CodeOf(err) != flow.CodeNotFound {
 				w.t.Errorf("%s of another project's session: %v", name, err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till/bot"
+	"till/flow/checkout"
 	"till/rail"
 )
 
@@ -177,7 +178,7 @@ func (w *world) helps() {
 		name := list[0].Name
 		for _, do := range []func() error{
 			func() error { return i.test.Claim(i.ctx, id, who, 0) },
-			func() error { return i.test.Reply(i.ctx, id, who, "Good day, I have a look.") },
+			func() error { return i.test.Reply(i.ctx, id, who, "Good day, I have a look.", checkout.Call{}) },
 			func() error { return i.test.Release(i.ctx, id, who) },
 		}[:min(step, 3)] {
 			if err := do(); err != nil && !i.dead.Load() {
