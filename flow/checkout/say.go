@@ -230,27 +230,19 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 		if err != nil {
 			return err
 		}
-		row, err := w.tx.Chat(w.ctx, said.Chat)
-		if err != nil {
-			return err
-		}
-		chat, err := w.stands(row)
-		if err != nil {
-			return err
-		}
-		owed, err := w.tx.Owed(w.ctx, said.Chat, sayAtOnce)
-		if err != nil {
-			return err
-		}
-		answer = slices.ContainsFunc(owed, func(o store.Said) bool { return o.Seq > said.Seq && flow.Millis(o.At) == chat.Wrote })
 		within, news := sayWithin, lasts(turn)
 		if news {
 			within = moneyWithin
 		}
 		age, refusals := w.now.Sub(said.At), said.Refusals+1
 		refused := errors.Is(why, ErrUndeliverable)
-		// It gives way to what its payer's last word is answered with.
-		parked = age < within && refused && news && refusals >= maxRefusals && (refusals == maxRefusals || !answer)
+		parked, answer = age < within && refused && news && refusals >= maxRefusals, false
+		if parked { // it gives way to what its payer's last word is answered with
+			if answer, err = w.answers(said); err != nil {
+				return err
+			}
+			parked = refusals == maxRefusals || !answer
+		}
 		again = age < within && (!refused || refusals < maxRefusals || parked)
 		away = again && !refused && age >= sayWithin
 		if refused {
@@ -286,6 +278,21 @@ func (s *Service) unsent(ctx context.Context, said store.Said, why error) error 
 	s.cfg.Meter.Unsent(reason, lost)
 	s.cfg.Log.LogAttrs(keep, slog.LevelError, "a message to a payer is given up, and what was to follow it", about...)
 	return nil
+}
+
+// answers says whether a chat is owed, behind a message, what its payer's last word
+// is answered with.
+func (w *saving) answers(said store.Said) (bool, error) {
+	row, err := w.tx.Chat(w.ctx, said.Chat)
+	if err != nil {
+		return false, err
+	}
+	chat, err := w.stands(row)
+	if err != nil {
+		return false, err
+	}
+	owed, err := w.tx.Owed(w.ctx, said.Chat, sayAtOnce)
+	return slices.ContainsFunc(owed, func(o store.Said) bool { return o.Seq > said.Seq && flow.Millis(o.At) == chat.Wrote }), err
 }
 
 // unsaid keeps that a message is given up, and the rest of its turn with it.
