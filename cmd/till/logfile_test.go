@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -95,5 +96,53 @@ func TestTheLogIsFollowedOverItsTurns(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("it does not end")
+	}
+}
+
+// What is appended while the end of the log is read is read next.
+func TestNoLineIsSkippedThatIsWrittenWhileTheLogIsRead(t *testing.T) {
+	const most = 20_000
+	path := under(t.TempDir(), logName)
+	to, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = errors.Join(to.Close(), at.Close()) })
+	written := make(chan error, 1)
+	go func() {
+		var failed error
+		for n := range most {
+			_, err := fmt.Fprintln(to, n)
+			failed = errors.Join(failed, err)
+		}
+		written <- failed
+	}()
+	seen := 0
+	read := func() {
+		if err := (&logsCmd{Level: "debug"}).each(at, func(line []byte) error {
+			if string(line) != fmt.Sprint(seen) {
+				return fmt.Errorf("%q is read behind %d lines", line, seen)
+			}
+			seen++
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for over := false; !over; read() {
+		select {
+		case err := <-written:
+			if over = true; err != nil {
+				t.Fatal(err)
+			}
+		default:
+		}
+	}
+	if seen != most {
+		t.Errorf("%d lines of %d are read", seen, most)
 	}
 }

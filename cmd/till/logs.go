@@ -129,7 +129,7 @@ func (c *logsCmd) each(f *os.File, do func([]byte) error) error {
 			continue // no line of ours
 		}
 		if errors.Is(err, io.EOF) {
-			_, err := f.Seek(-int64(len(line)), io.SeekEnd)
+			_, err := f.Seek(-int64(len(line)), io.SeekCurrent)
 			return err
 		}
 		if err != nil {
