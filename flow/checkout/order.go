@@ -74,7 +74,9 @@ func ordered(ctx context.Context, r store.Reader, project flow.ProjectID, o Mone
 }
 
 // mayOrder refuses what would give money to a merchant who is stopped or suspended.
-// What goes back to payers does so all the same. Errors: project_suspended.
+// What goes back to payers does so all the same where a person orders it, as here;
+// the keys of such a merchant are shut out of refunds and decisions too, for its
+// programs may be what it was stopped for. Errors: project_suspended.
 func (s *Service) mayOrder(project flow.ProjectID, act flow.MoneyAct) error {
 	if act != flow.ActAccept {
 		return nil
