@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -188,8 +189,17 @@ type versionCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// version is set when a release is built.
-var version = "dev"
+// version is what the program was built of: its release, or else the commit.
+var version = builtOf()
+
+// builtOf is what Go noted of the repository, "dev" where it was built without one.
+func builtOf() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return info.Main.Version
+}
 
 // Help is the command's example.
 func (versionCmd) Help() string { return "Example:  till version" }
