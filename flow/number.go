@@ -175,13 +175,19 @@ const (
 	SwitchNumber   SwitchKind = "number"
 	SwitchMethod   SwitchKind = "method"
 	SwitchMerchant SwitchKind = "merchant" // by project
+	SwitchMoney    SwitchKind = "money"    // MoneyOut
 )
 
-// The positions of the switches of methods and merchants; "" is on.
+// The positions of the switches of methods, merchants and money; "" is on.
 const (
 	MethodOff       = "off"
 	MerchantStopped = "stopped"
+	MoneyHeld       = "held"
 )
+
+// MoneyOut is the money that is sent out, payouts and refunds: while it is held,
+// none is newly ordered from the bank.
+const MoneyOut = "out"
 
 // SwitchMove is one act of an operator, kept for ever.
 type SwitchMove struct {
@@ -198,6 +204,7 @@ type SwitchMove struct {
 func (m SwitchMove) Check() error {
 	known := map[SwitchKind][]string{
 		SwitchNumber: {string(NumberGoes), string(NumberDrains), string(NumberKill)}, SwitchMethod: {"", MethodOff}, SwitchMerchant: {"", MerchantStopped},
+		SwitchMoney: {"", MoneyHeld},
 	}
 	for _, to := range known[m.Kind] {
 		if m.To == to && m.Name != "" {

@@ -98,6 +98,7 @@ func TestOnlySwitchesThatThereAreMove(t *testing.T) {
 		{Kind: flow.SwitchMethod, Name: "ussd", To: "off"},
 		{Kind: flow.SwitchMerchant, Name: "wsp_prj_1", To: "stopped"},
 		{Kind: flow.SwitchMerchant, Name: "wsp_prj_1"},
+		{Kind: flow.SwitchMoney, Name: flow.MoneyOut, To: flow.MoneyHeld},
 	} {
 		if err := m.Check(); err != nil {
 			t.Errorf("%+v: %v", m, err)

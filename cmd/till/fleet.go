@@ -34,6 +34,7 @@ func (a *app) openBoards(ctx context.Context, test, live *store.DB) error {
 	a.board = checkout.NewBoard(test, time.Now, a.clock.Now, a.log)
 	a.liveBoard = checkout.NewBoard(live, time.Now, time.Now, a.log)
 	a.liveBoard.Heed(a.accounts.Suspended)
+	a.checkMoney()
 	return errors.Join(a.board.Refresh(ctx), a.liveBoard.Refresh(ctx))
 }
 

@@ -18,6 +18,8 @@ import (
 type ledgerCmd struct {
 	Check   ledgerCheckCmd   `cmd:"" help:"Prove the ledger: it sums to zero, the bank's own statement agrees to the kobo, and all money has one outcome."`
 	Balance ledgerBalanceCmd `cmd:"" help:"Show what lies in each account."`
+	Hold    ledgerHoldCmd    `cmd:"" help:"Order no payout and no refund from the bank until they are released, as a restore does."`
+	Release ledgerReleaseCmd `cmd:"" help:"Let payouts and refunds go again, after a look at what the bank sent that the ledger does not know."`
 }
 
 // ledgerCheckCmd proves the ledger.

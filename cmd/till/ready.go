@@ -77,6 +77,25 @@ func (a *app) checkBank() {
 	})
 }
 
+// checkMoney: it is held after a restore, until somebody looked what left since.
+func (a *app) checkMoney() {
+	a.checks = append(a.checks, func(context.Context) api.Check {
+		var release []string
+		if a.board.Held() {
+			release = append(release, "till ledger release")
+		}
+		if a.liveBoard.Held() {
+			release = append(release, "till ledger release --live")
+		}
+		out := api.Check{Name: "payouts", OK: len(release) == 0}
+		if !out.OK {
+			out.Reason = "They are held, and refunds too, until somebody looked at what the bank sent: " + strings.Join(release, ", then ") + "."
+			out.Err = errors.New("no payout and no refund is newly ordered")
+		}
+		return out
+	})
+}
+
 // checkRedis: it holds only what may be lost.
 func (a *app) checkRedis() {
 	away := api.Check{Name: "redis", Reason: "It does not answer. Nothing is lost: calls are counted by each process alone."}

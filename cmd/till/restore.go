@@ -33,7 +33,9 @@ func (restoreCmd) Help() string {
 		"Only then it takes the place of the data dir; what was there is renamed beside it. " +
 		"WhatsApp's numbers stay linked; each payer's first message is asked for a second time, since their phones have gone on. " +
 		"The key that its secrets are sealed with is in no backup unless that was asked for: that of the data dir stays, and where another is needed, its id is told. " +
-		"What happened since the backup is gone from it: reconcile with the bank afterwards (till reconcile)."
+		"What happened since the backup is gone from it: the bank may have paid merchants out, and refunded, what the backup still owes. " +
+		"So no payout and no refund is newly ordered until somebody reconciled (till reconcile, till ledger check) and said so: till ledger release, for each environment. " +
+		"What merchants were told since may be told again, as an event with another id."
 }
 
 // Run restores.
@@ -79,7 +81,10 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		if err := prove(w, aside); err != nil {
 			return err
 		}
-		return forgetRatchets(aside, list)
+		if err := forgetRatchets(aside, list); err != nil {
+			return err
+		}
+		return holdMoney(w, aside, list)
 	})
 	if err != nil {
 		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
@@ -139,6 +144,9 @@ func (c *restoreCmd) told(w *world, list manifest, before string, needs []string
 		return printJSON(w, map[string]any{"dataDir": c.DataDir, "at": list.At, "version": list.Version, "files": len(list.Files), "before": before, "needsKeys": needs})
 	}
 	if _, err := fmt.Fprintf(w.out, "%s is as it was at %s: %d files, each database whole, each ledger proven\n", c.DataDir, list.At, len(list.Files)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w.err, "Payouts and refunds are held: the bank may have sent some since. till reconcile, then till ledger release, and the same with --live."); err != nil {
 		return err
 	}
 	if len(needs) > 0 {

@@ -3,12 +3,16 @@ package main
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"till/cmd/till/tilltest"
+	"till/flow"
 )
 
 // does runs one command of Till on its data dir.
@@ -69,6 +73,8 @@ func TestPayersAreHeardAndReachedAfterAnOldBackupIsRestored(t *testing.T) {
 	if n := ratchets(t, filepath.Join(x.dir, "data", keysDir, "test-1.db")); n != 0 {
 		t.Errorf("%d ratchets are restored, which the phones have moved past", n)
 	}
+	x.does("ledger", "release", "--reason", "nothing left since")
+	x.does("ledger", "release", "--live")
 	x.start()
 	waitReady(m)
 
@@ -80,4 +86,59 @@ func TestPayersAreHeardAndReachedAfterAnOldBackupIsRestored(t *testing.T) {
 	writes.hears("^" + asked + "$")
 	m.chosen(late, "comes-again")
 	m.chosen(newPayer(m), "is-new")
+}
+
+// sentOut is how many payouts the bank was ordered to send.
+func (m *merchant) sentOut() (n int) {
+	m.t.Helper()
+	for _, one := range items(m.call(http.MethodGet, "/v1/test/bank/calls", nil)) {
+		if one["operation"] == "disburse" {
+			n++
+		}
+	}
+	return n
+}
+
+// A merchant was paid out after the backup. What is restored owes the same money
+// still, and sends it to nobody until an operator looked at what the bank sent.
+func TestARestoredBackupPaysNobodyOutTwice(t *testing.T) {
+	x, m := running(t, newOutside(t))
+	who := newPayer(m)
+	account := m.chosen(who, "is-paid-out")
+	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
+	who.hears(`(?i)receipt`)
+	x.does("backup", filepath.Join(x.dir, "old.tar.gz"))
+	runs := func() {
+		t.Helper()
+		made := items(m.call(http.MethodPost, "/v1/test/settlements/run", object{"date": string(flow.DateOf(time.Now()).Plus(10))}))
+		if len(made) != 1 {
+			t.Fatalf("settlements: %v", made)
+		}
+	}
+	runs()
+	m.until("the payout is sent", func() bool {
+		return m.sentOut() == 1 && items(m.call(http.MethodGet, "/v1/settlements", nil))[0]["status"] == "SUCCEEDED"
+	})
+
+	x.p.Kill()
+	x.does("restore", filepath.Join(x.dir, "old.tar.gz"), "--yes")
+	x.start()
+	m.until("the server says that payouts are held", func() bool {
+		_, out, err := m.try(http.MethodGet, "/readyz", nil)
+		return err == nil && strings.Contains(fmt.Sprint(out), "till ledger release")
+	})
+	runs() // the payday that the backup has before it
+	out, err := x.p.Beside("ledger", "release")
+	if ended, ok := errors.AsType[*exec.ExitError](err); !ok || ended.ExitCode() != exitRefused || !strings.Contains(out, flow.PrefixSettlement) || !strings.Contains(out, "Nothing was released") {
+		t.Errorf("ledger release: %v\n%s", err, out)
+	}
+	if n := m.sentOut(); n != 1 {
+		t.Errorf("the bank was ordered to send %d payouts", n)
+	}
+	for _, args := range [][]string{{"--yes", "--reason", "the merchant gave it back"}, {"--live"}} {
+		if out, err = x.p.Beside(append([]string{"ledger", "release"}, args...)...); err != nil {
+			t.Fatalf("ledger release %v: %v\n%s", args, err, out)
+		}
+	}
+	waitReady(m)
 }

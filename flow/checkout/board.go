@@ -225,6 +225,10 @@ func (b *Board) Barred(project flow.ProjectID) bool {
 	return b.barred[project] || b.switches[flow.SwitchMerchant][string(project)] == flow.MerchantStopped
 }
 
+// Held says whether no money may be sent out: what was ordered since the data is of
+// may not be known here.
+func (b *Board) Held() bool { return b.at(flow.SwitchMoney, flow.MoneyOut) == flow.MoneyHeld }
+
 // StoppedProjects are the ids of the projects that operators stopped, in order.
 func (b *Board) StoppedProjects() []string {
 	b.mu.RLock()

@@ -14,9 +14,12 @@ import (
 
 // This file tells the bank of settlements and takes in what it says of them.
 
-// stoppedAgain is how often it is looked whether a stopped project may be paid out
-// again.
-const stoppedAgain = 10 * time.Minute
+// How often it is looked whether a stopped project may be paid out again, and
+// whether money that is held may go.
+const (
+	stoppedAgain = 10 * time.Minute
+	heldAgain    = time.Minute
+)
 
 // sendPayout tells the bank of a settlement, or asks what became of it. One that
 // the bank may have been told of before is asked about first, so that nothing is
@@ -38,6 +41,9 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 	}
 	if s.cfg.Board.Barred(b.Project) { // since it was gathered, and the bank knows nothing of it
 		return &NotYetError{Wait: stoppedAgain}
+	}
+	if s.cfg.Board.Held() {
+		return &NotYetError{Wait: heldAgain}
 	}
 	b, begun, err := s.beginPayout(ctx, b)
 	if err != nil || !begun {

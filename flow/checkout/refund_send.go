@@ -40,6 +40,9 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 	if r.PutBack {
 		return nil
 	}
+	if s.cfg.Board.Held() {
+		return &NotYetError{Wait: heldAgain}
+	}
 	r, begun, err := s.beginRefund(ctx, r, anew)
 	if err != nil || !begun {
 		return err

@@ -153,6 +153,12 @@ func unheardOf(ctx context.Context, r store.Reader, list []flow.Notice) ([]flow.
 	return slices.DeleteFunc(slices.Clone(list), func(n flow.Notice) bool { return known[n.RailTransactionID] }), nil
 }
 
+// Unknown are the lines of a statement of money that was sent out and that the
+// ledger has not booked: a bank sent it for data that is not kept any more.
+func Unknown(ctx context.Context, r store.Reader, lines []flow.Notice) ([]flow.Notice, error) {
+	return unheardOf(ctx, r, slices.DeleteFunc(slices.Clone(lines), func(n flow.Notice) bool { return n.Kind != flow.PaidOut }))
+}
+
 // statements are the days that were read for those who only look: however many
 // they are, the bank is asked seldom.
 type statements struct {
