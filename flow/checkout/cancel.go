@@ -38,10 +38,7 @@ func (s *Service) askBeforeCancel(ctx context.Context, id flow.SessionID, c Call
 	if err != nil || !session.Open() {
 		return nil //nolint:nilerr // as above
 	}
-	coming, err := s.check(ctx, id, cancelPatience, false)
-	if coming { // whoever asks plans the next question
-		return s.update(ctx, func(w *saving) error { return w.owe(flow.TaskCheck, string(id), w.now.Add(flow.ComingAgain)) })
-	}
+	_, err = s.check(ctx, id, cancelPatience, false)
 	if flow.CodeOf(err) == flow.CodeStorage { // there may be money that is not kept
 		return err
 	}

@@ -70,36 +70,78 @@ func TestABankThatSaysNothingDoesNotHoldUpWhoCancels(t *testing.T) {
 	}
 }
 
-// A session that the bank knows money for on its way is not cancelled, and somebody
-// asks again what became of that.
-func TestMoneyOnItsWayToWhatIsCancelledIsAskedForAgain(t *testing.T) {
+// Whoever asks the bank about a session that money is on its way to, somebody asks
+// again what became of that; and it is neither cancelled nor ended meanwhile.
+func TestMoneyOnItsWayIsAskedForAgainWhoeverAsked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ask     func(w *world, id flow.SessionID) error
+		refused bool
+	}{
+		"cancel": {func(w *world, id flow.SessionID) error {
+			_, err := w.service.Cancel(w.t.Context(), id, call("", "", nil))
+			return err
+		}, true},
+		"end":     {func(w *world, id flow.SessionID) error { return w.service.EndNow(w.t.Context(), project, id) }, true},
+		"requery": {func(w *world, id flow.SessionID) error { return w.service.AskBank(w.t.Context(), project, id) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				n := newSession(flow.Headless)
+				n.ExpiresIn = 7 * 24 * time.Hour
+				var made checkout.Made
+				_, err := w.service.Open(t.Context(), n, call("", "", &made))
+				w.must(err)
+				id := made.Session.ID
+				w.must(w.instruct(t.Context(), id))
+				w.passes(27, time.Hour) // by now nobody asks by the clock any more
+				a := w.attempts(id)[0]
+				w.rail.checking(func(context.Context, string) ([]flow.Notice, error) {
+					return []flow.Notice{said(flow.Pending, "", a, 500_000, w.clock())}, nil
+				})
+				for range 2 {
+					if err := c.ask(w, id); (err != nil) != c.refused || c.refused && flow.CodeOf(err) != flow.CodeNotCancellable {
+						t.Errorf("it says %v", err)
+					}
+					w.is(id, flow.SessionProcessing)
+					w.later(10 * time.Second)
+				}
+				w.rail.checking(func(context.Context, string) ([]flow.Notice, error) { return nil, nil })
+				w.later(5 * time.Minute)
+				w.is(id, flow.SessionPending)
+				w.must(c.ask(w, id))
+			})
+		})
+	}
+}
+
+// Everybody who asks the bank about a session that is not paid leaves a line of it.
+func TestEveryQuestionToTheBankLeavesALine(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		n := newSession(flow.Headless)
-		n.ExpiresIn = 7 * 24 * time.Hour
-		var made checkout.Made
-		_, err := w.service.Open(t.Context(), n, call("", "", &made))
+		first, _ := w.paying()
+		other := w.session(flow.Headless)
+		w.must(w.instruct(t.Context(), other.ID))
+		w.must(w.service.AskBank(t.Context(), project, first.ID))
+		w.must(w.service.AskBank(t.Context(), project, other.ID))
+		w.must(w.service.EndNow(t.Context(), project, other.ID))
+		cancelled := w.session(flow.Headless)
+		w.must(w.instruct(t.Context(), cancelled.ID))
+		_, err := w.service.Cancel(t.Context(), cancelled.ID, call("", "", nil))
 		w.must(err)
-		id := made.Session.ID
-		_, _, err = w.service.Instruct(t.Context(), project, id, checkout.Ask{Method: flow.BankTransfer})
-		w.must(err)
-		w.passes(27, time.Hour) // by now nobody asks by the clock any more
-		a := w.attempts(id)[0]
-		w.rail.checking(func(context.Context, string) ([]flow.Notice, error) {
-			return []flow.Notice{said(flow.Pending, "", a, 500_000, w.clock())}, nil
-		})
-		for range 2 {
-			if _, err := w.service.Cancel(t.Context(), id, call("", "", nil)); flow.CodeOf(err) != flow.CodeNotCancellable {
-				t.Errorf("it is cancelled under money on its way: %v", err)
-			}
-			w.is(id, flow.SessionProcessing)
+		w.passes(2, 31*time.Minute) // the instructions run out
+		w.later(w.read(first.ID).ExpiresAt.Sub(w.clock()) + time.Second)
+		w.is(first.ID, flow.SessionExpired)
+		lines := 0
+		for _, id := range []flow.SessionID{first.ID, other.ID, cancelled.ID} {
+			lines += w.lines(id)["bank.asked"]
 		}
-		w.rail.checking(func(context.Context, string) ([]flow.Notice, error) { return nil, nil })
-		w.later(5 * time.Minute)
-		w.is(id, flow.SessionPending)
-		_, err = w.service.Cancel(t.Context(), id, call("", "", nil))
-		w.must(err)
+		if asked := w.calls()["check"]; lines != asked || asked < 12 {
+			t.Errorf("%d lines of %d questions", lines, asked)
+		}
 	})
 }
 

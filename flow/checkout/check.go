@@ -20,11 +20,10 @@ const (
 	fromStatement = "statement" // it stood on the statement of a day, and nobody had told us
 )
 
-// check asks the bank about every attempt of a session that it may know money
-// for, and takes in what it says. An attempt that it cannot answer for does not
-// hide the others' money. coming says that money is on its way, as far as the
-// bank answered, which has until patience ends. What is asked in turn waits for its
-// turn (NotYetError) where there is anything to ask.
+// check asks the bank about a session, and keeps what it says. coming says that money
+// is on its way, as far as the bank answered, which has until patience ends; then it
+// is asked again. What is asked in turn waits for its turn (NotYetError) where there
+// is anything to ask.
 func (s *Service) check(ctx context.Context, id flow.SessionID, patience time.Duration, inTurn bool) (coming bool, err error) {
 	session, err := s.cfg.DB.Session(ctx, id)
 	if err != nil {
@@ -35,15 +34,31 @@ func (s *Service) check(ctx context.Context, id flow.SessionID, patience time.Du
 		return false, err
 	}
 	attempts = slices.DeleteFunc(attempts, func(a flow.Attempt) bool { return a.Instructions == nil }) // nobody could pay it
+	if len(attempts) == 0 && session.Status != flow.SessionProcessing {
+		return false, nil
+	}
 	if inTurn && len(attempts) > 0 {
 		if wait := s.pace.turn(len(attempts), s.cfg.Now()); wait > 0 {
 			return false, &NotYetError{Wait: wait}
 		}
 		defer s.pace.over()
 	}
+	found, failure := s.askAbout(ctx, attempts, patience)
+	if inTurn && session.Status == flow.SessionPaid { // afterwards only money is worth a line
+		return found, failure
+	}
+	kept := s.update(ctx, func(w *saving) (err error) {
+		coming, err = w.bankAnswered(session, found, failure)
+		return err
+	})
+	return coming, errors.Join(failure, kept)
+}
+
+// askAbout asks the bank about attempts of a session, and takes in what it says. One
+// that it cannot answer for does not hide the others' money.
+func (s *Service) askAbout(ctx context.Context, attempts []flow.Attempt, patience time.Duration) (coming bool, failures error) {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var failures error
 	for _, a := range attempts {
 		notices, err := s.cfg.Rail.Check(patient, a.Reference)
 		if err != nil {
@@ -64,10 +79,34 @@ func (s *Service) check(ctx context.Context, id flow.SessionID, patience time.Du
 			}
 		}
 	}
-	if failures != nil || coming || session.Status != flow.SessionProcessing {
-		return coming, failures
+	return coming, failures
+}
+
+// bankAnswered keeps that the bank was asked about a session, as it was then, and what came
+// of it: while money is on its way, whoever asked, it is asked again.
+func (w *saving) bankAnswered(asked flow.Session, found bool, failure error) (coming bool, err error) {
+	session, err := w.tx.Session(w.ctx, asked.ID)
+	if err == nil && !found && failure == nil {
+		session, err = w.resume(asked, session)
 	}
-	return false, s.resume(ctx, session)
+	if err != nil {
+		return found, err
+	}
+	coming = found || failure == nil && session.Status == flow.SessionProcessing // the bank told of it while it was asked
+	outcome := "ok"
+	switch {
+	case coming:
+		outcome = "pending"
+	case failure != nil:
+		outcome = failure.Error()
+	}
+	if err := w.log(session.ID, "bank.asked", map[string]string{"outcome": outcome}); err != nil {
+		return coming, err
+	}
+	if !coming || session.Status != flow.SessionProcessing {
+		return coming, nil
+	}
+	return coming, w.owe(flow.TaskCheck, string(session.ID), w.now.Add(flow.ComingAgain))
 }
 
 // asksInTurn says whether a task waits for its turn before it asks the bank. What
@@ -94,17 +133,12 @@ func (s *Service) checked(ctx context.Context, task store.Work) error {
 		if err != nil {
 			return err
 		}
-		outcome, kind := "ok", flow.NewsNothing
+		kind := flow.NewsNothing
 		switch {
-		case coming || failure == nil && session.Status == flow.SessionProcessing: // the bank told of it while it was asked
-			outcome, kind = "pending", flow.NewsComing
+		case coming:
+			kind = flow.NewsComing
 		case failure != nil:
-			outcome, kind = failure.Error(), flow.NewsBankDown
-		}
-		if session.Status != flow.SessionPaid { // afterwards only money would be worth a line
-			if err := w.log(id, "bank.asked", map[string]string{"outcome": outcome}); err != nil {
-				return err
-			}
+			kind = flow.NewsBankDown
 		}
 		if err := w.waiting(id, flow.Verifying, flow.News{Kind: kind}); err != nil {
 			return err

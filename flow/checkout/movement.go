@@ -45,28 +45,25 @@ func (w *saving) coming(session flow.Session, n flow.Notice, from string) error 
 	}
 	w.tx.After(func() { w.s.answered(session.ID, flow.NewsComing, w.now) })
 	if from == fromAnswer {
-		return nil // whoever asked plans the next question
+		return nil // the next question is planned with the answer to this one
 	}
 	return w.owe(flow.TaskCheck, string(session.ID), w.now.Add(flow.ComingAgain))
 }
 
 // resume ends the wait for money that the bank knows of no more. It was asked
 // about the session as it was then: what it said since stands.
-func (s *Service) resume(ctx context.Context, asked flow.Session) error {
-	return s.update(ctx, func(w *saving) error {
-		session, err := w.tx.Session(ctx, asked.ID)
-		if err != nil || session.Version != asked.Version {
-			return err
-		}
-		change, err := flow.Resume(session)
-		if err != nil || change.Session == nil {
-			return err
-		}
-		if err := w.save(change, session); err != nil {
-			return err
-		}
-		return w.overdue(session)
-	})
+func (w *saving) resume(asked, session flow.Session) (flow.Session, error) {
+	if session.Version != asked.Version {
+		return session, nil
+	}
+	change, err := flow.Resume(session)
+	if err != nil || change.Session == nil {
+		return session, err
+	}
+	if err := w.save(change, session); err != nil {
+		return session, err
+	}
+	return *change.Session, w.overdue(session)
 }
 
 // landed sees to a session that money was on its way to, once some came that was
