@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"till/flow"
 )
@@ -18,7 +19,7 @@ func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer
 		if err != nil {
 			return Answer{}, err
 		}
-		if err := w.cancel(session); err != nil {
+		if _, err := w.close(session, flow.Cancel); err != nil {
 			return Answer{}, err
 		}
 		return w.answer(session, c)
@@ -63,34 +64,28 @@ func (s *Service) EndNow(ctx context.Context, project flow.ProjectID, id flow.Se
 		if err != nil {
 			return err
 		}
-		attempts, err := w.tx.Attempts(w.ctx, id)
-		if err != nil {
-			return err
-		}
-		payments, err := w.tx.Payments(w.ctx, id)
-		if err != nil {
-			return err
-		}
-		change, err := flow.EndNow(session, attempts, payments, w.now)
-		if err != nil {
-			return err
-		}
-		return w.save(change, session)
+		_, err = w.close(session, flow.EndNow)
+		return err
 	}))
 }
 
-func (w *saving) cancel(session flow.Session) error {
+// ending is one of the ways in which a session ends: flow.Cancel, flow.EndNow or
+// flow.Expire.
+type ending func(flow.Session, []flow.Attempt, []flow.Payment, time.Time) (flow.Change, error)
+
+// close ends a session, and says whether there was anything to end.
+func (w *saving) close(session flow.Session, how ending) (bool, error) {
 	attempts, err := w.tx.Attempts(w.ctx, session.ID)
 	if err != nil {
-		return err
+		return false, err
 	}
 	payments, err := w.tx.Payments(w.ctx, session.ID)
 	if err != nil {
-		return err
+		return false, err
 	}
-	change, err := flow.Cancel(session, attempts, payments, w.now)
+	change, err := how(session, attempts, payments, w.now)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return w.save(change, session)
+	return change.Session != nil, w.save(change, session)
 }

@@ -308,7 +308,8 @@ func (w *saving) effect(row store.ChatRow, e flow.Effect) error {
 		if session.Status != flow.SessionPending { // money came first, or is on its way: that is told already
 			return nil
 		}
-		return w.cancel(session)
+		_, err = w.close(session, flow.Cancel)
+		return err
 	}
 	return fmt.Errorf("a decision asks for %q, which nobody does", e.Kind)
 }

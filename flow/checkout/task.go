@@ -138,24 +138,13 @@ func (s *Service) expire(ctx context.Context, task store.Work) error {
 		if err != nil {
 			return err
 		}
-		attempts, err := w.tx.Attempts(ctx, id)
-		if err != nil {
-			return err
-		}
-		payments, err := w.tx.Payments(w.ctx, id)
-		if err != nil {
-			return err
-		}
-		change, err := flow.Expire(session, attempts, payments, w.now)
-		if err != nil {
-			return err
-		}
 		if session.Status == flow.SessionPending && w.now.Before(session.ExpiresAt) { // the clock went back since this was due
 			return w.owe(flow.TaskExpireSession, string(id), session.ExpiresAt)
 		}
-		if change.Session == nil && session.Status == flow.SessionProcessing {
-			return w.owe(flow.TaskExpireSession, string(id), w.now.Add(flow.ComingAgain))
+		closed, err := w.close(session, flow.Expire)
+		if err != nil || closed || session.Status != flow.SessionProcessing {
+			return err
 		}
-		return w.save(change, session)
+		return w.owe(flow.TaskExpireSession, string(id), w.now.Add(flow.ComingAgain))
 	})
 }
