@@ -71,6 +71,7 @@ type Verdict struct {
 	Duration   time.Duration // until the verdict
 	RetryAfter time.Duration // that the endpoint asked for, at most a day
 	Gone       bool          // the endpoint said 410: never again
+	Unsent     bool          // nothing was sent, through a fault of our own that may be mended
 	URL        string        // that was called
 	Signature  string        // of the request, empty where none was made
 }
@@ -158,7 +159,7 @@ func (s *Sender) send(caller context.Context, r Request) Verdict {
 	how := new(course)
 	req, err := request(httptrace.WithClientTrace(ctx, how.trace()), r)
 	if err != nil {
-		return Verdict{Err: WordUnsendable}
+		return Verdict{Err: WordUnsendable, Unsent: true}
 	}
 	// The transport and not a client: a client would follow redirects and keep
 	// cookies.

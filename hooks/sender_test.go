@@ -196,7 +196,7 @@ func TestSendUnsendable(t *testing.T) {
 	} {
 		r := to(t, url)
 		change(&r)
-		if v := sender(t, nil).Send(t.Context(), r); v.OK || v.Err != hooks.WordUnsendable || v.Status != 0 {
+		if v := sender(t, nil).Send(t.Context(), r); v.OK || v.Err != hooks.WordUnsendable || !v.Unsent || v.Status != 0 {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

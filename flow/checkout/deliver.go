@@ -153,8 +153,8 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	crashpoint.At(crashpoint.HookPosted)
 	now := s.cfg.Now()
 	v.Body = []byte(flow.Keepable(string(v.Body)))
-	if v.Reason == reasonUnsendable {
-		return k.unsendable(ctx, d.Delivery, now), false
+	if v.Unsent {
+		return k.unsendable(ctx, d.Delivery, v, now), false
 	}
 	o := store.Outcome{Delivery: d.Delivery, Verdict: v, State: flow.DeliveryDelivered, Spent: true, At: now}
 	switch {
@@ -182,22 +182,19 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	return o, true
 }
 
-// reasonUnsendable is why nothing was sent through a fault of our own: this process
-// cannot open the endpoint's secret, say.
-const reasonUnsendable = "unsendable"
-
 // unsendableAgain is how long what could not be sent waits: not long, for it may be
 // mended by a restart with the right keys, and not for nothing.
 const unsendableAgain = time.Minute
 
-// unsendable puts a delivery off that nothing was sent of. That is no try: it spends
+// unsendable puts a delivery off that nothing was sent of: this process cannot open
+// the endpoint's secret, say. That is no try: it spends
 // none of its schedule and leaves no record, and its endpoint is not to blame.
-func (k *worker) unsendable(ctx context.Context, d flow.Delivery, now time.Time) store.Outcome {
+func (k *worker) unsendable(ctx context.Context, d flow.Delivery, v flow.Verdict, now time.Time) store.Outcome {
 	if k.worthTelling(d.Endpoint, now) {
 		k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a delivery cannot be sent through a fault of our own", slog.String("delivery", d.ID),
 			slog.String("event", string(d.Event)), slog.String("endpoint", string(d.Endpoint)), slog.Int("secrets", len(d.Secrets)))
 	}
-	k.s.cfg.Meter.Delivery(reasonUnsendable)
+	k.s.cfg.Meter.Delivery(v.Reason)
 	return store.Outcome{Delivery: d, Next: now.Add(unsendableAgain)}
 }
 

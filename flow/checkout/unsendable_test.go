@@ -14,7 +14,7 @@ func TestWhatCannotBeSentThroughAFaultOfOurOwnWaits(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		e := w.endpoint("https://shop.test", flow.SessionCreated)
-		w.posting(failing(flow.Verdict{Reason: "unsendable"}, e.ID))
+		w.posting(failing(flow.Verdict{Reason: "unsendable", Unsent: true}, e.ID))
 		for range 25 {
 			w.session(flow.Headless)
 		}
