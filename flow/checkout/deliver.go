@@ -195,7 +195,7 @@ func (k *worker) unsendable(ctx context.Context, d flow.Delivery, v flow.Verdict
 			slog.String("event", string(d.Event)), slog.String("endpoint", string(d.Endpoint)), slog.Int("secrets", len(d.Secrets)))
 	}
 	k.s.cfg.Meter.Delivery(v.Reason)
-	return store.Outcome{Delivery: d, Next: now.Add(unsendableAgain)}
+	return store.Outcome{Delivery: d, Verdict: v}
 }
 
 // worthTelling says whether a failed try is told of where only warnings are: of

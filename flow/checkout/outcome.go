@@ -24,7 +24,7 @@ const (
 )
 
 // outcome is what became of a delivery that was taken; tried is false for one
-// that goes back as it was, due at once or at Next.
+// that goes back as it was, due at once or, where nothing could be sent, after a while.
 type outcome struct {
 	store.Outcome
 
@@ -110,7 +110,7 @@ func (k *worker) keepParts(ctx context.Context, batch []outcome) {
 func (k *worker) keepOnce(batch []outcome) error {
 	type given struct {
 		lease string
-		due   time.Time // zero: at once
+		later bool // not due at once
 	}
 	var tries []store.Outcome
 	back := map[given][]string{}
@@ -118,7 +118,7 @@ func (k *worker) keepOnce(batch []outcome) error {
 		if o.tried {
 			tries = append(tries, o.Outcome)
 		} else {
-			to := given{o.Lease, o.Next}
+			to := given{o.Lease, o.Unsent}
 			back[to] = append(back[to], o.ID)
 		}
 	}
@@ -126,9 +126,9 @@ func (k *worker) keepOnce(batch []outcome) error {
 	ctx := rowwise(context.WithoutCancel(k.ctx))
 	return k.s.update(ctx, func(w *saving) error {
 		for to, ids := range back {
-			due := to.due
-			if due.IsZero() {
-				due = w.now
+			due := w.now
+			if to.later {
+				due = due.Add(unsendableAgain)
 			}
 			if err := w.tx.GiveBackDeliveries(ctx, to.lease, ids, due); err != nil {
 				return err

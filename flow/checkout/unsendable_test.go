@@ -1,10 +1,13 @@
 package checkout_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"till/flow"
+	"till/flow/store"
+	"till/flow/store/storetest"
 )
 
 // What cannot be sent through a fault of our own is no try: it waits, and its
@@ -40,4 +43,32 @@ func TestWhatCannotBeSentThroughAFaultOfOurOwnWaits(t *testing.T) {
 			t.Errorf("%d of 25 are delivered, at the first try", n)
 		}
 	})
+}
+
+// However many could not be sent one after the other, they are put off together.
+func TestWhatCannotBeSentIsPutOffTogether(t *testing.T) {
+	t.Parallel()
+	place, line := storetest.Through(t, storetest.Postgres(t, store.Checkout))
+	w := newWorld(t, place)
+	w.start(true)
+	e := w.endpoint("https://shop.test", flow.SessionCreated)
+	w.rest()
+	release := make(chan bool)
+	w.posting(func(context.Context, flow.Delivery) flow.Verdict {
+		<-release
+		w.setClock(w.clock().Add(time.Millisecond))
+		return flow.Verdict{Reason: "unsendable", Unsent: true}
+	})
+	for range 8 {
+		w.session(flow.Headless)
+	}
+	w.until("eight to be under way", func() bool { return w.to(e.ID) == 8 })
+	line.Cut()
+	close(release)
+	w.until("all to be over", func() bool { return w.service.Deliveries().Sending == 0 })
+	line.Mend()
+	w.until("all to be kept", func() bool { return w.service.Deliveries().NotYetKept == 0 })
+	if n := w.count("id IN (SELECT MIN(id) FROM deliveries GROUP BY next_at)"); n > 2 { // the first alone, and the others
+		t.Errorf("eight are put off to %d moments", n)
+	}
 }
