@@ -258,6 +258,7 @@ type Verdict struct {
 	Gone       bool   // the endpoint said 410: never again
 	Status     int    // the HTTP status, 0 where there was no answer
 	Reason     string // why it failed, in a word
+	Ours       bool   // it failed through a fault of our own: its endpoint is not to blame
 	Unsent     bool   // nothing was sent, through a fault of our own that may be mended: it is no try of the schedule
 	Body       []byte // of the answer, at most 4 KiB
 	Duration   time.Duration

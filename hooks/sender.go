@@ -71,7 +71,8 @@ type Verdict struct {
 	Duration   time.Duration // until the verdict
 	RetryAfter time.Duration // that the endpoint asked for, at most a day
 	Gone       bool          // the endpoint said 410: never again
-	Unsent     bool          // nothing was sent, through a fault of our own that may be mended
+	Ours       bool          // it failed through a fault of our own, and nothing was sent
+	Unsent     bool          // the same, and it may be mended
 	URL        string        // that was called
 	Signature  string        // of the request, empty where none was made
 }
@@ -154,12 +155,15 @@ func (s *Sender) send(caller context.Context, r Request) Verdict {
 	if err := CheckURL(r.URL, s.allow); err != nil {
 		return Verdict{Err: WordGuard}
 	}
+	if len(r.Body) > maxBody {
+		return Verdict{Err: WordTooLarge, Ours: true}
+	}
 	ctx, cancel := context.WithTimeout(caller, s.timeout)
 	defer cancel()
 	how := new(course)
 	req, err := request(httptrace.WithClientTrace(ctx, how.trace()), r)
 	if err != nil {
-		return Verdict{Err: WordUnsendable, Unsent: true}
+		return Verdict{Err: WordUnsendable, Ours: true, Unsent: true}
 	}
 	// The transport and not a client: a client would follow redirects and keep
 	// cookies.
@@ -183,9 +187,6 @@ func (s *Sender) send(caller context.Context, r Request) Verdict {
 
 // request is the signed POST.
 func request(ctx context.Context, r Request) (*http.Request, error) {
-	if len(r.Body) > maxBody {
-		return nil, fmt.Errorf("event %q: %d bytes are more than %d", r.ID, len(r.Body), maxBody)
-	}
 	signature, err := Sign(r.Secrets, r.ID, r.At, r.Body)
 	if err != nil {
 		return nil, err

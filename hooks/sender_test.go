@@ -192,13 +192,17 @@ func TestSendUnsendable(t *testing.T) {
 		"no id":        func(r *hooks.Request) { r.ID = "" },
 		"id with line": func(r *hooks.Request) { r.ID = "evt\r\nHost: x" },
 		"no time":      func(r *hooks.Request) { r.At = time.Time{} },
-		"too large":    func(r *hooks.Request) { r.Body = make([]byte, 256<<10+1) },
 	} {
 		r := to(t, url)
 		change(&r)
-		if v := sender(t, nil).Send(t.Context(), r); v.OK || v.Err != hooks.WordUnsendable || !v.Unsent || v.Status != 0 {
+		if v := sender(t, nil).Send(t.Context(), r); v.OK || v.Err != hooks.WordUnsendable || !v.Ours || !v.Unsent || v.Status != 0 {
 			t.Errorf("%s: %+v", name, v)
 		}
+	}
+	large := to(t, url)
+	large.Body = make([]byte, 256<<10+1)
+	if v := sender(t, nil).Send(t.Context(), large); v.OK || v.Err != hooks.WordTooLarge || !v.Ours || v.Unsent || v.Status != 0 {
+		t.Errorf("too large: %+v", v)
 	}
 }
 

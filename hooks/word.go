@@ -26,7 +26,8 @@ const (
 	WordGuard       = "guard"        // the URL or its address is not public; nothing was sent
 	WordBadResponse = "bad_response" // not HTTP, or a header past its bounds
 	WordStopped     = "stopped"      // the caller gave up, the endpoint is not to blame
-	WordUnsendable  = "unsendable"   // no secret, or too large: our fault; nothing was sent
+	WordUnsendable  = "unsendable"   // no secret: our fault, which may be mended; nothing was sent
+	WordTooLarge    = "too_large"    // our fault for good; nothing was sent
 )
 
 // course is how far a delivery came.

@@ -26,7 +26,7 @@ func (k *worker) takesPosts(d flow.Delivery) bool {
 	if k.closed {
 		return false
 	}
-	if k.posts.roomFor(d.Endpoint, d.Awaited()) > 0 {
+	if k.posts.roomFor(d.Endpoint, d.Awaited(), k.s.cfg.Now()) > 0 {
 		return true
 	}
 	k.posts.lane(d.Endpoint).more = true
@@ -36,11 +36,12 @@ func (k *worker) takesPosts(d flow.Delivery) bool {
 // post sends deliveries now, or as soon as there is a place.
 func (k *worker) post(list ...queued) {
 	k.mu.Lock()
+	now := k.s.cfg.Now()
 	var back []queued
 	for _, d := range list {
 		switch {
 		case k.posts.ids[d.ID] > 0 && !d.ByHand(): // it is on its way already; its lease runs out
-		case k.closed || !k.posts.bears(d.Delivery):
+		case k.closed || !k.posts.bears(d.Delivery, now):
 			back = append(back, d)
 		default:
 			k.posts.add(d)
@@ -122,14 +123,17 @@ func (k *worker) sent(d sending, l *lane, o store.Outcome, tried bool) {
 		p.sick--
 	}
 	now := k.s.cfg.Now()
-	if tried && o.Reason != reasonShutdown && l.turned == d.turned {
+	if tried && !o.Ours && o.Reason != reasonShutdown && l.turned == d.turned {
 		l.learns(o.Verdict, now)
+	}
+	if o.Unsent {
+		l.shut = now.Add(unsendableAgain)
 	}
 	p.turn(l)
 	if full { // others of them may have waited for this place
 		p.rested(now)
 	}
-	if l.more && (d.Awaited() || l.room() > l.most()/2) {
+	if l.more && (d.Awaited() || l.room(now) > l.most()/2) {
 		l.more = false
 		k.wake()
 	}
@@ -153,7 +157,7 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	crashpoint.At(crashpoint.HookPosted)
 	now := s.cfg.Now()
 	v.Body = []byte(flow.Keepable(string(v.Body)))
-	if v.Unsent {
+	if v.Unsent && !d.ByHand() { // who asked for a try is told what came of it
 		return k.unsendable(ctx, d.Delivery, v, now), false
 	}
 	o := store.Outcome{Delivery: d.Delivery, Verdict: v, State: flow.DeliveryDelivered, Spent: true, At: now}
@@ -182,8 +186,9 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	return o, true
 }
 
-// unsendableAgain is how long what could not be sent waits: not long, for it may be
-// mended by a restart with the right keys, and not for nothing.
+// unsendableAgain is how long what could not be sent waits, and how long nothing more
+// is taken for its endpoint: not long, for it may be mended by a restart with the right
+// keys, and not for nothing.
 const unsendableAgain = time.Minute
 
 // unsendable puts a delivery off that nothing was sent of: this process cannot open
@@ -246,7 +251,7 @@ func (s *Service) posted(ctx context.Context, d flow.Delivery) (v flow.Verdict, 
 	defer func() {
 		if r := recover(); r != nil {
 			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "panic in a delivery", slog.String("delivery", d.ID), slog.String("stack", fmt.Sprintf("%v\n%s", r, debug.Stack())))
-			v, wait, again = flow.Verdict{Reason: reasonPanic}, time.Hour, d.Attempts < maxTries
+			v, wait, again = flow.Verdict{Reason: reasonPanic, Ours: true}, time.Hour, d.Attempts < maxTries
 		}
 	}()
 	if v = s.cfg.Post(ctx, d); !v.OK {

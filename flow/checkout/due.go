@@ -120,7 +120,7 @@ func (k *worker) chooseOthers(ctx context.Context, now time.Time) (ids []string,
 func (k *worker) roomFor(id flow.EndpointID, awaited bool) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	room := k.posts.roomFor(id, awaited)
+	room := k.posts.roomFor(id, awaited, k.s.cfg.Now())
 	if room <= 0 {
 		k.posts.lane(id).more = true
 	}

@@ -66,6 +66,7 @@ type lane struct {
 	sick     bool          // its last try failed
 	rest     time.Duration // between two tries, 0: none is asked for
 	from     time.Time     // it rests until then
+	shut     time.Time     // it takes nothing until then but what somebody waits for: what it has cannot be sent
 	waits    bool          // it is among those whose turn comes
 	asks     bool          // the same, with what somebody waits for
 	parked   bool          // it waits for a place of its project
@@ -85,7 +86,12 @@ func (l *lane) most() int {
 }
 
 // room is how many more it takes.
-func (l *lane) room() int { return l.most() - len(l.queue) }
+func (l *lane) room(now time.Time) int {
+	if now.Before(l.shut) {
+		return 0
+	}
+	return l.most() - len(l.queue)
+}
 
 // asksNow says whether it may send something more that somebody waits for.
 func (l *lane) asksNow() bool {
@@ -191,7 +197,7 @@ func (p *posting) forget() {
 
 // roomFor is how many more deliveries an endpoint may have in memory. Those that
 // somebody waits for have room however full it is of others.
-func (p *posting) roomFor(id flow.EndpointID, awaited bool) int {
+func (p *posting) roomFor(id flow.EndpointID, awaited bool, now time.Time) int {
 	l := p.lanes[id]
 	if l == nil {
 		l = &lane{}
@@ -209,17 +215,17 @@ func (p *posting) roomFor(id flow.EndpointID, awaited bool) int {
 	case of.bytes >= maxBytesProject:
 		return 0
 	}
-	return min(maxQueued-p.queued, maxQueuedProject-of.queued, l.room())
+	return min(maxQueued-p.queued, maxQueuedProject-of.queued, l.room(now))
 }
 
 // bears says whether a delivery that is there already is taken: commits that were
 // under way when it was full may hand over some more.
-func (p *posting) bears(d flow.Delivery) bool {
+func (p *posting) bears(d flow.Delivery, now time.Time) bool {
 	most := maxLane
 	if d.Awaited() {
 		most = maxAwaitedQueue
 	}
-	return p.roomFor(d.Endpoint, d.Awaited()) >= -most
+	return p.roomFor(d.Endpoint, d.Awaited(), now) >= -most
 }
 
 // add puts a delivery behind those of its endpoint.
@@ -346,7 +352,7 @@ func (p *posting) drop(id flow.EndpointID) []queued {
 	if l == nil {
 		return nil
 	}
-	l.read = time.Time{}
+	l.read, l.shut = time.Time{}, time.Time{}
 	var list []queued
 	for len(l.queue) > 0 {
 		list = append(list, p.take(&l.queue))
@@ -362,13 +368,17 @@ func (p *posting) drop(id flow.EndpointID) []queued {
 // on that rests still; zero where none does.
 func (p *posting) rested(now time.Time) time.Time {
 	var first time.Time
+	until := func(at time.Time) bool {
+		waits := now.Before(at)
+		if waits && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+		return waits
+	}
 	for _, l := range p.lanes {
-		switch {
-		case len(l.queue) == 0:
-		case !now.Before(l.from):
+		until(l.shut)
+		if len(l.queue) > 0 && !until(l.from) {
 			p.turn(l)
-		case first.IsZero() || l.from.Before(first):
-			first = l.from
 		}
 	}
 	return first

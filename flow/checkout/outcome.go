@@ -174,7 +174,7 @@ func judge(tries []store.Outcome) (failed []ailing, answered []store.Place) {
 			}
 			continue
 		}
-		if o.Reason == reasonShutdown || o.Reason == reasonPanic || o.ByHand() && !o.Gone {
+		if o.Reason == reasonShutdown || o.Ours || o.ByHand() && !o.Gone {
 			continue
 		}
 		if a == nil {

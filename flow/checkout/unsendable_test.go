@@ -10,17 +10,21 @@ import (
 	"till/flow/store/storetest"
 )
 
+// unsigned is the verdict on what cannot be signed.
+var unsigned = flow.Verdict{Reason: "unsendable", Ours: true, Unsent: true}
+
 // What cannot be sent through a fault of our own is no try: it waits, and its
 // endpoint is not to blame.
 func TestWhatCannotBeSentThroughAFaultOfOurOwnWaits(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
+		w.end()
+		w.open(true)
 		e := w.endpoint("https://shop.test", flow.SessionCreated)
-		w.posting(failing(flow.Verdict{Reason: "unsendable", Unsent: true}, e.ID))
-		for range 25 {
-			w.session(flow.Headless)
-		}
+		w.backlog(e, "a", 25)
+		w.posting(failing(unsigned, e.ID))
+		w.run()
 		w.rest()
 		if n := w.to(e.ID); n != 25 {
 			t.Errorf("it was tried %d times at once", n)
@@ -45,6 +49,59 @@ func TestWhatCannotBeSentThroughAFaultOfOurOwnWaits(t *testing.T) {
 	})
 }
 
+// However much an endpoint is owed that cannot be sent, no more of it is taken in a
+// while than there is room for; who asks for a try is told at once that it was in vain.
+func TestWhatCannotBeSentIsTakenAPartAtATime(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.end()
+		w.open(true)
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		const owed, room = 1400, 512
+		w.backlog(e, "a", owed)
+		w.posting(failing(unsigned, e.ID))
+		w.run()
+		at := func(least int) {
+			t.Helper()
+			w.until("a part to be taken", func() bool { return w.to(e.ID) >= least && w.service.Deliveries().NotYetKept == 0 })
+			w.ping(e.ID)
+			w.until("the ping to be over", func() bool { return w.count("state = 'dead'") == least/room })
+			if n := w.to(e.ID); n > least+least/room*9 { // what found a place before it was known, and pings
+				t.Errorf("%d were taken, where there is room for %d", n, least)
+			}
+		}
+		at(room)
+		w.pass(time.Minute)
+		at(2 * room)
+		w.posting(nil)
+		w.pass(time.Minute)
+		w.until("all to be delivered", func() bool { w.service.Wake(); return w.count("state = 'delivered'") == owed })
+	})
+}
+
+// What can never be sent is given up once its schedule is spent, and its endpoint
+// is not to blame for it.
+func TestWhatCanNeverBeSentIsGivenUp(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.end()
+		w.open(true)
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.backlog(e, "a", 25)
+		w.posting(failing(flow.Verdict{Reason: "too_large", Ours: true}, e.ID))
+		w.run()
+		w.rest()
+		w.passes(9, time.Minute)
+		is, err := w.db.EndpointByID(t.Context(), e.ID)
+		w.must(err)
+		if n := w.count("state = 'dead' AND attempts = 10"); n != 25 || is.Failures != 0 || !is.FailingSince.IsZero() || !is.OpenSince.IsZero() {
+			t.Errorf("%d of 25 are given up, and it is %+v", n, is)
+		}
+	})
+}
+
 // However many could not be sent one after the other, they are put off together.
 func TestWhatCannotBeSentIsPutOffTogether(t *testing.T) {
 	t.Parallel()
@@ -57,7 +114,7 @@ func TestWhatCannotBeSentIsPutOffTogether(t *testing.T) {
 	w.posting(func(context.Context, flow.Delivery) flow.Verdict {
 		<-release
 		w.setClock(w.clock().Add(time.Millisecond))
-		return flow.Verdict{Reason: "unsendable", Unsent: true}
+		return unsigned
 	})
 	for range 8 {
 		w.session(flow.Headless)
