@@ -158,7 +158,8 @@ func newPosting() posting {
 	return posting{lanes: map[flow.EndpointID]*lane{}, shares: map[flow.ProjectID]*share{}, ids: map[string]int{}}
 }
 
-// share is what a project takes; one that takes nothing any more is forgotten.
+// share is what a project takes; one that takes nothing any more is forgotten once
+// what it had at work has ended, or is dropped.
 func (p *posting) share(id flow.ProjectID) *share {
 	s := p.shares[id]
 	if s == nil {
@@ -341,7 +342,6 @@ func (p *posting) take(queue *[]queued) queued {
 		of := p.share(d.Project)
 		of.queued--
 		of.bytes -= len(d.Body)
-		p.unshare(d.Project)
 	}
 	return d
 }
@@ -361,6 +361,7 @@ func (p *posting) drop(id flow.EndpointID) []queued {
 		list = append(list, p.take(&l.awaited))
 		p.await--
 	}
+	p.unshare(l.project)
 	return list
 }
 
