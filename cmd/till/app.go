@@ -266,7 +266,7 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 	if err != nil {
 		return nil, err
 	}
-	sender := hooks.New(hooks.Config{AllowLoopback: a.loopback(env), Now: time.Now})
+	sender := a.sender(env)
 	a.closing(func() error { sender.Close(); return nil })
 	signing := make([]byte, 32)
 	if _, err := rand.Read(signing); err != nil {
@@ -294,6 +294,11 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 // only while the operator allows it and nobody outside could have them sent there.
 func (a *app) loopback(env flow.Environment) bool {
 	return env == flow.Test && a.set.LoopbackWebhooks()
+}
+
+// sender makes the posts of an environment.
+func (a *app) sender(env flow.Environment) *hooks.Sender {
+	return hooks.New(hooks.Config{AllowLoopback: a.loopback(env), Now: time.Now, Timeout: checkout.PostLasts})
 }
 
 // post sends a delivery and says what became of it in the words of the rules.

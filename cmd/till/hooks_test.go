@@ -1,10 +1,15 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"till/config"
 	"till/flow"
+	"till/flow/checkout"
 	"till/hooks"
 )
 
@@ -21,5 +26,41 @@ func TestWhatCannotBeSignedIsSaidNotToHaveBeenSent(t *testing.T) {
 	d.Body = make([]byte, 1<<20)
 	if v := post(t.Context(), sender, d, time.Now()); !v.Ours || v.Unsent || v.OK || v.Reason != hooks.WordTooLarge {
 		t.Errorf("the verdict on what is too large is %+v", v)
+	}
+}
+
+// Webhooks of the live environment never go to this machine, also where those of
+// test may.
+func TestOnlyWebhooksOfTestMayGoToThisMachine(t *testing.T) {
+	var calls atomic.Int32
+	sink := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
+	defer sink.Close()
+	a := &app{set: config.Settings{HTTPAddr: "127.0.0.1:8080", WebhookLoopback: true}}
+	d := flow.Delivery{Event: "evt_1", URL: sink.URL, Body: []byte("{}"), Secrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}
+	for env, want := range map[flow.Environment]string{flow.Live: hooks.WordGuard, flow.Test: ""} {
+		sender := a.sender(env)
+		defer sender.Close()
+		before := calls.Load()
+		v := post(t.Context(), sender, d, time.Now())
+		if v.Reason != want || v.OK != (want == "") || calls.Load()-before != map[bool]int32{true: 1}[v.OK] {
+			t.Errorf("in %s it is called %d times: %+v", env, calls.Load()-before, v)
+		}
+	}
+}
+
+// An event is tried ten times, as merchants are told, each wait a fifth longer at
+// most; and a post ends when they are told, which its lease goes by.
+func TestTheScheduleIsThatOfTheContract(t *testing.T) {
+	const m, h = time.Minute, time.Hour
+	for tried, want := range []time.Duration{5 * time.Second, 5 * m, 30 * m, 2 * h, 5 * h, 10 * h, 14 * h, 20 * h, 24 * h} {
+		if wait, again := nextTry(flow.Delivery{Attempts: tried}, flow.Verdict{}); !again || wait < want || wait > want+want/5 {
+			t.Errorf("after %d tries before it waits for %s (%t), want %s", tried, wait, again, want)
+		}
+	}
+	if wait, again := nextTry(flow.Delivery{Attempts: 9}, flow.Verdict{}); again {
+		t.Errorf("there is an eleventh try, in %s", wait)
+	}
+	if checkout.PostLasts != 15*time.Second {
+		t.Errorf("a post lasts %s", checkout.PostLasts)
 	}
 }

@@ -29,11 +29,11 @@ const (
 	maxAwaitedTo    = 4   // the same, for one endpoint; one place where its last try failed
 	maxAwaitedQueue = 128 // waiting in memory
 	maxAwaitedLane  = 16  // the same, for one endpoint
-	// postLasts is how long a post takes at most.
-	postLasts = 15 * time.Second
+	// PostLasts is how long a post takes at most: whoever makes them keeps to it.
+	PostLasts = 15 * time.Second
 	// postPatience is a little more: none is begun with less of its lease left, so
 	// that two never carry the same delivery at once.
-	postPatience = postLasts + time.Second
+	postPatience = PostLasts + time.Second
 	// An endpoint that asks to be spared rests between two tries.
 	firstRest = time.Second
 	maxRest   = 30 * time.Second
