@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"till/flow/store"
 )
 
-// mostListed bounds how much one of these lists holds.
+// mostListed bounds how many payers are listed as not seen.
 const mostListed = 100_000
 
 // payerUnseenCmd lists who has not been seen for long.
@@ -134,7 +135,7 @@ type payerTouchedCmd struct {
 func (payerTouchedCmd) Help() string {
 	return "Example:  till payer touched 2026-11-20T08:00:00Z 2026-11-20T11:00:00Z --json > touched.json\n\n" +
 		"For the report of a breach, which the law wants within 72 hours of its discovery: the sessions that were made, paid or talked about in that time, and the chats in which something was written, of both environments. " +
-		"It runs beside a server. It stands in the audit log that the list was made."
+		"The list is whole, however long; where it cannot be, the command fails. It runs beside a server. It stands in the audit log that the list was made."
 }
 
 // touchedIn is one line of the list.
@@ -151,61 +152,92 @@ func (c *payerTouchedCmd) Run(w *world) error {
 	if !c.From.Before(c.To) {
 		return usageError{fmt.Errorf("nothing lies between %s and %s: give the earlier time first", flow.Stamp(c.From), flow.Stamp(c.To))}
 	}
-	list := []touchedIn{}
-	of := payerOf{local: local{Settings: c.Settings}}
-	for _, env := range []flow.Environment{flow.Test, flow.Live} {
-		err := of.in(w, env, func(db *store.DB) error {
-			found, err := db.TouchedBetween(w.ctx, c.From, c.To, mostListed)
-			for _, one := range found {
-				list = append(list, touchedIn{env, one})
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
 	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
 		return keepAct(w, a, "", "payer.touched", "", flow.Stamp(c.From)+" to "+flow.Stamp(c.To))
 	}); err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(w, list)
+	list := touchedList{w: w, json: c.JSON, count: map[touchedAt]int{}, payers: map[flow.Phone]bool{}}
+	of := payerOf{local: local{Settings: c.Settings}}
+	for _, env := range []flow.Environment{flow.Test, flow.Live} {
+		err := of.in(w, env, func(db *store.DB) error {
+			return db.TouchedBetween(w.ctx, c.From, c.To, touchedAtOnce, func(one store.Touched) error { return list.add(touchedIn{env, one}) })
+		})
+		if err != nil {
+			return fmt.Errorf("the list is not whole: %w", err)
+		}
 	}
-	return tellTouched(w, list)
+	return list.end()
 }
 
-// tellTouched counts what was touched, project by project.
-func tellTouched(w *world, list []touchedIn) error {
-	type place struct {
-		env     flow.Environment
-		project flow.ProjectID
+// touchedAtOnce is how many are read at once.
+const touchedAtOnce = 10_000
+
+// touchedList is the list as it is told. What it remembers of what was touched is
+// each payer once, and how often each project.
+type touchedList struct {
+	w      *world
+	json   bool
+	listed int
+	places []touchedAt // in the order in which they came
+	count  map[touchedAt]int
+	payers map[flow.Phone]bool
+
+	chats, nameless int
+}
+
+// touchedAt is where sessions were touched.
+type touchedAt struct {
+	env     flow.Environment
+	project flow.ProjectID
+}
+
+// add prints one, or counts it, project by project.
+func (l *touchedList) add(one touchedIn) error {
+	if l.json {
+		text, err := json.MarshalIndent(one, "  ", "  ")
+		if err != nil {
+			return err
+		}
+		begins := ",\n  "
+		if l.listed == 0 {
+			begins = "[\n  "
+		}
+		l.listed++
+		_, err = fmt.Fprintf(l.w.out, "%s%s", begins, text)
+		return err
 	}
-	var places []place
-	count := map[place]int{}
-	payers := map[flow.Phone]bool{}
-	chats, nameless := 0, 0
-	for _, one := range list {
-		if one.Phone == "" {
-			nameless++
-		} else {
-			payers[one.Phone] = true
-		}
-		if one.What == "chat" {
-			chats++
-			continue
-		}
-		at := place{one.Environment, one.Project}
-		if count[at]++; count[at] == 1 {
-			places = append(places, at)
-		}
+	if one.Phone == "" {
+		l.nameless++
+	} else {
+		l.payers[one.Phone] = true
 	}
-	for _, at := range places {
-		if _, err := fmt.Fprintf(w.out, "%-5s %s  %d sessions\n", at.env, at.project, count[at]); err != nil {
+	if one.What == "chat" {
+		l.chats++
+		return nil
+	}
+	at := touchedAt{one.Environment, one.Project}
+	if l.count[at]++; l.count[at] == 1 {
+		l.places = append(l.places, at)
+	}
+	return nil
+}
+
+// end prints what is left to say. JSON that was cut off has no end, and is none.
+func (l *touchedList) end() error {
+	if l.json {
+		ends := "\n]\n"
+		if l.listed == 0 {
+			ends = "[]\n"
+		}
+		_, err := fmt.Fprint(l.w.out, ends)
+		return err
+	}
+	for _, at := range l.places {
+		if _, err := fmt.Fprintf(l.w.out, "%-5s %s  %d sessions\n", at.env, at.project, l.count[at]); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w.out, "%d chats\n%d payers by their telephone numbers; %d sessions and chats name none\n", chats, len(payers), nameless)
+	_, err := fmt.Fprintf(l.w.out, "%d chats\n%d payers by their telephone numbers; %d sessions and chats name none\n", l.chats, len(l.payers), l.nameless)
 	return err
 }

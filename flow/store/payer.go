@@ -78,32 +78,41 @@ type Touched struct {
 	Phone   flow.Phone     `json:"phone,omitempty"`
 }
 
-// TouchedBetween are the sessions that were made, paid or talked about from one
-// time up to another, and the chats in which something was written, in the order
-// of their ids, at most so many of each.
-func (r Reader) TouchedBetween(ctx context.Context, from, to time.Time, limit int) ([]Touched, error) {
-	var list []Touched
+// TouchedBetween hands over the sessions that were made, paid or talked about from
+// one time up to another, then the chats in which something was written, each in the
+// order of their ids: all of them, however many there are. It reads so many at once.
+func (r Reader) TouchedBetween(ctx context.Context, from, to time.Time, atOnce int, do func(Touched) error) error {
 	a, b := flow.Millis(from), flow.Millis(to)
 	paid := max(a, 1) // 0 is not paid yet
 	for _, q := range []struct {
 		what, query string
 		args        []any
 	}{
-		{"session", `SELECT id, project, customer_phone FROM sessions WHERE created_at >= ? AND created_at < ? OR paid_at >= ? AND paid_at < ?
- OR id IN (SELECT w.session FROM watches w WHERE EXISTS (SELECT 1 FROM log l WHERE l.stream = w.chat AND l.at >= ? AND l.at < ?)) ORDER BY id LIMIT ?`, []any{a, b, paid, b, a, b, limit}},
-		{"chat", `SELECT id, '', phone FROM chats c WHERE EXISTS (SELECT 1 FROM log l WHERE l.stream = c.id AND l.at >= ? AND l.at < ?) ORDER BY id LIMIT ?`, []any{a, b, limit}},
+		{"session", `SELECT id, project, customer_phone FROM sessions s WHERE id > ? AND (created_at >= ? AND created_at < ? OR paid_at >= ? AND paid_at < ?
+ OR EXISTS (SELECT 1 FROM watches w, log l WHERE w.session = s.id AND l.stream = w.chat AND l.at >= ? AND l.at < ?)) ORDER BY id LIMIT ?`, []any{a, b, paid, b, a, b, atOnce}},
+		{"chat", `SELECT id, '', phone FROM chats c WHERE id > ? AND EXISTS (SELECT 1 FROM log l WHERE l.stream = c.id AND l.at >= ? AND l.at < ?) ORDER BY id LIMIT ?`, []any{a, b, atOnce}},
 	} {
-		err := r.run.each(ctx, q.query, q.args, func(scan scanner) error {
-			one := Touched{What: q.what}
-			err := scan(&one.ID, (*string)(&one.Project), (*string)(&one.Phone))
-			list = append(list, one)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("list what was touched: %w", err)
+		for last, full := "", true; full; {
+			var list []Touched
+			err := r.run.each(ctx, q.query, append([]any{last}, q.args...), func(scan scanner) error {
+				one := Touched{What: q.what}
+				err := scan(&one.ID, (*string)(&one.Project), (*string)(&one.Phone))
+				list = append(list, one)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("list what was touched: %w", err)
+			}
+			for _, one := range list {
+				if err := do(one); err != nil {
+					return err
+				}
+				last = one.ID
+			}
+			full = len(list) == atOnce
 		}
 	}
-	return list, nil
+	return nil
 }
 
 // UnsettledOf lists what is not over about a session: that it is open itself,

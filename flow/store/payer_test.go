@@ -72,11 +72,16 @@ func TestWhatWasTouchedInATimeIsListed(t *testing.T) {
 			"since the first of times": {-time.Duration(noon.UnixMilli()) * time.Millisecond, time.Minute, []store.Touched{made(1, "2348030000001"), made(2, "2348030000002"), made(3, "2348030000003")}},
 			"made for nobody's name":   {3 * time.Hour, 4 * time.Hour, []store.Touched{made(4, "")}},
 		} {
-			list, err := db.TouchedBetween(t.Context(), noon.Add(c.from), noon.Add(c.to), 10)
-			if err != nil {
-				t.Fatal(err)
+			for _, atOnce := range []int{1, 2, 10} {
+				var list []store.Touched
+				if err := db.TouchedBetween(t.Context(), noon.Add(c.from), noon.Add(c.to), atOnce, func(one store.Touched) error {
+					list = append(list, one)
+					return nil
+				}); err != nil {
+					t.Fatal(err)
+				}
+				same(t, fmt.Sprintf("%s, %d at once", name, atOnce), c.want, list)
 			}
-			same(t, name, c.want, list)
 		}
 	})
 }
