@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"crypto/rand"
 	"net/http"
 	"regexp"
 	"strings"
@@ -17,13 +16,7 @@ import (
 func (w *world) liveKey(m merchant) string {
 	w.t.Helper()
 	w.admit(m)
-	text, err := flow.NewKeyText(flow.Live, flow.SecretKey, rand.Reader)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	k := flow.Key{
-		ID: "key_live", Project: m.project.ID, Environment: flow.Live, Kind: flow.SecretKey, Hash: flow.HashKey(text), Hint: flow.HintKey(text), CreatedAt: w.now(),
-	}
+	k, text := w.newKey(m.project.ID, flow.Live, flow.SecretKey)
 	if err := w.people.Update(w.t.Context(), func(tx *store.Tx) error { return tx.AddKey(w.t.Context(), k) }); err != nil {
 		w.t.Fatal(err)
 	}

@@ -278,6 +278,16 @@ func (w *world) deliveries() []flow.Delivery {
 	return append([]flow.Delivery(nil), w.posted...)
 }
 
+// newKey is a key of a project that is not kept yet, and its text.
+func (w *world) newKey(project flow.ProjectID, env flow.Environment, kind flow.KeyKind) (flow.Key, string) {
+	w.t.Helper()
+	text, err := flow.NewKeyText(env, kind, rand.Reader)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return flow.Key{ID: "key_" + string(env), Project: project, Environment: env, Kind: kind, Hash: flow.HashKey(text), Hint: flow.HintKey(text), CreatedAt: w.now()}, text
+}
+
 // merchant adds an account, without the cost of hashing a password.
 func (w *world) merchant(name string) merchant {
 	w.t.Helper()
@@ -294,13 +304,10 @@ func (w *world) merchant(name string) merchant {
 	m.project = flow.Project{ID: flow.ProjectID(id(flow.PrefixProject)), Account: account.ID, Name: name, KYC: flow.KYCNone, CreatedAt: w.now()}
 	var keys []flow.Key
 	for kind, text := range map[flow.KeyKind]*string{flow.PublicKey: &m.public, flow.SecretKey: &m.secret} {
-		var err error
-		if *text, err = flow.NewKeyText(flow.Test, kind, rand.Reader); err != nil {
-			w.t.Fatal(err)
-		}
-		keys = append(keys, flow.Key{
-			ID: id(flow.PrefixKey), Project: m.project.ID, Environment: flow.Test, Kind: kind, Hash: flow.HashKey(*text), Hint: flow.HintKey(*text), CreatedAt: w.now(),
-		})
+		var k flow.Key
+		k, *text = w.newKey(m.project.ID, flow.Test, kind)
+		k.ID = id(flow.PrefixKey)
+		keys = append(keys, k)
 	}
 	if err := w.people.Update(w.t.Context(), func(tx *store.Tx) error {
 		_, err := tx.AddAccount(w.t.Context(), account, m.project, keys)

@@ -84,24 +84,33 @@ func TestATrialHoldsWhereTheClockWasMoved(t *testing.T) {
 	}
 }
 
+// preparedApp is an app that is made and not opened, until the test ends.
+func preparedApp(t *testing.T, set config.Settings, log *slog.Logger, dev bool) *app {
+	t.Helper()
+	a, err := prepare(t.Context(), set, log, dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
 // opened is the API as it is wired for some settings, and a test key. Nothing runs,
 // and no network is asked.
 func opened(t *testing.T, set config.Settings) (*api.Server, string) {
 	t.Helper()
 	ctx := t.Context()
-	a, err := prepare(ctx, set, slog.New(slog.DiscardHandler), true)
+	a := preparedApp(t, set, slog.New(slog.DiscardHandler), true)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(err)
-	t.Cleanup(func() {
-		if err := a.close(); err != nil {
-			t.Error(err)
-		}
-	})
 	test, live, err := a.openStores(ctx, true)
 	must(err)
 	must(a.openBoards(ctx, test, live))

@@ -45,15 +45,7 @@ func TestWhatAReceiverSaysUnaskedStandsInNoLog(t *testing.T) { //nolint:parallel
 	log.SetOutput(&printed)
 	t.Cleanup(func() { log.SetOutput(os.Stderr); log.SetFlags(log.LstdFlags) })
 	set := config.Settings{HTTPAddr: "127.0.0.1:0", DataDir: filepath.Join(t.TempDir(), "data"), RateLimitTest: 1, RateLimitLive: 1, WhatsAppSends: 1, WhatsAppChats: 1, WhatsAppNumbers: 1}
-	a, err := prepare(t.Context(), set, slog.New(slog.NewJSONHandler(&kept, &slog.HandlerOptions{Level: slog.LevelDebug})), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := a.close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	preparedApp(t, set, slog.New(slog.NewJSONHandler(&kept, &slog.HandlerOptions{Level: slog.LevelDebug})), false)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,26 +1,22 @@
 package checkout_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"till/flow"
-	"till/flow/checkout"
 )
 
 // otherNumber is a number of ours beside ourNumber.
 const otherNumber = "2349010000002"
 
-// hearAt is hear of what is written to one of our numbers.
+// hearAt is hearsAt that must be taken in, and what follows from it done.
 func (w *world) hearAt(number, person string, in flow.Intent) {
 	w.t.Helper()
 	w.heard++
-	w.must(w.service.Hear(context.WithoutCancel(w.t.Context()), checkout.Inbound{
-		Number: number, Person: person, Phone: "2348031000010", Name: "Bola", Message: fmt.Sprintf("AT%d", w.heard), Intent: in, At: w.clock(),
-	}))
+	w.must(w.hearsAt(number, person, fmt.Sprintf("AT%d", w.heard), in))
 	w.rest()
 }
 

@@ -381,8 +381,13 @@ func (w *world) says(person string, in flow.Intent) error {
 }
 
 func (w *world) hears(person, message string, in flow.Intent) error {
+	return w.hearsAt(ourNumber, person, message, in)
+}
+
+// hearsAt is hears of what is written to one of our numbers.
+func (w *world) hearsAt(number, person, message string, in flow.Intent) error {
 	return w.service.Hear(context.WithoutCancel(w.t.Context()), checkout.Inbound{
-		Number: ourNumber, Person: person, Phone: "2348031000010", Name: "Bola", Message: message, Intent: in, At: w.clock(),
+		Number: number, Person: person, Phone: "2348031000010", Name: "Bola", Message: message, Intent: in, At: w.clock(),
 	})
 }
 
