@@ -210,7 +210,8 @@ func Wipe(ctx context.Context, c Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.SetMaxOpenConns(1)
-	for _, stmt := range []string{"DELETE FROM settings WHERE name = '" + wipeDue + "'", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"} {
+	// That it is due goes last: killed before, the next start does it.
+	for _, stmt := range []string{"VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)", "DELETE FROM settings WHERE name = '" + wipeDue + "'"} {
 		if _, err := db.ExecContext(ctx, stmt); err != nil {
 			return fmt.Errorf("wipe %s: %w", c.Name, err)
 		}

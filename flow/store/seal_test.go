@@ -328,3 +328,56 @@ func BenchmarkReadAnEndpoint(b *testing.B) {
 		})
 	}
 }
+
+// A wipe that is cut off before it forgets that it is due has wiped, and is due
+// still; a second one does no harm.
+func TestAWipeIsDueUntilItIsDone(t *testing.T) {
+	c := storetest.SQLite(t, store.Checkout)
+	db, err := store.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const gone = "what-was-deleted-and-is-to-be-wiped"
+	for _, stmt := range []string{
+		"INSERT INTO settings (name, value) VALUES ('a', '" + strings.Repeat(gone, 500) + "')", "DELETE FROM settings WHERE name = 'a'",
+		"CREATE TRIGGER cut BEFORE DELETE ON settings BEGIN SELECT RAISE(ABORT, 'cut off'); END",
+	} {
+		statement(t, db, stmt)
+	}
+	update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.OweWipe(ctx) })
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	still := func() bool {
+		files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%v, %v", files, err)
+		}
+		return slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && bytes.Contains(text, []byte(gone))
+		})
+	}
+	if !still() {
+		t.Fatal("there is nothing to wipe")
+	}
+	if err := store.Wipe(t.Context(), c); err == nil {
+		t.Error("it was not cut off")
+	}
+	if still() {
+		t.Error("it forgets that it is due before it is done")
+	}
+	db = storetest.Open(t, c)
+	if due, err := db.Setting(t.Context(), "wipe_due"); err != nil || due == "" {
+		t.Errorf("it is due: %q (%v)", due, err)
+	}
+	statement(t, db, "DROP TRIGGER cut")
+	for range 2 {
+		if err := store.Wipe(t.Context(), c); err != nil {
+			t.Error(err)
+		}
+	}
+	if due, err := db.Setting(t.Context(), "wipe_due"); err != nil || due != "" {
+		t.Errorf("once it is done it is due: %q (%v)", due, err)
+	}
+}
