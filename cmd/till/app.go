@@ -128,6 +128,9 @@ func (a *app) openDir() error {
 	dir := a.set.DataDir
 	_, err := os.Stat(dir)
 	made := errors.Is(err, fs.ErrNotExist)
+	if left := setAside(dir); made && left != "" {
+		return fmt.Errorf("the data dir %s is not there, and %s is: a restore was cut off (put it back:  mv %[2]s %[1]s  and restore again; or choose another --data-dir)", dir, left)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("the data dir %s cannot be made: %w (choose another --data-dir)", dir, err)
 	}

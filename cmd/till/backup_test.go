@@ -200,3 +200,19 @@ func TestADataDirMayBeALink(t *testing.T) {
 		t.Errorf("that link: %v", err)
 	}
 }
+
+// A restore that was killed between its two renames left nothing in the place of the
+// data dir: no start makes an empty one there without a word.
+func TestAStartDoesNotTakeACutOffRestoreForNothing(t *testing.T) {
+	k := newKeeper(t, "data")
+	k.must(os.Rename(k.at("data"), k.at("data.before-20261122T080000.000Z")))
+	out, err := tilltest.Output(t.Context(), k.dir, nil, "dev", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off")
+	if err == nil || !strings.Contains(out, "a restore was cut off") || !strings.Contains(out, k.at("data.before-20261122T080000.000Z")) {
+		t.Errorf("it says %v\n%s", err, out)
+	}
+	if made := k.names("data"); len(made) > 0 {
+		t.Errorf("it made %v", made)
+	}
+	k.must(os.Rename(k.at("data.before-20261122T080000.000Z"), k.at("data")))
+	k.does("verify")
+}

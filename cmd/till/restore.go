@@ -164,6 +164,28 @@ func (c *restoreCmd) told(w *world, list manifest, before string, needs []string
 // asideInfix stands in the names of data dirs that a restore set aside.
 const asideInfix = ".before-"
 
+// setAside is the data dir that a restore set aside last, "" where there is none. A
+// restore that is killed right then leaves nothing in its place.
+func setAside(dataDir string) string {
+	place, err := filepath.Abs(dataDir)
+	if target, linked := os.Readlink(place); linked == nil {
+		if place = target; !filepath.IsAbs(target) {
+			place = filepath.Join(filepath.Dir(dataDir), target)
+		}
+	}
+	entries, listed := os.ReadDir(filepath.Dir(place))
+	if err != nil || listed != nil {
+		return ""
+	}
+	left := ""
+	for _, e := range entries { // by name, and so by age
+		if e.IsDir() && strings.HasPrefix(e.Name(), filepath.Base(place)+asideInfix) {
+			left = filepath.Join(filepath.Dir(place), e.Name())
+		}
+	}
+	return left
+}
+
 // maxManifest bounds the list of a backup's files.
 const maxManifest = 1 << 20
 
