@@ -213,6 +213,31 @@ func TestALoggedOutNumberIsNotLinkedByItself(t *testing.T) {
 	}
 }
 
+// The keys go a moment before it is kept that the number was logged out. Killed in
+// between, it is logged out all the same.
+func TestANumberWhoseKeysAreGoneIsNotLinkedByItself(t *testing.T) {
+	s := afresh(t, 2, nil)
+	s.halt()
+	if n := s.row(1); n.State != flow.NumberLive || n.Digits != numberIn(1) {
+		t.Fatalf("it is kept as %+v", n)
+	}
+	keys, err := filepath.Glob(whatsapp.KeysFile(s.dir, "test", 1) + "*")
+	must(t, err)
+	if len(keys) == 0 {
+		t.Fatal("it has no keys")
+	}
+	for _, file := range keys {
+		must(t, os.Remove(file))
+	}
+	again := newSquad(t, s.net, s.db, s.dir, 2, nil)
+	again.run()
+	again.awaits(2, flow.NumberLive)
+	again.awaits(1, flow.NumberLoggedOut)
+	if n := again.linked.Load(); n != 0 {
+		t.Errorf("it was linked %d times", n)
+	}
+}
+
 // A panic in one number is an error of that number, which is tried again.
 func TestAPanicOfOneNumber(t *testing.T) {
 	var panicked atomic.Bool

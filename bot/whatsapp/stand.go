@@ -41,7 +41,8 @@ func (c *Client) first(wa *whatsmeow.Client, number string) link {
 		l.phone = now // nobody knows; it is told from here on
 	}
 	switch left := past.Until.Sub(now); {
-	case past.State == flow.NumberLoggedOut && number == "":
+	case number == "" && (past.State == flow.NumberLoggedOut || past.Digits != "" && past.State != flow.NumberPairing):
+		// Its keys go before that is kept: it was linked, and nobody had begun to link it anew.
 		l.state = StateLoggedOut // to link it anew is somebody's decision
 	case past.State == flow.NumberBanned && left > 0:
 		l.state, l.within, l.until = StateBanned, left, past.Until
