@@ -127,7 +127,7 @@ func (k *worker) sent(d sending, l *lane, o store.Outcome, tried bool) {
 		l.learns(o.Verdict, now)
 	}
 	if o.Unsent {
-		l.shut = now.Add(unsendableAgain)
+		l.shut = o.At.Add(unsendableAgain)
 	}
 	p.turn(l)
 	if full { // others of them may have waited for this place
@@ -200,7 +200,7 @@ func (k *worker) unsendable(ctx context.Context, d flow.Delivery, v flow.Verdict
 			slog.String("event", string(d.Event)), slog.String("endpoint", string(d.Endpoint)), slog.Int("secrets", len(d.Secrets)))
 	}
 	k.s.cfg.Meter.Delivery(v.Reason)
-	return store.Outcome{Delivery: d, Verdict: v}
+	return store.Outcome{Delivery: d, Verdict: v, At: now}
 }
 
 // worthTelling says whether a failed try is told of where only warnings are: of
