@@ -33,8 +33,8 @@ func oweMany(t *testing.T, db *store.DB, to, first, count int) []string {
 	return ids
 }
 
-// place is where an endpoint is.
-func place(n int) store.Place { return store.Place{Endpoint: endpoint(n).ID, URL: endpoint(n).URL} }
+// place is where the first endpoint is.
+func place() store.Place { return store.Place{Endpoint: endpoint(1).ID, URL: endpoint(1).URL} }
 
 func endpoints(t *testing.T, db *store.DB, count int) {
 	t.Helper()
@@ -133,7 +133,7 @@ func TestAnEndpointIsHeldBackProbedAndLetGoAgain(t *testing.T) {
 		endpoints(t, db, 1)
 		ids, to := oweMany(t, db, 1, 0, 1200), endpoint(1).ID
 		e := doing(t, db, func(ctx context.Context, tx *store.Tx) (flow.Endpoint, error) {
-			return tx.EndpointFailed(ctx, store.Failures{Place: place(1), Count: 20, Since: noon, Fresh: true}, noon)
+			return tx.EndpointFailed(ctx, store.Failures{Place: place(), Count: 20, Since: noon, Fresh: true}, noon)
 		})
 		if e.Failures != 20 || !e.FailingSince.Equal(noon) {
 			t.Errorf("after 20 failures: %+v", e)
@@ -186,7 +186,7 @@ func TestAnEndpointIsHeldBackProbedAndLetGoAgain(t *testing.T) {
 			if err := tx.EndTries(ctx, []store.Outcome{{Delivery: second, Verdict: flow.Verdict{OK: true}, State: flow.DeliveryDelivered, Spent: true, At: now}}); err != nil {
 				return err
 			}
-			return tx.EndpointsAnswered(ctx, []store.Place{place(1)}, now)
+			return tx.EndpointsAnswered(ctx, []store.Place{place()}, now)
 		})
 		if e, err := db.EndpointByID(t.Context(), to); err != nil || !e.OpenSince.IsZero() || e.Failures != 0 || !e.FailingSince.IsZero() || e.Probes != 0 {
 			t.Errorf("it answers, and is %+v (%v)", e, err)
@@ -328,7 +328,7 @@ func TestFailuresAfterALongSilenceAreAnotherTrouble(t *testing.T) {
 		to := endpoint(1).ID
 		fails := func(at time.Time, fresh bool) flow.Endpoint {
 			return doing(t, db, func(ctx context.Context, tx *store.Tx) (flow.Endpoint, error) {
-				return tx.EndpointFailed(ctx, store.Failures{Place: place(1), Count: 2, Since: at, Fresh: fresh}, at)
+				return tx.EndpointFailed(ctx, store.Failures{Place: place(), Count: 2, Since: at, Fresh: fresh}, at)
 			})
 		}
 		fails(noon, true)

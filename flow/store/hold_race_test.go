@@ -50,7 +50,7 @@ func TestWhatIsAskedForByHandMeanwhileIsNotHeldAnyMore(t *testing.T) {
 			return nil
 		},
 		"release": func(ctx context.Context, tx *store.Tx) error {
-			if err := tx.EndpointsAnswered(ctx, []store.Place{place(1)}, noon); err != nil {
+			if err := tx.EndpointsAnswered(ctx, []store.Place{place()}, noon); err != nil {
 				return err
 			}
 			_, err := tx.Release(ctx, endpoint(1).ID, noon, noon.Add(time.Second), 10)

@@ -50,7 +50,7 @@ func TestWhatIsHeldKeepsTheTimeOfItsNextTry(t *testing.T) {
 			}
 		}
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return tx.EndpointsAnswered(ctx, []store.Place{place(1)}, noon)
+			return tx.EndpointsAnswered(ctx, []store.Place{place()}, noon)
 		})
 		n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
 			return tx.Release(ctx, to, now, now.Add(time.Second), 10)

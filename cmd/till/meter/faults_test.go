@@ -46,7 +46,7 @@ var faults = map[string]struct {
 		before: func(r *rig) { r.run() },
 		fault: func(r *rig) {
 			r.set(func() { r.verdict = flow.Verdict{Reason: "refused"} })
-			r.owe("wsp_prj_1", func(d checkout.Deliveries) int64 { return d.Failed })
+			r.owe(func(d checkout.Deliveries) int64 { return d.Failed })
 		},
 		lasts: 16 * time.Minute,
 	},
@@ -58,7 +58,7 @@ var faults = map[string]struct {
 		before: func(r *rig) { r.run() },
 		fault: func(r *rig) {
 			r.set(func() { r.verdict, r.again = flow.Verdict{Reason: "gone", Gone: true}, false })
-			r.owe("wsp_prj_1", func(d checkout.Deliveries) int64 { return d.Dead })
+			r.owe(func(d checkout.Deliveries) int64 { return d.Dead })
 		},
 		lasts: time.Minute,
 	},
@@ -204,9 +204,9 @@ func (r *rig) spoilLedger() {
 func (r *rig) holdsBack() {
 	r.t.Helper()
 	r.set(func() { r.verdict = flow.Verdict{Reason: "refused"} })
-	r.owe("wsp_prj_1", func(d checkout.Deliveries) int64 { return d.Failed })
+	r.owe(func(d checkout.Deliveries) int64 { return d.Failed })
 	await.Until(r.t, "the endpoint is held back", func() bool {
-		r.session("wsp_prj_1")
+		r.session(shop)
 		return r.service.Deliveries().HeldBack > 0
 	})
 }

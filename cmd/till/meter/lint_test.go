@@ -29,7 +29,7 @@ func works(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)
 	r.run()
-	r.owe("wsp_prj_1", func(d checkout.Deliveries) int64 { return d.Delivered })
+	r.owe(func(d checkout.Deliveries) int64 { return d.Delivered })
 	r.must(r.money())
 	r.asksBank()
 	r.answers(http.StatusCreated)

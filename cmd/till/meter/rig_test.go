@@ -316,12 +316,15 @@ func made(project flow.ProjectID, out *checkout.Made) checkout.Call {
 	}
 }
 
+// shop is the project of who is told.
+const shop = "wsp_prj_1"
+
 // owe opens a session that an endpoint is told of, and waits until it was tried.
-func (r *rig) owe(project flow.ProjectID, tries func(checkout.Deliveries) int64) {
+func (r *rig) owe(tries func(checkout.Deliveries) int64) {
 	r.t.Helper()
 	var out checkout.Made
-	_, err := r.service.AddEndpoint(r.t.Context(), flow.Endpoint{URL: "https://merchant.example/hook", Events: []flow.EventKind{flow.SessionCreated}, Secrets: []string{"whsec_x"}}, made(project, &out))
+	_, err := r.service.AddEndpoint(r.t.Context(), flow.Endpoint{URL: "https://merchant.example/hook", Events: []flow.EventKind{flow.SessionCreated}, Secrets: []string{"whsec_x"}}, made(shop, &out))
 	r.must(err)
-	r.session(project)
+	r.session(shop)
 	await.Until(r.t, "the webhook was tried", func() bool { return tries(r.service.Deliveries()) > 0 })
 }
