@@ -140,6 +140,14 @@ func (w *world) changed(id flow.EndpointID, to checkout.EndpointChange) flow.End
 	return e
 }
 
+// endpointIs is an endpoint as it is kept.
+func (w *world) endpointIs(id flow.EndpointID) flow.Endpoint {
+	w.t.Helper()
+	e, err := w.db.EndpointByID(w.t.Context(), id)
+	w.must(err)
+	return e
+}
+
 func TestAnEndpointThatMovesOrIsEnabledAnewGetsAllThatWasHeldAtOnce(t *testing.T) {
 	t.Parallel()
 	const elsewhere = "https://elsewhere.test"
@@ -271,19 +279,13 @@ func TestAnEndpointThatCannotBeLookedAtKeepsNoOtherWaiting(t *testing.T) {
 		w.change("UPDATE deliveries SET state = 'held' WHERE endpoint = '" + string(other.ID) + "'")
 		w.change("UPDATE endpoints SET open_since = 5, wake_at = 5 WHERE id = '" + string(broken.ID) + "'")
 		w.change("UPDATE endpoints SET open_since = 5, wake_at = 6 WHERE id = '" + string(other.ID) + "'")
-		if w.store.URL == "" {
-			w.change("CREATE TRIGGER broken BEFORE UPDATE ON endpoints WHEN NEW.id = '" + string(broken.ID) + "' BEGIN SELECT RAISE(ABORT, 'it is broken'); END")
-		} else {
-			w.change("CREATE FUNCTION broken() RETURNS TRIGGER AS 'BEGIN RAISE EXCEPTION ''it is broken''; END' LANGUAGE plpgsql")
-			w.change("CREATE TRIGGER broken BEFORE UPDATE ON endpoints FOR EACH ROW WHEN (NEW.id = '" + string(broken.ID) + "') EXECUTE FUNCTION broken()")
-		}
+		let := w.refusing("endpoints", "NEW.id = '"+string(broken.ID)+"'", "it is broken")
 		w.run()
 		w.until("the others to have what they are owed", func() bool { return w.to(well.ID) == 10 && w.to(other.ID) == 1 })
 		w.until("it to be told of", func() bool { return w.logs.count("it is broken") > 0 })
-		w.change(map[bool]string{true: "DROP TRIGGER broken", false: "DROP TRIGGER broken ON endpoints"}[w.store.URL == ""])
+		let()
 		w.rest()
-		is, err := w.db.EndpointByID(t.Context(), broken.ID)
-		w.must(err)
+		is := w.endpointIs(broken.ID)
 		if !is.OpenSince.IsZero() {
 			t.Errorf("nothing is held for it, and it is %+v", is)
 		}

@@ -17,20 +17,14 @@ func TestWhatWasHeldWhileAnEndpointWasDisabledIsNotDeadAtItsFirstFailures(t *tes
 		e := w.endpoint("https://shop.test", flow.SessionCreated)
 		w.rest()
 		w.backlog(e, "a", 40)
-		_, err := w.service.ChangeEndpoint(t.Context(), project, e.ID, checkout.EndpointChange{Status: flow.EndpointDisabled})
-		w.must(err)
+		w.changed(e.ID, checkout.EndpointChange{Status: flow.EndpointDisabled})
 		w.later(5 * 24 * time.Hour)
 		if n := w.count("state = 'held'"); n != 40 || w.to(e.ID) != 0 {
 			t.Fatalf("disabled, %d are held and %d were sent", n, w.to(e.ID))
 		}
 		w.posting(failing(flow.Verdict{Status: 500, Reason: "status"}, e.ID))
-		_, err = w.service.ChangeEndpoint(t.Context(), project, e.ID, checkout.EndpointChange{Status: flow.EndpointEnabled})
-		w.must(err)
-		open := func() bool {
-			is, err := w.db.EndpointByID(t.Context(), e.ID)
-			w.must(err)
-			return !is.OpenSince.IsZero()
-		}
+		w.changed(e.ID, checkout.EndpointChange{Status: flow.EndpointEnabled})
+		open := func() bool { return !w.endpointIs(e.ID).OpenSince.IsZero() }
 		for range 60 {
 			w.later(30 * time.Second)
 			if open() {

@@ -6,19 +6,13 @@ import (
 	"testing"
 
 	"till/flow"
-	"till/flow/store"
-	"till/flow/store/storetest"
 )
 
 // What ends while the store is away is kept together: a success beside a 410 does
 // not take that back.
 func TestAnEndpointThatIsGoneIsGoneWhateverElseItAnswers(t *testing.T) {
 	t.Parallel()
-	place, line := storetest.Through(t, storetest.Postgres(t, store.Checkout))
-	w := newWorld(t, place)
-	w.start(true)
-	e := w.endpoint("https://shop.test", flow.SessionCreated)
-	w.rest()
+	w, line, e := faraway(t, 0)
 	verdicts := make(chan flow.Verdict)
 	w.posting(func(context.Context, flow.Delivery) flow.Verdict { return <-verdicts })
 	for range 3 {

@@ -94,8 +94,7 @@ func TestAnEndpointThatIsDisabledIsToldOfToTheOthersOfItsProject(t *testing.T) {
 					body.Data["disabledReason"] != name || body.Data["failingSince"] != flow.Stamp(began) || strings.Contains(string(told[0].Body), "whsec") {
 					t.Errorf("told that %s", told[0].Body)
 				}
-				is, err := w.db.EndpointByID(t.Context(), ended.ID)
-				w.must(err)
+				is := w.endpointIs(ended.ID)
 				if is.Status != flow.EndpointDisabled || is.DisabledReason != name || is.DisabledAt.IsZero() {
 					t.Errorf("it is %+v", is)
 				}

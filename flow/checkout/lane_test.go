@@ -26,6 +26,15 @@ func (w *world) to(id flow.EndpointID) int {
 	return n
 }
 
+// oneByOne opens sessions, each once what the one before is owed was tried.
+func (w *world) oneByOne(count int) {
+	w.t.Helper()
+	for range count {
+		w.session(flow.Headless)
+		w.rest()
+	}
+}
+
 // elsewhere is an endpoint of another merchant, whose sessions it is told of.
 func (w *world) elsewhere(url string) (flow.Endpoint, func() flow.Session) {
 	w.t.Helper()

@@ -28,50 +28,49 @@ func (w *world) stalled(e flow.Endpoint, events int) (release chan bool) {
 	return release
 }
 
-func TestWhatTheStoreRefusesToKeepIsKeptOnceItDoes(t *testing.T) {
-	t.Parallel()
+// faraway is a world whose store is reached by a line that can be cut, which may be
+// silent for so long, with an endpoint.
+func faraway(t *testing.T, within time.Duration) (*world, *storetest.Line, flow.Endpoint) {
+	t.Helper()
 	place, line := storetest.Through(t, storetest.Postgres(t, store.Checkout))
+	place.Within = within
 	w := newWorld(t, place)
 	w.start(true)
 	e := w.endpoint("https://shop.test", flow.SessionCreated)
 	w.rest()
-	const events = 30
-	release := w.stalled(e, events)
-	line.Cut()
-	close(release)
-	w.until("the store to have refused twice", func() bool { return w.service.Deliveries().StoreRefusals >= 2 })
-	if idle, err := w.service.Idle(t.Context()); err == nil && idle {
-		t.Error("it rests, and nothing of what was sent is kept")
-	}
-	line.Mend()
-	w.until("all to be kept", func() bool { return w.service.Deliveries().NotYetKept == 0 && w.service.Deliveries().Queued == 0 })
-	w.rest()
-	if n := w.count("state = 'delivered'"); n != events || w.to(e.ID) != events {
-		t.Errorf("%d posts, %d of %d are kept", w.to(e.ID), n, events)
-	}
+	return w, line, e
 }
 
-// A database whose host is gone says nothing any more, not even that it is gone.
-func TestADatabaseThatFallsSilentHoldsDeliveriesUpOnlyUntilItSpeaks(t *testing.T) {
+// A store that is away refuses. A database whose host is gone says nothing any more,
+// not even that it is gone: that holds deliveries up until it speaks.
+func TestWhatTheStoreDoesNotKeepIsKeptOnceItDoes(t *testing.T) {
 	t.Parallel()
-	place, line := storetest.Through(t, storetest.Postgres(t, store.Checkout))
-	place.Within = 2 * time.Second
-	w := newWorld(t, place)
-	w.start(true)
-	e := w.endpoint("https://shop.test", flow.SessionCreated)
-	w.rest()
-	const events = 30
-	release := w.stalled(e, events)
-	line.Hush()
-	close(release)
-	w.until("what came of them to be given up twice, and what is due to be looked for in vain", func() bool {
-		return w.service.Deliveries().StoreRefusals >= 2 && w.logs.count("look for work") >= 1
-	})
-	line.Mend()
-	w.until("all to be kept", func() bool { return w.service.Deliveries().NotYetKept == 0 && w.service.Deliveries().Queued == 0 })
-	w.rest()
-	if n := w.count("state = 'delivered'"); n != events || w.to(e.ID) != events {
-		t.Errorf("%d posts, %d of %d are kept", w.to(e.ID), n, events)
+	for name, c := range map[string]struct {
+		within time.Duration
+		away   func(*storetest.Line)
+		seen   func(*world) bool
+	}{
+		"refuses":   {0, (*storetest.Line).Cut, func(*world) bool { return true }},
+		"is silent": {2 * time.Second, (*storetest.Line).Hush, func(w *world) bool { return w.logs.count("look for work") >= 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, line, e := faraway(t, c.within)
+			const events = 30
+			release := w.stalled(e, events)
+			c.away(line)
+			close(release)
+			w.until("the store to have kept nothing twice", func() bool { return w.service.Deliveries().StoreRefusals >= 2 && c.seen(w) })
+			if idle, err := w.service.Idle(t.Context()); err == nil && idle {
+				t.Error("it rests, and nothing of what was sent is kept")
+			}
+			line.Mend()
+			w.until("all to be kept", func() bool { return w.service.Deliveries().NotYetKept == 0 && w.service.Deliveries().Queued == 0 })
+			w.rest()
+			if n := w.count("state = 'delivered'"); n != events || w.to(e.ID) != events {
+				t.Errorf("%d posts, %d of %d are kept", w.to(e.ID), n, events)
+			}
+		})
 	}
 }
 

@@ -21,18 +21,13 @@ func TestAnEndpointThatRefusesIsNotHeldBack(t *testing.T) {
 			}
 			return flow.Verdict{OK: true, Status: http.StatusOK}
 		})
-		for range 25 {
-			w.session(flow.Headless)
-			w.rest()
-		}
-		is, err := w.db.EndpointByID(t.Context(), e.ID)
-		w.must(err)
+		w.oneByOne(25)
+		is := w.endpointIs(e.ID)
 		if !is.OpenSince.IsZero() || is.FailingSince.IsZero() || w.to(e.ID) != 25 {
 			t.Errorf("after %d refusals it is %+v", w.to(e.ID), is)
 		}
 		w.later(time.Minute)
-		is, err = w.db.EndpointByID(t.Context(), e.ID)
-		w.must(err)
+		is = w.endpointIs(e.ID)
 		if !is.FailingSince.IsZero() || w.count("state = 'delivered'") != 25 {
 			t.Errorf("it took everything, and is %+v", is)
 		}
@@ -50,8 +45,7 @@ func TestAnEndpointThatOnlyRefusesForFiveDaysIsDisabled(t *testing.T) {
 			w.rest()
 			w.later(24 * time.Hour)
 		}
-		is, err := w.db.EndpointByID(t.Context(), e.ID)
-		w.must(err)
+		is := w.endpointIs(e.ID)
 		if is.Status != flow.EndpointDisabled || is.DisabledReason != flow.DisabledFailing {
 			t.Errorf("it is %+v", is)
 		}
@@ -75,18 +69,14 @@ func TestAProbeThatIsRefusedLetsTheOthersGo(t *testing.T) {
 			}
 			return flow.Verdict{OK: true, Status: http.StatusOK}
 		})
-		for range 25 {
-			w.session(flow.Headless)
-			w.rest()
-		}
+		w.oneByOne(25)
 		if n := w.to(e.ID); n != 20 {
 			t.Fatalf("tried %d times before it is held back", n)
 		}
 		back.Store(true)
 		w.later(5 * time.Second) // the probe
 		w.rest()
-		is, err := w.db.EndpointByID(t.Context(), e.ID)
-		w.must(err)
+		is := w.endpointIs(e.ID)
 		if !is.OpenSince.IsZero() || w.count("state = 'held'") != 0 || w.count("state = 'delivered'") != 4 {
 			t.Errorf("%d are delivered and %d held; it is %+v", w.count("state = 'delivered'"), w.count("state = 'held'"), is)
 		}
@@ -104,10 +94,7 @@ func TestWhatIsNewIsProbedBeforeWhatFailed(t *testing.T) {
 		t := w.t
 		e := w.endpoint("https://shop.test", flow.SessionCreated)
 		w.posting(failing(flow.Verdict{Status: 500, Reason: "status"}, e.ID))
-		for range 20 {
-			w.session(flow.Headless)
-			w.rest()
-		}
+		w.oneByOne(20)
 		w.session(flow.Headless)
 		w.rest()
 		w.later(5 * time.Second)

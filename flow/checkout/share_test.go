@@ -19,10 +19,7 @@ func TestOneProjectDoesNotTakeAllPlaces(t *testing.T) {
 		w.endpoint(fmt.Sprintf("https://slow%d.test", i), flow.SessionCreated)
 	}
 	quiet, opens := w.elsewhere("https://quiet.test")
-	for range 24 { // all is well: each has as many places as one may have
-		w.session(flow.Headless)
-		w.rest()
-	}
+	w.oneByOne(24) // all is well: each has as many places as one may have
 	var hangs atomic.Int32
 	release := make(chan bool)
 	w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {

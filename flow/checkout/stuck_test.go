@@ -7,17 +7,17 @@ import (
 	"till/flow"
 )
 
-// refusing has the database refuse to write rows of a table until let is called.
-// It still reads, as one does whose disk is full.
-func (w *world) refusing(table string) (let func()) {
+// refusing has the database refuse to write rows of a table, those for which a
+// condition holds, until let is called. It still reads, as one does whose disk is full.
+func (w *world) refusing(table, when, why string) (let func()) {
 	w.t.Helper()
 	if w.store.URL == "" {
-		w.change("CREATE TRIGGER full_disk BEFORE UPDATE ON " + table + " BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
-		return func() { w.change("DROP TRIGGER full_disk") }
+		w.change("CREATE TRIGGER refusing BEFORE UPDATE ON " + table + " WHEN " + when + " BEGIN SELECT RAISE(ABORT, '" + why + "'); END")
+		return func() { w.change("DROP TRIGGER refusing") }
 	}
-	w.change("CREATE FUNCTION full_disk() RETURNS TRIGGER AS 'BEGIN RAISE EXCEPTION ''the disk is full''; END' LANGUAGE plpgsql")
-	w.change("CREATE TRIGGER full_disk BEFORE UPDATE ON " + table + " FOR EACH ROW EXECUTE FUNCTION full_disk()")
-	return func() { w.change("DROP TRIGGER full_disk ON " + table) }
+	w.change("CREATE FUNCTION refusing() RETURNS TRIGGER AS 'BEGIN RAISE EXCEPTION ''" + why + "''; END' LANGUAGE plpgsql")
+	w.change("CREATE TRIGGER refusing BEFORE UPDATE ON " + table + " FOR EACH ROW WHEN (" + when + ") EXECUTE FUNCTION refusing()")
+	return func() { w.change("DROP TRIGGER refusing ON " + table) }
 }
 
 // A store that reads and does not write is asked again and again, each time after
@@ -30,7 +30,7 @@ func TestAStoreThatDoesNotWriteIsNotAskedWithoutAPause(t *testing.T) {
 		w.open(true)
 		e := w.endpoint("https://shop.test", flow.SessionCreated)
 		w.backlog(e, "a", 3)
-		let := w.refusing("deliveries")
+		let := w.refusing("deliveries", "TRUE", "the disk is full")
 		w.run()
 		tried := func() int { return w.logs.count("look for work") }
 		w.until("it to be asked", func() bool { return tried() > 0 })
