@@ -289,9 +289,18 @@ func (c *payerForgetCmd) logs(words []string, by string) (places int, err error)
 		here := 0
 		for _, word := range words {
 			n := bytes.Count(text, []byte(word))
-			if here += n; n > 0 && by != "" {
-				text = bytes.ReplaceAll(text, []byte(word), []byte(by))
+			left := bytes.ReplaceAll
+			if strings.Contains(word, "@") {
+				left = func(text, word, by []byte) []byte {
+					out, in := flow.ReplaceAddress(string(text), string(word), string(by))
+					n = in
+					return []byte(out)
+				}
 			}
+			if without := left(text, []byte(word), []byte(by)); n > 0 && by != "" {
+				text = without
+			}
+			here += n
 		}
 		if places += here; here == 0 || by == "" {
 			continue

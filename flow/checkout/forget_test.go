@@ -125,6 +125,59 @@ func TestWhoIsForgottenStandsNowhere(t *testing.T) {
 	})
 }
 
+// An e-mail address is forgotten where it is the whole of one: a longer one that
+// holds it is somebody else's.
+func TestAnAddressThatHoldsTheForgottenOneStays(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.endpoint("https://shop.test/hook")
+		w.endpoint("https://" + adaPerson + ".test/?to=" + adaEmail)
+		made := map[string]flow.Session{}
+		for _, email := range []string{adaEmail, "can" + adaEmail, "mary." + adaEmail, adaEmail + ".ng"} {
+			n := newSession(flow.InChat)
+			n.CustomerEmail, n.Metadata = email, map[string]string{"for": email}
+			var one checkout.Made
+			_, err := w.service.Open(w.t.Context(), n, call("", "", &one))
+			w.must(err)
+			made[email] = one.Session
+			w.hear("payer of "+string(one.Session.ID), code(one.Session))
+			w.hear("payer of "+string(one.Session.ID), method(flow.BankTransfer))
+			w.must(w.tell(credit("OF"+string(one.Session.ID), w.attempts(one.Session.ID)[0].Reference, one.Session.Amount, w.clock())))
+		}
+		w.rest()
+		p, err := checkout.FindPayer(w.t.Context(), w.db.Reader, "", adaEmail)
+		w.must(err)
+		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
+		as, err := f.NewName()
+		w.must(err)
+		forgot, err := f.Forget(w.t.Context(), p, as)
+		w.must(err)
+		if forgot.Sessions != 1 {
+			w.t.Errorf("forgot %+v", forgot)
+		}
+		for email, s := range made {
+			kept, err := w.db.Session(w.t.Context(), s.ID)
+			w.must(err)
+			events, err := w.db.Events(w.t.Context(), s.ID)
+			w.must(err)
+			stays := email != adaEmail
+			if (kept.CustomerEmail == email && kept.Metadata["for"] == email) != stays || len(events) == 0 {
+				w.t.Errorf("of %s stays %q, %q and %d events", email, kept.CustomerEmail, kept.Metadata, len(events))
+			}
+			for _, e := range events {
+				if strings.Contains(string(e.Body), email) != stays || strings.Contains(string(e.Body), as) == stays {
+					w.t.Errorf("an event of %s holds %s", email, e.Body)
+				}
+			}
+		}
+		list, err := w.service.Endpoints(w.t.Context(), project)
+		w.must(err)
+		if !slices.ContainsFunc(list, func(e flow.Endpoint) bool { return strings.HasSuffix(e.URL, "?to="+as) }) {
+			w.t.Errorf("no address went where it stood alone: %+v", list)
+		}
+	})
+}
+
 // A telephone number that came to a second WhatsApp account, as when the SIM went
 // to somebody else, has two chats with the same number of ours: both are forgotten,
 // each under a name of its own, and the words of both go.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"till/flow"
@@ -115,7 +116,7 @@ func (t *Tx) PutSetting(ctx context.Context, name, value string) error {
 
 // Replace puts something else in the place of a text wherever it stands in the
 // database, and says in how many columns it did. Columns that may never change
-// are changed by nothing else.
+// are changed by nothing else. Of an e-mail address only the whole one is replaced.
 func (t *Tx) Replace(ctx context.Context, text, by string) (places int64, err error) {
 	columns, err := t.textColumns(ctx)
 	if err != nil {
@@ -130,8 +131,15 @@ func (t *Tx) Replace(ctx context.Context, text, by string) (places int64, err er
 		if n == 0 {
 			continue
 		}
-		change := func() error {
-			_, err := t.run.exec(ctx, `UPDATE `+c.table+` SET `+c.column+` = REPLACE(`+c.column+`, ?, ?)`+where, text, by, text)
+		change := func() (err error) {
+			if strings.Contains(text, "@") {
+				n, err = t.replaceAddress(ctx, c, where, text, func(value string) (any, bool) {
+					left, in := flow.ReplaceAddress(value, text, by)
+					return left, in > 0
+				})
+				return err
+			}
+			_, err = t.run.exec(ctx, `UPDATE `+c.table+` SET `+c.column+` = REPLACE(`+c.column+`, ?, ?)`+where, text, by, text)
 			return err
 		}
 		if c.table == "audit" {
@@ -157,6 +165,9 @@ func (t *Tx) replaceBodies(ctx context.Context, text, by string) (places int64, 
 	if t.run.dialect == postgresDialect {
 		changed = `CONVERT_TO(REPLACE(CONVERT_FROM(body, 'UTF8'), ?, ?), 'UTF8')`
 	}
+	if strings.Contains(text, "@") {
+		return t.replaceInBodies(ctx, text, by)
+	}
 	n, err := t.run.exec(ctx, `UPDATE events SET body = `+changed+` WHERE `+in+` > 0`, text, by, text)
 	if err != nil {
 		return 0, fmt.Errorf("forget what events say: %w", err)
@@ -166,6 +177,62 @@ func (t *Tx) replaceBodies(ctx context.Context, text, by string) (places int64, 
 		return 0, fmt.Errorf("forget what was answered to events: %w", err)
 	}
 	return n + m, nil
+}
+
+// replaceInBodies is replaceBodies for an e-mail address.
+func (t *Tx) replaceInBodies(ctx context.Context, text, by string) (places int64, err error) {
+	for _, c := range bodyColumns() {
+		n, err := t.replaceAddress(ctx, c, ` WHERE `+t.run.dialect.inBytes(c.column)+` > 0`, text, func(value string) (any, bool) {
+			left, in := flow.ReplaceAddress(value, text, by)
+			if c.table == "delivery_attempts" {
+				left = "" // of what was answered nothing is kept
+			}
+			return []byte(left), in > 0
+		})
+		if err != nil {
+			return places, fmt.Errorf("forget what %s say: %w", c.table, err)
+		}
+		places += n
+	}
+	return places, nil
+}
+
+// addressesAtOnce is how many values with an e-mail address in them are read at once.
+const addressesAtOnce = 500
+
+// replaceAddress changes the values of a column in which an e-mail address stands,
+// value by value: SQL alone cannot tell it from a part of a longer one.
+func (t *Tx) replaceAddress(ctx context.Context, c textColumn, where, text string, change func(value string) (any, bool)) (places int64, err error) {
+	as := func(value string) any { return value }
+	if slices.Contains(bodyColumns(), c) {
+		as = func(value string) any { return []byte(value) }
+	}
+	query := `SELECT DISTINCT ` + c.column + ` FROM ` + c.table + where + ` AND ` + c.column + ` > ? ORDER BY ` + c.column + ` LIMIT ?`
+	for last, full := "", true; full; {
+		var values []string
+		if err := t.run.each(ctx, query, []any{text, as(last), addressesAtOnce}, func(scan scanner) error {
+			var value []byte
+			err := scan(&value)
+			values = append(values, string(value))
+			return err
+		}); err != nil {
+			return places, err
+		}
+		for _, value := range values {
+			last = value
+			left, changes := change(value)
+			if !changes {
+				continue
+			}
+			n, err := t.run.exec(ctx, `UPDATE `+c.table+` SET `+c.column+` = ? WHERE `+c.column+` = ?`, left, as(value))
+			if err != nil {
+				return places, err
+			}
+			places += n
+		}
+		full = len(values) == addressesAtOnce
+	}
+	return places, nil
 }
 
 // unguarded changes the audit log, which nothing else ever does: whoever is
