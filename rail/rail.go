@@ -57,7 +57,8 @@ type Rail interface {
 	// from until before to, in and out, oldest first: credits, reversals and
 	// disbursements that were sent or came back. Each is told as its notice is, once.
 	// A movement may be booked later than its value time: what a statement of the
-	// past holds can grow.
+	// past holds can grow. A day is given however much it holds (InParts); of more
+	// than that it may be ErrTooMuch.
 	Statement(ctx context.Context, from, to time.Time) ([]flow.Notice, error)
 }
 
@@ -69,6 +70,8 @@ var (
 	ErrUnavailable = errors.New("the bank cannot be reached")
 	// ErrUnknown: the call was sent and its outcome is not known.
 	ErrUnknown = errors.New("the bank did not answer in time")
+	// ErrTooMuch: a statement is longer than the provider gives at once; ask for less.
+	ErrTooMuch = errors.New("the statement is too long")
 	// ErrForged: a message whose signature does not hold.
 	ErrForged = errors.New("the message is not the bank's")
 )

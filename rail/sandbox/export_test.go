@@ -8,6 +8,9 @@ import (
 // SetSchedule makes the waits between tries short enough for a test.
 func (b *Bank) SetSchedule(waits ...time.Duration) { b.schedule = waits }
 
+// SetPages bounds how many pages of a statement are read at once.
+func (r *Rail) SetPages(n int) { r.pages = n }
+
 // Owed counts the notices in a state.
 func (b *Bank) Owed(state string) (n int, err error) {
 	err = b.file.view(func(f books) (err error) {

@@ -35,6 +35,7 @@ type Rail struct {
 	http    *http.Client
 	now     func() time.Time
 	timeout time.Duration
+	pages   int // of a statement, at once
 }
 
 var (
@@ -57,7 +58,7 @@ func NewRail(c RailConfig) (*Rail, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
 	}
-	return &Rail{base: strings.TrimSuffix(c.BaseURL, "/"), secret: c.Secret, http: caller(c.HTTP), now: c.Now, timeout: c.Timeout}, nil
+	return &Rail{base: strings.TrimSuffix(c.BaseURL, "/"), secret: c.Secret, http: caller(c.HTTP), now: c.Now, timeout: c.Timeout, pages: statementPages}, nil
 }
 
 // Close lets go of idle connections.

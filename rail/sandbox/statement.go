@@ -17,7 +17,7 @@ import (
 // The bounds of a statement.
 const (
 	statementPage  = 500     // movements in an answer
-	statementPages = 400     // pages that are asked for
+	statementPages = 400     // pages that are asked for at once
 	maxStatement   = 1 << 20 // bytes of an answer
 )
 
@@ -94,14 +94,20 @@ func (b books) statement(s span, now time.Time) (out page, err error) {
 }
 
 // Statement lists what the bank booked with a value time from from until before
-// to, oldest first. More than 200 000 movements are rail.ErrUnknown: ask for less.
+// to, oldest first. More than 200 000 movements are read in parts: of a minute, or
+// where two days are asked for and more, they are rail.ErrTooMuch.
 func (r *Rail) Statement(ctx context.Context, from, to time.Time) ([]flow.Notice, error) {
 	if !from.Before(to) {
 		return nil, nil
 	}
+	return rail.InParts(ctx, r.stretch, from, to)
+}
+
+// stretch reads a statement page by page.
+func (r *Rail) stretch(ctx context.Context, from, to time.Time) ([]flow.Notice, error) {
 	q := url.Values{"from": {from.UTC().Format(time.RFC3339Nano)}, "to": {to.UTC().Format(time.RFC3339Nano)}}
 	var out []flow.Notice
-	for range statementPages {
+	for range r.pages {
 		var got page
 		if _, err := r.callFor(ctx, http.MethodGet, "/bank/v1/statement?"+q.Encode(), nil, &got, maxStatement); err != nil {
 			return nil, wrap("read the statement", err)
@@ -120,9 +126,9 @@ func (r *Rail) Statement(ctx context.Context, from, to time.Time) ([]flow.Notice
 			return out, nil
 		}
 		if got.Next == q.Get("after") {
-			break
+			return nil, fmt.Errorf("read the statement: %w: it does not end", rail.ErrUnknown)
 		}
 		q.Set("after", got.Next)
 	}
-	return nil, fmt.Errorf("read the statement: %w: it does not end", rail.ErrUnknown)
+	return nil, fmt.Errorf("read the statement: %w: %w", rail.ErrUnknown, rail.ErrTooMuch)
 }

@@ -1,0 +1,46 @@
+package sandbox_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"till/rail"
+)
+
+// A day with more on its statement than is read at once is read in parts, each line
+// once and in order; what is too much for the shortest of them is not.
+func TestADayThatIsTooLongIsReadInParts(t *testing.T) {
+	w := openTown(t)
+	made := w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 7, Drop: true})
+	books := func(n int, apart time.Duration) {
+		t.Helper()
+		err := w.bank.Exec(fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+			INSERT INTO movements (id, kind, reference, account, amount, channel, value_time, payer_name, payer_bank, payer_account, nip, reason, reverses, collects)
+			SELECT m.id || '_%s_' || n.i, m.kind, m.reference, m.account, m.amount, m.channel, m.value_time + n.i * %d, m.payer_name, m.payer_bank, m.payer_account,
+			m.nip || n.i, m.reason, m.reverses, m.collects FROM movements m, n WHERE m.id = '%s'`, n, apart, apart.Milliseconds(), made.RailTransactionID))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	books(1400, 30*time.Second)
+	w.rail.SetPages(1)
+	from := w.clock.Now().Add(-12 * time.Hour)
+	list, err := w.rail.Statement(t.Context(), from, from.Add(24*time.Hour))
+	if err != nil || len(list) != 1401 {
+		t.Fatalf("%d lines (%v)", len(list), err)
+	}
+	for i := range list[1:] {
+		if !list[i].PaidAt.Before(list[i+1].PaidAt) {
+			t.Fatalf("line %d is of %s, the next of %s", i, list[i].PaidAt, list[i+1].PaidAt)
+		}
+	}
+	if _, err := w.rail.Statement(t.Context(), from, from.Add(72*time.Hour)); !errors.Is(err, rail.ErrTooMuch) {
+		t.Errorf("three days at once: %v", err)
+	}
+	books(2000, time.Millisecond)
+	if _, err := w.rail.Statement(t.Context(), from, from.Add(24*time.Hour)); !errors.Is(err, rail.ErrTooMuch) {
+		t.Errorf("too much for a minute: %v", err)
+	}
+}
