@@ -25,7 +25,7 @@ type shakyRail struct {
 	onCheck     func(ctx context.Context, reference string) ([]flow.Notice, error)
 	onSendOut   func(d flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
 	onSentOut   func(reference string, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
-	onStatement func(from, to time.Time) error
+	onStatement func(ctx context.Context, from, to time.Time) error
 	parsed      []flow.Notice // what Parse gives, where it is set
 	lines       []flow.Notice // that stand on its statement too
 	orders      []flow.Order
@@ -89,7 +89,7 @@ func (r *shakyRail) Statement(ctx context.Context, from, to time.Time) ([]flow.N
 	on := r.onStatement
 	r.mu.Unlock()
 	if on != nil {
-		if err := on(from, to); err != nil {
+		if err := on(ctx, from, to); err != nil {
 			return nil, err
 		}
 	}

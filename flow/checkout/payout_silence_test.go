@@ -27,7 +27,7 @@ func TestABankThatSaysNothingOfAPayoutIsAskedOnOverTheWeekend(t *testing.T) {
 		})
 		w.passes(13, 4*time.Hour) // it is Sunday
 		w.proven()
-		if before := asked; before == 0 {
+		if asked == 0 {
 			w.t.Error("it is not asked at all")
 		}
 	})

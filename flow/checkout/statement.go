@@ -80,7 +80,7 @@ func (s *Service) walkStatement(ctx context.Context, subject string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if _, ok := errors.AsType[*NotYetError](err); ok || errors.Is(err, context.DeadlineExceeded) {
+		if notYet(err) || errors.Is(err, context.DeadlineExceeded) {
 			unread = append(unread, day.Plus(-back))
 			continue
 		}
@@ -102,7 +102,7 @@ func (s *Service) walkStatement(ctx context.Context, subject string) error {
 // NotYetError where the bank does not give it.
 func (s *Service) walkDay(ctx context.Context, day flow.Date) error {
 	list, err := s.cfg.Rail.Statement(ctx, day.Start(), day.Plus(1).Start())
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) { // a bank that takes too long is another thing
 		return ctx.Err()
 	}
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"till/flow"
-	"till/flow/checkout"
 	"till/rail"
 )
 
@@ -19,7 +18,7 @@ func TestADayThatTheBankDoesNotGiveHidesNoOther(t *testing.T) {
 		w.bankSilent()
 		bad := flow.DateOf(w.clock())
 		w.rail.set(func(r *shakyRail) {
-			r.onStatement = func(from, to time.Time) error {
+			r.onStatement = func(_ context.Context, from, to time.Time) error {
 				if from.Before(bad.Plus(1).Start()) && to.After(bad.Start()) {
 					return rail.ErrUnknown
 				}
@@ -36,7 +35,7 @@ func TestADayThatTheBankDoesNotGiveHidesNoOther(t *testing.T) {
 		}
 		for range 4 { // the bad day is among those that are read again, and then is not
 			session := w.session(flow.Headless)
-			w.opened(session)
+			w.must(w.instruct(t.Context(), session.ID))
 			w.pay(session.ID, 500_000, true)
 			w.pass(flow.DateOf(w.clock()).Plus(1).Start().Add(time.Hour).Sub(w.clock()))
 			w.until("the money of a later day is found", func() bool { return len(w.payments(session.ID)) == 1 })
@@ -71,10 +70,7 @@ func TestWhatWasBookedSinceTheStatementWasReadIsNoDifference(t *testing.T) {
 			t.Fatalf("%+v (%v)", got, err)
 		}
 		w.pass(2 * time.Second)
-		session, _ := w.paying()
-		w.pay(session.ID, 500_000, false)
-		w.until("the money is here", func() bool { return len(w.payments(session.ID)) == 1 })
-		w.rest()
+		w.paidFor(500_000)
 		if got, err = w.service.Reconcile(t.Context(), project, day); err != nil || !got.Balanced() || got.Ledger[flow.MovePayment].Count != 1 {
 			t.Errorf("with a statement of before: %+v (%v)", got, err)
 		}
@@ -89,9 +85,24 @@ func TestWhatWasBookedSinceTheStatementWasReadIsNoDifference(t *testing.T) {
 	})
 }
 
-// opened asks for the account of a session.
-func (w *world) opened(session flow.Session) {
-	w.t.Helper()
-	_, _, err := w.service.Instruct(context.WithoutCancel(w.t.Context()), project, session.ID, checkout.Ask{Method: flow.BankTransfer})
-	w.must(err)
+// A day that the bank takes too long over is told of like one that it does not give.
+func TestADayThatTakesTooLongIsToldOf(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.rest()
+	slow := flow.DateOf(w.clock())
+	w.rail.set(func(r *shakyRail) {
+		r.onStatement = func(ctx context.Context, from, _ time.Time) error {
+			if !from.Equal(slow.Start()) {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	})
+	w.pass(slow.Plus(1).Start().Add(time.Hour).Sub(w.clock()))
+	w.until("it shows", func() bool {
+		return w.logs.count("level=ERROR msg=\"the bank does not give its statement of a day\" day="+string(slow)) > 0
+	})
+	w.rest()
 }
