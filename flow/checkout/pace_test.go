@@ -63,15 +63,12 @@ func TestATurnDoesNotWaitForAClockThatWentBack(t *testing.T) {
 
 // owing are so many sessions with live instructions that the bank is to be asked
 // about now.
-func (w *world) owing(count int) []flow.Session {
+func (w *world) owing(count int) {
 	w.t.Helper()
-	list := make([]flow.Session, count)
-	for i := range list {
-		list[i] = w.session(flow.Headless)
-		w.must(w.instruct(w.t.Context(), list[i].ID))
+	for range count {
+		w.must(w.instruct(w.t.Context(), w.session(flow.Headless).ID))
 	}
 	w.change("UPDATE tasks SET due = 1 WHERE kind = 'rail.check'")
-	return list
 }
 
 // After a downtime many questions are due at once: they are spread, and none is
