@@ -103,6 +103,15 @@ func TestTransferOfWhatIsDue(t *testing.T) {
 			t.Errorf("%+v comes to %s", step, got.AmountMinor)
 		}
 	}
+	again := w.start(t, flow.BankTransfer, "again")
+	w.transfer(t, rail.Transfer{AccountNumber: again.AccountNumber, Amount: 100_000, Returned: true})
+	back := w.transfer(t, rail.Transfer{AccountNumber: again.AccountNumber, Amount: 100_000})
+	if _, err := w.rail.Reverse(t.Context(), back.RailTransactionID); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.transfer(t, rail.Transfer{AccountNumber: again.AccountNumber}); got.AmountMinor != "500000" {
+		t.Errorf("after what did not stay it comes to %s", got.AmountMinor)
+	}
 }
 
 // Money that nobody asked for is still money: a notice without a reference.

@@ -91,9 +91,12 @@ func (b books) reversed(id string) (bool, error) {
 	return n > 0, wrap("look up a reversal", err)
 }
 
-// came is what was paid in for a reference so far, in kobo.
+// came is what was paid in for a reference so far, in kobo, what is on its way
+// included. What was taken back, or is sent back by itself, did not come.
 func (b books) came(reference string) (amount int64, err error) {
-	_, err = b.one(`SELECT coalesce(sum(amount), 0) FROM movements WHERE reference = ? AND kind = 'credit'`, []any{reference}, &amount)
+	_, err = b.one(`SELECT coalesce(sum(m.amount), 0) FROM movements m WHERE m.reference = ? AND m.kind = 'credit'
+		AND NOT EXISTS (SELECT 1 FROM movements r WHERE r.reverses = m.id) AND NOT EXISTS (SELECT 1 FROM transits t WHERE t.movement = m.seq AND t.returned = 1)`,
+		[]any{reference}, &amount)
 	return amount, wrap("sum up what was paid in", err)
 }
 
