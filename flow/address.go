@@ -1,37 +1,54 @@
 package flow
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// ReplaceAddress puts something else in the place of an e-mail address, and says how
-// often. Where it is a part of a longer one it stays: that is somebody else's.
+// ReplaceAddress puts something else in the place of an e-mail address, in a text or
+// in JSON, and says how often. Where it is a part of a longer one it stays: that is
+// somebody else's.
 func ReplaceAddress(text, address, by string) (string, int) {
+	if address == "" {
+		return text, 0
+	}
 	var out strings.Builder
-	n := 0
-	for rest, before := text, rune(0); ; {
-		i := strings.Index(rest, address)
-		if i < 0 || address == "" {
-			out.WriteString(rest)
+	n, from := 0, 0
+	for {
+		i := strings.Index(text[from:], address)
+		if i < 0 {
+			out.WriteString(text[from:])
 			return out.String(), n
 		}
-		if i > 0 {
-			before, _ = utf8.DecodeLastRuneInString(rest[:i])
-		}
-		out.WriteString(rest[:i])
-		behind := strings.TrimLeft(rest[i+len(address):], ".-")
-		after, _ := utf8.DecodeRuneInString(behind)
-		if ofAddress(before) || strings.ContainsRune("._+-", before) || ofAddress(after) {
+		out.WriteString(text[from : from+i])
+		at, end := from+i, from+i+len(address)
+		if endsInAddress(text[:at]) || beginsInAddress(text[end:]) {
 			out.WriteString(address)
 		} else {
 			out.WriteString(by)
 			n++
 		}
-		rest = rest[i+len(address):]
-		before, _ = utf8.DecodeLastRuneInString(address)
+		from = end
 	}
+}
+
+// escaped is an escape of JSON at the end of a text (RFC 8259 §7): its last letter is
+// none of what follows.
+var escaped = regexp.MustCompile(`\\(?:[bfnrt]|u[0-9a-fA-F]{4})$`)
+
+// endsInAddress says whether what follows a text may go on with an address in it.
+func endsInAddress(text string) bool {
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return (ofAddress(last) || strings.ContainsRune("._+-", last)) && !escaped.MatchString(text[max(0, len(text)-len(`\u0000`)):])
+}
+
+// beginsInAddress says whether a text goes on with an address before it. A stop may
+// end a sentence as well.
+func beginsInAddress(text string) bool {
+	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, ".-"))
+	return ofAddress(next)
 }
 
 func ofAddress(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
