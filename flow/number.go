@@ -187,7 +187,7 @@ const (
 
 // MoneyOut is the money that is sent out, payouts and refunds: while it is held,
 // none is newly ordered from the bank.
-const MoneyOut = "out"
+const MoneyOut = "payouts and refunds"
 
 // SwitchMove is one act of an operator, kept for ever.
 type SwitchMove struct {
