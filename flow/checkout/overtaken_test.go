@@ -42,7 +42,10 @@ func TestARefundThatAnotherWorkerBeganAndWasCutOffInIsSent(t *testing.T) {
 				_, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
 				w.must(err)
 				w.rest()
-				w.passes(3, 2*time.Second)
+				w.until("it is sent", func() bool { // within some seconds, and some that the bank takes
+					w.later(2 * time.Second)
+					return w.refundsOf(session.ID)[0].Status == flow.RefundProcessed
+				})
 				if r = w.becomes(r.ID, flow.RefundProcessed); r.Reference != string(r.ID)+"-2" || w.calls()["disburse"] != 2 {
 					t.Errorf("the bank was told %d times: %+v", w.calls()["disburse"], r)
 				}
