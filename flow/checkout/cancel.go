@@ -39,7 +39,7 @@ func (s *Service) askBeforeCancel(ctx context.Context, id flow.SessionID, c Call
 	if err != nil || !session.Open() {
 		return nil //nolint:nilerr // as above
 	}
-	_, err = s.check(ctx, id, cancelPatience, false)
+	err = s.check(ctx, id, cancelPatience, false)
 	if flow.CodeOf(err) == flow.CodeStorage { // there may be money that is not kept
 		return err
 	}
@@ -56,7 +56,7 @@ func (s *Service) EndNow(ctx context.Context, project flow.ProjectID, id flow.Se
 	if _, err := owned(ctx, s.cfg.DB.Reader, project, id); err != nil {
 		return err
 	}
-	if _, err := s.check(ctx, id, checkPatience, false); err != nil {
+	if err := s.check(ctx, id, checkPatience, false); err != nil {
 		return &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot say now whether money came, so that the session stays open. Try again.", Err: err}
 	}
 	return wrap("end a session's time", s.update(ctx, func(w *saving) error {

@@ -77,7 +77,7 @@ func (s *Service) askBank(ctx context.Context, id flow.SessionID) error {
 		refusal.RetryAfter = requeryAtMost - now.Sub(last)
 		return refusal
 	}
-	switch _, err := s.check(ctx, id, checkPatience, false); {
+	switch err := s.check(ctx, id, checkPatience, false); {
 	case flow.CodeOf(err) == flow.CodeStorage:
 		return err
 	case err != nil:

@@ -20,38 +20,55 @@ const (
 	fromStatement = "statement" // it stood on the statement of a day, and nobody had told us
 )
 
-// check asks the bank about a session, and keeps what it says. coming says that money
-// is on its way, as far as the bank answered, which has until patience ends; then it
-// is asked again. What is asked in turn waits for its turn (NotYetError) where there
-// is anything to ask.
-func (s *Service) check(ctx context.Context, id flow.SessionID, patience time.Duration, inTurn bool) (coming bool, err error) {
+// asked is what came of asking the bank about a session.
+type asked struct {
+	session flow.Session // as it was then
+	unsaid  bool         // it is not worth a line
+	coming  bool         // money is on its way, as far as the bank answered
+	failure error        // of those attempts that it could not answer for
+}
+
+// ask asks the bank about a session, which has until patience ends to answer. What is
+// asked in turn waits for its turn (NotYetError) where there is anything to ask.
+func (s *Service) ask(ctx context.Context, id flow.SessionID, patience time.Duration, inTurn bool) (asked, error) {
 	session, err := s.cfg.DB.Session(ctx, id)
 	if err != nil {
-		return false, err
+		return asked{}, err
 	}
 	attempts, err := s.cfg.DB.Attempts(ctx, id)
 	if err != nil {
-		return false, err
+		return asked{}, err
 	}
 	attempts = slices.DeleteFunc(attempts, func(a flow.Attempt) bool { return a.Instructions == nil }) // nobody could pay it
 	if len(attempts) == 0 && session.Status != flow.SessionProcessing {
-		return false, nil
+		return asked{session: session, unsaid: true}, nil
 	}
 	if inTurn && len(attempts) > 0 {
 		if wait := s.pace.turn(len(attempts), s.cfg.Now()); wait > 0 {
-			return false, &NotYetError{Wait: wait}
+			return asked{}, &NotYetError{Wait: wait}
 		}
 		defer s.pace.over()
 	}
-	found, failure := s.askAbout(ctx, attempts, patience)
-	if inTurn && session.Status == flow.SessionPaid { // afterwards only money is worth a line
-		return found, failure
+	out := asked{session: session, unsaid: inTurn && session.Status == flow.SessionPaid} // afterwards only money is worth a line
+	out.coming, out.failure = s.askAbout(ctx, attempts, patience)
+	return out, nil
+}
+
+// check asks the bank about a session, as ask does, for who plans no question: while
+// money is on its way it is asked again.
+func (s *Service) check(ctx context.Context, id flow.SessionID, patience time.Duration, inTurn bool) error {
+	a, err := s.ask(ctx, id, patience, inTurn)
+	if err != nil || a.unsaid {
+		return errors.Join(err, a.failure)
 	}
-	kept := s.update(ctx, func(w *saving) (err error) {
-		coming, err = w.bankAnswered(session, found, failure)
-		return err
+	kept := s.update(ctx, func(w *saving) error {
+		session, coming, err := w.bankAnswered(a)
+		if err != nil || !coming || session.Status != flow.SessionProcessing {
+			return err
+		}
+		return w.owe(flow.TaskCheck, string(id), w.now.Add(flow.ComingAgain))
 	})
-	return coming, errors.Join(failure, kept)
+	return errors.Join(a.failure, kept)
 }
 
 // askAbout asks the bank about attempts of a session, and takes in what it says. One
@@ -82,31 +99,28 @@ func (s *Service) askAbout(ctx context.Context, attempts []flow.Attempt, patienc
 	return coming, failures
 }
 
-// bankAnswered keeps that the bank was asked about a session, as it was then, and what came
-// of it: while money is on its way, whoever asked, it is asked again.
-func (w *saving) bankAnswered(asked flow.Session, found bool, failure error) (coming bool, err error) {
-	session, err := w.tx.Session(w.ctx, asked.ID)
-	if err == nil && !found && failure == nil {
-		session, err = w.resume(asked, session)
+// bankAnswered keeps that the bank was asked about a session, and what came of it. It
+// gives back the session as it is now, and whether money is on its way to it.
+func (w *saving) bankAnswered(a asked) (session flow.Session, coming bool, err error) {
+	session, err = w.tx.Session(w.ctx, a.session.ID)
+	if err != nil || a.unsaid {
+		return session, a.coming, err
 	}
-	if err != nil {
-		return found, err
-	}
-	coming = found || failure == nil && session.Status == flow.SessionProcessing // the bank told of it while it was asked
 	outcome := "ok"
 	switch {
-	case coming:
-		outcome = "pending"
-	case failure != nil:
-		outcome = failure.Error()
+	case a.coming:
+		outcome, coming = "pending", true
+	case a.failure != nil:
+		outcome = a.failure.Error()
+	default:
+		if session, err = w.resume(a.session, session); err != nil {
+			return session, false, err
+		}
+		if coming = session.Status == flow.SessionProcessing; coming { // the bank told of it while it was asked
+			outcome = "pending"
+		}
 	}
-	if err := w.log(session.ID, "bank.asked", map[string]string{"outcome": outcome}); err != nil {
-		return coming, err
-	}
-	if !coming || session.Status != flow.SessionProcessing {
-		return coming, nil
-	}
-	return coming, w.owe(flow.TaskCheck, string(session.ID), w.now.Add(flow.ComingAgain))
+	return session, coming, w.log(session.ID, "bank.asked", map[string]string{"outcome": outcome})
 }
 
 // asksInTurn says whether a task waits for its turn before it asks the bank. What
@@ -124,12 +138,12 @@ func notYet(err error) bool {
 // question, which takes the place of the task that asked this one.
 func (s *Service) checked(ctx context.Context, task store.Work) error {
 	id := flow.SessionID(task.Subject)
-	coming, failure := s.check(ctx, id, checkPatience, asksInTurn(task))
-	if notYet(failure) {
-		return failure
+	a, err := s.ask(ctx, id, checkPatience, asksInTurn(task))
+	if err != nil {
+		return err
 	}
-	err := s.update(ctx, func(w *saving) error {
-		session, err := w.tx.Session(ctx, id)
+	err = s.update(ctx, func(w *saving) error {
+		session, coming, err := w.bankAnswered(a)
 		if err != nil {
 			return err
 		}
@@ -137,7 +151,7 @@ func (s *Service) checked(ctx context.Context, task store.Work) error {
 		switch {
 		case coming:
 			kind = flow.NewsComing
-		case failure != nil:
+		case a.failure != nil:
 			kind = flow.NewsBankDown
 		}
 		if err := w.waiting(id, flow.Verifying, flow.News{Kind: kind}); err != nil {

@@ -72,7 +72,7 @@ func byTheClock(kind flow.TaskKind) bool {
 // checkLast asks the bank what came before something ends. One that does not answer
 // however often it is asked does not keep it from ending.
 func (s *Service) checkLast(ctx context.Context, id flow.SessionID, task store.Work) error {
-	_, err := s.check(ctx, id, checkPatience, asksInTurn(task))
+	err := s.check(ctx, id, checkPatience, asksInTurn(task))
 	if notYet(err) || task.Attempts < expireRetries {
 		return err
 	}
