@@ -149,6 +149,9 @@ func nextAsk(sent, now time.Time) (time.Time, bool) {
 // before it is sent again by itself; then somebody must look.
 var sendAgain = [...]time.Duration{time.Hour, 6 * time.Hour, 24 * time.Hour}
 
+// Open says whether a refund is on its way: the bank is to be told of it, or asked.
+func (r Refund) Open() bool { return r.Status == RefundPending || r.Status == RefundProcessing }
+
 // OfNobody says whether no merchant ordered a refund: a policy did, or the clock.
 func (r Refund) OfNobody() bool { return r.Origin == OriginPolicy || r.Origin == OriginClock }
 

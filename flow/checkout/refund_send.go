@@ -77,7 +77,7 @@ func (s *Service) beginRefund(ctx context.Context, asked flow.Refund, anew bool)
 			return err
 		}
 		if r.Status != asked.Status || r.Reference != asked.Reference || r.Tries != asked.Tries {
-			return overtaken(r.Status == flow.RefundPending || r.Status == flow.RefundProcessing)
+			return overtaken(r.Open())
 		}
 		if anew && !r.Refused {
 			r = r.Anew()
@@ -129,7 +129,7 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 			return err
 		}
 		if r.Reference != asked.Reference {
-			return overtaken(r.Status == flow.RefundPending || r.Status == flow.RefundProcessing)
+			return overtaken(r.Open())
 		}
 		session, err := w.sessionOf(r.Session)
 		if err != nil {
