@@ -155,7 +155,7 @@ func (c *Console) resolveUnmatched(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := c.audited(v, flow.Session{Project: p.Project}, action, string(id), o.Reason, true); err != nil {
+	if err := v.auditIn(p.Project, action, string(id), o.Reason, true); err != nil {
 		return err
 	}
 	done, err := v.order(p.Project, o)
@@ -194,7 +194,7 @@ func (c *Console) secondPerson(v *visit) error {
 		action, done = refuseTo, "It is refused, and nothing was done."
 	}
 	told := fmt.Sprintf("%s (asked for by %s)", why, p.By)
-	if err := c.audited(v, flow.Session{Project: p.Project}, action+string(p.Act), p.Subject, told, true); err != nil {
+	if err := v.auditIn(p.Project, action+string(p.Act), p.Subject, told, true); err != nil {
 		return err
 	}
 	if agree {

@@ -262,7 +262,7 @@ func (c *Console) exportSession(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if err := c.audited(v, s, "session.export", string(rec.Chat), "", false); err != nil {
+	if err := v.auditIn(s.Project, "session.export", string(rec.Chat), "", false); err != nil {
 		return err
 	}
 	var out bytes.Buffer

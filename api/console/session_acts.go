@@ -11,15 +11,6 @@ import (
 	"till/flow/checkout"
 )
 
-// audited keeps what is about to be done about a session, in the session's own
-// project whatever the visitor looks at.
-func (c *Console) audited(v *visit, s flow.Session, action, subject, reason string, reasoned bool) error {
-	return c.cfg.Accounts.Audit(v.ctx, flow.Audited{
-		Actor: v.who.Email, Role: v.who.Role, Account: v.who.Account, Project: s.Project, Environment: v.env,
-		Action: action, Subject: subject, Reason: reason,
-	}, reasoned)
-}
-
 // sessionAct does something about a session for a reason, once that is kept. What is
 // refused is told beside the forms, as they were filled in. subject "" is the
 // session; of another one theirs says whether it is the session's: nothing is kept
@@ -33,7 +24,7 @@ func (c *Console) sessionAct(v *visit, action, subject string, theirs func(s flo
 		return err
 	}
 	reason, done := v.field("reason"), ""
-	if err = c.audited(v, s, action, cmp.Or(subject, string(s.ID)), reason, true); err == nil {
+	if err = v.auditIn(s.Project, action, cmp.Or(subject, string(s.ID)), reason, true); err == nil {
 		done, err = do(s)
 	}
 	if err != nil {
@@ -65,7 +56,7 @@ func (c *Console) revealPhone(v *visit) error {
 		return err
 	}
 	reason := v.field("reason")
-	if err := c.audited(v, s, "phone.reveal", string(s.ID), reason, true); err != nil {
+	if err := v.auditIn(s.Project, "phone.reveal", string(s.ID), reason, true); err != nil {
 		return c.refusedAct(v, err, sessionView{Reason: reason})
 	}
 	return c.showSession(v, sessionView{Shown: true})
@@ -78,7 +69,7 @@ func (c *Console) noteSession(v *visit) error {
 		return err
 	}
 	text := v.field("note")
-	if err = c.audited(v, s, "session.note", string(s.ID), "", false); err == nil {
+	if err = v.auditIn(s.Project, "session.note", string(s.ID), "", false); err == nil {
 		err = v.service.Note(v.ctx, s.ID, v.who.Email, text, v.plainly(s.Project))
 	}
 	if err != nil {

@@ -232,23 +232,31 @@ func (v *visit) query(name string) string {
 	return flow.OneLine(s[:min(len(s), 200)])
 }
 
+// act is something that the visitor does, in a project, as it is kept.
+func (v *visit) act(project flow.ProjectID, action, subject string) flow.Audited {
+	return flow.Audited{
+		Actor: v.who.Email, Role: v.who.Role, Account: v.who.Account, Project: project, Environment: v.env, Action: action, Subject: subject,
+	}
+}
+
 // audit keeps what the visitor is about to do. reasoned refuses one who does not
 // say why.
 func (v *visit) audit(action, subject, reason string, reasoned bool) error {
-	return v.console.cfg.Accounts.Audit(v.ctx, flow.Audited{
-		Actor: v.who.Email, Role: v.who.Role, Account: v.who.Account, Project: v.project.ID, Environment: v.env,
-		Action: action, Subject: subject, Reason: reason,
-	}, reasoned)
+	return v.auditIn(v.project.ID, action, subject, reason, reasoned)
+}
+
+// auditIn is audit for what is done in a project, whatever the visitor looks at.
+func (v *visit) auditIn(project flow.ProjectID, action, subject, reason string, reasoned bool) error {
+	row := v.act(project, action, subject)
+	row.Reason = reason
+	return v.console.cfg.Accounts.Audit(v.ctx, row, reasoned)
 }
 
 // looks keeps that the visitor sees what is kept of a payer. Where that cannot be
 // kept the page is shown all the same, or support would be blind when the disk is
 // full; the log has it then.
 func (v *visit) looks(action string, project flow.ProjectID, subject string) {
-	row := flow.Audited{
-		Actor: v.who.Email, Role: v.who.Role, Account: v.who.Account, Project: project, Environment: v.env, Action: action, Subject: subject,
-	}
-	if err := v.console.cfg.Accounts.Saw(v.ctx, row); err != nil {
+	if err := v.console.cfg.Accounts.Saw(v.ctx, v.act(project, action, subject)); err != nil {
 		v.console.cfg.Log.LogAttrs(v.ctx, slog.LevelError, "it is not kept who looked", slog.String("person", v.who.Person), slog.String("action", action),
 			slog.String("subject", subject), slog.String("error", err.Error()))
 	}
