@@ -7,6 +7,19 @@ import (
 	"unicode/utf8"
 )
 
+// IsAddress says whether a text is an e-mail address, which may stand in a longer one
+// that is somebody else's.
+func IsAddress(text string) bool { return strings.Contains(text, "@") }
+
+// Replace puts something else in the place of what a text holds, and says how often:
+// of an e-mail address as ReplaceAddress does.
+func Replace(text, what, by string) (string, int) {
+	if IsAddress(what) {
+		return ReplaceAddress(text, what, by)
+	}
+	return strings.ReplaceAll(text, what, by), strings.Count(text, what)
+}
+
 // ReplaceAddress puts something else in the place of an e-mail address, in a text or
 // in JSON, and says how often. Where it is a part of a longer one it stays: that is
 // somebody else's.

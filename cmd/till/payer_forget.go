@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -288,17 +287,9 @@ func (c *payerForgetCmd) logs(words []string, by string) (places int, err error)
 		}
 		here := 0
 		for _, word := range words {
-			n := bytes.Count(text, []byte(word))
-			left := bytes.ReplaceAll
-			if strings.Contains(word, "@") {
-				left = func(text, word, by []byte) []byte {
-					out, in := flow.ReplaceAddress(string(text), string(word), string(by))
-					n = in
-					return []byte(out)
-				}
-			}
-			if without := left(text, []byte(word), []byte(by)); n > 0 && by != "" {
-				text = without
+			without, n := flow.Replace(string(text), word, by)
+			if by != "" {
+				text = []byte(without)
 			}
 			here += n
 		}

@@ -132,7 +132,7 @@ func (t *Tx) Replace(ctx context.Context, text, by string) (places int64, err er
 			continue
 		}
 		change := func() (err error) {
-			if strings.Contains(text, "@") {
+			if flow.IsAddress(text) {
 				n, err = t.replaceAddress(ctx, c, where, text, func(value string) (any, bool) {
 					left, in := flow.ReplaceAddress(value, text, by)
 					return left, in > 0
@@ -165,7 +165,7 @@ func (t *Tx) replaceBodies(ctx context.Context, text, by string) (places int64, 
 	if t.run.dialect == postgresDialect {
 		changed = `CONVERT_TO(REPLACE(CONVERT_FROM(body, 'UTF8'), ?, ?), 'UTF8')`
 	}
-	if strings.Contains(text, "@") {
+	if flow.IsAddress(text) {
 		return t.replaceInBodies(ctx, text, by)
 	}
 	n, err := t.run.exec(ctx, `UPDATE events SET body = `+changed+` WHERE `+in+` > 0`, text, by, text)
