@@ -22,17 +22,15 @@ func (t *Tx) EndpointsAnswered(ctx context.Context, where []Place, now time.Time
 	for i, at := range where {
 		ids[i], places[i] = string(at.Endpoint), string(at.Endpoint)+" "+at.URL
 	}
-	for one := range t.run.parts(ids) {
-		for there := range t.run.parts(places[:len(one.ids)]) { // as many are one part too
-			err := t.run.put(ctx, `UPDATE endpoints SET wake_at = CASE WHEN open_since > 0 THEN CAST(? AS BIGINT) ELSE wake_at END,
+	for part := range t.run.parts(ids) {
+		err := t.run.put(ctx, `UPDATE endpoints SET wake_at = CASE WHEN open_since > 0 THEN CAST(? AS BIGINT) ELSE wake_at END,
  failures = 0, failing_since = 0, failed_at = 0, open_since = 0, probes = 0
- WHERE id IN (`+one.marks+`) AND id || ' ' || url IN (`+there.marks+`) AND status = 'ENABLED' AND (failures > 0 OR failing_since > 0 OR open_since > 0)`,
-				args(flow.Millis(now), one.args, there.args)...)
-			if err != nil {
-				return fmt.Errorf("note that endpoints answer: %w", err)
-			}
+ WHERE id IN (`+part.marks+`) AND id || ' ' || url IN (`+part.marks+`) AND status = 'ENABLED' AND (failures > 0 OR failing_since > 0 OR open_since > 0)`,
+			args(flow.Millis(now), part.args, part.lay(places[:len(part.ids)]))...)
+		if err != nil {
+			return fmt.Errorf("note that endpoints answer: %w", err)
 		}
-		places = places[len(one.ids):]
+		places = places[len(part.ids):]
 	}
 	return nil
 }

@@ -8,8 +8,9 @@ import (
 // part is a part of a long list of ids, as parameters of a statement.
 type part struct {
 	marks string // what stands in IN (…)
-	args  []any
+	args  []any  // the ids, as lay lays them
 	ids   []string
+	size  int // how many parameters; 0: the whole list is one
 }
 
 // parts cuts a list of ids into parts. PostgreSQL takes a whole list as one
@@ -20,7 +21,9 @@ func (r runner) parts(ids []string) iter.Seq[part] {
 	if r.dialect == postgresDialect {
 		return func(yield func(part) bool) {
 			if len(ids) > 0 {
-				yield(part{marks: "SELECT UNNEST(CAST(? AS TEXT[]))", args: []any{ids}, ids: ids})
+				p := part{marks: "SELECT UNNEST(CAST(? AS TEXT[]))", ids: ids}
+				p.args = p.lay(ids)
+				yield(p)
 			}
 		}
 	}
@@ -32,18 +35,29 @@ func (r runner) parts(ids []string) iter.Seq[part] {
 					size = s
 				}
 			}
-			p := part{marks: strings.Repeat("?, ", size-1) + "?", args: make([]any, size), ids: ids[:min(size, len(ids))]}
-			for i := range p.args {
-				p.args[i] = ""
-				if i < len(ids) {
-					p.args[i] = ids[i]
-				}
-			}
+			p := part{marks: strings.Repeat("?, ", size-1) + "?", size: size, ids: ids[:min(size, len(ids))]}
+			p.args = p.lay(p.ids)
 			if ids = ids[len(p.ids):]; !yield(p) {
 				return
 			}
 		}
 	}
+}
+
+// lay lays the ids of a part, or what goes with each of them, as parameters of its
+// marks.
+func (p part) lay(list []string) []any {
+	if p.size == 0 {
+		return []any{list}
+	}
+	args := make([]any, p.size)
+	for i := range args {
+		args[i] = ""
+		if i < len(list) {
+			args[i] = list[i]
+		}
+	}
+	return args
 }
 
 // args lays parameters and lists of them in a row.
