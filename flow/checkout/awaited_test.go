@@ -57,10 +57,7 @@ func TestWhatSomebodyWaitsForGoesBeforeAllThatHangs(t *testing.T) {
 func TestWhatSomebodyWaitsForIsFoundBeforeWhatIsDueForLonger(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
-		w.end()
-		w.open(true)
-		e := w.endpoint("https://shop.test", flow.SessionCreated)
-		w.backlog(e, "a", 2000)
+		e := w.stoppedOwing(2000)
 		w.pass(time.Second)
 		w.ping(e.ID) // nobody is at work: it is kept, and due last
 		release := make(chan bool)
@@ -296,10 +293,7 @@ func TestWhatIsGivenUpWhileItIsHeldIsShownAsDead(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		w.end()
-		w.open(true)
-		e := w.endpoint("https://shop.test", flow.SessionCreated)
-		w.backlog(e, "a", 3)
+		e := w.stoppedOwing(3)
 		w.change("UPDATE deliveries SET state = 'held'")
 		w.change("UPDATE endpoints SET open_since = 5, wake_at = 5, failures = 20, failing_since = 5")
 		w.posting(failing(flow.Verdict{Status: 500, Reason: "status"}, e.ID))

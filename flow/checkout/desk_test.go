@@ -62,14 +62,21 @@ func TestNothingOfTheBotsFollowsOnceAPersonHasTheChat(t *testing.T) {
 	})
 }
 
+// claimed is a session whose chat ngozi has claimed.
+func (w *world) claimed() (flow.Session, flow.ChatID) {
+	w.t.Helper()
+	session := w.session(flow.InChat)
+	w.hear("ada", code(session))
+	id := w.chatOf("ada")
+	w.must(w.service.Claim(w.t.Context(), id, "ngozi", 0))
+	return session, id
+}
+
 // What is kept nowhere is refused at every door that leads to a payer or a note.
 func TestNobodyWritesWhatIsKeptNowhere(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
-		session := w.session(flow.InChat)
-		w.hear("ada", code(session))
-		id := w.chatOf("ada")
-		w.must(w.service.Claim(w.t.Context(), id, "ngozi", 0))
+		session, id := w.claimed()
 		for _, text := range []string{"your card 4111 1111 1111 1111", "use sk_live_abcdefghij0123456789", "your BVN 22212345678"} {
 			for door, err := range map[string]error{
 				"reply": w.service.Reply(w.t.Context(), id, "ngozi", text, checkout.Call{}), "note": w.service.Note(w.t.Context(), session.ID, "ngozi", text, call("", "", nil)),
@@ -126,10 +133,7 @@ func TestAReplyAndANoteOfOneKeyAreWrittenOnce(t *testing.T) {
 func TestAnAgentWhoClaimsAChatAgainKeepsWhatTheyWrote(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
-		session := w.session(flow.InChat)
-		w.hear("ada", code(session))
-		id := w.chatOf("ada")
-		w.must(w.service.Claim(w.t.Context(), id, "ngozi", 0))
+		_, id := w.claimed()
 		w.duringBubble("summary", func() { w.t.Error("the bot speaks") })
 		held := make(chan struct{})
 		w.sending(func(checkout.Outgoing) error { <-held; return nil })

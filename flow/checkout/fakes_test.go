@@ -212,6 +212,18 @@ func (w *world) bankSilent() {
 	w.rail.checking(func(context.Context, string) ([]flow.Notice, error) { return nil, rail.ErrUnavailable })
 }
 
+// unreached says whether the bank is out of reach for what is sent out.
+func (w *world) unreached(is bool) {
+	w.rail.set(func(r *shakyRail) {
+		r.onSendOut = nil
+		if is {
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{}, rail.ErrUnavailable
+			}
+		}
+	})
+}
+
 // events counts the events of a session by kind.
 func (w *world) events(id flow.SessionID) map[flow.EventKind]int {
 	w.t.Helper()

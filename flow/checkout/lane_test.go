@@ -52,6 +52,16 @@ func (w *world) elsewhere(url string) (flow.Endpoint, func() flow.Session) {
 	}
 }
 
+// stoppedOwing is a world that is stopped and owes so many deliveries to an endpoint.
+func (w *world) stoppedOwing(n int) flow.Endpoint {
+	w.t.Helper()
+	w.end()
+	w.open(true)
+	e := w.endpoint("https://shop.test", flow.SessionCreated)
+	w.backlog(e, "a", n)
+	return e
+}
+
 // backlog keeps events that are due for an endpoint, as another process left them.
 func (w *world) backlog(to flow.Endpoint, name string, count int) {
 	w.t.Helper()

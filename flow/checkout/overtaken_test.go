@@ -19,9 +19,7 @@ func TestARefundThatAnotherWorkerBeganAndWasCutOffInIsSent(t *testing.T) {
 			t.Parallel()
 			each(t, func(w *world) {
 				t := w.t
-				w.weather(rail.Conditions{Refunds: rail.FateFail})
-				session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
-				r := w.refuses(session.ID, 1)
+				session, p, r := w.lateRefused()
 				w.weather(rail.Conditions{})
 				w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 					d, err := bank()
@@ -61,11 +59,7 @@ func TestAPayoutThatAnotherWorkerBeganAndWasCutOffInIsSent(t *testing.T) {
 	eachPaying(t, "", func(w *world) {
 		t := w.t
 		w.earns()
-		w.rail.set(func(r *shakyRail) {
-			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-				return flow.Disbursed{}, rail.ErrUnavailable
-			}
-		})
+		w.unreached(true)
 		var once sync.Once
 		w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 			d, err := bank()
@@ -75,7 +69,7 @@ func TestAPayoutThatAnotherWorkerBeganAndWasCutOffInIsSent(t *testing.T) {
 				if begun != nil || kept != nil {
 					t.Error(begun, kept)
 				}
-				w.rail.set(func(r *shakyRail) { r.onSendOut = nil })
+				w.unreached(false)
 			})
 			return d, err
 		})

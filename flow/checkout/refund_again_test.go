@@ -18,6 +18,14 @@ func (w *world) lateMoney(change func(*flow.Policy)) (flow.Session, flow.Payment
 	return session, w.comes(session.ID, 500_000)
 }
 
+// lateRefused is late money that a policy sends back, and the bank refuses.
+func (w *world) lateRefused() (flow.Session, flow.Payment, flow.Refund) {
+	w.t.Helper()
+	w.weather(rail.Conditions{Refunds: rail.FateFail})
+	session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
+	return session, p, w.refuses(session.ID, 1)
+}
+
 // refuses waits until the one refund of a session was refused so many times.
 func (w *world) refuses(id flow.SessionID, times int) flow.Refund {
 	w.t.Helper()
@@ -172,9 +180,7 @@ func TestWhatWasRefusedIsAskedAboutBeforeItIsSentAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
-		r := w.refuses(session.ID, 1)
+		session, p, r := w.lateRefused()
 		w.rail.sentOut(func(reference string, _ func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 			if reference != r.Reference {
 				t.Errorf("asked about %s", reference)

@@ -18,9 +18,7 @@ func TestAtOneMomentOnlyOneDecidesAboutWhatTheBankRefused(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		for round := range 6 {
-			w.weather(rail.Conditions{Refunds: rail.FateFail})
-			session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
-			r := w.refuses(session.ID, 1)
+			session, p, r := w.lateRefused()
 			w.weather(rail.Conditions{})
 			wait := w.payment(p.ID).ReturnsAt.Sub(w.clock())
 			start := make(chan struct{})
@@ -66,9 +64,7 @@ func TestWhatIsSentAgainWhileTheBankIsAskedIsNotHeldUpByTheAnswer(t *testing.T) 
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		session, _ := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
-		r := w.refuses(session.ID, 1)
+		session, _, r := w.lateRefused()
 		w.weather(rail.Conditions{})
 		var once sync.Once
 		w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
@@ -154,9 +150,7 @@ func TestWhatIsSentAgainByItselfSurvivesACrash(t *testing.T) {
 			t.Parallel()
 			each(t, func(w *world) {
 				w.endpoint("https://shop.test/hook")
-				w.weather(rail.Conditions{Refunds: rail.FateFail})
-				session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
-				r := w.refuses(session.ID, 1)
+				session, p, r := w.lateRefused()
 				w.weather(rail.Conditions{})
 				arm(w, w.crash)
 				w.pass(w.payment(p.ID).ReturnsAt.Sub(w.clock()))

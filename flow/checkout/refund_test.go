@@ -280,11 +280,7 @@ func TestARetryOfWhatTheBankNeverTookOnKeepsItsName(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		_, p := w.paidFor(500_000)
-		w.rail.set(func(r *shakyRail) {
-			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-				return flow.Disbursed{}, rail.ErrUnavailable
-			}
-		})
+		w.unreached(true)
 		r, err := w.refund(p, 200_000)
 		w.must(err)
 		for range 30 {
@@ -297,7 +293,7 @@ func TestARetryOfWhatTheBankNeverTookOnKeepsItsName(t *testing.T) {
 		if err != nil || r.Status != flow.RefundAttention || r.Tries < 3 {
 			t.Fatalf("%+v (%v)", r, err)
 		}
-		w.rail.set(func(r *shakyRail) { r.onSendOut = nil })
+		w.unreached(false)
 		_, err = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
 		w.must(err)
 		w.rest()

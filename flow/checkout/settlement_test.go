@@ -154,15 +154,11 @@ func TestAPayoutWaitsWhileItsProjectIsStopped(t *testing.T) {
 	eachPaying(t, "", func(w *world) {
 		t := w.t
 		w.earns()
-		w.rail.set(func(r *shakyRail) {
-			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-				return flow.Disbursed{}, rail.ErrUnavailable
-			}
-		})
+		w.unreached(true)
 		w.at("2026-11-23T08:00:01Z")
 		w.until("the bank was to be told", func() bool { list := w.settlements(project); return len(list) == 1 && list[0].Tries > 0 })
 		w.must2(w.board.Move(t.Context(), flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(project), To: flow.MerchantStopped, By: "ops"}))
-		w.rail.set(func(r *shakyRail) { r.onSendOut = nil })
+		w.unreached(false)
 		w.passes(12, 10*time.Minute)
 		if n := w.calls()["disburse"]; n != 0 {
 			t.Errorf("the bank was told of %d payouts of a stopped project", n)

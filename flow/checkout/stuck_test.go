@@ -3,8 +3,6 @@ package checkout_test
 import (
 	"testing"
 	"time"
-
-	"till/flow"
 )
 
 // refusing has the database refuse to write rows of a table, those for which a
@@ -26,10 +24,7 @@ func TestAStoreThatDoesNotWriteIsNotAskedWithoutAPause(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		w.end()
-		w.open(true)
-		e := w.endpoint("https://shop.test", flow.SessionCreated)
-		w.backlog(e, "a", 3)
+		e := w.stoppedOwing(3)
 		let := w.refusing("deliveries", "TRUE", "the disk is full")
 		w.run()
 		tried := func() int { return w.logs.count("look for work") }

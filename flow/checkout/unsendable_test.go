@@ -17,10 +17,7 @@ func TestWhatCannotBeSentThroughAFaultOfOurOwnWaits(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		w.end()
-		w.open(true)
-		e := w.endpoint("https://shop.test", flow.SessionCreated)
-		w.backlog(e, "a", 25)
+		e := w.stoppedOwing(25)
 		w.posting(failing(unsigned, e.ID))
 		w.run()
 		w.rest()
@@ -88,10 +85,7 @@ func TestWhatCanNeverBeSentIsGivenUp(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		w.end()
-		w.open(true)
-		e := w.endpoint("https://shop.test", flow.SessionCreated)
-		w.backlog(e, "a", 25)
+		e := w.stoppedOwing(25)
 		w.posting(failing(flow.Verdict{Reason: "too_large", Ours: true}, e.ID))
 		w.run()
 		w.rest()
