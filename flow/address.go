@@ -11,6 +11,20 @@ import (
 // that is somebody else's.
 func IsAddress(text string) bool { return strings.Contains(text, "@") }
 
+// Address is an e-mail address, folded by FoldEmail; it hides most of itself when it
+// is printed.
+type Address string
+
+// String shows the first letter and the host.
+func (a Address) String() string {
+	first, host, _ := strings.Cut(string(a), "@")
+	_, size := utf8.DecodeRuneInString(first)
+	return first[:size] + "•••@" + host
+}
+
+// GoString hides the address in %#v too.
+func (a Address) GoString() string { return a.String() }
+
 // Replace puts something else in the place of what a text holds, and says how often:
 // of an e-mail address as ReplaceAddress does.
 func Replace(text, what, by string) (string, int) {

@@ -29,23 +29,39 @@ type payerCmd struct {
 type payerOf struct {
 	local
 
-	Phone string `arg:"" help:"The payer's telephone number, as 08031234567 or +2348031234567."`
-	Email string `placeholder:"ADDRESS" help:"Also sessions that were made for this e-mail address. Merchants may use one for many payers: look before you use it."`
+	Payer string `arg:"" help:"The payer's telephone number, as 08031234567 or +2348031234567; or the e-mail address of one who is known by no number."`
+	Email string `placeholder:"ADDRESS" help:"Beside a number: also sessions that were made for this e-mail address. Merchants may use one for many payers: look before you use it."`
 }
 
-// number is the telephone number that was given.
-func (c *payerOf) number() (flow.Phone, error) {
+// knownBy is what the payer is known by: a telephone number, and an e-mail address
+// where one was given, or an e-mail address alone.
+type knownBy struct {
+	phone flow.Phone
+	email string
+}
+
+// who reads what the payer is known by.
+func (c *payerOf) who() (knownBy, error) {
 	if err := c.Check(); err != nil {
-		return "", usageError{err}
+		return knownBy{}, usageError{err}
 	}
-	phone, ok := flow.ReadPhone(strings.TrimSpace(c.Phone))
-	if !ok {
-		return "", usageError{fmt.Errorf("that is no telephone number: give it as 08031234567 or +2348031234567")}
+	of := knownBy{email: flow.FoldEmail(c.Email)}
+	given := strings.TrimSpace(c.Payer)
+	switch {
+	case flow.IsAddress(given) && c.Email != "":
+		return knownBy{}, usageError{errors.New("--email stands beside a telephone number")}
+	case flow.IsAddress(given):
+		of.email = flow.FoldEmail(given)
+	default:
+		var ok bool
+		if of.phone, ok = flow.ReadPhone(given); !ok {
+			return knownBy{}, usageError{errors.New("that is no telephone number: give it as 08031234567 or +2348031234567")}
+		}
 	}
-	if c.Email != "" && !address(c.Email) {
-		return "", usageError{fmt.Errorf("%q is no e-mail address", c.Email)}
+	if of.email != "" && !address(of.email) {
+		return knownBy{}, usageError{fmt.Errorf("%q is no e-mail address", of.email)}
 	}
-	return phone, nil
+	return of, nil
 }
 
 // payerIn is what one environment keeps of a payer.
@@ -56,11 +72,11 @@ type payerIn struct {
 }
 
 // find looks a payer up in both environments.
-func (c *payerOf) find(w *world, phone flow.Phone) ([]payerIn, error) {
+func (c *payerOf) find(w *world, of knownBy) ([]payerIn, error) {
 	var list []payerIn
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
 		err := c.in(w, env, func(db *store.DB) error {
-			p, err := checkout.FindPayer(w.ctx, db.Reader, phone, c.Email)
+			p, err := checkout.FindPayer(w.ctx, db.Reader, of.phone, of.email)
 			if err != nil {
 				return err
 			}
@@ -84,10 +100,27 @@ func (c *payerOf) in(w *world, env flow.Environment, do func(*store.DB) error) e
 	return err
 }
 
-// ids are what WhatsApp knows a payer by, as far as the environments know.
-func ids(phone flow.Phone, found []payerIn) []string {
-	list := []string{string(phone)}
+// besideNumbers tells of sessions of an e-mail address alone that are looked for by
+// their telephone numbers.
+func besideNumbers(w *world, found []payerIn) error {
+	n := 0
 	for _, f := range found {
+		n += len(f.payer.Numbered)
+	}
+	if n == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w.err, "%d more sessions hold this address and are of a telephone number: give that number, with --email\n", n)
+	return err
+}
+
+// ids are what WhatsApp knows a payer by, as far as the environments know.
+func ids(found []payerIn) []string {
+	var list []string
+	for _, f := range found {
+		if f.payer.Phone != "" {
+			list = append(list, string(f.payer.Phone))
+		}
 		for _, chat := range f.payer.Chats {
 			if !checkout.Forgotten(chat.Person) {
 				list = append(list, chat.Person)
@@ -138,7 +171,8 @@ func (payerExportCmd) Help() string {
 
 // payerExport is what the file holds.
 type payerExport struct {
-	Phone    string                                    `json:"phone"`
+	Phone    string                                    `json:"phone,omitempty"`
+	Email    string                                    `json:"email,omitempty"` // of one who is known by it
 	At       string                                    `json:"at"`
 	Kept     map[flow.Environment]checkout.PayerRecord `json:"kept"`
 	WhatsApp []keyFile                                 `json:"whatsapp"` // how many rows of keys each of our numbers keeps to write to them
@@ -146,16 +180,19 @@ type payerExport struct {
 
 // Run writes the file.
 func (c *payerExportCmd) Run(w *world) error {
-	phone, err := c.number()
+	of, err := c.who()
 	if err != nil {
 		return err
 	}
-	out := payerExport{Phone: "+" + string(phone), At: flow.Stamp(time.Now()), Kept: map[flow.Environment]checkout.PayerRecord{}}
-	found, err := c.find(w, phone)
+	out := payerExport{Email: of.email, At: flow.Stamp(time.Now()), Kept: map[flow.Environment]checkout.PayerRecord{}}
+	if of.phone != "" {
+		out.Phone = "+" + string(of.phone)
+	}
+	found, err := c.find(w, of)
 	if err != nil {
 		return err
 	}
-	if out.WhatsApp, err = keyFiles(w.ctx, c.Settings, ids(phone, found)); err != nil {
+	if out.WhatsApp, err = keyFiles(w.ctx, c.Settings, ids(found)); err != nil {
 		return err
 	}
 	for _, f := range found {
@@ -169,8 +206,11 @@ func (c *payerExportCmd) Run(w *world) error {
 		}
 	}
 	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		return keepAct(w, a, "", "payer.export", phone.String(), "")
+		return keepAct(w, a, "", "payer.export", found[0].payer.Who(), "")
 	}); err != nil {
+		return err
+	}
+	if err := besideNumbers(w, found); err != nil {
 		return err
 	}
 	return c.write(w, out)

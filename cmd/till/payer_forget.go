@@ -29,7 +29,7 @@ type payerForgetCmd struct {
 
 // Help is the command's example and what it does.
 func (payerForgetCmd) Help() string {
-	return "Example:  till payer forget 08031234567 --dry-run\n          till payer forget 08031234567 --yes\n\n" +
+	return "Example:  till payer forget 08031234567 --dry-run\n          till payer forget 08031234567 --yes\n          till payer forget ada@example.com --yes\n\n" +
 		"Stop the server first. Telephone number, name, e-mail address, WhatsApp id and all that the payer wrote go from every table of both environments, from what merchants were told and answered, " +
 		"from the keys of our WhatsApp numbers, from Redis, the log and the audit log; a name that says nothing stands for them. The files are then written anew, so that no byte is left in them. " +
 		"Amounts, the ledger, references and how each turn was understood stay: till verify, till ledger check and till replay work as before. " +
@@ -59,7 +59,7 @@ type forgettingIn struct {
 
 // Run forgets a payer, or says what that would do.
 func (c *payerForgetCmd) Run(w *world) (err error) {
-	phone, err := c.number()
+	of, err := c.who()
 	if err != nil {
 		return err
 	}
@@ -75,9 +75,12 @@ func (c *payerForgetCmd) Run(w *world) (err error) {
 	}
 	var out forgetting
 	err = patiently(w, "still forgetting", func() (err error) {
-		out, err = c.forget(w, phone)
+		out, err = c.forget(w, of)
 		return err
 	})
+	if errors.Is(err, checkout.ErrNumbered) {
+		return refusedError{errors.New("nothing was changed: sessions of a telephone number hold this address too. Give that number, with --email; till payer export tells how many they are")}
+	}
 	if errors.Is(err, checkout.ErrUnsettled) {
 		for _, one := range out.Open {
 			if _, err := fmt.Fprintf(w.err, "till: %s %s is not over: %s\n", one.What, one.ID, firstDo(one)); err != nil {
@@ -141,16 +144,21 @@ func (c *payerForgetCmd) alone(w *world) (unlock func() error, err error) {
 
 // forget looks for everything, and changes it with --yes. What tells where else to
 // look goes last: killed in the middle, it is done again from the beginning.
-func (c *payerForgetCmd) forget(w *world, phone flow.Phone) (out forgetting, err error) {
+func (c *payerForgetCmd) forget(w *world, of knownBy) (out forgetting, err error) {
 	out = forgetting{WhatsApp: []keyFile{}, Copies: []string{}, Open: []store.Unsettled{}}
-	found, err := c.find(w, phone)
+	found, err := c.find(w, of)
+	if err == nil {
+		err = c.noLogin(w, of.email)
+	}
 	if err != nil {
 		return out, err
 	}
 	for _, f := range found {
-		out.Open = append(out.Open, f.open...)
+		if out.Open = append(out.Open, f.open...); len(f.payer.Numbered) > 0 {
+			return out, checkout.ErrNumbered
+		}
 	}
-	if out.WhatsApp, err = keyFiles(w.ctx, c.Settings, ids(phone, found)); err != nil {
+	if out.WhatsApp, err = keyFiles(w.ctx, c.Settings, ids(found)); err != nil {
 		return out, err
 	}
 	if out.Copies, err = c.copies(); err != nil {
@@ -159,7 +167,7 @@ func (c *payerForgetCmd) forget(w *world, phone flow.Phone) (out forgetting, err
 	if len(out.Open) > 0 && !c.DryRun {
 		return out, checkout.ErrUnsettled
 	}
-	words := []string{string(phone)}
+	words := []string{string(of.phone)}
 	for _, f := range found {
 		words = append(words, f.payer.Everywhere()...)
 	}
@@ -179,6 +187,20 @@ func (c *payerForgetCmd) forget(w *world, phone flow.Phone) (out forgetting, err
 		return out, nil
 	}
 	return out, c.change(w, &out, found, words)
+}
+
+// noLogin refuses an e-mail address that somebody logs in with.
+func (c *payerForgetCmd) noLogin(w *world, email string) error {
+	if email == "" {
+		return nil
+	}
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		is, err := a.LogsIn(w.ctx, email)
+		if err == nil && is {
+			err = refusedError{errors.New("nothing was changed: somebody logs in with this address, and would be locked out. Shut them out first (till people end), or forget the payer by number alone")}
+		}
+		return err
+	})
 }
 
 // of is what is done in an environment.

@@ -28,18 +28,22 @@ type payerUnseenCmd struct {
 // Help is the command's example and what to do with the list.
 func (payerUnseenCmd) Help() string {
 	return "Example:  till payer unseen 17520h\n" +
-		"          till payer unseen 17520h | while read -r number rest; do till payer forget \"$number\" --yes; done\n\n" +
-		"Those for whom no session was made or paid, and who wrote nothing, in that time, in either environment. The second line forgets them; stop the server first. " +
+		"          till payer unseen 17520h | while read -r payer rest; do till payer forget \"$payer\" --yes; done\n\n" +
+		"By telephone number, or by the e-mail address of those who are known by no number: those for whom no session was made or paid, and who wrote nothing, in that time, in either environment. The second line forgets them; stop the server first. " +
 		"It runs beside a server. It stands in the audit log that the list was made."
 }
 
 // unseenPayer is one of the list.
 type unseenPayer struct {
-	Phone string `json:"phone"`
+	Phone string `json:"phone,omitempty"`
+	Email string `json:"email,omitempty"` // of one who is known by no number
 	Seen  string `json:"lastSeenAt"`
 
 	at time.Time
 }
+
+// who is what the payer is known by.
+func (p unseenPayer) who() string { return p.Phone + p.Email }
 
 // Run prints the list.
 func (c *payerUnseenCmd) Run(w *world) error {
@@ -47,14 +51,14 @@ func (c *payerUnseenCmd) Run(w *world) error {
 		return usageError{fmt.Errorf("give a time of a minute or more, as 17520h, and a --limit from 1 to %d", mostListed)}
 	}
 	before := time.Now().Add(-c.For)
-	seen := map[flow.Phone]time.Time{}
+	seen := map[knownBy]time.Time{}
 	of := payerOf{local: local{Settings: c.Settings}}
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
 		err := of.in(w, env, func(db *store.DB) error {
 			list, err := db.UnseenSince(w.ctx, before, c.Limit)
 			for _, one := range list {
-				if one.At.After(seen[one.Phone]) {
-					seen[one.Phone] = one.At
+				if who := (knownBy{one.Phone, one.Email}); one.At.After(seen[who]) {
+					seen[who] = one.At
 				}
 			}
 			return err
@@ -64,17 +68,21 @@ func (c *payerUnseenCmd) Run(w *world) error {
 		}
 	}
 	list := []unseenPayer{}
-	for phone, at := range seen {
-		recently, err := of.seenSince(w, phone, before)
+	for who, at := range seen {
+		recently, err := of.seenSince(w, who, before)
 		if err != nil {
 			return err
 		}
 		if !recently {
-			list = append(list, unseenPayer{Phone: "+" + string(phone), Seen: flow.Stamp(at), at: at})
+			one := unseenPayer{Email: who.email, Seen: flow.Stamp(at), at: at}
+			if who.phone != "" {
+				one.Phone = "+" + string(who.phone)
+			}
+			list = append(list, one)
 		}
 	}
 	slices.SortFunc(list, func(a, b unseenPayer) int {
-		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.Phone, b.Phone))
+		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.who(), b.who()))
 	})
 	list = list[:min(len(list), c.Limit)]
 	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
@@ -86,7 +94,7 @@ func (c *payerUnseenCmd) Run(w *world) error {
 		return printJSON(w, list)
 	}
 	for _, one := range list {
-		if _, err := fmt.Fprintf(w.out, "%s  last seen %s\n", one.Phone, one.Seen); err != nil {
+		if _, err := fmt.Fprintf(w.out, "%s  last seen %s\n", one.who(), one.Seen); err != nil {
 			return err
 		}
 	}
@@ -96,13 +104,13 @@ func (c *payerUnseenCmd) Run(w *world) error {
 
 // seenSince says whether something happened about a payer since a time, in any
 // environment.
-func (c *payerOf) seenSince(w *world, phone flow.Phone, since time.Time) (recently bool, err error) {
-	found, err := c.find(w, phone)
+func (c *payerOf) seenSince(w *world, who knownBy, since time.Time) (recently bool, err error) {
+	found, err := c.find(w, who)
 	if err != nil {
 		return false, err
 	}
 	for _, f := range found {
-		for _, s := range f.payer.Sessions {
+		for _, s := range slices.Concat(f.payer.Sessions, f.payer.Numbered) {
 			recently = recently || !s.CreatedAt.Before(since) || !s.PaidAt.Before(since)
 		}
 		err := c.in(w, f.env, func(db *store.DB) error {
@@ -128,7 +136,7 @@ type payerTouchedCmd struct {
 
 	From time.Time `arg:"" help:"From when, as 2026-11-20T08:00:00Z."`
 	To   time.Time `arg:"" optional:"" help:"Up to when; now, where it is not given."`
-	JSON bool      `name:"json" help:"Print JSON: each session and each chat, with its project and telephone number."`
+	JSON bool      `name:"json" help:"Print JSON: each session and each chat, with its project and telephone number, or else e-mail address."`
 }
 
 // Help is the command's example and what it lists.
@@ -157,7 +165,7 @@ func (c *payerTouchedCmd) Run(w *world) error {
 	}); err != nil {
 		return err
 	}
-	list := touchedList{w: w, json: c.JSON, count: map[touchedAt]int{}, payers: map[flow.Phone]bool{}}
+	list := touchedList{w: w, json: c.JSON, count: map[touchedAt]int{}, payers: map[flow.Phone]bool{}, addresses: map[string]bool{}}
 	of := payerOf{local: local{Settings: c.Settings}}
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
 		err := of.in(w, env, func(db *store.DB) error {
@@ -183,6 +191,8 @@ type touchedList struct {
 	count  map[touchedAt]int
 	payers map[flow.Phone]bool
 
+	addresses map[string]bool // of those who are known by no number
+
 	chats, nameless int
 }
 
@@ -207,10 +217,13 @@ func (l *touchedList) add(one touchedIn) error {
 		_, err = fmt.Fprintf(l.w.out, "%s%s", begins, text)
 		return err
 	}
-	if one.Phone == "" {
-		l.nameless++
-	} else {
+	switch {
+	case one.Phone != "":
 		l.payers[one.Phone] = true
+	case one.Email != "":
+		l.addresses[one.Email] = true
+	default:
+		l.nameless++
 	}
 	if one.What == "chat" {
 		l.chats++
@@ -238,6 +251,6 @@ func (l *touchedList) end() error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(l.w.out, "%d chats\n%d payers by their telephone numbers; %d sessions and chats name none\n", l.chats, len(l.payers), l.nameless)
+	_, err := fmt.Fprintf(l.w.out, "%d chats\n%d payers by their telephone numbers, %d by the e-mail addresses of sessions without one; %d sessions and chats name none\n", l.chats, len(l.payers), len(l.addresses), l.nameless)
 	return err
 }

@@ -14,6 +14,10 @@ import (
 	"till/flow/store"
 )
 
+// ErrNumbered refuses to forget a payer by an e-mail address alone while sessions of
+// telephone numbers hold it too.
+var ErrNumbered = errors.New("sessions of telephone numbers hold this address too")
+
 // ErrUnsettled refuses to forget a payer while something of theirs is not over.
 var ErrUnsettled = errors.New("something of this payer's is not over")
 
@@ -46,7 +50,7 @@ type Forgot struct {
 
 // Forget forgets a payer in one transaction; as stands for them, and in each chat
 // with the same number of ours beyond the first another such name. Errors:
-// ErrUnsettled.
+// ErrUnsettled, ErrNumbered.
 func (f *Forgetter) Forget(ctx context.Context, p Payer, as string) (Forgot, error) {
 	var out Forgot
 	err := f.db.Update(store.Unhurried(ctx), func(tx *store.Tx) (err error) {
@@ -57,6 +61,9 @@ func (f *Forgetter) Forget(ctx context.Context, p Payer, as string) (Forgot, err
 }
 
 func (f *Forgetter) forget(ctx context.Context, tx *store.Tx, p Payer, as string) (out Forgot, err error) {
+	if len(p.Numbered) > 0 {
+		return out, ErrNumbered
+	}
 	open, err := p.Unsettled(ctx, tx.Reader)
 	if err == nil && len(open) > 0 {
 		err = ErrUnsettled

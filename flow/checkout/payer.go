@@ -14,17 +14,20 @@ import (
 )
 
 // Payer is what one environment keeps of one person: of whoever has a telephone
-// number, and, where it is given, an e-mail address.
+// number, and, where it is given, an e-mail address; or of whoever is known by an
+// e-mail address alone.
 type Payer struct {
 	Phone    flow.Phone
 	Email    string
 	Chats    []store.ChatRow
 	Sessions []flow.Session // made for them, or for nobody by number and spoken of in their chats alone
 	Beside   []flow.Session // made for somebody else, and spoken of in their chats
+	Numbered []flow.Session // of the address alone: made for a telephone number as well, or spoken of by one
 }
 
 // FindPayer looks for a person; one that nothing is kept of has no chats and no
-// sessions.
+// sessions. By an e-mail address alone nothing is theirs that a telephone number
+// stands for too: merchants may use one address for many payers.
 func FindPayer(ctx context.Context, r store.Reader, phone flow.Phone, email string) (Payer, error) {
 	p := Payer{Phone: phone, Email: strings.ToLower(email)}
 	var err error
@@ -33,6 +36,11 @@ func FindPayer(ctx context.Context, r store.Reader, phone flow.Phone, email stri
 	}
 	if p.Sessions, err = r.SessionsOfPayer(ctx, phone, p.Email); err != nil {
 		return p, err
+	}
+	if phone == "" {
+		if err := p.addressAlone(ctx, r); err != nil {
+			return p, err
+		}
 	}
 	known := map[flow.SessionID]bool{}
 	for _, s := range p.Sessions {
@@ -62,6 +70,36 @@ func FindPayer(ctx context.Context, r store.Reader, phone flow.Phone, email stri
 	return p, nil
 }
 
+// addressAlone sets aside what is not of an e-mail address alone, and adds the chats
+// of nobody by number that speak of nothing else.
+func (p *Payer) addressAlone(ctx context.Context, r store.Reader) error {
+	all, own := p.Sessions, map[flow.SessionID]bool{}
+	p.Sessions = nil
+	var chats []store.ChatRow
+	for _, s := range all {
+		watchers, err := r.Watchers(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		if s.CustomerPhone != "" || slices.ContainsFunc(watchers, func(c store.ChatRow) bool { return c.Phone != "" }) {
+			p.Numbered = append(p.Numbered, s)
+			continue
+		}
+		p.Sessions, chats, own[s.ID] = append(p.Sessions, s), append(chats, watchers...), true
+	}
+	slices.SortFunc(chats, func(a, b store.ChatRow) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	for _, c := range slices.CompactFunc(chats, func(a, b store.ChatRow) bool { return a.ID == b.ID }) {
+		watched, err := r.Watched(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		if !Forgotten(c.Person) && !slices.ContainsFunc(watched, func(s flow.Session) bool { return !own[s.ID] }) {
+			p.Chats = append(p.Chats, c)
+		}
+	}
+	return nil
+}
+
 // alone says whether a session that was made for nobody by telephone number was
 // spoken of in the payer's own chats alone: then it is theirs.
 func (p Payer) alone(ctx context.Context, r store.Reader, s flow.Session) (bool, error) {
@@ -76,6 +114,15 @@ func (p Payer) alone(ctx context.Context, r store.Reader, s flow.Session) (bool,
 
 // Empty says whether nothing is kept of a payer.
 func (p Payer) Empty() bool { return len(p.Chats)+len(p.Sessions)+len(p.Beside) == 0 }
+
+// Who is the payer as the audit log names them: not by the whole of what they are
+// known by.
+func (p Payer) Who() string {
+	if p.Phone == "" {
+		return flow.Address(p.Email).String()
+	}
+	return p.Phone.String()
+}
 
 // Unsettled lists what of a payer's is not over: until it is, they cannot be
 // forgotten, for nobody could pay it out or answer for it.

@@ -237,6 +237,17 @@ func (a *Accounts) Forget(ctx context.Context, texts []string, as string) (place
 	return places, wrap("forget a payer", err)
 }
 
+// LogsIn says whether somebody logs in with an e-mail address: nobody may be
+// forgotten by it as a payer, for they would be locked out.
+func (a *Accounts) LogsIn(ctx context.Context, email string) (bool, error) {
+	email = flow.FoldEmail(email)
+	if _, owns, err := a.db.AccountByEmail(ctx, email); err != nil || owns {
+		return owns, err
+	}
+	person, found, err := a.db.PersonByEmail(ctx, email)
+	return found && person.EndedAt.IsZero(), err
+}
+
 // Audits reads the audit log, newest first.
 func (a *Accounts) Audits(ctx context.Context, f store.AuditFilter) (list []flow.Audited, more bool, err error) {
 	f.Limit++

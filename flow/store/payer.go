@@ -42,9 +42,11 @@ type Unsettled struct {
 	Session flow.SessionID `json:"session,omitempty"`
 }
 
-// Seen is a payer's telephone number, and when something last happened about it.
+// Seen is what a payer is known by, a telephone number or else an e-mail address
+// alone, and when something last happened about it.
 type Seen struct {
 	Phone flow.Phone
+	Email string
 	At    time.Time
 }
 
@@ -55,12 +57,20 @@ func (r Reader) UnseenSince(ctx context.Context, before time.Time, limit int) ([
 	var list []Seen
 	err := r.run.each(ctx, `SELECT phone, MAX(at) FROM (
  SELECT customer_phone AS phone, MAX(CASE WHEN paid_at > created_at THEN paid_at ELSE created_at END) AS at FROM sessions WHERE customer_phone <> '' GROUP BY customer_phone
+ UNION ALL SELECT LOWER(customer_email), MAX(CASE WHEN paid_at > created_at THEN paid_at ELSE created_at END) FROM sessions WHERE customer_email LIKE '%@%'
+ GROUP BY LOWER(customer_email) HAVING SUM(CASE WHEN customer_phone <> '' OR EXISTS (SELECT 1 FROM watches w, chats c WHERE w.session = sessions.id AND c.id = w.chat AND c.phone <> '') THEN 1 ELSE 0 END) = 0
  UNION ALL SELECT c.phone, COALESCE((SELECT l.at FROM log l WHERE l.stream = c.id ORDER BY l.seq DESC LIMIT 1), c.created_at) FROM chats c WHERE c.phone <> ''
  ) AS seen GROUP BY phone HAVING MAX(at) < ? ORDER BY MAX(at), phone LIMIT ?`, []any{flow.Millis(before), limit}, func(scan scanner) error {
-		var phone string
+		var who string
 		var at int64
-		err := scan(&phone, &at)
-		list = append(list, Seen{Phone: flow.Phone(phone), At: flow.FromMillis(at)})
+		err := scan(&who, &at)
+		one := Seen{At: flow.FromMillis(at)}
+		if flow.IsAddress(who) {
+			one.Email = who
+		} else {
+			one.Phone = flow.Phone(who)
+		}
+		list = append(list, one)
 		return err
 	})
 	if err != nil {
@@ -70,12 +80,13 @@ func (r Reader) UnseenSince(ctx context.Context, before time.Time, limit int) ([
 }
 
 // Touched is something about a payer that changed in a time: a session or a chat,
-// of which project and telephone number; either may be unknown.
+// of which project and telephone number, or else e-mail address; each may be unknown.
 type Touched struct {
 	What    string         `json:"what"`
 	ID      string         `json:"id"`
 	Project flow.ProjectID `json:"project,omitempty"`
 	Phone   flow.Phone     `json:"phone,omitempty"`
+	Email   string         `json:"email,omitempty"` // where there is no number
 }
 
 // TouchedBetween hands over the sessions that were made, paid or talked about from
@@ -88,15 +99,15 @@ func (r Reader) TouchedBetween(ctx context.Context, from, to time.Time, atOnce i
 		what, query string
 		args        []any
 	}{
-		{"session", `SELECT id, project, customer_phone FROM sessions s WHERE id > ? AND (created_at >= ? AND created_at < ? OR paid_at >= ? AND paid_at < ?
+		{"session", `SELECT id, project, customer_phone, CASE WHEN customer_phone = '' THEN LOWER(customer_email) ELSE '' END FROM sessions s WHERE id > ? AND (created_at >= ? AND created_at < ? OR paid_at >= ? AND paid_at < ?
  OR EXISTS (SELECT 1 FROM watches w, log l WHERE w.session = s.id AND l.stream = w.chat AND l.at >= ? AND l.at < ?)) ORDER BY id LIMIT ?`, []any{a, b, paid, b, a, b, atOnce}},
-		{"chat", `SELECT id, '', phone FROM chats c WHERE id > ? AND EXISTS (SELECT 1 FROM log l WHERE l.stream = c.id AND l.at >= ? AND l.at < ?) ORDER BY id LIMIT ?`, []any{a, b, atOnce}},
+		{"chat", `SELECT id, '', phone, '' FROM chats c WHERE id > ? AND EXISTS (SELECT 1 FROM log l WHERE l.stream = c.id AND l.at >= ? AND l.at < ?) ORDER BY id LIMIT ?`, []any{a, b, atOnce}},
 	} {
 		for last, full := "", true; full; {
 			var list []Touched
 			err := r.run.each(ctx, q.query, append([]any{last}, q.args...), func(scan scanner) error {
 				one := Touched{What: q.what}
-				err := scan(&one.ID, (*string)(&one.Project), (*string)(&one.Phone))
+				err := scan(&one.ID, (*string)(&one.Project), (*string)(&one.Phone), &one.Email)
 				list = append(list, one)
 				return err
 			})
