@@ -17,6 +17,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"hash/crc32"
 	"os"
 	"strings"
 	"testing"
@@ -76,11 +77,21 @@ func Each(t *testing.T, schema store.Schema, test func(t *testing.T, db *store.D
 }
 
 // EachConfig runs a test with a place for a database of each kind, for tests
-// that open it themselves, again or from another process.
+// that open it themselves, again or from another process. With -short it is one of
+// them: half of the tests have the one, half the other, and each always the same.
 func EachConfig(t *testing.T, schema store.Schema, test func(t *testing.T, c store.Config)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t, schema)) })
-	t.Run("postgres", func(t *testing.T) { test(t, Postgres(t, schema)) })
+	kinds := []func(){
+		func() { t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t, schema)) }) },
+		func() { t.Run("postgres", func(t *testing.T) { test(t, Postgres(t, schema)) }) },
+	}
+	if testing.Short() {
+		one := crc32.ChecksumIEEE([]byte(t.Name())) % 2
+		kinds = kinds[one : one+1]
+	}
+	for _, run := range kinds {
+		run()
+	}
 }
 
 // Open opens a database and closes it after the test.
