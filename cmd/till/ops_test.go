@@ -56,9 +56,12 @@ func TestTheDockerfilesLinesHold(t *testing.T) {
 	}
 	bin := filepath.Join(t.TempDir(), "till")
 	cmd := exec.Command("sh", "-euc", build[1]+" -o "+bin+" "+build[2])
-	cmd.Dir = filepath.Join("..", "..")
+	cmd.Dir, cmd.Env = filepath.Join("..", ".."), append(os.Environ(), "RELEASE=v1.2.3-4-gabcdef0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := exec.Command(bin, "version").CombinedOutput(); err != nil || string(out) != "till v1.2.3-4-gabcdef0\n" {
+		t.Errorf("of a build without a repository it says %q, %v", out, err)
 	}
 	for _, m := range regexp.MustCompile(`(?m)^(?:CMD|.* CMD) \["(?:/till", ")?(\w+)"\]$`).FindAllStringSubmatch(text, -1) {
 		if out, err := exec.Command(bin, m[1], "--help").CombinedOutput(); err != nil {

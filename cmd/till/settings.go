@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -189,8 +190,12 @@ type versionCmd struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
+// release is what a build without a repository says that it is of, by
+// -ldflags "-X main.release=…".
+var release string
+
 // version is what the program was built of: its release, or else the commit.
-var version = builtOf()
+var version = cmp.Or(release, builtOf())
 
 // builtOf is what Go noted of the repository, "dev" where it was built without one.
 func builtOf() string {
