@@ -35,16 +35,18 @@ func Replace(text, what, by string) (string, int) {
 }
 
 // ReplaceAddress puts something else in the place of an e-mail address, in a text or
-// in JSON, and says how often. Where it is a part of a longer one it stays: that is
-// somebody else's.
+// in JSON and in whatever case, and says how often. Where it is a part of a longer one
+// it stays: that is somebody else's.
 func ReplaceAddress(text, address, by string) (string, int) {
 	if address == "" {
 		return text, 0
 	}
+	folded := foldLetters(text)
+	address = foldLetters(address)
 	var out strings.Builder
 	n, from := 0, 0
 	for {
-		i := strings.Index(text[from:], address)
+		i := strings.Index(folded[from:], address)
 		if i < 0 {
 			out.WriteString(text[from:])
 			return out.String(), n
@@ -52,13 +54,25 @@ func ReplaceAddress(text, address, by string) (string, int) {
 		out.WriteString(text[from : from+i])
 		at, end := from+i, from+i+len(address)
 		if endsInAddress(text[:at]) || beginsInAddress(text[end:]) {
-			out.WriteString(address)
+			out.WriteString(text[at:end])
 		} else {
 			out.WriteString(by)
 			n++
 		}
 		from = end
 	}
+}
+
+// foldLetters is a text with small letters in the place of those of ASCII, byte by
+// byte: addresses have no others.
+func foldLetters(text string) string {
+	folded := []byte(text)
+	for i, c := range folded {
+		if c >= 'A' && c <= 'Z' {
+			folded[i] = c + 'a' - 'A'
+		}
+	}
+	return string(folded)
 }
 
 // escaped is an escape of JSON at the end of a text (RFC 8259 §7): its last letter is

@@ -50,6 +50,8 @@ func (c *payerOf) who() (knownBy, error) {
 	switch {
 	case flow.IsAddress(given) && c.Email != "":
 		return knownBy{}, usageError{errors.New("--email stands beside a telephone number")}
+	case strings.HasSuffix(given, store.ForgottenHost):
+		return knownBy{}, usageError{errors.New("that stands for a payer who was forgotten")}
 	case flow.IsAddress(given):
 		of.email = flow.FoldEmail(given)
 	default:
@@ -100,18 +102,13 @@ func (c *payerOf) in(w *world, env flow.Environment, do func(*store.DB) error) e
 	return err
 }
 
-// besideNumbers tells of sessions of an e-mail address alone that are looked for by
-// their telephone numbers.
-func besideNumbers(w *world, found []payerIn) error {
-	n := 0
+// besides counts what is not of an e-mail address alone: sessions that telephone
+// numbers stand for too, and chats of people who speak of other sessions.
+func besides(found []payerIn) (numbered, left int) {
 	for _, f := range found {
-		n += len(f.payer.Numbered)
+		numbered, left = numbered+len(f.payer.Numbered), left+len(f.payer.Left)
 	}
-	if n == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(w.err, "%d more sessions hold this address and are of a telephone number: give that number, with --email\n", n)
-	return err
+	return numbered, left
 }
 
 // ids are what WhatsApp knows a payer by, as far as the environments know.
@@ -210,8 +207,10 @@ func (c *payerExportCmd) Run(w *world) error {
 	}); err != nil {
 		return err
 	}
-	if err := besideNumbers(w, found); err != nil {
-		return err
+	if numbered, left := besides(found); numbered+left > 0 {
+		if _, err := fmt.Fprintf(w.err, "%d more sessions hold this address, and telephone numbers stand for them: those payers are looked for by their numbers. %d chats speak of other sessions too, and are not in it.\n", numbered, left); err != nil {
+			return err
+		}
 	}
 	return c.write(w, out)
 }

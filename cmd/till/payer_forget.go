@@ -44,10 +44,12 @@ type forgetting struct {
 	Live     forgettingIn      `json:"live"`
 	WhatsApp []keyFile         `json:"whatsapp"`
 	Redis    int64             `json:"redis"`
-	Accounts int64             `json:"accounts"` // places in the audit log and in searches that people keep
-	Logs     int               `json:"logs"`     // places in the log
-	Copies   []string          `json:"copies"`   // in which they still stand
-	Open     []store.Unsettled `json:"open"`     // what has to be over first
+	Accounts int64             `json:"accounts"`  // places in the audit log and in searches that people keep
+	Logs     int               `json:"logs"`      // places in the log
+	LogsIn   bool              `json:"logsIn"`    // somebody does with their e-mail address: there it stays
+	Left     int               `json:"chatsLeft"` // of whoever speaks of others' sessions too: they stay
+	Copies   []string          `json:"copies"`    // in which they still stand
+	Open     []store.Unsettled `json:"open"`      // what has to be over first
 }
 
 // forgettingIn is that of one environment.
@@ -78,9 +80,6 @@ func (c *payerForgetCmd) Run(w *world) (err error) {
 		out, err = c.forget(w, of)
 		return err
 	})
-	if errors.Is(err, checkout.ErrNumbered) {
-		return refusedError{errors.New("nothing was changed: sessions of a telephone number hold this address too. Give that number, with --email; till payer export tells how many they are")}
-	}
 	if errors.Is(err, checkout.ErrUnsettled) {
 		for _, one := range out.Open {
 			if _, err := fmt.Fprintf(w.err, "till: %s %s is not over: %s\n", one.What, one.ID, firstDo(one)); err != nil {
@@ -148,15 +147,17 @@ func (c *payerForgetCmd) forget(w *world, of knownBy) (out forgetting, err error
 	out = forgetting{WhatsApp: []keyFile{}, Copies: []string{}, Open: []store.Unsettled{}}
 	found, err := c.find(w, of)
 	if err == nil {
-		err = c.noLogin(w, of.email)
+		out.LogsIn, err = c.logsIn(w, of.email)
 	}
 	if err != nil {
 		return out, err
 	}
+	numbered, left := besides(found)
+	if out.Left = left; numbered > 0 {
+		return out, refusedError{fmt.Errorf("nothing was changed: %d sessions hold this address, and telephone numbers stand for them. Forget those payers by their numbers first, without --email, which takes every session of the address, whoever's it is", numbered)}
+	}
 	for _, f := range found {
-		if out.Open = append(out.Open, f.open...); len(f.payer.Numbered) > 0 {
-			return out, checkout.ErrNumbered
-		}
+		out.Open = append(out.Open, f.open...)
 	}
 	if out.WhatsApp, err = keyFiles(w.ctx, c.Settings, ids(found)); err != nil {
 		return out, err
@@ -186,19 +187,17 @@ func (c *payerForgetCmd) forget(w *world, of knownBy) (out forgetting, err error
 		}
 		return out, nil
 	}
-	return out, c.change(w, &out, found, words)
+	return out, c.change(w, &out, found, words, of)
 }
 
-// noLogin refuses an e-mail address that somebody logs in with.
-func (c *payerForgetCmd) noLogin(w *world, email string) error {
+// logsIn says whether somebody logs in with an e-mail address: where people log in it
+// stays then, or they would be locked out.
+func (c *payerForgetCmd) logsIn(w *world, email string) (is bool, err error) {
 	if email == "" {
-		return nil
+		return false, nil
 	}
-	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		is, err := a.LogsIn(w.ctx, email)
-		if err == nil && is {
-			err = refusedError{errors.New("nothing was changed: somebody logs in with this address, and would be locked out. Shut them out first (till people end), or forget the payer by number alone")}
-		}
+	return is, withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		is, err = a.LogsIn(w.ctx, email)
 		return err
 	})
 }
@@ -211,9 +210,16 @@ func (f *forgetting) of(env flow.Environment) *forgettingIn {
 	return &f.Test
 }
 
-// change does it, in an order in which a second try finds what a first one left.
-func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, words []string) (err error) {
+// change does it, in an order in which a second try finds what a first one left: the
+// keys know numbers that nothing else does, and the environments who is in the keys.
+func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, words []string, of knownBy) (err error) {
 	if out.As, err = checkout.NewForgetter(nil, time.Now, rand.Reader).NewName(); err != nil {
+		return err
+	}
+	if _, err = c.logs(words, out.As); err != nil {
+		return err
+	}
+	if err := c.accounts(w, out, words, of); err != nil {
 		return err
 	}
 	for _, f := range out.WhatsApp {
@@ -222,9 +228,6 @@ func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, word
 		}
 	}
 	if out.Redis, err = c.places(w.ctx, found); err != nil {
-		return err
-	}
-	if _, err = c.logs(words, out.As); err != nil {
 		return err
 	}
 	for _, f := range found {
@@ -241,16 +244,7 @@ func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, word
 			return err
 		}
 	}
-	err = withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		if out.Accounts, err = a.Forget(w.ctx, words, out.As); err != nil {
-			return err
-		}
-		return keepAct(w, a, "", "payer.forget", out.As, "")
-	})
-	if err == nil {
-		err = c.wipe(w, store.Accounts, "accounts")
-	}
-	if err != nil || !c.Copies {
+	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error { return keepAct(w, a, "", "payer.forget", out.As, "") }); err != nil || !c.Copies {
 		return err
 	}
 	for _, dir := range out.Copies {
@@ -260,6 +254,21 @@ func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, word
 	}
 	out.Copies = []string{}
 	return nil
+}
+
+// accounts takes the words out of what is kept of people who log in.
+func (c *payerForgetCmd) accounts(w *world, out *forgetting, words []string, of knownBy) error {
+	if out.LogsIn {
+		words = slices.DeleteFunc(slices.Clone(words), func(s string) bool { return flow.FoldEmail(s) == of.email })
+	}
+	err := withAccounts(w, c.Settings, func(a *checkout.Accounts) (err error) {
+		out.Accounts, err = a.Forget(w.ctx, words, out.As)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.wipe(w, store.Accounts, "accounts")
 }
 
 // wipe writes a database anew.
@@ -356,6 +365,16 @@ func (c *payerForgetCmd) told(w *world, out forgetting) error {
 	}
 	if _, err := fmt.Fprintf(w.out, "whatsapp  %d rows of keys and names\nlog       %d places\n", rows, out.Logs); err != nil {
 		return err
+	}
+	if out.LogsIn {
+		if _, err := fmt.Fprintln(w.err, "Somebody logs in with this address: among the people who log in, and in what they did, it stays."); err != nil {
+			return err
+		}
+	}
+	if out.Left > 0 {
+		if _, err := fmt.Fprintf(w.err, "%d chats speak of other sessions too: in them stays what is of nobody's session, and who writes there.\n", out.Left); err != nil {
+			return err
+		}
 	}
 	if len(out.Copies) > 0 {
 		if _, err := fmt.Fprintf(w.err, "They still stand in these copies; remove them, or give --copies: %s\n", strings.Join(out.Copies, ", ")); err != nil {

@@ -28,7 +28,7 @@ type payerUnseenCmd struct {
 // Help is the command's example and what to do with the list.
 func (payerUnseenCmd) Help() string {
 	return "Example:  till payer unseen 17520h\n" +
-		"          till payer unseen 17520h | while read -r payer rest; do till payer forget \"$payer\" --yes; done\n\n" +
+		"          till payer unseen 17520h | while read -r payer rest; do till payer forget --yes -- \"$payer\"; done\n\n" +
 		"By telephone number, or by the e-mail address of those who are known by no number: those for whom no session was made or paid, and who wrote nothing, in that time, in either environment. The second line forgets them; stop the server first. " +
 		"It runs beside a server. It stands in the audit log that the list was made."
 }
@@ -50,36 +50,17 @@ func (c *payerUnseenCmd) Run(w *world) error {
 	if c.For < time.Minute || c.Limit < 1 || c.Limit > mostListed {
 		return usageError{fmt.Errorf("give a time of a minute or more, as 17520h, and a --limit from 1 to %d", mostListed)}
 	}
-	before := time.Now().Add(-c.For)
-	seen := map[knownBy]time.Time{}
-	of := payerOf{local: local{Settings: c.Settings}}
-	for _, env := range []flow.Environment{flow.Test, flow.Live} {
-		err := of.in(w, env, func(db *store.DB) error {
-			list, err := db.UnseenSince(w.ctx, before, c.Limit)
-			for _, one := range list {
-				if who := (knownBy{one.Phone, one.Email}); one.At.After(seen[who]) {
-					seen[who] = one.At
-				}
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	seen, err := c.unseen(w, time.Now().Add(-c.For))
+	if err != nil {
+		return err
 	}
 	list := []unseenPayer{}
 	for who, at := range seen {
-		recently, err := of.seenSince(w, who, before)
-		if err != nil {
-			return err
+		one := unseenPayer{Email: who.email, Seen: flow.Stamp(at), at: at}
+		if who.phone != "" {
+			one.Phone = "+" + string(who.phone)
 		}
-		if !recently {
-			one := unseenPayer{Email: who.email, Seen: flow.Stamp(at), at: at}
-			if who.phone != "" {
-				one.Phone = "+" + string(who.phone)
-			}
-			list = append(list, one)
-		}
+		list = append(list, one)
 	}
 	slices.SortFunc(list, func(a, b unseenPayer) int {
 		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.who(), b.who()))
@@ -98,36 +79,38 @@ func (c *payerUnseenCmd) Run(w *world) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w.err, "%d payers were not seen for %s\n", len(list), c.For)
+	_, err = fmt.Fprintf(w.err, "%d payers were not seen for %s\n", len(list), c.For)
 	return err
 }
 
-// seenSince says whether something happened about a payer since a time, in any
-// environment.
-func (c *payerOf) seenSince(w *world, who knownBy, since time.Time) (recently bool, err error) {
-	found, err := c.find(w, who)
-	if err != nil {
-		return false, err
-	}
-	for _, f := range found {
-		for _, s := range slices.Concat(f.payer.Sessions, f.payer.Numbered) {
-			recently = recently || !s.CreatedAt.Before(since) || !s.PaidAt.Before(since)
-		}
-		err := c.in(w, f.env, func(db *store.DB) error {
-			for _, chat := range f.payer.Chats {
-				_, at, err := db.LastLine(w.ctx, string(chat.ID))
-				if err != nil {
-					return err
-				}
-				recently = recently || !at.Before(since)
+// unseen are those about whom nothing happened since a time in either environment, and
+// when something last did.
+func (c *payerUnseenCmd) unseen(w *world, before time.Time) (map[knownBy]time.Time, error) {
+	list := map[knownBy]time.Time{}
+	each := func(do func(*store.DB) error) error {
+		of := payerOf{local: local{Settings: c.Settings}}
+		for _, env := range []flow.Environment{flow.Test, flow.Live} {
+			if err := of.in(w, env, do); err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil {
-			return false, err
 		}
+		return nil
 	}
-	return recently, nil
+	err := each(func(db *store.DB) error {
+		seen, err := db.UnseenSince(w.ctx, before, mostListed)
+		for _, one := range seen {
+			if who := (knownBy{one.Phone, one.Email}); one.At.After(list[who]) {
+				list[who] = one.At
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, each(func(db *store.DB) error {
+		return db.SeenSince(w.ctx, before, func(one store.Seen) { delete(list, knownBy{one.Phone, one.Email}) })
+	})
 }
 
 // payerTouchedCmd lists whose data was written in a time.

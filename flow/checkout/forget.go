@@ -113,7 +113,7 @@ func (f *Forgetter) forget(ctx context.Context, tx *store.Tx, p Payer, as string
 }
 
 // shortestEverywhere is how long a text is at least that is replaced wherever it
-// stands.
+// stands. Of an address only the whole one is.
 const shortestEverywhere = 8
 
 // everywhere are the texts that are nobody else's: wherever they stand, they are
@@ -126,7 +126,7 @@ func (p Payer) everywhere() []string {
 		}
 	}
 	slices.Sort(list)
-	return slices.DeleteFunc(slices.Compact(list), func(s string) bool { return len(s) < shortestEverywhere })
+	return slices.DeleteFunc(slices.Compact(list), func(s string) bool { return len(s) < shortestEverywhere && !flow.IsAddress(s) })
 }
 
 // Everywhere is everywhere, with the number as Nigerians write it: for files and
@@ -329,7 +329,7 @@ func instead(name string, value any, as string) (by any, is bool) {
 	}
 	switch name {
 	case "customerEmail":
-		return as + "@forgotten.invalid", true
+		return as + store.ForgottenHost, true
 	case "customerPhone", "description", "callbackUrl", "resolveReason":
 		return nil, true
 	case "customerName":
@@ -337,7 +337,7 @@ func instead(name string, value any, as string) (by any, is bool) {
 	case "metadata":
 		return map[string]any{}, true
 	case "customer":
-		return map[string]any{"email": as + "@forgotten.invalid", "phone": nil, "name": as}, true
+		return map[string]any{"email": as + store.ForgottenHost, "phone": nil, "name": as}, true
 	case "payer":
 		return flow.PaidBy{Name: as}, true
 	}

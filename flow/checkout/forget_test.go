@@ -183,65 +183,6 @@ func TestAnAddressThatHoldsTheForgottenOneStays(t *testing.T) {
 	})
 }
 
-// By an e-mail address alone nothing is found that a telephone number stands for, in
-// a session or in a chat that speaks of it, and nothing is forgotten while there is.
-func TestWhoIsKnownByAnAddressAloneIsNotWhoHasANumber(t *testing.T) {
-	t.Parallel()
-	each(t, func(w *world) {
-		t := w.t
-		open := func(mode flow.Mode, phone flow.Phone) flow.Session {
-			n := newSession(mode)
-			n.CustomerEmail, n.CustomerPhone = adaEmail, phone
-			var made checkout.Made
-			_, err := w.service.Open(t.Context(), n, call("", "", &made))
-			w.must(err)
-			w.pass(time.Second)
-			return made.Session
-		}
-		find := func() (own, numbered []flow.SessionID, p checkout.Payer) {
-			p, err := checkout.FindPayer(t.Context(), w.db.Reader, "", strings.ToUpper(adaEmail))
-			w.must(err)
-			for _, s := range p.Sessions {
-				own = append(own, s.ID)
-			}
-			for _, s := range p.Numbered {
-				numbered = append(numbered, s.ID)
-			}
-			slices.Sort(own)
-			slices.Sort(numbered)
-			return own, numbered, p
-		}
-		alone := open(flow.Headless, "")
-		spoken := open(flow.InChat, "")
-		if own, numbered, _ := find(); !slices.Equal(own, []flow.SessionID{alone.ID, spoken.ID}) || len(numbered) != 0 {
-			t.Fatalf("before anybody speaks of it: %v and %v", own, numbered)
-		}
-		w.adaSays(code(spoken))
-		named := open(flow.Headless, "2348030000009")
-		own, numbered, p := find()
-		if !slices.Equal(own, []flow.SessionID{alone.ID}) || !slices.Equal(numbered, []flow.SessionID{spoken.ID, named.ID}) || len(p.Chats) != 0 {
-			t.Errorf("hers %v, of numbers %v, and %d chats", own, numbered, len(p.Chats))
-		}
-		if who := p.Who(); who != "a•••@private.example" {
-			t.Errorf("the audit log calls her %s", who)
-		}
-		for _, s := range []flow.Session{alone, spoken, named} {
-			_, err := w.service.Cancel(t.Context(), s.ID, call("", "", nil))
-			w.must(err)
-		}
-		w.rest()
-		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
-		as, err := f.NewName()
-		w.must(err)
-		if _, err := f.Forget(t.Context(), p, as); !errors.Is(err, checkout.ErrNumbered) {
-			t.Errorf("to forget her says %v", err)
-		}
-		if s, err := w.db.Session(t.Context(), alone.ID); err != nil || s.CustomerEmail != adaEmail {
-			t.Errorf("and %q, %v", s.CustomerEmail, err)
-		}
-	})
-}
-
 // A telephone number that came to a second WhatsApp account, as when the SIM went
 // to somebody else, has two chats with the same number of ours: both are forgotten,
 // each under a name of its own, and the words of both go.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +21,10 @@ type Payer struct {
 	Phone    flow.Phone
 	Email    string
 	Chats    []store.ChatRow
-	Sessions []flow.Session // made for them, or for nobody by number and spoken of in their chats alone
-	Beside   []flow.Session // made for somebody else, and spoken of in their chats
-	Numbered []flow.Session // of the address alone: made for a telephone number as well, or spoken of by one
+	Sessions []flow.Session  // made for them, or for nobody by number and spoken of in their chats alone
+	Beside   []flow.Session  // made for somebody else, and spoken of in their chats
+	Numbered []flow.Session  // of the address alone: made for a telephone number as well, or spoken of by one
+	Left     []store.ChatRow // of the address alone: of whoever speaks of other sessions too, which stay as they are
 }
 
 // FindPayer looks for a person; one that nothing is kept of has no chats and no
@@ -71,30 +73,46 @@ func FindPayer(ctx context.Context, r store.Reader, phone flow.Phone, email stri
 }
 
 // addressAlone sets aside what is not of an e-mail address alone, and adds the chats
-// of nobody by number that speak of nothing else.
+// of whoever spoke of its sessions, and of nothing else on any of our numbers.
 func (p *Payer) addressAlone(ctx context.Context, r store.Reader) error {
 	all, own := p.Sessions, map[flow.SessionID]bool{}
 	p.Sessions = nil
-	var chats []store.ChatRow
+	people := map[string][]store.ChatRow{}
 	for _, s := range all {
 		watchers, err := r.Watchers(ctx, s.ID)
 		if err != nil {
 			return err
 		}
-		if s.CustomerPhone != "" || slices.ContainsFunc(watchers, func(c store.ChatRow) bool { return c.Phone != "" }) {
+		numbered, of := s.CustomerPhone != "", map[string][]store.ChatRow{}
+		for _, c := range watchers {
+			if Forgotten(c.Person) {
+				continue
+			}
+			if of[c.Person], err = r.ChatsOfPerson(ctx, c.Person); err != nil {
+				return err
+			}
+			numbered = numbered || slices.ContainsFunc(of[c.Person], func(c store.ChatRow) bool { return c.Phone != "" })
+		}
+		if numbered {
 			p.Numbered = append(p.Numbered, s)
 			continue
 		}
-		p.Sessions, chats, own[s.ID] = append(p.Sessions, s), append(chats, watchers...), true
+		p.Sessions, own[s.ID] = append(p.Sessions, s), true
+		maps.Copy(people, of)
 	}
-	slices.SortFunc(chats, func(a, b store.ChatRow) int { return strings.Compare(string(a.ID), string(b.ID)) })
-	for _, c := range slices.CompactFunc(chats, func(a, b store.ChatRow) bool { return a.ID == b.ID }) {
-		watched, err := r.Watched(ctx, c.ID)
-		if err != nil {
-			return err
+	for _, person := range slices.Sorted(maps.Keys(people)) {
+		foreign := false
+		for _, c := range people[person] {
+			watched, err := r.Watched(ctx, c.ID)
+			if err != nil {
+				return err
+			}
+			foreign = foreign || slices.ContainsFunc(watched, func(s flow.Session) bool { return !own[s.ID] && !Forgotten(s.CustomerName) })
 		}
-		if !Forgotten(c.Person) && !slices.ContainsFunc(watched, func(s flow.Session) bool { return !own[s.ID] }) {
-			p.Chats = append(p.Chats, c)
+		if foreign {
+			p.Left = append(p.Left, people[person]...)
+		} else {
+			p.Chats = append(p.Chats, people[person]...)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (t *Tx) ForgetSession(ctx context.Context, s flow.Session, as, reference st
 	}{
 		{
 			`UPDATE sessions SET customer_email = ?, customer_phone = '', customer_name = ?, reference = ?, description = '', metadata = 'null', callback_url = '' WHERE id = ?`,
-			[]any{as + "@" + forgottenAt, as, reference, id},
+			[]any{as + ForgottenHost, as, reference, id},
 		},
 		{`UPDATE payments SET payer = ?, resolve_reason = '' WHERE session = ? AND session <> ''`, []any{string(payer), id}},
 		{`UPDATE refunds SET reason = '' WHERE session = ? AND session <> ''`, []any{id}},
@@ -44,9 +44,9 @@ func (t *Tx) ForgetSession(ctx context.Context, s flow.Session, as, reference st
 	return nil
 }
 
-// forgottenAt is the domain of what stands for a customer's e-mail address: one
+// ForgottenHost is the domain of what stands for a customer's e-mail address: one
 // that nobody can have (RFC 2606).
-const forgottenAt = "forgotten.invalid"
+const ForgottenHost = "@forgotten.invalid"
 
 func (d dialect) noBytes() string {
 	if d == postgresDialect {
@@ -116,16 +116,20 @@ func (t *Tx) PutSetting(ctx context.Context, name, value string) error {
 
 // Replace puts something else in the place of a text wherever it stands in the
 // database, and says in how many columns it did. Columns that may never change
-// are changed by nothing else. Of an e-mail address only the whole one is replaced.
+// are changed by nothing else. Of an e-mail address only the whole one is replaced,
+// in whatever case.
 func (t *Tx) Replace(ctx context.Context, text, by string) (places int64, err error) {
 	columns, err := t.textColumns(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("list the columns: %w", err)
 	}
 	for _, c := range columns {
-		where := ` WHERE ` + t.run.dialect.in(c.column) + ` > 0`
+		where, sought := ` WHERE `+t.run.dialect.in(c.column)+` > 0`, text
+		if flow.IsAddress(text) {
+			where, sought = ` WHERE `+t.run.dialect.in(`LOWER(`+c.column+`)`)+` > 0`, flow.FoldEmail(text)
+		}
 		n := int64(0)
-		if _, err := t.run.one(ctx, `SELECT COUNT(*) FROM `+c.table+where, []any{text}, &n); err != nil {
+		if _, err := t.run.one(ctx, `SELECT COUNT(*) FROM `+c.table+where, []any{sought}, &n); err != nil {
 			return places, fmt.Errorf("search %s: %w", c.table, err)
 		}
 		if n == 0 {
@@ -182,7 +186,7 @@ func (t *Tx) replaceBodies(ctx context.Context, text, by string) (places int64, 
 // replaceInBodies is replaceBodies for an e-mail address.
 func (t *Tx) replaceInBodies(ctx context.Context, text, by string) (places int64, err error) {
 	for _, c := range bodyColumns() {
-		n, err := t.replaceAddress(ctx, c, ` WHERE `+t.run.dialect.inBytes(c.column)+` > 0`, text, func(value string) (any, bool) {
+		n, err := t.replaceAddress(ctx, c, ` WHERE `+t.run.dialect.inFolded(c.column)+` > 0`, text, func(value string) (any, bool) {
 			left, in := flow.ReplaceAddress(value, text, by)
 			if c.table == "delivery_attempts" {
 				left = "" // of what was answered nothing is kept
@@ -210,7 +214,7 @@ func (t *Tx) replaceAddress(ctx context.Context, c textColumn, where, text strin
 	query := `SELECT DISTINCT ` + c.column + ` FROM ` + c.table + where + ` AND ` + c.column + ` > ? ORDER BY ` + c.column + ` LIMIT ?`
 	for last, full := "", true; full; {
 		var values []string
-		if err := t.run.each(ctx, query, []any{text, as(last), addressesAtOnce}, func(scan scanner) error {
+		if err := t.run.each(ctx, query, []any{flow.FoldEmail(text), as(last), addressesAtOnce}, func(scan scanner) error {
 			var value []byte
 			err := scan(&value)
 			values = append(values, string(value))

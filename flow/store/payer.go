@@ -50,33 +50,53 @@ type Seen struct {
 	At    time.Time
 }
 
-// UnseenSince are payers about whom nothing happened since a time: no session was
-// made or paid for them, and nothing was written in a chat of theirs. Those seen
-// longest ago come first, at most so many.
+// lastSeenSQL is what each payer is known by, when something last happened about them
+// (a session was made or paid for them, or something written in a chat of theirs with
+// any of our numbers), and whether a telephone number stands for them too. Who was
+// forgotten is nobody.
+const lastSeenSQL = `SELECT who, MAX(at) FROM (
+ SELECT customer_phone AS who, CASE WHEN paid_at > created_at THEN paid_at ELSE created_at END AS at, 0 AS numbered FROM sessions WHERE customer_phone <> ''
+ UNION ALL SELECT n.phone, COALESCE((SELECT l.at FROM log l WHERE l.stream = c.id ORDER BY l.seq DESC LIMIT 1), c.created_at), 0
+ FROM chats n JOIN chats c ON c.person = n.person WHERE n.phone <> ''
+ UNION ALL SELECT LOWER(customer_email), CASE WHEN paid_at > created_at THEN paid_at ELSE created_at END, CASE WHEN customer_phone <> '' THEN 1 ELSE 0 END FROM sessions
+ WHERE customer_email LIKE '%@%' AND customer_email NOT LIKE '%` + ForgottenHost + `'
+ UNION ALL SELECT LOWER(s.customer_email), COALESCE((SELECT l.at FROM log l WHERE l.stream = c.id ORDER BY l.seq DESC LIMIT 1), c.created_at), CASE WHEN c.phone <> '' THEN 1 ELSE 0 END
+ FROM sessions s JOIN watches w ON w.session = s.id JOIN chats n ON n.id = w.chat JOIN chats c ON c.person = n.person WHERE s.customer_email LIKE '%@%' AND s.customer_email NOT LIKE '%` + ForgottenHost + `'
+) AS seen GROUP BY who HAVING `
+
+// UnseenSince are payers about whom nothing happened since a time, those seen longest
+// ago first, at most so many.
 func (r Reader) UnseenSince(ctx context.Context, before time.Time, limit int) ([]Seen, error) {
 	var list []Seen
-	err := r.run.each(ctx, `SELECT phone, MAX(at) FROM (
- SELECT customer_phone AS phone, MAX(CASE WHEN paid_at > created_at THEN paid_at ELSE created_at END) AS at FROM sessions WHERE customer_phone <> '' GROUP BY customer_phone
- UNION ALL SELECT LOWER(customer_email), MAX(CASE WHEN paid_at > created_at THEN paid_at ELSE created_at END) FROM sessions WHERE customer_email LIKE '%@%'
- GROUP BY LOWER(customer_email) HAVING SUM(CASE WHEN customer_phone <> '' OR EXISTS (SELECT 1 FROM watches w, chats c WHERE w.session = sessions.id AND c.id = w.chat AND c.phone <> '') THEN 1 ELSE 0 END) = 0
- UNION ALL SELECT c.phone, COALESCE((SELECT l.at FROM log l WHERE l.stream = c.id ORDER BY l.seq DESC LIMIT 1), c.created_at) FROM chats c WHERE c.phone <> ''
- ) AS seen GROUP BY phone HAVING MAX(at) < ? ORDER BY MAX(at), phone LIMIT ?`, []any{flow.Millis(before), limit}, func(scan scanner) error {
+	err := r.lastSeen(ctx, `MAX(numbered) = 0 AND MAX(at) < ? ORDER BY MAX(at), who LIMIT ?`, []any{flow.Millis(before), limit}, func(one Seen) { list = append(list, one) })
+	return list, err
+}
+
+// SeenSince hands over each payer about whom something happened since a time.
+func (r Reader) SeenSince(ctx context.Context, since time.Time, do func(Seen)) error {
+	return r.lastSeen(ctx, `MAX(at) >= ?`, []any{flow.Millis(since)}, do)
+}
+
+func (r Reader) lastSeen(ctx context.Context, having string, args []any, do func(Seen)) error {
+	err := r.run.each(ctx, lastSeenSQL+having, args, func(scan scanner) error {
 		var who string
 		var at int64
-		err := scan(&who, &at)
+		if err := scan(&who, &at); err != nil {
+			return err
+		}
 		one := Seen{At: flow.FromMillis(at)}
 		if flow.IsAddress(who) {
 			one.Email = who
 		} else {
 			one.Phone = flow.Phone(who)
 		}
-		list = append(list, one)
-		return err
+		do(one)
+		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list the payers that were not seen for long: %w", err)
+		return fmt.Errorf("list when payers were seen: %w", err)
 	}
-	return list, nil
+	return nil
 }
 
 // Touched is something about a payer that changed in a time: a session or a chat,
@@ -99,7 +119,7 @@ func (r Reader) TouchedBetween(ctx context.Context, from, to time.Time, atOnce i
 		what, query string
 		args        []any
 	}{
-		{"session", `SELECT id, project, customer_phone, CASE WHEN customer_phone = '' THEN LOWER(customer_email) ELSE '' END FROM sessions s WHERE id > ? AND (created_at >= ? AND created_at < ? OR paid_at >= ? AND paid_at < ?
+		{"session", `SELECT id, project, customer_phone, CASE WHEN customer_phone = '' AND customer_email NOT LIKE '%` + ForgottenHost + `' THEN LOWER(customer_email) ELSE '' END FROM sessions s WHERE id > ? AND (created_at >= ? AND created_at < ? OR paid_at >= ? AND paid_at < ?
  OR EXISTS (SELECT 1 FROM watches w, log l WHERE w.session = s.id AND l.stream = w.chat AND l.at >= ? AND l.at < ?)) ORDER BY id LIMIT ?`, []any{a, b, paid, b, a, b, atOnce}},
 		{"chat", `SELECT id, '', phone, '' FROM chats c WHERE id > ? AND EXISTS (SELECT 1 FROM log l WHERE l.stream = c.id AND l.at >= ? AND l.at < ?) ORDER BY id LIMIT ?`, []any{a, b, atOnce}},
 	} {
@@ -180,7 +200,7 @@ func (r Reader) textColumns(ctx context.Context) ([]textColumn, error) {
 	return slices.DeleteFunc(list, func(c textColumn) bool { return c.table == "ledger" }), err
 }
 
-// Mentions counts the places in which a text stands, in any case, as "table.column".
+// Mentions counts the places in which a text stands, as "table.column".
 func (r Reader) Mentions(ctx context.Context, text string) (map[string]int, error) {
 	columns, err := r.textColumns(ctx)
 	if err != nil {
@@ -222,6 +242,14 @@ func (d dialect) in(column string) string {
 		return `STRPOS(` + column + `, ?)`
 	}
 	return `INSTR(` + column + `, ?)`
+}
+
+// inFolded is in for a column of bytes, in whatever case the letters of ASCII are.
+func (d dialect) inFolded(column string) string {
+	if d == postgresDialect {
+		return `STRPOS(LOWER(ENCODE(` + column + `, 'escape')), ?)`
+	}
+	return `INSTR(LOWER(CAST(` + column + ` AS TEXT)), ?)`
 }
 
 // inBytes is in for a column of bytes.
