@@ -196,10 +196,11 @@ func (c *payerForgetCmd) logsIn(w *world, email string) (is bool, err error) {
 	if email == "" {
 		return false, nil
 	}
-	return is, withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+	err = withAccounts(w, c.Settings, func(a *checkout.Accounts) (err error) {
 		is, err = a.LogsIn(w.ctx, email)
 		return err
 	})
+	return is, err
 }
 
 // of is what is done in an environment.
