@@ -50,18 +50,22 @@ type Seen struct {
 	At    time.Time
 }
 
+// The parts of lastSeenSQL.
+const (
+	madeOrPaidSQL  = `CASE WHEN paid_at > created_at THEN paid_at ELSE created_at END`
+	lastWrittenSQL = `COALESCE((SELECT l.at FROM log l WHERE l.stream = c.id ORDER BY l.seq DESC LIMIT 1), c.created_at)`
+	addressedSQL   = `customer_email LIKE '%@%' AND customer_email NOT LIKE '%` + ForgottenHost + `'` // not of who was forgotten
+)
+
 // lastSeenSQL is what each payer is known by, when something last happened about them
 // (a session was made or paid for them, or something written in a chat of theirs with
-// any of our numbers), and whether a telephone number stands for them too. Who was
-// forgotten is nobody.
+// any of our numbers), and whether a telephone number stands for them too.
 const lastSeenSQL = `SELECT who, MAX(at) FROM (
- SELECT customer_phone AS who, CASE WHEN paid_at > created_at THEN paid_at ELSE created_at END AS at, 0 AS numbered FROM sessions WHERE customer_phone <> ''
- UNION ALL SELECT n.phone, COALESCE((SELECT l.at FROM log l WHERE l.stream = c.id ORDER BY l.seq DESC LIMIT 1), c.created_at), 0
- FROM chats n JOIN chats c ON c.person = n.person WHERE n.phone <> ''
- UNION ALL SELECT LOWER(customer_email), CASE WHEN paid_at > created_at THEN paid_at ELSE created_at END, CASE WHEN customer_phone <> '' THEN 1 ELSE 0 END FROM sessions
- WHERE customer_email LIKE '%@%' AND customer_email NOT LIKE '%` + ForgottenHost + `'
- UNION ALL SELECT LOWER(s.customer_email), COALESCE((SELECT l.at FROM log l WHERE l.stream = c.id ORDER BY l.seq DESC LIMIT 1), c.created_at), CASE WHEN c.phone <> '' THEN 1 ELSE 0 END
- FROM sessions s JOIN watches w ON w.session = s.id JOIN chats n ON n.id = w.chat JOIN chats c ON c.person = n.person WHERE s.customer_email LIKE '%@%' AND s.customer_email NOT LIKE '%` + ForgottenHost + `'
+ SELECT customer_phone AS who, ` + madeOrPaidSQL + ` AS at, 0 AS numbered FROM sessions WHERE customer_phone <> ''
+ UNION ALL SELECT n.phone, ` + lastWrittenSQL + `, 0 FROM chats n JOIN chats c ON c.person = n.person WHERE n.phone <> ''
+ UNION ALL SELECT LOWER(customer_email), ` + madeOrPaidSQL + `, CASE WHEN customer_phone <> '' THEN 1 ELSE 0 END FROM sessions WHERE ` + addressedSQL + `
+ UNION ALL SELECT LOWER(s.customer_email), ` + lastWrittenSQL + `, CASE WHEN c.phone <> '' THEN 1 ELSE 0 END
+ FROM sessions s JOIN watches w ON w.session = s.id JOIN chats n ON n.id = w.chat JOIN chats c ON c.person = n.person WHERE ` + addressedSQL + `
 ) AS seen GROUP BY who HAVING `
 
 // UnseenSince are payers about whom nothing happened since a time, those seen longest
@@ -119,7 +123,7 @@ func (r Reader) TouchedBetween(ctx context.Context, from, to time.Time, atOnce i
 		what, query string
 		args        []any
 	}{
-		{"session", `SELECT id, project, customer_phone, CASE WHEN customer_phone = '' AND customer_email NOT LIKE '%` + ForgottenHost + `' THEN LOWER(customer_email) ELSE '' END FROM sessions s WHERE id > ? AND (created_at >= ? AND created_at < ? OR paid_at >= ? AND paid_at < ?
+		{"session", `SELECT id, project, customer_phone, CASE WHEN customer_phone = '' AND ` + addressedSQL + ` THEN LOWER(customer_email) ELSE '' END FROM sessions s WHERE id > ? AND (created_at >= ? AND created_at < ? OR paid_at >= ? AND paid_at < ?
  OR EXISTS (SELECT 1 FROM watches w, log l WHERE w.session = s.id AND l.stream = w.chat AND l.at >= ? AND l.at < ?)) ORDER BY id LIMIT ?`, []any{a, b, paid, b, a, b, atOnce}},
 		{"chat", `SELECT id, '', phone, '' FROM chats c WHERE id > ? AND EXISTS (SELECT 1 FROM log l WHERE l.stream = c.id AND l.at >= ? AND l.at < ?) ORDER BY id LIMIT ?`, []any{a, b, atOnce}},
 	} {
