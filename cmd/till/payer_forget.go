@@ -388,7 +388,10 @@ func (c *payerForgetCmd) told(w *world, out forgetting) error {
 		}
 	}
 	last := "Nothing was changed. With --yes, and no server running, all of this goes.\n"
-	if !c.DryRun {
+	switch {
+	case len(out.Open) > 0:
+		last = "Nothing was changed, and nothing will be while these are not over.\n"
+	case !c.DryRun:
 		last = "The payer is forgotten: " + out.As + " stands for them.\n"
 	}
 	_, err := fmt.Fprint(w.err, last)
