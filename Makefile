@@ -89,7 +89,7 @@ bench-api: ## measure the API beside a bare JSON echo: one table, about 75 s
 bench-chat: build ## measure the bot beside a bare echo bot on the local WhatsApp network: one table, about 2 min
 	@TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m -run '^$$' -bench '^BenchmarkChat$$' -benchtime 1x ./cmd/till
 
-bench-hooks: ## measure webhooks beside bare commits, bare POSTs and River: one table, about 6 min
+bench-hooks: ## measure webhooks beside bare commits, bare POSTs and River: one table, about 5 min
 	@$(GO) test -timeout 40m -run '^$$' -bench '^BenchmarkHooks$$' -benchtime 1x ./flow/checkout
 
 crash: build ## kill -9 under load TILL_CRASH_KILLS times (100), and look for what is lost or doubled: about 130 s, 1000 take 25 min

@@ -5,6 +5,7 @@ package checkout_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -90,6 +91,7 @@ func (h *hookBench) drain(b *testing.B, r *hookRig, n int) float64 {
 	}
 	r.stored(b, n, func(i int) flow.Endpoint { return to[i%hookDoors] }, h.bare.body)
 	h.sink.forget(b)
+	runtime.GC()
 	r.expect(n)
 	began := time.Now()
 	r.run(b).all(b)

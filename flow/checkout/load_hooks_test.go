@@ -105,7 +105,7 @@ func hookKnob(name string, standard int) int {
 func newHookBench(b *testing.B) *hookBench {
 	b.Helper()
 	h := &hookBench{
-		rounds: hookKnob("TILL_HOOKS_ROUNDS", 5), n: hookKnob("TILL_HOOKS_N", 900), parts: os.Getenv("TILL_HOOKS_PARTS"), began: time.Now(),
+		rounds: hookKnob("TILL_HOOKS_ROUNDS", 5), n: hookKnob("TILL_HOOKS_N", 2700), parts: os.Getenv("TILL_HOOKS_PARTS"), began: time.Now(),
 		found: map[string][]float64{}, took: map[string][]time.Duration{},
 	}
 	h.sink = startSink(b)
