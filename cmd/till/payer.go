@@ -1,17 +1,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"till/bot/whatsapp"
-	"till/config"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
@@ -21,7 +17,7 @@ import (
 type payerCmd struct {
 	Export  payerExportCmd  `cmd:"" help:"Write all that is kept of a payer into one JSON file."`
 	Forget  payerForgetCmd  `cmd:"" help:"Forget who a payer is, everywhere; money stays, under a name that says nothing."`
-	Unseen  payerUnseenCmd  `cmd:"" help:"List the payers about whom nothing happened for long, to be forgotten."`
+	Unseen  payerUnseenCmd  `cmd:"" help:"List the payers about whom nothing happened for long, or forget them."`
 	Touched payerTouchedCmd `cmd:"" help:"List whose data was written in a time, merchant by merchant: for the report of a breach."`
 }
 
@@ -125,31 +121,6 @@ func ids(found []payerIn) []string {
 		}
 	}
 	return list
-}
-
-// keyFile is a file with the keys of one of our numbers, and what it has of a payer.
-type keyFile struct {
-	Name string   `json:"file"`
-	Rows int      `json:"rows"`
-	ids  []string // that it knows them by
-	path string
-}
-
-// keyFiles are the files with the keys of our numbers.
-func keyFiles(ctx context.Context, set config.Settings, ids []string) ([]keyFile, error) {
-	paths, err := filepath.Glob(filepath.Join(under(set.DataDir, keysDir), "*.db"))
-	if err != nil {
-		return nil, fmt.Errorf("look for the keys of the numbers: %w", err)
-	}
-	list := []keyFile{}
-	for _, path := range paths {
-		f := keyFile{Name: keysDir + "/" + filepath.Base(path), path: path}
-		if f.ids, f.Rows, err = whatsapp.People(ctx, path, ids); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		list = append(list, f)
-	}
-	return list, nil
 }
 
 // payerExportCmd writes all that is kept of a payer.

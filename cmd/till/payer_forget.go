@@ -5,9 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -69,8 +67,8 @@ func (c *payerForgetCmd) Run(w *world) (err error) {
 		return refusedError{errors.New("it cannot be undone. See what would go with --dry-run, then give --yes")}
 	}
 	if !c.DryRun {
-		unlock, err := c.alone(w)
-		if err != nil {
+		var unlock func() error
+		if unlock, err = c.alone(w); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
@@ -78,11 +76,14 @@ func (c *payerForgetCmd) Run(w *world) (err error) {
 	var out forgetting
 	err = patiently(w, "still forgetting", func() (err error) {
 		out, err = c.forget(w, of)
+		if err == nil && !c.DryRun {
+			out.Copies, err = c.end(w, out.Copies)
+		}
 		return err
 	})
 	if errors.Is(err, checkout.ErrUnsettled) {
 		for _, one := range out.Open {
-			if _, err := fmt.Fprintf(w.err, "till: %s %s is not over: %s\n", one.What, one.ID, firstDo(one)); err != nil {
+			if _, err := fmt.Fprintf(w.err, "till: %s\n", notOver(one)); err != nil {
 				return err
 			}
 		}
@@ -95,6 +96,11 @@ func (c *payerForgetCmd) Run(w *world) (err error) {
 		return printJSON(w, out)
 	}
 	return c.told(w, out)
+}
+
+// notOver says what is not over, and what is done first about it.
+func notOver(u store.Unsettled) string {
+	return fmt.Sprintf("%s %s is not over: %s", u.What, u.ID, firstDo(u))
 }
 
 // firstDo is what is done first about what is not over.
@@ -211,8 +217,9 @@ func (f *forgetting) of(env flow.Environment) *forgettingIn {
 	return &f.Test
 }
 
-// change does it, in an order in which a second try finds what a first one left: the
-// keys know numbers that nothing else does, and the environments who is in the keys.
+// change does it but for the files, in an order in which a second try finds what a
+// first one left: the keys know numbers that nothing else does, and the environments
+// who is in the keys.
 func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, words []string, of knownBy) (err error) {
 	if out.As, err = checkout.NewForgetter(nil, time.Now, rand.Reader).NewName(); err != nil {
 		return err
@@ -238,23 +245,11 @@ func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, word
 			in.Forgot, err = checkout.NewForgetter(db, time.Now, rand.Reader).Forget(w.ctx, f.payer, out.As)
 			return err
 		})
-		if err == nil {
-			err = c.wipe(w, store.Checkout, string(f.env))
-		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error { return keepAct(w, a, "", "payer.forget", out.As, "") }); err != nil || !c.Copies {
-		return err
-	}
-	for _, dir := range out.Copies {
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("remove a copy: %w", err)
-		}
-	}
-	out.Copies = []string{}
-	return nil
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error { return keepAct(w, a, "", "payer.forget", out.As, "") })
 }
 
 // accounts takes the words out of what is kept of people who log in.
@@ -262,26 +257,10 @@ func (c *payerForgetCmd) accounts(w *world, out *forgetting, words []string, of 
 	if out.LogsIn {
 		words = slices.DeleteFunc(slices.Clone(words), func(s string) bool { return flow.FoldEmail(s) == of.email })
 	}
-	err := withAccounts(w, c.Settings, func(a *checkout.Accounts) (err error) {
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) (err error) {
 		out.Accounts, err = a.Forget(w.ctx, words, out.As)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	return c.wipe(w, store.Accounts, "accounts")
-}
-
-// wipe writes a database anew.
-func (c *payerForgetCmd) wipe(w *world, schema store.Schema, name string) error {
-	if c.DatabaseURL == "" {
-		if _, err := os.Stat(under(c.DataDir, name+".db")); errors.Is(err, fs.ErrNotExist) {
-			return nil // it was never made
-		} else if err != nil {
-			return fmt.Errorf("look for a database: %w", err)
-		}
-	}
-	return store.Wipe(w.ctx, inDir(c.Settings, schema, name))
 }
 
 // places makes Redis forget where a payer's talks stand.
@@ -304,52 +283,6 @@ func (c *payerForgetCmd) places(ctx context.Context, found []payerIn) (n int64, 
 		}
 	}
 	return n, nil
-}
-
-// logs counts the words in the log, and puts by in their place where there is one.
-func (c *payerForgetCmd) logs(words []string, by string) (places int, err error) {
-	files, err := filepath.Glob(filepath.Join(under(c.DataDir, logsDir), "*"))
-	if err != nil {
-		return 0, fmt.Errorf("look for the log: %w", err)
-	}
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return places, fmt.Errorf("read the log: %w", err)
-		}
-		here := 0
-		for _, word := range words {
-			without, n := flow.Replace(string(text), word, by)
-			if by != "" {
-				text = []byte(without)
-			}
-			here += n
-		}
-		if places += here; here == 0 || by == "" {
-			continue
-		}
-		if err := os.WriteFile(name, text, 0o600); err != nil { //nolint:gosec // of the log that the operator named
-			return places, fmt.Errorf("change the log: %w", err)
-		}
-	}
-	return places, nil
-}
-
-// copies are what migrations and restores set aside.
-func (c *payerForgetCmd) copies() ([]string, error) {
-	list := []string{}
-	place, err := placeOf(c.DataDir)
-	if err != nil {
-		return nil, err
-	}
-	for _, in := range []struct{ dir, begins string }{{c.DataDir, beforeMigrate}, {filepath.Dir(place), filepath.Base(place) + asideInfix}} {
-		found, err := namesIn(in.dir, in.begins)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, found...)
-	}
-	return list, nil
 }
 
 // told says what was done.
@@ -383,7 +316,7 @@ func (c *payerForgetCmd) told(w *world, out forgetting) error {
 		}
 	}
 	for _, one := range out.Open {
-		if _, err := fmt.Fprintf(w.err, "%s %s is not over: %s\n", one.What, one.ID, firstDo(one)); err != nil {
+		if _, err := fmt.Fprintln(w.err, notOver(one)); err != nil {
 			return err
 		}
 	}

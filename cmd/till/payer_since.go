@@ -1,11 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"till/config"
@@ -13,105 +10,6 @@ import (
 	"till/flow/checkout"
 	"till/flow/store"
 )
-
-// mostListed bounds how many payers are listed as not seen.
-const mostListed = 100_000
-
-// payerUnseenCmd lists who has not been seen for long.
-type payerUnseenCmd struct {
-	local
-
-	For   time.Duration `arg:"" help:"For how long, in hours, as 17520h: two years."`
-	Limit int           `default:"1000" help:"How many at most, those seen longest ago first."`
-}
-
-// Help is the command's example and what to do with the list.
-func (payerUnseenCmd) Help() string {
-	return "Example:  till payer unseen 17520h\n" +
-		"          till payer unseen 17520h | while read -r payer rest; do till payer forget --yes -- \"$payer\"; done\n\n" +
-		"By telephone number, or by the e-mail address of those who are known by no number: those for whom no session was made or paid, and who wrote nothing, in that time, in either environment. The second line forgets them; stop the server first. " +
-		"It runs beside a server. It stands in the audit log that the list was made."
-}
-
-// unseenPayer is one of the list.
-type unseenPayer struct {
-	Phone string `json:"phone,omitempty"`
-	Email string `json:"email,omitempty"` // of one who is known by no number
-	Seen  string `json:"lastSeenAt"`
-
-	at time.Time
-}
-
-// who is what the payer is known by.
-func (p unseenPayer) who() string { return p.Phone + p.Email }
-
-// Run prints the list.
-func (c *payerUnseenCmd) Run(w *world) error {
-	if c.For < time.Minute || c.Limit < 1 || c.Limit > mostListed {
-		return usageError{fmt.Errorf("give a time of a minute or more, as 17520h, and a --limit from 1 to %d", mostListed)}
-	}
-	seen, err := c.unseen(w, time.Now().Add(-c.For))
-	if err != nil {
-		return err
-	}
-	list := []unseenPayer{}
-	for who, at := range seen {
-		one := unseenPayer{Email: who.email, Seen: flow.Stamp(at), at: at}
-		if who.phone != "" {
-			one.Phone = "+" + string(who.phone)
-		}
-		list = append(list, one)
-	}
-	slices.SortFunc(list, func(a, b unseenPayer) int {
-		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.who(), b.who()))
-	})
-	list = list[:min(len(list), c.Limit)]
-	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		return keepAct(w, a, "", "payer.unseen", "", "")
-	}); err != nil {
-		return err
-	}
-	if c.JSON {
-		return printJSON(w, list)
-	}
-	for _, one := range list {
-		if _, err := fmt.Fprintf(w.out, "%s  last seen %s\n", one.who(), one.Seen); err != nil {
-			return err
-		}
-	}
-	_, err = fmt.Fprintf(w.err, "%d payers were not seen for %s\n", len(list), c.For)
-	return err
-}
-
-// unseen are those about whom nothing happened since a time in either environment, and
-// when something last did.
-func (c *payerUnseenCmd) unseen(w *world, before time.Time) (map[knownBy]time.Time, error) {
-	list := map[knownBy]time.Time{}
-	each := func(do func(*store.DB) error) error {
-		of := payerOf{local: local{Settings: c.Settings}}
-		for _, env := range []flow.Environment{flow.Test, flow.Live} {
-			if err := of.in(w, env, do); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	err := each(func(db *store.DB) error {
-		seen, err := db.UnseenSince(w.ctx, before, mostListed)
-		for _, one := range seen {
-			if who := (knownBy{one.Phone, one.Email}); one.At.After(list[who]) {
-				list[who] = one.At
-			}
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return list, each(func(db *store.DB) error {
-		return db.SeenSince(w.ctx, before, func(one store.Seen) { delete(list, knownBy{one.Phone, one.Email}) })
-	})
-}
 
 // payerTouchedCmd lists whose data was written in a time.
 type payerTouchedCmd struct {
