@@ -88,7 +88,7 @@ type Config struct {
 	Docs string
 	// Answering is called when a request begins, and what it returns once it is
 	// answered, with the pattern of its path, "" where it has none. Nil: nobody counts.
-	Answering func() (done func(route, method string, code int))
+	Answering func() (done func(route, method string, code int, env flow.Environment))
 	// Now is the machine's clock, for requests; what is of an environment goes by
 	// that of its service.
 	Now func() time.Time
@@ -120,7 +120,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Answering == nil {
-		cfg.Answering = func() func(route, method string, code int) { return func(string, string, int) {} }
+		cfg.Answering = func() func(string, string, int, flow.Environment) { return func(string, string, int, flow.Environment) {} }
 	}
 	if cfg.Docs == "" {
 		cfg.Docs = docErrors + "/"

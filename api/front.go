@@ -49,7 +49,7 @@ func (s *Server) front(route fasthttp.RequestHandler) fasthttp.RequestHandler {
 			}
 			took := s.cfg.Now().Sub(began)
 			s.log(ctx, n, took)
-			answered(n.route, methodOf(ctx), ctx.Response.StatusCode())
+			answered(n.route, methodOf(ctx), ctx.Response.StatusCode(), n.env)
 			if n.env != "" {
 				s.requests.note(ctx, n, began, took)
 			}
@@ -175,7 +175,7 @@ func (s *Server) fault(c *fiber.Ctx, err error) error {
 	if !passed {
 		ctx.SetConnectionClose()
 		s.log(ctx, n, 0)
-		s.cfg.Answering()("", methodOf(ctx), ctx.Response.StatusCode())
+		s.cfg.Answering()("", methodOf(ctx), ctx.Response.StatusCode(), "")
 	}
 	return nil
 }

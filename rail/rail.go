@@ -66,7 +66,8 @@ type Rail interface {
 var (
 	// ErrRejected: the provider said no; asking again gives the same answer.
 	ErrRejected = errors.New("the bank refused")
-	// ErrUnavailable: the provider was not reached, so nothing happened there.
+	// ErrUnavailable: the provider was not reached, or did not know who we are, so
+	// nothing happened there.
 	ErrUnavailable = errors.New("the bank cannot be reached")
 	// ErrUnknown: the call was sent and its outcome is not known.
 	ErrUnknown = errors.New("the bank did not answer in time")

@@ -96,7 +96,7 @@ func TestTheUnitHolds(t *testing.T) {
 	settingsIn(t, text)
 	for _, want := range []string{
 		"Type=notify", "DynamicUser=yes", "ProtectSystem=strict", "StateDirectory=till", "NoNewPrivileges=yes", "MemoryMax=", "WatchdogSec=", "LimitNOFILE=",
-		"Restart=always", "TimeoutStopSec=30", "ExecStart=/usr/local/bin/till serve", "CapabilityBoundingSet=\n", "SystemCallFilter=@system-service",
+		"Restart=always", "StartLimitIntervalSec=0", "TimeoutStopSec=30", "ExecStart=/usr/local/bin/till serve", "CapabilityBoundingSet=\n", "SystemCallFilter=@system-service",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it has no %s", want)

@@ -3,10 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"till/cmd/till/meter"
+	"till/config"
 	"till/flow"
 	"till/rail"
 )
@@ -26,11 +31,33 @@ func (b *away) Check(context.Context, string) ([]flow.Notice, error) {
 	return nil, rail.ErrUnavailable
 }
 
+// A Redis that does not answer keeps nothing from starting; one that refuses us is a
+// wrong setting.
+func TestARedisThatIsAwayKeepsNothingFromStarting(t *testing.T) {
+	there := miniredis.RunT(t)
+	there.RequireAuth("open sesame")
+	for url, want := range map[string]string{
+		"redis://" + there.Addr():                "redis lets us do nothing",
+		"redis://:open%20sesame@" + there.Addr(): "",
+		"redis://127.0.0.1:1/0":                  "",
+	} {
+		a := &app{set: config.Settings{RedisURL: config.Secret(url)}, log: slog.New(slog.DiscardHandler)}
+		err := a.openRedis(t.Context())
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("with %s: %v", url, err)
+		}
+		if err := a.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A full disk and a bank that does not answer are said, and no longer than they
 // last.
 func TestPartsSayThatTheyAreAway(t *testing.T) {
 	free, failed := uint64(1<<30), error(nil)
-	a := &app{meter: meter.New("test", time.Now)}
+	now := time.Now()
+	a := &app{meter: meter.New("test", func() time.Time { return now })}
 	a.checkDisk(func(string) (uint64, uint64, error) { return free, 1 << 40, failed })
 	a.checkBank()
 	says := func(when string, want ...bool) {
@@ -43,7 +70,7 @@ func TestPartsSayThatTheyAreAway(t *testing.T) {
 	}
 	says("at first", true, true)
 	bank := &away{}
-	timed := a.meter.Rail(bank)
+	timed := a.meter.Rail(flow.Test, bank)
 	asks := func(n int) {
 		for range n {
 			_, _ = timed.Check(t.Context(), "wsp_ref_1")
@@ -61,6 +88,14 @@ func TestPartsSayThatTheyAreAway(t *testing.T) {
 	asks(1)
 	says("all is back", true, true)
 	bank.back = false
+	asks(5)
+	says("the bank is away once more", true, false)
+	now = now.Add(10 * time.Minute)
+	says("nobody asked it for long", true, true)
+	asks(1)
+	says("it is still away, who asks", true, false)
+	bank.back = true
+	asks(1)
 	gone, hangUp := context.WithCancel(t.Context())
 	hangUp()
 	for range 9 {

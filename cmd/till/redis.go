@@ -26,7 +26,9 @@ func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 	l.log.LogAttrs(ctx, slog.LevelDebug, "redis", slog.String("text", fmt.Sprintf(format, args...)))
 }
 
-// openRedis connects to Redis, or starts one inside the program.
+// openRedis connects to Redis, or starts one inside the program. One that does not
+// answer keeps nothing from starting, as it stops nothing that runs: it holds only
+// what may be lost. One that answers with a no is a wrong setting.
 func (a *app) openRedis(ctx context.Context) error {
 	redis.SetLogger(redisLog{a.log})
 	if a.set.RedisURL == "" {
@@ -61,8 +63,13 @@ func (a *app) openRedis(ctx context.Context) error {
 	a.checkRedis()
 	short, cancel := context.WithTimeout(ctx, redisPatience)
 	defer cancel()
-	if err := a.redis.Ping(short).Err(); err != nil {
-		return fmt.Errorf("redis does not answer: %w (check --redis-url, or leave it empty for the one inside)", err)
+	err = a.redis.Ping(short).Err()
+	if _, no := errors.AsType[redis.Error](err); no {
+		return fmt.Errorf("redis lets us do nothing: %w (check --redis-url)", err)
+	}
+	if err != nil {
+		a.log.LogAttrs(ctx, slog.LevelError, "redis does not answer: check --redis-url. It goes on without it, and nothing is lost; calls are counted by each process alone",
+			slog.String("error", err.Error()))
 	}
 	return nil
 }

@@ -85,7 +85,8 @@ func (r *Rail) callFor(ctx context.Context, method, path string, in, out any, mo
 // judgeAnswer tells a deed from a refusal from what is not known.
 func judgeAnswer(status int, answer []byte, broken error, out any) error {
 	switch {
-	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
+	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests,
+		status == http.StatusUnauthorized: // our secret is wrong: that says nothing of the order, which may go once it is right
 		return fmt.Errorf("%w: %s", rail.ErrUnavailable, reason(status, answer))
 	case status >= 400 && status < 500:
 		return fmt.Errorf("%w: %s", rail.ErrRejected, reason(status, answer))

@@ -385,7 +385,7 @@ func TestRegisterWakes(t *testing.T) {
 	}
 	w := town{bank: b, url: serve(t, b), door: openDoor(t), clock: &clock{}}
 	w.rail = newRail(t, w.url, w.clock.Now, 0)
-	if _, err := w.rail.Start(t.Context(), w.order(flow.Card, "ref")); !errors.Is(err, rail.ErrRejected) {
+	if _, err := w.rail.Start(t.Context(), w.order(flow.Card, "ref")); !errors.Is(err, rail.ErrUnavailable) {
 		t.Errorf("Start before Register = %v", err)
 	}
 	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 7})

@@ -28,7 +28,7 @@ func TestAnswersAreJudged(t *testing.T) {
 		"bad request":     {400, `{"error":{"code":"invalid_amount","message":"no"}}`, rail.ErrRejected},
 		"no words":        {422, `<html>`, rail.ErrRejected},
 		"conflict":        {409, `{"error":{"code":"reference_reused","message":"no"}}`, rail.ErrRejected},
-		"unauthorized":    {401, ``, rail.ErrRejected},
+		"unauthorized":    {401, ``, rail.ErrUnavailable},
 		"too many":        {429, ``, rail.ErrUnavailable},
 		"unavailable":     {503, ``, rail.ErrUnavailable},
 		"fault":           {500, ``, rail.ErrUnknown},

@@ -2,6 +2,7 @@ package meter_test
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,6 +116,31 @@ func TestNoAlertReadsWhatWaitsInTest(t *testing.T) {
 		}
 		if !strings.Contains(expr, `env="live"`) || !r.kept.fires(t, e, strings.ReplaceAll(expr, `env="live"`, `env="test"`), r.clock()) {
 			t.Errorf("%s would be silent in the live environment", name)
+		}
+	}
+}
+
+// Merchants may break the test environment's bank, and with it calls of their own: that
+// wakes nobody. Of the live one, or of calls with no key, it does.
+func TestWhatATestKeyBreaksWakesNobody(t *testing.T) {
+	for env, want := range map[flow.Environment][]bool{flow.Test: {false, false}, flow.Live: {true, true}, "": {false, true}} {
+		r, e := newRig(t), engine(t)
+		r.ordinary()
+		pretend := r.meter.Rail(env, bank{r: r})
+		r.bankDown.Store(true)
+		for range 8 {
+			r.goes(15*time.Second, func() {
+				for range 5 {
+					_, _ = pretend.Check(t.Context(), "wsp_ref_1")
+					r.meter.Answering()("/v1/charges", http.MethodPost, http.StatusOK, flow.Live)
+					r.meter.Answering()("/v1/charges", http.MethodPost, http.StatusServiceUnavailable, env)
+				}
+			})
+		}
+		for i, name := range []string{"TillBankAway", "TillErrors"} {
+			if got := r.kept.fires(t, e, rules(t)[name].Expr, r.clock()); got != want[i] {
+				t.Errorf("in %q %s fires: %t", env, name, got)
+			}
 		}
 	}
 }

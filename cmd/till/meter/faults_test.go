@@ -213,7 +213,7 @@ func (r *rig) holdsBack() {
 
 // asksBank asks the bank a few times, whatever it says.
 func (r *rig) asksBank() {
-	timed := r.meter.Rail(bank{r: r})
+	timed := r.meter.Rail(flow.Live, bank{r: r})
 	for range 5 {
 		_, _ = timed.Check(r.t.Context(), "wsp_ref_1")
 	}
@@ -222,7 +222,7 @@ func (r *rig) asksBank() {
 // answers are a few requests that are answered.
 func (r *rig) answers(code int) {
 	for range 20 {
-		r.meter.Answering()("/v1/charges", http.MethodPost, code)
+		r.meter.Answering()("/v1/charges", http.MethodPost, code, flow.Live)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // The bounds of what is kept.
 const (
-	// maxAnswers is how many kinds of answer (route, method, code) are told apart;
+	// maxAnswers is how many kinds of answer (route, method, code, environment) are told apart;
 	// what comes after them is counted as other.
 	maxAnswers = 1000
 	other      = "other"
@@ -46,19 +46,20 @@ type Meter struct {
 	replies     prometheus.Histogram
 	attempts    *prometheus.CounterVec
 	railTimes   *prometheus.HistogramVec
-	bank        unanswered
+	banks       sync.Map // environment → *unanswered
 }
 
 // answerKind tells answers apart.
 type answerKind struct {
 	route, method string
 	code          int
+	env           flow.Environment // of the key that was used, "" for none
 }
 
 // New makes a Meter. now is the real time, which no merchant moves.
 func New(version string, now func() time.Time) *Meter {
 	m := &Meter{now: now, registry: prometheus.NewRegistry()}
-	m.answers = m.counter("till_http_requests_total", "Requests to the API and the console that were answered.", "route", "method", "code")
+	m.answers = m.counter("till_http_requests_total", "Requests to the API and the console that were answered, env by the key that was used.", "route", "method", "code", "env")
 	m.answerTimes = m.histogram("till_http_request_duration_seconds", "How long requests took, from their header to their answer.",
 		.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 40)
 	m.commits = m.histogram("till_db_commit_duration_seconds", "How long commits took: on SQLite one holds the work of many callers.",
@@ -82,7 +83,7 @@ func New(version string, now func() time.Time) *Meter {
 	}, []string{"op", "result"})
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "till_build_info", Help: "The program that runs; its value is always 1."}, []string{"version", "goversion"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
-	m.registry.MustRegister(m.railTimes, build, &m.bank,
+	m.registry.MustRegister(m.railTimes, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, kind := range []string{redactedCard, other} { // there from the start, so that the first one is seen as a rise
 		m.redactions.WithLabelValues(kind)
@@ -110,11 +111,11 @@ func (m *Meter) Commits() (done func()) {
 
 // Answering takes the time of one request: see api.Config. Route is the pattern
 // and never the path, which names sessions.
-func (m *Meter) Answering() (done func(route, method string, code int)) {
+func (m *Meter) Answering() (done func(route, method string, code int, env flow.Environment)) {
 	began := m.now()
-	return func(route, method string, code int) {
+	return func(route, method string, code int, env flow.Environment) {
 		m.answerTimes.Observe(m.now().Sub(began).Seconds())
-		m.answer(answerKind{route, method, code}).Inc()
+		m.answer(answerKind{route, method, code, env}).Inc()
 	}
 }
 
@@ -127,9 +128,9 @@ func (m *Meter) answer(kind answerKind) prometheus.Counter {
 		return known.(prometheus.Counter) //nolint:errcheck,forcetypeassert // nothing else is in the map
 	}
 	if m.answerCount.Add(1) > maxAnswers {
-		return m.answers.WithLabelValues(other, other, strconv.Itoa(kind.code/100)+"xx")
+		return m.answers.WithLabelValues(other, other, strconv.Itoa(kind.code/100)+"xx", string(kind.env))
 	}
-	c := m.answers.WithLabelValues(kind.route, kind.method, strconv.Itoa(kind.code))
+	c := m.answers.WithLabelValues(kind.route, kind.method, strconv.Itoa(kind.code), string(kind.env))
 	m.answerKinds.Store(kind, c)
 	return c
 }

@@ -12,13 +12,18 @@ import (
 	"till/rail"
 )
 
-// brokenAfter is how many calls in a row a bank has to leave unanswered until it
-// is taken to be away.
-const brokenAfter = 5
+const (
+	// brokenAfter is how many calls in a row a bank has to leave unanswered until it
+	// is taken to be away.
+	brokenAfter = 5
+	// brokenLasts is how long that is believed after the last of them: where nobody
+	// asks any more, nobody knows.
+	brokenLasts = 10 * time.Minute
+)
 
-// Rail is a rail whose calls are counted and timed.
-func (m *Meter) Rail(r rail.Rail) rail.Rail {
-	t := timed{r, m}
+// Rail is an environment's rail, whose calls are counted and timed.
+func (m *Meter) Rail(env flow.Environment, r rail.Rail) rail.Rail {
+	t := timed{r, m, m.bank(env)}
 	if v, can := r.(rail.Verifier); can {
 		return verifying{t, v}
 	}
@@ -48,14 +53,15 @@ func (v verifying) LookUpIdentity(ctx context.Context, p rail.Person) (found flo
 type timed struct {
 	rail.Rail
 
-	m *Meter
+	m    *Meter
+	bank *unanswered
 }
 
 // took keeps how long a call took and what came of it.
 func (t timed) took(ctx context.Context, op string, began time.Time, err error) {
 	t.m.railTimes.WithLabelValues(op, railResult(err)).Observe(t.m.now().Sub(began).Seconds())
 	if !errors.Is(ctx.Err(), context.Canceled) { // whoever hangs up says nothing of the bank
-		t.m.bank.heard(railAway(err), t.m.now())
+		t.bank.heard(railAway(err), t.m.now())
 	}
 }
 
@@ -112,43 +118,64 @@ func (t timed) Statement(ctx context.Context, from, to time.Time) (list []flow.N
 
 // unanswered counts the calls in a row that a bank left unanswered.
 type unanswered struct {
+	env flow.Environment
+	now func() time.Time
+
 	mu    sync.Mutex
 	calls int
-	since time.Time
+	since time.Time // the first
+	last  time.Time
+}
+
+// bank is what is known of an environment's bank.
+func (m *Meter) bank(env flow.Environment) *unanswered {
+	known, there := m.banks.LoadOrStore(env, &unanswered{env: env, now: m.now})
+	bank := known.(*unanswered) //nolint:errcheck,forcetypeassert // nothing else is in the map
+	if !there {
+		m.registry.MustRegister(bank)
+	}
+	return bank
 }
 
 func (u *unanswered) heard(away bool, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case !away:
-		u.calls = 0
-	case u.calls == 0:
-		u.calls, u.since = 1, now
-	default:
+	if away && u.calls == 0 {
+		u.since = now
+	}
+	if u.last = now; away {
 		u.calls++
+	} else {
+		u.calls = 0
 	}
 }
 
-// BankAway is since when the bank answers nothing; false while it does, or while
-// nobody asks it.
-func (m *Meter) BankAway() (since time.Time, away bool) {
-	m.bank.mu.Lock()
-	defer m.bank.mu.Unlock()
-	return m.bank.since, m.bank.calls >= brokenAfter
+// away says since when a bank answers nothing.
+func (u *unanswered) away() (since time.Time, is bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.since, u.calls >= brokenAfter && u.now().Sub(u.last) < brokenLasts
 }
 
-var breakerState = prometheus.NewDesc("till_rail_breaker_state", //nolint:gochecknoglobals // a constant that Go has no word for
-	"1 while the bank left the last five calls or more unanswered, else 0. Till goes on calling: each piece of work waits by its own schedule.", nil, nil)
+// BankAway is since when an environment's bank answers nothing; false while it does,
+// or while nobody asks it.
+func (m *Meter) BankAway(env flow.Environment) (since time.Time, away bool) {
+	return m.bank(env).away()
+}
+
+func (u *unanswered) breaker() *prometheus.Desc {
+	return prometheus.NewDesc("till_rail_breaker_state",
+		"1 while the bank left the last five calls or more unanswered, else 0. Till goes on calling: each piece of work waits by its own schedule.",
+		nil, prometheus.Labels{"env": string(u.env)})
+}
 
 // Describe implements prometheus.Collector.
-func (*unanswered) Describe(to chan<- *prometheus.Desc) { to <- breakerState }
+func (u *unanswered) Describe(to chan<- *prometheus.Desc) { to <- u.breaker() }
 
 // Collect implements prometheus.Collector.
 func (u *unanswered) Collect(to chan<- prometheus.Metric) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	to <- prometheus.MustNewConstMetric(breakerState, prometheus.GaugeValue, flag(u.calls >= brokenAfter))
+	_, away := u.away()
+	to <- prometheus.MustNewConstMetric(u.breaker(), prometheus.GaugeValue, flag(away))
 }
 
 func flag(on bool) float64 {

@@ -119,7 +119,7 @@ func newRig(t *testing.T) *rig {
 	r.must(err)
 	t.Cleanup(func() { r.must(r.pretend.Close()) })
 	r.service, err = checkout.New(checkout.Config{
-		DB: r.db, Rail: r.meter.Rail(bank{r: r}), Words: func(s flow.Say, _ time.Time) string { return s.Key }, Now: r.clock, Rand: &chance{r: rand.NewChaCha8([32]byte{3})},
+		DB: r.db, Rail: r.meter.Rail(flow.Live, bank{r: r}), Words: func(s flow.Say, _ time.Time) string { return s.Key }, Now: r.clock, Rand: &chance{r: rand.NewChaCha8([32]byte{3})},
 		Number: func() string { return "2349010000001" }, Meter: r.meter.Of(flow.Live), Alone: true, Drain: time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Send: func(context.Context, checkout.Outgoing) error {
 			defer r.sends.Add(1)
