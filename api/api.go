@@ -120,7 +120,9 @@ func New(cfg Config) (*Server, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Answering == nil {
-		cfg.Answering = func() func(string, string, int, flow.Environment) { return func(string, string, int, flow.Environment) {} }
+		cfg.Answering = func() func(string, string, int, flow.Environment) {
+			return func(string, string, int, flow.Environment) {}
+		}
 	}
 	if cfg.Docs == "" {
 		cfg.Docs = docErrors + "/"
