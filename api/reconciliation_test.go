@@ -115,7 +115,7 @@ func TestADayThatCannotBeReconciledIsRefused(t *testing.T) {
 	d := openDesk(t)
 	tomorrow := flow.DateOf(d.now().Add(time.Hour)).Plus(1)
 	for query, code := range map[string]string{
-		"": "missing_field", "?date=": "missing_field", "?date=2026-02-30": "invalid_field", "?date=yesterday": "invalid_field",
+		"": "missing_field", "?date=": "missing_field", "?date=2026-02-30": "invalid_field", "?date=yesterday": "invalid_field", "?date=0001-01-01": "invalid_field", "?date=1999-12-31": "invalid_field",
 		"?date=" + string(tomorrow): "invalid_field", "?date=2026-02-03&cursor=x": "invalid_cursor", "?date=2026-02-03&limit=101": "invalid_field",
 	} {
 		if got := d.ask("GET", reconciliationPath+query, d.key, ""); got.status != http.StatusBadRequest || !strings.Contains(got.body, `"`+code+`"`) {

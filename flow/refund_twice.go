@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -96,4 +97,26 @@ func (r Refund) notBeyond() error {
 		return nil
 	}
 	return Refuse(CodeRefundNotRetryable, "The bank sent this refund already, although it had refused to: nothing more is to be sent.")
+}
+
+// Overtaken ends a refund that the bank refused and that needs attention, once what
+// was decided about its payment p leaves nothing of it to be sent: its money went
+// back by another refund, or its merchant keeps it. False where it waits still.
+func (r Refund) Overtaken(s Session, p Payment) (change Change, is bool, err error) {
+	why := ""
+	switch {
+	case r.Status != RefundAttention || !r.PutBack || r.Overpaid > 0:
+	case r.Amount > p.Refundable():
+		why = "Its money went back another way."
+	case p.Resolution == ResolvedAccepted:
+		why = "Its money was accepted."
+	}
+	if why == "" {
+		return Change{}, false, nil
+	}
+	if r, err = r.move(triggerFail); err != nil {
+		return Change{}, false, err
+	}
+	r.Failure = strings.TrimSpace(r.Failure + " " + why)
+	return r.change(s, RefundFailedKind), true, nil
 }

@@ -106,11 +106,17 @@ func notResolvable(s Session, p Payment) error {
 		why = "it was decided about before"
 	case p.held() && s.Open():
 		why = "its session is open and waits for the rest"
+		if s.Policy.Underpayment == "refund" {
+			why = "its session is open and sends parts back: retry the refund, or decide once the session is over"
+		}
 	case p.Reversed == p.Amount:
 		why = "the bank took it back"
 	}
 	refusal := Refuse(CodeNotResolvable, "Payment %s cannot be resolved: %s.", p.ID, why)
-	refusal.Details = map[string]string{"matchStatus": string(p.Match), "resolution": string(p.Resolution), "unappliedMinor": p.Unapplied.Minor()}
+	refusal.Details = map[string]string{"matchStatus": string(p.Match), "unappliedMinor": p.Unapplied.Minor()}
+	if p.Resolution != Unresolved {
+		refusal.Details["resolution"] = string(p.Resolution)
+	}
 	return refusal
 }
 

@@ -151,7 +151,7 @@ func CheckURL(raw string, allow Allow) error {
 	if len(raw) > maxURL {
 		return fmt.Errorf("%w: it is longer than %d characters", ErrURL, maxURL)
 	}
-	for _, c := range []byte(raw) {
+	for _, c := range raw {
 		if c <= ' ' || c > '~' || c == '\\' {
 			return fmt.Errorf("%w: it holds %q; write it percent-encoded, a name in its xn-- form", ErrURL, c)
 		}

@@ -82,6 +82,13 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A letter that cannot stand in a URL is named as it was typed.
+func TestALetterThatIsRefusedIsNamed(t *testing.T) {
+	if err := hooks.CheckURL("https://m\u00fcnchen.example/", hooks.Allow{}); err == nil || !strings.Contains(err.Error(), "'\u00fc'") {
+		t.Error(err)
+	}
+}
+
 // What the standard library calls anything but a public unicast address is
 // refused: another judge, who knows less than we do but is not us.
 func TestRefusedAgreesWithTheStandardLibrary(t *testing.T) {

@@ -77,6 +77,19 @@ func (s *Service) beginPayout(ctx context.Context, asked flow.Settlement) (b flo
 	return b, begun, wrap("send a settlement", err)
 }
 
+// no is a bank's refusal as a sentence for merchants: in its own words, without what
+// we were doing.
+func no(refused error) string {
+	_, why, _ := strings.Cut(refused.Error(), rail.ErrRejected.Error()+": ")
+	if code, words, ok := strings.Cut(why, ": "); ok && code != "" && strings.Trim(code, "abcdefghijklmnopqrstuvwxyz_") == "" {
+		why = words + " (" + code + ")"
+	}
+	if why == "" {
+		return "The bank refused it."
+	}
+	return "The bank refused it: " + strings.TrimSuffix(why, ".") + "."
+}
+
 // payoutAnswer takes in what the bank answered about a settlement, and plans when
 // it is asked next.
 func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flow.Disbursed, failure error, took time.Duration) error {
@@ -87,7 +100,7 @@ func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flo
 	s.cfg.Log.LogAttrs(ctx, slog.LevelInfo, "payout", slog.String("settlement", string(asked.ID)), slog.String("project", string(asked.Project)),
 		slog.Int64("amount_minor", int64(asked.Amount)), slog.String("outcome", outcome), slog.Int("tries", asked.Tries), slog.Int64("ms", took.Milliseconds()))
 	if errors.Is(failure, rail.ErrRejected) {
-		d = flow.Disbursed{Status: flow.DisbursementFailed, Reason: failure.Error()}
+		d = flow.Disbursed{Status: flow.DisbursementFailed, Reason: no(failure)}
 	}
 	// The answer is saved even if the process is about to end.
 	return wrap("take in a payout's answer", s.update(context.WithoutCancel(ctx), func(w *saving) error {

@@ -39,11 +39,47 @@ func (w *saving) refundOf(id flow.PaymentID, ask flow.RefundAsk) (flow.Refund, e
 	if err := w.keepRefund(change, session); err != nil {
 		return flow.Refund{}, err
 	}
+	if err := w.overtaken(id); err != nil {
+		return flow.Refund{}, err
+	}
 	if planted.RefundForgotten {
 		return *change.Refund, nil
 	}
 	return *change.Refund, w.owe(flow.TaskRefund, made, w.now)
 }
+
+// overtaken ends the refunds of a payment that wait for somebody, and that what was
+// just decided about it leaves nothing to be sent of.
+func (w *saving) overtaken(id flow.PaymentID) error {
+	p, err := w.tx.Payment(w.ctx, id)
+	if err != nil {
+		return err
+	}
+	waiting, err := w.tx.Refunds(w.ctx, store.RefundFilter{Project: p.Project, Status: flow.RefundAttention, Payment: id, Limit: maxWaiting})
+	if err != nil {
+		return err
+	}
+	for _, r := range waiting {
+		session, err := w.sessionOf(p.Session) // as the one before left it
+		if err != nil {
+			return err
+		}
+		change, is, err := r.Overtaken(session, p)
+		if err != nil {
+			return err
+		}
+		if !is {
+			continue
+		}
+		if err := w.keepRefund(change, session); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxWaiting is how many refunds of one payment are looked at that wait for somebody.
+const maxWaiting = 100
 
 // sessionOf is the session of money; zero for money without one.
 func (w *saving) sessionOf(id flow.SessionID) (flow.Session, error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 	"till/rail"
 )
 
@@ -116,7 +117,53 @@ func TestMoneyThatIsRefusedTooOftenCanBeAccepted(t *testing.T) {
 			t.Errorf("%+v (%v)", p, err)
 		}
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.MerchantPending: -482_500, flow.Fees: -17_500})
-		w.proven()
+		w.waitsNoMore(session.ID, "The bank refused it: ", " Its money was accepted.")
+	})
+}
+
+// waitsNoMore fails where a refund of a session that waited for somebody does not end, for
+// this reason, or would still keep its payer.
+func (w *world) waitsNoMore(id flow.SessionID, begins, ends string) {
+	w.t.Helper()
+	r := w.refundsOf(id)[0]
+	if r.Status != flow.RefundFailed || !r.PutBack || !strings.HasPrefix(r.Failure, begins) || !strings.HasSuffix(r.Failure, ends) {
+		w.t.Errorf("what waited became %+v", r)
+	}
+	if open, err := w.db.UnsettledOf(w.t.Context(), id); err != nil || len(open) > 0 {
+		w.t.Errorf("not over: %+v (%v)", open, err)
+	}
+	w.proven()
+}
+
+// Money that the bank does not send under one refund can go under another, ordered by
+// hand: the first one waits for nobody then.
+func TestMoneyThatIsRefusedTooOftenCanGoAnotherWay(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.endpoint("https://shop.test/hook")
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
+		for i := range 3 {
+			w.refuses(session.ID, i+1)
+			w.later(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
+		}
+		first := w.refuses(session.ID, 4)
+		w.weather(rail.Conditions{})
+		_, err := w.service.Refund(t.Context(), checkout.NewRefund{Payment: p.ID}, call("", "", nil))
+		w.must(err)
+		w.until("it is sent", func() bool {
+			w.later(time.Second)
+			return len(w.refundsOf(session.ID)) == 2 && w.refundsOf(session.ID)[1].Status == flow.RefundProcessed
+		})
+		w.lies(session.ID, nil)
+		w.waitsNoMore(session.ID, "", "and is not tried again by itself. Its money went back another way.")
+		if _, err := w.service.RetryRefund(t.Context(), first.ID, "wsp_key_1", call("", "", nil)); flow.CodeOf(err) != flow.CodeRefundExceeds {
+			t.Errorf("sent again: %v", err)
+		}
+		if e := w.events(session.ID); e[flow.RefundFailedKind] != 4 || e[flow.RefundProcessedKind] != 1 || e[flow.RefundAttentionKind] != 1 {
+			t.Errorf("told %v", e)
+		}
 	})
 }
 

@@ -120,7 +120,7 @@ func overtaken(open bool) error {
 // is asked next.
 func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Disbursed, failure error, took time.Duration) error {
 	if errors.Is(failure, rail.ErrRejected) {
-		d = flow.Disbursed{Status: flow.DisbursementFailed, Reason: failure.Error()}
+		d = flow.Disbursed{Status: flow.DisbursementFailed, Reason: no(failure)}
 	}
 	// The answer is saved even if the process is about to end.
 	return wrap("take in a refund's answer", s.update(context.WithoutCancel(ctx), func(w *saving) error {

@@ -49,7 +49,10 @@ func (w *saving) resolve(p flow.Payment, n NewResolution) error {
 	if err != nil {
 		return err
 	}
-	return w.save(change, m.Session)
+	if err := w.save(change, m.Session); err != nil {
+		return err
+	}
+	return w.overtaken(p.ID)
 }
 
 // moneyOf is what is known of where a payment belongs.

@@ -224,7 +224,7 @@ func (d *statements) of(project flow.ProjectID, day flow.Date, now time.Time) (*
 
 // statementOf is the bank's statement of a day, which a project asks for, read at
 // most once a minute, and when it was read.
-// Errors: rate_limited, rail_unavailable, rail_timeout.
+// Errors: rate_limited, rail_unavailable, rail_rejected, rail_timeout.
 func (s *Service) statementOf(ctx context.Context, project flow.ProjectID, day flow.Date) (lines []flow.Notice, read time.Time, err error) {
 	t, err := s.days.of(project, day, s.cfg.Now())
 	if err != nil {
@@ -243,6 +243,8 @@ func (s *Service) statementOf(ctx context.Context, project flow.ProjectID, day f
 		return t.lines, t.at, nil
 	case errors.Is(t.err, rail.ErrUnavailable):
 		return nil, time.Time{}, &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot be reached right now. Try again.", Err: t.err}
+	case errors.Is(t.err, rail.ErrRejected):
+		return nil, time.Time{}, &flow.Error{Code: flow.CodeRailRejected, Message: "The bank gives no statement of this day.", Err: t.err}
 	}
 	return nil, time.Time{}, &flow.Error{Code: flow.CodeRailTimeout, Message: "The bank has not given its statement in time. Try again.", Err: fmt.Errorf("read the statement of %s: %w", day, t.err)}
 }

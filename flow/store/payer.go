@@ -158,7 +158,7 @@ func (r Reader) UnsettledOf(ctx context.Context, session flow.SessionID) ([]Unse
 	id := string(session)
 	for _, q := range []struct{ what, query string }{
 		{"session", `SELECT id FROM sessions WHERE id = ? AND status IN ('PENDING', 'PROCESSING')`},
-		{"refund", `SELECT id FROM refunds WHERE session = ? AND session <> '' AND (status IN ('PENDING', 'PROCESSING', 'NEEDS_ATTENTION') OR overpaid > 0) ORDER BY id`},
+		{"refund", `SELECT id FROM refunds WHERE session = ? AND session <> '' AND (status IN ('PENDING', 'PROCESSING') OR status = 'NEEDS_ATTENTION' AND put_back = 0 OR overpaid > 0) ORDER BY id`},
 		{"payment", `SELECT p.id FROM payments p WHERE p.session = ? AND p.session <> '' AND (p.returns_at > 0 AND p.resolution = ''
  OR (SELECT COALESCE(SUM(l.unapplied), 0) FROM ledger l WHERE l.payment = p.id AND l.payment <> '') <> 0) ORDER BY p.id`},
 		{"proposal", `SELECT id FROM proposals WHERE session = ? AND session <> '' AND status = 'OPEN' ORDER BY id`},

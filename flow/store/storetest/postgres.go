@@ -34,6 +34,7 @@ type server struct {
 	fsync   string // on or off, "" for off
 	url     string
 	err     error
+	dir     string
 	stdin   io.Closer
 	cmd     *exec.Cmd
 }
@@ -68,16 +69,18 @@ func (s *server) stop() error {
 	if s.cmd == nil {
 		return nil
 	}
-	return errors.Join(s.stdin.Close(), s.cmd.Wait())
+	return errors.Join(s.stdin.Close(), s.cmd.Wait(), os.RemoveAll(s.dir))
 }
 
 // keeper runs the server for as long as its standard input is open, so that the
-// server and its files go even when the test binary is killed.
+// server and its files go even when the test binary is killed. Its user may remove
+// the folder itself only where the one above lets everybody do that.
 const keeper = `"$1" -D "$2/data" -k "$2" -c listen_addresses= -c "fsync=${3:-off}" -c max_connections=300 >"$2/log" 2>&1 &
 cat >/dev/null
 kill -QUIT $!
 wait
-rm -rf "$2"`
+rm -rf "$2" 2>/dev/null
+[ ! -e "$2/data" ]`
 
 func (s *server) run() (string, error) {
 	initdb, postgres, err := programs()
@@ -100,7 +103,7 @@ func (s *server) run() (string, error) {
 		return "", errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(dir))
 	}
 	s.cmd = exec.CommandContext(ctx, "/bin/sh", "-c", keeper, "sh", postgres, dir, s.fsync) //nolint:gosec // as above
-	s.cmd.Dir, s.cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as, Setpgid: true}
+	s.dir, s.cmd.Dir, s.cmd.SysProcAttr = dir, dir, &syscall.SysProcAttr{Credential: as, Setpgid: true}
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
 		return "", err
 	}
