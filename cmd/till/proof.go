@@ -54,7 +54,11 @@ func (c *verifyCmd) Run(w *world) (err error) {
 	case c.DatabaseURL != "":
 		p.Place = "PostgreSQL"
 	default:
-		if _, err := os.Stat(under(c.DataDir, "accounts.db")); err != nil {
+		_, err := os.Stat(under(c.DataDir, "accounts.db"))
+		if store.Unopened(err) {
+			return unopened("accounts.db", err)
+		}
+		if err != nil {
 			return fmt.Errorf("there is nothing to verify in %s: %w (is --data-dir right?)", c.DataDir, err)
 		}
 	}
@@ -162,11 +166,21 @@ func (p *proof) all() error {
 		if damaged[c.Name+".db"] {
 			continue // nothing that it says can be relied upon
 		}
-		if err := p.database(c); err != nil {
+		err := p.database(c)
+		if store.Unopened(err) {
+			return unopened(c.Name+".db", err)
+		}
+		if err != nil {
 			return fmt.Errorf("verify %s: %w", c.Name, err)
 		}
 	}
 	return nil
+}
+
+// unopened says that a file could not be looked into. It is no finding: what is in
+// it may hold.
+func unopened(file string, err error) error {
+	return fmt.Errorf("%s cannot be opened: %w (run it as the owner of the data dir, on a disk that can be written)", file, err)
 }
 
 // databases are what is kept in databases, the accounts first.
@@ -197,6 +211,9 @@ func (p *proof) files() (damaged map[string]bool, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // gone since it was listed
 		}
+		if store.Unopened(err) {
+			return nil, unopened(name, err)
+		}
 		if err != nil {
 			faults = []string{err.Error()}
 		}
@@ -226,6 +243,8 @@ func (p *proof) database(c store.Config) error {
 	})
 	one := proven{Database: c.Name, Check: "schema", What: fmt.Sprintf("it is of schema %d, which this program knows", known), Checked: 1}
 	switch {
+	case store.Unopened(err):
+		return err
 	case err != nil:
 		one.says(c.Name, "it cannot be read: "+plain(err.Error()), "is all of it there? See: till doctor")
 	case version > known:

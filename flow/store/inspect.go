@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"till/flow/store/lite"
@@ -169,6 +170,13 @@ func CopySQLite(from, to string) (err error) {
 		return fmt.Errorf("copy %s: %w", filepath.Base(from), err)
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// Unopened says whether an error is that of a file which the system did not let us
+// open, as another user's or one of a disk that cannot be written: it says nothing
+// of what is in it, which may be whole.
+func Unopened(err error) bool {
+	return lite.Unopened(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // CheckSQLite has SQLite read every page of a file and says what is wrong with

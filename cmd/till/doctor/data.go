@@ -43,10 +43,14 @@ func (l *look) database(ctx context.Context) {
 	for _, d := range databases {
 		file := filepath.Join(l.DataDir, d.name+".db")
 		info, err := os.Stat(file)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		seen++
+		if err != nil {
+			whole = l.judge(d.name, store.Inspection{}, err) && whole
+			continue
+		}
 		c := l.in(d.name, d.schema)
 		got, err := store.Inspect(ctx, c, !l.Quick || info.Size() < tooBig, l.Now)
 		size += got.Size + got.Log
@@ -66,6 +70,8 @@ func (l *look) database(ctx context.Context) {
 func (l *look) judge(name string, got store.Inspection, err error) bool {
 	before := len(l.found)
 	switch {
+	case store.Unopened(err):
+		l.fail("The database "+name+".db cannot be opened: "+brief(err)+". That says nothing of what is in it.", l.unopened(name+".db"))
 	case err != nil && got.Version == 0:
 		l.fail("The database "+name+".db cannot be read: "+brief(err)+".", l.restore())
 	case err != nil || len(got.Faults) > 0:
@@ -90,6 +96,14 @@ func (l *look) judge(name string, got store.Inspection, err error) bool {
 		l.warn(fmt.Sprintf("The log of %s.db has grown to %s: something kept it from being written back.", name, bytesOf(uint64(got.Log))), fix)
 	}
 	return len(l.found) == before
+}
+
+// unopened shows whose a file of the data dir is and how its disk is mounted. A
+// backup in its place would be a day older than what may be whole in it.
+func (l *look) unopened(file string) string {
+	dir := quoted(l.DataDir)
+	return "ls -ld " + dir + " " + quoted(filepath.Join(l.DataDir, file)) + "*; findmnt -T " + dir +
+		"   (run till doctor as the owner of the folder, on a disk that can be written; a file that is another's: sudo chown --reference=" + dir + " FILE)"
 }
 
 // restore is the command that goes back to the last backup.
@@ -217,7 +231,7 @@ func (l *look) backups(context.Context) {
 		l.ok("PostgreSQL keeps the data: how old its backups are cannot be seen from here (see pg_dump).")
 		return
 	}
-	if _, err := os.Stat(filepath.Join(l.DataDir, "accounts.db")); err != nil {
+	if _, err := os.Stat(filepath.Join(l.DataDir, "accounts.db")); errors.Is(err, fs.ErrNotExist) {
 		l.ok("There is nothing to back up yet.")
 		return
 	}

@@ -256,6 +256,12 @@ func faultsOfThePlace() []fault {
 			mends: func(s *stage, _ string) { s.must(os.Rename(s.file("kept"), s.file("accounts.db"))) },
 		},
 		{
+			name: "a database cannot be opened", check: "database", state: doctor.Fail, what: `The database test\.db cannot be opened: .*says nothing of what is in it`, fix: `^ls -ld \S+data \S+data/test\.db\*; findmnt -T \S+data   \(run till doctor as the owner`,
+			// SQLite opens no folder, whoever it is run by.
+			breaks: func(s *stage) { s.must(os.Mkdir(s.file("test.db-wal"), 0o700)) },
+			mends:  func(s *stage, _ string) { s.must(os.Remove(s.file("test.db-wal"))) },
+		},
+		{
 			name: "a database is missing", check: "database", state: doctor.Fail, what: `Of the 3 databases in .*, 1 are missing`, fix: `^till restore `,
 			breaks: func(s *stage) { s.must(os.Rename(s.file("live.db"), s.file("kept"))) },
 			mends:  func(s *stage, _ string) { s.must(os.Rename(s.file("kept"), s.file("live.db"))) },

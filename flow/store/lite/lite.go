@@ -81,6 +81,20 @@ func Bug(err error) bool {
 	return false
 }
 
+// Unopened says whether SQLite could not open a file, or was not let do with it
+// what it has to: that says nothing of what is in it.
+func Unopened(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Code & 0xff {
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return true
+	}
+	return false
+}
+
 // errUndone says that a transaction is gone.
 var errUndone = errors.New("SQLite has undone the transaction")
 
