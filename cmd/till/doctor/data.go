@@ -240,6 +240,8 @@ func (l *look) backups(context.Context) {
 	switch age := l.Now().Sub(last.At); {
 	case errors.Is(err, fs.ErrNotExist) && l.pretend():
 		l.ok("No backup was ever made; all of this is a pretend world.")
+	case errors.Is(err, fs.ErrPermission):
+		l.warn("When the last backup was made cannot be read: "+brief(err)+".", l.reach(backupNote, err))
 	case err != nil:
 		l.warn("No backup was ever made of "+l.DataDir+": with this disk, everything is lost.", fix)
 	case age >= backupFails:

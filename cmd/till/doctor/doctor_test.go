@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -186,6 +187,37 @@ func faultsOfThePlace() []fault {
 				s.cfg.Sync = func(string) (time.Duration, error) { return 80 * time.Millisecond, nil }
 			},
 			mends: func(s *stage, _ string) { s.cfg.Sync = nil }, // the machine's own
+		},
+		{
+			name: "another user's data", check: "disk", state: doctor.Fail, what: `Nothing can be written to the data dir .*permission denied`, fix: `^ls -ld \S+data   \(then run this as the owner of the folder`,
+			breaks: func(s *stage) {
+				s.cfg.Sync = func(string) (time.Duration, error) {
+					return 0, &fs.PathError{Op: "open", Path: s.file("doctor-1"), Err: syscall.EACCES}
+				}
+			},
+			mends: func(s *stage, fix string) {
+				s.sh(fix)
+				s.cfg.Sync = nil
+			},
+		},
+		{
+			name: "the disk is mounted read-only", check: "disk", state: doctor.Fail, what: `Nothing can be written to the data dir .*read-only`, fix: `^findmnt -T \S+data   \(its disk is mounted read-only`,
+			breaks: func(s *stage) {
+				s.cfg.Sync = func(string) (time.Duration, error) {
+					return 0, &fs.PathError{Op: "open", Path: s.file("doctor-1"), Err: syscall.EROFS}
+				}
+			},
+			mends: func(s *stage, _ string) { s.cfg.Sync = nil },
+		},
+		{
+			name: "the lock cannot be opened", check: "data-dir", state: doctor.Fail, what: `The data dir cannot be used from here: .*lock`, fix: `^ls -ld \S+data \S+data/lock   \(`,
+			breaks: func(s *stage) { s.must(os.Mkdir(s.file("lock"), 0o700)) },
+			mends:  func(s *stage, _ string) { s.must(os.Remove(s.file("lock"))) },
+		},
+		{
+			name: "the key is there and cannot be read", check: "sealing-key", state: doctor.Fail, what: `key that secrets are sealed with cannot be read: .*secrets\.key`, fix: `^ls -ld \S+data \S+data/secrets\.key   \(then run this as the owner`,
+			breaks: func(s *stage) { s.must(os.Mkdir(s.file("secrets.key"), 0o700)) },
+			mends:  func(s *stage, _ string) { s.must(os.Remove(s.file("secrets.key"))) },
 		},
 		{
 			name: "few files may be open", check: "open-files", state: doctor.Warn, what: `have 256 files`, fix: `^ulimit -n 65536`,

@@ -39,7 +39,7 @@ func (l *look) holder(ctx context.Context) {
 	pid, held, err := heldBy(filepath.Join(l.DataDir, "lock"))
 	switch {
 	case err != nil:
-		l.fail("Nobody can use the data dir: "+brief(err)+".", "sudo chown -R \"$(id -un)\" "+quoted(l.DataDir))
+		l.fail("The data dir cannot be used from here: "+brief(err)+".", l.reach("lock", err))
 	case held && !l.serves:
 		who, stop := "Another process", "fuser -k "+quoted(filepath.Join(l.DataDir, "lock"))
 		if pid > 0 {
@@ -51,6 +51,21 @@ func (l *look) holder(ctx context.Context) {
 	default:
 		l.ok("The data dir " + l.DataDir + " is free.")
 	}
+}
+
+// reach shows why a file of the data dir, "" for none, cannot be used: whose it is,
+// or how its disk is mounted. It does not make it the asker's own, since Till, which
+// may run as another user, could not use it then.
+func (l *look) reach(file string, err error) string {
+	dir := quoted(l.DataDir)
+	if errors.Is(err, syscall.EROFS) {
+		return "findmnt -T " + dir + "   (its disk is mounted read-only: mount it to be written, or give another --data-dir)"
+	}
+	show := "ls -ld " + dir
+	if file != "" {
+		show += " " + quoted(filepath.Join(l.DataDir, file))
+	}
+	return show + "   (then run this as the owner of the folder: sudo -u OWNER, or with systemd-run as in the unit till.service; a file that is another's: sudo chown --reference=" + dir + " FILE)"
 }
 
 // maxEntries is how many files are looked at.
@@ -142,7 +157,7 @@ func (l *look) disk(context.Context) {
 	faster := "iostat -x 1 3   (see what else writes; a local SSD takes under 5ms)"
 	switch {
 	case err != nil:
-		l.fail("Nothing can be written to the data dir "+dir+": "+brief(err)+".", "sudo chown -R \"$(id -un)\" "+quoted(dir))
+		l.fail("Nothing can be written to the data dir "+dir+": "+brief(err)+".", l.reach("", err))
 	case took >= deadSync:
 		l.fail(slow, faster)
 	case took >= slowSync:

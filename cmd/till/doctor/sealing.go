@@ -18,6 +18,10 @@ import (
 func (l *look) sealing(ctx context.Context) {
 	keys, err := sealing.Keys(l.Settings)
 	none := errors.Is(err, fs.ErrNotExist)
+	if _, unread := errors.AsType[*fs.PathError](err); unread && !none { // it is there, and may be the right one
+		l.fail("The key that secrets are sealed with cannot be read: "+brief(err)+".", l.reach(sealing.FileName, err))
+		return
+	}
 	if err != nil && !none {
 		l.fail(brief(err)+".", l.giveKey())
 		return
