@@ -218,6 +218,9 @@ func cannotOpen(set config.Settings, err error) error {
 	if set.DatabaseURL == "" {
 		return fmt.Errorf("open the store: %w", err)
 	}
+	if own, ok := errors.AsType[*flow.Error](err); ok && own.Err != nil {
+		err = own.Err // what merchants read of it says nothing here
+	}
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	return fmt.Errorf("the database cannot be used: %s (check --database-url)", strings.TrimSpace(lines[len(lines)-1]))
 }

@@ -167,14 +167,21 @@ func (p *proof) all() error {
 			continue // nothing that it says can be relied upon
 		}
 		err := p.database(c)
-		if store.Unopened(err) {
+		switch {
+		case p.away(err):
+			return cannotOpen(p.at, err)
+		case store.Unopened(err):
 			return unopened(c.Name+".db", err)
-		}
-		if err != nil {
+		case err != nil:
 			return fmt.Errorf("verify %s: %w", c.Name, err)
 		}
 	}
 	return nil
+}
+
+// away says whether PostgreSQL did not answer, which says nothing of what it keeps.
+func (p *proof) away(err error) bool {
+	return p.at.DatabaseURL != "" && flow.CodeOf(err) == flow.CodeStorage
 }
 
 // unopened says that a file could not be looked into. It is no finding: what is in
@@ -243,7 +250,7 @@ func (p *proof) database(c store.Config) error {
 	})
 	one := proven{Database: c.Name, Check: "schema", What: fmt.Sprintf("it is of schema %d, which this program knows", known), Checked: 1}
 	switch {
-	case store.Unopened(err):
+	case p.away(err), store.Unopened(err):
 		return err
 	case err != nil:
 		one.says(c.Name, "it cannot be read: "+plain(err.Error()), "is all of it there? See: till doctor")
