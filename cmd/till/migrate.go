@@ -46,10 +46,12 @@ func (c *migrateCmd) Run(w *world) (err error) {
 	if err := c.Check(); err != nil {
 		return usageError{err}
 	}
-	if !c.DryRun && c.DatabaseURL == "" {
+	if c.DatabaseURL == "" {
 		if _, err := os.Stat(c.DataDir); err != nil {
 			return fmt.Errorf("there is nothing to migrate: %w (is --data-dir right?)", err)
 		}
+	}
+	if !c.DryRun && c.DatabaseURL == "" {
 		unlock, held := lockFile(under(c.DataDir, "lock"))
 		if held != nil {
 			return fmt.Errorf("the data dir %s cannot be migrated: %w (stop it first)", c.DataDir, held)
