@@ -91,6 +91,10 @@ func (c *backupCmd) Run(w *world) error {
 	if _, err := os.Lstat(c.File); err == nil {
 		return fmt.Errorf("%s is there already: give another name", c.File)
 	}
+	full, err := filepath.Abs(c.File)
+	if err != nil {
+		return fmt.Errorf("find the place of %s: %w", c.File, err)
+	}
 	var list manifest
 	var size int64
 	at := time.Now()
@@ -98,14 +102,13 @@ func (c *backupCmd) Run(w *world) error {
 		list, size, err = c.write(w, at)
 		return err
 	})
+	if store.Full(err) {
+		return fmt.Errorf("there is no room for the backup in %s: %w (make some there, twice that of the data dir, or give a FILE on another disk)", filepath.Dir(full), err)
+	}
 	if err != nil {
 		return fmt.Errorf("back up %s: %w", c.DataDir, err)
 	}
-	full, err := filepath.Abs(c.File)
-	if err == nil {
-		err = doctor.NoteBackup(c.DataDir, doctor.Backup{At: at, File: full})
-	}
-	if err != nil {
+	if err := doctor.NoteBackup(c.DataDir, doctor.Backup{At: at, File: full}); err != nil {
 		return fmt.Errorf("the backup is written, and could not be noted: %w", err)
 	}
 	if c.JSON {

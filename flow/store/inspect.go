@@ -179,6 +179,9 @@ func Unopened(err error) bool {
 	return lite.Unopened(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
+// Full says whether an error is that of a disk with no room left.
+func Full(err error) bool { return lite.Full(err) || errors.Is(err, syscall.ENOSPC) }
+
 // CheckSQLite has SQLite read every page of a file and says what is wrong with
 // it, nil for a whole one. It changes no byte of it.
 func CheckSQLite(file string) (faults []string, err error) {

@@ -95,6 +95,12 @@ func Unopened(err error) bool {
 	return false
 }
 
+// Full says whether SQLite found no room on a disk.
+func Full(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code&0xff == sqlite3.SQLITE_FULL
+}
+
 // errUndone says that a transaction is gone.
 var errUndone = errors.New("SQLite has undone the transaction")
 

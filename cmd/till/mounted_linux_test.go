@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"till/cmd/till/tilltest"
+)
+
+// mounted runs a shell's lines where disk is a small disk of its own, and till is
+// the program; it skips the test where this user may mount none.
+func (k keeper) mounted(size, lines string) string {
+	k.t.Helper()
+	k.must(os.MkdirAll(k.at("disk"), 0o700))
+	run := func(lines string) ([]byte, error) {
+		cmd := exec.CommandContext(k.t.Context(), "unshare", "-rm", "sh", "-euc", "mount -t tmpfs -o size="+size+" none disk\n"+lines, tilltest.Program(k.t))
+		cmd.Dir = k.dir
+		return cmd.CombinedOutput()
+	}
+	if out, err := run(""); err != nil {
+		k.t.Skipf("skipped: no disk can be mounted here: %v %s", err, out)
+	}
+	out, err := run("till() { \"$0\" \"$@\" || echo \"it ended with $?\"; }\n" + lines)
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		k.t.Fatal(err)
+	}
+	return string(out)
+}
+
+// Who fills a disk with a backup is told which one, and that a FILE may stand elsewhere.
+func TestABackupToAFullDiskSaysWhereThereIsNoRoom(t *testing.T) {
+	k := newKeeper(t, "data")
+	out := k.mounted("300k", "till backup disk/one.tar.gz\nls -A disk")
+	if want := "till: there is no room for the backup in " + k.at("disk"); !strings.HasPrefix(out, want) || !strings.Contains(out, "database or disk is full") || !strings.HasSuffix(out, "it ended with 1\n") {
+		t.Errorf("it says\n%s", out)
+	}
+}
+
+// On a disk that is mounted read-only SQLite opens nothing. That is no damage, and
+// neither a backup nor another owner would mend it.
+func TestADiskThatCannotBeWrittenIsNotDamage(t *testing.T) {
+	k := newKeeper(t, "data")
+	out := k.mounted("50m", "cp -a data disk/data\nmount -o remount,ro disk\ntill verify --data-dir disk/data\ntill doctor --data-dir disk/data")
+	for _, want := range []string{"accounts.db cannot be opened: ", "fix: findmnt -T disk/data "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	for _, wrong := range []string{"BROKEN", "damaged", "till restore", "id -un"} {
+		if strings.Contains(out, wrong) {
+			t.Errorf("it says %q:\n%s", wrong, out)
+		}
+	}
+}
