@@ -93,7 +93,7 @@ func (s Settings) Check() error {
 		faults = append(faults, err)
 	}
 	if s.PublicURL != "" && !hasScheme(s.PublicURL, "http", "https") {
-		faults = append(faults, fault("public-url", s.PublicURL, "give an http:// address"))
+		faults = append(faults, fault("public-url", s.PublicURL, "give an https:// address, as "+asHTTPS(s.PublicURL)))
 	}
 	if s.BankURL != "" && (!hasScheme(s.BankURL, "http") || !onThisMachine(s.BankURL)) {
 		faults = append(faults, fault("bank-url", s.BankURL, "the sandbox bank runs on this machine: give its address, as http://127.0.0.1:8091"))
@@ -219,6 +219,17 @@ func hasPort(addr string) bool {
 	}
 	_, err = strconv.ParseUint(port, 10, 16)
 	return err == nil
+}
+
+// asHTTPS is an address as it was probably meant, an example where that is not clear.
+func asHTTPS(raw string) string {
+	if _, rest, found := strings.Cut(raw, "://"); found {
+		raw = rest
+	}
+	if meant := "https://" + raw; hasScheme(meant, "https") {
+		return meant
+	}
+	return "https://pay.example.com"
 }
 
 func hasScheme(raw string, schemes ...string) bool {
