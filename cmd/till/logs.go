@@ -110,6 +110,11 @@ func (c *logsCmd) Run(w *world) error {
 			return err
 		}
 	}
+	if len(last) == 0 && c.Lines > 0 && !c.Follow {
+		if _, err := fmt.Fprintf(w.err, "till: no line of the log in %s matched\n", c.DataDir); err != nil {
+			return err
+		}
+	}
 	if at == nil {
 		return nil
 	}
