@@ -182,6 +182,15 @@ func faultsOfThePlace() []fault {
 			},
 		},
 		{
+			name: "the disk is small", check: "disk", state: doctor.Fail, what: `has too little room: 300\.0 kB of 300\.0 kB are free`, fix: `^df -h .* larger disk`,
+			breaks: func(s *stage) {
+				s.cfg.Disk = func(string) (uint64, uint64, error) { return 300 << 10, 300 << 10, nil }
+			},
+			mends: func(s *stage, _ string) {
+				s.cfg.Disk = func(string) (uint64, uint64, error) { return 20 << 30, 100 << 30, nil }
+			},
+		},
+		{
 			name: "the disk is slow", check: "disk", state: doctor.Warn, what: `takes 80ms to keep a small file`, fix: `^iostat`,
 			breaks: func(s *stage) {
 				s.cfg.Sync = func(string) (time.Duration, error) { return 80 * time.Millisecond, nil }

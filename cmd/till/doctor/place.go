@@ -23,7 +23,11 @@ func (l *look) dataDir(ctx context.Context) {
 	info, err := os.Stat(l.DataDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		l.warn("There is no data dir "+l.DataDir+": nothing was ever kept there.", "till dev   (it makes one; or give the right --data-dir)")
+		start := "till serve"
+		if l.DatabaseURL == "" && l.RedisURL == "" && l.pretend() {
+			start = "till dev"
+		}
+		l.warn("There is no data dir "+l.DataDir+": nothing was ever kept there.", start+"   (it makes one; or give the right --data-dir)")
 	case err != nil:
 		l.fail("The data dir "+l.DataDir+" cannot be read: "+brief(err)+".", "ls -ld "+quoted(l.DataDir)+"   (then run Till as its owner)")
 	case !info.IsDir():
@@ -142,6 +146,8 @@ func (l *look) disk(context.Context) {
 	switch {
 	case err != nil:
 		l.warn("The room on the disk cannot be read: "+brief(err)+".", "df -h "+quoted(dir))
+	case free < leastFree && free > all/2:
+		l.fail(fmt.Sprintf("The disk of %s has too little room: %s of %s are free. Soon no payment can be kept.", dir, bytesOf(free), bytesOf(all)), "df -h "+quoted(dir)+"   (then move --data-dir to a larger disk)")
 	case free < leastFree || free*50 < all:
 		l.fail(fmt.Sprintf("The disk of %s is full: %s of %s are free. Soon no payment can be kept.", dir, bytesOf(free), bytesOf(all)), fix)
 	case free < lowFree || free*20 < all:
