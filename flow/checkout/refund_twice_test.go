@@ -92,6 +92,27 @@ func TestARefundThatIsSentUnderTwoNamesIsBookedAndSeen(t *testing.T) {
 	})
 }
 
+// The one notice that what had been refused was sent and came back says both: nothing
+// is owed to us.
+func TestWhatCameBackUnderAnOldNameWasSentUnderItToo(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		r := w.refusedThenSent("")
+		w.cameBack(string(r.ID), "B10", "B9", r.Amount) // told once
+		if now := w.becomes(r.ID, flow.RefundProcessed); now.Overpaid != 0 || now.Failure != "" || now.RailTransactionID != r.RailTransactionID {
+			t.Errorf("%+v", now)
+		}
+		booked, err := w.db.MovementsNamed(t.Context(), []string{"B9", "B10"})
+		if err != nil || len(booked) != 2 {
+			t.Errorf("booked %+v (%v)", booked, err)
+		}
+		w.lies(r.Session, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+		w.looks(0)
+		w.sound()
+	})
+}
+
 // What the bank said late is the refund itself where the other order comes to
 // nothing, and too much where that is sent too.
 func TestWhatIsSaidLateCountsOnceWhateverBecomesOfTheOtherOrder(t *testing.T) {

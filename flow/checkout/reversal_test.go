@@ -160,6 +160,25 @@ func TestEachPartThatWasTakenBackBeforeItsCreditCounts(t *testing.T) {
 	})
 }
 
+// They count though the bank tells of none of them again after the credit.
+func TestEachPartThatWasTakenBackBeforeItsCreditCountsWithoutBeingToldAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, a := w.paying()
+		w.must(w.tell(reversal("R1", "T1", a, 30_000, w.clock()), reversal("R2", "T1", a, 20_000, w.clock())))
+		w.must(w.tell(said(flow.Credit, "T1", a, 500_000, w.clock())))
+		w.rest()
+		p, _, err := w.db.PaymentByTransaction(t.Context(), "T1")
+		if err != nil || p.Reversed != 50_000 {
+			t.Errorf("of the payment %d kobo are taken back: %+v (%v)", p.Reversed, p, err)
+		}
+		if left := w.accounts(session.ID); left[flow.RailClearing] != 450_000 {
+			t.Errorf("the ledger says %v", left)
+		}
+	})
+}
+
 func TestOneReversalAtATimeWhateverComesAtOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {

@@ -313,3 +313,33 @@ func TestAHundredThousandPaymentsAreOneSettlement(t *testing.T) {
 		}
 	})
 }
+
+// However many projects are owed money, each is paid out on the payday: those too
+// that come after the first page of them.
+func TestEachOfVeryManyProjectsIsPaidOutOnThePayday(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		w.spoilt = true  // its lines are of no payment
+		w.rest()         // the payday is planned
+		const many = 103 // more than a page
+		owed := make([]flow.ProjectID, many)
+		w.must(w.db.Update(t.Context(), func(tx *store.Tx) error {
+			for n := range owed {
+				owed[n] = flow.ProjectID(fmt.Sprintf("wsp_prj_%06d", n))
+				e := line(flow.EntryPayment, n, 482_500, w.clock())
+				e.Project = owed[n]
+				if err := tx.Post(t.Context(), e); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		w.at("2026-11-23T08:00:01Z")
+		for n, of := range owed {
+			if list := w.settlements(of); len(list) != 1 || list[0].Amount != 482_500 || list[0].SettlesOn != "2026-11-23" || list[0].Tries != 1 {
+				t.Fatalf("project %d of %d is paid out %+v", n+1, many, list)
+			}
+		}
+	})
+}

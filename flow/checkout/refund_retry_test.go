@@ -1,0 +1,113 @@
+package checkout_test
+
+import (
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/rail"
+)
+
+// retryRefund asks for a refund to be sent again.
+func (w *world) retryRefund(r flow.Refund) error {
+	w.t.Helper()
+	_, err := w.service.RetryRefund(w.t.Context(), r.ID, "wsp_key_1", call("", "", nil))
+	return err
+}
+
+// The money of a refund that failed is the merchant's again, and is paid out with
+// the rest: it cannot be sent after that, until as much has come.
+func TestARefundThatFailedIsNotRetriedWithMoneyThatWasPaidOut(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		session, p := w.paidFor(500_000)
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		_, err := w.refund(p, 200_000)
+		w.must(err)
+		r := w.refuses(session.ID, 1)
+		w.weather(rail.Conditions{})
+		w.at("2026-11-23T08:00:01Z")
+		if b := w.ended(project, 1)[0]; b.Status != flow.SettlementSucceeded || b.Amount != 482_500 {
+			t.Fatalf("what was put back is not paid out: %+v", b)
+		}
+		if err := w.retryRefund(r); flow.CodeOf(err) != flow.CodeRefundOverBalance {
+			t.Errorf("it is sent with what was paid out: %v", err)
+		}
+		w.rest()
+		if now := w.becomes(r.ID, flow.RefundFailed); now.Reference != r.Reference || !now.PutBack || w.left() != 0 {
+			t.Errorf("it was refused, and became %+v with %d left", now, w.left())
+		}
+		w.earns()
+		w.must(w.retryRefund(r))
+		w.sentBack(session.ID)
+		if left := w.left(); left != 282_500 {
+			t.Errorf("%d are left", left)
+		}
+		w.proven()
+	})
+}
+
+// What waits aside is not the merchant's: it is sent again to who paid it though
+// the merchant owes us money.
+func TestARefundOfWhatIsSetAsideIsRetriedWithoutABalance(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		paid := w.earns()
+		w.at("2026-11-23T08:00:01Z")
+		w.ended(project, 1)
+		session, p := w.lateMoney(func(*flow.Policy) {})
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		_, err := w.refund(p, 10_000) // which the bank has
+		w.must(err)
+		r := w.refuses(session.ID, 1)
+		w.weather(rail.Conditions{})
+		_, err = w.bank.Reverse(t.Context(), paid.RailTransactionID)
+		w.must(err)
+		w.until("it is taken back", func() bool { return w.left() == -482_500 })
+		w.must(w.retryRefund(r))
+		if r = w.sentBack(session.ID); r.Aside != 10_000 {
+			t.Errorf("%+v", r)
+		}
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 490_000, flow.Unapplied: -490_000})
+		if left := w.left(); left != -482_500 {
+			t.Errorf("%d are left", left)
+		}
+		w.proven()
+	})
+}
+
+// A refund that nobody knew of is retried, and the bank says that it sent it and got
+// it back: both are booked, and it is not sent again unless somebody says so.
+func TestARetriedRefundThatBouncedMeanwhileIsNotSentAgainByItself(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, p := w.paidFor(500_000)
+		w.weather(rail.Conditions{Refunds: rail.FatePending})
+		r, err := w.refund(p, 200_000)
+		w.must(err)
+		w.rest()
+		w.passes(16, 4*time.Hour)
+		if r = w.becomes(r.ID, flow.RefundAttention); r.Tries != 1 || r.Returned || r.PutBack {
+			t.Fatalf("%+v", r)
+		}
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "B2", Reverses: "B1", At: w.clock()}, nil
+		})
+		w.must(w.retryRefund(r))
+		w.rest()
+		if r = w.becomes(r.ID, flow.RefundAttention); !r.Returned || r.Reference != string(r.ID) || w.calls()["disburse"] != 1 {
+			t.Errorf("the bank was told %d times: %+v", w.calls()["disburse"], r)
+		}
+		booked, err := w.db.MovementsNamed(t.Context(), []string{"B1", "B2"})
+		if err != nil || len(booked) != 2 {
+			t.Errorf("booked %+v (%v)", booked, err)
+		}
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.RefundsPayable: -200_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+		if e := w.events(session.ID); e[flow.RefundProcessedKind] != 1 || e[flow.RefundAttentionKind] != 2 {
+			t.Errorf("told %v", e)
+		}
+	})
+}
