@@ -125,6 +125,15 @@ func TestATransferThatGotAPartAsksForTheRestFromThenOn(t *testing.T) {
 	}
 }
 
+// A session is paid since the bank's value time, however late that is heard of.
+func TestASessionIsPaidSinceTheBankHadTheMoney(t *testing.T) {
+	m := flow.Money{Notice: credit("rail-1", 500_000, noon), Session: open(), Attempt: trying("a", flow.BankTransfer), Payment: "wsp_pay_1", Charge: "wsp_chg_1", Now: noon.Add(time.Hour)}
+	change, err := flow.Settle(m)
+	if err != nil || !change.Session.PaidAt.Equal(noon) || !change.Payment.PaidAt.Equal(noon) || !change.Payment.ReceivedAt.Equal(m.Now) {
+		t.Errorf("%+v, paid with %+v (%v)", change.Session, change.Payment, err)
+	}
+}
+
 func TestOncePaidNoOtherInstructionsAreLive(t *testing.T) {
 	m := flow.Money{
 		Notice: credit("rail-1", 500_000, noon), Session: open(), Attempt: trying("a", flow.BankTransfer), Payment: "wsp_pay_1", Charge: "wsp_chg_1", Now: noon,

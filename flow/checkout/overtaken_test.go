@@ -81,3 +81,69 @@ func TestAPayoutThatAnotherWorkerBeganAndWasCutOffInIsSent(t *testing.T) {
 		w.proven()
 	})
 }
+
+// Two workers hear that the bank knows nothing of a refund, and one of them has
+// ordered it by the time that the other would: it is ordered once.
+func TestARefundThatAnotherWorkerOrderedMeanwhileIsNotOrderedTwice(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, p := w.paidFor(500_000)
+		w.unreached(true)
+		r, err := w.refund(p, 200_000)
+		w.must(err)
+		if r = w.becomes(r.ID, flow.RefundProcessing); r.Tries != 1 {
+			t.Fatalf("%+v", r)
+		}
+		w.unreached(false)
+		var once sync.Once
+		w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			d, err := bank()
+			once.Do(func() { // the other worker
+				change, begun := r.Send(session, p, w.clock())
+				kept := w.db.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveRefund(t.Context(), *change.Refund) })
+				_, ordered := w.bank.Disburse(t.Context(), r.Order())
+				if begun != nil || kept != nil || ordered != nil {
+					t.Error(begun, kept, ordered)
+				}
+			})
+			return d, err
+		})
+		w.later(10 * time.Second)
+		w.passes(2, 2*time.Second)
+		if r = w.becomes(r.ID, flow.RefundProcessed); r.Tries != 2 || w.calls()["disburse"] != 1 {
+			t.Errorf("the bank was told %d times: %+v", w.calls()["disburse"], r)
+		}
+		w.proven()
+	})
+}
+
+// The same of a payout.
+func TestAPayoutThatAnotherWorkerOrderedMeanwhileIsNotOrderedTwice(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		w.earns()
+		w.unreached(true)
+		var once sync.Once
+		w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			d, err := bank()
+			once.Do(func() { // the other worker
+				change, begun := w.settlements(project)[0].Send(w.clock())
+				kept := w.db.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSettlement(t.Context(), *change.Settlement) })
+				_, ordered := w.bank.Disburse(t.Context(), change.Settlement.Order())
+				if begun != nil || kept != nil || ordered != nil {
+					t.Error(begun, kept, ordered)
+				}
+				w.unreached(false)
+			})
+			return d, err
+		})
+		w.at("2026-11-23T08:00:01Z")
+		w.passes(12, 2*time.Second)
+		if b := w.ended(project, 1)[0]; b.Status != flow.SettlementSucceeded || b.Tries != 2 || w.calls()["disburse"] != 1 {
+			t.Errorf("the bank was told %d times: %+v", w.calls()["disburse"], b)
+		}
+		w.proven()
+	})
+}

@@ -106,3 +106,45 @@ func TestADayThatTakesTooLongIsToldOf(t *testing.T) {
 	})
 	w.rest()
 }
+
+// What a bank books two days after its value time stands on the statement of a day
+// that was read before: that is read again.
+func TestMoneyThatIsBookedTwoDaysLateIsFound(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.bankSilent()
+		session, a := w.paying()
+		late := said(flow.Credit, "T1", a, 500_000, w.clock())
+		w.passes(2, 24*time.Hour) // its day is read, and the next
+		if len(w.payments(session.ID)) != 0 {
+			t.Fatal("it is there before its time")
+		}
+		w.rail.set(func(r *shakyRail) { r.lines = []flow.Notice{late} })
+		w.later(24 * time.Hour)
+		if s := w.read(session.ID); s.Status != flow.SessionPaid || len(w.payments(session.ID)) != 1 || w.lines(session.ID)["bank.statement"] != 1 {
+			t.Errorf("it is not found: %+v", s)
+		}
+	})
+}
+
+// Money that was collected for a project is missing in that project's ledger, and in
+// no other's, while it is not booked.
+func TestUnbookedMoneyIsMissingForWhomItWasCollected(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		n := credit("T1", "", 250_000, w.clock())
+		n.Collects = project
+		w.rail.set(func(r *shakyRail) { r.lines = []flow.Notice{n} })
+		for of, want := range map[flow.ProjectID]int{project: 1, "wsp_prj_2": 0} {
+			got, err := w.service.Reconcile(t.Context(), of, flow.DateOf(w.clock()))
+			if err != nil || len(got.Differences) != want || got.Rail[flow.MovePayment].Count != want {
+				t.Fatalf("%s: %+v (%v)", of, got, err)
+			}
+			if want > 0 && (got.Differences[0].Kind != flow.MissingInLedger || got.Rail[flow.MovePayment].Amount != 250_000) {
+				t.Errorf("%+v", got)
+			}
+		}
+	})
+}
