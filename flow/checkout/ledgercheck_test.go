@@ -185,6 +185,14 @@ func TestWhateverIsWrongWithTheLedgerIsFound(t *testing.T) {
 				[]string{"I3 payments", "I3 rail"},
 			},
 			{
+				"nobody's money is booked for a project", "UPDATE ledger SET project = 'wsp_prj_1' WHERE kind = 'payment' AND subject IN (SELECT id FROM payments WHERE match_status = 'UNMATCHED')", "UPDATE ledger SET project = '' WHERE kind = 'payment' AND subject IN (SELECT id FROM payments WHERE match_status = 'UNMATCHED')",
+				[]string{"I3 payments"},
+			},
+			{
+				"money is booked and not for its payment", "UPDATE ledger SET payment = '' WHERE kind = 'payment' AND subject IN (SELECT id FROM payments WHERE match_status = 'UNMATCHED')", "UPDATE ledger SET payment = subject WHERE kind = 'payment' AND subject IN (SELECT id FROM payments WHERE match_status = 'UNMATCHED')",
+				[]string{"I3 payments"},
+			},
+			{
 				"money that is set aside for nothing", "UPDATE ledger SET unapplied = unapplied - 9, merchant_pending = merchant_pending + 9 WHERE kind = 'payment' AND subject = '{payment}'",
 				"UPDATE ledger SET unapplied = unapplied + 9, merchant_pending = merchant_pending - 9 WHERE kind = 'payment' AND subject = '{payment}'",
 				[]string{"I3 paid", "I3 pending", "I3 reasons"},
@@ -251,6 +259,14 @@ func TestWhateverIsWrongWithTheLedgerIsFound(t *testing.T) {
 				"a settlement that is not booked", "INSERT INTO settlements VALUES ('wsp_stl_x', 'wsp_prj_1', '2026-11-21', 'PENDING', 100, 0, 1, '999', 'b', '1', 'n', 0, 0, '', '', 5, 0, 0)",
 				"DELETE FROM settlements",
 				[]string{"I3 settled", "I3 settlements"},
+			},
+			{
+				"a settlement is booked for another project",
+				"INSERT INTO settlements VALUES ('wsp_stl_x', 'wsp_prj_1', '2026-11-21', 'PENDING', 100, 0, 1, '999', 'b', '1', 'n', 0, 0, '', '', 5, 0, 0); " +
+					rows + "rail_clearing, merchant_pending, merchant_available, fees, unapplied, refunds_payable, settled" + cols +
+					"VALUES ('settle', 'wsp_stl_x', '', 'wsp_prj_2', 0, 0, 100, 0, 0, 0, -100, 1, '', 0)",
+				"DELETE FROM settlements; DELETE FROM ledger WHERE subject = 'wsp_stl_x'",
+				[]string{"I3 settled", "I3 settlements", "I3 strays"},
 			},
 		} {
 			w.change(of(c.plant))
