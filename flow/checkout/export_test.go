@@ -55,6 +55,13 @@ func (s *Service) Book(ctx context.Context, p flow.Payment, postings []flow.Post
 	})
 }
 
+// Claiming says that what was claimed may not be at work yet.
+func (s *Service) Claiming() bool {
+	s.worker.mu.Lock()
+	defer s.worker.mu.Unlock()
+	return s.worker.claiming
+}
+
 // Ending says that Run has begun to end.
 func (s *Service) Ending() bool {
 	s.worker.mu.Lock()
