@@ -57,29 +57,36 @@ func TestARefundThatAnotherWorkerBeganAndWasCutOffInIsSent(t *testing.T) {
 func TestAPayoutThatAnotherWorkerBeganAndWasCutOffInIsSent(t *testing.T) {
 	t.Parallel()
 	eachPaying(t, "", func(w *world) {
-		t := w.t
-		w.earns()
-		w.unreached(true)
-		var once sync.Once
-		w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-			d, err := bank()
-			once.Do(func() {
-				change, begun := w.settlements(project)[0].Send(w.clock())
-				kept := w.db.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSettlement(t.Context(), *change.Settlement) })
-				if begun != nil || kept != nil {
-					t.Error(begun, kept)
-				}
-				w.unreached(false)
-			})
-			return d, err
-		})
-		w.at("2026-11-23T08:00:01Z")
-		w.passes(12, 2*time.Second)
-		if b := w.ended(project, 1)[0]; b.Status != flow.SettlementSucceeded || b.Tries != 3 || w.calls()["disburse"] != 1 {
-			t.Errorf("the bank was told %d times: %+v", w.calls()["disburse"], b)
-		}
-		w.proven()
+		w.meanwhile(func(flow.Settlement) error { return nil }, 3)
 	})
+}
+
+// meanwhile has another worker begin to send a payout, and then do more, while the
+// bank is asked about it: it is ordered once all the same, after so many tries.
+func (w *world) meanwhile(then func(begun flow.Settlement) error, tries int) {
+	t := w.t
+	t.Helper()
+	w.earns()
+	w.unreached(true)
+	var once sync.Once
+	w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+		d, err := bank()
+		once.Do(func() {
+			change, begun := w.settlements(project)[0].Send(w.clock())
+			kept := w.db.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSettlement(t.Context(), *change.Settlement) })
+			if did := then(*change.Settlement); begun != nil || kept != nil || did != nil {
+				t.Error(begun, kept, did)
+			}
+			w.unreached(false)
+		})
+		return d, err
+	})
+	w.at("2026-11-23T08:00:01Z")
+	w.passes(12, 2*time.Second)
+	if b := w.ended(project, 1)[0]; b.Status != flow.SettlementSucceeded || b.Tries != tries || w.calls()["disburse"] != 1 {
+		t.Errorf("the bank was told %d times: %+v", w.calls()["disburse"], b)
+	}
+	w.proven()
 }
 
 // Two workers hear that the bank knows nothing of a refund, and one of them has
@@ -122,28 +129,9 @@ func TestARefundThatAnotherWorkerOrderedMeanwhileIsNotOrderedTwice(t *testing.T)
 func TestAPayoutThatAnotherWorkerOrderedMeanwhileIsNotOrderedTwice(t *testing.T) {
 	t.Parallel()
 	eachPaying(t, "", func(w *world) {
-		t := w.t
-		w.earns()
-		w.unreached(true)
-		var once sync.Once
-		w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-			d, err := bank()
-			once.Do(func() { // the other worker
-				change, begun := w.settlements(project)[0].Send(w.clock())
-				kept := w.db.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveSettlement(t.Context(), *change.Settlement) })
-				_, ordered := w.bank.Disburse(t.Context(), change.Settlement.Order())
-				if begun != nil || kept != nil || ordered != nil {
-					t.Error(begun, kept, ordered)
-				}
-				w.unreached(false)
-			})
-			return d, err
-		})
-		w.at("2026-11-23T08:00:01Z")
-		w.passes(12, 2*time.Second)
-		if b := w.ended(project, 1)[0]; b.Status != flow.SettlementSucceeded || b.Tries != 2 || w.calls()["disburse"] != 1 {
-			t.Errorf("the bank was told %d times: %+v", w.calls()["disburse"], b)
-		}
-		w.proven()
+		w.meanwhile(func(begun flow.Settlement) error {
+			_, err := w.bank.Disburse(w.t.Context(), begun.Order())
+			return err
+		}, 2)
 	})
 }

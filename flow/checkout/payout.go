@@ -80,7 +80,7 @@ func (s *Service) beginPayout(ctx context.Context, asked flow.Settlement) (b flo
 // no is a bank's refusal as a sentence for merchants: in its own words, without what
 // we were doing.
 func no(refused error) string {
-	_, why, _ := strings.Cut(refused.Error(), rail.ErrRejected.Error()+": ")
+	why := bankWords(refused.Error())
 	if code, words, ok := strings.Cut(why, ": "); ok && code != "" && strings.Trim(code, "abcdefghijklmnopqrstuvwxyz_") == "" {
 		why = words + " (" + code + ")"
 	}

@@ -39,7 +39,7 @@ func (w *saving) refundOf(id flow.PaymentID, ask flow.RefundAsk) (flow.Refund, e
 	if err := w.keepRefund(change, session); err != nil {
 		return flow.Refund{}, err
 	}
-	if err := w.overtaken(id); err != nil {
+	if err := w.endOvertaken(id); err != nil {
 		return flow.Refund{}, err
 	}
 	if planted.RefundForgotten {
@@ -48,9 +48,9 @@ func (w *saving) refundOf(id flow.PaymentID, ask flow.RefundAsk) (flow.Refund, e
 	return *change.Refund, w.owe(flow.TaskRefund, made, w.now)
 }
 
-// overtaken ends the refunds of a payment that wait for somebody, and that what was
+// endOvertaken ends the refunds of a payment that wait for somebody, and that what was
 // just decided about it leaves nothing to be sent of.
-func (w *saving) overtaken(id flow.PaymentID) error {
+func (w *saving) endOvertaken(id flow.PaymentID) error {
 	p, err := w.tx.Payment(w.ctx, id)
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ func (w *saving) resolve(p flow.Payment, n NewResolution) error {
 	if err := w.save(change, m.Session); err != nil {
 		return err
 	}
-	return w.overtaken(p.ID)
+	return w.endOvertaken(p.ID)
 }
 
 // moneyOf is what is known of where a payment belongs.

@@ -199,12 +199,18 @@ func askedTold(l store.Line) string {
 	return fmt.Sprintf("The bank was asked what came, and %s. It is asked again by itself.", failed(kept.Outcome))
 }
 
+// bankWords are a bank's own words in the text of its refusal, without what we were
+// doing; "" where it gave none.
+func bankWords(refusal string) string {
+	_, words, _ := strings.Cut(refusal, rail.ErrRejected.Error())
+	return strings.Trim(words, ": ")
+}
+
 // failed tells why a call to the bank brought nothing.
 func failed(outcome string) string {
 	switch {
 	case strings.Contains(outcome, rail.ErrRejected.Error()):
-		_, why, _ := strings.Cut(outcome, rail.ErrRejected.Error())
-		if why = strings.Trim(why, ": "); why != "" {
+		if why := bankWords(outcome); why != "" {
 			return "refused: " + why
 		}
 		return "refused"
