@@ -80,9 +80,9 @@ type Config struct {
 // Console serves the pages.
 type Console struct {
 	cfg     Config
-	pages   map[flow.Environment]pages // each by its clock; for nobody those of "", by the machine's
-	streams streams                    // live parts under way
-	looked  looked                     // by the doctor
+	pages   map[flow.Environment]*pages // each by its clock; for nobody those of "", by the machine's
+	streams streams                     // live parts under way
+	looked  looked                      // by the doctor
 	sandbox sandbox
 }
 
@@ -110,13 +110,14 @@ func New(cfg Config) (*Console, error) {
 	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Real == nil || cfg.Log == nil || cfg.Status == nil || cfg.Request == nil || cfg.Address == nil || cfg.Near == nil {
 		return nil, errors.New("make the console: a part is missing")
 	}
-	c := &Console{cfg: cfg, pages: map[flow.Environment]pages{}}
-	var err error
-	if c.pages[""], err = readPages(cfg.Real); err != nil {
-		return nil, err
-	}
+	c := &Console{cfg: cfg, pages: map[flow.Environment]*pages{}}
+	clocks := map[flow.Environment]func() time.Time{"": cfg.Real}
 	for env, service := range cfg.Services {
-		if c.pages[env], err = c.pages[""].at(service.Now); err != nil {
+		clocks[env] = service.Now
+	}
+	for env, now := range clocks {
+		var err error
+		if c.pages[env], err = pagesAt(now); err != nil {
 			return nil, err
 		}
 	}

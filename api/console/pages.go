@@ -3,49 +3,43 @@ package console
 import (
 	"fmt"
 	"html/template"
-	"path"
+	"sync"
 	"time"
 )
 
-// pages are the templates of all pages, by name.
-type pages map[string]*template.Template
+// pages are the templates of all pages, for one clock. Each is put together when
+// it is first shown: all of them for every clock are 10 MiB, and few are ever
+// shown to anybody.
+type pages struct {
+	layout *template.Template // what they have in common; it is never shown itself, and so can be copied
 
-// readPages reads the templates, for a clock.
-func readPages(now func() time.Time) (pages, error) {
+	mu    sync.Mutex // guards all below
+	ready map[string]*template.Template
+}
+
+// pagesAt reads what all pages have in common, for a clock.
+func pagesAt(now func() time.Time) (*pages, error) {
 	layout, err := template.New("").Funcs(words()).Funcs(times(now)).ParseFS(files, "pages/layout.html", "pages/parts.html")
 	if err != nil {
 		return nil, fmt.Errorf("read the console's layout: %w", err)
 	}
-	entries, err := files.ReadDir("pages")
-	if err != nil {
-		return nil, fmt.Errorf("read the console's pages: %w", err)
-	}
-	out := pages{}
-	for _, e := range entries {
-		if e.Name() == "layout.html" || e.Name() == "parts.html" {
-			continue
-		}
-		own, err := layout.Clone()
-		if err == nil {
-			own, err = own.ParseFS(files, "pages/"+e.Name())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the page %s: %w", e.Name(), err)
-		}
-		out[e.Name()[:len(e.Name())-len(path.Ext(e.Name()))]] = own
-	}
-	return out, nil
+	return &pages{layout: layout, ready: map[string]*template.Template{}}, nil
 }
 
-// at are the same pages for another clock. None of them may have been shown yet.
-func (p pages) at(now func() time.Time) (pages, error) {
-	out := pages{}
-	for name, page := range p {
-		own, err := page.Clone()
-		if err != nil {
-			return nil, fmt.Errorf("read the page %s: %w", name, err)
-		}
-		out[name] = own.Funcs(times(now))
+// page is one of them.
+func (p *pages) page(name string) (*template.Template, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if page := p.ready[name]; page != nil {
+		return page, nil
 	}
-	return out, nil
+	page, err := p.layout.Clone()
+	if err == nil {
+		page, err = page.ParseFS(files, "pages/"+name+".html")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the page %s: %w", name, err)
+	}
+	p.ready[name] = page
+	return page, nil
 }

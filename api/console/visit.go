@@ -317,11 +317,7 @@ func (v *visit) page(name string) (*template.Template, error) {
 	if v.service == nil {
 		of = "" // nobody is logged in
 	}
-	page, there := v.console.pages[of][name]
-	if !there {
-		return nil, fmt.Errorf("there is no page %s", name)
-	}
-	return page, nil
+	return v.console.pages[of].page(name)
 }
 
 // show answers with a page.

@@ -46,7 +46,6 @@ const (
 // launch runs the program: with its pretend outsides inside (dev), or with those
 // that run elsewhere (serve).
 func launch(w *world, set config.Settings, dev bool) (err error) {
-	spare()
 	lines := &logTee{out: w.err}
 	a, err := prepare(w.ctx, set, logger(lines, set), dev)
 	if err != nil {
@@ -99,6 +98,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	}
 	a.watch(ctx, server, test, live)
 	a.registerBankOnce(ctx) // so that the first call finds a bank that knows us
+	spare()                 // not before: what only the start needs is tidied up meanwhile
 	group.Go(func() error { return server.Serve(ctx, a.listener) })
 	group.Go(func() error { return a.accounts.Run(ctx) })
 	group.Go(func() error { return a.test.Run(ctx) })
