@@ -38,10 +38,13 @@ func (*Server) openCharge(c *call) error {
 		if err != nil || a.Status >= http.StatusBadRequest {
 			return a, err
 		}
-		var made struct{ Data struct{ ID string } }
+		var made struct {
+			Data struct{ ID, SessionID string }
+		}
 		if err := json.Unmarshal(a.Body, &made); err != nil { // our own bytes, perhaps of yesterday
 			return a, fmt.Errorf("read a charge's answer: %w", err)
 		}
+		c.noted.session = flow.SessionID(made.Data.SessionID)
 		a.Location = made.Data.ID // it made a session, and a charge is what it was asked for
 		return a, nil
 	})
@@ -57,6 +60,7 @@ func (c *call) sendCharge(view checkout.View, err error) error {
 	if err != nil {
 		return err
 	}
+	c.noted.session = view.Session.ID
 	return c.send(http.StatusOK, c.service.RecordCharge(view))
 }
 

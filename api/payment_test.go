@@ -77,3 +77,25 @@ func TestAMerchantDecidesAboutMoneyThatDidNotFit(t *testing.T) {
 	d.want(d.ask("POST", paymentsPath+"/"+stray+"/resolve", d.key, `{"action":"accept"}`), http.StatusOK, map[string]string{"data.matchStatus": "UNMATCHED", "data.appliedMinor": "250000"})
 	d.want(d.ask("GET", "/v1/balance", d.key, ""), http.StatusOK, map[string]string{"data.unappliedMinor": "0", "data.refundsPayableMinor": "0"})
 }
+
+// Whoever looks for what was asked about a session finds it by its id, whatever was asked by.
+func TestTheLogNamesTheSessionOfWhatIsAskedByAnotherID(t *testing.T) {
+	d := openDesk(t)
+	once := http.Header{"Idempotency-Key": {"charge-1"}}
+	charge := d.ask("POST", chargesPath, d.key, good, once)
+	id, session := charge.text("data.id"), charge.text("data.sessionId")
+	over := d.comes(charge.text("data.virtualAccount.accountNumber"), "620000", "EXCESS")
+	for _, r := range []reply{
+		charge, d.ask("POST", chargesPath, d.key, good, once), d.ask("GET", chargesPath+"/"+id, d.key, ""),
+		d.ask("POST", refundsPath, d.key, `{"chargeId":"`+id+`","amount":100000}`),
+		d.ask("POST", paymentsPath+"/"+over+"/resolve", d.key, `{"action":"refund"}`),
+	} {
+		request := r.header.Get("X-Request-Id")
+		await.Until(t, "the line of "+request, func() bool { return strings.Contains(d.log.String(), `"request":"`+request+`"`) })
+		for line := range strings.Lines(d.log.String()) {
+			if strings.Contains(line, `"msg":"request","request":"`+request+`"`) && !strings.Contains(line, `"session":"`+session+`"`) {
+				t.Errorf("the session %s is not in %s", session, line)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net"
@@ -54,6 +55,7 @@ func (c *call) once(render func(checkout.Made) (int, []byte, error), shown ...st
 // can be read, "" for none. shown is once's.
 func (c *call) effect(status int, record func(checkout.Made) any, below string, do func(once checkout.Call) (checkout.Answer, error), shown ...string) error {
 	once, err := c.once(func(m checkout.Made) (int, []byte, error) {
+		c.noted.session = cmp.Or(m.Session.ID, m.Payment.Session, m.Refund.Session, c.noted.session)
 		body, err := compose(record(m))
 		return status, body, err
 	}, shown...)
