@@ -167,7 +167,7 @@ type unseenLeft struct {
 // forget forgets whoever is on a list. One who cannot be forgotten yet keeps no other
 // from it.
 func (c *payerUnseenCmd) forget(w *world, one *payerForgetCmd, list []unseenPayer) error {
-	out := unseenForgotten{Left: []unseenLeft{}, Copies: []string{}}
+	out := unseenForgotten{Left: []unseenLeft{}}
 	ticker := time.NewTicker(slowAfter)
 	defer ticker.Stop()
 	for i, payer := range list {
@@ -186,14 +186,15 @@ func (c *payerUnseenCmd) forget(w *world, one *payerForgetCmd, list []unseenPaye
 		if err != nil {
 			return fmt.Errorf("%d of %d payers are forgotten, run it again for the others: %w", out.Forgotten, len(list), err)
 		}
-		out.Copies = done.Copies
 		if out.Forgotten++; done.LogsIn {
 			out.LogsIn++
 		}
 	}
-	// Also where nobody was left: a run before may have been cut off here.
+	// Also where nobody was left: a run before may have been cut off here, or told of copies.
 	err := patiently(w, "still writing the files anew", func() (err error) {
-		out.Copies, err = one.end(w, out.Copies)
+		if out.Copies, err = one.copies(); err == nil {
+			out.Copies, err = one.end(w, out.Copies)
+		}
 		return err
 	})
 	if err != nil {
@@ -222,7 +223,7 @@ func (f *unseenForgotten) told(w *world) error {
 			return err
 		}
 	}
-	if len(f.Copies) > 0 {
+	if len(f.Copies) > 0 && f.Forgotten > 0 {
 		if _, err := fmt.Fprintf(w.err, "They still stand in these copies; remove them, or give --copies: %s\n", strings.Join(f.Copies, ", ")); err != nil {
 			return err
 		}
