@@ -187,7 +187,7 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 		c := inDir(a.set, schema, name)
 		c.Log, c.Keys, c.Seal, c.Secrets, c.Commits = a.log, keys, true, sealing.Settings(), a.meter.Commits
 		if db, err = store.Open(ctx, c); err != nil {
-			err = cannotOpen(a.set, err)
+			err = cannotOpen(a.set, name, err)
 			return nil
 		}
 		a.closing(db.Close)
@@ -206,14 +206,17 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 	return test, live, nil
 }
 
-// cannotOpen says in one line why the store is not there. What PostgreSQL's
+// cannotOpen says in one line why a database is not there. What PostgreSQL's
 // driver tells is a line for each way it tried: the last one says it.
-func cannotOpen(set config.Settings, err error) error {
+func cannotOpen(set config.Settings, name string, err error) error {
 	if errors.Is(err, store.ErrKey) {
 		return fmt.Errorf("%w (%s)", err, giveKey(set))
 	}
 	if errors.Is(err, store.ErrOlder) {
 		return fmt.Errorf("%w: start the server with this program first, or run till migrate; a server that is older needs the program it was started from", err)
+	}
+	if set.DatabaseURL == "" && store.Unopened(err) {
+		return unopened(name+".db", err)
 	}
 	if set.DatabaseURL == "" {
 		return fmt.Errorf("open the store: %w", err)

@@ -78,8 +78,8 @@ func (c *backupCmd) Run(w *world) error {
 	if c.DatabaseURL != "" {
 		return postgresFirst("back up", `pg_dump -Fc -f till.dump "$TILL_DATABASE_URL"`)
 	}
-	if _, err := os.Stat(under(c.DataDir, "accounts.db")); err != nil {
-		return fmt.Errorf("there is nothing to back up in %s: %w (is --data-dir right?)", c.DataDir, err)
+	if err := there(c.Settings, "accounts", "there is nothing to back up"); err != nil {
+		return err
 	}
 	within, err := standsIn(c.DataDir, filepath.Dir(c.File))
 	if err != nil {
@@ -176,7 +176,7 @@ func (c *backupCmd) write(w *world, at time.Time) (list manifest, size int64, er
 			continue // gone since it was listed
 		}
 		if err != nil {
-			return list, 0, err
+			return list, 0, unopened(name, err)
 		}
 		one.Name = filepath.ToSlash(name)
 		list.Files = append(list.Files, one)
@@ -203,7 +203,7 @@ func kept(dir string, withKey bool) ([]string, error) {
 	}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return err
+			return unopened(filepath.Base(path), err)
 		}
 		name, err := filepath.Rel(dir, path)
 		if err != nil {

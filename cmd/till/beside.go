@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"till/cmd/till/sealing"
 	"till/config"
 	"till/flow"
 	"till/flow/checkout"
@@ -119,19 +120,48 @@ func beside(w *world, set config.Settings, schema store.Schema, name, none strin
 		return usageError{err}
 	}
 	if set.DatabaseURL == "" {
-		if _, err := os.Stat(under(set.DataDir, name+".db")); err != nil {
-			return fmt.Errorf("%s in %s: %w (is --data-dir right?)", none, set.DataDir, err)
+		if err := there(set, name, none); err != nil {
+			return err
 		}
 	}
 	c := inDir(set, schema, name)
 	c.AsIs = true // the program that serves may be an older one, and no copy is kept here
 	if c.Keys, err = besideKeys(set); err != nil {
-		return err
+		return unopened(sealing.FileName, err)
 	}
 	db, err := store.Open(w.ctx, c)
 	if err != nil {
-		return cannotOpen(set, err)
+		return cannotOpen(set, name, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	return do(db)
+}
+
+// there says why a database of the data dir cannot be used, nil where it is there. none
+// says what is not there, as above.
+func there(set config.Settings, name, none string) error {
+	_, err := os.Stat(under(set.DataDir, name+".db"))
+	if err == nil || store.Unopened(err) {
+		return unopened(name+".db", err)
+	}
+	return fmt.Errorf("%s in %s: %w (is --data-dir right?)", none, set.DataDir, err)
+}
+
+// lockDir takes a data dir for this process alone, as a server does. done says what
+// cannot be done to it while another has it.
+func lockDir(dir, done string) (unlock func() error, err error) {
+	unlock, err = lockFile(under(dir, "lock"))
+	if err == nil || store.Unopened(err) {
+		return unlock, unopened("lock", err)
+	}
+	return nil, fmt.Errorf("the data dir %s cannot be %s: %w (stop it first, and start it again afterwards)", dir, done, err)
+}
+
+// unopened says what to do about an error, where it is that the system did not let us
+// open something that is kept. It is no finding: what is in it may hold.
+func unopened(what string, err error) error {
+	if !store.Unopened(err) {
+		return err
+	}
+	return fmt.Errorf("%s cannot be opened: %w (run it as the owner of the data dir, on a disk that can be written)", what, err)
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -105,7 +106,7 @@ func (b *books) bankAt(ctx context.Context, now func() time.Time) (base string, 
 func readBank(ctx context.Context, file string, now func() time.Time) (base string, ended func() error, err error) {
 	bank, err := sandbox.Open(sandbox.Config{File: file, Now: now})
 	if err != nil {
-		return "", nil, err
+		return "", nil, unopened(filepath.Base(file), err)
 	}
 	ln, err := listenHere(ctx, "127.0.0.1:0")
 	if err != nil {

@@ -52,9 +52,9 @@ func (c *migrateCmd) Run(w *world) (err error) {
 		}
 	}
 	if !c.DryRun && c.DatabaseURL == "" {
-		unlock, held := lockFile(under(c.DataDir, "lock"))
+		unlock, held := lockDir(c.DataDir, "migrated")
 		if held != nil {
-			return fmt.Errorf("the data dir %s cannot be migrated: %w (stop it first)", c.DataDir, held)
+			return held
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
@@ -99,7 +99,7 @@ func migrate(w *world, set config.Settings, dry bool) ([]migration, error) {
 			err = nil // it is made
 		}
 		if err != nil {
-			return nil, cannotOpen(set, err)
+			return nil, cannotOpen(set, name, err)
 		}
 		m := migration{Database: name, From: got.Version, To: got.Known, Steps: got.Pending}
 		if got.Version > got.Known {
@@ -111,7 +111,7 @@ func migrate(w *world, set config.Settings, dry bool) ([]migration, error) {
 			}
 			db, err := store.Open(w.ctx, c)
 			if err != nil {
-				return nil, cannotOpen(set, err)
+				return nil, cannotOpen(set, name, err)
 			}
 			if err := db.Close(); err != nil {
 				return nil, err

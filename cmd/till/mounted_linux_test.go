@@ -43,8 +43,13 @@ func TestABackupToAFullDiskSaysWhereThereIsNoRoom(t *testing.T) {
 // neither a backup nor another owner would mend it.
 func TestADiskThatCannotBeWrittenIsNotDamage(t *testing.T) {
 	k := newKeeper(t, "data")
-	out := k.mounted("50m", "cp -a data disk/data\nmount -o remount,ro disk\ntill verify --data-dir disk/data\ntill doctor --data-dir disk/data")
-	for _, want := range []string{"accounts.db cannot be opened: ", "fix: findmnt -T disk/data "} {
+	out := k.mounted("50m", "cp -a data disk/data\nmount -o remount,ro disk\ntill verify --data-dir disk/data\ntill doctor --data-dir disk/data\n"+
+		"till backup one.tar.gz --data-dir disk/data\ntill ledger check --data-dir disk/data")
+	const why = "unable to open database file (14) (run it as the owner of the data dir, on a disk that can be written)"
+	if n := strings.Count(out, why); n != 3 {
+		t.Errorf("%d of 3 commands say what to do:\n%s", n, out)
+	}
+	for _, want := range []string{"till: test.db cannot be opened: sqlite: ", "fix: findmnt -T disk/data ", "till: back up disk/data: ", "till: test.db cannot be opened: open test: "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}

@@ -124,9 +124,9 @@ func (c *payerForgetCmd) alone(w *world) (unlock func() error, err error) {
 	if _, err := os.Stat(c.DataDir); err != nil {
 		return nil, fmt.Errorf("there is nothing kept: %w (is --data-dir right?)", err)
 	}
-	unlock, err = lockFile(under(c.DataDir, "lock"))
+	unlock, err = lockDir(c.DataDir, "changed")
 	if err != nil {
-		return nil, fmt.Errorf("a server uses the data dir %s: %w (stop it first, and start it again afterwards)", c.DataDir, err)
+		return nil, err
 	}
 	// Servers that share a PostgreSQL do not hold the dir: who runs a number does.
 	err = beside(w, c.Settings, store.Checkout, string(flow.Test), "there is nothing kept", func(db *store.DB) error {

@@ -54,12 +54,8 @@ func (c *verifyCmd) Run(w *world) (err error) {
 	case c.DatabaseURL != "":
 		p.Place = "PostgreSQL"
 	default:
-		_, err := os.Stat(under(c.DataDir, "accounts.db"))
-		if store.Unopened(err) {
-			return unopened("accounts.db", err)
-		}
-		if err != nil {
-			return fmt.Errorf("there is nothing to verify in %s: %w (is --data-dir right?)", c.DataDir, err)
+		if err := there(c.Settings, "accounts", "there is nothing to verify"); err != nil {
+			return err
 		}
 	}
 	err = patiently(w, "still verifying", func() error {
@@ -171,10 +167,8 @@ func (p *proof) all() error {
 		}
 		err := p.database(c)
 		switch {
-		case p.away(err):
-			return cannotOpen(p.at, err)
-		case store.Unopened(err):
-			return unopened(c.Name+".db", err)
+		case p.away(err), store.Unopened(err):
+			return cannotOpen(p.at, c.Name, err)
 		case err != nil:
 			return fmt.Errorf("verify %s: %w", c.Name, err)
 		}
@@ -185,12 +179,6 @@ func (p *proof) all() error {
 // away says whether PostgreSQL did not answer, which says nothing of what it keeps.
 func (p *proof) away(err error) bool {
 	return p.at.DatabaseURL != "" && flow.CodeOf(err) == flow.CodeStorage
-}
-
-// unopened says that a file could not be looked into. It is no finding: what is in
-// it may hold.
-func unopened(file string, err error) error {
-	return fmt.Errorf("%s cannot be opened: %w (run it as the owner of the data dir, on a disk that can be written)", file, err)
 }
 
 // databases are what is kept in databases, the accounts first.

@@ -55,9 +55,9 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		return refusedError{fmt.Errorf("something is kept in %s. With --yes it is set aside, and the backup takes its place", c.DataDir)}
 	}
 	if len(entries) > 0 {
-		unlock, held := lockFile(under(c.DataDir, "lock"))
+		unlock, held := lockDir(c.DataDir, "replaced")
 		if held != nil {
-			return fmt.Errorf("the data dir %s cannot be replaced: %w (stop it first)", c.DataDir, held)
+			return held
 		}
 		defer func() { err = errors.Join(err, unlock()) }()
 	}

@@ -41,7 +41,7 @@ func (a *app) sealingKeys(ctx context.Context, dev bool) (*store.Keyring, error)
 			continue
 		}
 		if err != nil {
-			return nil, cannotOpen(a.set, err)
+			return nil, cannotOpen(a.set, name, err)
 		}
 		if len(with.Keys) > 0 {
 			return nil, fmt.Errorf("secrets in %s are sealed with key %s, and there is no key (%s)", name, strings.Join(with.Keys, " and "), giveKey(a.set))
@@ -89,7 +89,7 @@ func sealedWith(ctx context.Context, set config.Settings, dir string) ([]string,
 	for name, schema := range stores() {
 		with, err := store.SealedWith(ctx, inDir(set, schema, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return nil, unopened(name+".db", err)
 		}
 		keys = append(keys, with.Keys...)
 	}

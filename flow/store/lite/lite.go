@@ -81,14 +81,22 @@ func Bug(err error) bool {
 	return false
 }
 
+// refusal is what SQLite refused with, through its driver or not; 0 where it is no
+// error of SQLite's.
+func refusal(err error) int32 {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code & 0xff
+	}
+	if driver, ok := errors.AsType[*sqlite.Error](err); ok {
+		return int32(driver.Code() & 0xff)
+	}
+	return 0
+}
+
 // Unopened says whether SQLite could not open a file, or was not let do with it
 // what it has to: that says nothing of what is in it.
 func Unopened(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return false
-	}
-	switch e.Code & 0xff {
+	switch refusal(err) {
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		return true
 	}
@@ -96,10 +104,7 @@ func Unopened(err error) bool {
 }
 
 // Full says whether SQLite found no room on a disk.
-func Full(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	return ok && e.Code&0xff == sqlite3.SQLITE_FULL
-}
+func Full(err error) bool { return refusal(err) == sqlite3.SQLITE_FULL }
 
 // errUndone says that a transaction is gone.
 var errUndone = errors.New("SQLite has undone the transaction")
