@@ -12,7 +12,7 @@ func (*Server) readReceipt(c *call) error {
 	if err != nil {
 		return err
 	}
-	view, err := c.service.View(c.ctx, c.project.ID, id)
+	view, err := c.service.ViewPaid(c.ctx, c.project.ID, id)
 	if err != nil {
 		return err
 	}

@@ -87,3 +87,29 @@ func TestAReceiptIsAPictureForWhoMayReadTheSession(t *testing.T) {
 		}
 	}
 }
+
+// What went back, or was taken back by the bank, stands on the receipt of what was
+// paid: a line more for each.
+func TestAReceiptTellsWhatWentBack(t *testing.T) {
+	s := open(t)
+	id, _ := s.paidFor(`"description":"Two shirts"`)
+	height := func() int {
+		got := s.ask("GET", sessions+"/"+id+"/receipt.png", s.key, "")
+		s.want(got, http.StatusOK, nil)
+		picture, err := png.DecodeConfig(bytes.NewReader([]byte(got.body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return picture.Height
+	}
+	whole := height()
+	paid := s.ask("GET", "/v1/payments", s.key, "")
+	s.want(s.ask("POST", "/v1/refunds", s.key, `{"paymentId":"`+paid.text("data.items.0.id")+`","amount":20000}`), http.StatusCreated, nil)
+	if got := height(); got != whole+40 {
+		t.Errorf("%d pixels high, with nothing of what was sent back: before it was %d", got, whole)
+	}
+	s.want(s.ask("POST", "/v1/test/bank/reversals", s.key, `{"railTransactionId":"`+paid.text("data.items.0.railTransactionId")+`"}`), http.StatusOK, nil)
+	if got := height(); got != whole+80 {
+		t.Errorf("%d pixels high, with nothing of what the bank took back: before both it was %d", got, whole)
+	}
+}

@@ -14,7 +14,7 @@ func (c *Console) receipt(v *visit) error {
 	if err != nil {
 		return err
 	}
-	view, err := v.service.View(v.ctx, s.Project, s.ID)
+	view, err := v.service.ViewPaid(v.ctx, s.Project, s.ID)
 	if err != nil {
 		return err
 	}

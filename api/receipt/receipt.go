@@ -60,11 +60,34 @@ func Draw(view checkout.View, env flow.Environment, now time.Time) ([]byte, erro
 			lines = append(lines, [2]string{"By", strings.ReplaceAll(string(a.Method), "_", " ")}, [2]string{"Till's reference", a.Reference})
 		}
 	}
+	lines = append(lines, gone(view.Payments)...)
 	if env == flow.Test {
 		lines = append(lines, [2]string{"Test", "No real money moved."})
 	}
-	return draw("NGN "+strings.TrimPrefix(s.AmountPaid.Naira(), "₦"), lines, env, now)
+	return draw(money(s.AmountPaid), lines, env, now)
 }
+
+// gone is what of the money that a receipt is of went back, or was taken back by the
+// bank: without it a picture would say that all is still paid.
+func gone(payments []flow.Payment) [][2]string {
+	var back, taken flow.Kobo
+	for _, p := range payments {
+		if p.Counts() {
+			back, taken = back+max(p.Refunded-(p.Amount-p.Applied), 0), taken+p.Reversed
+		}
+	}
+	var lines [][2]string
+	if back > 0 {
+		lines = append(lines, [2]string{"Sent back", money(back)})
+	}
+	if taken > 0 {
+		lines = append(lines, [2]string{"Bank took back", money(taken)})
+	}
+	return lines
+}
+
+// money is an amount as the typeface can write it.
+func money(k flow.Kobo) string { return "NGN " + strings.TrimPrefix(k.Naira(), "₦") }
 
 // Disposition is what a browser does with the receipt of a session, and the name
 // of the file where it is kept.

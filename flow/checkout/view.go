@@ -16,6 +16,15 @@ func (s *Service) View(ctx context.Context, project flow.ProjectID, id flow.Sess
 	return s.offered(ctx, s.cfg.DB.Reader, session)
 }
 
+// ViewPaid reads a session of a project with the payments that were seen for it.
+func (s *Service) ViewPaid(ctx context.Context, project flow.ProjectID, id flow.SessionID) (View, error) {
+	session, err := owned(ctx, s.cfg.DB.Reader, project, id)
+	if err != nil {
+		return View{}, err
+	}
+	return s.view(ctx, s.cfg.DB.Reader, session)
+}
+
 // ViewOfCharge reads the session of a charge of a project.
 func (s *Service) ViewOfCharge(ctx context.Context, project flow.ProjectID, id flow.ChargeID) (View, error) {
 	session, err := s.cfg.DB.SessionByCharge(ctx, id)
