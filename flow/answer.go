@@ -1,40 +1,78 @@
 package flow
 
 import (
+	"slices"
 	"time"
 )
 
-// Answer is what a payer is told of a payment that did not fit, as it stands now:
-// for whoever answers them by hand. It is false where there is nothing special to
-// tell, or nobody's session to tell it of.
+// maxStands bounds of how many payments is told at once where they stand.
+const maxStands = 3
+
+// Answer is what a payer is told of a payment that did not fit, or did not stay, as
+// it is now: for whoever answers them by hand. It is false where there is nothing
+// special to tell, or nobody's session to tell it of.
 func Answer(co Checkout, p Payment, lang Lang, now time.Time) (Say, bool) {
-	if co.Session.ID == "" || p.Match == Matched && p.Reversed < p.Amount {
+	d := deciding{turn: Turn{Now: now}}
+	if d.stands(co, p); len(d.says) == 0 {
 		return Say{}, false
 	}
-	d := deciding{turn: Turn{Now: now}}
-	n := News{Attempt: p.Attempt, Payment: &p, Amount: p.Unapplied}
-	say := Say{Lang: lang, Args: d.extra(co, n)}
-	switch {
-	case p.Reversed == p.Amount:
-		say.Key = "reversed"
-	case p.Resolution == ResolvedRefunded:
-		say.Key = "returning"
-		n.Amount = p.Refunded
-		say.Args = d.extra(co, n)
-		if p.Match == Late {
-			say.Args["late"] = "yes"
-		}
-	case p.Resolution == ResolvedAccepted && (p.Match == Late || p.Match == Duplicate):
-		say.Key = "kept"
-	case p.Waits(co.Session):
-		say.Key = map[MatchStatus]string{Partial: "part_waits", Excess: "paid_over", Late: "paid_late", Duplicate: "paid_twice"}[p.Match]
-		say.Args["paid"] = p.Unapplied.Naira()
-	case p.held():
-		say.Key = "part_paid"
-		say.Args["paid"], say.Args["left"] = p.Refundable().Naira(), co.Session.Outstanding().Naira()
-		for _, m := range payable(co) {
-			say.Args[string(m)] = "yes"
-		}
+	say := d.says[0]
+	say.Lang = lang
+	return say, true
+}
+
+// stands says where money stands that did not fit, or did not stay.
+func (d *deciding) stands(co Checkout, p Payment) {
+	if co.Session.ID == "" || p.Match == Unmatched {
+		return
 	}
-	return say, say.Key != "" && p.Match != Unmatched
+	var key string
+	args := d.extra(co, News{Payment: &p, Amount: p.Unapplied})
+	if beside := p.apart() || p.Refunded <= p.Amount-p.Applied; beside && co.Session.Status == SessionPaid && !slices.Contains(co.Session.Exceptions, Reversed) {
+		args["paid"] = paidOf(co.Session).Naira()
+	}
+	switch {
+	case p.apart() && p.Reversed > 0:
+		key, args["extra"] = "taken_back", p.Reversed.Naira()
+	case p.Reversed == p.Amount:
+		key, args["amount"] = "reversed", p.Reversed.Naira()
+	case p.Waits(co.Session):
+		key, args["paid"] = waiting(p.Match), p.Unapplied.Naira()
+	case p.held() && co.Session.Policy.Underpayment == "refund": // the bank would not send it yet
+		key = "returning"
+	case p.held():
+		key, args["paid"], args["left"] = "part_paid", p.Refundable().Naira(), co.Session.Outstanding().Naira()
+		for _, m := range payable(co) {
+			args[string(m)] = "yes"
+		}
+	case p.Refunded > 0:
+		key, args["extra"] = "went_back", p.Refunded.Naira()
+	case p.Resolution == ResolvedAccepted && (p.Match == Late || p.Match == Duplicate):
+		key = "kept"
+	default:
+		return
+	}
+	d.say(key, args)
+}
+
+// waiting is what is said of money that waits for a decision.
+func waiting(m MatchStatus) string {
+	return map[MatchStatus]string{Partial: "part_waits", Excess: "paid_over", Late: "paid_late", Duplicate: "paid_twice"}[m]
+}
+
+// whereabouts says where the money of this chat's payer stands that is not simply
+// what the session was paid with, the newest of it: who asks about money, or is told
+// that all is done or over, must not be left to think that it is gone.
+func (d *deciding) whereabouts(co Checkout) {
+	told := 0
+	for _, p := range slices.Backward(co.Payments) {
+		counted := p.held() && co.Session.Open() && co.Session.Policy.Underpayment != "refund" || p.Match == Late && p.Resolution == ResolvedAccepted && p.Refunded == 0
+		lost := p.Reversed == p.Amount && !p.apart() // that is said by itself
+		if counted || lost || told >= maxStands || !d.mine(co, News{Attempt: p.Attempt}) {
+			continue
+		}
+		before := len(d.says)
+		d.stands(co, p)
+		told += len(d.says) - before
+	}
 }

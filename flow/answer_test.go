@@ -28,7 +28,7 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 		"too much":       {paid, flow.Payment{Match: flow.Excess, Amount: 700_000, Unapplied: 200_000}, "paid_over", map[string]string{"extra": "₦2,000"}},
 		"too late":       {over, flow.Payment{Match: flow.Late, Amount: 500_000, Unapplied: 500_000}, "paid_late", map[string]string{"extra": "₦5,000"}},
 		"twice":          {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Unapplied: 500_000}, "paid_twice", map[string]string{"extra": "₦5,000"}},
-		"it goes back":   {over, flow.Payment{Match: flow.Late, Amount: 500_000, Refunded: 500_000, Resolution: flow.ResolvedRefunded}, "returning", map[string]string{"extra": "₦5,000", "late": "yes"}},
+		"it goes back":   {over, flow.Payment{Match: flow.Late, Amount: 500_000, Refunded: 500_000, Resolution: flow.ResolvedRefunded}, "went_back", map[string]string{"extra": "₦5,000"}},
 		"it is accepted": {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Applied: 500_000, Resolution: flow.ResolvedAccepted}, "kept", map[string]string{"extra": "₦5,000"}},
 		"taken back":     {s, flow.Payment{Match: flow.Matched, Amount: 500_000, Reversed: 500_000}, "reversed", nil},
 		"what fits":      {paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000}, "", nil},

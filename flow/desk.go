@@ -3,6 +3,7 @@ package flow
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -89,7 +90,11 @@ func (d *deciding) atDesk(in Intent) {
 // person asks for a person, and says that one will come.
 func (d *deciding) person(why string) {
 	if d.call(why) {
-		d.say("human", nil)
+		args := map[string]string{}
+		if t, ok := d.chat.talk(d.chat.Focus); ok && slices.Contains(live, t.State) && d.turn.Checkouts[t.Session].Session.Open() {
+			args["open"] = "yes"
+		}
+		d.say("human", args)
 	}
 }
 

@@ -86,7 +86,8 @@ func TakeBack(s Session, a Attempt, p Payment, booked []Posting, b TakenBack) Ch
 	}
 	change.Session = &s
 	change.Facts = []Fact{{Kind: ChargeReversed, Attempt: p.Attempt, Payment: &p}}
-	if p.Match == Duplicate || p.Resolution == ResolvedRefunded && p.Applied == 0 {
+	change.News = []News{{Kind: NewsReversed, Attempt: p.Attempt, Payment: &p, Amount: b.Amount}}
+	if p.apart() {
 		return change
 	}
 	s = s.With(Reversed)
@@ -99,6 +100,5 @@ func TakeBack(s Session, a Attempt, p Payment, booked []Posting, b TakenBack) Ch
 			change.Attempts = []Attempt{a}
 		}
 	}
-	change.News = []News{{Kind: NewsReversed, Attempt: p.Attempt, Payment: &p}}
 	return change
 }

@@ -107,47 +107,40 @@ func TestTakeBack(t *testing.T) {
 		amount     flow.Kobo
 		left       flow.Kobo // paid of the session, after
 		exceptions []flow.Exception
-		news       bool
 		want       []flow.Posting
 	}{
 		{
 			"all of what paid it undoes everything, the fee too", flow.SessionPaid, flow.Excess, 500_000, whole, 600_000, 500_000,
 			[]flow.Exception{flow.Reversed},
-			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -600_000}, {Account: flow.Unapplied, Amount: 100_000}, {Account: flow.MerchantPending, Amount: 482_500}, {Account: flow.Fees, Amount: 17_500}},
 		},
 		{
 			"of a part what was set aside goes first", flow.SessionPaid, flow.Excess, 500_000, whole, 200_000, 500_000,
 			[]flow.Exception{flow.Reversed},
-			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -200_000}, {Account: flow.Unapplied, Amount: 100_000}, {Account: flow.MerchantPending, Amount: 100_000}},
 		},
 		{
 			"the rest of it undoes what is left", flow.SessionPaid, flow.Excess, 500_000, half, 400_000, 500_000,
 			[]flow.Exception{flow.Reversed},
-			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -400_000}, {Account: flow.MerchantPending, Amount: 382_500}, {Account: flow.Fees, Amount: 17_500}},
 		},
 		{
 			"a part that is held is not held any more", flow.SessionPending, flow.Partial, 450_000, held, 450_000, 0,
 			[]flow.Exception{flow.Reversed},
-			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -450_000}, {Account: flow.Unapplied, Amount: 450_000}},
 		},
 		{
 			"some of what is held", flow.SessionPending, flow.Partial, 450_000, held, 50_000, 400_000,
 			[]flow.Exception{flow.PartiallyPaid, flow.Reversed},
-			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -50_000}, {Account: flow.Unapplied, Amount: 50_000}},
 		},
 		{
 			"late money", flow.SessionExpired, flow.Late, 0, held, 450_000, 0,
 			[]flow.Exception{flow.Reversed},
-			true,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -450_000}, {Account: flow.Unapplied, Amount: 450_000}},
 		},
 		{
-			"the second payment leaves no doubt about the first", flow.SessionPaid, flow.Duplicate, 500_000, held, 450_000, 500_000, nil, false,
+			"the second payment leaves no doubt about the first", flow.SessionPaid, flow.Duplicate, 500_000, held, 450_000, 500_000, nil,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -450_000}, {Account: flow.Unapplied, Amount: 450_000}},
 		},
 	} {
@@ -175,7 +168,7 @@ func TestTakeBack(t *testing.T) {
 			if got := change.Session; got.Status != c.status || got.AmountPaid != c.left || !slices.Equal(got.Exceptions, c.exceptions) {
 				t.Errorf("%s with %d, %v", got.Status, got.AmountPaid, got.Exceptions)
 			}
-			if len(change.Facts) != 1 || change.Facts[0].Kind != flow.ChargeReversed || change.Facts[0].Payment.Reversed != gone || (len(change.News) == 1) != c.news {
+			if len(change.Facts) != 1 || change.Facts[0].Kind != flow.ChargeReversed || change.Facts[0].Payment.Reversed != gone || len(change.News) != 1 || change.News[0].Amount != c.amount {
 				t.Errorf("told %+v, news %+v", change.Facts, change.News)
 			}
 			if asked := len(change.Attempts) == 1; asked != (c.match == flow.Partial) || asked && change.Attempts[0].Amount != change.Session.Outstanding() {

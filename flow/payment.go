@@ -96,6 +96,12 @@ type Payment struct {
 	ReturnsAt         time.Time // when what is set aside goes back by itself, zero for never
 }
 
+// apart says whether a session goes on as it is when the bank takes a payment back:
+// none of it counts there, for it came once too often, or is sent back.
+func (p Payment) apart() bool {
+	return p.Match == Duplicate || p.Resolution == ResolvedRefunded && p.Applied == 0
+}
+
 // FeeKept is what we keep of a payment, in kobo: nothing once the bank took all of
 // it back.
 func (p Payment) FeeKept() Kobo { return p.Fee - p.FeeBack }

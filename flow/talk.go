@@ -249,7 +249,7 @@ func (d *deciding) code() {
 		d.say("paid_elsewhere", nil)
 	case !co.Session.Open() || !d.turn.Now.Before(co.Session.ExpiresAt):
 		d.why = "the session is over"
-		d.say("session_over", about(co))
+		d.over(co)
 	case known:
 		d.why = "same code again"
 		d.focus(t)

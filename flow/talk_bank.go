@@ -17,7 +17,10 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 	case ThenBack:
 		d.step(t, back(from), d.why, func() { d.say("nothing_yet", about(co)) })
 	case ThenMoney:
-		d.step(t, back(from), d.why, func() { d.say("money_none", about(co)) })
+		d.step(t, back(from), d.why, func() {
+			d.say("money_none", about(co))
+			d.whereabouts(co)
+		})
 	case ThenChoose:
 		d.do(DoSupersede, *t)
 		d.step(t, back(Choosing), d.why, func() { d.say("switch", d.menuArgs(*t, co)) })

@@ -123,7 +123,7 @@ func (d *deciding) newsEnded(t *Talk, co Checkout, how NewsKind) {
 	waiting := how == NewsCancelled || slices.Contains(awaiting, t.State) || t.State == Opening || t.State == Verifying || t.State == PartPaid
 	speak := func() {
 		if waiting || held > 0 {
-			d.say(key, about(co))
+			d.say(key, whole(co))
 		}
 		d.waits(co)
 	}
@@ -174,14 +174,25 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 			d.say("sent_back", merge(about(co), map[string]string{"returned": n.Amount.Naira()}))
 		}
 	case NewsReversed:
-		if d.why = "the bank took money back"; d.mine(co, n) {
-			d.step(t, talkReverse, d.why, func() {
-				d.say("reversed", about(co)) // says itself that somebody answers, and that nothing is paid until then
-				d.call(d.why)
-			})
-		}
+		d.newsReversed(t, co, n)
 	case NewsOpened, NewsRefused, NewsSlow, NewsDeclined, NewsNothing, NewsBankDown, NewsLapsed, NewsClosed, NewsCancelled, NewsStopped,
 		NewsComing, NewsTimer, NewsMuted, NewsUnmuted, NewsClaimed, NewsReply, NewsReleased, NewsAgain: // not of money
+	}
+}
+
+// newsReversed says how much the bank took back. Only where the session counted it a
+// person is needed.
+func (d *deciding) newsReversed(t *Talk, co Checkout, n News) {
+	switch d.why = "the bank took money back"; {
+	case !d.mine(co, n):
+	case n.Payment != nil && n.Payment.apart():
+		d.why += " that the session does not count"
+		d.stands(co, *n.Payment)
+	default:
+		d.step(t, talkReverse, d.why, func() {
+			d.reversed(co, n.Amount) // says itself that somebody answers, and that nothing is paid until then
+			d.call(d.why)
+		})
 	}
 }
 

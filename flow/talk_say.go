@@ -26,14 +26,16 @@ func (d *deciding) show(t Talk, co Checkout) {
 		d.say("lapsed", d.menuArgs(t, co))
 	case Review:
 		if slices.Contains(co.Session.Exceptions, Reversed) { // then the money is not safe, as the other says
-			d.say("reversed", about(co))
-			return
+			d.reversed(co, 0)
+		} else {
+			d.say("in_review", about(co))
 		}
-		d.say("in_review", about(co))
+		d.whereabouts(co)
 	case Opening, Verifying:
 		d.say("one_moment", nil)
 	case Paid:
 		d.say("paid_again", d.receipt(co))
+		d.whereabouts(co)
 	case Closed:
 		switch {
 		case co.Session.Status == SessionPaid:
@@ -41,9 +43,33 @@ func (d *deciding) show(t Talk, co Checkout) {
 		case co.Session.Open() && d.turn.Now.Before(co.Session.ExpiresAt):
 			d.summary(t, co) // it ended because nobody said anything
 		default:
-			d.say("session_over", about(co))
+			d.over(co)
 		}
 	}
+}
+
+// over says that nothing can be paid any more and, to a chat that knows the session,
+// what became of what was.
+func (d *deciding) over(co Checkout) {
+	d.say("session_over", whole(co))
+	if _, known := d.chat.talk(co.Session.ID); known {
+		d.whereabouts(co)
+	}
+}
+
+// reversed says how much the bank took back of what this chat's session was paid
+// with: an amount in kobo, or 0 for all of that by now.
+func (d *deciding) reversed(co Checkout, amount Kobo) {
+	args := about(co)
+	if amount == 0 {
+		for _, p := range co.Payments {
+			if !p.apart() && d.mine(co, News{Attempt: p.Attempt}) {
+				amount += p.Reversed
+			}
+		}
+	}
+	args["amount"] = amount.Naira()
+	d.say("reversed", args)
 }
 
 // part is how much is left of a payment that came in part, and how much of it this
@@ -128,6 +154,16 @@ func about(co Checkout) map[string]string {
 	args["order"] = co.Session.Reference
 	if co.Session.Description != "" {
 		args["order"] = co.Session.Description
+	}
+	return args
+}
+
+// whole is about, with all that was asked for: what ends is the payment, and not
+// what was left of it.
+func whole(co Checkout) map[string]string {
+	args := about(co)
+	if co.Session.Status != SessionPaid {
+		args["amount"] = co.Session.Amount.Naira()
 	}
 	return args
 }

@@ -35,7 +35,7 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 		d.say("on_the_way", about(co))
 	case t.State != Review && over:
 		d.why = "the session is over, though nobody has swept it yet"
-		d.say("session_over", about(co))
+		d.over(co)
 	case t.State == Opening || t.State == Verifying:
 		d.hold(&t, in)
 	case in.Kind == MeansConfirm && confirming:
@@ -54,7 +54,7 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 // been under way to it, and who misses some is not left alone with that.
 func (d *deciding) closed(t Talk, co Checkout, in Intent) {
 	d.why = "already closed"
-	d.say("session_over", about(co))
+	d.over(co)
 	if !slices.Contains([]IntentKind{MeansPaid, MeansMedia, MeansMoney}, in.Kind) {
 		return
 	}
@@ -107,15 +107,17 @@ func (d *deciding) paid(t *Talk, co Checkout, in Intent) {
 	switch {
 	case in.Kind == MeansReceipt:
 		d.say("receipt", d.receipt(co))
+		d.whereabouts(co)
 	case in.Kind == MeansThanks:
 		d.say("welcome", nil)
 	case in.Kind == MeansWho:
 		d.who(co)
 	case in.Kind == MeansMoney:
 		d.say("money_paid", d.receipt(co))
+		d.whereabouts(co)
 	case slices.Contains([]IntentKind{MeansNothing, MeansAbuse, MeansUnread}, in.Kind) && d.ladder(t) > maxUnknown:
 	default:
-		d.say("paid_again", d.receipt(co))
+		d.show(*t, co)
 	}
 }
 
@@ -167,7 +169,7 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 		if len(co.Attempts) > 0 {
 			d.do(DoCheck, *t)
 		}
-		d.say("cancel_confirm", about(co))
+		d.say("cancel_confirm", whole(co))
 	case MeansWho:
 		d.who(co)
 	case MeansThanks:
