@@ -74,7 +74,6 @@ type Message struct {
 	Quoted string        // the id of the message of ours that it answers to
 	Edits  string        // the id of the message that it takes the place of
 	Fades  time.Duration // how long the chat keeps its messages, 0 for ever, negative where this one does not say
-	At     time.Time
 }
 
 // Bot hears what payers write. It is safe for use from several goroutines.
@@ -109,13 +108,10 @@ func (b *Bot) Receive(ctx context.Context, m Message) error {
 	if len(m.Phone) > maxID {
 		return fmt.Errorf("%w: a phone of %d bytes", ErrMessage, len(m.Phone))
 	}
-	if m.At.IsZero() {
-		m.At = b.now()
-	}
 	in := b.understand(m)
 	err := b.hear(ctx, checkout.Inbound{
 		Number: m.Number, Person: m.Person, Phone: m.Phone, Name: line(masked(m.Name), maxName), Message: m.ID,
-		Quoted: id(m.Quoted), Edits: id(m.Edits), Fades: m.Fades, Intent: in, At: m.At,
+		Quoted: id(m.Quoted), Edits: id(m.Edits), Fades: m.Fades, Intent: in,
 	})
 	if err != nil {
 		return fmt.Errorf("hearing the message %s: %w", m.ID, err)

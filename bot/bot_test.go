@@ -45,7 +45,7 @@ func newBot(h *hearing, log *bytes.Buffer) *bot.Bot {
 }
 
 func message() bot.Message {
-	return bot.Message{Number: "2348000000001", Person: "100200300400500", Phone: "2348012345678", Name: "Ada", ID: "3EB0AA", Text: "1", At: noon.Add(-time.Minute)}
+	return bot.Message{Number: "2348000000001", Person: "100200300400500", Phone: "2348012345678", Name: "Ada", ID: "3EB0AA", Text: "1"}
 }
 
 func TestReceive(t *testing.T) {
@@ -55,7 +55,7 @@ func TestReceive(t *testing.T) {
 	}
 	want := checkout.Inbound{
 		Number: "2348000000001", Person: "100200300400500", Phone: "2348012345678", Name: "Ada", Message: "3EB0AA",
-		Intent: flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1", By: bot.Reading}, At: noon.Add(-time.Minute),
+		Intent: flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1", By: bot.Reading},
 	}
 	if len(h.inbound) != 1 || h.inbound[0] != want {
 		t.Errorf("heard %+v\nwant  %+v", h.inbound, want)
@@ -71,12 +71,12 @@ func TestReceiveMedia(t *testing.T) {
 		"Pay 7K3M-9QTX":       flow.MeansCode,
 	} {
 		h, m := &hearing{}, message()
-		m.Text, m.Kind, m.At = text, bot.KindPicture, time.Time{}
+		m.Text, m.Kind = text, bot.KindPicture
 		if err := newBot(h, &bytes.Buffer{}).Receive(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.inbound[0]; got.Intent.Kind != want || !got.At.Equal(noon) {
-			t.Errorf("a picture with %q means %s at %s, want %s", text, got.Intent.Kind, got.At, want)
+		if got := h.inbound[0]; got.Intent.Kind != want {
+			t.Errorf("a picture with %q means %s, want %s", text, got.Intent.Kind, want)
 		}
 	}
 }

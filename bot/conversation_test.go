@@ -113,7 +113,7 @@ func (d *direct) Say(s bottest.Saying) {
 	d.messages++
 	m := bot.Message{
 		Number: bottest.Number, Person: s.Payer, Phone: flow.Phone("23480310000" + strings.TrimPrefix(s.Payer, "person-") + "0"), Name: "Bola",
-		ID: fmt.Sprintf("IN%d", d.messages), Kind: s.Kind, Text: s.Text, Own: s.Own, Quoted: s.Quoted, Fades: d.fades, At: d.stage.Clock(),
+		ID: fmt.Sprintf("IN%d", d.messages), Kind: s.Kind, Text: s.Text, Own: s.Own, Quoted: s.Quoted, Fades: d.fades,
 	}
 	if s.Edit {
 		m.Edits = d.last.ID

@@ -314,7 +314,7 @@ func TestReceiveKinds(t *testing.T) {
 	} {
 		k, base := newTalker(t), message()
 		m := c.m
-		m.Number, m.Person, m.Phone, m.Name, m.ID, m.At = base.Number, base.Person, base.Phone, base.Name, base.ID, base.At
+		m.Number, m.Person, m.Phone, m.Name, m.ID = base.Number, base.Person, base.Phone, base.Name, base.ID
 		in := k.receive(m)
 		if in.Kind != c.kind || in.Text != c.text || in.By != bot.Reading {
 			t.Errorf("%+v means %+v", c.m, in)

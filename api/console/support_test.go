@@ -59,7 +59,7 @@ func (w *world) inChat(id, name string) {
 		{Kind: flow.MeansCode, Code: s.EntryCode, Text: "Pay " + s.EntryCode}, {Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1"},
 	} {
 		if err := w.services[flow.Test].Hear(w.t.Context(), checkout.Inbound{
-			Number: "2348000000001", Person: "77@lid", Phone: "2348031234567", Name: name, Message: fmt.Sprint(id, i), Intent: in, At: w.now(),
+			Number: "2348000000001", Person: "77@lid", Phone: "2348031234567", Name: name, Message: fmt.Sprint(id, i), Intent: in,
 		}); err != nil {
 			w.t.Fatal(err)
 		}

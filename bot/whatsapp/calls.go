@@ -28,11 +28,7 @@ func (c *Client) call(ctx context.Context, wa *whatsmeow.Client, evt *events.Cal
 		return
 	}
 	if err == nil {
-		at := evt.Timestamp
-		if at.IsZero() {
-			at = c.cfg.Now()
-		}
-		err = c.cfg.Receive(ctx, bot.Message{Number: c.ours(), Person: person, Phone: phone, ID: evt.CallID, Kind: bot.KindCall, Fades: unsaid, At: at})
+		err = c.cfg.Receive(ctx, bot.Message{Number: c.ours(), Person: person, Phone: phone, ID: evt.CallID, Kind: bot.KindCall, Fades: unsaid})
 	}
 	if err != nil {
 		c.log.ErrorContext(ctx, "whatsapp call not kept", slog.String("phone", phone.String()), slog.String("error", scrub(err.Error())))

@@ -38,13 +38,9 @@ func (c *Client) inbound(ctx context.Context, wa *whatsmeow.Client, evt *events.
 		c.log.ErrorContext(ctx, "whatsapp message of nobody dropped", slog.String("message", info.ID), slog.String("sender", shortened(from.User)))
 		return bot.Message{}, false, nil
 	}
-	at := info.Timestamp
-	if at.IsZero() {
-		at = c.cfg.Now()
-	}
 	m := bot.Message{
 		Number: c.ours(), Person: person, Phone: phone, Name: name, ID: info.ID, Kind: said.kind, Text: said.text, Own: info.IsFromMe,
-		Edits: said.edits, Fades: said.fades, At: at,
+		Edits: said.edits, Fades: said.fades,
 	}
 	if said.context != nil {
 		m.Fades = seconds(said.context.GetExpiration())

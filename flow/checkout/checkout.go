@@ -94,7 +94,6 @@ type Inbound struct {
 	Edits   string        // the id of the message that it takes the place of, "" for none
 	Fades   time.Duration // how long the chat keeps its messages, 0 for ever, negative where the message does not say
 	Intent  flow.Intent
-	At      time.Time
 }
 
 // Tick is what the network says became of a message of ours.

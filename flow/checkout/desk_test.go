@@ -154,7 +154,7 @@ func TestASecretThatAMessageIsChangedIntoIsWarnedOf(t *testing.T) {
 	w := one(t)
 	w.hear("ada", code(w.session(flow.InChat)))
 	w.must(w.service.Hear(t.Context(), checkout.Inbound{
-		Number: ourNumber, Person: "ada", Message: "EDIT", Edits: "IN1", Intent: flow.Intent{Kind: flow.MeansSecret, Text: "a secret, not kept"}, At: w.clock(),
+		Number: ourNumber, Person: "ada", Message: "EDIT", Edits: "IN1", Intent: flow.Intent{Kind: flow.MeansSecret, Text: "a secret, not kept"},
 	}))
 	w.rest()
 	if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "secret_typed"}) {
@@ -175,7 +175,7 @@ func TestAMessageIsAboutThePaymentThatItShows(t *testing.T) {
 		w.mu.Unlock()
 		w.hear("ada", code(second))
 		w.must(w.service.Hear(w.t.Context(), checkout.Inbound{
-			Number: ourNumber, Person: "ada", Message: "QUOTES", Quoted: shown, Intent: flow.Intent{Kind: flow.MeansOther}, At: w.clock(),
+			Number: ourNumber, Person: "ada", Message: "QUOTES", Quoted: shown, Intent: flow.Intent{Kind: flow.MeansOther},
 		}))
 		w.rest()
 		if a := w.attempts(first.ID); len(a) != 1 || a[0].Status != flow.AttemptSuperseded {

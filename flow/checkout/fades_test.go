@@ -21,7 +21,7 @@ func TestACallDoesNotForgetHowAChatFades(t *testing.T) {
 			heard++
 			w.must(w.service.Hear(t.Context(), checkout.Inbound{
 				Number: ourNumber, Person: "ada", Phone: "2348031000010", Name: name, Message: fmt.Sprintf("FADES%d", heard), Fades: fades,
-				Intent: flow.Intent{Kind: kind}, At: w.clock(),
+				Intent: flow.Intent{Kind: kind},
 			}))
 			w.rest()
 			row, _, err := w.db.ChatOf(t.Context(), ourNumber, "ada")

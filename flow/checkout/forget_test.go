@@ -35,7 +35,7 @@ func (w *world) adaSays(in flow.Intent) {
 	w.t.Helper()
 	w.heard++
 	w.must(w.service.Hear(context.WithoutCancel(w.t.Context()), checkout.Inbound{
-		Number: ourNumber, Person: adaPerson, Phone: adaPhone, Name: adaName, Message: "ADA" + string(rune('A'+w.heard)), Intent: in, At: w.clock(),
+		Number: ourNumber, Person: adaPerson, Phone: adaPhone, Name: adaName, Message: "ADA" + string(rune('A'+w.heard)), Intent: in,
 	}))
 	w.rest()
 }
@@ -143,7 +143,7 @@ func TestAnAddressThatHoldsTheForgottenOneStays(t *testing.T) {
 			made[email] = one.Session
 			for i, in := range []flow.Intent{code(one.Session), method(flow.BankTransfer)} { // whose telephone number is not known
 				w.must(w.service.Hear(w.t.Context(), checkout.Inbound{
-					Number: ourNumber, Person: "payer of " + string(one.Session.ID), Message: fmt.Sprint(one.Session.ID, i), Intent: in, At: w.clock(),
+					Number: ourNumber, Person: "payer of " + string(one.Session.ID), Message: fmt.Sprint(one.Session.ID, i), Intent: in,
 				}))
 				w.rest()
 			}
@@ -196,7 +196,7 @@ func TestWhoHasTwoWhatsAppAccountsIsForgotten(t *testing.T) {
 		w.pass(time.Minute)                                           // the chat that was first keeps the name that stands for her elsewhere
 		for _, number := range []string{ourNumber, "2349010000002"} { // and one with another number of ours
 			w.must(w.service.Hear(ctx, checkout.Inbound{
-				Number: number, Person: second, Phone: adaPhone, Name: adaName, Message: "SECOND", Intent: flow.Intent{Kind: flow.MeansNothing, Text: "Adaeze again"}, At: w.clock(),
+				Number: number, Person: second, Phone: adaPhone, Name: adaName, Message: "SECOND", Intent: flow.Intent{Kind: flow.MeansNothing, Text: "Adaeze again"},
 			}))
 			w.rest()
 		}

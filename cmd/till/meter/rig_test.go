@@ -174,7 +174,7 @@ func (r *rig) hears(in flow.Intent) {
 	r.t.Helper()
 	r.nth++
 	r.must(r.service.Hear(r.t.Context(), checkout.Inbound{
-		Number: "2349010000001", Person: "199000100020003", Phone: "2348039990001", Message: fmt.Sprintf("M%d", r.nth), Intent: in, At: r.clock(),
+		Number: "2349010000001", Person: "199000100020003", Phone: "2348039990001", Message: fmt.Sprintf("M%d", r.nth), Intent: in,
 	}))
 }
 

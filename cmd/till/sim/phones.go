@@ -128,7 +128,7 @@ func (w *world) say(p *person, text string) { w.send(p, bot.Message{Text: text})
 // send has a payer send anything.
 func (w *world) send(p *person, m bot.Message) {
 	p.wrote++
-	m.Number, m.Person, m.Phone, m.Name, m.ID, m.At = number, p.lid, p.phone, p.name, fmt.Sprintf("%s-%d", p.name, p.wrote), w.now()
+	m.Number, m.Person, m.Phone, m.Name, m.ID = number, p.lid, p.phone, p.name, fmt.Sprintf("%s-%d", p.name, p.wrote)
 	w.hand(p, m, 0)
 	if w.roll(w.swarm.echo) {
 		w.after(w.between(0, 90*time.Second), "echo "+m.ID, func() { w.hand(p, m, 0) })
