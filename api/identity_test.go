@@ -55,7 +55,7 @@ func TestAPersonIsLookedUp(t *testing.T) {
 			t.Errorf("nothing says when it ended: %s", done.body)
 		}
 	}
-	list, err := d.verify.LookUps(t.Context(), d.project.ID, time.Time{}, 100)
+	list, err := d.db.LookUps(t.Context(), d.project.ID, time.Time{}, 100)
 	if err != nil || len(list) != 4 {
 		t.Fatalf("audit %v, %v", list, err)
 	}
@@ -134,7 +134,7 @@ func TestALookUpIsMadeOnceForAKey(t *testing.T) {
 	if calls, err := d.wire.Calls(t.Context(), 0, 100); err != nil || len(calls) != 1 || calls[0].Reference != id {
 		t.Errorf("calls %+v %v", calls, err)
 	}
-	if list, err := d.verify.LookUps(t.Context(), d.project.ID, time.Time{}, 100); err != nil || len(list) != 1 {
+	if list, err := d.db.LookUps(t.Context(), d.project.ID, time.Time{}, 100); err != nil || len(list) != 1 {
 		t.Errorf("audit %+v %v", list, err)
 	}
 }
@@ -205,7 +205,7 @@ func TestWhatACrashLeftFailsAtTheNextStart(t *testing.T) {
 		d.want(d.settled(string(left.ID)), http.StatusOK, map[string]string{"data.status": "FAILED", "data.reason": "interrupted"})
 	}
 	d.want(d.event(string(left.ID)), 0, map[string]string{"event": "identity.failed"})
-	if list, err := d.verify.LookUps(t.Context(), d.project.ID, time.Time{}, 100); err != nil || len(list) != 1 || list[0].Reason != "interrupted" {
+	if list, err := d.db.LookUps(t.Context(), d.project.ID, time.Time{}, 100); err != nil || len(list) != 1 || list[0].Reason != "interrupted" {
 		t.Errorf("audit %+v %v", list, err)
 	}
 }

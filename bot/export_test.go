@@ -1,5 +1,7 @@
 package bot
 
+import "till/flow"
+
 // Folded is how a text is compared.
 var Folded = fold
 
@@ -8,3 +10,9 @@ var ParseWords = parsePack
 
 // LoadWordsFrom reads languages that are not built in.
 var LoadWordsFrom = loadWords
+
+// Reviewed says whether a native speaker of a language has read its words.
+func (w *Words) Reviewed(lang flow.Lang) bool {
+	p := w.packs[lang]
+	return p != nil && p.reviewed
+}

@@ -1,8 +1,6 @@
 package bot
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,7 +12,6 @@ import (
 
 // pack is one language: the file of it in text.
 type pack struct {
-	version   string
 	reviewed  bool // a native speaker has read it
 	templates map[string]template
 	labels    map[string]string
@@ -34,8 +31,7 @@ func parsePack(source string) (*pack, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the words: %w", err)
 	}
-	sum := sha256.Sum256([]byte(source))
-	p := &pack{version: hex.EncodeToString(sum[:6]), templates: map[string]template{}}
+	p := &pack{templates: map[string]template{}}
 	for key, value := range raw {
 		if err := p.take(file, key, value); err != nil {
 			return nil, fmt.Errorf("reading the words for %s: %w", key, err)

@@ -39,7 +39,6 @@ var holidays string
 // Calendar knows on which days banks in Nigeria work.
 type Calendar struct {
 	closed map[Date]string
-	until  Date
 }
 
 // maxHolidays bounds a table of holidays.
@@ -72,7 +71,7 @@ func NewCalendar(changes string) (Calendar, error) {
 		if name == "" {
 			name = "holiday"
 		}
-		c.closed[date], c.until = name, max(c.until, date)
+		c.closed[date] = name
 	}
 	return c, nil
 }
@@ -137,6 +136,3 @@ func (c Calendar) NextPayday(now time.Time) time.Time {
 	}
 	return c.SettlesOn(now).Start().Add(paydayBegins)
 }
-
-// Until is the last holiday that is known of: beyond it only weekends are.
-func (c Calendar) Until() Date { return c.until }

@@ -39,8 +39,8 @@ func TestMoneyIsPaidOutOnTheNextWorkingDay(t *testing.T) {
 			t.Errorf("paid at %s it settles on %s, not %s (%s)", c.paid, got, c.settles, c.why)
 		}
 	}
-	if calendar.Until() < "2030-12-25" {
-		t.Errorf("the table ends on %s", calendar.Until())
+	if calendar.Works("2030-12-25") {
+		t.Error("the table ends before Christmas of 2030")
 	}
 }
 

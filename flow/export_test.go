@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,8 +29,25 @@ func Matrices() map[string]string {
 	return out
 }
 
+// states and triggers of a table, sorted, for the printed matrices.
+func (t table) axes() (states, triggers []string) {
+	for _, e := range t.events {
+		triggers = append(triggers, e.Name)
+		states = append(states, e.Src...)
+		states = append(states, e.Dst)
+	}
+	slices.Sort(states)
+	slices.Sort(triggers)
+	return slices.Compact(states), slices.Compact(triggers)
+}
+
 // Sum is what a ledger transaction adds up to.
-func Sum(postings []Posting) Kobo { return sum(postings) }
+func Sum(postings []Posting) (total Kobo) {
+	for _, p := range postings {
+		total += p.Amount
+	}
+	return total
+}
 
 // TalkStates are all states of a talk.
 func TalkStates() []TalkState {

@@ -43,7 +43,6 @@ const (
 	PrefixDelivery  = "dlv_"
 	PrefixRequest   = "req_"
 	PrefixChat      = "chat_"
-	PrefixTask      = "task_"
 	PrefixPerson    = "wsp_usr_"
 	PrefixAudit     = "aud_"
 )

@@ -77,15 +77,6 @@ type Posting struct {
 	Amount  Kobo
 }
 
-// sum is what a ledger transaction adds up to: zero, or it is a bug.
-func sum(postings []Posting) Kobo {
-	var total Kobo
-	for _, p := range postings {
-		total += p.Amount
-	}
-	return total
-}
-
 // lines are postings without those that move nothing.
 func lines(all ...Posting) []Posting {
 	return slices.DeleteFunc(all, func(p Posting) bool { return p.Amount == 0 })

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/looplab/fsm"
@@ -176,18 +175,6 @@ func (b Settlement) move(trigger string) (Settlement, error) {
 	}
 	b.Status = SettlementStatus(to)
 	return b, nil
-}
-
-// states and triggers of a table, sorted, for the printed matrices.
-func (t table) axes() (states, triggers []string) {
-	for _, e := range t.events {
-		triggers = append(triggers, e.Name)
-		states = append(states, e.Src...)
-		states = append(states, e.Dst)
-	}
-	slices.Sort(states)
-	slices.Sort(triggers)
-	return slices.Compact(states), slices.Compact(triggers)
 }
 
 // Mermaid draws every table as a state diagram for the documentation.

@@ -47,11 +47,6 @@ const (
 	MayOperate Right = "operate"
 )
 
-// Rights lists them all.
-func Rights() []Right {
-	return []Right{MayRead, MayReveal, MayAnswer, MayResend, MayMoveMoney, MayDevelop, MayOwn, MayOperate}
-}
-
 // May says whether a role has a right. Keys are a merchant's own: operators, who
 // see everything, never get any.
 func (r Role) May(what Right) bool {

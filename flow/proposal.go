@@ -23,9 +23,6 @@ const (
 	ActByHand   MoneyAct = "refund.done_by_hand" // it was paid by hand, and the bank is told nothing
 )
 
-// MoneyActs are all acts.
-func MoneyActs() []MoneyAct { return []MoneyAct{ActAccept, ActSendBack, ActRetry, ActByHand} }
-
 // OfRefund says whether an act is about a refund, and not about a payment.
 func (a MoneyAct) OfRefund() bool { return a == ActRetry || a == ActByHand }
 

@@ -124,7 +124,6 @@ type madeKey struct {
 	ID   string
 	Text string
 	Kind flow.KeyKind
-	Ends time.Time // when the key it takes the place of ends
 }
 
 // makeKey is POST /developers/keys.

@@ -28,7 +28,6 @@ type anEvent struct {
 	ID         string
 	Event      string
 	Reference  *string
-	SessionID  *string
 	CreatedAt  string
 	Deliveries standing
 	Body       string

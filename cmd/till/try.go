@@ -51,8 +51,8 @@ type trial struct {
 	ctx   context.Context //nolint:containedctx // the trial is its call
 	quiet bool
 
-	began, last time.Time
-	steps       []tried
+	last  time.Time
+	steps []tried
 
 	session, phone, after string
 	caught                chan heardWebhook
@@ -67,7 +67,7 @@ func (c *tryCmd) Run(w *world) error {
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, tryFor)
 	defer cancel()
-	t := &trial{w: w, c: to, ctx: ctx, quiet: c.JSON, began: began, last: began, caught: make(chan heardWebhook, 64)}
+	t := &trial{w: w, c: to, ctx: ctx, quiet: c.JSON, last: began, caught: make(chan heardWebhook, 64)}
 	if err := t.step("ready", "the Till at "+to.base+" is ready"); err != nil {
 		return err
 	}

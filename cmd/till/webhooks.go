@@ -18,15 +18,14 @@ type webhooksCmd struct {
 
 // anEndpoint is what commands read of an endpoint.
 type anEndpoint struct {
-	ID             string
-	URL            string
-	Description    *string
-	Events         []string
-	Status         string
-	DisabledReason *string
-	FailingSince   *string
-	Secret         string
-	SecretHint     string
+	ID           string
+	URL          string
+	Description  *string
+	Events       []string
+	Status       string
+	FailingSince *string
+	Secret       string
+	SecretHint   string
 }
 
 // webhooksListCmd lists endpoints.

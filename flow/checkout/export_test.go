@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -92,3 +93,17 @@ func (p *Pacer) Turn(questions int, now time.Time) time.Duration { return p.turn
 
 // Over says that the questions about a session are answered.
 func (p *Pacer) Over() { p.over() }
+
+// Names are the names of the invariants that are broken, sorted.
+func (r LedgerReport) Names() []string {
+	broken := map[string]bool{}
+	for _, i := range r.Invariants {
+		if i.Wrong > 0 {
+			broken[i.Name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(broken))
+}
+
+// Empty says whether nothing is kept of a payer.
+func (p Payer) Empty() bool { return len(p.Chats)+len(p.Sessions)+len(p.Beside) == 0 }

@@ -26,13 +26,12 @@ var ErrUnsettled = errors.New("something of this payer's is not over")
 // each turn was understood and decided stay as they are.
 type Forgetter struct {
 	db  *store.DB
-	now func() time.Time
 	ids flow.IDs
 }
 
 // NewForgetter makes the commands about payers of an environment.
 func NewForgetter(db *store.DB, now func() time.Time, random io.Reader) *Forgetter {
-	return &Forgetter{db: db, now: now, ids: flow.IDs{Now: now, Rand: random}}
+	return &Forgetter{db: db, ids: flow.IDs{Now: now, Rand: random}}
 }
 
 // NewName draws what stands for somebody from then on. By it alone nobody finds

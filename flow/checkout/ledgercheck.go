@@ -3,7 +3,6 @@ package checkout
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -206,17 +205,6 @@ func offends(d flow.Difference) Offender {
 		}
 	}
 	return Offender{ID: d.RailTransactionID, Says: fmt.Sprintf("%s %s of %s", strings.Join(says, " "), d.Movement, flow.Stamp(d.ValueAt)), Next: next}
-}
-
-// Names are the names of the invariants that are broken, sorted.
-func (r LedgerReport) Names() []string {
-	broken := map[string]bool{}
-	for _, i := range r.Invariants {
-		if i.Wrong > 0 {
-			broken[i.Name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(broken))
 }
 
 // WholeStatement reads everything that a rail ever booked, in pieces where that

@@ -130,9 +130,6 @@ func (p Payer) alone(ctx context.Context, r store.Reader, s flow.Session) (bool,
 	}), err
 }
 
-// Empty says whether nothing is kept of a payer.
-func (p Payer) Empty() bool { return len(p.Chats)+len(p.Sessions)+len(p.Beside) == 0 }
-
 // Who is the payer as the audit log names them: not by the whole of what they are
 // known by.
 func (p Payer) Who() string {

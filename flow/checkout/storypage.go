@@ -113,7 +113,7 @@ func (s *pager) few(ctx context.Context) error {
 	before := func(m Moment) bool { return m.At.Before(s.from) }
 	s.opened = slices.DeleteFunc([]Moment{opened(s.session)}, before)
 	s.money = slices.DeleteFunc(append(matches, posted...), before)
-	s.told = newTeller(s.session, attempts, nil, nil)
+	s.told = newTeller(attempts, nil, nil)
 	return nil
 }
 

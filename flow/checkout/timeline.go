@@ -60,7 +60,7 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 			return nil, fmt.Errorf("tell line %d of %s: %w", l.Seq, l.Stream, err)
 		}
 	}
-	told := newTeller(session, attempts, refunds, lines)
+	told := newTeller(attempts, refunds, lines)
 	story := []Moment{opened(session)}
 	if len(lines) > maxLinesTold {
 		lines = lines[1:]

@@ -22,15 +22,14 @@ import (
 // teller tells the lines of one session's story. It knows what the lines only
 // name by an id.
 type teller struct {
-	session  flow.Session
 	attempts []flow.Attempt
 	refunds  []flow.Refund
 	texts    map[string]string // of our messages, by their id
 }
 
 // newTeller reads what the lines of a session only name.
-func newTeller(session flow.Session, attempts []flow.Attempt, refunds []flow.Refund, lines []store.Line) teller {
-	t := teller{session: session, attempts: attempts, refunds: refunds, texts: map[string]string{}}
+func newTeller(attempts []flow.Attempt, refunds []flow.Refund, lines []store.Line) teller {
+	t := teller{attempts: attempts, refunds: refunds, texts: map[string]string{}}
 	for _, l := range lines {
 		var d replay.Outcome
 		if l.Kind != replay.Decided || json.Unmarshal(l.Data, &d) != nil {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"till/flow"
-	"till/flow/store"
 	"till/rail"
 )
 
@@ -301,11 +300,6 @@ func (v *Verifications) Verification(ctx context.Context, project flow.ProjectID
 // Record is a verification as its merchant reads it.
 func (v *Verifications) Record(one flow.Verification) flow.VerificationRecord {
 	return flow.RecordVerification(one, v.s.cfg.Around)
-}
-
-// LookUps are the audit rows of a project from a time on, oldest first.
-func (v *Verifications) LookUps(ctx context.Context, project flow.ProjectID, from time.Time, limit int) ([]store.LookUp, error) {
-	return v.s.cfg.DB.LookUps(ctx, project, from, limit)
 }
 
 // Run takes look-ups on until ctx ends, ends those that nobody hears of any

@@ -121,3 +121,12 @@ func (t *Tx) ClaimPlan(ctx context.Context, ids []string) (plan string, err erro
 	}
 	return plan, err
 }
+
+// LedgerRules are the names of the rules that LedgerFaults knows.
+func LedgerRules() []string {
+	var names []string
+	for _, rule := range ledgerRules() {
+		names = append(names, rule.Name)
+	}
+	return names
+}

@@ -20,7 +20,7 @@ type LedgerFault struct {
 
 // LedgerRule is one rule of the ledger that the store can check by itself.
 type LedgerRule struct {
-	Name   string // of the rule: see LedgerRules
+	Name   string // of the rule: one of Rule…
 	faults string // id, at, says, expects
 	counts string
 }
@@ -185,15 +185,6 @@ func rulesOfMoneyOut() []LedgerRule {
  GROUP BY id HAVING SUM(owed) <> SUM(listed)`, `SELECT COUNT(*) FROM settlement_items WHERE settlement = ''`,
 		},
 	}
-}
-
-// LedgerRules are the names of the rules that LedgerFaults knows.
-func LedgerRules() []string {
-	var names []string
-	for _, rule := range ledgerRules() {
-		names = append(names, rule.Name)
-	}
-	return names
 }
 
 // LedgerFaults checks one rule: how many rows it is about, how many break it, and

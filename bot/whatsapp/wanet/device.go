@@ -152,9 +152,6 @@ func lastNumber(key string) uint64 {
 // ID is the device's number within its account.
 func (d *Device) ID() uint16 { return d.id }
 
-// Account is whose device it is.
-func (d *Device) Account() *Account { return d.a }
-
 // Online says whether a linked client is logged in; a phone always is.
 func (d *Device) Online() bool {
 	d.a.n.mu.Lock()
@@ -216,15 +213,6 @@ func (d *Device) StreamError(code int) {
 
 // Replace ends the device's connection as if another one had taken its place.
 func (d *Device) Replace() { d.finish(streamErrorConflict("", "replaced")) }
-
-// Inject sends a stanza to the connected device, outside of its queue.
-func (d *Device) Inject(node waBinary.Node) {
-	d.a.n.mu.Lock()
-	defer d.a.n.mu.Unlock()
-	if d.conn != nil {
-		d.conn.send(node)
-	}
-}
 
 func (d *Device) finish(last waBinary.Node) {
 	d.a.n.mu.Lock()

@@ -3,7 +3,6 @@ package wanet
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/ecdh"
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/pbkdf2"
@@ -31,10 +30,9 @@ type codeLink struct {
 	ref     string
 	wrapped []byte
 
-	typed     *offer // by a phone; answered if its code turns out wrong
-	account   *Account
-	ephemeral *ecdh.PrivateKey
-	shared    []byte // of the two ephemeral keys
+	typed   *offer // by a phone; answered if its code turns out wrong
+	account *Account
+	shared  []byte // of the two ephemeral keys
 }
 
 // codeHello notes that a client shows a code for a number, and names the request.
@@ -133,7 +131,7 @@ func (n *Network) typeCode(c *conn, a *Account, code string) (*offer, error) {
 	if c.link.code != link || c.link.last != nil {
 		return nil, ErrNoPairing
 	}
-	link.typed, link.account, link.ephemeral, link.shared = o, a, eph, shared
+	link.typed, link.account, link.shared = o, a, shared
 	c.send(waBinary.Node{
 		Tag: "notification",
 		Attrs: waBinary.Attrs{

@@ -177,20 +177,9 @@ func (r *Remote) ScanQR(ctx context.Context, phone, pushName, text string) (p Ph
 	return p, err
 }
 
-// EnterCode links the client that shows a code for a number.
-func (r *Remote) EnterCode(ctx context.Context, phone, pushName, code string) (p PhoneInfo, err error) {
-	err = r.call(ctx, http.MethodPost, "/network/pairings", pairingBody{Phone: phone, PushName: pushName, Code: code}, &p)
-	return p, err
-}
-
 // SetFaults replaces the network's standing troubles.
 func (r *Remote) SetFaults(ctx context.Context, f Faults) error {
 	return r.call(ctx, http.MethodPut, "/network/faults", f, &Faults{})
-}
-
-// Release lets everything go that faults dropped or held back.
-func (r *Remote) Release(ctx context.Context) error {
-	return r.call(ctx, http.MethodPost, "/network/release", nil, &struct{}{})
 }
 
 // Devices lists all devices of the network.

@@ -37,8 +37,7 @@ type ledgerBook struct {
 	refundOf                     map[string]refundRow
 	settlementAmount             map[string]int64
 	deliveries                   map[string]string
-	wereHeld                     map[string]bool // deliveries, at least once
-	endpoints                    map[string]bool
+	wereHeld                     map[string]bool   // deliveries, at least once
 	successes                    map[string]int    // charge.success events of a session
 	railIDs                      map[string]string // the bank's movements that were posted, and as what
 	heard                        map[string]int    // payers' messages that were decided
@@ -97,7 +96,7 @@ func newBook(w *world) *book {
 	for _, name := range []string{"test", "live"} {
 		b.envs = append(b.envs, &ledgerBook{
 			w: w, name: name, sessions: map[string]*sessionRow{}, attempts: map[string]*attemptRow{}, byReference: map[string]*attemptRow{}, payments: map[string]*paymentRow{},
-			refunds: map[string]string{}, settlements: map[string]string{}, deliveries: map[string]string{}, wereHeld: map[string]bool{}, endpoints: map[string]bool{},
+			refunds: map[string]string{}, settlements: map[string]string{}, deliveries: map[string]string{}, wereHeld: map[string]bool{},
 			successes: map[string]int{}, railIDs: map[string]string{}, heard: map[string]int{}, talks: map[string]string{}, owners: map[string]*owner{},
 			refundOf: map[string]refundRow{}, settlementAmount: map[string]int64{}, sent: map[string]int{}, standing: map[string]string{},
 		})

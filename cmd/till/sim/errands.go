@@ -96,12 +96,10 @@ func (w *world) charges() {
 	s := &session{n: w.nth, m: m, amount: int64(10_000 + w.rng.IntN(500_000)), mayCall: true, ends: w.age() + time.Hour}
 	s.ref = fmt.Sprintf("s%d", s.n)
 	w.sessions = append(w.sessions, s)
-	w.charging++
 	w.insist("charge "+s.ref, request{
 		method: http.MethodPost, path: "/v1/charges", key: m.secret, once: m.once(),
 		body: encoded(map[string]any{"amount": s.amount, "customerEmail": "ada@example.com", "reference": s.ref}),
 	}, func(out reply) {
-		w.charging--
 		s.id, s.account = out.text("sessionId"), out.text("virtualAccount.accountNumber")
 		w.name(s.id, s.ref)
 		if s.id == "" || s.account == "" {

@@ -22,7 +22,6 @@ type session struct {
 	ref    string
 	id     string
 	amount int64
-	chat   bool
 	live   bool
 	link   string  // into the chat
 	payer  *person // who opens it in a chat, nil for nobody
@@ -71,7 +70,7 @@ func (w *world) insist(name string, r request, then func(reply)) {
 
 // opens has a merchant ask for money.
 func (w *world) opens(chat, live bool, then func(*session)) {
-	s := &session{n: w.nth, m: pick(w, w.merchants...), chat: chat, live: live}
+	s := &session{n: w.nth, m: pick(w, w.merchants...), live: live}
 	if live {
 		s.m = w.merchants[w.rng.IntN(2)]
 	}

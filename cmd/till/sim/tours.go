@@ -106,7 +106,7 @@ func (g *guide) begins() {
 	if g.t.place == "quiet" {
 		minutes = 2880
 	}
-	g.s = &session{n: w.nth, m: w.merchants[0], chat: true, amount: tourAmount, ends: w.age() + time.Duration(minutes)*time.Minute, payer: g.p}
+	g.s = &session{n: w.nth, m: w.merchants[0], amount: tourAmount, ends: w.age() + time.Duration(minutes)*time.Minute, payer: g.p}
 	g.s.ref = fmt.Sprintf("s%d", g.s.n)
 	w.sessions = append(w.sessions, g.s)
 	body := encoded(map[string]any{

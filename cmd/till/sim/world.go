@@ -95,7 +95,6 @@ type world struct {
 	ctx        context.Context          //nolint:containedctx // of the world itself
 	kyc        string                   // of the newcomer
 	ruled      int                      // moves of it that were judged
-	charging   int                      // charges that are being asked for
 	crafted    int                      // notices that the world made up
 	besides    int64                    // kobo of refunds in these: that much may have left twice
 	meddles    func(*world)             // of a test: done before a step is judged
