@@ -212,10 +212,7 @@ func (w *saving) calledOff(p flow.Payment, session flow.Session, back flow.Kobo)
 		if err := w.keepRefund(change, session); err != nil {
 			return p, session, err
 		}
-		if p, err = w.tx.Payment(w.ctx, p.ID); err != nil {
-			return p, session, err
-		}
-		if session, err = w.sessionOf(p.Session); err != nil {
+		if p, session, err = w.paymentWith(p.ID); err != nil {
 			return p, session, err
 		}
 	}

@@ -250,12 +250,16 @@ func (w *saving) byHand(project flow.ProjectID, o MoneyOrder) error {
 
 // refundWith is a refund of a project with its session and its payment.
 func (w *saving) refundWith(project flow.ProjectID, id flow.RefundID) (r flow.Refund, session flow.Session, p flow.Payment, err error) {
-	if r, err = ownedRefund(w.ctx, w.tx.Reader, project, id); err != nil {
-		return r, session, p, err
+	if r, err = ownedRefund(w.ctx, w.tx.Reader, project, id); err == nil {
+		session, p, err = w.around(r)
 	}
-	if session, err = w.sessionOf(r.Session); err != nil {
-		return r, session, p, err
-	}
-	p, err = w.tx.Payment(w.ctx, r.Payment)
 	return r, session, p, err
+}
+
+// around are a refund's session and its payment.
+func (w *saving) around(r flow.Refund) (session flow.Session, p flow.Payment, err error) {
+	if session, err = w.sessionOf(r.Session); err == nil {
+		p, err = w.tx.Payment(w.ctx, r.Payment)
+	}
+	return session, p, err
 }

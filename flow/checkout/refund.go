@@ -7,23 +7,9 @@ import (
 )
 
 // refund sets money of a payment aside and owes that it is sent back to who paid
-// it. from is the account that the money lies in: unapplied, or the merchant's.
-// The payment must be kept already. Errors: refund_exceeds_payment.
-func (w *saving) refund(p flow.Payment, amount flow.Kobo, from flow.LedgerAccount, origin flow.RefundOrigin, reason string) (flow.Refund, error) {
-	ask := flow.RefundAsk{Amount: amount, Origin: origin, Reason: reason}
-	if from == flow.Unapplied {
-		ask.Aside = amount
-	}
-	return w.refundOf(p.ID, ask)
-}
-
-// refundOf is refund of money that may lie in both accounts.
-func (w *saving) refundOf(id flow.PaymentID, ask flow.RefundAsk) (flow.Refund, error) {
-	p, err := w.tx.Payment(w.ctx, id) // as it is by now: what it says of other refunds counts
-	if err != nil {
-		return flow.Refund{}, err
-	}
-	session, err := w.sessionOf(p.Session)
+// it. The payment must be kept already. Errors: refund_exceeds_payment.
+func (w *saving) refund(id flow.PaymentID, ask flow.RefundAsk) (flow.Refund, error) {
+	p, session, err := w.paymentWith(id) // as it is by now: what it says of other refunds counts
 	if err != nil {
 		return flow.Refund{}, err
 	}
@@ -87,6 +73,14 @@ func (w *saving) sessionOf(id flow.SessionID) (flow.Session, error) {
 		return flow.Session{}, nil
 	}
 	return w.tx.Session(w.ctx, id)
+}
+
+// paymentWith is a payment with its session, as both are now.
+func (w *saving) paymentWith(id flow.PaymentID) (p flow.Payment, session flow.Session, err error) {
+	if p, err = w.tx.Payment(w.ctx, id); err == nil {
+		session, err = w.sessionOf(p.Session)
+	}
+	return p, session, err
 }
 
 // keepRefund keeps what was decided about a refund. One of money without a
@@ -191,10 +185,7 @@ func (w *saving) sendAgain(p flow.Payment, session flow.Session) (flow.Payment, 
 		if err := w.owe(flow.TaskRefund, string(r.ID), w.now); err != nil {
 			return p, session, err
 		}
-		if p, err = w.tx.Payment(w.ctx, p.ID); err != nil {
-			return p, session, err
-		}
-		if session, err = w.sessionOf(p.Session); err != nil {
+		if p, session, err = w.paymentWith(p.ID); err != nil {
 			return p, session, err
 		}
 	}

@@ -82,11 +82,7 @@ func (s *Service) beginRefund(ctx context.Context, asked flow.Refund, anew bool)
 		if anew && !r.Refused {
 			r = r.Anew()
 		}
-		session, err := w.sessionOf(r.Session)
-		if err != nil {
-			return err
-		}
-		p, err := w.tx.Payment(w.ctx, r.Payment)
+		session, p, err := w.around(r)
 		if err != nil {
 			return err
 		}
@@ -131,7 +127,7 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 		if r.Reference != asked.Reference {
 			return overtaken(r.Open())
 		}
-		session, err := w.sessionOf(r.Session)
+		session, p, err := w.around(r)
 		if err != nil {
 			return err
 		}
@@ -143,10 +139,6 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 			if err := w.log(session.ID, "rail.answer", map[string]any{"refund": r.ID, "ms": took.Milliseconds(), "outcome": outcome}); err != nil {
 				return err
 			}
-		}
-		p, err := w.tx.Payment(w.ctx, r.Payment)
-		if err != nil {
-			return err
 		}
 		change, err := r.HeardAnswer(session, p, d, w.now)
 		if err != nil {

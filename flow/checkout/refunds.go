@@ -33,7 +33,7 @@ func (s *Service) Refund(ctx context.Context, n NewRefund, c Call) (Answer, erro
 			return flow.Refund{}, err
 		}
 		aside := min(p.Unapplied, amount)
-		r, err := w.refundOf(p.ID, flow.RefundAsk{Amount: amount, Aside: aside, Origin: flow.OriginMerchant, Reason: n.Reason, By: n.Key})
+		r, err := w.refund(p.ID, flow.RefundAsk{Amount: amount, Aside: aside, Origin: flow.OriginMerchant, Reason: n.Reason, By: n.Key})
 		if err != nil {
 			return flow.Refund{}, err
 		}

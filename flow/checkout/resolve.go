@@ -83,11 +83,7 @@ func (w *saving) moneyOf(p flow.Payment) (flow.Money, error) {
 // Whoever decided first has it: then there is nothing to do.
 func (s *Service) returnOverdue(ctx context.Context, id flow.PaymentID) error {
 	return wrap("send set-aside money back", s.update(ctx, func(w *saving) error {
-		p, err := w.tx.Payment(w.ctx, id)
-		if err != nil {
-			return err
-		}
-		session, err := w.sessionOf(p.Session)
+		p, session, err := w.paymentWith(id)
 		if err != nil {
 			return err
 		}
@@ -127,7 +123,7 @@ func (w *saving) returnLater(p flow.Payment) error {
 // sendBack orders what a decision sends back.
 func (w *saving) sendBack(returns []flow.Return) error {
 	for _, r := range returns {
-		if _, err := w.refund(flow.Payment{ID: r.Payment}, r.Amount, flow.Unapplied, r.Origin, r.Reason); err != nil {
+		if _, err := w.refund(r.Payment, flow.RefundAsk{Amount: r.Amount, Aside: r.Amount, Origin: r.Origin, Reason: r.Reason}); err != nil {
 			return err
 		}
 	}
