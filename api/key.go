@@ -68,10 +68,7 @@ func (c *call) keysPath() string { return projectsPath + "/" + string(c.project.
 
 // readKey is GET /v1/projects/{id}/keys/{kid}.
 func (s *Server) readKey(c *call) error {
-	if err := s.ownProject(c); err != nil {
-		return err
-	}
-	id, err := c.keyID()
+	id, err := s.ownKey(c)
 	if err != nil {
 		return err
 	}
@@ -98,8 +95,12 @@ func (s *Server) listKeys(c *call) error {
 	return sendPage(c, keys, more, func(k flow.Key) KeyRecord { return RecordKey(s.cfg.Accounts, k, "") }, func(k flow.Key) string { return k.ID })
 }
 
-// keyID is the key of the path; what cannot be an id does not exist.
-func (c *call) keyID() (string, error) {
+// ownKey finds the project of the path, and the key; what cannot be an id does not
+// exist.
+func (s *Server) ownKey(c *call) (string, error) {
+	if err := s.ownProject(c); err != nil {
+		return "", err
+	}
 	id := c.param("kid")
 	if !isID(id, flow.PrefixKey) {
 		return "", flow.Refuse(flow.CodeNotFound, "There is no such key.")
@@ -109,10 +110,7 @@ func (c *call) keyID() (string, error) {
 
 // rotateKey is POST /v1/projects/{id}/keys/{kid}/rotate.
 func (s *Server) rotateKey(c *call) error {
-	if err := s.ownProject(c); err != nil {
-		return err
-	}
-	id, err := c.keyID()
+	id, err := s.ownKey(c)
 	if err != nil {
 		return err
 	}
@@ -134,10 +132,7 @@ func (s *Server) rotateKey(c *call) error {
 
 // revokeKey is DELETE /v1/projects/{id}/keys/{kid}.
 func (s *Server) revokeKey(c *call) error {
-	if err := s.ownProject(c); err != nil {
-		return err
-	}
-	id, err := c.keyID()
+	id, err := s.ownKey(c)
 	if err != nil {
 		return err
 	}

@@ -103,15 +103,8 @@ func (w *world) happens(p *person, s *session) {
 		if s.account == "" {
 			return
 		}
-		t := rail.Transfer{AccountNumber: s.account, Amount: kobo(max(amount, 1)), PendingMs: pending, ValueTime: w.now().Add(time.Duration(pending) * time.Millisecond)}
-		w.plays(fmt.Sprintf("%s transfers %d", p.name, t.Amount), func() error {
-			got, err := w.bank.player.Transfer(w.ctx, t)
-			if err == nil {
-				s.money = append(s.money, got.RailTransactionID)
-				w.name(got.RailTransactionID, fmt.Sprintf("%s.credit%d", s.ref, len(s.money)))
-			}
-			return err
-		})
+		t := rail.Transfer{AccountNumber: s.account, Amount: kobo(max(amount, 1)), PendingMs: pending}
+		w.transfer(fmt.Sprintf("%s transfers %d", p.name, t.Amount), s, t)
 		if w.roll(30) {
 			w.after(w.between(time.Second, 3*time.Minute), "claims", func() { w.say(p, pick(w, "4", "i have paid", "done")) })
 		}

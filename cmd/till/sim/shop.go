@@ -230,15 +230,20 @@ func (w *world) transfers(s *session, in time.Duration, amount int64, t rail.Tra
 		if t.Amount == 0 {
 			t.Amount = kobo(s.amount)
 		}
-		t.ValueTime = w.now().Add(time.Duration(t.PendingMs) * time.Millisecond)
-		w.plays(fmt.Sprintf("transfer %d to %s", t.Amount, s.ref), func() error {
-			got, err := w.bank.player.Transfer(w.ctx, t)
-			if err == nil {
-				s.money = append(s.money, got.RailTransactionID)
-				w.name(got.RailTransactionID, fmt.Sprintf("%s.credit%d", s.ref, len(s.money)))
-			}
-			return err
-		})
+		w.transfer(fmt.Sprintf("transfer %d to %s", t.Amount, s.ref), s, t)
+	})
+}
+
+// transfer has somebody send money for a session now.
+func (w *world) transfer(name string, s *session, t rail.Transfer) {
+	t.ValueTime = w.now().Add(time.Duration(t.PendingMs) * time.Millisecond)
+	w.plays(name, func() error {
+		got, err := w.bank.player.Transfer(w.ctx, t)
+		if err == nil {
+			s.money = append(s.money, got.RailTransactionID)
+			w.name(got.RailTransactionID, fmt.Sprintf("%s.credit%d", s.ref, len(s.money)))
+		}
+		return err
 	})
 }
 
