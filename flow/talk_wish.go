@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -90,14 +91,18 @@ func (d *deciding) held(t Talk) {
 	t.Held = nil
 	d.chat = d.chat.put(t)
 	same := in.Kind == MeansMethod && in.Method == t.Method || in.Kind == MeansBank && in.Bank == t.Bank
-	before, _ := d.turn.Chat.talk(t.Session)
+	asked, _ := d.turn.Chat.talk(t.Session)
 	claims := in.Kind == MeansPaid || in.Kind == MeansMedia
-	answered := claims && before.State == Verifying // and not when a method was opened: what was paid may be by the one before
+	answered := claims && asked.State == Verifying // and not when a method was opened: what was paid may be by the one before
 	if same || answered || in.Kind == MeansNothing || in.Kind == MeansConfirm || t.State == Paid || t.State == Closed {
 		return // it was a double tap, or the answer answers it
 	}
-	why := d.why
+	why, before := d.why, len(d.says)
 	d.focused(t, in, false)
+	told := d.says[:before:before]
+	d.says = append(told, slices.DeleteFunc(d.says[before:], func(s Say) bool { // what the bank's answer said is not said again
+		return slices.ContainsFunc(told, func(o Say) bool { return o.Key == s.Key && maps.Equal(o.Args, s.Args) })
+	})...)
 	d.why = why + "; then what was said meanwhile: " + d.why
 }
 
