@@ -60,6 +60,9 @@ type Retelling struct {
 	Long   bool // the log is too long to be decided again here; what is told is its end
 }
 
+// Matches says whether every turn came out as it did.
+func (r Retelling) Matches() bool { return !r.Long && r.Report.Worst() == replay.Same }
+
 // Retell tells a chat again, of one session where that is named. Of what is not
 // the project's nothing is told; "" sees all. Errors: resource_not_found.
 func (s *Service) Retell(ctx context.Context, project flow.ProjectID, chat flow.ChatID, session flow.SessionID) (Retelling, error) {

@@ -83,12 +83,12 @@ func Bug(err error) bool {
 
 // refusal is what SQLite refused with, through its driver or not; 0 where it is no
 // error of SQLite's.
-func refusal(err error) int32 {
+func refusal(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Code & 0xff
+		return int(e.Code) & 0xff
 	}
 	if driver, ok := errors.AsType[*sqlite.Error](err); ok {
-		return int32(driver.Code() & 0xff)
+		return driver.Code() & 0xff
 	}
 	return 0
 }
