@@ -63,7 +63,7 @@ func (c *payerForgetCmd) logs(words []string, by string) (places int, err error)
 		if places += here; here == 0 || by == "" {
 			continue
 		}
-		if err := os.WriteFile(name, text, 0o600); err != nil { //nolint:gosec // of the log that the operator named
+		if err := writeSecret(name, string(text)); err != nil { // killed meanwhile, no line of it is lost
 			return places, fmt.Errorf("change the log: %w", err)
 		}
 	}
