@@ -278,6 +278,9 @@ func TestWhateverIsWrongWithTheLedgerIsFound(t *testing.T) {
 				if i.Wrong > 0 && (len(i.Offenders) == 0 || i.Offenders[0].ID == "" || i.Offenders[0].Next == "") {
 					w.t.Errorf("%s: %s does not say who or what to do: %+v", c.what, i.Name, i.Offenders)
 				}
+				if i.Name == "I3 payments" && i.Wrong > 0 && !strings.Contains(i.Offenders[0].Says, "; it is of "+w.clock().Format(time.DateOnly)) {
+					w.t.Errorf("%s: %s does not say when it came: %+v", c.what, i.Name, i.Offenders)
+				}
 			}
 			w.change(of(c.mend))
 			if got := w.ledger(0).Names(); len(got) > 0 {

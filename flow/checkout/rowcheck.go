@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"till/flow"
 	"till/flow/store"
 )
 
@@ -68,13 +69,13 @@ func checkRules(list []rule, tell func(Invariant), check func(rule) ([]store.Led
 	return out, nil
 }
 
-// said is how an offender reads: with as many of its numbers as the rule tells.
+// said is how an offender reads: with as many of its numbers as the rule tells, and
+// when it came, so that it is found in a log.
 func (r rule) said(f store.LedgerFault) string {
-	switch strings.Count(r.says, "%d") {
-	case 0:
-		return r.says
-	case 1:
-		return fmt.Sprintf(r.says, f.Says)
+	numbers := []any{f.Says, f.Expects}
+	text := fmt.Sprintf(r.says, numbers[:strings.Count(r.says, "%d")]...)
+	if f.At.IsZero() {
+		return text
 	}
-	return fmt.Sprintf(r.says, f.Says, f.Expects)
+	return text + "; it is of " + flow.Stamp(f.At)
 }

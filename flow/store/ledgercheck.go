@@ -13,9 +13,9 @@ import (
 // be the same, in kobo or counted.
 type LedgerFault struct {
 	ID      string
-	At      time.Time
-	Says    int64 // what the ledger says
-	Expects int64 // what the rest of the store says
+	At      time.Time // when it was made, zero for what many rows come to
+	Says    int64     // what the ledger says
+	Expects int64     // what the rest of the store says
 }
 
 // LedgerRule is one rule of the ledger that the store can check by itself.
