@@ -177,7 +177,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 func sqlitePragmas() []string {
 	return []string{
 		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)",
-		"journal_size_limit(67108864)", "mmap_size(268435456)", "temp_store(MEMORY)",
+		fmt.Sprintf("journal_size_limit(%d)", logKept), "mmap_size(268435456)", "temp_store(MEMORY)",
 	}
 }
 
@@ -227,7 +227,11 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	}
 	d.readers = newLiteReaders(uri, readers)
 	d.Reader = Reader{run: runner{statements: d.readers, dialect: d.dialect, keys: d.keys}}
-	go d.writer(func(units []*unit) { d.batch(writer, units) }, writer.Close)
+	log := newTail(filepath.Join(c.Dir, c.Name+".db-wal"), d.log)
+	go d.writer(func(units []*unit) {
+		d.batch(writer, units)
+		log.bound(writer)
+	}, writer.Close)
 	return nil
 }
 
