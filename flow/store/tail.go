@@ -12,7 +12,7 @@ import (
 const (
 	logKept = 24 << 20 // what a log that is begun again keeps of its file
 	logLong = 32 << 20 // from which on readers are waited for, to begin it again
-	logStep = 8 << 20  // by which it grows until that is tried once more
+	logMore = 4        // of how many parts it grows by one until that is tried once more
 	// logPatience is how long they are waited for, and with them whoever writes.
 	logPatience = 200 * time.Millisecond
 )
@@ -44,6 +44,6 @@ func (t *tail) bound(w *lite.Conn) {
 	}
 	t.from = logLong
 	if !done {
-		t.from = info.Size() + logStep
+		t.from = info.Size() + info.Size()/logMore
 	}
 }
