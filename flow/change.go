@@ -91,6 +91,7 @@ const (
 	NewsTooLittle NewsKind = "too_little" // some of it came, and goes back: all of it at once is wanted
 	NewsReturning NewsKind = "returning"  // money that was set aside goes back
 	NewsRefunded  NewsKind = "refunded"   // the bank has sent money back
+	NewsBounced   NewsKind = "bounced"    // what the bank had sent back came back to us
 	NewsKept      NewsKind = "kept"       // the merchant takes money that was set aside
 	NewsTimer     NewsKind = "timer"      // a timer of the chat is due
 	NewsClaimed   NewsKind = "claimed"    // an agent takes the chat over

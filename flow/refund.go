@@ -310,6 +310,13 @@ func (c Change) SetsAside() bool {
 	})
 }
 
+// Bounced says whether a change takes in that money came back to us which the bank
+// had sent to whoever paid it.
+func (c Change) Bounced() bool {
+	return c.Refund != nil && c.Refund.Status == RefundAttention &&
+		slices.ContainsFunc(c.Entries, func(e Entry) bool { return e.Kind == EntryRefundReturned })
+}
+
 // counted is a session that waits for the rest of its money once a part that is
 // held for it goes back, or stays after all.
 func (r Refund) counted(s Session, amount Kobo) Session {

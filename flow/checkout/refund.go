@@ -96,6 +96,9 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 	if c.Refund.Status == flow.RefundProcessed && len(c.Facts) > 0 && session.ID != "" { // the payer hears that it is sent
 		c.News = append(c.News, flow.News{Kind: flow.NewsRefunded, Attempt: p.Attempt, Payment: &p, Amount: c.Refund.Amount})
 	}
+	if c.Bounced() && session.ID != "" { // or that it did not arrive
+		c.News = append(c.News, flow.News{Kind: flow.NewsBounced, Attempt: p.Attempt, Payment: &p, Amount: c.Refund.Amount})
+	}
 	if c.Session != nil && c.Session.AmountPaid != session.AmountPaid { // a held part goes back, or stays
 		a, err := w.tx.Attempt(w.ctx, p.Attempt)
 		if err != nil {

@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -216,6 +217,10 @@ func TestARefundThatBouncesIsSentAgainUnderAnotherName(t *testing.T) {
 		if _, err := w.refund(p, 300_001); flow.CodeOf(err) != flow.CodeRefundExceeds {
 			t.Errorf("what is owed is refunded once more: %v", err)
 		}
+		read := []string{"refunded", "came_back"}
+		if got := w.texts("ada"); !slices.Equal(got[max(0, len(got)-len(read)):], read) {
+			t.Errorf("the payer read %q", got)
+		}
 		w.weather(rail.Conditions{})
 		_, err = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
 		w.must(err)
@@ -229,6 +234,10 @@ func TestARefundThatBouncesIsSentAgainUnderAnotherName(t *testing.T) {
 			w.must(w.tell(flow.Notice{Kind: kind, Reference: string(r.ID), RailTransactionID: "B", Amount: r.Amount, PaidAt: w.clock()}))
 		}
 		w.becomes(r.ID, flow.RefundProcessed)
+		read = append(read, "refunded")
+		if got := w.texts("ada"); !slices.Equal(got[max(0, len(got)-len(read)):], read) {
+			t.Errorf("the payer read %q", got)
+		}
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
 		if e := w.events(session.ID); e[flow.RefundPendingKind] != 2 || e[flow.RefundProcessedKind] != 2 || e[flow.RefundAttentionKind] != 1 {
 			t.Errorf("told %v", e)

@@ -137,18 +137,13 @@ func heardTold(in flow.Intent) string {
 // newsTold tells a chat's news of what happened outside it.
 func newsTold(n flow.News) string {
 	amount := ""
-	if n.Payment != nil {
-		amount = " (" + n.Payment.Amount.Naira() + ")"
-	} else if n.Amount > 0 {
+	if n.Amount > 0 { // of the payment so much goes back, or is kept
 		amount = " (" + n.Amount.Naira() + ")"
+	} else if n.Payment != nil {
+		amount = " (" + n.Payment.Amount.Naira() + ")"
 	}
 	chat := func(what string) string { return "The chat hears that " + what }
-	why := func(what string) string {
-		if n.Reason != "" {
-			return chat(what) + ": " + n.Reason
-		}
-		return chat(what)
-	}
+	why := func(what string) string { return strings.TrimSuffix(chat(what)+": "+n.Reason, ": ") }
 	switch n.Kind {
 	case flow.NewsOpened:
 		return chat("the bank’s instructions are there")
@@ -190,6 +185,8 @@ func newsTold(n flow.News) string {
 		return chat("money that was set aside goes back" + amount)
 	case flow.NewsRefunded:
 		return chat("the bank has sent money back" + amount)
+	case flow.NewsBounced:
+		return chat("money that the bank had sent back did not arrive, and came back" + amount)
 	case flow.NewsKept:
 		return chat("the merchant takes the money that was set aside" + amount)
 	case flow.NewsTimer:
