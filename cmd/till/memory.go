@@ -21,11 +21,13 @@ const (
 // the operating system lets it go on at once.
 const moreProcs = 2
 
-// spare sets that, unless whoever runs the program has set it.
+// spare gives back what only the start needed, and sets that, unless whoever runs
+// the program has set it.
 func spare() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.NumCPU() + moreProcs)
 	}
+	debug.FreeOSMemory()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

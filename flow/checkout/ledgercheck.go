@@ -83,8 +83,8 @@ func rules() []rule {
 
 // CheckLedger proves the ledger: that it sums to zero (I1), that it holds what
 // the rail's own statement says (I2), that all money has one outcome (I3) and
-// that all that was paid was told once (I4). It stops nobody. Each rule is about one
-// moment of the store, and not all about the same: a moment that is read for long
+// that all that was paid was told once (I4). It stops nobody. What a rule compares is of
+// one moment of the store, and not all of the same: a moment that is read for long
 // keeps SQLite's log from being used again. The statement is read after the ledger:
 // what came in between is in flight.
 func CheckLedger(ctx context.Context, db *store.DB, c LedgerCheck) (LedgerReport, error) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -85,7 +86,7 @@ func (r Reader) RepeatedSteps(ctx context.Context) (map[string][]string, error) 
 	all := map[string][]string{}
 	for _, rule := range append(ledgerRules(), rowRules(Checkout)...) {
 		within := map[int]bool{}
-		err := r.run.each(ctx, "EXPLAIN QUERY PLAN "+rule.faults, nil, func(scan scanner) error {
+		err := r.run.each(ctx, "EXPLAIN QUERY PLAN "+rule.faults, slices.Repeat([]any{""}, strings.Count(rule.faults, "?")), func(scan scanner) error {
 			var id, parent, unused int
 			var detail string
 			err := scan(&id, &parent, &unused, &detail)
@@ -121,6 +122,9 @@ func (t *Tx) ClaimPlan(ctx context.Context, ids []string) (plan string, err erro
 	}
 	return plan, err
 }
+
+// PartOf is how many rows of a table a rule is checked in at once.
+const PartOf = partOf
 
 // LedgerRules are the names of the rules that LedgerFaults knows.
 func LedgerRules() []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"till/flow"
@@ -66,6 +67,18 @@ const taken = `l.payment = f.payment AND l.payment <> '' AND (l.subject = f.id O
 // only then: else each payment costs a look at the whole ledger.
 const ofPayment = `l.payment = p.id AND l.payment <> ''`
 
+// The parts of a table in which a rule about each of its rows is checked: the query
+// says them, and gets where a part begins and ends.
+const (
+	somePayments = `p.id > ? AND p.id <= ?`
+	someSessions = `s.id > ? AND s.id <= ?`
+)
+
+// partOf is how many rows a part has. SQLite's log cannot be begun again while
+// somebody reads, and on PostgreSQL a query has a bound on its time: no rule may take
+// the longer for one moment the more there is.
+const partOf = 5000
+
 // applied is what was given to the merchant of a session by some of its
 // transactions, our fee with it.
 func applied(which string) string {
@@ -86,8 +99,8 @@ func rulesOfMoneyIn() []LedgerRule {
 		{
 			RulePayments, `SELECT p.id, p.received_at, CAST(COALESCE(l.rail_clearing, 0) AS BIGINT), p.amount FROM payments p
  LEFT JOIN ledger l ON l.kind = 'payment' AND l.subject = p.id
- WHERE l.subject IS NULL OR l.rail_clearing <> p.amount OR l.payment <> p.id OR l.project <> p.project OR l.rail_id <> p.rail_transaction_id
- OR p.fee <> -(SELECT SUM(CASE WHEN l.kind IN ('payment', 'accept') THEN l.fees ELSE 0 END) FROM ledger l WHERE ` + ofPayment + `)`, `SELECT COUNT(*) FROM payments`,
+ WHERE ` + somePayments + ` AND (l.subject IS NULL OR l.rail_clearing <> p.amount OR l.payment <> p.id OR l.project <> p.project OR l.rail_id <> p.rail_transaction_id
+ OR p.fee <> -(SELECT SUM(CASE WHEN l.kind IN ('payment', 'accept') THEN l.fees ELSE 0 END) FROM ledger l WHERE ` + ofPayment + `))`, `SELECT COUNT(*) FROM payments`,
 		},
 		{
 			RuleStrays, `SELECT l.kind || ' ' || l.subject, l.created_at, l.rail_clearing, 0 FROM ledger l
@@ -118,13 +131,14 @@ func rulesOfMoneyIn() []LedgerRule {
 			RuleLeft, `SELECT id, at, CAST(aside AS BIGINT), CAST(had AS BIGINT) FROM (SELECT p.id AS id, p.received_at AS at,
  COALESCE((SELECT -SUM(l.unapplied) FROM ledger l WHERE ` + ofPayment + `), 0) AS aside, p.amount
  - COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = p.id AND r.payment <> ''), 0)
- - COALESCE((SELECT SUM(f.amount) FROM refunds f WHERE f.payment = p.id AND f.put_back = 0), 0) AS had FROM payments p) AS compared
+ - COALESCE((SELECT SUM(f.amount) FROM refunds f WHERE f.payment = p.id AND f.put_back = 0), 0) AS had
+ FROM payments p WHERE ` + somePayments + `) AS compared
  WHERE aside > CASE WHEN had > 0 THEN had ELSE 0 END OR aside < 0`, `SELECT COUNT(*) FROM payments`,
 		},
 		{
 			RuleResolutions, `SELECT id, resolved_at, accepted, decided FROM (SELECT p.id AS id, p.resolved_at AS resolved_at, p.match_status AS match_status,
  (SELECT COUNT(CASE WHEN l.kind = 'accept' AND l.subject NOT LIKE '%/parts' THEN 1 END) FROM ledger l WHERE ` + ofPayment + `) AS accepted,
- CASE WHEN p.resolution = 'ACCEPTED' THEN 1 ELSE 0 END AS decided FROM payments p) AS compared
+ CASE WHEN p.resolution = 'ACCEPTED' THEN 1 ELSE 0 END AS decided FROM payments p WHERE ` + somePayments + `) AS compared
  WHERE decided = 1 AND accepted = 0 OR match_status = 'MATCHED' AND accepted > 0`,
 			`SELECT COUNT(*) FROM payments WHERE resolution <> ''`,
 		},
@@ -134,13 +148,13 @@ func rulesOfMoneyIn() []LedgerRule {
  ` + applied(`l.kind IN ('payment', 'accept') AND p.match_status <> 'DUPLICATE'`) + ` AS most,
  CASE WHEN s.policy LIKE '%"underpayment":"refund"%' THEN 0
  ELSE COALESCE((SELECT SUM(CASE WHEN ` + heldPart + ` > 0 THEN ` + heldPart + ` ELSE 0 END) FROM payments p WHERE p.session = s.id), 0) END AS held
- FROM sessions s WHERE s.amount_paid > 0 OR s.id IN (SELECT session FROM payments)) AS compared
+ FROM sessions s WHERE ` + someSessions + ` AND (s.amount_paid > 0 OR EXISTS (SELECT 1 FROM payments p WHERE p.session = s.id))) AS compared
  WHERE status = 'PAID' AND (said > most OR said < least AND said < whole) OR status <> 'PAID' AND said <> CASE WHEN held >= whole AND status IN ('EXPIRED', 'CANCELLED') THEN whole - 1 ELSE held END`,
 			`SELECT COUNT(*) FROM sessions`,
 		},
 		{
 			RuleSuccess, `SELECT s.id, s.paid_at, COUNT(e.id), CASE WHEN s.status = 'PAID' THEN 1 ELSE 0 END FROM sessions s
- LEFT JOIN events e ON e.session = s.id AND e.kind = 'charge.success' GROUP BY s.id, s.paid_at, s.status
+ LEFT JOIN events e ON e.session = s.id AND e.kind = 'charge.success' WHERE ` + someSessions + ` GROUP BY s.id, s.paid_at, s.status
  HAVING COUNT(e.id) <> CASE WHEN s.status = 'PAID' THEN 1 ELSE 0 END`, `SELECT COUNT(*) FROM sessions WHERE status = 'PAID'`,
 		},
 	}
@@ -193,32 +207,74 @@ func (r Reader) LedgerFaults(ctx context.Context, name string, most int) (list [
 	return r.faults(ctx, ledgerRules(), name, most)
 }
 
+// LedgerFaults checks one rule as a Reader's does, and reads no moment for long: each
+// part of a table is looked at as it is when its turn comes.
+func (d *DB) LedgerFaults(ctx context.Context, name string, most int) (list []LedgerFault, wrong, of int, err error) {
+	return faults(ctx, func(fn func(Reader) error) error { return d.View(ctx, fn) }, ledgerRules(), name, most)
+}
+
 // faults checks one of some rules.
 func (r Reader) faults(ctx context.Context, rules []LedgerRule, name string, most int) (list []LedgerFault, wrong, of int, err error) {
+	return faults(ctx, func(fn func(Reader) error) error { return fn(r) }, rules, name, most)
+}
+
+// faults checks one of some rules, part by part, each in a view.
+func faults(ctx context.Context, view func(func(Reader) error) error, rules []LedgerRule, name string, most int) (list []LedgerFault, wrong, of int, err error) {
 	i := slices.IndexFunc(rules, func(rule LedgerRule) bool { return rule.Name == name })
 	if i < 0 {
 		return nil, 0, 0, fmt.Errorf("check what is kept: there is no rule %q", name)
 	}
-	rule := rules[i]
-	if _, err := r.run.one(ctx, rule.counts, nil, &of); err != nil {
+	found := func(f LedgerFault) {
+		if wrong++; len(list) < most {
+			list = append(list, f)
+		}
+	}
+	err = view(func(r Reader) error {
+		_, err := r.run.one(ctx, rules[i].counts, nil, &of)
+		return err
+	})
+	for after, more := "", true; more && err == nil; {
+		err = view(func(r Reader) (err error) {
+			after, more, err = r.part(ctx, rules[i], after, found)
+			return err
+		})
+	}
+	if err != nil {
 		return nil, 0, 0, fmt.Errorf("check %s: %w", name, err)
 	}
-	err = r.run.each(ctx, rule.faults, nil, func(scan scanner) error {
+	return list, wrong, of, nil
+}
+
+// part checks a rule in the next part of its table, where it is checked in parts, and
+// says where that ended and whether there are more.
+func (r Reader) part(ctx context.Context, rule LedgerRule, after string, found func(LedgerFault)) (last string, more bool, err error) {
+	table := ""
+	switch {
+	case strings.Contains(rule.faults, somePayments):
+		table = "payments"
+	case strings.Contains(rule.faults, someSessions):
+		table = "sessions"
+	}
+	var span []any
+	if table != "" {
+		var rows int
+		_, err := r.run.one(ctx, `SELECT COALESCE(MAX(id), ''), COUNT(*) FROM (SELECT id FROM `+table+` WHERE id > ? ORDER BY id LIMIT ?) AS part`, []any{after, partOf}, &last, &rows)
+		if err != nil || rows == 0 {
+			return "", false, err
+		}
+		span, more = []any{after, last}, rows == partOf
+	}
+	err = r.run.each(ctx, rule.faults, span, func(scan scanner) error {
 		var f LedgerFault
 		var at int64
 		if err := scan(&f.ID, &at, &f.Says, &f.Expects); err != nil {
 			return err
 		}
 		f.At = flow.FromMillis(at)
-		if wrong++; len(list) < most {
-			list = append(list, f)
-		}
+		found(f)
 		return nil
 	})
-	if err != nil {
-		return nil, 0, 0, fmt.Errorf("check %s: %w", name, err)
-	}
-	return list, wrong, of, nil
+	return last, more, err
 }
 
 // Balances are what lies in each account, in kobo; of one project, or of all and

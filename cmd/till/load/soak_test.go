@@ -212,6 +212,7 @@ func (s *soak) flush() {
 func (s *soak) watch(ctx context.Context) {
 	tick := time.NewTicker(soakLook)
 	defer tick.Stop()
+	wal := 0.0 // the largest so far
 	for {
 		select {
 		case <-ctx.Done():
@@ -229,10 +230,10 @@ func (s *soak) watch(ctx context.Context) {
 			live:       g["go_memstats_next_gc_bytes"] / (1 + g["go_gc_gogc_percent"]/100) / (1 << 20),
 			goroutines: g["go_goroutines"] - asked, descript: float64(s.till.descriptors()) - asked,
 		}
-		s.samples = append(s.samples, x)
+		s.samples, wal = append(s.samples, x), max(wal, x.wal)
 		if len(s.samples)%6 == 0 {
-			progress("  %s: %d paid, %d webhooks, RSS %s (heap %s), %.0f goroutines, %.0f descriptors, WAL %s, %d steps done again, %d given up",
-				x.at.Round(time.Second), s.paid.Load(), s.relay.arrived.Load(), mib(x.rss), mib(x.heap), x.goroutines, x.descript, mib(x.wal), s.again.Load(), s.given.Load())
+			progress("  %s: %d paid, %d webhooks, RSS %s (heap %s), %.0f goroutines, %.0f descriptors, WAL at most %s, %d steps done again, %d given up",
+				x.at.Round(time.Second), s.paid.Load(), s.relay.arrived.Load(), mib(x.rss), mib(x.heap), x.goroutines, x.descript, mib(wal), s.again.Load(), s.given.Load())
 		}
 	}
 }
