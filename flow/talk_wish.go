@@ -3,7 +3,6 @@ package flow
 import (
 	"maps"
 	"slices"
-	"time"
 )
 
 // notUnderstood is why support should look at a chat, until its payment is done.
@@ -270,78 +269,6 @@ func (d *deciding) bank(t *Talk, co Checkout, code string) {
 	d.do(DoOpen, *t)
 }
 
-// claim decides on "I have paid": the bank is asked, the payer never believed.
-// It is asked again by itself for as long as a transfer may take.
-func (d *deciding) claim(t *Talk, co Checkout, how IntentKind) {
-	if len(co.Attempts) == 0 {
-		d.why = "says paid, but there is nothing to pay to yet"
-		d.say("nothing_yet_choose", d.menuArgs(*t, co))
-		return
-	}
-	d.why = "says paid: the bank is asked"
-	t.Claimed, t.Polled, t.Timers.Poll = true, 0, d.in(pollAfter[0])
-	d.ask(t, ThenBack)
-	if how == MeansMedia {
-		d.why = "a picture proves nothing: the bank is asked"
-		d.say("checking_picture", nil)
-		return
-	}
-	d.say("checking", nil)
-}
-
-// money decides on "where is my money": the bank is asked, and where it cannot
-// know anything a person is.
-func (d *deciding) money(t *Talk, co Checkout) {
-	if t.State == Review {
-		d.why = "asks for money that somebody looks at"
-		d.show(*t, co)
-		return
-	}
-	if len(co.Attempts) == 0 {
-		d.person("asks for money that we never asked for")
-		return
-	}
-	d.why = "asks where the money is: the bank is asked"
-	d.ask(t, ThenMoney)
-	d.say("checking", nil)
-}
-
-// other decides on "pay another way".
-func (d *deciding) other(t *Talk, co Checkout) {
-	if !slices.Contains(awaiting, t.State) {
-		d.why = "wants another way"
-		if next, ok := t.move(back(Choosing)); ok {
-			*t = next
-		}
-		d.show(*t, co)
-		return
-	}
-	d.why = "wants another way: the bank is asked first"
-	d.ask(t, ThenChoose)
-}
-
-// confirmed decides on the word that confirms a cancellation.
-func (d *deciding) confirmed(t *Talk, co Checkout) {
-	if len(co.Attempts) == 0 {
-		d.why = "cancelled, nothing was opened"
-		d.do(DoCancel, *t)
-		return
-	}
-	d.why = "confirmed: the bank is asked before it is cancelled"
-	d.ask(t, ThenCancel)
-}
-
-// ask goes to verifying and asks the bank.
-func (d *deciding) ask(t *Talk, then Then) {
-	next, ok := t.move(talkAsk)
-	if !ok {
-		return
-	}
-	next.From, next.Then, next.Waited = t.State, then, false
-	*t = next
-	d.do(DoCheck, *t)
-}
-
 // unread answers what is not text, now and then.
 func (d *deciding) unread(t *Talk, co Checkout) {
 	d.why = "cannot be read, and that was said a moment ago"
@@ -398,6 +325,3 @@ func (d *deciding) unknown(t *Talk, co Checkout) {
 		d.say("not_understood_choose", d.menuArgs(*t, co))
 	}
 }
-
-// pollAfter are the waits after a claim at which the bank is asked again.
-var pollAfter = [...]time.Duration{time.Minute, 3 * time.Minute, 10 * time.Minute}

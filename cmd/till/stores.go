@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"till/cmd/till/doctor"
+	"till/cmd/till/sealing"
+	"till/config"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// How long a data dir that is taken is tried for.
+const (
+	lockTries = 3
+	lockWait  = 20 * time.Millisecond
+)
+
+// openDir makes the data dir and takes it for this process alone. A dir that
+// was made in vain goes again.
+func (a *app) openDir() error {
+	dir := a.set.DataDir
+	_, err := os.Stat(dir)
+	made := errors.Is(err, fs.ErrNotExist)
+	if left := setAside(dir); made && left != "" {
+		return fmt.Errorf("the data dir %s is not there, and %s is: a restore was cut off (put it back:  mv %[2]s %[1]s  and restore again; or choose another --data-dir)", dir, left)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("the data dir %s cannot be made: %w (choose another --data-dir)", dir, err)
+	}
+	if a.shares() {
+		return nil
+	}
+	unlock, err := lockFile(under(dir, "lock"))
+	for range lockTries { // a doctor that looks holds it for a moment
+		if err == nil {
+			break
+		}
+		time.Sleep(lockWait)
+		unlock, err = lockFile(under(dir, "lock"))
+	}
+	if err != nil {
+		return fmt.Errorf("the data dir %s cannot be used: %w (choose another --data-dir)", dir, err)
+	}
+	a.closing(func() error {
+		if left, err := os.ReadDir(dir); made && err == nil && len(left) == 1 { // the lock alone
+			_ = os.Remove(under(dir, "lock"))
+			_ = os.Remove(dir)
+		}
+		return unlock()
+	})
+	// Who finds it taken is told by whom.
+	if err := os.WriteFile(under(dir, "lock"), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600); err != nil {
+		return fmt.Errorf("the data dir %s cannot be used: %w (choose another --data-dir)", dir, err)
+	}
+	return nil
+}
+
+// shares says whether several processes may use one data dir: with all else
+// elsewhere, only the keys of the numbers are in it, and those have locks.
+func (a *app) shares() bool {
+	outside := a.set.WhatsAppDial != "" || a.set.WhatsAppNetwork == "whatsapp"
+	return a.set.DatabaseURL != "" && a.set.BankURL != "" && outside
+}
+
+// openStores opens the accounts and both environments, which share nothing.
+func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, err error) {
+	keys, err := a.sealingKeys(ctx, dev)
+	if err != nil {
+		return nil, nil, err
+	}
+	stamp := beforeMigrate + flow.Stamp(time.Now())
+	open := func(schema store.Schema, name string) *store.DB {
+		if err != nil {
+			return nil
+		}
+		if err = a.keepBefore(ctx, schema, name, stamp); err != nil {
+			return nil
+		}
+		var db *store.DB
+		c := inDir(a.set, schema, name)
+		c.Log, c.Keys, c.Seal, c.Secrets, c.Commits = a.log, keys, true, sealing.Settings(), a.meter.Commits
+		if db, err = store.Open(ctx, c); err != nil {
+			err = cannotOpen(a.set, name, err)
+			return nil
+		}
+		a.closing(db.Close)
+		return db
+	}
+	a.settings, test, live = open(store.Accounts, "accounts"), open(store.Checkout, "test"), open(store.Checkout, "live")
+	if err != nil {
+		return nil, nil, err
+	}
+	a.accounts = checkout.NewAccounts(a.settings, a.clock.Now, rand.Reader)
+	a.checkStores(a.settings, test, live)
+	if a.set.DatabaseURL == "" {
+		a.checkDisk(doctor.DiskSpace)
+	}
+	a.checkBank()
+	return test, live, nil
+}
+
+// cannotOpen says in one line why a database is not there. What PostgreSQL's
+// driver tells is a line for each way it tried: the last one says it.
+func cannotOpen(set config.Settings, name string, err error) error {
+	if errors.Is(err, store.ErrKey) {
+		return fmt.Errorf("%w (%s)", err, giveKey(set))
+	}
+	if errors.Is(err, store.ErrOlder) {
+		return fmt.Errorf("%w: start the server with this program first, or run till migrate; a server that is older needs the program it was started from", err)
+	}
+	if set.DatabaseURL == "" && store.Unopened(err) {
+		return unopened(name+".db", err)
+	}
+	if set.DatabaseURL == "" {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	if own, ok := errors.AsType[*flow.Error](err); ok && own.Err != nil {
+		err = own.Err // what merchants read of it says nothing here
+	}
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	return fmt.Errorf("the database cannot be used: %s (check --database-url)", strings.TrimSpace(lines[len(lines)-1]))
+}
+
+// kept is a secret that is drawn once and kept in the accounts, sealed.
+func (a *app) kept(ctx context.Context, name string) (string, error) {
+	raw := make([]byte, 32)
+	if _, err := rand.Read(raw); err != nil {
+		return "", err
+	}
+	if err := a.settings.Update(ctx, func(tx *store.Tx) error { return tx.SetSecret(ctx, name, hex.EncodeToString(raw)) }); err != nil {
+		return "", err
+	}
+	return a.settings.Secret(ctx, name)
+}
