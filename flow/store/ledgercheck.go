@@ -72,7 +72,67 @@ const ofPayment = `l.payment = p.id AND l.payment <> ''`
 const (
 	somePayments = `p.id > ? AND p.id <= ?`
 	someSessions = `s.id > ? AND s.id <= ?`
+	someEntries  = `(l.kind, l.subject) > (?, ?) AND (l.kind, l.subject) <= (?, ?)`
 )
+
+// inParts is a table that is looked at part by part, in the order of its key.
+type inParts struct{ table, key, marks string }
+
+func allEntries() inParts { return inParts{"ledger", "kind, subject", "?, ?"} }
+
+// partsOf says which table a rule is checked in part by part; false where it compares
+// what is of one moment.
+func partsOf(rule LedgerRule) (inParts, bool) {
+	for some, is := range map[string]inParts{somePayments: {"payments", "id", "?"}, someSessions: {"sessions", "id", "?"}, someEntries: allEntries()} {
+		if strings.Contains(rule.faults, some) {
+			return is, true
+		}
+	}
+	return inParts{}, false
+}
+
+// each looks at one part after the other, each in a view: look gets the key after which
+// it begins and that with which it ends.
+func (p inParts) each(ctx context.Context, view func(func(Reader) error) error, look func(r Reader, part []any) error) error {
+	after := slices.Repeat([]any{""}, strings.Count(p.marks, "?"))
+	for more := true; more; {
+		err := view(func(r Reader) error {
+			last, whole, err := p.end(ctx, r, after)
+			if more = whole; err != nil || last == nil {
+				return err
+			}
+			err = look(r, append(slices.Clone(after), last...))
+			after = last
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end is the key of the last row of the part that begins after a key, and whether it
+// is a whole one; nil where nothing follows.
+func (p inParts) end(ctx context.Context, r Reader, after []any) (last []any, whole bool, err error) {
+	rows := `SELECT ` + p.key + ` FROM ` + p.table + ` WHERE (` + p.key + `) > (` + p.marks + `) ORDER BY `
+	key := make([]string, len(after))
+	to := make([]any, len(key))
+	for i := range key {
+		to[i] = &key[i]
+	}
+	found, err := r.run.one(ctx, rows+p.key+` LIMIT 1 OFFSET ?`, append(slices.Clone(after), partOf-1), to...)
+	if whole = found; err == nil && !found {
+		found, err = r.run.one(ctx, rows+strings.ReplaceAll(p.key, ",", " DESC,")+` DESC LIMIT 1`, after, to...)
+	}
+	if err != nil || !found {
+		return nil, false, err
+	}
+	for _, k := range key {
+		last = append(last, k)
+	}
+	return last, whole, nil
+}
 
 // partOf is how many rows a part has. SQLite's log cannot be begun again while
 // somebody reads, and on PostgreSQL a query has a bound on its time: no rule may take
@@ -91,7 +151,7 @@ func ledgerRules() []LedgerRule { return append(rulesOfMoneyIn(), rulesOfMoneyOu
 
 func rulesOfMoneyIn() []LedgerRule {
 	return []LedgerRule{
-		{RuleRows, `SELECT kind || ' ' || subject, created_at, ` + lineSum + `, 0 FROM ledger WHERE ` + lineSum + ` <> 0`, `SELECT COUNT(*) FROM ledger`},
+		{RuleRows, `SELECT l.kind || ' ' || l.subject, l.created_at, ` + lineSum + `, 0 FROM ledger l WHERE ` + someEntries + ` AND ` + lineSum + ` <> 0`, `SELECT COUNT(*) FROM ledger`},
 		{
 			RuleProjects, `SELECT CASE WHEN project = '' THEN 'nobody' ELSE project END, 0, CAST(SUM(` + lineSum + `) AS BIGINT), 0 FROM ledger GROUP BY project HAVING SUM(` + lineSum + `) <> 0`,
 			`SELECT COUNT(DISTINCT project) FROM ledger`,
@@ -104,11 +164,11 @@ func rulesOfMoneyIn() []LedgerRule {
 		},
 		{
 			RuleStrays, `SELECT l.kind || ' ' || l.subject, l.created_at, l.rail_clearing, 0 FROM ledger l
- WHERE l.kind = 'payment' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = l.subject)
+ WHERE ` + someEntries + ` AND (l.kind = 'payment' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = l.subject)
  OR l.kind = 'reversal' AND NOT EXISTS (SELECT 1 FROM reversals r WHERE r.rail_transaction_id = l.subject AND r.payment = l.payment)
  OR l.kind = 'refund' AND NOT EXISTS (SELECT 1 FROM refunds f WHERE f.payment = l.payment AND (l.subject = f.id OR l.subject LIKE f.id || '-%'))
  OR l.kind IN ('settle', 'settle_paid', 'settle_failed') AND NOT EXISTS (SELECT 1 FROM settlements b WHERE b.id = l.subject AND b.project = l.project)
- OR l.payment <> '' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = l.payment)`, `SELECT COUNT(*) FROM ledger`,
+ OR l.payment <> '' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = l.payment))`, `SELECT COUNT(*) FROM ledger`,
 		},
 		{
 			RuleReversals, `SELECT r.rail_transaction_id, r.received_at, CAST(COALESCE(l.rail_clearing, 0) AS BIGINT), -r.amount FROM reversals r
@@ -233,11 +293,11 @@ func faults(ctx context.Context, view func(func(Reader) error) error, rules []Le
 		_, err := r.run.one(ctx, rules[i].counts, nil, &of)
 		return err
 	})
-	for after, more := "", true; more && err == nil; {
-		err = view(func(r Reader) (err error) {
-			after, more, err = r.part(ctx, rules[i], after, found)
-			return err
-		})
+	check := func(r Reader, part []any) error { return r.broken(ctx, rules[i], part, found) }
+	if table, ok := partsOf(rules[i]); err == nil && ok {
+		err = table.each(ctx, view, check)
+	} else if err == nil {
+		err = view(func(r Reader) error { return check(r, nil) })
 	}
 	if err != nil {
 		return nil, 0, 0, fmt.Errorf("check %s: %w", name, err)
@@ -245,26 +305,9 @@ func faults(ctx context.Context, view func(func(Reader) error) error, rules []Le
 	return list, wrong, of, nil
 }
 
-// part checks a rule in the next part of its table, where it is checked in parts, and
-// says where that ended and whether there are more.
-func (r Reader) part(ctx context.Context, rule LedgerRule, after string, found func(LedgerFault)) (last string, more bool, err error) {
-	table := ""
-	switch {
-	case strings.Contains(rule.faults, somePayments):
-		table = "payments"
-	case strings.Contains(rule.faults, someSessions):
-		table = "sessions"
-	}
-	var span []any
-	if table != "" {
-		var rows int
-		_, err := r.run.one(ctx, `SELECT COALESCE(MAX(id), ''), COUNT(*) FROM (SELECT id FROM `+table+` WHERE id > ? ORDER BY id LIMIT ?) AS part`, []any{after, partOf}, &last, &rows)
-		if err != nil || rows == 0 {
-			return "", false, err
-		}
-		span, more = []any{after, last}, rows == partOf
-	}
-	err = r.run.each(ctx, rule.faults, span, func(scan scanner) error {
+// broken finds what breaks a rule, in a part of its table where it has those.
+func (r Reader) broken(ctx context.Context, rule LedgerRule, part []any, found func(LedgerFault)) error {
+	return r.run.each(ctx, rule.faults, part, func(scan scanner) error {
 		var f LedgerFault
 		var at int64
 		if err := scan(&f.ID, &at, &f.Says, &f.Expects); err != nil {
@@ -274,21 +317,28 @@ func (r Reader) part(ctx context.Context, rule LedgerRule, after string, found f
 		found(f)
 		return nil
 	})
-	return last, more, err
 }
 
 // Balances are what lies in each account, in kobo; of one project, or of all and
 // of nobody where it is "".
 func (r Reader) Balances(ctx context.Context, project flow.ProjectID) (map[flow.LedgerAccount]flow.Kobo, error) {
+	accounts := flow.LedgerAccounts()
+	sums := make([]string, len(accounts))
+	balances, to := make([]flow.Kobo, len(accounts)), make([]any, len(accounts))
+	for i, account := range accounts {
+		sums[i] = `CAST(COALESCE(SUM(` + string(account) + `), 0) AS BIGINT)` // the program's own word
+		to[i] = &balances[i]
+	}
+	query, args := `SELECT `+strings.Join(sums, ", ")+` FROM ledger`, []any(nil)
+	if project != "" {
+		query, args = query+` WHERE project = ?`, []any{string(project)}
+	}
+	if _, err := r.run.one(ctx, query, args, to...); err != nil {
+		return nil, fmt.Errorf("read the balances: %w", err)
+	}
 	out := map[flow.LedgerAccount]flow.Kobo{}
-	for _, account := range flow.LedgerAccounts() {
-		var sum flow.Kobo
-		// The account's name is the program's own word.
-		_, err := r.run.one(ctx, `SELECT CAST(COALESCE(SUM(`+string(account)+`), 0) AS BIGINT) FROM ledger WHERE ? = '' OR project = ?`, []any{string(project), string(project)}, &sum)
-		if err != nil {
-			return nil, fmt.Errorf("read the balance of %s: %w", account, err)
-		}
-		out[account] = sum
+	for i, account := range accounts {
+		out[account] = balances[i]
 	}
 	return out, nil
 }

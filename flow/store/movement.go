@@ -19,6 +19,18 @@ func (r Reader) Movements(ctx context.Context, project flow.ProjectID, from, to 
 		flow.Millis(from), flow.Millis(to), string(project), string(project))
 }
 
+// AllMovements are all transactions that moved something at the rail, by the ledger's
+// own order. They are read part by part, each at a moment of its own: of those that are
+// booked meanwhile some are among them.
+func (d *DB) AllMovements(ctx context.Context) (all []flow.Movement, err error) {
+	err = allEntries().each(ctx, func(fn func(Reader) error) error { return d.View(ctx, fn) }, func(r Reader, part []any) error {
+		some, err := r.movements(ctx, selectMovementSQL+` AND `+someEntries, part...)
+		all = append(all, some...)
+		return err
+	})
+	return all, err
+}
+
 // MovementsNamed are the transactions about movements that the rail calls by
 // these names.
 func (r Reader) MovementsNamed(ctx context.Context, names []string) ([]flow.Movement, error) {
