@@ -1,7 +1,7 @@
 // Supply says what the program is made of: it lists the modules in the binary with
 // their licences, writes that as a bill of materials, and holds what gosec finds
 // against what is explained. It uses the standard library alone, and reaches no
-// other host: modules are read where Go keeps them.
+// other host by itself: modules are read where Go keeps them, or fetches them.
 //
 // Example:  go run .supply/supply.go sbom bin/till > till.cdx.json
 package main
@@ -29,6 +29,7 @@ const usage = `Usage: go run .supply/supply.go COMMAND
   check BINARY FILE         fail unless FILE is that list, and each licence is one that is allowed
   sbom BINARY               print a bill of materials (CycloneDX 1.5, JSON)
   gosec REPORT FILE         fail unless each finding of gosec's JSON report is explained in FILE
+  vulndb DIR                write the Go vulnerability database, as the module proxy has it, to DIR for govulncheck
 
 Example:  go run .supply/supply.go licences bin/till > .supply/licences.txt
 `
@@ -56,6 +57,8 @@ func run(args []string, out io.Writer) error {
 		return sbom(args[1], out)
 	case len(args) == 3 && args[0] == "gosec":
 		return explained(args[1], args[2], out)
+	case len(args) == 2 && args[0] == "vulndb":
+		return vulndb(args[1], out)
 	}
 	_, err := io.WriteString(out, usage)
 	if len(args) != 1 || args[0] != "--help" {
@@ -88,27 +91,39 @@ func modules(binary string) ([]module, error) {
 	return list, nil
 }
 
+// listed is the list as it is kept. Of Go's own library it names the language alone:
+// the same program is built with each of its releases.
 func listed(list []module) string {
 	var b strings.Builder
 	for _, m := range list {
+		if m.Path == "std" {
+			m.Version = regexp.MustCompile(`^go\d+\.\d+`).FindString(m.Version)
+		}
 		fmt.Fprintf(&b, "%s %s %s\n", m.Path, m.Version, m.Licence)
 	}
 	return b.String()
 }
 
-// licenceOf reads the licence of a module in Go's own store.
-func licenceOf(m *debug.Module) (string, error) {
-	asked := exec.Command("go", "mod", "download", "-json", m.Path+"@"+m.Version)
+// fetched is where a module is, after it was fetched if need be, and its version.
+func fetched(path, version string) (dir, is string, err error) {
+	asked := exec.Command("go", "mod", "download", "-json", path+"@"+version)
 	asked.Stderr = os.Stderr
 	answer, err := asked.Output()
 	if err != nil {
-		return "", fmt.Errorf("find %s: %w (go mod download)", m.Path, err)
+		return "", "", fmt.Errorf("find %s: %w (go mod download)", path, err)
 	}
-	var at struct{ Dir string }
-	if err := json.Unmarshal(answer, &at); err != nil {
+	var at struct{ Dir, Version string }
+	err = json.Unmarshal(answer, &at)
+	return at.Dir, at.Version, err
+}
+
+// licenceOf reads the licence of a module in Go's own store.
+func licenceOf(m *debug.Module) (string, error) {
+	dir, _, err := fetched(m.Path, m.Version)
+	if err != nil {
 		return "", err
 	}
-	files, err := os.ReadDir(at.Dir)
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +131,7 @@ func licenceOf(m *debug.Module) (string, error) {
 		if !regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)`).MatchString(f.Name()) || f.IsDir() {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(at.Dir, f.Name()))
+		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
 		if err != nil {
 			return "", err
 		}
@@ -303,4 +318,77 @@ func explained(report, file string, out io.Writer) error {
 		_, err = fmt.Fprintf(out, "gosec: %d files, %d lines, %d findings, each explained\n", found.Stats.Files, found.Stats.Lines, len(found.Issues))
 	}
 	return errors.Join(append(faults, err)...)
+}
+
+// advisory is what the index of a vulnerability database says of an entry.
+type advisory struct {
+	ID       string   `json:"id"`
+	Modified string   `json:"modified"`
+	Aliases  []string `json:"aliases,omitempty"`
+}
+
+// vulndb writes the newest Go vulnerability database that the module proxy has, in
+// the form of https://go.dev/doc/security/vuln/database: its entries, and the index
+// by module that govulncheck looks into. Until which version a module is affected is
+// left to the entries.
+func vulndb(to string, out io.Writer) error {
+	from, version, err := fetched("golang.org/x/vulndb", "latest")
+	if err != nil {
+		return err
+	}
+	entries, err := filepath.Glob(filepath.Join(from, "data", "osv", "*.json"))
+	if err != nil || len(entries) == 0 {
+		return errors.Join(fmt.Errorf("there are no entries in %s", from), err)
+	}
+	for _, dir := range []string{"ID", "index"} {
+		if err := os.MkdirAll(filepath.Join(to, dir), 0o750); err != nil {
+			return err
+		}
+	}
+	all, byModule := []advisory{}, map[string][]advisory{}
+	for _, name := range entries {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		var entry struct {
+			advisory
+			Affected []struct{ Package struct{ Name string } }
+		}
+		if err := json.Unmarshal(text, &entry); err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(to, "ID", entry.ID+".json"), text, 0o600); err != nil {
+			return err
+		}
+		all = append(all, entry.advisory)
+		seen := map[string]bool{}
+		for _, a := range entry.Affected {
+			if !seen[a.Package.Name] {
+				byModule[a.Package.Name] = append(byModule[a.Package.Name], advisory{ID: entry.ID, Modified: entry.Modified})
+			}
+			seen[a.Package.Name] = true
+		}
+	}
+	type affected struct {
+		Path  string     `json:"path"`
+		Vulns []advisory `json:"vulns"`
+	}
+	modules := []affected{}
+	for path, list := range byModule {
+		modules = append(modules, affected{path, list})
+	}
+	slices.SortFunc(modules, func(a, b affected) int { return cmp.Compare(a.Path, b.Path) })
+	newest := slices.MaxFunc(all, func(a, b advisory) int { return cmp.Compare(a.Modified, b.Modified) }).Modified
+	for name, is := range map[string]any{"db": map[string]string{"modified": newest}, "modules": modules, "vulns": all} {
+		text, err := json.Marshal(is)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, "index", name+".json"), text, 0o600); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(out, "%d entries about %d modules, of golang.org/x/vulndb %s\n", len(all), len(modules), version)
+	return err
 }
