@@ -76,5 +76,5 @@ var (
 	KeptCard        = plant("kept-card", "of a message with a card number in it all is kept")
 	OwnClock        = plant("own-clock", "a decision looks at the clock itself, and is silent every other second")
 	LostCommit      = plant("lost-commit", "of several callers whose work is committed together, none's is")
-	TidiedLog       = plant("tidied-log", "the log that a crash left is taken for rubbish when the program starts")
+	UnsyncedCommit  = plant("unsynced-commit", "a commit is not on the disk when it is answered, so that a power cut takes it back")
 )

@@ -33,5 +33,5 @@ const (
 	KeptCard        = false
 	OwnClock        = false
 	LostCommit      = false
-	TidiedLog       = false
+	UnsyncedCommit  = false
 )

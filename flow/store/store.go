@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,6 +99,10 @@ type Config struct {
 	// it open. The system's locks, which every look at it costs, are then spared.
 	Only bool
 
+	// VFS is the disk that an SQLite file is on, by the name that SQLite knows it by; ""
+	// is the system's.
+	VFS string
+
 	// Within is how long a transaction on PostgreSQL, or a read outside one, may take
 	// before it is given up: a server that is gone without a word is noticed by
 	// nothing else. 0: 25 s.
@@ -173,10 +176,18 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	return d, nil
 }
 
+// synchronous has each commit wait for the disk: what was answered survives a power cut.
+func synchronous() string {
+	if planted.UnsyncedCommit {
+		return "synchronous(NORMAL)"
+	}
+	return "synchronous(FULL)"
+}
+
 // sqlitePragmas are what every connection starts with; sizes were measured.
 func sqlitePragmas() []string {
 	return []string{
-		"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(4000)",
+		"busy_timeout(5000)", "journal_mode(WAL)", synchronous(), "foreign_keys(1)", "wal_autocheckpoint(4000)",
 		fmt.Sprintf("journal_size_limit(%d)", logKept), "mmap_size(268435456)", "temp_store(MEMORY)",
 	}
 }
@@ -191,9 +202,6 @@ const writerCache = "cache_size(-16384)"
 
 func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	d.dialect = sqliteDialect
-	if planted.TidiedLog {
-		_ = os.Remove(filepath.Join(c.Dir, c.Name+".db-wal"))
-	}
 	uri := fileURI(c)
 	var err error
 	// A table can only be made anew while nobody asks whether others name its rows;

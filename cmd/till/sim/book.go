@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -108,7 +107,7 @@ func newBook(w *world) *book {
 func (b *book) open(dir string) error {
 	for _, e := range b.envs {
 		var err error
-		if e.conn, err = lite.Open("file:"+filepath.Join(dir, e.name+".db")+"?vfs=unix-excl", "query_only(1)", "busy_timeout(5000)", "mmap_size(268435456)"); err != nil {
+		if e.conn, err = lite.Open(b.w.tpl.uri(dir, e.name), "query_only(1)", "busy_timeout(5000)"); err != nil {
 			return err
 		}
 	}

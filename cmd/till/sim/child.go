@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"till/flow/store/lite/disk"
 )
 
 // said is a line that a child process says to its parent.
@@ -32,13 +34,13 @@ func inBubble(do func()) {
 // prepared makes the template of this process.
 func prepared() (*template, func(), error) {
 	runtime.GOMAXPROCS(1) // one goroutine at a time, or a seed would not come out the same
-	dir, err := place()
+	d, err := disk.New()
 	if err != nil {
 		return nil, nil, err
 	}
 	var t *template
-	inBubble(func() { t, err = makeTemplate(dir) })
-	return t, func() { _ = os.RemoveAll(dir) }, err
+	inBubble(func() { t, err = makeTemplate(d) })
+	return t, func() { _ = d.Close() }, err // at the end of the process, or of a test
 }
 
 // Child simulates the seeds that it reads, one a line, until there are no more,
@@ -98,7 +100,7 @@ type child struct {
 // begin starts a child process, on one core and with more in its environment.
 func begin(ctx context.Context, program []string, more ...string) (*child, error) {
 	c := &child{cmd: exec.CommandContext(ctx, program[0], program[1:]...)} //nolint:gosec // the program itself
-	c.cmd.Env = append(append(os.Environ(), "GOMAXPROCS=1", "GOGC=400", "GODEBUG=asyncpreemptoff=1"), more...)
+	c.cmd.Env = append(append(os.Environ(), "GOMAXPROCS=1", "GOGC=400", "GODEBUG=asyncpreemptoff=1,adaptivestackstart=1"), more...)
 	c.cmd.Stderr = &c.fault
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {

@@ -1,5 +1,5 @@
 // Package sim plays a week of the whole service in virtual time: the real store
-// on real files, the real API, conversation, rules, worker and webhooks, and the
+// and the real SQLite on a disk in memory, the real API, conversation, rules, worker and webhooks, and the
 // sandbox bank, with everything around them pretended and much of it going wrong.
 // One number, the seed, decides all that happens, so that what went wrong once
 // can be looked at again.
@@ -11,8 +11,9 @@
 // network), and payers, who stand at the bot's own door; the WhatsApp protocol is
 // tried elsewhere. Redis is a memory that is flushed. A crash takes the files as
 // they are while everything is at rest, or while a call to the outside has been
-// answered and not been heard, and starts a new process on them; a commit that is
-// cut in two is tried elsewhere.
+// answered and not been heard, and starts a new process on them; half of the time
+// it is the power that goes, and of what was not synced any part is gone. A commit
+// that is cut in two is tried elsewhere, on the same disk (flow/store/lite/disk).
 //
 // # What is judged, and when
 //

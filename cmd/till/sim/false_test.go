@@ -55,7 +55,7 @@ func falsified(tpl *template, script string) *Broken {
 		}
 		done = true
 		for one := range strings.SplitSeq(script, "; ") {
-			db, err := lite.Open("file:"+w.inst.dir+"/test.db", "busy_timeout(5000)", "ignore_check_constraints(1)")
+			db, err := lite.Open(tpl.uri(w.inst.dir, "test"), "busy_timeout(5000)", "ignore_check_constraints(1)")
 			if err == nil {
 				_, err = db.Exec(one)
 			}

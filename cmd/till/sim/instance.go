@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/url"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
@@ -91,7 +89,7 @@ func (w *world) open(dir string) (err error) {
 	quiet := slog.New(slog.DiscardHandler)
 	random := w.random(fmt.Sprintf("process %d", w.gen))
 	for _, c := range []store.Config{{Schema: store.Accounts, Name: "accounts"}, {Schema: store.Checkout, Name: "test"}, {Schema: store.Checkout, Name: "live"}} {
-		c.Dir, c.Keys, c.Log, c.Only = dir, w.tpl.keys, quiet, true
+		c.Dir, c.Keys, c.Log, c.VFS = dir, w.tpl.keys, quiet, w.tpl.disk.Name()
 		db, err := store.Open(ctx, c)
 		if err != nil {
 			return fmt.Errorf("open %s: %w", c.Name, err)
@@ -232,8 +230,13 @@ const restarts = 20 * time.Second
 // files are what the service keeps.
 var files = []string{"accounts.db", "accounts.db-wal", "test.db", "test.db-wal", "live.db", "live.db-wal"}
 
-// crash takes what is on the disk as it is, throws the process away and starts
-// another one on that. Nothing writes meanwhile: everything is at rest.
+// process begins the names of the folders of the service's processes, of which each has
+// its own.
+const process = "process "
+
+// crash takes what is on the disk, throws the process away and starts another one on
+// that. Nothing writes meanwhile: everything is at rest. Half of the time it is the power
+// that fails, and of what was not synced any part is gone.
 func (w *world) crash() {
 	old := w.inst
 	old.dead.Store(true)
@@ -241,41 +244,23 @@ func (w *world) crash() {
 	w.trap = nil // nobody else would let the next process go, should it be caught in its start
 	w.mu.Unlock()
 	w.book.close()
-	dir := filepath.Join(w.dir, fmt.Sprintf("p%d", w.gen+1))
-	err := os.Mkdir(dir, 0o700)
-	for _, name := range files {
-		if err == nil {
-			err = copyFile(filepath.Join(old.dir, name), filepath.Join(dir, name))
-		}
+	dir := fmt.Sprintf("%s%d", process, w.gen+1)
+	var kept func() bool
+	if w.draw(2, "power", dir) == 1 {
+		dice := w.dice("power", dir)
+		kept = func() bool { return dice.IntN(2) == 1 }
 	}
-	if err != nil {
-		w.breaks("sim", "take the files over: %v", err)
-		return
-	}
+	w.tpl.disk.Copy(old.dir, dir, kept)
 	died := w.age()
 	old.kill()
 	if err := old.end(); err != nil {
 		w.breaks("sim", "end the old process: %v", err)
 	}
 	time.Sleep(died + restarts - w.age())
-	if err := os.RemoveAll(old.dir); err != nil {
-		w.breaks("sim", "forget the old process: %v", err)
-	}
+	w.tpl.disk.Remove(old.dir + "/")
 	if err := w.open(dir); err != nil {
 		w.breaks("I11", "after a crash it does not start: %v", err)
 		return
 	}
 	w.reopened()
-}
-
-// copyFile copies a file; one that is not there is not copied.
-func copyFile(from, to string) error {
-	text, err := os.ReadFile(from)
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, text, 0o600) //nolint:gosec // a path of our own
 }

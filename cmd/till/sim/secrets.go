@@ -3,8 +3,6 @@ package sim
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
 )
 
 // typedCard is a card number as a payer types it into the chat.
@@ -29,14 +27,7 @@ func (w *world) secrets() map[string]string {
 func (w *world) judgeSecrets() {
 	all := w.secrets()
 	for _, name := range files {
-		text, err := os.ReadFile(filepath.Join(w.inst.dir, name))
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err != nil {
-			w.breaks("sim", "read %s: %v", name, err)
-			return
-		}
+		text, _ := w.tpl.disk.Read(w.inst.dir + "/" + name)
 		for _, what := range held(text, all) {
 			w.breaks("I13", "%s holds %s", name, what)
 		}

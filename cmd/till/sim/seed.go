@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"time"
 
 	"till/flow"
@@ -30,12 +28,12 @@ type Result struct {
 // The people who pay.
 const people = 8
 
-func newWorld(seed uint64, dir string, t *template) *world {
+func newWorld(seed uint64, t *template) *world {
 	var key [32]byte
 	sum := sha256.Sum256(fmt.Appendf(nil, "till sim %d", seed))
 	copy(key[:], sum[:])
 	w := &world{
-		seed: seed, began: time.Now(), rng: rand.New(rand.NewChaCha8(key)), dir: dir, tpl: t, naming: naming{names: map[string]string{}}, hash: sha256.New(), //nolint:gosec // it is no secret; the bubble's clock
+		seed: seed, began: time.Now(), rng: rand.New(rand.NewChaCha8(key)), tpl: t, naming: naming{names: map[string]string{}}, hash: sha256.New(), //nolint:gosec // it is no secret; the bubble's clock
 		goals: newGoals(), unheard: map[string]bool{}, firstAsked: map[string]time.Duration{}, minds: map[string]moved{}, ctx: context.Background(), kyc: "NONE", // of the world
 	}
 	w.phones = &phones{w: w}
@@ -74,13 +72,8 @@ func (p *play) only(numbers []int) {
 func (p play) run() (r Result) {
 	seed, t := p.seed, p.tpl
 	r.Seed = seed
-	dir, err := place()
-	if err != nil {
-		r.Broken = &Broken{Invariant: "sim", What: err.Error()}
-		return r
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left of it is in memory
-	w := newWorld(seed, dir, t)
+	w := newWorld(seed, t)
+	defer t.disk.Remove(process)
 	w.out, w.meddles, w.some, w.with, w.until = p.out, p.meddles, p.some, p.with, p.until
 	w.swarm = drawSwarm(w)
 	if err := w.begin(); err != nil {
@@ -121,10 +114,8 @@ func (w *world) begin() error {
 	if err := w.openBank(w.ctx); err != nil {
 		return err
 	}
-	dir := filepath.Join(w.dir, "p1")
-	if err := w.tpl.start(dir); err != nil {
-		return err
-	}
+	dir := process + "1"
+	w.tpl.disk.Copy(beginnings, dir, nil)
 	for i := range people {
 		w.phones.people = append(w.phones.people, &person{
 			name: fmt.Sprintf("p%d", i), lid: fmt.Sprintf("10000000%04d", i), phone: flow.Phone(fmt.Sprintf("23480300000%02d", i)), shown: map[string]int{},
@@ -143,7 +134,7 @@ func (w *world) begin() error {
 }
 
 // sessionsOf is how many sessions a seed has.
-const sessionsOf = 53
+const sessionsOf = 43
 
 // plan puts what will happen into the queue.
 func (w *world) plan() {

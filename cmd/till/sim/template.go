@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"till/bot"
@@ -14,12 +12,13 @@ import (
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/lite"
+	"till/flow/store/lite/disk"
 )
 
 // template is what every simulation of a process starts from: a place where three
 // merchants signed up, and what is the same for all.
 type template struct {
-	dir       string
+	disk      *disk.Disk // that all is on
 	keys      *store.Keyring
 	words     *bot.Words
 	calendar  flow.Calendar
@@ -75,9 +74,12 @@ CREATE TRIGGER sim_talk AFTER INSERT ON log WHEN NEW.kind = 'decided' BEGIN INSE
 CREATE TRIGGER sim_heard AFTER INSERT ON log WHEN NEW.kind = 'heard' BEGIN INSERT INTO sim_moves (what, id, was, now, more) VALUES ('heard', NEW.stream, '', NEW.message, ''); END;
 `
 
-// makeTemplate makes the template in a directory, inside a bubble.
-func makeTemplate(dir string) (*template, error) {
-	t := &template{dir: dir}
+// beginnings is the folder of the template's files.
+const beginnings = "template"
+
+// makeTemplate makes the template on a disk, inside a bubble.
+func makeTemplate(d *disk.Disk) (*template, error) {
+	t := &template{disk: d}
 	var err error
 	if t.words, err = bot.LoadWords(); err != nil {
 		return nil, err
@@ -85,14 +87,14 @@ func makeTemplate(dir string) (*template, error) {
 	if t.calendar, err = flow.NewCalendar(""); err != nil {
 		return nil, err
 	}
-	w := newWorld(0, dir, t)
+	w := newWorld(0, t)
 	if t.keys, err = store.NewKeyring(w.random("sealing"), store.SealingKey{1: 0x5e, 31: 0xa1}); err != nil {
 		return nil, err
 	}
 	if err := w.openBank(w.ctx); err != nil {
 		return nil, err
 	}
-	if err := w.open(dir); err != nil {
+	if err := w.open(beginnings); err != nil {
 		return nil, err
 	}
 	err = t.signUp(w.ctx, w)
@@ -106,17 +108,22 @@ func makeTemplate(dir string) (*template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the merchants: %w", err)
 	}
-	for _, name := range []string{"test.db", "live.db"} {
-		if err := script(filepath.Join(dir, name), watchers); err != nil {
+	for _, name := range []string{"test", "live"} {
+		if err := script(t.uri(beginnings, name), watchers); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
+// uri is where a database is.
+func (t *template) uri(dir, name string) string {
+	return "file:" + dir + "/" + name + ".db?vfs=" + t.disk.Name()
+}
+
 // script runs statements on a file that nobody has open.
-func script(file, text string) error {
-	db, err := lite.Open("file:" + file)
+func script(uri, text string) error {
+	db, err := lite.Open(uri)
 	if err != nil {
 		return err
 	}
@@ -196,17 +203,4 @@ func (t *template) signUp(ctx context.Context, w *world) error {
 // plainCall is a call whose answer nobody reads.
 func plainCall(project flow.ProjectID) checkout.Call {
 	return checkout.Call{Project: project, Render: func(checkout.Made) (int, []byte, error) { return http.StatusOK, []byte("{}"), nil }}
-}
-
-// start copies the template for one simulation.
-func (t *template) start(dir string) error {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	for _, name := range files {
-		if err := copyFile(filepath.Join(t.dir, name), filepath.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"hash"
 	"io"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -64,7 +63,6 @@ type world struct {
 	began  time.Time
 	rng    *rand.Rand // of the scheduler alone, and of what it does now
 	swarm  swarm
-	dir    string
 	tpl    *template
 	inst   *instance
 	gen    int // how often the service was opened
@@ -315,14 +313,4 @@ func (w *world) trace(line string) {
 	if w.last = append(w.last, line); len(w.last) > 2*keptLines {
 		w.last = slices.Clone(w.last[keptLines:])
 	}
-}
-
-// place is a directory in memory where there is one.
-func place() (string, error) {
-	for _, parent := range []string{"/dev/shm", os.TempDir()} {
-		if dir, err := os.MkdirTemp(parent, "till-sim-"); err == nil {
-			return dir, nil
-		}
-	}
-	return "", fmt.Errorf("make a place for the simulation's files: neither /dev/shm nor %s can be written", os.TempDir())
 }
