@@ -25,16 +25,35 @@ func (e *ledgerBook) judgeOrdered() {
 	}
 }
 
+// judgePending judges that no webhook waits any more.
+func (e *ledgerBook) judgePending() {
+	w := e.w
+	err := e.conn.Each(`SELECT d.event, p.url, d.attempts, d.next_at, d.cause FROM deliveries d JOIN endpoints p ON p.id = d.endpoint WHERE d.state = 'pending' ORDER BY d.id`, nil,
+		func(scan lite.Scanner) error {
+			var event, url, cause string
+			var tries int
+			var next int64
+			if err := scan(&event, &url, &tries, &next, &cause); err != nil {
+				return err
+			}
+			w.breaks("I7", "%s waits for %s when every schedule is over: %d tries (%s), the next at %s", w.called(event), url, tries, cause, clockOf(time.UnixMilli(next).Sub(epoch)))
+			return nil
+		})
+	if err != nil {
+		w.breaks("sim", "read what waits: %v", err)
+	}
+}
+
 // promisedTries is how often merchants are told that a webhook is tried.
 const promisedTries = 10
 
 // judgeGivenUp judges that no webhook was given up that was not tried as often as
 // merchants are told. One that was held back because its endpoint was gone or
-// failed is given up when its time is over; a ping is sent once, and so is what is
-// replayed.
+// failed is given up when its time is over; a ping is sent once, and so is what is sent
+// again by hand.
 func (e *ledgerBook) judgeGivenUp() {
 	w := e.w
-	err := e.conn.Each(`SELECT d.id, d.event, p.url, v.kind FROM deliveries d JOIN endpoints p ON p.id = d.endpoint JOIN events v ON v.id = d.event WHERE d.state = 'dead' AND NOT EXISTS (SELECT 1 FROM delivery_attempts a WHERE a.delivery = d.id AND a.cause = 'replay')`, nil,
+	err := e.conn.Each(`SELECT d.id, d.event, p.url, v.kind FROM deliveries d JOIN endpoints p ON p.id = d.endpoint JOIN events v ON v.id = d.event WHERE d.state = 'dead' AND NOT EXISTS (SELECT 1 FROM delivery_attempts a WHERE a.delivery = d.id AND a.cause <> 'auto')`, nil,
 		func(scan lite.Scanner) error {
 			var id, event, url, kind string
 			if err := scan(&id, &event, &url, &kind); err != nil {

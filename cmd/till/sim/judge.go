@@ -275,11 +275,7 @@ func (w *world) judgeEnd() {
 			w.breaks("I4", "%s is %s and has %d events charge.success", w.called(s.id), s.status, test.successes[s.id])
 		}
 	}
-	for id, state := range test.deliveries {
-		if state == "pending" {
-			w.breaks("I7", "delivery %s is still pending when every schedule is over", id)
-		}
-	}
+	test.judgePending()
 	test.judgeOrdered()
 	test.judgeGivenUp()
 	w.judgeReceived()

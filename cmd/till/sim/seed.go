@@ -178,6 +178,7 @@ func (w *world) plan() {
 
 // calms ends the bad weather: from now on, everything must come to its end.
 func (w *world) calms() {
+	w.springs() // who is in a trap would stay there
 	w.mu.Lock()
 	w.ending, w.trap = true, nil
 	w.bank.line, w.phones.offline, w.phones.gone = "", false, false

@@ -108,8 +108,14 @@ func (w *world) dies() {
 		return
 	}
 	w.mu.Lock()
-	w.trap = &trap{at: at}
+	caught := w.trap != nil && w.trap.hit // who is in it dies first, right after this
+	if !caught {
+		w.trap = &trap{at: at}
+	}
 	w.mu.Unlock()
+	if caught {
+		return
+	}
 	w.saw("a trap at %s", at)
 	w.after(2*time.Hour, "trap", func() {
 		w.mu.Lock()
