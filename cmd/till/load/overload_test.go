@@ -14,6 +14,11 @@ import (
 	"till/cmd/till/tilltest"
 )
 
+// mostAsked is how many calls are under way at once at most. Each keeps its connection,
+// as a program's pool does: to make a new one for each call would cost more than the
+// call, on both sides.
+const mostAsked = 4096
+
 // overload offers five times what may come, and looks at what is let in, what is
 // refused and how soon all is as before. Once each merchant's bucket is what
 // refuses; once nothing but the machine does.
@@ -42,7 +47,7 @@ func (w *world) overloaded(t *table, what string, rate float64, refuses bool) {
 	var mu sync.Mutex
 	var accepted times
 	codes, silent := map[int]int{}, 0
-	o := pace(rate, int(rate*seconds), 4096, func(i int) error {
+	o := pace(rate, int(rate*seconds), mostAsked, func(i int) error {
 		began := time.Now()
 		_, _, err := w.open(context.Background(), i, "headless")
 		mu.Lock()

@@ -79,7 +79,7 @@ func prepare(tb testing.TB, s settings) *world {
 	tb.Helper()
 	w := &world{
 		tb: tb, dir: tb.TempDir(), addr: tilltest.FreePort(tb), bankAt: tilltest.FreePort(tb), metricsAt: tilltest.FreePort(tb),
-		client: &http.Client{Timeout: tilltest.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 512, DisableCompression: true}},
+		client: &http.Client{Timeout: tilltest.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: mostAsked, DisableCompression: true}},
 	}
 	w.relay = newRelay(tb, w.addr, func(account string) (string, bool) {
 		session, ok := w.accounts.Load(account)

@@ -47,6 +47,7 @@ type ledgerBook struct {
 	news                         []eventRow        // events of this step
 	sent                         map[string]int    // deliveries of an event of this step
 	total                        [7]int64          // of each account of the ledger
+	summed                       [7]int64          // the same, when the whole ledger was last added up
 }
 
 type (

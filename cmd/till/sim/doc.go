@@ -20,8 +20,8 @@
 // After every step: each move of each thing that has states begins where the thing
 // stood, is one of its table, or one of the few that are two in one go and have a
 // reason (joined.go), and leaves nothing that is over (I6); each ledger line sums
-// to zero (I1), is of a movement that the bank's own books know, with its amount,
-// once (I2), and each payment has the outcome, the fee and the lines that a second
+// to zero, and so does the whole ledger, to what its lines came to (I1); each is of
+// a movement that the bank's own books know, with its amount, once (I2), and each payment has the outcome, the fee and the lines that a second
 // account of the rules, written here, comes to (I2, I3); each session that was
 // paid has one charge.success (I4), and each event is on its way to everybody who
 // asked for it (I7); a call that is made again is answered to the byte as before,
@@ -36,9 +36,9 @@
 // After every crash, also: nothing that was seen before is gone, what was
 // acknowledged is there, and calls get their answers again (I5, I11).
 //
-// At the end of each day, also: the whole ledger adds up (I1, I2), nothing waits
-// that should have happened hours ago (I6, I7, I12), and no endpoint was told of
-// another merchant's session (I10).
+// At the end of each day, also: the whole ledger adds up whether or not a line was
+// written (I1, I2), nothing waits that should have happened hours ago (I6, I7, I12),
+// and no endpoint was told of another merchant's session (I10).
 //
 // At the end, when nothing goes wrong any more and all schedules are over, also:
 // every movement of the bank has its outcome, and what was ordered of the bank too

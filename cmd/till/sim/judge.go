@@ -44,6 +44,10 @@ func (w *world) observe() {
 // together is seen together.
 func (e *ledgerBook) judgeStep() {
 	w := e.w
+	if e.summed != e.total { // lines were written
+		e.judgeSums()
+		e.summed = e.total
+	}
 	for _, id := range e.paidNow {
 		if n := e.successes[id]; n != 1 {
 			w.breaks("I4", "%s is paid, and has %d events that say so", w.called(id), n)
