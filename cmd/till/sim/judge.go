@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"till/bot"
@@ -91,20 +92,21 @@ func (w *world) acked(name string, r request, out reply) {
 		}
 		return
 	}
-	if out.header["Idempotent-Replayed"] != "" && !w.unheard[r.key+r.once] {
+	if out.header["Idempotent-Replayed"] != "" && !w.unheard[r.key+r.once] && !w.twice[r.key+r.once] {
 		w.breaks("I5", "%s is answered as if it had been asked before: %d %s", name, out.status, out.body)
 	}
 	if out.code == "idempotency_key_reused" {
-		known := w.unheard[r.key+r.once]
-		for _, a := range w.acks {
-			known = known || a.r.key == r.key && a.r.once == r.once
-		}
-		if !known {
+		if !w.unheard[r.key+r.once] && !w.acknowledged(r) {
 			w.breaks("I5", "%s is the first call with its key, and is told that it is not: somebody else's keys count", name)
 		}
 		return
 	}
 	w.acks = append(w.acks, &ack{name: name, r: r, got: out, at: w.firstMade(r)})
+}
+
+// acknowledged says whether a call with this merchant's key was answered for good.
+func (w *world) acknowledged(r request) bool {
+	return slices.ContainsFunc(w.acks, func(a *ack) bool { return a.r.key == r.key && a.r.once == r.once })
 }
 
 // firstMade is when a call was made the first time: from then on its answer is kept.

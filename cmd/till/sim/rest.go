@@ -104,6 +104,8 @@ func (w *world) ask(name string, r request, then func(reply)) {
 	if name := r.key + r.once; r.once != "" {
 		if _, again := w.firstAsked[name]; !again {
 			w.firstAsked[name] = w.age()
+		} else if !w.acknowledged(r) {
+			w.twice[name] = true
 		}
 	}
 	w.goes(i, func() {

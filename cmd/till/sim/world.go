@@ -99,6 +99,7 @@ type world struct {
 	ending     bool                     // nothing goes wrong any more
 	unheard    map[string]bool          // calls whose answer was lost at least once
 	firstAsked map[string]time.Duration // calls with a key, by key and time of the first
+	twice      map[string]bool          // calls that were made again while the first was at work: either may be done
 	promised   []string                 // the bank's names of money that it was answered for
 	taken      []string                 // payers' messages that were taken
 
