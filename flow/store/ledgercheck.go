@@ -83,10 +83,13 @@ func allEntries() inParts { return inParts{"ledger", "kind, subject", "?, ?"} }
 // partsOf says which table a rule is checked in part by part; false where it compares
 // what is of one moment.
 func partsOf(rule LedgerRule) (inParts, bool) {
-	for some, is := range map[string]inParts{somePayments: {"payments", "id", "?"}, someSessions: {"sessions", "id", "?"}, someEntries: allEntries()} {
-		if strings.Contains(rule.faults, some) {
-			return is, true
-		}
+	switch {
+	case strings.Contains(rule.faults, somePayments):
+		return inParts{"payments", "id", "?"}, true
+	case strings.Contains(rule.faults, someSessions):
+		return inParts{"sessions", "id", "?"}, true
+	case strings.Contains(rule.faults, someEntries):
+		return allEntries(), true
 	}
 	return inParts{}, false
 }
@@ -101,7 +104,7 @@ func (p inParts) each(ctx context.Context, view func(func(Reader) error) error, 
 			if more = whole; err != nil || last == nil {
 				return err
 			}
-			err = look(r, append(slices.Clone(after), last...))
+			err = r.byKeys(ctx, func() error { return look(r, append(slices.Clone(after), last...)) })
 			after = last
 			return err
 		})
@@ -110,6 +113,38 @@ func (p inParts) each(ctx context.Context, view func(func(Reader) error) error, 
 		}
 	}
 	return nil
+}
+
+// byKeysSQL has PostgreSQL find rows by their keys, and says how it was told to before;
+// asBeforeSQL tells it that again. How large a part is it takes from one column of its
+// key alone, so that it would read another table to its end for each.
+const (
+	byKeysSQL = `SELECT name, was, set_config(name, 'off', true) FROM (SELECT name, current_setting(name) AS was
+ FROM (VALUES ('enable_seqscan'), ('enable_hashjoin'), ('enable_mergejoin'), ('jit')) AS how (name) OFFSET 0) AS before`
+	asBeforeSQL = `SELECT set_config(?, ?, true)`
+)
+
+// byKeys does something for which rows are found by their keys.
+func (r Reader) byKeys(ctx context.Context, do func() error) error {
+	if r.run.dialect != postgresDialect {
+		return do()
+	}
+	was, is := map[string]string{}, ""
+	err := r.run.each(ctx, byKeysSQL, nil, func(scan scanner) error {
+		var name, before string
+		err := scan(&name, &before, &is)
+		was[name] = before
+		return err
+	})
+	if err == nil {
+		err = do()
+	}
+	for name, before := range was {
+		if err == nil { // or the transaction is over
+			_, err = r.run.one(ctx, asBeforeSQL, []any{name, before}, &is)
+		}
+	}
+	return err
 }
 
 // end is the key of the last row of the part that begins after a key, and whether it
@@ -177,7 +212,7 @@ func rulesOfMoneyIn() []LedgerRule {
 		},
 		{
 			RuleAside, `SELECT p.id, p.received_at, -l.unapplied, p.amount FROM payments p JOIN ledger l ON l.kind = 'payment' AND l.subject = p.id
- WHERE p.match_status IN ('DUPLICATE', 'UNMATCHED') AND l.unapplied <> -p.amount`, `SELECT COUNT(*) FROM payments WHERE match_status IN ('DUPLICATE', 'UNMATCHED')`,
+ WHERE ` + somePayments + ` AND p.match_status IN ('DUPLICATE', 'UNMATCHED') AND l.unapplied <> -p.amount`, `SELECT COUNT(*) FROM payments WHERE match_status IN ('DUPLICATE', 'UNMATCHED')`,
 		},
 		{
 			RuleReasons, `SELECT id, 0, CAST(SUM(aside) AS BIGINT), CAST(SUM(waits) AS BIGINT) FROM (
@@ -224,7 +259,7 @@ func rulesOfMoneyOut() []LedgerRule {
 	return []LedgerRule{
 		{
 			RuleSent, `SELECT p.id, p.received_at, CAST(SUM(f.amount) AS BIGINT), p.amount FROM payments p JOIN refunds f ON f.payment = p.id AND f.put_back = 0
- GROUP BY p.id, p.received_at, p.amount HAVING SUM(f.amount) > p.amount`, `SELECT COUNT(DISTINCT payment) FROM refunds`,
+ WHERE ` + somePayments + ` GROUP BY p.id, p.received_at, p.amount HAVING SUM(f.amount) > p.amount`, `SELECT COUNT(DISTINCT payment) FROM refunds`,
 		},
 		{
 			RuleRefunds, `SELECT f.id, f.created_at, CAST(COALESCE((SELECT -MIN(l.refunds_payable) FROM ledger l WHERE ` + taken + ` AND l.kind || '' = 'refund'), 0) AS BIGINT), f.amount FROM refunds f

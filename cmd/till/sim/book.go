@@ -35,7 +35,6 @@ type ledgerBook struct {
 	refundOrder, settlementOrder []string
 	refundOf                     map[string]refundRow
 	settlementAmount             map[string]int64
-	deliveries                   map[string]string
 	wereHeld                     map[string]bool   // deliveries, at least once
 	successes                    map[string]int    // charge.success events of a session
 	railIDs                      map[string]string // the bank's movements that were posted, and as what
@@ -96,7 +95,7 @@ func newBook(w *world) *book {
 	for _, name := range []string{"test", "live"} {
 		b.envs = append(b.envs, &ledgerBook{
 			w: w, name: name, sessions: map[string]*sessionRow{}, attempts: map[string]*attemptRow{}, byReference: map[string]*attemptRow{}, payments: map[string]*paymentRow{},
-			refunds: map[string]string{}, settlements: map[string]string{}, deliveries: map[string]string{}, wereHeld: map[string]bool{},
+			refunds: map[string]string{}, settlements: map[string]string{}, wereHeld: map[string]bool{},
 			successes: map[string]int{}, railIDs: map[string]string{}, heard: map[string]int{}, talks: map[string]string{}, owners: map[string]*owner{},
 			refundOf: map[string]refundRow{}, settlementAmount: map[string]int64{}, sent: map[string]int{}, standing: map[string]string{},
 		})
@@ -347,7 +346,6 @@ func (e *ledgerBook) takeDelivery(m move) {
 		e.sent[m.more[0]]++
 	}
 	w.goals.reached("delivery", m.was+"→"+m.now, w)
-	e.deliveries[m.id] = m.now
 	if m.now == "held" {
 		e.wereHeld[m.id] = true
 	}

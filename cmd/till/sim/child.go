@@ -32,7 +32,7 @@ func inBubble(do func()) {
 }
 
 // prepared makes the template of this process.
-func prepared() (*template, func(), error) {
+func prepared() (*template, func() error, error) {
 	runtime.GOMAXPROCS(1) // one goroutine at a time, or a seed would not come out the same
 	d, err := disk.New()
 	if err != nil {
@@ -40,17 +40,17 @@ func prepared() (*template, func(), error) {
 	}
 	var t *template
 	inBubble(func() { t, err = makeTemplate(d) })
-	return t, func() { _ = d.Close() }, err // at the end of the process, or of a test
+	return t, d.Close, err
 }
 
 // Child simulates the seeds that it reads, one a line, until there are no more,
 // and says what came of each.
-func Child(in io.Reader, out io.Writer) error {
+func Child(in io.Reader, out io.Writer) (err error) {
 	t, clean, err := prepared()
 	if err != nil {
 		return err
 	}
-	defer clean()
+	defer func() { err = errors.Join(err, clean()) }()
 	say := json.NewEncoder(out)
 	goals := newGoals()
 	lines := bufio.NewScanner(in)
@@ -73,13 +73,12 @@ func Child(in io.Reader, out io.Writer) error {
 
 // One simulates one seed in this process, or only some of its actions, and writes
 // its trace where there is a place for it.
-func One(seed uint64, only []int, trace io.Writer) (Result, error) {
+func One(seed uint64, only []int, trace io.Writer) (r Result, err error) {
 	t, clean, err := prepared()
 	if err != nil {
 		return Result{}, err
 	}
-	defer clean()
-	var r Result
+	defer func() { err = errors.Join(err, clean()) }()
 	p := play{seed: seed, tpl: t, out: trace, goals: newGoals()}
 	if len(only) > 0 {
 		p.only(only)

@@ -11,9 +11,8 @@
 // network), and payers, who stand at the bot's own door; the WhatsApp protocol is
 // tried elsewhere. Redis is a memory that is flushed. A crash takes the files as
 // they are while everything is at rest, or while a call to the outside has been
-// answered and not been heard, and starts a new process on them; half of the time
-// it is the power that goes, and of what was not synced any part is gone. A commit
-// that is cut in two is tried elsewhere, on the same disk (flow/store/lite/disk).
+// answered and not been heard, and starts a new process on them; or the power goes
+// in the middle of a write, and of what was not synced any part is gone.
 //
 // # What is judged, and when
 //

@@ -49,11 +49,12 @@ const promisedTries = 10
 
 // judgeGivenUp judges that no webhook was given up that was not tried as often as
 // merchants are told. One that was held back because its endpoint was gone or
-// failed is given up when its time is over; a ping is sent once, and so is what is sent
-// again by hand.
+// failed is given up when its time is over; a ping is sent once, and so is what was only
+// ever sent by hand.
 func (e *ledgerBook) judgeGivenUp() {
 	w := e.w
-	err := e.conn.Each(`SELECT d.id, d.event, p.url, v.kind FROM deliveries d JOIN endpoints p ON p.id = d.endpoint JOIN events v ON v.id = d.event WHERE d.state = 'dead' AND NOT EXISTS (SELECT 1 FROM delivery_attempts a WHERE a.delivery = d.id AND a.cause <> 'auto')`, nil,
+	err := e.conn.Each(`SELECT d.id, d.event, p.url, v.kind FROM deliveries d JOIN endpoints p ON p.id = d.endpoint JOIN events v ON v.id = d.event WHERE d.state = 'dead'
+ AND (NOT EXISTS (SELECT 1 FROM delivery_attempts a WHERE a.delivery = d.id) OR EXISTS (SELECT 1 FROM delivery_attempts a WHERE a.delivery = d.id AND a.cause = 'auto'))`, nil,
 		func(scan lite.Scanner) error {
 			var id, event, url, kind string
 			if err := scan(&id, &event, &url, &kind); err != nil {

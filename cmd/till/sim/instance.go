@@ -234,23 +234,34 @@ var files = []string{"accounts.db", "accounts.db-wal", "test.db", "test.db-wal",
 // its own.
 const process = "process "
 
+// following is the folder of the next process.
+func (w *world) following() string { return fmt.Sprintf("%s%d", process, w.gen+1) }
+
+// power says of each write that was not synced whether it is there after the power
+// went.
+func (w *world) power(dir string) func() bool {
+	dice := w.dice("power", dir)
+	return func() bool { return dice.IntN(2) == 1 }
+}
+
 // crash takes what is on the disk, throws the process away and starts another one on
 // that. Nothing writes meanwhile: everything is at rest. Half of the time it is the power
-// that fails, and of what was not synced any part is gone.
-func (w *world) crash() {
+// that fails, and of what was not synced any part is gone. What was cut in the middle of
+// a write was taken then.
+func (w *world) crash(cut bool) {
 	old := w.inst
 	old.dead.Store(true)
-	w.mu.Lock()
-	w.trap = nil // nobody else would let the next process go, should it be caught in its start
-	w.mu.Unlock()
+	w.untrap() // nobody else would let the next process go, should it be caught in its start
 	w.book.close()
-	dir := fmt.Sprintf("%s%d", process, w.gen+1)
-	var kept func() bool
-	if w.draw(2, "power", dir) == 1 {
-		dice := w.dice("power", dir)
-		kept = func() bool { return dice.IntN(2) == 1 }
+	dir := w.following()
+	if !cut {
+		w.tpl.disk.Remove(dir + "/") // of a trap that nobody fell into
+		var kept func() bool
+		if w.draw(2, "power", dir) == 1 {
+			kept = w.power(dir)
+		}
+		w.tpl.disk.Copy(old.dir+"/", dir+"/", kept)
 	}
-	w.tpl.disk.Copy(old.dir, dir, kept)
 	died := w.age()
 	old.kill()
 	if err := old.end(); err != nil {

@@ -27,7 +27,7 @@ const keysKept = 23 * time.Hour
 // observe judges what changed since the last step: every move of every thing that
 // has states, every line of the ledger, every event that was promised.
 func (w *world) observe() {
-	if w.inst == nil || w.book == nil || w.book.envs[0].conn == nil {
+	if w.inst == nil || w.inst.dead.Load() || w.book == nil || w.book.envs[0].conn == nil {
 		return
 	}
 	for _, e := range w.book.envs {

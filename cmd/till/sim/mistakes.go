@@ -60,6 +60,7 @@ func (w *world) mistakes() {
 	list := mistakesOf(m, w.tpl.old)
 	for range 3 {
 		x := pick(w, list...)
+		line := w.bank.line
 		w.ask("mistake "+x.code, request{method: x.method, path: x.path, key: x.key, body: x.body, header: x.header}, func(out reply) {
 			if out.status == 0 || out.code == x.code || out.code == "project_suspended" { // which an operator may have done meanwhile
 
@@ -68,7 +69,7 @@ func (w *world) mistakes() {
 			if slices.Contains(out.fields, x.code) {
 				return
 			}
-			if x.code == "account_not_resolved" && strings.HasPrefix(out.code, "rail_") { // the bank's line fares badly
+			if x.code == "account_not_resolved" && strings.HasPrefix(out.code, "rail_") && line+w.bank.line != "" { // the bank's line fares badly
 				return
 			}
 			w.breaks("sim", "the mistake %s is answered %d %s", x.code, out.status, out.body)

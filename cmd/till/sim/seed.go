@@ -178,9 +178,9 @@ func (w *world) plan() {
 
 // calms ends the bad weather: from now on, everything must come to its end.
 func (w *world) calms() {
-	w.springs() // who is in a trap would stay there
+	w.untrap()
 	w.mu.Lock()
-	w.ending, w.trap = true, nil
+	w.ending = true
 	w.bank.line, w.phones.offline, w.phones.gone = "", false, false
 	for _, k := range w.sinks.all {
 		k.mode = ""

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -27,12 +28,12 @@ type Shrunk struct {
 // Shrink cuts a seed that fails down to the actions that it needs to break the
 // same invariant. words is where progress goes. A seed that holds comes back as
 // it is, with no invariant broken.
-func Shrink(seed uint64, words io.Writer) (Shrunk, error) {
+func Shrink(seed uint64, words io.Writer) (s Shrunk, err error) {
 	t, clean, err := prepared()
 	if err != nil {
 		return Shrunk{}, err
 	}
-	defer clean()
+	defer func() { err = errors.Join(err, clean()) }()
 	return shrink(play{seed: seed, tpl: t}, words), nil
 }
 

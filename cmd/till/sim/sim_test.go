@@ -12,7 +12,11 @@ func template1(t *testing.T) *template {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(clean)
+	t.Cleanup(func() {
+		if err := clean(); err != nil { // something of the service is still open
+			t.Error(err)
+		}
+	})
 	return tpl
 }
 

@@ -6,10 +6,36 @@ import (
 
 // trap is a crash that waits for a moment in the middle of something: the bank
 // has answered and that is not kept, the merchant has said 200 and that is not
-// marked, a reply is on its way.
+// marked, a reply is on its way, a transaction is half on the disk.
 type trap struct {
 	at  string
 	hit bool
+}
+
+// atWrite is the trap in the middle of a write: the power goes.
+const atWrite = "write"
+
+// cuts has the power go after one of the next writes: what the process does from then
+// on reaches nobody, and what is found on the disk is what the next one begins with.
+func (w *world) cuts(t *trap) {
+	i, to := w.inst, w.following()
+	w.tpl.disk.CutAfter(1+w.rng.IntN(maxWrites), i.dir+"/", to+"/", w.power(to), func() {
+		i.dead.Store(true)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		t.hit = true
+	})
+}
+
+// maxWrites is how many writes a trap may wait for: some forty transactions.
+const maxWrites = 600
+
+// untrap takes a trap away that nobody is in.
+func (w *world) untrap() {
+	w.tpl.disk.CutAfter(0, "", "", nil, nil)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trap = nil
 }
 
 // caught stops a call of the service at a trap, for good: its process dies while
@@ -42,8 +68,12 @@ func (w *world) springs() {
 	if !hit {
 		return
 	}
-	w.observe()
 	w.goals.reached("crash", at, w)
-	w.crash()
+	if at == atWrite {
+		w.saw("crash at %s", at)
+	} else {
+		w.observe()
+	}
+	w.crash(at == atWrite)
 	w.drain()
 }

@@ -43,7 +43,7 @@ func wanted() []goal {
 	for _, origin := range []flow.RefundOrigin{flow.OriginMerchant, flow.OriginPolicy, flow.OriginClock, flow.OriginResolve} {
 		list = append(list, goal{"refund origin", string(origin)})
 	}
-	for _, at := range []string{"now", "bank.before", "bank.after", "sink.after", "send.before", "send.after"} {
+	for _, at := range []string{"now", atWrite, "bank.before", "bank.after", "sink.after", "send.before", "send.after"} {
 		list = append(list, goal{"crash", at})
 	}
 	return append(list, goal{"flush", "places"})

@@ -99,29 +99,29 @@ func (w *world) enables(k *sink) {
 
 // crashes has the process die, now or in the middle of what comes next.
 func (w *world) dies() {
-	at := pick(w, "now", "bank.before", "bank.after", "bank.after", "sink.after", "send.after", "send.before")
+	at := pick(w, "now", atWrite, atWrite, "bank.before", "bank.after", "bank.after", "sink.after", "send.after", "send.before")
 	if at == "now" {
 		w.saw("crash")
 		w.goals.reached("crash", at, w)
 		w.observe()
-		w.crash()
+		w.crash(false)
 		return
+	}
+	w.untrap()
+	t := &trap{at: at}
+	if at == atWrite {
+		w.cuts(t)
 	}
 	w.mu.Lock()
-	caught := w.trap != nil && w.trap.hit // who is in it dies first, right after this
-	if !caught {
-		w.trap = &trap{at: at}
-	}
+	w.trap = t
 	w.mu.Unlock()
-	if caught {
-		return
-	}
 	w.saw("a trap at %s", at)
 	w.after(2*time.Hour, "trap", func() {
 		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.trap != nil && w.trap.at == at && !w.trap.hit {
-			w.trap = nil
+		mine := w.trap == t
+		w.mu.Unlock()
+		if mine {
+			w.untrap()
 		}
 	})
 }

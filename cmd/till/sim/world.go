@@ -236,6 +236,7 @@ func (w *world) step(e *event) {
 		w.breaks("sim", "the seed does not end: %d events", w.steps)
 		return
 	}
+	w.springs() // who fell into a trap as time went by
 	w.rng, w.nth = e.rng, e.nth
 	e.do()
 	w.drain()

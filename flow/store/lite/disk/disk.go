@@ -1,6 +1,9 @@
 // Package disk is a disk in memory for SQLite, which loses what a real one may lose
 // when the power goes: what was written and not synced.
 //
+// A write is there whole or not at all, and files are made and removed for good at once:
+// a page that is torn in two, and a folder that forgets a file, are not tried here.
+//
 // It is for simulations and tests, which read and write very much, throw all of it
 // away, and want to see what a crash leaves. It keeps files alone, and no folders: a
 // name with slashes is a name. It knows SQLite's files, and nothing of what is in them.
@@ -31,12 +34,12 @@ type Disk struct {
 	files map[string]*file
 	open  map[*handle]bool // SQLite knows these by number alone
 
-	changed func() // of a test: called after each change of a file, while the disk is locked
+	changed func(name string) // called after each change of a file, while the disk is locked
 }
 
 // New makes an empty disk.
 func New() (*Disk, error) {
-	d := &Disk{tls: libc.NewTLS(), files: map[string]*file{}, open: map[*handle]bool{}, changed: func() {}}
+	d := &Disk{tls: libc.NewTLS(), files: map[string]*file{}, open: map[*handle]bool{}, changed: func(string) {}}
 	usual := sqlite3.Xsqlite3_vfs_find(d.tls, 0)
 	d.vfs = libc.Xmalloc(d.tls, types.Size_t(unsafe.Sizeof(sqlite3.Tsqlite3_vfs{})))
 	d.name = fmt.Sprintf("disk-%x", d.vfs) // no other has its place
@@ -98,11 +101,28 @@ func (d *Disk) Remove(prefix string) {
 // Copy copies all files whose names begin with from, to names that begin with to. What
 // was not synced is asked about, write by write: kept says whether it is there. For a
 // process that was killed all of it is, and for a machine without power any part of it
-// may be. A nil kept keeps all.
+// may be. A nil kept keeps all, still unsynced: the power may go after that.
 func (d *Disk) Copy(from, to string, kept func() bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.copyAll(from, to, kept)
+}
+
+// CutAfter has the power go after so many more changes of files whose names begin with
+// from: what is found of them then is copied as Copy does, and then is called. Nothing
+// is read or written meanwhile, and then must not. None more, 0, takes that back.
+func (d *Disk) CutAfter(changes int, from, to string, kept func() bool, then func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changed = func(name string) {
+		if changes == 0 || !strings.HasPrefix(name, from) {
+			return
+		}
+		if changes--; changes == 0 {
+			d.copyAll(from, to, kept)
+			then()
+		}
+	}
 }
 
 func (d *Disk) copyAll(from, to string, kept func() bool) {

@@ -119,7 +119,7 @@ func cutAlways(t *testing.T, seed uint64, pragmas ...string) (cuts, lost int) {
 	answered := 0
 	type cut struct{ dir, answered int }
 	var all []cut
-	d.changed = func() {
+	d.changed = func(string) {
 		if dice.IntN(12) != 0 {
 			return
 		}
@@ -141,7 +141,7 @@ func cutAlways(t *testing.T, seed uint64, pragmas ...string) (cuts, lost int) {
 			}
 		}
 	}
-	d.changed = func() {}
+	d.changed = func(string) {}
 	end(t, c)
 	for _, cut := range all {
 		c := connect(t, d, fmt.Sprintf("found %d/db", cut.dir), pragmas...)

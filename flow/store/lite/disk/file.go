@@ -90,7 +90,8 @@ func (f *file) found(kept func() bool) *file {
 	for i := range f.chunks {
 		out.chunks[i] = slices.Clone(f.chunks[i])
 	}
-	if kept == nil {
+	if kept == nil { // the system has it, and it is on no disk yet
+		out.unsynced, out.bytes = slices.Clone(f.unsynced), slices.Clone(f.bytes)
 		return out
 	}
 	for _, c := range slices.Backward(f.unsynced) {

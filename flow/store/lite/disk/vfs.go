@@ -138,7 +138,7 @@ func xWrite(_ *libc.TLS, at, from uintptr, n int32, to int64) int32 {
 	h, over := held(at)
 	defer over()
 	h.f.write(bytesAt(from, n), to)
-	h.d.changed()
+	h.d.changed(h.name)
 	return sqlite3.SQLITE_OK
 }
 
@@ -146,7 +146,7 @@ func xTruncate(_ *libc.TLS, at uintptr, size int64) int32 {
 	h, over := held(at)
 	defer over()
 	h.f.truncate(size)
-	h.d.changed()
+	h.d.changed(h.name)
 	return sqlite3.SQLITE_OK
 }
 
@@ -154,7 +154,7 @@ func xSync(_ *libc.TLS, at uintptr, _ int32) int32 {
 	h, over := held(at)
 	defer over()
 	h.f.sync()
-	h.d.changed()
+	h.d.changed(h.name)
 	return sqlite3.SQLITE_OK
 }
 
@@ -194,7 +194,7 @@ func xFileControl(_ *libc.TLS, _ uintptr, _ int32, _ uintptr) int32 { return sql
 func xSectorSize(*libc.TLS, uintptr) int32 { return sector }
 
 func xDeviceCharacteristics(*libc.TLS, uintptr) int32 {
-	return sqlite3.SQLITE_IOCAP_POWERSAFE_OVERWRITE
+	return sqlite3.SQLITE_IOCAP_POWERSAFE_OVERWRITE | sqlite3.SQLITE_IOCAP_SUBPAGE_READ // as SQLite takes it of the system's files
 }
 
 func xShmMap(tls *libc.TLS, at uintptr, n, size, extend int32, out uintptr) int32 {
