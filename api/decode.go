@@ -112,7 +112,11 @@ func (f *form) take(name string, required bool) (value, bool) {
 	case !there && required:
 		f.fail(name, flow.CodeMissingField, "%s is required.", name)
 	case there && v.kind == kindNull:
-		f.fail(name, flow.CodeInvalidField, "%s is null. Leave it out instead.", name)
+		say := "%s is null. Leave it out instead."
+		if required {
+			say = "%s is null, and is required."
+		}
+		f.fail(name, flow.CodeInvalidField, say, name)
 		return value{}, false
 	}
 	return v, there

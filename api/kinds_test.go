@@ -65,6 +65,12 @@ func provocations() []provocation {
 			d.want(d.call("POST", "/v1/test/bank/reversals", d.key, `{"railTransactionId":"`+paid+`"}`), http.StatusOK, nil)
 		}},
 		{kinds(flow.PaymentUnmatched), func(d *desk) { d.transfer("0123456789", `,"amount":500000`) }},
+		{kinds(flow.PaymentReversed), func(d *desk) {
+			id := d.comes("0123456789", "410000", "UNMATCHED")
+			d.want(d.ask("POST", paymentsPath+"/"+id+"/resolve", d.key, `{"action":"accept"}`), http.StatusOK, nil)
+			rail := d.ask("GET", paymentsPath+"/"+id, d.key, "").text("data.railTransactionId")
+			d.want(d.call("POST", "/v1/test/bank/reversals", d.key, `{"railTransactionId":"`+rail+`"}`), http.StatusOK, nil)
+		}},
 		{kinds(flow.RefundPendingKind, flow.RefundProcessedKind), func(d *desk) { d.refund() }},
 		{kinds(flow.RefundFailedKind), func(d *desk) {
 			d.weather(`{"refunds":"fail"}`)

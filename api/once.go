@@ -50,13 +50,13 @@ func (c *call) answered() checkout.Answer {
 }
 
 // refused answers with a refusal by what was begun. final says that it is an
-// answer like any other, which the same call gets again: not so where waiting or
-// another key would help, or where something broke.
+// answer like any other, which the same call gets again: not so where waiting,
+// another key or another body would help, or where something broke.
 func (c *call) refused(err error) (a checkout.Answer, final bool) {
 	code := refusal(err).Code
 	kind, _ := classOf(code)
 	switch {
-	case kind.status == http.StatusUnauthorized, kind.status == http.StatusForbidden, kind.status == http.StatusTooManyRequests,
+	case kind.retryable, kind.status == http.StatusBadRequest, kind.status == http.StatusUnauthorized, kind.status == http.StatusForbidden, kind.status == http.StatusTooManyRequests,
 		kind.status >= http.StatusInternalServerError, code == flow.CodeIdempotencyReused, code == flow.CodeIdempotencyRunning:
 		return checkout.Answer{}, false
 	}

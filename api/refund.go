@@ -7,8 +7,12 @@ import (
 	"till/flow/checkout"
 )
 
-// minRefund is the least that can be sent back, in kobo.
-const minRefund flow.Kobo = 1
+// The bounds of what can be sent back, in kobo: no payment is larger than what a
+// number of JSON can say exactly, and of each no more goes back than came.
+const (
+	minRefund flow.Kobo = 1
+	maxRefund flow.Kobo = maxExact
+)
 
 // openRefund is POST /v1/refunds: money of a payment goes back to who paid it.
 func (*Server) openRefund(c *call) error {
@@ -18,7 +22,7 @@ func (*Server) openRefund(c *call) error {
 	}
 	n := checkout.NewRefund{
 		Payment: flow.PaymentID(f.id("paymentId", flow.PrefixPayment, "payment")), Charge: flow.ChargeID(f.id("chargeId", flow.PrefixCharge, "charge")),
-		Amount: f.amount(false, minRefund, flow.MaxAmount), Reason: f.text("reason", text{most: maxDescription}),
+		Amount: f.amount(false, minRefund, maxRefund), Reason: f.text("reason", text{most: maxDescription}),
 		Key: c.key.ID,
 	}
 	switch both := f.has("paymentId") && f.has("chargeId"); {

@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -157,7 +158,7 @@ func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
 	d.want(d.call("POST", "/v1/test/clock", d.key, `{"advanceSeconds":3600}`), http.StatusOK, nil)
 	rotate() // again within the day: each signs until its own is over
 	signed(true, true, true)
-	refused := d.call("POST", endpointsPath+"/"+id+"/rotate-secret", d.key, "")
+	refused := d.call("POST", endpointsPath+"/"+id+"/rotate-secret", d.key, "", "Idempotency-Key", "rotates later")
 	d.want(refused, http.StatusConflict, map[string]string{"error.code": "secret_rotation_limit", "error.retryable": "true"})
 	if wait, err := strconv.Atoi(refused.header.Get("Retry-After")); err != nil || wait < 82700 || wait > 82801 {
 		t.Errorf("it is to wait %q seconds", refused.header.Get("Retry-After"))
@@ -167,8 +168,12 @@ func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
 	signed(false, true, true)
 	d.want(d.call("POST", "/v1/test/clock", d.key, `{"advanceSeconds":3600}`), http.StatusOK, nil)
 	signed(false, false, true)
+	later := d.call("POST", endpointsPath+"/"+id+"/rotate-secret", d.key, "", "Idempotency-Key", "rotates later") // as it was told to
+	d.want(later, http.StatusOK, nil)
+	secrets = append(secrets, later.text("data.secret"))
+	signed(false, false, true, true)
 	read := d.call("GET", endpointsPath+"/"+id, d.key, "")
-	d.want(read, http.StatusOK, map[string]string{"data.secretHint": hint(secrets[2]), "data.previousSecretExpiresAt": ""})
+	d.want(read, http.StatusOK, map[string]string{"data.secretHint": hint(secrets[3])})
 	for _, secret := range secrets {
 		if strings.Contains(read.body+d.call("GET", endpointsPath, d.key, "").body+d.log.String(), secret) {
 			t.Error("a secret is shown again")
@@ -255,4 +260,25 @@ func TestWhatWasGivenUpOrDeliveredIsSentAgain(t *testing.T) {
 	d.want(resend(`{"endpointId":"`+id+`"}`), http.StatusConflict, map[string]string{"error.code": "endpoint_disabled"})
 	d.want(d.call("POST", endpointsPath+"/"+id+"/ping", d.key, ""), http.StatusConflict, map[string]string{"error.code": "endpoint_disabled"})
 	d.want(resend(""), http.StatusOK, map[string]string{"data.deliveries.0.endpointId": never, "data.deliveries.1": ""})
+}
+
+// A merchant with as many endpoints as there may be is told how to have another, and
+// the call that was refused is not held against it.
+func TestAnEndpointTooManyMayComeOnceThereIsRoom(t *testing.T) {
+	d := openDesk(t)
+	var last string
+	for i := range 20 {
+		last = d.endpoint(d.key, fmt.Sprintf("http://127.0.0.1:9/%d", i)).text("data.id")
+	}
+	more := func() reply {
+		return d.call("POST", endpointsPath, d.key, `{"url":"http://127.0.0.1:9/more"}`, "Idempotency-Key", "one more")
+	}
+	refused := more()
+	d.want(refused, http.StatusBadRequest, map[string]string{"error.code": "invalid_field"})
+	if !strings.Contains(refused.text("error.message"), "DELETE /v1/webhook-endpoints/{id}") {
+		t.Errorf("it is told %q", refused.text("error.message"))
+	}
+	d.want(d.call("DELETE", endpointsPath+"/"+last, d.key, ""), http.StatusOK, nil)
+	d.want(more(), http.StatusCreated, nil)
+	d.want(d.call("POST", endpointsPath, d.key, `{"url":null}`), http.StatusBadRequest, map[string]string{"error.fields.0.message": "url is null, and is required."})
 }

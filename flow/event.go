@@ -20,6 +20,7 @@ const (
 	SessionExpiredKind    EventKind = "session.expired"
 	SessionCancelKind     EventKind = "session.cancelled"
 	PaymentUnmatched      EventKind = "payment.unmatched"
+	PaymentReversed       EventKind = "payment.reversed"
 	RefundPendingKind     EventKind = "refund.pending"
 	RefundProcessedKind   EventKind = "refund.processed"
 	RefundFailedKind      EventKind = "refund.failed"
@@ -36,7 +37,7 @@ const (
 func EventKinds() []EventKind {
 	return []EventKind{
 		ChargeSuccess, ChargeFailed, ChargeExpired, ChargeCancelled, ChargeUnderpaid, ChargeLate, ChargeDuplicate,
-		ChargeReversed, SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind, PaymentUnmatched,
+		ChargeReversed, SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind, PaymentUnmatched, PaymentReversed,
 		RefundPendingKind, RefundProcessedKind, RefundFailedKind, RefundAttentionKind, SettlementSuccessKind, SettlementFailedKind, IdentityVerified, IdentityFailed, EndpointDisabledKind, Ping,
 	}
 }
@@ -47,7 +48,7 @@ func (k EventKind) OnRequest() bool {
 	case SessionCreated, InstructionsIssued, SessionExpiredKind, SessionCancelKind:
 		return true
 	case ChargeSuccess, ChargeFailed, ChargeExpired, ChargeCancelled, ChargeUnderpaid, ChargeLate, ChargeDuplicate,
-		ChargeReversed, PaymentUnmatched, RefundPendingKind, RefundProcessedKind, RefundFailedKind, RefundAttentionKind, SettlementSuccessKind, SettlementFailedKind, IdentityVerified, IdentityFailed, EndpointDisabledKind, Ping:
+		ChargeReversed, PaymentUnmatched, PaymentReversed, RefundPendingKind, RefundProcessedKind, RefundFailedKind, RefundAttentionKind, SettlementSuccessKind, SettlementFailedKind, IdentityVerified, IdentityFailed, EndpointDisabledKind, Ping:
 		return false
 	}
 	return false

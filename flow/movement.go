@@ -82,6 +82,9 @@ func TakeBack(s Session, a Attempt, p Payment, booked []Posting, b TakenBack) Ch
 		change.Payments = []Payment{p}
 	}
 	if s.ID == "" {
+		if p.Project != "" {
+			change.Facts = []Fact{{Kind: PaymentReversed, Payment: &p}}
+		}
 		return change
 	}
 	change.Session = &s

@@ -26,6 +26,9 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 		return Attempt{}, Change{}, err
 	}
 	if !now.Before(s.ExpiresAt) { // it is over, though nobody has swept it yet
+		if s.Status == SessionProcessing {
+			return Attempt{}, Change{}, Refuse(CodeSessionExpired, "The time of this session was over at %s, and the bank says that money for it is on its way. Wait for the webhook that says what became of it, before anybody pays again.", Stamp(s.ExpiresAt))
+		}
 		return Attempt{}, Change{}, Session{ID: s.ID, Status: SessionExpired, ExpiresAt: s.ExpiresAt}.Closed()
 	}
 	if !slices.Contains(s.AllowedMethods, ask.Method) {

@@ -187,7 +187,9 @@ func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surr
 	r.Reference = serviceReference(attempts)
 	var refunded Kobo
 	for _, p := range payments {
-		refunded += p.Refunded
+		if p.Counts() || s.Status != SessionPaid {
+			refunded += p.Refunded
+		}
 	}
 	if refunded > 0 {
 		r.RefundedMinor = refunded.Minor()
@@ -202,10 +204,13 @@ func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surr
 func (r *ChargeRecord) paid(s Session, payments []Payment) {
 	var fee, lost, came, taken Kobo
 	for _, p := range payments {
+		if p.Match != Duplicate { // of what was sent back the bank may have taken as much again
+			lost += p.Lost + p.FeeBack
+		}
 		if !p.Counts() || p.Match == Partial && p.Reversed == p.Amount && p.Applied == 0 {
 			continue // a part that was taken back was paid again, or the session would not be
 		}
-		fee, lost, came, taken = fee+p.FeeKept(), lost+p.Lost+p.FeeBack, came+p.brought(s), taken+p.Applied
+		fee, came, taken = fee+p.FeeKept(), came+p.brought(s), taken+p.Applied
 		if r.Payer != nil && p.Match == Partial {
 			continue // parts come before what completed them, but may share its millisecond
 		}

@@ -100,15 +100,18 @@ func (r Refund) notBeyond() error {
 }
 
 // Overtaken ends a refund that the bank refused and that needs attention, once what
-// was decided about its payment p leaves nothing of it to be sent: its money went
-// back by another refund, or its merchant keeps it. False where it waits still.
+// was decided about its payment p leaves nothing of it to be sent as it is: its money
+// went back by another refund, all or some of it, or its merchant keeps it. What is
+// left set aside then waits for a decision of its own. False where it waits still.
 func (r Refund) Overtaken(s Session, p Payment) (change Change, is bool, err error) {
 	why := ""
 	switch {
 	case r.Status != RefundAttention || !r.PutBack || r.Overpaid > 0:
+	case r.Amount > p.Refundable() && p.Unapplied > 0:
+		why = "Some of its money went back another way, and the rest waits for a decision."
 	case r.Amount > p.Refundable():
 		why = "Its money went back another way."
-	case p.Resolution == ResolvedAccepted:
+	case p.Unapplied <= 0:
 		why = "Its money was accepted."
 	}
 	if why == "" {

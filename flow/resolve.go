@@ -59,6 +59,12 @@ func (p Payment) Waits(s Session) bool {
 	return p.Resolution == Unresolved && p.Unapplied > 0 && (p.Match != Partial || !s.Open())
 }
 
+// Decidable says whether somebody may decide about a payment: it waits for that, or it
+// is a part that goes back by policy while its session is open and could not yet.
+func (p Payment) Decidable(s Session) bool {
+	return p.Waits(s) || p.held() && s.Policy.Underpayment == "refund"
+}
+
 // Counts says whether a payment is among those that its session was paid with.
 func (p Payment) Counts() bool {
 	switch p.Match {
@@ -78,7 +84,7 @@ func (p Payment) Counts() bool {
 // payments with p among them. A session that was not paid is paid with it.
 // Errors: payment_not_resolvable.
 func Resolve(m Money, p Payment, accept bool, r Ruled) (Change, error) {
-	if !p.Waits(m.Session) {
+	if !p.Decidable(m.Session) {
 		return Change{}, notResolvable(m.Session, p)
 	}
 	if !accept {
@@ -93,7 +99,7 @@ func Resolve(m Money, p Payment, accept bool, r Ruled) (Change, error) {
 // Overdue sends set-aside money back that nobody decided about in time. Before
 // its time, and once it was decided about, nothing happens.
 func Overdue(s Session, p Payment, now time.Time) Change {
-	if !p.Waits(s) || p.ReturnsAt.IsZero() || now.Before(p.ReturnsAt) {
+	if !p.Decidable(s) || p.ReturnsAt.IsZero() || now.Before(p.ReturnsAt) {
 		return Change{}
 	}
 	return giveBack(s, p, OriginClock, Ruled{By: ByClock, At: now, Reason: byClock})
@@ -106,9 +112,6 @@ func notResolvable(s Session, p Payment) error {
 		why = "it was decided about before"
 	case p.held() && s.Open():
 		why = "its session is open and waits for the rest"
-		if s.Policy.Underpayment == "refund" {
-			why = "its session is open and sends parts back: retry the refund, or decide once the session is over"
-		}
 	case p.Reversed == p.Amount:
 		why = "the bank took it back"
 	}
@@ -135,7 +138,8 @@ func giveBack(s Session, p Payment, origin RefundOrigin, r Ruled) Change {
 
 // keepAside gives set-aside money to the merchant of a session that is paid
 // already, or of none. A second payment bears a fee of its own; what belongs to
-// the session bears what the fee of all that was taken for it rises by.
+// the session counts towards what it was short of, and bears what the fee of all that
+// was taken for it rises by.
 func keepAside(m Money, p Payment, r Ruled) Change {
 	amount := p.Unapplied
 	fee := Fee(amount)
@@ -144,6 +148,16 @@ func keepAside(m Money, p Payment, r Ruled) Change {
 		fee = Fee(taken+amount) - Fee(taken)
 	}
 	change := Change{Entries: []Entry{p.accept(amount, fee, m.Now)}}
+	if s := m.Session; s.ID != "" && (p.Counts() || p.Match == Late) {
+		more := min(amount, s.Outstanding())
+		if s.AmountPaid += more; s.AmountPaid == s.Amount {
+			s = s.Without(PartiallyPaid)
+		}
+		if amount > more {
+			s = s.With(Overpaid)
+		}
+		change.Session = &s
+	}
 	p = p.resolved(ResolvedAccepted, r)
 	p.Fee, p.Applied, p.Unapplied = p.Fee+fee, p.Applied+amount, 0
 	change.Payments = []Payment{p}

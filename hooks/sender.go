@@ -211,6 +211,9 @@ func request(ctx context.Context, r Request) (*http.Request, error) {
 
 // judge reads the verdict from an answer's header.
 func (s *Sender) judge(resp *http.Response) Verdict {
+	if resp.StatusCode < 100 { // no status of HTTP: https://www.rfc-editor.org/rfc/rfc9110#section-15
+		return Verdict{Err: WordBadResponse}
+	}
 	v := Verdict{Status: resp.StatusCode}
 	switch {
 	case v.Status >= 200 && v.Status < 300:

@@ -230,7 +230,7 @@ func paymentRows(ctx context.Context, service *checkout.Service, s flow.Session)
 	answers, err := service.Explain(ctx, s.Project, s.ID)
 	rows := make([]paymentRow, 0, len(list))
 	for _, p := range list {
-		rows = append(rows, paymentRow{p, p.Waits(s), answers[p.ID]})
+		rows = append(rows, paymentRow{p, p.Decidable(s), answers[p.ID]})
 	}
 	return rows, err
 }

@@ -30,6 +30,7 @@ func scenes() map[flow.EventKind]func(*scene) error {
 		flow.ChargeDuplicate:       (*scene).duplicate,
 		flow.ChargeReversed:        (*scene).reversed,
 		flow.PaymentUnmatched:      (*scene).unmatched,
+		flow.PaymentReversed:       (*scene).unmatchedReversed,
 		flow.RefundPendingKind:     (*scene).refunded,
 		flow.RefundProcessedKind:   (*scene).refunded,
 		flow.RefundFailedKind:      func(s *scene) error { return s.under("refunds", "fail", (*scene).refunded) },
@@ -198,6 +199,21 @@ func (s *scene) reversed() error {
 
 func (s *scene) unmatched() error {
 	_, err := s.transfer("0123456789", usualAmount)
+	return err
+}
+
+func (s *scene) unmatchedReversed() error {
+	rail, err := s.transfer("0123456789", usualAmount)
+	if err == nil {
+		err = s.c.until(s.w, "the money to be heard of", func() (bool, error) {
+			var list struct{ Items []struct{ RailTransactionID string } }
+			err := s.c.get(s.w.ctx, "/v1/payments?matchStatus=UNMATCHED&limit=1", &list)
+			return len(list.Items) == 1 && list.Items[0].RailTransactionID == rail, err
+		})
+	}
+	if err == nil {
+		err = s.post("/v1/test/bank/reversals", map[string]any{"railTransactionId": rail}, nil)
+	}
 	return err
 }
 

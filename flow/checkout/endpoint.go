@@ -24,7 +24,7 @@ func (s *Service) AddEndpoint(ctx context.Context, e flow.Endpoint, c Call) (Ans
 			return Answer{}, err
 		}
 		if len(have) >= maxEndpoints {
-			return Answer{}, flow.Refuse(flow.CodeInvalidField, "A project has at most %d webhook endpoints.", maxEndpoints)
+			return Answer{}, flow.Refuse(flow.CodeInvalidField, "A project has at most %d webhook endpoints. Remove one that you do not need first: DELETE /v1/webhook-endpoints/{id}.", maxEndpoints)
 		}
 		if err := w.tx.AddEndpoint(ctx, e); err != nil {
 			return Answer{}, err

@@ -170,11 +170,10 @@ func whose(ctx context.Context, r store.Reader, n flow.Notice) (flow.SessionID, 
 	return session.ID, session.Project, err
 }
 
-// silenced marks what no merchant is told of: money of no known project, and what
-// the bank took back of money without a session.
+// silenced marks what no merchant is told of: money of no known project.
 func silenced(ledger []flow.Movement) []flow.Movement {
 	for i, m := range ledger {
-		ledger[i].Silent = m.Project == "" || m.Kind == flow.MoveReversal && m.Session == ""
+		ledger[i].Silent = m.Project == ""
 	}
 	return ledger
 }
@@ -186,15 +185,18 @@ func toldOfMoney(ctx context.Context, r store.Reader, ledger []flow.Movement, pr
 	for _, m := range ledger {
 		if m.Session != "" {
 			sessions = append(sessions, string(m.Session))
+			continue
 		}
-		alone = alone || m.Session == "" && !m.Silent
+		if alone = alone || !m.Silent; m.BookedAt.Before(since) { // the bank's day may come after ours
+			since = m.BookedAt
+		}
 	}
 	slices.Sort(sessions)
 	events, err := r.MoneyEvents(ctx, slices.Compact(sessions))
 	if err != nil {
 		return nil, err
 	}
-	if alone { // made after the money moved
+	if alone { // made when it was booked, or later
 		more, err := r.MoneyEventsAlone(ctx, project, since)
 		if err != nil {
 			return nil, err
@@ -298,6 +300,9 @@ func (b *bookings) toldBy(e store.MoneyEvent) (flow.Movement, bool, error) {
 			return flow.Movement{}, false, nil
 		}
 		m, ok := b.next(flow.MoveReversal, data.Payment.ID)
+		return m, ok, nil
+	case flow.PaymentReversed:
+		m, ok := b.next(flow.MoveReversal, data.ID)
 		return m, ok, nil
 	case flow.RefundAttentionKind:
 		m, ok := b.next(flow.MoveRefundReturned, data.PaymentID)

@@ -1,6 +1,8 @@
 package checkout
 
 import (
+	"time"
+
 	"till/flow"
 	"till/flow/planted"
 	"till/flow/store"
@@ -34,6 +36,20 @@ func (w *saving) refund(id flow.PaymentID, ask flow.RefundAsk) (flow.Refund, err
 	return *change.Refund, w.owe(flow.TaskRefund, made, w.now)
 }
 
+// overtake ends the refunds that a decision about payments leaves nothing of. What is
+// decided about a refund itself is seen to where that is.
+func (w *saving) overtake(c flow.Change) error {
+	for _, p := range c.Payments {
+		if p.Unapplied > 0 || c.Refund != nil {
+			continue
+		}
+		if err := w.endOvertaken(p.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // endOvertaken ends the refunds of a payment that wait for somebody, and that what was
 // just decided about it leaves nothing to be sent of.
 func (w *saving) endOvertaken(id flow.PaymentID) error {
@@ -59,6 +75,17 @@ func (w *saving) endOvertaken(id flow.PaymentID) error {
 		}
 		if err := w.keepRefund(change, session); err != nil {
 			return err
+		}
+		if p.Unapplied <= 0 {
+			continue
+		}
+		if p.ReturnsAt = w.now.Add(flow.ReturnAfter); p.Decidable(session) { // nothing else would see to it
+			if err := w.tx.ReopenPayment(w.ctx, p.ID, p.ReturnsAt); err != nil {
+				return err
+			}
+			if err := w.returnLater(p); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -93,6 +120,9 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 	if err != nil {
 		return err
 	}
+	for i := range c.Facts { // the reference that the merchant was told the money under
+		c.Facts[i].Attempt = p.Attempt
+	}
 	if c.Refund.Status == flow.RefundProcessed && len(c.Facts) > 0 && session.ID != "" { // the payer hears that it is sent
 		c.News = append(c.News, flow.News{Kind: flow.NewsRefunded, Attempt: p.Attempt, Payment: &p, Amount: c.Refund.Amount})
 	}
@@ -111,8 +141,8 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 	if err := w.save(c, session); err != nil {
 		return err
 	}
-	if c.Refund.PutBack && c.SetsAside() {
-		if err := w.waitsAgain(*c.Refund, session); err != nil {
+	if c.Refund.PutBack {
+		if err := w.waitsAgain(c, session); err != nil {
 			return err
 		}
 	}
@@ -149,13 +179,20 @@ func (w *saving) endRefund(c flow.Change, session flow.Session) error {
 }
 
 // waitsAgain lets money that could not go back wait for another decision, or for
-// the time when it goes back by itself.
-func (w *saving) waitsAgain(r flow.Refund, session flow.Session) error {
-	p, err := w.tx.Payment(w.ctx, r.Payment)
+// the time when it goes back by itself. That nothing of a payment went back is said of
+// it also where the bank has taken it, so that nothing waits.
+func (w *saving) waitsAgain(c flow.Change, session flow.Session) error {
+	p, err := w.tx.Payment(w.ctx, c.Refund.Payment)
 	if err != nil {
 		return err
 	}
-	at := r.ReturnsAt(session, p, w.now)
+	at := time.Time{}
+	switch {
+	case c.SetsAside():
+		at = c.Refund.ReturnsAt(session, p, w.now)
+	case p.Resolution != flow.ResolvedRefunded || p.Refunded > 0 || p.Unapplied > 0:
+		return nil
+	}
 	if err := w.tx.ReopenPayment(w.ctx, p.ID, at); err != nil {
 		return err
 	}

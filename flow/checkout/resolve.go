@@ -49,10 +49,7 @@ func (w *saving) resolve(p flow.Payment, n NewResolution) error {
 	if err != nil {
 		return err
 	}
-	if err := w.save(change, m.Session); err != nil {
-		return err
-	}
-	return w.endOvertaken(p.ID)
+	return w.save(change, m.Session)
 }
 
 // moneyOf is what is known of where a payment belongs.

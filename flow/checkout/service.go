@@ -287,10 +287,13 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 		}
 	}
 	if session.ID == "" {
-		if err := w.unmatched(c); err != nil {
+		if err := w.alone(c); err != nil {
 			return err
 		}
-		return w.sendBack(c.Returns)
+		if err := w.sendBack(c.Returns); err != nil {
+			return err
+		}
+		return w.overtake(c)
 	}
 	look := sync.OnceValues(func() (View, error) { return w.after(c, session) })
 	for _, f := range c.Facts {
@@ -312,7 +315,7 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 			return err
 		}
 	}
-	return nil
+	return w.overtake(c)
 }
 
 // messageID is what the network knows a message by: decided with it, before the

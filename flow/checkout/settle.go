@@ -143,23 +143,21 @@ func (s *Service) collector(ctx context.Context, n *flow.Notice) error {
 	return nil
 }
 
-// unmatched makes money without a session visible: to the project that it was
-// collected for, else to the operator alone.
-func (w *saving) unmatched(c flow.Change) error {
-	p := c.Payment
-	if p == nil {
-		return nil
-	}
-	w.tx.After(func() {
-		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "money came that belongs to no session", slog.String("event", string(flow.PaymentUnmatched)),
-			slog.String("payment", string(p.ID)), slog.String("project", string(p.Project)), slog.String("transaction", p.RailTransactionID),
-			slog.Int64("amount_minor", int64(p.Amount)))
-	})
-	if p.Project == "" {
-		return nil
+// alone makes what becomes of money without a session visible: to the project that it
+// was collected for, else to the operator alone.
+func (w *saving) alone(c flow.Change) error {
+	if p := c.Payment; p != nil {
+		w.tx.After(func() {
+			w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "money came that belongs to no session", slog.String("event", string(flow.PaymentUnmatched)),
+				slog.String("payment", string(p.ID)), slog.String("project", string(p.Project)), slog.String("transaction", p.RailTransactionID),
+				slog.Int64("amount_minor", int64(p.Amount)))
+		})
 	}
 	for _, f := range c.Facts {
-		if err := w.tellAlone(p.Project, f.Kind, "", flow.RecordPayment(*p)); err != nil {
+		if f.Payment == nil || f.Payment.Project == "" {
+			continue
+		}
+		if err := w.tellAlone(f.Payment.Project, f.Kind, "", flow.RecordPayment(*f.Payment)); err != nil {
 			return err
 		}
 	}

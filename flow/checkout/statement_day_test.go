@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,6 +146,39 @@ func TestUnbookedMoneyIsMissingForWhomItWasCollected(t *testing.T) {
 			if want > 0 && (got.Differences[0].Kind != flow.MissingInLedger || got.Rail[flow.MovePayment].Amount != 250_000) {
 				t.Errorf("%+v", got)
 			}
+		}
+	})
+}
+
+// Money of no session is told on the day on which it is heard of, which may be before
+// the bank's own, and so is that the bank took it back.
+func TestMoneyOfNoSessionIsReconciledOnTheBanksDay(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.endpoint("https://shop.test/hook", flow.PaymentUnmatched, flow.PaymentReversed)
+		n := credit("T1", "", 250_000, w.clock().Add(24*time.Hour))
+		n.Collects = project
+		back := credit("B1", "", 250_000, n.PaidAt)
+		back.Kind, back.Reverses = flow.Reversal, "T1"
+		w.must(w.tell(n))
+		p, found, err := w.db.PaymentByTransaction(t.Context(), "T1")
+		if err != nil || !found {
+			t.Fatal(err)
+		}
+		if _, err := w.resolve(p.ID, true); err != nil {
+			t.Fatal(err)
+		}
+		w.must(w.tell(back, back))
+		w.rest()
+		if told := w.deliveries(flow.PaymentReversed); len(told) != 1 || !strings.Contains(string(told[0].Body), `"reversedMinor":"250000"`) || !strings.Contains(string(told[0].Body), `"netMinor":"0"`) {
+			t.Errorf("told %d times: %+v", len(told), told)
+		}
+		w.rail.set(func(r *shakyRail) { r.lines = []flow.Notice{n, back} })
+		w.later(48 * time.Hour)
+		got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(n.PaidAt))
+		if err != nil || !got.Balanced() || got.Events[flow.MovePayment].Count != 1 || got.Events[flow.MoveReversal].Count != 1 {
+			t.Errorf("%+v (%v)", got, err)
 		}
 	})
 }

@@ -234,6 +234,8 @@ func eventTold(k flow.EventKind) string {
 		return "the session was cancelled"
 	case flow.PaymentUnmatched:
 		return "money came that belongs to no session"
+	case flow.PaymentReversed:
+		return "the bank took money back that belongs to no session"
 	case flow.RefundPendingKind:
 		return "money is to go back"
 	case flow.RefundProcessedKind:

@@ -78,7 +78,7 @@ type MoneyEvent struct {
 }
 
 // tellsOfMoney are the kinds of event that tell of a movement at the rail.
-const tellsOfMoney = `kind IN ('charge.success', 'charge.underpaid', 'charge.late', 'charge.duplicate', 'charge.reversed', 'payment.unmatched',
+const tellsOfMoney = `kind IN ('charge.success', 'charge.underpaid', 'charge.late', 'charge.duplicate', 'charge.reversed', 'payment.unmatched', 'payment.reversed',
  'refund.processed', 'refund.needs_attention', 'settlement.success', 'settlement.failed')`
 
 // MoneyEvents are the events of sessions that tell of money, in their order.

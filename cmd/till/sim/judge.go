@@ -80,7 +80,7 @@ func (e *ledgerBook) judgeStep() {
 
 // acked takes an answer in: what is promised with a key is given again.
 func (w *world) acked(name string, r request, out reply) {
-	if r.once == "" || out.status >= 500 || out.status == 429 || out.status == 400 || out.status == 401 || out.status == 403 || out.code == "idempotency_in_progress" {
+	if r.once == "" || out.status >= 500 || out.status == 429 || out.status == 400 || out.status == 401 || out.status == 403 || out.again {
 		return
 	}
 	for _, a := range w.acks {

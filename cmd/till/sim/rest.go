@@ -27,6 +27,7 @@ type reply struct {
 	body   string
 	data   map[string]any // of a success
 	code   string         // of a refusal
+	again  bool           // it may be asked for again, and is answered anew then
 	fields []string       // the codes of its fields
 	header map[string]string
 }
@@ -81,14 +82,15 @@ func (i *instance) do(r request) reply {
 	var envelope struct {
 		Data  map[string]any `json:"data"`
 		Error struct {
-			Code   string `json:"code"`
-			Fields []struct {
+			Code      string `json:"code"`
+			Retryable bool   `json:"retryable"`
+			Fields    []struct {
 				Code string `json:"code"`
 			} `json:"fields"`
 		} `json:"error"`
 	}
 	if json.Unmarshal(c.Response.Body(), &envelope) == nil {
-		out.data, out.code = envelope.Data, envelope.Error.Code
+		out.data, out.code, out.again = envelope.Data, envelope.Error.Code, envelope.Error.Retryable
 		for _, f := range envelope.Error.Fields {
 			out.fields = append(out.fields, f.Code)
 		}

@@ -1,0 +1,289 @@
+package checkout_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/rail"
+)
+
+// givenUp waits until the one refund of a session was refused so often that somebody
+// must look.
+func (w *world) givenUp(id flow.SessionID) flow.Refund {
+	w.t.Helper()
+	for i := range 3 {
+		r := w.refuses(id, i+1)
+		w.later(w.payment(r.Payment).ReturnsAt.Sub(w.clock()))
+	}
+	r := w.refuses(id, 4)
+	if r.Status != flow.RefundAttention {
+		w.t.Fatalf("refused four times: %+v", r)
+	}
+	return r
+}
+
+// record is the charge of a session as its merchant reads it.
+func (w *world) record(id flow.SessionID) flow.ChargeRecord {
+	w.t.Helper()
+	return w.service.RecordCharge(checkout.View{Session: w.read(id), Attempts: w.attempts(id), Payments: w.payments(id)})
+}
+
+// A part whose refund somebody must look at is the merchant's once the rest came and
+// was accepted: then nothing of it is to be sent, whoever retries that.
+func TestARefundEndsWhereItsMoneyIsAcceptedBesideOthers(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]string{"a person accepts the rest": "review", "the policy takes the rest": "accept"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				w.weather(rail.Conditions{Refunds: rail.FateReject})
+				session := w.payingUnder(func(p *flow.Policy) { p.LatePayment = late })
+				part := w.comes(session.ID, 300_000)
+				w.later(2 * time.Hour)
+				w.later(flow.ReturnAfter)
+				w.givenUp(session.ID)
+				w.weather(rail.Conditions{})
+				rest := w.comes(session.ID, 200_000)
+				if late == "review" {
+					if _, err := w.resolve(rest.ID, true); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if s, p := w.read(session.ID), w.payment(part.ID); s.Status != flow.SessionPaid || s.AmountPaid != 500_000 || p.Applied != 300_000 || p.Unapplied != 0 {
+					t.Fatalf("paid with both: %+v, and the part %+v", s, p)
+				}
+				w.waitsNoMore(session.ID, "The bank refused it: ", " Its money was accepted.")
+				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.MerchantPending: -482_500, flow.Fees: -17_500})
+				w.proven()
+			})
+		})
+	}
+}
+
+// Where some of the money of a refund that somebody must look at went back another
+// way, it says so, and the rest waits for a decision and its time as such money does.
+func TestARefundOfWhichAPartWentBackLeavesTheRestToTheClock(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.weather(rail.Conditions{Refunds: rail.FateReject})
+		session, p := w.lateMoney(func(*flow.Policy) {})
+		w.later(flow.ReturnAfter)
+		first := w.givenUp(session.ID)
+		w.weather(rail.Conditions{})
+		one, err := w.refund(p, 1)
+		w.must(err)
+		w.rest()
+		w.pass(time.Second)
+		w.becomes(one.ID, flow.RefundProcessed)
+		r := w.becomes(first.ID, flow.RefundFailed)
+		if !strings.HasSuffix(r.Failure, "Some of its money went back another way, and the rest waits for a decision.") {
+			t.Errorf("it ended because %q", r.Failure)
+		}
+		if p = w.payment(p.ID); p.Unapplied != 499_999 || !p.Waits(session) || p.ReturnsAt.Sub(w.clock()) > flow.ReturnAfter || p.ReturnsAt.Before(w.clock()) {
+			t.Fatalf("the rest: %+v at %s", p, w.clock())
+		}
+		w.later(p.ReturnsAt.Sub(w.clock()))
+		w.until("the rest goes back", func() bool { w.later(time.Second); return w.payment(p.ID).Refunded == 500_000 })
+		w.until("it is sent", func() bool {
+			w.later(time.Second)
+			return !slices.ContainsFunc(w.refundsOf(session.ID), flow.Refund.Open)
+		})
+		w.lies(session.ID, nil)
+		w.proven()
+	})
+}
+
+// A part that goes back by policy while its session is open, and that the bank refuses,
+// may be decided about; and what is left of it after a refund of the merchant's own goes
+// back when its time comes.
+func TestAPartThatAPolicySendsBackMayBeDecidedAbout(t *testing.T) {
+	t.Parallel()
+	refused := func(w *world) (flow.Session, flow.Payment) {
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		n := newSession(flow.InChat)
+		n.Policy.Underpayment = "refund"
+		var made checkout.Made
+		_, err := w.service.Open(w.t.Context(), n, call("", "", &made))
+		w.must(err)
+		w.hear("ada", code(made.Session))
+		w.hear("ada", method(flow.BankTransfer))
+		p := w.comes(made.Session.ID, 300_000)
+		w.refuses(made.Session.ID, 1)
+		w.weather(rail.Conditions{})
+		if s := w.read(made.Session.ID); !s.Open() {
+			w.t.Fatalf("the session is %s", s.Status)
+		}
+		return made.Session, w.payment(p.ID)
+	}
+	each(t, func(w *world) {
+		t := w.t
+		session, p := refused(w)
+		_, err := w.refund(p, 1)
+		w.must(err)
+		w.later(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
+		w.until("the rest goes back", func() bool { w.later(time.Second); return w.payment(p.ID).Refunded == 300_000 })
+		if s := w.read(session.ID); !s.Open() || s.AmountPaid != 0 {
+			t.Errorf("its session: %+v", s)
+		}
+		w.until("it is sent", func() bool {
+			w.later(time.Second)
+			return !slices.ContainsFunc(w.refundsOf(session.ID), flow.Refund.Open)
+		})
+		w.lies(session.ID, nil)
+
+		for _, accept := range []bool{true, false} {
+			session, p = refused(w)
+			if p, err = w.resolve(p.ID, accept); err != nil {
+				t.Fatal(err)
+			}
+			w.rest()
+			if s := w.read(session.ID); accept != (s.Status == flow.SessionPaid) || accept != (p.Applied == 300_000) || accept == (p.Refunded == 300_000) {
+				t.Errorf("accepted: %v: %+v, %+v", accept, s, p)
+			}
+		}
+		w.proven()
+	})
+}
+
+// Money that is accepted piece by piece counts the same in whatever order that is done.
+func TestWhatIsAcceptedAfterwardsCountsForItsSession(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		part, late, second flow.Kobo // what comes in time, and late
+		paid               flow.Kobo
+		excess             string
+		marks              []flow.Exception
+	}{
+		"a part and the rest, the part first": {part: 300_000, late: 200_000, paid: 500_000, marks: []flow.Exception{flow.PaidLate}},
+		"too little, and then too much":       {late: 300_000, second: 500_000, paid: 500_000, excess: "300000", marks: []flow.Exception{flow.Overpaid, flow.PaidLate}},
+		"too little twice":                    {late: 100_000, second: 200_000, paid: 300_000, marks: []flow.Exception{flow.PaidLate, flow.PartiallyPaid}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				session := w.payingUnder(func(*flow.Policy) {})
+				var all []flow.Payment
+				if c.part > 0 {
+					all = append(all, w.comes(session.ID, c.part))
+				}
+				w.later(2 * time.Hour)
+				all = append(all, w.comes(session.ID, c.late))
+				if c.second > 0 {
+					all = append(all, w.comes(session.ID, c.second))
+				}
+				for _, p := range all {
+					if _, err := w.resolve(p.ID, true); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s, r := w.read(session.ID), w.record(session.ID)
+				slices.Sort(s.Exceptions)
+				taken := c.part + c.late + c.second
+				if s.AmountPaid != c.paid || !slices.Equal(s.Exceptions, c.marks) || r.ExcessMinor != c.excess || r.AmountPaidMinor != c.paid.Minor() || r.NetMinor != (taken-flow.Fee(taken)).Minor() {
+					t.Errorf("%d of it paid, %v, and the charge says %+v", s.AmountPaid, s.Exceptions, r)
+				}
+				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: taken, flow.MerchantPending: flow.Fee(taken) - taken, flow.Fees: -flow.Fee(taken)})
+				w.proven()
+			})
+		})
+	}
+}
+
+// What the bank took back of money whose refund then failed is lost once, and not what
+// that refund had set aside besides.
+func TestALossIsCountedOnceWhereARefundFailsAfterIt(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, _ := w.paying()
+		w.weather(rail.Conditions{Refunds: rail.FatePending})
+		p := w.comes(session.ID, 700_000)
+		if _, err := w.resolve(p.ID, false); err != nil {
+			t.Fatal(err)
+		}
+		w.until("the bank is told", func() bool { w.later(time.Second); return w.refundsOf(session.ID)[0].Tries == 1 })
+		back := credit("B1", "", 700_000, w.clock())
+		back.Kind, back.Reverses = flow.Reversal, p.RailTransactionID
+		w.must(w.tell(back))
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		w.until("it fails", func() bool { w.later(time.Minute); return w.refundsOf(session.ID)[0].Status == flow.RefundFailed })
+		w.lies(session.ID, nil)
+		if p = w.payment(p.ID); p.Net() != 0 || p.Refunded != 0 || p.Resolution != flow.Unresolved {
+			t.Errorf("the payment brought %d: %+v", p.Net(), p)
+		}
+		if r := w.record(session.ID); r.NetMinor != "0" || r.RefundedMinor != "" {
+			t.Errorf("the charge says %+v", r)
+		}
+	})
+}
+
+// A charge says of itself what of it went back, and what was lost of what was sent back
+// before; not what became of a second payment.
+func TestAChargeSaysWhatBecameOfItsOwnMoney(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, _ := w.paying()
+		w.comes(session.ID, 500_000)
+		w.comes(session.ID, 500_000)
+		w.later(flow.ReturnAfter)
+		w.sentBack(session.ID)
+		if r := w.record(session.ID); r.RefundedMinor != "" || r.AmountPaidMinor != "500000" || r.NetMinor != "482500" {
+			t.Errorf("after a second payment went back: %+v", r)
+		}
+
+		session, _ = w.paying()
+		part := w.comes(session.ID, 300_000)
+		one, err := w.refund(part, 100_000)
+		w.must(err)
+		w.rest()
+		w.pass(time.Second)
+		w.becomes(one.ID, flow.RefundProcessed)
+		back := credit("B2", "", 300_000, w.clock())
+		back.Kind, back.Reverses = flow.Reversal, part.RailTransactionID
+		w.must(w.tell(back))
+		w.comes(session.ID, 500_000)
+		if r := w.record(session.ID); r.NetMinor != "382500" || w.payment(part.ID).Net() != -100_000 {
+			t.Errorf("after the bank took back what had gone back: %+v", r)
+		}
+	})
+}
+
+// What becomes of a refund is told under the reference that its money was told under,
+// whichever attempt came after.
+func TestARefundIsToldUnderTheReferenceOfItsMoney(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.endpoint("https://shop.test/hook")
+		n := newSession(flow.InChat)
+		n.Policy.LatePayment, n.Reference, n.ExpiresIn = "refund", "", 2*time.Hour
+		var made checkout.Made
+		_, err := w.service.Open(t.Context(), n, call("", "", &made))
+		w.must(err)
+		w.hear("ada", code(made.Session))
+		w.hear("ada", method(flow.BankTransfer))
+		first := w.attempts(made.Session.ID)[0]
+		w.later(time.Hour) // its account is over
+		w.hear("ada", method(flow.BankTransfer))
+		if all := w.attempts(made.Session.ID); len(all) != 2 {
+			t.Fatalf("%d attempts", len(all))
+		}
+		w.later(2 * time.Hour)
+		w.must(w.tell(credit("T9", first.Reference, 500_000, w.clock())))
+		w.rest()
+		for _, kind := range []flow.EventKind{flow.ChargeLate, flow.RefundPendingKind} {
+			told := w.deliveries(kind)
+			if len(told) != 1 || !strings.Contains(string(told[0].Body), `"reference":"`+first.Reference+`"`) {
+				t.Errorf("%s is not told under %s: %s", kind, first.Reference, told[0].Body)
+			}
+		}
+	})
+}
