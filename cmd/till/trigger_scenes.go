@@ -206,7 +206,9 @@ func (s *scene) unmatchedReversed() error {
 	rail, err := s.transfer("0123456789", usualAmount)
 	if err == nil {
 		err = s.c.until(s.w, "the money to be heard of", func() (bool, error) {
-			var list struct{ Items []struct{ RailTransactionID string } }
+			var list struct {
+				Items []struct{ RailTransactionID string }
+			}
 			err := s.c.get(s.w.ctx, "/v1/payments?matchStatus=UNMATCHED&limit=1", &list)
 			return len(list.Items) == 1 && list.Items[0].RailTransactionID == rail, err
 		})

@@ -245,6 +245,13 @@ func (s *Service) admitted(project flow.ProjectID) error {
 // save keeps a change whole: money, attempts, events, the session, then what
 // its chats are told.
 func (w *saving) save(c flow.Change, session flow.Session) error {
+	if err := w.whole(c, session); err != nil {
+		return err
+	}
+	return w.overtake(c)
+}
+
+func (w *saving) whole(c flow.Change, session flow.Session) error {
 	if c.Session != nil {
 		w.countSession(session.Status, c.Session.Status)
 		session = *c.Session
@@ -290,10 +297,7 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 		if err := w.alone(c); err != nil {
 			return err
 		}
-		if err := w.sendBack(c.Returns); err != nil {
-			return err
-		}
-		return w.overtake(c)
+		return w.sendBack(c.Returns)
 	}
 	look := sync.OnceValues(func() (View, error) { return w.after(c, session) })
 	for _, f := range c.Facts {
@@ -315,7 +319,7 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 			return err
 		}
 	}
-	return w.overtake(c)
+	return nil
 }
 
 // messageID is what the network knows a message by: decided with it, before the
