@@ -4,7 +4,7 @@ BIN      := bin/till
 FUZZTIME ?= 10s
 TILL_CRASH_KILLS ?= 100
 TILL_CRASH_POINT_KILLS ?= 20
-# Simulated weeks of make check, some four minutes of two cores; as many must reach every goal.
+# Simulated weeks of make check, some two minutes of two cores; as many must reach every goal.
 SEEDS    ?= 300
 # The race detector watches our code and not SQLite's, which is C made into Go,
 # works under its own locks, and takes four times as long when it is watched; nor
@@ -67,7 +67,7 @@ sim: build ## simulate 300 weeks of the whole service, with everything going wro
 sim-long: build ## simulate 10,000 weeks
 	./$(BIN) sim --seeds 10000
 
-sim-oracle: ## plant bugs in the program, one after the other, and see that the simulation finds each: about 2 CPU minutes
+sim-oracle: ## plant bugs in the program, one after the other, and see that the simulation finds each: about a CPU minute
 	$(GO) build -tags planted -o bin/till-planted ./cmd/till
 	./bin/till-planted oracle
 
