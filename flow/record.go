@@ -187,8 +187,11 @@ func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surr
 	r.Reference = serviceReference(attempts)
 	var refunded Kobo
 	for _, p := range payments {
-		if p.Counts() || s.Status != SessionPaid {
+		switch {
+		case s.Status != SessionPaid:
 			refunded += p.Refunded
+		case p.Counts(): // what went back of it before was none of what the session was paid with
+			refunded += max(p.Refunded-(p.Amount-p.brought(s)), 0)
 		}
 	}
 	if refunded > 0 {
@@ -220,21 +223,23 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 	}
 	r.PaidAt = Stamp(s.PaidAt)
 	r.AmountPaidMinor, r.FeeMinor, r.NetMinor = s.AmountPaid.Minor(), fee.Minor(), (max(s.AmountPaid, taken) - fee - lost).Minor()
-	if came > s.AmountPaid {
+	if came > s.AmountPaid && slices.Contains(s.Exceptions, Overpaid) {
 		r.ExcessMinor = (came - s.AmountPaid).Minor()
 	}
 }
 
 // brought is what of a payment was there when it paid its session, in kobo: what
-// went back of a part, or of late money, while it waited was not. Where too much of
-// it goes back by policy that is not told apart, and all of it counts.
+// went back of a part, or of late money, while it waited was not. Where too much came
+// and goes back that is not told apart, and all of it counts.
 func (p Payment) brought(s Session) Kobo {
-	waited := p.Match == Partial || p.Match == Late
-	byPolicy := s.Policy.Overpayment == "refund_excess" && slices.Contains(s.Exceptions, Overpaid)
-	if waited && (p.Resolution == Unresolved || p.Resolution == ResolvedAccepted && !byPolicy) {
-		return p.Applied + p.Unapplied
+	if p.Match != Partial && p.Match != Late {
+		return p.Amount
 	}
-	return p.Amount
+	over := slices.Contains(s.Exceptions, Overpaid)
+	if p.Resolution == ResolvedRefunded && over || p.Resolution == ResolvedAccepted && over && s.Policy.Overpayment == "refund_excess" {
+		return p.Amount
+	}
+	return p.Applied + p.Unapplied
 }
 
 // serviceReference is the reference of the attempt that succeeded, else of the

@@ -80,6 +80,7 @@ func TestTheRecordsThatMerchantsReadAreWhatTheyWere(t *testing.T) {
 func TestAnEventCarriesItsChargeAndTheMoneyItIsAbout(t *testing.T) {
 	paid := rich()
 	paid.Status, paid.AmountPaid, paid.PaidAt = flow.SessionPaid, paid.Amount, noon
+	paid.Exceptions = []flow.Exception{flow.Overpaid}
 	done := trying("t", flow.BankTransfer)
 	done.Status = flow.AttemptSucceeded
 	charge := flow.RecordCharge(paid, []flow.Attempt{done}, settledBy(), around)
@@ -107,6 +108,7 @@ func TestAnEventCarriesItsChargeAndTheMoneyItIsAbout(t *testing.T) {
 func TestWhoCompletedAPaymentIsNamedWhateverTheOrderOfItsParts(t *testing.T) {
 	s := rich()
 	s.Status, s.AmountPaid, s.PaidAt = flow.SessionPaid, s.Amount, noon
+	s.Exceptions = []flow.Exception{flow.Overpaid}
 	p := settledBy()
 	for _, order := range [][]flow.Payment{{p[0], p[1]}, {p[1], p[0]}} {
 		r := flow.RecordCharge(s, nil, order, around)
@@ -125,6 +127,9 @@ func TestWhatWentBackBeforeAllWasPaidIsNoExcess(t *testing.T) {
 	late := flow.Payment{ID: "c", Amount: 700_000, Refunded: 200_000, Applied: 500_000, Match: flow.Late, Resolution: flow.ResolvedAccepted}
 	taken := flow.Payment{ID: "a", Amount: 200_000, Reversed: 150_000, Applied: 50_000, Match: flow.Partial}
 	for excess, payments := range map[string][][]flow.Payment{"": {{part, rest}, {late}, {taken, rest}}, "10000": {{part, over}, {taken, over}}} {
+		if s.Exceptions = nil; excess != "" {
+			s.Exceptions = []flow.Exception{flow.Overpaid}
+		}
 		for _, list := range payments {
 			for _, policy := range []string{"accept", "refund_excess"} {
 				s.Policy.Overpayment = policy

@@ -192,6 +192,7 @@ func (r Refund) paid(s Session, p Payment, d Disbursed, now time.Time) (Change, 
 	if r.PutBack {
 		aside := min(r.Aside, max(p.Unapplied, 0))
 		lines, s, settled = r.source(1, aside), r.counted(s, -aside), r.settles(p, aside, r.ruled(now))
+		r.Aside = aside
 	}
 	r, err := r.move(triggerPay)
 	if err != nil {

@@ -163,7 +163,7 @@ func (r Refund) ReturnsAt(s Session, p Payment, now time.Time) time.Time {
 	case !r.PutBack || r.Status != RefundFailed:
 	case r.OfNobody():
 		return now.Add(sendAgain[min(r.Failures, len(sendAgain))-1])
-	case p.Match == Late || p.Match == Duplicate || p.Match == Partial && !s.Open():
+	case p.Match == Late || p.Match == Duplicate || p.Match == Partial && (!s.Open() || s.Policy.Underpayment == "refund") || p.Match == Excess && s.Policy.Overpayment == "refund_excess":
 		return now.Add(ReturnAfter)
 	}
 	return time.Time{}

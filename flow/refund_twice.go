@@ -109,7 +109,7 @@ func (r Refund) Overtaken(s Session, p Payment) (change Change, is bool, err err
 	case r.Status != RefundAttention || !r.PutBack || r.Overpaid > 0:
 	case r.Amount > p.Refundable() && p.Unapplied > 0:
 		why = "Some of its money went back another way, and the rest waits for a decision."
-	case r.Amount > p.Refundable():
+	case r.Amount > p.Refundable(), p.Unapplied <= 0 && p.Resolution == ResolvedRefunded:
 		why = "Its money went back another way."
 	case p.Unapplied <= 0:
 		why = "Its money was accepted."

@@ -168,7 +168,10 @@ func (w *saving) reversed(session flow.Session, n flow.Notice, from string) erro
 			return err
 		}
 	}
-	return w.save(flow.TakeBack(session, attempt, p, booked, b), session)
+	if err := w.save(flow.TakeBack(session, attempt, p, booked, b), session); err != nil || p.Project == "" {
+		return err
+	}
+	return w.endOvertaken(p.ID)
 }
 
 // takenToo takes in what else of a credit was taken back before it was heard of:

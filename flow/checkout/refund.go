@@ -27,9 +27,6 @@ func (w *saving) refund(id flow.PaymentID, ask flow.RefundAsk) (flow.Refund, err
 	if err := w.keepRefund(change, session); err != nil {
 		return flow.Refund{}, err
 	}
-	if err := w.endOvertaken(id); err != nil {
-		return flow.Refund{}, err
-	}
 	if planted.RefundForgotten {
 		return *change.Refund, nil
 	}
@@ -143,6 +140,10 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 	}
 	if c.Refund.PutBack {
 		if err := w.waitsAgain(c, session); err != nil {
+			return err
+		}
+	} else if len(c.Entries) > 0 { // it took money that others may have waited for
+		if err := w.endOvertaken(p.ID); err != nil {
 			return err
 		}
 	}

@@ -263,7 +263,7 @@ func rulesOfMoneyOut() []LedgerRule {
 		},
 		{
 			RuleRefunds, `SELECT f.id, f.created_at, CAST(COALESCE((SELECT -MIN(l.refunds_payable) FROM ledger l WHERE ` + taken + ` AND l.kind || '' = 'refund'), 0) AS BIGINT), f.amount FROM refunds f
- WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE ` + taken + ` AND l.kind || '' = 'refund' AND l.refunds_payable = -f.amount AND l.unapplied = f.aside)
+ WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE ` + taken + ` AND (l.kind || '' = 'refund' AND l.refunds_payable = -f.amount OR l.kind || '' = 'refund_paid' AND l.refunds_payable = 0) AND l.unapplied = f.aside)
  OR f.status = 'PROCESSED' AND NOT EXISTS (SELECT 1 FROM ledger l WHERE ` + taken + ` AND l.kind || '' = 'refund_paid' AND l.rail_clearing = -f.amount)
  OR f.status = 'FAILED' AND f.put_back = 0 OR f.put_back = 1 AND f.status NOT IN ('FAILED', 'NEEDS_ATTENTION')
  OR f.put_back = 1 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = 'refund_failed' AND l.subject = f.reference AND l.refunds_payable = f.amount)

@@ -109,9 +109,8 @@ const insertPaymentSQL = `INSERT INTO payments (` + paymentColumns + `) VALUES (
 // refunds that failed gave back beyond what they had taken, because a reversal had
 // found that money gone. What is still with a refund is none of it; one that was found
 // to be sent although it had failed took its money with its own transaction.
-const lostSQL = `COALESCE((SELECT SUM(l.merchant_pending) FROM ledger l WHERE l.payment = payments.id AND l.payment <> '' AND l.kind IN ('reversal', 'refund', 'refund_failed')), 0)
- - COALESCE((SELECT SUM(b.amount - b.aside) FROM refunds b WHERE b.payment = payments.id AND b.put_back = 0 AND NOT EXISTS (SELECT 1 FROM ledger l
- WHERE l.payment = b.payment AND l.payment <> '' AND l.kind = 'refund_paid' AND l.refunds_payable = 0 AND (l.subject = b.id OR l.subject LIKE b.id || '-%'))), 0)`
+const lostSQL = `COALESCE((SELECT SUM(l.merchant_pending) FROM ledger l WHERE l.payment = payments.id AND l.payment <> '' AND l.kind IN ('reversal', 'refund', 'refund_failed', 'refund_paid')), 0)
+ - COALESCE((SELECT SUM(b.amount - b.aside) FROM refunds b WHERE b.payment = payments.id AND b.put_back = 0), 0)`
 
 // What became of a payment's money is what the ledger and the rows about it say.
 const selectPaymentSQL = `SELECT ` + paymentColumns + `,

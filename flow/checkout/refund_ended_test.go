@@ -1,0 +1,202 @@
+package checkout_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/rail"
+)
+
+// sentAfterAllAndBack has the bank send what it had refused, and has that come back.
+func (w *world) sentAfterAllAndBack(r flow.Refund) flow.Refund {
+	w.t.Helper()
+	w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+		return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
+	})
+	w.must(w.tell(flow.Notice{Kind: flow.PaidOut, Reference: r.Reference, RailTransactionID: "B1", Amount: r.Amount, PaidAt: w.clock()}))
+	w.rest()
+	w.becomes(r.ID, flow.RefundProcessed)
+	w.rail.set(func(r *shakyRail) { r.onSentOut = nil })
+	w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "F1", Reverses: "B1", Amount: r.Amount, PaidAt: w.clock()}))
+	return w.becomes(r.ID, flow.RefundAttention)
+}
+
+// A refund that was sent after all, came back and is refused once more gives back what
+// it took when it was sent, to whom it took that from.
+func TestARefundThatWasSentAfterAllGivesBackWhatItTook(t *testing.T) {
+	t.Parallel()
+	lies := map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.MerchantPending: -482_500, flow.Fees: -17_500}
+	t.Run("of money that paid", func(t *testing.T) {
+		t.Parallel()
+		each(t, func(w *world) {
+			session, _ := w.paying()
+			p := w.comes(session.ID, 500_000)
+			w.weather(rail.Conditions{Refunds: rail.FateReject})
+			r, err := w.refund(p, 100_000)
+			w.must(err)
+			w.rest()
+			r = w.sentAfterAllAndBack(w.becomes(r.ID, flow.RefundFailed))
+			w.must(w.retryRefund(r))
+			w.becomes(r.ID, flow.RefundFailed)
+			w.lies(session.ID, lies)
+			if net, c := w.payment(p.ID).Net(), w.record(session.ID); net != 482_500 || c.NetMinor != "482500" {
+				w.t.Errorf("its payment brought %d, its charge %s", net, c.NetMinor)
+			}
+		})
+	})
+	t.Run("of late money that was accepted meanwhile", func(t *testing.T) {
+		t.Parallel()
+		each(t, func(w *world) {
+			w.weather(rail.Conditions{Refunds: rail.FateReject})
+			session, p := w.lateMoney(func(*flow.Policy) {})
+			r, err := w.refund(p, 500_000)
+			w.must(err)
+			w.rest()
+			r = w.becomes(r.ID, flow.RefundFailed)
+			_, err = w.resolve(p.ID, true)
+			w.must(err)
+			r = w.sentAfterAllAndBack(r)
+			w.must(w.retryRefund(r))
+			w.becomes(r.ID, flow.RefundFailed)
+			if _, err := w.resolve(p.ID, true); flow.CodeOf(err) != flow.CodeNotResolvable {
+				w.t.Errorf("it is accepted a second time: %v", err)
+			}
+			w.lies(session.ID, lies)
+			if c, p := w.record(session.ID), w.payment(p.ID); c.NetMinor != "482500" || c.ExcessMinor != "" || c.FeeMinor != "17500" || p.Applied != 500_000 {
+				w.t.Errorf("the charge %+v of %+v", c, p)
+			}
+		})
+	})
+}
+
+// noneWaits checks that in time no refund of a session waits for somebody any more.
+func (w *world) noneWaits(id flow.SessionID) {
+	w.t.Helper()
+	w.passes(6, 24*time.Hour)
+	for _, r := range w.refundsOf(id) {
+		if r.Status == flow.RefundAttention {
+			w.t.Errorf("a refund waits although nothing can be sent of it: %+v of %+v", r, w.payment(r.Payment))
+		}
+	}
+	w.lies(id, nil)
+}
+
+// What was given up ends once the bank takes its money back, and what is left of that
+// goes back when its time comes.
+func TestARefundEndsWhereTheBankTakesItsMoneyBack(t *testing.T) {
+	t.Parallel()
+	for name, amount := range map[string]flow.Kobo{"all of it": 500_000, "some of it": 200_000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				w.weather(rail.Conditions{Refunds: rail.FateReject})
+				session, p := w.lateMoney(func(*flow.Policy) {})
+				w.later(flow.ReturnAfter)
+				w.givenUp(session.ID)
+				w.weather(rail.Conditions{})
+				back := credit("B1", "", amount, w.clock())
+				back.Kind, back.Reverses = flow.Reversal, p.RailTransactionID
+				w.must(w.tell(back))
+				w.noneWaits(session.ID)
+			})
+		})
+	}
+}
+
+// What was given up ends once another refund of the same money, of before, is sent after all.
+func TestARefundEndsWhereAnotherIsRetried(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.weather(rail.Conditions{Refunds: rail.FateReject})
+		session, p := w.lateMoney(func(*flow.Policy) {})
+		mine, err := w.refund(p, 500_000)
+		w.must(err)
+		w.rest()
+		mine = w.becomes(mine.ID, flow.RefundFailed)
+		w.until("that of the clock is given up", func() bool {
+			w.later(time.Hour)
+			return slices.ContainsFunc(w.refundsOf(session.ID), func(r flow.Refund) bool { return r.Status == flow.RefundAttention })
+		})
+		w.weather(rail.Conditions{})
+		w.must(w.retryRefund(mine))
+		w.rest()
+		w.pass(time.Second)
+		w.becomes(mine.ID, flow.RefundProcessed)
+		w.noneWaits(session.ID)
+	})
+}
+
+// What a policy sends back of what is too much goes back by itself also where the bank
+// refused a refund of it that its merchant ordered.
+func TestWhatIsTooMuchGoesBackAfterAMerchantsRefundFailed(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.weather(rail.Conditions{Refunds: rail.FateReject})
+		session := w.payingUnder(func(p *flow.Policy) { p.Overpayment = "refund_excess" })
+		p := w.comes(session.ID, 800_000)
+		first := w.givenUp(session.ID)
+		two, err := w.refund(p, 300_000)
+		w.must(err)
+		w.rest()
+		w.becomes(two.ID, flow.RefundFailed)
+		if first = w.becomes(first.ID, flow.RefundFailed); !strings.HasSuffix(first.Failure, " Its money went back another way.") {
+			w.t.Errorf("it ended because %q", first.Failure)
+		}
+		w.weather(rail.Conditions{})
+		w.passes(3, 24*time.Hour)
+		if p = w.payment(p.ID); p.Unapplied != 0 || p.Refunded != 300_000 {
+			w.t.Errorf("it waits on: %+v", p)
+		}
+		w.proven()
+	})
+}
+
+// A charge says of what it was paid with how much was too much and how much went back.
+func TestAChargeSaysWhatItWasPaidWith(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.payingUnder(func(*flow.Policy) {})
+		w.later(2 * time.Hour)
+		p := w.comes(session.ID, 300_000)
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		r, err := w.refund(p, 100_000)
+		w.must(err)
+		_, err = w.resolve(p.ID, true)
+		w.must(err)
+		w.until("the refund fails", func() bool {
+			w.later(time.Second)
+			return w.refundsOf(session.ID)[0].Status == flow.RefundFailed
+		})
+		w.weather(rail.Conditions{})
+		w.until("its money goes back", func() bool { w.later(time.Hour); return w.payment(r.Payment).Refunded == 100_000 })
+		if c := w.record(session.ID); c.ExcessMinor != "" || c.RefundedMinor != "" || c.AmountPaidMinor != "200000" {
+			w.t.Errorf("less than was asked for came: %+v", c)
+		}
+
+		for _, before := range []flow.Kobo{100_000, 300_000} {
+			session, _ = w.paying()
+			part := w.comes(session.ID, 300_000)
+			r, err = w.refund(part, before)
+			w.must(err)
+			w.rest()
+			w.pass(time.Second)
+			w.becomes(r.ID, flow.RefundProcessed)
+			rest := w.comes(session.ID, 200_000+before)
+			if c := w.record(session.ID); c.RefundedMinor != "" || c.AmountPaidMinor != "500000" || c.NetMinor != "482500" {
+				w.t.Errorf("%d of a part went back before it was paid: %+v", before, c)
+			}
+			r, err = w.refund(rest, 50_000)
+			w.must(err)
+			if c := w.record(session.ID); c.RefundedMinor != "50000" {
+				w.t.Errorf("and 50000 after: %+v", c)
+			}
+			w.rest()
+			w.pass(time.Second)
+			w.becomes(r.ID, flow.RefundProcessed)
+		}
+		w.proven()
+	})
+}
