@@ -165,9 +165,23 @@ func (b *bank) call(i *instance, r *http.Request) (*http.Response, error) {
 }
 
 // takes has a call of the service take a moment: each another one, so that which
-// of two is answered first does not hang on what the machine does meanwhile.
+// of two is answered first does not hang on what the machine does meanwhile. Two that
+// are the same at once take others too: timers of one moment end in no order.
 func (w *world) takes(what ...string) {
+	key := strings.Join(what, "/")
+	w.mu.Lock()
+	n := w.taking[key]
+	w.taking[key]++
+	w.mu.Unlock()
+	if n > 0 {
+		what = append(what, fmt.Sprint(n))
+	}
 	time.Sleep(time.Millisecond + time.Duration(w.draw(200_000, what...))*time.Microsecond)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.taking[key]--; w.taking[key] == 0 {
+		delete(w.taking, key)
+	}
 }
 
 func mark(line string) string {

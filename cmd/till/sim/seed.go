@@ -34,7 +34,7 @@ func newWorld(seed uint64, t *template) *world {
 	copy(key[:], sum[:])
 	w := &world{
 		seed: seed, began: time.Now(), rng: rand.New(rand.NewChaCha8(key)), tpl: t, naming: naming{names: map[string]string{}}, hash: sha256.New(), //nolint:gosec // it is no secret; the bubble's clock
-		goals: newGoals(), unheard: map[string]bool{}, twice: map[string]bool{}, firstAsked: map[string]time.Duration{}, minds: map[string]moved{}, ctx: context.Background(), kyc: "NONE", // of the world
+		goals: newGoals(), unheard: map[string]bool{}, twice: map[string]bool{}, firstAsked: map[string]time.Duration{}, minds: map[string]moved{}, taking: map[string]int{}, ctx: context.Background(), kyc: "NONE", // of the world
 	}
 	w.phones = &phones{w: w}
 	w.sinks = &sinks{w: w, all: map[string]*sink{}}

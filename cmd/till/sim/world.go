@@ -108,7 +108,8 @@ type world struct {
 	come    []*event // what goroutines of the service made happen
 	broke   *Broken
 	trap    *trap
-	asked   []string // sessions that the bank was called for
+	asked   []string       // sessions that the bank was called for
+	taking  map[string]int // calls under way that take a moment, by what they are
 
 	questions []question       // that the bank was asked
 	minds     map[string]moved // orders of which the bank says something else than its books
