@@ -190,8 +190,9 @@ func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surr
 		switch {
 		case s.Status != SessionPaid:
 			refunded += p.Refunded
-		case p.Counts(): // what went back of it before was none of what the session was paid with
-			refunded += max(p.Refunded-(p.Amount-p.brought(s)), 0)
+		case p.Counts(): // what went back of it before, and not to the bank, was none of what the session was paid with
+			before := p.Amount - p.brought(s) - (p.Reversed - p.Lost - p.FeeBack)
+			refunded += max(p.Refunded-max(before, 0), 0)
 		}
 	}
 	if refunded > 0 {

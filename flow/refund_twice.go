@@ -104,15 +104,17 @@ func (r Refund) notBeyond() error {
 // went back by another refund, all or some of it, or its merchant keeps it. What is
 // left set aside then waits for a decision of its own. False where it waits still.
 func (r Refund) Overtaken(s Session, p Payment) (change Change, is bool, err error) {
+	accepted := p.Resolution == ResolvedAccepted || p.Resolution == Unresolved && p.Match == Partial // a part is with the rest
 	why := ""
 	switch {
 	case r.Status != RefundAttention || !r.PutBack || r.Overpaid > 0:
-	case r.Amount > p.Refundable() && p.Unapplied > 0:
+	case p.Unapplied >= r.Amount: // all of it waits, as it did when it was given up
+	case p.Unapplied > 0:
 		why = "Some of its money went back another way, and the rest waits for a decision."
-	case r.Amount > p.Refundable(), p.Unapplied <= 0 && p.Resolution == ResolvedRefunded:
-		why = "Its money went back another way."
-	case p.Unapplied <= 0:
+	case accepted && p.Refundable() >= r.Amount:
 		why = "Its money was accepted."
+	default:
+		why = "Its money went back another way."
 	}
 	if why == "" {
 		return Change{}, false, nil

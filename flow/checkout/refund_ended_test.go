@@ -200,3 +200,64 @@ func TestAChargeSaysWhatItWasPaidWith(t *testing.T) {
 		w.proven()
 	})
 }
+
+// What was given up of too much ends once the bank takes some of that back, or its
+// merchant sends some of it back: no more than what is left goes, and by itself.
+func TestARefundOfTooMuchEndsWhereSomeOfItIsGone(t *testing.T) {
+	t.Parallel()
+	takes := func(amount flow.Kobo) func(*world, flow.Payment) {
+		return func(w *world, p flow.Payment) {
+			back := credit("B1", "", amount, w.clock())
+			back.Kind, back.Reverses = flow.Reversal, p.RailTransactionID
+			w.must(w.tell(back))
+		}
+	}
+	some, all := " Some of its money went back another way, and the rest waits for a decision.", " Its money went back another way."
+	for name, c := range map[string]struct {
+		do   func(*world, flow.Payment)
+		why  string
+		sent flow.Kobo // of it, in the end
+	}{
+		"the bank takes some of it":   {takes(200_000), some, 100_000},
+		"the bank takes all of it":    {takes(300_000), all, 0},
+		"the merchant refunds a part": {func(w *world, p flow.Payment) { _, err := w.refund(p, 100_000); w.must(err) }, some, 300_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				w.weather(rail.Conditions{Refunds: rail.FateReject})
+				session := w.payingUnder(func(p *flow.Policy) { p.Overpayment = "refund_excess" })
+				p := w.comes(session.ID, 800_000)
+				first := w.givenUp(session.ID)
+				w.weather(rail.Conditions{})
+				c.do(w, p)
+				w.rest()
+				if first = w.becomes(first.ID, flow.RefundFailed); !strings.HasSuffix(first.Failure, c.why) {
+					w.t.Errorf("it ended because %q", first.Failure)
+				}
+				w.passes(3, 24*time.Hour)
+				if p = w.payment(p.ID); p.Unapplied != 0 || p.Refunded != c.sent || p.Applied != 500_000 {
+					w.t.Errorf("in the end: %+v", p)
+				}
+			})
+		})
+	}
+}
+
+// What the bank took of a part before it paid is none of what went back of it later.
+func TestAChargeSaysWhatWentBackBesideWhatTheBankTook(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session, _ := w.paying()
+		part := w.comes(session.ID, 300_000)
+		back := credit("B1", "", 100_000, w.clock())
+		back.Kind, back.Reverses = flow.Reversal, part.RailTransactionID
+		w.must(w.tell(back))
+		w.comes(session.ID, 300_000)
+		_, err := w.refund(part, 50_000)
+		w.must(err)
+		if c := w.record(session.ID); c.RefundedMinor != "50000" || c.AmountPaidMinor != "500000" {
+			w.t.Errorf("the charge says %+v", c)
+		}
+	})
+}
