@@ -45,9 +45,12 @@ type Config struct {
 	Alone bool          // no other process works on the database: what a dead one held is taken at once
 	// Look is how long what is due is not looked for while nothing is known to be:
 	// what another process owes is found by then. 0: a second.
-	Look  time.Duration
-	Log   *slog.Logger
-	Meter Meter // counts what operators watch; nil: nobody does
+	Look time.Duration
+	// Before is called before each task is begun; nil: nothing is. A simulation has
+	// each task begin at a moment of its own by it.
+	Before func(task flow.Task)
+	Log    *slog.Logger
+	Meter  Meter // counts what operators watch; nil: nobody does
 
 	// Payee is where a project is paid out to, false while it has not said. Nil:
 	// nobody is paid out. Calendar says on which days.

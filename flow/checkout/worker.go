@@ -189,6 +189,9 @@ func (k *worker) work(key string, j job) {
 	case <-k.ctx.Done(): // the process ends: its lease runs out, and it is found again
 	}
 	for k.ctx.Err() == nil {
+		if k.s.cfg.Before != nil {
+			k.s.cfg.Before(j.Task)
+		}
 		k.once(j)
 		again := k.next(key)
 		if again == nil {

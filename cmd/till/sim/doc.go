@@ -2,7 +2,9 @@
 // and the real SQLite on a disk in memory, the real API, conversation, rules, worker and webhooks, and the
 // sandbox bank, with everything around them pretended and much of it going wrong.
 // One number, the seed, decides all that happens, so that what went wrong once
-// can be looked at again.
+// can be looked at again. What goroutines do in one moment has no order, even on one
+// core: the runtime stops whoever has run for 10 ms or is in the collector's way. So
+// each task begins, and each call to the outside ends, at a moment of its own.
 //
 // The service runs unmodified, with its goroutines and timers, inside a bubble of
 // testing/synctest: time jumps to the next moment at which something is due. What

@@ -165,6 +165,7 @@ func (i *instance) service(env flow.Environment, c checkout.Config, random io.Re
 		jitter := uint64(w.draw(2001, "jitter", d.URL, fmt.Sprint(d.Attempts))) //nolint:gosec // not negative
 		return hooks.Next(d.Attempts+1, v.RetryAfter, jitter)
 	}
+	c.Before = func(t flow.Task) { w.takes("task", string(env), string(t.Kind), t.Subject) } // or those of one moment would be done in no order
 	c.Now, c.Rand, c.Log = w.now, random, slog.New(slog.DiscardHandler)
 	return checkout.New(c)
 }

@@ -90,21 +90,22 @@ func (s *sinks) post(i *instance, env flow.Environment, r *http.Request) (*http.
 	if to.live != (env == flow.Live) || hook.Livemode != to.live {
 		w.breaks("I9", "a webhook of the %s environment at %s", env, r.URL)
 	}
+	name := w.canonical(fmt.Sprintf("%s of %s/%s#%d to %s", hook.Event, hook.Reference, hook.Data.AmountMinor, hook.Sequence, to.m.name))
+	came := w.age()
+	w.takes("sink", name, clockOf(came))
+	if i.dead.Load() { // which of the last things that a process did came this far is chance
+		return nil, syscall.ECONNRESET
+	}
 	w.mu.Lock()
-	tries, fault := to.take(hook, body, r.Header, w.age())
+	tries, fault := to.take(hook, body, r.Header, came)
 	mode := to.mode
 	w.mu.Unlock()
 	if fault != "" {
 		invariant, what, _ := strings.Cut(fault, "|")
 		w.breaks(invariant, "%s: %s", to.url, what)
 	}
-	name := w.canonical(fmt.Sprintf("%s of %s/%s#%d to %s", hook.Event, hook.Reference, hook.Data.AmountMinor, hook.Sequence, to.m.name))
 	if mode == "" {
 		mode = w.mood(name, tries)
-	}
-	w.takes("sink", name, fmt.Sprint(tries))
-	if i.dead.Load() {
-		return nil, syscall.ECONNRESET
 	}
 	w.saw("webhook %s try %d: %s", name, tries, orWell(mode))
 	w.mu.Lock()
