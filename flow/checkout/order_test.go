@@ -25,11 +25,7 @@ func (w *world) attention() (flow.Session, flow.Refund) {
 	w.t.Helper()
 	session, p := w.paidFor(500_000)
 	w.weather(rail.Conditions{Refunds: rail.FateBounce})
-	r, err := w.refund(p, 200_000)
-	w.must(err)
-	w.rest()
-	w.pass(time.Second)
-	w.becomes(r.ID, flow.RefundProcessed)
+	r := w.goesBack(p, 200_000)
 	w.pass(2 * time.Second)
 	return session, w.becomes(r.ID, flow.RefundAttention)
 }

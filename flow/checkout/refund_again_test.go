@@ -259,11 +259,7 @@ func TestWhatTheMerchantSendsBackWholeDoesNotWait(t *testing.T) {
 		if p.ReturnsAt.IsZero() {
 			t.Fatalf("it does not wait: %+v", p)
 		}
-		first, err := w.refund(p, 100_000)
-		w.must(err)
-		w.rest()
-		w.pass(time.Second)
-		w.becomes(first.ID, flow.RefundProcessed)
+		w.goesBack(p, 100_000)
 		if p = w.payment(p.ID); p.Resolution != flow.Unresolved || p.ReturnsAt.IsZero() || p.Unapplied != 400_000 {
 			t.Errorf("a part of it went back: %+v", p)
 		}
@@ -280,11 +276,7 @@ func TestWhatTheMerchantSendsBackWholeDoesNotWait(t *testing.T) {
 			t.Errorf("it could not: %+v", p)
 		}
 		w.weather(rail.Conditions{})
-		again, err := w.refund(p, 400_000)
-		w.must(err)
-		w.rest()
-		w.pass(time.Second)
-		w.becomes(again.ID, flow.RefundProcessed)
+		w.goesBack(p, 400_000)
 		w.later(3 * flow.ReturnAfter)
 		if list := w.refundsOf(session.ID); len(list) != 3 {
 			t.Errorf("the clock sent it once more: %+v", list)

@@ -35,10 +35,7 @@ func TestARefundThatWasSentAfterAllGivesBackWhatItTook(t *testing.T) {
 			session, _ := w.paying()
 			p := w.comes(session.ID, 500_000)
 			w.weather(rail.Conditions{Refunds: rail.FateReject})
-			r, err := w.refund(p, 100_000)
-			w.must(err)
-			w.rest()
-			r = w.sentAfterAllAndBack(w.becomes(r.ID, flow.RefundFailed))
+			r := w.sentAfterAllAndBack(w.refused(p, 100_000))
 			w.must(w.retryRefund(r))
 			w.becomes(r.ID, flow.RefundFailed)
 			w.lies(session.ID, lies)
@@ -52,11 +49,8 @@ func TestARefundThatWasSentAfterAllGivesBackWhatItTook(t *testing.T) {
 		each(t, func(w *world) {
 			w.weather(rail.Conditions{Refunds: rail.FateReject})
 			session, p := w.lateMoney(func(*flow.Policy) {})
-			r, err := w.refund(p, 500_000)
-			w.must(err)
-			w.rest()
-			r = w.becomes(r.ID, flow.RefundFailed)
-			_, err = w.resolve(p.ID, true)
+			r := w.refused(p, 500_000)
+			_, err := w.resolve(p.ID, true)
 			w.must(err)
 			r = w.sentAfterAllAndBack(r)
 			w.must(w.retryRefund(r))
@@ -97,9 +91,7 @@ func TestARefundEndsWhereTheBankTakesItsMoneyBack(t *testing.T) {
 				w.later(flow.ReturnAfter)
 				w.givenUp(session.ID)
 				w.weather(rail.Conditions{})
-				back := credit("B1", "", amount, w.clock())
-				back.Kind, back.Reverses = flow.Reversal, p.RailTransactionID
-				w.must(w.tell(back))
+				w.bankTakes(p, amount, "B1")
 				w.noneWaits(session.ID)
 			})
 		})
@@ -112,10 +104,7 @@ func TestARefundEndsWhereAnotherIsRetried(t *testing.T) {
 	each(t, func(w *world) {
 		w.weather(rail.Conditions{Refunds: rail.FateReject})
 		session, p := w.lateMoney(func(*flow.Policy) {})
-		mine, err := w.refund(p, 500_000)
-		w.must(err)
-		w.rest()
-		mine = w.becomes(mine.ID, flow.RefundFailed)
+		mine := w.refused(p, 500_000)
 		w.until("that of the clock is given up", func() bool {
 			w.later(time.Hour)
 			return slices.ContainsFunc(w.refundsOf(session.ID), func(r flow.Refund) bool { return r.Status == flow.RefundAttention })
@@ -138,10 +127,7 @@ func TestWhatIsTooMuchGoesBackAfterAMerchantsRefundFailed(t *testing.T) {
 		session := w.payingUnder(func(p *flow.Policy) { p.Overpayment = "refund_excess" })
 		p := w.comes(session.ID, 800_000)
 		first := w.givenUp(session.ID)
-		two, err := w.refund(p, 300_000)
-		w.must(err)
-		w.rest()
-		w.becomes(two.ID, flow.RefundFailed)
+		w.refused(p, 300_000)
 		if first = w.becomes(first.ID, flow.RefundFailed); !strings.HasSuffix(first.Failure, " Its money went back another way.") {
 			w.t.Errorf("it ended because %q", first.Failure)
 		}
@@ -179,11 +165,7 @@ func TestAChargeSaysWhatItWasPaidWith(t *testing.T) {
 		for _, before := range []flow.Kobo{100_000, 300_000} {
 			session, _ = w.paying()
 			part := w.comes(session.ID, 300_000)
-			r, err = w.refund(part, before)
-			w.must(err)
-			w.rest()
-			w.pass(time.Second)
-			w.becomes(r.ID, flow.RefundProcessed)
+			w.goesBack(part, before)
 			rest := w.comes(session.ID, 200_000+before)
 			if c := w.record(session.ID); c.RefundedMinor != "" || c.AmountPaidMinor != "500000" || c.NetMinor != "482500" {
 				w.t.Errorf("%d of a part went back before it was paid: %+v", before, c)
@@ -207,9 +189,7 @@ func TestARefundOfTooMuchEndsWhereSomeOfItIsGone(t *testing.T) {
 	t.Parallel()
 	takes := func(amount flow.Kobo) func(*world, flow.Payment) {
 		return func(w *world, p flow.Payment) {
-			back := credit("B1", "", amount, w.clock())
-			back.Kind, back.Reverses = flow.Reversal, p.RailTransactionID
-			w.must(w.tell(back))
+			w.bankTakes(p, amount, "B1")
 		}
 	}
 	some, all := " Some of its money went back another way, and the rest waits for a decision.", " Its money went back another way."
@@ -250,9 +230,7 @@ func TestAChargeSaysWhatWentBackBesideWhatTheBankTook(t *testing.T) {
 	each(t, func(w *world) {
 		session, _ := w.paying()
 		part := w.comes(session.ID, 300_000)
-		back := credit("B1", "", 100_000, w.clock())
-		back.Kind, back.Reverses = flow.Reversal, part.RailTransactionID
-		w.must(w.tell(back))
+		w.bankTakes(part, 100_000, "B1")
 		w.comes(session.ID, 300_000)
 		_, err := w.refund(part, 50_000)
 		w.must(err)

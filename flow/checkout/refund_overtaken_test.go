@@ -26,6 +26,14 @@ func (w *world) givenUp(id flow.SessionID) flow.Refund {
 	return r
 }
 
+// bankTakes has the bank take some of a payment back, in a movement of that name.
+func (w *world) bankTakes(p flow.Payment, amount flow.Kobo, name string) {
+	w.t.Helper()
+	back := credit(name, "", amount, w.clock())
+	back.Kind, back.Reverses = flow.Reversal, p.RailTransactionID
+	w.must(w.tell(back))
+}
+
 // record is the charge of a session as its merchant reads it.
 func (w *world) record(id flow.SessionID) flow.ChargeRecord {
 	w.t.Helper()
@@ -76,11 +84,7 @@ func TestARefundOfWhichAPartWentBackLeavesTheRestToTheClock(t *testing.T) {
 		w.later(flow.ReturnAfter)
 		first := w.givenUp(session.ID)
 		w.weather(rail.Conditions{})
-		one, err := w.refund(p, 1)
-		w.must(err)
-		w.rest()
-		w.pass(time.Second)
-		w.becomes(one.ID, flow.RefundProcessed)
+		w.goesBack(p, 1)
 		r := w.becomes(first.ID, flow.RefundFailed)
 		if !strings.HasSuffix(r.Failure, "Some of its money went back another way, and the rest waits for a decision.") {
 			t.Errorf("it ended because %q", r.Failure)
@@ -209,9 +213,7 @@ func TestALossIsCountedOnceWhereARefundFailsAfterIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.until("the bank is told", func() bool { w.later(time.Second); return w.refundsOf(session.ID)[0].Tries == 1 })
-		back := credit("B1", "", 700_000, w.clock())
-		back.Kind, back.Reverses = flow.Reversal, p.RailTransactionID
-		w.must(w.tell(back))
+		w.bankTakes(p, 700_000, "B1")
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
 		w.until("it fails", func() bool { w.later(time.Minute); return w.refundsOf(session.ID)[0].Status == flow.RefundFailed })
 		w.lies(session.ID, nil)
@@ -241,14 +243,8 @@ func TestAChargeSaysWhatBecameOfItsOwnMoney(t *testing.T) {
 
 		session, _ = w.paying()
 		part := w.comes(session.ID, 300_000)
-		one, err := w.refund(part, 100_000)
-		w.must(err)
-		w.rest()
-		w.pass(time.Second)
-		w.becomes(one.ID, flow.RefundProcessed)
-		back := credit("B2", "", 300_000, w.clock())
-		back.Kind, back.Reverses = flow.Reversal, part.RailTransactionID
-		w.must(w.tell(back))
+		w.goesBack(part, 100_000)
+		w.bankTakes(part, 300_000, "B2")
 		w.comes(session.ID, 500_000)
 		if r := w.record(session.ID); r.NetMinor != "382500" || w.payment(part.ID).Net() != -100_000 {
 			t.Errorf("after the bank took back what had gone back: %+v", r)

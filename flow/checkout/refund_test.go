@@ -37,6 +37,25 @@ func (w *world) refund(p flow.Payment, amount flow.Kobo) (flow.Refund, error) {
 	return made.Refund, err
 }
 
+// refused has a refund ordered that the bank refuses.
+func (w *world) refused(p flow.Payment, amount flow.Kobo) flow.Refund {
+	w.t.Helper()
+	r, err := w.refund(p, amount)
+	w.must(err)
+	w.rest()
+	return w.becomes(r.ID, flow.RefundFailed)
+}
+
+// goesBack has a refund ordered that the bank sends.
+func (w *world) goesBack(p flow.Payment, amount flow.Kobo) flow.Refund {
+	w.t.Helper()
+	r, err := w.refund(p, amount)
+	w.must(err)
+	w.rest()
+	w.pass(time.Second)
+	return w.becomes(r.ID, flow.RefundProcessed)
+}
+
 // becomes waits until a refund stands somewhere, with all that follows.
 func (w *world) becomes(id flow.RefundID, status flow.RefundStatus) flow.Refund {
 	w.t.Helper()
@@ -189,11 +208,7 @@ func TestARefundThatTheBankWillNotSendPutsItsMoneyBack(t *testing.T) {
 					t.Errorf("more than is left is retried: %v", err)
 				}
 				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 200_000, flow.MerchantPending: -182_500, flow.Fees: -17_500})
-				last, err := w.refund(p, 200_000)
-				w.must(err)
-				w.rest()
-				w.pass(time.Second)
-				w.becomes(last.ID, flow.RefundProcessed)
+				w.goesBack(p, 200_000)
 				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.MerchantPending: 17_500, flow.Fees: -17_500})
 			})
 		})
@@ -206,11 +221,7 @@ func TestARefundThatBouncesIsSentAgainUnderAnotherName(t *testing.T) {
 		t := w.t
 		session, p := w.paidFor(500_000)
 		w.weather(rail.Conditions{Refunds: rail.FateBounce})
-		r, err := w.refund(p, 200_000)
-		w.must(err)
-		w.rest()
-		w.pass(time.Second)
-		w.becomes(r.ID, flow.RefundProcessed)
+		r := w.goesBack(p, 200_000)
 		w.pass(2 * time.Second)
 		r = w.becomes(r.ID, flow.RefundAttention)
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.RefundsPayable: -200_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
@@ -222,7 +233,7 @@ func TestARefundThatBouncesIsSentAgainUnderAnotherName(t *testing.T) {
 			t.Errorf("the payer read %q", got)
 		}
 		w.weather(rail.Conditions{})
-		_, err = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
+		_, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
 		w.must(err)
 		w.rest()
 		w.pass(time.Second)

@@ -251,6 +251,7 @@ func (w *saving) save(c flow.Change, session flow.Session) error {
 	return w.overtake(c)
 }
 
+// whole keeps a change as it is.
 func (w *saving) whole(c flow.Change, session flow.Session) error {
 	if c.Session != nil {
 		w.countSession(session.Status, c.Session.Status)
