@@ -38,7 +38,7 @@ const (
 )
 
 // ErrDesk says that a chat is not an agent's to claim, answer or give back.
-var ErrDesk = errors.New("this chat is with somebody else")
+var ErrDesk = errors.New("this chat is not yours")
 
 // May is whether an agent may do something in a chat, which the bot or another
 // agent can have. Errors: ErrDesk.
@@ -48,7 +48,7 @@ func (d Desk) May(kind NewsKind, agent string) error {
 	case kind == NewsClaimed && (d.State != DeskClaimed || theirs), theirs:
 		return nil
 	case d.State == DeskClaimed:
-		return fmt.Errorf("%w: %s has it", ErrDesk, d.By)
+		return fmt.Errorf("%w: %s has it, who can release it", ErrDesk, d.By)
 	}
 	return fmt.Errorf("%w: claim it first", ErrDesk)
 }

@@ -114,7 +114,10 @@ type Config struct {
 	Version string
 	// Past is where the number stood when it was last run: a ban or a timelock
 	// that is not over is kept, and one that was logged out stays so.
-	Past     flow.Number
+	Past flow.Number
+	// Relink has a number that was logged out linked anew at once: on a network of
+	// our own that is nobody's decision.
+	Relink   bool
 	PushName string // the name that people see
 	Now      func() time.Time
 	Log      *slog.Logger

@@ -169,6 +169,11 @@ func (c *Client) lasting(ctx context.Context, evt any) {
 		return
 	}
 	c.set(func(l *link) { l.state, l.codes, l.again = to, nil, false })
+	if to == StateLoggedOut && c.cfg.Relink {
+		c.log.WarnContext(ctx, "whatsapp number was unlinked, and is linked anew")
+		c.Resume()
+		return
+	}
 	c.log.ErrorContext(ctx, "whatsapp number needs somebody", slog.String("state", string(to)))
 }
 

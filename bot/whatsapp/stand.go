@@ -41,7 +41,7 @@ func (c *Client) first(wa *whatsmeow.Client, number string) link {
 		l.phone = now // nobody knows; it is told from here on
 	}
 	switch left := past.Until.Sub(now); {
-	case number == "" && (past.State == flow.NumberLoggedOut || past.Digits != "" && past.State != flow.NumberPairing):
+	case number == "" && !c.cfg.Relink && (past.State == flow.NumberLoggedOut || past.Digits != "" && past.State != flow.NumberPairing):
 		// Its keys go before that is kept: it was linked, and nobody had begun to link it anew.
 		l.state = StateLoggedOut // to link it anew is somebody's decision
 	case past.State == flow.NumberBanned && left > 0:

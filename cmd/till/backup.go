@@ -33,7 +33,7 @@ type backupCmd struct {
 
 // Help is the command's example and what it promises.
 func (backupCmd) Help() string {
-	return "Example:  till backup till-$(date +%F).tar.gz\n\n" +
+	return "Example:\n\n    till backup till-$(date +%F).tar.gz\n\n" +
 		"It runs beside a server, which goes on working. Each database is written as it stood at one moment, whole, as after a power cut then. " +
 		"The moments are not the same one: the accounts come last, so that no session lacks its project; between test, live and the keys of WhatsApp's numbers nothing depends on the moment. " +
 		"It ends with the same file or none, readable for its owner alone: the keys of numbers and payers' names are in it. " +

@@ -20,7 +20,7 @@ type consoleCmd struct{ local }
 
 // Help is the command's example.
 func (consoleCmd) Help() string {
-	return "Example:  till console\n          xdg-open \"$(till console)\""
+	return "Example:\n\n    till console\n    xdg-open \"$(till console)\""
 }
 
 // firstOperator is the command that makes the first operator.

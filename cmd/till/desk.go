@@ -26,7 +26,7 @@ type deskCmd struct {
 type deskListCmd struct{ environment }
 
 // Help is the command's example.
-func (deskListCmd) Help() string { return "Example:  till desk" }
+func (deskListCmd) Help() string { return "Example:\n\n    till desk" }
 
 // Run prints one line for each chat, the one that waits longest first.
 func (c *deskListCmd) Run(w *world) error {
@@ -93,14 +93,14 @@ type (
 )
 
 // Help is the command's example.
-func (deskClaimCmd) Help() string { return "Example:  till desk claim chat_01jd… --as ngozi" }
+func (deskClaimCmd) Help() string { return "Example:\n\n    till desk claim chat_01jd… --as ngozi" }
 
 // Help is the command's example.
-func (deskReleaseCmd) Help() string { return "Example:  till desk release chat_01jd… --as ngozi" }
+func (deskReleaseCmd) Help() string { return "Example:\n\n    till desk release chat_01jd… --as ngozi" }
 
 // Help is the command's example.
 func (deskReplyCmd) Help() string {
-	return "Example:  till desk reply chat_01jd… --as ngozi 'Good day. I am looking at your transfer.'"
+	return "Example:\n\n    till desk reply chat_01jd… --as ngozi 'Good day. I am looking at your transfer.'"
 }
 
 // Run takes a chat over.

@@ -25,7 +25,7 @@ type devCmd struct{ config.Settings }
 
 // Help is the command's example.
 func (devCmd) Help() string {
-	return "Example:  till dev\n\nIt prints a test key, a curl that opens a chat session, and the address of the phone page where you play the payer."
+	return "Example:\n\n    till dev\n\nIt prints a test key, a curl that opens a chat session, and the address of the phone page where you play the payer."
 }
 
 // Run runs until it is told to stop.

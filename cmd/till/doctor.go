@@ -24,7 +24,7 @@ type doctorCmd struct {
 
 // Help is the command's example.
 func (doctorCmd) Help() string {
-	return "Example:  till doctor\n          till doctor --json | jq '.findings[] | select(.state != \"ok\")'\n\n" +
+	return "Example:\n\n    till doctor\n    till doctor --json | jq '.findings[] | select(.state != \"ok\")'\n\n" +
 		"It names each cause and the command that mends it, beside a server that runs or without one, and changes nothing. " +
 		"Exits with 0 where all is well, 1 where something should be looked at, 2 where something does not work."
 }

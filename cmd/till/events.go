@@ -66,7 +66,7 @@ type eventsListCmd struct {
 
 // Help is the command's example.
 func (eventsListCmd) Help() string {
-	return "Example:  till events list --since 2h --failed\n          till events --type charge.success"
+	return "Example:\n\n    till events list --since 2h --failed\n    till events --type charge.success"
 }
 
 // Run prints one line for each.
@@ -110,7 +110,7 @@ type eventsGetCmd struct {
 }
 
 // Help is the command's example.
-func (eventsGetCmd) Help() string { return "Example:  till events get evt_01jd…" }
+func (eventsGetCmd) Help() string { return "Example:\n\n    till events get evt_01jd…" }
 
 // aDelivery is what commands read of a delivery.
 type aDelivery struct {
@@ -193,7 +193,7 @@ type eventsResendCmd struct {
 
 // Help is the command's example.
 func (eventsResendCmd) Help() string {
-	return "Example:  till events resend evt_01jd…\n          till events resend --since 2h --failed"
+	return "Example:\n\n    till events resend evt_01jd…\n    till events resend --since 2h --failed"
 }
 
 // resent is an event that is on its way again.
@@ -258,11 +258,18 @@ func (c *eventsResendCmd) Run(w *world) error {
 	if c.JSON {
 		return printJSON(w, sent)
 	}
+	nowhere := 0
 	for _, one := range sent {
+		if len(one.Deliveries) == 0 {
+			nowhere++
+		}
 		if _, err := fmt.Fprintf(w.out, "%s  on its way to %d endpoints\n", one.EventID, len(one.Deliveries)); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(w.err, "till: %d events are on their way\n", len(sent))
+	if nowhere > 0 {
+		_, _ = fmt.Fprintf(w.err, "till: no endpoint asks for %d of them: till webhooks\n", nowhere)
+	}
+	_, err = fmt.Fprintf(w.err, "till: %d events are on their way\n", len(sent)-nowhere)
 	return err
 }

@@ -66,7 +66,7 @@ func (a *app) openFleet(ctx context.Context, db *store.DB, out io.Writer, n *net
 		Leases: checkout.NewLeases(db, a.redis, "till:"+string(flow.Test)+":", name, time.Now, a.log), Lock: lockFile,
 		Every: a.set.WhatsAppCanary, Rand: rand.Reader,
 		Client: whatsapp.Config{
-			Dial: n.dial, RootKey: n.root, PushName: botName, Now: time.Now, Log: a.log, Version: a.set.WhatsAppVersion,
+			Dial: n.dial, RootKey: n.root, Relink: n.inside, PushName: botName, Now: time.Now, Log: a.log, Version: a.set.WhatsAppVersion,
 			Receive:    func(ctx context.Context, m bot.Message) error { return a.bot.Receive(ctx, m) },
 			Tick:       func(ctx context.Context, t checkout.Tick) error { return a.test.Tick(ctx, t) },
 			Unreadable: a.meter.Unreadable,

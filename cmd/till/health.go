@@ -22,7 +22,7 @@ type healthCmd struct{ local }
 
 // Help is the command's example.
 func (healthCmd) Help() string {
-	return "Example:  till health\n\nIt asks GET /readyz at --http-addr and ends with 0 where requests can be served, degraded or not, and with 1 where they cannot. " +
+	return "Example:\n\n    till health\n\nIt asks GET /readyz at --http-addr and ends with 0 where requests can be served, degraded or not, and with 1 where they cannot. " +
 		"It is what a container's health check runs; till doctor finds out why and says what mends it."
 }
 

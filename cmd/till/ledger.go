@@ -27,7 +27,7 @@ type ledgerCheckCmd struct{ books }
 
 // Help is the command's example.
 func (ledgerCheckCmd) Help() string {
-	return "Example:  till ledger check\n\nIt may be run beside a server that runs, or on a data dir of one that does not. Exits with 1 where an invariant is broken, and names the first 20 offenders of each."
+	return "Example:\n\n    till ledger check\n\nIt may be run beside a server that runs, or on a data dir of one that does not. Exits with 1 where an invariant is broken, and names the first 20 offenders of each."
 }
 
 // errBroken ends a check that found something.
@@ -109,7 +109,7 @@ type ledgerBalanceCmd struct {
 
 // Help is the command's example.
 func (ledgerBalanceCmd) Help() string {
-	return "Example:  till ledger balance --project wsp_prj_01jd…\n\nWhat lies at the bank is positive, what is owed is negative: together they are zero."
+	return "Example:\n\n    till ledger balance --project wsp_prj_01jd…\n\nWhat lies at the bank is positive, what is owed is negative: together they are zero."
 }
 
 // Run prints one line for each account.

@@ -27,7 +27,7 @@ type listenCmd struct {
 
 // Help is the command's example.
 func (listenCmd) Help() string {
-	return "Example:  till listen --forward-to http://localhost:3000/hook\n          till listen --forward-to localhost:3000/hook --events charge.success,charge.late --json\n\n" +
+	return "Example:\n\n    till listen --forward-to http://localhost:3000/hook\n    till listen --forward-to localhost:3000/hook --events charge.success,charge.late --json\n\n" +
 		"It is an endpoint of your project for as long as it runs; one that a kill left behind is taken over by the next. " +
 		"The Till gets your program's own answer, so what it refuses is tried again by the Till's schedule. Test keys only."
 }

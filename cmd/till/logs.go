@@ -31,7 +31,7 @@ type logsCmd struct {
 
 // Help is the command's example.
 func (logsCmd) Help() string {
-	return "Example:  till logs -f --level warn\n          till logs --session wsp_sess_01jd… --json\n\n" +
+	return "Example:\n\n    till logs -f --level warn\n    till logs --session wsp_sess_01jd… --json\n\n" +
 		"A server keeps its log in logs/ of its data dir, the newest 50 MB of it, beside writing it to stderr. --log-level says what is logged at all. " +
 		"Processes that share a data dir write to stderr alone."
 }

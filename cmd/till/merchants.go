@@ -32,7 +32,7 @@ type merchantsListCmd struct {
 }
 
 // Help is the command's example.
-func (merchantsListCmd) Help() string { return "Example:  till merchants list --status SUBMITTED" }
+func (merchantsListCmd) Help() string { return "Example:\n\n    till merchants list --status SUBMITTED" }
 
 // merchantsPage is how many projects are read at a time.
 const merchantsPage = 500
@@ -83,16 +83,16 @@ type (
 )
 
 // Help is the command's example.
-func (kycApproveCmd) Help() string { return "Example:  till merchants kyc approve wsp_prj_01jd…" }
+func (kycApproveCmd) Help() string { return "Example:\n\n    till merchants kyc approve wsp_prj_01jd…" }
 
 // Help is the command's example.
 func (kycRejectCmd) Help() string {
-	return "Example:  till merchants kyc reject wsp_prj_01jd… --reason 'The RC number is another company'\\''s'"
+	return "Example:\n\n    till merchants kyc reject wsp_prj_01jd… --reason 'The RC number is that of another company'"
 }
 
 // Help is the command's example.
 func (kycSuspendCmd) Help() string {
-	return "Example:  till merchants kyc suspend wsp_prj_01jd… --reason 'Reports of fraud'"
+	return "Example:\n\n    till merchants kyc suspend wsp_prj_01jd… --reason 'Reports of fraud'"
 }
 
 // Run approves a project.

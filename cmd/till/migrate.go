@@ -28,7 +28,7 @@ const beforeMigrate = "before-"
 
 // Help is the command's example.
 func (migrateCmd) Help() string {
-	return "Example:  till migrate --dry-run\n\nA start does the same by itself; this does it without one. Each step is a transaction of its own. " +
+	return "Example:\n\n    till migrate --dry-run\n\nA start does the same by itself; this does it without one. Each step is a transaction of its own. " +
 		"On SQLite a copy of each database that changes is kept in the data dir first (" + beforeMigrate + "…); going back is: stop Till, put the copies back, start the older program."
 }
 

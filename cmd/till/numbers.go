@@ -110,7 +110,7 @@ type numbersListCmd struct{ environment }
 
 // Help is the command's example.
 func (numbersListCmd) Help() string {
-	return "Example:  till numbers\n          till numbers list --json"
+	return "Example:\n\n    till numbers\n    till numbers list --json"
 }
 
 // numberLine is a number as it is listed.
@@ -188,15 +188,15 @@ type (
 
 // Help is the command's example.
 func (numbersDrainCmd) Help() string {
-	return "Example:  till numbers drain 2348012345678 --reason 'moves to another phone on Friday'"
+	return "Example:\n\n    till numbers drain 2348012345678 --reason 'moves to another phone on Friday'"
 }
 
 // Help is the command's example.
-func (numbersResumeCmd) Help() string { return "Example:  till numbers resume 2348012345678" }
+func (numbersResumeCmd) Help() string { return "Example:\n\n    till numbers resume 2348012345678" }
 
 // Help is the command's example.
 func (numbersKillCmd) Help() string {
-	return "Example:  till numbers kill 2348012345678 --reason 'the phone was stolen'"
+	return "Example:\n\n    till numbers kill 2348012345678 --reason 'the phone was stolen'"
 }
 
 // Run drains a number.
@@ -240,7 +240,7 @@ type numbersSetCmd struct {
 
 // Help is the command's example.
 func (numbersSetCmd) Help() string {
-	return "Example:  till numbers set 2348012345678 --weight 2 --daily-chats 250"
+	return "Example:\n\n    till numbers set 2348012345678 --weight 2 --daily-chats 250"
 }
 
 const (

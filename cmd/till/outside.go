@@ -59,7 +59,7 @@ type networkCmd struct {
 
 // Help is the command's example.
 func (networkCmd) Help() string {
-	return "Example:  till network --addr 127.0.0.1:8090 --file ./network.db\n\nThen:\n\n" +
+	return "Example:\n\n    till network --addr 127.0.0.1:8090 --file ./network.db\n\nThen:\n\n" +
 		"    TILL_WHATSAPP_DIAL=127.0.0.1:8090 TILL_WHATSAPP_ROOT_KEY=<the printed key> till dev"
 }
 
@@ -88,7 +88,7 @@ type bankCmd struct {
 
 // Help is the command's example.
 func (bankCmd) Help() string {
-	return "Example:  till bank --addr 127.0.0.1:8091 --file ./bank.db\n\nThen:\n\n    TILL_BANK_URL=http://127.0.0.1:8091 till dev"
+	return "Example:\n\n    till bank --addr 127.0.0.1:8091 --file ./bank.db\n\nThen:\n\n    TILL_BANK_URL=http://127.0.0.1:8091 till dev"
 }
 
 // Run serves the bank until it is told to stop.

@@ -13,6 +13,7 @@ import (
 
 	"till/bot"
 	"till/bot/whatsapp"
+	"till/cmd/till/meter"
 	"till/config"
 	"till/flow"
 	"till/flow/checkout"
@@ -29,7 +30,7 @@ type pairCmd struct {
 
 // Help is the command's example.
 func (pairCmd) Help() string {
-	return "Example:  till pair --whatsapp-network=whatsapp\n          till pair --whatsapp-network=whatsapp --phone 2348012345678\nEach run links one more number. Stop till serve first: a number is used by one process."
+	return "Example:\n\n    till pair --whatsapp-network=whatsapp\n    till pair --whatsapp-network=whatsapp --phone 2348012345678\n\nEach run links one more number. Stop till serve first: a number is used by one process."
 }
 
 // errNotYet is a message that came while the number was only being linked: it
@@ -44,7 +45,7 @@ func (c *pairCmd) Run(w *world) (err error) {
 	if c.WhatsAppDial == "" && c.WhatsAppNetwork != "whatsapp" {
 		return usageError{errors.New("on the local network till dev links the bot by itself; set --whatsapp-network=whatsapp, or --whatsapp-dial and --whatsapp-root-key")}
 	}
-	a := &app{set: c.Settings, log: logger(w.err, c.Settings), clock: newClock("")}
+	a := &app{set: c.Settings, log: logger(w.err, c.Settings), clock: newClock(""), meter: meter.New(version, time.Now)}
 	defer func() { err = errors.Join(err, a.close()) }()
 	if err := a.openRedis(w.ctx); err != nil {
 		return err

@@ -23,7 +23,7 @@ type payCmd struct {
 
 // Help is the command's example.
 func (payCmd) Help() string {
-	return "Example:  till pay wsp_sess_01jd…\n          till pay wsp_sess_01jd… --amount 300000\n          till pay wsp_sess_01jd… --late\n\n" +
+	return "Example:\n\n    till pay wsp_sess_01jd…\n    till pay wsp_sess_01jd… --amount 300000\n    till pay wsp_sess_01jd… --late\n\n" +
 		"The method's instructions are made where there are none yet. Test keys only."
 }
 

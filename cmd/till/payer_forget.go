@@ -27,7 +27,7 @@ type payerForgetCmd struct {
 
 // Help is the command's example and what it does.
 func (payerForgetCmd) Help() string {
-	return "Example:  till payer forget 08031234567 --dry-run\n          till payer forget 08031234567 --yes\n          till payer forget ada@example.com --yes\n\n" +
+	return "Example:\n\n    till payer forget 08031234567 --dry-run\n    till payer forget 08031234567 --yes\n    till payer forget ada@example.com --yes\n\n" +
 		"Stop the server first. Telephone number, name, e-mail address, WhatsApp id and all that the payer wrote go from every table of both environments, from what merchants were told and answered, " +
 		"from the keys of our WhatsApp numbers, from Redis, the log and the audit log; a name that says nothing stands for them. The files are then written anew, so that no byte is left in them. " +
 		"Amounts, the ledger, references and how each turn was understood stay: till verify, till ledger check and till replay work as before. " +

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"till/config"
@@ -16,13 +17,13 @@ type payerTouchedCmd struct {
 	config.Settings
 
 	From time.Time `arg:"" help:"From when, as 2026-11-20T08:00:00Z."`
-	To   time.Time `arg:"" optional:"" help:"Up to when; now, where it is not given."`
+	To   time.Time `arg:"" optional:"" help:"Up to when; without it, all since then."`
 	JSON bool      `name:"json" help:"Print JSON: each session and each chat, with its project and telephone number, or else e-mail address."`
 }
 
 // Help is the command's example and what it lists.
 func (payerTouchedCmd) Help() string {
-	return "Example:  till payer touched 2026-11-20T08:00:00Z 2026-11-20T11:00:00Z --json > touched.json\n\n" +
+	return "Example:\n\n    till payer touched 2026-11-20T08:00:00Z 2026-11-20T11:00:00Z --json > touched.json\n\n" +
 		"For the report of a breach, which the law wants within 72 hours of its discovery: the sessions that were made, paid or talked about in that time, and the chats in which something was written, of both environments. " +
 		"The list is whole, however long; where it cannot be, the command fails. It runs beside a server. It stands in the audit log that the list was made."
 }
@@ -35,14 +36,15 @@ type touchedIn struct {
 
 // Run prints the list.
 func (c *payerTouchedCmd) Run(w *world) error {
-	if c.To.IsZero() {
-		c.To = time.Now()
+	span := flow.Stamp(c.From) + " to " + flow.Stamp(c.To)
+	if c.To.IsZero() { // and not the machine's clock: that of test may have been moved ahead of it
+		span, c.To = "since "+flow.Stamp(c.From), time.UnixMilli(math.MaxInt64)
 	}
 	if !c.From.Before(c.To) {
 		return usageError{fmt.Errorf("nothing lies between %s and %s: give the earlier time first", flow.Stamp(c.From), flow.Stamp(c.To))}
 	}
 	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		return keepAct(w, a, "", "payer.touched", "", flow.Stamp(c.From)+" to "+flow.Stamp(c.To))
+		return keepAct(w, a, "", "payer.touched", "", span)
 	}); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type payerUnseenCmd struct {
 
 // Help is the command's example and what to do with the list.
 func (payerUnseenCmd) Help() string {
-	return "Example:  till payer unseen 17520h\n          till payer unseen 17520h --forget --yes\n\n" +
+	return "Example:\n\n    till payer unseen 17520h\n    till payer unseen 17520h --forget --yes\n\n" +
 		"By telephone number, or by the e-mail address of those who are known by no number: those for whom no session was made or paid, and who wrote nothing, in that time, in either environment. " +
 		"With --forget they are forgotten one after the other and the files written anew once, at the end: once a month, say, while the server is stopped. Cut off, it goes on where it is begun again. " +
 		"Without it the command runs beside a server. Either stands in the audit log."

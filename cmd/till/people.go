@@ -49,7 +49,7 @@ type peopleListCmd struct{ whose }
 
 // Help is the command's example.
 func (peopleListCmd) Help() string {
-	return "Example:  till people\n          till people list --account owner@example.com --json"
+	return "Example:\n\n    till people\n    till people list --account owner@example.com --json"
 }
 
 // personLine is somebody as they are listed.
@@ -106,7 +106,7 @@ type peopleAddCmd struct {
 
 // Help is the command's example.
 func (peopleAddCmd) Help() string {
-	return "Example:  till people add ada@example.com --role operator\n          till people add obi@example.com --role support --account owner@example.com\n\n" +
+	return "Example:\n\n    till people add ada@example.com --role operator\n    till people add obi@example.com --role support --account owner@example.com\n\n" +
 		"The password is printed once, and kept nowhere but as a hash. It stands in the audit log who added whom."
 }
 
@@ -152,7 +152,7 @@ type peopleEndCmd struct {
 }
 
 // Help is the command's example.
-func (peopleEndCmd) Help() string { return "Example:  till people end ada@example.com" }
+func (peopleEndCmd) Help() string { return "Example:\n\n    till people end ada@example.com" }
 
 // Run shuts somebody out.
 func (c *peopleEndCmd) Run(w *world) error {
@@ -189,7 +189,7 @@ type peoplePasswordCmd struct {
 
 // Help is the command's example.
 func (peoplePasswordCmd) Help() string {
-	return "Example:  till people password owner@example.com\n\nEvery login with the old one ends. Make sure that whoever asks is who they say."
+	return "Example:\n\n    till people password owner@example.com\n\nEvery login with the old one ends. Make sure that whoever asks is who they say."
 }
 
 // Run changes the password and prints it.

@@ -28,11 +28,11 @@ type (
 
 // Help is the command's example.
 func (clockAdvanceCmd) Help() string {
-	return "Example:  till clock advance 31m\n\nThe clock is that of the whole test environment, of every project. Test keys only; a server on the real WhatsApp, which many share, refuses."
+	return "Example:\n\n    till clock advance 31m\n\nThe clock is that of the whole test environment, of every project. Test keys only; a server on the real WhatsApp, which many share, refuses."
 }
 
 // Help is the command's example.
-func (clockNowCmd) Help() string { return "Example:  till clock" }
+func (clockNowCmd) Help() string { return "Example:\n\n    till clock" }
 
 // Run moves the clock.
 func (c *clockAdvanceCmd) Run(w *world) error {
@@ -90,7 +90,7 @@ type chaosRailCmd struct {
 
 // Help is the command's example.
 func (chaosRailCmd) Help() string {
-	return "Example:  till chaos rail --timeout-after-success --loss 20\n          till chaos rail --refunds fail\n          till chaos rail --off\n\n" +
+	return "Example:\n\n    till chaos rail --timeout-after-success --loss 20\n    till chaos rail --refunds fail\n    till chaos rail --off\n\n" +
 		"What is not named is well again. The bank is that of the whole test environment, of every project. Test keys only."
 }
 

@@ -61,7 +61,7 @@ type keysListCmd struct{ keyed }
 
 // Help is the command's example.
 func (keysListCmd) Help() string {
-	return "Example:  till keys list --project wsp_prj_01jd…\n\nIt lists the keys of both environments." + besideHelp
+	return "Example:\n\n    till keys list --project wsp_prj_01jd…\n\nIt lists the keys of both environments." + besideHelp
 }
 
 // keysPage is how many keys are read at a time.
@@ -103,7 +103,7 @@ type keysCreateCmd struct {
 
 // Help is the command's example.
 func (keysCreateCmd) Help() string {
-	return "Example:  till keys create --kind secret\n          till keys create --kind secret --live --project wsp_prj_01jd…\n\nA live key needs an approved business." + besideHelp
+	return "Example:\n\n    till keys create --kind secret\n    till keys create --kind secret --live --project wsp_prj_01jd…\n\nA live key needs an approved business." + besideHelp
 }
 
 // Run makes it.
@@ -170,12 +170,12 @@ type (
 
 // Help is the command's example.
 func (keysRotateCmd) Help() string {
-	return "Example:  till keys rotate wsp_key_01jd… --overlap 1h" + besideHelp
+	return "Example:\n\n    till keys rotate wsp_key_01jd… --overlap 1h" + besideHelp
 }
 
 // Help is the command's example.
 func (keysRevokeCmd) Help() string {
-	return "Example:  till keys revoke wsp_key_01jd… --yes" + besideHelp
+	return "Example:\n\n    till keys revoke wsp_key_01jd… --yes" + besideHelp
 }
 
 // known finds the key, and refuses a live one that was not meant.

@@ -40,15 +40,15 @@ func (o *owning) owned(w *world, do func(*checkout.Accounts) error) error {
 	})
 }
 
-// mine is the project of the key at hand.
-func (o *owning) mine(w *world, a *checkout.Accounts) (flow.Project, error) {
+// mine is the project of the key at hand; or says what else to do where there is none.
+func (o *owning) mine(w *world, a *checkout.Accounts, or string) (flow.Project, error) {
 	kept, err := readEnvFile(o.EnvFile)
 	if err != nil {
 		return flow.Project{}, err
 	}
 	text := firstOf(os.Getenv("TILL_SECRET_KEY"), kept["TILL_SECRET_KEY"])
 	if text == "" {
-		return flow.Project{}, usageError{errors.New("name the project (till merchants list), or have a key of it in TILL_SECRET_KEY or " + o.EnvFile)}
+		return flow.Project{}, usageError{errors.New(or + " (see: till merchants list), or have a key of it in TILL_SECRET_KEY or " + o.EnvFile)}
 	}
 	_, p, err := a.Authenticate(w.ctx, text)
 	if err != nil {
@@ -60,7 +60,7 @@ func (o *owning) mine(w *world, a *checkout.Accounts) (flow.Project, error) {
 // project is the project of an id, or that of the key at hand.
 func (o *owning) project(w *world, a *checkout.Accounts, id string) (flow.Project, error) {
 	if id == "" {
-		return o.mine(w, a)
+		return o.mine(w, a, "name the project")
 	}
 	m, err := findMerchant(w, a, func(m store.Merchant) bool { return string(m.Project.ID) == id })
 	if err == nil && m.Project.ID == "" {
@@ -72,7 +72,7 @@ func (o *owning) project(w *world, a *checkout.Accounts, id string) (flow.Projec
 // account is the account of an owner, or that of the key at hand.
 func (o *owning) account(w *world, a *checkout.Accounts, email string) (string, error) {
 	if email == "" {
-		p, err := o.mine(w, a)
+		p, err := o.mine(w, a, "give --owner, the e-mail address of the account")
 		return p.Account, err
 	}
 	m, err := findMerchant(w, a, func(m store.Merchant) bool { return strings.EqualFold(m.Account.Email, email) })
@@ -122,7 +122,7 @@ type projectsListCmd struct {
 
 // Help is the command's example.
 func (projectsListCmd) Help() string {
-	return "Example:  till projects list --owner obi@example.com" + besideHelp
+	return "Example:\n\n    till projects list --owner obi@example.com" + besideHelp
 }
 
 // Run prints one line for each, newest first.
@@ -162,7 +162,7 @@ type projectsCreateCmd struct {
 
 // Help is the command's example.
 func (projectsCreateCmd) Help() string {
-	return "Example:  till projects create 'Obi Stores Yaba'" + besideHelp
+	return "Example:\n\n    till projects create 'Obi Stores Yaba'" + besideHelp
 }
 
 // maxProjectName bounds a shop's name, in bytes.

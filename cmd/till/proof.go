@@ -25,7 +25,7 @@ type verifyCmd struct {
 
 // Help is the command's example and what it does.
 func (verifyCmd) Help() string {
-	return "Example:  till verify\n          till verify till-2026-11-22.tar.gz\n\n" +
+	return "Example:\n\n    till verify\n    till verify till-2026-11-22.tar.gz\n\n" +
 		"It reads, and changes no byte; it may be run beside a server that runs. Every file is read page by page, every ledger is proven, " +
 		"and every row that belongs to another must have it: payments their sessions, deliveries their events, open attempts what ends them. " +
 		"A backup is unpacked aside, each of its files by its hash. What the bank says is not asked: that does till ledger check. " +
@@ -330,7 +330,7 @@ func printProven(out io.Writer, one proven) error {
 		return err
 	}
 	for _, o := range one.Offenders {
-		if _, err := fmt.Fprintf(out, "        %s  %s\n          next: %s\n", o.ID, o.Says, o.Next); err != nil {
+		if _, err := fmt.Fprintf(out, "        %s  %s\n    next: %s\n", o.ID, o.Says, o.Next); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,7 @@ type reconcileCmd struct {
 
 // Help is the command's example.
 func (reconcileCmd) Help() string {
-	return "Example:  till reconcile --date 2026-11-21\n\nIt compares all projects: what the bank's statement lists, what the ledger booked and what merchants were told. " +
+	return "Example:\n\n    till reconcile --date 2026-11-21\n\nIt compares all projects: what the bank's statement lists, what the ledger booked and what merchants were told. " +
 		"Exits with 1 where they differ."
 }
 

@@ -20,7 +20,7 @@ type ledgerHoldCmd struct{ act }
 
 // Help is the command's example.
 func (ledgerHoldCmd) Help() string {
-	return "Example:  till ledger hold --live --reason 'pg_restore of 08:00'\n\nA restore does it by itself; after one of PostgreSQL's own, do it before the server starts. " +
+	return "Example:\n\n    till ledger hold --live --reason 'pg_restore of 08:00'\n\nA restore does it by itself; after one of PostgreSQL's own, do it before the server starts. " +
 		"What the bank may have been told of is asked about all the same."
 }
 
@@ -62,7 +62,7 @@ type ledgerReleaseCmd struct {
 
 // Help is the command's example.
 func (ledgerReleaseCmd) Help() string {
-	return "Example:  till ledger release --reason 'reconciled 21 and 22 November'\n\nFirst: till reconcile --date for each day since the backup, and till ledger check. " +
+	return "Example:\n\n    till ledger release --reason 'reconciled 21 and 22 November'\n\nFirst: till reconcile --date for each day since the backup, and till ledger check. " +
 		"It lists what the bank's statement has as sent and the ledger does not know, and then releases nothing: the same money would be sent a second time. " +
 		"Where --yes is given it does: stop the merchants in question before (till merchants stop)."
 }

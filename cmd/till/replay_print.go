@@ -40,7 +40,7 @@ func printReport(out io.Writer, r replay.Report, copyNow string) error {
 	fmt.Fprintf(&b, "  recorded under rules %s, words %s; decided again under rules %d, words %s\n",
 		strings.Trim(strings.Join(strings.Fields(fmt.Sprint(r.Rules)), ", "), "[]"), strings.Join(r.Copies, ", "), flow.RulesVersion, copyNow)
 	if r.Gone > 0 {
-		fmt.Fprintf(&b, "  the words of %d messages are not kept any more; how they were understood and what was decided is compared\n", r.Gone)
+		fmt.Fprintf(&b, "  the words of %d messages are not in it; how they were understood and what was decided is compared\n", r.Gone)
 	}
 	for i, d := range r.Differences {
 		which := "then"

@@ -28,7 +28,7 @@ type restoreCmd struct {
 
 // Help is the command's example and what it does.
 func (restoreCmd) Help() string {
-	return "Example:  till restore till-2026-11-22.tar.gz --data-dir ./data\n\n" +
+	return "Example:\n\n    till restore till-2026-11-22.tar.gz --data-dir ./data\n\n" +
 		"Stop the server first. The backup is unpacked aside, and proven there: every file by its hash, every database page by page, every ledger by its invariants. " +
 		"Only then it takes the place of the data dir; what was there is renamed beside it. " +
 		"WhatsApp's numbers stay linked; each payer's first message is asked for a second time, since their phones have gone on. " +

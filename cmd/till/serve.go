@@ -11,7 +11,7 @@ type serveCmd struct{ config.Settings }
 
 // Help is the command's example.
 func (serveCmd) Help() string {
-	return "Example:  TILL_BANK_URL=http://127.0.0.1:8091 TILL_WHATSAPP_NETWORK=whatsapp till serve"
+	return "Example:\n\n    TILL_BANK_URL=http://127.0.0.1:8091 TILL_WHATSAPP_NETWORK=whatsapp till serve"
 }
 
 // Run runs until it is told to stop.

@@ -72,7 +72,7 @@ type sessionsCreateCmd struct {
 
 // Help is the command's example.
 func (sessionsCreateCmd) Help() string {
-	return "Example:  till sessions create 500000 --chat --reference order-1182"
+	return "Example:\n\n    till sessions create 500000 --chat --reference order-1182"
 }
 
 // Run opens it.
@@ -186,7 +186,7 @@ type sessionsListCmd struct {
 }
 
 // Help is the command's example.
-func (sessionsListCmd) Help() string { return "Example:  till sessions list --status PAID --since 2h" }
+func (sessionsListCmd) Help() string { return "Example:\n\n    till sessions list --status PAID --since 2h" }
 
 // Run prints one line for each.
 func (c *sessionsListCmd) Run(w *world) error {
@@ -244,7 +244,7 @@ type sessionsGetCmd struct {
 }
 
 // Help is the command's example.
-func (sessionsGetCmd) Help() string { return "Example:  till sessions get wsp_sess_01jd…" }
+func (sessionsGetCmd) Help() string { return "Example:\n\n    till sessions get wsp_sess_01jd…" }
 
 // Run shows it.
 func (c *sessionsGetCmd) Run(w *world) error {
@@ -272,7 +272,7 @@ type sessionsCancelCmd struct {
 }
 
 // Help is the command's example.
-func (sessionsCancelCmd) Help() string { return "Example:  till sessions cancel wsp_sess_01jd…" }
+func (sessionsCancelCmd) Help() string { return "Example:\n\n    till sessions cancel wsp_sess_01jd…" }
 
 // Run cancels it.
 func (c *sessionsCancelCmd) Run(w *world) error {

@@ -25,7 +25,7 @@ type sessionsWatchCmd struct {
 
 // Help is the command's example.
 func (sessionsWatchCmd) Help() string {
-	return "Example:  till sessions watch wsp_sess_01jd… --for 5m\n\nEnds with 0 once the session is paid, expired or cancelled and its events are delivered, and with 1 where that does not happen in time."
+	return "Example:\n\n    till sessions watch wsp_sess_01jd… --for 5m\n\nEnds with 0 once the session is paid, expired or cancelled and its events are delivered, and with 1 where that does not happen in time."
 }
 
 // watchEvery is how often a session is looked at.
@@ -122,7 +122,7 @@ type sessionsExportCmd struct {
 
 // Help is the command's example.
 func (sessionsExportCmd) Help() string {
-	return "Example:  till sessions export wsp_sess_01jd… -o session.json\n\nIt holds who the payer is. For a conversation without that see:  till replay --export"
+	return "Example:\n\n    till sessions export wsp_sess_01jd… -o session.json\n\nIt holds who the payer is. For a conversation without that see:  till replay --export"
 }
 
 // exported is all that is known of a session.
@@ -225,7 +225,7 @@ type sessionsExpireCmd struct {
 
 // Help is the command's example.
 func (sessionsExpireCmd) Help() string {
-	return "Example:  till sessions expire wsp_sess_01jd…\n\nThe clock is that of the whole test environment: everything that ends earlier ends too. Test keys only."
+	return "Example:\n\n    till sessions expire wsp_sess_01jd…\n\nThe clock is that of the whole test environment: everything that ends earlier ends too. Test keys only."
 }
 
 // Run moves the clock and waits for the session to expire.

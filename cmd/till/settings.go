@@ -123,7 +123,7 @@ type configCmd struct {
 }
 
 // Help is the command's example.
-func (configCmd) Help() string { return "Example:  TILL_LOG_LEVEL=info till config" }
+func (configCmd) Help() string { return "Example:\n\n    TILL_LOG_LEVEL=info till config" }
 
 // Run prints every setting, its value and where that comes from.
 func (c *configCmd) Run(w *world) error {
@@ -207,7 +207,7 @@ func builtOf() string {
 }
 
 // Help is the command's example.
-func (versionCmd) Help() string { return "Example:  till version" }
+func (versionCmd) Help() string { return "Example:\n\n    till version" }
 
 // Run prints the version.
 func (c versionCmd) Run(w *world) error {

@@ -20,7 +20,7 @@ type methodsCmd struct {
 type methodsListCmd struct{ environment }
 
 // Help is the command's example.
-func (methodsListCmd) Help() string { return "Example:  till methods" }
+func (methodsListCmd) Help() string { return "Example:\n\n    till methods" }
 
 // Run prints one line for each method.
 func (c *methodsListCmd) Run(w *world) error {
@@ -58,11 +58,11 @@ type (
 
 // Help is the command's example.
 func (methodsOffCmd) Help() string {
-	return "Example:  till methods off ussd --reason 'the bank has an outage'"
+	return "Example:\n\n    till methods off ussd --reason 'the bank has an outage'"
 }
 
 // Help is the command's example.
-func (methodsOnCmd) Help() string { return "Example:  till methods on ussd" }
+func (methodsOnCmd) Help() string { return "Example:\n\n    till methods on ussd" }
 
 // Run switches a method off.
 func (c *methodsOffCmd) Run(w *world) error { return c.to(w, flow.MethodOff) }
@@ -90,11 +90,11 @@ type merchantAct struct {
 
 // Help is the command's example.
 func (merchantsStopCmd) Help() string {
-	return "Example:  till merchants stop wsp_prj_01jd… --live --reason 'under attack'"
+	return "Example:\n\n    till merchants stop wsp_prj_01jd… --live --reason 'under attack'"
 }
 
 // Help is the command's example.
-func (merchantsGoCmd) Help() string { return "Example:  till merchants go wsp_prj_01jd… --live" }
+func (merchantsGoCmd) Help() string { return "Example:\n\n    till merchants go wsp_prj_01jd… --live" }
 
 // Run stops a project: no new sessions, charges or instructions.
 func (c *merchantsStopCmd) Run(w *world) error { return c.to(w, flow.MerchantStopped) }
@@ -115,7 +115,7 @@ func (c *merchantAct) to(w *world, to string) error {
 type switchesCmd struct{ environment }
 
 // Help is the command's example.
-func (switchesCmd) Help() string { return "Example:  till switches" }
+func (switchesCmd) Help() string { return "Example:\n\n    till switches" }
 
 // moveJSON is an act of an operator, for programs.
 type moveJSON struct {

@@ -24,7 +24,7 @@ type triggerCmd struct {
 
 // Help is the command's example.
 func (triggerCmd) Help() string {
-	return "Example:  till trigger charge.success\n          till trigger charge.underpaid --override amount=250000 --override reference=order-7\n\n" +
+	return "Example:\n\n    till trigger charge.success\n    till trigger charge.underpaid --override amount=250000 --override reference=order-7\n\n" +
 		"What the event tells of is really made, through the API and the sandbox bank, so that everything else that belongs to it happens too. " +
 		"Events about time move the test clock, those about failures set the bank's conditions, and leave it well. Test keys only."
 }

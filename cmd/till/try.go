@@ -25,7 +25,7 @@ type tryCmd struct {
 
 // Help is the command's example.
 func (tryCmd) Help() string {
-	return "Example:  till dev &  till try\n\n" +
+	return "Example:\n\n    till dev &  till try\n\n" +
 		"It opens a session, plays the payer's phone and bank, receives the webhook, has an implementation of Standard Webhooks " +
 		"that is not Till's own verify its signature, and tells how long each step took. Test keys only."
 }

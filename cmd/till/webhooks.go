@@ -35,7 +35,7 @@ type webhooksListCmd struct {
 }
 
 // Help is the command's example.
-func (webhooksListCmd) Help() string { return "Example:  till webhooks" }
+func (webhooksListCmd) Help() string { return "Example:\n\n    till webhooks" }
 
 // Run prints one line for each.
 func (c *webhooksListCmd) Run(w *world) error {
@@ -69,7 +69,7 @@ type webhooksAddCmd struct {
 
 // Help is the command's example.
 func (webhooksAddCmd) Help() string {
-	return "Example:  till webhooks add http://127.0.0.1:3000/hook --events charge.success,charge.late"
+	return "Example:\n\n    till webhooks add http://127.0.0.1:3000/hook --events charge.success,charge.late"
 }
 
 // Run adds it.
@@ -126,13 +126,13 @@ type (
 )
 
 // Help is the command's example.
-func (webhooksRotateCmd) Help() string { return "Example:  till webhooks rotate wsp_we_01jd…" }
+func (webhooksRotateCmd) Help() string { return "Example:\n\n    till webhooks rotate wsp_we_01jd…" }
 
 // Help is the command's example.
-func (webhooksTestCmd) Help() string { return "Example:  till webhooks test wsp_we_01jd…" }
+func (webhooksTestCmd) Help() string { return "Example:\n\n    till webhooks test wsp_we_01jd…" }
 
 // Help is the command's example.
-func (webhooksRemoveCmd) Help() string { return "Example:  till webhooks remove wsp_we_01jd… --yes" }
+func (webhooksRemoveCmd) Help() string { return "Example:\n\n    till webhooks remove wsp_we_01jd… --yes" }
 
 // Run rotates the secret.
 func (c *webhooksRotateCmd) Run(w *world) error {

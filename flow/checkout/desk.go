@@ -32,7 +32,7 @@ func (s *Service) Desk(ctx context.Context) ([]store.ChatRow, error) {
 // state that the agent looked at, 0 for whatever it is now.
 // Errors: flow.ErrDesk, resource_not_found.
 func (s *Service) Claim(ctx context.Context, id flow.ChatID, agent string, seen int64) error {
-	return s.desk(ctx, id, seen, flow.News{Kind: flow.NewsClaimed, By: agent}, Call{})
+	return s.desk(ctx, "take a chat over", id, seen, flow.News{Kind: flow.NewsClaimed, By: agent}, Call{})
 }
 
 // Reply sends what an agent writes to the payer of a chat that the agent has.
@@ -46,21 +46,21 @@ func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string,
 	if err := flow.MayKeep("The reply", "", text); err != nil {
 		return err
 	}
-	return s.desk(ctx, id, 0, flow.News{Kind: flow.NewsReply, By: agent, Reason: text}, c)
+	return s.desk(ctx, "answer in a chat", id, 0, flow.News{Kind: flow.NewsReply, By: agent, Reason: text}, c)
 }
 
 // Release gives a chat back to the bot.
 // Errors: flow.ErrDesk, resource_not_found.
 func (s *Service) Release(ctx context.Context, id flow.ChatID, agent string) error {
-	return s.desk(ctx, id, 0, flow.News{Kind: flow.NewsReleased, By: agent}, Call{})
+	return s.desk(ctx, "give a chat back", id, 0, flow.News{Kind: flow.NewsReleased, By: agent}, Call{})
 }
 
 // desk takes a turn of a chat over what an agent does.
-func (s *Service) desk(ctx context.Context, id flow.ChatID, seen int64, n flow.News, c Call) error {
+func (s *Service) desk(ctx context.Context, doing string, id flow.ChatID, seen int64, n flow.News, c Call) error {
 	if n.By = strings.TrimSpace(n.By); n.By == "" {
 		return flow.Refuse(flow.CodeInvalidField, "Say who you are.")
 	}
-	return s.plain(ctx, c, "hand a chat over", func(w *saving) error {
+	return s.plain(ctx, c, doing, func(w *saving) error {
 		row, err := w.tx.Chat(w.ctx, id)
 		if err != nil {
 			return err

@@ -184,6 +184,10 @@ func (l *look) number(n flow.Number) {
 	case flow.NumberDraining, flow.NumberKilled:
 		l.warn(what, "till numbers resume "+slot)
 	case flow.NumberLoggedOut:
+		if l.WhatsAppDial == "" && l.WhatsAppNetwork == "local" {
+			l.warn(what+" It was linked to another network.", "till dev, which links it by itself")
+			return
+		}
 		l.fail(what+" Its owner unlinked us.", "till pair --slot "+slot+" --whatsapp-network="+l.WhatsAppNetwork)
 	case flow.NumberPasskey:
 		l.fail(what, "till pair --slot "+slot+" --phone "+n.Digits+" --whatsapp-network="+l.WhatsAppNetwork)

@@ -135,6 +135,19 @@ func (p *Process) End(signal os.Signal) {
 	}
 }
 
+// EndsWell waits until it has ended by itself, without an error.
+func (p *Process) EndsWell() {
+	p.tb.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(Patience):
+		p.tb.Fatalf("%s does not end:\n%s", p.name, p.Said())
+	}
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		p.tb.Fatalf("%s ended with %d:\n%s", p.name, code, p.Said())
+	}
+}
+
 // Signal sends it a signal.
 func (p *Process) Signal(signal os.Signal) {
 	p.tb.Helper()
