@@ -96,7 +96,9 @@ type (
 func (deskClaimCmd) Help() string { return "Example:\n\n    till desk claim chat_01jd… --as ngozi" }
 
 // Help is the command's example.
-func (deskReleaseCmd) Help() string { return "Example:\n\n    till desk release chat_01jd… --as ngozi" }
+func (deskReleaseCmd) Help() string {
+	return "Example:\n\n    till desk release chat_01jd… --as ngozi"
+}
 
 // Help is the command's example.
 func (deskReplyCmd) Help() string {

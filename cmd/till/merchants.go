@@ -32,7 +32,9 @@ type merchantsListCmd struct {
 }
 
 // Help is the command's example.
-func (merchantsListCmd) Help() string { return "Example:\n\n    till merchants list --status SUBMITTED" }
+func (merchantsListCmd) Help() string {
+	return "Example:\n\n    till merchants list --status SUBMITTED"
+}
 
 // merchantsPage is how many projects are read at a time.
 const merchantsPage = 500
@@ -83,7 +85,9 @@ type (
 )
 
 // Help is the command's example.
-func (kycApproveCmd) Help() string { return "Example:\n\n    till merchants kyc approve wsp_prj_01jd…" }
+func (kycApproveCmd) Help() string {
+	return "Example:\n\n    till merchants kyc approve wsp_prj_01jd…"
+}
 
 // Help is the command's example.
 func (kycRejectCmd) Help() string {

@@ -186,7 +186,9 @@ type sessionsListCmd struct {
 }
 
 // Help is the command's example.
-func (sessionsListCmd) Help() string { return "Example:\n\n    till sessions list --status PAID --since 2h" }
+func (sessionsListCmd) Help() string {
+	return "Example:\n\n    till sessions list --status PAID --since 2h"
+}
 
 // Run prints one line for each.
 func (c *sessionsListCmd) Run(w *world) error {
@@ -272,7 +274,9 @@ type sessionsCancelCmd struct {
 }
 
 // Help is the command's example.
-func (sessionsCancelCmd) Help() string { return "Example:\n\n    till sessions cancel wsp_sess_01jd…" }
+func (sessionsCancelCmd) Help() string {
+	return "Example:\n\n    till sessions cancel wsp_sess_01jd…"
+}
 
 // Run cancels it.
 func (c *sessionsCancelCmd) Run(w *world) error {

@@ -94,7 +94,9 @@ func (merchantsStopCmd) Help() string {
 }
 
 // Help is the command's example.
-func (merchantsGoCmd) Help() string { return "Example:\n\n    till merchants go wsp_prj_01jd… --live" }
+func (merchantsGoCmd) Help() string {
+	return "Example:\n\n    till merchants go wsp_prj_01jd… --live"
+}
 
 // Run stops a project: no new sessions, charges or instructions.
 func (c *merchantsStopCmd) Run(w *world) error { return c.to(w, flow.MerchantStopped) }

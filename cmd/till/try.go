@@ -92,7 +92,7 @@ func (c *tryCmd) Run(w *world) error {
 
 // found waits until there is a Till to try, and a key for it.
 func (c *tryCmd) found(w *world) (to *client, err error) {
-	err = patiently(w, "still waiting for the Till", func() error {
+	err = patiently(w, "still waiting for the Till and a key of it", func() error {
 		end := time.Now().Add(c.Wait)
 		for {
 			to, err = c.pretend()

@@ -132,7 +132,9 @@ func (webhooksRotateCmd) Help() string { return "Example:\n\n    till webhooks r
 func (webhooksTestCmd) Help() string { return "Example:\n\n    till webhooks test wsp_we_01jd…" }
 
 // Help is the command's example.
-func (webhooksRemoveCmd) Help() string { return "Example:\n\n    till webhooks remove wsp_we_01jd… --yes" }
+func (webhooksRemoveCmd) Help() string {
+	return "Example:\n\n    till webhooks remove wsp_we_01jd… --yes"
+}
 
 // Run rotates the secret.
 func (c *webhooksRotateCmd) Run(w *world) error {

@@ -45,7 +45,7 @@ func (d *DB) sealAll(ctx context.Context, c Config) error {
 	if d.keys == nil {
 		return errors.New("seal what is secret: no sealing key is given")
 	}
-	sealed := 0
+	sealed, anew := 0, false
 	for _, col := range sealedColumns(c.Schema) {
 		for after, more := "", true; more; {
 			list, err := d.unsealed(ctx, col, after)
@@ -61,13 +61,17 @@ func (d *DB) sealAll(ctx context.Context, c Config) error {
 					return !sealed && !slices.Contains(c.Secrets, v.id)
 				})
 			}
+			anew = anew || slices.ContainsFunc(list, func(v keptValue) bool { _, by := sealedBy(v.value); return by })
 			if err := d.sealSome(ctx, col, list); err != nil {
 				return fmt.Errorf("seal what is secret: %w", err)
 			}
 			sealed += len(list)
 		}
 	}
-	if sealed > 0 {
+	if anew {
+		d.log.LogAttrs(ctx, slog.LevelWarn, "secrets were sealed anew with another key: keep a copy of it elsewhere, for the one before opens nothing any more",
+			slog.String("database", c.Name), slog.String("key", d.keys.id), slog.Int("values", sealed))
+	} else if sealed > 0 {
 		d.log.LogAttrs(ctx, slog.LevelInfo, "secrets were sealed", slog.String("database", c.Name), slog.String("key", d.keys.id), slog.Int("values", sealed))
 	}
 	return d.wipe(ctx, c)

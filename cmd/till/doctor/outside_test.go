@@ -70,6 +70,11 @@ func faultsOutside() []fault {
 		},
 		{
 			name: "the number was unlinked", check: "whatsapp", state: doctor.Fail, what: `Number 1 \(.*5678\) is logged-out since .*unlinked us`, fix: `^till pair --slot 1 `,
+			breaks: func(s *stage) { s.cfg.WhatsAppNetwork = "whatsapp"; s.number(flow.NumberLoggedOut) },
+			mends:  func(s *stage, _ string) { s.number(flow.NumberLive) },
+		},
+		{
+			name: "the number was linked to another network", check: "whatsapp", state: doctor.Warn, what: `Number 1 .* is logged-out since .*another network`, fix: `^till dev, which links it`,
 			breaks: func(s *stage) { s.number(flow.NumberLoggedOut) },
 			mends:  func(s *stage, _ string) { s.number(flow.NumberLive) },
 		},
