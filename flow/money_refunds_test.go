@@ -47,7 +47,7 @@ func (b *books) refunded(t *rapid.T) {
 		says = flow.Disbursed{Status: flow.DisbursementFailed}
 	}
 	p := b.payment(r.Payment)
-	c, err := r.Heard(b.session, *p, says, b.now)
+	c, err := r.Heard(b.session, *p, says, false, b.now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -163,13 +163,14 @@ func (r Refund) ruled(now time.Time) Ruled {
 }
 
 // Heard takes in what the rail says became of a refund under its Reference. p is
-// the refund's payment as it is by now. What is known already changes nothing.
-func (r Refund) Heard(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
+// the refund's payment as it is by now. What is known already changes nothing: booked
+// says that the books know it as sent under its Reference, although its money was put
+// back.
+func (r Refund) Heard(s Session, p Payment, d Disbursed, booked bool, now time.Time) (Change, error) {
 	switch {
+	case d.Status == DisbursementDone && booked:
+		return Change{}, nil
 	case d.Status == DisbursementDone && r.PutBack && r.wentOtherwise(p):
-		if r.Overpaid > 0 { // that is known
-			return Change{}, nil
-		}
 		return r.again(r.Reference, d, now), nil
 	case d.Status == DisbursementDone && r.Status != RefundProcessed && !r.Returned:
 		return r.paid(s, p, d, now)

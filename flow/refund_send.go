@@ -50,26 +50,26 @@ func (r Refund) Wait(now time.Time) (Change, error) {
 // HeardNotice takes in a notice about what was sent under a refund's Reference,
 // as Heard does. That nothing was sent is known already where the bank said so
 // before: told again after it was sent after all, it does not say that it came back.
-func (r Refund) HeardNotice(s Session, p Payment, n Notice, now time.Time) (Change, error) {
+func (r Refund) HeardNotice(s Session, p Payment, n Notice, booked bool, now time.Time) (Change, error) {
 	if n.Kind == PayoutFailed && n.Reverses == "" && r.Refused {
 		return Change{}, nil
 	}
-	return r.heard(s, p, n.Outcomes(), now)
+	return r.heard(s, p, n.Outcomes(), booked, now)
 }
 
 // HeardAnswer takes in what a bank that was asked says became of a refund, as Heard
 // does. That what was put back was sent and came back changes nothing any more
 // where it went back otherwise meanwhile.
-func (r Refund) HeardAnswer(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
+func (r Refund) HeardAnswer(s Session, p Payment, d Disbursed, booked bool, now time.Time) (Change, error) {
 	if d.CameBack() && r.PutBack && r.Overpaid == 0 && p.Refundable() < r.Amount {
 		return Change{}, nil
 	}
-	return r.heard(s, p, d.Outcomes(), now)
+	return r.heard(s, p, d.Outcomes(), booked, now)
 }
 
-func (r Refund) heard(s Session, p Payment, all []Disbursed, now time.Time) (c Change, err error) {
+func (r Refund) heard(s Session, p Payment, all []Disbursed, booked bool, now time.Time) (c Change, err error) {
 	for _, d := range all {
-		change, err := r.Heard(s, p, d, now)
+		change, err := r.Heard(s, p, d, booked, now)
 		if err != nil {
 			return Change{}, err
 		}

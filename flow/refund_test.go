@@ -84,7 +84,7 @@ func TestWhatABankSaysOfARefund(t *testing.T) {
 		r := refunded(t)
 		r.Status, r.Returned = c.from, c.returned
 		r.Refused, r.PutBack = c.from == flow.RefundFailed, c.from == flow.RefundFailed
-		got, err := r.Heard(open(), came(flow.Excess), c.says, noon.Add(time.Hour))
+		got, err := r.Heard(open(), came(flow.Excess), c.says, false, noon.Add(time.Hour))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -180,7 +180,7 @@ func TestAHeldPartThatGoesBackIsDueAgain(t *testing.T) {
 	if err != nil || c.Session.AmountPaid != 200_000 || !c.Refund.Held {
 		t.Fatalf("%+v (%v)", c.Session, err)
 	}
-	failed, err := c.Refund.Heard(*c.Session, p, flow.Disbursed{Status: flow.DisbursementFailed}, noon)
+	failed, err := c.Refund.Heard(*c.Session, p, flow.Disbursed{Status: flow.DisbursementFailed}, false, noon)
 	if err != nil || failed.Session.AmountPaid != 300_000 || !slices.Contains(failed.Session.Exceptions, flow.PartiallyPaid) {
 		t.Errorf("it stays after all: %+v (%v)", failed.Session, err)
 	}
@@ -258,17 +258,17 @@ func TestTheLedgerSaysWhereARefundStands(t *testing.T) {
 			case 0:
 				keep(r.Send(s, p, now))
 			case 1:
-				keep(r.HeardNotice(s, p, notice(flow.PaidOut), now))
+				keep(r.HeardNotice(s, p, notice(flow.PaidOut), false, now))
 			case 2:
-				keep(r.HeardNotice(s, p, notice(flow.PayoutFailed), now))
+				keep(r.HeardNotice(s, p, notice(flow.PayoutFailed), false, now))
 			case 3:
 				back := notice(flow.PayoutFailed)
 				back.Reverses = "B" + r.Reference + string(flow.PaidOut)
 				if !r.PutBack { // then the bank is asked instead
-					keep(r.HeardNotice(s, p, back, now))
+					keep(r.HeardNotice(s, p, back, false, now))
 				}
 			case 4:
-				keep(r.Heard(s, p, flow.Disbursed{Status: flow.DisbursementFailed, Reason: "no"}, now))
+				keep(r.Heard(s, p, flow.Disbursed{Status: flow.DisbursementFailed, Reason: "no"}, false, now))
 			case 5:
 				keep(r.Doubt(s))
 			case 6:
@@ -305,7 +305,7 @@ func TestARefundThatWasRefusedTooOftenIsGivenUpWhileItWaitsToBeSentAgain(t *test
 	r.Origin, r.Status, r.Failures = flow.OriginPolicy, flow.RefundPending, len(flow.SendAgainWaits())
 	p := came(flow.Late)
 	p.Refunded, r.Aside = r.Amount, r.Amount
-	c, err := r.Heard(open(), p, flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "B2", At: noon}, noon)
+	c, err := r.Heard(open(), p, flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "B2", At: noon}, false, noon)
 	if err != nil || c.Refund == nil || c.Refund.Status != flow.RefundAttention || !c.Refund.PutBack || len(c.Facts) != 1 || c.Facts[0].Kind != flow.RefundAttentionKind {
 		t.Errorf("%+v (%v)", c, err)
 	}

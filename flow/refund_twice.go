@@ -101,7 +101,7 @@ func (r Refund) notBeyond() error {
 
 // Overtaken ends a refund that the bank refused and that needs attention, once what
 // was decided about its payment p leaves nothing of it to be sent as it is: its money
-// went back by another refund, all or some of it, or its merchant keeps it. What is
+// went back by another refund or its merchant keeps it, all or some of it. What is
 // left set aside then waits for a decision of its own. False where it waits still.
 func (r Refund) Overtaken(s Session, p Payment) (change Change, is bool, err error) {
 	accepted := p.Resolution == ResolvedAccepted || p.Resolution == Unresolved && p.Match == Partial // a part is with the rest
@@ -109,6 +109,8 @@ func (r Refund) Overtaken(s Session, p Payment) (change Change, is bool, err err
 	switch {
 	case r.Status != RefundAttention || !r.PutBack || r.Overpaid > 0:
 	case p.Unapplied >= r.Amount: // all of it waits, as it did when it was given up
+	case p.Unapplied > 0 && accepted && p.Refundable() >= r.Amount:
+		why = "Some of its money was accepted, and the rest waits for a decision."
 	case p.Unapplied > 0:
 		why = "Some of its money went back another way, and the rest waits for a decision."
 	case accepted && p.Refundable() >= r.Amount:

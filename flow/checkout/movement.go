@@ -208,7 +208,7 @@ func (w *saving) calledOff(p flow.Payment, session flow.Session, back flow.Kobo)
 		if r.Tries > 0 || p.Refundable() >= back {
 			continue
 		}
-		change, err := r.Heard(session, p, flow.Disbursed{Status: flow.DisbursementFailed, Reason: "The bank took the payment back before the refund was sent."}, w.now)
+		change, err := r.Heard(session, p, flow.Disbursed{Status: flow.DisbursementFailed, Reason: "The bank took the payment back before the refund was sent."}, false, w.now)
 		if err != nil {
 			return p, session, err
 		}

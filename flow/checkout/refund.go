@@ -37,7 +37,7 @@ func (w *saving) refund(id flow.PaymentID, ask flow.RefundAsk) (flow.Refund, err
 // decided about a refund itself is seen to where that is.
 func (w *saving) overtake(c flow.Change) error {
 	for _, p := range c.Payments {
-		if p.Unapplied > 0 || c.Refund != nil {
+		if c.Refund != nil {
 			continue
 		}
 		if err := w.endOvertaken(p.ID); err != nil {

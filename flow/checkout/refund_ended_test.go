@@ -239,3 +239,40 @@ func TestAChargeSaysWhatWentBackBesideWhatTheBankTook(t *testing.T) {
 		}
 	})
 }
+
+// What was given up of a part of which some is accepted ends too: no retry takes from
+// the merchant what the session was paid with.
+func TestARefundEndsWhereSomeOfItsMoneyIsAccepted(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.paidFor(500_000) // the merchant has money beside
+		session := w.payingUnder(func(p *flow.Policy) { p.Underpayment, p.Overpayment = "refund", "accept" })
+		w.weather(rail.Conditions{Refunds: rail.FateReject})
+		w.comes(session.ID, 300_000)
+		w.pass(time.Second)
+		part := w.comes(session.ID, 300_000)
+		w.until("both are given up", func() bool {
+			w.later(time.Hour)
+			return !slices.ContainsFunc(w.refundsOf(session.ID), func(r flow.Refund) bool { return r.Status != flow.RefundAttention })
+		})
+		w.weather(rail.Conditions{})
+		late := w.comes(session.ID, 200_000)
+		_, err := w.resolve(late.ID, true)
+		w.must(err)
+		w.rest()
+		for _, r := range w.refundsOf(session.ID) {
+			why := " Its money was accepted."
+			if r.Payment == part.ID {
+				why = " Some of its money was accepted, and the rest waits for a decision."
+			}
+			if r = w.becomes(r.ID, flow.RefundFailed); !strings.HasSuffix(r.Failure, why) {
+				w.t.Errorf("the refund of %s ended because %q", r.Payment, r.Failure)
+			}
+		}
+		w.passes(6, 24*time.Hour)
+		if p := w.payment(part.ID); p.Applied != 200_000 || p.Refunded != 100_000 || p.Unapplied != 0 {
+			w.t.Errorf("in the end: %+v", p)
+		}
+		w.proven()
+	})
+}

@@ -140,7 +140,11 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 				return err
 			}
 		}
-		change, err := r.HeardAnswer(session, p, d, w.now)
+		booked, err := w.booked(r)
+		if err != nil {
+			return err
+		}
+		change, err := r.HeardAnswer(session, p, d, booked, w.now)
 		if err != nil {
 			return err
 		}
@@ -218,7 +222,11 @@ func (w *saving) sentOut(n flow.Notice, from string) error {
 	if err != nil {
 		return err
 	}
-	change, err := r.HeardNotice(session, p, n, w.now)
+	booked, err := w.booked(r)
+	if err != nil {
+		return err
+	}
+	change, err := r.HeardNotice(session, p, n, booked, w.now)
 	if err != nil || change.Refund == nil {
 		return err
 	}
@@ -226,6 +234,15 @@ func (w *saving) sentOut(n flow.Notice, from string) error {
 		return err
 	}
 	return w.endRefund(change, session)
+}
+
+// booked says of a refund whose money was put back whether the books know it as sent
+// under its name all the same.
+func (w *saving) booked(r flow.Refund) (bool, error) {
+	if !r.PutBack {
+		return false, nil
+	}
+	return w.tx.Posted(w.ctx, flow.EntryRefundPaid, r.Reference)
 }
 
 // sentUnder takes in a notice about a refund that is known by another name by now,

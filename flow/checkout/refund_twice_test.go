@@ -182,3 +182,40 @@ func TestAnAnswerThatComesAfterAnotherRefundIsNotTheMerchantsToBear(t *testing.T
 		w.sound()
 	})
 }
+
+// What left once too often comes back also where the refund that had the money by then
+// failed meanwhile; and what the bank says again of it changes nothing.
+func TestWhatWasSentBesidesComesBackAfterTheOtherRefundFailed(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session, p := w.paidFor(500_000)
+		w.weather(rail.Conditions{Refunds: rail.FateReject})
+		first := w.refused(p, 300_000)
+		w.weather(rail.Conditions{Refunds: rail.FatePending})
+		other, err := w.refund(p, 500_000)
+		w.must(err)
+		w.rest()
+		w.rail.sentOut(func(name string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			if name == first.Reference {
+				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
+			}
+			return call()
+		})
+		w.paidOut(first.Reference, "B1", 300_000)
+		w.until("it is booked as sent besides", func() bool {
+			r, err := w.db.Refund(w.t.Context(), first.ID)
+			return err == nil && r.Overpaid == 300_000
+		})
+		w.rest()
+		w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: other.Reference, RailTransactionID: "F0", Amount: 500_000, PaidAt: w.clock()}))
+		w.becomes(other.ID, flow.RefundFailed)
+		for range 2 {
+			w.cameBack(first.Reference, "F1", "B1", 300_000)
+			w.rest()
+		}
+		if r := w.becomes(first.ID, flow.RefundFailed); r.Overpaid != 0 {
+			w.t.Errorf("it is still out: %+v", r)
+		}
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.MerchantPending: -482_500, flow.Fees: -17_500})
+	})
+}
