@@ -192,6 +192,7 @@ func (w *world) askAgain(a *ack) {
 // judgeDay judges everything: sums, the bank's own books, what must have happened
 // by now.
 func (w *world) judgeDay() {
+	w.observe() // a process may have died since the last step, and another one have begun
 	if err := w.statement(); err != nil {
 		w.breaks("sim", "read the bank's statement: %v", err)
 		return
