@@ -126,11 +126,11 @@ func zsh(b *strings.Builder, list []verb) {
 	}
 	b.WriteString("    *)\n      case \"$verb\" in\n")
 	for _, v := range list {
-		fmt.Fprintf(b, "        %q)\n    if [[ $cur == -* ]]; then\n            offer=(", v.path)
+		fmt.Fprintf(b, "        %q)\n          if [[ $cur == -* ]]; then\n            offer=(", v.path)
 		described(v.all)
-		b.WriteString(")\n    else\n            offer=(")
+		b.WriteString(")\n          else\n            offer=(")
 		described(v.subs)
-		b.WriteString(")\n    fi ;;\n")
+		b.WriteString(")\n          fi ;;\n")
 	}
 	b.WriteString("      esac ;;\n  esac\n  if (( $#offer )); then\n    _describe till offer\n  else\n    _files\n  fi\n}\n" +
 		"if [[ $funcstack[1] == _till ]]; then\n  _till \"$@\"\nelse\n  compdef _till till\nfi\n")

@@ -330,7 +330,7 @@ func printProven(out io.Writer, one proven) error {
 		return err
 	}
 	for _, o := range one.Offenders {
-		if _, err := fmt.Fprintf(out, "        %s  %s\n    next: %s\n", o.ID, o.Says, o.Next); err != nil {
+		if _, err := fmt.Fprintf(out, "        %s  %s\n          next: %s\n", o.ID, o.Says, o.Next); err != nil {
 			return err
 		}
 	}

@@ -128,23 +128,25 @@ func (p *Process) Kill() {
 func (p *Process) End(signal os.Signal) {
 	p.tb.Helper()
 	_ = p.cmd.Process.Signal(signal)
-	select {
-	case <-p.ended:
-	case <-time.After(Patience):
-		p.tb.Fatalf("%s does not end", p.name)
-	}
+	p.ends()
 }
 
 // EndsWell waits until it has ended by itself, without an error.
 func (p *Process) EndsWell() {
 	p.tb.Helper()
+	p.ends()
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		p.tb.Fatalf("%s ended with %d:\n%s", p.name, code, p.Said())
+	}
+}
+
+// ends waits until it has ended.
+func (p *Process) ends() {
+	p.tb.Helper()
 	select {
 	case <-p.ended:
 	case <-time.After(Patience):
 		p.tb.Fatalf("%s does not end:\n%s", p.name, p.Said())
-	}
-	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		p.tb.Fatalf("%s ended with %d:\n%s", p.name, code, p.Said())
 	}
 }
 
