@@ -3,6 +3,7 @@ package whatsapp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -23,8 +24,32 @@ type Keys struct {
 	file *keyFile
 }
 
-// OpenKeys opens the device in a file, which it makes if there is none.
-func OpenKeys(ctx context.Context, name string, now func() time.Time) (*Keys, error) {
+// looked is the library's own store, and what happens right after it was read.
+type looked struct {
+	store.AllSessionSpecificStores
+
+	then func()
+}
+
+func (l looked) GetSession(ctx context.Context, address string) ([]byte, error) {
+	defer l.then()
+	return l.AllSessionSpecificStores.GetSession(ctx, address)
+}
+
+func (l looked) GetNCTSalt(ctx context.Context) ([]byte, error) {
+	defer l.then()
+	return l.AllSessionSpecificStores.GetNCTSalt(ctx)
+}
+
+func (l looked) GetPrivacyToken(ctx context.Context, user types.JID) (*store.PrivacyToken, error) {
+	defer l.then()
+	return l.AllSessionSpecificStores.GetPrivacyToken(ctx, user)
+}
+
+// OpenKeys opens the device in a file, which it makes if there is none. Each time
+// that the file was asked for a session, a salt or a token, and before anybody
+// remembers the answer, something happens.
+func OpenKeys(ctx context.Context, name string, now func() time.Time, then func()) (*Keys, error) {
 	db, err := openFile(name)
 	if err != nil {
 		return nil, err
@@ -48,6 +73,11 @@ func OpenKeys(ctx context.Context, name string, now func() time.Time) (*Keys, er
 			return nil, err
 		}
 	}
+	inner, ok := k.Sessions.(store.AllSessionSpecificStores)
+	if !ok {
+		return nil, fmt.Errorf("sessions are kept in a %T", k.Sessions)
+	}
+	k.Sessions = looked{inner, then}
 	return k, discreet(k.Device, k.file)
 }
 

@@ -50,6 +50,7 @@ type ratchets struct {
 	noted      *changes   // not written yet
 	writing    *changes   // being written
 	made, kept int64      // counts what was noted; up to where it is written
+	anew       int64      // counts how often what is remembered of the file was dropped
 	sessions   recent[string, []byte]
 	identities recent[string, [32]byte]
 	tokens     recent[string, *store.PrivacyToken]
@@ -222,14 +223,21 @@ func (r *ratchets) note(change func(c *changes)) error {
 	}
 	change(r.noted)
 	r.made++
-	if r.timer == nil {
-		r.timer = time.AfterFunc(notedFor, func() {
-			if err := r.flush(); err != nil {
-				r.file.log.Error("whatsapp keys not kept", slog.String("error", scrub(err.Error())))
-			}
-		})
-	}
+	r.writeLater()
 	return nil
+}
+
+// writeLater has what is noted be written though nobody waits for it. The caller
+// holds the lock.
+func (r *ratchets) writeLater() {
+	if r.timer != nil {
+		return
+	}
+	r.timer = time.AfterFunc(notedFor, func() {
+		if err := r.flush(); err != nil {
+			r.file.log.Error("whatsapp keys not kept", slog.String("error", scrub(err.Error())))
+		}
+	})
 }
 
 // flush writes all that is noted. When it returns nil, what the caller noted
@@ -261,6 +269,7 @@ func (r *ratchets) flush() error {
 		r.over = err
 	case err != nil:
 		r.noted = what.and(r.noted)
+		r.writeLater()
 	default:
 		r.kept = upTo
 	}
@@ -278,6 +287,7 @@ func (r *ratchets) settled(do func() error) error {
 	err := do()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.anew++ // what was read before is not to be remembered
 	r.sessions, r.identities, r.tokens, r.salt = recent[string, []byte]{}, recent[string, [32]byte]{}, recent[string, *store.PrivacyToken]{}, nil
 	return err
 }
@@ -294,6 +304,7 @@ func (r *ratchets) GetPrivacyToken(ctx context.Context, user types.JID) (*store.
 	}
 	r.mu.Lock()
 	token, known := r.tokens.get(name)
+	at := r.anew
 	r.mu.Unlock()
 	if !known {
 		var err error
@@ -301,7 +312,9 @@ func (r *ratchets) GetPrivacyToken(ctx context.Context, user types.JID) (*store.
 			return nil, err //nolint:wrapcheck // as the library's own does
 		}
 		r.mu.Lock()
-		r.tokens.put(name, token)
+		if at == r.anew {
+			r.tokens.put(name, token)
+		}
 		r.mu.Unlock()
 	}
 	if token == nil {
@@ -328,7 +341,7 @@ func (r *ratchets) DeleteExpiredPrivacyTokens(ctx context.Context, before time.T
 // GetNCTSalt returns the salt of what we show to chats that gave us no token.
 func (r *ratchets) GetNCTSalt(ctx context.Context) ([]byte, error) {
 	r.mu.Lock()
-	known := r.salt
+	known, at := r.salt, r.anew
 	r.mu.Unlock()
 	if known != nil {
 		return *known, nil
@@ -338,7 +351,9 @@ func (r *ratchets) GetNCTSalt(ctx context.Context) ([]byte, error) {
 		return nil, err //nolint:wrapcheck // as the library's own does
 	}
 	r.mu.Lock()
-	r.salt = &salt
+	if at == r.anew {
+		r.salt = &salt
+	}
 	r.mu.Unlock()
 	return salt, nil
 }

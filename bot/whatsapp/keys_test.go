@@ -9,16 +9,24 @@ import (
 	"testing"
 	"time"
 
+	"go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
 
 	"till/bot/whatsapp"
+	"till/flow/await"
 )
 
 // keysOf opens the device in a file, and counts what is in the file as another
 // process would find it after a power cut.
 func keysOf(t *testing.T, file string) (k *whatsapp.Keys, count func(table string) int) {
 	t.Helper()
-	k, err := whatsapp.OpenKeys(t.Context(), file, time.Now)
+	return keysThat(t, file, func() {})
+}
+
+// keysThat is keysOf, and has something happen each time that the file was read.
+func keysThat(t *testing.T, file string, then func()) (k *whatsapp.Keys, count func(table string) int) {
+	t.Helper()
+	k, err := whatsapp.OpenKeys(t.Context(), file, time.Now, then)
 	must(t, err)
 	t.Cleanup(func() { _ = k.Close() })
 	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)")
@@ -155,9 +163,50 @@ func TestKeysThatCannotBeWrittenAreWrittenLater(t *testing.T) {
 	}
 	_, err = other.ExecContext(t.Context(), `DROP TRIGGER full`)
 	must(t, err)
+	await.Until(t, "what was noted is written though nothing follows", func() bool { return count("event_buffer") == 1 })
 	must(t, k.Sessions.PutSession(t.Context(), "obi:0", []byte("sent again")))
 	if got := fmt.Sprint(count("event_buffer"), count("sessions"), count("identity_keys")); got != "1 2 1" {
 		t.Errorf("messages, sessions and identities: %s", got)
+	}
+}
+
+// Who reads the file while it is changed remembers nothing of what stood there
+// before.
+func TestKeysThatChangeAsTheyAreReadAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	ctx, ada := t.Context(), types.NewJID("2348000000001", types.DefaultUserServer)
+	var meanwhile func()
+	k, _ := keysThat(t, filepath.Join(t.TempDir(), "keys.db"), func() {
+		if do := meanwhile; do != nil {
+			meanwhile = nil
+			do()
+		}
+	})
+	token := func(s string) store.PrivacyToken { return store.PrivacyToken{User: ada, Token: []byte(s), Timestamp: time.Now()} }
+	must(t, k.Sessions.PutSession(ctx, "1_1:0", []byte("old")))
+	must(t, k.NCTSalt.PutNCTSalt(ctx, []byte("old")))
+	must(t, k.PrivacyTokens.PutPrivacyTokens(ctx, token("old"))) // which forgets what was in memory
+
+	meanwhile = func() { must(t, k.Sessions.DeleteAllSessions(ctx, "1_1")) }
+	_, err := k.Sessions.GetSession(ctx, "1_1:0")
+	must(t, err)
+	if s, err := k.Sessions.GetSession(ctx, "1_1:0"); s != nil || err != nil {
+		t.Errorf("a deleted session is %q (%v)", s, err)
+	}
+	meanwhile = func() { must(t, k.NCTSalt.PutNCTSalt(ctx, []byte("new"))) }
+	_, err = k.NCTSalt.GetNCTSalt(ctx)
+	must(t, err)
+	if salt, err := k.NCTSalt.GetNCTSalt(ctx); string(salt) != "new" || err != nil {
+		t.Errorf("the salt is %q (%v)", salt, err)
+	}
+	meanwhile = func() { must(t, k.PrivacyTokens.PutPrivacyTokens(ctx, token("new"))) }
+	_, err = k.PrivacyTokens.GetPrivacyToken(ctx, ada)
+	must(t, err)
+	if found, err := k.PrivacyTokens.GetPrivacyToken(ctx, ada); err != nil || found == nil || string(found.Token) != "new" {
+		t.Errorf("the token is %v (%v)", found, err)
+	}
+	if meanwhile != nil {
+		t.Error("the last was not read from the file")
 	}
 }
 
@@ -187,7 +236,7 @@ func TestKeysForgetOldAnswersNowAndThen(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	file := filepath.Join(t.TempDir(), "keys.db")
-	k, err := whatsapp.OpenKeys(t.Context(), file, func() time.Time { return now })
+	k, err := whatsapp.OpenKeys(t.Context(), file, func() time.Time { return now }, func() {})
 	must(t, err)
 	defer func() { must(t, k.Close()) }()
 	to := types.NewJID("1", types.HiddenUserServer)

@@ -67,7 +67,7 @@ func (r *ratchets) session(ctx context.Context, address string) ([]byte, error) 
 		}
 	}
 	s, ok := r.sessions.get(address)
-	at := r.made
+	made, anew := r.made, r.anew
 	r.mu.Unlock()
 	if ok {
 		return s, nil
@@ -77,7 +77,7 @@ func (r *ratchets) session(ctx context.Context, address string) ([]byte, error) 
 		return nil, err //nolint:wrapcheck // as the library's own does
 	}
 	r.mu.Lock()
-	if at == r.made { // else it may be newer by now
+	if made == r.made && anew == r.anew { // else it may be newer by now
 		r.sessions.put(address, s)
 	}
 	r.mu.Unlock()
