@@ -93,9 +93,12 @@ func TestWhatWasPaidOutIsNotRefunded(t *testing.T) {
 	d.payout(d.key)
 	more := d.ask("POST", refundsPath, d.key, `{"chargeId":"`+charge+`"}`)
 	d.want(more, http.StatusConflict, map[string]string{"error.code": "refund_exceeds_balance", "error.details.neededMinor": "500000", "error.details.coveredMinor": "0"})
-	d.bought() // which pays for it
+	other := d.bought() // which pays for it
 	d.want(d.ask("POST", refundsPath, d.key, `{"chargeId":"`+charge+`"}`), http.StatusConflict, map[string]string{"error.details.coveredMinor": "482500"})
 	d.want(d.ask("POST", refundsPath, d.key, `{"chargeId":"`+charge+`","amount":482500}`), http.StatusCreated, map[string]string{"data.amountMinor": "482500"})
+	// Nothing is left: the fee that a whole refund of the other may owe covers no part of it.
+	d.want(d.ask("POST", refundsPath, d.key, `{"chargeId":"`+other+`"}`), http.StatusConflict, map[string]string{"error.details.coveredMinor": "0"})
+	d.want(d.ask("POST", refundsPath, d.key, `{"chargeId":"`+other+`","amount":1}`), http.StatusConflict, map[string]string{"error.details.coveredMinor": "0"})
 }
 
 // A charge's story is read a page at a time, and nothing of it is left out.

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,17 +116,30 @@ func (p Payment) covers(amount Kobo) error {
 	return refusal
 }
 
+// Overdraft is what a merchant's refunds of payments that were not paid out yet took
+// beyond what these brought it, in kobo: our fees of them.
+type Overdraft struct {
+	Fees   Kobo // of all its payments
+	Own    Kobo // of these, the fee of the payment that is refunded
+	Beyond Kobo // what refunds of that one took beyond its fee as well
+}
+
 // Afford refuses a refund that took more of a merchant's own money than there is,
-// in kobo: balance is what it has left, pending and available, and fees what its
-// refunds of payments that were not paid out yet took beyond what these brought it.
-// Those fees it may owe us, for else who refunds a payment whole would need the
-// money of another: no kobo of anybody else's leaves for that. What was paid out is
-// only refunded out of what is left. Error: refund_exceeds_balance.
-func Afford(p Payment, taken, balance, fees Kobo) error {
-	if balance+fees >= 0 {
+// in kobo: balance is what it has left, pending and available, once that is taken.
+// The fees of its overdraft it may owe us, for else who refunds a payment whole would
+// need the money of another: no kobo of anybody else's leaves for that. What was paid
+// out is only refunded out of what is left. Error: refund_exceeds_balance.
+func Afford(p Payment, taken, balance Kobo, over Overdraft) error {
+	lacks := -(balance + over.Fees)
+	if lacks <= 0 {
 		return nil
 	}
-	covered := max(balance+fees+taken, 0)
+	// A smaller refund leaves a smaller fee to be owed: what goes beyond the fee comes
+	// off first, and after that nothing is gained before the whole fee is off too.
+	if lacks > over.Beyond {
+		lacks += over.Own
+	}
+	covered := max(taken-lacks, 0)
 	refusal := Refuse(CodeRefundOverBalance, "Of payment %s, %s (%s kobo) of this refund would come out of your balance, which covers %s (%s kobo): the rest was paid out to you, or went back.",
 		p.ID, taken.Naira(), taken.Minor(), covered.Naira(), covered.Minor())
 	refusal.Details = map[string]string{"paymentId": string(p.ID), "coveredMinor": covered.Minor(), "neededMinor": taken.Minor()}
@@ -222,7 +236,7 @@ func (r Refund) fail(s Session, p Payment, d Disbursed, now time.Time) (Change, 
 	left := p.Amount - p.Reversed - (p.Refunded - r.Amount)
 	aside := min(r.Aside, max(left, 0))
 	r.Failures++
-	trigger, kind, why := triggerFail, RefundFailedKind, said(d.Reason, "The bank refused to send it.")
+	trigger, kind, why := triggerFail, RefundFailedKind, cmp.Or(d.Reason, "The bank refused to send it.")
 	if r.OfNobody() && aside == r.Amount && r.Failures > len(sendAgain) {
 		trigger, kind, why = triggerGiveUp, RefundAttentionKind, fmt.Sprintf("%s It was refused %d times, and is not tried again by itself.", why, r.Failures)
 	}
@@ -243,8 +257,8 @@ func (r Refund) bounced(s Session, d Disbursed, now time.Time) (Change, error) {
 		return Change{}, err
 	}
 	r.Returned, r.DoneAt = true, time.Time{}
-	r.Failure = said(d.Reason, "It came back after it had been sent.")
-	subject := said(d.RailTransactionID, r.Reference)
+	r.Failure = cmp.Or(d.Reason, "It came back after it had been sent.")
+	subject := cmp.Or(d.RailTransactionID, r.Reference)
 	lines := []Posting{{Account: RailClearing, Amount: r.Amount}, {Account: RefundsPayable, Amount: -r.Amount}}
 	back := r.entry(EntryRefundReturned, subject, now, lines)
 	back.RailID, back.ValueAt = d.RailTransactionID, d.At
@@ -354,14 +368,6 @@ func (r Refund) change(s Session, kind EventKind, entries ...Entry) Change {
 		c.Session = &s
 	}
 	return c
-}
-
-// said is what was said, or else what stands for it.
-func said(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // RefundRecord is a refund as its merchant reads it.

@@ -1,8 +1,10 @@
 package checkout_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"time"
 
@@ -39,7 +41,7 @@ func TestNoRefundIsPaidWithTheMoneyOfOthers(t *testing.T) {
 				days := []string{"2026-11-23", "2026-11-24", "2026-11-25", "2026-11-26", "2026-11-27", "2026-11-30", "2026-12-01"}
 				all = append(all, &earned{Payment: w.earnsFrom("p1")}, &earned{Payment: w.earnsFrom("p2")})
 				refused, taken := 0, 0
-				for range 36 {
+				for range 60 {
 					switch what := random.IntN(8); {
 					case what == 0:
 						all = append(all, &earned{Payment: w.earnsFrom(fmt.Sprintf("p%d", len(all)+1))})
@@ -65,8 +67,12 @@ func TestNoRefundIsPaidWithTheMoneyOfOthers(t *testing.T) {
 							break
 						}
 						fits := fitting(all, e, amount, w.left())
-						if _, err := w.refund(e.Payment, amount); (err == nil) != fits || err != nil && flow.CodeOf(err) != flow.CodeRefundOverBalance {
+						_, err := w.refund(e.Payment, amount)
+						if (err == nil) != fits || err != nil && flow.CodeOf(err) != flow.CodeRefundOverBalance {
 							t.Fatalf("%d of %s, with %d left: fits is %v, and it says %v", amount, e.ID, w.left(), fits, err)
+						}
+						if covered := coveredOf(t, err); !fits && (covered > 0 && !fitting(all, e, covered, w.left()) || fitting(all, e, covered+1, w.left())) {
+							t.Fatalf("%d of %s, with %d left: %d is not the most that is covered", amount, e.ID, w.left(), covered)
 						}
 						if refused++; fits {
 							refused, taken, e.taken = refused-1, taken+1, e.taken+amount
@@ -83,6 +89,20 @@ func TestNoRefundIsPaidWithTheMoneyOfOthers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// coveredOf is how much a refusal says that a merchant's balance covers, 0 of none.
+func coveredOf(t *testing.T, err error) flow.Kobo {
+	t.Helper()
+	refusal, ok := errors.AsType[*flow.Error](err)
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseInt(refusal.Details["coveredMinor"], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flow.Kobo(n)
 }
 
 // earnsFrom is a payment of somebody who pays nothing else.

@@ -159,13 +159,16 @@ func TestWhatWentBackAndIsThenTakenBackIsTheMerchantsToBear(t *testing.T) {
 func TestARefundOfAChargeIsOfOnePayment(t *testing.T) {
 	t.Parallel()
 	w := one(t)
-	session, a := w.paying()
-	w.must(w.tell(said(flow.Credit, "T1", a, 200_000, w.clock())))
-	w.pass(time.Second)
-	w.must(w.tell(said(flow.Credit, "T2", a, 300_000, w.clock())))
-	w.rest()
+	session, _ := w.paying()
+	for i, amount := range []flow.Kobo{200_000, 300_000, 500_000} {
+		w.pass(time.Second)
+		w.pay(session.ID, amount, false)
+		w.until("the money is here", func() bool { return len(w.payments(session.ID)) == i+1 })
+		w.rest()
+	}
 	session = w.read(session.ID)
 	payments := w.payments(session.ID)
+	besides := payments[2]
 	ask := func(amount flow.Kobo) (flow.Refund, error) {
 		var made checkout.Made
 		_, err := w.service.Refund(t.Context(), checkout.NewRefund{Charge: session.Charge, Amount: amount}, call("", "", &made))
@@ -184,6 +187,21 @@ func TestARefundOfAChargeIsOfOnePayment(t *testing.T) {
 	}
 	if r, err := ask(100_000); err != nil || r.Payment != payments[0].ID {
 		t.Errorf("and then the other: %+v (%v)", r, err)
+	}
+	// What comes besides is not what paid it: who asks too often is refused, and told
+	// how else.
+	for _, amount := range []flow.Kobo{50_000, 100_000} {
+		if _, err := ask(amount); err != nil {
+			t.Errorf("the rest: %v", err)
+		}
+	}
+	for _, amount := range []flow.Kobo{0, 1, 100_000} {
+		if r, err := ask(amount); flow.CodeOf(err) != flow.CodeRefundExceeds || !strings.Contains(err.Error(), string(besides.ID)) {
+			t.Errorf("more than paid it: %+v (%v)", r, err)
+		}
+	}
+	if _, err := w.refund(besides, 500_000); err != nil {
+		t.Errorf("what came besides, by its id: %v", err)
 	}
 	for _, n := range []checkout.NewRefund{{Charge: "wsp_chg_other"}, {Payment: "wsp_pay_other"}} {
 		if _, err := w.service.Refund(t.Context(), n, call("", "", nil)); flow.CodeOf(err) != flow.CodeNotFound {

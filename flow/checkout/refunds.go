@@ -51,11 +51,11 @@ func (w *saving) afforded(p flow.Payment, taken flow.Kobo) error {
 	if err != nil || balance >= 0 {
 		return err
 	}
-	fees, err := w.tx.Overdrawn(w.ctx, p.Project)
+	over, err := w.tx.Overdraft(w.ctx, p.Project, p.ID)
 	if err != nil {
 		return err
 	}
-	return flow.Afford(p, taken, balance, fees)
+	return flow.Afford(p, taken, balance, over)
 }
 
 // RetryRefund sends a refund again that failed or needs attention; key is the id
@@ -142,7 +142,7 @@ func (w *saving) refundedOfCharge(n NewRefund, project flow.ProjectID) (flow.Pay
 	}
 	switch {
 	case len(left) == 0:
-		return flow.Payment{}, 0, nothingLeft(string(n.Charge))
+		return flow.Payment{}, 0, nothingLeft(string(n.Charge), payments...)
 	case len(left) == 1 && n.Amount == 0:
 		return left[0], left[0].Refundable(), nil
 	case len(left) == 1:
@@ -160,28 +160,34 @@ func (w *saving) refundedOfCharge(n NewRefund, project flow.ProjectID) (flow.Pay
 	return flow.Payment{}, 0, refusal
 }
 
-// refundable are the payments that something can be refunded of: those that count
-// towards their session, or the others where none does.
+// refundable are the payments of a charge that something can be refunded of: of those
+// that paid it, or of all where none did. Who asks twice for what paid it must not get
+// what came besides.
 func refundable(payments []flow.Payment) []flow.Payment {
-	var counted, others []flow.Payment
+	paid := slices.ContainsFunc(payments, flow.Payment.Counts)
+	var left []flow.Payment
 	for _, p := range payments {
-		switch {
-		case p.Refundable() == 0:
-		case p.Counts():
-			counted = append(counted, p)
-		default:
-			others = append(others, p)
+		if p.Refundable() > 0 && p.Counts() == paid {
+			left = append(left, p)
 		}
 	}
-	if len(counted) > 0 {
-		return counted
-	}
-	return others
+	return left
 }
 
-func nothingLeft(of string) error {
+// nothingLeft refuses a refund of what has nothing left; besides are payments, of
+// which those that have are named.
+func nothingLeft(of string, besides ...flow.Payment) error {
 	refusal := flow.Refuse(flow.CodeRefundExceeds, "Of %s nothing is left that could be refunded.", of)
 	refusal.Details = map[string]string{"refundableMinor": flow.Kobo(0).Minor()}
+	var ids []string
+	for _, p := range besides {
+		if p.Refundable() > 0 {
+			ids = append(ids, string(p.ID))
+		}
+	}
+	if len(ids) > 0 {
+		refusal.Message += " What came besides what paid it is refunded by its paymentId: " + strings.Join(ids, ", ") + "."
+	}
 	return refusal
 }
 

@@ -97,23 +97,26 @@ func (r Reader) Owned(ctx context.Context, project flow.ProjectID) (amount flow.
 	return amount, nil
 }
 
-// overdrawnSQL adds up, for each payment whose own money waits for its settlement,
+// overdraftSQL adds up, for each payment whose own money waits for its settlement,
 // what its refunds took beyond that money: at most our fee.
-const overdrawnSQL = `WITH waits AS (SELECT e.payment, i.kind, i.net FROM settlement_items i JOIN ledger e ON e.kind = i.kind AND e.subject = i.subject
+const overdraftSQL = `WITH waits AS (SELECT e.payment, i.kind, i.net FROM settlement_items i JOIN ledger e ON e.kind = i.kind AND e.subject = i.subject
  WHERE i.settlement = '' AND i.project = ? AND e.payment <> ''
  UNION ALL SELECT e.payment, i.kind, i.net FROM settlements b JOIN settlement_items i ON i.settlement = b.id AND i.settlement <> ''
  JOIN ledger e ON e.kind = i.kind AND e.subject = i.subject WHERE b.project = ? AND b.created_at = 0 AND e.payment <> ''),
  short AS (SELECT payment, -SUM(net) AS lacks, -SUM(CASE WHEN kind IN ('refund', 'refund_paid', 'refund_failed') THEN net ELSE 0 END) AS taken,
  (SELECT -SUM(l.fees) FROM ledger l WHERE l.payment = waits.payment AND l.payment <> '') AS fee FROM waits GROUP BY payment
- HAVING SUM(net) < 0 AND SUM(CASE WHEN kind IN ('payment', 'accept') THEN 1 ELSE 0 END) > 0)
- SELECT CAST(COALESCE(SUM(CASE WHEN lacks <= fee AND lacks <= taken THEN lacks WHEN taken <= fee THEN taken ELSE fee END), 0) AS BIGINT) FROM short WHERE taken > 0`
+ HAVING SUM(net) < 0 AND SUM(CASE WHEN kind IN ('payment', 'accept') THEN 1 ELSE 0 END) > 0),
+ beyond AS (SELECT payment, fee, CASE WHEN lacks < taken THEN lacks ELSE taken END AS net FROM short WHERE taken > 0),
+ owed AS (SELECT payment, net, CASE WHEN net < fee THEN net ELSE fee END AS fee FROM beyond)
+ SELECT CAST(COALESCE(SUM(fee), 0) AS BIGINT), CAST(COALESCE(SUM(CASE WHEN payment = ? THEN fee ELSE 0 END), 0) AS BIGINT),
+ CAST(COALESCE(SUM(CASE WHEN payment = ? THEN net - fee ELSE 0 END), 0) AS BIGINT) FROM owed`
 
-// Overdrawn is what refunds of payments that were not paid out yet took beyond what
-// those payments brought their merchant, in kobo: our fees of them. It reads the
-// lines that wait for their settlement.
-func (r Reader) Overdrawn(ctx context.Context, project flow.ProjectID) (amount flow.Kobo, err error) {
-	if _, err = r.run.one(ctx, overdrawnSQL, []any{string(project), string(project)}, &amount); err != nil {
-		return 0, fmt.Errorf("sum up what refunds took beyond their payments: %w", err)
+// Overdraft is that of a project, whose refund of a payment was just taken. It reads
+// the lines that wait for their settlement.
+func (r Reader) Overdraft(ctx context.Context, project flow.ProjectID, payment flow.PaymentID) (over flow.Overdraft, err error) {
+	args := []any{string(project), string(project), string(payment), string(payment)}
+	if _, err = r.run.one(ctx, overdraftSQL, args, &over.Fees, &over.Own, &over.Beyond); err != nil {
+		return flow.Overdraft{}, fmt.Errorf("sum up what refunds took beyond their payments: %w", err)
 	}
-	return amount, nil
+	return over, nil
 }
