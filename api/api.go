@@ -236,8 +236,8 @@ func (s *Server) handle(r Route) fiber.Handler {
 
 // waiting is a context that also ends when the server closes: for calls that
 // wait for something that may never come.
-func (s *Server) waiting(c *call) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(c.ctx)
+func (s *Server) waiting(of context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(of)
 	go func() {
 		select {
 		case <-s.closing:

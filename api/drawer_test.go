@@ -23,7 +23,7 @@ func (d *drawer) Create(_ context.Context, phone flow.Phone, name string) (Phone
 	if phone == "" {
 		phone = flow.Phone(fmt.Sprintf("23480312345%02d", len(d.phones)))
 	}
-	p := Phone{Number: phone, PushName: name, CreatedAt: time.Unix(1_800_000_000, 0)}
+	p := Phone{Number: phone, PushName: name}
 	d.phones = append(d.phones, p)
 	return p, nil
 }

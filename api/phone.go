@@ -43,9 +43,8 @@ type Phones interface {
 
 // Phone is one pretend phone.
 type Phone struct {
-	Number    flow.Phone
-	PushName  string
-	CreatedAt time.Time
+	Number   flow.Phone
+	PushName string
 }
 
 // Message is one bubble of the chat, seen from the phone.
@@ -68,7 +67,7 @@ type Screen struct {
 type phoneRecord struct {
 	Phone     string `json:"phone"`
 	PushName  string `json:"pushName"`
-	CreatedAt string `json:"createdAt"`
+	CreatedAt string `json:"createdAt,omitempty"` // when the project took it
 }
 
 type messageRecord struct {
@@ -80,7 +79,7 @@ type messageRecord struct {
 }
 
 func recordPhone(p Phone) phoneRecord {
-	return phoneRecord{Phone: "+" + string(p.Number), PushName: p.PushName, CreatedAt: flow.Stamp(p.CreatedAt)}
+	return phoneRecord{Phone: "+" + string(p.Number), PushName: p.PushName}
 }
 
 func recordMessage(m Message) messageRecord {
@@ -142,15 +141,18 @@ func (s *Server) addPhone(c *call) error {
 	if err != nil {
 		return err
 	}
+	record := recordPhone(made)
 	if c.project.ID != "" {
 		if err := c.service.ClaimPhone(c.ctx, c.project.ID, made.Number); err != nil {
 			return err
 		}
-		if made.CreatedAt, err = c.service.OwnPhone(c.ctx, c.project.ID, made.Number); err != nil {
+		since, err := c.service.OwnPhone(c.ctx, c.project.ID, made.Number)
+		if err != nil {
 			return err
 		}
+		record.CreatedAt = flow.Stamp(since)
 	}
-	return c.send(http.StatusCreated, recordPhone(made))
+	return c.send(http.StatusCreated, record)
 }
 
 // listPhones is GET /v1/test/phones.
@@ -165,6 +167,7 @@ func (s *Server) listPhones(c *call) error {
 	}
 	records := make([]phoneRecord, 0, len(all))
 	for _, p := range all {
+		record := recordPhone(p)
 		if c.project.ID != "" {
 			since, err := c.service.OwnPhone(c.ctx, c.project.ID, p.Number)
 			if flow.CodeOf(err) == flow.CodeNotFound {
@@ -173,9 +176,9 @@ func (s *Server) listPhones(c *call) error {
 			if err != nil {
 				return err
 			}
-			p.CreatedAt = since
+			record.CreatedAt = flow.Stamp(since)
 		}
-		records = append(records, recordPhone(p))
+		records = append(records, record)
 	}
 	return c.send(http.StatusOK, page{Items: records})
 }
@@ -217,7 +220,7 @@ func (s *Server) readMessages(c *call) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	ctx, cancel := s.waiting(c)
+	ctx, cancel := s.waiting(c.ctx)
 	defer cancel()
 	messages, next, err := phones.Messages(ctx, number, after, time.Duration(seconds)*time.Second)
 	if err != nil && ctx.Err() == nil { // a server that closes answers with what there is: nothing

@@ -2,6 +2,8 @@ package api
 
 import (
 	"bufio"
+	"context"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/netip"
@@ -9,6 +11,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"till/flow"
 )
 
 // fromPage is what the phone page sends with its calls.
@@ -206,4 +211,37 @@ func TestAPanicIsOneAnswerAndOneLine(t *testing.T) {
 	}
 	s.want(s.ask("GET", "/livez", "", ""), http.StatusOK, nil)
 	s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"0000000001"}`), http.StatusForbidden, map[string]string{"error.code": "test_only"})
+}
+
+// crashing are phones whose screens crash once they are looked at again.
+type crashing struct{ Phones }
+
+func (p crashing) Screen(ctx context.Context, phone flow.Phone, seen int64, wait time.Duration) (Screen, error) {
+	if seen > 0 {
+		panic("a screen fell down")
+	}
+	return p.Phones.Screen(ctx, phone, seen, wait)
+}
+
+// A crash under a live screen ends that screen alone, and is told with its stack.
+func TestACrashUnderALiveScreenEndsItAlone(t *testing.T) {
+	s := open(t)
+	s.server.cfg.Phones = crashing{s.server.cfg.Phones}
+	phone := "/phone/api/phones/" + strings.TrimPrefix(s.ask("POST", "/phone/api/phones", "", "", fromPage()).text("data.phone"), "+")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.listen()+phone+"/live", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = fromPage()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if body, err := io.ReadAll(answer.Body); err != nil || !strings.HasPrefix(string(body), "event: screen\n") {
+		t.Errorf("%q, %v", body, err)
+	}
+	if told := s.log.String(); !strings.Contains(told, "a screen fell down") || !strings.Contains(told, "phone_test.go") {
+		t.Errorf("the log does not hold the crash with its stack: %s", told)
+	}
 }

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"till/flow"
@@ -58,38 +60,49 @@ func (s *Server) livePhone(c *call) error {
 	http1.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer s.screens.Add(-1)
 		defer cancel()
-		// For the end of the stream, which is written next.
-		defer func() { _ = conn.SetWriteDeadline(time.Now().Add(screenPasses)) }() //nolint:forbidigo // the deadlines of connections are real ones
-		go func() {                                                                // what waits at the network ends with the server
-			select {
-			case <-s.closing:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		for screen := first; ; {
-			_ = conn.SetWriteDeadline(time.Now().Add(screenPasses)) //nolint:forbidigo // the deadlines of connections are real ones
-			text, err := json.Marshal(recordScreen(screen))
-			if err == nil {
-				_, err = w.WriteString("event: screen\ndata: " + string(text) + "\n\n")
-			}
-			if err != nil || w.Flush() != nil {
-				return
-			}
+		ctx, end := s.waiting(ctx)
+		defer end()
+		grace := func() { _ = conn.SetWriteDeadline(time.Now().Add(screenPasses)) } //nolint:forbidigo // the deadlines of connections are real ones
+		defer grace()                                                               // for the end of the stream, which is written next
+		err := s.showScreens(ctx, w, grace, first, func(seen int64) (Screen, error) {
 			select {
 			case <-time.After(screenPause):
+				return phones.Screen(ctx, number, seen, screenWait)
 			case <-ctx.Done():
-				return
+				return Screen{}, ctx.Err()
 			}
-			if screen, err = phones.Screen(ctx, number, screen.Version, screenWait); err != nil {
-				if ctx.Err() == nil {
-					s.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "phone's screen ended", slog.String("error", err.Error()))
-				}
-				return
-			}
+		})
+		if err != nil && ctx.Err() == nil {
+			s.cfg.Log.LogAttrs(ctx, slog.LevelDebug, "phone's screen ended", slog.String("error", err.Error()))
 		}
 	})
 	return nil
+}
+
+// showScreens writes a screen, and each one that next brings after it, until one
+// of them fails.
+func (s *Server) showScreens(ctx context.Context, w *bufio.Writer, grace func(), screen Screen, next func(seen int64) (Screen, error)) error {
+	defer func() {
+		if crash := recover(); crash != nil { // nothing else is around it that would keep the program up
+			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "panic in a phone's screen", slog.String("stack", fmt.Sprintf("%v\n%s", crash, debug.Stack())))
+		}
+	}()
+	for {
+		grace()
+		text, err := json.Marshal(recordScreen(screen))
+		if err != nil {
+			return err
+		}
+		if _, err := w.WriteString("event: screen\ndata: " + string(text) + "\n\n"); err != nil {
+			return err
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		if screen, err = next(screen.Version); err != nil {
+			return err
+		}
+	}
 }
 
 func recordScreen(s Screen) screenRecord {

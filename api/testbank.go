@@ -58,9 +58,9 @@ func (s *Server) playTransfer(c *call) error {
 		NIPSessionID:   f.text("nipSessionId", text{least: 30, most: 30}),
 		Collects:       c.project.ID,
 	}
-	for name, v := range map[string]string{"accountNumber": t.AccountNumber, "nipSessionId": t.NIPSessionID} {
-		if strings.Trim(v, "0123456789") != "" {
-			f.fail(name, flow.CodeInvalidField, "%s must be digits alone.", name)
+	for _, n := range [...]struct{ name, digits string }{{"accountNumber", t.AccountNumber}, {"nipSessionId", t.NIPSessionID}} {
+		if strings.Trim(n.digits, "0123456789") != "" {
+			f.fail(n.name, flow.CodeInvalidField, "%s must be digits alone.", n.name)
 		}
 	}
 	if strings.ContainsFunc(t.SenderName, func(r rune) bool { return !unicode.IsPrint(r) }) {

@@ -98,18 +98,19 @@ func (s Settings) Check() error {
 	if s.BankURL != "" && (!hasScheme(s.BankURL, "http") || !onThisMachine(s.BankURL)) {
 		faults = append(faults, fault("bank-url", s.BankURL, "the sandbox bank runs on this machine: give its address, as http://127.0.0.1:8091"))
 	}
-	for name, value := range map[string]int{"rate-limit-test": s.RateLimitTest, "rate-limit-live": s.RateLimitLive} {
-		if value < 1 || value > maxRate {
-			faults = append(faults, fault(name, strconv.Itoa(value), "give a number from 1 to 1000000"))
+	for _, n := range []struct {
+		name        string
+		value, most int
+	}{
+		{"rate-limit-test", s.RateLimitTest, maxRate},
+		{"rate-limit-live", s.RateLimitLive, maxRate},
+		{"whatsapp-sends", s.WhatsAppSends, maxPace},
+		{"whatsapp-new-chats", s.WhatsAppChats, maxPace},
+		{"whatsapp-numbers", s.WhatsAppNumbers, maxNumbers},
+	} {
+		if n.value < 1 || n.value > n.most {
+			faults = append(faults, fault(n.name, strconv.Itoa(n.value), fmt.Sprintf("give a number from 1 to %d", n.most)))
 		}
-	}
-	for name, value := range map[string]int{"whatsapp-sends": s.WhatsAppSends, "whatsapp-new-chats": s.WhatsAppChats} {
-		if value < 1 || value > maxPace {
-			faults = append(faults, fault(name, strconv.Itoa(value), "give a number from 1 to 6000"))
-		}
-	}
-	if s.WhatsAppNumbers < 1 || s.WhatsAppNumbers > maxNumbers {
-		faults = append(faults, fault("whatsapp-numbers", strconv.Itoa(s.WhatsAppNumbers), "give a number from 1 to 50"))
 	}
 	if d := s.WhatsAppCanary; d != 0 && (d < time.Second || d > 24*time.Hour) {
 		faults = append(faults, fault("whatsapp-canary", d.String(), "give a time from 1s to 24h, or 0s for never"))

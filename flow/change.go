@@ -129,7 +129,7 @@ type Task struct {
 	Kind     TaskKind
 	Subject  string
 	Due      time.Time
-	Attempts int // times it was begun
+	Attempts int // tries that failed
 }
 
 // The bounds of time and number that are not a merchant's to set.

@@ -109,11 +109,6 @@ const (
 	EventWithoutBooking DifferenceKind = "event_without_booking" // a merchant was told of what is not booked
 )
 
-// DifferenceKinds are all kinds of difference.
-func DifferenceKinds() []DifferenceKind {
-	return []DifferenceKind{MissingInLedger, MissingAtRail, AmountDiffers, TwiceAtRail, TwiceInLedger, MissingEvent, EventDiffers, EventWithoutBooking}
-}
-
 // Difference is one movement that the three do not agree about. The amounts are
 // what each of them says, nil where it says nothing.
 type Difference struct {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ func (r Refund) back(d Disbursed, now time.Time) Change {
 	if r.Overpaid -= r.Amount; r.Overpaid == 0 {
 		r.Failure = ""
 	}
-	back := r.entry(EntryRefundReturned, said(d.RailTransactionID, r.Reference), now, []Posting{{Account: RailClearing, Amount: r.Amount}, {Account: RefundsPayable, Amount: -r.Amount}})
+	back := r.entry(EntryRefundReturned, cmp.Or(d.RailTransactionID, r.Reference), now, []Posting{{Account: RailClearing, Amount: r.Amount}, {Account: RefundsPayable, Amount: -r.Amount}})
 	back.RailID, back.ValueAt = d.RailTransactionID, d.At
 	return Change{Refund: &r, Entries: []Entry{back}}
 }

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -155,7 +156,7 @@ func (b Settlement) fail(d Disbursed, now time.Time) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	b.Failure = said(d.Reason, "The bank refused to send it.")
+	b.Failure = cmp.Or(d.Reason, "The bank refused to send it.")
 	return b.told(SettlementFailedKind, b.entry(EntrySettleFailed, string(b.ID), now, []Posting{
 		{Account: Settled, Amount: b.Amount}, {Account: MerchantAvailable, Amount: -b.Amount},
 	})), nil
@@ -168,8 +169,8 @@ func (b Settlement) bounced(d Disbursed, now time.Time) (Change, error) {
 		return Change{}, err
 	}
 	b.Returned, b.DoneAt = true, time.Time{}
-	b.Failure = said(d.Reason, "It came back after it had been sent.")
-	back := b.entry(EntrySettleReturned, said(d.RailTransactionID, string(b.ID)), now, []Posting{
+	b.Failure = cmp.Or(d.Reason, "It came back after it had been sent.")
+	back := b.entry(EntrySettleReturned, cmp.Or(d.RailTransactionID, string(b.ID)), now, []Posting{
 		{Account: RailClearing, Amount: b.Amount}, {Account: MerchantAvailable, Amount: -b.Amount},
 	})
 	back.RailID, back.ValueAt = d.RailTransactionID, d.At

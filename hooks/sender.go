@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -66,7 +67,7 @@ type Request struct {
 type Verdict struct {
 	OK         bool
 	Status     int           // of the answer, 0 where there was none
-	Err        string        // one of the Err words, empty where OK
+	Err        string        // one of the Word constants, empty where OK
 	Body       []byte        // of the answer, at most 4 KiB
 	Duration   time.Duration // until the verdict
 	RetryAfter time.Duration // that the endpoint asked for, at most a day
@@ -98,7 +99,7 @@ func newSender(c Config, check control) *Sender {
 		panic("hooks: a Sender needs a clock")
 	}
 	s := &Sender{
-		allow: Allow{Loopback: c.AllowLoopback}, now: c.Now, timeout: or(c.Timeout, sendTimeout), drain: or(c.DrainTimeout, drainTimeout),
+		allow: Allow{Loopback: c.AllowLoopback}, now: c.Now, timeout: cmp.Or(c.Timeout, sendTimeout), drain: cmp.Or(c.DrainTimeout, drainTimeout),
 		transport: c.Transport,
 	}
 	if s.transport == nil {
@@ -109,7 +110,7 @@ func newSender(c Config, check control) *Sender {
 
 // network is the transport that dials, every address of which passes check.
 func network(c Config, check control) *wire {
-	connect := or(c.ConnectTimeout, connectTimeout)
+	connect := cmp.Or(c.ConnectTimeout, connectTimeout)
 	return &wire{
 		dial:    dial(net.Dialer{Timeout: connect, Resolver: c.Resolver}, check),
 		connect: connect,
@@ -260,12 +261,4 @@ func retryAfter(field string, now time.Time) time.Duration {
 		return 0
 	}
 	return min(max(at.Sub(now), 0), maxRetryAfter)
-}
-
-// or is a setting or, where it is 0, its default.
-func or(set, standard time.Duration) time.Duration {
-	if set == 0 {
-		return standard
-	}
-	return set
 }

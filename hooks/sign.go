@@ -19,7 +19,7 @@ const (
 	secretBytes    = 32 // of a new secret
 	minSecretBytes = 24 // the bounds that Standard Webhooks sets
 	maxSecretBytes = 64
-	maxSecrets     = 8   // that sign one delivery: two while one is rotated, and room
+	maxSecrets     = 8   // that sign one delivery: those that rotation lets sign, and room
 	maxIDLen       = 255 // of an event's id
 )
 

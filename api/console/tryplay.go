@@ -149,12 +149,15 @@ func (c *Console) tryChaos(v *visit) error {
 				return "", err
 			}
 		}
-		for name, into := range map[string]*rail.Fate{"refunds": &wanted.Refunds, "payouts": &wanted.Payouts} {
-			fate, known := rail.FateOf(v.field(name))
+		for _, n := range []struct {
+			name string
+			into *rail.Fate
+		}{{"refunds", &wanted.Refunds}, {"payouts", &wanted.Payouts}} {
+			fate, known := rail.FateOf(v.field(n.name))
 			if !known {
-				return "", flow.Refuse(flow.CodeInvalidField, "%s do not end like that.", name)
+				return "", flow.Refuse(flow.CodeInvalidField, "%s do not end like that.", n.name)
 			}
-			*into = fate
+			*n.into = fate
 		}
 		_, err = c.cfg.Sandbox.Bank.SetConditions(v.ctx, wanted)
 		return fmt.Sprintf("The bank behaves like that from now on%s.", map[bool]string{false: ": it is down", true: ""}[wanted.Up]), err

@@ -45,7 +45,8 @@ import (
 // State is where a Client stands.
 type State string
 
-// The states of a Client. The last four need somebody: Resume leaves them.
+// The states of a Client. The last three need somebody: only Resume leads out of
+// them.
 const (
 	StateStopped    State = "stopped"    // Run is not running
 	StateConnecting State = "connecting" // on its way to the network

@@ -57,7 +57,7 @@ type Fleet struct {
 	log   *slog.Logger
 	slots []int
 
-	alone atomic.Int32 // whether its one number is answered by its own phone
+	alone atomic.Int32 // whether its one number is answered by its own phone: phoneSilent, phoneAnswers, or 0 while nobody knows
 
 	mu    sync.Mutex
 	lines map[int]*Client // those that this process runs now
@@ -218,7 +218,7 @@ func (f *Fleet) run(ctx context.Context, file string, lease *checkout.Lease) (er
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer lose(nil)
-	beside.Go(func() { lose(f.renew(ctx, lease)) })
+	beside.Go(func() { lose(lease.Keep(ctx)) })
 	beside.Go(func() { f.report(ctx, client, lease) })
 	err = client.Run(ctx)
 	if cause := context.Cause(ctx); errors.Is(cause, checkout.ErrLeaseLost) {
@@ -229,28 +229,6 @@ func (f *Fleet) run(ctx context.Context, file string, lease *checkout.Lease) (er
 
 // errKilled says that an operator switched a number off.
 var errKilled = errors.New("whatsapp: switched off by an operator")
-
-// renew keeps a lease until ctx ends; it returns when the lease is lost.
-func (f *Fleet) renew(ctx context.Context, lease *checkout.Lease) error {
-	ticker := time.NewTicker(checkout.LeaseRenew)
-	defer ticker.Stop()
-	failed := false
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-		err := lease.Renew(ctx)
-		if errors.Is(err, checkout.ErrLeaseLost) || err != nil && lease.Left() <= 0 {
-			return fmt.Errorf("%w: %w", checkout.ErrLeaseLost, err)
-		}
-		if was := failed; was != (err != nil) && ctx.Err() == nil {
-			failed = !was
-			f.log.LogAttrs(ctx, slog.LevelWarn, "the lease of a whatsapp number is renewed again or not", slog.Int("slot", lease.Slot), slog.Any("error", err))
-		}
-	}
-}
 
 // report keeps how a number stands where operators and other processes read it,
 // whenever that changes, and no more often than is of use.

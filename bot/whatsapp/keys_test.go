@@ -182,7 +182,9 @@ func TestKeysThatChangeAsTheyAreReadAreNotRemembered(t *testing.T) {
 			do()
 		}
 	})
-	token := func(s string) store.PrivacyToken { return store.PrivacyToken{User: ada, Token: []byte(s), Timestamp: time.Now()} }
+	token := func(s string) store.PrivacyToken {
+		return store.PrivacyToken{User: ada, Token: []byte(s), Timestamp: time.Now()}
+	}
 	must(t, k.Sessions.PutSession(ctx, "1_1:0", []byte("old")))
 	must(t, k.NCTSalt.PutNCTSalt(ctx, []byte("old")))
 	must(t, k.PrivacyTokens.PutPrivacyTokens(ctx, token("old"))) // which forgets what was in memory

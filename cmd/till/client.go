@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -87,7 +88,7 @@ func (r *calling) client() (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{base: firstOf(r.URL, firstOf(kept["TILL_URL"], standardURL)), key: firstOf(os.Getenv("TILL_SECRET_KEY"), kept["TILL_SECRET_KEY"]), http: loopbackClient()}
+	c := &client{base: cmp.Or(r.URL, kept["TILL_URL"], standardURL), key: cmp.Or(os.Getenv("TILL_SECRET_KEY"), kept["TILL_SECRET_KEY"]), http: loopbackClient()}
 	c.base = strings.TrimSuffix(c.base, "/")
 	at, err := url.Parse(c.base)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -279,11 +280,14 @@ func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) er
 		return fmt.Errorf("make the demo project: %w", err)
 	}
 	var b strings.Builder
-	b.WriteString("fake  bank      sandbox, no money moves: " + firstOf(a.set.BankURL, "inside this program") + "\n")
-	b.WriteString("fake  WhatsApp  " + n.kind + "; nothing leaves this machine\n")
-	if a.realNumber() {
-		b.Reset()
-		b.WriteString("fake  bank      sandbox, no money moves: " + firstOf(a.set.BankURL, "inside this program") + "\nreal  WhatsApp  messages reach real people\n")
+	b.WriteString("fake  bank      sandbox, no money moves: " + cmp.Or(a.set.BankURL, "inside this program") + "\n")
+	switch {
+	case a.realNumber():
+		b.WriteString("real  WhatsApp  messages reach real people\n")
+	case n.inside:
+		b.WriteString("fake  WhatsApp  " + n.kind + "; nothing leaves this machine\n")
+	default:
+		b.WriteString("fake  WhatsApp  " + n.kind + "\n")
 	}
 	b.WriteString("real  the rest  API, store, conversation, encryption, webhooks\n\n")
 	key := "$(sed -n 's/^TILL_SECRET_KEY=//p' " + envFile + ")"
@@ -306,11 +310,4 @@ func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) er
 	}
 	_, err = io.WriteString(out, b.String())
 	return err
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

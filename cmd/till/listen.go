@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -95,7 +96,7 @@ func (c *listenCmd) Run(w *world) error {
 		l.out = w.err
 	}
 	opened := make(chan struct{})
-	l.ear, err = to.hear(w.ctx, "till listen to "+firstOf(target, "nobody"), c.Events, func(ctx context.Context, hook heardWebhook) answer {
+	l.ear, err = to.hear(w.ctx, "till listen to "+cmp.Or(target, "nobody"), c.Events, func(ctx context.Context, hook heardWebhook) answer {
 		<-opened
 		return l.take(ctx, hook)
 	})

@@ -71,7 +71,7 @@ func (c *pairCmd) Run(w *world) (err error) {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return number.Run(ctx) })
-	group.Go(func() error { return renew(ctx, lease) })
+	group.Go(func() error { return lease.Keep(ctx) })
 	group.Go(func() error {
 		defer cancel()
 		if err := c.wait(ctx, w, number); err != nil {
@@ -85,22 +85,6 @@ func (c *pairCmd) Run(w *world) (err error) {
 // keys is the file with the keys of the number in a slot.
 func (c *pairCmd) keys(slot int) string {
 	return whatsapp.KeysFile(under(c.DataDir, keysDir), string(flow.Test), slot)
-}
-
-// renew keeps the number from other processes until ctx ends.
-func renew(ctx context.Context, lease *checkout.Lease) error {
-	ticker := time.NewTicker(checkout.LeaseRenew)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		if err := lease.Renew(ctx); errors.Is(err, checkout.ErrLeaseLost) {
-			return err
-		}
-	}
 }
 
 // linked is what is kept of a number that was just linked.

@@ -193,7 +193,8 @@ func (c *payerForgetCmd) forget(w *world, of knownBy) (out forgetting, err error
 		}
 		return out, nil
 	}
-	return out, c.change(w, &out, found, words, of)
+	err = c.change(w, &out, found, words, of)
+	return out, err
 }
 
 // logsIn says whether somebody logs in with an e-mail address: where people log in it

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func (o *owning) mine(w *world, a *checkout.Accounts, or string) (flow.Project, 
 	if err != nil {
 		return flow.Project{}, err
 	}
-	text := firstOf(os.Getenv("TILL_SECRET_KEY"), kept["TILL_SECRET_KEY"])
+	text := cmp.Or(os.Getenv("TILL_SECRET_KEY"), kept["TILL_SECRET_KEY"])
 	if text == "" {
 		return flow.Project{}, usageError{errors.New(or + " (see: till merchants list), or have a key of it in TILL_SECRET_KEY or " + o.EnvFile)}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -189,7 +190,7 @@ func export(ctx context.Context, to *client, id string) (exported, error) {
 			return err
 		}
 		all.Events = append(all.Events, one)
-		charge = firstOf(charge, chargeOf(one.Event))
+		charge = cmp.Or(charge, chargeOf(one.Event))
 		return nil
 	})
 	if err != nil || charge == "" {

@@ -25,7 +25,7 @@ const BoardMemory = 2 * boardMemory
 // Board shows what operators want and how our WhatsApp numbers stand, in one
 // environment. It answers from memory, so that nobody waits for it inside a
 // transaction; Run keeps that young. While the store does not answer, what was
-// seen last goes on being true. A nil Board has everything on and no numbers.
+// seen last goes on being true.
 type Board struct {
 	db  *store.DB
 	now func() time.Time // of leases: never a clock that merchants move
@@ -66,8 +66,12 @@ func (b *Board) Run(ctx context.Context) error {
 		changed := b.away != (err != nil)
 		b.away = err != nil
 		b.mu.Unlock()
-		if changed && ctx.Err() == nil {
-			b.log.LogAttrs(ctx, slog.LevelWarn, "the switches and numbers are read again or not", slog.Bool("read", err == nil), slog.Any("error", err))
+		switch {
+		case !changed || ctx.Err() != nil:
+		case err != nil:
+			b.log.LogAttrs(ctx, slog.LevelWarn, "the switches and numbers cannot be read", slog.String("error", err.Error()))
+		default:
+			b.log.LogAttrs(ctx, slog.LevelWarn, "the switches and numbers are read again")
 		}
 		select {
 		case <-ctx.Done():
@@ -139,9 +143,6 @@ func (b *Board) level() int {
 
 // Pick is the number that a new link carries, "" where none takes new chats.
 func (b *Board) Pick() string {
-	if b == nil {
-		return ""
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n, ok := flow.PickNumber(b.numbers, b.given, b.now())
@@ -155,9 +156,6 @@ func (b *Board) Pick() string {
 // same one, unless it leads nowhere any more and another takes new chats. An
 // entry code works on each of our numbers.
 func (b *Board) Current(number string) string {
-	if b == nil {
-		return number
-	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	now := b.now()
@@ -196,9 +194,6 @@ func (b *Board) Ours(digits string) bool {
 }
 
 func (b *Board) at(kind flow.SwitchKind, name string) string {
-	if b == nil {
-		return ""
-	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.switches[kind][name]
@@ -217,9 +212,6 @@ func (b *Board) Stopped(project flow.ProjectID) bool {
 // Barred says whether a project may do nothing here, because an operator stopped
 // it or suspended its merchant. Money that comes for it is kept all the same.
 func (b *Board) Barred(project flow.ProjectID) bool {
-	if b == nil {
-		return false
-	}
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.barred[project] || b.switches[flow.SwitchMerchant][string(project)] == flow.MerchantStopped
@@ -238,9 +230,6 @@ func (b *Board) StoppedProjects() []string {
 
 // Served is what is left of the methods that a rail serves for a project.
 func (b *Board) Served(methods []flow.Method, project flow.ProjectID) []flow.Method {
-	if b == nil {
-		return methods
-	}
 	if b.Barred(project) {
 		return nil
 	}

@@ -193,6 +193,34 @@ func (h *Lease) Renew(ctx context.Context) error {
 	return nil
 }
 
+// Keep makes a lease last until ctx ends, and returns when it is lost: to another
+// process, or because it ran out by our own clock before it could be renewed.
+// Errors: ErrLeaseLost; that of ctx.
+func (h *Lease) Keep(ctx context.Context) error {
+	ticker := time.NewTicker(LeaseRenew)
+	defer ticker.Stop()
+	failed := false
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		err := h.Renew(ctx)
+		if errors.Is(err, ErrLeaseLost) || err != nil && h.Left() <= 0 {
+			return fmt.Errorf("%w: %w", ErrLeaseLost, err)
+		}
+		if failed != (err != nil) && ctx.Err() == nil {
+			failed = err != nil
+			if failed {
+				h.of.log.LogAttrs(ctx, slog.LevelWarn, "the lease of a whatsapp number is not renewed", slog.Int("slot", h.Slot), slog.String("error", err.Error()))
+			} else {
+				h.of.log.LogAttrs(ctx, slog.LevelWarn, "the lease of a whatsapp number is renewed again", slog.Int("slot", h.Slot))
+			}
+		}
+	}
+}
+
 // Left is how long the lease lasts by this process's own clock.
 func (h *Lease) Left() time.Duration {
 	h.mu.Lock()

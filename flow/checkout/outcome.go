@@ -16,7 +16,7 @@ const (
 	maxOutcomes = 2048 // that wait to be kept; then nothing more is sent
 	keepAtOnce  = 512
 	holdAtOnce  = 2000
-	// keepAgain is how long the store may refuse before it is asked again.
+	// From firstKeepAgain on, and up to maxKeepAgain, a store that refused is left alone.
 	firstKeepAgain = 20 * time.Millisecond
 	maxKeepAgain   = time.Second
 	keepLast       = 3 // tries to keep what came of the last posts, once the program ends

@@ -73,6 +73,9 @@ func New(c Config) (*Service, error) {
 	if c.Real == nil {
 		c.Real = c.Now
 	}
+	if c.Board == nil {
+		c.Board = NewBoard(c.DB, c.Real, c.Now, c.Log)
+	}
 	if c.Number == nil {
 		c.Number = func() string { return "" }
 	}

@@ -286,7 +286,8 @@ func (w *saving) charged(n NewSession, existing flow.SessionID, kept *store.Kept
 		}
 	}
 	session.ChargeAsked, session.Number = true, number
-	return session, w.tx.SaveSession(w.ctx, &session)
+	err = w.tx.SaveSession(w.ctx, &session)
+	return session, err
 }
 
 // owned reads a session of a project; another project's does not exist.

@@ -51,7 +51,7 @@ func page[T any](list []T, limit int, err error) (wanted []T, more bool, _ error
 func (s *Service) List(ctx context.Context, project flow.ProjectID, f Filter) (views []View, more bool, err error) {
 	list, err := s.cfg.DB.Sessions(ctx, store.SessionFilter{
 		Project: project, Status: f.Status, Reference: f.Reference, Email: f.CustomerEmail, CreatedFrom: f.CreatedAfter,
-		Created: f.CreatedBefore, Before: f.Before, ChargesOnly: f.Charges, Limit: f.Limit + 1,
+		CreatedBefore: f.CreatedBefore, Before: f.Before, ChargesOnly: f.Charges, Limit: f.Limit + 1,
 	})
 	if list, more, err = page(list, f.Limit, err); err != nil {
 		return nil, false, err

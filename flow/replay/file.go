@@ -17,9 +17,10 @@ import (
 )
 
 // A file of a recording is lines of JSON: a header, the log, and an end that
-// holds the hash of the last line. The hash of a line covers its bytes and the
-// hash of the line before it, so that nothing can be changed, taken out, added
-// or put in another order without the end being another one.
+// holds the hash of the last line. The hash of a line covers it and the hash of
+// the line before it, and a line is read only as the very bytes that Export writes,
+// so that nothing can be changed, taken out, added or put in another order without
+// the end being another one.
 
 // format names the shape of a file, with its version.
 const format = "till/conversation/1"
@@ -55,7 +56,7 @@ type end struct {
 func Export(w io.Writer, r Recording, redacted bool) error {
 	out := bufio.NewWriter(w)
 	write := func(v any) error {
-		text, err := json.Marshal(v)
+		text, err := json.Marshal(v) // what strict takes
 		if err != nil {
 			return fmt.Errorf("export chat %s: %w", r.Chat, err)
 		}
@@ -142,12 +143,16 @@ func Import(in io.Reader) (Recording, bool, error) {
 	return r, false, fmt.Errorf("%w: its end is missing", ErrFile)
 }
 
-// strict decodes one JSON value that has nothing but the fields it should.
+// strict decodes a line that is written as Export writes it: nothing behind it, no
+// name twice or that nobody knows, no other spelling of the same.
 func strict(text []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return fmt.Errorf("read JSON: %w", err)
+	}
+	if again, err := json.Marshal(v); err != nil || !bytes.Equal(again, text) {
+		return errors.New("it is spelled otherwise than it was written")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -69,8 +70,8 @@ func (r Recording) turns() ([]turn, error) {
 			continue
 		}
 		t := turn{decided: l}
-		c := slices.IndexFunc(r.Lines[:i], func(x Line) bool { return x.Seq == l.Cause })
-		if c < 0 {
+		c, found := slices.BinarySearchFunc(r.Lines[:i], l.Cause, func(x Line, seq int64) int { return cmp.Compare(x.Seq, seq) })
+		if !found {
 			return nil, fmt.Errorf("read line %d: its cause, line %d, is missing", l.Seq, l.Cause)
 		}
 		t.cause = r.Lines[c]

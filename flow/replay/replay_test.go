@@ -233,6 +233,8 @@ func TestAFileIsTheRecordingAndNothingElse(t *testing.T) {
 		"another chat":    strings.Replace(whole, "chat_1", "chat_2", 1),
 		"more at the end": whole + lines[2],
 		"no JSON":         lines[0] + "hello\n",
+		"a line goes on":  join(append([]string{lines[0], strings.TrimSuffix(lines[1], "\n") + ` {"anything":"else"}` + "\n"}, lines[2:]...)...),
+		"a name twice":    join(append([]string{lines[0], `{"seq":7,` + lines[1][1:]}, lines[2:]...)...),
 	} {
 		if _, _, err := replay.Import(strings.NewReader(text)); !errors.Is(err, replay.ErrFile) {
 			t.Errorf("%s: %v", name, err)

@@ -135,7 +135,8 @@ func (t turn) step(before flow.Chat) (Step, error) {
 	}
 	slices.SortStableFunc(s.Timers, func(a, b Timer) int { return a.At.Compare(b.At) })
 	s.Effects, s.Bubbles = t.out.Effects, t.bubbles()
-	return s, s.raw(t)
+	err := s.raw(t)
+	return s, err
 }
 
 // bubbles are the messages of a turn.

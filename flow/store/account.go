@@ -128,7 +128,8 @@ func scanProject(scan scanner) (p flow.Project, err error) {
 		return p, err
 	}
 	p.CreatedAt = flow.FromMillis(created)
-	return p, fromTexts([]string{settings}, &p.Settings)
+	err = fromTexts([]string{settings}, &p.Settings)
+	return p, err
 }
 
 // SaveSettings keeps the settings of a project. Errors: resource_not_found.

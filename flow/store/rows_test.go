@@ -339,7 +339,7 @@ func TestSessionsAreListedByEveryFilter(t *testing.T) {
 			{"by reference", func(f *store.SessionFilter) { f.Reference = "order-3" }, "3"},
 			{"by e-mail", func(f *store.SessionFilter) { f.Email = "other@example.com" }, "31"},
 			{"from a time, inclusive", func(f *store.SessionFilter) { f.CreatedFrom = noon.Add(3 * time.Minute) }, "43"},
-			{"to a time, exclusive", func(f *store.SessionFilter) { f.Created = noon.Add(3 * time.Minute) }, "210"},
+			{"to a time, exclusive", func(f *store.SessionFilter) { f.CreatedBefore = noon.Add(3 * time.Minute) }, "210"},
 			{"before an id", func(f *store.SessionFilter) { f.Before = "wsp_sess_002" }, "10"},
 			{"with a charge", func(f *store.SessionFilter) { f.ChargesOnly = true }, "31"},
 			{"so many", func(f *store.SessionFilter) { f.Limit = 2 }, "43"},

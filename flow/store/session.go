@@ -104,13 +104,14 @@ func (r Reader) session(ctx context.Context, what, query string, args ...string)
 
 // SessionFilter narrows a list of sessions; zero fields do not.
 type SessionFilter struct {
-	Project              flow.ProjectID
-	Status               flow.SessionStatus
-	Reference, Email     string
-	CreatedFrom, Created time.Time // Created is the end, exclusive
-	Before               string    // an id: only older sessions
-	ChargesOnly          bool
-	Limit                int
+	Project          flow.ProjectID
+	Status           flow.SessionStatus
+	Reference, Email string
+	CreatedFrom      time.Time
+	CreatedBefore    time.Time // exclusive
+	Before           string    // an id: only older sessions
+	ChargesOnly      bool
+	Limit            int
 }
 
 // query is what lists them. It asks for nothing that was not asked for: with a
@@ -126,7 +127,7 @@ func (f SessionFilter) query() (string, []any) {
 	where(f.Reference != "", "reference <> '' AND reference = ?", f.Reference)
 	where(f.Email != "", "customer_email = ?", f.Email)
 	where(!f.CreatedFrom.IsZero(), "created_at >= ?", flow.Millis(f.CreatedFrom))
-	where(!f.Created.IsZero(), "created_at < ?", flow.Millis(f.Created))
+	where(!f.CreatedBefore.IsZero(), "created_at < ?", flow.Millis(f.CreatedBefore))
 	where(f.Before != "", "id < ?", f.Before)
 	if f.ChargesOnly {
 		query += " AND charge <> ''"

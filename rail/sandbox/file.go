@@ -179,13 +179,15 @@ func (b books) set(name string, v any) error {
 // conditions are those set last; a new bank is up and faultless.
 func (b books) conditions() (rail.Conditions, error) {
 	c := rail.Conditions{Up: true}
-	return c, b.setting("conditions", &c)
+	err := b.setting("conditions", &c)
+	return c, err
 }
 
 // client is who registered last, zero before anyone did.
 func (b books) client() (client, error) {
 	var c client
-	return c, b.setting("client", &c)
+	err := b.setting("client", &c)
+	return c, err
 }
 
 // made is an instrument as it is kept.

@@ -142,7 +142,11 @@ func (w *Watch) tell(ctx context.Context, err error) {
 		return
 	}
 	w.bad = err != nil
-	w.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "what metrics show of the store is read again or not", slog.Bool("read", err == nil), slog.Any("error", err))
+	if w.bad {
+		w.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "what metrics show of the store cannot be read", slog.String("error", err.Error()))
+		return
+	}
+	w.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "what metrics show of the store is read again")
 }
 
 // Read reads once.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -142,16 +143,9 @@ func (w *world) pays(s *session, method string) {
 		if out.status != http.StatusOK && out.status != http.StatusCreated {
 			return
 		}
-		s.account, s.code, s.attempt = orOld(out.text("accountNumber"), s.account), orOld(out.text("paymentCode"), s.code), out.text("attemptId")
+		s.account, s.code, s.attempt = cmp.Or(out.text("accountNumber"), s.account), cmp.Or(out.text("paymentCode"), s.code), out.text("attemptId")
 		w.payer(s, method)
 	})
-}
-
-func orOld(now, old string) string {
-	if now == "" {
-		return old
-	}
-	return now
 }
 
 // payer has somebody pay to the instructions that a session has, or not.

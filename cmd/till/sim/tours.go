@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -177,7 +178,7 @@ func (g *guide) account() {
 		}
 	}
 	w.insist("account of "+g.s.ref, request{method: http.MethodPost, path: sessionsPath + "/" + g.s.id + "/pay/bank-transfer", key: g.s.m.secret, once: g.s.m.once(), body: body}, func(out reply) {
-		g.s.account = orOld(out.text("accountNumber"), g.s.account)
+		g.s.account = cmp.Or(out.text("accountNumber"), g.s.account)
 	})
 }
 
