@@ -86,6 +86,9 @@ func (w *Words) Render(s flow.Say, at time.Time) string {
 		if text := strings.TrimRight(f.fill(parts), " "); text != "" {
 			lines = append(lines, text)
 		}
+		if s.Brief && len(lines) > 0 {
+			break
+		}
 	}
 	return strings.Join(lines, "\n")
 }

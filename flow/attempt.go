@@ -40,6 +40,17 @@ func (a Attempt) Live(now time.Time) bool {
 	return a.Status == AttemptActive && now.Before(a.ExpiresAt)
 }
 
+// payable says whether the attempt's instructions can be shown to whoever they were
+// made for: they are live, or another chat's stand in their place, and the bank takes
+// the money of both.
+func (a Attempt) payable(s Session, now time.Time) bool {
+	return a.Live(now) || a.Status == AttemptSuperseded && a.Amount == s.Outstanding() && now.Before(a.ExpiresAt)
+}
+
+// ofAnother says whether an attempt is that of another chat than the one that asks,
+// "" for REST, which asks for all of them.
+func (a Attempt) ofAnother(chat ChatID) bool { return a.Chat != "" && chat != "" && a.Chat != chat }
+
 // shownIn is an attempt that REST asked for once a chat is the first to ask for
 // it too: from then on its money is that chat's, and no other chat of the session
 // is told of it.

@@ -126,6 +126,16 @@ func (c Chat) parked() (Talk, bool) {
 	return Talk{}, false
 }
 
+// settled is the payment that was last in focus, and is paid.
+func (c Chat) settled() (Talk, bool) {
+	for _, t := range slices.Backward(c.Talks) {
+		if t.Session != c.Focus && t.State == Paid {
+			return t, true
+		}
+	}
+	return Talk{}, false
+}
+
 // Talk is where a session stands in the chat, false where it was never opened.
 func (c Chat) Talk(id SessionID) (Talk, bool) { return c.talk(id) }
 

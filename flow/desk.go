@@ -75,23 +75,32 @@ func (d Desk) move(trigger string, now time.Time) (Desk, bool) {
 
 // atDesk decides on what a payer writes while a person has the chat, or is
 // waited for: it is kept for the person, and nobody talks over them. Whoever
-// only waits may go back to the bot.
-func (d *deciding) atDesk(in Intent) {
-	d.why = "kept for the person who has this chat"
-	if d.chat.Desk.State == DeskWaiting {
-		if d.why = "kept for the person who is waited for"; in.Kind == MeansAgain { // not at a mere greeting
-			d.release("goes back to the bot")
-		}
+// only waits may go back to the bot, and goes on paying meanwhile.
+func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
+	if d.chat.Desk.State != DeskWaiting {
+		d.why = "kept for the person who has this chat"
+		d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
 		return
 	}
-	d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
+	switch d.why = "kept for the person who is waited for"; {
+	case in.Kind == MeansAgain: // not at a mere greeting
+		d.release("goes back to the bot")
+	case t.Session == "":
+	case slices.Contains(whileWaiting, in.Kind), in.Kind == MeansBank && (t.State == PickingBank || t.State == AwaitUSSD):
+		d.focused(t, in, confirming)
+		d.why += " (a person is waited for)"
+	}
 }
+
+// whileWaiting is what the bot still answers to somebody who waits for a person: how
+// to pay, and whether the money is there.
+var whileWaiting = []IntentKind{MeansMethod, MeansPaid, MeansMedia, MeansMoney, MeansOther, MeansCancel, MeansConfirm, MeansReceipt}
 
 // person asks for a person, and says that one will come.
 func (d *deciding) person(why string) {
 	if d.call(why) {
 		args := map[string]string{}
-		if t, ok := d.chat.talk(d.chat.Focus); ok && slices.Contains(live, t.State) && d.turn.Checkouts[t.Session].Session.Open() {
+		if t, ok := d.chat.talk(d.chat.Focus); ok && slices.Contains(live, t.State) && d.turn.Checkouts[t.Session].Session.Status == SessionPending {
 			args["open"] = "yes"
 		}
 		d.say("human", args)

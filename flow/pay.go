@@ -20,7 +20,8 @@ type Ask struct {
 // attempt that is live already when there is one, the one that whoever asks
 // switched away from while the bank still takes its money, or a new one, which
 // has the ID that was asked for: the rail is called with its reference after it
-// is saved.
+// is saved. A chat is given no instructions of another's, because their money is
+// that one's; while the bank still makes those, it waits for them to be there.
 func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Time) (Attempt, Change, error) {
 	if err := s.Closed(); err != nil {
 		return Attempt{}, Change{}, err
@@ -34,7 +35,7 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 	if !slices.Contains(s.AllowedMethods, ask.Method) {
 		return Attempt{}, Change{}, Refuse(CodeMethodNotAllowed, "This session does not offer %s.", ask.Method)
 	}
-	if live, ok := liveOf(attempts, ask.Method, now); ok && live.Amount == s.Outstanding() {
+	if live, ok := liveOf(attempts, ask.Method, now); ok && live.Amount == s.Outstanding() && (live.Instructions == nil || !live.ofAnother(ask.Chat)) {
 		shown, taken := live.shownIn(ask.Chat)
 		if !taken {
 			return live, Change{}, nil
@@ -79,11 +80,9 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 
 // leftOf is the attempt that whoever asks switched away from and that can still
 // be paid: a second one beside it would be one more account to pay into twice.
-// Another chat's is not handed over to a chat, because its money is that one's.
 func leftOf(attempts []Attempt, s Session, ask Ask, now time.Time) (Attempt, bool) {
 	for _, a := range slices.Backward(attempts) {
-		theirs := a.Chat != "" && ask.Chat != "" && a.Chat != ask.Chat
-		if a.Method == ask.Method && a.Status == AttemptSuperseded && a.Instructions != nil && a.Amount == s.Outstanding() && !theirs && now.Before(a.ExpiresAt) {
+		if a.Method == ask.Method && a.Status == AttemptSuperseded && a.Instructions != nil && a.payable(s, now) && !a.ofAnother(ask.Chat) {
 			return a, true
 		}
 	}
@@ -91,7 +90,7 @@ func leftOf(attempts []Attempt, s Session, ask Ask, now time.Time) (Attempt, boo
 }
 
 // replace ends what stands in the way of a new attempt: one that lapsed but was
-// not swept yet, or one that asks for more than is still due.
+// not swept yet, one that asks for more than is still due, or another chat's.
 func replace(attempts []Attempt, m Method, now time.Time) (Change, error) {
 	var change Change
 	for _, old := range attempts {

@@ -33,7 +33,9 @@ func TestBegin(t *testing.T) {
 		{name: "it never outlasts its session", session: func(s *flow.Session) { s.ExpiresAt = noon.Add(time.Minute) }, got: "wsp_att_new", expires: noon.Add(time.Minute), changed: "ACTIVE"},
 		{name: "asked again it is the same one", attempts: []flow.Attempt{leftIn("chat_1", flow.AttemptActive)}, got: "a", expires: half},
 		{name: "one that REST asked for is the chat's that asks for it first", attempts: []flow.Attempt{leftIn("", flow.AttemptActive)}, got: "a", expires: half, changed: "ACTIVE"},
-		{name: "another chat's is the same one, and stays that chat's", attempts: []flow.Attempt{leftIn("chat_2", flow.AttemptActive)}, got: "a", expires: half},
+		{name: "another chat's makes room for one of its own", attempts: []flow.Attempt{leftIn("chat_2", flow.AttemptActive)}, got: "wsp_att_new", expires: half, changed: "SUPERSEDED ACTIVE"},
+		{name: "while the bank still makes another chat's it is waited for", attempts: []flow.Attempt{unmade("chat_2")}, got: "a", expires: half},
+		{name: "REST is shown what a chat asked for", attempts: []flow.Attempt{leftIn("chat_2", flow.AttemptActive)}, ask: func(a *flow.Ask) { a.Chat = "" }, got: "a", expires: half},
 		{name: "one that was switched away from is taken up again", attempts: []flow.Attempt{leftIn("chat_1", flow.AttemptSuperseded)}, got: "a", expires: half, changed: "ACTIVE"},
 		{name: "REST's that was switched away from too", attempts: []flow.Attempt{leftIn("", flow.AttemptSuperseded)}, got: "a", expires: half, changed: "ACTIVE"},
 		{name: "another chat's that was switched away from is not", attempts: []flow.Attempt{leftIn("chat_2", flow.AttemptSuperseded)}, got: "wsp_att_new", expires: half, changed: "ACTIVE"},
@@ -106,6 +108,13 @@ func TestBegin(t *testing.T) {
 func leftIn(chat flow.ChatID, status flow.AttemptStatus) flow.Attempt {
 	a := trying("a", flow.BankTransfer)
 	a.Chat, a.Status = chat, status
+	return a
+}
+
+// unmade is one that the bank has not answered to yet.
+func unmade(chat flow.ChatID) flow.Attempt {
+	a := leftIn(chat, flow.AttemptActive)
+	a.Instructions = nil
 	return a
 }
 

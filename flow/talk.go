@@ -84,6 +84,7 @@ func (d *deciding) spoken() []Say {
 			withheld = true
 			continue
 		}
+		s.Brief = d.manned() && !again && slices.Contains(asks, s.Key)
 		s.Lang = d.chat.Lang
 		s.Args = maps.Clone(s.Args)
 		out = append(out, s)
@@ -130,7 +131,7 @@ func (d *deciding) hear(in Intent) {
 	case in.Kind == MeansCode: // while a person has the chat it is opened in silence: its money must be told of
 		d.code()
 	case d.chat.Desk.State != DeskBot:
-		d.atDesk(in)
+		d.atDesk(t, in, confirming)
 	case in.Kind == MeansHuman && ok:
 		d.person("asks for a person")
 	case in.Kind == MeansLanguage:

@@ -39,8 +39,12 @@ func (d *deciding) coming(t *Talk, co Checkout) {
 	if d.why = "money is on its way; nobody waits for that"; t.State != Verifying {
 		return
 	}
+	wanted := t.Then
 	d.unswitched(t, co)
-	d.step(t, back(t.From), "money is on its way", func() { d.say("on_the_way", about(co)) })
+	d.step(t, back(t.From), "money is on its way", func() {
+		d.say("on_the_way", about(co))
+		d.undone(wanted)
+	})
 }
 
 // bankDown says that the bank does not answer. Nothing is cancelled or switched
@@ -49,8 +53,23 @@ func (d *deciding) bankDown(t *Talk, co Checkout) {
 	if d.why = "the bank does not answer"; t.State != Verifying {
 		return
 	}
+	wanted := t.Then
 	d.unswitched(t, co)
-	d.step(t, back(t.From), d.why, func() { d.say("bank_down", about(co)) })
+	d.step(t, back(t.From), d.why, func() {
+		d.say("bank_down", about(co))
+		d.undone(wanted)
+	})
+}
+
+// undone says that what was wanted was not done, and that nobody goes on with it.
+func (d *deciding) undone(wanted Then) {
+	switch wanted {
+	case ThenCancel:
+		d.say("not_cancelled", nil)
+	case ThenChoose, ThenOpen:
+		d.say("not_switched", nil)
+	case ThenBack, ThenMoney: // it was only asked
+	}
 }
 
 // unswitched forgets the method that was wished for: the one whose instructions

@@ -150,7 +150,7 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 		d.step(t, talkPart, "some of the money came", func() { d.show(*t, co) })
 	case NewsExtra:
 		if d.why = "money came after it was paid"; d.mine(co, n) {
-			d.say("paid_twice", d.extra(co, n))
+			d.say("paid_twice", d.extra(co, n)) // who paid first may be somebody else
 		}
 	case NewsLate:
 		if d.why = "money came after it was closed"; d.mine(co, n) {
@@ -234,6 +234,11 @@ func (d *deciding) newsOpened(t *Talk, co Checkout, n News) {
 		d.why = "instructions came that this chat did not ask for"
 		return
 	}
+	if a.ofAnother(d.chat.ID) {
+		d.why = "another chat's instructions are there: now this one's are asked for"
+		d.do(DoOpen, *t)
+		return
+	}
 	if _, found := a.Instructions.Dial(t.Bank); a.Method == USSD && !found {
 		d.step(t, talkRefused, "the payer's bank cannot dial it", func() { d.say("method_down", d.menuArgs(*t, co)) })
 		return
@@ -256,17 +261,18 @@ func waitsFor(t Talk, co Checkout, n News) bool {
 	return t.State == Opening && (n.Attempt == "" || ok && a.Method == t.Method)
 }
 
-// newsPaid gives the receipt to the chat whose attempt was credited. Another
+// newsPaid gives the receipt to the chats whose attempts were credited. Another
 // chat of the session only hears that it is done, and is over.
 func (d *deciding) newsPaid(t *Talk, co Checkout, n News) {
-	if !d.mine(co, n) {
+	own, _ := d.own(co)
+	if !d.mine(co, n) && len(own) == 0 {
 		d.step(t, talkClose, "the bank confirmed a payment of another chat", func() { d.say("paid_elsewhere", nil) })
 		return
 	}
 	d.step(t, talkPay, "the bank confirmed the payment", func() {
 		t.Mine, t.Held = true, nil
 		d.say("receipt", d.receipt(co))
-		if n.Extra > 0 {
+		if n.Extra > 0 && d.mine(co, n) {
 			d.beyond(co, n)
 		}
 	})

@@ -121,7 +121,7 @@ func (d *deciding) details(t Talk, co Checkout) {
 		d.say("one_moment", nil)
 		return
 	}
-	if !a.Live(d.turn.Now) { // over, though nobody has swept it yet
+	if !a.payable(co.Session, d.turn.Now) { // over, though nobody has swept it yet
 		d.say("lapsed", d.menuArgs(t, co))
 		return
 	}
@@ -215,10 +215,32 @@ func payable(co Checkout) []Method {
 	return out
 }
 
-// receipt is what a payer keeps.
+// own are the payments that a session was paid with and that this chat's payer sent;
+// shared says whether others sent some too.
+func (d *deciding) own(co Checkout) (own []Payment, shared bool) {
+	for _, p := range co.Payments {
+		switch {
+		case !p.Counts() || p.Reversed >= p.Amount:
+		case d.mine(co, News{Attempt: p.Attempt}):
+			own = append(own, p)
+		default:
+			shared = true
+		}
+	}
+	return own, shared
+}
+
+// receipt is what a payer keeps: where others paid some of it, what this one paid.
 func (d *deciding) receipt(co Checkout) map[string]string {
 	args := map[string]string{"merchant": co.Session.Merchant, "amount": paidOf(co.Session).Naira(), "paid_at": Stamp(co.Session.PaidAt)}
-	if paidOf(co.Session) < co.Session.Amount {
+	own, shared := d.own(co)
+	if shared && len(own) > 0 {
+		var sum Kobo
+		for _, p := range own {
+			sum += p.Applied
+		}
+		args["amount"], args["paid_at"] = sum.Naira(), Stamp(own[len(own)-1].PaidAt)
+	} else if paidOf(co.Session) < co.Session.Amount {
 		args["asked"] = co.Session.Amount.Naira()
 	}
 	args["reference"] = ShowCode(co.Session.EntryCode)
@@ -229,11 +251,9 @@ func (d *deciding) receipt(co Checkout) map[string]string {
 		args["reference"] = serviceReference(co.Attempts)
 	}
 	var parts []string
-	for _, p := range co.Payments {
-		if p.Counts() && p.Reversed < p.Amount {
-			parts = append(parts, p.Amount.Naira())
-			args["method"], args["bank_session"] = string(p.Channel), p.NIPSessionID
-		}
+	for _, p := range own {
+		parts = append(parts, p.Amount.Naira())
+		args["method"], args["bank_session"] = string(p.Channel), p.NIPSessionID
 	}
 	if len(parts) > 1 {
 		args["parts"] = strings.Join(parts, " + ")

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -364,9 +365,10 @@ func TestInstructionsThatAreOverAreNotShownAndNewOnesCanBeHad(t *testing.T) {
 		unswept, switched := standing(state), standing(state)
 		unswept.Now = noon.Add(30 * time.Minute)
 		for i := range switched.Checkouts["wsp_sess_1"].Attempts {
-			switched.Checkouts["wsp_sess_1"].Attempts[i].Status = flow.AttemptSuperseded
+			a := &switched.Checkouts["wsp_sess_1"].Attempts[i]
+			a.Status, a.Amount = flow.AttemptSuperseded, a.Amount+100
 		}
-		for name, turn := range map[string]flow.Turn{"not swept yet": unswept, "switched away from elsewhere": switched} {
+		for name, turn := range map[string]flow.Turn{"not swept yet": unswept, "of another amount, which was replaced": switched} {
 			d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansAgain}))
 			if len(d.Says) != 1 || d.Says[0].Key != "lapsed" || talkOf(d).State != flow.Lapsed {
 				t.Errorf("%s, %s: %+v", state, name, d)
@@ -386,6 +388,36 @@ func TestInstructionsThatAreOverAreNotShownAndNewOnesCanBeHad(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What another chat asked for stands in the place of this one's in the session's
+// list; the bank takes the money of both, and this chat knows of its own alone.
+func TestInstructionsThatAnotherChatReplacedAreStillShown(t *testing.T) {
+	for _, state := range []flow.TalkState{flow.AwaitTransfer, flow.AwaitUSSD, flow.AwaitCard} {
+		turn := standing(state)
+		before := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansAgain}))
+		for i := range turn.Checkouts["wsp_sess_1"].Attempts {
+			turn.Checkouts["wsp_sess_1"].Attempts[i].Status = flow.AttemptSuperseded
+		}
+		if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansAgain})); talkOf(d).State != state || !reflect.DeepEqual(d.Says, before.Says) {
+			t.Errorf("%s: %+v", state, d)
+		}
+	}
+}
+
+// A chat that chose what the bank just makes for another one waits for that, is shown
+// nothing of it, and asks for its own then.
+func TestAChatIsShownNoInstructionsOfAnother(t *testing.T) {
+	turn := standing(flow.Opening)
+	co := turn.Checkouts["wsp_sess_1"]
+	theirs := trying("theirs", methodOf[flow.AwaitCard])
+	theirs.Chat = "chat_2"
+	co.Attempts = append(co.Attempts, theirs)
+	turn.Checkouts["wsp_sess_1"] = co
+	d := flow.Decide(about(turn, flow.News{Kind: flow.NewsOpened, Attempt: "theirs"}))
+	if len(d.Says) != 0 || talkOf(d).State != flow.Opening || len(d.Effects) != 1 || d.Effects[0].Kind != flow.DoOpen || d.Effects[0].Method != flow.Card {
+		t.Errorf("%+v", d)
 	}
 }
 

@@ -42,8 +42,8 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 		d.confirmed(&t, co)
 	default:
 		d.reopen(&t)
-		if a, ok := co.attempt(t.Attempt); ok && slices.Contains(awaiting, t.State) && !a.Live(d.turn.Now) {
-			t, _ = t.move(talkLapse) // nobody has swept it yet, or another chat switched away from it
+		if a, ok := co.attempt(t.Attempt); ok && slices.Contains(awaiting, t.State) && !a.payable(co.Session, d.turn.Now) {
+			t, _ = t.move(talkLapse) // nobody has swept it yet
 		}
 		d.wish(&t, co, in)
 	}
@@ -91,9 +91,10 @@ func (d *deciding) held(t Talk) {
 	d.chat = d.chat.put(t)
 	same := in.Kind == MeansMethod && in.Method == t.Method || in.Kind == MeansBank && in.Bank == t.Bank
 	asked, _ := d.turn.Chat.talk(t.Session)
-	claims := in.Kind == MeansPaid || in.Kind == MeansMedia
-	answered := claims && asked.State == Verifying // and not when a method was opened: what was paid may be by the one before
-	if same || answered || in.Kind == MeansNothing || in.Kind == MeansConfirm || t.State == Paid || t.State == Closed {
+	claims, confirms := in.Kind == MeansPaid || in.Kind == MeansMedia, in.Kind == MeansConfirm
+	// A claim is not answered where a method was opened: what was paid may be by the one before.
+	answered := asked.State == Verifying && (claims || confirms && asked.Then == ThenCancel)
+	if same || answered || in.Kind == MeansNothing || t.State == Paid || t.State == Closed {
 		return // it was a double tap, or the answer answers it
 	}
 	why, before := d.why, len(d.says)
@@ -125,9 +126,13 @@ func (d *deciding) paid(t *Talk, co Checkout, in Intent) {
 	}
 }
 
-// back goes to the payment that was spoken of before this one.
+// back goes to the payment that was spoken of before this one: one that can still
+// come to something, or else one that is paid.
 func (d *deciding) back(t Talk, co Checkout) {
 	parked, ok := d.chat.parked()
+	if !ok {
+		parked, ok = d.chat.settled()
+	}
 	if !ok {
 		d.why = "there is no payment before this one"
 		d.show(t, co)
@@ -162,7 +167,9 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 		d.claim(t, co, in.Kind)
 	case MeansMoney:
 		d.money(t, co)
-	case MeansAgain, MeansMenu, MeansReceipt, MeansYes, MeansNo, MeansResume:
+	case MeansReceipt:
+		d.receiptOf(t, co)
+	case MeansAgain, MeansMenu, MeansYes, MeansNo, MeansResume:
 		d.why = "show it again"
 		d.show(*t, co)
 	case MeansOther:
@@ -184,6 +191,23 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 	case MeansNothing, MeansAbuse,
 		MeansStop, MeansSecret, MeansCode, MeansHuman, MeansLanguage, MeansBack, MeansCall, MeansNote, MeansTakeover: // decided on before a talk is asked
 		d.unknown(t, co)
+	}
+}
+
+// receiptOf decides on a payer who wants a receipt while this payment is not paid:
+// it is that of the one before, or they say that they have paid.
+func (d *deciding) receiptOf(t *Talk, co Checkout) {
+	before, ok := d.chat.settled()
+	switch paid := d.turn.Checkouts[before.Session]; {
+	case ok:
+		d.why = "the receipt of the payment before this one"
+		d.say("receipt", d.receipt(paid))
+		d.whereabouts(paid)
+	case t.State == Lapsed || slices.Contains(awaiting, t.State):
+		d.claim(t, co, MeansPaid)
+	default:
+		d.why = "show it again"
+		d.show(*t, co)
 	}
 }
 
@@ -253,6 +277,14 @@ func (d *deciding) bank(t *Talk, co Checkout, code string) {
 		d.why = "chose the same bank again"
 		d.show(*t, co)
 		return
+	}
+	if a, ok := co.attempt(t.Attempt); ok && t.State == AwaitUSSD {
+		if _, served := a.Instructions.Dial(code); served { // the rail gave the codes of all its banks
+			d.why = "chose another bank"
+			t.Bank = code
+			d.show(*t, co)
+			return
+		}
 	}
 	listed := slices.ContainsFunc(d.turn.Banks, func(b Bank) bool { return b.Code == code })
 	if t.State != PickingBank || !listed {

@@ -19,7 +19,7 @@ type Checkout struct {
 // RulesVersion is the version of the rules. It goes up when the same turn comes
 // to another decision than before, so that an old log says which rules it was
 // made under.
-const RulesVersion = 10
+const RulesVersion = 11
 
 // Look is what a turn may know of a session.
 func Look(s Session, attempts []Attempt, payments []Payment, offers []Offer) Checkout {
@@ -65,6 +65,9 @@ func (t Turn) Touches() []SessionID {
 	if parked, ok := t.Chat.parked(); ok {
 		list = append(list, parked.Session)
 	}
+	if settled, ok := t.Chat.settled(); ok && t.Heard != nil && (t.Heard.Kind == MeansBack || t.Heard.Kind == MeansReceipt) {
+		list = append(list, settled.Session)
+	}
 	if t.News != nil && t.News.Kind == NewsTimer {
 		for _, talk := range t.Chat.Talks {
 			if at, ok := talk.Timers.next(); ok && at <= t.Now.UnixMilli() {
@@ -99,9 +102,10 @@ type Effect struct {
 // Say is one message to the payer: a key of the language pack and what fills
 // it. Bubbles of one turn go out in order.
 type Say struct {
-	Key  string            `json:"key"`
-	Lang Lang              `json:"lang,omitempty"`
-	Args map[string]string `json:"args,omitempty"`
+	Key   string            `json:"key"`
+	Lang  Lang              `json:"lang,omitempty"`
+	Args  map[string]string `json:"args,omitempty"`
+	Brief bool              `json:"brief,omitempty"` // only its first line, which is the news: what it asks for is not to be answered now
 }
 
 // Decision is what a turn comes to.
