@@ -54,7 +54,7 @@ func TestMoneyOnItsWayHoldsEverythingUntilItIsThere(t *testing.T) {
 		_, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: a.Instructions.AccountNumber, PendingMs: 600_000})
 		w.must(err)
 		w.hear("ada", flow.Intent{Kind: flow.MeansOther})
-		if s := w.read(session.ID); s.Status != flow.SessionProcessing || w.last() != "on_the_way" || w.attempts(session.ID)[0].Status != flow.AttemptActive {
+		if s := w.read(session.ID); s.Status != flow.SessionProcessing || w.last() != "not_switched" || w.attempts(session.ID)[0].Status != flow.AttemptActive {
 			t.Fatalf("asked for another way, the session is %s, and the payer read %q", s.Status, w.texts("ada"))
 		}
 		w.pass(time.Second) // the answer that is remembered

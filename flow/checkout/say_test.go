@@ -308,7 +308,7 @@ func TestAWordOfThePayerHasRefusedNewsTriedAgain(t *testing.T) {
 			return errRefused
 		})
 		w.paid(session)
-		w.hear("ada", flow.Intent{Kind: flow.MeansPaid}) // between two refusals
+		w.hear("ada", flow.Intent{Kind: flow.MeansNothing}) // between two refusals
 		w.retry(5)
 		w.later(6 * time.Hour)
 		w.must(w.service.Claim(w.t.Context(), w.chatOf("ada"), "ngozi", 0)) // so that nobody answers
