@@ -175,7 +175,7 @@ func (b *Bank) delayed(w http.ResponseWriter, r *http.Request, weather rail.Cond
 
 // authorized checks the client secret; nothing is read or kept before.
 func (b *Bank) authorized(w http.ResponseWriter, r *http.Request) bool {
-	var c client
+	var c registered
 	err := b.file.view(func(f books) (err error) {
 		c, err = f.client()
 		return err

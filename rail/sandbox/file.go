@@ -184,8 +184,8 @@ func (b books) conditions() (rail.Conditions, error) {
 }
 
 // client is who registered last, zero before anyone did.
-func (b books) client() (client, error) {
-	var c client
+func (b books) client() (registered, error) {
+	var c registered
 	err := b.setting("client", &c)
 	return c, err
 }

@@ -67,7 +67,7 @@ func (b *Bank) Run(ctx context.Context) error {
 	busy := map[int64]bool{} // notices under way
 	done := make(chan int64, senders)
 	for {
-		wait, err := b.sendDue(busy, func(c client, n notice) {
+		wait, err := b.sendDue(busy, func(c registered, n notice) {
 			under.Go(func() {
 				b.send(ctx, c, n)
 				done <- n.id // never blocks: no more are under way than it holds
@@ -93,8 +93,8 @@ func (b *Bank) Run(ctx context.Context) error {
 
 // sendDue starts what is due, as far as there are senders, and says how long
 // nothing else will be.
-func (b *Bank) sendDue(busy map[int64]bool, start func(client, notice)) (time.Duration, error) {
-	var to client
+func (b *Bank) sendDue(busy map[int64]bool, start func(registered, notice)) (time.Duration, error) {
+	var to registered
 	var owed []notice
 	var at []time.Time
 	var now time.Time // one for both: what is due is what it is by then, even when the clock is moved meanwhile
@@ -129,14 +129,14 @@ func (b *Bank) sendDue(busy map[int64]bool, start func(client, notice)) (time.Du
 }
 
 // send tries once to tell Till and keeps what came of it.
-func (b *Bank) send(ctx context.Context, to client, n notice) {
-	failure := b.post(ctx, to, n)
+func (b *Bank) send(ctx context.Context, to registered, n notice) {
+	after, failure := b.tell(ctx, to, n)
 	if failure != nil && ctx.Err() != nil {
 		return // the bank stops; the try does not count
 	}
 	err := b.file.update(func(f books) error {
 		if failure == nil {
-			return f.told(n.id)
+			return errors.Join(f.told(n.id), f.follow(to, after))
 		}
 		if n.tries >= len(b.schedule) {
 			return f.putOff(n.id, n.tries+1, b.now(), "given_up")
@@ -153,6 +153,28 @@ func (b *Bank) send(ctx context.Context, to client, n notice) {
 	if err != nil {
 		b.log.LogAttrs(ctx, slog.LevelError, "the pretend bank cannot keep what came of a notice", slog.String("error", err.Error()))
 	}
+}
+
+// tell tries the addresses of a client until one takes a notice, and says how they
+// are to be tried next: that one first, and those no more where nobody listens,
+// for whoever starts there registers. The error is that of the first.
+func (b *Bank) tell(ctx context.Context, to registered, n notice) (after registered, failure error) {
+	var passed []string
+	for i, at := range to.addresses() {
+		err := b.post(ctx, client{at, to.Secret}, n)
+		if err == nil {
+			after.client = client{at, to.Secret}
+			after.Others = append(passed, to.addresses()[i+1:]...)
+			return after, nil
+		}
+		if failure == nil {
+			failure = err
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			passed = append(passed, at)
+		}
+	}
+	return to, failure
 }
 
 // post is one signed call; nil when it was answered with 2xx.

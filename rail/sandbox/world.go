@@ -47,8 +47,9 @@ func (b *Bank) test(w http.ResponseWriter, r *http.Request, do func(books) (any,
 }
 
 // putClient takes in where notices go and the secret of both directions. The
-// last to register wins; what is owed and failed before is sent at once, for
-// whoever registers has just started.
+// last to register is told first, and those with its secret are told where it is
+// gone: they are processes of one Till. What is owed and failed before is sent at
+// once, for whoever registers has just started.
 func (b *Bank) putClient(w http.ResponseWriter, r *http.Request) {
 	var c client
 	if err := readJSON(w, r, &c); err != nil {
@@ -65,7 +66,11 @@ func (b *Bank) putClient(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.test(w, r, func(f books) (any, error) {
-		if err := f.set("client", c); err != nil {
+		before, err := f.client()
+		if err != nil {
+			return nil, err
+		}
+		if err := f.set("client", before.and(c)); err != nil {
 			return nil, err
 		}
 		return struct {
