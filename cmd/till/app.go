@@ -50,6 +50,8 @@ type app struct {
 	fleet     *whatsapp.Fleet
 	rail      *sandbox.Rail
 	bankClock heardClock
+	heardAt   string // where the bank reaches us
+	bankKnows acquaintance
 	redis     redis.UniversalClient
 	checks    []func(ctx context.Context) api.Check
 	meter     *meter.Meter
@@ -93,6 +95,9 @@ func prepare(ctx context.Context, set config.Settings, log *slog.Logger, dev boo
 		}
 		return nil
 	})
+	if err := a.listenForBank(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("the API cannot listen on this machine as well, where the bank tells of money: %w", err), a.close())
+	}
 	if err := a.openMetrics(ctx); err != nil {
 		return nil, errors.Join(err, a.close())
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"strings"
 	"time"
@@ -152,32 +151,6 @@ func (a *app) openBank(ctx context.Context) error {
 	a.bankClock.next, a.bankClock.now, calls.Transport = calls.Transport, time.Now, &a.bankClock
 	a.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: base, Secret: secret, HTTP: calls, Now: now})
 	return err
-}
-
-// registerAgain is how long a bank that is not there is waited for.
-const registerAgain = 500 * time.Millisecond
-
-// registerBankOnce tells the bank where its notices go.
-func (a *app) registerBankOnce(ctx context.Context) bool {
-	short, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	err := a.rail.Register(short, a.publicURL()+"/v1/rails/sandbox/notifications")
-	if err != nil && ctx.Err() == nil {
-		a.log.LogAttrs(ctx, slog.LevelWarn, "the bank does not answer yet", slog.String("error", err.Error()))
-	}
-	return err == nil
-}
-
-// registerBank tells the bank again until it has heard. Notices that it could
-// not deliver while we were away come at once then: the API serves by now.
-func (a *app) registerBank(ctx context.Context) error {
-	for ctx.Err() == nil && !a.registerBankOnce(ctx) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(registerAgain):
-		}
-	}
-	return nil
 }
 
 // network is the WhatsApp network the bot is on. remote is nil where no phones

@@ -11,6 +11,7 @@ import (
 	"till/api"
 	"till/flow"
 	"till/flow/store"
+	"till/rail"
 )
 
 // checkPatience is how long a part may take to say that it works: those who ask
@@ -70,11 +71,21 @@ func (a *app) checkDisk(room func(dir string) (free, all uint64, err error)) {
 // checkBank: without it no instructions are made; what was made can be paid. It is the
 // test environment's: no live bank is connected yet.
 func (a *app) checkBank() {
-	a.check(api.Check{Name: "bank", Reason: "It left the last calls unanswered, or does not know us any more. What it is owed is tried again; payers get no new instructions."}, func(context.Context) error {
-		if since, away := a.meter.BankAway(flow.Test); away {
-			return fmt.Errorf("nothing was answered since %s", since.UTC().Format(time.RFC3339))
+	a.checks = append(a.checks, func(context.Context) api.Check {
+		out := api.Check{Name: "bank", Err: a.bankKnows.why()}
+		since, away := a.meter.BankAway(flow.Test)
+		switch {
+		case errors.Is(out.Err, rail.ErrRejected):
+			out.Reason = "It refuses to register us: payers get no instructions, and nothing can be paid. The log says why."
+		case out.Err != nil:
+			out.Reason = "It has not answered since the start, and is asked again: payers get no instructions, and nothing new can be paid."
+		case away:
+			out.Reason = "It left the last calls unanswered, or does not know us any more. What it is owed is tried again; payers get no new instructions."
+			out.Err = fmt.Errorf("nothing was answered since %s", since.UTC().Format(time.RFC3339))
+		default:
+			out.OK = true
 		}
-		return nil
+		return out
 	})
 }
 

@@ -74,4 +74,8 @@ func TestASecondTillTakesTheNumberOver(t *testing.T) {
 	_, text = m.openChat(600_000, "takeover-2")
 	p.says(text)
 	p.hears(`6,000`)
+	p.says("1")
+	account = p.hears(`^\d{10}$`)[0]
+	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
+	p.hears(`(?i)receipt(?s:.*)takeover-2`) // the bank told the second of it, which registered last: asking would take a minute
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -116,7 +118,49 @@ func (l *look) bank(ctx context.Context) {
 		return
 	}
 	_ = res.Body.Close()
+	if why := l.bankAway(ctx); why != "" {
+		what, fix := "The bank at "+base+" answers, but the Till that runs here says: "+why, "till logs --level warn   (it says what the bank answered)"
+		if _, rest, refuses := strings.Cut(why, "It refuses to register us"); refuses {
+			what = "The bank at " + base + " answers, and refuses to register us" + rest
+		}
+		l.fail(what, fix)
+		return
+	}
 	l.ok("The bank at " + base + " answers.")
+}
+
+// bankAway is why the Till that runs here gets nothing from the bank, "" where it
+// does or none runs.
+func (l *look) bankAway(ctx context.Context) string {
+	if !l.serves {
+		return ""
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.here()+"/readyz", nil)
+	if err != nil {
+		return ""
+	}
+	res, err := l.client.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = res.Body.Close() }()
+	var said struct {
+		Data struct {
+			Checks []struct{ Name, Reason string } `json:"checks"`
+		} `json:"data"`
+		Error struct {
+			Details map[string]string `json:"details"`
+		} `json:"error"`
+	}
+	if json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&said) != nil {
+		return ""
+	}
+	for _, one := range said.Data.Checks {
+		if one.Name == "bank" {
+			return one.Reason
+		}
+	}
+	return said.Error.Details["bank"]
 }
 
 // whatsapp looks at the network and at each number.

@@ -272,14 +272,19 @@ func (*look) freePort(ctx context.Context, host string) string {
 
 // answers says whether a Till answers where this one would.
 func (l *look) answers(ctx context.Context) bool {
+	return l.alive(ctx, "http://"+l.here())
+}
+
+// here is where this machine reaches a Till with these settings.
+func (l *look) here() string {
 	host, port, err := net.SplitHostPort(l.HTTPAddr)
 	if err != nil {
-		return false
+		return l.HTTPAddr
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
-	return l.alive(ctx, "http://"+net.JoinHostPort(host, port))
+	return net.JoinHostPort(host, port)
 }
 
 // alive says whether a Till answers at an address.
