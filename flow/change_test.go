@@ -166,7 +166,7 @@ func TestAnEndpointIsToldWhatItAskedFor(t *testing.T) {
 	all := flow.EventKinds()
 	plain := flow.Endpoint{Status: flow.EndpointEnabled}
 	some := flow.Endpoint{Status: flow.EndpointEnabled, Events: []flow.EventKind{flow.SessionCreated, flow.ChargeSuccess}}
-	off := flow.Endpoint{Status: flow.EndpointDisabled}
+	off := flow.Endpoint{Status: flow.EndpointDisabled, Events: some.Events}
 	var told, named int
 	for _, k := range all {
 		if plain.Wants(k) == k.OnRequest() {
@@ -180,6 +180,9 @@ func TestAnEndpointIsToldWhatItAskedFor(t *testing.T) {
 		}
 		if off.Wants(k) {
 			t.Errorf("an endpoint that is off is told of %s", k)
+		}
+		if off.Asks(k) != some.Wants(k) || plain.Asks(k) != plain.Wants(k) {
+			t.Errorf("what is asked for in %s depends on who is on", k)
 		}
 	}
 	if told != len(all)-4 || named != 2 {

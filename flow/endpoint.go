@@ -44,16 +44,17 @@ const (
 	DisabledRequested = "requested" // its merchant asked for that
 )
 
-// Wants says whether the endpoint is told of a kind.
-func (e Endpoint) Wants(k EventKind) bool {
-	if e.Status != EndpointEnabled {
-		return false
-	}
+// Asks says whether the endpoint is for a kind, also while nothing is sent to it:
+// what it is not told of meanwhile is there to be replayed.
+func (e Endpoint) Asks(k EventKind) bool {
 	if len(e.Events) == 0 {
 		return !k.OnRequest()
 	}
 	return slices.Contains(e.Events, k)
 }
+
+// Wants says whether the endpoint is told of a kind now.
+func (e Endpoint) Wants(k EventKind) bool { return e.Status == EndpointEnabled && e.Asks(k) }
 
 // The bounds of an endpoint's secrets.
 const (

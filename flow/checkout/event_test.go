@@ -1,7 +1,9 @@
 package checkout_test
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +73,56 @@ func TestAnEventSaysOfAChargeWhatIsReadRightAfterIt(t *testing.T) {
 					t.Errorf("%s: the event says that %s is %s, who reads the charge is told %s", name, field, got, expected)
 				}
 			}
+		}
+	})
+}
+
+// What is only sent on request is kept for as long as an endpoint asks for it, also
+// while nothing is sent there: a replay brings it once there is.
+func TestWhatAStoppedEndpointAskedForIsKeptUntilItIsGone(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		for name, stop := range map[string]func(flow.Endpoint){
+			"requested": func(e flow.Endpoint) { w.changed(e.ID, checkout.EndpointChange{Status: flow.EndpointDisabled}) },
+			"gone": func(flow.Endpoint) {
+				w.posting(func(context.Context, flow.Delivery) flow.Verdict {
+					return flow.Verdict{Gone: true, Status: http.StatusGone, Reason: "gone"}
+				})
+				w.session(flow.Headless)
+				w.rest()
+				w.posting(nil)
+			},
+		} {
+			e := w.endpoint("https://"+name+".test", flow.SessionCreated)
+			stop(e)
+			if is := w.endpointIs(e.ID); is.DisabledReason != name {
+				t.Fatalf("%s: it is %s for %q", name, is.Status, is.DisabledReason)
+			}
+			w.pass(time.Second)
+			before := w.to(e.ID)
+			missed := w.session(flow.Headless)
+			w.rest()
+			if n := w.events(missed.ID)[flow.SessionCreated]; n != 1 || w.to(e.ID) != before {
+				t.Errorf("%s: %d events were kept, and %d sent", name, n, w.to(e.ID)-before)
+			}
+			w.changed(e.ID, checkout.EndpointChange{Status: flow.EndpointEnabled})
+			w.rest()
+			if n := w.to(e.ID) - before; name == "requested" && n != 0 {
+				t.Errorf("%s: %d were queued for it meanwhile", name, n)
+			}
+			before = w.to(e.ID)
+			var made checkout.Made
+			_, err := w.service.Replay(t.Context(), checkout.Replay{Endpoint: e.ID, From: w.clock(), To: w.clock().Add(time.Second)}, call("", "", &made))
+			w.must(err)
+			w.rest()
+			if made.Replay.Count != 1 || w.to(e.ID) != before+1 {
+				t.Errorf("%s: a replay queued %d, and %d were sent", name, made.Replay.Count, w.to(e.ID)-before)
+			}
+			w.must(w.service.RemoveEndpoint(t.Context(), project, e.ID))
+		}
+		if n := w.events(w.session(flow.Headless).ID)[flow.SessionCreated]; n != 0 {
+			t.Errorf("%d events were kept for nobody", n)
 		}
 	})
 }

@@ -98,7 +98,7 @@ func (w *saving) addressees(e flow.Event, named flow.EndpointID, owed map[flow.E
 	all, err := w.tx.Endpoints(w.ctx, e.Project)
 	return slices.DeleteFunc(all, func(to flow.Endpoint) bool {
 		_, was := owed[to.ID]
-		return to.Status != flow.EndpointEnabled || !was && (e.Kind == flow.Ping || !to.Wants(e.Kind))
+		return to.Status != flow.EndpointEnabled || !was && (e.Kind == flow.Ping || !to.Asks(e.Kind))
 	}), err
 }
 
@@ -197,8 +197,7 @@ func (s *Service) replayable(ctx context.Context, r Replay, c Call) (list []stor
 	if err != nil {
 		return nil, next, err
 	}
-	to.Status = flow.EndpointEnabled // whether it is, is asked where something is kept
-	kinds := slices.DeleteFunc(flow.EventKinds(), func(k flow.EventKind) bool { return k == flow.Ping || !to.Wants(k) })
+	kinds := slices.DeleteFunc(flow.EventKinds(), func(k flow.EventKind) bool { return k == flow.Ping || !to.Asks(k) })
 	if len(kinds) == 0 {
 		return nil, next, nil
 	}

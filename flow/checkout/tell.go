@@ -10,11 +10,11 @@ import (
 
 // tell makes an event out of a fact and owes it to every endpoint that wants it.
 // look shows the session with all that belongs to it. What is only sent on request
-// is kept only if somebody asked; the session has counted it all the same, so that
-// the count does not depend on who listens.
+// is kept only if somebody asked, also where nothing is sent to them now; the session
+// has counted it all the same, so that the count does not depend on who listens.
 func (w *saving) tell(session flow.Session, f flow.Fact, look func() (View, error)) error {
-	to, err := w.listeners(session.Project, f.Kind)
-	if err != nil || len(to) == 0 && f.Kind.OnRequest() {
+	asking, err := w.asking(session.Project, f.Kind)
+	if err != nil || len(asking) == 0 && f.Kind.OnRequest() {
 		return err
 	}
 	view, err := look()
@@ -29,7 +29,7 @@ func (w *saving) tell(session flow.Session, f flow.Fact, look func() (View, erro
 	if err := w.log(session.ID, "event", map[string]any{"id": e.ID, "event": e.Kind, "sequence": e.Sequence}); err != nil {
 		return err
 	}
-	return w.deliver(e, to)
+	return w.deliver(e, wanting(asking, f.Kind))
 }
 
 // after is a session with all that belongs to it once a change of it is written:
@@ -61,10 +61,22 @@ func (w *saving) after(c flow.Change, session flow.Session) (View, error) {
 	return v, nil
 }
 
-// listeners are the endpoints of a project that want a kind of event.
+// asking are the endpoints of a project that ask for a kind of event, also those
+// that nothing is sent to now.
+func (w *saving) asking(project flow.ProjectID, kind flow.EventKind) ([]flow.Endpoint, error) {
+	endpoints, err := w.tx.Endpoints(w.ctx, project)
+	return slices.DeleteFunc(endpoints, func(e flow.Endpoint) bool { return !e.Asks(kind) }), err
+}
+
+// wanting are those of some endpoints that are told of a kind of event now.
+func wanting(endpoints []flow.Endpoint, kind flow.EventKind) []flow.Endpoint {
+	return slices.DeleteFunc(endpoints, func(e flow.Endpoint) bool { return !e.Wants(kind) })
+}
+
+// listeners are the endpoints of a project that are told of a kind of event now.
 func (w *saving) listeners(project flow.ProjectID, kind flow.EventKind) ([]flow.Endpoint, error) {
 	endpoints, err := w.tx.Endpoints(w.ctx, project)
-	return slices.DeleteFunc(endpoints, func(e flow.Endpoint) bool { return !e.Wants(kind) }), err
+	return wanting(endpoints, kind), err
 }
 
 // event makes an event out of a fact and keeps it.
