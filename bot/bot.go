@@ -140,8 +140,13 @@ func (b *Bot) understand(m Message) flow.Intent {
 	if said := m.Own || m.Kind == KindText || m.Text != ""; said && in.Kind != flow.MeansCode {
 		// A card number that comes in pieces is known by the last of them. An
 		// entry code is no piece: whoever mistypes theirs must be able to try again.
-		if shown, found := b.last.completes(m, in.Kind == flow.MeansSecret, b.now()); found && in.Kind != flow.MeansSecret {
+		shown, near := b.last.completes(m, in.Kind == flow.MeansSecret, b.now())
+		switch {
+		case in.Kind == flow.MeansSecret:
+		case shown != "":
 			in = flow.Intent{Kind: flow.MeansSecret, Text: shown, By: Reading}
+		case near: // its code may stand in words that nobody thought of
+			in.Text = kept(m.Text, place{}, maxRunNear)
 		}
 	}
 	note := func(k flow.IntentKind, text string) flow.Intent { return flow.Intent{Kind: k, Text: text, By: Reading} }

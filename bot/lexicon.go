@@ -36,8 +36,13 @@ type lexicon struct {
 	ask     map[string]bool
 	not     map[string]bool
 	unsure  map[string]bool
-	secrets map[string]bool
-	firm    []string // words that a slip of the finger must not turn into a method
+	secrets map[string]bool // names of what nobody may be asked for
+	letters map[string]bool // those of them whose secret can have letters
+	perhaps map[string]bool // such a name only where a code stands right beside it
+	spared  map[string]bool // what begins with such a name and is none
+	usual   map[string]bool // what is said of a password and is none
+	heads   map[string]bool // first words of secrets, perhaps and spared
+	firm    []string        // words that a slip of the finger must not turn into a method
 }
 
 // cue is a phrase that says what a sentence is about.
@@ -55,6 +60,10 @@ type wordList struct {
 	Not     []string            `toml:"not"`
 	Unsure  []string            `toml:"unsure"`
 	Secret  []string            `toml:"secret"`
+	Letters []string            `toml:"letters"`
+	Perhaps []string            `toml:"perhaps"`
+	Spared  []string            `toml:"spared"`
+	Usual   []string            `toml:"usual"`
 	Numbers map[string][]string `toml:"numbers"`
 	Whole   map[string][]string `toml:"whole"`
 	Is      map[string][]string `toml:"is"`
@@ -98,7 +107,8 @@ func loadLexicon() (*lexicon, error) {
 func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 	l := &lexicon{
 		whole: map[string]meaning{}, is: map[string]meaning{}, numbers: map[string]int{}, lead: map[string]bool{}, tail: map[string]bool{},
-		ask: map[string]bool{}, not: map[string]bool{}, unsure: map[string]bool{}, secrets: map[string]bool{},
+		ask: map[string]bool{}, not: map[string]bool{}, unsure: map[string]bool{}, secrets: map[string]bool{}, letters: map[string]bool{},
+		perhaps: map[string]bool{}, spared: map[string]bool{}, usual: map[string]bool{}, heads: map[string]bool{},
 	}
 	for _, lang := range flow.Langs() {
 		var list wordList
@@ -119,6 +129,12 @@ func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 			return nil, fmt.Errorf("%q turns a sentence around and is passed over", phrase)
 		}
 	}
+	for _, list := range []map[string]bool{l.secrets, l.perhaps, l.spared} {
+		for phrase := range list {
+			first, _, _ := strings.Cut(phrase, " ")
+			l.heads[first] = true
+		}
+	}
 	l.harden()
 	return l, nil
 }
@@ -127,7 +143,10 @@ func (l *lexicon) add(lang flow.Lang, list wordList) error {
 	for _, group := range []struct {
 		into map[string]bool
 		from []string
-	}{{l.lead, list.Lead}, {l.tail, list.Tail}, {l.ask, list.Ask}, {l.not, list.Not}, {l.unsure, list.Unsure}, {l.secrets, list.Secret}} {
+	}{
+		{l.lead, list.Lead}, {l.tail, list.Tail}, {l.ask, list.Ask}, {l.not, list.Not}, {l.unsure, list.Unsure},
+		{l.secrets, list.Secret}, {l.secrets, list.Letters}, {l.letters, list.Letters}, {l.perhaps, list.Perhaps}, {l.spared, list.Spared}, {l.usual, list.Usual},
+	} {
 		for _, phrase := range group.from {
 			group.into[key(phrase)] = true
 		}

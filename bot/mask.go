@@ -18,27 +18,23 @@ const (
 	shownOther = "a secret, not kept"
 )
 
-// secret finds a card number, or the name of a secret with digits beside it, in
-// a folded text, and returns what may be kept in place of the whole text.
-func secret(folded string) (shown string, found bool) {
-	folded = spelled(folded)
-	groups := digitGroups(folded)
-	if card(groups, 0) {
-		return shownCard, true
-	}
-	if _, found := named(folded); found {
-		return shownOther, true
-	}
-	return "", false
-}
-
-// secretIn is secret for a text as it was written, too: a key of ours that somebody
-// pasted is told by its letters.
-func secretIn(text, folded string) (shown string, found bool) {
+// secretIn finds a secret in a text, by its letters a key of ours that somebody
+// pasted, and in its folded form a card number, or what stands beside the name of
+// a secret. shown is what may be kept in place of the whole text, "" where there
+// is none; asked says that there is none, and that one is spoken of.
+func secretIn(text, folded string) (shown string, asked bool) {
 	if flow.HoldsKey(text) {
-		return shownOther, true
+		return shownOther, false
 	}
-	return secret(folded)
+	folded = spelled(folded)
+	if card(digitGroups(folded), 0) {
+		return shownCard, false
+	}
+	says := named(folded)
+	if says.found {
+		return shownOther, false
+	}
+	return "", says.asked
 }
 
 // spelled is a folded text with the names of the digits, in any language,
@@ -164,77 +160,13 @@ func isCard(digits string) bool {
 	return known && flow.LuhnHolds(digits)
 }
 
-// The bounds of a secret that is named.
-const (
-	maxSecretWords = 4 // between the name and the digits: "my pin for the card is 1234"
-	minSecret      = 3 // digits
-	maxSecretName  = 4 // words
-)
-
-// between are the words that may stand between digits and the name of a secret
-// behind them: "1234 is my pin".
-var between = []string{"is", "my", "the", "na", "be", "im", "as", "ni", "ne", "ce", "bu", "for", "our", "atm", "card", "dina", "mi", "shine", "that", "this"}
-
-// named says whether the name of a secret stands in a text (asked), and whether
-// digits stand beside it (found).
-func named(text string) (asked, found bool) {
-	words := split(text)
-	for i := range words {
-		size := secretName(words[i:])
-		if size == 0 {
-			continue
-		}
-		asked = true
-		for k := i + size; k < min(i+size+1+maxSecretWords, len(words)); k++ {
-			if digitsFrom(words[k:]) >= minSecret {
-				return true, true
-			}
-		}
-		k := i - 1
-		for k >= 0 && i-k <= maxSecretWords && slices.Contains(between, words[k].text) {
-			k--
-		}
-		if k >= 0 && len(words[k].text) >= minSecret && isDigits(words[k].text) {
-			return true, true
-		}
-	}
-	return asked, false
-}
-
-// secretName is how many words the name of a secret has that words begin with.
-func secretName(words []word) int {
-	for n := min(maxSecretName, len(words)); n >= 1; n-- {
-		var name []string
-		for _, w := range words[:n] {
-			name = append(name, strings.ReplaceAll(w.text, "'", ""))
-		}
-		if vocabulary().secrets[strings.Join(name, " ")] {
-			return n
-		}
-	}
-	return 0
-}
-
-// digitsFrom counts the digits that words begin with, in one group or more.
-func digitsFrom(words []word) int {
-	n := 0
-	for _, w := range words {
-		if !isDigits(w.text) {
-			break
-		}
-		n += len(w.text)
-	}
-	return n
-}
-
-func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
-
 // The digits that are never kept: so many in one run, and all of a message that
 // has so many, however they stand apart. A payer's PIN or half of a card number
 // looks like any other number, so that no number of that length is kept at all.
 const (
-	maxRun   = 3
-	maxTotal = 7
+	maxRun     = 3
+	maxRunNear = 2 // where a secret is spoken of: a CVV has three digits
+	maxTotal   = 7
 )
 
 // run is a run of digits in a text, over whatever is neither a letter nor a
@@ -246,14 +178,15 @@ type run struct {
 }
 
 // kept is what may be kept of a text: without what cannot be seen, and with the
-// count of its digits in place of each longer number. An entry code is kept.
-func kept(text string, code place) string {
+// count of its digits in place of each number of more than most. An entry code is
+// kept.
+func kept(text string, code place, most int) string {
 	text = heard(text)
 	runs, total := digitRuns(text, code)
 	var b strings.Builder
 	done := 0
 	for _, r := range runs {
-		if r.digits <= maxRun && (total <= maxTotal || !r.written) {
+		if r.digits <= most && (total <= maxTotal || !r.written) {
 			continue
 		}
 		b.WriteString(text[done:r.from] + "[" + many(r.digits) + "]")
@@ -261,6 +194,15 @@ func kept(text string, code place) string {
 	}
 	b.WriteString(text[done:])
 	return clip(strings.TrimSpace(visible(b.String())), maxKept)
+}
+
+// mostKept is how long a number is kept at most in a text: near says that it, or
+// what was written just before, is about a secret.
+func mostKept(near bool) int {
+	if near {
+		return maxRunNear
+	}
+	return maxRun
 }
 
 // broken says whether digits stand around what looks like an entry code as those
@@ -353,11 +295,11 @@ func digitRuns(text string, code place) (runs []run, total int) {
 // masked is a text that came with a message, as it may be kept: a name, what a
 // sign of approval says.
 func masked(text string) string {
-	folded := fold(text)
-	if shown, found := secretIn(text, folded); found {
+	shown, asked := secretIn(text, fold(text))
+	if shown != "" {
 		return shown
 	}
-	return kept(text, place{})
+	return kept(text, place{}, mostKept(asked))
 }
 
 // WasCard says of what is kept in place of a message with a secret whether that

@@ -3,6 +3,7 @@ package bot
 import (
 	"container/list"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -33,22 +34,25 @@ type person struct {
 
 // piece is what one message could be a part of.
 type piece struct {
-	id     string
-	at     time.Time
-	groups []group
-	asked  bool // it names a secret, so that bare digits behind it are one
-	secret bool // it was one, and ends what was before
+	id      string
+	at      time.Time
+	groups  []group
+	asked   bool // it names a secret, so that bare digits behind it are one
+	letters bool // of such that can have letters, so that a bare word with digits in it is one
+	secret  bool // it was one, and ends what was before
 }
 
 func newRecent() *recent { return &recent{people: map[string]*list.Element{}, order: list.New()} }
 
-// completes remembers a message, and says whether it completes a secret that
-// the messages before it began. A message that comes again is the same one.
-func (r *recent) completes(m Message, secret bool, now time.Time) (shown string, found bool) {
+// completes remembers a message. shown is what may be kept in place of one that
+// is a secret, or completes one that the messages before it began; "" where it
+// does neither. near says whether a secret was spoken of just before. A message
+// that comes again is the same one.
+func (r *recent) completes(m Message, secret bool, now time.Time) (shown string, near bool) {
 	folded := spelled(fold(m.Text))
-	asked, _ := named(folded)
-	p := piece{id: m.ID, at: now, groups: few(digitGroups(folded)), asked: asked, secret: secret}
-	bare := isBare(folded)
+	says := named(folded)
+	p := piece{id: m.ID, at: now, groups: few(digitGroups(folded)), asked: says.asked, letters: says.letters, secret: secret}
+	bare, lone := isBare(folded), isLone(folded)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,13 +64,14 @@ func (r *recent) completes(m Message, secret bool, now time.Time) (shown string,
 	}
 	who.pieces = slices.DeleteFunc(who.pieces, func(x piece) bool { return now.Sub(x.at) >= pieceLasts })
 	before := who.pieces
+	near = slices.ContainsFunc(before, func(x piece) bool { return x.secret || x.asked })
 	if i := lastSecret(before); i >= 0 {
 		if bare && i == len(before)-1 { // its code, or its date
 			p.secret, shown = true, shownOther
 		}
 		before = before[i+1:]
 	}
-	if n := len(before); n > 0 && before[n-1].asked && bare {
+	if n := len(before); n > 0 && (before[n-1].asked && bare || before[n-1].letters && lone) {
 		p.secret, shown = true, shownOther
 	}
 	for i := range before {
@@ -81,7 +86,7 @@ func (r *recent) completes(m Message, secret bool, now time.Time) (shown string,
 	if len(who.pieces) > maxPieces {
 		who.pieces = slices.Clone(who.pieces[len(who.pieces)-maxPieces:])
 	}
-	return shown, p.secret
+	return shown, near
 }
 
 // joins says whether the digits of messages, one behind the other, are a card
@@ -118,7 +123,7 @@ func few(groups []group) []group {
 // as a PIN or a one-time code is.
 func isBare(folded string) bool {
 	digits, others := 0, 0
-	for _, w := range split(folded) {
+	for _, w := range pieces(folded) {
 		if isDigits(w.text) {
 			digits += len(w.text)
 		} else {
@@ -126,6 +131,13 @@ func isBare(folded string) bool {
 		}
 	}
 	return digits >= minSecret && digits <= 8 && others <= 3
+}
+
+// isLone says whether a folded text is one word with letters and digits in it, as
+// a password is.
+func isLone(folded string) bool {
+	words := strings.Fields(folded)
+	return len(words) == 1 && isMixed(words[0])
 }
 
 func lastSecret(pieces []piece) int {

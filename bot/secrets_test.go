@@ -218,6 +218,92 @@ func TestSecretsByName(t *testing.T) {
 	}
 }
 
+// However its name is written, and in words that a payer has for it, a secret is
+// known and nothing of it is kept.
+func TestSecretsByNameHoweverTheyAreWritten(t *testing.T) {
+	const card = "4111 1111 1111 1111"
+	for _, texts := range [][]string{
+		{card, "cvv123"}, {card, "three digit at the back na 789"}, {card, "my password is adaobi77"}, {card, "cvv one two three"}, {card, "789 na im dey the back of the card"},
+		{"OTP654321"}, {"pin1234"}, {"cvv123"}, {"my CVV2:123 please"}, {"1234pin"}, {"my otp654321ok"}, {"my pin na1234"}, {"BVN22222222221"}, {"ＯＴＰ６５４３２１"},
+		{"o.t.p is 654321"}, {"O T P 654321"}, {"o.t.p654321"}, {"c-v-v 1 2 3"}, {"P.I.N. 1234"}, {"pin '1234'"}, {"mypin 1234"},
+		{"token 123456"}, {"my token is 4821"}, {"Token: 123 456"}, {"token na 654321"}, {"token654321"}, {"654321 is my token"}, {"my token is", "4821"}, {"token code 123456"},
+		{"my password is adaobi77"}, {"my password is adaobi"}, {"password: Adaobi"}, {"PASSWORD=P@ssword"}, {"password adaobi77"}, {"my password for opay is adaobi77"},
+		{"adaobi77 is my password"}, {"adaobi is my password"}, {"password na chidinma"}, {"my passcode is adaobi_1"}, {"my password", "adaobi770"}, {"here is my password", "P@ssword1"},
+		{"the digits at the back of the card is 789"}, {"back of my card: 789"}, {"the number behind the card is 789"}, {"789 at the back of the card", "789"},
+		{"number wey dey for back na 789"}, {"abeg the digits wey dey back na seven eight nine"}, {"paswod na adaobi"},
+		{"lambobi uku na bayan kati 789"}, {"kalmar sirri ita ce adaobi77"}, {"kalmar wucewa ce adaobi"},
+		{"nọ́mbà ẹ̀yìn káàdì 789"}, {"ọ̀rọ̀ ìgbaniwọlé mi ni adaobi"}, {"ọ̀rọ̀ aṣínà: adaobi77"},
+		{"nọmba dị n'azụ kaadị bụ 789"}, {"okwuntughe m bụ adaobi"}, {"okwu ntughe: adaobi77"},
+	} {
+		k := newTalker(t)
+		got := k.says(texts...)
+		if in := got[len(got)-1]; in.Kind != flow.MeansSecret || in.Text != "a secret, not kept" && len(texts) == 1 {
+			t.Errorf("%q ends in %+v", texts, in)
+		}
+		for _, in := range got {
+			for _, secret := range []string{"123", "789", "1234", "654321", "adaobi", "Adaobi", "P@ss", "chidinma", "4821"} {
+				if strings.Contains(in.Text, secret) {
+					t.Errorf("of %q is kept %q", texts, in.Text)
+				}
+			}
+		}
+	}
+}
+
+// Who only speaks of a secret, or uses its name for something else, is not warned,
+// and what they write is kept as it is.
+func TestNoSecretIsSeenWhereNoneIs(t *testing.T) {
+	for _, text := range []string{
+		"forgot my password", "forgot my password: please help", "password: transfer", "I forgot my password", "my password is wrong", "my password is not working", "what is my password", "the password is for my phone", "is a password needed?",
+		"my password don spoil", "password is incorrect please", "what is the pin for?", "my pin is not here", "the password is in my other phone", "my password is with my brother",
+		"this is not my password", "password is required", "reset password", "it is a secret", "kalmar sirri ta bata", "gini bu okwuntughe m", "kini oro igbaniwole mi",
+		"pin me", "pin me at the shop", "token of appreciation", "a small token of 50 naira", "token", "my token has not come", "send the token for light", "tokens",
+		"at the back of the shop", "I am at the back", "my shop is behind the bank", "cvv", "otp", "do you want the otp?", "spin", "opinion 12", "pinto", "password", "1 2 3", "order 12",
+	} {
+		in := newTalker(t).says(text)[0]
+		if in.Kind == flow.MeansSecret || in.Text != text {
+			t.Errorf("%q is %s and is kept as %q", text, in.Kind, in.Text)
+		}
+	}
+	for _, text := range []string{
+		"token of 150,000", "token of appreciation 5000", "token 150,000", "token ₦150000", "token 150000 naira", "token 5000", "I paid 5000 for token", "token 01234567890123456789",
+		"pin me on 08031234567", "pineapple1234", "spin1234", "order1234", "ORD-1182", "acct 0123456789 gtb", "gtb2", "my token has not come 5000", "pin 7K3M-9QTX", "my password is 7K3M-9QTX",
+		"forgot my password, order ORD1182", "I am number 123 at the back",
+	} {
+		if in := newTalker(t).says(text)[0]; in.Kind == flow.MeansSecret {
+			t.Errorf("%q is taken for a secret", text)
+		}
+	}
+	for _, texts := range [][]string{
+		{"forgot my password", "ORD1182"}, {"my token has not come", "5000"}, {"token of appreciation", "5000"}, {"pin me", "5000"}, {"4111 1111 1111 1111", "adaobi77"},
+	} {
+		k := newTalker(t)
+		if got := k.says(texts...); got[1].Kind == flow.MeansSecret {
+			t.Errorf("%q ends in a secret", texts)
+		}
+	}
+}
+
+// Where a secret is spoken of, in a message or just before it, no number is kept
+// that a CVV could be, whatever stands around it.
+func TestNoCodeIsKeptBesideASecret(t *testing.T) {
+	for _, texts := range [][]string{
+		{"4111 1111 1111 1111", "it dey the other side o, na im be 789"},
+		{"4111 1111 1111 1111", "ok", "you fit see am for there, e be like say na seven eight nine o"},
+		{"do you need my cvv or is it that small paper wey my brother bring 789"},
+		{"my pin", "it dey for paper wey I write down yesterday 789"},
+	} {
+		k := newTalker(t)
+		got := k.says(texts...)
+		if in := got[len(got)-1]; in.Kind == flow.MeansSecret || !strings.Contains(in.Text, "[3 digits]") {
+			t.Errorf("of %q is kept %q", texts, in.Text)
+		}
+	}
+	if in := newTalker(t).says("it dey the other side o, na im be 789")[0]; !strings.Contains(in.Text, "789") {
+		t.Errorf("a number of three digits is kept as %q", in.Text)
+	}
+}
+
 // The pieces are those of one person, of ten minutes, and of each message once.
 func TestPiecesAreForgotten(t *testing.T) {
 	k, now := newTalker(t), noon

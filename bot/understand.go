@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 2
+const Reading = 3
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -34,19 +34,22 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 	plain := plainWords(folded)
 	in := flow.Intent{Kind: flow.MeansNothing}
 	m, stop := l.whole[strings.Join(plain, " ")]
+	most := maxRun
 	if !stop {
-		if shown, found := secretIn(text, folded); found {
+		shown, asked := secretIn(text, folded)
+		if shown != "" {
 			if planted.KeptCard {
 				shown = text
 			}
 			return flow.Intent{Kind: flow.MeansSecret, Text: shown}
 		}
+		most = mostKept(asked)
 		if code, at, found := entryCode(folded, text); found && (at.after || !broken(text, at)) {
-			in.Kind, in.Code, in.Text = flow.MeansCode, code, kept(text, at)
+			in.Kind, in.Code, in.Text = flow.MeansCode, code, kept(text, at, most)
 			return in
 		}
 	}
-	in.Text = kept(text, place{})
+	in.Text = kept(text, place{}, most)
 	switch {
 	case stop:
 		in.Kind = m.kind

@@ -1,0 +1,270 @@
+package bot
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The bounds of a secret that is named.
+const (
+	maxSecretWords = 4 // between the name and the digits: "my pin for the card is 1234"
+	minSecret      = 3 // digits
+	maxSecretName  = 5 // words
+	minPassword    = 4 // letters and digits
+)
+
+// The digits of a code that stands beside a word which is also used for other
+// things: so many, or fewer where it is said that this is the code.
+const (
+	minToken, minSureToken = 6, 4
+	maxToken               = 8
+)
+
+// between are the words that may stand between digits and the name of a secret
+// behind them: "1234 is my pin".
+var between = []string{"is", "my", "the", "na", "be", "im", "as", "ni", "ne", "ce", "bu", "for", "our", "atm", "card", "dina", "mi", "shine", "that", "this", "at", "dey", "wey"}
+
+// links are the words that say what something is, and owners whose, behind its
+// name: "oro igbaniwole mi ni …".
+var (
+	links  = []string{"is", "na", "be", "as", "ni", "ne", "ce", "bu", "shine"}
+	owners = []string{"mi", "m", "dina", "nawa"}
+)
+
+// naming is what a text says of secrets by their names.
+type naming struct {
+	asked   bool // a name stands in it
+	letters bool // alone, and of a secret that can have letters
+	found   bool // the secret stands beside it
+}
+
+// named finds the names of secrets in a folded text, and what stands beside them.
+func named(folded string) naming {
+	t := telling{folded: folded, words: pieces(folded)}
+	var says naming
+	for i := range t.words {
+		if size := t.name(i, vocabulary().secrets); size > 0 {
+			letters := t.name(i, vocabulary().letters) == size
+			says.asked, says.letters = true, says.letters || letters && t.only(i, size)
+			says.found = says.found || t.digitsBeside(i, size) || letters && t.passwordBeside(i, size)
+		}
+		if size := t.name(i, vocabulary().perhaps); size > 0 {
+			says.asked = says.asked || t.only(i, size)
+			says.found = says.found || t.tokenBeside(i, size)
+		}
+		if says.found {
+			break
+		}
+	}
+	return says
+}
+
+// telling is a folded text that perhaps tells a secret, and its words.
+type telling struct {
+	folded string
+	words  []word
+}
+
+// pieces are the words of a folded text, and those apart of which one is the name
+// of a secret or a word beside it, and nobody put a space between: "cvv123", "na789".
+func pieces(folded string) []word {
+	var out []word
+	for _, w := range split(folded) {
+		w.at += len(w.text) - len(strings.TrimLeft(w.text, "'"))
+		if w.text = strings.Trim(w.text, "'"); w.text == "" {
+			continue
+		}
+		parts := runs(w)
+		letter := func(p word) bool { // the last one of "o.t.p654321"
+			return len(p.text) == 1 && len(out) > 0 && len(out[len(out)-1].text) == 1
+		}
+		glued := func(p word) bool {
+			return vocabulary().secrets[p.text] || vocabulary().perhaps[p.text] || len(parts) == 2 && (slices.Contains(between, p.text) || letter(p))
+		}
+		if slices.ContainsFunc(parts, glued) {
+			out = append(out, parts...)
+		} else {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// runs are a word cut where letters and digits meet.
+func runs(w word) []word {
+	var out []word
+	from := 0
+	for i := range w.text {
+		if i > 0 && isDigits(w.text[i-1:i]) != isDigits(w.text[i:i+1]) {
+			out = append(out, word{text: w.text[from:i], at: w.at + from})
+			from = i
+		}
+	}
+	out = append(out, word{text: w.text[from:], at: w.at + from})
+	out[0].gap = w.gap
+	return out
+}
+
+// name is how many words a name of a list has that begins with the i-th word, 0 for
+// none. One can be spelled: "o.t.p".
+func (t telling) name(i int, list map[string]bool) int {
+	if first := strings.ReplaceAll(t.words[i].text, "'", ""); len(first) != 1 && !vocabulary().heads[first] {
+		return 0
+	}
+	words := t.words[i:min(i+maxSecretName, len(t.words))]
+	plain := make([]string, len(words))
+	letters := 0
+	for n, w := range words {
+		plain[n] = strings.ReplaceAll(w.text, "'", "")
+		if letters == n && len(plain[n]) == 1 {
+			letters++
+		}
+	}
+	for n := len(plain); n >= 1; n-- {
+		phrase := strings.Join(plain[:n], " ")
+		switch {
+		case vocabulary().spared[phrase]:
+			return 0
+		case list[phrase], n > 1 && n <= letters && list[strings.Join(plain[:n], "")]:
+			return n
+		}
+	}
+	return 0
+}
+
+// digitsBeside says whether digits stand behind a name or before it.
+func (t telling) digitsBeside(i, size int) bool {
+	for k := i + size; k < min(i+size+1+maxSecretWords, len(t.words)); k++ {
+		if digitsFrom(t.words[k:]) >= minSecret {
+			return true
+		}
+	}
+	k := t.before(i)
+	return k >= 0 && len(t.words[k].text) >= minSecret && isDigits(t.words[k].text)
+}
+
+// before is the word before a name and what may stand between, -1 for none.
+func (t telling) before(i int) int {
+	k := i - 1
+	for k >= 0 && i-k <= maxSecretWords && slices.Contains(between, t.words[k].text) {
+		k--
+	}
+	return k
+}
+
+// tokenBeside says whether digits that look like a code and not like money stand
+// right beside a name: "token 123456", but not "token of 150,000".
+func (t telling) tokenBeside(i, size int) bool {
+	sure := i > 0 && t.words[i-1].text == "my"
+	k := i + size
+	for ; k < len(t.words) && (slices.Contains(links, t.words[k].text) || slices.Contains([]string{"code", "no", "number"}, t.words[k].text)); k++ {
+		sure = sure || slices.Contains(links, t.words[k].text)
+	}
+	if t.token(k, sure) {
+		return true
+	}
+	k = t.before(i)
+	return k >= 0 && slices.ContainsFunc(t.words[k+1:i], func(w word) bool { return slices.Contains(links, w.text) }) && t.token(k, true)
+}
+
+// token says whether the digits that begin with the k-th word are as many as a code
+// has, and no amount.
+func (t telling) token(k int, sure bool) bool {
+	least := minToken
+	if sure {
+		least = minSureToken
+	}
+	n, digits := k, 0
+	for ; n < len(t.words) && isDigits(t.words[n].text) && digits+len(t.words[n].text) <= maxToken; n++ {
+		if n > k && strings.Contains(t.words[n].gap, ",") {
+			return false
+		}
+		digits += len(t.words[n].text)
+	}
+	if digits < least || n < len(t.words) && slices.Contains([]string{"naira", "ngn", "k"}, t.words[n].text) {
+		return false
+	}
+	return !strings.ContainsFunc(t.words[k].gap, func(r rune) bool { return unicode.Is(unicode.Sc, r) })
+}
+
+// only says whether nothing stands in the text but a name, and words that say whose
+// it is: "my token is".
+func (t telling) only(i, size int) bool {
+	for k, w := range t.words {
+		if (k < i || k >= i+size) && !slices.Contains(between, w.text) && w.text != "here" {
+			return false
+		}
+	}
+	return true
+}
+
+// passwordBeside says whether a secret that can have letters stands beside its
+// name: a word with digits or signs in it, or any that is told to be it and is not
+// what people say of one. "My password is wrong" tells none.
+func (t telling) passwordBeside(i, size int) bool {
+	k := i + size
+	for k < len(t.words) && slices.Contains(owners, t.words[k].text) {
+		k++
+	}
+	told := k < len(t.words) && strings.ContainsAny(t.words[k].gap, ":=")
+	if k < len(t.words) && slices.Contains(links, t.words[k].text) {
+		told = true
+		k++
+	}
+	if k < len(t.words) && (t.mixed(k) || told && t.unusual(k)) {
+		return true
+	}
+	for k++; k < min(i+size+1+maxSecretWords, len(t.words)); k++ {
+		if slices.Contains(links, t.words[k-1].text) && t.mixed(k) {
+			return true
+		}
+	}
+	k = t.before(i)
+	if k < 0 || !slices.ContainsFunc(t.words[k+1:i], func(w word) bool { return slices.Contains(links, w.text) }) {
+		return false
+	}
+	return t.mixed(k) || k == 0 && i+size == len(t.words) && t.unusual(k)
+}
+
+// unusual says whether a word is of letters alone, and none that people say of a password.
+func (t telling) unusual(k int) bool {
+	l, w := vocabulary(), strings.ReplaceAll(t.words[k].text, "'", "")
+	if _, means := l.is[w]; means || utf8.RuneCountInString(w) < minPassword || strings.ContainsAny(w, digitChars) {
+		return false
+	}
+	return !l.usual[w] && !l.not[w] && !l.unsure[w] && !l.lead[w] && !l.tail[w]
+}
+
+// mixed is isMixed of what is written from the k-th word on to the next space.
+func (t telling) mixed(k int) bool {
+	text, _, _ := strings.Cut(t.folded[t.words[k].at:], " ")
+	return isMixed(text)
+}
+
+// isMixed says whether a word has letters, and digits or signs among them, and is
+// not written as an entry code is.
+func isMixed(text string) bool {
+	text = strings.TrimRight(text, ".,;:!?)'\"")
+	letters := strings.ContainsFunc(text, unicode.IsLetter)
+	if !letters || !strings.ContainsAny(text, digitChars+"@#$%&*_^+~") || utf8.RuneCountInString(text) < minPassword {
+		return false
+	}
+	left, right, dash := strings.Cut(text, "-")
+	return !dash || !candidate{left: left, right: right}.crockford()
+}
+
+// digitsFrom counts the digits that words begin with, in one group or more.
+func digitsFrom(words []word) int {
+	n := 0
+	for _, w := range words {
+		if !isDigits(w.text) {
+			break
+		}
+		n += len(w.text)
+	}
+	return n
+}
+
+func isDigits(text string) bool { return text != "" && strings.Trim(text, digitChars) == "" }
