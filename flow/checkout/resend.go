@@ -129,14 +129,14 @@ type Replay struct {
 	Endpoint   flow.EndpointID
 	From, To   time.Time // of when they were made: from the first on, before the second
 	OnlyFailed bool      // only those that were given up
-	Count      int       // that are on their way now
+	Count      int       // that this call put on their way
 	Next       time.Time // from when there are more, zero where there are none
 }
 
 // Replay sends an endpoint the events of a stretch of time again, at most
-// MaxReplayed of them, oldest first. What is on its way already is not among them, so
-// that a call that was cut off may be made again. Errors: resource_not_found,
-// endpoint_disabled.
+// MaxReplayed of them, oldest first. What is on its way already is not among them, nor
+// what another call puts there meanwhile, so that a call that was cut off may be made
+// again. Errors: resource_not_found, endpoint_disabled.
 func (s *Service) Replay(ctx context.Context, r Replay, c Call) (Answer, error) {
 	done, err := s.calls.alone(c)
 	if err != nil {
@@ -166,28 +166,41 @@ func (s *Service) replay(ctx context.Context, r Replay, c Call) (answer Answer, 
 		if err != nil {
 			return false, err
 		}
-		part := owed[r.Count:min(r.Count+replayedAtOnce, len(owed))]
-		for _, o := range part {
-			e := flow.Event{ID: o.Event}
-			if o.Delivery == "" { // it was never sent there: its body is needed
-				if e, err = w.tx.Event(ctx, c.Project, o.Event); err != nil {
-					return false, err
-				}
-			}
-			if err := w.redo(e, to, flow.CauseReplay); err != nil {
-				return false, err
-			}
+		part, did := owed[:min(replayedAtOnce, len(owed))], r
+		queued, err := w.replay(part, to)
+		if err != nil {
+			return false, err
 		}
-		if r.Count+len(part) < len(owed) {
-			w.tx.After(func() { r.Count += len(part) }) // once it is kept
+		did.Count += queued
+		if len(part) < len(owed) {
+			w.tx.After(func() { owed, r = owed[len(part):], did }) // once it is kept
 			return true, nil
 		}
-		whole := r
-		whole.Count = len(owed)
-		answer, err = w.rendered(c, "", Made{Replay: whole})
+		answer, err = w.rendered(c, "", Made{Replay: did})
 		return false, err
 	})
 	return answer, err
+}
+
+// replay owes events to an endpoint once more, and says how many those are: what was
+// put on its way since they were listed is not owed again.
+func (w *saving) replay(listed []store.Owed, to flow.Endpoint) (queued int, err error) {
+	list, err := w.tx.Unmoved(w.ctx, to.ID, listed)
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range list {
+		e := flow.Event{ID: o.Event}
+		if o.Delivery == "" { // it was never sent there: its body is needed
+			if e, err = w.tx.Event(w.ctx, to.Project, o.Event); err != nil {
+				return 0, err
+			}
+		}
+		if err := w.redo(e, to, flow.CauseReplay); err != nil {
+			return 0, err
+		}
+	}
+	return len(list), nil
 }
 
 // replayable finds what a replay is of, and from when there is more. Events of one

@@ -202,10 +202,11 @@ type Owed struct {
 	At       time.Time
 	Delivery string
 	State    string
+	Tries    int // that were made; 0 where OwedOf reads it
 }
 
-const replayableSQL = `SELECT v.id, v.kind, v.created_at, COALESCE(d.id, ''), COALESCE(d.state, '') FROM events v
- LEFT JOIN deliveries d ON d.event = v.id AND d.endpoint = ? WHERE v.project = ? AND v.created_at >= ? AND v.created_at < ?`
+const replayableSQL = `SELECT v.id, v.kind, v.created_at, COALESCE(d.id, ''), COALESCE(d.state, ''),
+ COALESCE((SELECT MAX(a.n) FROM delivery_attempts a WHERE a.delivery = d.id), 0) FROM events v LEFT JOIN deliveries d ON d.event = v.id AND d.endpoint = ?`
 
 // Stretch is a stretch of time of a project's events, for one endpoint.
 type Stretch struct {
@@ -218,8 +219,8 @@ type Stretch struct {
 // Replayable lists the events of a stretch that can be sent again, oldest first:
 // none that is on its way.
 func (r Reader) Replayable(ctx context.Context, s Stretch, limit int) ([]Owed, error) {
-	query, args := replayableSQL+` AND v.kind IN (`+marks(len(s.Kinds))+`)`,
-		[]any{string(s.To.ID), string(s.To.Project), flow.Millis(s.From), flow.Millis(s.Until)}
+	query, args := ` WHERE v.project = ? AND v.created_at >= ? AND v.created_at < ? AND v.kind IN (`+marks(len(s.Kinds))+`)`,
+		[]any{string(s.To.Project), flow.Millis(s.From), flow.Millis(s.Until)}
 	for _, k := range s.Kinds {
 		args = append(args, string(k))
 	}
@@ -228,11 +229,35 @@ func (r Reader) Replayable(ctx context.Context, s Stretch, limit int) ([]Owed, e
 	} else {
 		query += ` AND (d.id IS NULL OR d.state IN ('dead', 'delivered', 'cancelled'))`
 	}
+	return r.replayable(ctx, s.To.ID, query+` ORDER BY v.created_at, v.id LIMIT ?`, append(args, limit))
+}
+
+// Unmoved are those of what Replayable listed for an endpoint that stand as they did
+// then: what was put on its way since is not among them, also once it was sent.
+func (r Reader) Unmoved(ctx context.Context, to flow.EndpointID, list []Owed) ([]Owed, error) {
+	ids, still := make([]string, 0, len(list)), make(map[Owed]bool, len(list))
+	for _, o := range list {
+		ids = append(ids, string(o.Event))
+	}
+	for part := range r.run.parts(ids) {
+		now, err := r.replayable(ctx, to, ` WHERE v.id IN (`+part.marks+`)`, part.args)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range now {
+			still[o] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(o Owed) bool { return !still[o] }), nil
+}
+
+// replayable reads events as they stand with an endpoint.
+func (r Reader) replayable(ctx context.Context, to flow.EndpointID, where string, args []any) ([]Owed, error) {
 	var list []Owed
-	err := r.run.each(ctx, query+` ORDER BY v.created_at, v.id LIMIT ?`, append(args, limit), func(scan scanner) error {
+	err := r.run.each(ctx, replayableSQL+where, append([]any{string(to)}, args...), func(scan scanner) error {
 		var o Owed
 		var at int64
-		if err := scan(&o.Event, &o.Kind, &at, &o.Delivery, &o.State); err != nil {
+		if err := scan(&o.Event, &o.Kind, &at, &o.Delivery, &o.State, &o.Tries); err != nil {
 			return err
 		}
 		o.At = flow.FromMillis(at)
@@ -240,7 +265,7 @@ func (r Reader) Replayable(ctx context.Context, s Stretch, limit int) ([]Owed, e
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for what to send %s again: %w", s.To.ID, err)
+		return nil, fmt.Errorf("look for what to send %s again: %w", to, err)
 	}
 	return list, nil
 }

@@ -121,6 +121,48 @@ func TestWhatIsOnItsWayIsNotReplayed(t *testing.T) {
 	})
 }
 
+// Between a list of what can be sent again and the sending another may have sent some
+// of it: that is told from what stands as it did, also once it stands so again.
+func TestWhatWasSentSinceItWasListedIsNotReplayed(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		to, _ := three(t, db)
+		kinds := []flow.EventKind{flow.ChargeFailed, flow.ChargeLate}
+		list, err := db.Replayable(t.Context(), store.Stretch{To: to, Kinds: kinds, From: noon, Until: noon.Add(time.Minute)}, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := func(what string, want ...flow.EventID) {
+			t.Helper()
+			still, err := db.Unmoved(t.Context(), to.ID, list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []flow.EventID
+			for _, o := range still {
+				got = append(got, o.Event)
+			}
+			same(t, what, want, got)
+		}
+		left("right after", "evt_001", "evt_003")
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, _, err := tx.RedoDelivery(ctx, "evt_001", to.ID, flow.CauseReplay, "B", noon.Add(lease))
+			return err
+		})
+		left("while one is on its way", "evt_003")
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return tx.EndTries(ctx, []store.Outcome{{
+				Delivery: flow.Delivery{ID: "dlv_1", Event: "evt_001", Endpoint: to.ID, Cause: flow.CauseReplay, Lease: "B"}, State: flow.DeliveryDead, Spent: true, At: noon,
+				Verdict: flow.Verdict{Status: 500, Reason: "status", URL: to.URL, SignedAt: noon, Signature: "v1,x"},
+			}})
+		})
+		left("once it is given up again", "evt_003")
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return tx.AddDelivery(ctx, flow.Delivery{ID: "dlv_3", Event: "evt_003", Endpoint: to.ID, Cause: flow.CauseReplay}, noon, noon)
+		})
+		left("once the other is owed for the first time")
+	})
+}
+
 func TestAnEndpointIsStoppedStartedAndTakenAway(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		to, events := three(t, db)

@@ -1,0 +1,101 @@
+package checkout_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// Calls for the same stretch of time, made at once, queue each event of it once, and
+// say among them how many those are: of what was never sent there, and of what was.
+func TestReplaysThatAreMadeAtOnceQueueNothingTwice(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		const events, calls = 450, 6 // in more than two parts
+		w.must(w.db.Update(t.Context(), func(tx *store.Tx) error {
+			ids := flow.IDs{Now: w.clock, Rand: w.rand}
+			for range events {
+				id, err := ids.New(flow.PrefixEvent)
+				if err != nil {
+					return err
+				}
+				e := flow.Event{ID: flow.EventID(id), Kind: flow.EndpointDisabledKind, Project: project, Body: []byte(id), CreatedAt: w.clock()}
+				if err := tx.AddEvent(t.Context(), e); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		e := w.endpoint("https://shop.test", flow.EndpointDisabledKind)
+		for _, was := range []string{"never sent", "delivered"} {
+			release, before := make(chan bool), w.to(e.ID)
+			w.posting(func(ctx context.Context, _ flow.Delivery) flow.Verdict {
+				select {
+				case <-release:
+				case <-ctx.Done():
+				}
+				return flow.Verdict{OK: true, Status: http.StatusOK}
+			})
+			counts := make([]int, calls)
+			var done sync.WaitGroup
+			for i := range calls {
+				done.Go(func() { counts[i] = w.replays(e.ID, "") })
+			}
+			done.Wait()
+			close(release)
+			w.rest()
+			total := 0
+			for _, n := range counts {
+				total += n
+			}
+			if sent := w.to(e.ID) - before; total != events || sent != events {
+				t.Errorf("%s: %d events were queued by calls that said %v, and %d were sent", was, events, counts, sent)
+			}
+		}
+	})
+}
+
+// A call that is made again under its key queues nothing, and is answered as it was.
+func TestAReplayThatIsMadeAgainUnderItsKeySaysWhatItSaid(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.session(flow.Headless)
+		w.rest()
+		for range 2 {
+			if n := w.replays(e.ID, "k"); n != 1 {
+				t.Errorf("it says that it queued %d", n)
+			}
+			w.rest()
+		}
+		if n := w.to(e.ID); n != 2 {
+			t.Errorf("it was sent %d times", n)
+		}
+	})
+}
+
+// replays replays the last hour to an endpoint, and is what the call says that it
+// queued.
+func (w *world) replays(to flow.EndpointID, key string) (count int) {
+	r := checkout.Replay{Endpoint: to, From: w.clock().Add(-time.Hour), To: w.clock().Add(time.Second)}
+	a, err := w.service.Replay(w.t.Context(), r, checkout.Call{Project: project, Key: key, Render: func(m checkout.Made) (int, []byte, error) {
+		body, err := json.Marshal(m.Replay.Count)
+		return http.StatusOK, body, err
+	}})
+	if err == nil {
+		err = json.Unmarshal(a.Body, &count)
+	}
+	if err != nil {
+		w.t.Error(err)
+	}
+	return count
+}
