@@ -250,6 +250,7 @@ func (*Server) replayEndpoint(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+	r.From, r.To = bound(r.From), bound(r.To)
 	record := func(m checkout.Made) any {
 		did := m.Replay
 		return replayRecord{id, flow.Stamp(did.From), flow.Stamp(did.To), did.OnlyFailed, did.Count, stamp(did.Next)}

@@ -79,7 +79,7 @@ func (*Server) listEvents(c *call) error {
 	q := c.query()
 	filter := checkout.EventFilter{
 		Kind: flow.EventKind(q.text("type", 40)), Session: flow.SessionID(q.text("sessionId", maxReference)),
-		CreatedAfter: q.moment("createdAfter"), CreatedBefore: q.moment("createdBefore"), Limit: q.whole("limit", 1, maxPage, usualPage),
+		CreatedAfter: q.bound("createdAfter"), CreatedBefore: q.bound("createdBefore"), Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	cursor := q.text("cursor", 200)
 	among(q, "type", filter.Kind, flow.EventKinds())

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"till/flow"
 )
@@ -33,4 +35,44 @@ func TestEventsOfASessionWithoutAChargeSayNullWhereThereIsNothingYet(t *testing.
 	d.want(d.call("POST", "/v1/test/bank/transfers", d.key, `{"accountNumber":"`+account+`","amount":300000}`), http.StatusOK, nil)
 	paid := hears(flow.ChargeSuccess, `"data":{"id":"wsp_chg_`)
 	d.want(d.call("GET", chargesPath+"/"+paid.text("data.id"), d.key, ""), http.StatusOK, map[string]string{"data.sessionId": id})
+}
+
+// What is made is kept to the millisecond. A bound between two of them is one all the
+// same: what was made before it is before it.
+func TestABoundBetweenTwoMillisecondsDividesWhatWasMadeBeforeItFromTheRest(t *testing.T) {
+	d := openDesk(t)
+	id := d.endpoint(d.key, d.catches().url, "session.created").text("data.id")
+	d.want(d.call("POST", sessions, d.key, good), http.StatusCreated, nil)
+	d.stands(d.newest("session.created"), "DELIVERED", "1")
+	made := func(path string) time.Time {
+		t.Helper()
+		at, err := time.Parse(time.RFC3339, d.call("GET", path, d.key, "").text("data.items.0.createdAt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	finer := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
+	for _, path := range []string{eventsPath, sessions} {
+		at := made(path)
+		for bound, before := range map[string]bool{
+			flow.Stamp(at): false, finer(at.Add(time.Nanosecond)): true, finer(at.Add(500 * time.Microsecond)): true, flow.Stamp(at.Add(time.Millisecond)): true,
+		} {
+			for query, want := range map[string]bool{"?createdBefore=": before, "?createdAfter=": !before} {
+				if got := d.call("GET", path+query+bound, d.key, "").text("data.items.0.id") != ""; got != want {
+					t.Errorf("%s%s%s lists what was made at %s: %v", path, query, bound, flow.Stamp(at), got)
+				}
+			}
+		}
+	}
+	at := made(eventsPath)
+	half, next := finer(at.Add(500*time.Microsecond)), flow.Stamp(at.Add(time.Millisecond))
+	for _, c := range []struct{ from, to, kept, count string }{
+		{flow.Stamp(at.Add(-time.Second)), half, next, "1"},
+		{half, next, next, "0"},
+		{finer(at.Add(time.Microsecond)), half, next, "0"},
+	} {
+		d.want(d.call("POST", endpointsPath+"/"+id+"/replay", d.key, fmt.Sprintf(`{"from":%q,"to":%q}`, c.from, c.to)), http.StatusOK,
+			map[string]string{"data.count": c.count, "data.to": c.kept})
+	}
 }

@@ -30,7 +30,7 @@ func (*Server) listPayments(c *call) error {
 	q := c.query()
 	filter := checkout.PaymentFilter{
 		Match: flow.MatchStatus(q.text("matchStatus", 20)), Session: flow.SessionID(q.id("sessionId", flow.PrefixSession, "session")),
-		CreatedAfter: q.moment("createdAfter"), CreatedBefore: q.moment("createdBefore"), Limit: q.whole("limit", 1, maxPage, usualPage),
+		CreatedAfter: q.bound("createdAfter"), CreatedBefore: q.bound("createdBefore"), Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	cursor := q.text("cursor", 200)
 	among(q, "matchStatus", filter.Match, flow.MatchStatuses())

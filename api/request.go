@@ -211,7 +211,8 @@ func (q *query) whole(name string, least, most, missing int) int {
 	return n
 }
 
-func (q *query) moment(name string) time.Time {
+// bound takes a time that what is listed was made from on, or before.
+func (q *query) bound(name string) time.Time {
 	s := q.text(name, 40)
 	if s == "" {
 		return time.Time{}
@@ -220,7 +221,13 @@ func (q *query) moment(name string) time.Time {
 	if err != nil {
 		q.form.fail(name, flow.CodeInvalidField, "%s must be a time such as 2026-11-21T09:30:00Z.", name)
 	}
-	return at.UTC()
+	return bound(at.UTC())
+}
+
+// bound is a time that divides what was made before it from the rest. That is kept to
+// the millisecond, so that a bound between two of them is the second.
+func bound(at time.Time) time.Time {
+	return at.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond)
 }
 
 // among fails a parameter that was given and is none of those that are known.

@@ -109,7 +109,7 @@ func list(c *call, charges bool, record func(checkout.View) any) error {
 	q := c.query()
 	filter := checkout.Filter{
 		Status: flow.SessionStatus(q.text("status", 20)), Reference: q.text("reference", maxReference), CustomerEmail: q.text("customerEmail", maxEmail),
-		CreatedAfter: q.moment("createdAfter"), CreatedBefore: q.moment("createdBefore"), Charges: charges, Limit: q.whole("limit", 1, maxPage, usualPage),
+		CreatedAfter: q.bound("createdAfter"), CreatedBefore: q.bound("createdBefore"), Charges: charges, Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	cursor := q.text("cursor", 200)
 	states := []flow.SessionStatus{"PENDING", "PROCESSING", "PAID", "EXPIRED", "CANCELLED"}
