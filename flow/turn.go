@@ -49,7 +49,7 @@ type Turn struct {
 	Chat      Chat                   `json:"-"`
 	Heard     *Intent                `json:"heard,omitempty"`
 	News      *News                  `json:"news,omitempty"`
-	About     SessionID              `json:"about,omitempty"`     // of News
+	About     SessionID              `json:"about,omitempty"`     // of News, or of the message that an edit leaves as it was
 	ByCode    SessionID              `json:"byCode,omitempty"`    // the session the entry code opens, "" for none
 	Quoted    SessionID              `json:"quoted,omitempty"`    // the session whose message is answered to, "" for none
 	Fades     bool                   `json:"fades,omitempty"`     // the chat's messages disappear

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"till/flow"
@@ -51,13 +50,11 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 				return err
 			}
 		}
-		if consumed, err := w.consumed(row, in.Edits); err != nil {
+		if err := w.edit(row, &t, in.Edits); err != nil {
 			return err
-		} else if consumed && in.Intent.Kind != flow.MeansSecret { // that must be taken back, wherever it was typed
-			t.Heard = &flow.Intent{Kind: flow.MeansNote, Text: in.Intent.Text, By: in.Intent.By}
 		}
-		if in.Intent.Kind == flow.MeansCode {
-			session, err := w.tx.SessionByCode(ctx, in.Intent.Code)
+		if t.Heard.Kind == flow.MeansCode {
+			session, err := w.tx.SessionByCode(ctx, t.Heard.Code)
 			if err != nil && !notFound(err) {
 				return err
 			}
@@ -153,23 +150,6 @@ func (w *saving) quoted(row store.ChatRow, message string) (flow.SessionID, erro
 	}
 	line, err := w.tx.Line(w.ctx, string(row.ID), said.Seq)
 	return line.Session, err
-}
-
-// consumed says whether a message that is edited now did something already:
-// then the edit is only kept. One that was not understood may be said better.
-func (w *saving) consumed(row store.ChatRow, edited string) (bool, error) {
-	if edited == "" {
-		return false, nil
-	}
-	line, found, err := w.tx.HeardLine(w.ctx, row.ID, edited)
-	if err != nil || !found {
-		return false, err
-	}
-	var t flow.Turn
-	if err := json.Unmarshal(line.Data, &t); err != nil {
-		return false, fmt.Errorf("read an edited message: %w", err)
-	}
-	return t.Heard != nil && !slices.Contains([]flow.IntentKind{flow.MeansNothing, flow.MeansMaybe, flow.MeansThanks, flow.MeansMenu}, t.Heard.Kind), nil
 }
 
 // decided keeps a decision: its line, the chat's place, and its messages. before

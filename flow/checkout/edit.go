@@ -1,0 +1,65 @@
+package checkout
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"till/flow"
+	"till/flow/replay"
+	"till/flow/store"
+)
+
+// edit makes of a message that takes the place of one which did something already
+// a note: it is only kept, with what that one was about. One that was not understood
+// may be said better, and a secret must be taken back wherever it was typed.
+func (w *saving) edit(row store.ChatRow, t *flow.Turn, edited string) error {
+	if edited == "" || t.Heard.Kind == flow.MeansSecret {
+		return nil
+	}
+	line, found, err := w.tx.HeardLine(w.ctx, row.ID, edited)
+	if err != nil || !found {
+		return err
+	}
+	consumed, err := w.consumed(line)
+	if consumed {
+		t.Heard = &flow.Intent{Kind: flow.MeansNote, Text: t.Heard.Text, By: t.Heard.By}
+		t.About = line.Session
+	}
+	return err
+}
+
+// consumed says whether a message did something.
+func (w *saving) consumed(heard store.Line) (bool, error) {
+	var t flow.Turn
+	if err := json.Unmarshal(heard.Data, &t); err != nil {
+		return false, fmt.Errorf("read an edited message: %w", err)
+	}
+	switch {
+	case t.Heard == nil:
+		return false, nil
+	case t.Heard.Kind == flow.MeansCode:
+		return w.opened(heard, t.ByCode)
+	}
+	return !slices.Contains([]flow.IntentKind{flow.MeansNothing, flow.MeansMaybe, flow.MeansThanks, flow.MeansMenu}, t.Heard.Kind), nil
+}
+
+// opened says whether an entry code led to a session that can still come to
+// something: who mistyped it, or took that of another payment, may say it better.
+func (w *saving) opened(heard store.Line, session flow.SessionID) (bool, error) {
+	if session == "" {
+		return false, nil
+	}
+	line, err := w.tx.Line(w.ctx, heard.Stream, heard.Seq+1)
+	if notFound(err) || err == nil && line.Cause != heard.Seq { // nobody answered it
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	var d replay.Outcome
+	if err := json.Unmarshal(line.Data, &d); err != nil {
+		return false, fmt.Errorf("read what became of an edited message: %w", err)
+	}
+	talk, _ := d.Chat.Talk(session)
+	return d.Chat.Focus == session && talk.State != flow.Closed, nil
+}
