@@ -144,8 +144,17 @@ func (l *lexicon) add(lang flow.Lang, list wordList) error {
 		into map[string]bool
 		from []string
 	}{
-		{l.lead, list.Lead}, {l.tail, list.Tail}, {l.ask, list.Ask}, {l.not, list.Not}, {l.unsure, list.Unsure},
-		{l.secrets, list.Secret}, {l.secrets, list.Letters}, {l.letters, list.Letters}, {l.perhaps, list.Perhaps}, {l.spared, list.Spared}, {l.usual, list.Usual},
+		{l.lead, list.Lead},
+		{l.tail, list.Tail},
+		{l.ask, list.Ask},
+		{l.not, list.Not},
+		{l.unsure, list.Unsure},
+		{l.secrets, list.Secret},
+		{l.secrets, list.Letters},
+		{l.letters, list.Letters},
+		{l.perhaps, list.Perhaps},
+		{l.spared, list.Spared},
+		{l.usual, list.Usual},
 	} {
 		for _, phrase := range group.from {
 			group.into[key(phrase)] = true

@@ -74,11 +74,11 @@ func (k *acquaintance) tried(ctx context.Context, log *slog.Logger, err error, n
 	case before != nil && before.Error() == err.Error() && now.Sub(k.said) < registerSaid:
 	default:
 		k.said = now
-		text := "the bank does not answer yet"
 		if errors.Is(err, rail.ErrRejected) {
-			text = "the bank refuses to register us: payers get no instructions, and nothing can be paid"
+			log.LogAttrs(ctx, slog.LevelWarn, "the bank refuses to register us: payers get no instructions, and nothing can be paid", slog.String("error", err.Error()))
+			return
 		}
-		log.LogAttrs(ctx, slog.LevelWarn, text, slog.String("error", err.Error()))
+		log.LogAttrs(ctx, slog.LevelWarn, "the bank does not answer yet", slog.String("error", err.Error()))
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -166,7 +167,7 @@ func TestTheBankReachesUsOnThisMachine(t *testing.T) {
 	if err := server.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-ended; err != http.ErrServerClosed {
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		t.Error(err)
 	}
 	for _, at := range []net.Listener{a, b} {
