@@ -1,0 +1,125 @@
+package bot_test
+
+import (
+	"strings"
+	"testing"
+
+	"till/flow"
+)
+
+// A PIN, a one-time code or the like is known by its name, in the same message
+// or the one before, and by what comes behind a card number.
+func TestSecretsByName(t *testing.T) {
+	for _, c := range []struct {
+		texts []string
+		last  flow.IntentKind
+	}{
+		{[]string{"my pin", "1234"}, flow.MeansSecret},
+		{[]string{"the otp is", "482 913"}, flow.MeansSecret},
+		{[]string{"here is my cvv", "it is 123"}, flow.MeansSecret},
+		{[]string{"lambar sirri", "4321"}, flow.MeansSecret},
+		{[]string{"nọ́mbà àṣírí mi", "5566"}, flow.MeansSecret},
+		{[]string{"nọmba nzuzo", "5566"}, flow.MeansSecret},
+		{[]string{"4111 1111 1111 1111", "123"}, flow.MeansSecret},
+		{[]string{"4111 1111 1111 1111", "12/27"}, flow.MeansSecret},
+		{[]string{"4111 1111 1111 1111", "12/27", "123"}, flow.MeansSecret},
+		{[]string{"4111 1111", "wait", "1111 1111"}, flow.MeansSecret},
+		{[]string{"1", "4111 1111", "1111 1111"}, flow.MeansSecret},
+		{[]string{"1234 is my pin"}, flow.MeansSecret},
+		{[]string{"my pin is one two three four"}, flow.MeansSecret},
+		{[]string{"pin: 1 2 3 4"}, flow.MeansSecret},
+		{[]string{"4111 1111", "a", "b", "c", "1111 1111"}, flow.MeansNothing}, // too far apart
+		{[]string{"4111 1111 1111 1111", "1"}, flow.MeansMethod},
+		{[]string{"4111 1111 1111 1111", "hello"}, flow.MeansMenu},
+		{[]string{"do you need my pin?", "1"}, flow.MeansMethod},
+		{[]string{"do you need my pin?", "no", "5000"}, flow.MeansNothing},
+		{[]string{"0123456789", "08031234567"}, flow.MeansNothing},
+		{[]string{"2348031234567", "123"}, flow.MeansNothing},
+		{[]string{"5000", "1"}, flow.MeansMethod},
+		{[]string{"1234"}, flow.MeansNothing},
+	} {
+		k := newTalker(t)
+		got := k.says(c.texts...)
+		if in := got[len(got)-1]; in.Kind != c.last {
+			t.Errorf("%q ends in %+v, want %s", c.texts, in, c.last)
+		}
+	}
+}
+
+// However its name is written, and in words that a payer has for it, a secret is
+// known and nothing of it is kept.
+func TestSecretsByNameHoweverTheyAreWritten(t *testing.T) {
+	const card = "4111 1111 1111 1111"
+	for _, texts := range [][]string{
+		{card, "cvv123"},
+		{card, "three digit at the back na 789"},
+		{card, "my password is adaobi77"},
+		{card, "cvv one two three"},
+		{card, "789 na im dey the back of the card"},
+		{"OTP654321"},
+		{"pin1234"},
+		{"cvv123"},
+		{"my CVV2:123 please"},
+		{"1234pin"},
+		{"my otp654321ok"},
+		{"my pin na1234"},
+		{"BVN22222222221"},
+		{"ＯＴＰ６５４３２１"},
+		{"o.t.p is 654321"},
+		{"O T P 654321"},
+		{"o.t.p654321"},
+		{"c-v-v 1 2 3"},
+		{"P.I.N. 1234"},
+		{"pin '1234'"},
+		{"mypin 1234"},
+		{"token 123456"},
+		{"my token is 4821"},
+		{"Token: 123 456"},
+		{"token na 654321"},
+		{"token654321"},
+		{"654321 is my token"},
+		{"my token is", "4821"},
+		{"token code 123456"},
+		{"my password is adaobi77"},
+		{"my password is adaobi"},
+		{"password: Adaobi"},
+		{"PASSWORD=P@ssword"},
+		{"password adaobi77"},
+		{"my password for opay is adaobi77"},
+		{"adaobi77 is my password"},
+		{"adaobi is my password"},
+		{"password na chidinma"},
+		{"my passcode is adaobi_1"},
+		{"my password", "adaobi770"},
+		{"here is my password", "P@ssword1"},
+		{"the digits at the back of the card is 789"},
+		{"back of my card: 789"},
+		{"the number behind the card is 789"},
+		{"789 at the back of the card", "789"},
+		{"number wey dey for back na 789"},
+		{"abeg the digits wey dey back na seven eight nine"},
+		{"paswod na adaobi"},
+		{"lambobi uku na bayan kati 789"},
+		{"kalmar sirri ita ce adaobi77"},
+		{"kalmar wucewa ce adaobi"},
+		{"nọ́mbà ẹ̀yìn káàdì 789"},
+		{"ọ̀rọ̀ ìgbaniwọlé mi ni adaobi"},
+		{"ọ̀rọ̀ aṣínà: adaobi77"},
+		{"nọmba dị n'azụ kaadị bụ 789"},
+		{"okwuntughe m bụ adaobi"},
+		{"okwu ntughe: adaobi77"},
+	} {
+		k := newTalker(t)
+		got := k.says(texts...)
+		if in := got[len(got)-1]; in.Kind != flow.MeansSecret || in.Text != "a secret, not kept" && len(texts) == 1 {
+			t.Errorf("%q ends in %+v", texts, in)
+		}
+		for _, in := range got {
+			for _, secret := range []string{"123", "789", "1234", "654321", "adaobi", "Adaobi", "P@ss", "chidinma", "4821"} {
+				if strings.Contains(in.Text, secret) {
+					t.Errorf("of %q is kept %q", texts, in.Text)
+				}
+			}
+		}
+	}
+}

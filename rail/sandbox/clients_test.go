@@ -1,0 +1,59 @@
+package sandbox_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/flow/await"
+	"till/rail"
+	"till/rail/sandbox"
+)
+
+// Of several processes of one Till the last to register is told. Where it is gone,
+// another of them is, at once, and who has another secret is none of them.
+func TestAnotherProcessIsToldWhereOneIsGone(t *testing.T) {
+	w := openTown(t)
+	w.bank.SetSchedule(time.Hour)
+	tells := func(d *door, amount flow.Kobo) {
+		t.Helper()
+		w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: amount})
+		if n := (town{rail: w.rail, door: d}).hear(t); n.Amount != amount {
+			t.Errorf("notice %+v, not of %d", n, amount)
+		}
+		w.settled(t)
+	}
+	second := openDoor(t)
+	for _, at := range []string{nowhere(t), second.url} {
+		if err := w.rail.Register(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tells(second, 7)
+	if err := w.rail.Register(t.Context(), nowhere(t)); err != nil {
+		t.Fatal(err)
+	}
+	tells(second, 8)
+	second.answer(http.StatusServiceUnavailable) // which has heard it all the same
+	tells(w.door, 9)
+	if n := (town{rail: w.rail, door: second}).hear(t); n.Amount != 9 {
+		t.Errorf("notice %+v", n)
+	}
+	tells(w.door, 10) // who took the last is asked first
+	w.silent(t)
+	if len(second.got) > 0 {
+		t.Errorf("the other was told %d times more", len(second.got))
+	}
+	stranger, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: w.url, Secret: "a-secret-of-someone-else", Now: w.clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	if err := stranger.Register(t.Context(), nowhere(t)); err != nil {
+		t.Fatal(err)
+	}
+	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 11})
+	await.Until(t, "the try is kept", func() bool { tried, err := w.bank.Tried(); return err == nil && tried == 1 })
+	w.silent(t)
+}
