@@ -44,7 +44,14 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		return usageError{err}
 	}
 	if c.DatabaseURL != "" {
-		return postgresFirst("restore", `pg_restore --clean -d "$TILL_DATABASE_URL" till.dump`)
+		return postgresFirst("restore", `pg_restore --clean --if-exists -d "$TILL_DATABASE_URL" till.dump
+
+Before the server starts again, hold what leaves: the bank may have paid merchants out, and refunded, what the dump still owes.
+
+    till ledger hold --reason 'pg_restore'
+    till ledger hold --live --reason 'pg_restore'
+
+Then till reconcile and till ledger check, and till ledger release for each environment`)
 	}
 	entries, err := os.ReadDir(c.DataDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
