@@ -59,7 +59,7 @@ func (g *Goals) table(out *strings.Builder) (missed []string) {
 	for _, name := range sorted(joined) {
 		n := g.madeInOne(name)
 		twos = append(twos, fmt.Sprintf("%s %d", name, n))
-		if n == 0 {
+		if n == 0 && joined[name] != replaced {
 			missed = append(missed, name)
 		}
 	}
