@@ -113,6 +113,22 @@ func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
 	}
 }
 
+// live opens the stream of what a phone shows, as its page does.
+func (s *shop) live(phone string) *http.Response {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.listen()+phone+"/live", http.NoBody)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header = fromPage()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = answer.Body.Close() })
+	return answer
+}
+
 // What a phone shows is told live: to its own page, and to nobody else's.
 func TestAPhoneIsLookedAtLive(t *testing.T) {
 	s := open(t)
@@ -121,16 +137,7 @@ func TestAPhoneIsLookedAtLive(t *testing.T) {
 	s.want(s.ask("GET", "/phone/api/phones/2348099999999/live", "", "", fromPage()), http.StatusNotFound, nil)
 	s.want(s.ask("POST", phone+"/read", "", "", fromPage()), http.StatusOK, map[string]string{"data.read": "true"})
 	s.want(s.ask("POST", "/phone/api/phones/2348099999999/read", "", "", fromPage()), http.StatusNotFound, nil)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.listen()+phone+"/live", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header = fromPage()
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
+	answer := s.live(phone)
 	if kind := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || kind != "text/event-stream" {
 		t.Fatalf("%d %s", answer.StatusCode, kind)
 	}
@@ -228,16 +235,7 @@ func TestACrashUnderALiveScreenEndsItAlone(t *testing.T) {
 	s := open(t)
 	s.server.cfg.Phones = crashing{s.server.cfg.Phones}
 	phone := "/phone/api/phones/" + strings.TrimPrefix(s.ask("POST", "/phone/api/phones", "", "", fromPage()).text("data.phone"), "+")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.listen()+phone+"/live", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header = fromPage()
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
+	answer := s.live(phone)
 	if body, err := io.ReadAll(answer.Body); err != nil || !strings.HasPrefix(string(body), "event: screen\n") {
 		t.Errorf("%q, %v", body, err)
 	}

@@ -83,10 +83,6 @@ type RefundAsk struct {
 	By     string
 }
 
-// Refundable is how much of a payment can still go back, in kobo: what came,
-// less what the bank took and what is back or on its way already.
-func (p Payment) Refundable() Kobo { return max(p.Amount-p.Reversed-p.Refunded, 0) }
-
 // NewRefund sets money of a payment aside for who paid it. Session is zero for
 // money without one. Errors: refund_exceeds_payment.
 func NewRefund(s Session, p Payment, ask RefundAsk, now time.Time) (Change, error) {
@@ -101,49 +97,6 @@ func NewRefund(s Session, p Payment, ask RefundAsk, now time.Time) (Change, erro
 		Status: RefundPending, Origin: ask.Origin, Reason: ask.Reason, Reference: string(ask.ID), CreatedAt: now,
 	}
 	return r.take(s, p, ask.Aside, string(r.ID), Ruled{By: ask.By, At: now, Reason: ask.Reason}), nil
-}
-
-// covers refuses an amount that is more than is left of a payment. Error:
-// refund_exceeds_payment.
-func (p Payment) covers(amount Kobo) error {
-	left := p.Refundable()
-	if amount <= left {
-		return nil
-	}
-	refusal := Refuse(CodeRefundExceeds, "Of payment %s, %s can be refunded (%s kobo), not %s (%s kobo).",
-		p.ID, left.Naira(), left.Minor(), amount.Naira(), amount.Minor())
-	refusal.Details = map[string]string{"paymentId": string(p.ID), "refundableMinor": left.Minor()}
-	return refusal
-}
-
-// Overdraft is what a merchant's refunds of payments that were not paid out yet took
-// beyond what these brought it, in kobo: our fees of them.
-type Overdraft struct {
-	Fees   Kobo // of all its payments
-	Own    Kobo // of these, the fee of the payment that is refunded
-	Beyond Kobo // what refunds of that one took beyond its fee as well
-}
-
-// Afford refuses a refund that took more of a merchant's own money than there is,
-// in kobo: balance is what it has left, pending and available, once that is taken.
-// The fees of its overdraft it may owe us, for else who refunds a payment whole would
-// need the money of another: no kobo of anybody else's leaves for that. What was paid
-// out is only refunded out of what is left. Error: refund_exceeds_balance.
-func Afford(p Payment, taken, balance Kobo, over Overdraft) error {
-	lacks := -(balance + over.Fees)
-	if lacks <= 0 {
-		return nil
-	}
-	// A smaller refund leaves a smaller fee to be owed: what goes beyond the fee comes
-	// off first, and after that nothing is gained before the whole fee is off too.
-	if lacks > over.Beyond {
-		lacks += over.Own
-	}
-	covered := max(taken-lacks, 0)
-	refusal := Refuse(CodeRefundOverBalance, "Of payment %s, %s (%s kobo) of this refund would come out of your balance, which covers %s (%s kobo): the rest was paid out to you, or went back.",
-		p.ID, taken.Naira(), taken.Minor(), covered.Naira(), covered.Minor())
-	refusal.Details = map[string]string{"paymentId": string(p.ID), "coveredMinor": covered.Minor(), "neededMinor": taken.Minor()}
-	return refusal
 }
 
 // take takes the money of a refund from where it lies: aside of it from what is
