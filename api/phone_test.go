@@ -114,7 +114,7 @@ func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
 }
 
 // live opens the stream of what a phone shows, as its page does.
-func (s *shop) live(phone string) *http.Response {
+func (s *shop) live(phone string) (body io.Reader) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.listen()+phone+"/live", http.NoBody)
 	if err != nil {
@@ -126,7 +126,10 @@ func (s *shop) live(phone string) *http.Response {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = answer.Body.Close() })
-	return answer
+	if kind := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		s.t.Fatalf("%d %s", answer.StatusCode, kind)
+	}
+	return answer.Body
 }
 
 // What a phone shows is told live: to its own page, and to nobody else's.
@@ -137,11 +140,7 @@ func TestAPhoneIsLookedAtLive(t *testing.T) {
 	s.want(s.ask("GET", "/phone/api/phones/2348099999999/live", "", "", fromPage()), http.StatusNotFound, nil)
 	s.want(s.ask("POST", phone+"/read", "", "", fromPage()), http.StatusOK, map[string]string{"data.read": "true"})
 	s.want(s.ask("POST", "/phone/api/phones/2348099999999/read", "", "", fromPage()), http.StatusNotFound, nil)
-	answer := s.live(phone)
-	if kind := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || kind != "text/event-stream" {
-		t.Fatalf("%d %s", answer.StatusCode, kind)
-	}
-	lines := bufio.NewScanner(answer.Body)
+	lines := bufio.NewScanner(s.live(phone))
 	until := func(text string) {
 		t.Helper()
 		for lines.Scan() {
@@ -235,8 +234,7 @@ func TestACrashUnderALiveScreenEndsItAlone(t *testing.T) {
 	s := open(t)
 	s.server.cfg.Phones = crashing{s.server.cfg.Phones}
 	phone := "/phone/api/phones/" + strings.TrimPrefix(s.ask("POST", "/phone/api/phones", "", "", fromPage()).text("data.phone"), "+")
-	answer := s.live(phone)
-	if body, err := io.ReadAll(answer.Body); err != nil || !strings.HasPrefix(string(body), "event: screen\n") {
+	if body, err := io.ReadAll(s.live(phone)); err != nil || !strings.HasPrefix(string(body), "event: screen\n") {
 		t.Errorf("%q, %v", body, err)
 	}
 	if told := s.log.String(); !strings.Contains(told, "a screen fell down") || !strings.Contains(told, "phone_test.go") {
