@@ -106,18 +106,34 @@ func (r Refund) DoneByHand(s Session, p Payment, transfer string, at, now time.T
 // Anew gives a refund the next name at the rail, for when nothing is, or will
 // be, sent under the one it has.
 func (r Refund) Anew() Refund {
-	n := 2
-	if _, last, found := strings.Cut(r.Reference, referenceCut); found {
-		_, _ = fmt.Sscanf(last, "%d", &n)
-		n++
-	}
-	r.Reference = fmt.Sprintf("%s%s%d", r.ID, referenceCut, n)
+	r.Reference = fmt.Sprintf("%s%s%d", r.ID, referenceCut, nameNumber(r.Reference)+1)
 	r.Tries, r.Returned, r.Refused, r.RailTransactionID = 0, false, false, ""
 	return r
 }
 
 // referenceCut stands between a refund's id and which of its names it is.
 const referenceCut = "-"
+
+// nameNumber is which of a refund's names a reference is.
+func nameNumber(reference string) int {
+	n := 1
+	if _, last, found := strings.Cut(reference, referenceCut); found {
+		_, _ = fmt.Sscanf(last, "%d", &n)
+	}
+	return n
+}
+
+// RefundNamed is the refund that a reference names.
+func RefundNamed(reference string) RefundID {
+	id, _, _ := strings.Cut(reference, referenceCut)
+	return RefundID(id)
+}
+
+// Begun says whether an order under a reference, which is one of its names, was begun.
+func (r Refund) Begun(reference string) bool {
+	is, asked := nameNumber(r.Reference), nameNumber(reference)
+	return is > asked || is == asked && r.Tries > 0
+}
 
 // RefundOf is the refund that a reference at the rail names.
 func RefundOf(reference string) RefundID {

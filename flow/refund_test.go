@@ -310,3 +310,25 @@ func TestARefundThatWasRefusedTooOftenIsGivenUpWhileItWaitsToBeSentAgain(t *test
 		t.Errorf("%+v (%v)", c, err)
 	}
 }
+
+func TestARefundKnowsWhichOfItsOrdersWereBegun(t *testing.T) {
+	for _, c := range []struct {
+		is    string
+		tries int
+		asked string
+		want  bool
+	}{
+		{"wsp_rfd_1", 0, "wsp_rfd_1", false},
+		{"wsp_rfd_1", 1, "wsp_rfd_1", true},
+		{"wsp_rfd_1", 1, "wsp_rfd_1-2", false},
+		{"wsp_rfd_1-2", 0, "wsp_rfd_1", true},
+		{"wsp_rfd_1-2", 0, "wsp_rfd_1-2", false},
+		{"wsp_rfd_1-10", 1, "wsp_rfd_1-9", true},
+		{"wsp_rfd_1-9", 1, "wsp_rfd_1-10", false},
+	} {
+		r := flow.Refund{ID: "wsp_rfd_1", Reference: c.is, Tries: c.tries}
+		if flow.RefundNamed(c.asked) != r.ID || r.Begun(c.asked) != c.want {
+			t.Errorf("%s, begun %d times, is asked for %s of %s: not %v", c.is, c.tries, c.asked, flow.RefundNamed(c.asked), c.want)
+		}
+	}
+}

@@ -122,8 +122,12 @@ func (a *app) openServices(ctx context.Context, test, live *store.DB, linkBase s
 	if err != nil {
 		return err
 	}
+	last, err := a.lastOrderOf(ctx, flow.Test)
+	if err != nil {
+		return err
+	}
 	if a.test, err = a.openService(ctx, checkout.Config{
-		DB: test, Rail: a.meter.Rail(flow.Test, a.rail), Words: words.Render, Copy: words.Version(), Build: version, Number: a.board.Pick, Board: a.board, Now: a.clock.Now,
+		DB: test, Rail: a.meter.Rail(flow.Test, remembering{a.rail, last}), Words: words.Render, Copy: words.Version(), Build: version, Number: a.board.Pick, Board: a.board, Now: a.clock.Now,
 		Send: a.send(), Syncing: func() bool { return a.fleet.Syncing() },
 	}, flow.Test, linkBase); err != nil {
 		return err

@@ -65,9 +65,11 @@ const (
 	maxBackedFiles = 2000
 )
 
-// postgresFirst refuses for a database that has tools of its own.
-func postgresFirst(what, with string) error {
-	return refusedError{fmt.Errorf("PostgreSQL keeps the data, and has a tool for this: till does not %s it. Use:  %s", what, with)}
+// postgresFirst refuses for a database that has tools of its own. Lines say what to do
+// besides.
+func postgresFirst(what, with string, lines ...string) error {
+	text := "PostgreSQL keeps the data, and has a tool for this: till does not " + what + " it. Use:  " + with
+	return refusedError{errors.New(strings.Join(append([]string{text}, lines...), "\n"))}
 }
 
 // Run writes the backup.
@@ -76,7 +78,7 @@ func (c *backupCmd) Run(w *world) error {
 		return usageError{err}
 	}
 	if c.DatabaseURL != "" {
-		return postgresFirst("back up", `pg_dump -Fc -f till.dump "$TILL_DATABASE_URL"`)
+		return postgresFirst("back up", `pg_dump -Fc -f till.dump "$TILL_DATABASE_URL"`, "What is restored from it does not know what was paid out since: till restore till.dump says what to do then.")
 	}
 	if err := there(c.Settings, "accounts", "there is nothing to back up"); err != nil {
 		return err

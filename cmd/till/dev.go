@@ -17,6 +17,7 @@ import (
 	"till/bot/whatsapp/wanet"
 	"till/cmd/till/sealing"
 	"till/config"
+	"till/flow"
 	"till/rail/sandbox"
 )
 
@@ -76,6 +77,9 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 		return err
 	}
 	if err := a.openBoards(ctx, test, live); err != nil {
+		return err
+	}
+	if err := errors.Join(a.holdIfOlder(ctx, flow.Test, test, a.board), a.holdIfOlder(ctx, flow.Live, live, a.liveBoard)); err != nil {
 		return err
 	}
 	if err := a.openFleet(ctx, test, w.out, net); err != nil {

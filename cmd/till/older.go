@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"till/cmd/till/sealing"
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+	"till/rail/sandbox"
+)
+
+// This file notices that a database was put back to what it was before: it does not
+// know the money that was last ordered from the bank, which the data dir remembers,
+// and would order it a second time. A restore of Till's own holds money anyway; this
+// is for PostgreSQL's, and for files that somebody copied. A data dir that is new, or
+// that goes back as well, notices nothing.
+
+// lastOrder remembers in the data dir which money was last ordered from an
+// environment's bank.
+type lastOrder struct {
+	file string
+	of   string // whose: a data dir may be used with another database
+	log  *slog.Logger
+	mu   sync.Mutex
+}
+
+// lastOrderOf is that of an environment.
+func (a *app) lastOrderOf(ctx context.Context, env flow.Environment) (*lastOrder, error) {
+	pepper, err := a.kept(ctx, sealing.ClientPepper(string(env)))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte("the database of " + pepper))
+	return &lastOrder{file: under(a.set.DataDir, "ordered-"+string(env)), of: hex.EncodeToString(sum[:8]), log: a.log}, nil
+}
+
+// read is the reference of the last order, "" for none of this database.
+func (o *lastOrder) read() (reference string, err error) {
+	text, err := os.ReadFile(o.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	of, reference, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	if of != o.of {
+		reference = ""
+	}
+	return reference, err
+}
+
+// keep remembers an order, before the bank is told: when it returns, the disk has it.
+// Nobody ever reads half of it. Without it the order goes all the same.
+func (o *lastOrder) keep(ctx context.Context, reference string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := replaceFile(o.file, o.of+" "+reference+"\n"); err != nil {
+		o.log.LogAttrs(ctx, slog.LevelWarn, "what was ordered from the bank is not remembered in the data dir: that the database was put back would not be noticed",
+			slog.String("error", err.Error()))
+	}
+}
+
+// replaceFile puts a text in place of a file.
+func replaceFile(path, text string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ourTemporary+"*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// remembering is a bank's rail, each of whose orders is remembered.
+type remembering struct {
+	*sandbox.Rail
+
+	last *lastOrder
+}
+
+// Disburse implements rail.Rail.
+func (r remembering) Disburse(ctx context.Context, d flow.Disbursement) (flow.Disbursed, error) {
+	r.last.keep(ctx, d.Reference)
+	return r.Rail.Disburse(ctx, d)
+}
+
+// holdIfOlder holds what leaves an environment whose database does not know the last
+// order. It is done once in a database: whoever released it there has looked.
+func (a *app) holdIfOlder(ctx context.Context, env flow.Environment, db *store.DB, board *checkout.Board) error {
+	last, err := a.lastOrderOf(ctx, env)
+	if err != nil {
+		return err
+	}
+	reference, err := last.read()
+	if err != nil {
+		return fmt.Errorf("look what was last ordered from the bank: %w", err)
+	}
+	if reference == "" {
+		return nil
+	}
+	if begun, err := checkout.Begun(ctx, db.Reader, reference); err != nil || begun {
+		return err
+	}
+	held := flow.SwitchMove{
+		Kind: flow.SwitchMoney, Name: flow.MoneyOut, To: flow.MoneyHeld, By: "till",
+		Reason: "the database does not know " + reference + ", which was ordered from the bank: it was restored from before",
+	}
+	moves, err := board.Moves(ctx, movesSeen)
+	if err != nil || slices.ContainsFunc(moves, func(m flow.SwitchMove) bool { return m.By == held.By && m.Reason == held.Reason }) {
+		return err
+	}
+	if _, err = board.Move(ctx, held); err != nil {
+		return fmt.Errorf("hold what leaves %s: %w", env, err)
+	}
+	a.log.LogAttrs(ctx, slog.LevelError, "the database was restored from before what was last ordered from the bank. Payouts and refunds are held: till reconcile, till ledger check, then till ledger release",
+		slog.String("environment", string(env)), slog.String("unknown", reference))
+	return nil
+}
+
+// movesSeen is how many acts of operators back it is looked whether money was held.
+const movesSeen = 1000
