@@ -136,3 +136,62 @@ func BenchmarkFaultDisk(b *testing.B) {
 	kept, refused := full(b, rounds, rand.New(rand.NewPCG(rand.Uint64(), 0)))
 	fmt.Printf("out of pages %d times: %d writes acknowledged, 0 lost, %d refused as storage_unavailable, taken again without a restart\n", rounds, kept, refused)
 }
+
+// PostgreSQL without room, and one that may only be read, answer all the same: asked
+// whether it takes anything, it says no for as long as it does not.
+func TestAPostgreSQLThatKeepsNothingSaysSo(t *testing.T) {
+	ctx, c := context.WithoutCancel(t.Context()), storetest.Postgres(t, store.Checkout)
+	owner := storetest.Open(t, c)
+	does := func(query string) {
+		t.Helper()
+		if err := owner.Update(ctx, func(tx *store.Tx) error { return tx.Exec(ctx, query) }); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+	role := "only_" + c.Name
+	does("CREATE ROLE " + role + " LOGIN SUPERUSER")
+	t.Cleanup(func() { does("DROP ROLE " + role) })
+	ours := c
+	ours.URL = strings.Replace(c.URL, "user=till", "user="+role, 1)
+	db := storetest.Open(t, ours)
+	write := func() error {
+		return db.Update(ctx, func(tx *store.Tx) error { return tx.SetSetting(ctx, "a", "b") })
+	}
+	anew := func() { // what is set for a role is that of new connections
+		does("DO $$ BEGIN PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '" + role + "'; END $$")
+	}
+	again := func() {
+		t.Helper()
+		await.Until(t, "it takes something again", func() bool { return db.Takes(ctx) == nil })
+		if err := write(); err != nil {
+			t.Error(err)
+		}
+	}
+	again()
+
+	does("CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$")
+	does("CREATE TRIGGER full_disk BEFORE INSERT OR UPDATE ON settings EXECUTE FUNCTION full_disk()")
+	for range 3 {
+		if err := write(); flow.CodeOf(err) != flow.CodeStorage {
+			t.Errorf("a full disk is told as: %v", err)
+		}
+		if err := db.Takes(ctx); flow.CodeOf(err) != flow.CodeStorage {
+			t.Errorf("nothing is kept, and asked whether it takes anything it says: %v", err)
+		}
+	}
+	does("DROP TRIGGER full_disk ON settings")
+	again()
+
+	does("ALTER ROLE " + role + " SET default_transaction_read_only = on")
+	anew()
+	await.Until(t, "it says that it may only be read, though nobody wrote", func() bool {
+		err := db.Takes(ctx)
+		return flow.CodeOf(err) == flow.CodeStorage && strings.Contains(err.Error(), "read-only")
+	})
+	if err := write(); flow.CodeOf(err) != flow.CodeStorage {
+		t.Errorf("a database that may only be read is told as: %v", err)
+	}
+	does("ALTER ROLE " + role + " RESET default_transaction_read_only")
+	anew()
+	again()
+}

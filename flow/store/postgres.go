@@ -87,6 +87,7 @@ func (d *DB) batchPostgres(units []*unit) {
 			failed.err = errSingly
 			left = slices.DeleteFunc(slices.Clone(left), func(u *unit) bool { return u == failed })
 		} else if !again(err, maxTaken) && !postgresBug(err) { // whether it was committed may be unknown: nobody may guess
+			d.refused(err)
 			for _, u := range left {
 				u.err = storageError(err)
 			}
@@ -160,6 +161,7 @@ func (d *DB) updatePostgres(ctx context.Context, fn func(*Tx) error) error {
 			return nil
 		}
 		if !again(err, try) {
+			d.refused(err)
 			return err
 		}
 		if err := pause(ctx, try); err != nil {
@@ -167,6 +169,13 @@ func (d *DB) updatePostgres(ctx context.Context, fn func(*Tx) error) error {
 		}
 	}
 	return storageError(err)
+}
+
+// refused remembers where PostgreSQL keeps nothing any more.
+func (d *DB) refused(err error) {
+	if keepsNothing(err) {
+		d.lost.Store(true)
+	}
 }
 
 // again says whether PostgreSQL refused a transaction only because of another.

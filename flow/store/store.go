@@ -141,7 +141,7 @@ type DB struct {
 	done    chan struct{}
 	once    sync.Once
 	under   atomic.Int64 // updates that have not returned
-	lost    atomic.Bool  // SQLite: the last that was to be kept was not, and nothing was since
+	lost    atomic.Bool  // the last that was to be kept was not, for want of room or the like, and nothing was since
 	log     *slog.Logger
 	keys    *Keyring
 	commits func() (done func())

@@ -2,7 +2,13 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Takes says whether something would be kept now: an error is that of an Update.
@@ -10,12 +16,14 @@ import (
 // row that it takes away again; where all is well it writes nothing.
 func (d *DB) Takes(ctx context.Context) error {
 	err := d.Update(ctx, func(tx *Tx) error {
-		if !d.lost.Load() {
-			return nil
+		if err := tx.writes(ctx); err != nil || !d.lost.Load() {
+			return err
 		}
-		// More than fits into what a page has left.
-		err := tx.run.put(ctx, `INSERT INTO settings (name, value) VALUES ('tried', ?)`, strings.Repeat("-", 2*sqlitePage))
+		trial, err := d.trial()
 		if err != nil {
+			return err
+		}
+		if err := tx.run.put(ctx, `INSERT INTO settings (name, value) VALUES ('tried', ?)`, trial); err != nil {
 			return err
 		}
 		return tx.run.put(ctx, `DELETE FROM settings WHERE name = 'tried'`)
@@ -24,6 +32,49 @@ func (d *DB) Takes(ctx context.Context) error {
 		d.lost.Store(false)
 	}
 	return err
+}
+
+// trial is more than fits into what a page has left. PostgreSQL would make little of
+// what repeats itself.
+func (d *DB) trial() (string, error) {
+	if d.dialect == sqliteDialect {
+		return strings.Repeat("-", 2*sqlitePage), nil
+	}
+	raw := make([]byte, 2*postgresPage)
+	if _, err := rand.Read(raw); err != nil {
+		return "", fmt.Errorf("draw random bytes: %w", err)
+	}
+	return base64.StdEncoding.EncodeToString(raw), nil
+}
+
+// postgresPage is how large a page of a PostgreSQL table is.
+const postgresPage = 8192
+
+// errOnlyRead says that PostgreSQL lets nobody write, as one that stands by does.
+var errOnlyRead = errors.New("the database is read-only")
+
+// writes asks PostgreSQL whether it lets anybody write. SQLite is told apart by what
+// became of the last that was to be kept.
+func (t *Tx) writes(ctx context.Context) error {
+	if t.run.dialect == sqliteDialect {
+		return nil
+	}
+	only := ""
+	if _, err := t.run.one(ctx, `SELECT current_setting('transaction_read_only')`, nil, &only); err != nil {
+		return err
+	}
+	if only == "on" {
+		return storageError(errOnlyRead)
+	}
+	return nil
+}
+
+// keepsNothing says whether PostgreSQL refused something because it can keep nothing:
+// it has no room, may only be read, or its disk fails.
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+func keepsNothing(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pg.Code == "25006" || strings.HasPrefix(pg.Code, "53") || strings.HasPrefix(pg.Code, "58"))
 }
 
 // UnderWay is how many updates have not returned. One of them may be committed
