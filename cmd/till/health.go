@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -41,6 +42,9 @@ func (c *healthCmd) Run(w *world) error {
 	}
 	base := "http://" + reached(c.HTTPAddr)
 	now, err := healthOf(w.ctx, base)
+	if errors.Is(err, context.DeadlineExceeded) && answers(w.ctx, base) {
+		return fmt.Errorf("the Till on %s did not say within %s how it stands: till doctor finds out why", base, healthPatience)
+	}
 	if err != nil {
 		return fmt.Errorf("no Till answers on %s: %w (start one with till serve or till dev, or give its --http-addr)", base, err)
 	}

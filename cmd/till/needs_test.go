@@ -20,6 +20,7 @@ type redisServer struct {
 	url    string
 	dir    string
 	client *redis.Client
+	proc   *os.Process
 }
 
 // realRedis starts a Redis server.
@@ -34,7 +35,7 @@ func realRedis(t *testing.T) *redisServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	r := &redisServer{url: "redis://" + addr + "/0", dir: dir, client: redis.NewClient(&redis.Options{Addr: addr})}
+	r := &redisServer{url: "redis://" + addr + "/0", dir: dir, client: redis.NewClient(&redis.Options{Addr: addr}), proc: cmd.Process}
 	t.Cleanup(func() { _ = r.client.Close() })
 	await.Until(t, "redis-server answers", func() bool { return r.client.Ping(context.Background()).Err() == nil })
 	return r

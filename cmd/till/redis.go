@@ -80,6 +80,7 @@ func redisAt(set config.Settings) (*redis.Client, error) {
 	if err != nil {
 		return nil, usageError{errors.New("--redis-url [secret] cannot be used: give a redis:// address, as redis://127.0.0.1:6379/0")}
 	}
+	options.ContextTimeoutEnabled = true // a Redis that hangs is waited for as long as whoever asks can, and not as long as the client likes
 	return redis.NewClient(options), nil
 }
 
