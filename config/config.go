@@ -92,8 +92,8 @@ func (s Settings) Check() error {
 	if _, _, err := s.SealingKeys(); err != nil {
 		faults = append(faults, err)
 	}
-	if s.PublicURL != "" && !hasScheme(s.PublicURL, "http", "https") {
-		faults = append(faults, fault("public-url", s.PublicURL, "give an https:// address, as "+asHTTPS(s.PublicURL)))
+	if err := s.checkPublicURL(); err != nil {
+		faults = append(faults, err)
 	}
 	if s.BankURL != "" && (!hasScheme(s.BankURL, "http") || !onThisMachine(s.BankURL)) {
 		faults = append(faults, fault("bank-url", s.BankURL, "the sandbox bank runs on this machine: give its address, as http://127.0.0.1:8091"))
@@ -136,6 +136,24 @@ func (s Settings) Check() error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// checkPublicURL finds what is wrong with the public address: links are made by
+// putting more behind it, and everybody reads them.
+func (s Settings) checkPublicURL() error {
+	if s.PublicURL == "" {
+		return nil
+	}
+	if !hasScheme(s.PublicURL, "http", "https") {
+		return fault("public-url", s.PublicURL, "give an https:// address, as "+asHTTPS(s.PublicURL))
+	}
+	u, err := url.Parse(s.PublicURL)
+	if err == nil && (u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(s.PublicURL, "#")) {
+		shown := u.Redacted()
+		u.User, u.RawQuery, u.ForceQuery, u.Fragment = nil, "", false, ""
+		return fault("public-url", shown, "give it without a user, a query and a fragment, as "+u.String())
+	}
+	return nil
 }
 
 // Proxies are the networks of the proxies in front of the API.

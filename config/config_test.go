@@ -1,10 +1,36 @@
 package config_test
 
 import (
+	"strings"
 	"testing"
 
 	"till/config"
 )
+
+// What is put behind the public address, and read by everybody, has neither a
+// password nor a question in it.
+func TestThePublicAddressIsOneThatLinksAreMadeOf(t *testing.T) {
+	t.Parallel()
+	for address, meant := range map[string]string{
+		"": "", "https://pay.example.com": "", "http://127.0.0.1:8080/": "", "https://example.com/till": "",
+		"https://u:hunter2@pay.example.com": "https://pay.example.com", "https://u@pay.example.com/x": "https://pay.example.com/x",
+		"https://pay.example.com?z=1": "https://pay.example.com", "https://pay.example.com/?": "https://pay.example.com/",
+		"https://pay.example.com#top": "https://pay.example.com", "https://pay.example.com/#": "https://pay.example.com/",
+		"pay.example.com": "https://pay.example.com",
+	} {
+		s := config.Settings{
+			HTTPAddr: "127.0.0.1:8080", DataDir: "data", MetricsAddr: "off", RateLimitTest: 1, RateLimitLive: 1, WhatsAppSends: 1, WhatsAppChats: 1, WhatsAppNumbers: 1,
+			PublicURL: address,
+		}
+		err := s.Check()
+		if (meant == "") != (err == nil) {
+			t.Errorf("%q: %v", address, err)
+		}
+		if err != nil && (!strings.HasSuffix(err.Error(), ", as "+meant) || strings.Contains(err.Error(), "hunter2")) {
+			t.Errorf("%q is told as %v", address, err)
+		}
+	}
+}
 
 // What only this machine reaches is called for merchants of this machine alone.
 func TestWebhooksGoToThisMachineWhereNobodyElseReachesTill(t *testing.T) {

@@ -69,6 +69,9 @@ func (b *books) withBank(w *world, now func() time.Time, do func(rail.Rail) erro
 		secret, err = db.Secret(w.ctx, sealing.BankSecret)
 		return err
 	})
+	if errors.Is(err, store.ErrKey) {
+		err = fmt.Errorf("the bank is called with a secret: %w (%s)", err, giveKey(b.Settings))
+	}
 	if err != nil {
 		return err
 	}

@@ -117,12 +117,21 @@ func (l *look) restore() string {
 
 // postgres looks at the databases of a server.
 func (l *look) postgres(ctx context.Context) {
+	made := 0
 	for _, d := range databases {
+		there, works := l.schema(ctx, d.name, d.schema)
+		if !works {
+			return
+		}
+		if !there {
+			continue
+		}
+		made++
 		short, cancel := context.WithTimeout(ctx, patience)
 		got, err := store.Inspect(short, l.in(d.name, d.schema), false, l.Now)
 		cancel()
 		if err != nil && got.Version == 0 {
-			l.fail("PostgreSQL cannot be used: "+brief(err)+".", "pg_isready -d \"$TILL_DATABASE_URL\"   (start it, or mend --database-url; till migrate makes what is missing)")
+			l.postgresAway(err)
 			return
 		}
 		if got.Version > got.Known {
@@ -135,9 +144,44 @@ func (l *look) postgres(ctx context.Context) {
 			l.clocks = append(l.clocks, clock{"PostgreSQL", got.Clock, got.Asked})
 		}
 	}
-	if l.check != "" && (len(l.found) == 0 || l.found[len(l.found)-1].Check != l.check) {
+	switch {
+	case made == 0:
+		l.ok("PostgreSQL answers, and nothing is kept in it yet: the first start makes the schemas.")
+	case made < len(databases):
+		l.fail(fmt.Sprintf("Of the %d schemas in PostgreSQL, %d are missing.", len(databases), len(databases)-made),
+			"till migrate   (it makes them, empty; where something was kept in them, restore a dump instead: till restore till.dump says how)")
+	case len(l.found) == 0 || l.found[len(l.found)-1].Check != l.check:
 		l.ok("PostgreSQL answers, and its schemas are of this Till.")
 	}
+}
+
+// postgresAway tells that PostgreSQL lets us do nothing. pg_isready would say that it
+// accepts connections, whoever's.
+func (l *look) postgresAway(err error) {
+	if _, said, refused := strings.Cut(err.Error(), "server error: "); refused { // before it stands where it was asked
+		err = errors.New(said)
+	}
+	l.fail("PostgreSQL cannot be used: "+brief(err)+".", "psql \"$TILL_DATABASE_URL\" -c 'select 1'   (start it, or mend --database-url: server, database, role and password)")
+}
+
+// schema says whether a schema was made, and whether we may work in it.
+func (l *look) schema(ctx context.Context, name string, schema store.Schema) (made, works bool) {
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	may, err := store.AccessTo(short, l.in(name, schema))
+	switch {
+	case err != nil:
+		l.postgresAway(err)
+	case may.ReadOnly:
+		l.fail("PostgreSQL may only be read: nothing can be kept.",
+			"psql \"$TILL_DATABASE_URL\" -c 'select pg_is_in_recovery()' -c 'show default_transaction_read_only'   (give the --database-url of the server that is written to, or set it off)")
+	case may.Lacks != "":
+		l.fail("The role "+may.Role+" of --database-url may not write to the schema "+name+": it lacks "+may.Lacks+".",
+			"psql -d "+quoted(may.Database)+" -c "+quoted("GRANT "+may.Lacks+" TO "+`"`+may.Role+`"`)+"   (as who owns it; or give the role that it was made with)")
+	default:
+		return may.Made, true
+	}
+	return false, false
 }
 
 // The bounds of clocks: signatures of webhooks are refused after five minutes,

@@ -23,11 +23,12 @@ import (
 	"till/config"
 	"till/flow"
 	"till/flow/store"
+	"till/flow/store/storetest"
 )
 
 func TestMain(m *testing.M) {
 	syscall.Umask(0o077) // as the program has it
-	os.Exit(m.Run())
+	os.Exit(storetest.Around(m).Run())
 }
 
 // stage is a Till that is well, until something is done to it.

@@ -65,13 +65,18 @@ func (l *look) redis(ctx context.Context) {
 	if len(l.found) > before {
 		return
 	}
-	kept := "what it holds is gone when it restarts, as it may be"
-	if info["aof_enabled"] == "1" {
-		kept = "it keeps a log on disk"
-	} else if info["rdb_last_save_time"] != "" && info["rdb_bgsave_in_progress"] != "" {
-		kept = "it saves to disk now and then"
+	kept := ""
+	saves, err := client.ConfigGet(ctx, "save").Result()
+	switch at, told := saves["save"]; {
+	case info["aof_enabled"] == "1":
+		kept = "; it keeps a log on disk"
+	case err != nil || !told: // it may not be asked
+	case at == "":
+		kept = "; what it holds is gone when it restarts, as it may be"
+	default:
+		kept = "; it saves to disk now and then"
 	}
-	l.ok("Redis " + info["redis_version"] + " answers; " + kept + ".")
+	l.ok("Redis " + info["redis_version"] + " answers" + kept + ".")
 }
 
 // leastRedis is the oldest major version that is tried.
@@ -265,6 +270,10 @@ func (l *look) public(ctx context.Context) {
 	u, err := url.Parse(l.PublicURL)
 	if err != nil || u.Hostname() == "" {
 		return // told with the settings
+	}
+	if strings.Trim(u.Path, "/") != "" {
+		l.warn("--public-url has a path, "+u.Path+": the API works below it where the proxy in front takes it away, and the links of the console and the documents do not.",
+			"TILL_PUBLIC_URL="+u.Scheme+"://"+u.Host+" till serve   (give Till a name of its own)")
 	}
 	host := u.Hostname()
 	short, cancel := context.WithTimeout(ctx, patience)

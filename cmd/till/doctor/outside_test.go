@@ -46,7 +46,7 @@ func faultsOutside() []fault {
 			mends:  func(s *stage, _ string) { s.redis() },
 		},
 		{
-			name: "PostgreSQL is down", check: "database", state: doctor.Fail, what: `^PostgreSQL cannot be used: .*refused`, fix: `^pg_isready `,
+			name: "PostgreSQL is down", check: "database", state: doctor.Fail, what: `^PostgreSQL cannot be used: .*refused`, fix: `^psql "\$TILL_DATABASE_URL" -c 'select 1' `,
 			breaks: func(s *stage) { s.cfg.DatabaseURL = "postgres://till:x@127.0.0.1:1/till?connect_timeout=2" },
 			mends:  func(s *stage, _ string) { s.cfg.DatabaseURL = "" },
 		},
@@ -111,6 +111,11 @@ func faultsOutside() []fault {
 		{
 			name: "the public address has no TLS", check: "public-url", state: doctor.Fail, what: `has no TLS`, fix: `^TILL_PUBLIC_URL=https://pay\.till\.test`,
 			breaks: func(s *stage) { s.cfg.PublicURL = "http://pay.till.test" },
+			mends:  func(s *stage, _ string) { s.proxy(time.Now().Add(90*24*time.Hour), "pay.till.test") },
+		},
+		{
+			name: "the public address has a path", check: "public-url", state: doctor.Warn, what: `has a path, /till: .*the links of the console .*do not`, fix: `^TILL_PUBLIC_URL=https://pay\.till\.test`,
+			breaks: func(s *stage) { s.proxy(time.Now().Add(90*24*time.Hour), "pay.till.test"); s.cfg.PublicURL += "/till" },
 			mends:  func(s *stage, _ string) { s.proxy(time.Now().Add(90*24*time.Hour), "pay.till.test") },
 		},
 		{

@@ -40,6 +40,14 @@ func (l *look) dataDir(ctx context.Context) {
 // holder tells who uses the data dir.
 func (l *look) holder(ctx context.Context) {
 	l.serves = l.answers(ctx)
+	if l.shared() { // nobody locks it
+		if l.serves {
+			l.ok("The Till that answers on " + l.HTTPAddr + " shares the data dir " + l.DataDir + " with others, if there are any.")
+		} else {
+			l.ok("No Till answers on " + l.HTTPAddr + ". Others may use the data dir " + l.DataDir + ", which processes with PostgreSQL share.")
+		}
+		return
+	}
 	pid, held, err := heldBy(filepath.Join(l.DataDir, "lock"))
 	switch {
 	case err != nil:
@@ -56,6 +64,9 @@ func (l *look) holder(ctx context.Context) {
 		l.ok("The data dir " + l.DataDir + " is free.")
 	}
 }
+
+// shared says whether several processes may use the data dir, with all else elsewhere.
+func (l *look) shared() bool { return l.DatabaseURL != "" && l.BankURL != "" && !l.inside() }
 
 // reach shows why a file of the data dir, "" for none, cannot be used: whose it is,
 // or how its disk is mounted. It does not make it the asker's own, since Till, which

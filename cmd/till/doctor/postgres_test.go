@@ -1,0 +1,90 @@
+package doctor_test
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+	"testing"
+
+	"till/cmd/till/doctor"
+	"till/config"
+	"till/flow/store"
+	"till/flow/store/storetest"
+)
+
+// server is a PostgreSQL database of its own for a stage that nobody has used, and a
+// role that owns nothing in it.
+func (s *stage) server(role string) (does func(query string), url string) {
+	s.t.Helper()
+	at := storetest.Postgres(s.t, store.Accounts).URL
+	ctx := context.Background()
+	in := func(url, query string) {
+		s.t.Helper()
+		db, err := sql.Open("pgx", url)
+		s.must(err)
+		defer func() { _ = db.Close() }()
+		if _, err := db.ExecContext(ctx, query); err != nil {
+			s.t.Fatalf("%s: %v", query, err)
+		}
+	}
+	in(at, "CREATE DATABASE "+role)
+	in(at, "CREATE ROLE "+role+" LOGIN")
+	own := strings.Replace(at, "/postgres?", "/"+role+"?", 1)
+	s.t.Cleanup(func() {
+		in(own, "DROP OWNED BY "+role)
+		in(at, "DROP DATABASE "+role+" WITH (FORCE)")
+		in(at, "DROP ROLE "+role)
+	})
+	s.cfg.DatabaseURL = config.Secret(strings.Replace(own, "user=till", "user="+role, 1))
+	return func(query string) { s.t.Helper(); in(own, query) }, own
+}
+
+// What a start would fail of is found before it: the role that may not write, a server
+// that may only be read, a database that is not there; and a database in which nothing
+// was made yet is none of them.
+func TestTheDoctorSeesWhetherPostgreSQLTakesAnything(t *testing.T) {
+	s := well(t)
+	does, owner := s.server("doctored")
+	says := func(state doctor.State, what, fix string) {
+		t.Helper()
+		if got := s.found("database"); got.State != state || !strings.Contains(got.What, what) || !strings.Contains(got.Fix, fix) || (fix == "") != (got.Fix == "") {
+			t.Errorf("not %q, %q: %+v", what, fix, got)
+		}
+	}
+	says(doctor.Fail, `it lacks CREATE ON DATABASE "doctored"`, `psql -d doctored -c 'GRANT CREATE ON DATABASE "doctored" TO "doctored"'`)
+	does(`GRANT CREATE ON DATABASE doctored TO doctored`)
+	says(doctor.OK, "nothing is kept in it yet: the first start makes the schemas", "")
+
+	for name, schema := range schemas {
+		db, err := store.Open(t.Context(), store.Config{Schema: schema, URL: owner, Name: name})
+		s.must(err)
+		s.must(db.Close())
+	}
+	says(doctor.Fail, "may not write to the schema test: it lacks USAGE, CREATE ON SCHEMA test", "GRANT USAGE, CREATE ON SCHEMA test")
+	for name := range schemas {
+		does("GRANT USAGE, CREATE ON SCHEMA " + name + " TO doctored")
+		does("GRANT SELECT ON ALL TABLES IN SCHEMA " + name + " TO doctored")
+	}
+	says(doctor.Fail, "it lacks SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA test", "psql -d doctored -c ")
+	for name := range schemas {
+		does("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + name + " TO doctored")
+	}
+	says(doctor.OK, "its schemas are of this Till", "")
+	does("ALTER ROLE doctored SET default_transaction_read_only = on")
+	says(doctor.Fail, "may only be read: nothing can be kept", "show default_transaction_read_only")
+	does("ALTER ROLE doctored RESET default_transaction_read_only")
+	does("DROP SCHEMA live CASCADE")
+	says(doctor.Fail, "Of the 3 schemas in PostgreSQL, 1 are missing", "till migrate")
+	s.cfg.DatabaseURL = config.Secret(strings.Replace(owner, "/doctored?", "/nowhere?", 1))
+	says(doctor.Fail, `database "nowhere" does not exist`, `psql "$TILL_DATABASE_URL" -c 'select 1'`)
+}
+
+// With PostgreSQL processes share a data dir, and no lock says whether any uses it.
+func TestASharedDataDirIsNotCalledFree(t *testing.T) {
+	s := well(t)
+	s.server("sharing")
+	s.cfg.BankURL, s.cfg.WhatsAppNetwork = "http://127.0.0.1:1", "whatsapp"
+	if got := s.found("data-dir"); got.State != doctor.OK || strings.Contains(got.What, "is free") || !strings.Contains(got.What, "Others may use the data dir") {
+		t.Errorf("%+v", got)
+	}
+}
