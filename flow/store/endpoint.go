@@ -43,7 +43,7 @@ const changeSecretsSQL = `UPDATE endpoints SET secrets = ?, retiring = ?, versio
 func (t *Tx) ChangeSecrets(ctx context.Context, e *flow.Endpoint) error {
 	texts, err := jsonTexts(e.Secrets, millis(e.Retiring))
 	if err == nil {
-		texts[0], err = t.run.keys.seal(secretsOf(string(e.ID)), texts[0])
+		texts[0], err = t.seal(ctx, secretsOf(string(e.ID)), texts[0])
 	}
 	if err != nil {
 		return fmt.Errorf("change the secrets of endpoint %s: %w", e.ID, err)

@@ -38,7 +38,7 @@ const endpointColumns = `id, project, url, description, events, secrets, status,
 func (t *Tx) AddEndpoint(ctx context.Context, e flow.Endpoint) error {
 	texts, err := jsonTexts(e.Events, e.Secrets)
 	if err == nil {
-		texts[1], err = t.run.keys.seal(secretsOf(string(e.ID)), texts[1])
+		texts[1], err = t.seal(ctx, secretsOf(string(e.ID)), texts[1])
 	}
 	if err != nil {
 		return fmt.Errorf("keep endpoint %s: %w", e.ID, err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+
+	"till/flow"
 )
 
 const (
@@ -14,6 +16,8 @@ const (
 	// wipeDue is the setting that remembers that what was in the clear may still
 	// stand in parts of the file that are not used any more.
 	wipeDue = "wipe_due"
+	// sealsWith is the setting that remembers which key secrets were sealed with last.
+	sealsWith = "sealing_key"
 )
 
 // column is where sealed values are: a table, what names its rows, and the values.
@@ -69,12 +73,39 @@ func (d *DB) sealAll(ctx context.Context, c Config) error {
 		}
 	}
 	if anew {
-		d.log.LogAttrs(ctx, slog.LevelWarn, "secrets were sealed anew with another key: keep a copy of it elsewhere, for the one before opens nothing any more",
+		d.log.LogAttrs(ctx, slog.LevelWarn, "secrets were sealed anew with another key: keep a copy of it elsewhere, for the one before opens nothing any more. A process that still runs with that one reads none of them, and sends no webhook: start it again with the new key",
 			slog.String("database", c.Name), slog.String("key", d.keys.id), slog.Int("values", sealed))
 	} else if sealed > 0 {
 		d.log.LogAttrs(ctx, slog.LevelInfo, "secrets were sealed", slog.String("database", c.Name), slog.String("key", d.keys.id), slog.Int("values", sealed))
 	}
+	if err := d.sealsNow(ctx); err != nil {
+		return fmt.Errorf("seal what is secret: %w", err)
+	}
 	return d.wipe(ctx, c)
+}
+
+// sealsNow remembers by its id which key seals from now on.
+func (d *DB) sealsNow(ctx context.Context) error {
+	run := runner{statements: sqlStatements{sqlRunner: d.write}, dialect: d.dialect, keys: d.keys}
+	_, err := run.exec(ctx, "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE settings.value <> excluded.value", sealsWith, d.keys.id)
+	return err
+}
+
+// seal hides a value that is kept at a place. A process that runs on with a key that
+// was changed for another meanwhile seals nothing new: who starts with the new key
+// alone could not open it. Errors: storage_unavailable.
+func (t *Tx) seal(ctx context.Context, place, plain string) (string, error) {
+	now, err := t.Setting(ctx, sealsWith)
+	if err != nil {
+		return "", err
+	}
+	if keys := t.run.keys; keys != nil && now != "" && now != keys.id {
+		return "", &flow.Error{
+			Code: flow.CodeStorage, Message: notNow,
+			Err: fmt.Errorf("seal %s: the key was changed: secrets are sealed with %s now, and this process has %s. Start it again with the new TILL_SECRETS_KEY", place, now, keys.id),
+		}
+	}
+	return t.run.keys.seal(place, plain)
 }
 
 // unsealed reads values behind one that the current key did not seal.

@@ -34,7 +34,7 @@ func (t *Tx) SetSetting(ctx context.Context, name, value string) error {
 
 // SetSecret keeps a named value sealed, unless there is one already.
 func (t *Tx) SetSecret(ctx context.Context, name, value string) error {
-	sealed, err := t.run.keys.seal(settingOf(name), value)
+	sealed, err := t.seal(ctx, settingOf(name), value)
 	if err != nil {
 		return err
 	}
