@@ -40,6 +40,27 @@ func TestACheckoutOverTheRealSandbox(t *testing.T) {
 	s.want(s.ask("POST", sessions+"/"+s.session("")+"/pay/card", s.key, ""), http.StatusServiceUnavailable, map[string]string{"error.code": "rail_unavailable"})
 }
 
+// A payer is done with a code or a card page once. Whoever plays it again is told how
+// it ended.
+func TestWhatAPayerIsDoneWithIsPlayedOnce(t *testing.T) {
+	s := open(t)
+	s.meetSandbox()
+	for _, c := range []struct{ method, body, name, door, done, other string }{
+		{"ussd", `{"bankCode":"058"}`, "data.paymentCode", "/v1/test/ussd/", "success", "failed"},
+		{"ussd", `{"bankCode":"058"}`, "data.paymentCode", "/v1/test/ussd/", "failed", "success"},
+		{"card", "", "data.attemptId", "/v1/test/cards/", "approved", "declined"},
+		{"card", "", "data.attemptId", "/v1/test/cards/", "declined", "approved"},
+	} {
+		door := c.door + s.ask("POST", sessions+"/"+s.session("")+"/pay/"+c.method, s.key, c.body).text(c.name) + "/complete"
+		s.want(s.ask("POST", door, s.key, `{"outcome":"`+c.done+`"}`), http.StatusOK, nil)
+		for _, again := range []string{c.done, c.other} {
+			s.want(s.ask("POST", door, s.key, `{"outcome":"`+again+`"}`), http.StatusBadGateway, map[string]string{
+				"error.code": "rail_rejected", "error.message": `This payment has ended already, with the outcome "` + c.done + `". It ends only once.`,
+			})
+		}
+	}
+}
+
 // meetSandbox gives the shop the pretend bank over the network, until the test
 // ends.
 func (s *shop) meetSandbox() {

@@ -19,10 +19,11 @@ type TestBank interface {
 	// the credit.
 	Reverse(ctx context.Context, railTransactionID string) (TransferResult, error)
 	// CompleteUSSD plays a payer who dials, and ends it with an outcome:
-	// "success" or "failed".
+	// "success" or "failed". A payment ends once: told again, the bank refuses, and
+	// the flow.Error says how it ended.
 	CompleteUSSD(ctx context.Context, paymentCode, outcome string) error
 	// CompleteCard ends a card page by our reference with an outcome:
-	// "approved" or "declined".
+	// "approved" or "declined", once too.
 	CompleteCard(ctx context.Context, reference, outcome string) error
 	// SetConditions changes how the bank behaves from now on.
 	SetConditions(ctx context.Context, c Conditions) (Conditions, error)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -89,7 +90,7 @@ func judgeAnswer(status int, answer []byte, broken error, out any) error {
 		status == http.StatusUnauthorized: // our secret is wrong: that says nothing of the order, which may go once it is right
 		return fmt.Errorf("%w: %s", rail.ErrUnavailable, reason(status, answer))
 	case status >= 400 && status < 500:
-		return fmt.Errorf("%w: %s", rail.ErrRejected, reason(status, answer))
+		return refused(status, answer)
 	case status < 200 || status > 299:
 		return fmt.Errorf("%w: answered with %d", rail.ErrUnknown, status)
 	case broken != nil:
@@ -103,11 +104,29 @@ func judgeAnswer(status int, answer []byte, broken error, out any) error {
 	return nil
 }
 
+// refused is the bank's no. Of a payment that ended before, it is in words for whoever
+// plays its payer: how it ended.
+func refused(status int, answer []byte) error {
+	err := fmt.Errorf("%w: %s", rail.ErrRejected, reason(status, answer))
+	if p, ok := said(answer); ok && slices.Contains([]string{ussdSuccess, ussdFailed, cardApproved, cardDeclined}, p.Outcome) {
+		return &flow.Error{
+			Code: flow.CodeRailRejected, Message: fmt.Sprintf("This payment has ended already, with the outcome %q. It ends only once.", p.Outcome), Err: err,
+		}
+	}
+	return err
+}
+
+// said is what the bank says of a no, false where it says nothing.
+func said(answer []byte) (*problem, bool) {
+	var e errorBody
+	ok := json.Unmarshal(answer, &e) == nil && e.Error != nil && e.Error.Code != ""
+	return e.Error, ok
+}
+
 // reason is why the bank said no, in its words where it has any.
 func reason(status int, answer []byte) string {
-	var e errorBody
-	if json.Unmarshal(answer, &e) == nil && e.Error != nil && e.Error.Code != "" {
-		text := e.Error.Error()
+	if p, ok := said(answer); ok {
+		text := p.Error()
 		if len(text) > maxReason {
 			text = strings.ToValidUTF8(text[:maxReason], "")
 		}

@@ -63,7 +63,9 @@ func (b *Bank) end(f books, m made, outcome string) error {
 		return err
 	}
 	if n != 1 {
-		return refuse(http.StatusConflict, "already_completed", "this payment has ended already")
+		p := refuse(http.StatusConflict, "already_completed", "this payment has ended already")
+		p.Outcome = m.Outcome
+		return p
 	}
 	from, _ := rail.BankByCode(defaultBank)
 	move := movement{

@@ -132,6 +132,7 @@ type problem struct {
 	status  int
 	Code    string `json:"code"`
 	Message string `json:"message"`
+	Outcome string `json:"outcome,omitempty"` // of a payment that ended before: how
 }
 
 func (p *problem) Error() string { return p.Code + ": " + p.Message }
