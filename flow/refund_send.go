@@ -123,12 +123,6 @@ func nameNumber(reference string) int {
 	return n
 }
 
-// RefundNamed is the refund that a reference names.
-func RefundNamed(reference string) RefundID {
-	id, _, _ := strings.Cut(reference, referenceCut)
-	return RefundID(id)
-}
-
 // Begun says whether an order under a reference, which is one of its names, was begun.
 func (r Refund) Begun(reference string) bool {
 	is, asked := nameNumber(r.Reference), nameNumber(reference)

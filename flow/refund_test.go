@@ -327,8 +327,8 @@ func TestARefundKnowsWhichOfItsOrdersWereBegun(t *testing.T) {
 		{"wsp_rfd_1-9", 1, "wsp_rfd_1-10", false},
 	} {
 		r := flow.Refund{ID: "wsp_rfd_1", Reference: c.is, Tries: c.tries}
-		if flow.RefundNamed(c.asked) != r.ID || r.Begun(c.asked) != c.want {
-			t.Errorf("%s, begun %d times, is asked for %s of %s: not %v", c.is, c.tries, c.asked, flow.RefundNamed(c.asked), c.want)
+		if flow.RefundOf(c.asked) != r.ID || r.Begun(c.asked) != c.want {
+			t.Errorf("%s, begun %d times, is asked for %s of %s: not %v", c.is, c.tries, c.asked, flow.RefundOf(c.asked), c.want)
 		}
 	}
 }

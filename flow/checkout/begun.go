@@ -18,7 +18,7 @@ func Begun(ctx context.Context, r store.Reader, reference string) (bool, error) 
 		}
 		return b.Tries > 0, wrap("look for a settlement", err)
 	}
-	refund, err := r.Refund(ctx, flow.RefundNamed(reference))
+	refund, err := r.Refund(ctx, flow.RefundOf(reference))
 	if notFound(err) {
 		return false, nil
 	}
