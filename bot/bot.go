@@ -63,17 +63,18 @@ const (
 
 // Message is what a payer sent, as the network handed it over.
 type Message struct {
-	Number string // ours, E.164 digits
-	Person string // the lasting id (the user part of the LID) of the person whose chat it is
-	Phone  flow.Phone
-	Name   string // as the sender wrote it
-	ID     string // the network's id of the message, or of the call
-	Kind   Kind
-	Text   string        // the caption where there is media
-	Own    bool          // somebody typed it on the phone of our own number
-	Quoted string        // the id of the message of ours that it answers to
-	Edits  string        // the id of the message that it takes the place of
-	Fades  time.Duration // how long the chat keeps its messages, 0 for ever, negative where this one does not say
+	Number  string // ours, E.164 digits
+	Person  string // the lasting id (the user part of the LID) of the person whose chat it is
+	Phone   flow.Phone
+	Name    string // as the sender wrote it
+	ID      string // the network's id of the message, or of the call
+	Kind    Kind
+	Text    string        // the caption where there is media
+	Own     bool          // somebody typed it on the phone of our own number
+	Quoted  string        // the id of the message of ours that it answers to
+	Edits   string        // the id of the message that it takes the place of
+	Revokes string        // the id of the message that it takes back
+	Fades   time.Duration // how long the chat keeps its messages, 0 for ever, negative where this one does not say
 }
 
 // Bot hears what payers write. It is safe for use from several goroutines.
@@ -111,7 +112,7 @@ func (b *Bot) Receive(ctx context.Context, m Message) error {
 	in := b.understand(m)
 	err := b.hear(ctx, checkout.Inbound{
 		Number: m.Number, Person: m.Person, Phone: m.Phone, Name: line(masked(m.Name), maxName), Message: m.ID,
-		Quoted: id(m.Quoted), Edits: id(m.Edits), Fades: m.Fades, Intent: in,
+		Quoted: id(m.Quoted), Edits: id(m.Edits), Revokes: id(m.Revokes), Came: came(m.Kind), Fades: m.Fades, Intent: in,
 	})
 	if err != nil {
 		return fmt.Errorf("hearing the message %s: %w", m.ID, err)
@@ -152,7 +153,7 @@ func (b *Bot) understand(m Message) flow.Intent {
 	note := func(k flow.IntentKind, text string) flow.Intent { return flow.Intent{Kind: k, Text: text, By: Reading} }
 	switch {
 	case m.Own:
-		return note(flow.MeansTakeover, described(m.Kind, in.Text))
+		return note(flow.MeansTakeover, in.Text)
 	case m.Kind == KindCall:
 		return note(flow.MeansCall, string(m.Kind))
 	case m.Kind == KindReaction, m.Kind == KindRevoke, m.Kind == KindTimer:
@@ -160,9 +161,9 @@ func (b *Bot) understand(m Message) flow.Intent {
 	case m.Kind == KindText || !small(in.Kind):
 		return in // what the caption says counts for more than the picture
 	case m.Kind == KindPicture, m.Kind == KindDocument:
-		return note(flow.MeansMedia, described(m.Kind, in.Text))
+		return note(flow.MeansMedia, in.Text)
 	default:
-		return note(flow.MeansUnread, described(m.Kind, in.Text))
+		return note(flow.MeansUnread, in.Text)
 	}
 }
 
@@ -176,16 +177,15 @@ func small(k flow.IntentKind) bool {
 	}, k)
 }
 
-// described is what is kept of a message that is not only text.
-func described(k Kind, text string) string {
-	switch {
-	case k == KindText:
-		return text
-	case text == "":
-		return "(" + string(k) + ")"
-	default:
-		return "(" + string(k) + ") " + text
+// described is what is kept of what happened to a message.
+func described(k Kind, text string) string { return strings.TrimSpace("(" + string(k) + ") " + text) }
+
+// came is what kind of thing a message came with, "" for text alone.
+func came(k Kind) string {
+	if slices.Contains([]Kind{KindText, KindReaction, KindRevoke, KindTimer, KindCall}, k) {
+		return ""
 	}
+	return strings.TrimPrefix(string(k), "a ")
 }
 
 // id is the id of another message, "" where the sender made up an impossible

@@ -72,6 +72,7 @@ type direct struct {
 	stage    *bottest.Stage
 	messages int
 	last     bot.Message
+	wrote    string // the id of the last message that changes no other
 	fades    time.Duration
 	longest  time.Duration // that a message took to be taken in
 
@@ -115,8 +116,13 @@ func (d *direct) Say(s bottest.Saying) {
 		Number: bottest.Number, Person: s.Payer, Phone: flow.Phone("23480310000" + strings.TrimPrefix(s.Payer, "person-") + "0"), Name: "Bola",
 		ID: fmt.Sprintf("IN%d", d.messages), Kind: s.Kind, Text: s.Text, Own: s.Own, Quoted: s.Quoted, Fades: d.fades,
 	}
-	if s.Edit {
-		m.Edits = d.last.ID
+	switch {
+	case s.Edit:
+		m.Edits = d.wrote
+	case s.Kind == bot.KindRevoke:
+		m.Revokes = d.wrote
+	default:
+		d.wrote = m.ID
 	}
 	d.last = m
 	d.Again()

@@ -60,7 +60,7 @@ func (k *talker) leak(pan string) string {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false) // \u0026 is no digits of theirs
-		if err := enc.Encode([]any{in.Intent, in.Name, in.Quoted, in.Edits}); err != nil {
+		if err := enc.Encode([]any{in.Intent, in.Name, in.Quoted, in.Edits, in.Revokes, in.Came}); err != nil {
 			k.t.Fatal(err)
 		}
 		all += b.String()
@@ -305,27 +305,29 @@ func TestReceiveKinds(t *testing.T) {
 		m    bot.Message
 		kind flow.IntentKind
 		text string
+		came string
 	}{
-		{bot.Message{Kind: bot.KindPicture}, flow.MeansMedia, "(a picture)"},
-		{bot.Message{Kind: bot.KindPicture, Text: "see my receipt"}, flow.MeansMedia, "(a picture) see my receipt"},
-		{bot.Message{Kind: bot.KindDocument, Text: "thanks"}, flow.MeansMedia, "(a document) thanks"},
-		{bot.Message{Kind: bot.KindPicture, Text: "I have paid"}, flow.MeansPaid, "I have paid"},
-		{bot.Message{Kind: bot.KindVoice}, flow.MeansUnread, "(a voice note)"},
-		{bot.Message{Kind: bot.KindVideo, Text: "look"}, flow.MeansUnread, "(a video) look"},
-		{bot.Message{Kind: bot.KindSticker}, flow.MeansUnread, "(a sticker)"},
-		{bot.Message{Kind: bot.KindPlace}, flow.MeansUnread, "(a place)"},
-		{bot.Message{Kind: bot.KindContact}, flow.MeansUnread, "(a contact)"},
-		{bot.Message{Kind: bot.KindPoll}, flow.MeansUnread, "(a poll)"},
-		{bot.Message{Kind: bot.KindReaction, Text: "👍"}, flow.MeansNote, "(a reaction) 👍"},
-		{bot.Message{Kind: bot.KindReaction, Text: "1"}, flow.MeansNote, "(a reaction) 1"},
-		{bot.Message{Kind: bot.KindRevoke}, flow.MeansNote, "(took back a message)"},
-		{bot.Message{Kind: bot.KindTimer, Fades: time.Hour}, flow.MeansNote, "(changed how long messages stay)"},
-		{bot.Message{Kind: bot.KindCall}, flow.MeansCall, "called"},
-		{bot.Message{Own: true, Text: "1"}, flow.MeansTakeover, "1"},
-		{bot.Message{Own: true, Text: "use account 0123456789"}, flow.MeansTakeover, "use account [10 digits]"},
-		{bot.Message{Own: true, Text: "4111111111111111"}, flow.MeansTakeover, "a card number, not kept"},
-		{bot.Message{Own: true, Kind: bot.KindVoice}, flow.MeansTakeover, "(a voice note)"},
-		{bot.Message{Text: "2", Edits: "3A00", Quoted: "3EB0"}, flow.MeansMethod, "2"},
+		{bot.Message{Kind: bot.KindPicture}, flow.MeansMedia, "", "picture"},
+		{bot.Message{Kind: bot.KindPicture, Text: "see my receipt"}, flow.MeansMedia, "see my receipt", "picture"},
+		{bot.Message{Kind: bot.KindDocument, Text: "thanks"}, flow.MeansMedia, "thanks", "document"},
+		{bot.Message{Kind: bot.KindPicture, Text: "I have paid"}, flow.MeansPaid, "I have paid", "picture"},
+		{bot.Message{Kind: bot.KindVoice}, flow.MeansUnread, "", "voice note"},
+		{bot.Message{Kind: bot.KindVideo, Text: "look"}, flow.MeansUnread, "look", "video"},
+		{bot.Message{Kind: bot.KindSticker}, flow.MeansUnread, "", "sticker"},
+		{bot.Message{Kind: bot.KindPlace}, flow.MeansUnread, "", "place"},
+		{bot.Message{Kind: bot.KindContact}, flow.MeansUnread, "", "contact"},
+		{bot.Message{Kind: bot.KindPoll}, flow.MeansUnread, "", "poll"},
+		{bot.Message{Kind: bot.KindOther}, flow.MeansUnread, "", "something that is not text"},
+		{bot.Message{Kind: bot.KindReaction, Text: "👍"}, flow.MeansNote, "(a reaction) 👍", ""},
+		{bot.Message{Kind: bot.KindReaction, Text: "1"}, flow.MeansNote, "(a reaction) 1", ""},
+		{bot.Message{Kind: bot.KindRevoke, Revokes: "3A01"}, flow.MeansNote, "(took back a message)", ""},
+		{bot.Message{Kind: bot.KindTimer, Fades: time.Hour}, flow.MeansNote, "(changed how long messages stay)", ""},
+		{bot.Message{Kind: bot.KindCall}, flow.MeansCall, "called", ""},
+		{bot.Message{Own: true, Text: "1"}, flow.MeansTakeover, "1", ""},
+		{bot.Message{Own: true, Text: "use account 0123456789"}, flow.MeansTakeover, "use account [10 digits]", ""},
+		{bot.Message{Own: true, Text: "4111111111111111"}, flow.MeansTakeover, "a card number, not kept", ""},
+		{bot.Message{Own: true, Kind: bot.KindVoice}, flow.MeansTakeover, "", "voice note"},
+		{bot.Message{Text: "2", Edits: "3A00", Quoted: "3EB0"}, flow.MeansMethod, "2", ""},
 	} {
 		k, base := newTalker(t), message()
 		m := c.m
@@ -334,14 +336,14 @@ func TestReceiveKinds(t *testing.T) {
 		if in.Kind != c.kind || in.Text != c.text || in.By != bot.Reading {
 			t.Errorf("%+v means %+v", c.m, in)
 		}
-		if in := k.inbound[0]; in.Edits != m.Edits || in.Quoted != m.Quoted || in.Fades != m.Fades {
+		if in := k.inbound[0]; in.Edits != m.Edits || in.Revokes != m.Revokes || in.Quoted != m.Quoted || in.Fades != m.Fades || in.Came != c.came {
 			t.Errorf("%+v came as %+v", c.m, in)
 		}
 	}
 	k, m := newTalker(t), message()
-	m.Quoted, m.Edits = strings.Repeat("A", 129), "\xff"
+	m.Quoted, m.Edits, m.Revokes = strings.Repeat("A", 129), "\xff", "\xfe"
 	k.receive(m)
-	if in := k.inbound[0]; in.Quoted != "" || in.Edits != "" {
+	if in := k.inbound[0]; in.Quoted != "" || in.Edits != "" || in.Revokes != "" {
 		t.Errorf("impossible ids came as %+v", in)
 	}
 }

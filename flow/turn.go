@@ -53,6 +53,10 @@ type Turn struct {
 	ByCode    SessionID              `json:"byCode,omitempty"`    // the session the entry code opens, "" for none
 	Quoted    SessionID              `json:"quoted,omitempty"`    // the session whose message is answered to, "" for none
 	Fades     bool                   `json:"fades,omitempty"`     // the chat's messages disappear
+	Came      string                 `json:"came,omitempty"`      // what Heard came with, as a picture; nothing is decided by this and what follows
+	Edits     string                 `json:"edits,omitempty"`     // the network's id of the message that Heard takes the place of
+	Revokes   string                 `json:"revokes,omitempty"`   // likewise of the one that is taken back
+	Of        int64                  `json:"of,omitempty"`        // the line of the log that either stands in
 	Checkouts map[SessionID]Checkout `json:"checkouts,omitempty"` // every session that the turn may touch
 	Banks     []Bank                 `json:"banks,omitempty"`     // of the USSD menu, in order
 	Now       time.Time              `json:"now"`

@@ -53,8 +53,10 @@ func (s *Stage) says(payer, text string) {
 		text = strings.ReplaceAll(text, "CODE", flow.ShowCode(s.codes[len(s.codes)-1]))
 	}
 	said.Text = text
-	if kind, is := kinds()[text]; is {
-		said.Kind, said.Text = kind, ""
+	for name, kind := range kinds() { // with a caption or without
+		if caption, is := strings.CutPrefix(text, name); is {
+			said.Kind, said.Text = kind, strings.TrimPrefix(caption, " ")
+		}
 	}
 	s.net.Say(said)
 }

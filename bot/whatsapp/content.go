@@ -13,6 +13,7 @@ type content struct {
 	kind    bot.Kind
 	text    string             // the caption where there is media
 	edits   string             // the id of the message that it takes the place of
+	revokes string             // the id of the message that it takes back
 	context *waE2E.ContextInfo // nil where it has none
 	fades   time.Duration      // of what has no context
 }
@@ -87,7 +88,7 @@ func media(m *waE2E.Message) (content, bool) {
 func changed(change *waE2E.ProtocolMessage) (content, bool) {
 	kind, edited := change.GetType(), change.GetEditedMessage()
 	if kind == waE2E.ProtocolMessage_REVOKE {
-		return content{kind: bot.KindRevoke, fades: unsaid}, true
+		return content{kind: bot.KindRevoke, revokes: change.GetKey().GetID(), fades: unsaid}, true
 	}
 	if kind == waE2E.ProtocolMessage_EPHEMERAL_SETTING {
 		return content{kind: bot.KindTimer, fades: seconds(change.GetEphemeralExpiration())}, true

@@ -348,8 +348,8 @@ func (l *line) Say(s bottest.Saying) {
 // write sends what a phone can write.
 func (p *payer) write(ctx context.Context, s bottest.Saying) (m wanet.Message, err error) {
 	media := map[bot.Kind]*waE2E.Message{
-		bot.KindPicture:  {ImageMessage: &waE2E.ImageMessage{}},
-		bot.KindDocument: {DocumentMessage: &waE2E.DocumentMessage{FileName: new("receipt.pdf")}},
+		bot.KindPicture:  {ImageMessage: &waE2E.ImageMessage{Caption: &s.Text}},
+		bot.KindDocument: {DocumentMessage: &waE2E.DocumentMessage{FileName: new("receipt.pdf"), Caption: &s.Text}},
 		bot.KindVoice:    {AudioMessage: &waE2E.AudioMessage{PTT: new(true)}},
 		bot.KindVideo:    {VideoMessage: &waE2E.VideoMessage{}},
 		bot.KindSticker:  {StickerMessage: &waE2E.StickerMessage{}},

@@ -66,7 +66,7 @@ func TestHearsEveryKind(t *testing.T) {
 		{"revoke", func() (string, error) {
 			m, err := p.Revoke(t.Context(), ourNumber, first.ID)
 			return m.ID, err
-		}, bot.Message{Kind: bot.KindRevoke, Fades: -1}},
+		}, bot.Message{Kind: bot.KindRevoke, Revokes: first.ID, Fades: -1}},
 	} {
 		id, err := c.send()
 		must(t, err)

@@ -127,7 +127,7 @@ func TestWhatItSays(t *testing.T) {
 		"a new edit that cannot be read": {&waE2E.Message{SecretEncryptedMessage: &waE2E.SecretEncryptedMessage{
 			SecretEncType: waE2E.SecretEncryptedMessage_MESSAGE_EDIT.Enum(), TargetMessageKey: &waCommon.MessageKey{ID: new("3A00")},
 		}}, bot.Message{Kind: bot.KindOther, Edits: "3A00", Fades: -1}, true},
-		"a revoke":             {change(waE2E.ProtocolMessage_REVOKE, nil), bot.Message{Kind: bot.KindRevoke, Fades: -1}, true},
+		"a revoke":             {change(waE2E.ProtocolMessage_REVOKE, nil), bot.Message{Kind: bot.KindRevoke, Revokes: "3A00", Fades: -1}, true},
 		"the timer":            {change(waE2E.ProtocolMessage_EPHEMERAL_SETTING, nil), bot.Message{Kind: bot.KindTimer, Fades: 24 * time.Hour}, true},
 		"a reaction":           {&waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{Text: new("👍")}}, bot.Message{Kind: bot.KindReaction, Text: "👍", Fades: -1}, true},
 		"an edit into nothing": {change(waE2E.ProtocolMessage_MESSAGE_EDIT, nil), bot.Message{}, false},

@@ -84,6 +84,7 @@ type payableJSON struct {
 type sentenceJSON struct {
 	At        string `json:"at,omitempty"`
 	FromPayer bool   `json:"fromPayer"`
+	By        string `json:"by,omitempty"` // the agent who wrote it, where it was neither the payer nor the bot
 	State     string `json:"state"`
 	Text      string `json:"text"`
 }
@@ -104,7 +105,7 @@ func recordStand(r replay.Recording, line int64) (standJSON, error) {
 		out.Live = append(out.Live, payableJSON{a.ID, a.Method, a.Amount.Minor(), flow.Stamp(a.ExpiresAt)})
 	}
 	for _, s := range m.Screen {
-		out.Screen = append(out.Screen, sentenceJSON{FromPayer: s.FromPayer, State: s.State, Text: s.Text})
+		out.Screen = append(out.Screen, sentenceJSON{FromPayer: s.FromPayer, By: s.By, State: s.State, Text: s.Text})
 	}
 	for _, s := range m.Pending {
 		out.Pending = append(out.Pending, s.Text)
@@ -122,7 +123,7 @@ func recordConversation(r replay.Recording, session flow.SessionID) (conversatio
 	lines, err := replay.Conversation(r, session)
 	out := conversationJSON{Chat: r.Chat, Lines: make([]sentenceJSON, 0, len(lines))}
 	for _, l := range lines {
-		out.Lines = append(out.Lines, sentenceJSON{l.At.UTC().Format(time.RFC3339Nano), l.FromPayer, l.State, l.Text})
+		out.Lines = append(out.Lines, sentenceJSON{l.At.UTC().Format(time.RFC3339Nano), l.FromPayer, l.By, l.State, l.Text})
 	}
 	return out, err
 }

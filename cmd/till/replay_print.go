@@ -86,17 +86,31 @@ func printMoment(out io.Writer, r replay.Recording, line int64) error {
 	}
 	fmt.Fprintln(&b, "  on the payer's screen")
 	for _, s := range m.Screen {
-		who, tick := "till ", "  ["+s.State+"]"
+		who, text := speaker(s)
+		tick := "  [" + s.State + "]"
 		if s.FromPayer {
-			who, tick = "payer", ""
+			tick = ""
 		}
-		fmt.Fprintf(&b, "    %s  %s%s\n", who, strings.ReplaceAll(s.Text, "\n", "\n           "), tick)
+		fmt.Fprintf(&b, "    %-5s  %s%s\n", strings.ToLower(who), strings.ReplaceAll(text, "\n", "\n           "), tick)
 	}
 	for _, s := range m.Pending {
 		fmt.Fprintf(&b, "    not sent yet: %s\n", strings.ReplaceAll(s.Text, "\n", "\n           "))
 	}
 	_, err = io.WriteString(out, b.String())
 	return err
+}
+
+// speaker is who wrote a message, and the message; of an agent's, with their name.
+func speaker(s replay.Shown) (who, text string) {
+	switch {
+	case s.FromPayer:
+		return "Payer", s.Text
+	case s.By == "":
+		return "Till", s.Text
+	case s.By == replay.Agent:
+		return "Agent", s.Text
+	}
+	return "Agent", s.By + ": " + s.Text
 }
 
 // printConversation prints what the payer wrote and read, and nothing of how it
@@ -110,15 +124,12 @@ func printConversation(out io.Writer, r replay.Recording, session flow.SessionID
 	var b strings.Builder
 	fmt.Fprintf(&b, "Conversation %s, times in West Africa Time (UTC+1)\n\n", r.Chat)
 	for _, l := range lines {
-		who := "Till "
-		if l.FromPayer {
-			who = "Payer"
-		}
+		who, text := speaker(l)
 		state := ""
 		if !l.FromPayer && l.State != replay.Delivered && l.State != replay.Read {
 			state = "   [" + l.State + "]"
 		}
-		fmt.Fprintf(&b, "%s  %s  %s%s\n", l.At.In(wat).Format("2 Jan 2006 15:04:05"), who, strings.ReplaceAll(l.Text, "\n", "\n"+strings.Repeat(" ", 29)), state)
+		fmt.Fprintf(&b, "%s  %-5s  %s%s\n", l.At.In(wat).Format("2 Jan 2006 15:04:05"), who, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 29)), state)
 	}
 	_, err = io.WriteString(out, b.String())
 	return err

@@ -95,6 +95,8 @@ type Inbound struct {
 	Message string        // the network's id of the message
 	Quoted  string        // the id of the message of ours that it answers to, "" for none
 	Edits   string        // the id of the message that it takes the place of, "" for none
+	Revokes string        // the id of the message that it takes back, "" for none
+	Came    string        // what it came with, as "picture" or "voice note"; "" for text alone
 	Fades   time.Duration // how long the chat keeps its messages, 0 for ever, negative where the message does not say
 	Intent  flow.Intent
 }

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,23 +11,33 @@ import (
 	"till/flow/store"
 )
 
-// edit makes of a message that takes the place of one which did something already
-// a note: it is only kept, with what that one was about. One that was not understood
-// may be said better, and a secret must be taken back wherever it was typed.
-func (w *saving) edit(row store.ChatRow, t *flow.Turn, edited string) error {
-	if edited == "" || t.Heard.Kind == flow.MeansSecret {
+// changes finds the message that another one takes back or takes the place of. Of
+// one that did something already an edit is a note: it is only kept, with what that
+// one was about, as is that it was taken back. One that was not understood may be
+// said better, and a secret must be taken back wherever it was typed.
+func (w *saving) changes(row store.ChatRow, t *flow.Turn) error {
+	changed := cmp.Or(t.Edits, t.Revokes)
+	if changed == "" {
 		return nil
 	}
-	line, found, err := w.tx.HeardLine(w.ctx, row.ID, edited)
+	line, found, err := w.tx.HeardLine(w.ctx, row.ID, changed)
 	if err != nil || !found {
 		return err
 	}
-	consumed, err := w.consumed(line)
-	if consumed {
-		t.Heard = &flow.Intent{Kind: flow.MeansNote, Text: t.Heard.Text, By: t.Heard.By}
+	t.Of = line.Seq
+	if t.Edits != "" && t.Heard.Kind != flow.MeansSecret {
+		consumed, err := w.consumed(line)
+		if err != nil {
+			return err
+		}
+		if consumed {
+			t.Heard = &flow.Intent{Kind: flow.MeansNote, Text: t.Heard.Text, By: t.Heard.By}
+		}
+	}
+	if t.Heard.Kind == flow.MeansNote {
 		t.About = line.Session
 	}
-	return err
+	return nil
 }
 
 // consumed says whether a message did something.

@@ -32,7 +32,7 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		} else if known || err != nil {
 			return err
 		}
-		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0}
+		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0, Came: in.Came, Edits: in.Edits, Revokes: in.Revokes}
 		if s.cfg.Board.Killed(in.Number) {
 			if err := w.unanswered(row, t, in); err != nil || in.Intent.Kind != flow.MeansStop {
 				return err
@@ -50,7 +50,7 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 				return err
 			}
 		}
-		if err := w.edit(row, &t, in.Edits); err != nil {
+		if err := w.changes(row, &t); err != nil {
 			return err
 		}
 		if t.Heard.Kind == flow.MeansCode {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"till/flow"
@@ -142,7 +141,7 @@ func tellLog(lines []store.Line, told teller, names names) []Moment {
 			streams[fact] = l.Stream
 		}
 		for i, m := range tellLine(l) {
-			if m.Told = bubble(m.What); i == 0 {
+			if m.Told = bubble(m); i == 0 {
 				m.Told = told.line(l)
 			}
 			story = append(story, names.of(l, m))
@@ -329,58 +328,4 @@ func masked(l store.Line) json.RawMessage {
 	}
 	d.Chat.Person, d.Chat.Phone = "", flow.Phone(d.Chat.Phone.String())
 	return raw(d)
-}
-
-func toldOf(l store.Line) []Moment {
-	m := Moment{At: l.At, Who: "till", What: l.Kind}
-	switch {
-	case l.Kind == replay.Heard:
-		var t flow.Turn
-		if json.Unmarshal(l.Data, &t) == nil && t.Heard != nil {
-			m.Who, m.What, m.Why = "payer", fmt.Sprintf("%q", t.Heard.Text), "understood as "+meaning(*t.Heard)
-		}
-	case l.Kind == replay.News:
-		var t flow.Turn
-		if json.Unmarshal(l.Data, &t) == nil && t.News != nil {
-			m.What, m.Why = "news for the chat: "+string(t.News.Kind), t.News.Reason
-			if t.News.By != "" {
-				m.Who, m.What = t.News.By, string(t.News.Kind)
-			}
-		}
-	case l.Kind == replay.Decided:
-		return tellDecision(l)
-	case ofMessage(l.Kind):
-		m.Who, m.What, m.Why = "whatsapp", "message "+l.Kind, l.Message
-		var because unsentBecause
-		if json.Unmarshal(l.Data, &because) == nil && because.Reason != "" {
-			m.Why += ": " + because.Reason
-		}
-	case strings.HasPrefix(l.Kind, "bank."):
-		m.Who = "bank"
-		m.What = tellBank(l)
-	default:
-		m.What, m.Why = l.Kind, compact(l.Data)
-	}
-	return []Moment{m}
-}
-
-func meaning(in flow.Intent) string {
-	parts := []string{string(in.Kind), string(in.Method), in.Bank, string(in.Lang)}
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
-}
-
-func tellDecision(l store.Line) []Moment {
-	var d replay.Outcome
-	if err := json.Unmarshal(l.Data, &d); err != nil {
-		return []Moment{{At: l.At, Who: "till", What: "a decision that cannot be read", Why: err.Error()}}
-	}
-	state := "no session"
-	if t, ok := d.Chat.Talk(l.Session); ok {
-		state = string(t.State)
-	}
-	story := []Moment{{At: l.At, Who: "till", What: "→ " + state, Why: d.Why}}
-	for i, text := range d.Texts {
-		story = append(story, Moment{At: l.At, Who: "bot", What: text.Text, Why: d.Says[i].Key})
-	}
-	return story
 }

@@ -101,16 +101,52 @@ func turnTold(l store.Line) string {
 		return unknown("a line of the kind", l.Kind)
 	}
 	switch {
-	case in.Heard != nil && in.Heard.Text == "":
+	case in.Heard != nil && in.Revokes != "":
+		return "The payer took " + lineTold(in.Of) + " back."
+	case in.Heard != nil && in.Heard.Text == "" && in.Came == "":
 		return "The payer " + heardTold(*in.Heard) + "."
+	case in.Heard != nil && in.Heard.Text == "":
+		return fmt.Sprintf("%s. Till read it so: the payer %s.", wroteTold(in), heardTold(*in.Heard))
 	case in.Heard != nil && replay.Blotted(in.Heard.Text):
-		return fmt.Sprintf("The payer wrote %s, which are not kept any more. Till read them so: the payer %s.", strings.Trim(in.Heard.Text, "[]"), heardTold(*in.Heard))
+		return fmt.Sprintf("%s %s, which are not kept any more. Till read them so: the payer %s.", wroteTold(in), strings.Trim(in.Heard.Text, "[]"), heardTold(*in.Heard))
 	case in.Heard != nil:
-		return fmt.Sprintf("The payer wrote “%s”. Till read it so: the payer %s.", in.Heard.Text, heardTold(*in.Heard))
+		return fmt.Sprintf("%s “%s”. Till read it so: the payer %s.", wroteTold(in), in.Heard.Text, heardTold(*in.Heard))
 	case in.News != nil:
 		return newsTold(*in.News) + "."
 	}
 	return unknown("a line of the kind", l.Kind)
+}
+
+// wroteTold tells who wrote, and whether they changed another message by that or
+// sent something with it.
+func wroteTold(in flow.Turn) string {
+	told := "The payer"
+	if in.Heard.Kind == flow.MeansTakeover {
+		told = "Somebody on the phone of our own number"
+	}
+	what := "a " + in.Came
+	if strings.HasPrefix(in.Came, "something") {
+		what = in.Came
+	}
+	switch {
+	case in.Edits != "" && in.Heard.Text == "":
+		return told + " changed " + lineTold(in.Of) + " into " + what
+	case in.Edits != "":
+		return told + " changed " + lineTold(in.Of) + " into"
+	case in.Came == "":
+		return told + " wrote"
+	case in.Heard.Text == "":
+		return told + " sent " + what
+	}
+	return told + " sent " + what + " with the words"
+}
+
+// lineTold tells which message another one changes.
+func lineTold(of int64) string {
+	if of == 0 {
+		return "a message"
+	}
+	return fmt.Sprintf("the message of line %d", of)
 }
 
 // decisionTold tells what a turn came to.
@@ -144,12 +180,16 @@ func whyTold(why string) string {
 	return sentence(why) + "."
 }
 
-// bubble tells what Till wrote.
-func bubble(text string) string {
-	if replay.Blotted(text) {
-		return fmt.Sprintf("Till wrote %s, which are not kept any more.", strings.Trim(text, "[]"))
+// bubble tells what Till wrote, or an agent.
+func bubble(m Moment) string {
+	who := "Till"
+	if m.Why == replay.SayAgent {
+		who = sentence(m.Who)
 	}
-	return fmt.Sprintf("Till wrote: “%s”", text)
+	if replay.Blotted(m.What) {
+		return fmt.Sprintf("%s wrote %s, which are not kept any more.", who, strings.Trim(m.What, "[]"))
+	}
+	return fmt.Sprintf("%s wrote: “%s”", who, m.What)
 }
 
 // longestQuote is how much of a message is quoted where only its fate is told.

@@ -20,14 +20,6 @@ type Moment struct {
 	Due     time.Time      // when a timer would have fired next, zero for never
 }
 
-// Shown is one message on the payer's screen.
-type Shown struct {
-	At        time.Time
-	FromPayer bool
-	Text      string
-	State     string // of one of ours: sent, delivered or read
-}
-
 // maxScreen is how many messages a screen holds that a replay shows.
 const maxScreen = 20
 
@@ -89,48 +81,4 @@ func (r Recording) became() map[string]string {
 		}
 	}
 	return last
-}
-
-// fromPayer is the state of what the payer wrote: they have it on the screen.
-const fromPayer = "written"
-
-// shown are the messages of one turn.
-func (t turn) shown(became map[string]string) []Shown {
-	var out []Shown
-	if in := t.in.Heard; in != nil {
-		text := in.Text
-		if text == "" {
-			text = "(" + string(in.Kind) + ")"
-		}
-		out = append(out, Shown{At: t.cause.At, FromPayer: true, Text: text, State: fromPayer})
-	}
-	for _, text := range t.out.Texts {
-		out = append(out, Shown{At: t.decided.At, Text: text.Text, State: became[text.ID]})
-	}
-	return out
-}
-
-// Conversation is what the payer wrote and what was said to them, in order; of
-// one session alone where it is named, because a payer speaks of other merchants'
-// payments in the same chat. The state of a message that has not left is "not
-// sent".
-func Conversation(r Recording, session flow.SessionID) ([]Shown, error) {
-	turns, err := r.turns()
-	if err != nil {
-		return nil, err
-	}
-	became := r.became()
-	var out []Shown
-	for _, t := range turns {
-		if session != "" && t.decided.Session != session {
-			continue
-		}
-		for _, s := range t.shown(became) {
-			if s.State == "" {
-				s.State = "not sent"
-			}
-			out = append(out, s)
-		}
-	}
-	return out, nil
 }

@@ -266,7 +266,7 @@ func Blotted(text string) bool { return blot.MatchString(text) }
 // decides the same blots.
 func redactedOutcome(o Outcome) Outcome {
 	for i := range o.Says {
-		if o.Says[i].Key != sayAgent {
+		if o.Says[i].Key != SayAgent {
 			continue
 		}
 		o.Says[i].Args = map[string]string{"text": blotted(o.Says[i].Args["text"])}
@@ -277,8 +277,8 @@ func redactedOutcome(o Outcome) Outcome {
 	return o
 }
 
-// sayAgent is the message that carries what an agent wrote.
-const sayAgent = "agent"
+// SayAgent is the message that carries what an agent wrote.
+const SayAgent = "agent"
 
 // redactedChat names a person by nothing but the chat.
 func redactedChat(c flow.Chat) flow.Chat {

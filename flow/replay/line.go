@@ -60,6 +60,9 @@ type turn struct {
 	cause, decided Line
 	in             flow.Turn
 	out            Outcome
+
+	changed   string         // the message that this one changes, "" where it does not, or that is not known
+	changedOf flow.SessionID // what that was about
 }
 
 // turns are the turns of a recording, in order.
@@ -83,6 +86,9 @@ func (r Recording) turns() ([]turn, error) {
 		}
 		if t.in.Heard == nil && t.in.News == nil {
 			return nil, fmt.Errorf("read line %d: it does not hold what its decision depended on", t.cause.Seq)
+		}
+		if was, found := slices.BinarySearchFunc(all, t.in.Of, func(x turn, seq int64) int { return cmp.Compare(x.cause.Seq, seq) }); found && all[was].in.Heard != nil {
+			t.changed, t.changedOf = all[was].said(), all[was].decided.Session
 		}
 		all = append(all, t)
 	}

@@ -348,3 +348,31 @@ func TestAMerchantReadsOfTheirOwnPaymentAlone(t *testing.T) {
 		}
 	}
 }
+
+// What a message said before it was edited is not shown to whoever reads of another
+// payment than it was about.
+func TestAnEditDoesNotTellOfAnotherPayment(t *testing.T) {
+	rec := taped(t,
+		flow.Turn{Heard: &flow.Intent{Kind: flow.MeansNothing, Text: "for Bola Foods"}},
+		flow.Turn{Heard: &flow.Intent{Kind: flow.MeansNote, Text: "for Ada Stores"}, Edits: "IN0", Of: 1},
+		flow.Turn{Heard: &flow.Intent{Kind: flow.MeansNote, Text: "(took back a message)"}, Revokes: "IN0", Of: 1},
+	)
+	for i := range rec.Lines {
+		rec.Lines[i].Session = "wsp_sess_2"
+		if rec.Lines[i].Seq > 3 {
+			rec.Lines[i].Session = "wsp_sess_1"
+		}
+	}
+	all, err := replay.Conversation(rec, "")
+	if err != nil || all[2].Text != "(edited) for Ada Stores (was “for Bola Foods”)" || all[3].Text != "(took back a message: “for Bola Foods”)" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	own, err := replay.Conversation(rec, "wsp_sess_1")
+	if err != nil || own[0].Text != "(edited) for Ada Stores" || own[1].Text != "(took back a message)" {
+		t.Errorf("%+v, %v", own, err)
+	}
+	steps, err := replay.Steps(rec, func(id flow.SessionID) bool { return id == "wsp_sess_1" })
+	if err != nil || steps[0].Bubbles[0].Text != "(edited) for Ada Stores" || steps[1].Bubbles[0].Text != "(took back a message)" {
+		t.Errorf("%+v, %v", steps, err)
+	}
+}

@@ -62,6 +62,9 @@ func Steps(r Recording, own Owned) ([]Step, error) {
 			seen := t
 			if own != nil {
 				seen.in, seen.out = privateTurn(t.in, own), privateOutcome(t.out, own)
+				if !own(t.changedOf) {
+					seen.changed = ""
+				}
 			}
 			s, err := seen.step(before)
 			if err != nil {
@@ -144,11 +147,11 @@ func (t turn) bubbles() []Bubble {
 	var out []Bubble
 	for i, shown := range t.shown(nil) {
 		b := Bubble{Shown: shown, ID: t.cause.Message}
-		if !shown.FromPayer {
-			n := i
-			if t.in.Heard != nil {
-				n--
-			}
+		n := i // of our messages
+		if t.in.Heard != nil {
+			n--
+		}
+		if n >= 0 {
 			b.ID = t.out.Texts[n].ID
 			if n < len(t.out.Says) {
 				b.Key = t.out.Says[n].Key
