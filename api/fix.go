@@ -9,8 +9,6 @@ import (
 )
 
 // fixes are what the documentation says to do about each code.
-//
-//nolint:gochecknoglobals // read once, of what is embedded
 var fixes = sync.OnceValue(func() map[flow.Code]errorPage {
 	raw := map[flow.Code]errorPage{}
 	if _, err := toml.DecodeFS(docFiles, "docs/errors.toml", &raw); err != nil {

@@ -10,7 +10,7 @@ import (
 
 // What opening and reading a session have to reach at 64 connections: of the
 // echo's rate, and of its p99.
-var loadGoals = map[string][2]float64{"create": {0.35, 3}, "read": {0.45, 0}} //nolint:gochecknoglobals // a table
+var loadGoals = map[string][2]float64{"create": {0.35, 3}, "read": {0.45, 0}}
 
 // loadTable is what was measured of each call, at each number of connections.
 func loadTable(kinds []*load) *benchtest.Table {

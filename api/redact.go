@@ -13,8 +13,6 @@ const redacted = `"[redacted]"`
 
 // secretNames are the members of bodies whose values are never kept, in lower
 // case.
-//
-//nolint:gochecknoglobals // a set that Go has no constant for
 var secretNames = map[string]bool{
 	"password": true, "secret": true, "clientsecret": true, "token": true, "key": true, "bvn": true, "nin": true,
 	"cardnumber": true, "pan": true, "cvv": true, "cvc": true, "pin": true, "otp": true, "authorization": true,
@@ -32,8 +30,6 @@ const (
 const longDigits = 11
 
 // scratch are buffers of redact.
-//
-//nolint:gochecknoglobals // a pool is of all
 var scratch = sync.Pool{New: func() any { b := make([]byte, 0, keptBody+len(redacted)); return &b }}
 
 // redact is a copy of the beginning of a body without what is secret in it; cut
@@ -42,7 +38,7 @@ func redact(body []byte) (kept []byte, cut bool) {
 	if len(body) == 0 {
 		return nil, false
 	}
-	buffer := scratch.Get().(*[]byte) //nolint:errcheck,forcetypeassert // nothing else is in the pool
+	buffer := scratch.Get().(*[]byte) //nolint:errcheck // nothing else is in the pool
 	out := (*buffer)[:0]
 	for rest := body; len(rest) > 0; {
 		var piece []byte

@@ -104,7 +104,7 @@ func (l *requestLog) ring(at requestPlace) *requestRing {
 		e = l.order.PushFront(&requestRing{place: at})
 		l.places[at] = e
 	}
-	return e.Value.(*requestRing) //nolint:errcheck,forcetypeassert // nothing else is in the list
+	return e.Value.(*requestRing) //nolint:errcheck // nothing else is in the list
 }
 
 func weight(r *console.Request) int {
@@ -122,7 +122,7 @@ func (l *requestLog) add(at requestPlace, r *console.Request) {
 	}
 	for l.bytes > requestsBytes {
 		quietest := l.order.Back()
-		ring := quietest.Value.(*requestRing) //nolint:errcheck,forcetypeassert // nothing else is in the list
+		ring := quietest.Value.(*requestRing) //nolint:errcheck // nothing else is in the list
 		if len(ring.kept) > 0 {
 			l.drop(ring)
 		}
@@ -148,7 +148,7 @@ func (l *requestLog) of(at requestPlace) []*console.Request {
 	if !there {
 		return nil
 	}
-	out := slices.Clone(e.Value.(*requestRing).kept) //nolint:errcheck,forcetypeassert // nothing else is in the list
+	out := slices.Clone(e.Value.(*requestRing).kept) //nolint:errcheck // nothing else is in the list
 	slices.Reverse(out)
 	return out
 }

@@ -21,7 +21,7 @@ type watched struct {
 func (w *watched) Accept() (net.Conn, error) {
 	c, err := w.Listener.Accept()
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the server compares it with net.ErrClosed
+		return nil, err // the server compares it with net.ErrClosed
 	}
 	out := &wire{Conn: c, first: true, of: w}
 	w.mu.Lock()
@@ -83,7 +83,7 @@ func (c *wire) Read(b []byte) (int, error) {
 	if c.first && n > 0 {
 		c.judge(b[:n])
 	}
-	return n, err //nolint:wrapcheck // it is the connection
+	return n, err // it is the connection
 }
 
 func (c *wire) judge(b []byte) {
@@ -116,5 +116,5 @@ func (c *wire) Write(b []byte) (int, error) {
 		c.first, c.some, c.last = true, false, 0
 	}
 	n, err := c.Conn.Write(b)
-	return n, err //nolint:wrapcheck // it is the connection
+	return n, err // it is the connection
 }

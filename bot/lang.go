@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/BurntSushi/toml"
+
+	"till/flow"
 )
 
 // pack is one language: the file of it in text.
@@ -106,12 +108,9 @@ func (t *times) check() error {
 	return nil
 }
 
-// lagos is West Africa Time, which has no summer time.
-var lagos = time.FixedZone("WAT", 60*60)
-
 // clock is a time of day, with the date when that is not today.
 func (t *times) clock(at, now time.Time) string {
-	at, now = at.In(lagos), now.In(lagos)
+	at, now = at.In(flow.Lagos), now.In(flow.Lagos)
 	clock := at.Format("3:04") + " " + t.part[at.Hour()]
 	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
 		return clock
@@ -121,7 +120,7 @@ func (t *times) clock(at, now time.Time) string {
 
 // full is a date and a time, for what is kept.
 func (t *times) full(at time.Time) string {
-	at = at.In(lagos)
+	at = at.In(flow.Lagos)
 	return fmt.Sprintf("%s %d, %s %s WAT", t.date(at), at.Year(), at.Format("3:04"), t.part[at.Hour()])
 }
 

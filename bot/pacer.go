@@ -77,7 +77,7 @@ func (p *Pacer) Send(ctx context.Context, o checkout.Outgoing) error {
 	q := p.queues[o.Number]
 	if err != nil {
 		q.giveBack(o)
-		return err //nolint:wrapcheck // the sender's own words decide what follows
+		return err // the sender's own words decide what follows
 	}
 	q.speaks(o.Person, p.cfg.Now())
 	return nil

@@ -7,11 +7,20 @@ import (
 	"time"
 )
 
+// Lagos is the time that Nigeria keeps all the year round: UTC+1, no summer time.
+var Lagos = time.FixedZone("WAT", 60*60)
+
+// DayOf is when the day of a moment began in Lagos.
+func DayOf(t time.Time) time.Time {
+	y, m, d := t.In(Lagos).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, Lagos)
+}
+
 // Date is a day in Lagos, YYYY-MM-DD: earlier days compare smaller.
 type Date string
 
 // DateOf is the day that it is in Lagos at a time.
-func DateOf(at time.Time) Date { return Date(at.UTC().Add(watAhead).Format(time.DateOnly)) }
+func DateOf(at time.Time) Date { return Date(at.In(Lagos).Format(time.DateOnly)) }
 
 // ParseDate reads a day as YYYY-MM-DD. Error: it is none.
 func ParseDate(text string) (Date, error) {
@@ -23,11 +32,11 @@ func ParseDate(text string) (Date, error) {
 
 // Start is when the day begins in Lagos, zero for what is no day.
 func (d Date) Start() time.Time {
-	at, err := time.Parse(time.DateOnly, string(d))
+	at, err := time.ParseInLocation(time.DateOnly, string(d), Lagos)
 	if err != nil {
 		return time.Time{}
 	}
-	return at.Add(-watAhead)
+	return at.UTC()
 }
 
 // Plus is the day so many days later.
@@ -78,7 +87,7 @@ func NewCalendar(changes string) (Calendar, error) {
 
 // Works says whether banks work on a day.
 func (c Calendar) Works(d Date) bool {
-	weekday := d.Start().Add(watAhead).Weekday()
+	weekday := d.Start().In(Lagos).Weekday()
 	_, closed := c.closed[d]
 	return !closed && weekday != time.Saturday && weekday != time.Sunday
 }

@@ -157,16 +157,6 @@ func PickNumber(list []Number, given map[string]int, now time.Time) (Number, boo
 	return best, best.Digits != ""
 }
 
-// nigeria is where a day begins for a number's bounds. Nigeria keeps one time all
-// the year round.
-var nigeria = time.FixedZone("WAT", 60*60)
-
-// DayOf is when the day of a moment began.
-func DayOf(t time.Time) time.Time {
-	y, m, d := t.In(nigeria).Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, nigeria)
-}
-
 // SwitchKind is what a switch is about.
 type SwitchKind string
 

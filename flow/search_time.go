@@ -59,20 +59,20 @@ func readDay(words []string, now time.Time) (day time.Time, used int) {
 	case "yesterday":
 		return today.AddDate(0, 0, -1), 1
 	}
-	if at, err := time.ParseInLocation(time.DateOnly, first, nigeria); err == nil {
+	if at, err := time.ParseInLocation(time.DateOnly, first, Lagos); err == nil {
 		return at, 1
 	}
 	for _, form := range []string{"2/1/2006", "2/1/06"} {
-		if at, err := time.ParseInLocation(form, first, nigeria); err == nil {
+		if at, err := time.ParseInLocation(form, first, Lagos); err == nil {
 			return at, 1
 		}
 	}
-	if at, err := time.ParseInLocation("2/1", first, nigeria); err == nil {
+	if at, err := time.ParseInLocation("2/1", first, Lagos); err == nil {
 		return past(at.Month(), at.Day(), today), 1
 	}
 	for w := time.Sunday; w <= time.Saturday; w++ { // the last one there was
 		if first == strings.ToLower(w.String()) {
-			back := int(today.In(nigeria).Weekday()-w+7) % 7
+			back := int(today.In(Lagos).Weekday()-w+7) % 7
 			return today.AddDate(0, 0, -back), 1
 		}
 	}
@@ -95,7 +95,7 @@ func readMonth(words []string, today time.Time) (day time.Time, used int) {
 	}
 	if len(words) > 2 && len(words[2]) == 4 {
 		if year, err := strconv.Atoi(words[2]); err == nil && year >= 2020 && year < 2100 {
-			return time.Date(year, month, n, 0, 0, 0, 0, nigeria), 3
+			return time.Date(year, month, n, 0, 0, 0, 0, Lagos), 3
 		}
 	}
 	return past(month, n, today), 2
@@ -103,9 +103,9 @@ func readMonth(words []string, today time.Time) (day time.Time, used int) {
 
 // past is the last such day that is not in the future.
 func past(month time.Month, day int, today time.Time) time.Time {
-	at := time.Date(today.In(nigeria).Year(), month, day, 0, 0, 0, 0, nigeria)
+	at := time.Date(today.In(Lagos).Year(), month, day, 0, 0, 0, 0, Lagos)
 	if at.After(today) {
-		at = time.Date(today.In(nigeria).Year()-1, month, day, 0, 0, 0, 0, nigeria)
+		at = time.Date(today.In(Lagos).Year()-1, month, day, 0, 0, 0, 0, Lagos)
 	}
 	return at
 }

@@ -30,9 +30,9 @@ type Settings struct {
 
 // The choices of the policies, the first as Till has it.
 var (
-	Underpayments = []string{"hold", "accept", "refund"}   //nolint:gochecknoglobals // a constant that Go has no word for
-	Overpayments  = []string{"accept", "refund_excess"}    //nolint:gochecknoglobals // a constant that Go has no word for
-	LatePayments  = []string{"review", "accept", "refund"} //nolint:gochecknoglobals // a constant that Go has no word for
+	Underpayments = []string{"hold", "accept", "refund"}
+	Overpayments  = []string{"accept", "refund_excess"}
+	LatePayments  = []string{"review", "accept", "refund"}
 )
 
 // The bounds of how long a session lasts, in minutes, and how long it does where

@@ -16,19 +16,16 @@ const (
 	lately = 30 * time.Minute
 )
 
-// watAhead is how far West Africa Time is ahead of UTC: all year, there is no summer time.
-const watAhead = time.Hour
-
 // night says whether it is between 22:00 and 07:00 in Lagos, when nobody is
 // reminded of anything; and when it ends.
 func night(at time.Time) (time.Time, bool) {
-	local := at.UTC().Add(watAhead)
-	morning := time.Date(local.Year(), local.Month(), local.Day(), 7, 0, 0, 0, time.UTC)
+	local := at.In(Lagos)
+	morning := time.Date(local.Year(), local.Month(), local.Day(), 7, 0, 0, 0, Lagos).UTC()
 	switch {
 	case local.Hour() >= 22:
-		return morning.AddDate(0, 0, 1).Add(-watAhead), true
+		return morning.AddDate(0, 0, 1), true
 	case local.Hour() < 7:
-		return morning.Add(-watAhead), true
+		return morning, true
 	}
 	return at, false
 }

@@ -72,7 +72,7 @@ func (v *visit) day(name string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	at, err := time.ParseInLocation(time.DateOnly, text, lagos)
+	at, err := time.ParseInLocation(time.DateOnly, text, flow.Lagos)
 	if err != nil || at.Year() < 2000 || at.Year() > 2200 {
 		return time.Time{}, flow.Refuse(flow.CodeInvalidField, "Write a day as 2026-08-27.")
 	}

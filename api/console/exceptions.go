@@ -27,7 +27,7 @@ const (
 	hoursLeft  = 20 * time.Hour // what waits for a second person is over after 24
 )
 
-var wordsOf = map[store.Queue]queueWords{ //nolint:gochecknoglobals // a constant that Go has no word for
+var wordsOf = map[store.Queue]queueWords{
 	store.QueueUnderpaid: {"Underpaid", "Some of the money came.", "Wait for the rest, or decide on the session's page.", "Nobody has paid too little.", withinADay},
 	store.QueueOverpaid:  {"Overpaid", "More came than was asked for.", "Accept what is too much, or send it back.", "Nobody has paid too much.", withinADay},
 	store.QueueLate:      {"Late", "Money came after its session was over.", "Accept it, or send it back; after 24 hours it goes back by itself.", "Nothing came too late.", withinADay},

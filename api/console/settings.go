@@ -69,7 +69,7 @@ func (c *Console) showSettings(v *visit, p flow.Project, out settingsView) error
 }
 
 // languages are the names of the languages.
-var languages = map[flow.Lang]string{ //nolint:gochecknoglobals // a constant that Go has no word for
+var languages = map[flow.Lang]string{
 	flow.English: "English", flow.Pidgin: "Nigerian Pidgin", flow.Hausa: "Hausa", flow.Yoruba: "Yoruba", flow.Igbo: "Igbo",
 }
 

@@ -80,7 +80,7 @@ func (s searchView) Meant() string {
 		if meant != "" {
 			meant += ", "
 		}
-		meant += "opened from " + s.Search.From.In(lagos).Format(form) + " to " + s.Search.Until.In(lagos).Format(form) + " in Lagos"
+		meant += "opened from " + s.Search.From.In(flow.Lagos).Format(form) + " to " + s.Search.Until.In(flow.Lagos).Format(form) + " in Lagos"
 	}
 	return meant
 }

@@ -124,7 +124,7 @@ func (c *Console) tryClock(v *visit) error {
 				return "", err
 			}
 		}
-		return "The clock stands at " + now.In(lagos).Format("2 Jan 2006, 15:04:05") + ".", nil
+		return "The clock stands at " + now.In(flow.Lagos).Format("2 Jan 2006, 15:04:05") + ".", nil
 	})
 }
 

@@ -85,9 +85,9 @@ func (t *typing) phone(field, label string) flow.Phone {
 
 // moment takes a time as a browser writes it, in Lagos.
 func (t *typing) moment(field, label string) time.Time {
-	at, err := time.ParseInLocation("2006-01-02T15:04", t.v.field(field), lagos)
+	at, err := time.ParseInLocation("2006-01-02T15:04", t.v.field(field), flow.Lagos)
 	if err != nil { // some browsers add the seconds
-		at, err = time.ParseInLocation("2006-01-02T15:04:05", t.v.field(field), lagos)
+		at, err = time.ParseInLocation("2006-01-02T15:04:05", t.v.field(field), flow.Lagos)
 	}
 	if err != nil || at.Year() < 2000 || at.Year() > 2200 {
 		t.fail("%s must be a day and a time.", label)

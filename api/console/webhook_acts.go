@@ -85,7 +85,7 @@ func (c *Console) replayEndpoint(v *visit) error {
 	}
 	words := fmt.Sprintf("Events on their way again: %d.", did.Count)
 	if !did.Next.IsZero() {
-		words += " There are more, from " + did.Next.In(lagos).Format("2 Jan 2006 15:04:05") + " on: replay again from then."
+		words += " There are more, from " + did.Next.In(flow.Lagos).Format("2 Jan 2006 15:04:05") + " on: replay again from then."
 	}
 	return v.to("/developers/webhooks/"+string(e.ID), words)
 }

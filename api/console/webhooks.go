@@ -250,7 +250,7 @@ func (c *Console) showEndpoint(v *visit, e flow.Endpoint, f endpointForm) error 
 	if err != nil {
 		return err
 	}
-	now := v.service.Now().In(lagos)
+	now := v.service.Now().In(flow.Lagos)
 	out := endpointView{
 		Endpoint: row, Form: f, Kinds: flow.EventKinds(), Of: outcomesOf, Dead: v.query("show") == "dead",
 		From: now.Add(-24 * time.Hour).Format("2006-01-02T15:04"), To: now.Add(time.Minute).Format("2006-01-02T15:04"),

@@ -107,9 +107,6 @@ func naira(amount any) string {
 	return fmt.Sprintf("%s₦%s.%02d", sign, whole, kobo%100)
 }
 
-// lagos is the time zone of Nigeria: UTC+1 all year, without summer time.
-var lagos = time.FixedZone("Lagos", 60*60) //nolint:gochecknoglobals // a constant that Go has no word for
-
 // whenever shows a time, or one as records write it.
 func whenever(at any, now time.Time) (template.HTML, error) {
 	switch t := at.(type) {
@@ -130,9 +127,9 @@ func when(at, now time.Time) template.HTML {
 	if at.IsZero() || at.UnixMilli() == 0 {
 		return "–"
 	}
-	local := at.In(lagos)
+	local := at.In(flow.Lagos)
 	form := "2 Jan 2006, 15:04"
-	if y, m, d := local.Date(); func() bool { ny, nm, nd := now.In(lagos).Date(); return y == ny && m == nm && d == nd }() {
+	if y, m, d := local.Date(); func() bool { ny, nm, nd := now.In(flow.Lagos).Date(); return y == ny && m == nm && d == nd }() {
 		form = "15:04:05"
 	}
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s Lagos, %s UTC">%s</time>`, //nolint:gosec // times alone

@@ -38,9 +38,6 @@ const (
 	mostLetters = 44 // in a line; what is longer ends in dots
 )
 
-// lagos is the time zone of Nigeria: UTC+1 all year, without summer time.
-var lagos = time.FixedZone("Lagos", 60*60) //nolint:gochecknoglobals // a constant that Go has no word for
-
 // Draw draws the receipt of a session in an environment. Money that waits for a
 // decision, or came beyond what was asked for, is not receipted. Errors:
 // session_not_paid.
@@ -49,7 +46,7 @@ func Draw(view checkout.View, env flow.Environment, now time.Time) ([]byte, erro
 	if s.Status != flow.SessionPaid || s.AmountPaid <= 0 {
 		return nil, flow.Refuse(flow.CodeNotPaid, "There is no receipt: this session is not paid.")
 	}
-	lines := [][2]string{{"Paid to", s.Merchant}, {"On", s.PaidAt.In(lagos).Format("2 January 2006, 15:04") + " (Lagos)"}}
+	lines := [][2]string{{"Paid to", s.Merchant}, {"On", s.PaidAt.In(flow.Lagos).Format("2 January 2006, 15:04") + " (Lagos)"}}
 	for _, line := range [][2]string{{"For", s.Description}, {"Customer", s.CustomerName}, {"Reference", s.Reference}} {
 		if line[1] != "" {
 			lines = append(lines, line)
@@ -96,8 +93,6 @@ func Disposition(id flow.SessionID) string {
 }
 
 // typefaces are those of a receipt, read once.
-//
-//nolint:gochecknoglobals // read once, of what is part of the program
 var typefaces = sync.OnceValues(func() (list [2]*opentype.Font, err error) {
 	for i, ttf := range [][]byte{goregular.TTF, gobold.TTF} {
 		if list[i], err = opentype.Parse(ttf); err != nil {
@@ -148,7 +143,7 @@ func draw(amount string, lines [][2]string, env flow.Environment, now time.Time)
 		y += lineStep
 	}
 	if err == nil {
-		err = write(regular, lineSize-6, soft, paperEdge, y+lineStep/2, "Made by Till on "+now.In(lagos).Format("2 January 2006, 15:04"))
+		err = write(regular, lineSize-6, soft, paperEdge, y+lineStep/2, "Made by Till on "+now.In(flow.Lagos).Format("2 January 2006, 15:04"))
 	}
 	if err != nil {
 		return nil, err

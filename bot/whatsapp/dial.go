@@ -69,7 +69,7 @@ func (o oneHost) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" || r.URL.Host != host {
 		return nil, fmt.Errorf("%w, not %s", errHost, r.URL.Host)
 	}
-	return o.next.RoundTrip(r) //nolint:wrapcheck // the http client wraps it
+	return o.next.RoundTrip(r) // the http client wraps it
 }
 
 // CloseIdleConnections lets http.Client reach the transport's.

@@ -309,7 +309,7 @@ func (r *ratchets) GetPrivacyToken(ctx context.Context, user types.JID) (*store.
 	if !known {
 		var err error
 		if token, err = r.AllSessionSpecificStores.GetPrivacyToken(ctx, user); err != nil {
-			return nil, err //nolint:wrapcheck // as the library's own does
+			return nil, err // as the library's own does
 		}
 		r.mu.Lock()
 		if at == r.anew {
@@ -348,7 +348,7 @@ func (r *ratchets) GetNCTSalt(ctx context.Context) ([]byte, error) {
 	}
 	salt, err := r.AllSessionSpecificStores.GetNCTSalt(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // as the library's own does
+		return nil, err // as the library's own does
 	}
 	r.mu.Lock()
 	if at == r.anew {

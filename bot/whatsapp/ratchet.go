@@ -74,7 +74,7 @@ func (r *ratchets) session(ctx context.Context, address string) ([]byte, error) 
 	}
 	s, err := r.AllSessionSpecificStores.GetSession(ctx, address)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // as the library's own does
+		return nil, err // as the library's own does
 	}
 	r.mu.Lock()
 	if made == r.made && anew == r.anew { // else it may be newer by now
@@ -208,7 +208,7 @@ func (r *ratchets) IsTrustedIdentity(ctx context.Context, address string, key [3
 	if known, ok := r.identity(ctx, address); ok {
 		return known == key || known == nobody, nil
 	}
-	return r.AllSessionSpecificStores.IsTrustedIdentity(ctx, address, key) //nolint:wrapcheck // as the library's own does
+	return r.AllSessionSpecificStores.IsTrustedIdentity(ctx, address, key) // as the library's own does
 }
 
 // nobody is the key of one who is not known any more. Nobody has it.
@@ -232,7 +232,7 @@ func (r *ratchets) GetPreKey(ctx context.Context, id uint32) (*keys.PreKey, erro
 	if t := tried(ctx); used || t != nil && t.used[id] {
 		return nil, nil
 	}
-	return r.AllSessionSpecificStores.GetPreKey(ctx, id) //nolint:wrapcheck // as the library's own does
+	return r.AllSessionSpecificStores.GetPreKey(ctx, id) // as the library's own does
 }
 
 // RemovePreKey notes that a key is used.
@@ -329,7 +329,7 @@ func (r *ratchets) GetOutgoingEvent(ctx context.Context, chat, alt types.JID, id
 	if err := r.flush(); err != nil {
 		return "", nil, err
 	}
-	return r.AllSessionSpecificStores.GetOutgoingEvent(ctx, chat, alt, id) //nolint:wrapcheck // the library looks for sql.ErrNoRows
+	return r.AllSessionSpecificStores.GetOutgoingEvent(ctx, chat, alt, id) // the library looks for sql.ErrNoRows
 }
 
 // DeleteOldOutgoingEvents forgets old messages of ours. The library asks for it
@@ -345,7 +345,7 @@ func (r *ratchets) DeleteOldOutgoingEvents(ctx context.Context) error {
 	if !due {
 		return nil
 	}
-	return r.AllSessionSpecificStores.DeleteOldOutgoingEvents(ctx) //nolint:wrapcheck // as the library's own does
+	return r.AllSessionSpecificStores.DeleteOldOutgoingEvents(ctx) // as the library's own does
 }
 
 // PutMessageSecret notes what an edit of a message is encrypted with.
@@ -358,5 +358,5 @@ func (r *ratchets) GetMessageSecret(ctx context.Context, chat, sender types.JID,
 	if err := r.flush(); err != nil {
 		return nil, types.JID{}, err
 	}
-	return r.AllSessionSpecificStores.GetMessageSecret(ctx, chat, sender, id) //nolint:wrapcheck // as the library's own does
+	return r.AllSessionSpecificStores.GetMessageSecret(ctx, chat, sender, id) // as the library's own does
 }

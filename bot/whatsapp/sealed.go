@@ -56,7 +56,7 @@ func (c container) PutDevice(ctx context.Context, d *store.Device) error {
 // DeleteDevice forgets a device, and what of it was not written yet.
 func (c container) DeleteDevice(ctx context.Context, d *store.Device) error {
 	c.file.forget()
-	return c.DeviceContainer.DeleteDevice(ctx, d) //nolint:wrapcheck // as the library's own does
+	return c.DeviceContainer.DeleteDevice(ctx, d) // as the library's own does
 }
 
 // discreet has a device keep its keys by ratchets, and no text and no names that
@@ -129,7 +129,7 @@ func saidPlace(id types.MessageID, format string) string { return "out " + forma
 func (s *sealed) GetBufferedEvent(ctx context.Context, hash [32]byte) (*store.BufferedEvent, error) {
 	e, err := s.EventBuffer.GetBufferedEvent(ctx, hash)
 	if err != nil || e == nil {
-		return nil, err //nolint:wrapcheck // as the library's own does
+		return nil, err // as the library's own does
 	}
 	e.Plaintext, err = s.open(heardPlace(hash), e.Plaintext)
 	return e, err
@@ -137,14 +137,14 @@ func (s *sealed) GetBufferedEvent(ctx context.Context, hash [32]byte) (*store.Bu
 
 // PutBufferedEvent keeps a message until it is handled.
 func (s *sealed) PutBufferedEvent(ctx context.Context, hash [32]byte, plaintext []byte, at time.Time) error {
-	return s.EventBuffer.PutBufferedEvent(ctx, hash, s.close(heardPlace(hash), plaintext), at) //nolint:wrapcheck // as the library's own does
+	return s.EventBuffer.PutBufferedEvent(ctx, hash, s.close(heardPlace(hash), plaintext), at) // as the library's own does
 }
 
 // GetOutgoingEvent returns a message of ours that somebody could not read.
 func (s *sealed) GetOutgoingEvent(ctx context.Context, chat, alt types.JID, id types.MessageID) (string, []byte, error) {
 	format, box, err := s.EventBuffer.GetOutgoingEvent(ctx, chat, alt, id)
 	if err != nil {
-		return "", nil, err //nolint:wrapcheck // the library looks for sql.ErrNoRows
+		return "", nil, err // the library looks for sql.ErrNoRows
 	}
 	text, err := s.open(saidPlace(id, format), box)
 	return format, text, err
@@ -152,7 +152,7 @@ func (s *sealed) GetOutgoingEvent(ctx context.Context, chat, alt types.JID, id t
 
 // AddOutgoingEvent keeps a message of ours, for whoever cannot read it at first.
 func (s *sealed) AddOutgoingEvent(ctx context.Context, chat types.JID, id types.MessageID, format string, plaintext []byte) error {
-	return s.EventBuffer.AddOutgoingEvent(ctx, chat, id, format, s.close(saidPlace(id, format), plaintext)) //nolint:wrapcheck // as the library's own does
+	return s.EventBuffer.AddOutgoingEvent(ctx, chat, id, format, s.close(saidPlace(id, format), plaintext)) // as the library's own does
 }
 
 // PutPushName keeps no name.

@@ -38,7 +38,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	muted := w.muted
 	w.mu.Unlock()
 	if !muted {
-		return n, err //nolint:wrapcheck // a connection hands its errors on
+		return n, err // a connection hands its errors on
 	}
 	<-w.ended
 	return 0, net.ErrClosed
@@ -54,7 +54,7 @@ func (w *wire) Write(p []byte) (int, error) {
 	if muted {
 		return 0, io.ErrClosedPipe
 	}
-	return w.Conn.Write(p) //nolint:wrapcheck // a connection hands its errors on
+	return w.Conn.Write(p) // a connection hands its errors on
 }
 
 // Close ends the wire for the library.
@@ -64,7 +64,7 @@ func (w *wire) Close() error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil // cut before
 	}
-	return err //nolint:wrapcheck // a connection hands its errors on
+	return err // a connection hands its errors on
 }
 
 // park notes that all that arrived was taken. The caller holds mu.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"till/bot"
 	"till/flow"
@@ -37,9 +36,6 @@ func (replayCmd) Help() string {
   till replay wsp_sess_01jd… --export talk.jsonl  a file without who the payer is
   till replay --import talk.jsonl --verify        the same, from the file alone`
 }
-
-// wat is West Africa Time, which Lagos keeps all year (UTC+1, no summer time).
-var wat = time.FixedZone("WAT", 60*60) //nolint:gochecknoglobals // a constant that Go cannot write as one
 
 // errDiffers ends a verification that found something.
 var errDiffers = errors.New("the replay differs from what was recorded")

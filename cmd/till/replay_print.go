@@ -12,7 +12,7 @@ import (
 )
 
 // stamp is how operators read a time: in the payer's zone, which it names.
-func stamp(t time.Time) string { return t.In(wat).Format("2006-01-02 15:04:05.000 MST") }
+func stamp(t time.Time) string { return t.In(flow.Lagos).Format("2006-01-02 15:04:05.000 MST") }
 
 // printStory writes one line a moment; a text of several lines is set in.
 func printStory(out io.Writer, story []checkout.Moment) error {
@@ -129,7 +129,7 @@ func printConversation(out io.Writer, r replay.Recording, session flow.SessionID
 		if !l.FromPayer && l.State != replay.Delivered && l.State != replay.Read {
 			state = "   [" + l.State + "]"
 		}
-		fmt.Fprintf(&b, "%s  %-5s  %s%s\n", l.At.In(wat).Format("2 Jan 2006 15:04:05"), who, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 29)), state)
+		fmt.Fprintf(&b, "%s  %-5s  %s%s\n", l.At.In(flow.Lagos).Format("2 Jan 2006 15:04:05"), who, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 29)), state)
 	}
 	_, err = io.WriteString(out, b.String())
 	return err

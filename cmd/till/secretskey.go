@@ -60,7 +60,7 @@ func (a *app) sealingKeys(ctx context.Context, dev bool) (*store.Keyring, error)
 func besideKeys(set config.Settings) (*store.Keyring, error) {
 	keys, err := sealing.Keys(set)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // as said above
+		return nil, nil // as said above
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the key that seals secrets: %w", err)

@@ -40,7 +40,7 @@ func (l *lines) String() string {
 
 // A receiver that goes on talking after its answer writes nothing of its own into
 // any log, and is sent the next webhook over another connection.
-func TestWhatAReceiverSaysUnaskedStandsInNoLog(t *testing.T) { //nolint:paralleltest // the standard logger is the process's
+func TestWhatAReceiverSaysUnaskedStandsInNoLog(t *testing.T) { // the standard logger is the process's
 	var kept, printed lines
 	log.SetOutput(&printed)
 	t.Cleanup(func() { log.SetOutput(os.Stderr); log.SetFlags(log.LstdFlags) })

@@ -63,14 +63,14 @@ func (k *calls) alone(c Call) (done func(), err error) {
 // one. Errors: idempotency_key_reused.
 func (k *calls) begun(ctx context.Context, r store.Reader, c Call) (*store.KeptCall, error) {
 	if c.Key == "" {
-		return nil, nil //nolint:nilnil // a call without a key is always new
+		return nil, nil // a call without a key is always new
 	}
 	kept, found, err := r.Call(ctx, c.scope(), c.name())
 	if err != nil || !found {
 		return nil, err
 	}
 	if k.now().Sub(kept.At) > idempotencyKept {
-		return nil, nil //nolint:nilnil // forgotten
+		return nil, nil // forgotten
 	}
 	if kept.Hash != c.Hash {
 		return nil, flow.Refuse(flow.CodeIdempotencyReused, "This Idempotency-Key was used for another request. Use a new key.")

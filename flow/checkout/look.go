@@ -139,7 +139,7 @@ func (k *worker) claim(ctx context.Context) (*store.Next, error) { // only the l
 func (k *worker) claimTasks(ctx context.Context, name string, now time.Time, over bool) (*store.Next, error) {
 	room := min(k.room(), claimAtOnce)
 	if room <= 0 {
-		return nil, nil //nolint:nilnil // it was not looked
+		return nil, nil // it was not looked
 	}
 	var works []store.Work
 	var after store.Next
@@ -165,7 +165,7 @@ func (k *worker) claimTasks(ctx context.Context, name string, now time.Time, ove
 		k.submit(job{Work: w, ends: now.Add(lease)})
 	}
 	if !known {
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil // as above
 	}
 	return &after, nil
 }

@@ -124,7 +124,7 @@ func (s *Service) ownIn(ctx context.Context, project flow.ProjectID, session flo
 		return func(id flow.SessionID) bool { return id == session }, nil
 	}
 	if project == "" {
-		return nil, nil //nolint:nilnil // nobody is left out
+		return nil, nil // nobody is left out
 	}
 	var ids []flow.SessionID
 	for _, l := range rec.Lines {

@@ -195,7 +195,7 @@ func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.Se
 }
 
 // dueWork says for people what each kind of work does.
-var dueWork = map[flow.TaskKind]string{ //nolint:gochecknoglobals // a constant that Go has no word for
+var dueWork = map[flow.TaskKind]string{
 	flow.TaskStart: "the bank is asked for instructions", flow.TaskCheck: "the bank is asked what came", flow.TaskSay: "messages go out",
 	flow.TaskSlow: `the payer hears "one moment"`, flow.TaskTimer: "the chat does what is due by itself", flow.TaskExpireAttempt: "the instructions run out",
 	flow.TaskExpireSession: "the session is closed", flow.TaskReturn: "money that nobody decided about goes back", flow.TaskRefund: "the bank is told of a refund, or asked about it",

@@ -42,16 +42,13 @@ func newTeller(attempts []flow.Attempt, refunds []flow.Refund, lines []store.Lin
 	return t
 }
 
-// lagos is the time that is told: UTC+1 all year.
-var lagos = time.FixedZone("Lagos", 60*60) //nolint:gochecknoglobals // a constant that Go has no word for
-
 // clock tells a time; the day too, where it is another one than that of seen.
 func clock(at, seen time.Time) string {
 	form := "15:04"
-	if at.In(lagos).Format(time.DateOnly) != seen.In(lagos).Format(time.DateOnly) {
+	if at.In(flow.Lagos).Format(time.DateOnly) != seen.In(flow.Lagos).Format(time.DateOnly) {
 		form = "2 January 2006, 15:04"
 	}
-	return at.In(lagos).Format(form) + " (Lagos)"
+	return at.In(flow.Lagos).Format(form) + " (Lagos)"
 }
 
 // words are a name of the program's without its underscores.
@@ -163,7 +160,7 @@ func decisionTold(l store.Line) string {
 }
 
 // whyVerbs are what a reason begins with whose subject is the payer.
-var whyVerbs = []string{"asks", "called", "chose", "confirmed", "is", "opens", "says", "wants"} //nolint:gochecknoglobals // a constant that Go has no word for
+var whyVerbs = []string{"asks", "called", "chose", "confirmed", "is", "opens", "says", "wants"}
 
 // whyTold tells the rule that decided.
 func whyTold(why string) string {

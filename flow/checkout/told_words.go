@@ -351,7 +351,7 @@ func OrderTold(a flow.MoneyAct) string {
 }
 
 // acts are the acts that belong to a session's story.
-var acts = map[string]string{ //nolint:gochecknoglobals // a constant that Go has no word for
+var acts = map[string]string{
 	"phone.reveal":        "looked at the payer’s whole phone number",
 	"session.note":        "left a note",
 	"session.export":      "took the conversation away as a file",

@@ -12,7 +12,7 @@ import (
 )
 
 // chosen is the point and the passing at which the process is killed.
-var chosen = choose(os.Getenv(Variable)) //nolint:gochecknoglobals // of the whole process, as its environment is
+var chosen = choose(os.Getenv(Variable)) // of the whole process, as its environment is
 
 type choice struct {
 	point   Point

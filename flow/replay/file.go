@@ -255,8 +255,6 @@ func blotted(text string) string {
 }
 
 // blot is what blotted makes.
-//
-//nolint:gochecknoglobals // a constant that Go has no word for
 var blot = regexp.MustCompile(`^\[\d+ characters\]$`)
 
 // Blotted says whether a text is what stands for one that is not kept any more.

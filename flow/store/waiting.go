@@ -64,7 +64,7 @@ type QueueFilter struct {
 const unappliedSQL = `(SELECT CAST(COALESCE(-SUM(l.unapplied), 0) AS BIGINT) FROM ledger l WHERE l.payment = x.id AND l.payment <> '')`
 
 // matchOf are the outcomes of money that wait in each queue.
-var matchOf = map[Queue]flow.MatchStatus{ //nolint:gochecknoglobals // a constant that Go has no word for
+var matchOf = map[Queue]flow.MatchStatus{
 	QueueOverpaid: flow.Excess, QueueLate: flow.Late, QueueTwice: flow.Duplicate, QueueUnmatched: flow.Unmatched,
 }
 

@@ -99,7 +99,7 @@ func (v *vault) decrypt(ctx context.Context, cipher *session.Cipher, addr *proto
 		if err != nil {
 			return nil, fmt.Errorf("parsing: %w", err)
 		}
-		return cipher.Decrypt(ctx, msg) //nolint:wrapcheck // wrapped by open
+		return cipher.Decrypt(ctx, msg) // wrapped by open
 	}
 	msg, err := protocol.NewPreKeySignalMessageFromBytes(content(enc), v.code.PreKeySignalMessage, v.code.SignalMessage)
 	if err != nil {
@@ -110,7 +110,7 @@ func (v *vault) decrypt(ctx context.Context, cipher *session.Cipher, addr *proto
 		v.forget(addr)
 		plain, err = cipher.DecryptMessage(ctx, msg)
 	}
-	return plain, err //nolint:wrapcheck // wrapped by open
+	return plain, err // wrapped by open
 }
 
 // readBundle reads a device's keys as the server or a retry receipt carries them.

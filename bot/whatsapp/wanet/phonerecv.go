@@ -296,7 +296,7 @@ func (p *Phone) onReceipt(ctx context.Context, t *batch, node waBinary.Node) (ef
 	case "read", "played":
 		status = StatusRead
 	default: // "inactive" reaches the sender too, but phones do not show it
-		return nil, nil //nolint:nilnil // nothing to do
+		return nil, nil // nothing to do
 	}
 	return func(t *batch) error {
 		for _, id := range receiptIDs(node) {

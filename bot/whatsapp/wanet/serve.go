@@ -164,8 +164,8 @@ func (n *Network) HTTPClient() *http.Client {
 	}
 	return &http.Client{Transport: &http.Transport{
 		DialContext:    dial,
-		DialTLSContext: dial,                                                      // plain: there is nobody between the two ends
-		Proxy:          func(*http.Request) (*url.URL, error) { return nil, nil }, //nolint:nilnil // no proxy
+		DialTLSContext: dial, // plain: there is nobody between the two ends
+		Proxy:          func(*http.Request) (*url.URL, error) { return nil, nil },
 	}}
 }
 

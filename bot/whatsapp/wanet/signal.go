@@ -84,7 +84,7 @@ func (v *vault) LoadPreKey(_ context.Context, id uint32) (*record.PreKey, error)
 
 func (v *vault) pair(raw []byte) (*ecc.ECKeyPair, error) {
 	if raw == nil {
-		return nil, nil //nolint:nilnil // libsignal's way to say that there is none
+		return nil, nil // libsignal's way to say that there is none
 	}
 	if len(raw) != 64 {
 		return nil, fmt.Errorf("a kept key has %d bytes", len(raw))
@@ -147,7 +147,7 @@ func (v *vault) DeleteAllSessions(context.Context) error { return errNoGroups }
 // LoadSignedPreKey finds our signed key.
 func (v *vault) LoadSignedPreKey(_ context.Context, id uint32) (*record.SignedPreKey, error) {
 	if id != v.p.d.keys.Signed.ID {
-		return nil, nil //nolint:nilnil // libsignal's way to say that there is none
+		return nil, nil // libsignal's way to say that there is none
 	}
 	pair, err := v.pair(v.p.rec.Signed)
 	if err != nil {

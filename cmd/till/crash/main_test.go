@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 }
 
 // began is when this run began.
-var began = time.Now() //nolint:gochecknoglobals // of the whole run
+var began = time.Now() // of the whole run
 
 // progress tells whoever waits where a long run stands.
 func progress(format string, args ...any) {

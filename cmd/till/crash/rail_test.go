@@ -20,7 +20,7 @@ import (
 )
 
 // The ways in which a bank does what it is asked and does not say so.
-var breaks = []string{"hangs", "resets", "half a body"} //nolint:gochecknoglobals // a constant that Go cannot write as one
+var breaks = []string{"hangs", "resets", "half a body"}
 
 // hangs is how long a bank hangs: longer than anybody waits for it.
 const hangs = 40 * time.Second

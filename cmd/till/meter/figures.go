@@ -27,7 +27,7 @@ func (f figure) show(to chan<- prometheus.Metric, value float64, labels ...strin
 }
 
 // What a Watch reads.
-var ( //nolint:gochecknoglobals // constants that Go has no word for
+var (
 	exceptionsOpen   = gauge("till_exceptions_open", "What waits for somebody, counted up to 1000.", "env", "kind")
 	exceptionsOldest = gauge("till_exceptions_oldest_seconds", "How long the oldest of them has waited; in test by a clock that can be moved.", "env", "kind")
 	webhookBacklog   = gauge("till_webhook_backlog", "Deliveries that are owed by their schedule, counted up to 20000.", "env")

@@ -27,7 +27,7 @@ type live struct{ cfg LiveConfig }
 func (m *Meter) Live(c LiveConfig) { m.registry.MustRegister(live{c}) }
 
 // The figures of live.
-var ( //nolint:gochecknoglobals // constants that Go has no word for
+var (
 	webhookDead      = total("till_webhook_dead_total", "Deliveries that were given up.", "env")
 	webhookRefusals  = total("till_webhook_store_refusals_total", "Times the store would not keep what became of tries.", "env")
 	webhookDisabled  = total("till_webhook_endpoints_disabled_total", "Endpoints that were switched off because they failed for too long.", "env")

@@ -125,7 +125,7 @@ func (m *Meter) answer(kind answerKind) prometheus.Counter {
 		kind.route = other
 	}
 	if known, ok := m.answerKinds.Load(kind); ok {
-		return known.(prometheus.Counter) //nolint:errcheck,forcetypeassert // nothing else is in the map
+		return known.(prometheus.Counter) //nolint:errcheck // nothing else is in the map
 	}
 	if m.answerCount.Add(1) > maxAnswers {
 		return m.answers.WithLabelValues(other, other, strconv.Itoa(kind.code/100)+"xx", string(kind.env))

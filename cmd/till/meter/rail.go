@@ -130,7 +130,7 @@ type unanswered struct {
 // bank is what is known of an environment's bank.
 func (m *Meter) bank(env flow.Environment) *unanswered {
 	known, there := m.banks.LoadOrStore(env, &unanswered{env: env, now: m.now})
-	bank := known.(*unanswered) //nolint:errcheck,forcetypeassert // nothing else is in the map
+	bank := known.(*unanswered) //nolint:errcheck // nothing else is in the map
 	if !there {
 		m.registry.MustRegister(bank)
 	}

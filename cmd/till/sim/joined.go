@@ -9,7 +9,7 @@ package sim
 //
 // A session that expires while money is on its way is not among them, although the
 // rules do that after a day: the sandbox bank has nothing on its way for so long.
-var joined = map[string]string{ //nolint:gochecknoglobals // a constant that Go has no word for
+var joined = map[string]string{
 	"talk: closed → opening":           backAgain,
 	"talk: closed → ussd_bank":         backAgain,
 	"talk: closed → verifying":         backAgain,

@@ -63,7 +63,7 @@ func codes() []string {
 }
 
 // elsewhere are what the simulation cannot reach, and why, with who does.
-var elsewhere = map[string]string{ //nolint:gochecknoglobals // a constant that Go has no word for
+var elsewhere = map[string]string{
 	"refund: PENDING → NEEDS_ATTENTION": "a fourth refusal, told in the moment in which somebody has it sent again after a day's doubt: flow/refund_test.go, TestARefundThatWasRefusedTooOftenIsGivenUpWhileItWaitsToBeSentAgain",
 	"code malformed_request":            "needs bytes that no merchant's library sends: api/guard_test.go",
 	"code not_ready":                    "asked of the operator's page alone: api/health_test.go",

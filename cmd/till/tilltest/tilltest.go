@@ -20,7 +20,7 @@ import (
 const Patience = 30 * time.Second
 
 // built is the program of this run.
-var built struct { //nolint:gochecknoglobals // one build for all tests of a run
+var built struct { // one build for all tests of a run
 	once sync.Once
 	dir  string
 	bin  string

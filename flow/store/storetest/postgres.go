@@ -164,7 +164,7 @@ func programs() (initdb, postgres string, err error) {
 // so root runs it as the user postgres. It is nil for "as we are".
 func owner(dir string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil //nolint:nilnil // no credential is what exec wants then
+		return nil, nil // no credential is what exec wants then
 	}
 	who, err := user.Lookup("postgres")
 	if err != nil {

@@ -20,7 +20,7 @@ type opened struct {
 // sector is how much is written at once, as SQLite takes it of the system's files.
 const sector = 4096
 
-var methods = sqlite3.Tsqlite3_io_methods{ //nolint:gochecknoglobals // SQLite knows it by its place
+var methods = sqlite3.Tsqlite3_io_methods{ // SQLite knows it by its place
 	FiVersion: 2, FxClose: pointer(xClose), FxRead: pointer(xRead), FxWrite: pointer(xWrite), FxTruncate: pointer(xTruncate), FxSync: pointer(xSync),
 	FxFileSize: pointer(xFileSize), FxLock: pointer(xLock), FxUnlock: pointer(xUnlock), FxCheckReservedLock: pointer(xCheckReservedLock),
 	FxFileControl: pointer(xFileControl), FxSectorSize: pointer(xSectorSize), FxDeviceCharacteristics: pointer(xDeviceCharacteristics),
