@@ -14,10 +14,11 @@ import (
 
 // merchantsCmd is what an operator does about merchants.
 type merchantsCmd struct {
-	List merchantsListCmd `cmd:"" help:"List all projects, whose they are and how far their KYC is."`
-	Stop merchantsStopCmd `cmd:"" help:"Take no new sessions, charges or instructions of a project; money that comes is kept."`
-	Go   merchantsGoCmd   `cmd:"" help:"Let a project go on."`
-	KYC  struct {
+	List    merchantsListCmd    `cmd:"" help:"List all projects, whose they are and how far their KYC is."`
+	Stop    merchantsStopCmd    `cmd:"" help:"Take no new sessions, charges or instructions of a project; money that comes is kept."`
+	Go      merchantsGoCmd      `cmd:"" help:"Let a project go on."`
+	Lookups merchantsLookupsCmd `cmd:"" help:"List who looked a BVN or NIN up with a project's keys, and why."`
+	KYC     struct {
 		Approve kycApproveCmd `cmd:"" help:"Let a project have live keys, or end its suspension."`
 		Reject  kycRejectCmd  `cmd:"" help:"Refuse what a project submitted; its merchant may submit again."`
 		Suspend kycSuspendCmd `cmd:"" help:"Refuse every call with a project's live keys."`
