@@ -3,9 +3,6 @@ package api
 import (
 	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,42 +11,24 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"till/flow/await"
+	"till/flow/redistest"
 )
 
-// server is a real Redis of the test's own.
+// server is a real Redis of the test's own, and a client that waits for it as long
+// as a busy machine takes.
 type server struct {
 	*redis.Client
 
-	socket string
-	cmd    *exec.Cmd
+	at *redistest.Server
 }
 
 func startRedis(tb testing.TB) *server {
 	tb.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if strings.Contains(os.Getenv("TILL_TEST_REQUIRE"), "redis") {
-			tb.Fatal("redis is required here and not installed")
-		}
-		tb.Skip("skipped: redis is not installed (redis-server)")
-	}
-	dir, err := os.MkdirTemp("", "redis") //nolint:usetesting // a socket's path may not be long
-	if err != nil {
-		tb.Fatal(err)
-	}
-	s := &server{socket: filepath.Join(dir, "s")}
-	s.cmd = exec.Command(path, "--port", "0", "--unixsocket", s.socket, "--save", "", "--appendonly", "no", "--dir", dir)
-	if err := s.cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	s.Client = redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket, ReadTimeout: await.Patience})
-	tb.Cleanup(func() {
-		_ = s.Close()
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
-		_ = os.RemoveAll(dir)
-	})
-	await.Until(tb, "redis-server answers", func() bool { return s.Ping(tb.Context()).Err() == nil })
+	at := redistest.Start(tb)
+	options := at.Options()
+	options.ReadTimeout = await.Patience
+	s := &server{Client: redis.NewClient(options), at: at}
+	tb.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
@@ -100,7 +79,7 @@ func TestTheLimitOutlivesRedis(t *testing.T) {
 	r := startRedis(t)
 	limit := PerSecond(100)
 	l := limiter(t, r, time.Now)
-	killer := time.AfterFunc(500*time.Millisecond, func() { _ = r.cmd.Process.Kill() }) // in the middle of the storm
+	killer := time.AfterFunc(500*time.Millisecond, func() { _ = r.at.Signal(os.Kill) }) // in the middle of the storm
 	defer killer.Stop()
 	through, took, slowest := storm(t, 1500*time.Millisecond, limit, l)
 	atMost(t, through, took, limit)

@@ -182,7 +182,7 @@ func TestTooManyCallsOverTheWire(t *testing.T) {
 	t.Cleanup(func() { _ = s.server.app.Shutdown() })
 	for _, redis := range []string{"with Redis", "without Redis"} {
 		if redis == "without Redis" {
-			_ = r.cmd.Process.Kill()
+			r.at.Kill()
 			d.turn(2 * time.Second) // the bucket fills
 		}
 		codes := map[int]int{}

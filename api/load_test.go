@@ -31,6 +31,7 @@ import (
 	"till/flow"
 	"till/flow/benchtest"
 	"till/flow/checkout"
+	"till/flow/redistest"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -262,7 +263,7 @@ func loads(b *testing.B, dir string) []*load {
 	kinds := []*load{{name: "echo", ask: loadAsk{URL: "http://" + bare.Addr().String() + "/echo"}}}
 	alone := loadServer(b, filepath.Join(dir, "alone"), nil)
 	kinds = append(kinds, &load{name: "create", ask: alone}, &load{name: "read", ask: loadSessions(b, alone)})
-	if _, err := exec.LookPath("redis-server"); err == nil {
+	if redistest.Installed() {
 		kinds = append(kinds, &load{name: "create, limit in Redis", ask: loadServer(b, filepath.Join(dir, "redis"), startRedis(b))})
 	}
 	for _, k := range kinds {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -16,51 +15,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"till/flow/checkout"
+	"till/flow/redistest"
 )
 
-// memory is a Redis server of a test's own.
+// memory is a Redis server of a test's own, beside a conversation.
 type memory struct {
-	t      *testing.T
-	dir    string
-	cmd    *exec.Cmd
-	client *redis.Client
-	lines  int // of the conversation that were played
-}
+	*redistest.Server
 
-func newMemory(t *testing.T) *memory {
-	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if strings.Contains(os.Getenv("TILL_TEST_REQUIRE"), "redis") {
-			t.Fatal("redis is required here and not installed")
-		}
-		t.Skip("skipped: redis is not installed (redis-server)")
-	}
-	m := &memory{t: t, dir: t.TempDir()}
-	m.client = redis.NewClient(&redis.Options{Network: "unix", Addr: filepath.Join(m.dir, "redis.sock"), DisableIdentity: true})
-	m.start()
-	t.Cleanup(func() {
-		m.kill()
-		_ = m.client.Close()
-	})
-	return m
-}
-
-func (m *memory) start() {
-	m.t.Helper()
-	m.cmd = exec.Command("redis-server", "--port", "0", "--unixsocket", filepath.Join(m.dir, "redis.sock"), "--save", "", "--appendonly", "no", "--dir", m.dir)
-	m.must(m.cmd.Start())
-	deadline := time.Now().Add(20 * time.Second)
-	for m.client.Ping(context.Background()).Err() != nil {
-		if time.Now().After(deadline) {
-			m.t.Fatal("redis-server never answered")
-		}
-		time.Sleep(10 * time.Millisecond) // between two questions, not to order events
-	}
-}
-
-func (m *memory) kill() {
-	_ = m.cmd.Process.Kill()
-	_ = m.cmd.Wait()
+	t     *testing.T
+	lines int // of the conversation that were played
 }
 
 func (m *memory) must(err error) {
@@ -74,7 +37,9 @@ func (m *memory) must(err error) {
 func (m *memory) forget() {
 	short, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	hurried := redis.NewClient(&redis.Options{Network: "unix", Addr: filepath.Join(m.dir, "redis.sock"), DisableIdentity: true, ContextTimeoutEnabled: true, MaxRetries: -1})
+	options := m.Options()
+	options.ContextTimeoutEnabled, options.MaxRetries = true, -1
+	hurried := redis.NewClient(options)
 	defer hurried.Close()
 	hurried.FlushAll(short)
 }
@@ -82,7 +47,7 @@ func (m *memory) forget() {
 // chats are the keys of all chats.
 func (m *memory) chats() []string {
 	m.t.Helper()
-	keys, err := m.client.Keys(context.Background(), "*chat:*").Result()
+	keys, err := m.Client.Keys(context.Background(), "*chat:*").Result()
 	m.must(err)
 	return keys
 }
@@ -99,8 +64,8 @@ func (m *memory) spoil(how func(ctx context.Context, key string) error) {
 func (m *memory) poison(oldnew ...string) func() {
 	return func() {
 		m.spoil(func(ctx context.Context, key string) error {
-			kept := m.client.HGet(ctx, key, "chat").Val()
-			return m.client.HSet(ctx, key, "chat", strings.NewReplacer(oldnew...).Replace(kept)).Err()
+			kept := m.Client.HGet(ctx, key, "chat").Val()
+			return m.Client.HSet(ctx, key, "chat", strings.NewReplacer(oldnew...).Replace(kept)).Err()
 		})
 	}
 }
@@ -109,43 +74,43 @@ func (m *memory) poison(oldnew ...string) func() {
 // conversation.
 var redisFaults = map[string]func(m *memory) func(){
 	"none":     func(*memory) func() { return func() {} },
-	"flushall": func(m *memory) func() { return func() { m.must(m.client.FlushAll(context.Background()).Err()) } },
+	"flushall": func(m *memory) func() { return func() { m.must(m.Client.FlushAll(context.Background()).Err()) } },
 	"paused": func(m *memory) func() {
-		return func() { m.must(m.client.Do(context.Background(), "CLIENT", "PAUSE", "250", "ALL").Err()) }
+		return func() { m.must(m.Client.Do(context.Background(), "CLIENT", "PAUSE", "250", "ALL").Err()) }
 	},
 	"killed and restarted": func(m *memory) func() {
 		return func() {
 			if m.lines++; m.lines%2 == 1 {
-				m.kill()
+				m.Kill()
 			} else {
-				m.start()
+				m.Again()
 			}
 		}
 	},
 	"stopped": func(m *memory) func() {
 		return func() {
 			if m.lines++; m.lines%3 == 1 {
-				m.must(m.cmd.Process.Signal(syscall.SIGSTOP))
+				m.must(m.Signal(syscall.SIGSTOP))
 			} else {
-				m.must(m.cmd.Process.Signal(syscall.SIGCONT))
+				m.must(m.Signal(syscall.SIGCONT))
 			}
 		}
 	},
 	"another type": func(m *memory) func() {
 		return func() {
 			m.spoil(func(ctx context.Context, key string) error {
-				m.client.Del(ctx, key)
-				return m.client.RPush(ctx, key, "a", "list").Err()
+				m.Client.Del(ctx, key)
+				return m.Client.RPush(ctx, key, "a", "list").Err()
 			})
 		}
 	},
 	"full": func(m *memory) func() {
-		return func() { m.must(m.client.ConfigSet(context.Background(), "maxmemory", "1").Err()) }
+		return func() { m.must(m.Client.ConfigSet(context.Background(), "maxmemory", "1").Err()) }
 	},
 	"full now and then": func(m *memory) func() {
 		return func() {
 			m.lines++
-			m.must(m.client.ConfigSet(context.Background(), "maxmemory", []string{"0", "1"}[m.lines%2]).Err())
+			m.must(m.Client.ConfigSet(context.Background(), "maxmemory", []string{"0", "1"}[m.lines%2]).Err())
 		}
 	},
 	"stale": func(m *memory) func() { // as it was before the line before
@@ -153,9 +118,9 @@ var redisFaults = map[string]func(m *memory) func(){
 		return func() {
 			now := map[string]string{}
 			m.spoil(func(ctx context.Context, key string) error {
-				now[key] = m.client.Dump(ctx, key).Val()
+				now[key] = m.Client.Dump(ctx, key).Val()
 				if old, ok := before[key]; ok {
-					return m.client.RestoreReplace(ctx, key, time.Hour, old).Err()
+					return m.Client.RestoreReplace(ctx, key, time.Hour, old).Err()
 				}
 				return nil
 			})
@@ -168,13 +133,13 @@ var redisFaults = map[string]func(m *memory) func(){
 	},
 	"far ahead": func(m *memory) func() {
 		return func() {
-			m.spoil(func(ctx context.Context, key string) error { return m.client.HSet(ctx, key, "seq", "999999999").Err() })
+			m.spoil(func(ctx context.Context, key string) error { return m.Client.HSet(ctx, key, "seq", "999999999").Err() })
 		}
 	},
 	"giant": func(m *memory) func() {
 		giant := strings.Repeat("x", 4<<20)
 		return func() {
-			m.spoil(func(ctx context.Context, key string) error { return m.client.HSet(ctx, key, "chat", giant).Err() })
+			m.spoil(func(ctx context.Context, key string) error { return m.Client.HSet(ctx, key, "chat", giant).Err() })
 		}
 	},
 }
@@ -186,13 +151,13 @@ func TestConversationsBesideARedisThatFails(t *testing.T) {
 	for fault, arm := range redisFaults {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			m := newMemory(t)
+			m := &memory{Server: redistest.Start(t), t: t}
 			for _, name := range []string{"transfer", "switched", "everything-twice"} {
 				want, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
 				if err != nil {
 					t.Fatal(err)
 				}
-				places := checkout.NewRedisPlaces(m.client, name+":", []byte("a key of these tests"), slog.New(slog.DiscardHandler))
+				places := checkout.NewRedisPlaces(m.Client, name+":", []byte("a key of these tests"), slog.New(slog.DiscardHandler))
 				s := newStage(t, places, m.forget)
 				if got := s.Play(string(want), arm(m)); got != string(want) {
 					t.Errorf("%s came out as:\n%s", name, got)

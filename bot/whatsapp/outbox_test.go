@@ -15,6 +15,7 @@ import (
 	"till/bot/whatsapp"
 	"till/bot/whatsapp/wanet"
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"
@@ -82,19 +83,9 @@ func TestAnUnconfirmedMessageIsRepeatedAndShownOnce(t *testing.T) {
 	must(t, n.SetFaults(wanet.Faults{AckDelayMs: 300}))
 	say(t, p, "hello")
 	hears(t, p, 1)
-	for limit := time.Now().Add(within); len(a.tried()) == 0; { // until it counts as unconfirmed
-		if time.Now().After(limit) {
-			t.Fatal("nothing was sent")
-		}
-		time.Sleep(time.Millisecond) // between two questions, not to order events
-	}
+	await.Until(t, "it counts as unconfirmed", func() bool { return len(a.tried()) > 0 })
 	must(t, n.SetFaults(wanet.Faults{}))
-	for limit := time.Now().Add(within); len(a.tried()) < 2; {
-		if time.Now().After(limit) {
-			t.Fatal("it was not sent again")
-		}
-		time.Sleep(time.Millisecond) // between two questions, not to order events
-	}
+	await.Until(t, "it is sent again", func() bool { return len(a.tried()) > 1 })
 	say(t, p, "hello again")
 	hears(t, p, 2)
 	settle(t, n)

@@ -29,6 +29,8 @@ import (
 
 	"till/bot/whatsapp/wanet"
 	"till/cmd/till/tilltest"
+	"till/flow/await"
+	"till/flow/redistest"
 )
 
 // child starts a process that prints what to link it by, and returns that. It
@@ -80,13 +82,10 @@ func linkBot(b *testing.B, n *wanet.Network, number, code string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for end := time.Now().Add(tilltest.Patience); ; time.Sleep(5 * time.Millisecond) {
-		if d, ok := owner.Device(1); ok && d.Online() {
-			return
-		} else if time.Now().After(end) {
-			b.Fatal("a bot never came online")
-		}
-	}
+	await.Until(b, "a bot comes online", func() bool {
+		d, ok := owner.Device(1)
+		return ok && d.Online()
+	})
 }
 
 // echoBot starts the bare bot.
@@ -176,22 +175,8 @@ func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 		b.Fatal(err)
 	}
 	env = append(env, "TILL_LOG_LEVEL=warn", "TILL_RATE_LIMIT_TEST=100000")
-	if redis, err := exec.LookPath("redis-server"); err == nil {
-		socket := filepath.Join(dir, "redis.sock")
-		server := exec.CommandContext(b.Context(), redis, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", dir)
-		if err := server.Start(); err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
-		for end := time.Now().Add(tilltest.Patience); ; time.Sleep(5 * time.Millisecond) {
-			if conn, err := net.Dial("unix", socket); err == nil {
-				_ = conn.Close()
-				break
-			} else if time.Now().After(end) {
-				b.Fatal("redis-server never listened")
-			}
-		}
-		env = append(env, "TILL_REDIS_URL=unix://"+socket)
+	if redistest.Installed() {
+		env = append(env, "TILL_REDIS_URL="+redistest.Start(b).URL)
 	} else {
 		progress("redis is not installed: Till uses the one inside, which costs it more")
 	}
@@ -202,13 +187,10 @@ func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 	linkBot(b, n, botNumber, line(`^pairing: (.+)$`))
 	key := line(`^secret key  (sk_test_\w+)`)
 	base := "http://" + addr
-	for end := time.Now().Add(tilltest.Patience); ; time.Sleep(10 * time.Millisecond) { // until its number is there
-		if _, err := opening(b, base, key); err == nil {
-			break
-		} else if time.Now().After(end) {
-			b.Fatal(err)
-		}
-	}
+	await.Until(b, "its number is there", func() bool {
+		_, err := opening(b, base, key)
+		return err == nil
+	})
 	c := newChatBot(b, n, "Till", botNumber, func(int) string {
 		text, err := opening(b, base, key)
 		if err != nil {

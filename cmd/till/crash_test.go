@@ -17,6 +17,7 @@ import (
 	"till/bot/whatsapp/wanet"
 	"till/cmd/till/tilltest"
 	"till/flow/await"
+	"till/flow/redistest"
 )
 
 // outside is a WhatsApp network and a bank that run as processes of their own,
@@ -268,9 +269,9 @@ func TestTillDevFindsEverythingAsItWasAfterAKill(t *testing.T) {
 // Every message of the payer reaches the bot twice and Redis forgets everything
 // between two turns; nothing is lost and nothing happens twice.
 func TestEverythingTwiceAndRedisForgetful(t *testing.T) {
-	redis := realRedis(t)
+	redis := redistest.Start(t)
 	o := newOutside(t)
-	o.env = append(o.env, "TILL_REDIS_URL="+redis.url)
+	o.env = append(o.env, "TILL_REDIS_URL="+redis.URL)
 	_, m := running(t, o)
 	if err := o.network.SetFaults(context.Background(), wanet.Faults{Duplicate: true}); err != nil {
 		t.Fatal(err)
@@ -284,11 +285,11 @@ func TestEverythingTwiceAndRedisForgetful(t *testing.T) {
 		{"1", `^\d{10}$`},
 		{"5", `^\d{10}$`},
 	} {
-		redis.flush(t)
+		redis.Flush()
 		p.says(step.says)
 		account := p.hears(step.hears)[0]
 		if i == 3 {
-			redis.flush(t)
+			redis.Flush()
 			m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account, "copies": 3})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"till/cmd/till/tilltest"
+	"till/flow/redistest"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -50,9 +51,9 @@ func TestAPayerPaysByEachMethod(t *testing.T) {
 
 // The same on PostgreSQL and a real Redis.
 func TestAPayerPaysOnPostgreSQLAndRedis(t *testing.T) {
-	redis := realRedis(t)
+	redis := redistest.Start(t)
 	url := storetest.Postgres(t, store.Checkout).URL
-	m, _, _ := devServerWith(t, []string{"TILL_DATABASE_URL=" + url, "TILL_REDIS_URL=" + redis.url})
+	m, _, _ := devServerWith(t, []string{"TILL_DATABASE_URL=" + url, "TILL_REDIS_URL=" + redis.URL})
 	s := newSink(m)
 	for _, way := range ways() {
 		t.Run(way.name, func(t *testing.T) {

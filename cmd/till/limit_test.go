@@ -5,12 +5,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"till/flow/redistest"
 )
 
 // The program counts calls in its Redis, and goes on counting without it.
 func TestTheProgramLimitsCalls(t *testing.T) {
-	r := realRedis(t)
-	m, _, _ := devServerWith(t, []string{"TILL_RATE_LIMIT_TEST=20", "TILL_REDIS_URL=" + r.url})
+	r := redistest.Start(t)
+	m, _, _ := devServerWith(t, []string{"TILL_RATE_LIMIT_TEST=20", "TILL_REDIS_URL=" + r.URL})
 	calls := func() {
 		t.Helper()
 		codes := map[int]int{}
@@ -30,10 +32,10 @@ func TestTheProgramLimitsCalls(t *testing.T) {
 		}
 	}
 	calls()
-	buckets, err := r.client.Keys(context.Background(), "till:limit:key:*").Result()
+	buckets, err := r.Client.Keys(context.Background(), "till:limit:key:*").Result()
 	if err != nil || len(buckets) != 1 || strings.Contains(buckets[0], "sk_") {
 		t.Errorf("buckets in Redis: %v %v", buckets, err)
 	}
-	_ = r.client.Shutdown(context.Background()).Err() // it never answers
+	_ = r.Client.Shutdown(context.Background()).Err() // it never answers
 	calls()
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"till/cmd/till/tilltest"
+	"till/flow/redistest"
 	"till/flow/store"
 )
 
@@ -29,8 +30,8 @@ func TestAForgottenPayerStandsInNoByte(t *testing.T) {
 // forgetAda has one payer pay and be forgotten, and another one stay.
 func forgetAda(t *testing.T, database string) {
 	t.Helper()
-	redis, o := realRedis(t), newOutside(t)
-	o.env = append(o.env, "TILL_REDIS_URL="+redis.url, "TILL_DATABASE_URL="+database, "TILL_LOG_LEVEL=debug")
+	redis, o := redistest.Start(t), newOutside(t)
+	o.env = append(o.env, "TILL_REDIS_URL="+redis.URL, "TILL_DATABASE_URL="+database, "TILL_LOG_LEVEL=debug")
 	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
 	x.start()
 	key := x.p.Line(`^secret key  (sk_test_\w+)`)[1]
@@ -146,7 +147,7 @@ func payAs(m *merchant, p *payer, s *sink, number, email, place string) (session
 
 // bytesIn names the files under a data dir, and the dump of Redis, in which any of
 // some texts stands.
-func bytesIn(t *testing.T, r *redisServer, dir string, texts []string) (found []string) {
+func bytesIn(t *testing.T, r *redistest.Server, dir string, texts []string) (found []string) {
 	t.Helper()
 	look := func(name string, text []byte) {
 		for _, one := range texts {
@@ -169,7 +170,7 @@ func bytesIn(t *testing.T, r *redisServer, dir string, texts []string) (found []
 	if err != nil {
 		t.Fatal(err)
 	}
-	look("redis", r.dump(t))
+	look("redis", r.Dump())
 	return found
 }
 

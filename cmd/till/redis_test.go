@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"till/flow/await"
+	"till/flow/redistest"
 )
 
 // A Redis that says nothing any more holds nobody who asks how things stand: it is
 // said to be away, and all else to work.
 func TestARedisThatHangsIsSaidToSoon(t *testing.T) {
-	r := realRedis(t)
-	m, p, _ := devServerWith(t, []string{"TILL_REDIS_URL=" + r.url})
+	r := redistest.Start(t)
+	m, p, _ := devServerWith(t, []string{"TILL_REDIS_URL=" + r.URL})
 	waitReady(m)
 	away := func() bool {
 		began := time.Now()
@@ -25,10 +26,10 @@ func TestARedisThatHangsIsSaidToSoon(t *testing.T) {
 		data, _ := out["data"].(object)
 		return data["state"] == "degraded"
 	}
-	if err := r.proc.Signal(syscall.SIGSTOP); err != nil {
+	if err := r.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = r.proc.Signal(syscall.SIGCONT) }()
+	defer func() { _ = r.Signal(syscall.SIGCONT) }()
 	for range 3 {
 		if !away() {
 			t.Error("a Redis that hangs is said to work")
@@ -37,7 +38,7 @@ func TestARedisThatHangsIsSaidToSoon(t *testing.T) {
 	if out, err := p.Beside("health", "--http-addr", strings.TrimPrefix(m.base, "http://")); err != nil || !strings.Contains(out, "redis: It does not answer") {
 		t.Errorf("health: %v\n%s", err, out)
 	}
-	if err := r.proc.Signal(syscall.SIGCONT); err != nil {
+	if err := r.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	await.Until(t, "Redis is back", func() bool { return !away() })

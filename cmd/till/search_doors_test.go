@@ -18,6 +18,7 @@ import (
 
 	"till/api/apitest"
 	"till/cmd/till/tilltest"
+	"till/flow/redistest"
 )
 
 // The numbers of what is pushed through the doors.
@@ -34,7 +35,7 @@ const (
 type rummage struct {
 	t     *testing.T
 	x     *till
-	redis *redisServer
+	redis *redistest.Server
 	m     *merchant
 	sink  *parrot
 	s     secrets
@@ -67,9 +68,9 @@ func TestNoSecretIsKeptWhicheverDoorItComesThrough(t *testing.T) {
 
 func newRummage(t *testing.T) *rummage {
 	t.Helper()
-	redis, o := realRedis(t), newOutside(t)
+	redis, o := redistest.Start(t), newOutside(t)
 	metrics := tilltest.FreePort(t)
-	o.env = append(o.env, "TILL_REDIS_URL="+redis.url, "TILL_LOG_LEVEL=debug", "TILL_METRICS_ADDR="+metrics)
+	o.env = append(o.env, "TILL_REDIS_URL="+redis.URL, "TILL_LOG_LEVEL=debug", "TILL_METRICS_ADDR="+metrics)
 	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
 	x.start()
 	key := x.p.Line(`^secret key  (sk_test_\w+)`)[1]

@@ -207,7 +207,7 @@ func (r *rummage) onDisk(when string) {
 	if _, err := os.Stat(filepath.Join(r.x.dir, "data", "whatsapp")); err != nil {
 		r.t.Errorf("%s: the keys of the numbers are not among what was searched: %v", when, err)
 	}
-	r.look("Redis, "+when, r.redis.dump(r.t))
+	r.look("Redis, "+when, r.redis.Dump())
 }
 
 func (r *rummage) look(where string, text []byte) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"till/cmd/till/tilltest"
+	"till/flow/redistest"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -32,8 +33,8 @@ func ownDatabase(t *testing.T, name string) string {
 // takes the number over when the first is paused, and the first, woken, sends
 // nothing. When the second dies the first goes on.
 func TestASecondTillTakesTheNumberOver(t *testing.T) {
-	redis, o, dir := realRedis(t), newOutside(t), t.TempDir()
-	o.env = append(o.env, "TILL_DATABASE_URL="+ownDatabase(t, "takeover"), "TILL_REDIS_URL="+redis.url)
+	redis, o, dir := redistest.Start(t), newOutside(t), t.TempDir()
+	o.env = append(o.env, "TILL_DATABASE_URL="+ownDatabase(t, "takeover"), "TILL_REDIS_URL="+redis.URL)
 	firstAt, secondAt := tilltest.FreePort(t), tilltest.FreePort(t)
 	first := start(t, dir, o.env, "dev", "--http-addr", firstAt)
 	o.link(first)

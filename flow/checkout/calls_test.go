@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"
@@ -180,20 +181,13 @@ func TestCallsAreForgottenAfterADay(t *testing.T) {
 			t.Errorf("within a day it was answered %+v", again)
 		}
 		pass(11 * time.Minute) // it is looked for every ten
-		deadline := time.Now().Add(patience)
-		for {
+		await.Until(t, "the call is forgotten", func() bool {
 			_, there, err := db.OldestCall(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !there {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatal("the call is still there")
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+			return !there
+		})
 		stop()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Error(err)

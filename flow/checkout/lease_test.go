@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"till/flow/checkout"
+	"till/flow/redistest"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -67,7 +68,7 @@ func holds(t *testing.T, h *checkout.Lease) {
 // its next message whatever its own clock says.
 func TestAPausedHolderSendsNothing(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
-		client, _ := realRedis(t)
+		client := redistest.Start(t).Client
 		clock, stopped := newHand(), newHand()
 		a, b := leases(db, client, "a", stopped.now), leases(db, client, "b", clock.now)
 		first := take(t, a, "")
@@ -137,7 +138,8 @@ func TestAHolderStopsBeforeOthersMayBegin(t *testing.T) {
 // Whatever happens to Redis, one process holds the number and goes on.
 func TestLeasesWithoutTheHelpOfRedis(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
-		client, kill := realRedis(t)
+		server := redistest.Start(t)
+		client := server.Client
 		clock := newHand()
 		a, b := leases(db, client, "a", clock.now), leases(db, client, "b", clock.now)
 		first := take(t, a, "")
@@ -171,7 +173,7 @@ func TestLeasesWithoutTheHelpOfRedis(t *testing.T) {
 			first = take(t, a, "")
 		})
 		t.Run("gone", func(t *testing.T) {
-			kill()
+			server.Kill()
 			for range 3 {
 				clock.pass(checkout.LeaseRenew)
 				if err := first.Renew(t.Context()); err != nil {
@@ -191,7 +193,7 @@ func TestLeasesWithoutTheHelpOfRedis(t *testing.T) {
 // Who is known to be dead is not waited for.
 func TestALeaseIsInherited(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
-		client, _ := realRedis(t)
+		client := redistest.Start(t).Client
 		clock := newHand()
 		first := take(t, leases(db, client, "a", clock.now), "")
 		refusedLease(t, leases(db, client, "b", clock.now), "c")
@@ -205,7 +207,7 @@ func TestALeaseIsInherited(t *testing.T) {
 // However many want a number at once, one gets it.
 func TestManyWantANumberAtOnce(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
-		client, _ := realRedis(t)
+		client := redistest.Start(t).Client
 		for _, c := range []redis.UniversalClient{client, nil} {
 			clock := newHand()
 			var all sync.WaitGroup

@@ -7,13 +7,15 @@ import (
 	"till/flow"
 	"till/flow/await"
 	"till/flow/checkout"
+	"till/flow/redistest"
 )
 
 // What is decided is there at once, whatever Redis does, and in Redis before
 // long; the newest stays.
 func TestNearPlacesRememberAtOnceAndTellRedis(t *testing.T) {
 	t.Parallel()
-	client, kill := realRedis(t)
+	server := redistest.Start(t)
+	client := server.Client
 	ctx, far := t.Context(), newPlaces(client)
 	near := checkout.NewNearPlaces(far)
 	for _, seq := range []int64{5, 9, 8} {
@@ -38,7 +40,7 @@ func TestNearPlacesRememberAtOnceAndTellRedis(t *testing.T) {
 	if c, ok := checkout.NewNearPlaces(far).Get(ctx, "chat_1"); !ok || c.Seq != 9 {
 		t.Errorf("who has it not near finds %+v", c)
 	}
-	kill()
+	server.Kill()
 	near.Put(ctx, place(10))
 	if c, ok := near.Get(ctx, "chat_1"); !ok || c.Seq != 10 {
 		t.Errorf("without Redis: %+v", c)
@@ -48,7 +50,7 @@ func TestNearPlacesRememberAtOnceAndTellRedis(t *testing.T) {
 // A Redis that has forgotten the script learns it again.
 func TestPlacesTeachRedisItsScriptAgain(t *testing.T) {
 	t.Parallel()
-	client, _ := realRedis(t)
+	client := redistest.Start(t).Client
 	ctx, places := t.Context(), newPlaces(client)
 	for seq := range int64(3) {
 		if err := client.ScriptFlush(ctx).Err(); err != nil {

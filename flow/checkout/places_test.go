@@ -3,8 +3,6 @@ package checkout_test
 import (
 	"context"
 	"log/slog"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -12,33 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"till/flow"
-	"till/flow/await"
 	"till/flow/checkout"
+	"till/flow/redistest"
 )
-
-// realRedis starts a Redis server of its own and returns a client with the
-// library's own settings, and how to kill the server.
-func realRedis(t *testing.T) (client *redis.Client, kill func()) {
-	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if strings.Contains(os.Getenv("TILL_TEST_REQUIRE"), "redis") {
-			t.Fatal("redis is required here and not installed")
-		}
-		t.Skip("skipped: redis is not installed (redis-server)")
-	}
-	socket := t.TempDir() + "/redis.sock"
-	cmd := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", t.TempDir())
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	kill = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
-	t.Cleanup(kill)
-	client = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, DisableIdentity: true})
-	t.Cleanup(func() { _ = client.Close() })
-	await.Until(t, "redis-server answers", func() bool { return client.Ping(context.Background()).Err() == nil })
-	return client, kill
-}
 
 const chatKey = "t:chat:chat_1"
 
@@ -52,7 +26,7 @@ func newPlaces(client redis.UniversalClient) *checkout.RedisPlaces {
 
 func TestAPlaceIsKeptUnlessANewerOneIs(t *testing.T) {
 	t.Parallel()
-	client, _ := realRedis(t)
+	client := redistest.Start(t).Client
 	ctx, places := t.Context(), newPlaces(client)
 	if _, ok := places.Get(ctx, "chat_1"); ok {
 		t.Error("an empty memory remembers")
@@ -77,7 +51,7 @@ func TestAPlaceIsKeptUnlessANewerOneIs(t *testing.T) {
 
 func TestWhatSomebodyElseLeftInRedisIsForgottenAndReplaced(t *testing.T) {
 	t.Parallel()
-	client, _ := realRedis(t)
+	client := redistest.Start(t).Client
 	ctx, places := t.Context(), newPlaces(client)
 	for name, spoil := range map[string]func() error{
 		"unsigned": func() error { return client.HSet(ctx, chatKey, "seq", "1", "chat", `{"id":"chat_1","seq":1}`).Err() },
@@ -110,7 +84,7 @@ func TestWhatSomebodyElseLeftInRedisIsForgottenAndReplaced(t *testing.T) {
 
 func TestAFullRedisForgetsAndFailsNobody(t *testing.T) {
 	t.Parallel()
-	client, _ := realRedis(t)
+	client := redistest.Start(t).Client
 	ctx, places := t.Context(), newPlaces(client)
 	places.Put(ctx, place(1))
 	if err := client.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
@@ -131,7 +105,8 @@ func TestAFullRedisForgetsAndFailsNobody(t *testing.T) {
 
 func TestARedisThatHangsOrIsGoneCostsATalkAMomentAndNeverATurn(t *testing.T) {
 	t.Parallel()
-	client, kill := realRedis(t)
+	server := redistest.Start(t)
+	client := server.Client
 	w := newWorld(t, sqlite(t))
 	w.places = newPlaces(client)
 	w.start(true)
@@ -154,7 +129,7 @@ func TestARedisThatHangsOrIsGoneCostsATalkAMomentAndNeverATurn(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("%d turns beside a hanging Redis took %v", turns, took)
 	}
-	kill()
+	server.Kill()
 	for range turns {
 		w.pass(6 * time.Second)
 		w.hear("ada", flow.Intent{Kind: flow.MeansMenu})
@@ -170,7 +145,7 @@ func TestARedisThatHangsOrIsGoneCostsATalkAMomentAndNeverATurn(t *testing.T) {
 
 func TestOnlyWhatThisProcessSignedForTheVeryChatIsBelieved(t *testing.T) {
 	t.Parallel()
-	client, _ := realRedis(t)
+	client := redistest.Start(t).Client
 	ctx, places := t.Context(), newPlaces(client)
 	other := checkout.NewRedisPlaces(client, "t:", []byte("another process"), slog.New(slog.DiscardHandler))
 	places.Put(ctx, place(5))

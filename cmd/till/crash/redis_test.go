@@ -14,9 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"till/cmd/till/tilltest"
+	"till/flow/redistest"
 )
 
 // turnMost is how long a turn of a chat may take while Redis is gone or lies, on a
@@ -28,44 +26,15 @@ const (
 
 // redisServer is a real Redis of its own, which keeps its log of writes.
 type redisServer struct {
-	tb     testing.TB
-	path   string
-	dir    string
-	addr   string
-	cmd    *exec.Cmd
-	client *redis.Client
-}
+	*redistest.Server
 
-func newRedis(tb testing.TB) *redisServer {
-	tb.Helper()
-	r := &redisServer{tb: tb, path: tilltest.Need(tb, "redis", "redis-server"), dir: tb.TempDir(), addr: tilltest.FreePort(tb)}
-	r.client = redis.NewClient(&redis.Options{Addr: r.addr, MaxRetries: -1})
-	tb.Cleanup(func() { _ = r.client.Close(); r.kill() })
-	r.start()
-	return r
-}
-
-func (r *redisServer) start() {
-	r.tb.Helper()
-	host, port, _ := strings.Cut(r.addr, ":")
-	r.cmd = exec.Command(r.path, "--bind", host, "--port", port, "--save", "", "--appendonly", "yes", "--appendfsync", "everysec", "--dir", r.dir)
-	if err := r.cmd.Start(); err != nil {
-		r.tb.Fatal(err)
-	}
-	if !waits(tilltest.Patience, func() bool { return r.client.Ping(context.Background()).Err() == nil }) {
-		r.tb.Fatal("redis-server never answered")
-	}
-}
-
-func (r *redisServer) kill() {
-	_ = r.cmd.Process.Kill()
-	_ = r.cmd.Wait()
+	tb testing.TB
 }
 
 // do runs a command that must work.
 func (r *redisServer) do(args ...any) {
 	r.tb.Helper()
-	if err := r.client.Do(context.Background(), args...).Err(); err != nil {
+	if err := r.Client.Do(context.Background(), args...).Err(); err != nil {
 		r.tb.Fatalf("redis %v: %v", args, err)
 	}
 }
@@ -73,7 +42,7 @@ func (r *redisServer) do(args ...any) {
 // lies makes every key one of another type.
 func (r *redisServer) lies() {
 	r.tb.Helper()
-	keys, err := r.client.Keys(context.Background(), "*").Result()
+	keys, err := r.Client.Keys(context.Background(), "*").Result()
 	if err != nil {
 		r.tb.Fatal(err)
 	}
@@ -103,11 +72,11 @@ type trouble struct {
 // troubles are all of them.
 func troubles() []trouble {
 	nothing := func(*redisServer) {}
-	aof := func(r *redisServer) string { return filepath.Join(r.dir, "appendonlydir") }
+	aof := func(r *redisServer) string { return filepath.Join(r.Dir, "appendonlydir") }
 	return []trouble{
 		{"FLUSHALL", nothing, func(r *redisServer) { r.do("FLUSHALL") }, nothing},
-		{"kill -9", nothing, func(r *redisServer) { r.kill() }, func(r *redisServer) { r.start() }},
-		{"CLIENT PAUSE", nothing, func(r *redisServer) { r.do("CLIENT", "PAUSE", "30000") }, func(r *redisServer) { r.kill(); r.start() }},
+		{"kill -9", nothing, func(r *redisServer) { r.Kill() }, func(r *redisServer) { r.Again() }},
+		{"CLIENT PAUSE", nothing, func(r *redisServer) { r.do("CLIENT", "PAUSE", "30000") }, func(r *redisServer) { r.Kill(); r.Again() }},
 		{
 			"out of memory", nothing, func(r *redisServer) {
 				r.do("CONFIG", "SET", "maxmemory-policy", "noeviction")
@@ -116,8 +85,8 @@ func troubles() []trouble {
 		},
 		{"wrong types", nothing, func(r *redisServer) { r.lies() }, nothing},
 		{
-			"stale log", func(r *redisServer) { r.copied(aof(r), r.dir+"-old") },
-			func(r *redisServer) { r.kill(); r.copied(r.dir+"-old", aof(r)); r.start() }, nothing,
+			"stale log", func(r *redisServer) { r.copied(aof(r), filepath.Join(r.Dir, "old")) },
+			func(r *redisServer) { r.Kill(); r.copied(filepath.Join(r.Dir, "old"), aof(r)); r.Again() }, nothing,
 		},
 	}
 }
@@ -231,8 +200,8 @@ func (c *talking) turn(text, answer string) (time.Duration, error) {
 // throughTroubles lets all of it befall Redis, and returns what each came to.
 func throughTroubles(tb testing.TB, chats int) (*world, []troubled) {
 	tb.Helper()
-	r := newRedis(tb)
-	w := newWorld(tb, "TILL_REDIS_URL=redis://"+r.addr+"/0")
+	r := &redisServer{redistest.Start(tb, "--appendonly", "yes", "--appendfsync", "everysec"), tb}
+	w := newWorld(tb, "TILL_REDIS_URL="+r.URL)
 	s := &shop{w: w, sales: map[string]sale{}}
 	a := &audit{w: w, shop: s, sink: newSink(w), ended: map[string]string{}}
 	var list []troubled

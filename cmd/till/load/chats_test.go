@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"till/bot/whatsapp/wanet"
 	"till/cmd/till/tilltest"
 )
@@ -51,7 +49,7 @@ func chats(b *testing.B, t *table) {
 		o.failed()+o.Missed == 0 && int(answers.Load()) == len(o.Took))
 	t.Add("CPU of one such message and its answer in Till", fmt.Sprintf("%.1f ms", cpu.Seconds()*1000/float64(count)), "")
 	t.Judge("RSS before the chats, with them, after the messages", mib(before)+", "+mib(open)+", "+mib(w.till.rss()), "", "≤ 400 MiB", w.till.rss() <= 400)
-	if w.redis != "" {
+	if w.redis != nil {
 		each := float64(w.redisBytes()-held) / float64(n)
 		t.Judge("Redis for one chat", fmt.Sprintf("%.1f KiB", each/1024), "", "≤ 4 KiB", each <= 4096)
 	}
@@ -121,12 +119,10 @@ func (c *chatter) turn(text string) (answers int, err error) {
 
 // redisBytes is what Redis holds.
 func (w *world) redisBytes() int64 {
-	if w.redis == "" {
+	if w.redis == nil {
 		return 0
 	}
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: w.redis})
-	defer client.Close()
-	text, _ := client.Info(context.Background(), "memory").Result()
+	text, _ := w.redis.Client.Info(context.Background(), "memory").Result()
 	for line := range strings.Lines(text) {
 		if value, ok := strings.CutPrefix(line, "used_memory_dataset:"); ok {
 			var n int64

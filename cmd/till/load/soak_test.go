@@ -18,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"till/cmd/till/tilltest"
 	"till/flow/benchtest"
 )
@@ -199,12 +197,10 @@ func (s *soak) conditions(ctx context.Context, c map[string]any) {
 }
 
 func (s *soak) flush() {
-	if s.redis == "" {
+	if s.redis == nil {
 		return
 	}
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.redis})
-	defer client.Close()
-	if err := client.FlushAll(context.Background()).Err(); err != nil {
+	if err := s.redis.Client.FlushAll(context.Background()).Err(); err != nil {
 		progress("  Redis was not emptied: %v", err)
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,6 +21,7 @@ import (
 
 	"till/bot/whatsapp/wanet"
 	"till/cmd/till/tilltest"
+	"till/flow/redistest"
 )
 
 const botNumber = "2349010000001"
@@ -41,7 +40,7 @@ type world struct {
 	bank      process
 	bankAt    string
 	till      process
-	redis     string // address of its socket; "" where none is installed
+	redis     *redistest.Server // nil where none is installed
 	network   *wanet.Network
 	relay     *relay
 	client    *http.Client
@@ -106,11 +105,9 @@ func prepare(tb testing.TB, s settings) *world {
 		"TILL_PUBLIC_URL=http://" + w.relay.at, "TILL_DATA_DIR=" + filepath.Join(w.dir, "data"), "TILL_HTTP_ADDR=" + w.addr,
 		fmt.Sprintf("TILL_RATE_LIMIT_TEST=%d", s.limit), "TILL_LOG_LEVEL=error", "TILL_METRICS_ADDR=" + w.metricsAt,
 	}
-	if redis, err := exec.LookPath("redis-server"); err == nil {
-		w.redis = filepath.Join(w.dir, "redis.sock")
-		tilltest.StartOther(tb, w.dir, nil, redis, "--port", "0", "--unixsocket", w.redis, "--save", "", "--appendonly", "no", "--dir", w.dir)
-		until(tb, "Redis listens", tilltest.Patience, func() bool { _, err := os.Stat(w.redis); return err == nil })
-		w.env = append(w.env, "TILL_REDIS_URL=unix://"+w.redis)
+	if redistest.Installed() {
+		w.redis = redistest.Start(tb)
+		w.env = append(w.env, "TILL_REDIS_URL="+w.redis.URL)
 	} else {
 		progress("redis-server is not installed: the one inside Till is used")
 	}
