@@ -95,7 +95,7 @@ func (s Settings) Check() error {
 	if err := s.checkPublicURL(); err != nil {
 		faults = append(faults, err)
 	}
-	if s.BankURL != "" && (!hasScheme(s.BankURL, "http") || !onThisMachine(s.BankURL)) {
+	if s.BankURL != "" && (!hasScheme(s.BankURL, "http") || !OnThisMachine(s.BankURL)) {
 		faults = append(faults, fault("bank-url", s.BankURL, "the sandbox bank runs on this machine: give its address, as http://127.0.0.1:8091"))
 	}
 	for _, n := range []struct {
@@ -175,10 +175,17 @@ func (s Settings) Proxies() ([]netip.Prefix, error) {
 	return out, nil
 }
 
+// RealWhatsApp says whether the numbers are on WhatsApp itself, and not on a network
+// of somebody's.
+func (s Settings) RealWhatsApp() bool { return s.WhatsAppDial == "" && s.WhatsAppNetwork == "whatsapp" }
+
+// InsideWhatsApp says whether the numbers are on the network that till dev has inside.
+func (s Settings) InsideWhatsApp() bool { return s.WhatsAppDial == "" && !s.RealWhatsApp() }
+
 // Paced says whether the bot writes as slowly as a person.
 func (s Settings) Paced() bool {
 	if s.WhatsAppPacing == "auto" {
-		return s.WhatsAppDial == "" && s.WhatsAppNetwork == "whatsapp"
+		return s.RealWhatsApp()
 	}
 	return s.WhatsAppPacing == "on"
 }
@@ -264,11 +271,11 @@ func hasScheme(raw string, schemes ...string) bool {
 // and read what they answer. Whoever names a proxy is reached through it.
 func (s Settings) LoopbackWebhooks() bool {
 	host, _, err := net.SplitHostPort(s.HTTPAddr)
-	return s.WebhookLoopback && err == nil && s.TrustedProxies == "" && onThisMachine("http://"+net.JoinHostPort(host, "1")) && (s.PublicURL == "" || onThisMachine(s.PublicURL))
+	return s.WebhookLoopback && err == nil && s.TrustedProxies == "" && OnThisMachine("http://"+net.JoinHostPort(host, "1")) && (s.PublicURL == "" || OnThisMachine(s.PublicURL))
 }
 
-// onThisMachine says whether an address leads nowhere else. It asks nobody.
-func onThisMachine(raw string) bool {
+// OnThisMachine says whether an address leads nowhere else. It asks nobody.
+func OnThisMachine(raw string) bool {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return false

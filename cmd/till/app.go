@@ -221,9 +221,7 @@ func (a *app) publicURL() string {
 // realNumber says that the test number is a real one: strangers have test keys then,
 // and share what the environment has. None of them may move its time for the
 // others, or link the number with a phone of theirs.
-func (a *app) realNumber() bool {
-	return a.set.WhatsAppNetwork == "whatsapp" && a.set.WhatsAppDial == ""
-}
+func (a *app) realNumber() bool { return a.set.RealWhatsApp() }
 
 // api wires the front door.
 func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"unicode"
 
 	"till/api"
+	"till/config"
 	"till/flow"
 )
 
@@ -125,14 +125,7 @@ func readEnvFile(name string) (map[string]string, error) {
 }
 
 // local says whether the Till is on this machine.
-func (c *client) local() bool {
-	at, err := url.Parse(c.base)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(at.Hostname())
-	return at.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-}
+func (c *client) local() bool { return config.OnThisMachine(c.base) }
 
 // get reads what is at a path into a value.
 func (c *client) get(ctx context.Context, path string, into any) error {

@@ -42,7 +42,7 @@ func (c *pairCmd) Run(w *world) (err error) {
 	if err := c.Check(); err != nil {
 		return usageError{err}
 	}
-	if c.WhatsAppDial == "" && c.WhatsAppNetwork != "whatsapp" {
+	if c.InsideWhatsApp() {
 		return usageError{errors.New("on the local network till dev links the bot by itself; set --whatsapp-network=whatsapp, or --whatsapp-dial and --whatsapp-root-key")}
 	}
 	a := &app{set: c.Settings, log: logger(w.err, c.Settings), clock: newClock(""), meter: meter.New(version, time.Now)}

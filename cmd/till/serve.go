@@ -20,7 +20,7 @@ func (c *serveCmd) Run(w *world) error {
 	if c.BankURL == "" {
 		faults = append(faults, errors.New("till serve needs a bank: set --bank-url (till bank runs a sandbox), or use till dev"))
 	}
-	if c.WhatsAppDial == "" && c.WhatsAppNetwork != "whatsapp" {
+	if c.InsideWhatsApp() {
 		faults = append(faults, errors.New("till serve needs a network: set --whatsapp-network=whatsapp, or --whatsapp-dial and --whatsapp-root-key, or use till dev"))
 	}
 	if c.DatabaseURL != "" && c.SecretsKey == "" {

@@ -69,8 +69,7 @@ func (a *app) openDir() error {
 // shares says whether several processes may use one data dir: with all else
 // elsewhere, only the keys of the numbers are in it, and those have locks.
 func (a *app) shares() bool {
-	outside := a.set.WhatsAppDial != "" || a.set.WhatsAppNetwork == "whatsapp"
-	return a.set.DatabaseURL != "" && a.set.BankURL != "" && outside
+	return a.set.DatabaseURL != "" && a.set.BankURL != "" && !a.set.InsideWhatsApp()
 }
 
 // openStores opens the accounts and both environments, which share nothing.

@@ -165,11 +165,8 @@ func (l *look) fail(what, fix string) { l.add(Fail, what, fix) }
 
 // pretend says whether nothing real is connected: money and chats are made up.
 func (l *look) pretend() bool {
-	return l.BankURL == "" && l.inside()
+	return l.BankURL == "" && l.InsideWhatsApp()
 }
-
-// inside says whether the WhatsApp network is the one that till dev has inside.
-func (l *look) inside() bool { return l.WhatsAppDial == "" && l.WhatsAppNetwork == "local" }
 
 // settings tells what is wrong with the settings.
 func (l *look) settings(context.Context) {

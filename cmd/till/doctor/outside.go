@@ -199,7 +199,7 @@ func (l *look) whatsapp(ctx context.Context) {
 	}
 	switch {
 	case linked > 0:
-	case l.inside():
+	case l.InsideWhatsApp():
 		l.warn("No number is linked: payers can write to nobody.", "till dev   (on the local network it links one by itself)")
 	default:
 		l.fail("No number is linked: payers can write to nobody.", "till pair --whatsapp-network="+l.WhatsAppNetwork)
@@ -233,7 +233,7 @@ func (l *look) number(n flow.Number) {
 	case flow.NumberDraining, flow.NumberKilled:
 		l.warn(what, "till numbers resume "+slot)
 	case flow.NumberLoggedOut:
-		if l.inside() {
+		if l.InsideWhatsApp() {
 			l.warn(what+" It was linked to another network.", "till dev, which links it by itself")
 			return
 		}

@@ -66,7 +66,7 @@ func (l *look) holder(ctx context.Context) {
 }
 
 // shared says whether several processes may use the data dir, with all else elsewhere.
-func (l *look) shared() bool { return l.DatabaseURL != "" && l.BankURL != "" && !l.inside() }
+func (l *look) shared() bool { return l.DatabaseURL != "" && l.BankURL != "" && !l.InsideWhatsApp() }
 
 // reach shows why a file of the data dir, "" for none, cannot be used: whose it is,
 // or how its disk is mounted. It does not make it the asker's own, since Till, which
