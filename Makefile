@@ -17,7 +17,7 @@ FAST     ?= ./bot ./config/... ./flow/... ./hooks/... ./rail/... ./api/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup search licences sbom vuln audit reproduce bench soak fault-slow fault-notices fault-sinks fault-whatsapp fault-clock clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup search licences sbom vuln audit reproduce unit bench soak fault-slow fault-notices fault-sinks fault-whatsapp fault-clock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ sim-long: build ## simulate 10,000 weeks
 sim-oracle: ## plant bugs in the program, one after the other, and see that the simulation finds each: about a CPU minute
 	$(GO) build -tags planted -o bin/till-planted ./cmd/till
 	./bin/till-planted oracle
+
+unit: build ## run .ops/till.service under a real systemd, kill it, hang it, put it back: about 80 s, as root
+	.ci/unit
 
 fuzz: ## run each fuzz target for FUZZTIME (10s)
 	@grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do \
