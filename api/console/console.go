@@ -93,7 +93,8 @@ type Page struct {
 	Right  flow.Right // "" for pages that nobody has to log in for
 	do     func(*Console, *visit) error
 
-	machine bool // no person sends it: its POST holds no form
+	machine  bool // no person sends it: its POST holds no form
+	anywhere bool // its form means the same in every project and environment
 }
 
 // Pages is every address there is, in one table.

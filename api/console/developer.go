@@ -24,7 +24,7 @@ func developerPages() []Page {
 		{Method: post, Path: "/developers/keys", Right: develop, do: (*Console).makeKey},
 		{Method: post, Path: "/developers/keys/:id/rotate", Right: develop, do: (*Console).rotateKey},
 		{Method: post, Path: "/developers/keys/:id/revoke", Right: develop, do: (*Console).revokeKey},
-		{Method: post, Path: "/developers/projects", Right: own, do: (*Console).addProject},
+		{Method: post, Path: "/developers/projects", Right: own, anywhere: true, do: (*Console).addProject},
 
 		{Method: get, Path: "/developers/requests", Right: develop, do: (*Console).requestsPage},
 		{Method: get, Path: "/developers/requests/:id", Right: develop, do: (*Console).requestPage},

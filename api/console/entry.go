@@ -16,10 +16,10 @@ func entryPages() []Page {
 		{Method: get, Path: "/login", do: (*Console).loginPage},
 		{Method: post, Path: "/login", do: (*Console).login},
 		{Method: post, Path: "/enter", do: (*Console).enter},
-		{Method: post, Path: "/logout", Right: flow.MayRead, do: (*Console).logout},
+		{Method: post, Path: "/logout", Right: flow.MayRead, anywhere: true, do: (*Console).logout},
 		{Method: get, Path: "/password", Right: flow.MayRead, do: (*Console).passwordPage},
-		{Method: post, Path: "/password", Right: flow.MayRead, do: (*Console).changePassword},
-		{Method: post, Path: "/choose", Right: flow.MayRead, do: (*Console).choose},
+		{Method: post, Path: "/password", Right: flow.MayRead, anywhere: true, do: (*Console).changePassword},
+		{Method: post, Path: "/choose", Right: flow.MayRead, anywhere: true, do: (*Console).choose},
 		{Method: get, Path: "/", Right: flow.MayRead, do: (*Console).overview},
 		{Method: get, Path: "/console/:file", do: (*Console).asset},
 	}

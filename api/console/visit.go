@@ -63,6 +63,9 @@ func (v *visit) begin(p Page) error {
 	if err != nil && p.Right == "" && v.who.Role != "" { // the cookie that the form was for is another one now
 		return errEntered
 	}
+	if err == nil && p.Right != "" && !p.anywhere {
+		err = v.stayed()
+	}
 	return err
 }
 
@@ -147,11 +150,38 @@ func (v *visit) setCookie(name, value string, age int) {
 	})
 }
 
-// csrf is what a form of this visitor holds: nobody else's page can know it.
-func (v *visit) csrf() string {
+// csrf is what a form of this visitor holds: nobody else's page can know its first
+// half. The second is what the page was of, in which the form is meant.
+func (v *visit) csrf() string { return v.secret() + "." + v.place() }
+
+func (v *visit) secret() string {
 	mac := hmac.New(sha256.New, []byte(v.text))
 	_, _ = mac.Write([]byte("a form of the console"))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// place is the project and the environment that are looked at.
+func (v *visit) place() string { return string(v.project.ID) + "." + string(v.env) }
+
+// stayed refuses a form of a page that was of another project or environment: all
+// pages of a browser share one choice, and who chose anew on one of them would
+// have set, on the other, where the wrong project is paid out to.
+func (v *visit) stayed() error {
+	_, of, _ := strings.Cut(v.form.Get("csrf"), ".")
+	if of == v.place() {
+		return nil
+	}
+	id, env, _ := strings.Cut(of, ".")
+	return flow.Refuse(codeNotAllowed, "Nothing was done: the page with this form was of %s (%s), and you look at %s (%s) by now. Look there again first, or load the page anew.",
+		v.named(flow.ProjectID(id)), env, v.named(v.project.ID), v.env)
+}
+
+// named is what people call a project that can be chosen.
+func (v *visit) named(id flow.ProjectID) string {
+	if id == "" {
+		return "all projects"
+	}
+	return v.projectName(id)
 }
 
 // greet gives somebody who is not known a cookie, so that the form to log in has
@@ -189,7 +219,8 @@ func (v *visit) readForm() error {
 		return err
 	}
 	v.form = form
-	if v.text == "" || !hmac.Equal([]byte(form.Get("csrf")), []byte(v.csrf())) {
+	secret, _, _ := strings.Cut(form.Get("csrf"), ".")
+	if v.text == "" || !hmac.Equal([]byte(secret), []byte(v.secret())) {
 		return foreign
 	}
 	return nil

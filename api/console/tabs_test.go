@@ -1,0 +1,68 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// A form does what it says on the page that it stands on: whoever looked at another
+// project or environment in a second window meanwhile is told so, and nothing is done.
+func TestAFormIsOfTheProjectAndEnvironmentThatItsPageShowed(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleOwner)
+	_, err := w.accounts.AddProject(t.Context(), w.ada.account, "Ada's second shop", checkout.Call{
+		Scope: "test", Render: func(checkout.Made) (int, []byte, error) { return http.StatusCreated, nil, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := w.accounts.Projects(t.Context(), w.ada.account, "", 10)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%d projects, %v", len(list), err)
+	}
+	second := list[0].ID
+	chosen := func(project flow.ProjectID, env string) string {
+		t.Helper()
+		w.wants(v.post("/choose", form("project", string(project), "env", env)), http.StatusSeeOther)
+		v.get("/go-live")
+		return v.csrf
+	}
+	set := func(project flow.ProjectID) bool {
+		t.Helper()
+		kept, _, err := w.accounts.SettlementAccount(t.Context(), project, flow.Test)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !kept.Standard
+	}
+	payee := func(csrf string) reply {
+		return v.post("/go-live/account", form("bank", "999", "number", "0000000001", "csrf", csrf))
+	}
+
+	first := chosen(w.ada.project.ID, "test")
+	chosen(second, "test")
+	w.wants(payee(first), http.StatusForbidden, "Nothing was done", w.ada.project.Name+" (test)", "second shop (test)")
+	if set(second) {
+		t.Error("the form of one project set where the other is paid out to")
+	}
+	chosen(w.ada.project.ID, "live")
+	w.wants(v.post("/developers/webhooks", url.Values{"url": {"https://example.com/hook"}, "csrf": {first}}), http.StatusForbidden, "(test)", "(live)")
+	// Whoever looks there again sends the same form, and one from which to choose
+	// or to leave is of no place.
+	v.post("/choose", form("project", string(w.ada.project.ID), "env", "test", "csrf", first))
+	w.wants(payee(first), http.StatusSeeOther)
+	if !set(w.ada.project.ID) {
+		t.Error("the form of the page that is looked at set nothing")
+	}
+	// A project that is made is chosen at once: its form is none of the place before,
+	// and loading the answer anew still makes no second one.
+	made := form("name", "A third", "once", "a token", "csrf", first)
+	w.wants(v.post("/developers/projects", made), http.StatusOK, "sk_test_")
+	w.wants(v.post("/developers/projects", made), http.StatusOK, "sk_test_")
+	chosen(second, "test")
+	w.wants(v.post("/logout", form("csrf", first)), http.StatusSeeOther)
+}
