@@ -8,7 +8,7 @@ import (
 // address is where a call came from, as it is counted: a whole IPv6 network is
 // one address, because it is one customer's.
 func (c *call) address() string {
-	ip := c.client()
+	ip, _ := c.client()
 	const network = 64
 	if p, err := ip.Prefix(network); ip.Is6() && err == nil {
 		return p.String()
@@ -18,15 +18,17 @@ func (c *call) address() string {
 
 // near says whether a call came from this machine, to this machine by its own
 // name: another site's name that resolves here is not ours. What a proxy says of
-// the host does not count: a page of that site can say it too.
+// the host does not count: a page of that site can say it too. That there is a
+// proxy does, also one that nobody named to us: many ask for us by our own name.
 func (c *call) near() bool {
-	from := c.client()
-	return isLoopback(c.hostname()) && (from.IsLoopback() || from.IsUnspecified()) // the latter has no network at all
+	from, beyond := c.client()
+	return isLoopback(c.hostname()) && !beyond && (from.IsLoopback() || from.IsUnspecified()) // the latter has no network at all
 }
 
 // client is whose call it is, as far as whoever sent it cannot choose it freely:
-// what a proxy of ours says, else the other end of the connection.
-func (c *call) client() netip.Addr {
+// what a proxy of ours says, else the other end of the connection. beyond says that
+// it was sent on for somebody of whom we cannot know that.
+func (c *call) client() (from netip.Addr, beyond bool) {
 	ip, _ := netip.AddrFromSlice(c.http.Context().RemoteIP())
 	ip = ip.Unmap()
 	// Each proxy adds whom it heard it from at the end. What stands before the
@@ -42,7 +44,7 @@ func (c *call) client() netip.Addr {
 		}
 		ip, told = next.Unmap().WithZone(""), told[:len(told)-1]
 	}
-	return ip
+	return ip, len(told) > 0
 }
 
 // fromProxy says whether an address is one of our proxies'.

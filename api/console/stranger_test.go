@@ -74,6 +74,22 @@ func TestAProxyDoesNotMakeAStrangerNear(t *testing.T) {
 	}
 }
 
+// A proxy of this machine that nobody named to us may ask for us by our own name, as
+// Apache does unless it is told not to: whoever comes through it is a stranger still.
+func TestAProxyThatNobodyNamedMakesNobodyNear(t *testing.T) {
+	w := open(t)
+	owner, anybody := w.as(flow.RoleOwner), w.visitor()
+	w.wants(owner.get("/try"), http.StatusOK)
+	for _, from := range []string{"203.0.113.7", "127.0.0.1", "unknown"} {
+		owner.http.Transport, anybody.http.Transport = forwarded(from), forwarded(from)
+		w.wants(owner.get("/try"), http.StatusNotFound)
+		if login := anybody.get("/login"); strings.Contains(login.body, "Pretend world") {
+			t.Errorf("what is offered to %s: %s", from, login.main())
+		}
+		w.wants(anybody.post("/enter", form("role", "operator")), http.StatusForbidden)
+	}
+}
+
 // A cookie of before that names an environment which is not open any more locks
 // nobody out.
 func TestAnEnvironmentThatIsClosedLocksNobodyOut(t *testing.T) {
