@@ -64,7 +64,7 @@ func loginPair(email, address string) string { return "login " + address + " " +
 // password was right. Errors: invalid_credentials, rate_limited.
 func (a *Accounts) LogIn(ctx context.Context, email, password, address string, c Call) (Answer, error) {
 	email = flow.FoldEmail(email)
-	account, err := a.recognise(ctx, email, password, address)
+	account, kept, err := a.recognise(ctx, email, password, address)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -81,37 +81,41 @@ func (a *Accounts) LogIn(ctx context.Context, email, password, address string, c
 	now := a.desk()
 	token := flow.Token{Hash: flow.HashKey(text), Account: account.ID, CreatedAt: now, ExpiresAt: now.Add(flow.DashboardLife)}
 	answer, err := a.once(ctx, c, func(tx *store.Tx) (Made, string, error) {
+		if err := unchanged(ctx, tx, account.ID, kept); err != nil {
+			return Made{}, "", err
+		}
 		return Made{LoggedIn: LoggedIn{text, token.ExpiresAt, account}}, "", tx.AddToken(ctx, token, maxTokens)
 	})
 	return answer, wrap("log in", err)
 }
 
-// recognise finds the account that an e-mail address and a password are of.
-func (a *Accounts) recognise(ctx context.Context, email, password, address string) (flow.Account, error) {
+// recognise finds the account that an e-mail address and a password are of, and
+// that password as it was kept then.
+func (a *Accounts) recognise(ctx context.Context, email, password, address string) (account flow.Account, kept string, err error) {
 	forgive, err := a.guess(email, address)
 	if err != nil {
-		return flow.Account{}, err
+		return flow.Account{}, "", err
 	}
 	account, found, err := a.db.AccountByEmail(ctx, email)
 	if err != nil {
-		return flow.Account{}, err
+		return flow.Account{}, "", err
 	}
-	kept := account.PasswordHash
+	kept = account.PasswordHash
 	if !found {
 		kept = nobodysPassword
 	}
 	right, err := a.verify(ctx, password, kept)
 	if err != nil {
 		forgive()
-		return flow.Account{}, fmt.Errorf("log in: %w", err)
+		return flow.Account{}, "", fmt.Errorf("log in: %w", err)
 	}
 	if !right || !found {
-		return flow.Account{}, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password.")
+		return flow.Account{}, "", flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password.")
 	}
 	forgive()
 	a.tries.forget(loginPair(email, address))
 	account.PasswordHash = ""
-	return account, nil
+	return account, kept, nil
 }
 
 // MaySignUp refuses an address that signs up too often. Errors: rate_limited.

@@ -34,11 +34,11 @@ func (a *Accounts) Enter(ctx context.Context, email, password, address string) (
 		return Entered{}, fmt.Errorf("log in to the console: %w", err)
 	}
 	if !found {
-		account, err := a.recognise(ctx, email, password, address)
+		account, kept, err := a.recognise(ctx, email, password, address)
 		if err != nil {
 			return Entered{}, err
 		}
-		return a.enter(ctx, flow.Visit{Account: account.ID, Email: email, Role: flow.RoleOwner})
+		return a.enter(ctx, flow.Visit{Account: account.ID, Email: email, Role: flow.RoleOwner}, kept)
 	}
 	forgive, err := a.guess(email, address)
 	if err != nil {
@@ -54,7 +54,7 @@ func (a *Accounts) Enter(ctx context.Context, email, password, address string) (
 	}
 	forgive()
 	a.tries.forget(loginPair(email, address))
-	return a.enter(ctx, flow.Visit{Account: person.Account, Person: person.ID, Email: email, Role: person.Role})
+	return a.enter(ctx, flow.Visit{Account: person.Account, Person: person.ID, Email: email, Role: person.Role}, person.PasswordHash)
 }
 
 // EnterAs opens the console without a password, in a pretend world alone: as an
@@ -69,10 +69,12 @@ func (a *Accounts) EnterAs(ctx context.Context, email string, role flow.Role) (E
 	if role == flow.RoleOperator {
 		v.Account = ""
 	}
-	return a.enter(ctx, v)
+	return a.enter(ctx, v, "")
 }
 
-func (a *Accounts) enter(ctx context.Context, v flow.Visit) (Entered, error) {
+// enter keeps a visit. kept is the password that was checked, "" where none is
+// asked for.
+func (a *Accounts) enter(ctx context.Context, v flow.Visit, kept string) (Entered, error) {
 	text, err := flow.NewTokenText(a.ids.Rand)
 	if err != nil {
 		return Entered{}, err
@@ -80,14 +82,30 @@ func (a *Accounts) enter(ctx context.Context, v flow.Visit) (Entered, error) {
 	v.CreatedAt = a.desk()
 	v.Hash, v.ExpiresAt = flow.HashKey(text), v.CreatedAt.Add(flow.DashboardLife)
 	err = a.db.Update(ctx, func(tx *store.Tx) error {
-		if v.Person != "" { // shut out since the password was checked
-			if p, found, err := tx.PersonByEmail(ctx, v.Email); err != nil || !found || p.ID != v.Person || !p.EndedAt.IsZero() {
+		if v.Person != "" { // shut out, or given another password, since that was checked
+			if p, found, err := tx.PersonByEmail(ctx, v.Email); err != nil || !found || p.ID != v.Person || !p.EndedAt.IsZero() || p.PasswordHash != kept {
 				return errorOr(err, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password."))
 			}
+		} else if err := unchanged(ctx, tx, v.Account, kept); err != nil {
+			return err
 		}
 		return tx.AddVisit(ctx, v, maxTokens)
 	})
 	return Entered{text, v}, wrap("log in to the console", err)
+}
+
+// unchanged refuses an owner whose password was changed since it was checked: that
+// ended every login with the old one, and what still waited for its turn to be
+// checked would have been one more. "" is no password to ask for.
+func unchanged(ctx context.Context, tx *store.Tx, account, kept string) error {
+	if kept == "" {
+		return nil
+	}
+	now, err := tx.Account(ctx, account)
+	if err == nil && now.PasswordHash != kept {
+		err = flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password.")
+	}
+	return err
 }
 
 func errorOr(err, other error) error {
