@@ -48,6 +48,9 @@ type Config struct {
 	Rails map[string]flow.Environment
 	// TestBank is the pretend bank of the test environment, nil for none.
 	TestBank rail.TestBank
+	// SharedBank says that strangers share the pretend bank: nobody breaks it for the
+	// others.
+	SharedBank bool
 	// Phones are the pretend phones of the local network, nil for none.
 	Phones Phones
 	// Pairing is what is to be scanned to pair the test number, for operators; false

@@ -76,6 +76,19 @@ func TestAServerKeepsItsClockAndItsNumber(t *testing.T) {
 	s.want(s.ask("GET", "/v1/test/whatsapp/pairing", s.key, ""), http.StatusOK, map[string]string{"data.waiting": "false", "data.pairing": ""})
 }
 
+// Nor does anybody break the bank for the others there, whatever it does wrong; one
+// that is broken is healed.
+func TestAServerKeepsItsBank(t *testing.T) {
+	s := open(t)
+	const conditions = "/v1/test/bank/conditions"
+	s.want(s.ask("PUT", conditions, s.key, `{"refunds":"fail"}`), http.StatusOK, map[string]string{"data.refunds": "fail"})
+	s.server.cfg.SharedBank = true
+	for _, body := range []string{`{"up":false}`, `{"latencyMs":1}`, `{"timeoutAfterCommit":true}`, `{"notifyLossPercent":1}`, `{"duplicatePercent":1}`, `{"refunds":"fail"}`, `{"payouts":"pending"}`} {
+		s.want(s.ask("PUT", conditions, s.key, body), http.StatusForbidden, map[string]string{"error.code": "test_only"})
+	}
+	s.want(s.ask("PUT", conditions, s.key, `{"up":true,"latencyMs":0,"refunds":"ok"}`), http.StatusOK, map[string]string{"data.up": "true", "data.refunds": "ok"})
+}
+
 func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
 	s := open(t)
 	for _, file := range []string{"/phone", "/phone/phone.js", "/phone/phone.css"} {

@@ -197,6 +197,9 @@ func (s *Server) setConditions(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+	if s.cfg.SharedBank && wanted != (rail.Conditions{Up: true, Refunds: rail.FateOK, Payouts: rail.FateOK}) {
+		return flow.Refuse(flow.CodeTestOnly, "The pretend bank of this server serves others too: it can be healed, and not be broken.")
+	}
 	now, err := bank.SetConditions(c.ctx, wanted)
 	if err != nil {
 		return err

@@ -219,8 +219,8 @@ func (a *app) publicURL() string {
 }
 
 // realNumber says that the test number is a real one: strangers have test keys then,
-// and share what the environment has. None of them may move its time for the
-// others, or link the number with a phone of theirs.
+// and share what the environment has. None of them may move its time or break its
+// bank for the others, or link the number with a phone of theirs.
 func (a *app) realNumber() bool { return a.set.RealWhatsApp() }
 
 // api wires the front door.
@@ -245,7 +245,7 @@ func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 		Proxies: proxies,
 		Limits:  limits, Accounts: a.accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: a.test, flow.Live: a.live},
 		Verifications: a.verifications, Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: testBank{a.rail, a.clock.Now}, Phones: phones,
-		Pairing: a.fleet.Pairing, TestPairing: pairing, AdvanceClock: advance, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
+		Pairing: a.fleet.Pairing, TestPairing: pairing, AdvanceClock: advance, SharedBank: a.realNumber() && !dev, Dev: dev, Docs: a.publicURL() + "/docs/errors/",
 		Ready: a.ready, Doctor: a.doctor, Boards: map[flow.Environment]*checkout.Board{flow.Test: a.board, flow.Live: a.liveBoard},
 		Demo: demo, PublicURL: a.publicURL(), Answering: a.meter.Answering,
 		CheckURL: func(env flow.Environment, raw string) error {

@@ -91,7 +91,7 @@ type chaosRailCmd struct {
 // Help is the command's example.
 func (chaosRailCmd) Help() string {
 	return "Example:\n\n    till chaos rail --timeout-after-success --loss 20\n    till chaos rail --refunds fail\n    till chaos rail --off\n\n" +
-		"What is not named is well again. The bank is that of the whole test environment, of every project. Test keys only."
+		"What is not named is well again. The bank is that of the whole test environment, of every project. Test keys only; till serve on the real WhatsApp, which many share, heals it alone."
 }
 
 const conditionsPath = "/v1/test/bank/conditions"
