@@ -160,6 +160,26 @@ func (c *Console) atDesk(v *visit, action string, form chatView, do func(checkou
 	return c.showChat(v, form)
 }
 
+// givenBack gives the bot back the chats of somebody who is to be shut out: nobody
+// else could, and the bot would be silent in them for as long as their payers write.
+func (c *Console) givenBack(ctx context.Context, agent string) error {
+	for _, service := range c.cfg.Services {
+		list, err := service.Desk(ctx)
+		if err != nil {
+			return err
+		}
+		for _, row := range list {
+			if row.Desk.State != flow.DeskClaimed || row.Desk.By != agent {
+				continue
+			}
+			if err := service.Release(ctx, row.ID, agent); err != nil && !errors.Is(err, flow.ErrDesk) { // it is not theirs any more
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // deskSays says for people why the desk refuses.
 func deskSays(chat checkout.Waiting, me string) string {
 	switch {

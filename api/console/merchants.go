@@ -208,9 +208,12 @@ func (c *Console) endOperator(v *visit) error {
 		return flow.Refuse(codeNotAllowed, "Nobody shuts themselves out. Ask another operator.")
 	}
 	return c.act(v, act{id, "operator.end", list[i].Email, true}, func(string) error {
+		if err := c.givenBack(v.ctx, list[i].Email); err != nil {
+			return err
+		}
 		if err := c.cfg.Accounts.EndPerson(v.ctx, "", id); err != nil {
 			return err
 		}
-		return v.to("/ops/people", list[i].Email+" is shut out. Whatever they had open ended with it.")
+		return v.to("/ops/people", list[i].Email+" is shut out. Whatever they had open ended with it; the bot has their chats again.")
 	}, func(t typed) error { return c.showOperators(v, "", t) })
 }

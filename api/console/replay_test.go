@@ -228,6 +228,39 @@ func TestAChatIsHandedOver(t *testing.T) {
 	}
 }
 
+// Whoever is shut out has no chat any more: nobody else could give it back, and the
+// bot was silent in it.
+func TestTheChatsOfWhoIsShutOutAreTheBotsAgain(t *testing.T) {
+	w := open(t)
+	owner, operator := w.as(flow.RoleOwner), w.as(flow.RoleOperator)
+	for i, one := range []struct {
+		account string
+		role    flow.Role
+		shut    *visitor
+		at      string
+	}{{w.ada.account, flow.RoleSupport, owner, "/team/"}, {"", flow.RoleOperator, operator, "/ops/people/"}} {
+		p := &payer{w: w, person: fmt.Sprint("771", i), name: "Bola"}
+		p.opens(w.ada)
+		p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
+		email := fmt.Sprintf("obi%d@example.com", i)
+		obi, err := w.accounts.AddPerson(t.Context(), one.account, email, "a long password", one.role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := w.accounts.Enter(t.Context(), email, "a long password", "192.0.2.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := "/inbox/" + string(p.chat)
+		w.wants(w.carrying(in.Text).post(at+"/claim", form("reason", "the payer asked")), http.StatusSeeOther)
+		w.wants(owner.get(at), http.StatusOK, email+" has this chat")
+		w.wants(one.shut.post(one.at+obi.ID+"/end", form("confirm", "yes", "reason", "they left us")), http.StatusSeeOther)
+		await.Until(t, "the bot has the chat of "+email, func() bool { return strings.Contains(owner.get(at).body, "The bot answers") })
+		w.wants(owner.post(at+"/claim", form("reason", "the payer still waits")), http.StatusSeeOther)
+		w.wants(owner.get(at), http.StatusOK, "You have this chat")
+	}
+}
+
 func TestAChatIsLive(t *testing.T) {
 	w := open(t)
 	p := &payer{w: w, person: "7704", name: "Bola"}
