@@ -194,6 +194,7 @@ func TestTeam(t *testing.T) {
 	w.wants(v.post("/team/"+id+"/end", nil), http.StatusBadRequest)
 	w.wants(dev.get("/developers"), http.StatusOK)
 	w.wants(v.post("/team/"+id+"/end", form("confirm", "yes")), http.StatusSeeOther)
+	w.wants(v.get("/team"), http.StatusOK, "Keys that they copied still work")
 	w.wants(dev.get("/developers"), http.StatusSeeOther)
 
 	w.wants(v.post("/team", form("email", "dev@example.com", "role", "support")), http.StatusOK, "as support")

@@ -85,5 +85,9 @@ func (c *Console) endPerson(v *visit) error {
 	if err := c.cfg.Accounts.EndPerson(v.ctx, v.who.Account, id); err != nil {
 		return err
 	}
-	return v.to("/team", "Shut out. Whatever they had open ended with it; the bot has their chats again.")
+	done := "Shut out. Whatever they had open ended with it; the bot has their chats again."
+	if list[i].Role.May(flow.MayDevelop) { // a key is nobody's in particular, and moves money by itself
+		done += " Keys that they copied still work: rotate those under Developers, and the secrets of webhooks."
+	}
+	return v.to("/team", done)
 }
