@@ -160,21 +160,11 @@ func (c *Console) atDesk(v *visit, action string, form chatView, do func(checkou
 	return c.showChat(v, form)
 }
 
-// givenBack gives the bot back the chats of somebody who is to be shut out: nobody
-// else could, and the bot would be silent in them for as long as their payers write.
+// givenBack gives the bot back the chats of somebody who is to be shut out.
 func (c *Console) givenBack(ctx context.Context, agent string) error {
 	for _, service := range c.cfg.Services {
-		list, err := service.Desk(ctx)
-		if err != nil {
+		if err := service.GiveBack(ctx, agent); err != nil {
 			return err
-		}
-		for _, row := range list {
-			if row.Desk.State != flow.DeskClaimed || row.Desk.By != agent {
-				continue
-			}
-			if err := service.Release(ctx, row.ID, agent); err != nil && !errors.Is(err, flow.ErrDesk) { // it is not theirs any more
-				return err
-			}
 		}
 	}
 	return nil

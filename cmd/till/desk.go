@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
 	"till/bot"
+	"till/config"
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
@@ -152,21 +155,44 @@ func (c *deskOrder) order(w *world, done string, do func(*checkout.Service) erro
 // done by that server: this process runs no worker.
 func (e *environment) desk(w *world, do func(*checkout.Service) error) error {
 	return e.beside(w, "there are no chats", func(db *store.DB) error {
-		now := newClock(under(e.DataDir, "clock")).Now
-		if e.Live {
-			now = time.Now
-		}
-		words, err := bot.LoadWords()
-		if err != nil {
-			return err
-		}
-		s, err := checkout.New(checkout.Config{
-			DB: db, Rail: rail.Closed{}, Words: words.Render, Copy: words.Version(), Build: version, Banks: rail.USSDMenu(),
-			Now: now, Rand: rand.Reader, Log: logger(w.err, e.Settings),
-		})
+		s, err := deskIn(w, e.Settings, e.env(), db)
 		if err != nil {
 			return err
 		}
 		return do(s)
 	})
+}
+
+// deskIn is the desk of an environment's store.
+func deskIn(w *world, set config.Settings, env flow.Environment, db *store.DB) (*checkout.Service, error) {
+	now := newClock(under(set.DataDir, "clock")).Now
+	if env == flow.Live {
+		now = time.Now
+	}
+	words, err := bot.LoadWords()
+	if err != nil {
+		return nil, err
+	}
+	return checkout.New(checkout.Config{
+		DB: db, Rail: rail.Closed{}, Words: words.Render, Copy: words.Version(), Build: version, Banks: rail.USSDMenu(),
+		Now: now, Rand: rand.Reader, Log: logger(w.err, set),
+	})
+}
+
+// givenBack gives the bot back the chats of somebody who is to be shut out, in each
+// environment that there is.
+func givenBack(w *world, set config.Settings, agent string) error {
+	for _, env := range []flow.Environment{flow.Test, flow.Live} {
+		err := beside(w, set, store.Checkout, string(env), "there are no chats", func(db *store.DB) error {
+			s, err := deskIn(w, set, env, db)
+			if err != nil {
+				return err
+			}
+			return s.GiveBack(w.ctx, agent)
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

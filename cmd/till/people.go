@@ -169,6 +169,9 @@ func (c *peopleEndCmd) Run(w *world) error {
 		if err := keepAct(w, a, account, "person.end", email, ""); err != nil {
 			return err
 		}
+		if err := givenBack(w, c.Settings, email); err != nil {
+			return err
+		}
 		if err := a.EndPerson(w.ctx, account, list[i].ID); err != nil {
 			return err
 		}

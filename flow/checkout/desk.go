@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,6 +54,24 @@ func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string,
 // Errors: flow.ErrDesk, resource_not_found.
 func (s *Service) Release(ctx context.Context, id flow.ChatID, agent string) error {
 	return s.desk(ctx, "give a chat back", id, 0, flow.News{Kind: flow.NewsReleased, By: agent}, Call{})
+}
+
+// GiveBack gives the bot back the chats of an agent who is to be shut out: nobody
+// else could, and the bot would be silent in them for as long as their payers write.
+func (s *Service) GiveBack(ctx context.Context, agent string) error {
+	list, err := s.Desk(ctx)
+	if err != nil {
+		return err
+	}
+	for _, row := range list {
+		if row.Desk.State != flow.DeskClaimed || row.Desk.By != agent {
+			continue
+		}
+		if err := s.Release(ctx, row.ID, agent); err != nil && !errors.Is(err, flow.ErrDesk) { // it is not theirs any more
+			return err
+		}
+	}
+	return nil
 }
 
 // desk takes a turn of a chat over what an agent does.
