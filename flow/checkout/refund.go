@@ -240,7 +240,7 @@ func (w *saving) tellAlone(project flow.ProjectID, kind flow.EventKind, referenc
 	if err != nil {
 		return err
 	}
-	e := flow.Event{ID: flow.EventID(id), Kind: kind, Project: project, CreatedAt: w.now}
+	e := flow.Event{ID: flow.EventID(id), Kind: kind, Project: project, CreatedAt: w.telling()}
 	if e.Body, err = flow.ComposeEvent(e, reference, data, w.s.cfg.Around.Live); err != nil {
 		return err
 	}

@@ -117,6 +117,16 @@ type saving struct {
 
 	read     *View                            // what was read of a session before its change is saved; nil: nothing
 	watching map[flow.SessionID][]flow.ChatID // by whom sessions are observed, as far as it was read
+	told     int                              // events that were made
+}
+
+// telling is when an event is made. No two of a transaction have the same time: what
+// belongs to no session has no other order, and a payout that was sent and came back
+// may be heard of at once.
+func (w *saving) telling() time.Time {
+	at := w.now.Add(time.Duration(w.told) * time.Millisecond)
+	w.told++
+	return at
 }
 
 // watchers are the chats that observe a session.

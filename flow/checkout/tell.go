@@ -95,7 +95,7 @@ func (w *saving) event(view View, f flow.Fact) (flow.Event, error) {
 		return flow.Event{}, err
 	}
 	e := flow.Event{
-		ID: flow.EventID(id), Kind: f.Kind, Project: session.Project, Session: session.ID, Sequence: session.Sequence, CreatedAt: w.now,
+		ID: flow.EventID(id), Kind: f.Kind, Project: session.Project, Session: session.ID, Sequence: session.Sequence, CreatedAt: w.telling(),
 	}
 	charge := w.s.RecordCharge(view)
 	for _, a := range view.Attempts {
