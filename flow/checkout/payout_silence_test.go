@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/store"
 	"till/rail"
 )
 
@@ -20,15 +21,27 @@ func TestABankThatSaysNothingOfAPayoutIsAskedOnOverTheWeekend(t *testing.T) {
 		w.earns()
 		w.at("2026-11-27T08:00:01Z") // a Friday
 		w.rest()
+		stuck := func() []store.Waiting {
+			list, err := w.service.Reader().Waits(w.t.Context(), store.QueueFilter{Queue: store.QueueStuck, Project: project, Now: w.clock(), Limit: 9})
+			w.must(err)
+			return list
+		}
+		w.passes(5, 4*time.Hour)
+		if list := stuck(); len(list) != 0 {
+			w.t.Errorf("the bank has a day to say what became of it, and already %+v waits for somebody", list)
+		}
 		asked := 0
 		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 			asked++
 			return silent()
 		})
-		w.passes(13, 4*time.Hour) // it is Sunday
+		w.passes(8, 4*time.Hour) // it is Sunday
 		w.proven()
 		if asked == 0 {
 			w.t.Error("it is not asked at all")
+		}
+		if list := stuck(); len(list) != 1 || list[0].Subject != string(w.settlements(project)[0].ID) || list[0].Amount != 482_500 || list[0].Detail != "payout" {
+			w.t.Errorf("nobody is shown that it does not arrive: %+v", list)
 		}
 	})
 }
