@@ -141,11 +141,11 @@ func (r Refund) Heard(s Session, p Payment, d Disbursed, booked bool, now time.T
 		return r.again(r.Reference, d, now), nil
 	case d.Status == DisbursementDone && r.Status != RefundProcessed && !r.Returned:
 		return r.paid(s, p, d, now)
-	case d.Status == DisbursementFailed && r.Overpaid > 0 && (d.CameBack() || r.Status == RefundProcessed):
+	case d.CameBack() && r.Overpaid > 0:
 		return r.back(d, now), nil
-	case d.Status == DisbursementFailed && r.Status == RefundProcessed:
+	case d.CameBack() && r.Status == RefundProcessed:
 		return r.bounced(s, d, now)
-	case d.Status == DisbursementFailed && !r.Refused && !r.Returned:
+	case d.Status == DisbursementFailed && r.Status != RefundProcessed && !r.Refused && !r.Returned:
 		return r.fail(s, p, d, now)
 	}
 	return Change{}, nil

@@ -59,6 +59,8 @@ func TestARefundIsNeverOfMoreThanIsLeft(t *testing.T) {
 func TestWhatABankSaysOfARefund(t *testing.T) {
 	done := flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: noon.Add(time.Minute)}
 	failed := flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "B2", At: noon.Add(time.Minute), Reason: "no such account"}
+	back := failed
+	back.Reverses = "B1"
 	pending := flow.Disbursed{Status: flow.DisbursementPending}
 	for name, c := range map[string]struct {
 		from     flow.RefundStatus
@@ -77,8 +79,9 @@ func TestWhatABankSaysOfARefund(t *testing.T) {
 		"not sent":                     {flow.RefundProcessing, false, failed, flow.RefundFailed, flow.RefundFailedKind, "refund_failed"},
 		"not sent, after a long doubt": {flow.RefundAttention, false, failed, flow.RefundFailed, flow.RefundFailedKind, "refund_failed"},
 		"not sent, told twice":         {flow.RefundFailed, false, failed, "", "", ""},
-		"bounced":                      {flow.RefundProcessed, false, failed, flow.RefundAttention, flow.RefundAttentionKind, "refund_returned"},
-		"bounced, told twice":          {flow.RefundAttention, true, failed, "", "", ""},
+		"not sent, told late":          {flow.RefundProcessed, false, failed, "", "", ""},
+		"bounced":                      {flow.RefundProcessed, false, back, flow.RefundAttention, flow.RefundAttentionKind, "refund_returned"},
+		"bounced, told twice":          {flow.RefundAttention, true, back, "", "", ""},
 		"taken on":                     {flow.RefundProcessing, false, pending, "", "", ""},
 	} {
 		r := refunded(t)

@@ -90,14 +90,15 @@ func (b Settlement) Send(now time.Time) (Change, error) {
 }
 
 // Heard takes in what the rail says became of a settlement. What is known
-// already changes nothing.
+// already changes nothing. That nothing was sent of what was is a word of before, told
+// late: it does not say that it came back, and nobody is paid out again for it.
 func (b Settlement) Heard(d Disbursed, now time.Time) (Change, error) {
 	switch {
 	case d.Status == DisbursementDone && b.Status != SettlementSucceeded && !b.Returned:
 		return b.paid(d, now)
-	case d.Status == DisbursementFailed && b.Status == SettlementSucceeded:
+	case d.CameBack() && b.Status == SettlementSucceeded:
 		return b.bounced(d, now)
-	case d.Status == DisbursementFailed && b.Status != SettlementFailed:
+	case d.Status == DisbursementFailed && !b.Final():
 		return b.fail(d, now)
 	}
 	return Change{}, nil
@@ -108,12 +109,8 @@ func (b Settlement) HeardNotice(n Notice, now time.Time) (Change, error) {
 	return b.heard(n.Outcomes(), now)
 }
 
-// HeardAnswer takes in what a bank that was asked says became of a settlement. It is
-// not asked about one that was sent: that nothing was, it said before.
+// HeardAnswer takes in what a bank that was asked says became of a settlement.
 func (b Settlement) HeardAnswer(d Disbursed, now time.Time) (Change, error) {
-	if b.Status == SettlementSucceeded && !d.CameBack() {
-		return Change{}, nil
-	}
 	return b.heard(d.Outcomes(), now)
 }
 

@@ -99,6 +99,8 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 	t.Parallel()
 	done := flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "out-1", At: noon.Add(time.Hour)}
 	failed := flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "back-1", Reason: "No such account."}
+	back := failed
+	back.Reverses = "out-1"
 	paid := map[flow.LedgerAccount]flow.Kobo{flow.Settled: 482_500, flow.RailClearing: -482_500}
 	freed := map[flow.LedgerAccount]flow.Kobo{flow.Settled: 482_500, flow.MerchantAvailable: -482_500}
 	returned := batch(flow.SettlementFailed)
@@ -119,7 +121,7 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 		{"it cannot be sent", batch(flow.SettlementProcessing), failed, flow.SettlementFailed, flow.EntrySettleFailed, freed, flow.SettlementFailedKind},
 		{"it cannot be sent, again", batch(flow.SettlementFailed), failed, "", "", nil, ""},
 		{
-			"it came back", batch(flow.SettlementSucceeded), failed, flow.SettlementFailed, flow.EntrySettleReturned,
+			"it came back", batch(flow.SettlementSucceeded), back, flow.SettlementFailed, flow.EntrySettleReturned,
 			map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 482_500, flow.MerchantAvailable: -482_500},
 			flow.SettlementFailedKind,
 		},
@@ -129,7 +131,8 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 			flow.SettlementSuccessKind,
 		},
 		{"it was sent, said after it came back", returned, done, "", "", nil, ""},
-		{"it came back, again", returned, failed, "", "", nil, ""},
+		{"it cannot be sent, said after it was", batch(flow.SettlementSucceeded), failed, "", "", nil, ""},
+		{"it came back, again", returned, back, "", "", nil, ""},
 	} {
 		change, err := c.at.Heard(c.said, noon)
 		if err != nil {

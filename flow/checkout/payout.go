@@ -153,6 +153,9 @@ func (w *saving) settledOut(n flow.Notice) error {
 		if known, err := w.tx.Posted(w.ctx, flow.EntrySettleFailed, string(b.ID)); err != nil || known {
 			return err
 		}
+		if b.Status == flow.SettlementSucceeded {
+			w.odd(n, "it had said that it sent this payout, and does not say that it came back")
+		}
 	}
 	if b.Status == flow.SettlementFailed {
 		// It was told in the wrong order, or the bank changed its mind: it is asked.

@@ -22,6 +22,11 @@ func TestAPayoutThatWasSentAfterAllIsNotMadeAgain(t *testing.T) {
 			w.rest()
 			return w.tell(refusal)
 		},
+		"told in the wrong order": func(w *world, refusal, sent flow.Notice) error {
+			w.must(w.tell(sent))
+			w.rest()
+			return w.tell(refusal)
+		},
 		"answered late": func(w *world, _, sent flow.Notice) error {
 			w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 				return flow.Disbursed{Status: flow.DisbursementFailed, Reason: "No such account."}, w.tell(sent)

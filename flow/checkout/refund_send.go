@@ -226,6 +226,9 @@ func (w *saving) sentOut(n flow.Notice, from string) error {
 	if err != nil {
 		return err
 	}
+	if n.Kind == flow.PayoutFailed && n.Reverses == "" && r.Status == flow.RefundProcessed && !r.Refused {
+		w.odd(n, "it had said that it sent this refund, and does not say that it came back")
+	}
 	change, err := r.HeardNotice(session, p, n, booked, w.now)
 	if err != nil || change.Refund == nil {
 		return err

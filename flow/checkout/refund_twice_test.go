@@ -219,3 +219,28 @@ func TestWhatWasSentBesidesComesBackAfterTheOtherRefundFailed(t *testing.T) {
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.MerchantPending: -482_500, flow.Fees: -17_500})
 	})
 }
+
+// What a bank says first and is heard of last, that nothing was sent, does not say that
+// what it sent since came back: nothing is booked, and nobody sends it again.
+func TestARefusalThatIsToldLateIsNoReturn(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, p := w.paidFor(500_000)
+		w.weather(rail.Conditions{Refunds: rail.FatePending})
+		r, err := w.refund(p, 200_000)
+		w.must(err)
+		w.rest()
+		refusal := flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "N1", Amount: r.Amount, PaidAt: w.clock()}
+		w.paidOut(r.Reference, "B1", r.Amount)
+		w.must(w.tell(refusal))
+		w.rest()
+		if r = w.becomes(r.ID, flow.RefundProcessed); r.Failure != "" {
+			t.Errorf("%+v", r)
+		}
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+		if e := w.events(session.ID); e[flow.RefundAttentionKind] != 0 {
+			t.Errorf("told %v", e)
+		}
+	})
+}
