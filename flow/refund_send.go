@@ -58,11 +58,17 @@ func (r Refund) HeardNotice(s Session, p Payment, n Notice, booked bool, now tim
 }
 
 // HeardAnswer takes in what a bank that was asked says became of a refund, as Heard
-// does. That what was put back was sent and came back changes nothing any more
-// where it went back otherwise meanwhile.
+// does. That what was put back was sent and came back is booked, and changes nothing
+// else any more, where it went back otherwise meanwhile.
 func (r Refund) HeardAnswer(s Session, p Payment, d Disbursed, booked bool, now time.Time) (Change, error) {
 	if d.CameBack() && r.PutBack && r.Overpaid == 0 && p.Refundable() < r.Amount {
-		return Change{}, nil
+		if booked {
+			return Change{}, nil
+		}
+		out := r.again(r.Reference, d.Outcomes()[0], now)
+		both := out.Then(out.Refund.back(d, now))
+		both.Refund = &r
+		return both, nil
 	}
 	return r.heard(s, p, d.Outcomes(), booked, now)
 }

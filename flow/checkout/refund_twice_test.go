@@ -244,3 +244,35 @@ func TestARefusalThatIsToldLateIsNoReturn(t *testing.T) {
 		}
 	})
 }
+
+// What the bank sent and got back of a refund that it had refused, whose money went back
+// by another meanwhile, moved at the bank: it is booked, once, and changes nothing else.
+func TestWhatWasSentAndCameBackBesideAnotherRefundIsBooked(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session, p := w.paidFor(500_000)
+		w.weather(rail.Conditions{Refunds: rail.FateReject})
+		first := w.refused(p, 300_000)
+		w.weather(rail.Conditions{})
+		w.goesBack(p, 500_000)
+		w.rail.sentOut(func(name string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			if name == first.Reference {
+				return flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "F1", Reverses: "B1", Reason: "It came back.", At: w.clock()}, nil
+			}
+			return call()
+		})
+		for range 2 {
+			w.cameBack(first.Reference, "F1", "B1", 300_000)
+		}
+		w.until("both are booked", func() bool {
+			out, err := w.db.MovementsNamed(w.t.Context(), []string{"B1", "F1"})
+			return err == nil && len(out) == 2 && out[0].Amount+out[1].Amount == 0
+		})
+		w.rest()
+		if r := w.becomes(first.ID, flow.RefundFailed); r.Overpaid != 0 || r.Failure != first.Failure || r.RailTransactionID != "" {
+			w.t.Errorf("it became %+v", r)
+		}
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.MerchantPending: 17_500, flow.Fees: -17_500})
+		w.looks(0)
+	})
+}
