@@ -47,6 +47,13 @@ func (r Refund) Wait(now time.Time) (Change, error) {
 	return Change{Refund: &r}, nil
 }
 
+// TakenOn takes in that the bank took a refund on which it had not heard of when it was
+// told before: it is asked about as one that it was told of only now.
+func (r Refund) TakenOn(now time.Time) Change {
+	r.SentAt = now
+	return Change{Refund: &r}
+}
+
 // HeardNotice takes in a notice about what was sent under a refund's Reference,
 // as Heard does. That nothing was sent is known already where the bank said so
 // before: told again after it was sent after all, it does not say that it came back.

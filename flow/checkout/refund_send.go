@@ -30,7 +30,7 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 		// What was given to be sent again, and is known not to be sent under its name.
 		anew = err == nil && d.Status == flow.DisbursementFailed && !d.CameBack() && (r.Status == flow.RefundPending || r.Refused && !r.PutBack)
 		if !anew && !errors.Is(err, rail.ErrNotFound) {
-			failure := s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began))
+			failure := s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began), false)
 			if failure == nil && err != nil && r.PutBack { // the bank says that it sent it after all
 				return &NotYetError{Wait: refusedAgain}
 			}
@@ -51,7 +51,7 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 	began := s.cfg.Now()
 	d, err := s.cfg.Rail.Disburse(ctx, r.Order())
 	crashpoint.At(crashpoint.RefundOrdered)
-	return s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began))
+	return s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began), true)
 }
 
 // refusedAgain is when a bank is asked again about a refund that it refused, and
@@ -113,8 +113,8 @@ func overtaken(open bool) error {
 }
 
 // refundAnswer takes in what the bank answered about a refund, and plans when it
-// is asked next.
-func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Disbursed, failure error, took time.Duration) error {
+// is asked next; told says that it was told of it, and not asked.
+func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Disbursed, failure error, took time.Duration, told bool) error {
 	if errors.Is(failure, rail.ErrRejected) {
 		d = flow.Disbursed{Status: flow.DisbursementFailed, Reason: no(failure)}
 	}
@@ -153,6 +153,13 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 		}
 		if asked.Status != flow.RefundPending && r.Status == flow.RefundPending { // it was given to be sent again meanwhile
 			return w.owe(flow.TaskRefund, string(r.ID), w.now)
+		}
+		if told && failure == nil && r.Tries > 1 && r.Status == flow.RefundProcessing {
+			change := r.TakenOn(w.now)
+			if err := w.keepRefund(change, session); err != nil {
+				return err
+			}
+			r = *change.Refund
 		}
 		return w.askAgain(r, session)
 	}))

@@ -1,0 +1,35 @@
+package checkout_test
+
+import (
+	"testing"
+	"time"
+
+	"till/flow"
+	"till/rail"
+)
+
+// A bank that cannot be told of a refund for most of a day, and then takes it on, has
+// said something of it: it is asked on, and nobody has to look.
+func TestARefundThatIsTakenOnAfterALongOutageIsAskedAboutOn(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session, p := w.paidFor(500_000)
+		w.unreached(true)
+		r, err := w.refund(p, 200_000)
+		w.must(err)
+		w.rest()
+		w.passes(22, time.Hour)
+		w.unreached(false)
+		w.weather(rail.Conditions{Refunds: rail.FatePending})
+		w.passes(4, time.Hour)
+		if r = w.becomes(r.ID, flow.RefundProcessing); r.Tries < 2 || r.Failure != "" {
+			w.t.Errorf("%+v", r)
+		}
+		w.weather(rail.Conditions{NotifyLossPercent: 100})
+		w.passes(3, time.Hour)
+		w.becomes(r.ID, flow.RefundProcessed)
+		if e := w.events(session.ID); e[flow.RefundAttentionKind] != 0 {
+			w.t.Errorf("told %v", e)
+		}
+	})
+}
