@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/replay"
 	"till/flow/store"
 )
 
@@ -70,7 +71,7 @@ func (f *Forgetter) forget(ctx context.Context, tx *store.Tx, p Payer, as string
 	if err != nil {
 		return out, err
 	}
-	words, err := wordsOf(ctx, tx.Reader, p)
+	words, err := aboutOf(ctx, tx.Reader, p)
 	if err != nil {
 		return out, err
 	}
@@ -138,33 +139,29 @@ func (p Payer) Everywhere() []string {
 	return list
 }
 
-// wordsOf are the texts that say who a payer is, in what is theirs.
-func wordsOf(ctx context.Context, r store.Reader, p Payer) ([]string, error) {
-	words := p.Everywhere()
+// aboutOf are the texts that say who a payer is, in what is theirs.
+func aboutOf(ctx context.Context, r store.Reader, p Payer) (about, error) {
+	t := about{who: p.Everywhere()}
 	for _, c := range p.Chats {
-		words = append(words, c.Name)
+		t.names = append(t.names, c.Name)
 	}
 	for _, s := range p.Sessions {
-		more, err := sessionWords(ctx, r, s)
-		if err != nil {
-			return nil, err
+		t.who = append(t.who, string(s.CustomerPhone), s.CustomerEmail)
+		t.names = append(t.names, s.CustomerName)
+		t.written = append(t.written, s.Description, s.CallbackURL)
+		for _, v := range s.Metadata {
+			t.written = append(t.written, v)
 		}
-		words = append(words, more...)
+		payments, err := r.Payments(ctx, s.ID)
+		if err != nil {
+			return t, err
+		}
+		for _, p := range payments {
+			t.names = append(t.names, p.Payer.Name)
+			t.written = append(t.written, p.Payer.AccountNumberMasked)
+		}
 	}
-	return words, nil
-}
-
-// sessionWords are the texts of a session that say who its customer is.
-func sessionWords(ctx context.Context, r store.Reader, s flow.Session) ([]string, error) {
-	words := []string{string(s.CustomerPhone), s.CustomerEmail, s.CustomerName, s.Description, s.CallbackURL}
-	for _, v := range s.Metadata {
-		words = append(words, v)
-	}
-	payments, err := r.Payments(ctx, s.ID)
-	for _, p := range payments {
-		words = append(words, p.Payer.Name, p.Payer.AccountNumberMasked)
-	}
-	return words, err
+	return t, nil
 }
 
 // eraser takes a payer out of what is theirs, in one transaction.
@@ -178,7 +175,11 @@ type eraser struct {
 // session takes the customer out of a session. nameWords are those that it is
 // found by, nil for whichever there are.
 func (e *eraser) session(ctx context.Context, s flow.Session, nameWords []string) error {
-	if err := e.tx.ForgetSession(ctx, s, e.as, e.blot.text(s.Reference)); err != nil {
+	reference, err := e.reference(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := e.tx.ForgetSession(ctx, s, e.as, reference); err != nil {
 		return err
 	}
 	if err := e.tx.ForgetNames(ctx, s, nameWords); err != nil {
@@ -193,7 +194,7 @@ func (e *eraser) session(ctx context.Context, s flow.Session, nameWords []string
 			continue
 		}
 		left := *a.Instructions
-		left.AccountName = e.blot.text(left.AccountName)
+		left.AccountName = e.blot.person(left.AccountName)
 		if a.Instructions = &left; a.Reason != "" {
 			a.Reason = e.blot.text(a.Reason)
 		}
@@ -206,6 +207,22 @@ func (e *eraser) session(ctx context.Context, s flow.Session, nameWords []string
 		return err
 	}
 	return e.lines(ctx, s.ID)
+}
+
+// reference is what is left of a session's reference: another one than those of its
+// project's other sessions, as before.
+func (e *eraser) reference(ctx context.Context, s flow.Session) (string, error) {
+	left := e.blot.person(s.Reference)
+	if left == s.Reference {
+		return left, nil
+	}
+	switch other, err := e.tx.SessionByReference(ctx, s.Project, left); {
+	case notFound(err) || err == nil && other.ID == s.ID:
+		return left, nil
+	case err != nil:
+		return "", err
+	}
+	return left + "-" + string(s.ID), nil
 }
 
 // beside takes the payer out of a session that is somebody else's.
@@ -266,7 +283,14 @@ func (e *eraser) line(ctx context.Context, l store.Line) error {
 	if err != nil {
 		return err
 	}
-	left.Data = json.RawMessage(e.blot.json(string(left.Data)))
+	if l.Kind == replay.Decided {
+		left.Data, err = e.blot.outcome(left.Data)
+	} else {
+		left.Data = json.RawMessage(e.blot.json(string(left.Data)))
+	}
+	if err != nil {
+		return fmt.Errorf("forget what line %d of %s says: %w", l.Seq, l.Stream, err)
+	}
 	if string(left.Data) == string(l.Data) {
 		return nil
 	}

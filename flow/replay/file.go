@@ -218,7 +218,7 @@ func Wear(kind string, data json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("read a decision: %w", err)
 	}
 	for i := range o.Texts {
-		o.Texts[i].Text = blotted(o.Texts[i].Text)
+		o.Texts[i].Text = Blank(o.Texts[i].Text)
 	}
 	return json.Marshal(o)
 }
@@ -227,13 +227,13 @@ func redactedTurn(t flow.Turn) flow.Turn {
 	if t.Heard != nil {
 		heard := *t.Heard
 		if heard.Text != "" {
-			heard.Text = blotted(heard.Text)
+			heard.Text = Blank(heard.Text)
 		}
 		t.Heard = &heard
 	}
 	if t.News != nil && t.News.Kind == flow.NewsReply {
 		news := *t.News
-		news.Reason = blotted(news.Reason)
+		news.Reason = Blank(news.Reason)
 		t.News = &news
 	}
 	if t.News != nil && t.News.Payment != nil {
@@ -245,16 +245,16 @@ func redactedTurn(t flow.Turn) flow.Turn {
 	return t
 }
 
-// blotted is what stands for what somebody wrote; of what stands for it already it
+// Blank is what stands for what somebody wrote; of what stands for it already it
 // is the same.
-func blotted(text string) string {
+func Blank(text string) string {
 	if Blotted(text) {
 		return text
 	}
 	return fmt.Sprintf("[%d characters]", utf8.RuneCountInString(text))
 }
 
-// blot is what blotted makes.
+// blot is what Blank makes.
 var blot = regexp.MustCompile(`^\[\d+ characters\]$`)
 
 // Blotted says whether a text is what stands for one that is not kept any more.
@@ -267,7 +267,7 @@ func redactedOutcome(o Outcome) Outcome {
 		if o.Says[i].Key != SayAgent {
 			continue
 		}
-		o.Says[i].Args = map[string]string{"text": blotted(o.Says[i].Args["text"])}
+		o.Says[i].Args = map[string]string{"text": Blank(o.Says[i].Args["text"])}
 		if i < len(o.Texts) {
 			o.Texts[i].Text = o.Says[i].Args["text"]
 		}
