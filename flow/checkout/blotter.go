@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"till/flow"
 	"till/flow/replay"
 )
 
@@ -24,9 +25,17 @@ type blotter struct {
 
 // about are the texts that are about a payer.
 type about struct {
-	names   []string // of each, any word says who they are
-	who     []string // numbers, addresses and ids
-	written []string // about them and what they buy: a word of it says nothing by itself
+	names    []string // of each, any word says who they are
+	who      []string // numbers, addresses and ids
+	accounts []string // masked, that they paid from
+	written  []string // about them and what they buy: a word of it says nothing by itself
+}
+
+// paid adds who payments came from.
+func (a *about) paid(list []flow.Payment) {
+	for _, p := range list {
+		a.names, a.accounts = append(a.names, p.Payer.Name), append(a.accounts, p.Payer.AccountNumberMasked)
+	}
 }
 
 // shortestBlot is how many characters a text has at least that is replaced: what
@@ -39,7 +48,7 @@ const shortestBlot = 3
 func newBlotter(t about, as string) *blotter {
 	b := &blotter{as: as}
 	b.who = longestFirst(slices.Concat(t.who, t.names, wordsOfNames(t.names)))
-	b.words = longestFirst(slices.Concat(b.who, t.written))
+	b.words = longestFirst(slices.Concat(b.who, t.accounts, t.written))
 	return b
 }
 

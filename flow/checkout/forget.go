@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"till/flow"
-	"till/flow/replay"
 	"till/flow/store"
 )
 
@@ -75,9 +74,9 @@ func (f *Forgetter) forget(ctx context.Context, tx *store.Tx, p Payer, as string
 	if err != nil {
 		return out, err
 	}
-	e := eraser{tx: tx, as: as, blot: newBlotter(words, as), out: &out}
+	e := newEraser(tx, p, words, as, &out)
 	for _, s := range p.Sessions {
-		if err := e.session(ctx, s, nil); err != nil {
+		if err := e.session(ctx, s); err != nil {
 			return out, err
 		}
 	}
@@ -141,176 +140,49 @@ func (p Payer) Everywhere() []string {
 
 // aboutOf are the texts that say who a payer is, in what is theirs.
 func aboutOf(ctx context.Context, r store.Reader, p Payer) (about, error) {
-	t := about{who: p.Everywhere()}
+	a := about{who: p.Everywhere()}
 	for _, c := range p.Chats {
-		t.names = append(t.names, c.Name)
+		a.names = append(a.names, c.Name)
 	}
 	for _, s := range p.Sessions {
-		t.who = append(t.who, string(s.CustomerPhone), s.CustomerEmail)
-		t.names = append(t.names, s.CustomerName)
-		t.written = append(t.written, s.Description, s.CallbackURL)
+		a.who = append(a.who, string(s.CustomerPhone), s.CustomerEmail)
+		a.names = append(a.names, s.CustomerName)
+		a.written = append(a.written, s.Description, s.CallbackURL)
 		for _, v := range s.Metadata {
-			t.written = append(t.written, v)
+			a.written = append(a.written, v)
 		}
 		payments, err := r.Payments(ctx, s.ID)
 		if err != nil {
-			return t, err
+			return a, err
 		}
-		for _, p := range payments {
-			t.names = append(t.names, p.Payer.Name)
-			t.written = append(t.written, p.Payer.AccountNumberMasked)
-		}
+		a.paid(payments)
 	}
-	return t, nil
+	for _, s := range p.Beside {
+		payments, _, err := paidBeside(ctx, r, p, s.ID)
+		if err != nil {
+			return a, err
+		}
+		a.paid(payments)
+	}
+	return a, nil
 }
 
-// eraser takes a payer out of what is theirs, in one transaction.
-type eraser struct {
-	tx   *store.Tx
-	as   string
-	blot *blotter
-	out  *Forgot
-}
-
-// session takes the customer out of a session. nameWords are those that it is
-// found by, nil for whichever there are.
-func (e *eraser) session(ctx context.Context, s flow.Session, nameWords []string) error {
-	reference, err := e.reference(ctx, s)
-	if err != nil {
-		return err
+// paidBeside are the payments that came for what a payer's own chats chose for a
+// session that is somebody else's, and these attempts.
+func paidBeside(ctx context.Context, r store.Reader, p Payer, id flow.SessionID) (list []flow.Payment, attempts []flow.Attempt, err error) {
+	if attempts, err = r.Attempts(ctx, id); err != nil {
+		return nil, nil, err
 	}
-	if err := e.tx.ForgetSession(ctx, s, e.as, reference); err != nil {
-		return err
-	}
-	if err := e.tx.ForgetNames(ctx, s, nameWords); err != nil {
-		return err
-	}
-	attempts, err := e.tx.Attempts(ctx, s.ID)
-	if err != nil {
-		return err
-	}
-	for _, a := range attempts {
-		if a.Instructions == nil {
-			continue
-		}
-		left := *a.Instructions
-		left.AccountName = e.blot.person(left.AccountName)
-		if a.Instructions = &left; a.Reason != "" {
-			a.Reason = e.blot.text(a.Reason)
-		}
-		if err := e.tx.SaveAttempt(ctx, a); err != nil {
-			return err
+	attempts = slices.DeleteFunc(attempts, func(a flow.Attempt) bool {
+		return !slices.ContainsFunc(p.Chats, func(c store.ChatRow) bool { return c.ID == a.Chat })
+	})
+	payments, err := r.Payments(ctx, id)
+	for _, one := range payments {
+		if slices.ContainsFunc(attempts, func(a flow.Attempt) bool { return a.ID == one.Attempt }) {
+			list = append(list, one)
 		}
 	}
-	e.out.Sessions++
-	if err := e.events(ctx, s.ID, true); err != nil {
-		return err
-	}
-	return e.lines(ctx, s.ID)
-}
-
-// reference is what is left of a session's reference: another one than those of its
-// project's other sessions, as before.
-func (e *eraser) reference(ctx context.Context, s flow.Session) (string, error) {
-	left := e.blot.person(s.Reference)
-	if left == s.Reference {
-		return left, nil
-	}
-	switch other, err := e.tx.SessionByReference(ctx, s.Project, left); {
-	case notFound(err) || err == nil && other.ID == s.ID:
-		return left, nil
-	case err != nil:
-		return "", err
-	}
-	return left + "-" + string(s.ID), nil
-}
-
-// beside takes the payer out of a session that is somebody else's.
-func (e *eraser) beside(ctx context.Context, s flow.Session) error {
-	if err := e.events(ctx, s.ID, false); err != nil {
-		return err
-	}
-	return e.lines(ctx, s.ID)
-}
-
-// events takes the payer out of what a session's merchant was told: with their
-// fields where the session is theirs.
-func (e *eraser) events(ctx context.Context, id flow.SessionID, own bool) error {
-	events, err := e.tx.Events(ctx, id)
-	if err != nil {
-		return err
-	}
-	for _, one := range events {
-		body := one.Body
-		if own {
-			if body, err = withoutCustomer(body, e.as); err != nil {
-				return fmt.Errorf("forget what event %s says: %w", one.ID, err)
-			}
-		}
-		body = []byte(e.blot.json(string(body)))
-		if string(body) == string(one.Body) {
-			continue
-		}
-		if err := e.tx.RewriteEvent(ctx, one.ID, body); err != nil {
-			return err
-		}
-		e.out.Events++
-	}
-	return nil
-}
-
-// lines takes the payer out of the lines about a session.
-func (e *eraser) lines(ctx context.Context, id flow.SessionID) error {
-	lines, err := e.tx.SessionLines(ctx, id)
-	if err != nil {
-		return err
-	}
-	for _, l := range lines {
-		if err := e.line(ctx, l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// line takes the payer out of one line: what was written and who they are, and,
-// of what the bank said, who paid.
-func (e *eraser) line(ctx context.Context, l store.Line) error {
-	left, err := withoutWords(l, true)
-	if err == nil && !ofChat(l.Kind) {
-		left.Data, err = withoutCustomer(l.Data, e.as)
-	}
-	if err != nil {
-		return err
-	}
-	if l.Kind == replay.Decided {
-		left.Data, err = e.blot.outcome(left.Data)
-	} else {
-		left.Data = json.RawMessage(e.blot.json(string(left.Data)))
-	}
-	if err != nil {
-		return fmt.Errorf("forget what line %d of %s says: %w", l.Seq, l.Stream, err)
-	}
-	if string(left.Data) == string(l.Data) {
-		return nil
-	}
-	e.out.Lines++
-	return e.tx.RewriteLine(ctx, left)
-}
-
-// chat takes the payer out of a chat; as stands for them in it.
-func (e *eraser) chat(ctx context.Context, c store.ChatRow, as string) error {
-	lines, err := e.tx.Lines(ctx, string(c.ID))
-	if err != nil {
-		return err
-	}
-	for _, l := range lines {
-		if err := e.line(ctx, l); err != nil {
-			return err
-		}
-	}
-	e.out.Chats++
-	return e.tx.ForgetChat(ctx, c.ID, as)
+	return list, attempts, err
 }
 
 // withoutCustomer is JSON in which a name that says nothing stands for a customer

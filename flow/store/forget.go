@@ -34,8 +34,7 @@ func (t *Tx) ForgetSession(ctx context.Context, s flow.Session, as, reference st
 		{`UPDATE refunds SET reason = '' WHERE session = ? AND session <> ''`, []any{id}},
 		{`UPDATE proposals SET reason = '', ended_why = '' WHERE session = ? AND session <> ''`, []any{id}},
 		{`UPDATE notes SET text = '(forgotten)' WHERE session = ?`, []any{id}},
-		{`UPDATE delivery_attempts SET body = ` + t.run.dialect.noBytes() + ` WHERE delivery IN
- (SELECT d.id FROM deliveries d JOIN events v ON v.id = d.event WHERE v.session = ? AND v.session <> '')`, []any{id}},
+		{t.answersSQL(), []any{id}},
 	} {
 		if err := t.run.put(ctx, q.query, q.args...); err != nil {
 			return fmt.Errorf("forget who session %s is of: %w", s.ID, err)
@@ -55,14 +54,42 @@ func (d dialect) noBytes() string {
 	return `x''`
 }
 
-// ForgetNames makes a session be found by no name any more. With words only those
-// are looked for; without, all names of its project are.
-func (t *Tx) ForgetNames(ctx context.Context, s flow.Session, words []string) error {
+// ForgetPaid takes who paid out of a payment, and out of what was answered to events
+// about its session; as stands for them from then on.
+func (t *Tx) ForgetPaid(ctx context.Context, p flow.Payment, as string) error {
+	payer, err := json.Marshal(flow.PaidBy{Name: as})
+	if err != nil {
+		return fmt.Errorf("forget who payment %s is of: %w", p.ID, err)
+	}
+	for _, q := range []struct {
+		query string
+		args  []any
+	}{
+		{`UPDATE payments SET payer = ?, resolve_reason = '' WHERE id = ?`, []any{string(payer), string(p.ID)}},
+		{`UPDATE refunds SET reason = '' WHERE payment = ?`, []any{string(p.ID)}},
+		{t.answersSQL(), []any{string(p.Session)}},
+	} {
+		if err := t.run.put(ctx, q.query, q.args...); err != nil {
+			return fmt.Errorf("forget who payment %s is of: %w", p.ID, err)
+		}
+	}
+	return nil
+}
+
+// answersSQL forgets what was answered to the events about a session.
+func (t *Tx) answersSQL() string {
+	return `UPDATE delivery_attempts SET body = ` + t.run.dialect.noBytes() + ` WHERE delivery IN
+ (SELECT d.id FROM deliveries d JOIN events v ON v.id = d.event WHERE v.session = ? AND v.session <> '')`
+}
+
+// ForgetNames makes a session be found by no name any more. With names only by those;
+// without, by none that there is.
+func (t *Tx) ForgetNames(ctx context.Context, s flow.Session, names []string) error {
 	query, args := `DELETE FROM names WHERE project = ? AND session = ?`, []any{string(s.Project), string(s.ID)}
-	if words != nil {
-		query += ` AND word IN (` + marks(max(len(words), 1)) + `)`
-		for _, w := range append(words, "")[:max(len(words), 1)] {
-			args = append(args, w)
+	if names != nil {
+		query += ` AND name IN (` + marks(max(len(names), 1)) + `)`
+		for _, name := range append(slices.Clone(names), "")[:max(len(names), 1)] {
+			args = append(args, nameOf(flow.NameWords(name)))
 		}
 	}
 	if err := t.run.put(ctx, query, args...); err != nil {

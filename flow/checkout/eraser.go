@@ -1,0 +1,212 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"till/flow"
+	"till/flow/replay"
+	"till/flow/store"
+)
+
+// eraser takes a payer out of what is theirs, in one transaction.
+type eraser struct {
+	tx     *store.Tx
+	p      Payer
+	as     string
+	blot   *blotter // of what is theirs
+	others *blotter // of what is somebody else's: what merchants wrote stays there
+	names  []string
+	out    *Forgot
+}
+
+func newEraser(tx *store.Tx, p Payer, a about, as string, out *Forgot) eraser {
+	e := eraser{tx: tx, p: p, as: as, blot: newBlotter(a, as), names: a.names, out: out}
+	a.written = nil
+	e.others = newBlotter(a, as)
+	return e
+}
+
+// blotOf is what takes the payer out of what hangs on a session.
+func (e *eraser) blotOf(own bool) *blotter {
+	if own {
+		return e.blot
+	}
+	return e.others
+}
+
+// session takes the customer out of a session.
+func (e *eraser) session(ctx context.Context, s flow.Session) error {
+	reference, err := e.reference(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := e.tx.ForgetSession(ctx, s, e.as, reference); err != nil {
+		return err
+	}
+	if err := e.tx.ForgetNames(ctx, s, nil); err != nil {
+		return err
+	}
+	attempts, err := e.tx.Attempts(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if err := e.attempts(ctx, attempts); err != nil {
+		return err
+	}
+	e.out.Sessions++
+	if err := e.events(ctx, s.ID, true); err != nil {
+		return err
+	}
+	return e.lines(ctx, s.ID, true)
+}
+
+// attempts takes the payer out of instructions that were made for them.
+func (e *eraser) attempts(ctx context.Context, attempts []flow.Attempt) error {
+	for _, a := range attempts {
+		if a.Instructions == nil {
+			continue
+		}
+		left := *a.Instructions
+		left.AccountName = e.blot.person(left.AccountName)
+		if a.Instructions = &left; a.Reason != "" {
+			a.Reason = e.blot.text(a.Reason)
+		}
+		if err := e.tx.SaveAttempt(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reference is what is left of a session's reference: another one than those of its
+// project's other sessions, as before.
+func (e *eraser) reference(ctx context.Context, s flow.Session) (string, error) {
+	left := e.blot.person(s.Reference)
+	if left == s.Reference {
+		return left, nil
+	}
+	switch other, err := e.tx.SessionByReference(ctx, s.Project, left); {
+	case notFound(err) || err == nil && other.ID == s.ID:
+		return left, nil
+	case err != nil:
+		return "", err
+	}
+	return left + "-" + string(s.ID), nil
+}
+
+// beside takes the payer out of a session that is somebody else's: how it is found by
+// their names, and who paid what their own chats chose.
+func (e *eraser) beside(ctx context.Context, s flow.Session) error {
+	if err := e.tx.ForgetNames(ctx, s, e.names); err != nil {
+		return err
+	}
+	payments, attempts, err := paidBeside(ctx, e.tx.Reader, e.p, s.ID)
+	if err != nil {
+		return err
+	}
+	if err := e.attempts(ctx, attempts); err != nil {
+		return err
+	}
+	for _, p := range payments {
+		if err := e.tx.ForgetPaid(ctx, p, e.as); err != nil {
+			return err
+		}
+	}
+	if err := e.events(ctx, s.ID, false); err != nil {
+		return err
+	}
+	return e.lines(ctx, s.ID, false)
+}
+
+// events takes the payer out of what a session's merchant was told: with their
+// fields where the session is theirs.
+func (e *eraser) events(ctx context.Context, id flow.SessionID, own bool) error {
+	events, err := e.tx.Events(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, one := range events {
+		body := one.Body
+		if own {
+			if body, err = withoutCustomer(body, e.as); err != nil {
+				return fmt.Errorf("forget what event %s says: %w", one.ID, err)
+			}
+		}
+		body = []byte(e.blotOf(own).json(string(body)))
+		if string(body) == string(one.Body) {
+			continue
+		}
+		if err := e.tx.RewriteEvent(ctx, one.ID, body); err != nil {
+			return err
+		}
+		e.out.Events++
+	}
+	return nil
+}
+
+// lines takes the payer out of the lines about a session.
+func (e *eraser) lines(ctx context.Context, id flow.SessionID, own bool) error {
+	lines, err := e.tx.SessionLines(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if err := e.line(ctx, l, own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line takes the payer out of one line: what was written and who they are, and, of
+// what the bank said, who paid. What somebody else wrote, in a chat of theirs about the
+// same session, is not the payer's, nor is who they are: there the payer alone goes.
+func (e *eraser) line(ctx context.Context, l store.Line, own bool) (err error) {
+	left := l
+	switch {
+	case ofChat(l.Kind) && e.theirs(l.Stream):
+		own = true
+		left, err = withoutWords(l, true)
+	case !ofChat(l.Kind) && own:
+		left.Data, err = withoutCustomer(l.Data, e.as)
+	}
+	if err != nil {
+		return err
+	}
+	if l.Kind == replay.Decided {
+		left.Data, err = e.blotOf(own).outcome(left.Data)
+	} else {
+		left.Data = json.RawMessage(e.blotOf(own).json(string(left.Data)))
+	}
+	if err != nil {
+		return fmt.Errorf("forget what line %d of %s says: %w", l.Seq, l.Stream, err)
+	}
+	if string(left.Data) == string(l.Data) {
+		return nil
+	}
+	e.out.Lines++
+	return e.tx.RewriteLine(ctx, left)
+}
+
+// theirs says whether a stream is one of the payer's chats.
+func (e *eraser) theirs(stream string) bool {
+	return slices.ContainsFunc(e.p.Chats, func(c store.ChatRow) bool { return string(c.ID) == stream })
+}
+
+// chat takes the payer out of a chat; as stands for them in it.
+func (e *eraser) chat(ctx context.Context, c store.ChatRow, as string) error {
+	lines, err := e.tx.Lines(ctx, string(c.ID))
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if err := e.line(ctx, l, true); err != nil {
+			return err
+		}
+	}
+	e.out.Chats++
+	return e.tx.ForgetChat(ctx, c.ID, as)
+}

@@ -1,0 +1,113 @@
+package checkout_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/replay"
+	"till/flow/store"
+)
+
+// Whoever paid for somebody else's session, in a chat of their own, is forgotten with
+// what their bank said of them and the names by which it is found. The other one keeps
+// theirs, and every word that they wrote.
+func TestWhoPaidForSomebodyElseIsForgotten(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		ctx := t.Context()
+		w.endpoint("https://shop.test/hook")
+		w.posting(func(_ context.Context, d flow.Delivery) flow.Verdict {
+			return flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("taken: " + string(d.Body))}
+		})
+		n := newSession(flow.InChat)
+		n.CustomerPhone, n.CustomerName, n.Description = "2348030000009", "Benedict Stays", "Rice for Allen"
+		var made checkout.Made
+		_, err := w.service.Open(ctx, n, call("", "", &made))
+		w.must(err)
+		s := made.Session
+		w.hear("ben", code(s))
+		w.hear("ben", flow.Intent{Kind: flow.MeansNothing, Text: "my sister pays for the rice"})
+		w.adaPays(s)
+		w.until("the payment is here", func() bool { return len(w.payments(s.ID)) == 1 })
+		bens := linesOf(t, w, s.ID, "ben")
+
+		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
+		as, err := f.NewName()
+		w.must(err)
+		forgot, err := f.Forget(ctx, w.find(), as)
+		w.must(err)
+		if forgot.Sessions != 0 || forgot.Chats != 1 {
+			t.Errorf("forgot %+v", forgot)
+		}
+		w.nowhere()
+		for _, word := range append(flow.NameWords(adaName), "******4321") {
+			found, err := w.db.Mentions(ctx, word)
+			w.must(err)
+			if len(found) > 0 {
+				t.Errorf("%q still stands in %v", word, found)
+			}
+		}
+		if paid := w.payments(s.ID)[0]; paid.Payer.Name != as || paid.Amount != s.Amount {
+			t.Errorf("of the payment is left %+v", paid)
+		}
+		kept, err := w.db.Session(ctx, s.ID)
+		w.must(err)
+		if kept.CustomerName != "Benedict Stays" || kept.Description != "Rice for Allen" {
+			t.Errorf("of the other's session is left %+v", kept)
+		}
+		if left := linesOf(t, w, s.ID, "ben"); !slices.Equal(left, bens) || !strings.Contains(strings.Join(left, ""), "my sister pays") {
+			t.Errorf("of the other's words\n%v\nare left\n%v", bens, left)
+		}
+		for _, of := range recordings(t, w, s.ID) {
+			report, err := replay.Verify(of, words)
+			w.must(err)
+			if report.Worst() != replay.Same {
+				t.Errorf("decided again: %+v", report)
+			}
+		}
+	})
+}
+
+func recordings(t *testing.T, w *world, id flow.SessionID) []replay.Recording {
+	t.Helper()
+	list, err := checkout.Recordings(t.Context(), w.db.Reader, id, "")
+	w.must(err)
+	if len(list) != 2 {
+		t.Fatalf("%d conversations", len(list))
+	}
+	return list
+}
+
+// linesOf are the turns of a person's talk about a session, as far as they say what
+// was written and by whom.
+func linesOf(t *testing.T, w *world, id flow.SessionID, person string) (list []string) {
+	t.Helper()
+	lines, err := w.db.SessionLines(t.Context(), id)
+	w.must(err)
+	chats, err := w.db.ChatsOfPerson(t.Context(), person)
+	w.must(err)
+	for _, l := range lines {
+		if !slices.ContainsFunc(chats, func(c store.ChatRow) bool { return string(c.ID) == l.Stream }) {
+			continue
+		}
+		var turn struct {
+			Heard *flow.Intent `json:"heard"`
+			Chat  *flow.Chat   `json:"chat"`
+		}
+		w.must(json.Unmarshal(l.Data, &turn))
+		if turn.Heard != nil {
+			list = append(list, turn.Heard.Text)
+		}
+		if turn.Chat != nil {
+			list = append(list, turn.Chat.Person, turn.Chat.Name)
+		}
+	}
+	return list
+}
