@@ -128,6 +128,9 @@ func (c *payerForgetCmd) alone(w *world) (unlock func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.DatabaseURL == "" {
+		return unlock, nil // nobody else can use it, whatever one that was killed had taken
+	}
 	// Servers that share a PostgreSQL do not hold the dir: who runs a number does.
 	err = beside(w, c.Settings, store.Checkout, string(flow.Test), "there is nothing kept", func(db *store.DB) error {
 		b := checkout.NewBoard(db, time.Now, time.Now, logger(w.err, c.Settings))
@@ -136,7 +139,7 @@ func (c *payerForgetCmd) alone(w *world) (unlock func() error, err error) {
 		}
 		for _, n := range b.Numbers() {
 			if time.Now().Before(n.HeldUntil) {
-				return fmt.Errorf("%s runs a WhatsApp number (stop every server first, and start them again afterwards)", n.Holder)
+				return fmt.Errorf("%s runs a WhatsApp number (stop every server first, and start them again afterwards; one that was killed lets go of it at %s)", n.Holder, flow.Stamp(n.HeldUntil))
 			}
 		}
 		return nil
