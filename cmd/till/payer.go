@@ -134,7 +134,7 @@ type payerExportCmd struct {
 func (payerExportCmd) Help() string {
 	return "Example:\n\n    till payer export 08031234567 --out ada.json\n\n" +
 		"For a payer who asks what is kept of them: sessions, payments, what their merchants were told, every line of their chats, and what supporters wrote down, of both environments. " +
-		"It runs beside a server. A session that was made for somebody else is in it as far as it was spoken of in their own chat. It stands in the audit log that it was written."
+		"It runs beside a server. A session that was made for somebody else is in it as far as it was spoken of in their own chat, and who else paid is not told. It stands in the audit log that it was written."
 }
 
 // payerExport is what the file holds.

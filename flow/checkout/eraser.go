@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"till/flow"
 	"till/flow/replay"
@@ -103,7 +102,7 @@ func (e *eraser) beside(ctx context.Context, s flow.Session) error {
 	if err := e.tx.ForgetNames(ctx, s, e.names); err != nil {
 		return err
 	}
-	payments, attempts, err := paidBeside(ctx, e.tx.Reader, e.p, s.ID)
+	payments, _, attempts, err := e.p.paid(ctx, e.tx.Reader, s.ID, false)
 	if err != nil {
 		return err
 	}
@@ -167,7 +166,7 @@ func (e *eraser) lines(ctx context.Context, id flow.SessionID, own bool) error {
 func (e *eraser) line(ctx context.Context, l store.Line, own bool) (err error) {
 	left := l
 	switch {
-	case ofChat(l.Kind) && e.theirs(l.Stream):
+	case ofChat(l.Kind) && e.p.has(flow.ChatID(l.Stream)):
 		own = true
 		left, err = withoutWords(l, true)
 	case !ofChat(l.Kind) && own:
@@ -189,11 +188,6 @@ func (e *eraser) line(ctx context.Context, l store.Line, own bool) (err error) {
 	}
 	e.out.Lines++
 	return e.tx.RewriteLine(ctx, left)
-}
-
-// theirs says whether a stream is one of the payer's chats.
-func (e *eraser) theirs(stream string) bool {
-	return slices.ContainsFunc(e.p.Chats, func(c store.ChatRow) bool { return string(c.ID) == stream })
 }
 
 // chat takes the payer out of a chat; as stands for them in it.

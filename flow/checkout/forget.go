@@ -158,31 +158,13 @@ func aboutOf(ctx context.Context, r store.Reader, p Payer) (about, error) {
 		a.paid(payments)
 	}
 	for _, s := range p.Beside {
-		payments, _, err := paidBeside(ctx, r, p, s.ID)
+		payments, _, _, err := p.paid(ctx, r, s.ID, false)
 		if err != nil {
 			return a, err
 		}
 		a.paid(payments)
 	}
 	return a, nil
-}
-
-// paidBeside are the payments that came for what a payer's own chats chose for a
-// session that is somebody else's, and these attempts.
-func paidBeside(ctx context.Context, r store.Reader, p Payer, id flow.SessionID) (list []flow.Payment, attempts []flow.Attempt, err error) {
-	if attempts, err = r.Attempts(ctx, id); err != nil {
-		return nil, nil, err
-	}
-	attempts = slices.DeleteFunc(attempts, func(a flow.Attempt) bool {
-		return !slices.ContainsFunc(p.Chats, func(c store.ChatRow) bool { return c.ID == a.Chat })
-	})
-	payments, err := r.Payments(ctx, id)
-	for _, one := range payments {
-		if slices.ContainsFunc(attempts, func(a flow.Attempt) bool { return a.ID == one.Attempt }) {
-			list = append(list, one)
-		}
-	}
-	return list, attempts, err
 }
 
 // withoutCustomer is JSON in which a name that says nothing stands for a customer

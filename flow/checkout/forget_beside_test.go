@@ -85,6 +85,42 @@ func recordings(t *testing.T, w *world, id flow.SessionID) []replay.Recording {
 	return list
 }
 
+// Who is told what is kept of them is not told who somebody else is that paid for the
+// same session: neither whom it was made for, nor who else opened its link.
+func TestNobodyIsToldWhoElsePaid(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		ctx := t.Context()
+		w.endpoint("https://shop.test/hook")
+		w.posting(func(_ context.Context, d flow.Delivery) flow.Verdict {
+			return flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("taken: " + string(d.Body))}
+		})
+		n := newSession(flow.InChat)
+		n.CustomerPhone, n.CustomerName = "2348030000009", "Benedict Stays"
+		var made checkout.Made
+		_, err := w.service.Open(ctx, n, call("", "", &made))
+		w.must(err)
+		w.hear("ben", code(made.Session)) // from another number of his
+		w.adaPays(made.Session)
+		w.until("the payment is here", func() bool { return len(w.payments(made.Session.ID)) == 1 })
+		for phone, told := range map[flow.Phone]bool{"2348030000009": false, "2348031000010": false, adaPhone: true} {
+			p, err := checkout.FindPayer(ctx, w.db.Reader, phone, "")
+			w.must(err)
+			record, err := p.Record(ctx, w.db.Reader, flow.Surroundings{})
+			w.must(err)
+			if len(record.Sessions)+len(record.Chats) == 0 {
+				t.Fatalf("nothing is kept of %s", phone)
+			}
+			text := marshalled(t, record)
+			for _, one := range []string{"ADAEZE O", "******4321"} {
+				if strings.Contains(text, one) != told {
+					t.Errorf("whether %s is told of %q: %v", phone, one, !told)
+				}
+			}
+		}
+	})
+}
+
 // linesOf are the turns of a person's talk about a session, as far as they say what
 // was written and by whom.
 func linesOf(t *testing.T, w *world, id flow.SessionID, person string) (list []string) {

@@ -224,11 +224,16 @@ type PayerSaid struct {
 }
 
 // Record reads all that is kept of a payer. Of sessions that were made for
-// somebody else it tells what was spoken in the payer's own chats, and no more.
+// somebody else it tells what was spoken in the payer's own chats, and no more, and of
+// none who somebody else is that paid.
 func (p Payer) Record(ctx context.Context, r store.Reader, around flow.Surroundings) (PayerRecord, error) {
 	out := PayerRecord{Sessions: []PayerSession{}, Chats: []PayerChat{}}
+	others, err := p.othersWhoPaid(ctx, r)
+	if err != nil {
+		return out, err
+	}
 	for _, s := range p.Sessions {
-		one, err := recordPayerSession(ctx, r, s, around)
+		one, err := recordPayerSession(ctx, r, s, around, others)
 		if err != nil {
 			return out, err
 		}
@@ -245,7 +250,7 @@ func (p Payer) Record(ctx context.Context, r store.Reader, around flow.Surroundi
 		}
 		chat := PayerChat{ID: c.ID, Number: c.Number, Person: c.Person, Phone: string(c.Phone), Name: c.Name, Lines: []PayerLine{}, Said: []PayerSaid{}}
 		for _, l := range lines {
-			chat.Lines = append(chat.Lines, PayerLine{At: flow.Stamp(l.At), Kind: l.Kind, Session: l.Session, Data: l.Data})
+			chat.Lines = append(chat.Lines, PayerLine{At: flow.Stamp(l.At), Kind: l.Kind, Session: l.Session, Data: json.RawMessage(others.json(string(l.Data)))})
 		}
 		for _, one := range said {
 			chat.Said = append(chat.Said, PayerSaid{ID: one.ID, Text: one.Text, State: one.State})
@@ -255,7 +260,7 @@ func (p Payer) Record(ctx context.Context, r store.Reader, around flow.Surroundi
 	return out, nil
 }
 
-func recordPayerSession(ctx context.Context, r store.Reader, s flow.Session, around flow.Surroundings) (PayerSession, error) {
+func recordPayerSession(ctx context.Context, r store.Reader, s flow.Session, around flow.Surroundings, others *blotter) (PayerSession, error) {
 	out := PayerSession{
 		Merchant: s.Merchant, Attempts: []flow.Instructions{}, Payments: []flow.PaymentRecord{}, Refunds: []flow.RefundRecord{},
 		Events: []json.RawMessage{}, Answers: []PayerAnswer{}, Notes: []PayerNote{},
@@ -276,6 +281,7 @@ func recordPayerSession(ctx context.Context, r store.Reader, s flow.Session, aro
 		return out, err
 	}
 	for _, p := range payments {
+		p.Payer.Name, p.Payer.AccountNumberMasked = others.text(p.Payer.Name), others.text(p.Payer.AccountNumberMasked)
 		out.Payments = append(out.Payments, flow.RecordPayment(p))
 	}
 	refunds, err := r.Refunds(ctx, store.RefundFilter{Project: s.Project, Session: s.ID, Limit: maxPayerNotes})
@@ -290,14 +296,14 @@ func recordPayerSession(ctx context.Context, r store.Reader, s flow.Session, aro
 		return out, err
 	}
 	for _, e := range events {
-		out.Events = append(out.Events, e.Body)
+		out.Events = append(out.Events, json.RawMessage(others.json(string(e.Body))))
 	}
 	tries, err := r.Tries(ctx, s.ID, maxTriesTold)
 	if err != nil {
 		return out, err
 	}
 	for _, t := range tries {
-		out.Answers = append(out.Answers, PayerAnswer{At: flow.Stamp(t.At), Event: t.Event, Status: t.Status, Body: string(t.Body)})
+		out.Answers = append(out.Answers, PayerAnswer{At: flow.Stamp(t.At), Event: t.Event, Status: t.Status, Body: others.text(string(t.Body))})
 	}
 	notes, err := r.Notes(ctx, s.ID, maxPayerNotes)
 	for _, n := range notes {
