@@ -18,7 +18,8 @@ import (
 // somebody is. It replaces whole words alone: a part of another word, or of a
 // longer number, is something else.
 type blotter struct {
-	who   []string // names, numbers and addresses, the longest first
+	ids   []string // numbers, addresses and ids, the longest first: nobody else's wherever they stand
+	who   []string // these, and names
 	words []string // these, and what else was written about somebody
 	as    string
 }
@@ -46,7 +47,7 @@ const shortestBlot = 3
 // word of a name counts where it begins with a capital letter, as names do: else a
 // payer called "card" would take the card out of what was decided.
 func newBlotter(t about, as string) *blotter {
-	b := &blotter{as: as}
+	b := &blotter{ids: longestFirst(t.who), as: as}
 	b.who = longestFirst(slices.Concat(t.who, t.names, wordsOfNames(t.names)))
 	b.words = longestFirst(slices.Concat(b.who, t.accounts, t.written))
 	return b
@@ -161,7 +162,7 @@ func (b *blotter) value(member, t string) string {
 		return b.text(t)
 	}
 	if coded(t) {
-		return t
+		return b.without(t, b.ids)
 	}
 	return b.text(t)
 }
@@ -173,8 +174,6 @@ func coded(t string) bool {
 }
 
 // theProgramsID is how ids are written.
-//
-//nolint:gochecknoglobals // a constant that Go has no word for
 var theProgramsID = regexp.MustCompile(`^[a-z]+(_[a-z]+)*_[0-9a-z]{26}$`)
 
 // outcome is json for what was decided in a chat. Who somebody is came into a message
