@@ -122,7 +122,7 @@ func (a *app) openServices(ctx context.Context, test, live *store.DB, linkBase s
 	if err != nil {
 		return err
 	}
-	last, err := a.lastOrderOf(ctx, flow.Test)
+	last, err := a.lastOrdersOf(ctx, flow.Test)
 	if err != nil {
 		return err
 	}

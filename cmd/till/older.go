@@ -27,50 +27,68 @@ import (
 // is for PostgreSQL's, and for files that somebody copied. A data dir that is new, or
 // that goes back as well, notices nothing.
 
-// lastOrder remembers in the data dir which money was last ordered from an
+// lastOrders remembers in the data dir which money was last ordered from an
 // environment's bank.
-type lastOrder struct {
+type lastOrders struct {
 	file string
 	of   string // whose: a data dir may be used with another database
 	log  *slog.Logger
 	mu   sync.Mutex
 }
 
-// lastOrderOf is that of an environment.
-func (a *app) lastOrderOf(ctx context.Context, env flow.Environment) (*lastOrder, error) {
+// maxOrders is how many orders are remembered. One is not enough: an order that the
+// bank did not take is tried again behind newer ones.
+const maxOrders = 100
+
+// lastOrdersOf are those of an environment.
+func (a *app) lastOrdersOf(ctx context.Context, env flow.Environment) (*lastOrders, error) {
 	pepper, err := a.kept(ctx, sealing.ClientPepper(string(env)))
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte("the database of " + pepper))
-	return &lastOrder{file: under(a.set.DataDir, "ordered-"+string(env)), of: hex.EncodeToString(sum[:8]), log: a.log}, nil
+	return &lastOrders{file: under(a.set.DataDir, "ordered-"+string(env)), of: hex.EncodeToString(sum[:8]), log: a.log}, nil
 }
 
-// read is the reference of the last order, "" for none of this database.
-func (o *lastOrder) read() (reference string, err error) {
+// read are the references of the last orders of this database, in the order in which
+// each was given first.
+func (o *lastOrders) read() (references []string, err error) {
 	text, err := os.ReadFile(o.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return nil, nil
 	}
-	of, reference, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	if of != o.of {
-		reference = ""
+	for line := range strings.Lines(string(text)) {
+		if of, reference, _ := strings.Cut(strings.TrimSpace(line), " "); of == o.of && reference != "" {
+			references = append(references, reference)
+		}
 	}
-	return reference, err
+	return references, err
 }
 
 // keep remembers an order, before the bank is told: when it returns, the disk has it.
 // Nobody ever reads half of it. Without it the order goes all the same.
-func (o *lastOrder) keep(ctx context.Context, reference string) {
+func (o *lastOrders) keep(ctx context.Context, reference string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := replaceFile(o.file, o.of+" "+reference+"\n"); err != nil {
+	known, err := o.read()
+	if err == nil && slices.Contains(known, reference) {
+		return
+	}
+	if err == nil {
+		known = append(known, reference)
+		var text strings.Builder
+		for _, one := range known[max(0, len(known)-maxOrders):] {
+			text.WriteString(o.of + " " + one + "\n")
+		}
+		err = replaceFile(o.file, text.String())
+	}
+	if err != nil {
 		o.log.LogAttrs(ctx, slog.LevelWarn, "what was ordered from the bank is not remembered in the data dir: that the database was put back would not be noticed",
 			slog.String("error", err.Error()))
 	}
 }
 
-// replaceFile puts a text in place of a file.
+// replaceFile puts a text in place of a file. When it returns, the disk has it.
 func replaceFile(path, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ourTemporary+"*") // made with mode 0600
 	if err != nil {
@@ -83,14 +101,18 @@ func replaceFile(path, text string) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return nil
+	dir, err := os.Open(filepath.Dir(path)) // a new name is kept by its directory
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // remembering is a bank's rail, each of whose orders is remembered.
 type remembering struct {
 	*sandbox.Rail
 
-	last *lastOrder
+	last *lastOrders
 }
 
 // Disburse implements rail.Rail.
@@ -99,26 +121,34 @@ func (r remembering) Disburse(ctx context.Context, d flow.Disbursement) (flow.Di
 	return r.Rail.Disburse(ctx, d)
 }
 
-// holdIfOlder holds what leaves an environment whose database does not know the last
-// order. It is done once in a database: whoever released it there has looked.
+// holdIfOlder holds what leaves an environment whose database does not know all of the
+// last orders. It is done once in a database: whoever released it there has looked.
 func (a *app) holdIfOlder(ctx context.Context, env flow.Environment, db *store.DB, board *checkout.Board) error {
-	last, err := a.lastOrderOf(ctx, env)
+	last, err := a.lastOrdersOf(ctx, env)
 	if err != nil {
 		return err
 	}
-	reference, err := last.read()
+	references, err := last.read()
 	if err != nil {
 		return fmt.Errorf("look what was last ordered from the bank: %w", err)
 	}
-	if reference == "" {
-		return nil
+	unknown := ""
+	for _, reference := range slices.Backward(references) {
+		begun, err := checkout.Begun(ctx, db.Reader, reference)
+		if err != nil {
+			return err
+		}
+		if !begun {
+			unknown = reference
+			break
+		}
 	}
-	if begun, err := checkout.Begun(ctx, db.Reader, reference); err != nil || begun {
-		return err
+	if unknown == "" {
+		return nil
 	}
 	held := flow.SwitchMove{
 		Kind: flow.SwitchMoney, Name: flow.MoneyOut, To: flow.MoneyHeld, By: "till",
-		Reason: "the database does not know " + reference + ", which was ordered from the bank: it was restored from before",
+		Reason: "the database does not know " + unknown + ", which was ordered from the bank: it was restored from before",
 	}
 	moves, err := board.Moves(ctx, movesSeen)
 	if err != nil || slices.ContainsFunc(moves, func(m flow.SwitchMove) bool { return m.By == held.By && m.Reason == held.Reason }) {
@@ -128,7 +158,7 @@ func (a *app) holdIfOlder(ctx context.Context, env flow.Environment, db *store.D
 		return fmt.Errorf("hold what leaves %s: %w", env, err)
 	}
 	a.log.LogAttrs(ctx, slog.LevelError, "the database was restored from before what was last ordered from the bank. Payouts and refunds are held: till reconcile, till ledger check, then till ledger release",
-		slog.String("environment", string(env)), slog.String("unknown", reference))
+		slog.String("environment", string(env)), slog.String("unknown", unknown))
 	return nil
 }
 

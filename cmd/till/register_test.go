@@ -33,6 +33,21 @@ func serves(t *testing.T, env ...string) (*merchant, *tilltest.Process) {
 	return m, p
 }
 
+// paid opens a session, and has it paid and the bank tell of that.
+func (m *merchant) paid() {
+	m.t.Helper()
+	session := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{"amount": 500_000, "customerEmail": "ada@example.com"})["id"].(string)
+	paid := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+session+"/pay/bank-transfer", nil)
+	account := regexp.MustCompile(`accountNumber:(\d{10})`).FindStringSubmatch(fmt.Sprint(paid))
+	if account == nil {
+		m.t.Fatalf("no account in %v", paid)
+	}
+	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account[1]})
+	m.until("the session is paid", func() bool {
+		return m.call(http.MethodGet, "/v1/whatsapp/checkout/sessions/"+session, nil)["status"] == "PAID"
+	})
+}
+
 // With the settings of the README's server, which a proxy stands in front of, a
 // session is paid, and the bank tells of it: asking would take a minute.
 func TestTheReadmesServerIsPaid(t *testing.T) {
@@ -57,16 +72,7 @@ func TestTheReadmesServerIsPaid(t *testing.T) {
 		t.Fatalf("the README sets %q beside the outsides", env)
 	}
 	m, _ := serves(t, append(env, o.env...)...)
-	session := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{"amount": 500_000, "customerEmail": "ada@example.com"})["id"].(string)
-	paid := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+session+"/pay/bank-transfer", nil)
-	account := regexp.MustCompile(`accountNumber:(\d{10})`).FindStringSubmatch(fmt.Sprint(paid))
-	if account == nil {
-		t.Fatalf("no account in %v", paid)
-	}
-	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account[1]})
-	m.until("the session is paid", func() bool {
-		return m.call(http.MethodGet, "/v1/whatsapp/checkout/sessions/"+session, nil)["status"] == "PAID"
-	})
+	m.paid()
 }
 
 // A bank that refuses to register us is said to refuse, once and not at each try, and
