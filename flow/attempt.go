@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -50,6 +51,13 @@ func (a Attempt) payable(s Session, now time.Time) bool {
 // ofAnother says whether an attempt is that of another chat than the one that asks,
 // "" for REST, which asks for all of them.
 func (a Attempt) ofAnother(chat ChatID) bool { return a.Chat != "" && chat != "" && a.Chat != chat }
+
+// Awaited says whether somebody can still wait for an attempt: it is active, or
+// another chat's among the others of its session took its place.
+func (a Attempt) Awaited(others []Attempt) bool {
+	return a.Status == AttemptActive || a.Status == AttemptSuperseded && a.Instructions != nil &&
+		slices.ContainsFunc(others, func(o Attempt) bool { return o.Method == a.Method && o.ofAnother(a.Chat) })
+}
 
 // shownIn is an attempt that REST asked for once a chat is the first to ask for
 // it too: from then on its money is that chat's, and no other chat of the session

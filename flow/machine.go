@@ -86,7 +86,7 @@ const (
 // An attempt that ended is still watched: late money makes it SUCCEEDED.
 var attemptTable = tabled("attempt", fsm.Events{
 	{Name: triggerSucceed, Src: []string{string(AttemptActive), string(AttemptExpired), string(AttemptSuperseded), string(AttemptFailed)}, Dst: string(AttemptSucceeded)},
-	{Name: triggerFail, Src: []string{string(AttemptActive)}, Dst: string(AttemptFailed)},
+	{Name: triggerFail, Src: []string{string(AttemptActive), string(AttemptSuperseded)}, Dst: string(AttemptFailed)},
 	{Name: triggerLapse, Src: []string{string(AttemptActive)}, Dst: string(AttemptExpired)},
 	{Name: triggerSupersede, Src: []string{string(AttemptActive)}, Dst: string(AttemptSuperseded)},
 	{Name: triggerTakeUp, Src: []string{string(AttemptSuperseded)}, Dst: string(AttemptActive)},

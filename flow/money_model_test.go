@@ -339,7 +339,7 @@ func TestWhateverHappensTheMoneyAddsUp(t *testing.T) {
 			},
 			"lapse": func(t *rapid.T) {
 				if len(b.attempts) > 0 {
-					must(flow.Lapse(rapid.SampledFrom(b.attempts).Draw(t, "attempt"), b.now))
+					must(flow.Lapse(rapid.SampledFrom(b.attempts).Draw(t, "attempt"), b.attempts, b.now))
 				}
 			},
 			"expire": func(*rapid.T) { must(flow.Expire(b.session, b.attempts, slices.Clone(b.payments), b.now)) },

@@ -143,16 +143,23 @@ func Refused(a Attempt, reason string) (Change, error) {
 	return Change{Attempts: []Attempt{failed}, News: []News{{Kind: NewsRefused, Attempt: a.ID}}}, nil
 }
 
-// Lapse ends an attempt whose time is over. The attempt stays watched.
-func Lapse(a Attempt, now time.Time) (Change, error) {
-	if a.Status != AttemptActive || now.Before(a.ExpiresAt) {
+// Lapse ends an attempt whose time is over. The attempt stays watched. others are
+// those of its session: one whose place another chat's took stands as it does, and
+// its chat, which waited on, is told.
+func Lapse(a Attempt, others []Attempt, now time.Time) (Change, error) {
+	if !a.Awaited(others) || now.Before(a.ExpiresAt) {
 		return Change{}, nil
+	}
+	change := Change{News: []News{{Kind: NewsLapsed, Attempt: a.ID}}}
+	if a.Status == AttemptSuperseded {
+		return change, nil
 	}
 	lapsed, err := a.move(triggerLapse)
 	if err != nil {
 		return Change{}, err
 	}
-	return Change{Attempts: []Attempt{lapsed}, News: []News{{Kind: NewsLapsed, Attempt: a.ID}}}, nil
+	change.Attempts = []Attempt{lapsed}
+	return change, nil
 }
 
 // Supersede ends an attempt because another method was chosen. The bank may
@@ -260,10 +267,11 @@ func closeSession(s Session, attempts []Attempt, payments []Payment, trigger str
 	return change, nil
 }
 
-// Decline takes in that a bank refused a card or USSD payment. Of a session
-// that is over, only the attempt is kept.
+// Decline takes in that a bank refused a card or USSD payment, also one that was
+// switched away from: nobody may be shown its instructions again. Of a session that is
+// over, only the attempt is kept.
 func Decline(s Session, a Attempt, n Notice) (Change, error) {
-	if a.Status != AttemptActive {
+	if a.Status != AttemptActive && (a.Status != AttemptSuperseded || !s.Open()) {
 		return Change{}, nil
 	}
 	failed, err := a.move(triggerFail)

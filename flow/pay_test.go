@@ -176,7 +176,7 @@ func TestTheEndsOfAnAttempt(t *testing.T) {
 		return flow.Decline(open(), a, flow.Notice{Kind: flow.Declined, Reason: "insufficient funds"})
 	}
 	lapse := func(now time.Time) func(flow.Attempt) (flow.Change, error) {
-		return func(a flow.Attempt) (flow.Change, error) { return flow.Lapse(a, now) }
+		return func(a flow.Attempt) (flow.Change, error) { return flow.Lapse(a, []flow.Attempt{a}, now) }
 	}
 	for _, c := range []struct {
 		name    string
@@ -189,6 +189,7 @@ func TestTheEndsOfAnAttempt(t *testing.T) {
 		{"a rail that refuses fails it", refused, bare, flow.AttemptFailed, flow.NewsRefused, "no such bank"},
 		{"a rail cannot refuse what it answered", refused, trying("a", flow.Card), "", "", ""},
 		{"a decline fails it and says why", declined, trying("a", flow.Card), flow.AttemptFailed, flow.NewsDeclined, "insufficient funds"},
+		{"a decline fails one that was switched away from", declined, leftBy(trying("a", flow.Card)), flow.AttemptFailed, flow.NewsDeclined, "insufficient funds"},
 		{"it does not lapse a moment early", lapse(over.Add(-time.Nanosecond)), bare, "", "", ""},
 		{"it lapses at its end", lapse(over), bare, flow.AttemptExpired, flow.NewsLapsed, ""},
 		{"another method supersedes it in silence", flow.Supersede, bare, flow.AttemptSuperseded, "", ""},
@@ -216,12 +217,46 @@ func TestTheEndsOfAnAttempt(t *testing.T) {
 			}
 			for _, status := range []flow.AttemptStatus{flow.AttemptSucceeded, flow.AttemptFailed, flow.AttemptExpired, flow.AttemptSuperseded} {
 				done := c.attempt
-				done.Status = status
+				if done.Status = status; status == flow.AttemptSuperseded && c.news == flow.NewsDeclined {
+					continue
+				}
 				if again, err := c.do(done); err != nil || len(again.Attempts)+len(again.News)+len(again.Facts) != 0 {
 					t.Errorf("%s changed once more: %+v %v", status, again, err)
 				}
 			}
 		})
+	}
+}
+
+// leftBy is an attempt that was switched away from.
+func leftBy(a flow.Attempt) flow.Attempt {
+	a.Status = flow.AttemptSuperseded
+	return a
+}
+
+// A chat whose instructions gave way to another chat's is told when they are over, and
+// nobody is told of those that somebody switched away from.
+func TestInstructionsThatGaveWayToAnotherChatsLapseToo(t *testing.T) {
+	mine, other := leftBy(trying("a", flow.Card)), trying("b", flow.Card)
+	mine.Chat, other.Chat = "ada", "obi"
+	own, ofREST, transfer := other, other, other
+	own.Chat, ofREST.Chat, transfer.Method = "ada", "", flow.BankTransfer
+	for _, c := range []struct {
+		name string
+		by   flow.Attempt
+		at   time.Time
+		told int
+	}{
+		{"another chat's", other, mine.ExpiresAt, 1},
+		{"another chat's, a moment early", other, mine.ExpiresAt.Add(-time.Nanosecond), 0},
+		{"its own", own, mine.ExpiresAt, 0},
+		{"one of REST", ofREST, mine.ExpiresAt, 0},
+		{"another chat's other method", transfer, mine.ExpiresAt, 0},
+	} {
+		change, err := flow.Lapse(mine, []flow.Attempt{mine, c.by}, c.at)
+		if err != nil || len(change.News) != c.told || len(change.Attempts) != 0 {
+			t.Errorf("%s: %+v %v", c.name, change, err)
+		}
 	}
 }
 
@@ -232,6 +267,9 @@ func TestADeclineOfASessionThatIsOverIsNotTold(t *testing.T) {
 		c, err := flow.Decline(s, trying("a", flow.Card), flow.Notice{Reason: "no"})
 		if err != nil || len(c.Facts)+len(c.News) != 0 || len(c.Attempts) != 1 {
 			t.Errorf("%s: %+v %v", status, c, err)
+		}
+		if c, err = flow.Decline(s, leftBy(trying("a", flow.Card)), flow.Notice{Reason: "no"}); err != nil || len(c.Attempts) != 0 {
+			t.Errorf("%s, one that ended with it: %+v %v", status, c, err)
 		}
 	}
 }

@@ -283,7 +283,7 @@ func (s *story) passes(wait time.Duration) {
 	s.now = s.now.Add(wait)
 	for _, id := range []flow.SessionID{"wsp_sess_1", "wsp_sess_2"} {
 		for _, a := range slices.Clone(s.attempts[id]) {
-			change, err := flow.Lapse(a, s.now)
+			change, err := flow.Lapse(a, s.attempts[id], s.now)
 			s.must(err)
 			if s.now.Before(s.sessions[id].ExpiresAt) {
 				s.save(id, change)

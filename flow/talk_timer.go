@@ -190,7 +190,7 @@ func (d *deciding) nudge(t *Talk, co Checkout) {
 // must be copied.
 func (d *deciding) remind(t *Talk, co Checkout) {
 	a, ok := co.attempt(t.Attempt)
-	if !ok || !slices.Contains(awaiting, t.State) || !a.Live(d.turn.Now) || !d.mayRemind(t, co) {
+	if !ok || !slices.Contains(awaiting, t.State) || !a.payable(co.Session, d.turn.Now) || !d.mayRemind(t, co) {
 		return
 	}
 	d.why = "the instructions are nearly over"

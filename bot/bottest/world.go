@@ -143,10 +143,15 @@ func (s *Stage) banks(words []string, amount flow.Kobo) {
 	case "ussd":
 		s.must(s.rail.CompleteUSSD(ctx, s.dial, words[1]))
 		s.notices(1)
-	case "card":
+	case "card": // how it ends, of the attempt of this number; nothing: of the last
 		attempts, err := s.db.Attempts(ctx, s.session)
 		s.must(err)
-		s.must(s.rail.CompleteCard(ctx, attempts[len(attempts)-1].Reference, words[1]))
+		of := len(attempts)
+		if len(words) > 2 {
+			of, err = strconv.Atoi(words[2])
+			s.must(err)
+		}
+		s.must(s.rail.CompleteCard(ctx, attempts[of-1].Reference, words[1]))
 		s.notices(1)
 	case "bank": // up or down
 		_, err := s.rail.SetConditions(ctx, rail.Conditions{Up: words[1] == "up"})

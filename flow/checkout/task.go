@@ -94,7 +94,10 @@ func (s *Service) slow(ctx context.Context, id flow.AttemptID) error {
 func (s *Service) lapse(ctx context.Context, task store.Work) error {
 	id := flow.AttemptID(task.Subject)
 	a, err := s.cfg.DB.Attempt(ctx, id)
-	if err != nil || a.Status != flow.AttemptActive {
+	if err != nil {
+		return err
+	}
+	if others, err := s.cfg.DB.Attempts(ctx, a.Session); err != nil || !a.Awaited(others) {
 		return err
 	}
 	if err := s.checkLast(ctx, a.Session, task); err != nil {
@@ -109,13 +112,17 @@ func (s *Service) lapse(ctx context.Context, task store.Work) error {
 		if err != nil {
 			return err
 		}
-		if !w.now.Before(session.ExpiresAt) {
+		others, err := w.tx.Attempts(ctx, now.Session)
+		if err != nil {
+			return err
+		}
+		if !w.now.Before(session.ExpiresAt) || !session.Open() {
 			return nil // the session itself is over: that is told, and ends the attempt
 		}
-		if now.Status == flow.AttemptActive && w.now.Before(now.ExpiresAt) { // the clock went back since this was due
+		if now.Awaited(others) && w.now.Before(now.ExpiresAt) { // the clock went back since this was due
 			return w.owe(flow.TaskExpireAttempt, string(id), now.ExpiresAt)
 		}
-		change, err := flow.Lapse(now, w.now)
+		change, err := flow.Lapse(now, others, w.now)
 		if err != nil {
 			return err
 		}
