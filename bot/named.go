@@ -134,15 +134,51 @@ func (t telling) name(i int, list map[string]bool) int {
 	return 0
 }
 
-// digitsBeside says whether digits stand behind a name or before it.
+// digitsBeside says whether digits stand behind a name or before it that are not
+// written as money: "I put the OTP and ₦5,000 was debited" tells none.
 func (t telling) digitsBeside(i, size int) bool {
+	beside := true // the name, or what says that they are it: such digits are money only behind a sign of it
 	for k := i + size; k < min(i+size+1+maxSecretWords, len(t.words)); k++ {
-		if digitsFrom(t.words[k:]) >= minSecret {
+		end := k
+		for end < len(t.words) && isDigits(t.words[end].text) {
+			end++
+		}
+		switch {
+		case end == k:
+			beside = beside && slices.Contains(links, t.words[k].text)
+		case t.moneyFrom(k) || !beside && t.naira(end):
+			k = end - 1
+		case digitsFrom(t.words[k:]) >= minSecret:
 			return true
 		}
 	}
 	k := t.before(i)
-	return k >= 0 && len(t.words[k].text) >= minSecret && isDigits(t.words[k].text)
+	if k < 0 || len(t.words[k].text) < minSecret || !isDigits(t.words[k].text) {
+		return false
+	}
+	for k > 0 && isDigits(t.words[k-1].text) {
+		k--
+	}
+	return !t.moneyFrom(k)
+}
+
+// moneyFrom says whether the digits that begin with the k-th word come behind what
+// makes an amount of them: "₦5,000", "NGN 5,000", "N5,000".
+func (t telling) moneyFrom(k int) bool {
+	if strings.ContainsFunc(t.words[k].gap, func(r rune) bool { return unicode.Is(unicode.Sc, r) }) {
+		return true
+	}
+	if k == 0 {
+		return false
+	}
+	was := t.words[k-1].text
+	n, found := strings.CutPrefix(was, "n")
+	return t.naira(k-1) || found && t.words[k].gap == "," && isDigits(strings.TrimPrefix(n, "gn"))
+}
+
+// naira says whether the k-th word names our money.
+func (t telling) naira(k int) bool {
+	return k < len(t.words) && slices.Contains([]string{"naira", "ngn"}, t.words[k].text)
 }
 
 // before is the word before a name and what may stand between, -1 for none.
@@ -183,10 +219,7 @@ func (t telling) token(k int, sure bool) bool {
 		}
 		digits += len(t.words[n].text)
 	}
-	if digits < least || n < len(t.words) && slices.Contains([]string{"naira", "ngn", "k"}, t.words[n].text) {
-		return false
-	}
-	return !strings.ContainsFunc(t.words[k].gap, func(r rune) bool { return unicode.Is(unicode.Sc, r) })
+	return digits >= least && !t.naira(n) && (n == len(t.words) || t.words[n].text != "k") && !t.moneyFrom(k)
 }
 
 // only says whether nothing stands in the text but a name, and words that say whose

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"till/bot"
 	"till/flow"
 )
 
@@ -120,6 +121,27 @@ func TestSecretsByNameHoweverTheyAreWritten(t *testing.T) {
 					t.Errorf("of %q is kept %q", texts, in.Text)
 				}
 			}
+		}
+	}
+}
+
+// Who speaks of a secret and of money tells how much money it was, and is answered
+// about that.
+func TestMoneyBesideTheNameOfASecretIsNone(t *testing.T) {
+	for text, want := range map[string]flow.IntentKind{
+		"I entered the OTP and ₦5,000 was debited":    flow.MeansMoney,
+		"I put my pin and N5,000 was debited":         flow.MeansMoney,
+		"after the OTP NGN 5,000.00 was debited":      flow.MeansMoney,
+		"OTP came and 5000 naira was debited":         flow.MeansMoney,
+		"I was debited ₦5,000, the OTP came":          flow.MeansMoney,
+		"my pin is 1234 and ₦5,000 was debited":       flow.MeansSecret,
+		"₦5,000 was debited, my pin is 1234":          flow.MeansSecret,
+		"otp 123456 naira 5000 was debited":           flow.MeansSecret,
+		"my otp is 123456 naira":                      flow.MeansSecret,
+		"they debited ngn5000 after the otp, is 4821": flow.MeansSecret,
+	} {
+		if in := bot.Understand(text, nil); in.Kind != want || want == flow.MeansSecret && strings.ContainsAny(in.Text, "123456789") {
+			t.Errorf("%q is %+v, want %s", text, in, want)
 		}
 	}
 }
