@@ -12,9 +12,10 @@ import (
 )
 
 // changes finds the message that another one takes back or takes the place of. Of
-// one that did something already an edit is a note: it is only kept, with what that
-// one was about, as is that it was taken back. One that was not understood may be
-// said better, and a secret must be taken back wherever it was typed.
+// one that did something already, as it was written or as it was edited since, an edit
+// is a note: it is only kept, with what that one was about, as is that it was taken
+// back. One that was not understood may be said better, and a secret must be taken
+// back wherever it was typed.
 func (w *saving) changes(row store.ChatRow, t *flow.Turn) error {
 	changed := cmp.Or(t.Edits, t.Revokes)
 	if changed == "" {
@@ -26,11 +27,12 @@ func (w *saving) changes(row store.ChatRow, t *flow.Turn) error {
 	}
 	t.Of = line.Seq
 	if t.Edits != "" && t.Heard.Kind != flow.MeansSecret {
-		consumed, err := w.consumed(line)
+		did, found, err := w.acted(line, changed)
 		if err != nil {
 			return err
 		}
-		if consumed {
+		if found {
+			line = did
 			t.Heard = &flow.Intent{Kind: flow.MeansNote, Text: t.Heard.Text, By: t.Heard.By}
 		}
 	}
@@ -40,12 +42,36 @@ func (w *saving) changes(row store.ChatRow, t *flow.Turn) error {
 	return nil
 }
 
-// consumed says whether a message did something.
-func (w *saving) consumed(heard store.Line) (bool, error) {
-	var t flow.Turn
-	if err := json.Unmarshal(heard.Data, &t); err != nil {
-		return false, fmt.Errorf("read an edited message: %w", err)
+// maxEditedLines is how many lines of the log behind a message it is looked for edits
+// of it: payers can make some for a quarter of an hour.
+const maxEditedLines = 300
+
+// acted is the line of a message, or of an edit of it, that did something.
+func (w *saving) acted(heard store.Line, message string) (did store.Line, found bool, err error) {
+	behind, err := w.tx.LinesBehind(w.ctx, heard.Stream, heard.Seq, maxEditedLines)
+	if err != nil {
+		return did, false, err
 	}
+	for _, line := range append([]store.Line{heard}, behind...) {
+		if line.Kind != replay.Heard {
+			continue
+		}
+		var t flow.Turn
+		if err := json.Unmarshal(line.Data, &t); err != nil {
+			return did, false, fmt.Errorf("read an edited message: %w", err)
+		}
+		if line.Seq != heard.Seq && t.Edits != message {
+			continue
+		}
+		if consumed, err := w.consumed(line, t); err != nil || consumed {
+			return line, consumed, err
+		}
+	}
+	return did, false, nil
+}
+
+// consumed says whether a message did something.
+func (w *saving) consumed(heard store.Line, t flow.Turn) (bool, error) {
 	switch {
 	case t.Heard == nil:
 		return false, nil

@@ -82,3 +82,29 @@ func TestAnEditThatIsOnlyKeptStandsWithTheMessageThatItIsOf(t *testing.T) {
 		t.Errorf("decided again: %+v", words.Differences)
 	}
 }
+
+// An edit that did something did it: the next edit of the same message is only kept.
+func TestAnEditThatDidSomethingIsDone(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string]flow.Intent{"a word": {Kind: flow.MeansNothing, Text: "pya"}, "a code": {Kind: flow.MeansCode, Code: "JKP6HHEZ"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := one(t)
+			first, second := w.session(flow.InChat), w.session(flow.InChat)
+			w.must(w.hears("ada", "WRONG", wrong))
+			w.edit("RIGHT", "WRONG", code(first))
+			w.edit("AGAIN", "WRONG", code(second))
+			w.hear("ada", method(flow.BankTransfer))
+			if opened, other := w.attempts(first.ID), w.attempts(second.ID); len(opened) != 1 || len(other) != 0 {
+				t.Errorf("of the payment that the first edit opened %+v, of the other %+v", opened, other)
+			}
+			w.must(w.hears("ada", "TYPO", flow.Intent{Kind: flow.MeansNothing, Text: "crad"}))
+			w.edit("CARD", "TYPO", method(flow.Card))
+			said := w.texts("ada")
+			w.edit("USSD", "TYPO", method(flow.USSD))
+			if now := w.texts("ada"); !slices.Equal(now, said) {
+				t.Errorf("to the second edit of a message the payer reads %q", now[len(said):])
+			}
+		})
+	}
+}
