@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
+	"database/sql"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 )
 
 // A number is linked before the first start, by a process that does nothing else, and
@@ -49,5 +53,52 @@ func TestTheNetworkInsideLinksANumberOfAnotherOne(t *testing.T) {
 		p.says(text)
 		p.hears(`1 Bank transfer`)
 		dev.Kill()
+	}
+}
+
+// till pair dies when the phone has linked the number and nobody has noted that. Run
+// again it notes that number and links no other, and the start goes on with it.
+func TestANumberWhoseLinkingNobodyNotedIsLinked(t *testing.T) {
+	o, dir, addr := newOutside(t), t.TempDir(), tilltest.FreePort(t)
+	pair := start(t, dir, o.env, "pair")
+	await.Until(t, "it shows a code", func() bool { return pairing.MatchString(pair.Said()) })
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "data", "test.db")+"?_pragma=busy_timeout(10000)&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	writing, err := db.BeginTx(t.Context(), nil) // whoever else wants to write waits
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.link(pair)
+	pair.Line(`^linked: `)
+	pair.Kill()
+	var noted int
+	if err := writing.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM numbers WHERE number <> ''").Scan(&noted); err != nil || noted != 0 {
+		t.Fatalf("%d numbers are noted: %v", noted, err)
+	}
+	if err := writing.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	await.Until(t, "it is run again", func() bool {
+		soon, cancel := context.WithTimeout(t.Context(), tilltest.Patience)
+		defer cancel()
+		out, err := tilltest.Output(soon, dir, o.env, "pair")
+		if err != nil && !strings.Contains(out, "died less than") || err == nil && (pairing.MatchString(out) || !strings.Contains(out, "linked: +"+botNumber+"\n")) {
+			t.Fatalf("run again it said (%v):\n%s", err, out)
+		}
+		return err == nil
+	})
+	dev := start(t, dir, o.env, "dev", "--http-addr", addr)
+	dev.Line(`of that network|/phone$`)
+	m := &merchant{t: t, base: "http://" + addr, key: keptKey(t, dir)}
+	waitReady(m)
+	p := newPayer(m)
+	_, text := m.openChat(500_000, "is-heard")
+	p.says(text)
+	p.hears(`1 Bank transfer`)
+	if pairing.MatchString(dev.Said()) {
+		t.Errorf("it is to be linked once more:\n%s", dev.Said())
 	}
 }
