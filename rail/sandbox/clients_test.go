@@ -45,6 +45,11 @@ func TestAnotherProcessIsToldWhereOneIsGone(t *testing.T) {
 	if len(second.got) > 0 {
 		t.Errorf("the other was told %d times more", len(second.got))
 	}
+	w.door.answer(http.StatusServiceUnavailable)
+	tells(w.door, 11)
+	if n := (town{rail: w.rail, door: second}).hear(t); n.Amount != 11 { // one that answered, and took nothing, is still there
+		t.Errorf("notice %+v", n)
+	}
 	stranger, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: w.url, Secret: "a-secret-of-someone-else", Now: w.clock.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +58,39 @@ func TestAnotherProcessIsToldWhereOneIsGone(t *testing.T) {
 	if err := stranger.Register(t.Context(), nowhere(t)); err != nil {
 		t.Fatal(err)
 	}
-	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 11})
+	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 12})
 	await.Until(t, "the try is kept", func() bool { tried, err := w.bank.Tried(); return err == nil && tried == 1 })
 	w.silent(t)
+}
+
+// However many processes registered and are gone, those that registered last are
+// told, and no more than eight are asked.
+func TestTheLastProcessesAreToldHoweverManyAreGone(t *testing.T) {
+	w := openTown(t)
+	w.bank.SetSchedule(time.Hour)
+	register := func(at string) {
+		t.Helper()
+		if err := w.rail.Register(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lives := openDoor(t)
+	register(lives.url)
+	for range 7 {
+		register(nowhere(t))
+	}
+	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 1})
+	if n := (town{rail: w.rail, door: lives}).hear(t); n.Amount != 1 {
+		t.Errorf("notice %+v", n)
+	}
+	w.settled(t)
+	for range 100 {
+		register(nowhere(t))
+	}
+	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 2})
+	await.Until(t, "the try is kept", func() bool { tried, err := w.bank.Tried(); return err == nil && tried == 1 })
+	w.silent(t)
+	if len(lives.got) > 0 {
+		t.Error("a ninth process is asked")
+	}
 }
