@@ -215,16 +215,17 @@ func payable(co Checkout) []Method {
 	return out
 }
 
-// own are the payments that a session was paid with and that this chat's payer sent;
-// shared says whether others sent some too.
+// own are the payments that a session was paid with and that this chat's payer sent,
+// but for those that the bank took back; shared says whether others sent some too,
+// which they did also where that was taken back.
 func (d *deciding) own(co Checkout) (own []Payment, shared bool) {
 	for _, p := range co.Payments {
 		switch {
-		case !p.Counts() || p.Reversed >= p.Amount:
-		case d.mine(co, News{Attempt: p.Attempt}):
-			own = append(own, p)
-		default:
+		case !p.Counts():
+		case !d.mine(co, News{Attempt: p.Attempt}):
 			shared = true
+		case p.Reversed < p.Amount:
+			own = append(own, p)
 		}
 	}
 	return own, shared
