@@ -259,3 +259,39 @@ func TestALeaseWithoutTheDatabase(t *testing.T) {
 	clock.pass(checkout.LeaseLasts)
 	lost(t, first)
 }
+
+// A lease that runs out while the store hangs or refuses is lost, and whoever keeps it
+// hears of that though the store says nothing.
+func TestALeaseThatCannotBeRenewedIsLost(t *testing.T) {
+	t.Parallel()
+	for _, hangs := range []bool{true, false} {
+		t.Run(map[bool]string{true: "it hangs", false: "it refuses"}[hangs], func(t *testing.T) {
+			t.Parallel()
+			db, clock := storetest.Open(t, storetest.SQLite(t, store.Checkout)), newHand()
+			h := take(t, leases(db, nil, "A", clock.now), "")
+			ended := make(chan error, 1)
+			if hangs {
+				began, release := make(chan struct{}), make(chan struct{})
+				var writing sync.WaitGroup
+				defer writing.Wait()
+				defer close(release)
+				writing.Go(func() {
+					_ = db.Update(context.WithoutCancel(t.Context()), func(*store.Tx) error { close(began); <-release; return nil })
+				})
+				<-began
+			} else if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			go func() { ended <- h.Keep(t.Context()) }()
+			clock.pass(checkout.LeaseLasts)
+			select {
+			case err := <-ended:
+				if !errors.Is(err, checkout.ErrLeaseLost) {
+					t.Errorf("it ended with %v", err)
+				}
+			case <-time.After(4 * checkout.LeaseRenew):
+				t.Error("whoever keeps it hears nothing")
+			}
+		})
+	}
+}
