@@ -62,6 +62,28 @@ func TestNothingOfTheBotsFollowsOnceAPersonHasTheChat(t *testing.T) {
 	})
 }
 
+// A phone that is linked twice shows each line what the other one sent: that is no
+// person who types on it.
+func TestWhatWeSaidOurselvesTakesNoChatOver(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		echo := flow.Intent{Kind: flow.MeansTakeover, Text: "summary"}
+		session := w.session(flow.InChat)
+		w.sending(func(o checkout.Outgoing) error { return w.hears(o.Person, o.ID, echo) })
+		w.hear("ada", code(session))
+		w.hear("ada", method(flow.BankTransfer))
+		if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "transfer_how", "9799309074", "wait_menu"}) {
+			w.t.Errorf("the payer reads %q", got)
+		}
+		w.must(w.hears("bode", w.sent[0].ID, echo)) // what stands in another chat is nothing that we said there
+		w.must(w.hears("bode", "IN-bode", code(session)))
+		w.rest()
+		if got := w.texts("bode"); len(got) != 0 {
+			w.t.Errorf("over a person who has the chat, bode reads %q", got)
+		}
+	})
+}
+
 // claimed is a session whose chat ngozi has claimed.
 func (w *world) claimed() (flow.Session, flow.ChatID) {
 	w.t.Helper()

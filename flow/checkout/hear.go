@@ -32,6 +32,9 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		} else if known || err != nil {
 			return err
 		}
+		if own, err := w.echo(row, in); own || err != nil {
+			return err
+		}
 		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0, Came: in.Came, Edits: in.Edits, Revokes: in.Revokes}
 		if s.cfg.Board.Killed(in.Number) {
 			if err := w.unanswered(row, t, in); err != nil || in.Intent.Kind != flow.MeansStop {
@@ -63,6 +66,16 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		return w.turn(row, t, store.Line{Kind: replay.Heard, Message: in.Message})
 	})
 	return wrap("hear a message", err)
+}
+
+// echo says whether what was written at our number is what we said ourselves: where
+// one phone is linked twice, each line is shown what the other one sends.
+func (w *saving) echo(row store.ChatRow, in Inbound) (bool, error) {
+	if in.Intent.Kind != flow.MeansTakeover {
+		return false, nil
+	}
+	said, found, err := w.tx.Said(w.ctx, in.Message)
+	return found && said.Chat == row.ID, err
 }
 
 // chat finds or makes the chat of a message.
