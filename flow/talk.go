@@ -247,7 +247,7 @@ func (d *deciding) code() {
 		d.show(t, co)
 	case co.Session.Status == SessionPaid:
 		d.why = "somebody paid it"
-		d.say("paid_elsewhere", nil)
+		d.elsewhere(co)
 	case !co.Session.Open() || !d.turn.Now.Before(co.Session.ExpiresAt):
 		d.why = "the session is over"
 		d.over(co)

@@ -39,7 +39,7 @@ func (d *deciding) show(t Talk, co Checkout) {
 	case Closed:
 		switch {
 		case co.Session.Status == SessionPaid:
-			d.say("paid_elsewhere", nil)
+			d.elsewhere(co)
 		case co.Session.Open() && d.turn.Now.Before(co.Session.ExpiresAt):
 			d.summary(t, co) // it ended because nobody said anything
 		default:
@@ -52,6 +52,15 @@ func (d *deciding) show(t Talk, co Checkout) {
 // what became of what was.
 func (d *deciding) over(co Checkout) {
 	d.say("session_over", whole(co))
+	if _, known := d.chat.talk(co.Session.ID); known {
+		d.whereabouts(co)
+	}
+}
+
+// elsewhere says that somebody paid and, to a chat that knows the session, what
+// became of what its own payer sent too.
+func (d *deciding) elsewhere(co Checkout) {
+	d.say("paid_elsewhere", nil)
 	if _, known := d.chat.talk(co.Session.ID); known {
 		d.whereabouts(co)
 	}

@@ -27,7 +27,7 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 		d.paid(&t, co, in)
 	case t.State == Closed && co.Session.Status == SessionPaid:
 		d.why = "somebody else paid it"
-		d.say("paid_elsewhere", nil)
+		d.elsewhere(co)
 	case t.State == Closed && (!co.Session.Open() || over):
 		d.closed(t, co, in)
 	case t.State != Review && over && co.Session.Status == SessionProcessing:
