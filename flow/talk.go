@@ -109,13 +109,13 @@ func (d *deciding) hear(in Intent) {
 		return
 	}
 	d.chat.Wrote = d.now()
-	t, ok := d.quoted()
+	flood := d.flood()
+	t, ok := d.quoted(in.Kind, flood)
 	confirming, guess := d.now() < t.ConfirmTo, t.Guess
 	if t.ConfirmTo != 0 || t.Guess != "" { // whatever is said next, both must be asked for anew
 		t.ConfirmTo, t.Guess = 0, ""
 		d.chat = d.chat.put(t)
 	}
-	flood := d.flood()
 	switch {
 	case in.Kind == MeansStop:
 		d.why = "wants no reminders"
@@ -150,13 +150,18 @@ func (d *deciding) hear(in Intent) {
 }
 
 // quoted is the talk that a message is about: the one in focus, or the one
-// whose message is answered to. That one is in focus from then on.
-func (d *deciding) quoted() (Talk, bool) {
-	if t, ok := d.chat.talk(d.turn.Quoted); ok && d.turn.Quoted != d.chat.Focus {
+// whose message is answered to. That one is in focus from then on, unless nothing
+// is said of it now: a digit is an answer to the menu that was shown last.
+func (d *deciding) quoted(kind IntentKind, flood bool) (Talk, bool) {
+	silent := flood || slices.Contains(ofNoTalk, kind)
+	if t, ok := d.chat.talk(d.turn.Quoted); ok && d.turn.Quoted != d.chat.Focus && !silent {
 		d.focus(t)
 	}
 	return d.chat.talk(d.chat.Focus)
 }
+
+// ofNoTalk are what is answered in the same way whatever it is an answer to.
+var ofNoTalk = []IntentKind{MeansStop, MeansResume, MeansSecret, MeansThanks, MeansCode}
 
 // focus puts a talk into focus. It is the last one from now on: the one before
 // it is what 7 leads back to.

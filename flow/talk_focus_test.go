@@ -310,3 +310,26 @@ func TestWhoCallsBeforeAnythingIsOpenIsAskedForTheCode(t *testing.T) {
 		t.Errorf("%d of 5 calls were answered", said)
 	}
 }
+
+// An answer to an older message that says nothing of its payment leaves the menu
+// that was shown last to be answered.
+func TestAnAnswerThatSpeaksOfNoPaymentMovesNothing(t *testing.T) {
+	quoting := func(in flow.Intent, full int) flow.Decision {
+		turn := beside(flow.AwaitTransfer, flow.Choosing)
+		turn.Quoted = "wsp_sess_1"
+		turn.Chat.Flood = flow.Flood{From: turn.Now.UnixMilli(), Count: full}
+		return flow.Decide(heard(turn, in))
+	}
+	for _, kind := range []flow.IntentKind{flow.MeansStop, flow.MeansThanks, flow.MeansSecret, flow.MeansCode} {
+		if d := quoting(flow.Intent{Kind: kind}, 0); d.Chat.Focus != "wsp_sess_2" || len(d.Says) == 0 {
+			t.Errorf("%s: %s is in focus and %q is said", kind, d.Chat.Focus, keys(d))
+		}
+	}
+	again := flow.Intent{Kind: flow.MeansAgain}
+	if d := quoting(again, 12); keys(d) != "too_fast" || d.Chat.Focus != "wsp_sess_2" {
+		t.Errorf("one too many: %s is in focus and %q is said", d.Chat.Focus, keys(d))
+	}
+	if d := quoting(again, 0); d.Chat.Focus != "wsp_sess_1" || !strings.HasPrefix(keys(d), "transfer_how") {
+		t.Errorf("what is of the payment: %s is in focus and %q is said", d.Chat.Focus, keys(d))
+	}
+}
