@@ -245,15 +245,18 @@ func (d *deciding) code() {
 	if d.chat.Desk.State == DeskWaiting {
 		d.chat.Desk, _ = d.chat.Desk.move(deskRelease, d.turn.Now)
 	}
+	over := !co.Session.Open() || !d.turn.Now.Before(co.Session.ExpiresAt)
 	switch {
 	case known && (t.State == Paid || t.State == Review):
 		d.why = "this chat's money came, or is looked at"
 		d.focus(t)
 		d.show(t, co)
+	case over && !known && slices.ContainsFunc(co.Attempts, d.kin):
+		d.moves(co)
 	case co.Session.Status == SessionPaid:
 		d.why = "somebody paid it"
 		d.elsewhere(co)
-	case !co.Session.Open() || !d.turn.Now.Before(co.Session.ExpiresAt):
+	case over:
 		d.why = "the session is over"
 		d.over(co)
 	case known:
@@ -268,18 +271,35 @@ func (d *deciding) code() {
 	}
 }
 
-// opens begins the talk of a session. One that was going on is kept.
-func (d *deciding) opens(co Checkout) {
-	d.why = "opens a session"
-	d.chat.BadCodes, d.chat.Strangers, d.chat.QuietTo = 0, 0, 0 // not by a code that is known: that would pay for guesses
-	old, had := d.chat.talk(d.chat.Focus)
-	t := Talk{Session: co.Session.ID, State: Choosing}
+// moves begins the talk of a session that is over and that the payer had instructions
+// of at another number of ours: here they hear of what they paid.
+func (d *deciding) moves(co Checkout) {
+	d.why = "the session is over, and this payer had it at another number of ours"
+	t := Talk{Session: co.Session.ID, State: Closed}
+	if own, _ := d.own(co); len(own) > 0 && co.Session.Status == SessionPaid {
+		t.State, t.Mine = Paid, true
+	}
+	d.begins(t, co)
+	d.show(t, co)
+}
+
+// begins has this chat know a session from now on, and speak of it.
+func (d *deciding) begins(t Talk, co Checkout) {
 	d.chat = d.chat.put(t)
 	d.focus(t)
 	d.do(DoWatch, t)
 	if d.chat.Lang == "" { // the payer has chosen none
 		d.chat.Lang = co.Session.Policy.Lang
 	}
+}
+
+// opens begins the talk of a session. One that was going on is kept.
+func (d *deciding) opens(co Checkout) {
+	d.why = "opens a session"
+	d.chat.BadCodes, d.chat.Strangers, d.chat.QuietTo = 0, 0, 0 // not by a code that is known: that would pay for guesses
+	old, had := d.chat.talk(d.chat.Focus)
+	t := Talk{Session: co.Session.ID, State: Choosing}
+	d.begins(t, co)
 	if before, seen := d.turn.Checkouts[old.Session]; had && seen && slices.Contains(live, old.State) && before.Session.Open() {
 		d.say("parked", kept(about(co), before))
 	}

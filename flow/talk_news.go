@@ -247,12 +247,16 @@ func (d *deciding) newsOpened(t *Talk, co Checkout, n News) {
 	d.step(t, opened(a.Method), "the instructions are there", func() { d.details(*t, co) })
 }
 
-// mine says whether news of money is this chat's: not when another chat's
+// mine says whether news of money is this chat's payer's: not when another one's
 // attempt was credited. Whoever else opened the session learns nothing of it.
 func (d *deciding) mine(co Checkout, n News) bool {
 	a, _ := co.attempt(n.Attempt)
-	return a.Chat == "" || a.Chat == d.chat.ID
+	return a.Chat == "" || a.Chat == d.chat.ID || d.kin(a)
 }
+
+// kin says whether an attempt is of this chat's person at another number of ours,
+// which may be gone: what they paid there they are told of here.
+func (d *deciding) kin(a Attempt) bool { return slices.Contains(d.turn.Kin, a.Chat) }
 
 // waitsFor says whether a talk waits for the instructions that news is about.
 // News of no attempt is of a method that could not even be begun.

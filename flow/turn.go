@@ -57,6 +57,7 @@ type Turn struct {
 	Edits     string                 `json:"edits,omitempty"`     // the network's id of the message that Heard takes the place of
 	Revokes   string                 `json:"revokes,omitempty"`   // likewise of the one that is taken back
 	Of        int64                  `json:"of,omitempty"`        // the line of the log that either stands in
+	Kin       []ChatID               `json:"kin,omitempty"`       // chats of the same person with our other numbers, that asked for instructions of these sessions
 	Checkouts map[SessionID]Checkout `json:"checkouts,omitempty"` // every session that the turn may touch
 	Banks     []Bank                 `json:"banks,omitempty"`     // of the USSD menu, in order
 	Now       time.Time              `json:"now"`

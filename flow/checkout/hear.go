@@ -113,6 +113,9 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 	if t.Checkouts, err = w.checkouts(t.Touches()...); err != nil {
 		return err
 	}
+	if t.Kin, err = w.kin(row, t.Checkouts); err != nil {
+		return err
+	}
 	about := cmp.Or(t.About, t.ByCode, t.Quoted, chat.Focus)
 	cause.Stream, cause.At, cause.Session = string(row.ID), w.now, about
 	if cause.Data, err = json.Marshal(t); err != nil {

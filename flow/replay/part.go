@@ -113,6 +113,14 @@ func privateTurn(t flow.Turn, own Owned) flow.Turn {
 		}
 	}
 	t.About, t.ByCode, t.Quoted = only(t.About, own), only(t.ByCode, own), only(t.Quoted, own)
+	t.Kin = slices.DeleteFunc(slices.Clone(t.Kin), func(id flow.ChatID) bool { // that they paid another merchant too
+		for _, co := range t.Checkouts {
+			if slices.ContainsFunc(co.Attempts, func(a flow.Attempt) bool { return a.Chat == id }) {
+				return false
+			}
+		}
+		return true
+	})
 	return t
 }
 

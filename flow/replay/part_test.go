@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,9 +24,12 @@ func TestAPartOfAChatHoldsOneMerchantsPaymentsAlone(t *testing.T) {
 	id, other := bola()
 	both := session()
 	both[id] = other
+	ada := both["wsp_sess_1"]
+	ada.Attempts = append(slices.Clone(ada.Attempts), flow.Attempt{ID: "a_9", Chat: "chat_9"})
+	both["wsp_sess_1"] = ada
 	rec := taped(t,
 		flow.Turn{Heard: &flow.Intent{Kind: flow.MeansCode, Code: "7K3M9QTX"}, ByCode: "wsp_sess_1", Checkouts: session()},
-		flow.Turn{Heard: &flow.Intent{Kind: flow.MeansCode, Code: "8K3M9QTX", Text: "the shoes"}, ByCode: id, Checkouts: both},
+		flow.Turn{Heard: &flow.Intent{Kind: flow.MeansCode, Code: "8K3M9QTX", Text: "the shoes"}, ByCode: id, Checkouts: both, Kin: []flow.ChatID{"chat_9"}},
 	)
 	for i := range rec.Lines {
 		rec.Lines[i].Session = "wsp_sess_1"
@@ -40,7 +44,7 @@ func TestAPartOfAChatHoldsOneMerchantsPaymentsAlone(t *testing.T) {
 		shown  string
 	}{
 		{"wsp_sess_1", []string{"wsp_sess_2", "Bola Foods", "the shoes"}, "Ada Stores"},
-		{"wsp_sess_2", []string{"wsp_sess_1", "Ada Stores"}, "Bola Foods"},
+		{"wsp_sess_2", []string{"wsp_sess_1", "Ada Stores", "chat_9"}, "Bola Foods"},
 	} {
 		part, err := replay.Part(rec, func(id flow.SessionID) bool { return id == side.own })
 		if err != nil {
