@@ -70,6 +70,7 @@ type Message struct {
 	ID      string // the network's id of the message, or of the call
 	Kind    Kind
 	Text    string        // the caption where there is media
+	Wrote   time.Time     // when the network took it in, zero where that is not known
 	Own     bool          // somebody typed it on the phone of our own number
 	Quoted  string        // the id of the message of ours that it answers to
 	Edits   string        // the id of the message that it takes the place of
@@ -112,7 +113,7 @@ func (b *Bot) Receive(ctx context.Context, m Message) error {
 	in := b.understand(m)
 	err := b.hear(ctx, checkout.Inbound{
 		Number: m.Number, Person: m.Person, Phone: m.Phone, Name: line(masked(m.Name), maxName), Message: m.ID,
-		Quoted: id(m.Quoted), Edits: id(m.Edits), Revokes: id(m.Revokes), Came: came(m.Kind), Fades: m.Fades, Intent: in,
+		Quoted: id(m.Quoted), Edits: id(m.Edits), Revokes: id(m.Revokes), Came: came(m.Kind), Wrote: m.Wrote, Fades: m.Fades, Intent: in,
 	})
 	if err != nil {
 		return fmt.Errorf("hearing the message %s: %w", m.ID, err)

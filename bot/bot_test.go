@@ -49,12 +49,13 @@ func message() bot.Message {
 }
 
 func TestReceive(t *testing.T) {
-	h, log := &hearing{}, &bytes.Buffer{}
-	if err := newBot(h, log).Receive(t.Context(), message()); err != nil {
+	h, log, m := &hearing{}, &bytes.Buffer{}, message()
+	m.Wrote = noon.Add(-time.Hour)
+	if err := newBot(h, log).Receive(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	want := checkout.Inbound{
-		Number: "2348000000001", Person: "100200300400500", Phone: "2348012345678", Name: "Ada", Message: "3EB0AA",
+		Number: "2348000000001", Person: "100200300400500", Phone: "2348012345678", Name: "Ada", Message: "3EB0AA", Wrote: m.Wrote,
 		Intent: flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1", By: bot.Reading},
 	}
 	if len(h.inbound) != 1 || h.inbound[0] != want {

@@ -172,23 +172,32 @@ func (d *deciding) focus(t Talk) {
 	d.chat.Talks = append(d.chat.Talks, t)
 }
 
+// wrote is when the message of the turn was written, in ms. After an outage what was
+// written in hours comes in one second.
+func (d *deciding) wrote() int64 {
+	if at := d.turn.Wrote; at > 0 && at < d.now() {
+		return at
+	}
+	return d.now()
+}
+
 // flood counts a message, and says whether it is one too many to be answered.
 func (d *deciding) flood() bool {
-	f, now := &d.chat.Flood, d.now()
-	if now < f.To {
+	f, now := &d.chat.Flood, d.wrote()
+	if now < f.To && f.To-now <= quietFor.Milliseconds() { // what is told by another clock holds for no longer
 		d.why = "too many messages"
 		return true
 	}
 	if f.Times > 0 && now-f.To >= calmAfter.Milliseconds() {
 		f.Times = 0
 	}
-	if now-f.From >= time.Minute.Milliseconds() {
+	if apart := now - f.From; max(apart, -apart) >= time.Minute.Milliseconds() {
 		f.From, f.Count = now, 0
 	}
 	if f.Count++; f.Count <= maxPerMinute {
 		return false
 	}
-	f.To = d.in(min(time.Minute<<min(f.Times, 6), quietFor))
+	f.To = now + min(time.Minute<<min(f.Times, 6), quietFor).Milliseconds()
 	f.Times++
 	f.From, f.Count = 0, 0
 	if f.Times >= maxBadCodes {

@@ -53,6 +53,7 @@ type Turn struct {
 	ByCode    SessionID              `json:"byCode,omitempty"`    // the session the entry code opens, "" for none
 	Quoted    SessionID              `json:"quoted,omitempty"`    // the session whose message is answered to, "" for none
 	Fades     bool                   `json:"fades,omitempty"`     // the chat's messages disappear
+	Wrote     int64                  `json:"wrote,omitempty"`     // ms: when the network took in what was heard, 0 where that is not known
 	Came      string                 `json:"came,omitempty"`      // what Heard came with, as a picture; nothing is decided by this and what follows
 	Edits     string                 `json:"edits,omitempty"`     // the network's id of the message that Heard takes the place of
 	Revokes   string                 `json:"revokes,omitempty"`   // likewise of the one that is taken back

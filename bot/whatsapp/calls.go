@@ -28,7 +28,7 @@ func (c *Client) call(ctx context.Context, wa *whatsmeow.Client, evt *events.Cal
 		return
 	}
 	if err == nil {
-		err = c.cfg.Receive(ctx, bot.Message{Number: c.ours(), Person: person, Phone: phone, ID: evt.CallID, Kind: bot.KindCall, Fades: unsaid})
+		err = c.cfg.Receive(ctx, bot.Message{Number: c.ours(), Person: person, Phone: phone, ID: evt.CallID, Kind: bot.KindCall, Wrote: evt.Timestamp, Fades: unsaid})
 	}
 	if err != nil {
 		c.log.ErrorContext(ctx, "whatsapp call not kept", slog.String("phone", phone.String()), slog.String("error", scrub(err.Error())))

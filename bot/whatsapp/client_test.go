@@ -200,6 +200,16 @@ func got[T any](t *testing.T, from <-chan T) T {
 	}
 }
 
+// written is a message without when the network took it in, which must be just now.
+func written(t *testing.T, m bot.Message) bot.Message {
+	t.Helper()
+	if age := time.Since(m.Wrote); age < -time.Second || age > within {
+		t.Errorf("%s was written %s ago", m.ID, age)
+	}
+	m.Wrote = time.Time{}
+	return m
+}
+
 // link scans the QR code that the client shows.
 func (d *desk) link(number string) *wanet.Account {
 	d.t.Helper()

@@ -70,7 +70,7 @@ func TestHearsEveryKind(t *testing.T) {
 	} {
 		id, err := c.send()
 		must(t, err)
-		m := got(t, d.messages)
+		m := written(t, got(t, d.messages))
 		c.want.Number, c.want.Person, c.want.Phone, c.want.Name, c.want.ID = ourNumber, p.Account().LID(), flow.Phone(ada), "Ada", id
 		if m != c.want {
 			t.Errorf("%s: got  %+v\nwant %+v", c.name, m, c.want)
@@ -134,7 +134,7 @@ func TestCalls(t *testing.T) {
 		must(t, err)
 		id, err := p.Call(t.Context(), ourNumber, false)
 		must(t, err)
-		m := got(t, d.messages)
+		m := written(t, got(t, d.messages))
 		want := bot.Message{Number: ourNumber, Person: p.Account().LID(), Phone: flow.Phone(ada), ID: id, Kind: bot.KindCall, Fades: -1}
 		if m != want {
 			t.Errorf("got  %+v\nwant %+v", m, want)
@@ -166,7 +166,7 @@ func TestTypedOnOurPhone(t *testing.T) {
 	sent, err := ownPhone.Send(t.Context(), ada, "typed on the phone")
 	must(t, err)
 	all := hears(t, p, 2)
-	m := got(t, d.messages)
+	m := written(t, got(t, d.messages))
 	want := bot.Message{Number: ourNumber, Person: person, Phone: flow.Phone(ada), ID: sent.ID, Text: "typed on the phone", Own: true}
 	if m != want {
 		t.Errorf("got  %+v\nwant %+v", m, want)

@@ -40,7 +40,7 @@ func (c *Client) inbound(ctx context.Context, wa *whatsmeow.Client, evt *events.
 	}
 	m := bot.Message{
 		Number: c.ours(), Person: person, Phone: phone, Name: name, ID: info.ID, Kind: said.kind, Text: said.text, Own: info.IsFromMe,
-		Edits: said.edits, Revokes: said.revokes, Fades: said.fades,
+		Edits: said.edits, Revokes: said.revokes, Wrote: info.Timestamp, Fades: said.fades,
 	}
 	if said.context != nil {
 		m.Fades = seconds(said.context.GetExpiration())

@@ -142,7 +142,7 @@ func TestWhatItSays(t *testing.T) {
 		evt.Message = c.m
 		m, ok, err := d.Inbound(t.Context(), evt)
 		if c.shown {
-			c.want.Number, c.want.Person, c.want.Name, c.want.ID = ourNumber, lid.User, "Ada", "3A01"
+			c.want.Number, c.want.Person, c.want.Name, c.want.ID, c.want.Wrote = ourNumber, lid.User, "Ada", "3A01", evt.Info.Timestamp
 		}
 		if err != nil || ok != c.shown || m != c.want {
 			t.Errorf("%s: %+v %t %v\nwant %+v", name, m, ok, err, c.want)

@@ -70,7 +70,7 @@ func TestMessage(t *testing.T) {
 	d := paired(t)
 	p := phone(t, d.net, ada, "Ada")
 	sent := say(t, p, "Pay 7K3M-9QTX")
-	m := got(t, d.messages)
+	m := written(t, got(t, d.messages))
 	want := bot.Message{
 		Number: ourNumber, Person: p.Account().LID(), Phone: flow.Phone(ada), Name: "Ada", ID: sent.ID, Text: "Pay 7K3M-9QTX",
 	}

@@ -97,6 +97,7 @@ type Inbound struct {
 	Edits   string        // the id of the message that it takes the place of, "" for none
 	Revokes string        // the id of the message that it takes back, "" for none
 	Came    string        // what it came with, as "picture" or "voice note"; "" for text alone
+	Wrote   time.Time     // when the network took it in, zero where that is not known
 	Fades   time.Duration // how long the chat keeps its messages, 0 for ever, negative where the message does not say
 	Intent  flow.Intent
 }

@@ -35,7 +35,7 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		if own, err := w.echo(row, in); own || err != nil {
 			return err
 		}
-		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0, Came: in.Came, Edits: in.Edits, Revokes: in.Revokes}
+		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0, Wrote: flow.Millis(in.Wrote), Came: in.Came, Edits: in.Edits, Revokes: in.Revokes}
 		if s.cfg.Board.Killed(in.Number) {
 			if err := w.unanswered(row, t, in); err != nil || in.Intent.Kind != flow.MeansStop {
 				return err
