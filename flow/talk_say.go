@@ -49,10 +49,15 @@ func (d *deciding) show(t Talk, co Checkout) {
 }
 
 // over says that nothing can be paid any more and, to a chat that knows the session,
-// what became of what was.
+// what became of what was, or that it is on its way.
 func (d *deciding) over(co Checkout) {
+	_, known := d.chat.talk(co.Session.ID)
+	if known && co.Session.Status == SessionProcessing {
+		d.say("on_the_way", about(co))
+		return
+	}
 	d.say("session_over", whole(co))
-	if _, known := d.chat.talk(co.Session.ID); known {
+	if known {
 		d.whereabouts(co)
 	}
 }
