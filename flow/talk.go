@@ -29,6 +29,8 @@ func Decide(t Turn) Decision {
 	d := &deciding{turn: t, chat: t.Chat}
 	d.chat.Talks = slices.Clone(t.Chat.Talks) // the caller's stay the caller's
 	switch {
+	case t.Off && t.Heard != nil:
+		return d.unanswered(*t.Heard)
 	case t.News != nil:
 		d.happened(*t.News)
 	case t.Heard != nil:
@@ -41,6 +43,13 @@ func Decide(t Turn) Decision {
 		d.says = nil
 	}
 	return Decision{Chat: d.chat, Says: d.spoken(), Effects: d.effects, Why: d.why}
+}
+
+// unanswered decides on what is written to a number that an operator switched off.
+// STOP holds all the same: our other numbers may write to them still.
+func (d *deciding) unanswered(in Intent) Decision {
+	d.chat.Stopped = d.chat.Stopped || in.Kind == MeansStop
+	return Decision{Chat: d.chat, Why: "kept, and not answered: an operator switched this number off"}
 }
 
 // deciding is a decision while it is being made.

@@ -51,6 +51,7 @@ type Turn struct {
 	News      *News                  `json:"news,omitempty"`
 	About     SessionID              `json:"about,omitempty"`     // of News, or of the message that an edit leaves as it was
 	ByCode    SessionID              `json:"byCode,omitempty"`    // the session the entry code opens, "" for none
+	Off       bool                   `json:"off,omitempty"`       // an operator switched the number off: what is heard is kept, and not answered
 	Quoted    SessionID              `json:"quoted,omitempty"`    // the session whose message is answered to, "" for none
 	Fades     bool                   `json:"fades,omitempty"`     // the chat's messages disappear
 	Wrote     int64                  `json:"wrote,omitempty"`     // ms: when the network took in what was heard, 0 where that is not known

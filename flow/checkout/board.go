@@ -2,7 +2,6 @@ package checkout
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"till/flow"
-	"till/flow/replay"
 	"till/flow/store"
 )
 
@@ -277,19 +275,6 @@ func (b *Board) Report(ctx context.Context, n flow.Number) error {
 		return fmt.Errorf("keep how a number stands: %w", err)
 	}
 	return b.Refresh(ctx)
-}
-
-// unanswered keeps a message that came to a number which an operator switched
-// off: it stands in the log, and nothing comes of it.
-func (w *saving) unanswered(row store.ChatRow, t flow.Turn, in Inbound) error {
-	data, err := json.Marshal(t)
-	if err != nil {
-		return fmt.Errorf("log a message: %w", err)
-	}
-	err = w.tx.Write(w.ctx, store.Line{
-		Stream: string(row.ID), At: w.now, Kind: replay.Heard, Message: in.Message, Data: data,
-	})
-	return err
 }
 
 // Moves are the last acts of operators, oldest first.

@@ -3,8 +3,10 @@ package checkout_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,8 +193,15 @@ func TestAKilledNumberAnswersNobody(t *testing.T) {
 		if err != nil || line.Message != "M1" {
 			t.Errorf("kept is %+v, %v", line, err)
 		}
-		if _, err := w.db.Line(t.Context(), string(chat.ID), 2); err == nil {
+		if why, err := w.db.Line(t.Context(), string(chat.ID), 2); err != nil || !strings.Contains(string(why.Data), "switched this number off") {
+			t.Errorf("why it is not answered is kept as %+v, %v", why, err)
+		}
+		if _, err := w.db.Line(t.Context(), string(chat.ID), 3); err == nil {
 			t.Error("there is more than what was written")
+		}
+		story, err := checkout.Timeline(t.Context(), w.db.Reader, session.ID)
+		if told := fmt.Sprint(story); err != nil || strings.Count(told, "understood as code") != 1 || !strings.Contains(told, "switched this number off") {
+			t.Errorf("the session's story is %s, %v", told, err)
 		}
 		kill.To = ""
 		moves(t, w.db, kill)

@@ -73,7 +73,7 @@ func (w *saving) acted(heard store.Line, message string) (did store.Line, found 
 // consumed says whether a message did something.
 func (w *saving) consumed(heard store.Line, t flow.Turn) (bool, error) {
 	switch {
-	case t.Heard == nil:
+	case t.Heard == nil, t.Off: // or it came to a number that was switched off
 		return false, nil
 	case t.Heard.Kind == flow.MeansCode:
 		return w.opened(heard, t.ByCode)

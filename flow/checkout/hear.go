@@ -35,20 +35,11 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		if own, err := w.echo(row, in); own || err != nil {
 			return err
 		}
-		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0, Wrote: flow.Millis(in.Wrote), Came: in.Came, Edits: in.Edits, Revokes: in.Revokes}
-		if s.cfg.Board.Killed(in.Number) {
-			if err := w.unanswered(row, t, in); err != nil || in.Intent.Kind != flow.MeansStop {
-				return err
-			}
-			if err := w.mute(row.ID, true); err != nil { // chats that begin later stand as this one does
-				return err
-			}
-			return w.everywhere(row, true) // our other numbers may write to them still
-		}
+		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0, Wrote: flow.Millis(in.Wrote), Came: in.Came, Edits: in.Edits, Revokes: in.Revokes, Off: s.cfg.Board.Killed(in.Number)}
 		if t.Quoted, err = w.quoted(row, in.Quoted); err != nil {
 			return err
 		}
-		if in.Intent.Kind == flow.MeansTakeover {
+		if in.Intent.Kind == flow.MeansTakeover && !t.Off {
 			if err := w.withdraw(row.ID); err != nil {
 				return err
 			}
