@@ -157,14 +157,15 @@ func (b *Board) Current(number string) string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	now := b.now()
-	for _, n := range b.numbers {
-		if n.Digits == number && !n.Able(now) {
-			// Not Pick: the same question gets the same answer, and reading is
-			// not giving out.
-			if other, ok := flow.PickNumber(b.numbers, nil, now); ok {
-				return other.Digits
-			}
-		}
+	// One that none of our places has any more is somebody else's: another phone was
+	// linked where it was.
+	leads := slices.ContainsFunc(b.numbers, func(n flow.Number) bool { return n.Digits == number && n.Able(now) })
+	if number == "" || leads {
+		return number
+	}
+	// Not Pick: the same question gets the same answer, and reading is not giving out.
+	if other, ok := flow.PickNumber(b.numbers, nil, now); ok {
+		return other.Digits
 	}
 	return number
 }

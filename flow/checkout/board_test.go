@@ -164,6 +164,20 @@ func TestALinkFollowsANumberThatIsGone(t *testing.T) {
 		if got := w.read(session.ID).Number; got != ourNumber {
 			t.Errorf("the session's number is %q", got)
 		}
+		for _, c := range []struct {
+			name, first, second string
+			state               flow.NumberState // of the first
+			want                string
+		}{
+			{"one phone is linked twice, and once no more", ourNumber, ourNumber, flow.NumberLoggedOut, ourNumber},
+			{"another phone is linked where it was", "2348000000003", "2348000000002", flow.NumberLive, "2348000000003"},
+		} {
+			w.must(w.board.Report(t.Context(), flow.Number{Slot: 2, Token: held[1].Token, Digits: c.second, State: flow.NumberLive}))
+			w.must(w.board.Report(t.Context(), flow.Number{Slot: 1, Token: held[0].Token, Digits: c.first, State: c.state}))
+			if got := link(); got != c.want+"/"+session.EntryCode {
+				t.Errorf("%s: the link is %q", c.name, got)
+			}
+		}
 		stale := flow.Number{Slot: 1, Token: held[0].Token - 1, State: flow.NumberBanned}
 		if err := w.board.Report(t.Context(), stale); !errors.Is(err, checkout.ErrLeaseLost) {
 			t.Errorf("one that lost the number spoke for it: %v", err)
