@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"till/bot"
 	"till/bot/whatsapp"
 	"till/bot/whatsapp/wanet"
+	"till/flow/await"
 	"till/flow/checkout"
 )
 
@@ -186,6 +188,16 @@ func (d *desk) disconnects() {
 	if err := d.Await(ctx, func(s whatsapp.State) bool { return s != whatsapp.StateConnected }); err != nil {
 		d.t.Fatalf("always connected: %v", err)
 	}
+}
+
+// breaks does what ends the line, and waits until it has ended: on a busy machine
+// there may be another one before anybody looks.
+func (d *desk) breaks(do func()) {
+	d.t.Helper()
+	ended := func() int { return strings.Count(d.log.String(), "whatsapp line ended") }
+	before := ended()
+	do()
+	await.Until(d.t, "the line has ended", func() bool { return ended() > before })
 }
 
 func got[T any](t *testing.T, from <-chan T) T {

@@ -101,8 +101,7 @@ func TestLineBreaks(t *testing.T) {
 		func() { d.device().StreamError(503) },
 		func() { d.device().Drop() },
 	} {
-		broken()
-		d.disconnects()
+		d.breaks(broken)
 		say(t, p, "hello")
 		if m := got(t, d.messages); m.Text != "hello" {
 			t.Errorf("after break %d got %+v", i, m)
@@ -251,8 +250,7 @@ func TestLastingStates(t *testing.T) {
 	if s := d.State(); s != string(whatsapp.StateConnected) {
 		t.Errorf("two lost pings and it is %s", s)
 	}
-	d.Handle(t.Context(), &events.KeepAliveTimeout{ErrorCount: 3})
-	d.disconnects()
+	d.breaks(func() { d.Handle(t.Context(), &events.KeepAliveTimeout{ErrorCount: 3}) })
 	d.await(whatsapp.StateConnected)
 	d.Handle(t.Context(), &events.ConnectFailure{Reason: events.ConnectFailureGeneric})
 	d.await(whatsapp.StateConnected)
