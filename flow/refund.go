@@ -142,6 +142,7 @@ func (r Refund) Heard(s Session, p Payment, d Disbursed, booked bool, now time.T
 	case d.Status == DisbursementDone && r.Status != RefundProcessed && !r.Returned:
 		return r.paid(s, p, d, now)
 	case d.CameBack() && r.Overpaid > 0:
+		r.Returned = r.Returned || r.PutBack // what is sent again needs another name
 		return r.back(d, now), nil
 	case d.CameBack() && r.Status == RefundProcessed:
 		return r.bounced(s, d, now)

@@ -217,6 +217,19 @@ func TestWhatWasSentBesidesComesBackAfterTheOtherRefundFailed(t *testing.T) {
 			w.t.Errorf("it is still out: %+v", r)
 		}
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.MerchantPending: -482_500, flow.Fees: -17_500})
+		w.rail.sentOut(func(name string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			if name == first.Reference {
+				return flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "F1", Reverses: "B1", At: w.clock()}, nil
+			}
+			return call()
+		})
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B2", At: w.clock()}, nil
+			}
+		})
+		w.must(w.retryRefund(first)) // under another name: what came back is no answer to it
+		w.becomes(first.ID, flow.RefundProcessed)
 	})
 }
 
