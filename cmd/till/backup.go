@@ -77,6 +77,9 @@ func (c *backupCmd) Run(w *world) error {
 	if err := c.Check(); err != nil {
 		return usageError{err}
 	}
+	if c.File == "" { // a variable that is not set
+		return usageError{errors.New("give the file to write, as till-2026-11-22.tar.gz")}
+	}
 	if c.DatabaseURL != "" {
 		return postgresFirst("back up", `pg_dump -Fc -f till.dump "$TILL_DATABASE_URL"`, "What is restored from it does not know what was paid out since: till restore till.dump says what to do then.")
 	}
