@@ -34,7 +34,7 @@ type BankAccount struct {
 func (n Notice) Outcomes() []Disbursed {
 	d := Disbursed{Status: DisbursementDone, RailTransactionID: n.RailTransactionID, At: n.PaidAt}
 	if n.Kind != PaidOut {
-		d.Status, d.Reason, d.Reverses = DisbursementFailed, n.Reason, n.Reverses
+		d.Status, d.Reason, d.Reverses, d.SentAt = DisbursementFailed, n.Reason, n.Reverses, n.SentAt
 	}
 	return d.Outcomes()
 }
@@ -45,7 +45,11 @@ func (d Disbursed) Outcomes() []Disbursed {
 	if !d.CameBack() {
 		return []Disbursed{d}
 	}
-	return []Disbursed{{Status: DisbursementDone, RailTransactionID: d.Reverses, At: d.At}, d}
+	sent := Disbursed{Status: DisbursementDone, RailTransactionID: d.Reverses, At: d.At}
+	if !d.SentAt.IsZero() && d.SentAt.Before(d.At) {
+		sent.At = d.SentAt
+	}
+	return []Disbursed{sent, d}
 }
 
 // CameBack says whether money was sent and came back.
@@ -68,4 +72,5 @@ type Disbursed struct {
 	At                time.Time // since when it stands so: the value time of an outcome
 	Reason            string    // of a failure, in plain words
 	Reverses          string    // of what came back: the rail's name of what was sent, "" where nothing was
+	SentAt            time.Time // of what came back: the value time of what was sent, zero where the rail does not say
 }

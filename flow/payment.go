@@ -31,6 +31,7 @@ type Notice struct {
 	NIPSessionID      string     `json:"nipSessionId,omitempty"`
 	Reason            string     `json:"reason,omitempty"`   // of a decline, in plain words
 	Reverses          string     `json:"reverses,omitempty"` // of a reversal: the rail's name of the credit, "" where it does not say; of a payout_failed: of the paid_out that came back, "" where nothing was sent
+	SentAt            time.Time  `json:"sentAt,omitzero"`    // of a payout_failed: the value time of the paid_out that came back, zero where the rail does not say
 	Collects          ProjectID  `json:"collects,omitempty"` // whose collection account a credit came to, "" where the rail does not say
 }
 

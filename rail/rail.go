@@ -45,8 +45,8 @@ type Rail interface {
 	// What became of it is told by itself (Parse) where the provider does, and to
 	// whoever asks: flow.PaidOut when it was sent, flow.PayoutFailed when it was
 	// not or when it came back. That one is a movement of its own, and names in
-	// Reverses the one that was sent; nothing was, where it names none. The two may
-	// overtake one another.
+	// Reverses the one that was sent, and in SentAt when, where the provider says that;
+	// nothing was, where it names none. The two may overtake one another.
 	Disburse(ctx context.Context, d flow.Disbursement) (flow.Disbursed, error)
 	// Disbursed asks what became of an order by its reference, and answers as the
 	// last notice of it told, Reverses too; ErrNotFound where the provider never took

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 	"till/rail"
 )
 
@@ -61,4 +62,34 @@ func TestAPayoutThatWasSentAfterAllIsNotMadeAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What was sent before midnight and came back after it is booked on two days, as the
+// bank books it, also where only the second was heard of.
+func TestAPayoutThatCameBackAfterMidnightIsOfTwoDays(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t, ctx := w.t, w.t.Context()
+		w.earns()
+		w.weather(rail.Conditions{Payouts: rail.FatePending})
+		w.at("2026-11-23T08:00:01Z")
+		b := w.settlements(project)[0]
+		w.at("2026-11-24T01:00:00Z")
+		sent := flow.Notice{Kind: flow.PaidOut, Reference: string(b.ID), RailTransactionID: "B1", Amount: b.Amount, PaidAt: w.clock().Add(-4 * time.Hour)}
+		back := flow.Notice{
+			Kind: flow.PayoutFailed, Reference: string(b.ID), RailTransactionID: "B2", Amount: b.Amount, PaidAt: w.clock(),
+			Reason: "The receiving bank sent the money back.", Reverses: "B1", SentAt: sent.PaidAt,
+		}
+		w.must(w.tell(back))
+		if b = w.ended(project, 1)[0]; b.Status != flow.SettlementFailed {
+			t.Errorf("%+v", b)
+		}
+		for day, line := range map[flow.Date]flow.Notice{"2026-11-23": sent, "2026-11-24": back} {
+			got, err := checkout.ReconcileDay(ctx, w.db.Reader, []flow.Notice{line}, "", day, w.clock())
+			w.must(err)
+			for _, d := range got.Differences {
+				t.Errorf("on %s: %+v", day, d)
+			}
+		}
+	})
 }

@@ -85,7 +85,7 @@ func told(on trial, kind flow.NoticeKind, d flow.Disbursement) flow.Notice {
 // same wants that a notice and an answer tell the same.
 func same(on trial, n flow.Notice, d flow.Disbursed) {
 	on.t.Helper()
-	if n.RailTransactionID != d.RailTransactionID || !n.PaidAt.Equal(d.At) || n.Reason != d.Reason || n.Reverses != d.Reverses {
+	if n.RailTransactionID != d.RailTransactionID || !n.PaidAt.Equal(d.At) || n.Reason != d.Reason || n.Reverses != d.Reverses || !n.SentAt.Equal(d.SentAt) {
 		on.t.Errorf("told and asked:\n%+v\n%+v", n, d)
 	}
 }

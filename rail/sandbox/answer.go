@@ -185,6 +185,7 @@ func noticeOf(m movement) (flow.Notice, error) {
 	return flow.Notice{
 		Kind: m.Kind, RailTransactionID: m.ID, Reference: m.Reference, AccountNumber: m.AccountNumber, Amount: flow.Kobo(m.Amount),
 		Channel: m.Channel, PaidAt: m.ValueTime.UTC(), NIPSessionID: m.NIPSessionID, Reason: m.Reason, Reverses: m.Reverses,
+		SentAt:   m.SentAt.UTC(),
 		Collects: m.Collects,
 		Payer:    flow.PaidBy{Name: m.PayerName, BankName: m.PayerBank, AccountNumberMasked: m.PayerAccount},
 	}, nil

@@ -232,7 +232,7 @@ func (b *Bank) outcome(f books, d disbursal) (disbursed, error) {
 	}
 	out.Status, out.RailTransactionID, out.At, out.Reason = flow.DisbursementDone, last.ID, last.ValueTime, last.Reason
 	if last.Kind == flow.PayoutFailed {
-		out.Status, out.Reverses = flow.DisbursementFailed, last.Reverses
+		out.Status, out.Reverses, out.SentAt = flow.DisbursementFailed, last.Reverses, last.SentAt
 	}
 	return out, nil
 }

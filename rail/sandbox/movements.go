@@ -33,7 +33,7 @@ func (b books) transit(seq int64, lands time.Time, returned bool) error {
 }
 
 const movementColumns = `m.seq, m.id, m.kind, m.reference, m.account, m.amount, m.channel, m.value_time, m.payer_name, m.payer_bank, m.payer_account, m.nip, m.reason,
- coalesce(m.reverses, ''), m.collects, coalesce(t.lands_at, 0), coalesce(t.returned, 0)`
+ coalesce(m.reverses, ''), coalesce((SELECT s.value_time FROM movements s WHERE s.id = m.reverses AND s.kind = 'paid_out'), 0), m.collects, coalesce(t.lands_at, 0), coalesce(t.returned, 0)`
 
 const movementTables = `movements m LEFT JOIN transits t ON t.movement = m.seq`
 
@@ -41,15 +41,18 @@ const movementTables = `movements m LEFT JOIN transits t ON t.movement = m.seq`
 // transfer is depends on the time: it is pending until it lands.
 func scanMovement(now time.Time, scan lite.Scanner, more ...any) (movement, error) {
 	var m movement
-	var at, lands, returned int64
+	var at, sent, lands, returned int64
 	into := []any{
 		&m.Seq, &m.ID, &m.Kind, &m.Reference, &m.AccountNumber, &m.Amount, &m.Channel, &at, &m.PayerName, &m.PayerBank,
-		&m.PayerAccount, &m.NIPSessionID, &m.Reason, &m.Reverses, &m.Collects, &lands, &returned,
+		&m.PayerAccount, &m.NIPSessionID, &m.Reason, &m.Reverses, &sent, &m.Collects, &lands, &returned,
 	}
 	if err := scan(append(into, more...)...); err != nil {
 		return movement{}, fmt.Errorf("read a movement: %w", err)
 	}
 	m.ValueTime = time.UnixMilli(at).UTC()
+	if sent != 0 {
+		m.SentAt = time.UnixMilli(sent).UTC()
+	}
 	switch {
 	case now.UnixMilli() < lands:
 		m.Kind = flow.Pending

@@ -55,5 +55,7 @@ func sentOut(what string, got disbursed) (flow.Disbursed, error) {
 	if !ended || got.At.IsZero() {
 		return flow.Disbursed{}, fmt.Errorf("%s: %w: the answer does not say what became of it", what, rail.ErrUnknown)
 	}
-	return flow.Disbursed{Status: got.Status, RailTransactionID: got.RailTransactionID, At: got.At.UTC(), Reason: got.Reason, Reverses: got.Reverses}, nil
+	return flow.Disbursed{
+		Status: got.Status, RailTransactionID: got.RailTransactionID, At: got.At.UTC(), Reason: got.Reason, Reverses: got.Reverses, SentAt: got.SentAt.UTC(),
+	}, nil
 }

@@ -65,6 +65,7 @@ type movement struct {
 	NIPSessionID  string          `json:"nipSessionId,omitempty"`
 	Reason        string          `json:"reason,omitempty"`
 	Reverses      string          `json:"reverses,omitempty"` // id of the credit that a reversal takes back, or of the payout that came back
+	SentAt        time.Time       `json:"sentAt,omitzero"`    // of a payout that came back: when it was sent
 	Collects      flow.ProjectID  `json:"collects,omitempty"` // whose collection account it came to
 }
 
@@ -97,6 +98,7 @@ type disbursed struct {
 	At                time.Time               `json:"at,omitzero"` // since when it stands so
 	Reason            string                  `json:"reason,omitempty"`
 	Reverses          string                  `json:"reverses,omitempty"` // id of what was sent, where it came back
+	SentAt            time.Time               `json:"sentAt,omitzero"`    // when that was
 }
 
 // client is where notices go, and the secret of both directions.
