@@ -83,13 +83,16 @@ func (s *stage) with(name string, do func(*store.DB)) {
 }
 
 // number has a number stand in a state, run by a process that lives.
-func (s *stage) number(state flow.NumberState) {
+func (s *stage) number(state flow.NumberState) { s.numberIn(1, "2348012345678", state) }
+
+// numberIn has a number of ours stand in a place, linked to a phone.
+func (s *stage) numberIn(slot int, digits string, state flow.NumberState) {
 	s.t.Helper()
 	s.with("test", func(db *store.DB) {
 		now := time.Now()
-		n := flow.Number{Slot: 1, Digits: "2348012345678", State: state, Since: now, PhoneSeen: now, Holder: "me", Token: now.UnixNano(), HeldUntil: now.Add(time.Hour)}
+		n := flow.Number{Slot: slot, Digits: digits, State: state, Since: now, PhoneSeen: now, Holder: "me", Token: now.UnixNano(), HeldUntil: now.Add(time.Hour)}
 		err := db.Update(s.t.Context(), func(tx *store.Tx) error {
-			err := tx.AddNumber(s.t.Context(), 1, now)
+			err := tx.AddNumber(s.t.Context(), slot, now)
 			_, taken := tx.TakeNumber(s.t.Context(), n, "", now)
 			_, kept := tx.ReportNumber(s.t.Context(), n)
 			return errors.Join(err, taken, kept)

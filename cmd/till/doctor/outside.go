@@ -190,12 +190,18 @@ func (l *look) whatsapp(ctx context.Context) {
 		}
 		return // a database that is away is told already
 	}
-	linked := 0
+	linked, places := 0, map[string]int{}
 	for _, n := range list {
-		if n.Digits != "" {
-			linked++
-			l.number(n)
+		if n.Digits == "" {
+			continue
 		}
+		linked++
+		l.number(n)
+		if first, again := places[n.Digits]; again {
+			l.warn(fmt.Sprintf("Numbers %d and %d are one phone, %s: it counts twice among those that take chats.", first, n.Slot, flow.Phone(n.Digits)),
+				fmt.Sprintf("till pair --slot %d --whatsapp-network=%s   (with another phone, once this one's Linked devices have one of the two no more)", n.Slot, l.WhatsAppNetwork))
+		}
+		places[n.Digits] = n.Slot
 	}
 	switch {
 	case linked > 0:

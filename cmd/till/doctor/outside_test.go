@@ -79,6 +79,14 @@ func faultsOutside() []fault {
 			mends:  func(s *stage, _ string) { s.number(flow.NumberLive) },
 		},
 		{
+			name: "one phone is linked twice", check: "whatsapp", state: doctor.Warn, what: `Numbers 1 and 2 are one phone, .*5678:`, fix: `^till pair --slot 2 `,
+			breaks: func(s *stage) {
+				s.number(flow.NumberLive)
+				s.numberIn(2, "2348012345678", flow.NumberLive)
+			},
+			mends: func(s *stage, _ string) { s.numberIn(2, "2348099999999", flow.NumberLive) },
+		},
+		{
 			name: "the number is killed", check: "whatsapp", state: doctor.Warn, what: `Number 1 .* is killed`, fix: `^till numbers resume 1$`,
 			breaks: func(s *stage) { s.kill(string(flow.NumberKill)) },
 			mends:  func(s *stage, _ string) { s.kill(string(flow.NumberGoes)) },
