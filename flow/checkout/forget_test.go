@@ -126,6 +126,39 @@ func TestWhoIsForgottenStandsNowhere(t *testing.T) {
 	})
 }
 
+// Money that still comes for somebody who was forgotten is booked, and nobody is
+// written to: there is no address any more.
+func TestNewsForWhoIsForgottenGoToNobody(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		ctx := t.Context()
+		s := w.adaSession()
+		w.adaPays(s)
+		chat := w.find().Chats[0].ID
+		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
+		as, err := f.NewName()
+		w.must(err)
+		_, err = f.Forget(ctx, w.find(), as)
+		w.must(err)
+		w.sending(func(o checkout.Outgoing) error {
+			t.Errorf("to %s was sent: %s", o.Person, o.Text)
+			return nil
+		})
+		w.must(w.tell(credit("AGAIN", w.attempts(s.ID)[0].Reference, s.Amount, w.clock())))
+		w.rest()
+		if n := len(w.payments(s.ID)); n != 2 {
+			t.Errorf("there are %d payments", n)
+		}
+		owed, err := w.db.Owed(ctx, chat, 9)
+		w.must(err)
+		said, err := w.db.SaysOf(ctx, chat, 99)
+		w.must(err)
+		if len(owed) != 0 || len(said) == 0 || said[len(said)-1].State != "failed" {
+			t.Errorf("owed %+v of %+v", owed, said)
+		}
+	})
+}
+
 // An e-mail address is forgotten where it is the whole of one: a longer one that
 // holds it is somebody else's.
 func TestAnAddressThatHoldsTheForgottenOneStays(t *testing.T) {

@@ -134,7 +134,7 @@ func (s *Service) say(ctx context.Context, j job) error {
 				continue
 			}
 		}
-		if stale, err := s.stale(ctx, said, lasts(owed[:i])); err != nil {
+		if stale, err := s.stale(ctx, row, said, lasts(owed[:i])); err != nil {
 			return err
 		} else if stale {
 			dropped = said.Seq
@@ -175,11 +175,15 @@ func (s *Service) say(ctx context.Context, j job) error {
 	return nil
 }
 
-// stale withdraws a reminder that comes too late to be one, and what waited too
-// long behind news of money, with the rest of its turn.
-func (s *Service) stale(ctx context.Context, said store.Said, behind bool) (stale bool, err error) {
+// stale withdraws a reminder that comes too late to be one, what waited too long
+// behind news of money, and whatever is owed to somebody who was forgotten, with the
+// rest of its turn.
+func (s *Service) stale(ctx context.Context, to store.ChatRow, said store.Said, behind bool) (stale bool, err error) {
 	age := s.cfg.Now().Sub(said.At)
-	late := flow.Stale(said.Key, age)
+	late, why := flow.Stale(said.Key, age), "it would have come too late"
+	if Forgotten(to.Person) {
+		late, why = true, "its payer was forgotten, and nobody knows where to send it"
+	}
 	if !late && (!behind || age < sayWithin) {
 		return false, nil
 	}
@@ -188,7 +192,7 @@ func (s *Service) stale(ctx context.Context, said store.Said, behind bool) (stal
 		if stale = late || !lasts(group); err != nil || !stale {
 			return err
 		}
-		return w.withdrawn(group, "it would have come too late")
+		return w.withdrawn(group, why)
 	})
 	return stale, err
 }
