@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"till/flow"
 	"till/flow/checkout"
@@ -56,35 +55,19 @@ func recordProject(p flow.Project) projectRecord {
 func recordKYC(p flow.ProjectID, moves []flow.KYCMove) kycRecord {
 	r := kycRecord{ProjectID: p, Status: flow.KYCNone, History: []kycMoveRecord{}}
 	for _, m := range moves {
-		r.Status, r.Reason = m.To, given(m.Reason)
+		r.Status, r.Reason = m.To, flow.OrNull(m.Reason)
 		if m.To == flow.KYCSubmitted {
 			d := m.Details
 			r.Details = kycDetailsRecord{
-				given(d.LegalName), given(d.RegistrationNumber), given(d.Address), given(d.ContactName), nil, given(d.Website),
+				flow.OrNull(d.LegalName), flow.OrNull(d.RegistrationNumber), flow.OrNull(d.Address), flow.OrNull(d.ContactName), nil, flow.OrNull(d.Website),
 			}
 			if d.ContactPhone != "" {
-				r.Details.ContactPhone = given("+" + string(d.ContactPhone))
+				r.Details.ContactPhone = flow.OrNull("+" + string(d.ContactPhone))
 			}
 		}
-		r.History = append(r.History, kycMoveRecord{m.To, flow.Stamp(m.At), given(m.Reason)})
+		r.History = append(r.History, kycMoveRecord{m.To, flow.Stamp(m.At), flow.OrNull(m.Reason)})
 	}
 	return r
-}
-
-// stamp is a time, null where there is none.
-func stamp(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	return given(flow.Stamp(t))
-}
-
-// given is a text, null where there is none.
-func given(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // logIn is POST /v1/auth/login.

@@ -49,7 +49,7 @@ func recordDelivery(d store.Sent) deliveryRecord {
 		Attempts: make([]attemptRecord, 0, len(d.Tries)),
 	}
 	if d.State == flow.DeliveryPending {
-		r.NextAttemptAt = stamp(d.Next)
+		r.NextAttemptAt = flow.StampOrNull(d.Next)
 	}
 	for _, try := range d.Tries {
 		r.Attempts = append(r.Attempts, recordAttempt(d, try))
@@ -59,7 +59,7 @@ func recordDelivery(d store.Sent) deliveryRecord {
 
 func recordAttempt(d store.Sent, try store.SentTry) attemptRecord {
 	r := attemptRecord{
-		At: flow.Stamp(try.At), Cause: try.Cause, DurationMs: try.Took.Milliseconds(), Error: given(try.Reason),
+		At: flow.Stamp(try.At), Cause: try.Cause, DurationMs: try.Took.Milliseconds(), Error: flow.OrNull(try.Reason),
 		Request: requestRecord{URL: try.URL, BodyURL: eventsPath + "/" + string(d.Event), Headers: map[string]string{
 			"webhook-id": string(d.Event), "webhook-timestamp": strconv.FormatInt(try.SignedAt.Unix(), 10), "webhook-signature": try.Signature,
 		}},

@@ -29,7 +29,7 @@ func recordEndpoint(e flow.Endpoint, now time.Time) endpointRecord {
 		r.SecretHint = hint(signing[0])
 	}
 	if len(signing) > 1 {
-		r.PreviousSecretExpiresAt = stamp(e.Retiring[0])
+		r.PreviousSecretExpiresAt = flow.StampOrNull(e.Retiring[0])
 	}
 	return r
 }
@@ -253,7 +253,7 @@ func (*Server) replayEndpoint(c *call) error {
 	r.From, r.To = bound(r.From), bound(r.To)
 	record := func(m checkout.Made) any {
 		did := m.Replay
-		return replayRecord{id, flow.Stamp(did.From), flow.Stamp(did.To), did.OnlyFailed, did.Count, stamp(did.Next)}
+		return replayRecord{id, flow.Stamp(did.From), flow.Stamp(did.To), did.OnlyFailed, did.Count, flow.StampOrNull(did.Next)}
 	}
 	return c.effect(http.StatusOK, record, "", func(once checkout.Call) (checkout.Answer, error) {
 		return c.service.Replay(c.ctx, r, once)

@@ -61,7 +61,7 @@ func recordEvent(v checkout.EventView) (eventRecord, error) {
 	}
 	e, n := v.Event, v.Standing
 	return eventRecord{
-		ID: e.ID, Event: e.Kind, Reference: told.Reference, SessionID: given(string(e.Session)), Sequence: e.Sequence, CreatedAt: flow.Stamp(e.CreatedAt),
+		ID: e.ID, Event: e.Kind, Reference: told.Reference, SessionID: flow.OrNull(e.Session), Sequence: e.Sequence, CreatedAt: flow.Stamp(e.CreatedAt),
 		Livemode: told.Livemode, Deliveries: deliveriesRecord{
 			Pending: n[flow.DeliveryPending], Delivered: n[flow.DeliveryDelivered], Dead: n[flow.DeliveryDead], Held: n[flow.DeliveryHeld],
 			Cancelled: n[flow.DeliveryCancelled],

@@ -35,7 +35,7 @@ type rotatedRecord struct {
 func RecordKey(a *checkout.Accounts, k flow.Key, text string) KeyRecord {
 	return KeyRecord{
 		ID: k.ID, Environment: k.Environment, Kind: k.Kind, Key: text, Hint: k.Hint, Status: a.KeyStatus(k),
-		CreatedAt: flow.Stamp(k.CreatedAt), LastUsedAt: stamp(k.LastUsedAt), ExpiresAt: stamp(k.ExpiresAt), RevokedAt: stamp(k.RevokedAt),
+		CreatedAt: flow.Stamp(k.CreatedAt), LastUsedAt: flow.StampOrNull(k.LastUsedAt), ExpiresAt: flow.StampOrNull(k.ExpiresAt), RevokedAt: flow.StampOrNull(k.RevokedAt),
 	}
 }
 

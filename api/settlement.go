@@ -129,7 +129,7 @@ func (*Server) runSettlements(c *call) error {
 	if err != nil {
 		return err
 	}
-	out := settlementRunRecord{Date: on, Items: []flow.SettlementRecord{}, BlockedReason: given(blocked)}
+	out := settlementRunRecord{Date: on, Items: []flow.SettlementRecord{}, BlockedReason: flow.OrNull(blocked)}
 	if made {
 		out.Items = append(out.Items, c.service.RecordSettlement(b))
 	}
@@ -203,5 +203,5 @@ func (s *Server) readSettlementAccount(c *call) error {
 
 func recordSettlementAccount(env flow.Environment, a flow.SettlementAccount) settlementAccountRecord {
 	bank, _ := rail.BankByCode(a.BankCode)
-	return settlementAccountRecord{env, flow.RecordBankAccount(a.BankAccount, bank.Name), a.Standard, stamp(a.UpdatedAt)}
+	return settlementAccountRecord{env, flow.RecordBankAccount(a.BankAccount, bank.Name), a.Standard, flow.StampOrNull(a.UpdatedAt)}
 }

@@ -249,7 +249,7 @@ func (s *Server) listBankCalls(c *call) error {
 	}
 	records := make([]bankCallRecord, 0, len(calls))
 	for _, one := range calls {
-		records = append(records, bankCallRecord{one.Seq, flow.Stamp(one.At), one.Operation, one.Reference, given(one.Session), one.Outcome})
+		records = append(records, bankCallRecord{one.Seq, flow.Stamp(one.At), one.Operation, one.Reference, flow.OrNull(one.Session), one.Outcome})
 	}
 	out := page{Items: records, HasMore: more}
 	if more {

@@ -165,8 +165,8 @@ type EndpointRecord struct {
 // RecordEndpoint makes the record of an endpoint.
 func RecordEndpoint(e Endpoint) EndpointRecord {
 	r := EndpointRecord{
-		ID: e.ID, URL: e.URL, Description: optional(e.Description), Events: e.Events, Status: e.Status,
-		DisabledReason: optional(e.DisabledReason), DisabledAt: stamped(e.DisabledAt), FailingSince: stamped(e.FailingSince), CreatedAt: Stamp(e.CreatedAt),
+		ID: e.ID, URL: e.URL, Description: OrNull(e.Description), Events: e.Events, Status: e.Status,
+		DisabledReason: OrNull(e.DisabledReason), DisabledAt: StampOrNull(e.DisabledAt), FailingSince: StampOrNull(e.FailingSince), CreatedAt: Stamp(e.CreatedAt),
 	}
 	if r.Events == nil {
 		r.Events = []EventKind{}
@@ -177,14 +177,6 @@ func RecordEndpoint(e Endpoint) EndpointRecord {
 // PingRecord is what a ping is about: nothing but the endpoint that it tries.
 type PingRecord struct {
 	EndpointID EndpointID `json:"endpointId"`
-}
-
-// stamped is Stamp, nil for no time.
-func stamped(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	return optional(Stamp(t))
 }
 
 // Why a delivery is tried.

@@ -146,6 +146,6 @@ type BalanceRecord struct {
 func RecordBalance(b Balance, blocked string, around Surroundings) BalanceRecord {
 	return BalanceRecord{
 		Currency: Currency, PendingMinor: b.Pending.Minor(), AvailableMinor: b.Available.Minor(), UnappliedMinor: b.Unapplied.Minor(),
-		RefundsPayableMinor: b.RefundsPayable.Minor(), SettlingMinor: b.Settling.Minor(), FeesMinor: b.Fees.Minor(), BlockedReason: optional(blocked), Livemode: around.Live,
+		RefundsPayableMinor: b.RefundsPayable.Minor(), SettlingMinor: b.Settling.Minor(), FeesMinor: b.Fees.Minor(), BlockedReason: OrNull(blocked), Livemode: around.Live,
 	}
 }

@@ -70,9 +70,9 @@ func (a Surroundings) checkoutURL(s Session) string {
 func RecordSession(s Session, offers []Offer, around Surroundings) SessionRecord {
 	r := SessionRecord{
 		ID: s.ID, Mode: s.Mode, AmountMinor: s.Amount.Minor(), AmountPaidMinor: s.AmountPaid.Minor(), Currency: Currency,
-		Status: s.Status, Exceptions: s.Exceptions, Reference: optional(s.Reference), CustomerEmail: s.CustomerEmail,
-		CustomerPhone: phone(s.CustomerPhone), CustomerName: optional(s.CustomerName), Description: optional(s.Description),
-		Metadata: s.Metadata, CallbackURL: optional(s.CallbackURL),
+		Status: s.Status, Exceptions: s.Exceptions, Reference: OrNull(s.Reference), CustomerEmail: s.CustomerEmail,
+		CustomerPhone: phone(s.CustomerPhone), CustomerName: OrNull(s.CustomerName), Description: OrNull(s.Description),
+		Metadata: s.Metadata, CallbackURL: OrNull(s.CallbackURL),
 		ExpiresAt: Stamp(s.ExpiresAt), CreatedAt: Stamp(s.CreatedAt), Livemode: around.Live,
 	}
 	if around.ClientSecret != nil {
@@ -167,9 +167,9 @@ func RecordVirtualAccount(a Attempt) *VirtualAccount {
 // attempts and the payments that were seen for it, oldest first.
 func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surroundings) ChargeRecord {
 	r := ChargeRecord{
-		ID: s.Charge, SessionID: s.ID, MerchantReference: optional(s.Reference), Status: chargeStatus(s.Status),
+		ID: s.Charge, SessionID: s.ID, MerchantReference: OrNull(s.Reference), Status: chargeStatus(s.Status),
 		AmountMinor: s.Amount.Minor(), Currency: Currency,
-		Customer:  CustomerRecord{Email: s.CustomerEmail, Phone: phone(s.CustomerPhone), Name: optional(s.CustomerName)},
+		Customer:  CustomerRecord{Email: s.CustomerEmail, Phone: phone(s.CustomerPhone), Name: OrNull(s.CustomerName)},
 		CreatedAt: Stamp(s.CreatedAt), ExpiresAt: Stamp(s.ExpiresAt), Livemode: around.Live, Metadata: s.Metadata, Exceptions: s.Exceptions,
 	}
 	r.CheckoutURL = around.checkoutURL(s)
@@ -299,7 +299,7 @@ type chargeData struct {
 // is none.
 func ComposeEvent(e Event, reference string, data any, live bool) ([]byte, error) {
 	body, err := json.Marshal(eventBody{
-		ID: e.ID, Event: e.Kind, Reference: optional(reference), CreatedAt: Stamp(e.CreatedAt), Livemode: live, APIVersion: "v1",
+		ID: e.ID, Event: e.Kind, Reference: OrNull(reference), CreatedAt: Stamp(e.CreatedAt), Livemode: live, APIVersion: "v1",
 		Sequence: e.Sequence, Data: data,
 	})
 	if err != nil {
@@ -311,7 +311,7 @@ func ComposeEvent(e Event, reference string, data any, live bool) ([]byte, error
 // ChargeData is the data of a charge event; about is the payment that caused
 // it, nil where none did.
 func ChargeData(r ChargeRecord, attempt AttemptID, about *Payment) any {
-	data := chargeData{ID: optional(string(r.ID)), ChargeRecord: r, ServiceReference: r.Reference, AttemptID: optional(string(attempt))}
+	data := chargeData{ID: OrNull(r.ID), ChargeRecord: r, ServiceReference: r.Reference, AttemptID: OrNull(attempt)}
 	if about != nil {
 		record := RecordPayment(*about)
 		data.Payment = &record
@@ -328,12 +328,21 @@ func EventReference(s Session, serviceReference string) string {
 	return serviceReference
 }
 
-// optional is nil for "", so that JSON says null.
-func optional(s string) *string {
-	if s == "" {
+// OrNull is nil for "", so that JSON says null.
+func OrNull[T ~string](v T) *string {
+	if v == "" {
 		return nil
 	}
-	return &s
+	text := string(v)
+	return &text
+}
+
+// StampOrNull is Stamp, nil for no time.
+func StampOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	return OrNull(Stamp(t))
 }
 
 func phone(p Phone) *string {

@@ -1,7 +1,5 @@
 package flow
 
-import "time"
-
 // PaymentRecord is money that was seen, as its merchant reads it.
 type PaymentRecord struct {
 	ID                PaymentID   `json:"id"`
@@ -31,23 +29,15 @@ type PaymentRecord struct {
 // RecordPayment makes the record of a payment.
 func RecordPayment(p Payment) PaymentRecord {
 	r := PaymentRecord{
-		ID: p.ID, AttemptID: optional(string(p.Attempt)), SessionID: optional(string(p.Session)), AmountMinor: p.Amount.Minor(),
+		ID: p.ID, AttemptID: OrNull(p.Attempt), SessionID: OrNull(p.Session), AmountMinor: p.Amount.Minor(),
 		AppliedMinor: p.Applied.Minor(), UnappliedMinor: p.Unapplied.Minor(), RefundedMinor: p.Refunded.Minor(),
 		FeeMinor: p.FeeKept().Minor(), NetMinor: p.Net().Minor(), Channel: p.Channel, PaidAt: Stamp(p.PaidAt), ReceivedAt: Stamp(p.ReceivedAt),
-		Payer: p.Payer, NIPSessionID: optional(p.NIPSessionID), RailTransactionID: p.RailTransactionID, MatchStatus: p.Match,
-		Resolution: optional(string(p.Resolution)), ResolvedAt: optionalTime(p.ResolvedAt), ResolvedBy: optional(p.ResolvedBy),
-		ResolveReason: optional(p.ResolvedWhy), ReturnsAt: optionalTime(p.ReturnsAt),
+		Payer: p.Payer, NIPSessionID: OrNull(p.NIPSessionID), RailTransactionID: p.RailTransactionID, MatchStatus: p.Match,
+		Resolution: OrNull(p.Resolution), ResolvedAt: StampOrNull(p.ResolvedAt), ResolvedBy: OrNull(p.ResolvedBy),
+		ResolveReason: OrNull(p.ResolvedWhy), ReturnsAt: StampOrNull(p.ReturnsAt),
 	}
 	if p.Reversed > 0 {
 		r.ReversedMinor = p.Reversed.Minor()
 	}
 	return r
-}
-
-// optionalTime is nil for no time, so that JSON says null.
-func optionalTime(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	return optional(Stamp(t))
 }

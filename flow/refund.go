@@ -344,13 +344,9 @@ type RefundRecord struct {
 
 // RecordRefund makes the record of a refund.
 func RecordRefund(r Refund, around Surroundings) RefundRecord {
-	record := RefundRecord{
-		ID: r.ID, PaymentID: r.Payment, ChargeID: optional(string(r.Charge)), SessionID: optional(string(r.Session)), AmountMinor: r.Amount.Minor(),
-		Currency: Currency, Status: r.Status, Reason: optional(r.Reason), Origin: r.Origin, FailureReason: optional(r.Failure),
-		RailTransactionID: optional(r.RailTransactionID), CreatedAt: Stamp(r.CreatedAt), Livemode: around.Live,
+	return RefundRecord{
+		ID: r.ID, PaymentID: r.Payment, ChargeID: OrNull(r.Charge), SessionID: OrNull(r.Session), AmountMinor: r.Amount.Minor(),
+		Currency: Currency, Status: r.Status, Reason: OrNull(r.Reason), Origin: r.Origin, FailureReason: OrNull(r.Failure),
+		RailTransactionID: OrNull(r.RailTransactionID), CreatedAt: Stamp(r.CreatedAt), ProcessedAt: StampOrNull(r.DoneAt), Livemode: around.Live,
 	}
-	if !r.DoneAt.IsZero() {
-		record.ProcessedAt = optional(Stamp(r.DoneAt))
-	}
-	return record
 }

@@ -232,15 +232,11 @@ func RecordBankAccount(a BankAccount, bank string) BankAccountRecord {
 
 // RecordSettlement makes the record of a settlement.
 func RecordSettlement(b Settlement, around Surroundings) SettlementRecord {
-	record := SettlementRecord{
+	return SettlementRecord{
 		ID: b.ID, Status: b.Status, AmountMinor: b.Amount.Minor(), Currency: Currency, SettlesOn: b.SettlesOn, TransactionCount: b.Lines,
-		CarriedMinor: b.Carried.Minor(), BankAccount: RecordBankAccount(b.To, b.BankName), FailureReason: optional(b.Failure),
-		RailTransactionID: optional(b.RailTransactionID), CreatedAt: Stamp(b.CreatedAt), Livemode: around.Live,
+		CarriedMinor: b.Carried.Minor(), BankAccount: RecordBankAccount(b.To, b.BankName), FailureReason: OrNull(b.Failure),
+		RailTransactionID: OrNull(b.RailTransactionID), CreatedAt: Stamp(b.CreatedAt), PaidAt: StampOrNull(b.DoneAt), Livemode: around.Live,
 	}
-	if !b.DoneAt.IsZero() {
-		record.PaidAt = optional(Stamp(b.DoneAt))
-	}
-	return record
 }
 
 // SettlementLine is a line of the ledger that is in a settlement. Net is what the
@@ -277,7 +273,7 @@ func RecordSettlementLine(l SettlementLine) SettlementLineRecord {
 		record.Type = string(EntryRefund)
 	}
 	if l.Kind.OfRefund() {
-		record.RefundID = optional(string(RefundOf(l.Subject)))
+		record.RefundID = OrNull(string(RefundOf(l.Subject)))
 	}
 	return record
 }

@@ -211,16 +211,12 @@ type MatchesRecord struct {
 
 // RecordVerification makes the record of a verification.
 func RecordVerification(v Verification, around Surroundings) VerificationRecord {
-	r := VerificationRecord{
-		ID: v.ID, Type: v.Type, Status: v.Status, NumberMasked: v.Mask, Purpose: v.Purpose, Reason: optional(v.Reason),
-		Livemode: around.Live, CreatedAt: Stamp(v.CreatedAt), ExpiresAt: Stamp(v.CreatedAt.Add(VerificationKept)),
+	return VerificationRecord{
+		ID: v.ID, Type: v.Type, Status: v.Status, NumberMasked: v.Mask, Purpose: v.Purpose, Reason: OrNull(v.Reason),
+		Livemode: around.Live, CreatedAt: Stamp(v.CreatedAt), CompletedAt: StampOrNull(v.DoneAt), ExpiresAt: Stamp(v.CreatedAt.Add(VerificationKept)),
 		Matches: MatchesRecord{
-			FirstName: optional(string(v.Matches.FirstName)), LastName: optional(string(v.Matches.LastName)),
-			DateOfBirth: optional(string(v.Matches.DateOfBirth)),
+			FirstName: OrNull(v.Matches.FirstName), LastName: OrNull(v.Matches.LastName),
+			DateOfBirth: OrNull(v.Matches.DateOfBirth),
 		},
 	}
-	if !v.DoneAt.IsZero() {
-		r.CompletedAt = optional(Stamp(v.DoneAt))
-	}
-	return r
 }

@@ -70,7 +70,7 @@ func deskJSON(list []store.ChatRow) []deskLine {
 	for _, row := range list {
 		line := deskLine{Chat: row.ID, Desk: cmp.Or(string(row.Desk.State), "bot"), Agent: row.Desk.By, Phone: fmt.Sprint(row.Phone), Why: fmt.Sprint(row.Flag)}
 		if row.Desk.Since != 0 {
-			line.Since = stamped(time.UnixMilli(row.Desk.Since))
+			line.Since = flow.StampOrNull(time.UnixMilli(row.Desk.Since))
 		}
 		out = append(out, line)
 	}

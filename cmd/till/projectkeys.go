@@ -41,15 +41,6 @@ func (c *changing) env() flow.Environment {
 	return flow.Test
 }
 
-// stamped is a time in JSON, null where there is none.
-func stamped(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	text := flow.Stamp(t)
-	return &text
-}
-
 // makeKey makes a key.
 func makeKey(w *world, a *checkout.Accounts, p flow.Project, env flow.Environment, kind flow.KeyKind) (made api.KeyRecord, err error) {
 	_, err = a.MakeKey(w.ctx, p, env, kind, keeping(func(m checkout.Made) { made = api.RecordKey(a, m.Key.Key, m.Key.Text) }))

@@ -95,7 +95,7 @@ func recordStand(r replay.Recording, line int64) (standJSON, error) {
 		return standJSON{}, err
 	}
 	out := standJSON{
-		Chat: r.Chat, Line: m.Seq, At: flow.Stamp(m.At), Why: m.Why, Desk: string(m.Chat.Desk.State), NextTimer: stamped(m.Due),
+		Chat: r.Chat, Line: m.Seq, At: flow.Stamp(m.At), Why: m.Why, Desk: string(m.Chat.Desk.State), NextTimer: flow.StampOrNull(m.Due),
 		Sessions: []talkJSON{}, Live: []payableJSON{}, Screen: []sentenceJSON{}, Pending: []string{},
 	}
 	for _, t := range m.Chat.Talks {

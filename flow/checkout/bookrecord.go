@@ -50,14 +50,11 @@ func RecordReconciliation(r Reconciliation, shown []flow.Difference) Reconciliat
 		out.Totals = append(out.Totals, TotalRecord{Movement: kind, Rail: recordSum(r.Rail[kind]), Ledger: recordSum(r.Ledger[kind]), Events: recordSum(r.Events[kind])})
 	}
 	for _, d := range shown {
-		record := DifferenceRecord{
-			Kind: d.Kind, Movement: d.Movement, RailTransactionID: d.RailTransactionID, PaymentID: orNull(string(d.Payment)), SessionID: orNull(string(d.Session)),
-			Reference: orNull(d.Subject), RailAmountMinor: minorOrNull(d.Rail), LedgerAmountMinor: minorOrNull(d.Ledger), EventAmountMinor: minorOrNull(d.Event),
-		}
-		if !d.ValueAt.IsZero() {
-			record.ValueTime = orNull(flow.Stamp(d.ValueAt))
-		}
-		out.Differences = append(out.Differences, record)
+		out.Differences = append(out.Differences, DifferenceRecord{
+			Kind: d.Kind, Movement: d.Movement, RailTransactionID: d.RailTransactionID, PaymentID: flow.OrNull(d.Payment), SessionID: flow.OrNull(d.Session),
+			Reference: flow.OrNull(d.Subject), RailAmountMinor: minorOrNull(d.Rail), LedgerAmountMinor: minorOrNull(d.Ledger), EventAmountMinor: minorOrNull(d.Event),
+			ValueTime: flow.StampOrNull(d.ValueAt),
+		})
 	}
 	return out
 }
@@ -70,15 +67,7 @@ func minorOrNull(k *flow.Kobo) *string {
 	if k == nil {
 		return nil
 	}
-	return orNull(k.Minor())
-}
-
-// orNull is nil for "", so that JSON says null.
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
+	return flow.OrNull(k.Minor())
 }
 
 // LedgerRecord is a check of the ledger as programs read it.

@@ -134,21 +134,22 @@ func (w *world) happens(p *person, s *session) {
 // cards has a payer end the page that a message led to, now and then after they had
 // chosen another way in the chat.
 func (w *world) cards(p *person) {
-	for _, a := range w.book.envs[0].actives("card") {
-		ends := func() {
-			w.plays(p.name+" pays by card", func() error {
-				return w.bank.player.CompleteCard(w.ctx, a.reference, pick(w, "approved", "approved", "declined"))
-			})
-		}
-		if w.rng.IntN(6) > 0 {
-			ends()
-			return
-		}
-		w.say(p, "6")
-		w.after(5*time.Second, "another way", func() { w.say(p, "1") })
-		w.after(w.between(10*time.Second, 5*time.Minute), "the page was still open", ends)
+	pages := w.book.envs[0].actives("card")
+	if len(pages) == 0 {
 		return
 	}
+	ends := func() {
+		w.plays(p.name+" pays by card", func() error {
+			return w.bank.player.CompleteCard(w.ctx, pages[0].reference, pick(w, "approved", "approved", "declined"))
+		})
+	}
+	if w.rng.IntN(6) > 0 {
+		ends()
+		return
+	}
+	w.say(p, "6")
+	w.after(5*time.Second, "another way", func() { w.say(p, "1") })
+	w.after(w.between(10*time.Second, 5*time.Minute), "the page was still open", ends)
 }
 
 // reads is what a payer could pay to, by the last messages on the screen.
