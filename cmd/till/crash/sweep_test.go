@@ -24,6 +24,8 @@ const (
 	// drained is how long everything may take to come to its end when the kills
 	// are over.
 	drained = 150 * time.Second
+	// inVain is how much longer is waited for who waits for that long.
+	inVain = 20 * time.Second
 	// readySoon is how long a start may take, each of them.
 	readySoon = 2 * time.Second
 )
@@ -122,7 +124,7 @@ func swept(tb testing.TB, on string, kills int, seed uint64, kill killing, env .
 		}
 	}
 	stop()
-	if !waits(drained, func() bool {
+	if !waits(drained+inVain, func() bool { // a payer who waits in vain says for what
 		select {
 		case <-work:
 			return true
