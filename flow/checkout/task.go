@@ -94,7 +94,7 @@ func (s *Service) slow(ctx context.Context, id flow.AttemptID) error {
 func (s *Service) lapse(ctx context.Context, task store.Work) error {
 	id := flow.AttemptID(task.Subject)
 	a, err := s.cfg.DB.Attempt(ctx, id)
-	if err != nil {
+	if err != nil || a.Status != flow.AttemptActive && a.Status != flow.AttemptSuperseded { // as of most: they are paid by then
 		return err
 	}
 	if others, err := s.cfg.DB.Attempts(ctx, a.Session); err != nil || !a.Awaited(others) {
