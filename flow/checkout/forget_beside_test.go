@@ -15,6 +15,22 @@ import (
 	"till/flow/store"
 )
 
+// bensSession is one that was made for somebody else than Ada, whose merchant answers
+// with what it was told.
+func (w *world) bensSession() flow.Session {
+	w.t.Helper()
+	w.endpoint("https://shop.test/hook")
+	w.posting(func(_ context.Context, d flow.Delivery) flow.Verdict {
+		return flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("taken: " + string(d.Body))}
+	})
+	n := newSession(flow.InChat)
+	n.CustomerPhone, n.CustomerName, n.Description = "2348030000009", "Benedict Stays", "Rice for Allen"
+	var made checkout.Made
+	_, err := w.service.Open(w.t.Context(), n, call("", "", &made))
+	w.must(err)
+	return made.Session
+}
+
 // Whoever paid for somebody else's session, in a chat of their own, is forgotten with
 // what their bank said of them and the names by which it is found. The other one keeps
 // theirs, and every word that they wrote.
@@ -22,16 +38,7 @@ func TestWhoPaidForSomebodyElseIsForgotten(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		ctx := t.Context()
-		w.endpoint("https://shop.test/hook")
-		w.posting(func(_ context.Context, d flow.Delivery) flow.Verdict {
-			return flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("taken: " + string(d.Body))}
-		})
-		n := newSession(flow.InChat)
-		n.CustomerPhone, n.CustomerName, n.Description = "2348030000009", "Benedict Stays", "Rice for Allen"
-		var made checkout.Made
-		_, err := w.service.Open(ctx, n, call("", "", &made))
-		w.must(err)
-		s := made.Session
+		s := w.bensSession()
 		w.hear("ben", code(s))
 		w.hear("ben", flow.Intent{Kind: flow.MeansNothing, Text: "my sister pays for the rice"})
 		w.adaPays(s)
@@ -91,18 +98,10 @@ func TestNobodyIsToldWhoElsePaid(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		ctx := t.Context()
-		w.endpoint("https://shop.test/hook")
-		w.posting(func(_ context.Context, d flow.Delivery) flow.Verdict {
-			return flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("taken: " + string(d.Body))}
-		})
-		n := newSession(flow.InChat)
-		n.CustomerPhone, n.CustomerName = "2348030000009", "Benedict Stays"
-		var made checkout.Made
-		_, err := w.service.Open(ctx, n, call("", "", &made))
-		w.must(err)
-		w.hear("ben", code(made.Session)) // from another number of his
-		w.adaPays(made.Session)
-		w.until("the payment is here", func() bool { return len(w.payments(made.Session.ID)) == 1 })
+		s := w.bensSession()
+		w.hear("ben", code(s)) // from another number of his
+		w.adaPays(s)
+		w.until("the payment is here", func() bool { return len(w.payments(s.ID)) == 1 })
 		for phone, told := range map[flow.Phone]bool{"2348030000009": false, "2348031000010": false, adaPhone: true} {
 			p, err := checkout.FindPayer(ctx, w.db.Reader, phone, "")
 			w.must(err)

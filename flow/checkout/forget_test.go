@@ -135,10 +135,7 @@ func TestNewsForWhoIsForgottenGoToNobody(t *testing.T) {
 		s := w.adaSession()
 		w.adaPays(s)
 		chat := w.find().Chats[0].ID
-		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
-		as, err := f.NewName()
-		w.must(err)
-		_, err = f.Forget(ctx, w.find(), as)
+		_, err := w.forgets(w.find())
 		w.must(err)
 		w.sending(func(o checkout.Outgoing) error {
 			t.Errorf("to %s was sent: %s", o.Person, o.Text)

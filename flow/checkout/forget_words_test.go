@@ -47,10 +47,7 @@ func TestWhatMerchantsKeepTakesNothingElseAlong(t *testing.T) {
 			}
 		}
 
-		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
-		as, err := f.NewName()
-		w.must(err)
-		_, err = f.Forget(ctx, w.find(), as)
+		_, err := w.forgets(w.find())
 		w.must(err)
 		w.nowhere()
 		for _, s := range sessions {
