@@ -14,11 +14,20 @@ type candidate struct {
 	whole       bool   // nothing else stands in the message
 }
 
-// place is where an entry code stands in a folded text, and whether it was
-// announced as one.
+// place is where an entry code stands in a folded text, and how it was announced.
 type place struct {
 	from, to int
-	after    bool
+	after    bool // as one
+	link     bool // and written as our links write it
+}
+
+// hidden is a folded text with a code that came by a link of ours made
+// unreadable.
+func (p place) hidden(folded string) string {
+	if !p.link {
+		return folded
+	}
+	return folded[:p.from] + "xxxx-xxxx" + folded[p.to:]
 }
 
 // entryCode finds an entry code in a folded text. An ordinary word must never be
@@ -44,7 +53,7 @@ func entryCode(folded, raw string) (code string, at place, found bool) {
 			continue
 		}
 		last := words[i+size-1]
-		return codeChars.Replace(strings.ToUpper(c.left + c.right)), place{w.at, last.at + len(last.text), c.after}, true
+		return codeChars.Replace(strings.ToUpper(c.left + c.right)), place{w.at, last.at + len(last.text), c.after, c.linked()}, true
 	}
 	return "", place{}, false
 }
@@ -87,6 +96,12 @@ const (
 // crockford says whether all eight characters can stand in a code.
 func (c candidate) crockford() bool {
 	return len(c.left) == 4 && len(c.right) == 4 && strings.Trim(c.left+c.right, digitChars+letterChars) == ""
+}
+
+// linked says whether a code is written as our links write it: announced, with its
+// dash, and in no letter that we give out none of.
+func (c candidate) linked() bool {
+	return c.after && c.dash && !strings.ContainsAny(c.left+c.right, looksDigit+"u")
 }
 
 // plausible says whether this is meant as a code, by how it is written. The

@@ -1,6 +1,11 @@
 package bot
 
-import "till/flow"
+import (
+	"maps"
+	"slices"
+
+	"till/flow"
+)
 
 // Folded is how a text is compared.
 var Folded = fold
@@ -15,4 +20,15 @@ var LoadWordsFrom = loadWords
 func (w *Words) Reviewed(lang flow.Lang) bool {
 	p := w.packs[lang]
 	return p != nil && p.reviewed
+}
+
+// Loaded are the words by which secrets are known, and those of the digits.
+func Loaded() []string {
+	l := vocabulary()
+	return slices.Sorted(func(yield func(string) bool) {
+		for _, list := range []map[string]bool{l.secrets, l.letters, l.perhaps, l.heads} {
+			maps.Keys(list)(yield)
+		}
+		maps.Keys(l.numbers)(yield)
+	})
 }

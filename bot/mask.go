@@ -21,16 +21,16 @@ const (
 // secretIn finds a secret in a text, by its letters a key of ours that somebody
 // pasted, and in its folded form a card number, or what stands beside the name of
 // a secret. shown is what may be kept in place of the whole text, "" where there
-// is none; asked says that there is none, and that one is spoken of.
-func secretIn(text, folded string) (shown string, asked bool) {
+// is none; asked says that there is none, and that one is spoken of. The code of a
+// link of ours names none, though some have "PWD4" or "CVV1" in them.
+func secretIn(text, folded string, code place) (shown string, asked bool) {
 	if flow.HoldsKey(text) {
 		return shownOther, false
 	}
-	folded = spelled(folded)
-	if card(digitGroups(folded), 0) {
+	if card(digitGroups(spelled(folded)), 0) {
 		return shownCard, false
 	}
-	says := named(folded)
+	says := named(spelled(code.hidden(folded)))
 	if says.found {
 		return shownOther, false
 	}
@@ -295,7 +295,7 @@ func digitRuns(text string, code place) (runs []run, total int) {
 // masked is a text that came with a message, as it may be kept: a name, what a
 // sign of approval says.
 func masked(text string) string {
-	shown, asked := secretIn(text, fold(text))
+	shown, asked := secretIn(text, fold(text), place{})
 	if shown != "" {
 		return shown
 	}

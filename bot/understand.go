@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 4
+const Reading = 5
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -36,7 +36,8 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 	m, stop := l.whole[strings.Join(plain, " ")]
 	most := maxRun
 	if !stop {
-		shown, asked := secretIn(text, folded)
+		code, at, found := entryCode(folded, text)
+		shown, asked := secretIn(text, folded, at)
 		if shown != "" {
 			if planted.KeptCard {
 				shown = text
@@ -44,7 +45,7 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 			return flow.Intent{Kind: flow.MeansSecret, Text: shown}
 		}
 		most = mostKept(asked)
-		if code, at, found := entryCode(folded, text); found && (at.after || !broken(text, at)) {
+		if found && (at.after || !broken(text, at)) {
 			in.Kind, in.Code, in.Text = flow.MeansCode, code, kept(text, at, most)
 			return in
 		}

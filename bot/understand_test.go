@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -165,13 +166,12 @@ func TestUnderstandKnowsOnlyTheBanksOfTheMenu(t *testing.T) {
 // Every entry code that can be made is understood the way links carry it, and
 // each of the other forms says the same code or none.
 func TestUnderstandEveryForm(t *testing.T) {
-	const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	seed, typed := uint64(1), 0
 	for range 5000 {
 		code := make([]byte, 8)
 		for i := range code {
 			seed = seed*6364136223846793005 + 1442695040888963407
-			code[i] = alphabet[seed>>59]
+			code[i] = crockford[seed>>59]
 		}
 		a, b := string(code[:4]), string(code[4:])
 		for _, link := range []string{"Pay " + a + "-" + b, "pay " + strings.ToLower(a+"-"+b), "Pay " + a + " - " + b + " thanks"} {
@@ -193,6 +193,42 @@ func TestUnderstandEveryForm(t *testing.T) {
 	}
 }
 
+// A code can have the name of a secret in it, or of a digit: "PWD4-7295". Who
+// opens a link with such a one is not told that they sent a password.
+func TestUnderstandCodesThatLookLikeSecrets(t *testing.T) {
+	tried := 0
+	for _, word := range bot.Loaded() {
+		if len(word) > 8 || strings.Trim(strings.ToUpper(word), crockford) != "" {
+			continue
+		}
+		for at := range 8 - len(word) + 1 {
+			for _, rest := range []string{"47295163", "9W7K2M4T", "A1234567", "BCDFGHJK"} {
+				code := rest[:at] + strings.ToUpper(word) + rest[at+len(word):]
+				for _, around := range []string{"Pay %s", "Pay %s for my order 1234", "good evening, pay %s pls"} {
+					tried++
+					text := fmt.Sprintf(around, flow.ShowCode(code))
+					if in := bot.Understand(text, banks); in.Kind != flow.MeansCode || in.Code != code {
+						t.Errorf("%q means %s", text, short(in))
+					}
+				}
+			}
+		}
+	}
+	if tried < 1000 {
+		t.Errorf("only %d codes were tried", tried)
+	}
+	for _, text := range []string{
+		"PWD4-7295", "my password is PWD4-BVMH", "pay PWD4-BVMH my pin is 1234", "cvv 471 pay CVV4-7295", "Pay OTP4-7295", "Pay 4111-1111 1111-1111",
+	} {
+		if in := bot.Understand(text, banks); in.Kind != flow.MeansSecret {
+			t.Errorf("%q means %s", text, short(in))
+		}
+	}
+}
+
+// crockford are the signs that entry codes are made of.
+const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
 func FuzzUnderstand(f *testing.F) {
 	for _, texts := range phrases {
 		for _, text := range texts {
@@ -212,7 +248,7 @@ func FuzzUnderstand(f *testing.F) {
 		if again := bot.Understand(text, banks); again != in {
 			t.Fatalf("%q means %v and %v", text, in, again)
 		}
-		if in.Kind == flow.MeansCode && (len(in.Code) != 8 || strings.Trim(in.Code, "0123456789ABCDEFGHJKMNPQRSTVWXYZ") != "") {
+		if in.Kind == flow.MeansCode && (len(in.Code) != 8 || strings.Trim(in.Code, crockford) != "") {
 			t.Fatalf("%q has the code %q", text, in.Code)
 		}
 		if (in.Kind == flow.MeansMethod || in.Kind == flow.MeansMaybe) != (in.Method != "") || (in.Kind == flow.MeansBank) != (in.Bank != "") {
