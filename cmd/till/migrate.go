@@ -138,13 +138,14 @@ func keepBefore(ctx context.Context, c store.Config, stamp string, got store.Ins
 	if c.URL != "" || got.Version == 0 || len(got.Pending) == 0 {
 		return "", nil
 	}
+	dir := under(c.Dir, strings.ReplaceAll(stamp, ":", ""))
 	earlier, err := namesIn(c.Dir, beforeMigrate)
 	if err != nil {
 		return "", err
 	}
 	earlier = slices.DeleteFunc(earlier, func(path string) bool {
 		info, err := os.Stat(path)
-		return err != nil || !info.IsDir()
+		return err != nil || !info.IsDir() || path == dir // this try's own, once another database is in it
 	})
 	file := c.Name + ".db"
 	for _, dir := range earlier {
@@ -152,7 +153,6 @@ func keepBefore(ctx context.Context, c store.Config, stamp string, got store.Ins
 			return "", err
 		}
 	}
-	dir := under(c.Dir, strings.ReplaceAll(stamp, ":", ""))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}

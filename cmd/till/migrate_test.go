@@ -14,11 +14,15 @@ import (
 	"till/cmd/till/tilltest"
 )
 
-// aged makes the file of the accounts as a program of an age left it, with one
-// account and some bulk.
+// aged makes the file of a database as a program of an age left it, with nothing
+// in it but some bulk.
 func (k keeper) aged(file string, age int) {
 	k.t.Helper()
-	steps, err := filepath.Glob(filepath.Join("..", "..", "flow", "store", "migration", "accounts", "*.sql"))
+	schema := "checkout"
+	if filepath.Base(file) == "accounts.db" {
+		schema = "accounts"
+	}
+	steps, err := filepath.Glob(filepath.Join("..", "..", "flow", "store", "migration", schema, "*.sql"))
 	k.must(err)
 	slices.Sort(steps)
 	script := "CREATE TABLE schema_version (version BIGINT NOT NULL)"
@@ -76,6 +80,28 @@ func TestTriesToMigrateDoNotFillTheDisk(t *testing.T) {
 	k.must(os.Rename(k.at(now[2]), k.at("back/accounts.db")))
 	if out := k.does("migrate", "--dry-run", "--data-dir", "back"); !strings.Contains(out, "accounts  schema 1 -> ") {
 		t.Errorf("the copy is not of before:\n%s", out)
+	}
+}
+
+// What is migrated in one go lies together, and none of it is taken for what an
+// earlier try left: the money's books too can be put back.
+func TestEachDatabaseThatIsMigratedHasItsCopy(t *testing.T) {
+	k := keeper{t, t.TempDir()}
+	databases := []string{"accounts", "test", "live"}
+	for _, name := range databases {
+		k.aged("data/"+name+".db", 1)
+	}
+	k.does("migrate")
+	copies := k.names("data/before-*/*")
+	if len(copies) != len(databases) {
+		t.Fatalf("there are %v", copies)
+	}
+	k.must(os.Rename(k.at(filepath.Dir(copies[0])), k.at("back")))
+	out := k.does("migrate", "--dry-run", "--data-dir", "back")
+	for _, name := range databases {
+		if !strings.Contains(out, name+"  schema 1 -> ") {
+			t.Errorf("the copy of %s is not of before:\n%s", name, out)
+		}
 	}
 }
 
