@@ -114,6 +114,19 @@ func (s *Server) ownProject(c *call) error {
 	return err
 }
 
+// audit keeps in the audit log what a call is about to do, as the console does: an
+// owner asks there who made a key or moved the payouts, whichever way it was done.
+// The same call sent again stands there again.
+func (c *call) audit(env flow.Environment, action, subject, reason string) error {
+	row := flow.Audited{Account: c.project.Account, Project: c.project.ID, Environment: env, Action: action, Subject: subject, Reason: reason}
+	if c.token.Account != "" {
+		row.Account = c.token.Account
+		return c.server.cfg.Accounts.AuditOwner(c.ctx, row)
+	}
+	row.Actor, row.Role = c.key.Hint+" "+c.key.ID, flow.RoleKey
+	return c.server.cfg.Accounts.Audit(c.ctx, row, false)
+}
+
 // addProject is POST /v1/projects: a project and its test keys.
 func (s *Server) addProject(c *call) error {
 	f, err := c.form(decodeRules{})
@@ -122,6 +135,9 @@ func (s *Server) addProject(c *call) error {
 	}
 	name := f.text("name", text{required: true, most: maxName})
 	if err := f.done(); err != nil {
+		return err
+	}
+	if err := c.audit("", "project.add", c.token.Account, "over REST: "+name); err != nil {
 		return err
 	}
 	return c.effect(http.StatusCreated, func(m checkout.Made) any {

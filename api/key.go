@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -56,6 +57,9 @@ func (s *Server) addKey(c *call) error {
 	env := f.oneOf("environment", flow.CodeInvalidField, string(flow.Test), string(flow.Live))
 	kind := f.oneOf("kind", flow.CodeInvalidField, string(flow.SecretKey), string(flow.PublicKey))
 	if err := f.done(); err != nil {
+		return err
+	}
+	if err := c.audit(flow.Environment(env), "key.make", string(c.project.ID), "over REST: "+kind); err != nil {
 		return err
 	}
 	return c.effect(http.StatusCreated, func(m checkout.Made) any { return RecordKey(s.cfg.Accounts, m.Key.Key, m.Key.Text) }, c.keysPath(), func(once checkout.Call) (checkout.Answer, error) {
@@ -123,6 +127,13 @@ func (s *Server) rotateKey(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
+	k, err := s.cfg.Accounts.Key(c.ctx, c.project, id)
+	if err != nil {
+		return err
+	}
+	if err := c.audit(k.Environment, "key.rotate", id, fmt.Sprintf("over REST: the old one works for %d more hours", hours)); err != nil {
+		return err
+	}
 	return c.effect(http.StatusCreated, func(m checkout.Made) any {
 		return rotatedRecord{RecordKey(s.cfg.Accounts, m.Key.Key, m.Key.Text), RecordKey(s.cfg.Accounts, m.Replaced, "")}
 	}, c.keysPath(), func(once checkout.Call) (checkout.Answer, error) {
@@ -136,8 +147,14 @@ func (s *Server) revokeKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	k, err := s.cfg.Accounts.RevokeKey(c.ctx, c.project, id)
+	k, err := s.cfg.Accounts.Key(c.ctx, c.project, id)
 	if err != nil {
+		return err
+	}
+	if err := c.audit(k.Environment, "key.revoke", id, "over REST"); err != nil {
+		return err
+	}
+	if k, err = s.cfg.Accounts.RevokeKey(c.ctx, c.project, id); err != nil {
 		return err
 	}
 	return c.send(http.StatusOK, RecordKey(s.cfg.Accounts, k, ""))

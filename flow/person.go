@@ -14,11 +14,16 @@ const (
 	RoleOperator  Role = "operator"
 )
 
+// RoleKey stands in the audit log for a secret key: a program of a merchant's,
+// which nobody logs in as.
+const RoleKey Role = "key"
+
 // IsRole says whether a text is a role.
 func IsRole(r Role) bool {
 	switch r {
 	case RoleOwner, RoleDeveloper, RoleSupport, RoleOperator:
 		return true
+	case RoleKey: // nobody logs in as one
 	}
 	return false
 }
@@ -59,6 +64,7 @@ func (r Role) May(what Right) bool {
 		return what == MayRead || what == MayReveal || what == MayAnswer || what == MayResend || what == MayMoveMoney
 	case RoleOperator:
 		return what != MayDevelop && what != MayOwn
+	case RoleKey:
 	}
 	return false
 }
@@ -87,12 +93,12 @@ type Visit struct {
 	EndedAt   time.Time // when they logged out or were shut out
 }
 
-// Audited is one thing that somebody did in the console or on the command line.
-// It is kept before the thing is done: what was tried and failed stands there too.
+// Audited is one thing that somebody did in the console, on the command line, or
+// over REST to what holds their account. It is kept before the thing is done: what was tried and failed stands there too.
 type Audited struct {
 	ID          string // aud_…
 	At          time.Time
-	Actor       string // e-mail address, or who the command line was told
+	Actor       string // e-mail address, who the command line was told, or a key's hint and id
 	Role        Role
 	Account     string // "" for operators
 	Project     ProjectID

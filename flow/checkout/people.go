@@ -266,6 +266,17 @@ func (a *Accounts) LogsIn(ctx context.Context, email string) (bool, error) {
 	return found && person.EndedAt.IsZero(), err
 }
 
+// AuditOwner is Audit of what is done with a login of an account's, which is its
+// owner's.
+func (a *Accounts) AuditOwner(ctx context.Context, row flow.Audited) error {
+	owner, err := a.db.Account(ctx, row.Account)
+	if err != nil {
+		return wrap("find whose login it is", err)
+	}
+	row.Actor, row.Role = owner.Email, flow.RoleOwner
+	return a.Audit(ctx, row, false)
+}
+
 // Audits reads the audit log, newest first.
 func (a *Accounts) Audits(ctx context.Context, f store.AuditFilter) (list []flow.Audited, more bool, err error) {
 	f.Limit++
