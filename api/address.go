@@ -38,13 +38,27 @@ func (c *call) client() (from netip.Addr, beyond bool) {
 		told = append(told, strings.Split(string(line), ",")...)
 	}
 	for len(told) > 0 && c.fromProxy(ip) {
-		next, err := netip.ParseAddr(strings.TrimSpace(told[len(told)-1]))
-		if err != nil {
+		next, ok := forwarded(told[len(told)-1])
+		if !ok {
 			break
 		}
 		ip, told = next.Unmap().WithZone(""), told[:len(told)-1]
 	}
 	return ip, len(told) > 0
+}
+
+// forwarded is whom a proxy says that it heard a call from: an address, which some
+// write with the port, and one of IPv6 in brackets.
+func forwarded(entry string) (netip.Addr, bool) {
+	entry = strings.TrimSpace(entry)
+	if at, err := netip.ParseAddrPort(entry); err == nil {
+		return at.Addr(), true
+	}
+	if within, open := strings.CutPrefix(entry, "["); open {
+		entry = strings.TrimSuffix(within, "]")
+	}
+	ip, err := netip.ParseAddr(entry)
+	return ip, err == nil
 }
 
 // fromProxy says whether an address is one of our proxies'.
