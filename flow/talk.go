@@ -121,6 +121,10 @@ func (d *deciding) hear(in Intent) {
 	flood := d.flood()
 	t, ok := d.quoted(in.Kind, flood)
 	confirming, guess := d.now() < t.ConfirmTo, t.Guess
+	if confirming && !flood && in.Kind == MeansConfirm && d.early(t) {
+		d.why = "asks to cancel again: the question whether to could not be read yet"
+		return
+	}
 	if t.ConfirmTo != 0 || t.Guess != "" { // whatever is said next, both must be asked for anew
 		t.ConfirmTo, t.Guess = 0, ""
 		d.chat = d.chat.put(t)
@@ -156,6 +160,16 @@ func (d *deciding) hear(in Intent) {
 		}
 		d.focused(t, in, confirming)
 	}
+}
+
+// wholeSecond is how exactly the network says when a message was written.
+const wholeSecond = time.Second
+
+// early says whether a message was written before our question whether to cancel
+// could be read: whoever is in a hurry, or hears nothing, sends the same word twice.
+func (d *deciding) early(t Talk) bool {
+	asked := t.ConfirmTo - CancelConfirm.Milliseconds()
+	return d.turn.Unread || d.wrote()+wholeSecond.Milliseconds() <= asked
 }
 
 // quoted is the talk that a message is about: the one in focus, or the one

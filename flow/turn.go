@@ -19,7 +19,7 @@ type Checkout struct {
 // RulesVersion is the version of the rules. It goes up when the same turn comes
 // to another decision than before, so that an old log says which rules it was
 // made under.
-const RulesVersion = 12
+const RulesVersion = 13
 
 // Look is what a turn may know of a session.
 func Look(s Session, attempts []Attempt, payments []Payment, offers []Offer) Checkout {
@@ -54,7 +54,8 @@ type Turn struct {
 	Off       bool                   `json:"off,omitempty"`       // an operator switched the number off: what is heard is kept, and not answered
 	Quoted    SessionID              `json:"quoted,omitempty"`    // the session whose message is answered to, "" for none
 	Fades     bool                   `json:"fades,omitempty"`     // the chat's messages disappear
-	Wrote     int64                  `json:"wrote,omitempty"`     // ms: when the network took in what was heard, 0 where that is not known
+	Wrote     int64                  `json:"wrote,omitempty"`     // ms: when the network took in what was heard, by the clock of Now; 0 where that is not known
+	Unread    bool                   `json:"unread,omitempty"`    // our question whether to cancel is not sent yet
 	Came      string                 `json:"came,omitempty"`      // what Heard came with, as a picture; nothing is decided by this and what follows
 	Edits     string                 `json:"edits,omitempty"`     // the network's id of the message that Heard takes the place of
 	Revokes   string                 `json:"revokes,omitempty"`   // likewise of the one that is taken back

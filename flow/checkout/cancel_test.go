@@ -2,12 +2,16 @@ package checkout_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/store"
+	"till/flow/store/storetest"
 )
 
 func TestWhoCancelsIsToldOfMoneyThatCameBefore(t *testing.T) {
@@ -157,4 +161,55 @@ func TestNothingIsCancelledOverMoneyThatCannotBeKept(t *testing.T) {
 		t.Errorf("cancelling it says %v", err)
 	}
 	w.is(session.ID, flow.SessionPending)
+}
+
+// Whoever hears nothing sends the same word twice. What was written before the
+// question whether to cancel could be read is no answer to it.
+func TestACancelThatWasWrittenBeforeTheQuestionConfirmsNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		cancel := flow.Intent{Kind: flow.MeansConfirm}
+		w.sending(func(checkout.Outgoing) error { return &checkout.NotYetError{Wait: time.Second} }) // as if it were being typed
+		w.must(w.says("ada", cancel))
+		w.must(w.says("ada", cancel))
+		if s := w.read(session.ID); s.Status != flow.SessionPending {
+			w.t.Fatalf("cancelled before the payer was asked: %s", s.Status)
+		}
+		w.sending(nil)
+		w.later(2 * time.Second)
+		w.must(w.service.Hear(w.t.Context(), checkout.Inbound{Number: ourNumber, Person: "ada", Message: "DELAYED", Intent: cancel, Wrote: w.clock().Add(-10 * time.Second)}))
+		w.rest()
+		if s := w.read(session.ID); s.Status != flow.SessionPending {
+			w.t.Fatalf("cancelled by what was written before the question: %s", s.Status)
+		}
+		if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "cancel_confirm"}) {
+			w.t.Errorf("the payer reads %q", got)
+		}
+		w.must(w.service.Hear(w.t.Context(), checkout.Inbound{Number: ourNumber, Person: "ada", Message: "READ", Intent: cancel, Wrote: w.clock().Truncate(time.Second)}))
+		w.rest()
+		if s := w.read(session.ID); s.Status != flow.SessionCancelled {
+			w.t.Errorf("confirmed, and it is %s", s.Status)
+		}
+	})
+}
+
+// The clock of the test environment can be moved, that of the network cannot: a payer
+// who reads the question and confirms is heard all the same.
+func TestAMovedClockMakesNoAnswerTooEarly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t, store.Checkout))
+	began := w.clock()
+	w.real = func() time.Time { return began }
+	w.start(true)
+	session := w.session(flow.InChat)
+	w.pass(time.Hour)
+	for i, in := range []flow.Intent{code(session), {Kind: flow.MeansConfirm}, {Kind: flow.MeansConfirm}} {
+		w.must(w.service.Hear(t.Context(), checkout.Inbound{Number: ourNumber, Person: "ada", Message: fmt.Sprint("MOVED", i), Intent: in, Wrote: began}))
+		w.rest()
+	}
+	if s := w.read(session.ID); s.Status != flow.SessionCancelled {
+		t.Errorf("confirmed, and it is %s", s.Status)
+	}
 }

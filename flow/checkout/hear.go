@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"till/flow"
@@ -35,9 +36,16 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		if own, err := w.echo(row, in); own || err != nil {
 			return err
 		}
-		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0, Wrote: flow.Millis(in.Wrote), Came: in.Came, Edits: in.Edits, Revokes: in.Revokes, Off: s.cfg.Board.Killed(in.Number)}
+		t := flow.Turn{Heard: &in.Intent, Fades: row.Fades > 0, Wrote: w.wrote(in), Came: in.Came, Edits: in.Edits, Revokes: in.Revokes, Off: s.cfg.Board.Killed(in.Number)}
 		if t.Quoted, err = w.quoted(row, in.Quoted); err != nil {
 			return err
+		}
+		if in.Intent.Kind == flow.MeansConfirm {
+			owed, err := w.tx.Owed(ctx, row.ID, sayAtOnce)
+			if err != nil {
+				return err
+			}
+			t.Unread = slices.ContainsFunc(owed, func(s store.Said) bool { return s.Key == "cancel_confirm" })
 		}
 		if in.Intent.Kind == flow.MeansTakeover && !t.Off {
 			if err := w.withdraw(row.ID); err != nil {
@@ -57,6 +65,15 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		return w.turn(row, t, store.Line{Kind: replay.Heard, Message: in.Message})
 	})
 	return wrap("hear a message", err)
+}
+
+// wrote is when a message was written, by our clock: in the test environment that may
+// have been moved, and the network's was not.
+func (w *saving) wrote(in Inbound) int64 {
+	if in.Wrote.IsZero() {
+		return 0
+	}
+	return flow.Millis(in.Wrote.Add(w.now.Sub(w.s.cfg.Real()).Truncate(time.Second)))
 }
 
 // echo says whether what was written at our number is what we said ourselves: where
