@@ -57,6 +57,9 @@ func (d *deciding) other(t *Talk, co Checkout) {
 
 // confirmed decides on the word that confirms a cancellation.
 func (d *deciding) confirmed(t *Talk, co Checkout) {
+	if d.onlooks(co) {
+		return
+	}
 	if len(co.Attempts) == 0 {
 		d.why = "cancelled, nothing was opened"
 		d.do(DoCancel, *t)
@@ -64,6 +67,18 @@ func (d *deciding) confirmed(t *Talk, co Checkout) {
 	}
 	d.why = "confirmed: the bank is asked before it is cancelled"
 	d.ask(t, ThenCancel)
+}
+
+// onlooks tells whoever has the code of a session that others paid a part of that it
+// is not for them to cancel, and says whether it is so: that is for those whose money
+// it is, and for the merchant.
+func (d *deciding) onlooks(co Checkout) bool {
+	if own, shared := d.own(co); co.Session.AmountPaid == 0 || !shared || len(own) > 0 {
+		return false
+	}
+	d.why = "wants to cancel what somebody else paid a part of"
+	d.say("not_yours", whole(co))
+	return true
 }
 
 // ask goes to verifying and asks the bank.

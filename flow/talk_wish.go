@@ -175,6 +175,9 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 	case MeansOther:
 		d.other(t, co)
 	case MeansCancel, MeansConfirm:
+		if d.onlooks(co) {
+			return
+		}
 		d.why = "asks to cancel"
 		t.ConfirmTo = d.in(CancelConfirm)
 		if len(co.Attempts) > 0 {

@@ -213,3 +213,29 @@ func TestAMovedClockMakesNoAnswerTooEarly(t *testing.T) {
 		t.Errorf("confirmed, and it is %s", s.Status)
 	}
 }
+
+// A link can be sent on. Who only has its code ends nothing that somebody else has
+// paid a part of.
+func TestOnlyWhoPaidAPartCancelsInTheChat(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session, a := w.paying()
+		w.hear("obi", code(session))
+		w.hear("obi", flow.Intent{Kind: flow.MeansCancel}) // before any of it was paid
+		w.must(w.tell(credit("T1", a.Reference, 200_000, w.clock())))
+		w.rest()
+		w.hear("obi", flow.Intent{Kind: flow.MeansConfirm})
+		w.hear("obi", flow.Intent{Kind: flow.MeansConfirm})
+		if s := w.read(session.ID); s.Status != flow.SessionPending {
+			w.t.Fatalf("somebody who paid nothing cancelled it: %s", s.Status)
+		}
+		if got := w.texts("obi"); !slices.Equal(got[len(got)-2:], []string{"not_yours", "not_yours"}) {
+			w.t.Errorf("they read %q", got)
+		}
+		w.hear("ada", flow.Intent{Kind: flow.MeansCancel})
+		w.hear("ada", flow.Intent{Kind: flow.MeansConfirm})
+		if s := w.read(session.ID); s.Status != flow.SessionCancelled {
+			w.t.Errorf("whose money it is cancelled it, and it is %s", s.Status)
+		}
+	})
+}
