@@ -97,7 +97,7 @@ func card(groups []group, last int) bool {
 // isPhone says whether digits are a whole Nigerian phone number with its
 // country code. What comes behind one is not the rest of a card that begins so.
 func isPhone(digits string) bool {
-	return len(digits) == 13 && strings.HasPrefix(digits, "234") && digits[3] >= '7'
+	return len(digits) == lenPhone && strings.HasPrefix(digits, "234") && digits[3] >= '7'
 }
 
 // group is a run of digits; joins says whether it can go on with the number

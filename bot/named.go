@@ -22,6 +22,13 @@ const (
 	maxToken               = 8
 )
 
+// lenIdentity is how many digits a BVN and a NIN have, and a phone number without
+// its country code; lenPhone how many it has with it.
+const (
+	lenIdentity = 11
+	lenPhone    = 13
+)
+
 // between are the words that may stand between digits and the name of a secret
 // behind them: "1234 is my pin".
 var between = []string{"is", "my", "the", "na", "be", "im", "as", "ni", "ne", "ce", "bu", "for", "our", "atm", "card", "dina", "mi", "shine", "that", "this", "at", "dey", "wey"}
@@ -148,18 +155,49 @@ func (t telling) digitsBeside(i, size int) bool {
 			beside = beside && slices.Contains(links, t.words[k].text)
 		case t.moneyFrom(k) || !beside && t.naira(end):
 			k = end - 1
+		case t.longFrom(k) > k:
+			k = t.longFrom(k) - 1
 		case digitsFrom(t.words[k:]) >= minSecret:
 			return true
 		}
 	}
-	k := t.before(i)
-	if k < 0 || len(t.words[k].text) < minSecret || !isDigits(t.words[k].text) {
+	last := t.before(i)
+	if last < 0 || len(t.words[last].text) < minSecret || !isDigits(t.words[last].text) {
 		return false
 	}
+	k := last
 	for k > 0 && isDigits(t.words[k-1].text) {
 		k--
 	}
+	for t.longFrom(k) > k {
+		if k = t.longFrom(k); k > last {
+			return false
+		}
+	}
 	return !t.moneyFrom(k)
+}
+
+// longFrom is where a number ends that begins with the k-th word and is longer than
+// any secret, k where it is none: a phone, also in pieces, an account or a reference.
+// A BVN or a NIN has eleven digits as a phone has, and does not begin with a zero.
+func (t telling) longFrom(k int) int {
+	if first := t.words[k].text; len(first) > maxToken && isDigits(first) {
+		if len(first) == lenIdentity && first[0] != '0' {
+			return k
+		}
+		return k + 1
+	}
+	digits := ""
+	for n := k; n < len(t.words) && isDigits(t.words[n].text) && len(digits) < lenPhone; n++ {
+		if n > k && strings.Trim(t.words[n].gap, " -()") != "" {
+			break
+		}
+		digits += t.words[n].text
+		if len(digits) == lenIdentity && digits[0] == '0' || isPhone(strings.Replace(digits, "2340", "234", 1)) { // +234 (0) 803 …
+			return n + 1
+		}
+	}
+	return k
 }
 
 // moneyFrom says whether the digits that begin with the k-th word come behind what

@@ -145,3 +145,33 @@ func TestMoneyBesideTheNameOfASecretIsNone(t *testing.T) {
 		}
 	}
 }
+
+// Sellers and banks write "never share your PIN" above their phone number. Whoever
+// sends that on with their link is not told that they sent a PIN, and can pay.
+func TestPhonesBesideTheNameOfASecretAreNone(t *testing.T) {
+	for text, want := range map[string]string{
+		"Pay: https://wa.me/2349012345678?text=Pay%207K3M-9QTX\nNever share your PIN or OTP with anyone. %s": "code 7K3M9QTX",
+		"Do not disclose your OTP. %s\nPay 7K3M-9QTX":                                                        "code 7K3M9QTX",
+		"%s. PIN and OTP are yours alone":                                                                    "unknown",
+		"your pin? call %s":                                                                                  "unknown",
+		"pin %s 1234":                                                                                        "secret",
+		"pin 1234 %s":                                                                                        "secret",
+		"my pin is 0126. %s":                                                                                 "secret",
+		"%s 1234 is my pin":                                                                                  "secret",
+		"1234 is my pin, %s":                                                                                 "secret",
+	} {
+		for _, number := range []string{
+			"08031234567", "+2348031234567", "234 803 123 4567", "0803 123 4567", "0803-123-4567", "234(0)8031234567", "0201-2712005", "07004826666328", "0123456789", "000013261121140312345678901234",
+		} {
+			text := strings.Replace(text, "%s", number, 1)
+			if in := bot.Understand(text, nil); short(in) != want {
+				t.Errorf("%q means %s, want %s", text, short(in), want)
+			}
+		}
+	}
+	for _, text := range []string{"bvn 22212345678", "BVN 222 1234 5678", "my pin is 0413. 51,000.00", "otp 0413 ₦51,000.00", "otp 48 29 13"} {
+		if in := bot.Understand(text, nil); in.Kind != flow.MeansSecret {
+			t.Errorf("%q means %s", text, short(in))
+		}
+	}
+}
