@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -31,7 +32,23 @@ func heard(text string) string {
 	if len(text) > maxHeard {
 		text = text[:maxHeard]
 	}
-	return strings.ReplaceAll(text, "%20", " ") // of a link that was pasted as it is
+	return unescaped(text)
+}
+
+// escape is a sign as a link writes it: "%20" for a space, and "%2520" where the link
+// stands inside of another one.
+var escape = regexp.MustCompile(`%(25)*[0-9A-Fa-f]{2}`)
+
+// unescaped is a text with the signs of a link that was pasted as it is. Letters and
+// digits are never written so.
+func unescaped(text string) string {
+	return escape.ReplaceAllStringFunc(text, func(was string) string {
+		sign, err := strconv.ParseUint(was[len(was)-2:], 16, 8)
+		if err != nil || sign != '\n' && strings.IndexByte(separators, byte(sign)) < 0 {
+			return was
+		}
+		return string(rune(sign))
+	})
 }
 
 // foldRune is a sign as it is compared, "" for what is invisible.

@@ -67,7 +67,7 @@ var phrases = map[string][]string{
 	"bank 033":      {"14", "uba", "UBA", "United Bank for Africa"},
 	"bank 011":      {"15", "first", "first bank", "firstbank", "First Bank of Nigeria", "first bank plc"},
 	"bank 232":      {"19", "sterling", "Sterling bank"},
-	"code 7K3M9QTX": {"Pay 7K3M-9QTX", "pay 7k3m 9qtx", "7K3M-9QTX", "7k3m9qtx", "PAY 7K3M9QTX", "Hello, I want to Pay 7K3M-9QTX please", "pay: 7k3m–9qtx", "pay7k3m-9qtx", "Pay%207K3M-9QTX", "Pay+7K3M-9QTX", "my code is 7k3m9qtx", "７Ｋ３Ｍ-９ＱＴＸ", "7K3M - 9QTX.", "“7K3M-9QTX”", "https://wa.me/2348012345678?text=Pay%207K3M-9QTX", "ref 7K3M-9QTX for the shoes", "7k3m 9qtx", "Pay\n7K3M-9QTX", "pay\u00a07K3M\u00a09QTX", "the order is 7k3m 9qtx thanks"},
+	"code 7K3M9QTX": {"Pay 7K3M-9QTX", "pay 7k3m 9qtx", "7K3M-9QTX", "7k3m9qtx", "PAY 7K3M9QTX", "Hello, I want to Pay 7K3M-9QTX please", "pay: 7k3m–9qtx", "pay7k3m-9qtx", "Pay%207K3M-9QTX", "Pay+7K3M-9QTX", "my code is 7k3m9qtx", "７Ｋ３Ｍ-９ＱＴＸ", "7K3M - 9QTX.", "“7K3M-9QTX”", "https://wa.me/2348012345678?text=Pay%207K3M-9QTX", "https://l.instagram.com/?u=https%3A%2F%2Fwa.me%2F2348012345678%3Ftext%3DPay%25207K3M-9QTX&e=AT0", "https%3A%2F%2Fwa.me%2F2348012345678%3Ftext%3DPay%25207K3M%252D9QTX", "wa.me/2348012345678?text=Hello%0APay%3A%207K3M%2D9QTX", "ref 7K3M-9QTX for the shoes", "7k3m 9qtx", "Pay\n7K3M-9QTX", "pay\u00a07K3M\u00a09QTX", "the order is 7k3m 9qtx thanks"},
 	"code 10AB00C1": {"Pay IOAB-OOCL", "pay 1oab oocl", "1oab-0oc1"},
 	"code KDMQXWTZ": {"Pay KDMQ-XWTZ", "pay kdmqxwtz", "KDMQ-XWTZ", "Pay KDMQ XWTZ", "take this: KDMQ-XWTZ"},
 	"code 20252026": {"Pay 2025-2026"},
