@@ -29,7 +29,8 @@ const beforeMigrate = "before-"
 // Help is the command's example.
 func (migrateCmd) Help() string {
 	return "Example:\n\n    till migrate --dry-run\n\nA start does the same by itself; this does it without one. Each step is a transaction of its own. " +
-		"On SQLite a copy of each database that changes is kept in the data dir first (" + beforeMigrate + "…); going back is: stop Till, put the copies back, start the older program."
+		"On SQLite a copy of each database that changes is kept in the data dir first (" + beforeMigrate + "…); going back is: stop Till, remove the databases with what SQLite keeps beside them " +
+		"(rm accounts.db* test.db* live.db*, as far as there is a copy: the -wal of a program that was killed would be read into it), put the copies in their place, start the older program."
 }
 
 // migration is what one database still needs.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,36 @@ func TestEachDatabaseThatIsMigratedHasItsCopy(t *testing.T) {
 		if !strings.Contains(out, name+"  schema 1 -> ") {
 			t.Errorf("the copy of %s is not of before:\n%s", name, out)
 		}
+	}
+}
+
+// Going back is told so that it works after a kill too: what the killed program had
+// not yet written into its file is read into whatever file lies in its place.
+func TestGoingBackToACopyAfterAKill(t *testing.T) {
+	k := keeper{t, t.TempDir()}
+	k.aged("data/accounts.db", 1)
+	k.does("migrate")
+	db, err := sql.Open("sqlite", "file:"+k.at("data/accounts.db"))
+	k.must(err)
+	_, err = db.ExecContext(t.Context(), "UPDATE bulk SET x = zeroblob(2000001)")
+	k.must(err)
+	k.must(os.CopyFS(k.at("killed"), os.DirFS(k.at("data"))))
+	k.must(db.Close())
+
+	told := regexp.MustCompile(`\((rm [^,]+),`).FindStringSubmatch(strings.Join(strings.Fields(k.does("migrate", "--help")), " "))
+	if told == nil {
+		t.Fatal("it does not say what to remove")
+	}
+	if left := k.names("killed/accounts.db-wal"); len(left) != 1 {
+		t.Fatal("the kill left nothing")
+	}
+	back := exec.CommandContext(t.Context(), "sh", "-c", told[1]+" && mv before-*/accounts.db .")
+	back.Dir = k.at("killed")
+	if out, err := back.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out := k.does("migrate", "--dry-run", "--data-dir", "killed"); !strings.Contains(out, "accounts  schema 1 -> ") {
+		t.Errorf("it is not what it was before:\n%s", out)
 	}
 }
 
