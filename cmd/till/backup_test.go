@@ -216,3 +216,22 @@ func TestAStartDoesNotTakeACutOffRestoreForNothing(t *testing.T) {
 	k.must(os.Rename(k.at("data.before-20261122T080000.000Z"), k.at("data")))
 	k.does("verify")
 }
+
+// The unit and the container once kept what is now one level below there: a start of
+// the new one beside the old data does not begin with nothing.
+func TestAStartDoesNotBeginAnewInsideAnotherDataDir(t *testing.T) {
+	for _, pg := range []bool{false, true} {
+		k := newKeeper(t, "lib/till")
+		if pg { // the keys of the numbers alone are in it
+			k.must(os.Mkdir(k.at("lib/till/whatsapp"), 0o700))
+			k.must(os.Rename(k.at("lib/till/accounts.db"), k.at("lib/till/whatsapp/test-1.db")))
+		}
+		out, err := tilltest.Output(t.Context(), k.dir, nil, "dev", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off", "--data-dir", "lib/till/data")
+		if err == nil || !strings.Contains(out, "lib/till/data is not there, and "+k.at("lib/till")+" is one") {
+			t.Errorf("it says %v\n%s", err, out)
+		}
+		if made := k.names("lib/till/data"); len(made) > 0 {
+			t.Errorf("it made %v", made)
+		}
+	}
+}

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"till/bot/whatsapp"
 	"till/cmd/till/doctor"
 	"till/cmd/till/sealing"
 	"till/config"
@@ -34,6 +36,9 @@ func (a *app) openDir() error {
 	made := errors.Is(err, fs.ErrNotExist)
 	if left := setAside(dir); made && left != "" {
 		return fmt.Errorf("the data dir %s is not there, and %s is: a restore was cut off (put it back:  mv %[2]s %[1]s  and restore again; or choose another --data-dir)", dir, left)
+	}
+	if above := above(dir); made && above != "" {
+		return fmt.Errorf("the data dir %s is not there, and %s is one: this Till would begin with nothing (move what %[2]s holds into %[1]s; or choose  --data-dir %[2]s)", dir, above)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("the data dir %s cannot be made: %w (choose another --data-dir)", dir, err)
@@ -64,6 +69,22 @@ func (a *app) openDir() error {
 		return fmt.Errorf("the data dir %s cannot be used: %w (choose another --data-dir)", dir, err)
 	}
 	return nil
+}
+
+// above is the folder of a data dir where that is a data dir itself, "" where it is
+// not. The unit and the container once kept what is now one level below there.
+func above(dataDir string) string {
+	place, err := filepath.Abs(dataDir)
+	if err != nil {
+		return ""
+	}
+	place = filepath.Dir(place)
+	for _, has := range []string{under(place, "accounts.db"), whatsapp.KeysFile(under(place, keysDir), string(flow.Test), 1)} {
+		if _, err := os.Stat(has); err == nil {
+			return place
+		}
+	}
+	return ""
 }
 
 // shares says whether several processes may use one data dir: with all else
