@@ -38,8 +38,20 @@ func (p *phones) bot() string {
 
 var _ api.Phones = (*phones)(nil)
 
+// payers refuses the bot's own numbers: whoever plays one of those writes in the
+// bot's name and can unlink it for everybody.
+func (p *phones) payers(phone flow.Phone) error {
+	if p.ours(string(phone)) {
+		return missingPhone(wanet.ErrNoAccount)
+	}
+	return nil
+}
+
 // Create switches a phone on.
 func (p *phones) Create(ctx context.Context, phone flow.Phone, pushName string) (api.Phone, error) {
+	if err := p.payers(phone); err != nil {
+		return api.Phone{}, err
+	}
 	made, err := p.network.AddPhone(ctx, string(phone), pushName)
 	if err != nil {
 		return api.Phone{}, missingPhone(err)
@@ -64,6 +76,9 @@ func (p *phones) List(ctx context.Context) ([]api.Phone, error) {
 
 // Send writes to the bot.
 func (p *phones) Send(ctx context.Context, phone flow.Phone, text, quoted string) (api.Message, error) {
+	if err := p.payers(phone); err != nil {
+		return api.Message{}, err
+	}
 	number := p.bot()
 	if number == "" {
 		return api.Message{}, flow.Refuse(flow.CodeWhatsAppUnavailable, "The bot has no number on the network right now.")
@@ -77,6 +92,9 @@ func (p *phones) Send(ctx context.Context, phone flow.Phone, text, quoted string
 
 // Messages are a phone's messages after a cursor.
 func (p *phones) Messages(ctx context.Context, phone flow.Phone, after string, wait time.Duration) ([]api.Message, string, error) {
+	if err := p.payers(phone); err != nil {
+		return nil, "", err
+	}
 	var seq int64
 	if after != "" {
 		var err error
@@ -97,6 +115,9 @@ func (p *phones) Messages(ctx context.Context, phone flow.Phone, after string, w
 
 // Screen is what a phone shows of its chat with the bot.
 func (p *phones) Screen(ctx context.Context, phone flow.Phone, seen int64, wait time.Duration) (api.Screen, error) {
+	if err := p.payers(phone); err != nil {
+		return api.Screen{}, err
+	}
 	s, err := p.network.Screen(ctx, string(phone), p.bot(), seen, wait)
 	if err != nil {
 		return api.Screen{}, missingPhone(err)
@@ -110,11 +131,17 @@ func (p *phones) Screen(ctx context.Context, phone flow.Phone, seen int64, wait 
 
 // MarkRead tells the bot that what it wrote was read.
 func (p *phones) MarkRead(ctx context.Context, phone flow.Phone) error {
+	if err := p.payers(phone); err != nil {
+		return err
+	}
 	return missingPhone(p.network.MarkRead(ctx, string(phone), p.bot()))
 }
 
 // Delete takes a phone off the network.
 func (p *phones) Delete(ctx context.Context, phone flow.Phone) error {
+	if err := p.payers(phone); err != nil {
+		return err
+	}
 	return missingPhone(p.network.RemovePhone(ctx, string(phone)))
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -89,5 +90,25 @@ func TestANetworkThatIsNotUpYet(t *testing.T) {
 	}
 	if _, err := remote.Info(t.Context()); err == nil || !unreached(err) {
 		t.Errorf("nobody there: %v", err)
+	}
+}
+
+// The bot's phone is nobody's to play: whoever adds one of its numbers as a phone of
+// their own would write in its name, and could take it from all payers.
+func TestNobodyPlaysTheBotsOwnPhone(t *testing.T) {
+	m, _, _ := devServer(t)
+	m.eventually(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{"amount": 500_000, "customerEmail": "ada@example.com", "mode": "chat"}) // the bot has its number
+	for _, call := range []struct {
+		method, path string
+		body         any
+	}{
+		{http.MethodPost, "/v1/test/phones", object{"phone": botNumber}},
+		{http.MethodPost, "/v1/test/phones/" + botNumber + "/messages", object{"text": "hello"}},
+		{http.MethodGet, "/v1/test/phones/" + botNumber + "/messages", nil},
+		{http.MethodDelete, "/v1/test/phones/" + botNumber, nil},
+	} {
+		if status, out, err := m.try(call.method, call.path, call.body); err != nil || status != http.StatusNotFound {
+			t.Errorf("%s %s: %d %v %v", call.method, call.path, status, out, err)
+		}
 	}
 }
