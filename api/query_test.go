@@ -39,3 +39,23 @@ func TestNoCallPassesOverAParameterOfTheQuery(t *testing.T) {
 	// Who has no key is not told what a call takes.
 	s.want(s.ask("GET", "/v1/charges?colour=red", "", ""), http.StatusUnauthorized, nil)
 }
+
+// A plus that is not escaped is a space to whoever reads a query: an address with one
+// was looked for as another, and nothing was found.
+func TestAPlusInAQueryIsNotTakenForASpace(t *testing.T) {
+	s := open(t)
+	s.want(s.ask("POST", sessionsPath, s.key, `{"amount":500000,"customerEmail":"ada+shop@example.com"}`), http.StatusCreated, nil)
+	for _, list := range []string{sessionsPath, chargesPath} {
+		r := s.ask("GET", list+"?customerEmail=ada+shop@example.com&createdAfter=2026-01-01T00:00:00+01:00", s.key, "")
+		s.want(r, http.StatusBadRequest, map[string]string{
+			"error.code": "invalid_email", "error.fields.0.field": "customerEmail", "error.fields.0.code": "invalid_email", "error.fields.1.field": "createdAfter",
+		})
+		for _, fault := range []string{"error.fields.0.message", "error.fields.1.message"} {
+			if !strings.Contains(r.text(fault), "%2B") {
+				t.Errorf("%s: nobody learns from it how a plus is written: %s", list, r.text(fault))
+			}
+		}
+	}
+	r := s.ask("GET", sessionsPath+"?customerEmail=ada%2Bshop@example.com&createdAfter=2026-01-01T00:00:00%2B01:00", s.key, "")
+	s.want(r, http.StatusOK, map[string]string{"data.items.0.customerEmail": "ada+shop@example.com"})
+}

@@ -219,9 +219,28 @@ func (q *query) bound(name string) time.Time {
 	}
 	at, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		q.form.fail(name, flow.CodeInvalidField, "%s must be a time such as 2026-11-21T09:30:00Z.", name)
+		q.form.fail(name, flow.CodeInvalidField, "%s must be a time such as 2026-11-21T09:30:00Z.%s", name, plusMeant(s))
 	}
 	return bound(at.UTC())
+}
+
+// email takes an address to look for. None holds a space: nothing would be found, and
+// that would look like an answer.
+func (q *query) email(name string) string {
+	s := q.text(name, maxEmail)
+	if hint := plusMeant(s); hint != "" {
+		q.form.fail(name, flow.CodeInvalidEmail, "%s holds a space, and no e-mail address does.%s", name, hint)
+	}
+	return s
+}
+
+// plusMeant is a hint for a value with a space in it, which is what a plus that is not
+// escaped stands for in a query.
+func plusMeant(s string) string {
+	if strings.Contains(s, " ") {
+		return " In a query a plus is written as %2B."
+	}
+	return ""
 }
 
 // bound is a time that divides what was made before it from the rest. That is kept to

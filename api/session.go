@@ -108,7 +108,7 @@ func (*Server) listSessions(c *call) error {
 func list(c *call, charges bool, record func(checkout.View) any) error {
 	q := c.query()
 	filter := checkout.Filter{
-		Status: flow.SessionStatus(q.text("status", 20)), Reference: q.text("reference", maxReference), CustomerEmail: q.text("customerEmail", maxEmail),
+		Status: flow.SessionStatus(q.text("status", 20)), Reference: q.text("reference", maxReference), CustomerEmail: q.email("customerEmail"),
 		CreatedAfter: q.bound("createdAfter"), CreatedBefore: q.bound("createdBefore"), Charges: charges, Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	cursor := q.text("cursor", 200)
