@@ -307,6 +307,21 @@ func TestEveryExampleOfTheDocumentFitsItsSchema(t *testing.T) {
 	}
 }
 
+// Whoever writes a client by the document learns from it which names metadata may have.
+func TestTheDocumentBoundsTheNamesOfMetadata(t *testing.T) {
+	s := open(t)
+	for length, taken := range map[int]bool{0: false, 1: true, maxPairName: true, maxPairName + 1: false} {
+		pairs := map[string]any{strings.Repeat("é", length): "77"}
+		body := `{"amount":500000,"customerEmail":"ada@example.com","metadata":{"` + strings.Repeat("é", length) + `":"77"}}`
+		if status := s.ask("POST", sessionsPath, s.key, body).status; (status == http.StatusCreated) != taken {
+			t.Errorf("a name of %d characters: %d", length, status)
+		}
+		if err := contract(t).Value(apitest.Pointer("components", "schemas", "Metadata"), pairs); (err == nil) != taken {
+			t.Errorf("a name of %d characters, by the document: %v", length, err)
+		}
+	}
+}
+
 func TestTheDocumentIsServedAsItIs(t *testing.T) {
 	s := open(t)
 	r := s.ask("GET", "/openapi.yaml", "", "")
