@@ -83,7 +83,11 @@ func TestALoginGivesATokenThatEnds(t *testing.T) {
 			t.Errorf("%q opens a dashboard: %d %s", key, r.status, r.body)
 		}
 	}
-	s.want(s.ask("GET", sessions, token, ""), http.StatusUnauthorized, map[string]string{"error.code": "invalid_api_key"})
+	astray := s.ask("GET", sessions, token, "")
+	s.want(astray, http.StatusUnauthorized, map[string]string{"error.code": "invalid_api_key"})
+	if !strings.Contains(astray.text("error.message"), "dashboard token") { // it was copied whole, and there is no more to it
+		t.Errorf("who calls with a token learns %q", astray.text("error.message"))
+	}
 
 	s.want(s.ask("POST", "/v1/auth/logout", token, ""), http.StatusOK, map[string]string{"data.loggedOut": "true"})
 	s.want(s.ask("GET", projectsPath, token, ""), http.StatusUnauthorized, map[string]string{"error.code": "revoked_api_key"})

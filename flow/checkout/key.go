@@ -151,7 +151,10 @@ func (a *Accounts) noteUses(ctx context.Context) error {
 func (a *Accounts) Authenticate(ctx context.Context, text string) (flow.Key, flow.Project, error) {
 	invalid := flow.Refuse(flow.CodeInvalidKey, "This API key does not exist. Check that it was copied whole.")
 	env, _, ok := flow.ReadKeyText(text)
-	if !ok {
+	switch {
+	case flow.IsTokenText(text):
+		return flow.Key{}, flow.Project{}, flow.Refuse(flow.CodeInvalidKey, "This is a dashboard token, which works for accounts, projects and keys alone. This call needs an API key (sk_…).")
+	case !ok:
 		return flow.Key{}, flow.Project{}, invalid
 	}
 	hash, now := flow.HashKey(text), a.clock(env)
