@@ -63,6 +63,9 @@ func ReconcileDay(ctx context.Context, r store.Reader, lines []flow.Notice, proj
 	if err != nil {
 		return Reconciliation{}, err
 	}
+	if ledger, err = besides(ctx, r, ledger, events, project, day.Start()); err != nil {
+		return Reconciliation{}, err
+	}
 	return Reconciliation{
 		Date: day, Complete: !read.Before(day.Plus(1).Start()),
 		Rail: flow.Totals(atRail), Ledger: flow.Totals(ledger), Events: flow.Totals(once(events)),
@@ -176,6 +179,52 @@ func silenced(ledger []flow.Movement) []flow.Movement {
 		ledger[i].Silent = m.Project == ""
 	}
 	return ledger
+}
+
+// besides marks what no merchant is told of because it is none of theirs: what left
+// once more than a refund and came back since, on whatever day. While it is out
+// nothing is marked: a person is to look.
+func besides(ctx context.Context, r store.Reader, ledger, told []flow.Movement, project flow.ProjectID, since time.Time) ([]flow.Movement, error) {
+	refunds := []flow.MovementKind{flow.MoveRefund, flow.MoveRefundReturned}
+	var payments []string
+	for _, m := range untold(ledger, told) {
+		if slices.Contains(refunds, m.Kind) && m.Payment != "" {
+			payments = append(payments, string(m.Payment))
+		}
+	}
+	if len(payments) == 0 {
+		return ledger, nil
+	}
+	slices.Sort(payments)
+	all, err := r.MovementsOf(ctx, slices.Compact(payments))
+	if err != nil {
+		return nil, err
+	}
+	if told, err = toldOfMoney(ctx, r, all, project, since); err != nil {
+		return nil, err
+	}
+	quiet := map[string]bool{}
+	for list := untold(all, told); len(list) > 0; list = list[1:] {
+		i := slices.IndexFunc(list, func(m flow.Movement) bool { return m.Payment == list[0].Payment && m.Amount == -list[0].Amount })
+		if i < 0 {
+			continue
+		}
+		quiet[list[0].RailTransactionID], quiet[list[i].RailTransactionID] = true, true
+		list = slices.Delete(list, i, i+1)
+	}
+	for i, m := range ledger {
+		ledger[i].Silent = m.Silent || quiet[m.RailTransactionID]
+	}
+	return ledger, nil
+}
+
+// untold are the movements of the ledger that no event tells of.
+func untold(ledger, told []flow.Movement) []flow.Movement {
+	heard := map[string]bool{}
+	for _, m := range told {
+		heard[m.RailTransactionID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ledger), func(m flow.Movement) bool { return heard[m.RailTransactionID] })
 }
 
 // toldOfMoney are the events that tell of movements of the ledger, as movements.

@@ -1,7 +1,9 @@
 package checkout_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"till/flow"
 	"till/flow/store"
@@ -88,6 +90,37 @@ func TestARefundThatIsSentUnderTwoNamesIsBookedAndSeen(t *testing.T) {
 		}
 		w.looks(0)
 		w.sound()
+	})
+}
+
+// A day's reconciliation asks for no event of money that left twice once it is back:
+// it is none of the merchant's. While it is out, the day is not at rest.
+func TestMoneyThatLeftTwiceAndCameBackIsNoDifference(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		r := w.refusedThenSent("")
+		untold := func(day flow.Date) (names []string) {
+			w.later(2 * time.Minute)
+			got, err := w.service.Reconcile(w.t.Context(), project, day)
+			w.must(err)
+			for _, d := range got.Differences {
+				if d.Kind == flow.MissingEvent {
+					names = append(names, d.RailTransactionID)
+				}
+			}
+			return names
+		}
+		sent := flow.DateOf(w.clock())
+		w.paidOut(string(r.ID), "B9", r.Amount)
+		if got := untold(sent); !slices.Equal(got, []string{"B9"}) {
+			w.t.Errorf("while it is out, untold are %q", got)
+		}
+		w.later(24 * time.Hour)
+		back := flow.DateOf(w.clock())
+		w.cameBack(string(r.ID), "B10", "B9", r.Amount)
+		if a, b := untold(sent), untold(back); len(a)+len(b) > 0 {
+			w.t.Errorf("now that it is back, untold are %q and %q", a, b)
+		}
 	})
 }
 

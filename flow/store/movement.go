@@ -45,6 +45,20 @@ func (r Reader) MovementsNamed(ctx context.Context, names []string) ([]flow.Move
 	return list, nil
 }
 
+// MovementsOf are the refunds of payments that moved something at the rail, those
+// that came back too, on whatever day, oldest first.
+func (r Reader) MovementsOf(ctx context.Context, payments []string) ([]flow.Movement, error) {
+	var list []flow.Movement
+	for p := range r.run.parts(payments) {
+		some, err := r.movements(ctx, selectMovementSQL+` AND l.payment <> '' AND l.payment IN (`+p.marks+`) AND l.kind IN ('refund_paid', 'refund_returned') ORDER BY l.value_at, l.kind, l.subject`, p.args...)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, some...)
+	}
+	return list, nil
+}
+
 func (r Reader) movements(ctx context.Context, query string, args ...any) ([]flow.Movement, error) {
 	var list []flow.Movement
 	err := r.run.each(ctx, query, args, func(scan scanner) error {
