@@ -59,6 +59,7 @@ type app struct {
 
 	liveBoard     *checkout.Board
 	verifications map[flow.Environment]*checkout.Verifications
+	running       []func(ctx context.Context) error // of both environments, as long as the program
 }
 
 // closing keeps what is to be closed, last opened first.
@@ -161,7 +162,9 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 	if _, err := rand.Read(signing); err != nil {
 		return nil, err
 	}
-	c.Places = checkout.NewNearPlaces(checkout.NewRedisPlaces(a.redis, placesOf(env), signing, a.log))
+	places := checkout.NewNearPlaces(checkout.NewRedisPlaces(a.redis, placesOf(env), signing, a.log))
+	a.running = append(a.running, places.Run)
+	c.Places = places
 	c.Around = flow.Surroundings{
 		Live:         env == flow.Live,
 		ClientSecret: func(id flow.SessionID) string { return clientSecret(pepper, id) },

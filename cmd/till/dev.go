@@ -107,8 +107,8 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	group.Go(func() error { return a.accounts.Run(ctx) })
 	group.Go(func() error { return a.test.Run(ctx) })
 	group.Go(func() error { return a.live.Run(ctx) })
-	for _, v := range a.verifications {
-		group.Go(func() error { return v.Run(ctx) })
+	for _, run := range a.running {
+		group.Go(func() error { return run(ctx) })
 	}
 	if a.shares() {
 		group.Go(func() error { return a.clock.follow(ctx, a.test.Wake) })

@@ -21,6 +21,7 @@ func (a *app) openVerifications(ctx context.Context) error {
 		if a.verifications[env], err = checkout.NewVerifications(s, pepper); err != nil {
 			return err
 		}
+		a.running = append(a.running, a.verifications[env].Run)
 	}
 	return nil
 }

@@ -30,17 +30,30 @@ type FarPlaces interface {
 type NearPlaces struct {
 	near MemoryPlaces
 	far  FarPlaces
+	wake chan struct{} // something waits to be told
 
 	mu      sync.Mutex // guards all below
 	waiting map[flow.ChatID]flow.Chat
-	telling bool // somebody tells what waits
 }
 
 var _ Places = (*NearPlaces)(nil)
 
-// NewNearPlaces remembers near what is remembered far away.
+// NewNearPlaces remembers near what is remembered far away. Run tells it there.
 func NewNearPlaces(far FarPlaces) *NearPlaces {
-	return &NearPlaces{far: far, waiting: map[flow.ChatID]flow.Chat{}}
+	return &NearPlaces{far: far, wake: make(chan struct{}, 1), waiting: map[flow.ChatID]flow.Chat{}}
+}
+
+// Run tells the farther memory what is remembered here, until ctx ends. What is not
+// told then costs whoever asks for it a query.
+func (p *NearPlaces) Run(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.wake:
+			p.tell(ctx)
+		}
+	}
 }
 
 // Get returns what is remembered of a chat.
@@ -62,15 +75,15 @@ func (p *NearPlaces) Put(ctx context.Context, c flow.Chat) {
 		return
 	}
 	p.waiting[c.ID] = c
-	if !p.telling {
-		p.telling = true
-		go p.tell(context.WithoutCancel(ctx))
+	select {
+	case p.wake <- struct{}{}:
+	default:
 	}
 }
 
 // tell tells the farther memory what waits, and ends when nothing does.
 func (p *NearPlaces) tell(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		p.mu.Lock()
 		list := make([]flow.Chat, 0, min(len(p.waiting), farAtOnce))
 		for id, c := range p.waiting {
@@ -80,7 +93,6 @@ func (p *NearPlaces) tell(ctx context.Context) {
 			list = append(list, c)
 			delete(p.waiting, id)
 		}
-		p.telling = len(list) > 0
 		p.mu.Unlock()
 		if len(list) == 0 {
 			return

@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -18,6 +19,9 @@ func TestNearPlacesRememberAtOnceAndTellRedis(t *testing.T) {
 	client := server.Client
 	ctx, far := t.Context(), newPlaces(client)
 	near := checkout.NewNearPlaces(far)
+	run, end := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- near.Run(run) }()
 	for _, seq := range []int64{5, 9, 8} {
 		near.Put(ctx, place(seq))
 		if c, ok := near.Get(ctx, "chat_1"); !ok || c.Seq != max(seq, c.Seq) {
@@ -39,6 +43,14 @@ func TestNearPlacesRememberAtOnceAndTellRedis(t *testing.T) {
 	})
 	if c, ok := checkout.NewNearPlaces(far).Get(ctx, "chat_1"); !ok || c.Seq != 9 {
 		t.Errorf("who has it not near finds %+v", c)
+	}
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	near.Put(ctx, flow.Chat{ID: "chat_late", Seq: 1})
+	if _, ok := far.Get(ctx, "chat_late"); ok {
+		t.Error("somebody still tells Redis, and nobody waits for them")
 	}
 	server.Kill()
 	near.Put(ctx, place(10))
