@@ -148,10 +148,14 @@ func RefundOf(reference string) RefundID {
 	return RefundID(id)
 }
 
+// FirstAsk is how long after it was told of money that is to be sent a bank is asked
+// at the soonest what became of it.
+const FirstAsk = 10 * time.Second
+
 // askAt are the ages at which the bank is asked what became of money that is to
 // be sent; after the last one somebody must look.
 var askAt = [...]time.Duration{
-	10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour,
+	FirstAsk, time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour,
 	16 * time.Hour, 24 * time.Hour,
 }
 

@@ -33,7 +33,7 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 		began := s.cfg.Now()
 		d, err := s.askedOut(ctx, string(id))
 		if !errors.Is(err, rail.ErrNotFound) {
-			return s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began))
+			return s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began), false)
 		}
 	}
 	if b.Status == flow.SettlementFailed {
@@ -53,7 +53,7 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 	began := s.cfg.Now()
 	d, err := s.cfg.Rail.Disburse(ctx, b.Order())
 	crashpoint.At(crashpoint.PayoutOrdered)
-	return s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began))
+	return s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began), true)
 }
 
 // beginPayout keeps that the bank is about to be told of a settlement. begun is
@@ -91,8 +91,8 @@ func no(refused error) string {
 }
 
 // payoutAnswer takes in what the bank answered about a settlement, and plans when
-// it is asked next.
-func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flow.Disbursed, failure error, took time.Duration) error {
+// it is asked next; told says that it was told of it, and not asked.
+func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flow.Disbursed, failure error, took time.Duration, told bool) error {
 	outcome := string(d.Status)
 	if failure != nil {
 		outcome = failure.Error()
@@ -119,6 +119,9 @@ func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flo
 			return nil
 		}
 		next, ok := b.NextAsk(w.now)
+		if !ok && told && b.Tries == 1 { // for the first time now, however long that took by our clock
+			next, ok = w.now.Add(flow.FirstAsk), true
+		}
 		if !ok { // it is asked on, once a day: over a weekend the next payday is too far
 			w.tx.After(func() {
 				w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelError, "a bank does not say what became of a payout; ask the bank", slog.String("settlement", string(b.ID)))

@@ -161,13 +161,14 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 			}
 			r = *change.Refund
 		}
-		return w.askAgain(r, session)
+		return w.askAgain(r, session, told && r.Tries == 1)
 	}))
 }
 
 // askAgain plans when the bank is asked about a refund next, or gives the asking
-// up.
-func (w *saving) askAgain(r flow.Refund, session flow.Session) error {
+// up: not where it was told of it for the first time now, however long that took by
+// our clock.
+func (w *saving) askAgain(r flow.Refund, session flow.Session, first bool) error {
 	if r.Status == flow.RefundPending { // it was asked about before it is sent again, in vain
 		change, err := r.Wait(w.now)
 		if err != nil {
@@ -181,7 +182,11 @@ func (w *saving) askAgain(r flow.Refund, session flow.Session) error {
 	if r.Status != flow.RefundProcessing {
 		return nil
 	}
-	if next, ok := r.NextAsk(w.now); ok {
+	next, ok := r.NextAsk(w.now)
+	if !ok && first {
+		next, ok = w.now.Add(flow.FirstAsk), true
+	}
+	if ok {
 		return w.owe(flow.TaskRefund, string(r.ID), next)
 	}
 	change, err := r.Doubt(session)
