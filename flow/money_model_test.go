@@ -58,13 +58,78 @@ func (b *books) post(t *rapid.T, kind flow.EntryKind, subject string, id flow.Pa
 	}
 	p := b.payment(id)
 	p.Unapplied = -b.lines[id][flow.Unapplied]
+	if kind != flow.EntryPayment && kind != flow.EntryAccept { // the bank took it, and gave it back
+		for _, line := range lines {
+			if line.Account == flow.MerchantPending {
+				p.Lost += line.Amount
+			}
+			if line.Account == flow.Fees {
+				p.FeeBack += line.Amount
+			}
+		}
+	}
 }
 
 // keep takes a change in, and checks what must always hold.
 func (b *books) keep(t *rapid.T, c flow.Change) {
-	before := b.session
+	before, were := b.session, slices.Clone(b.payments)
 	b.keepOpen(t, c)
 	b.sound(t, before)
+	b.recorded(t)
+	if b.session.Status == flow.SessionPaid && before.Status != flow.SessionPaid {
+		b.told(t, c.News[0], were)
+	}
+}
+
+// recorded holds the record of the charge against the ledger.
+func (b *books) recorded(t *rapid.T) {
+	var fee, net, refunded flow.Kobo
+	for _, p := range b.payments {
+		if p.Counts() {
+			fee -= b.lines[p.ID][flow.Fees]
+		}
+		if p.Match != flow.Duplicate {
+			net -= b.lines[p.ID][flow.MerchantPending]
+		}
+		refunded += p.Refunded
+	}
+	r, want := flow.RecordCharge(b.session, b.attempts, b.payments, flow.Surroundings{}), flow.ChargeRecord{}
+	if b.session.Status == flow.SessionPaid {
+		want.AmountPaidMinor, want.FeeMinor, want.NetMinor = b.session.AmountPaid.Minor(), fee.Minor(), net.Minor()
+		want.RefundedMinor = r.RefundedMinor // of what it was paid with, which no line of the ledger says
+	} else if refunded > 0 {
+		want.RefundedMinor = refunded.Minor()
+	}
+	if r.AmountPaidMinor != want.AmountPaidMinor || r.FeeMinor != want.FeeMinor || r.NetMinor != want.NetMinor || r.RefundedMinor != want.RefundedMinor {
+		t.Fatalf("the record says %+v of %+v, ledger %v", r, b.payments, b.lines)
+	}
+}
+
+// told holds what is told of a session that was paid just now against what was
+// there of its payments, which were so before. What goes back by policy as it could
+// not before is sent again, and is none of it.
+func (b *books) told(t *rapid.T, news flow.News, were []flow.Payment) {
+	beyond, mixed := -b.session.AmountPaid, false
+	for _, p := range b.payments {
+		if !p.Counts() || p.Match == flow.Partial && p.Applied == 0 && b.session.Policy.Underpayment == "refund" {
+			continue
+		}
+		beyond += p.Amount
+		if i := slices.IndexFunc(were, func(q flow.Payment) bool { return q.ID == p.ID }); i >= 0 {
+			beyond -= min(were[i].Refunded+were[i].Reversed, p.Amount)
+			mixed = mixed || were[i].Refunded > 0 && p.Resolution != flow.Unresolved
+		}
+	}
+	if news.Kind != flow.NewsPaid || news.Extra != beyond || slices.Contains(b.session.Exceptions, flow.Overpaid) != (beyond > 0) {
+		t.Fatalf("%d more came than was asked for, and told is %+v of %+v", beyond, news, b.session)
+	}
+	r, want := flow.RecordCharge(b.session, b.attempts, b.payments, flow.Surroundings{}), ""
+	if beyond > 0 {
+		want = beyond.Minor()
+	}
+	if r.ExcessMinor != want && !mixed { // what went back of it before and goes back now is not told apart
+		t.Fatalf("%d more came than was asked for, and the record says %s: %+v", beyond, r.ExcessMinor, b.payments)
+	}
 }
 
 // keepOpen takes a change in that another one follows.

@@ -211,8 +211,8 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 		if p.Match != Duplicate { // of what was sent back the bank may have taken as much again
 			lost += p.Lost + p.FeeBack
 		}
-		if !p.Counts() || p.Match == Partial && p.Reversed == p.Amount && p.Applied == 0 {
-			continue // a part that was taken back was paid again, or the session would not be
+		if !p.Counts() || p.Match == Partial && p.Applied == 0 && (p.Reversed == p.Amount || s.Policy.Underpayment == "refund") {
+			continue // a part that was taken back was paid again, or the session would not be; one that is to go back by policy is sent again
 		}
 		fee, came, taken = fee+p.FeeKept(), came+p.brought(s), taken+p.Applied
 		if r.Payer != nil && p.Match == Partial {
@@ -238,7 +238,7 @@ func (p Payment) brought(s Session) Kobo {
 	}
 	over := slices.Contains(s.Exceptions, Overpaid)
 	if p.Resolution == ResolvedRefunded && over || p.Resolution == ResolvedAccepted && over && s.Policy.Overpayment == "refund_excess" {
-		return p.Amount
+		return p.Amount - (p.Reversed - p.Lost - p.FeeBack)
 	}
 	return p.Applied + p.Unapplied
 }

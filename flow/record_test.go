@@ -126,7 +126,10 @@ func TestWhatWentBackBeforeAllWasPaidIsNoExcess(t *testing.T) {
 	over := flow.Payment{ID: "b", Amount: 460_000, Applied: 450_000, Unapplied: 10_000, Match: flow.Excess}
 	late := flow.Payment{ID: "c", Amount: 700_000, Refunded: 200_000, Applied: 500_000, Match: flow.Late, Resolution: flow.ResolvedAccepted}
 	taken := flow.Payment{ID: "a", Amount: 200_000, Reversed: 150_000, Applied: 50_000, Match: flow.Partial}
-	for excess, payments := range map[string][][]flow.Payment{"": {{part, rest}, {late}, {taken, rest}}, "10000": {{part, over}, {taken, over}}} {
+	halved := flow.Payment{ID: "c", Amount: 1_020_000, Reversed: 510_000, Refunded: 10_000, Applied: 500_000, Match: flow.Late, Resolution: flow.ResolvedAccepted}
+	kept := halved
+	kept.Refunded, kept.Applied = 0, 510_000
+	for excess, payments := range map[string][][]flow.Payment{"": {{part, rest}, {late}, {taken, rest}}, "10000": {{part, over}, {taken, over}, {kept}}} {
 		if s.Exceptions = nil; excess != "" {
 			s.Exceptions = []flow.Exception{flow.Overpaid}
 		}
@@ -138,6 +141,16 @@ func TestWhatWentBackBeforeAllWasPaidIsNoExcess(t *testing.T) {
 				}
 			}
 		}
+	}
+	s.Policy.Overpayment, s.Exceptions = "refund_excess", []flow.Exception{flow.Overpaid}
+	if r := flow.RecordCharge(s, nil, []flow.Payment{halved}, around); r.ExcessMinor != "10000" {
+		t.Errorf("what the bank took of it before is told as excess: %s", r.ExcessMinor)
+	}
+	s.Policy.Underpayment = "refund"
+	waits := flow.Payment{ID: "a", Amount: 200_000, Unapplied: 200_000, Match: flow.Partial} // the bank refused to send it back
+	whole := flow.Payment{ID: "b", Amount: 510_000, Refunded: 10_000, Applied: 500_000, Match: flow.Excess, Resolution: flow.ResolvedRefunded}
+	if r := flow.RecordCharge(s, nil, []flow.Payment{waits, whole}, around); r.ExcessMinor != "10000" {
+		t.Errorf("what is sent back again is told as excess: %s", r.ExcessMinor)
 	}
 }
 
