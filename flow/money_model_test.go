@@ -260,6 +260,8 @@ func (b *books) sound(t *rapid.T, before flow.Session) {
 		"it is not paid, and should be":             !paid && s.AmountPaid >= s.Amount,
 		"it was paid with less and does not say":    paid && s.AmountPaid < s.Amount && !slices.Contains(s.Exceptions, flow.PartiallyPaid),
 		"it was paid with all and says with less":   paid && s.AmountPaid == s.Amount && slices.Contains(s.Exceptions, flow.PartiallyPaid),
+		"it counts not what was taken for it":       paid && s.AmountPaid != min(taken, s.Amount),
+		"more was taken for it and it does not say": paid && taken > s.Amount && !slices.Contains(s.Exceptions, flow.Overpaid),
 		"it holds a part and does not say":          !paid && s.AmountPaid > 0 && !slices.Contains(s.Exceptions, flow.PartiallyPaid),
 		"it says that it holds a part, and not so":  !paid && s.AmountPaid == 0 && slices.Contains(s.Exceptions, flow.PartiallyPaid),
 	} {

@@ -1,0 +1,100 @@
+package flow_test
+
+import (
+	"testing"
+	"time"
+
+	"till/flow"
+)
+
+// What no merchant ordered is sent again by itself when its time has come, and not
+// where anything was decided about its money meanwhile.
+func TestWhatIsSentAgainByItself(t *testing.T) {
+	for name, c := range map[string]struct {
+		is   func(r *flow.Refund, p *flow.Payment)
+		sent bool
+	}{
+		"in time":               {func(*flow.Refund, *flow.Payment) {}, true},
+		"a moment early":        {func(_ *flow.Refund, p *flow.Payment) { p.ReturnsAt = noon.Add(time.Millisecond) }, false},
+		"never":                 {func(_ *flow.Refund, p *flow.Payment) { p.ReturnsAt = time.Time{} }, false},
+		"of a policy":           {func(r *flow.Refund, _ *flow.Payment) { r.Origin = flow.OriginPolicy }, true},
+		"of a merchant":         {func(r *flow.Refund, _ *flow.Payment) { r.Origin = flow.OriginMerchant }, false},
+		"of a decision":         {func(r *flow.Refund, _ *flow.Payment) { r.Origin = flow.OriginResolve }, false},
+		"not put back":          {func(r *flow.Refund, _ *flow.Payment) { r.PutBack = false }, false},
+		"given up":              {func(r *flow.Refund, _ *flow.Payment) { r.Status = flow.RefundAttention }, false},
+		"left too often":        {func(r *flow.Refund, _ *flow.Payment) { r.Overpaid = 1 }, false},
+		"decided about":         {func(_ *flow.Refund, p *flow.Payment) { p.Resolution = flow.ResolvedAccepted }, false},
+		"some is not set aside": {func(_ *flow.Refund, p *flow.Payment) { p.Unapplied-- }, false},
+		"some is with the bank": {func(_ *flow.Refund, p *flow.Payment) { p.Reversed = 300_001 }, false},
+		"just what is left":     {func(_ *flow.Refund, p *flow.Payment) { p.Reversed = 300_000 }, true},
+	} {
+		r, p := refunded(t), came(flow.Late)
+		r.Status, r.Origin, r.Refused, r.PutBack, r.Failures, r.Failure, r.SentAt = flow.RefundFailed, flow.OriginClock, true, true, 1, "No.", noon.Add(-time.Hour)
+		p.Unapplied, p.ReturnsAt = 200_000, noon
+		c.is(&r, &p)
+		got, err := r.Again(open(), p, noon)
+		if err != nil || (got.Refund != nil) != c.sent {
+			t.Errorf("%s: %+v (%v)", name, got.Refund, err)
+			continue
+		}
+		if !c.sent {
+			continue
+		}
+		now, e := *got.Refund, got.Entries[0]
+		if now.Status != flow.RefundPending || now.PutBack || now.Failure != "" || !now.SentAt.IsZero() || now.Aside != 200_000 || e.Kind != flow.EntryRefund || e.Subject != "wsp_rfd_1-2" || flow.Sum(e.Postings) != 0 {
+			t.Errorf("%s: %+v, %+v", name, now, e)
+		}
+		by := map[flow.RefundOrigin]string{flow.OriginClock: flow.ByClock, flow.OriginPolicy: flow.ByPolicy}[r.Origin]
+		if len(got.Payments) != 1 || got.Payments[0].Resolution != flow.ResolvedRefunded || got.Payments[0].ResolvedBy != by || !got.Payments[0].ResolvedAt.Equal(noon) {
+			t.Errorf("%s: %+v", name, got.Payments)
+		}
+	}
+}
+
+// What the bank refused under a name and took back of its payment since fails under
+// another: under that one nothing is sent.
+func TestWhatTheBankRefusedAndTookBackFailsUnderAnotherName(t *testing.T) {
+	r, p := refunded(t), came(flow.Matched)
+	r.Refused, r.Failures = true, 1
+	p.Refunded, p.Reversed = 200_000, 300_001
+	c, err := r.Send(open(), p, noon)
+	if err != nil || c.Refund.Reference != "wsp_rfd_1-2" || c.Refund.Failure != "The bank took the payment back before the refund was sent." || c.Entries[0].Subject != "wsp_rfd_1-2" {
+		t.Errorf("%+v (%v)", c, err)
+	}
+}
+
+// The bank that is asked says that what it had refused was sent and came back: where
+// its money went otherwise meanwhile that is booked, once, and changes nothing else.
+func TestWhatWasSentAndCameBackUnheardIsBookedOnce(t *testing.T) {
+	d := flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "B2", Reverses: "B1", At: noon, SentAt: noon.Add(-time.Hour)}
+	for name, c := range map[string]struct {
+		gone, over flow.Kobo
+		booked     bool
+		entries    int
+		changed    bool
+	}{
+		"its money went otherwise":            {300_001, 0, false, 2, false},
+		"it went, and that is booked":         {300_001, 0, true, 0, false},
+		"its money is there":                  {300_000, 0, false, 2, true},
+		"it left besides, and that is booked": {300_001, 200_000, true, 1, true},
+	} {
+		r, p := refunded(t), came(flow.Excess)
+		r.Status, r.Refused, r.PutBack, r.Failure, r.Overpaid = flow.RefundFailed, true, true, "No.", c.over
+		p.Refunded = c.gone
+		got, err := r.HeardAnswer(open(), p, d, c.booked, noon)
+		if err != nil || len(got.Entries) != c.entries || (got.Refund == nil) != (c.entries == 0) {
+			t.Errorf("%s: %+v (%v)", name, got, err)
+			continue
+		}
+		if c.entries > 0 && (*got.Refund != r) != c.changed {
+			t.Errorf("%s: it became %+v", name, got.Refund)
+		}
+		for i, e := range got.Entries[max(0, len(got.Entries)-2):] {
+			at := map[flow.EntryKind]time.Time{flow.EntryRefundPaid: noon.Add(-time.Hour), flow.EntryRefundReturned: noon}[e.Kind]
+			rail := map[flow.EntryKind]string{flow.EntryRefundPaid: "B1", flow.EntryRefundReturned: "B2"}[e.Kind]
+			if e.RailID != rail || !e.ValueAt.Equal(at) || flow.Sum(e.Postings) != 0 || i == 1 && e.Kind != flow.EntryRefundReturned {
+				t.Errorf("%s: booked is %+v", name, e)
+			}
+		}
+	}
+}
