@@ -85,3 +85,86 @@ func TestAPartThatStaysBesideTheRestOfItWaitsForItsTime(t *testing.T) {
 		t.Errorf("when its time comes: %+v", over)
 	}
 }
+
+// What a policy sends back and the bank refused is none of what pays its session: it
+// is sent again when its time comes, which is still to come.
+func TestWhatCouldNotGoBackByPolicyDoesNotPayItsSession(t *testing.T) {
+	for _, waits := range []time.Duration{-time.Minute, 0, time.Minute} {
+		part := heldPart("a")
+		part.ReturnsAt = noon.Add(waits)
+		s := open()
+		s.Policy.Underpayment = "refund"
+		got, err := flow.Settle(flow.Money{
+			Notice: credit("rail-9", s.Amount, noon), Session: s, Attempt: trying("wsp_att_1", flow.BankTransfer), Payments: []flow.Payment{part},
+			Payment: "wsp_pay_9", Charge: "wsp_chg_1", Now: noon,
+		})
+		if err != nil || got.Session.Status != flow.SessionPaid || len(got.Session.Exceptions) != 0 || got.News[0].Extra != 0 || got.Payment.Applied != s.Amount || len(got.Entries) != 0 {
+			t.Errorf("it waits for %s: %+v (%v)", waits, got, err)
+		}
+		if waits > 0 && len(got.Payments) == 0 {
+			continue
+		}
+		if len(got.Payments) != 1 || waits > 0 || got.Payments[0].Unapplied != 300_000 || got.Payments[0].Resolution != flow.Unresolved || !got.Payments[0].ReturnsAt.Equal(noon.Add(flow.ReturnAfter)) {
+			t.Errorf("it waits for %s: %+v", waits, got.Payments)
+		}
+	}
+}
+
+// A part that stays after all pays its session where all that is held is enough, and
+// is held for it: since the last of it came.
+func TestAPartThatStaysPaysItsSessionOnceThatIsEnough(t *testing.T) {
+	for name, c := range map[string]struct {
+		is    func(s *flow.Session, stays, rest *flow.Payment)
+		since time.Time // zero where nothing happens
+	}{
+		"the rest came later":   {func(_ *flow.Session, _, rest *flow.Payment) { rest.PaidAt = noon.Add(2 * time.Minute) }, noon.Add(2 * time.Minute)},
+		"the rest came earlier": {func(_ *flow.Session, _, rest *flow.Payment) { rest.PaidAt = noon.Add(-time.Minute) }, noon},
+		"just enough":           {func(s *flow.Session, _, _ *flow.Payment) { s.Amount = 600_000 }, noon},
+		"a kobo short":          {func(s *flow.Session, _, _ *flow.Payment) { s.Amount = 600_001 }, time.Time{}},
+		"it is over":            {func(s *flow.Session, _, _ *flow.Payment) { s.Status = flow.SessionExpired }, time.Time{}},
+		"parts go back":         {func(s *flow.Session, _, _ *flow.Payment) { s.Policy.Underpayment = "refund" }, time.Time{}},
+		"it was decided about":  {func(_ *flow.Session, stays, _ *flow.Payment) { stays.Resolution = flow.ResolvedRefunded }, time.Time{}},
+		"nothing of it is left": {func(s *flow.Session, stays, _ *flow.Payment) { stays.Unapplied, s.Amount = 0, 300_000 }, time.Time{}},
+	} {
+		s, stays, rest, gone := open(), heldPart("a"), heldPart("b"), heldPart("c")
+		stays.PaidAt, rest.PaidAt, gone.PaidAt, gone.Resolution = noon, noon, noon.Add(time.Hour), flow.ResolvedRefunded
+		s.AmountPaid = 300_000
+		c.is(&s, &stays, &rest)
+		m := flow.Money{Session: s, Attempt: trying("wsp_att_1", flow.BankTransfer), Payments: []flow.Payment{rest, gone, stays}, Charge: "wsp_chg_1", Now: noon.Add(time.Hour)}
+		got, err := flow.Complete(m, stays)
+		if err != nil || (got.Session != nil) == c.since.IsZero() {
+			t.Errorf("%s: %+v (%v)", name, got.Session, err)
+			continue
+		}
+		if got.Session == nil {
+			continue
+		}
+		p := got.Payments[len(got.Payments)-1]
+		if got.Session.Status != flow.SessionPaid || !got.Session.PaidAt.Equal(c.since) || got.Facts[0].Payment.Applied != p.Applied || got.News[0].Payment.Applied != p.Applied || p.Applied != got.Session.Amount-300_000 || len(got.Entries) != 2 {
+			t.Errorf("%s: %+v of %+v, told %+v", name, p, got.Session, got.Facts[0].Payment)
+		}
+	}
+}
+
+// How much a decision moves is what is asked about before one person alone may make it.
+func TestADecisionMovesWhatIsHeldBesideItToo(t *testing.T) {
+	for name, c := range map[string]struct {
+		is     func(s *flow.Session)
+		accept bool
+		moves  flow.Kobo
+	}{
+		"it goes back":                {func(*flow.Session) {}, false, 300_000},
+		"of no session":               {func(s *flow.Session) { *s = flow.Session{} }, true, 300_000},
+		"its session is paid":         {func(s *flow.Session) { s.Status = flow.SessionPaid }, true, 300_000},
+		"its session is paid with it": {func(*flow.Session) {}, true, 800_000},
+		"and what is too much goes":   {func(s *flow.Session) { s.Policy.Overpayment = "refund_excess" }, true, 900_000},
+	} {
+		s := open()
+		s.Status, s.AmountPaid = flow.SessionExpired, s.Amount-1
+		c.is(&s)
+		m := flow.Money{Session: s, Payments: []flow.Payment{heldPart("a"), heldPart("b"), heldPart("c")}}
+		if got := flow.Moves(m, heldPart("b"), c.accept); got != c.moves {
+			t.Errorf("%s: it moves %d, not %d", name, got, c.moves)
+		}
+	}
+}
