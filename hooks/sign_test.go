@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -146,11 +147,13 @@ func TestSignRefuses(t *testing.T) {
 		"second one bad":     {[]string{good, "whsec_"}, "evt_1", at},
 		"no id":              {[]string{good}, "", at},
 		"id with a dot":      {[]string{good}, "evt.1", at},
+		"id with a space":    {[]string{good}, "evt 1", at},
 		"id with a line":     {[]string{good}, "evt\r\nX-Other: 1", at},
 		"id not ASCII":       {[]string{good}, "evt_é", at},
 		"id of 256":          {[]string{good}, strings.Repeat("e", 256), at},
 		"no time":            {[]string{good}, "evt_1", time.Time{}},
 		"time before epochs": {[]string{good}, "evt_1", time.Unix(-1, 0)},
+		"the epoch":          {[]string{good}, "evt_1", time.Unix(0, 0)},
 	} {
 		header, err := hooks.Sign(c.secrets, c.id, c.at, nil)
 		if err == nil || header != "" {
@@ -167,6 +170,9 @@ func TestSignRefuses(t *testing.T) {
 		if _, err := hooks.Sign([]string{encoded(n)}, "evt_1", at, nil); err != nil {
 			t.Errorf("%d bytes: %v", n, err)
 		}
+	}
+	if header, err := hooks.Sign(slices.Repeat([]string{good}, 8), strings.Repeat("~", 255), time.Unix(1, 0), nil); err != nil || strings.Count(header, "v1,") != 8 {
+		t.Errorf("eight secrets, an id of 255: %q, %v", header, err)
 	}
 }
 
