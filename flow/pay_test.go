@@ -60,6 +60,7 @@ func TestBegin(t *testing.T) {
 		{name: "an expired session is refused", session: func(s *flow.Session) { s.Status = flow.SessionExpired }, code: flow.CodeSessionExpired},
 		{name: "a cancelled session is refused", session: func(s *flow.Session) { s.Status = flow.SessionCancelled }, code: flow.CodeSessionCancelled},
 		{name: "a session that is over and not swept yet is refused", now: noon.Add(24 * time.Hour), code: flow.CodeSessionExpired},
+		{name: "one that money is on its way to is refused too", session: func(s *flow.Session) { s.Status = flow.SessionProcessing }, now: noon.Add(24 * time.Hour), code: flow.CodeSessionExpired},
 		{name: "a method that the session does not allow is refused", session: func(s *flow.Session) { s.AllowedMethods = []flow.Method{flow.Card} }, code: flow.CodeMethodNotAllowed},
 		{name: "a method that the bank does not serve is refused", served: []flow.Method{flow.Card}, code: flow.CodeRailUnavailable},
 		{name: "USSD over its limit is refused", ask: func(a *flow.Ask) { a.Method = flow.USSD }, session: func(s *flow.Session) { s.Amount = flow.MaxUSSD + 100 }, code: flow.CodeMethodNotAllowed},
@@ -212,8 +213,11 @@ func TestTheEndsOfAnAttempt(t *testing.T) {
 			for _, n := range change.News {
 				news = n.Kind
 			}
-			if news != c.news {
+			if news != c.news || len(change.News) > 0 && change.News[0].Attempt != "a" {
 				t.Errorf("news %q", news)
+			}
+			if told := len(change.Facts) == 1 && change.Session != nil && change.Facts[0] == (flow.Fact{Kind: flow.ChargeFailed, Attempt: "a"}); told != (c.news == flow.NewsDeclined) {
+				t.Errorf("the merchant is told %+v", change.Facts)
 			}
 			for _, status := range []flow.AttemptStatus{flow.AttemptSucceeded, flow.AttemptFailed, flow.AttemptExpired, flow.AttemptSuperseded} {
 				done := c.attempt
@@ -320,6 +324,12 @@ func TestTheEndsOfASession(t *testing.T) {
 		if _, err := cancel(s); flow.CodeOf(err) != flow.CodeNotCancellable {
 			t.Errorf("%s was cancelled: %v", status, err)
 		}
+	}
+	waits, soon := heldPart("a"), heldPart("b") // a refused refund waits for the second
+	waits.ReturnsAt, soon.ReturnsAt = time.Time{}, open().ExpiresAt.Add(time.Hour)
+	change, err := flow.Expire(open(), all, []flow.Payment{waits, soon, came(flow.Matched)}, open().ExpiresAt)
+	if err != nil || len(change.Payments) != 1 || change.Payments[0].ID != "a" || !change.Payments[0].ReturnsAt.Equal(open().ExpiresAt.Add(24*time.Hour)) {
+		t.Errorf("what is held goes back a day later: %+v %v", change.Payments, err)
 	}
 	busy := open()
 	busy.Status = flow.SessionProcessing

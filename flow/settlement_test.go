@@ -65,6 +65,7 @@ func TestASettlementTakesWhatItsLinesComeToAndWhatIsAvailable(t *testing.T) {
 		amount         flow.Kobo // 0: there is none
 		want           map[flow.LedgerAccount]flow.Kobo
 	}{
+		{"a kobo", 1, 0, 1, map[flow.LedgerAccount]flow.Kobo{flow.MerchantPending: 1, flow.Settled: -1}},
 		{"lines alone", 500, 0, 500, map[flow.LedgerAccount]flow.Kobo{flow.MerchantPending: 500, flow.Settled: -500}},
 		{"lines and what is available", 500, 200, 700, map[flow.LedgerAccount]flow.Kobo{flow.MerchantPending: 500, flow.MerchantAvailable: 200, flow.Settled: -700}},
 		{"what is available alone", 0, 200, 200, map[flow.LedgerAccount]flow.Kobo{flow.MerchantAvailable: 200, flow.Settled: -200}},
@@ -99,8 +100,8 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 	t.Parallel()
 	done := flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "out-1", At: noon.Add(time.Hour)}
 	failed := flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "back-1", Reason: "No such account."}
-	back := failed
-	back.Reverses = "out-1"
+	back, timeless := failed, done
+	back.Reverses, back.At, timeless.At = "out-1", noon.Add(2*time.Hour), time.UnixMilli(0)
 	paid := map[flow.LedgerAccount]flow.Kobo{flow.Settled: 482_500, flow.RailClearing: -482_500}
 	freed := map[flow.LedgerAccount]flow.Kobo{flow.Settled: 482_500, flow.MerchantAvailable: -482_500}
 	returned := batch(flow.SettlementFailed)
@@ -117,6 +118,7 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 		{"it is taken on", batch(flow.SettlementProcessing), flow.Disbursed{Status: flow.DisbursementPending}, "", "", nil, ""},
 		{"nothing is said", batch(flow.SettlementProcessing), flow.Disbursed{}, "", "", nil, ""},
 		{"it was sent", batch(flow.SettlementProcessing), done, flow.SettlementSucceeded, flow.EntrySettlePaid, paid, flow.SettlementSuccessKind},
+		{"it was sent, nobody says when", batch(flow.SettlementProcessing), timeless, flow.SettlementSucceeded, flow.EntrySettlePaid, paid, flow.SettlementSuccessKind},
 		{"it was sent, again", batch(flow.SettlementSucceeded), done, "", "", nil, ""},
 		{"it cannot be sent", batch(flow.SettlementProcessing), failed, flow.SettlementFailed, flow.EntrySettleFailed, freed, flow.SettlementFailedKind},
 		{"it cannot be sent, again", batch(flow.SettlementFailed), failed, "", "", nil, ""},
@@ -150,8 +152,19 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, b)
 			continue
 		}
-		if got := moved(t, change); !same(got, c.want) || change.Entries[0].Kind != c.kind {
-			t.Errorf("%s: it posts %v as %s", c.name, got, change.Entries[0].Kind)
+		e := change.Entries[0]
+		if got := moved(t, change); !same(got, c.want) || e.Kind != c.kind || !e.At.Equal(noon) {
+			t.Errorf("%s: it posts %v as %s", c.name, got, e.Kind)
+		}
+		var rail string // what moved at the bank has its name there, and its time
+		var at time.Time
+		if c.want[flow.RailClearing] != 0 {
+			if rail, at = c.said.RailTransactionID, c.said.At; c.said.At.UnixMilli() == 0 {
+				at = noon
+			}
+		}
+		if e.RailID != rail || !e.ValueAt.Equal(at) || c.to == flow.SettlementSucceeded && (!b.DoneAt.Equal(at) || b.RailTransactionID != "out-1") {
+			t.Errorf("%s: at the bank it is %s of %s: %+v", c.name, e.RailID, e.ValueAt, b)
 		}
 		if len(change.Facts) != 1 || change.Facts[0].Kind != c.told || change.Facts[0].Settlement.Status != c.to {
 			t.Errorf("%s: the merchant is told %+v", c.name, change.Facts)
