@@ -137,16 +137,15 @@ func giveBack(s Session, p Payment, origin RefundOrigin, r Ruled) Change {
 }
 
 // keepAside gives set-aside money to the merchant of a session that is paid
-// already, or of none. A second payment bears a fee of its own; what belongs to
-// the session counts towards what it was short of, and bears what the fee of all that
-// was taken for it rises by.
+// already, or of none. A second payment bears a fee of its own, also where it is given
+// in two; what belongs to the session counts towards what it was short of. Both bear
+// what the fee of all that was taken of it rises by.
 func keepAside(m Money, p Payment, r Ruled) Change {
-	amount := p.Unapplied
-	fee := Fee(amount)
+	amount, taken := p.Unapplied, p.Applied
 	if p.Counts() || p.Match == Late {
-		taken := m.taken()
-		fee = Fee(taken+amount) - Fee(taken)
+		taken = m.taken()
 	}
+	fee := Fee(taken+amount) - Fee(taken)
 	change := Change{Entries: []Entry{p.accept(amount, fee, m.Now)}}
 	if s := m.Session; s.ID != "" && (p.Counts() || p.Match == Late) {
 		more := min(amount, s.Outstanding())

@@ -168,3 +168,24 @@ func TestADecisionMovesWhatIsHeldBesideItToo(t *testing.T) {
 		}
 	}
 }
+
+// A payment of its own that is given to its merchant in two, because a refund of some
+// of it was refused meanwhile, bears the fee of one payment.
+func TestAPaymentThatIsAcceptedInTwoBearsOneFee(t *testing.T) {
+	for _, match := range []flow.MatchStatus{flow.Duplicate, flow.Unmatched} {
+		p, m := came(match), flow.Money{Session: open(), Now: noon}
+		p.Fee, p.Refunded, p.Unapplied = 0, 250_000, 250_000
+		if m.Session.Status = flow.SessionPaid; match == flow.Unmatched {
+			m.Session = flow.Session{}
+		}
+		for part, fee := range []flow.Kobo{13_750, 17_500} {
+			m.Payments = []flow.Payment{p}
+			c, err := flow.Resolve(m, p, true, flow.Ruled{By: "wsp_key_1", At: noon})
+			if err != nil || len(c.Payments) != 1 || c.Payments[0].Fee != fee || flow.Sum(c.Entries[0].Postings) != 0 {
+				t.Fatalf("%s, part %d: %+v (%v)", match, part+1, c.Payments, err)
+			}
+			p = c.Payments[0]
+			p.Resolution, p.Refunded, p.Unapplied = flow.Unresolved, 0, 250_000
+		}
+	}
+}
