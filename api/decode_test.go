@@ -266,12 +266,13 @@ func TestBodiesAreJSONAndNothingElse(t *testing.T) {
 }
 
 func TestMailboxes(t *testing.T) {
+	long := strings.Repeat("a", 64) + "@" + strings.Repeat(strings.Repeat("b", 60)+".", 3) + "bb" // and four more are 254
 	for s, ok := range map[string]bool{
 		"ada@example.com": true, "ada+till@mail.example.ng": true, "o'neil@example.co": true, "a@b.co": true,
 		"ada": false, "ada@": false, "@example.com": false, "ada@example": false, "ada@@example.com": false, "ada@example.com,b@example.com": false,
 		"Ada <ada@example.com>": false, "ada@example.com ": false, "ada@exa mple.com": false, "ada@-x.com": false, "ada@example..com": false, "ada@1.2.3.4": false,
 		"ada@[127.0.0.1]": false, "ada\n@example.com": false, `"a b"@example.com`: false, "ada..b@example.com": false,
-		strings.Repeat("a", 65) + "@example.com": false, "a@" + strings.Repeat("b", 250) + ".com": false, "": false,
+		strings.Repeat("a", 65) + "@example.com": false, "a@" + strings.Repeat("b", 250) + ".com": false, long + ".com": true, long + "b.com": false, "": false,
 	} {
 		if mailbox(s) != ok {
 			t.Errorf("%q: want %v", s, ok)

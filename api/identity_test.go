@@ -90,6 +90,8 @@ func TestAPersonIsNotLookedUpOnABadRequest(t *testing.T) {
 		"no first name":     {strings.Replace(person(ok, ""), `"Ada"`, `""`, 1), "firstName", "invalid_field"},
 		"no last name":      {strings.Replace(person(ok, ""), `"lastName":"Obi",`, "", 1), "lastName", "missing_field"},
 		"a turned name":     {strings.Replace(person(ok, ""), "Obi", `Obi\u202e`, 1), "lastName", "invalid_field"},
+		"an isolated name":  {strings.Replace(person(ok, ""), "Obi", `Obi\u2067`, 1), "lastName", "invalid_field"},
+		"a name of lines":   {strings.Replace(person(ok, ""), "Obi", `Obi\u2029Ada`, 1), "lastName", "invalid_field"},
 		"not a day":         {person(ok, `,"dateOfBirth":"1990-02-30"`), "dateOfBirth", "invalid_field"},
 		"another order":     {person(ok, `,"dateOfBirth":"21-04-1990"`), "dateOfBirth", "invalid_field"},
 		"not born yet":      {person(ok, `,"dateOfBirth":"2990-04-21"`), "dateOfBirth", "invalid_field"},
