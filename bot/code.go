@@ -34,8 +34,10 @@ func (p place) hidden(folded string) string {
 // taken for one: a wrong code costs the payer one of few tries.
 func entryCode(folded, raw string) (code string, at place, found bool) {
 	words := payWords(split(folded))
+	after := false
 	for i, w := range words {
-		c := candidate{after: leads(words[:i])}
+		c := candidate{after: after}
+		after = leads(w.text, after)
 		size := 1
 		switch {
 		case len(w.text) == 8:
@@ -76,15 +78,16 @@ func payWords(words []word) []word {
 	return out
 }
 
-// leads says whether the words end in one that announces a code.
-func leads(words []word) bool {
-	for len(words) > 0 && slices.Contains([]string{"is", "the", "code", "no", "number", "ref"}, words[len(words)-1].text) {
-		if words[len(words)-1].text == "code" {
-			return true
-		}
-		words = words[:len(words)-1]
+// leads says whether a word announces a code: "pay", "code", or one that may stand
+// behind such a word.
+func leads(word string, behind bool) bool {
+	switch word {
+	case "pay", "code":
+		return true
+	case "is", "the", "no", "number", "ref":
+		return behind
 	}
-	return len(words) > 0 && words[len(words)-1].text == "pay"
+	return false
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"till/bot"
@@ -144,6 +145,21 @@ func TestUnderstandBoundsWhatIsKept(t *testing.T) {
 	// A secret counts wherever it stands in what is looked at.
 	if in := bot.Understand(strings.Repeat("x ", 10_000)+"4111111111111111", nil); in.Kind != flow.MeansSecret {
 		t.Errorf("a card number far behind means %s", in.Kind)
+	}
+}
+
+// However long a message is, who writes behind its sender does not wait for it: the
+// messages of one number of ours are read one after the other.
+func TestUnderstandReadsTheLongestMessageAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow")
+	}
+	for _, word := range []string{"no ", "the ", "code is ", "pay no ", "4 ", "my pin ", "7K3M-9QTX ", "%25", "naira "} {
+		began := time.Now()
+		bot.Understand(strings.Repeat(word, 1<<16/len(word)), banks)
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("64 KiB of %q are read in %v", word, took)
+		}
 	}
 }
 
