@@ -30,14 +30,18 @@ func (p place) hidden(folded string) string {
 	return folded[:p.from] + "xxxx-xxxx" + folded[p.to:]
 }
 
-// entryCode finds an entry code in a folded text. An ordinary word must never be
-// taken for one: a wrong code costs the payer one of few tries.
+// entryCode finds an entry code in a folded text: the first one that is announced,
+// or else the first. An ordinary word must never be taken for one, nor a part of what
+// a seller calls an order: a wrong code costs the payer one of few tries.
 func entryCode(folded, raw string) (code string, at place, found bool) {
 	words := payWords(split(folded))
 	after := false
 	for i, w := range words {
 		c := candidate{after: after}
 		after = leads(w.text, after)
+		if found && !c.after {
+			continue
+		}
 		size := 1
 		switch {
 		case len(w.text) == 8:
@@ -51,13 +55,30 @@ func entryCode(folded, raw string) (code string, at place, found bool) {
 			continue
 		}
 		c.whole = size == len(words) || size == len(words)-1 && c.after
-		if !c.crockford() || size == 2 && !c.dash && !c.gap || !c.plausible(raw) {
+		if !c.crockford() || size == 2 && !c.dash && !c.gap || !c.after && inside(words, i, i+size) || !c.plausible(raw) {
 			continue
 		}
 		last := words[i+size-1]
-		return codeChars.Replace(strings.ToUpper(c.left + c.right)), place{w.at, last.at + len(last.text), c.after, c.linked()}, true
+		code, found = codeChars.Replace(strings.ToUpper(c.left+c.right)), true
+		if at = (place{w.at, last.at + len(last.text), c.after, c.linked()}); c.after {
+			break
+		}
 	}
-	return "", place{}, false
+	return code, at, found
+}
+
+// inside says whether more of the same reference or amount stands right before the
+// words of a code, or behind them: "JM-7K3M-9QTX", "2026 - NGN2,000".
+func inside(words []word, from, to int) bool {
+	const joins = "-_/"
+	if from > 0 && strings.Trim(words[from].gap, joins) == "" {
+		return true
+	}
+	if to == len(words) {
+		return false
+	}
+	next := words[to]
+	return strings.Trim(next.gap, joins) == "" || next.gap == "," && isDigits(next.text[:1])
 }
 
 // codeChars reads the letters that Crockford's alphabet leaves out as the
@@ -177,5 +198,5 @@ func amount(all string) bool {
 		return true
 	}
 	tail := strings.TrimLeft(all, digitChars)
-	return slices.Contains([]string{"naira", "nair", "cash", "only", "each", "bank", "card"}, tail)
+	return slices.Contains([]string{"naira", "nair", "ngn", "cash", "only", "each", "bank", "card"}, tail)
 }

@@ -68,7 +68,7 @@ var phrases = map[string][]string{
 	"bank 033":      {"14", "uba", "UBA", "United Bank for Africa"},
 	"bank 011":      {"15", "first", "first bank", "firstbank", "First Bank of Nigeria", "first bank plc"},
 	"bank 232":      {"19", "sterling", "Sterling bank"},
-	"code 7K3M9QTX": {"Pay 7K3M-9QTX", "pay 7k3m 9qtx", "7K3M-9QTX", "7k3m9qtx", "PAY 7K3M9QTX", "Hello, I want to Pay 7K3M-9QTX please", "pay: 7k3m–9qtx", "pay7k3m-9qtx", "Pay%207K3M-9QTX", "Pay+7K3M-9QTX", "my code is 7k3m9qtx", "７Ｋ３Ｍ-９ＱＴＸ", "7K3M - 9QTX.", "“7K3M-9QTX”", "https://wa.me/2348012345678?text=Pay%207K3M-9QTX", "https://l.instagram.com/?u=https%3A%2F%2Fwa.me%2F2348012345678%3Ftext%3DPay%25207K3M-9QTX&e=AT0", "https%3A%2F%2Fwa.me%2F2348012345678%3Ftext%3DPay%25207K3M%252D9QTX", "wa.me/2348012345678?text=Hello%0APay%3A%207K3M%2D9QTX", "ref 7K3M-9QTX for the shoes", "7k3m 9qtx", "Pay\n7K3M-9QTX", "pay\u00a07K3M\u00a09QTX", "the order is 7k3m 9qtx thanks"},
+	"code 7K3M9QTX": {"Pay 7K3M-9QTX", "pay 7k3m 9qtx", "7K3M-9QTX", "7k3m9qtx", "PAY 7K3M9QTX", "Hello, I want to Pay 7K3M-9QTX please", "pay: 7k3m–9qtx", "pay7k3m-9qtx", "Pay%207K3M-9QTX", "Pay+7K3M-9QTX", "my code is 7k3m9qtx", "７Ｋ３Ｍ-９ＱＴＸ", "7K3M - 9QTX.", "“7K3M-9QTX”", "https://wa.me/2348012345678?text=Pay%207K3M-9QTX", "https://l.instagram.com/?u=https%3A%2F%2Fwa.me%2F2348012345678%3Ftext%3DPay%25207K3M-9QTX&e=AT0", "https%3A%2F%2Fwa.me%2F2348012345678%3Ftext%3DPay%25207K3M%252D9QTX", "wa.me/2348012345678?text=Hello%0APay%3A%207K3M%2D9QTX", "ref 7K3M-9QTX for the shoes", "7k3m 9qtx", "Pay\n7K3M-9QTX", "pay\u00a07K3M\u00a09QTX", "the order is 7k3m 9qtx thanks", "-7K3M-9QTX", "7K3M-9QTX,thanks", "order JM-AB12-CD34: Pay 7K3M-9QTX", "Ref JM-AB12-CD34, 55000, 14.05.2025 16:44. Pay 7K3M-9QTX"},
 	"code 10AB00C1": {"Pay IOAB-OOCL", "pay 1oab oocl", "1oab-0oc1"},
 	"code KDMQXWTZ": {"Pay KDMQ-XWTZ", "pay kdmqxwtz", "KDMQ-XWTZ", "Pay KDMQ XWTZ", "take this: KDMQ-XWTZ"},
 	"code 20252026": {"Pay 2025-2026"},
@@ -80,7 +80,7 @@ var phrases = map[string][]string{
 		"paid5000", "pay n5000000", "pay 10000000", "I have 5000", "paid 10am", "long-term", "part-time", "well-made thing", "abcd efgh",
 		"pay abcd efgh", "have cash", "pay with cash", "pay 5000 cash", "2025-2026", "20252026", "4111-1111", "₦1", "₦ 5", "1%", "5 naira", "$2", "0801 2345", "08012345678", "+234 801 234 5678", "2348012345678", "0123456789",
 		"acct 0123456789 058", "0123456789 9876543210", "4012345678 5012345678", "4111 1111 1111 1112", "order 4500", "001", "01", "1k", "1.5", "1st", "card ending 1111",
-		"the first one", "sept-2026 bill", "visa-1111 is mine", "pin 7K3M", "Pay KDMQ", "7K3M-9QTU", "17K3M-9QTX", "7K3M-9QTX5", "000001260424112858828788701400",
+		"the first one", "sept-2026 bill", "visa-1111 is mine", "pin 7K3M", "Pay KDMQ", "7K3M-9QTU", "17K3M-9QTX", "7K3M-9QTX5", "JM-7K3M-9QTX", "order 2026/7K3M-9QTX", "7K3M-9QTX-1", "12500NGN", "sent 12500ngn now", "I sent it on Apr 23, 2026 - NGN2,000", "000001260424112858828788701400",
 	},
 }
 
