@@ -123,9 +123,11 @@ func (c candidate) crockford() bool {
 }
 
 // linked says whether a code is written as our links write it: announced, with its
-// dash, and in no letter that we give out none of.
+// dash, and in no letter that we give out none of. One of digits alone, of which there
+// is one in ten thousand, can be half of a card.
 func (c candidate) linked() bool {
-	return c.after && c.dash && !strings.ContainsAny(c.left+c.right, looksDigit+"u")
+	all := c.left + c.right
+	return c.after && c.dash && strings.ContainsAny(all, letterChars) && !strings.ContainsAny(all, looksDigit+"u")
 }
 
 // plausible says whether this is meant as a code, by how it is written. The

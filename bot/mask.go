@@ -22,15 +22,17 @@ const (
 // pasted, and in its folded form a card number, or what stands beside the name of
 // a secret. shown is what may be kept in place of the whole text, "" where there
 // is none; asked says that there is none, and that one is spoken of. The code of a
-// link of ours names none, though some have "PWD4" or "CVV1" in them.
+// link of ours is none, though some have "PWD4" or "CVV1" in them, or digits that a
+// phone number goes on to a card with.
 func secretIn(text, folded string, code place) (shown string, asked bool) {
 	if flow.HoldsKey(text) {
 		return shownOther, false
 	}
-	if card(digitGroups(spelled(folded)), 0) {
+	folded = spelled(code.hidden(folded))
+	if card(digitGroups(folded), 0) {
 		return shownCard, false
 	}
-	says := named(spelled(code.hidden(folded)))
+	says := named(folded)
 	if says.found {
 		return shownOther, false
 	}

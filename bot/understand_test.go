@@ -233,8 +233,13 @@ func TestUnderstandCodesThatLookLikeSecrets(t *testing.T) {
 	if tried < 1000 {
 		t.Errorf("only %d codes were tried", tried)
 	}
+	for _, text := range []string{"Pay ZKS5-Z485 2349076502477", "Pay 7K3M-9485 2348031234564"} {
+		if in := bot.Understand(text, banks); in.Kind != flow.MeansCode {
+			t.Errorf("%q means %s", text, short(in))
+		}
+	}
 	for _, text := range []string{
-		"PWD4-7295", "my password is PWD4-BVMH", "pay PWD4-BVMH my pin is 1234", "cvv 471 pay CVV4-7295", "Pay OTP4-7295", "Pay 4111-1111 1111-1111",
+		"Pay ABCD-4411 4111 1111 1111 1111", "PWD4-7295", "my password is PWD4-BVMH", "pay PWD4-BVMH my pin is 1234", "cvv 471 pay CVV4-7295", "Pay OTP4-7295", "Pay 4111-1111 1111-1111",
 	} {
 		if in := bot.Understand(text, banks); in.Kind != flow.MeansSecret {
 			t.Errorf("%q means %s", text, short(in))
