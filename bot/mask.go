@@ -2,6 +2,7 @@ package bot
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,8 +78,8 @@ const separators = " -._/,*:;|+\\=~'\"()[]<>#&!?"
 // the group with the number last or behind it.
 func card(groups []group, last int) bool {
 	for i, first := range groups {
-		for n := maxCard; i >= last && n >= minCard; n-- {
-			if len(first.digits) >= n && isCard(first.digits[:n]) {
+		for n := min(maxCard, len(first.digits)); i >= last && n >= minCard; n-- {
+			if isCard(first.digits[:n]) && goesOn(first.digits[n:]) && !stamp.MatchString(first.digits) {
 				return true
 			}
 		}
@@ -96,11 +97,32 @@ func card(groups []group, last int) bool {
 	return false
 }
 
+// goesOn says whether digits that stand in one piece with a card number, behind it, are
+// its date or its code, or none. Banks number transfers with twenty digits and more,
+// and one in ten of those begins like a card.
+func goesOn(digits string) bool { return cardTail.MatchString(digits) }
+
+var (
+	cardTail = regexp.MustCompile(`^((0[1-9]|1[0-2])(20)?\d{2})?(\d{3,4})?$`)
+	// stamp is the time that a bank's number of a transfer begins with: year, month, day, hour, minute.
+	stamp = regexp.MustCompile(`^2[2-7](0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])([01]\d|2[0-3])[0-5]\d`)
+)
+
 // isPhone says whether digits are a whole Nigerian phone number with its
 // country code. What comes behind one is not the rest of a card that begins so.
 func isPhone(digits string) bool {
 	return len(digits) == lenPhone && strings.HasPrefix(digits, "234") && digits[3] >= '7'
 }
+
+// A day, a time of it, and an amount: however many of those stand in a row, they are
+// no digits of a card.
+const (
+	clockTime = `\b\d{1,2}:\d{2}(:\d{2})?\b`
+	fullDate  = `\b(\d{1,2}(/\d{1,2}/|-\d{1,2}-|\.\d{1,2}\.)20\d{2}|20\d{2}(/\d{1,2}/|-\d{1,2}-)\d{1,2})\b`
+	amountOf  = `(₦ ?|\bn|\bngn)(\d{1,3}(,\d{3})+|\d{1,7})(\.\d{1,2})?\b|\b\d{1,3}(,\d{3})+(\.\d{1,2})?\b`
+)
+
+var noCard = regexp.MustCompile(clockTime + "|" + fullDate + "|" + amountOf)
 
 // group is a run of digits; joins says whether it can go on with the number
 // that the run before belongs to.
@@ -110,6 +132,7 @@ type group struct {
 }
 
 func digitGroups(folded string) []group {
+	folded = noCard.ReplaceAllString(folded, "x")
 	var groups []group
 	start, end := -1, 0
 	take := func(to int) {

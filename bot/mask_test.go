@@ -2,6 +2,7 @@ package bot_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -112,5 +113,46 @@ func TestNamedSecretsAreCaught(t *testing.T) {
 		if got := in.Kind == flow.MeansSecret; got != want || want && in.Text != "a secret, not kept" {
 			t.Errorf("%q means %s and is kept as %q", text, in.Kind, in.Text)
 		}
+	}
+}
+
+// Payers paste the receipts and alerts of their banks. Their times, amounts and
+// numbers of transfers are no cards, though one in ten of them has the check digit of
+// one by chance, and a card in the same message is still known for one.
+func TestReceiptsAreNoCards(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	digits := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteByte(byte('0' + r.IntN(10)))
+		}
+		return b.String()
+	}
+	const many = 2000
+	taken := 0
+	for range many {
+		day := fmt.Sprintf("%02d/%02d/2026", 1+r.IntN(28), 1+r.IntN(12))
+		clock := fmt.Sprintf("%02d:%02d:%02d", r.IntN(24), r.IntN(60), r.IntN(60))
+		stamp := fmt.Sprintf("2%d%02d%02d%02d%02d", 3+r.IntN(4), 1+r.IntN(12), 1+r.IntN(28), r.IntN(24), r.IntN(60))
+		amount := fmt.Sprintf("4%d,%s.%s", r.IntN(10), digits(3), digits(2))
+		phone := "+234 803 " + digits(3) + " " + digits(4)
+		for _, text := range []string{
+			"Transaction No. " + stamp + digits(14), "Ref " + stamp + digits(6), "₦" + amount + " " + day + " " + clock + "\n" + digits(10),
+			"paid N" + amount + " 0803" + digits(7) + " " + day + " " + clock, "[" + clock + ", " + day + "] " + phone + ": paid " + amount, "₦4" + digits(4) + " 0803" + digits(7),
+		} {
+			if in := bot.Understand(text, banks); in.Kind == flow.MeansSecret {
+				taken++
+				t.Logf("%q is taken for a secret", text)
+			}
+			card := pan(r)
+			for _, more := range []string{text + "\n" + card, text + "\nmy card " + grouped(card, " ") + " 12/27", card + "1227" + digits(3) + " " + text, card + digits(3) + "\n" + text} {
+				if in := bot.Understand(more, banks); in.Text != "a card number, not kept" {
+					t.Errorf("%q means %s and is kept as %q", more, short(in), in.Text)
+				}
+			}
+		}
+	}
+	if taken > many/1000 {
+		t.Errorf("%d of %d receipts are taken for a secret", taken, 6*many)
 	}
 }

@@ -15,6 +15,7 @@ const (
 	pieceLasts = 10 * time.Minute // after which one is forgotten
 	maxPeople  = 10_000
 	maxGroups  = 24 // runs of digits of one message
+	maxPiece   = 30 // digits of a run, which is longer than a card with its date and code
 )
 
 // recent is what the last messages of each person could be a part of. It is in
@@ -112,8 +113,8 @@ func joins(before []piece, last piece) bool {
 func few(groups []group) []group {
 	groups = slices.Clone(groups[max(0, len(groups)-maxGroups):])
 	for i := range groups {
-		if len(groups[i].digits) > maxCard {
-			groups[i].digits = groups[i].digits[:maxCard+1] // too long for any card, as before
+		if len(groups[i].digits) > maxPiece {
+			groups[i].digits = groups[i].digits[:maxPiece] // too long for any card, as before
 		}
 	}
 	return groups
