@@ -117,12 +117,16 @@ func isPhone(digits string) bool {
 // A day, a time of it, and an amount: however many of those stand in a row, they are
 // no digits of a card.
 const (
-	clockTime = `\b\d{1,2}:\d{2}(:\d{2})?\b`
+	clockTime = `\b\d{1,2}:\d{2}(:\d{2})?( ?[ap]m)?\b`
 	fullDate  = `\b(\d{1,2}(/\d{1,2}/|-\d{1,2}-|\.\d{1,2}\.)20\d{2}|20\d{2}(/\d{1,2}/|-\d{1,2}-)\d{1,2})\b`
+	moments   = clockTime + "|" + fullDate
 	amountOf  = `(₦ ?|\bn|\bngn)(\d{1,3}(,\d{3})+|\d{1,7})(\.\d{1,2})?\b|\b\d{1,3}(,\d{3})+(\.\d{1,2})?\b`
 )
 
-var noCard = regexp.MustCompile(clockTime + "|" + fullDate + "|" + amountOf)
+var (
+	noCard = regexp.MustCompile(moments + "|" + amountOf)
+	moment = regexp.MustCompile(moments)
+)
 
 // group is a run of digits; joins says whether it can go on with the number
 // that the run before belongs to.

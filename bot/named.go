@@ -47,8 +47,10 @@ type naming struct {
 	found   bool // the secret stands beside it
 }
 
-// named finds the names of secrets in a folded text, and what stands beside them.
+// named finds the names of secrets in a folded text, and what stands beside them. A
+// time or a day is none: "the OTP came at 10:30".
 func named(folded string) naming {
+	folded = moment.ReplaceAllString(folded, " ")
 	t := telling{folded: folded, words: pieces(folded)}
 	var says naming
 	for i := range t.words {
@@ -257,7 +259,8 @@ func (t telling) token(k int, sure bool) bool {
 		}
 		digits += len(t.words[n].text)
 	}
-	return digits >= least && !t.naira(n) && (n == len(t.words) || t.words[n].text != "k") && !t.moneyFrom(k)
+	longer := n < len(t.words) && isDigits(t.words[n].text) && len(t.words[n].text) == len(t.words[k].text) // that of a meter: 1234 5678 9012 …
+	return digits >= least && !longer && !t.naira(n) && (n == len(t.words) || t.words[n].text != "k") && !t.moneyFrom(k)
 }
 
 // only says whether nothing stands in the text but a name, and words that say whose

@@ -197,7 +197,8 @@ func TestNoSecretIsSeenWhereNoneIs(t *testing.T) {
 	for _, text := range []string{
 		"token of 150,000", "token of appreciation 5000", "token 150,000", "token ₦150000", "token 150000 naira", "token 5000", "I paid 5000 for token", "token 01234567890123456789",
 		"pin me on 08031234567", "pineapple1234", "spin1234", "order1234", "ORD-1182", "acct 0123456789 gtb", "gtb2", "my token has not come 5000", "pin 7K3M-9QTX", "my password is 7K3M-9QTX",
-		"forgot my password, order ORD1182", "I am number 123 at the back",
+		"the otp came at 10:30", "otp didn't come since 9:30 PM", "my pin no dey work since 02.08.2026", "I changed my PIN on 12/10/2026, 14:03:22", "password reset 2026-10-12",
+		"token 1234 5678 9012 3456 7890", "my token is 1234-5678-9012-3456-7890", "forgot my password, order ORD1182", "I am number 123 at the back",
 	} {
 		if in := newTalker(t).says(text)[0]; in.Kind == flow.MeansSecret {
 			t.Errorf("%q is taken for a secret", text)
