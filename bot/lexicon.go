@@ -42,6 +42,7 @@ type lexicon struct {
 	spared  map[string]bool // what begins with such a name and is none
 	usual   map[string]bool // what is said of a password and is none
 	heads   map[string]bool // first words of secrets, perhaps and spared
+	long    []string        // names of one word that are long enough to be known by a slip
 	firm    []string        // words that a slip of the finger must not turn into a method
 }
 
@@ -133,6 +134,11 @@ func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 		for phrase := range list {
 			first, _, _ := strings.Cut(phrase, " ")
 			l.heads[first] = true
+		}
+	}
+	for phrase := range l.letters {
+		if len(phrase) >= minLongName && !strings.Contains(phrase, " ") {
+			l.long = append(l.long, phrase)
 		}
 	}
 	l.harden()
@@ -236,6 +242,10 @@ func (l *lexicon) means(into map[string]meaning, phrase string, m meaning) error
 	into[k] = m
 	return nil
 }
+
+// minLongName is how many letters the name of a secret must have to be known with a slip
+// in it: "pasword", but not "pun".
+const minLongName = 8
 
 // firmKinds are the kinds of intent whose words are firm.
 var firmKinds = []flow.IntentKind{flow.MeansCancel, flow.MeansConfirm, flow.MeansOther, flow.MeansNo, flow.MeansBack}

@@ -31,7 +31,7 @@ const (
 
 // between are the words that may stand between digits and the name of a secret
 // behind them: "1234 is my pin".
-var between = []string{"is", "my", "the", "na", "be", "im", "as", "ni", "ne", "ce", "bu", "for", "our", "atm", "card", "dina", "mi", "shine", "that", "this", "at", "dey", "wey"}
+var between = []string{"is", "my", "your", "the", "na", "be", "im", "as", "ni", "ne", "ce", "bu", "for", "our", "atm", "card", "dina", "mi", "shine", "that", "this", "at", "dey", "wey"}
 
 // links are the words that say what something is, and owners whose, behind its
 // name: "oro igbaniwole mi ni …".
@@ -120,6 +120,9 @@ func runs(w word) []word {
 // none. One can be spelled: "o.t.p".
 func (t telling) name(i int, list map[string]bool) int {
 	if first := strings.ReplaceAll(t.words[i].text, "'", ""); len(first) != 1 && !vocabulary().heads[first] {
+		if slices.ContainsFunc(vocabulary().long, func(name string) bool { return list[name] && near(first, name) }) {
+			return 1 // "pasword"
+		}
 		return 0
 	}
 	words := t.words[i:min(i+maxSecretName, len(t.words))]
@@ -298,6 +301,9 @@ func (t telling) passwordBeside(i, size int) bool {
 	k = t.before(i)
 	if k < 0 || !slices.ContainsFunc(t.words[k+1:i], func(w word) bool { return slices.Contains(links, w.text) }) {
 		return false
+	}
+	for k > 0 && !strings.Contains(t.words[k].gap, " ") { // "emeka_99"
+		k--
 	}
 	return t.mixed(k) || k == 0 && i+size == len(t.words) && t.unusual(k)
 }

@@ -187,7 +187,7 @@ func TestNoSecretIsSeenWhereNoneIs(t *testing.T) {
 		"my password don spoil", "password is incorrect please", "what is the pin for?", "my pin is not here", "the password is in my other phone", "my password is with my brother",
 		"this is not my password", "password is required", "reset password", "it is a secret", "kalmar sirri ta bata", "gini bu okwuntughe m", "kini oro igbaniwole mi",
 		"pin me", "pin me at the shop", "token of appreciation", "a small token of 50 naira", "token", "my token has not come", "send the token for light", "tokens",
-		"at the back of the shop", "I am at the back", "my shop is behind the bank", "cvv", "otp", "do you want the otp?", "spin", "opinion 12", "pinto", "password", "1 2 3", "order 12",
+		"at the back of the shop", "I am at the back", "my shop is behind the bank", "cvv", "otp", "do you want the otp?", "spin", "opinion 12", "pinto", "password", "forgot my pasword", "my passport is at the bank", "passport number", "1 2 3", "order 12",
 	} {
 		in := newTalker(t).says(text)[0]
 		if in.Kind == flow.MeansSecret || in.Text != text {
