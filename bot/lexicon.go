@@ -27,12 +27,13 @@ type meaning struct {
 // lexicon is what payers write, in all languages at once: people mix them
 // inside one sentence. All of it is folded the way messages are.
 type lexicon struct {
-	whole   map[string]meaning // the whole message, nothing around it
+	whole   map[string]meaning // the whole message, nothing around it but what is polite
 	is      map[string]meaning // the whole message, but for lead and tail
 	has     []cue              // anywhere in a sentence
 	numbers map[string]int
 	lead    map[string]bool
 	tail    map[string]bool
+	polite  map[string]bool
 	ask     map[string]bool
 	not     map[string]bool
 	unsure  map[string]bool
@@ -57,6 +58,7 @@ type wordList struct {
 	Names   []string            `toml:"names"`
 	Lead    []string            `toml:"lead"`
 	Tail    []string            `toml:"tail"`
+	Polite  []string            `toml:"polite"`
 	Ask     []string            `toml:"ask"`
 	Not     []string            `toml:"not"`
 	Unsure  []string            `toml:"unsure"`
@@ -107,7 +109,7 @@ func loadLexicon() (*lexicon, error) {
 
 func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 	l := &lexicon{
-		whole: map[string]meaning{}, is: map[string]meaning{}, numbers: map[string]int{}, lead: map[string]bool{}, tail: map[string]bool{},
+		whole: map[string]meaning{}, is: map[string]meaning{}, numbers: map[string]int{}, lead: map[string]bool{}, tail: map[string]bool{}, polite: map[string]bool{},
 		ask: map[string]bool{}, not: map[string]bool{}, unsure: map[string]bool{}, secrets: map[string]bool{}, letters: map[string]bool{},
 		perhaps: map[string]bool{}, spared: map[string]bool{}, usual: map[string]bool{}, heads: map[string]bool{},
 	}
@@ -152,6 +154,7 @@ func (l *lexicon) add(lang flow.Lang, list wordList) error {
 	}{
 		{l.lead, list.Lead},
 		{l.tail, list.Tail},
+		{l.polite, list.Polite},
 		{l.ask, list.Ask},
 		{l.not, list.Not},
 		{l.unsure, list.Unsure},

@@ -33,7 +33,7 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 	l, folded := vocabulary(), fold(text)
 	plain := plainWords(folded)
 	in := flow.Intent{Kind: flow.MeansNothing}
-	m, stop := l.whole[strings.Join(plain, " ")]
+	m, stop := l.alone(plain)
 	most := maxRun
 	if !stop {
 		code, at, found := entryCode(folded, text)
@@ -72,6 +72,23 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 	in.Kind, in.Method, in.Bank, in.Lang = a.kind, a.method, a.bank, a.lang
 	return in
 }
+
+// alone looks a whole message up, without words of courtesy around it.
+func (l *lexicon) alone(words []string) (meaning, bool) {
+	for n := maxPolite; n >= 1; n-- {
+		for len(words) > n && l.polite[strings.Join(words[:n], " ")] {
+			words = words[n:]
+		}
+		for len(words) > n && l.polite[strings.Join(words[len(words)-n:], " ")] {
+			words = words[:len(words)-n]
+		}
+	}
+	m, found := l.whole[strings.Join(words, " ")]
+	return m, found
+}
+
+// maxPolite is how many words one of courtesy has at most.
+const maxPolite = 2
 
 // The bounds of what is read: more words than an answer has are a sentence, and
 // more than a sentence has are a letter.
