@@ -217,7 +217,7 @@ func (s sentence) exact(words []string) (answer, bool) {
 			}
 			bare := from == 0 && to == len(words)
 			switch {
-			case m.kind == flow.MeansConfirm && !bare: // only the very word confirms
+			case m.kind == flow.MeansConfirm && (!bare || s.asks): // only the very word confirms, and no question
 				m.kind = flow.MeansCancel
 			case m.kind == flow.MeansMethod && (s.asks || asked[from]): // "can I pay with card?"
 				m.kind = flow.MeansMaybe

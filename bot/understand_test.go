@@ -57,7 +57,7 @@ var phrases = map[string][]string{
 	"human":         {"9", "nine", "agent", "9️⃣", "9 please", "customer care"},
 	"stop":          {"stop", "STOP", "Stop!", "UNSUBSCRIBE", "Stop please", "pls stop", "abeg stop o", "STOP NOW", "please stop sending me messages", "stop texting me", "ẹ jọ̀ọ́ ẹ dá dúró", "don Allah a daina", "biko kwụsị"},
 	"resume":        {"start", "START.", "please start"},
-	"cancel":        {"0", "⓪", "0️⃣", "zero", "0 .", "cancel it", "I want to cancel", "cancel please", "please cancel"},
+	"cancel":        {"0", "⓪", "0️⃣", "zero", "0 .", "cancel it", "I want to cancel", "cancel please", "please cancel", "cancel?"},
 	"confirm":       {"cancel", "CANCEL", "Cancel."},
 	"menu":          {"hi", "Hi!", "hello", "menu", "help", "HELP", "good morning", "Hi sir"},
 	"thanks":        {"ok", "👍", "🙏🙏", "👍🏿", "thanks", "OK sir"},
