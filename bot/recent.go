@@ -54,6 +54,9 @@ func (r *recent) completes(m Message, secret bool, now time.Time) (shown string,
 	says := named(folded)
 	p := piece{id: m.ID, at: now, groups: few(digitGroups(folded)), asked: says.asked, letters: says.letters, secret: secret}
 	bare, lone := isBare(folded), isLone(folded)
+	if digits(p.groups) < minSecret { // an answer to a menu must be no piece of a card by chance
+		p.groups = nil
+	}
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,6 +135,15 @@ func isBare(folded string) bool {
 		}
 	}
 	return digits >= minSecret && digits <= 8 && others <= 3
+}
+
+// digits counts the digits of groups.
+func digits(groups []group) int {
+	n := 0
+	for _, g := range groups {
+		n += len(g.digits)
+	}
+	return n
 }
 
 // isLone says whether a folded text is one word with letters and digits in it, as

@@ -93,17 +93,17 @@ func pan(r *rand.Rand) string {
 func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 
 // A card number that is typed in two or three messages is known by the last of
-// them, wherever it is cut and whatever stands between and around its digits,
-// and nothing of it is kept.
+// them, wherever it is cut into more than an answer to a menu has and whatever stands
+// between and around its digits, and nothing of it is kept.
 func TestCardsInPieces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	around := []string{"", "", "", "my card ", "it is ", "and ", "ok: ", "first part: "}
 	for range 1000 {
 		card := pan(r)
 		between := []string{"", "", " ", "-", ".", " - ", "\u00a0", "\n", "/", "\u200b"}
-		cuts := []int{0, 1 + r.IntN(len(card)-1), len(card)}
+		cuts := []int{0, 3 + r.IntN(len(card)-5), len(card)}
 		if r.IntN(2) == 0 {
-			cuts = []int{0, 1 + r.IntN(len(card)/2-1), len(card)/2 + r.IntN(len(card)/2-1), len(card)}
+			cuts = []int{0, 3 + r.IntN(len(card)/2-5), len(card)/2 + r.IntN(len(card)-len(card)/2-2), len(card)}
 		}
 		var texts []string
 		for i := range len(cuts) - 1 {
@@ -123,6 +123,24 @@ func TestCardsInPieces(t *testing.T) {
 		}
 		if leaked := k.leak(card); leaked != "" {
 			t.Errorf("%q leaves %s", texts, leaked)
+		}
+	}
+}
+
+// What a payer answers to a menu is never the end of a card by chance, or the beginning
+// of one, whatever numbers they write before and after.
+func TestAnswersAreNoPiecesOfACard(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for range 200 {
+		card := luhn(fmt.Sprintf("4%014d", r.Int64N(100_000_000_000_000)))
+		end, begin := card[len(card)-1:], card[:1+r.IntN(2)]
+		alone := func(text string) string { return short(bot.Understand(text, banks)) }
+		for _, texts := range [][]string{{card[:len(card)-1], end}, {card[:8], card[8 : len(card)-1], end}, {begin, card[len(begin):]}} {
+			for i, in := range newTalker(t).says(texts...) {
+				if got, want := short(in), alone(texts[i]); got != want {
+					t.Errorf("%q of %q means %s, want %s", texts[i], texts, got, want)
+				}
+			}
 		}
 	}
 }
