@@ -11,30 +11,37 @@ import (
 // short words too many are one letter apart.
 const minFuzzy = 5
 
-// nearly finds the one method that is meant when one word of its name is
-// misspelt by one letter. It is only ever asked about, never opened, and a word
-// that is as near to one that cancels, stops or switches is left alone.
-func (s sentence) nearly() (flow.Method, bool) {
+// nearly finds what is meant when one word is misspelt by one letter: a method, which
+// is only ever asked about and never opened, or that it is paid ("trasferred"), at
+// which the bank is asked. A word that is as near to one that cancels, stops or
+// switches is left alone.
+func (s sentence) nearly() (meaning, bool) {
 	if len(s.words) > maxAnswer || s.any(s.not) {
-		return "", false
+		return meaning{}, false
 	}
 	starts, _ := s.starts(s.words)
-	var found []flow.Method
+	unsure := s.asks || s.any(s.unsure)
+	var found []meaning
 	for _, from := range starts {
 		for _, to := range s.ends(s.words) {
 			if from >= to || to-from > maxPhrase {
 				continue
 			}
 			for phrase, m := range s.is {
-				if m.kind != flow.MeansMethod || slices.Contains(found, m.method) || !s.oneOff(s.words[from:to], phrase) {
+				switch {
+				case m.kind == flow.MeansMethod:
+					m = meaning{kind: flow.MeansMaybe, method: m.method}
+				case m.kind != flow.MeansPaid || unsure:
 					continue
 				}
-				found = append(found, m.method)
+				if !slices.Contains(found, m) && s.oneOff(s.words[from:to], phrase) {
+					found = append(found, m)
+				}
 			}
 		}
 	}
 	if len(found) != 1 {
-		return "", false
+		return meaning{}, false
 	}
 	return found[0], true
 }

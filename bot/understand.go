@@ -157,8 +157,8 @@ func (s sentence) read() answer {
 			return a
 		}
 	}
-	if method, found := s.nearly(); found {
-		return answer{meaning: meaning{kind: flow.MeansMaybe, method: method}}
+	if m, found := s.nearly(); found {
+		return answer{meaning: m}
 	}
 	return answer{meaning: meaning{kind: flow.MeansNothing}}
 }
