@@ -177,6 +177,9 @@ func (s sentence) about() (flow.IntentKind, bool) {
 		if c.kind == flow.MeansPaid && (s.asks || s.any(s.not) || s.any(s.unsure)) {
 			continue // "I have not paid", "when I have paid"
 		}
+		if c.kind == flow.MeansHuman && strings.Contains(s.line, " our "+c.phrase+" ") {
+			continue // of an alert: "call our customer care on 0700 …"
+		}
 		return c.kind, true
 	}
 	return "", false

@@ -62,6 +62,7 @@ var phrases = map[string][]string{
 	"menu":          {"hi", "Hi!", "hello", "menu", "help", "HELP", "good morning", "Hi sir"},
 	"thanks":        {"ok", "👍", "🙏🙏", "👍🏿", "thanks", "OK sir"},
 	"who":           {"who are you?", "wrong number"},
+	"money":         {"You have been debited NGN5,000.00. Call our customer care on 07003000000 if you did not do this."},
 	"language yo":   {"24", "Yoruba", "speak yoruba"},
 	"maybe card":    {"card?", "can I pay with card", "3?"},
 	"bank 058":      {"11", "11.", "eleven", "⑪", "GTBank", "gtb", "gt bank", "Guaranty Trust Bank", "guaranty trust"},
