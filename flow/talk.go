@@ -240,6 +240,10 @@ func (d *deciding) secret(t Talk, ok bool) {
 		args = d.menuArgs(t, co)
 	}
 	d.say("secret_typed", args)
+	if !ok && d.chat.Desk.State == DeskBot { // their code may have stood beside it
+		d.stranger()
+		d.why = "a secret was typed, and no session is in this chat"
+	}
 }
 
 // language shows the languages, or speaks another one from now on.
