@@ -230,6 +230,11 @@ func (s *Server) handle(r Route) fiber.Handler {
 				return err
 			}
 		}
+		if r.Key != KeyNone && (r.Method == http.MethodGet || r.Method == http.MethodDelete) {
+			if err := one.bodiless(); err != nil {
+				return err
+			}
+		}
 		if r.takesKey() && !r.Own {
 			return s.onceOnly(one, r)
 		}

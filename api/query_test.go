@@ -2,8 +2,10 @@ package api
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A parameter that no call knows is refused by its name, on every call of the
@@ -58,4 +60,28 @@ func TestAPlusInAQueryIsNotTakenForASpace(t *testing.T) {
 	}
 	r := s.ask("GET", sessionsPath+"?customerEmail=ada%2Bshop@example.com&createdAfter=2026-01-01T00:00:00%2B01:00", s.key, "")
 	s.want(r, http.StatusOK, map[string]string{"data.items.0.customerEmail": "ada+shop@example.com"})
+}
+
+// Filters in the body of a read, as curl sends them without -G, are as good as a
+// misspelt one: nobody reads them.
+func TestAReadPassesOverNoBody(t *testing.T) {
+	s := open(t)
+	own := s.belongings()
+	token := s.tokenFor(s.project)
+	keys := map[KeyKind]string{KeyPublic: s.public, KeySecret: s.key, KeySession: s.key, KeyTest: s.key, KeyDashboard: token}
+	for _, r := range Routes() {
+		if key := keys[r.Key]; key != "" && (r.Method == http.MethodGet || r.Method == http.MethodDelete) {
+			s.want(s.ask(r.Method, own.fill(r.Path), key, `{"status":"PAID"}`), http.StatusBadRequest, map[string]string{"error.code": "unknown_field", "error.fields.0.field": "body"})
+		}
+	}
+	empty := httptest.NewRequest(http.MethodGet, chargesPath, strings.NewReader("{}")) // the document knows of none at all
+	empty.Header.Set("Authorization", "Bearer "+s.key)
+	r, err := s.server.Test(empty, 30*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Body.Close(); err != nil || r.StatusCode != http.StatusOK {
+		t.Errorf("an object with nothing in it: %d, %v", r.StatusCode, err)
+	}
+	s.want(s.ask("GET", chargesPath, "", `{"status":"PAID"}`), http.StatusUnauthorized, nil)
 }

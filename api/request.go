@@ -148,6 +148,18 @@ func (c *call) nothing() error {
 	return f.done()
 }
 
+// bodiless refuses a body where none is read: filters in one, as curl sends them without
+// -G, would be passed over, and everything would look like what was asked for. An
+// empty object is what some clients send by themselves.
+func (c *call) bodiless() error {
+	if body := strings.TrimSpace(string(c.http.Request().Body())); body == "" || body == "{}" {
+		return nil
+	}
+	refused := flow.Refuse(flow.CodeUnknownField, "A %s takes no body. What a list is asked for stands behind the question mark of its address (curl: -G).", c.http.Method())
+	refused.Fields = []flow.FieldError{{Field: "body", Code: refused.Code, Message: refused.Message}}
+	return refused
+}
+
 // hostname is the host that the call was sent to, without its port.
 func (c *call) hostname() string {
 	host := string(c.http.Request().Header.Host())
