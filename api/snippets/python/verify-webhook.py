@@ -8,7 +8,11 @@ import time
 
 
 def verify(secret: str, id: str, timestamp: str, signatures: str, body: bytes) -> bool:
-    if abs(time.time() - int(timestamp)) > 300:
+    try:
+        age = abs(time.time() - int(timestamp))
+    except (ValueError, OverflowError):
+        return False
+    if age > 300:
         return False
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{id}.{timestamp}.".encode() + body
