@@ -193,6 +193,15 @@ func TestTakeBack(t *testing.T) {
 		if c.Session != nil || len(c.Facts)+len(c.News) != 0 || flow.Sum(c.TakenBack.Postings) != 0 || len(c.TakenBack.Postings) != 2 {
 			t.Errorf("%+v", c)
 		}
+		p.Project, p.ReturnsAt = "wsp_prj_1", noon
+		c = flow.TakeBack(flow.Session{}, flow.Attempt{}, p, held, flow.TakenBack{Amount: 450_000})
+		if len(c.Facts) != 1 || c.Facts[0].Kind != flow.PaymentReversed || c.Facts[0].Payment.Reversed != 450_000 || len(c.Payments) != 1 || !c.Payments[0].ReturnsAt.IsZero() {
+			t.Errorf("a merchant's, which is to go back: %+v", c)
+		}
+		c = flow.TakeBack(flow.Session{}, flow.Attempt{}, p, held, flow.TakenBack{Amount: 449_999})
+		if len(c.Payments) != 0 {
+			t.Errorf("a kobo of it still goes back: %+v", c.Payments)
+		}
 	})
 }
 

@@ -154,6 +154,18 @@ func TestWhatWentBackBeforeAllWasPaidIsNoExcess(t *testing.T) {
 	}
 }
 
+func TestAChargeStandsAsItsSessionDoes(t *testing.T) {
+	for status, want := range map[flow.SessionStatus]flow.ChargeStatus{
+		flow.SessionPending: "PENDING", flow.SessionProcessing: "PROCESSING", flow.SessionPaid: "SUCCEEDED", flow.SessionExpired: "EXPIRED", flow.SessionCancelled: "CANCELLED",
+	} {
+		s := rich()
+		s.Status = status
+		if got := flow.RecordCharge(s, nil, nil, around).Status; got != want {
+			t.Errorf("of a session that is %s it is %s", status, got)
+		}
+	}
+}
+
 func TestALinkIntoTheChatIsOnlyGivenWhereThereIsAChat(t *testing.T) {
 	for _, c := range []struct {
 		mode    flow.Mode

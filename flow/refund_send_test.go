@@ -98,3 +98,43 @@ func TestWhatWasSentAndCameBackUnheardIsBookedOnce(t *testing.T) {
 		}
 	}
 }
+
+// A refund keeps whose money it is, and settles what waited of its payment once all of
+// that goes.
+func TestWhatARefundIsMadeOf(t *testing.T) {
+	s := rich()
+	ask := flow.RefundAsk{ID: "wsp_rfd_1", Amount: 200_000, Aside: 100_000, Origin: flow.OriginMerchant, Reason: "Asked for it", By: "wsp_key_1"}
+	for name, c := range map[string]struct {
+		is      func(p *flow.Payment, ask *flow.RefundAsk)
+		settles bool
+	}{
+		"all that waits":           {func(p *flow.Payment, _ *flow.RefundAsk) { p.Unapplied = 100_000 }, true},
+		"some of it":               {func(p *flow.Payment, _ *flow.RefundAsk) { p.Unapplied = 100_001 }, false},
+		"nothing waits":            {func(_ *flow.Payment, ask *flow.RefundAsk) { ask.Aside = 0 }, false},
+		"it was decided about":     {func(p *flow.Payment, _ *flow.RefundAsk) { p.Unapplied, p.Resolution = 100_000, flow.ResolvedAccepted }, false},
+		"more is with another one": {func(p *flow.Payment, _ *flow.RefundAsk) { p.Unapplied, p.Refunded = 100_000, 50_000 }, true},
+	} {
+		p, ask := came(flow.Excess), ask
+		c.is(&p, &ask)
+		got, err := flow.NewRefund(s, p, ask, noon)
+		want := flow.Refund{
+			ID: "wsp_rfd_1", Project: "wsp_prj_1", Payment: "wsp_pay_1", Session: "wsp_sess_1", Charge: "wsp_chg_1", Credit: "T1", Amount: 200_000, Aside: ask.Aside,
+			Status: flow.RefundPending, Origin: flow.OriginMerchant, Reason: "Asked for it", Reference: "wsp_rfd_1", CreatedAt: noon,
+		}
+		if err != nil || *got.Refund != want {
+			t.Errorf("%s: %+v (%v)", name, got.Refund, err)
+		}
+		if !c.settles {
+			if len(got.Payments) != 0 {
+				t.Errorf("%s: %+v", name, got.Payments)
+			}
+			continue
+		}
+		settled := p
+		settled.Resolution, settled.ResolvedBy, settled.ResolvedAt, settled.ResolvedWhy = flow.ResolvedRefunded, "wsp_key_1", noon, "Asked for it"
+		settled.Unapplied, settled.Refunded = 0, p.Refunded+200_000
+		if len(got.Payments) != 1 || got.Payments[0] != settled {
+			t.Errorf("%s: %+v", name, got.Payments)
+		}
+	}
+}
