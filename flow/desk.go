@@ -79,6 +79,10 @@ func (d Desk) move(trigger string, now time.Time) (Desk, bool) {
 func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
 	if d.chat.Desk.State != DeskWaiting {
 		d.why = "kept for the person who has this chat"
+		if d.chat.Desk.Over { // the bot is about to go on, and shows where things stand
+			d.why = "kept: the bot has this chat in a moment"
+			return
+		}
 		d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
 		return
 	}

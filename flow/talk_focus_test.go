@@ -264,6 +264,23 @@ func TestAnAgentDoesNotKeepAPayerFromAnothersPayment(t *testing.T) {
 	}
 }
 
+// The bot has a chat back as soon as it was given back: a payer who writes just
+// before it comes does not keep it away for as long as an agent may be idle.
+func TestWhoWritesAsAChatIsGivenBackHearsTheBot(t *testing.T) {
+	turn := standing(flow.AwaitTransfer)
+	turn.Chat.Desk = flow.Desk{State: flow.DeskClaimed, By: "ngozi", Since: 1}
+	given := flow.Decide(about(turn, flow.News{Kind: flow.NewsReleased, By: "ngozi"}))
+	turn.Chat = given.Chat
+	wrote := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansAgain}))
+	if wrote.Chat.Desk.Due != given.Chat.Desk.Due {
+		t.Errorf("the bot comes at %d and not at %d", wrote.Chat.Desk.Due, given.Chat.Desk.Due)
+	}
+	turn.Chat, turn.News = wrote.Chat, &flow.News{Kind: flow.NewsTimer}
+	if d := flow.Decide(turn); d.Chat.Desk.State != flow.DeskBot || !strings.HasPrefix(keys(d), "back_again transfer_how alone") {
+		t.Errorf("says %q, desk %+v", keys(d), d.Chat.Desk)
+	}
+}
+
 // A turn is kept as one of one session, and read by its merchant.
 func TestOneTurnRemindsOfOnePayment(t *testing.T) {
 	turn := other(standing(flow.AwaitTransfer), "prj_2")
