@@ -211,7 +211,7 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 		if p.Match != Duplicate { // of what was sent back the bank may have taken as much again
 			lost += p.Lost + p.FeeBack
 		}
-		if !p.Counts() || p.Match == Partial && p.Applied == 0 && (p.Reversed == p.Amount || s.Policy.Underpayment == "refund") {
+		if !p.Counts() || p.Match == Partial && p.Applied == 0 && p.Fee == 0 && (p.Reversed == p.Amount || s.Policy.Underpayment == "refund") {
 			continue // a part that was taken back was paid again, or the session would not be; one that is to go back by policy is sent again
 		}
 		fee, came, taken = fee+p.FeeKept(), came+p.brought(s), taken+p.Applied

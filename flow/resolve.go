@@ -70,10 +70,10 @@ func (p Payment) Counts() bool {
 	switch p.Match {
 	case Matched, Excess:
 		return true
-	case Partial:
-		return p.Resolution != ResolvedRefunded || p.Applied > 0
+	case Partial: // one that brought nothing more may still bear the fee of what the others did
+		return p.Resolution != ResolvedRefunded || p.Applied > 0 || p.Fee > 0
 	case Late:
-		return p.Resolution == ResolvedAccepted || p.Applied > 0
+		return p.Resolution == ResolvedAccepted || p.Applied > 0 || p.Fee > 0
 	case Duplicate, Unmatched:
 	}
 	return false

@@ -189,3 +189,27 @@ func TestAPaymentThatIsAcceptedInTwoBearsOneFee(t *testing.T) {
 		}
 	}
 }
+
+// A part that brought nothing more, because others were enough, bears the fee all the
+// same: its charge says so also once all of it went back.
+func TestAChargeSaysTheFeeThatAPartBearsWhichWentBack(t *testing.T) {
+	for _, match := range []flow.MatchStatus{flow.Partial, flow.Late} {
+		for _, policy := range []string{"hold", "refund"} {
+			s, last := open(), heldPart("c")
+			s.Status, s.AmountPaid, s.Policy.Overpayment, s.Policy.Underpayment, last.Match = flow.SessionExpired, s.Amount-1, "refund_excess", policy, match
+			m := flow.Money{Session: s, Attempt: trying("wsp_att_1", flow.BankTransfer), Payments: []flow.Payment{heldPart("a"), heldPart("b"), last}, Charge: "wsp_chg_1", Now: noon}
+			got, err := flow.Resolve(m, last, true, flow.Ruled{By: "wsp_key_1", At: noon})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := slices.Clone(got.Payments)
+			for range 2 {
+				if r := flow.RecordCharge(*got.Session, nil, all, around); r.FeeMinor != "17500" || r.NetMinor != "482500" || r.ExcessMinor != "400000" {
+					t.Errorf("%s, %s: the fee is %s, the net %s, the excess %s", match, policy, r.FeeMinor, r.NetMinor, r.ExcessMinor)
+				}
+				c := &all[len(all)-1] // it could not go back at once, and went when its time came
+				c.Resolution = flow.ResolvedRefunded
+			}
+		}
+	}
+}
