@@ -3,6 +3,7 @@ package flow_test
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -11,55 +12,86 @@ import (
 
 // This file is what refunds do to the books of a session.
 
-// refund is the merchant sending back what is set aside of some payment, or half.
+// refund is the merchant sending back what is left of some payment, half of that, or
+// what is set aside of it: that goes first.
 func (b *books) refund(t *rapid.T) {
 	if len(b.payments) == 0 {
 		return
 	}
 	p := rapid.SampledFrom(b.payments).Draw(t, "payment")
-	most := min(p.Unapplied, p.Refundable())
-	if most <= 0 {
+	most := p.Refundable()
+	if most == 0 {
 		return
 	}
 	b.n++
 	ask := flow.RefundAsk{ID: flow.RefundID(fmt.Sprint("wsp_rfd_", b.n)), Origin: flow.OriginMerchant, By: "wsp_key_1"}
-	ask.Amount = rapid.SampledFrom([]flow.Kobo{most, max(most/2, 1)}).Draw(t, "of it")
-	ask.Aside = ask.Amount
+	amounts := []flow.Kobo{most, max(most/2, 1)}
+	if aside := min(p.Unapplied, most); aside > 0 {
+		amounts = []flow.Kobo{aside, max(aside/2, 1), most}
+	}
+	ask.Amount = rapid.SampledFrom(amounts).Draw(t, "of it")
+	ask.Aside = min(ask.Amount, p.Unapplied)
 	c, err := flow.NewRefund(b.session, p, ask, b.now)
 	if err != nil {
-		t.Fatalf("what is set aside cannot go back: %v", err)
+		t.Fatalf("what is left cannot go back: %v", err)
 	}
-	b.payment(p.ID).Refunded += ask.Amount
+	b.taken(*c.Refund)
 	b.refunds = append(b.refunds, *c.Refund)
 	b.keep(t, c)
 }
 
+// taken is what a payment's row shows once its money is with a refund.
+func (b *books) taken(r flow.Refund) {
+	b.payment(r.Payment).Refunded += r.Amount
+	b.own[r.Payment] += r.Amount - r.Aside
+}
+
+// one takes one out of a list of refunds.
+func one(t *rapid.T, list *[]flow.Refund) (r flow.Refund, is bool) {
+	if len(*list) == 0 {
+		return r, false
+	}
+	i := rapid.IntRange(0, len(*list)-1).Draw(t, "refund")
+	r = (*list)[i]
+	*list = slices.Delete(*list, i, i+1)
+	return r, true
+}
+
 // refunded is the bank saying what became of a refund that is under way.
 func (b *books) refunded(t *rapid.T) {
-	if len(b.refunds) == 0 {
+	r, is := one(t, &b.refunds)
+	if !is {
 		return
 	}
-	i := rapid.IntRange(0, len(b.refunds)-1).Draw(t, "refund")
-	r := b.refunds[i]
-	b.refunds = slices.Delete(b.refunds, i, i+1)
-	says := flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "out-" + string(r.ID)}
+	says := flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "out-" + r.Reference}
 	if rapid.Bool().Draw(t, "refused") {
 		says = flow.Disbursed{Status: flow.DisbursementFailed}
 	}
-	p := b.payment(r.Payment)
-	c, err := r.Heard(b.session, *p, says, false, b.now)
+	c, err := r.Heard(b.session, *b.payment(r.Payment), says, false, b.now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if says.Status == flow.DisbursementDone {
-		b.sent[p.ID] += r.Amount
-		b.keep(t, c)
+	if says.Status == flow.DisbursementFailed {
+		b.putBack(t, r, c)
 		return
 	}
+	b.sent[r.Payment] += r.Amount
+	b.arrived = append(b.arrived, *c.Refund)
+	b.keep(t, c)
+}
+
+// putBack is the money of a refund lying where it was taken from.
+func (b *books) putBack(t *rapid.T, r flow.Refund, c flow.Change) {
+	p := b.payment(r.Payment)
 	p.Refunded -= r.Amount
-	if c.SetsAside() && (p.Resolution != flow.Unresolved || p.ReturnsAt.IsZero()) { // it waits again
+	b.own[p.ID] -= r.Amount - r.Aside
+	p.Lost += r.Amount - r.Aside
+	if c.SetsAside() { // it waits again
 		p.Resolution, p.ReturnsAt = flow.Unresolved, c.Refund.ReturnsAt(b.session, *p, b.now)
+	} else if p.Resolution == flow.ResolvedRefunded && p.Refunded == 0 && p.Unapplied == 0 {
+		p.Resolution, p.ReturnsAt = flow.Unresolved, time.Time{}
 	}
+	b.stopped = append(b.stopped, *c.Refund)
 	if b.keepOpen(t, c); !c.Refund.Held {
 		b.sound(t, b.session)
 		return
@@ -70,4 +102,56 @@ func (b *books) refunded(t *rapid.T) {
 		t.Fatal(err)
 	}
 	b.keep(t, complete)
+}
+
+// bounced is a refund that arrived coming back.
+func (b *books) bounced(t *rapid.T) {
+	r, is := one(t, &b.arrived)
+	if !is {
+		return
+	}
+	says := flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "back-" + r.Reference, Reverses: r.RailTransactionID}
+	c, err := r.Heard(b.session, *b.payment(r.Payment), says, false, b.now)
+	if err != nil || c.Refund.Status != flow.RefundAttention {
+		t.Fatalf("it came back, and is %+v (%v)", c.Refund, err)
+	}
+	b.sent[r.Payment] -= r.Amount
+	b.stopped = append(b.stopped, *c.Refund)
+	b.keep(t, c)
+}
+
+// retry is the merchant sending a refund again that was refused or came back. What the
+// bank took meanwhile is not sent too.
+func (b *books) retry(t *rapid.T) {
+	r, is := one(t, &b.stopped)
+	if !is {
+		return
+	}
+	p := b.payment(r.Payment)
+	c, err := r.Retry(b.session, *p, flow.Ruled{By: "wsp_key_1", At: b.now})
+	if flow.CodeOf(err) == flow.CodeRefundExceeds && p.Refundable() < r.Amount {
+		b.stopped = append(b.stopped, r)
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.PutBack {
+		b.taken(*c.Refund)
+	}
+	b.keep(t, c)
+	was := *c.Refund
+	if c, err = was.Send(b.session, *b.payment(r.Payment), b.now); err != nil {
+		t.Fatal(err)
+	}
+	if c.Refund.PutBack {
+		b.putBack(t, was, c)
+		return
+	}
+	b.refunds = append(b.refunds, *c.Refund)
+}
+
+// givenUp says whether a payment has a refund that somebody must look at.
+func (b *books) givenUp(id flow.PaymentID) bool {
+	return slices.ContainsFunc(b.stopped, func(r flow.Refund) bool { return r.Payment == id && r.Status == flow.RefundAttention })
 }
