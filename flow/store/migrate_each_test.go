@@ -35,7 +35,7 @@ func TestADatabaseOfEveryAgeIsBroughtToToday(t *testing.T) {
 				c.Seal = true
 				db := storetest.Open(t, c)
 				for what, want := range map[string]int{
-					"sessions": 1, "attempts": 1, "payments": 1, "events": 1, "endpoints": 1, "deliveries": 1, "delivery_attempts": 1, "chats": 1, "watches": 1, "log": 1, "ledger": 1, "settlement_items": 1,
+					"sessions": 1, "attempts": 1, "payments": 1, "events": 1, "endpoints": 1, "deliveries": 1, "delivery_attempts": 1, "chats": 1, "watches": 1, "log": 2, "ledger": 1, "settlement_items": 1,
 				} {
 					if n, err := db.Count(t.Context(), "SELECT COUNT(*) FROM "+what); err != nil || n != want {
 						t.Errorf("%d %s, want %d (%v)", n, what, want, err)
@@ -43,6 +43,11 @@ func TestADatabaseOfEveryAgeIsBroughtToToday(t *testing.T) {
 				}
 				for _, rule := range store.LedgerRules() {
 					if list, wrong, _, err := db.LedgerFaults(t.Context(), rule, 9); err != nil || wrong != 0 {
+						t.Errorf("%s: %+v (%v)", rule, list, err)
+					}
+				}
+				for _, rule := range store.RowRules(store.Checkout) {
+					if list, wrong, _, err := db.RowFaults(t.Context(), store.Checkout, rule, 9); err != nil || wrong != 0 {
 						t.Errorf("%s: %+v (%v)", rule, list, err)
 					}
 				}
@@ -104,6 +109,12 @@ INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES ('
  ('p1', 2, 'wsp_prj_1', 'merchant_pending', -482500, 8), ('p1', 3, 'wsp_prj_1', 'fees', -17500, 8);
 `
 	}
+	next := 1
+	if !has("0009_due.sql") { // that a session was opened was the first line of its log
+		script += "INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES ('s1', 1, 1, 'opened', 0, 's1', '', '{}');\n"
+		next = 2
+	}
+	script += fmt.Sprintf("INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES ('s1', %d, 2, 'bank.asked', 0, 's1', '', '{}');\n", next)
 	script += moreOfAge(has)
 	script = strings.ReplaceAll(script, "{{body}}", map[bool]string{true: `CAST('{"n":1}' AS BLOB)`, false: `CAST('{"n":1}' AS BYTEA)`}[c.URL == ""])
 	old, err := sql.Open(driver, name)

@@ -115,8 +115,10 @@ func rowRulesOfCheckouts() []LedgerRule {
 			`SELECT COUNT(*) FROM reversals`,
 		},
 		{
+			// The first line of a session's log is gone where an older program had kept one:
+			// that it was opened stands in its row (0009_due.sql).
 			RuleLog, `SELECT stream, MAX(at), COUNT(*), MAX(seq) FROM log GROUP BY stream
- HAVING COUNT(*) <> MAX(seq) OR MIN(seq) <> 1 OR NOT EXISTS (SELECT 1 FROM chats c WHERE c.id = stream) AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = stream)`,
+ HAVING COUNT(*) <> MAX(seq) - MIN(seq) + 1 OR MIN(seq) <> 1 AND (MIN(seq) <> 2 OR NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = stream)) OR NOT EXISTS (SELECT 1 FROM chats c WHERE c.id = stream) AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = stream)`,
 			`SELECT COUNT(*) FROM log`,
 		},
 	}
