@@ -88,3 +88,26 @@ func TestTheConsolesCommandsAreUnderstood(t *testing.T) {
 		t.Errorf("only %d calls were found: %v", len(seen), seen)
 	}
 }
+
+// What the command line does to a merchant's keys and projects their owner finds in
+// the audit log, as what the console and the API do.
+func TestTheOwnerReadsWhatTheCommandLineDidToTheirKeys(t *testing.T) {
+	m, p, _ := devServer(t)
+	does := func(args ...string) string {
+		out, err := p.Beside(args...)
+		if err != nil {
+			t.Fatalf("till %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return regexp.MustCompile(`wsp_(key|prj)_\w+`).FindString(out)
+	}
+	first := does("keys", "create", "--kind", "secret")
+	second := does("keys", "rotate", first, "--overlap", "1h")
+	does("keys", "revoke", second, "--yes")
+	does("projects", "create", "Yaba Stores")
+	log := enter(t, m.base, "owner").page("/team/audit")
+	for _, want := range []string{"key.make", "key.rotate", "key.revoke", "project.add", first, second, "Yaba Stores", "operator"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the audit log has no %s", want)
+		}
+	}
+}

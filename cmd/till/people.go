@@ -223,5 +223,11 @@ func (c *peoplePasswordCmd) Run(w *world) error {
 
 // keepAct keeps in the audit log what is about to be done here.
 func keepAct(w *world, a *checkout.Accounts, account, action, subject, reason string) error {
-	return a.Audit(w.ctx, flow.Audited{Actor: whoIs(), Role: flow.RoleOperator, Account: account, Action: action, Subject: subject, Reason: reason}, false)
+	return keepOwnAct(w, a, flow.Audited{Account: account, Action: action, Subject: subject, Reason: reason})
+}
+
+// keepOwnAct is keepAct of what is done to a merchant's own, which their owner reads.
+func keepOwnAct(w *world, a *checkout.Accounts, row flow.Audited) error {
+	row.Actor, row.Role = whoIs(), flow.RoleOperator
+	return a.Audit(w.ctx, row, false)
 }

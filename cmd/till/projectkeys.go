@@ -104,6 +104,9 @@ func (c *keysCreateCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
+		if err := c.keep(w, a, p, "key.make", string(p.ID), c.Kind); err != nil {
+			return err
+		}
 		made, err := makeKey(w, a, p, c.env(), flow.KeyKind(c.Kind))
 		if err != nil {
 			return withinRules(err)
@@ -119,6 +122,12 @@ func (c *changing) meant(w *world, a *checkout.Accounts) (flow.Project, error) {
 		_, err = fmt.Fprintf(w.err, "till: live, project %s (%s)\n", plain(p.Name), p.ID)
 	}
 	return p, err
+}
+
+// keep keeps in the audit log what is about to be done to a project's keys, as the
+// console and the API do.
+func (c *changing) keep(w *world, a *checkout.Accounts, p flow.Project, action, subject, told string) error {
+	return keepOwnAct(w, a, flow.Audited{Account: p.Account, Project: p.ID, Environment: c.env(), Action: action, Subject: subject, Reason: told})
 }
 
 // once shows a key that is shown once.
@@ -199,6 +208,9 @@ func (c *keysRotateCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
+		if err := c.keep(w, a, p, "key.rotate", c.Key, "the old one works for "+c.Overlap.String()+" more"); err != nil {
+			return err
+		}
 		var made api.KeyRecord
 		_, err = a.RotateKey(w.ctx, p, c.Key, c.Overlap, keeping(func(m checkout.Made) { made = api.RecordKey(a, m.Key.Key, m.Key.Text) }))
 		if err != nil {
@@ -217,6 +229,9 @@ func (c *keysRevokeCmd) Run(w *world) error {
 	return c.owned(w, func(a *checkout.Accounts) error {
 		p, err := c.known(w, a)
 		if err != nil {
+			return err
+		}
+		if err := c.keep(w, a, p, "key.revoke", c.Key, ""); err != nil {
 			return err
 		}
 		ended, err := a.RevokeKey(w.ctx, p, c.Key)

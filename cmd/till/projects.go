@@ -182,6 +182,9 @@ func (c *projectsCreateCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
+		if err := keepOwnAct(w, a, flow.Audited{Account: account, Action: "project.add", Subject: account, Reason: c.Name}); err != nil {
+			return err
+		}
 		var shown aProject
 		if _, err := a.AddProject(w.ctx, account, c.Name, keeping(func(m checkout.Made) {
 			shown = listedProject(m.Project)
