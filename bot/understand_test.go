@@ -48,7 +48,7 @@ var phrases = map[string][]string{
 	"method card": {"3", "③", "three", "card", "Card", "atm card", "3 card", "with card", "pay with my card", "PAY WITH CARD", "debit card"},
 	"paid": {
 		"4", "4️⃣", "four", "paid", "PAID", "i have paid", "I have paid!", "I've paid", "I’ve paid", "sent", "done", "i don pay", "4 i have paid",
-		"I have made the transfer", "payment done", "already paid", "I have trasferred", "trasferred sir", "Transaction succssful",
+		"paid 5000", "paid 2000 naira", "I sent 5k", "i sent you ₦5,000", "I paid 5000.00 already", "transferred n5000", "sent the 5,000 naira sir", "I have made the transfer", "payment done", "already paid", "I have trasferred", "trasferred sir", "Transaction succssful",
 	},
 	"again":         {"5", "five", "again", "resend", "send again", "5 send again"},
 	"other":         {"6", "six", "other", "another way", "pay another way", "6 another way"},
@@ -77,7 +77,7 @@ var phrases = map[string][]string{
 	"unknown": {
 		"", " ", "?", "10", "20", "99", "-", "how much", "1 or 2", "1, 2", "12 bags", "I have 1 question", "is 1 ok?",
 		"1000", "₦5,000", "5000", "5,000.00", "I will pay tomorrow", "pay tomorrow", "do not cancel", "please do not stop", "stop payment", "pls stop the transfer", "my bus stop", "stop my pin", "cancel the 1 from yesterday", "I have not paid", "not paid", "I have not trasferred", "when I have trasferred it", "trasferred?",
-		"have you paid", "can I use my card tomorrow", "what is ussd", "the transfer failed", "my bank is closed", "paid 5000", "paid 2000 naira", "sent5000",
+		"have you paid", "can I use my card tomorrow", "what is ussd", "the transfer failed", "my bank is closed", "paid 2", "sent 12", "paid 5000?", "not paid 5000", "I will send 5k", "paid 5000 for fuel", "sent5000",
 		"paid5000", "pay n5000000", "pay 10000000", "I have 5000", "paid 10am", "long-term", "part-time", "well-made thing", "abcd efgh",
 		"pay abcd efgh", "have cash", "pay with cash", "pay 5000 cash", "2025-2026", "20252026", "4111-1111", "₦1", "₦ 5", "1%", "5 naira", "$2", "0801 2345", "08012345678", "+234 801 234 5678", "2348012345678", "0123456789",
 		"acct 0123456789 058", "0123456789 9876543210", "4012345678 5012345678", "4111 1111 1111 1112", "order 4500", "001", "01", "1k", "1.5", "1st", "card ending 1111",
