@@ -154,12 +154,13 @@ func (r Refund) Heard(s Session, p Payment, d Disbursed, booked bool, now time.T
 
 // paid takes in that the money was sent. One that was said to have failed had
 // been put back: it is taken again, because it is gone. What is not set aside any
-// more was given to the merchant.
+// more was given to the merchant; and where another refund or the bank has the
+// merchant's part by now, it takes of what is set aside all that is not there any more.
 func (r Refund) paid(s Session, p Payment, d Disbursed, now time.Time) (Change, error) {
 	lines := []Posting{{Account: RefundsPayable, Amount: r.Amount}}
 	var settled []Payment
 	if r.PutBack {
-		aside := min(r.Aside, max(p.Unapplied, 0))
+		aside := max(min(r.Aside, p.Unapplied), p.Unapplied-max(p.Refundable()-r.Amount, 0))
 		lines, s, settled = r.source(1, aside), r.counted(s, -aside), r.settles(p, aside, r.ruled(now))
 		r.Aside = aside
 	}

@@ -322,3 +322,63 @@ func TestWhatWasSentAndCameBackBesideAnotherRefundIsBooked(t *testing.T) {
 		w.looks(0)
 	})
 }
+
+// What the bank sends after all leaves no more set aside than it left of the payment:
+// the clock would send that back in vain for ever, and a decision about it could not be
+// carried out.
+func TestWhatIsSentAfterAllLeavesNoMoreSetAsideThanThereIs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		meanwhile func(w *world, p flow.Payment)
+		want      map[flow.LedgerAccount]flow.Kobo
+	}{
+		"some of its money is under way by another": {func(w *world, p flow.Payment) {
+			_, err := w.refund(p, 300_000)
+			w.must(err)
+		}, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.RefundsPayable: -300_000, flow.MerchantPending: 17_500, flow.Fees: -17_500}},
+		"the bank took some of the payment back": {func(w *world, p flow.Payment) {
+			w.bankTakes(p, 300_000, "R1")
+		}, map[flow.LedgerAccount]flow.Kobo{flow.MerchantPending: 17_500, flow.Fees: -17_500}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				w.weather(rail.Conditions{Refunds: rail.FatePending})
+				session := w.payingUnder(func(p *flow.Policy) { p.Overpayment = "refund_excess" })
+				p := w.comes(session.ID, 600_000)
+				excess := w.refundsOf(session.ID)[0]
+				w.becomes(excess.ID, flow.RefundProcessing)
+				w.weather(rail.Conditions{Refunds: rail.FateReject})
+				r := w.refused(p, 300_000)
+				w.weather(rail.Conditions{Refunds: rail.FatePending})
+				c.meanwhile(w, p)
+				w.rest()
+				w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: excess.Reference, RailTransactionID: "F0", Amount: excess.Amount, PaidAt: w.clock()}))
+				w.becomes(excess.ID, flow.RefundFailed)
+				if p = w.payment(p.ID); p.Unapplied != 100_000 || p.Refundable() != 300_000 || !p.ReturnsAt.After(w.clock()) {
+					t.Fatalf("what the bank refused waits: %+v", p)
+				}
+				w.rail.sentOut(func(name string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+					if name == r.Reference {
+						return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
+					}
+					return call()
+				})
+				w.paidOut(r.Reference, "B1", r.Amount)
+				if got := w.becomes(r.ID, flow.RefundProcessed); got.Overpaid != 0 {
+					t.Errorf("all of it was left: %+v", got)
+				}
+				w.later(flow.ReturnAfter)
+				if got := w.payment(p.ID); got.Unapplied != 0 || got.Refundable() != 0 || got.Decidable(session) {
+					t.Errorf("nothing is left of it: %+v", got)
+				}
+				if n := w.logs.count("refund_exceeds_payment"); n != 0 {
+					t.Errorf("it was to go back in vain, %d times", n)
+				}
+				w.lies(session.ID, c.want)
+				w.sound()
+			})
+		})
+	}
+}
