@@ -137,12 +137,7 @@ func paymentOf(c flow.Change) []flow.Payment {
 func (b *books) sendBack(t *rapid.T, r flow.Return) {
 	b.n++
 	p := *b.payment(r.Payment)
-	p.Refunded = 0
-	for _, x := range b.payments {
-		if x.ID == p.ID {
-			p.Refunded = -b.lines[p.ID][flow.RefundsPayable]
-		}
-	}
+	p.Refunded = b.sent[p.ID] - b.lines[p.ID][flow.RefundsPayable]
 	id := flow.RefundID(fmt.Sprint("wsp_rfd_", b.n))
 	change, err := flow.NewRefund(b.session, p, flow.RefundAsk{ID: id, Amount: r.Amount, Aside: r.Amount, Origin: r.Origin, Reason: r.Reason}, b.now)
 	if err != nil {
@@ -150,8 +145,8 @@ func (b *books) sendBack(t *rapid.T, r flow.Return) {
 	}
 	b.session = *change.Session
 	b.post(t, flow.EntryRefund, string(id), p.ID, change.Entries[0].Postings)
-	b.payment(p.ID).Refunded = p.Refunded + b.sent[p.ID] + r.Amount
-	b.refunds = append(b.refunds, *change.Refund)
+	b.payment(p.ID).Refunded = p.Refunded + r.Amount
+	b.order(t, *change.Refund)
 }
 
 // sound holds what is kept against what must always be so.
@@ -174,6 +169,8 @@ func (b *books) sound(t *rapid.T, before flow.Session) {
 		switch {
 		case of[flow.Unapplied] > 0:
 			t.Fatalf("money that waits became a debt: %+v %v", p, of)
+		case p.Unapplied > p.Refundable():
+			t.Fatalf("more waits than is left of it: %+v %v", p, of)
 		case p.Resolution != flow.Unresolved && of[flow.Unapplied] != 0:
 			t.Fatalf("it was decided about, and some of it waits: %+v %v", p, of)
 		case p.Reversed == 0 && p.Applied+p.Unapplied+p.Refunded-b.own[p.ID] != p.Amount:
@@ -297,7 +294,7 @@ func (b *books) reverse(t *rapid.T) {
 		booked = append(booked, flow.Posting{Account: account, Amount: sum})
 	}
 	b.keep(t, flow.TakeBack(b.session, b.attempt(p.Attempt), p, booked, flow.TakenBack{RailTransactionID: fmt.Sprint("back-", b.n), Amount: amount}))
-	if amount < left || p.Refunded > 0 || b.own[p.ID] > 0 {
+	if amount < left || p.Refunded > 0 || b.own[p.ID] > 0 || b.sent[p.ID] > 0 { // or left besides
 		return
 	}
 	for account, sum := range b.lines[p.ID] {
@@ -334,6 +331,8 @@ func TestWhateverHappensTheMoneyAddsUp(t *testing.T) {
 			"refunded":    b.refunded,
 			"refund more": func(t *rapid.T) { b.refund(t); b.refunded(t) },
 			"bounce":      b.bounced,
+			"after all":   b.afterAll,
+			"and back":    b.backBesides,
 			"retry":       b.retry,
 			"begin": func(t *rapid.T) {
 				b.n++

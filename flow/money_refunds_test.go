@@ -36,8 +36,21 @@ func (b *books) refund(t *rapid.T) {
 		t.Fatalf("what is left cannot go back: %v", err)
 	}
 	b.taken(*c.Refund)
-	b.refunds = append(b.refunds, *c.Refund)
 	b.keep(t, c)
+	b.order(t, *c.Refund)
+}
+
+// order tells the bank of a refund. One that takes what the bank took meanwhile fails.
+func (b *books) order(t *rapid.T, r flow.Refund) {
+	c, err := r.Send(b.session, *b.payment(r.Payment), b.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Refund.PutBack {
+		b.putBack(t, r, c)
+		return
+	}
+	b.refunds = append(b.refunds, *c.Refund)
 }
 
 // taken is what a payment's row shows once its money is with a refund.
@@ -129,7 +142,8 @@ func (b *books) retry(t *rapid.T) {
 	}
 	p := b.payment(r.Payment)
 	c, err := r.Retry(b.session, *p, flow.Ruled{By: "wsp_key_1", At: b.now})
-	if flow.CodeOf(err) == flow.CodeRefundExceeds && p.Refundable() < r.Amount {
+	besides := flow.CodeOf(err) == flow.CodeRefundNotRetryable && r.Overpaid > 0
+	if besides || flow.CodeOf(err) == flow.CodeRefundExceeds && p.Refundable() < r.Amount {
 		b.stopped = append(b.stopped, r)
 		return
 	}
@@ -140,15 +154,52 @@ func (b *books) retry(t *rapid.T) {
 		b.taken(*c.Refund)
 	}
 	b.keep(t, c)
-	was := *c.Refund
-	if c, err = was.Send(b.session, *b.payment(r.Payment), b.now); err != nil {
-		t.Fatal(err)
-	}
-	if c.Refund.PutBack {
-		b.putBack(t, was, c)
+	b.order(t, *c.Refund)
+}
+
+// afterAll is the bank saying that it sent a refund after all which it had refused. It
+// is the refund, or left besides where its money went back otherwise meanwhile.
+func (b *books) afterAll(t *rapid.T) {
+	i := slices.IndexFunc(b.stopped, func(r flow.Refund) bool {
+		return r.PutBack && r.Tries > 0 && !b.posted[string(flow.EntryRefundPaid)+"/"+r.Reference]
+	})
+	if i < 0 {
 		return
 	}
-	b.refunds = append(b.refunds, *c.Refund)
+	r := b.stopped[i]
+	p := b.payment(r.Payment)
+	besides := p.Refunded+r.Amount > p.Amount
+	c, err := r.Heard(b.session, *p, flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "out-" + r.Reference}, false, b.now)
+	if err != nil || besides != (c.Refund.Overpaid > 0) || besides == (c.Refund.Status == flow.RefundProcessed) {
+		t.Fatalf("%+v was sent after all, and is %+v (%v)", r, c.Refund, err)
+	}
+	b.sent[p.ID] += r.Amount
+	if besides {
+		b.stopped[i] = *c.Refund
+	} else {
+		b.stopped = slices.Delete(b.stopped, i, i+1)
+		b.arrived = append(b.arrived, *c.Refund)
+		b.taken(*c.Refund)
+		p.Lost -= r.Amount - c.Refund.Aside
+	}
+	b.keep(t, c)
+}
+
+// backBesides is what left besides a refund coming back.
+func (b *books) backBesides(t *rapid.T) {
+	i := slices.IndexFunc(b.stopped, func(r flow.Refund) bool { return r.Overpaid > 0 })
+	if i < 0 {
+		return
+	}
+	r := b.stopped[i]
+	says := flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "back-" + r.Reference, Reverses: "out-" + r.Reference}
+	c, err := r.Heard(b.session, *b.payment(r.Payment), says, true, b.now)
+	if err != nil || c.Refund.Overpaid != 0 || c.Refund.Status != r.Status {
+		t.Fatalf("what left besides came back, and it is %+v (%v)", c.Refund, err)
+	}
+	b.sent[r.Payment] -= r.Amount
+	b.stopped[i] = *c.Refund
+	b.keep(t, c)
 }
 
 // givenUp says whether a payment has a refund that somebody must look at.
