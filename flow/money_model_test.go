@@ -20,9 +20,9 @@ type books struct {
 	lines    map[flow.PaymentID]map[flow.LedgerAccount]flow.Kobo
 	posted   map[string]bool // kind and subject: the ledger has each once
 	facts    map[flow.EventKind]int
-	refunds  []flow.Refund                // under way
-	arrived  []flow.Refund                // sent
-	stopped  []flow.Refund                // refused, or came back
+	refunds  []flow.Refund
+	ordered  []string                     // names that the bank was told of refunds under
+	out      []string                     // those of what is with who paid it
 	sent     map[flow.PaymentID]flow.Kobo // back with who paid it
 	own      map[flow.PaymentID]flow.Kobo // with refunds, and taken from the merchant for them
 	capped   bool                         // more was held for it once than it asks for, when it was over
@@ -77,6 +77,7 @@ func (b *books) post(t *rapid.T, kind flow.EntryKind, subject string, id flow.Pa
 func (b *books) keep(t *rapid.T, c flow.Change) {
 	before, were := b.session, slices.Clone(b.payments)
 	b.keepOpen(t, c)
+	b.overtaken(t)
 	b.sound(t, before)
 	b.recorded(t)
 	if b.session.Status == flow.SessionPaid && before.Status != flow.SessionPaid {
@@ -332,7 +333,7 @@ func TestWhateverHappensTheMoneyAddsUp(t *testing.T) {
 			"refund more": func(t *rapid.T) { b.refund(t); b.refunded(t) },
 			"bounce":      b.bounced,
 			"after all":   b.afterAll,
-			"and back":    b.backBesides,
+			"by hand":     b.byHand,
 			"retry":       b.retry,
 			"begin": func(t *rapid.T) {
 				b.n++

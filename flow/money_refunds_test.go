@@ -50,7 +50,22 @@ func (b *books) order(t *rapid.T, r flow.Refund) {
 		b.putBack(t, r, c)
 		return
 	}
-	b.refunds = append(b.refunds, *c.Refund)
+	b.row(*c.Refund)
+	b.ordered = append(b.ordered, c.Refund.Reference)
+}
+
+// row keeps where a refund stands.
+func (b *books) row(r flow.Refund) {
+	if i := slices.IndexFunc(b.refunds, func(x flow.Refund) bool { return x.ID == r.ID }); i >= 0 {
+		b.refunds[i] = r
+	} else {
+		b.refunds = append(b.refunds, r)
+	}
+}
+
+// named is the refund that the bank knows, or knew, by a name.
+func (b *books) named(name string) flow.Refund {
+	return b.refunds[slices.IndexFunc(b.refunds, func(r flow.Refund) bool { return r.ID == flow.RefundOf(name) })]
 }
 
 // taken is what a payment's row shows once its money is with a refund.
@@ -59,24 +74,38 @@ func (b *books) taken(r flow.Refund) {
 	b.own[r.Payment] += r.Amount - r.Aside
 }
 
-// one takes one out of a list of refunds.
-func one(t *rapid.T, list *[]flow.Refund) (r flow.Refund, is bool) {
-	if len(*list) == 0 {
-		return r, false
+// left is the money of a refund being with who paid it, which the bank calls name.
+func (b *books) left(name string, was, r flow.Refund) {
+	b.sent[r.Payment] += r.Amount
+	b.out = append(b.out, name)
+	if was.PutBack && !r.PutBack {
+		b.taken(r)
+		b.payment(r.Payment).Lost -= r.Amount - r.Aside
 	}
-	i := rapid.IntRange(0, len(*list)-1).Draw(t, "refund")
-	r = (*list)[i]
-	*list = slices.Delete(*list, i, i+1)
-	return r, true
 }
 
-// refunded is the bank saying what became of a refund that is under way.
+// one picks one of a list.
+func one[T any](t *rapid.T, list []T, is func(T) bool) (x T, found bool) {
+	list = slices.DeleteFunc(slices.Clone(list), func(x T) bool { return !is(x) })
+	if len(list) == 0 {
+		return x, false
+	}
+	return rapid.SampledFrom(list).Draw(t, "one"), true
+}
+
+// sentAs is the bank saying that it sent something under a name.
+func sentAs(name string) flow.Disbursed {
+	return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "out-" + name}
+}
+
+// refunded is the bank saying what became of a refund that is under way. Where it sends
+// nothing of one that it sent under another name before, that was it.
 func (b *books) refunded(t *rapid.T) {
-	r, is := one(t, &b.refunds)
+	r, is := one(t, b.refunds, flow.Refund.Open)
 	if !is {
 		return
 	}
-	says := flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "out-" + r.Reference}
+	says := sentAs(r.Reference)
 	if rapid.Bool().Draw(t, "refused") {
 		says = flow.Disbursed{Status: flow.DisbursementFailed}
 	}
@@ -84,12 +113,14 @@ func (b *books) refunded(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if says.Status == flow.DisbursementFailed {
+	if c.Refund.PutBack {
 		b.putBack(t, r, c)
 		return
 	}
-	b.sent[r.Payment] += r.Amount
-	b.arrived = append(b.arrived, *c.Refund)
+	if says.Status == flow.DisbursementDone {
+		b.left(r.Reference, r, *c.Refund)
+	}
+	b.row(*c.Refund)
 	b.keep(t, c)
 }
 
@@ -104,7 +135,7 @@ func (b *books) putBack(t *rapid.T, r flow.Refund, c flow.Change) {
 	} else if p.Resolution == flow.ResolvedRefunded && p.Refunded == 0 && p.Unapplied == 0 {
 		p.Resolution, p.ReturnsAt = flow.Unresolved, time.Time{}
 	}
-	b.stopped = append(b.stopped, *c.Refund)
+	b.row(*c.Refund)
 	if b.keepOpen(t, c); !c.Refund.Held {
 		b.sound(t, b.session)
 		return
@@ -117,34 +148,37 @@ func (b *books) putBack(t *rapid.T, r flow.Refund, c flow.Change) {
 	b.keep(t, complete)
 }
 
-// bounced is a refund that arrived coming back.
+// bounced is money that arrived coming back.
 func (b *books) bounced(t *rapid.T) {
-	r, is := one(t, &b.arrived)
+	name, is := one(t, b.out, func(string) bool { return true })
 	if !is {
 		return
 	}
-	says := flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "back-" + r.Reference, Reverses: r.RailTransactionID}
-	c, err := r.Heard(b.session, *b.payment(r.Payment), says, false, b.now)
-	if err != nil || c.Refund.Status != flow.RefundAttention {
-		t.Fatalf("it came back, and is %+v (%v)", c.Refund, err)
+	r := b.named(name)
+	says := flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "back-" + name, Reverses: "out-" + name}
+	c, err := r.BackUnder(b.session, says, b.now)
+	if name == r.Reference {
+		c, err = r.Heard(b.session, *b.payment(r.Payment), says, r.PutBack, b.now)
 	}
+	if err != nil || c.Refund == nil || r.Overpaid-c.Refund.Overpaid != r.Amount && c.Refund.Status != flow.RefundAttention {
+		t.Fatalf("%s came back, and it is %+v (%v)", name, c.Refund, err)
+	}
+	b.out = slices.DeleteFunc(b.out, func(x string) bool { return x == name })
 	b.sent[r.Payment] -= r.Amount
-	b.stopped = append(b.stopped, *c.Refund)
+	b.row(*c.Refund)
 	b.keep(t, c)
 }
 
 // retry is the merchant sending a refund again that was refused or came back. What the
-// bank took meanwhile is not sent too.
+// bank took meanwhile is not sent too, and nothing that it sent although it had refused.
 func (b *books) retry(t *rapid.T) {
-	r, is := one(t, &b.stopped)
+	r, is := one(t, b.refunds, func(r flow.Refund) bool { return !r.Open() && r.Status != flow.RefundProcessed })
 	if !is {
 		return
 	}
 	p := b.payment(r.Payment)
 	c, err := r.Retry(b.session, *p, flow.Ruled{By: "wsp_key_1", At: b.now})
-	besides := flow.CodeOf(err) == flow.CodeRefundNotRetryable && r.Overpaid > 0
-	if besides || flow.CodeOf(err) == flow.CodeRefundExceeds && p.Refundable() < r.Amount {
-		b.stopped = append(b.stopped, r)
+	if b.mayNot(r, err) {
 		return
 	}
 	if err != nil {
@@ -157,52 +191,75 @@ func (b *books) retry(t *rapid.T) {
 	b.order(t, *c.Refund)
 }
 
-// afterAll is the bank saying that it sent a refund after all which it had refused. It
-// is the refund, or left besides where its money went back otherwise meanwhile.
-func (b *books) afterAll(t *rapid.T) {
-	i := slices.IndexFunc(b.stopped, func(r flow.Refund) bool {
-		return r.PutBack && r.Tries > 0 && !b.posted[string(flow.EntryRefundPaid)+"/"+r.Reference]
-	})
-	if i < 0 {
+// mayNot says whether a refund is rightly not sent again.
+func (b *books) mayNot(r flow.Refund, err error) bool {
+	return flow.CodeOf(err) == flow.CodeRefundExceeds && r.PutBack && b.payment(r.Payment).Refundable() < r.Amount ||
+		flow.CodeOf(err) == flow.CodeRefundNotRetryable && r.Overpaid > 0
+}
+
+// byHand is somebody paying a refund that needs attention.
+func (b *books) byHand(t *rapid.T) {
+	r, is := one(t, b.refunds, func(r flow.Refund) bool { return r.Status == flow.RefundAttention })
+	if !is {
 		return
 	}
-	r := b.stopped[i]
-	p := b.payment(r.Payment)
-	besides := p.Refunded+r.Amount > p.Amount
-	c, err := r.Heard(b.session, *p, flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "out-" + r.Reference}, false, b.now)
-	if err != nil || besides != (c.Refund.Overpaid > 0) || besides == (c.Refund.Status == flow.RefundProcessed) {
-		t.Fatalf("%+v was sent after all, and is %+v (%v)", r, c.Refund, err)
+	b.n++
+	c, err := r.DoneByHand(b.session, *b.payment(r.Payment), fmt.Sprint("hand-", b.n), b.now, b.now)
+	if b.mayNot(r, err) {
+		return
 	}
-	b.sent[p.ID] += r.Amount
-	if besides {
-		b.stopped[i] = *c.Refund
-	} else {
-		b.stopped = slices.Delete(b.stopped, i, i+1)
-		b.arrived = append(b.arrived, *c.Refund)
-		b.taken(*c.Refund)
-		p.Lost -= r.Amount - c.Refund.Aside
+	if err != nil {
+		t.Fatal(err)
 	}
+	b.left(c.Refund.Reference, r, *c.Refund)
+	b.row(*c.Refund)
 	b.keep(t, c)
 }
 
-// backBesides is what left besides a refund coming back.
-func (b *books) backBesides(t *rapid.T) {
-	i := slices.IndexFunc(b.stopped, func(r flow.Refund) bool { return r.Overpaid > 0 })
-	if i < 0 {
+// afterAll is the bank saying that it sent under some name after all what it had refused
+// to. It is the refund, or left besides where that is, or may be, out otherwise.
+func (b *books) afterAll(t *rapid.T) {
+	name, is := one(t, b.ordered, func(name string) bool {
+		r := b.named(name)
+		return !b.posted[string(flow.EntryRefundPaid)+"/"+name] && (name != r.Reference || r.PutBack)
+	})
+	if !is {
 		return
 	}
-	r := b.stopped[i]
-	says := flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "back-" + r.Reference, Reverses: "out-" + r.Reference}
-	c, err := r.Heard(b.session, *b.payment(r.Payment), says, true, b.now)
-	if err != nil || c.Refund.Overpaid != 0 || c.Refund.Status != r.Status {
-		t.Fatalf("what left besides came back, and it is %+v (%v)", c.Refund, err)
+	r := b.named(name)
+	p := *b.payment(r.Payment)
+	c, err := r.SentUnder(name, b.session, p, sentAs(name), b.now)
+	if name == r.Reference {
+		c, err = r.Heard(b.session, p, sentAs(name), false, b.now)
 	}
-	b.sent[r.Payment] -= r.Amount
-	b.stopped[i] = *c.Refund
+	besides := r.Open() || r.Status == flow.RefundProcessed || r.PutBack && p.Refunded+r.Amount > p.Amount
+	if err != nil || besides != (c.Refund.Overpaid > r.Overpaid) || !besides && c.Refund.Status != flow.RefundProcessed {
+		t.Fatalf("%+v was sent after all, and is %+v (%v)", r, c.Refund, err)
+	}
+	b.left(name, r, *c.Refund)
+	b.row(*c.Refund)
 	b.keep(t, c)
+}
+
+// overtaken ends what was given up and cannot be sent as it is any more.
+func (b *books) overtaken(t *rapid.T) {
+	for _, r := range b.refunds {
+		p := b.payment(r.Payment)
+		c, is, err := r.Overtaken(b.session, *p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !is {
+			continue
+		}
+		b.row(*c.Refund)
+		if p.Decidable(b.session) && p.ReturnsAt.IsZero() {
+			p.ReturnsAt = b.now.Add(flow.ReturnAfter)
+		}
+	}
 }
 
 // givenUp says whether a payment has a refund that somebody must look at.
 func (b *books) givenUp(id flow.PaymentID) bool {
-	return slices.ContainsFunc(b.stopped, func(r flow.Refund) bool { return r.Payment == id && r.Status == flow.RefundAttention })
+	return slices.ContainsFunc(b.refunds, func(r flow.Refund) bool { return r.Payment == id && r.Status == flow.RefundAttention })
 }
