@@ -17,7 +17,7 @@ FAST     ?= ./bot ./config/... ./flow/... ./hooks/... ./rail/... ./api/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup search licences sbom vuln audit reproduce unit bench soak fault-slow fault-notices fault-sinks fault-whatsapp fault-clock clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-notices fault-sinks fault-whatsapp fault-clock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +125,9 @@ fault-redis: build ## lose Redis, or let it lie, in six ways in the middle of 10
 
 fault-rail: build ## let the bank do what it is asked and not say so, 1000 times
 	$(call fault,Rail,./cmd/till/crash)
+
+fault-long: ## write the longest message there can be, of nine kinds: about 2 s
+	$(call fault,Long,./bot)
 
 fault-backup: build ## back up 50 times under load, and verify each
 	$(call fault,Backup,./cmd/till/crash)

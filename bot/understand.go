@@ -1,7 +1,6 @@
 package bot
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -166,42 +165,6 @@ func (s sentence) read() answer {
 	}
 	return answer{meaning: meaning{kind: flow.MeansNothing}}
 }
-
-// paidSome says whether a sentence says that it is paid, and how much: "I sent 5k",
-// "paid ₦5,000". How much it is we ask the bank.
-func (s sentence) paidSome() bool {
-	if s.asks || s.any(s.not) || s.any(s.unsure) {
-		return false
-	}
-	var rest []string
-	some := false
-	for i := 0; i < len(s.words); i++ {
-		end := i
-		large := s.money
-		for ; end < len(s.words) && amountWord.MatchString(s.words[end]); end++ {
-			large = large || largeWord.MatchString(s.words[end])
-		}
-		if end > i && large {
-			some = true
-			if n := len(rest); n > 0 && slices.Contains([]string{"the", "you", "u"}, rest[n-1]) {
-				rest = rest[:n-1]
-			}
-			i = end
-		}
-		if i < len(s.words) {
-			rest = append(rest, s.words[i])
-		}
-	}
-	a, found := s.exact(rest)
-	return some && found && a.kind == flow.MeansPaid
-}
-
-// amountWord is a word of an amount, and largeWord one that makes it more than the
-// number of an option.
-var (
-	amountWord = regexp.MustCompile(`^((n|ngn)?\d{1,9}(k|naira)?|naira|ngn)$`)
-	largeWord  = regexp.MustCompile(`\d{3}|\dk$|n`)
-)
 
 // global says whether a kind of intent is the same wherever the talk stands.
 func global(k flow.IntentKind) bool {
