@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"till/flow"
@@ -40,12 +39,8 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		if t.Quoted, err = w.quoted(row, in.Quoted); err != nil {
 			return err
 		}
-		if in.Intent.Kind == flow.MeansConfirm {
-			owed, err := w.tx.Owed(ctx, row.ID, sayAtOnce)
-			if err != nil {
-				return err
-			}
-			t.Unread = slices.ContainsFunc(owed, func(s store.Said) bool { return s.Key == "cancel_confirm" })
+		if t.Unread, err = w.unread(row, in); err != nil {
+			return err
 		}
 		if in.Intent.Kind == flow.MeansTakeover && !t.Off {
 			if err := w.withdraw(row.ID); err != nil {
@@ -65,25 +60,6 @@ func (s *Service) Hear(ctx context.Context, in Inbound) error {
 		return w.turn(row, t, store.Line{Kind: replay.Heard, Message: in.Message})
 	})
 	return wrap("hear a message", err)
-}
-
-// wrote is when a message was written, by our clock: in the test environment that may
-// have been moved, and the network's was not.
-func (w *saving) wrote(in Inbound) int64 {
-	if in.Wrote.IsZero() {
-		return 0
-	}
-	return flow.Millis(in.Wrote.Add(w.now.Sub(w.s.cfg.Real()).Truncate(time.Second)))
-}
-
-// echo says whether what was written at our number is what we said ourselves: where
-// one phone is linked twice, each line is shown what the other one sends.
-func (w *saving) echo(row store.ChatRow, in Inbound) (bool, error) {
-	if in.Intent.Kind != flow.MeansTakeover {
-		return false, nil
-	}
-	said, found, err := w.tx.Said(w.ctx, in.Message)
-	return found && said.Chat == row.ID, err
 }
 
 // chat finds or makes the chat of a message.
@@ -161,19 +137,6 @@ func (w *saving) turn(row store.ChatRow, t flow.Turn, cause store.Line) error {
 		return w.everywhere(row, d.Chat.Stopped)
 	}
 	return nil
-}
-
-// quoted is the session that a quoted message of ours was about, "" for none.
-func (w *saving) quoted(row store.ChatRow, message string) (flow.SessionID, error) {
-	if message == "" {
-		return "", nil
-	}
-	said, found, err := w.tx.Said(w.ctx, message)
-	if err != nil || !found || said.Chat != row.ID {
-		return "", err
-	}
-	line, err := w.tx.Line(w.ctx, string(row.ID), said.Seq)
-	return line.Session, err
 }
 
 // decided keeps a decision: its line, the chat's place, and its messages. before
