@@ -116,9 +116,14 @@ func (s *Server) ownProject(c *call) error {
 
 // audit keeps in the audit log what a call is about to do, as the console does: an
 // owner asks there who made a key or moved the payouts, whichever way it was done.
-// The same call sent again stands there again.
-func (c *call) audit(env flow.Environment, action, subject, reason string) error {
-	row := flow.Audited{Account: c.project.Account, Project: c.project.ID, Environment: env, Action: action, Subject: subject, Reason: reason}
+// The same call sent again stands there again. told is what else is to be known of it,
+// "" for nothing.
+func (c *call) audit(env flow.Environment, action, subject, told string) error {
+	how := "over REST"
+	if told != "" {
+		how += ": " + told
+	}
+	row := flow.Audited{Account: c.project.Account, Project: c.project.ID, Environment: env, Action: action, Subject: subject, Reason: how}
 	if c.token.Account != "" {
 		row.Account = c.token.Account
 		return c.server.cfg.Accounts.AuditOwner(c.ctx, row)
@@ -137,7 +142,7 @@ func (s *Server) addProject(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	if err := c.audit("", "project.add", c.token.Account, "over REST: "+name); err != nil {
+	if err := c.audit("", "project.add", c.token.Account, name); err != nil {
 		return err
 	}
 	return c.effect(http.StatusCreated, func(m checkout.Made) any {

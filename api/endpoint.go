@@ -2,9 +2,7 @@ package api
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"till/flow"
@@ -69,7 +67,7 @@ func (s *Server) addEndpoint(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	if err := c.auditEndpoint("endpoint.add", string(c.project.ID), "to "+hostOf(e.URL)); err != nil {
+	if err := c.audit(c.key.Environment, "endpoint.add", string(c.project.ID), "to "+flow.HostOf(e.URL)); err != nil {
 		return err
 	}
 	secret, err := s.cfg.NewSecret()
@@ -80,21 +78,6 @@ func (s *Server) addEndpoint(c *call) error {
 	return c.effect(http.StatusCreated, c.recordSecret, endpointsPath, func(once checkout.Call) (checkout.Answer, error) {
 		return c.service.AddEndpoint(c.ctx, e, once)
 	})
-}
-
-// auditEndpoint is audit of what is about to be done to a webhook endpoint.
-func (c *call) auditEndpoint(action, subject, told string) error {
-	return c.audit(c.key.Environment, action, subject, "over REST: "+told)
-}
-
-// hostOf is where a URL leads, without its path and what is behind it: there some
-// keep a secret.
-func hostOf(at string) string {
-	u, err := url.Parse(at)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }
 
 // recordSecret is the answer of a call that shows an endpoint's new secret.
@@ -184,7 +167,7 @@ func (s *Server) changeEndpoint(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.auditEndpoint("endpoint.change", string(id), strings.Join(changed(e, to), ", ")); err != nil {
+	if err := c.audit(c.key.Environment, "endpoint.change", string(id), to.Told(e)); err != nil {
 		return err
 	}
 	e, err = c.service.ChangeEndpoint(c.ctx, c.project.ID, id, to)
@@ -192,24 +175,6 @@ func (s *Server) changeEndpoint(c *call) error {
 		return err
 	}
 	return c.send(http.StatusOK, recordEndpoint(e, c.service.Now()))
-}
-
-// changed tells what of an endpoint is to become otherwise.
-func changed(e flow.Endpoint, to checkout.EndpointChange) []string {
-	var told []string
-	if to.URL != nil {
-		told = append(told, "from "+hostOf(e.URL)+" to "+hostOf(*to.URL))
-	}
-	if to.Description != nil {
-		told = append(told, "description")
-	}
-	if to.Events != nil {
-		told = append(told, "events")
-	}
-	if to.Status != "" {
-		told = append(told, strings.ToLower(to.Status))
-	}
-	return told
 }
 
 // removeEndpoint is DELETE /v1/webhook-endpoints/{id}.
@@ -222,7 +187,7 @@ func (*Server) removeEndpoint(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.auditEndpoint("endpoint.delete", string(id), hostOf(e.URL)); err != nil {
+	if err := c.audit(c.key.Environment, "endpoint.delete", string(id), flow.HostOf(e.URL)); err != nil {
 		return err
 	}
 	if err := c.service.RemoveEndpoint(c.ctx, c.project.ID, id); err != nil {
@@ -247,7 +212,7 @@ func (s *Server) rotateSecret(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.auditEndpoint("endpoint.rotate_secret", string(id), hostOf(e.URL)); err != nil {
+	if err := c.audit(c.key.Environment, "endpoint.rotate_secret", string(id), flow.HostOf(e.URL)); err != nil {
 		return err
 	}
 	secret, err := s.cfg.NewSecret()

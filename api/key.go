@@ -59,7 +59,7 @@ func (s *Server) addKey(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	if err := c.audit(flow.Environment(env), "key.make", string(c.project.ID), "over REST: "+kind); err != nil {
+	if err := c.audit(flow.Environment(env), "key.make", string(c.project.ID), kind); err != nil {
 		return err
 	}
 	return c.effect(http.StatusCreated, func(m checkout.Made) any { return RecordKey(s.cfg.Accounts, m.Key.Key, m.Key.Text) }, c.keysPath(), func(once checkout.Call) (checkout.Answer, error) {
@@ -131,7 +131,7 @@ func (s *Server) rotateKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.audit(k.Environment, "key.rotate", id, fmt.Sprintf("over REST: the old one works for %d more hours", hours)); err != nil {
+	if err := c.audit(k.Environment, "key.rotate", id, fmt.Sprintf("the old one works for %d more hours", hours)); err != nil {
 		return err
 	}
 	return c.effect(http.StatusCreated, func(m checkout.Made) any {
@@ -151,7 +151,7 @@ func (s *Server) revokeKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.audit(k.Environment, "key.revoke", id, "over REST"); err != nil {
+	if err := c.audit(k.Environment, "key.revoke", id, ""); err != nil {
 		return err
 	}
 	if k, err = s.cfg.Accounts.RevokeKey(c.ctx, c.project, id); err != nil {

@@ -165,10 +165,7 @@ func (s *Server) putSettlementAccount(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	bank, _ := rail.BankByCode(account.BankCode)
-	const shown = 4 // digits of an account
-	told := fmt.Sprintf("over REST: %s, account ending in %s", bank.Name, account.Number[len(account.Number)-shown:])
-	if err := c.audit(env, "payee.set", string(c.project.ID), told); err != nil {
+	if err := c.audit(env, "payee.set", string(c.project.ID), account.Told()); err != nil {
 		return err
 	}
 	v, err := s.verificationsOf(env)

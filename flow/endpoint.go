@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -260,4 +261,14 @@ type Verdict struct {
 	URL       string    // that was called
 	SignedAt  time.Time // what the request says it was sent at
 	Signature string    // of the request
+}
+
+// HostOf is where the URL of a webhook leads, without its path and what is behind it:
+// there some keep a secret. "" is that of no URL.
+func HostOf(at string) string {
+	u, err := url.Parse(at)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }

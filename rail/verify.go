@@ -31,6 +31,13 @@ type Account struct {
 	BankCode string
 }
 
+// Told names an account to whoever asks later which it was: its bank, and the end of
+// its number.
+func (a Account) Told() string {
+	bank, _ := BankByCode(a.BankCode)
+	return bank.Name + ", account ending in " + a.Number[max(len(a.Number)-4, 0):]
+}
+
 // Person is who is looked up, with their consent.
 type Person struct {
 	Verification flow.VerificationID // ours, for the provider's records

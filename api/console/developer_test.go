@@ -303,7 +303,8 @@ func TestProjects(t *testing.T) {
 func TestWhatDevelopersDoIsKept(t *testing.T) {
 	w := open(t)
 	v := w.as(flow.RoleOwner)
-	v.endpoint()
+	at, _ := v.endpoint()
+	w.wants(v.post(at, form("url", "https://other.example/hook?secret=1", "events", "charge.success")), http.StatusSeeOther)
 	v.order("/developers", "/developers/keys", "kind", "public")
 	v.order("/developers", "/developers/projects", "name", "Second")
 	v.order("/team", "/team", "email", "dev@example.com", "role", "support")
@@ -317,8 +318,11 @@ func TestWhatDevelopersDoIsKept(t *testing.T) {
 			t.Errorf("%s was done by %+v", a.Action, a)
 		}
 		did = append(did, a.Action)
+		if a.Action == "endpoint.change" && a.Reason != "from example.com to other.example, events" {
+			t.Errorf("the endpoint was changed %s", a.Reason)
+		}
 	}
-	if want := "person.add project.add key.make endpoint.add"; strings.Join(did, " ") != want {
+	if want := "person.add project.add key.make endpoint.change endpoint.add"; strings.Join(did, " ") != want {
 		t.Errorf("the log holds %s, not %s", strings.Join(did, " "), want)
 	}
 }

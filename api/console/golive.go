@@ -189,7 +189,7 @@ func (c *Console) setPayee(v *visit) error {
 	if !t.ok() {
 		return again(t.Wrong)
 	}
-	if err := v.audit("payee.set", string(v.project.ID), bank.Name+", account ending in "+number[accountDigits-4:], false); err != nil {
+	if err := v.audit("payee.set", string(v.project.ID), rail.Account{Number: number, BankCode: code}.Told(), false); err != nil {
 		return err
 	}
 	verifications := c.cfg.Verifications[v.env]

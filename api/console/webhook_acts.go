@@ -99,7 +99,7 @@ func (c *Console) removeEndpoint(v *visit) error {
 	if v.field("confirm") != "delete" {
 		return flow.Refuse(flow.CodeInvalidField, "Nothing was deleted. To delete the endpoint, type the word delete.")
 	}
-	if err := v.audit("endpoint.delete", string(e.ID), e.URL[:min(len(e.URL), maxTypedNote)], false); err != nil {
+	if err := v.audit("endpoint.delete", string(e.ID), flow.HostOf(e.URL), false); err != nil {
 		return err
 	}
 	if err := v.service.RemoveEndpoint(v.ctx, v.project.ID, e.ID); err != nil {

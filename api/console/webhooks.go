@@ -185,7 +185,7 @@ func (c *Console) addEndpoint(v *visit) error {
 	if err := v.here(); err != nil {
 		return err
 	}
-	if err := v.audit("endpoint.add", string(v.project.ID), f.URL[:min(len(f.URL), maxTypedNote)], false); err != nil {
+	if err := v.audit("endpoint.add", string(v.project.ID), "to "+flow.HostOf(f.URL), false); err != nil {
 		return err
 	}
 	secret, err := c.cfg.NewSecret()
@@ -278,11 +278,12 @@ func (c *Console) changeEndpoint(v *visit) error {
 		v.http.Status(http.StatusBadRequest)
 		return c.showEndpoint(v, e, f)
 	}
-	if err := v.audit("endpoint.change", string(e.ID), "", false); err != nil {
+	kinds := f.kinds()
+	to := checkout.EndpointChange{URL: &f.URL, Description: &f.Description, Events: &kinds}
+	if err := v.audit("endpoint.change", string(e.ID), to.Told(e), false); err != nil {
 		return err
 	}
-	kinds := f.kinds()
-	if _, err := v.service.ChangeEndpoint(v.ctx, v.project.ID, e.ID, checkout.EndpointChange{URL: &f.URL, Description: &f.Description, Events: &kinds}); err != nil {
+	if _, err := v.service.ChangeEndpoint(v.ctx, v.project.ID, e.ID, to); err != nil {
 		return err
 	}
 	return v.to("/developers/webhooks/"+string(e.ID), "The endpoint is changed.")

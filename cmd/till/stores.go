@@ -37,8 +37,8 @@ func (a *app) openDir() error {
 	if left := setAside(dir); made && left != "" {
 		return fmt.Errorf("the data dir %s is not there, and %s is: a restore was cut off (put it back:  mv %[2]s %[1]s  and restore again; or choose another --data-dir)", dir, left)
 	}
-	if above := above(dir); made && above != "" {
-		return fmt.Errorf("the data dir %s is not there, and %s is one: this Till would begin with nothing (move what %[2]s holds into %[1]s; or choose  --data-dir %[2]s)", dir, above)
+	if parent := above(dir); made && parent != "" {
+		return fmt.Errorf("the data dir %s is not there, and %s is one: this Till would begin with nothing (move what %[2]s holds into %[1]s; or choose  --data-dir %[2]s)", dir, parent)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("the data dir %s cannot be made: %w (choose another --data-dir)", dir, err)

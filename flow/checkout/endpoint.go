@@ -2,6 +2,8 @@ package checkout
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"till/flow"
 )
@@ -52,6 +54,24 @@ type EndpointChange struct {
 	Events      *[]flow.EventKind // empty: every kind that is not on request
 	Status      string            // ENABLED, DISABLED, or "" for as it is
 	DropHeld    bool              // with ENABLED: what was held is cancelled, not delivered
+}
+
+// Told is what of an endpoint becomes otherwise, for who asks later what was done to it.
+func (c EndpointChange) Told(e flow.Endpoint) string {
+	var told []string
+	if c.moves(e) {
+		told = append(told, "from "+flow.HostOf(e.URL)+" to "+flow.HostOf(*c.URL))
+	}
+	if c.Description != nil && *c.Description != e.Description {
+		told = append(told, "description")
+	}
+	if c.Events != nil && !slices.Equal(*c.Events, e.Events) {
+		told = append(told, "events")
+	}
+	if c.Status != "" {
+		told = append(told, strings.ToLower(c.Status))
+	}
+	return strings.Join(told, ", ")
 }
 
 // moves says whether an endpoint gets another URL, and begins whether it begins

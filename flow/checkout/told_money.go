@@ -1,9 +1,9 @@
 package checkout
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
@@ -207,10 +207,7 @@ func postedTold(e flow.Entry, line flow.Posting) string {
 
 // triedTold tells one try of a webhook.
 func triedTold(t store.Tried) string {
-	who := t.URL
-	if u, err := url.Parse(t.URL); err == nil && u.Host != "" {
-		who = u.Host
-	}
+	who := cmp.Or(flow.HostOf(t.URL), t.URL)
 	told := fmt.Sprintf("The merchant’s server at %s was told %s (try %d)", who, t.Kind, t.N)
 	switch {
 	case t.Status == 0:
