@@ -35,12 +35,15 @@ type outcome struct {
 // how long the last one took is how long the next ones gather. What the store
 // refuses is kept later, and nothing is lost.
 func (k *worker) keepOutcomes(ctx context.Context) {
+	batch := make([]outcome, 0, keepAtOnce) // the same each time: it is large, and most often few are in it
 	for first := range k.outcomes {
-		batch := append(make([]outcome, 0, keepAtOnce), first)
+		batch = append(batch, first)
 		for len(batch) < keepAtOnce && len(k.outcomes) > 0 {
 			batch = append(batch, <-k.outcomes)
 		}
 		k.keep(ctx, batch)
+		clear(batch) // of their bodies
+		batch = batch[:0]
 	}
 }
 
