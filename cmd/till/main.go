@@ -111,7 +111,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 			return int(code)
 		}
 		for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
-			_, _ = fmt.Fprintln(errs, "till:", line)
+			_, _ = fmt.Fprintln(errs, "till:", plain(line))
 		}
 		return codeOf(err)
 	}

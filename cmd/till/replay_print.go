@@ -14,6 +14,18 @@ import (
 // stamp is how operators read a time: in the payer's zone, which it names.
 func stamp(t time.Time) string { return t.In(flow.Lagos).Format("2006-01-02 15:04:05.000 MST") }
 
+// show writes a text that others chose parts of: a recording comes from anywhere, and
+// nothing in it moves the cursor of a terminal or turns its words round.
+func show(out io.Writer, text string) error {
+	_, err := io.WriteString(out, strings.Map(func(r rune) rune {
+		if r == '\r' || flow.Unseen(r) {
+			return -1
+		}
+		return r
+	}, text))
+	return err
+}
+
 // printStory writes one line a moment; a text of several lines is set in.
 func printStory(out io.Writer, story []checkout.Moment) error {
 	var b strings.Builder
@@ -28,8 +40,7 @@ func printStory(out io.Writer, story []checkout.Moment) error {
 		}
 		fmt.Fprintln(&b, line)
 	}
-	_, err := io.WriteString(out, b.String())
-	return err
+	return show(out, b.String())
 }
 
 // printReport says what came of deciding a chat again, and under which versions
@@ -50,8 +61,7 @@ func printReport(out io.Writer, r replay.Report, copyNow string) error {
 		fmt.Fprintf(&b, "  %s: line %d, %s, %s: %s\n", which, d.Seq, stamp(d.At), d.Cause, d.Verdict)
 		fmt.Fprintf(&b, "    was  %s\n    is   %s\n", indent(d.Was), indent(d.Is))
 	}
-	_, err := io.WriteString(out, b.String())
-	return err
+	return show(out, b.String())
 }
 
 func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n         ") }
@@ -96,8 +106,7 @@ func printMoment(out io.Writer, r replay.Recording, line int64) error {
 	for _, s := range m.Pending {
 		fmt.Fprintf(&b, "    not sent yet: %s\n", strings.ReplaceAll(s.Text, "\n", "\n           "))
 	}
-	_, err = io.WriteString(out, b.String())
-	return err
+	return show(out, b.String())
 }
 
 // speaker is who wrote a message, and the message; of an agent's, with their name.
@@ -131,6 +140,5 @@ func printConversation(out io.Writer, r replay.Recording, session flow.SessionID
 		}
 		fmt.Fprintf(&b, "%s  %-5s  %s%s\n", l.At.In(flow.Lagos).Format("2 Jan 2006 15:04:05"), who, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 29)), state)
 	}
-	_, err = io.WriteString(out, b.String())
-	return err
+	return show(out, b.String())
 }

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"till/flow"
+	"till/flow/replay"
+)
+
+// A recording comes from anywhere, and whoever made it chose every text in it:
+// none of them writes to the terminal of who replays it.
+func TestARecordingOfSomebodyElsesCannotWriteToTheTerminal(t *testing.T) {
+	kept, err := os.ReadFile("../../flow/testdata/corpus/claimed.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, _, err := replay.Import(bytes.NewReader(kept))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hostile = `\u001b[2J\u001b]0;paid\u0007\u009b31m\u202e\r`
+	texts := regexp.MustCompile(`"(text|Merchant|why|by|Name)":"`)
+	for i, l := range rec.Lines {
+		rec.Lines[i].Data = json.RawMessage(texts.ReplaceAllString(string(l.Data), `${0}`+hostile))
+	}
+	rec.Chat += "\x1b[31m"
+	file := filepath.Join(t.TempDir(), "talk.jsonl")
+	var out bytes.Buffer
+	if err := replay.Export(&out, rec, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []string{"", "--text", "--at=1", "--at=2", "--at=99999", "--verify"} {
+		args := strings.Fields("replay --import " + file + " " + how)
+		var out, errs bytes.Buffer
+		code := run(t.Context(), args, &out, &errs)
+		if said := out.String() + errs.String(); len(said) == 0 || strings.ContainsFunc(said, func(r rune) bool { return r == '\r' || flow.Unseen(r) }) {
+			t.Errorf("%q ends with %d and writes %q, %q", how, code, out.String(), errs.String())
+		}
+	}
+}
