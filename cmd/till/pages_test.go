@@ -57,6 +57,26 @@ func (v *visitor) page(where string) string {
 	return string(text)
 }
 
+// sends sends a form of a page to an address, with names and values in turn.
+func (v *visitor) sends(page, to string, fields ...string) {
+	v.t.Helper()
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(v.page(page))
+	if csrf == nil {
+		v.t.Fatalf("%s has no form", page)
+	}
+	values := url.Values{"csrf": csrf[1:]}
+	for i := 0; i < len(fields); i += 2 {
+		values.Set(fields[i], fields[i+1])
+	}
+	answer, err := v.http.PostForm(v.url+to, values)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
+		v.t.Fatalf("%s: %s, %v", to, answer.Status, err)
+	}
+}
+
 // Every call of till that a page of the console shows is one that the program
 // understands, where nothing is yet and where something is.
 func TestTheConsolesCommandsAreUnderstood(t *testing.T) {

@@ -64,9 +64,10 @@ func (c *payerOf) who() (knownBy, error) {
 
 // payerIn is what one environment keeps of a payer.
 type payerIn struct {
-	env   flow.Environment
-	payer checkout.Payer
-	open  []store.Unsettled
+	env    flow.Environment
+	payer  checkout.Payer
+	things []string // ids of what is theirs
+	open   []store.Unsettled
 }
 
 // find looks a payer up in both environments.
@@ -78,8 +79,12 @@ func (c *payerOf) find(w *world, of knownBy) ([]payerIn, error) {
 			if err != nil {
 				return err
 			}
+			things, err := p.Things(w.ctx, db.Reader)
+			if err != nil {
+				return err
+			}
 			open, err := p.Unsettled(w.ctx, db.Reader)
-			list = append(list, payerIn{env: env, payer: p, open: open})
+			list = append(list, payerIn{env, p, things, open})
 			return err
 		})
 		if err != nil {

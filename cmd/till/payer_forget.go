@@ -231,7 +231,7 @@ func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, word
 	if _, err = c.logs(words, out.As); err != nil {
 		return err
 	}
-	if err := c.accounts(w, out, words, of); err != nil {
+	if err := c.accounts(w, out, found, words, of); err != nil {
 		return err
 	}
 	for _, f := range out.WhatsApp {
@@ -256,13 +256,18 @@ func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, word
 	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error { return keepAct(w, a, "", "payer.forget", out.As, "") })
 }
 
-// accounts takes the words out of what is kept of people who log in.
-func (c *payerForgetCmd) accounts(w *world, out *forgetting, words []string, of knownBy) error {
+// accounts takes the words out of what is kept of people who log in, and why they did
+// something about what is the payer's.
+func (c *payerForgetCmd) accounts(w *world, out *forgetting, found []payerIn, words []string, of knownBy) error {
+	var things []string
+	for _, f := range found {
+		things = append(things, f.things...)
+	}
 	if out.LogsIn {
 		words = slices.DeleteFunc(slices.Clone(words), func(s string) bool { return flow.FoldEmail(s) == of.email })
 	}
 	return withAccounts(w, c.Settings, func(a *checkout.Accounts) (err error) {
-		out.Accounts, err = a.Forget(w.ctx, words, out.As)
+		out.Accounts, err = a.Forget(w.ctx, words, things, out.As)
 		return err
 	})
 }

@@ -44,6 +44,9 @@ func forgetAda(t *testing.T, database string) {
 	session := payAs(m, ada, s, number, "ada@private.example", "the blue gate")
 	ben := payerNamed(m, "+2348039990002", "Benedict Stays")
 	payAs(m, ben, s, strings.TrimPrefix(mustUnescape(t, ben.phone), "+"), "ben@example.com", "the market")
+	owner := enter(t, m.base, "owner")
+	owner.sends("/sessions/"+session, "/sessions/"+session+"/reveal", "reason", "Adaeze rang from "+spaced(number))
+	owner.sends("/sessions?q="+url.QueryEscape(spaced(number)), "/filters", "name", "Ada", "q", spaced(number))
 
 	if out, err := x.p.Beside("payer", "forget", number, "--dry-run"); err != nil || !strings.Contains(out, "test      1 sessions, 1 chats") || !strings.Contains(out, "Nothing was changed") {
 		t.Fatalf("a dry run: %v\n%s", err, out)
@@ -59,7 +62,7 @@ func forgetAda(t *testing.T, database string) {
 	if out, err := x.p.Beside("payer", "forget", number); err == nil || !strings.Contains(out, "cannot be undone") {
 		t.Fatalf("without being meant: %v\n%s", err, out)
 	}
-	secrets := []string{number, "0" + strings.TrimPrefix(number, "234"), lid, "Adaeze", "Obinwanne", "ada@private.example", "the blue gate"}
+	secrets := []string{number, "0" + strings.TrimPrefix(number, "234"), lid, "Adaeze", "Obinwanne", "ada@private.example", "the blue gate", spaced(number)}
 	if found := bytesIn(t, redis, x.dir, secrets); len(found) == 0 {
 		t.Fatal("the search finds nothing before she is forgotten")
 	}
@@ -100,6 +103,9 @@ func forgetAda(t *testing.T, database string) {
 	ben.says("receipt")
 	ben.hears(`(?i)receipt`)
 }
+
+// spaced is a number as people write it down.
+func spaced(number string) string { return "0" + number[3:6] + " " + number[6:9] + " " + number[9:] }
 
 func mustUnescape(t *testing.T, text string) string {
 	t.Helper()

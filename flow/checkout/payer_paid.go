@@ -39,6 +39,47 @@ func (p Payer) paid(ctx context.Context, r store.Reader, id flow.SessionID, own 
 	return theirs, others, chosen, nil
 }
 
+// Things are the ids of what is a payer's: their sessions and chats, what was paid and
+// sent back for these, and the events that told of it. Whoever does something about one
+// says why, in words that name them.
+func (p Payer) Things(ctx context.Context, r store.Reader) ([]string, error) {
+	var ids []string
+	for _, c := range p.Chats {
+		ids = append(ids, string(c.ID))
+	}
+	for i, s := range slices.Concat(p.Sessions, p.Beside) {
+		own := i < len(p.Sessions)
+		payments, _, _, err := p.paid(ctx, r, s.ID, own)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range payments {
+			ids = append(ids, string(one.ID))
+		}
+		refunds, err := r.Refunds(ctx, store.RefundFilter{Project: s.Project, Session: s.ID, Limit: maxPayerNotes})
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range refunds {
+			if own || slices.Contains(ids, string(one.Payment)) {
+				ids = append(ids, string(one.ID))
+			}
+		}
+		if !own {
+			continue
+		}
+		events, err := r.Events(ctx, s.ID)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, string(s.ID))
+		for _, one := range events {
+			ids = append(ids, string(one.ID))
+		}
+	}
+	return ids, nil
+}
+
 // has says whether a chat is one of the payer's.
 func (p Payer) has(chat flow.ChatID) bool {
 	return slices.ContainsFunc(p.Chats, func(c store.ChatRow) bool { return c.ID == chat })

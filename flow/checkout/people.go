@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"fmt"
+	"slices"
 	"time"
 
 	"till/flow"
@@ -238,11 +239,23 @@ func (a *Accounts) Saw(ctx context.Context, row flow.Audited) error {
 }
 
 // Forget puts a name that says nothing in the place of texts that say who a payer
-// is: in the audit log, and in the searches that people keep. It returns in how
+// is: in the audit log, and in the searches that people keep. Of what was done about
+// the payer's things it forgets why, which people wrote in words of their own, and of
+// the searches those for the payer's number, however it was typed. It returns in how
 // many rows they stood.
-func (a *Accounts) Forget(ctx context.Context, texts []string, as string) (places int64, err error) {
+func (a *Accounts) Forget(ctx context.Context, texts, things []string, as string) (places int64, err error) {
 	err = a.db.Update(ctx, func(tx *store.Tx) error {
-		places = 0
+		if places, err = tx.ForgetReasons(ctx, things); err != nil {
+			return err
+		}
+		dropped, err := tx.DropSearches(ctx, func(words string) bool {
+			phone, is := flow.ReadPhone(words)
+			return is && slices.Contains(texts, string(phone))
+		})
+		if err != nil {
+			return err
+		}
+		places += dropped
 		for _, text := range texts {
 			n, err := tx.Replace(ctx, text, as)
 			if err != nil {

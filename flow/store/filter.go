@@ -45,6 +45,29 @@ func (t *Tx) DropFilter(ctx context.Context, account, email, name string) (bool,
 	return n > 0, nil
 }
 
+// DropSearches forgets the searches of everybody whose words mean something, and says
+// how many those were.
+func (t *Tx) DropSearches(ctx context.Context, means func(words string) bool) (dropped int64, err error) {
+	var meant [][]any
+	err = t.run.each(ctx, `SELECT account, email, name, words FROM filters`, nil, func(scan scanner) error {
+		var account, email, name, words string
+		err := scan(&account, &email, &name, &words)
+		if means(words) {
+			meant = append(meant, []any{account, email, name})
+		}
+		return err
+	})
+	for _, key := range meant {
+		if err == nil {
+			_, err = t.run.exec(ctx, `DELETE FROM filters WHERE account = ? AND email = ? AND name = ?`, key...)
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("forget searches: %w", err)
+	}
+	return int64(len(meant)), nil
+}
+
 // between narrows by a column of times, in milliseconds: from is in it, until is
 // not. A zero time does not narrow.
 func between(column string, from, until time.Time) (where string, args []any) {

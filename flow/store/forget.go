@@ -228,7 +228,8 @@ func (t *Tx) replaceInBodies(ctx context.Context, text, by string) (places int64
 	return places, nil
 }
 
-// addressesAtOnce is how many values with an e-mail address in them are read at once.
+// addressesAtOnce is how many values with an e-mail address in them are read at once,
+// and how many subjects of the audit log are named at once.
 const addressesAtOnce = 500
 
 // replaceAddress changes the values of a column in which an e-mail address stands,
@@ -284,6 +285,29 @@ func (t *Tx) unguarded(ctx context.Context, change func() error) error {
 	}
 	_, err := t.run.exec(ctx, on)
 	return err
+}
+
+// forgottenReason stands in the audit log for why something was done.
+const forgottenReason = "(forgotten)"
+
+// ForgetReasons forgets why things were done to what has these ids, and says in how
+// many rows of the audit log that stood.
+func (t *Tx) ForgetReasons(ctx context.Context, subjects []string) (places int64, err error) {
+	for some := range slices.Chunk(subjects, addressesAtOnce) {
+		err := t.unguarded(ctx, func() error {
+			args := []any{forgottenReason, forgottenReason}
+			for _, id := range some {
+				args = append(args, id)
+			}
+			n, err := t.run.exec(ctx, `UPDATE audit SET reason = ? WHERE reason NOT IN ('', ?) AND subject IN (`+marks(len(some))+`)`, args...)
+			places += n
+			return err
+		})
+		if err != nil {
+			return 0, fmt.Errorf("forget why things were done: %w", err)
+		}
+	}
+	return places, nil
 }
 
 // OweWipe remembers that what was kept in the clear may still stand in parts of
