@@ -53,6 +53,18 @@ func newBlotter(t about, as string) *blotter {
 	return b
 }
 
+// sparing is a blotter that leaves names as they are, and what of them stands in
+// somebody else's.
+func (b *blotter) sparing(names []string) *blotter {
+	out := *b
+	spare := func(w string) bool {
+		return !slices.Contains(b.ids, w) && slices.ContainsFunc(names, func(name string) bool { return replaceWord(name, w, "") != name })
+	}
+	out.who = slices.DeleteFunc(slices.Clone(b.who), spare)
+	out.words = slices.DeleteFunc(slices.Clone(b.words), spare)
+	return &out
+}
+
 // wordsOfNames are the words of names that say by themselves whose they are.
 func wordsOfNames(names []string) (words []string) {
 	for _, name := range names {

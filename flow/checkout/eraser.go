@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"till/flow"
 	"till/flow/replay"
@@ -97,13 +98,34 @@ func (e *eraser) reference(ctx context.Context, s flow.Session) (string, error) 
 }
 
 // beside takes the payer out of a session that is somebody else's: how it is found by
-// their names, and who paid what their own chats chose.
+// their names, and who paid what their own chats chose. Whoever calls themselves like
+// somebody who stays takes nothing of theirs along.
 func (e *eraser) beside(ctx context.Context, s flow.Session) error {
-	if err := e.tx.ForgetNames(ctx, s, e.names); err != nil {
+	payments, others, attempts, err := e.p.paid(ctx, e.tx.Reader, s.ID, false)
+	if err != nil {
 		return err
 	}
-	payments, _, attempts, err := e.p.paid(ctx, e.tx.Reader, s.ID, false)
+	stay := []string{s.CustomerName}
+	for _, p := range others {
+		stay = append(stay, p.Payer.Name)
+	}
+	chats, err := e.tx.Watchers(ctx, s.ID)
 	if err != nil {
+		return err
+	}
+	for _, c := range chats {
+		if !e.p.has(c.ID) {
+			stay = append(stay, c.Name)
+		}
+	}
+	names := []string{}
+	for _, name := range e.names {
+		words := flow.NameWords(name)
+		if !slices.ContainsFunc(stay, func(other string) bool { return slices.Equal(flow.NameWords(other), words) }) {
+			names = append(names, name)
+		}
+	}
+	if err := e.tx.ForgetNames(ctx, s, names); err != nil {
 		return err
 	}
 	if err := e.attempts(ctx, attempts); err != nil {
@@ -114,10 +136,12 @@ func (e *eraser) beside(ctx context.Context, s flow.Session) error {
 			return err
 		}
 	}
-	if err := e.events(ctx, s.ID, false); err != nil {
+	spared := *e
+	spared.others = e.others.sparing(stay)
+	if err := spared.events(ctx, s.ID, false); err != nil {
 		return err
 	}
-	return e.lines(ctx, s.ID, false)
+	return spared.lines(ctx, s.ID, false)
 }
 
 // events takes the payer out of what a session's merchant was told: with their

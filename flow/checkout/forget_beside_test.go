@@ -146,3 +146,53 @@ func linesOf(t *testing.T, w *world, id flow.SessionID, person string) (list []s
 	}
 	return list
 }
+
+// Whoever calls themselves like the customer of a session whose link they opened takes
+// nothing of that customer with them: merchants find the session by its customer's
+// name as before, and it stands in what they were told and in the customer's own chat.
+func TestANamesakeTakesNobodyWithThem(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		ctx := t.Context()
+		s := w.bensSession()
+		for person, phone := range map[string]flow.Phone{"ben": "2348030000009", adaPerson: adaPhone} {
+			w.must(w.service.Hear(ctx, checkout.Inbound{Number: ourNumber, Person: person, Phone: phone, Name: "Benedict Stays", Message: "M" + person, Intent: code(s)}))
+			w.rest()
+		}
+		_, err := w.service.Cancel(ctx, s.ID, call("", "", nil))
+		w.must(err)
+		w.rest()
+		adas := string(w.find().Chats[0].ID)
+		named := func() int {
+			events, err := w.db.Events(ctx, s.ID)
+			w.must(err)
+			lines, err := w.db.SessionLines(ctx, s.ID)
+			w.must(err)
+			n := 0
+			for _, e := range events {
+				n += strings.Count(string(e.Body), "Benedict Stays")
+			}
+			for _, l := range lines {
+				if l.Stream != adas {
+					n += strings.Count(string(l.Data), "Benedict Stays")
+				}
+			}
+			return n
+		}
+		before := named()
+
+		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
+		as, err := f.NewName()
+		w.must(err)
+		_, err = f.Forget(ctx, w.find(), as)
+		w.must(err)
+		found, _, err := w.db.Search(ctx, store.SearchFilter{Search: flow.ReadSearch("benedict stays", w.clock()), Project: project, Limit: 9})
+		w.must(err)
+		if len(found) != 1 || found[0].Session.ID != s.ID {
+			t.Errorf("by its customer's name is found %+v", found)
+		}
+		if left := named(); before == 0 || left != before {
+			t.Errorf("the customer stood in %d places, and stands in %d", before, left)
+		}
+	})
+}
