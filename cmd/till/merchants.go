@@ -118,6 +118,9 @@ func (r *ruling) rule(w *world, what flow.Ruling) error {
 		return err
 	}
 	return withAccounts(w, r.Settings, func(a *checkout.Accounts) error {
+		if err := keepAct(w, a, "", "kyc."+string(what), r.Project, r.Reason); err != nil {
+			return err
+		}
 		moves, err := a.RuleKYC(w.ctx, flow.ProjectID(r.Project), what, r.Reason)
 		if illegal, ok := errors.AsType[*flow.IllegalMove](err); ok {
 			return fmt.Errorf("this project cannot be told to %s: its KYC is %s", illegal.Trigger, illegal.From)

@@ -131,3 +131,32 @@ func TestTheOwnerReadsWhatTheCommandLineDidToTheirKeys(t *testing.T) {
 		}
 	}
 }
+
+// Whoever runs this Till can log in as anybody to whom they give another password, and
+// decides who takes real money: the one stands in the owner's audit log, the other in
+// that of operators, whichever way it was done.
+func TestTheAuditLogHasWhatTheCommandLineDidToPeopleAndMerchants(t *testing.T) {
+	m, p, _ := devServer(t)
+	does := func(args ...string) string {
+		out, err := p.Beside(args...)
+		if err != nil {
+			t.Fatalf("till %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return regexp.MustCompile(`wsp_prj_\w+`).FindString(out)
+	}
+	does("people", "add", "obi@example.com", "--role", "support", "--account", demoEmail)
+	does("people", "password", "obi@example.com")
+	does("people", "password", demoEmail)
+	project := does("projects", "create", "Yaba Stores")
+	owner := enter(t, m.base, "owner")
+	owner.sends("/go-live", "/go-live/kyc", "legalName", "Yaba Stores Ltd", "registrationNumber", "RC 1", "address", "1 Allen Avenue, Ikeja", "contactName", "Obi", "contactPhone", "08031234567")
+	does("merchants", "kyc", "reject", project, "--reason", "no papers")
+	for _, of := range []string{"obi@example.com", demoEmail} {
+		if log := owner.page("/team/audit?action=person.password&subject=" + url.QueryEscape(of)); !strings.Contains(log, "<td>person.password") {
+			t.Errorf("the owner is not told that %s was given another password", of)
+		}
+	}
+	if log := enter(t, m.base, "operator").page("/ops/audit?subject=" + project); !strings.Contains(log, "<td>kyc.reject") || !strings.Contains(log, "no papers") {
+		t.Error("operators are not told who rejected a project")
+	}
+}

@@ -199,15 +199,18 @@ func (peoplePasswordCmd) Help() string {
 func (c *peoplePasswordCmd) Run(w *world) error {
 	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
 		email := flow.FoldEmail(c.Email)
-		if err := keepAct(w, a, "", "person.password", email, ""); err != nil {
-			return err
-		}
-		password := rand.Text()
-		err := a.ResetPassword(w.ctx, email, password)
+		account, err := a.AccountWith(w.ctx, email)
 		if flow.CodeOf(err) == flow.CodeNotFound {
 			return fmt.Errorf("there is nobody with %q who may log in (see: till people list, till merchants list)", c.Email)
 		}
 		if err != nil {
+			return err
+		}
+		if err := keepAct(w, a, account, "person.password", email, ""); err != nil {
+			return err
+		}
+		password := rand.Text()
+		if err := a.ResetPassword(w.ctx, email, password); err != nil {
 			return err
 		}
 		if c.JSON {

@@ -54,21 +54,35 @@ func (a *Accounts) passwordOf(ctx context.Context, v flow.Visit) (kept, email st
 	return p.PasswordHash, p.Email, err
 }
 
+// whoLogsIn is whoever logs in with an e-mail address, and the password that is kept
+// of them.
+func (a *Accounts) whoLogsIn(ctx context.Context, email string) (v flow.Visit, kept string, err error) {
+	v = flow.Visit{Email: flow.FoldEmail(email), Role: flow.RoleOwner}
+	p, found, err := a.db.PersonByEmail(ctx, v.Email)
+	if err == nil && found && p.EndedAt.IsZero() {
+		v.Account, v.Person, v.Role = p.Account, p.ID, p.Role
+		return v, p.PasswordHash, nil
+	}
+	if err != nil {
+		return v, "", err
+	}
+	account, err := a.AccountOf(ctx, email)
+	v.Account = account.ID
+	return v, account.PasswordHash, err
+}
+
+// AccountWith is the account that somebody belongs to who logs in with an e-mail
+// address, "" of an operator. Errors: resource_not_found.
+func (a *Accounts) AccountWith(ctx context.Context, email string) (string, error) {
+	v, _, err := a.whoLogsIn(ctx, email)
+	return v.Account, err
+}
+
 // ResetPassword gives somebody another password who lost theirs, and ends every
 // login with the old one. It is for whoever runs this Till. Errors:
 // resource_not_found.
 func (a *Accounts) ResetPassword(ctx context.Context, email, to string) error {
-	v := flow.Visit{Email: flow.FoldEmail(email), Role: flow.RoleOwner}
-	p, found, err := a.db.PersonByEmail(ctx, v.Email)
-	kept := p.PasswordHash
-	switch {
-	case err == nil && found && p.EndedAt.IsZero():
-		v.Account, v.Person, v.Role = p.Account, p.ID, p.Role
-	case err == nil:
-		var account flow.Account
-		account, err = a.AccountOf(ctx, email)
-		v.Account, kept = account.ID, account.PasswordHash
-	}
+	v, kept, err := a.whoLogsIn(ctx, email)
 	if err != nil {
 		return fmt.Errorf("reset a password: %w", err)
 	}
