@@ -44,8 +44,8 @@ func (f *form) kinds(name string) []flow.EventKind {
 }
 
 // hook takes the URL of an endpoint.
-func (s *Server) hook(c *call, f *form, required bool) string {
-	at := f.text("url", text{required: required, most: maxURL})
+func (s *Server) hook(c *call, f *form) string {
+	at := f.text("url", text{required: true, most: maxURL})
 	if at == "" {
 		return ""
 	}
@@ -62,7 +62,7 @@ func (s *Server) addEndpoint(c *call) error {
 		return err
 	}
 	e := flow.Endpoint{
-		Project: c.project.ID, URL: s.hook(c, f, true), Description: f.text("description", text{most: maxDescription}), Events: f.kinds("events"),
+		Project: c.project.ID, URL: s.hook(c, f), Description: f.text("description", text{most: maxDescription}), Events: f.kinds("events"),
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *Server) changeEndpoint(c *call) error {
 	}
 	var to checkout.EndpointChange
 	if f.has("url") {
-		at := s.hook(c, f, true)
+		at := s.hook(c, f)
 		to.URL = &at
 	}
 	if f.has("description") {

@@ -60,7 +60,7 @@ func Child(in io.Reader, out io.Writer) (err error) {
 			return fmt.Errorf("read a seed: %w", err)
 		}
 		var r Result
-		inBubble(func() { r = simulate(seed, t, nil, goals) })
+		inBubble(func() { r = play{seed: seed, tpl: t, goals: goals}.run() })
 		if err := say.Encode(said{Result: &r}); err != nil {
 			return err
 		}

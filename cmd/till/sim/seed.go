@@ -43,12 +43,7 @@ func newWorld(seed uint64, t *template) *world {
 
 func kobo(n int64) flow.Kobo { return flow.Kobo(n) }
 
-// simulate runs one seed, inside a bubble.
-func simulate(seed uint64, t *template, out io.Writer, goals *Goals) (r Result) {
-	return play{seed: seed, tpl: t, out: out, goals: goals}.run()
-}
-
-// play is how a seed is to be simulated.
+// play is how a seed is to be simulated, inside a bubble.
 type play struct {
 	seed    uint64
 	tpl     *template

@@ -26,7 +26,7 @@ func TestTheSameSeedIsTheSameWeek(t *testing.T) {
 		var hash [2]string
 		for i := range hash {
 			var r Result
-			inBubble(func() { r = simulate(seed, tpl, nil, newGoals()) })
+			inBubble(func() { r = play{seed: seed, tpl: tpl, goals: newGoals()}.run() })
 			if r.Broken != nil {
 				t.Fatalf("seed %d: %v\n%s", seed, r.Broken, strings.Join(r.Last, "\n"))
 			}
