@@ -106,8 +106,8 @@ const (
 // first.
 const MaxTalks = 20
 
-// talk finds a session's talk in the chat.
-func (c Chat) talk(id SessionID) (Talk, bool) {
+// Talk is where a session stands in the chat, false where it was never opened.
+func (c Chat) Talk(id SessionID) (Talk, bool) {
 	i := slices.IndexFunc(c.Talks, func(t Talk) bool { return t.Session == id })
 	if i < 0 {
 		return Talk{}, false
@@ -135,9 +135,6 @@ func (c Chat) settled() (Talk, bool) {
 	}
 	return Talk{}, false
 }
-
-// Talk is where a session stands in the chat, false where it was never opened.
-func (c Chat) Talk(id SessionID) (Talk, bool) { return c.talk(id) }
 
 // put is the chat with a talk added or changed.
 func (c Chat) put(t Talk) Chat {

@@ -104,7 +104,7 @@ var whileWaiting = []IntentKind{MeansMethod, MeansPaid, MeansMedia, MeansMoney, 
 func (d *deciding) person(why string) {
 	if d.call(why) {
 		args := map[string]string{}
-		if t, ok := d.chat.talk(d.chat.Focus); ok && slices.Contains(live, t.State) && d.turn.Checkouts[t.Session].Session.Status == SessionPending {
+		if t, ok := d.chat.Talk(d.chat.Focus); ok && slices.Contains(live, t.State) && d.turn.Checkouts[t.Session].Session.Status == SessionPending {
 			args["open"] = "yes"
 		}
 		d.say("human", args)
@@ -131,7 +131,7 @@ func (d *deciding) release(why string) {
 	}
 	d.chat.Desk, d.why = next, why
 	d.say("back_again", nil)
-	if t, ok := d.chat.talk(d.chat.Focus); ok {
+	if t, ok := d.chat.Talk(d.chat.Focus); ok {
 		d.show(t, d.turn.Checkouts[t.Session])
 	}
 }

@@ -177,10 +177,10 @@ func (d *deciding) early(t Talk) bool {
 // is said of it now: a digit is an answer to the menu that was shown last.
 func (d *deciding) quoted(kind IntentKind, flood bool) (Talk, bool) {
 	silent := flood || slices.Contains(ofNoTalk, kind)
-	if t, ok := d.chat.talk(d.turn.Quoted); ok && d.turn.Quoted != d.chat.Focus && !silent {
+	if t, ok := d.chat.Talk(d.turn.Quoted); ok && d.turn.Quoted != d.chat.Focus && !silent {
 		d.focus(t)
 	}
-	return d.chat.talk(d.chat.Focus)
+	return d.chat.Talk(d.chat.Focus)
 }
 
 // ofNoTalk are what is answered in the same way whatever it is an answer to.
@@ -256,7 +256,7 @@ func (d *deciding) language(to Lang) {
 	d.why = "chose the language " + string(to)
 	d.chat.Lang = to
 	d.say("language_set", nil)
-	if t, ok := d.chat.talk(d.chat.Focus); ok {
+	if t, ok := d.chat.Talk(d.chat.Focus); ok {
 		d.show(t, d.turn.Checkouts[t.Session])
 	}
 }
@@ -265,7 +265,7 @@ func (d *deciding) language(to Lang) {
 func (d *deciding) code() {
 	co, ok := d.turn.Checkouts[d.turn.ByCode]
 	ok = ok && d.turn.ByCode != ""
-	t, known := d.chat.talk(co.Session.ID)
+	t, known := d.chat.Talk(co.Session.ID)
 	if d.now() < d.chat.DeafTo && !known {
 		d.why = "too many codes that open nothing"
 		return
@@ -333,7 +333,7 @@ func (d *deciding) begins(t Talk, co Checkout) {
 func (d *deciding) opens(co Checkout) {
 	d.why = "opens a session"
 	d.chat.BadCodes, d.chat.Strangers, d.chat.QuietTo = 0, 0, 0 // not by a code that is known: that would pay for guesses
-	old, had := d.chat.talk(d.chat.Focus)
+	old, had := d.chat.Talk(d.chat.Focus)
 	t := Talk{Session: co.Session.ID, State: Choosing}
 	d.begins(t, co)
 	if before, seen := d.turn.Checkouts[old.Session]; had && seen && slices.Contains(live, old.State) && before.Session.Open() {

@@ -15,7 +15,7 @@ func (d *deciding) happened(n News) {
 		act(d, n)
 		return
 	}
-	t, ok := d.chat.talk(d.turn.About)
+	t, ok := d.chat.Talk(d.turn.About)
 	if !ok && !d.forgotten(n) {
 		d.why = "this chat does not know the session"
 		return
@@ -48,7 +48,7 @@ func (d *deciding) attend(t Talk, at int) {
 	if t.Session == d.chat.Focus || d.manned() {
 		return
 	}
-	old, had := d.chat.talk(d.chat.Focus)
+	old, had := d.chat.Talk(d.chat.Focus)
 	d.focus(t)
 	if before, seen := d.turn.Checkouts[old.Session]; had && seen && slices.Contains(live, old.State) && before.Session.Open() {
 		d.says = slices.Insert(d.says, at, Say{Key: "parked", Args: kept(about(d.turn.Checkouts[t.Session]), before)})

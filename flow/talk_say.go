@@ -51,7 +51,7 @@ func (d *deciding) show(t Talk, co Checkout) {
 // over says that nothing can be paid any more and, to a chat that knows the session,
 // what became of what was, or that it is on its way.
 func (d *deciding) over(co Checkout) {
-	_, known := d.chat.talk(co.Session.ID)
+	_, known := d.chat.Talk(co.Session.ID)
 	if known && co.Session.Status == SessionProcessing {
 		d.say("on_the_way", about(co))
 		return
@@ -66,7 +66,7 @@ func (d *deciding) over(co Checkout) {
 // became of what its own payer sent too.
 func (d *deciding) elsewhere(co Checkout) {
 	d.say("paid_elsewhere", nil)
-	if _, known := d.chat.talk(co.Session.ID); known {
+	if _, known := d.chat.Talk(co.Session.ID); known {
 		d.whereabouts(co)
 	}
 }

@@ -58,7 +58,7 @@ func earliest(all ...int64) (int64, bool) {
 func (d *deciding) plan() {
 	for i := range d.chat.Talks {
 		t := &d.chat.Talks[i]
-		before, _ := d.turn.Chat.talk(t.Session)
+		before, _ := d.turn.Chat.Talk(t.Session)
 		moved := t.State != before.State || t.Attempt != before.Attempt
 		if heard := d.turn.Heard != nil && t.Session == d.chat.Focus; !moved && !heard {
 			continue
@@ -166,7 +166,7 @@ func (d *deciding) nudge(t *Talk, co Checkout) {
 	if t.State != Choosing && t.State != PickingBank {
 		return
 	}
-	if focus, ok := d.chat.talk(d.chat.Focus); ok && t.Session != d.chat.Focus && slices.Contains(live, focus.State) {
+	if focus, ok := d.chat.Talk(d.chat.Focus); ok && t.Session != d.chat.Focus && slices.Contains(live, focus.State) {
 		d.why = "no reminder: the payer is at another payment"
 		return
 	}

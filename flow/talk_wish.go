@@ -90,7 +90,7 @@ func (d *deciding) held(t Talk) {
 	t.Held = nil
 	d.chat = d.chat.put(t)
 	same := in.Kind == MeansMethod && in.Method == t.Method || in.Kind == MeansBank && in.Bank == t.Bank
-	asked, _ := d.turn.Chat.talk(t.Session)
+	asked, _ := d.turn.Chat.Talk(t.Session)
 	claims, confirms := in.Kind == MeansPaid || in.Kind == MeansMedia, in.Kind == MeansConfirm
 	// A claim is not answered where a method was opened: what was paid may be by the one before.
 	answered := asked.State == Verifying && (claims || confirms && asked.Then == ThenCancel)

@@ -94,7 +94,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	}
 	var drivable api.Phones
 	if net.remote != nil {
-		drivable = &phones{network: net.remote, number: a.numberNow, ours: a.board.Ours}
+		drivable = &phones{network: net.remote, number: a.board.Any, ours: a.board.Ours}
 	}
 	server, err := a.api(drivable, dev)
 	if err != nil {

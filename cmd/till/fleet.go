@@ -111,16 +111,13 @@ func moveKeys(dir string) error {
 	return nil
 }
 
-// numberNow is the number of the bot to write to, "" while none is there.
-func (a *app) numberNow() string { return a.board.Any() }
-
 // waitReady waits a while for WhatsApp, so that the first curl works.
 func (a *app) waitReady(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	for a.numberNow() == "" {
+	for a.board.Any() == "" {
 		select {
 		case <-ctx.Done():
 			return

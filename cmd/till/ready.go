@@ -122,7 +122,7 @@ func (a *app) checkRedis() {
 // checkWhatsApp: without a number, headless sessions go on.
 func (a *app) checkWhatsApp() {
 	a.checks = append(a.checks, func(context.Context) api.Check {
-		out := api.Check{Name: "whatsapp", OK: a.numberNow() != ""}
+		out := api.Check{Name: "whatsapp", OK: a.board.Any() != ""}
 		if out.OK {
 			return out
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"till/flow"
@@ -92,7 +93,7 @@ func (r Reader) resolved(ctx context.Context, f SearchFilter) (SearchFilter, err
 		return f, nil
 	}
 	if f.Project == "" {
-		list, err := r.texts(ctx, projectsSQL+itoa(fewProjects+1), nil)
+		list, err := r.texts(ctx, projectsSQL+strconv.Itoa(fewProjects+1), nil)
 		if err != nil {
 			return f, fmt.Errorf("list the projects to search: %w", err)
 		}

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,9 +31,9 @@ func (f SearchFilter) branches() []branch {
 		case flow.ByPhone:
 			out = append(f.indexed(out, k, `i.customer_phone = ? AND i.customer_phone <> ''`, k.Value),
 				f.among(k, `SELECT w.session AS id FROM chats c CROSS JOIN watches w WHERE c.phone = ? AND c.phone <> '' AND w.chat = c.id`+
-					f.window(`w.session`)+` ORDER BY w.session DESC LIMIT `+itoa(searchDeep), append([]any{k.Value}, f.windowArgs()...)...))
+					f.window(`w.session`)+` ORDER BY w.session DESC LIMIT `+strconv.Itoa(searchDeep), append([]any{k.Value}, f.windowArgs()...)...))
 		case flow.ByAccount:
-			out = append(out, f.among(k, `SELECT session AS id FROM attempts WHERE account_number = ? AND account_number <> '' ORDER BY id DESC LIMIT `+itoa(searchDeep), k.Value))
+			out = append(out, f.among(k, `SELECT session AS id FROM attempts WHERE account_number = ? AND account_number <> '' ORDER BY id DESC LIMIT `+strconv.Itoa(searchDeep), k.Value))
 		case flow.ByAmount:
 			out = append(f.indexed(out, flow.SearchKey{Kind: k.Kind}, `i.amount = ?`, int64(k.Amount)), f.paid(k))
 		case flow.ByEmail:
@@ -65,7 +65,7 @@ func (f SearchFilter) byID(id string) branch {
 		flow.PrefixCharge:    `SELECT id FROM sessions WHERE charge = ? AND charge <> ''`,
 		flow.PrefixRefund:    `SELECT session AS id FROM refunds WHERE id = ?`,
 		flow.PrefixEvent:     `SELECT session AS id FROM events WHERE id = ?`,
-		flow.PrefixChat:      `SELECT session AS id FROM watches WHERE chat = ? ORDER BY session DESC LIMIT ` + itoa(searchDeep),
+		flow.PrefixChat:      `SELECT session AS id FROM watches WHERE chat = ? ORDER BY session DESC LIMIT ` + strconv.Itoa(searchDeep),
 	} {
 		if strings.HasPrefix(id, prefix) {
 			return f.among(k, query, id)
@@ -85,7 +85,7 @@ func (f SearchFilter) scope() (string, []any) {
 	if f.Project != "" {
 		return `(SELECT CAST(? AS TEXT) AS project) p`, []any{string(f.Project)}
 	}
-	return `(` + projectsSQL + itoa(searchProjects) + `) p`, nil
+	return `(` + projectsSQL + strconv.Itoa(searchProjects) + `) p`, nil
 }
 
 // window is the condition that a session is of the time that is looked at: ids
@@ -139,9 +139,9 @@ func (f SearchFilter) holds(k flow.SearchKey) (string, []any) {
 // nothing else must hold of them.
 func (f SearchFilter) deep(k flow.SearchKey) string {
 	if f.Status == "" && k.Amount == 0 {
-		return itoa(f.Limit + 1)
+		return strconv.Itoa(f.Limit + 1)
 	}
-	return itoa(searchDeep)
+	return strconv.Itoa(searchDeep)
 }
 
 // among finds the sessions that a query over other rows leads to, if they are of
@@ -154,7 +154,7 @@ func (f SearchFilter) among(k flow.SearchKey, query string, args ...any) branch 
 	}
 	more, values := f.holds(k)
 	return branch{
-		k.Kind, `SELECT DISTINCT s.id FROM (` + query + `) AS c CROSS JOIN sessions s WHERE s.id = c.id` + where + more + ` ORDER BY s.id DESC LIMIT ` + itoa(f.Limit+1),
+		k.Kind, `SELECT DISTINCT s.id FROM (` + query + `) AS c CROSS JOIN sessions s WHERE s.id = c.id` + where + more + ` ORDER BY s.id DESC LIMIT ` + strconv.Itoa(f.Limit+1),
 		append(args, values...), nil,
 	}
 }
@@ -168,7 +168,7 @@ func (f SearchFilter) indexed(out []branch, k flow.SearchKey, where string, valu
 		args = append(args, one.windowArgs()...)
 		inner := `SELECT i.id FROM ` + from + ` CROSS JOIN sessions i WHERE i.project = p.project AND ` + where + one.window(`i.id`)
 		if one.Project == "" {
-			inner = `SELECT id FROM (` + inner + ` LIMIT ` + itoa(searchWide) + `) AS w ORDER BY id DESC LIMIT ` + one.deep(k)
+			inner = `SELECT id FROM (` + inner + ` LIMIT ` + strconv.Itoa(searchWide) + `) AS w ORDER BY id DESC LIMIT ` + one.deep(k)
 		} else {
 			inner += ` ORDER BY i.id DESC LIMIT ` + one.deep(k)
 		}
@@ -184,7 +184,7 @@ func (f SearchFilter) kept(k flow.SearchKey, inner string, args []any) branch {
 		return branch{k.Kind, inner, args, nil}
 	}
 	return branch{
-		k.Kind, `SELECT s.id FROM (` + inner + `) AS c CROSS JOIN sessions s WHERE s.id = c.id` + more + ` ORDER BY s.id DESC LIMIT ` + itoa(f.Limit+1),
+		k.Kind, `SELECT s.id FROM (` + inner + `) AS c CROSS JOIN sessions s WHERE s.id = c.id` + more + ` ORDER BY s.id DESC LIMIT ` + strconv.Itoa(f.Limit+1),
 		append(args, values...), nil,
 	}
 }
@@ -209,7 +209,7 @@ func (f SearchFilter) paid(k flow.SearchKey) branch {
 		most = 8 * (f.Limit + 1)
 	}
 	return f.among(flow.SearchKey{Kind: k.Kind},
-		`SELECT i.session AS id FROM `+from+` CROSS JOIN payments i`+where+` ORDER BY i.id DESC LIMIT `+itoa(most), args...)
+		`SELECT i.session AS id FROM `+from+` CROSS JOIN payments i`+where+` ORDER BY i.id DESC LIMIT `+strconv.Itoa(most), args...)
 }
 
 // paidBy is paid of customers with a name.
@@ -217,7 +217,7 @@ func (f SearchFilter) paidBy(k flow.SearchKey) branch {
 	b := f.paid(k)
 	b.kind, b.others = k.Kind, k.Words
 	b.query = strings.Replace(b.query, `SELECT DISTINCT s.id FROM`, `SELECT DISTINCT s.id, s.customer_name FROM`, 1)
-	b.query = strings.TrimSuffix(b.query, ` LIMIT `+itoa(f.Limit+1))
+	b.query = strings.TrimSuffix(b.query, ` LIMIT `+strconv.Itoa(f.Limit+1))
 	return b
 }
 
@@ -249,7 +249,7 @@ func (f SearchFilter) named(k flow.SearchKey, word string, most int) branch {
 	if where == "" {
 		return f.kept(key, `SELECT w.id FROM (`+inner+f.deep(key)+`) AS w`, args)
 	}
-	return f.kept(key, `SELECT w.id FROM (`+inner+itoa(most)+`) AS w WHERE `+where+` ORDER BY w.id DESC LIMIT `+f.deep(key), append(args, values...))
+	return f.kept(key, `SELECT w.id FROM (`+inner+strconv.Itoa(most)+`) AS w WHERE `+where+` ORDER BY w.id DESC LIMIT `+f.deep(key), append(args, values...))
 }
 
 // begun finds sessions of any project by the beginning of a word.
@@ -257,7 +257,7 @@ func (f SearchFilter) begun(k flow.SearchKey) branch {
 	from, args := f.scope()
 	first := longest(k.Words)
 	inner := `SELECT i.session AS id, i.name, i.amount FROM ` + from + ` CROSS JOIN names i WHERE i.project = p.project AND i.word >= ? AND i.word < ?` +
-		f.window(`i.session`) + ` LIMIT ` + itoa(searchWide)
+		f.window(`i.session`) + ` LIMIT ` + strconv.Itoa(searchWide)
 	args = append(append(args, first, first+last), f.windowArgs()...)
 	where, values := beside(k)
 	if where != "" {
@@ -307,5 +307,3 @@ func (f SearchFilter) newest() branch {
 	deep := f.deep(flow.SearchKey{})
 	return f.kept(flow.SearchKey{Kind: newestKind}, `SELECT i.id FROM sessions i`+where+f.window(`i.id`)+` ORDER BY i.id DESC LIMIT `+deep, append(args, f.windowArgs()...))
 }
-
-func itoa(n int) string { return fmt.Sprint(n) }
