@@ -100,6 +100,55 @@ func TestSendHearsNothingThatItDidNotAskFor(t *testing.T) {
 	}
 }
 
+// A connection that the endpoint will not read from again serves no second delivery,
+// although it stays open: one that it said it closes, one whose answer was not read to
+// its end, and one over which not all was sent.
+func TestSendUsesNoConnectionThatIsSpent(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer string
+		body   int // that is sent, of which the endpoint reads the beginning
+	}{
+		"said to be closed":       {"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", 14},
+		"HTTP/1.0":                {"HTTP/1.0 204 No Content\r\n\r\n", 14},
+		"more than is read of it": {"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + strings.Repeat("x", 64<<10), 14},
+		"answered early":          {"HTTP/1.1 204 No Content\r\n\r\n", 256 << 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := listen(t)
+			small, err := l.(*net.TCPListener).SyscallConn()
+			if err := errors.Join(err, listenSmall(small)); err != nil {
+				t.Fatal(err)
+			}
+			var conns atomic.Int32
+			over := make(chan struct{})
+			url := "http://" + serveOn(t, l, func(conn net.Conn) {
+				first := conns.Add(1) == 1
+				if _, err := conn.Read(make([]byte, 4096)); err != nil {
+					return
+				}
+				if !first {
+					answer204(conn)
+				} else if write(conn, c.answer) == nil {
+					<-over
+				}
+			})
+			t.Cleanup(func() { close(over) })
+			se := hooks.NewWatched(settings(), func(_ string, verdict error, conn syscall.RawConn) error {
+				return errors.Join(verdict, sendSmall(conn))
+			})
+			t.Cleanup(se.Close)
+			long := to(t, url)
+			long.Body = make([]byte, c.body)
+			if v := se.Send(t.Context(), long); !v.OK {
+				t.Errorf("the first delivery: verdict %+v", v)
+			}
+			if v := se.Send(t.Context(), to(t, url)); !v.OK || conns.Load() != 2 {
+				t.Errorf("the second delivery: verdict %+v, over %d connections", v, conns.Load())
+			}
+		})
+	}
+}
+
 func write(c net.Conn, text string) error {
 	_, err := io.WriteString(c, text)
 	return err
@@ -143,7 +192,8 @@ func TestSendWritesOneRequest(t *testing.T) {
 	}
 }
 
-// Over TLS too a connection serves again and again.
+// Over TLS too a connection serves again and again, also to one that would rather
+// speak HTTP/2.
 func TestSendKeepsConnectionsOverTLS(t *testing.T) {
 	var opened atomic.Int32
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "thank you") }))
@@ -152,6 +202,7 @@ func TestSendKeepsConnectionsOverTLS(t *testing.T) {
 			opened.Add(1)
 		}
 	}
+	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	se := sender(t, func(c *hooks.Config) { c.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs })
