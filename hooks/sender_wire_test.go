@@ -215,3 +215,23 @@ func TestSendKeepsConnectionsOverTLS(t *testing.T) {
 		t.Errorf("%d connections for 5 deliveries", n)
 	}
 }
+
+// A TLS session is taken up again where its connection was not kept: negotiating anew
+// costs both sides ten times as much.
+func TestSendTakesUpTLSSessions(t *testing.T) {
+	resumed := make(chan bool, 1)
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		resumed <- r.TLS.DidResume
+		w.Header().Set("Connection", "close")
+	}))
+	t.Cleanup(s.Close)
+	se := sender(t, func(c *hooks.Config) { c.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs })
+	for i := range 3 {
+		if v := se.Send(t.Context(), to(t, s.URL)); !v.OK {
+			t.Fatalf("delivery %d: verdict %+v", i, v)
+		}
+		if was := <-resumed; was != (i > 0) {
+			t.Errorf("delivery %d: resumed is %t", i, was)
+		}
+	}
+}
