@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,4 +76,59 @@ func TestANameThatNobodyAnswersForCostsFiveSeconds(t *testing.T) {
 		}
 		s.Close()
 	})
+}
+
+// What an endpoint that answers early has not read yet stays what it was: none ever
+// reads what is sent to another.
+func TestSendShowsNobodyWhatOthersAreSent(t *testing.T) {
+	early, other := make(chan net.Conn, 1), make(chan net.Conn, 1)
+	patient := settings()
+	patient.Timeout, patient.DrainTimeout = time.Minute, time.Minute
+	se := hooks.NewDialing(patient, func(_ context.Context, _, address string) (net.Conn, error) {
+		here, there := net.Pipe()
+		if address == "127.0.0.1:8080" {
+			early <- there
+		} else {
+			other <- there
+		}
+		return here, nil
+	})
+	t.Cleanup(se.Close)
+	long := func(url, fill string) hooks.Request {
+		r := to(t, url)
+		r.Body = []byte(strings.Repeat(fill, 12<<10))
+		return r
+	}
+	verdict := make(chan hooks.Verdict, 1)
+	go func() { verdict <- se.Send(t.Context(), long("http://127.0.0.1:8080/", "a")) }()
+	there := <-early
+	in := bufio.NewReaderSize(there, 1024)
+	r, err := http.ReadRequest(in)
+	if err == nil {
+		_, err = io.WriteString(there, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		c := <-other
+		b, err := http.ReadRequest(bufio.NewReader(c))
+		if err == nil {
+			_, err = io.Copy(io.Discard, b.Body)
+		}
+		if err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
+		}
+	}()
+	if v := se.Send(t.Context(), long("http://127.0.0.1:8081/", "b")); !v.OK {
+		t.Errorf("the other: verdict %+v", v)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || strings.Trim(string(body), "a") != "" {
+		t.Errorf("%d bytes are another's, %v", len(strings.Trim(string(body), "a")), err)
+	}
+	_, _ = io.WriteString(there, "done")
+	if v := <-verdict; !v.OK || string(v.Body) != "done" {
+		t.Errorf("verdict %+v", v)
+	}
 }
