@@ -295,19 +295,22 @@ func BenchmarkFaultLong(b *testing.B) {
 	const longest = 1 << 16
 	for _, word := range []string{"no ", "the ", "code is ", "pay no ", "4 ", "my pin ", "7K3M-9QTX ", "%25", "naira "} {
 		b.Run(strings.TrimSpace(word), func(b *testing.B) {
-			read := func(size int) time.Duration { // the best of some: what else the machine does only adds
-				best := time.Duration(math.MaxInt64)
+			const parts = 4
+			read := func(times, size int) time.Duration {
 				text := strings.Repeat(word, size/len(word))
-				for range 5 {
-					began := time.Now()
+				began := time.Now()
+				for range times {
 					bot.Understand(text, banks)
-					best = min(best, time.Since(began))
 				}
-				return best
+				return time.Since(began)
 			}
-			var whole, quarter time.Duration
+			// The best of some, for what else the machine does only adds; by turns, and the
+			// quarter as often as makes it as much to read, so that both are met alike.
+			whole, quarter := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 			for b.Loop() {
-				whole, quarter = read(longest), read(longest/4)
+				for range 10 {
+					whole, quarter = min(whole, read(1, longest)), min(quarter, read(parts, longest/parts)/parts)
+				}
 			}
 			times := float64(whole) / float64(quarter)
 			b.ReportMetric(times, "quarters")
