@@ -14,6 +14,6 @@
 //   - Nothing outside is called inside a decision or a transaction. What a
 //     decision owes to the outside is an effect that is saved with it.
 //
-// The tables of legal moves stand in machine.go, one per thing that has states:
-// session, attempt and talk.
+// The tables of legal moves stand in machine.go, those of a chat in talk_table.go,
+// one per thing that has states.
 package flow
