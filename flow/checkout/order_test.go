@@ -91,17 +91,11 @@ func TestWhatSomebodySawAtTheBankIsNotBookedTwiceWhenTheBankTellsIt(t *testing.T
 		t := w.t
 		session, p := w.paidFor(500_000)
 		w.weather(rail.Conditions{Refunds: rail.FatePending})
-		r, err := w.refund(p, 200_000)
-		w.must(err)
-		for range 50 {
-			w.rest()
-			if r, err = w.db.Refund(t.Context(), r.ID); err != nil || r.Status != flow.RefundProcessing {
-				break
-			}
-			w.pass(12 * time.Hour)
-		}
-		w.must(err)
-		_, err = w.service.Order(t.Context(), project, byHand(r, "BANK-1"))
+		r := w.ordered(p, 200_000)
+		w.rest()
+		w.passes(16, 4*time.Hour)
+		r = w.becomes(r.ID, flow.RefundAttention)
+		_, err := w.service.Order(t.Context(), project, byHand(r, "BANK-1"))
 		w.must(err)
 		for range 2 {
 			w.must(w.tell(flow.Notice{Kind: flow.PaidOut, Reference: string(r.ID), RailTransactionID: "BANK-1", Amount: r.Amount, PaidAt: w.clock()}))

@@ -37,8 +37,7 @@ func TestARefundThatAnotherWorkerBeganAndWasCutOffInIsSent(t *testing.T) {
 					}
 					return d, err
 				})
-				_, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
-				w.must(err)
+				w.must(w.retryRefund(r))
 				w.rest()
 				w.until("it is sent", func() bool { // within some seconds, and some that the bank takes
 					w.later(2 * time.Second)
@@ -97,8 +96,7 @@ func TestARefundThatAnotherWorkerOrderedMeanwhileIsNotOrderedTwice(t *testing.T)
 		t := w.t
 		session, p := w.paidFor(500_000)
 		w.unreached(true)
-		r, err := w.refund(p, 200_000)
-		w.must(err)
+		r := w.ordered(p, 200_000)
 		if r = w.becomes(r.ID, flow.RefundProcessing); r.Tries != 1 {
 			t.Fatalf("%+v", r)
 		}

@@ -85,8 +85,7 @@ func TestMoneyThatNobodyOrderedBackIsSentAgainUntilSomebodyMustLook(t *testing.T
 				w.proven()
 				// Somebody looks: the payer has another account now.
 				w.weather(rail.Conditions{})
-				_, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
-				w.must(err)
+				w.must(w.retryRefund(r))
 				if p = w.payment(p.ID); p.Resolution != flow.ResolvedRefunded || p.ResolvedBy != "wsp_key_1" || p.Unapplied != 0 || p.Refunded != 500_000 {
 					t.Errorf("on its way: %+v", p)
 				}
@@ -158,7 +157,7 @@ func TestMoneyThatIsRefusedTooOftenCanGoAnotherWay(t *testing.T) {
 		})
 		w.lies(session.ID, nil)
 		w.waitsNoMore(session.ID, "", "and is not tried again by itself. Its money went back another way.")
-		if _, err := w.service.RetryRefund(t.Context(), first.ID, "wsp_key_1", call("", "", nil)); flow.CodeOf(err) != flow.CodeRefundExceeds {
+		if err := w.retryRefund(first); flow.CodeOf(err) != flow.CodeRefundExceeds {
 			t.Errorf("sent again: %v", err)
 		}
 		if e := w.events(session.ID); e[flow.RefundFailedKind] != 4 || e[flow.RefundProcessedKind] != 1 || e[flow.RefundAttentionKind] != 1 {
@@ -201,8 +200,7 @@ func TestAMerchantRetriesARefundThatFailed(t *testing.T) {
 		t := w.t
 		session, p := w.paidFor(600_000) // of which ₦1,000 is too much
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		made, err := w.refund(p, 600_000)
-		w.must(err)
+		made := w.ordered(p, 600_000)
 		for i := range 5 { // as often as they like
 			r := w.refuses(session.ID, i+1)
 			if r.Status != flow.RefundFailed || r.Aside != 100_000 {
@@ -211,8 +209,7 @@ func TestAMerchantRetriesARefundThatFailed(t *testing.T) {
 			if i == 4 {
 				w.weather(rail.Conditions{})
 			}
-			_, err = w.service.RetryRefund(t.Context(), made.ID, "wsp_key_1", call("", "", nil))
-			w.must(err)
+			w.must(w.retryRefund(made))
 		}
 		w.rest()
 		w.pass(time.Second)
@@ -264,8 +261,7 @@ func TestWhatTheMerchantSendsBackWholeDoesNotWait(t *testing.T) {
 			t.Errorf("a part of it went back: %+v", p)
 		}
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		rest, err := w.refund(p, 400_000)
-		w.must(err)
+		rest := w.ordered(p, 400_000)
 		if p = w.payment(p.ID); p.Resolution != flow.ResolvedRefunded || p.ResolvedBy != "wsp_key_1" || p.ResolvedWhy != "it came back" || !p.ReturnsAt.IsZero() || p.Unapplied != 0 {
 			t.Errorf("all of it goes back: %+v", p)
 		}

@@ -84,8 +84,7 @@ func TestARefundSurvivesACrashAtEveryPoint(t *testing.T) {
 					w.endpoint("https://shop.test/hook")
 					session, p := w.paidFor(500_000)
 					arm(w, w.crash)
-					r, err := w.refund(p, 200_000)
-					w.must(err)
+					r := w.ordered(p, 200_000)
 					w.outlives(r.ID, alone)
 					w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
 					if e := w.events(session.ID); e[flow.RefundPendingKind] != 1 || e[flow.RefundProcessedKind] != 1 {
@@ -118,8 +117,7 @@ func TestARefundIsAskedAboutThoughAProcessThatOversleptEndsIt(t *testing.T) {
 		_, p := w.paidFor(500_000)
 		w.end()
 		w.open(false)
-		r, err := w.refund(p, 200_000)
-		w.must(err)
+		r := w.ordered(p, 200_000)
 		ctx := context.WithoutCancel(t.Context())
 		var slept []store.Work
 		w.must(w.db.Update(ctx, func(tx *store.Tx) (err error) {

@@ -67,8 +67,7 @@ func TestWhatTheBankTakesBackMeanwhileIsNotSentToo(t *testing.T) {
 				return flow.Disbursed{}, rail.ErrUnavailable
 			}
 		})
-		first, err := w.refund(p, 100_000)
-		w.must(err)
+		first := w.ordered(p, 100_000)
 		<-began
 		w.must(w.tell(reversal("R1", "T1", a, 500_000, w.clock())))
 		if _, err := w.refund(p, 1); flow.CodeOf(err) != flow.CodeRefundExceeds {
@@ -85,8 +84,7 @@ func TestWhatTheBankTakesBackMeanwhileIsNotSentToo(t *testing.T) {
 		w.rest()
 		w.end()
 		w.open(true) // nothing is at work
-		second, err := w.refund(w.payments(other.ID)[0], 300_000)
-		w.must(err)
+		second := w.ordered(w.payments(other.ID)[0], 300_000)
 		w.must(w.tell(reversal("R2", "T2", b, 500_000, w.clock())))
 		w.run()
 		if r := w.becomes(second.ID, flow.RefundFailed); !strings.Contains(r.Failure, "took the payment back") || r.Tries != 0 {
@@ -112,8 +110,7 @@ func TestWhatIsTooMuchGoesBackFirst(t *testing.T) {
 				return call()
 			}
 		})
-		r, err := w.refund(part, 50_000)
-		w.must(err)
+		r := w.ordered(part, 50_000)
 		if s := w.read(session.ID); s.AmountPaid != 150_000 || s.Status != flow.SessionPending || w.attempts(session.ID)[0].Amount != 350_000 {
 			t.Errorf("the session has %d, and its account asks for %d", s.AmountPaid, w.attempts(session.ID)[0].Amount)
 		}

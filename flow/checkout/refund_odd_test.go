@@ -28,8 +28,7 @@ func TestTwoRefundsOfAPaymentThatFailBothGoBack(t *testing.T) {
 				return flow.Disbursed{}, rail.ErrNotFound
 			}
 		})
-		mine, err := w.refund(p, 100_000)
-		w.must(err)
+		mine := w.ordered(p, 100_000)
 		w.rest()
 		w.later(time.Minute)
 		list := w.refundsOf(session.ID)
@@ -64,8 +63,7 @@ func TestWhatComesBackToWaitGoesBackThoughTheRestIsGone(t *testing.T) {
 		t := w.t
 		session, p := w.lateMoney(func(*flow.Policy) {})
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		r, err := w.refund(p, 100_000)
-		w.must(err)
+		r := w.ordered(p, 100_000)
 		w.becomes(r.ID, flow.RefundProcessing)
 		w.must(w.tell(flow.Notice{Kind: flow.Reversal, RailTransactionID: "R1", Reverses: p.RailTransactionID, Amount: 400_000, PaidAt: w.clock()}))
 		if p = w.payment(p.ID); p.Unapplied != 0 {
@@ -94,8 +92,7 @@ func TestAPartOfWhichSomeIsTakenCountsWhenTheRestGoesBack(t *testing.T) {
 		session := w.payingUnder(func(*flow.Policy) {})
 		part := w.comes(session.ID, 200_000)
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		r, err := w.refund(part, 200_000)
-		w.must(err)
+		r := w.ordered(part, 200_000)
 		w.rest()
 		w.comes(session.ID, 400_000)
 		w.pass(time.Second)
@@ -150,8 +147,7 @@ func TestNothingIsRefundedOnTheFeesOfEarlierRefunds(t *testing.T) {
 		if _, err := w.refund(last, 482_501); flow.CodeOf(err) != flow.CodeRefundOverBalance {
 			t.Errorf("more than was earned since: %v", err)
 		}
-		r, err := w.refund(last, 482_500) // what was earned since pays for it
-		w.must(err)
+		r := w.ordered(last, 482_500) // what was earned since pays for it
 		if _, err := w.refund(next, 1); flow.CodeOf(err) != flow.CodeRefundOverBalance {
 			t.Errorf("twice: %v", err)
 		}
@@ -178,8 +174,7 @@ func TestWhatBouncedUnheardIsBookedWhenTheBankIsAsked(t *testing.T) {
 		}
 		w.proven()
 		w.weather(rail.Conditions{})
-		_, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
-		w.must(err)
+		w.must(w.retryRefund(r))
 		if r = w.sentBack(session.ID); r.Reference != string(r.ID)+"-2" {
 			t.Errorf("%+v", r)
 		}
@@ -213,8 +208,7 @@ func TestAPartThatWasSentAfterAllAndCameBackDoesNotCount(t *testing.T) {
 		session := w.payingUnder(func(*flow.Policy) {})
 		part := w.comes(session.ID, 200_000)
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		r, err := w.refund(part, 200_000)
-		w.must(err)
+		r := w.ordered(part, 200_000)
 		w.refuses(session.ID, 1)
 		w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "B2", Reverses: "B1", Amount: r.Amount, PaidAt: w.clock()}))
 		w.becomes(r.ID, flow.RefundAttention)
@@ -233,8 +227,7 @@ func TestARefusedQuestionIsNoRefusedRefund(t *testing.T) {
 		w.earns()
 		p := w.earns()
 		w.weather(rail.Conditions{Refunds: rail.FatePending, Payouts: rail.FatePending})
-		r, err := w.refund(p, 200_000)
-		w.must(err)
+		r := w.ordered(p, 200_000)
 		w.rest()
 		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 			return flow.Disbursed{}, fmt.Errorf("%w: answered with 401", rail.ErrRejected)
@@ -256,8 +249,7 @@ func TestABankThatChangedItsMindIsAskedUntilItAnswers(t *testing.T) {
 	each(t, func(w *world) {
 		session, p := w.paidFor(500_000)
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		r, err := w.refund(p, 200_000)
-		w.must(err)
+		r := w.ordered(p, 200_000)
 		w.refuses(session.ID, 1)
 		var asked int
 		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {

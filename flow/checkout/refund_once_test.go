@@ -24,7 +24,7 @@ func TestAtOneMomentOnlyOneDecidesAboutWhatTheBankRefused(t *testing.T) {
 			start := make(chan struct{})
 			var all sync.WaitGroup
 			errs := make([]error, 3)
-			all.Go(func() { <-start; _, errs[0] = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil)) })
+			all.Go(func() { <-start; errs[0] = w.retryRefund(r) })
 			all.Go(func() { <-start; _, errs[1] = w.resolve(p.ID, round%2 == 0) })
 			all.Go(func() { <-start; _, errs[2] = w.refund(p, 500_000) })
 			all.Go(func() { <-start; w.pass(wait) })
@@ -70,7 +70,7 @@ func TestWhatIsSentAgainWhileTheBankIsAskedIsNotHeldUpByTheAnswer(t *testing.T) 
 		w.rail.sentOut(func(_ string, bank func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 			d, err := bank()
 			once.Do(func() {
-				_, again := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
+				again := w.retryRefund(r)
 				if again != nil {
 					t.Errorf("it is not sent again: %v", again)
 				}

@@ -128,8 +128,7 @@ func TestAPartThatAPolicySendsBackMayBeDecidedAbout(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		session, p := refused(w)
-		_, err := w.refund(p, 1)
-		w.must(err)
+		w.ordered(p, 1)
 		w.later(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
 		w.until("the rest goes back", func() bool { w.later(time.Second); return w.payment(p.ID).Refunded == 300_000 })
 		if s := w.read(session.ID); !s.Open() || s.AmountPaid != 0 {
@@ -142,10 +141,9 @@ func TestAPartThatAPolicySendsBackMayBeDecidedAbout(t *testing.T) {
 		w.lies(session.ID, nil)
 
 		for _, accept := range []bool{true, false} {
-			session, p = refused(w)
-			if p, err = w.resolve(p.ID, accept); err != nil {
-				t.Fatal(err)
-			}
+			session, p := refused(w)
+			p, err := w.resolve(p.ID, accept)
+			w.must(err)
 			w.rest()
 			if s := w.read(session.ID); accept != (s.Status == flow.SessionPaid) || accept != (p.Applied == 300_000) || accept == (p.Refunded == 300_000) {
 				t.Errorf("accepted: %v: %+v, %+v", accept, s, p)

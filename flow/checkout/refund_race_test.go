@@ -177,8 +177,7 @@ func TestAPartThatStaysBesideMoreThanTheRestIsTooMuch(t *testing.T) {
 				session := w.payingUnder(func(p *flow.Policy) { p.Overpayment = policy })
 				part := w.comes(session.ID, 200_000)
 				w.weather(rail.Conditions{Refunds: rail.FateFail})
-				r, err := w.refund(part, 200_000)
-				w.must(err)
+				r := w.ordered(part, 200_000)
 				w.rest()
 				w.comes(session.ID, 400_000)
 				w.pass(time.Second)
@@ -210,8 +209,7 @@ func TestPartsThatAreAllOfItInASessionThatIsOverWait(t *testing.T) {
 		session := w.payingUnder(func(*flow.Policy) {})
 		part := w.comes(session.ID, 200_000)
 		w.weather(rail.Conditions{Refunds: rail.FatePending})
-		r, err := w.refund(part, 200_000)
-		w.must(err)
+		r := w.ordered(part, 200_000)
 		w.becomes(r.ID, flow.RefundProcessing)
 		w.comes(session.ID, 300_000)
 		w.pass(2 * time.Hour)
@@ -221,7 +219,7 @@ func TestPartsThatAreAllOfItInASessionThatIsOverWait(t *testing.T) {
 		if s := w.read(session.ID); s.Status != flow.SessionExpired {
 			t.Errorf("%+v", s)
 		}
-		part, err = w.resolve(part.ID, true)
+		part, err := w.resolve(part.ID, true)
 		w.must(err)
 		if s := w.read(session.ID); s.Status != flow.SessionPaid || s.AmountPaid != 500_000 || part.Applied != 200_000 {
 			t.Errorf("accepted: %+v, %+v", s, part)

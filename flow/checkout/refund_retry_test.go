@@ -23,8 +23,7 @@ func TestARefundThatFailedIsNotRetriedWithMoneyThatWasPaidOut(t *testing.T) {
 		t := w.t
 		session, p := w.paidFor(500_000)
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		_, err := w.refund(p, 200_000)
-		w.must(err)
+		w.ordered(p, 200_000)
 		r := w.refuses(session.ID, 1)
 		w.weather(rail.Conditions{})
 		w.at("2026-11-23T08:00:01Z")
@@ -59,11 +58,10 @@ func TestARefundOfWhatIsSetAsideIsRetriedWithoutABalance(t *testing.T) {
 		w.ended(project, 1)
 		session, p := w.lateMoney(func(*flow.Policy) {})
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		_, err := w.refund(p, 10_000) // which the bank has
-		w.must(err)
+		w.ordered(p, 10_000) // which the bank has
 		r := w.refuses(session.ID, 1)
 		w.weather(rail.Conditions{})
-		_, err = w.bank.Reverse(t.Context(), paid.RailTransactionID)
+		_, err := w.bank.Reverse(t.Context(), paid.RailTransactionID)
 		w.must(err)
 		w.until("it is taken back", func() bool { return w.left() == -482_500 })
 		w.must(w.retryRefund(r))
@@ -86,8 +84,7 @@ func TestARetriedRefundThatBouncedMeanwhileIsNotSentAgainByItself(t *testing.T) 
 		t := w.t
 		session, p := w.paidFor(500_000)
 		w.weather(rail.Conditions{Refunds: rail.FatePending})
-		r, err := w.refund(p, 200_000)
-		w.must(err)
+		r := w.ordered(p, 200_000)
 		w.rest()
 		w.passes(16, 4*time.Hour)
 		if r = w.becomes(r.ID, flow.RefundAttention); r.Tries != 1 || r.Returned || r.PutBack {

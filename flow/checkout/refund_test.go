@@ -37,11 +37,18 @@ func (w *world) refund(p flow.Payment, amount flow.Kobo) (flow.Refund, error) {
 	return made.Refund, err
 }
 
-// refused has a refund ordered that the bank refuses.
-func (w *world) refused(p flow.Payment, amount flow.Kobo) flow.Refund {
+// ordered is a refund of a payment that was taken on.
+func (w *world) ordered(p flow.Payment, amount flow.Kobo) flow.Refund {
 	w.t.Helper()
 	r, err := w.refund(p, amount)
 	w.must(err)
+	return r
+}
+
+// refused has a refund ordered that the bank refuses.
+func (w *world) refused(p flow.Payment, amount flow.Kobo) flow.Refund {
+	w.t.Helper()
+	r := w.ordered(p, amount)
 	w.rest()
 	return w.becomes(r.ID, flow.RefundFailed)
 }
@@ -49,8 +56,7 @@ func (w *world) refused(p flow.Payment, amount flow.Kobo) flow.Refund {
 // goesBack has a refund ordered that the bank sends.
 func (w *world) goesBack(p flow.Payment, amount flow.Kobo) flow.Refund {
 	w.t.Helper()
-	r, err := w.refund(p, amount)
-	w.must(err)
+	r := w.ordered(p, amount)
 	w.rest()
 	w.pass(time.Second)
 	return w.becomes(r.ID, flow.RefundProcessed)
@@ -159,8 +165,7 @@ func TestARefundWhoseNoticeIsLostIsFoundByAsking(t *testing.T) {
 	each(t, func(w *world) {
 		session, p := w.paidFor(500_000)
 		w.weather(rail.Conditions{NotifyLossPercent: 100})
-		r, err := w.refund(p, 500_000)
-		w.must(err)
+		r := w.ordered(p, 500_000)
 		w.rest()
 		w.pass(11 * time.Second)
 		r = w.becomes(r.ID, flow.RefundProcessed)
@@ -201,10 +206,10 @@ func TestARefundThatTheBankWillNotSendPutsItsMoneyBack(t *testing.T) {
 				w.rest()
 				w.pass(time.Second)
 				w.becomes(again.ID, flow.RefundProcessed)
-				if _, err := w.service.RetryRefund(t.Context(), again.ID, "wsp_key_1", call("", "", nil)); flow.CodeOf(err) != flow.CodeRefundNotRetryable {
+				if err := w.retryRefund(again); flow.CodeOf(err) != flow.CodeRefundNotRetryable {
 					t.Errorf("what was sent is retried: %v", err)
 				}
-				if _, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil)); flow.CodeOf(err) != flow.CodeRefundExceeds {
+				if err := w.retryRefund(r); flow.CodeOf(err) != flow.CodeRefundExceeds {
 					t.Errorf("more than is left is retried: %v", err)
 				}
 				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 200_000, flow.MerchantPending: -182_500, flow.Fees: -17_500})
@@ -233,8 +238,7 @@ func TestARefundThatBouncesIsSentAgainUnderAnotherName(t *testing.T) {
 			t.Errorf("the payer read %q", got)
 		}
 		w.weather(rail.Conditions{})
-		_, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
-		w.must(err)
+		w.must(w.retryRefund(r))
 		w.rest()
 		w.pass(time.Second)
 		if r = w.becomes(r.ID, flow.RefundProcessed); r.Reference != string(r.ID)+"-2" {
@@ -262,8 +266,8 @@ func TestARefundThatNobodyKnowsOfNeedsAttentionAndIsAskedAboutBeforeItIsSentAgai
 		t := w.t
 		session, p := w.paidFor(500_000)
 		w.weather(rail.Conditions{Refunds: rail.FatePending})
-		r, err := w.refund(p, 200_000)
-		w.must(err)
+		r := w.ordered(p, 200_000)
+		var err error
 		asks := 0
 		for w.rest(); asks < 50; asks++ {
 			if r, err = w.db.Refund(t.Context(), r.ID); err != nil || r.Status != flow.RefundProcessing {
@@ -282,8 +286,7 @@ func TestARefundThatNobodyKnowsOfNeedsAttentionAndIsAskedAboutBeforeItIsSentAgai
 			t.Errorf("told %v", e)
 		}
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.RefundsPayable: -200_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
-		_, err = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
-		w.must(err)
+		w.must(w.retryRefund(r))
 		w.becomes(r.ID, flow.RefundProcessing)
 		w.weather(rail.Conditions{}) // what was held is sent
 		w.pass(time.Second)
@@ -301,8 +304,8 @@ func TestARetryOfWhatTheBankNeverTookOnKeepsItsName(t *testing.T) {
 		t := w.t
 		_, p := w.paidFor(500_000)
 		w.unreached(true)
-		r, err := w.refund(p, 200_000)
-		w.must(err)
+		r := w.ordered(p, 200_000)
+		var err error
 		for range 30 {
 			w.rest()
 			if r, err = w.db.Refund(t.Context(), r.ID); err != nil || r.Status != flow.RefundProcessing {
@@ -314,8 +317,7 @@ func TestARetryOfWhatTheBankNeverTookOnKeepsItsName(t *testing.T) {
 			t.Fatalf("%+v (%v)", r, err)
 		}
 		w.unreached(false)
-		_, err = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
-		w.must(err)
+		w.must(w.retryRefund(r))
 		w.rest()
 		w.pass(time.Second)
 		if r = w.becomes(r.ID, flow.RefundProcessed); r.Reference != string(r.ID) {
@@ -337,8 +339,7 @@ func TestARefundWhoseAnswerIsLostIsNotSentTwice(t *testing.T) {
 				return flow.Disbursed{}, fmt.Errorf("%w: the line broke", rail.ErrUnknown)
 			}
 		})
-		r, err := w.refund(p, 200_000)
-		w.must(err)
+		r := w.ordered(p, 200_000)
 		w.rest()
 		w.pass(11 * time.Second)
 		w.becomes(r.ID, flow.RefundProcessed)

@@ -30,12 +30,10 @@ func (w *world) refusedThenSent(fate rail.Fate) flow.Refund {
 	w.t.Helper()
 	session, p := w.paidFor(500_000)
 	w.weather(rail.Conditions{Refunds: rail.FateFail})
-	r, err := w.refund(p, 200_000)
-	w.must(err)
+	r := w.ordered(p, 200_000)
 	w.refuses(session.ID, 1)
 	w.weather(rail.Conditions{Refunds: fate})
-	_, err = w.service.RetryRefund(w.t.Context(), r.ID, "wsp_key_1", call("", "", nil))
-	w.must(err)
+	w.must(w.retryRefund(r))
 	w.rest()
 	if fate == rail.FatePending {
 		return w.becomes(r.ID, flow.RefundProcessing)
@@ -74,7 +72,7 @@ func TestARefundThatIsSentUnderTwoNamesIsBookedAndSeen(t *testing.T) {
 		}
 		w.lies(r.Session, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 100_000, flow.MerchantPending: -282_500, flow.Fees: -17_500, flow.RefundsPayable: 200_000})
 		w.looks(200_000)
-		if _, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil)); flow.CodeOf(err) != flow.CodeRefundNotRetryable {
+		if err := w.retryRefund(r); flow.CodeOf(err) != flow.CodeRefundNotRetryable {
 			t.Errorf("sent a third time: %v", err)
 		}
 		if e := w.events(r.Session); e[flow.RefundProcessedKind] != 1 {
@@ -194,8 +192,7 @@ func TestAnAnswerThatComesAfterAnotherRefundIsNotTheMerchantsToBear(t *testing.T
 		t := w.t
 		session, p := w.paidFor(500_000)
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		first, err := w.refund(p, 200_000)
-		w.must(err)
+		first := w.ordered(p, 200_000)
 		w.refuses(session.ID, 1)
 		w.weather(rail.Conditions{})
 		w.goesBack(p, 500_000)
@@ -225,8 +222,7 @@ func TestWhatWasSentBesidesComesBackAfterTheOtherRefundFailed(t *testing.T) {
 		w.weather(rail.Conditions{Refunds: rail.FateReject})
 		first := w.refused(p, 300_000)
 		w.weather(rail.Conditions{Refunds: rail.FatePending})
-		other, err := w.refund(p, 500_000)
-		w.must(err)
+		other := w.ordered(p, 500_000)
 		w.rest()
 		w.rail.sentOut(func(name string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 			if name == first.Reference {
@@ -274,8 +270,7 @@ func TestARefusalThatIsToldLateIsNoReturn(t *testing.T) {
 		t := w.t
 		session, p := w.paidFor(500_000)
 		w.weather(rail.Conditions{Refunds: rail.FatePending})
-		r, err := w.refund(p, 200_000)
-		w.must(err)
+		r := w.ordered(p, 200_000)
 		w.rest()
 		refusal := flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "N1", Amount: r.Amount, PaidAt: w.clock()}
 		w.paidOut(r.Reference, "B1", r.Amount)
@@ -333,8 +328,7 @@ func TestWhatIsSentAfterAllLeavesNoMoreSetAsideThanThereIs(t *testing.T) {
 		want      map[flow.LedgerAccount]flow.Kobo
 	}{
 		"some of its money is under way by another": {func(w *world, p flow.Payment) {
-			_, err := w.refund(p, 300_000)
-			w.must(err)
+			w.ordered(p, 300_000)
 		}, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.RefundsPayable: -300_000, flow.MerchantPending: 17_500, flow.Fees: -17_500}},
 		"the bank took some of the payment back": {func(w *world, p flow.Payment) {
 			w.bankTakes(p, 300_000, "R1")

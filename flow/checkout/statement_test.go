@@ -98,8 +98,7 @@ func TestARefundThatCameBackUnheardIsFoundAllTheSame(t *testing.T) {
 				if lost {
 					w.weather(rail.Conditions{Refunds: rail.FateBounce, NotifyLossPercent: 100})
 				}
-				r, err := w.refund(p, 200_000)
-				w.must(err)
+				r := w.ordered(p, 200_000)
 				w.rest()
 				first := flow.RefundAttention // it is asked about when it has come back already
 				if !lost {
@@ -126,8 +125,7 @@ func TestARefundThatCameBackUnheardIsFoundAllTheSame(t *testing.T) {
 					t.Errorf("the day: %+v (%v)", got, err)
 				}
 				w.weather(rail.Conditions{})
-				_, err = w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
-				w.must(err)
+				w.must(w.retryRefund(r))
 				w.rest()
 				w.pass(time.Second)
 				w.becomes(r.ID, flow.RefundProcessed)
