@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -209,10 +208,7 @@ func TestRotationUnderLoadRefusesNobody(t *testing.T) {
 
 func TestTheLastUseOfAKeyIsWrittenDownLazily(t *testing.T) {
 	s := open(t)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.server.cfg.Accounts.Run(ctx) }()
-	t.Cleanup(func() { s.ends(stop, ended) })
+	s.runs(s.server.cfg.Accounts.Run)
 	token, p := s.desk("Ada Stores")
 	id, key := s.newAPIKey(token, string(p.ID), "secret")
 	used := func() time.Time {

@@ -14,25 +14,28 @@ import (
 	"till/flow/await"
 )
 
-// listen serves a shop on a real port and returns its address.
-func (s *shop) listen() string {
-	s.t.Helper()
-	addr, stop, ended := s.serves()
-	s.t.Cleanup(func() { s.ends(stop, ended) })
-	return addr
-}
-
-// serves is listen until stop is called; ended then gets what it ended with.
-func (s *shop) serves() (addr string, stop context.CancelFunc, ended <-chan error) {
+// door is a port of this machine.
+func (s *shop) door() net.Listener {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- s.server.Serve(ctx, ln) }()
-	return ln.Addr().String(), stop, served
+	return ln
+}
+
+// on serves at a door what the shop has by now for a server.
+func (s *shop) on(ln net.Listener) func(context.Context) error {
+	server := s.server
+	return func(ctx context.Context) error { return server.Serve(ctx, ln) }
+}
+
+// listen serves a shop on a real port and returns its address.
+func (s *shop) listen() string {
+	s.t.Helper()
+	ln := s.door()
+	s.runs(s.on(ln))
+	return ln.Addr().String()
 }
 
 // probe sends bytes as they are and returns every answer until the server
@@ -212,11 +215,12 @@ func TestBodiesAndHeadersHaveABound(t *testing.T) {
 // not wait for them.
 func TestAConnectionThatNobodyUsedHoldsNoEndUp(t *testing.T) {
 	s := open(t)
-	addr, stop, ended := s.serves()
+	ln := s.door()
+	stop, ended := begins(s.on(ln))
 	conns := make([]net.Conn, 3)
 	for i := range conns {
 		var err error
-		if conns[i], err = net.Dial("tcp", addr); err != nil {
+		if conns[i], err = net.Dial("tcp", ln.Addr().String()); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = conns[i].Close() }()
@@ -240,8 +244,9 @@ func TestAWaitingCallEndsWhenTheServerDoes(t *testing.T) {
 	if r := s.ask("POST", "/v1/test/phones", s.key, `{"phone":"08031234567"}`); r.status != http.StatusCreated {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
-	addr, stop, ended := s.serves()
-	conn, err := net.Dial("tcp", addr)
+	ln := s.door()
+	stop, ended := begins(s.on(ln))
+	conn, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -203,7 +201,7 @@ func TestWhatACrashLeftFailsAtTheNextStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		d.runs(func(ctx context.Context, _ net.Listener) error { return d.verify.Run(ctx) }, nil)
+		d.runs(d.verify.Run)
 		d.want(d.settled(string(left.ID)), http.StatusOK, map[string]string{"data.status": "FAILED", "data.reason": "interrupted"})
 	}
 	d.want(d.event(string(left.ID)), 0, map[string]string{"event": "identity.failed"})

@@ -66,10 +66,7 @@ func (s *shop) verifying() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- verify.Run(ctx) }()
-	s.t.Cleanup(func() { s.ends(stop, ended) })
+	s.runs(verify.Run)
 	front := s.server.cfg
 	front.Verifications = map[flow.Environment]*checkout.Verifications{flow.Test: verify}
 	if s.server, err = New(front); err != nil {

@@ -2,9 +2,9 @@ package api
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"till/flow"
 	"till/flow/await"
@@ -61,29 +61,34 @@ func TestWhatAPayerIsDoneWithIsPlayedOnce(t *testing.T) {
 	}
 }
 
+// bankOn is the line to a pretend bank with its books in a file, "" for none, until
+// the test ends. It waits so long for an answer; 0 is as usual.
+func (s *shop) bankOn(file string, patience time.Duration) *sandbox.Rail {
+	t := s.t
+	t.Helper()
+	bank, err := sandbox.Open(sandbox.Config{File: file, Now: s.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bank.Close() })
+	ln := s.door()
+	s.runs(func(ctx context.Context) error { return bank.Serve(ctx, ln) })
+	wire, err := sandbox.NewRail(sandbox.RailConfig{
+		BaseURL: "http://" + ln.Addr().String(), Secret: "a secret of both directions", Now: s.now, Timeout: patience,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(wire.Close)
+	return wire
+}
+
 // meetSandbox gives the shop the pretend bank over the network, until the test
 // ends.
 func (s *shop) meetSandbox() {
 	t := s.t
 	t.Helper()
-	const secret = "a secret of both directions"
-	bank, err := sandbox.Open(sandbox.Config{Now: s.now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- bank.Serve(ctx, ln) }()
-	t.Cleanup(func() { s.ends(stop, ended); _ = bank.Close() })
-	wire, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: "http://" + ln.Addr().String(), Secret: secret, Now: s.now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(wire.Close)
+	wire := s.bankOn("", 0)
 	cfg := s.parts
 	cfg.Rail = wire
 	service, err := checkout.New(cfg)

@@ -127,10 +127,7 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- service.Run(ctx) }()
-	t.Cleanup(func() { s.ends(stop, ended) })
+	s.runs(service.Run)
 	ids := flow.IDs{Now: s.now, Rand: rand.Reader}
 	s.server, err = New(Config{
 		Accounts: checkout.NewAccounts(s.accounts, s.now, rand.Reader), Services: map[flow.Environment]*checkout.Service{flow.Test: service},
@@ -187,12 +184,25 @@ func (s *shop) judgeEvents(db *store.DB) {
 	}
 }
 
-// ends stops what runs and waits until it has.
-func (s *shop) ends(stop context.CancelFunc, ended <-chan error) {
-	stop()
-	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-		s.t.Errorf("it did not end well: %v", err)
-	}
+// begins runs a part until stop is called; ended then gets what it ended with.
+func begins(part func(context.Context) error) (stop context.CancelFunc, ended <-chan error) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- part(ctx) }()
+	return stop, done
+}
+
+// runs runs a part until the test, or what is returned, ends it.
+func (s *shop) runs(part func(context.Context) error) (end func()) {
+	stop, ended := begins(part)
+	end = sync.OnceFunc(func() {
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			s.t.Errorf("it did not end well: %v", err)
+		}
+	})
+	s.t.Cleanup(end)
+	return end
 }
 
 // merchant adds a merchant without the cost of hashing a password.

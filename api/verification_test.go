@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -57,23 +56,7 @@ func openDesk(t *testing.T) *desk {
 	}
 	t.Cleanup(func() { _ = d.db.Close() })
 	t.Cleanup(func() { s.judgeEvents(d.db) })
-	bank, err := sandbox.Open(sandbox.Config{File: filepath.Join(t.TempDir(), "bank.db"), Now: s.now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.runs(bank.Serve, ln)
-	t.Cleanup(func() { _ = bank.Close() })
-	d.wire, err = sandbox.NewRail(sandbox.RailConfig{
-		BaseURL: "http://" + ln.Addr().String(), Secret: "a secret of both directions", Now: s.now, Timeout: 500 * time.Millisecond,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.wire.Close)
+	d.wire = s.bankOn(filepath.Join(t.TempDir(), "bank.db"), 500*time.Millisecond)
 	sender := hooks.New(hooks.Config{AllowLoopback: true, Now: time.Now})
 	t.Cleanup(sender.Close)
 	cfg := s.parts
@@ -92,11 +75,11 @@ func openDesk(t *testing.T) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.runs(func(ctx context.Context, _ net.Listener) error { return service.Run(ctx) }, nil)
+	d.runs(service.Run)
 	if d.verify, err = checkout.NewVerifications(service, "a pepper of sixteen"); err != nil {
 		t.Fatal(err)
 	}
-	d.stop = d.runs(func(ctx context.Context, _ net.Listener) error { return d.verify.Run(ctx) }, nil)
+	d.stop = d.runs(d.verify.Run)
 	front := s.server.cfg
 	front.TestBank = d.wire
 	front.Services = map[flow.Environment]*checkout.Service{flow.Test: service}
@@ -109,16 +92,6 @@ func openDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	return d
-}
-
-// runs runs a part until the test, or what is returned, ends it.
-func (d *desk) runs(run func(context.Context, net.Listener) error, ln net.Listener) func() {
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx, ln) }()
-	end := sync.OnceFunc(func() { d.ends(stop, ended) })
-	d.t.Cleanup(end)
-	return end
 }
 
 // call sends a request over the network.
