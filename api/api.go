@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,9 +128,7 @@ func New(cfg Config) (*Server, error) {
 			return func(string, string, int, flow.Environment) {}
 		}
 	}
-	if cfg.Docs == "" {
-		cfg.Docs = docErrors + "/"
-	}
+	cfg.Docs = cmp.Or(cfg.Docs, docErrors+"/")
 	docs, err := readPages()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"mime"
@@ -197,10 +198,7 @@ func (f *form) text(name string, rule text) string {
 	if !there {
 		return ""
 	}
-	code := rule.code
-	if code == "" {
-		code = flow.CodeInvalidField
-	}
+	code := cmp.Or(rule.code, flow.CodeInvalidField)
 	if v.kind != kindString {
 		f.fail(name, code, "%s must be a string.", name)
 		return ""

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 
@@ -15,11 +16,7 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; con
 
 // servePhonePage is GET /phone and its files, for a browser on this machine.
 func (s *Server) servePhonePage(c *call) error {
-	name := c.param("file")
-	if name == "" {
-		name = "index.html"
-	}
-	body, kind, there := phone.File(name)
+	body, kind, there := phone.File(cmp.Or(c.param("file"), "index.html"))
 	if !there || !c.near() {
 		return flow.Refuse(flow.CodeRouteNotFound, "There is nothing at this path.")
 	}

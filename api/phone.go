@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -226,14 +227,11 @@ func (s *Server) readMessages(c *call) error {
 	if err != nil && ctx.Err() == nil { // a server that closes answers with what there is: nothing
 		return err
 	}
-	if next == "" {
-		next = after
-	}
 	records := make([]messageRecord, 0, len(messages))
 	for _, m := range messages {
 		records = append(records, recordMessage(m))
 	}
-	return c.send(http.StatusOK, map[string]any{"items": records, "nextCursor": next})
+	return c.send(http.StatusOK, map[string]any{"items": records, "nextCursor": cmp.Or(next, after)})
 }
 
 // removePhone is DELETE /v1/test/phones/{phone}.

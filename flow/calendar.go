@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"strings"
@@ -77,10 +78,7 @@ func NewCalendar(changes string) (Calendar, error) {
 			delete(c.closed, date)
 			continue
 		}
-		if name == "" {
-			name = "holiday"
-		}
-		c.closed[date] = name
+		c.closed[date] = cmp.Or(name, "holiday")
 	}
 	return c, nil
 }

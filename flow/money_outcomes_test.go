@@ -1,7 +1,9 @@
 package flow_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -65,7 +67,7 @@ func told(c flow.Change, s flow.Session, p flow.Payment) string {
 			p = changed
 			continue
 		}
-		released = append(released, fmt.Sprintf("%s %s waits %s", changed.ID, dash(string(changed.Resolution)), changed.Unapplied.Naira()))
+		released = append(released, fmt.Sprintf("%s %s waits %s", changed.ID, cmp.Or(string(changed.Resolution), "-"), changed.Unapplied.Naira()))
 	}
 	for _, f := range c.Facts {
 		facts = append(facts, string(f.Kind))
@@ -84,12 +86,12 @@ func told(c flow.Change, s flow.Session, p flow.Payment) string {
 		back = append(back, fmt.Sprintf("%s of %s (%s)", r.Amount.Naira(), r.Payment, r.Origin))
 	}
 	var b strings.Builder
-	waits := dash("")
+	waits := "-"
 	if !p.ReturnsAt.IsZero() {
 		waits = fmt.Sprintf("for %s", p.ReturnsAt.Sub(noon.Add(2*time.Hour)))
 	}
-	fmt.Fprintf(&b, "      %s %s: taken %s, fee %s, set aside %s, goes back by itself %s\n", p.Match, dash(string(p.Resolution)), p.Applied.Naira(), p.Fee.Naira(), p.Unapplied.Naira(), waits)
-	fmt.Fprintf(&b, "      session %s with %s %v; told %s; chat %s; sent back %s\n", s.Status, s.AmountPaid.Naira(), s.Exceptions, dash(strings.Join(facts, " ")), dash(strings.Join(news, " ")), dash(strings.Join(back, ", ")))
+	fmt.Fprintf(&b, "      %s %s: taken %s, fee %s, set aside %s, goes back by itself %s\n", p.Match, cmp.Or(string(p.Resolution), "-"), p.Applied.Naira(), p.Fee.Naira(), p.Unapplied.Naira(), waits)
+	fmt.Fprintf(&b, "      session %s with %s %v; told %s; chat %s; sent back %s\n", s.Status, s.AmountPaid.Naira(), s.Exceptions, cmp.Or(strings.Join(facts, " "), "-"), cmp.Or(strings.Join(news, " "), "-"), cmp.Or(strings.Join(back, ", "), "-"))
 	if c.Postings != nil {
 		entries = append([]flow.Entry{{Kind: flow.EntryPayment, Subject: string(p.ID), Postings: c.Postings}}, entries...)
 	}
@@ -104,13 +106,6 @@ func told(c flow.Change, s flow.Session, p flow.Payment) string {
 		fmt.Fprintf(&b, "      with it: %s\n", strings.Join(released, ", "))
 	}
 	return b.String()
-}
-
-func dash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // dimensions are the parts of a policy and what each can be.
@@ -271,12 +266,7 @@ func resolvable() map[string]func(flow.Policy) (flow.Money, flow.Payment) {
 func TestGoldenResolutionsOfMoney(t *testing.T) {
 	var b strings.Builder
 	all := resolvable()
-	names := make([]string, 0, len(all))
-	for name := range all {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, how := range []string{"accepted", "refunded", "a day later", "once more"} {
 			fmt.Fprintf(&b, "%s: %s\n%s\n", name, how, byPolicy(func(policy flow.Policy) string {
 				m, p := all[name](policy)

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -49,11 +50,7 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 	default:
 		return Attempt{}, Change{}, Refuse(CodeMethodNotAllowed, "%s cannot be used for %s (%s).", ask.Method, s.Outstanding().Naira(), reason)
 	}
-	lasts := ask.Lasts
-	if lasts == 0 {
-		lasts = AttemptLasts
-	}
-	expires := now.Add(lasts)
+	expires := now.Add(cmp.Or(ask.Lasts, AttemptLasts))
 	if expires.After(s.ExpiresAt) {
 		expires = s.ExpiresAt
 	}

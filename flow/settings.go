@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -108,10 +109,7 @@ func (s Settings) Policy() Policy {
 
 // Minutes is how long a session of a project lasts that does not say.
 func (s Settings) Minutes() int64 {
-	if s.SessionMinutes == 0 {
-		return SessionMinutes
-	}
-	return s.SessionMinutes
+	return cmp.Or(s.SessionMinutes, SessionMinutes)
 }
 
 // Shown is the name of a project that payers see.

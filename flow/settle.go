@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -228,9 +229,7 @@ func (m Money) pay(p *Payment, more, beyond Kobo, late bool) (Change, error) {
 		s = s.With(PartiallyPaid)
 	}
 	s.PaidAt = m.Notice.PaidAt
-	if s.Charge == "" {
-		s.Charge = m.Charge
-	}
+	s.Charge = cmp.Or(s.Charge, m.Charge)
 	attempts, err := succeeded(m)
 	if err != nil {
 		return Change{}, err

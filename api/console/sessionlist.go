@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -103,10 +104,7 @@ func (c *Console) sessionsFile(v *visit) error {
 		out := make([][]string, 0, len(list))
 		for _, f := range list {
 			s := f.Session
-			project := names[s.Project]
-			if project == "" {
-				project = string(s.Project)
-			}
+			project := cmp.Or(names[s.Project], string(s.Project))
 			out = append(out, []string{
 				string(s.ID), stamp(s.CreatedAt), string(s.Status), joined(s.Exceptions), project, s.CustomerName, s.CustomerEmail, hidden(s.CustomerPhone), s.Reference, s.Description,
 				flow.Currency, major(s.Amount), kobo(s.Amount), major(s.AmountPaid), kobo(s.AmountPaid), stamp(s.PaidAt), stamp(s.ExpiresAt),

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -158,10 +159,7 @@ func (c *Console) resendEvent(v *visit) error {
 	if err := json.Unmarshal(a.Body, &n); err != nil {
 		return fmt.Errorf("read where an event was sent: %w", err)
 	}
-	next := v.field("next")
-	if next == "" {
-		next = "/developers/events/" + string(id)
-	}
+	next := cmp.Or(v.field("next"), "/developers/events/"+string(id))
 	words := "The event is on its way again. Load the page again to see the answer."
 	if n == 0 {
 		words = "No endpoint that is enabled wants this event: nothing was sent."

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,10 +32,7 @@ func (c *consoleCmd) Run(w *world) error {
 	if err := c.Check(); err != nil {
 		return usageError{err}
 	}
-	base := strings.TrimSuffix(c.PublicURL, "/")
-	if base == "" {
-		base = "http://" + reached(c.HTTPAddr)
-	}
+	base := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), "http://"+reached(c.HTTPAddr))
 	runs := answers(w.ctx, "http://"+reached(c.HTTPAddr))
 	operators, err := c.operators(w)
 	if err != nil {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,10 +28,7 @@ func mayRun(command string, words io.Writer) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if bug == "" {
-		bug = "none"
-	}
-	_, _ = fmt.Fprintf(words, "till: THIS PROGRAM WAS BUILT TO HAVE BUGS PLANTED IN IT (%s=%s): it is no Till, and only simulates.\n", planted.Variable, bug)
+	_, _ = fmt.Fprintf(words, "till: THIS PROGRAM WAS BUILT TO HAVE BUGS PLANTED IN IT (%s=%s): it is no Till, and only simulates.\n", planted.Variable, cmp.Or(bug, "none"))
 	if name, _, _ := strings.Cut(command, " "); name != "sim" && name != "oracle" {
 		return refusedError{fmt.Errorf("till %s does not run in a program that was built with -tags planted: build it without", name)}
 	}

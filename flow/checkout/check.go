@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,9 +86,7 @@ func (s *Service) askAbout(ctx context.Context, attempts []flow.Attempt, patienc
 			}
 		}
 		for _, n := range notices {
-			if n.Reference == "" {
-				n.Reference = a.Reference // it was asked about this one
-			}
+			n.Reference = cmp.Or(n.Reference, a.Reference) // it was asked about this one
 			failures = errors.Join(failures, s.settle(ctx, n, fromAnswer))
 			if n.Kind == flow.Pending {
 				here, err := arrived(ctx, s.cfg.DB.Reader, n)

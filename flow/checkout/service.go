@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -64,9 +65,7 @@ func New(c Config) (*Service, error) {
 	if c.Meter == nil {
 		c.Meter = unmetered{}
 	}
-	if c.Drain == 0 {
-		c.Drain = drain
-	}
+	c.Drain = cmp.Or(c.Drain, drain)
 	if c.Look <= 0 {
 		c.Look = idle
 	}

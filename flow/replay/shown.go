@@ -117,9 +117,7 @@ func Conversation(r Recording, session flow.SessionID) ([]Shown, error) {
 			t.changed = ""
 		}
 		for _, s := range t.shown(became) {
-			if s.State == "" {
-				s.State = "not sent"
-			}
+			s.State = cmp.Or(s.State, "not sent")
 			out = append(out, s)
 		}
 	}

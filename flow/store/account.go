@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -109,11 +110,8 @@ func (t *Tx) RevokeToken(ctx context.Context, hash string, at time.Time) error {
 
 // AddProject keeps a project.
 func (t *Tx) AddProject(ctx context.Context, p flow.Project) error {
-	if p.KYC == "" {
-		p.KYC = flow.KYCNone
-	}
 	if err := t.run.put(ctx, `INSERT INTO projects (id, account, name, kyc, created_at) VALUES (?, ?, ?, ?, ?)`,
-		p.ID, p.Account, p.Name, p.KYC, flow.Millis(p.CreatedAt)); err != nil {
+		p.ID, p.Account, p.Name, cmp.Or(p.KYC, flow.KYCNone), flow.Millis(p.CreatedAt)); err != nil {
 		return fmt.Errorf("keep project %s: %w", p.ID, err)
 	}
 	return nil

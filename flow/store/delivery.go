@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -36,10 +37,7 @@ func (t *Tx) addDelivery(ctx context.Context, d flow.Delivery, state string, now
 }
 
 func cause(d flow.Delivery) string {
-	if d.Cause == "" {
-		return flow.CauseAuto
-	}
-	return d.Cause
+	return cmp.Or(d.Cause, flow.CauseAuto)
 }
 
 // RedoDelivery makes a delivery due that is asked for by hand, whatever became

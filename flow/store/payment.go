@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -189,10 +190,7 @@ const listPaymentsSQL = selectPaymentSQL + ` WHERE project = ? AND (? = '' OR ma
 
 // PaymentsOf lists a project's payments, newest first.
 func (r Reader) PaymentsOf(ctx context.Context, f PaymentFilter) ([]flow.Payment, error) {
-	until := flow.Millis(f.Before)
-	if until == 0 {
-		until = 1 << 62
-	}
+	until := cmp.Or(flow.Millis(f.Before), never)
 	return r.payments(ctx, listPaymentsSQL, string(f.Project), string(f.Match), string(f.Match), string(f.Session), string(f.Session),
 		flow.Millis(f.From), until, f.Older, f.Older, f.Limit)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,11 +66,8 @@ func (r Reader) Search(ctx context.Context, f SearchFilter) (list []Found, more 
 			}
 		}
 	}
-	ids := make([]flow.SessionID, 0, len(by))
-	for id := range by {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, func(a, b flow.SessionID) int { return strings.Compare(string(b), string(a)) })
+	ids := slices.Sorted(maps.Keys(by))
+	slices.Reverse(ids)
 	if more = len(ids) > f.Limit; more {
 		ids = ids[:f.Limit]
 	}

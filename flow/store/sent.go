@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,10 +33,7 @@ const never = 1 << 62
 
 // ProjectEvents lists a project's events, newest first.
 func (r Reader) ProjectEvents(ctx context.Context, f EventFilter) ([]flow.Event, error) {
-	until, at, id := flow.Millis(f.Until), flow.Millis(f.Before.At), f.Before.ID
-	if until == 0 {
-		until = never
-	}
+	until, at, id := cmp.Or(flow.Millis(f.Until), never), flow.Millis(f.Before.At), f.Before.ID
 	if id == "" {
 		at = never
 	}

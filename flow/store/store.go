@@ -12,6 +12,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
@@ -160,9 +161,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.Commits == nil {
 		c.Commits = func() func() { return func() {} }
 	}
-	if c.Within == 0 {
-		c.Within = longPatience
-	}
+	c.Within = cmp.Or(c.Within, longPatience)
 	d := &DB{commits: c.Commits, within: c.Within, units: make(chan *unit, queueLength), later: make(chan *unit, queueLength), stop: make(chan struct{}), done: make(chan struct{}), log: c.Log, keys: c.Keys}
 	var err error
 	if c.URL != "" {

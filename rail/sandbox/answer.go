@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -152,12 +153,9 @@ func instructions(o flow.Order, got instrument) (flow.Instructions, error) {
 	if what != "" {
 		return flow.Instructions{}, fmt.Errorf("%w: %s", rail.ErrUnknown, what)
 	}
-	railReference := got.AccountNumber + got.PaymentCode // one of the two, by method
-	if railReference == "" {
-		railReference = got.Reference
-	}
 	return flow.Instructions{
-		RailReference: railReference, BankName: got.BankName, BankCode: got.BankCode, AccountNumber: got.AccountNumber,
+		RailReference: cmp.Or(got.AccountNumber+got.PaymentCode, got.Reference), // one of the three, by method
+		BankName:      got.BankName, BankCode: got.BankCode, AccountNumber: got.AccountNumber,
 		AccountName: got.AccountName, PaymentCode: got.PaymentCode, Banks: got.DialCodes, CheckoutURL: got.CheckoutURL,
 		ExpiresAt: got.ExpiresAt.UTC(),
 	}, nil

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"time"
 
 	"till/flow"
@@ -127,9 +128,7 @@ func (b books) about(o *order) error {
 			return err
 		}
 		reference = m.Reference
-		if o.project == "" {
-			o.project = m.Collects
-		}
+		o.project = cmp.Or(o.project, m.Collects)
 	}
 	m, _, err := b.instrumentBy("reference", reference)
 	o.Session = m.Session

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -129,10 +130,7 @@ func (b *Bank) show(m made, r *http.Request) instrument {
 	case flow.USSD:
 		out.PaymentCode, out.DialCodes = m.Code, rail.DialCodes(m.Code)
 	case flow.Card:
-		base := strings.TrimSuffix(b.cfg.BaseURL, "/")
-		if base == "" {
-			base = "http://" + r.Host
-		}
+		base := cmp.Or(strings.TrimSuffix(b.cfg.BaseURL, "/"), "http://"+r.Host)
 		out.CheckoutURL = base + "/card/" + m.Token
 	}
 	return out

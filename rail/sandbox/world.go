@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -207,15 +208,7 @@ func (b *Bank) postTransfer(w http.ResponseWriter, r *http.Request) {
 
 // judge refuses a transfer that no payer could make, and fills in what is left out.
 func judge(t *rail.Transfer) *problem {
-	if t.SenderName == "" {
-		t.SenderName = defaultPayer
-	}
-	if t.SenderBankCode == "" {
-		t.SenderBankCode = defaultBank
-	}
-	if t.Copies == 0 {
-		t.Copies = 1
-	}
+	t.SenderName, t.SenderBankCode, t.Copies = cmp.Or(t.SenderName, defaultPayer), cmp.Or(t.SenderBankCode, defaultBank), cmp.Or(t.Copies, 1)
 	_, known := rail.BankByCode(t.SenderBankCode)
 	switch {
 	case !accountForm.MatchString(t.AccountNumber):

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -84,8 +85,5 @@ func (e ofEnv) Replied(took time.Duration) { e.m.replies.Observe(took.Seconds())
 
 // Delivery implements checkout.Meter.
 func (e ofEnv) Delivery(reason string) {
-	if reason == "" {
-		reason = "ok"
-	}
-	e.m.attempts.WithLabelValues(e.env, reason).Inc()
+	e.m.attempts.WithLabelValues(e.env, cmp.Or(reason, "ok")).Inc()
 }

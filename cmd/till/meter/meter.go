@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"runtime"
 	"strconv"
 	"sync"
@@ -121,9 +122,7 @@ func (m *Meter) Answering() (done func(route, method string, code int, env flow.
 
 // answer is the counter of a kind of answer.
 func (m *Meter) answer(kind answerKind) prometheus.Counter {
-	if kind.route == "" {
-		kind.route = other
-	}
+	kind.route = cmp.Or(kind.route, other)
 	if known, ok := m.answerKinds.Load(kind); ok {
 		return known.(prometheus.Counter) //nolint:errcheck // nothing else is in the map
 	}
