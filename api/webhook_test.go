@@ -218,6 +218,21 @@ func TestAPingShowsWhatWasSentAndAnswered(t *testing.T) {
 	d.want(failed, http.StatusOK, map[string]string{"data.items.0.attempts.0.responseBody": "no", "data.items.0.attempts.0.error": "status"})
 }
 
+// A card number of which the end is beyond what is kept of an answer is one all the
+// same: its last digit can be counted from the others.
+func TestNoPartOfACardNumberInAnAnswerIsKept(t *testing.T) {
+	d := openDesk(t)
+	shop := d.catches()
+	id := d.endpoint(d.key, shop.url, "charge.reversed").text("data.id")
+	for _, fits := range []int{15, 16} {
+		shop.answers(http.StatusOK, strings.Repeat("x", 4<<10-fits)+"4111111111111111"+strings.Repeat("x", 100))
+		r := d.stands(d.ping(id), "DELIVERED", "1")
+		if answer := r.text("data.items.0.attempts.0.responseBody"); strings.Contains(answer, "4111111111111") {
+			t.Errorf("of %d digits that fit %q is kept", fits, answer[max(0, len(answer)-20):])
+		}
+	}
+}
+
 func TestWhatWasGivenUpOrDeliveredIsSentAgain(t *testing.T) {
 	d := openDesk(t)
 	shop, other := d.catches(), d.catches()

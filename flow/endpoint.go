@@ -254,7 +254,7 @@ type Verdict struct {
 	Reason     string // why it failed, in a word
 	Ours       bool   // it failed through a fault of our own: its endpoint is not to blame
 	Unsent     bool   // nothing was sent, through a fault of our own that may be mended: it is no try of the schedule
-	Body       []byte // of the answer, at most 4 KiB
+	Body       []byte // of the answer: its first 4 KiB, and before it is kept a little more
 	Duration   time.Duration
 	RetryAfter time.Duration
 

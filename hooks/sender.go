@@ -23,12 +23,12 @@ const (
 	connectTimeout = 5 * time.Second  // to resolve and connect; the same again for TLS
 	drainTimeout   = 2 * time.Second  // for the body of an answer, once its header is here
 
-	maxBody      = 256 << 10 // that is sent
-	maxHeader    = 64 << 10  // of an answer
-	maxAnswer    = 64 << 10  // of an answer's body that is read, so that its connection serves again
-	keptAnswer   = 4 << 10   // of it that is kept
-	idleConns    = 512       // in all
-	idlePerHost  = 32        // as many as one endpoint is sent at a time
+	maxBody      = 256 << 10   // that is sent
+	maxHeader    = 64 << 10    // of an answer
+	maxAnswer    = 64 << 10    // of an answer's body that is read, so that its connection serves again
+	headAnswer   = 4<<10 + 256 // of it that is returned: what is kept, and what shows whether a number is cut there
+	idleConns    = 512         // in all
+	idlePerHost  = 32          // as many as one endpoint is sent at a time
 	idleTimeout  = 60 * time.Second
 	tlsSessions  = 512 // resumed instead of negotiated anew: ten times cheaper
 	maxDateField = 64  // of a Retry-After header
@@ -68,7 +68,7 @@ type Verdict struct {
 	OK         bool
 	Status     int           // of the answer, 0 where there was none
 	Err        string        // one of the Word constants, empty where OK
-	Body       []byte        // of the answer, at most 4 KiB
+	Body       []byte        // of the answer, its beginning: a little more than the 4 KiB that are kept
 	Duration   time.Duration // until the verdict
 	RetryAfter time.Duration // that the endpoint asked for, at most a day
 	Gone       bool          // the endpoint said 410: never again
@@ -235,12 +235,12 @@ func (s *Sender) judge(resp *http.Response) Verdict {
 // error only means that there is less of it.
 func answer(body io.ReadCloser) []byte {
 	defer body.Close() //nolint:errcheck // nothing hangs on how a connection ends
-	kept := make([]byte, keptAnswer)
-	n, err := io.ReadFull(body, kept)
+	head := make([]byte, headAnswer)
+	n, err := io.ReadFull(body, head)
 	if err == nil {
-		_, _ = io.CopyN(io.Discard, body, maxAnswer-keptAnswer)
+		_, _ = io.CopyN(io.Discard, body, maxAnswer-headAnswer)
 	}
-	return kept[:n]
+	return head[:n]
 }
 
 // retryAfter reads a Retry-After header: seconds or a date, 0 for anything else.

@@ -132,7 +132,7 @@ func TestSendKeepsConnections(t *testing.T) {
 	t.Cleanup(s.Close)
 	se := sender(t, nil)
 	for range 5 {
-		if v := se.Send(t.Context(), to(t, s.URL)); v.Status != 500 || len(v.Body) != 4096 {
+		if v := se.Send(t.Context(), to(t, s.URL)); v.Status != 500 || len(v.Body) != 4096+256 {
 			t.Errorf("verdict %d with %d bytes", v.Status, len(v.Body))
 		}
 	}

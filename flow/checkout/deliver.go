@@ -156,7 +156,7 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	v, wait, again := s.posted(ctx, d.Delivery)
 	crashpoint.At(crashpoint.HookPosted)
 	now := s.cfg.Now()
-	v.Body = []byte(flow.Keepable(string(v.Body)))
+	v.Body = keptOf(v.Body)
 	if v.Unsent && !d.ByHand() { // who asked for a try is told what came of it
 		return k.unsendable(ctx, d.Delivery, v, now), false
 	}
@@ -184,6 +184,16 @@ func (k *worker) try(d queued) (store.Outcome, bool) {
 	s.counts.tried(o)
 	s.cfg.Meter.Delivery(o.Reason)
 	return o, true
+}
+
+// keptAnswer is how much of an endpoint's answer is kept.
+const keptAnswer = 4 << 10
+
+// keptOf is what is kept of an answer. Whether that may be is judged with what
+// follows: of a card number that is cut, too much would be left.
+func keptOf(answer []byte) []byte {
+	whole := []byte(flow.Keepable(string(answer)))
+	return whole[:min(len(whole), keptAnswer)]
 }
 
 // unsendableAgain is how long what could not be sent waits, and how long nothing more
