@@ -1,6 +1,9 @@
 package checkout_test
 
 import (
+	"context"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,4 +48,88 @@ func TestWhatWasHeldWhileAnEndpointWasDisabledIsNotDeadAtItsFirstFailures(t *tes
 			t.Errorf("%d are dead once they were held for as long as a schedule lasts", n)
 		}
 	})
+}
+
+// An endpoint that is held back and asks for more time is not probed before that is
+// over.
+func TestAnEndpointThatIsHeldBackIsProbedNoSoonerThanItAsks(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.posting(failing(flow.Verdict{Status: http.StatusServiceUnavailable, Reason: "status", RetryAfter: time.Hour}, e.ID))
+		w.session(flow.Headless)
+		w.rest()
+		w.change("UPDATE endpoints SET failures = 19 WHERE id = '" + string(e.ID) + "'")
+		w.later(time.Minute)
+		if w.endpointIs(e.ID).OpenSince.IsZero() {
+			t.Fatal("it is not held back")
+		}
+		for probes := range 2 { // the second asks for the same
+			tried := w.to(e.ID)
+			w.passes(58, time.Minute)
+			if n := w.to(e.ID) - tried; n != 0 {
+				t.Errorf("after %d probes: %d more within the hour that it asked for", probes, n)
+			}
+			w.passes(3, time.Minute)
+			if n := w.to(e.ID) - tried; n != 1 {
+				t.Errorf("after %d probes: %d more once the hour was over", probes, n)
+			}
+		}
+	})
+}
+
+// What an endpoint that is gone is owed is held at once, also what waits for a later
+// try: who starts it again without what was held is sent none of that.
+func TestWhatWaitsForALaterTryIsHeldWithItsEndpoint(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.posting(failing(flow.Verdict{Status: http.StatusInternalServerError, Reason: "status"}, e.ID))
+		w.session(flow.Headless)
+		w.rest()
+		w.posting(failing(flow.Verdict{Gone: true, Status: http.StatusGone, Reason: "gone"}, e.ID))
+		w.session(flow.Headless)
+		w.rest()
+		if n := w.count("state = 'held'"); n != 2 {
+			t.Errorf("%d deliveries are held", n)
+		}
+		w.posting(nil)
+		tried := w.to(e.ID)
+		w.changed(e.ID, checkout.EndpointChange{Status: flow.EndpointEnabled, DropHeld: true})
+		w.passes(10, time.Hour)
+		if n, cancelled := w.to(e.ID)-tried, w.count("state = 'cancelled'"); n != 0 || cancelled != 2 {
+			t.Errorf("%d were sent and %d cancelled", n, cancelled)
+		}
+	})
+}
+
+// How an endpoint's last tries at its old address end does not slow what goes to the
+// new one.
+func TestWhatTheOldAddressSaysDoesNotSlowTheNewOne(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	e := w.endpoint("https://old.test", flow.SessionCreated)
+	old, all := make(chan bool), make(chan bool)
+	var moved atomic.Int32
+	w.posting(func(_ context.Context, d flow.Delivery) flow.Verdict {
+		if d.URL == e.URL {
+			<-old
+			return flow.Verdict{Status: http.StatusTooManyRequests, Reason: "status", RetryAfter: time.Hour}
+		}
+		moved.Add(1)
+		<-all
+		return flow.Verdict{OK: true, Status: http.StatusOK}
+	})
+	w.session(flow.Headless)
+	w.until("it to be under way", func() bool { return w.to(e.ID) == 1 })
+	w.changed(e.ID, checkout.EndpointChange{URL: new("https://new.test")})
+	close(old)
+	w.until("it to be over", func() bool { return w.service.Deliveries().Sending == 0 })
+	for range 8 {
+		w.session(flow.Headless)
+	}
+	w.until("eight to be under way at once", func() bool { return moved.Load() == 8 })
+	close(all)
 }
