@@ -174,6 +174,9 @@ func TestAPostThatAShutdownCutsShortIsMadeAgainAtOnce(t *testing.T) {
 		if len(tries) != 2 || tries[0].Reason != "shutdown" || tries[1].Status != http.StatusOK {
 			t.Errorf("its record is %+v", tries)
 		}
+		if w.count("attempts = 1") != 1 {
+			t.Error("what was cut short spent a try of its schedule")
+		}
 	})
 }
 

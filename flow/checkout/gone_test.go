@@ -40,3 +40,28 @@ func TestAnEndpointThatIsGoneIsGoneWhateverElseItAnswers(t *testing.T) {
 		t.Errorf("it is %+v", is)
 	}
 }
+
+// An endpoint that says so just as the program ends has said it: the next start does
+// not ask again.
+func TestAnEndpointThatIsGoneAsTheProgramEndsIsGone(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		begun := make(chan bool)
+		w.posting(func(ctx context.Context, _ flow.Delivery) flow.Verdict {
+			begun <- true
+			<-ctx.Done()
+			return flow.Verdict{Gone: true, Status: http.StatusGone, Reason: "gone"}
+		})
+		w.session(flow.Headless)
+		<-begun
+		w.end()
+		w.posting(nil)
+		w.start(false)
+		w.rest()
+		if is := w.endpointIs(e.ID); is.DisabledReason != flow.DisabledGone || w.to(e.ID) != 1 {
+			t.Errorf("after %d posts it is %+v", w.to(e.ID), is)
+		}
+	})
+}
