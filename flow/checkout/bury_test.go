@@ -76,6 +76,9 @@ func TestAnEndpointThatIsHeldBackIsProbedNoSoonerThanItAsks(t *testing.T) {
 				t.Errorf("after %d probes: %d more once the hour was over", probes, n)
 			}
 		}
+		if w.count("attempts = 2") != 1 {
+			t.Error("a probe beside the schedule spent a try of it")
+		}
 	})
 }
 
