@@ -53,12 +53,12 @@ func newBlotter(t about, as string) *blotter {
 	return b
 }
 
-// sparing is a blotter that leaves names as they are, and what of them stands in
-// somebody else's.
-func (b *blotter) sparing(names []string) *blotter {
+// sparing is a blotter that leaves whatever stands in texts of somebody else's, but for
+// what is nobody else's.
+func (b *blotter) sparing(texts []string) *blotter {
 	out := *b
 	spare := func(w string) bool {
-		return !slices.Contains(b.ids, w) && slices.ContainsFunc(names, func(name string) bool { return replaceWord(name, w, "") != name })
+		return !slices.Contains(b.ids, w) && slices.ContainsFunc(texts, func(text string) bool { return replaceWord(text, w, "") != text })
 	}
 	out.who = slices.DeleteFunc(slices.Clone(b.who), spare)
 	out.words = slices.DeleteFunc(slices.Clone(b.words), spare)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"till/flow"
@@ -99,7 +100,7 @@ func (e *eraser) reference(ctx context.Context, s flow.Session) (string, error) 
 
 // beside takes the payer out of a session that is somebody else's: how it is found by
 // their names, and who paid what their own chats chose. Whoever calls themselves like
-// somebody who stays takes nothing of theirs along.
+// somebody who stays, or like what is sold, takes nothing of it along.
 func (e *eraser) beside(ctx context.Context, s flow.Session) error {
 	payments, others, attempts, err := e.p.paid(ctx, e.tx.Reader, s.ID, false)
 	if err != nil {
@@ -136,6 +137,8 @@ func (e *eraser) beside(ctx context.Context, s flow.Session) error {
 			return err
 		}
 	}
+	stay = append(stay, s.Merchant, s.Reference, s.Description, s.CallbackURL)
+	stay = slices.AppendSeq(stay, maps.Values(s.Metadata))
 	spared := *e
 	spared.others = e.others.sparing(stay)
 	if err := spared.events(ctx, s.ID, false); err != nil {
