@@ -57,6 +57,27 @@ func TestNoPageTellsAPayersNumber(t *testing.T) {
 	}
 }
 
+// In the path of an endpoint's URL some keep a secret: only who may handle endpoints
+// reads it.
+func TestOnlyDevelopersReadWhereWebhooksAreSentTo(t *testing.T) {
+	w := open(t)
+	w.answers(flow.Verdict{OK: true, Status: http.StatusOK})
+	own := w.have(w.ada, "7742")
+	w.until("the endpoint has answered", func() bool { return len(w.deliveries()) > 0 })
+	seen := map[flow.Role]bool{}
+	for _, role := range []flow.Role{flow.RoleOwner, flow.RoleDeveloper, flow.RoleSupport, flow.RoleOperator} {
+		w.as(role).looks(role, own, func(path string, got reply) {
+			at := strings.Index(got.body, "7742.example/hook")
+			if seen[role] = seen[role] || at >= 0; at >= 0 && !role.May(flow.MayDevelop) {
+				t.Errorf("%s as %s tells …%s", path, role, got.body[max(0, at-80):at+20])
+			}
+		})
+		if role.May(flow.MayDevelop) && !seen[role] {
+			t.Errorf("a %s does not read where webhooks are sent to", role)
+		}
+	}
+}
+
 // No page is kept by anybody, framed by anybody, or runs what is not the
 // server's, whether it is there or not.
 func TestEveryPageIsSealed(t *testing.T) {

@@ -165,7 +165,7 @@ func (c *Console) story(ctx context.Context, service *checkout.Service, who flow
 		}
 		for _, d := range row.Sent {
 			if d.State == flow.DeliveryPending && !d.Next.IsZero() {
-				out.Timers = append(out.Timers, checkout.Timer{At: d.Next, What: fmt.Sprintf("%s is sent to %s", e.Kind, d.URL), Tries: d.Count})
+				out.Timers = append(out.Timers, checkout.Timer{At: d.Next, What: fmt.Sprintf("%s is sent to %s", e.Kind, flow.HostOf(d.URL)), Tries: d.Count})
 			}
 		}
 		out.Events = append(out.Events, row)

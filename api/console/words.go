@@ -37,6 +37,7 @@ func words() template.FuncMap {
 		// phone shows a whole number: only what was asked for with a reason.
 		"phone": func(p flow.Phone) string { return string(p) },
 		"code":  flow.ShowCode,
+		"host":  flow.HostOf,
 		// told is what others answered, with whole numbers masked.
 		"told": func(text []byte) string { return masked(strings.ToValidUTF8(string(text), "\ufffd")) },
 	}

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -114,6 +115,10 @@ func tellLedger(ctx context.Context, r store.Reader, id flow.SessionID) ([]Momen
 	return story, nil
 }
 
+// hostOf is where a webhook was sent to, as everybody may read it who sees its session:
+// in what stands behind that some keep a secret.
+func hostOf(t store.Tried) string { return cmp.Or(flow.HostOf(t.URL), t.URL) }
+
 // tellTries tells tries of webhooks.
 func tellTries(tries []store.Tried) []Moment {
 	story := make([]Moment, 0, len(tries))
@@ -122,7 +127,7 @@ func tellTries(tries []store.Tried) []Moment {
 		if t.Status == 0 {
 			outcome = "no answer: " + t.Reason
 		}
-		story = append(story, Moment{At: t.At, Who: "webhook", What: fmt.Sprintf("%s to %s, try %d, %s", t.Kind, t.URL, t.N, outcome), Why: string(t.Event), Told: triedTold(t), Took: t.Took, Raw: raw(tried{t.Delivery, t.Status, t.Reason, string(t.Body)})})
+		story = append(story, Moment{At: t.At, Who: "webhook", What: fmt.Sprintf("%s to %s, try %d, %s", t.Kind, hostOf(t), t.N, outcome), Why: string(t.Event), Told: triedTold(t), Took: t.Took, Raw: raw(tried{t.Delivery, t.Status, t.Reason, string(t.Body)})})
 	}
 	return story
 }

@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -207,8 +206,7 @@ func postedTold(e flow.Entry, line flow.Posting) string {
 
 // triedTold tells one try of a webhook.
 func triedTold(t store.Tried) string {
-	who := cmp.Or(flow.HostOf(t.URL), t.URL)
-	told := fmt.Sprintf("The merchant’s server at %s was told %s (try %d)", who, t.Kind, t.N)
+	told := fmt.Sprintf("The merchant’s server at %s was told %s (try %d)", hostOf(t), t.Kind, t.N)
 	switch {
 	case t.Status == 0:
 		return fmt.Sprintf("%s, and gave no answer: %s. It is not taken as told.", told, words(t.Reason))
