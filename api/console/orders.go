@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 
@@ -193,7 +192,7 @@ func (c *Console) secondPerson(v *visit) error {
 	if !agree {
 		action, done = refuseTo, "It is refused, and nothing was done."
 	}
-	told := fmt.Sprintf("%s (asked for by %s)", why, p.By)
+	told := why + checkout.AskedBy + p.By + ")"
 	if err := v.auditIn(p.Project, action+string(p.Act), p.Subject, told, true); err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,7 +140,7 @@ type payerExportCmd struct {
 // Help is the command's example and what is in the file.
 func (payerExportCmd) Help() string {
 	return "Example:\n\n    till payer export 08031234567 --out ada.json\n\n" +
-		"For a payer who asks what is kept of them: sessions, payments, what their merchants were told, every line of their chats, and what supporters wrote down, of both environments. " +
+		"For a payer who asks what is kept of them: sessions, payments, what their merchants were told, every line of their chats, what supporters wrote down, and who looked at it or did something about it, by their role, and why, of both environments. " +
 		"It runs beside a server. A session that was made for somebody else is in it as far as it was spoken of in their own chat, and who else paid is not told. It stands in the audit log that it was written."
 }
 
@@ -148,7 +150,42 @@ type payerExport struct {
 	Email    string                                    `json:"email,omitempty"` // of one who is known by it
 	At       string                                    `json:"at"`
 	Kept     map[flow.Environment]checkout.PayerRecord `json:"kept"`
+	Acts     []payerAct                                `json:"acts"`
 	WhatsApp []keyFile                                 `json:"whatsapp"` // how many rows of keys each of our numbers keeps to write to them
+}
+
+// payerAct is what somebody did about what is the payer's, or that they looked at it.
+// Who they are is none of the payer's business, but for what they are there for.
+type payerAct struct {
+	At      string    `json:"at"`
+	Role    flow.Role `json:"role"`
+	Action  string    `json:"action"`
+	Subject string    `json:"subject"`
+	Reason  string    `json:"reason"` // in their words
+}
+
+// mostActs is how many acts about one thing are told.
+const mostActs = 1000
+
+// actsAbout are what people did about things, oldest first.
+func actsAbout(ctx context.Context, a *checkout.Accounts, things []string) ([]payerAct, error) {
+	list := []flow.Audited{}
+	for _, id := range things {
+		for _, action := range []string{"", "look"} { // who looked is told apart
+			some, _, err := a.Audits(ctx, store.AuditFilter{Subject: id, Action: action, Limit: mostActs})
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, some...)
+		}
+	}
+	slices.SortFunc(list, func(x, y flow.Audited) int { return strings.Compare(x.ID, y.ID) })
+	out := make([]payerAct, 0, len(list))
+	for _, one := range list {
+		why, _, _ := strings.Cut(one.Reason, checkout.AskedBy)
+		out = append(out, payerAct{flow.Stamp(one.At), one.Role, one.Action, one.Subject, why})
+	}
+	return out, nil
 }
 
 // Run writes the file.
@@ -168,7 +205,9 @@ func (c *payerExportCmd) Run(w *world) error {
 	if out.WhatsApp, err = keyFiles(w.ctx, c.Settings, ids(found)); err != nil {
 		return err
 	}
+	var things []string
 	for _, f := range found {
+		things = append(things, f.things...)
 		err := c.in(w, f.env, func(db *store.DB) error {
 			record, err := f.payer.Record(w.ctx, db.Reader, flow.Surroundings{Live: f.env == flow.Live})
 			out.Kept[f.env] = record
@@ -178,7 +217,10 @@ func (c *payerExportCmd) Run(w *world) error {
 			return err
 		}
 	}
-	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) (err error) {
+		if out.Acts, err = actsAbout(w.ctx, a, things); err != nil {
+			return err
+		}
 		return keepAct(w, a, "", "payer.export", found[0].payer.Who(), "")
 	}); err != nil {
 		return err

@@ -52,7 +52,7 @@ func forgetAda(t *testing.T, database string) {
 		t.Fatalf("a dry run: %v\n%s", err, out)
 	}
 	out, err := x.p.Beside("payer", "export", number)
-	if err != nil || !json.Valid([]byte(out)) || !strings.Contains(out, "Adaeze") || strings.Contains(out, "Benedict") {
+	if err != nil || !json.Valid([]byte(out)) || !strings.Contains(out, "Adaeze rang from") || !strings.Contains(out, `"action": "look.session"`) || strings.Contains(out, "Benedict") {
 		t.Fatalf("her export: %v\n%s", err, out)
 	}
 	lid := between(out, `"person": "`, `"`)

@@ -18,6 +18,10 @@ const (
 	leastWhy  = 4
 )
 
+// AskedBy stands in the audit log between why somebody agreed to what another person
+// asked for, or refused it, and who that is.
+const AskedBy = " (asked for by "
+
 // Entered is what logging in to the console gives. Text is what the cookie
 // holds; it is known this once.
 type Entered struct {
