@@ -168,16 +168,7 @@ func (r Reader) Projects(ctx context.Context, account string, before flow.Projec
 }
 
 func (r Reader) projects(ctx context.Context, where string, args ...any) ([]flow.Project, error) {
-	var out []flow.Project
-	err := r.run.each(ctx, projectColumns+where, args, func(scan scanner) error {
-		p, err := scanProject(scan)
-		out = append(out, p)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read projects: %w", err)
-	}
-	return out, nil
+	return rowsOf(ctx, r.run, "read projects", projectColumns+where, args, scanProject)
 }
 
 // CountProjects says how many projects an account has.
@@ -217,21 +208,16 @@ func (r Reader) Merchant(ctx context.Context, id flow.ProjectID) (Merchant, erro
 }
 
 func (r Reader) merchants(ctx context.Context, where string, args ...any) ([]Merchant, error) {
-	var out []Merchant
-	err := r.run.each(ctx, `SELECT p.id, p.account, p.name, p.kyc, p.created_at, p.settings, a.email, a.business FROM projects p
- JOIN accounts a ON a.id = p.account`+where, args, func(scan scanner) error {
-		var m Merchant
+	query := `SELECT p.id, p.account, p.name, p.kyc, p.created_at, p.settings, a.email, a.business FROM projects p
+ JOIN accounts a ON a.id = p.account` + where
+	return rowsOf(ctx, r.run, "read merchants", query, args, func(scan scanner) (m Merchant, err error) {
 		var created int64
 		var settings string
-		if err := scan(&m.Project.ID, &m.Project.Account, &m.Project.Name, &m.Project.KYC, &created, &settings, &m.Account.Email, &m.Account.Business); err != nil {
-			return err
+		if err = scan(&m.Project.ID, &m.Project.Account, &m.Project.Name, &m.Project.KYC, &created, &settings, &m.Account.Email, &m.Account.Business); err != nil {
+			return m, err
 		}
 		m.Project.CreatedAt, m.Account.ID = flow.FromMillis(created), m.Project.Account
-		out = append(out, m)
-		return fromTexts([]string{settings}, &out[len(out)-1].Project.Settings)
+		err = fromTexts([]string{settings}, &m.Project.Settings)
+		return m, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read merchants: %w", err)
-	}
-	return out, nil
 }

@@ -126,19 +126,10 @@ func (r Reader) Desk(ctx context.Context, limit int) ([]ChatRow, error) {
 }
 
 func (r Reader) chats(ctx context.Context, query string, args ...any) ([]ChatRow, error) {
-	var list []ChatRow
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var c ChatRow
-		if err := scanChat(scan, &c); err != nil {
-			return err
-		}
-		list = append(list, c)
-		return nil
+	return rowsOf(ctx, r.run, "read chats", query, args, func(scan scanner) (c ChatRow, err error) {
+		err = scanChat(scan, &c)
+		return c, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read chats: %w", err)
-	}
-	return list, nil
 }
 
 // Heard says whether a message was heard in a chat before.
@@ -260,22 +251,13 @@ func (r Reader) Spoke(ctx context.Context, session flow.SessionID) ([]string, er
 }
 
 func (r Reader) lines(ctx context.Context, query string, args ...any) ([]Line, error) {
-	var list []Line
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var l Line
+	return rowsOf(ctx, r.run, "read the log", query, args, func(scan scanner) (l Line, err error) {
 		var at int64
 		var data string
-		if err := scan(&l.Stream, &l.Seq, &at, &l.Kind, &l.Cause, &l.Session, &l.Message, &data); err != nil {
-			return err
-		}
+		err = scan(&l.Stream, &l.Seq, &at, &l.Kind, &l.Cause, &l.Session, &l.Message, &data)
 		l.At, l.Data = flow.FromMillis(at), json.RawMessage(data)
-		list = append(list, l)
-		return nil
+		return l, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the log: %w", err)
-	}
-	return list, nil
 }
 
 // Said is one message to a payer, as it is kept.
@@ -335,21 +317,12 @@ func (r Reader) Said(ctx context.Context, id string) (Said, bool, error) {
 }
 
 func (r Reader) says(ctx context.Context, query string, args ...any) ([]Said, error) {
-	var list []Said
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var s Said
+	return rowsOf(ctx, r.run, "read messages", query, args, func(scan scanner) (s Said, err error) {
 		var at int64
-		if err := scan(&s.ID, &s.Chat, &s.Seq, &s.Bubble, &s.Key, &s.Text, &s.State, &s.Refusals, &at); err != nil {
-			return err
-		}
+		err = scan(&s.ID, &s.Chat, &s.Seq, &s.Bubble, &s.Key, &s.Text, &s.State, &s.Refusals, &at)
 		s.At = flow.FromMillis(at)
-		list = append(list, s)
-		return nil
+		return s, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
-	}
-	return list, nil
 }
 
 // RefuseSaid counts that the network would not take a message.

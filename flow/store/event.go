@@ -68,30 +68,20 @@ func (r Reader) Endpoints(ctx context.Context, project flow.ProjectID) ([]flow.E
 }
 
 func (r Reader) endpoints(ctx context.Context, query string, args ...any) ([]flow.Endpoint, error) {
-	var list []flow.Endpoint
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var e flow.Endpoint
+	return rowsOf(ctx, r.run, "read endpoints", query, args, func(scan scanner) (e flow.Endpoint, err error) {
 		var events, secrets, retiring string
 		var made, failing, open, disabled, deleted int64
-		if err := scan(&e.ID, &e.Project, &e.URL, &e.Description, &events, &secrets, &e.Status, &made, &e.Version, &e.Failures, &failing, &open,
+		if err = scan(&e.ID, &e.Project, &e.URL, &e.Description, &events, &secrets, &e.Status, &made, &e.Version, &e.Failures, &failing, &open,
 			&e.Probes, &disabled, &e.DisabledReason, &deleted, &retiring); err != nil {
-			return err
+			return e, err
 		}
 		e.CreatedAt, e.FailingSince, e.OpenSince = flow.FromMillis(made), flow.FromMillis(failing), flow.FromMillis(open)
 		e.DisabledAt, e.DeletedAt = flow.FromMillis(disabled), flow.FromMillis(deleted)
-		if err := fromTexts([]string{events}, &e.Events); err != nil {
-			return err
+		if err = fromTexts([]string{events}, &e.Events); err == nil {
+			err = r.run.readSecrets(&e, e.ID, secrets, retiring)
 		}
-		if err := r.run.readSecrets(&e, e.ID, secrets, retiring); err != nil {
-			return err
-		}
-		list = append(list, e)
-		return nil
+		return e, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read endpoints: %w", err)
-	}
-	return list, nil
 }
 
 // EventsOf lists the events of a session, the newest first, at most limit of them.
@@ -135,21 +125,12 @@ func (r Reader) TriesFrom(ctx context.Context, session flow.SessionID, from time
 }
 
 func (r Reader) tries(ctx context.Context, query string, args ...any) ([]Tried, error) {
-	var list []Tried
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var a Tried
+	return rowsOf(ctx, r.run, "read tries of webhooks", query, args, func(scan scanner) (a Tried, err error) {
 		var at, micros int64
-		if err := scan(&a.Delivery, &a.Event, &a.Kind, &a.URL, &a.N, &at, &a.Status, &a.Reason, &a.Body, &micros); err != nil {
-			return err
-		}
+		err = scan(&a.Delivery, &a.Event, &a.Kind, &a.URL, &a.N, &at, &a.Status, &a.Reason, &a.Body, &micros)
 		a.At, a.Took = flow.FromMillis(at), time.Duration(micros)*time.Microsecond
-		list = append(list, a)
-		return nil
+		return a, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read tries of webhooks: %w", err)
-	}
-	return list, nil
 }
 
 // earliest reads one time; false for 0.

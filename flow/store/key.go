@@ -70,16 +70,7 @@ func (r Reader) Keys(ctx context.Context, project flow.ProjectID, before string,
 }
 
 func (r Reader) keys(ctx context.Context, where string, args ...any) ([]flow.Key, error) {
-	var out []flow.Key
-	err := r.run.each(ctx, `SELECT `+keyColumns+` FROM keys k`+where, args, func(scan scanner) error {
-		k, err := scanKey(scan)
-		out = append(out, k)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read keys: %w", err)
-	}
-	return out, nil
+	return rowsOf(ctx, r.run, "read keys", `SELECT `+keyColumns+` FROM keys k`+where, args, func(scan scanner) (flow.Key, error) { return scanKey(scan) })
 }
 
 // CountKeys says how many keys of a project work at a moment.

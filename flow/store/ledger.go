@@ -97,17 +97,15 @@ func (r Reader) Booked(ctx context.Context, payment flow.PaymentID) ([]flow.Post
 
 func (r Reader) entries(ctx context.Context, query string, args ...any) ([]flow.Entry, error) {
 	accounts := flow.LedgerAccounts()
-	var list []flow.Entry
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var e flow.Entry
+	return rowsOf(ctx, r.run, "read the ledger", query, args, func(scan scanner) (e flow.Entry, err error) {
 		var at, valueAt int64
 		amounts := make([]flow.Kobo, len(accounts))
 		into := []any{&e.Kind, &e.Subject, &e.Payment, &e.Project}
 		for i := range amounts {
 			into = append(into, &amounts[i])
 		}
-		if err := scan(append(into, &at, &e.RailID, &valueAt)...); err != nil {
-			return err
+		if err = scan(append(into, &at, &e.RailID, &valueAt)...); err != nil {
+			return e, err
 		}
 		e.At, e.ValueAt = flow.FromMillis(at), flow.FromMillis(valueAt)
 		for i, amount := range amounts {
@@ -115,13 +113,8 @@ func (r Reader) entries(ctx context.Context, query string, args ...any) ([]flow.
 				e.Postings = append(e.Postings, flow.Posting{Account: accounts[i], Amount: amount})
 			}
 		}
-		list = append(list, e)
-		return nil
+		return e, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the ledger: %w", err)
-	}
-	return list, nil
 }
 
 // balanceSQL adds up every transaction of a project: what is owed is negative in

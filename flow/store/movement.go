@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"till/flow"
@@ -60,26 +59,19 @@ func (r Reader) MovementsOf(ctx context.Context, payments []string) ([]flow.Move
 }
 
 func (r Reader) movements(ctx context.Context, query string, args ...any) ([]flow.Movement, error) {
-	var list []flow.Movement
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var m flow.Movement
+	return rowsOf(ctx, r.run, "read what moved at the rail", query, args, func(scan scanner) (m flow.Movement, err error) {
 		var at, booked int64
 		var subject string
-		if err := scan(&m.Entry, &subject, &m.Payment, &m.Project, &m.Session, &m.Amount, &m.RailTransactionID, &at, &booked); err != nil {
-			return err
+		if err = scan(&m.Entry, &subject, &m.Payment, &m.Project, &m.Session, &m.Amount, &m.RailTransactionID, &at, &booked); err != nil {
+			return m, err
 		}
 		m.Kind, m.Subject, m.ValueAt = flow.MovementOf(m.Entry), subject, flow.FromMillis(at)
 		m.BookedAt = flow.FromMillis(booked)
 		if m.RailTransactionID == "" { // its rail gave it no name: ours stands for it
 			m.RailTransactionID = subject
 		}
-		list = append(list, m)
-		return nil
+		return m, nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read what moved at the rail: %w", err)
-	}
-	return list, nil
 }
 
 // MoneyEvent is an event as far as it tells of money.
@@ -116,17 +108,8 @@ func (r Reader) MoneyEventsAlone(ctx context.Context, project flow.ProjectID, si
 }
 
 func (r Reader) moneyEvents(ctx context.Context, where string, args ...any) ([]MoneyEvent, error) {
-	var list []MoneyEvent
-	err := r.run.each(ctx, `SELECT id, kind, project, session, body FROM events WHERE`+where, args, func(scan scanner) error {
-		var e MoneyEvent
-		if err := scan(&e.ID, &e.Kind, &e.Project, &e.Session, &e.Body); err != nil {
-			return err
-		}
-		list = append(list, e)
-		return nil
+	return rowsOf(ctx, r.run, "read the events about money", `SELECT id, kind, project, session, body FROM events WHERE`+where, args, func(scan scanner) (e MoneyEvent, err error) {
+		err = scan(&e.ID, &e.Kind, &e.Project, &e.Session, &e.Body)
+		return e, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the events about money: %w", err)
-	}
-	return list, nil
 }

@@ -28,19 +28,13 @@ func (t *Tx) AddNote(ctx context.Context, n Note) error {
 
 // Notes reads the notes about a session, oldest first, at most limit of them.
 func (r Reader) Notes(ctx context.Context, session flow.SessionID, limit int) ([]Note, error) {
-	var list []Note
-	err := r.run.each(ctx, `SELECT id, session, author, text, at FROM notes WHERE session = ? ORDER BY id LIMIT ?`, []any{string(session), limit}, func(scan scanner) error {
-		var n Note
+	const query = `SELECT id, session, author, text, at FROM notes WHERE session = ? ORDER BY id LIMIT ?`
+	return rowsOf(ctx, r.run, "read the notes about "+string(session), query, []any{string(session), limit}, func(scan scanner) (n Note, err error) {
 		var at int64
-		err := scan(&n.ID, &n.Session, &n.Author, &n.Text, &at)
+		err = scan(&n.ID, &n.Session, &n.Author, &n.Text, &at)
 		n.At = flow.FromMillis(at)
-		list = append(list, n)
-		return err
+		return n, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the notes about %s: %w", session, err)
-	}
-	return list, nil
 }
 
 // LastAgain is when a payer of a session was last sent their instructions again

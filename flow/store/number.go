@@ -31,20 +31,13 @@ func (r Reader) Number(ctx context.Context, slot int) (n flow.Number, found bool
 }
 
 func (r Reader) numbers(ctx context.Context, query string, args ...any) ([]flow.Number, error) {
-	var list []flow.Number
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var n flow.Number
+	return rowsOf(ctx, r.run, "read the numbers", query, args, func(scan scanner) (n flow.Number, err error) {
 		var since, until, seen, held int64
-		err := scan(&n.Slot, &n.Digits, &n.State, &n.Detail, &since, &until, &seen, &n.Weight, &n.DailyChats, &n.Holder, &n.Token, &held,
+		err = scan(&n.Slot, &n.Digits, &n.State, &n.Detail, &since, &until, &seen, &n.Weight, &n.DailyChats, &n.Holder, &n.Token, &held,
 			&n.Switch, &n.ChatsToday)
 		n.Since, n.Until, n.PhoneSeen, n.HeldUntil = flow.FromMillis(since), flow.FromMillis(until), flow.FromMillis(seen), flow.FromMillis(held)
-		list = append(list, n)
-		return err
+		return n, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the numbers: %w", err)
-	}
-	return list, nil
 }
 
 // NumberToken is the token of the newest lease of a number, 0 where there was none.

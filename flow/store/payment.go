@@ -76,29 +76,20 @@ func (r Reader) attempt(ctx context.Context, what, column, value string) (flow.A
 }
 
 func (r Reader) attempts(ctx context.Context, query string, arg string) ([]flow.Attempt, error) {
-	var list []flow.Attempt
-	err := r.run.each(ctx, query, []any{arg}, func(scan scanner) error {
-		var a flow.Attempt
+	return rowsOf(ctx, r.run, "read attempts", query, []any{arg}, func(scan scanner) (a flow.Attempt, err error) {
 		var instructions string
 		var created, expires int64
-		if err := scan(&a.ID, &a.Session, &a.Method, &a.Reference, &a.Amount, &a.Status, &a.Tries, &instructions, &a.Reason, &a.Chat,
+		if err = scan(&a.ID, &a.Session, &a.Method, &a.Reference, &a.Amount, &a.Status, &a.Tries, &instructions, &a.Reason, &a.Chat,
 			&created, &expires); err != nil {
-			return err
+			return a, err
 		}
 		a.CreatedAt, a.ExpiresAt = flow.FromMillis(created), flow.FromMillis(expires)
 		if instructions != "" {
 			a.Instructions = new(flow.Instructions)
-			if err := json.Unmarshal([]byte(instructions), a.Instructions); err != nil {
-				return err
-			}
+			err = json.Unmarshal([]byte(instructions), a.Instructions)
 		}
-		list = append(list, a)
-		return nil
+		return a, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read attempts: %w", err)
-	}
-	return list, nil
 }
 
 const paymentColumns = `id, project, session, attempt, amount, fee, channel, paid_at, received_at, payer, nip_session, rail_transaction_id, match_status,
@@ -233,25 +224,16 @@ func (r Reader) PaymentByTransaction(ctx context.Context, id string) (p flow.Pay
 }
 
 func (r Reader) payments(ctx context.Context, query string, args ...any) ([]flow.Payment, error) {
-	var list []flow.Payment
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var p flow.Payment
+	return rowsOf(ctx, r.run, "read payments", query, args, func(scan scanner) (p flow.Payment, err error) {
 		var paid, received, resolved, returns int64
 		var payer string
-		if err := scan(&p.ID, &p.Project, &p.Session, &p.Attempt, &p.Amount, &p.Fee, &p.Channel, &paid, &received, &payer, &p.NIPSessionID,
+		if err = scan(&p.ID, &p.Project, &p.Session, &p.Attempt, &p.Amount, &p.Fee, &p.Channel, &paid, &received, &payer, &p.NIPSessionID,
 			&p.RailTransactionID, &p.Match, &p.Resolution, &resolved, &p.ResolvedBy, &p.ResolvedWhy, &returns, &p.Reversed, &p.Refunded, &p.Applied, &p.Lost, &p.FeeBack, &p.Unapplied); err != nil {
-			return err
+			return p, err
 		}
 		p.PaidAt, p.ReceivedAt = flow.FromMillis(paid), flow.FromMillis(received)
 		p.ResolvedAt, p.ReturnsAt = flow.FromMillis(resolved), flow.FromMillis(returns)
-		if err := json.Unmarshal([]byte(payer), &p.Payer); err != nil {
-			return err
-		}
-		list = append(list, p)
-		return nil
+		err = json.Unmarshal([]byte(payer), &p.Payer)
+		return p, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read payments: %w", err)
-	}
-	return list, nil
 }

@@ -26,19 +26,12 @@ func (t *Tx) AddPerson(ctx context.Context, p flow.Person) (bool, error) {
 const personColumns = `SELECT id, account, email, password_hash, role, created_at, ended_at FROM people`
 
 func (r Reader) people(ctx context.Context, where string, args ...any) ([]flow.Person, error) {
-	var out []flow.Person
-	err := r.run.each(ctx, personColumns+where, args, func(scan scanner) error {
-		var p flow.Person
+	return rowsOf(ctx, r.run, "read people", personColumns+where, args, func(scan scanner) (p flow.Person, err error) {
 		var created, ended int64
-		err := scan(&p.ID, &p.Account, &p.Email, &p.PasswordHash, &p.Role, &created, &ended)
+		err = scan(&p.ID, &p.Account, &p.Email, &p.PasswordHash, &p.Role, &created, &ended)
 		p.CreatedAt, p.EndedAt = flow.FromMillis(created), flow.FromMillis(ended)
-		out = append(out, p)
-		return err
+		return p, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read people: %w", err)
-	}
-	return out, nil
 }
 
 // PersonByEmail reads somebody who may log in; found is false for nobody.
@@ -164,18 +157,11 @@ func (r Reader) Audit(ctx context.Context, f AuditFilter) ([]flow.Audited, error
 	}
 	span, times := between(`at`, f.From, f.Until)
 	where, args = where+span, append(args, times...)
-	var out []flow.Audited
-	err := r.run.each(ctx, `SELECT id, at, actor, role, account, project, environment, action, subject, reason FROM audit`+where+` ORDER BY id DESC LIMIT ?`,
-		append(args, f.Limit), func(scan scanner) error {
-			var a flow.Audited
-			var at int64
-			err := scan(&a.ID, &at, &a.Actor, &a.Role, &a.Account, &a.Project, &a.Environment, &a.Action, &a.Subject, &a.Reason)
-			a.At = flow.FromMillis(at)
-			out = append(out, a)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("read the audit log: %w", err)
-	}
-	return out, nil
+	query := `SELECT id, at, actor, role, account, project, environment, action, subject, reason FROM audit` + where + ` ORDER BY id DESC LIMIT ?`
+	return rowsOf(ctx, r.run, "read the audit log", query, append(args, f.Limit), func(scan scanner) (a flow.Audited, err error) {
+		var at int64
+		err = scan(&a.ID, &at, &a.Actor, &a.Role, &a.Account, &a.Project, &a.Environment, &a.Action, &a.Subject, &a.Reason)
+		a.At = flow.FromMillis(at)
+		return a, err
+	})
 }

@@ -55,19 +55,12 @@ func (r Reader) Proposals(ctx context.Context, session flow.SessionID, limit int
 }
 
 func (r Reader) proposals(ctx context.Context, where string, args ...any) ([]flow.Proposal, error) {
-	var list []flow.Proposal
-	err := r.run.each(ctx, `SELECT `+proposalColumns+` FROM proposals`+where, args, func(scan scanner) error {
-		var p flow.Proposal
+	return rowsOf(ctx, r.run, "read proposals", `SELECT `+proposalColumns+` FROM proposals`+where, args, func(scan scanner) (p flow.Proposal, err error) {
 		var at, sent, ended int64
-		err := scan(&p.ID, &p.Project, &p.Session, &p.Act, &p.Subject, &p.Amount, &p.Reason, &p.Transfer, &sent, &p.Key, &p.By, &at, &p.Status, &p.EndedBy, &p.EndedWhy, &ended)
+		err = scan(&p.ID, &p.Project, &p.Session, &p.Act, &p.Subject, &p.Amount, &p.Reason, &p.Transfer, &sent, &p.Key, &p.By, &at, &p.Status, &p.EndedBy, &p.EndedWhy, &ended)
 		p.SentAt, p.At, p.EndedAt = flow.FromMillis(sent), flow.FromMillis(at), flow.FromMillis(ended)
-		list = append(list, p)
-		return err
+		return p, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read proposals: %w", err)
-	}
-	return list, nil
 }
 
 // Moved says whether the books know a movement at the bank by this name.

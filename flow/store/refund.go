@@ -64,23 +64,14 @@ func (r Reader) Refunds(ctx context.Context, f RefundFilter) ([]flow.Refund, err
 }
 
 func (r Reader) refunds(ctx context.Context, query string, args ...any) ([]flow.Refund, error) {
-	var list []flow.Refund
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var b flow.Refund
+	return rowsOf(ctx, r.run, "read refunds", query, args, func(scan scanner) (b flow.Refund, err error) {
 		var held, returned, refused, putBack, created, sent, done int64
-		if err := scan(&b.ID, &b.Project, &b.Payment, &b.Session, &b.Amount, &b.Aside, &b.Status, &b.Origin, &b.Reason, &b.Reference, &b.Tries, &held, &returned,
-			&refused, &putBack, &b.Failures, &b.Overpaid, &b.RailTransactionID, &b.Failure, &created, &sent, &done, &b.Charge, &b.Credit); err != nil {
-			return err
-		}
+		err = scan(&b.ID, &b.Project, &b.Payment, &b.Session, &b.Amount, &b.Aside, &b.Status, &b.Origin, &b.Reason, &b.Reference, &b.Tries, &held, &returned,
+			&refused, &putBack, &b.Failures, &b.Overpaid, &b.RailTransactionID, &b.Failure, &created, &sent, &done, &b.Charge, &b.Credit)
 		b.Refused, b.PutBack = refused == 1, putBack == 1
 		b.Held, b.Returned, b.CreatedAt, b.SentAt, b.DoneAt = held == 1, returned == 1, flow.FromMillis(created), flow.FromMillis(sent), flow.FromMillis(done)
-		list = append(list, b)
-		return nil
+		return b, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read refunds: %w", err)
-	}
-	return list, nil
 }
 
 const ownedSQL = `SELECT CAST(COALESCE((SELECT SUM(net) FROM settlement_items WHERE settlement = '' AND project = ?), 0)

@@ -51,19 +51,10 @@ func (r Reader) TakenBackBefore(ctx context.Context, transaction string, session
 }
 
 func (r Reader) reversals(ctx context.Context, query string, args ...string) ([]flow.TakenBack, error) {
-	var list []flow.TakenBack
-	err := r.run.each(ctx, query, anys(args), func(scan scanner) error {
-		var b flow.TakenBack
+	return rowsOf(ctx, r.run, "read reversals", query, anys(args), func(scan scanner) (b flow.TakenBack, err error) {
 		var at, received int64
-		if err := scan(&b.RailTransactionID, &b.Reverses, &b.Payment, &b.Project, &b.Session, &b.Amount, &at, &received); err != nil {
-			return err
-		}
+		err = scan(&b.RailTransactionID, &b.Reverses, &b.Payment, &b.Project, &b.Session, &b.Amount, &at, &received)
 		b.At, b.ReceivedAt = flow.FromMillis(at), flow.FromMillis(received)
-		list = append(list, b)
-		return nil
+		return b, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read reversals: %w", err)
-	}
-	return list, nil
 }

@@ -116,6 +116,21 @@ func (r runner) each(ctx context.Context, query string, args []any, scan func(sc
 	return r.statements.each(ctx, r.bind(query), args, scan)
 }
 
+// rowsOf reads every row of a query by scan. what it does stands in an error.
+func rowsOf[T any](ctx context.Context, r runner, what, query string, args []any, scan func(scanner) (T, error)) (list []T, err error) {
+	err = r.each(ctx, query, args, func(s scanner) error {
+		one, err := scan(s)
+		if err == nil {
+			list = append(list, one)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return list, nil
+}
+
 // one reads the first row of a query; found is false where there is none.
 func (r runner) one(ctx context.Context, query string, args []any, dest ...any) (found bool, err error) {
 	err = r.each(ctx, query, args, func(scan scanner) error {

@@ -84,22 +84,13 @@ func (r Reader) OpenSettlements(ctx context.Context, after flow.SettlementID, li
 }
 
 func (r Reader) settlements(ctx context.Context, query string, args ...any) ([]flow.Settlement, error) {
-	var list []flow.Settlement
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var b flow.Settlement
+	return rowsOf(ctx, r.run, "read settlements", query, args, func(scan scanner) (b flow.Settlement, err error) {
 		var returned, created, sent, done int64
-		if err := scan(&b.ID, &b.Project, &b.SettlesOn, &b.Status, &b.Amount, &b.Carried, &b.Lines, &b.To.BankCode, &b.BankName, &b.To.Number,
-			&b.To.Name, &b.Tries, &returned, &b.RailTransactionID, &b.Failure, &created, &sent, &done); err != nil {
-			return err
-		}
+		err = scan(&b.ID, &b.Project, &b.SettlesOn, &b.Status, &b.Amount, &b.Carried, &b.Lines, &b.To.BankCode, &b.BankName, &b.To.Number,
+			&b.To.Name, &b.Tries, &returned, &b.RailTransactionID, &b.Failure, &created, &sent, &done)
 		b.Returned, b.CreatedAt, b.SentAt, b.DoneAt = returned == 1, flow.FromMillis(created), flow.FromMillis(sent), flow.FromMillis(done)
-		list = append(list, b)
-		return nil
+		return b, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read settlements: %w", err)
-	}
-	return list, nil
 }
 
 // waits keeps that a ledger transaction waits for its settlement day.

@@ -88,22 +88,13 @@ func (t *Tx) ForgetVerifications(ctx context.Context, before time.Time) (int64, 
 }
 
 func (r Reader) verifications(ctx context.Context, where string, args ...any) ([]flow.Verification, error) {
-	var list []flow.Verification
-	err := r.run.each(ctx, `SELECT `+verificationColumns+` FROM verifications `+where, args, func(scan scanner) error {
-		var v flow.Verification
+	return rowsOf(ctx, r.run, "read verifications", `SELECT `+verificationColumns+` FROM verifications `+where, args, func(scan scanner) (v flow.Verification, err error) {
 		var created, due, done int64
-		if err := scan(&v.ID, &v.Project, &v.Key, &v.Type, &v.Fingerprint, &v.Mask, &v.Purpose, &v.Status, &v.Matches.FirstName,
-			&v.Matches.LastName, &v.Matches.DateOfBirth, &v.Reason, &created, &due, &done); err != nil {
-			return err
-		}
+		err = scan(&v.ID, &v.Project, &v.Key, &v.Type, &v.Fingerprint, &v.Mask, &v.Purpose, &v.Status, &v.Matches.FirstName,
+			&v.Matches.LastName, &v.Matches.DateOfBirth, &v.Reason, &created, &due, &done)
 		v.CreatedAt, v.DueAt, v.DoneAt = flow.FromMillis(created), flow.FromMillis(due), flow.FromMillis(done)
-		list = append(list, v)
-		return nil
+		return v, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read verifications: %w", err)
-	}
-	return list, nil
 }
 
 // LookUp is an audit row: who looked a person up, why, and what came of it.
@@ -122,20 +113,11 @@ type LookUp struct {
 
 // LookUps are the audit rows of a project from a time on, oldest first.
 func (r Reader) LookUps(ctx context.Context, project flow.ProjectID, from time.Time, limit int) ([]LookUp, error) {
-	var list []LookUp
-	err := r.run.each(ctx, `SELECT verification, project, api_key, type, mask, purpose, at, ended_at, outcome, reason FROM lookups
- WHERE project = ? AND at >= ? ORDER BY at, verification LIMIT ?`, []any{string(project), flow.Millis(from), limit}, func(scan scanner) error {
-		var l LookUp
+	return rowsOf(ctx, r.run, "read the audit of look-ups", `SELECT verification, project, api_key, type, mask, purpose, at, ended_at, outcome, reason FROM lookups
+ WHERE project = ? AND at >= ? ORDER BY at, verification LIMIT ?`, []any{string(project), flow.Millis(from), limit}, func(scan scanner) (l LookUp, err error) {
 		var at, ended int64
-		if err := scan(&l.Verification, &l.Project, &l.Key, &l.Type, &l.Mask, &l.Purpose, &at, &ended, &l.Outcome, &l.Reason); err != nil {
-			return err
-		}
+		err = scan(&l.Verification, &l.Project, &l.Key, &l.Type, &l.Mask, &l.Purpose, &at, &ended, &l.Outcome, &l.Reason)
 		l.At, l.EndedAt = flow.FromMillis(at), flow.FromMillis(ended)
-		list = append(list, l)
-		return nil
+		return l, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the audit of look-ups: %w", err)
-	}
-	return list, nil
 }

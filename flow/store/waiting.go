@@ -160,19 +160,13 @@ func (r Reader) Waits(ctx context.Context, f QueueFilter) ([]Waiting, error) {
 	if query == "" {
 		return nil, nil
 	}
-	var list []Waiting
-	err := r.run.each(ctx, `SELECT * FROM (`+query+`) AS w WHERE w.place > ? ORDER BY w.place LIMIT ?`, append(args, f.After, f.Limit), func(scan scanner) error {
-		var w Waiting
+	query, args = `SELECT * FROM (`+query+`) AS w WHERE w.place > ? ORDER BY w.place LIMIT ?`, append(args, f.After, f.Limit)
+	return rowsOf(ctx, r.run, "read the queue "+string(f.Queue), query, args, func(scan scanner) (w Waiting, err error) {
 		var at int64
-		err := scan(&w.Place, &w.Session, &w.Project, &w.Subject, &w.Amount, &w.Waits, &at, &w.Detail)
+		err = scan(&w.Place, &w.Session, &w.Project, &w.Subject, &w.Amount, &w.Waits, &at, &w.Detail)
 		w.Since = flow.FromMillis(at)
-		list = append(list, w)
-		return err
+		return w, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the queue %s: %w", f.Queue, err)
-	}
-	return list, nil
 }
 
 // QueueSize says how much waits in a queue, at most a thousand, and since when
