@@ -15,8 +15,11 @@ func (t *Tx) AddAccount(ctx context.Context, a flow.Account, p flow.Project, key
 	n, err := t.run.exec(ctx, `INSERT INTO accounts (id, email, password_hash, business, created_at)
  SELECT ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM people WHERE email = ?) ON CONFLICT DO NOTHING`,
 		a.ID, a.Email, a.PasswordHash, a.Business, flow.Millis(a.CreatedAt), a.Email)
-	if err != nil || n == 0 {
-		return false, wrapAccount(a.ID, err)
+	if err != nil {
+		return false, fmt.Errorf("keep account %s: %w", a.ID, err)
+	}
+	if n == 0 {
+		return false, nil
 	}
 	if err := t.AddProject(ctx, p); err != nil {
 		return false, err
@@ -27,13 +30,6 @@ func (t *Tx) AddAccount(ctx context.Context, a flow.Account, p flow.Project, key
 		}
 	}
 	return true, nil
-}
-
-func wrapAccount(id string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("keep account %s: %w", id, err)
 }
 
 // EmailTaken says whether somebody logs in with this address.
@@ -148,14 +144,8 @@ func (t *Tx) SaveSettings(ctx context.Context, project flow.ProjectID, s flow.Se
 
 // Project reads a project. Errors: resource_not_found.
 func (r Reader) Project(ctx context.Context, id flow.ProjectID) (flow.Project, error) {
-	found, err := r.projects(ctx, ` WHERE p.id = ?`, id)
-	if err == nil && len(found) == 0 {
-		err = missing("project", string(id))
-	}
-	if err != nil {
-		return flow.Project{}, err
-	}
-	return found[0], nil
+	list, err := r.projects(ctx, ` WHERE p.id = ?`, id)
+	return only(list, err, "project", string(id))
 }
 
 // Projects reads an account's projects, newest first, from before an id on; an
@@ -198,13 +188,7 @@ func (r Reader) Merchants(ctx context.Context, in flow.KYCStatus, after flow.Pro
 // Merchant reads a project with whose it is. Errors: resource_not_found.
 func (r Reader) Merchant(ctx context.Context, id flow.ProjectID) (Merchant, error) {
 	list, err := r.merchants(ctx, ` WHERE p.id = ?`, id)
-	if err == nil && len(list) == 0 {
-		err = missing("project", string(id))
-	}
-	if err != nil {
-		return Merchant{}, err
-	}
-	return list[0], nil
+	return only(list, err, "project", string(id))
 }
 
 func (r Reader) merchants(ctx context.Context, where string, args ...any) ([]Merchant, error) {

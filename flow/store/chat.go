@@ -94,11 +94,7 @@ func (r Reader) Chat(ctx context.Context, id flow.ChatID) (ChatRow, error) {
 }
 
 func (r Reader) chat(ctx context.Context, where string, args ...any) (ChatRow, bool, error) {
-	list, err := r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE `+where, args...)
-	if err != nil || len(list) == 0 {
-		return ChatRow{}, false, err
-	}
-	return list[0], true, nil
+	return first(r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE `+where, args...))
 }
 
 // Watch makes a chat observe a session.
@@ -144,11 +140,7 @@ func (r Reader) Heard(ctx context.Context, chat flow.ChatID, message string) (bo
 
 // HeardLine reads the line of a message that was heard in a chat.
 func (r Reader) HeardLine(ctx context.Context, chat flow.ChatID, message string) (Line, bool, error) {
-	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? AND message = ? AND kind = 'heard'`, string(chat), message)
-	if err != nil || len(list) == 0 {
-		return Line{}, false, err
-	}
-	return list[0], true, nil
+	return first(r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? AND message = ? AND kind = 'heard'`, string(chat), message))
 }
 
 const (
@@ -309,11 +301,7 @@ func (r Reader) Spoken(ctx context.Context, chat flow.ChatID) (bool, error) {
 
 // Said reads a message by WhatsApp's id.
 func (r Reader) Said(ctx context.Context, id string) (Said, bool, error) {
-	list, err := r.says(ctx, `SELECT `+saidColumns+` FROM says WHERE id = ?`, id)
-	if err != nil || len(list) == 0 {
-		return Said{}, false, err
-	}
-	return list[0], true, nil
+	return first(r.says(ctx, `SELECT `+saidColumns+` FROM says WHERE id = ?`, id))
 }
 
 func (r Reader) says(ctx context.Context, query string, args ...any) ([]Said, error) {

@@ -80,13 +80,7 @@ func (t *Tx) EndpointFailed(ctx context.Context, f Failures, now time.Time) (e f
 // resource_not_found.
 func (r Reader) EndpointByID(ctx context.Context, id flow.EndpointID) (flow.Endpoint, error) {
 	list, err := r.endpoints(ctx, `SELECT `+endpointColumns+` FROM endpoints WHERE id = ?`, string(id))
-	if err != nil {
-		return flow.Endpoint{}, err
-	}
-	if len(list) == 0 {
-		return flow.Endpoint{}, missing("webhook endpoint", string(id))
-	}
-	return list[0], nil
+	return only(list, err, "webhook endpoint", string(id))
 }
 
 // OpenEndpoint stops all but one try at a time to an endpoint, the first at a

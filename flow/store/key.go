@@ -50,14 +50,8 @@ func (r Reader) KeyByHash(ctx context.Context, hash string) (k flow.Key, p flow.
 
 // Key reads a key of a project. Errors: resource_not_found.
 func (r Reader) Key(ctx context.Context, project flow.ProjectID, id string) (flow.Key, error) {
-	found, err := r.keys(ctx, ` WHERE k.project = ? AND k.id = ?`, project, id)
-	if err == nil && len(found) == 0 {
-		err = missing("key", id)
-	}
-	if err != nil {
-		return flow.Key{}, err
-	}
-	return found[0], nil
+	list, err := r.keys(ctx, ` WHERE k.project = ? AND k.id = ?`, project, id)
+	return only(list, err, "key", id)
 }
 
 // Keys reads a project's keys, newest first, from before an id on; an empty one

@@ -23,11 +23,7 @@ func (r Reader) Numbers(ctx context.Context, since time.Time) ([]flow.Number, er
 
 // Number reads a number by its slot; found is false where there is none.
 func (r Reader) Number(ctx context.Context, slot int) (n flow.Number, found bool, err error) {
-	list, err := r.numbers(ctx, numberSQL+` WHERE n.slot = ?`, 0, slot)
-	if err != nil || len(list) == 0 {
-		return flow.Number{}, false, err
-	}
-	return list[0], true, nil
+	return first(r.numbers(ctx, numberSQL+` WHERE n.slot = ?`, 0, slot))
 }
 
 func (r Reader) numbers(ctx context.Context, query string, args ...any) ([]flow.Number, error) {

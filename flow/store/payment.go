@@ -66,13 +66,7 @@ func (r Reader) attempt(ctx context.Context, what, column, value string) (flow.A
 		return flow.Attempt{}, missing(what, value)
 	}
 	list, err := r.attempts(ctx, `SELECT `+attemptColumns+` FROM attempts WHERE `+column+` = ? ORDER BY id DESC LIMIT 1`, value)
-	if err != nil {
-		return flow.Attempt{}, err
-	}
-	if len(list) == 0 {
-		return flow.Attempt{}, missing(what, value)
-	}
-	return list[0], nil
+	return only(list, err, what, value)
 }
 
 func (r Reader) attempts(ctx context.Context, query string, arg string) ([]flow.Attempt, error) {
@@ -194,13 +188,7 @@ func (r Reader) Payments(ctx context.Context, session flow.SessionID) ([]flow.Pa
 // Payment reads a payment. Error: resource_not_found.
 func (r Reader) Payment(ctx context.Context, id flow.PaymentID) (flow.Payment, error) {
 	list, err := r.payments(ctx, selectPaymentSQL+` WHERE id = ?`, string(id))
-	if err != nil {
-		return flow.Payment{}, err
-	}
-	if len(list) == 0 {
-		return flow.Payment{}, missing("payment", string(id))
-	}
-	return list[0], nil
+	return only(list, err, "payment", string(id))
 }
 
 // BookedAs says which payment a movement of the rail was booked as, and how much
@@ -216,11 +204,7 @@ func (r Reader) BookedAs(ctx context.Context, railTransactionID string) (id flow
 // PaymentByTransaction reads the payment of a movement of the rail; found is
 // false where it is new.
 func (r Reader) PaymentByTransaction(ctx context.Context, id string) (p flow.Payment, found bool, err error) {
-	list, err := r.payments(ctx, selectPaymentSQL+` WHERE rail_transaction_id = ?`, id)
-	if err != nil || len(list) == 0 {
-		return flow.Payment{}, false, err
-	}
-	return list[0], true, nil
+	return first(r.payments(ctx, selectPaymentSQL+` WHERE rail_transaction_id = ?`, id))
 }
 
 func (r Reader) payments(ctx context.Context, query string, args ...any) ([]flow.Payment, error) {

@@ -36,11 +36,7 @@ func (r Reader) people(ctx context.Context, where string, args ...any) ([]flow.P
 
 // PersonByEmail reads somebody who may log in; found is false for nobody.
 func (r Reader) PersonByEmail(ctx context.Context, email string) (p flow.Person, found bool, err error) {
-	list, err := r.people(ctx, ` WHERE email = ?`, email)
-	if err != nil || len(list) == 0 {
-		return flow.Person{}, false, err
-	}
-	return list[0], true, nil
+	return first(r.people(ctx, ` WHERE email = ?`, email))
 }
 
 // People reads who may log in for an account ("" for operators), oldest first.

@@ -40,13 +40,7 @@ func (t *Tx) EndProposal(ctx context.Context, p flow.Proposal) (bool, error) {
 // Proposal reads a proposal. Error: resource_not_found.
 func (r Reader) Proposal(ctx context.Context, id flow.ProposalID) (flow.Proposal, error) {
 	list, err := r.proposals(ctx, ` WHERE id = ?`, string(id))
-	if err == nil && len(list) == 0 {
-		err = missing("proposal", string(id))
-	}
-	if err != nil {
-		return flow.Proposal{}, err
-	}
-	return list[0], nil
+	return only(list, err, "proposal", string(id))
 }
 
 // Proposals are those about the money of a session, newest first.

@@ -32,13 +32,7 @@ const selectRefundSQL = `SELECT ` + refundColumns + `,
 // Refund reads a refund. Error: resource_not_found.
 func (r Reader) Refund(ctx context.Context, id flow.RefundID) (flow.Refund, error) {
 	list, err := r.refunds(ctx, selectRefundSQL+` WHERE id = ?`, string(id))
-	if err != nil {
-		return flow.Refund{}, err
-	}
-	if len(list) == 0 {
-		return flow.Refund{}, missing("refund", string(id))
-	}
-	return list[0], nil
+	return only(list, err, "refund", string(id))
 }
 
 // RefundFilter narrows a list of refunds; zero fields do not.

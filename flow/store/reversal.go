@@ -36,11 +36,7 @@ func (t *Tx) SaveTakenBack(ctx context.Context, b flow.TakenBack) error {
 // TakenBack reads what is kept of a reversal by the rail's name for it; found is
 // false where it is new.
 func (r Reader) TakenBack(ctx context.Context, id string) (b flow.TakenBack, found bool, err error) {
-	list, err := r.reversals(ctx, `SELECT `+reversalColumns+` FROM reversals WHERE rail_transaction_id = ?`, id)
-	if err != nil || len(list) == 0 {
-		return flow.TakenBack{}, false, err
-	}
-	return list[0], true, nil
+	return first(r.reversals(ctx, `SELECT `+reversalColumns+` FROM reversals WHERE rail_transaction_id = ?`, id))
 }
 
 // TakenBackBefore reads the reversals that were heard of before their credit, and

@@ -131,6 +131,23 @@ func rowsOf[T any](ctx context.Context, r runner, what, query string, args []any
 	return list, nil
 }
 
+// first is the first of the rows that were read; found is false where there is none.
+func first[T any](list []T, failure error) (one T, found bool, err error) {
+	if failure != nil || len(list) == 0 {
+		return one, false, failure
+	}
+	return list[0], true, nil
+}
+
+// only is the row that was read of a thing. Error: resource_not_found.
+func only[T any](list []T, failure error, what, id string) (T, error) {
+	one, found, err := first(list, failure)
+	if err == nil && !found {
+		err = missing(what, id)
+	}
+	return one, err
+}
+
 // one reads the first row of a query; found is false where there is none.
 func (r runner) one(ctx context.Context, query string, args []any, dest ...any) (found bool, err error) {
 	err = r.each(ctx, query, args, func(scan scanner) error {

@@ -93,13 +93,7 @@ func (r Reader) SessionByReference(ctx context.Context, project flow.ProjectID, 
 
 func (r Reader) session(ctx context.Context, what, query string, args ...string) (flow.Session, error) {
 	list, err := r.sessions(ctx, query, anys(args))
-	if err != nil {
-		return flow.Session{}, err
-	}
-	if len(list) == 0 {
-		return flow.Session{}, missing(what, args[len(args)-1])
-	}
-	return list[0], nil
+	return only(list, err, what, args[len(args)-1])
 }
 
 // SessionFilter narrows a list of sessions; zero fields do not.

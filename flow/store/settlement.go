@@ -53,11 +53,7 @@ func (r Reader) SettlementOn(ctx context.Context, project flow.ProjectID, on flo
 }
 
 func (r Reader) settlement(ctx context.Context, where string, args ...any) (flow.Settlement, bool, error) {
-	list, err := r.settlements(ctx, selectSettlementSQL+where, args...)
-	if err != nil || len(list) == 0 {
-		return flow.Settlement{}, false, err
-	}
-	return list[0], true, nil
+	return first(r.settlements(ctx, selectSettlementSQL+where, args...))
 }
 
 // SettlementFilter narrows a list of settlements; zero fields do not.

@@ -53,13 +53,7 @@ func wrapVerification(id flow.VerificationID, err error) error {
 // Verification reads a verification. Error: resource_not_found.
 func (r Reader) Verification(ctx context.Context, id flow.VerificationID) (flow.Verification, error) {
 	list, err := r.verifications(ctx, `WHERE id = ?`, string(id))
-	if err != nil {
-		return flow.Verification{}, err
-	}
-	if len(list) == 0 {
-		return flow.Verification{}, missing("verification", string(id))
-	}
-	return list[0], nil
+	return only(list, err, "verification", string(id))
 }
 
 // OverdueVerifications are those that nobody has heard of when their time was
