@@ -209,7 +209,7 @@ func maskTokens(text []byte) []byte {
 				break
 			}
 			rest = rest[i+len(prefix):]
-			for len(rest) > 0 && (letter(rest[0]) || digit(rest[0]) || bytes.IndexByte([]byte("+/=_-"), rest[0]) >= 0) {
+			for len(rest) > 0 && (letter(rest[0]) || digit(rest[0]) || strings.IndexByte("+/=_-", rest[0]) >= 0) {
 				rest[0], rest = '*', rest[1:]
 			}
 		}
