@@ -42,6 +42,41 @@ func TestNoCallPassesOverAParameterOfTheQuery(t *testing.T) {
 	s.want(s.ask("GET", "/v1/charges?colour=red", "", ""), http.StatusUnauthorized, nil)
 }
 
+// A filter whose value is empty, as a variable that nobody set makes one, is as good as
+// a misspelt one too: a shop that asked for the charge of no order was told of another's.
+func TestAFilterThatIsLeftEmptyIsRefused(t *testing.T) {
+	s := open(t)
+	own := s.belongings()
+	keys := map[KeyKind]string{KeyPublic: s.public, KeySecret: s.key, KeyTest: s.key, KeyDashboard: s.tokenFor(s.project)}
+	ops, asked := operations(t), 0
+	for _, r := range Routes() {
+		op := ops[r.Method+" "+documented(r.Path)]
+		if r.Dev || op == nil {
+			continue
+		}
+		for _, p := range op.Parameters {
+			if p.Value.In != "query" {
+				continue
+			}
+			got := s.ask(r.Method, own.fill(r.Path)+"?"+p.Value.Name+"=", keys[r.Key], "")
+			switch p.Value.Name {
+			case "cursor", "after": // so a first page is asked for
+				if got.text("error.fields.0.field") == p.Value.Name {
+					t.Errorf("%s: %s", r.Path, got.body)
+				}
+			case "date":
+				s.want(got, http.StatusBadRequest, map[string]string{"error.code": "missing_field"})
+			default:
+				asked++
+				s.want(got, http.StatusBadRequest, map[string]string{"error.code": "invalid_field", "error.fields.0.field": p.Value.Name})
+			}
+		}
+	}
+	if asked < 20 {
+		t.Errorf("only %d filters were tried", asked)
+	}
+}
+
 // A plus that is not escaped is a space to whoever reads a query: an address with one
 // was looked for as another, and nothing was found.
 func TestAPlusInAQueryIsNotTakenForASpace(t *testing.T) {

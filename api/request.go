@@ -200,8 +200,10 @@ func (q *query) text(name string, most int) string {
 	switch {
 	case len(given) > 1:
 		why = "must be given once"
-	case given[0] != "": // "after=" is how a first page is asked for
+	case given[0] != "":
 		why = text{most: most}.judge(given[0])
+	case !slices.Contains([]string{"after", "cursor", "date"}, name): // so a first page is asked for, and a day is missing
+		why = "must not be empty: leave it out where it is not meant"
 	}
 	if why != "" {
 		q.form.fail(name, flow.CodeInvalidField, "%s %s.", name, why)
