@@ -6,8 +6,10 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 )
 
 // However many endpoints of one project hang, others find a place at once.
@@ -42,6 +44,55 @@ func TestOneProjectDoesNotTakeAllPlaces(t *testing.T) {
 	close(release)
 	w.rest()
 	if n := w.count("state = 'delivered'"); n != all*64+1 {
+		t.Errorf("%d are delivered", n)
+	}
+}
+
+// However many merchants' servers do not answer, together they take a quarter of the
+// places, and who is well finds one at once.
+func TestThoseThatFailTakeAQuarterOfThePlacesTogether(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	const all = 140
+	var shops []checkout.Call // of twenty servers each, which are told of each session
+	for i := range all {
+		if i%20 == 0 {
+			shop := call("", "", nil)
+			shop.Project = flow.ProjectID(fmt.Sprintf("wsp_prj_sick%d", i))
+			shops = append(shops, shop)
+		}
+		_, err := w.service.AddEndpoint(t.Context(), flow.Endpoint{URL: fmt.Sprintf("https://sick%d.test", i), Events: []flow.EventKind{flow.SessionCreated}, Secrets: []string{"whsec_y"}}, shops[len(shops)-1])
+		w.must(err)
+	}
+	well, opensWell := w.elsewhere("https://well.test")
+	w.posting(func(context.Context, flow.Delivery) flow.Verdict {
+		return flow.Verdict{Status: http.StatusInternalServerError, Reason: "status"}
+	})
+	for _, shop := range shops {
+		_, err := w.service.Open(t.Context(), newSession(flow.Headless), shop)
+		w.must(err)
+	}
+	w.rest()
+	release := make(chan bool)
+	w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
+		if d.Endpoint != well.ID {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}
+		return flow.Verdict{OK: true, Status: http.StatusOK}
+	})
+	w.pass(time.Minute)
+	w.until("a quarter of the places to be taken, and the others to wait", func() bool {
+		d := w.service.Deliveries()
+		return d.Sending == 128 && d.Queued == all-128
+	})
+	opensWell()
+	w.until("who is well to be told", func() bool { return w.to(well.ID) == 1 })
+	close(release)
+	w.rest()
+	if n := w.count("state = 'delivered'"); n != all+1 {
 		t.Errorf("%d are delivered", n)
 	}
 }
