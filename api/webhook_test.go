@@ -216,6 +216,11 @@ func TestAPingShowsWhatWasSentAndAnswered(t *testing.T) {
 	shop.answers(http.StatusInternalServerError, "no")
 	failed := d.stands(d.ping(id), "DEAD", "1")
 	d.want(failed, http.StatusOK, map[string]string{"data.items.0.attempts.0.responseBody": "no", "data.items.0.attempts.0.error": "status"})
+	// Sent again, it is for the endpoint that it was made for, and not for one that wants
+	// every kind.
+	d.endpoint(d.key, d.catches().url)
+	again := d.call("POST", eventsPath+"/"+event+"/resend", d.key, "")
+	d.want(again, http.StatusOK, map[string]string{"data.deliveries.0.endpointId": id, "data.deliveries.1": ""})
 }
 
 // A card number of which the end is beyond what is kept of an answer is one all the
