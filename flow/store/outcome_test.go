@@ -89,6 +89,31 @@ func TestATryByHandSpendsNoneOfTheSchedule(t *testing.T) {
 	})
 }
 
+// Asked for twice by hand, a delivery is tried twice, and after both in vain it is what
+// it was before the first: nothing that was delivered is owed anew.
+func TestADeliveryThatIsAskedForTwiceIsAgainWhatItWas(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 1)
+		for i, was := range []string{"delivered", "dead", "held"} {
+			id := oweMany(t, db, 1, 10*i, 1)[0]
+			statement(t, db, "UPDATE deliveries SET state = '"+was+"' WHERE id = '"+id+"'")
+			d := flow.Delivery{ID: id, Event: event(10*i, "", "").ID, Endpoint: endpoint(1).ID}
+			first := redo(t, db, d, flow.CauseResend, "H/1/"+was, noon.Add(lease))
+			second := redo(t, db, d, flow.CauseResend, "H/2/"+was, noon.Add(lease))
+			for _, one := range []struct {
+				flow.Delivery
+
+				state string
+			}{{first, "pending"}, {second, was}} {
+				end(t, db, one.Delivery, flow.Verdict{Status: 500}, "pending", noon, noon.Add(time.Hour))
+				if s := stateOf(t, db, id); s != one.state {
+					t.Errorf("%s, asked for twice, and %s in vain: %s", was, one.Lease, s)
+				}
+			}
+		}
+	})
+}
+
 func TestATryThatIsUnderWayDoesNotEndOneThatIsAskedForMeanwhile(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		for _, ok := range []bool{true, false} {
