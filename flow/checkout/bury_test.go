@@ -136,3 +136,21 @@ func TestWhatTheOldAddressSaysDoesNotSlowTheNewOne(t *testing.T) {
 	w.until("eight to be under way at once", func() bool { return moved.Load() == 8 })
 	close(all)
 }
+
+// What waited in memory when its endpoint's secret was rotated is signed with both, from
+// the moment in which the merchant is shown the new one.
+func TestWhatWaitsIsSignedWithANewSecretAtOnce(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	e := w.endpoint("https://shop.test", flow.SessionCreated)
+	release := w.stalled(e, 50)
+	_, err := w.service.RotateSecret(t.Context(), e.ID, "whsec_new", call("", "", nil))
+	w.must(err)
+	close(release)
+	w.rest()
+	for i, d := range w.deliveries(flow.SessionCreated) {
+		if n := len(d.Secrets); i >= 8 && n != 2 { // eight were under way
+			t.Fatalf("the %dth is signed with %d secrets", i+1, n)
+		}
+	}
+}
