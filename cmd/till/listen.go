@@ -37,8 +37,8 @@ func (listenCmd) Help() string {
 const (
 	forwardTime = 14 * time.Second // a second less than the Till waits
 	shownAnswer = 300              // bytes of what a target says
-	keptAnswer  = 4 << 10
-	followed    = 32 // deliveries whose next try is asked about at once
+	passedOn    = 8 << 10          // bytes of it that the Till hears: more than that keeps, for it judges before it cuts
+	followed    = 32               // deliveries whose next try is asked about at once
 )
 
 // listener forwards what an ear hears.
@@ -205,7 +205,7 @@ func (l *listener) forward(ctx context.Context, hook heardWebhook) (answer, erro
 		return answer{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, keptAnswer))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, passedOn))
 	if err != nil {
 		return answer{}, err
 	}
