@@ -77,7 +77,8 @@ func media(m *waE2E.Message) (content, bool) {
 		return content{kind: bot.KindContact, context: m.GetContactsArrayMessage().GetContextInfo()}, true
 	case m.PollCreationMessage != nil, m.PollCreationMessageV2 != nil, m.PollCreationMessageV3 != nil:
 		return content{kind: bot.KindPoll, fades: unsaid}, true
-	case m.EventMessage != nil, m.GroupInviteMessage != nil, m.ProductMessage != nil, m.OrderMessage != nil, m.AlbumMessage != nil:
+	case m.EventMessage != nil, m.GroupInviteMessage != nil, m.ProductMessage != nil, m.OrderMessage != nil, m.AlbumMessage != nil,
+		m.PlaceholderMessage != nil: // the phone alone shows what it is
 		return content{kind: bot.KindOther, fades: unsaid}, true
 	default:
 		return content{}, false

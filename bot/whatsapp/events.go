@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
 
@@ -48,6 +49,10 @@ func (c *Client) handle(ctx context.Context, wa *whatsmeow.Client, evt any) (kep
 	case *events.CallOffer:
 		c.call(ctx, wa, evt)
 	case *events.UndecryptableMessage:
+		if evt.UnavailableType == events.UnavailableTypeViewOnce {
+			c.shownOnce(ctx, wa, evt)
+			break
+		}
 		c.log.WarnContext(ctx, "whatsapp message cannot be read yet", slog.String("message", evt.Info.ID))
 		if c.cfg.Unreadable != nil && !evt.Info.IsGroup && isPerson(evt.Info.Sender) && isPerson(evt.Info.Chat) {
 			c.cfg.Unreadable()
@@ -210,6 +215,13 @@ func (c *Client) message(ctx context.Context, wa *whatsmeow.Client, evt *events.
 	default:
 	}
 	return true
+}
+
+// shownOnce hands over what can be looked at once. A linked device is told that it
+// came and never gets it, but whoever sent it waits for an answer like for any
+// other. It is told once: what is not kept of it is lost.
+func (c *Client) shownOnce(ctx context.Context, wa *whatsmeow.Client, evt *events.UndecryptableMessage) {
+	c.message(ctx, wa, &events.Message{Info: evt.Info, Message: &waE2E.Message{PlaceholderMessage: &waE2E.PlaceholderMessage{}}})
 }
 
 // states are what receipts say of a message of ours. Receipts of other kinds are

@@ -31,9 +31,12 @@ func TestHearsEveryKind(t *testing.T) {
 		want bot.Message
 	}{
 		{"picture", sends(t, p, &waE2E.Message{ImageMessage: &waE2E.ImageMessage{Caption: new("my receipt")}}), bot.Message{Kind: bot.KindPicture, Text: "my receipt"}},
-		{"picture that is shown once", sends(t, p, &waE2E.Message{ViewOnceMessageV2: &waE2E.FutureProofMessage{
+		{"picture that is shown once, of an older phone", sends(t, p, &waE2E.Message{ViewOnceMessage: &waE2E.FutureProofMessage{
 			Message: &waE2E.Message{ImageMessage: &waE2E.ImageMessage{}},
 		}}), bot.Message{Kind: bot.KindPicture}},
+		{"picture that is shown once, and on no linked device", sends(t, p, &waE2E.Message{ViewOnceMessageV2: &waE2E.FutureProofMessage{
+			Message: &waE2E.Message{ImageMessage: &waE2E.ImageMessage{}},
+		}}), bot.Message{Kind: bot.KindOther, Fades: -1}},
 		{"document", sends(t, p, &waE2E.Message{DocumentWithCaptionMessage: &waE2E.FutureProofMessage{
 			Message: &waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{FileName: new("a.pdf"), Caption: new("proof")}},
 		}}), bot.Message{Kind: bot.KindDocument, Text: "proof"}},

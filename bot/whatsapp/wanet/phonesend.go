@@ -9,6 +9,7 @@ import (
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
+	"go.mau.fi/whatsmeow/types/events"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -147,6 +148,10 @@ func (p *Phone) post(ctx context.Context, a *Account, targets []*Device, s *stor
 	encs := make([]waBinary.Node, len(targets))
 	var err error
 	for i, d := range targets {
+		if d.phone == nil && msg.GetViewOnceMessageV2() != nil { // linked devices are only told that it came
+			encs[i] = waBinary.Node{Tag: "unavailable", Attrs: waBinary.Attrs{"type": string(events.UnavailableTypeViewOnce)}}
+			continue
+		}
 		if encs[i], err = p.sealFor(ctx, v, d, a, msg); err != nil {
 			return err
 		}
