@@ -65,7 +65,7 @@ func media(m *waE2E.Message) (content, bool) {
 		return content{kind: bot.KindVoice, context: m.GetAudioMessage().GetContextInfo()}, true
 	case m.StickerMessage != nil:
 		return content{kind: bot.KindSticker, context: m.GetStickerMessage().GetContextInfo()}, true
-	case m.LottieStickerMessage != nil:
+	case m.LottieStickerMessage != nil, m.StickerPackMessage != nil:
 		return content{kind: bot.KindSticker, fades: unsaid}, true
 	case m.LocationMessage != nil:
 		return content{kind: bot.KindPlace, context: m.GetLocationMessage().GetContextInfo()}, true

@@ -37,6 +37,7 @@ func TestHearsEveryKind(t *testing.T) {
 		{"picture that is shown once, and on no linked device", sends(t, p, &waE2E.Message{ViewOnceMessageV2: &waE2E.FutureProofMessage{
 			Message: &waE2E.Message{ImageMessage: &waE2E.ImageMessage{}},
 		}}), bot.Message{Kind: bot.KindOther, Fades: -1}},
+		{"pack of stickers", sends(t, p, &waE2E.Message{StickerPackMessage: &waE2E.StickerPackMessage{}}), bot.Message{Kind: bot.KindSticker, Fades: -1}},
 		{"document", sends(t, p, &waE2E.Message{DocumentWithCaptionMessage: &waE2E.FutureProofMessage{
 			Message: &waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{FileName: new("a.pdf"), Caption: new("proof")}},
 		}}), bot.Message{Kind: bot.KindDocument, Text: "proof"}},
