@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,9 +155,18 @@ func verdict(err error) error {
 	switch {
 	case errors.Is(err, whatsmeow.ErrNotConnected), errors.Is(err, whatsmeow.ErrNotLoggedIn):
 		return ErrOffline
+	case refusedWith(err, "429", "500", "503"): // haste and trouble of the server's own pass, and say nothing of the message
+		return ErrUnconfirmed
 	case errors.Is(err, whatsmeow.ErrServerReturnedError):
 		return fmt.Errorf("%w: %w", checkout.ErrUndeliverable, ErrRefused)
 	default:
 		return ErrUnconfirmed
 	}
+}
+
+// refusedWith says whether the server refused a message with one of these codes.
+// The library has the code in its text alone.
+func refusedWith(err error, codes ...string) bool {
+	return errors.Is(err, whatsmeow.ErrServerReturnedError) &&
+		slices.ContainsFunc(codes, func(code string) bool { return strings.HasSuffix(err.Error(), " "+code) })
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"go.mau.fi/whatsmeow"
@@ -173,10 +172,8 @@ func (c *Client) lockChats(active bool, until time.Time) {
 }
 
 // isTimelock says whether WhatsApp refused a message with the code of its
-// reach-out timelock. The library has the code in its text alone.
-func isTimelock(err error) bool {
-	return errors.Is(err, whatsmeow.ErrServerReturnedError) && strings.HasSuffix(err.Error(), " 463")
-}
+// reach-out timelock.
+func isTimelock(err error) bool { return refusedWith(err, "463") }
 
 // may says whether the number still is ours.
 func (c *Client) may(ctx context.Context) error {

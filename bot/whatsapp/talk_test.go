@@ -215,6 +215,17 @@ func TestSendRefuses(t *testing.T) {
 	if err := d.send(p, "3EB0B", "x"); !errors.Is(err, whatsapp.ErrRefused) || !errors.Is(err, checkout.ErrUndeliverable) || !strings.Contains(err.Error(), "463") {
 		t.Errorf("refused by the server: %v", err)
 	}
+	for _, passes := range []int{429, 500, 503} { // haste, and trouble of the server's own
+		must(t, d.net.SetFaults(wanet.Faults{Nack: passes}))
+		if err := d.send(p, "3EB0B", "x"); !errors.Is(err, whatsapp.ErrUnconfirmed) || errors.Is(err, checkout.ErrUndeliverable) {
+			t.Errorf("refused with %d for now: %v", passes, err)
+		}
+	}
+	must(t, d.net.SetFaults(wanet.Faults{}))
+	must(t, d.send(p, "3EB0B", "x"))
+	if all := hears(t, p, 1); len(all) != 1 || all[0].Text != "x" {
+		t.Errorf("the phone shows %+v", all)
+	}
 }
 
 // When the server's word does not come in time, or nobody waits for it, the
