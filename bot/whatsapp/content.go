@@ -22,8 +22,9 @@ type content struct {
 const unsaid = -1
 
 // read is what a chat shows of a message, false where it shows nothing:
-// settings, keys, votes. Something that is shown and has no text (a voice note,
-// a place) is a message without one: whoever sent it waits for an answer.
+// settings, keys, votes, an album, whose pictures come by themselves. Something
+// that is shown and has no text (a voice note, a place) is a message without one:
+// whoever sent it waits for an answer.
 func read(m *waE2E.Message) (content, bool) {
 	if change := m.GetProtocolMessage(); change != nil {
 		return changed(change)
@@ -77,7 +78,7 @@ func media(m *waE2E.Message) (content, bool) {
 		return content{kind: bot.KindContact, context: m.GetContactsArrayMessage().GetContextInfo()}, true
 	case m.PollCreationMessage != nil, m.PollCreationMessageV2 != nil, m.PollCreationMessageV3 != nil:
 		return content{kind: bot.KindPoll, fades: unsaid}, true
-	case m.EventMessage != nil, m.GroupInviteMessage != nil, m.ProductMessage != nil, m.OrderMessage != nil, m.AlbumMessage != nil,
+	case m.EventMessage != nil, m.GroupInviteMessage != nil, m.ProductMessage != nil, m.OrderMessage != nil,
 		m.PlaceholderMessage != nil: // the phone alone shows what it is
 		return content{kind: bot.KindOther, fades: unsaid}, true
 	default:

@@ -132,6 +132,7 @@ func TestWhatItSays(t *testing.T) {
 		"a reaction":           {&waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{Text: new("👍")}}, bot.Message{Kind: bot.KindReaction, Text: "👍", Fades: -1}, true},
 		"an edit into nothing": {change(waE2E.ProtocolMessage_MESSAGE_EDIT, nil), bot.Message{}, false},
 		"an edit of an edit":   {change(waE2E.ProtocolMessage_MESSAGE_EDIT, change(waE2E.ProtocolMessage_REVOKE, nil)), bot.Message{}, false},
+		"an album":             {&waE2E.Message{AlbumMessage: &waE2E.AlbumMessage{ExpectedImageCount: new(uint32(2))}}, bot.Message{}, false},
 		"a vote":               {&waE2E.Message{PollUpdateMessage: &waE2E.PollUpdateMessage{}}, bot.Message{}, false},
 		"a group key":          {&waE2E.Message{SenderKeyDistributionMessage: &waE2E.SenderKeyDistributionMessage{}}, bot.Message{}, false},
 		"keys":                 {change(waE2E.ProtocolMessage_APP_STATE_SYNC_KEY_SHARE, nil), bot.Message{}, false},
