@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"go.mau.fi/whatsmeow/proto/waE2E"
+	"go.mau.fi/whatsmeow/types/events"
 
 	"till/bot"
 )
@@ -88,7 +89,7 @@ func media(m *waE2E.Message) (content, bool) {
 
 // changed is a message that changes another one, or the chat.
 func changed(change *waE2E.ProtocolMessage) (content, bool) {
-	kind, edited := change.GetType(), change.GetEditedMessage()
+	kind, edited := change.GetType(), opened(change.GetEditedMessage())
 	if kind == waE2E.ProtocolMessage_REVOKE {
 		return content{kind: bot.KindRevoke, revokes: change.GetKey().GetID(), fades: unsaid}, true
 	}
@@ -107,6 +108,12 @@ func changed(change *waE2E.ProtocolMessage) (content, bool) {
 		c.fades = unsaid
 	}
 	return c, true
+}
+
+// opened is a message without what is wrapped around it: a document with words
+// under it has one, in a message of its own and in an edit.
+func opened(m *waE2E.Message) *waE2E.Message {
+	return (&events.Message{RawMessage: m}).UnwrapRaw().Message
 }
 
 // seconds is a time as WhatsApp writes it.

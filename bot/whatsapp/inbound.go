@@ -61,7 +61,7 @@ func (c *Client) unsealed(ctx context.Context, wa *whatsmeow.Client, evt *events
 	said, shown := content{}, false
 	inside, err := wa.DecryptSecretEncryptedMessage(ctx, evt)
 	if err == nil {
-		said, shown = read((&events.Message{RawMessage: inside}).UnwrapRaw().Message)
+		said, shown = read(opened(inside))
 	}
 	if !shown {
 		c.log.WarnContext(ctx, "whatsapp edit cannot be read", slog.String("message", evt.Info.ID))

@@ -124,6 +124,9 @@ func TestWhatItSays(t *testing.T) {
 		"a contact":    {&waE2E.Message{ContactMessage: &waE2E.ContactMessage{DisplayName: new("4111 1111 1111 1111"), Vcard: new("4111111111111111")}}, bot.Message{Kind: bot.KindContact}, true},
 		"a poll":       {&waE2E.Message{PollCreationMessage: &waE2E.PollCreationMessage{Name: new("1")}}, bot.Message{Kind: bot.KindPoll, Fades: -1}, true},
 		"an edit":      {change(waE2E.ProtocolMessage_MESSAGE_EDIT, &waE2E.Message{Conversation: new("2")}), bot.Message{Text: "2", Edits: "3A00", Fades: -1}, true},
+		"an edit of what stands under a document": {change(waE2E.ProtocolMessage_MESSAGE_EDIT, &waE2E.Message{DocumentWithCaptionMessage: &waE2E.FutureProofMessage{
+			Message: &waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{Caption: new("Pay 7K3M-9QTX")}},
+		}}), bot.Message{Kind: bot.KindDocument, Text: "Pay 7K3M-9QTX", Edits: "3A00", Fades: -1}, true},
 		"a new edit that cannot be read": {&waE2E.Message{SecretEncryptedMessage: &waE2E.SecretEncryptedMessage{
 			SecretEncType: waE2E.SecretEncryptedMessage_MESSAGE_EDIT.Enum(), TargetMessageKey: &waCommon.MessageKey{ID: new("3A00")},
 		}}, bot.Message{Kind: bot.KindOther, Edits: "3A00", Fades: -1}, true},
