@@ -320,3 +320,21 @@ func BenchmarkFaultLong(b *testing.B) {
 		})
 	}
 }
+
+// Who asks until when they can pay, how much, or whom, is shown where things stand:
+// the details say all three. A person who is waited for still comes.
+func TestUnderstandQuestionsAboutWhatIsAsked(t *testing.T) {
+	for _, text := range []string{
+		"When will it expire?", "how much time is left", "how long do I have", "please how many minutes remain", "what time does it close", "is the account number still valid?",
+		"how much should I pay", "Who am I paying?", "what is the account name?", "abeg how much i go pay", "which time e go expire", "wetin be the account name",
+	} {
+		if in := bot.Understand(text, banks); in.Kind != flow.MeansMenu {
+			t.Errorf("%q means %s", text, short(in))
+		}
+	}
+	for _, text := range []string{"how much", "how long does it take", "my account name is Ada Obi", "the card expired", "how much did I pay you"} {
+		if in := bot.Understand(text, banks); in.Kind == flow.MeansMenu {
+			t.Errorf("%q means %s", text, short(in))
+		}
+	}
+}
