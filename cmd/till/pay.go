@@ -13,12 +13,12 @@ import (
 type payCmd struct {
 	calling
 
-	Session string `arg:"" help:"Id of the session: wsp_sess_…"`
-	Method  string `default:"bank_transfer" enum:"bank_transfer,ussd,card" help:"How: bank_transfer, ussd or card. The rest is for bank_transfer."`
-	Amount  int64  `help:"Kobo; without it what is still due." placeholder:"KOBO"`
-	Times   int    `default:"1" help:"How often: 2 is once too much."`
-	Late    bool   `help:"After the session has ended: the test clock is moved past it first."`
-	Before  bool   `help:"Before the session has ended, of which the bank tells only after: the test clock is moved past it between the two."`
+	Session string    `arg:"" help:"Id of the session: wsp_sess_…"`
+	Method  string    `default:"bank_transfer" enum:"bank_transfer,ussd,card" help:"How: bank_transfer, ussd or card. The rest is for bank_transfer."`
+	Amount  typedKobo `help:"Kobo; without it what is still due." placeholder:"KOBO"`
+	Times   int       `default:"1" help:"How often: 2 is once too much."`
+	Late    bool      `help:"After the session has ended: the test clock is moved past it first."`
+	Before  bool      `help:"Before the session has ended, of which the bank tells only after: the test clock is moved past it between the two."`
 }
 
 // Help is the command's example.

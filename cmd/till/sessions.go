@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -56,11 +57,24 @@ func (s aSession) state() string {
 	return strings.Join(append([]string{s.Status}, s.Exceptions...), " ")
 }
 
+// typedKobo is an amount on the command line.
+type typedKobo int64
+
+// UnmarshalText reads it. Who writes naira hears what is wanted instead.
+func (k *typedKobo) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return fmt.Errorf("%q is no amount in whole kobo: 500000 is ₦5,000", text)
+	}
+	*k = typedKobo(n)
+	return nil
+}
+
 // sessionsCreateCmd opens a session.
 type sessionsCreateCmd struct {
 	remote
 
-	Amount      int64             `arg:"" help:"Kobo: 500000 is ₦5,000."`
+	Amount      typedKobo         `arg:"" help:"Kobo: 500000 is ₦5,000."`
 	Email       string            `default:"ada@example.com" help:"The payer's e-mail address."`
 	Chat        bool              `help:"In a WhatsApp chat: the answer has a link for the payer."`
 	Reference   string            `help:"Your own reference; one for ever."`

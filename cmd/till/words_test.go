@@ -26,6 +26,17 @@ func TestAWrongWordIsAnsweredWithTheNearest(t *testing.T) {
 	}
 }
 
+// Who writes an amount in naira is told that kobo are wanted, and how many.
+func TestAnAmountThatIsNoKoboIsAnsweredWithOne(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, line := range []string{"sessions create 5000.50", "sessions create ₦5,000", "sessions create 5k", "pay wsp_sess_x --amount 3000.00"} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), strings.Fields(line), &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "whole kobo: 500000 is ₦5,000") {
+			t.Errorf("till %s ends with %d and says %q", line, code, errs.String())
+		}
+	}
+}
+
 // Words have colours on a terminal alone, and nowhere where NO_COLOR is set.
 func TestColoursAreForTerminals(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
