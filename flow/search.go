@@ -80,6 +80,10 @@ func readID(text string) (string, bool) {
 	return id, known && !strings.Contains(id, " ")
 }
 
+// nipDigits is how long a transfer's session id is: what the payer's bank prints on
+// its receipt, and we on ours.
+const nipDigits = 30
+
 func readKeys(words []string, rest string) []SearchKey {
 	var keys []SearchKey
 	add := func(k SearchKey) { keys = append(keys, k) }
@@ -114,6 +118,9 @@ func readKeys(words []string, rest string) []SearchKey {
 		if whole, ok := numbered(names, words); ok && amount > 0 {
 			add(SearchKey{Kind: ByName, Words: whole})
 		}
+	}
+	if number && len(digits) == nipDigits {
+		rest = digits
 	}
 	add(SearchKey{Kind: ByReference, Value: rest})
 	return keys

@@ -46,7 +46,8 @@ func (f SearchFilter) branches() []branch {
 		case flow.ByReference:
 			out = append(f.indexed(out, k, `i.reference = ? AND i.reference <> ''`, k.Value),
 				f.among(k, `SELECT session AS id FROM attempts WHERE reference = ?`, k.Value),
-				f.among(k, `SELECT session AS id FROM payments WHERE rail_transaction_id = ?`, k.Value))
+				f.among(k, `SELECT session AS id FROM payments WHERE rail_transaction_id = ?`, k.Value),
+				f.among(k, `SELECT session AS id FROM payments WHERE nip_session = ? AND nip_session <> '' ORDER BY id DESC LIMIT `+strconv.Itoa(searchDeep), k.Value))
 		}
 	}
 	if len(out) == 0 {

@@ -46,7 +46,7 @@ func sought(tb testing.TB, db *store.DB) []flow.Session {
 			return err
 		}
 		p := payment(1, list[0].ID, flow.Partial)
-		p.Amount, p.Applied, p.Payer.Name = 300_000, 300_000, "MUSA GARBA"
+		p.Amount, p.Applied, p.Payer.Name, p.NIPSessionID = 300_000, 300_000, "MUSA GARBA", "000013261121160500123456789012"
 		if err := tx.AddPayment(ctx, p, []flow.Posting{{Account: flow.RailClearing, Amount: 300_000}, {Account: flow.Unapplied, Amount: -300_000}}); err != nil {
 			return err
 		}
@@ -114,6 +114,9 @@ func TestSessionsAreFoundByWhatAPayerSays(t *testing.T) {
 			{typed: "order-1182", want: "20"},
 			{typed: "order-1182", project: "wsp_prj_1", want: "0"},
 			{typed: "rail-001", want: "0"},
+			{typed: "000013261121160500123456789012", want: "0"}, // as the payer's bank prints it
+			{typed: "000013 261121160500 123456789012", project: "wsp_prj_1", want: "0"},
+			{typed: "000013261121160500123456789012", project: "wsp_prj_2", want: ""},
 			{typed: "nobody", want: ""},
 			{typed: "", status: flow.SessionPaid, want: "3"},
 			{typed: "", project: "wsp_prj_1", status: flow.SessionCancelled, want: "4"},
