@@ -242,7 +242,7 @@ func dialer(addr string) func(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// greet says what is running: what is fake and what is real, the keys, a first
+// greet says what is running: what is fake and what is real, the console, the keys, a first
 // request and where the phone is.
 func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) error {
 	if n.inside {
@@ -268,7 +268,7 @@ func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) er
 	}
 	b.WriteString("real  the rest  API, store, conversation, encryption, webhooks\n\n")
 	key := "$(sed -n 's/^TILL_SECRET_KEY=//p' " + envFile + ")"
-	fmt.Fprintf(&b, "public key  %s\n", public)
+	fmt.Fprintf(&b, "console     %s\npublic key  %s\n", a.publicURL(), public)
 	if secret != "" {
 		key = secret
 		fmt.Fprintf(&b, "secret key  %s   (shown this once; also in %s)\n\n", secret, envFile)

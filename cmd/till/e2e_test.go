@@ -47,6 +47,7 @@ func devServerWith(t *testing.T, env []string) (*merchant, *tilltest.Process, st
 	dir := t.TempDir()
 	addr := tilltest.FreePort(t)
 	p := start(t, dir, env, "dev", "--http-addr", addr)
+	p.Line(`^console     http`)
 	key := p.Line(`^secret key  (sk_test_\w+)`)[1]
 	p.Line(`/phone$|of that network`)
 	return &merchant{t: t, base: "http://" + addr, key: key}, p, dir
