@@ -208,3 +208,18 @@ func TestTooManyCallsOverTheWire(t *testing.T) {
 		}
 	}
 }
+
+// What is asked with the token of a login is counted too, by its account, and the
+// document says so of each such call.
+func TestCallsOfALoginSayHowTheyAreCounted(t *testing.T) {
+	s, d := limited(t)
+	own, token := s.belongings(), s.tokenFor(s.project)
+	for _, r := range Routes() {
+		if r.Key != KeyDashboard || r.Path == logoutPath {
+			continue
+		}
+		d.turn(2 * time.Second)
+		got := s.ask(r.Method, own.fill(r.Path), token, "")
+		s.wantQuota(got, "account", "10", "9", "1")
+	}
+}
