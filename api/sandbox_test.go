@@ -83,6 +83,17 @@ func (s *shop) bankOn(file string, patience time.Duration) *sandbox.Rail {
 	return wire
 }
 
+// To an account that was never given out money comes with an amount alone: the bank
+// only refused, and nobody learnt what was missing.
+func TestATransferToNobodysAccountIsToldWhatItLacks(t *testing.T) {
+	s := open(t)
+	s.meetSandbox()
+	s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"0123456789"}`), http.StatusBadRequest, map[string]string{
+		"error.code": "missing_field", "error.fields.0.field": "amount",
+	})
+	s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"0123456789","amount":5000}`), http.StatusOK, nil)
+}
+
 // meetSandbox gives the shop the pretend bank over the network, until the test
 // ends.
 func (s *shop) meetSandbox() {

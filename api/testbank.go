@@ -80,6 +80,10 @@ func (s *Server) playTransfer(c *call) error {
 		if t.Amount == 0 { // the bank knows only what was asked for at first
 			t.Amount = asked
 		}
+		if t.Amount == 0 {
+			f.fail("amount", flow.CodeMissingField, "amount is required: nothing was asked for on this account number.")
+			return f.done()
+		}
 	}
 	c.began = true
 	booked, err := bank.Transfer(c.ctx, t)
