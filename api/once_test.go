@@ -173,6 +173,9 @@ func TestChargesAreListedFoundAndAskedAbout(t *testing.T) {
 		s.want(s.ask("GET", "/v1/charges/by-reference/"+reference, s.key, ""), http.StatusOK, map[string]string{"data.id": mine.text("data.id")})
 	}
 	_, _, stranger := s.merchant("Bola Stores")
+	// Our reference is the charge's also where the merchant made it a new order's, which has no charge.
+	s.want(s.ask("POST", sessions, s.key, `{"amount":500000,"customerEmail":"ada@example.com","reference":"`+mine.text("data.reference")+`"}`), http.StatusCreated, nil)
+	s.want(s.ask("GET", "/v1/charges/by-reference/"+mine.text("data.reference"), s.key, ""), http.StatusOK, map[string]string{"data.id": mine.text("data.id")})
 	for _, path := range []string{"/by-reference/order.77", "/by-reference/" + mine.text("data.reference"), "/" + mine.text("data.id") + "/timeline"} {
 		s.want(s.ask("GET", "/v1/charges"+path, stranger, ""), http.StatusNotFound, map[string]string{"error.code": "resource_not_found"})
 	}

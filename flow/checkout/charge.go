@@ -27,7 +27,8 @@ func (s *Service) ViewByReference(ctx context.Context, project flow.ProjectID, r
 
 func (s *Service) byReference(ctx context.Context, project flow.ProjectID, reference string) (flow.Session, error) {
 	session, err := s.cfg.DB.SessionByReference(ctx, project, reference)
-	if !notFound(err) || !strings.HasPrefix(reference, flow.PrefixReference) {
+	sought := notFound(err) || err == nil && session.Charge == "" // an order may have been given our reference of another
+	if !sought || !strings.HasPrefix(reference, flow.PrefixReference) {
 		return session, err
 	}
 	attempt, err := s.cfg.DB.AttemptByReference(ctx, reference)
