@@ -16,6 +16,8 @@ import (
 	"till/hooks"
 )
 
+const noContent204 = "HTTP/1.1 204 No Content\r\n\r\n"
+
 // held is a connection that may hold back what is written, so that several records
 // of TLS leave as one.
 type held struct {
@@ -35,17 +37,22 @@ func (h *held) Write(p []byte) (int, error) {
 func (h *held) release() error {
 	h.on = false
 	_, err := h.Conn.Write(h.back)
+	h.back = nil
 	return err
 }
 
 // What follows an answer in a record of its own, but came with it, was read by TLS
-// and not by us. It answers nothing either.
+// and not by us; in the same record, by us. It answers nothing either way.
 func TestSendHearsNothingThatTLSHasReadAhead(t *testing.T) {
 	ours := newAuthority(t)
 	config := &tls.Config{Certificates: []tls.Certificate{ours.issue(t, -time.Hour, time.Hour)}}
-	for name, more := range map[string]string{
-		"an answer":     "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",
-		"a body of 204": "this is no answer",
+	const another, stray = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", "this is no answer"
+	for name, records := range map[string][]string{
+		"an answer":                    {noContent204, another},
+		"a body of 204":                {noContent204, stray},
+		"an answer in the same record": {noContent204 + another},
+		"a body of 204 in its record":  {noContent204 + stray},
+		"one and one in the record":    {noContent204 + another, another},
 	} {
 		var posts atomic.Int32
 		url := "https://" + raw(t, func(c net.Conn) {
@@ -60,13 +67,15 @@ func TestSendHearsNothingThatTLSHasReadAhead(t *testing.T) {
 				if err != nil {
 					return
 				}
-				first := posts.Add(1) == 1
-				h.on = first
-				err = write(secured, "HTTP/1.1 204 No Content\r\n\r\n")
-				if first {
-					err = errors.Join(err, write(secured, more), h.release())
+				answers := []string{noContent204}
+				if posts.Add(1) == 1 {
+					answers = records
 				}
-				if err != nil {
+				h.on = true
+				for _, record := range answers {
+					err = errors.Join(err, write(secured, record))
+				}
+				if err = errors.Join(err, h.release()); err != nil {
 					return
 				}
 			}
