@@ -72,6 +72,27 @@ func TestDisburse(t *testing.T) {
 	}
 }
 
+// A day of many payments is paid out as one, and may be more than any payment is: what
+// the bank says of it is believed all the same.
+func TestAPayoutMayBeMoreThanAnyPayment(t *testing.T) {
+	w := openTown(t)
+	const most = 1_000_000_000_000 // kobo: of one transfer
+	for i := range 2 {
+		w.transfer(t, rail.Transfer{AccountNumber: w.start(t, flow.BankTransfer, "ref_"+strconv.Itoa(i)).AccountNumber, Amount: most})
+		w.hear(t)
+	}
+	d := payout("set_1", most+1, "0123456789")
+	w.disburse(t, d)
+	if n := w.hear(t); n.Kind != flow.PaidOut || n.Amount != d.Amount {
+		t.Errorf("notice %+v", n)
+	}
+	now := w.clock.Now()
+	lines, err := w.rail.Statement(t.Context(), now.Add(-time.Hour), now.Add(time.Hour))
+	if err != nil || len(lines) != 3 || lines[2].Amount != d.Amount {
+		t.Errorf("Statement = %+v, %v", lines, err)
+	}
+}
+
 // The accounts of the test bank that exist to be tried, for payouts.
 func TestPayoutAccounts(t *testing.T) {
 	w := openTown(t)
