@@ -195,9 +195,9 @@ func TestAChatIsHandedOver(t *testing.T) {
 	p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
 	support, owner := w.as(flow.RoleSupport), w.as(flow.RoleOwner)
 	at := "/inbox/" + string(p.chat)
-	w.wants(support.get("/inbox"), http.StatusOK, "&lt;script&gt;", "waiting", "till desk")
+	w.wants(support.get("/inbox"), http.StatusOK, "&lt;script&gt;", "waiting", "asks for a person", "till desk")
 	w.pass(31 * time.Minute)
-	await.Until(t, "the queue says that nobody has come", func() bool { return strings.Contains(support.get("/inbox").body, "nobody has come") })
+	await.Until(t, "the queue says that nobody has come", func() bool { return strings.Contains(support.get("/inbox").body, "asks for a person: nobody has come") })
 	w.wants(support.get("/inbox"), http.StatusOK, "too long")
 
 	w.wants(support.get(at), http.StatusOK, "waits for a person", "&lt;script&gt;", "data-live=")

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,7 +25,40 @@ const maxWithdrawn = 500
 // Desk is the queue of the chats that a person has or should look at, the one
 // that waits longest first.
 func (s *Service) Desk(ctx context.Context) ([]store.ChatRow, error) {
-	return s.cfg.DB.Desk(ctx, maxDesk)
+	list, err := s.cfg.DB.Desk(ctx, maxDesk)
+	for i := range list {
+		if err == nil {
+			err = s.called(ctx, &list[i])
+		}
+	}
+	return list, err
+}
+
+// called adds to why somebody should look at a chat what its person was asked for:
+// the decision that did so says it.
+func (s *Service) called(ctx context.Context, row *store.ChatRow) error {
+	if row.Desk.State != flow.DeskWaiting {
+		return nil
+	}
+	lines, err := s.cfg.DB.DecidedAt(ctx, string(row.ID), row.Desk.Since)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		var d replay.Outcome
+		if err := json.Unmarshal(line.Data, &d); err != nil {
+			return fmt.Errorf("read why chat %s waits: %w", row.ID, err)
+		}
+		if d.Chat.Desk.State != flow.DeskWaiting {
+			continue
+		}
+		if row.Flag != "" {
+			d.Why += ": " + row.Flag
+		}
+		row.Flag = d.Why
+		return nil
+	}
+	return nil // what was decided so long ago is not kept
 }
 
 // Claim gives a chat to an agent: from now on the bot is silent in it, and only

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -57,6 +58,35 @@ func TestNothingOfTheBotsFollowsOnceAPersonHasTheChat(t *testing.T) {
 			w.rest()
 			if got := w.texts(name); got[len(got)-1] != "receipt" {
 				w.t.Errorf("%s, and of the money the payer reads %q", name, got)
+			}
+		}
+	})
+}
+
+// Whoever looks at the queue reads what a person is waited for: what is asked there, and
+// what was only not understood.
+func TestTheQueueSaysWhyAPersonIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		for person, means := range map[string][]flow.IntentKind{
+			"asks for a person": {flow.MeansHuman},
+			"not understood twice after saying that it is paid": {flow.MeansPaid, flow.MeansNothing, flow.MeansNothing},
+		} {
+			session := w.session(flow.InChat)
+			w.hear(person, code(session))
+			w.hear(person, method(flow.BankTransfer))
+			for _, kind := range means {
+				w.pass(6 * time.Second) // faster would be a flood
+				w.hear(person, flow.Intent{Kind: kind, Text: "9"})
+			}
+		}
+		queue, err := w.service.Desk(w.t.Context())
+		if err != nil || len(queue) != 2 {
+			w.t.Fatalf("%+v wait, %v", queue, err)
+		}
+		for _, row := range queue {
+			if row.Desk.State != flow.DeskWaiting || !strings.HasPrefix(row.Flag, row.Person) {
+				w.t.Errorf("who %q waits for %q", row.Person, row.Flag)
 			}
 		}
 	})

@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"till/flow"
@@ -77,7 +78,7 @@ func (s *Service) chatOf(ctx context.Context, project flow.ProjectID, id flow.Ch
 // waits reads what a chat is about now.
 func (s *Service) waits(ctx context.Context, project flow.ProjectID, row store.ChatRow) (Waiting, error) {
 	out := Waiting{ChatRow: row, Seq: row.Decided, Mine: project == ""}
-	if err := s.focused(ctx, project, &out); err != nil {
+	if err := errors.Join(s.called(ctx, &out.ChatRow), s.focused(ctx, project, &out)); err != nil {
 		return out, err
 	}
 	if !out.Mine { // who answers another merchant's payer, and why, is nobody's business

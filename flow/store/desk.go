@@ -27,6 +27,14 @@ func (r Reader) Observes(ctx context.Context, chat flow.ChatID, project flow.Pro
 	return found, nil
 }
 
+// decidedAtOnce bounds how many decisions of one stream and millisecond are read.
+const decidedAtOnce = 20
+
+// DecidedAt are the decisions in a stream at a millisecond, in their order.
+func (r Reader) DecidedAt(ctx context.Context, stream string, at int64) ([]Line, error) {
+	return r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? AND kind = 'decided' AND at = ? ORDER BY seq LIMIT ?`, stream, at, decidedAtOnce)
+}
+
 // StreamEnd reads the end of a stream: at most limit lines, oldest first.
 func (r Reader) StreamEnd(ctx context.Context, stream string, limit int) ([]Line, error) {
 	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? ORDER BY seq DESC LIMIT ?`, stream, limit)
