@@ -12,9 +12,11 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -83,6 +85,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	parser, err := kong.New(&cmds, append(plantedCmds(), kong.Name("till"), kong.UsageOnError(),
 		kong.Description("Till collects payments inside a WhatsApp chat.\n\nStart with:  till dev"),
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code }),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(typedDuration)),
 		kong.Configuration(read, settingsFile), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "till:", err)
@@ -116,6 +119,21 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return codeOf(err)
 	}
 	return exitOK
+}
+
+// typedDuration reads how long something lasts. Who writes days, or words, is shown
+// what is wanted.
+func typedDuration(at *kong.DecodeContext, into reflect.Value) error {
+	var text string
+	if err := at.Scan.PopValueInto("duration", &text); err != nil {
+		return err
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%q is no duration: 90s, 30m and 48h are", text)
+	}
+	into.SetInt(int64(d))
+	return nil
 }
 
 // codeOf is the exit code of a command that failed.
