@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -79,13 +80,35 @@ func Need(tb testing.TB, service, program string) string {
 	return ""
 }
 
-// FreePort is an address of this machine, with a port, that nobody listens on now.
+// The ports that tests are given: below those that the system takes for whoever
+// listens on any, and for its own end of each connection.
+const (
+	firstPort = 10_000
+	portsHeld = 22_000
+)
+
+// FreePort is an address of this machine, with a port, that nobody listens on now. It
+// is this test's until it ends, also while nothing listens there, as between a kill and
+// a start: a socket of UDP on the same port, which nobody uses, keeps it from others
+// who ask here, in other processes too.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
-	ln, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+	var of net.ListenConfig
+	for i := range portsHeld {
+		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+(os.Getpid()*31+i)%portsHeld))
+		claim, err := of.ListenPacket(tb.Context(), "udp", addr)
+		if err != nil {
+			continue
+		}
+		ln, err := of.Listen(tb.Context(), "tcp", addr)
+		if err != nil {
+			_ = claim.Close()
+			continue
+		}
+		_ = ln.Close()
+		tb.Cleanup(func() { _ = claim.Close() })
+		return addr
 	}
-	defer func() { _ = ln.Close() }()
-	return ln.Addr().String()
+	tb.Fatal("no port is free")
+	return ""
 }
