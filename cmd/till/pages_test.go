@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"till/cmd/till/tilltest"
 )
 
 // visitor is a browser in the console of a pretend world.
@@ -109,17 +111,21 @@ func TestTheConsolesCommandsAreUnderstood(t *testing.T) {
 	}
 }
 
+// makes runs a command beside a server, and returns the key or project that it names first.
+func makes(t *testing.T, p *tilltest.Process, args ...string) string {
+	t.Helper()
+	out, err := p.Beside(args...)
+	if err != nil {
+		t.Fatalf("till %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return regexp.MustCompile(`wsp_(key|prj)_\w+`).FindString(out)
+}
+
 // What the command line does to a merchant's keys and projects their owner finds in
 // the audit log, as what the console and the API do.
 func TestTheOwnerReadsWhatTheCommandLineDidToTheirKeys(t *testing.T) {
 	m, p, _ := devServer(t)
-	does := func(args ...string) string {
-		out, err := p.Beside(args...)
-		if err != nil {
-			t.Fatalf("till %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		return regexp.MustCompile(`wsp_(key|prj)_\w+`).FindString(out)
-	}
+	does := func(args ...string) string { return makes(t, p, args...) }
 	first := does("keys", "create", "--kind", "secret")
 	second := does("keys", "rotate", first, "--overlap", "1h")
 	does("keys", "revoke", second, "--yes")
@@ -137,13 +143,7 @@ func TestTheOwnerReadsWhatTheCommandLineDidToTheirKeys(t *testing.T) {
 // that of operators, whichever way it was done.
 func TestTheAuditLogHasWhatTheCommandLineDidToPeopleAndMerchants(t *testing.T) {
 	m, p, _ := devServer(t)
-	does := func(args ...string) string {
-		out, err := p.Beside(args...)
-		if err != nil {
-			t.Fatalf("till %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-		return regexp.MustCompile(`wsp_prj_\w+`).FindString(out)
-	}
+	does := func(args ...string) string { return makes(t, p, args...) }
 	does("people", "add", "obi@example.com", "--role", "support", "--account", demoEmail)
 	does("people", "password", "obi@example.com")
 	does("people", "password", demoEmail)

@@ -26,24 +26,19 @@ func TestAWrongWordIsAnsweredWithTheNearest(t *testing.T) {
 	}
 }
 
-// Who writes how long something lasts in days or in words is shown how it is written.
-func TestADurationThatIsNoneIsAnsweredWithSome(t *testing.T) {
+// Who writes an amount in naira, or how long something lasts in days or in words, is
+// shown how it is written.
+func TestAnAmountOrDurationThatIsNoneIsAnsweredWithOne(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, line := range []string{"events list --since yesterday", "clock advance 3x", "payer unseen 2y", "serve --whatsapp-canary 1d"} {
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), strings.Fields(line), &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "is no duration: 90s, 30m and 48h are") {
-			t.Errorf("till %s ends with %d and says %q", line, code, errs.String())
-		}
-	}
-}
-
-// Who writes an amount in naira is told that kobo are wanted, and how many.
-func TestAnAmountThatIsNoKoboIsAnsweredWithOne(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for _, line := range []string{"sessions create 5000.50", "sessions create ₦5,000", "sessions create 5k", "pay wsp_sess_x --amount 3000.00"} {
-		var out, errs bytes.Buffer
-		if code := run(t.Context(), strings.Fields(line), &out, &errs); code != exitUsage || !strings.Contains(errs.String(), "whole kobo: 500000 is ₦5,000") {
-			t.Errorf("till %s ends with %d and says %q", line, code, errs.String())
+	for says, lines := range map[string][]string{
+		"whole kobo: 500000 is ₦5,000":         {"sessions create 5000.50", "sessions create ₦5,000", "sessions create 5k", "pay wsp_sess_x --amount 3000.00"},
+		"is no duration: 90s, 30m and 48h are": {"events list --since yesterday", "clock advance 3x", "payer unseen 2y", "serve --whatsapp-canary 1d"},
+	} {
+		for _, line := range lines {
+			var out, errs bytes.Buffer
+			if code := run(t.Context(), strings.Fields(line), &out, &errs); code != exitUsage || !strings.Contains(errs.String(), says) {
+				t.Errorf("till %s ends with %d and says %q", line, code, errs.String())
+			}
 		}
 	}
 }
