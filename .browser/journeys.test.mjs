@@ -55,6 +55,25 @@ test("a newcomer signs up, asks for money, is paid and hears of it", async (t) =
   faultless();
 });
 
+test("a newcomer reads the reference, and opens a session there", async () => {
+  const page = await web.page();
+  await page.goto(till.url + "/docs");
+  const call = page.locator("#operations-Sessions-openSession");
+  await call.waitFor();
+  assert.equal(await page.locator(".errors-wrapper").count(), 0, "the reference finds fault with the document");
+  const drawn = await page.locator(".version").first().evaluate((e) => [getComputedStyle(e).padding, getComputedStyle(e).backgroundColor]);
+  assert.deepEqual(drawn, ["0px", "rgba(0, 0, 0, 0)"], "our styles reach into the reference");
+  await page.getByRole("button", { name: "Authorize" }).first().click();
+  await page.locator(".auth-container input").first().fill(till.key);
+  await page.getByRole("button", { name: "Apply credentials" }).first().click();
+  await page.getByRole("button", { name: "Close" }).first().click();
+  await call.locator("button.opblock-summary-control").click();
+  await call.getByRole("button", { name: "Try it out" }).click();
+  await call.getByRole("button", { name: "Execute" }).click();
+  await call.locator(".live-responses-table").getByText("wsp_sess_").first().waitFor();
+  faultless();
+});
+
 test("a developer rotates a key, and both work", async () => {
   const page = await web.page();
   await enter(page, till, "developer", "/developers");
