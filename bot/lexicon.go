@@ -30,6 +30,7 @@ type lexicon struct {
 	whole   map[string]meaning // the whole message, nothing around it but what is polite
 	is      map[string]meaning // the whole message, but for lead and tail
 	has     []cue              // anywhere in a sentence
+	hint    []cue              // anywhere in one that means nothing else
 	numbers map[string]int
 	lead    map[string]bool
 	tail    map[string]bool
@@ -71,6 +72,7 @@ type wordList struct {
 	Whole   map[string][]string `toml:"whole"`
 	Is      map[string][]string `toml:"is"`
 	Has     map[string][]string `toml:"has"`
+	Hint    map[string][]string `toml:"hint"`
 }
 
 // The kinds of intent that words can have, by where they stand in a file.
@@ -82,6 +84,8 @@ var (
 	}
 	// hasKinds are in the order in which a sentence is read.
 	hasKinds = []flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansWho, flow.MeansReceipt, flow.MeansPaid, flow.MeansAbuse}
+	// hintKinds are the same, of a guess: none of them opens, ends or confirms anything.
+	hintKinds = []flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansPaid, flow.MeansOther, flow.MeansWho, flow.MeansMenu}
 )
 
 // vocabulary is the lexicon that is built in. It never changes; a test reads every
@@ -126,7 +130,8 @@ func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 			return nil, fmt.Errorf("reading what payers write in %q: %w", lang, err)
 		}
 	}
-	slices.SortStableFunc(l.has, func(a, b cue) int { return slices.Index(hasKinds, a.kind) - slices.Index(hasKinds, b.kind) })
+	inOrder(l.has, hasKinds)
+	inOrder(l.hint, hintKinds)
 	for phrase := range l.not {
 		if l.lead[phrase] || l.tail[phrase] || l.ask[phrase] {
 			return nil, fmt.Errorf("%q turns a sentence around and is passed over", phrase)
@@ -184,16 +189,32 @@ func (l *lexicon) add(lang flow.Lang, list wordList) error {
 			return err
 		}
 	}
-	for name, phrases := range list.Has {
+	if err := cues(&l.has, hasKinds, list.Has); err != nil {
+		return err
+	}
+	if err := cues(&l.hint, hintKinds, list.Hint); err != nil {
+		return err
+	}
+	return l.count(list.Numbers)
+}
+
+// cues adds phrases that say what a sentence is about.
+func cues(into *[]cue, kinds []flow.IntentKind, lists map[string][]string) error {
+	for name, phrases := range lists {
 		kind := flow.IntentKind(name)
-		if !slices.Contains(hasKinds, kind) {
+		if !slices.Contains(kinds, kind) {
 			return fmt.Errorf("nothing in a sentence means %q", name)
 		}
 		for _, phrase := range phrases {
-			l.has = append(l.has, cue{phrase: key(phrase), kind: kind})
+			*into = append(*into, cue{phrase: key(phrase), kind: kind})
 		}
 	}
-	return l.count(list.Numbers)
+	return nil
+}
+
+// inOrder sorts cues by the order in which a sentence is read.
+func inOrder(list []cue, kinds []flow.IntentKind) {
+	slices.SortStableFunc(list, func(a, b cue) int { return slices.Index(kinds, a.kind) - slices.Index(kinds, b.kind) })
 }
 
 // count adds the names of numbers.

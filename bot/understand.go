@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 7
+const Reading = 8
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -163,7 +163,23 @@ func (s sentence) read() answer {
 	if m, found := s.nearly(); found {
 		return answer{meaning: m}
 	}
-	return answer{meaning: meaning{kind: flow.MeansNothing}}
+	return answer{meaning: meaning{kind: s.guess()}}
+}
+
+// guess is what a short sentence is most likely about that says nothing exactly.
+// It is only answered with where things stand, by asking the bank, with the other
+// ways to pay or with a person: whoever is misread has lost nothing, and whoever is
+// not did not have to learn our words.
+func (s sentence) guess() flow.IntentKind {
+	if len(s.words) > maxAnswer {
+		return flow.MeansNothing
+	}
+	for _, c := range s.hint {
+		if strings.Contains(s.line, " "+c.phrase+" ") && (c.kind != flow.MeansMenu || !s.any(s.not)) { // "I do not want to pay"
+			return c.kind
+		}
+	}
+	return flow.MeansNothing
 }
 
 // global says whether a kind of intent is the same wherever the talk stands.
