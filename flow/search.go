@@ -35,7 +35,8 @@ type SearchKey struct {
 // or after From and before Until. Without Keys it is every session of that time.
 type Search struct {
 	Keys        []SearchKey
-	From, Until time.Time // zero for no bound
+	From, Until time.Time     // zero for no bound
+	Status      SessionStatus // "" for any
 }
 
 // The bounds of a search.
@@ -52,12 +53,14 @@ const (
 
 // ReadSearch reads what somebody typed into the box. Every reading that makes
 // sense is a key; what no reading fits leads to none, and Keys are then empty
-// only if nothing but a time was typed. now says which day "yesterday" was.
+// only if nothing but a time and a status was typed. now says which day
+// "yesterday" was.
 func ReadSearch(text string, now time.Time) Search {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), maxSearch)], "")), " ")
 	words := strings.Fields(text)
 	words, from, until := readTime(words, now.In(Lagos))
-	s := Search{From: from, Until: until}
+	words, status := readStatus(words)
+	s := Search{From: from, Until: until, Status: status}
 	if len(words) == 0 {
 		return s
 	}
@@ -68,6 +71,22 @@ func ReadSearch(text string, now time.Time) Search {
 	}
 	s.Keys = readKeys(words, rest)
 	return s
+}
+
+// readStatus takes the status of a session out of words: "paid yesterday".
+func readStatus(words []string) (others []string, status SessionStatus) {
+	for _, w := range words {
+		is := SessionStatus(strings.ToUpper(w))
+		if is == "CANCELED" {
+			is = SessionCancelled
+		}
+		if status == "" && slices.Contains([]SessionStatus{SessionPending, SessionProcessing, SessionPaid, SessionExpired, SessionCancelled}, is) {
+			status = is
+			continue
+		}
+		others = append(others, w)
+	}
+	return others, status
 }
 
 // readID reads an id of ours, however it was typed.

@@ -31,6 +31,9 @@ func searched(s flow.Search) string {
 	if !s.From.IsZero() {
 		out += fmt.Sprintf(" [%s to %s]", s.From.In(lagos).Format("2006-01-02 15:04"), s.Until.In(lagos).Format("2006-01-02 15:04"))
 	}
+	if s.Status != "" {
+		out += " only " + string(s.Status)
+	}
 	return strings.TrimSpace(out)
 }
 
@@ -101,6 +104,18 @@ func TestWhatSupportersTypeIsUnderstood(t *testing.T) {
 		"12 am":                            "[2026-11-21 22:00 to 2026-11-22 01:00]",
 		"4500 yesterday":                   "amount ₦4,500 | reference 4500 " + day("2026-11-21"),
 		"ada 4500 yesterday 4pm":           "name ada ₦4,500 | reference ada 4500 [2026-11-21 14:00 to 2026-11-21 17:00]",
+		"last week":                        "[2026-11-09 00:00 to 2026-11-16 00:00]", // on a Sunday
+		"This week":                        "[2026-11-16 00:00 to 2026-11-23 00:00]",
+		"this month":                       "[2026-11-01 00:00 to 2026-12-01 00:00]",
+		"ada last month":                   "name ada | reference ada [2026-10-01 00:00 to 2026-11-01 00:00]",
+		"last hour":                        "[2026-11-22 09:00 to 2026-11-22 10:00]",
+		"this morning":                     "[2026-11-22 00:00 to 2026-11-22 12:00]",
+		"4500 this afternoon":              "amount ₦4,500 | reference 4500 [2026-11-22 12:00 to 2026-11-22 18:00]",
+		"this evening":                     "[2026-11-22 18:00 to 2026-11-23 00:00]",
+		"paid":                             "only PAID",
+		"Pending today":                    day("2026-11-22") + " only PENDING",
+		"canceled ada":                     "name ada | reference ada only CANCELLED",
+		"order paid-17":                    "name order+paid+17 | reference order paid-17",
 		"25:00":                            "name 25+00 | reference 25:00",
 		"May":                              "name may | reference May",
 		"31 feb":                           day("2026-03-03"), // as calendars count on

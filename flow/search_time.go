@@ -8,9 +8,14 @@ import (
 )
 
 // readTime takes a day and an hour out of words, in Lagos time: "yesterday 4 pm",
-// "21 Nov", "2026-11-21". from and until are zero where there is neither; the
-// first day and the first hour count.
+// "21 Nov", "2026-11-21", or a stretch of time: "last week". from and until are zero
+// where there is neither; the first stretch, or the first day and the first hour count.
 func readTime(words []string, now time.Time) (others []string, from, until time.Time) {
+	for i := 0; i+1 < len(words); i++ {
+		if from, until, ok := readStretch(words[i], words[i+1], now); ok {
+			return slices.Concat(words[:i], words[i+2:]), from, until
+		}
+	}
 	var day time.Time
 	minutes := -1
 	for i := 0; i < len(words); {
@@ -47,6 +52,33 @@ func readTime(words []string, now time.Time) (others []string, from, until time.
 		return others, day, day.AddDate(0, 0, 1)
 	}
 	return others, time.Time{}, time.Time{}
+}
+
+// readStretch reads this or last week, which begins on a Monday, or month, the last
+// hour, and a part of today.
+func readStretch(which, of string, now time.Time) (from, until time.Time, ok bool) {
+	today := DayOf(now).In(Lagos)
+	monday := today.AddDate(0, 0, -int(today.Weekday()+6)%7)
+	month := today.AddDate(0, 0, 1-today.Day())
+	switch strings.ToLower(which + " " + strings.Trim(of, ",.")) {
+	case "this week":
+		return monday, monday.AddDate(0, 0, 7), true
+	case "last week":
+		return monday.AddDate(0, 0, -7), monday, true
+	case "this month":
+		return month, month.AddDate(0, 1, 0), true
+	case "last month":
+		return month.AddDate(0, -1, 0), month, true
+	case "last hour":
+		return now.Add(-time.Hour), now, true
+	case "this morning":
+		return today, today.Add(12 * time.Hour), true
+	case "this afternoon":
+		return today.Add(12 * time.Hour), today.Add(18 * time.Hour), true
+	case "this evening":
+		return today.Add(18 * time.Hour), today.AddDate(0, 0, 1), true
+	}
+	return from, until, false
 }
 
 // readDay reads a day at the beginning of words, and how many of them it is.

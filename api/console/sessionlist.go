@@ -75,8 +75,9 @@ func statusOf(text string) flow.SessionStatus {
 // sessionsFile is GET /sessions.csv: what a search finds, as a file for a
 // spreadsheet, with the middle of phones hidden.
 func (c *Console) sessionsFile(v *visit) error {
-	words, status := v.query("q"), statusOf(v.query("status"))
-	filter := store.SearchFilter{Search: flow.ReadSearch(words, v.service.Now()), Project: v.project.ID, Status: status}
+	search := flow.ReadSearch(v.query("q"), v.service.Now())
+	status := cmp.Or(statusOf(v.query("status")), search.Status)
+	filter := store.SearchFilter{Search: search, Project: v.project.ID, Status: status}
 	// What was searched for may be a phone number: only what it was taken for is kept.
 	meant := strings.TrimSpace(searchView{Search: filter.Search}.Meant() + " " + string(status))
 	if err := v.audit("sessions.export", string(v.project.ID), meant, false); err != nil {

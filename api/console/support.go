@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -99,8 +100,10 @@ func (f foundRow) Why() string {
 // searchSessions is GET /sessions: one box for whatever a payer says.
 func (c *Console) searchSessions(v *visit) error {
 	out := searchView{
-		Q: v.query("q"), All: v.project.ID == "", Statuses: sessionStatuses(), Status: statusOf(v.query("status")),
+		Q: v.query("q"), All: v.project.ID == "", Statuses: sessionStatuses(),
 	}
+	out.Search = flow.ReadSearch(out.Q, v.service.Now())
+	out.Status = cmp.Or(statusOf(v.query("status")), out.Search.Status)
 	out.File = "/sessions.csv?" + queryOf("q", out.Q, "status", string(out.Status))
 	if out.Command = "till sessions list"; out.Status != "" {
 		out.Command += " --status " + string(out.Status)
@@ -109,7 +112,6 @@ func (c *Console) searchSessions(v *visit) error {
 	if out.Saved, err = c.saved(v); err != nil {
 		return err
 	}
-	out.Search = flow.ReadSearch(out.Q, v.service.Now())
 	began := c.cfg.Real()
 	list, more, err := v.service.Reader().Search(v.ctx, store.SearchFilter{
 		Search: out.Search, Project: v.project.ID, Status: out.Status, Before: flow.SessionID(v.query("before")), Limit: perPage,
