@@ -69,7 +69,7 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 		money: strings.ContainsFunc(folded, func(r rune) bool { return r == '%' || unicode.Is(unicode.Sc, r) }),
 	}
 	a := s.read()
-	in.Kind, in.Method, in.Bank, in.Lang = a.kind, a.method, a.bank, a.lang
+	in.Kind, in.Method, in.Bank, in.Lang, in.Guess = a.kind, a.method, a.bank, a.lang, a.guess
 	return in
 }
 
@@ -116,7 +116,8 @@ func thumbs(text string) bool {
 // answer is what a sentence comes to.
 type answer struct {
 	meaning
-	bank string
+	bank  string
+	guess bool
 }
 
 // sentence is a message that holds no secret and no code.
@@ -163,23 +164,24 @@ func (s sentence) read() answer {
 	if m, found := s.nearly(); found {
 		return answer{meaning: m}
 	}
-	return answer{meaning: meaning{kind: s.guess()}}
+	kind, found := s.guess()
+	return answer{meaning: meaning{kind: kind}, guess: found}
 }
 
 // guess is what a short sentence is most likely about that says nothing exactly.
 // It is only answered with where things stand, by asking the bank, with the other
 // ways to pay or with a person: whoever is misread has lost nothing, and whoever is
 // not did not have to learn our words.
-func (s sentence) guess() flow.IntentKind {
+func (s sentence) guess() (flow.IntentKind, bool) {
 	if len(s.words) > maxAnswer {
-		return flow.MeansNothing
+		return flow.MeansNothing, false
 	}
 	for _, c := range s.hint {
 		if strings.Contains(s.line, " "+c.phrase+" ") && (c.kind != flow.MeansMenu || !s.any(s.not)) { // "I do not want to pay"
-			return c.kind
+			return c.kind, true
 		}
 	}
-	return flow.MeansNothing
+	return flow.MeansNothing, false
 }
 
 // global says whether a kind of intent is the same wherever the talk stands.

@@ -350,7 +350,7 @@ func TestAGuessDoesNoHarm(t *testing.T) {
 		"I do not want to make payment": flow.MeansNothing, "don't cancel": flow.MeansNothing, "when I have paid will you tell me": flow.MeansNothing,
 		"the failed " + strings.Repeat("word ", 20): flow.MeansNothing,
 	} {
-		if in := bot.Understand(text, banks); in.Kind != want || in.Method != "" || in.Bank != "" {
+		if in := bot.Understand(text, banks); in.Kind != want || in.Method != "" || in.Bank != "" || in.Guess != (want != flow.MeansNothing) {
 			t.Errorf("%q means %s, not %s", text, short(in), want)
 		}
 	}

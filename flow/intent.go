@@ -46,7 +46,8 @@ type Intent struct {
 	Code   string     `json:"code,omitempty"` // entry code, eight characters
 	Lang   Lang       `json:"lang,omitempty"`
 	Text   string     `json:"text,omitempty"`
-	By     int        `json:"by,omitempty"` // version of the reading, see bot.Reading
+	By     int        `json:"by,omitempty"`    // version of the reading, see bot.Reading
+	Guess  bool       `json:"guess,omitempty"` // out of a word of the sentence, which says nothing exactly
 }
 
 // Lang is a language of the conversation, as ISO 639 names it.

@@ -20,7 +20,7 @@ func toldOf(l store.Line) []Moment {
 	case l.Kind == replay.Heard:
 		var t flow.Turn
 		if json.Unmarshal(l.Data, &t) == nil && t.Heard != nil {
-			m.Who, m.What, m.Why = "payer", wrote(t), "understood as "+meaning(*t.Heard)
+			m.Who, m.What, m.Why = "payer", wrote(t), understood(*t.Heard)
 			if t.Heard.Kind == flow.MeansTakeover {
 				m.Who = replay.Agent
 			}
@@ -62,8 +62,13 @@ func wrote(t flow.Turn) string {
 	return marks + strconv.Quote(t.Heard.Text)
 }
 
-func meaning(in flow.Intent) string {
-	parts := []string{string(in.Kind), string(in.Method), in.Bank, string(in.Lang)}
+// understood is what a message was taken for.
+func understood(in flow.Intent) string {
+	how := "understood as"
+	if in.Guess {
+		how = "guessed to be"
+	}
+	parts := []string{how, string(in.Kind), string(in.Method), in.Bank, string(in.Lang)}
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 
