@@ -89,7 +89,7 @@ func asksTheBankInPeace(w *world, id flow.SessionID, person string) {
 		}
 		return w.bank.Check(ctx, reference)
 	})
-	w.must(w.says(person, flow.Intent{Kind: flow.MeansPaid, Text: "I have paid"}))
+	w.must(w.says(person, flow.Intent{Kind: flow.MeansPaid, Guess: true, Text: "why is it not confirming"}))
 	w.until("what is said meanwhile has left", func() bool { w.service.Wake(); return left() > before })
 	close(answer)
 	w.rest()
