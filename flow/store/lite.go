@@ -17,11 +17,8 @@ var inURI = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23")
 // fileURI is the URI of a database's SQLite file, which has options already.
 func fileURI(c Config) string {
 	uri := "file:" + inURI.Replace(filepath.Join(c.Dir, c.Name+".db")) + "?mode=rwc"
-	switch {
-	case c.VFS != "":
+	if c.VFS != "" {
 		uri += "&vfs=" + c.VFS
-	case c.Only:
-		uri += "&vfs=unix-excl"
 	}
 	return uri
 }

@@ -33,25 +33,6 @@ func TestAClaimKnowsWhatIsDueAfterItWhereThatCostsNobodyAnything(t *testing.T) {
 	})
 }
 
-// Who has a file alone reads what it wrote, and leaves
-// a file like any other.
-func TestAFileOfOneProcess(t *testing.T) {
-	c := storetest.SQLite(t, store.Checkout)
-	c.Only = true
-	db := storetest.Open(t, c)
-	owe(t, db, "a", noon)
-	if at := next(t, db); !at.Equal(noon) {
-		t.Errorf("due %v", at)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	c.Only = false
-	if at := next(t, storetest.Open(t, c)); !at.Equal(noon) {
-		t.Errorf("due %v once it is opened again", at)
-	}
-}
-
 func TestAScriptSaysWhichOfItsStatementsIsWrong(t *testing.T) {
 	conn, err := lite.Open("file::memory:")
 	if err != nil {

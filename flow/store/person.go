@@ -130,7 +130,6 @@ type AuditFilter struct {
 	Actor   string
 	Action  string // empty takes what people did, and not what they looked at
 	Subject string
-	Project flow.ProjectID
 	From    time.Time // at or after this
 	Until   time.Time // before this
 	Before  string    // id
@@ -140,7 +139,7 @@ type AuditFilter struct {
 // Audit reads the audit log, newest first.
 func (r Reader) Audit(ctx context.Context, f AuditFilter) ([]flow.Audited, error) {
 	where, args := ` WHERE 1 = 1`, []any{}
-	for _, c := range []struct{ column, value string }{{`account =`, f.Account}, {`actor =`, f.Actor}, {`subject =`, f.Subject}, {`project =`, string(f.Project)}, {`id <`, f.Before}} {
+	for _, c := range []struct{ column, value string }{{`account =`, f.Account}, {`actor =`, f.Actor}, {`subject =`, f.Subject}, {`id <`, f.Before}} {
 		if c.value != "" {
 			where += ` AND ` + c.column + ` ?`
 			args = append(args, c.value)

@@ -96,10 +96,6 @@ type Config struct {
 	Name   string
 	Log    *slog.Logger
 
-	// Only says of an SQLite file that no other process opens it while this one has
-	// it open. The system's locks, which every look at it costs, are then spared.
-	Only bool
-
 	// VFS is the disk that an SQLite file is on, by the name that SQLite knows it by; ""
 	// is the system's.
 	VFS string
