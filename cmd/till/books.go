@@ -160,6 +160,15 @@ func printJSON(w *world, v any) error {
 	return out.Encode(v)
 }
 
+// printDone prints what was done: a value for programs, or words for people.
+func printDone(w *world, asJSON bool, v any, words string, args ...any) error {
+	if asJSON {
+		return printJSON(w, v)
+	}
+	_, err := fmt.Fprintf(w.out, words, args...)
+	return err
+}
+
 // slowAfter is when a command that reads much says that it still does.
 const slowAfter = time.Second
 

@@ -133,11 +133,8 @@ func (r *ruling) rule(w *world, what flow.Ruling) error {
 		}
 		heard(w, checkout.KeyMemory)
 		last := moves[len(moves)-1]
-		if r.JSON {
-			return printJSON(w, map[string]any{"project": r.Project, "from": last.From, "to": last.To, "at": flow.Stamp(last.At), "reason": last.Reason})
-		}
-		_, err = fmt.Fprintf(w.out, "%s  %s -> %s\n", r.Project, last.From, last.To)
-		return err
+		return printDone(w, r.JSON, map[string]any{"project": r.Project, "from": last.From, "to": last.To, "at": flow.Stamp(last.At), "reason": last.Reason},
+			"%s  %s -> %s\n", r.Project, last.From, last.To)
 	})
 }
 

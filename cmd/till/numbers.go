@@ -76,11 +76,7 @@ func (a *act) move(w *world, b *checkout.Board, m flow.SwitchMove) error {
 		return err
 	}
 	heard(w, checkout.BoardMemory)
-	if a.JSON {
-		return printJSON(w, recordMove(m))
-	}
-	_, err = fmt.Fprintf(w.out, "%s  %s -> %s\n", m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"))
-	return err
+	return printDone(w, a.JSON, recordMove(m), "%s  %s -> %s\n", m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"))
 }
 
 // heard waits until every server that runs has heard of what was changed, and that
@@ -268,10 +264,7 @@ func (c *numbersSetCmd) Run(w *world) error {
 			return err
 		}
 		heard(w, checkout.BoardMemory)
-		if c.JSON {
-			return printJSON(w, map[string]any{"number": n.Digits, "slot": n.Slot, "weight": n.Weight, "dailyChats": n.DailyChats})
-		}
-		_, err = fmt.Fprintf(w.out, "%s  weight %d, new chats a day %d (0: any number)\n", n.Digits, n.Weight, n.DailyChats)
-		return err
+		return printDone(w, c.JSON, map[string]any{"number": n.Digits, "slot": n.Slot, "weight": n.Weight, "dailyChats": n.DailyChats},
+			"%s  weight %d, new chats a day %d (0: any number)\n", n.Digits, n.Weight, n.DailyChats)
 	})
 }

@@ -62,11 +62,8 @@ func (c *payCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(w, map[string]any{"id": after.ID, "status": after.Status, "exceptions": after.Exceptions, "amountPaidMinor": after.AmountPaidMinor})
-	}
-	_, err = fmt.Fprintf(w.out, "%s  %s  %s paid\n", after.ID, after.state(), naira(after.AmountPaidMinor))
-	return err
+	return printDone(w, c.JSON, map[string]any{"id": after.ID, "status": after.Status, "exceptions": after.Exceptions, "amountPaidMinor": after.AmountPaidMinor},
+		"%s  %s  %s paid\n", after.ID, after.state(), naira(after.AmountPaidMinor))
 }
 
 // pay plays what the payer does. Where the clock moves, before is how the session

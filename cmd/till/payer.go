@@ -249,9 +249,5 @@ func (c *payerExportCmd) write(w *world, out payerExport) (err error) {
 	for _, kept := range out.Kept {
 		sessions, chats = sessions+len(kept.Sessions), chats+len(kept.Chats)
 	}
-	if c.JSON {
-		return printJSON(w, map[string]any{"file": c.Out, "sessions": sessions, "chats": chats})
-	}
-	_, err = fmt.Fprintf(w.out, "%s  %d sessions and %d chats\n", c.Out, sessions, chats)
-	return err
+	return printDone(w, c.JSON, map[string]any{"file": c.Out, "sessions": sessions, "chats": chats}, "%s  %d sessions and %d chats\n", c.Out, sessions, chats)
 }

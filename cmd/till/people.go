@@ -175,11 +175,7 @@ func (c *peopleEndCmd) Run(w *world) error {
 		if err := a.EndPerson(w.ctx, account, list[i].ID); err != nil {
 			return err
 		}
-		if c.JSON {
-			return printJSON(w, map[string]string{"email": email, "state": "shut out"})
-		}
-		_, err = fmt.Fprintf(w.out, "%s is shut out\n", email)
-		return err
+		return printDone(w, c.JSON, map[string]string{"email": email, "state": "shut out"}, "%s is shut out\n", email)
 	})
 }
 

@@ -55,11 +55,7 @@ func (r *calling) move(w *world, by time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if r.JSON {
-		return printJSON(w, map[string]string{"now": flow.Stamp(now)})
-	}
-	_, err = fmt.Fprintf(w.out, "%s  (%s)\n", flow.Stamp(now), stamp(now))
-	return err
+	return printDone(w, r.JSON, map[string]string{"now": flow.Stamp(now)}, "%s  (%s)\n", flow.Stamp(now), stamp(now))
 }
 
 // clock moves the test clock forward, by nothing too, and returns its time.

@@ -239,11 +239,7 @@ func (c *keysRevokeCmd) Run(w *world) error {
 			return err
 		}
 		keysHeard(w)
-		if c.JSON {
-			return printJSON(w, api.RecordKey(a, ended, ""))
-		}
-		_, err = fmt.Fprintf(w.out, "%s is revoked\n", ended.ID)
-		return err
+		return printDone(w, c.JSON, api.RecordKey(a, ended, ""), "%s is revoked\n", ended.ID)
 	})
 }
 

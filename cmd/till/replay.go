@@ -208,9 +208,6 @@ func (c *replayCmd) export(w *world, list []replay.Recording) (err error) {
 	if err := replay.Export(file, rec, !c.Whole); err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(w, map[string]any{"chat": rec.Chat, "lines": len(rec.Lines), "file": c.Export})
-	}
-	_, err = fmt.Fprintf(w.out, "%d lines of chat %s are in %s. Replay them with:  till replay --import %s --verify\n", len(rec.Lines), rec.Chat, c.Export, c.Export)
-	return err
+	return printDone(w, c.JSON, map[string]any{"chat": rec.Chat, "lines": len(rec.Lines), "file": c.Export},
+		"%d lines of chat %s are in %s. Replay them with:  till replay --import %s --verify\n", len(rec.Lines), rec.Chat, c.Export, c.Export)
 }

@@ -239,11 +239,7 @@ func (c *sessionsExpireCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(w, map[string]string{"id": s.ID, "status": s.Status})
-	}
-	_, err = fmt.Fprintf(w.out, "%s  %s\n", s.ID, s.state())
-	return err
+	return printDone(w, c.JSON, map[string]string{"id": s.ID, "status": s.Status}, "%s  %s\n", s.ID, s.state())
 }
 
 // expire moves the test clock so far past the end of a session and waits until it

@@ -211,9 +211,5 @@ func (versionCmd) Help() string { return "Example:\n\n    till version" }
 
 // Run prints the version.
 func (c versionCmd) Run(w *world) error {
-	if c.JSON {
-		return printJSON(w, map[string]string{"version": version, "go": runtime.Version()})
-	}
-	_, err := fmt.Fprintln(w.out, "till", version)
-	return err
+	return printDone(w, c.JSON, map[string]string{"version": version, "go": runtime.Version()}, "till %s\n", version)
 }

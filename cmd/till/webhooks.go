@@ -158,11 +158,7 @@ func (c *webhooksRemoveCmd) Run(w *world) error {
 	if err := to.call(w.ctx, "DELETE", at(endpointsPath, c.Endpoint), nil, &raw); err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(w, raw)
-	}
-	_, err = fmt.Fprintf(w.out, "%s is removed\n", c.Endpoint)
-	return err
+	return printDone(w, c.JSON, raw, "%s is removed\n", c.Endpoint)
 }
 
 // Run sends a ping and waits for how it ended.
