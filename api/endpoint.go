@@ -21,10 +21,10 @@ type endpointRecord struct {
 	PreviousSecretExpiresAt *string `json:"previousSecretExpiresAt"`
 }
 
-// recordEndpoint makes the record of an endpoint as it stands at a time.
-func recordEndpoint(e flow.Endpoint, now time.Time) endpointRecord {
+// recordEndpoint makes the record of an endpoint as it stands now.
+func (c *call) recordEndpoint(e flow.Endpoint) endpointRecord {
 	r := endpointRecord{EndpointRecord: flow.RecordEndpoint(e)}
-	signing := e.Signing(now)
+	signing := e.Signing(c.service.Now())
 	if len(signing) > 0 {
 		r.SecretHint = hint(signing[0])
 	}
@@ -82,7 +82,7 @@ func (s *Server) addEndpoint(c *call) error {
 
 // recordSecret is the answer of a call that shows an endpoint's new secret.
 func (c *call) recordSecret(m checkout.Made) any {
-	record := recordEndpoint(m.Endpoint, c.service.Now())
+	record := c.recordEndpoint(m.Endpoint)
 	record.Secret = m.Endpoint.Secrets[0]
 	return record
 }
@@ -104,21 +104,12 @@ func (*Server) listEndpoints(c *call) error {
 	}
 	list = slices.DeleteFunc(list, func(e flow.Endpoint) bool { return string(e.ID) <= after })
 	more := len(list) > limit
-	return sendPage(c, list[:min(limit, len(list))], more,
-		func(e flow.Endpoint) endpointRecord { return recordEndpoint(e, c.service.Now()) }, func(e flow.Endpoint) string { return string(e.ID) })
+	return sendPage(c, list[:min(limit, len(list))], more, c.recordEndpoint, func(e flow.Endpoint) string { return string(e.ID) })
 }
 
 // readEndpoint is GET /v1/webhook-endpoints/{id}.
 func (*Server) readEndpoint(c *call) error {
-	id, err := c.endpointID()
-	if err != nil {
-		return err
-	}
-	e, err := c.service.Endpoint(c.ctx, c.project.ID, id)
-	if err != nil {
-		return err
-	}
-	return c.send(http.StatusOK, recordEndpoint(e, c.service.Now()))
+	return sendOne(c, c.endpointID, c.service.Endpoint, c.recordEndpoint)
 }
 
 // changeEndpoint is PATCH /v1/webhook-endpoints/{id}: what is not named stays as
@@ -174,7 +165,7 @@ func (s *Server) changeEndpoint(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, recordEndpoint(e, c.service.Now()))
+	return c.send(http.StatusOK, c.recordEndpoint(e))
 }
 
 // removeEndpoint is DELETE /v1/webhook-endpoints/{id}.

@@ -14,15 +14,7 @@ func (c *call) paymentID() (flow.PaymentID, error) {
 
 // readPayment is GET /v1/payments/{id}.
 func (*Server) readPayment(c *call) error {
-	id, err := c.paymentID()
-	if err != nil {
-		return err
-	}
-	p, err := c.service.Payment(c.ctx, c.project.ID, id)
-	if err != nil {
-		return err
-	}
-	return c.send(http.StatusOK, flow.RecordPayment(p))
+	return sendOne(c, c.paymentID, c.service.Payment, flow.RecordPayment)
 }
 
 // listPayments is GET /v1/payments, newest first.

@@ -62,15 +62,7 @@ func (c *call) refundID() (flow.RefundID, error) {
 
 // readRefund is GET /v1/refunds/{id}.
 func (*Server) readRefund(c *call) error {
-	id, err := c.refundID()
-	if err != nil {
-		return err
-	}
-	r, err := c.service.ViewRefund(c.ctx, c.project.ID, id)
-	if err != nil {
-		return err
-	}
-	return c.send(http.StatusOK, c.service.RecordRefund(r))
+	return sendOne(c, c.refundID, c.service.ViewRefund, c.service.RecordRefund)
 }
 
 // listRefunds is GET /v1/refunds, newest first.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -25,6 +26,19 @@ type page struct {
 	Items      any     `json:"items"`
 	HasMore    bool    `json:"hasMore"`
 	NextCursor *string `json:"nextCursor"`
+}
+
+// sendOne answers with the thing of the project that the path names.
+func sendOne[I, T, R any](c *call, named func() (I, error), find func(context.Context, flow.ProjectID, I) (T, error), record func(T) R) error {
+	id, err := named()
+	if err != nil {
+		return err
+	}
+	one, err := find(c.ctx, c.project.ID, id)
+	if err != nil {
+		return err
+	}
+	return c.send(http.StatusOK, record(one))
 }
 
 // sendPage answers with a page of a list: record makes what is shown of each, and at

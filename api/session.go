@@ -88,15 +88,7 @@ func (c *call) recordSession(m checkout.Made) any { return c.service.Record(m.Vi
 
 // readSession is GET …/sessions/{id}.
 func (*Server) readSession(c *call) error {
-	id, err := c.sessionID()
-	if err != nil {
-		return err
-	}
-	view, err := c.service.View(c.ctx, c.project.ID, id)
-	if err != nil {
-		return err
-	}
-	return c.send(http.StatusOK, c.service.Record(view))
+	return sendOne(c, c.sessionID, c.service.View, c.service.Record)
 }
 
 // listSessions is GET …/sessions, newest first.

@@ -63,15 +63,7 @@ func (*Server) listSettlements(c *call) error {
 
 // readSettlement is GET /v1/settlements/{id}.
 func (*Server) readSettlement(c *call) error {
-	id, err := c.settlementID()
-	if err != nil {
-		return err
-	}
-	b, err := c.service.Settlement(c.ctx, c.project.ID, id)
-	if err != nil {
-		return err
-	}
-	return c.send(http.StatusOK, c.service.RecordSettlement(b))
+	return sendOne(c, c.settlementID, c.service.Settlement, c.service.RecordSettlement)
 }
 
 // listSettlementLines is GET /v1/settlements/{id}/transactions, oldest first.
