@@ -189,21 +189,11 @@ func bubble(m Moment) string {
 	return fmt.Sprintf("%s wrote: “%s”", who, m.What)
 }
 
-// longestQuote is how much of a message is quoted where only its fate is told.
-const longestQuote = 40
-
 // message tells what became of a message of ours.
 func (t teller) message(l store.Line) string {
 	what := "A message of Till’s"
 	if text := t.texts[l.Message]; text != "" && !replay.Blotted(text) {
-		first, _, more := strings.Cut(text, "\n")
-		if runes := []rune(first); len(runes) > longestQuote {
-			first, more = string(runes[:longestQuote]), true
-		}
-		if more {
-			first += "…"
-		}
-		what = fmt.Sprintf("The message “%s”", first)
+		what = fmt.Sprintf("The message “%s”", replay.Quoted(text))
 	}
 	switch l.Kind {
 	case replay.Sent:

@@ -54,7 +54,7 @@ func (t turn) shown(became map[string]string) []Shown {
 func (t turn) heard() string {
 	was := ""
 	if t.changed != "" {
-		was = "“" + quoted(t.changed) + "”"
+		was = "“" + Quoted(t.changed) + "”"
 	}
 	if t.in.Revokes != "" {
 		return strings.TrimSuffix("(took back a message: "+was, ": ") + ")"
@@ -83,11 +83,12 @@ func Marks(t flow.Turn) string {
 	return marks
 }
 
-// longestQuote is how much is quoted of a message that another one changes.
+// longestQuote is how much is quoted of a message where another one changes it, or
+// only its fate is told.
 const longestQuote = 40
 
-// quoted is the beginning of a message.
-func quoted(text string) string {
+// Quoted is the beginning of a message.
+func Quoted(text string) string {
 	first, _, more := strings.Cut(text, "\n")
 	if runes := []rune(first); len(runes) > longestQuote {
 		first, more = string(runes[:longestQuote]), true
