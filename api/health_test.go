@@ -29,7 +29,7 @@ func TestReadyzTellsWhatIsAwayAndTheLogOnlyOfChanges(t *testing.T) {
 		{[]Check{store, noRedis}, http.StatusOK, map[string]string{"data.state": "degraded"}, `"WARN","msg":"a part is back"`},
 	} {
 		s.checks = c.checks
-		before := s.log.Len()
+		before := len(s.log.String())
 		r := s.ask("GET", "/readyz", "", "")
 		s.want(r, c.status, c.want)
 		if strings.Contains(r.body, "10.1.2.3") {

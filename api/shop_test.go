@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"
@@ -34,7 +35,7 @@ type shop struct {
 	parts     checkout.Config
 	number    string // the live WhatsApp number, "" for none
 	checks    []Check
-	log       *lines
+	log       *await.Log
 	key       string // a secret test key
 	public    string
 	project   flow.Project
@@ -58,29 +59,6 @@ type nowhere struct{}
 func (nowhere) Get(context.Context, flow.ChatID) (flow.Chat, bool) { return flow.Chat{}, false }
 func (nowhere) Put(context.Context, flow.Chat)                     {}
 
-// lines is a log that may be written and read from many goroutines.
-type lines struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, p...)
-	return len(p), nil
-}
-
-// Bytes are what was written until now. What is written later comes behind them.
-func (l *lines) Bytes() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text
-}
-
-func (l *lines) String() string { return string(l.Bytes()) }
-func (l *lines) Len() int       { return len(l.Bytes()) }
-
 func open(t *testing.T) *shop {
 	t.Helper()
 	dir := t.TempDir()
@@ -90,7 +68,7 @@ func open(t *testing.T) *shop {
 // openOn is open on databases of the test's choice.
 func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 	t.Helper()
-	s := &shop{t: t, number: "2348000000001", log: &lines{}}
+	s := &shop{t: t, number: "2348000000001", log: &await.Log{}}
 	s.bank, s.phones = newPaper(s.now), &drawer{}
 	database := func(c store.Config) *store.DB {
 		db, err := store.Open(t.Context(), c)

@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -17,6 +16,7 @@ import (
 
 	"till/api"
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"
@@ -35,7 +35,7 @@ type world struct {
 	services map[flow.Environment]*checkout.Service
 	boards   map[flow.Environment]*checkout.Board
 	bank     *sandbox.Rail
-	log      *lines
+	log      *await.Log
 	ada      merchant // the demo account: whom as logs in
 
 	moved   atomic.Int64 // how far the clock of test is ahead of all others
@@ -56,24 +56,6 @@ type merchant struct {
 	secret  string
 }
 
-// lines is a log that may be written and read from many goroutines.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // nowhere remembers no talk.
 type nowhere struct{}
 
@@ -84,7 +66,7 @@ func (nowhere) Put(context.Context, flow.Chat)                     {}
 func open(t *testing.T, change ...func(*api.Config)) *world {
 	t.Helper()
 	w := &world{
-		t: t, log: &lines{}, verdict: flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("thanks"), Duration: 3 * time.Millisecond},
+		t: t, log: &await.Log{}, verdict: flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("thanks"), Duration: 3 * time.Millisecond},
 		dbs: map[flow.Environment]*store.DB{}, services: map[flow.Environment]*checkout.Service{}, boards: map[flow.Environment]*checkout.Board{},
 	}
 	dir := t.TempDir()

@@ -1,7 +1,6 @@
 package whatsapp_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -47,8 +46,7 @@ type desk struct {
 	*whatsapp.Client
 	t        *testing.T
 	net      *wanet.Network
-	file     string
-	log      *safeBuffer
+	log      *await.Log
 	messages chan bot.Message
 	ticks    chan checkout.Tick
 	codes    chan string
@@ -60,24 +58,6 @@ type desk struct {
 
 	mu      sync.Mutex
 	receive func(m bot.Message) error
-}
-
-// safeBuffer is a log that several goroutines write.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 func network(t *testing.T) *wanet.Network {
@@ -92,7 +72,7 @@ func network(t *testing.T) *wanet.Network {
 func open(t *testing.T, n *wanet.Network, file string, dial func(context.Context) (net.Conn, error)) *desk {
 	t.Helper()
 	d := &desk{
-		t: t, net: n, file: file, log: &safeBuffer{}, messages: make(chan bot.Message, 100), ticks: make(chan checkout.Tick, 100), codes: make(chan string, 100),
+		t: t, net: n, log: &await.Log{}, messages: make(chan bot.Message, 100), ticks: make(chan checkout.Tick, 100), codes: make(chan string, 100),
 	}
 	root := n.RootKey()
 	var err error

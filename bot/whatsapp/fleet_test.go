@@ -31,7 +31,7 @@ type squad struct {
 	net      *wanet.Network
 	db       *store.DB
 	board    *checkout.Board
-	log      *safeBuffer
+	log      *await.Log
 	messages chan bot.Message
 	linked   atomic.Int64 // times that a QR code was scanned
 	dir      string
@@ -45,7 +45,7 @@ func numberIn(slot int) string { return fmt.Sprintf("23480000000%02d", slot) }
 // newSquad makes a fleet whose phones link it by themselves. It does not run yet.
 func newSquad(t *testing.T, n *wanet.Network, db *store.DB, dir string, numbers int, change func(*whatsapp.FleetConfig)) *squad {
 	t.Helper()
-	s := &squad{t: t, net: n, db: db, dir: dir, log: &safeBuffer{}, messages: make(chan bot.Message, 100)}
+	s := &squad{t: t, net: n, db: db, dir: dir, log: &await.Log{}, messages: make(chan bot.Message, 100)}
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s.board = checkout.NewBoard(db, time.Now, time.Now, log)
 	root := n.RootKey()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"io"
 	"log"
 	"log/slog"
@@ -17,31 +16,14 @@ import (
 
 	"till/config"
 	"till/flow"
+	"till/flow/await"
 	"till/hooks"
 )
-
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // A receiver that goes on talking after its answer writes nothing of its own into
 // any log, and is sent the next webhook over another connection.
 func TestWhatAReceiverSaysUnaskedStandsInNoLog(t *testing.T) { // the standard logger is the process's
-	var kept, printed lines
+	var kept, printed await.Log
 	log.SetOutput(&printed)
 	t.Cleanup(func() { log.SetOutput(os.Stderr); log.SetFlags(log.LstdFlags) })
 	set := config.Settings{HTTPAddr: "127.0.0.1:0", DataDir: filepath.Join(t.TempDir(), "data"), RateLimitTest: 1, RateLimitLive: 1, WhatsAppSends: 1, WhatsAppChats: 1, WhatsAppNumbers: 1}
