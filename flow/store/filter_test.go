@@ -58,11 +58,20 @@ func TestASearchIsKeptOnceUnderItsName(t *testing.T) {
 	})
 }
 
-func TestTheAuditLogIsNarrowedByTimeAndFamily(t *testing.T) {
+// The audit log is read by who did what to what, by family of acts, and by when.
+func TestTheAuditLogIsFiltered(t *testing.T) {
 	storetest.Each(t, store.Accounts, func(t *testing.T, db *store.DB) {
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
-			for i, action := range []string{"payment.accept", "payment.send_back", "paymentlike", "a%.x"} {
-				a := flow.Audited{ID: fmt.Sprint("aud_", i), At: noon.Add(time.Duration(i) * time.Hour), Actor: "ada", Role: flow.RoleOwner, Action: action}
+			for i, a := range []flow.Audited{
+				{Actor: "ada", Action: "payment.accept"},
+				{Actor: "ada", Action: "payment.send_back"},
+				{Actor: "ada", Action: "paymentlike"},
+				{Actor: "ada", Action: "a%.x"},
+				{Actor: "ada", Action: "number.kill", Subject: "1"},
+				{Actor: "ada", Action: "number.resume", Subject: "1"},
+				{Actor: "obi", Action: "number.kill", Subject: "2"},
+			} {
+				a.ID, a.At, a.Role = fmt.Sprint("aud_", i), noon.Add(time.Duration(i)*time.Hour), flow.RoleOperator
 				if err := tx.AddAudit(ctx, a); err != nil {
 					return err
 				}
@@ -73,11 +82,17 @@ func TestTheAuditLogIsNarrowedByTimeAndFamily(t *testing.T) {
 			f    store.AuditFilter
 			want string
 		}{
+			{store.AuditFilter{}, "6543210"},
+			{store.AuditFilter{Actor: "ada"}, "543210"},
+			{store.AuditFilter{Action: "number.kill"}, "64"},
+			{store.AuditFilter{Actor: "ada", Action: "number.kill"}, "4"},
+			{store.AuditFilter{Subject: "2"}, "6"},
+			{store.AuditFilter{Actor: "ada", Before: "aud_1"}, "0"},
 			{store.AuditFilter{Action: "payment"}, "10"},
 			{store.AuditFilter{Action: "payment.accept"}, "0"},
 			{store.AuditFilter{Action: "a%"}, "3"},
 			{store.AuditFilter{Action: "%"}, ""},
-			{store.AuditFilter{From: noon.Add(time.Hour)}, "321"},
+			{store.AuditFilter{From: noon.Add(time.Hour)}, "654321"},
 			{store.AuditFilter{Until: noon.Add(time.Hour)}, "0"},
 			{store.AuditFilter{From: noon, Until: noon.Add(2 * time.Hour), Action: "payment"}, "10"},
 			{store.AuditFilter{Actor: "ada", Action: "payment", Before: "aud_1", From: noon}, "0"},
