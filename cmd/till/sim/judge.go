@@ -64,12 +64,7 @@ func (e *ledgerBook) judgeStep() {
 		if v.kind == "ping" || v.kind == "endpoint.disabled" {
 			continue
 		}
-		want := 0
-		err := e.conn.Each(`SELECT count(*) FROM endpoints p JOIN events v ON v.project = p.project WHERE v.id = ? AND p.status = 'ENABLED' AND p.deleted_at = 0 AND p.created_at < v.created_at`,
-			[]any{v.id}, func(scan lite.Scanner) error { return scan(&want) })
-		if err != nil {
-			w.breaks("sim", "look for endpoints: %v", err)
-		}
+		want := e.counted(`SELECT count(*) FROM endpoints p JOIN events v ON v.project = p.project WHERE v.id = ? AND p.status = 'ENABLED' AND p.deleted_at = 0 AND p.created_at < v.created_at`, v.id)
 		if e.sent[v.id] < want {
 			w.breaks("I7", "event %s is owed to %d endpoints, and is on its way to %d", w.called(v.id), want, e.sent[v.id])
 		}
@@ -125,12 +120,7 @@ func (w *world) told(body []byte) {
 
 // kept judges that money which the bank was answered for has one outcome.
 func (w *world) kept(railID string) {
-	n := 0
-	err := w.book.envs[0].conn.Each(`SELECT count(*) FROM payments WHERE rail_transaction_id = ?`, []any{railID}, func(scan lite.Scanner) error { return scan(&n) })
-	if err != nil {
-		w.breaks("sim", "look for a payment: %v", err)
-	}
-	if n != 1 {
+	if n := w.book.envs[0].counted(`SELECT count(*) FROM payments WHERE rail_transaction_id = ?`, railID); n != 1 {
 		w.breaks("I3", "the bank was told that %s is kept, and it has %d outcomes", railID, n)
 	}
 }
@@ -142,12 +132,7 @@ func (w *world) heardOf(m bot.Message) {
 }
 
 func (w *world) heardOnce(id string) {
-	n := 0
-	err := w.book.envs[0].conn.Each(`SELECT count(*) FROM log WHERE kind = 'heard' AND message = ?`, []any{id}, func(scan lite.Scanner) error { return scan(&n) })
-	if err != nil {
-		w.breaks("sim", "look for a message: %v", err)
-	}
-	if n != 1 {
+	if n := w.book.envs[0].counted(`SELECT count(*) FROM log WHERE kind = 'heard' AND message = ?`, id); n != 1 {
 		w.breaks("I12", "message %s was taken, and is kept %d times", id, n)
 	}
 }
@@ -236,6 +221,14 @@ func (e *ledgerBook) judgeSums() {
 // overdue is how long something may wait for its time, of a service that runs.
 const overdue = 5 * time.Hour
 
+// counted is how many rows a query counts.
+func (e *ledgerBook) counted(query string, arg any) (n int) {
+	if err := e.conn.Each(query, []any{arg}, func(scan lite.Scanner) error { return scan(&n) }); err != nil {
+		e.w.breaks("sim", "%s: %v", query, err)
+	}
+	return n
+}
+
 // judgeStuck looks for what should have happened long ago.
 func (e *ledgerBook) judgeStuck() {
 	w := e.w
@@ -249,11 +242,7 @@ func (e *ledgerBook) judgeStuck() {
 		if w.phones.offlineSince > 0 && c.invariant == "I12" && w.age()-w.phones.offlineSince < 2*overdue {
 			continue
 		}
-		n := 0
-		if err := e.conn.Each(c.query, []any{before}, func(scan lite.Scanner) error { return scan(&n) }); err != nil {
-			w.breaks("sim", "%v", err)
-		}
-		if n > 0 {
+		if n := e.counted(c.query, before); n > 0 {
 			w.breaks(c.invariant, "%s: %d %s", e.name, n, c.what)
 		}
 	}
