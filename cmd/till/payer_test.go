@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"till/cmd/till/tilltest"
 	"till/flow/redistest"
 	"till/flow/store"
 )
@@ -32,12 +31,7 @@ func forgetAda(t *testing.T, database string) {
 	t.Helper()
 	redis, o := redistest.Start(t), newOutside(t)
 	o.env = append(o.env, "TILL_REDIS_URL="+redis.URL, "TILL_DATABASE_URL="+database, "TILL_LOG_LEVEL=debug")
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
-	x.start()
-	key := x.p.Line(`^secret key  (sk_test_\w+)`)[1]
-	o.link(x.p)
-	m := &merchant{t: t, base: "http://" + x.addr, key: key}
-	waitReady(m)
+	x, m := running(t, o)
 	s := newSink(m)
 	ada := payerNamed(m, "+2348039990001", "Adaeze Obinwanne")
 	number := strings.TrimPrefix(mustUnescape(t, ada.phone), "+")

@@ -71,12 +71,7 @@ func newRummage(t *testing.T) *rummage {
 	redis, o := redistest.Start(t), newOutside(t)
 	metrics := tilltest.FreePort(t)
 	o.env = append(o.env, "TILL_REDIS_URL="+redis.URL, "TILL_LOG_LEVEL=debug", "TILL_METRICS_ADDR="+metrics)
-	x := &till{t: t, o: o, dir: t.TempDir(), addr: tilltest.FreePort(t)}
-	x.start()
-	key := x.p.Line(`^secret key  (sk_test_\w+)`)[1]
-	o.link(x.p)
-	m := &merchant{t: t, base: "http://" + x.addr, key: key}
-	waitReady(m)
+	x, m := running(t, o)
 	r := &rummage{t: t, x: x, redis: redis, m: m, s: drawn(searchCards, searchPeople), doors: map[string]int{}, metrics: metrics}
 	r.makeKeys() // that of the first start is printed, once, as it says
 	r.sink = newParrot(t, r.all())
