@@ -62,21 +62,18 @@ const (
 // one way that Unicode composes it (NFC).
 func TestPackIsSpelt(t *testing.T) {
 	w := words(t)
-	for _, lang := range flow.Langs() {
-		t.Run(string(lang), func(t *testing.T) {
-			texts := pack(t, lang)
-			for key, text := range texts {
-				spelt(t, lang, key, strings.ReplaceAll(literal(text), exampleCode, ""))
+	eachPack(t, func(t *testing.T, lang flow.Lang, texts map[string]string) {
+		for key, text := range texts {
+			spelt(t, lang, key, strings.ReplaceAll(literal(text), exampleCode, ""))
+		}
+		for month := time.January; month <= time.December; month++ { // and what a time is written with
+			at := time.Date(2026, month, 21, 2*int(month)-1, 0, 0, 0, time.UTC)
+			args := map[string]string{"until": flow.Stamp(at.Add(26*time.Hour + time.Minute)), "paid_at": flow.Stamp(at)}
+			for _, key := range []string{"receipt", "reminder"} {
+				spelt(t, lang, key, strings.ReplaceAll(w.Render(flow.Say{Key: key, Lang: lang, Args: args}, at), " WAT", ""))
 			}
-			for month := time.January; month <= time.December; month++ { // and what a time is written with
-				at := time.Date(2026, month, 21, 2*int(month)-1, 0, 0, 0, time.UTC)
-				args := map[string]string{"until": flow.Stamp(at.Add(26*time.Hour + time.Minute)), "paid_at": flow.Stamp(at)}
-				for _, key := range []string{"receipt", "reminder"} {
-					spelt(t, lang, key, strings.ReplaceAll(w.Render(flow.Say{Key: key, Lang: lang, Args: args}, at), " WAT", ""))
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 func spelt(t *testing.T, lang flow.Lang, key, text string) {
@@ -113,25 +110,22 @@ var asking = []string{
 }
 
 func TestPackNamesMerchantAndAmount(t *testing.T) {
-	for _, lang := range flow.Langs() {
-		t.Run(string(lang), func(t *testing.T) {
-			texts := pack(t, lang)
-			for key, text := range texts {
-				menu := "[bank_transfer?1 " + tongues[lang].methods[0] + "   ][ussd?2 USSD   ][card?3 " + tongues[lang].methods[1] + "]\n0 "
-				offers := strings.Contains(text, "[bank_transfer?")
-				if (offers || strings.Contains(text, "{until.")) && !slices.Contains(asking, key) {
-					t.Errorf("%s asks for money and is not known to", key)
-				}
-				// These two offer one method; all others have the same menu.
-				if offers && key != "bank_not_listed" && key != "did_you_mean" && !strings.Contains(text, menu) {
-					t.Errorf("%s has a menu of its own:\n%s", key, text)
-				}
-				if slices.Contains(asking, key) && (!strings.Contains(text, "{merchant}") || !strings.Contains(text, "{amount}") && !strings.Contains(text, "{left}")) {
-					t.Errorf("%s asks for money without saying for whom and how much:\n%s", key, text)
-				}
+	eachPack(t, func(t *testing.T, lang flow.Lang, texts map[string]string) {
+		for key, text := range texts {
+			menu := "[bank_transfer?1 " + tongues[lang].methods[0] + "   ][ussd?2 USSD   ][card?3 " + tongues[lang].methods[1] + "]\n0 "
+			offers := strings.Contains(text, "[bank_transfer?")
+			if (offers || strings.Contains(text, "{until.")) && !slices.Contains(asking, key) {
+				t.Errorf("%s asks for money and is not known to", key)
 			}
-		})
-	}
+			// These two offer one method; all others have the same menu.
+			if offers && key != "bank_not_listed" && key != "did_you_mean" && !strings.Contains(text, menu) {
+				t.Errorf("%s has a menu of its own:\n%s", key, text)
+			}
+			if slices.Contains(asking, key) && (!strings.Contains(text, "{merchant}") || !strings.Contains(text, "{amount}") && !strings.Contains(text, "{left}")) {
+				t.Errorf("%s asks for money without saying for whom and how much:\n%s", key, text)
+			}
+		}
+	})
 }
 
 // A method has one name, in the menu and on the receipt.
@@ -151,19 +145,16 @@ func TestPackNamesMethodsOnce(t *testing.T) {
 
 // A deadline is told as it is on the clock, and as how long that is from now.
 func TestPackTellsDeadlinesTwice(t *testing.T) {
-	for _, lang := range flow.Langs() {
-		t.Run(string(lang), func(t *testing.T) {
-			texts := pack(t, lang)
-			for key, text := range texts {
-				for _, at := range []string{"until", "by"} {
-					clock := strings.Contains(text, "{"+at+".clock}") || strings.Contains(text, "{"+at+".full}")
-					if clock != strings.Contains(text, "{"+at+".left}") {
-						t.Errorf("%s tells %s in one way only:\n%s", key, at, text)
-					}
+	eachPack(t, func(t *testing.T, _ flow.Lang, texts map[string]string) {
+		for key, text := range texts {
+			for _, at := range []string{"until", "by"} {
+				clock := strings.Contains(text, "{"+at+".clock}") || strings.Contains(text, "{"+at+".full}")
+				if clock != strings.Contains(text, "{"+at+".left}") {
+					t.Errorf("%s tells %s in one way only:\n%s", key, at, text)
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 var (
@@ -175,55 +166,49 @@ var (
 
 // What must be copied stands alone in its message, and nothing else is a link.
 func TestPackKeepsApartWhatIsCopied(t *testing.T) {
-	for _, lang := range flow.Langs() {
-		t.Run(string(lang), func(t *testing.T) {
-			texts := pack(t, lang)
-			for key, text := range texts {
-				if alone := key == "alone" || key == "agent"; alone != (text == "{text}") {
-					t.Errorf("%s is %q", key, text)
-				} else if alone {
-					continue
-				}
-				for _, m := range filled.FindAllStringSubmatch(text, -1) {
-					if slices.Contains(copied, m[1]) {
-						t.Errorf("%s shows %s among other words", key, m[1])
-					}
-				}
-				if m := address.FindString(literal(text)); m != "" {
-					t.Errorf("%s has the link %q", key, m)
+	eachPack(t, func(t *testing.T, _ flow.Lang, texts map[string]string) {
+		for key, text := range texts {
+			if alone := key == "alone" || key == "agent"; alone != (text == "{text}") {
+				t.Errorf("%s is %q", key, text)
+			} else if alone {
+				continue
+			}
+			for _, m := range filled.FindAllStringSubmatch(text, -1) {
+				if slices.Contains(copied, m[1]) {
+					t.Errorf("%s shows %s among other words", key, m[1])
 				}
 			}
-		})
-	}
+			if m := address.FindString(literal(text)); m != "" {
+				t.Errorf("%s has the link %q", key, m)
+			}
+		}
+	})
 }
 
 // Nobody is asked for a secret, and nobody is blamed for anything.
 func TestPackNeverAsksForSecretsNorBlames(t *testing.T) {
 	speaks := []string{"secret_typed", "summary", "who"} // of a PIN: to whoever typed one, at first, to whoever doubts us
-	for _, lang := range flow.Langs() {
-		t.Run(string(lang), func(t *testing.T) {
-			texts := pack(t, lang)
-			tongue := tongues[lang]
-			for key, text := range texts {
-				secret := regexp.MustCompile(`\b(PIN|OTP)\b`).MatchString(text)
-				switch known := slices.Contains(speaks, key); {
-				case secret != known:
-					t.Errorf("%s speaks of secrets, or should:\n%s", key, text)
-				case known && key != "secret_typed" && !regexp.MustCompile(tongue.never+`\P{P}*PIN\P{P}*OTP`).MatchString(text):
-					t.Errorf("%s does not say that secrets are never asked for:\n%s", key, text)
-				}
-				lower := strings.ToLower(text)
-				for _, never := range []string{"cvv", "cvc", "bvn", "password"} {
-					if strings.Contains(lower, never) {
-						t.Errorf("%s speaks of %s", key, never)
-					}
-				}
-				for word := range strings.FieldsFuncSeq(lower, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) }) {
-					if slices.Contains(tongue.blame, word) {
-						t.Errorf("%s says %q", key, word)
-					}
+	eachPack(t, func(t *testing.T, lang flow.Lang, texts map[string]string) {
+		tongue := tongues[lang]
+		for key, text := range texts {
+			secret := regexp.MustCompile(`\b(PIN|OTP)\b`).MatchString(text)
+			switch known := slices.Contains(speaks, key); {
+			case secret != known:
+				t.Errorf("%s speaks of secrets, or should:\n%s", key, text)
+			case known && key != "secret_typed" && !regexp.MustCompile(tongue.never+`\P{P}*PIN\P{P}*OTP`).MatchString(text):
+				t.Errorf("%s does not say that secrets are never asked for:\n%s", key, text)
+			}
+			lower := strings.ToLower(text)
+			for _, never := range []string{"cvv", "cvc", "bvn", "password"} {
+				if strings.Contains(lower, never) {
+					t.Errorf("%s speaks of %s", key, never)
 				}
 			}
-		})
-	}
+			for word := range strings.FieldsFuncSeq(lower, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) }) {
+				if slices.Contains(tongue.blame, word) {
+					t.Errorf("%s says %q", key, word)
+				}
+			}
+		}
+	})
 }

@@ -183,26 +183,23 @@ func TestAnOrdinaryCheckoutTakesFewMessages(t *testing.T) {
 func TestMenuWordsMeanWhatTheirDigitsMean(t *testing.T) {
 	banks := rail.USSDMenu()
 	option := regexp.MustCompile(`(\d) ([\pL\pM' ]+)`)
-	for _, lang := range flow.Langs() {
-		t.Run(string(lang), func(t *testing.T) {
-			texts := pack(t, lang)
-			seen := map[string]bool{}
-			for _, key := range []string{"summary", "wait_menu", "not_understood_wait", "pick_bank"} {
-				for _, m := range option.FindAllStringSubmatch(literal(texts[key]), -1) {
-					label := strings.TrimSpace(m[2])
-					digit, word := bot.Understand(m[1], banks), bot.Understand(label, banks)
-					if word.Kind == flow.MeansConfirm { // which cancels where nothing is to be confirmed
-						word.Kind = flow.MeansCancel
-					}
-					if digit.Text, word.Text = "", ""; digit != word {
-						t.Errorf("%s means %+v, %q means %+v", m[1], digit, label, word)
-					}
-					seen[m[1]] = true
+	eachPack(t, func(t *testing.T, _ flow.Lang, texts map[string]string) {
+		seen := map[string]bool{}
+		for _, key := range []string{"summary", "wait_menu", "not_understood_wait", "pick_bank"} {
+			for _, m := range option.FindAllStringSubmatch(literal(texts[key]), -1) {
+				label := strings.TrimSpace(m[2])
+				digit, word := bot.Understand(m[1], banks), bot.Understand(label, banks)
+				if word.Kind == flow.MeansConfirm { // which cancels where nothing is to be confirmed
+					word.Kind = flow.MeansCancel
 				}
+				if digit.Text, word.Text = "", ""; digit != word {
+					t.Errorf("%s means %+v, %q means %+v", m[1], digit, label, word)
+				}
+				seen[m[1]] = true
 			}
-			if len(seen) < 9 {
-				t.Errorf("only %v are in the menus", seen)
-			}
-		})
-	}
+		}
+		if len(seen) < 9 {
+			t.Errorf("only %v are in the menus", seen)
+		}
+	})
 }

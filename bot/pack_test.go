@@ -37,6 +37,14 @@ func pack(t *testing.T, lang flow.Lang) map[string]string {
 	return all
 }
 
+// eachPack tests the texts of each language.
+func eachPack(t *testing.T, do func(t *testing.T, lang flow.Lang, texts map[string]string)) {
+	t.Helper()
+	for _, lang := range flow.Langs() {
+		t.Run(string(lang), func(t *testing.T) { do(t, lang, pack(t, lang)) })
+	}
+}
+
 var (
 	filled  = regexp.MustCompile(`\{(\w+)(?:\.\w+)?\}`)
 	guarded = regexp.MustCompile(`\[(\w+)\?([^\]]*)\]`)
@@ -76,27 +84,24 @@ func TestPackFitsTheRules(t *testing.T) {
 	if len(keys) < 30 {
 		t.Fatalf("only %d keys are found in the rules: %v", len(keys), slices.Sorted(maps.Keys(keys)))
 	}
-	for _, lang := range flow.Langs() {
-		t.Run(string(lang), func(t *testing.T) {
-			texts := pack(t, lang)
-			for key, args := range keys {
-				text, ok := texts[key]
-				if !ok {
-					t.Errorf("the rules say %s, there are no words for it", key)
-				}
-				for _, m := range append(filled.FindAllStringSubmatch(text, -1), guarded.FindAllStringSubmatch(text, -1)...) {
-					if !args[m[1]] {
-						t.Errorf("%s shows %s; the rules give it %v", key, m[1], slices.Sorted(maps.Keys(args)))
-					}
+	eachPack(t, func(t *testing.T, _ flow.Lang, texts map[string]string) {
+		for key, args := range keys {
+			text, ok := texts[key]
+			if !ok {
+				t.Errorf("the rules say %s, there are no words for it", key)
+			}
+			for _, m := range append(filled.FindAllStringSubmatch(text, -1), guarded.FindAllStringSubmatch(text, -1)...) {
+				if !args[m[1]] {
+					t.Errorf("%s shows %s; the rules give it %v", key, m[1], slices.Sorted(maps.Keys(args)))
 				}
 			}
-			for key := range texts {
-				if keys[key] == nil {
-					t.Errorf("there are words for %s, which the rules never say", key)
-				}
+		}
+		for key := range texts {
+			if keys[key] == nil {
+				t.Errorf("there are words for %s, which the rules never say", key)
 			}
-		})
-	}
+		}
+	})
 }
 
 // shape is what a translation may not change: what is filled in, what is left
@@ -117,16 +122,13 @@ func sorted(all []string) []string {
 
 func TestPackSaysWhatEnglishSays(t *testing.T) {
 	english := pack(t, flow.English)
-	for _, lang := range flow.Langs() {
-		t.Run(string(lang), func(t *testing.T) {
-			texts := pack(t, lang)
-			for key, text := range texts {
-				if got, want := shape(text), shape(english[key]); got != want {
-					t.Errorf("%s has\n%sEnglish has\n%s", key, got, want)
-				}
+	eachPack(t, func(t *testing.T, _ flow.Lang, texts map[string]string) {
+		for key, text := range texts {
+			if got, want := shape(text), shape(english[key]); got != want {
+				t.Errorf("%s has\n%sEnglish has\n%s", key, got, want)
 			}
-		})
-	}
+		}
+	})
 }
 
 // typical are arguments as they often are.
@@ -155,45 +157,42 @@ func TestPackIsShort(t *testing.T) {
 			}
 		}
 	}
-	for _, lang := range flow.Langs() {
-		t.Run(string(lang), func(t *testing.T) {
-			texts := pack(t, lang)
-			english := pack(t, flow.English)
-			for key := range texts {
-				limit := lines
-				if key == "pick_bank" {
-					limit = listLines
+	eachPack(t, func(t *testing.T, lang flow.Lang, texts map[string]string) {
+		english := pack(t, flow.English)
+		for key := range texts {
+			limit := lines
+			if key == "pick_bank" {
+				limit = listLines
+			}
+			bare := typical() // without anything that may be left out
+			for _, m := range guarded.FindAllStringSubmatch(english[key], -1) {
+				delete(bare, m[1])
+			}
+			for _, args := range []map[string]string{typical(), bare} {
+				got, want := w.Render(flow.Say{Key: key, Lang: lang, Args: args}, noon), w.Render(flow.Say{Key: key, Args: args}, noon)
+				if n, most := utf8.RuneCountInString(got), int(ratio*float64(utf8.RuneCountInString(want))); n > most {
+					t.Errorf("%s has %d characters, at most %d are allowed:\n%s\n%s", key, n, most, got, want)
 				}
-				bare := typical() // without anything that may be left out
-				for _, m := range guarded.FindAllStringSubmatch(english[key], -1) {
-					delete(bare, m[1])
-				}
-				for _, args := range []map[string]string{typical(), bare} {
-					got, want := w.Render(flow.Say{Key: key, Lang: lang, Args: args}, noon), w.Render(flow.Say{Key: key, Args: args}, noon)
-					if n, most := utf8.RuneCountInString(got), int(ratio*float64(utf8.RuneCountInString(want))); n > most {
-						t.Errorf("%s has %d characters, at most %d are allowed:\n%s\n%s", key, n, most, got, want)
-					}
-					if n := strings.Count(got, "\n") + 1; n > limit {
-						t.Errorf("%s has %d lines:\n%s", key, n, got)
-					}
-				}
-				huge := map[string]string{}
-				for arg := range keys[key] {
-					huge[arg] = strings.Repeat("W", 60)
-				}
-				for _, arg := range []string{"amount", "paid", "left", "extra", "returned", "kept_amount"} {
-					huge[arg] = flow.MaxAmount.Naira()
-				}
-				for _, arg := range []string{"until", "paid_at", "by"} {
-					huge[arg] = "2026-11-25T15:12:00.000Z"
-				}
-				for _, args := range []map[string]string{huge, nil} {
-					got := w.Render(flow.Say{Key: key, Lang: lang, Args: args}, noon)
-					if utf8.RuneCountInString(got) > longest || strings.Contains(got, "\n\n") || strings.ContainsAny(got, "{}[]") {
-						t.Errorf("%s says\n%s", key, got)
-					}
+				if n := strings.Count(got, "\n") + 1; n > limit {
+					t.Errorf("%s has %d lines:\n%s", key, n, got)
 				}
 			}
-		})
-	}
+			huge := map[string]string{}
+			for arg := range keys[key] {
+				huge[arg] = strings.Repeat("W", 60)
+			}
+			for _, arg := range []string{"amount", "paid", "left", "extra", "returned", "kept_amount"} {
+				huge[arg] = flow.MaxAmount.Naira()
+			}
+			for _, arg := range []string{"until", "paid_at", "by"} {
+				huge[arg] = "2026-11-25T15:12:00.000Z"
+			}
+			for _, args := range []map[string]string{huge, nil} {
+				got := w.Render(flow.Say{Key: key, Lang: lang, Args: args}, noon)
+				if utf8.RuneCountInString(got) > longest || strings.Contains(got, "\n\n") || strings.ContainsAny(got, "{}[]") {
+					t.Errorf("%s says\n%s", key, got)
+				}
+			}
+		}
+	})
 }
