@@ -188,6 +188,9 @@ func nameless(v any, as string) {
 			nameless(one, as)
 		}
 	case map[string]any:
+		if _, refund := v["origin"]; refund && v["reason"] != nil { // why it goes back is of who paid; other reasons are the program's
+			v["reason"] = nil
+		}
 		for name, value := range v {
 			if by, is := instead(name, value, as); is {
 				v[name] = by
