@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +78,9 @@ func TestARefundThatIsSentUnderTwoNamesIsBookedAndSeen(t *testing.T) {
 		}
 		if e := w.events(r.Session); e[flow.RefundProcessedKind] != 1 {
 			t.Errorf("told %v", e)
+		}
+		if read := w.texts("ada"); strings.Count(strings.Join(read, " "), "refunded") != 1 { // who was sent it twice is not told of more to come
+			t.Errorf("the payer read %q", read)
 		}
 		w.sound()
 		for range 2 {
