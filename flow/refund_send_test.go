@@ -51,6 +51,48 @@ func TestWhatIsSentAgainByItself(t *testing.T) {
 	}
 }
 
+// Money of a refund that the bank refused waits for a time where it would wait for
+// nobody else: what no merchant ordered is sent again, and the rest goes back by itself.
+func TestWhenRefusedMoneyGoesBackByItself(t *testing.T) {
+	over, sends := open(), open()
+	over.Status = flow.SessionExpired
+	sends.Policy.Underpayment, sends.Policy.Overpayment = "refund", "refund_excess"
+	merchants := func(*flow.Refund) {}
+	for name, c := range map[string]struct {
+		session flow.Session
+		match   flow.MatchStatus
+		is      func(*flow.Refund)
+		wait    time.Duration // 0 for never
+	}{
+		"late":                               {over, flow.Late, merchants, flow.ReturnAfter},
+		"late, and decided to go back":       {over, flow.Late, func(r *flow.Refund) { r.Origin = flow.OriginResolve }, flow.ReturnAfter},
+		"a second payment":                   {open(), flow.Duplicate, merchants, flow.ReturnAfter},
+		"a part that waits for the rest":     {open(), flow.Partial, merchants, 0},
+		"a part that nothing follows":        {over, flow.Partial, merchants, flow.ReturnAfter},
+		"a part that goes back by policy":    {sends, flow.Partial, merchants, flow.ReturnAfter},
+		"too much":                           {open(), flow.Excess, merchants, 0},
+		"too much, which goes back":          {sends, flow.Excess, merchants, flow.ReturnAfter},
+		"what was asked":                     {sends, flow.Matched, merchants, 0},
+		"what is not put back":               {over, flow.Late, func(r *flow.Refund) { r.PutBack = false }, 0},
+		"what somebody must look at":         {over, flow.Late, func(r *flow.Refund) { r.Status = flow.RefundAttention }, 0},
+		"of a policy":                        {sends, flow.Excess, func(r *flow.Refund) { r.Origin = flow.OriginPolicy }, time.Hour},
+		"of the clock":                       {over, flow.Late, func(r *flow.Refund) { r.Origin = flow.OriginClock }, time.Hour},
+		"of the clock, refused once more":    {over, flow.Late, func(r *flow.Refund) { r.Origin, r.Failures = flow.OriginClock, 2 }, 6 * time.Hour},
+		"of the clock, refused a third time": {over, flow.Late, func(r *flow.Refund) { r.Origin, r.Failures = flow.OriginClock, 3 }, 24 * time.Hour},
+	} {
+		r := refunded(t)
+		r.Status, r.Refused, r.PutBack, r.Failures = flow.RefundFailed, true, true, 1
+		c.is(&r)
+		want := time.Time{}
+		if c.wait > 0 {
+			want = noon.Add(c.wait)
+		}
+		if got := r.ReturnsAt(c.session, came(c.match), noon); !got.Equal(want) {
+			t.Errorf("%s goes back at %s, not %s", name, got, want)
+		}
+	}
+}
+
 // What the bank refused under a name and took back of its payment since fails under
 // another: under that one nothing is sent.
 func TestWhatTheBankRefusedAndTookBackFailsUnderAnotherName(t *testing.T) {
