@@ -214,9 +214,12 @@ func TestPartsThatAreAcceptedTogetherAreMuchMoneyTogether(t *testing.T) {
 		session := w.payingUnder(func(*flow.Policy) {})
 		w.comes(session.ID, 150_000)
 		p := w.comes(session.ID, 100_000)
+		o := checkout.MoneyOrder{Act: flow.ActAccept, Subject: string(p.ID), Reason: "asked for it", Key: "wsp_usr_1", By: "ada@shop.test"}
+		if waits, err := w.service.Order(t.Context(), project, o); flow.CodeOf(err) != flow.CodeNotResolvable { // its session waits for the rest
+			t.Errorf("a second person is asked for what would be refused: %+v, %v", waits, err)
+		}
 		w.later(2 * time.Hour)
 		w.is(session.ID, flow.SessionExpired)
-		o := checkout.MoneyOrder{Act: flow.ActAccept, Subject: string(p.ID), Reason: "asked for it", Key: "wsp_usr_1", By: "ada@shop.test"}
 		if amount, second, err := w.service.NeedsSecond(t.Context(), project, o); err != nil || !second || amount != 250_000 {
 			t.Errorf("%d, %v, %v", amount, second, err)
 		}
