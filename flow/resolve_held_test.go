@@ -213,3 +213,34 @@ func TestAChargeSaysTheFeeThatAPartBearsWhichWentBack(t *testing.T) {
 		}
 	}
 }
+
+// Of what came late, or in parts, only what was taken paid its session: a receipt shows
+// that, and a refund of the charge takes from that alone.
+func TestWhichMoneyPaidItsSession(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		match flow.MatchStatus
+		is    func(*flow.Payment)
+		paid  bool
+	}{
+		"what was asked":                      {flow.Matched, func(*flow.Payment) {}, true},
+		"too much":                            {flow.Excess, func(*flow.Payment) {}, true},
+		"a second payment":                    {flow.Duplicate, func(p *flow.Payment) { p.Applied, p.Resolution = 500_000, flow.ResolvedAccepted }, false},
+		"nobody's":                            {flow.Unmatched, func(p *flow.Payment) { p.Applied = 500_000 }, false},
+		"late":                                {flow.Late, func(p *flow.Payment) { p.Fee = 0 }, false},
+		"late, and accepted":                  {flow.Late, func(p *flow.Payment) { p.Fee, p.Resolution = 0, flow.ResolvedAccepted }, true},
+		"late, and some of it taken":          {flow.Late, func(p *flow.Payment) { p.Fee, p.Applied = 0, 1 }, true},
+		"late, and bears a fee":               {flow.Late, func(*flow.Payment) {}, true},
+		"late, and sent back":                 {flow.Late, func(p *flow.Payment) { p.Fee, p.Resolution = 0, flow.ResolvedRefunded }, false},
+		"a part":                              {flow.Partial, func(p *flow.Payment) { p.Fee = 0 }, true},
+		"a part that went back":               {flow.Partial, func(p *flow.Payment) { p.Fee, p.Resolution = 0, flow.ResolvedRefunded }, false},
+		"a part of which some went back":      {flow.Partial, func(p *flow.Payment) { p.Fee, p.Applied, p.Resolution = 0, 1, flow.ResolvedRefunded }, true},
+		"a part that went back, with its fee": {flow.Partial, func(p *flow.Payment) { p.Resolution = flow.ResolvedRefunded }, true},
+	} {
+		p := came(c.match)
+		c.is(&p)
+		if p.Counts() != c.paid {
+			t.Errorf("%s paid its session: %v", name, p.Counts())
+		}
+	}
+}
