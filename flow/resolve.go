@@ -215,7 +215,6 @@ func payWith(m Money, p Payment, r Ruled) (Change, error) {
 		}
 	}
 	change.Payments = append(change.Payments, p)
-	change.Facts[0].Payment, change.News[0].Payment = &p, &p
 	return change, nil
 }
 
@@ -255,7 +254,6 @@ func Complete(m Money, p Payment) (Change, error) {
 	p.Applied, p.Unapplied = p.Applied+more, beyond
 	p = m.beyond(&change, p)
 	change.Payments = append(change.Payments, p)
-	change.Facts[0].Payment, change.News[0].Payment = &p, &p
 	return change, nil
 }
 

@@ -208,7 +208,8 @@ func take(m Money, p Payment, late bool) (Change, error) {
 
 // pay makes a session PAID with what is held for it and more that p adds to it,
 // in kobo; beyond is what p brings that does not fit. p bears the fee of all that
-// is taken. What p itself posts is for the caller to say.
+// is taken. What p itself posts is for the caller to say, and what becomes of it yet is
+// told as well.
 func (m Money) pay(p *Payment, more, beyond Kobo, late bool) (Change, error) {
 	trigger := triggerPay
 	if !m.Session.Open() {
