@@ -55,12 +55,8 @@ func (r Refund) TakenOn(now time.Time) Change {
 }
 
 // HeardNotice takes in a notice about what was sent under a refund's Reference,
-// as Heard does. That nothing was sent is known already where the bank said so
-// before: told again after it was sent after all, it does not say that it came back.
+// as Heard does.
 func (r Refund) HeardNotice(s Session, p Payment, n Notice, booked bool, now time.Time) (Change, error) {
-	if n.Kind == PayoutFailed && n.Reverses == "" && r.Refused {
-		return Change{}, nil
-	}
 	return r.heard(s, p, n.Outcomes(), booked, now)
 }
 
