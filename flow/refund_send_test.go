@@ -51,6 +51,48 @@ func TestWhatIsSentAgainByItself(t *testing.T) {
 	}
 }
 
+// A refund that was refused too often needs somebody who looks where it would else be sent
+// again by itself: not one that a merchant ordered, nor one whose money the bank has.
+func TestWhoLooksAtWhatIsRefusedTooOften(t *testing.T) {
+	for name, c := range map[string]struct {
+		origin   flow.RefundOrigin
+		failures int
+		reversed flow.Kobo
+		to       flow.RefundStatus
+		aside    flow.Kobo // set aside again
+		others   bool      // other refunds have the rest of its payment
+	}{
+		"of the clock":                              {flow.OriginClock, 3, 0, flow.RefundAttention, 200_000, false},
+		"of a policy, and the bank has the rest":    {flow.OriginPolicy, 3, 300_000, flow.RefundAttention, 200_000, false},
+		"of the clock, and it is to be sent again":  {flow.OriginClock, 2, 0, flow.RefundFailed, 200_000, false},
+		"of a merchant":                             {flow.OriginMerchant, 3, 0, flow.RefundFailed, 200_000, false},
+		"of a decision":                             {flow.OriginResolve, 3, 0, flow.RefundFailed, 200_000, false},
+		"the bank has some of it":                   {flow.OriginClock, 3, 300_001, flow.RefundFailed, 199_999, false},
+		"the bank has all of it":                    {flow.OriginClock, 3, 500_000, flow.RefundFailed, 0, false},
+		"others have the rest, and the bank a kobo": {flow.OriginClock, 3, 1, flow.RefundFailed, 199_999, true},
+	} {
+		r, p := refunded(t), came(flow.Late)
+		r.Status, r.Origin, r.Aside, r.Failures = flow.RefundProcessing, c.origin, 200_000, c.failures
+		if p.Refunded, p.Reversed = 200_000, c.reversed; c.others {
+			p.Refunded = 500_000
+		}
+		got, err := r.Heard(open(), p, flow.Disbursed{Status: flow.DisbursementFailed, Reason: "No."}, false, noon)
+		if err != nil || got.Refund.Status != c.to || !got.Refund.PutBack || flow.Sum(got.Entries[0].Postings) != 0 {
+			t.Errorf("%s: %+v (%v)", name, got.Refund, err)
+			continue
+		}
+		var aside flow.Kobo
+		for _, line := range got.Entries[0].Postings {
+			if line.Account == flow.Unapplied {
+				aside -= line.Amount
+			}
+		}
+		if aside != c.aside {
+			t.Errorf("%s: %d are set aside again, not %d", name, aside, c.aside)
+		}
+	}
+}
+
 // Money of a refund that the bank refused waits for a time where it would wait for
 // nobody else: what no merchant ordered is sent again, and the rest goes back by itself.
 func TestWhenRefusedMoneyGoesBackByItself(t *testing.T) {

@@ -3,6 +3,7 @@ package flow_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +108,51 @@ func TestWhatABankSaysOfARefund(t *testing.T) {
 		if well := c.to == flow.RefundProcessed; well != got.Refund.DoneAt.Equal(done.At) || well == (got.Refund.Failure != "") {
 			t.Errorf("%s: done at %s, %q", name, got.Refund.DoneAt, got.Refund.Failure)
 		}
+		if got.Bounced() != (c.posts == "refund_returned") {
+			t.Errorf("%s: the payer hears that it came back: %v", name, got.Bounced())
+		}
+	}
+}
+
+// A bank may send a refund and give no time of that: then it is done as it is heard of.
+func TestARefundIsDoneWhenItIsHeardOfWhereTheBankGivesNoTime(t *testing.T) {
+	r := refunded(t)
+	r.Status = flow.RefundProcessing
+	got, err := r.Heard(open(), came(flow.Excess), flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1"}, false, noon)
+	if err != nil || !got.Refund.DoneAt.Equal(noon) || !got.Entries[0].ValueAt.Equal(noon) {
+		t.Errorf("%+v (%v)", got, err)
+	}
+}
+
+// Nobody is told that money came back of which nobody knows whether it left, and who
+// reads of that is told what to do before it leaves twice.
+func TestARefundInDoubtIsNotSaidToHaveComeBack(t *testing.T) {
+	r := refunded(t)
+	r.Status = flow.RefundProcessing
+	got, err := r.Doubt(open())
+	if err != nil || got.Refund.Status != flow.RefundAttention || got.Bounced() || !strings.HasSuffix(got.Refund.Failure, "Ask the bank before you retry.") {
+		t.Errorf("%+v (%v), came back: %v", got.Refund, err, got.Bounced())
+	}
+	r.Status, r.Overpaid = flow.RefundProcessed, r.Amount // what left besides comes back, and the payer keeps theirs
+	got, err = r.BackUnder(open(), flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "B2", Reverses: "B1", At: noon}, noon)
+	if err != nil || got.Refund.Overpaid != 0 || got.Bounced() {
+		t.Errorf("%+v (%v), came back: %v", got.Refund, err, got.Bounced())
+	}
+}
+
+// What the bank refused and is to be sent again is not refused once more by the same
+// word, told again before it is sent.
+func TestARefusalToldAgainDoesNotEndWhatIsSentAnew(t *testing.T) {
+	r, p := refunded(t), came(flow.Excess)
+	r.Status, r.Tries, r.Refused, r.PutBack, r.Failures = flow.RefundFailed, 1, true, true, 1
+	p.Unapplied = 100_000
+	again, err := r.Retry(open(), p, flow.Ruled{By: "wsp_key_1", At: noon})
+	if err != nil || again.Refund.Status != flow.RefundPending {
+		t.Fatalf("%+v (%v)", again.Refund, err)
+	}
+	n := flow.Notice{Kind: flow.PayoutFailed, Reference: again.Refund.Reference, RailTransactionID: "B2", Amount: r.Amount, PaidAt: noon}
+	if got, err := again.Refund.HeardNotice(open(), p, n, false, noon); err != nil || got.Refund != nil || len(got.Entries) != 0 {
+		t.Errorf("%+v (%v)", got, err)
 	}
 }
 
@@ -195,6 +241,12 @@ func TestAHeldPartThatGoesBackIsDueAgain(t *testing.T) {
 	a.Amount = 200_000
 	if asks, other := all.Session.AskForRest(a); !other || asks.Amount != 500_000 {
 		t.Errorf("its account asks for %d", asks.Amount)
+	}
+	for name, a := range map[string]flow.Attempt{"switched away from": leftIn("chat_1", flow.AttemptSuperseded), "a card": trying("a", flow.Card)} {
+		a.Amount = 200_000
+		if asks, other := all.Session.AskForRest(a); other || asks.Amount != 200_000 {
+			t.Errorf("%s: it asks for %d", name, asks.Amount)
+		}
 	}
 	paid := s
 	paid.Status, paid.AmountPaid = flow.SessionPaid, paid.Amount

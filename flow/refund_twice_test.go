@@ -69,6 +69,23 @@ func TestWhatABankSaysOfANameThatARefundHadBefore(t *testing.T) {
 	}
 }
 
+// What left once too often is neither sent again nor paid by hand, for then it would have
+// left three times.
+func TestWhatLeftOnceTooOftenIsNotSentAgain(t *testing.T) {
+	r := refunded(t)
+	r.Status = flow.RefundAttention
+	for over, may := range map[flow.Kobo]bool{0: true, r.Amount: false, 2 * r.Amount: false} {
+		r.Overpaid = over
+		_, again := r.Retry(open(), came(flow.Excess), flow.Ruled{By: "wsp_key_1", At: noon})
+		_, byHand := r.DoneByHand(open(), came(flow.Excess), "HAND-7", noon, noon)
+		for _, err := range []error{again, byHand} {
+			if (err == nil) != may || err != nil && flow.CodeOf(err) != flow.CodeRefundNotRetryable {
+				t.Errorf("%d left too often: %v", over, err)
+			}
+		}
+	}
+}
+
 // out is what an entry moves at the rail.
 func out(e flow.Entry) (sum flow.Kobo) {
 	for _, line := range e.Postings {
