@@ -165,6 +165,18 @@ func TestTakeBack(t *testing.T) {
 			if b.Payment != "p" || b.Session != s.ID || b.Project != s.Project || !slices.Equal(b.Postings, c.want) || flow.Sum(b.Postings) != 0 {
 				t.Errorf("taken back %+v", b)
 			}
+			var lost, fee flow.Kobo // what its merchant reads of the payment
+			for _, line := range c.want {
+				if line.Account == flow.MerchantPending {
+					lost += line.Amount
+				}
+				if line.Account == flow.Fees {
+					fee += line.Amount
+				}
+			}
+			if told := change.Facts[0].Payment; told.Lost != lost || told.FeeBack != fee {
+				t.Errorf("its merchant lost %d and gets back a fee of %d: told %+v", lost, fee, told)
+			}
 			if got := change.Session; got.Status != c.status || got.AmountPaid != c.left || !slices.Equal(got.Exceptions, c.exceptions) {
 				t.Errorf("%s with %d, %v", got.Status, got.AmountPaid, got.Exceptions)
 			}
@@ -185,6 +197,26 @@ func TestTakeBack(t *testing.T) {
 		c := flow.TakeBack(s, a, p, booked, flow.TakenBack{RailTransactionID: "r", Amount: 200_000})
 		if c.Session.AmountPaid != 100_000 || !slices.Contains(c.Session.Exceptions, flow.PartiallyPaid) || len(c.Attempts) != 1 || c.Attempts[0].Amount != 400_000 {
 			t.Errorf("%+v, asked for %+v", c.Session, c.Attempts)
+		}
+	})
+	t.Run("what is asked for stays where nobody is asked any more", func(t *testing.T) {
+		for name, a := range map[string]flow.Attempt{"switched away from": leftIn("chat_1", flow.AttemptSuperseded), "a card": trying("a", flow.Card)} {
+			s := open().With(flow.PartiallyPaid)
+			s.AmountPaid = 450_000
+			p := flow.Payment{ID: "p", Project: s.Project, Session: s.ID, Attempt: "a", Amount: 450_000, Unapplied: 450_000, Match: flow.Partial}
+			c := flow.TakeBack(s, a, p, held, flow.TakenBack{RailTransactionID: "r", Amount: 450_000})
+			if c.Session.AmountPaid != 0 || len(c.Attempts) != 0 {
+				t.Errorf("%s: %+v, asked for %+v", name, c.Session, c.Attempts)
+			}
+		}
+	})
+	t.Run("what is sent back leaves its session alone, and what was taken of it does not", func(t *testing.T) {
+		for applied, marked := range map[flow.Kobo]bool{0: false, 350_000: true} {
+			p := flow.Payment{ID: "p", Project: "wsp_prj_1", Session: "wsp_sess_1", Attempt: "a", Amount: 450_000, Match: flow.Late, Resolution: flow.ResolvedRefunded, Applied: applied, Refunded: 450_000 - applied}
+			c := flow.TakeBack(open(), trying("a", flow.BankTransfer), p, held, flow.TakenBack{RailTransactionID: "r", Amount: 450_000})
+			if slices.Contains(c.Session.Exceptions, flow.Reversed) != marked {
+				t.Errorf("%d of it were taken: %v", applied, c.Session.Exceptions)
+			}
 		}
 	})
 	t.Run("of nobody", func(t *testing.T) {

@@ -95,6 +95,11 @@ func TestADifferenceSaysWhatEachOfThemSays(t *testing.T) {
 	if *d.Rail != 500 || *d.Ledger != 400 || d.Event != nil || d.Payment != "wsp_pay_1" || d.Project != "wsp_prj_1" || d.Subject != "wsp_pay_1" || !d.ValueAt.Equal(noon) {
 		t.Errorf("%+v", d)
 	}
+	told, other := booked, booked // by two events, of which one says it otherwise
+	other.Amount = 300
+	if found = flow.Reconcile([]flow.Movement{booked}, []flow.Movement{booked}, []flow.Movement{told, other}); len(found) != 1 || found[0].Kind != flow.EventDiffers || *found[0].Event != 300 {
+		t.Errorf("%+v", found)
+	}
 	if got := flow.Totals([]flow.Movement{rail, booked})[flow.MovePayment]; got != (flow.Total{Count: 2, Amount: 900}) {
 		t.Errorf("%+v", got)
 	}

@@ -36,9 +36,9 @@ func TestWhatPartsHoldBeyondTheirSessionIsNotForgotten(t *testing.T) {
 			if got.Session.AmountPaid != 500_000 || !slices.Contains(got.Session.Exceptions, flow.Overpaid) || got.News[0].Extra != 100_000 {
 				t.Errorf("%s, %s: %+v, the payer reads of %d too much", policy, name, got.Session, got.News[0].Extra)
 			}
-			applied, fee := flow.Kobo(0), flow.Kobo(0)
+			var applied, fee, refunded flow.Kobo
 			for _, p := range got.Payments {
-				applied, fee = applied+p.Applied, fee+p.Fee
+				applied, fee, refunded = applied+p.Applied, fee+p.Fee, refunded+p.Refunded
 				if want := c.applied[p.ID]; want != 0 && p.Applied != want || p.Unapplied != 0 || p.Resolution != flow.ResolvedAccepted {
 					t.Errorf("%s, %s: %+v", policy, name, p)
 				}
@@ -46,21 +46,35 @@ func TestWhatPartsHoldBeyondTheirSessionIsNotForgotten(t *testing.T) {
 			if applied != 600_000-back || fee != flow.Fee(applied) {
 				t.Errorf("%s, %s: %d are the merchant's, with a fee of %d", policy, name, applied, fee)
 			}
-			if sent := len(got.Returns) == 1 && got.Returns[0].Amount == back; sent != (back > 0) {
+			if sent := len(got.Returns) == 1 && got.Returns[0].Amount == back; sent != (back > 0) || refunded != back {
 				t.Errorf("%s, %s: back goes %+v", policy, name, got.Returns)
 			}
 		}
-		// Of three, what is left of one that nobody decided about still waits.
+		// Of four, what is left of two that nobody decided about still waits.
 		s := open()
 		s.Status, s.AmountPaid, s.Policy.Overpayment = flow.SessionExpired, s.Amount-1, policy
-		m := flow.Money{Session: s, Attempt: trying("wsp_att_1", flow.BankTransfer), Payments: []flow.Payment{heldPart("a"), heldPart("b"), heldPart("c")}, Charge: "wsp_chg_1", Now: noon}
-		got, err := flow.Resolve(m, heldPart("c"), true, flow.Ruled{By: "wsp_key_1", At: noon})
+		m := flow.Money{Session: s, Attempt: trying("wsp_att_1", flow.BankTransfer), Payments: []flow.Payment{heldPart("a"), heldPart("b"), heldPart("c"), heldPart("d")}, Charge: "wsp_chg_1", Now: noon}
+		got, err := flow.Resolve(m, heldPart("d"), true, flow.Ruled{By: "wsp_key_1", At: noon})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := got.Payments[slices.IndexFunc(got.Payments, func(p flow.Payment) bool { return p.ID == "b" })]
-		if b.Applied != 200_000 || b.Refunded != back || b.Unapplied != 100_000-back || (back > 0) != b.ReturnsAt.IsZero() || back == 0 && !b.Waits(*got.Session) {
-			t.Errorf("%s: what is left waits: %+v", policy, b)
+		if b.Applied != 200_000 || b.Refunded != back || b.Unapplied != 100_000-back || back > 0 && !b.ReturnsAt.IsZero() || back == 0 && (!b.Waits(*got.Session) || !b.ReturnsAt.Equal(noon.Add(time.Hour))) {
+			t.Errorf("%s: what is left waits, no longer than before: %+v", policy, b)
+		}
+		if by := (map[bool]string{true: flow.ByPolicy})[back > 0]; b.ResolvedBy != by || (b.Resolution == flow.ResolvedRefunded) != (back > 0) {
+			t.Errorf("%s: who decided about what is left: %+v", policy, b)
+		}
+		if a := got.Payments[0]; a.ID != "a" || a.Unapplied != 0 || !a.ReturnsAt.IsZero() {
+			t.Errorf("%s: what is the merchant's waits no more: %+v", policy, a)
+		}
+		for _, e := range got.Entries { // the ledger takes none that moves nothing
+			if e.Postings[0].Amount == 0 {
+				t.Errorf("%s: nothing is posted as %+v", policy, e)
+			}
+		}
+		if got.News[0].Extra != 700_000 {
+			t.Errorf("%s: the payer reads of %d too much", policy, got.News[0].Extra)
 		}
 	}
 }
@@ -146,6 +160,36 @@ func TestAPartThatStaysPaysItsSessionOnceThatIsEnough(t *testing.T) {
 	}
 }
 
+// What was decided about is not decided about again, also where parts go back by policy
+// and could not at once.
+func TestWhatWasDecidedAboutIsNotDecidedAgain(t *testing.T) {
+	for _, policy := range []string{"hold", "refund"} {
+		s := open()
+		s.Policy.Underpayment = policy
+		for name, c := range map[string]struct {
+			is  func(*flow.Payment)
+			may bool
+		}{
+			"a part":                {func(*flow.Payment) {}, policy == "refund"},
+			"a part, decided about": {func(p *flow.Payment) { p.Resolution = flow.ResolvedRefunded }, false},
+			"a part that is gone":   {func(p *flow.Payment) { p.Unapplied = 0 }, false},
+			"late":                  {func(p *flow.Payment) { p.Match = flow.Late }, true},
+			"late, decided about":   {func(p *flow.Payment) { p.Match, p.Resolution = flow.Late, flow.ResolvedAccepted }, false},
+			"what was asked":        {func(p *flow.Payment) { p.Match, p.Unapplied = flow.Matched, 0 }, false},
+		} {
+			p := heldPart("a")
+			c.is(&p)
+			_, err := flow.Resolve(flow.Money{Session: s, Payments: []flow.Payment{p}, Now: noon}, p, false, flow.Ruled{By: "wsp_key_1", At: noon})
+			if (err == nil) != c.may || err != nil && flow.CodeOf(err) != flow.CodeNotResolvable {
+				t.Errorf("%s, %s: %v", policy, name, err)
+			}
+			if due := flow.Overdue(s, p, p.ReturnsAt); (len(due.Returns) > 0) != c.may {
+				t.Errorf("%s, %s, when its time comes: %+v", policy, name, due.Returns)
+			}
+		}
+	}
+}
+
 // How much a decision moves is what is asked about before one person alone may make it.
 func TestADecisionMovesWhatIsHeldBesideItToo(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -187,6 +231,28 @@ func TestAPaymentThatIsAcceptedInTwoBearsOneFee(t *testing.T) {
 			p = c.Payments[0]
 			p.Resolution, p.Refunded, p.Unapplied = flow.Unresolved, 0, 250_000
 		}
+	}
+}
+
+// A second payment that was accepted bears a fee of its own: what is too much of the
+// first one bears what the fee of that one rises by, and not what is left below the most
+// that Till takes of both.
+func TestWhatIsTooMuchBearsNoFeeOfASecondPayment(t *testing.T) {
+	p, second := came(flow.Excess), came(flow.Duplicate)
+	p.Amount, p.Applied, p.Unapplied = 700_000, 500_000, 200_000
+	second.ID, second.Amount, second.Applied, second.Fee, second.Resolution = "wsp_pay_2", 20_000_000, 20_000_000, flow.Fee(20_000_000), flow.ResolvedAccepted
+	s := open()
+	s.Status, s.AmountPaid = flow.SessionPaid, s.Amount
+	c, err := flow.Resolve(flow.Money{Session: s, Payments: []flow.Payment{p, second}, Now: noon}, p, true, flow.Ruled{By: "wsp_key_1", At: noon})
+	if err != nil || len(c.Payments) != 1 || c.Payments[0].Fee != flow.Fee(700_000) || c.Payments[0].Applied != 700_000 {
+		t.Errorf("%+v (%v)", c.Payments, err)
+	}
+	part := came(flow.Partial) // what came first of two that paid it
+	part.ID, part.Fee, part.Applied = "wsp_pay_3", 0, 300_000
+	p.Amount, p.Applied = 400_000, 200_000
+	c, err = flow.Resolve(flow.Money{Session: s, Payments: []flow.Payment{part, p}, Now: noon}, p, true, flow.Ruled{By: "wsp_key_1", At: noon})
+	if err != nil || c.Payments[0].Fee != flow.Fee(700_000) || c.Payments[0].Applied != 400_000 {
+		t.Errorf("beside a part: %+v (%v)", c.Payments, err)
 	}
 }
 

@@ -125,6 +125,17 @@ func TestATransferThatGotAPartAsksForTheRestFromThenOn(t *testing.T) {
 	}
 }
 
+// Where nobody is asked for money any more, a part changes nothing of what was asked for.
+func TestAPartToWhatIsOverAsksForNothing(t *testing.T) {
+	for name, a := range map[string]flow.Attempt{"switched away from": leftIn("chat_1", flow.AttemptSuperseded), "a card": trying("a", flow.Card)} {
+		m := flow.Money{Notice: credit("rail-1", 450_000, noon), Session: open(), Attempt: a, Payment: "wsp_pay_1", Now: noon}
+		change, err := flow.Settle(m)
+		if err != nil || change.Session.AmountPaid != 450_000 || len(change.Attempts) != 0 {
+			t.Errorf("%s: %+v %v", name, change.Attempts, err)
+		}
+	}
+}
+
 // A session is paid since the bank's value time, however late that is heard of.
 func TestASessionIsPaidSinceTheBankHadTheMoney(t *testing.T) {
 	m := flow.Money{Notice: credit("rail-1", 500_000, noon), Session: open(), Attempt: trying("a", flow.BankTransfer), Payment: "wsp_pay_1", Charge: "wsp_chg_1", Now: noon.Add(time.Hour)}
