@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -89,5 +90,43 @@ func TestNoMerchantIsPaidOrRefundsWithWhatIsAnothers(t *testing.T) {
 		if list, _, err := w.service.Settlements(ctx, neighbour, checkout.SettlementFilter{Limit: 10}); err != nil || len(list) != 1 {
 			t.Errorf("what is being gathered is shown: %+v (%v)", list, err)
 		}
+	})
+}
+
+// What became of one payment says nothing of another: what went back of it, what the
+// bank took and what we gave back of its fee are its own, and a refund is of its own
+// charge.
+func TestWhatBecomesOfAPaymentIsNoneOfAnothers(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		first, a := w.paying()
+		w.must(w.tell(said(flow.Credit, "T1", a, 700_000, w.clock())))
+		w.rest()
+		second, b := w.paying()
+		w.must(w.tell(said(flow.Credit, "T2", b, 500_000, w.clock())))
+		w.rest()
+		other, p := w.paidFor(600_000)
+		before := map[flow.SessionID]flow.Payment{first.ID: w.payments(first.ID)[0], other.ID: w.payments(other.ID)[0]}
+		w.goesBack(p, 150_000)
+		w.must(w.tell(reversal("R2", "T2", b, 500_000, w.clock())))
+		w.rest()
+
+		if is := w.payments(first.ID)[0]; !reflect.DeepEqual(is, before[first.ID]) {
+			t.Errorf("of what nothing became: it was %+v, and is %+v", before[first.ID], is)
+		}
+		if is := w.payments(second.ID)[0]; is.Reversed != 500_000 || is.Lost != netOf || is.FeeBack != feeOf || is.Refunded != 0 || is.Unapplied != 0 {
+			t.Errorf("of what the bank took: %+v", is)
+		}
+		if is := w.payments(other.ID)[0]; is.Refunded != 150_000 || is.Unapplied != 0 || is.Applied != 500_000 || is.Lost != 0 || is.FeeBack != 0 || is.Reversed != 0 {
+			t.Errorf("of what some went back: %+v", is)
+		}
+		for _, session := range []flow.SessionID{first.ID, other.ID} {
+			r := w.ordered(w.payments(session)[0], 1_000)
+			if kept, err := w.db.Refund(t.Context(), r.ID); err != nil || kept.Charge == "" || kept.Charge != w.read(session).Charge || kept.Credit != w.payments(session)[0].RailTransactionID {
+				t.Errorf("a refund is of %+v (%v)", kept, err)
+			}
+		}
+		w.rest()
 	})
 }
