@@ -111,6 +111,34 @@ func TestWhatSomebodySawAtTheBankIsNotBookedTwiceWhenTheBankTellsIt(t *testing.T
 	})
 }
 
+// What came back lies aside for whoever it is of: to send it again, or to have it paid by
+// hand, takes nothing out of a balance, also where that is used up.
+func TestWhatCameBackGoesOutAgainWhateverIsLeft(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		for _, act := range []flow.MoneyAct{flow.ActRetry, flow.ActByHand} {
+			_, r := w.attention()
+			w.weather(rail.Conditions{})
+			session, p := w.paidFor(500_000)
+			w.goesBack(p, 500_000)
+			w.must(w.tell(reversal("R"+string(p.ID), p.RailTransactionID, w.attempts(session.ID)[0], 500_000, w.clock()))) // and is lost a second time
+			w.rest()
+			if left := w.left(); left >= 0 {
+				t.Fatalf("%d are left", left)
+			}
+			o := byHand(r, "HAND-"+string(r.ID))
+			o.Act = act
+			if _, err := w.service.Order(t.Context(), project, o); err != nil {
+				t.Errorf("%s: %v", act, err)
+			}
+			w.rest()
+			w.pass(time.Second)
+			w.becomes(r.ID, flow.RefundProcessed)
+		}
+	})
+}
+
 func TestMuchMoneyWaitsForASecondPerson(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
