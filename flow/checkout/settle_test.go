@@ -41,6 +41,25 @@ func TestMoneyOfNobodyIsKeptOnceAndSeen(t *testing.T) {
 	})
 }
 
+// A bank that does not pass our reference on tells by the account which session money is
+// for, and so does one that says a reference that is none of ours.
+func TestMoneyIsKnownByTheAccountThatItCameTo(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		for i, reference := range []string{"", "their own words"} {
+			session, a := w.paying()
+			n := credit(fmt.Sprint("T", i), reference, 500_000, w.clock())
+			n.AccountNumber = a.Instructions.AccountNumber
+			w.must(w.tell(n, n))
+			w.rest()
+			if s, list := w.read(session.ID), w.payments(session.ID); s.Status != flow.SessionPaid || len(list) != 1 || list[0].Attempt != a.ID {
+				t.Errorf("by the reference %q: %s, paid by %+v", reference, s.Status, list)
+			}
+		}
+	})
+}
+
 func TestWhatIsNoMoneyIsNeverBookedAndNeverForgotten(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
