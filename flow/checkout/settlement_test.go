@@ -253,6 +253,25 @@ func TestARefundAfterThePayoutIsTakenOffTheNext(t *testing.T) {
 	})
 }
 
+// A refund that the bank refused is a line of its settlement, and so is that its money was
+// put back, under the same name: each is listed once.
+func TestARefundThatFailedIsInASettlementOnce(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		p := w.earns()
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		r := w.ordered(p, 100_000)
+		w.rest()
+		w.pass(time.Second)
+		w.becomes(r.ID, flow.RefundFailed)
+		w.at("2026-11-23T08:00:01Z")
+		b := w.ended(project, 1)[0]
+		if w.whole(b); b.Lines != 3 || b.Amount != netOf {
+			w.t.Errorf("%+v", b)
+		}
+	})
+}
+
 func TestEachProjectIsPaidOutItsOwn(t *testing.T) {
 	t.Parallel()
 	eachPaying(t, "", func(w *world) {

@@ -1,12 +1,14 @@
 package checkout_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"till/flow"
+	"till/flow/store"
 	"till/rail"
 )
 
@@ -53,6 +55,34 @@ func TestADayThatTheBankDoesNotGiveHidesNoOther(t *testing.T) {
 		w.passes(3, time.Hour)
 		if n := w.calls()["statement"] - before; n != 0 {
 			t.Errorf("it is read on and on: %d times", n)
+		}
+	})
+}
+
+// What a merchant was told of money is held against the books: another amount is a
+// difference, and says what they were told.
+func TestAnEventThatTellsAnotherAmountIsADifference(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t, ctx := w.t, w.t.Context()
+		session, p := w.paidFor(500_000)
+		events, err := w.db.Events(ctx, session.ID)
+		w.must(err)
+		w.must(w.db.Update(ctx, func(tx *store.Tx) error {
+			for _, e := range events {
+				if err := tx.RewriteEvent(ctx, e.ID, bytes.ReplaceAll(e.Body, []byte(`"500000"`), []byte(`"400000"`))); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		w.later(2 * time.Minute)
+		got, err := w.service.Reconcile(ctx, project, flow.DateOf(w.clock()))
+		if err != nil || len(got.Differences) != 1 {
+			t.Fatalf("%+v (%v)", got, err)
+		}
+		if d := got.Differences[0]; d.Kind != flow.EventDiffers || *d.Event != 400_000 || *d.Ledger != 500_000 || d.Payment != p.ID {
+			t.Errorf("%+v", d)
 		}
 	})
 }
