@@ -58,7 +58,7 @@ func (e *eraser) session(ctx context.Context, s flow.Session) error {
 		return err
 	}
 	e.out.Sessions++
-	if err := e.events(ctx, s.ID, true); err != nil {
+	if err := e.events(ctx, s.ID, true, nil); err != nil {
 		return err
 	}
 	return e.lines(ctx, s.ID, true)
@@ -141,25 +141,29 @@ func (e *eraser) beside(ctx context.Context, s flow.Session) error {
 	stay = slices.AppendSeq(stay, maps.Values(s.Metadata))
 	spared := *e
 	spared.others = e.others.sparing(stay)
-	if err := spared.events(ctx, s.ID, false); err != nil {
+	if err := spared.events(ctx, s.ID, false, payments); err != nil {
 		return err
 	}
 	return spared.lines(ctx, s.ID, false)
 }
 
 // events takes the payer out of what a session's merchant was told: with their
-// fields where the session is theirs.
-func (e *eraser) events(ctx context.Context, id flow.SessionID, own bool) error {
+// fields where the session is theirs, and with what was written about their payments
+// where it is not.
+func (e *eraser) events(ctx context.Context, id flow.SessionID, own bool, paid []flow.Payment) error {
 	events, err := e.tx.Events(ctx, id)
 	if err != nil {
 		return err
 	}
 	for _, one := range events {
-		body := one.Body
+		var body []byte
 		if own {
-			if body, err = withoutCustomer(body, e.as); err != nil {
-				return fmt.Errorf("forget what event %s says: %w", one.ID, err)
-			}
+			body, err = withoutCustomer(one.Body, e.as)
+		} else {
+			body, err = withoutReasons(one.Body, paid)
+		}
+		if err != nil {
+			return fmt.Errorf("forget what event %s says: %w", one.ID, err)
 		}
 		body = []byte(e.blotOf(own).json(string(body)))
 		if string(body) == string(one.Body) {

@@ -170,14 +170,50 @@ func aboutOf(ctx context.Context, r store.Reader, p Payer) (about, error) {
 // withoutCustomer is JSON in which a name that says nothing stands for a customer
 // and for who paid, and in which what their merchant wrote about them is left out.
 func withoutCustomer(body []byte, as string) ([]byte, error) {
+	return rewritten(body, func(whole any) bool {
+		nameless(whole, as)
+		return true
+	})
+}
+
+// withoutReasons is JSON in which it is left out why money of payments was decided about
+// and went back.
+func withoutReasons(body []byte, of []flow.Payment) ([]byte, error) {
+	return rewritten(body, func(whole any) bool { return unexplained(whole, of) })
+}
+
+// rewritten is JSON after change changed what it says; it stays as it is where nothing was.
+func rewritten(body []byte, change func(any) bool) ([]byte, error) {
 	dec := json.NewDecoder(strings.NewReader(string(body)))
 	dec.UseNumber()
 	var whole any
 	if err := dec.Decode(&whole); err != nil {
 		return nil, fmt.Errorf("read JSON: %w", err)
 	}
-	nameless(whole, as)
+	if !change(whole) {
+		return body, nil
+	}
 	return json.Marshal(whole)
+}
+
+// unexplained changes the objects about payments in a value, and says whether it did.
+func unexplained(v any, of []flow.Payment) (changed bool) {
+	switch v := v.(type) {
+	case []any:
+		for _, one := range v {
+			changed = unexplained(one, of) || changed
+		}
+	case map[string]any:
+		for about, why := range map[string]string{"paymentId": "reason", "id": "resolveReason"} { // of a refund, and of a payment
+			if v[why] != nil && slices.ContainsFunc(of, func(p flow.Payment) bool { return v[about] == string(p.ID) }) {
+				v[why], changed = nil, true
+			}
+		}
+		for _, one := range v {
+			changed = unexplained(one, of) || changed
+		}
+	}
+	return changed
 }
 
 // nameless changes the objects in a value.
