@@ -86,7 +86,11 @@ type deskOrder struct {
 }
 
 type (
-	deskClaimCmd   struct{ deskOrder }
+	deskClaimCmd struct {
+		deskOrder
+
+		Reason string `help:"Why you take it over, in a few words; it is kept in the audit log." required:""`
+	}
 	deskReleaseCmd struct{ deskOrder }
 	deskReplyCmd   struct {
 		deskOrder
@@ -96,7 +100,9 @@ type (
 )
 
 // Help is the command's example.
-func (deskClaimCmd) Help() string { return "Example:\n\n    till desk claim chat_01jd… --as ngozi" }
+func (deskClaimCmd) Help() string {
+	return "Example:\n\n    till desk claim chat_01jd… --as ngozi --reason 'waits since half past eight'"
+}
 
 // Help is the command's example.
 func (deskReleaseCmd) Help() string {
@@ -110,14 +116,20 @@ func (deskReplyCmd) Help() string {
 
 // Run takes a chat over.
 func (c *deskClaimCmd) Run(w *world) error {
-	return c.order(w, "is yours. Read it with:  till replay "+c.Chat+" --text", func(s *checkout.Service) error {
+	if err := reasoned(c.Reason); err != nil {
+		return err
+	}
+	if flow.Says(c.Reason) < checkout.LeastWhy {
+		return usageError{errors.New("--reason must say why, in a few words: it is kept in the audit log")}
+	}
+	return c.order(w, "chat.claim", c.Reason, "is yours. Read it with:  till replay "+c.Chat+" --text", func(s *checkout.Service) error {
 		return s.Claim(w.ctx, flow.ChatID(c.Chat), c.As, 0)
 	})
 }
 
 // Run gives a chat back.
 func (c *deskReleaseCmd) Run(w *world) error {
-	return c.order(w, "is the bot's again", func(s *checkout.Service) error {
+	return c.order(w, "chat.release", "", "is the bot's again", func(s *checkout.Service) error {
 		return s.Release(w.ctx, flow.ChatID(c.Chat), c.As)
 	})
 }
@@ -128,15 +140,22 @@ func (c *deskReplyCmd) Run(w *world) error {
 	if err := keepable("what a payer reads", text); err != nil {
 		return err
 	}
-	return c.order(w, "has your reply; the server sends it", func(s *checkout.Service) error {
+	return c.order(w, "chat.reply", "", "has your reply; the server sends it", func(s *checkout.Service) error {
 		return s.Reply(w.ctx, flow.ChatID(c.Chat), c.As, text, checkout.Call{})
 	})
 }
 
-// order does something in a chat and says what came of it.
-func (c *deskOrder) order(w *world, done string, do func(*checkout.Service) error) error {
+// order does something in a chat and says what came of it. It is kept first who does
+// it and why, as it is in the console.
+func (c *deskOrder) order(w *world, action, reason, done string, do func(*checkout.Service) error) error {
 	return c.desk(w, func(s *checkout.Service) error {
-		err := do(s)
+		chat, err := s.DeskChat(w.ctx, "", flow.ChatID(c.Chat))
+		if err == nil {
+			err = c.keep(w, chat, action, reason)
+		}
+		if err == nil {
+			err = do(s)
+		}
 		if flow.CodeOf(err) == flow.CodeNotFound {
 			return fmt.Errorf("there is no chat %q (see: till desk)", c.Chat)
 		}
@@ -148,6 +167,26 @@ func (c *deskOrder) order(w *world, done string, do func(*checkout.Service) erro
 		}
 		_, err = fmt.Fprintf(w.out, "%s %s\n", c.Chat, done)
 		return err
+	})
+}
+
+// keep keeps in the audit log what is about to be done in a chat. The owner reads it
+// whose payment is spoken of there.
+func (c *deskOrder) keep(w *world, chat checkout.Waiting, action, reason string) error {
+	told := "as " + c.As
+	if reason != "" {
+		told += ": " + reason
+	}
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+		row := flow.Audited{Project: chat.Session.Project, Environment: c.env(), Action: action, Subject: c.Chat, Reason: told}
+		if row.Project != "" {
+			m, err := a.Merchant(w.ctx, row.Project)
+			if err != nil {
+				return err
+			}
+			row.Account = m.Project.Account
+		}
+		return keepOwnAct(w, a, row)
 	})
 }
 

@@ -268,7 +268,7 @@ func TestWhatIsLiveIsNamedBeforeItIsTouched(t *testing.T) {
 	project := shopIn(t, dir)
 	arguments := map[string]string{"method": "card", "project": string(project.Project.ID)}
 	more := map[string][]string{
-		"desk claim": {"--as=ada"}, "desk reply": {"--as=ada"}, "desk release": {"--as=ada"}, "keys create": {"--kind=secret"}, "keys revoke": {"--yes"},
+		"desk claim": {"--as=ada", "--reason=asked for"}, "desk reply": {"--as=ada"}, "desk release": {"--as=ada"}, "keys create": {"--kind=secret"}, "keys revoke": {"--yes"},
 	}
 	t.Setenv("TILL_SECRET_KEY", project.SecretKey)
 	n := 0

@@ -15,7 +15,7 @@ import (
 const (
 	maxPeople = 200 // of one account, and as many operators
 	maxReason = 500 // characters
-	leastWhy  = 4
+	LeastWhy  = 4   // what is to be read of a reason, at least
 )
 
 // AskedBy stands in the audit log between why somebody agreed to what another person
@@ -215,7 +215,7 @@ func (a *Accounts) EndPerson(ctx context.Context, account, id string) error {
 // another. Errors: missing_field for a reason that says nothing.
 func (a *Accounts) Audit(ctx context.Context, row flow.Audited, reasoned bool) error {
 	row.Action, row.Subject, row.Reason = flow.OneLine(row.Action), flow.OneLine(row.Subject), flow.OneLine(row.Reason)
-	if reasoned && flow.Says(row.Reason) < leastWhy {
+	if reasoned && flow.Says(row.Reason) < LeastWhy {
 		return flow.Refuse(flow.CodeMissingField, "Say why, in a few words: it is kept with what you do.")
 	}
 	if len([]rune(row.Reason)) > maxReason {
