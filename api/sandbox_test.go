@@ -9,6 +9,7 @@ import (
 	"till/flow"
 	"till/flow/await"
 	"till/flow/checkout"
+	"till/rail"
 	"till/rail/sandbox"
 )
 
@@ -122,4 +123,43 @@ func (s *shop) until(id, status string) {
 	await.Until(s.t, id+" is "+status, func() bool {
 		return s.ask("GET", sessions+"/"+id, s.key, "").text("data.status") == status
 	})
+}
+
+// deafBank books what it is asked, and its answer is lost once.
+type deafBank struct {
+	rail.TestBank
+
+	deaf bool
+}
+
+func (b *deafBank) Transfer(ctx context.Context, t rail.Transfer) (rail.TransferResult, error) {
+	out, err := b.TestBank.Transfer(ctx, t)
+	if b.deaf {
+		b.deaf = false
+		return rail.TransferResult{}, rail.ErrUnknown
+	}
+	return out, err
+}
+
+// Money that is sent with a key is sent once, whatever becomes of the answer: who asks
+// again after an outage has not paid twice.
+func TestATransferThatWasInDoubtIsNotSentTwice(t *testing.T) {
+	s := open(t)
+	s.meetSandbox()
+	s.server.cfg.TestBank = &deafBank{TestBank: s.server.cfg.TestBank, deaf: true}
+	id := s.session("")
+	account := s.ask("POST", sessions+"/"+id+"/pay/bank-transfer", s.key, "").text("data.accountNumber")
+	once := http.Header{"Idempotency-Key": {"a transfer"}}
+	send := func(more ...http.Header) reply {
+		return s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"`+account+`"}`, more...)
+	}
+	s.want(send(once), http.StatusServiceUnavailable, map[string]string{"error.code": "rail_timeout"})
+	s.until(id, "PAID")
+	again := send(once)
+	s.want(again, http.StatusOK, map[string]string{"data.amountMinor": "500000", "data.accountNumber": account})
+	s.want(s.ask("GET", "/v1/payments", s.key, ""), http.StatusOK, map[string]string{"data.items.0.railTransactionId": again.text("data.railTransactionId")})
+	another := send(http.Header{"Idempotency-Key": {"another"}}) // a payer who sends it twice
+	if another.status != http.StatusOK || another.text("data.railTransactionId") == again.text("data.railTransactionId") {
+		t.Errorf("another transfer is answered with %s", another.body)
+	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/hex"
 	"net/http"
 	"strconv"
 	"strings"
@@ -84,6 +85,14 @@ func (s *Server) playTransfer(c *call) error {
 			f.fail("amount", flow.CodeMissingField, "amount is required: nothing was asked for on this account number.")
 			return f.done()
 		}
+	}
+	// Where the answer is lost, the same call again sends no money once more.
+	once, err := c.once(nil)
+	if err != nil {
+		return err
+	}
+	if once.Key != "" {
+		t.Once = hex.EncodeToString(hashOf(c.scope(), string(c.project.ID), once.Key, once.Hash))[:32]
 	}
 	c.began = true
 	booked, err := bank.Transfer(c.ctx, t)

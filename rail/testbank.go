@@ -36,7 +36,8 @@ type TestBank interface {
 // means once); Drop sends none. PendingMs is how long it is on its way: until then
 // only asking knows of it, and there is no notice. Returned is a transfer that the bank then sends back by
 // itself instead of crediting it. Collects is the project whose collection
-// account the number is, which the notice then tells.
+// account the number is, which the notice then tells. Of transfers with one
+// name in Once there is one: the same again is answered with what it booked.
 type Transfer struct {
 	AccountNumber  string    `json:"accountNumber"`
 	Amount         flow.Kobo `json:"amount"`
@@ -51,6 +52,7 @@ type Transfer struct {
 	NIPSessionID   string    `json:"nipSessionId"`
 
 	Collects flow.ProjectID `json:"collects,omitempty"`
+	Once     string         `json:"once,omitempty"` // 32 hexadecimal digits
 }
 
 // TransferResult is what the bank booked.

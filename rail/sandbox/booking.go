@@ -85,7 +85,11 @@ type telling struct {
 	drop   bool
 }
 
-// enter books a movement under a name of its own and owes its notices.
+// namesMovement begins the name of each movement.
+const namesMovement = "ttb_"
+
+// enter books a movement, under a name of its own where it has none, and owes its
+// notices.
 func (b *Bank) enter(f books, m *movement, how telling) error {
 	full, err := f.full(2 * how.copies)
 	if err != nil {
@@ -94,11 +98,13 @@ func (b *Bank) enter(f books, m *movement, how telling) error {
 	if full {
 		return refuse(http.StatusServiceUnavailable, "busy", "too many notices are owed already")
 	}
-	raw, err := b.bytes(16)
-	if err != nil {
-		return err
+	if m.ID == "" {
+		raw, err := b.bytes(16)
+		if err != nil {
+			return err
+		}
+		m.ID = namesMovement + hex.EncodeToString(raw)
 	}
-	m.ID = "ttb_" + hex.EncodeToString(raw)
 	if m.NIPSessionID == "" && (m.Kind == flow.Credit || m.Kind == flow.PaidOut) && m.Channel == flow.BankTransfer {
 		n, err := b.below(1_000_000_000_000)
 		if err != nil {

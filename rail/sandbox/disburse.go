@@ -184,7 +184,7 @@ func (b *Bank) conclude(f books, d disbursal, fate rail.Fate, slow time.Duration
 		return err
 	}
 	back := move
-	back.Kind, back.Reverses, back.Reason = flow.PayoutFailed, move.ID, "The receiving bank sent the money back."
+	back.ID, back.Kind, back.Reverses, back.Reason = "", flow.PayoutFailed, move.ID, "The receiving bank sent the money back."
 	return b.land(f, &back, clears+slow+bounces)
 }
 

@@ -30,6 +30,7 @@ const (
 var (
 	accountForm = regexp.MustCompile(`^\d{10}$`)
 	nipForm     = regexp.MustCompile(`^\d{30}$`)
+	onceForm    = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
 
 // test does one request of the test door in one transaction and answers it.
@@ -159,6 +160,14 @@ func (b *Bank) postTransfer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.test(w, r, func(f books) (any, error) {
+		name := ""
+		if t.Once != "" {
+			name = namesMovement + t.Once
+			booked, found, err := f.movementByID(name, b.now())
+			if err != nil || found {
+				return transferred(booked), err
+			}
+		}
 		m, _, err := f.instrumentBy("account", t.AccountNumber)
 		if err != nil {
 			return nil, err
@@ -184,7 +193,7 @@ func (b *Bank) postTransfer(w http.ResponseWriter, r *http.Request) {
 		}
 		from, _ := rail.BankByCode(t.SenderBankCode)
 		move := movement{
-			Kind: flow.Credit, Reference: m.Reference, AccountNumber: t.AccountNumber, Amount: amount, Channel: flow.BankTransfer,
+			ID: name, Kind: flow.Credit, Reference: m.Reference, AccountNumber: t.AccountNumber, Amount: amount, Channel: flow.BankTransfer,
 			ValueTime: at, PayerName: t.SenderName, PayerBank: from.Name, NIPSessionID: t.NIPSessionID,
 			Collects: t.Collects,
 		}
@@ -199,11 +208,16 @@ func (b *Bank) postTransfer(w http.ResponseWriter, r *http.Request) {
 				return nil, err
 			}
 		}
-		return rail.TransferResult{
-			RailTransactionID: move.ID, NIPSessionID: move.NIPSessionID, AccountNumber: t.AccountNumber,
-			AmountMinor: flow.Kobo(amount).Minor(), ValueTime: at,
-		}, nil
+		return transferred(move), nil
 	})
+}
+
+// transferred is what a bank answers of a movement that it was asked for.
+func transferred(m movement) rail.TransferResult {
+	return rail.TransferResult{
+		RailTransactionID: m.ID, NIPSessionID: m.NIPSessionID, AccountNumber: m.AccountNumber,
+		AmountMinor: flow.Kobo(m.Amount).Minor(), ValueTime: m.ValueTime,
+	}
 }
 
 // judge refuses a transfer that no payer could make, and fills in what is left out.
@@ -225,6 +239,8 @@ func judge(t *rail.Transfer) *problem {
 		return refuse(http.StatusBadRequest, "invalid_delay", "delayMs is 0 to 600000")
 	case t.Copies < 0 || t.Copies > maxCopies:
 		return refuse(http.StatusBadRequest, "invalid_copies", "copies is 1 to 20")
+	case t.Once != "" && !onceForm.MatchString(t.Once):
+		return refuse(http.StatusBadRequest, "invalid_once", "once is 32 hexadecimal digits in small letters")
 	case len(t.Collects) > maxText || !plain(string(t.Collects)):
 		return refuse(http.StatusBadRequest, "invalid_collects", "a project is named in at most 100 characters")
 	case t.NIPSessionID != "" && !nipForm.MatchString(t.NIPSessionID):
@@ -258,13 +274,10 @@ func (b *Bank) postReversal(w http.ResponseWriter, r *http.Request) {
 			return nil, refuse(http.StatusConflict, "already_reversed", "this credit was taken back already")
 		}
 		back := credit
-		back.Kind, back.ValueTime, back.Reason, back.Reverses = flow.Reversal, b.now(), "reversal of "+credit.ID, credit.ID
+		back.ID, back.Kind, back.ValueTime, back.Reason, back.Reverses = "", flow.Reversal, b.now(), "reversal of "+credit.ID, credit.ID
 		if err := b.enter(f, &back, telling{copies: 1}); err != nil {
 			return nil, err
 		}
-		return rail.TransferResult{
-			RailTransactionID: back.ID, NIPSessionID: back.NIPSessionID, AccountNumber: back.AccountNumber,
-			AmountMinor: flow.Kobo(back.Amount).Minor(), ValueTime: back.ValueTime,
-		}, nil
+		return transferred(back), nil
 	})
 }
