@@ -80,14 +80,16 @@ func (s Settings) Check() error {
 	if err := s.checkMetrics(); err != nil {
 		faults = append(faults, err)
 	}
-	if s.DataDir == "" {
-		faults = append(faults, fault("data-dir", s.DataDir, "give a folder, as ./data"))
+	if !namesFolder(s.DataDir) {
+		faults = append(faults, fault("data-dir", s.DataDir, "give a folder, as ./data or /var/lib/till/data: without quotes, blanks or line ends around it, and without ~"))
 	}
 	if u := string(s.RedisURL); u != "" && !hasScheme(u, "redis", "rediss", "unix") {
 		faults = append(faults, fault("redis-url", s.RedisURL.String(), "give a redis:// address, as redis://127.0.0.1:6379/0"))
 	}
 	if u := string(s.DatabaseURL); u != "" && !hasScheme(u, "postgres", "postgresql") {
 		faults = append(faults, fault("database-url", s.DatabaseURL.String(), "give a postgres:// address, or leave it empty for SQLite"))
+	} else if _, rest, _ := strings.Cut(u, "://"); strings.Count(rest[:strings.IndexAny(rest+"/", "/?")], "@") > 1 { // else half of a password is taken for the host, and told
+		faults = append(faults, fault("database-url", s.DatabaseURL.String(), "write an @ in the password as %40"))
 	}
 	if _, _, err := s.SealingKeys(); err != nil {
 		faults = append(faults, err)
@@ -144,7 +146,7 @@ func (s Settings) checkPublicURL() error {
 	if s.PublicURL == "" {
 		return nil
 	}
-	if !hasScheme(s.PublicURL, "http", "https") {
+	if !hasScheme(s.PublicURL, "http", "https") || unquoted(s.PublicURL) != s.PublicURL {
 		return fault("public-url", s.PublicURL, "give an https:// address, as "+asHTTPS(s.PublicURL))
 	}
 	u, err := url.Parse(s.PublicURL)
@@ -237,6 +239,17 @@ func fault(name, value, advice string) error {
 	return fmt.Errorf("--%s %q cannot be used: %s", name, value, advice)
 }
 
+// namesFolder says whether a text is the name of a folder as it was meant. A file of
+// settings is read as it stands by containers: with the quotes of another file, or the
+// end of a line of Windows, it names a folder that is empty, in which Till would begin anew.
+func namesFolder(dir string) bool {
+	home := dir == "~" || strings.HasPrefix(dir, "~/") // no shell read it
+	return dir != "" && unquoted(dir) == dir && !home
+}
+
+// unquoted is a text without what shells and editors leave around it.
+func unquoted(text string) string { return strings.Trim(text, "\"' \t\r\n") }
+
 // hasPort says of host:port whether its port is a number that there is.
 func hasPort(addr string) bool {
 	_, port, err := net.SplitHostPort(addr)
@@ -249,6 +262,7 @@ func hasPort(addr string) bool {
 
 // asHTTPS is an address as it was probably meant, an example where that is not clear.
 func asHTTPS(raw string) string {
+	raw = unquoted(raw)
 	if _, rest, found := strings.Cut(raw, "://"); found {
 		raw = rest
 	}

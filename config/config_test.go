@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestThePublicAddressIsOneThatLinksAreMadeOf(t *testing.T) {
 		"https://u:hunter2@pay.example.com": "https://pay.example.com", "https://u@pay.example.com/x": "https://pay.example.com/x",
 		"https://pay.example.com?z=1": "https://pay.example.com", "https://pay.example.com/?": "https://pay.example.com/",
 		"https://pay.example.com#top": "https://pay.example.com", "https://pay.example.com/#": "https://pay.example.com/",
-		"pay.example.com": "https://pay.example.com",
+		"pay.example.com": "https://pay.example.com", `"https://pay.example.com"`: "https://pay.example.com", `https://pay.example.com"`: "https://pay.example.com",
 	} {
 		s := config.Settings{
 			HTTPAddr: "127.0.0.1:8080", DataDir: "data", MetricsAddr: "off", RateLimitTest: 1, RateLimitLive: 1, WhatsAppSends: 1, WhatsAppChats: 1, WhatsAppNumbers: 1,
@@ -28,6 +29,21 @@ func TestThePublicAddressIsOneThatLinksAreMadeOf(t *testing.T) {
 		}
 		if err != nil && (!strings.HasSuffix(err.Error(), ", as "+meant) || strings.Contains(err.Error(), "hunter2")) {
 			t.Errorf("%q is told as %v", address, err)
+		}
+	}
+}
+
+// Nothing begins anew in a folder that nobody meant: a container's file of settings
+// keeps the quotes and the line ends of another.
+func TestTheDataDirIsAFolderThatWasMeant(t *testing.T) {
+	t.Parallel()
+	for dir, fine := range map[string]bool{
+		"./data": true, "/var/lib/till/data": true, "/srv/o'brien/till": true, "C:\\till": true, "~till": true,
+		"": false, " ": false, "data ": false, "/var/lib/till/data\r": false, `"/var/lib/till/data"`: false, "'data'": false, "~": false, "~/till": false,
+	} {
+		s := config.Settings{DataDir: dir}
+		if told := strings.Contains(fmt.Sprint(s.Check()), "--data-dir"); told == fine {
+			t.Errorf("%q: told %v", dir, told)
 		}
 	}
 }

@@ -80,6 +80,9 @@ func prepare(ctx context.Context, set config.Settings, log *slog.Logger, dev boo
 	if err := set.Check(); err != nil {
 		return nil, usageError{err}
 	}
+	if err := misnamed(); err != nil {
+		return nil, usageError{err}
+	}
 	days, err := calendar(set)
 	if err != nil {
 		return nil, err

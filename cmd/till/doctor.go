@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -168,6 +169,16 @@ func variableFaults(environ []string) []doctor.Finding {
 		}
 	}
 	return out
+}
+
+// misnamed refuses to start on settings that were misspelt: what was meant to be kept
+// in PostgreSQL would begin anew in a folder, and nobody would see why.
+func misnamed() error {
+	var faults []error
+	for _, f := range variableFaults(os.Environ()) {
+		faults = append(faults, fmt.Errorf("%s (%s)", f.What, f.Fix))
+	}
+	return errors.Join(faults...)
 }
 
 // lenient reads till.toml for a command that is to say what is wrong in it.
