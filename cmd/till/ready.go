@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"till/api"
 	"till/flow"
 	"till/flow/store"
@@ -108,14 +110,27 @@ func (a *app) checkMoney() {
 	})
 }
 
-// checkRedis: it holds only what may be lost.
+// readyKey is what Redis is told to see whether it keeps what it is told.
+const readyKey = "till:ready"
+
+// checkRedis: it holds only what may be lost. One that is full, or a replica, answers
+// and keeps nothing.
 func (a *app) checkRedis() {
-	away := api.Check{Name: "redis", Reason: "It does not answer. Nothing is lost: calls are counted by each process alone."}
-	a.check(away, func(ctx context.Context) error {
+	a.checks = append(a.checks, func(ctx context.Context) api.Check {
 		// The client dials again and again; whoever probes every second must not wait for that.
 		short, cancel := context.WithTimeout(ctx, checkPatience/4)
 		defer cancel()
-		return a.redis.Ping(short).Err()
+		out := api.Check{Name: "redis", Err: a.redis.Set(short, readyKey, 1, time.Minute).Err()}
+		_, no := errors.AsType[redis.Error](out.Err)
+		switch {
+		case out.Err == nil:
+			out.OK = true
+		case no:
+			out.Reason = "It answers and keeps nothing: till doctor says why. Nothing is lost: calls are counted by each process alone."
+		default:
+			out.Reason = "It does not answer. Nothing is lost: calls are counted by each process alone."
+		}
+		return out
 	})
 }
 

@@ -43,3 +43,48 @@ func TestARedisThatHangsIsSaidToSoon(t *testing.T) {
 	}
 	await.Until(t, "Redis is back", func() bool { return !away() })
 }
+
+// A Redis that answers and keeps nothing is said to be away, and why: each process
+// counts alone then, and nobody would know.
+func TestARedisThatKeepsNothingIsSaid(t *testing.T) {
+	for what, set := range map[string]struct{ name, value, back, says string }{
+		"full":      {"maxmemory", "1", "0", "Redis is full and refuses what it is told"},
+		"a replica": {"replicaof", "127.0.0.1 1", "no one", "Redis is a replica that can only be read"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := redistest.Start(t)
+			m, p, _ := devServerWith(t, []string{"TILL_REDIS_URL=" + r.URL})
+			waitReady(m)
+			tell := func(value string) {
+				t.Helper()
+				args := []any{set.name}
+				if set.name == "maxmemory" {
+					args = []any{"config", "set", set.name}
+				}
+				for word := range strings.FieldsSeq(value) {
+					args = append(args, word)
+				}
+				if err := r.Client.Do(t.Context(), args...).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			state := func() any {
+				_, out, err := m.try(http.MethodGet, "/readyz", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data, _ := out["data"].(object)
+				return data["state"]
+			}
+			tell(set.value)
+			if got := state(); got != "degraded" {
+				t.Errorf("it is %v", got)
+			}
+			if out, err := p.Beside("doctor"); err == nil || !strings.Contains(out, set.says) {
+				t.Errorf("doctor: %v\n%s", err, out)
+			}
+			tell(set.back)
+			await.Until(t, "Redis is back", func() bool { return state() != "degraded" })
+		})
+	}
+}

@@ -59,6 +59,13 @@ func (l *look) redis(ctx context.Context) {
 	if info["rdb_last_bgsave_status"] == "err" || info["aof_last_write_status"] == "err" {
 		l.fail("Redis could not write to its disk and refuses what it is told.", "redis-cli -u \"$TILL_REDIS_URL\" CONFIG GET dir   (make room there, then: redis-cli BGSAVE)")
 	}
+	if info["role"] == "slave" && info["slave_read_only"] == "1" {
+		l.fail("Redis is a replica that can only be read: it refuses what it is told.", "redis-cli -u \"$TILL_REDIS_URL\" REPLICAOF NO ONE   (or give the one that it follows in --redis-url)")
+	}
+	used, _ := strconv.ParseInt(info["used_memory"], 10, 64)
+	if most, err := strconv.ParseInt(info["maxmemory"], 10, 64); err == nil && most > 0 && used >= most && info["maxmemory_policy"] == "noeviction" {
+		l.fail("Redis is full and refuses what it is told.", "redis-cli -u \"$TILL_REDIS_URL\" CONFIG SET maxmemory-policy volatile-ttl   (or give it more: CONFIG SET maxmemory)")
+	}
 	if policy := info["maxmemory_policy"]; strings.HasPrefix(policy, "allkeys") {
 		l.warn("Redis forgets what it likes when its memory is full ("+policy+"): a number's lease may go with it.", "redis-cli -u \"$TILL_REDIS_URL\" CONFIG SET maxmemory-policy volatile-ttl")
 	}
