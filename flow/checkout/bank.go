@@ -1,7 +1,9 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"till/flow"
@@ -59,6 +61,8 @@ func (w *saving) begin(id flow.SessionID, ask flow.Ask, hand bool) (a flow.Attem
 
 // Instruct opens a method of a session for its merchant and waits for the
 // bank's instructions. Asked again while they are live, it gives the same ones.
+// Those of a session that was paid or ended while the bank made them are nobody's
+// to pay any more.
 // Errors: session_expired, session_paid, session_cancelled,
 // method_not_allowed_for_session, rail_rejected, rail_unavailable, rail_timeout.
 func (s *Service) Instruct(ctx context.Context, project flow.ProjectID, id flow.SessionID, ask Ask) (View, flow.Attempt, error) {
@@ -75,14 +79,18 @@ func (s *Service) Instruct(ctx context.Context, project flow.ProjectID, id flow.
 	if err != nil {
 		return View{}, flow.Attempt{}, fmt.Errorf("open %s: %w", ask.Method, err)
 	}
+	var started error
 	if attempt.Instructions == nil {
-		if err := s.start(ctx, attempt.ID, fresh); err != nil {
-			return View{}, flow.Attempt{}, fmt.Errorf("open %s: %w", ask.Method, err)
+		if started = s.start(ctx, attempt.ID, fresh); started != nil && !errors.Is(started, errOver) {
+			return View{}, flow.Attempt{}, fmt.Errorf("open %s: %w", ask.Method, started)
 		}
 	}
 	view, err := s.View(ctx, project, id)
+	if err == nil {
+		err = cmp.Or(view.Session.Closed(), started)
+	}
 	if err != nil {
-		return View{}, flow.Attempt{}, err
+		return View{}, flow.Attempt{}, fmt.Errorf("open %s: %w", ask.Method, err)
 	}
 	for _, a := range view.Attempts {
 		if a.ID == attempt.ID && a.Instructions != nil {

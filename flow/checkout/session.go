@@ -218,8 +218,9 @@ func (s *Service) openCharge(ctx context.Context, n NewSession, existing flow.Se
 	if err != nil || answer.Status != 0 {
 		return answer, err
 	}
-	if err := s.start(ctx, attempt.ID, fresh); err != nil {
-		return Answer{}, unfinished(err, attempt.Session)
+	started := s.start(ctx, attempt.ID, fresh)
+	if started != nil && !errors.Is(started, errOver) {
+		return Answer{}, unfinished(started, attempt.Session)
 	}
 	err = s.update(ctx, func(w *saving) error {
 		kept, err := w.begun(c)
@@ -227,7 +228,14 @@ func (s *Service) openCharge(ctx context.Context, n NewSession, existing flow.Se
 			answer = answeredBefore(kept)
 			return err
 		}
-		answer, err = w.answer(flow.Session{ID: attempt.Session}, c)
+		session, err := w.tx.Session(w.ctx, attempt.Session)
+		if err == nil && started != nil && session.Open() {
+			err = unfinished(started, session.ID)
+		}
+		if err != nil {
+			return err
+		}
+		answer, err = w.answer(session, c)
 		return err
 	})
 	return answer, err

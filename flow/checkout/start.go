@@ -16,6 +16,10 @@ import (
 // say what became of an attempt; the program's own log has all of them.
 const maxLoggedTries = 10
 
+// errOver says that an attempt was over before its call to the rail was made: its
+// session was paid or ended meanwhile, or somebody else's call came to nothing.
+var errOver = errors.New("checkout: the attempt is over")
+
 // starting is a call to the rail that is under way for an attempt.
 type starting struct {
 	waiting int // who waits for it; the call is cut short when nobody does
@@ -103,7 +107,7 @@ func (s *Service) startOnce(ctx context.Context, id flow.AttemptID, fresh bool) 
 		return nil
 	}
 	if a.Status != flow.AttemptActive {
-		return flow.Refuse(flow.CodeRailRejected, "The bank did not open this method (%s).", a.Reason)
+		return &flow.Error{Code: flow.CodeRailUnavailable, Message: "This method was ended before the bank was asked for it. Nothing was made there; ask again.", Err: errOver}
 	}
 	session, err := s.cfg.DB.Session(ctx, a.Session)
 	if err != nil {

@@ -226,3 +226,48 @@ func TestInstructionsEndWhenTheBankSaysSo(t *testing.T) {
 		t.Errorf("the payer read %q", got)
 	}
 }
+
+// Whoever pays an account that was made for a session which is over pays in vain.
+func TestASessionThatEndsWhileTheBankAnswersIsNotPaidAnyMore(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.Headless)
+		begun, release := w.held()
+		errs := make(chan error, 1)
+		go func() { errs <- w.instruct(w.t.Context(), session.ID) }()
+		<-begun
+		_, err := w.service.Cancel(w.t.Context(), session.ID, call("", "", nil))
+		w.must(err)
+		close(release)
+		if err := <-errs; flow.CodeOf(err) != flow.CodeSessionCancelled {
+			w.t.Errorf("who asked how to pay it was told %v", err)
+		}
+	})
+}
+
+func TestASessionThatEndsBeforeTheBankIsAskedIsNoRefusalOfTheBank(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		for range 40 {
+			instructed, charged := w.session(flow.Headless), w.session(flow.Headless)
+			errs, ends := make(chan error, 2), make(chan error, 2)
+			go func() { errs <- w.instruct(w.t.Context(), instructed.ID) }()
+			go func() {
+				_, err := w.service.OpenCharge(w.t.Context(), checkout.NewSession{}, charged.ID, call("", "", nil))
+				errs <- err
+			}()
+			for _, s := range []flow.Session{instructed, charged} {
+				go func() {
+					_, err := w.service.Cancel(w.t.Context(), s.ID, call("", "", nil))
+					ends <- err
+				}()
+			}
+			for range 2 {
+				w.must(<-ends)
+				if err := <-errs; err != nil && flow.CodeOf(err) != flow.CodeSessionCancelled {
+					w.t.Fatalf("who asked how to pay a session that was cancelled was told %v", err)
+				}
+			}
+		}
+	})
+}
