@@ -85,7 +85,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	parser, err := kong.New(&cmds, append(plantedCmds(), kong.Name("till"), kong.UsageOnError(),
 		kong.Description("Till collects payments inside a WhatsApp chat.\n\nStart with:  till dev"),
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code }),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(typedDuration)),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(typedDuration)), kong.WithAfterApply(leftEmpty),
 		kong.Configuration(read, settingsFile), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "till:", err)
@@ -133,6 +133,22 @@ func typedDuration(at *kong.DecodeContext, into reflect.Value) error {
 		return fmt.Errorf("%q is no duration: 90s, 30m and 48h are", text)
 	}
 	into.SetInt(int64(d))
+	return nil
+}
+
+// leftEmpty refuses a flag that is given without a value, as the API does a filter:
+// one that comes from a variable which nobody has set would list everything. A
+// setting may be empty, and says what that means.
+func leftEmpty(c *kong.Context) error {
+	for _, given := range c.Path {
+		flag := given.Flag
+		if flag == nil || given.Resolved || len(flag.Envs) > 0 {
+			continue
+		}
+		if kind := flag.Target.Kind(); (kind == reflect.String || kind == reflect.Slice || kind == reflect.Map) && flag.Target.Len() == 0 {
+			return fmt.Errorf("--%s is left empty: leave it out where it is not meant", flag.Name)
+		}
+	}
 	return nil
 }
 

@@ -43,6 +43,25 @@ func TestAnAmountOrDurationThatIsNoneIsAnsweredWithOne(t *testing.T) {
 	}
 }
 
+// What comes from a variable that nobody has set is not taken for all there is.
+func TestAFlagThatIsLeftEmptyIsRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for line, flag := range map[string]string{
+		"sessions list --reference=": "--reference", "sessions --status=": "--status", "events list --session=": "--session", "logs --session=": "--session",
+		"events resend --since 1h --endpoint=": "--endpoint", "webhooks add http://127.0.0.1:9000/hook --events=": "--events", "people add a@b.example --role support --account=": "--account",
+		"reconcile --date=": "--date", "sessions create 5000 --metadata=": "--metadata",
+	} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), strings.Fields(line), &out, &errs); code != exitUsage || !strings.Contains(errs.String(), flag+" is left empty") {
+			t.Errorf("till %s ends with %d and says %q", line, code, errs.String())
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"config", "--redis-url="}, &out, &errs); code != exitOK {
+		t.Errorf("a setting that is left empty ends with %d and says %q", code, errs.String())
+	}
+}
+
 // Words have colours on a terminal alone, and nowhere where NO_COLOR is set.
 func TestColoursAreForTerminals(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
