@@ -153,10 +153,14 @@ func toMessage(m wanet.Message) api.Message {
 	return api.Message{ID: m.ID, Text: m.Text, FromMe: m.FromMe, At: m.At, Status: m.Status, Quoted: m.Quoted}
 }
 
-// missingPhone gives the network's "not there" the code that merchants know.
+// missingPhone gives the network's "not there" and "not this one" the codes that
+// merchants know.
 func missingPhone(err error) error {
 	if errors.Is(err, wanet.ErrNoAccount) {
 		return flow.Refuse(flow.CodeNotFound, "There is no such phone on the network.")
+	}
+	if errors.Is(err, wanet.ErrInput) {
+		return flow.Refuse(flow.CodeInvalidField, "The WhatsApp network does not take this number or name. Try another one.")
 	}
 	if _, unanswered := errors.AsType[*url.Error](err); unanswered {
 		return flow.Refuse(flow.CodeWhatsAppUnavailable, "The WhatsApp network does not answer right now.")

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +91,19 @@ func TestANetworkThatIsNotUpYet(t *testing.T) {
 	}
 	if _, err := remote.Info(t.Context()); err == nil || !unreached(err) {
 		t.Errorf("nobody there: %v", err)
+	}
+}
+
+// A name counts by its characters, as the document has it, and what the network takes
+// for no phone is not our fault.
+func TestAPhoneIsNamedInAnyLanguageAndANumberThatIsNoneIsRefused(t *testing.T) {
+	m, _, _ := devServer(t)
+	name := strings.Repeat("Ọ", 100)
+	if status, out, err := m.try(http.MethodPost, "/v1/test/phones", object{"pushName": name}); err != nil || status != http.StatusCreated || out["data"].(object)["pushName"] != name {
+		t.Errorf("a name of 100 characters: %d %v %v", status, out, err)
+	}
+	if status, out, err := m.try(http.MethodPost, "/v1/test/phones", object{"phone": "+13135550002"}); err != nil || status != http.StatusBadRequest {
+		t.Errorf("the number of a bot of WhatsApp's own: %d %v %v", status, out, err)
 	}
 }
 

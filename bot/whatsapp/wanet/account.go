@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.mau.fi/whatsmeow/types"
 )
@@ -15,7 +16,7 @@ import (
 const (
 	minDigits   = 8
 	maxDigits   = 15
-	maxPushName = 100
+	maxPushName = 100 // characters
 	maxDeviceID = 99
 )
 
@@ -48,8 +49,8 @@ func (n *Network) AddAccount(phone, pushName string) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(pushName) > maxPushName {
-		return nil, fmt.Errorf("%w: a push name has at most %d bytes", ErrInput, maxPushName)
+	if utf8.RuneCountInString(pushName) > maxPushName {
+		return nil, fmt.Errorf("%w: a push name has at most %d characters", ErrInput, maxPushName)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"time"
+	"unicode/utf8"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
@@ -152,7 +153,7 @@ func (n *Network) handlePresence(c *conn, node waBinary.Node) error {
 		c.available = true
 	}
 	a := c.dev.a
-	if name := str(node, "name"); name != "" && name != a.pushName && len(name) <= maxPushName {
+	if name := str(node, "name"); name != "" && name != a.pushName && utf8.RuneCountInString(name) <= maxPushName {
 		a.pushName = name
 		var t batch
 		if err := a.save(&t); err != nil {
