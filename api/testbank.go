@@ -93,6 +93,9 @@ func (s *Server) playTransfer(c *call) error {
 	}
 	if once.Key != "" {
 		t.Once = hex.EncodeToString(hashOf(c.scope(), string(c.project.ID), once.Key, once.Hash))[:32]
+		for flow.HoldsCard(t.Once) { // the bank would take another name, and send it again
+			t.Once = hex.EncodeToString(hashOf(t.Once))[:32]
+		}
 	}
 	c.began = true
 	booked, err := bank.Transfer(c.ctx, t)

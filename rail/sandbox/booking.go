@@ -98,7 +98,7 @@ func (b *Bank) enter(f books, m *movement, how telling) error {
 	if full {
 		return refuse(http.StatusServiceUnavailable, "busy", "too many notices are owed already")
 	}
-	if m.ID == "" {
+	for m.ID == "" || flow.HoldsCard(m.ID) { // a name that looks like a card is taken nowhere
 		raw, err := b.bytes(16)
 		if err != nil {
 			return err
