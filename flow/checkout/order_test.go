@@ -203,6 +203,9 @@ func TestWhatNobodyAgreesToIsNotDone(t *testing.T) {
 		if err != nil || first.ID == "" || first.Amount != 200_000 {
 			t.Fatalf("%+v, %v", first, err)
 		}
+		if _, err := w.service.Disagree(t.Context(), "wsp_prj_9", first.ID, "obi@shop.test", "it is ours"); flow.CodeOf(err) != flow.CodeNotFound {
+			t.Errorf("another merchant refuses it: %v", err)
+		}
 		if _, err := w.service.Disagree(t.Context(), project, first.ID, "obi@shop.test", "it is ours"); err != nil {
 			t.Fatal(err)
 		}
