@@ -175,7 +175,7 @@ func (b Settlement) bounced(d Disbursed, now time.Time) (Change, error) {
 }
 
 // NextAsk is when the bank is to be asked about a settlement next, false when it
-// was asked often enough: then the next day of payouts asks.
+// was asked often enough: then it is asked once a day, and on each day of payouts.
 func (b Settlement) NextAsk(now time.Time) (time.Time, bool) { return nextAsk(b.SentAt, now) }
 
 // Order is what the rail is told of a settlement.

@@ -253,6 +253,40 @@ func TestARefundAfterThePayoutIsTakenOffTheNext(t *testing.T) {
 	})
 }
 
+// A payout that the bank is silent about is asked about once a day after a while, and on
+// each payday: then its merchant hears of it before more is paid out.
+func TestAPayoutThatTheBankIsSilentAboutIsAskedAboutOnThePayday(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		w.earns()
+		var sent atomic.Bool
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{Status: flow.DisbursementPending}, nil
+			}
+			r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				if sent.Load() {
+					return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "out-1", At: w.clock()}, nil
+				}
+				return flow.Disbursed{Status: flow.DisbursementPending}, nil
+			}
+		})
+		w.at("2026-11-23T08:00:01Z")
+		w.passes(20, 4*time.Hour)
+		w.at("2026-11-29T20:00:00Z") // it was asked about at noon
+		sent.Store(true)
+		w.later(11 * time.Hour)
+		if list := w.settlements(project); len(list) != 1 || list[0].Status != flow.SettlementProcessing {
+			t.Fatalf("before the payday: %+v", list)
+		}
+		w.at("2026-11-30T08:00:01Z")
+		if b := w.ended(project, 1)[0]; b.Status != flow.SettlementSucceeded || b.Tries != 1 {
+			t.Errorf("on the payday: %+v", b)
+		}
+	})
+}
+
 // A refund that the bank refused is a line of its settlement, and so is that its money was
 // put back, under the same name: each is listed once.
 func TestARefundThatFailedIsInASettlementOnce(t *testing.T) {
