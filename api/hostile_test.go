@@ -143,16 +143,12 @@ func escaped(name string) string { return fmt.Sprintf(`\u%04x%s`, name[0], name[
 
 // What can be read in two ways is refused alike by every call that reads a body.
 func TestHostileDocumentsAreRefusedByEveryCall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
 	z := tease(t)
-	token := z.tokenFor(z.project)
 	for call, op := range operations(t) {
 		if op.RequestBody == nil || op.OperationID == "hearBank" { // a bank's words are signed
 			continue
 		}
-		e, method, key := z.ready(call, op, token)
+		e, method, key := z.ready(call, op, z.token)
 		good := e.body
 		if good == "" {
 			good = "{}"
@@ -238,11 +234,7 @@ func shortened() []string {
 // What every field of every body makes of every value stands in the table:
 // refused by its name, or taken because its type is right.
 func TestGoldenHostileValues(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
 	z := tease(t)
-	token := z.tokenFor(z.project)
 	all := operations(t)
 	var table strings.Builder
 	fmt.Fprintf(&table, "What each field is answered with where it is one of:\n  %s\n\n", strings.Join(shortened(), "  "))
@@ -251,7 +243,7 @@ func TestGoldenHostileValues(t *testing.T) {
 		if op.RequestBody == nil || op.OperationID == "hearBank" {
 			continue
 		}
-		e, method, _ := z.ready(call, op, token)
+		e, method, _ := z.ready(call, op, z.token)
 		fmt.Fprintf(&table, "%s\n", call)
 		for _, p := range e.places("") {
 			if p.path[len(p.path)-1] == "*name" {

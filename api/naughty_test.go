@@ -22,6 +22,7 @@ import (
 type teaser struct {
 	*desk
 
+	token string
 	from  atomic.Int64 // the address of the next caller: nobody is to be limited
 	calls atomic.Int64
 }
@@ -29,6 +30,9 @@ type teaser struct {
 // tease opens a desk whose log is judged when everything has ended.
 func tease(t *testing.T) *teaser {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	z := &teaser{}
 	t.Cleanup(func() { // before open's own: so that it runs last
 		if z.desk != nil && !t.Failed() {
@@ -37,6 +41,7 @@ func tease(t *testing.T) *teaser {
 	})
 	z.desk = openDesk(t)
 	z.server.cfg.Proxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
+	z.token = z.tokenFor(z.project)
 	return z
 }
 
@@ -215,17 +220,13 @@ func nameless() []string {
 // Every string of every body, nested ones too, is given every naughty string: it
 // is refused by its name, or taken and read back as it was.
 func TestNaughtyStringsInBodies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
 	z := tease(t)
-	token := z.tokenFor(z.project)
 	all := naughties()
 	if len(all) < 100 {
 		t.Errorf("only %d strings", len(all))
 	}
 	for call, op := range operations(t) {
-		e, method, _ := z.ready(call, op, token)
+		e, method, _ := z.ready(call, op, z.token)
 		strs := e.places("string")
 		t.Run(op.OperationID, func(t *testing.T) {
 			t.Parallel()
@@ -295,17 +296,13 @@ func named(r reply, field string) bool {
 
 // Every parameter of a path or a query is given every naughty string.
 func TestNaughtyStringsInPathsAndQueries(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
 	z := tease(t)
-	token := z.tokenFor(z.project)
 	for call, op := range operations(t) {
 		inPath, inQuery := parameters(t, call, op, "path"), parameters(t, call, op, "query")
 		if len(inPath)+len(inQuery) == 0 {
 			continue
 		}
-		e, method, key := z.ready(call, op, token)
+		e, method, key := z.ready(call, op, z.token)
 		t.Run(op.OperationID, func(t *testing.T) {
 			t.Parallel()
 			_, template, _ := strings.Cut(call, " ")

@@ -260,17 +260,7 @@ func hears(t *testing.T, p *wanet.Phone, count int) []wanet.Message {
 // settle waits until all devices have acknowledged everything.
 func settle(t *testing.T, n *wanet.Network) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	limit := time.NewTimer(within)
-	defer limit.Stop()
-	for n.Stats().Pending > 0 {
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			t.Fatalf("never settled: %+v", n.Stats())
-		}
-	}
+	await.Until(t, "everything is acknowledged", func() bool { return n.Stats().Pending == 0 })
 }
 
 func (d *desk) send(p *wanet.Phone, id, text string) error {

@@ -278,6 +278,13 @@ func bot(tb testing.TB, n *wanet.Network) *client {
 	return c
 }
 
+// talking is a network with our bot and a payer on it.
+func talking(tb testing.TB) (*wanet.Network, *client, *wanet.Phone) {
+	tb.Helper()
+	n := open(tb, "")
+	return n, bot(tb, n), phone(tb, n, payer(1))
+}
+
 // eventually waits for a state that no event announces; it yields, not sleeps.
 func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()

@@ -247,9 +247,7 @@ func TestReinstall(t *testing.T) {
 
 // Phones that write from their number are understood too, and answered.
 func TestAddressByNumber(t *testing.T) {
-	n := open(t, "")
-	c := bot(t, n)
-	p := phone(t, n, payer(1))
+	n, c, p := talking(t)
 	must(t, c.SendPresence(t.Context(), types.PresenceAvailable))
 	var e ear
 	for i, byNumber := range []bool{true, true, false, true} { // and back and forth

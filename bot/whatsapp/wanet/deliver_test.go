@@ -38,9 +38,7 @@ func TestPairByCode(t *testing.T) {
 
 // What comes while the bot is away waits, comes in order and is announced.
 func TestOfflineQueue(t *testing.T) {
-	n := open(t, "")
-	c := bot(t, n)
-	p := phone(t, n, payer(1))
+	n, c, p := talking(t)
 	say(t, p, botNumber, "first")
 	c.expect(t, "first")
 	settle(t, n)
@@ -66,9 +64,7 @@ func TestOfflineQueue(t *testing.T) {
 
 // More than fits on the line at once still comes whole and in order.
 func TestLongQueue(t *testing.T) {
-	n := open(t, "")
-	c := bot(t, n)
-	p := phone(t, n, payer(1))
+	_, c, p := talking(t)
 	c.Disconnect()
 	const many = 600
 	for i := range many {
@@ -83,9 +79,7 @@ func TestLongQueue(t *testing.T) {
 
 // A phone sees its ticks, and so does the client.
 func TestTicks(t *testing.T) {
-	n := open(t, "")
-	c := bot(t, n)
-	p := phone(t, n, payer(1))
+	n, c, p := talking(t)
 	first := say(t, p, botNumber, "one")
 	if first.Status != wanet.StatusSent {
 		t.Fatalf("status %q", first.Status)
@@ -126,9 +120,7 @@ func TestTicks(t *testing.T) {
 
 // Typing and presence go both ways.
 func TestTypingAndPresence(t *testing.T) {
-	n := open(t, "")
-	c := bot(t, n)
-	p := phone(t, n, payer(1))
+	_, c, p := talking(t)
 	say(t, p, botNumber, "hi")
 	m := c.expect(t, "hi")
 	must(t, p.Typing(t.Context(), botNumber, true))
@@ -158,9 +150,7 @@ func TestTypingAndPresence(t *testing.T) {
 
 // A quote arrives as one, both ways; an id used twice sends once.
 func TestQuoteAndRepeat(t *testing.T) {
-	n := open(t, "")
-	c := bot(t, n)
-	p := phone(t, n, payer(1))
+	_, c, p := talking(t)
 	first := say(t, p, botNumber, "the question")
 	m := c.expect(t, "the question")
 	_, err := p.SendQuote(t.Context(), botNumber, "about that", first.ID)
@@ -224,9 +214,7 @@ func TestOwnersPhone(t *testing.T) {
 // A message that its phone sends again under its id arrives again, and is one
 // message on the phone; what it did not write it cannot send.
 func TestRepeat(t *testing.T) {
-	n := open(t, "")
-	c := bot(t, n)
-	p := phone(t, n, payer(1))
+	_, c, p := talking(t)
 	first := say(t, p, botNumber, "Pay 7K3M-9QTX")
 	c.expect(t, "Pay 7K3M-9QTX")
 	must(t, p.Repeat(t.Context(), botNumber, first.ID))

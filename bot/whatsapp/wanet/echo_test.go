@@ -10,9 +10,7 @@ import (
 
 // A stock client is linked by QR, gets a phone's message and answers it.
 func TestEcho(t *testing.T) {
-	n := open(t, "")
-	c := bot(t, n)
-	p := phone(t, n, payer(1))
+	n, c, p := talking(t)
 	var e ear
 	for _, text := range []string{"hello", "and again", "third"} {
 		say(t, p, "+"+botNumber, text)

@@ -19,9 +19,7 @@ import (
 // talk is a bot and a phone that have met.
 func talk(t *testing.T) (*wanet.Network, *client, *wanet.Phone, *events.Message) {
 	t.Helper()
-	n := open(t, "")
-	c := bot(t, n)
-	p := phone(t, n, payer(1))
+	n, c, p := talking(t)
 	say(t, p, botNumber, "hi")
 	m := c.expect(t, "hi")
 	c.text(t, m.Info.Chat, "ho")
