@@ -131,7 +131,7 @@ func (r *ruling) rule(w *world, what flow.Ruling) error {
 		if err != nil {
 			return err
 		}
-		heard(w, checkout.KeyMemory)
+		heard(w)
 		last := moves[len(moves)-1]
 		return printDone(w, r.JSON, map[string]any{"project": r.Project, "from": last.From, "to": last.To, "at": flow.Stamp(last.At), "reason": last.Reason},
 			"%s  %s -> %s\n", r.Project, last.From, last.To)

@@ -75,15 +75,14 @@ func (a *act) move(w *world, b *checkout.Board, m flow.SwitchMove) error {
 	if err != nil {
 		return err
 	}
-	heard(w, checkout.BoardMemory)
+	heard(w)
 	return printDone(w, a.JSON, recordMove(m), "%s  %s -> %s\n", m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"))
 }
 
-// heard waits until every server that runs has heard of what was changed, and that
-// it remembers so long.
-func heard(w *world, memory time.Duration) {
+// heard waits until every server that runs has heard of what was changed.
+func heard(w *world) {
 	select {
-	case <-time.After(memory):
+	case <-time.After(max(checkout.BoardMemory, checkout.KeyMemory)):
 	case <-w.ctx.Done():
 	}
 }
@@ -263,7 +262,7 @@ func (c *numbersSetCmd) Run(w *world) error {
 		if err := b.Bound(w.ctx, n.Slot, n.Weight, n.DailyChats); err != nil {
 			return err
 		}
-		heard(w, checkout.BoardMemory)
+		heard(w)
 		return printDone(w, c.JSON, map[string]any{"number": n.Digits, "slot": n.Slot, "weight": n.Weight, "dailyChats": n.DailyChats},
 			"%s  weight %d, new chats a day %d (0: any number)\n", n.Digits, n.Weight, n.DailyChats)
 	})

@@ -216,7 +216,7 @@ func (c *keysRotateCmd) Run(w *world) error {
 		if err != nil {
 			return withinRules(err)
 		}
-		keysHeard(w)
+		heard(w)
 		return c.once(w, made)
 	})
 }
@@ -238,15 +238,7 @@ func (c *keysRevokeCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		keysHeard(w)
+		heard(w)
 		return printDone(w, c.JSON, api.RecordKey(a, ended, ""), "%s is revoked\n", ended.ID)
 	})
-}
-
-// keysHeard waits until every server that runs has heard of what became of a key.
-func keysHeard(w *world) {
-	select {
-	case <-time.After(checkout.KeyMemory):
-	case <-w.ctx.Done():
-	}
 }
