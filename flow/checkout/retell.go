@@ -53,8 +53,6 @@ type BankCall struct {
 // Retelling is a conversation told again, and whether it would be decided again
 // as it was.
 type Retelling struct {
-	Chat   store.ChatRow
-	Seq    int64 // of the last line of its log
 	Scenes []Scene
 	Report replay.Report
 	Long   bool // the log is too long to be decided again here; what is told is its end
@@ -101,13 +99,13 @@ func (s *Service) Retell(ctx context.Context, project flow.ProjectID, chat flow.
 
 // recorded reads a chat's log, or the end of it where it is longer than most.
 func (s *Service) recorded(ctx context.Context, row store.ChatRow, most int) (Retelling, replay.Recording, error) {
-	out, rec := Retelling{Chat: row}, replay.Recording{Chat: row.ID}
+	out, rec := Retelling{}, replay.Recording{Chat: row.ID}
 	lines, err := s.cfg.DB.StreamEnd(ctx, string(row.ID), most)
 	if err != nil {
 		return out, rec, err
 	}
 	if len(lines) > 0 {
-		out.Seq, out.Long = lines[len(lines)-1].Seq, lines[0].Seq != 1
+		out.Long = lines[0].Seq != 1
 	}
 	for _, l := range lines {
 		if out.Long && l.Kind == replay.Decided && l.Cause < lines[0].Seq {
@@ -199,8 +197,8 @@ func toldNews(n flow.News) Moment {
 // bankCall reads a line about a call to the bank.
 func bankCall(l replay.Line) BankCall {
 	var kept struct {
-		Operation, Method, Reference, Attempt, Refund, Outcome string
-		Ms                                                     int64
+		Operation, Method, Attempt, Refund, Outcome string
+		Ms                                          int64
 	}
 	call := BankCall{At: l.At, What: "call"}
 	if json.Unmarshal(l.Data, &kept) != nil {

@@ -39,11 +39,9 @@ type Timer struct {
 type Bubble struct {
 	Shown
 
-	ID     string // WhatsApp's
-	Key    string // of the words, "" of what the payer wrote
-	Reason string // why it failed
-
-	Sent, Delivered, Read time.Time // zero for not yet
+	ID     string    // WhatsApp's
+	Reason string    // why it failed
+	Sent   time.Time // zero for not yet
 }
 
 // Steps are the turns of a recording, in order: of the sessions that own says yes
@@ -100,10 +98,6 @@ func (list receipts) on(b *Bubble) {
 		switch l.Kind {
 		case Sent:
 			b.Sent = l.At
-		case Delivered:
-			b.Delivered = l.At
-		case Read:
-			b.Read = l.At
 		case Failed:
 			var because struct{ Reason string }
 			if json.Unmarshal(l.Data, &because) == nil {
@@ -153,9 +147,6 @@ func (t turn) bubbles() []Bubble {
 		}
 		if n >= 0 {
 			b.ID = t.out.Texts[n].ID
-			if n < len(t.out.Says) {
-				b.Key = t.out.Says[n].Key
-			}
 		}
 		out = append(out, b)
 	}
