@@ -34,18 +34,13 @@ type Action struct {
 // Delivery is a stanza on its way to a device.
 type Delivery struct {
 	Class   string // message, receipt, notification
-	ID      string
-	Type    string // of a receipt: "", read, retry …
-	From    string // the sender's JID
 	To      string // the receiver's number
-	Device  uint16
-	Phone   bool // the device is a phone of this package
-	Attempt int  // from 1, since the network was opened
+	Phone   bool   // the device is a phone of this package
+	Attempt int    // from 1, since the network was opened
 }
 
 // Sent is a message that a linked client asks the server to take.
 type Sent struct {
-	ID   string
 	From string // the sender's number
 	To   string // the receiver's number
 }
@@ -145,10 +140,7 @@ func (n *Network) roll(percent int) bool {
 func (n *Network) decide(d *Device, it *item) Action {
 	n.mu.Lock()
 	f, faults, pass := n.intercept, n.faults, it.pass
-	del := Delivery{
-		Class: it.Class, ID: it.ID, Type: it.Type, From: it.From, To: d.a.phone,
-		Device: d.id, Phone: d.phone != nil, Attempt: it.attempts,
-	}
+	del := Delivery{Class: it.Class, To: d.a.phone, Phone: d.phone != nil, Attempt: it.attempts}
 	var standing Action
 	if it.Class == "message" && d.phone == nil && !pass {
 		switch {

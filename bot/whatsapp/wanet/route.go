@@ -79,7 +79,7 @@ func (n *Network) refusal(env envelope) int {
 	case env.to == nil:
 		return nackNoAccount
 	case n.nack != nil:
-		return n.nack(Sent{ID: env.id, From: env.from.a.phone, To: env.to.phone})
+		return n.nack(Sent{From: env.from.a.phone, To: env.to.phone})
 	}
 	return 0
 }

@@ -53,14 +53,14 @@ type (
 	sessionRow struct {
 		id, project, status   string
 		amount, paid, expires int64
-		under, over, late     string
+		under, late           string
 		attempts, payments    int
 		money                 []string
 	}
 	attemptRow struct {
-		id, session, method, reference, status string
-		created, expires                       int64
-		finds                                  int // times that the bank was asked what became of its order
+		session, method, reference, status string
+		created, expires                   int64
+		finds                              int // times that the bank was asked what became of its order
 	}
 	paymentRow struct {
 		id, session, match string
@@ -216,11 +216,11 @@ func (e *ledgerBook) takeSession(m move) error {
 		if err != nil {
 			return err
 		}
-		var p struct{ Underpayment, Overpayment, LatePayment string }
+		var p struct{ Underpayment, LatePayment string }
 		if err := json.Unmarshal([]byte(policy), &p); err != nil {
 			return err
 		}
-		s.paid, s.under, s.over, s.late = 0, p.Underpayment, p.Overpayment, p.LatePayment
+		s.paid, s.under, s.late = 0, p.Underpayment, p.LatePayment
 		e.sessions[m.id] = s
 		w.name(m.id, reference)
 		w.goals.reached("session", "→"+m.now, w)
@@ -263,7 +263,7 @@ func (e *ledgerBook) takeAttempt(m move) {
 	session, expires := m.more[0], whole(m.more[3])
 	a := e.attempts[m.id]
 	if a == nil {
-		a = &attemptRow{id: m.id, session: session, method: m.more[1], reference: m.more[2], status: m.now}
+		a = &attemptRow{session: session, method: m.more[1], reference: m.more[2], status: m.now}
 		e.attempts[m.id], e.byReference[a.reference] = a, a
 		if err := e.conn.Each(`SELECT created_at FROM attempts WHERE id = ?`, []any{m.id}, func(scan lite.Scanner) error { return scan(&a.created) }); err != nil {
 			w.breaks("sim", "read an attempt: %v", err)
