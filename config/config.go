@@ -172,6 +172,9 @@ func (s Settings) Proxies() ([]netip.Prefix, error) {
 		if err != nil {
 			return nil, fault("trusted-proxies", part, "give addresses or networks, as 10.0.0.7 or 10.0.0.0/8")
 		}
+		if network.Bits() == 0 { // everybody: each caller could say that it is another, and the limits would hold nobody
+			return nil, fault("trusted-proxies", part, "name the proxies alone, as 10.0.0.7 or 10.0.0.0/8")
+		}
 		out = append(out, network.Masked())
 	}
 	return out, nil

@@ -85,3 +85,15 @@ func TestWebhooksGoToThisMachineWhereNobodyElseReachesTill(t *testing.T) {
 		}
 	}
 }
+
+// Whoever is believed about whose call they pass on is a proxy, and not everybody.
+func TestProxiesAreSomebody(t *testing.T) {
+	t.Parallel()
+	for given, fine := range map[string]bool{
+		"": true, "10.0.0.7": true, "10.0.0.0/8, 2001:db8::/32": true, "::1": true, "0.0.0.0/0": false, "10.0.0.7,::/0": false, "proxy.local": false,
+	} {
+		if _, err := (config.Settings{TrustedProxies: given}).Proxies(); (err == nil) != fine {
+			t.Errorf("%q: %v", given, err)
+		}
+	}
+}
