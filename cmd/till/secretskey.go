@@ -30,7 +30,7 @@ func (a *app) sealingKeys(ctx context.Context, dev bool) (*store.Keyring, error)
 		return store.NewKeyring(rand.Reader, keys[0], keys[1:]...)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("find the key that seals secrets: %w", unopened(sealing.FileName, err))
+		return nil, fmt.Errorf("find the key that seals secrets: %w", err)
 	}
 	if !dev && a.set.DatabaseURL != "" {
 		return nil, errors.New("find the key that seals secrets: there is none (set TILL_SECRETS_KEY)")
@@ -63,7 +63,7 @@ func besideKeys(set config.Settings) (*store.Keyring, error) {
 		return nil, nil // as said above
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find the key that seals secrets: %w", unopened(sealing.FileName, err))
+		return nil, fmt.Errorf("find the key that seals secrets: %w", err)
 	}
 	return store.NewKeyring(rand.Reader, keys[0], keys[1:]...)
 }

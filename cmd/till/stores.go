@@ -99,15 +99,9 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.accountsGone(); err != nil {
-		return nil, nil, err
-	}
 	stamp := beforeMigrate + flow.Stamp(time.Now())
 	open := func(schema store.Schema, name string) *store.DB {
 		if err != nil {
-			return nil
-		}
-		if err = a.booksGone(ctx, name); err != nil {
 			return nil
 		}
 		if err = a.keepBefore(ctx, schema, name, stamp); err != nil {
@@ -123,8 +117,7 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 		a.closing(db.Close)
 		return db
 	}
-	a.settings = open(store.Accounts, "accounts") // the books are asked of it
-	test, live = open(store.Checkout, "test"), open(store.Checkout, "live")
+	a.settings, test, live = open(store.Accounts, "accounts"), open(store.Checkout, "test"), open(store.Checkout, "live")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,39 +128,6 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 	}
 	a.checkBank()
 	return test, live, nil
-}
-
-// begun says whether a database's file in the data dir holds anything.
-func (a *app) begun(name string) bool {
-	info, err := os.Stat(under(a.set.DataDir, name+".db"))
-	return err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() > 0 // opening it says what is wrong
-}
-
-// accountsGone refuses to make the accounts anew beside the books of their projects:
-// no key would be known any more.
-func (a *app) accountsGone() error {
-	if a.set.DatabaseURL != "" || a.begun("accounts") || !a.begun(string(flow.Test)) {
-		return nil
-	}
-	return a.gone("accounts", string(flow.Test)+".db is there")
-}
-
-// booksGone refuses to make the books of an environment anew where the accounts know
-// whose they were: what was paid would belong to nobody, and nobody would hear why. A
-// first start that was cut off has no accounts yet.
-func (a *app) booksGone(ctx context.Context, name string) error {
-	if a.set.DatabaseURL != "" || a.settings == nil || a.begun(name) {
-		return nil
-	}
-	list, err := a.settings.Merchants(ctx, "", "", 1)
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	return a.gone(name, "accounts.db knows whose it was")
-}
-
-func (a *app) gone(name, witness string) error {
-	return fmt.Errorf("%s.db in %s is empty or gone, and %s: nothing was begun anew (put it back, or all of it:  till restore FILE; or choose another --data-dir to begin anew)", name, a.set.DataDir, witness)
 }
 
 // cannotOpen says in one line why a database is not there. What PostgreSQL's
