@@ -137,6 +137,14 @@ func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 			return nil, fmt.Errorf("%q turns a sentence around and is passed over", phrase)
 		}
 	}
+	for i, c := range l.hint {
+		if c.kind == flow.MeansMenu && (sentence{lexicon: l, words: strings.Fields(c.phrase)}).any(l.not) {
+			return nil, fmt.Errorf("%q turns a sentence around, and hints at nothing", c.phrase)
+		}
+		if slices.ContainsFunc(l.hint[:i], func(o cue) bool { return o.phrase == c.phrase }) {
+			return nil, fmt.Errorf("%q is a hint twice", c.phrase)
+		}
+	}
 	for _, list := range []map[string]bool{l.secrets, l.perhaps, l.spared} {
 		for phrase := range list {
 			first, _, _ := strings.Cut(phrase, " ")
