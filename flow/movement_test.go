@@ -8,7 +8,7 @@ import (
 	"till/flow"
 )
 
-var statuses = []flow.SessionStatus{flow.SessionPending, flow.SessionProcessing, flow.SessionPaid, flow.SessionExpired, flow.SessionCancelled}
+var statuses = flow.SessionStatuses()
 
 func TestMoneyOnItsWayMovesOnlyASessionThatWaitsForIt(t *testing.T) {
 	for _, status := range statuses {

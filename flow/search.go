@@ -80,7 +80,7 @@ func readStatus(words []string) (others []string, status SessionStatus) {
 		if is == "CANCELED" {
 			is = SessionCancelled
 		}
-		if status == "" && slices.Contains([]SessionStatus{SessionPending, SessionProcessing, SessionPaid, SessionExpired, SessionCancelled}, is) {
+		if status == "" && slices.Contains(SessionStatuses(), is) {
 			status = is
 			continue
 		}

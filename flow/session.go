@@ -48,6 +48,11 @@ const (
 	SessionCancelled  SessionStatus = "CANCELLED"
 )
 
+// SessionStatuses are all there are.
+func SessionStatuses() []SessionStatus {
+	return []SessionStatus{SessionPending, SessionProcessing, SessionPaid, SessionExpired, SessionCancelled}
+}
+
 // Exception is something unusual about the money of a session.
 type Exception string
 

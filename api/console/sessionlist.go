@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"till/flow"
@@ -57,17 +58,10 @@ func (c *Console) dropFilter(v *visit) error {
 	return v.to("/sessions", "The search is forgotten.")
 }
 
-// sessionStatuses are what a search can be narrowed to.
-func sessionStatuses() []flow.SessionStatus {
-	return []flow.SessionStatus{flow.SessionPending, flow.SessionProcessing, flow.SessionPaid, flow.SessionExpired, flow.SessionCancelled}
-}
-
 // statusOf is the status that a text names, "" for none.
 func statusOf(text string) flow.SessionStatus {
-	for _, s := range sessionStatuses() {
-		if text == string(s) {
-			return s
-		}
+	if s := flow.SessionStatus(text); slices.Contains(flow.SessionStatuses(), s) {
+		return s
 	}
 	return ""
 }

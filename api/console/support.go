@@ -100,7 +100,7 @@ func (f foundRow) Why() string {
 // searchSessions is GET /sessions: one box for whatever a payer says.
 func (c *Console) searchSessions(v *visit) error {
 	out := searchView{
-		Q: v.query("q"), All: v.project.ID == "", Statuses: sessionStatuses(),
+		Q: v.query("q"), All: v.project.ID == "", Statuses: flow.SessionStatuses(),
 	}
 	out.Search = flow.ReadSearch(out.Q, v.service.Now())
 	out.Status = cmp.Or(statusOf(v.query("status")), out.Search.Status)

@@ -211,7 +211,7 @@ func TestSeriesHaveABoundAndNameNobody(t *testing.T) {
 	if _, err := toml.DecodeFile(filepath.Join("..", "..", "..", "bot", "text", "en.toml"), &said); err != nil {
 		t.Fatal(err)
 	}
-	statuses := []flow.SessionStatus{flow.SessionPending, flow.SessionProcessing, flow.SessionPaid, flow.SessionExpired, flow.SessionCancelled}
+	statuses := flow.SessionStatuses()
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
 		m := r.meter.Of(env)
 		for n := range 40 { // more than there are meanings
