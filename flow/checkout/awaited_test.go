@@ -278,7 +278,7 @@ func TestAnEndpointThatCannotBeLookedAtKeepsNoOtherWaiting(t *testing.T) {
 		let := w.refusing("endpoints", "NEW.id = '"+string(broken.ID)+"'", "it is broken")
 		w.run()
 		w.until("the others to have what they are owed", func() bool { return w.to(well.ID) == 10 && w.to(other.ID) == 1 })
-		w.until("it to be told of", func() bool { return w.logs.count("it is broken") > 0 })
+		w.until("it to be told of", func() bool { return w.logged("it is broken") > 0 })
 		let()
 		w.rest()
 		is := w.endpointIs(broken.ID)

@@ -188,10 +188,8 @@ func TestAnEndpointThatFailsIsToldOfNowAndThen(t *testing.T) {
 	one, other := w.endpoint("https://shop.test", flow.SessionCreated), w.endpoint("https://other.test", flow.SessionCreated)
 	w.posting(func(context.Context, flow.Delivery) flow.Verdict { return flow.Verdict{Status: 500, Reason: "status"} })
 	tellings := func(id flow.EndpointID) int {
-		w.logs.mu.Lock()
-		defer w.logs.mu.Unlock()
 		n := 0
-		for line := range strings.Lines(w.logs.text.String()) {
+		for line := range strings.Lines(w.logs.String()) {
 			if strings.Contains(line, "level=WARN msg=delivery ") && strings.Contains(line, "endpoint="+string(id)) && strings.Contains(line, "reason=status") {
 				n++
 			}
@@ -212,7 +210,7 @@ func TestAnEndpointThatFailsIsToldOfNowAndThen(t *testing.T) {
 			}
 		}
 	}
-	if n := w.logs.count("msg=delivery "); n < 20 {
+	if n := w.logged("msg=delivery "); n < 20 {
 		t.Errorf("only %d tries were logged at all", n)
 	}
 }

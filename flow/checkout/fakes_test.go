@@ -131,23 +131,8 @@ func (r *shakyRail) asked() []flow.Order {
 	return slices.Clone(r.orders)
 }
 
-// logged is the program's own log.
-type logged struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) count(what string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.text.String(), what)
-}
+// logged is how often something stands in the program's own log.
+func (w *world) logged(what string) int { return strings.Count(w.logs.String(), what) }
 
 // unsent counts which messages to payers did not go out, and nothing else.
 type unsent struct {

@@ -225,7 +225,7 @@ func TestWhatTheBankSendsBackIsToldOnceAndBookedNever(t *testing.T) {
 		}
 		t.Run("and of nobody's account nothing is kept", func(t *testing.T) {
 			w.must(w.tell(flow.Notice{Kind: flow.Returned, RailTransactionID: "B2", AccountNumber: "0000000009", Amount: 100, Channel: flow.BankTransfer, PaidAt: w.clock()}))
-			if w.logs.count("was for no session") != 1 {
+			if w.logged("was for no session") != 1 {
 				t.Error("nobody was told")
 			}
 		})

@@ -51,7 +51,7 @@ func TestWhatTheStoreDoesNotKeepIsKeptOnceItDoes(t *testing.T) {
 		seen   func(*world) bool
 	}{
 		"refuses":   {0, (*storetest.Line).Cut, func(*world) bool { return true }},
-		"is silent": {2 * time.Second, (*storetest.Line).Hush, func(w *world) bool { return w.logs.count("look for work") >= 1 }},
+		"is silent": {2 * time.Second, (*storetest.Line).Hush, func(w *world) bool { return w.logged("look for work") >= 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +90,7 @@ func TestADeliveryThatIsGoneKeepsNoOtherFromBeingKept(t *testing.T) {
 		close(release)
 		w.until("the others to be kept", func() bool { return w.count("state = 'delivered'") == events-1 })
 		w.until("that one to be given up", func() bool { return w.service.Deliveries().NotYetKept == 0 })
-		if n := w.logs.count("msg=\"what became of a delivery is given up\""); n != 1 || w.logs.count("delivery="+gone+" error") != 1 {
+		if n := w.logged("msg=\"what became of a delivery is given up\""); n != 1 || w.logged("delivery="+gone+" error") != 1 {
 			t.Errorf("%d were given up", n)
 		}
 		w.session(flow.Headless)

@@ -371,7 +371,7 @@ func TestWhatIsSentAfterAllLeavesNoMoreSetAsideThanThereIs(t *testing.T) {
 				if got := w.payment(p.ID); got.Unapplied != 0 || got.Refundable() != 0 || got.Decidable(session) {
 					t.Errorf("nothing is left of it: %+v", got)
 				}
-				if n := w.logs.count("refund_exceeds_payment"); n != 0 {
+				if n := w.logged("refund_exceeds_payment"); n != 0 {
 					t.Errorf("it was to go back in vain, %d times", n)
 				}
 				w.lies(session.ID, c.want)

@@ -69,7 +69,7 @@ func TestNothingIsSentAfterARefusedBubbleOfTheSameTurnAndLaterTurnsGoOn(t *testi
 		if len(why) != 3 || !strings.Contains(why[0], "the server said 479") || why[1] != why[2] || !strings.Contains(why[1], "an earlier message") {
 			t.Errorf("the timeline says %q", why)
 		}
-		if n := w.logs.count("a message to a payer is given up"); n != 1 {
+		if n := w.logged("a message to a payer is given up"); n != 1 {
 			t.Errorf("%d turns were given up", n)
 		}
 		if got := w.unsent.String(); got != "map[refused:3]" {
@@ -160,7 +160,7 @@ func TestAMessageThatIsToWaitIsPutOffWithoutFailingAndKeepsItsPlace(t *testing.T
 		if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "summary", "transfer_how", account, "wait_menu"}) {
 			t.Errorf("the payer read %q", got)
 		}
-		if n := w.logs.count("WARN"); n != 0 {
+		if n := w.logged("WARN"); n != 0 {
 			t.Errorf("%d things were warned of", n)
 		}
 	})

@@ -35,7 +35,7 @@ func TestMoneyOfNobodyIsKeptOnceAndSeen(t *testing.T) {
 		if err != nil || !found || p.Match != flow.Unmatched || p.Amount != 12_345 {
 			t.Errorf("it was kept as %+v, %v, %v", p, found, err)
 		}
-		if n := w.logs.count("money came that belongs to no session"); n != 1 {
+		if n := w.logged("money came that belongs to no session"); n != 1 {
 			t.Errorf("the log tells of it %d times", n)
 		}
 	})
@@ -93,7 +93,7 @@ func TestABankThatChangesItsMindIsHeardOnceAndNoted(t *testing.T) {
 	w.must(w.tell(credit("T1", a.Reference, 500_000, w.clock())))
 	w.must(w.tell(credit("T1", a.Reference, 900_000, w.clock())))
 	w.balanced(session.ID, 500_000)
-	if w.logs.count("changed its mind") != 1 {
+	if w.logged("changed its mind") != 1 {
 		t.Error("nobody was told")
 	}
 }
@@ -162,7 +162,7 @@ func TestWhatTheBankRepeatsAtEveryQuestionIsNewsOnce(t *testing.T) {
 		if events := w.events(session.ID); events[flow.ChargeFailed] != 1 || events[flow.ChargeUnderpaid] != 1 {
 			t.Errorf("the merchant was told %v", events)
 		}
-		if n := w.logs.count("took money back"); n != 1 {
+		if n := w.logged("took money back"); n != 1 {
 			t.Errorf("the log tells of the reversal %d times", n)
 		}
 	})

@@ -215,14 +215,14 @@ func TestANoticeOfAPayoutThatNobodyOrderedChangesNothing(t *testing.T) {
 		{Kind: flow.PayoutFailed, Reference: "wsp_stl_", Amount: 1, PaidAt: w.clock()},
 	} {
 		w.must(w.tell(n))
-		if got := w.logs.count("a bank tells of a payout that nobody ordered"); got != i+1 {
+		if got := w.logged("a bank tells of a payout that nobody ordered"); got != i+1 {
 			t.Errorf("the log tells of it %d times", got)
 		}
 	}
 	for range 3 { // another amount does not change what was ordered, and is told once
 		w.must(w.tell(flow.Notice{Kind: flow.PaidOut, Reference: string(b.ID), Amount: 1, RailTransactionID: "out-1", PaidAt: w.clock()}))
 	}
-	if got := w.settlements(project)[0]; got.Status != flow.SettlementSucceeded || got.Amount != b.Amount || w.logs.count("of another amount than was ordered") == 0 {
+	if got := w.settlements(project)[0]; got.Status != flow.SettlementSucceeded || got.Amount != b.Amount || w.logged("of another amount than was ordered") == 0 {
 		t.Errorf("%+v", got)
 	}
 	if _, err := w.service.Settlement(t.Context(), project, "wsp_stl_nowhere"); !errors.Is(err, &flow.Error{Code: flow.CodeNotFound}) {

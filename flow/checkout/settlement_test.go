@@ -349,7 +349,7 @@ func TestWhoHasNotSaidWhereToIsNotPaidOutAndLosesNothing(t *testing.T) {
 		w.start(true)
 		w.earns()
 		w.at("2026-11-23T08:00:01Z")
-		if blocked, err := w.service.Blocked(t.Context(), project); err != nil || blocked != flow.BlockedNoAccount || w.logs.count("a project is not paid out") == 0 {
+		if blocked, err := w.service.Blocked(t.Context(), project); err != nil || blocked != flow.BlockedNoAccount || w.logged("a project is not paid out") == 0 {
 			t.Errorf("blocked by %q (%v)", blocked, err)
 		}
 		if list := w.settlements(project); len(list) != 0 {

@@ -31,9 +31,9 @@ func TestADayThatTheBankDoesNotGiveHidesNoOther(t *testing.T) {
 		hidden, _ := w.paying()
 		w.pay(hidden.ID, 500_000, true)
 		w.pass(bad.Plus(1).Start().Add(time.Hour).Sub(w.clock()))
-		w.until("it shows", func() bool { return w.logs.count("does not give its statement of a day") > 0 })
+		w.until("it shows", func() bool { return w.logged("does not give its statement of a day") > 0 })
 		w.rest()
-		if w.logs.count("level=ERROR msg=\"the bank does not give its statement of a day\" day="+string(bad)) == 0 {
+		if w.logged("level=ERROR msg=\"the bank does not give its statement of a day\" day="+string(bad)) == 0 {
 			t.Error("nobody says which day it is")
 		}
 		for range 4 { // the bad day is among those that are read again, and then is not
@@ -133,7 +133,7 @@ func TestADayThatTakesTooLongIsToldOf(t *testing.T) {
 	})
 	w.pass(slow.Plus(1).Start().Add(time.Hour).Sub(w.clock()))
 	w.until("it shows", func() bool {
-		return w.logs.count("level=ERROR msg=\"the bank does not give its statement of a day\" day="+string(slow)) > 0
+		return w.logged("level=ERROR msg=\"the bank does not give its statement of a day\" day="+string(slow)) > 0
 	})
 	w.rest()
 }

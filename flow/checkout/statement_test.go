@@ -35,7 +35,7 @@ func TestMoneyThatNobodyToldOfIsFoundOnTheStatement(t *testing.T) {
 		w.pass(day.Plus(1).Start().Add(time.Hour).Sub(w.clock()))
 		w.until("the money is found", func() bool { return len(w.payments(session.ID)) == 1 })
 		w.rest()
-		if w.lines(session.ID)["bank.statement"] != 1 || w.logs.count("found on the statement") != 1 {
+		if w.lines(session.ID)["bank.statement"] != 1 || w.logged("found on the statement") != 1 {
 			t.Errorf("nobody says how it was found: %v", w.lines(session.ID))
 		}
 		story, err := checkout.Timeline(t.Context(), w.db.Reader, session.ID)
@@ -253,7 +253,7 @@ func TestLostMoneyForWhatWasDeclinedIsFound(t *testing.T) {
 	if asked := w.calls()["check"] - before; asked < 1 || asked > 7 {
 		t.Errorf("asked %d times about what was declined", asked)
 	}
-	if n := w.logs.count("found on the statement"); n != 0 {
+	if n := w.logged("found on the statement"); n != 0 {
 		t.Errorf("it was found on the statement %d times, not by asking", n)
 	}
 	w.proven()

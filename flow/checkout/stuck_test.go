@@ -27,7 +27,7 @@ func TestAStoreThatDoesNotWriteIsNotAskedWithoutAPause(t *testing.T) {
 		e := w.stoppedOwing(3)
 		let := w.refusing("deliveries", "TRUE", "the disk is full")
 		w.run()
-		tried := func() int { return w.logs.count("look for work") }
+		tried := func() int { return w.logged("look for work") }
 		w.until("it to be asked", func() bool { return tried() > 0 })
 		began, first := time.Now(), tried()
 		w.until("it to be asked twice more", func() bool {

@@ -48,7 +48,7 @@ func TestAPayoutIsAskedAboutBeforeItsBankIsCalledSilent(t *testing.T) {
 		w.at("2026-11-26T08:00:01Z")
 		w.rest()
 		w.later(flow.FirstAsk)
-		if b := w.settlements(project)[0]; b.Status != flow.SettlementSucceeded || w.logs.count("does not say what became of a payout") != 0 {
+		if b := w.settlements(project)[0]; b.Status != flow.SettlementSucceeded || w.logged("does not say what became of a payout") != 0 {
 			w.t.Errorf("it is %s", b.Status)
 		}
 	})

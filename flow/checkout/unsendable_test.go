@@ -32,7 +32,7 @@ func TestWhatCannotBeSentThroughAFaultOfOurOwnWaits(t *testing.T) {
 		if n := w.count("state = 'pending' AND attempts = 0 AND cause = 'auto'"); n != 25 || w.to(e.ID) != 25*12 {
 			t.Errorf("%d of 25 wait unspent, after %d tries", n, w.to(e.ID))
 		}
-		if n := w.logs.count("level=ERROR msg=\"a delivery cannot be sent"); n != 2 {
+		if n := w.logged("level=ERROR msg=\"a delivery cannot be sent"); n != 2 {
 			t.Errorf("%d lines in eleven minutes", n)
 		}
 		w.posting(nil)

@@ -74,10 +74,10 @@ func TestWorkThatFailsThroughAFaultOfOursIsGivenUpVisiblyAndRevivedWhenAskedFor(
 		}))
 		w.rest()
 		w.passes(40, 11*time.Minute)
-		if n := w.logs.count("given_up=true"); n != 1 {
+		if n := w.logged("given_up=true"); n != 1 {
 			t.Errorf("it was given up %d times", n)
 		}
-		tried := w.logs.count("subject=wsp_sess_gone")
+		tried := w.logged("subject=wsp_sess_gone")
 		if tried != 25 {
 			t.Errorf("it was tried %d times", tried)
 		}
@@ -86,7 +86,7 @@ func TestWorkThatFailsThroughAFaultOfOursIsGivenUpVisiblyAndRevivedWhenAskedFor(
 			return err
 		}))
 		w.rest()
-		if n := w.logs.count("subject=wsp_sess_gone"); n != tried+1 {
+		if n := w.logged("subject=wsp_sess_gone"); n != tried+1 {
 			t.Errorf("asked for anew it was tried %d times", n-tried)
 		}
 	})
@@ -104,13 +104,13 @@ func TestAMessageThatCannotBeSentHoldsTheChatBackForADayAndNoLonger(t *testing.T
 		w.passes(23, time.Hour-time.Minute)
 		w.must(w.says("ada", method(flow.BankTransfer)))
 		w.rest()
-		if n := w.logs.count("a message to a payer is given up"); n != 0 {
+		if n := w.logged("a message to a payer is given up"); n != 0 {
 			t.Fatalf("%d messages were given up within a day", n)
 		}
 		w.later(2 * time.Hour)
 		w.sending(nil)
 		w.later(time.Minute)
-		if n := w.logs.count("a message to a payer is given up"); n != 1 {
+		if n := w.logged("a message to a payer is given up"); n != 1 {
 			t.Errorf("%d messages were given up", n)
 		}
 		if got := w.texts("ada"); len(got) < 2 || got[0] != "summary" || got[1] != "transfer_how" {
@@ -135,7 +135,7 @@ func TestAPanicInATaskIsAFailedTryAndTakesNothingElseWithIt(t *testing.T) {
 	if a, b := w.texts("ada"), w.texts("ben"); len(a) != 1 || len(b) != 1 {
 		t.Errorf("ada read %q and ben %q", a, b)
 	}
-	if w.logs.count("panic: a bug") == 0 {
+	if w.logged("panic: a bug") == 0 {
 		t.Error("nobody was told of the panic")
 	}
 }

@@ -40,7 +40,7 @@ type world struct {
 	store   store.Config
 	bank    *sandbox.Rail
 	rail    *shakyRail
-	logs    *logged
+	logs    *await.Log
 	unsent  unsent
 
 	mu     sync.Mutex
@@ -91,7 +91,7 @@ func one(t *testing.T) *world {
 func newWorld(t *testing.T, c store.Config) *world {
 	t.Helper()
 	w := &world{
-		t: t, store: c, now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC), places: &checkout.MemoryPlaces{}, logs: &logged{}, drain: 50 * time.Millisecond,
+		t: t, store: c, now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC), places: &checkout.MemoryPlaces{}, logs: &await.Log{}, drain: 50 * time.Millisecond,
 		rand: &seeded{r: rand.NewChaCha8([32]byte{7})},
 	}
 	bank, err := sandbox.Open(sandbox.Config{Now: w.clock, Rand: &seeded{r: rand.NewChaCha8([32]byte{1})}, BaseURL: "http://bank.test"})
