@@ -122,6 +122,16 @@ func (w *world) checkouts(rate float64, n int) (c checkout) {
 	return c
 }
 
+// What benchmarks and soaks offer comes to its end, and is timed from the moment at which
+// the bank told of it.
+func TestCheckoutsAreTimedFromTheirNotice(t *testing.T) {
+	const n = 25
+	w := newWorld(t, settings{limit: 1_000_000})
+	if r := w.checkouts(50, n); r.whole.failed()+r.whole.Missed > 0 || len(r.notice) != n {
+		t.Errorf("of %d checkouts: %s", n, r)
+	}
+}
+
 // What one checkout is made of: calls of the driver to Till and to the bank, of
 // Till to the bank, of the bank through the relay to Till, of Till to the
 // merchant; commits of Till (session, attempt, instructions, payment, delivery)

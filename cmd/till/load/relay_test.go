@@ -38,6 +38,9 @@ type relay struct {
 	kept []notice
 }
 
+// noticePath is where a bank tells of money.
+const noticePath = "/v1/rails/sandbox/notifications"
+
 // notice is what the bank said.
 type notice struct {
 	header http.Header
@@ -59,7 +62,7 @@ func newRelay(tb testing.TB, till string, sessionOf func(reference string) (stri
 	r := &relay{till: till, at: tilltest.FreePort(tb), client: &http.Client{Timeout: tilltest.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /hook/", r.hook)
-	mux.HandleFunc("POST /v1/rails/sandbox/notifications", func(w http.ResponseWriter, q *http.Request) {
+	mux.HandleFunc("POST "+noticePath, func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(io.LimitReader(q.Body, 64<<10))
 		n := notice{header: q.Header.Clone(), body: body}
 		if r.keeping.Load() {
@@ -95,7 +98,7 @@ func accountIn(body []byte) string {
 
 // pass gives Till a notice as the bank signed it.
 func (r *relay) pass(ctx context.Context, n notice) (int, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.till+"/v1/rails/sandbox/notifications", bytes.NewReader(n.body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.till+noticePath, bytes.NewReader(n.body))
 	if err != nil {
 		return 0, err
 	}

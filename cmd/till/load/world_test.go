@@ -5,6 +5,7 @@ package load
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -20,8 +21,11 @@ import (
 	"time"
 
 	"till/bot/whatsapp/wanet"
+	"till/cmd/till/sealing"
 	"till/cmd/till/tilltest"
+	"till/config"
 	"till/flow/redistest"
+	"till/flow/store"
 )
 
 const botNumber = "2349010000001"
@@ -63,6 +67,7 @@ func newWorld(tb testing.TB, s settings) *world {
 	tb.Helper()
 	w := prepare(tb, s)
 	w.start()
+	w.between()
 	w.began = w.till.rss()
 	if s.chat {
 		w.link()
@@ -133,6 +138,33 @@ func (w *world) start() time.Duration {
 		return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 	})
 	return time.Since(began)
+}
+
+// between has the bank tell the relay of payments and not Till, as one more process of the
+// same Till: it tells that one first which registered last, and answers.
+func (w *world) between() {
+	w.tb.Helper()
+	ctx := context.Background()
+	data := filepath.Join(w.dir, "data")
+	keys, err := sealing.Keys(config.Settings{DataDir: data})
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	c := store.Config{Schema: store.Accounts, Dir: data, Name: "accounts"}
+	if c.Keys, err = store.NewKeyring(rand.Reader, keys[0], keys[1:]...); err != nil {
+		w.tb.Fatal(err)
+	}
+	var secret string
+	err = store.Look(ctx, c, func(r store.Reader) (err error) {
+		secret, err = r.Secret(ctx, sealing.BankSecret)
+		return err
+	})
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	if err := w.call(ctx, http.MethodPut, "http://"+w.bankAt+"/bank/test/client", "", map[string]string{"notifyUrl": "http://" + w.relay.at + noticePath, "secret": secret}, nil); err != nil {
+		w.tb.Fatal(err)
+	}
 }
 
 // link links the bot's number.
