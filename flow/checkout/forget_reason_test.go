@@ -48,7 +48,7 @@ func TestWhyMoneyWentBackIsForgottenInAnothersSessionToo(t *testing.T) {
 		says, his := saysOf("Sis"), saysOf("Ben")
 		_, err := w.forgets(w.find())
 		w.must(err)
-		for _, i := range []int{2, 3, 5} { // decided, sent back, and answered to webhooks about that
+		for _, i := range []int{0, 1, 2, 3, 5} { // asked for, refused, decided, sent back, and answered to webhooks about that
 			w.stands(says[i], false)
 			w.stands(his[i], true)
 		}

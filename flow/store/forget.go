@@ -67,6 +67,10 @@ func (t *Tx) ForgetPaid(ctx context.Context, p flow.Payment, as string) error {
 	}{
 		{`UPDATE payments SET payer = ?, resolve_reason = '' WHERE id = ?`, []any{string(payer), string(p.ID)}},
 		{`UPDATE refunds SET reason = '' WHERE payment = ?`, []any{string(p.ID)}},
+		{
+			`UPDATE proposals SET reason = '', ended_why = '' WHERE session = ? AND session <> '' AND (subject = ? OR subject IN (SELECT id FROM refunds WHERE payment = ?))`,
+			[]any{string(p.Session), string(p.ID), string(p.ID)},
+		},
 		{t.answersSQL(), []any{string(p.Session)}},
 	} {
 		if err := t.run.put(ctx, q.query, q.args...); err != nil {
