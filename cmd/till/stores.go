@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,8 +118,17 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 		a.closing(db.Close)
 		return db
 	}
-	a.settings, test, live = open(store.Accounts, "accounts"), open(store.Checkout, "test"), open(store.Checkout, "live")
+	if err = a.accountsGone(); err == nil {
+		a.settings = open(store.Accounts, "accounts")
+	}
+	if err == nil {
+		err = a.booksGone(ctx)
+	}
+	test, live = open(store.Checkout, string(flow.Test)), open(store.Checkout, string(flow.Live))
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.settings.Update(ctx, func(tx *store.Tx) error { return tx.SetSetting(ctx, booksBegun, flow.Stamp(time.Now())) }); err != nil {
 		return nil, nil, err
 	}
 	a.accounts = checkout.NewAccounts(a.settings, a.clock.Now, rand.Reader)
@@ -128,6 +138,50 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 	}
 	a.checkBank()
 	return test, live, nil
+}
+
+// booksBegun is the setting of the accounts that says when both books were first made.
+// Merchants can be registered before that.
+const booksBegun = "books_begun"
+
+// accountsGone refuses to make the accounts anew beside the books of their projects:
+// no key would be known any more.
+func (a *app) accountsGone() error {
+	if a.set.DatabaseURL != "" || a.holds("accounts") || !a.holds(string(flow.Test)) {
+		return nil
+	}
+	return a.gone("accounts", string(flow.Test)+".db is there")
+}
+
+// booksGone refuses to make the books of an environment anew where the accounts know
+// that they had begun: all that was paid would be gone, and nobody would hear of it.
+func (a *app) booksGone(ctx context.Context) error {
+	if a.set.DatabaseURL != "" {
+		return nil
+	}
+	since, err := a.settings.Setting(ctx, booksBegun)
+	if err != nil || since == "" {
+		return err
+	}
+	for _, env := range []flow.Environment{flow.Test, flow.Live} {
+		if !a.holds(string(env)) {
+			return a.gone(string(env), "accounts.db knows that its books began on "+since)
+		}
+	}
+	return nil
+}
+
+// holds says whether a database's file in the data dir, or its log, has anything in it.
+// Where that cannot be told, opening it says why.
+func (a *app) holds(name string) bool {
+	return slices.ContainsFunc([]string{".db", ".db-wal"}, func(end string) bool {
+		info, err := os.Stat(under(a.set.DataDir, name+end))
+		return err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+	})
+}
+
+func (a *app) gone(name, witness string) error {
+	return fmt.Errorf("%s.db in %s is empty or gone, and %s: nothing was begun anew (put it back, or all of it:  till restore FILE; or choose another --data-dir to begin anew)", name, a.set.DataDir, witness)
 }
 
 // cannotOpen says in one line why a database is not there. What PostgreSQL's
