@@ -295,7 +295,7 @@ func (f *form) some(name string, values []string) []string {
 		out = append(out, item.text)
 	}
 	if len(out) == 0 {
-		f.fail(name, flow.CodeInvalidField, "%s must be a list of one or more, each once, of: %s.", name, strings.Join(values, ", "))
+		f.fail(name, flow.CodeInvalidField, "%s must be a list of one or more, each once, of: %s. Leave it out for the default.", name, strings.Join(values, ", "))
 	}
 	return out
 }
