@@ -174,7 +174,7 @@ const maxSign = 16
 // small says whether words under a picture say less than the picture.
 func small(k flow.IntentKind) bool {
 	return slices.Contains([]flow.IntentKind{
-		flow.MeansNothing, flow.MeansMenu, flow.MeansThanks, flow.MeansYes, flow.MeansNo, flow.MeansResume, flow.MeansReceipt,
+		flow.MeansNothing, flow.MeansMenu, flow.MeansThanks, flow.MeansWait, flow.MeansYes, flow.MeansNo, flow.MeansResume, flow.MeansReceipt,
 	}, k)
 }
 

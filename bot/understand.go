@@ -177,7 +177,7 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 		return flow.MeansNothing, false
 	}
 	for _, c := range s.hint {
-		if strings.Contains(s.line, " "+c.phrase+" ") && (c.kind != flow.MeansMenu || !s.any(s.not)) { // "I do not want to pay"
+		if strings.Contains(s.line, " "+c.phrase+" ") && (c.kind != flow.MeansMenu && c.kind != flow.MeansWait || !s.any(s.not)) { // "I do not want to pay"
 			return c.kind, true
 		}
 	}
@@ -186,7 +186,7 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 
 // global says whether a kind of intent is the same wherever the talk stands.
 func global(k flow.IntentKind) bool {
-	return !slices.Contains([]flow.IntentKind{flow.MeansMethod, flow.MeansMaybe, flow.MeansYes, flow.MeansNo, flow.MeansThanks}, k)
+	return !slices.Contains([]flow.IntentKind{flow.MeansMethod, flow.MeansMaybe, flow.MeansYes, flow.MeansNo, flow.MeansThanks, flow.MeansWait}, k)
 }
 
 // about finds the first cue of a sentence, by the order of the kinds.

@@ -28,6 +28,7 @@ const (
 	MeansAgain    IntentKind = "again" // send the details again
 	MeansOther    IntentKind = "other" // pay another way
 	MeansThanks   IntentKind = "thanks"
+	MeansWait     IntentKind = "wait"     // "hold on": is not ready yet
 	MeansAbuse    IntentKind = "abuse"    // an insult; nothing is done about it but counting
 	MeansMedia    IntentKind = "media"    // a picture or a document
 	MeansUnread   IntentKind = "unread"   // a voice note, video, sticker, place or contact

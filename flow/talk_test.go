@@ -103,6 +103,7 @@ func intents() []flow.Intent {
 		{Kind: flow.MeansYes},
 		{Kind: flow.MeansNo},
 		{Kind: flow.MeansThanks},
+		{Kind: flow.MeansWait},
 		{Kind: flow.MeansAbuse},
 		{Kind: flow.MeansUnread},
 		{Kind: flow.MeansCall},

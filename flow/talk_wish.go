@@ -3,6 +3,7 @@ package flow
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // notUnderstood is why support should look at a chat, until its payment is done.
@@ -71,7 +72,7 @@ func (d *deciding) closed(t Talk, co Checkout, in Intent) {
 // on when the answer is there.
 func (d *deciding) hold(t *Talk, in Intent) {
 	d.why = "an answer of the bank is on its way: decided on afterwards"
-	if keep := in; !slices.Contains([]IntentKind{MeansMenu, MeansAgain, MeansThanks, MeansAbuse, MeansYes, MeansNo}, in.Kind) {
+	if keep := in; !slices.Contains([]IntentKind{MeansMenu, MeansAgain, MeansThanks, MeansWait, MeansAbuse, MeansYes, MeansNo}, in.Kind) {
 		keep.Text = ""
 		t.Held = &keep
 	}
@@ -151,7 +152,7 @@ func (d *deciding) who(co Checkout) {
 
 // wish decides on what a payer wants of a talk that is not waiting for a bank.
 func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
-	if t.State == Review && slices.Contains([]IntentKind{MeansMethod, MeansMaybe, MeansBank, MeansAgain, MeansOther, MeansMenu, MeansCancel, MeansConfirm}, in.Kind) {
+	if t.State == Review && slices.Contains([]IntentKind{MeansMethod, MeansMaybe, MeansBank, MeansAgain, MeansOther, MeansMenu, MeansWait, MeansCancel, MeansConfirm}, in.Kind) {
 		d.why = "somebody looks at the money"
 		d.show(*t, co)
 		return
@@ -189,12 +190,31 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 	case MeansThanks:
 		d.why = "is polite"
 		d.say("welcome", nil)
+	case MeansWait:
+		d.wait(*t, co)
 	case MeansUnread:
 		d.unread(t, co)
 	case MeansNothing, MeansAbuse,
 		MeansStop, MeansSecret, MeansCode, MeansHuman, MeansLanguage, MeansBack, MeansCall, MeansNote, MeansTakeover: // decided on before a talk is asked
 		d.unknown(t, co)
 	}
+}
+
+// wait decides on a payer who is not ready yet: they hear how much time there is.
+func (d *deciding) wait(t Talk, co Checkout) {
+	d.why = "asks for time"
+	var until time.Time
+	switch a, ok := co.attempt(t.Attempt); {
+	case t.State == Choosing, t.State == PickingBank:
+		until = co.Session.ExpiresAt
+	case slices.Contains(awaiting, t.State) && ok && a.payable(co.Session, d.turn.Now):
+		until = a.ExpiresAt
+	}
+	if !until.After(d.turn.Now) {
+		d.show(t, co)
+		return
+	}
+	d.say("no_rush", merge(about(co), map[string]string{"until": Stamp(until)}))
 }
 
 // receiptOf decides on a payer who wants a receipt while this payment is not paid:

@@ -116,6 +116,8 @@ func heardTold(in flow.Intent) string {
 		return "wants to pay another way"
 	case flow.MeansThanks:
 		return "says thanks"
+	case flow.MeansWait:
+		return "asks for time"
 	case flow.MeansAbuse:
 		return "is angry"
 	case flow.MeansMedia:
