@@ -13,6 +13,8 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 	s := flow.Session{ID: "wsp_sess_1", Merchant: "Ada Stores", Amount: 500_000, AmountPaid: 200_000, Status: flow.SessionPending, Reference: "order-1182"}
 	over := s
 	over.Status = flow.SessionExpired
+	back := s
+	back.Policy.Underpayment = "refund"
 	paid := s
 	paid.Status, paid.AmountPaid = flow.SessionPaid, 500_000
 	for name, c := range map[string]struct {
@@ -21,7 +23,8 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 		key     string
 		args    map[string]string
 	}{
-		"a part that waits for the rest": {s, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000}, "part_paid", map[string]string{"paid": "₦2,000", "left": "₦3,000"}},
+		"a part that waits for the rest":  {s, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000}, "part_paid", map[string]string{"paid": "₦2,000", "left": "₦3,000"}},
+		"a part that goes back by itself": {back, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000}, "returning", map[string]string{"extra": "₦2,000"}},
 		"a part that came to nothing": {over, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000, ReturnsAt: now}, "part_waits", map[string]string{
 			"paid": "₦2,000", "by": flow.Stamp(now), "reference": "order-1182",
 		}},

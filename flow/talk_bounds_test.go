@@ -1,0 +1,83 @@
+package flow_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"till/flow"
+)
+
+// A payer is reminded of a session twice at most, and never of one that is over, though
+// its timer was set before that was known.
+func TestAReminderThatCameTooLateIsNotSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*flow.Turn)
+		want   string
+	}{
+		"in time": {func(*flow.Turn) {}, "reminder alone"},
+		"a third": {func(turn *flow.Turn) { turn.Chat.Talks[0].Reminded = 2 }, ""},
+		"over by the clock": {func(turn *flow.Turn) {
+			co := turn.Checkouts["wsp_sess_1"]
+			co.Session.ExpiresAt = turn.Now
+			turn.Checkouts["wsp_sess_1"] = co
+		}, ""},
+		"ended": {func(turn *flow.Turn) {
+			co := turn.Checkouts["wsp_sess_1"]
+			co.Session.Status = flow.SessionCancelled
+			turn.Checkouts["wsp_sess_1"] = co
+		}, ""},
+		"chosen meanwhile": {func(turn *flow.Turn) {
+			turn.Chat.Talks[0].Timers = flow.Timers{Nudge: turn.Now.UnixMilli()}
+		}, ""},
+	} {
+		turn := standing(flow.AwaitTransfer)
+		turn.Chat.Talks[0].Timers.Remind = turn.Now.UnixMilli()
+		turn.News = &flow.News{Kind: flow.NewsTimer}
+		c.change(&turn)
+		if d := flow.Decide(turn); keys(d) != c.want || talkOf(d).Timers.Remind != 0 || talkOf(d).Timers.Nudge != 0 {
+			t.Errorf("%s: says %q (%s), timers %+v", name, keys(d), d.Why, talkOf(d).Timers)
+		}
+	}
+}
+
+// Whoever floods the chat over and over is shown to supporters, and each time is quiet
+// for longer.
+func TestWhoFloodsOverAndOverIsShownToSupporters(t *testing.T) {
+	turn := standing(flow.AwaitTransfer)
+	var last time.Duration
+	for times := 1; times <= 5; times++ {
+		for turn.Chat.Flood.Times < times {
+			d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansThanks}))
+			turn.Chat = d.Chat
+		}
+		quiet := time.UnixMilli(turn.Chat.Flood.To).Sub(turn.Now)
+		if quiet <= last {
+			t.Errorf("flood %d is quiet for %s, the one before for %s", times, quiet, last)
+		}
+		if flagged := strings.Contains(turn.Chat.Flag, "flood"); flagged != (times == 5) {
+			t.Errorf("after %d floods the flag is %q", times, turn.Chat.Flag)
+		}
+		last, turn.Now = quiet, time.UnixMilli(turn.Chat.Flood.To)
+	}
+}
+
+// Whoever only opened the link of what others paid a part of does not end it, also where
+// they were asked for the word before that money came.
+func TestTheWordDoesNotCancelWhatOthersPaidMeanwhile(t *testing.T) {
+	turn := standing(flow.Choosing)
+	turn.Chat.Talks[0].ConfirmTo = turn.Now.Add(time.Minute).UnixMilli()
+	confirm := flow.Intent{Kind: flow.MeansConfirm}
+	if d := flow.Decide(heard(turn, confirm)); len(d.Effects) != 1 || d.Effects[0].Kind != flow.DoCancel {
+		t.Fatalf("says %q, does %+v", keys(d), d.Effects)
+	}
+	co := turn.Checkouts["wsp_sess_1"]
+	co.Session.AmountPaid = 200_000
+	co.Attempts = []flow.Attempt{trying("t", flow.BankTransfer)}
+	co.Attempts[0].Chat = "chat_2"
+	co.Payments = []flow.Payment{{ID: "p", Session: co.Session.ID, Attempt: "t", Match: flow.Partial, Amount: 200_000, Unapplied: 200_000}}
+	turn.Checkouts["wsp_sess_1"] = co
+	if d := flow.Decide(heard(turn, confirm)); keys(d) != "not_yours" || len(d.Effects) != 0 {
+		t.Errorf("says %q (%s), does %+v", keys(d), d.Why, d.Effects)
+	}
+}
