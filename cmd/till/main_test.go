@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,7 +18,8 @@ func TestCommands(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("TILL", bin)
 			e.Setenv("FREE", tilltest.FreePort(t))
-			e.Setenv("TILL_METRICS_ADDR", "off") // many run at once
+			e.Setenv("TILL_METRICS_ADDR", "off")            // many run at once
+			e.Setenv("GOCOVERDIR", os.Getenv("GOCOVERDIR")) // where a program that counts says what was reached
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"listen": listen, "json": isJSON, "exits": exits, "keep": keep, "sink": sinkCmd, "sql": sqlCmd},

@@ -4,14 +4,24 @@ package main
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"os"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"testing"
 
 	"till/cmd/till/tilltest"
 )
 
 func TestNoBugIsPlanted(t *testing.T) {
+	built, err := buildinfo.ReadFile(tilltest.Program(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(built.Settings, debug.BuildSetting{Key: "-cover", Value: "true"}) {
+		t.Skip("a program that counts what the tests reach names all of the source")
+	}
 	text, err := os.ReadFile(tilltest.Program(t))
 	if err != nil {
 		t.Fatal(err)

@@ -43,6 +43,9 @@ func program() (string, error) {
 	built.once.Do(func() {
 		if bin := os.Getenv("TILL_BIN"); bin != "" {
 			built.bin, built.err = filepath.Abs(bin)
+			if dir := os.Getenv("TILL_COUNTED"); dir != "" && built.err == nil { // go test gives its own programs another place
+				built.err = os.Setenv("GOCOVERDIR", dir)
+			}
 			return
 		}
 		if built.dir, built.err = os.MkdirTemp("", "till-test-"); built.err != nil {
