@@ -13,9 +13,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden compares a text with the file that holds what it must be.
+// golden compares a text with the file that holds what it must be, in a test whose
+// name make golden goes by.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
+	if !strings.HasPrefix(t.Name(), "TestGolden") {
+		t.Errorf("make golden does not write %s anew: it runs what is called TestGolden…", name)
+	}
 	path := filepath.Join("testdata", name)
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -88,7 +92,7 @@ func credit(id string, amount flow.Kobo, at time.Time) flow.Notice {
 	}
 }
 
-func TestTheTablesOfMovesAreWhatTheyWere(t *testing.T) {
+func TestGoldenTablesOfMoves(t *testing.T) {
 	for name, text := range flow.Matrices() {
 		golden(t, name+".txt", text)
 	}

@@ -75,7 +75,7 @@ func TestTheMatrixHoldsEveryStateEveryIntentAndAllNews(t *testing.T) {
 
 // Who answers in the chat lies over where its talk stands: the same matrix for
 // every state of the desk.
-func TestEveryStateOfTheDeskAnswersEverything(t *testing.T) {
+func TestGoldenAnswersInEveryStateOfTheDesk(t *testing.T) {
 	var b strings.Builder
 	for _, desk := range constants(t, "DeskState") {
 		at := func() flow.Turn {

@@ -53,7 +53,7 @@ func indented(t *testing.T, v any) string {
 	return b.String()
 }
 
-func TestTheRecordsThatMerchantsReadAreWhatTheyWere(t *testing.T) {
+func TestGoldenRecordsThatMerchantsRead(t *testing.T) {
 	plain := open()
 	plain.Mode, plain.EntryCode = flow.Headless, ""
 	paid := rich()
@@ -77,7 +77,7 @@ func TestTheRecordsThatMerchantsReadAreWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestAnEventCarriesItsChargeAndTheMoneyItIsAbout(t *testing.T) {
+func TestGoldenEventWithItsChargeAndTheMoneyItIsAbout(t *testing.T) {
 	paid := rich()
 	paid.Status, paid.AmountPaid, paid.PaidAt = flow.SessionPaid, paid.Amount, noon
 	paid.Exceptions = []flow.Exception{flow.Overpaid}

@@ -184,7 +184,7 @@ func line(what string, d flow.Decision) string {
 	return strings.TrimRight(fmt.Sprintf("  %-24s %-28s say %-42s do %s", what, state, "["+strings.Join(says, " ")+"]", "["+strings.Join(does, ", ")+"]"), " ") + "\n"
 }
 
-func TestEveryStateAnswersEverything(t *testing.T) {
+func TestGoldenAnswersInEveryStateOfATalk(t *testing.T) {
 	var b strings.Builder
 	for _, state := range flow.TalkStates() {
 		fmt.Fprintf(&b, "%s\n", state)

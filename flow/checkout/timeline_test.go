@@ -23,7 +23,7 @@ func sqlite(t *testing.T) store.Config {
 	return storetest.SQLite(t, store.Checkout)
 }
 
-func TestTheTimelineTellsAWholePayment(t *testing.T) {
+func TestGoldenTimelineOfAWholePayment(t *testing.T) {
 	t.Parallel()
 	w := one(t)
 	w.endpoint("https://shop.test/hook")
