@@ -228,10 +228,24 @@ func routed(t *testing.T, method, path string) {
 	}
 }
 
-// Every command shows an example.
+// Every command shows an example, and understands it. What an example comes to stands
+// two blanks behind it.
 func TestEveryCommandHasAnExample(t *testing.T) {
+	call, own := regexp.MustCompile(`\btill ([a-z][^&|>)\n]*)`), regexp.MustCompile(`<[^>]*>|'[^']*'|\$\(date[^)]*\)`)
 	for _, v := range leaves(t) {
-		if !strings.Contains(v.node.Detail, "Example") {
+		_, detail, _ := strings.Cut(v.node.Detail, "Example")
+		n := 0
+		for line := range strings.Lines(detail) {
+			if !strings.HasPrefix(line, "  ") {
+				continue
+			}
+			for _, m := range call.FindAllStringSubmatch(own.ReplaceAllString(line, "x"), -1) {
+				n++
+				args, _, _ := strings.Cut(m[1], "  ")
+				understood(t, args)
+			}
+		}
+		if n == 0 {
 			t.Errorf("till %s --help has no example: %q", strings.Join(v.path, " "), v.node.Detail)
 		}
 	}
