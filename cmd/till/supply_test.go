@@ -3,6 +3,9 @@ package main
 import (
 	"debug/buildinfo"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -36,5 +39,56 @@ func TestTheListOfLicencesIsOfWhatIsInTheProgram(t *testing.T) {
 	}
 	if len(listed) != len(info.Deps)+1 { // and Go's own
 		t.Errorf("%d modules are listed, and %d are in the program: make licences", len(listed), len(info.Deps)+1)
+	}
+}
+
+// What the Makefile runs by its name is there, for Go is content where it has nothing to
+// run; and so is each target that the README or a workflow names.
+func TestWhatTheMakefileRunsIsThere(t *testing.T) {
+	top := filepath.Join("..", "..")
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(top, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	targets, list := map[string]bool{}, []string{"-n", "-C", top}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z-]*):`).FindAllStringSubmatch(read("Makefile"), -1) {
+		targets[m[1]], list = true, append(list, m[1])
+	}
+	says := read("README.md") + read(".ci/run") + read(".github/workflows/nightly.yml")
+	for _, m := range regexp.MustCompile("(?m)`make ([a-z-]+)|^make ([a-z-]+)(?: +#|$)|^ {10}- ([a-z][a-z -]*)").FindAllStringSubmatch(says, -1) {
+		for target := range strings.FieldsSeq(m[1] + m[2] + m[3]) {
+			if !targets[target] {
+				t.Errorf("there is no make %s", target)
+			}
+		}
+	}
+	told, err := exec.Command("make", list...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("make -n: %v\n%s", err, told)
+	}
+	n, folder := 0, regexp.MustCompile(` \./[a-z/]+`)
+	for _, call := range regexp.MustCompile(` test .*-(?:run|bench) '?\^?([A-Z(][\w(|]*).*`).FindAllStringSubmatch(string(told), -1) {
+		before, either, _ := strings.Cut(call[1], "(")
+		for _, at := range folder.FindAllString(call[0], -1) {
+			files, err := filepath.Glob(filepath.Join(top, at[1:], "*_test.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var tests strings.Builder
+			for _, file := range files {
+				tests.WriteString(read(strings.TrimPrefix(file, top)))
+			}
+			for name := range strings.SplitSeq(either, "|") {
+				if n++; !regexp.MustCompile(`(?m)^func \w*` + before + name).MatchString(tests.String()) {
+					t.Errorf("%s has no %s", at[1:], before+name)
+				}
+			}
+		}
+	}
+	if n < 25 {
+		t.Errorf("only %d names were found", n)
 	}
 }
