@@ -130,7 +130,6 @@ test("a payer pays on the page to try things out", async () => {
   await page.frameLocator("iframe.phone").getByText(/received|paid/i).last().waitFor();
   await page.getByText("charge.success").first().waitFor();
   await page.getByText("signature verifies").first().waitFor();
-  await picture(page, "try");
   faultless();
 });
 

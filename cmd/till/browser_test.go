@@ -90,7 +90,7 @@ func textOf(selector string, into *string) chromedp.Action {
 // A person opens the link of a session in a browser, plays the payer on the
 // phone page and pays there.
 func TestThePhonePagePlaysAPayer(t *testing.T) {
-	ctx, complained := browser(t, 1180, 900)
+	ctx, complained := browser(t, 1180, 1080)
 	m, _, _ := devServer(t)
 	s := newSink(m)
 	data := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{
