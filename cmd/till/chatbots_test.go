@@ -174,7 +174,7 @@ func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 	if err := ln.Close(); err != nil {
 		b.Fatal(err)
 	}
-	env = append(env, "TILL_LOG_LEVEL=warn", "TILL_RATE_LIMIT_TEST=100000")
+	env = append(env, "TILL_LOG_LEVEL=warn", "TILL_METRICS_ADDR=off", "TILL_RATE_LIMIT_TEST=100000")
 	if redistest.Installed() {
 		env = append(env, "TILL_REDIS_URL="+redistest.Start(b).URL)
 	} else {
@@ -187,9 +187,13 @@ func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 	linkBot(b, n, botNumber, line(`^pairing: (.+)$`))
 	key := line(`^secret key  (sk_test_\w+)`)
 	base := "http://" + addr
-	await.Until(b, "its number is there", func() bool {
-		_, err := opening(b, base, key)
-		return err == nil
+	await.Until(b, "its number is there", func() bool { // asked so that nothing is refused: the log has a line for that
+		resp, err := http.Get(base + "/readyz")
+		if err != nil {
+			return false
+		}
+		text, err := io.ReadAll(resp.Body)
+		return errors.Join(err, resp.Body.Close()) == nil && !strings.Contains(string(text), `"degraded"`)
 	})
 	c := newChatBot(b, n, "Till", botNumber, func(int) string {
 		text, err := opening(b, base, key)
