@@ -43,7 +43,7 @@ func TestABackupToAFullDiskSaysWhereThereIsNoRoom(t *testing.T) {
 // neither a backup nor another owner would mend it.
 func TestADiskThatCannotBeWrittenIsNotDamage(t *testing.T) {
 	k := newKeeper(t, "data")
-	out := k.mounted("50m", "cp -a data disk/data\nmount -o remount,ro disk\ntill verify --data-dir disk/data\ntill doctor --data-dir disk/data\n"+
+	out := k.mounted("50m", "cp -a data disk/data\nmount -o remount,bind,ro disk\ntill verify --data-dir disk/data\ntill doctor --data-dir disk/data\n"+
 		"till backup one.tar.gz --data-dir disk/data\ntill ledger check --data-dir disk/data")
 	const why = "unable to open database file (14) (run it as the owner of the data dir, on a disk that can be written)"
 	if n := strings.Count(out, why); n != 3 {
