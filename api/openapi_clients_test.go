@@ -1,0 +1,27 @@
+package api
+
+import "testing"
+
+// Generators of clients read the document with less care than validators do. What
+// they make nothing of, or what does not compile, is held here.
+
+// A program has one handler for one URL, so that what comes there needs one type, and
+// code has to tell the kinds apart. Under webhooks alone it would not be enough:
+// oapi-codegen drops what no path leads to, and then misses it.
+func TestOneTypeHoldsEveryWebhook(t *testing.T) {
+	doc := contract(t).Doc
+	heard := doc.Paths.Value(endpointsPath).Post.Callbacks["event"]
+	if heard == nil {
+		t.Fatal("no path leads to the webhooks")
+	}
+	event := heard.Value.Value("{$request.body#/url}").Post.RequestBody.Value.Content["application/json"].Schema
+	kinds := event.Value.Discriminator.Mapping
+	for kind, item := range doc.Webhooks {
+		if got, want := kinds[kind].Ref, item.Post.RequestBody.Value.Content["application/json"].Schema.Ref; got != want {
+			t.Errorf("%s is a %s, and one type says %q", kind, want, got)
+		}
+	}
+	if len(kinds) != len(doc.Webhooks) {
+		t.Errorf("there are %d webhooks; one type knows %d", len(doc.Webhooks), len(kinds))
+	}
+}
