@@ -1,6 +1,9 @@
 package api
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // Generators of clients read the document with less care than validators do. What
 // they make nothing of, or what does not compile, is held here.
@@ -23,5 +26,21 @@ func TestOneTypeHoldsEveryWebhook(t *testing.T) {
 	}
 	if len(kinds) != len(doc.Webhooks) {
 		t.Errorf("there are %d webhooks; one type knows %d", len(doc.Webhooks), len(kinds))
+	}
+}
+
+// What narrows a part of an error once more for each status is lost by generators, or
+// hides the rest of it: message, fields and retryable were gone.
+func TestOneTypeHoldsEveryError(t *testing.T) {
+	for call, op := range operations(t) {
+		for status, r := range op.Responses.Map() {
+			said := r.Value.Content["application/json"]
+			if strings.HasPrefix(status, "2") || said == nil {
+				continue
+			}
+			if got := said.Schema.Ref; got != "#/components/schemas/Failure" {
+				t.Errorf("%s answers %s with a %q", call, status, got)
+			}
+		}
 	}
 }

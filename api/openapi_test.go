@@ -181,8 +181,7 @@ func TestTheDocumentHoldsEveryCodeUnderItsStatus(t *testing.T) {
 			t.Errorf("there is no Error%s for %v", status, want)
 			continue
 		}
-		narrow := r.Value.Content["application/json"].Schema.Value.AllOf[1].Value.Properties["error"].Value
-		if got := enum(t, narrow.Properties["code"]); !slices.Equal(got, want) {
+		if got := slices.Sorted(slices.Values(apitest.Codes(r.Value))); !slices.Equal(got, want) {
 			t.Errorf("Error%s holds\n%v, the program has\n%v", status, got, want)
 		}
 	}
@@ -340,6 +339,7 @@ func TestTheCheckNoticesWhatIsNotInTheDocument(t *testing.T) {
 		"another media type":  {Status: 200, Header: http.Header{"X-Request-Id": id["X-Request-Id"], "Content-Type": {"text/plain"}}, Answer: []byte(`{"status":true,"data":{"alive":true}}`)},
 		"an unknown header":   {Status: 200, Header: http.Header{"X-Request-Id": id["X-Request-Id"], "Content-Type": id["Content-Type"], "Location": {"/v1/x"}}, Answer: []byte(`{"status":true,"data":{"alive":true}}`)},
 		"an error of another": {Status: 409, Header: id, Answer: []byte(`{"status":false,"error":{"type":"conflict","code":"session_paid","message":"m","fields":[],"details":{},"retryable":false,"requestId":"req_01k9z3m5x8v2c7n4b6t1q0w9ex","docUrl":"/docs/errors/session_paid"}}`)},
+		"another's code":      {Status: 400, Header: id, Answer: []byte(`{"status":false,"error":{"type":"conflict","code":"session_paid","message":"m","fields":[],"details":{},"retryable":false,"requestId":"req_01k9z3m5x8v2c7n4b6t1q0w9ex","docUrl":"/docs/errors/session_paid"}}`)},
 	} {
 		e.Method, e.URL = http.MethodGet, httptest.NewRequest(http.MethodGet, "/livez", nil).URL
 		if contract(t).Check(e) == nil {

@@ -19,6 +19,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -243,7 +244,36 @@ func (c *Contract) body(at string, r *openapi3.Response, e Exchange) error {
 	if kind != "application/json" {
 		return nil
 	}
-	return c.JSON(at+Pointer("content", kind, "schema"), e.Answer)
+	if err := c.JSON(at+Pointer("content", kind, "schema"), e.Answer); err != nil {
+		return err
+	}
+	return told(r, e.Answer)
+}
+
+var inCode = regexp.MustCompile("`([a-z_]+)`")
+
+// Codes are the codes of errors that an answer may have, as its description lists
+// them; none where it lists none.
+func Codes(r *openapi3.Response) []string {
+	var out []string
+	_, list, _ := strings.Cut(*r.Description, " Codes: ")
+	for _, m := range inCode.FindAllStringSubmatch(list, -1) {
+		out = append(out, m[1])
+	}
+	return out
+}
+
+// told says whether an answer's code is one of those that the document lists.
+func told(r *openapi3.Response, answer []byte) error {
+	codes := Codes(r)
+	if len(codes) == 0 {
+		return nil
+	}
+	var failure struct{ Error struct{ Code string } }
+	if err := json.Unmarshal(answer, &failure); err != nil || !slices.Contains(codes, failure.Error.Code) {
+		return fmt.Errorf("the code %q is none of %v", failure.Error.Code, codes)
+	}
+	return nil
 }
 
 // said are the headers that mean something to a client: those that are sent
