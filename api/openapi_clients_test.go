@@ -44,3 +44,13 @@ func TestOneTypeHoldsEveryError(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryFixedValueOfTheDocumentHasAType(t *testing.T) {
+	walk("", contract(t).Raw, func(at string, o map[string]any) {
+		_, fixed := o["const"]
+		_, list := o["enum"].([]any)
+		if (fixed || list) && o["type"] == nil {
+			t.Errorf("%s has no type: generated code takes anything there", at)
+		}
+	})
+}
