@@ -54,3 +54,14 @@ func TestEveryFixedValueOfTheDocumentHasAType(t *testing.T) {
 		}
 	})
 }
+
+func TestEveryAlternativeOfTheDocumentHasAName(t *testing.T) {
+	walk("", contract(t).Raw, func(at string, o map[string]any) {
+		list, _ := o["oneOf"].([]any)
+		for i, one := range list {
+			if part, _ := one.(map[string]any); part["$ref"] == nil && part["type"] != "null" {
+				t.Errorf("%s/oneOf/%d has none: generators call it by its number, or leave the call out", at, i)
+			}
+		}
+	})
+}

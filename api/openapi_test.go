@@ -228,7 +228,7 @@ func walk(at string, v any, f func(at string, object map[string]any)) {
 }
 
 func TestEverySchemaOfTheDocumentIsClosed(t *testing.T) {
-	parts := []string{"ChargeFields", "KeyFields", "EndpointFields", "SecretFields", "EventFields"} // closed by what they are parts of
+	parts := []string{"NewSessionFields", "ChargeFields", "KeyFields", "EndpointFields", "SecretFields", "EventFields"} // closed by what they are parts of
 	narrowing := regexp.MustCompile(`/allOf/\d+(/|$)`)
 	example := regexp.MustCompile(`/(example|value)(/|$)`)
 	walk("", contract(t).Raw, func(at string, o map[string]any) {
