@@ -1,8 +1,13 @@
 package api
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // Generators of clients read the document with less care than validators do. What
@@ -64,4 +69,63 @@ func TestEveryAlternativeOfTheDocumentHasAName(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Generated Python and zod fill defaults in and send them. So one must be what leaving
+// the field out is, whatever else is sent.
+func TestEveryDefaultOfTheDocumentCanBeSent(t *testing.T) {
+	for call, op := range operations(t) {
+		method, path, _ := strings.Cut(call, " ")
+		for name, body := range bodies(t, op) {
+			filled := withDefaults(t, op, body)
+			if filled == body {
+				continue
+			}
+			t.Run(op.OperationID+" "+name, func(t *testing.T) {
+				e := &example{desk: openDesk(t), op: op, url: fill(t, path, op), body: filled}
+				e.token = e.tokenFor(e.project)
+				e.live()
+				given := e.key
+				if keyOf(op) == "dashboardToken" {
+					given = e.token
+				}
+				if got := e.patiently(method, e.url, given, e.body); got.status != expected(t, op) {
+					t.Errorf("%s with %s: %d %s", call, e.body, got.status, got.body)
+				}
+			})
+		}
+	}
+	walk("", contract(t).Raw, func(at string, o map[string]any) {
+		if text, _ := o["description"].(string); o["default"] != nil && strings.Contains(text, "project's settings") {
+			t.Errorf("%s has a default, which would be sent in the place of the project's", at)
+		}
+	})
+}
+
+// withDefaults is a body with the defaults of all fields that it leaves out.
+func withDefaults(t *testing.T, op *openapi3.Operation, body string) string {
+	t.Helper()
+	var set map[string]any
+	if body == "" || json.Unmarshal([]byte(body), &set) != nil {
+		return body
+	}
+	filled := false
+	for _, fields := range alternatives(op.RequestBody.Value.Content["application/json"].Schema) {
+		if slices.ContainsFunc(slices.Collect(maps.Keys(set)), func(name string) bool { return fields[name] == nil }) {
+			continue // another kind of body
+		}
+		for name, field := range fields {
+			if _, there := set[name]; !there && field.Value.Default != nil {
+				set[name], filled = field.Value.Default, true
+			}
+		}
+	}
+	if !filled {
+		return body
+	}
+	out, err := json.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }
