@@ -59,18 +59,79 @@ func Load(ctx context.Context, document []byte) (*Contract, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
+	raw, err := decode(text)
+	if err != nil {
+		return nil, err
+	}
 	value, err := decode(text)
 	if err != nil {
 		return nil, err
 	}
+	shutAll(value)
 	c := &Contract{Doc: doc, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
-	c.Raw, _ = value.(map[string]any)
+	c.Raw, _ = raw.(map[string]any)
 	c.compiler.DefaultDraft(jsonschema.Draft2020)
 	c.compiler.AssertFormat()
 	if err := c.compiler.AddResource(home, value); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
 	return c, nil
+}
+
+// shutAll lets nothing into an answer or a webhook that the document does not name. In the
+// document they are open, for clients that are older than a field; here none may come
+// that is not in it.
+func shutAll(document any) {
+	all, _ := document.(map[string]any)
+	components, _ := all["components"].(map[string]any)
+	schemas, _ := components["schemas"].(map[string]any)
+	for _, s := range schemas {
+		shutInside(s)
+	}
+	shutBodies(document)
+}
+
+// shutBodies shuts each schema that a body, a parameter or a header has.
+func shutBodies(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, one := range v {
+			if name == "schema" {
+				shut(one)
+			} else if name != "schemas" && name != "example" && name != "examples" {
+				shutBodies(one)
+			}
+		}
+	case []any:
+		for _, one := range v {
+			shutBodies(one)
+		}
+	}
+}
+
+// shut shuts a schema that stands in the place of a whole value.
+func shut(schema any) {
+	if s, ok := schema.(map[string]any); ok {
+		shutInside(s)
+		s["unevaluatedProperties"] = false
+	}
+}
+
+// shutInside shuts the values below a schema, and not itself: it may be a part of another.
+func shutInside(schema any) {
+	s, _ := schema.(map[string]any)
+	fields, _ := s["properties"].(map[string]any)
+	for _, one := range fields {
+		shut(one)
+	}
+	shut(s["items"])
+	shut(s["additionalProperties"])
+	for _, name := range []string{"allOf", "oneOf"} {
+		parts, _ := s[name].([]any)
+		for _, one := range parts {
+			shutInside(one)
+		}
+	}
 }
 
 func decode(body []byte) (any, error) {
