@@ -141,3 +141,17 @@ func TestNoPartOfSeveralSchemasHoldsAnObjectWithoutAName(t *testing.T) {
 		}
 	}
 }
+
+// Without a format a picture is a text to generated clients, which it cannot be read as.
+func TestWhatIsNoTextIsBinaryInTheDocument(t *testing.T) {
+	texts := []string{"application/json", "application/yaml", "text/html"}
+	for call, op := range operations(t) {
+		for status, r := range op.Responses.Map() {
+			for kind, media := range r.Value.Content {
+				if !slices.Contains(texts, kind) && media.Schema.Value.Format != "binary" {
+					t.Errorf("%s answers %s with %s, and not as bytes", call, status, kind)
+				}
+			}
+		}
+	}
+}
