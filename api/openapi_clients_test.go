@@ -155,3 +155,13 @@ func TestWhatIsNoTextIsBinaryInTheDocument(t *testing.T) {
 		}
 	}
 }
+
+// redocly took a document that says nothing of who may call a webhook for one with 25 errors.
+func TestTheDocumentSaysWhatGuardsAWebhook(t *testing.T) {
+	doc := contract(t).Doc
+	for name, item := range doc.Webhooks {
+		if item.Post.Security == nil && doc.Security == nil {
+			t.Errorf("%s is told neither with a key nor without", name)
+		}
+	}
+}
