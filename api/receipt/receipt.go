@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/gofont/gobold"
 	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
 
 	"till/flow"
@@ -28,14 +30,14 @@ const Kind = "image/png"
 
 // The measures of a receipt's picture, in pixels: a phone shows it whole.
 const (
-	paperWidth  = 720
-	paperEdge   = 48
-	paperBar    = 16
-	titleSize   = 40
-	amountSize  = 56
-	lineSize    = 24
-	lineStep    = 40
-	mostLetters = 44 // in a line; what is longer ends in dots
+	paperWidth = 720
+	paperEdge  = 48
+	paperBar   = 16
+	titleSize  = 40
+	amountSize = 56
+	lineSize   = 24
+	lineStep   = 40
+	besideName = 176 // from where a line's name begins to where its words do
 )
 
 // Draw draws the receipt of a session in an environment. Money that waits for a
@@ -110,6 +112,9 @@ func draw(amount string, lines [][2]string, env flow.Environment, now time.Time)
 		return nil, err
 	}
 	regular, bold := fonts[0], fonts[1]
+	if lines, err = set(regular, lines); err != nil {
+		return nil, err
+	}
 	ink, soft, bar := color.RGBA{0x16, 0x21, 0x1d, 0xff}, color.RGBA{0x55, 0x63, 0x5d, 0xff}, color.RGBA{0x0b, 0x6b, 0x53, 0xff}
 	if env == flow.Test {
 		bar = color.RGBA{0x1d, 0x4e, 0xd8, 0xff}
@@ -124,7 +129,7 @@ func draw(amount string, lines [][2]string, env flow.Environment, now time.Time)
 			return fmt.Errorf("draw a receipt: %w", err)
 		}
 		pen := font.Drawer{Dst: paper, Src: image.NewUniform(at), Face: face, Dot: fixed.P(x, y)}
-		pen.DrawString(shorten(text))
+		pen.DrawString(text)
 		return face.Close()
 	}
 	y := paperBar + paperEdge + titleSize
@@ -138,7 +143,7 @@ func draw(amount string, lines [][2]string, env flow.Environment, now time.Time)
 			err = write(regular, lineSize, soft, paperEdge, y, line[0])
 		}
 		if err == nil {
-			err = write(regular, lineSize, ink, paperEdge+200, y, line[1])
+			err = write(regular, lineSize, ink, paperEdge+besideName, y, line[1])
 		}
 		y += lineStep
 	}
@@ -155,11 +160,55 @@ func draw(amount string, lines [][2]string, env flow.Environment, now time.Time)
 	return out.Bytes(), nil
 }
 
-// shorten cuts what does not fit into a line.
-func shorten(text string) string {
-	letters := []rune(text)
-	if len(letters) <= mostLetters {
-		return text
+// set breaks what does not fit beside its name into lines that do, in letters
+// that the typeface has.
+func set(f *opentype.Font, lines [][2]string) ([][2]string, error) {
+	face, err := opentype.NewFace(f, &opentype.FaceOptions{Size: lineSize, DPI: 72, Hinting: font.HintingFull})
+	if err != nil {
+		return nil, fmt.Errorf("set a receipt: %w", err)
 	}
-	return string(letters[:mostLetters-1]) + "…"
+	const width = paperWidth - paperEdge - besideName - paperEdge/2
+	var out [][2]string
+	for _, line := range lines {
+		rest := []rune(written(f, line[1]))
+		for name := line[0]; len(rest) > 0; name = "" {
+			n := 1
+			for ; n < len(rest) && font.MeasureString(face, string(rest[:n+1])) <= fixed.I(width); n++ {
+			}
+			for at := n; n < len(rest) && at > 0; at-- { // between two words, where there are two
+				if rest[at] == ' ' {
+					n = at + 1
+					break
+				}
+			}
+			out, rest = append(out, [2]string{name, string(rest[:n])}), rest[n:]
+		}
+	}
+	return out, face.Close()
+}
+
+// bare are the letters of Nigeria's languages, and its sign, that the typeface
+// lacks, as accounts at its banks have them.
+var bare = strings.NewReplacer("ẹ", "e", "Ẹ", "E", "ị", "i", "Ị", "I", "ọ", "o", "Ọ", "O", "ụ", "u", "Ụ", "U", "ṣ", "s", "Ṣ", "S", "ǹ", "n", "Ǹ", "N",
+	"ṅ", "n", "Ṅ", "N", "ḿ", "m", "Ḿ", "M", "ɓ", "b", "Ɓ", "B", "ɗ", "d", "Ɗ", "D", "ƙ", "k", "Ƙ", "K", "ƴ", "y", "Ƴ", "Y", "₦", "NGN ")
+
+// written is a text in letters that the typeface has. Of other scripts and pictures
+// it has none: dots stand where they were.
+func written(f *opentype.Font, text string) string {
+	var out strings.Builder
+	var has sfnt.Buffer
+	dots := false
+	for _, r := range bare.Replace(text) {
+		glyph, err := f.GlyphIndex(&has, r)
+		switch {
+		case unicode.In(r, unicode.M, unicode.Cf): // on the letter before, or not seen
+		case err == nil && glyph != 0:
+			out.WriteRune(r)
+			dots = dots && r == ' '
+		case !dots:
+			out.WriteRune('…')
+			dots = true
+		}
+	}
+	return strings.Join(strings.Fields(out.String()), " ")
 }

@@ -1,0 +1,75 @@
+package receipt_test
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"strings"
+	"testing"
+	"time"
+
+	"till/api/receipt"
+	"till/flow"
+	"till/flow/checkout"
+)
+
+// drawn is the receipt of a session that is paid.
+func drawn(t *testing.T, s flow.Session) (image.Image, []byte) {
+	t.Helper()
+	now := time.Date(2026, time.November, 26, 8, 0, 0, 0, time.UTC)
+	s.Status, s.AmountPaid, s.PaidAt = flow.SessionPaid, 500_000, now
+	body, err := receipt.Draw(checkout.View{Session: s}, flow.Test, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return picture, body
+}
+
+// Everything stands on the paper: what is long goes on in the next line, so that
+// two payments whose references differ at their ends can be told apart.
+func TestNothingOfAReceiptIsCutOff(t *testing.T) {
+	const name, description, reference = 100, 255, 100 // as long as the API takes them
+	long := flow.Session{
+		Merchant: strings.Repeat("W", name), CustomerName: strings.Repeat("Oluwaseun ", name/10), Description: strings.Repeat("D", description),
+	}
+	one, two := long, long
+	one.Reference, two.Reference = strings.Repeat("0", reference-1)+"1", strings.Repeat("0", reference-1)+"2"
+	picture, body := drawn(t, one)
+	if _, other := drawn(t, two); bytes.Equal(body, other) {
+		t.Error("the end of a reference is not on its receipt")
+	}
+	at := picture.Bounds()
+	for y := 20; y < at.Dy(); y++ {
+		for x := at.Dx() - 24; x < at.Dx(); x++ {
+			if picture.At(x, y) != (color.RGBA{0xff, 0xff, 0xff, 0xff}) {
+				t.Fatalf("something stands at the edge of the paper, in %d, %d of %v", x, y, at)
+			}
+		}
+	}
+}
+
+// The letters of Nigeria's languages that the typeface lacks are written as bank
+// accounts have them, and no sign as an empty box.
+func TestAReceiptIsWrittenInLettersThatCanBeRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"Ọláṣubọ̀mí Ẹ̀ṣọ́":       "Olásubomí Eso",
+		"O\u0323la\u0301":        "Ola",
+		"Ụkachukwu Ịfeọma Ṅna":   "Ukachukwu Ifeoma Nna",
+		"Ɗan Ɓauchi Ƙasimu Ƴ’aƴ": "Dan Bauchi Kasimu Y’ay",
+		"Two bags, ₦5,000 each":  "Two bags, NGN 5,000 each",
+		"\u202eAda\u200d\ufe0f":  "Ada",
+		"王小明 Wang":               "… Wang",
+		"محمد عبد الله":          "…",
+		"Two 👩‍👩‍👧‍👦👕 shirts":    "Two … shirts",
+	} {
+		_, got := drawn(t, flow.Session{Merchant: "Ada Stores", CustomerName: text})
+		if _, plain := drawn(t, flow.Session{Merchant: "Ada Stores", CustomerName: want}); !bytes.Equal(got, plain) {
+			t.Errorf("%q is not written as %q", text, want)
+		}
+	}
+}
