@@ -81,6 +81,7 @@ type momentRow struct {
 	checkout.Moment
 
 	Text string // what is kept of it, "" for no more than its words
+	Mark string // names it on the page: what a reader has opened of it stays open
 }
 
 // sessionPage is GET /sessions/{id}.
@@ -212,11 +213,14 @@ func (c *Console) withMoments(ctx context.Context, service *checkout.Service, wh
 	if out.Cut = len(moments) > storyShown; out.Cut {
 		moments = moments[len(moments)-storyShown:]
 	}
+	at := map[int64]int{} // how many there are at the same time
 	for _, m := range moments {
 		if strings.HasPrefix(m.What, "rail.") { // a call to the bank, or its answer
 			m.Who = "rail"
 		}
-		out.Moments = append(out.Moments, momentRow{m, pretty(m.Raw)})
+		micros := m.At.UnixMicro()
+		at[micros]++
+		out.Moments = append(out.Moments, momentRow{m, pretty(m.Raw), fmt.Sprintf("at-%d-%d", micros, at[micros])})
 	}
 	return out, nil
 }
