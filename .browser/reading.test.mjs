@@ -2,7 +2,7 @@
 // and however much there is.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { enter, open, start } from "./till.mjs";
+import { enter, open, start, until } from "./till.mjs";
 
 const checkout = "/v1/whatsapp/checkout/sessions";
 let till, web;
@@ -25,6 +25,32 @@ test("what is opened in a session stays open when news comes, and the keyboard w
   await till.api("POST", "/v1/test/bank/transfers", { accountNumber });
   await page.getByRole("heading", { name: "Money that came" }).waitFor();
   assert.deepEqual(await at(), [1, 1, "SUMMARY"]);
+  assert.deepEqual(web.faults, []);
+  await page.context().close();
+});
+
+test("a name that is written from right to left turns no number beside it round", async () => {
+  const { id, checkoutUrl } = await opened({ mode: "chat", customerName: "שלמה הלוי", customerPhone: "08031234567" });
+  const { phone } = await till.api("POST", "/v1/test/phones", { pushName: "שלמה הלוי" });
+  for (const text of [new URL(checkoutUrl).searchParams.get("text"), "9"]) await till.api("POST", `/v1/test/phones/${phone}/messages`, { text });
+  const page = await web.page();
+  await enter(page, till, "support", "/inbox");
+  await until("the payer waits", async () => { await page.reload(); return page.getByRole("link", { name: "שלמה" }).count(); });
+  const chat = await page.getByRole("link", { name: "שלמה" }).getAttribute("href");
+  for (const address of ["/inbox", chat, `/sessions/${id}`]) {
+    await page.goto(till.url + address);
+    const order = await page.getByRole("main").evaluate((main) => { // whether each number is read from left to right
+      const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT), all = [];
+      for (let text; (text = texts.nextNode());) {
+        const at = text.data.indexOf("+234");
+        if (at < 0 || !text.parentElement.checkVisibility()) continue;
+        const left = (i) => { const r = document.createRange(); r.setStart(text, i); r.setEnd(text, i + 1); return r.getBoundingClientRect().left; };
+        all.push(left(at) < left(at + 4) && left(at + 4) < left(text.data.trimEnd().length - 1));
+      }
+      return all;
+    });
+    assert.ok(order.length > 0 && order.every(Boolean), `${address}: ${order}`);
+  }
   assert.deepEqual(web.faults, []);
   await page.context().close();
 });
