@@ -54,3 +54,18 @@ test("a name that is written from right to left turns no number beside it round"
   assert.deepEqual(web.faults, []);
   await page.context().close();
 });
+
+test("on a phone it is told what each amount is and who paid it, and the largest is not cut off", async () => {
+  const { id } = await opened({ amount: 2500000000 });
+  await till.api("POST", "/v1/test/bank/transfers", { accountNumber: await account(id), amount: 2500000100, senderName: "Chidinma Okafor" });
+  await until("it is paid", async () => (await till.api("GET", `${checkout}/${id}`)).status === "PAID");
+  const page = await web.page({ viewport: { width: 320, height: 700 } });
+  await enter(page, till, "support", `/sessions/${id}`);
+  const money = page.getByRole("region", { name: "Money that came" });
+  const told = await money.locator("td.money").evaluateAll((all) => all.map((td) => getComputedStyle(td, "::before").content.replaceAll('"', "").trim() + td.textContent));
+  assert.deepEqual(told, ["Amount₦25,000,001.00", "Set aside₦1.00"]);
+  await money.getByText("Chidinma Okafor").waitFor({ state: "visible", timeout: 2000 });
+  assert.deepEqual(await page.locator("main .card").evaluateAll((all) => all.filter((c) => c.scrollWidth > c.clientWidth).map((c) => c.innerText.slice(0, 60))), []);
+  assert.deepEqual(web.faults, []);
+  await page.context().close();
+});
