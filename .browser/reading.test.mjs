@@ -69,3 +69,31 @@ test("on a phone it is told what each amount is and who paid it, and the largest
   assert.deepEqual(web.faults, []);
   await page.context().close();
 });
+
+test("no word of ours is cut into pieces beside what merchants and payers call things", async () => {
+  const id = (await opened({ customerName: "A".repeat(100), customerPhone: "08031234567", reference: "W".repeat(100), mode: "chat" })).checkoutUrl;
+  const { phone } = await till.api("POST", "/v1/test/phones", { pushName: "W".repeat(100) });
+  for (const text of [new URL(id).searchParams.get("text"), "9"]) await till.api("POST", `/v1/test/phones/${phone}/messages`, { text });
+  const page = await web.page();
+  await enter(page, till, "owner", "/team");
+  await page.getByLabel("E-mail address").fill(`${"a".repeat(64)}@${"b".repeat(60)}.${"c".repeat(60)}.example.com`);
+  await page.getByRole("button", { name: "Add" }).click();
+  await page.getByRole("link", { name: "back to the team" }).click();
+  await until("the payer waits", async () => { await page.goto(till.url + "/inbox"); return page.getByRole("link", { name: "WWW" }).count(); });
+  for (const address of ["/team", "/inbox", "/sessions", "/team/audit"]) {
+    await page.goto(till.url + address);
+    const cut = await page.getByRole("main").evaluate((main) => { // words on two lines
+      const texts = document.createTreeWalker(main, NodeFilter.SHOW_TEXT), all = [];
+      for (let text; (text = texts.nextNode());) {
+        for (const word of text.data.matchAll(/[+\w.•]{4,16}(?!\S)/g)) {
+          const r = document.createRange(); r.setStart(text, word.index); r.setEnd(text, word.index + word[0].length);
+          if (text.parentElement.checkVisibility() && !/[\w.@]/.test(text.data[word.index - 1] ?? "") && new Set([...r.getClientRects()].map((one) => Math.round(one.top))).size > 1) all.push(word[0]);
+        }
+      }
+      return all;
+    });
+    assert.deepEqual(cut, [], address);
+  }
+  assert.deepEqual(web.faults, []);
+  await page.context().close();
+});
