@@ -97,3 +97,26 @@ test("no word of ours is cut into pieces beside what merchants and payers call t
   assert.deepEqual(web.faults, []);
   await page.context().close();
 });
+
+test("a page says whose time it shows, and on paper of which day, and prints a conversation whole", async () => {
+  const { id, checkoutUrl } = await opened({ mode: "chat", customerName: "Efe Ovie" });
+  const { phone } = await till.api("POST", "/v1/test/phones", { pushName: "Efe" });
+  const write = (text) => till.api("POST", `/v1/test/phones/${phone}/messages`, { text });
+  await write(new URL(checkoutUrl).searchParams.get("text"));
+  await write("9");
+  for (let n = 0; n < 12; n++) await write(`Is somebody there? ${"I wait. ".repeat(20)}`);
+  const page = await web.page({ viewport: { width: 718, height: 600 } }); // a sheet of A4
+  await enter(page, till, "support", `/sessions/${id}`);
+  assert.match(await page.getByRole("contentinfo").innerText(), /Lagos, UTC\+1/);
+  const days = () => page.locator("main time").evaluateAll((all) => all.filter((t) => /^\d\d:/.test(t.textContent)).map((t) => getComputedStyle(t, "::before").content));
+  assert.ok((await days()).length > 0 && (await days()).every((day) => day === "none"));
+  await page.emulateMedia({ media: "print" });
+  assert.ok((await days()).every((day) => /^"\d+ \w+ \d{4}, "$/.test(day)), `${await days()}`);
+  await page.emulateMedia({ media: "screen" });
+  await until("the payer waits", async () => { await page.goto(till.url + "/inbox"); return page.getByRole("link", { name: "Efe" }).count(); });
+  await page.getByRole("link", { name: "Efe" }).click();
+  await page.emulateMedia({ media: "print" });
+  assert.deepEqual(await page.locator("main .follow, main .chat").evaluateAll((all) => all.filter((e) => e.scrollHeight > e.clientHeight + 1).map((e) => e.className)), []);
+  assert.deepEqual(web.faults, []);
+  await page.context().close();
+});

@@ -123,18 +123,19 @@ func whenever(at any, now time.Time) (template.HTML, error) {
 	return "", fmt.Errorf("%v is no time", at)
 }
 
-// when shows a time as Lagos has it, with the UTC time on hover.
+// when shows a time as Lagos has it, with the UTC time on hover. One of today has no
+// day on a screen; on paper, which is read another day, it has.
 func when(at, now time.Time) template.HTML {
 	if at.IsZero() || at.UnixMilli() == 0 {
 		return "–"
 	}
 	local := at.In(flow.Lagos)
-	form := "2 Jan 2006, 15:04"
+	form, day := "2 Jan 2006, 15:04", ""
 	if y, m, d := local.Date(); func() bool { ny, nm, nd := now.In(flow.Lagos).Date(); return y == ny && m == nm && d == nd }() {
-		form = "15:04:05"
+		form, day = "15:04:05", local.Format(` data-day="2 Jan 2006, "`)
 	}
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s Lagos, %s UTC">%s</time>`, //nolint:gosec // times alone
-		flow.Stamp(at), local.Format("2 Jan 2006 15:04:05.000"), at.UTC().Format("2 Jan 2006 15:04:05.000"), local.Format(form)))
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s Lagos, %s UTC"%s>%s</time>`, //nolint:gosec // times alone
+		flow.Stamp(at), local.Format("2 Jan 2006 15:04:05.000"), at.UTC().Format("2 Jan 2006 15:04:05.000"), day, local.Format(form)))
 }
 
 // ago says how old something is, in its largest unit.
