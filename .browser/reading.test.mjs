@@ -120,3 +120,32 @@ test("a page says whose time it shows, and on paper of which day, and prints a c
   assert.deepEqual(web.faults, []);
   await page.context().close();
 });
+
+test("what was written in a form is shown where the login ended meanwhile or the page is of elsewhere", async () => {
+  const { id } = await opened();
+  const page = await web.page();
+  await enter(page, till, "support", `/sessions/${id}`);
+  const keep = async (words) => {
+    await page.getByLabel("Note for your colleagues").fill(words);
+    return () => page.getByRole("button", { name: "Keep the note" }).click();
+  };
+  const send = await keep("The payer called;\nit was their sister's account.");
+  await page.context().clearCookies();
+  await send();
+  await page.getByText("your login had ended").waitFor();
+  await page.getByText("it was their sister's account.").waitFor();
+  await page.getByRole("button", { name: "Enter as support" }).click();
+  await page.waitForURL(`${till.url}/sessions/${id}`);
+  const again = await keep("She sends the rest today.");
+  const other = await page.context().newPage();
+  await other.goto(`${till.url}/`);
+  await other.locator(".me summary").click();
+  await other.getByLabel("Environment").selectOption("live");
+  await other.getByRole("button", { name: "Look there" }).click();
+  await other.waitForLoadState();
+  await again();
+  await page.getByText("Nothing was done").waitFor();
+  await page.getByText("She sends the rest today.").waitFor();
+  assert.deepEqual(web.faults, []);
+  await page.context().close();
+});

@@ -168,7 +168,7 @@ var errEntered = errors.New("somebody is logged in already")
 func (c *Console) failed(v *visit, err error) error {
 	switch {
 	case errors.Is(err, errLogin):
-		return v.toLogin()
+		return c.toLogin(v)
 	case errors.Is(err, errEntered) && v.http.Path() == "/signup":
 		return v.to("/developers", "You are signed up and logged in. A key is shown once: make another one if you have not copied it.")
 	case errors.Is(err, errEntered):
@@ -185,6 +185,7 @@ func (c *Console) failed(v *visit, err error) error {
 		status = c.cfg.Status(own.Code)
 	}
 	v.http.Status(status)
+	v.keepsWords()
 	return v.show("error", "Not done", own)
 }
 

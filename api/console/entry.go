@@ -25,6 +25,46 @@ func entryPages() []Page {
 	}
 }
 
+// toLogin sends somebody who must log in to where they can. A form whose login ended
+// meanwhile leads to the page that it was on, and what was written in it is shown:
+// nobody is to write it again.
+func (c *Console) toLogin(v *visit) error {
+	next := ""
+	switch from, err := url.Parse(v.http.Get("Referer")); {
+	case v.http.Method() == http.MethodGet:
+		next = v.http.OriginalURL()
+	case v.ownPage() && err == nil:
+		next = from.RequestURI()
+		if form, err := url.ParseQuery(string(v.http.Body())); err == nil && isText(form) {
+			v.form = form
+		}
+		if v.keepsWords(); len(v.undone) > 0 {
+			v.http.Status(http.StatusUnauthorized)
+			return c.askLogin(v, loginView{Next: inside(next), Wrong: "Nothing was done: your login had ended. What you wrote stands below."})
+		}
+	}
+	if next != "" {
+		next = "?next=" + url.QueryEscape(next)
+	}
+	return v.http.Redirect("/login"+next, http.StatusSeeOther)
+}
+
+// ownPage says whether the browser vouches that a page of ours sent the form.
+func (v *visit) ownPage() bool { return v.http.Get("Sec-Fetch-Site") == "same-origin" }
+
+// keepsWords keeps what a person wrote in the form, for the page that says that
+// it was not done. Another site's words are nobody's.
+func (v *visit) keepsWords() {
+	if !v.ownPage() {
+		return
+	}
+	for _, name := range []string{"text", "note", "reason"} {
+		if words := v.field(name); words != "" {
+			v.undone = append(v.undone, words)
+		}
+	}
+}
+
 // loginView is what the login page is given.
 type loginView struct {
 	Email string
@@ -44,7 +84,7 @@ func inside(next string) string {
 
 // loginPage is GET /login.
 func (c *Console) loginPage(v *visit) error {
-	return c.askLogin(v, loginView{Next: inside(v.query("next"))})
+	return c.askLogin(v, loginView{Next: inside(v.http.Query("next"))}) // whole: a search may be long
 }
 
 func (c *Console) askLogin(v *visit, data loginView) error {

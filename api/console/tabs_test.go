@@ -3,6 +3,7 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"till/flow"
@@ -65,4 +66,37 @@ func TestAFormIsOfTheProjectAndEnvironmentThatItsPageShowed(t *testing.T) {
 	w.wants(v.post("/developers/projects", made), http.StatusOK, "sk_test_")
 	chosen(second, "test")
 	w.wants(v.post("/logout", form("csrf", first)), http.StatusSeeOther)
+}
+
+// What was written in a form whose login ended meanwhile is shown to who wrote it,
+// with the way back to its page; words of another site are shown to nobody.
+func TestWhatWasWrittenOutlivesALogin(t *testing.T) {
+	w := open(t)
+	page := "/sessions/" + w.opened(w.ada, "")
+	send := func(site, from string) reply {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base+page+"/note", strings.NewReader(form("note", "Call <b>0800</b>", "csrf", "of a login that ended").Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", site)
+		r.Header.Set("Referer", from)
+		return w.do(w.visitor().http, r)
+	}
+	w.wants(send("same-origin", w.base+page), http.StatusUnauthorized, "Call &lt;b&gt;0800&lt;/b&gt;", `name="next" value="`+page+`"`)
+	w.wants(send("same-origin", w.base+"//evil.example"), http.StatusUnauthorized, `name="next" value="/"`)
+	for _, site := range []string{"cross-site", "same-site", "none", ""} {
+		got := send(site, "https://evil.example/sessions")
+		w.wants(got, http.StatusSeeOther)
+		if strings.Contains(got.body, "0800") || got.header.Get("Location") != "/login" {
+			t.Errorf("a form from %q leads to %q: %s", site, got.header.Get("Location"), got.body)
+		}
+	}
+	forged := w.as(flow.RoleSupport).post(page+"/note", form("note", "Call 0800", "csrf", "forged"))
+	if w.wants(forged, http.StatusForbidden); strings.Contains(forged.body, "0800") {
+		t.Errorf("a forged form is shown: %s", forged.main())
+	}
+	long := page + "?q=" + strings.Repeat("%D8%A3", 100)
+	w.wants(w.visitor().get("/login?next="+url.QueryEscape(long)), http.StatusOK, `name="next" value="`+long+`"`)
 }

@@ -40,6 +40,7 @@ type visit struct {
 	env      flow.Environment
 	service  *checkout.Service
 	form     url.Values // of a POST
+	undone   []string   // what a person wrote in a form that was not done
 }
 
 // begin finds out who asks, for which project and environment, and whether they
@@ -313,15 +314,6 @@ func (v *visit) said() string {
 	return string(raw[:min(len(raw), 500)])
 }
 
-// toLogin sends somebody who must log in to where they can.
-func (v *visit) toLogin() error {
-	next := ""
-	if v.http.Method() == http.MethodGet {
-		next = "?next=" + url.QueryEscape(v.http.OriginalURL())
-	}
-	return v.http.Redirect("/login"+next, http.StatusSeeOther)
-}
-
 // view is what every page is given.
 type view struct {
 	Title    string
@@ -332,6 +324,7 @@ type view struct {
 	Projects []flow.Project
 	CSRF     string
 	Said     string
+	Undone   []string // see visit
 	Request  string
 	Path     string
 	Demo     bool   // a pretend world, on this machine
@@ -359,7 +352,7 @@ func (v *visit) show(name, title string, data any) error {
 	}
 	var out bytes.Buffer
 	if err := page.ExecuteTemplate(&out, "layout", view{
-		Title: title, Here: name, Who: v.who, Env: v.env, Project: v.project, Projects: v.projects, CSRF: v.csrf(), Said: v.said(),
+		Title: title, Here: name, Who: v.who, Env: v.env, Project: v.project, Projects: v.projects, CSRF: v.csrf(), Said: v.said(), Undone: v.undone,
 		Request: v.console.cfg.Request(v.http), Path: v.http.OriginalURL(), Demo: v.console.cfg.Demo != "" && v.console.cfg.Near(v.http), Once: rand.Text(), Data: data,
 	}); err != nil {
 		return fmt.Errorf("write the page %s: %w", name, err)
