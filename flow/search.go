@@ -132,7 +132,7 @@ func readKeys(words []string, rest string) []SearchKey {
 	if amount > 0 && len(others) == 0 {
 		add(SearchKey{Kind: ByAmount, Amount: amount})
 	}
-	if names := NameWords(strings.Join(others, " ")); !number && len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return len([]rune(n)) < leastName }) {
+	if names := named(others); !number && len(names) > 0 && !slices.ContainsFunc(names, tooShort) {
 		add(SearchKey{Kind: ByName, Words: names[:min(len(names), maxSearchNames)], Amount: amount})
 		if whole, ok := numbered(names, words); ok && amount > 0 {
 			add(SearchKey{Kind: ByName, Words: whole})
@@ -144,6 +144,14 @@ func readKeys(words []string, rest string) []SearchKey {
 	add(SearchKey{Kind: ByReference, Value: rest})
 	return keys
 }
+
+// named are the words of a name that it is looked up by. An initial is none of them:
+// Ada B. Obi is found by the rest.
+func named(words []string) []string {
+	return slices.DeleteFunc(NameWords(strings.Join(words, " ")), func(n string) bool { return tooShort(n) && !allDigits(n) })
+}
+
+func tooShort(name string) bool { return len([]rune(name)) < leastName }
 
 // numbered are the words of a name that a number belongs to, as in Shop 24. The
 // number is shorter than the name's longest word, which the name is looked up by:
@@ -157,7 +165,7 @@ func numbered(names, words []string) ([]string, bool) {
 	if i < 0 || len(words[i]) < leastName || len(words[i]) >= longest {
 		return nil, false
 	}
-	whole := NameWords(strings.Join(words, " "))
+	whole := named(words)
 	return whole, len(whole) <= maxSearchNames
 }
 

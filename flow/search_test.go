@@ -55,6 +55,8 @@ func TestWhatSupportersTypeIsUnderstood(t *testing.T) {
 		"wsp_ref_01k9z3m5x8":               "id wsp_ref_01k9z3m5x8",
 		"chat_01k9z3m5x8":                  "id chat_01k9z3m5x8",
 		"evt_01k9z3m5x8":                   "id evt_01k9z3m5x8",
+		"Ada B. Obi":                       "name ada+obi | reference Ada B. Obi",
+		"D & K Foods 4500":                 "name foods ₦4,500 | name foods+4500 | reference D & K Foods 4500",
 		"wsp_sess_":                        "name wsp+sess | reference wsp_sess_",
 		"7K3M-9QTX":                        "entry code 7K3M9QTX | name 7k3m+9qtx | reference 7K3M-9QTX",
 		"pay 7k3m-9qtx":                    "entry code 7K3M9QTX | name pay+7k3m+9qtx | reference pay 7k3m-9qtx",
