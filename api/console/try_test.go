@@ -56,13 +56,13 @@ func TestASessionIsTriedOut(t *testing.T) {
 			await.Until(t, "the page shows "+text, func() bool { return strings.Contains(v.get("/try?session="+string(id)).body, text) })
 		}
 	}
-	shows("create virtual account", "₦2,250.00 of ₦4,500.00")
+	shows("create virtual account", `₦2,250.00</span> of <span class="money">₦4,500.00`)
 	w.wants(v.post("/try/bank", form("session", string(id), "how", "by barter")), http.StatusBadRequest)
 	w.wants(v.post("/try/card", form("session", string(id), "how", "approved")), http.StatusBadRequest, "no card page")
 	for _, how := range []string{"under", "over", "late", "twice", "again", "lost", "exact"} {
 		w.wants(v.post("/try/bank", form("session", string(id), "how", how)), http.StatusSeeOther)
 	}
-	shows("₦4,500.00 of ₦4,500.00", "paid")
+	shows(`₦4,500.00</span> of <span class="money">₦4,500.00`, "paid")
 }
 
 func TestTheBankMisbehavesAsItIsTold(t *testing.T) {
