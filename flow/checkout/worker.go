@@ -157,28 +157,45 @@ func (k *worker) room() int {
 func (k *worker) takes() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return !k.closed && len(k.at) < maxAtWork
+	return !k.closed && k.ctx.Err() == nil && len(k.at) < maxAtWork
 }
 
 // submit starts work, one at a time for each subject: what is asked for while
 // its subject is at work is done afterwards.
 func (k *worker) submit(j job) {
+	if !k.enter(j) {
+		k.drop(j)
+	}
+}
+
+// enter finds work a place; false where it has none any more.
+func (k *worker) enter(j job) bool {
 	key := string(j.Kind) + "/" + j.Subject
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
-		return // its lease runs out, and it is found again
+		return false
 	}
 	if b, ok := k.at[key]; ok {
 		j.owed = nil // by then it is said, or not, by what is at work now
 		b.again = &j
-		return
+		return true
 	}
 	if len(k.at) >= maxHandedOver {
-		return // as above
+		return true // its lease runs out, and it is found again
 	}
 	k.at[key] = &atWork{}
 	k.wg.Go(func() { k.work(key, j) })
+	return true
+}
+
+// drop makes work that was taken and not begun due for anybody, as the process ends.
+func (k *worker) drop(j job) {
+	ctx := store.Unhurried(context.WithoutCancel(k.ctx))
+	err := k.s.update(ctx, func(sv *saving) error { return sv.tx.PutOffTask(ctx, j.Work, sv.now, false) })
+	if err != nil { // its lease runs out
+		k.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "give work back", slog.String("kind", string(j.Kind)), slog.String("subject", j.Subject), slog.String("error", err.Error()))
+	}
 }
 
 // work does a task and what was asked for of its subject meanwhile.
@@ -186,7 +203,7 @@ func (k *worker) work(key string, j job) {
 	select {
 	case k.slots <- struct{}{}:
 		defer func() { <-k.slots }()
-	case <-k.ctx.Done(): // the process ends: its lease runs out, and it is found again
+	case <-k.ctx.Done(): // the process ends
 	}
 	for k.ctx.Err() == nil {
 		if k.s.cfg.Before != nil {
@@ -200,8 +217,12 @@ func (k *worker) work(key string, j job) {
 		j = *again
 	}
 	k.mu.Lock()
-	defer k.mu.Unlock()
+	if newer := k.at[key].again; newer != nil {
+		j = *newer
+	}
 	delete(k.at, key)
+	k.mu.Unlock()
+	k.drop(j)
 }
 
 // next is what was asked for of a subject meanwhile; nil ends the work on it.

@@ -255,6 +255,53 @@ func TestAProgramThatIsStoppedWhileABankIsAskedTellsNobodyThatTheBankIsDown(t *t
 	})
 }
 
+// Where several processes share a database, another one does at once what one that
+// ends has no time to begin: the payer is in the middle of a talk.
+func TestWhatAnEndingProgramDidNotBeginWaitsForNoLease(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		begun, release, ends := make(chan bool), make(chan bool), make(chan bool)
+		w.rail.starting(func(ctx context.Context, _ flow.Order, _ func() (flow.Instructions, error)) (flow.Instructions, error) {
+			begun <- true
+			<-ctx.Done()
+			close(ends)
+			return flow.Instructions{}, ctx.Err()
+		})
+		w.must(w.says("ada", method(flow.BankTransfer)))
+		<-begun
+		w.sending(func(checkout.Outgoing) error {
+			select {
+			case begun <- true:
+			case <-release:
+			}
+			<-release
+			return nil
+		})
+		w.must(w.says("bola", flow.Intent{Kind: flow.MeansMenu}))
+		<-begun
+		w.must(w.says("bola", flow.Intent{Kind: flow.MeansMenu})) // behind what is at work
+		ended := make(chan bool)
+		go func() { w.end(); close(ended) }()
+		<-ends
+		w.must(w.says("chidi", flow.Intent{Kind: flow.MeansMenu})) // it is still heard
+		close(release)
+		<-ended
+		w.sending(nil)
+		w.rail.starting(nil)
+		w.open(false) // nothing is freed
+		w.run()
+		w.rest()
+		for person, want := range map[string]int{"bola": 2, "chidi": 1} {
+			if got := w.texts(person); len(got) != want {
+				t.Errorf("%s read %q", person, got)
+			}
+		}
+	})
+}
+
 // slowPlaces holds up what follows a commit.
 type slowPlaces struct {
 	checkout.MemoryPlaces
