@@ -30,7 +30,10 @@ const beforeMigrate = "before-"
 func (migrateCmd) Help() string {
 	return "Example:\n\n    till migrate --dry-run\n\nA start does the same by itself; this does it without one. Each step is a transaction of its own. " +
 		"On SQLite a copy of each database that changes is kept in the data dir first (" + beforeMigrate + "…); going back is: stop Till, remove the databases with what SQLite keeps beside them " +
-		"(rm accounts.db* test.db* live.db*, as far as there is a copy: the -wal of a program that was killed would be read into it), put the copies in their place, start the older program."
+		"(rm accounts.db* test.db* live.db*, as far as there is a copy: the -wal of a program that was killed would be read into it), put the copies in their place, " +
+		"till ledger hold --reason 'a copy of before was put back' and the same with --live, start the older program. " +
+		"What came since is not in the copies, and what was paid out and refunded since would be sent again: till reconcile for each day since, then till ledger release. " +
+		"A program that knows no till ledger hold sends it again: do not go back to that one once anything was sent."
 }
 
 // migration is what one database still needs.
