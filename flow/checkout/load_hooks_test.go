@@ -95,17 +95,23 @@ type hookEngine struct {
 	beside *hookRig  // and here one that hangs as well
 }
 
-func hookKnob(name string, standard int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
-		return n
+func hookKnob(b *testing.B, name string, standard int) int {
+	b.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return standard
 	}
-	return standard
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		b.Fatalf("%s %q cannot be used: give a number", name, text)
+	}
+	return n
 }
 
 func newHookBench(b *testing.B) *hookBench {
 	b.Helper()
 	h := &hookBench{
-		rounds: hookKnob("TILL_HOOKS_ROUNDS", 5), n: hookKnob("TILL_HOOKS_N", 2700), parts: os.Getenv("TILL_HOOKS_PARTS"), began: time.Now(),
+		rounds: hookKnob(b, "TILL_HOOKS_ROUNDS", 5), n: hookKnob(b, "TILL_HOOKS_N", 2700), parts: os.Getenv("TILL_HOOKS_PARTS"), began: time.Now(),
 		found: map[string][]float64{}, took: map[string][]time.Duration{},
 	}
 	h.sink = startSink(b)

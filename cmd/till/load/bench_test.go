@@ -65,6 +65,11 @@ func BenchmarkService(b *testing.B) {
 	}
 	t, where, began := newTable(), benchtest.Machine(b), time.Now()
 	wanted := strings.FieldsFunc(os.Getenv("TILL_BENCH_PARTS"), func(r rune) bool { return r == ',' || r == ' ' })
+	for _, name := range wanted {
+		if !slices.ContainsFunc(parts(), func(p part) bool { return p.name == name }) {
+			b.Fatalf("TILL_BENCH_PARTS names %q, which is no part", name)
+		}
+	}
 	for _, p := range parts() {
 		if len(wanted) > 0 && !slices.Contains(wanted, p.name) {
 			continue
