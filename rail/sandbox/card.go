@@ -56,7 +56,7 @@ func (b *Bank) cardPage(w http.ResponseWriter, r *http.Request) {
 func (b *Bank) describe(m made) (int, card) {
 	c := card{
 		Merchant: m.AccountName, Amount: flow.Kobo(m.Amount).Naira(), Reference: m.Reference,
-		Expires: m.ExpiresAt.Format("2 January 2006, 15:04 UTC"),
+		Expires: m.ExpiresAt.In(flow.Lagos).Format("2 January 2006, 15:04"), // as payers' own clocks say it
 	}
 	switch {
 	case m.Outcome == cardApproved:

@@ -89,7 +89,7 @@ func TestCardPage(t *testing.T) {
 			if first.status != http.StatusOK || strings.Contains(page, "<script>") {
 				t.Fatalf("%+v", first)
 			}
-			for _, text := range []string{"Ada &amp; &lt;script&gt;", "₦5,000", "Test bank.", "no card number is asked for", `<html lang="en">`, "<main>", "<h1>"} {
+			for _, text := range []string{"Ada &amp; &lt;script&gt;", "₦5,000", "Test bank.", "no card number is asked for", o.ExpiresAt.In(flow.Lagos).Format("2 January 2006, 15:04<"), `<html lang="en">`, "<main>", "<h1>"} {
 				if !strings.Contains(page, text) {
 					t.Errorf("the page lacks %q", text)
 				}
