@@ -255,14 +255,17 @@ func (f *form) metadata(name string) map[string]string {
 func (f *form) reference(name string) string {
 	s := f.text(name, text{most: maxReference})
 	if s != "" && !isReference(s) {
-		f.fail(name, flow.CodeInvalidField, "%s may hold A–Z, a–z, 0–9 and . _ = - alone.", name)
+		f.fail(name, flow.CodeInvalidField, "%s may hold A–Z, a–z, 0–9 and . _ = - alone, and more than dots.", name)
 		return ""
 	}
 	return s
 }
 
+// isReference says whether a text can be a merchant's reference. Dots alone cannot:
+// whoever asks by a reference writes it into a path, from which browsers and
+// libraries drop . and .. (RFC 3986, 5.2.4).
 func isReference(s string) bool {
-	return s != "" && len(s) <= maxReference && strings.Trim(s, domainChars+"._=") == ""
+	return strings.Trim(s, ".") != "" && len(s) <= maxReference && strings.Trim(s, domainChars+"._=") == ""
 }
 
 // callback takes a URL that a payer's browser may be sent to.

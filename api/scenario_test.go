@@ -101,6 +101,7 @@ func TestEveryCodeIsProvoked(t *testing.T) {
 		bad("invalid_email", `{"amount":500000,"customerEmail":"ada"}`, "invalid_email"),
 		bad("invalid_phone", with(`"customerPhone":"0803"`), "invalid_phone"),
 		bad("invalid_field, reference", with(`"reference":"a b"`), "invalid_field"),
+		bad("invalid_field, a reference that paths drop", with(`"reference":".."`), "invalid_field"),
 		bad("invalid_field, methods", with(`"allowedMethods":[]`), "invalid_field"),
 		bad("invalid_field, method twice", with(`"allowedMethods":["ussd","ussd"]`), "invalid_field"),
 		bad("invalid_field, minutes", with(`"expiresInMinutes":4`), "invalid_field"),
