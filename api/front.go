@@ -12,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
+	"till/api/console"
 	"till/flow"
 )
 
@@ -171,6 +172,9 @@ func (s *Server) fault(c *fiber.Ctx, err error) error {
 		return nil
 	}
 	n := s.note(ctx)
+	if passed && isAstray(c, err) {
+		return s.page(console.Astray())(c)
+	}
 	s.refuse(ctx, s.unrouted(c, err))
 	if !passed {
 		ctx.SetConnectionClose()
@@ -178,6 +182,13 @@ func (s *Server) fault(c *fiber.Ctx, err error) error {
 		s.cfg.Answering()("", methodOf(ctx), ctx.Response.StatusCode(), "")
 	}
 	return nil
+}
+
+// isAstray says whether a person's browser asked for an address that is none, and none
+// of the API: they are shown a page, and programs read JSON.
+func isAstray(c *fiber.Ctx, err error) bool {
+	own, ok := errors.AsType[*fiber.Error](err)
+	return ok && own.Code == http.StatusNotFound && c.Method() == http.MethodGet && !strings.HasPrefix(c.Path(), "/v1/") && strings.Contains(c.Get("Accept"), "text/html")
 }
 
 // unrouted turns fiber's own errors into ours.

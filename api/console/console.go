@@ -106,6 +106,13 @@ func Pages() []Page {
 	return all
 }
 
+// Astray is the page for addresses that are none of ours.
+func Astray() Page {
+	return Page{Method: http.MethodGet, do: func(*Console, *visit) error {
+		return flow.Refuse(flow.CodeRouteNotFound, "There is no page at this address. The link may be cut off, or a sign of it may be mistyped.")
+	}}
+}
+
 // New makes a Console.
 func New(cfg Config) (*Console, error) {
 	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Real == nil || cfg.Log == nil || cfg.Status == nil || cfg.Request == nil || cfg.Address == nil || cfg.Near == nil {

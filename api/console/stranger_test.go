@@ -44,6 +44,32 @@ func TestAHeaderDoesNotMakeAStrangerNear(t *testing.T) {
 	w.wants(send(v, http.MethodGet, "/try", ""), http.StatusNotFound)
 }
 
+// reader is a browser that asks for pages, as people's do.
+type reader struct{}
+
+func (reader) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// A person who mistypes an address, or follows half a link, is shown a page that says
+// so, with the way back; a program reads JSON, and so does everybody of the API.
+func TestAnAddressThatIsNoneIsAPageForPeople(t *testing.T) {
+	w := open(t)
+	owner, anybody := w.as(flow.RoleOwner), w.visitor()
+	for _, v := range []*visitor{owner, anybody} {
+		for _, path := range []string{"/session", "/sessions/", "/sessions/x/y/z", "/webhook"} {
+			program := v.get(path)
+			w.wants(program, http.StatusNotFound, `"route_not_found"`)
+			v.http.Transport = reader{}
+			w.wants(v.get(path), http.StatusNotFound, "no page at this address", `href="/docs/errors/route_not_found"`, `<a href="/">`)
+			w.wants(v.get("/v1"+path), http.StatusNotFound, `"route_not_found"`)
+			v.http.Transport = nil
+		}
+	}
+}
+
 // forwarded is a browser behind a proxy that says whom it heard.
 type forwarded string
 
