@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -12,8 +13,10 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/BurntSushi/toml"
+	yaml "github.com/oasdiff/yaml3"
 	swagger "github.com/swaggest/swgui/v5/static"
 
 	"till/flow"
@@ -56,11 +59,12 @@ type pages struct {
 	template *template.Template
 	errors   []errorPage // by status, then code
 	tasks    []task
+	json     func() ([]byte, error) // the document, made when it is first asked for
 }
 
 // readPages reads what is embedded.
 func readPages() (*pages, error) {
-	p := &pages{}
+	p := &pages{json: sync.OnceValues(documentAsJSON)}
 	var err error
 	if p.template, err = template.ParseFS(docFiles, "docs/*.html"); err != nil {
 		return nil, fmt.Errorf("read the documentation: %w", err)
@@ -123,6 +127,27 @@ func (*Server) serveDocument(c *call) error {
 	h := &c.http.Context().Response.Header
 	h.SetContentType("application/yaml; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
+	return nil
+}
+
+// documentAsJSON is the document in JSON: programs that read YAML as if it were JSON do
+// not know what it says once and means in many places.
+func documentAsJSON() ([]byte, error) {
+	var whole any
+	if err := yaml.Unmarshal(document, &whole); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	return json.Marshal(whole)
+}
+
+// serveDocumentAsJSON is GET /openapi.json.
+func (s *Server) serveDocumentAsJSON(c *call) error {
+	body, err := s.pages.json()
+	if err != nil {
+		return err
+	}
+	write(c.http.Context(), http.StatusOK, body)
+	c.http.Context().Response.Header.Set("Cache-Control", "no-cache")
 	return nil
 }
 

@@ -1,12 +1,16 @@
 package api
 
 import (
+	"encoding/json"
 	"html"
 	"net/http"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"till/api/apitest"
 )
 
 func TestEveryErrorHasAPageOfItsOwn(t *testing.T) {
@@ -149,5 +153,29 @@ func TestSnippetsAreShownInTheirOrder(t *testing.T) {
 				t.Errorf("%s in %s is not shown as it is", task.Title, f.Language)
 			}
 		}
+	}
+}
+
+func TestTheDocumentIsServedAsItIs(t *testing.T) {
+	s := open(t)
+	r := s.ask("GET", "/openapi.yaml", "", "")
+	if r.status != http.StatusOK || r.body != string(document) || !strings.HasPrefix(r.header.Get("Content-Type"), "application/yaml") {
+		t.Errorf("%d %v", r.status, r.header)
+	}
+}
+
+// In JSON it says the same, each thing where it holds.
+func TestTheDocumentIsServedAsJSON(t *testing.T) {
+	s := open(t)
+	r := s.ask("GET", "/openapi.json", "", "")
+	if r.status != http.StatusOK || !strings.HasPrefix(r.header.Get("Content-Type"), "application/json") || !json.Valid([]byte(r.body)) {
+		t.Fatalf("%d %v", r.status, r.header)
+	}
+	same, err := apitest.Load(t.Context(), []byte(r.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(same.Raw, contract(t).Raw) {
+		t.Error("it is another document than the YAML")
 	}
 }

