@@ -26,6 +26,7 @@ type shakyRail struct {
 	onSendOut   func(d flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
 	onSentOut   func(reference string, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
 	onStatement func(ctx context.Context, from, to time.Time) error
+	onLookUp    func(ctx context.Context) error
 	parsed      []flow.Notice // what Parse gives, where it is set
 	lines       []flow.Notice // that stand on its statement too
 	orders      []flow.Order
@@ -51,6 +52,18 @@ func (r *shakyRail) Check(ctx context.Context, reference string) ([]flow.Notice,
 		return on(ctx, reference)
 	}
 	return r.Rail.Check(ctx, reference)
+}
+
+func (r *shakyRail) LookUpIdentity(ctx context.Context, p rail.Person) (flow.Matches, error) {
+	r.mu.Lock()
+	on := r.onLookUp
+	r.mu.Unlock()
+	if on != nil {
+		if err := on(ctx); err != nil {
+			return flow.Matches{}, err
+		}
+	}
+	return r.Rail.LookUpIdentity(ctx, p)
 }
 
 func (r *shakyRail) Disburse(ctx context.Context, d flow.Disbursement) (flow.Disbursed, error) {

@@ -115,6 +115,40 @@ func TestNobodyWaitsBehindWhatAnotherMerchantIsOwed(t *testing.T) {
 	})
 }
 
+// However many endpoints a merchant has whose servers hang, half of the memory for what
+// waits is left to the others.
+func TestOneMerchantTakesHalfOfWhatWaitsInMemoryAtMost(t *testing.T) {
+	t.Parallel()
+	const half, atOnce = 8192 / 2, 512 // what is taken at once goes to many, and is counted once it is there
+	w := one(t)
+	w.end()
+	w.open(true)
+	for i := range 14 {
+		w.backlog(w.endpoint(fmt.Sprintf("https://slow-%d.test", i), flow.SessionCreated), fmt.Sprintf("s%d", i), 600)
+	}
+	quiet, opens := w.elsewhere("https://quiet.test")
+	release := make(chan bool)
+	defer close(release)
+	w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
+		if d.Endpoint != quiet.ID {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}
+		return flow.Verdict{OK: true, Status: http.StatusOK}
+	})
+	w.run()
+	w.until("the merchant has what they may have", func() bool { return w.service.Deliveries().Queued >= half })
+	for n := range 20 { // meanwhile more would be taken, were there room
+		opens()
+		w.until("the other merchant to be told", func() bool { return w.to(quiet.ID) == n+1 })
+	}
+	if n := w.service.Deliveries().Queued; n > half+atOnce {
+		t.Errorf("%d wait in memory for one merchant", n)
+	}
+}
+
 func TestABacklogOfOneHoldsNoOtherUp(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
