@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 	"time"
+	"unicode"
 
 	"till/flow"
 )
@@ -24,6 +25,10 @@ const (
 	maxArg   = 100
 	maxAlone = 2048
 )
+
+// writing is how values are written into messages, counted: texts of before another one
+// are not held against it.
+const writing = 2
 
 var errNoEnglish = errors.New("the words lack English, which the others fall back to")
 
@@ -48,6 +53,7 @@ func loadWords(files fs.FS) (*Words, error) {
 		return nil, fmt.Errorf("reading the words: %w", err)
 	}
 	w, all := &Words{packs: map[flow.Lang]*pack{}}, sha256.New()
+	_, _ = fmt.Fprintln(all, writing) // a hash takes everything
 	for _, name := range names {
 		source, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -59,7 +65,7 @@ func loadWords(files fs.FS) (*Words, error) {
 		}
 		w.packs[flow.Lang(strings.TrimSuffix(path.Base(name), ".toml"))] = p
 		sum := sha256.Sum256(source)
-		_, _ = fmt.Fprintf(all, "%s %x\n", name, sum[:6]) // a hash takes everything
+		_, _ = fmt.Fprintf(all, "%s %x\n", name, sum[:6])
 	}
 	if english := w.packs[flow.English]; english == nil || english.times == nil {
 		return nil, errNoEnglish
@@ -133,7 +139,7 @@ func (f filling) value(name, format string) string {
 		if name == "text" {
 			return line(value, maxAlone)
 		}
-		return line(value, maxArg)
+		return isolated(line(value, maxArg))
 	case formatLabel:
 		if label, known := f.labels[value]; known {
 			return label
@@ -152,4 +158,17 @@ func (f filling) value(name, format string) string {
 	default:
 		return f.times.left(at.Sub(f.at))
 	}
+}
+
+// isolated keeps a name that is read from right to left from turning round the message
+// that it stands in: what is isolated says nothing about the direction of its line
+// (Unicode Standard Annex 9, rule P2).
+func isolated(s string) string {
+	const begins, ends = "\u2068", "\u2069"
+	if !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Adlam)
+	}) {
+		return s
+	}
+	return begins + s + ends
 }

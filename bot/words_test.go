@@ -50,6 +50,11 @@ I am an automatic payment desk. We never ask for PIN or OTP.
 Reply with a number:
 3 Card
 0 Cancel · 8 Language · 9 Person`},
+		{flow.Say{Key: "summary", Args: map[string]string{"merchant": "متجر كانو", "amount": "₦250,000", "order": "𞤀𞤣𞤤𞤢𞤥 7", "card": "yes"}}, "\u2068متجر كانو\u2069" + ` asks you to pay ₦250,000 for ` + "\u2068𞤀𞤣𞤤𞤢𞤥 7\u2069" + `.
+I am an automatic payment desk. We never ask for PIN or OTP.
+Reply with a number:
+3 Card
+0 Cancel · 8 Language · 9 Person`},
 		{flow.Say{Key: "transfer_how", Args: shop("until", until, "bank", "Wema", "name", "ADA STORES/CHECKOUT")}, `Transfer exactly ₦5,000 to Ada Stores by 12:30 pm (30 minutes).
 Bank: Wema
 Name: ADA STORES/CHECKOUT
