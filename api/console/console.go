@@ -191,9 +191,13 @@ func (c *Console) failed(v *visit, err error) error {
 	if own.Code != codeNotAllowed {
 		status = c.cfg.Status(own.Code)
 	}
+	title := "Not done"
+	if status == http.StatusNotFound {
+		title = "Not found"
+	}
 	v.http.Status(status)
 	v.keepsWords()
-	return v.show("error", "Not done", own)
+	return v.show("error", title, own)
 }
 
 // asset is GET /console/{file}: styles and scripts.

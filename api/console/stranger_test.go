@@ -63,7 +63,7 @@ func TestAnAddressThatIsNoneIsAPageForPeople(t *testing.T) {
 			program := v.get(path)
 			w.wants(program, http.StatusNotFound, `"route_not_found"`)
 			v.http.Transport = reader{}
-			w.wants(v.get(path), http.StatusNotFound, "no page at this address", `href="/docs/errors/route_not_found"`, `<a href="/">`)
+			w.wants(v.get(path), http.StatusNotFound, "<h1>Not found</h1>", "no page at this address", `href="/docs/errors/route_not_found"`, `<a href="/">`)
 			w.wants(v.get("/v1"+path), http.StatusNotFound, `"route_not_found"`)
 			v.http.Transport = nil
 		}
