@@ -48,6 +48,7 @@ type Settings struct {
 	Holidays        string        `name:"holidays" env:"TILL_HOLIDAYS" help:"File with changes to the days on which banks are closed and nobody is paid out, one in each line, as 2026-08-27,Id-ul-Maulud; a minus in front opens a day again."`
 	SecondAbove     int64         `name:"second-person-above" env:"TILL_SECOND_PERSON_ABOVE" default:"10000000" help:"Amount in kobo beyond which a second person has to agree to what somebody orders about money in the console; 0 for never."`
 	RetentionChat   time.Duration `name:"retention-chat" env:"TILL_RETENTION_CHAT" default:"2160h0m0s" help:"How long what was written in a chat is kept after the last that happened there, from 168h; what was understood and decided, and money, stay. 0s keeps it for good."`
+	RetentionHooks  time.Duration `name:"retention-webhooks" env:"TILL_RETENTION_WEBHOOKS" default:"2160h0m0s" help:"How long what endpoints answered to webhooks is kept, from 168h; that they were told, and how it went, stays. 0s keeps it for good."`
 	LogLevel        string        `name:"log-level" env:"TILL_LOG_LEVEL" default:"warn" enum:"debug,info,warn,error" help:"What the log holds, from this level up."`
 }
 
@@ -123,8 +124,13 @@ func (s Settings) Check() error {
 	if s.SecondAbove < 0 {
 		faults = append(faults, fault("second-person-above", strconv.FormatInt(s.SecondAbove, 10), "give an amount in kobo, as 10000000 for ₦100,000, or 0 for never"))
 	}
-	if d := s.RetentionChat; d != 0 && (d < minRetention || d > maxRetention) {
-		faults = append(faults, fault("retention-chat", d.String(), "give a time from 168h (7 days) to 87600h (10 years), or 0s to keep it for good"))
+	for _, keep := range []struct {
+		name string
+		time time.Duration
+	}{{"retention-chat", s.RetentionChat}, {"retention-webhooks", s.RetentionHooks}} {
+		if keep.time != 0 && (keep.time < minRetention || keep.time > maxRetention) {
+			faults = append(faults, fault(keep.name, keep.time.String(), "give a time from 168h (7 days) to 87600h (10 years), or 0s to keep it for good"))
+		}
 	}
 	if _, err := s.Proxies(); err != nil {
 		faults = append(faults, err)

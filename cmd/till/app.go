@@ -177,7 +177,7 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 	}
 	c.Banks = rail.USSDMenu()
 	c.Payee, c.Calendar, c.SecondAbove = a.accounts.Payee(env), a.calendar, flow.Kobo(a.set.SecondAbove)
-	c.KeepChats, c.Real = a.set.RetentionChat, time.Now
+	c.KeepChats, c.KeepAnswers, c.Real = a.set.RetentionChat, a.set.RetentionHooks, time.Now
 	c.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) { return a.accounts.Known(ctx, id, env) }
 	c.Post = func(ctx context.Context, d flow.Delivery) flow.Verdict { return post(ctx, sender, d, time.Now()) }
 	c.Meter = a.meter.Of(env)

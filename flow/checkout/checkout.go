@@ -60,10 +60,12 @@ type Config struct {
 	// what is ordered in the console; 0 is never.
 	SecondAbove flow.Kobo
 	// KeepChats is how long the words of a chat are kept after its last line; 0 is
-	// for good. Words are old when Now and Real, the machine's clock, both say so:
-	// whoever moves the clock of test takes nobody's words. Real nil is Now.
-	KeepChats time.Duration
-	Real      func() time.Time
+	// for good. KeepAnswers is the same for what endpoints answered. Words are old when
+	// Now and Real, the machine's clock, both say so: whoever moves the clock of test
+	// takes nobody's words. Real nil is Now.
+	KeepChats   time.Duration
+	KeepAnswers time.Duration
+	Real        func() time.Time
 }
 
 // Places remembers where live talks stand, and may lose all of it at any time.

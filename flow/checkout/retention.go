@@ -11,9 +11,10 @@ import (
 	"till/flow/store"
 )
 
-// This file takes the words of chats that are over once the time is over for
-// which they are kept. What was understood and decided stays, and so do money,
-// events and who the payer is: those a Forgetter takes.
+// This file takes the words of chats that are over, and what endpoints answered, once
+// the time is over for which they are kept. What was understood and decided stays, and
+// so do money, events, that endpoints were told and who the payer is: those a Forgetter
+// takes.
 
 // The bounds of retention.
 const (
@@ -23,8 +24,9 @@ const (
 	retentionAgain = 10 * time.Minute
 	// wornChats and wornLines bound one transaction, so that nobody else waits for
 	// long.
-	wornChats = 50
-	wornLines = 200
+	wornChats   = 50
+	wornLines   = 200
+	wornAnswers = 500
 	// retentionAt is the setting that keeps which chat a walk was at: it goes on
 	// there, whichever process takes it up.
 	retentionAt = "retention_at"
@@ -32,10 +34,10 @@ const (
 	allChats = "all"
 )
 
-// keepRetention keeps that chats are walked each day. A walk that is kept already
-// stays: it may be overdue.
+// keepRetention keeps that what is old is looked for each day. A walk that is kept
+// already stays: it may be overdue.
 func (s *Service) keepRetention(ctx context.Context) error {
-	if s.cfg.KeepChats <= 0 {
+	if s.cfg.KeepChats <= 0 && s.cfg.KeepAnswers <= 0 {
 		return nil
 	}
 	return wrap("keep the next walk over chats", s.update(ctx, func(w *saving) error {
@@ -43,16 +45,22 @@ func (s *Service) keepRetention(ctx context.Context) error {
 	}))
 }
 
-// retention takes the words of some chats, and goes on at once while there are
-// more. Its task never ends and is never given up: it is put off to the next walk.
+// retention takes the words of some chats and some answers, and goes on at once while
+// there are more. Its task never ends and is never given up: it is put off to the next
+// walk.
 func (s *Service) retention(ctx context.Context) error {
-	if s.cfg.KeepChats <= 0 {
-		return &NotYetError{Wait: retentionEvery}
-	}
-	var lines int
+	var lines, answers int
 	var more bool
 	err := s.update(ctx, func(w *saving) (err error) {
-		lines, more, err = w.wearSome(w.old())
+		if keep := s.cfg.KeepChats; keep > 0 {
+			if lines, more, err = w.wearSome(w.old(keep)); err != nil {
+				return err
+			}
+		}
+		if keep := s.cfg.KeepAnswers; keep > 0 {
+			answers, err = w.tx.WearAnswers(w.ctx, w.old(keep), wornAnswers)
+			more = more || answers == wornAnswers
+		}
 		return err
 	})
 	level, wait := slog.LevelDebug, retentionEvery
@@ -62,20 +70,20 @@ func (s *Service) retention(ctx context.Context) error {
 	case more:
 		wait = 0
 	}
-	if err != nil || lines > 0 {
-		s.cfg.Log.LogAttrs(ctx, level, "the words of old chats are taken", slog.Int("lines", lines), slog.Bool("more", more), slog.Any("error", err))
+	if err != nil || lines+answers > 0 {
+		s.cfg.Log.LogAttrs(ctx, level, "the words of old chats and old answers are taken", slog.Int("lines", lines), slog.Int("answers", answers), slog.Bool("more", more), slog.Any("error", err))
 	}
 	return &NotYetError{Wait: wait}
 }
 
-// old is the time before which words are old. Lines bear the environment's time:
-// where that was moved ahead they are kept for longer.
-func (w *saving) old() time.Time {
+// old is the time before which words are old that are kept for so long. Lines bear the
+// environment's time: where that was moved ahead they are kept for longer.
+func (w *saving) old(keep time.Duration) time.Time {
 	now := w.now
 	if machine := w.s.cfg.Real(); machine.Before(now) {
 		now = machine
 	}
-	return now.Add(-w.s.cfg.KeepChats)
+	return now.Add(-keep)
 }
 
 // wearSome takes the words of chats in which nothing happened since a time, from

@@ -1,9 +1,11 @@
 package checkout_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -322,6 +324,53 @@ func TestOldChatsAreTakenInSmallParts(t *testing.T) {
 		}
 		if total, _ := wear(old.Add(time.Second)); total != 0 {
 			t.Errorf("%d lines are taken once more", total)
+		}
+	})
+}
+
+// answersOf is what an endpoint answered, by delivery and try, newest delivery first.
+func (w *world) answersOf(e flow.Endpoint) (list []string) {
+	w.t.Helper()
+	sent, err := w.db.DeliveriesTo(w.t.Context(), e.ID, "", false, 1000, 5)
+	w.must(err)
+	for _, d := range sent {
+		for _, one := range d.Tries {
+			list = append(list, fmt.Sprintf("%s %d %d %q", d.State, one.N, one.Status, one.Body))
+		}
+	}
+	return list
+}
+
+// What endpoints answered is kept for its time and then taken, however much it is; that
+// they were told, and how often, stays, and what they answer anew is kept.
+func TestOldAnswersOfEndpointsAreTakenAndThatTheyWereToldStays(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		const many = 1100
+		w.end()
+		w.answers = kept90
+		w.open(true)
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.backlog(e, "0", many) // sorts before what comes later
+		w.posting(func(context.Context, flow.Delivery) flow.Verdict {
+			return flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("thanks, says Ngozi")}
+		})
+		w.run()
+		w.rest()
+		kept, gone := `delivered 1 200 "thanks, says Ngozi"`, `delivered 1 200 ""`
+		w.days(89)
+		if got := w.answersOf(e); len(got) != 1000 || slices.ContainsFunc(got, func(s string) bool { return s != kept }) {
+			t.Fatalf("before its time there are %d answers, the first %s", len(got), got[:min(1, len(got))])
+		}
+		w.session(flow.Headless)
+		w.days(3)
+		if got := w.answersOf(e); got[0] != kept || len(got) != 1000 || slices.ContainsFunc(got[1:], func(s string) bool { return s != gone }) {
+			t.Errorf("afterwards there are %d answers, the first %v", len(got), got[:2])
+		}
+		found, err := w.db.Mentions(t.Context(), "Ngozi")
+		w.must(err)
+		if len(found) != 1 || found["delivery_attempts.body"] != 1 {
+			t.Errorf("of all of it is left %v", found)
 		}
 	})
 }

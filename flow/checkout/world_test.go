@@ -57,6 +57,7 @@ type world struct {
 	calendar flow.Calendar
 	second   flow.Kobo        // beyond which two people have to agree
 	keep     time.Duration    // how long the words of chats are kept, 0 for good
+	answers  time.Duration    // how long what endpoints answered is kept, 0 for good
 	real     func() time.Time // the machine's clock; nil: as the environment's
 
 	board   *checkout.Board // only read anew when the test says so
@@ -178,7 +179,7 @@ func (w *world) open(alone bool) {
 		Drain: w.drain,
 		Next:  func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return time.Minute, d.Attempts < 9 },
 		Log:   slog.New(slog.NewTextHandler(w.logs, nil)), Meter: &w.unsent,
-		Payee: w.payee, Calendar: w.calendar, SecondAbove: w.second, KeepChats: w.keep, Real: w.real,
+		Payee: w.payee, Calendar: w.calendar, SecondAbove: w.second, KeepChats: w.keep, KeepAnswers: w.answers, Real: w.real,
 	})
 	w.must(err)
 	w.crashed = make(chan struct{})

@@ -44,3 +44,14 @@ func (t *Tx) Wear(ctx context.Context, chat flow.ChatID, after, last int64) erro
 	}
 	return nil
 }
+
+// WearAnswers takes what endpoints answered before a time, of so many tries at most,
+// the oldest first, and says of how many. That they were tried, and how it went, stays.
+func (t *Tx) WearAnswers(ctx context.Context, before time.Time, most int) (int, error) {
+	n, err := t.run.exec(ctx, `UPDATE delivery_attempts SET body = `+t.run.dialect.noBytes()+` WHERE (delivery, n) IN
+ (SELECT delivery, n FROM delivery_attempts WHERE length(body) > 0 AND at < ? ORDER BY at LIMIT ?)`, flow.Millis(before), most)
+	if err != nil {
+		return 0, fmt.Errorf("take what endpoints answered: %w", err)
+	}
+	return int(n), nil
+}
