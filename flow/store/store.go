@@ -179,10 +179,12 @@ func synchronous() string {
 	return "synchronous(FULL)"
 }
 
-// sqlitePragmas are what every connection starts with; sizes were measured.
+// sqlitePragmas are what every connection starts with; sizes were measured. Without
+// recursive triggers SQLite asks none about a row that REPLACE takes away, and the
+// ledger could be written over.
 func sqlitePragmas() []string {
 	return []string{
-		"busy_timeout(5000)", "journal_mode(WAL)", synchronous(), "foreign_keys(1)", "wal_autocheckpoint(4000)",
+		"busy_timeout(5000)", "journal_mode(WAL)", synchronous(), "foreign_keys(1)", "recursive_triggers(1)", "wal_autocheckpoint(4000)",
 		fmt.Sprintf("journal_size_limit(%d)", logKept), "mmap_size(268435456)", "temp_store(MEMORY)",
 	}
 }
