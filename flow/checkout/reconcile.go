@@ -2,9 +2,7 @@ package checkout
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -185,21 +183,15 @@ func silenced(ledger []flow.Movement) []flow.Movement {
 // once more than a refund and came back since, on whatever day. While it is out
 // nothing is marked: a person is to look.
 func besides(ctx context.Context, r store.Reader, ledger, told []flow.Movement, project flow.ProjectID, since time.Time) ([]flow.Movement, error) {
-	refunds := []flow.MovementKind{flow.MoveRefund, flow.MoveRefundReturned}
-	var payments []string
-	for _, m := range untold(ledger, told) {
-		if slices.Contains(refunds, m.Kind) && m.Payment != "" {
-			payments = append(payments, string(m.Payment))
-		}
-	}
+	payments := paymentsOf(untold(ledger, told), flow.MoveRefund, flow.MoveRefundReturned)
 	if len(payments) == 0 {
 		return ledger, nil
 	}
-	slices.Sort(payments)
-	all, err := r.MovementsOf(ctx, slices.Compact(payments))
+	all, err := r.MovementsOf(ctx, payments)
 	if err != nil {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(m flow.Movement) bool { return m.Kind == flow.MoveReversal })
 	if told, err = toldOfMoney(ctx, r, all, project, since); err != nil {
 		return nil, err
 	}
@@ -218,6 +210,17 @@ func besides(ctx context.Context, r store.Reader, ledger, told []flow.Movement, 
 	return ledger, nil
 }
 
+// paymentsOf are the payments that movements of some kinds are of, each once.
+func paymentsOf(list []flow.Movement, kinds ...flow.MovementKind) (payments []string) {
+	for _, m := range list {
+		if slices.Contains(kinds, m.Kind) && m.Payment != "" {
+			payments = append(payments, string(m.Payment))
+		}
+	}
+	slices.Sort(payments)
+	return slices.Compact(payments)
+}
+
 // untold are the movements of the ledger that no event tells of.
 func untold(ledger, told []flow.Movement) []flow.Movement {
 	heard := map[string]bool{}
@@ -229,9 +232,13 @@ func untold(ledger, told []flow.Movement) []flow.Movement {
 
 // toldOfMoney are the events that tell of movements of the ledger, as movements.
 func toldOfMoney(ctx context.Context, r store.Reader, ledger []flow.Movement, project flow.ProjectID, since time.Time) ([]flow.Movement, error) {
+	back, err := r.MovementsOf(ctx, paymentsOf(ledger, flow.MoveReversal, flow.MoveRefundReturned))
+	if err != nil {
+		return nil, err
+	}
 	var sessions []string
 	alone := false
-	for _, m := range ledger {
+	for _, m := range slices.Concat(ledger, silenced(back)) {
 		if m.Session != "" {
 			sessions = append(sessions, string(m.Session))
 			continue
@@ -252,7 +259,7 @@ func toldOfMoney(ctx context.Context, r store.Reader, ledger []flow.Movement, pr
 		}
 		events = append(events, more...)
 	}
-	booked := newBooked(ledger)
+	booked := newBooked(ledger, back)
 	var out, elsewhere []flow.Movement
 	var failures error
 	for _, e := range events {
@@ -282,104 +289,4 @@ func unbookedOf(ctx context.Context, r store.Reader, told []flow.Movement) ([]fl
 	return slices.DeleteFunc(told, func(m flow.Movement) bool {
 		return slices.ContainsFunc(booked, func(b flow.Movement) bool { return b.RailTransactionID == m.RailTransactionID })
 	}), err
-}
-
-// bookings finds what an event tells of.
-type bookings struct {
-	named map[string]flow.Movement
-	by    map[string][]flow.Movement // by kind and what it is about, oldest first
-}
-
-func newBooked(ledger []flow.Movement) *bookings {
-	b := &bookings{named: map[string]flow.Movement{}, by: map[string][]flow.Movement{}}
-	for _, m := range ledger {
-		b.named[m.RailTransactionID] = m
-		about := string(m.Payment)
-		switch m.Kind {
-		case flow.MovePayout:
-			about = m.Subject
-		case flow.MovePayoutReturned: // its subject is the rail's name
-			about = string(m.Project)
-		case flow.MovePayment, flow.MoveReversal, flow.MoveRefund, flow.MoveRefundReturned:
-		}
-		b.by[string(m.Kind)+" "+about] = append(b.by[string(m.Kind)+" "+about], m)
-	}
-	return b
-}
-
-// next is the oldest movement of a kind about something that no event told of
-// yet.
-func (b *bookings) next(kind flow.MovementKind, about string) (flow.Movement, bool) {
-	key := string(kind) + " " + about
-	list := b.by[key]
-	if len(list) == 0 {
-		return flow.Movement{}, false
-	}
-	b.by[key] = list[1:]
-	return list[0], true
-}
-
-// moneyTold is what events say of money.
-type moneyTold struct {
-	Data struct {
-		ID                string `json:"id"`
-		PaymentID         string `json:"paymentId"`
-		AmountMinor       string `json:"amountMinor"`
-		RailTransactionID string `json:"railTransactionId"`
-		Payment           *struct {
-			ID                string `json:"id"`
-			AmountMinor       string `json:"amountMinor"`
-			RailTransactionID string `json:"railTransactionId"`
-		} `json:"payment"`
-	} `json:"data"`
-}
-
-// toldBy is the movement that an event tells of, with the amount that it gives.
-// false where that is none of these; its name is then what the event calls it.
-func (b *bookings) toldBy(e store.MoneyEvent) (flow.Movement, bool, error) {
-	var told moneyTold
-	if err := json.Unmarshal(e.Body, &told); err != nil {
-		return flow.Movement{}, false, fmt.Errorf("read the event %s: %w", e.ID, err)
-	}
-	data := told.Data
-	name, text, sign, kind := data.RailTransactionID, data.AmountMinor, flow.Kobo(1), flow.MovePayment
-	switch e.Kind { //nolint:exhaustive // all others name a payment, or nothing that moved
-	case flow.ChargeReversed: // it tells of all that was taken back so far
-		if data.Payment == nil {
-			return flow.Movement{}, false, nil
-		}
-		m, ok := b.next(flow.MoveReversal, data.Payment.ID)
-		return m, ok, nil
-	case flow.PaymentReversed:
-		m, ok := b.next(flow.MoveReversal, data.ID)
-		return m, ok, nil
-	case flow.RefundAttentionKind:
-		m, ok := b.next(flow.MoveRefundReturned, data.PaymentID)
-		return m, ok, nil
-	case flow.RefundProcessedKind:
-		sign, kind = -1, flow.MoveRefund
-	case flow.SettlementSuccessKind:
-		m, ok := b.next(flow.MovePayout, data.ID)
-		return m, ok, nil
-	case flow.SettlementFailedKind:
-		if data.RailTransactionID == "" { // nothing was sent
-			return flow.Movement{}, false, nil
-		}
-		m, ok := b.next(flow.MovePayoutReturned, string(e.Project))
-		return m, ok, nil
-	default:
-		if data.Payment != nil {
-			name, text = data.Payment.RailTransactionID, data.Payment.AmountMinor
-		}
-	}
-	if name == "" { // nothing moved at the rail
-		return flow.Movement{}, false, nil
-	}
-	m, here := b.named[name]
-	if !here { // of another day, or of none
-		m = flow.Movement{RailTransactionID: name, Kind: kind, Session: e.Session, Project: e.Project}
-	}
-	amount, err := flow.ParseMinor(text)
-	m.Amount = sign * amount
-	return m, here, err
 }

@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -67,5 +68,104 @@ func TestWhatTheStatementListsTwiceOnAnotherDayIsBookedOnce(t *testing.T) {
 	got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(n.PaidAt))
 	if err != nil || len(got.Differences) != 1 || got.Differences[0].Kind != flow.TwiceAtRail || got.Ledger[flow.MovePayment].Count != 1 || got.Events[flow.MovePayment].Count != 1 {
 		t.Errorf("%+v (%v)", got, err)
+	}
+}
+
+// Each movement that takes money back, or brings it back, is told by an event of its own:
+// what was told of another day's, or of none, does not stand for it.
+func TestNoEventTellsOfAnotherMovementThanItsOwn(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	day := flow.DateOf(w.clock())
+	_, a := w.paying()
+	lines := []flow.Notice{said(flow.Credit, "T1", a, 500_000, w.clock()), reversal("R1", "T1", a, 100_000, w.clock())}
+	w.must(w.tell(lines...))
+	p := w.payments(a.Session)[0]
+	w.bankSilent()
+	w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+		return flow.Disbursed{}, rail.ErrUnavailable
+	})
+	w.unreached(true)
+	r := w.ordered(p, 50_000)
+	w.rest()
+	w.passes(3, 24*time.Hour)
+	w.becomes(r.ID, flow.RefundAttention) // of which the bank does not say what became
+	third := flow.DateOf(w.clock())
+	lines = append(
+		lines, reversal("R2", "T1", a, 200_000, w.clock()),
+		flow.Notice{Kind: flow.PaidOut, Reference: r.Reference, RailTransactionID: "S1", Amount: r.Amount, PaidAt: w.clock()},
+		flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "S2", Reverses: "S1", Amount: r.Amount, PaidAt: w.clock()},
+	)
+	w.must(w.tell(lines[2:]...))
+	w.rest()
+	w.rail.set(func(s *shakyRail) { s.lines = lines })
+	untold := func(day flow.Date) (names []string) {
+		w.later(2 * time.Minute)
+		got, err := w.service.Reconcile(t.Context(), project, day)
+		w.must(err)
+		for _, d := range got.Differences {
+			names = append(names, string(d.Kind)+" "+d.RailTransactionID)
+		}
+		return names
+	}
+	if first, last := untold(day), untold(third); len(first)+len(last) != 0 {
+		t.Fatalf("all is told: %q %q", first, last)
+	}
+	for _, kind := range []flow.EventKind{flow.ChargeReversed, flow.RefundAttentionKind} {
+		w.change("UPDATE events SET kind = 'ping' WHERE sequence = (SELECT MAX(sequence) FROM events WHERE kind = '" + string(kind) + "')")
+	}
+	if first, last := untold(day), untold(third); len(first) != 0 || !slices.Equal(last, []string{"missing_event R2", "missing_event S2"}) {
+		t.Errorf("untold of the first day: %q, of the last: %q", first, last)
+	}
+}
+
+// A refund that left twice and came back is told of to nobody, and the event of another
+// one that came back is not taken for its.
+func TestWhatCameBackIsToldApartByHowMuchItIs(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	r := w.refusedThenSent("")
+	w.paidOut(string(r.ID), "B1", r.Amount)
+	w.later(time.Second)
+	w.cameBack(string(r.ID), "B2", "B1", r.Amount)
+	w.later(time.Second)
+	w.weather(rail.Conditions{Refunds: rail.FateBounce})
+	other := w.ordered(w.payments(r.Session)[0], 50_000)
+	w.rest()
+	w.later(3 * time.Second)
+	w.becomes(other.ID, flow.RefundAttention)
+	w.rail.set(func(s *shakyRail) {
+		s.lines = []flow.Notice{
+			{Kind: flow.PaidOut, Reference: string(r.ID), RailTransactionID: "B1", Amount: r.Amount, PaidAt: w.now},
+			{Kind: flow.PayoutFailed, Reference: string(r.ID), RailTransactionID: "B2", Reverses: "B1", Amount: r.Amount, PaidAt: w.now},
+		}
+	})
+	got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(w.clock()))
+	if err != nil || !got.Balanced() || got.Ledger[flow.MoveRefundReturned].Count != 2 {
+		t.Errorf("%+v (%v)", got, err)
+	}
+}
+
+// Of money without a session too, what is taken back on another day is told by itself.
+func TestEachDayIsToldWhatWasTakenBackOfMoneyOfNoSession(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	n := credit("T1", "", 250_000, w.clock())
+	n.Collects = project
+	lines := []flow.Notice{n}
+	for _, id := range []string{"R1", "R2"} {
+		back := credit(id, "", 100_000, w.clock())
+		back.Kind, back.Reverses = flow.Reversal, "T1"
+		lines = append(lines, back)
+		w.must(w.tell(n, back))
+		w.rest()
+		w.later(24 * time.Hour)
+	}
+	w.rail.set(func(r *shakyRail) { r.lines = lines })
+	for _, back := range lines[1:] {
+		got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(back.PaidAt))
+		if err != nil || !got.Balanced() || got.Events[flow.MoveReversal].Count != 1 {
+			t.Errorf("%+v (%v)", got, err)
+		}
 	}
 }

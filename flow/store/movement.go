@@ -44,12 +44,12 @@ func (r Reader) MovementsNamed(ctx context.Context, names []string) ([]flow.Move
 	return list, nil
 }
 
-// MovementsOf are the refunds of payments that moved something at the rail, those
-// that came back too, on whatever day, oldest first.
+// MovementsOf are what went back of payments: reversals, and refunds that moved something
+// at the rail, those that came back too, on whatever day, oldest first.
 func (r Reader) MovementsOf(ctx context.Context, payments []string) ([]flow.Movement, error) {
 	var list []flow.Movement
 	for p := range r.run.parts(payments) {
-		some, err := r.movements(ctx, selectMovementSQL+` AND l.payment <> '' AND l.payment IN (`+p.marks+`) AND l.kind IN ('refund_paid', 'refund_returned') ORDER BY l.value_at, l.kind, l.subject`, p.args...)
+		some, err := r.movements(ctx, selectMovementSQL+` AND l.payment <> '' AND l.payment IN (`+p.marks+`) AND l.kind IN ('reversal', 'refund_paid', 'refund_returned') ORDER BY l.value_at, l.kind, l.subject`, p.args...)
 		if err != nil {
 			return nil, err
 		}
