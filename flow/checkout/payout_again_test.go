@@ -64,6 +64,38 @@ func TestAPayoutThatWasSentAfterAllIsNotMadeAgain(t *testing.T) {
 	}
 }
 
+// A bank that says of a payout which failed that it sent it is asked, and what it answers
+// stands: else the merchant's money could be taken for paid out, and stay where it is.
+func TestAPayoutThatFailedIsAskedAboutBeforeItIsTakenForSent(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		w.endpoint("https://shop.test/hook")
+		w.earns()
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{Status: flow.DisbursementPending}, nil
+			}
+		})
+		w.at("2026-11-23T08:00:01Z")
+		b := w.settlements(project)[0]
+		w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: string(b.ID), RailTransactionID: "N1", Amount: b.Amount, PaidAt: w.clock()}))
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{Status: flow.DisbursementFailed, Reason: "No such account."}, nil
+		})
+		w.must(w.tell(flow.Notice{Kind: flow.PaidOut, Reference: string(b.ID), RailTransactionID: "B1", Amount: b.Amount, PaidAt: w.clock()}))
+		if b = w.ended(project, 1)[0]; b.Status != flow.SettlementFailed || b.RailTransactionID != "" {
+			t.Errorf("%+v", b)
+		}
+		w.unreached(false)
+		w.at("2026-11-24T08:00:01Z")
+		if again := w.ended(project, 2)[1]; again.Status != flow.SettlementSucceeded || again.Amount != b.Amount || again.Carried != b.Amount {
+			t.Errorf("%+v", again)
+		}
+		w.until("the merchant is told", func() bool { return w.told(flow.SettlementSuccessKind) == 1 && w.told(flow.SettlementFailedKind) == 1 })
+	})
+}
+
 // What was sent before midnight and came back after it is booked on two days, as the
 // bank books it, also where only the second was heard of.
 func TestAPayoutThatCameBackAfterMidnightIsOfTwoDays(t *testing.T) {

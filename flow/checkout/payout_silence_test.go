@@ -37,8 +37,8 @@ func TestABankThatSaysNothingOfAPayoutIsAskedOnOverTheWeekend(t *testing.T) {
 		})
 		w.passes(8, 4*time.Hour) // it is Sunday
 		w.proven()
-		if asked == 0 {
-			w.t.Error("it is not asked at all")
+		if asked < 2 { // at the end of the first day, and of the second
+			w.t.Errorf("it is asked %d times", asked)
 		}
 		if list := stuck(); len(list) != 1 || list[0].Subject != string(w.settlements(project)[0].ID) || list[0].Amount != 482_500 || list[0].Detail != "payout" {
 			w.t.Errorf("nobody is shown that it does not arrive: %+v", list)

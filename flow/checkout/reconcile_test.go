@@ -169,3 +169,57 @@ func TestEachDayIsToldWhatWasTakenBackOfMoneyOfNoSession(t *testing.T) {
 		}
 	}
 }
+
+// Money that several events tell of moved once: late, and then taken.
+func TestMoneyThatSeveralEventsTellOfIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.payingUnder(func(*flow.Policy) {})
+	w.later(2 * time.Hour)
+	p := w.comes(session.ID, 500_000)
+	_, err := w.resolve(p.ID, true)
+	w.must(err)
+	if e := w.events(session.ID); e[flow.ChargeLate] != 1 || e[flow.ChargeSuccess] != 1 {
+		t.Fatalf("told %v", e)
+	}
+	got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(p.PaidAt))
+	if want := (flow.Total{Count: 1, Amount: 500_000}); err != nil || !got.Balanced() || got.Events[flow.MovePayment] != want {
+		t.Errorf("%+v (%v)", got, err)
+	}
+}
+
+// A payout that was not sent has an event as one that came back has, which does not stand
+// for that of the other.
+func TestAPayoutThatWasNotSentIsNoneThatCameBack(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		w.earns()
+		w.endpoint("https://shop.test/hook")
+		for n, payday := range []struct {
+			fate rail.Fate
+			on   flow.Date
+		}{{rail.FateFail, "2026-11-23"}, {rail.FateBounce, "2026-11-24"}} {
+			w.weather(rail.Conditions{Payouts: payday.fate})
+			_, made, _, err := w.service.SettleNow(t.Context(), project, payday.on)
+			if err != nil || !made {
+				t.Fatalf("there is no payout (%v)", err)
+			}
+			w.rest()
+			w.later(5 * time.Second) // what the bank took on is sent, or not, and comes back
+			w.until("the bank's last word", func() bool { return w.told(flow.SettlementFailedKind) == n+1 })
+		}
+		if list := w.ended(project, 2); list[0].RailTransactionID != "" || !list[1].Returned {
+			t.Fatalf("%+v", list)
+		}
+		got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(w.clock()))
+		if err != nil || !got.Balanced() || got.Events[flow.MovePayoutReturned].Count != 1 {
+			t.Errorf("%+v (%v)", got, err)
+		}
+		w.change("UPDATE events SET kind = 'ping' WHERE id = (SELECT MAX(id) FROM events WHERE kind = 'settlement.failed')")
+		got, err = w.service.Reconcile(t.Context(), project, flow.DateOf(w.clock()))
+		if err != nil || len(got.Differences) != 1 || got.Differences[0].Kind != flow.MissingEvent || got.Differences[0].Movement != flow.MovePayoutReturned {
+			t.Errorf("%+v (%v)", got.Differences, err)
+		}
+	})
+}
