@@ -72,6 +72,12 @@ func TestEndpoints(t *testing.T) {
 	}
 	w.wants(v.post(at, form("url", "https://example.com/other", "events", "charge.success", "events", "session.created")), http.StatusSeeOther)
 	w.wants(v.get(at), http.StatusOK, "The endpoint is changed", "https://example.com/other", `value="session.created" checked`)
+	all := []string{"url", "https://example.com/other"}
+	for _, kind := range flow.EventKinds() {
+		all = append(all, "events", string(kind))
+	}
+	w.wants(v.post(at, form(all...)), http.StatusSeeOther)
+	w.wants(v.post(at, form(append(all, "events", "ping")...)), http.StatusBadRequest, "Name each kind of event once.")
 
 	w.wants(v.post(at+"/status", form("status", "DISABLED")), http.StatusBadRequest, "tick that you mean it")
 	w.wants(v.post(at+"/status", form("status", "DISABLED", "confirm", "yes")), http.StatusSeeOther)

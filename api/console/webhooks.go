@@ -36,7 +36,6 @@ func webhookPages() []Page {
 const (
 	outcomesOf      = 100 // newest deliveries that the success of an endpoint is of
 	deliveriesShown = 25
-	askedKinds      = 23 // kinds of event that a form can name: all there are
 )
 
 // endpointRow is one endpoint and how it fares.
@@ -150,7 +149,7 @@ func (c *Console) readEndpoint(v *visit) endpointForm {
 			t.fail("There is no kind of event %q.", kind)
 		}
 	}
-	if len(f.Events) > askedKinds {
+	if len(f.Events) > len(flow.EventKinds()) {
 		t.fail("Name each kind of event once.")
 	}
 	f.Wrong = t.Wrong
