@@ -155,6 +155,23 @@ func TestDeliveries(t *testing.T) {
 	w.wants(other.post(event+"/resend", nil), http.StatusNotFound)
 }
 
+// TestADisabledEndpoint says of a disabled endpoint what waits for it and what does
+// not, as it is: who was told that all of it waits would never replay the rest.
+func TestADisabledEndpoint(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleOwner)
+	at, _ := v.endpoint()
+	w.wants(v.get(at), http.StatusOK, "What it is owed waits until it is enabled. What happens meanwhile is not kept for it: a replay sends that.")
+	w.wants(v.post(at+"/status", form("status", "DISABLED", "confirm", "yes")), http.StatusSeeOther)
+	w.wants(v.get(at), http.StatusOK, "What it was owed waits until it is enabled. What happens from now on is not kept for it: replay sends that.")
+	w.payFor(w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com"}`, ""))
+	await.Until(t, "the payment is an event", func() bool {
+		return strings.Contains(w.ask(http.MethodGet, "/v1/events?type=charge.success", w.ada.secret, "").body, "evt_")
+	})
+	w.wants(v.post(at+"/status", form("status", "ENABLED", "held", "deliver")), http.StatusSeeOther)
+	w.wants(v.get(at), http.StatusOK, "What happened while it was disabled is sent by a replay alone.", "Nothing was sent here yet")
+}
+
 // TestRequests shows API requests without what is secret in them.
 func TestRequests(t *testing.T) {
 	w := open(t)

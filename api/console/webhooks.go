@@ -295,7 +295,7 @@ func (c *Console) switchEndpoint(v *visit) error {
 		return err
 	}
 	to := checkout.EndpointChange{Status: v.field("status")}
-	words := "The endpoint is disabled. What it would have been sent waits."
+	words := "The endpoint is disabled. What it was owed waits until it is enabled. What happens from now on is not kept for it: replay sends that."
 	switch to.Status {
 	case flow.EndpointDisabled:
 		if v.field("confirm") == "" {
@@ -303,7 +303,7 @@ func (c *Console) switchEndpoint(v *visit) error {
 		}
 	case flow.EndpointEnabled:
 		to.DropHeld = v.field("held") == "drop"
-		words = "The endpoint is enabled. What waited is on its way."
+		words = "The endpoint is enabled. What waited is on its way. What happened while it was disabled is sent by a replay alone."
 		if to.DropHeld {
 			words = "The endpoint is enabled. What waited is dropped: replay sends it again."
 		}
