@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -301,4 +303,27 @@ func TestAnEndpointTooManyMayComeOnceThereIsRoom(t *testing.T) {
 	d.want(d.call("DELETE", endpointsPath+"/"+last, d.key, ""), http.StatusOK, nil)
 	d.want(more(), http.StatusCreated, nil)
 	d.want(d.call("POST", endpointsPath, d.key, `{"url":null}`), http.StatusBadRequest, map[string]string{"error.fields.0.message": "url is null, and is required."})
+}
+
+// Every word that a try may have failed with stands in the document with what it means:
+// who has an endpoint that fails reads it among its deliveries, and nowhere else.
+func TestEachWordForWhyATryFailedIsExplained(t *testing.T) {
+	_, delivery, _ := strings.Cut(string(document), "\n    Delivery:\n")
+	delivery, _, _ = strings.Cut(delivery, "\n    Sending:\n")
+	words := 0
+	for file, constant := range map[string]string{"../hooks/word.go": `\bWord\w+ += "(\w+)"`, "../flow/checkout/deliver.go": `\breason\w+ += "(\w+)"`} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range regexp.MustCompile(constant).FindAllStringSubmatch(string(source), -1) {
+			words++
+			if told := strings.Contains(delivery, "`"+word[1]+"`"); told == (word[1] == hooks.WordStopped) { // told as shutdown
+				t.Errorf("%s: the document tells of it: %t", word[1], told)
+			}
+		}
+	}
+	if words < 16 {
+		t.Errorf("only %d words were found", words)
+	}
 }
