@@ -109,6 +109,27 @@ func TestSendOverConnectionsThatDie(t *testing.T) {
 	}
 }
 
+// Where a kept connection dies in the middle of an answer, the endpoint has answered:
+// the event is not sent again before its time.
+func TestSendOverAConnectionThatDiesInAnAnswer(t *testing.T) {
+	got := &seen{ids: map[string]int{}}
+	url := "http://" + raw(t, got.serve(t, func(c *net.TCPConn, n int) bool {
+		if n > 0 {
+			_, _ = io.WriteString(c, "HTTP/1.1 500 No\r\nX-A: ")
+			return false
+		}
+		return answer204(c)
+	}))
+	se := sender(t, nil)
+	for _, want := range []string{"", hooks.WordReset} {
+		r := to(t, url)
+		r.ID = "evt_" + want
+		if v := se.Send(t.Context(), r); v.Err != want || got.times(r.ID) != 1 {
+			t.Errorf("verdict %+v after %d", v, got.times(r.ID))
+		}
+	}
+}
+
 // A connection that dies the first time it is used is a failed attempt, and not
 // tried again before its time.
 func TestSendOverAConnectionThatDiesAtOnce(t *testing.T) {
