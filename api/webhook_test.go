@@ -327,3 +327,28 @@ func TestEachWordForWhyATryFailedIsExplained(t *testing.T) {
 		t.Errorf("only %d words were found", words)
 	}
 }
+
+// The document says what is promised of webhooks, and no more: who read that an event
+// is sent exactly once would hand over the goods again for one that comes twice.
+func TestTheDocumentPromisesWhatIsKeptOfWebhooks(t *testing.T) {
+	_, added, _ := strings.Cut(string(document), "\n      operationId: addEndpoint\n")
+	added, _, _ = strings.Cut(added, "\n      security:")
+	told := strings.Join(strings.Fields(added), " ")
+	var waits []string
+	for tried := 1; tried < hooks.MaxAttempts; tried++ {
+		wait, again := hooks.Next(tried, 0, 0)
+		if !again {
+			t.Errorf("there is no try %d", tried+1)
+		}
+		waits = append(waits, strings.NewReplacer("h0m0s", " h", "m0s", " min", "s", " s").Replace(wait.String()))
+	}
+	schedule := strings.Join(waits, ", ")
+	for _, want := range []string{"at least once, in no promised order", "within 15 seconds", "Redirects are not followed", schedule} {
+		if !strings.Contains(told, want) {
+			t.Errorf("it does not say %q:\n%s", want, told)
+		}
+	}
+	if strings.Contains(string(document), "Sent exactly once") {
+		t.Error("it promises that an event is sent exactly once")
+	}
+}
