@@ -10,6 +10,7 @@ type overviewView struct {
 	Sessions []flow.SessionRecord // the newest
 	Balance  *flow.BalanceRecord
 	Numbers  []flow.Number
+	Stopped  []endpointRow // webhook endpoints that Till disabled, for who may mend them
 }
 
 // newest is how many sessions the first page shows.
@@ -34,6 +35,15 @@ func (c *Console) overview(v *visit) error {
 			return err
 		}
 		out.Balance = &balance
+		endpoints, err := v.service.Endpoints(v.ctx, v.project.ID)
+		if err != nil {
+			return err
+		}
+		for _, e := range endpoints {
+			if e.Status == flow.EndpointDisabled && e.DisabledReason != flow.DisabledRequested && v.who.Role.May(flow.MayDevelop) {
+				out.Stopped = append(out.Stopped, endpointRow{Endpoint: e})
+			}
+		}
 	}
 	return v.show("overview", "Overview", out)
 }

@@ -172,6 +172,31 @@ func TestADisabledEndpoint(t *testing.T) {
 	w.wants(v.get(at), http.StatusOK, "What happened while it was disabled is sent by a replay alone.", "Nothing was sent here yet")
 }
 
+// TestAnEndpointThatTillDisabled is told of on the first page to those who may mend it:
+// where it is the only one, no other endpoint hears of it.
+func TestAnEndpointThatTillDisabled(t *testing.T) {
+	w := open(t)
+	owner, support := w.as(flow.RoleOwner), w.as(flow.RoleSupport)
+	at, _ := owner.endpoint()
+	const told = "it answered 410 Gone. Mend it, then enable it."
+	said := func(v *visitor) bool { return strings.Contains(v.get("/").body, told) }
+	if said(owner) {
+		t.Error("nothing happened, and it is told of")
+	}
+	w.answers(flow.Verdict{Gone: true, Status: http.StatusGone, Reason: "gone"})
+	pinged, _ := owner.order(at, at+"/ping")
+	w.wants(pinged, http.StatusSeeOther)
+	await.Until(t, "the first page to tell of it", func() bool { return said(owner) })
+	if said(support) || strings.Contains(support.get("/").body, "example.com/hook") {
+		t.Error("a supporter is told, and may do nothing about it")
+	}
+	w.wants(owner.post(at+"/status", form("status", "ENABLED", "held", "deliver")), http.StatusSeeOther)
+	w.wants(owner.post(at+"/status", form("status", "DISABLED", "confirm", "yes")), http.StatusSeeOther)
+	if body := owner.get("/").body; strings.Contains(body, "Nothing is sent to") {
+		t.Error("what somebody disabled themselves is told of")
+	}
+}
+
 // TestRequests shows API requests without what is secret in them.
 func TestRequests(t *testing.T) {
 	w := open(t)
