@@ -284,6 +284,29 @@ func TestWhatWasGivenUpOrDeliveredIsSentAgain(t *testing.T) {
 	d.want(resend(""), http.StatusOK, map[string]string{"data.deliveries.0.endpointId": never, "data.deliveries.1": ""})
 }
 
+// A ping says nothing against an endpoint, and speaks for it where it is taken.
+func TestAPingThatIsTakenSaysThatAnEndpointIsWell(t *testing.T) {
+	d := openDesk(t)
+	shop := d.catches()
+	id := d.endpoint(d.key, shop.url, "session.created").text("data.id")
+	failing := func() string { return d.call("GET", endpointsPath+"/"+id, d.key, "").text("data.failingSince") }
+	shop.answers(http.StatusServiceUnavailable, "")
+	d.stands(d.ping(id), "DEAD", "1")
+	if at := failing(); at != "" {
+		t.Errorf("a ping failed, and it fails since %s", at)
+	}
+	d.call("POST", sessions, d.key, good)
+	d.stands(d.newest("session.created"), "DEAD", "1")
+	if failing() == "" {
+		t.Error("an event failed, and it does not fail")
+	}
+	shop.answers(http.StatusOK, "")
+	d.stands(d.ping(id), "DELIVERED", "1")
+	if at := failing(); at != "" {
+		t.Errorf("a ping was taken, and it fails since %s", at)
+	}
+}
+
 // A merchant with as many endpoints as there may be is told how to have another, and
 // the call that was refused is not held against it.
 func TestAnEndpointTooManyMayComeOnceThereIsRoom(t *testing.T) {
