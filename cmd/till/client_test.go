@@ -86,6 +86,18 @@ func TestAClientDoesNotTrustWhatAnswers(t *testing.T) {
 	}
 }
 
+// A list of endpoints says why one is disabled: its own server asked for that, it only
+// failed, or somebody did it.
+func TestTheListOfEndpointsSaysWhyOneIsDisabled(t *testing.T) {
+	code, out, errs := calls(t, func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"status":true,"data":{"hasMore":false,"nextCursor":null,"items":[{"id":"wsp_we_1","url":"https://shop.example/a","events":[],"status":"DISABLED",
+ "disabledReason":"gone","failingSince":null,"secretHint":"whsec_…LaSw"},{"id":"wsp_we_2","url":"https://shop.example/b","events":[],"status":"ENABLED","disabledReason":null}]}}`)
+	}, "webhooks")
+	if code != exitOK || !strings.Contains(out, " DISABLED (gone) ") || !strings.Contains(out, " ENABLED  ") {
+		t.Errorf("it ended with %d: %s%s", code, out, errs)
+	}
+}
+
 // A live key is not sent where others could read it.
 func TestALiveKeyIsNotSentOverPlainHTTP(t *testing.T) {
 	t.Setenv("TILL_SECRET_KEY", "sk_live_somebodys")

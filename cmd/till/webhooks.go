@@ -18,14 +18,15 @@ type webhooksCmd struct {
 
 // anEndpoint is what commands read of an endpoint.
 type anEndpoint struct {
-	ID           string
-	URL          string
-	Description  *string
-	Events       []string
-	Status       string
-	FailingSince *string
-	Secret       string
-	SecretHint   string
+	ID             string
+	URL            string
+	Description    *string
+	Events         []string
+	Status         string
+	DisabledReason *string
+	FailingSince   *string
+	Secret         string
+	SecretHint     string
 }
 
 // webhooksListCmd lists endpoints.
@@ -51,6 +52,9 @@ func (c *webhooksListCmd) Run(w *world) error {
 			kinds = strings.Join(e.Events, ",")
 		}
 		status := e.Status
+		if e.DisabledReason != nil {
+			status += " (" + *e.DisabledReason + ")"
+		}
 		if e.FailingSince != nil {
 			status += " failing since " + *e.FailingSince
 		}
