@@ -203,6 +203,9 @@ func post(ctx context.Context, sender *hooks.Sender, d flow.Delivery, at time.Ti
 	v := sender.Send(ctx, hooks.Request{
 		URL: d.URL, ID: string(d.Event), Body: d.Body, Secrets: d.Secrets, At: at, Traceparent: trace.Parent(), Tracestate: trace.State,
 	})
+	if v.Signature == "" { // nothing was sent
+		at = time.Time{}
+	}
 	return flow.Verdict{
 		OK: v.OK, Gone: v.Gone, Ours: v.Ours, Unsent: v.Unsent, Status: v.Status, Reason: v.Err, Body: v.Body, Duration: v.Duration, RetryAfter: v.RetryAfter,
 		URL: v.URL, SignedAt: at, Signature: v.Signature,

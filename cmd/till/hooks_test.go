@@ -42,6 +42,9 @@ func TestOnlyWebhooksOfTestMayGoToThisMachine(t *testing.T) {
 		defer sender.Close()
 		before := calls.Load()
 		v := post(t.Context(), sender, d, time.Now())
+		if v.SignedAt.IsZero() == v.OK {
+			t.Errorf("in %s it is said to have been sent at %s: %+v", env, v.SignedAt, v)
+		}
 		if v.Reason != want || v.OK != (want == "") || calls.Load()-before != map[bool]int32{true: 1}[v.OK] {
 			t.Errorf("in %s it is called %d times: %+v", env, calls.Load()-before, v)
 		}
