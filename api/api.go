@@ -179,6 +179,7 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	if err := s.app.ShutdownWithContext(drain); err != nil {
 		return fmt.Errorf("shut the API down: %w", err)
 	}
+	_ = ln.Close() // the server below us closes only what it has begun to serve on, and would begin now
 	return <-ended
 }
 

@@ -238,6 +238,19 @@ func TestAConnectionThatNobodyUsedHoldsNoEndUp(t *testing.T) {
 	}
 }
 
+// Told to stop before it has begun to serve, as in the middle of its start, the server
+// ends as well.
+func TestAServerThatIsStoppedBeforeItServesEnds(t *testing.T) {
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	for range 5 { // whether it has begun by then is chance
+		s := open(t)
+		if err := s.on(s.door())(over); err != nil {
+			t.Fatalf("it ended with %v", err)
+		}
+	}
+}
+
 func TestAWaitingCallEndsWhenTheServerDoes(t *testing.T) {
 	s := open(t)
 	s.phones.waits = make(chan struct{}, 1)
