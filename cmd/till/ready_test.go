@@ -31,15 +31,20 @@ func (b *away) Check(context.Context, string) ([]flow.Notice, error) {
 	return nil, rail.ErrUnavailable
 }
 
-// A Redis that does not answer keeps nothing from starting; one that refuses us is a
-// wrong setting.
+// A Redis that does not answer, or not yet, keeps nothing from starting; one that
+// refuses us is a wrong setting.
 func TestARedisThatIsAwayKeepsNothingFromStarting(t *testing.T) {
 	there := miniredis.RunT(t)
 	there.RequireAuth("open sesame")
+	loads, crowded := miniredis.RunT(t), miniredis.RunT(t)
+	loads.SetError("LOADING Redis is loading the dataset in memory")
+	crowded.SetError("ERR max number of clients reached")
 	for url, want := range map[string]string{
 		"redis://" + there.Addr():                "redis lets us do nothing",
 		"redis://:open%20sesame@" + there.Addr(): "",
 		"redis://127.0.0.1:1/0":                  "",
+		"redis://" + loads.Addr():                "",
+		"redis://" + crowded.Addr():              "",
 	} {
 		a := &app{set: config.Settings{RedisURL: config.Secret(url)}, log: slog.New(slog.DiscardHandler)}
 		err := a.openRedis(t.Context())

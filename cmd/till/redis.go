@@ -28,7 +28,8 @@ func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 
 // openRedis connects to Redis, or starts one inside the program. One that does not
 // answer keeps nothing from starting, as it stops nothing that runs: it holds only
-// what may be lost. One that answers with a no is a wrong setting.
+// what may be lost. One that answers with a no is a wrong setting, unless that passes:
+// after a power cut it reads what it holds for as long as that takes.
 func (a *app) openRedis(ctx context.Context) error {
 	redis.SetLogger(redisLog{a.log})
 	if a.set.RedisURL == "" {
@@ -64,7 +65,7 @@ func (a *app) openRedis(ctx context.Context) error {
 	short, cancel := context.WithTimeout(ctx, redisPatience)
 	defer cancel()
 	err = a.redis.Ping(short).Err()
-	if _, no := errors.AsType[redis.Error](err); no {
+	if _, no := errors.AsType[redis.Error](err); no && !redis.IsLoadingError(err) && !redis.IsMaxClientsError(err) {
 		return fmt.Errorf("redis lets us do nothing: %w (check --redis-url)", err)
 	}
 	if err != nil {
