@@ -49,11 +49,19 @@ const (
 func launch(w *world, set config.Settings, dev bool) (err error) {
 	lines := &logTee{out: w.err}
 	a, err := prepare(w.ctx, set, logger(lines, set), dev)
-	if err != nil {
-		return err
+	if err == nil {
+		defer func() { err = errors.Join(err, a.close()) }()
+		a.keepLog(lines)
+		err = a.run(w, dev)
 	}
-	defer func() { err = errors.Join(err, a.close()) }()
-	a.keepLog(lines)
+	if w.ctx.Err() != nil { // told to stop, maybe in the middle of its start
+		err = stopped(err)
+	}
+	return err
+}
+
+// run opens what is left to open, and serves until it is told to stop.
+func (a *app) run(w *world, dev bool) error {
 	group, ctx := errgroup.WithContext(w.ctx)
 	a.group = group
 	opened := a.extended(ctx)
@@ -119,7 +127,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	group.Go(func() error { return a.registerBank(ctx) })
 	group.Go(func() error { return a.supervised(ctx) })
 	group.Go(func() error { return a.greet(ctx, w.out, net, dev) })
-	return stopped(group.Wait())
+	return group.Wait()
 }
 
 // stopped takes the ordinary end of a server for what it is.

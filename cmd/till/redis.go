@@ -68,6 +68,9 @@ func (a *app) openRedis(ctx context.Context) error {
 	if _, no := errors.AsType[redis.Error](err); no && !redis.IsLoadingError(err) && !redis.IsMaxClientsError(err) {
 		return fmt.Errorf("redis lets us do nothing: %w (check --redis-url)", err)
 	}
+	if ctx.Err() != nil {
+		return ctx.Err() // told to stop: that says nothing of Redis
+	}
 	if err != nil {
 		a.log.LogAttrs(ctx, slog.LevelError, "redis does not answer: check --redis-url. It goes on without it, and nothing is lost; calls are counted by each process alone",
 			slog.String("error", err.Error()))

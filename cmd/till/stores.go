@@ -196,7 +196,7 @@ func cannotOpen(set config.Settings, name string, err error) error {
 	if set.DatabaseURL == "" && store.Unopened(err) {
 		return unopened(name+".db", err)
 	}
-	if set.DatabaseURL == "" {
+	if set.DatabaseURL == "" || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("open the store: %w", err)
 	}
 	if own, ok := errors.AsType[*flow.Error](err); ok && own.Err != nil {
