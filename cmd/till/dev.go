@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -47,6 +50,8 @@ const (
 // launch runs the program: with its pretend outsides inside (dev), or with those
 // that run elsewhere (serve).
 func launch(w *world, set config.Settings, dev bool) (err error) {
+	// Whoever reads what we say may go away: money is taken without them too.
+	signal.Ignore(syscall.SIGPIPE)
 	lines := &logTee{out: w.err}
 	a, err := prepare(w.ctx, set, logger(lines, set), dev)
 	if err == nil {
@@ -257,8 +262,8 @@ func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) er
 		a.waitReady(ctx)
 	}
 	if !dev {
-		_, err := fmt.Fprintf(out, "API       %s\nWhatsApp  %s\nbank      %s\n", a.publicURL(), n.kind, a.set.BankURL)
-		return err
+		a.say(ctx, out, fmt.Sprintf("API       %s\nWhatsApp  %s\nbank      %s\n", a.publicURL(), n.kind, a.set.BankURL))
+		return nil
 	}
 	public, secret, err := a.demo(ctx)
 	if err != nil {
@@ -293,6 +298,14 @@ func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) er
 	} else {
 		b.WriteString("Then open the checkoutUrl of its answer on a phone of that network.\n")
 	}
-	_, err = io.WriteString(out, b.String())
-	return err
+	a.say(ctx, out, b.String())
+	return nil
+}
+
+// say says something to whoever started the program. Where that cannot be written, as
+// on a full disk, it is served without.
+func (a *app) say(ctx context.Context, out io.Writer, text string) {
+	if _, err := io.WriteString(out, text); err != nil {
+		a.log.LogAttrs(ctx, slog.LevelWarn, "what is said at the start could not be written", slog.String("error", err.Error()))
+	}
 }
