@@ -109,6 +109,45 @@ func TestAServerThatFallsSilentIsWaitedForOnlySoLong(t *testing.T) {
 	})
 }
 
+// A server that is gone without a word keeps no store from being closed: what it is
+// asked by then, whoever asked has left.
+func TestAServerThatFallsSilentKeepsNobodyFromEnding(t *testing.T) {
+	c, line := storetest.Through(t, storetest.Postgres(t, store.Checkout))
+	c.Within = time.Hour
+	db, err := store.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep(t, db, session(1))
+	ctx, leave := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- db.Update(ctx, func(tx *store.Tx) error {
+			line.Hush()
+			leave()
+			_, err := tx.Session(t.Context(), "wsp_sess_001")
+			return err
+		})
+	}()
+	<-ctx.Done()
+	closed := make(chan error, 1)
+	go func() { closed <- db.Close() }()
+	over := time.NewTimer(await.Patience)
+	defer over.Stop()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-over.C:
+		line.Mend()
+		t.Error("it is never closed")
+	}
+	if err := <-ended; err == nil {
+		t.Error("what was not answered is said to be kept")
+	}
+}
+
 // A process that is paused in the middle of a transaction must not keep what it
 // wrote to from the others: they go on, and nothing of it is kept when it wakes.
 func TestAPausedTransactionHoldsNobodyUp(t *testing.T) {

@@ -33,6 +33,7 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.dialect = postgresDialect
 	url := addressed(c) + "&connect_timeout=" + connectWithin // what the address itself says stands before it and counts
 	d.gate = semaphore.NewWeighted(pgConns)
+	d.life, d.leave = context.WithCancel(context.Background()) //nolint:forbidigo // as long as it is open
 	var err error
 	writing := url + "&idle_in_transaction_session_timeout=" + strconv.FormatInt(pausedWithin.Milliseconds(), 10)
 	if d.write, err = sql.Open("pgx", writing); err != nil {
@@ -102,7 +103,7 @@ func (d *DB) batchPostgres(units []*unit) {
 // togetherPostgres runs units in one transaction. An error means that none is
 // kept; it names the unit that it is due to, where it is due to one.
 func (d *DB) togetherPostgres(units []*unit) (failed *unit, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), d.within) //nolint:forbidigo // the work of many callers
+	ctx, cancel := context.WithTimeout(d.life, d.within)
 	defer cancel()
 	if err := d.gate.Acquire(ctx, 1); err != nil {
 		return nil, err

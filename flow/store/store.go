@@ -142,7 +142,9 @@ type DB struct {
 	log     *slog.Logger
 	keys    *Keyring
 	commits func() (done func())
-	within  time.Duration // PostgreSQL: Config.Within
+	within  time.Duration      // PostgreSQL: Config.Within
+	life    context.Context    //nolint:containedctx // PostgreSQL: of what is done for many callers
+	leave   context.CancelFunc // ends it
 }
 
 // ErrOlder says that a database was not migrated to what this program knows.
@@ -243,6 +245,9 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 // Close lets the writer finish what is queued and closes the database.
 func (d *DB) Close() error {
 	d.once.Do(func() { close(d.stop) })
+	if d.dialect == postgresDialect { // nobody waits any more for what it is asked yet
+		defer time.AfterFunc(patience, d.leave).Stop()
+	}
 	<-d.done
 	if d.dialect == sqliteDialect {
 		return d.readers.close()
