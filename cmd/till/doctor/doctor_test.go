@@ -223,6 +223,18 @@ func faultsOfThePlace() []fault {
 			mends: func(s *stage, _ string) { s.cfg.Sync = nil },
 		},
 		{
+			name: "the disk takes no more files", check: "disk", state: doctor.Fail, what: `Nothing can be written to the data dir .*no space left`, fix: `^df -h \S+data && df -i \S+data   \(room or files have run out`,
+			breaks: func(s *stage) {
+				s.cfg.Sync = func(string) (time.Duration, error) {
+					return 0, &fs.PathError{Op: "open", Path: s.file("doctor-1"), Err: syscall.ENOSPC}
+				}
+			},
+			mends: func(s *stage, fix string) {
+				s.sh(fix)
+				s.cfg.Sync = nil
+			},
+		},
+		{
 			name: "the lock cannot be opened", check: "data-dir", state: doctor.Fail, what: `The data dir cannot be used from here: .*lock`, fix: `^ls -ld \S+data \S+data/lock   \(`,
 			breaks: func(s *stage) { s.must(os.Mkdir(s.file("lock"), 0o700)) },
 			mends:  func(s *stage, _ string) { s.must(os.Remove(s.file("lock"))) },

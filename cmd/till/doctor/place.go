@@ -16,6 +16,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"till/flow/store"
 )
 
 // dataDir looks whether there is a place for what is kept.
@@ -69,12 +71,15 @@ func (l *look) holder(ctx context.Context) {
 func (l *look) shared() bool { return l.DatabaseURL != "" && l.BankURL != "" && !l.InsideWhatsApp() }
 
 // reach shows why a file of the data dir, "" for none, cannot be used: whose it is,
-// or how its disk is mounted. It does not make it the asker's own, since Till, which
+// how its disk is mounted, or what has run out on it. It does not make it the asker's own, since Till, which
 // may run as another user, could not use it then.
 func (l *look) reach(file string, err error) string {
 	dir := quoted(l.DataDir)
 	if errors.Is(err, syscall.EROFS) {
 		return "findmnt -T " + dir + "   (its disk is mounted read-only: mount it to be written, or give another --data-dir)"
+	}
+	if store.Full(err) {
+		return "df -h " + dir + " && df -i " + dir + "   (room or files have run out: remove what is not needed, or move --data-dir to a larger disk)"
 	}
 	show := "ls -ld " + dir
 	if file != "" {
