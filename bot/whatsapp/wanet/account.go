@@ -1,11 +1,13 @@
 package wanet
 
 import (
+	"cmp"
 	"crypto/ecdh"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -113,12 +115,7 @@ func (n *Network) Account(phone string) (*Account, bool) {
 func (n *Network) Accounts() []*Account {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	all := make([]*Account, 0, len(n.accounts))
-	for _, a := range n.accounts {
-		all = append(all, a)
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i].phone < all[j].phone })
-	return all
+	return slices.SortedFunc(maps.Values(n.accounts), func(a, b *Account) int { return cmp.Compare(a.phone, b.phone) })
 }
 
 // Phone is the number, in digits.
@@ -150,12 +147,7 @@ func (a *Account) Devices() []*Device {
 }
 
 func (a *Account) list() []*Device {
-	all := make([]*Device, 0, len(a.devices))
-	for _, d := range a.devices {
-		all = append(all, d)
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i].id < all[j].id })
-	return all
+	return slices.SortedFunc(maps.Values(a.devices), func(a, b *Device) int { return cmp.Compare(a.id, b.id) })
 }
 
 // jid addresses a device of the account by number or LID, as server says.

@@ -242,7 +242,7 @@ func (c *conn) handshake(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, reply, err := h.hello(c.n.trust, eph, frame)
+	reply, err := h.hello(c.n.trust, eph, frame)
 	if err != nil {
 		return err
 	}
@@ -298,9 +298,7 @@ func (c *conn) read(ctx context.Context, frame []byte) error {
 	}
 	node, err := decodeNode(raw)
 	if err != nil {
-		c.n.mu.Lock()
-		c.n.stats.Undecoded++
-		c.n.mu.Unlock()
+		c.n.count(func(s *Stats) { s.Undecoded++ })
 		c.n.log.InfoContext(ctx, "whatsapp network: a client sent no stanza", slog.String("error", err.Error()))
 		return nil
 	}

@@ -159,44 +159,56 @@ func (n *Network) decide(d *Device, it *item) Action {
 		return Action{}
 	}
 	if f != nil {
-		if act := f(del); act.Do != Pass {
+		act := f(del)
+		if act.Do == Cut && del.Phone {
+			act.Do = Drop // a phone has no line to cut
+		}
+		if act.Do != Pass {
 			return act
 		}
 	}
 	return standing
 }
 
-// deliver writes an item of the queue, or does to it what a fault demands.
-func (c *conn) deliver(ctx context.Context, it *item) error {
-	n, d := c.n, c.dev
+// befall does to a delivery what a fault demands: what arrives of it, and how many
+// times, which is 0 for what is kept back. later does something after a while.
+func (n *Network) befall(d *Device, it *item, later func(time.Duration, func())) (node waBinary.Node, copies int, err error) {
 	act := n.decide(d, it)
-	node, err := decodeNode(it.Raw)
-	if err != nil {
-		return err
+	if node, err = decodeNode(it.Raw); err != nil {
+		return node, 0, err
 	}
-	if it.offline > 0 {
-		node.Attrs["offline"] = it.offline - 1
-	}
-	copies := 1
 	switch act.Do {
 	case Pass:
 	case Drop:
 		n.park(d, it, false)
-		return nil
+		return node, 0, nil
 	case Hold:
 		n.park(d, it, true)
-		return nil
+		return node, 0, nil
 	case Delay:
 		n.park(d, it, false)
-		c.later(act.After, func() { n.unpark(d, it) })
-		return nil
+		later(act.After, func() { n.unpark(d, it) })
+		return node, 0, nil
 	case Cut:
-		return fmt.Errorf("%w: the line is cut on purpose", errStanza)
+		return node, 0, fmt.Errorf("%w: the line is cut on purpose", errStanza)
 	case Corrupt:
 		node = corrupt(node)
 	case Dup:
 		copies = min(max(act.Copies, 2), maxCopies)
 		n.count(func(s *Stats) { s.Duplicates += int64(copies - 1) })
+		return node, copies, nil
+	}
+	return node, 1, nil
+}
+
+// deliver writes an item of the queue, or does to it what a fault demands.
+func (c *conn) deliver(ctx context.Context, it *item) error {
+	node, copies, err := c.n.befall(c.dev, it, c.later)
+	if err != nil || copies == 0 {
+		return err
+	}
+	if it.offline > 0 {
+		node.Attrs["offline"] = it.offline - 1
 	}
 	raw, err := encodeNode(node)
 	if err != nil {

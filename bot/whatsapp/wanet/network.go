@@ -149,12 +149,7 @@ func Open(ctx context.Context, c Config) (*Network, error) {
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	n.cancel = cancel
-	n.launch = func(f func(context.Context)) {
-		go func() {
-			defer n.wg.Done()
-			f(run)
-		}()
-	}
+	n.launch = func(f func(context.Context)) { n.wg.Go(func() { f(run) }) }
 	n.start(n.servePipes)
 	n.resume()
 	return n, nil
@@ -226,7 +221,6 @@ func (n *Network) start(f func(context.Context)) bool {
 	if n.closed {
 		return false
 	}
-	n.wg.Add(1)
 	n.launch(f)
 	return true
 }

@@ -143,13 +143,9 @@ func (h *handshake) expand(secret []byte) (first, second []byte, err error) {
 }
 
 func (h *handshake) mixKey(priv *ecdh.PrivateKey, pub []byte) error {
-	key, err := ecdh.X25519().NewPublicKey(pub)
+	secret, err := agree(priv, pub)
 	if err != nil {
-		return fmt.Errorf("reading a public key: %w", err)
-	}
-	secret, err := priv.ECDH(key)
-	if err != nil {
-		return fmt.Errorf("agreeing on a secret: %w", err)
+		return err
 	}
 	salt, next, err := h.expand(secret)
 	if err != nil {
@@ -178,31 +174,31 @@ func (h *handshake) open(sealed []byte) ([]byte, error) {
 }
 
 // hello answers the client's first message with ours.
-func (h *handshake) hello(t *trust, eph *ecdh.PrivateKey, frame []byte) (clientEph, reply []byte, err error) {
+func (h *handshake) hello(t *trust, eph *ecdh.PrivateKey, frame []byte) ([]byte, error) {
 	var msg waWa6.HandshakeMessage
-	if err = proto.Unmarshal(frame, &msg); err != nil {
-		return nil, nil, fmt.Errorf("decoding the client's hello: %w", err)
+	if err := proto.Unmarshal(frame, &msg); err != nil {
+		return nil, fmt.Errorf("decoding the client's hello: %w", err)
 	}
-	clientEph = msg.GetClientHello().GetEphemeral()
+	clientEph := msg.GetClientHello().GetEphemeral()
 	if len(clientEph) != 32 {
-		return nil, nil, errors.New("the client's hello has no ephemeral key")
+		return nil, errors.New("the client's hello has no ephemeral key")
 	}
 	h.mixHash(clientEph)
 	h.mixHash(eph.PublicKey().Bytes())
-	if err = h.mixKey(eph, clientEph); err != nil {
-		return nil, nil, err
+	if err := h.mixKey(eph, clientEph); err != nil {
+		return nil, err
 	}
 	static := h.seal(t.static.PublicKey().Bytes())
-	if err = h.mixKey(t.static, clientEph); err != nil {
-		return nil, nil, err
+	if err := h.mixKey(t.static, clientEph); err != nil {
+		return nil, err
 	}
-	reply, err = proto.Marshal(&waWa6.HandshakeMessage{ServerHello: &waWa6.HandshakeMessage_ServerHello{
+	reply, err := proto.Marshal(&waWa6.HandshakeMessage{ServerHello: &waWa6.HandshakeMessage_ServerHello{
 		Ephemeral: eph.PublicKey().Bytes(), Static: static, Payload: h.seal(t.chain),
 	}})
 	if err != nil {
-		return nil, nil, fmt.Errorf("encoding our hello: %w", err)
+		return nil, fmt.Errorf("encoding our hello: %w", err)
 	}
-	return clientEph, reply, nil
+	return reply, nil
 }
 
 // finish reads the client's static key and payload and yields the final ciphers.

@@ -68,29 +68,9 @@ func (p *Phone) drain(ctx context.Context) {
 // take hands one item to the phone, or does to it what a fault demands.
 func (p *Phone) take(ctx context.Context, it *item) error {
 	n := p.a.n
-	act := n.decide(p.d, it)
-	node, err := decodeNode(it.Raw)
+	node, copies, err := n.befall(p.d, it, func(wait time.Duration, f func()) { time.AfterFunc(wait, f) })
 	if err != nil {
 		return err
-	}
-	copies := 1
-	switch act.Do {
-	case Pass:
-	case Drop, Cut: // a phone has no line to cut
-		n.park(p.d, it, false)
-		return nil
-	case Hold:
-		n.park(p.d, it, true)
-		return nil
-	case Delay:
-		n.park(p.d, it, false)
-		time.AfterFunc(act.After, func() { n.unpark(p.d, it) })
-		return nil
-	case Corrupt:
-		node = corrupt(node)
-	case Dup:
-		copies = min(max(act.Copies, 2), maxCopies)
-		n.count(func(s *Stats) { s.Duplicates += int64(copies - 1) })
 	}
 	for range copies {
 		if err = p.handle(ctx, it, node); err != nil {
@@ -357,14 +337,12 @@ func (p *Phone) sendAgain(ctx context.Context, t *batch, a *Account, from types.
 	if err != nil {
 		return nil, err
 	}
+	var enc waBinary.Node
 	if bundle != nil {
-		var enc waBinary.Node
-		if enc, err = v.seal(ctx, from, bundle, p.wrap(d, chat, &msg)); err != nil {
-			return nil, err
-		}
-		return p.again(d, chat, s, enc, count), nil
+		enc, err = v.seal(ctx, from, bundle, p.wrap(d, chat, &msg))
+	} else {
+		enc, err = p.sealFor(ctx, v, d, chat, &msg)
 	}
-	enc, err := p.sealFor(ctx, v, d, chat, &msg)
 	if err != nil {
 		return nil, err
 	}

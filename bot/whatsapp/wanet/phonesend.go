@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.mau.fi/libsignal/keys/prekey"
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -266,14 +267,10 @@ func (p *Phone) MarkRead(_ context.Context, chat string, ids ...string) error {
 	if err != nil {
 		return fmt.Errorf("marking %s as read: %w", chat, err)
 	}
-	wanted := map[string]bool{}
-	for _, id := range ids {
-		wanted[id] = true
-	}
 	var t batch
 	var read []string
 	for _, s := range p.msgs {
-		if s.Chat != a.phone || s.FromMe || s.Status == StatusRead || len(ids) > 0 && !wanted[s.ID] {
+		if s.Chat != a.phone || s.FromMe || s.Status == StatusRead || len(ids) > 0 && !slices.Contains(ids, s.ID) {
 			continue
 		}
 		s.Status = StatusRead

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -74,12 +75,9 @@ func (n *Network) enqueue(t *batch, d *Device, node waBinary.Node) error {
 
 // drop takes an item off a queue, as part of the batch.
 func (d *Device) drop(t *batch, it *item) {
-	for i, have := range d.queue {
-		if have == it {
-			d.queue = append(d.queue[:i:i], d.queue[i+1:]...)
-			t.del(it.key(d))
-			return
-		}
+	if i := slices.Index(d.queue, it); i >= 0 {
+		d.queue = slices.Concat(d.queue[:i], d.queue[i+1:])
+		t.del(it.key(d))
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"sort"
+	"slices"
 	"strings"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
@@ -154,7 +154,7 @@ func deviceHash(a, b *Account, server string) string {
 			all = append(all, acct.jid(server, d.id).ADString())
 		}
 	}
-	sort.Strings(all)
+	slices.Sort(all)
 	sum := sha256.Sum256([]byte(strings.Join(all, "")))
 	return "2:" + base64.RawStdEncoding.EncodeToString(sum[:6])
 }

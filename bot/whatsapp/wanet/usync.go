@@ -49,7 +49,7 @@ func (n *Network) describe(user waBinary.Node, wants map[string]bool) (waBinary.
 	}
 	a := n.resolve(jid)
 	if number != "" {
-		return contactAnswer(a, number), true
+		return contactAnswer(a, jid, number), true
 	}
 	if a == nil {
 		return waBinary.Node{}, false
@@ -69,14 +69,10 @@ func (n *Network) describe(user waBinary.Node, wants map[string]bool) (waBinary.
 	return out, true
 }
 
-func contactAnswer(a *Account, number string) waBinary.Node {
-	kind, attrs := "out", waBinary.Attrs{}
+func contactAnswer(a *Account, asked types.JID, number string) waBinary.Node {
+	kind, attrs := "out", waBinary.Attrs{"pn_jid": asked}
 	if a != nil {
-		kind = "in"
-		attrs["jid"], attrs["pn_jid"] = a.jid(types.HiddenUserServer, 0), a.jid(types.DefaultUserServer, 0)
-	} else {
-		phone, _, _ := strings.Cut(number, "@")
-		attrs["pn_jid"] = types.NewJID(strings.TrimPrefix(phone, "+"), types.DefaultUserServer)
+		kind, attrs["jid"] = "in", a.jid(types.HiddenUserServer, 0)
 	}
 	return waBinary.Node{Tag: "user", Attrs: attrs, Content: []waBinary.Node{{
 		Tag: "contact", Attrs: waBinary.Attrs{"type": kind}, Content: []byte(number),
