@@ -72,10 +72,7 @@ func recordKYC(p flow.ProjectID, moves []flow.KYCMove) kycRecord {
 
 // logIn is POST /v1/auth/login.
 func (s *Server) logIn(c *call) error {
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	email := f.email("email")
 	password := f.text("password", text{required: true, most: maxPassword})
 	if err := f.done(); err != nil {
@@ -90,10 +87,7 @@ func (s *Server) logIn(c *call) error {
 
 // logOut is POST /v1/auth/logout: the token it was called with ends.
 func (s *Server) logOut(c *call) error {
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{optional: true})
 	if err := f.done(); err != nil {
 		return err
 	}
@@ -134,10 +128,7 @@ func (c *call) audit(env flow.Environment, action, subject, told string) error {
 
 // addProject is POST /v1/projects: a project and its test keys.
 func (s *Server) addProject(c *call) error {
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	name := f.text("name", text{required: true, most: maxName})
 	if err := f.done(); err != nil {
 		return err
@@ -201,10 +192,7 @@ func (s *Server) submitKYC(c *call) error {
 	if err := s.ownProject(c); err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{optional: true})
 	d := flow.KYCDetails{
 		LegalName:          f.text("legalName", text{most: maxDescription}),
 		RegistrationNumber: f.text("registrationNumber", text{most: maxName}),

@@ -12,10 +12,7 @@ import (
 // openCharge is POST /v1/charges: it opens a session in WhatsApp, a new one or
 // one that is there, and makes its virtual account.
 func (*Server) openCharge(c *call) error {
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	var n checkout.NewSession
 	var existing flow.SessionID
 	if f.has("sessionId") {

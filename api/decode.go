@@ -20,9 +20,10 @@ const maxFieldErrors = 50
 // notes what is wrong with it; done refuses with everything that was noted, and
 // with every field that nobody took.
 type form struct {
-	value  value
-	known  []string // names that were asked for
-	faults []flow.FieldError
+	refused error // the body as a whole: it cannot be read, and done says why
+	value   value
+	known   []string // names that were asked for
+	faults  []flow.FieldError
 }
 
 // decode reads a body. An empty one is a form without fields where that is
@@ -142,6 +143,9 @@ func (f *form) fail(name string, code flow.Code, format string, args ...any) {
 
 // done refuses everything that was wrong, all of it at once.
 func (f *form) done() error {
+	if f.refused != nil {
+		return f.refused
+	}
 	for _, m := range f.value.members {
 		if !slices.Contains(f.known, m.name) {
 			name := safeName(m.name)

@@ -57,10 +57,7 @@ func (s *Server) hook(c *call, f *form) string {
 
 // addEndpoint is POST /v1/webhook-endpoints.
 func (s *Server) addEndpoint(c *call) error {
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	e := flow.Endpoint{
 		Project: c.project.ID, URL: s.hook(c, f), Description: f.text("description", text{most: maxDescription}), Events: f.kinds("events"),
 	}
@@ -119,10 +116,7 @@ func (s *Server) changeEndpoint(c *call) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	var to checkout.EndpointChange
 	if f.has("url") {
 		at := s.hook(c, f)
@@ -245,10 +239,7 @@ func (*Server) replayEndpoint(c *call) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	for _, name := range []string{"from", "to"} {
 		if !f.has(name) {
 			f.take(name, true)

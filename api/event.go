@@ -146,10 +146,7 @@ func (*Server) resendEvent(c *call) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{optional: true})
 	to := flow.EndpointID(f.text("endpointId", text{most: maxReference}))
 	if to != "" && !isID(string(to), flow.PrefixEndpoint) {
 		f.fail("endpointId", flow.CodeInvalidField, "endpointId must be the id of a webhook endpoint: wsp_we_….")

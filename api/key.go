@@ -45,10 +45,7 @@ func (s *Server) addKey(c *call) error {
 	if err := s.ownProject(c); err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	for _, name := range []string{"environment", "kind"} {
 		if !f.has(name) { // nobody gets a live or a secret key by leaving a word out
 			f.take(name, true)
@@ -118,10 +115,7 @@ func (s *Server) rotateKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{optional: true})
 	const usual = 24
 	hours := f.whole("expiresOldInHours", 0, int64(flow.MaxOverlap/time.Hour), usual)
 	if err := f.done(); err != nil {

@@ -58,10 +58,11 @@ type cardRecord struct {
 // payByTransfer is POST …/pay/bank-transfer: the only call that makes a virtual
 // account.
 func (*Server) payByTransfer(c *call) error {
-	id, f, err := c.payment()
+	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
+	f := c.form(decodeRules{optional: true})
 	usual := int64(flow.AttemptLasts / time.Minute)
 	lasts := f.whole("expiresInMinutes", minAccountMinutes, maxAccountMinutes, usual)
 	if err := f.done(); err != nil {
@@ -79,10 +80,11 @@ func (*Server) payByTransfer(c *call) error {
 
 // payByUSSD is POST …/pay/ussd.
 func (s *Server) payByUSSD(c *call) error {
-	id, f, err := c.payment()
+	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
+	f := c.form(decodeRules{optional: true})
 	code := f.text("bankCode", text{most: 10})
 	if err := f.done(); err != nil {
 		return err
@@ -127,11 +129,11 @@ func noSuchBank(code string) error {
 // payByCard is POST …/pay/card: a link to the bank's own page. No card data ever
 // passes through here.
 func (*Server) payByCard(c *call) error {
-	id, f, err := c.payment()
+	id, err := c.sessionID()
 	if err != nil {
 		return err
 	}
-	if err := f.done(); err != nil {
+	if err := c.nothing(); err != nil {
 		return err
 	}
 	a, err := c.instruct(id, checkout.Ask{Method: flow.Card})
@@ -142,17 +144,6 @@ func (*Server) payByCard(c *call) error {
 		AttemptID: a.ID, Reference: a.Reference, Amount: a.Amount.Major(), AmountMinor: a.Amount.Minor(), Currency: flow.Currency,
 		CheckoutURL: a.Instructions.CheckoutURL, ExpiresAt: flow.Stamp(a.ExpiresAt),
 	})
-}
-
-// payment reads what every pay/* call begins with: the session and a body that
-// may be missing.
-func (c *call) payment() (flow.SessionID, *form, error) {
-	id, err := c.sessionID()
-	if err != nil {
-		return "", nil, err
-	}
-	f, err := c.form(decodeRules{optional: true})
-	return id, f, err
 }
 
 // instruct opens a method and waits for the bank. The same attempt is answered

@@ -47,10 +47,7 @@ func (*Server) resolvePayment(c *call) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	action := f.oneOf("action", flow.CodeInvalidField, "accept", "refund")
 	if !f.has("action") { // nothing is decided by leaving it out
 		f.fail("action", flow.CodeMissingField, "action is required: accept or refund.")

@@ -118,10 +118,7 @@ func (s *Server) addPhone(c *call) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{optional: true})
 	var number flow.Phone
 	if given := f.text("phone", text{most: maxPhoneChars, code: flow.CodeInvalidPhone}); given != "" {
 		var ok bool
@@ -191,10 +188,7 @@ func (s *Server) typeMessage(c *call) error {
 	if err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{chat: true})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{chat: true})
 	words, quoted := f.text("text", text{required: true, most: maxMessage, multiline: true}), ""
 	if c.project.ID == "" { // the phone page alone
 		quoted = f.text("quoted", text{most: maxAfter})

@@ -120,7 +120,7 @@ func (s *Server) markRead(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.form(decodeRules{optional: true}); err != nil {
+	if err := c.form(decodeRules{optional: true}).refused; err != nil {
 		return err
 	}
 	if err := phones.MarkRead(c.ctx, number); err != nil {

@@ -16,10 +16,7 @@ const (
 
 // openRefund is POST /v1/refunds: money of a payment goes back to who paid it.
 func (*Server) openRefund(c *call) error {
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	n := checkout.NewRefund{
 		Payment: flow.PaymentID(f.id("paymentId", flow.PrefixPayment, "payment")), Charge: flow.ChargeID(f.id("chargeId", flow.PrefixCharge, "charge")),
 		Amount: f.amount(false, minRefund, maxRefund), Reason: f.text("reason", text{most: maxDescription}),

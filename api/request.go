@@ -21,11 +21,15 @@ import (
 const maxKey = 255
 
 // form reads the call's body, strictly.
-func (c *call) form(rules decodeRules) (*form, error) {
+func (c *call) form(rules decodeRules) *form {
 	if c.http.Get("Content-Encoding") != "" { // a few bytes that unpack to many
-		return nil, flow.Refuse(flow.CodeMediaType, "Send the body without a Content-Encoding.")
+		return &form{refused: flow.Refuse(flow.CodeMediaType, "Send the body without a Content-Encoding.")}
 	}
-	return decode(c.http.Get("Content-Type"), c.http.Request().Body(), rules)
+	f, err := decode(c.http.Get("Content-Type"), c.http.Request().Body(), rules)
+	if err != nil {
+		return &form{refused: err}
+	}
+	return f
 }
 
 // once is the call as what is done only once, where it brings an
@@ -140,13 +144,7 @@ func (c *call) sessionID() (flow.SessionID, error) {
 }
 
 // nothing reads the body of a call that takes no fields: none, or an empty object.
-func (c *call) nothing() error {
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
-		return err
-	}
-	return f.done()
-}
+func (c *call) nothing() error { return c.form(decodeRules{optional: true}).done() }
 
 // bodiless refuses a body where none is read: filters in one, as curl sends them without
 // -G, would be passed over, and everything would look like what was asked for. An

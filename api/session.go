@@ -19,10 +19,7 @@ const (
 
 // openSession is POST …/sessions. No bank is called for it.
 func (s *Server) openSession(c *call) error {
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	n := c.newSession(f)
 	n.Mode = flow.Mode(f.oneOf("mode", flow.CodeInvalidMode, string(flow.Headless), string(flow.InChat)))
 	if err := f.done(); err != nil {

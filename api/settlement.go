@@ -108,10 +108,7 @@ func readPlace(text string, into *store.LinePlace) bool {
 // runSettlements is POST /v1/test/settlements/run: the project is paid out for a
 // day without waiting for it.
 func (*Server) runSettlements(c *call) error {
-	f, err := c.form(decodeRules{optional: true})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{optional: true})
 	on := f.settlementDay("date", flow.DateOf(c.service.Now()))
 	if err := f.done(); err != nil {
 		return err
@@ -148,10 +145,7 @@ func (s *Server) putSettlementAccount(c *call) error {
 	if err := s.ownProject(c); err != nil {
 		return err
 	}
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	env := flow.Environment(f.oneOf("environment", flow.CodeInvalidField, string(flow.Test), string(flow.Live)))
 	account := f.account(env)
 	if err := f.done(); err != nil {

@@ -39,10 +39,7 @@ func recordOwner(a flow.Account) ownerRecord {
 
 // signUp is POST /v1/auth/signup: an account, its first project and its test keys.
 func (s *Server) signUp(c *call) error {
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	email := f.email("email")
 	password := f.text("password", text{required: true, least: minPassword, most: maxPassword})
 	business := f.text("businessName", text{required: true, most: maxName})

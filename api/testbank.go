@@ -30,21 +30,13 @@ func (s *Server) bank() (rail.TestBank, error) {
 	return s.cfg.TestBank, nil
 }
 
-// played is the pretend bank and what it is told.
-func (s *Server) played(c *call, rules decodeRules) (bank rail.TestBank, f *form, err error) {
-	if bank, err = s.bank(); err != nil {
-		return nil, nil, err
-	}
-	f, err = c.form(rules)
-	return bank, f, err
-}
-
 // playTransfer is POST /v1/test/bank/transfers: a payer sends money.
 func (s *Server) playTransfer(c *call) error {
-	bank, f, err := s.played(c, decodeRules{})
+	bank, err := s.bank()
 	if err != nil {
 		return err
 	}
+	f := c.form(decodeRules{})
 	t := rail.Transfer{
 		AccountNumber:  f.text("accountNumber", text{required: true, least: 10, most: 10}),
 		Amount:         f.amount(false, 1, maxTransfer),
@@ -116,10 +108,11 @@ func transferBooked(r rail.TransferResult) map[string]string {
 // playReversal is POST /v1/test/bank/reversals: the bank takes back a payment of
 // the project.
 func (s *Server) playReversal(c *call) error {
-	bank, f, err := s.played(c, decodeRules{})
+	bank, err := s.bank()
 	if err != nil {
 		return err
 	}
+	f := c.form(decodeRules{})
 	id := f.text("railTransactionId", text{required: true, most: maxName})
 	if err := f.done(); err != nil {
 		return err
@@ -161,10 +154,10 @@ func (s *Server) dial(c *call) error {
 // ending reads how a played payment ends: one of two ways, the first where
 // nothing is said.
 func (s *Server) ending(c *call, ways ...string) (bank rail.TestBank, outcome string, err error) {
-	bank, f, err := s.played(c, decodeRules{optional: true})
-	if err != nil {
+	if bank, err = s.bank(); err != nil {
 		return nil, "", err
 	}
+	f := c.form(decodeRules{optional: true})
 	outcome = f.oneOf("outcome", flow.CodeInvalidField, ways...)
 	return bank, outcome, f.done()
 }
@@ -197,10 +190,11 @@ func (s *Server) playCard(c *call) error {
 // setConditions is PUT /v1/test/bank/conditions: what is left out goes back to
 // a bank in good health.
 func (s *Server) setConditions(c *call) error {
-	bank, f, err := s.played(c, decodeRules{})
+	bank, err := s.bank()
 	if err != nil {
 		return err
 	}
+	f := c.form(decodeRules{})
 	wanted := rail.Conditions{
 		Up:                 f.yes("up", true),
 		LatencyMs:          int(f.whole("latencyMs", 0, maxLatencyMs, 0)),
@@ -308,10 +302,7 @@ func (c *call) bankCalls(bank rail.TestBank, after int64, limit int) (mine []rai
 
 // advanceClock is POST /v1/test/clock.
 func (s *Server) advanceClock(c *call) error {
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	seconds := f.whole("advanceSeconds", 0, maxAdvance, -1)
 	if !f.has("advanceSeconds") {
 		f.fail("advanceSeconds", flow.CodeMissingField, "advanceSeconds is required.")

@@ -133,10 +133,7 @@ func (s *Server) verificationsOf(env flow.Environment) (*checkout.Verifications,
 // resolveAccount is POST /v1/verification/accounts/resolve. It is a POST so that
 // account numbers stand in no URL.
 func (s *Server) resolveAccount(c *call) error {
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return err
-	}
+	f := c.form(decodeRules{})
 	account := f.account(c.key.Environment)
 	if err := f.done(); err != nil {
 		return err
@@ -201,10 +198,7 @@ func (s *Server) verifyIdentity(c *call) error {
 // readVerification reads who is to be looked up. The number comes out as a
 // value that hides itself, and no refusal repeats it.
 func (*Server) readVerification(c *call) (checkout.NewVerification, error) {
-	f, err := c.form(decodeRules{})
-	if err != nil {
-		return checkout.NewVerification{}, err
-	}
+	f := c.form(decodeRules{})
 	n := checkout.NewVerification{Key: c.key.ID}
 	if f.required("type") {
 		n.Type = flow.IdentityType(f.oneOf("type", flow.CodeInvalidField, string(flow.BVN), string(flow.NIN)))
