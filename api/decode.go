@@ -59,10 +59,9 @@ func decode(contentType string, body []byte, rules decodeRules) (*form, error) {
 func (h heldBack) refused() error {
 	refused, field := flow.Refuse(flow.CodeCardData, "Card numbers are not accepted here. Use pay/card: the payer types the card on the bank's own page."), "This looks like a card number."
 	switch h.what {
-	case heldCard:
-	case heldKey:
+	case flow.HeldKey:
 		refused, field = flow.Refuse(flow.CodeInvalidField, "A secret key or a webhook's secret stands in the body. Send keys in the Authorization header alone; if this one was seen by others, rotate it."), "This looks like a secret of yours."
-	case heldIdentity:
+	case flow.HeldIdentity:
 		refused, field = flow.Refuse(flow.CodeInvalidField, "A BVN or NIN stands in the body, and would be kept. Send it as number to /v1/verification/identities, which keeps none."), "This looks like a BVN or NIN."
 	}
 	if h.where != "" {

@@ -75,31 +75,8 @@ type reader struct {
 
 // heldBack is something that no body may hold: what, and where it stands.
 type heldBack struct {
-	what  heldKind
+	what  string // as flow.Held names it
 	where string
-}
-
-// heldKind says what is not taken.
-type heldKind int
-
-// What is not taken: card numbers, secrets of ours, numbers that say who a person is.
-const (
-	heldCard heldKind = iota
-	heldKey
-	heldIdentity
-)
-
-// heldIn finds what is not taken in a text, which may be the value of a name.
-func heldIn(name, text string) (heldKind, bool) {
-	switch {
-	case flow.HoldsCard(text):
-		return heldCard, true
-	case flow.HoldsKey(text):
-		return heldKey, true
-	case flow.HoldsIdentity(name, text):
-		return heldIdentity, true
-	}
-	return 0, false
 }
 
 // parse reads a whole document; nothing but white space may follow it.
@@ -340,7 +317,7 @@ func (p *reader) mark(text string) {
 	if len(p.path) == 1 && abroad(name, text) {
 		return
 	}
-	if what, found := heldIn(name, text); found {
+	if what := flow.Held(name, text); what != "" {
 		p.held = &heldBack{what: what, where: strings.Join(p.path, ".")}
 	}
 }

@@ -162,16 +162,23 @@ func Keepable(text string) string {
 	return text
 }
 
+// What is kept nowhere, as people are told.
+const (
+	HeldCard     = "a card number"
+	HeldKey      = "a secret key"
+	HeldIdentity = "a BVN or NIN"
+)
+
 // Held names what of a text, which may be the value of a name, is kept nowhere: ""
 // for nothing.
 func Held(name, text string) string {
 	switch {
 	case HoldsCard(text):
-		return "a card number"
+		return HeldCard
 	case HoldsKey(text):
-		return "a secret key"
+		return HeldKey
 	case HoldsIdentity(name, text):
-		return "a BVN or NIN"
+		return HeldIdentity
 	}
 	return ""
 }
