@@ -37,9 +37,7 @@ func browser(t *testing.T, width, height int) (context.Context, *complaints) {
 	}
 	// Not t.TempDir: what Chromium still writes while it ends must not fail a test.
 	dir, err := os.MkdirTemp("", "till-chromium-") //nolint:usetesting // see above
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(width, height),
 		chromedp.UserDataDir(dir), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
@@ -55,9 +53,7 @@ func browser(t *testing.T, width, height int) (context.Context, *complaints) {
 	})
 	c := &complaints{}
 	chromedp.ListenTarget(ctx, c.listen)
-	if err := chromedp.Run(ctx, cdpnet.Enable(), log.Enable(), runtime.Enable()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, chromedp.Run(ctx, cdpnet.Enable(), log.Enable(), runtime.Enable()))
 	return ctx, c
 }
 
@@ -107,9 +103,7 @@ func TestThePhonePagePlaysAPayer(t *testing.T) {
 		chromedp.Poll(`document.querySelector('#phones').options.length > 0 && !document.querySelector('dialog').open`, nil),
 		chromedp.Value("#text", &typed, chromedp.ByQuery),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !strings.HasPrefix(typed, "Pay ") {
 		t.Fatalf("the link led to a phone whose message field holds %q", typed)
 	}
@@ -151,12 +145,8 @@ func TestThePhonePagePlaysAPayer(t *testing.T) {
 func picture(t *testing.T, ctx context.Context, file string) { //nolint:revive // the test comes first in tests
 	t.Helper()
 	var png []byte
-	if err := chromedp.Run(ctx, chromedp.Sleep(300*time.Millisecond), chromedp.CaptureScreenshot(&png)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, png, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, chromedp.Run(ctx, chromedp.Sleep(300*time.Millisecond), chromedp.CaptureScreenshot(&png)))
+	must(t, os.WriteFile(file, png, 0o600))
 }
 
 // A person tries a payment out in the sandbox of the console, and has it played

@@ -38,13 +38,9 @@ import (
 func child(b *testing.B, cmd *exec.Cmd) (pid int, line func(pattern string) string) {
 	b.Helper()
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, cmd.Start())
 	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	lines := make(chan string, 1000)
 	go func() {
@@ -79,9 +75,7 @@ func linkBot(b *testing.B, n *wanet.Network, number, code string) {
 	if err == nil {
 		err = owner.ScanQR(code)
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	await.Until(b, "a bot comes online", func() bool {
 		d, ok := owner.Device(1)
 		return ok && d.Online()
@@ -92,9 +86,7 @@ func linkBot(b *testing.B, n *wanet.Network, number, code string) {
 func echoBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 	b.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	cmd := exec.CommandContext(b.Context(), self, "-test.run", "^$", "-test.bench", "^BenchmarkChatEcho$", "-test.benchtime", "1x")
 	cmd.Env = append(append(os.Environ(), env...), "TILL_ECHO="+b.TempDir())
 	if _, err := cmd.StdinPipe(); err != nil { // it ends with us
@@ -121,19 +113,13 @@ func BenchmarkChatEcho(b *testing.B) {
 	}
 	ctx := b.Context()
 	key, err := hex.DecodeString(os.Getenv("TILL_WHATSAPP_ROOT_KEY"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	whatsmeow.WACertPubKey = [32]byte(key)
 	box, err := sqlstore.New(ctx, "sqlite", "file:"+filepath.Join(dir, "echo.db")+
 		"?_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate", waLog.Noop)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	device, err := box.GetFirstDevice(ctx)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	device.PushName = "Echo"
 	client := whatsmeow.NewClient(device, waLog.Noop)
 	web := &http.Client{Transport: &http.Transport{DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -153,9 +139,7 @@ func BenchmarkChatEcho(b *testing.B) {
 			}
 		}
 	})
-	if err := client.Connect(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, client.Connect())
 	_, _ = io.Copy(io.Discard, os.Stdin) // until whoever measures is gone
 }
 
@@ -167,13 +151,9 @@ func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 	dir := b.TempDir()
 	var lc net.ListenConfig
 	ln, err := lc.Listen(b.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	addr := ln.Addr().String()
-	if err := ln.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, ln.Close())
 	env = append(env, "TILL_LOG_LEVEL=warn", "TILL_METRICS_ADDR=off", "TILL_RATE_LIMIT_TEST=100000")
 	if redistest.Installed() {
 		env = append(env, "TILL_REDIS_URL="+redistest.Start(b).URL)
@@ -197,9 +177,7 @@ func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 	})
 	c := newChatBot(b, n, "Till", botNumber, func(int) string {
 		text, err := opening(b, base, key)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		return text
 	})
 	c.pid = pid

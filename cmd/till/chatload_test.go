@@ -88,9 +88,7 @@ func newChatBot(b *testing.B, n *wanet.Network, name, number string, first func(
 	c := &chatBot{name: name, number: number, payers: make(chan *chatPayer, chatPayers), found: map[int][]chatMeasure{}}
 	for i := range chatPayers {
 		phone, err := n.NewPhone(fmt.Sprintf("234803%s%06d", number[len(number)-1:], i), "Payer")
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		c.payers <- &chatPayer{phone: phone, first: first(i)}
 	}
 	return c

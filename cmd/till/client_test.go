@@ -110,9 +110,7 @@ func TestALiveKeyIsNotSentOverPlainHTTP(t *testing.T) {
 // The file with the keys is read as a shell would read it, and the variables win.
 func TestTheKeysAreReadFromTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(file, []byte("# ours\nTILL_SECRET_KEY=sk_test_a\nexport OTHER='two words'\nTILL_URL=\"http://127.0.0.1:1\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("# ours\nTILL_SECRET_KEY=sk_test_a\nexport OTHER='two words'\nTILL_URL=\"http://127.0.0.1:1\"\n"), 0o600))
 	got, err := readEnvFile(file)
 	if err != nil || got["TILL_SECRET_KEY"] != "sk_test_a" || got["OTHER"] != "two words" || got["TILL_URL"] != "http://127.0.0.1:1" {
 		t.Errorf("%v (%v)", got, err)

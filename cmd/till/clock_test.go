@@ -63,9 +63,7 @@ func TestTheClockStandsOnTheRealNetwork(t *testing.T) {
 			r.Header.Set("Authorization", "Bearer "+key)
 			r.Header.Set("Content-Type", "application/json")
 			answer, err := server.Test(r, time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer answer.Body.Close()
 			if answer.StatusCode != want {
 				t.Errorf("it answers %d, not %d", answer.StatusCode, want)
@@ -88,9 +86,7 @@ func TestATrialHoldsWhereTheClockWasMoved(t *testing.T) {
 func preparedApp(t *testing.T, set config.Settings, log *slog.Logger, dev bool) *app {
 	t.Helper()
 	a, err := prepare(t.Context(), set, log, dev)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := a.close(); err != nil {
 			t.Error(err)
@@ -107,9 +103,7 @@ func opened(t *testing.T, set config.Settings) (*api.Server, string) {
 	a := preparedApp(t, set, slog.New(slog.DiscardHandler), true)
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	test, live, err := a.openStores(ctx, true)
 	must(err)

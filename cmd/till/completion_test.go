@@ -31,9 +31,7 @@ func script(t *testing.T, shell, name string) (dir string) {
 	if code := run(t.Context(), []string{"completion", shell}, &out, &errs); code != exitOK {
 		t.Fatal(errs.String())
 	}
-	if err := os.WriteFile(filepath.Join(dir, name), out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, name), out.Bytes(), 0o600))
 	return dir
 }
 
@@ -85,9 +83,7 @@ func TestZshCompletesTheFirstTime(t *testing.T) {
 	for _, o := range offers {
 		dir := script(t, "zsh", "_till")
 		rc := strings.ReplaceAll(strings.ReplaceAll(typedRC, "DIR", dir), "$1", dir)
-		if err := os.WriteFile(filepath.Join(dir, "rc"), []byte(rc), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "rc"), []byte(rc), 0o600))
 		cmd := exec.CommandContext(t.Context(), zsh, "-f", "-c", typed, "zsh", dir, o.line)
 		cmd.Env = append(os.Environ(), "HOME="+dir)
 		out, err := cmd.CombinedOutput()

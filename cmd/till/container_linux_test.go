@@ -52,25 +52,15 @@ func newContainer(t *testing.T) container {
 		switch words[0] {
 		case "COPY":
 			to := filepath.Join(c.root, words[len(words)-1])
-			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.MkdirAll(filepath.Dir(to), 0o755))
 			if owner, ours := strings.CutPrefix(words[2], "--chown="); ours { // the one folder that it may write to
 				uid, gid := owners(owner)
-				if err := os.Mkdir(to, 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Chown(to, uid, gid); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Mkdir(to, 0o700))
+				must(t, os.Chown(to, uid, gid))
 			} else if filepath.Base(to) == "till" {
 				program, err := os.ReadFile(tilltest.Program(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(to, program, 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
+				must(t, os.WriteFile(to, program, 0o755))
 			}
 		case "USER":
 			uid, gid := owners(words[1])
@@ -111,9 +101,7 @@ func TestTheContainerServesAndIsRestored(t *testing.T) {
 		server := c.command(env, "serve")
 		var said bytes.Buffer
 		server.Stdout, server.Stderr = &said, &said
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, server.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- server.Wait() }()
 		await.Until(t, "the server is healthy", func() bool {
@@ -142,9 +130,7 @@ func TestTheContainerServesAndIsRestored(t *testing.T) {
 	}
 	serve()()
 	left, err := os.ReadDir(filepath.Join(c.root, c.work))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, want := range []string{`^data$`, `^data\.before-`, `^till-2026-11-22\.tar\.gz$`} {
 		if len(left) != 3 || !regexp.MustCompile(want).MatchString(left[i].Name()) {
 			t.Fatalf("the volume has %v", left)

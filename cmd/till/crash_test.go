@@ -109,9 +109,7 @@ var heldAgainst = regexp.MustCompile(`(?m)^I3 rail .* (\d+) checked  holds`)
 func (x *till) missNotice() {
 	x.t.Helper()
 	ln, err := net.Listen("tcp", x.addr)
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	must(x.t, err)
 	defer func() { _ = ln.Close() }()
 	_ = ln.(*net.TCPListener).SetDeadline(time.Now().Add(tilltest.Patience))
 	conn, err := ln.Accept()
@@ -216,9 +214,7 @@ func payOnceKilledAt(t *testing.T, x *till, m *merchant, s *sink, point string) 
 func keptKey(t *testing.T, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, envFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.SplitSeq(string(text), "\n") {
 		if key, ok := strings.CutPrefix(line, "TILL_SECRET_KEY="); ok {
 			return key
@@ -273,9 +269,7 @@ func TestEverythingTwiceAndRedisForgetful(t *testing.T) {
 	o := newOutside(t)
 	o.env = append(o.env, "TILL_REDIS_URL="+redis.URL)
 	_, m := running(t, o)
-	if err := o.network.SetFaults(context.Background(), wanet.Faults{Duplicate: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.network.SetFaults(context.Background(), wanet.Faults{Duplicate: true}))
 	s := newSink(m)
 	_, text := m.openChat(500_000, "twice")
 	p := newPayer(m)

@@ -21,6 +21,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// must ends a test that cannot go on after an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // start runs a command of the program in a directory, quietly, without limits
 // that many tests at once would meet.
 func start(t *testing.T, dir string, env []string, args ...string) *tilltest.Process {
@@ -153,9 +161,7 @@ func (m *merchant) openChat(amount int, reference string) (id, text string) {
 		"amount": amount, "customerEmail": "bola@example.com", "mode": "chat", "reference": reference,
 	})
 	link, err := url.Parse(data["checkoutUrl"].(string))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	return data["id"].(string), link.Query().Get("text")
 }
 

@@ -34,12 +34,8 @@ func TestABanksClockIsHeardFromItsAnswers(t *testing.T) {
 		{"yesterday", 0, time.Hour},
 	} {
 		res, err := (&http.Client{Transport: c}).Get(bank.URL + "?" + url.Values{"date": {answer.date}, "took": {answer.took.String()}}.Encode())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := res.Body.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, res.Body.Close())
 		said, known, err := c.Now(t.Context())
 		if off := said.Sub(c.now()) - answer.ahead; !known || off.Abs() > time.Second || err != nil {
 			t.Errorf("after the date %q, in %s, the bank's clock is %s off (%t, %v)", answer.date, answer.took, off, known, err)

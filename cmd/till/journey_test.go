@@ -129,17 +129,11 @@ func payByCard(t *testing.T, _ *merchant, p talker, _ string) {
 		t.Fatalf("the card page has nothing to approve:\n%s", page)
 	}
 	base, err := url.Parse(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	action, err := base.Parse(form[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp, err := http.PostForm(action.String(), url.Values{approve[1]: {approve[2]}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode >= http.StatusBadRequest {
 		t.Fatalf("approving on the card page answered %s", resp.Status)
@@ -149,9 +143,7 @@ func payByCard(t *testing.T, _ *merchant, p talker, _ string) {
 func get(t *testing.T, link string) string {
 	t.Helper()
 	resp, err := http.Get(link)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {

@@ -18,9 +18,7 @@ func TestTheProgramLimitsCalls(t *testing.T) {
 		codes := map[int]int{}
 		for range 150 {
 			status, out, err := m.try(http.MethodGet, "/v1/whatsapp/checkout/sessions/nothing", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			codes[status]++
 			fault, _ := out["error"].(object)
 			if status == http.StatusTooManyRequests && fault["code"] != "rate_limited" {

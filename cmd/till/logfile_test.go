@@ -23,9 +23,7 @@ func TestTheLogIsBounded(t *testing.T) {
 	for i := range 300 { // 75 MiB
 		fmt.Fprintf(lines, `{"n":%d,"text":"%s"}`+"\n", i, long)
 	}
-	if err := file.close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, file.close())
 	entries, err := os.ReadDir(under(dir, logsDir))
 	if err != nil || len(entries) != maxFiles {
 		t.Fatalf("%d files, %v", len(entries), err)
@@ -46,9 +44,7 @@ func TestALogThatCannotBeKeptIsStillTold(t *testing.T) {
 	var out strings.Builder
 	lines := &logTee{out: &out}
 	taken := under(t.TempDir(), "file")
-	if err := os.WriteFile(taken, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(taken, nil, 0o600))
 	lines.keep(&logFile{path: under(taken, logName)})
 	if _, err := io.WriteString(lines, "a line\n"); err != nil || out.String() != "a line\n" {
 		t.Errorf("%q, %v", &out, err)
@@ -104,13 +100,9 @@ func TestNoLineIsSkippedThatIsWrittenWhileTheLogIsRead(t *testing.T) {
 	const most = 20_000
 	path := under(t.TempDir(), logName)
 	to, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = errors.Join(to.Close(), at.Close()) })
 	written := make(chan error, 1)
 	go func() {
@@ -123,15 +115,13 @@ func TestNoLineIsSkippedThatIsWrittenWhileTheLogIsRead(t *testing.T) {
 	}()
 	seen := 0
 	read := func() {
-		if err := (&logsCmd{Level: "debug"}).each(at, func(line []byte) error {
+		must(t, (&logsCmd{Level: "debug"}).each(at, func(line []byte) error {
 			if string(line) != fmt.Sprint(seen) {
 				return fmt.Errorf("%q is read behind %d lines", line, seen)
 			}
 			seen++
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	for over := false; !over; read() {
 		select {

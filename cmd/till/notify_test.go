@@ -22,15 +22,11 @@ type supervisor struct {
 func newSupervisor(t *testing.T) supervisor {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "till") //nolint:usetesting // the name of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "notify")
 	ln, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = ln.Close() })
 	return supervisor{t, socket, ln}
 }
@@ -38,9 +34,7 @@ func newSupervisor(t *testing.T) supervisor {
 // hears waits for a state, with nothing but repetitions of another before it.
 func (s supervisor) hears(want, repeated string) {
 	s.t.Helper()
-	if err := s.ln.SetReadDeadline(time.Now().Add(tilltest.Patience)); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, s.ln.SetReadDeadline(time.Now().Add(tilltest.Patience)))
 	text := make([]byte, 64)
 	for {
 		n, err := s.ln.Read(text)

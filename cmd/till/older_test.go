@@ -128,9 +128,7 @@ func (o *outside) between(instead func(w http.ResponseWriter, order string) bool
 	o.t.Helper()
 	last := len(o.env) - 1
 	bank, err := url.Parse(strings.TrimPrefix(o.env[last], "TILL_BANK_URL="))
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	must(o.t, err)
 	forward := httputil.NewSingleHostReverseProxy(bank)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/disbursements") {

@@ -22,9 +22,7 @@ import (
 func opsFile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", ".ops", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -42,9 +40,7 @@ func TestTheDockerfilesLinesHold(t *testing.T) {
 		}
 	}
 	folders, err := filepath.Glob(filepath.Join("..", "..", "*", "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range folders {
 		if top := filepath.Base(filepath.Dir(file)); !copied[top] && !strings.HasPrefix(top, ".") {
 			t.Errorf("it does not copy %s", top)
@@ -109,9 +105,7 @@ func TestTheUnitHolds(t *testing.T) {
 	}
 	bin := tilltest.Program(t)
 	unit := filepath.Join(t.TempDir(), "till.service")
-	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(text, "/usr/local/bin/till", bin)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(unit, []byte(strings.ReplaceAll(text, "/usr/local/bin/till", bin)), 0o600))
 	if out, err := exec.Command(analyze, "verify", unit).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}

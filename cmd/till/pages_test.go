@@ -26,18 +26,14 @@ type visitor struct {
 func enter(t *testing.T, address, role string) *visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := &visitor{t: t, url: address, http: &http.Client{Jar: jar}}
 	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(v.page("/login"))
 	if csrf == nil {
 		t.Fatal("the login page has no form")
 	}
 	answer, err := v.http.PostForm(address+"/enter", url.Values{"csrf": csrf[1:], "role": {role}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
 		t.Fatalf("enter as %s: %s, %v", role, answer.Status, err)
 	}
@@ -48,9 +44,7 @@ func enter(t *testing.T, address, role string) *visitor {
 func (v *visitor) page(where string) string {
 	v.t.Helper()
 	answer, err := v.http.Get(v.url + where)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	must(v.t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
@@ -71,9 +65,7 @@ func (v *visitor) sends(page, to string, fields ...string) {
 		values.Set(fields[i], fields[i+1])
 	}
 	answer, err := v.http.PostForm(v.url+to, values)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	must(v.t, err)
 	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
 		v.t.Fatalf("%s: %s, %v", to, answer.Status, err)
 	}
@@ -91,9 +83,7 @@ func TestTheConsolesCommandsAreUnderstood(t *testing.T) {
 				call := regexp.MustCompile(`'[^']*'`).ReplaceAllString(html.UnescapeString(found[1]), "x")
 				seen[call] = true
 				parser, err := kong.New(&commands{}, kong.Name("till"), kong.Exit(func(int) {}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if _, err := parser.Parse(strings.Fields(call)); err != nil {
 					t.Errorf("%s shows till %s: %v", where, call, err)
 				}

@@ -63,14 +63,10 @@ func TestANumberWhoseLinkingNobodyNotedIsLinked(t *testing.T) {
 	pair := start(t, dir, o.env, "pair")
 	await.Until(t, "it shows a code", func() bool { return pairing.MatchString(pair.Said()) })
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "data", "test.db")+"?_pragma=busy_timeout(10000)&_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	writing, err := db.BeginTx(t.Context(), nil) // whoever else wants to write waits
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o.link(pair)
 	pair.Line(`^linked: `)
 	pair.Kill()
@@ -78,9 +74,7 @@ func TestANumberWhoseLinkingNobodyNotedIsLinked(t *testing.T) {
 	if err := writing.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM numbers WHERE number <> ''").Scan(&noted); err != nil || noted != 0 {
 		t.Fatalf("%d numbers are noted: %v", noted, err)
 	}
-	if err := writing.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writing.Rollback())
 	await.Until(t, "it is run again", func() bool {
 		soon, cancel := context.WithTimeout(t.Context(), tilltest.Patience)
 		defer cancel()

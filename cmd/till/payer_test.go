@@ -104,9 +104,7 @@ func spaced(number string) string { return "0" + number[3:6] + " " + number[6:9]
 func mustUnescape(t *testing.T, text string) string {
 	t.Helper()
 	plain, err := url.PathUnescape(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return plain
 }
 
@@ -132,9 +130,7 @@ func payAs(m *merchant, p *payer, s *sink, number, email, place string) (session
 		"description": "lamp for " + place, "metadata": object{"address": place},
 	})
 	link, err := url.Parse(data["checkoutUrl"].(string))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	p.says(link.Query().Get("text"))
 	p.hears(`₦5,000(?s:.*)1 Bank transfer`)
 	p.says("leave it at " + place + " please")
@@ -167,9 +163,7 @@ func bytesIn(t *testing.T, r *redistest.Server, dir string, texts []string) (fou
 		look(strings.TrimPrefix(path, dir), text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	look("redis", r.Dump())
 	return found
 }
@@ -190,8 +184,6 @@ func rowsHold(t *testing.T, database string, texts []string) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }

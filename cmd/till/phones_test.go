@@ -16,24 +16,18 @@ import (
 // the network keeps what they wrote.
 func TestPayersWriteToABotThatIsAway(t *testing.T) {
 	network, err := wanet.Open(t.Context(), wanet.Config{File: filepath.Join(t.TempDir(), "network.db"), Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = network.Close() })
 	if _, err := network.AddAccount(botNumber, botName); err != nil {
 		t.Fatal(err)
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go func() { _ = network.Serve(t.Context(), ln) }()
 	connected := ""
 	p := &phones{network: wanet.NewRemote("http://"+ln.Addr().String(), loopbackClient()), number: func() string { return connected }, ours: func(n string) bool { return n == botNumber }}
 	payer, err := p.Create(t.Context(), "", "Ada")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 
 	if _, err := p.Send(t.Context(), payer.Number, "hello", ""); flow.CodeOf(err) != flow.CodeWhatsAppUnavailable {
 		t.Errorf("a bot that never had a number: %v", err)
@@ -73,9 +67,7 @@ func TestPayersWriteToABotThatIsAway(t *testing.T) {
 // another way is not.
 func TestANetworkThatIsNotUpYet(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	remote := wanet.NewRemote("http://"+ln.Addr().String(), loopbackClient())
 	go func() {
 		if c, err := ln.Accept(); err == nil {
@@ -86,9 +78,7 @@ func TestANetworkThatIsNotUpYet(t *testing.T) {
 	if _, err := remote.Info(t.Context()); err == nil || unreached(err) {
 		t.Errorf("one that speaks another language: %v", err)
 	}
-	if err := ln.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ln.Close())
 	if _, err := remote.Info(t.Context()); err == nil || !unreached(err) {
 		t.Errorf("nobody there: %v", err)
 	}

@@ -25,9 +25,7 @@ func ill(t *testing.T, bug string, args ...string) (code int, out, words string)
 	if ended, is := errors.AsType[*exec.ExitError](err); is {
 		return ended.ExitCode(), o.String(), w.String()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return 0, o.String(), w.String()
 }
 
@@ -56,9 +54,7 @@ func TestPlantedBugIsFound(t *testing.T) {
 // What TestNoBugIsPlanted finds nothing of is there when bugs are planted.
 func TestPlantedBugsAreInTheProgram(t *testing.T) {
 	text, err := os.ReadFile(tilltest.Program(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, b := range planted.Bugs() {
 		if !bytes.Contains(text, []byte(b.Name)) || !bytes.Contains(text, []byte(b.What)) {
 			t.Errorf("nothing of %s is in the program", b.Name)

@@ -22,9 +22,7 @@ import (
 func readme(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -41,9 +39,7 @@ func TestTheReadmeListsEverySetting(t *testing.T) {
 		return
 	}
 	if *pictures {
-		if err := os.WriteFile(filepath.Join("..", "..", "README.md"), []byte(before+begin+configTable()+end+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join("..", "..", "README.md"), []byte(before+begin+configTable()+end+after), 0o600))
 		return
 	}
 	t.Errorf("the README's settings are not the program's; go test ./cmd/till -run Readme -pictures writes them:\n%s", configTable())
@@ -143,9 +139,7 @@ func onPath(t *testing.T) string {
 	t.Helper()
 	bin := tilltest.Program(t)
 	dir := t.TempDir()
-	if err := os.Symlink(bin, filepath.Join(dir, "till")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(bin, filepath.Join(dir, "till")))
 	return "PATH=" + dir + string(filepath.ListSeparator) + os.Getenv("PATH")
 }
 
@@ -209,9 +203,7 @@ func TestTheReadmesCommandsAreUnderstood(t *testing.T) {
 func understood(t *testing.T, args string) {
 	t.Helper()
 	parser, err := kong.New(&commands{}, kong.Name("till"), kong.Exit(func(int) {}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := parser.Parse(strings.Fields(args)); err != nil {
 		t.Errorf("till %s: %v", args, err)
 	}

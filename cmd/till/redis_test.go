@@ -26,9 +26,7 @@ func TestARedisThatHangsIsSaidToSoon(t *testing.T) {
 		data, _ := out["data"].(object)
 		return data["state"] == "degraded"
 	}
-	if err := r.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Signal(syscall.SIGSTOP))
 	defer func() { _ = r.Signal(syscall.SIGCONT) }()
 	for range 3 {
 		if !away() {
@@ -38,9 +36,7 @@ func TestARedisThatHangsIsSaidToSoon(t *testing.T) {
 	if out, err := p.Beside("health", "--http-addr", strings.TrimPrefix(m.base, "http://")); err != nil || !strings.Contains(out, "redis: It does not answer") {
 		t.Errorf("health: %v\n%s", err, out)
 	}
-	if err := r.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Signal(syscall.SIGCONT))
 	await.Until(t, "Redis is back", func() bool { return !away() })
 }
 
@@ -64,15 +60,11 @@ func TestARedisThatKeepsNothingIsSaid(t *testing.T) {
 				for word := range strings.FieldsSeq(value) {
 					args = append(args, word)
 				}
-				if err := r.Client.Do(t.Context(), args...).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, r.Client.Do(t.Context(), args...).Err())
 			}
 			state := func() any {
 				_, out, err := m.try(http.MethodGet, "/readyz", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				data, _ := out["data"].(object)
 				return data["state"]
 			}

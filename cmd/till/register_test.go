@@ -24,9 +24,7 @@ import (
 func serves(t *testing.T, env ...string) (*merchant, *tilltest.Process) {
 	t.Helper()
 	dir, addr := t.TempDir(), tilltest.FreePort(t)
-	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
 	m := &merchant{t: t, base: "http://" + addr, key: shopIn(t, filepath.Join(dir, "data")).SecretKey}
 	p := start(t, dir, append(env, "TILL_HTTP_ADDR="+addr), "serve")
 	p.Line(`^API `)
@@ -94,9 +92,7 @@ func TestABankThatRefusesUsIsSaidTo(t *testing.T) {
 	m, p := serves(t, append(o.env, "TILL_BANK_URL="+bank.URL, "TILL_METRICS_ADDR="+metrics)...)
 	stands := func() (ok bool, reason string) {
 		_, out, err := m.try(http.MethodGet, "/readyz", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, one := range out["data"].(object)["checks"].([]any) {
 			if one := one.(object); one["name"] == "bank" {
 				return one["ok"].(bool), one["reason"].(string)
@@ -141,9 +137,7 @@ func TestTheBankReachesUsOnThisMachine(t *testing.T) {
 		"127.0.0.1:80": true, "127.8.9.1:80": true, "[::1]:80": true, "0.0.0.0:80": true, "[::]:80": true, "10.0.0.7:80": false, "[2001:db8::7]:80": false,
 	} {
 		at, err := net.ResolveTCPAddr("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if reachedHere(at) != here {
 			t.Errorf("%s: not %v", addr, here)
 		}
@@ -151,9 +145,7 @@ func TestTheBankReachesUsOnThisMachine(t *testing.T) {
 	var lc net.ListenConfig
 	listen := func() net.Listener {
 		ln, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return ln
 	}
 	a, b := listen(), listen()
@@ -163,9 +155,7 @@ func TestTheBankReachesUsOnThisMachine(t *testing.T) {
 	go func() { ended <- server.Serve(both) }()
 	for _, at := range []net.Listener{a, b, a} {
 		res, err := http.Get("http://" + at.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = res.Body.Close()
 	}
 	if err := server.Close(); err != nil {

@@ -17,13 +17,9 @@ import (
 // none of them writes to the terminal of who replays it.
 func TestARecordingOfSomebodyElsesCannotWriteToTheTerminal(t *testing.T) {
 	kept, err := os.ReadFile("../../flow/testdata/corpus/claimed.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rec, _, err := replay.Import(bytes.NewReader(kept))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const hostile = `\u001b[2J\u001b]0;paid\u0007\u009b31m\u202e\r`
 	texts := regexp.MustCompile(`"(text|Merchant|why|by|Name)":"`)
 	for i, l := range rec.Lines {
@@ -32,12 +28,8 @@ func TestARecordingOfSomebodyElsesCannotWriteToTheTerminal(t *testing.T) {
 	rec.Chat += "\x1b[31m"
 	file := filepath.Join(t.TempDir(), "talk.jsonl")
 	var out bytes.Buffer
-	if err := replay.Export(&out, rec, true); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, replay.Export(&out, rec, true))
+	must(t, os.WriteFile(file, out.Bytes(), 0o600))
 	for _, how := range []string{"", "--text", "--at=1", "--at=2", "--at=99999", "--verify"} {
 		args := strings.Fields("replay --import " + file + " " + how)
 		var out, errs bytes.Buffer

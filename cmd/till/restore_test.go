@@ -43,12 +43,8 @@ func (m *merchant) chosen(who *payer, reference string) (account string) {
 func ratchets(t *testing.T, file string) (n int) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+file+"?mode=rw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM whatsmeow_sessions").Scan(&n), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM whatsmeow_sessions").Scan(&n), db.Close()))
 	return n
 }
 

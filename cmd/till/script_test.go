@@ -108,9 +108,7 @@ type leaf struct {
 func leaves(t *testing.T) []leaf {
 	t.Helper()
 	parser, err := kong.New(&commands{}, kong.Name("till"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []leaf
 	for _, node := range parser.Model.Leaves(false) {
 		v := leaf{node: node, short: map[string]string{}}
@@ -192,9 +190,7 @@ func scriptLines(t *testing.T) [][]string {
 	var lines [][]string
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		archive := txtar.Parse(text)
 		passes := map[string]string{}
 		all := []string{string(archive.Comment)}
@@ -299,12 +295,8 @@ func TestWhatIsLiveIsNamedBeforeItIsTouched(t *testing.T) {
 func shopIn(t *testing.T, dir string) checkout.SignedUp {
 	t.Helper()
 	db, err := store.Open(t.Context(), store.Config{Schema: store.Accounts, Dir: dir, Name: "accounts"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	made, err := checkout.NewAccounts(db, time.Now, rand.Reader).Demo(t.Context(), "ada@example.com", "long-enough-1", "Ada Stores", func(checkout.SignedUp) error { return nil })
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, db.Close()))
 	return made
 }

@@ -88,9 +88,7 @@ func (r *rummage) makeKeys() {
 	login := r.m.call(http.MethodPost, "/v1/auth/login", object{"email": email, "password": password})
 	for _, answer := range []object{token, login} {
 		text, err := json.Marshal(answer)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, err)
 		r.s.keys = append(r.s.keys, regexp.MustCompile(`(?:sk_test_|sk_live_|dash_)\w{20,}`).FindAllString(string(text), -1)...)
 	}
 	r.login = regexp.MustCompile(`dash_\w+`).FindString(fmt.Sprint(login))
@@ -163,18 +161,12 @@ type operation struct {
 func (r *rummage) operations() []operation {
 	r.t.Helper()
 	answer, err := http.Get(r.m.base + "/openapi.yaml")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	contract, err := apitest.Load(context.Background(), text)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	var list []operation
 	for _, path := range slices.Sorted(maps.Keys(contract.Doc.Paths.Map())) {
 		for method, op := range contract.Doc.Paths.Value(path).Operations() {
@@ -233,7 +225,7 @@ func (r *rummage) api() {
 			}
 		}
 		for _, one := range all[round*len(all)/4 : (round+1)*len(all)/4] { // each where merchants write what they like
-			r.send("api", http.MethodPost, "/v1/whatsapp/checkout/sessions", nil, must(r.t, object{"amount": 500_000, "customerEmail": "bola@example.com", "mode": "chat", "description": "for " + one, "metadata": object{"note": one}}), http.StatusBadRequest)
+			r.send("api", http.MethodPost, "/v1/whatsapp/checkout/sessions", nil, jsonOf(r.t, object{"amount": 500_000, "customerEmail": "bola@example.com", "mode": "chat", "description": "for " + one, "metadata": object{"note": one}}), http.StatusBadRequest)
 			r.notice(one)
 		}
 	}
@@ -250,15 +242,13 @@ func (r *rummage) body(op operation, field, secret string) []byte {
 	default:
 		body[field] = secret
 	}
-	return must(r.t, body)
+	return jsonOf(r.t, body)
 }
 
-func must(t *testing.T, v any) []byte {
+func jsonOf(t *testing.T, v any) []byte {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
@@ -276,7 +266,7 @@ func (r *rummage) headers() {
 			continue
 		}
 		name := names[i%len(names)]
-		body := must(r.t, object{"amount": 500_000, "customerEmail": "bola@example.com", "mode": "chat"})
+		body := jsonOf(r.t, object{"amount": 500_000, "customerEmail": "bola@example.com", "mode": "chat"})
 		want := http.StatusCreated
 		if name == "Authorization" {
 			want = http.StatusUnauthorized
@@ -316,18 +306,14 @@ func (r *rummage) console() {
 func mustURL(t *testing.T, text string) *url.URL {
 	t.Helper()
 	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u
 }
 
 func (r *rummage) visit(do func() (*http.Response, error)) {
 	r.t.Helper()
 	answer, err := do()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	_, _ = io.Copy(io.Discard, answer.Body)
 	_ = answer.Body.Close()
 	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusBadRequest {

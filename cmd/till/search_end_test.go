@@ -108,7 +108,7 @@ func (r *rummage) notice(called string) {
 		r.t.Fatalf("the bank's secret: %v", err)
 	}
 	now := time.Now()
-	body := must(r.t, object{
+	body := jsonOf(r.t, object{
 		"id": fmt.Sprintf("SEARCH%d", r.doors["notice"]), "kind": flow.Credit, "amount": 100_000, "channel": flow.BankTransfer, "valueTime": now,
 		"payerName": called, "payerBank": called, "payerAccount": called, "reason": called,
 	})
@@ -126,7 +126,7 @@ func (r *rummage) killed() {
 	all := r.all()
 	var done sync.WaitGroup
 	for i := range 8 {
-		body := must(r.t, object{"text": all[i*11]})
+		body := jsonOf(r.t, object{"text": all[i*11]})
 		done.Go(func() {
 			req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.m.base+"/v1/test/phones/"+p.phone+"/messages", bytes.NewReader(body))
 			if err != nil {
@@ -156,14 +156,10 @@ func (r *rummage) nowhere() {
 		"metrics": "http://" + r.metrics + "/metrics", "sessions": r.m.base + "/v1/whatsapp/checkout/sessions?limit=100", "events": r.m.base + "/v1/events?limit=100",
 	} {
 		req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, at, nil)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, err)
 		req.Header.Set("Authorization", "Bearer "+r.m.key)
 		answer, err := http.DefaultClient.Do(req)
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, err)
 		text, _ := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
 		if answer.StatusCode != http.StatusOK || len(text) == 0 {

@@ -165,26 +165,18 @@ func (f *finder) in(text []byte) (found []string) {
 func (f *finder) packed(t *testing.T, name string) (found []string) {
 	t.Helper()
 	file, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = file.Close() }()
 	zip, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for in := tar.NewReader(zip); ; {
 		head, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			return found
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, err := io.ReadAll(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, one := range f.in(text) {
 			found = append(found, head.Name+": "+one)
 		}
@@ -207,9 +199,7 @@ func (f *finder) files(t *testing.T, dir string) (found []string, size int) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found, size
 }
 

@@ -41,9 +41,7 @@ func languages() []language {
 func (l language) prepared(t *testing.T, task string) func(env []string, stdin []byte, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join("..", "..", "api", "snippets", l.name, task+l.ext))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	command := append(append([]string{}, l.run...), file)
 	if l.name == "go" {
 		bin := filepath.Join(t.TempDir(), task)

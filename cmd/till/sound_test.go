@@ -19,9 +19,7 @@ import (
 func TestNoBugIsPlanted(t *testing.T) {
 	bin := tilltest.Program(t)
 	built, err := buildinfo.ReadFile(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if slices.Contains(built.Settings, debug.BuildSetting{Key: "-cover", Value: "true"}) { // such a one names all of the source
 		bin = filepath.Join(t.TempDir(), "till")
 		if out, err := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", bin, ".").CombinedOutput(); err != nil {
@@ -29,13 +27,9 @@ func TestNoBugIsPlanted(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	source, err := os.ReadFile("../../flow/planted/bugs.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bugs := regexp.MustCompile(`plant\("([^"]+)", "([^"]+)"\)`).FindAllSubmatch(source, -1)
 	if len(bugs) < 14 {
 		t.Fatalf("only %d bugs can be planted", len(bugs))

@@ -29,9 +29,7 @@ func TestWhatAReceiverSaysUnaskedStandsInNoLog(t *testing.T) { // the standard l
 	set := config.Settings{HTTPAddr: "127.0.0.1:0", DataDir: filepath.Join(t.TempDir(), "data"), RateLimitTest: 1, RateLimitLive: 1, WhatsAppSends: 1, WhatsAppChats: 1, WhatsAppNumbers: 1}
 	preparedApp(t, set, slog.New(slog.NewJSONHandler(&kept, &slog.HandlerOptions{Level: slog.LevelDebug})), false)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var done sync.WaitGroup
 	defer done.Wait()
 	defer ln.Close()

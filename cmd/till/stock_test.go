@@ -37,13 +37,9 @@ func newStockPayer(t *testing.T, n *wanet.Network, number string) *stockPayer {
 	ctx := t.Context()
 	box, err := sqlstore.New(ctx, "sqlite", "file:"+filepath.Join(t.TempDir(), "payer.db")+
 		"?_pragma=foreign_keys(1)&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_txlock=immediate", waLog.Noop)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	device, err := box.GetFirstDevice(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	device.PushName = "Chidi"
 	p := &stockPayer{t: t, client: whatsmeow.NewClient(device, waLog.Noop), texts: make(chan string, 100)}
 	web := n.HTTPClient()
@@ -67,15 +63,9 @@ func newStockPayer(t *testing.T, n *wanet.Network, number string) *stockPayer {
 	})
 	t.Cleanup(func() { p.client.Disconnect(); _ = box.Close() })
 	account, err := n.AddAccount(number, "Chidi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.client.Connect(); err != nil {
-		t.Fatal(err)
-	}
-	if err := account.ScanQRAsPhone(<-codes); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, p.client.Connect())
+	must(t, account.ScanQRAsPhone(<-codes))
 	<-connected
 	return p
 }
@@ -85,9 +75,7 @@ func (p *stockPayer) says(text string) {
 	ctx, cancel := context.WithTimeout(context.Background(), tilltest.Patience)
 	defer cancel()
 	_, err := p.client.SendMessage(ctx, types.NewJID(botNumber, types.DefaultUserServer), &waE2E.Message{Conversation: &text})
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 }
 
 func (p *stockPayer) hears(pattern string) []string {
@@ -111,9 +99,7 @@ func elsewhere(tb testing.TB) (n *wanet.Network, env []string) {
 	tb.Helper()
 	var lc net.ListenConfig
 	ln, err := lc.Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	if n, err = wanet.Open(tb.Context(), wanet.Config{Now: time.Now}); err != nil {
 		tb.Fatal(err)
 	}
@@ -139,15 +125,11 @@ func TestAStockClientPays(t *testing.T) {
 		t.Errorf("the pairing call says %v and the terminal %q", asked, shown)
 	}
 	owner, err := n.AddAccount(botNumber, botName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := owner.AddPhone(); err != nil {
 		t.Fatal(err)
 	}
-	if err := owner.ScanQR(shown); err != nil {
-		t.Fatal(err)
-	}
+	must(t, owner.ScanQR(shown))
 	waitReady(m)
 	s := newSink(m)
 	payer := newStockPayer(t, n, "2348035551212")

@@ -17,13 +17,9 @@ import (
 func TestTheListOfLicencesIsOfWhatIsInTheProgram(t *testing.T) {
 	bin := tilltest.Program(t)
 	info, err := buildinfo.ReadFile(bin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := os.ReadFile("../../.supply/licences.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listed := map[string]bool{}
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
@@ -48,9 +44,7 @@ func TestWhatTheMakefileRunsIsThere(t *testing.T) {
 	top := filepath.Join("..", "..")
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(top, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(text)
 	}
 	targets, list := map[string]bool{}, []string{"-n", "-C", top}
@@ -74,9 +68,7 @@ func TestWhatTheMakefileRunsIsThere(t *testing.T) {
 		before, either, _ := strings.Cut(call[1], "(")
 		for _, at := range folder.FindAllString(call[0], -1) {
 			files, err := filepath.Glob(filepath.Join(top, at[1:], "*_test.go"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var tests strings.Builder
 			for _, file := range files {
 				tests.WriteString(read(strings.TrimPrefix(file, top)))

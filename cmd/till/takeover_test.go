@@ -19,9 +19,7 @@ func ownDatabase(t *testing.T, name string) string {
 	t.Helper()
 	url := storetest.Postgres(t, store.Checkout).URL
 	db, err := sql.Open("pgx", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	if _, err := db.ExecContext(context.Background(), "CREATE DATABASE "+name); err != nil {
 		t.Fatal(err)

@@ -111,9 +111,7 @@ func logged(t *testing.T, dir string) string {
 	var all strings.Builder
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all.Write(text)
 	}
 	return all.String()
@@ -126,20 +124,14 @@ func (m *merchant) openTraced(t *testing.T, parent, state string) (session, text
 		"amount": 500_000, "mode": "chat", "customerEmail": "zebulon@example.com", "customerName": "Zebulon Okonkwo", "customerPhone": "+2348031998877",
 		"description": "rent of the blue house",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.base+"/v1/whatsapp/checkout/sessions", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, value := range map[string]string{"Authorization": "Bearer " + m.key, "Content-Type": "application/json", "Traceparent": parent, "Tracestate": state} {
 		req.Header.Set(name, value)
 	}
 	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer res.Body.Close()
 	var out struct {
 		Data struct{ ID, CheckoutURL string }
@@ -148,8 +140,6 @@ func (m *merchant) openTraced(t *testing.T, parent, state string) (session, text
 		t.Fatalf("no session was opened: %d %v", res.StatusCode, err)
 	}
 	link, err := url.Parse(out.Data.CheckoutURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out.Data.ID, link.Query().Get("text")
 }

@@ -50,23 +50,17 @@ func spill(m *merchant, method, path, body string, headers ...string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), tilltest.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, m.base+path, strings.NewReader(body))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	req.Header.Set("Authorization", "Bearer "+m.key)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	return fmt.Sprint(resp.StatusCode, resp.Header, string(text))
 }
 

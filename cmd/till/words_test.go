@@ -65,14 +65,10 @@ func TestAFlagThatIsLeftEmptyIsRefused(t *testing.T) {
 // Words have colours on a terminal alone, and nowhere where NO_COLOR is set.
 func TestColoursAreForTerminals(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer terminal.Close()
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	t.Setenv("NO_COLOR", "")
 	if !coloured(terminal) || coloured(file) || coloured(&bytes.Buffer{}) {
