@@ -62,9 +62,7 @@ func TestKeysAreKeptCountedAndEnded(t *testing.T) {
 			}
 		}
 		page, err := db.Keys(t.Context(), p.ID, "", 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the first page", []flow.Key{ends, works}, page)
 		if page, err = db.Keys(t.Context(), p.ID, works.ID, 2); err != nil {
 			t.Fatal(err)
@@ -82,9 +80,7 @@ func TestKeysAreKeptCountedAndEnded(t *testing.T) {
 			return tx.NoteKeyUse(ctx, map[string]time.Time{works.ID: noon})
 		})
 		got, err := db.Key(t.Context(), p.ID, works.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the ended key", works, got)
 		if _, err := db.Key(t.Context(), "wsp_prj_2", works.ID); flow.CodeOf(err) != flow.CodeNotFound {
 			t.Errorf("another project's key: %v", err)
@@ -137,9 +133,7 @@ func TestTokensAreKeptAndFew(t *testing.T) {
 		})
 		late.RevokedAt = noon
 		k, _, err := db.TokenByHash(t.Context(), late.Hash)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the revoked token", late, k)
 	})
 }
@@ -164,9 +158,7 @@ func TestTheKYCMovesFromWhereItIs(t *testing.T) {
 			})
 		}
 		moves, err := db.KYCMoves(t.Context(), p.ID, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the moves", []flow.KYCMove{submitted, approved}, moves)
 		if moves, err = db.KYCMoves(t.Context(), p.ID, 1); err != nil {
 			t.Fatal(err)
@@ -174,9 +166,7 @@ func TestTheKYCMovesFromWhereItIs(t *testing.T) {
 		same(t, "the last move", []flow.KYCMove{approved}, moves)
 		p.KYC = flow.KYCApproved
 		got, err := db.Project(t.Context(), p.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the project", p, got)
 		if _, err := db.Project(t.Context(), "wsp_prj_9"); flow.CodeOf(err) != flow.CodeNotFound {
 			t.Error(err)
@@ -219,9 +209,7 @@ func TestTheKYCMovesFromWhereItIs(t *testing.T) {
 // address in lower case, with keys that work and nothing decided about them.
 func TestAccountsOfTheFirstSchemaAreTakenAlong(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("migration", "accounts", "0001_accounts.sql"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	storetest.EachConfig(t, store.Accounts, func(t *testing.T, c store.Config) {
 		driver, name := "sqlite", "file:"+filepath.Join(c.Dir, c.Name+".db")
 		script := strings.NewReplacer("{{int}}", "INTEGER", "{{strict}}", "STRICT").Replace(string(text))
@@ -230,9 +218,7 @@ func TestAccountsOfTheFirstSchemaAreTakenAlong(t *testing.T) {
 			script = "CREATE SCHEMA " + c.Name + ";\n" + strings.NewReplacer("{{int}}", "BIGINT", "{{strict}}", "").Replace(string(text))
 		}
 		old, err := sql.Open(driver, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		script += ";\nCREATE TABLE schema_version (version BIGINT NOT NULL);\nINSERT INTO schema_version VALUES (1);\n" +
 			"INSERT INTO accounts VALUES ('a1', 'Ada@Example.com', 'x', 'Ada', 1), ('a2', 'Obi@Example.com', 'x', 'Obi', 1), ('a3', 'obi@example.com', 'x', 'Obi', 1);\n" +
 			"INSERT INTO projects VALUES ('p1', 'a1', 'Ada', 1);\nINSERT INTO keys VALUES ('k1', 'p1', 'test', 'secret', 'h1', 'sk', 1, 0, 0)"
@@ -241,9 +227,7 @@ func TestAccountsOfTheFirstSchemaAreTakenAlong(t *testing.T) {
 				t.Fatalf("%s: %v", stmt, err)
 			}
 		}
-		if err := old.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, old.Close())
 		db := storetest.Open(t, c)
 		for email, id := range map[string]string{"ada@example.com": "a1", "obi@example.com": "a3", "Obi@Example.com": "a2"} {
 			if a, found, err := db.AccountByEmail(t.Context(), email); err != nil || !found || a.ID != id {

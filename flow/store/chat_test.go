@@ -35,9 +35,7 @@ func TestAPersonHasOneChatWithANumberAndMayChangePhones(t *testing.T) {
 		hidden := store.ChatRow{ID: "chat_3", Number: "234800", Person: "lid-1"}
 		same(t, "the chat while the phone is hidden", want, chat(t, db, hidden))
 		read, err := db.Chat(t.Context(), "chat_1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the chat", want, read)
 		other := store.ChatRow{ID: "chat_4", Number: "234801", Person: "lid-1"}
 		same(t, "the chat with another number", other, chat(t, db, other))
@@ -125,14 +123,10 @@ func TestEveryChatThatOpenedASessionWatchesItOnce(t *testing.T) {
 		})
 		b.Decided, b.Desk, b.Flag = 12, flow.Desk{State: flow.DeskClaimed, By: "ngozi", Since: 7}, "floods the chat"
 		list, err := db.Watchers(t.Context(), "wsp_sess_001")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the watchers", []store.ChatRow{a, b}, list)
 		queue, err := db.Desk(t.Context(), 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the desk", []store.ChatRow{b}, queue)
 		if none, err := db.Watchers(t.Context(), "wsp_sess_002"); err != nil || len(none) != 0 {
 			t.Error(none, err)
@@ -173,9 +167,7 @@ func TestMessagesGoOutInTheOrderOfTurnsAndBubbles(t *testing.T) {
 		got := ""
 		for range 10 {
 			owed, err := db.Owed(t.Context(), "chat_1", 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(owed) == 0 {
 				break
 			}

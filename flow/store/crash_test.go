@@ -51,17 +51,13 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 		for range 3 {
 			acknowledged := writeAndKill(t, c, 300)
 			db, err := store.Open(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, name := range acknowledged {
 				if value, err := db.Setting(t.Context(), name); err != nil || value != "kept" {
 					t.Errorf("%s was acknowledged and is lost (%v)", name, err)
 				}
 			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.Close())
 		}
 	})
 }
@@ -73,20 +69,14 @@ func writeAndKill(t *testing.T, c store.Config, after int) []string {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), envWriter+"="+strings.Join([]string{string(c.Schema), c.Dir, c.URL, c.Name}, "\n"))
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	var said []string
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		said = append(said, lines.Text())
 		if len(said) == after {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Process.Kill())
 		}
 	}
 	if err := cmd.Wait(); err == nil || len(said) < after {

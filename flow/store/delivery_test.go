@@ -60,9 +60,7 @@ func end(t *testing.T, db *store.DB, d flow.Delivery, v flow.Verdict, state stri
 func owedDelivery(t *testing.T, db *store.DB) time.Time {
 	t.Helper()
 	n, err := db.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n.Deliveries()
 }
 

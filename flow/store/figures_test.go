@@ -40,9 +40,7 @@ func TestASweepOfTheLedgerSeesAllOfIt(t *testing.T) {
 			var sum flow.Kobo
 			for range n + 2 {
 				off, next, err := db.LedgerOff(t.Context(), place, limit)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				sum, place = sum+off, next
 				if place == (store.LedgerPlace{}) {
 					break
@@ -150,9 +148,7 @@ func TestWhatPayersWaitForIsFound(t *testing.T) {
 		oldest := func() (outbox, called time.Time) {
 			t.Helper()
 			outbox, err := db.Outbox(t.Context(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if called, err = db.Called(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -215,9 +211,7 @@ func TestWhatPayersWaitForIsFound(t *testing.T) {
 func TestWhatPayersWaitForIsReadByItsIndexes(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t, store.Checkout))
 	outbox, called, err := db.ChatPlans(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for plan, index := range map[string]string{outbox: "say_pending", called: "chat_desk"} {
 		t.Log(plan)
 		for line := range strings.Lines(plan) {

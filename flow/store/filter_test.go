@@ -26,9 +26,7 @@ func TestASearchIsKeptOnceUnderItsName(t *testing.T) {
 		read := func(account, email string) []flow.Filter {
 			t.Helper()
 			list, err := db.Filters(t.Context(), account, email)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return list
 		}
 		list := read("wsp_acc_1", "ada@shop.test")

@@ -13,13 +13,19 @@ import (
 // noon is when everything in these tests happens.
 var noon = time.Date(2026, 3, 2, 12, 0, 0, int(345*time.Millisecond), time.UTC)
 
+// must ends a test that cannot go on after an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // update runs fn in a transaction and fails the test when it is refused.
 func update(tb testing.TB, db *store.DB, fn func(ctx context.Context, tx *store.Tx) error) {
 	tb.Helper()
 	ctx := tb.Context()
-	if err := db.Update(ctx, func(tx *store.Tx) error { return fn(ctx, tx) }); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, db.Update(ctx, func(tx *store.Tx) error { return fn(ctx, tx) }))
 }
 
 // refused runs fn in a transaction that must be refused, and returns why.

@@ -32,15 +32,11 @@ func full(tb testing.TB, rounds int, random *rand.Rand) (kept, refused int) {
 	}
 	limit := func(pages int) {
 		err := db.Update(ctx, func(tx *store.Tx) error { return tx.Exec(ctx, fmt.Sprint("PRAGMA max_page_count = ", pages)) })
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must(tb, err)
 	}
 	for round := range rounds {
 		pages, err := db.Count(ctx, "SELECT page_count FROM pragma_page_count")
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must(tb, err)
 		limit(pages + 1 + random.IntN(20))
 		for n := 0; ; n++ {
 			err := write(fmt.Sprintf("full %d-%d", round, n))

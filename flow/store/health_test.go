@@ -305,9 +305,7 @@ func TestWhatSomebodyWaitsForIsFoundForEveryEndpoint(t *testing.T) {
 		rest := oweMany(t, db, 3, 500, 1)
 		statement(t, db, "UPDATE deliveries SET cause = 'resend' WHERE endpoint <> '"+string(endpoint(3).ID)+"'")
 		got, err := db.DueAwaited(t.Context(), noon, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var first []string
 		for _, d := range got {
 			first = append(first, d.ID)

@@ -17,16 +17,12 @@ import (
 func hold(t *testing.T, file string) (let func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conn, err := db.Conn(t.Context())
 	if err == nil {
 		_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return func() {
 		_, err := conn.ExecContext(context.WithoutCancel(t.Context()), "ROLLBACK")
 		if err := errors.Join(err, conn.Close(), db.Close()); err != nil {

@@ -65,9 +65,7 @@ func TestACopyIsWhole(t *testing.T) {
 	db := storetest.Open(t, c)
 	keep(t, db, session(1))
 	dir := t.TempDir()
-	if err := store.CopySQLite(filepath.Join(c.Dir, c.Name+".db"), filepath.Join(dir, c.Name+".db")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.CopySQLite(filepath.Join(c.Dir, c.Name+".db"), filepath.Join(dir, c.Name+".db")))
 	keep(t, db, session(2))
 	if faults, err := store.CheckSQLite(filepath.Join(dir, c.Name+".db")); err != nil || len(faults) > 0 {
 		t.Errorf("the copy: %v, %v", faults, err)

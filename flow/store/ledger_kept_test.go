@@ -69,9 +69,7 @@ func TestAViewIsOfOneMoment(t *testing.T) {
 // for what the bank took back.
 func TestPostingsOfTheTenthSchemaAreTakenAlong(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("migration", "checkout", "*.sql"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(files)
 	older := files[:slices.IndexFunc(files, func(f string) bool { return strings.HasSuffix(f, "0011_ledger.sql") })]
 	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
@@ -134,9 +132,7 @@ func oldCheckouts(t *testing.T, c store.Config, files []string) {
 	script += "CREATE TABLE schema_version (version BIGINT NOT NULL);\n"
 	for i, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		script += words.Replace(string(text)) + ";\nINSERT INTO schema_version VALUES (" + string(rune('1'+i)) + ");\n"
 	}
 	script += `INSERT INTO sessions VALUES ('s1', 'wsp_prj_1', 'Ada', 'chat', 500000, 500000, 'PAID', '["REVERSED"]', '["bank_transfer"]', 'a@example.com', '', '', '', '', '{}', '', '{}', '', '', '', 0, 2, 3, 1, 100, 7, 1);
@@ -155,9 +151,7 @@ INSERT INTO postings VALUES ('p2', 1, 'wsp_prj_2', 'rail_clearing', 200000, 8, '
 INSERT INTO reversals VALUES ('R1', 'T1', 'p1', 'wsp_prj_1', 's1', 500000, 9, 10);
 INSERT INTO postings VALUES ('p1', 4, 'wsp_prj_1', 'rail_clearing', -500000, 10, 'R1'), ('p1', 5, 'wsp_prj_1', 'merchant_pending', 482500, 10, 'R1'), ('p1', 6, 'wsp_prj_1', 'fees', 17500, 10, 'R1')`
 	old, err := sql.Open(driver, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for stmt := range strings.SplitSeq(script, ";\n") {
 		if strings.TrimSpace(stmt) == "" {
 			continue
@@ -166,7 +160,5 @@ INSERT INTO postings VALUES ('p1', 4, 'wsp_prj_1', 'rail_clearing', -500000, 10,
 			t.Fatalf("%s: %v", stmt, err)
 		}
 	}
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, old.Close())
 }

@@ -24,9 +24,7 @@ func TestADatabaseOfEveryAgeIsBroughtToToday(t *testing.T) {
 		t.Skip("a sweep: the race detector would make it minutes long")
 	}
 	files, err := filepath.Glob(filepath.Join("migration", "checkout", "*.sql"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(files)
 	for age := 1; age <= len(files); age++ {
 		t.Run(filepath.Base(files[age-1]), func(t *testing.T) {
@@ -85,9 +83,7 @@ func aged(t *testing.T, c store.Config, files []string) {
 	}
 	for i, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		script += words.Replace(string(text)) + fmt.Sprintf(";\nINSERT INTO schema_version VALUES (%d);\n", i+1)
 	}
 	script += `INSERT INTO sessions (id, project, merchant, mode, amount, amount_paid, status, exceptions, methods, customer_email, customer_phone, customer_name, reference, description, metadata,
@@ -118,9 +114,7 @@ INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES ('
 	script += moreOfAge(has)
 	script = strings.ReplaceAll(script, "{{body}}", map[bool]string{true: `CAST('{"n":1}' AS BLOB)`, false: `CAST('{"n":1}' AS BYTEA)`}[c.URL == ""])
 	old, err := sql.Open(driver, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for stmt := range strings.SplitSeq(script, ";\n") {
 		if stmt = strings.TrimSpace(stmt); stmt == "" || strings.Contains(stmt, "{{not here}}") {
 			continue
@@ -129,9 +123,7 @@ INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES ('
 			t.Fatalf("%s: %v", stmt, err)
 		}
 	}
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, old.Close())
 }
 
 // moreOfAge is what a program of an age kept beside that.

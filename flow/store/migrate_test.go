@@ -16,13 +16,9 @@ import (
 func TestADatabaseIsOpenedAgainWithWhatItHeld(t *testing.T) {
 	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
 		first, err := store.Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		keep(t, first, session(1))
-		if err := first.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, first.Close())
 		if _, err := storetest.Open(t, c).Session(t.Context(), "wsp_sess_001"); err != nil {
 			t.Error(err)
 		}
@@ -33,15 +29,11 @@ func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
 	for _, schema := range []store.Schema{store.Checkout, store.Accounts} {
 		storetest.EachConfig(t, schema, func(t *testing.T, c store.Config) {
 			db, err := store.Open(t.Context(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			update(t, db, func(ctx context.Context, tx *store.Tx) error {
 				return tx.Exec(ctx, "INSERT INTO schema_version (version) VALUES (99)")
 			})
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.Close())
 			_, err = store.Open(t.Context(), c)
 			if err == nil || !strings.Contains(err.Error(), "newer Till") {
 				t.Errorf("opened a newer database: %v", err)
@@ -59,20 +51,14 @@ func TestADatabaseThatIsToStayAsItIsIsNotMigrated(t *testing.T) {
 			t.Errorf("one that nothing was made in: %v", err)
 		}
 		db, err := store.Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, db.Close())
 		storetest.Open(t, asIs)
 		if db, err = store.Open(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 		was, err := db.Version(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
 			return tx.Exec(ctx, "DELETE FROM schema_version WHERE version = ?", was)
 		})
@@ -82,9 +68,7 @@ func TestADatabaseThatIsToStayAsItIsIsNotMigrated(t *testing.T) {
 		if is, err := db.Version(t.Context()); err != nil || is != was-1 {
 			t.Errorf("it was of schema %d, and is of %d, %v", was-1, is, err)
 		}
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Close())
 	})
 }
 
@@ -110,9 +94,7 @@ func TestManyProgramsMayOpenANewDatabaseAtOnce(t *testing.T) {
 func TestADirectoryMayHaveAnyName(t *testing.T) {
 	c := storetest.SQLite(t, store.Accounts)
 	c.Dir = filepath.Join(c.Dir, "50% off? #1")
-	if err := os.Mkdir(c.Dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(c.Dir, 0o700))
 	storetest.Open(t, c)
 	if _, err := os.Stat(filepath.Join(c.Dir, "accounts.db")); err != nil {
 		t.Error(err)

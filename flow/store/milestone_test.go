@@ -17,7 +17,7 @@ func TestMilestones(t *testing.T) {
 		at := time.UnixMilli(1_800_000_000_000).UTC()
 		account := flow.Account{ID: "wsp_acc_1", Email: "ada@example.com", PasswordHash: "x", Business: "Ada", CreatedAt: at}
 		project := flow.Project{ID: "wsp_prj_1", Account: account.ID, Name: "Ada", KYC: flow.KYCNone, CreatedAt: at}
-		if err := db.Update(ctx, func(tx *store.Tx) error {
+		must(t, db.Update(ctx, func(tx *store.Tx) error {
 			if _, err := tx.AddAccount(ctx, account, project, nil); err != nil {
 				return err
 			}
@@ -28,9 +28,7 @@ func TestMilestones(t *testing.T) {
 				}
 			}
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		met, err := db.Milestones(ctx, project.ID)
 		if want := (flow.Met{Milestone: flow.MilestoneKey, At: at}); err != nil || len(met) != 1 || met[flow.MilestoneKey] != want {
 			t.Errorf("what was met is %v (%v)", met, err)
@@ -46,17 +44,13 @@ func TestWhoWasShutOutComesBack(t *testing.T) {
 		p := flow.Person{ID: "wsp_usr_1", Account: "wsp_acc_1", Email: "dev@example.com", PasswordHash: "x", Role: flow.RoleDeveloper, CreatedAt: at}
 		add := func(p flow.Person) (added bool) {
 			t.Helper()
-			if err := db.Update(ctx, func(tx *store.Tx) (err error) { added, err = tx.AddPerson(ctx, p); return err }); err != nil {
-				t.Fatal(err)
-			}
+			must(t, db.Update(ctx, func(tx *store.Tx) (err error) { added, err = tx.AddPerson(ctx, p); return err }))
 			return added
 		}
 		if !add(p) || add(p) {
 			t.Fatal("somebody is added once")
 		}
-		if err := db.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { _, err := tx.EndPerson(ctx, p.Account, p.ID, at); return err }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { _, err := tx.EndPerson(ctx, p.Account, p.ID, at); return err }))
 		other := p
 		other.ID, other.Account = "wsp_usr_2", "wsp_acc_2"
 		if add(other) {

@@ -35,13 +35,9 @@ func TestAClaimKnowsWhatIsDueAfterItWhereThatCostsNobodyAnything(t *testing.T) {
 
 func TestAScriptSaysWhichOfItsStatementsIsWrong(t *testing.T) {
 	conn, err := lite.Open("file::memory:")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = conn.Close() }()
-	if err := conn.Script(`CREATE TABLE a (n INTEGER); INSERT INTO a VALUES (1); INSERT INTO a VALUES (2)`); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.Script(`CREATE TABLE a (n INTEGER); INSERT INTO a VALUES (1); INSERT INTO a VALUES (2)`))
 	var sum int
 	if err := conn.Each(`SELECT sum(n) FROM a`, nil, func(scan lite.Scanner) error { return scan(&sum) }); err != nil || sum != 3 {
 		t.Errorf("sum %d, %v", sum, err)

@@ -42,15 +42,11 @@ func TestPayersWhoWereNotSeenForLongAreListed(t *testing.T) {
 		all := []store.Seen{{Phone: "2348030000001", At: noon}, {Phone: "2348030000002", At: noon.Add(time.Hour)}, {Phone: "2348030000003", At: noon.Add(2 * time.Hour)}, {Email: "nobody@example.com", At: noon.Add(3 * time.Hour)}}
 		for hours, want := range [][]store.Seen{nil, all[:1], all[:2], all[:3], all} { // and the others' address is not one of somebody without a number
 			list, err := db.UnseenSince(t.Context(), noon.Add(time.Duration(hours)*time.Hour), 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			same(t, fmt.Sprintf("not seen since %d hours after noon", hours), want, list)
 		}
 		list, err := db.UnseenSince(t.Context(), noon.Add(24*time.Hour), 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the two seen longest ago", all[:2], list)
 	})
 }
@@ -76,12 +72,10 @@ func TestWhatWasTouchedInATimeIsListed(t *testing.T) {
 		} {
 			for _, atOnce := range []int{1, 2, 10} {
 				var list []store.Touched
-				if err := db.TouchedBetween(t.Context(), noon.Add(c.from), noon.Add(c.to), atOnce, func(one store.Touched) error {
+				must(t, db.TouchedBetween(t.Context(), noon.Add(c.from), noon.Add(c.to), atOnce, func(one store.Touched) error {
 					list = append(list, one)
 					return nil
-				}); err != nil {
-					t.Fatal(err)
-				}
+				}))
 				same(t, fmt.Sprintf("%s, %d at once", name, atOnce), c.want, list)
 			}
 		}

@@ -75,9 +75,7 @@ func TestAPaymentThatIsDecidedAboutOnceMoreIsAsItCame(t *testing.T) {
 		read := func() flow.Payment {
 			t.Helper()
 			p, err := db.Payment(t.Context(), came.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p.Unapplied = 0 // the ledger's
 			return p
 		}
@@ -116,9 +114,7 @@ func TestSettlementsAreReadPageByPage(t *testing.T) {
 		got, before := "", ""
 		for range 4 {
 			list, err := db.Settlements(t.Context(), store.SettlementFilter{Project: "wsp_prj_1", Before: before, Limit: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, b := range list {
 				got, before = got+string(b.ID)+" ", string(b.ID)
 			}
@@ -129,9 +125,7 @@ func TestSettlementsAreReadPageByPage(t *testing.T) {
 		open, after := "", flow.SettlementID("")
 		for range 3 {
 			list, err := db.OpenSettlements(t.Context(), after, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, b := range list {
 				open, after = open+string(b.ID)+" ", b.ID
 			}

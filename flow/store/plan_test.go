@@ -43,9 +43,7 @@ func TestAListReadsWhatItShows(t *testing.T) {
 		"session_reference": {Project: some.Project, Limit: 20, Reference: "order-1", Status: flow.SessionPaid},
 	} {
 		plan, err := db.ListPlan(t.Context(), f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(plan, "USING INDEX "+index+" ") || strings.Contains(plan, "SCAN") || index != "session_reference" && strings.Contains(plan, "TEMP B-TREE") {
 			t.Errorf("%+v is not read by %s alone:\n%s", f, index, plan)
 		}

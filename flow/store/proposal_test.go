@@ -31,9 +31,7 @@ func TestAProposalComesBackAsItWasKeptAndEndsOnce(t *testing.T) {
 			t.Fatal("it is not kept")
 		}
 		read, err := db.Proposal(t.Context(), first.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the proposal", first, read)
 		if again := proposal("wsp_prp_2", "wsp_rfd_1"); add(again) {
 			t.Error("two wait about the same refund")
@@ -42,9 +40,7 @@ func TestAProposalComesBackAsItWasKeptAndEndsOnce(t *testing.T) {
 			t.Error("another refund's is not kept")
 		}
 		agreed, err := first.Agree("obi@shop.test", "looked at it", first.Amount, noon.Add(time.Minute))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, want := range []bool{true, false} {
 			update(t, db, func(ctx context.Context, tx *store.Tx) error {
 				ended, err := tx.EndProposal(ctx, agreed)

@@ -39,9 +39,7 @@ func TestARefundComesBackAsItWasKeptAndCountsForItsPayment(t *testing.T) {
 		read := func() flow.Refund {
 			t.Helper()
 			r, err := db.Refund(t.Context(), first.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return r
 		}
 		same(t, "the refund", first, read())

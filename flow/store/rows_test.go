@@ -33,9 +33,7 @@ func TestASessionComesBackAsItWasKept(t *testing.T) {
 		keep(t, db, plain, full)
 		for _, s := range []flow.Session{plain, full} {
 			read, err := db.Session(t.Context(), s.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			same(t, "the session", s, read)
 		}
 		ctx := t.Context()
@@ -75,9 +73,7 @@ func TestASavedSessionKeepsWhatChanged(t *testing.T) {
 			t.Errorf("version %d", s.Version)
 		}
 		read, err := db.Session(t.Context(), s.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the session", s, read)
 	})
 }
@@ -100,9 +96,7 @@ func TestAnAttemptComesBackAsItWasKept(t *testing.T) {
 			return tx.SaveAttempt(ctx, bare)
 		})
 		list, err := db.Attempts(t.Context(), "wsp_sess_001")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the attempts, oldest first,", []flow.Attempt{bare, full}, list)
 		full.Amount, full.Status, full.Tries, full.Reason, full.ExpiresAt = 30_000, flow.AttemptSuperseded, 3, "", noon.Add(time.Hour)
 		update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.SaveAttempt(ctx, full) })
@@ -136,9 +130,7 @@ func TestAPaymentComesBackWithItsLedgerLines(t *testing.T) {
 			return tx.AddPayment(ctx, nobodys, aside())
 		})
 		list, err := db.Payments(t.Context(), "wsp_sess_001")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the payments", []flow.Payment{mine}, list)
 		if none, err := db.Payments(t.Context(), ""); err != nil || len(none) != 0 {
 			t.Errorf("nobody's session has payments: %v %v", none, err)
@@ -152,9 +144,7 @@ func TestAPaymentComesBackWithItsLedgerLines(t *testing.T) {
 			t.Errorf("found a movement that never was: %v", err)
 		}
 		lines, err := db.Ledger(t.Context(), "wsp_sess_001")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the ledger", []flow.Entry{{
 			Kind: flow.EntryPayment, Subject: string(mine.ID), Payment: mine.ID, Project: mine.Project, At: mine.ReceivedAt, Postings: settled(),
 			RailID: mine.RailTransactionID, ValueAt: mine.PaidAt,
@@ -181,14 +171,10 @@ func TestEventsAndEndpointsComeBackInTheirOrder(t *testing.T) {
 			return nil
 		})
 		events, err := db.Events(t.Context(), "wsp_sess_001")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the events", []flow.Event{first, second}, events)
 		endpoints, err := db.Endpoints(t.Context(), "wsp_prj_1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the endpoints", []flow.Endpoint{a, b}, endpoints)
 	})
 }
@@ -372,9 +358,7 @@ func TestALogLineComesBackAsItWasWritten(t *testing.T) {
 			return err
 		})
 		read, err := db.Line(t.Context(), "chat_1", line.Seq)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the line", line, read)
 		if _, err := db.Line(t.Context(), "chat_1", 99); flow.CodeOf(err) != flow.CodeNotFound {
 			t.Error(err)

@@ -17,9 +17,7 @@ func TestAProcessWithTheOldKeySealsNothingNew(t *testing.T) {
 			set := func(db *store.DB, name string) error {
 				return db.Update(t.Context(), func(tx *store.Tx) error { return tx.SetSecret(t.Context(), name, "value") })
 			}
-			if err := set(old, "before"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, set(old, "before"))
 			opened(t, c, func(db *store.DB) {
 				err := set(old, "after")
 				if flow.CodeOf(err) != flow.CodeStorage || !strings.Contains(err.Error(), "Start it again with the new TILL_SECRETS_KEY") {

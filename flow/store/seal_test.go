@@ -27,9 +27,7 @@ func keyring(t *testing.T, keys ...byte) *store.Keyring {
 		list = append(list, key(k))
 	}
 	ring, err := store.NewKeyring(rand.Reader, list[0], list[1:]...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return ring
 }
 
@@ -46,13 +44,9 @@ func sealedOpen(t *testing.T, c store.Config, keys ...byte) (*store.DB, error) {
 func opened(t *testing.T, c store.Config, do func(*store.DB), keys ...byte) {
 	t.Helper()
 	db, err := sealedOpen(t, c, keys...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	do(db)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 }
 
 // inTheClear keeps endpoints and a setting as programs did that sealed nothing.
@@ -65,18 +59,14 @@ func inTheClear(t *testing.T, c store.Config, count int) {
 	update(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.SetSetting(ctx, "pepper", "pepper-in-the-clear"), tx.SetSetting(ctx, "colour", "green"))
 	})
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 }
 
 // secrets are what endpoints sign with, by what a program reads.
 func secrets(t *testing.T, db *store.DB) map[flow.EndpointID][]string {
 	t.Helper()
 	list, err := db.Endpoints(t.Context(), "wsp_prj_1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[flow.EndpointID][]string{}
 	for _, e := range list {
 		out[e.ID] = e.Secrets
@@ -87,9 +77,7 @@ func secrets(t *testing.T, db *store.DB) map[flow.EndpointID][]string {
 func inClear(t *testing.T, db *store.DB) int {
 	t.Helper()
 	n, err := db.Count(t.Context(), `SELECT (SELECT COUNT(*) FROM endpoints WHERE secrets LIKE '%whsec%') + (SELECT COUNT(*) FROM settings WHERE value LIKE '%in-the-clear%')`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -97,9 +85,7 @@ func with(t *testing.T, c store.Config) store.Sealed {
 	t.Helper()
 	c.Secrets = []string{"pepper"}
 	out, err := store.SealedWith(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
@@ -139,9 +125,7 @@ func TestNoPageOfAFileHoldsWhatWasInTheClear(t *testing.T) {
 	inTheClear(t, c, 300)
 	found := func() (in []string) {
 		files, err := filepath.Glob(filepath.Join(c.Dir, c.Name+".db*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, file := range files {
 			if text, err := os.ReadFile(file); err != nil || bytes.Contains(text, []byte("whsec_")) || bytes.Contains(text, []byte("in-the-clear")) {
 				in = append(in, file)
@@ -202,9 +186,7 @@ func TestSealingMayBeCutShortAndDoneByManyAtOnce(t *testing.T) {
 			db, err := store.Open(ctx, cut)
 			cancel()
 			if err == nil {
-				if err := db.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, db.Close())
 				break
 			}
 		}
@@ -283,9 +265,7 @@ func TestWithoutAKeyNothingSecretIsKeptInTheClear(t *testing.T) {
 
 func TestAKeyIsReadFromHexAndTellsOnlyItsName(t *testing.T) {
 	k, err := store.ParseSealingKey(" " + strings.Repeat("5e", 32) + "\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, text := range []string{fmt.Sprint(k), fmt.Sprintf("%v %+v %#v %s", k, k, k, k), k.ID(), k.LogValue().String()} {
 		if strings.Contains(text, "5e5e") || !strings.Contains(text, k.ID()) {
 			t.Errorf("it prints as %s", text)
@@ -334,9 +314,7 @@ func BenchmarkReadAnEndpoint(b *testing.B) {
 func TestAWipeIsDueUntilItIsDone(t *testing.T) {
 	c := storetest.SQLite(t, store.Checkout)
 	db, err := store.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const gone = "what-was-deleted-and-is-to-be-wiped"
 	for _, stmt := range []string{
 		"INSERT INTO settings (name, value) VALUES ('a', '" + strings.Repeat(gone, 500) + "')", "DELETE FROM settings WHERE name = 'a'",
@@ -345,9 +323,7 @@ func TestAWipeIsDueUntilItIsDone(t *testing.T) {
 		statement(t, db, stmt)
 	}
 	update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.OweWipe(ctx) })
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 	still := func() bool {
 		files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
 		if err != nil || len(files) == 0 {

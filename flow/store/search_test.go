@@ -188,9 +188,7 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 			for _, status := range []flow.SessionStatus{"", flow.SessionPending, flow.SessionProcessing} {
 				f := store.SearchFilter{Search: flow.ReadSearch(typed, noon), Project: project, Status: status, Before: "wsp_sess_z", Limit: 10}
 				plans, err := db.Plans(t.Context(), f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for _, plan := range plans {
 					// p, c, w and the constant row are made by the query; the newest sessions are
 					// walked from their end.

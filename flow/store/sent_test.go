@@ -59,9 +59,7 @@ func TestAProjectsEventsAreListedNewestFirstFromAPlaceOn(t *testing.T) {
 			t.Helper()
 			f.Project, f.Limit = "wsp_prj_1", 10
 			got, err := db.ProjectEvents(t.Context(), f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return ids(got)
 		}
 		same(t, "all", []flow.EventID{"evt_003", "evt_002", "evt_001"}, list(store.EventFilter{}))
@@ -73,9 +71,7 @@ func TestAProjectsEventsAreListedNewestFirstFromAPlaceOn(t *testing.T) {
 			t.Errorf("another project's event: %v", err)
 		}
 		standing, err := db.Standing(t.Context(), []flow.EventID{"evt_001", "evt_002", "evt_003"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "where they stand", map[flow.EventID]map[string]int{"evt_001": {"dead": 1}, "evt_002": {"pending": 1}}, standing)
 	})
 }
@@ -84,9 +80,7 @@ func TestADeliveryIsReadWithWhatWasSentAndAnswered(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		to, events := three(t, db)
 		got, err := db.Deliveries(t.Context(), events[0].ID, "", 10, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "the delivery", []store.Sent{{
 			ID: "dlv_1", Event: events[0].ID, Endpoint: to.ID, URL: to.URL, State: flow.DeliveryDead, Count: 1,
 			Tries: []store.SentTry{{
@@ -106,9 +100,7 @@ func TestWhatIsOnItsWayIsNotReplayed(t *testing.T) {
 			t.Helper()
 			kinds := []flow.EventKind{flow.ChargeFailed, flow.ChargeLate}
 			list, err := db.Replayable(t.Context(), store.Stretch{To: to, Kinds: kinds, From: noon, Until: until, Failed: failed}, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var out []flow.EventID
 			for _, o := range list {
 				out = append(out, o.Event)
@@ -128,15 +120,11 @@ func TestWhatWasSentSinceItWasListedIsNotReplayed(t *testing.T) {
 		to, _ := three(t, db)
 		kinds := []flow.EventKind{flow.ChargeFailed, flow.ChargeLate}
 		list, err := db.Replayable(t.Context(), store.Stretch{To: to, Kinds: kinds, From: noon, Until: noon.Add(time.Minute)}, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		left := func(what string, want ...flow.EventID) {
 			t.Helper()
 			still, err := db.Unmoved(t.Context(), to.ID, list)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []flow.EventID
 			for _, o := range still {
 				got = append(got, o.Event)
@@ -197,9 +185,7 @@ func TestAnEndpointIsStoppedStartedAndTakenAway(t *testing.T) {
 			return err
 		})
 		standing, err := db.Standing(t.Context(), []flow.EventID{"evt_001", "evt_002"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "where they stand", map[flow.EventID]map[string]int{"evt_001": {"dead": 1}, "evt_002": {"cancelled": 1}}, standing)
 		if _, err := db.Endpoint(t.Context(), to.Project, to.ID); flow.CodeOf(err) != flow.CodeNotFound {
 			t.Errorf("it is there still: %v", err)

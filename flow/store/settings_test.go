@@ -21,14 +21,10 @@ func TestTheSettingsOfAProjectComeBackAsTheyWereKept(t *testing.T) {
 		reads := func(want flow.Project) {
 			t.Helper()
 			one, err := db.Project(t.Context(), project.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			same(t, "the project", want, one)
 			list, err := db.Projects(t.Context(), account.ID, "", 9)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			same(t, "the projects", []flow.Project{want}, list)
 			_, of, found, err := db.KeyByHash(t.Context(), "h")
 			if err != nil || !found {

@@ -24,9 +24,7 @@ func TestSoonIsKept(t *testing.T) {
 		kept := func(name string) bool {
 			t.Helper()
 			v, err := db.Setting(t.Context(), name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return v == "kept"
 		}
 		slow := store.Soon(t.Context())

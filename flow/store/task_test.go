@@ -60,9 +60,7 @@ func subjects(list []store.Work) string {
 func next(t *testing.T, db *store.DB) time.Time {
 	t.Helper()
 	n, err := db.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n.Tasks()
 }
 

@@ -51,9 +51,7 @@ func torn(tb testing.TB, cuts int, random *rand.Rand) int {
 	ctx, c := context.Background(), storetest.SQLite(tb, store.Checkout)
 	db := storetest.Open(tb, c)
 	for range tornAlone {
-		if err := numbered(ctx, db); err != nil {
-			tb.Fatal(err)
-		}
+		must(tb, numbered(ctx, db))
 	}
 	var group sync.WaitGroup
 	for range tornTogether {
@@ -66,9 +64,7 @@ func torn(tb testing.TB, cuts int, random *rand.Rand) int {
 	group.Wait()
 	file := filepath.Join(c.Dir, c.Name+".db")
 	whole, err := os.ReadFile(file)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	log, err := os.ReadFile(file + "-wal")
 	if err != nil || len(log) < 100<<10 {
 		tb.Fatalf("a log of %d bytes: %v", len(log), err)
@@ -100,20 +96,14 @@ func recovered(tb testing.TB, file, log []byte) int {
 	tb.Helper()
 	ctx, dir := context.Background(), tb.TempDir()
 	path := filepath.Join(dir, "torn.db")
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.WriteFile(path+"-wal", log, 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, os.WriteFile(path, file, 0o600))
+	must(tb, os.WriteFile(path+"-wal", log, 0o600))
 	db, err := store.Open(ctx, store.Config{Schema: store.Checkout, Dir: dir, Name: "torn"})
 	if err != nil {
 		tb.Fatalf("a torn log: %v", err)
 	}
 	n, err := lefts(ctx, db.Reader)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	for side := range map[string]bool{"left": true, "right": true} {
 		if there, err := db.Count(ctx, "SELECT COUNT(*) FROM settings WHERE name LIKE ? AND CAST(value AS BIGINT) BETWEEN 1 AND ?", side+" %", n); err != nil || there != n {
 			tb.Errorf("of the first %d transactions %d have their %s row (%v)", n, there, side, err)
@@ -125,9 +115,7 @@ func recovered(tb testing.TB, file, log []byte) int {
 	if err := numbered(ctx, db); err != nil {
 		tb.Errorf("it takes nothing more: %v", err)
 	}
-	if err := db.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, db.Close())
 	sound(tb, path)
 	_ = os.RemoveAll(dir)
 	return n
@@ -137,9 +125,7 @@ func recovered(tb testing.TB, file, log []byte) int {
 func sound(tb testing.TB, path string) {
 	tb.Helper()
 	raw, err := sql.Open("sqlite", "file:"+path)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	defer raw.Close()
 	var verdict string
 	if err := raw.QueryRowContext(context.Background(), "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {

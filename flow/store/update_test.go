@@ -95,9 +95,7 @@ func TestWhatIsRefusedLateIsTheFaultOfWhoWroteIt(t *testing.T) {
 		const all = 12
 		keep(t, db, session(100))
 		err := db.Update(t.Context(), func(tx *store.Tx) error { return tx.SaveAttempt(t.Context(), attempt(100, "wsp_sess_100")) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		bad := func(i int) bool { return i%3 == 1 }
 		busy(t, db, func(wg *sync.WaitGroup) {
 			for i := range all {
@@ -137,9 +135,7 @@ func TestABatchSeesOfEndpointsWhatIsKept(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		const all = 30
 		of := endpoint(1)
-		if err := db.Update(t.Context(), func(tx *store.Tx) error { return tx.AddEndpoint(t.Context(), of) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, db.Update(t.Context(), func(tx *store.Tx) error { return tx.AddEndpoint(t.Context(), of) }))
 		var kept atomic.Int64
 		busy(t, db, func(wg *sync.WaitGroup) {
 			for i := range all {
@@ -294,9 +290,7 @@ func TestWhenSQLiteUndoesABatchNobodyIsToldThatItWasKept(t *testing.T) {
 func TestCloseFinishesWhatIsQueued(t *testing.T) {
 	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
 		db, err := store.Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		const all = 10
 		var told [all]error
 		closed := make(chan error, 1)

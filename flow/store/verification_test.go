@@ -83,9 +83,7 @@ func TestWhatNobodyHearsOfIsOverdue(t *testing.T) {
 		})
 		overdue := func(at time.Time) (ids []flow.VerificationID) {
 			list, err := db.OverdueVerifications(t.Context(), at, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, v := range list {
 				ids = append(ids, v.ID)
 			}
@@ -183,9 +181,7 @@ func TestTheAuditIsAppendOnly(t *testing.T) {
 	change := regexp.MustCompile(`(?i)(update|delete\s+from|replace\s+into)\s+lookups`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if hit := change.Find(text); hit != nil && !strings.HasSuffix(file, "_test.go") {
 			t.Errorf("%s: %s", file, hit)
 		}

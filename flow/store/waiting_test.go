@@ -112,9 +112,7 @@ func TestEachQueueHoldsWhatWaits(t *testing.T) {
 				var got []string
 				for {
 					list, err := db.Waits(t.Context(), f)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if len(list) == 0 {
 						break
 					}
@@ -145,9 +143,7 @@ func TestNoQueueReadsAWholeTable(t *testing.T) {
 	for _, queue := range store.Queues() {
 		for _, project := range []flow.ProjectID{"", "wsp_prj_1"} {
 			plan, err := db.QueuePlan(t.Context(), store.QueueFilter{Queue: queue, Project: project, Now: noon, Limit: 10})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for line := range strings.SplitSeq(plan, "\n") {
 				small := strings.HasPrefix(line, "SCAN e") || strings.HasPrefix(line, "SCAN w") || strings.HasPrefix(line, "SCAN q") || strings.HasPrefix(line, "SCAN (")
 				if strings.HasPrefix(line, "SCAN ") && !strings.Contains(line, "USING") && !small {
