@@ -16,9 +16,7 @@ import (
 func (w *world) ask(method, path, key, body string) reply {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), method, w.base+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
@@ -46,9 +44,7 @@ type reply struct {
 func (w *world) visitor() *visitor {
 	w.t.Helper()
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return &visitor{w: w, http: &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
@@ -57,9 +53,7 @@ func (w *world) visitor() *visitor {
 func (w *world) as(role flow.Role, of ...merchant) *visitor {
 	w.t.Helper()
 	in, err := w.accounts.EnterAs(w.t.Context(), append(of, w.ada)[0].email, role)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return w.carrying(in.Text)
 }
 
@@ -83,9 +77,7 @@ var (
 func (v *visitor) get(path string) reply {
 	v.w.t.Helper()
 	r, err := http.NewRequestWithContext(v.w.t.Context(), http.MethodGet, v.w.base+path, http.NoBody)
-	if err != nil {
-		v.w.t.Fatal(err)
-	}
+	must(v.w.t, err)
 	got := v.w.do(v.http, r)
 	if found := csrfField.FindStringSubmatch(got.body); found != nil {
 		v.csrf = found[1]
@@ -108,9 +100,7 @@ func (v *visitor) post(path string, fields url.Values) reply {
 		form.Set("csrf", v.csrf)
 	}
 	r, err := http.NewRequestWithContext(v.w.t.Context(), http.MethodPost, v.w.base+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		v.w.t.Fatal(err)
-	}
+	must(v.w.t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if path == "/choose" { // what comes next is sent from another page
 		v.csrf = ""
@@ -128,9 +118,7 @@ func (w *world) do(client *http.Client, r *http.Request) reply {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	all, err := io.ReadAll(answer.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	got := reply{answer.StatusCode, answer.Header, string(all)}
 	if got.status == http.StatusInternalServerError {
 		w.t.Fatalf("%s %s failed: %s\n%s", r.Method, r.URL.Path, got.body, w.log)

@@ -17,9 +17,7 @@ func (w *world) liveKey(m merchant) string {
 	w.t.Helper()
 	w.admit(m)
 	k, text := w.newKey(m.project.ID, flow.Live, flow.SecretKey)
-	if err := w.people.Update(w.t.Context(), func(tx *store.Tx) error { return tx.AddKey(w.t.Context(), k) }); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.people.Update(w.t.Context(), func(tx *store.Tx) error { return tx.AddKey(w.t.Context(), k) }))
 	return text
 }
 

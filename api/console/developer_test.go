@@ -82,9 +82,7 @@ func TestKeys(t *testing.T) {
 	v := w.as(flow.RoleDeveloper)
 	keys := func() int {
 		list, _, err := w.accounts.Keys(t.Context(), w.ada.project, "", 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(list)
 	}
 	text := regexp.MustCompile(`sk_test_[0-9A-Za-z]+`)
@@ -205,9 +203,7 @@ func TestTeam(t *testing.T) {
 func TestANewPasswordEndsEveryOtherLogin(t *testing.T) {
 	w := open(t)
 	person, err := w.accounts.AddPerson(t.Context(), w.ada.account, "dev@example.com", "the first password", flow.RoleDeveloper)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, _ := w.visitor().order("/signup", "/signup", "email", "chi@example.com", "password", "the first password", "business", "Chi's")
 	w.wants(got, http.StatusOK, "alone: copy it now")
 	for _, email := range []string{person.Email, "chi@example.com"} {
@@ -309,9 +305,7 @@ func TestWhatDevelopersDoIsKept(t *testing.T) {
 	v.order("/developers", "/developers/projects", "name", "Second")
 	v.order("/team", "/team", "email", "dev@example.com", "role", "support")
 	list, _, err := w.accounts.Audits(t.Context(), store.AuditFilter{Account: w.ada.account, Limit: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var did []string
 	for _, a := range list {
 		if a.Role != flow.RoleOwner || a.Account != w.ada.account || a.Environment != flow.Test {

@@ -134,9 +134,7 @@ func TestTheAuditLogIsNarrowedAndTakenAway(t *testing.T) {
 	}
 	keep := func(m merchant, actor, action, subject string) {
 		w.t.Helper()
-		if err := w.accounts.Audit(t.Context(), flow.Audited{Actor: actor, Role: flow.RoleSupport, Account: m.account, Project: m.project.ID, Action: action, Subject: subject, Reason: "=1+1"}, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.accounts.Audit(t.Context(), flow.Audited{Actor: actor, Role: flow.RoleSupport, Account: m.account, Project: m.project.ID, Action: action, Subject: subject, Reason: "=1+1"}, true))
 		w.pass(time.Second)
 	}
 	keep(ada, "obi@shop.test", "payment.accept", "sub-1.")
@@ -201,7 +199,7 @@ func TestTheAuditLogIsNarrowedAndTakenAway(t *testing.T) {
 
 func TestAFileOfRowsIsBoundedAndSaysSo(t *testing.T) {
 	w := open(t)
-	if err := w.people.Update(t.Context(), func(tx *store.Tx) error {
+	must(t, w.people.Update(t.Context(), func(tx *store.Tx) error {
 		for i := range 10_001 {
 			a := flow.Audited{ID: fmt.Sprintf("aud_%05d", i), At: w.now(), Actor: "obi", Role: flow.RoleSupport, Account: w.ada.account, Action: "x.y", Subject: fmt.Sprint(i)}
 			if err := tx.AddAudit(t.Context(), a); err != nil {
@@ -209,9 +207,7 @@ func TestAFileOfRowsIsBoundedAndSaysSo(t *testing.T) {
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	rows := w.table(w.as(flow.RoleOwner).get("/team/audit.csv?action=x"))
 	if len(rows) != 10_001 || rows[0]["subject"] != "10000" || rows[9_999]["subject"] != "1" || !strings.HasPrefix(rows[10_000]["at"], "cut after 10000 rows") {
 		t.Errorf("%d rows, which end with %v", len(rows), rows[len(rows)-1])

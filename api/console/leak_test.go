@@ -167,13 +167,9 @@ func TestCookiesAreTheBrowsersAlone(t *testing.T) {
 	safe := open(t, func(c *api.Config) { c.PublicURL = "https://pay.example" })
 	check(safe.visitor().get("/login"), true)
 	in, err := safe.accounts.EnterAs(t.Context(), safe.ada.email, flow.RoleOwner)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, safe.base+"/", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.AddCookie(&http.Cookie{Name: "__Host-till-visit", Value: in.Text})
 	home := safe.do(http.DefaultClient, r)
 	token := csrfField.FindStringSubmatch(home.body)
@@ -181,9 +177,7 @@ func TestCookiesAreTheBrowsersAlone(t *testing.T) {
 		t.Fatalf("the cookie is not known: %d", home.status)
 	}
 	r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, safe.base+"/choose", strings.NewReader(form("env", "test", "csrf", token[1]).Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.AddCookie(&http.Cookie{Name: "__Host-till-visit", Value: in.Text})
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	check(safe.do(&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, r), true)
@@ -201,9 +195,7 @@ func TestAFormIsOfOneLogin(t *testing.T) {
 	w.wants(colleague.post("/choose", form("env", "test", "csrf", owner.csrf)), http.StatusForbidden)
 	for _, site := range []string{"cross-site", "same-site", "none"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base+"/choose", strings.NewReader(form("env", "test", "csrf", owner.csrf).Encode()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Sec-Fetch-Site", site)
 		w.wants(w.do(owner.http, r), http.StatusForbidden)

@@ -19,13 +19,9 @@ func (v *visitor) stream(path string) (status int, lines *bufio.Scanner) {
 	ctx, stop := context.WithTimeout(v.w.t.Context(), 20*time.Second)
 	v.w.t.Cleanup(stop)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, v.w.base+path, http.NoBody)
-	if err != nil {
-		v.w.t.Fatal(err)
-	}
+	must(v.w.t, err)
 	answer, err := v.http.Do(r)
-	if err != nil {
-		v.w.t.Fatal(err)
-	}
+	must(v.w.t, err)
 	v.w.t.Cleanup(func() { _ = answer.Body.Close() })
 	lines = bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 1<<20)
@@ -36,13 +32,9 @@ func (v *visitor) stream(path string) (status int, lines *bufio.Scanner) {
 func (w *world) obi() (obi flow.Person, text string) {
 	w.t.Helper()
 	obi, err := w.accounts.AddPerson(w.t.Context(), w.ada.account, "obi@example.com", "a long password", flow.RoleSupport)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	in, err := w.accounts.Enter(w.t.Context(), obi.Email, "a long password", "192.0.2.1")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return obi, in.Text
 }
 
@@ -77,9 +69,7 @@ func TestALivePartEndsWithTheLoginItBelongsTo(t *testing.T) {
 		}
 	}
 	ended(obi, "/sessions/"+session+"/live", func() {
-		if err := w.accounts.EndPerson(t.Context(), w.ada.account, person.ID); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.accounts.EndPerson(t.Context(), w.ada.account, person.ID))
 	})
 	w.wants(obi.get("/sessions/"+session+"/live"), http.StatusSeeOther)
 	operator := w.as(flow.RoleOperator)

@@ -37,9 +37,7 @@ func (w *world) linked(env flow.Environment, slot int, digits string) {
 	if err == nil {
 		err = w.boards[env].Refresh(ctx)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 }
 
 // lastAudit is the newest row of the audit log.
@@ -151,9 +149,7 @@ func TestAnOperatorRulesOnMerchants(t *testing.T) {
 	_, err := w.accounts.SubmitKYC(t.Context(), obi.project.ID, flow.KYCDetails{LegalName: nasty, RegistrationNumber: "RC 12345"}, checkout.Call{
 		Render: func(checkout.Made) (int, []byte, error) { return http.StatusOK, nil, nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := w.as(flow.RoleOperator)
 	page := "/ops/merchants/" + string(obi.project.ID)
 	queue := v.get("/ops/merchants")
@@ -165,9 +161,7 @@ func TestAnOperatorRulesOnMerchants(t *testing.T) {
 	w.wants(v.get(page), http.StatusOK, "RC 12345", "&lt;script&gt;", `value="approve"`, `value="reject"`)
 	kyc := func() flow.KYCStatus {
 		m, err := w.accounts.Merchant(t.Context(), obi.project.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return m.Project.KYC
 	}
 	w.wants(v.post(page+"/kyc", form("ruling", "approve")), http.StatusUnprocessableEntity, "Say why")
@@ -215,13 +209,9 @@ func TestOperationsAreLive(t *testing.T) {
 	w.wants(w.ask(http.MethodGet, "/v1/test/whatsapp/pairing", w.ada.secret, ""), http.StatusOK, `"pairing":null,"waiting":false`)
 	later.Store(true)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.base+"/ops/live", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer, err := v.http.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer answer.Body.Close()
 	if kind := answer.Header.Get("Content-Type"); kind != "text/event-stream" {
 		t.Errorf("the live part is %q", kind)
@@ -261,9 +251,7 @@ func TestTheAuditLogIsReadByPages(t *testing.T) {
 	for i := range 120 {
 		w.pass(time.Second) // ids of one moment have no order
 		err := w.accounts.Audit(t.Context(), flow.Audited{Actor: fmt.Sprintf("%s%d", nasty, i%2), Role: flow.RoleSupport, Action: "payment.resolve", Subject: fmt.Sprintf("sub-%03d.", i), Reason: nasty}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	v := w.as(flow.RoleOperator)
 	first := v.get("/ops/audit")

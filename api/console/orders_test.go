@@ -19,9 +19,7 @@ import (
 func (w *world) audits(subject string) []flow.Audited {
 	w.t.Helper()
 	list, _, err := w.accounts.Audits(context.Background(), store.AuditFilter{Subject: subject, Limit: 50})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return list
 }
 
@@ -97,9 +95,7 @@ func TestMuchMoneyIsDecidedAboutByTwoPeople(t *testing.T) {
 	w.wants(asked, http.StatusSeeOther)
 	is := func() flow.Payment {
 		p, err := w.dbs[flow.Test].Payment(context.Background(), paid.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return p
 	}
 	if is().Resolution != flow.Unresolved {

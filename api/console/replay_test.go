@@ -33,9 +33,7 @@ func (p *payer) says(in flow.Intent) {
 	err := p.w.services[flow.Test].Hear(p.w.t.Context(), checkout.Inbound{
 		Message: fmt.Sprintf("IN%s%d", p.person, p.sent), Number: "2348000000001", Person: p.person, Phone: "2348031234567", Name: p.name, Intent: in,
 	})
-	if err != nil {
-		p.w.t.Fatal(err)
-	}
+	must(p.w.t, err)
 	row, found, err := p.w.dbs[flow.Test].ChatOf(p.w.t.Context(), "2348000000001", p.person)
 	if err != nil || !found {
 		p.w.t.Fatal("the payer has no chat", err)
@@ -50,9 +48,7 @@ func (p *payer) opens(m merchant) flow.SessionID {
 	p.w.wants(got, http.StatusCreated)
 	id := flow.SessionID(regexp.MustCompile(`wsp_sess_[0-9a-z]+`).FindString(got.body))
 	session, err := p.w.dbs[flow.Test].Session(p.w.t.Context(), id)
-	if err != nil {
-		p.w.t.Fatal(err)
-	}
+	must(p.w.t, err)
 	p.says(flow.Intent{Kind: flow.MeansCode, Code: session.EntryCode, Text: "Pay " + flow.ShowCode(session.EntryCode)})
 	return id
 }
@@ -116,9 +112,7 @@ func TestAConversationIsReplayed(t *testing.T) {
 func entryCode(t *testing.T, w *world, id flow.SessionID) string {
 	t.Helper()
 	session, err := w.dbs[flow.Test].Session(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return flow.ShowCode(session.EntryCode)
 }
 
@@ -214,9 +208,7 @@ func TestAChatIsHandedOver(t *testing.T) {
 	w.wants(support.post(at+"/reply", form("text", "x", "csrf", "y")), http.StatusForbidden)
 	w.wants(support.post(at+"/release", nil), http.StatusSeeOther)
 	list, _, err := w.accounts.Audits(t.Context(), store.AuditFilter{Subject: string(p.chat), Limit: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	did := map[string]int{}
 	for _, a := range list {
 		if a.Subject == string(p.chat) {
@@ -244,24 +236,16 @@ func TestTheChatsOfWhoIsShutOutAreTheBotsAgain(t *testing.T) {
 		p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
 		email := fmt.Sprintf("obi%d@example.com", i)
 		obi, err := w.accounts.AddPerson(t.Context(), one.account, email, "a long password", one.role)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		in, err := w.accounts.Enter(t.Context(), email, "a long password", "192.0.2.1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at := "/inbox/" + string(p.chat)
 		w.wants(w.carrying(in.Text).post(at+"/claim", form("reason", "the payer asked")), http.StatusSeeOther)
 		w.wants(owner.get(at), http.StatusOK, email+" has this chat")
 		// Killed between the two halves of it: the bot has the chat, and they are still in
 		// and take it again. Done once more it is whole.
-		if err := w.services[flow.Test].GiveBack(t.Context(), email); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.services[flow.Test].Claim(t.Context(), p.chat, email, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.services[flow.Test].GiveBack(t.Context(), email))
+		must(t, w.services[flow.Test].Claim(t.Context(), p.chat, email, 0))
 		w.wants(one.shut.post(one.at+obi.ID+"/end", form("confirm", "yes", "reason", "they left us")), http.StatusSeeOther)
 		await.Until(t, "the bot has the chat of "+email, func() bool { return strings.Contains(owner.get(at).body, "The bot answers") })
 		w.wants(w.carrying(in.Text).get(at), http.StatusSeeOther)

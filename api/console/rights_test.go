@@ -174,9 +174,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	eve := w.merchant("Eve Shoes")
 	own, foreign := w.have(w.ada, "7730"), w.have(eve, "7731")
 	operator, err := w.accounts.AddPerson(t.Context(), "", "other@example.com", "a long password", flow.RoleOperator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defaults := strings.NewReplacer(":file", "console.css", ":slot", "1", ":method", "ussd", "/ops/people/:id", "/ops/people/"+operator.ID, "/ops/merchants/:id", "/ops/merchants/"+string(w.ada.project.ID))
 	table := rights()
 	roles := []flow.Role{flow.RoleOwner, flow.RoleDeveloper, flow.RoleSupport, flow.RoleOperator}
@@ -253,9 +251,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 	for kind, id := range foreign {
 		list, _, err := w.accounts.Audits(t.Context(), store.AuditFilter{Subject: id, Limit: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, a := range list {
 			t.Errorf("the audit log says that %s did %s to another merchant's %s", a.Actor, a.Action, kind)
 		}

@@ -16,9 +16,7 @@ import (
 func (w *world) asked(m merchant, more string) flow.Session {
 	w.t.Helper()
 	s, err := w.dbs[flow.Test].Session(w.t.Context(), flow.SessionID(w.opened(m, more)))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return s
 }
 
@@ -66,9 +64,7 @@ func TestSettingsHoldForSessionsThatDoNotSayOtherwise(t *testing.T) {
 	var charge struct {
 		Data struct{ SessionID flow.SessionID }
 	}
-	if err := json.Unmarshal([]byte(r.body), &charge); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(r.body), &charge))
 	if s, err := w.dbs[flow.Test].Session(t.Context(), charge.Data.SessionID); err != nil || s.Policy.LatePayment != "refund" {
 		t.Errorf("a charge has %+v, %v", s.Policy, err)
 	}

@@ -19,9 +19,7 @@ func TestAHeaderDoesNotMakeAStrangerNear(t *testing.T) {
 	send := func(v *visitor, method, path, fields string) reply {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), method, w.base+path, strings.NewReader(fields))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, cookie := range v.http.Jar.Cookies(r.URL) { // whoever asks for a name that leads here sends that name's cookies
 			r.AddCookie(cookie)
 		}

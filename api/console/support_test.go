@@ -52,17 +52,13 @@ func (w *world) attempt(id string) flow.Attempt {
 func (w *world) inChat(id, name string) {
 	w.t.Helper()
 	s, err := w.dbs[flow.Test].Session(w.t.Context(), flow.SessionID(id))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	for i, in := range []flow.Intent{
 		{Kind: flow.MeansCode, Code: s.EntryCode, Text: "Pay " + s.EntryCode}, {Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1"},
 	} {
-		if err := w.services[flow.Test].Hear(w.t.Context(), checkout.Inbound{
+		must(w.t, w.services[flow.Test].Hear(w.t.Context(), checkout.Inbound{
 			Number: "2348000000001", Person: "77@lid", Phone: "2348031234567", Name: name, Message: fmt.Sprint(id, i), Intent: in,
-		}); err != nil {
-			w.t.Fatal(err)
-		}
+		}))
 	}
 	w.until("the account is shown", func() bool { a := w.attempt(id); return a.Instructions != nil })
 }
@@ -205,9 +201,7 @@ func TestActsOnASessionAskWhyAndAreKept(t *testing.T) {
 
 	w.wants(support.get(page), http.StatusOK, "Call back &lt;b&gt;at noon", "phone.reveal", "instructions.resend", "bank.ask", "event.resend", "payment.send_back", why, "returning")
 	rows, err := w.people.Audit(t.Context(), store.AuditFilter{Account: w.ada.account, Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kept := map[string]int{}
 	for _, r := range rows {
 		if r.Role == flow.RoleKey { // the merchant's own program

@@ -18,9 +18,7 @@ func TestAFormIsOfTheProjectAndEnvironmentThatItsPageShowed(t *testing.T) {
 	_, err := w.accounts.AddProject(t.Context(), w.ada.account, "Ada's second shop", checkout.Call{
 		Scope: "test", Render: func(checkout.Made) (int, []byte, error) { return http.StatusCreated, nil, nil },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list, _, err := w.accounts.Projects(t.Context(), w.ada.account, "", 10)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d projects, %v", len(list), err)
@@ -35,9 +33,7 @@ func TestAFormIsOfTheProjectAndEnvironmentThatItsPageShowed(t *testing.T) {
 	set := func(project flow.ProjectID) bool {
 		t.Helper()
 		kept, _, err := w.accounts.SettlementAccount(t.Context(), project, flow.Test)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return !kept.Standard
 	}
 	payee := func(csrf string) reply {
@@ -76,9 +72,7 @@ func TestWhatWasWrittenOutlivesALogin(t *testing.T) {
 	send := func(site, from string) reply {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base+page+"/note", strings.NewReader(form("note", "Call <b>0800</b>", "csrf", "of a login that ended").Encode()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Sec-Fetch-Site", site)
 		r.Header.Set("Referer", from)

@@ -42,9 +42,7 @@ func TestASessionIsTriedOut(t *testing.T) {
 	}
 	id := flow.SessionID(regexp.MustCompile(`wsp_sess_[0-9a-z]+`).FindString(got.body))
 	session, err := w.dbs[flow.Test].Session(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &payer{w: w, person: "7710", name: nasty}
 	p.says(flow.Intent{Kind: flow.MeansCode, Code: session.EntryCode})
 	p.transfers()
@@ -100,15 +98,11 @@ func TestWebhooksAreCaught(t *testing.T) {
 	catch := func(secret, body string) reply {
 		t.Helper()
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		mac := hmac.New(sha256.New, key)
 		_, _ = mac.Write([]byte("msg_1.1800000000." + body))
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base+to, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set("Webhook-Id", "msg_1")
 		r.Header.Set("Webhook-Timestamp", "1800000000")
 		r.Header.Set("Webhook-Signature", "v1,bm9uZQ== v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
@@ -160,9 +154,7 @@ func TestTheSandboxIsThisMachinesAlone(t *testing.T) {
 	w.wants(operator.post("/choose", form("project", string(w.ada.project.ID), "env", "test", "next", "/try")), http.StatusSeeOther)
 	w.wants(operator.get("/try"), http.StatusOK, "phone?bare")
 	far, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.base+"/try", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, cookie := range v.http.Jar.Cookies(far.URL) {
 		far.AddCookie(cookie)
 	}

@@ -17,9 +17,7 @@ import (
 func (w *world) call(path, body, once string) reply {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.base+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	r.Header.Set("Authorization", "Bearer "+w.ada.secret)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

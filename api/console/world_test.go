@@ -59,6 +59,14 @@ type merchant struct {
 // nowhere remembers no talk.
 type nowhere struct{}
 
+// must ends a test that cannot go on after an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func (nowhere) Get(context.Context, flow.ChatID) (flow.Chat, bool) { return flow.Chat{}, false }
 func (nowhere) Put(context.Context, flow.Chat)                     {}
 
@@ -88,9 +96,7 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 	for env, bank := range map[flow.Environment]rail.Rail{flow.Test: w.bank, flow.Live: rail.Closed{}} {
 		w.boards[env] = checkout.NewBoard(w.dbs[env], w.now, w.now, log)
 		service, err := checkout.New(w.parts(env, bank, log))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		w.services[env] = service
 		w.run(service.Run)
 		if verifications[env], err = checkout.NewVerifications(service, "a pepper of the tests"); err != nil {
@@ -100,9 +106,7 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 	w.ada = w.merchant("Ada Stores")
 	var lc net.ListenConfig
 	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.base = "http://" + ln.Addr().String()
 	cfg := api.Config{
 		Accounts: w.accounts, Services: w.services, Verifications: verifications, Rails: map[string]flow.Environment{"sandbox": flow.Test},
@@ -122,13 +126,9 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 		c(&cfg)
 	}
 	server, err := api.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.run(func(ctx context.Context) error { return server.Serve(ctx, ln) })
-	if err := w.bank.Register(t.Context(), w.base+"/v1/rails/sandbox/notifications"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.bank.Register(t.Context(), w.base+"/v1/rails/sandbox/notifications"))
 	return w
 }
 
@@ -172,20 +172,14 @@ func (w *world) parts(env flow.Environment, bank rail.Rail, log *slog.Logger) ch
 func (w *world) openBank() {
 	w.t.Helper()
 	bank, err := sandbox.Open(sandbox.Config{Now: w.now})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	w.t.Cleanup(func() { _ = bank.Close() })
 	var lc net.ListenConfig
 	ln, err := lc.Listen(w.t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	w.run(func(ctx context.Context) error { return bank.Serve(ctx, ln) })
 	w.bank, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: "http://" + ln.Addr().String(), Secret: "a secret of both directions", Now: w.now})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	w.t.Cleanup(w.bank.Close)
 }
 
@@ -264,9 +258,7 @@ func (w *world) deliveries() []flow.Delivery {
 func (w *world) newKey(project flow.ProjectID, env flow.Environment, kind flow.KeyKind) (flow.Key, string) {
 	w.t.Helper()
 	text, err := flow.NewKeyText(env, kind, rand.Reader)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return flow.Key{ID: "key_" + string(env), Project: project, Environment: env, Kind: kind, Hash: flow.HashKey(text), Hint: flow.HintKey(text), CreatedAt: w.now()}, text
 }
 
@@ -276,9 +268,7 @@ func (w *world) merchant(name string) merchant {
 	ids := flow.IDs{Now: w.now, Rand: rand.Reader}
 	id := func(prefix string) string {
 		made, err := ids.New(prefix)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, err)
 		return made
 	}
 	account := flow.Account{ID: id(flow.PrefixAccount), Email: id("") + "@example.com", PasswordHash: "x", Business: name, CreatedAt: w.now()}
@@ -291,12 +281,10 @@ func (w *world) merchant(name string) merchant {
 		k.ID = id(flow.PrefixKey)
 		keys = append(keys, k)
 	}
-	if err := w.people.Update(w.t.Context(), func(tx *store.Tx) error {
+	must(w.t, w.people.Update(w.t.Context(), func(tx *store.Tx) error {
 		_, err := tx.AddAccount(w.t.Context(), account, m.project, keys)
 		return err
-	}); err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 	return m
 }
 
@@ -309,9 +297,7 @@ func (w *world) admit(m merchant) {
 	if err == nil {
 		_, err = w.accounts.RuleKYC(w.t.Context(), m.project.ID, flow.Approve, "known to the tests")
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 }
 
 // TestTheWorldOpens holds the fixture itself: each role comes in, nobody else.
