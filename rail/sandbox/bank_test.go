@@ -284,9 +284,7 @@ func TestCalls(t *testing.T) {
 	_, _ = newRail(t, w.url, w.clock.Now, 50*time.Millisecond).Start(t.Context(), w.order(flow.Card, "f"))
 	var got []string
 	calls, err := w.rail.Calls(t.Context(), 0, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range calls {
 		got = append(got, fmt.Sprintln(c.Operation, c.Reference, c.Session, c.Outcome))
 	}
@@ -331,9 +329,7 @@ func TestOwedIsBounded(t *testing.T) {
 	w := openTown(t)
 	err := w.bank.Exec(fmt.Sprintf(`PRAGMA foreign_keys = 0; WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO notices (movement, state, due) SELECT 0, 'owed', 9999999999999 FROM n`, sandbox.MaxOwed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := w.rail.Transfer(t.Context(), rail.Transfer{AccountNumber: "0123456789", Amount: 7}); !errors.Is(err, rail.ErrUnavailable) {
 		t.Errorf("Transfer = %v", err)
 	}
@@ -350,15 +346,11 @@ func TestOpenRefuses(t *testing.T) {
 
 func TestServeRefusesOtherListeners(t *testing.T) {
 	b, err := sandbox.Open(sandbox.Config{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = b.Close() }()
 	for _, at := range [][2]string{{"tcp", "0.0.0.0:0"}, {"unix", filepath.Join(t.TempDir(), "s")}} {
 		ln, err := net.Listen(at[0], at[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := b.Serve(t.Context(), ln); !errors.Is(err, sandbox.ErrNotLoopback) {
 			t.Errorf("Serve on %s = %v", at[1], err)
 		}
@@ -380,18 +372,14 @@ func TestRunOnce(t *testing.T) {
 // Nothing is sent before someone registers, and then all of it.
 func TestRegisterWakes(t *testing.T) {
 	b, err := sandbox.Open(sandbox.Config{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := town{bank: b, url: serve(t, b), door: openDoor(t), clock: &clock{}}
 	w.rail = newRail(t, w.url, w.clock.Now, 0)
 	if _, err := w.rail.Start(t.Context(), w.order(flow.Card, "ref")); !errors.Is(err, rail.ErrUnavailable) {
 		t.Errorf("Start before Register = %v", err)
 	}
 	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 7})
-	if err := w.rail.Register(context.WithoutCancel(t.Context()), w.door.url); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.rail.Register(context.WithoutCancel(t.Context()), w.door.url))
 	if n := w.hear(t); n.Amount != 7 {
 		t.Errorf("notice %+v", n)
 	}
@@ -407,14 +395,10 @@ func TestRegisterAgainHurries(t *testing.T) {
 	// What came of the try is kept after the answer was given.
 	await.Until(t, "the try is kept", func() bool {
 		tried, err := w.bank.Tried()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return tried == 1
 	})
-	if err := w.rail.Register(t.Context(), w.door.url); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.rail.Register(t.Context(), w.door.url))
 	if n := w.hear(t); n.Amount != 7 {
 		t.Errorf("notice %+v", n)
 	}

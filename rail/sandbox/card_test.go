@@ -37,22 +37,16 @@ func press(t *testing.T, at string, values url.Values) shown {
 func browse(t *testing.T, method, at string, values url.Values) shown {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(values.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if values != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return shown{res.StatusCode, res.Header, string(text)}
 }
 
@@ -77,9 +71,7 @@ func TestCardPage(t *testing.T) {
 			o := w.order(flow.Card, "ref")
 			o.AccountName = `Ada & <script>alert("x")</script>`
 			ins, err := w.rail.Start(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			link, err := url.Parse(ins.CheckoutURL)
 			if err != nil || len(link.Path) != len("/card/")+43 { // 256 bits in base64
 				t.Fatalf("checkout URL %q, %v", ins.CheckoutURL, err)

@@ -26,14 +26,10 @@ func TestAnotherProcessIsToldWhereOneIsGone(t *testing.T) {
 	}
 	second := openDoor(t)
 	for _, at := range []string{nowhere(t), second.url} {
-		if err := w.rail.Register(t.Context(), at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.rail.Register(t.Context(), at))
 	}
 	tells(second, 7)
-	if err := w.rail.Register(t.Context(), nowhere(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.rail.Register(t.Context(), nowhere(t)))
 	tells(second, 8)
 	second.answer(http.StatusServiceUnavailable) // which has heard it all the same
 	tells(w.door, 9)
@@ -51,13 +47,9 @@ func TestAnotherProcessIsToldWhereOneIsGone(t *testing.T) {
 		t.Errorf("notice %+v", n)
 	}
 	stranger, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: w.url, Secret: "a-secret-of-someone-else", Now: w.clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stranger.Close()
-	if err := stranger.Register(t.Context(), nowhere(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stranger.Register(t.Context(), nowhere(t)))
 	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 12})
 	await.Until(t, "the try is kept", func() bool { tried, err := w.bank.Tried(); return err == nil && tried == 1 })
 	w.silent(t)
@@ -70,9 +62,7 @@ func TestTheLastProcessesAreToldHoweverManyAreGone(t *testing.T) {
 	w.bank.SetSchedule(time.Hour)
 	register := func(at string) {
 		t.Helper()
-		if err := w.rail.Register(t.Context(), at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.rail.Register(t.Context(), at))
 	}
 	lives := openDoor(t)
 	register(lives.url)

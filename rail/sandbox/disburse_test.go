@@ -227,9 +227,7 @@ func TestCallsAboutMoneyOut(t *testing.T) {
 	set(rail.Conditions{Up: true, TimeoutAfterCommit: true})
 	_, _ = newRail(t, w.url, w.clock.Now, 50*time.Millisecond).Disburse(t.Context(), refund("rf_d", 1, credit))
 	calls, err := w.rail.Calls(t.Context(), 0, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got strings.Builder
 	for _, c := range calls[1:] {
 		fmt.Fprintln(&got, c.Operation, c.Reference, c.Session, c.Project, c.Outcome)
@@ -282,9 +280,7 @@ func TestStatementPages(t *testing.T) {
 	err := w.bank.Exec(fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1234)
 		INSERT INTO movements (id, kind, reference, account, amount, channel, value_time, payer_name, payer_bank, payer_account, nip, reason, collects)
 		SELECT 'id' || i, 'credit', '', '0123456789', i, 'bank_transfer', %d - i / 900, '', '', '', '', '', '' FROM n`, at.UnixMilli()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := w.rail.Statement(t.Context(), at.Add(-time.Second), at.Add(time.Second))
 	if err != nil || len(got) != 1234 {
 		t.Fatalf("Statement = %d, %v", len(got), err)
@@ -333,9 +329,7 @@ func TestDisbursementsAreKept(t *testing.T) {
 	w := town{door: openDoor(t), clock: &clock{}}
 	first := startProcess(t, file)
 	w.rail = newRail(t, first.url, w.clock.Now, 0)
-	if err := w.rail.Register(t.Context(), w.door.url); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.rail.Register(t.Context(), w.door.url))
 	credit := w.paid(t, "ref").RailTransactionID
 	if _, err := w.rail.SetConditions(t.Context(), rail.Conditions{Up: true, Refunds: rail.FatePending}); err != nil {
 		t.Fatal(err)

@@ -182,9 +182,7 @@ func TestTimeoutAfterCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	ins, err := w.rail.Start(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.transfer(t, rail.Transfer{AccountNumber: ins.AccountNumber})
 	if n := w.hear(t); n.Reference != "ref" {
 		t.Errorf("notice %+v", n)
@@ -198,9 +196,7 @@ func TestTimeoutAfterCommit(t *testing.T) {
 // A door that is full says so at once, and is free again afterwards.
 func TestDoorIsBounded(t *testing.T) {
 	b, err := sandbox.Open(sandbox.Config{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = b.Close() }()
 	entered, leave := make(chan struct{}), make(chan struct{})
 	door := b.Bounded(1, func(http.ResponseWriter, *http.Request) {
@@ -231,14 +227,10 @@ func TestDoorIsBounded(t *testing.T) {
 // Payers may reach the bank by another name than the rail does.
 func TestBaseURL(t *testing.T) {
 	b, err := sandbox.Open(sandbox.Config{Now: time.Now, BaseURL: "https://bank.example.com/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := town{bank: b, url: serve(t, b), clock: &clock{}}
 	w.rail = newRail(t, w.url, w.clock.Now, 0)
-	if err := w.rail.Register(t.Context(), nowhere(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.rail.Register(t.Context(), nowhere(t)))
 	if got := w.start(t, flow.Card, "ref").CheckoutURL; !strings.HasPrefix(got, "https://bank.example.com/card/") {
 		t.Errorf("checkout URL %q", got)
 	}

@@ -34,12 +34,8 @@ func startProcess(t *testing.T, file string) process {
 	cmd.Env = append(os.Environ(), helperFile+"="+file)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() { cancel(); _ = cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
@@ -51,9 +47,7 @@ func startProcess(t *testing.T, file string) process {
 // kill ends the process without a word (SIGKILL).
 func (p process) kill(t *testing.T) {
 	t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cmd.Process.Signal(syscall.SIGKILL))
 	_ = p.cmd.Wait()
 }
 
@@ -65,9 +59,7 @@ func TestKilledAndReopened(t *testing.T) {
 	first := startProcess(t, file)
 	w.rail = newRail(t, first.url, w.clock.Now, 0)
 	// Till is not there: what it is told fails, and is owed.
-	if err := w.rail.Register(t.Context(), nowhere(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.rail.Register(t.Context(), nowhere(t)))
 	before := map[string]flow.Instructions{}
 	for i, m := range []flow.Method{flow.BankTransfer, flow.USSD, flow.Card} {
 		reference := "ref-" + strconv.Itoa(i)
@@ -106,9 +98,7 @@ func TestKilledAndReopened(t *testing.T) {
 			t.Errorf("%s:\n%+v, %v\n%+v", m, got, err, want)
 		}
 	}
-	if err := w.rail.Register(t.Context(), w.door.url); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.rail.Register(t.Context(), w.door.url))
 	if n := w.hear(t); n.RailTransactionID != made.RailTransactionID {
 		t.Errorf("notice %+v", n)
 	}
@@ -125,9 +115,7 @@ func TestKilledUnderLoad(t *testing.T) {
 		bank := startProcess(t, file)
 		w.rail = newRail(t, bank.url, w.clock.Now, 0)
 		// A door that does not take anything: all stays owed.
-		if err := w.rail.Register(t.Context(), nowhere(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.rail.Register(t.Context(), nowhere(t)))
 		ten := make(chan struct{}, 1000)
 		var group sync.WaitGroup
 		for range 4 {
@@ -152,9 +140,7 @@ func TestKilledUnderLoad(t *testing.T) {
 	}
 	bank := startProcess(t, file)
 	w.rail = newRail(t, bank.url, w.clock.Now, 0)
-	if err := w.rail.Register(t.Context(), w.door.url); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.rail.Register(t.Context(), w.door.url))
 	for told := 0; told < len(made); {
 		n := w.hear(t)
 		if made[n.RailTransactionID] {
@@ -199,9 +185,7 @@ func TestInMemory(t *testing.T) {
 func TestFileMode(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bank.db")
 	b, err := sandbox.Open(sandbox.Config{File: path, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = b.Close() }()
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {

@@ -31,22 +31,16 @@ func (d *drawn) Read(p []byte) (int, error) {
 // What is sent back to us with a card number in it is refused.
 func TestNoMovementIsNamedLikeACard(t *testing.T) {
 	card, err := hex.DecodeString("4111111111111111" + "abcdefabcdefabcd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := sandbox.Open(sandbox.Config{Now: time.Now, Rand: &drawn{first: card, rest: rand.Reader}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	doors := httptest.NewServer(b.Handler())
 	t.Cleanup(func() {
 		doors.Close()
 		_ = b.Close()
 	})
 	r, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: doors.URL, Secret: secret, HTTP: doors.Client(), Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(r.Close)
 	sent, err := r.Transfer(t.Context(), rail.Transfer{AccountNumber: "9012345678", Amount: 500_000})
 	if err != nil || flow.HoldsCard(sent.RailTransactionID) {

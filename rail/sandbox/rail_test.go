@@ -75,9 +75,7 @@ func TestBrokenConnections(t *testing.T) {
 		"other protocol":        func(c net.Conn) { fmt.Fprint(c, "220 smtp\r\n") },
 	} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -168,9 +166,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("t=,v1=", []byte{})
 	f.Add("t=-1,v1=ff,v1=ff", []byte("null"))
 	r, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: "http://127.0.0.1:1", Secret: secret, Now: func() time.Time { return at }})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Fuzz(func(t *testing.T, signature string, body []byte) {
 		got, err := r.Parse(http.Header{sandbox.SignatureHeader: {signature}}, body)
 		if err == nil && signature != sandbox.Sign(secret, at, body) {

@@ -20,23 +20,17 @@ var olderBooks string
 func TestOlderBooks(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bank.db")
 	db, err := sql.Open("sqlite", "file:"+file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := db.ExecContext(t.Context(), olderBooks); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 	w := town{door: openDoor(t), clock: &clock{}}
 	if w.bank, err = sandbox.Open(sandbox.Config{Now: w.clock.Now, File: file}); err != nil {
 		t.Fatal(err)
 	}
 	w.rail = newRail(t, serve(t, w.bank), w.clock.Now, 0)
-	if err := w.rail.Register(t.Context(), w.door.url); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.rail.Register(t.Context(), w.door.url))
 	if n := w.hear(t); n.RailTransactionID != "ttb_taken" {
 		t.Errorf("notice %+v", n)
 	}
@@ -63,12 +57,8 @@ func TestOlderBooks(t *testing.T) {
 
 	// They are these books now: opened once more, nothing is done to them.
 	again, err := sandbox.Open(sandbox.Config{Now: w.clock.Now, File: file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := again.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, again.Close())
 	if got := w.disburse(t, d); got.Status != flow.DisbursementDone {
 		t.Errorf("after opening again %+v", got)
 	}

@@ -15,14 +15,10 @@ import (
 // BenchmarkPaid is an order, a transfer to it and the notice, by eight callers.
 func BenchmarkPaid(b *testing.B) {
 	bank, err := sandbox.Open(sandbox.Config{File: filepath.Join(b.TempDir(), "bank.db"), Now: time.Now})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	w := town{bank: bank, url: serve(b, bank), door: openDoor(b), clock: &clock{}}
 	w.rail = newRail(b, w.url, time.Now, 0)
-	if err := w.rail.Register(b.Context(), w.door.url); err != nil {
-		b.Fatal(err)
-	}
+	must(b, w.rail.Register(b.Context(), w.door.url))
 	var n atomic.Int64
 	b.SetParallelism(4)
 	b.RunParallel(func(pb *testing.PB) {

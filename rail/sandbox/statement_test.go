@@ -20,9 +20,7 @@ func TestADayThatIsTooLongIsReadInParts(t *testing.T) {
 			INSERT INTO movements (id, kind, reference, account, amount, channel, value_time, payer_name, payer_bank, payer_account, nip, reason, reverses, collects)
 			SELECT m.id || '_%s_' || n.i, m.kind, m.reference, m.account, m.amount, m.channel, m.value_time + n.i * %d, m.payer_name, m.payer_bank, m.payer_account,
 			m.nip || n.i, m.reason, m.reverses, m.collects FROM movements m, n WHERE m.id = '%s'`, n, apart, apart.Milliseconds(), made.RailTransactionID))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	books(1400, 30*time.Second)
 	w.rail.SetPages(1)

@@ -18,9 +18,7 @@ func TestACallHandsItsTraceOn(t *testing.T) {
 	bank := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Header) }))
 	t.Cleanup(bank.Close)
 	r, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: bank.URL, Secret: "not a real secret, only long enough", HTTP: bank.Client(), Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	trace := flow.NewTrace("cause")
 	trace.State = "a=1"
 	_, _ = r.Check(flow.WithTrace(t.Context(), trace), "wsp_ref_1") // what it says to an empty answer is not asked here

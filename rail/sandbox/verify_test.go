@@ -159,27 +159,19 @@ func TestAnswersAboutPeopleAndAccountsAreJudged(t *testing.T) {
 func TestTheBankKeepsNoPerson(t *testing.T) {
 	dir := t.TempDir()
 	bank, err := sandbox.Open(sandbox.Config{File: filepath.Join(dir, "bank.db"), Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	url := serve(t, bank)
 	r := newRail(t, url, time.Now, 0)
-	if err := r.Register(t.Context(), "http://127.0.0.1:1/notices"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Register(t.Context(), "http://127.0.0.1:1/notices"))
 	for _, number := range []string{"22222222221", "22345678901"} {
 		_, _ = r.LookUpIdentity(t.Context(), person(t, number))
 		bad := strings.NewReader(`{"reference":"wsp_ver_1","type":"bvn","number":"` + number + `1","` + number + `":1}`)
 		req, err := http.NewRequest(http.MethodPost, url+"/bank/v1/identities/look-up", bad)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("Authorization", "Bearer "+secret)
 		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var said bytes.Buffer
 		_, _ = said.ReadFrom(res.Body)
 		_ = res.Body.Close()
@@ -202,9 +194,7 @@ func TestTheBankKeepsNoPerson(t *testing.T) {
 	}
 	for _, f := range files {
 		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, secret := range []string{"22222222221", "22345678901", "Obi", "1990-04-21"} {
 			if bytes.Contains(text, []byte(secret)) {
 				t.Errorf("%s holds %s", f.Name(), secret)

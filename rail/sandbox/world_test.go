@@ -31,6 +31,14 @@ const secret = "a-secret-for-tests-only"
 // helperFile makes this test binary a bank of its own, to be killed.
 const helperFile = "SANDBOX_TEST_BANK_FILE"
 
+// must ends a test that cannot go on after an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(helperFile); path != "" {
 		os.Exit(beBank(path))
@@ -130,9 +138,7 @@ func openTown(t *testing.T) town {
 func serve(tb testing.TB, b *sandbox.Bank) string {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.Serve(ctx, ln) }()
@@ -162,9 +168,7 @@ func newRail(tb testing.TB, url string, now func() time.Time, timeout time.Durat
 func nowhere(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = ln.Close() }()
 	return "http://" + ln.Addr().String()
 }
@@ -232,9 +236,7 @@ func (w town) settled(t *testing.T) {
 	t.Helper()
 	await.Until(t, "no notice is owed", func() bool {
 		n, err := w.bank.Owed("owed")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return n == 0
 	})
 }
@@ -252,9 +254,7 @@ func (w town) silent(t *testing.T) {
 func send(t *testing.T, method, url, body string, header ...string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
