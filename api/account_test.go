@@ -213,9 +213,7 @@ func TestTheLastUseOfAKeyIsWrittenDownLazily(t *testing.T) {
 	id, key := s.newAPIKey(token, string(p.ID), "secret")
 	used := func() time.Time {
 		k, err := s.accounts.Key(t.Context(), p.ID, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return k.LastUsedAt
 	}
 	var first time.Time

@@ -37,13 +37,9 @@ func TestWhatIsDoneToAnAccountOverRESTStandsInTheAuditLog(t *testing.T) {
 	s.want(s.ask("DELETE", at, program, ""), http.StatusNotFound, nil)
 
 	rows, err := s.accounts.Audit(t.Context(), store.AuditFilter{Account: s.project.Account, Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	owner, err := s.accounts.Account(t.Context(), s.project.Account)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	byKey := flow.HintKey(program) + " " + next.text("data.id")
 	for _, want := range []struct{ action, actor, subject, tells string }{
 		{"endpoint.delete", byKey, hook.text("data.id"), "elsewhere.example.org"},

@@ -13,16 +13,12 @@ func BenchmarkDecode(b *testing.B) {
 	body := []byte(`{"amount":500000,"customerEmail":"ada@example.com","mode":"headless","metadata":{"cart":"7"}}`)
 	for b.Loop() {
 		f, err := decode("application/json", body, decodeRules{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		f.amount(true, flow.MinAmount, flow.MaxAmount)
 		f.email("customerEmail")
 		f.metadata("metadata")
 		f.oneOf("mode", flow.CodeInvalidMode, "headless")
-		if err := f.done(); err != nil {
-			b.Fatal(err)
-		}
+		must(b, f.done())
 	}
 }
 

@@ -17,9 +17,7 @@ import (
 func codes(t *testing.T) []flow.Code {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../flow/error.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out []flow.Code
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -28,9 +26,7 @@ func codes(t *testing.T) []flow.Code {
 		}
 		if lit, ok := spec.Values[0].(*ast.BasicLit); ok {
 			text, err := strconv.Unquote(lit.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			out = append(out, flow.Code(text))
 		}
 		return true

@@ -47,9 +47,7 @@ func TestABoundBetweenTwoMillisecondsDividesWhatWasMadeBeforeItFromTheRest(t *te
 	made := func(path string) time.Time {
 		t.Helper()
 		at, err := time.Parse(time.RFC3339, d.call("GET", path, d.key, "").text("data.items.0.createdAt"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return at
 	}
 	finer := func(at time.Time) string { return at.Format(time.RFC3339Nano) }

@@ -18,9 +18,7 @@ import (
 func (s *shop) door() net.Listener {
 	s.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return ln
 }
 
@@ -43,9 +41,7 @@ func (s *shop) listen() string {
 func probe(t *testing.T, addr, raw string) (statuses []int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = conn.Close() }()
 	if _, err := io.WriteString(conn, raw); err != nil {
 		t.Fatal(err)
@@ -228,9 +224,7 @@ func TestAConnectionThatNobodyUsedHoldsNoEndUp(t *testing.T) {
 	last := conns[2] // its answer says that the server has the others too
 	_, _ = io.WriteString(last, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(last), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = answer.Body.Close()
 	stop()
 	if err := <-ended; err != nil {
@@ -260,9 +254,7 @@ func TestAWaitingCallEndsWhenTheServerDoes(t *testing.T) {
 	ln := s.door()
 	stop, ended := begins(s.on(ln))
 	conn, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = conn.Close() }()
 	_, _ = io.WriteString(conn, "GET /v1/test/phones/2348031234567/messages?wait=30 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key+"\r\n\r\n")
 	<-s.phones.waits

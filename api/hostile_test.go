@@ -19,15 +19,11 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := "testdata/" + name
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(got), 0o600))
 		return
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	had, has := strings.Split(string(want), "\n"), strings.Split(got, "\n")
 	for i := range max(len(had), len(has)) {
 		a, b := "", ""

@@ -197,9 +197,7 @@ func TestWhatACrashLeftFailsAtTheNextStart(t *testing.T) {
 		ID: "wsp_ver_01m7y6b2svb0wy2rg89w393p3j", Project: d.project.ID, Key: "wsp_key_1", Type: flow.BVN, Fingerprint: strings.Repeat("0", 64),
 		Mask: "*********21", Purpose: "Account opening", Status: flow.VerificationPending, CreatedAt: now, DueAt: now.Add(flow.VerificationLasts),
 	}
-	if err := d.db.Update(t.Context(), func(tx *store.Tx) error { return tx.AddVerification(t.Context(), left) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.db.Update(t.Context(), func(tx *store.Tx) error { return tx.AddVerification(t.Context(), left) }))
 	for range 2 {
 		d.runs(d.verify.Run)
 		d.want(d.settled(string(left.ID)), http.StatusOK, map[string]string{"data.status": "FAILED", "data.reason": "interrupted"})
@@ -221,9 +219,7 @@ func TestAnOverdueLookUpFails(t *testing.T) {
 	}
 	add := func(v flow.Verification) {
 		t.Helper()
-		if err := d.db.Update(t.Context(), func(tx *store.Tx) error { return tx.AddVerification(t.Context(), v) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.db.Update(t.Context(), func(tx *store.Tx) error { return tx.AddVerification(t.Context(), v) }))
 	}
 	add(left)
 	for _, id := range []flow.VerificationID{"wsp_ver_01m7y6b2svb0wy2rg89w393p3k", "wsp_ver_01m7y6b2svb0wy2rg89w393p3m"} {

@@ -104,9 +104,7 @@ func TestASlowRedisIsLeftAlone(t *testing.T) {
 	}
 	pause := func(wait time.Duration) {
 		t.Helper()
-		if err := r.Do(t.Context(), "CLIENT", "PAUSE", wait.Milliseconds(), "ALL").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Do(t.Context(), "CLIENT", "PAUSE", wait.Milliseconds(), "ALL").Err())
 	}
 	pause(2 * time.Second)
 	began := time.Now()
@@ -149,9 +147,7 @@ func TestAnEmptiedRedisLetsNobodyThroughTwice(t *testing.T) {
 				if l.take(t.Context(), "k", limit).ok {
 					through++
 				}
-				if err := empty(r, t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, empty(r, t.Context()))
 			}
 			if through != limit.Burst {
 				t.Errorf("%d got through, the bucket holds %d", through, limit.Burst)
@@ -171,12 +167,8 @@ func TestWhatStandsInTheWayIsReplaced(t *testing.T) {
 		"nan": {"SET", "t:k", "nan"}, "no end": {"SET", "t:k", "inf"}, "before": {"SET", "t:k", "-1e300"}, "far away": {"SET", "t:k", "1e300"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := r.FlushAll(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.Do(t.Context(), put...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.FlushAll(t.Context()).Err())
+			must(t, r.Do(t.Context(), put...).Err())
 			d := newDial()
 			l := patient(t, r, d.now)
 			first, answered := l.takeThere(t.Context(), "k", limit)

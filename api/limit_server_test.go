@@ -175,9 +175,7 @@ func TestTooManyCallsOverTheWire(t *testing.T) {
 	clock := func() time.Time { return d.now().Add(time.Since(began)) } // goes on, and is turned
 	s.server.cfg.Limits = limiter(t, r, clock)
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go func() { _ = s.server.app.Listener(ln) }()
 	t.Cleanup(func() { _ = s.server.app.Shutdown() })
 	for _, redis := range []string{"with Redis", "without Redis"} {
@@ -192,9 +190,7 @@ func TestTooManyCallsOverTheWire(t *testing.T) {
 			q.RequestURI = ""
 			q.Header.Set("Authorization", "Bearer "+s.key)
 			answer, err := http.DefaultClient.Do(q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, _ = io.Copy(io.Discard, answer.Body)
 			_ = answer.Body.Close()
 			codes[answer.StatusCode]++

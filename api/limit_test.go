@@ -29,9 +29,7 @@ func (d *dial) turn(t time.Duration) { d.micros.Add(t.Microseconds()) }
 func limiter(t *testing.T, client redis.UniversalClient, now func() time.Time) *Limiter {
 	t.Helper()
 	l, err := NewLimiter(LimiterConfig{Redis: client, Prefix: "t:", Test: PerSecond(5), Live: PerSecond(10), Address: PerSecond(5), Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 

@@ -68,9 +68,7 @@ func BenchmarkLoad(b *testing.B) {
 	t := loadTable(kinds)
 	fmt.Printf("\n%s\nServers in one process, Go's HTTP client in another, loopback TCP, keep-alive. Medians of %d interleaved rounds of %v. SQLite, synchronous=FULL.\n\n%s\n",
 		where, loadRounds, loadTime, t.Text())
-	if err := t.Leave(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, t.Leave())
 }
 
 func loadConns() []int { return []int{1, 16, 64} }
@@ -121,13 +119,9 @@ func (l *load) run(b *testing.B, conns int, lasts time.Duration) measure {
 	b.Helper()
 	l.ask.Conns, l.ask.Lasts = conns, lasts
 	ask, err := json.Marshal(l.ask)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	file := filepath.Join(b.TempDir(), "measure")
 	cmd := exec.CommandContext(b.Context(), self, "-test.run", "^$", "-test.bench", "^BenchmarkLoadAsking$", "-test.benchtime", "1x")
 	cmd.Env = append(os.Environ(), "TILL_LOAD="+file)
@@ -151,9 +145,7 @@ func (l *load) run(b *testing.B, conns int, lasts time.Duration) measure {
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var use syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
-		b.Fatal(err)
-	}
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &use))
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
@@ -164,9 +156,7 @@ func BenchmarkLoadAsking(b *testing.B) {
 		b.Skip("this is a part of BenchmarkLoad")
 	}
 	var ask loadAsk
-	if err := json.NewDecoder(os.Stdin).Decode(&ask); err != nil {
-		b.Fatal(err)
-	}
+	must(b, json.NewDecoder(os.Stdin).Decode(&ask))
 	text, err := json.Marshal(ask.run(b.Context()))
 	if err = errors.Join(err, os.WriteFile(file, text, 0o600)); err != nil {
 		b.Fatal(err)
@@ -277,15 +267,11 @@ func loadSessions(b *testing.B, to loadAsk) loadAsk {
 	b.Helper()
 	for i := range loadReads {
 		r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, to.URL, strings.NewReader(loadBody(int64(-1-i))))
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		r.Header.Set("Authorization", to.Key)
 		r.Header.Set("Content-Type", "application/json")
 		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		var made struct{ Data struct{ ID string } }
 		err = errors.Join(json.NewDecoder(answer.Body).Decode(&made), answer.Body.Close())
 		if err != nil || made.Data.ID == "" {
@@ -300,23 +286,17 @@ func loadSessions(b *testing.B, to loadAsk) loadAsk {
 // processes would count together in it. No limit is low enough to refuse.
 func loadServer(b *testing.B, dir string, shared *server) loadAsk {
 	b.Helper()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		b.Fatal(err)
-	}
+	must(b, os.Mkdir(dir, 0o700))
 	const high = 1_000_000
 	limits := LimiterConfig{Test: PerSecond(high), Live: PerSecond(high), Address: PerSecond(high), Now: time.Now}
 	if shared != nil {
 		limits.Redis = shared
 	}
 	limiter, err := NewLimiter(limits)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	database := func(schema store.Schema, name string) *store.DB {
 		db, err := store.Open(b.Context(), store.Config{Schema: schema, Dir: dir, Name: name, Keys: storetest.Keys(b)})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		b.Cleanup(func() { _ = db.Close() })
 		return db
 	}
@@ -329,25 +309,19 @@ func loadServer(b *testing.B, dir string, shared *server) loadAsk {
 		Post:   func(context.Context, flow.Delivery) flow.Verdict { return flow.Verdict{OK: true} },
 		Next:   func(flow.Delivery, flow.Verdict) (time.Duration, bool) { return 0, false },
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	server, err := New(Config{
 		Limits: limiter, Accounts: accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: service},
 		CheckURL: func(flow.Environment, string) error { return nil }, NewSecret: func() (string, error) { return "", nil },
 		Now: time.Now, IDs: flow.IDs{Now: time.Now, Rand: rand.Reader},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), // as the program starts
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	var made checkout.SignedUp
 	_, err = accounts.SignUp(b.Context(), "owner@example.com", "correct horse battery", "Ada Stores", "127.0.0.1", checkout.Call{
 		Render: func(m checkout.Made) (int, []byte, error) { made = m.SignedUp; return 0, nil, nil },
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	ln := listen(b)
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -360,8 +334,6 @@ func loadServer(b *testing.B, dir string, shared *server) loadAsk {
 func listen(b *testing.B) net.Listener {
 	b.Helper()
 	ln, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return ln
 }

@@ -53,9 +53,7 @@ func (s *shop) tokenFor(p flow.Project) string {
 		k := flow.Token{Hash: flow.HashKey(token), Account: p.Account, CreatedAt: s.now(), ExpiresAt: s.now().Add(flow.DashboardLife)}
 		return tx.AddToken(s.t.Context(), k, 20)
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return token
 }
 
@@ -105,9 +103,7 @@ func TestALoginGivesATokenThatEnds(t *testing.T) {
 
 func (s *shop) tokenOfNobody() string {
 	token, err := flow.NewTokenText(rand.Reader)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return token
 }
 
@@ -246,9 +242,7 @@ func TestAnAddressIsNotWhatACallerSays(t *testing.T) {
 func TestAnAddressSignsUpOnlySoOften(t *testing.T) {
 	s := open(t)
 	for range 100 {
-		if err := s.server.cfg.Accounts.MaySignUp("0.0.0.0"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.server.cfg.Accounts.MaySignUp("0.0.0.0"))
 	}
 	r := s.ask("POST", "/v1/auth/signup", "", `{"email":"a@example.com","password":"correct horse battery","businessName":"A"}`)
 	s.want(r, http.StatusTooManyRequests, map[string]string{"error.code": "rate_limited"})
@@ -265,9 +259,7 @@ func TestAMovedTestClockMovesNothingElse(t *testing.T) {
 	test, live := s.newKey(flow.Test, flow.SecretKey), s.newKey(flow.Live, flow.SecretKey)
 	id := func() string {
 		made, err := s.server.cfg.IDs.New(flow.PrefixKey)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return made
 	}
 	err := s.accounts.Update(t.Context(), func(tx *store.Tx) error {
@@ -280,13 +272,9 @@ func TestAMovedTestClockMovesNothingElse(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 100 {
-		if err := s.server.cfg.Accounts.MaySignUp("0.0.0.0"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.server.cfg.Accounts.MaySignUp("0.0.0.0"))
 	}
 	s.pass(24 * time.Hour)
 	s.want(s.ask("GET", sessions, test, ""), http.StatusUnauthorized, map[string]string{"error.code": "expired_api_key"})
@@ -305,13 +293,9 @@ func TestAnAccountIsNoOlderThanItIs(t *testing.T) {
 	s.pass(48 * time.Hour)
 	r := s.signedUp()
 	account, _, err := s.accounts.AccountByEmail(t.Context(), ownerEmail)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := s.accounts.Project(t.Context(), flow.ProjectID(r.text("data.project.id")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for what, at := range map[string]time.Time{"account": account.CreatedAt, "project": p.CreatedAt} {
 		if ahead := time.Until(at); ahead > time.Hour {
 			t.Errorf("the %s is of a time that comes in %v", what, ahead)
@@ -323,7 +307,7 @@ func TestAnAccountIsNoOlderThanItIs(t *testing.T) {
 func TestAnAccountHasFewLogins(t *testing.T) {
 	s := open(t)
 	token, p := s.desk("Ada")
-	if err := s.accounts.Update(t.Context(), func(tx *store.Tx) error {
+	must(t, s.accounts.Update(t.Context(), func(tx *store.Tx) error {
 		for n := range 25 {
 			k := flow.Token{Hash: fmt.Sprint(n), Account: p.Account, CreatedAt: s.now().Add(time.Duration(n+1) * time.Second), ExpiresAt: s.now().Add(time.Hour)}
 			if err := tx.AddToken(t.Context(), k, 20); err != nil {
@@ -331,9 +315,7 @@ func TestAnAccountHasFewLogins(t *testing.T) {
 			}
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for n := range 25 {
 		if _, found, err := s.accounts.TokenByHash(t.Context(), fmt.Sprint(n)); err != nil || found != (n >= 5) {
 			t.Errorf("login %d: %v %v", n, found, err)

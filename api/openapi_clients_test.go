@@ -124,9 +124,7 @@ func withDefaults(t *testing.T, op *openapi3.Operation, body string) string {
 		return body
 	}
 	out, err := json.Marshal(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(out)
 }
 

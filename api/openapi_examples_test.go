@@ -196,9 +196,7 @@ func bodies(t *testing.T, op *openapi3.Operation) map[string]string {
 	}
 	for name, v := range all {
 		text, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out[name] = string(text)
 	}
 	if !op.RequestBody.Value.Required {
@@ -287,15 +285,11 @@ func TestABanksNoticeIsHeard(t *testing.T) {
 	s := open(t)
 	account := s.ask("POST", sessions+"/"+s.session("")+"/pay/bank-transfer", s.key, "").text("data.accountNumber")
 	o, err := s.bank.order(func(i flow.Instructions) bool { return i.AccountNumber == account })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	body, err := json.Marshal(flow.Notice{
 		Kind: flow.Credit, RailTransactionID: "tx_1", Reference: o.Reference, Amount: o.Amount, Channel: o.Method, PaidAt: s.now().Truncate(time.Millisecond),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := s.ask("POST", "/v1/rails/sandbox/notifications", "", string(body), http.Header{"X-Paper-Signature": {s.bank.sign(body)}})
 	s.want(r, http.StatusOK, map[string]string{"data.received": "true"})
 }

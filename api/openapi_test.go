@@ -27,9 +27,7 @@ var theContract = sync.OnceValues(func() (*apitest.Contract, error) { return api
 func contract(t *testing.T) *apitest.Contract {
 	t.Helper()
 	c, err := theContract()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -137,9 +135,7 @@ func keyOf(op *openapi3.Operation) string {
 func allCodes(t *testing.T) []flow.Code {
 	t.Helper()
 	source, err := os.ReadFile("error.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := codes(t)
 	for _, m := range regexp.MustCompile(`\n\tcode\w+ +flow\.Code = "(\w+)"`).FindAllSubmatch(source, -1) {
 		out = append(out, flow.Code(m[1]))
@@ -367,9 +363,7 @@ func TestTheCheckNoticesWhatIsNotInTheDocument(t *testing.T) {
 		}
 	}
 	paid, err := json.Marshal(contract(t).Doc.Webhooks["charge.success"].Post.RequestBody.Value.Content["application/json"].Example)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := contract(t).Webhook(paid); err != nil {
 		t.Error(err)
 	}

@@ -59,13 +59,9 @@ func (s *shop) verifying() {
 	cfg := s.parts
 	cfg.Rail = &stranger{Rail: s.bank, look: func(context.Context, rail.Person) (flow.Matches, error) { return flow.Matches{}, rail.ErrNotFound }}
 	service, err := checkout.New(cfg)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	verify, err := checkout.NewVerifications(service, "a pepper of sixteen")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.runs(verify.Run)
 	front := s.server.cfg
 	front.Verifications = map[flow.Environment]*checkout.Verifications{flow.Test: verify}

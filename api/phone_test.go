@@ -130,14 +130,10 @@ func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
 func (s *shop) live(phone string) (body io.Reader) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://"+s.listen()+phone+"/live", http.NoBody)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	r.Header = fromPage()
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.t.Cleanup(func() { _ = answer.Body.Close() })
 	if kind := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || kind != "text/event-stream" {
 		s.t.Fatalf("%d %s", answer.StatusCode, kind)
@@ -199,9 +195,7 @@ func TestThePageIsPlainAndSmall(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func TestOutsideDevelopmentThereIsNoPage(t *testing.T) {
@@ -209,9 +203,7 @@ func TestOutsideDevelopmentThereIsNoPage(t *testing.T) {
 	cfg := s.server.cfg
 	cfg.Dev = false
 	plain, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.server = plain
 	for _, url := range []string{"/phone", "/phone/phone.js", "/phone/api/phones", "/wa.me/2348000000001?text=x"} {
 		s.want(s.ask("GET", url, "", "", fromPage()), http.StatusNotFound, map[string]string{"error.code": "route_not_found"})

@@ -112,9 +112,7 @@ func TestAReadPassesOverNoBody(t *testing.T) {
 	empty := httptest.NewRequest(http.MethodGet, chargesPath, strings.NewReader("{}")) // the document knows of none at all
 	empty.Header.Set("Authorization", "Bearer "+s.key)
 	r, err := s.server.Test(empty, 30*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := r.Body.Close(); err != nil || r.StatusCode != http.StatusOK {
 		t.Errorf("an object with nothing in it: %d, %v", r.StatusCode, err)
 	}

@@ -40,9 +40,7 @@ func TestAReceiptIsAPictureForWhoMayReadTheSession(t *testing.T) {
 		}
 	}
 	picture, err := png.Decode(bytes.NewReader([]byte(got.body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at, blue := picture.Bounds(), color.RGBA{0x1d, 0x4e, 0xd8, 0xff}
 	if at.Dx() != 720 || at.Dy() < 500 || picture.At(1, 1) != blue || picture.At(1, at.Dy()-1) == picture.At(1, 1) {
 		t.Errorf("a picture of %v, %v on top", at, picture.At(1, 1))
@@ -97,9 +95,7 @@ func TestAReceiptTellsWhatWentBack(t *testing.T) {
 		got := s.ask("GET", sessions+"/"+id+"/receipt.png", s.key, "")
 		s.want(got, http.StatusOK, nil)
 		picture, err := png.DecodeConfig(bytes.NewReader([]byte(got.body)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return picture.Height
 	}
 	whole := height()

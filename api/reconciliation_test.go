@@ -132,9 +132,7 @@ func TestTheBankIsSparedThoseWhoReconcile(t *testing.T) {
 	statements := func() (n int) {
 		t.Helper()
 		list, err := d.wire.Calls(t.Context(), 0, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, c := range list {
 			if c.Operation == "statement" {
 				n++

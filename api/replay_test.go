@@ -92,9 +92,7 @@ func TestAReplayHasAnEndAndSaysWhereItIs(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	id := d.endpoint(d.key, shop.url, "endpoint.disabled").text("data.id")
 	whole := func(from time.Time) reply {
 		return d.call("POST", endpointsPath+"/"+id+"/replay", d.key, about(from, began.Add(time.Hour), ""))
@@ -136,9 +134,7 @@ func TestWhatIsHeldIsDeliveredOrCancelledAsTheMerchantSays(t *testing.T) {
 			event = string(e.ID)
 			return tx.AddDelivery(t.Context(), flow.Delivery{ID: "dlv_01k9z3m5x8v2c7n4b6t1q0w" + name, Event: e.ID, Endpoint: flow.EndpointID(id)}, d.now(), d.now().Add(time.Hour))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return event
 	}
 	change := func(body string, want map[string]string) {
@@ -227,8 +223,6 @@ func TestAnEndpointThatSomebodyElseChangedIsNotOverwritten(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.want(s.ask("GET", endpointsPath+"/"+string(id), s.key, ""), http.StatusOK, map[string]string{"data.url": "http://127.0.0.1:9/mine"})
 }

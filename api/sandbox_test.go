@@ -70,18 +70,14 @@ func (s *shop) bankOn(file string, patience time.Duration) *sandbox.Rail {
 	t := s.t
 	t.Helper()
 	bank, err := sandbox.Open(sandbox.Config{File: file, Now: s.now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = bank.Close() })
 	ln := s.door()
 	s.runs(func(ctx context.Context) error { return bank.Serve(ctx, ln) })
 	wire, err := sandbox.NewRail(sandbox.RailConfig{
 		BaseURL: "http://" + ln.Addr().String(), Secret: "a secret of both directions", Now: s.now, Timeout: patience,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(wire.Close)
 	return wire
 }
@@ -106,17 +102,13 @@ func (s *shop) meetSandbox() {
 	cfg := s.parts
 	cfg.Rail = wire
 	service, err := checkout.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	front := s.server.cfg
 	front.Services, front.TestBank = map[flow.Environment]*checkout.Service{flow.Test: service}, wire
 	if s.server, err = New(front); err != nil {
 		t.Fatal(err)
 	}
-	if err := wire.Register(t.Context(), "http://"+s.listen()+"/v1/rails/sandbox/notifications"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, wire.Register(t.Context(), "http://"+s.listen()+"/v1/rails/sandbox/notifications"))
 }
 
 // until waits for a session to reach a state.

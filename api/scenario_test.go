@@ -207,9 +207,7 @@ func TestAStoreThatDoesNotAnswerIsSaidToBeAway(t *testing.T) {
 		idle, err := s.server.cfg.Services[flow.Test].Idle(t.Context())
 		return idle && err == nil
 	})
-	if err := s.checkouts.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.checkouts.Close())
 	r := s.ask("POST", sessions, s.key, good)
 	s.want(r, http.StatusServiceUnavailable, map[string]string{"error.code": "storage_unavailable", "error.retryable": "true"})
 	if r.header.Get("Retry-After") == "" {

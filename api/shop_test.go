@@ -47,6 +47,14 @@ type shop struct {
 // clockGoes is how far a shop's clock can be moved.
 const clockGoes = 700 * 24 * time.Hour
 
+// must ends a test that cannot go on after an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 func (s *shop) now() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,9 +110,7 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 		},
 	}
 	service, err := checkout.New(s.parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.runs(service.Run)
 	ids := flow.IDs{Now: s.now, Rand: rand.Reader}
 	s.server, err = New(Config{
@@ -140,9 +146,7 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 		},
 		Dev: true, Now: s.now, IDs: ids, Log: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.bank.notify = func(h http.Header, body []byte) int {
 		return s.ask("POST", "/v1/rails/sandbox/notifications", "", string(body), h).status
 	}
@@ -195,9 +199,7 @@ func (s *shop) merchant(name string) (p flow.Project, public, secret string) {
 func (s *shop) newKey(env flow.Environment, kind flow.KeyKind) string {
 	s.t.Helper()
 	key, err := flow.NewKeyText(env, kind, rand.Reader)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return key
 }
 
@@ -206,9 +208,7 @@ func (s *shop) keep(name string, keys ...flow.Key) flow.Project {
 	s.t.Helper()
 	id := func(prefix string) string {
 		made, err := s.server.cfg.IDs.New(prefix)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		return made
 	}
 	account := flow.Account{ID: id(flow.PrefixAccount), Email: id("") + "@example.com", PasswordHash: "x", Business: name, CreatedAt: s.now()}
@@ -220,9 +220,7 @@ func (s *shop) keep(name string, keys ...flow.Key) flow.Project {
 		_, err := tx.AddAccount(s.t.Context(), account, project, keys)
 		return err
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return project
 }
 
@@ -289,9 +287,7 @@ func (s *shop) ask(method, url, key, body string, headers ...http.Header) reply 
 	}
 	defer func() { _ = answer.Body.Close() }()
 	all, err := io.ReadAll(answer.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	got := reply{answer.StatusCode, answer.Header, string(all)}
 	conforms(s.t, r, body, got)
 	return got

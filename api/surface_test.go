@@ -45,13 +45,9 @@ const marker = "@@a token@@"
 func (p place) with(t *testing.T, token string) string {
 	t.Helper()
 	var body any
-	if err := json.Unmarshal([]byte(p.base), &body); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(p.base), &body))
 	text, err := json.Marshal(plant(body, p.path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Replace(string(text), `"`+marker+`"`, token, 1)
 }
 

@@ -39,9 +39,7 @@ func openSweep(t *testing.T) *sweep {
 		_, err := tx.MoveKYC(t.Context(), flow.KYCMove{Project: suspended.ID, From: flow.KYCNone, To: flow.KYCSuspended, At: w.now()})
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.token, w.ended = w.tokenFor(w.project), w.tokenFor(w.project)
 	w.strangersToken, _ = w.shop.desk("Chidi Stores")
 	w.want(w.ask("POST", "/v1/auth/logout", w.ended, ""), http.StatusOK, nil)

@@ -72,9 +72,7 @@ func openDesk(t *testing.T) *desk {
 		}
 	}
 	service, err := checkout.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d.runs(service.Run)
 	if d.verify, err = checkout.NewVerifications(service, "a pepper of sixteen"); err != nil {
 		t.Fatal(err)
@@ -88,9 +86,7 @@ func openDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	d.base = "http://" + s.listen()
-	if err := d.wire.Register(t.Context(), d.base+"/v1/rails/sandbox/notifications"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.wire.Register(t.Context(), d.base+"/v1/rails/sandbox/notifications"))
 	return d
 }
 
@@ -98,9 +94,7 @@ func openDesk(t *testing.T) *desk {
 func (d *desk) call(method, path, key, body string, headers ...string) reply {
 	d.t.Helper()
 	r, err := http.NewRequest(method, d.base+path, strings.NewReader(body))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
@@ -111,14 +105,10 @@ func (d *desk) call(method, path, key, body string, headers ...string) reply {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	defer res.Body.Close()
 	all, err := io.ReadAll(res.Body)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	got := reply{res.StatusCode, res.Header, string(all)}
 	conforms(d.t, r, body, got)
 	return got
@@ -140,9 +130,7 @@ func (d *desk) listens(kinds ...flow.EventKind) {
 		URL    string           `json:"url"`
 		Events []flow.EventKind `json:"events,omitempty"`
 	}{sink.URL, kinds})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	d.want(d.call("POST", "/v1/webhook-endpoints", d.key, string(asked)), http.StatusCreated, nil)
 }
 

@@ -36,20 +36,14 @@ func (v *stranger) LookUpIdentity(ctx context.Context, p rail.Person) (flow.Matc
 func (d *desk) openEnvironment(env flow.Environment, r rail.Rail) (secret string, stop func()) {
 	d.t.Helper()
 	db, err := store.Open(d.t.Context(), store.Config{Schema: store.Checkout, Dir: d.t.TempDir(), Name: string(env), Keys: storetest.Keys(d.t)})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	d.t.Cleanup(func() { _ = db.Close() })
 	cfg := d.parts
 	cfg.DB, cfg.Rail, cfg.Log, cfg.Around.Live = db, r, d.server.cfg.Log, env == flow.Live
 	service, err := checkout.New(cfg)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	verify, err := checkout.NewVerifications(service, "another pepper of ours")
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	stop = d.runs(verify.Run)
 	front := d.server.cfg
 	front.Services, front.Verifications = maps.Clone(front.Services), maps.Clone(front.Verifications)
@@ -68,9 +62,7 @@ func (d *desk) openEnvironment(env flow.Environment, r rail.Rail) (secret string
 		}
 		return tx.AddKey(d.t.Context(), made)
 	})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	return secret, stop
 }
 

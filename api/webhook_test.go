@@ -82,9 +82,7 @@ func (d *desk) endpoint(key, url string, kinds ...string) reply {
 		body["events"] = kinds
 	}
 	text, err := json.Marshal(body)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	r := d.call("POST", endpointsPath, key, string(text))
 	if r.status != http.StatusCreated {
 		d.t.Fatalf("add an endpoint: %d %s", r.status, r.body)
@@ -122,9 +120,7 @@ func (d *desk) newest(kind string) string {
 func verifies(t *testing.T, secret string, one caught) bool {
 	t.Helper()
 	w, err := standardwebhooks.NewWebhook(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w.Verify([]byte(one.body), one.header) == nil
 }
 

@@ -159,9 +159,7 @@ func TestNaughtyStringsInHeaders(t *testing.T) {
 func exchange(t *testing.T, addr, raw string) reply {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	if _, err := io.WriteString(conn, raw); err != nil {
@@ -265,9 +263,7 @@ func FuzzGuard(f *testing.F) {
 			return
 		}
 		rest, err := io.ReadAll(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		other := bufio.NewReader(bytes.NewReader(raw))
 		theirs, err := http.ReadRequest(other)
 		if err != nil {
@@ -278,9 +274,7 @@ func FuzzGuard(f *testing.F) {
 			t.Fatalf("let through, and net/http cannot read its body: %v\n%q", err, raw)
 		}
 		after, err := io.ReadAll(other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		h := &ctx.Request.Header
 		if string(h.Method()) != theirs.Method || string(h.RequestURI()) != theirs.RequestURI || string(h.Host()) != theirs.Host ||
 			string(h.Peek("Authorization")) != theirs.Header.Get("Authorization") {
