@@ -14,15 +14,20 @@ import (
 	"till/flow/store"
 )
 
+// hangs waits until something is released, or nobody waits for it any more.
+func hangs(ctx context.Context, release <-chan bool) {
+	select {
+	case <-release:
+	case <-ctx.Done():
+	}
+}
+
 // hanging never answers what carries one of some kinds, until it is released.
 func hanging(release <-chan bool, kinds ...flow.EventKind) func(context.Context, flow.Delivery) flow.Verdict {
 	return func(ctx context.Context, d flow.Delivery) flow.Verdict {
 		for _, k := range kinds {
 			if strings.Contains(string(d.Body), `"event":"`+string(k)+`"`) {
-				select {
-				case <-release:
-				case <-ctx.Done():
-				}
+				hangs(ctx, release)
 				return flow.Verdict{Reason: "timeout"}
 			}
 		}
@@ -237,10 +242,7 @@ func TestWhatTheOldAddressTakesDoesNotSpeakForTheNewOne(t *testing.T) {
 			if d.URL != e.URL {
 				return flow.Verdict{Status: http.StatusInternalServerError, Reason: "status"}
 			}
-			select {
-			case <-release:
-			case <-ctx.Done():
-			}
+			hangs(ctx, release)
 			return flow.Verdict{OK: true, Status: http.StatusOK}
 		})
 		w.session(flow.Headless)

@@ -95,10 +95,7 @@ func TestMoneyOnItsWayIsAskedForAgainWhoeverAsked(t *testing.T) {
 				t := w.t
 				n := newSession(flow.Headless)
 				n.ExpiresIn = 7 * 24 * time.Hour
-				var made checkout.Made
-				_, err := w.service.Open(t.Context(), n, call("", "", &made))
-				w.must(err)
-				id := made.Session.ID
+				id := w.opened(n).ID
 				w.must(w.instruct(t.Context(), id))
 				w.passes(27, time.Hour) // by now nobody asks by the clock any more
 				a := w.attempts(id)[0]

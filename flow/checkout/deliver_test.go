@@ -27,10 +27,7 @@ func TestAHangingEndpointHoldsNoOtherBack(t *testing.T) {
 			now++
 			most = max(most, now)
 			mu.Unlock()
-			select {
-			case <-release:
-			case <-ctx.Done():
-			}
+			hangs(ctx, release)
 			mu.Lock()
 			now--
 			mu.Unlock()

@@ -17,11 +17,9 @@ func (w *world) mailed(mode flow.Mode, email string, phone flow.Phone) flow.Sess
 	w.t.Helper()
 	n := newSession(mode)
 	n.CustomerEmail, n.CustomerPhone = email, phone
-	var made checkout.Made
-	_, err := w.service.Open(w.t.Context(), n, call("", "", &made))
-	w.must(err)
+	session := w.opened(n)
 	w.pass(time.Second)
-	return made.Session
+	return session
 }
 
 // zainabSays is written to one of our numbers by somebody whose number may be hidden.
@@ -59,6 +57,18 @@ func (w *world) forgets(p checkout.Payer) (checkout.Forgot, error) {
 	as, err := f.NewName()
 	w.must(err)
 	return f.Forget(w.t.Context(), p, as)
+}
+
+// forgotten forgets somebody of whom nothing stands in the way, and says by which
+// name they go from then on.
+func (w *world) forgotten(p checkout.Payer) (as string, forgot checkout.Forgot) {
+	w.t.Helper()
+	f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
+	as, err := f.NewName()
+	w.must(err)
+	forgot, err = f.Forget(w.t.Context(), p, as)
+	w.must(err)
+	return as, forgot
 }
 
 // stands fails where a text is kept anywhere, or nowhere.
@@ -187,11 +197,9 @@ func TestAnAddressIsForgottenInAnyCase(t *testing.T) {
 		own := w.mailed(flow.Headless, "Mixed@Private.example", "")
 		n := newSession(flow.Headless)
 		n.CustomerEmail, n.Metadata = "else@private.example", map[string]string{"agent": "MIXED@Private.example", "low": "mixed@private.example", "not": "unMixed@private.example"}
-		var made checkout.Made
-		_, err := w.service.Open(w.t.Context(), n, call("", "", &made))
-		w.must(err)
+		session := w.opened(n)
 		ada := w.adaSession()
-		w.over(own, made.Session, ada)
+		w.over(own, session, ada)
 		if list := w.unseen(w.clock().Add(time.Hour)); !slices.Equal(list, []string{"mixed@private.example", string(adaPhone), "else@private.example"}) {
 			w.t.Errorf("not seen: %v", list)
 		}

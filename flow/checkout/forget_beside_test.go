@@ -3,7 +3,6 @@ package checkout_test
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -26,10 +25,7 @@ func (w *world) bensSession() flow.Session {
 	})
 	n := newSession(flow.InChat)
 	n.CustomerPhone, n.CustomerName, n.Description = "2348030000009", "Benedict Stays", "Rice for Allen"
-	var made checkout.Made
-	_, err := w.service.Open(w.t.Context(), n, call("", "", &made))
-	w.must(err)
-	return made.Session
+	return w.opened(n)
 }
 
 // Whoever paid for somebody else's session, in a chat of their own, is forgotten with
@@ -46,11 +42,7 @@ func TestWhoPaidForSomebodyElseIsForgotten(t *testing.T) {
 		w.until("the payment is here", func() bool { return len(w.payments(s.ID)) == 1 })
 		bens := linesOf(t, w, s.ID, "ben")
 
-		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
-		as, err := f.NewName()
-		w.must(err)
-		forgot, err := f.Forget(ctx, w.find(), as)
-		w.must(err)
+		as, forgot := w.forgotten(w.find())
 		if forgot.Sessions != 0 || forgot.Chats != 1 {
 			t.Errorf("forgot %+v", forgot)
 		}
@@ -191,10 +183,7 @@ func TestANamesakeTakesNobodyWithThem(t *testing.T) {
 		}
 		before := named()
 
-		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
-		as, err := f.NewName()
-		w.must(err)
-		_, err = f.Forget(ctx, w.find(), as)
+		_, err = w.forgets(w.find())
 		w.must(err)
 		found, _, err := w.db.Search(ctx, store.SearchFilter{Search: flow.ReadSearch("benedict stays", w.clock()), Project: project, Limit: 9})
 		w.must(err)

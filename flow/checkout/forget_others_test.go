@@ -32,10 +32,8 @@ func (w *world) writtenOf(who string, n checkout.NewSession, hears func(flow.Int
 	w.posting(func(context.Context, flow.Delivery) flow.Verdict {
 		return flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte(says[5])}
 	})
+	s := w.opened(n)
 	var made checkout.Made
-	_, err := w.service.Open(ctx, n, call("", "", &made))
-	w.must(err)
-	s := made.Session
 	hears(code(s))
 	hears(method(flow.BankTransfer))
 	p := w.comes(s.ID, 700_000)
@@ -69,16 +67,14 @@ func TestWhoIsForgottenTakesNothingOfAnotherAlong(t *testing.T) {
 		}
 		bens := w.writtenOf("Ben", of("ben@stays.example", "2348030000009", "Benedict Stays"), func(in flow.Intent) { w.hear("ben", in) })
 		adas := w.writtenOf("Ada", of(adaEmail, adaPhone, adaName), w.adaSays)
-		var made checkout.Made
-		_, err := w.service.Open(ctx, of("ben@stays.example", "2348030000009", "Benedict Stays"), call("", "", &made))
-		w.must(err)
-		w.hear("ben", code(made.Session))
+		session := w.opened(of("ben@stays.example", "2348030000009", "Benedict Stays"))
+		w.hear("ben", code(session))
 		w.hear("ben", method(flow.BankTransfer)) // and his time runs
 		kept := map[string]map[string]int{}
 		for _, text := range append(saysOf("Ben"), "Benedict Stays", "ben@stays.example") {
-			kept[text], err = w.db.Mentions(ctx, text)
+			found, err := w.db.Mentions(ctx, text)
 			w.must(err)
-			if len(kept[text]) == 0 {
+			if kept[text] = found; len(found) == 0 {
 				t.Fatalf("%q stands nowhere", text)
 			}
 		}
@@ -87,7 +83,7 @@ func TestWhoIsForgottenTakesNothingOfAnotherAlong(t *testing.T) {
 		}
 		before, read := w.payments(bens.ID), len(w.texts("ben"))
 
-		_, err = w.forgets(w.find())
+		_, err := w.forgets(w.find())
 		w.must(err)
 		for _, text := range saysOf("Ada") {
 			w.stands(text, false)

@@ -46,10 +46,7 @@ func (w *world) adaSession() flow.Session {
 	n := newSession(flow.InChat)
 	n.CustomerEmail, n.CustomerPhone, n.CustomerName = adaEmail, adaPhone, adaName
 	n.Reference, n.Description, n.Metadata = "order-1", "5 bags of GARRI to Allen Avenue 7", map[string]string{"door": "Allen Avenue 7", "call": "08039990001"}
-	var made checkout.Made
-	_, err := w.service.Open(w.t.Context(), n, call("", "", &made))
-	w.must(err)
-	return made.Session
+	return w.opened(n)
 }
 
 // adaPays has Ada pay for a session in her chat.
@@ -92,11 +89,7 @@ func TestWhoIsForgottenStandsNowhere(t *testing.T) {
 		before, err := w.db.Ledger(ctx, s.ID)
 		w.must(err)
 
-		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
-		as, err := f.NewName()
-		w.must(err)
-		forgot, err := f.Forget(ctx, w.find(), as)
-		w.must(err)
+		as, forgot := w.forgotten(w.find())
 		if forgot.Sessions != 1 || forgot.Chats != 1 || forgot.Lines == 0 || forgot.Events == 0 {
 			t.Errorf("forgot %+v", forgot)
 		}
@@ -182,11 +175,7 @@ func TestAnAddressThatHoldsTheForgottenOneStays(t *testing.T) {
 		w.rest()
 		p, err := checkout.FindPayer(w.t.Context(), w.db.Reader, "", adaEmail)
 		w.must(err)
-		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
-		as, err := f.NewName()
-		w.must(err)
-		forgot, err := f.Forget(w.t.Context(), p, as)
-		w.must(err)
+		as, forgot := w.forgotten(p)
 		if forgot.Sessions != 1 || forgot.Chats != 1 {
 			w.t.Errorf("forgot %+v", forgot)
 		}
@@ -234,11 +223,7 @@ func TestWhoHasTwoWhatsAppAccountsIsForgotten(t *testing.T) {
 		if len(found.Chats) != 3 {
 			t.Fatalf("she has %d chats", len(found.Chats))
 		}
-		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
-		as, err := f.NewName()
-		w.must(err)
-		forgot, err := f.Forget(ctx, found, as)
-		w.must(err)
+		as, forgot := w.forgotten(found)
 		if forgot.Sessions != 1 || forgot.Chats != 3 {
 			t.Errorf("forgot %+v", forgot)
 		}

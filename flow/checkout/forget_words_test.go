@@ -1,7 +1,6 @@
 package checkout_test
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -32,11 +31,9 @@ func TestWhatMerchantsKeepTakesNothingElseAlong(t *testing.T) {
 				"order": one.order, "total": "500000", "currency": "NGN", "status": "PAID", "year": "2026", "method": "Bank transfer", "merchant": "Ada Stores",
 				"session": "wsp_sess_01jd0000000000000000000000", "level": "100",
 			}
-			var made checkout.Made
-			_, err := w.service.Open(ctx, n, call("", "", &made))
-			w.must(err)
-			w.adaPays(made.Session)
-			sessions = append(sessions, made.Session)
+			session := w.opened(n)
+			w.adaPays(session)
+			sessions = append(sessions, session)
 		}
 		bodies := map[flow.EventID]map[string]any{}
 		for _, s := range sessions {
@@ -83,17 +80,11 @@ func TestReferencesThatNameAPayerStayApart(t *testing.T) {
 		for _, reference := range []string{"for 08039990001", "for 2348039990001", "for Adaeze"} {
 			n := newSession(flow.InChat)
 			n.CustomerPhone, n.CustomerName, n.Reference = adaPhone, adaName, reference
-			var made checkout.Made
-			_, err := w.service.Open(t.Context(), n, call("", "", &made))
-			w.must(err)
-			sessions = append(sessions, made.Session)
+			session := w.opened(n)
+			sessions = append(sessions, session)
 		}
 		w.over(sessions...)
-		f := checkout.NewForgetter(w.db, w.clock, rand.Reader)
-		as, err := f.NewName()
-		w.must(err)
-		_, err = f.Forget(t.Context(), w.find(), as)
-		w.must(err)
+		as, _ := w.forgotten(w.find())
 		w.nowhere()
 		var left []string
 		for _, s := range sessions {

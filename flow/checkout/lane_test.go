@@ -92,10 +92,7 @@ func TestNobodyWaitsBehindWhatAnotherMerchantIsOwed(t *testing.T) {
 		release := make(chan bool)
 		w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
 			if d.Endpoint == busy.ID {
-				select {
-				case <-release:
-				case <-ctx.Done():
-				}
+				hangs(ctx, release)
 			}
 			return flow.Verdict{OK: true, Status: http.StatusOK}
 		})
@@ -163,10 +160,7 @@ func TestABacklogOfOneHoldsNoOtherUp(t *testing.T) {
 		release := make(chan bool)
 		w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
 			if d.Endpoint == busy.ID {
-				select {
-				case <-release:
-				case <-ctx.Done():
-				}
+				hangs(ctx, release)
 			}
 			return flow.Verdict{OK: true, Status: http.StatusOK}
 		})

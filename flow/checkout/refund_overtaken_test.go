@@ -112,18 +112,16 @@ func TestAPartThatAPolicySendsBackMayBeDecidedAbout(t *testing.T) {
 		w.weather(rail.Conditions{Refunds: rail.FateFail})
 		n := newSession(flow.InChat)
 		n.Policy.Underpayment = "refund"
-		var made checkout.Made
-		_, err := w.service.Open(w.t.Context(), n, call("", "", &made))
-		w.must(err)
-		w.hear("ada", code(made.Session))
+		session := w.opened(n)
+		w.hear("ada", code(session))
 		w.hear("ada", method(flow.BankTransfer))
-		p := w.comes(made.Session.ID, 300_000)
-		w.refuses(made.Session.ID, 1)
+		p := w.comes(session.ID, 300_000)
+		w.refuses(session.ID, 1)
 		w.weather(rail.Conditions{})
-		if s := w.read(made.Session.ID); !s.Open() {
+		if s := w.read(session.ID); !s.Open() {
 			w.t.Fatalf("the session is %s", s.Status)
 		}
-		return made.Session, w.payment(p.ID)
+		return session, w.payment(p.ID)
 	}
 	each(t, func(w *world) {
 		t := w.t
@@ -259,15 +257,13 @@ func TestARefundIsToldUnderTheReferenceOfItsMoney(t *testing.T) {
 		w.endpoint("https://shop.test/hook")
 		n := newSession(flow.InChat)
 		n.Policy.LatePayment, n.Reference, n.ExpiresIn = "refund", "", 2*time.Hour
-		var made checkout.Made
-		_, err := w.service.Open(t.Context(), n, call("", "", &made))
-		w.must(err)
-		w.hear("ada", code(made.Session))
+		session := w.opened(n)
+		w.hear("ada", code(session))
 		w.hear("ada", method(flow.BankTransfer))
-		first := w.attempts(made.Session.ID)[0]
+		first := w.attempts(session.ID)[0]
 		w.later(time.Hour) // its account is over
 		w.hear("ada", method(flow.BankTransfer))
-		if all := w.attempts(made.Session.ID); len(all) != 2 {
+		if all := w.attempts(session.ID); len(all) != 2 {
 			t.Fatalf("%d attempts", len(all))
 		}
 		w.later(2 * time.Hour)

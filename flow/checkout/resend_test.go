@@ -38,10 +38,7 @@ func TestReplaysThatAreMadeAtOnceQueueNothingTwice(t *testing.T) {
 		for _, was := range []string{"never sent", "delivered"} {
 			release, before := make(chan bool), w.to(e.ID)
 			w.posting(func(ctx context.Context, _ flow.Delivery) flow.Verdict {
-				select {
-				case <-release:
-				case <-ctx.Done():
-				}
+				hangs(ctx, release)
 				return flow.Verdict{OK: true, Status: http.StatusOK}
 			})
 			counts := make([]int, calls)

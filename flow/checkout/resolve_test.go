@@ -19,12 +19,10 @@ func (w *world) payingUnder(change func(*flow.Policy)) flow.Session {
 	n := newSession(flow.InChat)
 	n.ExpiresIn = time.Hour
 	change(&n.Policy)
-	var made checkout.Made
-	_, err := w.service.Open(w.t.Context(), n, call("", "", &made))
-	w.must(err)
-	w.hear("ada", code(made.Session))
+	session := w.opened(n)
+	w.hear("ada", code(session))
 	w.hear("ada", method(flow.BankTransfer))
-	return made.Session
+	return session
 }
 
 // comes is money for a session, and the payment that it became.

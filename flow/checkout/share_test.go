@@ -22,22 +22,19 @@ func TestOneProjectDoesNotTakeAllPlaces(t *testing.T) {
 	}
 	quiet, opens := w.elsewhere("https://quiet.test")
 	w.oneByOne(24) // all is well: each has as many places as one may have
-	var hangs atomic.Int32
+	var hung atomic.Int32
 	release := make(chan bool)
 	w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
 		if d.Endpoint != quiet.ID {
-			hangs.Add(1)
-			select {
-			case <-release:
-			case <-ctx.Done():
-			}
+			hung.Add(1)
+			hangs(ctx, release)
 		}
 		return flow.Verdict{OK: true, Status: http.StatusOK}
 	})
 	for range 40 {
 		w.session(flow.Headless)
 	}
-	w.until("a quarter of the places to be taken", func() bool { return hangs.Load() >= 128 })
+	w.until("a quarter of the places to be taken", func() bool { return hung.Load() >= 128 })
 	opens()
 	w.until("the other merchant to be told", func() bool { return w.to(quiet.ID) == 1 })
 	w.until("one project to take a quarter of the places, and the other none any more", func() bool { return w.service.Deliveries().Sending == 128 })
@@ -76,10 +73,7 @@ func TestThoseThatFailTakeAQuarterOfThePlacesTogether(t *testing.T) {
 	release := make(chan bool)
 	w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
 		if d.Endpoint != well.ID {
-			select {
-			case <-release:
-			case <-ctx.Done():
-			}
+			hangs(ctx, release)
 		}
 		return flow.Verdict{OK: true, Status: http.StatusOK}
 	})

@@ -46,14 +46,12 @@ func TestWhateverAMerchantIsCalledItCanBePaid(t *testing.T) {
 	} {
 		n := newSession(flow.Headless)
 		n.Merchant = c.name
-		var made checkout.Made
-		_, err := w.service.Open(t.Context(), n, call("", "", &made))
-		w.must(err)
-		if err := w.instruct(t.Context(), made.Session.ID); err != nil {
+		session := w.opened(n)
+		if err := w.instruct(t.Context(), session.ID); err != nil {
 			t.Errorf("%q cannot be paid: %v", c.name, err)
 			continue
 		}
-		if got := w.attempts(made.Session.ID)[0].Instructions.AccountName; got != c.want {
+		if got := w.attempts(session.ID)[0].Instructions.AccountName; got != c.want {
 			t.Errorf("%q has an account in the name of %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -369,8 +369,14 @@ func newSession(mode flow.Mode) checkout.NewSession {
 // session opens a session.
 func (w *world) session(mode flow.Mode) flow.Session {
 	w.t.Helper()
+	return w.opened(newSession(mode))
+}
+
+// opened opens a session of a kind.
+func (w *world) opened(n checkout.NewSession) flow.Session {
+	w.t.Helper()
 	var made checkout.Made
-	_, err := w.service.Open(w.t.Context(), newSession(mode), call("", "", &made))
+	_, err := w.service.Open(w.t.Context(), n, call("", "", &made))
 	w.must(err)
 	return made.Session
 }
