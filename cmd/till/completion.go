@@ -15,7 +15,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help is the command's example.
 func (completionCmd) Help() string {
 	return "Example:\n\n    till completion bash >~/.local/share/bash-completion/completions/till\n" +
 		"    till completion zsh >~/.zfunc/_till        (with ~/.zfunc in fpath)\n" +

@@ -19,7 +19,6 @@ import (
 // consoleCmd shows where the console is.
 type consoleCmd struct{ local }
 
-// Help is the command's example.
 func (consoleCmd) Help() string {
 	return "Example:\n\n    till console\n    xdg-open \"$(till console)\""
 }

@@ -28,7 +28,6 @@ type deskCmd struct {
 // deskListCmd lists the queue.
 type deskListCmd struct{ environment }
 
-// Help is the command's example.
 func (deskListCmd) Help() string { return "Example:\n\n    till desk" }
 
 // Run prints one line for each chat, the one that waits longest first.
@@ -99,17 +98,14 @@ type (
 	}
 )
 
-// Help is the command's example.
 func (deskClaimCmd) Help() string {
 	return "Example:\n\n    till desk claim chat_01jd… --as ngozi --reason 'waits since half past eight'"
 }
 
-// Help is the command's example.
 func (deskReleaseCmd) Help() string {
 	return "Example:\n\n    till desk release chat_01jd… --as ngozi"
 }
 
-// Help is the command's example.
 func (deskReplyCmd) Help() string {
 	return "Example:\n\n    till desk reply chat_01jd… --as ngozi 'Good day. I am looking at your transfer.'"
 }

@@ -27,7 +27,6 @@ import (
 // devCmd runs everything on this machine, with nothing real.
 type devCmd struct{ config.Settings }
 
-// Help is the command's example.
 func (devCmd) Help() string {
 	return "Example:\n\n    till dev\n\nIt prints a test key, a curl that opens a chat session, and the address of the phone page where you play the payer."
 }

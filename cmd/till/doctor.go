@@ -23,7 +23,6 @@ type doctorCmd struct {
 	JSON bool `name:"json" help:"One JSON object instead of lines."`
 }
 
-// Help is the command's example.
 func (doctorCmd) Help() string {
 	return "Example:\n\n    till doctor\n    till doctor --json | jq '.findings[] | select(.state != \"ok\")'\n\n" +
 		"It names each cause and the command that mends it, beside a server that runs or without one, and changes nothing. " +

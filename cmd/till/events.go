@@ -64,7 +64,6 @@ type eventsListCmd struct {
 	Failed  bool          `help:"Only those that an endpoint has not got: dead or held."`
 }
 
-// Help is the command's example.
 func (eventsListCmd) Help() string {
 	return "Example:\n\n    till events list --since 2h --failed\n    till events --type charge.success"
 }
@@ -109,7 +108,6 @@ type eventsGetCmd struct {
 	Event string `arg:"" help:"Id of the event: evt_…"`
 }
 
-// Help is the command's example.
 func (eventsGetCmd) Help() string { return "Example:\n\n    till events get evt_01jd…" }
 
 // aDelivery is what commands read of a delivery.
@@ -191,7 +189,6 @@ type eventsResendCmd struct {
 	Endpoint string        `help:"To this endpoint alone: wsp_we_…"`
 }
 
-// Help is the command's example.
 func (eventsResendCmd) Help() string {
 	return "Example:\n\n    till events resend evt_01jd…\n    till events resend --since 2h --failed"
 }

@@ -21,7 +21,6 @@ const healthPatience = 4 * time.Second
 // healthCmd asks the server that runs here whether it can work.
 type healthCmd struct{ local }
 
-// Help is the command's example.
 func (healthCmd) Help() string {
 	return "Example:\n\n    till health\n\nIt asks GET /readyz at --http-addr and ends with 0 where requests can be served, degraded or not, and with 1 where they cannot. " +
 		"It is what a container's health check runs; till doctor finds out why and says what mends it."

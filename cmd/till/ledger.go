@@ -25,7 +25,6 @@ type ledgerCmd struct {
 // ledgerCheckCmd proves the ledger.
 type ledgerCheckCmd struct{ books }
 
-// Help is the command's example.
 func (ledgerCheckCmd) Help() string {
 	return "Example:\n\n    till ledger check\n\nIt may be run beside a server that runs, or on a data dir of one that does not. Exits with 1 where an invariant is broken, and names the first 20 offenders of each."
 }
@@ -107,7 +106,6 @@ type ledgerBalanceCmd struct {
 	Project string `help:"Only what is this project's: wsp_prj_…"`
 }
 
-// Help is the command's example.
 func (ledgerBalanceCmd) Help() string {
 	return "Example:\n\n    till ledger balance --project wsp_prj_01jd…\n\nWhat lies at the bank is positive, what is owed is negative: together they are zero."
 }

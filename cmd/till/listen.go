@@ -26,7 +26,6 @@ type listenCmd struct {
 	SkipVerify  bool     `help:"Do not check the certificate of an https target."`
 }
 
-// Help is the command's example.
 func (listenCmd) Help() string {
 	return "Example:\n\n    till listen --forward-to http://localhost:3000/hook\n    till listen --forward-to localhost:3000/hook --events charge.success,charge.late --json\n\n" +
 		"It is an endpoint of your project for as long as it runs; one that a kill left behind is taken over by the next. " +

@@ -29,7 +29,6 @@ type logsCmd struct {
 	JSON    bool   `name:"json" help:"The lines as they were logged, one JSON object each."`
 }
 
-// Help is the command's example.
 func (logsCmd) Help() string {
 	return "Example:\n\n    till logs -f --level warn\n    till logs --session wsp_sess_01jd… --json\n\n" +
 		"A server keeps its log in logs/ of its data dir, the newest 50 MB of it, beside writing it to stderr. --log-level says what is logged at all. " +

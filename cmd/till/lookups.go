@@ -18,7 +18,6 @@ type merchantsLookupsCmd struct {
 	Since   time.Duration `help:"Only those of the last while, as 720h." placeholder:"720h"`
 }
 
-// Help is the command's example.
 func (merchantsLookupsCmd) Help() string {
 	return "Example:\n\n    till merchants lookups wsp_prj_01jd… --live --since 720h\n\n" +
 		"One line for each BVN or NIN that was looked up, oldest first: when, with which key, the end of the number, what for and what came of it. " +

@@ -32,7 +32,6 @@ type merchantsListCmd struct {
 	Status string `help:"Only those whose KYC is in this state: NONE, SUBMITTED, APPROVED, REJECTED or SUSPENDED." enum:",NONE,SUBMITTED,APPROVED,REJECTED,SUSPENDED" default:""`
 }
 
-// Help is the command's example.
 func (merchantsListCmd) Help() string {
 	return "Example:\n\n    till merchants list --status SUBMITTED"
 }
@@ -85,17 +84,14 @@ type (
 	kycSuspendCmd struct{ ruling }
 )
 
-// Help is the command's example.
 func (kycApproveCmd) Help() string {
 	return "Example:\n\n    till merchants kyc approve wsp_prj_01jd…"
 }
 
-// Help is the command's example.
 func (kycRejectCmd) Help() string {
 	return "Example:\n\n    till merchants kyc reject wsp_prj_01jd… --reason 'The RC number is that of another company'"
 }
 
-// Help is the command's example.
 func (kycSuspendCmd) Help() string {
 	return "Example:\n\n    till merchants kyc suspend wsp_prj_01jd… --reason 'Reports of fraud'"
 }

@@ -26,7 +26,6 @@ type migrateCmd struct {
 // beforeMigrate is how the folders begin that hold copies of before.
 const beforeMigrate = "before-"
 
-// Help is the command's example.
 func (migrateCmd) Help() string {
 	return "Example:\n\n    till migrate --dry-run\n\nA start does the same by itself; this does it without one. Each step is a transaction of its own. " +
 		"On SQLite a copy of each database that changes is kept in the data dir first (" + beforeMigrate + "…); going back is: stop Till, remove the databases with what SQLite keeps beside them " +

@@ -103,7 +103,6 @@ func whoIs() string {
 // numbersListCmd lists numbers.
 type numbersListCmd struct{ environment }
 
-// Help is the command's example.
 func (numbersListCmd) Help() string {
 	return "Example:\n\n    till numbers\n    till numbers list --json"
 }
@@ -181,15 +180,12 @@ type (
 	numbersKillCmd   struct{ numberAct }
 )
 
-// Help is the command's example.
 func (numbersDrainCmd) Help() string {
 	return "Example:\n\n    till numbers drain 2348012345678 --reason 'moves to another phone on Friday'"
 }
 
-// Help is the command's example.
 func (numbersResumeCmd) Help() string { return "Example:\n\n    till numbers resume 2348012345678" }
 
-// Help is the command's example.
 func (numbersKillCmd) Help() string {
 	return "Example:\n\n    till numbers kill 2348012345678 --reason 'the phone was stolen'"
 }
@@ -233,7 +229,6 @@ type numbersSetCmd struct {
 	DailyChats int    `default:"-1" help:"New chats that it takes a day, 0 for any number."`
 }
 
-// Help is the command's example.
 func (numbersSetCmd) Help() string {
 	return "Example:\n\n    till numbers set 2348012345678 --weight 2 --daily-chats 250"
 }

@@ -57,7 +57,6 @@ type networkCmd struct {
 	File string `default:"./network.db" help:"Where it keeps its accounts, phones and messages."`
 }
 
-// Help is the command's example.
 func (networkCmd) Help() string {
 	return "Example:\n\n    till network --addr 127.0.0.1:8090 --file ./network.db\n\nThen:\n\n" +
 		"    TILL_WHATSAPP_DIAL=127.0.0.1:8090 TILL_WHATSAPP_ROOT_KEY=<the printed key> till dev"
@@ -86,7 +85,6 @@ type bankCmd struct {
 	File string `default:"./bank.db" help:"Where it keeps its accounts and what it owes."`
 }
 
-// Help is the command's example.
 func (bankCmd) Help() string {
 	return "Example:\n\n    till bank --addr 127.0.0.1:8091 --file ./bank.db\n\nThen:\n\n    TILL_BANK_URL=http://127.0.0.1:8091 till dev"
 }

@@ -28,7 +28,6 @@ type pairCmd struct {
 	Slot  int    `help:"Place of the number, as till numbers lists it; without it, one that is not linked, or one more."`
 }
 
-// Help is the command's example.
 func (pairCmd) Help() string {
 	return "Example:\n\n    till pair --whatsapp-network=whatsapp\n    till pair --whatsapp-network=whatsapp --phone 2348012345678\n\nEach run links one more number. Stop till serve first: a number is used by one process."
 }

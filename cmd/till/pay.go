@@ -21,7 +21,6 @@ type payCmd struct {
 	Before  bool      `help:"Before the session has ended, of which the bank tells only after: the test clock is moved past it between the two."`
 }
 
-// Help is the command's example.
 func (payCmd) Help() string {
 	return "Example:\n\n    till pay wsp_sess_01jd…\n    till pay wsp_sess_01jd… --amount 300000\n    till pay wsp_sess_01jd… --late\n\n" +
 		"The method's instructions are made where there are none yet. Test keys only."

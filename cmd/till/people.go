@@ -47,7 +47,6 @@ func (c whose) of(w *world, do func(a *checkout.Accounts, account string) error)
 // peopleListCmd lists people.
 type peopleListCmd struct{ whose }
 
-// Help is the command's example.
 func (peopleListCmd) Help() string {
 	return "Example:\n\n    till people\n    till people list --account owner@example.com --json"
 }
@@ -104,7 +103,6 @@ type peopleAddCmd struct {
 	Role  string `required:"" enum:"operator,developer,support" help:"operator, who runs Till; or developer or support, of an account."`
 }
 
-// Help is the command's example.
 func (peopleAddCmd) Help() string {
 	return "Example:\n\n    till people add ada@example.com --role operator\n    till people add obi@example.com --role support --account owner@example.com\n\n" +
 		"The password is printed once, and kept nowhere but as a hash. It stands in the audit log who added whom."
@@ -151,7 +149,6 @@ type peopleEndCmd struct {
 	Email string `arg:"" help:"What they log in with."`
 }
 
-// Help is the command's example.
 func (peopleEndCmd) Help() string { return "Example:\n\n    till people end ada@example.com" }
 
 // Run shuts somebody out.
@@ -186,7 +183,6 @@ type peoplePasswordCmd struct {
 	Email string `arg:"" help:"What they log in with: an operator's, a person's of an account, or its owner's."`
 }
 
-// Help is the command's example.
 func (peoplePasswordCmd) Help() string {
 	return "Example:\n\n    till people password owner@example.com\n\nEvery login with the old one ends. Make sure that whoever asks is who they say."
 }

@@ -43,7 +43,6 @@ type oracleCmd struct {
 	Jobs  int      `help:"Bugs at once; without it one for each core."`
 }
 
-// Help is the command's example.
 func (oracleCmd) Help() string {
 	return `Examples:
   till oracle                   all bugs

@@ -26,12 +26,10 @@ type (
 	clockNowCmd struct{ calling }
 )
 
-// Help is the command's example.
 func (clockAdvanceCmd) Help() string {
 	return "Example:\n\n    till clock advance 31m\n\nThe clock is that of the whole test environment, of every project. Test keys only; a server on the real WhatsApp, which many share, refuses."
 }
 
-// Help is the command's example.
 func (clockNowCmd) Help() string { return "Example:\n\n    till clock" }
 
 // Run moves the clock.
@@ -84,7 +82,6 @@ type chaosRailCmd struct {
 	Off                 bool          `help:"All is well again."`
 }
 
-// Help is the command's example.
 func (chaosRailCmd) Help() string {
 	return "Example:\n\n    till chaos rail --timeout-after-success --loss 20\n    till chaos rail --refunds fail\n    till chaos rail --off\n\n" +
 		"What is not named is well again. The bank is that of the whole test environment, of every project. Test keys only; till serve on the real WhatsApp, which many share, heals it alone."

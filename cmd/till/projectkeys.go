@@ -50,7 +50,6 @@ func makeKey(w *world, a *checkout.Accounts, p flow.Project, env flow.Environmen
 // keysListCmd lists keys.
 type keysListCmd struct{ keyed }
 
-// Help is the command's example.
 func (keysListCmd) Help() string {
 	return "Example:\n\n    till keys list --project wsp_prj_01jd…\n\nIt lists the keys of both environments." + besideHelp
 }
@@ -92,7 +91,6 @@ type keysCreateCmd struct {
 	Kind string `required:"" enum:"secret,public" help:"secret or public."`
 }
 
-// Help is the command's example.
 func (keysCreateCmd) Help() string {
 	return "Example:\n\n    till keys create --kind secret\n    till keys create --kind secret --live --project wsp_prj_01jd…\n\nA live key needs an approved business." + besideHelp
 }
@@ -168,12 +166,10 @@ type (
 	}
 )
 
-// Help is the command's example.
 func (keysRotateCmd) Help() string {
 	return "Example:\n\n    till keys rotate wsp_key_01jd… --overlap 1h" + besideHelp
 }
 
-// Help is the command's example.
 func (keysRevokeCmd) Help() string {
 	return "Example:\n\n    till keys revoke wsp_key_01jd… --yes" + besideHelp
 }

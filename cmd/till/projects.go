@@ -121,7 +121,6 @@ type projectsListCmd struct {
 	Owner string `help:"E-mail address of the account; without it, that of the key at hand."`
 }
 
-// Help is the command's example.
 func (projectsListCmd) Help() string {
 	return "Example:\n\n    till projects list --owner obi@example.com" + besideHelp
 }
@@ -161,7 +160,6 @@ type projectsCreateCmd struct {
 	Owner string `help:"E-mail address of the account; without it, that of the key at hand."`
 }
 
-// Help is the command's example.
 func (projectsCreateCmd) Help() string {
 	return "Example:\n\n    till projects create 'Obi Stores Yaba'" + besideHelp
 }

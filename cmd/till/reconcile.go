@@ -21,7 +21,6 @@ type reconcileCmd struct {
 	Date string `help:"The day in Lagos, by the bank's value time: 2026-11-21. Without it, yesterday." placeholder:"YYYY-MM-DD"`
 }
 
-// Help is the command's example.
 func (reconcileCmd) Help() string {
 	return "Example:\n\n    till reconcile --date 2026-11-21\n\nIt compares all projects: what the bank's statement lists, what the ledger booked and what merchants were told. " +
 		"Exits with 1 where they differ."

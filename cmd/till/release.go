@@ -18,7 +18,6 @@ import (
 // ledgerHoldCmd holds what leaves.
 type ledgerHoldCmd struct{ act }
 
-// Help is the command's example.
 func (ledgerHoldCmd) Help() string {
 	return "Example:\n\n    till ledger hold --live --reason 'pg_restore of 08:00'\n\nA restore does it by itself; after one of PostgreSQL's own, do it before the server starts. " +
 		"What the bank may have been told of is asked about all the same."
@@ -60,7 +59,6 @@ type ledgerReleaseCmd struct {
 	Yes    bool   `help:"Although the bank sent money that the ledger does not know: you have seen to it."`
 }
 
-// Help is the command's example.
 func (ledgerReleaseCmd) Help() string {
 	return "Example:\n\n    till ledger release --reason 'reconciled 21 and 22 November'\n\nFirst: till reconcile --date for each day since the backup, and till ledger check. " +
 		"It lists what the bank's statement has as sent and the ledger does not know, and then releases nothing: the same money would be sent a second time. " +

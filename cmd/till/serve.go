@@ -9,7 +9,6 @@ import (
 // serveCmd runs Till for outsides that run elsewhere.
 type serveCmd struct{ config.Settings }
 
-// Help is the command's example.
 func (serveCmd) Help() string {
 	return "Example:\n\n    TILL_BANK_URL=http://127.0.0.1:8091 TILL_WHATSAPP_NETWORK=whatsapp till serve"
 }

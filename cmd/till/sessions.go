@@ -84,7 +84,6 @@ type sessionsCreateCmd struct {
 	Metadata    map[string]string `help:"Your own notes, as order=1182;shop=Yaba." placeholder:"K=V"`
 }
 
-// Help is the command's example.
 func (sessionsCreateCmd) Help() string {
 	return "Example:\n\n    till sessions create 500000 --chat --reference order-1182"
 }
@@ -199,7 +198,6 @@ type sessionsListCmd struct {
 	Since     time.Duration `help:"Only those made in the last while, as 2h." placeholder:"2h"`
 }
 
-// Help is the command's example.
 func (sessionsListCmd) Help() string {
 	return "Example:\n\n    till sessions list --status PAID --since 2h"
 }
@@ -259,7 +257,6 @@ type sessionsGetCmd struct {
 	Session string `arg:"" help:"Id of the session: wsp_sess_…"`
 }
 
-// Help is the command's example.
 func (sessionsGetCmd) Help() string { return "Example:\n\n    till sessions get wsp_sess_01jd…" }
 
 // Run shows it.
@@ -287,7 +284,6 @@ type sessionsCancelCmd struct {
 	Session string `arg:"" help:"Id of the session: wsp_sess_…"`
 }
 
-// Help is the command's example.
 func (sessionsCancelCmd) Help() string {
 	return "Example:\n\n    till sessions cancel wsp_sess_01jd…"
 }

@@ -24,7 +24,6 @@ type sessionsWatchCmd struct {
 	For     time.Duration `default:"1h" help:"How long to watch at most."`
 }
 
-// Help is the command's example.
 func (sessionsWatchCmd) Help() string {
 	return "Example:\n\n    till sessions watch wsp_sess_01jd… --for 5m\n\nEnds with 0 once the session is paid, expired or cancelled and its events are delivered, and with 1 where that does not happen in time."
 }
@@ -121,7 +120,6 @@ type sessionsExportCmd struct {
 	Output  string `short:"o" default:"-" placeholder:"FILE" help:"The file, which must not be there yet; - for standard output."`
 }
 
-// Help is the command's example.
 func (sessionsExportCmd) Help() string {
 	return "Example:\n\n    till sessions export wsp_sess_01jd… -o session.json\n\nIt holds who the payer is. For a conversation without that see:  till replay --export"
 }
@@ -224,7 +222,6 @@ type sessionsExpireCmd struct {
 	Session string `arg:"" help:"Id of the session: wsp_sess_…"`
 }
 
-// Help is the command's example.
 func (sessionsExpireCmd) Help() string {
 	return "Example:\n\n    till sessions expire wsp_sess_01jd…\n\nThe clock is that of the whole test environment: everything that ends earlier ends too. Test keys only."
 }

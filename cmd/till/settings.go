@@ -122,7 +122,6 @@ type configCmd struct {
 	JSON  bool `name:"json" help:"Print JSON."`
 }
 
-// Help is the command's example.
 func (configCmd) Help() string { return "Example:\n\n    TILL_LOG_LEVEL=info till config" }
 
 // Run prints every setting, its value and where that comes from.
@@ -206,7 +205,6 @@ func builtOf() string {
 	return info.Main.Version
 }
 
-// Help is the command's example.
 func (versionCmd) Help() string { return "Example:\n\n    till version" }
 
 // Run prints the version.

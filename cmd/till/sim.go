@@ -22,7 +22,6 @@ type simCmd struct {
 	Child  bool   `hidden:"" help:"Simulate the seeds that standard input names."`
 }
 
-// Help is the command's example.
 func (simCmd) Help() string {
 	return `Examples:
   till sim                     300 weeks

@@ -19,7 +19,6 @@ type methodsCmd struct {
 // methodsListCmd lists methods.
 type methodsListCmd struct{ environment }
 
-// Help is the command's example.
 func (methodsListCmd) Help() string { return "Example:\n\n    till methods" }
 
 // Run prints one line for each method.
@@ -56,12 +55,10 @@ type (
 	methodsOnCmd  struct{ methodAct }
 )
 
-// Help is the command's example.
 func (methodsOffCmd) Help() string {
 	return "Example:\n\n    till methods off ussd --reason 'the bank has an outage'"
 }
 
-// Help is the command's example.
 func (methodsOnCmd) Help() string { return "Example:\n\n    till methods on ussd" }
 
 // Run switches a method off.
@@ -88,12 +85,10 @@ type merchantAct struct {
 	Project string `arg:"" help:"Id of the project: wsp_prj_…"`
 }
 
-// Help is the command's example.
 func (merchantsStopCmd) Help() string {
 	return "Example:\n\n    till merchants stop wsp_prj_01jd… --live --reason 'under attack'"
 }
 
-// Help is the command's example.
 func (merchantsGoCmd) Help() string {
 	return "Example:\n\n    till merchants go wsp_prj_01jd… --live"
 }
@@ -116,7 +111,6 @@ func (c *merchantAct) to(w *world, to string) error {
 // switchesCmd tells what operators did.
 type switchesCmd struct{ environment }
 
-// Help is the command's example.
 func (switchesCmd) Help() string { return "Example:\n\n    till switches" }
 
 // moveJSON is an act of an operator, for programs.

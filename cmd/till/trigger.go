@@ -22,7 +22,6 @@ type triggerCmd struct {
 	Override map[string]string `placeholder:"K=V" help:"A field of what is made first, as amount=250000 or 'metadata={\"order\":\"7\"}'; may be given again." mapsep:"none"`
 }
 
-// Help is the command's example.
 func (triggerCmd) Help() string {
 	return "Example:\n\n    till trigger charge.success\n    till trigger charge.underpaid --override amount=250000 --override reference=order-7\n\n" +
 		"What the event tells of is really made, through the API and the sandbox bank, so that everything else that belongs to it happens too. " +

@@ -23,7 +23,6 @@ type tryCmd struct {
 	Wait time.Duration `default:"30s" help:"How long a Till that is just starting is waited for."`
 }
 
-// Help is the command's example.
 func (tryCmd) Help() string {
 	return "Example:\n\n    till dev &  till try\n\n" +
 		"It opens a session, plays the payer's phone and bank, receives the webhook, has an implementation of Standard Webhooks " +

@@ -35,7 +35,6 @@ type webhooksListCmd struct {
 	listed
 }
 
-// Help is the command's example.
 func (webhooksListCmd) Help() string { return "Example:\n\n    till webhooks" }
 
 // Run prints one line for each.
@@ -71,7 +70,6 @@ type webhooksAddCmd struct {
 	Description string   `help:"A note for yourselves."`
 }
 
-// Help is the command's example.
 func (webhooksAddCmd) Help() string {
 	return "Example:\n\n    till webhooks add http://127.0.0.1:3000/hook --events charge.success,charge.late"
 }
@@ -129,13 +127,10 @@ type (
 	}
 )
 
-// Help is the command's example.
 func (webhooksRotateCmd) Help() string { return "Example:\n\n    till webhooks rotate wsp_we_01jd…" }
 
-// Help is the command's example.
 func (webhooksTestCmd) Help() string { return "Example:\n\n    till webhooks test wsp_we_01jd…" }
 
-// Help is the command's example.
 func (webhooksRemoveCmd) Help() string {
 	return "Example:\n\n    till webhooks remove wsp_we_01jd… --yes"
 }
