@@ -51,9 +51,7 @@ func message() bot.Message {
 func TestReceive(t *testing.T) {
 	h, log, m := &hearing{}, &bytes.Buffer{}, message()
 	m.Wrote = noon.Add(-time.Hour)
-	if err := newBot(h, log).Receive(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, newBot(h, log).Receive(t.Context(), m))
 	want := checkout.Inbound{
 		Number: "2348000000001", Person: "100200300400500", Phone: "2348012345678", Name: "Ada", Message: "3EB0AA", Wrote: m.Wrote,
 		Intent: flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1", By: bot.Reading},
@@ -73,9 +71,7 @@ func TestReceiveMedia(t *testing.T) {
 	} {
 		h, m := &hearing{}, message()
 		m.Text, m.Kind = text, bot.KindPicture
-		if err := newBot(h, &bytes.Buffer{}).Receive(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, newBot(h, &bytes.Buffer{}).Receive(t.Context(), m))
 		if got := h.inbound[0]; got.Intent.Kind != want {
 			t.Errorf("a picture with %q means %s, want %s", text, got.Intent.Kind, want)
 		}
@@ -116,9 +112,7 @@ func TestReceiveHandsErrorsBack(t *testing.T) {
 func TestReceiveKeepsTheLogClean(t *testing.T) {
 	h, log, m := &hearing{}, &bytes.Buffer{}, message()
 	m.Text, m.Name = "a private word", "Ada 4111111111111111\n\u202e"+strings.Repeat("x", 300)
-	if err := newBot(h, log).Receive(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, newBot(h, log).Receive(t.Context(), m))
 	for _, private := range []string{"private", "2348012345678", "Ada", "100200300400500"} {
 		if strings.Contains(log.String(), private) {
 			t.Errorf("the log holds %q: %s", private, log)
@@ -128,9 +122,7 @@ func TestReceiveKeepsTheLogClean(t *testing.T) {
 		t.Errorf("the name is kept as %q", got)
 	}
 	m.Name = "Ada\n\tObi \u202e" + strings.Repeat("é", 300)
-	if err := newBot(h, log).Receive(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, newBot(h, log).Receive(t.Context(), m))
 	if got := h.inbound[1].Name; !strings.HasPrefix(got, "Ada Obi é") || len([]rune(got)) != 100 {
 		t.Errorf("the name is kept as %q", got)
 	}
@@ -139,9 +131,7 @@ func TestReceiveKeepsTheLogClean(t *testing.T) {
 func TestTick(t *testing.T) {
 	h := &hearing{}
 	b := newBot(h, &bytes.Buffer{})
-	if err := b.Tick(t.Context(), checkout.Tick{Number: "2348000000001", Message: "3EB0", State: "delivered"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Tick(t.Context(), checkout.Tick{Number: "2348000000001", Message: "3EB0", State: "delivered"}))
 	if len(h.ticks) != 1 || !h.ticks[0].At.Equal(noon) {
 		t.Errorf("ticks %+v", h.ticks)
 	}
@@ -160,9 +150,7 @@ func TestCodesInARowAreNoCardNumber(t *testing.T) {
 		func(context.Context, checkout.Tick) error { return nil }, nil, func() time.Time { return time.Unix(1_790_000_000, 0) }, slog.New(slog.DiscardHandler))
 	for i, text := range []string{"Pay 2222-2222", "Pay 3333-3333", "Pay 4444-4444", "Pay 4084-0840", "Pay 8408-4081", "Pay 7K3M-9QTX"} {
 		m := bot.Message{Number: "2349010000001", Person: "77", ID: strconv.Itoa(i), Text: text}
-		if err := b.Receive(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Receive(t.Context(), m))
 		if heard[i] != flow.MeansCode {
 			t.Errorf("%q was heard as %s", text, heard[i])
 		}

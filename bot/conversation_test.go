@@ -23,6 +23,14 @@ import (
 
 var update = flag.Bool("update", false, "write the golden conversations anew")
 
+// must ends a test that cannot go on after an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // A conversation is one file of testdata: it is played, and must come out as it
 // is written. bottest.Stage.Play says how it is written.
 func TestGoldenConversations(t *testing.T) {
@@ -37,9 +45,7 @@ func TestGoldenConversations(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			t.Parallel()
 			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			places := &checkout.MemoryPlaces{}
 			s := newStage(t, places, places.Forget)
 			got := s.Play(string(want), func() {})
@@ -50,9 +56,7 @@ func TestGoldenConversations(t *testing.T) {
 				return
 			}
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(file, []byte(got), 0o600))
 				return
 			}
 			t.Errorf("%s came out as:\n%s", file, got)
@@ -132,9 +136,7 @@ func (d *direct) Say(s bottest.Saying) {
 func (d *direct) Again() {
 	d.t.Helper()
 	began := time.Now()
-	if err := d.stage.Bot.Receive(d.t.Context(), d.last); err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, d.stage.Bot.Receive(d.t.Context(), d.last))
 	d.longest = max(d.longest, time.Since(began))
 }
 

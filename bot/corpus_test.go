@@ -25,9 +25,7 @@ const minCorpus = 40
 
 func TestTheCorpusIsDecidedTheSameWay(t *testing.T) {
 	words, err := bot.LoadWords()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files, err := filepath.Glob(filepath.Join(corpus, "*.jsonl"))
 	if err != nil || len(files) < minCorpus {
 		t.Fatalf("%d recordings, %v", len(files), err)
@@ -35,9 +33,7 @@ func TestTheCorpusIsDecidedTheSameWay(t *testing.T) {
 	turns := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rec, redacted, err := replay.Import(bytes.NewReader(text))
 		if err != nil || !redacted {
 			t.Fatalf("%s: redacted %v, %v", file, redacted, err)
@@ -54,13 +50,6 @@ func TestTheCorpusIsDecidedTheSameWay(t *testing.T) {
 	t.Logf("%d recordings, %d turns", len(files), turns)
 }
 
-func (s *stage) must(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 // recorded writes the first payer's chat of a conversation into the corpus.
 func (s *stage) recorded(name string) {
 	s.t.Helper()
@@ -69,9 +58,9 @@ func (s *stage) recorded(name string) {
 		return
 	}
 	rec, err := replay.Redact(made)
-	s.must(err)
+	must(s.t, err)
 	var out bytes.Buffer
-	s.must(replay.Export(&out, rec, true))
-	s.must(os.MkdirAll(corpus, 0o755))
-	s.must(os.WriteFile(filepath.Join(corpus, strings.TrimSuffix(name, ".txt")+".jsonl"), out.Bytes(), 0o600))
+	must(s.t, replay.Export(&out, rec, true))
+	must(s.t, os.MkdirAll(corpus, 0o755))
+	must(s.t, os.WriteFile(filepath.Join(corpus, strings.TrimSuffix(name, ".txt")+".jsonl"), out.Bytes(), 0o600))
 }

@@ -39,9 +39,7 @@ func TestRenderInTheLanguageOfTheReader(t *testing.T) {
 		"text/ha.toml": file("a = 'Hausa {m.label} {until.clock} {until.left}'\n[labels]\ncard = 'Kati'\n" + strings.ReplaceAll(inTime, "light", "rana")),
 		"text/ig.toml": file("a = 'Igbo {until.left}'"), // and times as in English
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	args := map[string]string{"m": "card", "until": flow.Stamp(noon.Add(65 * time.Minute))} // 13:05 in Lagos
 	for _, c := range []struct {
 		key  string
@@ -88,9 +86,7 @@ func TestRenderTimesInEveryLanguage(t *testing.T) {
 func TestVersionIsOfEveryLanguage(t *testing.T) {
 	load := func(hausa string) *bot.Words {
 		w, err := bot.LoadWordsFrom(fstest.MapFS{"text/en.toml": file(inTime), "text/ha.toml": file(hausa)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return w
 	}
 	a, same, b := load("a = 'x'"), load("a = 'x'"), load("a = 'y'")
@@ -122,9 +118,7 @@ func TestLoadWordsRefuses(t *testing.T) {
 // The README says of each language whether a native speaker has read it.
 func TestTheReadmeTellsWhatIsReviewed(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := words(t)
 	var want []string
 	for _, lang := range flow.Langs() {

@@ -13,9 +13,7 @@ import (
 // languages, no number has two names' worth, and no word that turns a sentence
 // around is passed over.
 func TestLexicon(t *testing.T) {
-	if err := bot.LoadLexicon(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, bot.LoadLexicon())
 }
 
 func TestLexiconRefuses(t *testing.T) {

@@ -21,9 +21,7 @@ import (
 func pack(t *testing.T, lang flow.Lang) map[string]string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join("text", string(lang)+".toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	raw := map[string]any{}
 	if _, err := toml.Decode(string(source), &raw); err != nil {
 		t.Fatal(err)
@@ -60,9 +58,7 @@ func literal(text string) string {
 // Each language that can be chosen has a file, and each file can be chosen.
 func TestEveryLanguageHasAPack(t *testing.T) {
 	files, err := filepath.Glob("text/*.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var have []string
 	for _, file := range files {
 		have = append(have, strings.TrimSuffix(filepath.Base(file), ".toml"))

@@ -20,9 +20,7 @@ type phraseRow struct {
 func phraseTable(t *testing.T) []phraseRow {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/phrases.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var rows []phraseRow
 	for i, line := range strings.Split(strings.TrimRight(string(raw), "\n"), "\n") {
 		if strings.HasPrefix(line, "# ") || line == "#" {

@@ -26,13 +26,6 @@ type memory struct {
 	lines int // of the conversation that were played
 }
 
-func (m *memory) must(err error) {
-	m.t.Helper()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-}
-
 // forget loses everything, if the server answers at all.
 func (m *memory) forget() {
 	short, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -48,7 +41,7 @@ func (m *memory) forget() {
 func (m *memory) chats() []string {
 	m.t.Helper()
 	keys, err := m.Client.Keys(context.Background(), "*chat:*").Result()
-	m.must(err)
+	must(m.t, err)
 	return keys
 }
 
@@ -56,7 +49,7 @@ func (m *memory) chats() []string {
 func (m *memory) spoil(how func(ctx context.Context, key string) error) {
 	m.t.Helper()
 	for _, key := range m.chats() {
-		m.must(how(context.Background(), key))
+		must(m.t, how(context.Background(), key))
 	}
 }
 
@@ -74,9 +67,9 @@ func (m *memory) poison(oldnew ...string) func() {
 // conversation.
 var redisFaults = map[string]func(m *memory) func(){
 	"none":     func(*memory) func() { return func() {} },
-	"flushall": func(m *memory) func() { return func() { m.must(m.Client.FlushAll(context.Background()).Err()) } },
+	"flushall": func(m *memory) func() { return func() { must(m.t, m.Client.FlushAll(context.Background()).Err()) } },
 	"paused": func(m *memory) func() {
-		return func() { m.must(m.Client.Do(context.Background(), "CLIENT", "PAUSE", "250", "ALL").Err()) }
+		return func() { must(m.t, m.Client.Do(context.Background(), "CLIENT", "PAUSE", "250", "ALL").Err()) }
 	},
 	"killed and restarted": func(m *memory) func() {
 		return func() {
@@ -90,9 +83,9 @@ var redisFaults = map[string]func(m *memory) func(){
 	"stopped": func(m *memory) func() {
 		return func() {
 			if m.lines++; m.lines%3 == 1 {
-				m.must(m.Signal(syscall.SIGSTOP))
+				must(m.t, m.Signal(syscall.SIGSTOP))
 			} else {
-				m.must(m.Signal(syscall.SIGCONT))
+				must(m.t, m.Signal(syscall.SIGCONT))
 			}
 		}
 	},
@@ -105,12 +98,12 @@ var redisFaults = map[string]func(m *memory) func(){
 		}
 	},
 	"full": func(m *memory) func() {
-		return func() { m.must(m.Client.ConfigSet(context.Background(), "maxmemory", "1").Err()) }
+		return func() { must(m.t, m.Client.ConfigSet(context.Background(), "maxmemory", "1").Err()) }
 	},
 	"full now and then": func(m *memory) func() {
 		return func() {
 			m.lines++
-			m.must(m.Client.ConfigSet(context.Background(), "maxmemory", []string{"0", "1"}[m.lines%2]).Err())
+			must(m.t, m.Client.ConfigSet(context.Background(), "maxmemory", []string{"0", "1"}[m.lines%2]).Err())
 		}
 	},
 	"stale": func(m *memory) func() { // as it was before the line before
@@ -154,9 +147,7 @@ func TestConversationsBesideARedisThatFails(t *testing.T) {
 			m := &memory{Server: redistest.Start(t), t: t}
 			for _, name := range []string{"transfer", "switched", "everything-twice"} {
 				want, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				places := checkout.NewRedisPlaces(m.Client, name+":", []byte("a key of these tests"), slog.New(slog.DiscardHandler))
 				s := newStage(t, places, m.forget)
 				if got := s.Play(string(want), arm(m)); got != string(want) {

@@ -35,7 +35,7 @@ func TestAReplayShowsWhatWasSentAndByWhom(t *testing.T) {
 	shown := func(rec replay.Recording) []string {
 		t.Helper()
 		lines, err := replay.Conversation(rec, "")
-		s.must(err)
+		must(s.t, err)
 		var out []string
 		for _, l := range lines {
 			switch {
@@ -76,15 +76,15 @@ func TestAReplayShowsWhatWasSentAndByWhom(t *testing.T) {
 	// Without what was written it says the same of what it was, and both are decided
 	// again as they were, also from a file.
 	blotted, err := replay.Redact(rec)
-	s.must(err)
+	must(s.t, err)
 	if got := shown(blotted); got[2] != "payer: [picture] [23 characters]" || got[5] != "payer: (edited) [1 characters] (was “[11 characters]”)" || got[9] != "ngozi: [9 characters]" {
 		t.Errorf("redacted it is %q", got)
 	}
 	for _, rec := range []replay.Recording{rec, blotted} {
 		var file bytes.Buffer
-		s.must(replay.Export(&file, rec, true))
+		must(s.t, replay.Export(&file, rec, true))
 		read, _, err := replay.Import(&file)
-		s.must(err)
+		must(s.t, err)
 		if report := s.Verify(read); report.Worst() != replay.Same {
 			t.Errorf("decided again: %+v", report.Differences)
 		}

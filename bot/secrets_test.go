@@ -45,9 +45,7 @@ func (k *talker) says(texts ...string) []flow.Intent {
 
 func (k *talker) receive(m bot.Message) flow.Intent {
 	k.t.Helper()
-	if err := k.bot.Receive(k.t.Context(), m); err != nil {
-		k.t.Fatal(err)
-	}
+	must(k.t, k.bot.Receive(k.t.Context(), m))
 	return k.inbound[len(k.inbound)-1].Intent
 }
 
@@ -60,9 +58,7 @@ func (k *talker) leak(pan string) string {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false) // \u0026 is no digits of theirs
-		if err := enc.Encode([]any{in.Intent, in.Name, in.Quoted, in.Edits, in.Revokes, in.Came}); err != nil {
-			k.t.Fatal(err)
-		}
+		must(k.t, enc.Encode([]any{in.Intent, in.Name, in.Quoted, in.Edits, in.Revokes, in.Came}))
 		all += b.String()
 	}
 	for i := range len(pan) - 3 {

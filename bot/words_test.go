@@ -13,9 +13,7 @@ import (
 func words(t *testing.T) *bot.Words {
 	t.Helper()
 	w, err := bot.LoadWords()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w
 }
 

@@ -65,9 +65,7 @@ func TestMain(m *testing.M) {
 func open(tb testing.TB, file string) *wanet.Network {
 	tb.Helper()
 	n, err := wanet.Open(tb.Context(), wanet.Config{RootSeed: rootSeed, File: file, Log: testLog(tb)})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	tb.Cleanup(func() { must(tb, n.Close()) })
 	return n
 }
