@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -63,10 +64,5 @@ func forwarded(entry string) (netip.Addr, bool) {
 
 // fromProxy says whether an address is one of our proxies'.
 func (c *call) fromProxy(ip netip.Addr) bool {
-	for _, p := range c.proxies {
-		if p.Contains(ip) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.proxies, func(p netip.Prefix) bool { return p.Contains(ip) })
 }

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -255,10 +256,6 @@ func HoldsIdentity(name, text string) bool {
 
 // namesIdentity says whether one of the two words stands in a text by itself.
 func namesIdentity(text string) bool {
-	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) }) {
-		if w == "bvn" || w == "nin" {
-			return true
-		}
-	}
-	return false
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
+	return slices.Contains(words, "bvn") || slices.Contains(words, "nin")
 }

@@ -40,8 +40,7 @@ func tabled(name string, events fsm.Events) table {
 func move(t table, from, trigger string) (string, error) {
 	machine := fsm.NewFSM(from, t.outOf[from], nil)
 	err := machine.Event(context.Background(), trigger) //nolint:forbidigo // see table: the machine must not see a context that can end
-	var same fsm.NoTransitionError
-	if err != nil && !errors.As(err, &same) {
+	if _, same := errors.AsType[fsm.NoTransitionError](err); err != nil && !same {
 		return "", &IllegalMove{Table: t.name, From: from, Trigger: trigger}
 	}
 	return machine.Current(), nil

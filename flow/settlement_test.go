@@ -3,6 +3,7 @@ package flow_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -45,18 +46,6 @@ func moved(t *testing.T, c flow.Change) map[flow.LedgerAccount]flow.Kobo {
 	return out
 }
 
-func same(a, b map[flow.LedgerAccount]flow.Kobo) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for account, amount := range a {
-		if b[account] != amount {
-			return false
-		}
-	}
-	return true
-}
-
 func TestASettlementTakesWhatItsLinesComeToAndWhatIsAvailable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -90,7 +79,7 @@ func TestASettlementTakesWhatItsLinesComeToAndWhatIsAvailable(t *testing.T) {
 		if b.Amount != c.amount || b.Carried != c.available || b.Lines != 7 || b.SettlesOn != "2026-11-23" || !b.CreatedAt.Equal(noon) || b.Amount != c.net+b.Carried {
 			t.Errorf("%s: %+v", c.name, b)
 		}
-		if got := moved(t, change); !same(got, c.want) || change.Entries[0].Kind != flow.EntrySettle || change.Entries[0].Subject != "wsp_stl_1" {
+		if got := moved(t, change); !maps.Equal(got, c.want) || change.Entries[0].Kind != flow.EntrySettle || change.Entries[0].Subject != "wsp_stl_1" {
 			t.Errorf("%s: it posts %v", c.name, got)
 		}
 	}
@@ -153,7 +142,7 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 			continue
 		}
 		e := change.Entries[0]
-		if got := moved(t, change); !same(got, c.want) || e.Kind != c.kind || !e.At.Equal(noon) {
+		if got := moved(t, change); !maps.Equal(got, c.want) || e.Kind != c.kind || !e.At.Equal(noon) {
 			t.Errorf("%s: it posts %v as %s", c.name, got, e.Kind)
 		}
 		var rail string // what moved at the bank has its name there, and its time

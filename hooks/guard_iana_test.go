@@ -3,6 +3,7 @@ package hooks_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,12 +35,7 @@ func TestRefusedRanges(t *testing.T) {
 		ranges = append(ranges, netip.MustParsePrefix(text))
 	}
 	closed := func(a netip.Addr) bool {
-		for _, p := range ranges {
-			if p.Contains(a) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(ranges, func(p netip.Prefix) bool { return p.Contains(a) })
 	}
 	neighbours := 0
 	for _, p := range ranges {

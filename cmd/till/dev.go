@@ -219,8 +219,8 @@ func (a *app) openNetwork(ctx context.Context) (*network, error) {
 // unreached says of a failed call that nobody answered: nothing is known of who
 // will.
 func unreached(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 // outlive runs a pretend outside until all of ours has ended, so that what is

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -284,9 +285,9 @@ func (w *saving) effect(row store.ChatRow, e flow.Effect) error {
 // open makes the lazy call of a method that was chosen in a chat.
 func (w *saving) open(row store.ChatRow, e flow.Effect) error {
 	a, fresh, err := w.begin(e.Session, flow.Ask{Method: e.Method, Chat: row.ID}, true)
-	var no *flow.Error
+	no, refused := errors.AsType[*flow.Error](err)
 	switch {
-	case asRefusal(err, &no):
+	case refused && no.Code != flow.CodeStorage && no.Code != flow.CodeInternal: // by a rule, which its payer is told
 		return w.tellChat(row.ID, e.Session, flow.News{Kind: flow.NewsRefused, Reason: no.Message})
 	case err != nil:
 		return err

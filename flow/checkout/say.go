@@ -222,8 +222,7 @@ func (w *saving) sent(said store.Said) error {
 // stands below a message that is missing could mislead. News of money that the
 // network refuses waits for a word of its payer.
 func (s *Service) unsent(ctx context.Context, said store.Said, why error) error {
-	var later *NotYetError
-	if errors.As(why, &later) || ctx.Err() != nil {
+	if _, later := errors.AsType[*NotYetError](why); later || ctx.Err() != nil {
 		return why
 	}
 	why = fmt.Errorf("send message %s: %w", said.ID, why)

@@ -244,8 +244,8 @@ func (s *Service) openCharge(ctx context.Context, n NewSession, existing flow.Se
 // unfinished says of a charge whose account could not be made that its session
 // is there, so that the merchant can go on with it.
 func unfinished(err error, session flow.SessionID) error {
-	var refusal *flow.Error
-	if !errors.As(err, &refusal) {
+	refusal, ok := errors.AsType[*flow.Error](err)
+	if !ok {
 		return err
 	}
 	told := *refusal

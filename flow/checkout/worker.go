@@ -259,8 +259,7 @@ func (k *worker) once(j job) {
 	if ended {
 		err = nil
 	}
-	var later *NotYetError
-	tooEarly := errors.As(err, &later)
+	later, tooEarly := errors.AsType[*NotYetError](err)
 	giveUp := err != nil && k.ctx.Err() == nil && ours(w, err) && w.Attempts+1 >= maxTries
 	save := func(sv *saving) error {
 		switch {

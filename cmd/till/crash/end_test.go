@@ -138,12 +138,7 @@ func (a *audit) decidedAgain() {
 
 // allPaid says whether the payer's part of everything has had its effect.
 func (a *audit) allPaid() bool {
-	for _, one := range a.shop.all() {
-		if one.due() && a.sink.told(one.session) == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.shop.all(), func(one sale) bool { return one.due() && a.sink.told(one.session) == 0 })
 }
 
 // settled compares one session with what was done to it (I4, I6).

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,11 +48,7 @@ func (s *shop) note(one sale) {
 func (s *shop) all() []sale {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]sale, 0, len(s.sales))
-	for _, one := range s.sales {
-		list = append(list, one)
-	}
-	return list
+	return slices.Collect(maps.Values(s.sales))
 }
 
 // atBank plays something at the bank, which nobody kills: it must work.
