@@ -2,11 +2,8 @@ package store_test
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -208,26 +205,10 @@ func TestTheKYCMovesFromWhereItIs(t *testing.T) {
 // Accounts of the first schema are still there in the newest, known by their
 // address in lower case, with keys that work and nothing decided about them.
 func TestAccountsOfTheFirstSchemaAreTakenAlong(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("migration", "accounts", "0001_accounts.sql"))
-	must(t, err)
+	first := []string{filepath.Join("migration", "accounts", "0001_accounts.sql")}
 	storetest.EachConfig(t, store.Accounts, func(t *testing.T, c store.Config) {
-		driver, name := "sqlite", "file:"+filepath.Join(c.Dir, c.Name+".db")
-		script := strings.NewReplacer("{{int}}", "INTEGER", "{{strict}}", "STRICT").Replace(string(text))
-		if c.URL != "" {
-			driver, name = "pgx", c.URL+"&search_path="+c.Name
-			script = "CREATE SCHEMA " + c.Name + ";\n" + strings.NewReplacer("{{int}}", "BIGINT", "{{strict}}", "").Replace(string(text))
-		}
-		old, err := sql.Open(driver, name)
-		must(t, err)
-		script += ";\nCREATE TABLE schema_version (version BIGINT NOT NULL);\nINSERT INTO schema_version VALUES (1);\n" +
-			"INSERT INTO accounts VALUES ('a1', 'Ada@Example.com', 'x', 'Ada', 1), ('a2', 'Obi@Example.com', 'x', 'Obi', 1), ('a3', 'obi@example.com', 'x', 'Obi', 1);\n" +
-			"INSERT INTO projects VALUES ('p1', 'a1', 'Ada', 1);\nINSERT INTO keys VALUES ('k1', 'p1', 'test', 'secret', 'h1', 'sk', 1, 0, 0)"
-		for stmt := range strings.SplitSeq(script, ";\n") {
-			if _, err := old.ExecContext(t.Context(), stmt); strings.TrimSpace(stmt) != "" && err != nil {
-				t.Fatalf("%s: %v", stmt, err)
-			}
-		}
-		must(t, old.Close())
+		madeBy(t, c, first, "INSERT INTO accounts VALUES ('a1', 'Ada@Example.com', 'x', 'Ada', 1), ('a2', 'Obi@Example.com', 'x', 'Obi', 1), ('a3', 'obi@example.com', 'x', 'Obi', 1);\n"+
+			"INSERT INTO projects VALUES ('p1', 'a1', 'Ada', 1);\nINSERT INTO keys VALUES ('k1', 'p1', 'test', 'secret', 'h1', 'sk', 1, 0, 0)")
 		db := storetest.Open(t, c)
 		for email, id := range map[string]string{"ada@example.com": "a1", "obi@example.com": "a3", "Obi@Example.com": "a2"} {
 			if a, found, err := db.AccountByEmail(t.Context(), email); err != nil || !found || a.ID != id {

@@ -2,8 +2,6 @@ package store_test
 
 import (
 	"context"
-	"database/sql"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,19 +121,7 @@ func TestPostingsOfTheTenthSchemaAreTakenAlong(t *testing.T) {
 // oldCheckouts makes a database by the first migrations, with one of everything.
 func oldCheckouts(t *testing.T, c store.Config, files []string) {
 	t.Helper()
-	driver, name, script := "sqlite", "file:"+filepath.Join(c.Dir, c.Name+".db"), ""
-	words := strings.NewReplacer("{{int}}", "INTEGER", "{{blob}}", "BLOB", "{{strict}}", "STRICT")
-	if c.URL != "" {
-		driver, name, script = "pgx", c.URL+"&search_path="+c.Name, "CREATE SCHEMA "+c.Name+";\n"
-		words = strings.NewReplacer("{{int}}", "BIGINT", "{{blob}}", "BYTEA", "{{strict}}", "")
-	}
-	script += "CREATE TABLE schema_version (version BIGINT NOT NULL);\n"
-	for i, file := range files {
-		text, err := os.ReadFile(file)
-		must(t, err)
-		script += words.Replace(string(text)) + ";\nINSERT INTO schema_version VALUES (" + string(rune('1'+i)) + ");\n"
-	}
-	script += `INSERT INTO sessions VALUES ('s1', 'wsp_prj_1', 'Ada', 'chat', 500000, 500000, 'PAID', '["REVERSED"]', '["bank_transfer"]', 'a@example.com', '', '', '', '', '{}', '', '{}', '', '', '', 0, 2, 3, 1, 100, 7, 1);
+	madeBy(t, c, files, `INSERT INTO sessions VALUES ('s1', 'wsp_prj_1', 'Ada', 'chat', 500000, 500000, 'PAID', '["REVERSED"]', '["bank_transfer"]', 'a@example.com', '', '', '', '', '{}', '', '{}', '', '', '', 0, 2, 3, 1, 100, 7, 1);
 INSERT INTO attempts VALUES ('a1', 's1', 'bank_transfer', 'ref1', 500000, 'SUCCEEDED', 1, '', '', '', '', '', 1, 50);
 INSERT INTO chats (id, number, person, phone, name, decided, created_at) VALUES ('c1', 'n', 'ada', '', '', 0, 1);
 INSERT INTO watches VALUES ('s1', 'c1');
@@ -149,16 +135,5 @@ INSERT INTO postings VALUES ('p2', 1, 'wsp_prj_2', 'rail_clearing', 200000, 8, '
  ('p3', 1, 'wsp_prj_2', 'rail_clearing', 300000, 8, ''), ('p3', 2, 'wsp_prj_2', 'unapplied', 200000, 8, ''), ('p3', 3, 'wsp_prj_2', 'merchant_pending', -482500, 8, ''), ('p3', 4, 'wsp_prj_2', 'fees', -17500, 8, ''),
  ('p4', 1, 'wsp_prj_2', 'rail_clearing', 500000, 8, ''), ('p4', 2, 'wsp_prj_2', 'unapplied', -500000, 8, '');
 INSERT INTO reversals VALUES ('R1', 'T1', 'p1', 'wsp_prj_1', 's1', 500000, 9, 10);
-INSERT INTO postings VALUES ('p1', 4, 'wsp_prj_1', 'rail_clearing', -500000, 10, 'R1'), ('p1', 5, 'wsp_prj_1', 'merchant_pending', 482500, 10, 'R1'), ('p1', 6, 'wsp_prj_1', 'fees', 17500, 10, 'R1')`
-	old, err := sql.Open(driver, name)
-	must(t, err)
-	for stmt := range strings.SplitSeq(script, ";\n") {
-		if strings.TrimSpace(stmt) == "" {
-			continue
-		}
-		if _, err := old.ExecContext(t.Context(), stmt); err != nil {
-			t.Fatalf("%s: %v", stmt, err)
-		}
-	}
-	must(t, old.Close())
+INSERT INTO postings VALUES ('p1', 4, 'wsp_prj_1', 'rail_clearing', -500000, 10, 'R1'), ('p1', 5, 'wsp_prj_1', 'merchant_pending', 482500, 10, 'R1'), ('p1', 6, 'wsp_prj_1', 'fees', 17500, 10, 'R1')`)
 }

@@ -70,23 +70,10 @@ func TestADatabaseOfEveryAgeIsBroughtToToday(t *testing.T) {
 // and its webhook on the way.
 func aged(t *testing.T, c store.Config, files []string) {
 	t.Helper()
-	driver, name := "sqlite", "file:"+filepath.Join(c.Dir, c.Name+".db")
-	words := strings.NewReplacer("{{int}}", "INTEGER", "{{blob}}", "BLOB", "{{strict}}", "STRICT", "{{sqlite}}", "", "{{postgres}}", "{{not here}}")
-	script := ""
-	if c.URL != "" {
-		driver, name, script = "pgx", c.URL+"&search_path="+c.Name, "CREATE SCHEMA "+c.Name+";\n"
-		words = strings.NewReplacer("{{int}}", "BIGINT", "{{blob}}", "BYTEA", "{{strict}}", "", "{{postgres}}", "", "{{sqlite}}", "{{not here}}")
-	}
-	script += "CREATE TABLE schema_version (version BIGINT NOT NULL);\n"
 	has := func(part string) bool {
 		return slices.ContainsFunc(files, func(f string) bool { return strings.HasSuffix(f, part) })
 	}
-	for i, file := range files {
-		text, err := os.ReadFile(file)
-		must(t, err)
-		script += words.Replace(string(text)) + fmt.Sprintf(";\nINSERT INTO schema_version VALUES (%d);\n", i+1)
-	}
-	script += `INSERT INTO sessions (id, project, merchant, mode, amount, amount_paid, status, exceptions, methods, customer_email, customer_phone, customer_name, reference, description, metadata,
+	script := `INSERT INTO sessions (id, project, merchant, mode, amount, amount_paid, status, exceptions, methods, customer_email, customer_phone, customer_name, reference, description, metadata,
  callback_url, policy, entry_code, number, charge, charge_asked, sequence, version, created_at, expires_at, paid_at)
  VALUES ('s1', 'wsp_prj_1', 'Ada', 'chat', 500000, 500000, 'PAID', '[]', '["bank_transfer"]', 'a@example.com', '', '', '', '', '{}', '', '{}', '', '', '', 0, 1, 3, 1, 100, 7);
 INSERT INTO attempts VALUES ('a1', 's1', 'bank_transfer', 'ref1', 500000, 'SUCCEEDED', 1, '', '', '', '', '', 1, 50);
@@ -112,10 +99,27 @@ INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES ('
 	}
 	script += fmt.Sprintf("INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES ('s1', %d, 2, 'bank.asked', 0, 's1', '', '{}');\n", next)
 	script += moreOfAge(has)
-	script = strings.ReplaceAll(script, "{{body}}", map[bool]string{true: `CAST('{"n":1}' AS BLOB)`, false: `CAST('{"n":1}' AS BYTEA)`}[c.URL == ""])
+	madeBy(t, c, files, strings.ReplaceAll(script, "{{body}}", map[bool]string{true: `CAST('{"n":1}' AS BLOB)`, false: `CAST('{"n":1}' AS BYTEA)`}[c.URL == ""]))
+}
+
+// madeBy makes a database by some migrations, with rows.
+func madeBy(t *testing.T, c store.Config, files []string, rows string) {
+	t.Helper()
+	driver, name, script := "sqlite", "file:"+filepath.Join(c.Dir, c.Name+".db"), ""
+	words := strings.NewReplacer("{{int}}", "INTEGER", "{{blob}}", "BLOB", "{{strict}}", "STRICT", "{{sqlite}}", "", "{{postgres}}", "{{not here}}")
+	if c.URL != "" {
+		driver, name, script = "pgx", c.URL+"&search_path="+c.Name, "CREATE SCHEMA "+c.Name+";\n"
+		words = strings.NewReplacer("{{int}}", "BIGINT", "{{blob}}", "BYTEA", "{{strict}}", "", "{{postgres}}", "", "{{sqlite}}", "{{not here}}")
+	}
+	script += "CREATE TABLE schema_version (version BIGINT NOT NULL);\n"
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		script += words.Replace(string(text)) + fmt.Sprintf(";\nINSERT INTO schema_version VALUES (%d);\n", i+1)
+	}
 	old, err := sql.Open(driver, name)
 	must(t, err)
-	for stmt := range strings.SplitSeq(script, ";\n") {
+	for stmt := range strings.SplitSeq(script+rows, ";\n") {
 		if stmt = strings.TrimSpace(stmt); stmt == "" || strings.Contains(stmt, "{{not here}}") {
 			continue
 		}
