@@ -25,13 +25,9 @@ func fleet(t *testing.T, db *store.DB, now func() time.Time, numbers ...string) 
 	var held []*checkout.Lease
 	for i, digits := range numbers {
 		h, err := l.Take(t.Context(), i+1, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n := flow.Number{Slot: i + 1, Token: h.Token, Digits: digits, State: flow.NumberLive, Since: now(), PhoneSeen: now()}
-		if err := b.Report(t.Context(), n); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Report(t.Context(), n))
 		held = append(held, h)
 	}
 	return held

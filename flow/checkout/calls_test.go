@@ -52,9 +52,7 @@ func TestWhatIsKeptOfACallShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	at := storetest.SQLite(t, store.Accounts)
 	db, err := store.Open(t.Context(), at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, _ := desk(t, db)
 	const email, password = "owner@example.com", "correct horse battery"
 	var up, in, made checkout.Made
@@ -80,13 +78,9 @@ func TestWhatIsKeptOfACallShowsNoSecret(t *testing.T) {
 			t.Errorf("again: %v %s", err, again.Body)
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 	kept, err := os.ReadFile(filepath.Join(at.Dir, at.Name+".db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, secret := range []string{
 		up.SignedUp.SecretKey, up.SignedUp.PublicKey, in.LoggedIn.Token, made.Key.Text, password, "key of the", "secret of", "hash of " + password,
 	} {
@@ -162,9 +156,7 @@ func TestCallsAreForgottenAfterADay(t *testing.T) {
 	storetest.Each(t, store.Accounts, func(t *testing.T, db *store.DB) {
 		a, pass := desk(t, db)
 		up, err := a.Demo(t.Context(), "owner@example.com", "correct horse battery", "Ada Stores", func(checkout.SignedUp) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		project := func() checkout.Answer {
 			answer, err := a.AddProject(t.Context(), up.Account.ID, "Shoes", whole("key", "same"))
 			if err != nil {
@@ -183,9 +175,7 @@ func TestCallsAreForgottenAfterADay(t *testing.T) {
 		pass(11 * time.Minute) // it is looked for every ten
 		await.Until(t, "the call is forgotten", func() bool {
 			_, there, err := db.OldestCall(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return !there
 		})
 		stop()

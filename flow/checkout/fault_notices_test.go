@@ -263,9 +263,7 @@ func forgeries(t *testing.T, p post, now time.Time) map[string]post {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	_, _ = z.Write(p.body)
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	wide := make([]byte, 0, 2*len(p.body))
 	for _, c := range p.body {
 		wide = append(wide, c, 0)

@@ -102,9 +102,7 @@ func TestReferencesThatNameAPayerStayApart(t *testing.T) {
 func withoutPayer(t *testing.T, body []byte) map[string]any {
 	t.Helper()
 	var event map[string]any
-	if err := json.Unmarshal(body, &event); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(body, &event))
 	data, is := event["data"].(map[string]any)
 	if !is {
 		t.Fatalf("an event without data: %s", body)
@@ -122,8 +120,6 @@ func withoutPayer(t *testing.T, body []byte) map[string]any {
 func marshalled(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }

@@ -76,9 +76,7 @@ func TestAPausedHolderSendsNothing(t *testing.T) {
 		for range 5 { // as long as it says something it keeps the number
 			clock.pass(checkout.LeaseRenew)
 			stopped.pass(checkout.LeaseRenew)
-			if err := first.Renew(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, first.Renew(t.Context()))
 			refusedLease(t, b, "")
 		}
 		holds(t, first)
@@ -244,9 +242,7 @@ func TestALeaseWithoutTheDatabase(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t, store.Checkout))
 	clock := newHand()
 	first := take(t, leases(db, nil, "a", clock.now), "")
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Close())
 	if err := first.Check(t.Context()); err == nil {
 		t.Error("it sends without knowing whose the number is")
 	}
@@ -279,8 +275,8 @@ func TestALeaseThatCannotBeRenewedIsLost(t *testing.T) {
 					_ = db.Update(context.WithoutCancel(t.Context()), func(*store.Tx) error { close(began); <-release; return nil })
 				})
 				<-began
-			} else if err := db.Close(); err != nil {
-				t.Fatal(err)
+			} else {
+				must(t, db.Close())
 			}
 			go func() { ended <- h.Keep(t.Context()) }()
 			clock.pass(checkout.LeaseLasts)

@@ -40,9 +40,7 @@ func (e *hookEngine) openBare(b *testing.B) {
 			ID: "wsp_we_1", Project: project, URL: "http://127.0.0.1:1/hook", Secrets: []string{hookSecret}, Status: flow.EndpointEnabled, CreatedAt: time.Now(),
 		})
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 }
 
 // commit is the rate at which a payment, its event and a delivery of it are kept,

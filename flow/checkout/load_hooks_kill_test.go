@@ -91,9 +91,7 @@ func (h *hookBench) live(b *testing.B, life hookLife, until int) (acked []string
 	b.Helper()
 	cmd, in, out := hookProcess(b, "till")
 	defer out.Close()
-	if err := errors.Join(json.NewEncoder(in).Encode(life), in.Close()); err != nil {
-		b.Fatal(err)
-	}
+	must(b, errors.Join(json.NewEncoder(in).Encode(life), in.Close()))
 	lines := bufio.NewScanner(out)
 	over := false
 	for lines.Scan() {
@@ -101,9 +99,7 @@ func (h *hookBench) live(b *testing.B, life hookLife, until int) (acked []string
 			break
 		}
 		if acked = append(acked, lines.Text()); len(acked) == until {
-			if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-				b.Fatal(err)
-			}
+			must(b, cmd.Process.Signal(syscall.SIGKILL))
 		}
 	}
 	err := cmd.Wait()
@@ -120,13 +116,9 @@ func (h *hookBench) lose(b *testing.B, e *hookEngine, r *hookRig, settled map[st
 	lost, events := 0, 0
 	for reference := range settled {
 		a, err := r.db.AttemptByReference(b.Context(), reference)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		list, err := r.db.Events(b.Context(), a.Session)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		if len(list) != 1 || came[string(list[0].ID)] == 0 {
 			lost++
 		}
@@ -166,16 +158,10 @@ func startRiver(b *testing.B, h *hookBench) *hookRiver {
 	cmd := exec.CommandContext(b.Context(), binary)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
+	must(b, cmd.Start())
 	b.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
 	r := &hookRiver{h.engines[1].n, json.NewEncoder(in), json.NewDecoder(out)}
 	doors := make([]string, hookDoors)

@@ -44,9 +44,7 @@ func (r *hookRig) stored(b *testing.B, n int, to func(i int) flow.Endpoint, body
 			}
 			return nil
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 	}
 }
 
@@ -170,9 +168,7 @@ func (h *hookBench) latencies(b *testing.B) {
 		names := make(map[string]flow.SessionID, len(money))
 		for _, n := range money {
 			a, err := e.rig.db.AttemptByReference(b.Context(), n.Reference)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			names[n.Reference] = a.Session
 		}
 		h.note(e.rig.delays(b, hookPace, hookPaced, func(i int) (flow.SessionID, error) {
@@ -226,9 +222,7 @@ func (h *hookBench) holds(b *testing.B) {
 			_, err := tx.HoldDeliveries(b.Context(), dead.ID, time.Now(), hookHeld)
 			return err
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		for i := range hookClaims {
 			for name, r := range rigs {
 				r.stored(b, hookClaimed, func(int) flow.Endpoint { return to[name] }, h.bare.body)
@@ -255,9 +249,7 @@ func (r *hookRig) claim(b *testing.B, i int) time.Duration {
 	b.Helper()
 	now := time.Now()
 	due, err := r.db.DueDeliveries(b.Context(), now, hookClaimed)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	ids := make([]string, len(due))
 	for i, d := range due {
 		ids[i] = d.ID
@@ -270,8 +262,6 @@ func (r *hookRig) claim(b *testing.B, i int) time.Duration {
 		}
 		return err
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return time.Since(now)
 }

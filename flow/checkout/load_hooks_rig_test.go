@@ -69,9 +69,7 @@ func newHookRig(b *testing.B, place store.Config, clock func() time.Time, timeou
 	b.Helper()
 	place.Keys = storetest.Keys(b) // a process of its own is not handed them
 	db, err := store.Open(b.Context(), place)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	r := &hookRig{
 		db: db, ids: flow.IDs{Now: clock, Rand: cryptorand.Reader}, ready: map[string][]flow.Notice{}, delivered: make(chan struct{}, 1),
 		sender: hooks.New(hooks.Config{AllowLoopback: true, Now: time.Now, Timeout: timeout}),
@@ -89,9 +87,7 @@ func newHookRig(b *testing.B, place store.Config, clock func() time.Time, timeou
 		},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return r
 }
 

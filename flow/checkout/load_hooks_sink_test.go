@@ -42,9 +42,7 @@ func BenchmarkHooksPart(b *testing.B) {
 	default:
 		b.Skip("this is a part of BenchmarkHooks")
 	}
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 }
 
 // hookProcess starts this program once more, as a part. What it writes to its
@@ -52,9 +50,7 @@ func BenchmarkHooksPart(b *testing.B) {
 func hookProcess(b *testing.B, part string) (cmd *exec.Cmd, in io.WriteCloser, out *os.File) {
 	b.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	cmd = exec.CommandContext(context.WithoutCancel(b.Context()), self, "-test.run", "^$", "-test.bench", "^BenchmarkHooksPart$", "-test.benchtime", "1x")
 	cmd.Env = append(os.Environ(), hookPart+"="+part)
 	cmd.Stderr = os.Stderr
@@ -62,14 +58,10 @@ func hookProcess(b *testing.B, part string) (cmd *exec.Cmd, in io.WriteCloser, o
 		b.Fatal(err)
 	}
 	out, theirs, err := os.Pipe()
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer theirs.Close()
 	cmd.ExtraFiles = []*os.File{theirs}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, cmd.Start())
 	return cmd, in, out
 }
 
@@ -96,9 +88,7 @@ func startSink(b *testing.B) *hookSink {
 		_ = cmd.Wait()
 		_ = out.Close()
 	})
-	if err := json.NewDecoder(out).Decode(&s.Doors); err != nil {
-		b.Fatal(err)
-	}
+	must(b, json.NewDecoder(out).Decode(&s.Doors))
 	return s
 }
 
@@ -110,12 +100,8 @@ func (s *hookSink) hang() string      { return s.Doors[0] + "/hang" }
 func (s *hookSink) ask(b *testing.B, path string, into any) {
 	b.Helper()
 	answer, err := s.http.Get(s.Doors[0] + path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := errors.Join(json.NewDecoder(answer.Body).Decode(into), answer.Body.Close()); err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
+	must(b, errors.Join(json.NewDecoder(answer.Body).Decode(into), answer.Body.Close()))
 }
 
 func (s *hookSink) count(b *testing.B) (c hookCount) {

@@ -172,9 +172,7 @@ func (h *hookBench) machine(b *testing.B) string {
 			err = db.QueryRowContext(b.Context(), "SELECT current_setting('server_version'), current_setting('fsync')").Scan(&version, &fsync)
 			_ = db.Close()
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		where += fmt.Sprintf(", PostgreSQL %s fsync=%s", version, fsync)
 	}
 	return where

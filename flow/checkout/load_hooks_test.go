@@ -206,14 +206,10 @@ func (h *hookBench) body(b *testing.B) []byte {
 	r.prepare(b, toldOfMoney, 1)
 	n := r.take(toldOfMoney, 1)[0]
 	r.expect(1)
-	if err := r.settle(b.Context(), n); err != nil {
-		b.Fatal(err)
-	}
+	must(b, r.settle(b.Context(), n))
 	r.all(b)
 	a, err := r.db.AttemptByReference(b.Context(), n.Reference)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	events, err := r.db.Events(b.Context(), a.Session)
 	if err != nil || len(events) != 1 {
 		b.Fatalf("a payment made the events %+v, %v", events, err)

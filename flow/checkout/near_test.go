@@ -65,9 +65,7 @@ func TestPlacesTeachRedisItsScriptAgain(t *testing.T) {
 	client := redistest.Start(t).Client
 	ctx, places := t.Context(), newPlaces(client)
 	for seq := range int64(3) {
-		if err := client.ScriptFlush(ctx).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.ScriptFlush(ctx).Err())
 		places.PutAll(ctx, []flow.Chat{place(seq + 1), {ID: "chat_2", Seq: seq + 1}})
 		for _, id := range []flow.ChatID{"chat_1", "chat_2"} {
 			if c, ok := places.Get(ctx, id); !ok || c.Seq != seq+1 {

@@ -67,12 +67,8 @@ func TestWhatSomebodyElseLeftInRedisIsForgottenAndReplaced(t *testing.T) {
 		"only half":        func() error { return client.HSet(ctx, chatKey, "other", "x").Err() },
 		"nothing any more": func() error { return client.FlushAll(ctx).Err() },
 	} {
-		if err := client.Del(ctx, chatKey).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := spoil(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.Del(ctx, chatKey).Err())
+		must(t, spoil())
 		if got, ok := places.Get(ctx, "chat_1"); ok && got.ID != "" {
 			t.Errorf("%s: it remembers %+v", name, got)
 		}
@@ -88,16 +84,12 @@ func TestAFullRedisForgetsAndFailsNobody(t *testing.T) {
 	client := redistest.Start(t).Client
 	ctx, places := t.Context(), newPlaces(client)
 	places.Put(ctx, place(1))
-	if err := client.ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.ConfigSet(ctx, "maxmemory", "1").Err())
 	places.Put(ctx, place(2)) // refused: maxmemory-policy is noeviction
 	if got, _ := places.Get(ctx, "chat_1"); got.Seq == 2 {
 		t.Error("a full Redis took it; the test proves nothing")
 	}
-	if err := client.ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.ConfigSet(ctx, "maxmemory", "0").Err())
 	places.Put(ctx, place(3))
 	if got, ok := places.Get(ctx, "chat_1"); !ok || got.Seq != 3 {
 		t.Errorf("with room again it remembers %+v, %v", got, ok)
@@ -145,9 +137,7 @@ func TestARedisThatHangsOrIsGoneCostsATalkAMomentAndNeverATurn(t *testing.T) {
 			w.hear("ada", flow.Intent{Kind: flow.MeansMenu})
 		}
 	}
-	if err := server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Client.Do(t.Context(), "CLIENT", "PAUSE", "60000").Err())
 	before, began := count.asked.Load(), time.Now()
 	talk()
 	// Each turn asks twice, and the client by itself waits three seconds for each
@@ -183,16 +173,12 @@ func TestOnlyWhatThisProcessSignedForTheVeryChatIsBelieved(t *testing.T) {
 		if spoiled == kept {
 			t.Fatalf("%s: nothing was spoiled", name)
 		}
-		if err := client.HSet(ctx, chatKey, "chat", spoiled).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.HSet(ctx, chatKey, "chat", spoiled).Err())
 		if got, ok := places.Get(ctx, "chat_1"); ok {
 			t.Errorf("%s: it believes %+v", name, got)
 		}
 	}
-	if err := client.HSet(ctx, "t:chat:chat_2", "seq", "5", "chat", kept).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.HSet(ctx, "t:chat:chat_2", "seq", "5", "chat", kept).Err())
 	if got, ok := places.Get(ctx, "chat_2"); ok && got.ID == "chat_2" {
 		t.Errorf("another chat's place is taken for %+v", got)
 	}

@@ -99,9 +99,7 @@ func coveredOf(t *testing.T, err error) flow.Kobo {
 		return 0
 	}
 	n, err := strconv.ParseInt(refusal.Details["coveredMinor"], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return flow.Kobo(n)
 }
 

@@ -116,9 +116,7 @@ func TestARefundGoesBackToWhoPaid(t *testing.T) {
 			t.Errorf("told %v", e)
 		}
 		list, err := w.db.Events(t.Context(), session.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, e := range list {
 			if i > 0 && e.Sequence <= list[i-1].Sequence {
 				t.Errorf("%s has the number %d after %d", e.Kind, e.Sequence, list[i-1].Sequence)

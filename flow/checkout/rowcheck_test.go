@@ -37,9 +37,7 @@ func broken(t *testing.T, c store.Config) (names []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(names)
 	return names
 }
@@ -99,9 +97,7 @@ func TestWhateverIsWrongWithTheRowsOfAccountsIsFound(t *testing.T) {
 		db := storetest.Open(t, c)
 		a, _ := desk(t, db)
 		_, err := a.Demo(t.Context(), "ada@example.com", "long-enough-1", "Ada Stores", func(checkout.SignedUp) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		w := &world{t: t, store: c}
 		w.change("INSERT INTO people SELECT 'per_1', id, 'obi@example.com', 'x', 'support', 1, 0 FROM accounts")
 		if got := broken(t, c); len(got) > 0 {
@@ -128,9 +124,7 @@ func TestALookFromOutsideChangesNothing(t *testing.T) {
 	t.Parallel()
 	c := storetest.SQLite(t, store.Checkout)
 	db := storetest.Open(t, c)
-	if err := db.Update(t.Context(), func(tx *store.Tx) error { return tx.SetSetting(t.Context(), "name", "value") }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, db.Update(t.Context(), func(tx *store.Tx) error { return tx.SetSetting(t.Context(), "name", "value") }))
 	killed := c // what a kill leaves: the file and its log, without what is shared
 	killed.Dir = t.TempDir()
 	for _, ending := range []string{".db", ".db-wal"} {
@@ -138,9 +132,7 @@ func TestALookFromOutsideChangesNothing(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(killed.Dir, c.Name+ending), text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	before := contents(t, killed.Dir)
 	err := store.Still(t.Context(), killed, func(r store.Reader) error {
@@ -150,9 +142,7 @@ func TestALookFromOutsideChangesNothing(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	after := contents(t, killed.Dir)
 	for name, text := range before {
 		if after[name] != text {
@@ -172,14 +162,10 @@ func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out[e.Name()] = string(text)
 	}
 	return out

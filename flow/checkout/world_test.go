@@ -343,8 +343,14 @@ func (w *world) until(what string, is func() bool) {
 
 func (w *world) must(err error) {
 	w.t.Helper()
+	must(w.t, err)
+}
+
+// must ends a test that cannot go on after an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		w.t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
