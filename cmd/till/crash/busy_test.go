@@ -43,9 +43,7 @@ func busy(w *world, hold time.Duration, calls int) held {
 	defer bank.Close()
 	lock := w.lock()
 	began := time.Now()
-	if err := w.transfer(&one, account, one.amount); err != nil {
-		w.tb.Fatal(err)
-	}
+	must(w.tb, w.transfer(&one, account, one.amount))
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	call := func(n int) {
@@ -129,16 +127,12 @@ func (w *world) lock() func() {
 	w.tb.Helper()
 	ctx := context.Background()
 	db, err := sql.Open("sqlite", "file:"+w.file("test.db")+"?_pragma=busy_timeout(20000)")
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	must(w.tb, err)
 	conn, err := db.Conn(ctx)
 	if err == nil {
 		_, err = conn.ExecContext(ctx, "BEGIN IMMEDIATE")
 	}
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	must(w.tb, err)
 	return func() {
 		if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
 			w.tb.Error(err)

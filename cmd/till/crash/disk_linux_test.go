@@ -44,9 +44,7 @@ func starve(w *world, s space, rounds int, random *rand.Rand) starved {
 		return r, err
 	}
 	for round := range rounds {
-		if err := s.take(random); err != nil {
-			w.tb.Fatal(err)
-		}
+		must(w.tb, s.take(random))
 		full := false
 		for n := 0; n < 3000 && !full; n++ {
 			r, err := open(fmt.Sprintf("%s-%d-%d", s.name, round, n))
@@ -67,9 +65,7 @@ func starve(w *world, s space, rounds int, random *rand.Rand) starved {
 		if !w.ready() {
 			out.notReady++
 		}
-		if err := s.give(); err != nil {
-			w.tb.Fatal(err)
-		}
+		must(w.tb, s.give())
 		w.until("there is room again", w.ready)
 		if r, err := open(fmt.Sprintf("%s-%d-again", s.name, round)); err != nil || r.status != http.StatusCreated {
 			w.wrong("lost", "%s: there is room again, and: %d %s (%v)", s.name, r.status, r.body, err)

@@ -21,9 +21,7 @@ func ownDatabase(tb testing.TB, name string) string {
 	tb.Helper()
 	at := storetest.Postgres(tb, store.Checkout).URL
 	db, err := sql.Open("pgx", at)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	defer db.Close()
 	if _, err := db.ExecContext(context.Background(), "CREATE DATABASE "+name); err != nil {
 		tb.Fatal(err)
@@ -37,9 +35,7 @@ func (w *world) books(name string) *sql.DB {
 	for _, setting := range w.env {
 		if at, on := strings.CutPrefix(setting, "TILL_DATABASE_URL="); on && name == "test" {
 			db, err := sql.Open("pgx", at+"&search_path=test")
-			if err != nil {
-				w.tb.Fatal(err)
-			}
+			must(w.tb, err)
 			return db
 		}
 	}
@@ -48,9 +44,7 @@ func (w *world) books(name string) *sql.DB {
 		file = w.bankFile()
 	}
 	db, err := sql.Open("sqlite", "file:"+url.PathEscape(file)+"?_pragma=query_only(1)&_pragma=busy_timeout(5000)")
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	must(w.tb, err)
 	return db
 }
 
@@ -77,14 +71,10 @@ func (w *world) texts(db *sql.DB, query string) map[string]int {
 	out := map[string]int{}
 	for rows.Next() {
 		var one string
-		if err := rows.Scan(&one); err != nil {
-			w.tb.Fatal(err)
-		}
+		must(w.tb, rows.Scan(&one))
 		out[one]++
 	}
-	if err := rows.Err(); err != nil {
-		w.tb.Fatal(err)
-	}
+	must(w.tb, rows.Err())
 	return out
 }
 

@@ -35,9 +35,7 @@ type journal struct {
 func newJournal(tb testing.TB, dir string) *journal {
 	tb.Helper()
 	file, err := os.Create(filepath.Join(dir, "acknowledged.jsonl"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	tb.Cleanup(func() { _ = file.Close() })
 	return &journal{file: file}
 }

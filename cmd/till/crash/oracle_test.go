@@ -14,9 +14,7 @@ func TestTheAuditFindsWhatIsNotThere(t *testing.T) {
 	one := sale{reference: "sale", amount: 500_000}
 	over, end := context.WithCancel(t.Context())
 	end()
-	if err := s.chat(over, &one); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.chat(over, &one))
 	kept, bank := w.books("test"), w.books("bank")
 	defer kept.Close()
 	defer bank.Close()
@@ -63,9 +61,7 @@ func TestTheAuditFindsWhatIsNotThere(t *testing.T) {
 		w.found = map[string][]string{}
 		before := len(w.journal.all)
 		if made.up != nil {
-			if err := w.journal.keep(*made.up); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.journal.keep(*made.up))
 		}
 		made.find()
 		if w.count(made.as) == 0 {

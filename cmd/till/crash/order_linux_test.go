@@ -109,14 +109,10 @@ func watched(tb testing.TB, sessions int) order {
 	p.End(syscall.SIGINT) // it lets go of Till
 	w.verdict()
 	trace, err := os.Open(file)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	defer trace.Close()
 	out, err := ordered(trace)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	if out.answered < sessions || len(out.early) > 0 {
 		tb.Errorf("of %d answers %d were seen, and %d of them came before what they are about was on the disk: %v", sessions, out.answered, len(out.early), out.early)
 	}

@@ -19,9 +19,7 @@ func start(tb testing.TB, dir string, env []string, args ...string) *tilltest.Pr
 func keptKey(tb testing.TB, dir string) string {
 	tb.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, ".env.till"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	for line := range strings.SplitSeq(string(text), "\n") {
 		if key, ok := strings.CutPrefix(line, "TILL_SECRET_KEY="); ok {
 			return key

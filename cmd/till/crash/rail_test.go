@@ -40,9 +40,7 @@ type line struct {
 func newLine(tb testing.TB, bank string) (*line, string) {
 	tb.Helper()
 	to, err := url.Parse(bank)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	l := &line{to: proxy, said: map[string][]string{}}
 	server := httptest.NewServer(l)

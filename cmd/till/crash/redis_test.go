@@ -43,9 +43,7 @@ func (r *redisServer) do(args ...any) {
 func (r *redisServer) lies() {
 	r.tb.Helper()
 	keys, err := r.Client.Keys(context.Background(), "*").Result()
-	if err != nil {
-		r.tb.Fatal(err)
-	}
+	must(r.tb, err)
 	for _, key := range keys {
 		r.do("DEL", key)
 		r.do("LPUSH", key, "not what was there")

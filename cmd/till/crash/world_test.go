@@ -46,6 +46,14 @@ type world struct {
 	found map[string][]string // what is wrong, by kind
 }
 
+// must ends a test that cannot go on after an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // newWorld starts a bank, a network and, on them, Till, with a number linked.
 func newWorld(tb testing.TB, env ...string) *world {
 	tb.Helper()

@@ -42,9 +42,7 @@ func (w *world) echo(b *testing.B) func(int) error {
 func bareCommits(b *testing.B, lasts time.Duration) float64 {
 	b.Helper()
 	db, err := store.Open(b.Context(), store.Config{Schema: store.Accounts, Dir: b.TempDir(), Name: "bare", Keys: storetest.Keys(b)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer db.Close()
 	var n atomic.Int64
 	rate, _, err := closed(64, lasts, func(int) error {
@@ -52,8 +50,6 @@ func bareCommits(b *testing.B, lasts time.Duration) float64 {
 			return tx.SetSetting(context.Background(), fmt.Sprintf("bare-%d", n.Add(1)), "1")
 		})
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return rate
 }

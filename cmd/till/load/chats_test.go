@@ -61,9 +61,7 @@ func (w *world) chatters(tb testing.TB, n int, rate float64) []*chatter {
 	list := make([]*chatter, n)
 	for i := range list {
 		phone, err := w.network.NewPhone(fmt.Sprintf("2348031%06d", i), "Payer")
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must(tb, err)
 		list[i] = &chatter{phone: phone}
 	}
 	progress("  %d phones made", n)

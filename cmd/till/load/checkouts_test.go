@@ -148,9 +148,7 @@ func (w *world) limit(b *testing.B) float64 {
 	b.Helper()
 	lasts := time.Duration(size(3000, 500)) * time.Millisecond
 	h, _, err := closed(64, lasts, w.echo(b))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	c := bareCommits(b, lasts)
 	progress("  bare: %.0f posts/s, %.0f commits/s", h, c)
 	return 1 / (callsOfOne/h + commitsOfOne/c)

@@ -53,16 +53,12 @@ func growth(b *testing.B, t *table) {
 				_, _, err := g.open(context.Background(), i, "headless")
 				return err
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			g.create = append(g.create, time.Duration(took.at(0.5)*float64(time.Millisecond)))
 			_, took, err = closed(8, time.Duration(size(1000, 300))*time.Millisecond, func(int) error {
 				return g.call(context.Background(), http.MethodGet, g.url("/v1/whatsapp/checkout/sessions/"+seeded(1+rand.IntN(g.n))), g.keys[0], nil, nil) // any will do
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			g.read = append(g.read, time.Duration(took.at(0.5)*float64(time.Millisecond)))
 		}
 	}
@@ -109,9 +105,7 @@ func seeded(i int) string { return fmt.Sprintf("wsp_sess_01%024d", i) }
 func (w *world) fill(b *testing.B, n int) {
 	b.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(w.dir, "data", "test.db"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	do := func(query string) {
@@ -143,25 +137,19 @@ func (w *world) fill(b *testing.B, n int) {
 func (w *world) copies(b *testing.B, db *sql.DB, table string, n int, other map[string]string) {
 	b.Helper()
 	rows, err := db.QueryContext(b.Context(), "SELECT name FROM pragma_table_info(?)", table)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	defer rows.Close()
 	var names, values []string
 	for rows.Next() {
 		var name string
-		if err := rows.Scan(&name); err != nil {
-			b.Fatal(err)
-		}
+		must(b, rows.Scan(&name))
 		value := other[name]
 		if value == "" {
 			value = "first." + name
 		}
 		names, values = append(names, name), append(values, value)
 	}
-	if err := rows.Err(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, rows.Err())
 	for _, query := range []string{
 		"CREATE TEMP TABLE first AS SELECT * FROM main." + table + " LIMIT 1",
 		fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO main.%s (%s) SELECT %s FROM n CROSS JOIN first",
@@ -181,9 +169,7 @@ func (g *grown) list(b *testing.B, query string) times {
 	for range size(300, 100) {
 		began := time.Now()
 		err := g.call(context.Background(), http.MethodGet, g.url("/v1/whatsapp/checkout/sessions?limit=50"+query), g.keys[0], nil, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		took = append(took, time.Since(began))
 	}
 	return took

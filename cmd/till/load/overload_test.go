@@ -33,9 +33,7 @@ func overload(b *testing.B, t *table) {
 		_, _, err := bare.open(context.Background(), i, "headless")
 		return err
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	progress("  %.0f creates a second by 64 that wait for their answers", most)
 	bare.overloaded(t, fmt.Sprintf("overload without any limit, 5 × %.0f creates/s", most), 5*most, false)
 }

@@ -62,6 +62,14 @@ type settings struct {
 	chat  bool // link a number
 }
 
+// must ends a test that cannot go on after an error.
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // newWorld starts everything, signs merchants up and gives each an endpoint.
 func newWorld(tb testing.TB, s settings) *world {
 	tb.Helper()
@@ -97,9 +105,7 @@ func prepare(tb testing.TB, s settings) *world {
 		tb.Fatal(err)
 	}
 	ln, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- w.network.Serve(ctx, ln) }()
@@ -147,9 +153,7 @@ func (w *world) between() {
 	ctx := context.Background()
 	data := filepath.Join(w.dir, "data")
 	keys, err := sealing.Keys(config.Settings{DataDir: data})
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	must(w.tb, err)
 	c := store.Config{Schema: store.Accounts, Dir: data, Name: "accounts"}
 	if c.Keys, err = store.NewKeyring(rand.Reader, keys[0], keys[1:]...); err != nil {
 		w.tb.Fatal(err)
@@ -159,12 +163,8 @@ func (w *world) between() {
 		secret, err = r.Secret(ctx, sealing.BankSecret)
 		return err
 	})
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	if err := w.call(ctx, http.MethodPut, "http://"+w.bankAt+"/bank/test/client", "", map[string]string{"notifyUrl": "http://" + w.relay.at + noticePath, "secret": secret}, nil); err != nil {
-		w.tb.Fatal(err)
-	}
+	must(w.tb, err)
+	must(w.tb, w.call(ctx, http.MethodPut, "http://"+w.bankAt+"/bank/test/client", "", map[string]string{"notifyUrl": "http://" + w.relay.at + noticePath, "secret": secret}, nil))
 }
 
 // link links the bot's number.
@@ -175,9 +175,7 @@ func (w *world) link() {
 	if err == nil {
 		err = owner.ScanQR(code)
 	}
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	must(w.tb, err)
 	w.linked = owner
 	until(w.tb, "the number is linked", tilltest.Patience, func() bool {
 		var out struct {
@@ -199,9 +197,7 @@ func (w *world) signUp(i int, hears bool) {
 	err := w.call(ctx, http.MethodPost, w.url("/v1/auth/signup"), "", map[string]string{
 		"email": fmt.Sprintf("owner%d@load.example", i), "password": "correct horse battery", "businessName": fmt.Sprintf("Load %d", i),
 	}, &made)
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	must(w.tb, err)
 	key := made.Data.Keys.SecretKey
 	w.keys = append(w.keys, key)
 	if !hears {
@@ -210,9 +206,7 @@ func (w *world) signUp(i int, hears bool) {
 	err = w.call(ctx, http.MethodPost, w.url("/v1/webhook-endpoints"), key, map[string]any{
 		"url": fmt.Sprintf("http://%s/hook/%d", w.relay.at, i), "events": []string{"charge.success"},
 	}, nil)
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	must(w.tb, err)
 }
 
 func (w *world) url(path string) string { return "http://" + w.addr + path }
