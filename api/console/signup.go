@@ -23,9 +23,7 @@ func (*Console) askSignUp(v *visit, data signUpView) error {
 	if v.who.Role != "" {
 		return v.to("/developers", "You are logged in already.")
 	}
-	if err := v.greet(); err != nil {
-		return err
-	}
+	v.greet()
 	return v.show("signup", "Sign up", data)
 }
 

@@ -162,9 +162,7 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 	sender := a.sender(env)
 	a.closing(func() error { sender.Close(); return nil })
 	signing := make([]byte, 32)
-	if _, err := rand.Read(signing); err != nil {
-		return nil, err
-	}
+	_, _ = rand.Read(signing)
 	places := checkout.NewNearPlaces(checkout.NewRedisPlaces(a.redis, placesOf(env), signing, a.log))
 	a.running = append(a.running, places.Run)
 	c.Places = places
@@ -215,7 +213,7 @@ func post(ctx context.Context, sender *hooks.Sender, d flow.Delivery, at time.Ti
 // nextTry is the schedule of webhooks.
 func nextTry(d flow.Delivery, v flow.Verdict) (time.Duration, bool) {
 	var jitter [8]byte
-	_, _ = rand.Read(jitter[:]) // without it the schedule is merely even
+	_, _ = rand.Read(jitter[:])
 	return hooks.Next(d.Attempts+1, v.RetryAfter, binary.BigEndian.Uint64(jitter[:]))
 }
 

@@ -39,31 +39,26 @@ func (a *app) openBoards(ctx context.Context, test, live *store.DB) error {
 }
 
 // holder names this process among all that ever run a number.
-func holder() (string, error) {
+func holder() string {
 	raw := make([]byte, 6)
-	if _, err := rand.Read(raw); err != nil {
-		return "", err
-	}
+	_, _ = rand.Read(raw)
 	host, err := os.Hostname()
 	if err != nil {
 		host = "host"
 	}
-	return fmt.Sprintf("%.60s/%d/%x", host, os.Getpid(), raw), nil
+	return fmt.Sprintf("%.60s/%d/%x", host, os.Getpid(), raw)
 }
 
 // openFleet opens the bot's WhatsApp numbers. On the network inside, phones of
 // its own link them by themselves; elsewhere the text to scan is printed.
 func (a *app) openFleet(ctx context.Context, db *store.DB, out io.Writer, n *network) error {
-	name, err := holder()
+	err := moveKeys(a.set.DataDir)
 	if err != nil {
-		return fmt.Errorf("name this process: %w", err)
-	}
-	if err := moveKeys(a.set.DataDir); err != nil {
 		return err
 	}
 	a.fleet, err = whatsapp.NewFleet(whatsapp.FleetConfig{
 		Dir: under(a.set.DataDir, keysDir), Name: string(flow.Test), Numbers: a.set.WhatsAppNumbers, Board: a.board,
-		Leases: checkout.NewLeases(db, a.redis, "till:"+string(flow.Test)+":", name, time.Now, a.log), Lock: lockFile,
+		Leases: checkout.NewLeases(db, a.redis, "till:"+string(flow.Test)+":", holder(), time.Now, a.log), Lock: lockFile,
 		Every: a.set.WhatsAppCanary, Rand: rand.Reader,
 		Client: whatsapp.Config{
 			Dial: n.dial, RootKey: n.root, Relink: n.inside, PushName: botName, Now: time.Now, Log: a.log, Version: a.set.WhatsAppVersion,

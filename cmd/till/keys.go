@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -31,11 +30,7 @@ func (a *app) demo(ctx context.Context) (public, secret string, err error) {
 	if public, err = a.settings.Setting(ctx, "demo_public_key"); err != nil || public != "" {
 		return public, "", err
 	}
-	raw := make([]byte, 24)
-	if _, err := rand.Read(raw); err != nil {
-		return "", "", err
-	}
-	made, err := a.accounts.Demo(ctx, demoEmail, hex.EncodeToString(raw), demoName, func(keys checkout.SignedUp) error {
+	made, err := a.accounts.Demo(ctx, demoEmail, rand.Text(), demoName, func(keys checkout.SignedUp) error {
 		text := fmt.Sprintf("TILL_URL=%s\nTILL_PUBLIC_KEY=%s\nTILL_SECRET_KEY=%s\n", a.publicURL(), keys.PublicKey, keys.SecretKey)
 		if err := writeSecret(envFile, text); err != nil {
 			return fmt.Errorf("keep the keys in %s: %w", envFile, err)

@@ -116,11 +116,7 @@ func (c *pairCmd) take(ctx context.Context, a *app, db *store.DB) (*checkout.Lea
 	if slot < 1 || slot > whatsapp.MaxNumbers {
 		return nil, usageError{fmt.Errorf("--slot is a number from 1 to %d", whatsapp.MaxNumbers)}
 	}
-	name, err := holder()
-	if err != nil {
-		return nil, fmt.Errorf("name this process: %w", err)
-	}
-	lease, err := checkout.NewLeases(db, a.redis, "till:"+string(flow.Test)+":", name, time.Now, a.log).Take(ctx, slot, "")
+	lease, err := checkout.NewLeases(db, a.redis, "till:"+string(flow.Test)+":", holder(), time.Now, a.log).Take(ctx, slot, "")
 	if errors.Is(err, checkout.ErrHeld) {
 		return nil, fmt.Errorf("number %d is run by a Till that lives, or died less than %s ago: stop it, or wait", slot, checkout.LeaseLasts)
 	}
