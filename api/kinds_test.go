@@ -9,14 +9,14 @@ import (
 )
 
 // invoice is a charge and the account that it is paid to.
-type invoice struct{ id, session, account string }
+type invoice struct{ session, account string }
 
 // charged makes a charge, with more fields.
 func (d *desk) charged(fields string) invoice {
 	d.t.Helper()
 	r := d.call("POST", chargesPath, d.key, with(fields))
 	d.want(r, http.StatusCreated, nil)
-	return invoice{r.text("data.id"), r.text("data.sessionId"), r.text("data.virtualAccount.accountNumber")}
+	return invoice{r.text("data.sessionId"), r.text("data.virtualAccount.accountNumber")}
 }
 
 // transfer pays into an account, with more fields, and returns the answer.

@@ -302,9 +302,8 @@ func TestTheLedgerSaysWhereARefundStands(t *testing.T) {
 			}
 		}
 		keep(flow.NewRefund(s, p, ask, noon))
-		n, now, reversed := 0, noon, false
+		now, reversed := noon, false
 		notice := func(kind flow.NoticeKind) flow.Notice {
-			n++
 			return flow.Notice{Kind: kind, Reference: r.Reference, RailTransactionID: "B" + r.Reference + string(kind), Amount: amount, PaidAt: now}
 		}
 		for range rapid.IntRange(0, 30).Draw(t, "steps") {

@@ -55,26 +55,25 @@ type queued struct {
 // with every failure: neither one that hangs nor many of them keep the others
 // from theirs.
 type lane struct {
-	endpoint flow.EndpointID
-	project  flow.ProjectID // "" while nothing of it was seen
-	queue    []queued
-	awaited  []queued // that somebody waits for
-	busy     int
-	asked    int // of those that somebody waits for, at work
-	places   int
-	unkept   int           // failures that are not yet kept
-	sick     bool          // its last try failed
-	rest     time.Duration // between two tries, 0: none is asked for
-	from     time.Time     // it rests until then
-	shut     time.Time     // it takes nothing until then but what somebody waits for: what it has cannot be sent
-	waits    bool          // it is among those whose turn comes
-	asks     bool          // the same, with what somebody waits for
-	parked   bool          // it waits for a place of its project
-	turned   int           // counts how often it was begun anew
-	more     bool          // the database may have more for it
-	known    flow.Endpoint // as it was
-	read     time.Time     // then
-	told     time.Time     // when a failed try was last told of as a warning; kept when it is begun anew, which its merchant does
+	project flow.ProjectID // "" while nothing of it was seen
+	queue   []queued
+	awaited []queued // that somebody waits for
+	busy    int
+	asked   int // of those that somebody waits for, at work
+	places  int
+	unkept  int           // failures that are not yet kept
+	sick    bool          // its last try failed
+	rest    time.Duration // between two tries, 0: none is asked for
+	from    time.Time     // it rests until then
+	shut    time.Time     // it takes nothing until then but what somebody waits for: what it has cannot be sent
+	waits   bool          // it is among those whose turn comes
+	asks    bool          // the same, with what somebody waits for
+	parked  bool          // it waits for a place of its project
+	turned  int           // counts how often it was begun anew
+	more    bool          // the database may have more for it
+	known   flow.Endpoint // as it was
+	read    time.Time     // then
+	told    time.Time     // when a failed try was last told of as a warning; kept when it is begun anew, which its merchant does
 }
 
 // most is how many it takes.
@@ -181,7 +180,7 @@ func (p *posting) lane(id flow.EndpointID) *lane {
 		if len(p.lanes) >= maxLanes {
 			p.forget()
 		}
-		l = &lane{endpoint: id, places: firstToOne}
+		l = &lane{places: firstToOne}
 		p.lanes[id] = l
 	}
 	return l

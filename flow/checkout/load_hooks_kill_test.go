@@ -32,7 +32,6 @@ type hookLife struct {
 	Place store.Config
 	Money []flow.Notice
 	Ahead time.Duration // of the clock: leases of the dead are over
-	Sink  string
 }
 
 // settleUntilKilled settles payments and acknowledges each by a line; when all
@@ -113,7 +112,7 @@ func (h *hookBench) live(b *testing.B, life hookLife, until int) (acked []string
 func (h *hookBench) lose(b *testing.B, e *hookEngine, r *hookRig, settled map[string]bool) {
 	b.Helper()
 	came := h.sink.ids(b)
-	lost, events := 0, 0
+	lost := 0
 	for reference := range settled {
 		a, err := r.db.AttemptByReference(b.Context(), reference)
 		must(b, err)
@@ -122,7 +121,6 @@ func (h *hookBench) lose(b *testing.B, e *hookEngine, r *hookRig, settled map[st
 		if len(list) != 1 || came[string(list[0].ID)] == 0 {
 			lost++
 		}
-		events += len(list)
 	}
 	twice := 0
 	for _, n := range came {

@@ -22,11 +22,8 @@ func (r Reader) Exec(ctx context.Context, query string, args ...any) error {
 // Postgres says which database this is.
 func (d *DB) Postgres() bool { return d.dialect == postgresDialect }
 
-// Bounds that tests reach for.
-const (
-	BatchSize   = batchSize
-	QueueLength = queueLength
-)
+// BatchSize is a bound that tests reach for.
+const BatchSize = batchSize
 
 // Count reads one number.
 func (r Reader) Count(ctx context.Context, query string, args ...any) (n int, err error) {

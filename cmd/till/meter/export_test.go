@@ -17,6 +17,3 @@ func Wait(seen [][2]time.Time, began, machine time.Time) time.Duration {
 
 // Gatherer is what a scrape would read.
 func (m *Meter) Gatherer() prometheus.Gatherer { return m.registry }
-
-// MaxAnswers is how many kinds of answer are told apart.
-const MaxAnswers = maxAnswers

@@ -298,10 +298,6 @@ func (e *ledgerBook) takeAttempt(m move) {
 func (e *ledgerBook) takeRefund(m move) {
 	w := e.w
 	if m.was == "" {
-		n := 1
-		for range e.refunds {
-			n++
-		}
 		w.name(m.id, fmt.Sprintf("refund of %s", w.called(m.more[0])))
 		w.goals.reached("refund origin", m.more[2], w)
 	} else {
