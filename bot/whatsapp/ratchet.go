@@ -11,16 +11,13 @@ import (
 	"till/flow/store/lite"
 )
 
-// trial is what is tried in one decryption: it counts only when that succeeds.
-type trial struct{ *changes }
-
-type trialKey struct{}
+// trial is the key under which a context has what is tried in one decryption: it
+// counts only when that succeeds.
+type trial struct{}
 
 func tried(ctx context.Context) *changes {
-	if t, ok := ctx.Value(trialKey{}).(trial); ok {
-		return t.changes
-	}
-	return nil
+	t, _ := ctx.Value(trial{}).(*changes)
+	return t
 }
 
 // DoDecryptionTxn decrypts: what is changed meanwhile is kept whole or not at
@@ -28,13 +25,13 @@ func tried(ctx context.Context) *changes {
 func (r *ratchets) DoDecryptionTxn(ctx context.Context, decrypt func(context.Context) error) error {
 	r.turn.Lock()
 	defer r.turn.Unlock()
-	t := trial{newChanges()}
-	if err := decrypt(context.WithValue(ctx, trialKey{}, t)); err != nil {
+	t := newChanges()
+	if err := decrypt(context.WithValue(ctx, trial{}, t)); err != nil {
 		return err
 	}
 	full := false
 	err := r.note(func(c *changes) {
-		r.noted = c.and(t.changes)
+		r.noted = c.and(t)
 		full = r.noted.count() > maxNoted
 		for address, session := range t.sessions {
 			r.sessions.put(address, session)
@@ -49,8 +46,8 @@ func (r *ratchets) DoDecryptionTxn(ctx context.Context, decrypt func(context.Con
 	return err
 }
 
-// session finds a session, nil for none.
-func (r *ratchets) session(ctx context.Context, address string) ([]byte, error) {
+// GetSession returns a session, nil for none.
+func (r *ratchets) GetSession(ctx context.Context, address string) ([]byte, error) {
 	if t := tried(ctx); t != nil {
 		if s, ok := t.sessions[address]; ok {
 			return s, nil
@@ -84,14 +81,9 @@ func (r *ratchets) session(ctx context.Context, address string) ([]byte, error) 
 	return s, nil
 }
 
-// GetSession returns a session, nil for none.
-func (r *ratchets) GetSession(ctx context.Context, address string) ([]byte, error) {
-	return r.session(ctx, address)
-}
-
 // HasSession says whether there is a session.
 func (r *ratchets) HasSession(ctx context.Context, address string) (bool, error) {
-	s, err := r.session(ctx, address)
+	s, err := r.GetSession(ctx, address)
 	return s != nil, err
 }
 
@@ -99,7 +91,7 @@ func (r *ratchets) HasSession(ctx context.Context, address string) (bool, error)
 func (r *ratchets) GetManySessions(ctx context.Context, addresses []string) (map[string][]byte, error) {
 	all := make(map[string][]byte, len(addresses))
 	for _, address := range addresses {
-		s, err := r.session(ctx, address)
+		s, err := r.GetSession(ctx, address)
 		if err != nil {
 			return nil, err
 		}
