@@ -74,7 +74,7 @@ func recordKYC(p flow.ProjectID, moves []flow.KYCMove) kycRecord {
 func (s *Server) logIn(c *call) error {
 	f := c.form(decodeRules{})
 	email := f.email("email")
-	password := f.text("password", text{required: true, most: maxPassword})
+	password := f.text("password", text{required: true, most: flow.MaxPassword})
 	if err := f.done(); err != nil {
 		return err
 	}

@@ -246,7 +246,7 @@ func TestNaughtyStringsInBodies(t *testing.T) {
 // more than all that is asked here. The same judge reads every other field, so of
 // those that pass it a few are tried.
 func hashes(op *openapi3.Operation, n naughty) bool {
-	return (op.OperationID == "signUp" || op.OperationID == "logIn") && !n.never && text{most: maxPassword}.judge(n.means()) == ""
+	return (op.OperationID == "signUp" || op.OperationID == "logIn") && !n.never && text{most: flow.MaxPassword}.judge(n.means()) == ""
 }
 
 // naughty makes one call with one string in one place.

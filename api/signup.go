@@ -7,13 +7,6 @@ import (
 	"till/flow/checkout"
 )
 
-// The bounds of a password, in characters. The upper one keeps hashing cheap
-// to refuse.
-const (
-	minPassword = 10
-	maxPassword = 128
-)
-
 type signedUpRecord struct {
 	Account ownerRecord   `json:"account"`
 	Project projectRecord `json:"project"`
@@ -41,7 +34,7 @@ func recordOwner(a flow.Account) ownerRecord {
 func (s *Server) signUp(c *call) error {
 	f := c.form(decodeRules{})
 	email := f.email("email")
-	password := f.text("password", text{required: true, least: minPassword, most: maxPassword})
+	password := f.text("password", text{required: true, least: flow.MinPassword, most: flow.MaxPassword})
 	business := f.text("businessName", text{required: true, most: maxName})
 	if err := f.done(); err != nil {
 		return err

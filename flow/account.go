@@ -30,6 +30,13 @@ const (
 	PublicKey KeyKind = "public"
 )
 
+// The bounds of a password, in characters. The upper one keeps hashing cheap
+// to refuse.
+const (
+	MinPassword = 10
+	MaxPassword = 128
+)
+
 // Account is a person who signed up.
 type Account struct {
 	ID           string

@@ -20,8 +20,6 @@ const (
 	maxTypedName = 100
 	maxTypedNote = 255
 	maxTypedURL  = 2048
-	minPassword  = 10
-	maxPassword  = 128
 )
 
 // typing reads a form's fields by the rules, and gathers what is wrong with them.
@@ -46,7 +44,7 @@ func (t *typing) text(field, label string, least, most int, multiline bool) stri
 
 // password takes a password as it was typed, white space and all.
 func (t *typing) password(field, label string) string {
-	return t.judge(t.v.form.Get(field), label, minPassword, maxPassword, false)
+	return t.judge(t.v.form.Get(field), label, flow.MinPassword, flow.MaxPassword, false)
 }
 
 func (t *typing) judge(s, label string, least, most int, multiline bool) string {
