@@ -291,8 +291,8 @@ func TestAPingThatIsTakenSaysThatAnEndpointIsWell(t *testing.T) {
 	if at := failing(); at != "" {
 		t.Errorf("a ping failed, and it fails since %s", at)
 	}
-	d.call("POST", sessions, d.key, good)
-	d.stands(d.newest("session.created"), "DEAD", "1")
+	session := d.call("POST", sessions, d.key, good).text("data.id")
+	d.stands(d.call("GET", eventsPath+"?sessionId="+session, d.key, "").text("data.items.0.id"), "DEAD", "1")
 	if failing() == "" {
 		t.Error("an event failed, and it does not fail")
 	}
