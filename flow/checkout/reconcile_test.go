@@ -36,8 +36,11 @@ func TestWhatIsNotBookedIsMissingForWhoseItIs(t *testing.T) {
 		got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(now))
 		w.must(err)
 		want := []flow.Difference{
-			{Movement: flow.MovePayment, Session: session.ID}, {Movement: flow.MoveRefund, Session: p.Session}, {Movement: flow.MoveRefundReturned, Session: p.Session},
-			{Movement: flow.MovePayout}, {Movement: flow.MovePayoutReturned},
+			{Movement: flow.MovePayment, Session: session.ID},
+			{Movement: flow.MoveRefund, Session: p.Session},
+			{Movement: flow.MoveRefundReturned, Session: p.Session},
+			{Movement: flow.MovePayout},
+			{Movement: flow.MovePayoutReturned},
 		}
 		if len(got.Differences) != len(want) {
 			t.Fatalf("%+v", got.Differences)
