@@ -109,6 +109,28 @@ func TestABankThatDoesNotAnswerDoesNotTakeMoneyOffItsWay(t *testing.T) {
 	w.is(session.ID, flow.SessionProcessing)
 }
 
+// What the bank tells while it is asked about a session stands, whatever it answers.
+func TestMoneyThatIsToldOfWhileTheBankIsAskedStaysOnItsWay(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, a := w.paying()
+	w.must(w.tell(said(flow.Pending, "T1", a, 500_000, w.clock())))
+	told := false
+	w.rail.checking(func(context.Context, string) ([]flow.Notice, error) {
+		if !told {
+			told = true
+			w.must(w.tell(said(flow.Returned, "T1", a, 500_000, w.clock()), said(flow.Pending, "T2", a, 500_000, w.clock())))
+			return nil, nil
+		}
+		return nil, rail.ErrUnavailable
+	})
+	w.later(flow.ComingAgain)
+	if !told {
+		t.Fatal("the bank was not asked")
+	}
+	w.is(session.ID, flow.SessionProcessing)
+}
+
 func TestASessionDoesNotExpireUnderMoneyOnItsWayNorWaitForItForEver(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {

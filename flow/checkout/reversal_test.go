@@ -226,17 +226,52 @@ func TestAPartThatIsTakenBackIsAskedForAgain(t *testing.T) {
 
 func TestTheSecondPaymentIsTakenBackWithoutDoubtAboutTheFirst(t *testing.T) {
 	t.Parallel()
-	w := one(t)
-	session, a := w.paying()
-	w.must(w.tell(said(flow.Credit, "T1", a, 500_000, w.clock()), said(flow.Credit, "T2", a, 500_000, w.clock()), reversal("R1", "T2", a, 500_000, w.clock())))
-	w.rest()
-	if s := w.read(session.ID); !slices.Equal(s.Exceptions, []flow.Exception{flow.DuplicatePayment}) {
-		t.Errorf("%v", s.Exceptions)
+	for _, of := range []string{"T2", ""} { // a bank that does not say which one means the last
+		w := one(t)
+		session, a := w.paying()
+		w.must(w.tell(said(flow.Credit, "T1", a, 500_000, w.clock())))
+		w.later(time.Second)
+		w.must(w.tell(said(flow.Credit, "T2", a, 500_000, w.clock()), reversal("R1", of, a, 500_000, w.clock())))
+		w.rest()
+		if s := w.read(session.ID); !slices.Equal(s.Exceptions, []flow.Exception{flow.DuplicatePayment}) {
+			t.Errorf("%v", s.Exceptions)
+		}
+		if w.events(session.ID)[flow.ChargeReversed] != 1 || slices.Contains(w.texts("ada"), "reversed") {
+			t.Errorf("told %v; the payer read %q", w.events(session.ID), w.texts("ada"))
+		}
+		w.balanced(session.ID, 500_000)
 	}
-	if w.events(session.ID)[flow.ChargeReversed] != 1 || slices.Contains(w.texts("ada"), "reversed") {
-		t.Errorf("told %v; the payer read %q", w.events(session.ID), w.texts("ada"))
-	}
-	w.balanced(session.ID, 500_000)
+}
+
+// A refund that the bank may have is not called off because the bank takes the payment
+// back: that it is given to be sent again does not say that it was not sent.
+func TestARefundThatTheBankMayHaveIsNotCalledOff(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, p := w.paidFor(500_000)
+		w.unreached(true)
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{}, rail.ErrUnavailable
+		})
+		r := w.ordered(p, 500_000)
+		w.rest()
+		w.passes(3, 24*time.Hour)
+		w.becomes(r.ID, flow.RefundAttention)
+		w.end() // so that nobody asks the bank yet
+		w.open(true)
+		w.must(w.retryRefund(r))
+		w.must(w.tell(reversal("R1", p.RailTransactionID, w.attempts(session.ID)[0], 500_000, w.clock())))
+		if r, err := w.db.Refund(t.Context(), r.ID); err != nil || r.Status != flow.RefundPending || r.PutBack {
+			t.Fatalf("it is called off: %+v (%v)", r, err)
+		}
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "S1", At: w.clock()}, nil
+		})
+		w.run()
+		w.becomes(r.ID, flow.RefundProcessed)
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: -500_000, flow.MerchantPending: 500_000})
+	})
 }
 
 func TestMoneyOfNobodyIsTakenBackToo(t *testing.T) {
