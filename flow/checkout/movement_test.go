@@ -109,6 +109,25 @@ func TestABankThatDoesNotAnswerDoesNotTakeMoneyOffItsWay(t *testing.T) {
 	w.is(session.ID, flow.SessionProcessing)
 }
 
+// A bank that is asked may still call on its way what it has told of already: whoever
+// asks is not told that more comes.
+func TestMoneyThatIsHereIsNotOnItsWayWhateverTheBankAnswers(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, a := w.paying()
+	n := said(flow.Credit, "T1", a, 200_000, w.clock())
+	w.must(w.tell(n))
+	n.Kind = flow.Pending
+	w.rail.checking(func(context.Context, string) ([]flow.Notice, error) { return []flow.Notice{n}, nil })
+	w.hear("ada", flow.Intent{Kind: flow.MeansPaid})
+	if got := w.last(); got == "on_the_way" {
+		t.Errorf("who asked read %q", got)
+	}
+	if s := w.read(session.ID); s.Status != flow.SessionPending || s.AmountPaid != 200_000 {
+		t.Errorf("%s with %d", s.Status, s.AmountPaid)
+	}
+}
+
 // What the bank tells while it is asked about a session stands, whatever it answers.
 func TestMoneyThatIsToldOfWhileTheBankIsAskedStaysOnItsWay(t *testing.T) {
 	t.Parallel()
