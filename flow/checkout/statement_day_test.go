@@ -87,6 +87,27 @@ func TestAnEventThatTellsAnotherAmountIsADifference(t *testing.T) {
 	})
 }
 
+// An event that tells of money which nobody booked, on no day, is a difference.
+func TestAnEventThatTellsOfMoneyThatIsNotBookedIsADifference(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, p := w.paidFor(500_000)
+	w.pay(session.ID, 500_000, false)
+	w.until("the second is here", func() bool { return len(w.payments(session.ID)) == 2 })
+	w.rest()
+	w.change("UPDATE events SET body = CAST(REPLACE(CAST(body AS TEXT), '" + p.RailTransactionID + "', 'T0') AS BLOB) WHERE kind = 'charge.success'")
+	got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(w.clock()))
+	if err != nil || len(got.Differences) != 2 {
+		t.Fatalf("%+v (%v)", got.Differences, err)
+	}
+	for _, d := range got.Differences {
+		if d.RailTransactionID == "T0" && (d.Kind != flow.EventWithoutBooking || d.Rail != nil || d.Ledger != nil || *d.Event != 500_000 || d.Session != session.ID) ||
+			d.RailTransactionID != "T0" && (d.Kind != flow.MissingEvent || d.RailTransactionID != p.RailTransactionID) {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
 // What was booked since the statement was read cannot stand on it, and a day is not
 // over that was not when it was read.
 func TestWhatWasBookedSinceTheStatementWasReadIsNoDifference(t *testing.T) {
