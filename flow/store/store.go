@@ -246,6 +246,7 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 func (d *DB) Close() error {
 	d.once.Do(func() { close(d.stop) })
 	if d.dialect == postgresDialect { // nobody waits any more for what it is asked yet
+		defer d.leave()
 		defer time.AfterFunc(patience, d.leave).Stop()
 	}
 	<-d.done
