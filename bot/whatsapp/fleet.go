@@ -176,6 +176,9 @@ func (f *Fleet) hold(ctx context.Context, slot int) (err error) {
 	}()
 	file := KeysFile(f.cfg.Dir, f.cfg.Name, slot)
 	lock, past, heir := f.lock(file)
+	if lock.fault != nil {
+		return lock.fault
+	}
 	defer func() { err = errors.Join(err, lock.release()) }()
 	lease, err := f.cfg.Leases.Take(ctx, slot, heir)
 	if err != nil {

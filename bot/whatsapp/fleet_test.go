@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -307,6 +308,23 @@ func TestALostLeaseSendsNothing(t *testing.T) {
 		t.Errorf("it is %+v", n)
 	}
 	await.Until(t, "its line is closed at the network's end too", func() bool { return !s.device(1).Online() })
+}
+
+// Keys that are another user's are said to be so: nobody looks for a process that
+// is not there.
+func TestKeysOfAnotherUserAreNotCalledUsed(t *testing.T) {
+	locked := func(path string) (func() error, error) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrPermission}
+	}
+	s := newSquad(t, network(t), storetest.Open(t, storetest.SQLite(t, store.Checkout)), t.TempDir(), 1, func(c *whatsapp.FleetConfig) { c.Lock = locked })
+	s.run()
+	await.Until(t, "it says why it does not run", func() bool { return strings.Contains(s.log.String(), "does not run here") })
+	if said := s.log.String(); !strings.Contains(said, "test-1.db.lock: permission denied") || strings.Contains(said, "another process") {
+		t.Errorf("it says %s", said)
+	}
+	if got := s.row(1); got.Holder != "" {
+		t.Errorf("it holds a number that it cannot run: %+v", got)
+	}
 }
 
 // Keys that a process with another database uses are left alone, and so are

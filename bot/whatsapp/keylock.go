@@ -3,6 +3,7 @@ package whatsapp
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 )
@@ -11,6 +12,7 @@ import (
 type keyLock struct {
 	path   string
 	unlock func() error
+	fault  error // it cannot even be opened: that says nothing of another process
 }
 
 // goesPast stands before the name of who uses keys without holding their lock,
@@ -26,6 +28,8 @@ func (f *Fleet) lock(file string) (l *keyLock, past, heir string) {
 		l.unlock = func() error { return nil }
 	} else if unlock, err := f.cfg.Lock(l.path); err == nil {
 		l.unlock = unlock
+	} else if at, ok := errors.AsType[*fs.PathError](err); ok {
+		l.fault = fmt.Errorf("taking the keys: %w", at)
 	}
 	if raw, err := os.ReadFile(l.path); err == nil && len(raw) <= maxHolder {
 		past = strings.TrimSpace(string(raw))
