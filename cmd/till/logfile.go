@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,19 +20,24 @@ const (
 
 // logTee writes each line of the log where it is told to, and to a file once
 // there is one. A file that cannot be written to loses lines there and nowhere
-// else: nobody is kept from working for want of a log.
+// else, and that is said once: nobody is kept from working for want of a log.
 type logTee struct {
 	out io.Writer
 
 	mu   sync.Mutex
 	file *logFile
+	lost bool // the last line is not in the file
 }
 
 // Write takes one line.
 func (t *logTee) Write(line []byte) (int, error) {
 	t.mu.Lock()
 	if t.file != nil {
-		t.file.write(line)
+		err := t.file.write(line)
+		if err != nil && !t.lost {
+			slog.New(slog.NewJSONHandler(t.out, nil)).Warn("the log is not kept in the data dir: till logs does not show what comes", slog.String("error", err.Error()))
+		}
+		t.lost = err != nil
 	}
 	t.mu.Unlock()
 	return t.out.Write(line)
@@ -83,16 +89,19 @@ func (l *logFile) open() error {
 	return nil
 }
 
-func (l *logFile) write(line []byte) {
+func (l *logFile) write(line []byte) error {
 	if l.f != nil && l.size+int64(len(line)) > maxLog {
 		l.turn()
 	}
-	if l.f == nil && l.open() != nil {
-		l.f = nil
-		return
+	if l.f == nil {
+		if err := l.open(); err != nil {
+			l.f = nil
+			return err
+		}
 	}
-	n, _ := l.f.Write(line)
+	n, err := l.f.Write(line)
 	l.size += int64(n)
+	return err
 }
 
 // turn begins a new file and lets go of the oldest.

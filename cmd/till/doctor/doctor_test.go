@@ -235,6 +235,11 @@ func faultsOfThePlace() []fault {
 			},
 		},
 		{
+			name: "the log cannot be written", check: "disk", state: doctor.Warn, what: `The log cannot be kept in the data dir, .*till\.log`, fix: `^ls -ld \S+data \S+data/logs/till\.log   \(`,
+			breaks: func(s *stage) { s.must(os.MkdirAll(s.file("logs/till.log"), 0o700)) },
+			mends:  func(s *stage, _ string) { s.must(os.RemoveAll(s.file("logs"))) },
+		},
+		{
 			name: "the lock cannot be opened", check: "data-dir", state: doctor.Fail, what: `The data dir cannot be used from here: .*lock`, fix: `^ls -ld \S+data \S+data/lock   \(`,
 			breaks: func(s *stage) { s.must(os.Mkdir(s.file("lock"), 0o700)) },
 			mends:  func(s *stage, _ string) { s.must(os.Remove(s.file("lock"))) },

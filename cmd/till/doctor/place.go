@@ -174,6 +174,7 @@ func (l *look) disk(context.Context) {
 	if dir != l.DataDir {
 		return
 	}
+	l.logFile()
 	took, err := l.Sync(dir)
 	slow := fmt.Sprintf("The disk takes %s to keep a small file: that bounds how many payments a second can be confirmed.", took.Round(100*time.Microsecond))
 	faster := "iostat -x 1 3   (see what else writes; a local SSD takes under 5ms)"
@@ -186,6 +187,18 @@ func (l *look) disk(context.Context) {
 		l.warn(slow, faster)
 	default:
 		l.ok(fmt.Sprintf("The disk keeps a small file in %s.", took.Round(100*time.Microsecond)))
+	}
+}
+
+// logFile looks whether the server can go on writing its log: it serves without.
+func (l *look) logFile() {
+	name := filepath.Join("logs", "till.log")
+	f, err := os.OpenFile(filepath.Join(l.DataDir, name), os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l.warn("The log cannot be kept in the data dir, and till logs does not show what comes: "+brief(err)+".", l.reach(name, err))
 	}
 }
 
