@@ -52,6 +52,7 @@ func launch(w *world, set config.Settings, dev bool) (err error) {
 	// Whoever reads what we say may go away: money is taken without them too.
 	signal.Ignore(syscall.SIGPIPE)
 	lines := &logTee{out: w.err}
+	defer lines.loosen()()
 	a, err := prepare(w.ctx, set, logger(lines, set), dev)
 	if err == nil {
 		defer func() { err = errors.Join(err, a.close()) }()

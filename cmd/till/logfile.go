@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // The bounds of the log that is kept in the data dir.
@@ -16,6 +19,9 @@ const (
 	logName  = "till.log"
 	maxLog   = 10 << 20 // bytes of a file
 	maxFiles = 5
+	// maxUnread is how many lines wait for whoever reads what is told.
+	maxUnread  = 4096
+	toldWithin = 2 * time.Second // at the end
 )
 
 // logTee writes each line of the log where it is told to, and to a file once
@@ -27,20 +33,73 @@ type logTee struct {
 	mu   sync.Mutex
 	file *logFile
 	lost bool // the last line is not in the file
+
+	unread chan []byte // nil: each line is told before Write returns
+	missed int         // lines that nobody was told since the last that was
+}
+
+// loosen has lines told in the background, so that nobody waits for whoever reads
+// them: a terminal that was stopped, or a pipe that is full, holds up no payment. What
+// is more than waits is told to nobody. end tells what waits still.
+func (t *logTee) loosen() (end func()) {
+	unread, told := make(chan []byte, maxUnread), make(chan struct{})
+	t.unread = unread
+	go func() {
+		defer close(told)
+		for line := range unread {
+			_, _ = t.out.Write(line)
+		}
+	}()
+	return func() {
+		t.mu.Lock()
+		t.unread = nil
+		t.mu.Unlock()
+		close(unread)
+		late := time.NewTimer(toldWithin)
+		defer late.Stop()
+		select {
+		case <-told:
+		case <-late.C:
+		}
+	}
+}
+
+// tell has a line told as soon as those before it are, where there is room. The caller
+// holds the lock.
+func (t *logTee) tell(line []byte) {
+	if t.missed > 0 && len(t.unread) < cap(t.unread)-1 {
+		var note bytes.Buffer
+		slog.New(slog.NewJSONHandler(&note, nil)).Warn("lines of the log were told to nobody: whoever reads it did not", slog.Int("lines", t.missed))
+		t.missed = 0
+		t.unread <- note.Bytes()
+	}
+	select {
+	case t.unread <- line:
+	default:
+		t.missed++
+	}
 }
 
 // Write takes one line.
 func (t *logTee) Write(line []byte) (int, error) {
 	t.mu.Lock()
+	var note bytes.Buffer
 	if t.file != nil {
 		err := t.file.write(line)
 		if err != nil && !t.lost {
-			slog.New(slog.NewJSONHandler(t.out, nil)).Warn("the log is not kept in the data dir: till logs does not show what comes", slog.String("error", err.Error()))
+			slog.New(slog.NewJSONHandler(&note, nil)).Warn("the log is not kept in the data dir: till logs does not show what comes", slog.String("error", err.Error()))
 		}
 		t.lost = err != nil
 	}
+	all := slices.Concat(note.Bytes(), line)
+	if t.unread != nil {
+		defer t.mu.Unlock()
+		t.tell(all)
+		return len(line), nil
+	}
 	t.mu.Unlock()
-	return t.out.Write(line)
+	_, err := t.out.Write(all)
+	return len(line), err
 }
 
 // keep has a file keep the lines from now on.

@@ -57,6 +57,51 @@ func TestALogThatCannotBeKeptIsStillTold(t *testing.T) {
 	}
 }
 
+// Whoever reads the log and stops holds nobody up: what is more than waits for them is
+// in the file alone, and they are told how much that was.
+func TestAReaderWhoStopsHoldsNobodyUp(t *testing.T) {
+	dir, lines := t.TempDir(), 2*maxUnread
+	in, out := io.Pipe()
+	tee := &logTee{out: out}
+	file := &logFile{path: under(dir, logName)}
+	tee.keep(file)
+	end := tee.loosen()
+	for n := range lines {
+		if _, err := fmt.Fprintf(tee, "line %d\n", n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept, err := os.ReadFile(file.path); err != nil || strings.Count(string(kept), "\n") != lines {
+		t.Errorf("not all is in the file: %v", err)
+	}
+	read := bufio.NewScanner(in)
+	seen := 0
+	for ; seen < maxUnread && read.Scan(); seen++ {
+		if read.Text() != fmt.Sprintf("line %d", seen) {
+			t.Fatalf("line %d reads %q", seen, read.Text())
+		}
+	}
+	told := make(chan string, 1)
+	go func() {
+		var rest strings.Builder
+		for read.Scan() {
+			rest.WriteString(read.Text() + "\n")
+		}
+		told <- rest.String()
+	}()
+	if _, err := io.WriteString(tee, "and on\n"); err != nil {
+		t.Error(err)
+	}
+	end()
+	_ = out.Close()
+	if rest := <-told; !strings.Contains(rest, "lines of the log were told to nobody") || !strings.HasSuffix(rest, "and on\n") {
+		t.Errorf("it goes on with %q", rest)
+	}
+	if err := file.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Who follows the log reads every line once, in order, also those around the
 // turn of its file.
 func TestTheLogIsFollowedOverItsTurns(t *testing.T) {
