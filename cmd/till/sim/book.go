@@ -183,6 +183,7 @@ func (e *ledgerBook) take(m move) error {
 		e.takeDelivery(m)
 	case "event":
 		w.name(m.id, fmt.Sprintf("%s of %s", m.now, w.called(m.raw)))
+		w.goals.reached("event", m.now, w)
 		w.saw("event %s of %s", m.now, w.called(m.raw))
 		e.news = append(e.news, eventRow{m.id, m.now, m.raw})
 		if m.now == "charge.success" {

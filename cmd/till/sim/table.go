@@ -72,7 +72,7 @@ func (g *Goals) table(out *strings.Builder) (missed []string) {
 		fmt.Fprintf(out, "  %s: %s\n", group, strings.Join(parts, ", "))
 	}
 	for _, want := range wanted() {
-		if g.Other[want.group][want.key] == 0 {
+		if g.Other[want.group][want.key] == 0 && elsewhere[want.group+" "+want.key] == "" {
 			missed = append(missed, want.group+" "+want.key)
 		}
 	}
