@@ -39,7 +39,7 @@ type instance struct {
 	test     *checkout.Service
 	live     *checkout.Service
 	board    *checkout.Board
-	places   *checkout.MemoryPlaces
+	places   *places
 	bot      *bot.Bot
 	handler  fasthttp.RequestHandler
 	ctx      context.Context //nolint:containedctx // of everything that runs in it
@@ -79,7 +79,7 @@ const number = "2349010000001"
 func (w *world) open(dir string) (err error) {
 	w.gen++
 	ctx, cancel := context.WithCancel(context.Background()) // the process of the simulation
-	i := &instance{w: w, dir: dir, ctx: ctx, cancel: cancel, killed: make(chan struct{}), places: &checkout.MemoryPlaces{}}
+	i := &instance{w: w, dir: dir, ctx: ctx, cancel: cancel, killed: make(chan struct{}), places: &places{all: map[flow.ChatID]flow.Chat{}}}
 	defer func() {
 		if err != nil { // or what is open of it would hold the bubble up
 			i.kill()

@@ -46,7 +46,7 @@ func wanted() []goal {
 	for _, at := range []string{"now", atWrite, "bank.before", "bank.after", "sink.after", "send.before", "send.after"} {
 		list = append(list, goal{"crash", at})
 	}
-	return append(list, goal{"flush", "places"})
+	return append(list, goal{"flush", "places"}, goal{"flush", "restored"})
 }
 
 // codes are the refusals of the API.

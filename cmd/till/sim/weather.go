@@ -71,8 +71,14 @@ func (w *world) front() {
 		w.sets("no number takes new chats", for1, func() { w.phones.gone = true }, func() { w.phones.gone = false })
 	default:
 		w.saw("the places are flushed")
+		was := w.inst.places.copied()
 		w.inst.places.Forget()
 		w.goals.reached("flush", "places", w)
+		w.after(long, "places", func() {
+			w.saw("the places are what they were %v ago", long)
+			w.inst.places.restored(w.ctx, was)
+			w.goals.reached("flush", "restored", w)
+		})
 	}
 }
 
