@@ -45,6 +45,8 @@ type ledgerBook struct {
 	paidNow                      []string          // sessions that were paid in this step
 	news                         []eventRow        // events of this step
 	sent                         map[string]int    // deliveries of an event of this step
+	owed                         map[string]int    // events that this step must tell of, by kind and session
+	decided                      map[string]string // messages that decisions say, by their ids
 	total                        [7]int64          // of each account of the ledger
 	summed                       [7]int64          // the same, when the whole ledger was last added up
 }
@@ -68,6 +70,7 @@ type (
 		at                 int64
 		railID             string
 		applied            int64
+		given              int64 // to the merchant, and what is kept as a fee of that
 		account            [7]int64
 		reversed           bool
 	}
@@ -97,7 +100,7 @@ func newBook(w *world) *book {
 			w: w, name: name, sessions: map[string]*sessionRow{}, attempts: map[string]*attemptRow{}, byReference: map[string]*attemptRow{}, payments: map[string]*paymentRow{},
 			refunds: map[string]string{}, settlements: map[string]string{}, wereHeld: map[string]bool{},
 			successes: map[string]int{}, railIDs: map[string]string{}, heard: map[string]int{}, talks: map[string]string{}, owners: map[string]*owner{},
-			refundOf: map[string]refundRow{}, settlementAmount: map[string]int64{}, sent: map[string]int{}, standing: map[string]string{},
+			refundOf: map[string]refundRow{}, settlementAmount: map[string]int64{}, sent: map[string]int{}, owed: map[string]int{}, decided: map[string]string{}, standing: map[string]string{},
 		})
 	}
 	return b
@@ -233,11 +236,16 @@ func (e *ledgerBook) takeSession(m move) error {
 	if m.was != m.now {
 		e.edge("session", m.id, s.status, m)
 		w.saw("session %s: %s → %s", w.called(m.id), m.was, m.now)
-		if m.now == "PAID" {
-			e.paidNow = append(e.paidNow, m.id)
-		}
+		e.owes(tellsOfSession[m.now], m.id)
 	}
 	s.status, s.paid, s.expires = m.now, paid, expires
+	switch {
+	case m.was == m.now:
+	case m.now == "PAID":
+		e.paidNow = append(e.paidNow, m.id)
+	case m.now == "EXPIRED":
+		e.judgeEarly(s)
+	}
 	return nil
 }
 
@@ -308,6 +316,9 @@ func (e *ledgerBook) takeRefund(m move) {
 		w.goals.reached("refund order", m.more[1], w)
 		w.goals.reached("refund failure", m.more[2], w)
 	}
+	if p := e.payments[m.more[0]]; p != nil && m.was != m.now {
+		e.owes(tellsOfRefund[m.now], p.session)
+	}
 	if e.refunds[m.id] == "" {
 		e.refundOrder = append(e.refundOrder, m.id)
 	}
@@ -328,6 +339,7 @@ func (e *ledgerBook) takeSettlement(m move) {
 		e.edge("settlement", m.id, e.settlements[m.id], m)
 	}
 	if e.settlements[m.id] != m.now {
+		e.owes(tellsOfSettlement[m.now], "")
 		w.saw("%s %s kobo: %s → %s", w.called(m.id), m.more[2], m.was, m.now)
 	}
 	if e.settlements[m.id] == "" {
@@ -346,39 +358,6 @@ func (e *ledgerBook) takeDelivery(m move) {
 	if m.now == "held" {
 		e.wereHeld[m.id] = true
 	}
-}
-
-// takeTalk follows where the talks of a chat stand.
-func (e *ledgerBook) takeTalk(m move) error {
-	var d struct {
-		Chat struct {
-			Talks []struct{ Session, State string }
-			Desk  struct{ State string }
-		}
-	}
-	if err := json.Unmarshal([]byte(m.raw), &d); err != nil {
-		return err
-	}
-	for _, t := range d.Chat.Talks {
-		key := m.id + "/" + t.Session
-		was := e.talks[key]
-		if was != "" && was != t.State && !e.w.goals.edge("talk", was, t.State) {
-			e.w.breaks("I6", "a talk of %s went from %s to %s, which no table knows", e.w.called(t.Session), was, t.State)
-		}
-		if was != t.State {
-			e.w.saw("talk of %s: %s → %s", e.w.called(t.Session), was, t.State)
-		}
-		e.talks[key], e.standing[t.Session] = t.State, t.State
-	}
-	was, is := e.talks[m.id], d.Chat.Desk.State
-	if was != is {
-		if !e.w.goals.edge("desk", was, is) {
-			e.w.breaks("I6", "a desk went from %q to %q, which no table knows", was, is)
-		}
-		e.w.saw("desk: %q → %q", was, is)
-	}
-	e.talks[m.id] = is
-	return nil
 }
 
 func whole(text string) int64 {

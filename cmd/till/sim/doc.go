@@ -11,7 +11,7 @@
 // is joined by functions instead of wires: merchants (at the API's handler), the
 // bank's line both ways, webhooks (behind signature and schedule, in front of the
 // network), and payers, who stand at the bot's own door; the WhatsApp protocol is
-// tried elsewhere. Redis is a memory that is flushed. A crash takes the files as
+// tried elsewhere. Redis is a memory that is flushed, and restored from an older copy. A crash takes the files as
 // they are while everything is at rest, or while a call to the outside has been
 // answered and not been heard, and starts a new process on them; or the power goes
 // in the middle of a write, and of what was not synced any part is gone.
@@ -24,8 +24,10 @@
 // to zero, and so does the whole ledger, to what its lines came to (I1); each is of
 // a movement that the bank's own books know, with its amount, once (I2), and each payment has the outcome, the fee and the lines that a second
 // account of the rules, written here, comes to (I2, I3); each session that was
-// paid has one charge.success (I4), and each event is on its way to everybody who
-// asked for it (I7); a call that is made again is answered to the byte as before,
+// paid has one charge.success (I4), its merchant was given all that it is paid with
+// (I2), and its chats were told (I12); each end of a session, a refund or a payout and
+// each payment that fits badly has its event, once, and each event is on its way to everybody who
+// asked for it (I7); nothing ends or is paid out before its time (I2, I6); a call that is made again is answered to the byte as before,
 // and nobody is answered as another was (I5); the bank is called for nothing
 // before a method is asked for over REST, or its payer has written more than the
 // code that opens it, and a method has one live attempt (I8); environments and
@@ -43,8 +45,9 @@
 //
 // At the end, when nothing goes wrong any more and all schedules are over, also:
 // every movement of the bank has its outcome, and what was ordered of the bank too
-// (I3), no delivery waits, none was given up before its time, what is said to be
-// delivered or sent was received (I7, I12), every conversation decided again comes
+// (I3), no delivery waits, none was given up before its time, each try left a record,
+// what is said to be delivered or sent was received, and what was decided to be said is
+// what is kept and read (I7, I12), every conversation decided again comes
 // out the same (I14), and no file holds a card number that a payer typed, a key or
 // a secret of an endpoint (I13; logs and pages are searched elsewhere).
 //

@@ -44,8 +44,12 @@ func (e *ledgerBook) judgePending() {
 	}
 }
 
-// promisedTries is how often merchants are told that a webhook is tried.
-const promisedTries = 10
+// promisedTries is how often merchants are told that a webhook is tried, and promisedFor
+// for how long.
+const (
+	promisedTries = 10
+	promisedFor   = 72 * time.Hour
+)
 
 // judgeGivenUp judges that no webhook was given up that was not tried as often as
 // merchants are told. One that was held back because its endpoint was gone or
@@ -64,8 +68,11 @@ func (e *ledgerBook) judgeGivenUp() {
 			if kind == "ping" || e.wereHeld[id] || to == nil {
 				return nil
 			}
-			if got := to.got[event]; got == nil || got.tries < promisedTries && !got.gone {
+			switch got := to.got[event]; {
+			case got == nil || got.tries < promisedTries && !got.gone:
 				w.breaks("I7", "%s was given up at %s, which was not asked %d times to take it", w.called(event), url, promisedTries)
+			case got.last-got.first < promisedFor && !got.gone:
+				w.breaks("I7", "%s was given up at %s after %v", w.called(event), url, got.last-got.first)
 			}
 			return nil
 		})

@@ -33,6 +33,11 @@ func TestAFalseWorldIsSeen(t *testing.T) {
 		{"a payment of another outcome", `INSERT INTO payments (id, project, session, attempt, amount, fee, channel, paid_at, received_at, payer, nip_session, rail_transaction_id, match_status)
  SELECT 'wsp_pay_z', project, session, attempt, amount, 0, channel, paid_at, received_at, payer, nip_session, 'ttb_z', 'LATE' FROM payments LIMIT 1`, "I2"},
 		{"a card number that is kept", `INSERT INTO sim_moves (what, id, was, now, more) VALUES ('kept', '', '', '', '5060 6666 6666 6666 666')`, "I13"},
+		{"a session that ended before its time", `INSERT INTO events SELECT 'wsp_evt_v', 'session.expired', project, id, sequence + 70, x'7b7d', expires_at - 1 FROM sessions WHERE status = 'PENDING' LIMIT 1; UPDATE sessions SET status = 'EXPIRED'
+ WHERE id = (SELECT session FROM events WHERE id = 'wsp_evt_v')`, "I6"},
+		{"an end that its merchant is not told of", `UPDATE sessions SET status = 'CANCELLED' WHERE id = (SELECT id FROM sessions WHERE status = 'PENDING' LIMIT 1)`, "I7"},
+		{"a reply that is not kept", `DELETE FROM says WHERE id = (SELECT id FROM says WHERE state <> 'pending' LIMIT 1)`, "I12"},
+		{"tries that left no record", `DELETE FROM delivery_attempts`, "I7"},
 		{"a message decided twice", `DROP INDEX log_heard_once; INSERT INTO log SELECT stream, seq + 100000, at, kind, cause, session, message, data FROM log WHERE kind = 'heard' AND message <> '' LIMIT 1`, "I12"},
 	} {
 		t.Run(f.name, func(t *testing.T) {
@@ -51,7 +56,13 @@ func falsified(tpl *template, script string) *Broken {
 	const seed, steps = 2, 260
 	done := false
 	r := play{seed: seed, tpl: tpl, goals: newGoals(), meddles: func(w *world) {
-		if done || w.steps < steps {
+		pending := 0
+		for _, one := range w.book.envs[0].sessions {
+			if one.status == "PENDING" {
+				pending++
+			}
+		}
+		if done || w.steps < steps || pending == 0 {
 			return
 		}
 		done = true

@@ -1,15 +1,11 @@
 package sim
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"time"
 
 	"till/bot"
-	"till/flow"
-	"till/flow/checkout"
-	"till/flow/replay"
 	"till/flow/store/lite"
 )
 
@@ -49,7 +45,10 @@ func (e *ledgerBook) judgeStep() {
 		e.judgeSums()
 		e.summed = e.total
 	}
+	e.judgeTold()
 	for _, id := range e.paidNow {
+		e.judgeHeardOfEnd(id)
+		e.judgePaid(e.sessions[id])
 		if n := e.successes[id]; n != 1 {
 			w.breaks("I4", "%s is paid, and has %d events that say so", w.called(id), n)
 		}
@@ -255,8 +254,9 @@ func (w *world) judgeEnd() {
 	test := w.book.envs[0]
 	w.mu.Lock()
 	var credits []moved
-	for _, m := range w.bank.moves {
-		if m.Kind == "credit" || m.Kind == "reversal" {
+	for _, id := range sorted(w.bank.moves) {
+		m := w.bank.moves[id]
+		if m.Kind == "credit" || m.Kind == "reversal" || m.Kind == "paid_out" && !m.madeUp { // what a bank sends against its own word, a statement tells
 			credits = append(credits, m)
 		}
 	}
@@ -275,6 +275,12 @@ func (w *world) judgeEnd() {
 	test.judgeOrdered()
 	test.judgeGivenUp()
 	w.judgeReceived()
+	for _, e := range w.book.envs {
+		e.judgeTries()
+	}
+	for _, url := range sorted(w.sinks.all) {
+		test.judgeAmounts(w.sinks.all[url])
+	}
 	w.judgeScreens()
 	w.judgeTalks()
 	w.judgeSecrets()
@@ -307,10 +313,16 @@ func (w *world) judgeScreens() {
 			shown[b.id] = b.text
 		}
 	}
+	decided := w.book.envs[0].decided
+	kept := map[string]bool{}
 	err := w.book.envs[0].conn.Each(`SELECT id, text, state FROM says`, nil, func(scan lite.Scanner) error {
 		var id, text, state string
 		if err := scan(&id, &text, &state); err != nil {
 			return err
+		}
+		kept[id] = true
+		if said, is := decided[id]; !is || said != text {
+			w.breaks("I12", "message %s is kept as %q, and was decided as %q", id, text, said)
 		}
 		switch got, there := shown[id]; {
 		case state == "pending":
@@ -325,32 +337,11 @@ func (w *world) judgeScreens() {
 	if err != nil {
 		w.breaks("sim", "read the messages: %v", err)
 	}
-}
-
-// judgeTalks decides every conversation again.
-func (w *world) judgeTalks() {
-	var chats []string
-	err := w.book.envs[0].conn.Each(`SELECT id FROM chats`, nil, func(scan lite.Scanner) error {
-		var id string
-		err := scan(&id)
-		chats = append(chats, id)
-		return err
-	})
-	if err != nil {
-		w.breaks("sim", "list the chats: %v", err)
-	}
-	for _, id := range chats {
-		list, err := checkout.Recordings(context.Background(), w.inst.test.Reader(), "", flow.ChatID(id)) // it belongs to no request
-		if err != nil {
-			w.breaks("I14", "read the chat %s: %v", id, err)
-			return
-		}
-		for _, r := range list {
-			report, err := replay.Verify(r, w.tpl.words.Render)
-			if err != nil || report.Worst() != replay.Same {
-				w.breaks("I14", "chat %s decided again differs: %v %+v", id, err, report.Differences)
+	for _, all := range []map[string]string{decided, shown} {
+		for _, id := range sorted(all) {
+			if !kept[id] {
+				w.breaks("I12", "message %s was decided or read, and is not kept: %q", id, all[id])
 			}
-			w.goals.Turns += report.Turns
 		}
 	}
 }

@@ -97,7 +97,9 @@ func (e *ledgerBook) takePayment(m move) error {
 		w.breaks("I3", "payment %s came at %d by the bank, and is kept with %d", w.called(m.id), credit.ValueTime.UnixMilli(), p.at)
 	}
 	match, applied := outcome(s, p.amount, p.at)
-	p.applied = applied
+	if p.applied = applied; applied == 0 {
+		e.owes(tellsOfPayment[m.now], p.session)
+	}
 	if match != p.match {
 		w.breaks("I3", "payment %s of %d kobo is %s and should be %s (session %+v, attempt %+v, paid at %d)", w.called(m.id), p.amount, p.match, match, s, a, p.at)
 		return nil
@@ -154,6 +156,12 @@ func (e *ledgerBook) takeLedger(m move) error {
 	}
 	for i := range v {
 		p.account[i] += v[i]
+	}
+	if kind == "payment" || kind == "accept" {
+		p.given -= v[merchantPending] + v[fees]
+	}
+	if kind == "refund" && v[merchantPending] > 0 && p.account[unapplied] < 0 {
+		w.breaks("I2", "%s takes %d kobo of its merchant, while %d of that money lie aside", w.called(subject), v[merchantPending], -p.account[unapplied])
 	}
 	if kind == "payment" {
 		want := [7]int64{railClearing: p.amount, merchantPending: p.fee - p.applied, fees: -p.fee, unapplied: p.applied - p.amount}
@@ -226,14 +234,19 @@ func (w *world) statement() error {
 // which is nobody else's, and all that lay available.
 func (e *ledgerBook) judgeSettle(id string, v [7]int64, after *owner) {
 	w := e.w
-	var net, lines, odd int64
-	err := e.conn.Each(`SELECT coalesce(sum(i.net), 0), count(*), coalesce(sum(i.net <> -l.merchant_pending), 0) FROM settlement_items i JOIN ledger l ON l.kind = i.kind AND l.subject = i.subject WHERE i.settlement = ?`,
-		[]any{id}, func(scan lite.Scanner) error { return scan(&net, &lines, &odd) })
+	var net, lines, odd, last int64
+	on := ""
+	err := e.conn.Each(`SELECT coalesce(sum(i.net), 0), count(*), coalesce(sum(i.net <> -l.merchant_pending), 0), coalesce(max(CASE WHEN i.net > 0 THEN i.created_at END), 0),
+ (SELECT settles_on FROM settlements WHERE id = ?) FROM settlement_items i JOIN ledger l ON l.kind = i.kind AND l.subject = i.subject WHERE i.settlement = ?`,
+		[]any{id, id}, func(scan lite.Scanner) error { return scan(&net, &lines, &odd, &last, &on) })
 	if err != nil {
 		w.breaks("sim", "read the lines of a settlement: %v", err)
 	}
 	if net != v[merchantPending] || odd != 0 || lines == 0 && net != 0 {
 		w.breaks("I2", "%s pays %d kobo for lines that come to %d (%d of them are not what the ledger says)", w.called(id), v[merchantPending], net, odd)
+	}
+	if ends := dueUntil(on); last >= ends.UnixMilli() {
+		w.breaks("I2", "%s of %s pays what came at %s, and is due from %s on alone", w.called(id), on, clockOf(time.UnixMilli(last).Sub(epoch)), on)
 	}
 	if after[merchantAvailable] != 0 {
 		w.breaks("I2", "%s takes %d kobo that lay available, and leaves %d", w.called(id), v[merchantAvailable], -after[merchantAvailable])

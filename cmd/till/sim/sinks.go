@@ -32,7 +32,10 @@ type sink struct {
 // received is an event as its merchant received it.
 type received struct {
 	kind, session string
+	paid          string // in kobo, of a charge.success
+	sequence      int64
 	sum           [32]byte
+	first, last   time.Duration
 	tries         int
 	taken         int  // answered with success
 	gone          bool // answered that it is not there any more
@@ -55,6 +58,7 @@ type webhook struct {
 		ID          string `json:"id"`
 		SessionID   string `json:"sessionId"`
 		AmountMinor string `json:"amountMinor"`
+		Paid        string `json:"amountPaidMinor"`
 		Status      string `json:"status"`
 		PaymentID   string `json:"paymentId"`
 	} `json:"data"`
@@ -89,6 +93,9 @@ func (s *sinks) post(i *instance, env flow.Environment, r *http.Request) (*http.
 	}
 	if to.live != (env == flow.Live) || hook.Livemode != to.live {
 		w.breaks("I9", "a webhook of the %s environment at %s", env, r.URL)
+	}
+	if hook.Data.SessionID == "" && strings.HasPrefix(hook.Event, "session.") {
+		hook.Data.SessionID = hook.Data.ID
 	}
 	name := w.canonical(fmt.Sprintf("%s of %s/%s#%d to %s", hook.Event, hook.Reference, hook.Data.AmountMinor, hook.Sequence, to.m.name))
 	came := w.age()
@@ -177,13 +184,15 @@ func (k *sink) take(hook webhook, body []byte, h http.Header, now time.Duration)
 	sum := sha256.Sum256(body)
 	was := k.got[hook.ID]
 	if was == nil {
-		was = &received{kind: hook.Event, session: hook.Data.SessionID, sum: sum}
+		was = &received{kind: hook.Event, session: hook.Data.SessionID, paid: hook.Data.Paid, sequence: hook.Sequence, sum: sum, first: now}
 		k.got[hook.ID] = was
-		if hook.Event == "charge.success" {
-			for id, other := range k.got {
-				if id != hook.ID && other.kind == hook.Event && other.session == was.session {
-					fault = fmt.Sprintf("I4|%s was told of twice, as %s and %s", was.session, id, hook.ID)
-				}
+		for id, other := range k.got {
+			switch {
+			case id == hook.ID || was.session == "" || other.session != was.session:
+			case hook.Event == "charge.success" && other.kind == hook.Event:
+				fault = fmt.Sprintf("I4|%s was told of twice, as %s and %s", was.session, id, hook.ID)
+			case hook.Sequence > 0 && other.sequence == hook.Sequence:
+				fault = fmt.Sprintf("I7|%s and %s are both number %d of %s", id, hook.ID, hook.Sequence, was.session)
 			}
 		}
 	}
@@ -191,6 +200,7 @@ func (k *sink) take(hook webhook, body []byte, h http.Header, now time.Duration)
 		fault = fmt.Sprintf("I4|%s changed between two deliveries", hook.ID)
 	}
 	was.tries++
+	was.last = now
 	return was.tries, fault
 }
 
