@@ -178,6 +178,20 @@ func TestOnlyTheChatThatPaidAPartLearnsWhoseItIs(t *testing.T) {
 	}
 }
 
+// A merchant may take less than was asked for: the payer's receipt is of what was paid,
+// and says what was asked.
+func TestAReceiptIsOfWhatWasPaid(t *testing.T) {
+	turn := standing(flow.AwaitTransfer)
+	co := turn.Checkouts["wsp_sess_1"]
+	co.Session.Status, co.Session.AmountPaid, co.Session.PaidAt = flow.SessionPaid, 450_000, noon
+	co.Payments = []flow.Payment{{Attempt: "t", Amount: 450_000, Applied: 450_000, Match: flow.Partial}}
+	turn.Checkouts["wsp_sess_1"] = co
+	d := flow.Decide(about(turn, flow.News{Kind: flow.NewsPaid, Attempt: "t", Payment: &co.Payments[0]}))
+	if keys(d) != "receipt" || d.Says[0].Args["amount"] != "₦4,500" || d.Says[0].Args["asked"] != "₦5,000" {
+		t.Errorf("%+v", d.Says)
+	}
+}
+
 // Where nothing can be paid by, as when a merchant is stopped, no menu says to
 // reply with a number.
 func TestAMenuWithoutMethodsIsNotShown(t *testing.T) {
