@@ -33,7 +33,7 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.dialect = postgresDialect
 	url := addressed(c) + "&connect_timeout=" + connectWithin // what the address itself says stands before it and counts
 	d.gate = semaphore.NewWeighted(pgConns)
-	d.life, d.leave = context.WithCancel(context.Background()) //nolint:forbidigo,gosec // as long as it is open: Close ends it
+	d.life, d.leave = context.WithCancel(context.Background()) //nolint:forbidigo // as long as it is open: Close ends it
 	var err error
 	writing := url + "&idle_in_transaction_session_timeout=" + strconv.FormatInt(pausedWithin.Milliseconds(), 10)
 	if d.write, err = sql.Open("pgx", writing); err != nil {
