@@ -26,7 +26,7 @@
 // account of the rules, written here, comes to (I2, I3); each session that was
 // paid has one charge.success (I4), its merchant was given all that it is paid with
 // (I2), and its chats were told (I12); each end of a session, a refund or a payout and
-// each payment that fits badly has its event, once, and each event is on its way to everybody who
+// each payment that fits badly has its event, and each event is on its way to everybody who
 // asked for it (I7); nothing ends or is paid out before its time (I2, I6); a call that is made again is answered to the byte as before,
 // and nobody is answered as another was (I5); the bank is called for nothing
 // before a method is asked for over REST, or its payer has written more than the
