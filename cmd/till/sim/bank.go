@@ -35,8 +35,6 @@ type moved struct {
 	ValueTime time.Time `json:"valueTime"`
 	Reverses  string    `json:"reverses"`
 	Account   string    `json:"accountNumber"`
-
-	madeUp bool // by the world: it is not in the books that the bank is asked for
 }
 
 // bank is the sandbox bank, the line to it, and what it said.

@@ -64,7 +64,6 @@ func (w *world) makesUp(m map[string]any) moved {
 	if err := json.Unmarshal([]byte(encoded(m)), &told); err != nil {
 		w.breaks("sim", "make a movement up: %v", err)
 	}
-	told.madeUp = true
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.bank.moves[id] = told

@@ -256,7 +256,7 @@ func (w *world) judgeEnd() {
 	var credits []moved
 	for _, id := range sorted(w.bank.moves) {
 		m := w.bank.moves[id]
-		if m.Kind == "credit" || m.Kind == "reversal" || m.Kind == "paid_out" && !m.madeUp { // what a bank sends against its own word, a statement tells
+		if m.Kind == "credit" || m.Kind == "reversal" || m.Kind == "paid_out" && w.minds[m.Reference].ID == "" { // what a bank sends against its own word, a statement tells
 			credits = append(credits, m)
 		}
 	}
