@@ -235,3 +235,21 @@ func TestAMessageIsAboutThePaymentThatItShows(t *testing.T) {
 		}
 	})
 }
+
+// A chat whose clock is looked at too soon, as by a process whose own runs ahead, does
+// nothing yet, and what it would have done at its time it does then.
+func TestAChatThatIsLookedAtTooSoonIsLookedAtAgain(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.hear("ada", code(w.session(flow.InChat)))
+		w.change("UPDATE tasks SET due = 1 WHERE kind = 'chat.timer'")
+		w.later(time.Second)
+		if got := w.texts("ada"); !slices.Equal(got, []string{"summary"}) {
+			w.t.Fatalf("too soon the payer reads %q", got)
+		}
+		w.later(20 * time.Minute)
+		if got := w.texts("ada"); !slices.Equal(got, []string{"summary", "nudge"}) {
+			w.t.Errorf("at its time the payer reads %q", got)
+		}
+	})
+}
