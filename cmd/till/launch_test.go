@@ -17,45 +17,47 @@ import (
 	"till/flow/await"
 )
 
-// A server whose reader went away, of what it says and of its log, takes money as
-// before, and ends well.
+// A server whose terminal is closed, so that nobody reads what it says and its log,
+// ends as one that is told to; under nohup it takes money as before.
 func TestAServerThatNobodyListensToServes(t *testing.T) {
-	dir, addr := t.TempDir(), tilltest.FreePort(t)
-	key := shopIn(t, dir).SecretKey
-	in, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := in.Close(); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), tilltest.Program(t), "dev", "--data-dir", dir, "--http-addr", addr, "--metrics-addr", "off", "--log-level", "debug")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	m := &merchant{t: t, base: "http://" + addr, key: key}
-	await.Until(t, "it answers", func() bool {
-		select {
-		case err := <-ended:
-			t.Fatalf("it ended: %v", err)
-		default:
+	for _, nohup := range []bool{false, true} {
+		dir, addr := t.TempDir(), tilltest.FreePort(t)
+		key := shopIn(t, dir).SecretKey
+		in, out, err := os.Pipe()
+		must(t, err)
+		must(t, in.Close())
+		args := []string{tilltest.Program(t), "dev", "--data-dir", dir, "--http-addr", addr, "--metrics-addr", "off", "--log-level", "debug"}
+		if nohup {
+			args = append([]string{"nohup"}, args...)
 		}
-		_, _, err := m.try(http.MethodGet, "/readyz", nil)
-		return err == nil
-	})
-	m.paid()
-	logged, err := os.ReadFile(filepath.Join(dir, logsDir, logName))
-	if err != nil || len(logged) == 0 {
-		t.Errorf("nothing is in the file of the log: %v", err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("it ended with %v", err)
+		cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
+		must(t, cmd.Start())
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		m := &merchant{t: t, base: "http://" + addr, key: key}
+		await.Until(t, "it answers", func() bool {
+			select {
+			case err := <-ended:
+				t.Fatalf("it ended: %v", err)
+			default:
+			}
+			_, _, err := m.try(http.MethodGet, "/readyz", nil)
+			return err == nil
+		})
+		m.paid()
+		logged, err := os.ReadFile(filepath.Join(dir, logsDir, logName))
+		if err != nil || len(logged) == 0 {
+			t.Errorf("nothing is in the file of the log: %v", err)
+		}
+		must(t, cmd.Process.Signal(syscall.SIGHUP))
+		if nohup {
+			m.paid()
+			must(t, cmd.Process.Signal(syscall.SIGTERM))
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("nohup %v: it ended with %v", nohup, err)
+		}
 	}
 }
 
