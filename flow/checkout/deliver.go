@@ -56,8 +56,9 @@ func (k *worker) post(list ...queued) {
 type sending struct {
 	queued
 
-	sick   bool // it takes one of the places of endpoints whose last try failed
-	turned int  // how often its lane had been begun anew by then
+	sick     bool // it takes one of the places of endpoints whose last try failed
+	unproven bool // and one of those that took nothing yet
+	turned   int  // how often its lane had been begun anew by then
 }
 
 // fill starts what can start. The caller holds the lock.
@@ -85,9 +86,12 @@ func (k *worker) begin() (sending, bool) {
 	l := p.lanes[d.Endpoint]
 	p.begins(l, d.Awaited())
 	p.ids[d.ID]++
-	s := sending{queued: d, sick: l.sick && !d.Awaited(), turned: l.turned}
+	s := sending{queued: d, sick: l.sick && !d.Awaited(), unproven: !l.proven && !d.Awaited(), turned: l.turned}
 	if s.sick {
 		p.sick++
+	}
+	if s.unproven {
+		p.unproven++
 	}
 	return s, true
 }
@@ -118,9 +122,12 @@ func (k *worker) send(d sending) {
 func (k *worker) sent(d sending, l *lane, o store.Outcome, tried bool) {
 	p := &k.posts
 	p.ends(l, d.Awaited())
-	full := d.sick && p.sick >= maxToSick
+	full := d.sick && p.sick >= maxToSick || d.unproven && p.unproven >= maxToUnproven
 	if d.sick {
 		p.sick--
+	}
+	if d.unproven {
+		p.unproven--
 	}
 	now := k.s.cfg.Now()
 	if tried && !o.Ours && o.Reason != reasonShutdown && l.turned == d.turned {

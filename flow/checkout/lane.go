@@ -12,6 +12,9 @@ const (
 	maxToOne   = 32  // at work at once for one endpoint
 	firstToOne = 8   // the same, for one that nothing is known of
 	maxToSick  = 128 // at work at once for all endpoints whose last try failed
+	// The same, for those that took nothing yet: whoever adds many keeps no others from
+	// their places.
+	maxToUnproven = maxPosts / 2
 	// One project has a quarter of the places and half of the memory at most: it may
 	// have as many endpoints as would take all, and others are never to wait for one
 	// merchant's slow servers.
@@ -63,6 +66,7 @@ type lane struct {
 	places  int
 	unkept  int           // failures that are not yet kept
 	sick    bool          // its last try failed
+	proven  bool          // it took something since it was begun
 	rest    time.Duration // between two tries, 0: none is asked for
 	from    time.Time     // it rests until then
 	shut    time.Time     // it takes nothing until then but what somebody waits for: what it has cannot be sent
@@ -103,7 +107,7 @@ func (l *lane) asksNow() bool {
 // anew forgets how its endpoint did: it is another one now. What is on its way
 // still says nothing of that.
 func (l *lane) anew() {
-	l.sick, l.rest, l.from, l.places, l.read = false, 0, time.Time{}, firstToOne, time.Time{}
+	l.sick, l.proven, l.rest, l.from, l.places, l.read = false, false, 0, time.Time{}, firstToOne, time.Time{}
 	l.turned++
 }
 
@@ -115,7 +119,7 @@ func (l *lane) idle() bool {
 // learns takes in what became of a try.
 func (l *lane) learns(v flow.Verdict, now time.Time) {
 	if v.OK {
-		l.sick, l.rest, l.from, l.places = false, 0, time.Time{}, min(l.places+1, maxToOne)
+		l.sick, l.proven, l.rest, l.from, l.places = false, true, 0, time.Time{}, min(l.places+1, maxToOne)
 		return
 	}
 	l.sick, l.places = true, max(l.places/2, 1)
@@ -139,18 +143,19 @@ type share struct {
 // posting is what is on its way to endpoints; the worker's lock guards it. Its
 // lanes take turns, one delivery each.
 type posting struct {
-	count  int // at work
-	sick   int // of them for endpoints whose last try failed
-	queued int // of all that waits
-	bytes  int
-	lanes  map[flow.EndpointID]*lane
-	shares map[flow.ProjectID]*share
-	turns  []*lane        // that have something to send, as far as is known
-	asked  int            // at work, that somebody waits for: they are not in count
-	await  int            // of queued, that somebody waits for
-	asks   []*lane        // that have such
-	ids    map[string]int // of deliveries whose try is under way or not yet kept
-	keeps  int            // tries that are not yet kept
+	count    int // at work
+	sick     int // of them for endpoints whose last try failed
+	unproven int // of them for endpoints that took nothing yet
+	queued   int // of all that waits
+	bytes    int
+	lanes    map[flow.EndpointID]*lane
+	shares   map[flow.ProjectID]*share
+	turns    []*lane        // that have something to send, as far as is known
+	asked    int            // at work, that somebody waits for: they are not in count
+	await    int            // of queued, that somebody waits for
+	asks     []*lane        // that have such
+	ids      map[string]int // of deliveries whose try is under way or not yet kept
+	keeps    int            // tries that are not yet kept
 }
 
 func newPosting() posting {
@@ -310,7 +315,7 @@ func (p *posting) next(now time.Time) (queued, bool) {
 		p.turns[0] = nil
 		p.turns = p.turns[1:]
 		l.waits = false
-		if len(l.queue) == 0 || l.busy >= l.places || now.Before(l.from) || l.sick && (l.unkept > 0 || p.sick >= maxToSick) {
+		if len(l.queue) == 0 || l.busy >= l.places || now.Before(l.from) || l.sick && (l.unkept > 0 || p.sick >= maxToSick) || !l.proven && p.unproven >= maxToUnproven {
 			continue // one that fails is not tried faster than that is known to all
 		}
 		if of := p.share(l.project); of.busy >= maxToProject {

@@ -146,6 +146,45 @@ func TestOneMerchantTakesHalfOfWhatWaitsInMemoryAtMost(t *testing.T) {
 	}
 }
 
+// Whoever makes many projects with many endpoints that hang, none of which ever took
+// anything, leaves places to those that did.
+func TestNewEndpointsThatHangLeavePlacesToThoseThatAnswer(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	known, opens := w.elsewhere("https://known.test")
+	opens()
+	w.rest()
+	release := make(chan bool)
+	defer close(release)
+	w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
+		if d.Endpoint != known.ID {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}
+		return flow.Verdict{OK: true, Status: http.StatusOK}
+	})
+	for of := range 4 {
+		many := call("", "", nil)
+		many.Project = flow.ProjectID(fmt.Sprintf("wsp_prj_1%d", of))
+		for i := range 16 {
+			_, err := w.service.AddEndpoint(t.Context(), flow.Endpoint{URL: fmt.Sprintf("https://hangs-%d.test", i), Events: []flow.EventKind{flow.SessionCreated}, Secrets: []string{"whsec_z"}}, many)
+			w.must(err)
+		}
+		for range 9 {
+			_, err := w.service.Open(t.Context(), newSession(flow.Headless), many)
+			w.must(err)
+		}
+	}
+	w.until("all that they may have is at work", func() bool { return w.service.Deliveries().Sending >= 256 })
+	opens()
+	w.until("who answers is told", func() bool { return w.to(known.ID) == 2 })
+	if n := w.service.Deliveries().Sending; n > 257 {
+		t.Errorf("%d are at work", n)
+	}
+}
+
 func TestABacklogOfOneHoldsNoOtherUp(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
