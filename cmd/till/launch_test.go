@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,6 +21,9 @@ import (
 // A server whose terminal is closed, so that nobody reads what it says and its log,
 // ends as one that is told to; under nohup it takes money as before.
 func TestAServerThatNobodyListensToServes(t *testing.T) {
+	closed := make(chan os.Signal, 1)
+	signal.Notify(closed, syscall.SIGHUP) // so that no program that we begin ignores it, as we may
+	defer signal.Stop(closed)
 	for _, nohup := range []bool{false, true} {
 		dir, addr := t.TempDir(), tilltest.FreePort(t)
 		key := shopIn(t, dir).SecretKey
@@ -55,9 +59,17 @@ func TestAServerThatNobodyListensToServes(t *testing.T) {
 			m.paid()
 			must(t, cmd.Process.Signal(syscall.SIGTERM))
 		}
-		if err := <-ended; err != nil {
-			t.Errorf("nohup %v: it ended with %v", nohup, err)
-		}
+		await.Until(t, "it ends", func() bool {
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Errorf("nohup %v: it ended with %v", nohup, err)
+				}
+				return true
+			default:
+				return false
+			}
+		})
 	}
 }
 
