@@ -112,6 +112,18 @@ func TestNobodyWaitsBehindWhatAnotherMerchantIsOwed(t *testing.T) {
 	})
 }
 
+// hangBut has every endpoint but one hang until what it returns is closed.
+func (w *world) hangBut(answers flow.Endpoint) (release chan bool) {
+	release = make(chan bool)
+	w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
+		if d.Endpoint != answers.ID {
+			hangs(ctx, release)
+		}
+		return flow.Verdict{OK: true, Status: http.StatusOK}
+	})
+	return release
+}
+
 // However many endpoints a merchant has whose servers hang, half of the memory for what
 // waits is left to the others.
 func TestOneMerchantTakesHalfOfWhatWaitsInMemoryAtMost(t *testing.T) {
@@ -124,17 +136,7 @@ func TestOneMerchantTakesHalfOfWhatWaitsInMemoryAtMost(t *testing.T) {
 		w.backlog(w.endpoint(fmt.Sprintf("https://slow-%d.test", i), flow.SessionCreated), fmt.Sprintf("s%d", i), 600)
 	}
 	quiet, opens := w.elsewhere("https://quiet.test")
-	release := make(chan bool)
-	defer close(release)
-	w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
-		if d.Endpoint != quiet.ID {
-			select {
-			case <-release:
-			case <-ctx.Done():
-			}
-		}
-		return flow.Verdict{OK: true, Status: http.StatusOK}
-	})
+	defer close(w.hangBut(quiet))
 	w.run()
 	w.until("the merchant has what they may have", func() bool { return w.service.Deliveries().Queued >= half })
 	for n := range 20 { // meanwhile more would be taken, were there room
@@ -154,17 +156,7 @@ func TestNewEndpointsThatHangLeavePlacesToThoseThatAnswer(t *testing.T) {
 	known, opens := w.elsewhere("https://known.test")
 	opens()
 	w.rest()
-	release := make(chan bool)
-	defer close(release)
-	w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
-		if d.Endpoint != known.ID {
-			select {
-			case <-release:
-			case <-ctx.Done():
-			}
-		}
-		return flow.Verdict{OK: true, Status: http.StatusOK}
-	})
+	defer close(w.hangBut(known))
 	for of := range 4 {
 		many := call("", "", nil)
 		many.Project = flow.ProjectID(fmt.Sprintf("wsp_prj_1%d", of))
