@@ -35,15 +35,23 @@ func (c *Console) overview(v *visit) error {
 			return err
 		}
 		out.Balance = &balance
-		endpoints, err := v.service.Endpoints(v.ctx, v.project.ID)
-		if err != nil {
+		if out.Stopped, err = v.stopped(); err != nil {
 			return err
-		}
-		for _, e := range endpoints {
-			if e.Status == flow.EndpointDisabled && e.DisabledReason != flow.DisabledRequested && v.who.Role.May(flow.MayDevelop) {
-				out.Stopped = append(out.Stopped, endpointRow{Endpoint: e})
-			}
 		}
 	}
 	return v.show("overview", "Overview", out)
+}
+
+// stopped are the webhook endpoints that Till disabled; none for who may not mend them.
+func (v *visit) stopped() (list []endpointRow, err error) {
+	if !v.who.Role.May(flow.MayDevelop) {
+		return nil, nil
+	}
+	endpoints, err := v.service.Endpoints(v.ctx, v.project.ID)
+	for _, e := range endpoints {
+		if e.Status == flow.EndpointDisabled && e.DisabledReason != flow.DisabledRequested {
+			list = append(list, endpointRow{Endpoint: e})
+		}
+	}
+	return list, err
 }
