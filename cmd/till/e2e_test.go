@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"till/cmd/till/tilltest"
+	"till/flow"
 	"till/flow/await"
 	"till/flow/store/storetest"
 )
@@ -154,11 +155,24 @@ func items(data object) []object {
 }
 
 // openChat creates a session in chat mode and returns its id and the text that
-// its link writes.
+// its link writes. It asks again while no number is live, as any merchant does: a
+// number that ran where a process was killed is called live for a moment, and is on
+// its way when it is run anew.
 func (m *merchant) openChat(amount int, reference string) (id, text string) {
 	m.t.Helper()
-	data := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{
-		"amount": amount, "customerEmail": "bola@example.com", "mode": "chat", "reference": reference,
+	var data object
+	m.until("a number takes new chats", func() bool {
+		status, out, err := m.try(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{
+			"amount": amount, "customerEmail": "bola@example.com", "mode": "chat", "reference": reference,
+		})
+		if refused, _ := out["error"].(object); refused["code"] == string(flow.CodeWhatsAppUnavailable) {
+			return false
+		}
+		if err != nil || status != http.StatusCreated {
+			m.t.Fatalf("a chat is not opened: %d %v %v", status, out, err)
+		}
+		data, _ = out["data"].(object)
+		return true
 	})
 	link, err := url.Parse(data["checkoutUrl"].(string))
 	must(m.t, err)

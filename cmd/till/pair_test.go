@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"database/sql"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,10 +43,6 @@ func TestTheNetworkInsideLinksANumberOfAnotherOne(t *testing.T) {
 		dev.Line(`of that network|/phone$`)
 		m := &merchant{t: t, base: "http://" + addr, key: keptKey(t, dir)}
 		waitReady(m)
-		m.until("the number takes chats, which the one that was killed said of itself before", func() bool {
-			status, _, err := m.try(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{"amount": 500_000, "customerEmail": "bola@example.com", "mode": "chat"})
-			return err == nil && status == http.StatusCreated
-		})
 		p := newPayer(m)
 		_, text := m.openChat(500_000, reference)
 		p.says(text)

@@ -24,14 +24,9 @@ func (x *till) does(args ...string) {
 	}
 }
 
-// chosen opens a chat session, once a number is live, and has somebody choose bank
-// transfer in it.
+// chosen opens a chat session and has somebody choose bank transfer in it.
 func (m *merchant) chosen(who *payer, reference string) (account string) {
 	m.t.Helper()
-	m.until("a number takes new chats", func() bool {
-		_, out, err := m.try(http.MethodGet, "/readyz", nil)
-		return err == nil && !strings.Contains(fmt.Sprint(out), "No number takes new chats")
-	})
 	_, text := m.openChat(250_000, reference)
 	who.says(text)
 	who.hears(`1 Bank transfer`)
