@@ -16,6 +16,7 @@ const endpointsPath = "/v1/webhook-endpoints"
 type endpointRecord struct {
 	flow.EndpointRecord
 
+	HeldSince               *string `json:"heldSince"`
 	Secret                  string  `json:"secret,omitempty"`
 	SecretHint              string  `json:"secretHint"`
 	PreviousSecretExpiresAt *string `json:"previousSecretExpiresAt"`
@@ -23,7 +24,7 @@ type endpointRecord struct {
 
 // recordEndpoint makes the record of an endpoint as it stands now.
 func (c *call) recordEndpoint(e flow.Endpoint) endpointRecord {
-	r := endpointRecord{EndpointRecord: flow.RecordEndpoint(e)}
+	r := endpointRecord{EndpointRecord: flow.RecordEndpoint(e), HeldSince: flow.StampOrNull(e.OpenSince)}
 	signing := e.Signing(c.service.Now())
 	if len(signing) > 0 {
 		r.SecretHint = hint(signing[0])

@@ -303,6 +303,31 @@ func TestAPingThatIsTakenSaysThatAnEndpointIsWell(t *testing.T) {
 	}
 }
 
+// An endpoint that is spared says so, and since when: it is enabled, and is sent next
+// to nothing.
+func TestAnEndpointThatIsHeldBackSaysSo(t *testing.T) {
+	d := openDesk(t)
+	shop := d.catches()
+	id := d.endpoint(d.key, shop.url, "session.created").text("data.id")
+	held := func() string { return d.call("GET", endpointsPath+"/"+id, d.key, "").text("data.heldSince") }
+	shop.answers(http.StatusInternalServerError, "")
+	for range 20 {
+		if at := held(); at != "" {
+			t.Fatalf("it is held since %s", at)
+		}
+		session := d.call("POST", sessions, d.key, good).text("data.id")
+		d.stands(d.call("GET", eventsPath+"?sessionId="+session, d.key, "").text("data.items.0.id"), "DEAD", "1")
+	}
+	if held() == "" {
+		t.Error("twenty tries failed, and it is not held")
+	}
+	shop.answers(http.StatusOK, "")
+	d.stands(d.ping(id), "DELIVERED", "1")
+	if at := held(); at != "" {
+		t.Errorf("a ping was taken, and it is held since %s", at)
+	}
+}
+
 // A merchant with as many endpoints as there may be is told how to have another, and
 // the call that was refused is not held against it.
 func TestAnEndpointTooManyMayComeOnceThereIsRoom(t *testing.T) {

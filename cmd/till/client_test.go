@@ -86,14 +86,15 @@ func TestAClientDoesNotTrustWhatAnswers(t *testing.T) {
 	}
 }
 
-// A list of endpoints says why one is disabled: its own server asked for that, it only
-// failed, or somebody did it.
-func TestTheListOfEndpointsSaysWhyOneIsDisabled(t *testing.T) {
+// A list of endpoints says why one is sent nothing: its own server asked for that, it
+// only failed, or somebody did it.
+func TestTheListOfEndpointsSaysWhyOneIsSentNothing(t *testing.T) {
 	code, out, errs := calls(t, func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, `{"status":true,"data":{"hasMore":false,"nextCursor":null,"items":[{"id":"wsp_we_1","url":"https://shop.example/a","events":[],"status":"DISABLED",
- "disabledReason":"gone","failingSince":null,"secretHint":"whsec_…LaSw"},{"id":"wsp_we_2","url":"https://shop.example/b","events":[],"status":"ENABLED","disabledReason":null}]}}`)
+ "disabledReason":"gone","failingSince":null,"secretHint":"whsec_…LaSw"},{"id":"wsp_we_2","url":"https://shop.example/b","events":[],"status":"ENABLED","disabledReason":null},
+ {"id":"wsp_we_3","url":"https://shop.example/c","events":[],"status":"ENABLED","disabledReason":null,"failingSince":"2026-11-21T09:00:00.000Z","heldSince":"2026-11-21T09:30:00.000Z"}]}}`)
 	}, "webhooks")
-	if code != exitOK || !strings.Contains(out, " DISABLED (gone) ") || !strings.Contains(out, " ENABLED  ") {
+	if code != exitOK || !strings.Contains(out, " DISABLED (gone) ") || !strings.Contains(out, " ENABLED  ") || !strings.Contains(out, " ENABLED held back since 2026-11-21T09:30:00.000Z ") {
 		t.Errorf("it ended with %d: %s%s", code, out, errs)
 	}
 }

@@ -25,6 +25,7 @@ type anEndpoint struct {
 	Status         string
 	DisabledReason *string
 	FailingSince   *string
+	HeldSince      *string
 	Secret         string
 	SecretHint     string
 }
@@ -54,7 +55,10 @@ func (c *webhooksListCmd) Run(w *world) error {
 		if e.DisabledReason != nil {
 			status += " (" + *e.DisabledReason + ")"
 		}
-		if e.FailingSince != nil {
+		switch {
+		case e.HeldSince != nil:
+			status += " held back since " + *e.HeldSince
+		case e.FailingSince != nil:
 			status += " failing since " + *e.FailingSince
 		}
 		return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", e.ID, status, e.SecretHint, kinds, plain(e.URL), orDash(e.Description)), err
