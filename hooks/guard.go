@@ -148,39 +148,45 @@ func checkOf(address string, check control) control {
 // nil where it can. A name is not resolved here: the dialer judges what it
 // leads to, each time.
 func CheckURL(raw string, allow Allow) error {
+	_, err := judged(raw, allow)
+	return err
+}
+
+// judged reads a URL that can be an endpoint.
+func judged(raw string, allow Allow) (*url.URL, error) {
 	if len(raw) > maxURL {
-		return fmt.Errorf("%w: it is longer than %d characters", ErrURL, maxURL)
+		return nil, fmt.Errorf("%w: it is longer than %d characters", ErrURL, maxURL)
 	}
 	for _, c := range raw {
 		if c <= ' ' || c > '~' || c == '\\' {
-			return fmt.Errorf("%w: it holds %q; write it percent-encoded, a name in its xn-- form", ErrURL, c)
+			return nil, fmt.Errorf("%w: it holds %q; write it percent-encoded, a name in its xn-- form", ErrURL, c)
 		}
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return fmt.Errorf("%w: it cannot be read", ErrURL) // the reason would repeat what was typed
+		return nil, fmt.Errorf("%w: it cannot be read", ErrURL) // the reason would repeat what was typed
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("%w: it must begin with https://", ErrURL)
+		return nil, fmt.Errorf("%w: it must begin with https://", ErrURL)
 	case u.User != nil || strings.Contains(u.Host, "@"):
-		return fmt.Errorf("%w: it holds a user name", ErrURL)
+		return nil, fmt.Errorf("%w: it holds a user name", ErrURL)
 	case u.Opaque != "" || u.Hostname() == "":
-		return fmt.Errorf("%w: it has no host", ErrURL)
+		return nil, fmt.Errorf("%w: it has no host", ErrURL)
 	case u.Fragment != "" || strings.HasSuffix(raw, "#"):
-		return fmt.Errorf("%w: what follows # is never sent", ErrURL)
+		return nil, fmt.Errorf("%w: what follows # is never sent", ErrURL)
 	}
 	if err := checkPort(u); err != nil {
-		return err
+		return nil, err
 	}
 	loopback, err := checkHost(u, allow)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if u.Scheme == "http" && !loopback {
-		return fmt.Errorf("%w: it must begin with https://", ErrURL)
+		return nil, fmt.Errorf("%w: it must begin with https://", ErrURL)
 	}
-	return nil
+	return u, nil
 }
 
 // checkPort refuses a port that is empty, zero, too large or oddly written, and

@@ -6,11 +6,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -153,7 +152,8 @@ func (s *Sender) Send(ctx context.Context, r Request) Verdict {
 func (s *Sender) send(caller context.Context, r Request) Verdict {
 	// Judged again although it was when the endpoint was made: the setting may
 	// have changed since.
-	if err := CheckURL(r.URL, s.allow); err != nil {
+	to, err := judged(r.URL, s.allow)
+	if err != nil {
 		return Verdict{Err: WordGuard}
 	}
 	if len(r.Body) > maxBody {
@@ -161,8 +161,7 @@ func (s *Sender) send(caller context.Context, r Request) Verdict {
 	}
 	ctx, cancel := context.WithTimeout(caller, s.timeout)
 	defer cancel()
-	how := new(course)
-	req, err := request(httptrace.WithClientTrace(ctx, how.trace()), r)
+	req, err := request(ctx, to, r)
 	if err != nil {
 		return Verdict{Err: WordUnsendable, Ours: true, Unsent: true}
 	}
@@ -171,7 +170,7 @@ func (s *Sender) send(caller context.Context, r Request) Verdict {
 	signature := req.Header.Get("Webhook-Signature")
 	resp, err := s.transport.RoundTrip(req) //nolint:bodyclose // answer closes it
 	if err != nil {
-		return Verdict{Err: word(caller, err, how), Signature: signature}
+		return Verdict{Err: word(caller, err), Signature: signature}
 	}
 	v := s.judge(resp)
 	v.Signature = signature
@@ -187,27 +186,26 @@ func (s *Sender) send(caller context.Context, r Request) Verdict {
 }
 
 // request is the signed POST.
-func request(ctx context.Context, r Request) (*http.Request, error) {
+func request(ctx context.Context, to *url.URL, r Request) (*http.Request, error) {
 	signature, err := Sign(r.Secrets, r.ID, r.At, r.Body)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(r.Body))
-	if err != nil {
-		return nil, fmt.Errorf("event %q: %w", r.ID, err)
+	req := &http.Request{
+		Method: http.MethodPost, URL: to, Host: to.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{
+			"Content-Type": {"application/json"}, "User-Agent": {userAgent},
+			"Webhook-Id": {r.ID}, "Webhook-Timestamp": {timestamp(r.At)}, "Webhook-Signature": {signature},
+		},
+		Body: io.NopCloser(bytes.NewReader(r.Body)), ContentLength: int64(len(r.Body)),
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", userAgent)
-	req.Header.Set("Webhook-Id", r.ID)
-	req.Header.Set("Webhook-Timestamp", timestamp(r.At))
-	req.Header.Set("Webhook-Signature", signature)
 	if r.Traceparent != "" {
 		req.Header.Set("Traceparent", r.Traceparent)
 	}
 	if r.Traceparent != "" && r.Tracestate != "" {
 		req.Header.Set("Tracestate", r.Tracestate)
 	}
-	return req, nil
+	return req.WithContext(ctx), nil
 }
 
 // judge reads the verdict from an answer's header.

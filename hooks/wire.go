@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"os"
 	"strconv"
@@ -141,13 +140,9 @@ func (w *wire) open(ctx context.Context, u *url.URL) (*conn, error) {
 	shake, cancel := context.WithTimeout(ctx, w.connect)
 	defer cancel()
 	secured := tls.Client(tcp, config)
-	err = secured.HandshakeContext(shake)
-	if t := httptrace.ContextClientTrace(ctx); t != nil && t.TLSHandshakeDone != nil {
-		t.TLSHandshakeDone(secured.ConnectionState(), err)
-	}
-	if err != nil {
+	if err := secured.HandshakeContext(shake); err != nil {
 		_ = tcp.Close()
-		return nil, err
+		return nil, handshakeError{err}
 	}
 	c.net = secured
 	return c, nil
@@ -201,6 +196,9 @@ func (c *conn) exchange(r *http.Request, post []byte) (*http.Response, error) {
 		}()
 	}
 	resp, err := c.header(r) // also where writing failed: the answer may tell why
+	if c.answered && err != nil {
+		err = answerError{err}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -228,9 +226,6 @@ func (c *conn) header(r *http.Request) (*http.Response, error) {
 	for {
 		if _, err := c.in.Peek(1); err != nil {
 			return nil, err
-		}
-		if t := httptrace.ContextClientTrace(r.Context()); !c.answered && t != nil && t.GotFirstResponseByte != nil {
-			t.GotFirstResponseByte()
 		}
 		c.answered = true
 		resp, err := http.ReadResponse(c.in, r)

@@ -2,12 +2,9 @@ package hooks
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
-	"net/http/httptrace"
-	"sync/atomic"
 	"syscall"
 )
 
@@ -30,22 +27,18 @@ const (
 	WordTooLarge    = "too_large"    // our fault for good; nothing was sent
 )
 
-// course is how far a delivery came.
-type course struct {
-	tlsFailed atomic.Bool // the handshake
-	answered  atomic.Bool // by a byte at least
-}
+// handshakeError is why there is no TLS with an endpoint.
+type handshakeError struct{ error }
 
-// trace follows a delivery.
-func (c *course) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		TLSHandshakeDone:     func(_ tls.ConnectionState, err error) { c.tlsFailed.Store(err != nil) },
-		GotFirstResponseByte: func() { c.answered.Store(true) },
-	}
-}
+func (e handshakeError) Unwrap() error { return e.error }
+
+// answerError is what is wrong with an answer of which a byte came at least.
+type answerError struct{ error }
+
+func (e answerError) Unwrap() error { return e.error }
 
 // word is the word for what the transport returned.
-func word(caller context.Context, err error, c *course) string {
+func word(caller context.Context, err error) string {
 	if errors.Is(caller.Err(), context.Canceled) {
 		return WordStopped
 	}
@@ -63,7 +56,7 @@ func word(caller context.Context, err error, c *course) string {
 		return WordRefused
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return WordUnreachable
-	case c.tlsFailed.Load() || isTLS(err):
+	case isTLS(err):
 		return WordTLS
 	}
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE} {
@@ -71,13 +64,13 @@ func word(caller context.Context, err error, c *course) string {
 			return WordReset
 		}
 	}
-	switch {
-	case isDial(err): // whatever it was
+	if isDial(err) { // whatever it was
 		return WordUnreachable
-	case !c.answered.Load():
-		return WordReset
 	}
-	return WordBadResponse
+	if _, answered := errors.AsType[answerError](err); answered {
+		return WordBadResponse
+	}
+	return WordReset
 }
 
 // isDial says whether an error is about connecting.
@@ -86,9 +79,12 @@ func isDial(err error) bool {
 	return ok && op.Op == "dial"
 }
 
-// isTLS says whether an error is about TLS although the handshake went well: in
-// TLS 1.3 the other side may refuse us only afterwards.
+// isTLS says whether an error is about TLS, also where the handshake went well: in TLS
+// 1.3 the other side may refuse us only afterwards.
 func isTLS(err error) bool {
+	if _, shaking := errors.AsType[handshakeError](err); shaking {
+		return true
+	}
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && (op.Op == "remote error" || op.Op == "local error")
 }

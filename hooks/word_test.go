@@ -23,12 +23,10 @@ func TestWord(t *testing.T) {
 		WordReset:       {syscall.ECONNABORTED, os.NewSyscallError("write", syscall.EPIPE), io.ErrUnexpectedEOF},
 		WordTLS:         {&net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}},
 		WordGuard:       {&net.OpError{Op: "dial", Err: fmt.Errorf("x: %w", ErrAddress)}},
-		WordBadResponse: {errors.New("malformed HTTP response")},
+		WordBadResponse: {answerError{errors.New("malformed HTTP response")}},
 	} {
 		for _, err := range errs {
-			how := new(course)
-			how.trace().GotFirstResponseByte()
-			if got := word(t.Context(), err, how); got != want {
+			if got := word(t.Context(), err); got != want {
 				t.Errorf("%v: %s, want %s", err, got, want)
 			}
 		}
@@ -38,7 +36,7 @@ func TestWord(t *testing.T) {
 // Before a byte of an answer is here, nothing can be wrong with it: the transport
 // has an error without a type for a kept connection that the endpoint closed.
 func TestWordWithoutAnswer(t *testing.T) {
-	if got := word(t.Context(), errors.New("http: server closed idle connection"), new(course)); got != WordReset {
+	if got := word(t.Context(), errors.New("http: server closed idle connection")); got != WordReset {
 		t.Errorf("%s, want %s", got, WordReset)
 	}
 }
