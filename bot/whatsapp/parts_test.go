@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -250,4 +251,52 @@ func TestTerminalQR(t *testing.T) {
 	if got := whatsapp.TerminalQR(long); got != long {
 		t.Error("what does not fit is not given back")
 	}
+}
+
+// speechless is a connection to a network that takes it, and says nothing then.
+type speechless struct {
+	net.Conn
+
+	heard   []byte
+	silent  chan struct{} // closed once it is
+	hungUp  chan struct{}
+	hanging sync.Once
+}
+
+func (s *speechless) Read(p []byte) (int, error) {
+	if bytes.Contains(s.heard, []byte("\r\n\r\n")) {
+		close(s.silent)
+		<-s.hungUp
+		return 0, net.ErrClosed
+	}
+	n, err := s.Conn.Read(p)
+	s.heard = append(s.heard, p[:n]...)
+	return n, err
+}
+
+func (s *speechless) Close() error {
+	s.hanging.Do(func() { close(s.hungUp) })
+	return s.Conn.Close()
+}
+
+// With a fake clock: who is told to stop while a network leaves the first word of a
+// line without an answer does not wait for one, as the library does for 20 s.
+func TestStoppingDoesNotWaitForTheFirstAnswerOfALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := network(t)
+		silent := make(chan struct{})
+		d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), func(ctx context.Context) (net.Conn, error) {
+			c, err := n.DialContext(ctx)
+			return &speechless{Conn: c, silent: silent, hungUp: make(chan struct{})}, err
+		})
+		d.run()
+		<-silent
+		synctest.Wait() // the first word is said
+		told := time.Now()
+		d.halt()
+		if took := time.Since(told); took > 2*time.Second {
+			t.Errorf("halting took %s", took)
+		}
+		time.Sleep(20 * time.Second) // and what was left behind ends
+	})
 }

@@ -2,7 +2,9 @@ package whatsapp
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -308,7 +310,7 @@ func (c *Client) dial(ctx, work context.Context, cut context.CancelFunc, wa *wha
 	}
 	// Connecting has no other way to be ended early.
 	keep := context.AfterFunc(ctx, cut)
-	err := wa.ConnectContext(work)
+	err := c.connect(ctx, work, wa)
 	keep()
 	switch {
 	case err == nil:
@@ -316,6 +318,38 @@ func (c *Client) dial(ctx, work context.Context, cut context.CancelFunc, wa *wha
 	case ctx.Err() == nil:
 		failed(err)
 	}
+}
+
+// connect opens a line, and does not wait for it longer than it takes to break it once
+// ctx has ended: the library waits 20 s for the first answer of a network, whatever
+// became of the line, and lets go of all it has by itself then.
+func (c *Client) connect(ctx, work context.Context, wa *whatsmeow.Client) error {
+	opened := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				stack := debug.Stack()
+				opened <- fmt.Errorf("connecting panicked: %v\n%s", p, stack[:min(len(stack), maxPanic)])
+			}
+		}()
+		opened <- wa.ConnectContext(work)
+	}()
+	select {
+	case err := <-opened:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(c.pace.hang)
+	defer late.Stop()
+	select {
+	case err := <-opened:
+		return err
+	case <-late.C:
+	}
+	if w := c.wire(); w != nil { // so that nobody says good-bye on it, who would wait too
+		_ = w.Close()
+	}
+	return ctx.Err()
 }
 
 // cut breaks the line; its end arrives as an event, and Run opens a new one.

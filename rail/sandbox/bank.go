@@ -22,7 +22,7 @@ const (
 	testPlaces    = 64  // test-door and page requests at once
 	maxLatency    = 30 * time.Second
 	hangsFor      = 30 * time.Second // an answer that never comes
-	drainFor      = 5 * time.Second
+	drainFor      = time.Second      // what still hangs is told to end before, and a connection that nothing came over counts as busy
 	headerTimeout = 5 * time.Second
 	readTimeout   = 10 * time.Second
 	writeTimeout  = maxLatency + hangsFor + 10*time.Second
