@@ -78,7 +78,7 @@ func (s *Service) askAbout(ctx context.Context, attempts []flow.Attempt, patienc
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, a := range attempts {
-		notices, err := s.cfg.Rail.Check(patient, a.Reference)
+		notices, err := s.bank.Check(patient, a.Reference)
 		if err != nil {
 			failures = errors.Join(failures, fmt.Errorf("ask the bank about %s: %w", a.Reference, err))
 			if errors.Is(err, rail.ErrUnavailable) || patient.Err() != nil {

@@ -2,10 +2,14 @@ package checkout_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 	"till/rail"
 )
 
@@ -41,6 +45,64 @@ func TestWhatAPayerIsCalledIsNotKeptWhereItIsASecret(t *testing.T) {
 			w.must(err)
 			if len(found) > 0 {
 				t.Errorf("%q stands in %v", secret, found)
+			}
+		}
+	})
+}
+
+// So is what a bank says of an order that it refuses, or that comes to nothing: it
+// stands in the timeline, in what merchants are told and in the log.
+func TestWhatABankSaysOfWhatFailedIsNotKeptWhereItIsASecret(t *testing.T) {
+	t.Parallel()
+	const card, bvn, key = "4111 1111 1111 1111", "22212345678", "sk_test_abcdefghijklmnopqrst0123"
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		w.endpoint("https://shop.test", flow.RefundFailedKind, flow.SettlementFailedKind)
+		asking, _ := w.paying()
+		w.rail.checking(func(context.Context, string) ([]flow.Notice, error) {
+			return nil, fmt.Errorf("ask the bank: %w: of %s", rail.ErrUnknown, key)
+		})
+		if err := w.service.AskBank(context.WithoutCancel(t.Context()), project, asking.ID); flow.CodeOf(err) != flow.CodeRailUnavailable {
+			t.Errorf("whoever asks is told %v", err)
+		}
+		w.rail.checking(nil)
+		session, p := w.paidFor(500_000)
+
+		w.rail.starting(func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+			return flow.Instructions{}, fmt.Errorf("order: %w: a name like %s is not taken", rail.ErrRejected, key)
+		})
+		other := w.session(flow.Headless)
+		_, _, err := w.service.Instruct(t.Context(), project, other.ID, checkout.Ask{Method: flow.BankTransfer})
+		refused, _ := errors.AsType[*flow.Error](err)
+		if refused == nil || refused.Code != flow.CodeRailRejected || strings.Contains(refused.Err.Error(), key) {
+			t.Errorf("a method that the bank refuses is answered with %v", err)
+		}
+		w.rail.starting(nil)
+
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{}, fmt.Errorf("disburse: %w: closed: %s is closed", rail.ErrRejected, card)
+			}
+		})
+		w.ordered(p, 200_000)
+		if r := w.refuses(session.ID, 1); !strings.HasPrefix(r.Failure, "The bank refused it") {
+			t.Errorf("the refund that it refused says %q", r.Failure)
+		}
+		w.rail.set(func(r *shakyRail) {
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{Status: flow.DisbursementFailed, RailTransactionID: "F1", At: w.clock(), Reason: "BVN " + bvn + " is watched"}, nil
+			}
+		})
+		w.at("2026-11-23T08:00:01Z")
+		if b := w.ended(project, 1)[0]; b.Status != flow.SettlementFailed || b.Failure == "" {
+			t.Errorf("the payout that it refused is %+v", b)
+		}
+		w.rest()
+		for _, secret := range []string{card, bvn, key} {
+			found, err := w.db.Mentions(t.Context(), secret)
+			w.must(err)
+			if len(found) > 0 || w.logged(secret) > 0 {
+				t.Errorf("%q stands in %v, and %d times in the log", secret, found, w.logged(secret))
 			}
 		}
 	})

@@ -51,7 +51,7 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 	}
 	crashpoint.At(crashpoint.PayoutBegun)
 	began := s.cfg.Now()
-	d, err := s.cfg.Rail.Disburse(ctx, b.Order())
+	d, err := s.bank.Disburse(ctx, b.Order())
 	crashpoint.At(crashpoint.PayoutOrdered)
 	return s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began), true)
 }

@@ -49,7 +49,7 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 	}
 	crashpoint.At(crashpoint.RefundBegun)
 	began := s.cfg.Now()
-	d, err := s.cfg.Rail.Disburse(ctx, r.Order())
+	d, err := s.bank.Disburse(ctx, r.Order())
 	crashpoint.At(crashpoint.RefundOrdered)
 	return s.refundAnswer(ctx, r, d, err, s.cfg.Now().Sub(began), true)
 }
@@ -61,7 +61,7 @@ const refusedAgain = time.Minute
 // askedOut asks the bank what became of money that is to be sent. A bank that
 // refuses the question has said nothing of the money.
 func (s *Service) askedOut(ctx context.Context, reference string) (flow.Disbursed, error) {
-	d, err := s.cfg.Rail.Disbursed(ctx, reference)
+	d, err := s.bank.Disbursed(ctx, reference)
 	if errors.Is(err, rail.ErrRejected) {
 		err = fmt.Errorf("%w: it does not take the question: %s", rail.ErrUnknown, err.Error())
 	}

@@ -16,6 +16,7 @@ import (
 
 	"till/flow"
 	"till/flow/store"
+	"till/rail"
 )
 
 // The bounds of the shell.
@@ -38,6 +39,7 @@ const (
 // Service runs the commands of one environment.
 type Service struct {
 	cfg      Config
+	bank     rail.Rail // cfg's, as what it says may be kept
 	ids      flow.IDs
 	token    string // names this process in leases
 	starting map[flow.AttemptID]*starting
@@ -79,7 +81,7 @@ func New(c Config) (*Service, error) {
 		c.Number = func() string { return "" }
 	}
 	s := &Service{
-		cfg: c, ids: flow.IDs{Now: c.Now, Rand: c.Rand}, asked: map[flow.SessionID]time.Time{}, asking: map[flow.SessionID]asking{},
+		cfg: c, bank: discreet{c.Rail}, ids: flow.IDs{Now: c.Now, Rand: c.Rand}, asked: map[flow.SessionID]time.Time{}, asking: map[flow.SessionID]asking{},
 		starting: map[flow.AttemptID]*starting{}, calls: newCalls(c.DB, c.Now, c.Rand),
 	}
 	if link := c.Around.CheckoutURL; link != nil {

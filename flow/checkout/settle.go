@@ -17,7 +17,7 @@ import (
 // everything in the message kept, and only then may the bank be told so.
 // Errors: rail.ErrForged, or whatever kept it from being saved.
 func (s *Service) Notice(ctx context.Context, h http.Header, body []byte) error {
-	notices, err := s.cfg.Rail.Parse(h, body)
+	notices, err := s.bank.Parse(h, body)
 	if err != nil {
 		s.cfg.Meter.Notice(unheard(err))
 		return fmt.Errorf("read the bank's notice: %w", err)

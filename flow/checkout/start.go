@@ -119,7 +119,7 @@ func (s *Service) startOnce(ctx context.Context, id flow.AttemptID, fresh bool) 
 	}
 	began := s.cfg.Now()
 	crashpoint.At(crashpoint.BankAsk)
-	ins, err := s.cfg.Rail.Start(ctx, order)
+	ins, err := s.bank.Start(ctx, order)
 	crashpoint.At(crashpoint.BankAnswer)
 	if errors.Is(err, rail.ErrUnavailable) && (order.Again || ctx.Err() != nil) {
 		// That this call did not get through says nothing of an earlier one,

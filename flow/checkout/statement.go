@@ -101,7 +101,7 @@ func (s *Service) walkStatement(ctx context.Context, subject string) error {
 // walkDay takes in what we never heard of on the statement of one day. Error:
 // NotYetError where the bank does not give it.
 func (s *Service) walkDay(ctx context.Context, day flow.Date) error {
-	list, err := s.cfg.Rail.Statement(ctx, day.Start(), day.Plus(1).Start())
+	list, err := s.bank.Statement(ctx, day.Start(), day.Plus(1).Start())
 	if errors.Is(ctx.Err(), context.Canceled) { // a bank that takes too long is another thing
 		return ctx.Err()
 	}
@@ -233,7 +233,7 @@ func (s *Service) statementOf(ctx context.Context, project flow.ProjectID, day f
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if now := s.cfg.Now(); !t.fresh(now) {
-		t.lines, t.err = s.cfg.Rail.Statement(ctx, day.Start(), day.Plus(1).Start())
+		t.lines, t.err = s.bank.Statement(ctx, day.Start(), day.Plus(1).Start())
 		if t.at = now; errors.Is(t.err, context.Canceled) {
 			t.at = time.Time{} // whoever asked has gone: that says nothing of the bank
 		}
