@@ -62,7 +62,8 @@ const (
 
 // ParseTrace reads a trace from the values of the traceparent and tracestate
 // headers. As the standard has it, a traceparent that is not one is as good as
-// none, and a tracestate that is not one is left out.
+// none, and a tracestate that is not one is left out, as is one that holds what is
+// kept nowhere: it comes out again in the headers of webhooks.
 func ParseTrace(parents, states []string) (Trace, bool) {
 	if len(parents) != 1 {
 		return Trace{}, false
@@ -96,7 +97,7 @@ func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // isState says whether a text is a tracestate that may be handed on.
 func isState(s string) bool {
-	if s == "" || len(s) > maxState {
+	if s == "" || len(s) > maxState || Held("", s) != "" {
 		return false
 	}
 	seen := map[string]bool{}

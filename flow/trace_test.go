@@ -44,6 +44,7 @@ func TestATraceIsReadAsTheStandardHasIt(t *testing.T) {
 	for states, want := range map[string]string{
 		"congo=t61rcWkgMzE": "congo=t61rcWkgMzE", "a=1|b=2,c@d=3": "a=1,b=2,c@d=3", "a=1, b=2": "a=1, b=2", "a=1,,b=2": "a=1,,b=2",
 		"": "", "a": "", "A=1": "", "a=": "", "a=1,a=2": "", "a=b=c": "", "_a=1": "", "a=\x01": "", many: "", "a=" + strings.Repeat("x", 257): "",
+		"shop=4111-1111-1111-1111": "", "shop=BVN 22212345678": "",
 	} {
 		if got, _ := flow.ParseTrace([]string{good}, strings.Split(states, "|")); got.State != want {
 			t.Errorf("tracestate %q is handed on as %q, want %q", states, got.State, want)
