@@ -112,7 +112,7 @@ func traceOf(ctx *fasthttp.RequestCtx, id string) flow.Trace {
 func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
 	status := ctx.Response.StatusCode()
 	attrs := []slog.Attr{
-		slog.String("request", n.request), slog.String("method", clip(string(ctx.Method()))), slog.String("route", n.route),
+		slog.String("request", n.request), slog.String("method", methodOf(ctx)), slog.String("route", n.route),
 		slog.Int("status", status), slog.Int64("dur_ms", took.Milliseconds()),
 	}
 	if n.session != "" && status != http.StatusNotFound { // an id that somebody made up is not kept
@@ -138,9 +138,6 @@ func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
 	}
 	s.cfg.Log.LogAttrs(flow.WithTrace(ctx, n.trace), level, "request", attrs...)
 }
-
-// clip keeps what a client named freely short in the log.
-func clip(s string) string { return s[:min(len(s), 16)] }
 
 // methodOf is the method of a request, and one word for all that are none.
 func methodOf(ctx *fasthttp.RequestCtx) string {

@@ -74,7 +74,7 @@ func newRequestLog() *requestLog {
 func (l *requestLog) note(ctx *fasthttp.RequestCtx, n *noted, at time.Time, took time.Duration) {
 	req, resp := &ctx.Request, &ctx.Response
 	r := &console.Request{
-		ID: n.request, At: at, Took: took, Method: clip(string(req.Header.Method())), Route: n.route, Status: resp.StatusCode(), Code: n.code, Key: n.hint,
+		ID: n.request, At: at, Took: took, Method: methodOf(ctx), Route: n.route, Status: resp.StatusCode(), Code: n.code, Key: n.hint,
 		Once: len(req.Header.Peek("Idempotency-Key")) > 0, Replayed: len(resp.Header.Peek("Idempotent-Replayed")) > 0,
 		Private: strings.HasPrefix(n.route, privateRoute),
 	}

@@ -144,6 +144,9 @@ func (c *deskReplyCmd) Run(w *world) error {
 // order does something in a chat and says what came of it. It is kept first who does
 // it and why, as it is in the console.
 func (c *deskOrder) order(w *world, action, reason, done string, do func(*checkout.Service) error) error {
+	if err := keepable("--as", c.As); err != nil {
+		return err
+	}
 	return c.desk(w, func(s *checkout.Service) error {
 		chat, err := s.DeskChat(w.ctx, "", flow.ChatID(c.Chat))
 		if err == nil {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -38,6 +39,7 @@ type rummage struct {
 	redis *redistest.Server
 	m     *merchant
 	sink  *parrot
+	bank  atomic.Pointer[string] // why it refuses what it is ordered to send
 	s     secrets
 	doors map[string]int // how often each was used
 
@@ -56,10 +58,11 @@ func TestNoSecretIsKeptWhicheverDoorItComesThrough(t *testing.T) {
 	r.console()
 	r.commands()
 	r.chat()
+	r.refusals()
 	r.killed()
 	r.nowhere()
 	t.Logf("%d cards, %d BVNs and NINs, %d keys; used: %v", len(r.s.cards), len(r.s.people), len(r.s.keys), r.doors)
-	for _, door := range []string{"api", "header", "path", "query", "console", "command", "chat", "notice", "webhook"} {
+	for _, door := range []string{"api", "header", "method", "path", "query", "console", "command", "chat", "notice", "bank", "webhook"} {
 		if r.doors[door] == 0 {
 			t.Errorf("nothing was pushed through %s", door)
 		}
@@ -70,12 +73,13 @@ func newRummage(t *testing.T) *rummage {
 	t.Helper()
 	redis, o := redistest.Start(t), newOutside(t)
 	metrics := tilltest.FreePort(t)
+	r := &rummage{t: t, redis: redis, s: drawn(searchCards, searchPeople), doors: map[string]int{}, metrics: metrics}
+	o.between(r.refuses)
 	o.env = append(o.env, "TILL_REDIS_URL="+redis.URL, "TILL_LOG_LEVEL=debug", "TILL_METRICS_ADDR="+metrics)
-	x, m := running(t, o)
-	r := &rummage{t: t, x: x, redis: redis, m: m, s: drawn(searchCards, searchPeople), doors: map[string]int{}, metrics: metrics}
+	r.x, r.m = running(t, o)
 	r.makeKeys() // that of the first start is printed, once, as it says
 	r.sink = newParrot(t, r.all())
-	made := m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": r.sink.server.URL, "events": []string{"charge.success"}})
+	made := r.m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": r.sink.server.URL, "events": []string{"charge.success", "session.created", "refund.failed"}})
 	r.s.keys = append(r.s.keys, made["secret"].(string))
 	return r
 }
@@ -255,7 +259,7 @@ func jsonOf(t *testing.T, v any) []byte {
 // headers pushes secrets through headers.
 func (r *rummage) headers() {
 	r.t.Helper()
-	names := []string{"User-Agent", "X-Request-Id", "Idempotency-Key", "Authorization", "Origin", "Referer", "Cookie", "X-Forwarded-For", "Traceparent", "Accept-Language", "X-Card"}
+	names := []string{"User-Agent", "X-Request-Id", "Idempotency-Key", "Authorization", "Origin", "Referer", "Cookie", "X-Forwarded-For", "Traceparent", "Tracestate", "Accept-Language", "X-Card"}
 	for i, one := range r.all() {
 		if one = strings.Map(func(c rune) rune {
 			if c > '~' || c < ' ' {
@@ -267,11 +271,17 @@ func (r *rummage) headers() {
 		}
 		name := names[i%len(names)]
 		body := jsonOf(r.t, object{"amount": 500_000, "customerEmail": "bola@example.com", "mode": "chat"})
-		want := http.StatusCreated
-		if name == "Authorization" {
+		want, header := http.StatusCreated, http.Header{name: {one}}
+		switch name {
+		case "Authorization":
 			want = http.StatusUnauthorized
+		case "Tracestate": // goes on to the merchant's endpoint, beside a trace
+			header = http.Header{"Traceparent": {parent}, name: {"shop=" + strings.NewReplacer("=", " ", ",", " ").Replace(one)}}
 		}
-		r.send("header", http.MethodPost, "/v1/whatsapp/checkout/sessions", http.Header{name: {one}}, body, want)
+		r.send("header", http.MethodPost, "/v1/whatsapp/checkout/sessions", header, body, want)
+	}
+	for _, one := range r.s.cards {
+		r.send("method", one, "/v1/whatsapp/checkout/sessions", nil, nil, http.StatusMethodNotAllowed)
 	}
 }
 
@@ -326,8 +336,19 @@ func (r *rummage) visit(do func() (*http.Response, error)) {
 func (r *rummage) commands() {
 	r.t.Helper()
 	all := r.all()
+	p := payerNamed(r.m, "+2348039991097", "Desk")
+	_, text := r.m.openChat(500_000, "desk")
+	p.says(text)
+	p.says("9")
+	chat := ""
+	r.m.until("a payer waits for a person", func() bool {
+		out, err := r.x.p.Beside("desk")
+		chat = regexp.MustCompile(`chat_\w+`).FindString(out)
+		return err == nil && chat != ""
+	})
 	for i, args := range [][]string{
 		{"replay", "@"},
+		{"desk", "claim", chat, "--reason", "waits for long", "--as", "@"},
 		{"payer", "export", "@"},
 		{"methods", "off", "ussd", "--reason", "@"},
 		{"methods", "on", "ussd"},
@@ -335,7 +356,7 @@ func (r *rummage) commands() {
 		append([]string{"desk", "reply", "chat_x", "--as", "ngozi"}, strings.Fields(renderings(r.s.cards[0])[1])...),
 		{"projects", "create", "--owner", searchEmail, "@"},
 		{"merchants", "kyc", "suspend", r.project, "--reason", "@"},
-		{"people", "add", "@"},
+		{"people", "add", "@", "--role", "operator"},
 		{"logs", "--session", "@"},
 		{"numbers", "drain", "@"},
 		{"merchants", "stop", "@"},

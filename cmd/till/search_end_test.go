@@ -116,6 +116,31 @@ func (r *rummage) notice(called string) {
 	r.send("notice", http.MethodPost, "/v1/rails/sandbox/notifications", header, body, http.StatusOK)
 }
 
+// refuses answers in place of the bank what that is ordered to send, once there is a
+// reason not to.
+func (r *rummage) refuses(w http.ResponseWriter, _ string) bool {
+	why := r.bank.Load()
+	if why == nil {
+		return false
+	}
+	w.WriteHeader(http.StatusUnprocessableEntity)
+	_, _ = w.Write(jsonOf(r.t, object{"error": object{"code": "refused", "message": "nothing goes to " + *why}}))
+	return true
+}
+
+// refusals has the bank refuse refunds, and say why in words that hold secrets.
+func (r *rummage) refusals() {
+	r.t.Helper()
+	payment := items(r.m.call(http.MethodGet, "/v1/payments?matchStatus=MATCHED", nil))[0]["id"]
+	all := r.all()
+	for i := 0; i < len(all); i += 7 {
+		r.bank.Store(&all[i])
+		refund := r.m.call(http.MethodPost, "/v1/refunds", object{"paymentId": payment, "amount": 1_000})["id"].(string)
+		r.m.until("the bank refuses it", func() bool { return r.m.call(http.MethodGet, "/v1/refunds/"+refund, nil)["status"] == "FAILED" })
+		r.doors["bank"]++
+	}
+}
+
 // killed kills Till while messages with secrets come in, and asks it for the stacks
 // of all that it does once it is back.
 func (r *rummage) killed() {
