@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"till/flow"
 )
 
 // What stands in the place of what is taken out of a body.
@@ -48,6 +50,9 @@ func redact(body []byte) (kept []byte, cut bool) {
 			piece, rest = rest[:end], rest[end:]
 		} else {
 			piece, rest = rest, nil
+		}
+		if shows(piece) {
+			piece = []byte(redacted)
 		}
 		if len(out)+len(piece) > keptBody {
 			out, cut = append(out, piece[:keptBody-len(out)]...), true
@@ -153,6 +158,17 @@ func isSecret(name []byte) bool {
 	return json.Unmarshal(name, &plain) != nil || secretNames[strings.ToLower(plain)]
 }
 
+// shows says whether a piece of a body holds what is kept nowhere in a way that no
+// stars are put over: in digits of another script, with dots between, as a part of a
+// word, or behind escapes.
+func shows(piece []byte) bool {
+	plain, escaped := string(piece), bytes.IndexByte(piece, '\\') >= 0
+	if escaped && json.Unmarshal(piece, &plain) != nil {
+		plain = string(piece)
+	}
+	return flow.Held("", plain) != "" && (escaped || flow.Held("", string(maskDigits(maskTokens([]byte(plain))))) != "")
+}
+
 // hidesDigits says whether a JSON string writes digits as escapes, which would
 // not be seen for what they are.
 func hidesDigits(text []byte) bool {
@@ -219,8 +235,21 @@ func maskTokens(text []byte) []byte {
 
 // maskTarget is a path and its query with stars in the place of every long number,
 // also of one that is written with escapes, as %2B for the plus before it: then
-// all of it is shown without them.
-func maskTarget(target []byte) string {
+// all of it is shown without them. Of one that shows what is kept nowhere all the same,
+// the route is shown.
+func maskTarget(target []byte, route string) string {
+	masked := maskedTarget(target)
+	plain, err := url.QueryUnescape(masked)
+	if err != nil {
+		plain = masked
+	}
+	if flow.Held("", plain) != "" {
+		return route + "?****"
+	}
+	return masked
+}
+
+func maskedTarget(target []byte) string {
 	text := bytes.Clone(target)
 	if i := bytes.LastIndexByte(text, '%'); i >= 0 && len(text)-i < len("%2B") { // it was cut there
 		text = text[:i]

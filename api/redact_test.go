@@ -35,6 +35,15 @@ func TestRedact(t *testing.T) {
 		`{"note":"my sk_test_abcDEF123 is"}`:      `{"note":"my sk_test_********* is"}`,
 		`whsec_abc+/= and dash_xyz`:               `whsec_****** and dash_***`,
 		`not json 22222222222`:                    `not json ***********`,
+		`{"note":"4084.0840.8408.4081","a":1}`:    `{"note":"[redacted]","a":1}`,
+		`{"note":"４０８４０８４０８４０８４０８１"}`:             `{"note":"[redacted]"}`,
+		`{"note":"4084\u200b084084084081"}`:       `{"note":"[redacted]"}`,
+		`{"note":"4084\u2013084084084081"}`:       `{"note":"[redacted]"}`,
+		`{"note":"card4084084084084081x"}`:        `{"note":"[redacted]"}`,
+		`{"note":"BVN22222222222"}`:               `{"note":"[redacted]"}`,
+		`{"note":"my BVN is 222.22.222222"}`:      `{"note":"[redacted]"}`,
+		`{"note":"say \"4.5.2026\""}`:             `{"note":"say \"4.5.2026\""}`,
+		`not json 4084.0840.8408.4081`:            `"[redacted]"`,
 	} {
 		kept, cut := redact([]byte(in))
 		if string(kept) != want || cut {
@@ -54,8 +63,11 @@ func TestTargetsAreMasked(t *testing.T) {
 		"/v1/x?phone=%2B2348031234567%2":         "/v1/x?phone=+*************",
 		"/v1/x?q=50%25%20of%20it":                "/v1/x?q=50%25%20of%20it",
 		"/v1/x/wsp_sess_01000000000000000000000": "/v1/x/wsp_sess_01000000000000000000000",
+		"/v1/x?q=4084+0840+8408+4081":            "/v1/:id?****",
+		"/v1/x/4084.0840.8408.4081":              "/v1/:id?****",
+		"/v1/x?q=sk_test_abcdefghijklmnopqrst":   "/v1/:id?****",
 	} {
-		if got := maskTarget([]byte(in)); got != want {
+		if got := maskTarget([]byte(in), "/v1/:id"); got != want {
 			t.Errorf("%s is kept as %s, not as %s", in, got, want)
 		}
 	}

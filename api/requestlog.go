@@ -79,7 +79,7 @@ func (l *requestLog) note(ctx *fasthttp.RequestCtx, n *noted, at time.Time, took
 		Private: strings.HasPrefix(n.route, privateRoute),
 	}
 	target := req.Header.RequestURI()
-	r.Target = maskTarget(target[:min(len(target), keptTarget)])
+	r.Target = maskTarget(target[:min(len(target), keptTarget)], n.route)
 	place := requestPlace{n.project, n.env}
 	if r.Busy = !r.Private && !l.hasTime(place, at); !r.Private && !r.Busy {
 		r.Body, r.BodyCut = redact(req.Body())

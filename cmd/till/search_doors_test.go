@@ -54,6 +54,7 @@ type rummage struct {
 func TestNoSecretIsKeptWhicheverDoorItComesThrough(t *testing.T) {
 	r := newRummage(t)
 	r.api()
+	r.requests()
 	r.headers()
 	r.console()
 	r.commands()
