@@ -51,8 +51,11 @@ func HoldsCard(text string) bool {
 	return false
 }
 
+// maxGap is how many separators stand between two groups at most: " - ".
+const maxGap = 3
+
 // digitGroups cuts a run of digits out of the text, from a digit on: its groups
-// and where it ends. One separator may stand between two groups.
+// and where it ends.
 func digitGroups(text string, from int) (groups []string, end int) {
 	i := from
 	for i < len(text) {
@@ -61,10 +64,14 @@ func digitGroups(text string, from int) (groups []string, end int) {
 			i++
 		}
 		groups = append(groups, text[start:i])
-		if i+1 >= len(text) || (text[i] != ' ' && text[i] != '-' && text[i] != '.') || !asciiDigit(text[i+1]) {
+		next := i
+		for next < len(text) && next-i < maxGap && (text[next] == ' ' || text[next] == '-' || text[next] == '.') {
+			next++
+		}
+		if next == i || next >= len(text) || !asciiDigit(text[next]) {
 			return groups, i
 		}
-		i++
+		i = next
 	}
 	return groups, i
 }
