@@ -82,9 +82,7 @@ func TestANameThatNobodyAnswersForCostsFiveSeconds(t *testing.T) {
 // reads what is sent to another.
 func TestSendShowsNobodyWhatOthersAreSent(t *testing.T) {
 	early, other := make(chan net.Conn, 1), make(chan net.Conn, 1)
-	patient := settings()
-	patient.Timeout, patient.DrainTimeout = time.Minute, time.Minute
-	se := hooks.NewDialing(patient, func(_ context.Context, _, address string) (net.Conn, error) {
+	se := hooks.NewDialing(settings(), func(_ context.Context, _, address string) (net.Conn, error) {
 		here, there := net.Pipe()
 		if address == "127.0.0.1:8080" {
 			early <- there

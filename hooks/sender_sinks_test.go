@@ -75,7 +75,6 @@ func outlast(t *testing.T, c strange) {
 	at := netip.MustParseAddrPort(m.Addr().String())
 	url := c.endpoint(t, m)
 	cfg := settings()
-	cfg.Timeout, cfg.ConnectTimeout, cfg.DrainTimeout = time.Minute, time.Minute, time.Minute
 	switch short := 300 * time.Millisecond; c.slow {
 	case "whole":
 		cfg.Timeout = short

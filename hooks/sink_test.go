@@ -28,14 +28,15 @@ func sender(t *testing.T, change func(*hooks.Config)) *hooks.Sender {
 	return s
 }
 
-// settings allow this machine and are patient for a short time only.
+// settings allow this machine, and are patient: who lets an endpoint hang says for how
+// short a time only.
 func settings() hooks.Config {
 	return hooks.Config{
 		AllowLoopback:  true,
 		Now:            time.Now,
-		Timeout:        3 * time.Second,
-		ConnectTimeout: 300 * time.Millisecond,
-		DrainTimeout:   200 * time.Millisecond,
+		Timeout:        time.Minute,
+		ConnectTimeout: time.Minute,
+		DrainTimeout:   time.Minute,
 	}
 }
 
