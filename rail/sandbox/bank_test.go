@@ -281,7 +281,10 @@ func TestCalls(t *testing.T) {
 	_, _ = w.rail.SetConditions(t.Context(), rail.Conditions{})
 	_, _ = w.rail.Check(t.Context(), "a")
 	_, _ = w.rail.SetConditions(t.Context(), rail.Conditions{Up: true, TimeoutAfterCommit: true})
-	_, _ = newRail(t, w.url, w.clock.Now, 50*time.Millisecond).Start(t.Context(), w.order(flow.Card, "f"))
+	_ = w.leaves(t, func(ctx context.Context) error {
+		_, err := w.rail.Start(ctx, w.order(flow.Card, "f"))
+		return err
+	})
 	var got []string
 	calls, err := w.rail.Calls(t.Context(), 0, 100)
 	must(t, err)

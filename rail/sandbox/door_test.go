@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -170,10 +171,13 @@ func TestTimeoutAfterCommit(t *testing.T) {
 	if _, err := w.rail.SetConditions(t.Context(), rail.Conditions{Up: true, TimeoutAfterCommit: true}); err != nil {
 		t.Fatal(err)
 	}
-	hasty := newRail(t, w.url, w.clock.Now, 100*time.Millisecond)
 	o := w.order(flow.BankTransfer, "ref")
 	for range 3 {
-		if _, err := hasty.Start(t.Context(), o); err == nil {
+		err := w.leaves(t, func(ctx context.Context) error {
+			_, err := w.rail.Start(ctx, o)
+			return err
+		})
+		if err == nil {
 			t.Fatal("an answer came")
 		}
 		o.Again = true

@@ -57,7 +57,7 @@ func TestTheSlowAccountIsNotWaitedFor(t *testing.T) {
 	if _, err := hasty.ResolveAccount(t.Context(), rail.Account{Number: "0000000004", BankCode: "999"}); !errors.Is(err, rail.ErrUnknown) {
 		t.Errorf("slow: %v", err)
 	}
-	if _, err := hasty.ResolveAccount(t.Context(), rail.Account{Number: "0000000004", BankCode: "058"}); !errors.Is(err, rail.ErrNotFound) {
+	if _, err := w.rail.ResolveAccount(t.Context(), rail.Account{Number: "0000000004", BankCode: "058"}); !errors.Is(err, rail.ErrNotFound) {
 		t.Errorf("slow at another bank: %v", err)
 	}
 }

@@ -197,6 +197,25 @@ func (w town) order(m flow.Method, reference string) flow.Order {
 	}
 }
 
+// leaves makes a call that the bank does not answer, and goes away once the bank has
+// done what it was asked.
+func (w town) leaves(t *testing.T, call func(ctx context.Context) error) error {
+	t.Helper()
+	calls := func() int {
+		list, err := w.rail.Calls(t.Context(), 0, 100)
+		must(t, err)
+		return len(list)
+	}
+	before := calls()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	ended := make(chan error, 1)
+	go func() { ended <- call(ctx) }()
+	await.Until(t, "the bank has done it", func() bool { return calls() > before })
+	leave()
+	return <-ended
+}
+
 func (w town) start(t *testing.T, m flow.Method, reference string) flow.Instructions {
 	t.Helper()
 	got, err := w.rail.Start(t.Context(), w.order(m, reference))
