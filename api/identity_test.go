@@ -164,11 +164,14 @@ func TestAnothersVerificationDoesNotExist(t *testing.T) {
 // A bank that is away, slow or that refuses leaves a FAILED verification with
 // the reason, and the merchant is told.
 func TestALookUpThatTheBankDoesNotAnswerHasFailed(t *testing.T) {
-	d := openDesk(t)
-	d.listens()
-	for conditions, reason := range map[string]string{
-		`{"up":false}`: "rail_unavailable", `{"timeoutAfterCommit":true}`: "rail_timeout", `{"latencyMs":2000}`: "rail_timeout",
+	for conditions, c := range map[string]struct {
+		patience time.Duration
+		reason   string
+	}{
+		`{"up":false}`: {0, "rail_unavailable"}, `{"timeoutAfterCommit":true}`: {500 * time.Millisecond, "rail_timeout"}, `{"latencyMs":30000}`: {500 * time.Millisecond, "rail_timeout"},
 	} {
+		d, reason := openHastyDesk(t, c.patience), c.reason
+		d.listens()
 		d.want(d.call("PUT", "/v1/test/bank/conditions", d.key, conditions), http.StatusOK, nil)
 		id := d.call("POST", identitiesURL, d.key, person("22222222221", "")).text("data.id")
 		d.want(d.settled(id), http.StatusOK, map[string]string{"data.status": "FAILED", "data.reason": reason, "data.matches.firstName": ""})

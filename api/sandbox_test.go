@@ -64,9 +64,9 @@ func TestWhatAPayerIsDoneWithIsPlayedOnce(t *testing.T) {
 	}
 }
 
-// bankOn is the line to a pretend bank with its books in a file, "" for none, until
-// the test ends. It waits so long for an answer; 0 is as usual.
-func (s *shop) bankOn(file string, patience time.Duration) *sandbox.Rail {
+// bankOn is a pretend bank with its books in a file, "" for none, until the test ends.
+// Each line to it waits so long for an answer; 0 is as usual.
+func (s *shop) bankOn(file string) (line func(patience time.Duration) *sandbox.Rail) {
 	t := s.t
 	t.Helper()
 	bank, err := sandbox.Open(sandbox.Config{File: file, Now: s.now})
@@ -74,12 +74,14 @@ func (s *shop) bankOn(file string, patience time.Duration) *sandbox.Rail {
 	t.Cleanup(func() { _ = bank.Close() })
 	ln := s.door()
 	s.runs(func(ctx context.Context) error { return bank.Serve(ctx, ln) })
-	wire, err := sandbox.NewRail(sandbox.RailConfig{
-		BaseURL: "http://" + ln.Addr().String(), Secret: "a secret of both directions", Now: s.now, Timeout: patience,
-	})
-	must(t, err)
-	t.Cleanup(wire.Close)
-	return wire
+	return func(patience time.Duration) *sandbox.Rail {
+		wire, err := sandbox.NewRail(sandbox.RailConfig{
+			BaseURL: "http://" + ln.Addr().String(), Secret: "a secret of both directions", Now: s.now, Timeout: patience,
+		})
+		must(t, err)
+		t.Cleanup(wire.Close)
+		return wire
+	}
 }
 
 // To an account that was never given out money comes with an amount alone: the bank
@@ -98,7 +100,7 @@ func TestATransferToNobodysAccountIsToldWhatItLacks(t *testing.T) {
 func (s *shop) meetSandbox() {
 	t := s.t
 	t.Helper()
-	wire := s.bankOn("", 0)
+	wire := s.bankOn("")(0)
 	cfg := s.parts
 	cfg.Rail = wire
 	service, err := checkout.New(cfg)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"till/flow"
 	"till/flow/await"
@@ -155,7 +156,7 @@ func cursorText(text string) string { return *cursorOf(text) }
 
 func TestAMerchantSaysWhereItIsPaidOutTo(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := openHastyDesk(t, 2*time.Second)
 	d.run(d.key, "") // the desk is ready
 	token := d.tokenFor(d.project)
 	path := projectsPath + "/" + string(d.project.ID) + "/settlement-account"

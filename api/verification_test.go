@@ -48,6 +48,12 @@ type desk struct {
 
 func openDesk(t *testing.T) *desk {
 	t.Helper()
+	return openHastyDesk(t, 0)
+}
+
+// openHastyDesk is a desk that waits so long for an answer of the bank; 0 is as usual.
+func openHastyDesk(t *testing.T, patience time.Duration) *desk {
+	t.Helper()
 	s := open(t)
 	d := &desk{shop: s}
 	var err error
@@ -56,11 +62,12 @@ func openDesk(t *testing.T) *desk {
 	}
 	t.Cleanup(func() { _ = d.db.Close() })
 	t.Cleanup(func() { s.judgeEvents(d.db) })
-	d.wire = s.bankOn(filepath.Join(t.TempDir(), "bank.db"), 500*time.Millisecond)
+	line := s.bankOn(filepath.Join(t.TempDir(), "bank.db"))
+	d.wire = line(0)
 	sender := hooks.New(hooks.Config{AllowLoopback: true, Now: time.Now})
 	t.Cleanup(sender.Close)
 	cfg := s.parts
-	cfg.DB, cfg.Rail, cfg.Log = d.db, d.wire, s.server.cfg.Log
+	cfg.DB, cfg.Rail, cfg.Log = d.db, line(patience), s.server.cfg.Log
 	cfg.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) {
 		return s.server.cfg.Accounts.Known(ctx, id, flow.Test)
 	}
@@ -252,7 +259,7 @@ func TestTheListOfBanksIsSentOnce(t *testing.T) {
 }
 
 func TestAnAccountIsResolved(t *testing.T) {
-	d := openDesk(t)
+	d := openHastyDesk(t, 2*time.Second)
 	pay := d.call("POST", sessions+"/"+d.call("POST", sessions, d.key, good).text("data.id")+"/pay/bank-transfer", d.key, "")
 	for _, c := range []struct {
 		body   string
