@@ -15,6 +15,7 @@ import (
 	"till/bot/whatsapp"
 	"till/bot/whatsapp/wanet"
 	"till/flow"
+	"till/flow/await"
 	"till/flow/checkout"
 )
 
@@ -239,7 +240,7 @@ func TestSendUnconfirmed(t *testing.T) {
 			d.run()
 			d.link(ourNumber)
 			p := phone(t, n, ada, "Ada")
-			must(t, n.SetFaults(wanet.Faults{AckDelayMs: 300}))
+			must(t, n.SetFaults(wanet.Faults{AckDelayMs: 2000}))
 			ctx, giveUp := context.WithCancel(t.Context())
 			defer giveUp()
 			sent := make(chan error, 1)
@@ -252,8 +253,15 @@ func TestSendUnconfirmed(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			must(t, n.SetFaults(wanet.Faults{}))
-			must(t, d.send(p, "3EB0C", "once"))
-			must(t, d.send(p, "3EB0D", "last"))
+			for _, m := range [][2]string{{"3EB0C", "once"}, {"3EB0D", "last"}} {
+				await.Until(t, m[0]+" is confirmed", func() bool {
+					err := d.send(p, m[0], m[1])
+					if err != nil && !errors.Is(err, whatsapp.ErrUnconfirmed) {
+						t.Fatal(err)
+					}
+					return err == nil
+				})
+			}
 			settle(t, n)
 			if all := hears(t, p, 2); len(all) != 2 || all[0].Text != "once" || all[1].Text != "last" {
 				t.Errorf("the phone shows %+v", all)
