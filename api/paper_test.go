@@ -29,6 +29,7 @@ type paper struct {
 	hold chan struct{} // where there is one, a call takes two out of it: asked, may answer
 
 	mu     sync.Mutex
+	sends  bool // what it is ordered to send out, at once
 	state  rail.Conditions
 	orders []flow.Order
 	made   map[string]flow.Instructions // by reference
@@ -99,6 +100,23 @@ func (p *paper) Check(_ context.Context, reference string) ([]flow.Notice, error
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.paid[reference]), nil
+}
+
+// sendsOut has it send out what it is ordered to from now on, which it does not serve
+// by itself.
+func (p *paper) sendsOut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sends = true
+}
+
+func (p *paper) Disburse(ctx context.Context, d flow.Disbursement) (flow.Disbursed, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.sends {
+		return p.Closed.Disburse(ctx, d)
+	}
+	return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "PAPER-" + d.Reference, At: p.now()}, nil
 }
 
 func (p *paper) sign(body []byte) string {

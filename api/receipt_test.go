@@ -6,6 +6,9 @@ import (
 	"image/png"
 	"net/http"
 	"testing"
+
+	"till/flow"
+	"till/flow/await"
 )
 
 // paidFor is a session that is paid, and its client secret.
@@ -90,6 +93,7 @@ func TestAReceiptIsAPictureForWhoMayReadTheSession(t *testing.T) {
 // paid: a line more for each.
 func TestAReceiptTellsWhatWentBack(t *testing.T) {
 	s := open(t)
+	s.bank.sendsOut()
 	id, _ := s.paidFor(`"description":"Two shirts"`)
 	height := func() int {
 		got := s.ask("GET", sessions+"/"+id+"/receipt.png", s.key, "")
@@ -100,7 +104,11 @@ func TestAReceiptTellsWhatWentBack(t *testing.T) {
 	}
 	whole := height()
 	paid := s.ask("GET", "/v1/payments", s.key, "")
-	s.want(s.ask("POST", "/v1/refunds", s.key, `{"paymentId":"`+paid.text("data.items.0.id")+`","amount":20000}`), http.StatusCreated, nil)
+	refund := s.ask("POST", "/v1/refunds", s.key, `{"paymentId":"`+paid.text("data.items.0.id")+`","amount":20000}`)
+	s.want(refund, http.StatusCreated, nil)
+	await.Until(t, "it is sent, for what the bank takes back before is not", func() bool {
+		return s.ask("GET", "/v1/refunds/"+refund.text("data.id"), s.key, "").text("data.status") == string(flow.RefundProcessed)
+	})
 	if got := height(); got != whole+40 {
 		t.Errorf("%d pixels high, with nothing of what was sent back: before it was %d", got, whole)
 	}
