@@ -86,7 +86,7 @@ func TestTheLimitOutlivesRedis(t *testing.T) {
 	if through < int64(limit.Burst) {
 		t.Errorf("only %d got through", through)
 	}
-	if slowest > time.Second {
+	if slowest > 2*time.Second { // on a busy machine too; the client by itself waits for 3 s and more
 		t.Errorf("somebody waited for %v", slowest)
 	}
 	if again, _ := l.takeThere(t.Context(), "k", limit); again.ok {
