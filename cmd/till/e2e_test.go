@@ -59,7 +59,9 @@ func devServerWith(t *testing.T, env []string) (*merchant, *tilltest.Process, st
 	p.Line(`^console     http`)
 	key := p.Line(`^secret key  (sk_test_\w+)`)[1]
 	p.Line(`/phone$|of that network`)
-	return &merchant{t: t, base: "http://" + addr, key: key}, p, dir
+	m := &merchant{t: t, base: "http://" + addr, key: key}
+	waitReady(m) // it greets before, where its number takes long
+	return m, p, dir
 }
 
 // object is a JSON object.

@@ -16,7 +16,6 @@ import (
 func TestARedisThatHangsIsSaidToSoon(t *testing.T) {
 	r := redistest.Start(t)
 	m, p, _ := devServerWith(t, []string{"TILL_REDIS_URL=" + r.URL})
-	waitReady(m)
 	away := func() bool {
 		began := time.Now()
 		status, out, err := m.try(http.MethodGet, "/readyz", nil)
@@ -50,7 +49,6 @@ func TestARedisThatKeepsNothingIsSaid(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			r := redistest.Start(t)
 			m, p, _ := devServerWith(t, []string{"TILL_REDIS_URL=" + r.URL})
-			waitReady(m)
 			tell := func(value string) {
 				t.Helper()
 				args := []any{set.name}
