@@ -223,7 +223,9 @@ func (l *Conn) prepared(query string) (*statement, error) {
 		return nil, err
 	}
 	defer libc.Xfree(l.tls, text)
-	if code := sqlite3.Xsqlite3_prepare_v2(l.tls, l.db, text, -1, l.word, 0); code != sqlite3.SQLITE_OK {
+	// It is kept, and says so: else all of it would lie in the little memory that the
+	// connection has at hand for what a statement needs while it runs.
+	if code := sqlite3.Xsqlite3_prepare_v3(l.tls, l.db, text, -1, sqlite3.SQLITE_PREPARE_PERSISTENT, l.word, 0); code != sqlite3.SQLITE_OK {
 		return nil, l.fault(code)
 	}
 	s := &statement{at: *(*uintptr)(memory(l.word))}
