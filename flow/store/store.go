@@ -237,7 +237,9 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 	log := newTail(filepath.Join(c.Dir, c.Name+".db-wal"), d.log)
 	go d.writer(func(units []*unit) {
 		d.batch(writer, units)
-		log.bound(writer)
+		if c.VFS == "" { // elsewhere there is no such file
+			log.bound(writer)
+		}
 	}, writer.Close)
 	return nil
 }
