@@ -99,6 +99,19 @@ func TestAFileIsWhatWasWritten(t *testing.T) {
 		if !bytes.Equal(holds(f.found(func() bool { return false })), synced) {
 			t.Errorf("seed %d: nothing was kept, and what was synced is not found", seed)
 		}
+		other, size := f.found(nil), len(now)
+		other.write([]byte("of the copy alone"), int64(dice.IntN(size+1)))
+		other.truncate(int64(dice.IntN(size + 1)))
+		if !bytes.Equal(holds(f), now) {
+			t.Errorf("seed %d: what is done to a copy is done to the file", seed)
+		}
+		other = f.found(nil)
+		f.write([]byte("of the file alone"), int64(dice.IntN(size+1)))
+		f.truncate(int64(dice.IntN(size + 1)))
+		if !bytes.Equal(holds(other), now) {
+			t.Errorf("seed %d: what is done to the file is done to a copy", seed)
+		}
+		f = other
 		for n := range states { // the first n+1 changes were kept
 			i := -1
 			if got := holds(f.found(func() bool { i++; return i <= n })); !bytes.Equal(got, states[n]) {

@@ -30,11 +30,11 @@ var methods = sqlite3.Tsqlite3_io_methods{ // SQLite knows it by its place
 // on is the disk that a call is about.
 func on(vfs uintptr) *Disk { return (*Disk)(memory((*sqlite3.Tsqlite3_vfs)(memory(vfs)).FpAppData)) }
 
-// held is the file that a call is about. Its disk is locked until the call is over.
-func held(at uintptr) (h *handle, over func()) {
-	h = (*handle)(memory((*opened)(memory(at)).handle))
+// held is the file that a call is about. Its disk is locked, and the call lets go of it.
+func held(at uintptr) *handle {
+	h := (*handle)(memory((*opened)(memory(at)).handle))
 	h.d.mu.Lock()
-	return h, h.d.mu.Unlock
+	return h
 }
 
 // bytesAt is memory of SQLite's.
@@ -112,8 +112,8 @@ func xFullPathname(_ *libc.TLS, _, name uintptr, room int32, out uintptr) int32 
 }
 
 func xClose(tls *libc.TLS, at uintptr) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	h.leave(tls)
 	h.unlock(sqlite3.SQLITE_LOCK_NONE)
 	if h.removing && h.name != "" && h.d.files[h.name] == h.f {
@@ -124,8 +124,8 @@ func xClose(tls *libc.TLS, at uintptr) int32 {
 }
 
 func xRead(_ *libc.TLS, at, to uintptr, n int32, from int64) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	p := bytesAt(to, n)
 	if got := h.f.read(p, from); got < len(p) {
 		clear(p[got:])
@@ -135,52 +135,52 @@ func xRead(_ *libc.TLS, at, to uintptr, n int32, from int64) int32 {
 }
 
 func xWrite(_ *libc.TLS, at, from uintptr, n int32, to int64) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	h.f.write(bytesAt(from, n), to)
 	h.d.changed(h.name)
 	return sqlite3.SQLITE_OK
 }
 
 func xTruncate(_ *libc.TLS, at uintptr, size int64) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	h.f.truncate(size)
 	h.d.changed(h.name)
 	return sqlite3.SQLITE_OK
 }
 
 func xSync(_ *libc.TLS, at uintptr, _ int32) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	h.f.sync()
 	h.d.changed(h.name)
 	return sqlite3.SQLITE_OK
 }
 
 func xFileSize(_ *libc.TLS, at, out uintptr) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	set(out, h.f.size)
 	return sqlite3.SQLITE_OK
 }
 
 func xLock(_ *libc.TLS, at uintptr, level int32) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	return done(h.lock(level))
 }
 
 func xUnlock(_ *libc.TLS, at uintptr, level int32) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	h.unlock(level)
 	return sqlite3.SQLITE_OK
 }
 
 func xCheckReservedLock(_ *libc.TLS, at, out uintptr) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	reserved := int32(0)
 	if h.f.reserved != nil {
 		reserved = 1
@@ -198,8 +198,8 @@ func xDeviceCharacteristics(*libc.TLS, uintptr) int32 {
 }
 
 func xShmMap(tls *libc.TLS, at uintptr, n, size, extend int32, out uintptr) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	if !h.indexed {
 		h.indexed = true
 		h.f.users++
@@ -220,19 +220,18 @@ func xShmMap(tls *libc.TLS, at uintptr, n, size, extend int32, out uintptr) int3
 }
 
 func xShmLock(_ *libc.TLS, at uintptr, from, n, flags int32) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	return done(h.slot(int(from), int(n), flags))
 }
 
 func xShmBarrier(_ *libc.TLS, at uintptr) {
-	_, over := held(at)
-	over()
+	held(at).d.mu.Unlock()
 }
 
 func xShmUnmap(tls *libc.TLS, at uintptr, _ int32) int32 {
-	h, over := held(at)
-	defer over()
+	h := held(at)
+	defer h.d.mu.Unlock()
 	h.leave(tls)
 	return sqlite3.SQLITE_OK
 }
