@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 )
 
@@ -27,36 +28,58 @@ func (w *world) secrets() map[string]string {
 func (w *world) judgeSecrets() {
 	all := w.secrets()
 	for _, name := range files {
-		text, _ := w.tpl.disk.Read(w.inst.dir + "/" + name)
-		for _, what := range held(text, all) {
+		w.tpl.room, _ = w.tpl.disk.Read(w.tpl.room, w.inst.dir+"/"+name)
+		for _, what := range held(w.tpl.room, all) {
 			w.breaks("I13", "%s holds %s", name, what)
 		}
 	}
 }
 
-// beginning is how much of a secret others of its kind have too.
-const beginning = 5
+// A text is looked at every so many bytes, a word of that length at a time. What is
+// as long as two words less a byte holds one of them whole, wherever it begins.
+const (
+	word  = 8
+	found = 2*word - 1
+)
 
-// held says which secrets a text holds, in order. The text is long and most
-// secrets begin alike, so that it is read once for each beginning.
+// inside is a secret, and where in it a word begins.
+type inside struct {
+	what string
+	at   int
+}
+
+// held says which secrets a text holds, in order. The text is long, so that it is read
+// once for all of them.
 func held(text []byte, secrets map[string]string) []string {
-	alike := map[string][]string{}
+	there, words := map[string]string{}, map[uint64][]inside{}
+	var may [1 << 10]uint64 // a bit for each word of a secret, among few others
+	bit := func(of uint64) (*uint64, uint64) {
+		n := of * 0x9e3779b97f4a7c15 >> 48
+		return &may[n>>6], 1 << (n & 63)
+	}
 	for what, secret := range secrets {
-		if len(secret) > beginning {
-			alike[secret[:beginning]] = append(alike[secret[:beginning]], what)
+		if len(secret) < found {
+			if secret != "" && bytes.Contains(text, []byte(secret)) {
+				there[what] = secret
+			}
+			continue
+		}
+		for at := range word {
+			of := binary.LittleEndian.Uint64([]byte(secret[at:]))
+			words[of] = append(words[of], inside{what, at})
+			in, mark := bit(of)
+			*in |= mark
 		}
 	}
-	there := map[string]string{}
-	for begins, kind := range alike {
-		rest := text
-		for at := bytes.Index(rest, []byte(begins)); at >= 0; at = bytes.Index(rest, []byte(begins)) {
-			rest = rest[at:]
-			for _, what := range kind {
-				if bytes.HasPrefix(rest, []byte(secrets[what])) {
-					there[what] = secrets[what]
-				}
+	for n := 0; n+word <= len(text); n += word {
+		of := binary.LittleEndian.Uint64(text[n:])
+		if in, mark := bit(of); *in&mark == 0 {
+			continue
+		}
+		for _, s := range words[of] {
+			if n >= s.at && bytes.HasPrefix(text[n-s.at:], []byte(secrets[s.what])) {
+				there[s.what] = secrets[s.what]
 			}
-			rest = rest[1:]
 		}
 	}
 	return sorted(there)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -21,6 +22,32 @@ func TestSecretsAreFoundWhereTheyStand(t *testing.T) {
 	} {
 		if got := held([]byte(c.text), secrets); !slices.Equal(got, c.want) {
 			t.Errorf("%q holds %q, and %q was found", c.text, c.want, got)
+		}
+	}
+}
+
+// A long secret is found wherever it begins, and not where a letter of it is another.
+func TestALongSecretIsFoundAnywhere(t *testing.T) {
+	t.Parallel()
+	const secret = "whsec_0123456789abcdef"
+	secrets := map[string]string{"a": secret, "b": secret + "0", "c": secret[:found]}
+	for before := range 3 * word {
+		for after := range 2 * word {
+			text := []byte(strings.Repeat("w", before) + secret + strings.Repeat("x", after))
+			if got := held(text, secrets); !slices.Equal(got, []string{"a", "c"}) {
+				t.Errorf("%q: %q was found", text, got)
+			}
+			for i := range secret {
+				text[before+i]++
+				want := []string{"c"}
+				if i < found {
+					want = nil
+				}
+				if got := held(text, secrets); !slices.Equal(got, want) {
+					t.Errorf("%q: %q was found", text, got)
+				}
+				text[before+i]--
+			}
 		}
 	}
 }

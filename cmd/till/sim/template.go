@@ -19,6 +19,7 @@ import (
 // merchants signed up, and what is the same for all.
 type template struct {
 	disk      *disk.Disk // that all is on
+	room      []byte     // for what is read of it
 	keys      *store.Keyring
 	words     *bot.Words
 	calendar  flow.Calendar

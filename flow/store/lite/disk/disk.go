@@ -78,15 +78,16 @@ func (d *Disk) Close() error {
 	return nil
 }
 
-// Read is what a file holds now; false where there is none.
-func (d *Disk) Read(name string) ([]byte, bool) {
+// Read is what a file holds now, in room where that is enough; false where there is no
+// such file.
+func (d *Disk) Read(room []byte, name string) ([]byte, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.files[name]
 	if f == nil {
-		return nil, false
+		return room[:0], false
 	}
-	text := make([]byte, f.size)
+	text := slices.Grow(room[:0], int(f.size))[:f.size]
 	f.read(text, 0)
 	return text, true
 }

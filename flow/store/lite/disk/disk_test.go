@@ -229,14 +229,14 @@ func TestConnectionsShareTheDisk(t *testing.T) {
 			t.Errorf("%s: it is closed while it is in use", mode)
 		}
 		end(t, b, a)
-		if _, there := d.Read("db"); !there {
+		if _, there := d.Read(nil, "db"); !there {
 			t.Errorf("%s: the file is gone", mode)
 		}
-		if _, there := d.Read("db-wal"); there {
+		if _, there := d.Read(nil, "db-wal"); there {
 			t.Errorf("%s: the last who closes it leaves its log", mode)
 		}
 		d.Remove("db")
-		if _, there := d.Read("db"); there {
+		if _, there := d.Read(nil, "db"); there {
 			t.Errorf("%s: the file is still there", mode)
 		}
 	}
