@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/url"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing/synctest"
@@ -139,6 +140,19 @@ func (w *world) open(dir string) (err error) {
 	return nil
 }
 
+// deepen has a goroutine that begins get the stack that SQLite needs at once. It would
+// grow while that is at work, from size to size, and each time all that stands on it is
+// moved.
+//
+//go:noinline
+func deepen() {
+	var room [deep]byte
+	runtime.KeepAlive(&room)
+}
+
+// deep is what a call of the service stands on at most, about.
+const deep = 28 << 10
+
 // service wires one environment as the program does.
 func (i *instance) service(env flow.Environment, c checkout.Config, random io.Reader) (*checkout.Service, error) {
 	w := i.w
@@ -154,6 +168,7 @@ func (i *instance) service(env flow.Environment, c checkout.Config, random io.Re
 	c.Payee, c.Calendar, c.Look, c.Alone = i.accounts.Payee(env), w.tpl.calendar, look, true
 	c.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) { return i.accounts.Known(ctx, id, env) }
 	c.Post = func(ctx context.Context, d flow.Delivery) flow.Verdict {
+		deepen()
 		at := w.now()
 		v := sender.Send(ctx, hooks.Request{URL: d.URL, ID: string(d.Event), Body: d.Body, Secrets: d.Secrets, At: at})
 		return flow.Verdict{
@@ -165,7 +180,10 @@ func (i *instance) service(env flow.Environment, c checkout.Config, random io.Re
 		jitter := uint64(w.draw(2001, "jitter", d.URL, fmt.Sprint(d.Attempts))) //nolint:gosec // not negative
 		return hooks.Next(d.Attempts+1, v.RetryAfter, jitter)
 	}
-	c.Before = func(t flow.Task) { w.takes("task", string(env), string(t.Kind), t.Subject) } // or those of one moment would be done in no order
+	c.Before = func(t flow.Task) {
+		deepen()
+		w.takes("task", string(env), string(t.Kind), t.Subject) // or those of one moment would be done in no order
+	}
 	c.Now, c.Rand, c.Log = w.now, random, slog.New(slog.DiscardHandler)
 	return checkout.New(c)
 }

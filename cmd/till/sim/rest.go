@@ -127,7 +127,10 @@ func (w *world) ask(name string, r request, then func(reply)) {
 // goes has something begin by itself, up to where it waits for something: what
 // begins at one moment does so in one order.
 func (w *world) goes(i *instance, do func()) {
-	i.work.Go(do)
+	i.work.Go(func() {
+		deepen()
+		do()
+	})
 	synctest.Wait()
 }
 
