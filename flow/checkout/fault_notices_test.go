@@ -278,6 +278,7 @@ func forgeries(t *testing.T, p post, now time.Time) map[string]post {
 		"an old time":              with(sandbox.Sign(bankSecret, now.Add(-301*time.Second), p.body), p.body),
 		"a time to come":           with(sandbox.Sign(bankSecret, now.Add(301*time.Second), p.body), p.body),
 		"another hour, same sum":   with(strings.Replace(said, "t=", "t=1", 1), p.body),
+		"told anew, same sum":      with(strings.Replace(sandbox.Sign(bankSecret, now.Add(-time.Hour), p.body), "t="+seconds(now.Add(-time.Hour)), "t="+seconds(now), 1), p.body),
 		"upper case":               with(strings.ToUpper(said), p.body),
 		"another encoding":         {p.header, wide},
 		"a field more":             {p.header, append(slices.Clone(p.body[:len(p.body)-1]), `,"x":1}`...)},
@@ -288,6 +289,9 @@ func forgeries(t *testing.T, p post, now time.Time) map[string]post {
 		"more than a notice holds": {p.header, append(slices.Clone(p.body), bytes.Repeat([]byte(" "), 64<<10)...)},
 	}
 }
+
+// seconds is a time as a signature has it.
+func seconds(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) }
 
 // elsewhere sends a true message to an environment that has no bank.
 func (l *lying) elsewhere(p post) {

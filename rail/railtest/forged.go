@@ -3,6 +3,7 @@ package railtest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -79,14 +80,16 @@ func forgeries(w World, m Message) map[string]Message {
 			out[name+" "+key] = Message{h, m.Body}
 		}
 		v := values[0]
-		flipped := []byte(v)
-		flipped[len(flipped)-1] ^= 1
+		for i := range v { // also of the time that it names: what is old must not be told anew
+			flipped := []byte(v)
+			flipped[i] ^= 1
+			spoil(fmt.Sprint("flipped at ", i, " of"), string(flipped))
+		}
 		spoil("missing")
 		spoil("empty", "")
 		spoil("cut", v[:len(v)-1])
 		spoil("halved", v[:len(v)/2])
 		spoil("longer", v+"0")
-		spoil("flipped", string(flipped))
 		spoil("twice", v, v)
 		spoil("upper-case", string(bytes.ToUpper([]byte(v))))
 		spoil("spaced", " "+v)
