@@ -1,9 +1,12 @@
 package crash
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +31,75 @@ type starved struct {
 	kept     int // acknowledged
 	refused  int // with 503, storage_unavailable and Retry-After
 	notReady int // rounds in which GET /readyz said so
+	untaken  int // notices of the bank that were not taken, and had to come again
+}
+
+// holds says of a disk that took nothing that all were told so, each time.
+func (r starved) holds(w *world, s space) {
+	if r.refused != r.rounds || r.notReady != r.rounds || r.untaken != r.rounds {
+		w.wrong("other", "%s: of %d times that there was no room %d calls and %d notices were refused, and readyz said so %d times", s.name, r.rounds, r.refused, r.untaken, r.notReady)
+	}
+}
+
+// guest is somebody to whom it happens while there is no room: money comes that the
+// bank tells of, and a payer writes.
+type guest struct {
+	one     sale
+	account string
+	p       *payer
+	opens   string // what the payer writes first
+}
+
+// invited is a guest for whom all is prepared while there is room.
+func (w *world) invited(name string) (g guest, err error) {
+	over, end := context.WithCancel(context.Background())
+	end()
+	g.one = sale{reference: name + "-paid", amount: 500_000}
+	g.account = w.sell(&g.one)
+	r, err := w.surely(name+"-chat", sessionsPath, object{"amount": 500_000, "customerEmail": "bola@example.com", "mode": "chat"})
+	if err != nil {
+		return g, err
+	}
+	link, err := url.Parse(r.text("checkoutUrl"))
+	if err != nil {
+		return g, err
+	}
+	g.opens = link.Query().Get("text")
+	g.p, err = newPayer(over, w)
+	return g, err
+}
+
+// comes has the bank tell of money and the payer write, and says whether the bank has
+// to come again. What it need not tell again must be kept by then.
+func (w *world) comes(g *guest, bank *sql.DB) (again bool, err error) {
+	if err := g.p.says(g.opens); err != nil {
+		return false, err
+	}
+	if err := w.transfer(&g.one, g.account, g.one.amount); err != nil {
+		return false, err
+	}
+	owed := "SELECT COUNT(*) FROM notices n JOIN movements m ON m.seq = n.movement WHERE m.account = '" + g.account + "' AND n.state = 'owed'"
+	w.until("the bank tells of money", func() bool { return w.number(bank, owed+" AND n.tries = 0") == 0 })
+	if w.number(bank, owed) > 0 {
+		return true, nil
+	}
+	if is := w.status(g.one.session); is != "PAID" {
+		w.wrong("lost", "%s: the notice of its money was taken, and it is %q", g.one.reference, is)
+	}
+	return false, nil
+}
+
+// served holds that all came to what a guest came for, once there is room.
+func (w *world) served(g guest) {
+	if !waits(drained, func() bool { return w.status(g.one.session) == "PAID" }) { // the bank waits longer from try to try
+		w.wrong("lost", "%s was paid for and is %q", g.one.reference, w.status(g.one.session))
+	}
+	if _, err := g.p.hears(`1 Bank transfer`); err != nil {
+		w.wrong("lost", "%s: %v", g.one.reference, err)
+	}
+	if n, err := g.p.times(`1 Bank transfer`); err != nil || n > 1 {
+		w.wrong("doubled", "%s: a payer who wrote once was answered %d times (%v)", g.one.reference, n, err)
+	}
 }
 
 // starve takes the disk away so many times.
@@ -43,7 +115,12 @@ func starve(w *world, s space, rounds int, random *rand.Rand) starved {
 		}
 		return r, err
 	}
+	bank := w.books("bank")
+	defer bank.Close()
+	var guests []guest
 	for round := range rounds {
+		g, err := w.invited(fmt.Sprintf("%s-%d", s.name, round))
+		must(w.tb, err)
 		must(w.tb, s.take(random))
 		full := false
 		for n := 0; n < 3000 && !full; n++ {
@@ -65,12 +142,18 @@ func starve(w *world, s space, rounds int, random *rand.Rand) starved {
 		if !w.ready() {
 			out.notReady++
 		}
+		again, err := w.comes(&g, bank)
+		must(w.tb, err)
+		if guests = append(guests, g); again {
+			out.untaken++
+		}
 		must(w.tb, s.give())
 		w.until("there is room again", w.ready)
 		if r, err := open(fmt.Sprintf("%s-%d-again", s.name, round)); err != nil || r.status != http.StatusCreated {
 			w.wrong("lost", "%s: there is room again, and: %d %s (%v)", s.name, r.status, r.body, err)
 		}
 	}
+	each(guests, w.served)
 	select {
 	case <-w.p.Ended():
 		w.wrong("other", "%s: Till ended", s.name)
@@ -137,9 +220,9 @@ func mounted(tb testing.TB) (*world, space) {
 
 func TestAFullDiskLosesNothing(t *testing.T) {
 	w := newWorld(t)
-	if out := starve(w, limited(w), 3, rand.New(rand.NewPCG(1, 2))); out.notReady != out.rounds || out.refused < out.rounds {
-		t.Errorf("%+v", out)
-	}
+	s := limited(w)
+	out := starve(w, s, 3, rand.New(rand.NewPCG(1, 2)))
+	out.holds(w, s)
 	w.verdict()
 }
 
@@ -149,10 +232,11 @@ func BenchmarkFaultDisk(b *testing.B) {
 	const rounds = 50
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "way\trounds\tacknowledged\t503\tnot ready\tlost\tother\t")
+	fmt.Fprintln(out, "way\trounds\tacknowledged\t503\tnot ready\tnotices not taken\tlost\tother\t")
 	tell := func(w *world, s space) {
 		r := starve(w, s, rounds, random)
-		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", s.name, r.rounds, r.kept, r.refused, r.notReady, w.count("lost"), w.count("other")+w.count("ledger"))
+		r.holds(w, s)
+		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", s.name, r.rounds, r.kept, r.refused, r.notReady, r.untaken, w.count("lost"), w.count("other")+w.count("ledger"))
 	}
 	w := newWorld(b)
 	tell(w, limited(w))
