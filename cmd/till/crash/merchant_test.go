@@ -64,6 +64,16 @@ func (w *world) atBank(path string, body any) (reply, error) {
 	return r, err
 }
 
+// weather sets the bank's conditions.
+func (w *world) weather(conditions object) {
+	w.tb.Helper()
+	text, err := json.Marshal(conditions)
+	must(w.tb, err)
+	if r, err := w.callAt(w.bank, http.MethodPut, "/bank/test/conditions", "", string(text)); err != nil || r.status >= 300 {
+		w.tb.Fatalf("the bank's conditions: %d %s (%v)", r.status, r.body, err)
+	}
+}
+
 // transfer pays to an account, and keeps what the bank said of it.
 func (w *world) transfer(one *sale, account string, amount int64) error {
 	r, err := w.atBank("/bank/test/transfers", object{"accountNumber": account, "amount": amount})

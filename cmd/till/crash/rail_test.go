@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ type line struct {
 	to   http.Handler
 	mu   sync.Mutex
 	on   bool
-	n    int
+	n    map[string]int      // orders by what they are for, so that each is broken in each way
 	said map[string][]string // by reference: what was asked, and how it ended
 }
 
@@ -42,7 +43,7 @@ func newLine(tb testing.TB, bank string) (*line, string) {
 	to, err := url.Parse(bank)
 	must(tb, err)
 	proxy := httputil.NewSingleHostReverseProxy(to)
-	l := &line{to: proxy, said: map[string][]string{}}
+	l := &line{to: proxy, n: map[string]int{}, said: map[string][]string{}}
 	server := httptest.NewServer(l)
 	tb.Cleanup(func() {
 		server.CloseClientConnections()
@@ -89,6 +90,7 @@ func (l *line) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Length", fmt.Sprint(answer.Body.Len()))
 		rw.WriteHeader(answer.Code)
 		_, _ = rw.Write(answer.Body.Bytes()[:answer.Body.Len()/2])
+		_ = http.NewResponseController(rw).Flush() // or nothing of it is sent at all
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -97,13 +99,15 @@ func (l *line) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 func (l *line) breaking(r *http.Request, body []byte) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var o struct{ Reference string }
+	var o struct{ Reference, Kind string }
 	if !l.on || !strings.HasPrefix(r.URL.Path, "/bank/v1/") {
 		return ""
 	}
 	if r.Method == http.MethodGet {
-		if rest, ok := strings.CutPrefix(r.URL.Path, "/bank/v1/instruments/"); ok && !strings.Contains(rest, "/") {
-			l.said[rest] = append(l.said[rest], "asked")
+		for _, about := range []string{"/bank/v1/instruments/", "/bank/v1/disbursements/"} {
+			if rest, ok := strings.CutPrefix(r.URL.Path, about); ok && !strings.Contains(rest, "/") {
+				l.said[rest] = append(l.said[rest], "asked")
+			}
 		}
 		return ""
 	}
@@ -115,8 +119,9 @@ func (l *line) breaking(r *http.Request, body []byte) string {
 	if before > 0 {
 		return ""
 	}
-	l.n++
-	return breaks[l.n%len(breaks)]
+	kind := r.URL.Path + o.Kind
+	l.n[kind]++
+	return breaks[l.n[kind]%len(breaks)]
 }
 
 // unsaid has the bank keep its answers back of so many orders.
@@ -128,7 +133,7 @@ func unsaid(w *world, l *line, orders, together int) (longest time.Duration, ask
 	places := make(chan struct{}, together)
 	var group sync.WaitGroup
 	var mu sync.Mutex
-	sales := make([]sale, orders)
+	sales, s := make([]sale, orders), &shop{w: w}
 	for n := range orders {
 		places <- struct{}{}
 		group.Go(func() {
@@ -142,12 +147,8 @@ func unsaid(w *world, l *line, orders, together int) (longest time.Duration, ask
 			}
 			one.session = r.text("id")
 			began := time.Now()
-			r, err = w.surely(one.reference+"-transfer", sessionsPath+"/"+one.session+"/pay/bank-transfer", nil)
-			if err == nil && r.status == http.StatusOK {
-				err = w.transfer(one, r.text("accountNumber"), one.amount)
-			}
-			if err != nil || r.status != http.StatusOK {
-				w.wrong("lost", "%s: %d %s (%v)", one.reference, r.status, r.body, err)
+			if err := s.byAny(one, n); err != nil {
+				w.wrong("lost", "%s: %v", one.reference, err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -164,14 +165,36 @@ func unsaid(w *world, l *line, orders, together int) (longest time.Duration, ask
 	defer bank.Close()
 	for session, n := range w.texts(bank, "SELECT session FROM instruments") {
 		if n != 1 {
-			w.wrong("doubled", "the bank made %d accounts for %s", n, session)
+			w.wrong("doubled", "the bank made %d accounts, codes and pages for %s", n, session)
 		}
 	}
+	return longest, l.asked(w, orders)
+}
+
+// byAny pays a session by each method in turn.
+func (s *shop) byAny(one *sale, n int) error {
+	path := sessionsPath + "/" + one.session
+	switch n % 3 {
+	case 0:
+		return s.byCode(one, path)
+	case 1:
+		return s.byCard(one, path)
+	}
+	r, err := s.w.surely(one.reference+"-transfer", path+"/pay/bank-transfer", nil)
+	if err != nil || r.status >= 300 {
+		return fmt.Errorf("pay by transfer: %d %s %w", r.status, r.body, orGone(err))
+	}
+	return s.w.transfer(one, r.text("accountNumber"), one.amount)
+}
+
+// asked ends it that answers are kept back, and returns how many of so many orders
+// were asked about before anything else.
+func (l *line) asked(w *world, orders int) (asked int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.on = false
 	if len(l.said) != orders {
-		w.wrong("doubled", "%d references were used for %d sessions", len(l.said), orders)
+		w.wrong("doubled", "%d references were used for %d orders", len(l.said), orders)
 	}
 	for reference, said := range l.said {
 		for n, one := range said {
@@ -186,7 +209,45 @@ func unsaid(w *world, l *line, orders, together int) (longest time.Duration, ask
 	if asked != orders {
 		w.wrong("other", "of %d orders without an answer %d were asked about next", orders, asked)
 	}
-	return longest, asked
+	return asked
+}
+
+// unsaidOut has the bank keep its answers back of refunds of so many sales, and of a
+// settlement of another one, and tell of none of them by itself either.
+func unsaidOut(w *world, l *line, refunds int) (asked int) {
+	w.tb.Helper()
+	s := &shop{w: w}
+	sales := make([]sale, refunds+1)
+	for n := range sales {
+		sales[n] = sale{reference: fmt.Sprint("unsaid-out-", n), amount: 500_000}
+		must(w.tb, w.transfer(&sales[n], w.sell(&sales[n]), sales[n].amount))
+	}
+	for _, one := range sales {
+		w.until(one.reference+" is paid", func() bool { return w.status(one.session) == "PAID" })
+	}
+	w.weather(object{"up": true, "notifyLossPercent": 100})
+	defer w.weather(object{"up": true})
+	l.mu.Lock()
+	l.on, l.w, l.said = true, w, map[string][]string{}
+	l.mu.Unlock()
+	each(sales[1:], func(one sale) {
+		if err := s.refund(&one); err != nil {
+			w.wrong("lost", "%s: %v", one.reference, err)
+		}
+	})
+	must(w.tb, s.payOut(context.Background(), time.Now().AddDate(0, 0, firstPayday).Format(time.DateOnly)))
+	kept, bank := w.books("test"), w.books("bank")
+	defer kept.Close()
+	defer bank.Close()
+	if !waits(drained, func() bool {
+		return w.number(kept, "SELECT COUNT(*) FROM refunds WHERE status = 'PROCESSED'") == int64(refunds) && w.number(kept, "SELECT COUNT(*) FROM settlements WHERE status = 'SUCCEEDED'") == 1
+	}) {
+		w.wrong("stuck", "refunds are %v, and settlements %v", w.texts(kept, "SELECT status FROM refunds"), w.texts(kept, "SELECT status FROM settlements"))
+	}
+	a := &audit{w: w, shop: s}
+	a.money(kept, bank)
+	a.prove()
+	return l.asked(w, refunds+1)
 }
 
 // onLine is a world whose bank is at the end of a line.
@@ -205,17 +266,20 @@ func TestWhatTheBankDidAndDidNotSay(t *testing.T) {
 	t.Parallel()
 	w, l := onLine(t)
 	unsaid(w, l, 12, 12)
+	unsaidOut(w, l, 3)
 	w.verdict()
 }
 
 // BenchmarkFaultRail has the bank keep back a thousand answers.
 func BenchmarkFaultRail(b *testing.B) {
-	const orders = 1000
+	const orders, refunds = 1000, 99
 	w, l := onLine(b)
 	longest, asked := unsaid(w, l, orders, 64)
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(out, "orders without an answer\tasked about first\treferences\taccounts for a session\tlost\tdoubled\tlongest, with retries\t")
+	fmt.Fprintln(out, "orders without an answer\tasked about first\treferences\taccounts, codes and pages for a session\tlost\tdoubled\tlongest, with retries\t")
 	fmt.Fprintf(out, "%d (%s)\t%d\t%d\t1\t%d\t%d\t%s\t\n", orders, strings.Join(breaks, ", "), asked, len(l.said), w.count("lost"), w.count("doubled"), ms(longest))
 	_ = out.Flush()
+	asked = unsaidOut(w, l, refunds)
+	fmt.Printf("%d refunds and a payout without an answer: %d asked about first, %d lost, %d sent twice\n", refunds, asked, w.count("lost")+w.count("stuck"), w.count("doubled"))
 	w.verdict()
 }
