@@ -234,6 +234,9 @@ func BenchmarkFaultRedis(b *testing.B) {
 				slow++
 			}
 		}
+		if slow > 0 {
+			w.wrong("slow", "%s: %d turns took longer than %s", troubles()[n].name, slow, turnMost)
+		}
 		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t\n", troubles()[n].name, chats, at(one.turns, 50), at(one.turns, 100), at(one.after, 50), at(one.after, 100), ms(one.rest), slow)
 	}
 	_ = out.Flush()
