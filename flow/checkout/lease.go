@@ -84,16 +84,17 @@ type Lease struct {
 	at time.Time // when it was last known to be held
 }
 
-// takeLease draws a token above a floor and takes the lease where it is free or
-// is that of this process or of one that is dead. 0 is a refusal.
+// takeLease draws a token above a floor and takes the lease where it is free, is
+// that of this process or of one that is dead, or is from before the floor: Redis
+// was away when the row went on. 0 is a refusal.
 var takeLease = redis.NewScript(`
 for i = 1, 2 do
   local want = i == 1 and 'hash' or 'string'
   local type = redis.call('TYPE', KEYS[i]).ok
   if type ~= want and type ~= 'none' then redis.call('DEL', KEYS[i]) end
 end
-local held = redis.call('HGET', KEYS[1], 'holder')
-if held and held ~= ARGV[1] and held ~= ARGV[2] then return 0 end
+local held = redis.call('HMGET', KEYS[1], 'holder', 'token')
+if held[1] and held[1] ~= ARGV[1] and held[1] ~= ARGV[2] and (tonumber(held[2] or '0') or 0) >= tonumber(ARGV[4]) then return 0 end
 local drawn = tonumber(redis.call('GET', KEYS[2]) or '0') or 0
 if drawn < tonumber(ARGV[4]) then redis.call('SET', KEYS[2], ARGV[4]) end
 local token = redis.call('INCR', KEYS[2])

@@ -202,6 +202,23 @@ func TestALeaseIsInherited(t *testing.T) {
 	})
 }
 
+// What Redis missed while it was away, it does not hold against whoever is next: a
+// number whose row has gone on is nobody's by an older lease.
+func TestALeaseOfBeforeTheLastHoldsNobodyUp(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		client := redistest.Start(t).Client
+		clock := newHand()
+		take(t, leases(db, client, "a", clock.now), "")
+		second := take(t, leases(db, nil, "b", clock.now), "a")
+		refusedLease(t, leases(db, client, "c", clock.now), "")
+		holds(t, second)
+		third := take(t, leases(db, client, "c", clock.now), "b")
+		lost(t, second)
+		holds(t, third)
+		refusedLease(t, leases(db, client, "d", clock.now), "")
+	})
+}
+
 // However many want a number at once, one gets it.
 func TestManyWantANumberAtOnce(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
