@@ -104,7 +104,7 @@ type talking struct {
 }
 
 // trouble lets something befall Redis in the middle of chats: the menu is shown,
-// then it begins, and the payer chooses.
+// then it begins, Till is killed and comes back to it, and the payer chooses.
 func (s *shop) trouble(r *redisServer, t trouble, chats int) (out troubled) {
 	w := s.w
 	w.tb.Helper()
@@ -125,6 +125,7 @@ func (s *shop) trouble(r *redisServer, t trouble, chats int) (out troubled) {
 		each(list, func(c *talking) { _, err := c.turn("6", `1 Bank transfer`); check(c, err) })
 	}
 	t.begins(r)
+	w.forgets()
 	var mu sync.Mutex
 	each(list, func(c *talking) {
 		took, err := c.turn("1", `^\d{10}$`)
@@ -155,6 +156,18 @@ func (s *shop) trouble(r *redisServer, t trouble, chats int) (out troubled) {
 		s.note(c.one)
 	})
 	return out
+}
+
+// forgets starts Till anew: it remembers by itself where the talks stand that it had
+// last, and would ask Redis for none of them.
+func (w *world) forgets() {
+	w.tb.Helper()
+	w.p.Kill()
+	w.start()
+	w.until("the number is live again", func() bool {
+		r, err := w.call(http.MethodGet, "/readyz", "", "")
+		return err == nil && strings.Contains(r.body, `"name":"whatsapp","ok":true`)
+	})
 }
 
 // opened opens a chat and has the menu shown.
