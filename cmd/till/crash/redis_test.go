@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"text/tabwriter"
 	"time"
 
+	"till/bot/whatsapp/wanet"
 	"till/flow/redistest"
 )
 
@@ -162,12 +164,14 @@ func (s *shop) trouble(r *redisServer, t trouble, chats int) (out troubled) {
 // last, and would ask Redis for none of them.
 func (w *world) forgets() {
 	w.tb.Helper()
+	online := func() bool {
+		list, err := w.network.Devices(context.Background())
+		return err == nil && slices.ContainsFunc(list, func(d wanet.DeviceInfo) bool { return d.Phone == botNumber && d.Online })
+	}
 	w.p.Kill()
+	w.until("the number is off its line", func() bool { return !online() })
 	w.start()
-	w.until("the number is live again", func() bool {
-		r, err := w.call(http.MethodGet, "/readyz", "", "")
-		return err == nil && strings.Contains(r.body, `"name":"whatsapp","ok":true`)
-	})
+	w.until("the number is on its line again", online)
 }
 
 // opened opens a chat and has the menu shown.
