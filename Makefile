@@ -32,7 +32,7 @@ run: build ## build it and start everything on this machine
 # fails where that is less than so many percent of it.
 test: build $(if $(COVER),bin/till-counting) ## run every test
 	$(if $(COVER),rm -rf bin/counted && mkdir -p bin/counted)
-	$(if $(COVER),TILL_COUNTED=$(CURDIR)/bin/counted )TILL_BIN=$(CURDIR)/$(if $(COVER),bin/till-counting,$(BIN)) $(GO) test -timeout $(if $(COVER),20m -coverpkg=./... -coverprofile=cover.out,10m) ./...
+	$(if $(COVER),TILL_COUNTED=$(CURDIR)/bin/counted )TILL_BIN=$(CURDIR)/$(if $(COVER),bin/till-counting,$(BIN)) $(GO) test -timeout 20m $(if $(COVER),-coverpkg=./... -coverprofile=cover.out) ./...
 	$(if $(COVER),$(GO) tool covdata textfmt -i=bin/counted -o=bin/counted.out && tail -n +2 bin/counted.out >> cover.out)
 	$(if $(COVER),@$(GO) tool cover -func=cover.out | awk 'END {print "the tests reach " $$3 " of the statements; $(COVER)% must be"; exit $$3 + 0 < $(COVER)}')
 
