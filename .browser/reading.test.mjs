@@ -62,12 +62,12 @@ test("on a phone it is told what each amount is and who paid it, and the largest
   const page = await web.page({ viewport: { width: 320, height: 700 } });
   await enter(page, till, "support", `/sessions/${id}`);
   const money = page.getByRole("region", { name: "Money that came" });
-  const told = await money.locator("td.money").evaluateAll((all) => all.map((td) => getComputedStyle(td, "::before").content.replaceAll('"', "").trim() + td.textContent));
+  const told = await page.evaluate(() => [...document.querySelectorAll("[aria-labelledby=payments] td.money")].map((td) => getComputedStyle(td, "::before").content.replaceAll('"', "").trim() + td.textContent));
   assert.deepEqual(told, ["Amount₦25,000,001.00", "Set aside₦1.00"]);
   await money.getByText("Chidinma Okafor").waitFor({ state: "visible", timeout: 2000 });
   for (const address of [`/sessions/${id}`, `/try?session=${id}`]) {
     await page.goto(till.url + address);
-    assert.deepEqual(await page.locator("main .card").evaluateAll((all) => all.filter((c) => c.scrollWidth > c.clientWidth).map((c) => c.innerText.slice(0, 60))), [], address);
+    assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll("main .card")].filter((c) => c.scrollWidth > c.clientWidth).map((c) => c.innerText.slice(0, 60))), [], address);
   }
   assert.deepEqual(web.faults, []);
   await page.context().close();
@@ -111,15 +111,16 @@ test("a page says whose time it shows, and on paper of which day, and prints a c
   const page = await web.page({ viewport: { width: 718, height: 600 } }); // a sheet of A4
   await enter(page, till, "support", `/sessions/${id}`);
   assert.match(await page.getByRole("contentinfo").innerText(), /Lagos, UTC\+1/);
-  const days = () => page.locator("main time").evaluateAll((all) => all.filter((t) => /^\d\d:/.test(t.textContent)).map((t) => getComputedStyle(t, "::before").content));
+  const days = () => page.evaluate(() => [...document.querySelectorAll("main time")].filter((t) => /^\d\d:/.test(t.textContent)).map((t) => getComputedStyle(t, "::before").content));
   assert.ok((await days()).length > 0 && (await days()).every((day) => day === "none"));
   await page.emulateMedia({ media: "print" });
   assert.ok((await days()).every((day) => /^"\d+ \w+ \d{4}, "$/.test(day)), `${await days()}`);
   await page.emulateMedia({ media: "screen" });
   await until("the payer waits", async () => { await page.goto(till.url + "/inbox"); return page.getByRole("link", { name: "Efe" }).count(); });
   await page.getByRole("link", { name: "Efe" }).click();
+  await page.locator("main .chat").first().waitFor();
   await page.emulateMedia({ media: "print" });
-  assert.deepEqual(await page.locator("main .follow, main .chat").evaluateAll((all) => all.filter((e) => e.scrollHeight > e.clientHeight + 1).map((e) => e.className)), []);
+  assert.deepEqual(await page.evaluate(() => [...document.querySelectorAll("main .follow, main .chat")].filter((e) => e.scrollHeight > e.clientHeight + 1).map((e) => e.className)), []);
   assert.deepEqual(web.faults, []);
   await page.context().close();
 });
