@@ -14,28 +14,33 @@ import (
 // While the last that was to be kept was not, as on a full disk, it tries with a
 // row that it takes away again; where all is well it writes nothing.
 func (d *DB) Takes(ctx context.Context) error {
+	lost := d.lost.Load()
 	err := d.Update(ctx, func(tx *Tx) error {
-		if err := tx.writes(ctx); err != nil || !d.lost.Load() {
+		if err := tx.writes(ctx); err != nil || !lost {
 			return err
 		}
-		if err := tx.run.put(ctx, `INSERT INTO settings (name, value) VALUES ('tried', ?)`, d.trial()); err != nil {
-			return err
-		}
-		return tx.run.put(ctx, `DELETE FROM settings WHERE name = 'tried'`)
+		return tx.run.put(ctx, `INSERT INTO settings (name, value) VALUES ('tried', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, d.trial())
 	})
+	if err == nil && lost { // not before: SQLite writes nothing of what is gone by the end of its transaction
+		err = d.Update(ctx, func(tx *Tx) error { return tx.run.put(ctx, `DELETE FROM settings WHERE name = 'tried'`) })
+	}
 	if err == nil {
 		d.lost.Store(false)
 	}
 	return err
 }
 
-// trial is more than fits into what a page has left. PostgreSQL would make little of
-// what repeats itself.
+// trialPages is how many pages a trial takes: more than any call changes, or there could
+// be room for the one and none for the other.
+const trialPages = 64
+
+// trial is what the last pages of a disk have no room for. PostgreSQL would make little
+// of what repeats itself.
 func (d *DB) trial() string {
 	if d.dialect == sqliteDialect {
-		return strings.Repeat("-", 2*sqlitePage)
+		return strings.Repeat("-", trialPages*sqlitePage)
 	}
-	raw := make([]byte, 2*postgresPage)
+	raw := make([]byte, trialPages*postgresPage)
 	_, _ = rand.Read(raw)
 	return base64.StdEncoding.EncodeToString(raw)
 }

@@ -191,7 +191,7 @@ func limited(w *world) space {
 func mounted(tb testing.TB) (*world, space) {
 	tb.Helper()
 	dir := tb.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", dir).CombinedOutput(); err != nil {
 		tb.Fatalf("mount a small disk: %v: %s", err, out)
 	}
 	tb.Cleanup(func() {
