@@ -110,6 +110,19 @@ func (d *desk) stands(event, status, tries string) reply {
 	return r
 }
 
+// stateOf is what is said of an endpoint under a name, "" for null.
+func (d *desk) stateOf(endpoint, name string) string {
+	d.t.Helper()
+	return d.call("GET", endpointsPath+"/"+endpoint, d.key, "").text("data." + name)
+}
+
+// triedInVain opens a session, and waits until the one try to tell of it has failed.
+func (d *desk) triedInVain() {
+	d.t.Helper()
+	session := d.call("POST", sessions, d.key, good).text("data.id")
+	d.stands(d.call("GET", eventsPath+"?sessionId="+session, d.key, "").text("data.items.0.id"), "DEAD", "1")
+}
+
 // newest is the id of the newest event of a kind.
 func (d *desk) newest(kind string) string {
 	d.t.Helper()
@@ -285,14 +298,13 @@ func TestAPingThatIsTakenSaysThatAnEndpointIsWell(t *testing.T) {
 	d := openDesk(t)
 	shop := d.catches()
 	id := d.endpoint(d.key, shop.url, "session.created").text("data.id")
-	failing := func() string { return d.call("GET", endpointsPath+"/"+id, d.key, "").text("data.failingSince") }
+	failing := func() string { return d.stateOf(id, "failingSince") }
 	shop.answers(http.StatusServiceUnavailable, "")
 	d.stands(d.ping(id), "DEAD", "1")
 	if at := failing(); at != "" {
 		t.Errorf("a ping failed, and it fails since %s", at)
 	}
-	session := d.call("POST", sessions, d.key, good).text("data.id")
-	d.stands(d.call("GET", eventsPath+"?sessionId="+session, d.key, "").text("data.items.0.id"), "DEAD", "1")
+	d.triedInVain()
 	if failing() == "" {
 		t.Error("an event failed, and it does not fail")
 	}
@@ -309,14 +321,13 @@ func TestAnEndpointThatIsHeldBackSaysSo(t *testing.T) {
 	d := openDesk(t)
 	shop := d.catches()
 	id := d.endpoint(d.key, shop.url, "session.created").text("data.id")
-	held := func() string { return d.call("GET", endpointsPath+"/"+id, d.key, "").text("data.heldSince") }
+	held := func() string { return d.stateOf(id, "heldSince") }
 	shop.answers(http.StatusInternalServerError, "")
 	for range 20 {
 		if at := held(); at != "" {
 			t.Fatalf("it is held since %s", at)
 		}
-		session := d.call("POST", sessions, d.key, good).text("data.id")
-		d.stands(d.call("GET", eventsPath+"?sessionId="+session, d.key, "").text("data.items.0.id"), "DEAD", "1")
+		d.triedInVain()
 	}
 	if held() == "" {
 		t.Error("twenty tries failed, and it is not held")

@@ -297,6 +297,6 @@ func TestStoppingDoesNotWaitForTheFirstAnswerOfALine(t *testing.T) {
 		if took := time.Since(told); took > 2*time.Second {
 			t.Errorf("halting took %s", took)
 		}
-		time.Sleep(20 * time.Second) // and what was left behind ends
+		time.Sleep(20 * time.Second) // by the fake clock, which ends with us: the library's wait, so that what it left behind ends too
 	})
 }

@@ -1,0 +1,64 @@
+package lite
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Error is a refusal by SQLite.
+type Error struct {
+	Code int32 // the extended one, of https://www.sqlite.org/rescode.html
+	Text string
+}
+
+// Error names it.
+func (e *Error) Error() string { return fmt.Sprintf("sqlite: %s (%d)", e.Text, e.Code) }
+
+// Busy says whether SQLite refused because of another connection, through
+// its driver.
+func Busy(err error) bool {
+	driver, ok := errors.AsType[*sqlite.Error](err)
+	return ok && driver.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
+// Bug says whether SQLite refused a statement for what it says. The codes
+// are those of https://www.sqlite.org/rescode.html.
+func Bug(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Code & 0xff {
+	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_TOOBIG:
+		return true
+	}
+	return false
+}
+
+// refusal is what SQLite refused with, through its driver or not; 0 where it is no
+// error of SQLite's.
+func refusal(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return int(e.Code) & 0xff
+	}
+	if driver, ok := errors.AsType[*sqlite.Error](err); ok {
+		return driver.Code() & 0xff
+	}
+	return 0
+}
+
+// Unopened says whether SQLite could not open a file, or was not let do with it
+// what it has to: that says nothing of what is in it.
+func Unopened(err error) bool {
+	switch refusal(err) {
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return true
+	}
+	return false
+}
+
+// Full says whether SQLite found no room on a disk.
+func Full(err error) bool { return refusal(err) == sqlite3.SQLITE_FULL }
