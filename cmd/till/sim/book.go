@@ -55,7 +55,7 @@ type (
 	sessionRow struct {
 		id, project, status   string
 		amount, paid, expires int64
-		under, late           string
+		under, over, late     string
 		attempts, payments    int
 		money                 []string
 	}
@@ -220,11 +220,11 @@ func (e *ledgerBook) takeSession(m move) error {
 		if err != nil {
 			return err
 		}
-		var p struct{ Underpayment, LatePayment string }
+		var p struct{ Underpayment, Overpayment, LatePayment string }
 		if err := json.Unmarshal([]byte(policy), &p); err != nil {
 			return err
 		}
-		s.paid, s.under, s.late = 0, p.Underpayment, p.LatePayment
+		s.paid, s.under, s.over, s.late = 0, p.Underpayment, p.Overpayment, p.LatePayment
 		e.sessions[m.id] = s
 		w.name(m.id, reference)
 		w.goals.reached("session", "→"+m.now, w)

@@ -60,17 +60,28 @@ func (e *ledgerBook) judgeEarly(s *sessionRow) {
 // merchant was given for it, and that nothing of that was left aside. What the bank
 // took back pays nothing, unless that was afterwards.
 func (e *ledgerBook) judgePaid(s *sessionRow) {
-	given, stayed := int64(0), int64(0)
-	for _, id := range s.money {
-		p := e.payments[id]
-		given += p.given
-		if !p.reversed {
-			stayed += p.given
-		}
-	}
+	given := e.towards(s, func(*paymentRow) bool { return true })
+	stayed := e.towards(s, func(p *paymentRow) bool { return !p.reversed })
 	if given != s.paid && stayed != s.paid {
 		e.w.breaks("I2", "%s is paid with %d kobo, and its merchant was given %d", e.w.called(s.id), s.paid, given)
 	}
+}
+
+// towards is what of a session's money was given to its merchant, as far as it pays the
+// session. Late money that is too much is theirs whole once they take it, unless what is
+// too much is to go back.
+func (e *ledgerBook) towards(s *sessionRow, counts func(*paymentRow) bool) int64 {
+	sum, late := int64(0), int64(0)
+	for _, id := range s.money {
+		switch p := e.payments[id]; {
+		case !counts(p):
+		case p.match == "LATE" && s.over != "refund_excess":
+			late += p.given
+		default:
+			sum += p.given
+		}
+	}
+	return sum + min(late, max(s.amount-sum, 0))
 }
 
 // dueUntil is when what a payout of a day pays must have come: before that day in Lagos,
