@@ -40,7 +40,7 @@ func (k *worker) post(list ...queued) {
 	var back []queued
 	for _, d := range list {
 		switch {
-		case k.posts.ids[d.ID] > 0 && !d.ByHand(): // it is on its way already; its lease runs out
+		case (k.posts.ids[d.ID] > 0 || k.posts.over[d.ID]) && !d.ByHand(): // it is on its way already, or was taken; its lease runs out
 		case k.closed || !k.posts.bears(d.Delivery, now):
 			back = append(back, d)
 		default:

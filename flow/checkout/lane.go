@@ -150,16 +150,17 @@ type posting struct {
 	bytes    int
 	lanes    map[flow.EndpointID]*lane
 	shares   map[flow.ProjectID]*share
-	turns    []*lane        // that have something to send, as far as is known
-	asked    int            // at work, that somebody waits for: they are not in count
-	await    int            // of queued, that somebody waits for
-	asks     []*lane        // that have such
-	ids      map[string]int // of deliveries whose try is under way or not yet kept
-	keeps    int            // tries that are not yet kept
+	turns    []*lane         // that have something to send, as far as is known
+	asked    int             // at work, that somebody waits for: they are not in count
+	await    int             // of queued, that somebody waits for
+	asks     []*lane         // that have such
+	ids      map[string]int  // of deliveries whose try is under way or not yet kept
+	keeps    int             // tries that are not yet kept
+	over     map[string]bool // deliveries that were taken since the claim under way began: it may hold them all the same
 }
 
 func newPosting() posting {
-	return posting{lanes: map[flow.EndpointID]*lane{}, shares: map[flow.ProjectID]*share{}, ids: map[string]int{}}
+	return posting{lanes: map[flow.EndpointID]*lane{}, shares: map[flow.ProjectID]*share{}, ids: map[string]int{}, over: map[string]bool{}}
 }
 
 // share is what a project takes; one that takes nothing any more is forgotten once

@@ -105,6 +105,7 @@ func (k *worker) claim(ctx context.Context) (*store.Next, error) { // only the l
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.claiming = false
+		clear(k.posts.over)
 	}()
 	k.claims++
 	k.left, k.stuck = false, false

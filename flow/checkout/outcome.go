@@ -58,6 +58,9 @@ func (k *worker) keep(ctx context.Context, batch []outcome) {
 		if p.ids[o.ID]--; p.ids[o.ID] <= 0 {
 			delete(p.ids, o.ID)
 		}
+		if k.claiming && o.State == flow.DeliveryDelivered {
+			p.over[o.ID] = true
+		}
 		if l := p.lanes[o.Endpoint]; l != nil && o.tried && !o.OK {
 			l.unkept--
 			p.turn(l)
