@@ -195,7 +195,7 @@ fault-sinks: ## 100 deliveries at once to each of 100 kinds of endpoint that mis
 fault-whatsapp: ## each event of WhatsApp 100 times, in the middle of talks: about 7 min
 	$(call many,TILL_FAULT_WHATSAPP,100,^TestATalkGoesOnWhateverWhatsAppDoes$$,./bot/whatsapp)
 
-fault-clock: ## 200 seeds of clocks that jump, today, in 2038 and in 2100: about 1 min
+fault-clock: ## 200 seeds of each of six kinds of clocks that jump: about 4 min
 	$(call many,TILL_FAULT_CLOCK,200,^TestNoClockEndsOrSendsTooMuch$$,./flow/checkout)
 
 clean: ## remove what was built

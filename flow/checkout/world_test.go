@@ -29,6 +29,7 @@ const (
 	ourNumber = "2349010000001"
 	project   = flow.ProjectID("wsp_prj_1")
 	patience  = 20 * time.Second
+	retries   = time.Minute // after which a webhook that failed is posted again
 )
 
 // world is everything around a checkout: a database that outlives the program,
@@ -177,7 +178,7 @@ func (w *world) open(alone bool) {
 		Known: func(_ context.Context, id flow.ProjectID) (bool, error) { return id == project, nil },
 		Send:  w.send, Post: w.post, Now: w.clock, Rand: w.rand, Alone: alone,
 		Drain: w.drain,
-		Next:  func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return time.Minute, d.Attempts < 9 },
+		Next:  func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return retries, d.Attempts < 9 },
 		Log:   slog.New(slog.NewTextHandler(w.logs, nil)), Meter: &w.unsent,
 		Payee: w.payee, Calendar: w.calendar, SecondAbove: w.second, KeepChats: w.keep, KeepAnswers: w.answers, Real: w.real,
 	})
