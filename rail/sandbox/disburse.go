@@ -159,7 +159,8 @@ func (b *Bank) unsendable(f books, in disbursement, fate rail.Fate) (*problem, e
 	}
 	balance, err := f.balance(b.now())
 	if err == nil && in.Amount > balance {
-		return refuse(http.StatusUnprocessableEntity, "insufficient_funds", "only "+flow.Kobo(balance).Naira()+" lies at the bank"), nil
+		// How much lies there is everybody's, and merchants are told why a refund of theirs failed.
+		return refuse(http.StatusUnprocessableEntity, "insufficient_funds", "less than that lies at the bank"), nil
 	}
 	return nil, err
 }

@@ -147,9 +147,9 @@ func TestDisburseSaysWhy(t *testing.T) {
 	credit := w.paid(t, "ref").RailTransactionID
 	w.disburse(t, refund("rf", 400_000, credit))
 	for code, d := range map[string]flow.Disbursement{
-		"no_such_credit":                       refund("rf_a", 1, "ttb_none"),
-		"exceeds_credit: of the credit":        refund("rf_b", 100_001, credit),
-		"insufficient_funds: only ₦1,000 lies": payout("set_a", 100_001, "0123456789"),
+		"no_such_credit":                          refund("rf_a", 1, "ttb_none"),
+		"exceeds_credit: of the credit":           refund("rf_b", 100_001, credit),
+		"insufficient_funds: less than that lies": payout("set_a", 100_001, "0123456789"),
 	} {
 		if _, err := w.rail.Disburse(t.Context(), d); !errors.Is(err, rail.ErrRejected) || !strings.Contains(err.Error(), code) {
 			t.Errorf("%s: %v", code, err)
