@@ -48,12 +48,20 @@ func (b *books) open(w *world, do func(db *store.DB, bank rail.Rail, now time.Ti
 		if b.env() == flow.Live { // no live bank is connected yet
 			return do(db, nil, time.Now())
 		}
-		now := newClock(under(b.DataDir, "clock")).Now
+		now := b.now
 		if b.BankURL != "" { // it has the machine's time
 			now = time.Now
 		}
 		return b.withBank(w, now, func(bank rail.Rail) error { return do(db, bank, now()) })
 	})
+}
+
+// now is the time of the environment, whichever clock its bank has.
+func (b *books) now() time.Time {
+	if b.env() == flow.Live {
+		return time.Now()
+	}
+	return newClock(under(b.DataDir, "clock")).Now()
 }
 
 // withBank reaches the sandbox bank: one that runs by itself, the one inside a

@@ -40,10 +40,11 @@ func (c *reconcileCmd) Run(w *world) error {
 			return usageError{fmt.Errorf("--date: %w", err)}
 		}
 	}
-	return c.open(w, func(db *store.DB, bank rail.Rail, now time.Time) error {
+	return c.open(w, func(db *store.DB, bank rail.Rail, _ time.Time) error {
 		if bank == nil {
 			return errNoBank
 		}
+		now := c.now() // a day begins, and is booked, by the clock that the ledger has
 		if c.Date == "" {
 			day = flow.DateOf(now).Plus(-1)
 		}
