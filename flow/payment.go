@@ -1,6 +1,11 @@
 package flow
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
 
 // NoticeKind says what a rail tells.
 type NoticeKind string
@@ -35,13 +40,41 @@ type Notice struct {
 	Collects          ProjectID  `json:"collects,omitempty"` // whose collection account a credit came to, "" where the rail does not say
 }
 
+// The bounds of what a bank says. Names are compared, and stores look them up: no
+// more is indexed by each of them.
+const (
+	maxTold     = 200 // characters of a text
+	maxRailName = 255 // bytes of a name
+)
+
 // Keepable is a notice as it may be kept: what payers call themselves and write is
 // passed on by a bank as it is.
 func (n Notice) Keepable() Notice {
 	for _, text := range []*string{&n.Payer.Name, &n.Payer.BankName, &n.Payer.AccountNumberMasked, &n.Reason} {
-		*text = Keepable(*text)
+		*text = Told(*text)
 	}
+	n.NIPSessionID = cut(OneLine(n.NIPSessionID))
 	return n
+}
+
+// Told is a text of a bank as it may be kept: money is kept whatever is said around
+// it, so that what no store takes, and nobody reads, is left out.
+func Told(text string) string { return cut(Keepable(OneLine(text))) }
+
+func cut(text string) string {
+	if len(text) <= maxTold { // no more characters than bytes
+		return text
+	}
+	if r := []rune(text); len(r) > maxTold {
+		return string(r[:maxTold])
+	}
+	return text
+}
+
+// RailName says whether a rail's name for a movement can be kept as it is. It is
+// never cut to fit: two movements would become one.
+func RailName(name string) bool {
+	return len(name) <= maxRailName && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // PaidBy is who paid, as far as the bank tells; the account number is masked.

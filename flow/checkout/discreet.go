@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"till/flow"
 	"till/rail"
@@ -16,9 +18,14 @@ import (
 // merchants are told them.
 type discreet struct{ rail.Rail }
 
-// sayable is an error of a rail without what is kept nowhere: what kind it is of stays.
+// sayable is an error of a rail without what is kept nowhere, and without what no store
+// takes: what kind it is of stays.
 func sayable(err error) error {
-	if err == nil || flow.Held("", err.Error()) == "" {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if flow.Held("", text) == "" && utf8.ValidString(text) && !strings.Contains(text, "\x00") {
 		return err
 	}
 	kind := rail.ErrUnknown
@@ -27,7 +34,17 @@ func sayable(err error) error {
 			kind = one
 		}
 	}
-	return fmt.Errorf("%w: %s", kind, flow.Keepable(err.Error()))
+	return fmt.Errorf("%w: %s", kind, flow.Keepable(flow.OneLine(text)))
+}
+
+// keepable is what became of money that was sent out, as it may be kept. Where its
+// name cannot be kept, nobody knows yet.
+func keepable(done flow.Disbursed, err error) (flow.Disbursed, error) {
+	if err == nil && (!flow.RailName(done.RailTransactionID) || !flow.RailName(done.Reverses)) {
+		return flow.Disbursed{}, fmt.Errorf("%w: what was sent has no name that can be kept", rail.ErrUnknown)
+	}
+	done.Reason = flow.Told(done.Reason)
+	return done, sayable(err)
 }
 
 // Start implements rail.Rail.
@@ -50,16 +67,12 @@ func (d discreet) Parse(h http.Header, body []byte) ([]flow.Notice, error) {
 
 // Disburse implements rail.Rail.
 func (d discreet) Disburse(ctx context.Context, o flow.Disbursement) (flow.Disbursed, error) {
-	done, err := d.Rail.Disburse(ctx, o)
-	done.Reason = flow.Keepable(done.Reason)
-	return done, sayable(err)
+	return keepable(d.Rail.Disburse(ctx, o))
 }
 
 // Disbursed implements rail.Rail.
 func (d discreet) Disbursed(ctx context.Context, reference string) (flow.Disbursed, error) {
-	done, err := d.Rail.Disbursed(ctx, reference)
-	done.Reason = flow.Keepable(done.Reason)
-	return done, sayable(err)
+	return keepable(d.Rail.Disbursed(ctx, reference))
 }
 
 // Statement implements rail.Rail.

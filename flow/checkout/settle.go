@@ -109,6 +109,11 @@ func sound(n flow.Notice) error {
 	if moved && n.Amount <= 0 {
 		return fmt.Errorf("settle what the bank said: %s of %d kobo is no money", n.RailTransactionID, n.Amount)
 	}
+	for _, name := range []string{n.RailTransactionID, n.Reverses} {
+		if !flow.RailName(name) {
+			return fmt.Errorf("settle what the bank said: %.20q, of %d bytes, is no name that can be kept", name, len(name))
+		}
+	}
 	return nil
 }
 
