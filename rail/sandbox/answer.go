@@ -173,6 +173,9 @@ func noticeOf(m movement) (flow.Notice, error) {
 	default:
 		return flow.Notice{}, fmt.Errorf("a movement by the unknown channel %q", m.Channel)
 	}
+	if m.Currency != "" && m.Currency != flow.Currency {
+		return flow.Notice{}, fmt.Errorf("a movement in another currency, %q", m.Currency)
+	}
 	most := int64(maxTransfer)
 	if m.Kind == flow.PaidOut || m.Kind == flow.PayoutFailed {
 		most = maxPayout

@@ -49,6 +49,7 @@ func scanMovement(now time.Time, scan lite.Scanner, more ...any) (movement, erro
 	if err := scan(append(into, more...)...); err != nil {
 		return movement{}, fmt.Errorf("read a movement: %w", err)
 	}
+	m.Currency = flow.Currency
 	m.ValueTime = time.UnixMilli(at).UTC()
 	if sent != 0 {
 		m.SentAt = time.UnixMilli(sent).UTC()

@@ -151,7 +151,11 @@ func (r *Rail) Parse(h http.Header, body []byte) ([]flow.Notice, error) {
 		return nil, err
 	}
 	var m movement
-	if err := json.Unmarshal(body, &m); err != nil {
+	err := plainly(body)
+	if err == nil {
+		err = json.Unmarshal(body, &m)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read the bank's notice: %w", err)
 	}
 	n, err := noticeOf(m)

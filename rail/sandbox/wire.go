@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"till/flow"
@@ -56,7 +57,8 @@ type movement struct {
 	Kind          flow.NoticeKind `json:"kind"`
 	Reference     string          `json:"reference"` // "" for money nobody asked for
 	AccountNumber string          `json:"accountNumber,omitempty"`
-	Amount        int64           `json:"amount"` // kobo
+	Amount        int64           `json:"amount"`             // kobo
+	Currency      string          `json:"currency,omitempty"` // "" from a bank of before it said one: naira
 	Channel       flow.Method     `json:"channel"`
 	ValueTime     time.Time       `json:"valueTime"`
 	PayerName     string          `json:"payerName"`
@@ -157,6 +159,32 @@ func decode(body []byte, into any) error {
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("read JSON: something follows the value")
+	}
+	return nil
+}
+
+// plainly refuses an object with one name for two values, in whatever case: of
+// encoding/json the last counts, of others the first, and it may be an amount.
+func plainly(body []byte) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return errors.New("read JSON: it is no object")
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return fmt.Errorf("read JSON: %w", err)
+		}
+		text, _ := name.(string)
+		if text = strings.ToLower(text); seen[text] {
+			return fmt.Errorf("read JSON: %q is given twice", text)
+		}
+		seen[text] = true
+		var skipped json.RawMessage
+		if err := d.Decode(&skipped); err != nil {
+			return fmt.Errorf("read JSON: %w", err)
+		}
 	}
 	return nil
 }

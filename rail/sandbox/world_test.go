@@ -243,6 +243,9 @@ func (w town) hear(t *testing.T) flow.Notice {
 		if err != nil || len(got) != 1 {
 			t.Fatalf("Parse(%s) = %+v, %v", m.Body, got, err)
 		}
+		if !strings.Contains(string(m.Body), `"currency":"NGN"`) {
+			t.Fatalf("in which currency that is, %s does not say", m.Body)
+		}
 		return got[0]
 	case <-time.After(20 * time.Second):
 		t.Fatal("no notice came")
