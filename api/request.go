@@ -37,7 +37,7 @@ func (c *call) form(rules decodeRules) *form {
 // the caller's: where an answer shows one of ours, it is given again to who
 // brings the same alone.
 func (c *call) once(render func(checkout.Made) (int, []byte, error), shown ...string) (checkout.Call, error) {
-	out := checkout.Call{Project: c.project.ID, Scope: c.scope(), Render: render, Refuse: c.refused}
+	out := checkout.Call{Project: c.project.ID, By: c.key.ID, Scope: c.scope(), Render: render, Refuse: c.refused}
 	raw := c.http.Request().Header.Peek("Idempotency-Key")
 	if raw == nil {
 		return out, nil

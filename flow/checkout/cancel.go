@@ -22,8 +22,20 @@ func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer
 		if _, err := w.close(session, flow.Cancel); err != nil {
 			return Answer{}, err
 		}
+		if c.By != "" { // an event is only kept where somebody wants it
+			if err := w.log(session.ID, cancelled, cancelledBy{c.By}); err != nil {
+				return Answer{}, err
+			}
+		}
 		return w.answer(session, c)
 	})
+}
+
+// cancelled is the kind of the line of the log that says who cancelled a session.
+const cancelled = "session.cancelled"
+
+type cancelledBy struct {
+	By string `json:"by"`
 }
 
 // askBeforeCancel takes in what a bank knows of a session that a call is about to

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -233,6 +234,37 @@ func TestOnlyWhoPaidAPartCancelsInTheChat(t *testing.T) {
 		w.hear("ada", flow.Intent{Kind: flow.MeansConfirm})
 		if s := w.read(session.ID); s.Status != flow.SessionCancelled {
 			w.t.Errorf("whose money it is cancelled it, and it is %s", s.Status)
+		}
+	})
+}
+
+// A session that was cancelled says when, and with which key: nothing else of it may
+// be kept, for no event is where nobody asked for it. A call that is made again says
+// it once.
+func TestAStoryTellsWhenASessionWasCancelledAndByWhom(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.session(flow.Headless)
+		w.later(time.Hour)
+		at := w.clock()
+		c := call("cancel", "h", nil)
+		c.By = "wsp_key_1"
+		for range 2 {
+			_, err := w.service.Cancel(t.Context(), session.ID, c)
+			w.must(err)
+		}
+		w.later(time.Hour)
+		story, err := checkout.Timeline(t.Context(), w.service.Reader(), session.ID)
+		w.must(err)
+		var told []checkout.Moment
+		for _, m := range story {
+			if m.What == "cancelled" {
+				told = append(told, m)
+			}
+		}
+		if len(told) != 1 || told[0].Who != "merchant" || told[0].Why != "by wsp_key_1" || !told[0].At.Equal(at) || !strings.Contains(told[0].Told, "cancelled") {
+			t.Errorf("of being cancelled at %s it tells %+v", at, told)
 		}
 	})
 }

@@ -123,6 +123,7 @@ type View struct {
 // answer is kept with what was made and given again byte for byte.
 type Call struct {
 	Project flow.ProjectID
+	By      string // the id of the key that it is made with, "" for people, whose acts are kept elsewhere
 	Scope   string // whose keys Key is one of; "" for the project's
 	Key     string // the Idempotency-Key, "" for none
 	Hash    string // of method, path and body

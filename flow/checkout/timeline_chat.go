@@ -47,10 +47,21 @@ func toldOf(l store.Line) []Moment {
 	case strings.HasPrefix(l.Kind, "bank."):
 		m.Who = "bank"
 		m.What = tellBank(l)
+	case l.Kind == cancelled:
+		m.Who, m.What, m.Why = "merchant", "cancelled", "by "+byOf(l)
 	default:
 		m.What, m.Why = l.Kind, compact(l.Data)
 	}
 	return []Moment{m}
+}
+
+// byOf is the id of the key that a session was cancelled with.
+func byOf(l store.Line) string {
+	var c cancelledBy
+	if json.Unmarshal(l.Data, &c) != nil {
+		return ""
+	}
+	return c.By
 }
 
 // wrote is what a payer sent, and as what.

@@ -76,6 +76,8 @@ func (t teller) line(l store.Line) string {
 		return t.message(l)
 	case "bank.asked":
 		return askedTold(l)
+	case cancelled:
+		return "The merchant’s own program cancelled the session, with the key “" + byOf(l) + "”."
 	case "bank." + fromNotice, "bank." + fromAnswer, "bank." + fromStatement:
 		return bankTold(l)
 	case "rail.call":
