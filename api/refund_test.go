@@ -148,7 +148,7 @@ func TestRefundsAreListed(t *testing.T) {
 		d.refundBecomes(id, flow.RefundProcessed)
 	}
 	for query, n := range map[string]int{
-		"": 4, "?status=PROCESSED": 4, "?status=FAILED": 0, "?chargeId=" + charge: 3, "?paymentId=" + payment: 3, "?paymentId=" + other.text("data.paymentId"): 1,
+		"": 4, "?status=PROCESSED": 4, "?createdAfter=2020-01-01T00:00:00Z": 4, "?createdBefore=2020-01-01T00:00:00Z": 0, "?status=FAILED": 0, "?chargeId=" + charge: 3, "?paymentId=" + payment: 3, "?paymentId=" + other.text("data.paymentId"): 1,
 		"?chargeId=" + charge + "&status=PENDING": 0, "?chargeId=" + strings.Replace(exampleCharge, "1", "2", 1): 0,
 	} {
 		r := d.ask("GET", refundsPath+query, d.key, "")
@@ -173,7 +173,7 @@ func TestRefundsAreListed(t *testing.T) {
 	if len(seen) != 3 || seen[0] <= seen[1] || seen[1] <= seen[2] {
 		t.Errorf("page by page: %v", seen)
 	}
-	for query, field := range map[string]string{"?status=DONE": "status", "?chargeId=x": "chargeId", "?paymentId=wsp_rfd_1": "paymentId", "?limit=0": "limit"} {
+	for query, field := range map[string]string{"?status=DONE": "status", "?chargeId=x": "chargeId", "?paymentId=wsp_rfd_1": "paymentId", "?limit=0": "limit", "?createdAfter=yesterday": "createdAfter"} {
 		d.want(d.ask("GET", refundsPath+query, d.key, ""), http.StatusBadRequest, map[string]string{"error.code": "invalid_field", "error.fields.0.field": field})
 	}
 	d.want(d.ask("GET", refundsPath+"?cursor="+*cursorOf("wsp_sess_1"), d.key, ""), http.StatusBadRequest, map[string]string{"error.code": "invalid_cursor"})

@@ -44,7 +44,10 @@ func (c *call) settlementID() (flow.SettlementID, error) {
 // listSettlements is GET /v1/settlements, newest first.
 func (*Server) listSettlements(c *call) error {
 	q := c.query()
-	filter := checkout.SettlementFilter{Status: flow.SettlementStatus(q.text("status", 20)), Limit: q.whole("limit", 1, maxPage, usualPage)}
+	filter := checkout.SettlementFilter{
+		Status: flow.SettlementStatus(q.text("status", 20)), CreatedAfter: q.bound("createdAfter"), CreatedBefore: q.bound("createdBefore"),
+		Limit: q.whole("limit", 1, maxPage, usualPage),
+	}
 	cursor := q.text("cursor", 200)
 	among(q, "status", filter.Status, flow.SettlementStatuses())
 	if err := q.done(); err != nil {

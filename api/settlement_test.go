@@ -95,6 +95,8 @@ func TestAMerchantTriesOutBeingPaid(t *testing.T) {
 	}
 	d.want(d.call("GET", settlementsPath+"?status=SUCCEEDED", d.key, ""), http.StatusOK, map[string]string{"data.items.0.id": id})
 	d.want(d.call("GET", settlementsPath+"?status=FAILED", d.key, ""), http.StatusOK, map[string]string{"data.items": "[]"})
+	d.want(d.call("GET", settlementsPath+"?createdAfter=2020-01-01T00:00:00Z", d.key, ""), http.StatusOK, map[string]string{"data.items.0.id": id})
+	d.want(d.call("GET", settlementsPath+"?createdBefore=2020-01-01T00:00:00Z", d.key, ""), http.StatusOK, map[string]string{"data.items": "[]"})
 	await.Until(t, "the merchant hears of it", func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()

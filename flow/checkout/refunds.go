@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"till/flow"
 	"till/flow/store"
@@ -209,14 +210,19 @@ type RefundFilter struct {
 	Status  flow.RefundStatus
 	Payment flow.PaymentID
 	Charge  flow.ChargeID
-	Before  string // the last id of the page before
-	Limit   int
+
+	CreatedAfter  time.Time
+	CreatedBefore time.Time // exclusive
+	Before        string    // the last id of the page before
+	Limit         int
 }
 
 // Refunds lists a project's refunds, newest first; more says whether older ones
 // follow. Of a charge or payment that is not the project's there are none.
 func (s *Service) Refunds(ctx context.Context, project flow.ProjectID, f RefundFilter) (list []flow.Refund, more bool, err error) {
-	narrow := store.RefundFilter{Project: project, Status: f.Status, Payment: f.Payment, Before: f.Before, Limit: f.Limit + 1}
+	narrow := store.RefundFilter{
+		Project: project, Status: f.Status, Payment: f.Payment, From: f.CreatedAfter, Until: f.CreatedBefore, Before: f.Before, Limit: f.Limit + 1,
+	}
 	if f.Charge != "" {
 		session, err := s.cfg.DB.SessionByCharge(ctx, f.Charge)
 		if notFound(err) {

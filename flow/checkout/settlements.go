@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"time"
 
 	"till/flow"
 	"till/flow/store"
@@ -9,15 +10,19 @@ import (
 
 // SettlementFilter narrows a list of settlements; zero fields do not.
 type SettlementFilter struct {
-	Status flow.SettlementStatus
-	Before string // the last id of the page before
-	Limit  int
+	Status        flow.SettlementStatus
+	CreatedAfter  time.Time
+	CreatedBefore time.Time // exclusive
+	Before        string    // the last id of the page before
+	Limit         int
 }
 
 // Settlements lists a project's settlements, newest first; more says whether
 // older ones follow.
 func (s *Service) Settlements(ctx context.Context, project flow.ProjectID, f SettlementFilter) (list []flow.Settlement, more bool, err error) {
-	list, err = s.cfg.DB.Settlements(ctx, store.SettlementFilter{Project: project, Status: f.Status, Before: f.Before, Limit: f.Limit + 1})
+	list, err = s.cfg.DB.Settlements(ctx, store.SettlementFilter{
+		Project: project, Status: f.Status, From: f.CreatedAfter, Until: f.CreatedBefore, Before: f.Before, Limit: f.Limit + 1,
+	})
 	return page(list, f.Limit, err)
 }
 

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"till/flow"
 )
@@ -41,12 +43,14 @@ type RefundFilter struct {
 	Status  flow.RefundStatus
 	Payment flow.PaymentID
 	Session flow.SessionID
-	Before  string // an id: only older refunds
+	From    time.Time // when it was made
+	Until   time.Time // exclusive
+	Before  string    // an id: only older refunds
 	Limit   int
 }
 
 const listRefundsSQL = selectRefundSQL + ` WHERE project = ? AND (? = '' OR status = ?) AND (? = '' OR payment = ?) AND (? = '' OR session = ?)
- AND (? = '' OR id < ?) ORDER BY id DESC LIMIT ?`
+ AND (? = '' OR id < ?) AND created_at >= ? AND created_at < ? ORDER BY id DESC LIMIT ?`
 
 // Refunds lists a project's refunds, newest first.
 func (r Reader) Refunds(ctx context.Context, f RefundFilter) ([]flow.Refund, error) {
@@ -54,7 +58,7 @@ func (r Reader) Refunds(ctx context.Context, f RefundFilter) ([]flow.Refund, err
 	for _, narrow := range []string{string(f.Status), string(f.Payment), string(f.Session), f.Before} {
 		args = append(args, narrow, narrow)
 	}
-	return r.refunds(ctx, listRefundsSQL, append(args, f.Limit)...)
+	return r.refunds(ctx, listRefundsSQL, append(args, flow.Millis(f.From), cmp.Or(flow.Millis(f.Until), never), f.Limit)...)
 }
 
 func (r Reader) refunds(ctx context.Context, query string, args ...any) ([]flow.Refund, error) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -60,16 +61,19 @@ func (r Reader) settlement(ctx context.Context, where string, args ...any) (flow
 type SettlementFilter struct {
 	Project flow.ProjectID
 	Status  flow.SettlementStatus
-	Before  string // an id: only older settlements
+	From    time.Time // when it was made
+	Until   time.Time // exclusive
+	Before  string    // an id: only older settlements
 	Limit   int
 }
 
 const listSettlementsSQL = selectSettlementSQL + ` WHERE project = ? AND created_at > 0 AND (? = '' OR status = ?) AND (? = '' OR id < ?)
- ORDER BY id DESC LIMIT ?`
+ AND created_at >= ? AND created_at < ? ORDER BY id DESC LIMIT ?`
 
 // Settlements lists a project's settlements, newest first.
 func (r Reader) Settlements(ctx context.Context, f SettlementFilter) ([]flow.Settlement, error) {
-	return r.settlements(ctx, listSettlementsSQL, string(f.Project), string(f.Status), string(f.Status), f.Before, f.Before, f.Limit)
+	return r.settlements(ctx, listSettlementsSQL, string(f.Project), string(f.Status), string(f.Status), f.Before, f.Before,
+		flow.Millis(f.From), cmp.Or(flow.Millis(f.Until), never), f.Limit)
 }
 
 // OpenSettlements lists settlements that the bank has not said the last word
