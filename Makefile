@@ -47,7 +47,6 @@ test-browser: build ## drive the console and the phone in a browser; needs node,
 
 pictures: build ## make the README's pictures anew; needs what make test-browser does
 	cd .browser && npm ci --no-audit --no-fund --silent && TILL_BIN=$(CURDIR)/$(BIN) TILL_PICTURES=$(CURDIR)/.github node --test journeys.test.mjs
-	TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -count=1 -run '^TestThePhonePagePlaysAPayer$$' ./cmd/till -pictures
 
 race: build ## run every test under the race detector
 	TILL_BIN=$(CURDIR)/$(BIN) $(RACE) -timeout 20m ./...

@@ -18,7 +18,7 @@ async function ask(key, method, where, body) {
 }
 // shown is a secret that a page shows this once.
 const shown = (page, looks) => page.locator("main code").filter({ hasText: looks }).first().innerText();
-const picture = async (page, name) => { if (pictures) await page.screenshot({ path: `${pictures}/${name}.png` }); };
+const picture = async (page, name) => { if (pictures) await page.screenshot({ path: `${pictures}/${name}.png`, animations: "disabled" }); };
 const faultless = () => assert.deepEqual(web.faults.splice(0), []);
 
 test("a newcomer signs up, asks for money, is paid and hears of it", async (t) => {
@@ -60,6 +60,8 @@ test("a newcomer reads the reference, and opens a session there", async () => {
   await page.goto(till.url + "/docs");
   const call = page.locator("#operations-Sessions-openSession");
   await call.waitFor();
+  assert.match(await page.locator(".info .title").innerText(), /Till/);
+  assert.notEqual(await call.locator(".opblock-summary-description").innerText(), "");
   assert.equal(await page.locator(".errors-wrapper").count(), 0, "the reference finds fault with the document");
   const drawn = await page.locator(".version").first().evaluate((e) => [getComputedStyle(e).padding, getComputedStyle(e).backgroundColor]);
   assert.deepEqual(drawn, ["0px", "rgba(0, 0, 0, 0)"], "our styles reach into the reference");
@@ -68,6 +70,7 @@ test("a newcomer reads the reference, and opens a session there", async () => {
   await page.getByRole("button", { name: "Apply credentials" }).first().click();
   await page.getByRole("button", { name: "Close" }).first().click();
   await call.locator("button.opblock-summary-control").click();
+  await call.locator(".responses-inner").getByText("wsp_sess_").first().waitFor(); // the example, before anything was asked
   await call.getByRole("button", { name: "Try it out" }).click();
   await call.getByRole("button", { name: "Execute" }).click();
   await call.locator(".live-responses-table").getByText("wsp_sess_").first().waitFor();
@@ -113,23 +116,84 @@ test("a supporter has a webhook sent again, and says why", async (t) => {
   faultless();
 });
 
-test("a payer pays on the page to try things out", async () => {
-  const page = await web.page({ viewport: { width: 1280, height: 1000 } });
+// talk is how a payer's phone is used: a page, or a part of one.
+function talk(phone) {
+  const box = phone.getByLabel("Message", { exact: true });
+  const send = phone.getByRole("button", { name: "Send the message" });
+  const on = phone.getByRole("button", { name: "Switch on" });
+  return {
+    send: () => send.click(),
+    say: async (words) => { await box.fill(words); await send.click(); },
+    hears: (words) => phone.getByLabel("Messages", { exact: true }).getByText(words).last().waitFor(),
+    // comes makes a new payer. Where there is none yet the page asks for one by itself.
+    async comes() {
+      await until("there is a payer, or one is asked for", async () => (await on.isVisible()) || (await phone.locator("#phones option").count()) > 0);
+      if (!(await on.isVisible())) await phone.getByRole("button", { name: "New payer" }).click();
+      await on.click();
+      await until("the link's words are typed", async () => (await box.inputValue()).startsWith("Pay "));
+    },
+  };
+}
+
+test("a payer follows the link of a session to the phone, and pays there", async (t) => {
+  const hook = await receiver();
+  t.after(hook.stop);
+  const { id } = await till.api("POST", "/v1/webhook-endpoints", { url: hook.url, events: ["charge.success"] });
+  const session = { customerEmail: "bola@example.com", mode: "chat" };
+  const { checkoutUrl } = await till.api("POST", checkout, { ...session, amount: 500000, reference: "order-1182", description: "Order 1182" });
+  const page = await web.page({ viewport: { width: 1180, height: 1080 } });
+  await page.goto(checkoutUrl);
+  const phone = talk(page);
+  await phone.comes();
+  await phone.send();
+  await phone.hears("1 Bank transfer");
+  await phone.say("1");
+  await phone.hears("I confirm here by myself");
+  const pay = page.getByRole("button", { name: "Pay exact amount" });
+  await pay.click();
+  await phone.hears("Receipt: ₦5,000 to Ada Stores");
+  await until("the webhook came", () => hook.heard.length > 0);
+  assert.equal(JSON.parse(hook.heard[0].body).reference, "order-1182");
+  await picture(page, "phone");
+  const next = await till.api("POST", checkout, { ...session, amount: 250000 });
+  await phone.say(new URL(next.checkoutUrl).searchParams.get("text"));
+  await phone.hears("₦2,500");
+  await pay.waitFor({ state: "hidden" }); // nothing is offered to be paid that is paid
+  await till.api("DELETE", `/v1/webhook-endpoints/${id}`);
+  faultless();
+});
+
+test("a payer pays on the page to try things out, and it is played again", async () => {
+  const page = await web.page({ viewport: { width: 1300, height: 1000 } });
   await enter(page, till, "owner", "/try");
   await page.getByRole("button", { name: "Catch this project's webhooks" }).click();
   await page.getByRole("button", { name: "Open a session" }).click();
-  const phone = page.frameLocator("iframe.phone");
-  const say = async (words) => { await phone.getByLabel("Message", { exact: true }).fill(words); await phone.getByRole("button", { name: "Send the message" }).click(); };
-  await phone.getByRole("button", { name: "Switch on" }).click(); // the first payer there is
-  const box = phone.getByLabel("Message", { exact: true });
-  const { items } = await till.api("GET", checkout + "?limit=1");
-  await say((await box.inputValue()) || new URL((await till.api("GET", `${checkout}/${items[0].id}`)).checkoutUrl).searchParams.get("text"));
-  await phone.getByText(/Reply with a number/).first().waitFor();
-  await say("1");
+  const frame = page.frameLocator("iframe.phone");
+  const phone = talk(frame);
+  await phone.comes();
+  await phone.send();
+  await phone.hears("1 Bank transfer");
+  await phone.say("1");
+  await phone.hears("I confirm here by myself");
   await page.getByRole("button", { name: "Pay exact" }).click();
-  await page.frameLocator("iframe.phone").getByText(/received|paid/i).last().waitFor();
+  await phone.hears("Receipt: ₦5,000");
+  await frame.locator(".tick.read").first().waitFor();
   await page.getByText("charge.success").first().waitFor();
   await page.getByText("signature verifies").first().waitFor();
+
+  await page.locator("[data-live] a[href$='/replay']").click();
+  await page.locator("#verdict").getByText(/^Replay matches log/).waitFor();
+  const turns = page.locator(".turns > li");
+  const shown = () => turns.filter({ visible: true }).count();
+  const all = await turns.count();
+  await until("the player shows the whole talk", async () => all >= 4 && (await shown()) === all);
+  await page.locator("#speed").selectOption("16");
+  const play = page.locator("[data-do=play]");
+  await play.click();
+  await until("it plays from the start", async () => (await shown()) < all);
+  await until("it played to the end", async () => (await play.innerText()) === "Play" && (await shown()) === all);
+  await page.keyboard.press("ArrowLeft");
+  assert.equal(await shown(), all - 1);
   faultless();
 });
 

@@ -39,7 +39,7 @@ before(async () => {
   await asker.goto(`${till.url}/sessions?q=4500`);
   await asker.context().close();
   pages = {
-    "": ["/login", "/signup", "/docs/errors", "/docs/snippets"],
+    "": ["/login", "/signup", "/docs/errors", "/docs/errors/rail_timeout", "/docs/snippets"],
     owner: ["/", "/sessions", "/sessions?q=4500", "/sessions?q=nobody+at+all", `/sessions/${much}`, "/exceptions?queue=second", `/sessions/${open1.id}`, `/sessions/${over}`, `/sessions/${talked.id}/replay`, "/exceptions",
       "/inbox", "/developers", "/developers/webhooks", `/developers/webhooks/${hook.id}`, `/developers/events/${events.items[0].id}`, "/developers/requests",
       "/developers/snippets", "/go-live", "/team", "/password", "/team/audit", "/team/audit?from=2026-01-01&action=payment", "/settings", "/try", "/phone", "/sessions/wsp_sess_00000000000000000000000000"],

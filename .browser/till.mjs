@@ -126,7 +126,8 @@ export async function until(what, look) {
 }
 
 // open starts the browser. Every page of it is watched: a console error, an
-// exception, a failed request for a file or a request to another host is a fault.
+// exception, anything but a page that is refused, or a request to another host is
+// a fault.
 export async function open(till) {
   const { existsSync } = await import("node:fs");
   const browser = await chromium.launch({ executablePath: browserPath.find((p) => existsSync(p)), args: ["--no-sandbox"] });
@@ -136,7 +137,8 @@ export async function open(till) {
     async page(options = {}) {
       const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
       const page = await context.newPage();
-      page.on("console", (m) => { if (m.type() === "error" && !/status of (4\d\d)/.test(m.text())) faults.push(`${page.url()}: console: ${m.text()}`); });
+      const asked = (m) => /status of 4\d\d/.test(m.text()) && m.location().url === page.url(); // a page that a test asks for and may not have
+      page.on("console", (m) => { if (m.type() === "error" && !asked(m)) faults.push(`${page.url()}: console: ${m.text()} ${m.location().url}`); });
       page.on("pageerror", (e) => faults.push(`${page.url()}: ${e}`));
       page.on("request", (r) => { if (!r.url().startsWith(till.url) && !/^(data|blob|about):/.test(r.url())) faults.push(`${page.url()} asked ${r.url()}`); });
       return page;

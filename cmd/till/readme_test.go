@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,8 @@ import (
 	"till/api"
 	"till/cmd/till/tilltest"
 )
+
+var update = flag.Bool("update", false, "write the README's table of settings anew")
 
 func readme(t *testing.T) string {
 	t.Helper()
@@ -38,11 +41,11 @@ func TestTheReadmeListsEverySetting(t *testing.T) {
 	if have == configTable() {
 		return
 	}
-	if *pictures {
+	if *update {
 		must(t, os.WriteFile(filepath.Join("..", "..", "README.md"), []byte(before+begin+configTable()+end+after), 0o600))
 		return
 	}
-	t.Errorf("the README's settings are not the program's; go test ./cmd/till -run Readme -pictures writes them:\n%s", configTable())
+	t.Errorf("the README's settings are not the program's; go test ./cmd/till -run Readme -update writes them:\n%s", configTable())
 }
 
 // The README's first payment works as it stands there.

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"till/cmd/till/tilltest"
 )
 
@@ -200,45 +198,5 @@ func verifies(t *testing.T, run func([]string, []byte, ...string) (string, strin
 		if try(one.change, one.body) == nil {
 			t.Errorf("%s passes", name)
 		}
-	}
-}
-
-// The pages of the documentation work in a browser: nothing is refused by their
-// own policy, and nobody else is asked for anything.
-func TestTheReferencePageWorksInABrowser(t *testing.T) {
-	m, _, _ := devServer(t)
-	ctx, heard := browser(t, 1280, 900)
-	var title, summary, session string
-	err := chromedp.Run(ctx,
-		chromedp.Navigate(m.base+"/docs"),
-		textOf(".info .title", &title),
-		textOf("#operations-Sessions-openSession .opblock-summary-description", &summary),
-		chromedp.Click("#operations-Sessions-openSession .opblock-summary-control", chromedp.ByQuery),
-		textOf("#operations-Sessions-openSession .responses-inner", &session),
-	)
-	if err != nil {
-		t.Fatal(err, heard.said)
-	}
-	if !strings.Contains(title, "Till") || summary == "" || !strings.Contains(session, "wsp_sess_") {
-		t.Errorf("title %q, summary %q, answer %q", title, summary, session)
-	}
-	var status string
-	err = chromedp.Run(ctx,
-		chromedp.Click("#operations-Service-alive .opblock-summary-control", chromedp.ByQuery),
-		chromedp.Click("#operations-Service-alive .try-out__btn", chromedp.ByQuery),
-		chromedp.Click("#operations-Service-alive .execute", chromedp.ByQuery),
-		textOf("#operations-Service-alive .live-responses-table .response-col_status", &status),
-	)
-	if err != nil {
-		t.Fatal(err, heard.said)
-	}
-	for _, page := range []string{"/docs/errors", "/docs/errors/rail_timeout", "/docs/snippets"} {
-		var head string
-		if err := chromedp.Run(ctx, chromedp.Navigate(m.base+page), textOf("h1", &head)); err != nil || head == "" {
-			t.Errorf("%s: %q %v", page, head, err)
-		}
-	}
-	if len(heard.said) > 0 || len(heard.foreign) > 0 {
-		t.Errorf("the console said %q; asked of others: %q", heard.said, heard.foreign)
 	}
 }
