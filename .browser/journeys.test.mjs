@@ -121,16 +121,21 @@ function talk(phone) {
   const box = phone.getByLabel("Message", { exact: true });
   const send = phone.getByRole("button", { name: "Send the message" });
   const on = phone.getByRole("button", { name: "Switch on" });
+  const say = async (words) => { await box.fill(words); await send.click(); };
+  const hears = (words) => phone.getByLabel("Messages", { exact: true }).getByText(words).last().waitFor();
   return {
-    send: () => send.click(),
-    say: async (words) => { await box.fill(words); await send.click(); },
-    hears: (words) => phone.getByLabel("Messages", { exact: true }).getByText(words).last().waitFor(),
-    // comes makes a new payer. Where there is none yet the page asks for one by itself.
-    async comes() {
+    say, hears,
+    // choosesTransfer makes a new payer, who sends the link's words and chooses the bank
+    // transfer. Where there is no payer yet the page asks for one by itself.
+    async choosesTransfer() {
       await until("there is a payer, or one is asked for", async () => (await on.isVisible()) || (await phone.locator("#phones option").count()) > 0);
       if (!(await on.isVisible())) await phone.getByRole("button", { name: "New payer" }).click();
       await on.click();
       await until("the link's words are typed", async () => (await box.inputValue()).startsWith("Pay "));
+      await send.click();
+      await hears("1 Bank transfer");
+      await say("1");
+      await hears("I confirm here by myself");
     },
   };
 }
@@ -144,11 +149,7 @@ test("a payer follows the link of a session to the phone, and pays there", async
   const page = await web.page({ viewport: { width: 1180, height: 1080 } });
   await page.goto(checkoutUrl);
   const phone = talk(page);
-  await phone.comes();
-  await phone.send();
-  await phone.hears("1 Bank transfer");
-  await phone.say("1");
-  await phone.hears("I confirm here by myself");
+  await phone.choosesTransfer();
   const pay = page.getByRole("button", { name: "Pay exact amount" });
   await pay.click();
   await phone.hears("Receipt: ₦5,000 to Ada Stores");
@@ -170,11 +171,7 @@ test("a payer pays on the page to try things out, and it is played again", async
   await page.getByRole("button", { name: "Open a session" }).click();
   const frame = page.frameLocator("iframe.phone");
   const phone = talk(frame);
-  await phone.comes();
-  await phone.send();
-  await phone.hears("1 Bank transfer");
-  await phone.say("1");
-  await phone.hears("I confirm here by myself");
+  await phone.choosesTransfer();
   await page.getByRole("button", { name: "Pay exact" }).click();
   await phone.hears("Receipt: ₦5,000");
   await frame.locator(".tick.read").first().waitFor();

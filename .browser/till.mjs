@@ -20,6 +20,14 @@ const freePort = () => new Promise((resolve, reject) => {
   s.listen(0, "127.0.0.1", () => { const { port } = s.address(); s.close(() => resolve(port)); });
 });
 
+// end stops a program and removes what it kept.
+async function end(child, dir) {
+  const gone = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  await gone;
+  await rm(dir, { recursive: true, force: true });
+}
+
 // start runs `till dev` and waits until it has printed where to go. more are
 // variables of its environment.
 export async function start(more = {}) {
@@ -61,12 +69,7 @@ export async function start(more = {}) {
       one.stderr.on("data", (d) => { text += d; });
       one.on("exit", (code) => resolve({ code, text }));
     }),
-    async stop() {
-      const gone = new Promise((resolve) => child.once("exit", resolve));
-      child.kill("SIGTERM");
-      await gone;
-      await rm(dir, { recursive: true, force: true });
-    },
+    stop: () => end(child, dir),
   };
 }
 
@@ -85,12 +88,7 @@ export async function network() {
     variables: { TILL_WHATSAPP_DIAL: addr, TILL_WHATSAPP_ROOT_KEY: root },
     // scan has a phone of the network scan the text of a QR code.
     scan: (phone, text) => fetch(`http://${addr}/network/pairings`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ phone, text }) }),
-    async stop() {
-      const gone = new Promise((resolve) => child.once("exit", resolve));
-      child.kill("SIGTERM");
-      await gone;
-      await rm(dir, { recursive: true, force: true });
-    },
+    stop: () => end(child, dir),
   };
 }
 
