@@ -208,7 +208,7 @@ func Held(name, text string) string {
 		return HeldCard
 	case HoldsKey(text):
 		return HeldKey
-	case HoldsIdentity(name, text):
+	case holdsIdentity(name, text):
 		return HeldIdentity
 	}
 	return ""
@@ -251,10 +251,10 @@ func HoldsKey(text string) bool {
 	return false
 }
 
-// HoldsIdentity says whether a text holds a BVN or NIN, and says so: the word and a
+// holdsIdentity says whether a text holds a BVN or NIN, and says so: the word and a
 // number of eleven digits. A number by itself may as well be one of an order or a
 // telephone. name is what the text is the value of, "" for nothing.
-func HoldsIdentity(name, text string) bool {
+func holdsIdentity(name, text string) bool {
 	if len(text) < identityDigits {
 		return false
 	}

@@ -61,8 +61,8 @@ func (e Endpoint) Wants(k EventKind) bool { return e.Status == EndpointEnabled &
 const (
 	// SecretOverlap is how long a secret that was replaced signs beside the new one.
 	SecretOverlap = 24 * time.Hour
-	// MaxSigning is how many secrets sign at once.
-	MaxSigning = 3
+	// maxSigning is how many secrets sign at once.
+	maxSigning = 3
 )
 
 // Signing are the secrets that sign what is sent at a time, newest first.
@@ -79,12 +79,12 @@ func (e Endpoint) Signing(now time.Time) []string {
 
 // Rotate gives the endpoint a new secret. Each that signs until now still does for
 // what is left of its day. Errors: secret_rotation_limit where that would be more
-// than MaxSigning, with how long to wait.
+// than maxSigning, with how long to wait.
 func (e *Endpoint) Rotate(secret string, now time.Time) error {
 	signing := e.Signing(now)
-	if len(signing) >= MaxSigning {
+	if len(signing) >= maxSigning {
 		until := e.Retiring[len(signing)-2]
-		refused := Refuse(CodeRotationLimit, "At most %d secrets sign at once, and all of them do. The oldest retires at %s: rotate again then.", MaxSigning, Stamp(until))
+		refused := Refuse(CodeRotationLimit, "At most %d secrets sign at once, and all of them do. The oldest retires at %s: rotate again then.", maxSigning, Stamp(until))
 		refused.RetryAfter = until.Sub(now)
 		return refused
 	}

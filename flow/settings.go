@@ -11,8 +11,8 @@ import (
 
 // The bounds of a project's settings, in characters and digits.
 const (
-	MaxDisplayName = 60
-	MaxBrand       = 40
+	maxDisplayName = 60
+	maxBrand       = 40
 	maxBrandDigits = 4 // a year, and no account or phone number
 )
 
@@ -51,12 +51,12 @@ var address = regexp.MustCompile(`[/@\\]|\.\pL|(?i:www)`)
 func (s Settings) Check() []string {
 	var wrong []string
 	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	if len([]rune(s.DisplayName)) > MaxDisplayName || !oneLine(s.DisplayName) {
-		fail("The name that payers see is one line of at most %d characters.", MaxDisplayName)
+	if len([]rune(s.DisplayName)) > maxDisplayName || !oneLine(s.DisplayName) {
+		fail("The name that payers see is one line of at most %d characters.", maxDisplayName)
 	}
 	switch {
-	case len([]rune(s.Brand)) > MaxBrand || !oneLine(s.Brand):
-		fail("The words behind the name are one line of at most %d characters.", MaxBrand)
+	case len([]rune(s.Brand)) > maxBrand || !oneLine(s.Brand):
+		fail("The words behind the name are one line of at most %d characters.", maxBrand)
 	case address.MatchString(s.Brand) || digits(s.Brand) > maxBrandDigits:
 		fail("The words behind the name hold no link, no address and at most %d digits: payers must not take them for where to pay.", maxBrandDigits)
 	case strings.ContainsAny(s.Brand, "*_~`{}[]()"):

@@ -3,6 +3,7 @@ package hooks
 import (
 	"container/list"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -47,25 +48,15 @@ func (i *idle) last(key string) *conn {
 func (i *idle) remove(c *conn, at int) {
 	c.timer.Stop()
 	i.all.Remove(c.place)
-	there := i.to[c.key]
-	copy(there[at:], there[at+1:])
-	there[len(there)-1] = nil
-	if there = there[:len(there)-1]; len(there) == 0 {
+	if i.to[c.key] = slices.Delete(i.to[c.key], at, at+1); len(i.to[c.key]) == 0 {
 		delete(i.to, c.key)
-		return
 	}
-	i.to[c.key] = there
 }
 
 // drop takes one out that may be out already, and closes it.
 func (i *idle) drop(c *conn) {
 	i.mu.Lock()
-	at := -1
-	for k, other := range i.to[c.key] {
-		if other == c {
-			at = k
-		}
-	}
+	at := slices.Index(i.to[c.key], c)
 	if at >= 0 {
 		i.remove(c, at)
 	}

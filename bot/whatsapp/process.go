@@ -11,8 +11,8 @@ import (
 
 // process is what the libraries keep once for a whole process: the key that
 // server certificates lead to, the version of WhatsApp Web that clients pass
-// for, and libsignal's logger. All are set here, once,
-// before the first connection, and nowhere else.
+// for, and libsignal's logger. All are set here, once, before the first connection,
+// and nowhere else.
 var process struct {
 	sync.Mutex
 	settled bool

@@ -46,6 +46,7 @@ type app struct {
 	test      *checkout.Service
 	live      *checkout.Service
 	board     *checkout.Board // of the test environment
+	liveBoard *checkout.Board
 	bot       *bot.Bot
 	fleet     *whatsapp.Fleet
 	rail      *sandbox.Rail
@@ -57,7 +58,6 @@ type app struct {
 	meter     *meter.Meter
 	metrics   net.Listener // nil where nobody reads them
 
-	liveBoard     *checkout.Board
 	verifications map[flow.Environment]*checkout.Verifications
 	running       []func(ctx context.Context) error // of both environments, as long as the program
 }

@@ -30,8 +30,11 @@ type environment struct {
 }
 
 // env is the environment that the command is about.
-func (e *environment) env() flow.Environment {
-	if e.Live {
+func (e *environment) env() flow.Environment { return envOf(e.Live) }
+
+// envOf is the environment that --live, or its absence, names.
+func envOf(live bool) flow.Environment {
+	if live {
 		return flow.Live
 	}
 	return flow.Test

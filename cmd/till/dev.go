@@ -34,11 +34,11 @@ func (devCmd) Help() string {
 // Run runs until it is told to stop.
 func (c *devCmd) Run(w *world) error { return launch(w, c.Settings, true) }
 
-// botNumber is the bot's own number on the local network.
+// What the pretend world of till dev is made of, and how its start goes.
 const (
-	botNumber = "2349010000001"
+	botNumber = "2349010000001" // the bot's own on the local network
 	botName   = "Till"
-	demoName  = "Ada Stores"
+	demoName  = "Ada Stores" // the project that is made, and below its owner
 	demoEmail = "demo@till.test"
 	// readyPatience is how long the start waits for WhatsApp before it says how
 	// things stand.

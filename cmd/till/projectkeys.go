@@ -34,12 +34,7 @@ type changing struct {
 }
 
 // env is the environment of the key.
-func (c *changing) env() flow.Environment {
-	if c.Live {
-		return flow.Live
-	}
-	return flow.Test
-}
+func (c *changing) env() flow.Environment { return envOf(c.Live) }
 
 // makeKey makes a key.
 func makeKey(w *world, a *checkout.Accounts, p flow.Project, env flow.Environment, kind flow.KeyKind) (made api.KeyRecord, err error) {

@@ -84,7 +84,7 @@ func wordsOfNames(names []string) (words []string) {
 // longestFirst are the texts that can be told from the words of the program.
 func longestFirst(texts []string) (words []string) {
 	for _, t := range texts {
-		if t = strings.TrimSpace(t); telling(t) && !strings.HasPrefix(t, PrefixForgotten) {
+		if t = strings.TrimSpace(t); telling(t) && !strings.HasPrefix(t, prefixForgotten) {
 			words = append(words, t)
 		}
 	}

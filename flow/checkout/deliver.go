@@ -209,8 +209,8 @@ func keptOf(answer []byte) []byte {
 const unsendableAgain = time.Minute
 
 // unsendable puts a delivery off that nothing was sent of: this process cannot open
-// the endpoint's secret, say. That is no try: it spends
-// none of its schedule and leaves no record, and its endpoint is not to blame.
+// the endpoint's secret, say. That is no try: it spends none of its schedule and
+// leaves no record, and its endpoint is not to blame.
 func (k *worker) unsendable(ctx context.Context, d flow.Delivery, v flow.Verdict, now time.Time) store.Outcome {
 	if k.worthTelling(d.Endpoint, now) {
 		k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a delivery cannot be sent through a fault of our own", slog.String("delivery", d.ID),

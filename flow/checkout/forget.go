@@ -36,7 +36,7 @@ func NewForgetter(db *store.DB, now func() time.Time, random io.Reader) *Forgett
 
 // NewName draws what stands for somebody from then on. By it alone nobody finds
 // out who they were.
-func (f *Forgetter) NewName() (string, error) { return f.ids.New(PrefixForgotten) }
+func (f *Forgetter) NewName() (string, error) { return f.ids.New(prefixForgotten) }
 
 // Forgot is what was changed.
 type Forgot struct {

@@ -312,16 +312,16 @@ func recordPayerSession(ctx context.Context, r store.Reader, s flow.Session, aro
 	return out, err
 }
 
-// PrefixForgotten begins what stands for somebody who was forgotten.
-const PrefixForgotten = "payer_"
+// prefixForgotten begins what stands for somebody who was forgotten.
+const prefixForgotten = "payer_"
 
 // forgottenChars is how long that is: the prefix and a ULID.
-const forgottenChars = len(PrefixForgotten) + 26
+const forgottenChars = len(prefixForgotten) + 26
 
 // Forgotten says whether a name, or what a chat knows a person by, stands for
 // somebody who was forgotten.
 func Forgotten(name string) bool {
-	return len(name) == forgottenChars && strings.HasPrefix(name, PrefixForgotten) && strings.ToLower(name) == name
+	return len(name) == forgottenChars && strings.HasPrefix(name, prefixForgotten) && strings.ToLower(name) == name
 }
 
 // forgottenLine tells that the payer of a chat was forgotten.

@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -140,43 +141,36 @@ func TestWhatWasTakenBackBeforeItsCreditIsNotSaidToGoBack(t *testing.T) {
 	})
 }
 
-// A bank may take a credit back in parts, and tell of all of them before it.
+// A bank may take a credit back in parts, and tell of all of them before it. They
+// count whether or not it tells of them again after the credit.
 func TestEachPartThatWasTakenBackBeforeItsCreditCounts(t *testing.T) {
 	t.Parallel()
-	each(t, func(w *world) {
-		t := w.t
-		session, a := w.paying()
-		first, second := reversal("R1", "T1", a, 30_000, w.clock()), reversal("R2", "T1", a, 20_000, w.clock())
-		w.must(w.tell(first, second, first))
-		w.must(w.tell(said(flow.Credit, "T1", a, 500_000, w.clock()), second, first))
-		w.rest()
-		p, _, err := w.db.PaymentByTransaction(t.Context(), "T1")
-		if err != nil || p.Reversed != 50_000 {
-			t.Errorf("of the payment %d kobo are taken back: %+v (%v)", p.Reversed, p, err)
-		}
-		if left := w.accounts(session.ID); left[flow.RailClearing] != 450_000 {
-			t.Errorf("the ledger says %v", left)
-		}
-	})
-}
-
-// They count though the bank tells of none of them again after the credit.
-func TestEachPartThatWasTakenBackBeforeItsCreditCountsWithoutBeingToldAgain(t *testing.T) {
-	t.Parallel()
-	each(t, func(w *world) {
-		t := w.t
-		session, a := w.paying()
-		w.must(w.tell(reversal("R1", "T1", a, 30_000, w.clock()), reversal("R2", "T1", a, 20_000, w.clock())))
-		w.must(w.tell(said(flow.Credit, "T1", a, 500_000, w.clock())))
-		w.rest()
-		p, _, err := w.db.PaymentByTransaction(t.Context(), "T1")
-		if err != nil || p.Reversed != 50_000 {
-			t.Errorf("of the payment %d kobo are taken back: %+v (%v)", p.Reversed, p, err)
-		}
-		if left := w.accounts(session.ID); left[flow.RailClearing] != 450_000 {
-			t.Errorf("the ledger says %v", left)
-		}
-	})
+	for _, again := range []bool{true, false} {
+		t.Run(fmt.Sprintf("told again %t", again), func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				session, a := w.paying()
+				first, second := reversal("R1", "T1", a, 30_000, w.clock()), reversal("R2", "T1", a, 20_000, w.clock())
+				credit := said(flow.Credit, "T1", a, 500_000, w.clock())
+				if again {
+					w.must(w.tell(first, second, first))
+					w.must(w.tell(credit, second, first))
+				} else {
+					w.must(w.tell(first, second))
+					w.must(w.tell(credit))
+				}
+				w.rest()
+				p, _, err := w.db.PaymentByTransaction(t.Context(), "T1")
+				if err != nil || p.Reversed != 50_000 {
+					t.Errorf("of the payment %d kobo are taken back: %+v (%v)", p.Reversed, p, err)
+				}
+				if left := w.accounts(session.ID); left[flow.RailClearing] != 450_000 {
+					t.Errorf("the ledger says %v", left)
+				}
+			})
+		})
+	}
 }
 
 func TestOneReversalAtATimeWhateverComesAtOnce(t *testing.T) {

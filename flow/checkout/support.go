@@ -21,8 +21,8 @@ const (
 	sayAgainAtMost = time.Minute
 )
 
-// PrefixNote is the prefix of the ids of notes.
-const PrefixNote = "note_"
+// prefixNote is the prefix of the ids of notes.
+const prefixNote = "note_"
 
 // Note keeps what a supporter writes down about a session of the call's project.
 // Errors: resource_not_found, missing_field, invalid_field, card_data_not_accepted,
@@ -38,7 +38,7 @@ func (s *Service) Note(ctx context.Context, id flow.SessionID, author, text stri
 	if err := flow.MayKeep("The note", "", text); err != nil {
 		return err
 	}
-	name, err := s.ids.New(PrefixNote)
+	name, err := s.ids.New(prefixNote)
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// Any says that bugs can be planted in this program.
-const Any = true
-
 // Variable is the environment variable that names the bug.
 const Variable = "TILL_PLANTED"
 

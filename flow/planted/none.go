@@ -4,8 +4,6 @@ package planted
 
 // No bug is planted. What each of them is stands where they are, in bugs.go.
 const (
-	Any = false
-
 	DoublePost      = false
 	DroppedNotice   = false
 	PendingIsMoney  = false

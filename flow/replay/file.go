@@ -158,8 +158,8 @@ func strict(text []byte, v any) error {
 }
 
 // Redact is a recording without who the payer is and without what they and the
-// agents wrote:
-// only how it was understood stays, and of that a replay decides the same.
+// agents wrote: only how it was understood stays, and of that a replay decides the
+// same.
 func Redact(r Recording) (Recording, error) {
 	out := Recording{Chat: r.Chat}
 	for _, l := range r.Lines {

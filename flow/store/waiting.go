@@ -33,11 +33,11 @@ func Queues() []Queue {
 const (
 	// queueCounted is how far a queue is counted.
 	queueCounted = 1000
-	// StuckAfter is how long money on its way, a message or work that is due may
+	// stuckAfter is how long money on its way, a message or work that is due may
 	// take before somebody should look.
-	StuckAfter = 10 * time.Minute
-	// PayoutStuckAfter is how long a bank may say nothing of a payout that it was told of.
-	PayoutStuckAfter = 24 * time.Hour
+	stuckAfter = 10 * time.Minute
+	// payoutStuckAfter is how long a bank may say nothing of a payout that it was told of.
+	payoutStuckAfter = 24 * time.Hour
 	// deadShown is how long a webhook that was given up is shown.
 	deadShown = 30 * 24 * time.Hour
 )
@@ -86,7 +86,7 @@ func (f QueueFilter) query() (string, []any) {
 		}
 		return ` AND ` + alias + `.project = ?`, []any{string(f.Project)}
 	}
-	late := flow.Millis(f.Now.Add(-StuckAfter))
+	late := flow.Millis(f.Now.Add(-stuckAfter))
 	switch f.Queue {
 	case QueueOverpaid, QueueLate, QueueTwice, QueueUnmatched:
 		where, args := of("x")
@@ -146,7 +146,7 @@ func (f QueueFilter) stuck(late int64) (string, []any) {
  UNION ALL SELECT '', s.project, s.id, s.amount, CAST(0 AS BIGINT), s.sent_at, 'payout' FROM settlements s
  WHERE s.status IN ('PENDING', 'PROCESSING') AND s.sent_at > 0 AND s.sent_at < ?` + of
 	values := append(append([]any(nil), args...), args...)
-	values = append(append(values, flow.Millis(f.Now.Add(-PayoutStuckAfter))), args...)
+	values = append(append(values, flow.Millis(f.Now.Add(-payoutStuckAfter))), args...)
 	if f.Project == "" {
 		query += ` UNION ALL SELECT '', '', t.kind || ' ' || t.subject, CAST(0 AS BIGINT), CAST(0 AS BIGINT), t.due, 'work' FROM tasks t WHERE t.due < ?`
 		values = append(values, late)

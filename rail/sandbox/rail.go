@@ -15,8 +15,8 @@ import (
 	"till/rail"
 )
 
-// DefaultTimeout is how long a call to the bank may take, unless configured.
-const DefaultTimeout = 5 * time.Second
+// defaultTimeout is how long a call to the bank may take, unless configured.
+const defaultTimeout = 5 * time.Second
 
 // RailConfig says where the bank is. BaseURL, Secret and Now are required; Now
 // must be the clock that the bank has, or its notices look too old.
@@ -25,7 +25,7 @@ type RailConfig struct {
 	Secret  string       // of both directions, 16 to 256 printable characters
 	HTTP    *http.Client // nil: one without proxy; redirects are never followed
 	Now     func() time.Time
-	Timeout time.Duration // of one call; 0 is DefaultTimeout
+	Timeout time.Duration // of one call; 0: 5 s
 }
 
 // Rail is the rail to the pretend bank. It is safe for many callers.
@@ -56,7 +56,7 @@ func NewRail(c RailConfig) (*Rail, error) {
 		return nil, errors.New("make the sandbox rail: Now is required")
 	}
 	if c.Timeout <= 0 {
-		c.Timeout = DefaultTimeout
+		c.Timeout = defaultTimeout
 	}
 	return &Rail{base: strings.TrimSuffix(c.BaseURL, "/"), secret: c.Secret, http: caller(c.HTTP), now: c.Now, timeout: c.Timeout, pages: statementPages}, nil
 }

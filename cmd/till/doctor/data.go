@@ -109,7 +109,7 @@ func (l *look) unopened(file string) string {
 // restore is the command that goes back to the last backup.
 func (l *look) restore() string {
 	file := "BACKUP"
-	if last, err := LastBackup(l.DataDir); err == nil {
+	if last, err := lastBackup(l.DataDir); err == nil {
 		file = quoted(last.File)
 	}
 	return "till restore " + file + " --yes --data-dir " + quoted(l.DataDir)
@@ -252,9 +252,9 @@ func NoteBackup(dir string, b Backup) error {
 	return os.WriteFile(filepath.Join(dir, backupNote), append(text, '\n'), 0o600)
 }
 
-// LastBackup is the last backup that was made of a data dir. Errors:
+// lastBackup is the last backup that was made of a data dir. Errors:
 // fs.ErrNotExist for none.
-func LastBackup(dir string) (Backup, error) {
+func lastBackup(dir string) (Backup, error) {
 	var b Backup
 	text, err := os.ReadFile(filepath.Join(dir, backupNote))
 	if err == nil {
@@ -280,7 +280,7 @@ func (l *look) backups(context.Context) {
 		return
 	}
 	fix := "till backup till-$(date +%F).tar.gz --data-dir " + quoted(l.DataDir) + "   (daily, by cron or a systemd timer, to another disk)"
-	last, err := LastBackup(l.DataDir)
+	last, err := lastBackup(l.DataDir)
 	switch age := l.Now().Sub(last.At); {
 	case errors.Is(err, fs.ErrNotExist) && l.pretend():
 		l.ok("No backup was ever made; all of this is a pretend world.")

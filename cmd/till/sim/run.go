@@ -38,8 +38,8 @@ const (
 //go:embed testdata/seeds.txt
 var permanent string
 
-// Permanent are the seeds that found something once: they always run first.
-func Permanent() ([]uint64, error) {
+// permanentSeeds are the seeds that found something once: they always run first.
+func permanentSeeds() ([]uint64, error) {
 	var list []uint64
 	for line := range strings.SplitSeq(permanent, "\n") {
 		line, _, _ = strings.Cut(line, "#")
@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Jobs <= 0 {
 		o.Jobs = runtime.NumCPU()
 	}
-	first, err := Permanent()
+	first, err := permanentSeeds()
 	if err != nil {
 		return err
 	}
