@@ -16,6 +16,7 @@ const (
 	NumberSyncing    NumberState = "syncing"       // connected; what it missed is still coming in
 	NumberLive       NumberState = "live"          // hears and sends
 	NumberDeaf       NumberState = "deaf"          // connected, and hears nothing
+	NumberMute       NumberState = "mute"          // connected, and sends nothing: its keys cannot be kept
 	NumberPhoneAway  NumberState = "phone-offline" // its phone was not seen for days
 	NumberTimelocked NumberState = "timelocked"    // may not write to strangers for a time
 	NumberBanned     NumberState = "temp-banned"   // refused for a time
@@ -39,6 +40,8 @@ func (s NumberState) Advice() string {
 		return "Link a phone: stop Till and run till pair, or scan the code that it prints."
 	case NumberDeaf:
 		return "It was reconnected once. If it lasts, restart Till and look at the number's phone."
+	case NumberMute:
+		return "Make room on the disk of the folder whatsapp in the data dir, or have it be written again: till doctor says what it lacks. It goes on by itself."
 	case NumberPhoneAway:
 		return "Switch its phone on and open WhatsApp: after 14 days without it WhatsApp unlinks us."
 	case NumberTimelocked:

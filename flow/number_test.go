@@ -25,6 +25,7 @@ func TestWhichNumbersTakeNewChats(t *testing.T) {
 		"killed":                     {with(func(n *flow.Number) { n.Switch = flow.NumberKill }), flow.NumberKilled, false, false},
 		"killed and not run":         {with(func(n *flow.Number) { n.Switch, n.Holder = flow.NumberKill, "" }), flow.NumberKilled, false, false},
 		"syncing":                    {with(func(n *flow.Number) { n.State = flow.NumberSyncing }), flow.NumberSyncing, false, true},
+		"mute":                       {with(func(n *flow.Number) { n.State = flow.NumberMute }), flow.NumberMute, false, true},
 		"deaf":                       {with(func(n *flow.Number) { n.State = flow.NumberDeaf }), flow.NumberDeaf, false, true},
 		"timelocked":                 {with(func(n *flow.Number) { n.State = flow.NumberTimelocked }), flow.NumberTimelocked, false, true},
 		"banned":                     {with(func(n *flow.Number) { n.State = flow.NumberBanned }), flow.NumberBanned, false, false},

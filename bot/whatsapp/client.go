@@ -76,6 +76,8 @@ var (
 	ErrInput = errors.New("whatsapp: not acceptable")
 	// ErrPaired says that there is nothing to pair: the number is linked.
 	ErrPaired = errors.New("whatsapp: already paired")
+	// ErrKeys says that the keys of a number can be neither read nor kept.
+	ErrKeys = errors.New("whatsapp: the keys cannot be used")
 	// ErrClosed says that the client was closed, or runs already.
 	ErrClosed = errors.New("whatsapp: closed or running")
 )
@@ -183,6 +185,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		_ = db.Close()
 		return nil, err
 	}
+	c.file.changed = func() { c.set(func(*link) {}) }
 	return c, nil
 }
 

@@ -59,8 +59,9 @@ type Fleet struct {
 
 	alone atomic.Int32 // whether its one number is answered by its own phone: phoneSilent, phoneAnswers, or 0 while nobody knows
 
-	mu    sync.Mutex
-	lines map[int]*Client // those that this process runs now
+	mu     sync.Mutex
+	lines  map[int]*Client // those that this process runs now
+	faults map[int]error   // of numbers that do not run because of their keys
 }
 
 // NewFleet makes a Fleet and the folder of its keys. Nothing is opened before Run.
@@ -85,7 +86,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 		}
 	}
 	slices.Sort(slots)
-	return &Fleet{cfg: cfg, log: cfg.Client.Log, slots: slots[:min(len(slots), MaxNumbers)], lines: map[int]*Client{}}, nil
+	return &Fleet{cfg: cfg, log: cfg.Client.Log, slots: slots[:min(len(slots), MaxNumbers)], lines: map[int]*Client{}, faults: map[int]error{}}, nil
 }
 
 // KeysFile is where the keys of the number in a slot are.
@@ -152,6 +153,7 @@ func (f *Fleet) keep(ctx context.Context, slot int) {
 			failed++
 			wait, told = spaced(failed, failedFrom, failedTo), err.Error()
 		}
+		f.blame(slot, err)
 		if told != last && ctx.Err() == nil { // one line for each change
 			f.log.LogAttrs(ctx, slog.LevelWarn, "whatsapp number does not run here", slog.Int("slot", slot), slog.String("reason", scrub(told)))
 		}
@@ -177,7 +179,7 @@ func (f *Fleet) hold(ctx context.Context, slot int) (err error) {
 	file := KeysFile(f.cfg.Dir, f.cfg.Name, slot)
 	lock, past, heir := f.lock(file)
 	if lock.fault != nil {
-		return lock.fault
+		return fmt.Errorf("%w: %w", ErrKeys, lock.fault)
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
 	lease, err := f.cfg.Leases.Take(ctx, slot, heir)
@@ -195,7 +197,7 @@ func (f *Fleet) hold(ctx context.Context, slot int) (err error) {
 		return fmt.Errorf("%w: the keys in %s are used", checkout.ErrHeld, filepath.Base(file))
 	}
 	if err := lock.sign(f.cfg.Leases.Holder()); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrKeys, err)
 	}
 	return f.run(ctx, file, lease)
 }
@@ -212,7 +214,7 @@ func (f *Fleet) run(ctx context.Context, file string, lease *checkout.Lease) (er
 	cfg.Ear = func(m bot.Message) bool { return f.ours(m) && client.ear.take(m) }
 	client, err = Open(ctx, cfg)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrKeys, err)
 	}
 	defer func() { err = errors.Join(err, client.Close()) }() // after a panic too
 	f.set(lease.Slot, client)
@@ -279,6 +281,35 @@ func (f *Fleet) set(slot int, client *Client) {
 		return
 	}
 	f.lines[slot] = client
+}
+
+// blame remembers that a number does not run because of its keys, if it is because of
+// them.
+func (f *Fleet) blame(slot int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.faults, slot)
+	if errors.Is(err, ErrKeys) {
+		f.faults[slot] = err
+	}
+}
+
+// Unkept says why keys of our numbers can be neither read nor kept, so that payers get
+// no answers; nil where all can. It heals by itself.
+func (f *Fleet) Unkept() error {
+	for _, c := range f.running() {
+		if _, why := c.file.unkept(); why != nil {
+			return why
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, slot := range f.slots {
+		if why := f.faults[slot]; why != nil && f.lines[slot] == nil {
+			return why
+		}
+	}
+	return nil
 }
 
 // running are the numbers that this process runs, by slot.

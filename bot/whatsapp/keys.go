@@ -89,6 +89,9 @@ type keyFile struct {
 
 	mu      sync.Mutex
 	current *ratchets // of the device that is used, nil for none
+	fault   error     // why the last changes were not kept, nil where they were
+	faulty  time.Time // since when
+	changed func()    // called when that begins or ends; it may be nil
 }
 
 // inURI writes what means something in a URI so that it means itself.

@@ -89,6 +89,31 @@ func (f *keyFile) keep(jid string, c *changes) error {
 	if f.closed {
 		return errGone
 	}
+	err := f.commit(jid, c)
+	if errors.Is(err, errTaken) {
+		return err
+	}
+	f.mu.Lock()
+	turned := (f.fault == nil) != (err == nil)
+	if f.fault = err; turned {
+		f.faulty = f.now()
+	}
+	f.mu.Unlock()
+	if turned && f.changed != nil {
+		f.changed()
+	}
+	return err
+}
+
+// unkept says why what was last to be kept was not, and since when; nil where it was.
+// It is tried again each second until it is.
+func (f *keyFile) unkept() (since time.Time, why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.faulty, f.fault
+}
+
+func (f *keyFile) commit(jid string, c *changes) error {
 	_, err := f.write.Exec("BEGIN IMMEDIATE")
 	if err != nil {
 		return fmt.Errorf("keeping the keys: %w", err)

@@ -160,7 +160,7 @@ func (c *Client) Run(ctx context.Context) error {
 	defer c.end(cut, &reading)
 	wa, number, err := c.device(work, false)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrKeys, err)
 	}
 	c.set(func(l *link) { *l = c.first(wa, number) })
 	reading.Go(func() { c.markRead(ctx) })

@@ -89,7 +89,10 @@ func (c *Client) Standing() flow.Number {
 	defer c.mu.Unlock()
 	l := &c.link
 	n := flow.Number{Digits: l.number, State: l.outside(), Since: l.since, PhoneSeen: l.phone}
+	since, unkept := c.file.unkept()
 	switch {
+	case l.state == StateConnected && unkept != nil:
+		n.State, n.Detail, n.Since = flow.NumberMute, scrub(unkept.Error()), since
 	case n.State == flow.NumberBanned:
 		n.Until, n.Detail = l.until, fmt.Sprintf("code %d", l.code)
 	case n.State == flow.NumberConnecting:

@@ -137,8 +137,12 @@ func (a *app) checkRedis() {
 // checkWhatsApp: without a number, headless sessions go on.
 func (a *app) checkWhatsApp() {
 	a.checks = append(a.checks, func(context.Context) api.Check {
-		out := api.Check{Name: "whatsapp", OK: a.board.Any() != ""}
-		if out.OK {
+		out := api.Check{Name: "whatsapp", Err: a.fleet.Unkept()}
+		if out.Err != nil { // whatever other numbers do: nobody in the chats of these is answered
+			out.Reason = "Keys of numbers cannot be kept: payers get no answers until the folder " + keysDir + " of the data dir can be written again. till doctor says what it lacks; nothing is lost meanwhile."
+			return out
+		}
+		if out.OK = a.board.Any() != ""; out.OK {
 			return out
 		}
 		out.Reason = "No number takes new chats: " + standings(a.board.Numbers(), time.Now())

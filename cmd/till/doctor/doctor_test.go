@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -150,7 +151,7 @@ type fault struct {
 // Each fault is staged: its cause is named, its fix is told, and once that is
 // done the doctor sees nothing any more.
 func TestTheDoctorNamesTheCauseAndTheFix(t *testing.T) {
-	for _, f := range append(faultsOfThePlace(), faultsOutside()...) {
+	for _, f := range slices.Concat(faultsOfThePlace(), faultsOfTheKeys(), faultsOutside()) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			s := well(t)

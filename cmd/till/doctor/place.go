@@ -73,8 +73,10 @@ func (l *look) shared() bool { return l.DatabaseURL != "" && l.BankURL != "" && 
 // reach shows why a file of the data dir, "" for none, cannot be used: whose it is,
 // how its disk is mounted, or what has run out on it. It does not make it the asker's own, since Till, which
 // may run as another user, could not use it then.
-func (l *look) reach(file string, err error) string {
-	dir := quoted(l.DataDir)
+func (l *look) reach(file string, err error) string { return reachIn(l.DataDir, file, err) }
+
+func reachIn(folder, file string, err error) string {
+	dir := quoted(folder)
 	if errors.Is(err, syscall.EROFS) {
 		return "findmnt -T " + dir + "   (its disk is mounted read-only: mount it to be written, or give another --data-dir)"
 	}
@@ -83,7 +85,7 @@ func (l *look) reach(file string, err error) string {
 	}
 	show := "ls -ld " + dir
 	if file != "" {
-		show += " " + quoted(filepath.Join(l.DataDir, file))
+		show += " " + quoted(filepath.Join(folder, file))
 	}
 	return show + "   (then run this as the owner of the folder: sudo -u OWNER, or with systemd-run as in the unit till.service; a file that is another's: sudo chown --reference=" + dir + " FILE)"
 }
@@ -175,6 +177,7 @@ func (l *look) disk(context.Context) {
 		return
 	}
 	l.logFile()
+	l.keys()
 	took, err := l.Sync(dir)
 	slow := fmt.Sprintf("The disk takes %s to keep a small file: that bounds how many payments a second can be confirmed.", took.Round(100*time.Microsecond))
 	faster := "iostat -x 1 3   (see what else writes; a local SSD takes under 5ms)"
@@ -187,6 +190,27 @@ func (l *look) disk(context.Context) {
 		l.warn(slow, faster)
 	default:
 		l.ok(fmt.Sprintf("The disk keeps a small file in %s.", took.Round(100*time.Microsecond)))
+	}
+}
+
+// leastKeys is the room that a number's keys need at least: SQLite's log of them grows so
+// large.
+const leastKeys = 16 << 20
+
+// keys looks whether the keys of the numbers can be kept, whose folder may be on a disk
+// of its own: before each message to a payer some are.
+func (l *look) keys() {
+	dir := filepath.Join(l.DataDir, "whatsapp")
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if free, all, err := l.Disk(dir); err == nil && all > 0 && free < leastKeys {
+		l.fail(fmt.Sprintf("The disk of the numbers' keys in %s is full: %s of %s are free. Payers get no answers.", dir, bytesOf(free), bytesOf(all)),
+			"df -h "+quoted(dir)+" && du -xh "+quoted(dir)+" | sort -h | tail   (then make room, or move the folder to a larger disk while Till is stopped)")
+		return
+	}
+	if _, err := l.Sync(dir); err != nil {
+		l.fail("The keys of the numbers cannot be kept in "+dir+", and payers get no answers: "+brief(err)+".", reachIn(dir, "", err))
 	}
 }
 

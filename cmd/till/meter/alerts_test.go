@@ -162,6 +162,7 @@ func TestEachStandingOfANumberRaisesItsAlert(t *testing.T) {
 		{flow.NumberTimelocked, 12 * day, "", "TillWhatsAppPhoneAway TillWhatsAppPhoneAwayLong TillWhatsAppTimelocked"},
 		{flow.NumberReplaced, 0, "", "TillWhatsAppReplaced"},
 		{flow.NumberDeaf, 0, "", "TillWhatsAppNotHearing"},
+		{flow.NumberMute, 0, "", "TillWhatsAppNotHearing"},
 		{flow.NumberConnecting, 0, "", "TillWhatsAppNotHearing"},
 		{flow.NumberOffline, 0, "", "TillWhatsAppNotHearing"},
 		{flow.NumberTimelocked, 0, "", "TillWhatsAppTimelocked"},

@@ -88,6 +88,8 @@ func (l live) numbers(to chan<- prometheus.Metric) {
 		case flow.NumberLive, flow.NumberPhoneAway, flow.NumberTimelocked, flow.NumberDraining, flow.NumberSyncing:
 			up++
 			hears = true
+		case flow.NumberMute:
+			hears = true
 		case flow.NumberLoggedOut, flow.NumberBanned, flow.NumberOutdated, flow.NumberPasskey:
 			out++
 		case flow.NumberOffline, flow.NumberConnecting, flow.NumberPairing, flow.NumberDeaf, flow.NumberReplaced, flow.NumberKilled:
