@@ -30,7 +30,7 @@ type Settings struct {
 	SecretsKey      Secret        `name:"secrets-key" env:"TILL_SECRETS_KEY" help:"What seals secrets in the databases: 32 bytes in hex, as openssl rand -hex 32 prints them. Empty is the file secrets.key in the data dir."`
 	SecretsKeyOld   Secret        `name:"secrets-key-old" env:"TILL_SECRETS_KEY_OLD" help:"Keys that sealed before, with commas between: what they sealed is sealed anew at the next start."`
 	RedisURL        Secret        `name:"redis-url" env:"TILL_REDIS_URL" help:"redis:// address; empty uses one inside the program, which forgets at its end and is counted by this process alone."`
-	BankURL         string        `name:"bank-url" env:"TILL_BANK_URL" help:"Address of a sandbox bank that runs by itself (till bank)."`
+	BankURL         Address       `name:"bank-url" env:"TILL_BANK_URL" help:"Address of a sandbox bank that runs by itself (till bank)."`
 	WhatsAppNetwork string        `name:"whatsapp-network" env:"TILL_WHATSAPP_NETWORK" default:"local" enum:"local,whatsapp" help:"local: the network inside the program; whatsapp: the real one."`
 	WhatsAppDial    string        `name:"whatsapp-dial" env:"TILL_WHATSAPP_DIAL" help:"host:port of a WhatsApp network that somebody else runs, over plain TCP."`
 	WhatsAppRootKey string        `name:"whatsapp-root-key" env:"TILL_WHATSAPP_ROOT_KEY" help:"Trust root of that network: 32 bytes in hex."`
@@ -43,7 +43,7 @@ type Settings struct {
 	WebhookLoopback bool          `name:"webhook-loopback" env:"TILL_WEBHOOK_LOOPBACK" default:"true" negatable:"" help:"Let webhooks of the test environment go to this machine, while nobody outside of it reaches Till."`
 	RateLimitTest   int           `name:"rate-limit-test" env:"TILL_RATE_LIMIT_TEST" default:"50" help:"Calls a second that each test key has, and each address without a key that holds; twice as many at once."`
 	RateLimitLive   int           `name:"rate-limit-live" env:"TILL_RATE_LIMIT_LIVE" default:"100" help:"Calls a second that each live key has; twice as many at once."`
-	PublicURL       string        `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
+	PublicURL       Address       `name:"public-url" env:"TILL_PUBLIC_URL" help:"Address under which others reach the API; empty is http:// and http-addr."`
 	TrustedProxies  string        `name:"trusted-proxies" env:"TILL_TRUSTED_PROXIES" help:"Proxies in front of the API whose X-Forwarded-For is believed: addresses or networks, with commas between."`
 	Holidays        string        `name:"holidays" env:"TILL_HOLIDAYS" help:"File with changes to the days on which banks are closed and nobody is paid out, one in each line, as 2026-08-27,Id-ul-Maulud; a minus in front opens a day again."`
 	SecondAbove     int64         `name:"second-person-above" env:"TILL_SECOND_PERSON_ABOVE" default:"10000000" help:"Amount in kobo beyond which a second person has to agree to what somebody orders about money in the console; 0 for never."`
@@ -98,8 +98,10 @@ func (s Settings) Check() error {
 	if err := s.checkPublicURL(); err != nil {
 		faults = append(faults, err)
 	}
-	if s.BankURL != "" && (!hasScheme(s.BankURL, "http") || !OnThisMachine(s.BankURL)) {
-		faults = append(faults, fault("bank-url", s.BankURL, "the sandbox bank runs on this machine: give its address, as http://127.0.0.1:8091"))
+	if u := string(s.BankURL); u != "" && (!hasScheme(u, "http") || !OnThisMachine(u)) {
+		faults = append(faults, fault("bank-url", s.BankURL.String(), "the sandbox bank runs on this machine: give its address, as http://127.0.0.1:8091"))
+	} else if strings.Contains(u, "@") { // it asks for none, and who gave one would read it in the log
+		faults = append(faults, fault("bank-url", s.BankURL.String(), "give it without a user and a password: the sandbox bank asks for none"))
 	}
 	for _, n := range []struct {
 		name        string
@@ -152,12 +154,13 @@ func (s Settings) checkPublicURL() error {
 	if s.PublicURL == "" {
 		return nil
 	}
-	if !hasScheme(s.PublicURL, "http", "https") || unquoted(s.PublicURL) != s.PublicURL {
-		return fault("public-url", s.PublicURL, "give an https:// address, as "+asHTTPS(s.PublicURL))
+	raw := string(s.PublicURL)
+	if !hasScheme(raw, "http", "https") || unquoted(raw) != raw {
+		return fault("public-url", s.PublicURL.String(), "give an https:// address, as "+asHTTPS(raw))
 	}
-	u, err := url.Parse(s.PublicURL)
-	if err == nil && (u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(s.PublicURL, "#")) {
-		shown := u.Redacted()
+	u, err := url.Parse(raw)
+	if err == nil && (u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(raw, "#")) {
+		shown := s.PublicURL.String()
 		u.User, u.RawQuery, u.ForceQuery, u.Fragment = nil, "", false, ""
 		return fault("public-url", shown, "give it without a user, a query and a fragment, as "+u.String())
 	}
@@ -275,6 +278,7 @@ func asHTTPS(raw string) string {
 	if _, rest, found := strings.Cut(raw, "://"); found {
 		raw = rest
 	}
+	raw = raw[strings.LastIndexByte(raw, '@')+1:]
 	if meant := "https://" + raw; hasScheme(meant, "https") {
 		return meant
 	}
@@ -294,7 +298,7 @@ func hasScheme(raw string, schemes ...string) bool {
 // and read what they answer. Whoever names a proxy is reached through it.
 func (s Settings) LoopbackWebhooks() bool {
 	host, _, err := net.SplitHostPort(s.HTTPAddr)
-	return s.WebhookLoopback && err == nil && s.TrustedProxies == "" && OnThisMachine("http://"+net.JoinHostPort(host, "1")) && (s.PublicURL == "" || OnThisMachine(s.PublicURL))
+	return s.WebhookLoopback && err == nil && s.TrustedProxies == "" && OnThisMachine("http://"+net.JoinHostPort(host, "1")) && (s.PublicURL == "" || OnThisMachine(string(s.PublicURL)))
 }
 
 // OnThisMachine says whether an address leads nowhere else. It asks nobody.

@@ -21,7 +21,7 @@ func TestThePublicAddressIsOneThatLinksAreMadeOf(t *testing.T) {
 	} {
 		s := config.Settings{
 			HTTPAddr: "127.0.0.1:8080", DataDir: "data", MetricsAddr: "off", RateLimitTest: 1, RateLimitLive: 1, WhatsAppSends: 1, WhatsAppChats: 1, WhatsAppNumbers: 1,
-			PublicURL: address,
+			PublicURL: config.Address(address),
 		}
 		err := s.Check()
 		if (meant == "") != (err == nil) {
@@ -71,7 +71,7 @@ func TestWebhooksGoToThisMachineWhereNobodyElseReachesTill(t *testing.T) {
 		{"127.0.0.1", "", false},
 		{"", "", false},
 	} {
-		s := config.Settings{WebhookLoopback: true, HTTPAddr: c.addr, PublicURL: c.public}
+		s := config.Settings{WebhookLoopback: true, HTTPAddr: c.addr, PublicURL: config.Address(c.public)}
 		if got := s.LoopbackWebhooks(); got != c.want {
 			t.Errorf("at %q, as %q: %v, not %v", c.addr, c.public, got, c.want)
 		}

@@ -1,6 +1,9 @@
 package config
 
-import "log/slog"
+import (
+	"log/slog"
+	"strings"
+)
 
 // Secret is a setting that nobody may read by accident: it prints as [secret].
 type Secret string
@@ -29,3 +32,25 @@ func (s *Secret) UnmarshalText(text []byte) error {
 	*s = Secret(text)
 	return nil
 }
+
+// Address is where something answers. Who and what password stands in it before an @ is
+// not printed.
+type Address string
+
+// String hides who stands in it.
+func (a Address) String() string {
+	at := strings.LastIndexByte(string(a), '@')
+	if at < 0 {
+		return string(a)
+	}
+	scheme, _, found := strings.Cut(string(a[:at]), "://")
+	if found {
+		scheme += "://"
+	} else {
+		scheme = ""
+	}
+	return scheme + hidden + string(a[at:])
+}
+
+// MarshalText hides who stands in it, in JSON and TOML.
+func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }

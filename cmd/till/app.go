@@ -220,7 +220,7 @@ func nextTry(d flow.Delivery, v flow.Verdict) (time.Duration, bool) {
 // publicURL is where others reach the API.
 func (a *app) publicURL() string {
 	if a.set.PublicURL != "" {
-		return strings.TrimSuffix(a.set.PublicURL, "/")
+		return strings.TrimSuffix(string(a.set.PublicURL), "/")
 	}
 	return "http://" + reached(a.listener.Addr().String())
 }

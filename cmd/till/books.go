@@ -97,7 +97,7 @@ func (b *books) withBank(w *world, now func() time.Time, do func(rail.Rail) erro
 // bankAt is where the bank answers until ended is called.
 func (b *books) bankAt(ctx context.Context, now func() time.Time) (base string, ended func() error, err error) {
 	if b.BankURL != "" {
-		return b.BankURL, func() error { return nil }, nil
+		return string(b.BankURL), func() error { return nil }, nil
 	}
 	if addr, err := os.ReadFile(under(b.DataDir, "bank.addr")); err == nil {
 		d := net.Dialer{Timeout: time.Second}

@@ -31,7 +31,7 @@ func (c *consoleCmd) Run(w *world) error {
 	if err := c.Check(); err != nil {
 		return usageError{err}
 	}
-	base := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), "http://"+reached(c.HTTPAddr))
+	base := cmp.Or(strings.TrimSuffix(string(c.PublicURL), "/"), "http://"+reached(c.HTTPAddr))
 	runs := answers(w.ctx, "http://"+reached(c.HTTPAddr))
 	operators, err := c.operators(w)
 	if err != nil {

@@ -145,7 +145,7 @@ func stopped(err error) error {
 
 // openBank starts the sandbox bank inside, or reaches one that runs by itself.
 func (a *app) openBank(ctx context.Context) error {
-	base, now := a.set.BankURL, time.Now
+	base, now := string(a.set.BankURL), time.Now
 	if base == "" {
 		now = a.clock.Now
 		ln, err := listenAgain(ctx, under(a.set.DataDir, "bank.addr"))
@@ -270,7 +270,7 @@ func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) er
 		return fmt.Errorf("make the demo project: %w", err)
 	}
 	var b strings.Builder
-	b.WriteString("fake  bank      sandbox, no money moves: " + cmp.Or(a.set.BankURL, "inside this program") + "\n")
+	b.WriteString("fake  bank      sandbox, no money moves: " + cmp.Or(a.set.BankURL.String(), "inside this program") + "\n")
 	switch {
 	case a.realNumber():
 		b.WriteString("real  WhatsApp  messages reach real people\n")

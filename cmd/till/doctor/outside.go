@@ -110,7 +110,7 @@ func redisInfo(text string) map[string]string {
 
 // bank looks whether the bank answers.
 func (l *look) bank(ctx context.Context) {
-	base := l.BankURL
+	base := string(l.BankURL)
 	if base == "" {
 		addr, err := os.ReadFile(filepath.Join(l.DataDir, "bank.addr"))
 		if err != nil || !l.serves {
@@ -120,12 +120,12 @@ func (l *look) bank(ctx context.Context) {
 		base = "http://" + strings.TrimSpace(string(addr))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base, nil)
-	if err != nil {
+	at, bad := url.Parse(base)
+	if err != nil || bad != nil || at.User != nil {
 		return // told with the settings
 	}
 	res, err := l.client.Do(req)
 	if err != nil {
-		at, _ := url.Parse(base)
 		l.fail("The bank at "+base+" does not answer: "+brief(errors.Unwrap(err))+". Payers get no account to pay to.", "till bank --addr "+at.Host)
 		return
 	}
@@ -280,7 +280,7 @@ func (l *look) public(ctx context.Context) {
 		l.ok("Only this machine reaches Till: no --public-url is set.")
 		return
 	}
-	u, err := url.Parse(l.PublicURL)
+	u, err := url.Parse(string(l.PublicURL))
 	if err != nil || u.Hostname() == "" {
 		return // told with the settings
 	}
@@ -300,7 +300,7 @@ func (l *look) public(ctx context.Context) {
 	}
 	if u.Scheme != "https" {
 		if !loopback(host) {
-			l.fail("--public-url "+l.PublicURL+" has no TLS: keys, passwords and payers' names pass in the clear.", "TILL_PUBLIC_URL=https://"+u.Host+" till serve   (with a proxy in front that has a certificate)")
+			l.fail("--public-url "+l.PublicURL.String()+" has no TLS: keys, passwords and payers' names pass in the clear.", "TILL_PUBLIC_URL=https://"+u.Host+" till serve   (with a proxy in front that has a certificate)")
 			return
 		}
 		l.ok("--public-url leads to this machine alone.")

@@ -56,7 +56,7 @@ func faultsOutside() []fault {
 			mends: func(s *stage, _ string) {
 				bank := httptest.NewServer(http.NotFoundHandler())
 				s.t.Cleanup(bank.Close)
-				s.cfg.BankURL = bank.URL
+				s.cfg.BankURL = config.Address(bank.URL)
 			},
 		},
 		{
@@ -170,7 +170,7 @@ func (s *stage) proxy(until time.Time, name string) {
 	s.must(err)
 	s.cfg.Roots = x509.NewCertPool()
 	s.cfg.Roots.AddCert(parsed)
-	s.cfg.PublicURL = "https://pay.till.test:" + port
+	s.cfg.PublicURL = config.Address("https://pay.till.test:" + port)
 }
 
 // A look changes nothing: neither the data nor what a server that starts now
