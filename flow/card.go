@@ -30,8 +30,9 @@ const (
 )
 
 // HoldsCard says whether a text holds what looks like a card number: 13 to 19
-// digits of any script, perhaps grouped by spaces, dashes or dots, with a valid check digit and a
-// prefix that an issuer uses. Longer runs of digits are something else.
+// digits of any script, perhaps grouped by spaces, dashes or dots, or by slashes, underscores or
+// commas as on the card, with a valid check digit and a prefix that an issuer uses. Longer runs
+// of digits are something else.
 func HoldsCard(text string) bool {
 	if len(text) < minCardDigits {
 		return false
@@ -48,7 +49,7 @@ func HoldsCard(text string) bool {
 		}
 		i = end
 	}
-	return false
+	return holdsPrinted(text)
 }
 
 // maxGap is how many separators stand between two groups at most: " - ".
@@ -284,8 +285,28 @@ func holdsIdentity(name, text string) bool {
 	return run()
 }
 
-// namesIdentity says whether one of the two words stands in a text by itself.
+// namesIdentity says whether one of the two words stands in a text by itself, or its letters
+// do, as in B.V.N.
 func namesIdentity(text string) bool {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
-	return slices.Contains(words, "bvn") || slices.Contains(words, "nin")
+	text = strings.ToLower(text)
+	is := func(word string) bool { return word == "bvn" || word == "nin" }
+	if slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }), is) {
+		return true
+	}
+	spelled := ""
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		letter := strings.TrimRightFunc(word, unicode.IsDigit)
+		single := utf8.RuneCountInString(letter) == 1
+		if single {
+			spelled += letter
+		}
+		if single && letter == word {
+			continue
+		}
+		if is(spelled) {
+			return true
+		}
+		spelled = ""
+	}
+	return is(spelled)
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// PlainDigits is a text with the digits of every script as those of ASCII.
+func PlainDigits(text string) string { return plainDigits(text) }
+
 // Matrices prints every table of legal moves: a line for each state, a column
 // for each trigger, and where it leads.
 func Matrices() map[string]string {

@@ -75,6 +75,7 @@ func renderings(number string) []string {
 	return []string{
 		number, strings.TrimSpace(grouped), strings.ReplaceAll(strings.TrimSpace(grouped), " ", "-"), strings.ReplaceAll(strings.TrimSpace(grouped), " ", "."), wide,
 		"my card is " + number + " 12/29 123", strings.ReplaceAll(strings.TrimSpace(grouped), " ", "\u00a0"), number[:8] + "\u200b" + number[8:],
+		strings.ReplaceAll(strings.TrimSpace(grouped), " ", "/"),
 	}
 }
 
