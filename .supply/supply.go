@@ -231,6 +231,9 @@ func sbom(binary string, out io.Writer) error {
 	type object = map[string]any
 	components, refs := []object{}, []string{}
 	for _, m := range list {
+		if m.Path == "std" { // as the database of Go's vulnerabilities names it, and who looks there
+			m.Path, m.Version = "stdlib", strings.TrimPrefix(m.Version, "go")
+		}
 		ref := "pkg:golang/" + m.Path + "@" + m.Version
 		refs = append(refs, ref)
 		components = append(components, object{

@@ -2,10 +2,12 @@ package main
 
 import (
 	"debug/buildinfo"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +37,30 @@ func TestTheListOfLicencesIsOfWhatIsInTheProgram(t *testing.T) {
 	}
 	if len(listed) != len(info.Deps)+1 { // and Go's own
 		t.Errorf("%d modules are listed, and %d are in the program: make licences", len(listed), len(info.Deps)+1)
+	}
+}
+
+// Scanners look Go's own library up as the database of Go's vulnerabilities names it, and by a
+// version without the word before it: under another name none of its faults is found.
+func TestTheBillOfMaterialsNamesGosLibraryAsScannersLookItUp(t *testing.T) {
+	bin := tilltest.Program(t)
+	info, err := buildinfo.ReadFile(bin)
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), "go", "run", ".supply/supply.go", "sbom", bin)
+	cmd.Dir = filepath.Join("..", "..")
+	text, err := cmd.Output()
+	must(t, err)
+	var bill struct {
+		Components   []struct{ Name, Version, Purl string }
+		Dependencies []struct{ DependsOn []string }
+	}
+	must(t, json.Unmarshal(text, &bill))
+	version := strings.TrimPrefix(info.GoVersion, "go")
+	if first := bill.Components[0]; first.Name != "stdlib" || first.Version != version || first.Purl != "pkg:golang/stdlib@"+version {
+		t.Errorf("Go's library is %+v", first)
+	}
+	if len(bill.Components) != len(info.Deps)+1 || !slices.Contains(bill.Dependencies[0].DependsOn, "pkg:golang/stdlib@"+version) {
+		t.Errorf("%d components for %d modules, on which depends %v", len(bill.Components), len(info.Deps), bill.Dependencies)
 	}
 }
 
