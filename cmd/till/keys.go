@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"till/flow/checkout"
 )
@@ -24,6 +26,10 @@ func (a *app) checkEnvFile() error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// envAside holds the keys until they count: whoever waits for the file itself may call
+// with them at once, and a kill loses none.
+const envAside = envFile + ".new"
+
 // demo makes the demo project on the first start, and finds it afterwards. The
 // secret key is only known when it is made.
 func (a *app) demo(ctx context.Context) (public, secret string, err error) {
@@ -32,17 +38,30 @@ func (a *app) demo(ctx context.Context) (public, secret string, err error) {
 	}
 	made, err := a.accounts.Demo(ctx, demoEmail, rand.Text(), demoName, func(keys checkout.SignedUp) error {
 		text := fmt.Sprintf("TILL_URL=%s\nTILL_PUBLIC_KEY=%s\nTILL_SECRET_KEY=%s\n", a.publicURL(), keys.PublicKey, keys.SecretKey)
-		if err := writeSecret(envFile, text); err != nil {
+		err := writeSecret(envAside, text)
+		if info, is := os.Stat(envFile); err == nil && is == nil && info.IsDir() { // it would be in the way, and then the keys count
+			err = errors.Join(&fs.PathError{Op: "write", Path: envFile, Err: syscall.EISDIR}, os.Remove(envAside))
+		}
+		if err != nil {
 			return fmt.Errorf("keep the keys in %s: %w", envFile, err)
 		}
 		return nil
 	})
-	return made.PublicKey, made.SecretKey, err
+	if err != nil {
+		return "", "", err
+	}
+	if err := os.Rename(envAside, envFile); err != nil {
+		return "", "", fmt.Errorf("keep the keys in %s: %w", envFile, err)
+	}
+	return made.PublicKey, made.SecretKey, nil
 }
 
 // keepEnvFile says whether the file with the keys is here, and renews the
 // address in it: a later start may listen elsewhere.
 func keepEnvFile(address, public string) bool {
+	if text, err := os.ReadFile(envAside); err == nil && strings.Contains(string(text), "TILL_PUBLIC_KEY="+public+"\n") {
+		_ = os.Rename(envAside, envFile) // where that fails the file is not here, which is told
+	}
 	text, err := os.ReadFile(envFile)
 	if err != nil || !strings.Contains(string(text), "TILL_PUBLIC_KEY="+public+"\n") {
 		return false
