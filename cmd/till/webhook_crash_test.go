@@ -32,6 +32,13 @@ type receiver struct {
 	times  int                        // that one was taken
 }
 
+// taken is how many requests were taken by now: the last of them may still be answered.
+func (r *receiver) taken() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.times
+}
+
 func (r *receiver) ServeHTTP(_ http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -118,7 +125,7 @@ func TestNoWebhookIsLostToAKill(t *testing.T) {
 		p = start(t, dir, nil, "dev", "--http-addr", strings.TrimPrefix(m.base, "http://"))
 		p.Line(`/phone$`)
 		await.Until(t, fmt.Sprintf("every payment is told of though Till was killed %s", how), func() bool { return r.told(t, sessions) == many })
-		t.Logf("killed %s: %d payments, %d requests taken", how, many, r.times)
+		t.Logf("killed %s: %d payments, %d requests taken", how, many, r.taken())
 		m.call(http.MethodPatch, "/v1/webhook-endpoints/"+endpoint["id"].(string), object{"status": "DISABLED"})
 	}
 }

@@ -110,7 +110,12 @@ func (p *Process) Line(pattern string) []string {
 			if m := re.FindStringSubmatch(l); m != nil {
 				return m
 			}
-		case <-p.ended:
+		case <-p.ended: // all that it said is there by now
+			for len(p.lines) > 0 {
+				if m := re.FindStringSubmatch(<-p.lines); m != nil {
+					return m
+				}
+			}
 			p.tb.Fatalf("%s ended before it said %q:\n%s", p.name, pattern, p.Said())
 		case <-late:
 			p.tb.Fatalf("%s never said %q:\n%s", p.name, pattern, p.Said())
