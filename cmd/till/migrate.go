@@ -109,7 +109,11 @@ func migrate(w *world, set config.Settings, dry bool) ([]migration, error) {
 			return nil, fmt.Errorf("%s is of a newer Till (schema %d, this program knows %d): use that one", name, got.Version, got.Known)
 		}
 		if !dry {
-			if m.Copy, err = keepBefore(w.ctx, c, stamp, got); err != nil {
+			m.Copy, err = keepBefore(w.ctx, c, stamp, got)
+			if store.Full(err) {
+				return nil, noRoom(set.DataDir, err)
+			}
+			if err != nil {
 				return nil, fmt.Errorf("keep a copy of %s: %w", name, err)
 			}
 			db, err := store.Open(w.ctx, c)
@@ -222,6 +226,9 @@ func (a *app) keepBefore(ctx context.Context, schema store.Schema, name, stamp s
 		return nil //nolint:nilerr // as said above
 	}
 	kept, err := keepBefore(ctx, c, stamp, got)
+	if store.Full(err) {
+		return noRoom(a.set.DataDir, err)
+	}
 	if err != nil {
 		return fmt.Errorf("keep a copy of %s before it is migrated: %w", name, err)
 	}

@@ -60,3 +60,18 @@ func TestADiskThatCannotBeWrittenIsNotDamage(t *testing.T) {
 		}
 	}
 }
+
+// Who migrates on a full disk is told what to do. Half a copy is not left.
+func TestAMigrationOnAFullDiskSaysWhatToDo(t *testing.T) {
+	k := keeper{t, t.TempDir()}
+	k.aged("data/accounts.db", 1)
+	out := k.mounted("3m", "cp -a data disk/data\ntill migrate --data-dir disk/data\nls disk/data")
+	for _, want := range []string{"till: there is no room on the disk of disk/data", "(df -h disk/data; make room there", "and do this again)", "it ended with 1\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	if _, left, _ := strings.Cut(out, "it ended with 1\n"); strings.Contains(left, beforeMigrate) {
+		t.Errorf("it leaves a part of a copy:\n%s", out)
+	}
+}

@@ -193,6 +193,9 @@ func cannotOpen(set config.Settings, name string, err error) error {
 	if errors.Is(err, store.ErrOlder) {
 		return fmt.Errorf("%w: start the server with this program first, or run till migrate; a server that is older needs the program it was started from", err)
 	}
+	if set.DatabaseURL == "" && store.Full(err) {
+		return noRoom(set.DataDir, err)
+	}
 	if set.DatabaseURL == "" && store.Unopened(err) {
 		return unopened(name+".db", err)
 	}
@@ -204,6 +207,11 @@ func cannotOpen(set config.Settings, name string, err error) error {
 	}
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	return fmt.Errorf("the database cannot be used: %s (check --database-url)", strings.TrimSpace(lines[len(lines)-1]))
+}
+
+// noRoom says of a full disk what to do: a step of a migration is whole or was not taken.
+func noRoom(dir string, err error) error {
+	return fmt.Errorf("there is no room on the disk of %s: %w (df -h %[1]s; make room there, twice what its databases take, and do this again)", dir, err)
 }
 
 // kept is a secret that is drawn once and kept in the accounts, sealed.
