@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"net/url"
 
 	"till/config"
 )
@@ -25,6 +26,11 @@ func (c *serveCmd) Run(w *world) error {
 	if c.DatabaseURL != "" && c.SecretsKey == "" {
 		faults = append(faults, errors.New("till serve needs a key to seal secrets with, for a database that others reach too: "+
 			"set TILL_SECRETS_KEY to what  openssl rand -hex 32  prints, the same for every process, and keep a copy elsewhere"))
+	}
+	// A proxy in front that has a certificate is reached by https, and so is what stands here.
+	if u, err := url.Parse(string(c.PublicURL)); err == nil && u.Scheme == "http" && !config.OnThisMachine(string(c.PublicURL)) {
+		faults = append(faults, errors.New("till serve needs a --public-url with TLS: by "+c.PublicURL.String()+" keys, passwords and payers' names would pass in the clear "+
+			"(put a proxy with a certificate in front, and give its address, as https://"+u.Host+")"))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return usageError{err}
