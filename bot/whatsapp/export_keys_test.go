@@ -81,6 +81,21 @@ func OpenKeys(ctx context.Context, name string, now func() time.Time, then func(
 	return k, discreet(k.Device, k.file)
 }
 
+// Link links the number of the file anew, as a Client does: with new keys, under the
+// same name.
+func (k *Keys) Link(ctx context.Context) (*store.Device, error) {
+	k.file.forget()
+	if err := k.box.DeleteDevice(ctx, k.Device); err != nil {
+		return nil, err
+	}
+	d := k.box.NewDevice()
+	if err := discreet(d, k.file); err != nil {
+		return nil, err
+	}
+	d.ID, d.Account = k.ID, k.Account
+	return d, d.Save(ctx)
+}
+
 // Settle writes what is noted.
 func (k *Keys) Settle() error { return k.file.settle() }
 

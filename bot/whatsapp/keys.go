@@ -87,6 +87,8 @@ type keyFile struct {
 	claim    int64 // ours, by which the others' writes are refused
 	closed   bool  // guarded by flushing and reading
 
+	linking sync.Mutex // held while a device is kept or deleted
+
 	mu      sync.Mutex
 	current *ratchets // of the device that is used, nil for none
 	fault   error     // why the last changes were not kept, nil where they were
@@ -161,6 +163,14 @@ func (f *keyFile) of(d *store.Device) (*ratchets, error) {
 	defer f.mu.Unlock()
 	f.current = r
 	return r, nil
+}
+
+// uses says whether no other device than this one is used.
+func (f *keyFile) uses(d *store.Device) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r, kept := d.Identities.(*ratchets)
+	return f.current == nil || !kept || f.current == r
 }
 
 // forget drops what is noted for a device that is deleted.

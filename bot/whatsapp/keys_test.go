@@ -232,6 +232,29 @@ func TestKeysOfADeletedDevice(t *testing.T) {
 	}
 }
 
+// The library deletes a device that was unlinked beside telling of it. Where the number is
+// linked anew before it has come to that, the new device stays.
+func TestAnUnlinkedDeviceTakesNoOtherAlong(t *testing.T) {
+	t.Parallel()
+	k, count := keysOf(t, filepath.Join(t.TempDir(), "keys.db"))
+	must(t, heard(t, k, 1, "moved"))
+	next, err := k.Link(t.Context())
+	must(t, err)
+	must(t, k.Delete(t.Context())) // the unlinked one, late
+	if n := count("device"); n != 1 {
+		t.Errorf("%d devices", n)
+	}
+	must(t, next.Sessions.PutSession(t.Context(), "obi:0", []byte("new")))
+	must(t, k.Settle())
+	if n := count("sessions"); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+	must(t, next.Delete(t.Context()))
+	if n := count("device"); n != 0 {
+		t.Errorf("%d devices, once it is unlinked too", n)
+	}
+}
+
 // The library asks with each message to forget old ones; that is done now and
 // then.
 func TestKeysForgetOldAnswersNowAndThen(t *testing.T) {

@@ -47,14 +47,24 @@ type container struct {
 
 // PutDevice keeps a device. The first time makes its stores.
 func (c container) PutDevice(ctx context.Context, d *store.Device) error {
+	c.file.linking.Lock()
+	defer c.file.linking.Unlock()
 	if err := c.DeviceContainer.PutDevice(ctx, d); err != nil {
 		return fmt.Errorf("keeping the device: %w", err)
 	}
 	return discreet(d, c.file)
 }
 
-// DeleteDevice forgets a device, and what of it was not written yet.
+// DeleteDevice forgets a device, and what of it was not written yet. The library does that
+// with one that was unlinked beside telling of it: by then the number may have been linked
+// anew, and the name by which devices are deleted may be the new one's as well. The old
+// one is gone then.
 func (c container) DeleteDevice(ctx context.Context, d *store.Device) error {
+	c.file.linking.Lock()
+	defer c.file.linking.Unlock()
+	if !c.file.uses(d) {
+		return nil
+	}
 	c.file.forget()
 	return c.DeviceContainer.DeleteDevice(ctx, d) // as the library's own does
 }
