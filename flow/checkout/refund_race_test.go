@@ -129,7 +129,11 @@ func TestWhatIsSetAsideGoesBackWithoutABalance(t *testing.T) {
 				t.Errorf("it came twice: %+v", again)
 			}
 		}
-		if r := w.refundsOf(session.ID); len(r) != 1 || r[0].Origin != flow.OriginClock || r[0].Status != flow.RefundProcessed {
+		w.until("the bank to say that it is back", func() bool {
+			r := w.refundsOf(session.ID)
+			return len(r) == 1 && r[0].Status == flow.RefundProcessed
+		})
+		if r := w.refundsOf(session.ID); r[0].Origin != flow.OriginClock {
 			t.Errorf("%+v", r)
 		}
 	})
