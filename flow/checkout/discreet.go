@@ -34,7 +34,7 @@ func sayable(err error) error {
 			kind = one
 		}
 	}
-	return fmt.Errorf("%w: %s", kind, flow.Keepable(flow.OneLine(text)))
+	return fmt.Errorf("%w: %s", kind, flow.Told(text))
 }
 
 // keepable is what became of money that was sent out, as it may be kept. Where its
