@@ -56,9 +56,13 @@ func (a *app) openFleet(ctx context.Context, db *store.DB, out io.Writer, n *net
 	if err != nil {
 		return err
 	}
+	leases := checkout.NewLeases(db, a.redis, "till:"+string(flow.Test)+":", holder(), time.Now, a.log)
+	if a.set.DatabaseURL == "" {
+		leases.Alone()
+	}
 	a.fleet, err = whatsapp.NewFleet(whatsapp.FleetConfig{
 		Dir: under(a.set.DataDir, keysDir), Name: string(flow.Test), Numbers: a.set.WhatsAppNumbers, Board: a.board,
-		Leases: checkout.NewLeases(db, a.redis, "till:"+string(flow.Test)+":", holder(), time.Now, a.log), Lock: lockFile,
+		Leases: leases, Lock: lockFile,
 		Every: a.set.WhatsAppCanary, Rand: rand.Reader,
 		Client: whatsapp.Config{
 			Dial: n.dial, RootKey: n.root, Relink: n.inside, PushName: botName, Now: time.Now, Log: a.log, Version: a.set.WhatsAppVersion,

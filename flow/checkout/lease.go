@@ -61,13 +61,31 @@ type Leases struct {
 	holder string // names this process
 	now    func() time.Time
 	log    *slog.Logger
+
+	alone bool // no other process can take a number
+	mu    sync.Mutex
+	taken map[int]int64 // where alone: the token of the newest lease of each number
 }
 
 // NewLeases makes the leases of a process, which holder names: it must be a
 // name that no other process has or had. Keys in Redis begin with prefix. Now
 // is never a clock that merchants move.
 func NewLeases(db *store.DB, client redis.UniversalClient, prefix, holder string, now func() time.Time, log *slog.Logger) *Leases {
-	return &Leases{db: db, client: client, prefix: prefix, holder: holder, now: now, log: log}
+	return &Leases{db: db, client: client, prefix: prefix, holder: holder, now: now, log: log, taken: map[int]int64{}}
+}
+
+// Alone says, before the first number is taken, that the database is locked for this
+// process: nobody else can take a number, and none is asked about before each message.
+func (l *Leases) Alone() { l.alone = true }
+
+// newest is the token of the newest lease of a number.
+func (l *Leases) newest(ctx context.Context, slot int) (int64, error) {
+	if !l.alone {
+		return l.db.NumberToken(ctx, slot)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taken[slot], nil
 }
 
 // Holder names this process.
@@ -169,6 +187,9 @@ func (l *Leases) Take(ctx context.Context, slot int, heir string) (*Lease, error
 		}
 		return nil, fmt.Errorf("take number %d: %w", slot, err)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken[slot] = token
 	return &Lease{Slot: slot, Token: token, Row: row, of: l, at: began}, nil
 }
 
@@ -234,7 +255,7 @@ func (h *Lease) Check(ctx context.Context) error {
 	if h.Left() <= 0 {
 		return ErrLeaseLost
 	}
-	token, err := h.of.db.NumberToken(ctx, h.Slot)
+	token, err := h.of.newest(ctx, h.Slot)
 	if err == nil && token != h.Token {
 		err = ErrLeaseLost
 	}

@@ -308,3 +308,22 @@ func TestALeaseThatCannotBeRenewedIsLost(t *testing.T) {
 		})
 	}
 }
+
+// A process that has the database to itself asks nobody before a message, and a lease
+// of its own that a newer one replaced sends nothing all the same.
+func TestALeaseIsReplacedWithinOneProcess(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		clock := newHand()
+		a := leases(db, nil, "a", clock.now)
+		a.Alone()
+		first := take(t, a, "")
+		holds(t, first)
+		second := take(t, a, "")
+		lost(t, first)
+		holds(t, second)
+		must(t, second.Drop(t.Context()))
+		lost(t, first)
+		holds(t, take(t, a, ""))
+		lost(t, second)
+	})
+}
