@@ -253,6 +253,6 @@ func (c *Console) expireSession(v *visit) error {
 		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
 	}
 	return c.sessionAct(v, "session.expire", "", nil, func(s flow.Session) (string, error) {
-		return "The session’s time is over. Money that is sent from now on comes late.", v.service.EndNow(v.ctx, s.Project, s.ID)
+		return "The session’s time is over. Money that is sent from now on comes late.", v.service.EndNow(v.ctx, s.Project, s.ID, v.by())
 	})
 }

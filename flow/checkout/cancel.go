@@ -31,11 +31,21 @@ func (s *Service) Cancel(ctx context.Context, id flow.SessionID, c Call) (Answer
 	})
 }
 
-// cancelled is the kind of the line of the log that says who cancelled a session.
-const cancelled = "session.cancelled"
+// cancelled and expired are the kinds of the lines of the log that say who cancelled a
+// session, and what ended its time.
+const (
+	cancelled = "session.cancelled"
+	expired   = "session.expired"
+)
 
 type cancelledBy struct {
 	By string `json:"by"`
+}
+
+// expiredBy is what ended a session's time: flow.ByClock, or the id of who did.
+type expiredBy struct {
+	By    string `json:"by"`
+	Until string `json:"until"`
 }
 
 // askBeforeCancel takes in what a bank knows of a session that a call is about to
@@ -62,9 +72,9 @@ func (s *Service) askBeforeCancel(ctx context.Context, id flow.SessionID, c Call
 }
 
 // EndNow ends the time of a session at once, after asking the bank what came, as
-// it is done when that time is over by itself. Errors: resource_not_found,
-// session_not_cancellable, rail_unavailable.
-func (s *Service) EndNow(ctx context.Context, project flow.ProjectID, id flow.SessionID) error {
+// it is done when that time is over by itself. by is the id of who wants it. Errors:
+// resource_not_found, session_not_cancellable, rail_unavailable.
+func (s *Service) EndNow(ctx context.Context, project flow.ProjectID, id flow.SessionID, by string) error {
 	if _, err := owned(ctx, s.cfg.DB.Reader, project, id); err != nil {
 		return err
 	}
@@ -76,8 +86,10 @@ func (s *Service) EndNow(ctx context.Context, project flow.ProjectID, id flow.Se
 		if err != nil {
 			return err
 		}
-		_, err = w.close(session, flow.EndNow)
-		return err
+		if _, err = w.close(session, flow.EndNow); err != nil {
+			return err
+		}
+		return w.log(id, expired, expiredBy{By: by, Until: flow.Stamp(w.now)})
 	}))
 }
 

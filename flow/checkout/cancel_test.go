@@ -87,7 +87,9 @@ func TestMoneyOnItsWayIsAskedForAgainWhoeverAsked(t *testing.T) {
 			_, err := w.service.Cancel(w.t.Context(), id, call("", "", nil))
 			return err
 		}, true},
-		"end":     {func(w *world, id flow.SessionID) error { return w.service.EndNow(w.t.Context(), project, id) }, true},
+		"end": {func(w *world, id flow.SessionID) error {
+			return w.service.EndNow(w.t.Context(), project, id, "wsp_per_1")
+		}, true},
 		"requery": {func(w *world, id flow.SessionID) error { return w.service.AskBank(w.t.Context(), project, id) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +131,7 @@ func TestEveryQuestionToTheBankLeavesALine(t *testing.T) {
 		w.must(w.instruct(t.Context(), other.ID))
 		w.must(w.service.AskBank(t.Context(), project, first.ID))
 		w.must(w.service.AskBank(t.Context(), project, other.ID))
-		w.must(w.service.EndNow(t.Context(), project, other.ID))
+		w.must(w.service.EndNow(t.Context(), project, other.ID, "wsp_per_1"))
 		cancelled := w.session(flow.Headless)
 		w.must(w.instruct(t.Context(), cancelled.ID))
 		_, err := w.service.Cancel(t.Context(), cancelled.ID, call("", "", nil))

@@ -299,16 +299,16 @@ func TestTheTimeOfASessionIsEndedOnceTheBankWasAsked(t *testing.T) {
 		t := w.t
 		w.endpoint("https://shop.test/hook", flow.SessionExpiredKind, flow.ChargeLate)
 		session := w.payingUnder(func(*flow.Policy) {})
-		if err := w.service.EndNow(t.Context(), "wsp_prj_9", session.ID); flow.CodeOf(err) != flow.CodeNotFound {
+		if err := w.service.EndNow(t.Context(), "wsp_prj_9", session.ID, "wsp_per_1"); flow.CodeOf(err) != flow.CodeNotFound {
 			t.Errorf("another project's: %v", err)
 		}
-		w.must(w.service.EndNow(t.Context(), project, session.ID))
+		w.must(w.service.EndNow(t.Context(), project, session.ID, "wsp_per_1"))
 		w.rest()
 		is, err := w.db.Session(t.Context(), session.ID)
 		if err != nil || is.Status != flow.SessionExpired || is.ExpiresAt.After(w.clock()) || w.events(session.ID)[flow.SessionExpiredKind] != 1 {
 			t.Errorf("%+v, %v, told %v", is, err, w.events(session.ID))
 		}
-		if err := w.service.EndNow(t.Context(), project, session.ID); flow.CodeOf(err) != flow.CodeNotCancellable {
+		if err := w.service.EndNow(t.Context(), project, session.ID, "wsp_per_1"); flow.CodeOf(err) != flow.CodeNotCancellable {
 			t.Errorf("ended twice: %v", err)
 		}
 		w.pass(10 * time.Minute)

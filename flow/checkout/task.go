@@ -149,8 +149,14 @@ func (s *Service) expire(ctx context.Context, task store.Work) error {
 			return w.owe(flow.TaskExpireSession, string(id), session.ExpiresAt)
 		}
 		closed, err := w.close(session, flow.Expire)
-		if err != nil || closed || session.Status != flow.SessionProcessing {
+		if err != nil {
 			return err
+		}
+		if closed {
+			return w.log(id, expired, expiredBy{By: flow.ByClock, Until: flow.Stamp(session.ExpiresAt)})
+		}
+		if session.Status != flow.SessionProcessing {
+			return nil
 		}
 		return w.owe(flow.TaskExpireSession, string(id), w.now.Add(flow.ComingAgain))
 	})

@@ -49,19 +49,33 @@ func toldOf(l store.Line) []Moment {
 		m.What = tellBank(l)
 	case l.Kind == cancelled:
 		m.Who, m.What, m.Why = "merchant", "cancelled", "by "+byOf(l)
+	case l.Kind == expired:
+		m.Who, m.What, m.Why = "merchant", "expired", "by "+byOf(l)
+		if byOf(l) == flow.ByClock {
+			m.Who, m.Why = flow.ByClock, "its time was over at "+endOf(l)
+		}
 	default:
 		m.What, m.Why = l.Kind, compact(l.Data)
 	}
 	return []Moment{m}
 }
 
-// byOf is the id of the key that a session was cancelled with.
+// byOf is the id of the key that a session was cancelled with, or what ended its time.
 func byOf(l store.Line) string {
 	var c cancelledBy
 	if json.Unmarshal(l.Data, &c) != nil {
 		return ""
 	}
 	return c.By
+}
+
+// endOf is when a session's time was over.
+func endOf(l store.Line) string {
+	var e expiredBy
+	if json.Unmarshal(l.Data, &e) != nil {
+		return ""
+	}
+	return e.Until
 }
 
 // wrote is what a payer sent, and as what.

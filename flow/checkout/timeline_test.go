@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,4 +108,38 @@ func named(line string) string {
 		}
 	}
 	return line
+}
+
+// Who answers for a session reads when its time was over, and by what: the clock, or
+// somebody who ended it. It stands there once, however many chats watch.
+func TestAStoryTellsWhatEndedTheTimeOfASession(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		byItself, byHand := w.session(flow.InChat), w.session(flow.Headless)
+		w.hear("ada", code(byItself))
+		w.hear("ben", code(byItself))
+		w.must(w.service.EndNow(t.Context(), project, byHand.ID, "wsp_per_1"))
+		w.later(byItself.ExpiresAt.Sub(w.clock()) + time.Second)
+		w.is(byItself.ID, flow.SessionExpired)
+		for id, want := range map[flow.SessionID][2]string{
+			byItself.ID: {"clock", "its time was over at " + flow.Stamp(byItself.ExpiresAt)},
+			byHand.ID:   {"merchant", "by wsp_per_1"},
+		} {
+			story, err := checkout.Timeline(t.Context(), w.db.Reader, id)
+			w.must(err)
+			var found []checkout.Moment
+			for _, m := range story {
+				if m.What == "expired" {
+					found = append(found, m)
+				}
+			}
+			if len(found) != 1 || found[0].Who != want[0] || found[0].Why != want[1] || found[0].At.Before(w.read(id).ExpiresAt) {
+				t.Errorf("that its time is over is told so: %+v", found)
+			}
+			if got := told(w.pages(id, 3)); !slices.Equal(got, told(story)) {
+				t.Errorf("in pages it is told so: %q", got)
+			}
+		}
+	})
 }

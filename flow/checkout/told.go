@@ -78,6 +78,8 @@ func (t teller) line(l store.Line) string {
 		return askedTold(l)
 	case cancelled:
 		return "The merchant’s own program cancelled the session, with the key “" + byOf(l) + "”."
+	case expired:
+		return expiredTold(l)
 	case "bank." + fromNotice, "bank." + fromAnswer, "bank." + fromStatement:
 		return bankTold(l)
 	case "rail.call":
@@ -91,6 +93,18 @@ func (t teller) line(l store.Line) string {
 		}
 	}
 	return unknown("a line of the kind", l.Kind)
+}
+
+// expiredTold tells what ended a session's time.
+func expiredTold(l store.Line) string {
+	until, err := time.Parse(time.RFC3339, endOf(l))
+	switch {
+	case err != nil:
+		return unknown("a line of the kind", l.Kind)
+	case byOf(l) == flow.ByClock:
+		return "The session’s time was over at " + clock(until, l.At) + ", and it expired by itself."
+	}
+	return "Somebody ended the session’s time by hand: “" + byOf(l) + "”."
 }
 
 // turnTold tells what came into a chat.
