@@ -16,7 +16,7 @@ const (
 	NumberSyncing    NumberState = "syncing"       // connected; what it missed is still coming in
 	NumberLive       NumberState = "live"          // hears and sends
 	NumberDeaf       NumberState = "deaf"          // connected, and hears nothing
-	NumberMute       NumberState = "mute"          // connected, and sends nothing: its keys cannot be kept
+	NumberMute       NumberState = "mute"          // sends nothing: its keys can be neither read nor kept
 	NumberPhoneAway  NumberState = "phone-offline" // its phone was not seen for days
 	NumberTimelocked NumberState = "timelocked"    // may not write to strangers for a time
 	NumberBanned     NumberState = "temp-banned"   // refused for a time
@@ -107,7 +107,7 @@ func (n Number) At(now time.Time) NumberState {
 	case n.Switch == NumberKill:
 		return NumberKilled
 	case n.Holder == "" || !now.Before(n.HeldUntil):
-		if lasts(n.State) {
+		if n.State.Lasts() {
 			return n.State
 		}
 		return NumberOffline
@@ -122,9 +122,9 @@ func (s NumberState) works() bool {
 	return s == NumberLive || s == NumberPhoneAway || s == NumberSyncing || s == NumberTimelocked
 }
 
-// lasts says of a state whether it stays true while nobody runs the number.
-func lasts(s NumberState) bool {
-	return s == NumberLoggedOut || s == NumberBanned || s == NumberPasskey
+// Lasts says of a state whether it stays true while nobody runs the number.
+func (s NumberState) Lasts() bool {
+	return s == NumberLoggedOut || s == NumberBanned || s == NumberPasskey || s == NumberMute
 }
 
 // Takes says whether a new chat may be opened with the number.

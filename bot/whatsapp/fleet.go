@@ -178,19 +178,25 @@ func (f *Fleet) hold(ctx context.Context, slot int) (err error) {
 	}()
 	file := KeysFile(f.cfg.Dir, f.cfg.Name, slot)
 	lock, past, heir := f.lock(file)
-	if lock.fault != nil {
-		return fmt.Errorf("%w: %w", ErrKeys, lock.fault)
-	}
 	defer func() { err = errors.Join(err, lock.release()) }()
 	lease, err := f.cfg.Leases.Take(ctx, slot, heir)
-	if err != nil {
+	if lock.fault != nil {
+		err = fmt.Errorf("%w: %w", ErrKeys, lock.fault)
+	}
+	if lease == nil {
 		return err
 	}
 	defer func() {
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), letGoWithin)
 		defer cancel()
+		if errors.Is(err, ErrKeys) && ctx.Err() == nil {
+			err = errors.Join(err, f.mute(short, lease, err))
+		}
 		err = errors.Join(err, lease.Drop(short), f.cfg.Board.Refresh(short))
 	}()
+	if err != nil {
+		return err
+	}
 	if !lock.held() && (past == "" || past != lease.Row.Holder) {
 		// It is not the one whose lease has run out: a process with another
 		// database has these keys, and nothing but the lock is between us.
@@ -281,35 +287,6 @@ func (f *Fleet) set(slot int, client *Client) {
 		return
 	}
 	f.lines[slot] = client
-}
-
-// blame remembers that a number does not run because of its keys, if it is because of
-// them.
-func (f *Fleet) blame(slot int, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.faults, slot)
-	if errors.Is(err, ErrKeys) {
-		f.faults[slot] = err
-	}
-}
-
-// Unkept says why keys of our numbers can be neither read nor kept, so that payers get
-// no answers; nil where all can. It heals by itself.
-func (f *Fleet) Unkept() error {
-	for _, c := range f.running() {
-		if _, why := c.file.unkept(); why != nil {
-			return why
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, slot := range f.slots {
-		if why := f.faults[slot]; why != nil && f.lines[slot] == nil {
-			return why
-		}
-	}
-	return nil
 }
 
 // running are the numbers that this process runs, by slot.

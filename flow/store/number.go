@@ -64,7 +64,7 @@ func wrapNumber(doing string, slot int, err error) error {
 func (t *Tx) TakeNumber(ctx context.Context, n flow.Number, heir string, now time.Time) (bool, error) {
 	// What lasts is kept until the new holder says otherwise: it goes by that.
 	changed, err := t.run.exec(ctx, `UPDATE numbers SET holder = ?, token = ?, held_until = ?,
- state = CASE WHEN state IN ('logged-out', 'temp-banned', 'timelocked') THEN state ELSE 'connecting' END
+ state = CASE WHEN state IN ('logged-out', 'temp-banned', 'timelocked', 'mute') THEN state ELSE 'connecting' END
  WHERE slot = ? AND token < ? AND (holder IN ('', ?, ?) OR held_until <= ?)`,
 		n.Holder, n.Token, flow.Millis(n.HeldUntil), n.Slot, n.Token, n.Holder, heir, flow.Millis(now))
 	return changed > 0, wrapNumber("take", n.Slot, err)

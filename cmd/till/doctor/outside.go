@@ -255,7 +255,12 @@ func (l *look) number(n flow.Number) {
 		l.fail(what, "till pair --slot "+slot+" --phone "+n.Digits+" --whatsapp-network="+l.WhatsAppNetwork)
 	case flow.NumberConnecting, flow.NumberPairing, flow.NumberTimelocked, flow.NumberPhoneAway:
 		l.warn(what, state.Advice())
-	case flow.NumberDeaf, flow.NumberMute, flow.NumberBanned, flow.NumberReplaced, flow.NumberOutdated:
+	case flow.NumberMute:
+		if n.Detail != "" {
+			what += " It says: " + n.Detail + "."
+		}
+		l.fail(what, state.Advice())
+	case flow.NumberDeaf, flow.NumberBanned, flow.NumberReplaced, flow.NumberOutdated:
 		l.fail(what, state.Advice())
 	}
 }
