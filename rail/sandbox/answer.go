@@ -99,7 +99,7 @@ func judgeAnswer(status int, answer []byte, broken error, out any) error {
 	case out == nil:
 		return nil
 	}
-	if err := json.Unmarshal(answer, out); err != nil {
+	if err := readPlain(answer, out); err != nil {
 		return fmt.Errorf("%w: the answer cannot be read: %w", rail.ErrUnknown, err)
 	}
 	return nil

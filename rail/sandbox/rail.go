@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -151,11 +150,7 @@ func (r *Rail) Parse(h http.Header, body []byte) ([]flow.Notice, error) {
 		return nil, err
 	}
 	var m movement
-	err := plainly(body)
-	if err == nil {
-		err = json.Unmarshal(body, &m)
-	}
-	if err != nil {
+	if err := readPlain(body, &m); err != nil {
 		return nil, fmt.Errorf("read the bank's notice: %w", err)
 	}
 	n, err := noticeOf(m)

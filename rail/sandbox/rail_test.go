@@ -43,6 +43,10 @@ func TestAnswersAreJudged(t *testing.T) {
 		"another amount":  {200, strings.Replace(whole, `500000`, `500001`, 1), rail.ErrUnknown},
 		"another method":  {200, strings.Replace(whole, `bank_transfer`, `card`, 1), rail.ErrUnknown},
 		"no account":      {200, strings.Replace(whole, `9000000000`, ``, 1), rail.ErrUnknown},
+		// Readers differ in which of two they take.
+		"two accounts":    {200, strings.Replace(whole, `{`, `{"accountNumber":"9111111111",`, 1), rail.ErrUnknown},
+		"two, in capital": {200, strings.Replace(whole, `{`, `{"ACCOUNTNUMBER":"9111111111",`, 1), rail.ErrUnknown},
+		"two of its own":  {200, strings.Replace(whole, `{`, `{"branch":{"id":1,"id":2},`, 1), nil},
 		"no expiry":       {200, strings.Replace(whole, `"expiresAt":"2031-01-01T00:00:00Z"`, `"x":1`, 1), rail.ErrUnknown},
 	} {
 		hits := 0
@@ -61,6 +65,51 @@ func TestAnswersAreJudged(t *testing.T) {
 			if !errors.Is(c.want, other) && errors.Is(err, other) {
 				t.Errorf("%s: %v is also %v", name, err, other)
 			}
+		}
+		server.Close()
+	}
+}
+
+// An answer with two values under one name is one that cannot be read: what it is about is
+// not known, and asked for again.
+func TestAnAmbiguousAnswerIsNotKnown(t *testing.T) {
+	const moved = `{"seq":1,"id":"ttb_1","kind":"credit","reference":"ref","amount":500000,"channel":"bank_transfer","valueTime":"2026-01-01T00:00:00Z"}`
+	const sent = `{"found":true,"reference":"ref","status":"done","railTransactionId":"ttb_2","at":"2026-01-01T00:00:00Z"}`
+	const dial = `{"reference":"ref","method":"ussd","amount":500000,"paymentCode":"1234","dialCodes":[{"bankCode":"058","ussdCode":"*737*1#"}],"expiresAt":"2031-01-01T00:00:00Z"}`
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		whole, of, twice string
+		ask              func(*sandbox.Rail) error
+	}{
+		"movements": {`{"items":[` + moved + `]}`, `"amount":500000`, `"amount":100000,`, func(r *sandbox.Rail) error {
+			_, err := r.Check(t.Context(), "ref")
+			return err
+		}},
+		"two lists of them": {`{"items":[` + moved + `]}`, `"items":[`, `"items":[],`, func(r *sandbox.Rail) error {
+			_, err := r.Check(t.Context(), "ref")
+			return err
+		}},
+		"statement": {`{"items":[` + moved + `]}`, `"kind":"credit"`, `"Kind":"reversal",`, func(r *sandbox.Rail) error {
+			_, err := r.Statement(t.Context(), at, at.Add(time.Hour))
+			return err
+		}},
+		"money that went out": {sent, `"status":"done"`, `"ſtatus":"failed",`, func(r *sandbox.Rail) error {
+			_, err := r.Disbursed(t.Context(), "ref")
+			return err
+		}},
+		"what to dial": {dial, `"ussdCode"`, `"ussdCode":"*1#",`, func(r *sandbox.Rail) error {
+			_, err := r.Start(t.Context(), flow.Order{Reference: "ref", Method: flow.USSD, Amount: 500_000})
+			return err
+		}},
+	} {
+		answer := ""
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+		r := newRail(t, server.URL, time.Now, 0)
+		if answer = c.whole; c.ask(r) != nil {
+			t.Errorf("%s: the whole answer says %v", name, c.ask(r))
+		}
+		if answer = strings.Replace(c.whole, c.of, c.twice+c.of, 1); !errors.Is(c.ask(r), rail.ErrUnknown) {
+			t.Errorf("%s: %s says %v", name, answer, c.ask(r))
 		}
 		server.Close()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -163,27 +164,52 @@ func decode(body []byte, into any) error {
 	return nil
 }
 
+// readPlain reads an object of the bank's. What it adds to it is its own business.
+func readPlain(body []byte, into any) error {
+	if err := plainly(body, "items", "dialcodes"); err != nil {
+		return fmt.Errorf("read JSON: %w", err)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("read JSON: %w", err)
+	}
+	return nil
+}
+
 // plainly refuses an object with one name for two values, in whatever case: of
-// encoding/json the last counts, of others the first, and it may be an amount.
-func plainly(body []byte) error {
+// encoding/json the last counts, of others the first, and it may be an amount. So it
+// does with the objects in its lists of some names.
+func plainly(body []byte, lists ...string) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return errors.New("read JSON: it is no object")
+		return errors.New("it is no object")
 	}
 	seen := map[string]bool{}
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return fmt.Errorf("read JSON: %w", err)
+			return err
 		}
 		text, _ := name.(string)
-		if text = strings.ToLower(text); seen[text] {
-			return fmt.Errorf("read JSON: %q is given twice", text)
+		text = strings.ToLower(strings.ToUpper(text)) // as encoding/json: ſ is an s too
+		if seen[text] {
+			return fmt.Errorf("%q is given twice", text)
 		}
 		seen[text] = true
-		var skipped json.RawMessage
-		if err := d.Decode(&skipped); err != nil {
-			return fmt.Errorf("read JSON: %w", err)
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		if !slices.Contains(lists, text) {
+			continue
+		}
+		var items []json.RawMessage
+		if err := json.Unmarshal(value, &items); err != nil {
+			return err
+		}
+		for _, item := range items {
+			if err := plainly(item); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
