@@ -97,3 +97,25 @@ func TestProxiesAreSomebody(t *testing.T) {
 		}
 	}
 }
+
+// What is sent to an address without TLS passes in the clear, unless it stays on this machine.
+func TestAnAddressWithoutTLSPassesInTheClear(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[config.Address]string{
+		"http://pay.example.com":      "https://pay.example.com",
+		"HTTP://pay.example.com:81/a": "https://pay.example.com:81",
+		"http://till.localhost:8080":  "https://till.localhost:8080",
+		"http://10.0.0.7":             "https://10.0.0.7",
+		"https://pay.example.com":     "",
+		"http://localhost:8080":       "",
+		"http://LOCALHOST:8080":       "",
+		"http://127.8.9.1":            "",
+		"http://[::1]:8080":           "",
+		"://":                         "",
+		"":                            "",
+	} {
+		if instead, open := address.InTheClear(); instead != want || open != (want != "") {
+			t.Errorf("%q: %v, instead %q", address, open, instead)
+		}
+	}
+}

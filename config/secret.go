@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"net/url"
 	"strings"
 )
 
@@ -54,3 +55,13 @@ func (a Address) String() string {
 
 // MarshalText hides who stands in it, in JSON and TOML.
 func (a Address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// InTheClear says whether what is sent to an address passes to other machines without
+// TLS, and which address to give instead.
+func (a Address) InTheClear() (instead string, open bool) {
+	u, err := url.Parse(string(a))
+	if err != nil || u.Scheme != "http" || OnThisMachine(string(a)) {
+		return "", false
+	}
+	return "https://" + u.Host, true
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"net/url"
 
 	"till/config"
 )
@@ -28,9 +27,9 @@ func (c *serveCmd) Run(w *world) error {
 			"set TILL_SECRETS_KEY to what  openssl rand -hex 32  prints, the same for every process, and keep a copy elsewhere"))
 	}
 	// A proxy in front that has a certificate is reached by https, and so is what stands here.
-	if u, err := url.Parse(string(c.PublicURL)); err == nil && u.Scheme == "http" && !config.OnThisMachine(string(c.PublicURL)) {
+	if instead, open := c.PublicURL.InTheClear(); open {
 		faults = append(faults, errors.New("till serve needs a --public-url with TLS: by "+c.PublicURL.String()+" keys, passwords and payers' names would pass in the clear "+
-			"(put a proxy with a certificate in front, and give its address, as https://"+u.Host+")"))
+			"(put a proxy with a certificate in front, and give its address, as "+instead+")"))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return usageError{err}

@@ -303,11 +303,11 @@ func (l *look) public(ctx context.Context) {
 			return
 		}
 	}
+	if instead, open := l.PublicURL.InTheClear(); open {
+		l.fail("--public-url "+l.PublicURL.String()+" has no TLS: keys, passwords and payers' names pass in the clear.", "TILL_PUBLIC_URL="+instead+" till serve   (with a proxy in front that has a certificate)")
+		return
+	}
 	if u.Scheme != "https" {
-		if !loopback(host) {
-			l.fail("--public-url "+l.PublicURL.String()+" has no TLS: keys, passwords and payers' names pass in the clear.", "TILL_PUBLIC_URL=https://"+u.Host+" till serve   (with a proxy in front that has a certificate)")
-			return
-		}
 		l.ok("--public-url leads to this machine alone.")
 		return
 	}

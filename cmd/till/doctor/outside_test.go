@@ -121,6 +121,11 @@ func faultsOutside() []fault {
 			breaks: func(s *stage) { s.cfg.PublicURL = "http://pay.till.test" },
 			mends:  func(s *stage, _ string) { s.proxy(time.Now().Add(90*24*time.Hour), "pay.till.test") },
 		},
+		{ // a start asks nobody where such a name leads, and refuses it
+			name: "the public address has no TLS, and a name of its own", check: "public-url", state: doctor.Fail, what: `has no TLS`, fix: `^TILL_PUBLIC_URL=https://till\.localhost:8080`,
+			breaks: func(s *stage) { s.cfg.PublicURL = "http://till.localhost:8080" },
+			mends:  func(s *stage, _ string) { s.proxy(time.Now().Add(90*24*time.Hour), "pay.till.test") },
+		},
 		{
 			name: "the public address has a path", check: "public-url", state: doctor.Warn, what: `has a path, /till: .*the links of the console .*do not`, fix: `^TILL_PUBLIC_URL=https://pay\.till\.test`,
 			breaks: func(s *stage) { s.proxy(time.Now().Add(90*24*time.Hour), "pay.till.test"); s.cfg.PublicURL += "/till" },
