@@ -75,3 +75,15 @@ func TestAMigrationOnAFullDiskSaysWhatToDo(t *testing.T) {
 		t.Errorf("it leaves a part of a copy:\n%s", out)
 	}
 }
+
+// A disk can be so full that SQLite has no room for what it shares between processes. It
+// calls that an error of the disk; who migrates is told of the room.
+func TestAMigrationWithoutRoomForSharedMemorySaysWhatToDo(t *testing.T) {
+	k := newKeeper(t, "data")
+	out := k.mounted("9m", "cp -a data disk/data\nrm -f disk/data/*-shm disk/data/*-wal\n(cat /dev/zero >disk/filler 2>/dev/null || true)\ntill migrate --data-dir disk/data")
+	for _, want := range []string{"till: there is no room on the disk of disk/data", "(4874) (df -h disk/data; make room there", "and do this again)", "it ended with 1\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}

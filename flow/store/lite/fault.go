@@ -3,6 +3,7 @@ package lite
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -12,6 +13,8 @@ import (
 type Error struct {
 	Code int32 // the extended one, of https://www.sqlite.org/rescode.html
 	Text string
+
+	system syscall.Errno // what the system last said to SQLite; it means something beside SQLITE_IOERR alone
 }
 
 // Error names it.
@@ -38,14 +41,14 @@ func Bug(err error) bool {
 	return false
 }
 
-// refusal is what SQLite refused with, through its driver or not; 0 where it is no
-// error of SQLite's.
+// refusal is what SQLite refused with, through its driver or not, as its extended code;
+// 0 where it is no error of SQLite's.
 func refusal(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
-		return int(e.Code) & 0xff
+		return int(e.Code)
 	}
 	if driver, ok := errors.AsType[*sqlite.Error](err); ok {
-		return driver.Code() & 0xff
+		return driver.Code()
 	}
 	return 0
 }
@@ -53,12 +56,24 @@ func refusal(err error) int {
 // Unopened says whether SQLite could not open a file, or was not let do with it
 // what it has to: that says nothing of what is in it.
 func Unopened(err error) bool {
-	switch refusal(err) {
+	switch refusal(err) & 0xff {
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		return true
 	}
 	return false
 }
 
-// Full says whether SQLite found no room on a disk.
-func Full(err error) bool { return refusal(err) == sqlite3.SQLITE_FULL }
+// Full says whether SQLite found no room on a disk. Where it writes to a database itself
+// it says so; where it makes its files larger or waits for the disk, and where a quota is
+// used up, it calls that an error of the disk, and what the system said tells.
+func Full(err error) bool {
+	code := refusal(err)
+	switch code & 0xff {
+	case sqlite3.SQLITE_FULL:
+		return true
+	case sqlite3.SQLITE_IOERR:
+		e, ok := errors.AsType[*Error](err)
+		return code == sqlite3.SQLITE_IOERR_SHMSIZE || ok && (e.system == syscall.ENOSPC || e.system == syscall.EDQUOT)
+	}
+	return false
+}

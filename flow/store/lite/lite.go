@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -130,7 +131,7 @@ func (l *Conn) Close() error {
 	libc.Xfree(l.tls, l.word)
 	l.tls.Close()
 	if code != sqlite3.SQLITE_OK {
-		return &Error{code, "close"}
+		return &Error{Code: code, Text: "close"}
 	}
 	return nil
 }
@@ -141,7 +142,9 @@ func memory(at uintptr) unsafe.Pointer {
 }
 
 func (l *Conn) fault(code int32) error {
-	return &Error{code, libc.GoString(sqlite3.Xsqlite3_errmsg(l.tls, l.db))}
+	return &Error{
+		Code: code, Text: libc.GoString(sqlite3.Xsqlite3_errmsg(l.tls, l.db)), system: syscall.Errno(sqlite3.Xsqlite3_system_errno(l.tls, l.db)), //nolint:gosec // what the system calls its errors
+	}
 }
 
 // Undone says whether SQLite ended a transaction by itself.
