@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -152,5 +153,42 @@ func TestWhatWaitsIsSignedWithANewSecretAtOnce(t *testing.T) {
 		if n := len(d.Secrets); i >= 8 && n != 2 { // eight were under way
 			t.Fatalf("the %dth is signed with %d secrets", i+1, n)
 		}
+	}
+}
+
+// What is held for too long is given up also where it is more than is done at once, and
+// an endpoint that asked for more time is not probed for that any sooner.
+func TestGivingUpWhatIsHeldProbesNobody(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	e := w.endpoint("https://shop.test", flow.SessionCreated)
+	w.posting(failing(flow.Verdict{Status: http.StatusServiceUnavailable, Reason: "status", RetryAfter: time.Hour}, e.ID))
+	w.session(flow.Headless)
+	w.rest()
+	w.change("UPDATE endpoints SET failures = 19 WHERE id = '" + string(e.ID) + "'")
+	w.later(time.Minute)
+	if w.endpointIs(e.ID).OpenSince.IsZero() {
+		t.Fatal("it is not held back")
+	}
+	const held = 1100
+	for range held {
+		w.session(flow.Headless)
+	}
+	w.rest()
+	long := fmt.Sprint((92 * time.Hour).Milliseconds())
+	w.change("UPDATE deliveries SET created_at = created_at - " + long + " WHERE state = 'held'")
+	w.change("UPDATE endpoints SET open_since = open_since - " + long)
+	tried := w.to(e.ID)
+	w.passes(62, time.Minute)
+	if n := w.to(e.ID) - tried; n != 1 {
+		t.Fatalf("it is probed %d times once its hour is over", n)
+	}
+	w.passes(50, time.Minute)
+	if n := w.to(e.ID) - tried; n != 1 {
+		t.Errorf("it is probed %d times more within the next hour", n-1)
+	}
+	w.until("all that is held for so long is given up", func() bool { return w.count("state = 'held'") == 0 })
+	if n := w.count("state = 'dead'"); n < held {
+		t.Errorf("%d of %d are given up", n, held)
 	}
 }

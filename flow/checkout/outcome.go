@@ -235,10 +235,14 @@ func (w *saving) ailing(ctx context.Context, a ailing) error {
 		if err := w.tx.OpenEndpoint(ctx, e.ID, w.now, at, a.probed); err != nil {
 			return err
 		}
-		if err := w.bury(ctx, e, at); err != nil {
+		more, err := w.bury(ctx, e)
+		if err != nil {
 			return err
 		}
 		w.tx.After(func() {
+			if more {
+				w.s.worker.buryRest(e.ID)
+			}
 			w.s.counts.opened(open)
 			w.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint held back", slog.String("endpoint", string(e.ID)), slog.Int("failures", e.Failures),
 				slog.Time("failing_since", e.FailingSince), slog.Int("probes", probes), slog.Time("next_probe", at))
@@ -263,34 +267,46 @@ func (w *saving) holdBack(ctx context.Context, id flow.EndpointID) error {
 }
 
 // bury ends what an endpoint that does not answer was held for longer than a
-// schedule lasts. That began when it was held back: what is older because it was
-// disabled before is to be tried first. Where there may be more of it, the endpoint
-// is looked at sooner.
-func (w *saving) bury(ctx context.Context, e flow.Endpoint, at time.Time) error {
+// schedule lasts, and says whether there may be more of it. That began when it was held
+// back: what is older because it was disabled before is to be tried first.
+func (w *saving) bury(ctx context.Context, e flow.Endpoint) (more bool, err error) {
 	made := w.now.Add(-flow.HeldFor)
 	if e.OpenSince.IsZero() || e.OpenSince.After(made) {
-		return nil
+		return false, nil
 	}
-	id := e.ID
-	n, err := w.tx.BuryHeld(ctx, id, made, w.now, releaseAtOnce)
+	n, err := w.tx.BuryHeld(ctx, e.ID, made, w.now, releaseAtOnce)
 	if err != nil || n == 0 {
-		return err
+		return false, err
 	}
 	w.tx.After(func() {
 		w.s.counts.dead.Add(int64(n))
-		w.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "deliveries given up", slog.String("endpoint", string(id)), slog.Int("deliveries", n))
+		w.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "deliveries given up", slog.String("endpoint", string(e.ID)), slog.Int("deliveries", n))
 	})
-	if n < releaseAtOnce {
-		return nil
-	}
-	return w.tx.WakeEndpoint(ctx, id, earlier(at, w.now.Add(idle)))
+	return n == releaseAtOnce, nil
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
+// buryRest ends the rest of it, part by part and beside all else: to look at the endpoint
+// sooner would probe it sooner than it may be. What the end of the process leaves is
+// found when it is probed next.
+func (k *worker) buryRest(id flow.EndpointID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return
 	}
-	return b
+	ctx := rowwise(k.ctx)
+	k.wg.Go(func() {
+		err := k.s.inParts(ctx, func(w *saving) (more bool, err error) {
+			e, err := w.tx.EndpointByID(ctx, id)
+			if err != nil {
+				return false, err
+			}
+			return w.bury(ctx, e)
+		})
+		if err != nil && ctx.Err() == nil {
+			k.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "give deliveries up", slog.String("endpoint", string(id)), slog.String("error", err.Error()))
+		}
+	})
 }
 
 // disable ends an endpoint, holds what it is owed and tells its project's other
