@@ -146,7 +146,9 @@ func stopped(err error) error {
 // openBank starts the sandbox bank inside, or reaches one that runs by itself.
 func (a *app) openBank(ctx context.Context) error {
 	base, now := string(a.set.BankURL), time.Now
+	day := a.clock.Now
 	if base == "" {
+		day = nil
 		now = a.clock.Now
 		ln, err := listenAgain(ctx, under(a.set.DataDir, "bank.addr"))
 		if err != nil {
@@ -166,7 +168,7 @@ func (a *app) openBank(ctx context.Context) error {
 	}
 	calls := loopbackClient()
 	a.bankClock.next, a.bankClock.now, calls.Transport = calls.Transport, time.Now, &a.bankClock
-	a.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: base, Secret: secret, HTTP: calls, Now: now})
+	a.rail, err = sandbox.NewRail(sandbox.RailConfig{BaseURL: base, Secret: secret, HTTP: calls, Now: now, Day: day})
 	return err
 }
 

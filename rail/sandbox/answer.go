@@ -69,6 +69,9 @@ func (r *Rail) callFor(ctx context.Context, method, path string, in, out any, mo
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if r.day != nil {
+		req.Header.Set(dayHeader, r.day().UTC().Format(time.RFC3339Nano))
+	}
 	res, err := r.http.Do(req)
 	if err != nil {
 		if !sent.Load() { // without a connection nothing can have been sent

@@ -41,7 +41,7 @@ func (b *Bank) complete(w http.ResponseWriter, r *http.Request, column, value st
 		if !found || m.Method != method {
 			return nil, refuse(http.StatusNotFound, "no_such_payment", "nothing of this method is waiting under this name")
 		}
-		if err := b.end(f, m, in.Outcome); err != nil {
+		if err := b.end(f, m, in.Outcome, b.dayOf(r)); err != nil {
 			return nil, err
 		}
 		return in, nil
@@ -50,7 +50,7 @@ func (b *Bank) complete(w http.ResponseWriter, r *http.Request, column, value st
 
 // end ends a USSD or card payment with its one outcome. It does so after the
 // instrument's end too: a confirmation that comes late is worth testing.
-func (b *Bank) end(f books, m made, outcome string) error {
+func (b *Bank) end(f books, m made, outcome string, day time.Time) error {
 	good, bad, reason := ussdSuccess, ussdFailed, "The payer's bank did not make the USSD payment."
 	if m.Method == flow.Card {
 		good, bad, reason = cardApproved, cardDeclined, "The card was declined."
@@ -69,7 +69,7 @@ func (b *Bank) end(f books, m made, outcome string) error {
 	}
 	from, _ := rail.BankByCode(defaultBank)
 	move := movement{
-		Kind: flow.Credit, Reference: m.Reference, Amount: m.Amount, Channel: m.Method, ValueTime: b.now(),
+		Kind: flow.Credit, Reference: m.Reference, Amount: m.Amount, Channel: m.Method, ValueTime: day,
 		PayerName: defaultPayer, PayerBank: from.Name,
 	}
 	if outcome == bad {

@@ -95,7 +95,7 @@ func (b *Bank) cardAnswer(w http.ResponseWriter, r *http.Request) {
 		if status, c = b.describe(m); status != http.StatusOK {
 			return errUsed
 		}
-		return b.end(f, m, outcome)
+		return b.end(f, m, outcome, b.now())
 	})
 	if err != nil && !errors.Is(err, errUsed) {
 		b.fail(r.Context(), w, err)

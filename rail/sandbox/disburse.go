@@ -36,7 +36,7 @@ func (b *Bank) disburse(w http.ResponseWriter, r *http.Request) {
 			return order{Reference: in.Reference}, p
 		}
 		return order{Reference: in.Reference, credit: in.Credit, project: in.Project}, nil
-	}, func(f books, _ order, _ *http.Request) (answered, error) { return b.takeOn(f, in) })(w, r)
+	}, func(f books, _ order, r *http.Request) (answered, error) { return b.takeOn(f, in, b.dayOf(r)) })(w, r)
 }
 
 // judge refuses an order that makes no sense, whatever lies at the bank.
@@ -66,8 +66,9 @@ func (d disbursement) judge() *problem {
 
 // takeOn takes an order on, refuses it, or says what became of it when it came
 // before. A refusal that is the bank's last word is kept: the same order is
-// refused the same way when the weather has changed.
-func (b *Bank) takeOn(f books, in disbursement) (answered, error) {
+// refused the same way when the weather has changed. day is what time it is for who
+// orders it.
+func (b *Bank) takeOn(f books, in disbursement, day time.Time) (answered, error) {
 	was, found, err := f.disbursement(in.Reference)
 	if err != nil {
 		return answered{}, err
@@ -90,7 +91,7 @@ func (b *Bank) takeOn(f books, in disbursement) (answered, error) {
 	if in.Kind == flow.DisburseRefund {
 		fate = weather.Refunds
 	}
-	d := disbursal{disbursement: in, held: fate == rail.FatePending, takenAt: b.now()}
+	d := disbursal{disbursement: in, held: fate == rail.FatePending, takenAt: day}
 	if p, err := b.unsendable(f, in, fate); err != nil {
 		return answered{}, err
 	} else if p != nil {
@@ -111,7 +112,7 @@ func (b *Bank) takeOn(f books, in disbursement) (answered, error) {
 		wait = slowly
 	}
 	if !d.held {
-		if err := b.conclude(f, d, fate, wait); err != nil {
+		if err := b.conclude(f, d, fate, day, wait); err != nil {
 			return answered{}, err
 		}
 		b.nudge() // it looks when the books are free again, and that is after the commit
@@ -167,7 +168,7 @@ func (b *Bank) unsendable(f books, in disbursement, fate rail.Fate) (*problem, e
 
 // conclude books what becomes of an order that was taken on, in a moment, or
 // later when it is slow.
-func (b *Bank) conclude(f books, d disbursal, fate rail.Fate, slow time.Duration) error {
+func (b *Bank) conclude(f books, d disbursal, fate rail.Fate, day time.Time, slow time.Duration) error {
 	move := movement{
 		Kind: flow.PaidOut, Reference: d.Reference, AccountNumber: d.AccountNumber, Amount: d.Amount, Channel: flow.BankTransfer,
 	}
@@ -181,25 +182,25 @@ func (b *Bank) conclude(f books, d disbursal, fate rail.Fate, slow time.Duration
 	if fate == rail.FateFail || fate == rail.FateReject {
 		move.Kind, move.Reason = flow.PayoutFailed, "The receiving bank did not take the money."
 	}
-	if err := b.land(f, &move, clears+slow); err != nil || fate != rail.FateBounce {
+	if err := b.land(f, &move, day, clears+slow); err != nil || fate != rail.FateBounce {
 		return err
 	}
 	back := move
 	back.ID, back.Kind, back.Reverses, back.Reason = "", flow.PayoutFailed, move.ID, "The receiving bank sent the money back."
-	return b.land(f, &back, clears+slow+bounces)
+	return b.land(f, &back, day, clears+slow+bounces)
 }
 
 // land books a movement that is there after a while, and is told of then.
-func (b *Bank) land(f books, m *movement, after time.Duration) error {
-	m.ValueTime = b.now().Add(after)
+func (b *Bank) land(f books, m *movement, day time.Time, after time.Duration) error {
+	m.ValueTime = day.Add(after)
 	if err := b.enter(f, m, telling{delay: after, copies: 1}); err != nil {
 		return err
 	}
-	return f.transit(m.Seq, m.ValueTime, false)
+	return f.transit(m.Seq, b.now().Add(after), false)
 }
 
 // release lets what was held meet the weather that is now.
-func (b *Bank) release(f books, weather rail.Conditions) error {
+func (b *Bank) release(f books, weather rail.Conditions, day time.Time) error {
 	for _, kind := range []flow.DisbursementKind{flow.DisburseRefund, flow.DisbursePayout} { // always the same first
 		fate := weather.Payouts
 		if kind == flow.DisburseRefund {
@@ -213,7 +214,7 @@ func (b *Bank) release(f books, weather rail.Conditions) error {
 			return err
 		}
 		for _, d := range held {
-			if err := b.conclude(f, d, fate, 0); err != nil {
+			if err := b.conclude(f, d, fate, day, 0); err != nil {
 				return err
 			}
 		}

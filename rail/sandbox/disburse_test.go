@@ -73,6 +73,49 @@ func TestDisburse(t *testing.T) {
 	}
 }
 
+// Where the clock of the test environment was moved and the bank's was not, the bank books
+// what it is ordered at the moved time, as it does with transfers; it is there and told of
+// by its own clock.
+func TestABankOfItsOwnBooksAtTheTimeOfWhoOrders(t *testing.T) {
+	w := openTown(t)
+	moved := func() time.Time { return w.clock.Now().Add(72 * time.Hour) }
+	ours, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: w.url, Secret: secret, Now: w.clock.Now, Day: moved})
+	must(t, err)
+	t.Cleanup(ours.Close)
+	began := moved()
+	at := func(what string, got time.Time) {
+		t.Helper()
+		if got.Before(began.Truncate(time.Millisecond)) || got.After(moved().Add(time.Minute)) {
+			t.Errorf("%s is booked at %v; want %v", what, got, began)
+		}
+	}
+	first, second := w.paid(t, "ref_1"), w.paid(t, "ref_2")
+	w.rail = ours
+	for _, d := range []flow.Disbursement{refund("rf_1", 200_000, first.RailTransactionID), payout("set_1", 300_000, "0123456789")} {
+		at(string(d.Kind)+" that is on its way", w.disburse(t, d).At)
+		at(string(d.Kind), w.hear(t).PaidAt)
+		got, err := ours.Disbursed(t.Context(), d.Reference)
+		must(t, err)
+		at(string(d.Kind)+" that is done", got.At)
+	}
+	_, err = ours.SetConditions(t.Context(), rail.Conditions{Up: true, Refunds: rail.FatePending})
+	must(t, err)
+	w.disburse(t, refund("rf_2", 1_000, first.RailTransactionID))
+	_, err = ours.SetConditions(t.Context(), rail.Conditions{Up: true})
+	must(t, err)
+	at("a refund that was held", w.hear(t).PaidAt)
+	_, err = ours.Reverse(t.Context(), second.RailTransactionID)
+	must(t, err)
+	at("a reversal", w.hear(t).PaidAt)
+	dialled := w.start(t, flow.USSD, "ref_3")
+	must(t, ours.CompleteUSSD(t.Context(), dialled.PaymentCode, "success"))
+	at("a payment by USSD", w.hear(t).PaidAt)
+	lines, err := ours.Statement(t.Context(), began.Add(-time.Hour), began.Add(time.Hour))
+	if err != nil || len(lines) != 5 {
+		t.Errorf("the statement of that day has %d lines, %v", len(lines), err)
+	}
+}
+
 // A day of many payments is paid out as one, and may be more than any payment is: what
 // the bank says of it is believed all the same.
 func TestAPayoutMayBeMoreThanAnyPayment(t *testing.T) {

@@ -24,6 +24,9 @@ type RailConfig struct {
 	Secret  string       // of both directions, 16 to 256 printable characters
 	HTTP    *http.Client // nil: one without proxy; redirects are never followed
 	Now     func() time.Time
+	// Day is what time it is for who pays and is paid, where the bank has another clock: it
+	// books at that time what it is ordered. Nil: that of the bank.
+	Day     func() time.Time
 	Timeout time.Duration // of one call; 0: 5 s
 }
 
@@ -33,6 +36,7 @@ type Rail struct {
 	secret  string
 	http    *http.Client
 	now     func() time.Time
+	day     func() time.Time // nil: as the bank has it
 	timeout time.Duration
 	pages   int // of a statement, at once
 }
@@ -57,7 +61,7 @@ func NewRail(c RailConfig) (*Rail, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
 	}
-	return &Rail{base: strings.TrimSuffix(c.BaseURL, "/"), secret: c.Secret, http: caller(c.HTTP), now: c.Now, timeout: c.Timeout, pages: statementPages}, nil
+	return &Rail{base: strings.TrimSuffix(c.BaseURL, "/"), secret: c.Secret, http: caller(c.HTTP), now: c.Now, day: c.Day, timeout: c.Timeout, pages: statementPages}, nil
 }
 
 // Close lets go of idle connections.

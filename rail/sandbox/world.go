@@ -113,7 +113,7 @@ func (b *Bank) putConditions(w http.ResponseWriter, r *http.Request) {
 		if err := f.set("conditions", c); err != nil {
 			return nil, err
 		}
-		return c, b.release(f, c)
+		return c, b.release(f, c, b.dayOf(r))
 	})
 }
 
@@ -245,7 +245,7 @@ func judge(t *rail.Transfer) *problem {
 		return refuse(http.StatusBadRequest, "invalid_collects", "a project is named in at most 100 characters")
 	case t.NIPSessionID != "" && !nipForm.MatchString(t.NIPSessionID):
 		return refuse(http.StatusBadRequest, "invalid_nip_session", "nipSessionId has 30 digits")
-	case !t.ValueTime.IsZero() && (t.ValueTime.Year() < 2000 || t.ValueTime.Year() > 2200):
+	case !t.ValueTime.IsZero() && !bookable(t.ValueTime):
 		return refuse(http.StatusBadRequest, "invalid_value_time", "valueTime is not a time of a transfer")
 	}
 	return nil
@@ -274,7 +274,7 @@ func (b *Bank) postReversal(w http.ResponseWriter, r *http.Request) {
 			return nil, refuse(http.StatusConflict, "already_reversed", "this credit was taken back already")
 		}
 		back := credit
-		back.ID, back.Kind, back.ValueTime, back.Reason, back.Reverses = "", flow.Reversal, b.now(), "reversal of "+credit.ID, credit.ID
+		back.ID, back.Kind, back.ValueTime, back.Reason, back.Reverses = "", flow.Reversal, b.dayOf(r), "reversal of "+credit.ID, credit.ID
 		if err := b.enter(f, &back, telling{copies: 1}); err != nil {
 			return nil, err
 		}
