@@ -115,6 +115,7 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 			err = cannotOpen(a.set, name, err)
 			return nil
 		}
+		a.closing(leaveLate(ctx, db)) // it ends after that is closed
 		a.closing(db.Close)
 		return db
 	}
@@ -138,6 +139,34 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 	}
 	a.checkBank()
 	return test, live, nil
+}
+
+// answersWithin is how long a database may hold up the end of the program: what was begun
+// is ended by then, or the database hangs.
+const answersWithin = 7 * time.Second
+
+// leaveLate gives a database up that does not answer so long after ctx has ended, until
+// the function that it returns is called.
+func leaveLate(ctx context.Context, db *store.DB) (ended func() error) {
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-over:
+			return
+		}
+		late := time.NewTimer(answersWithin)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			db.Leave()
+		case <-over:
+		}
+	}()
+	return func() error {
+		close(over)
+		return nil
+	}
 }
 
 // booksBegun is the setting of the accounts that says when both books were first made.

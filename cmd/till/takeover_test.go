@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"till/cmd/till/tilltest"
 	"till/flow/redistest"
@@ -77,4 +78,33 @@ func TestASecondTillTakesTheNumberOver(t *testing.T) {
 	account = p.hears(`^\d{10}$`)[0]
 	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
 	p.hears(`(?i)receipt(?s:.*)takeover-2`) // the bank told the second of it, which registered last: asking would take a minute
+}
+
+// A database that says nothing any more holds up nobody who ends the program: it is given
+// up in time, as a crash would, and whoever waits for it is told that it does not answer.
+func TestADatabaseThatHangsHoldsNoEndUp(t *testing.T) {
+	c, line := storetest.Through(t, store.Config{URL: ownDatabase(t, "hangs")})
+	m, p, _ := devServerWith(t, []string{"TILL_DATABASE_URL=" + c.URL})
+	m.openChat(500_000, "before")
+	line.Hush()
+	answered := make(chan int, 3)
+	asks := func() {
+		status, _, _ := m.try(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{"amount": 500_000, "customerEmail": "ada@example.com"})
+		answered <- status
+	}
+	for range 2 { // the second waits for what the first asks
+		go asks()
+	}
+	if status := <-answered; status != http.StatusServiceUnavailable {
+		t.Errorf("who waited for long is answered %d", status)
+	}
+	began := time.Now()
+	p.Signal(syscall.SIGTERM) // the other one is under way
+	p.EndsWell()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("told to stop, it ends after %v", took)
+	}
+	if status := <-answered; status != http.StatusServiceUnavailable {
+		t.Errorf("who waited at its end is answered %d", status)
+	}
 }

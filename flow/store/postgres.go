@@ -55,9 +55,19 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
 	d.bound = &bound{queries: map[string]string{}}
-	d.Reader = Reader{run: d.speaks(sqlStatements{d.read, d.within})}
+	d.Reader = Reader{run: d.speaks(sqlStatements{d.read, d.bounded})}
 	go d.writer(d.batchPostgres, func() error { return nil })
 	return nil
+}
+
+// bounded is the context that a transaction of its own, or a read outside one, runs under.
+func (d *DB) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithTimeout(ctx, d.within)
+	left := context.AfterFunc(d.life, end)
+	return ctx, func() {
+		left()
+		end()
+	}
 }
 
 // speaks is how statements are run on PostgreSQL.
@@ -198,7 +208,7 @@ func (d *DB) tryPostgres(ctx context.Context, places int64, fn func(*Tx) error) 
 		return nil, flow.Refuse(flow.CodeStorage, "The store is busy. Try again.")
 	}
 	defer d.gate.Release(places)
-	ctx, end := context.WithTimeout(ctx, d.within)
+	ctx, end := d.bounded(ctx)
 	defer end()
 	var tx *Tx
 	err := piped(ctx, d.write, begins(ctx), func(p *pipe) error {

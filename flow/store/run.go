@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"till/flow"
 )
@@ -170,15 +169,15 @@ type sqlRunner interface {
 type sqlStatements struct {
 	sqlRunner
 
-	within time.Duration // how long each may take; 0: as long as its caller waits
+	within func(context.Context) (context.Context, context.CancelFunc) // how long each may take; nil: as long as its caller waits
 }
 
 // bounded is the context that a statement runs under.
 func (s sqlStatements) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.within == 0 {
+	if s.within == nil {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, s.within)
+	return s.within(ctx)
 }
 
 func (s sqlStatements) run(ctx context.Context, query string, args []any) (int64, error) {

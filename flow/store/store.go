@@ -143,7 +143,7 @@ type DB struct {
 	keys    *Keyring
 	commits func() (done func())
 	within  time.Duration      // PostgreSQL: Config.Within
-	life    context.Context    //nolint:containedctx // PostgreSQL: of what is done for many callers
+	life    context.Context    //nolint:containedctx // PostgreSQL: of all that is done there
 	leave   context.CancelFunc // ends it
 }
 
@@ -242,6 +242,15 @@ func (d *DB) openSQLite(ctx context.Context, c Config) error {
 		}
 	}, writer.Close)
 	return nil
+}
+
+// Leave gives up what PostgreSQL has not answered, and asks it for nothing more: who
+// waits is told that the store does not answer. What of it is kept is as unknown as after a
+// crash. An SQLite file answers.
+func (d *DB) Leave() {
+	if d.leave != nil {
+		d.leave()
+	}
 }
 
 // Close lets the writer finish what is queued and closes the database.

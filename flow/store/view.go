@@ -13,6 +13,9 @@ import (
 // sees none of it, and nobody who writes waits for fn.
 func (d *DB) View(ctx context.Context, fn func(Reader) error) error {
 	if d.dialect == postgresDialect {
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		defer context.AfterFunc(d.life, end)()
 		return d.viewPostgres(ctx, fn)
 	}
 	return d.readers.with(ctx, func(l *lite.Conn) (err error) {
