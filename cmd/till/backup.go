@@ -163,6 +163,9 @@ func standsIn(dataDir, folder string) (bool, error) {
 // write copies everything aside, then packs it: the file appears whole.
 func (c *backupCmd) write(w *world, at time.Time) (list manifest, size int64, err error) {
 	aside, done, err := aside(w, filepath.Dir(c.File), "backup")
+	if err != nil && !store.Full(err) {
+		err = fmt.Errorf("%w (give a FILE in a folder that this user may write to)", err)
+	}
 	if err != nil {
 		return list, 0, err
 	}

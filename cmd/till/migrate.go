@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"till/cmd/till/doctor"
 	"till/config"
 	"till/flow"
 	"till/flow/store"
@@ -24,7 +25,7 @@ type migrateCmd struct {
 }
 
 // beforeMigrate is how the folders begin that hold copies of before.
-const beforeMigrate = "before-"
+const beforeMigrate = doctor.BeforeMigration
 
 func (migrateCmd) Help() string {
 	return "Example:\n\n    till migrate --dry-run\n\nA start does the same by itself; this does it without one. Each step is a transaction of its own. " +
@@ -233,7 +234,8 @@ func (a *app) keepBefore(ctx context.Context, schema store.Schema, name, stamp s
 		return fmt.Errorf("keep a copy of %s before it is migrated: %w", name, err)
 	}
 	if kept != "" {
-		a.log.LogAttrs(ctx, slog.LevelInfo, "a database is migrated; a copy is kept", slog.String("database", name), slog.String("copy", kept))
+		a.log.LogAttrs(ctx, slog.LevelWarn, "a database is migrated; a copy of before is kept until you remove it (till migrate --help says how to go back to it)",
+			slog.String("database", name), slog.String("copy", kept))
 	}
 	return nil
 }

@@ -47,10 +47,12 @@ func (c *verifyCmd) Run(w *world) (err error) {
 	switch {
 	case c.File != "":
 		p.Place, p.at.DatabaseURL = c.File, ""
-		if p.at.DataDir, err = os.MkdirTemp("", "till-verify-*"); err != nil {
-			return fmt.Errorf("make a place to unpack to: %w (set TMPDIR to a folder with room for all of it)", err)
+		dir, done, made := aside(w, os.TempDir(), "verify")
+		if made != nil {
+			return fmt.Errorf("make a place to unpack to: %w (set TMPDIR to a folder with room for all of it)", made)
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(p.at.DataDir)) }()
+		defer func() { err = errors.Join(err, done()) }()
+		p.at.DataDir = dir
 	case c.DatabaseURL != "":
 		p.Place = "PostgreSQL"
 	default:
@@ -235,8 +237,11 @@ func (p *proof) database(c store.Config) error {
 		return err
 	}
 	var version int
+	var lacks []string
 	err = store.Still(p.w.ctx, c, func(r store.Reader) (err error) {
-		version, err = r.Version(p.w.ctx)
+		if version, err = r.Version(p.w.ctx); err == nil && version == known {
+			lacks, err = r.Lacks(p.w.ctx, c.Schema)
+		}
 		return err
 	})
 	one := proven{Database: c.Name, Check: "schema", What: fmt.Sprintf("it is of schema %d, which this program knows", known), Checked: 1}
@@ -247,6 +252,8 @@ func (p *proof) database(c store.Config) error {
 		one.says(c.Name, "it cannot be read: "+plain(err.Error()), "is all of it there? See: till doctor")
 	case version > known:
 		one.says(c.Name, fmt.Sprintf("it is of a newer Till: schema %d", version), "use that one")
+	case len(lacks) > 0:
+		one.says(c.Name, "it is of no Till that was ever given out, since it lacks "+strings.Join(lacks, ", "), "go on with the program that made it; or restore a backup that is whole: till verify FILE, then till restore FILE")
 	case version < known && !p.aside:
 		one.says(c.Name, fmt.Sprintf("it is of an older Till: schema %d", version), "till migrate, then verify again")
 	case version < known:

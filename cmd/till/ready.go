@@ -57,6 +57,23 @@ func (a *app) checkStores(all ...*store.DB) {
 	})
 }
 
+// checkSchemas: on PostgreSQL a newer program may be started while this one runs, and
+// change under it what it reads and writes.
+func (a *app) checkSchemas(test, live *store.DB) {
+	a.checks = append(a.checks, func(ctx context.Context) api.Check {
+		short, cancel := context.WithTimeout(ctx, checkPatience)
+		defer cancel()
+		out := api.Check{Name: "schema", Needed: true, OK: true}
+		for _, err := range []error{a.settings.Fits(short, store.Accounts), test.Fits(short, store.Checkout), live.Fits(short, store.Checkout)} {
+			if errors.Is(err, store.ErrNewer) { // a store that does not answer is told by itself
+				out.OK, out.Err = false, err
+				out.Reason = "A newer Till has changed the database: stop this process, and start that one in its place. What this one cannot read any more it answers with 500."
+			}
+		}
+		return out
+	})
+}
+
 // leastRoom is how much room a disk has at least while something can be kept on it.
 const leastRoom = 1 << 20
 

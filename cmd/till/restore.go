@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"till/bot/whatsapp"
+	"till/cmd/till/doctor"
 	"till/config"
+	"till/flow/store"
 )
 
 // restoreCmd puts a backup in place of what is kept.
@@ -90,7 +92,7 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		return holdMoney(w, aside, list)
 	})
 	if err != nil {
-		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
+		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, c.next(err, filepath.Dir(place)))
 	}
 	needs, err := c.missingKeys(w.ctx, place, aside)
 	if err != nil {
@@ -101,6 +103,17 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		return err
 	}
 	return c.told(w, list, before, needs)
+}
+
+// next adds to why a backup was not restored what to do.
+func (*restoreCmd) next(err error, beside string) error {
+	switch {
+	case store.Full(err):
+		return fmt.Errorf("%w (df -h %s; make room there for all that is in it, and do this again)", err, beside)
+	case errors.Is(err, errDamaged):
+		return fmt.Errorf("%w (copy it again from where it was made, or take another:  till verify FILE  proves one)", err)
+	}
+	return err
 }
 
 // placeOf is where a data dir really stands. What takes its place is the folder
@@ -165,7 +178,7 @@ func (c *restoreCmd) told(w *world, list manifest, before string, needs []string
 }
 
 // asideInfix stands in the names of data dirs that a restore set aside.
-const asideInfix = ".before-"
+const asideInfix = doctor.BeforeRestore
 
 // setAside is the data dir that a restore set aside last, "" where there is none. A
 // restore that is killed right then leaves nothing in its place.
@@ -192,31 +205,34 @@ func setAside(dataDir string) string {
 // maxManifest bounds the list of a backup's files.
 const maxManifest = 1 << 20
 
-// unpack writes the files of a backup into a folder, each as its list says.
+// errDamaged says that a file is not, or not any more, one that till backup wrote.
+var errDamaged = errors.New("it is no file that till backup wrote, or not all of it")
+
+// unpack writes the files of a backup into a folder, each as its list says. Errors:
+// errDamaged.
 func unpack(file, dir string) (list manifest, err error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return list, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	notOurs := errors.New("it is no file that till backup wrote, or not all of it")
 	zip, err := gzip.NewReader(f)
 	if err != nil {
-		return list, notOurs
+		return list, errDamaged
 	}
 	in := tar.NewReader(zip)
 	head, err := in.Next()
 	if err != nil || head.Name != manifestName || head.Size > maxManifest {
-		return list, notOurs
+		return list, errDamaged
 	}
 	if err := json.NewDecoder(in).Decode(&list); err != nil || len(list.Files) == 0 || len(list.Files) > maxBackedFiles {
-		return list, notOurs
+		return list, errDamaged
 	}
 	for _, want := range list.Files {
 		name := filepath.FromSlash(want.Name)
 		head, err := in.Next()
 		if err != nil || head.Name != want.Name || head.Size != want.Size || head.Typeflag != tar.TypeReg || !filepath.IsLocal(name) {
-			return list, notOurs
+			return list, errDamaged
 		}
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -225,8 +241,12 @@ func unpack(file, dir string) (list manifest, err error) {
 		if err := unpackOne(in, path, want.Size); err != nil {
 			return list, fmt.Errorf("unpack %s: %w", want.Name, err)
 		}
-		if got, err := summed(path); err != nil || got.SHA256 != want.SHA256 {
-			return list, errors.Join(fmt.Errorf("%s in it is not what was backed up", want.Name), err)
+		got, err := summed(path)
+		if err != nil {
+			return list, err
+		}
+		if got.SHA256 != want.SHA256 {
+			return list, fmt.Errorf("%w: %s in it is not what was backed up", errDamaged, want.Name)
 		}
 	}
 	return list, nil
@@ -238,6 +258,9 @@ func unpackOne(in io.Reader, path string, size int64) error {
 		return err
 	}
 	_, err = io.CopyN(out, in, size)
+	if _, ours := errors.AsType[*fs.PathError](err); err != nil && !ours { // the backup cannot be read on, and not the file be written
+		err = fmt.Errorf("%w: %w", errDamaged, err)
+	}
 	return errors.Join(err, out.Sync(), out.Close())
 }
 

@@ -136,6 +136,8 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 	a.checkStores(a.settings, test, live)
 	if a.set.DatabaseURL == "" {
 		a.checkDisk(doctor.DiskSpace)
+	} else {
+		a.checkSchemas(test, live)
 	}
 	a.checkBank()
 	return test, live, nil
@@ -222,6 +224,12 @@ func cannotOpen(set config.Settings, name string, err error) error {
 	if errors.Is(err, store.ErrOlder) {
 		return fmt.Errorf("%w: start the server with this program first, or run till migrate; a server that is older needs the program it was started from", err)
 	}
+	if errors.Is(err, store.ErrNewer) {
+		return fmt.Errorf("open the store: %w", err)
+	}
+	if errors.Is(err, store.ErrStrange) {
+		return fmt.Errorf("open %s: %w (go on with the program that made it, on the copies in before-… if this one migrated it: till migrate --help; or put back what till verify finds whole:  till restore FILE; or begin anew with another %s)", name, err, place(set))
+	}
 	if set.DatabaseURL == "" && store.Full(err) {
 		return noRoom(set.DataDir, err)
 	}
@@ -236,6 +244,14 @@ func cannotOpen(set config.Settings, name string, err error) error {
 	}
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	return fmt.Errorf("the database cannot be used: %s (check --database-url)", strings.TrimSpace(lines[len(lines)-1]))
+}
+
+// place is the setting that says where what is kept stands.
+func place(set config.Settings) string {
+	if set.DatabaseURL != "" {
+		return "--database-url"
+	}
+	return "--data-dir"
 }
 
 // noRoom says of a full disk what to do: a step of a migration is whole or was not taken.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -130,4 +131,10 @@ func LedgerRules() []string {
 		names = append(names, rule.Name)
 	}
 	return names
+}
+
+// Columns are those of all tables, each behind its table's name.
+func (r Reader) Columns(ctx context.Context) (names []string, err error) {
+	has, err := r.columns(ctx)
+	return slices.Collect(maps.Keys(has)), err
 }

@@ -22,6 +22,9 @@ type Inspection struct {
 	Version, Known int
 	// Pending are the migrations that would bring it there, by name, in order.
 	Pending []string
+	// Lacks are the columns that it should have by its version and has not, where that is
+	// this program's.
+	Lacks []string
 	// Faults are what SQLite finds wrong in the file, at most a few. Only a deep
 	// inspection looks for them.
 	Faults []string
@@ -58,6 +61,11 @@ func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (In
 	err = Look(ctx, c, func(r Reader) (err error) {
 		if out.Version, err = r.Version(ctx); err != nil {
 			return err
+		}
+		if out.Version == out.Known {
+			if out.Lacks, err = r.Lacks(ctx, c.Schema); err != nil {
+				return err
+			}
 		}
 		if r.run.dialect == postgresDialect {
 			out.Asked = now()

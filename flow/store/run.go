@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"till/flow"
+	"till/flow/store/lite"
 )
 
 // dialect is which database is spoken to.
@@ -219,11 +220,18 @@ func (d *DB) migrate(ctx context.Context, c Config) error {
 		return err
 	}
 	if c.AsIs {
-		return d.migrated(ctx, len(files))
+		if err := d.migrated(ctx, len(files)); err != nil {
+			return err
+		}
+		return d.known(ctx, c.Schema)
 	}
 	for range len(files) + 1 {
-		if done, err := d.step(ctx, c.Name, files); err != nil || done {
+		done, err := d.step(ctx, c.Name, files)
+		if err != nil {
 			return err
+		}
+		if done {
+			return d.known(ctx, c.Schema)
 		}
 	}
 	return errors.New("the migrations do not end")
@@ -249,9 +257,26 @@ func (d *DB) migrated(ctx context.Context, known int) error {
 	return nil
 }
 
+// ErrNewer says that a database was made, or changed since, by a newer program.
+var ErrNewer = errors.New("the data is of a newer Till")
+
 // newer is the refusal of what a newer program made.
 func newer(version, known int) error {
-	return fmt.Errorf("the data is of a newer Till (schema %d, this program knows %d): use that one", version, known)
+	return fmt.Errorf("%w (schema %d, this program knows %d): use that one", ErrNewer, version, known)
+}
+
+// Fits looks whether a database that was opened is of this program still: on
+// PostgreSQL another may have changed it since. Errors: ErrNewer.
+func (r Reader) Fits(ctx context.Context, s Schema) error {
+	files, err := steps(s)
+	if err != nil {
+		return err
+	}
+	version, err := r.Version(ctx)
+	if err == nil && version > len(files) {
+		err = newer(version, len(files))
+	}
+	return err
 }
 
 // notHere marks a statement that is for the other dialect.
@@ -298,7 +323,11 @@ func (d *DB) step(ctx context.Context, name string, files []string) (done bool, 
 		return false, newer(version, len(files))
 	}
 	if version < len(files) {
-		if err := d.apply(ctx, run, files[version], version+1); err != nil {
+		err := d.apply(ctx, run, files[version], version+1)
+		if lite.Bug(err) || postgresBug(err) { // what it says of other databases it does not say of this one
+			err = fmt.Errorf("%w: %w", ErrStrange, err)
+		}
+		if err != nil {
 			return false, fmt.Errorf("migrate by %s: %w", files[version], err)
 		}
 	}

@@ -81,6 +81,8 @@ func (l *look) judge(name string, got store.Inspection, err error) bool {
 		}
 		what, _, _ = strings.Cut(what, "\n")
 		l.fail("The database "+name+".db is damaged: "+what+".", l.restore())
+	case len(got.Lacks) > 0:
+		l.fail("The database "+name+".db is of no Till that was ever given out: it lacks "+strings.Join(got.Lacks, ", ")+".", l.restore()+"   (or go on with the program that made it)")
 	case got.Version > got.Known:
 		l.fail(fmt.Sprintf("The database %s.db is of a newer Till (schema %d, this program knows %d).", name, got.Version, got.Known),
 			"till version   (then install the newer one again; or go back: "+l.restore()+")")
@@ -136,6 +138,9 @@ func (l *look) postgres(ctx context.Context) {
 		}
 		if got.Version > got.Known {
 			l.fail(fmt.Sprintf("The schema %s is of a newer Till (%d, this program knows %d).", d.name, got.Version, got.Known), "till version   (then install the newer one again)")
+		}
+		if len(got.Lacks) > 0 {
+			l.fail("The schema "+d.name+" is of no Till that was ever given out: it lacks "+strings.Join(got.Lacks, ", ")+".", "till version   (go on with the program that made it; or restore a dump: till restore till.dump says how)")
 		}
 		if got.Version < got.Known {
 			l.warn(fmt.Sprintf("The schema %s is of an older Till (%d, this program makes it %d). The next start changes it.", d.name, got.Version, got.Known), "till migrate --dry-run")

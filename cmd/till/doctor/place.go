@@ -178,6 +178,7 @@ func (l *look) disk(context.Context) {
 	}
 	l.logFile()
 	l.keys()
+	l.copies()
 	took, err := l.Sync(dir)
 	slow := fmt.Sprintf("The disk takes %s to keep a small file: that bounds how many payments a second can be confirmed.", took.Round(100*time.Microsecond))
 	faster := "iostat -x 1 3   (see what else writes; a local SSD takes under 5ms)"

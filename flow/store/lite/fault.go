@@ -27,14 +27,10 @@ func Busy(err error) bool {
 	return ok && driver.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
-// Bug says whether SQLite refused a statement for what it says. The codes
-// are those of https://www.sqlite.org/rescode.html.
+// Bug says whether SQLite refused a statement for what it says, through its driver
+// or not. The codes are those of https://www.sqlite.org/rescode.html.
 func Bug(err error) bool {
-	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return false
-	}
-	switch e.Code & 0xff {
+	switch refusal(err) {
 	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_TOOBIG:
 		return true
 	}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// A newer program is started beside one that runs, and changes the database under it.
+// The older one says so where those ask who send it work, in its log too, and what to
+// do; until then it said that it was ready, and failed at what it could not read.
+func TestOneThatANewerTillHasOvertakenSaysSo(t *testing.T) {
+	o := newOutside(t)
+	address := ownDatabase(t, "rolled")
+	o.env = append(o.env, "TILL_DATABASE_URL="+address)
+	x, m := running(t, o)
+	waitReady(m)
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), "INSERT INTO live.schema_version (version) VALUES (9999)")
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const why = "A newer Till has changed the database: stop this process, and start that one in its place."
+	m.until("it is not ready any more", func() bool {
+		status, out, err := m.try(http.MethodGet, "/readyz", nil)
+		return status == http.StatusServiceUnavailable && strings.Contains(fmt.Sprint(out, err), why)
+	})
+	m.until("the log says so", func() bool { return strings.Contains(x.p.Said(), why) })
+}
