@@ -228,7 +228,7 @@ func cannotOpen(set config.Settings, name string, err error) error {
 		return fmt.Errorf("open the store: %w", err)
 	}
 	if errors.Is(err, store.ErrStrange) {
-		return fmt.Errorf("open %s: %w (go on with the program that made it, on the copies in before-… if this one migrated it: till migrate --help; or put back what till verify finds whole:  till restore FILE; or begin anew with another %s)", name, err, place(set))
+		return fmt.Errorf("%w (go on with the program that made it, on the copies in before-… if this one migrated it: till migrate --help; or put back what till verify finds whole:  till restore FILE; or begin anew with another %s)", err, place(set))
 	}
 	if set.DatabaseURL == "" && store.Full(err) {
 		return noRoom(set.DataDir, err)
