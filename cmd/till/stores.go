@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,7 +118,7 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 		a.closing(db.Close)
 		return db
 	}
-	if err = a.accountsGone(); err == nil {
+	if err = a.accountsGone(ctx); err == nil {
 		a.settings = open(store.Accounts, "accounts")
 	}
 	if err == nil {
@@ -177,8 +176,8 @@ const booksBegun = "books_begun"
 
 // accountsGone refuses to make the accounts anew beside the books of their projects:
 // no key would be known any more.
-func (a *app) accountsGone() error {
-	if a.set.DatabaseURL != "" || a.holds("accounts") || !a.holds(string(flow.Test)) {
+func (a *app) accountsGone(ctx context.Context) error {
+	if a.set.DatabaseURL != "" || a.holds(ctx, "accounts") || !a.holds(ctx, string(flow.Test)) {
 		return nil
 	}
 	return a.gone("accounts", string(flow.Test)+".db is there")
@@ -195,20 +194,19 @@ func (a *app) booksGone(ctx context.Context) error {
 		return err
 	}
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
-		if !a.holds(string(env)) {
+		if !a.holds(ctx, string(env)) {
 			return a.gone(string(env), "accounts.db knows that its books began on "+since)
 		}
 	}
 	return nil
 }
 
-// holds says whether a database's file in the data dir, or its log, has anything in it.
-// Where that cannot be told, opening it says why.
-func (a *app) holds(name string) bool {
-	return slices.ContainsFunc([]string{".db", ".db-wal"}, func(end string) bool {
-		info, err := os.Stat(under(a.set.DataDir, name+end))
-		return err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
-	})
+// holds says whether something was made in a database's file in the data dir, or in its
+// log. A file that lost its log may be there and have nothing in it. Where that cannot be
+// told, opening it says why.
+func (a *app) holds(ctx context.Context, name string) bool {
+	made, err := store.Made(ctx, store.Config{Dir: a.set.DataDir, Name: name})
+	return made || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
 func (a *app) gone(name, witness string) error {

@@ -149,6 +149,16 @@ func Look(ctx context.Context, c Config, look func(Reader) error) (err error) {
 	return look(Reader{run: runner{statements: few, dialect: sqliteDialect, keys: c.Keys}})
 }
 
+// Made says whether anything was ever made in a database. Errors: fs.ErrNotExist for a
+// file that is not there.
+func Made(ctx context.Context, c Config) (made bool, err error) {
+	err = Look(ctx, c, func(r Reader) error {
+		made, err = r.hasTable(ctx, "schema_version")
+		return err
+	})
+	return made, err
+}
+
 // addressed is a PostgreSQL address that leads to the schema of a name.
 func addressed(c Config) string {
 	sep := "?"

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"till/cmd/till/tilltest"
+)
+
+// Who copies the files of a program that was killed, and not what SQLite keeps beside
+// them, has databases that are there and in which nothing is. The books are not begun
+// anew in one of those, as they are not in one that is gone.
+func TestADatabaseThatLostItsLogIsNotBegunAnew(t *testing.T) {
+	k := keeper{t, t.TempDir()}
+	p := tilltest.Start(t, k.dir, nil, "dev", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off")
+	p.Line("/phone$")
+	p.Kill()
+	for _, name := range []string{"test", "live", "accounts"} {
+		k.must(exec.CommandContext(t.Context(), "cp", "-a", k.at("data"), k.at(name)).Run())
+		for _, file := range []string{".db-wal", ".db-shm"} {
+			k.must(os.Remove(k.at(name + "/" + name + file)))
+		}
+		k.fails(exitFailed, "dev --http-addr 127.0.0.1:0 --metrics-addr off --data-dir "+name, "till: "+name+".db in "+name+" is empty or gone", "nothing was begun anew", "till restore FILE")
+	}
+	again := tilltest.Start(t, k.dir, nil, "dev", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off")
+	again.Line("/phone$") // whose log is there has lost nothing
+}
