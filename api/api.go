@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -137,7 +138,7 @@ func New(cfg Config) (*Server, error) {
 	s.app = fiber.New(fiber.Config{
 		Immutable: true, StrictRouting: true, CaseSensitive: true, BodyLimit: bodyLimit, ReadBufferSize: headerLimit, Concurrency: connections,
 		ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, DisableStartupMessage: true,
-		DisablePreParseMultipartForm: true, ErrorHandler: s.fault,
+		DisablePreParseMultipartForm: true, ErrorHandler: s.fault, RequestMethods: append(slices.Clone(fiber.DefaultMethods), otherMethod),
 	})
 	for _, r := range Routes() {
 		if r.Dev && !cfg.Dev {

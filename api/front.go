@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,10 +61,7 @@ func (s *Server) front(route fasthttp.RequestHandler) fasthttp.RequestHandler {
 			ctx.SetConnectionClose()
 			return
 		}
-		if !isMethod(string(ctx.Method())) {
-			s.refuse(ctx, flow.Refuse(flow.CodeHTTPMethod, "This method is not one that Till knows."))
-			return
-		}
+		ctx.Request.Header.SetMethod(methodOf(ctx))
 		if working > maxAtWork && !s.vital(ctx) {
 			n.shed = true
 			s.refuse(ctx, &flow.Error{Code: flow.CodeStorage, Message: "More is asked of this server at once than it can answer soon. Try again in a second.", RetryAfter: time.Second})
@@ -139,22 +137,16 @@ func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
 	s.cfg.Log.LogAttrs(flow.WithTrace(ctx, n.trace), level, "request", attrs...)
 }
 
+// otherMethod stands for every method that fiber has no place for. It is routed like
+// the rest, and no route has it, so that its answer names those that there are.
+const otherMethod = "other"
+
 // methodOf is the method of a request, and one word for all that are none.
 func methodOf(ctx *fasthttp.RequestCtx) string {
-	if m := string(ctx.Method()); isMethod(m) {
+	if m := string(ctx.Method()); slices.Contains(fiber.DefaultMethods, m) {
 		return m
 	}
-	return "other"
-}
-
-// isMethod says whether fiber has a place for an HTTP method.
-func isMethod(m string) bool {
-	switch m {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
-		http.MethodConnect, http.MethodTrace:
-		return true
-	}
-	return false
+	return otherMethod
 }
 
 // fault is fiber's error handler: it hears of what no handler of ours answered,
@@ -198,7 +190,11 @@ func (s *Server) unrouted(c *fiber.Ctx, err error) error {
 	case http.StatusNotFound:
 		return flow.Refuse(flow.CodeRouteNotFound, "There is nothing at this path. See the documentation for the list of paths.")
 	case http.StatusMethodNotAllowed:
-		return flow.Refuse(flow.CodeHTTPMethod, "This path does not answer to %s. It answers to: %s.", c.Method(), c.GetRespHeader("Allow"))
+		asked := c.Method()
+		if asked == otherMethod {
+			asked = "this method"
+		}
+		return flow.Refuse(flow.CodeHTTPMethod, "This path does not answer to %s. It answers to: %s.", asked, c.GetRespHeader("Allow"))
 	case http.StatusRequestEntityTooLarge:
 		return flow.Refuse(flow.CodeTooLarge, "The body is larger than %d bytes.", bodyLimit)
 	case http.StatusRequestHeaderFieldsTooLarge:

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -28,5 +29,27 @@ func TestEveryRouteStandsOnceAndAsksForTheRightKey(t *testing.T) {
 		case r.Key == KeyNone && strings.HasPrefix(r.Path, "/v1/") && r.Path != "/v1/auth/signup" && r.Path != "/v1/auth/login" && r.Path != "/v1/rails/:rail/notifications":
 			t.Errorf("%s asks for no key", name)
 		}
+	}
+}
+
+// Whoever asks with a method that a path does not have, or that nobody has, is told
+// those that it has.
+func TestAMethodThatIsNotThereIsToldThoseThatAre(t *testing.T) {
+	s := open(t)
+	for path, want := range map[string]string{
+		sessions: "GET, HEAD, POST", "/livez": "GET, HEAD", "/v1/refunds/wsp_rfd_1": "GET, HEAD", "/v1/verification/banks": "GET, HEAD, OPTIONS",
+	} {
+		for _, method := range []string{"DELETE", "TRACE", "QUERY", "get"} {
+			r := s.ask(method, path, s.key, "")
+			if allow := strings.Join(r.header.Values("Allow"), ", "); r.status != http.StatusMethodNotAllowed || allow != want {
+				t.Errorf("%s %s: %d, Allow %q instead of %q", method, path, r.status, allow, want)
+			}
+			if said := r.text("error.message"); !strings.HasSuffix(said, "It answers to: "+want+".") {
+				t.Errorf("%s %s: %q", method, path, said)
+			}
+		}
+	}
+	if r := s.ask("QUERY", "/v1/nothing", s.key, ""); r.status != http.StatusNotFound || r.header.Get("Allow") != "" {
+		t.Errorf("a method of nobody's, at a path of nobody's: %d, Allow %q", r.status, r.header.Get("Allow"))
 	}
 }
