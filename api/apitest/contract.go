@@ -51,11 +51,7 @@ func Load(ctx context.Context, document []byte) (*Contract, error) {
 	if err := doc.Validate(ctx, openapi3.DisableExamplesValidation()); err != nil {
 		return nil, fmt.Errorf("judge the OpenAPI document: %w", err)
 	}
-	var plain any
-	if err := yaml.Unmarshal(document, &plain); err != nil {
-		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
-	}
-	text, err := json.Marshal(plain)
+	text, err := asJSON(document)
 	if err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
@@ -78,60 +74,17 @@ func Load(ctx context.Context, document []byte) (*Contract, error) {
 	return c, nil
 }
 
-// shutAll lets nothing into an answer or a webhook that the document does not name. In the
-// document they are open, for clients that are older than a field; here none may come
-// that is not in it.
-func shutAll(document any) {
-	all, _ := document.(map[string]any)
-	components, _ := all["components"].(map[string]any)
-	schemas, _ := components["schemas"].(map[string]any)
-	for _, s := range schemas {
-		shutInside(s)
+// asJSON is a YAML text in JSON.
+func asJSON(text []byte) ([]byte, error) {
+	var plain any
+	if err := yaml.Unmarshal(text, &plain); err != nil {
+		return nil, fmt.Errorf("this is not YAML: %w", err)
 	}
-	shutBodies(document)
-}
-
-// shutBodies shuts each schema that a body, a parameter or a header has.
-func shutBodies(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for name, one := range v {
-			if name == "schema" {
-				shut(one)
-			} else if name != "schemas" && name != "example" && name != "examples" {
-				shutBodies(one)
-			}
-		}
-	case []any:
-		for _, one := range v {
-			shutBodies(one)
-		}
+	out, err := json.Marshal(plain)
+	if err != nil {
+		return nil, fmt.Errorf("this YAML is no JSON: %w", err)
 	}
-}
-
-// shut shuts a schema that stands in the place of a whole value.
-func shut(schema any) {
-	if s, ok := schema.(map[string]any); ok {
-		shutInside(s)
-		s["unevaluatedProperties"] = false
-	}
-}
-
-// shutInside shuts the values below a schema, and not itself: it may be a part of another.
-func shutInside(schema any) {
-	s, _ := schema.(map[string]any)
-	fields, _ := s["properties"].(map[string]any)
-	for _, one := range fields {
-		shut(one)
-	}
-	shut(s["items"])
-	shut(s["additionalProperties"])
-	for _, name := range []string{"allOf", "oneOf"} {
-		parts, _ := s[name].([]any)
-		for _, one := range parts {
-			shutInside(one)
-		}
-	}
+	return out, nil
 }
 
 func decode(body []byte) (any, error) {
@@ -302,13 +255,21 @@ func (c *Contract) body(at string, r *openapi3.Response, e Exchange) error {
 	if r.Content[kind] == nil && r.Content["*/*"] == nil {
 		return fmt.Errorf("the answer is %s, which is not in the document", kind)
 	}
-	if kind != "application/json" {
-		return nil
+	schema := at + Pointer("content", kind, "schema")
+	switch kind {
+	case "application/json":
+		if err := c.JSON(schema, e.Answer); err != nil {
+			return err
+		}
+		return told(r, e.Answer)
+	case "application/yaml": // generated clients read it, and not as the text that it is
+		text, err := asJSON(e.Answer)
+		if err != nil {
+			return err
+		}
+		return c.JSON(schema, text)
 	}
-	if err := c.JSON(at+Pointer("content", kind, "schema"), e.Answer); err != nil {
-		return err
-	}
-	return told(r, e.Answer)
+	return nil
 }
 
 var inCode = regexp.MustCompile("`([a-z_]+)`")
