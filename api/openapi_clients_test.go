@@ -151,6 +151,31 @@ func TestNoPartOfSeveralSchemasHoldsAnObjectWithoutAName(t *testing.T) {
 	})
 }
 
+// What a field is or null, said by name, and a field that is nothing but null, were no
+// type at all in what openapi-generator makes: its Go did not compile.
+func TestWhatMayBeNullIsATypeOfItsOwn(t *testing.T) {
+	for name, schema := range contract(t).Doc.Components.Schemas {
+		if schema.Value.Type == nil && len(schema.Value.OneOf) == 2 && schema.Value.OneOf[1].Value.Type.Is("null") {
+			t.Errorf("%s is an alternative of a name and null", name)
+		}
+	}
+	walk("", contract(t).Raw, func(at string, o map[string]any) {
+		if o["type"] == "null" && !strings.Contains(at, "/oneOf/") {
+			t.Errorf("%s is never anything", at)
+		}
+	})
+}
+
+// A generator whose code makes a Charge with NewCharge has that name taken.
+func TestNoSchemaIsCalledAsWhatMakesAnother(t *testing.T) {
+	all := contract(t).Doc.Components.Schemas
+	for name := range all {
+		if made, found := strings.CutPrefix(name, "New"); found && all[made] != nil {
+			t.Errorf("%s is a schema, and what makes a %s", name, made)
+		}
+	}
+}
+
 // Without a format a picture is a text to generated clients, which it cannot be read as.
 func TestWhatIsNoTextIsBinaryInTheDocument(t *testing.T) {
 	texts := []string{"application/json", "application/yaml", "text/html"}
