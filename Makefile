@@ -17,7 +17,7 @@ FAST     ?= ./bot ./config/... ./flow/... ./hooks/... ./rail/... ./api/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-notices fault-sinks fault-whatsapp fault-clock clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-keys fault-rotation fault-notices fault-sinks fault-whatsapp fault-clock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -187,6 +187,12 @@ many = @$(1)=$${$(1):-$(2)} $(GO) test -timeout 60m -count=1 -v -run '$(3)' $(4)
 
 fault-notices: ## 20,000 messages of a bank that tells badly, and of others who forge: about 5 min
 	$(call many,TILL_FAULT_NOTICES,20000,^TestNoticesAsNoBankShouldTellThem$$,./flow/checkout)
+
+fault-keys: ## guess 100,000 keys from one address, and from a hundred, beside one that holds: about 2 min
+	$(call many,TILL_FAULT_KEYS,100000,^TestGuessingKeysKeepsNobodyOut$$,./api)
+
+fault-rotation: ## rotate a key 200 times while 64 callers use it: about 10 s
+	$(call many,TILL_FAULT_ROTATIONS,200,^TestRotationUnderLoadRefusesNobody$$,./api)
 
 fault-sinks: ## 100 deliveries at once to each of 100 kinds of endpoint that misbehave: about 15 s
 	$(call many,TILL_FAULT_SINKS,100,^TestSend(To|While|Verifies|Survives|Follows),./hooks)
