@@ -30,7 +30,7 @@ func Busy(err error) bool {
 // Bug says whether SQLite refused a statement for what it says, through its driver
 // or not. The codes are those of https://www.sqlite.org/rescode.html.
 func Bug(err error) bool {
-	switch refusal(err) {
+	switch refusal(err) & 0xff {
 	case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_TOOBIG:
 		return true
 	}
