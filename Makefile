@@ -17,7 +17,7 @@ FAST     ?= ./bot ./config/... ./flow/... ./hooks/... ./rail/... ./api/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-keys fault-rotation fault-notices fault-sinks fault-whatsapp fault-clock clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-keys fault-rotation fault-races fault-notices fault-sinks fault-whatsapp fault-clock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -193,6 +193,9 @@ fault-keys: ## guess 100,000 keys from one address, and from a hundred, beside o
 
 fault-rotation: ## rotate a key 200 times while 64 callers use it: about 10 s
 	$(call many,TILL_FAULT_ROTATIONS,200,^TestRotationUnderLoadRefusesNobody$$,./api)
+
+fault-races: ## eight things at once to each of 5,000 sessions, under the race detector: about 20 min
+	@TILL_FAULT_RACES=$${TILL_FAULT_RACES:-5000} $(RACE) -timeout 60m -count=1 -v -run '^TestWhateverHappensAtOnceASessionHasOneEnd$$' ./flow/checkout
 
 fault-sinks: ## 100 deliveries at once to each of 100 kinds of endpoint that misbehave: about 15 s
 	$(call many,TILL_FAULT_SINKS,100,^TestSend(To|While|Verifies|Survives|Follows),./hooks)
