@@ -218,7 +218,8 @@ func kept(dir string, withKey bool) ([]string, error) {
 			return err
 		}
 		if d.IsDir() {
-			if name == logsDir || strings.HasPrefix(name, beforeMigrate) || strings.HasPrefix(d.Name(), ourTemporary) {
+			// The folder itself may have any name.
+			if name == logsDir || strings.HasPrefix(name, beforeMigrate) || strings.HasPrefix(filepath.Base(name), ourTemporary) {
 				return fs.SkipDir
 			}
 			return nil
