@@ -49,9 +49,10 @@ func (l *look) copies() {
 	if len(all) == 0 {
 		return
 	}
-	what := fmt.Sprintf("%d copies of before, which migrations and restores keep, take %s", len(all), bytesOf(uint64(max(size, 0))))
+	takes := bytesOf(uint64(max(size, 0)))
+	what := fmt.Sprintf("%d copies of before, which migrations and restores keep, take %s", len(all), takes)
 	if len(all) == 1 {
-		what = fmt.Sprintf("A copy of before, %s, takes %s", all[0], bytesOf(uint64(max(size, 0))))
+		what = fmt.Sprintf("A copy of before, %s, takes %s", all[0], takes)
 	}
 	if len(old) == 0 {
 		l.ok(what + ".")
