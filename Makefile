@@ -194,7 +194,7 @@ fault-keys: ## guess 100,000 keys from one address, and from a hundred, beside o
 fault-rotation: ## rotate a key 200 times while 64 callers use it: about 10 s
 	$(call many,TILL_FAULT_ROTATIONS,200,^TestRotationUnderLoadRefusesNobody$$,./api)
 
-fault-races: ## eight things at once to each of 5,000 sessions, under the race detector: about 20 min
+fault-races: ## eight things at once to each of 5,000 sessions, under the race detector: about 12 min
 	@TILL_FAULT_RACES=$${TILL_FAULT_RACES:-5000} $(RACE) -timeout 60m -count=1 -v -run '^TestWhateverHappensAtOnceASessionHasOneEnd$$' ./flow/checkout
 
 fault-sinks: ## 100 deliveries at once to each of 100 kinds of endpoint that misbehave: about 15 s
