@@ -12,6 +12,7 @@ import (
 
 	"till/flow"
 	"till/flow/await"
+	"till/flow/benchtest"
 )
 
 func keysOf(p string) string { return projectsPath + "/" + p + "/keys" }
@@ -175,7 +176,7 @@ func TestRotationUnderLoadRefusesNobody(t *testing.T) {
 		})
 	}
 	var before []string
-	rotations, times := 0, often(t, "TILL_FAULT_ROTATIONS", 40)
+	rotations, times := 0, benchtest.Often(t, "TILL_FAULT_ROTATIONS", 40)
 	for end := time.Now().Add(2 * time.Second); (times > 40 || time.Now().Before(end)) && rotations < times; rotations++ {
 		r := s.ask("POST", keysOf(string(p.ID))+"/"+id+"/rotate", token, `{"expiresOldInHours":1}`)
 		s.want(r, http.StatusCreated, nil)

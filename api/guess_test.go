@@ -4,33 +4,18 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"till/flow"
+	"till/flow/benchtest"
 )
-
-// often is how often something is done: a few times, unless a variable says more.
-func often(t *testing.T, variable string, few int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return few
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < few {
-		t.Fatalf("%s is %q: give a number from %d", variable, text, few)
-	}
-	return n
-}
 
 // Whoever guesses keys, from one address or from a hundred, is told 401 as often as an
 // address may ask and 429 beyond; a key that holds is served all the while at those
 // very addresses. TILL_FAULT_KEYS is how many keys are guessed each time.
 func TestGuessingKeysKeepsNobodyOut(t *testing.T) {
-	n := often(t, "TILL_FAULT_KEYS", 3000)
+	n := benchtest.Often(t, "TILL_FAULT_KEYS", 3000)
 	for _, addresses := range []int{1, 100} {
 		s, d := limited(t)
 		s.server.cfg.Proxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}

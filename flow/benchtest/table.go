@@ -1,6 +1,7 @@
-// Package benchtest is the table that the project's benchmarks print, and the
-// machine that it was measured on: one form for all, so that one run can gather
-// what others found. It must not know what is measured, and no program imports it.
+// Package benchtest is the table that the project's benchmarks print, the machine that
+// it was measured on, and how often a test does what may be done in large numbers: one
+// form for all, so that one run can gather what others found. It must not know what is
+// measured, and no program imports it.
 package benchtest
 
 import (

@@ -57,15 +57,7 @@ func TestAnEndpointThatIsHeldBackIsProbedNoSoonerThanItAsks(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		e := w.endpoint("https://shop.test", flow.SessionCreated)
-		w.posting(failing(flow.Verdict{Status: http.StatusServiceUnavailable, Reason: "status", RetryAfter: time.Hour}, e.ID))
-		w.session(flow.Headless)
-		w.rest()
-		w.change("UPDATE endpoints SET failures = 19 WHERE id = '" + string(e.ID) + "'")
-		w.later(time.Minute)
-		if w.endpointIs(e.ID).OpenSince.IsZero() {
-			t.Fatal("it is not held back")
-		}
+		e := w.heldBack()
 		for probes := range 2 { // the second asks for the same
 			tried := w.to(e.ID)
 			w.passes(58, time.Minute)
@@ -161,15 +153,7 @@ func TestWhatWaitsIsSignedWithANewSecretAtOnce(t *testing.T) {
 func TestGivingUpWhatIsHeldProbesNobody(t *testing.T) {
 	t.Parallel()
 	w := one(t)
-	e := w.endpoint("https://shop.test", flow.SessionCreated)
-	w.posting(failing(flow.Verdict{Status: http.StatusServiceUnavailable, Reason: "status", RetryAfter: time.Hour}, e.ID))
-	w.session(flow.Headless)
-	w.rest()
-	w.change("UPDATE endpoints SET failures = 19 WHERE id = '" + string(e.ID) + "'")
-	w.later(time.Minute)
-	if w.endpointIs(e.ID).OpenSince.IsZero() {
-		t.Fatal("it is not held back")
-	}
+	e := w.heldBack()
 	const held = 1100
 	for range held {
 		w.session(flow.Headless)
@@ -191,4 +175,19 @@ func TestGivingUpWhatIsHeldProbesNobody(t *testing.T) {
 	if n := w.count("state = 'dead'"); n < held {
 		t.Errorf("%d of %d are given up", n, held)
 	}
+}
+
+// heldBack is an endpoint that is held back, and asks for an hour each time.
+func (w *world) heldBack() flow.Endpoint {
+	w.t.Helper()
+	e := w.endpoint("https://shop.test", flow.SessionCreated)
+	w.posting(failing(flow.Verdict{Status: http.StatusServiceUnavailable, Reason: "status", RetryAfter: time.Hour}, e.ID))
+	w.session(flow.Headless)
+	w.rest()
+	w.change("UPDATE endpoints SET failures = 19 WHERE id = '" + string(e.ID) + "'")
+	w.later(time.Minute)
+	if w.endpointIs(e.ID).OpenSince.IsZero() {
+		w.t.Fatal("it is not held back")
+	}
+	return e
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/benchtest"
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"
@@ -44,7 +45,7 @@ func weathers() []weather {
 // booked once. TILL_FAULT_CLOCK is how many seeds of each kind are tried.
 func TestNoClockEndsOrSendsTooMuch(t *testing.T) {
 	t.Parallel()
-	n := often(t, "TILL_FAULT_CLOCK", 1)
+	n := benchtest.Often(t, "TILL_FAULT_CLOCK", 1)
 	for _, k := range weathers() {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/benchtest"
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"
@@ -50,20 +50,6 @@ type lying struct {
 	version func() int64 // changes when anything is written
 }
 
-// often is how many of something a test does: few, or what a variable says.
-func often(t *testing.T, variable string, few int) int {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return few
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < few {
-		t.Fatalf("%s is %q: give a number from %d", variable, text, few)
-	}
-	return n
-}
-
 // The bank's messages come ten times at once, in another order, a day later, before
 // what they are about is kept, after its end, of another amount, for an account of
 // nobody's and to another environment; and others send messages that look like them.
@@ -71,7 +57,7 @@ func often(t *testing.T, variable string, few int) int {
 // written. TILL_FAULT_NOTICES is how many messages there are at least.
 func TestNoticesAsNoBankShouldTellThem(t *testing.T) {
 	t.Parallel()
-	n := often(t, "TILL_FAULT_NOTICES", 600)
+	n := benchtest.Often(t, "TILL_FAULT_NOTICES", 600)
 	l := newLying(t)
 	e := l.endpoint("https://shop.test", flow.ChargeSuccess)
 	began := time.Now()

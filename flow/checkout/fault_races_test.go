@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/benchtest"
 	"till/rail"
 )
 
@@ -18,7 +19,7 @@ import (
 // is told of either is told once. TILL_FAULT_RACES is how many sessions there are.
 func TestWhateverHappensAtOnceASessionHasOneEnd(t *testing.T) {
 	t.Parallel()
-	rounds := often(t, "TILL_FAULT_RACES", 10)
+	rounds := benchtest.Often(t, "TILL_FAULT_RACES", 10)
 	each(t, func(w *world) {
 		w.endpoint("https://a.example/hook", flow.ChargeSuccess, flow.SessionCancelKind, flow.SessionExpiredKind)
 		became := map[string]int{}
