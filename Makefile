@@ -17,7 +17,7 @@ FAST     ?= ./bot ./config/... ./flow/... ./hooks/... ./rail/... ./api/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-keys fault-rotation fault-races fault-notices fault-sinks fault-whatsapp fault-clock clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-upgrade fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-keys fault-rotation fault-races fault-notices fault-sinks fault-whatsapp fault-clock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,6 +138,9 @@ fault-long: ## write the longest message there can be, of nine kinds: about 2 s
 
 fault-backup: build ## back up 50 times under load, and verify each
 	$(call fault,Backup,./cmd/till/crash)
+
+fault-upgrade: build ## kill -9 what brings a working Till on by a version, 50 times on each kind of database; needs strace: about 3 min
+	$(call fault,Upgrade,./cmd/till/crash)
 
 search: build ## push card numbers, BVNs and keys through every door, then look for a byte of them: about 1 min
 	TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -count=1 -timeout 10m -v -run '^(TestTheSearchFindsEachForm|TestNoSecretIsKeptWhicheverDoorItComesThrough)$$' ./cmd/till

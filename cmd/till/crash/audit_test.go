@@ -23,9 +23,8 @@ type audit struct {
 	movements int               // at the bank
 	checks    int               // of the ledger
 
-	mu     sync.Mutex
-	proofs sync.WaitGroup // the one check of the ledger that runs
-	busy   bool
+	mu   sync.Mutex
+	busy bool
 }
 
 // The bounds of what is compared after one kill.
@@ -131,7 +130,7 @@ func (a *audit) proveBeside() {
 	}
 	a.busy = true
 	a.checks++
-	a.proofs.Go(func() {
+	a.w.proofs.Go(func() {
 		a.prove()
 		a.mu.Lock()
 		defer a.mu.Unlock()

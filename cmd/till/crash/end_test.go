@@ -83,7 +83,7 @@ func (w *world) texts(db *sql.DB, query string) map[string]int {
 func (a *audit) end() {
 	w := a.w
 	w.tb.Helper()
-	a.proofs.Wait()
+	a.w.proofs.Wait()
 	kept, bank := w.books("test"), w.books("bank")
 	defer kept.Close()
 	defer bank.Close()

@@ -41,6 +41,7 @@ type world struct {
 	p       *tilltest.Process
 	key     string
 	journal *journal
+	proofs  sync.WaitGroup // the check of the ledger that runs beside Till
 
 	mu    sync.Mutex
 	found map[string][]string // what is wrong, by kind
