@@ -61,6 +61,7 @@ func (m *merchant) heldMoney() {
 // does who leaves out half of it, the database owes the same money still and sends it
 // to nobody.
 func TestADumpOfPostgreSQLPaysNobodyOutTwice(t *testing.T) {
+	t.Parallel() // it mostly waits
 	o := newOutside(t)
 	o.env = append(o.env, "TILL_DATABASE_URL="+ownDatabase(t, "dumped"))
 	x, m := running(t, o)

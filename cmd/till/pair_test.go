@@ -54,6 +54,7 @@ func TestTheNetworkInsideLinksANumberOfAnotherOne(t *testing.T) {
 // till pair dies when the phone has linked the number and nobody has noted that. Run
 // again it notes that number and links no other, and the start goes on with it.
 func TestANumberWhoseLinkingNobodyNotedIsLinked(t *testing.T) {
+	t.Parallel() // it mostly waits
 	o, dir, addr := newOutside(t), t.TempDir(), tilltest.FreePort(t)
 	pair := start(t, dir, o.env, "pair")
 	await.Until(t, "it shows a code", func() bool { return pairing.MatchString(pair.Said()) })

@@ -18,6 +18,7 @@ import (
 // databases, their logs, the keys of its numbers, its log or a dump of Redis. What
 // is left is proven as before, and tells their conversation without them.
 func TestAForgottenPayerStandsInNoByte(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for name, url := range map[string]func(t *testing.T) string{
 		"sqlite":   func(t *testing.T) string { t.Helper(); return "" },
 		"postgres": func(t *testing.T) string { t.Helper(); return ownDatabase(t, "forgotten") },

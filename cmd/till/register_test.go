@@ -76,6 +76,7 @@ func TestTheReadmesServerIsPaid(t *testing.T) {
 // A bank that refuses to register us is said to refuse, once and not at each try, and
 // by all who are asked how things stand, for as long as it does.
 func TestABankThatRefusesUsIsSaidTo(t *testing.T) {
+	t.Parallel() // it mostly waits
 	var tries atomic.Int64
 	var takes atomic.Bool
 	bank := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -48,6 +48,7 @@ func ratchets(t *testing.T, file string) (n int) {
 // the same: those who are written to first, those who write first, and those who
 // came after the backup.
 func TestPayersAreHeardAndReachedAfterAnOldBackupIsRestored(t *testing.T) {
+	t.Parallel() // it mostly waits
 	x, m := running(t, newOutside(t))
 	reached, writes, late := newPayer(m), newPayer(m), newPayer(m)
 	paid, asked := m.chosen(reached, "is-reached"), m.chosen(writes, "writes")

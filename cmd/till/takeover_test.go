@@ -32,6 +32,7 @@ func ownDatabase(t *testing.T, name string) string {
 // takes the number over when the first is paused, and the first, woken, sends
 // nothing. When the second dies the first goes on.
 func TestASecondTillTakesTheNumberOver(t *testing.T) {
+	t.Parallel() // it mostly waits
 	redis, o, dir := redistest.Start(t), newOutside(t), t.TempDir()
 	o.env = append(o.env, "TILL_DATABASE_URL="+ownDatabase(t, "takeover"), "TILL_REDIS_URL="+redis.URL)
 	firstAt, secondAt := tilltest.FreePort(t), tilltest.FreePort(t)
@@ -83,6 +84,7 @@ func TestASecondTillTakesTheNumberOver(t *testing.T) {
 // A database that says nothing any more holds up nobody who ends the program: it is given
 // up in time, as a crash would, and whoever waits for it is told that it does not answer.
 func TestADatabaseThatHangsHoldsNoEndUp(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c, line := storetest.Through(t, store.Config{URL: ownDatabase(t, "hangs")})
 	m, p, _ := devServerWith(t, []string{"TILL_DATABASE_URL=" + c.URL})
 	m.openChat(500_000, "before")
