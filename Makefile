@@ -17,7 +17,7 @@ FAST     ?= ./bot ./config/... ./flow/... ./hooks/... ./rail/... ./api/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-upgrade fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-keys fault-rotation fault-races fault-notices fault-sinks fault-whatsapp fault-clock clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-postgres sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-upgrade fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-keys fault-rotation fault-races fault-notices fault-sinks fault-whatsapp fault-clock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ sim: build ## simulate 300 weeks of the whole service, with everything going wro
 
 sim-long: build ## simulate 10,000 weeks
 	./$(BIN) sim --seeds 10000
+
+sim-postgres: ## play TILL_SIM_POSTGRES weeks (100) on SQLite and on PostgreSQL: both must tell the same story: about 8 min
+	$(call many,TILL_SIM_POSTGRES,100,^TestAWeekIsTheSameOnPostgreSQL$$,./cmd/till/sim)
 
 sim-oracle: ## plant bugs in the program, one after the other, and see that the simulation finds each: about a CPU minute
 	$(GO) build -tags planted -o bin/till-planted ./cmd/till

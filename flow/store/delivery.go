@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,7 +157,7 @@ const claimManySQL = `UPDATE deliveries SET next_at = ?, token = ? WHERE id IN
 
 // ClaimDeliveries takes those of some deliveries that are due, until ends. The
 // lease must be a name that was never used before. What its endpoint is not to be
-// sent now is put where it belongs instead.
+// sent now is put where it belongs instead. The oldest come first.
 func (t *Tx) ClaimDeliveries(ctx context.Context, lease string, ids []string, now, ends time.Time) ([]flow.Delivery, error) {
 	query := claimDeliveriesSQL
 	if t.run.dialect == postgresDialect {
@@ -174,6 +175,8 @@ func (t *Tx) ClaimDeliveries(ctx context.Context, lease string, ids []string, no
 		}
 		list = append(list, sent...)
 	}
+	// A database answers in whatever order it came upon them. Ids are in that of time.
+	slices.SortFunc(list, func(a, b flow.Delivery) int { return strings.Compare(a.ID, b.ID) })
 	return list, nil
 }
 

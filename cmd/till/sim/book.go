@@ -22,7 +22,7 @@ type book struct {
 type ledgerBook struct {
 	w    *world
 	name string
-	conn *lite.Conn
+	conn reader
 	seq  int64 // of the last move that was read
 
 	sessions                     map[string]*sessionRow
@@ -106,18 +106,24 @@ func newBook(w *world) *book {
 	return b
 }
 
-// open reads the files of the process that runs.
+// reader is a connection that only reads.
+type reader interface {
+	Each(query string, args []any, scan func(lite.Scanner) error) error
+	Close() error
+}
+
+// open reads the databases of the process that runs.
 func (b *book) open(dir string) error {
 	for _, e := range b.envs {
 		var err error
-		if e.conn, err = lite.Open(b.w.tpl.uri(dir, e.name), "query_only(1)", "busy_timeout(5000)"); err != nil {
+		if e.conn, err = b.w.tpl.read(dir, e.name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// close lets go of the files.
+// close lets go of them.
 func (b *book) close() {
 	for _, e := range b.envs {
 		if e.conn != nil {

@@ -31,22 +31,23 @@ func inBubble(do func()) {
 	synctest.Test(new(testing.T), func(*testing.T) { do() })
 }
 
-// prepared makes the template of this process.
-func prepared() (*template, func() error, error) {
+// prepared makes the template of this process, with its databases elsewhere where at
+// is not nil.
+func prepared(at otherStore) (*template, func() error, error) {
 	runtime.GOMAXPROCS(1) // one goroutine at a time, or a seed would not come out the same
 	d, err := disk.New()
 	if err != nil {
 		return nil, nil, err
 	}
 	var t *template
-	inBubble(func() { t, err = makeTemplate(d) })
+	inBubble(func() { t, err = makeTemplate(d, at) })
 	return t, d.Close, err
 }
 
 // Child simulates the seeds that it reads, one a line, until there are no more,
 // and says what came of each.
 func Child(in io.Reader, out io.Writer) (err error) {
-	t, clean, err := prepared()
+	t, clean, err := prepared(nil)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func Child(in io.Reader, out io.Writer) (err error) {
 // One simulates one seed in this process, or only some of its actions, and writes
 // its trace where there is a place for it.
 func One(seed uint64, only []int, trace io.Writer) (r Result, err error) {
-	t, clean, err := prepared()
+	t, clean, err := prepared(nil)
 	if err != nil {
 		return Result{}, err
 	}

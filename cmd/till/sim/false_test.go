@@ -14,7 +14,7 @@ type falsehood struct {
 }
 
 func TestAFalseWorldIsSeen(t *testing.T) {
-	tpl := template1(t)
+	tpl := template1(t, nil)
 	some := `(SELECT id FROM sessions WHERE status = 'PAID' LIMIT 1)`
 	for _, f := range []falsehood{
 		{"a paid session is open again", `UPDATE sessions SET status = 'EXPIRED', paid_at = 0, amount_paid = 0 WHERE id = ` + some, "I6"},

@@ -91,6 +91,9 @@ func (w *world) open(dir string) (err error) {
 	random := w.random(fmt.Sprintf("process %d", w.gen))
 	for _, c := range []store.Config{{Schema: store.Accounts, Name: "accounts"}, {Schema: store.Checkout, Name: "test"}, {Schema: store.Checkout, Name: "live"}} {
 		c.Dir, c.Keys, c.Log, c.VFS = dir, w.tpl.keys, quiet, w.tpl.disk.Name()
+		if w.tpl.at != nil {
+			c.URL = w.tpl.at.url(dir)
+		}
 		db, err := store.Open(ctx, c)
 		if err != nil {
 			return fmt.Errorf("open %s: %w", c.Name, err)
@@ -282,9 +285,18 @@ func (w *world) crash(cut bool) {
 		w.tpl.disk.Copy(old.dir+"/", dir+"/", kept)
 	}
 	died := w.age()
-	old.kill()
-	if err := old.end(); err != nil {
-		w.breaks("sim", "end the old process: %v", err)
+	end := func() error {
+		old.kill()
+		return old.end()
+	}
+	var failed error
+	if w.tpl.at != nil {
+		failed = w.tpl.at.dies(old.dir, end)
+	} else {
+		failed = end()
+	}
+	if failed != nil {
+		w.breaks("sim", "end the old process: %v", failed)
 	}
 	time.Sleep(died + restarts - w.age())
 	w.tpl.disk.Remove(old.dir + "/")

@@ -236,7 +236,7 @@ func (e *ledgerBook) judgeSettle(id string, v [7]int64, after *owner) {
 	w := e.w
 	var net, lines, odd, last int64
 	on := ""
-	err := e.conn.Each(`SELECT coalesce(sum(i.net), 0), count(*), coalesce(sum(i.net <> -l.merchant_pending), 0), coalesce(max(CASE WHEN i.net > 0 THEN i.created_at END), 0),
+	err := e.conn.Each(`SELECT coalesce(sum(i.net), 0), count(*), coalesce(sum(CASE WHEN i.net <> -l.merchant_pending THEN 1 ELSE 0 END), 0), coalesce(max(CASE WHEN i.net > 0 THEN i.created_at END), 0),
  (SELECT settles_on FROM settlements WHERE id = ?) FROM settlement_items i JOIN ledger l ON l.kind = i.kind AND l.subject = i.subject WHERE i.settlement = ?`,
 		[]any{id, id}, func(scan lite.Scanner) error { return scan(&net, &lines, &odd, &last, &on) })
 	if err != nil {

@@ -24,7 +24,8 @@ func (w *world) secrets() map[string]string {
 	return all
 }
 
-// judgeSecrets looks for secrets in the files of the process that runs.
+// judgeSecrets looks for secrets in the files of the process that runs, as far as they
+// are on the disk.
 func (w *world) judgeSecrets() {
 	all := w.secrets()
 	for _, name := range files {

@@ -23,6 +23,7 @@ type Result struct {
 	Last     []string `json:"last,omitempty"` // lines of the trace
 
 	acts []Action
+	cut  bool // the power went in the middle of a write
 }
 
 // The people who pay.
@@ -96,7 +97,7 @@ func (p play) run() (r Result) {
 	}
 	w.stopped()
 	p.goals.Add(w.goals)
-	r.acts = w.acts
+	r.acts, r.cut = w.acts, w.cut
 	r.Steps, r.Sessions, r.Crashes, r.Broken, r.Hash = w.steps, len(w.sessions), w.gen-1, w.fault, hex.EncodeToString(w.hash.Sum(nil))
 	if r.Broken != nil {
 		r.Last = w.last[max(0, len(w.last)-keptLines):]
@@ -111,6 +112,11 @@ func (w *world) begin() error {
 	}
 	dir := process + "1"
 	w.tpl.disk.Copy(beginnings, dir, nil)
+	if w.tpl.at != nil {
+		if err := w.tpl.at.begin(dir, beginnings); err != nil {
+			return err
+		}
+	}
 	for i := range people {
 		w.phones.people = append(w.phones.people, &person{
 			name: fmt.Sprintf("p%d", i), lid: fmt.Sprintf("10000000%04d", i), phone: flow.Phone(fmt.Sprintf("23480300000%02d", i)), shown: map[string]int{},

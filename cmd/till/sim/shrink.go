@@ -29,7 +29,7 @@ type Shrunk struct {
 // same invariant. words is where progress goes. A seed that holds comes back as
 // it is, with no invariant broken.
 func Shrink(seed uint64, words io.Writer) (s Shrunk, err error) {
-	t, clean, err := prepared()
+	t, clean, err := prepared(nil)
 	if err != nil {
 		return Shrunk{}, err
 	}

@@ -8,7 +8,7 @@ import (
 // A fault that one paid session is enough for is shrunk to what leads to one.
 func TestShrinkLeavesWhatTheFaultNeeds(t *testing.T) {
 	const most = 3
-	tpl := template1(t)
+	tpl := template1(t, nil)
 	out := shrink(play{seed: 2, tpl: tpl, meddles: func(w *world) {
 		if w.book.envs[0].conn == nil {
 			return

@@ -1,14 +1,15 @@
 package sim
 
 import (
-	"os"
 	"strings"
 	"testing"
+
+	"till/flow/store/storetest"
 )
 
-func template1(t *testing.T) *template {
+func template1(t *testing.T, at otherStore) *template {
 	t.Helper()
-	tpl, clean, err := prepared()
+	tpl, clean, err := prepared(at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +22,7 @@ func template1(t *testing.T) *template {
 }
 
 func TestTheSameSeedIsTheSameWeek(t *testing.T) {
-	tpl := template1(t)
+	tpl := template1(t, nil)
 	for seed := uint64(1); seed <= 1; seed++ {
 		var hash [2]string
 		for i := range hash {
@@ -41,4 +42,4 @@ func TestTheSameSeedIsTheSameWeek(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { os.Exit(m.Run()) }
+func TestMain(m *testing.M) { storetest.Main(m) }

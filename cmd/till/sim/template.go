@@ -19,6 +19,7 @@ import (
 // merchants signed up, and what is the same for all.
 type template struct {
 	disk      *disk.Disk // that all is on
+	at        otherStore // but the databases, where it is not nil
 	room      []byte     // for what is read of it
 	keys      *store.Keyring
 	words     *bot.Words
@@ -41,6 +42,16 @@ type merchant struct {
 	expired string
 	sinks   []*sink
 	calls   int // keys that it used
+}
+
+// otherStore is where a test has the service keep its databases instead of in files:
+// on a PostgreSQL. What is committed there outlives whatever becomes of a process.
+type otherStore interface {
+	url(dir string) string                   // of the databases that stand for a folder
+	begin(dir, from string) error            // makes them, as those of another folder stand
+	dies(dir string, end func() error) error // ends a process that reaches them no more
+	watch(dir, name string) error            // has watchers look at one of them
+	read(dir, name string) (reader, error)   // opens one of them
 }
 
 // The merchants of every simulation.
@@ -78,9 +89,10 @@ CREATE TRIGGER sim_heard AFTER INSERT ON log WHEN NEW.kind = 'heard' BEGIN INSER
 // beginnings is the folder of the template's files.
 const beginnings = "template"
 
-// makeTemplate makes the template on a disk, inside a bubble.
-func makeTemplate(d *disk.Disk) (*template, error) {
-	t := &template{disk: d}
+// makeTemplate makes the template on a disk, and its databases elsewhere where at is
+// not nil, inside a bubble.
+func makeTemplate(d *disk.Disk, at otherStore) (*template, error) {
+	t := &template{disk: d, at: at}
 	var err error
 	if t.words, err = bot.LoadWords(); err != nil {
 		return nil, err
@@ -94,6 +106,11 @@ func makeTemplate(d *disk.Disk) (*template, error) {
 	}
 	if err := w.openBank(w.ctx); err != nil {
 		return nil, err
+	}
+	if at != nil {
+		if err := at.begin(beginnings, ""); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.open(beginnings); err != nil {
 		return nil, err
@@ -110,14 +127,30 @@ func makeTemplate(d *disk.Disk) (*template, error) {
 		return nil, fmt.Errorf("make the merchants: %w", err)
 	}
 	for _, name := range []string{"test", "live"} {
-		if err := script(t.uri(beginnings, name), watchers); err != nil {
+		if err := t.watch(beginnings, name); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// uri is where a database is.
+// watch has watchers look at a database that nobody has open.
+func (t *template) watch(dir, name string) error {
+	if t.at != nil {
+		return t.at.watch(dir, name)
+	}
+	return script(t.uri(dir, name), watchers)
+}
+
+// read opens a database for reading.
+func (t *template) read(dir, name string) (reader, error) {
+	if t.at != nil {
+		return t.at.read(dir, name)
+	}
+	return lite.Open(t.uri(dir, name), "query_only(1)", "busy_timeout(5000)")
+}
+
+// uri is where the file of a database is.
 func (t *template) uri(dir, name string) string {
 	return "file:" + dir + "/" + name + ".db?vfs=" + t.disk.Name()
 }

@@ -70,10 +70,12 @@ func (w *world) springs() {
 	}
 	w.goals.reached("crash", at, w)
 	if at == atWrite {
+		w.cut = true
 		w.saw("crash at %s", at)
 	} else {
 		w.observe()
 	}
 	w.crash(at == atWrite)
 	w.drain()
+	w.observe() // what comes next may change who is owed what, and this came before
 }

@@ -108,6 +108,7 @@ type world struct {
 	come    []*event // what goroutines of the service made happen
 	broke   *Broken
 	trap    *trap
+	cut     bool           // the power went in the middle of a write
 	asked   []string       // sessions that the bank was called for
 	taking  map[string]int // calls under way that take a moment, by what they are
 
