@@ -326,15 +326,8 @@ func (w *saving) disable(ctx context.Context, e flow.Endpoint, reason string) er
 		return err
 	}
 	e.Status, e.DisabledReason, e.DisabledAt, e.OpenSince = flow.EndpointDisabled, reason, w.now, time.Time{}
-	id, err := w.s.ids.New(flow.PrefixEvent)
+	event, err := w.eventAlone(e.Project, flow.EndpointDisabledKind, string(e.ID), flow.RecordEndpoint(e), w.now)
 	if err != nil {
-		return err
-	}
-	event := flow.Event{ID: flow.EventID(id), Kind: flow.EndpointDisabledKind, Project: e.Project, CreatedAt: w.now}
-	if event.Body, err = flow.ComposeEvent(event, string(e.ID), flow.RecordEndpoint(e), w.s.cfg.Around.Live); err != nil {
-		return err
-	}
-	if err := w.tx.AddEvent(ctx, event); err != nil {
 		return err
 	}
 	others, err := w.listeners(e.Project, event.Kind)

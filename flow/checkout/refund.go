@@ -236,15 +236,8 @@ func (w *saving) sendAgain(p flow.Payment, session flow.Session) (flow.Payment, 
 // tellAlone tells a project's endpoints of what belongs to no session; reference
 // is "" where there is nobody's to give.
 func (w *saving) tellAlone(project flow.ProjectID, kind flow.EventKind, reference string, data any) error {
-	id, err := w.s.ids.New(flow.PrefixEvent)
+	e, err := w.eventAlone(project, kind, reference, data, w.telling())
 	if err != nil {
-		return err
-	}
-	e := flow.Event{ID: flow.EventID(id), Kind: kind, Project: project, CreatedAt: w.telling()}
-	if e.Body, err = flow.ComposeEvent(e, reference, data, w.s.cfg.Around.Live); err != nil {
-		return err
-	}
-	if err := w.tx.AddEvent(w.ctx, e); err != nil {
 		return err
 	}
 	to, err := w.listeners(project, kind)
@@ -252,4 +245,17 @@ func (w *saving) tellAlone(project flow.ProjectID, kind flow.EventKind, referenc
 		return err
 	}
 	return w.deliver(e, to)
+}
+
+// eventAlone makes an event of what belongs to no session and keeps it.
+func (w *saving) eventAlone(project flow.ProjectID, kind flow.EventKind, reference string, data any, at time.Time) (flow.Event, error) {
+	id, err := w.s.ids.New(flow.PrefixEvent)
+	if err != nil {
+		return flow.Event{}, err
+	}
+	e := flow.Event{ID: flow.EventID(id), Kind: kind, Project: project, CreatedAt: at}
+	if e.Body, err = flow.ComposeEvent(e, reference, data, w.s.cfg.Around.Live); err != nil {
+		return flow.Event{}, err
+	}
+	return e, w.tx.AddEvent(w.ctx, e)
 }

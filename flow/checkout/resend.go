@@ -34,15 +34,8 @@ func (s *Service) Ping(ctx context.Context, id flow.EndpointID, c Call) (Answer,
 		if err != nil {
 			return Sending{}, err
 		}
-		event, err := s.ids.New(flow.PrefixEvent)
+		e, err := w.eventAlone(c.Project, flow.Ping, string(id), flow.PingRecord{EndpointID: id}, w.now)
 		if err != nil {
-			return Sending{}, err
-		}
-		e := flow.Event{ID: flow.EventID(event), Kind: flow.Ping, Project: c.Project, CreatedAt: w.now}
-		if e.Body, err = flow.ComposeEvent(e, string(id), flow.PingRecord{EndpointID: id}, s.cfg.Around.Live); err != nil {
-			return Sending{}, err
-		}
-		if err := w.tx.AddEvent(ctx, e); err != nil {
 			return Sending{}, err
 		}
 		if err := w.deliverTo(e, to, flow.CausePing); err != nil {

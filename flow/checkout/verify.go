@@ -267,23 +267,7 @@ func (v *Verifications) end(ctx context.Context, one flow.Verification) error {
 		if err != nil || !ended {
 			return err
 		}
-		id, err := v.s.ids.New(flow.PrefixEvent)
-		if err != nil {
-			return err
-		}
-		e := flow.Event{ID: flow.EventID(id), Kind: one.EventKind(), Project: one.Project, CreatedAt: w.now}
-		around := v.s.cfg.Around
-		if e.Body, err = flow.ComposeEvent(e, string(one.ID), flow.RecordVerification(one, around), around.Live); err != nil {
-			return err
-		}
-		if err := w.tx.AddEvent(w.ctx, e); err != nil {
-			return err
-		}
-		to, err := w.listeners(e.Project, e.Kind)
-		if err != nil {
-			return err
-		}
-		return w.deliver(e, to)
+		return w.tellAlone(one.Project, one.EventKind(), string(one.ID), v.Record(one))
 	})
 }
 
