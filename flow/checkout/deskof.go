@@ -2,9 +2,7 @@ package checkout
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"till/flow"
 	"till/flow/replay"
@@ -92,18 +90,11 @@ func (s *Service) focused(ctx context.Context, project flow.ProjectID, out *Wait
 	if out.Decided == 0 {
 		return nil
 	}
-	line, err := s.cfg.DB.Line(ctx, string(out.ID), out.Decided)
-	if err != nil {
+	chat, err := logged(ctx, s.cfg.DB.Reader, out.ChatRow)
+	if err != nil || chat.Focus == "" {
 		return err
 	}
-	var d replay.Outcome
-	if err := json.Unmarshal(line.Data, &d); err != nil {
-		return fmt.Errorf("read where chat %s stands: %w", out.ID, err)
-	}
-	if d.Chat.Focus == "" {
-		return nil
-	}
-	session, err := s.cfg.DB.Session(ctx, d.Chat.Focus)
+	session, err := s.cfg.DB.Session(ctx, chat.Focus)
 	if err != nil {
 		return err
 	}
