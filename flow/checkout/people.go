@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"fmt"
@@ -89,7 +90,7 @@ func (a *Accounts) enter(ctx context.Context, v flow.Visit, kept string) (Entere
 	err = a.db.Update(ctx, func(tx *store.Tx) error {
 		if v.Person != "" { // shut out, or given another password, since that was checked
 			if p, found, err := tx.PersonByEmail(ctx, v.Email); err != nil || !found || p.ID != v.Person || !p.EndedAt.IsZero() || p.PasswordHash != kept {
-				return errorOr(err, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password."))
+				return cmp.Or[error](err, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password."))
 			}
 		} else if err := unchanged(ctx, tx, v.Account, kept); err != nil {
 			return err
@@ -111,13 +112,6 @@ func unchanged(ctx context.Context, tx *store.Tx, account, kept string) error {
 		err = flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password.")
 	}
 	return err
-}
-
-func errorOr(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // Visit finds the visit that a cookie stands for. Errors: invalid_api_key,
@@ -297,11 +291,6 @@ func (a *Accounts) AuditOwner(ctx context.Context, row flow.Audited) error {
 // Audits reads the audit log, newest first.
 func (a *Accounts) Audits(ctx context.Context, f store.AuditFilter) (list []flow.Audited, more bool, err error) {
 	f.Limit++
-	if list, err = a.db.Audit(ctx, f); err != nil {
-		return nil, false, err
-	}
-	if more = len(list) == f.Limit; more {
-		list = list[:f.Limit-1]
-	}
-	return list, more, nil
+	list, err = a.db.Audit(ctx, f)
+	return page(list, f.Limit-1, err)
 }
