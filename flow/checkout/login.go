@@ -51,7 +51,7 @@ func (a *Accounts) guess(email, address string) (forgive func(), err error) {
 	if err := a.tries.take(now, try{pair, triesAccount}, try{place, triesAddress}); err != nil {
 		return nil, err
 	}
-	return func() { a.tries.forgive(place, now, pair) }, nil
+	return func() { a.tries.forgive(now, place, pair) }, nil
 }
 
 // loginPair names the tries for one account from one address.

@@ -73,10 +73,10 @@ func (t *tries) recent(name string, now time.Time) []time.Time {
 }
 
 // forgive takes back one try of a moment, under each name.
-func (t *tries) forgive(name string, at time.Time, more ...string) {
+func (t *tries) forgive(at time.Time, names ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, one := range append(more, name) {
+	for _, one := range names {
 		all := t.seen[one]
 		for i := range all {
 			if all[i].Equal(at) {

@@ -32,7 +32,7 @@ func TestTriesAreCountedInASlidingWindow(t *testing.T) {
 	if take(15*time.Minute-time.Millisecond) == nil || take(15*time.Minute) != nil || take(15*time.Minute) == nil {
 		t.Error("one place is free when the first try is a quarter of an hour old, and only one")
 	}
-	s.forgive("a", morning.Add(15*time.Minute))
+	s.forgive(morning.Add(15*time.Minute), "a")
 	if take(15*time.Minute) != nil {
 		t.Error("a forgiven try counts")
 	}
