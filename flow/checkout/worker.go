@@ -41,7 +41,7 @@ type worker struct {
 
 	mu       sync.Mutex
 	closed   bool
-	at       map[string]*atWork // subjects that are being worked on
+	at       map[string]*job // subjects that are being worked on, with the newest work asked for meanwhile
 	posts    posting
 	claims   int64     // counts claims: each is a lease of its own
 	claiming bool      // what was claimed may not be at work yet
@@ -74,14 +74,9 @@ func (j job) step() flow.Trace {
 	return j.trace.Then(name)
 }
 
-// atWork is a subject at work, and the newest work asked for meanwhile.
-type atWork struct {
-	again *job
-}
-
 func newWorker(s *Service) *worker {
 	return &worker{
-		s: s, woken: make(chan struct{}, 1), slots: make(chan struct{}, maxTasks), at: map[string]*atWork{}, posts: newPosting(), closed: true,
+		s: s, woken: make(chan struct{}, 1), slots: make(chan struct{}, maxTasks), at: map[string]*job{}, posts: newPosting(), closed: true,
 	}
 }
 
@@ -176,15 +171,15 @@ func (k *worker) enter(j job) bool {
 	if k.closed {
 		return false
 	}
-	if b, ok := k.at[key]; ok {
+	if _, ok := k.at[key]; ok {
 		j.owed = nil // by then it is said, or not, by what is at work now
-		b.again = &j
+		k.at[key] = &j
 		return true
 	}
 	if len(k.at) >= maxHandedOver {
 		return true // its lease runs out, and it is found again
 	}
-	k.at[key] = &atWork{}
+	k.at[key] = nil
 	k.wg.Go(func() { k.work(key, j) })
 	return true
 }
@@ -217,7 +212,7 @@ func (k *worker) work(key string, j job) {
 		j = *again
 	}
 	k.mu.Lock()
-	if newer := k.at[key].again; newer != nil {
+	if newer := k.at[key]; newer != nil {
 		j = *newer
 	}
 	delete(k.at, key)
@@ -229,8 +224,8 @@ func (k *worker) work(key string, j job) {
 func (k *worker) next(key string) *job {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	again := k.at[key].again
-	k.at[key].again = nil
+	again := k.at[key]
+	k.at[key] = nil
 	if again == nil {
 		if len(k.at) >= maxAtWork {
 			k.wake() // there is room again
