@@ -305,11 +305,7 @@ func (w *saving) supersede(id flow.AttemptID) error {
 	if id == "" {
 		return nil
 	}
-	a, err := w.tx.Attempt(w.ctx, id)
-	if err != nil {
-		return err
-	}
-	session, err := w.tx.Session(w.ctx, a.Session)
+	a, session, err := w.attemptWith(id)
 	if err != nil {
 		return err
 	}

@@ -134,11 +134,7 @@ func (s *Service) startOnce(ctx context.Context, id flow.AttemptID, fresh bool) 
 // started saves what the rail answered to an attempt.
 func (s *Service) started(ctx context.Context, a flow.Attempt, ins flow.Instructions, failure error, took time.Duration) error {
 	err := s.update(ctx, func(w *saving) error {
-		now, err := w.tx.Attempt(ctx, a.ID)
-		if err != nil {
-			return err
-		}
-		session, err := w.tx.Session(ctx, now.Session)
+		now, session, err := w.attemptWith(a.ID)
 		if err != nil {
 			return err
 		}

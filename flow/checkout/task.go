@@ -104,11 +104,7 @@ func (s *Service) lapse(ctx context.Context, task store.Work) error {
 		return err
 	}
 	return s.update(ctx, func(w *saving) error {
-		now, err := w.tx.Attempt(ctx, id)
-		if err != nil {
-			return err
-		}
-		session, err := w.tx.Session(ctx, now.Session)
+		now, session, err := w.attemptWith(id)
 		if err != nil {
 			return err
 		}
@@ -128,6 +124,14 @@ func (s *Service) lapse(ctx context.Context, task store.Work) error {
 		}
 		return w.save(change, session)
 	})
+}
+
+// attemptWith is an attempt with its session, as both are now.
+func (w *saving) attemptWith(id flow.AttemptID) (a flow.Attempt, session flow.Session, err error) {
+	if a, err = w.tx.Attempt(w.ctx, id); err == nil {
+		session, err = w.tx.Session(w.ctx, a.Session)
+	}
+	return a, session, err
 }
 
 // expire ends a session whose time is over, after asking the bank once more. One
