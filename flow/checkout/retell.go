@@ -196,20 +196,17 @@ func toldNews(n flow.News) Moment {
 
 // bankCall reads a line about a call to the bank.
 func bankCall(l replay.Line) BankCall {
-	var kept struct {
-		Operation, Method, Attempt, Refund, Outcome string
-		Ms                                          int64
-	}
+	var kept railLine
 	call := BankCall{At: l.At, What: "call"}
 	if json.Unmarshal(l.Data, &kept) != nil {
 		return call
 	}
-	subject := kept.Attempt + kept.Refund
+	subject := string(kept.Attempt) + string(kept.Refund)
 	if l.Kind == "rail.call" {
-		call.What = strings.TrimSpace(strings.Join([]string{kept.Operation, kept.Method, subject}, " "))
+		call.What = strings.TrimSpace(strings.Join([]string{kept.Operation, string(kept.Method), subject}, " "))
 		return call
 	}
-	call.What, call.Outcome, call.Took = "answer about "+subject, kept.Outcome, time.Duration(kept.Ms)*time.Millisecond
+	call.What, call.Outcome, call.Took = "answer about "+subject, kept.Outcome, time.Duration(kept.Millis)*time.Millisecond
 	call.Failed = !slices.Contains([]string{"ok", string(flow.DisbursementPending), string(flow.DisbursementDone)}, kept.Outcome)
 	return call
 }

@@ -266,7 +266,7 @@ func ofChat(kind string) bool {
 
 // ofMessage says whether a kind of line is about what became of a message of ours.
 func ofMessage(kind string) bool {
-	return slices.Contains([]string{"sent", "delivered", "read", "failed"}, kind)
+	return slices.Contains([]string{replay.Sent, replay.Delivered, replay.Read, replay.Failed}, kind)
 }
 
 func latest(story []Moment) time.Time {
@@ -312,9 +312,7 @@ func raw(v any) json.RawMessage {
 
 // lasted is how long a call to the bank took.
 func lasted(l store.Line) time.Duration {
-	var call struct {
-		Millis int64 `json:"ms"`
-	}
+	var call railLine
 	if l.Kind != "rail.answer" || json.Unmarshal(l.Data, &call) != nil {
 		return 0
 	}
