@@ -47,7 +47,7 @@ func (s *Service) NeedsSecond(ctx context.Context, project flow.ProjectID, o Mon
 	return amount, s.aboveLimit(amount), err
 }
 
-// SecondAbove is from which amount on a second person has to agree; 0 for never.
+// SecondAbove is the amount beyond which a second person has to agree; 0 for never.
 func (s *Service) SecondAbove() flow.Kobo { return s.cfg.SecondAbove }
 
 func (s *Service) aboveLimit(amount flow.Kobo) bool {

@@ -71,8 +71,7 @@ func (w *saving) said(said store.Said, state, reason string) error {
 			return fmt.Errorf("log a message: %w", err)
 		}
 	}
-	err = w.tx.Write(w.ctx, next)
-	return err
+	return w.tx.Write(w.ctx, next)
 }
 
 // unsentBecause is what the log keeps beside a message that was given up.
