@@ -30,7 +30,7 @@ func (c *Console) merchants(v *visit) error {
 		out.Status = ""
 	}
 	var err error
-	if out.List, err = c.cfg.Accounts.MerchantsIn(v.ctx, out.Status, flow.ProjectID(v.query("after")), merchantsShown+1); err != nil {
+	if out.List, err = c.cfg.Accounts.Merchants(v.ctx, out.Status, flow.ProjectID(v.query("after")), merchantsShown+1); err != nil {
 		return err
 	}
 	if len(out.List) > merchantsShown {

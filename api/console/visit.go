@@ -106,7 +106,7 @@ func (v *visit) choose() error {
 	}
 	v.service = service
 	if v.who.Role == flow.RoleOperator {
-		list, err := v.console.cfg.Accounts.Merchants(v.ctx, "", maxProjects)
+		list, err := v.console.cfg.Accounts.Merchants(v.ctx, "", "", maxProjects)
 		for _, m := range list {
 			v.projects = append(v.projects, m.Project)
 		}

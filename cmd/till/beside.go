@@ -66,7 +66,7 @@ const liveNamed = 3
 func sayLive(w *world, set config.Settings, project flow.ProjectID) error {
 	whose := "no project takes real money yet"
 	err := withAccounts(w, set, func(a *checkout.Accounts) error {
-		list, err := a.MerchantsIn(w.ctx, flow.KYCApproved, "", liveNamed+1)
+		list, err := a.Merchants(w.ctx, flow.KYCApproved, "", liveNamed+1)
 		if project != "" {
 			var one store.Merchant
 			one, err = a.Merchant(w.ctx, project)

@@ -86,7 +86,7 @@ func (o *owning) account(w *world, a *checkout.Accounts, email string) (string, 
 // findMerchant is the first one that is meant; none is no error.
 func findMerchant(w *world, a *checkout.Accounts, is func(store.Merchant) bool) (store.Merchant, error) {
 	for after := flow.ProjectID(""); ; {
-		some, err := a.Merchants(w.ctx, after, merchantsPage)
+		some, err := a.Merchants(w.ctx, "", after, merchantsPage)
 		if err != nil {
 			return store.Merchant{}, err
 		}

@@ -58,14 +58,9 @@ func (a *Accounts) KYC(ctx context.Context, project flow.ProjectID) ([]flow.KYCM
 	return a.db.KYCMoves(ctx, project, maxKYCMoves)
 }
 
-// Merchants reads all projects, oldest first, from after an id on.
-func (a *Accounts) Merchants(ctx context.Context, after flow.ProjectID, limit int) ([]store.Merchant, error) {
-	return a.db.Merchants(ctx, "", after, limit)
-}
-
-// MerchantsIn reads the projects whose KYC is in a state, "" for any, oldest
+// Merchants reads the projects whose KYC is in a state, "" for any, oldest
 // first, from after an id on.
-func (a *Accounts) MerchantsIn(ctx context.Context, status flow.KYCStatus, after flow.ProjectID, limit int) ([]store.Merchant, error) {
+func (a *Accounts) Merchants(ctx context.Context, status flow.KYCStatus, after flow.ProjectID, limit int) ([]store.Merchant, error) {
 	return a.db.Merchants(ctx, status, after, limit)
 }
 
@@ -74,7 +69,7 @@ func (a *Accounts) Suspended(ctx context.Context) ([]flow.ProjectID, error) {
 	const page = 1000
 	var out []flow.ProjectID
 	for after := flow.ProjectID(""); ; after = out[len(out)-1] {
-		list, err := a.MerchantsIn(ctx, flow.KYCSuspended, after, page)
+		list, err := a.Merchants(ctx, flow.KYCSuspended, after, page)
 		for _, m := range list {
 			out = append(out, m.Project.ID)
 		}
