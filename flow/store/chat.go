@@ -37,14 +37,6 @@ type ChatRow struct {
 
 const chatColumns = `id, number, person, phone, name, decided, desk, desk_by, desk_since, flag, fades`
 
-// scanChat reads the columns of a chat.
-func scanChat(scan scanner, c *ChatRow) error {
-	var fades int64
-	err := scan(&c.ID, &c.Number, &c.Person, &c.Phone, &c.Name, &c.Decided, &c.Desk.State, &c.Desk.By, &c.Desk.Since, &c.Flag, &fades)
-	c.Fades = time.Duration(fades) * time.Second
-	return err
-}
-
 // AddChat keeps a new chat, or returns the one there is already.
 func (t *Tx) AddChat(ctx context.Context, c ChatRow, now time.Time) (ChatRow, error) {
 	err := t.run.put(ctx, `INSERT INTO chats (id, number, person, phone, name, decided, created_at) VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
@@ -123,7 +115,9 @@ func (r Reader) Desk(ctx context.Context, limit int) ([]ChatRow, error) {
 
 func (r Reader) chats(ctx context.Context, query string, args ...any) ([]ChatRow, error) {
 	return rowsOf(ctx, r.run, "read chats", query, args, func(scan scanner) (c ChatRow, err error) {
-		err = scanChat(scan, &c)
+		var fades int64
+		err = scan(&c.ID, &c.Number, &c.Person, &c.Phone, &c.Name, &c.Decided, &c.Desk.State, &c.Desk.By, &c.Desk.Since, &c.Flag, &fades)
+		c.Fades = time.Duration(fades) * time.Second
 		return c, err
 	})
 }
@@ -191,13 +185,7 @@ const lineColumns = `stream, seq, at, kind, cause, session, message, data`
 // Line reads one line of a stream.
 func (r Reader) Line(ctx context.Context, stream string, seq int64) (Line, error) {
 	list, err := r.lines(ctx, `SELECT `+lineColumns+` FROM log WHERE stream = ? AND seq = ?`, stream, seq)
-	if err != nil {
-		return Line{}, err
-	}
-	if len(list) == 0 {
-		return Line{}, missing("log line", fmt.Sprintf("%s/%d", stream, seq))
-	}
-	return list[0], nil
+	return only(list, err, "log line", fmt.Sprintf("%s/%d", stream, seq))
 }
 
 // Lines reads a stream from its beginning.
@@ -229,17 +217,8 @@ func (r Reader) LinesFrom(ctx context.Context, session flow.SessionID, from time
 // Spoke are the chats whose payers wrote about a session, in the order in which
 // they did first.
 func (r Reader) Spoke(ctx context.Context, session flow.SessionID) ([]string, error) {
-	var list []string
-	err := r.run.each(ctx, `SELECT stream FROM log WHERE session = ? AND session <> '' AND kind = 'heard' GROUP BY stream ORDER BY MIN(at), stream`, []any{string(session)}, func(scan scanner) error {
-		var stream string
-		err := scan(&stream)
-		list = append(list, stream)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read who spoke of %s: %w", session, err)
-	}
-	return list, nil
+	const query = `SELECT stream FROM log WHERE session = ? AND session <> '' AND kind = 'heard' GROUP BY stream ORDER BY MIN(at), stream`
+	return valuesOf[string](ctx, r.run, "read who spoke of "+string(session), query, string(session))
 }
 
 func (r Reader) lines(ctx context.Context, query string, args ...any) ([]Line, error) {

@@ -92,16 +92,10 @@ func (r Reader) DueAwaited(ctx context.Context, now time.Time, limit int) ([]Due
 }
 
 func (r Reader) due(ctx context.Context, query string, args ...any) ([]Due, error) {
-	var list []Due
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var d Due
-		list = append(list, d)
-		return scan(&list[len(list)-1].ID, &list[len(list)-1].Endpoint)
+	return rowsOf(ctx, r.run, "read what is due", query, args, func(scan scanner) (d Due, err error) {
+		err = scan(&d.ID, &d.Endpoint)
+		return d, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read what is due: %w", err)
-	}
-	return list, nil
 }
 
 // thereSQL goes from one endpoint with deliveries in a state to the next by the
@@ -130,17 +124,7 @@ func (r Reader) ForgottenEndpoints(ctx context.Context, limit int) ([]flow.Endpo
 }
 
 func (r Reader) endpointIDs(ctx context.Context, query string, args ...any) ([]flow.EndpointID, error) {
-	var list []flow.EndpointID
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var id flow.EndpointID
-		err := scan(&id)
-		list = append(list, id)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read endpoints with deliveries: %w", err)
-	}
-	return list, nil
+	return valuesOf[flow.EndpointID](ctx, r.run, "read endpoints with deliveries", query, args...)
 }
 
 const claimDeliveriesSQL = `UPDATE deliveries SET next_at = ?, token = ? WHERE id IN ({{ids}}) AND state = 'pending' AND next_at <= ?

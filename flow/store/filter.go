@@ -10,20 +10,13 @@ import (
 
 // Filters are the searches that somebody keeps, by name.
 func (r Reader) Filters(ctx context.Context, account, email string) ([]flow.Filter, error) {
-	var list []flow.Filter
-	err := r.run.each(ctx, `SELECT name, words, status, created_at FROM filters WHERE account = ? AND email = ? ORDER BY name LIMIT ?`,
-		[]any{account, email, flow.MaxFilters}, func(scan scanner) error {
-			var f flow.Filter
-			var at int64
-			err := scan(&f.Name, &f.Words, &f.Status, &at)
-			f.CreatedAt = flow.FromMillis(at)
-			list = append(list, f)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("read the searches that somebody keeps: %w", err)
-	}
-	return list, nil
+	const query = `SELECT name, words, status, created_at FROM filters WHERE account = ? AND email = ? ORDER BY name LIMIT ?`
+	return rowsOf(ctx, r.run, "read the searches that somebody keeps", query, []any{account, email, flow.MaxFilters}, func(scan scanner) (f flow.Filter, err error) {
+		var at int64
+		err = scan(&f.Name, &f.Words, &f.Status, &at)
+		f.CreatedAt = flow.FromMillis(at)
+		return f, err
+	})
 }
 
 // KeepFilter keeps a search; one of the same name gives way.

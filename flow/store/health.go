@@ -152,20 +152,13 @@ type Wake struct {
 
 // DueWakes are the endpoints to look at, those that waited longest first.
 func (r Reader) DueWakes(ctx context.Context, now time.Time, limit int) ([]Wake, error) {
-	var list []Wake
-	err := r.run.each(ctx, `SELECT id, open_since FROM endpoints WHERE wake_at > 0 AND wake_at <= ? ORDER BY wake_at LIMIT ?`,
-		[]any{flow.Millis(now), limit}, func(scan scanner) error {
-			var w Wake
-			var open int64
-			err := scan(&w.Endpoint, &open)
-			w.Open = open > 0
-			list = append(list, w)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("read the endpoints to look at: %w", err)
-	}
-	return list, nil
+	const query = `SELECT id, open_since FROM endpoints WHERE wake_at > 0 AND wake_at <= ? ORDER BY wake_at LIMIT ?`
+	return rowsOf(ctx, r.run, "read the endpoints to look at", query, []any{flow.Millis(now), limit}, func(scan scanner) (w Wake, err error) {
+		var open int64
+		err = scan(&w.Endpoint, &open)
+		w.Open = open > 0
+		return w, err
+	})
 }
 
 // WakeEndpoint looks at an endpoint's held deliveries at a time.

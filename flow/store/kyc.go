@@ -29,22 +29,16 @@ func (t *Tx) MoveKYC(ctx context.Context, m flow.KYCMove) (bool, error) {
 
 // KYCMoves reads the last steps of a project's KYC, oldest first.
 func (r Reader) KYCMoves(ctx context.Context, project flow.ProjectID, limit int) ([]flow.KYCMove, error) {
-	var out []flow.KYCMove
-	err := r.run.each(ctx, `SELECT kyc_from, kyc_to, reason, details, created_at FROM
- (SELECT seq, kyc_from, kyc_to, reason, details, created_at FROM kyc_moves WHERE project = ? ORDER BY seq DESC LIMIT ?) AS last ORDER BY seq`,
-		[]any{project, limit}, func(scan scanner) error {
-			m := flow.KYCMove{Project: project}
-			var details []byte
-			var at int64
-			if err := scan(&m.From, &m.To, &m.Reason, &details, &at); err != nil {
-				return err
-			}
-			m.At = flow.FromMillis(at)
-			out = append(out, m)
-			return json.Unmarshal(details, &out[len(out)-1].Details)
-		})
-	if err != nil {
-		return nil, fmt.Errorf("read the KYC of %s: %w", project, err)
-	}
-	return out, nil
+	const query = `SELECT kyc_from, kyc_to, reason, details, created_at FROM
+ (SELECT seq, kyc_from, kyc_to, reason, details, created_at FROM kyc_moves WHERE project = ? ORDER BY seq DESC LIMIT ?) AS last ORDER BY seq`
+	return rowsOf(ctx, r.run, "read the KYC of "+string(project), query, []any{project, limit}, func(scan scanner) (m flow.KYCMove, err error) {
+		var details []byte
+		var at int64
+		if err = scan(&m.From, &m.To, &m.Reason, &details, &at); err != nil {
+			return m, err
+		}
+		m.Project, m.At = project, flow.FromMillis(at)
+		err = json.Unmarshal(details, &m.Details)
+		return m, err
+	})
 }

@@ -60,18 +60,11 @@ func (r Reader) TasksOf(ctx context.Context, subjects []string) ([]flow.Task, er
 		args = append(args, string(k))
 	}
 	args = append(args, anys(subjects)...)
-	var list []flow.Task
-	err := r.run.each(ctx, `SELECT kind, subject, due, attempts FROM tasks WHERE kind IN (`+marks(len(kinds))+`) AND subject IN (`+marks(len(subjects))+`)`,
-		args, func(scan scanner) error {
-			var t flow.Task
-			var due int64
-			err := scan(&t.Kind, &t.Subject, &due, &t.Attempts)
-			t.Due = flow.FromMillis(due)
-			list = append(list, t)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("read what is due: %w", err)
-	}
-	return list, nil
+	query := `SELECT kind, subject, due, attempts FROM tasks WHERE kind IN (` + marks(len(kinds)) + `) AND subject IN (` + marks(len(subjects)) + `)`
+	return rowsOf(ctx, r.run, "read what is due", query, args, func(scan scanner) (t flow.Task, err error) {
+		var due int64
+		err = scan(&t.Kind, &t.Subject, &due, &t.Attempts)
+		t.Due = flow.FromMillis(due)
+		return t, err
+	})
 }

@@ -140,19 +140,12 @@ func (t *Tx) MoveSwitch(ctx context.Context, m flow.SwitchMove) (flow.SwitchMove
 
 // SwitchMoves reads the last acts of operators, oldest first.
 func (r Reader) SwitchMoves(ctx context.Context, limit int) ([]flow.SwitchMove, error) {
-	var list []flow.SwitchMove
-	err := r.run.each(ctx, `SELECT kind, name, state_from, state_to, reason, who, created_at FROM
- (SELECT seq, kind, name, state_from, state_to, reason, who, created_at FROM switch_moves ORDER BY seq DESC LIMIT ?) AS last ORDER BY seq`,
-		[]any{limit}, func(scan scanner) error {
-			var m flow.SwitchMove
-			var at int64
-			err := scan(&m.Kind, &m.Name, &m.From, &m.To, &m.Reason, &m.By, &at)
-			m.At = flow.FromMillis(at)
-			list = append(list, m)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("read what was switched: %w", err)
-	}
-	return list, nil
+	const query = `SELECT kind, name, state_from, state_to, reason, who, created_at FROM
+ (SELECT seq, kind, name, state_from, state_to, reason, who, created_at FROM switch_moves ORDER BY seq DESC LIMIT ?) AS last ORDER BY seq`
+	return rowsOf(ctx, r.run, "read what was switched", query, []any{limit}, func(scan scanner) (m flow.SwitchMove, err error) {
+		var at int64
+		err = scan(&m.Kind, &m.Name, &m.From, &m.To, &m.Reason, &m.By, &at)
+		m.At = flow.FromMillis(at)
+		return m, err
+	})
 }

@@ -168,17 +168,9 @@ func (r Reader) unrelated(ctx context.Context, most int) (list []LedgerFault, wr
 }
 
 // ProjectsHere are the projects that something of an environment belongs to.
-func (r Reader) ProjectsHere(ctx context.Context) (list []string, err error) {
-	err = r.run.each(ctx, `SELECT project FROM sessions GROUP BY project UNION SELECT project FROM endpoints UNION SELECT project FROM payments WHERE project <> ''`, nil, func(scan scanner) error {
-		var id string
-		err := scan(&id)
-		list = append(list, id)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the projects of an environment: %w", err)
-	}
-	return list, nil
+func (r Reader) ProjectsHere(ctx context.Context) ([]string, error) {
+	return valuesOf[string](ctx, r.run, "list the projects of an environment",
+		`SELECT project FROM sessions GROUP BY project UNION SELECT project FROM endpoints UNION SELECT project FROM payments WHERE project <> ''`)
 }
 
 // Still looks in a database as it stands at one moment, whatever its schema, and

@@ -131,6 +131,14 @@ func rowsOf[T any](ctx context.Context, r runner, what, query string, args []any
 	return list, nil
 }
 
+// valuesOf reads the one column of a query, as rowsOf does its rows.
+func valuesOf[T any](ctx context.Context, r runner, what, query string, args ...any) ([]T, error) {
+	return rowsOf(ctx, r, what, query, args, func(scan scanner) (one T, err error) {
+		err = scan(&one)
+		return one, err
+	})
+}
+
 // first is the first of the rows that were read; found is false where there is none.
 func first[T any](list []T, failure error) (one T, found bool, err error) {
 	if failure != nil || len(list) == 0 {

@@ -74,10 +74,7 @@ func (r Reader) Event(ctx context.Context, project flow.ProjectID, id flow.Event
 	if err != nil {
 		return flow.Event{}, fmt.Errorf("read event %s: %w", id, err)
 	}
-	if len(list) == 0 {
-		return flow.Event{}, missing("event", string(id))
-	}
-	return list[0], nil
+	return only(list, nil, "event", string(id))
 }
 
 // Standing says of each of some events how many of its deliveries are in which
@@ -251,21 +248,13 @@ func (r Reader) Unmoved(ctx context.Context, to flow.EndpointID, list []Owed) ([
 
 // replayable reads events as they stand with an endpoint.
 func (r Reader) replayable(ctx context.Context, to flow.EndpointID, where string, args []any) ([]Owed, error) {
-	var list []Owed
-	err := r.run.each(ctx, replayableSQL+where, append([]any{string(to)}, args...), func(scan scanner) error {
-		var o Owed
+	what := "look for what to send " + string(to) + " again"
+	return rowsOf(ctx, r.run, what, replayableSQL+where, append([]any{string(to)}, args...), func(scan scanner) (o Owed, err error) {
 		var at int64
-		if err := scan(&o.Event, &o.Kind, &at, &o.Delivery, &o.State, &o.Tries); err != nil {
-			return err
-		}
+		err = scan(&o.Event, &o.Kind, &at, &o.Delivery, &o.State, &o.Tries)
 		o.At = flow.FromMillis(at)
-		list = append(list, o)
-		return nil
+		return o, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("look for what to send %s again: %w", to, err)
-	}
-	return list, nil
 }
 
 // OwedOf reads what is known of one event and each endpoint that it was for.

@@ -136,26 +136,19 @@ func (r Reader) Sessions(ctx context.Context, f SessionFilter) ([]flow.Session, 
 }
 
 func (r Reader) sessions(ctx context.Context, query string, args []any) ([]flow.Session, error) {
-	var list []flow.Session
-	err := r.run.each(ctx, query, args, func(scan scanner) error {
-		var s flow.Session
+	return rowsOf(ctx, r.run, "read sessions", query, args, func(scan scanner) (s flow.Session, err error) {
 		var exceptions, methods, metadata, policy string
 		var asked, created, expires, paid int64
-		if err := scan(&s.ID, &s.Project, &s.Merchant, &s.Mode, &s.Amount, &s.AmountPaid, &s.Status, &exceptions, &methods, &s.CustomerEmail,
+		if err = scan(&s.ID, &s.Project, &s.Merchant, &s.Mode, &s.Amount, &s.AmountPaid, &s.Status, &exceptions, &methods, &s.CustomerEmail,
 			&s.CustomerPhone, &s.CustomerName, &s.Reference, &s.Description, &metadata, &s.CallbackURL, &policy, &s.EntryCode, &s.Number,
 			&s.Charge, &asked, &s.Sequence, &s.Version, &created, &expires, &paid); err != nil {
-			return err
+			return s, err
 		}
 		s.ChargeAsked = asked == 1
 		s.CreatedAt, s.ExpiresAt, s.PaidAt = flow.FromMillis(created), flow.FromMillis(expires), flow.FromMillis(paid)
-		list = append(list, s)
-		at := &list[len(list)-1]
-		return fromTexts([]string{exceptions, methods, metadata, policy}, &at.Exceptions, &at.AllowedMethods, &at.Metadata, &at.Policy)
+		err = fromTexts([]string{exceptions, methods, metadata, policy}, &s.Exceptions, &s.AllowedMethods, &s.Metadata, &s.Policy)
+		return s, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read sessions: %w", err)
-	}
-	return list, nil
 }
 
 // jsonTexts writes values as JSON for text columns.

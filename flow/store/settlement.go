@@ -177,21 +177,13 @@ const settlementLinesSQL = `SELECT i.kind, i.subject, l.payment, i.net, -l.fees,
 
 // SettlementLines lists the lines of a settlement, oldest first.
 func (r Reader) SettlementLines(ctx context.Context, id flow.SettlementID, after LinePlace, limit int) ([]flow.SettlementLine, error) {
-	var list []flow.SettlementLine
-	err := r.run.each(ctx, settlementLinesSQL, []any{string(id), flow.Millis(after.At), string(after.Kind), after.Subject, limit}, func(scan scanner) error {
-		var l flow.SettlementLine
+	args := []any{string(id), flow.Millis(after.At), string(after.Kind), after.Subject, limit}
+	return rowsOf(ctx, r.run, "read the lines of settlement "+string(id), settlementLinesSQL, args, func(scan scanner) (l flow.SettlementLine, err error) {
 		var at int64
-		if err := scan(&l.Kind, &l.Subject, &l.Payment, &l.Net, &l.Fee, &at); err != nil {
-			return err
-		}
+		err = scan(&l.Kind, &l.Subject, &l.Payment, &l.Net, &l.Fee, &at)
 		l.At = flow.FromMillis(at)
-		list = append(list, l)
-		return nil
+		return l, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the lines of settlement %s: %w", id, err)
-	}
-	return list, nil
 }
 
 const nextToSettleSQL = `SELECT COALESCE(MIN(project), '') FROM (

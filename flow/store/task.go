@@ -77,20 +77,11 @@ const claimTasksSQL = `UPDATE tasks SET due = ?, token = ?, gen = gen + 1 WHERE 
 // was never used before. Whoever held it until now can no longer end it or put it
 // off.
 func (t *Tx) ClaimTasks(ctx context.Context, lease string, now, ends time.Time, limit int) ([]Work, error) {
-	var list []Work
-	err := t.run.each(ctx, claimTasksSQL, []any{flow.Millis(ends), lease, flow.Millis(now), flow.Millis(now), limit},
-		func(scan scanner) error {
-			var w Work
-			if err := scan(&w.Kind, &w.Subject, &w.Gen, &w.Attempts); err != nil {
-				return err
-			}
-			list = append(list, w)
-			return nil
-		})
-	if err != nil {
-		return nil, fmt.Errorf("claim tasks: %w", err)
-	}
-	return list, nil
+	args := []any{flow.Millis(ends), lease, flow.Millis(now), flow.Millis(now), limit}
+	return rowsOf(ctx, t.run, "claim tasks", claimTasksSQL, args, func(scan scanner) (w Work, err error) {
+		err = scan(&w.Kind, &w.Subject, &w.Gen, &w.Attempts)
+		return w, err
+	})
 }
 
 // EndTask drops work that is done, unless it was asked for again meanwhile, or
