@@ -87,8 +87,7 @@ func (s *Server) logIn(c *call) error {
 
 // logOut is POST /v1/auth/logout: the token it was called with ends.
 func (s *Server) logOut(c *call) error {
-	f := c.form(decodeRules{optional: true})
-	if err := f.done(); err != nil {
+	if err := c.nothing(); err != nil {
 		return err
 	}
 	return c.effect(http.StatusOK, func(checkout.Made) any { return map[string]bool{"loggedOut": true} }, "", func(once checkout.Call) (checkout.Answer, error) {

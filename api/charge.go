@@ -87,11 +87,8 @@ func (*Server) readChargeByReference(c *call) error {
 
 // requeryCharge is POST /v1/charges/{id}/requery: it asks the bank now.
 func (*Server) requeryCharge(c *call) error {
-	id, err := c.chargeID()
+	id, err := alone(c, c.chargeID)
 	if err != nil {
-		return err
-	}
-	if err := c.nothing(); err != nil {
 		return err
 	}
 	c.began = true

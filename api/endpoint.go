@@ -187,11 +187,8 @@ func (*Server) removeEndpoint(c *call) error {
 
 // rotateSecret is POST /v1/webhook-endpoints/{id}/rotate-secret.
 func (s *Server) rotateSecret(c *call) error {
-	id, err := c.endpointID()
+	id, err := alone(c, c.endpointID)
 	if err != nil {
-		return err
-	}
-	if err := c.nothing(); err != nil {
 		return err
 	}
 	e, err := c.service.Endpoint(c.ctx, c.project.ID, id)
@@ -212,11 +209,8 @@ func (s *Server) rotateSecret(c *call) error {
 
 // pingEndpoint is POST /v1/webhook-endpoints/{id}/ping.
 func (*Server) pingEndpoint(c *call) error {
-	id, err := c.endpointID()
+	id, err := alone(c, c.endpointID)
 	if err != nil {
-		return err
-	}
-	if err := c.nothing(); err != nil {
 		return err
 	}
 	return c.effect(http.StatusOK, recordSending, "", func(once checkout.Call) (checkout.Answer, error) {
@@ -242,9 +236,7 @@ func (*Server) replayEndpoint(c *call) error {
 	}
 	f := c.form(decodeRules{})
 	for _, name := range []string{"from", "to"} {
-		if !f.has(name) {
-			f.take(name, true)
-		}
+		f.required(name)
 	}
 	r := checkout.Replay{Endpoint: id, From: f.moment("from"), To: f.moment("to"), OnlyFailed: f.yes("onlyFailed", false)}
 	switch {

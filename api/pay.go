@@ -129,11 +129,8 @@ func noSuchBank(code string) error {
 // payByCard is POST …/pay/card: a link to the bank's own page. No card data ever
 // passes through here.
 func (*Server) payByCard(c *call) error {
-	id, err := c.sessionID()
+	id, err := alone(c, c.sessionID)
 	if err != nil {
-		return err
-	}
-	if err := c.nothing(); err != nil {
 		return err
 	}
 	a, err := c.instruct(id, checkout.Ask{Method: flow.Card})

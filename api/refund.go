@@ -98,11 +98,8 @@ func (q *query) id(name, prefix, what string) string {
 // retryRefund is POST /v1/refunds/{id}/retry: one that failed or needs attention is
 // sent again.
 func (*Server) retryRefund(c *call) error {
-	id, err := c.refundID()
+	id, err := alone(c, c.refundID)
 	if err != nil {
-		return err
-	}
-	if err := c.nothing(); err != nil {
 		return err
 	}
 	return c.effect(http.StatusOK, c.recordRefund, "", func(once checkout.Call) (checkout.Answer, error) {

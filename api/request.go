@@ -146,6 +146,15 @@ func (c *call) sessionID() (flow.SessionID, error) {
 // nothing reads the body of a call that takes no fields: none, or an empty object.
 func (c *call) nothing() error { return c.form(decodeRules{optional: true}).done() }
 
+// alone is what the path of a call names that takes no fields.
+func alone[I any](c *call, named func() (I, error)) (I, error) {
+	id, err := named()
+	if err == nil {
+		err = c.nothing()
+	}
+	return id, err
+}
+
 // bodiless refuses a body where none is read: filters in one, as curl sends them without
 // -G, would be passed over, and everything would look like what was asked for. An
 // empty object is what some clients send by themselves.

@@ -125,11 +125,8 @@ func list(c *call, charges bool, record func(checkout.View) any) error {
 
 // cancelSession is POST …/sessions/{id}/cancel.
 func (*Server) cancelSession(c *call) error {
-	id, err := c.sessionID()
+	id, err := alone(c, c.sessionID)
 	if err != nil {
-		return err
-	}
-	if err := c.nothing(); err != nil {
 		return err
 	}
 	return c.effect(http.StatusOK, c.recordSession, "", func(once checkout.Call) (checkout.Answer, error) {
