@@ -147,10 +147,7 @@ func (*Server) resendEvent(c *call) error {
 		return err
 	}
 	f := c.form(decodeRules{optional: true})
-	to := flow.EndpointID(f.text("endpointId", text{most: maxReference}))
-	if to != "" && !isID(string(to), flow.PrefixEndpoint) {
-		f.fail("endpointId", flow.CodeInvalidField, "endpointId must be the id of a webhook endpoint: wsp_we_….")
-	}
+	to := flow.EndpointID(f.id("endpointId", flow.PrefixEndpoint, "webhook endpoint"))
 	if err := f.done(); err != nil {
 		return err
 	}

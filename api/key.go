@@ -47,9 +47,7 @@ func (s *Server) addKey(c *call) error {
 	}
 	f := c.form(decodeRules{})
 	for _, name := range []string{"environment", "kind"} {
-		if !f.has(name) { // nobody gets a live or a secret key by leaving a word out
-			f.take(name, true)
-		}
+		f.required(name) // nobody gets a live or a secret key by leaving a word out
 	}
 	env := f.oneOf("environment", flow.CodeInvalidField, string(flow.Test), string(flow.Live))
 	kind := f.oneOf("kind", flow.CodeInvalidField, string(flow.SecretKey), string(flow.PublicKey))

@@ -196,7 +196,7 @@ func maskDigits(text []byte) []byte {
 		}
 		begin, n, last := i, 0, i
 		for ; i < len(text); i++ {
-			if digit(text[i]) {
+			if isDigit(text[i]) {
 				n, last = n+1, i
 			} else if text[i] != ' ' && text[i] != '-' || i-last > 1 {
 				break
@@ -205,7 +205,7 @@ func maskDigits(text []byte) []byte {
 		apart := (begin == 0 || !letter(text[begin-1])) && (last+1 == len(text) || !letter(text[last+1])) // else it is a part of an id
 		if n >= longDigits && apart {
 			for j := begin; j <= last; j++ {
-				if digit(text[j]) {
+				if isDigit(text[j]) {
 					text[j] = '*'
 				}
 			}
@@ -225,7 +225,7 @@ func maskTokens(text []byte) []byte {
 				break
 			}
 			rest = rest[i+len(prefix):]
-			for len(rest) > 0 && (letter(rest[0]) || digit(rest[0]) || strings.IndexByte("+/=_-", rest[0]) >= 0) {
+			for len(rest) > 0 && (letter(rest[0]) || isDigit(rest[0]) || strings.IndexByte("+/=_-", rest[0]) >= 0) {
 				rest[0], rest = '*', rest[1:]
 			}
 		}
@@ -261,7 +261,5 @@ func maskedTarget(target []byte) string {
 	}
 	return string(maskDigits(text))
 }
-
-func digit(c byte) bool { return c >= '0' && c <= '9' }
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }

@@ -157,7 +157,7 @@ func (s *Server) putSettlementAccount(c *call) error {
 	if err := c.audit(env, "payee.set", string(c.project.ID), account.Told()); err != nil {
 		return err
 	}
-	v, err := s.verificationsOf(env)
+	v, err := s.verifications(env)
 	if err != nil {
 		return err
 	}

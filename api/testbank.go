@@ -304,9 +304,7 @@ func (c *call) bankCalls(bank rail.TestBank, after int64, limit int) (mine []rai
 func (s *Server) advanceClock(c *call) error {
 	f := c.form(decodeRules{})
 	seconds := f.whole("advanceSeconds", 0, maxAdvance, -1)
-	if !f.has("advanceSeconds") {
-		f.fail("advanceSeconds", flow.CodeMissingField, "advanceSeconds is required.")
-	}
+	f.required("advanceSeconds")
 	if err := f.done(); err != nil {
 		return err
 	}

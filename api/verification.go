@@ -95,14 +95,9 @@ func (*Server) listBanks(c *call) error {
 }
 
 func recordBank(b flow.Bank) bankRecord {
-	r := bankRecord{Code: b.Code, Name: b.Name, ShortName: b.Short, Slug: b.Slug, SupportsUSSD: b.USSD}
-	if b.NIPCode != "" {
-		r.NIPCode = &b.NIPCode
+	return bankRecord{
+		Code: b.Code, Name: b.Name, ShortName: b.Short, Slug: b.Slug, NIPCode: flow.OrNull(b.NIPCode), SupportsUSSD: b.USSD, USSDBaseCode: flow.OrNull(b.BaseDial),
 	}
-	if b.BaseDial != "" {
-		r.USSDBaseCode = &b.BaseDial
-	}
-	return r
 }
 
 // tagged says whether an If-None-Match names an entity tag. The comparison is
@@ -117,12 +112,8 @@ func tagged(header, tag string) bool {
 	return false
 }
 
-// verifications are those of the call's environment.
-func (s *Server) verifications(c *call) (*checkout.Verifications, error) {
-	return s.verificationsOf(c.key.Environment)
-}
-
-func (s *Server) verificationsOf(env flow.Environment) (*checkout.Verifications, error) {
+// verifications are those of an environment.
+func (s *Server) verifications(env flow.Environment) (*checkout.Verifications, error) {
 	v, there := s.cfg.Verifications[env]
 	if !there {
 		return nil, flow.Refuse(flow.CodeRailUnavailable, "No bank that verifies is connected to the %s environment.", env)
@@ -139,7 +130,7 @@ func (s *Server) resolveAccount(c *call) error {
 		return err
 	}
 	bank, _ := rail.BankByCode(account.BankCode)
-	v, err := s.verifications(c)
+	v, err := s.verifications(c.key.Environment)
 	if err != nil {
 		return err
 	}
@@ -182,7 +173,7 @@ func (s *Server) verifyIdentity(c *call) error {
 	if err != nil {
 		return withoutNumbers(err)
 	}
-	v, err := s.verifications(c)
+	v, err := s.verifications(c.key.Environment)
 	if err != nil {
 		return err
 	}
