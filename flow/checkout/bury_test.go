@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/store"
+	"till/flow/store/storetest"
 )
 
 // An endpoint that was stopped for days and is started again while its server
@@ -175,6 +179,80 @@ func TestGivingUpWhatIsHeldProbesNobody(t *testing.T) {
 	if n := w.count("state = 'dead'"); n < held {
 		t.Errorf("%d of %d are given up", n, held)
 	}
+}
+
+// A program that dies between two parts of what it gives up leaves the rest to the next
+// probe of the endpoint, which comes no sooner for that; nothing is sent, and nothing
+// stays held for good.
+func TestGivingUpWhatIsHeldSurvivesACrashBetweenItsParts(t *testing.T) {
+	t.Parallel()
+	const (
+		held = 1200
+		part = 500
+	)
+	for _, parts := range []int{1, 2} {
+		for alone, how := range map[bool]string{true: "restarted alone", false: "restarted beside others"} {
+			t.Run(fmt.Sprintf("after %d, %s", parts, how), func(t *testing.T) {
+				t.Parallel()
+				storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+					t.Parallel()
+					w := newWorld(t, c)
+					w.heeds = &lastLine{of: "deliveries given up", after: parts, die: func() { w.once(w.crash) }}
+					w.start(true)
+					e := w.heldBack()
+					w.backlog(e, "a", held)
+					w.rest()
+					long := fmt.Sprint((92 * time.Hour).Milliseconds())
+					w.change("UPDATE deliveries SET created_at = created_at - " + long + " WHERE state = 'held' AND id LIKE 'dlv_a%'")
+					w.change("UPDATE endpoints SET open_since = open_since - " + long)
+					tried := w.to(e.ID)
+					for range 62 {
+						if w.died.Load() {
+							break
+						}
+						w.later(time.Minute)
+					}
+					w.until("it died", w.died.Load)
+					w.end()
+					w.start(alone)
+					if dead := w.count("state = 'dead'"); dead != parts*part {
+						t.Fatalf("%d were given up when it died", dead)
+					}
+					w.passes(50, time.Minute)
+					if n := w.to(e.ID) - tried; n != 1 {
+						t.Errorf("within the hour that it asked for it is probed %d times more", n-1)
+					}
+					w.passes(15, time.Minute)
+					w.until("the rest is given up", func() bool { return w.count("state = 'held' AND id LIKE 'dlv_a%'") == 0 })
+					if n := w.count("state = 'dead' AND id LIKE 'dlv_a%'"); n < held-2 {
+						t.Errorf("%d of %d are given up", n, held)
+					}
+					if n := w.to(e.ID) - tried; n != 2 {
+						t.Errorf("with the probe that found the rest it was called %d times", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// lastLine is a log that ends its program with a line that comes so often.
+type lastLine struct {
+	of    string
+	after int
+	die   func()
+	mu    sync.Mutex
+}
+
+func (l *lastLine) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if strings.Contains(string(p), l.of) {
+		if l.after--; l.after == 0 {
+			l.die()
+		}
+	}
+	return len(p), nil
 }
 
 // heldBack is an endpoint that is held back, and asks for an hour each time.

@@ -42,6 +42,7 @@ type world struct {
 	bank    *sandbox.Rail
 	rail    *shakyRail
 	logs    *await.Log
+	heeds   io.Writer // gets each line of the log as well; nil: nobody does
 	unsent  unsent
 
 	mu     sync.Mutex
@@ -170,6 +171,10 @@ func (w *world) open(alone bool) {
 	var err error
 	w.db, err = store.Open(ctx, w.store)
 	w.must(err)
+	logs := io.Writer(w.logs)
+	if w.heeds != nil {
+		logs = io.MultiWriter(w.logs, w.heeds)
+	}
 	w.board = checkout.NewBoard(w.db, w.clock, w.clock, slog.New(slog.NewTextHandler(w.logs, nil)))
 	w.must(w.board.Refresh(ctx))
 	w.service, err = checkout.New(checkout.Config{
@@ -179,7 +184,7 @@ func (w *world) open(alone bool) {
 		Send:  w.send, Post: w.post, Now: w.clock, Rand: w.rand, Alone: alone,
 		Drain: w.drain,
 		Next:  func(d flow.Delivery, _ flow.Verdict) (time.Duration, bool) { return retries, d.Attempts < 9 },
-		Log:   slog.New(slog.NewTextHandler(w.logs, nil)), Meter: &w.unsent,
+		Log:   slog.New(slog.NewTextHandler(logs, nil)), Meter: &w.unsent,
 		Payee: w.payee, Calendar: w.calendar, SecondAbove: w.second, KeepChats: w.keep, KeepAnswers: w.answers, Real: w.real,
 	})
 	w.must(err)
