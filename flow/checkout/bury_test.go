@@ -255,6 +255,64 @@ func (l *lastLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// An endpoint that answers what is on its way to it, each with another time that it asks
+// for, is left alone for the longest of them, whether they are kept together or not.
+func TestTheLongestThatAnEndpointAsksForCounts(t *testing.T) {
+	t.Parallel()
+	for how, apart := range map[string]bool{"one after another": true, "at once": false} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				e := w.endpoint("https://shop.test", flow.SessionCreated)
+				const together = 8
+				answers := make(chan time.Duration)
+				w.posting(func(ctx context.Context, _ flow.Delivery) flow.Verdict {
+					v := flow.Verdict{Status: http.StatusInternalServerError, Reason: "status"}
+					select {
+					case v.RetryAfter = <-answers:
+					case <-ctx.Done():
+					}
+					return v
+				})
+				for range together {
+					w.session(flow.Headless)
+				}
+				w.until("eight to be under way", func() bool { return w.to(e.ID) == together })
+				now := w.clock().UnixMilli()
+				w.change(fmt.Sprintf("UPDATE endpoints SET failures = 19, failing_since = %d, failed_at = %d WHERE id = '%s'", now, now, e.ID))
+				for i := range together {
+					asks := time.Minute
+					if i == together/2 {
+						asks = 3 * time.Hour
+					}
+					select {
+					case answers <- asks:
+					case <-time.After(patience):
+						t.Fatal("nobody waits for an answer")
+					}
+					if apart {
+						w.until("it is kept", func() bool { return w.endpointIs(e.ID).Failures == 20+i })
+					}
+				}
+				close(answers) // what comes later asks for nothing
+				w.rest()
+				if w.endpointIs(e.ID).OpenSince.IsZero() {
+					t.Fatal("it is not held back")
+				}
+				w.passes(35, 5*time.Minute)
+				if n := w.to(e.ID); n != together {
+					t.Errorf("it is probed %d times within the three hours that it asked for", n-together)
+				}
+				w.later(6 * time.Minute)
+				if n := w.to(e.ID); n != together+1 {
+					t.Errorf("it is probed %d times once they are over", n-together)
+				}
+			})
+		})
+	}
+}
+
 // heldBack is an endpoint that is held back, and asks for an hour each time.
 func (w *world) heldBack() flow.Endpoint {
 	w.t.Helper()

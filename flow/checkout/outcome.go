@@ -162,7 +162,7 @@ type ailing struct {
 	gone    bool
 	probed  bool          // one of them was a probe
 	refused bool          // that was answered with a no
-	spare   time.Duration // it asked for so much time
+	spare   time.Duration // the longest that it asked for
 }
 
 // judge reads the outcomes of a batch, in their order, as what they say of
@@ -194,7 +194,7 @@ func judge(tries []store.Outcome) (failed []ailing, answered []store.Place) {
 		a.gone = a.gone || o.Gone
 		a.probed = a.probed || o.Probe
 		a.refused = a.refused || o.Probe && refused
-		a.spare = o.RetryAfter
+		a.spare = max(a.spare, o.RetryAfter)
 	}
 	for at := range well {
 		answered = append(answered, at)
@@ -247,6 +247,10 @@ func (w *saving) ailing(ctx context.Context, a ailing) error {
 			w.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "endpoint held back", slog.String("endpoint", string(e.ID)), slog.Int("failures", e.Failures),
 				slog.Time("failing_since", e.FailingSince), slog.Int("probes", probes), slog.Time("next_probe", at))
 		})
+	case !e.OpenSince.IsZero() && a.spare > 0: // said by what was on its way when it was held back
+		if err := w.tx.SpareEndpoint(ctx, e.ID, w.now.Add(min(a.spare, maxSpare))); err != nil {
+			return err
+		}
 	case e.Takes(flow.Delivery{}) == flow.DeliveryPending:
 		return nil
 	}

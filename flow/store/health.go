@@ -94,6 +94,16 @@ func (t *Tx) OpenEndpoint(ctx context.Context, id flow.EndpointID, now, probe ti
 	return nil
 }
 
+// SpareEndpoint probes an endpoint that is held back no sooner than at a time.
+func (t *Tx) SpareEndpoint(ctx context.Context, id flow.EndpointID, probe time.Time) error {
+	err := t.run.put(ctx, `UPDATE endpoints SET wake_at = ? WHERE id = ? AND status = 'ENABLED' AND open_since > 0 AND wake_at < ?`,
+		flow.Millis(probe), id, flow.Millis(probe))
+	if err != nil {
+		return fmt.Errorf("spare endpoint %s: %w", id, err)
+	}
+	return nil
+}
+
 // DisableEndpoint ends an enabled endpoint, and says whether it was one. What it
 // is still owed is for HoldDeliveries.
 func (t *Tx) DisableEndpoint(ctx context.Context, id flow.EndpointID, reason string, now time.Time) (bool, error) {
