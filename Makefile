@@ -78,7 +78,7 @@ sim: build ## simulate 300 weeks of the whole service, with everything going wro
 sim-long: build ## simulate 10,000 weeks
 	./$(BIN) sim --seeds 10000
 
-sim-postgres: ## play TILL_SIM_POSTGRES weeks (100) on SQLite and on PostgreSQL: both must tell the same story: about 8 min
+sim-postgres: ## play TILL_SIM_POSTGRES weeks (100) on SQLite and on PostgreSQL: both must tell the same story: about 10 min
 	$(call many,TILL_SIM_POSTGRES,100,^TestAWeekIsTheSameOnPostgreSQL$$,./cmd/till/sim)
 
 sim-oracle: ## plant bugs in the program, one after the other, and see that the simulation finds each: about a CPU minute

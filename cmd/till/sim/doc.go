@@ -51,6 +51,10 @@
 // out the same (I14), and no file holds a card number that a payer typed, a key or
 // a secret of an endpoint (I13; logs and pages are searched elsewhere).
 //
+// The service's databases may be elsewhere: on a PostgreSQL, whose weeks come out as
+// SQLite's do (postgres_test.go). A process that dies reaches it no more, and what it had
+// committed stays.
+//
 // Whether all of this would be seen is tried with bugs that are planted: oracle.go.
 //
 // The package must not know what a command line is.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib"
-
 	"till/flow/benchtest"
 	"till/flow/store"
 	"till/flow/store/lite"
@@ -136,24 +134,25 @@ func (s onServer) Each(query string, args []any, scan func(lite.Scanner) error) 
 	return rows.Err()
 }
 
-// A line of a trace: a step, or what came of it. What nobody waits for is committed 20 ms
-// later on SQLite, to go with others: the moment is left out.
-var effect = regexp.MustCompile(`^ +d\d+ [\d:.]+ `)
+// moment is where a line of a trace tells the time. What nobody waits for is committed 20 ms
+// later on SQLite, to go with others, and what follows from it comes that much later.
+var moment = regexp.MustCompile(`^( *)d\d+ [\d:.]+ `)
 
 // told is the story of a trace: its steps, and what came of each in no order.
 func told(trace string) (story []string) {
 	step := 0
 	for line := range strings.Lines(trace) {
-		if what := effect.ReplaceAllString(line, "  "); what != line {
-			story = append(story, what)
-			continue
+		effect := strings.HasPrefix(line, " ")
+		line = moment.ReplaceAllString(line, "$1")
+		if !effect {
+			slices.Sort(story[step:])
 		}
-		slices.Sort(story[step:])
-		story = append(story, line)
-		step = len(story)
+		if story = append(story, line); !effect {
+			step = len(story)
+		}
 	}
 	slices.Sort(story[step:])
-	return story
+	return append(story, "the end\n") // or one that breaks off would be as the other as far as it goes
 }
 
 // The same weeks are played on SQLite and on PostgreSQL: every invariant holds on both,
