@@ -166,5 +166,5 @@ func unopened(what string, err error) error {
 	if !store.Unopened(err) {
 		return err
 	}
-	return fmt.Errorf("%s cannot be opened: %w (run it as the owner of the data dir, on a disk that can be written)", what, err)
+	return fmt.Errorf("%s cannot be opened: %w (run it as the owner of the data dir, on a disk that can be written and takes more files: df -i)", what, err)
 }

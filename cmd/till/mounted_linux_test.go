@@ -45,7 +45,7 @@ func TestADiskThatCannotBeWrittenIsNotDamage(t *testing.T) {
 	k := newKeeper(t, "data")
 	out := k.mounted("50m", "cp -a data disk/data\nmount -o remount,bind,ro disk\ntill verify --data-dir disk/data\ntill doctor --data-dir disk/data\n"+
 		"till backup one.tar.gz --data-dir disk/data\ntill ledger check --data-dir disk/data")
-	const why = "unable to open database file (14) (run it as the owner of the data dir, on a disk that can be written)"
+	const why = "unable to open database file (14) (run it as the owner of the data dir, on a disk that can be written and takes more files: df -i)"
 	if n := strings.Count(out, why); n != 3 {
 		t.Errorf("%d of 3 commands say what to do:\n%s", n, out)
 	}
