@@ -160,8 +160,18 @@ func (d *desk) bounced() string {
 	d.t.Helper()
 	d.want(d.call("PUT", "/v1/test/bank/conditions", d.key, `{"refunds":"bounce"}`), http.StatusOK, nil)
 	id := d.refund().text("data.id")
+	var is reply
+	back := false
+	d.t.Cleanup(func() {
+		if !back {
+			story := d.ask("GET", "/v1/charges/"+is.text("data.chargeId")+"/timeline?limit=100", d.key, "")
+			d.t.Logf("the refund that does not come back: %d %s\n%s", is.status, is.body, story.body)
+		}
+	})
 	await.Until(d.t, "a refund comes back", func() bool {
-		return d.call("GET", refundsPath+"/"+id, d.key, "").text("data.status") == string(flow.RefundAttention)
+		is = d.call("GET", refundsPath+"/"+id, d.key, "")
+		back = is.text("data.status") == string(flow.RefundAttention)
+		return back
 	})
 	d.want(d.call("PUT", "/v1/test/bank/conditions", d.key, `{}`), http.StatusOK, nil)
 	return id
