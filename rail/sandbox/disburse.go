@@ -192,11 +192,12 @@ func (b *Bank) conclude(f books, d disbursal, fate rail.Fate, day time.Time, slo
 
 // land books a movement that is there after a while, and is told of then.
 func (b *Bank) land(f books, m *movement, day time.Time, after time.Duration) error {
+	lands := b.now().Add(after) // read before the notice gets its time: one that was due sooner would tell of money on its way, and nobody of its end
 	m.ValueTime = day.Add(after)
 	if err := b.enter(f, m, telling{delay: after, copies: 1}); err != nil {
 		return err
 	}
-	return f.transit(m.Seq, b.now().Add(after), false)
+	return f.transit(m.Seq, lands, false)
 }
 
 // release lets what was held meet the weather that is now.

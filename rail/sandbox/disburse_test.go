@@ -418,3 +418,18 @@ func TestDisbursementsAreKept(t *testing.T) {
 	}
 	hear("rf")
 }
+
+// Whoever reads the clock twice reads two times: a notice that was due a moment before its
+// money had landed told of money on its way, and nobody ever of its end.
+func TestANoticeTellsOfMoneyThatHasLanded(t *testing.T) {
+	w := openTown(t)
+	w.paid(t, "ref")
+	w.clock.step.Store(int64(40 * time.Millisecond))
+	for n := range 5 {
+		d := payout(fmt.Sprintf("set_%d", n), 1, "0123456789")
+		w.disburse(t, d)
+		if told := w.hear(t); told.Kind != flow.PaidOut || told.Reference != d.Reference {
+			t.Errorf("of %s it is told: %+v", d.Reference, told)
+		}
+	}
+}
