@@ -127,11 +127,15 @@ type upgrades struct {
 	between int    // kills between two steps, or in one of them
 }
 
+// mostToLose is how much is acknowledged at most between two upgrades.
+const mostToLose = 100
+
 // kill takes Till back by a version and kills the start that brings it on, at a write
 // or sync of its own, until one was killed before it was done.
 func (u *upgrades) kill(s *shop, _ int, random *rand.Rand, _ *sweep) {
 	w := s.w
-	time.Sleep(time.Duration(random.Int64N(int64(time.Second)))) // there is something to lose
+	enough := len(w.journal.of("call")) + 1 + random.IntN(mostToLose)
+	w.until("there is something to lose", func() bool { return len(w.journal.of("call")) >= enough })
 	w.p.Kill()
 	w.proofs.Wait() // it reads what is taken back now
 	w.takeBack()
