@@ -12,7 +12,12 @@ import (
 // start runs a command of the program in a directory, quietly and without limits.
 func start(tb testing.TB, dir string, env []string, args ...string) *tilltest.Process {
 	tb.Helper()
-	return tilltest.Start(tb, dir, append([]string{"TILL_LOG_LEVEL=warn", "TILL_RATE_LIMIT_TEST=1000000"}, env...), args...)
+	return tilltest.Start(tb, dir, quiet(env), args...)
+}
+
+// quiet is an environment in which the program says little and limits nobody.
+func quiet(env []string) []string {
+	return append([]string{"TILL_LOG_LEVEL=warn", "TILL_RATE_LIMIT_TEST=1000000"}, env...)
 }
 
 // keptKey reads the secret key that the first start left.

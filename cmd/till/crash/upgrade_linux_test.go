@@ -141,7 +141,7 @@ func (u *upgrades) kill(s *shop, _ int, random *rand.Rand, _ *sweep) {
 	w.takeBack()
 	all := w.behind()
 	for most := u.most; most > 0; most = most * 3 / 4 {
-		w.p = tilltest.StartOther(w.tb, w.dir, append([]string{"TILL_LOG_LEVEL=warn", "TILL_RATE_LIMIT_TEST=1000000"}, w.env...), u.strace, "-D", "-f", "-o", os.DevNull,
+		w.p = tilltest.StartOther(w.tb, w.dir, quiet(w.env), u.strace, "-D", "-f", "-o", os.DevNull,
 			"-e", "trace="+u.calls, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", u.calls, 1+random.IntN(most)), tilltest.Program(w.tb), "dev", "--http-addr", w.addr)
 		ended := func() bool {
 			select {
