@@ -21,8 +21,13 @@ func TestADatabaseThatLostItsLogIsNotBegunAnew(t *testing.T) {
 		for _, file := range []string{".db-wal", ".db-shm"} {
 			k.must(os.Remove(k.at(name + "/" + name + file)))
 		}
+		for _, command := range []string{"migrate --dry-run", "migrate"} {
+			k.fails(exitFailed, command+" --data-dir "+name, "till: "+name+".db in "+name+" is empty or gone", "nothing was begun anew")
+		}
 		k.fails(exitFailed, "dev --http-addr 127.0.0.1:0 --metrics-addr off --data-dir "+name, "till: "+name+".db in "+name+" is empty or gone", "nothing was begun anew", "till restore FILE")
 	}
+	k.must(os.Remove(k.at("live/live.db"))) // and one that is gone altogether
+	k.fails(exitFailed, "migrate --data-dir live", "till: live.db in live is empty or gone", "till restore FILE")
 	again := tilltest.Start(t, k.dir, nil, "dev", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off")
 	again.Line("/phone$") // whose log is there has lost nothing
 }

@@ -90,6 +90,9 @@ func (c *migrateCmd) Run(w *world) (err error) {
 
 // migrate goes through the databases.
 func migrate(w *world, set config.Settings, dry bool) ([]migration, error) {
+	if err := nothingGone(w.ctx, set); err != nil {
+		return nil, err
+	}
 	list := []migration{}
 	stamp := beforeMigrate + flow.Stamp(time.Now())
 	for _, name := range []string{"accounts", "test", "live"} {
@@ -99,10 +102,7 @@ func migrate(w *world, set config.Settings, dry bool) ([]migration, error) {
 		}
 		c := store.Config{Schema: schema, Dir: set.DataDir, URL: string(set.DatabaseURL), Name: name}
 		got, err := store.Inspect(w.ctx, c, false, time.Now)
-		if errors.Is(err, fs.ErrNotExist) || err != nil && set.DatabaseURL != "" && len(got.Pending) == got.Known && !dry {
-			err = nil // it is made
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, store.ErrUnmade) { // what is not there is made
 			return nil, cannotOpen(set, name, err)
 		}
 		m := migration{Database: name, From: got.Version, To: got.Known, Steps: got.Pending}
@@ -128,6 +128,20 @@ func migrate(w *world, set config.Settings, dry bool) ([]migration, error) {
 		list = append(list, m)
 	}
 	return list, nil
+}
+
+// nothingGone refuses to make anew what was there once, as a start does. What cannot be
+// read is for whoever opens it to say.
+func nothingGone(ctx context.Context, set config.Settings) error {
+	if err := accountsGone(ctx, set); err != nil || set.DatabaseURL != "" || !holds(ctx, set, "accounts") {
+		return err
+	}
+	since := ""
+	_ = store.Look(ctx, store.Config{Dir: set.DataDir, Name: "accounts"}, func(accounts store.Reader) (err error) {
+		since, err = accounts.Setting(ctx, booksBegun)
+		return err
+	})
+	return booksGone(ctx, set, since)
 }
 
 // unfinished is how the name of a copy ends while it is written.

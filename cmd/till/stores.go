@@ -118,11 +118,14 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 		a.closing(db.Close)
 		return db
 	}
-	if err = a.accountsGone(ctx); err == nil {
+	if err = accountsGone(ctx, a.set); err == nil {
 		a.settings = open(store.Accounts, "accounts")
 	}
 	if err == nil {
-		err = a.booksGone(ctx)
+		var since string
+		if since, err = a.settings.Setting(ctx, booksBegun); err == nil {
+			err = booksGone(ctx, a.set, since)
+		}
 	}
 	test, live = open(store.Checkout, string(flow.Test)), open(store.Checkout, string(flow.Live))
 	if err != nil {
@@ -176,26 +179,23 @@ const booksBegun = "books_begun"
 
 // accountsGone refuses to make the accounts anew beside the books of their projects:
 // no key would be known any more.
-func (a *app) accountsGone(ctx context.Context) error {
-	if a.set.DatabaseURL != "" || a.holds(ctx, "accounts") || !a.holds(ctx, string(flow.Test)) {
+func accountsGone(ctx context.Context, set config.Settings) error {
+	if set.DatabaseURL != "" || holds(ctx, set, "accounts") || !holds(ctx, set, string(flow.Test)) {
 		return nil
 	}
-	return a.gone("accounts", string(flow.Test)+".db is there")
+	return gone(set, "accounts", string(flow.Test)+".db is there")
 }
 
 // booksGone refuses to make the books of an environment anew where the accounts know
-// that they had begun: all that was paid would be gone, and nobody would hear of it.
-func (a *app) booksGone(ctx context.Context) error {
-	if a.set.DatabaseURL != "" {
+// since when they have been there: all that was paid would be gone, and nobody would hear
+// of it.
+func booksGone(ctx context.Context, set config.Settings, since string) error {
+	if set.DatabaseURL != "" || since == "" {
 		return nil
 	}
-	since, err := a.settings.Setting(ctx, booksBegun)
-	if err != nil || since == "" {
-		return err
-	}
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
-		if !a.holds(ctx, string(env)) {
-			return a.gone(string(env), "accounts.db knows that its books began on "+since)
+		if !holds(ctx, set, string(env)) {
+			return gone(set, string(env), "accounts.db knows that its books began on "+since)
 		}
 	}
 	return nil
@@ -204,13 +204,13 @@ func (a *app) booksGone(ctx context.Context) error {
 // holds says whether something was made in a database's file in the data dir, or in its
 // log. A file that lost its log may be there and have nothing in it. Where that cannot be
 // told, opening it says why.
-func (a *app) holds(ctx context.Context, name string) bool {
-	made, err := store.Made(ctx, store.Config{Dir: a.set.DataDir, Name: name})
+func holds(ctx context.Context, set config.Settings, name string) bool {
+	made, err := store.Made(ctx, store.Config{Dir: set.DataDir, Name: name})
 	return made || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
-func (a *app) gone(name, witness string) error {
-	return fmt.Errorf("%s.db in %s is empty or gone, and %s: nothing was begun anew (put it back, or all of it:  till restore FILE; or choose another --data-dir to begin anew)", name, a.set.DataDir, witness)
+func gone(set config.Settings, name, witness string) error {
+	return fmt.Errorf("%s.db in %s is empty or gone, and %s: nothing was begun anew (put it back, or all of it:  till restore FILE; or choose another --data-dir to begin anew)", name, set.DataDir, witness)
 }
 
 // cannotOpen says in one line why a database is not there. What PostgreSQL's

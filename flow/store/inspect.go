@@ -38,15 +38,21 @@ type Inspection struct {
 // maxFaults is how many faults of a file are told: one is enough to restore it.
 const maxFaults = 5
 
+// ErrUnmade says that a database is there and nothing was ever made in it.
+var ErrUnmade = errors.New("nothing was ever made in it")
+
 // Inspect looks at a database as it is: it neither makes nor migrates one. deep
 // also has SQLite read every page, which takes seconds for each GB. Errors:
-// fs.ErrNotExist for a file that is not there.
-func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (Inspection, error) {
+// fs.ErrNotExist for a file that is not there, ErrUnmade; what is pending is all then.
+func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (out Inspection, err error) {
 	files, err := steps(c.Schema)
 	if err != nil {
-		return Inspection{}, err
+		return out, err
 	}
-	out := Inspection{Known: len(files)}
+	out.Known = len(files)
+	for _, f := range files {
+		out.Pending = append(out.Pending, path.Base(f))
+	}
 	if c.URL == "" {
 		file := filepath.Join(c.Dir, c.Name+".db")
 		info, err := os.Stat(file)
@@ -58,10 +64,18 @@ func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (In
 			out.Log = log.Size()
 		}
 	}
-	err = Look(ctx, c, func(r Reader) (err error) {
+	err = Look(ctx, c, func(r Reader) error {
+		made, err := r.hasTable(ctx, "schema_version")
+		if err == nil && !made {
+			err = ErrUnmade
+		}
+		if err != nil {
+			return err
+		}
 		if out.Version, err = r.Version(ctx); err != nil {
 			return err
 		}
+		out.Pending = out.Pending[min(out.Version, out.Known):]
 		if out.Version == out.Known {
 			if out.Lacks, err = r.Lacks(ctx, c.Schema); err != nil {
 				return err
@@ -84,9 +98,6 @@ func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (In
 			return err
 		})
 	})
-	for _, f := range files[min(out.Version, len(files)):] {
-		out.Pending = append(out.Pending, path.Base(f))
-	}
 	return out, err
 }
 
