@@ -1,8 +1,10 @@
 package main
 
 import (
+	"database/sql"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 
 	"till/cmd/till/tilltest"
@@ -30,4 +32,33 @@ func TestADatabaseThatLostItsLogIsNotBegunAnew(t *testing.T) {
 	k.fails(exitFailed, "migrate --data-dir live", "till: live.db in live is empty or gone", "till restore FILE")
 	again := tilltest.Start(t, k.dir, nil, "dev", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off")
 	again.Line("/phone$") // whose log is there has lost nothing
+}
+
+// A schema of PostgreSQL that was dropped, or that a dump did not bring back, is not
+// begun anew either.
+func TestASchemaThatIsGoneIsNotBegunAnew(t *testing.T) {
+	t.Parallel() // it mostly waits
+	url := ownDatabase(t, "lost")
+	k := keeper{t, t.TempDir()}
+	p := tilltest.Start(t, k.dir, nil, "dev", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off", "--database-url", url)
+	p.Line("/phone$")
+	p.End(syscall.SIGTERM)
+	db, err := sql.Open("pgx", url)
+	k.must(err)
+	t.Cleanup(func() { _ = db.Close() })
+	for _, name := range []string{"test", "live", "accounts"} {
+		for _, stmt := range []string{"ALTER SCHEMA " + name + " RENAME TO aside", "CREATE SCHEMA " + name} {
+			_, err := db.ExecContext(t.Context(), stmt)
+			k.must(err)
+		}
+		for _, command := range []string{"migrate --dry-run", "migrate", "dev --http-addr 127.0.0.1:0 --metrics-addr off"} {
+			k.fails(exitFailed, command+" --database-url "+url, "till: the schema "+name+" in PostgreSQL is empty or gone", "nothing was begun anew", "till restore till.dump")
+		}
+		for _, stmt := range []string{"DROP SCHEMA " + name, "ALTER SCHEMA aside RENAME TO " + name} {
+			_, err := db.ExecContext(t.Context(), stmt)
+			k.must(err)
+		}
+	}
+	again := tilltest.Start(t, k.dir, nil, "dev", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off", "--database-url", url)
+	again.Line("/phone$")
 }

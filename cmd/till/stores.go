@@ -178,39 +178,52 @@ func leaveLate(ctx context.Context, db *store.DB) (ended func() error) {
 const booksBegun = "books_begun"
 
 // accountsGone refuses to make the accounts anew beside the books of their projects:
-// no key would be known any more.
+// no key would be known any more. The books are looked for first: they are made after the
+// accounts, maybe this moment by another process.
 func accountsGone(ctx context.Context, set config.Settings) error {
-	if set.DatabaseURL != "" || holds(ctx, set, "accounts") || !holds(ctx, set, string(flow.Test)) {
+	if !holds(ctx, set, string(flow.Test)) || holds(ctx, set, "accounts") {
 		return nil
 	}
-	return gone(set, "accounts", string(flow.Test)+".db is there")
+	return gone(set, "accounts", called(set, string(flow.Test))+" is there")
 }
 
 // booksGone refuses to make the books of an environment anew where the accounts know
 // since when they have been there: all that was paid would be gone, and nobody would hear
 // of it.
 func booksGone(ctx context.Context, set config.Settings, since string) error {
-	if set.DatabaseURL != "" || since == "" {
+	if since == "" {
 		return nil
 	}
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
 		if !holds(ctx, set, string(env)) {
-			return gone(set, string(env), "accounts.db knows that its books began on "+since)
+			return gone(set, string(env), called(set, "accounts")+" knows that its books began on "+since)
 		}
 	}
 	return nil
 }
 
-// holds says whether something was made in a database's file in the data dir, or in its
-// log. A file that lost its log may be there and have nothing in it. Where that cannot be
-// told, opening it says why.
+// holds says whether something was made in a database, or in the log of its file. A file
+// that lost its log may be there and have nothing in it. Where that cannot be told,
+// opening it says why.
 func holds(ctx context.Context, set config.Settings, name string) bool {
-	made, err := store.Made(ctx, store.Config{Dir: set.DataDir, Name: name})
+	made, err := store.Made(ctx, store.Config{Dir: set.DataDir, URL: string(set.DatabaseURL), Name: name})
 	return made || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
+// called is what an operator calls a database.
+func called(set config.Settings, name string) string {
+	if set.DatabaseURL != "" {
+		return "the schema " + name
+	}
+	return name + ".db"
+}
+
 func gone(set config.Settings, name, witness string) error {
-	return fmt.Errorf("%s.db in %s is empty or gone, and %s: nothing was begun anew (put it back, or all of it:  till restore FILE; or choose another --data-dir to begin anew)", name, set.DataDir, witness)
+	where, again := set.DataDir, "till restore FILE"
+	if set.DatabaseURL != "" {
+		where, again = "PostgreSQL", "till restore till.dump says how"
+	}
+	return fmt.Errorf("%s in %s is empty or gone, and %s: nothing was begun anew (put it back, or all of it:  %s; or choose another %s to begin anew)", called(set, name), where, witness, again, place(set))
 }
 
 // cannotOpen says in one line why a database is not there. What PostgreSQL's

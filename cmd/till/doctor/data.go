@@ -154,7 +154,7 @@ func (l *look) postgres(ctx context.Context) {
 		l.ok("PostgreSQL answers, and nothing is kept in it yet: the first start makes the schemas.")
 	case made < len(databases):
 		l.fail(fmt.Sprintf("Of the %d schemas in PostgreSQL, %d are missing.", len(databases), len(databases)-made),
-			"till migrate   (it makes them, empty; where something was kept in them, restore a dump instead: till restore till.dump says how)")
+			"till restore till.dump   (it says how a dump is put back; where nothing was ever kept in them: till migrate makes them)")
 	case len(l.found) == 0 || l.found[len(l.found)-1].Check != l.check:
 		l.ok("PostgreSQL answers, and its schemas are of this Till.")
 	}
