@@ -33,7 +33,7 @@ const envAside = envFile + ".new"
 // demo makes the demo project on the first start, and finds it afterwards. The
 // secret key is only known when it is made.
 func (a *app) demo(ctx context.Context) (public, secret string, err error) {
-	if public, err = a.settings.Setting(ctx, "demo_public_key"); err != nil || public != "" {
+	if public, err = a.settings.Setting(ctx, checkout.DemoSetting); err != nil || public != "" {
 		return public, "", err
 	}
 	made, err := a.accounts.Demo(ctx, demoEmail, rand.Text(), demoName, func(keys checkout.SignedUp) error {

@@ -133,8 +133,11 @@ func migrate(w *world, set config.Settings, dry bool) ([]migration, error) {
 // nothingGone refuses to make anew what was there once, as a start does. What cannot be
 // read is for whoever opens it to say.
 func nothingGone(ctx context.Context, set config.Settings) error {
-	if err := accountsGone(ctx, set); err != nil {
-		return err
+	switch accounts, seen := holds(ctx, set, "accounts"); {
+	case !seen:
+		return nil
+	case !accounts:
+		return accountsGone(ctx, set)
 	}
 	since := ""
 	_ = store.Look(ctx, store.Config{Dir: set.DataDir, URL: string(set.DatabaseURL), Name: "accounts"}, func(accounts store.Reader) (err error) {

@@ -181,7 +181,10 @@ const booksBegun = "books_begun"
 // no key would be known any more. The books are looked for first: they are made after the
 // accounts, maybe this moment by another process.
 func accountsGone(ctx context.Context, set config.Settings) error {
-	if !holds(ctx, set, string(flow.Test)) || holds(ctx, set, "accounts") {
+	if books, seen := holds(ctx, set, string(flow.Test)); !seen || !books {
+		return nil
+	}
+	if accounts, seen := holds(ctx, set, "accounts"); !seen || accounts {
 		return nil
 	}
 	return gone(set, "accounts", called(set, string(flow.Test))+" is there")
@@ -195,19 +198,21 @@ func booksGone(ctx context.Context, set config.Settings, since string) error {
 		return nil
 	}
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
-		if !holds(ctx, set, string(env)) {
+		if books, seen := holds(ctx, set, string(env)); seen && !books {
 			return gone(set, string(env), called(set, "accounts")+" knows that its books began on "+since)
 		}
 	}
 	return nil
 }
 
-// holds says whether something was made in a database, or in the log of its file. A file
-// that lost its log may be there and have nothing in it. Where that cannot be told,
-// opening it says why.
-func holds(ctx context.Context, set config.Settings, name string) bool {
+// holds says whether something was made in a database, or in the log of its file: one
+// that lost its log may be there and have nothing in it. What cannot be seen is for
+// whoever opens it to say.
+func holds(ctx context.Context, set config.Settings, name string) (made, seen bool) {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
 	made, err := store.Made(ctx, store.Config{Dir: set.DataDir, URL: string(set.DatabaseURL), Name: name})
-	return made || err != nil && !errors.Is(err, fs.ErrNotExist)
+	return made, err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
 // called is what an operator calls a database.

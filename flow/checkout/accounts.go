@@ -169,8 +169,8 @@ func (a *Accounts) signUp(ctx context.Context, email, password, business string,
 	return out, wrap("sign up", err)
 }
 
-// demoSetting is where the demo project's public key is kept, for everyone to see.
-const demoSetting = "demo_public_key"
+// DemoSetting is where the demo project's public key is kept, for everyone to see.
+const DemoSetting = "demo_public_key"
 
 // Demo makes the demo account of a pretend world and keeps its public key by
 // name. keep gets the keys before the account is: what it does not keep is lost,
@@ -180,7 +180,7 @@ func (a *Accounts) Demo(ctx context.Context, email, password, business string, k
 		if err := keep(made); err != nil {
 			return err
 		}
-		return tx.SetSetting(ctx, demoSetting, made.PublicKey)
+		return tx.SetSetting(ctx, DemoSetting, made.PublicKey)
 	})
 }
 
@@ -214,29 +214,26 @@ func (a *Accounts) once(ctx context.Context, c Call, do func(tx *store.Tx) (made
 
 // draw makes an account's ids and keys. The keys are of test, and so is their time.
 func (a *Accounts) draw(email, business string) (SignedUp, []flow.Key, error) {
-	var ids [4]string
-	for i, prefix := range []string{flow.PrefixAccount, flow.PrefixProject, flow.PrefixKey, flow.PrefixKey} {
-		var err error
-		if ids[i], err = a.ids.New(prefix); err != nil {
-			return SignedUp{}, nil, err
-		}
+	account, err := a.ids.New(flow.PrefixAccount)
+	if err != nil {
+		return SignedUp{}, nil, err
+	}
+	project, err := a.ids.New(flow.PrefixProject)
+	if err != nil {
+		return SignedUp{}, nil, err
+	}
+	public, err := a.drawKey(flow.ProjectID(project), flow.Test, flow.PublicKey)
+	if err != nil {
+		return SignedUp{}, nil, err
+	}
+	secret, err := a.drawKey(flow.ProjectID(project), flow.Test, flow.SecretKey)
+	if err != nil {
+		return SignedUp{}, nil, err
 	}
 	now := a.desk()
-	out := SignedUp{
-		Account: flow.Account{ID: ids[0], Email: email, Business: business, CreatedAt: now},
-		Project: flow.Project{ID: flow.ProjectID(ids[1]), Account: ids[0], Name: business, KYC: flow.KYCNone, CreatedAt: now},
-	}
-	var err error
-	if out.PublicKey, err = flow.NewKeyText(flow.Test, flow.PublicKey, a.ids.Rand); err != nil {
-		return SignedUp{}, nil, err
-	}
-	if out.SecretKey, err = flow.NewKeyText(flow.Test, flow.SecretKey, a.ids.Rand); err != nil {
-		return SignedUp{}, nil, err
-	}
-	key := func(id string, kind flow.KeyKind, text string) flow.Key {
-		return flow.Key{
-			ID: id, Project: out.Project.ID, Environment: flow.Test, Kind: kind, Hash: flow.HashKey(text), Hint: flow.HintKey(text), CreatedAt: a.clock(flow.Test),
-		}
-	}
-	return out, []flow.Key{key(ids[2], flow.PublicKey, out.PublicKey), key(ids[3], flow.SecretKey, out.SecretKey)}, nil
+	return SignedUp{
+		Account:   flow.Account{ID: account, Email: email, Business: business, CreatedAt: now},
+		Project:   flow.Project{ID: flow.ProjectID(project), Account: account, Name: business, KYC: flow.KYCNone, CreatedAt: now},
+		PublicKey: public.Text, SecretKey: secret.Text,
+	}, []flow.Key{public.Key, secret.Key}, nil
 }

@@ -69,3 +69,25 @@ func (s *Service) DeliveriesOf(ctx context.Context, project flow.ProjectID, id f
 	list, err = s.cfg.DB.Deliveries(ctx, id, after, limit+1, triesShown)
 	return page(list, limit, err)
 }
+
+// DeliveriesTo reads what was sent to an endpoint of a project, newest first, from
+// before a delivery's id on; dead takes what was given up alone. Errors:
+// resource_not_found.
+func (s *Service) DeliveriesTo(
+	ctx context.Context, project flow.ProjectID, id flow.EndpointID, before string, dead bool, limit int,
+) (list []store.SentTo, more bool, err error) {
+	if _, err := s.cfg.DB.Endpoint(ctx, project, id); err != nil {
+		return nil, false, err
+	}
+	list, err = s.cfg.DB.DeliveriesTo(ctx, id, before, dead, limit+1, triesShown)
+	return page(list, limit, err)
+}
+
+// Outcomes says how many of the newest deliveries to an endpoint of a project are
+// in which state. Errors: resource_not_found.
+func (s *Service) Outcomes(ctx context.Context, project flow.ProjectID, id flow.EndpointID, newest int) (map[string]int, error) {
+	if _, err := s.cfg.DB.Endpoint(ctx, project, id); err != nil {
+		return nil, err
+	}
+	return s.cfg.DB.Outcomes(ctx, id, newest)
+}

@@ -149,7 +149,7 @@ func (c LedgerCheck) compare(ctx context.Context, db *store.DB, ledger []flow.Mo
 	}
 	sums, each := &found[0], &found[1]
 	sums.Checked, each.Checked = len(flow.LedgerAccounts()), len(atRail)
-	for _, d := range flow.Reconcile(atRail, silent(ledger), nil) {
+	for _, d := range flow.Reconcile(atRail, allSilent(ledger), nil) {
 		// Heard of while we looked, or too young to have been heard of.
 		if d.Kind == flow.MissingInLedger && (!unheard[d.RailTransactionID] || c.Now.Sub(d.ValueAt) < c.InFlight) {
 			each.InFlight++
@@ -175,8 +175,8 @@ func (c LedgerCheck) compare(ctx context.Context, db *store.DB, ledger []flow.Mo
 	return nil
 }
 
-// silent is a ledger of which nobody asks whether it was told.
-func silent(ledger []flow.Movement) []flow.Movement {
+// allSilent is a ledger of which nobody asks whether it was told.
+func allSilent(ledger []flow.Movement) []flow.Movement {
 	out := slices.Clone(ledger)
 	for i := range out {
 		out[i].Silent = true

@@ -330,13 +330,5 @@ func (w *saving) disable(ctx context.Context, e flow.Endpoint, reason string) er
 		return err
 	}
 	e.Status, e.DisabledReason, e.DisabledAt, e.OpenSince = flow.EndpointDisabled, reason, w.now, time.Time{}
-	event, err := w.eventAlone(e.Project, flow.EndpointDisabledKind, string(e.ID), flow.RecordEndpoint(e), w.now)
-	if err != nil {
-		return err
-	}
-	others, err := w.listeners(e.Project, event.Kind)
-	if err != nil {
-		return err
-	}
-	return w.deliver(event, others)
+	return w.tellAlone(e.Project, flow.EndpointDisabledKind, string(e.ID), flow.RecordEndpoint(e))
 }

@@ -170,13 +170,14 @@ func Made(ctx context.Context, c Config) (made bool, err error) {
 	return made, err
 }
 
-// addressed is a PostgreSQL address that leads to the schema of a name.
+// addressed is a PostgreSQL address that leads to the schema of a name. What the address
+// itself says of a time to connect within stands before ours and counts.
 func addressed(c Config) string {
 	sep := "?"
 	if strings.Contains(c.URL, "?") {
 		sep = "&"
 	}
-	return c.URL + sep + "search_path=" + c.Name
+	return c.URL + sep + "search_path=" + c.Name + "&connect_timeout=" + connectWithin
 }
 
 // CopySQLite writes what an SQLite file holds at one moment to a new file,

@@ -31,7 +31,7 @@ const connectWithin = "5"
 
 func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.dialect = postgresDialect
-	url := addressed(c) + "&connect_timeout=" + connectWithin // what the address itself says stands before it and counts
+	url := addressed(c)
 	d.gate = semaphore.NewWeighted(pgConns)
 	d.life, d.leave = context.WithCancel(context.Background()) //nolint:forbidigo // as long as it is open: Close ends it
 	var err error

@@ -339,8 +339,8 @@ func (s *soak) report(b *testing.B, where string, load *offered) {
 	}{
 		{"RSS with what of the database's files is mapped, at most 256 MiB of each; MiB", "≤ 1 MiB/h", 1, soakLook, func(x sample) float64 { return x.rss }},
 		{"of that no file's, MiB", "≤ 1 MiB/h", 1, soakLook, func(x sample) float64 { return x.heap }},
-		{"objects in use after a collection, MiB", "≤ 1 MiB/h", 1, soakLook, func(x sample) float64 { return x.live }},
-		{"goroutines without those of callers' connections, slope of the least of each round of faults", "flat: ≤ 20/h", 20, soakRound, func(x sample) float64 { return x.goroutines }},
+		{"objects in use after a collection, MiB, slope of the least of each round of faults", "≤ 1 MiB/h", 1, soakRound, func(x sample) float64 { return x.live }},
+		{"goroutines without those of callers' connections, the same", "flat: ≤ 20/h", 20, soakRound, func(x sample) float64 { return x.goroutines }},
 		{"descriptors without those, the same", "flat: ≤ 20/h", 20, soakRound, func(x sample) float64 { return x.descript }},
 	} {
 		grows := s.slope(g.of, g.part)
