@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +79,47 @@ func TestAReplayThatIsMadeAgainUnderItsKeySaysWhatItSaid(t *testing.T) {
 			t.Errorf("it was sent %d times", n)
 		}
 	})
+}
+
+// Who asks for an event while it is being sent gets one try more, and takes none from
+// its schedule nor adds one, whichever of the two is answered first.
+func TestAnEventThatIsAskedForWhileItIsSentKeepsItsSchedule(t *testing.T) {
+	t.Parallel()
+	for _, handFirst := range []bool{false, true} {
+		t.Run(map[bool]string{false: "the schedule's first", true: "asked for first"}[handFirst], func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				t := w.t
+				e := w.endpoint("https://shop.test", flow.SessionCreated)
+				answers := map[bool]chan bool{false: make(chan bool), true: make(chan bool)} // to what is asked for, and not
+				tries := map[bool]*atomic.Int32{false: {}, true: {}}
+				w.posting(func(ctx context.Context, d flow.Delivery) flow.Verdict {
+					tries[d.ByHand()].Add(1)
+					hangs(ctx, answers[d.ByHand()])
+					return flow.Verdict{Status: http.StatusServiceUnavailable, Reason: "status"}
+				})
+				session := w.session(flow.Headless)
+				w.until("it to be sent", func() bool { return w.to(e.ID) == 1 })
+				events, err := w.db.Events(t.Context(), session.ID)
+				w.must(err)
+				_, err = w.service.Resend(t.Context(), events[0].ID, e.ID, call("", "", nil))
+				w.must(err)
+				w.until("it to be sent by hand too", func() bool { return w.to(e.ID) == 2 })
+				close(answers[handFirst])
+				w.until("the first answer to be kept", func() bool {
+					kept, err := w.db.Tries(t.Context(), session.ID, 10)
+					w.must(err)
+					return len(kept) == 1
+				})
+				close(answers[!handFirst])
+				w.rest()
+				w.passes(12, retries)
+				if auto, hand := tries[false].Load(), tries[true].Load(); auto != 10 || hand != 1 || w.count("state = 'dead'") != 1 {
+					t.Errorf("%d tries of its schedule and %d by hand, and %d are dead", auto, hand, w.count("state = 'dead'"))
+				}
+			})
+		})
+	}
 }
 
 // replays replays the last hour to an endpoint, and is what the call says that it

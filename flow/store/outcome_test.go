@@ -138,6 +138,48 @@ func TestATryThatIsUnderWayDoesNotEndOneThatIsAskedForMeanwhile(t *testing.T) {
 	})
 }
 
+// A try of the schedule that fails is one of the schedule, though somebody asks for
+// the delivery meanwhile, and whichever of the two ends first: the next one waits as
+// long as it is to.
+func TestATryOfTheScheduleIsSpentWhateverIsAskedForMeanwhile(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 1)
+		for i, c := range []struct {
+			name      string
+			handFirst bool
+			state     string
+			next      time.Time
+		}{
+			{"pending, and first", false, "pending", noon.Add(time.Hour)},
+			{"pending, and last", true, "pending", noon.Add(time.Hour)},
+			{"dead, and first", false, "dead", time.Time{}},
+			{"dead, and last", true, "dead", time.Time{}},
+			{"held, and first", false, "held", noon.Add(time.Hour)},
+			{"held, and last", true, "held", noon.Add(time.Hour)},
+		} {
+			id := oweMany(t, db, 1, 10*i, 1)[0]
+			auto := take(t, db, fmt.Sprint("A/", i), noon, 1)[0]
+			hand := redo(t, db, auto, flow.CauseResend, fmt.Sprint("H/", i), noon.Add(lease))
+			byHand := func() { end(t, db, hand, flow.Verdict{Status: 500}, "pending", noon, noon) }
+			if c.handFirst {
+				byHand()
+			}
+			end(t, db, auto, flow.Verdict{Status: 500}, c.state, noon, c.next)
+			if !c.handFirst {
+				byHand()
+			}
+			n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
+				return tx.Count(ctx, "SELECT COUNT(*) FROM deliveries WHERE id = ? AND state = ? AND attempts = 1 AND next_at = ? AND cause = 'auto' AND token = '' AND back_to = '' AND (done_at > 0) = (state = 'dead')",
+					id, c.state, flow.Millis(c.next))
+			})
+			if n != 1 {
+				t.Errorf("%s: it is %s, and not that with one try spent, due %v", c.name, stateOf(t, db, id), c.next)
+			}
+			statement(t, db, "UPDATE deliveries SET state = 'cancelled' WHERE id = '"+id+"'")
+		}
+	})
+}
+
 func TestWhatIsGivenBackIsDueForAnybody(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		endpoints(t, db, 1)
