@@ -214,7 +214,7 @@ const unsendableAgain = time.Minute
 func (k *worker) unsendable(ctx context.Context, d flow.Delivery, v flow.Verdict, now time.Time) store.Outcome {
 	if k.worthTelling(d.Endpoint, now) {
 		k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "a delivery cannot be sent through a fault of our own", slog.String("delivery", d.ID),
-			slog.String("event", string(d.Event)), slog.String("endpoint", string(d.Endpoint)), slog.Int("secrets", len(d.Secrets)))
+			slog.String("event", string(d.Event)), slog.String("session", string(d.Session)), slog.String("endpoint", string(d.Endpoint)), slog.Int("secrets", len(d.Secrets)))
 	}
 	k.s.cfg.Meter.Delivery(v.Reason)
 	return store.Outcome{Delivery: d, Verdict: v, At: now}
@@ -267,7 +267,8 @@ func (k *worker) current(d *queued) bool {
 func (s *Service) posted(ctx context.Context, d flow.Delivery) (v flow.Verdict, wait time.Duration, again bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "panic in a delivery", slog.String("delivery", d.ID), slog.String("stack", fmt.Sprintf("%v\n%s", r, debug.Stack())))
+			s.cfg.Log.LogAttrs(ctx, slog.LevelError, "panic in a delivery", slog.String("delivery", d.ID), slog.String("event", string(d.Event)),
+				slog.String("session", string(d.Session)), slog.String("stack", fmt.Sprintf("%v\n%s", r, debug.Stack())))
 			v, wait, again = flow.Verdict{Reason: reasonPanic, Ours: true}, time.Hour, d.Attempts < maxTries
 		}
 	}()

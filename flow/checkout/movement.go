@@ -128,7 +128,9 @@ func (w *saving) reversed(session flow.Session, n flow.Notice, from string) erro
 		return err
 	}
 	if !known {
-		w.tx.After(func() { w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "a bank took money back", movement(n)...) })
+		w.tx.After(func() {
+			w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "a bank took money back", append(movement(n), slog.String("session", string(session.ID)))...)
+		})
 		b = flow.TakenBack{
 			RailTransactionID: n.RailTransactionID, Reverses: n.Reverses, Project: session.Project, Session: session.ID, Amount: n.Amount,
 			At: n.PaidAt, ReceivedAt: w.now,

@@ -95,7 +95,8 @@ func (k *worker) keepParts(ctx context.Context, batch []outcome) {
 				return
 			}
 			if alone--; alone == 0 {
-				k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "what became of a delivery is given up", slog.String("delivery", batch[0].ID), slog.String("error", err.Error()))
+				k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "what became of a delivery is given up", slog.String("delivery", batch[0].ID), slog.String("event", string(batch[0].Event)),
+					slog.String("session", string(batch[0].Session)), slog.String("error", err.Error()))
 				return
 			}
 		}

@@ -123,8 +123,9 @@ func (w *saving) compare(kept flow.PaymentID, amount flow.Kobo, n flow.Notice) {
 		return
 	}
 	w.tx.After(func() {
+		p, _ := w.s.cfg.DB.Payment(w.ctx, kept) // without its session, the line says the rest
 		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelError, "a bank changed its mind about an amount; the first one stands",
-			slog.String("transaction", n.RailTransactionID), slog.String("payment", string(kept)),
+			slog.String("transaction", n.RailTransactionID), slog.String("payment", string(kept)), slog.String("session", string(p.Session)),
 			slog.Int64("kept_minor", int64(amount)), slog.Int64("said_minor", int64(n.Amount)))
 	})
 }
@@ -169,11 +170,16 @@ func (w *saving) alone(c flow.Change) error {
 	return nil
 }
 
-// bankSaid logs what a bank said about a session.
+// bankSaid keeps what a bank said in the story of a session, and has a line of the log
+// tell which one it was about: the request that brought it may be about several.
 func (w *saving) bankSaid(session flow.Session, n flow.Notice, from string) error {
 	if session.ID == "" {
 		return nil
 	}
+	w.tx.After(func() {
+		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelInfo, "the bank said", slog.String("kind", string(n.Kind)), slog.String("session", string(session.ID)),
+			slog.String("transaction", n.RailTransactionID), slog.String("from", from))
+	})
 	return w.log(session.ID, "bank."+from, n)
 }
 

@@ -189,7 +189,7 @@ func (k *worker) drop(j job) {
 	ctx := store.Unhurried(context.WithoutCancel(k.ctx))
 	err := k.s.update(ctx, func(sv *saving) error { return sv.tx.PutOffTask(ctx, j.Work, sv.now, false) })
 	if err != nil { // its lease runs out
-		k.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "give work back", slog.String("kind", string(j.Kind)), slog.String("subject", j.Subject), slog.String("error", err.Error()))
+		k.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "give work back", append(k.s.concerns(ctx, j.Task), slog.String("error", err.Error()))...)
 	}
 }
 
@@ -282,8 +282,10 @@ func (k *worker) once(j job) {
 	if giveUp {
 		level = slog.LevelError
 	}
-	k.s.cfg.Log.LogAttrs(keep, level, "task", slog.String("kind", string(w.Kind)), slog.String("subject", w.Subject), slog.Bool("given_up", giveUp),
-		slog.Int("attempts", w.Attempts), slog.Int64("ms", k.s.cfg.Now().Sub(began).Milliseconds()), slog.Any("error", errors.Join(err, saved)))
+	if took := k.s.cfg.Now().Sub(began); k.s.cfg.Log.Enabled(keep, level) {
+		k.s.cfg.Log.LogAttrs(keep, level, "task", append(k.s.concerns(keep, w.Task), slog.Bool("given_up", giveUp),
+			slog.Int("attempts", w.Attempts), slog.Int64("ms", took.Milliseconds()), slog.Any("error", errors.Join(err, saved)))...)
+	}
 	if err != nil {
 		k.wake()
 	}
