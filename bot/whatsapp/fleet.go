@@ -212,6 +212,7 @@ func (f *Fleet) hold(ctx context.Context, slot int) (err error) {
 func (f *Fleet) run(ctx context.Context, file string, lease *checkout.Lease) (err error) {
 	cfg := f.cfg.Client
 	cfg.File, cfg.Past = file, lease.Row
+	cfg.Log = f.log.With(slog.Int("slot", lease.Slot)) // which of our numbers it is that a line is about
 	if f.cfg.OnPairing != nil {
 		cfg.OnPairing = func(qr string) { f.cfg.OnPairing(lease.Slot, qr) }
 	}

@@ -183,6 +183,10 @@ func TestOneNumberStopsNoOther(t *testing.T) {
 			t.Errorf("a link to number %d carries %s", slot, now)
 		}
 	}
+	// Somebody who reads the log knows which of them it is.
+	for _, line := range []string{`msg="whatsapp connected" slot=3`, `msg="whatsapp number needs somebody" slot=2 state=logged_out`} {
+		await.Until(t, "the log says "+line, func() bool { return strings.Contains(s.log.String(), line) })
+	}
 	if got := s.picks(4); got[numberIn(3)] != 4 {
 		t.Errorf("new links are spread %v", got)
 	}

@@ -84,14 +84,14 @@ func (f *Fleet) prove(ctx context.Context, from, to *Client) bool {
 	heard, err := from.sign(ctx, to, "3EB0"+strings.ToUpper(fmt.Sprintf("%x", raw)), f.cfg.Within)
 	switch {
 	case err != nil: // it was not sent: that says nothing of who should have heard it
-		f.log.LogAttrs(ctx, slog.LevelDebug, "whatsapp sign not sent", slog.String("error", scrub(err.Error())))
+		from.log.LogAttrs(ctx, slog.LevelDebug, "whatsapp sign not sent", slog.String("error", scrub(err.Error())))
 	case from == to && !heard:
 		// That it never answered says least: there may be no such phone.
 		switch f.alone.Swap(phoneSilent) {
 		case phoneAnswers:
-			f.log.LogAttrs(ctx, slog.LevelWarn, "whatsapp number has no proof that it hears any more: its phone does not answer")
+			from.log.LogAttrs(ctx, slog.LevelWarn, "whatsapp number has no proof that it hears any more: its phone does not answer")
 		case phoneUnknown:
-			f.log.LogAttrs(ctx, slog.LevelInfo, "whatsapp number has no proof that it hears: its phone does not answer")
+			from.log.LogAttrs(ctx, slog.LevelInfo, "whatsapp number has no proof that it hears: its phone does not answer")
 		}
 	default:
 		if from == to {
