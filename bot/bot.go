@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -84,7 +83,6 @@ type Bot struct {
 	tick  func(ctx context.Context, t checkout.Tick) error
 	banks []flow.Bank
 	now   func() time.Time
-	log   *slog.Logger
 	last  *recent
 }
 
@@ -93,9 +91,9 @@ type Bot struct {
 func New(
 	hear func(ctx context.Context, in checkout.Inbound) error,
 	tick func(ctx context.Context, t checkout.Tick) error,
-	banks []flow.Bank, now func() time.Time, log *slog.Logger,
+	banks []flow.Bank, now func() time.Time,
 ) *Bot {
-	return &Bot{hear: hear, tick: tick, banks: banks, now: now, log: log, last: newRecent()}
+	return &Bot{hear: hear, tick: tick, banks: banks, now: now, last: newRecent()}
 }
 
 // Receive takes one message from the network. When it returns nil the message
@@ -110,15 +108,13 @@ func (b *Bot) Receive(ctx context.Context, m Message) error {
 	if len(m.Phone) > maxID {
 		return fmt.Errorf("%w: a phone of %d bytes", ErrMessage, len(m.Phone))
 	}
-	in := b.understand(m)
 	err := b.hear(ctx, checkout.Inbound{
 		Number: m.Number, Person: m.Person, Phone: m.Phone, Name: line(masked(m.Name), maxName), Message: m.ID,
-		Quoted: id(m.Quoted), Edits: id(m.Edits), Revokes: id(m.Revokes), Came: came(m.Kind), Wrote: m.Wrote, Fades: m.Fades, Intent: in,
+		Quoted: id(m.Quoted), Edits: id(m.Edits), Revokes: id(m.Revokes), Came: came(m.Kind), Wrote: m.Wrote, Fades: m.Fades, Intent: b.understand(m),
 	})
 	if err != nil {
 		return fmt.Errorf("hearing the message %s: %w", m.ID, err)
 	}
-	b.log.DebugContext(ctx, "message heard", slog.String("message", m.ID), slog.String("intent", string(in.Kind)))
 	return nil
 }
 

@@ -1,10 +1,8 @@
 package bot_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,14 +32,8 @@ func (h *hearing) tick(_ context.Context, t checkout.Tick) error {
 	return h.err
 }
 
-func newBot(h *hearing, log *bytes.Buffer) *bot.Bot {
-	handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{} // its digits are nobody's
-		}
-		return a
-	}})
-	return bot.New(h.hear, h.tick, banks, func() time.Time { return noon }, slog.New(handler))
+func newBot(h *hearing) *bot.Bot {
+	return bot.New(h.hear, h.tick, banks, func() time.Time { return noon })
 }
 
 func message() bot.Message {
@@ -49,9 +41,9 @@ func message() bot.Message {
 }
 
 func TestReceive(t *testing.T) {
-	h, log, m := &hearing{}, &bytes.Buffer{}, message()
+	h, m := &hearing{}, message()
 	m.Wrote = noon.Add(-time.Hour)
-	must(t, newBot(h, log).Receive(t.Context(), m))
+	must(t, newBot(h).Receive(t.Context(), m))
 	want := checkout.Inbound{
 		Number: "2348000000001", Person: "100200300400500", Phone: "2348012345678", Name: "Ada", Message: "3EB0AA", Wrote: m.Wrote,
 		Intent: flow.Intent{Kind: flow.MeansMethod, Method: flow.BankTransfer, Text: "1", By: bot.Reading},
@@ -71,7 +63,7 @@ func TestReceiveMedia(t *testing.T) {
 	} {
 		h, m := &hearing{}, message()
 		m.Text, m.Kind = text, bot.KindPicture
-		must(t, newBot(h, &bytes.Buffer{}).Receive(t.Context(), m))
+		must(t, newBot(h).Receive(t.Context(), m))
 		if got := h.inbound[0]; got.Intent.Kind != want {
 			t.Errorf("a picture with %q means %s, want %s", text, got.Intent.Kind, want)
 		}
@@ -90,7 +82,7 @@ func TestReceiveRefusesWhatItCannotUse(t *testing.T) {
 	} {
 		h, m := &hearing{}, message()
 		spoil(&m)
-		if err := newBot(h, &bytes.Buffer{}).Receive(t.Context(), m); !errors.Is(err, bot.ErrMessage) || len(h.inbound) != 0 {
+		if err := newBot(h).Receive(t.Context(), m); !errors.Is(err, bot.ErrMessage) || len(h.inbound) != 0 {
 			t.Errorf("%s: %v, heard %d", name, err, len(h.inbound))
 		}
 	}
@@ -98,7 +90,7 @@ func TestReceiveRefusesWhatItCannotUse(t *testing.T) {
 
 func TestReceiveHandsErrorsBack(t *testing.T) {
 	h := &hearing{err: errors.New("the disk is full")}
-	b := newBot(h, &bytes.Buffer{})
+	b := newBot(h)
 	if err := b.Receive(t.Context(), message()); !errors.Is(err, h.err) || errors.Is(err, bot.ErrMessage) {
 		t.Errorf("got %v", err)
 	}
@@ -107,22 +99,15 @@ func TestReceiveHandsErrorsBack(t *testing.T) {
 	}
 }
 
-// Neither what a payer writes nor who they are reaches the log, and no secret
-// leaves through their name.
-func TestReceiveKeepsTheLogClean(t *testing.T) {
-	h, log, m := &hearing{}, &bytes.Buffer{}, message()
+func TestNoSecretIsKeptOfAName(t *testing.T) {
+	h, m := &hearing{}, message()
 	m.Text, m.Name = "a private word", "Ada 4111111111111111\n\u202e"+strings.Repeat("x", 300)
-	must(t, newBot(h, log).Receive(t.Context(), m))
-	for _, private := range []string{"private", "2348012345678", "Ada", "100200300400500"} {
-		if strings.Contains(log.String(), private) {
-			t.Errorf("the log holds %q: %s", private, log)
-		}
-	}
+	must(t, newBot(h).Receive(t.Context(), m))
 	if got := h.inbound[0].Name; got != "a card number, not kept" {
 		t.Errorf("the name is kept as %q", got)
 	}
 	m.Name = "Ada\n\tObi \u202e" + strings.Repeat("é", 300)
-	must(t, newBot(h, log).Receive(t.Context(), m))
+	must(t, newBot(h).Receive(t.Context(), m))
 	if got := h.inbound[1].Name; !strings.HasPrefix(got, "Ada Obi é") || len([]rune(got)) != 100 {
 		t.Errorf("the name is kept as %q", got)
 	}
@@ -130,7 +115,7 @@ func TestReceiveKeepsTheLogClean(t *testing.T) {
 
 func TestTick(t *testing.T) {
 	h := &hearing{}
-	b := newBot(h, &bytes.Buffer{})
+	b := newBot(h)
 	must(t, b.Tick(t.Context(), checkout.Tick{Number: "2348000000001", Message: "3EB0", State: "delivered"}))
 	if len(h.ticks) != 1 || !h.ticks[0].At.Equal(noon) {
 		t.Errorf("ticks %+v", h.ticks)
@@ -147,7 +132,7 @@ func TestTick(t *testing.T) {
 func TestCodesInARowAreNoCardNumber(t *testing.T) {
 	var heard []flow.IntentKind
 	b := bot.New(func(_ context.Context, in checkout.Inbound) error { heard = append(heard, in.Intent.Kind); return nil },
-		func(context.Context, checkout.Tick) error { return nil }, nil, func() time.Time { return time.Unix(1_790_000_000, 0) }, slog.New(slog.DiscardHandler))
+		func(context.Context, checkout.Tick) error { return nil }, nil, func() time.Time { return time.Unix(1_790_000_000, 0) })
 	for i, text := range []string{"Pay 2222-2222", "Pay 3333-3333", "Pay 4444-4444", "Pay 4084-0840", "Pay 8408-4081", "Pay 7K3M-9QTX"} {
 		m := bot.Message{Number: "2349010000001", Person: "77", ID: strconv.Itoa(i), Text: text}
 		must(t, b.Receive(t.Context(), m))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -20,14 +19,13 @@ type talker struct {
 	*hearing
 	t   *testing.T
 	bot *bot.Bot
-	log bytes.Buffer
 	n   int
 }
 
 func newTalker(t *testing.T) *talker {
 	t.Helper()
 	k := &talker{hearing: &hearing{}, t: t}
-	k.bot = newBot(k.hearing, &k.log)
+	k.bot = newBot(k.hearing)
 	return k
 }
 
@@ -50,10 +48,10 @@ func (k *talker) receive(m bot.Message) flow.Intent {
 }
 
 // leak finds four digits of a card number, one behind the other, in what was
-// kept of a person and in the log.
+// kept of a person.
 func (k *talker) leak(pan string) string {
 	k.t.Helper()
-	all := k.log.String()
+	all := ""
 	for _, in := range k.inbound {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)
@@ -251,7 +249,7 @@ func TestNoCodeIsKeptBesideASecret(t *testing.T) {
 // The pieces are those of one person, of ten minutes, and of each message once.
 func TestPiecesAreForgotten(t *testing.T) {
 	k, now := newTalker(t), noon
-	k.bot = bot.New(k.hear, k.tick, banks, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	k.bot = bot.New(k.hear, k.tick, banks, func() time.Time { return now })
 	send := func(person, id, text string) flow.IntentKind {
 		m := message()
 		m.Person, m.ID, m.Text = person, id, text

@@ -138,7 +138,7 @@ func New(tb testing.TB, c Config) *Stage {
 		Now:  s.Clock, Rand: seeded(2, c.Seed), Alone: true, Log: slog.New(slog.DiscardHandler),
 	})
 	s.must(err)
-	s.Bot = bot.New(s.Service.Hear, s.Service.Tick, rail.USSDMenu(), s.Clock, slog.New(slog.DiscardHandler))
+	s.Bot = bot.New(s.Service.Hear, s.Service.Tick, rail.USSDMenu(), s.Clock)
 	s.net = c.Join(s)
 	notices := httptest.NewServer(http.HandlerFunc(s.notice))
 	var done sync.WaitGroup

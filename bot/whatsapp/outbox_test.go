@@ -51,7 +51,7 @@ func answers(t *testing.T, d *desk, send func(context.Context, checkout.Outgoing
 		},
 	})
 	must(t, err)
-	listener := bot.New(service.Hear, service.Tick, nil, time.Now, slog.New(slog.DiscardHandler))
+	listener := bot.New(service.Hear, service.Tick, nil, time.Now)
 	d.onEach(func(m bot.Message) error { return listener.Receive(context.WithoutCancel(t.Context()), m) })
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -146,7 +146,7 @@ func (a *app) openServices(ctx context.Context, test, live *store.DB, linkBase s
 	if err := a.openVerifications(ctx); err != nil {
 		return err
 	}
-	a.bot = bot.New(a.test.Hear, a.test.Tick, rail.USSDMenu(), a.clock.Now, a.log)
+	a.bot = bot.New(a.test.Hear, a.test.Tick, rail.USSDMenu(), a.clock.Now)
 	return nil
 }
 

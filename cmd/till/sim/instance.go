@@ -127,7 +127,7 @@ func (w *world) open(dir string) (err error) {
 	}, random); err != nil {
 		return err
 	}
-	i.bot = bot.New(i.test.Hear, i.test.Tick, rail.USSDMenu(), w.now, quiet)
+	i.bot = bot.New(i.test.Hear, i.test.Tick, rail.USSDMenu(), w.now)
 	if err := i.serve(random); err != nil {
 		return err
 	}
