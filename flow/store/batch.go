@@ -20,7 +20,7 @@ func (d *DB) batch(w *lite.Conn, units []*unit) {
 	}
 	if err != nil {
 		d.lost.Store(true)
-		d.log.Error("a batch is lost", slog.String("error", err.Error()))
+		d.log.Error("changes could not be kept, and whoever asked for them was told so", slog.String("error", err.Error()))
 	}
 	crashpoint.At(crashpoint.BatchKept)
 	for _, u := range units {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -19,7 +20,8 @@ import (
 // returns how many writes were acknowledged and how many were refused.
 func full(tb testing.TB, rounds int, random *rand.Rand) (kept, refused int) {
 	tb.Helper()
-	ctx, c := context.Background(), storetest.SQLite(tb, store.Checkout)
+	ctx, c, log := context.Background(), storetest.SQLite(tb, store.Checkout), &await.Log{}
+	c.Log = slog.New(slog.NewTextHandler(log, nil))
 	db := storetest.Open(tb, c)
 	filler := strings.Repeat("x", 3000)
 	write := func(name string) error {
@@ -66,6 +68,9 @@ func full(tb testing.TB, rounds int, random *rand.Rand) (kept, refused int) {
 		tb.Errorf("%d writes of two rows were acknowledged, and %d rows are there (%v)", kept, there, err)
 	}
 	sound(tb, c.Dir+"/"+c.Name+".db")
+	if told := strings.Count(log.String(), `could not be kept, and whoever asked for them was told so" database=`+c.Name+" error="); told < refused {
+		tb.Errorf("%d writes were refused, and the log says of %d in which database:\n%s", refused, told, log)
+	}
 	return kept, refused
 }
 

@@ -74,14 +74,14 @@ func (d *DB) sealAll(ctx context.Context, c Config) error {
 	}
 	if anew {
 		d.log.LogAttrs(ctx, slog.LevelWarn, "secrets were sealed anew with another key: keep a copy of it elsewhere, for the one before opens nothing any more. A process that still runs with that one reads none of them, and sends no webhook: start it again with the new key",
-			slog.String("database", c.Name), slog.String("key", d.keys.id), slog.Int("values", sealed))
+			slog.String("key", d.keys.id), slog.Int("values", sealed))
 	} else if sealed > 0 {
-		d.log.LogAttrs(ctx, slog.LevelInfo, "secrets were sealed", slog.String("database", c.Name), slog.String("key", d.keys.id), slog.Int("values", sealed))
+		d.log.LogAttrs(ctx, slog.LevelInfo, "secrets were sealed", slog.String("key", d.keys.id), slog.Int("values", sealed))
 	}
 	if err := d.sealsNow(ctx); err != nil {
 		return fmt.Errorf("seal what is secret: %w", err)
 	}
-	return d.wipe(ctx, c)
+	return d.wipe(ctx)
 }
 
 // sealsNow remembers by its id which key seals from now on.
@@ -163,7 +163,7 @@ func (d *DB) sealSome(ctx context.Context, col column, list []keptValue) (err er
 // wipe writes an SQLite file anew in which something secret stood in the clear:
 // what is not used of it any more goes with that. Where it cannot be done now, as
 // without room on the disk, the next start tries again.
-func (d *DB) wipe(ctx context.Context, c Config) error {
+func (d *DB) wipe(ctx context.Context) error {
 	run := runner{statements: sqlStatements{sqlRunner: d.write}, dialect: d.dialect, keys: d.keys}
 	due := ""
 	if _, err := run.one(ctx, "SELECT value FROM settings WHERE name = ?", []any{wipeDue}, &due); err != nil || due == "" {
@@ -172,7 +172,7 @@ func (d *DB) wipe(ctx context.Context, c Config) error {
 	for _, stmt := range []string{"VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"} {
 		if _, err := d.write.ExecContext(ctx, stmt); err != nil {
 			d.log.LogAttrs(ctx, slog.LevelWarn, "what was secret in the clear may still stand in unused parts of a file; the next start tries to wipe them again",
-				slog.String("database", c.Name), slog.String("error", err.Error()))
+				slog.String("error", err.Error()))
 			return nil
 		}
 	}

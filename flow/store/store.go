@@ -156,6 +156,7 @@ func Open(ctx context.Context, c Config) (*DB, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	c.Log = c.Log.With(slog.String("database", c.Name)) // there are three of them
 	if c.Commits == nil {
 		c.Commits = func() func() { return func() {} }
 	}
