@@ -72,6 +72,7 @@ func rules() []rule {
 		{store.RuleSent, "I3", "of no payment more goes back than came", "%d kobo go back, and %d came", "read its refunds with: GET /v1/refunds?paymentId=<id>, and ask the bank which of them it sent"},
 		{store.RuleResolutions, "I3", "what was accepted is booked, and nothing else", "accepted in the ledger: %d, by a decision: %d", look},
 		{store.RulePaid, "I3", "what a session says was paid is what was applied", "the session says %d kobo, and applied to it were %d (or what is held for it differs)", look},
+		{store.RuleWhole, "I3", "a session is paid whole, or says that it is paid in part", "%d kobo are paid of %d, and it says of no part", look},
 		{store.RuleRefunds, "I3", "every refund is booked for its state", "%d kobo were set aside for %d (or its state has no entry)", "read it with: GET /v1/refunds/<id>, and ask the bank what became of it"},
 		{store.RulePayable, "I3", "what is to be sent back belongs to an open refund", "%d kobo wait to be sent back, and open refunds are of %d", "read its refunds with: GET /v1/refunds?paymentId=<id>"},
 		{store.RuleSettlements, "I3", "every settlement is booked for its state", "%d kobo are on their way for %d (or its state has no entry)", "read it with: GET /v1/settlements/<id>, and ask the bank what became of it"},

@@ -200,6 +200,11 @@ func TestWhateverIsWrongWithTheLedgerIsFound(t *testing.T) {
 				[]string{"I3 paid"},
 			},
 			{
+				"a paid session that asked for more", "UPDATE sessions SET amount = amount + 100 WHERE id = '{session}'",
+				"UPDATE sessions SET amount = amount - 100 WHERE id = '{session}'",
+				[]string{"I3 whole"},
+			},
+			{
 				"an acceptance that nobody decided", rows + "rail_clearing, merchant_pending, merchant_available, fees, unapplied, refunds_payable, settled" + cols +
 					"VALUES ('accept', '{payment}', '{payment}', 'wsp_prj_1', 0, 0, 0, 5, -5, 0, 0, 1, '', 0)", "DELETE FROM ledger WHERE kind = 'accept'",
 				[]string{"I3 paid", "I3 payments", "I3 reasons", "I3 resolutions"},

@@ -39,6 +39,7 @@ const (
 	RuleSent        = "sent back"   // of no payment more goes back than came
 	RuleResolutions = "resolutions" // what was accepted is booked, and nothing else is
 	RulePaid        = "paid"        // what a session says was paid is what was applied, or is held
+	RuleWhole       = "whole"       // a paid session is paid whole, or says that it is paid in part
 	RuleSuccess     = "success"     // a paid session has one charge.success, another has none
 	RuleRefunds     = "refunds"     // every refund is booked for its state
 	RulePayable     = "payable"     // what is to be sent back is that of the open refunds
@@ -182,7 +183,9 @@ func applied(which string) string {
 }
 
 // ledgerRules are the rules with their queries, which both databases understand.
-func ledgerRules() []LedgerRule { return append(rulesOfMoneyIn(), rulesOfMoneyOut()...) }
+func ledgerRules() []LedgerRule {
+	return slices.Concat(rulesOfMoneyIn(), rulesOfSessions(), rulesOfMoneyOut())
+}
 
 func rulesOfMoneyIn() []LedgerRule {
 	return []LedgerRule{
@@ -237,6 +240,11 @@ func rulesOfMoneyIn() []LedgerRule {
  WHERE decided = 1 AND accepted = 0 OR match_status = 'MATCHED' AND accepted > 0`,
 			`SELECT COUNT(*) FROM payments WHERE resolution <> ''`,
 		},
+	}
+}
+
+func rulesOfSessions() []LedgerRule {
+	return []LedgerRule{
 		{
 			RulePaid, `SELECT id, at, said, CAST(least AS BIGINT) FROM (SELECT s.id AS id, s.created_at AS at, s.amount_paid AS said, s.amount AS whole, s.status AS status,
  ` + applied(`l.kind = 'payment' OR l.kind = 'accept' AND (p.match_status = 'PARTIAL' AND l.subject = p.id OR l.subject LIKE '%/parts')`) + ` AS least,
@@ -246,6 +254,10 @@ func rulesOfMoneyIn() []LedgerRule {
  FROM sessions s WHERE ` + someSessions + ` AND (s.amount_paid > 0 OR EXISTS (SELECT 1 FROM payments p WHERE p.session = s.id))) AS compared
  WHERE status = 'PAID' AND (said > most OR said < least AND said < whole) OR status <> 'PAID' AND said <> CASE WHEN held >= whole AND status IN ('EXPIRED', 'CANCELLED') THEN whole - 1 ELSE held END`,
 			`SELECT COUNT(*) FROM sessions`,
+		},
+		{
+			RuleWhole, `SELECT s.id, s.paid_at, s.amount_paid, s.amount FROM sessions s
+ WHERE ` + someSessions + ` AND s.status = 'PAID' AND s.amount_paid < s.amount AND s.exceptions NOT LIKE '%"PARTIALLY_PAID"%'`, `SELECT COUNT(*) FROM sessions WHERE status = 'PAID'`,
 		},
 		{
 			RuleSuccess, `SELECT s.id, s.paid_at, COUNT(e.id), CASE WHEN s.status = 'PAID' THEN 1 ELSE 0 END FROM sessions s
