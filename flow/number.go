@@ -35,7 +35,7 @@ func (s NumberState) Advice() string {
 	case NumberOffline:
 		return "Start Till, or wait until another one takes the number over."
 	case NumberConnecting:
-		return "Wait. If it lasts, check the network and --whatsapp-dial."
+		return "Wait. If it lasts, look at how this machine reaches WhatsApp, or at --whatsapp-dial where that is set."
 	case NumberPairing:
 		return "Link a phone: stop Till and run till pair, or scan the code that it prints."
 	case NumberDeaf:

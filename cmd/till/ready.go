@@ -47,7 +47,7 @@ func (a *app) ready(ctx context.Context) []api.Check {
 
 // checkStores: without them nothing can be served.
 func (a *app) checkStores(all ...*store.DB) {
-	a.check(api.Check{Name: "store", Needed: true, Reason: "It does not answer."}, func(ctx context.Context) error {
+	a.check(api.Check{Name: "store", Needed: true, Reason: "It does not answer, or keeps nothing: till doctor says why."}, func(ctx context.Context) error {
 		for _, db := range all {
 			if err := db.Takes(ctx); err != nil {
 				return err
@@ -164,11 +164,20 @@ func (a *app) checkWhatsApp() {
 		}
 		out.Reason = "No number takes new chats: " + standings(a.board.Numbers(), time.Now())
 		if why := a.fleet.Trouble(); why != "" {
-			out.Reason += " The network was not reached: check --whatsapp-dial and --whatsapp-root-key."
+			out.Reason += notReached(a.set.WhatsAppDial)
 			out.Err = errors.New(why)
 		}
 		return out
 	})
+}
+
+// notReached says what to look at where the network was not reached: WhatsApp's own
+// stands at no address that somebody set.
+func notReached(dial string) string {
+	if dial == "" {
+		return " WhatsApp was not reached: look at how this machine reaches others, by name and on port 443."
+	}
+	return " The network was not reached: check --whatsapp-dial and --whatsapp-root-key."
 }
 
 // standings says in one line how numbers stand. Anybody may read it: numbers are

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -107,4 +110,38 @@ func TestPartsSayThatTheyAreAway(t *testing.T) {
 		_, _ = timed.Check(gone, "wsp_ref_1")
 	}
 	says("callers hung up, which says nothing of the bank", true, true)
+}
+
+// Whoever runs Till on WhatsApp's own network has set no address of one: what could be
+// wrong is another thing then.
+func TestWhatToLookAtDependsOnWhoseNetworkIsNotReached(t *testing.T) {
+	t.Parallel()
+	if theirs, own := notReached(""), notReached("127.0.0.1:8090"); strings.Contains(theirs, "--") || !strings.Contains(own, "--whatsapp-dial") {
+		t.Errorf("of WhatsApp's own: %q, and of another: %q", theirs, own)
+	}
+}
+
+// Another program that holds a database keeps everything from being kept. Readiness
+// says so, and the doctor, to whom it sends: every part that it looks at by itself is
+// well meanwhile.
+func TestTheDoctorSeesThatNothingCanBeKept(t *testing.T) {
+	t.Parallel()
+	m, p, dir := devServerWith(t, nil)
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "data", "test.db")+"?mode=rw&_txlock=immediate")
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	held, err := db.BeginTx(t.Context(), nil)
+	must(t, err)
+	addr := strings.TrimPrefix(m.base, "http://")
+	if out, err := p.Beside("health", "--http-addr", addr); err == nil || !strings.Contains(out, "store: It does not answer, or keeps nothing: till doctor says why.") {
+		t.Errorf("health: %v\n%s", err, out)
+	}
+	const fault = "fail  port        Till answers on %s and can serve nobody: store: It does not answer, or keeps nothing"
+	if out, err := p.Beside("doctor", "--http-addr", addr); err == nil || !strings.Contains(out, fmt.Sprintf(fault, addr)) || !strings.Contains(out, "fuser -v ") {
+		t.Errorf("doctor: %v\n%s", err, out)
+	}
+	must(t, held.Rollback())
+	if out, err := p.Beside("doctor", "--http-addr", addr); err != nil || !strings.Contains(out, "ok    port        Till answers on "+addr+".") {
+		t.Errorf("doctor, once it is free again: %v\n%s", err, out)
+	}
 }

@@ -296,6 +296,10 @@ func (l *look) port(ctx context.Context) {
 			l.fail("Another Till answers on "+l.HTTPAddr+", with another data dir than "+l.DataDir+".", "till serve --http-addr "+l.freePort(ctx, host)+"   (or give the --data-dir that it has)")
 			return
 		}
+		if why := l.unready(ctx); why != "" {
+			l.fail("Till answers on "+l.HTTPAddr+" and can serve nobody: "+why+".", l.unreadyFix())
+			return
+		}
 		l.ok("Till answers on " + l.HTTPAddr + ".")
 		return
 	}
