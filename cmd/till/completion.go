@@ -16,9 +16,9 @@ type completionCmd struct {
 }
 
 func (completionCmd) Help() string {
-	return "Example:\n\n    till completion bash >~/.local/share/bash-completion/completions/till\n" +
-		"    till completion zsh >~/.zfunc/_till        (with ~/.zfunc in fpath)\n" +
-		"    till completion fish >~/.config/fish/completions/till.fish"
+	return "Examples:\n\n    d=~/.local/share/bash-completion/completions; mkdir -p $d && till completion bash >$d/till\n" +
+		"    mkdir -p ~/.zfunc && till completion zsh >~/.zfunc/_till   (with ~/.zfunc in fpath)\n" +
+		"    d=~/.config/fish/completions; mkdir -p $d && till completion fish >$d/till.fish"
 }
 
 // verb is a command as shells know it.
