@@ -1,10 +1,14 @@
 package hooks_test
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"till/hooks"
 )
@@ -32,6 +36,23 @@ func TestSendSurvivesRebinding(t *testing.T) {
 		}
 		if n := asked.Load(); n != 2 {
 			t.Errorf("asked %d times", n)
+		}
+	}
+}
+
+// A URL without a port means that of its scheme.
+func TestSendDialsThePortOfItsScheme(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://8.8.8.8/hook": "8.8.8.8:443", "https://8.8.8.8:8443/hook": "8.8.8.8:8443",
+		"http://127.0.0.1/hook": "127.0.0.1:80",
+	} {
+		var dialled []string
+		se := hooks.NewWatched(hooks.Config{Now: time.Now, AllowLoopback: true}, func(address string, verdict error, _ syscall.RawConn) error {
+			dialled = append(dialled, address)
+			return errors.Join(verdict, hooks.ErrAddress) // nothing is sent
+		})
+		if v := se.Send(t.Context(), to(t, url)); v.Err != hooks.WordGuard || !slices.Equal(dialled, []string{want}) {
+			t.Errorf("%s dials %v: %+v", url, dialled, v)
 		}
 	}
 }

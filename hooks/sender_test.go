@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -69,6 +70,8 @@ func TestSendJudgesStatusAndRetryAfter(t *testing.T) {
 		{429, "0", hooks.Verdict{Err: hooks.WordStatus}},
 		{429, "86400", hooks.Verdict{Err: hooks.WordStatus, RetryAfter: 24 * time.Hour}},
 		{429, "86401", hooks.Verdict{Err: hooks.WordStatus, RetryAfter: 24 * time.Hour}},
+		{503, strings.Repeat("9", 64), hooks.Verdict{Err: hooks.WordStatus, RetryAfter: 24 * time.Hour}},
+		{503, strings.Repeat("9", 65), hooks.Verdict{Err: hooks.WordStatus}},
 		{503, "99999999999999999999999", hooks.Verdict{Err: hooks.WordStatus, RetryAfter: 24 * time.Hour}},
 		{503, "Thu, 01 Jan 2026 12:10:00 GMT", hooks.Verdict{Err: hooks.WordStatus, RetryAfter: 10 * time.Minute}},
 		{503, "Thursday, 01-Jan-26 12:10:00 GMT", hooks.Verdict{Err: hooks.WordStatus, RetryAfter: 10 * time.Minute}},
