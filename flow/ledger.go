@@ -51,9 +51,9 @@ func EntryKinds() []EntryKind {
 	}
 }
 
-// OfRefund says whether a transaction is about a refund.
+// OfRefund says whether a transaction has a reference of a refund for its subject.
 func (k EntryKind) OfRefund() bool {
-	return k == EntryRefund || k == EntryRefundPaid || k == EntryRefundFailed || k == EntryRefundReturned
+	return k == EntryRefund || k == EntryRefundPaid || k == EntryRefundFailed
 }
 
 // Entry is one transaction of the ledger: what moved between accounts, and why.
