@@ -197,3 +197,28 @@ func TestManyDeliveriesAreClaimedInTheirOrderAndOnlyOnce(t *testing.T) {
 		}
 	})
 }
+
+// Who claims what another has claimed since it was found due, or delivered, gets nothing.
+func TestADeliveryIsClaimedByOneAtATime(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 1)
+		ids := oweMany(t, db, 1, 0, 2)
+		claim := func(token string, now time.Time) []flow.Delivery {
+			t.Helper()
+			return doing(t, db, func(ctx context.Context, tx *store.Tx) ([]flow.Delivery, error) {
+				return tx.ClaimDeliveries(ctx, token, ids, now, now.Add(lease))
+			})
+		}
+		first := claim("B/1", noon)
+		if again := claim("C/1", noon); len(first) != 2 || len(again) != 0 {
+			t.Fatalf("claimed %d, and then %d more", len(first), len(again))
+		}
+		if again := claim("C/1", noon.Add(lease-time.Millisecond)); len(again) != 0 {
+			t.Errorf("before the lease is over %d are claimed", len(again))
+		}
+		end(t, db, first[0], flow.Verdict{OK: true, Status: 200}, "delivered", noon, time.Time{})
+		if again := claim("C/2", noon.Add(lease)); len(again) != 1 || again[0].ID != ids[1] || again[0].Lease != "C/2" {
+			t.Errorf("after the lease %+v is claimed", again)
+		}
+	})
+}

@@ -114,6 +114,61 @@ func TestADeliveryThatIsAskedForTwiceIsAgainWhatItWas(t *testing.T) {
 	})
 }
 
+// Asked for once more while the first of them is under way, it is tried again although
+// that one arrived; and in vain then, it is delivered, and no other delivery is.
+func TestADeliveryThatIsAskedForTwiceAndArrivedOnceIsDelivered(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 1)
+		other := oweMany(t, db, 1, 50, 1)[0]
+		for i, was := range []string{"pending", "dead", "held"} {
+			id := oweMany(t, db, 1, 10*i, 1)[0]
+			statement(t, db, "UPDATE deliveries SET state = '"+was+"' WHERE id = '"+id+"'")
+			d := flow.Delivery{ID: id, Event: event(10*i, "", "").ID, Endpoint: endpoint(1).ID}
+			first := redo(t, db, d, flow.CauseResend, "H/1/"+was, noon.Add(lease))
+			second := redo(t, db, d, flow.CauseResend, "H/2/"+was, noon.Add(lease))
+			end(t, db, first, flow.Verdict{OK: true, Status: 200}, "delivered", noon, time.Time{})
+			if s := stateOf(t, db, id); s != "pending" {
+				t.Errorf("%s, asked for twice, and the first arrived: %s", was, s)
+			}
+			end(t, db, second, flow.Verdict{Status: 500}, "pending", noon.Add(time.Minute), noon.Add(time.Hour))
+			n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
+				return tx.Count(ctx, "SELECT COUNT(*) FROM deliveries WHERE id = ? AND state = 'delivered' AND next_at = 0 AND done_at = ?", id, flow.Millis(noon))
+			})
+			if n != 1 {
+				t.Errorf("%s, asked for twice, the second in vain: it is %s, or not at all times what it was", was, stateOf(t, db, id))
+			}
+		}
+		n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
+			return tx.Count(ctx, "SELECT COUNT(*) FROM deliveries WHERE id = ? AND state = 'pending' AND back_to = '' AND done_at = 0", other)
+		})
+		if n != 1 {
+			t.Errorf("another, of which nobody asked anything, is %s", stateOf(t, db, other))
+		}
+	})
+}
+
+// A try by hand may end after its lease, when another in its place was in vain. What
+// arrived is delivered.
+func TestWhatWasAskedForAndArrivedAfterItsLeaseIsDelivered(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 1)
+		id := oweMany(t, db, 1, 0, 1)[0]
+		statement(t, db, "UPDATE deliveries SET state = 'dead', done_at = 7 WHERE id = '"+id+"'")
+		slow := redo(t, db, flow.Delivery{ID: id, Event: event(0, "", "").ID, Endpoint: endpoint(1).ID}, flow.CauseResend, "H/1", noon.Add(lease))
+		statement(t, db, "UPDATE deliveries SET token = 'B/2' WHERE id = '"+id+"'")
+		second := slow
+		second.Lease = "B/2"
+		end(t, db, second, flow.Verdict{Status: 500}, "pending", noon, noon.Add(time.Hour))
+		if s := stateOf(t, db, id); s != "dead" {
+			t.Errorf("in vain, it is %s", s)
+		}
+		end(t, db, slow, flow.Verdict{OK: true, Status: 200}, "delivered", noon, time.Time{})
+		if s := stateOf(t, db, id); s != "delivered" {
+			t.Errorf("it arrived, and is %s", s)
+		}
+	})
+}
+
 func TestATryThatIsUnderWayDoesNotEndOneThatIsAskedForMeanwhile(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
 		for _, ok := range []bool{true, false} {
@@ -133,6 +188,12 @@ func TestATryThatIsUnderWayDoesNotEndOneThatIsAskedForMeanwhile(t *testing.T) {
 			end(t, db, hand, flow.Verdict{Status: 500}, "pending", noon, noon)
 			if s := stateOf(t, db, slow.ID); s != state {
 				t.Errorf("%t: in the end it is %s", ok, s)
+			}
+			n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
+				return tx.Count(ctx, "SELECT COUNT(*) FROM deliveries WHERE id = ? AND (state = 'pending' OR next_at = 0)", slow.ID)
+			})
+			if n != 1 {
+				t.Errorf("%t: it was delivered, and is due again", ok)
 			}
 		}
 	})

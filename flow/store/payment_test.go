@@ -122,6 +122,16 @@ func TestSettlementsAreReadPageByPage(t *testing.T) {
 		if got != "wsp_stl_2 wsp_stl_1 wsp_stl_0 " {
 			t.Errorf("the pages are %s", got)
 		}
+		for name, f := range map[string]store.SettlementFilter{
+			"of then": {From: noon, Until: noon.Add(time.Millisecond)}, "of before": {Until: noon}, "of later": {From: noon.Add(time.Millisecond)},
+			"in a state": {Status: flow.SettlementPending},
+		} {
+			f.Project, f.Limit = "wsp_prj_1", 9
+			list, err := db.Settlements(t.Context(), f)
+			if want := map[string]int{"of then": 3, "in a state": 1}[name]; err != nil || len(list) != want {
+				t.Errorf("%s: %+v (%v)", name, list, err)
+			}
+		}
 		open, after := "", flow.SettlementID("")
 		for range 3 {
 			list, err := db.OpenSettlements(t.Context(), after, 1)

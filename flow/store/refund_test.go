@@ -54,11 +54,12 @@ func TestARefundComesBackAsItWasKeptAndCountsForItsPayment(t *testing.T) {
 		}
 		for name, f := range map[string]store.RefundFilter{
 			"all": {Limit: 9}, "one": {Limit: 1}, "a session's": {Session: s.ID, Limit: 9}, "a payment's": {Payment: p.ID, Limit: 9}, "in a state": {Status: flow.RefundFailed, Limit: 9},
-			"older": {Before: "wsp_rfd_2", Limit: 9}, "of another payment": {Payment: "wsp_pay_002", Limit: 9},
+			"older": {Before: "wsp_rfd_2", Limit: 9}, "of another payment": {Payment: "wsp_pay_002", Limit: 9}, "of another session": {Session: "wsp_sess_002", Limit: 9},
+			"of then": {From: noon, Until: noon.Add(time.Millisecond), Limit: 9}, "of before": {Until: noon, Limit: 9}, "of later": {From: noon.Add(time.Millisecond), Limit: 9},
 		} {
 			f.Project = "wsp_prj_1"
 			list, err := db.Refunds(t.Context(), f)
-			want := map[string]int{"all": 2, "one": 1, "a session's": 2, "a payment's": 2, "in a state": 1, "older": 1}[name]
+			want := map[string]int{"all": 2, "one": 1, "a session's": 2, "a payment's": 2, "in a state": 1, "older": 1, "of then": 2}[name]
 			if err != nil || len(list) != want || name == "one" && list[0].ID != "wsp_rfd_2" {
 				t.Errorf("%s: %v (%v)", name, list, err)
 			}
