@@ -233,6 +233,12 @@ func TestAHeldPartThatGoesBackIsDueAgain(t *testing.T) {
 	if err != nil || failed.Session.AmountPaid != 300_000 || !slices.Contains(failed.Session.Exceptions, flow.PartiallyPaid) {
 		t.Errorf("it stays after all: %+v (%v)", failed.Session, err)
 	}
+	others := *c.Session // paid by others since
+	others.Status, others.AmountPaid, others.Exceptions = flow.SessionPaid, others.Amount, nil
+	failed, err = c.Refund.Heard(others, p, flow.Disbursed{Status: flow.DisbursementFailed}, false, noon)
+	if err != nil || failed.Session.AmountPaid != others.Amount || len(failed.Session.Exceptions) != 0 {
+		t.Errorf("what is paid by others is not paid less: %+v (%v)", failed.Session, err)
+	}
 	all, err := flow.NewRefund(s, p, flow.RefundAsk{ID: "wsp_rfd_1", Amount: 300_000, Aside: 300_000}, noon)
 	if err != nil || all.Session.AmountPaid != 0 || len(all.Session.Exceptions) != 0 {
 		t.Errorf("%+v (%v)", all.Session, err)
