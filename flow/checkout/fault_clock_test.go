@@ -186,3 +186,33 @@ func (w *world) instructed(id flow.SessionID) (flow.Attempt, bool) {
 	w.must(err)
 	return a, true
 }
+
+// What is over by the clock is asked about once more, and the clock goes back while the
+// bank answers: then it is not over, and ends when its time comes again.
+func TestNothingEndsWhereTheClockGoesBackWhileTheBankAnswers(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, a := w.paying()
+	over := map[string]func() bool{
+		"the account": func() bool { return w.attempts(session.ID)[0].Status == flow.AttemptExpired },
+		"the session": func() bool { return w.read(session.ID).Status == flow.SessionExpired },
+	}
+	for _, c := range []struct {
+		what string
+		ends time.Time
+	}{{"the account", a.ExpiresAt}, {"the session", session.ExpiresAt}} {
+		var back sync.Once
+		w.rail.checking(func(ctx context.Context, reference string) ([]flow.Notice, error) {
+			if !w.clock().Before(c.ends) {
+				back.Do(func() { w.setClock(c.ends.Add(-time.Minute)) })
+			}
+			return w.bank.Check(ctx, reference)
+		})
+		w.later(c.ends.Sub(w.clock()))
+		if !w.clock().Before(c.ends) || over[c.what]() {
+			t.Errorf("%s ended at %s, and would have lasted until %s", c.what, w.clock(), c.ends)
+		}
+		w.later(c.ends.Sub(w.clock()))
+		w.until(c.what+" is over", over[c.what])
+	}
+}
