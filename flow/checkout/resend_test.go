@@ -122,6 +122,32 @@ func TestAnEventThatIsAskedForWhileItIsSentKeepsItsSchedule(t *testing.T) {
 	}
 }
 
+// An event that is sent again goes to whom it was owed and to who asks for its kind by
+// now, and to nobody else.
+func TestAnEventIsSentAgainToWhomItConcerns(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		was := w.endpoint("https://was.test", flow.SessionCreated)
+		session := w.session(flow.Headless)
+		w.rest()
+		w.changed(was.ID, checkout.EndpointChange{Events: &[]flow.EventKind{flow.ChargeSuccess}})
+		asks, other := w.endpoint("https://asks.test", flow.SessionCreated), w.endpoint("https://other.test", flow.ChargeSuccess)
+		off := w.endpoint("https://off.test", flow.SessionCreated)
+		w.changed(off.ID, checkout.EndpointChange{Status: flow.EndpointDisabled})
+		events, err := w.db.Events(t.Context(), session.ID)
+		w.must(err)
+		_, err = w.service.Resend(t.Context(), events[0].ID, "", call("", "", nil))
+		w.must(err)
+		w.rest()
+		for id, want := range map[flow.EndpointID]int{was.ID: 2, asks.ID: 1, other.ID: 0, off.ID: 0} {
+			if n := w.to(id); n != want {
+				t.Errorf("%s was sent it %d times, not %d", w.endpointIs(id).URL, n, want)
+			}
+		}
+	})
+}
+
 // replays replays the last hour to an endpoint, and is what the call says that it
 // queued.
 func (w *world) replays(to flow.EndpointID, key string) (count int) {
