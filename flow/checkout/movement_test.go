@@ -264,6 +264,13 @@ func TestWhatTheBankSendsBackIsToldOnceAndBookedNever(t *testing.T) {
 		if n := w.lines(session.ID); n["bank.notice"] != 4 || n["bank.answer"] != 0 { // on its way and sent back, for each of two chats
 			t.Errorf("the story holds %v", n)
 		}
+		t.Run("and what it sends back next is told too", func(t *testing.T) {
+			w.must(w.tell(said(flow.Returned, "B3", a, 200_000, w.clock())))
+			w.rest()
+			if told := slices.DeleteFunc(w.texts("ada"), func(s string) bool { return s != "sent_back" }); len(told) != 2 {
+				t.Errorf("who sent both read %q", w.texts("ada"))
+			}
+		})
 		t.Run("and of nobody's account nothing is kept", func(t *testing.T) {
 			w.must(w.tell(flow.Notice{Kind: flow.Returned, RailTransactionID: "B2", AccountNumber: "0000000009", Amount: 100, Channel: flow.BankTransfer, PaidAt: w.clock()}))
 			if w.logged("was for no session") != 1 {

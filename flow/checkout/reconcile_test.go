@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -68,9 +69,11 @@ func TestWhatTheStatementListsTwiceOnAnotherDayIsBookedOnce(t *testing.T) {
 	w.later(24 * time.Hour)
 	n.PaidAt = w.clock().Add(-time.Hour)
 	w.rail.set(func(r *shakyRail) { r.lines = []flow.Notice{n, n} })
-	got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(n.PaidAt))
-	if err != nil || len(got.Differences) != 1 || got.Differences[0].Kind != flow.TwiceAtRail || got.Ledger[flow.MovePayment].Count != 1 || got.Events[flow.MovePayment].Count != 1 {
-		t.Errorf("%+v (%v)", got, err)
+	for _, of := range []flow.ProjectID{project, ""} {
+		got, err := w.service.Reconcile(t.Context(), of, flow.DateOf(n.PaidAt))
+		if err != nil || len(got.Differences) != 1 || got.Differences[0].Kind != flow.TwiceAtRail || got.Ledger[flow.MovePayment].Count != 1 || got.Events[flow.MovePayment].Count != 1 {
+			t.Errorf("of %q: %+v (%v)", of, got, err)
+		}
 	}
 }
 
@@ -169,6 +172,24 @@ func TestEachDayIsToldWhatWasTakenBackOfMoneyOfNoSession(t *testing.T) {
 		got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(back.PaidAt))
 		if err != nil || !got.Balanced() || got.Events[flow.MoveReversal].Count != 1 {
 			t.Errorf("%+v (%v)", got, err)
+		}
+	}
+}
+
+// A line of money that left under names which nobody here gave is nobody's, and does not
+// keep a project from its day.
+func TestALineOfMoneyThatNobodyHereSentIsNobodys(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.rail.set(func(r *shakyRail) {
+		for i, reference := range []string{"wsp_rfd_unknown", "wsp_stl_unknown", "somebody else's"} {
+			r.lines = append(r.lines, flow.Notice{Kind: flow.PaidOut, Reference: reference, RailTransactionID: fmt.Sprint("B", i), Amount: 100_000, PaidAt: w.now})
+		}
+	})
+	for of, differences := range map[flow.ProjectID]int{project: 0, "": 3} {
+		got, err := w.service.Reconcile(t.Context(), of, flow.DateOf(w.clock()))
+		if err != nil || len(got.Differences) != differences || got.Rail[flow.MoveRefund].Count+got.Rail[flow.MovePayout].Count != differences {
+			t.Errorf("of %q: %+v (%v)", of, got, err)
 		}
 	}
 }

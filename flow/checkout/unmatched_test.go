@@ -7,6 +7,7 @@ import (
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/rail"
 )
 
 func TestMoneyOfNoSessionIsToldToWhomItWasCollectedFor(t *testing.T) {
@@ -41,6 +42,33 @@ func TestMoneyOfNoSessionIsToldToWhomItWasCollectedFor(t *testing.T) {
 		b, err := w.service.Balance(t.Context(), project)
 		if want := (250_000 - flow.Fee(250_000)).Minor(); err != nil || b.PendingMinor != want || b.UnappliedMinor != "0" || b.FeesMinor != flow.Fee(250_000).Minor() {
 			t.Errorf("the balance is %+v, %v", b, err)
+		}
+	})
+}
+
+// What becomes of a refund of such money is told like that of any other, though no
+// session counts it.
+func TestARefundOfMoneyOfNoSessionIsToldToo(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.endpoint("https://shop.test/hook")
+		_, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: "9990001112", Amount: 250_000, Collects: project, SenderName: "BOLA ADE"})
+		w.must(err)
+		var p flow.Payment
+		w.until("the money is here", func() bool {
+			list, _, err := w.service.Payments(t.Context(), project, checkout.PaymentFilter{Match: flow.Unmatched, Limit: 10})
+			for _, p = range list {
+				return err == nil
+			}
+			return false
+		})
+		r := w.goesBack(p, 100_000)
+		for _, kind := range []flow.EventKind{flow.RefundPendingKind, flow.RefundProcessedKind} {
+			told := w.deliveries(kind)
+			if len(told) != 1 || !strings.Contains(string(told[0].Body), `"sequence":0`) || !strings.Contains(string(told[0].Body), string(r.ID)) {
+				t.Errorf("%s was told %d times: %+v", kind, len(told), told)
+			}
 		}
 	})
 }
