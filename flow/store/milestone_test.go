@@ -87,3 +87,34 @@ func TestNothingIsThereYet(t *testing.T) {
 		}
 	})
 }
+
+// What an endpoint took is of the project and the kind that it was of, and once it did.
+func TestWhatAProjectMetIsItsOwn(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		endpoints(t, db, 1)
+		ids := oweMany(t, db, 1, 0, 1) // of money that paid
+		other := event(9, "", flow.SessionExpiredKind)
+		update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.AddEvent(ctx, other) })
+		had := func(project flow.ProjectID, m flow.Milestone) bool {
+			t.Helper()
+			is, err := db.HasDelivered(t.Context(), project, m.Proof())
+			must(t, err)
+			return is
+		}
+		if had("wsp_prj_1", flow.MilestoneWebhook) {
+			t.Error("what is owed is not delivered")
+		}
+		statement(t, db, "UPDATE deliveries SET state = 'delivered', next_at = 0, done_at = 7 WHERE id = '"+ids[0]+"'")
+		if !had("wsp_prj_1", flow.MilestoneWebhook) || had("wsp_prj_1", flow.MilestoneEnded) || had("wsp_prj_2", flow.MilestoneWebhook) {
+			t.Error("what is delivered is another's, or of another kind")
+		}
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return tx.SaveCall(ctx, "wsp_prj_1", "k", store.KeptCall{Hash: "h", At: noon})
+		})
+		for scope, want := range map[string]bool{"wsp_prj_1": true, "wsp_prj_2": false} {
+			if is, err := db.HasCall(t.Context(), scope); err != nil || is != want {
+				t.Errorf("a call of %s: %v (%v)", scope, is, err)
+			}
+		}
+	})
+}
