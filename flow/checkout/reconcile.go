@@ -52,7 +52,7 @@ func ReconcileDay(ctx context.Context, r store.Reader, lines []flow.Notice, proj
 	if err != nil {
 		return Reconciliation{}, err
 	}
-	ledger = bookedBy(ledger, read)
+	ledger = bookedBy(ledger, lines, read)
 	atRail, ledger, err := ofProject(ctx, r, lines, ledger, project)
 	if err != nil {
 		return Reconciliation{}, err
@@ -71,10 +71,16 @@ func ReconcileDay(ctx context.Context, r store.Reader, lines []flow.Notice, proj
 	}, nil
 }
 
-// bookedBy is the ledger without what was booked after a statement was read. What of
-// that stands on the statement all the same is found by its name.
-func bookedBy(ledger []flow.Movement, read time.Time) []flow.Movement {
-	return slices.DeleteFunc(ledger, func(m flow.Movement) bool { return m.BookedAt.After(read) })
+// bookedBy is the ledger without what was booked after a statement was read and is
+// not on it.
+func bookedBy(ledger []flow.Movement, lines []flow.Notice, read time.Time) []flow.Movement {
+	listed := map[string]bool{}
+	for _, n := range lines {
+		if m, ok := flow.MovementSaid(n); ok {
+			listed[m.RailTransactionID] = true
+		}
+	}
+	return slices.DeleteFunc(ledger, func(m flow.Movement) bool { return m.BookedAt.After(read) && !listed[m.RailTransactionID] })
 }
 
 // once is each movement once, though several events tell of it.

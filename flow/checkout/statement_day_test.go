@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -136,30 +135,6 @@ func TestWhatWasBookedSinceTheStatementWasReadIsNoDifference(t *testing.T) {
 			t.Errorf("read again: %+v (%v)", got, err)
 		}
 	})
-}
-
-// What is booked while the bank is asked for the statement, and stands on it, is on both
-// sides.
-func TestWhatIsBookedWhileTheStatementIsReadMayStandOnIt(t *testing.T) {
-	t.Parallel()
-	w := one(t)
-	_, a := w.paying()
-	n := said(flow.Credit, "T1", a, 500_000, w.clock())
-	var told sync.Once
-	w.rail.set(func(r *shakyRail) {
-		r.lines = []flow.Notice{n}
-		r.onStatement = func(context.Context, time.Time, time.Time) (err error) {
-			told.Do(func() {
-				w.setClock(w.clock().Add(time.Second))
-				err = w.tell(n)
-			})
-			return err
-		}
-	})
-	got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(w.clock()))
-	if err != nil || !got.Balanced() || got.Rail[flow.MovePayment].Count != 1 || got.Ledger[flow.MovePayment].Count != 1 {
-		t.Errorf("%+v (%v)", got, err)
-	}
 }
 
 // A day that the bank takes too long over is told of like one that it does not give.
