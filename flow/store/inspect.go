@@ -65,7 +65,7 @@ func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (ou
 		}
 	}
 	err = Look(ctx, c, func(r Reader) error {
-		made, err := r.hasTable(ctx, "schema_version")
+		made, err := r.made(ctx, c.Name)
 		if err == nil && !made {
 			err = ErrUnmade
 		}
@@ -164,10 +164,21 @@ func Look(ctx context.Context, c Config, look func(Reader) error) (err error) {
 // file that is not there.
 func Made(ctx context.Context, c Config) (made bool, err error) {
 	err = Look(ctx, c, func(r Reader) error {
-		made, err = r.hasTable(ctx, "schema_version")
+		made, err = r.made(ctx, c.Name)
 		return err
 	})
 	return made, err
+}
+
+// made says whether anything was ever made in a database of a name. PostgreSQL says so to
+// roles too that may not look at what it is.
+func (r Reader) made(ctx context.Context, name string) (bool, error) {
+	if r.run.dialect != postgresDialect {
+		return r.hasTable(ctx, "schema_version")
+	}
+	n := 0
+	_, err := r.run.one(ctx, "SELECT COUNT(*) FROM pg_tables WHERE schemaname = ? AND tablename = 'schema_version'", []any{strings.ToLower(name)}, &n)
+	return n > 0, err
 }
 
 // addressed is a PostgreSQL address that leads to the schema of a name. What the address

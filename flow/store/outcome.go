@@ -83,16 +83,10 @@ func (t *Tx) failedByHand(ctx context.Context, o Outcome) error {
 	return err
 }
 
-// failedSQL ends a try of the schedule that failed. Where the delivery was asked for by
-// hand meanwhile, that is what it goes back to; and where that has ended in vain before
-// it, the delivery stands there unclaimed, to the end of a lease that was never needed.
-// Either way no other try of the schedule came between: attempts says so.
-const failedSQL = `UPDATE deliveries SET attempts = attempts + ?, state = CASE WHEN cause = 'auto' THEN ? ELSE state END,
- next_at = CASE WHEN cause = 'auto' THEN CAST(? AS BIGINT) ELSE next_at END, done_at = CASE WHEN cause = 'auto' THEN CAST(? AS BIGINT) ELSE done_at END,
- token = CASE WHEN cause = 'auto' THEN '' ELSE token END,
- back_to = CASE WHEN cause = 'auto' THEN '' ELSE ? END, back_at = CASE WHEN cause = 'auto' THEN 0 ELSE CAST(? AS BIGINT) END
- WHERE id = ? AND state = 'pending' AND (token = ? OR attempts = ? AND (back_to = 'pending' OR cause = 'auto' AND token = '' AND next_at > ?))`
-
+// failed ends a try of the schedule that failed. Where the delivery was asked for by hand
+// meanwhile and that ended in vain before it, the delivery stands there unclaimed, to the
+// end of a lease that was never needed; where that is still to be done, this is what it
+// goes back to. Either way no other try of the schedule came between: attempts says so.
 func (t *Tx) failed(ctx context.Context, o Outcome) error {
 	if o.ByHand() { // it was cut short, and is still to be made
 		return t.run.put(ctx, `UPDATE deliveries SET next_at = ?, token = '' WHERE id = ? AND state = 'pending' AND token = ?`, flow.Millis(o.Next), o.ID, o.Lease)
@@ -101,7 +95,14 @@ func (t *Tx) failed(ctx context.Context, o Outcome) error {
 	if o.State == flow.DeliveryDead {
 		done, next = flow.Millis(o.At), 0
 	}
-	return t.run.put(ctx, failedSQL, flag(o.Spent), o.State, next, done, o.State, next, o.ID, o.Lease, o.Attempts, flow.Millis(o.At))
+	n, err := t.run.exec(ctx, `UPDATE deliveries SET state = ?, attempts = attempts + ?, next_at = ?, token = '', done_at = ?
+ WHERE id = ? AND state = 'pending' AND (token = ? OR cause = 'auto' AND token = '' AND attempts = ? AND next_at > ?)`,
+		o.State, flag(o.Spent), next, done, o.ID, o.Lease, o.Attempts, flow.Millis(o.At))
+	if err == nil && n == 0 {
+		err = t.run.put(ctx, `UPDATE deliveries SET attempts = attempts + ?, back_to = ?, back_at = ?
+ WHERE id = ? AND state = 'pending' AND cause <> 'auto' AND back_to = 'pending' AND attempts = ?`, flag(o.Spent), o.State, next, o.ID, o.Attempts)
+	}
+	return err
 }
 
 const addTriesSQL = `INSERT INTO delivery_attempts (delivery, n, at, status, reason, body, micros, cause, url, signature, signed_at) VALUES `

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -147,24 +145,8 @@ func (l *look) bankAway(ctx context.Context) string {
 	if !l.serves {
 		return ""
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.here()+"/readyz", nil)
+	said, err := l.readiness(ctx)
 	if err != nil {
-		return ""
-	}
-	res, err := l.client.Do(req)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = res.Body.Close() }()
-	var said struct {
-		Data struct {
-			Checks []struct{ Name, Reason string } `json:"checks"`
-		} `json:"data"`
-		Error struct {
-			Details map[string]string `json:"details"`
-		} `json:"error"`
-	}
-	if json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&said) != nil {
 		return ""
 	}
 	for _, one := range said.Data.Checks {

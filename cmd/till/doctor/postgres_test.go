@@ -3,8 +3,10 @@ package doctor_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"till/cmd/till/doctor"
 	"till/config"
@@ -59,6 +61,15 @@ func TestTheDoctorSeesWhetherPostgreSQLTakesAnything(t *testing.T) {
 		db, err := store.Open(t.Context(), store.Config{Schema: schema, URL: owner, Name: name})
 		s.must(err)
 		s.must(db.Close())
+	}
+	for name, schema := range schemas { // whoever may not look in it is not told that it is empty
+		at := store.Config{Schema: schema, URL: string(s.cfg.DatabaseURL), Name: name}
+		if made, err := store.Made(t.Context(), at); err != nil || !made {
+			t.Errorf("for a role without rights in %s it was made: %t, %v", name, made, err)
+		}
+		if _, err := store.Inspect(t.Context(), at, false, time.Now); err == nil || errors.Is(err, store.ErrUnmade) {
+			t.Errorf("a look of a role without rights at %s said %v", name, err)
+		}
 	}
 	says(doctor.Fail, "may not write to the schema test: it lacks USAGE, CREATE ON SCHEMA test", "GRANT USAGE, CREATE ON SCHEMA test")
 	for name := range schemas {

@@ -10,27 +10,40 @@ import (
 	"strings"
 )
 
+// readiness is what the Till that answers here says of how it stands: its checks where it
+// serves, and where it can serve nobody what keeps it from that, by name.
+type readiness struct {
+	Data struct {
+		Checks []struct{ Name, Reason string } `json:"checks"`
+	} `json:"data"`
+	Error struct {
+		Details map[string]string `json:"details"`
+	} `json:"error"`
+}
+
+// readiness asks for it.
+func (l *look) readiness(ctx context.Context) (said readiness, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.here()+"/readyz", nil)
+	if err != nil {
+		return said, err
+	}
+	res, err := l.client.Do(req)
+	if err != nil {
+		return said, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	err = json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&said)
+	return said, err
+}
+
 // unready is what keeps the Till that answers here from serving anybody, as it says
 // itself; "" where nothing does.
 func (l *look) unready(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.here()+"/readyz", nil)
-	if err != nil {
-		return ""
-	}
-	res, err := l.client.Do(req)
+	said, err := l.readiness(ctx)
 	if err != nil {
 		return "it does not say in time how it stands"
-	}
-	defer func() { _ = res.Body.Close() }()
-	var said struct {
-		Error struct {
-			Details map[string]string `json:"details"`
-		} `json:"error"`
-	}
-	if res.StatusCode != http.StatusServiceUnavailable || json.NewDecoder(io.LimitReader(res.Body, 1<<16)).Decode(&said) != nil {
-		return ""
 	}
 	parts := make([]string, 0, len(said.Error.Details))
 	for _, name := range slices.Sorted(maps.Keys(said.Error.Details)) {
