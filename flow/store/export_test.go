@@ -133,8 +133,18 @@ func LedgerRules() []string {
 	return names
 }
 
-// Columns are those of all tables, each behind its table's name.
-func (r Reader) Columns(ctx context.Context) (names []string, err error) {
-	has, err := r.columns(ctx)
-	return slices.Collect(maps.Keys(has)), err
+// Parts are what a database is made of, in the lines of a shape, and how lines about its
+// own kind begin.
+func (r Reader) Parts(ctx context.Context) (lines map[string][]string, own string, err error) {
+	has, err := r.parts(ctx)
+	own, lines = r.database()+" ", map[string][]string{}
+	for _, part := range slices.Sorted(maps.Keys(has)) {
+		kind, name, guard := strings.Cut(part, " ")
+		of := own + kind
+		if !guard {
+			of, name, _ = strings.Cut(part, ".")
+		}
+		lines[of] = append(lines[of], name)
+	}
+	return lines, own, err
 }
