@@ -159,11 +159,12 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 	if err != nil {
 		return nil, err
 	}
+	log := a.log.With(slog.String("environment", string(env)))
 	sender := a.sender(env)
 	a.closing(func() error { sender.Close(); return nil })
 	signing := make([]byte, 32)
 	_, _ = rand.Read(signing)
-	places := checkout.NewNearPlaces(checkout.NewRedisPlaces(a.redis, placesOf(env), signing, a.log))
+	places := checkout.NewNearPlaces(checkout.NewRedisPlaces(a.redis, placesOf(env), signing, log))
 	a.running = append(a.running, places.Run)
 	c.Places = places
 	c.Around = flow.Surroundings{
@@ -179,7 +180,7 @@ func (a *app) openService(ctx context.Context, c checkout.Config, env flow.Envir
 	c.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) { return a.accounts.Known(ctx, id, env) }
 	c.Post = func(ctx context.Context, d flow.Delivery) flow.Verdict { return post(ctx, sender, d, time.Now()) }
 	c.Meter = a.meter.Of(env)
-	c.Next, c.Rand, c.Alone, c.Log = nextTry, rand.Reader, a.set.DatabaseURL == "", a.log
+	c.Next, c.Rand, c.Alone, c.Log = nextTry, rand.Reader, a.set.DatabaseURL == "", log
 	return checkout.New(c)
 }
 

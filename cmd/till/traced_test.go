@@ -75,7 +75,7 @@ func TestTheLogTellsWhatHappenedAndToNobodyWhom(t *testing.T) {
 		if len(trace) != 4 || try.kind != []string{"session.created", "session.created", "charge.success", "charge.success"}[i] {
 			t.Fatalf("%s came with the trace %q", try.kind, trace)
 		}
-		line := regexp.MustCompile(`"msg":"delivery",.*"event":"` + try.header.Get("Webhook-Id") + `","session":"` + about + `",.*"trace_id":"` + trace[1] + `"`)
+		line := regexp.MustCompile(`"msg":"delivery","environment":"test",.*"event":"` + try.header.Get("Webhook-Id") + `","session":"` + about + `",.*"trace_id":"` + trace[1] + `"`)
 		m.until("the log has the try of "+try.kind+" with its session and the trace that it came with", func() bool { return line.MatchString(logged(t, dir)) })
 	}
 
@@ -87,7 +87,7 @@ func TestTheLogTellsWhatHappenedAndToNobodyWhom(t *testing.T) {
 	if strings.Contains(regexp.MustCompile(`.*"session":"`+other+`".*`).FindString(log), traceID) {
 		t.Error("the log has a trace of what was none")
 	}
-	if !regexp.MustCompile(`"msg":"turn","chat":"\w+","session":"` + session).MatchString(log) {
+	if !regexp.MustCompile(`"msg":"turn","environment":"test","chat":"\w+","session":"` + session).MatchString(log) {
 		t.Error("the log has no turn of the chat about the session")
 	}
 	digits := strings.TrimPrefix(phone, "+")
