@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -288,28 +289,40 @@ func (s *soak) prove(ctx context.Context) {
 	}
 }
 
-// slope is by how much a figure grows in an hour, by least squares over the least
-// that was seen of it in each part after the first third: what a fault adds goes
-// again with it, and what leaks stays.
-func (s *soak) slope(of func(sample) float64, part time.Duration) float64 {
-	var n, x, y, xx, xy float64
-	for from := s.lasts / 3; from < s.lasts; from += part {
+// slope is by how much a figure grows in an hour, by least squares over the least that
+// was seen of it in each round of faults after the first third: what a fault adds goes
+// again with it, and what leaks stays. give is twice the standard error of that, by how
+// far the rounds lie off the line: no run tells a smaller growth from none.
+func (s *soak) slope(of func(sample) float64) (grows, give float64) {
+	type point struct{ x, y float64 }
+	var points []point
+	var x, y float64
+	for from := s.lasts / 3; from < s.lasts; from += soakRound {
 		var list []float64
 		for _, one := range s.samples {
-			if one.at >= from && one.at < from+part {
+			if one.at >= from && one.at < from+soakRound {
 				list = append(list, of(one))
 			}
 		}
-		if len(list) == 0 {
-			continue
+		if len(list) > 0 {
+			points = append(points, point{from.Hours(), slices.Min(list)})
+			x, y = x+points[len(points)-1].x, y+points[len(points)-1].y
 		}
-		h, v := from.Hours(), slices.Min(list)
-		n, x, y, xx, xy = n+1, x+h, y+v, xx+h*h, xy+h*v
 	}
-	if d := n*xx - x*x; d > 0 {
-		return (n*xy - x*y) / d
+	n := float64(len(points))
+	if n < 3 {
+		return 0, math.Inf(1)
 	}
-	return 0
+	var xx, xy, off float64
+	for _, p := range points {
+		xx, xy = xx+(p.x-x/n)*(p.x-x/n), xy+(p.x-x/n)*(p.y-y/n)
+	}
+	grows = xy / xx
+	for _, p := range points {
+		d := p.y - y/n - grows*(p.x-x/n)
+		off += d * d
+	}
+	return grows, 2 * math.Sqrt(off/(n-2)/xx)
 }
 
 // report waits for what is on its way and prints the table.
@@ -334,17 +347,17 @@ func (s *soak) report(b *testing.B, where string, load *offered) {
 	for _, g := range []struct {
 		name, goal string
 		most       float64
-		part       time.Duration
 		of         func(sample) float64
 	}{
-		{"RSS with what of the database's files is mapped, at most 256 MiB of each; MiB", "≤ 1 MiB/h", 1, soakLook, func(x sample) float64 { return x.rss }},
-		{"of that no file's, MiB", "≤ 1 MiB/h", 1, soakLook, func(x sample) float64 { return x.heap }},
-		{"objects in use after a collection, MiB, slope of the least of each round of faults", "≤ 1 MiB/h", 1, soakRound, func(x sample) float64 { return x.live }},
-		{"goroutines without those of callers' connections, the same", "flat: ≤ 20/h", 20, soakRound, func(x sample) float64 { return x.goroutines }},
-		{"descriptors without those, the same", "flat: ≤ 20/h", 20, soakRound, func(x sample) float64 { return x.descript }},
+		{"RSS with what of the database's files is mapped, at most 256 MiB of each; MiB", "≤ 1 MiB/h", 1, func(x sample) float64 { return x.rss }},
+		{"of that no file's, MiB", "≤ 1 MiB/h", 1, func(x sample) float64 { return x.heap }},
+		{"objects in use after a collection, MiB", "≤ 1 MiB/h", 1, func(x sample) float64 { return x.live }},
+		{"goroutines without those of callers' connections", "flat: ≤ 20/h", 20, func(x sample) float64 { return x.goroutines }},
+		{"descriptors without those", "flat: ≤ 20/h", 20, func(x sample) float64 { return x.descript }},
 	} {
-		grows := s.slope(g.of, g.part)
-		t.Judge(g.name+": middle of the second third, of the last, slope after the first", fmt.Sprintf("%.0f, %.0f, %+.1f/h", s.middle(1, g.of), s.middle(2, g.of), grows), "", g.goal, grows <= g.most)
+		grows, give := s.slope(g.of)
+		t.Judge(g.name+": middle of the second third, of the last, slope of the least of each round of faults after the first",
+			fmt.Sprintf("%.0f, %.0f, %+.1f ± %.1f/h", s.middle(1, g.of), s.middle(2, g.of), grows, give), "", g.goal, grows-give <= g.most)
 	}
 	wal := 0.0
 	for _, x := range s.samples {
@@ -375,4 +388,25 @@ func (s *soak) middle(third int, of func(sample) float64) float64 {
 	}
 	slices.Sort(all)
 	return all[len(all)/2]
+}
+
+// What leaks is told from what a fault adds and takes away again, and what comes by
+// chance from a growth.
+func TestASoakTellsALeakFromItsFaults(t *testing.T) {
+	for _, leaks := range []float64{0, 30} {
+		s := &soak{lasts: 30 * time.Minute}
+		for at := soakLook; at < s.lasts; at += soakLook {
+			fault := float64(at % soakRound / soakLook)                                       // from 0 to 11
+			chance := []float64{1, 0, 2, 1, 3, 0, 1, 2, 0, 3, 1, 0, 2, 2, 1}[at/soakRound%15] // of each round
+			s.samples = append(s.samples, sample{at: at, live: 100 + fault + chance/4 + leaks*at.Hours()})
+		}
+		grows, give := s.slope(func(x sample) float64 { return x.live })
+		if told := grows-give > 1; told != (leaks > 0) || grows < leaks-give || grows > leaks+give {
+			t.Errorf("of %.0f MiB/h it finds %+.1f ± %.1f", leaks, grows, give)
+		}
+	}
+	short := &soak{lasts: 3 * time.Minute, samples: []sample{{at: 2 * time.Minute}}}
+	if grows, give := short.slope(func(x sample) float64 { return x.live }); grows-give > 1 {
+		t.Errorf("of one look it finds %+.1f ± %.1f", grows, give)
+	}
 }
