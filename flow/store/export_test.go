@@ -139,10 +139,9 @@ func (r Reader) Parts(ctx context.Context) (lines map[string][]string, own strin
 	has, err := r.parts(ctx)
 	own, lines = r.database()+" ", map[string][]string{}
 	for _, part := range slices.Sorted(maps.Keys(has)) {
-		kind, name, guard := strings.Cut(part, " ")
-		of := own + kind
-		if !guard {
-			of, name, _ = strings.Cut(part, ".")
+		of, name, _ := strings.Cut(part, ".")
+		if i := strings.LastIndex(part, " "); i > 0 {
+			of, name = own+part[:i], part[i+1:]
 		}
 		lines[of] = append(lines[of], name)
 	}

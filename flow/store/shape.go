@@ -27,11 +27,11 @@ var ErrStrange = errors.New("the data is of no Till that was ever given out")
 // none of them: it is whoever runs the database who may choose those.
 const (
 	sqliteShapeSQL = `SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'
- UNION ALL SELECT 'unique ' || i.name FROM sqlite_master m, pragma_index_list(m.name) i WHERE m.type = 'table' AND i."unique" AND i.origin = 'c'
+ UNION ALL SELECT 'unique index ' || i.name FROM sqlite_master m, pragma_index_list(m.name) i WHERE m.type = 'table' AND i."unique" AND i.origin = 'c'
  UNION ALL SELECT 'trigger ' || name FROM sqlite_master WHERE type = 'trigger'`
 	postgresShapeSQL = `SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = current_schema()
- UNION ALL SELECT 'unique ' || c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND i.indisunique AND i.indisvalid
- UNION ALL SELECT CASE contype WHEN 'c' THEN 'check ' ELSE 'foreign ' END || conname FROM pg_constraint WHERE connamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND contype IN ('c', 'f')
+ UNION ALL SELECT 'unique index ' || c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND i.indisunique AND i.indisvalid
+ UNION ALL SELECT CASE contype WHEN 'c' THEN 'check ' ELSE 'foreign key ' END || conname FROM pg_constraint WHERE connamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND contype IN ('c', 'f')
  UNION ALL SELECT 'trigger ' || t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')`
 )
 

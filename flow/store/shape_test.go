@@ -65,17 +65,17 @@ func TestADatabaseThatLacksAPartIsRefused(t *testing.T) {
 		must(t, err)
 		gone := map[string]string{
 			"names.amount":                 "ALTER TABLE names DROP COLUMN amount",
-			"unique event_once":            "DROP INDEX event_once",
+			"unique index event_once":      "DROP INDEX event_once",
 			"trigger ledger_never_changes": "DROP TRIGGER ledger_never_changes",
 		}
 		if db.Postgres() {
 			gone = map[string]string{
-				"names.amount":                  gone["names.amount"],
-				"unique event_once":             gone["unique event_once"],
-				"trigger ledger_stays":          "ALTER TABLE ledger DISABLE TRIGGER ledger_stays",
-				"check ledger_check":            "ALTER TABLE ledger DROP CONSTRAINT ledger_check",
-				"unique log_pkey":               "ALTER TABLE log DROP CONSTRAINT log_pkey",
-				"foreign attempts_session_fkey": "ALTER TABLE attempts DROP CONSTRAINT attempts_session_fkey",
+				"names.amount":                      gone["names.amount"],
+				"unique index event_once":           gone["unique index event_once"],
+				"trigger ledger_stays":              "ALTER TABLE ledger DISABLE TRIGGER ledger_stays",
+				"check ledger_check":                "ALTER TABLE ledger DROP CONSTRAINT ledger_check",
+				"unique index log_pkey":             "ALTER TABLE log DROP CONSTRAINT log_pkey",
+				"foreign key attempts_session_fkey": "ALTER TABLE attempts DROP CONSTRAINT attempts_session_fkey",
 			}
 		}
 		change := func(query string) {
