@@ -24,6 +24,7 @@ func rowRules(s store.Schema) []rule {
 		{store.RulePaymentOf, "rows", "every payment has its session and its attempt", "its session or its attempt is not there", look},
 		{store.RuleAttemptOpen, "rows", "an attempt is open only while its session is", "it is ACTIVE, and its session is over", "read it with: till replay <its session>"},
 		{store.RuleAttemptEnds, "rows", "every open attempt is owed its end", "nothing would ever end it", look},
+		{store.RuleAttemptAsks, "rows", "an attempt asks for no more than its session, an open transfer for what is left of it", "it asks for %d kobo, and %d are left to be paid", "read it with: till replay <its session>"},
 		{store.RuleSessionEnds, "rows", "every session that is over is closed, or owed that", "nothing would ever close it", look},
 		{store.RuleEventOf, "rows", "every event has its session, which counted it", "it is number %d, and its session counted to %d (0: there is none)", look},
 		{store.RuleDeliveryOf, "rows", "every delivery has its event and its endpoint", "its event or its endpoint is not there", look},

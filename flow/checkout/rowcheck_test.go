@@ -56,6 +56,8 @@ func TestWhateverIsWrongWithTheRowsIsFound(t *testing.T) {
 			{store.RulePaymentOf, "UPDATE payments SET attempt = attempt || '-gone' WHERE attempt <> ''", "UPDATE payments SET attempt = REPLACE(attempt, '-gone', '')"},
 			{store.RuleAttemptOpen, "UPDATE sessions SET status = 'CANCELLED' WHERE status = 'PENDING' AND amount_paid = 0", "UPDATE sessions SET status = 'PENDING' WHERE status = 'CANCELLED'"},
 			{store.RuleAttemptEnds, "UPDATE tasks SET subject = subject || '-gone' WHERE kind = 'attempt.expire'", "UPDATE tasks SET subject = REPLACE(subject, '-gone', '')"},
+			{store.RuleAttemptAsks, "UPDATE attempts SET amount = amount + 1 WHERE status = 'ACTIVE'", "UPDATE attempts SET amount = amount - 1 WHERE status = 'ACTIVE'"},
+			{store.RuleAttemptAsks, "UPDATE attempts SET amount = amount * 100 WHERE status = 'SUCCEEDED'", "UPDATE attempts SET amount = amount / 100 WHERE status = 'SUCCEEDED'"},
 			{store.RuleSessionEnds, "UPDATE sessions SET swept = 1 WHERE status = 'PENDING'", "UPDATE sessions SET swept = 0 WHERE status = 'PENDING'"},
 			{store.RuleEventOf, "UPDATE events SET sequence = sequence + 100 WHERE session <> ''", "UPDATE events SET sequence = sequence - 100 WHERE session <> ''"},
 			{store.RuleDeliveryOf, "UPDATE endpoints SET project = project || '-gone'", "UPDATE endpoints SET project = REPLACE(project, '-gone', '')"},

@@ -20,6 +20,7 @@ const (
 	RulePaymentOf   = "orphaned payments" // a payment's session and attempt are there
 	RuleAttemptOpen = "open attempts"     // an attempt is open only while its session is
 	RuleAttemptEnds = "attempts' ends"    // an open attempt has what ends it or its session, or starts it, among what is owed
+	RuleAttemptAsks = "attempts' amounts" // an attempt asks for no more than its session, an open transfer for what is left of it
 	RuleSessionEnds = "sessions' ends"    // an open session whose time was noted as over is owed its end
 	RuleEventOf     = "orphaned events"   // an event's session is there, and numbered it
 	RuleDeliveryOf  = "deliveries"        // a delivery has its event and its endpoint, of one project
@@ -78,6 +79,11 @@ func rowRulesOfCheckouts() []LedgerRule {
 			RuleAttemptEnds, `SELECT a.id, a.created_at, 0, 1 FROM attempts a WHERE a.status = 'ACTIVE' AND NOT ` + nextOwed("attempt.expire", "a.id") + ` AND NOT ` + nextOwed("rail.start", "a.id") +
 				` AND NOT ` + nextOwed("session.expire", "a.session"),
 			`SELECT COUNT(*) FROM attempts WHERE status = 'ACTIVE'`,
+		},
+		{
+			RuleAttemptAsks, `SELECT a.id, a.created_at, a.amount, s.amount - s.amount_paid FROM attempts a JOIN sessions s ON s.id = a.session
+ WHERE a.amount > s.amount OR a.status = 'ACTIVE' AND a.method = 'bank_transfer' AND a.amount <> s.amount - s.amount_paid AND ` + openSession,
+			`SELECT COUNT(*) FROM attempts`,
 		},
 		{
 			RuleSessionEnds, `SELECT s.id, s.created_at, 0, 1 FROM sessions s WHERE s.swept = 1 AND ` + openSession + ` AND NOT ` + nextOwed("session.expire", "s.id"),
