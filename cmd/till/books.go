@@ -58,10 +58,7 @@ func (b *books) open(w *world, do func(db *store.DB, bank rail.Rail, now time.Ti
 
 // now is the time of the environment, whichever clock its bank has.
 func (b *books) now() time.Time {
-	if b.env() == flow.Live {
-		return time.Now()
-	}
-	return newClock(under(b.DataDir, "clock")).Now()
+	return clockOf(b.Settings, b.env())()
 }
 
 // withBank reaches the sandbox bank: one that runs by itself, the one inside a

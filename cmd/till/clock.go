@@ -8,6 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"till/config"
+	"till/flow"
 )
 
 // clock is the time of the test environment: the machine's, moved forward by
@@ -30,6 +33,15 @@ func newClock(file string) *clock {
 	c := &clock{file: file}
 	c.read()
 	return c
+}
+
+// clockOf is the clock of an environment, as whoever works beside the program that
+// serves reads it.
+func clockOf(set config.Settings, env flow.Environment) func() time.Time {
+	if env == flow.Live {
+		return time.Now
+	}
+	return newClock(under(set.DataDir, "clock")).Now
 }
 
 // Now is the time.

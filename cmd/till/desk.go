@@ -203,17 +203,13 @@ func (e *environment) desk(w *world, do func(*checkout.Service) error) error {
 
 // deskIn is the desk of an environment's store.
 func deskIn(w *world, set config.Settings, env flow.Environment, db *store.DB) (*checkout.Service, error) {
-	now := newClock(under(set.DataDir, "clock")).Now
-	if env == flow.Live {
-		now = time.Now
-	}
 	words, err := bot.LoadWords()
 	if err != nil {
 		return nil, err
 	}
 	return checkout.New(checkout.Config{
 		DB: db, Rail: rail.Closed{}, Words: words.Render, Copy: words.Version(), Build: version, Banks: rail.USSDMenu(),
-		Now: now, Rand: rand.Reader, Log: logger(w.err, set),
+		Now: clockOf(set, env), Rand: rand.Reader, Log: logger(w.err, set),
 	})
 }
 

@@ -85,7 +85,7 @@ func (c *payerOf) find(w *world, of knownBy) ([]payerIn, error) {
 			if err != nil {
 				return err
 			}
-			open, err := p.Unsettled(w.ctx, db.Reader)
+			open, err := p.Unsettled(w.ctx, db.Reader, clockOf(c.Settings, env)())
 			list = append(list, payerIn{env, p, things, open})
 			return err
 		})

@@ -246,7 +246,7 @@ func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, word
 		err := c.in(w, f.env, func(db *store.DB) error {
 			in := out.of(f.env)
 			in.Beside = len(f.payer.Beside)
-			in.Forgot, err = checkout.NewForgetter(db, time.Now, rand.Reader).Forget(w.ctx, f.payer, out.As)
+			in.Forgot, err = checkout.NewForgetter(db, clockOf(c.Settings, f.env), rand.Reader).Forget(w.ctx, f.payer, out.As)
 			return err
 		})
 		if err != nil {

@@ -63,7 +63,7 @@ func (f *Forgetter) forget(ctx context.Context, tx *store.Tx, p Payer, as string
 	if len(p.Numbered) > 0 {
 		return out, ErrNumbered
 	}
-	open, err := p.Unsettled(ctx, tx.Reader)
+	open, err := p.Unsettled(ctx, tx.Reader, f.ids.Now())
 	if err == nil && len(open) > 0 {
 		err = ErrUnsettled
 	}

@@ -336,7 +336,7 @@ func (w *world) refusesToForget(what, id string) {
 	if !errors.Is(err, checkout.ErrUnsettled) {
 		w.t.Fatalf("to forget her with an open %s: %v", what, err)
 	}
-	open, err := p.Unsettled(w.t.Context(), w.db.Reader)
+	open, err := p.Unsettled(w.t.Context(), w.db.Reader, w.clock())
 	w.must(err)
 	if !slices.ContainsFunc(open, func(u store.Unsettled) bool { return u.What == what && strings.HasPrefix(u.ID, id) }) {
 		w.t.Errorf("what is open: %+v, and not the %s", open, what)

@@ -139,12 +139,12 @@ func (p Payer) Who() string {
 	return p.Phone.String()
 }
 
-// Unsettled lists what of a payer's is not over: until it is, they cannot be
+// Unsettled lists what of a payer's is not over now: until it is, they cannot be
 // forgotten, for nobody could pay it out or answer for it.
-func (p Payer) Unsettled(ctx context.Context, r store.Reader) ([]store.Unsettled, error) {
+func (p Payer) Unsettled(ctx context.Context, r store.Reader, now time.Time) ([]store.Unsettled, error) {
 	var list []store.Unsettled
 	for _, s := range slices.Concat(p.Sessions, p.Beside) {
-		open, err := r.UnsettledOf(ctx, s.ID)
+		open, err := r.UnsettledOf(ctx, s.ID, now)
 		if err != nil {
 			return nil, err
 		}

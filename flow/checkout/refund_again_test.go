@@ -128,7 +128,7 @@ func (w *world) waitsNoMore(id flow.SessionID, begins, ends string) {
 	if r.Status != flow.RefundFailed || !r.PutBack || !strings.HasPrefix(r.Failure, begins) || !strings.HasSuffix(r.Failure, ends) {
 		w.t.Errorf("what waited became %+v", r)
 	}
-	if open, err := w.db.UnsettledOf(w.t.Context(), id); err != nil || len(open) > 0 {
+	if open, err := w.db.UnsettledOf(w.t.Context(), id, w.clock()); err != nil || len(open) > 0 {
 		w.t.Errorf("not over: %+v (%v)", open, err)
 	}
 	w.proven()

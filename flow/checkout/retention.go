@@ -171,7 +171,7 @@ func (w *saving) goesOn(row store.ChatRow) (bool, error) {
 		return true, err
 	}
 	for _, s := range sessions {
-		if open, err := w.tx.UnsettledOf(w.ctx, s.ID); err != nil || len(open) > 0 {
+		if open, err := w.tx.UnsettledOf(w.ctx, s.ID, w.now); err != nil || len(open) > 0 {
 			return true, err
 		}
 	}

@@ -150,20 +150,23 @@ func (r Reader) TouchedBetween(ctx context.Context, from, to time.Time, atOnce i
 	return nil
 }
 
-// UnsettledOf lists what is not over about a session: that it is open itself,
+// UnsettledOf lists what is not over about a session now: that it is open itself,
 // money that waits for a decision, is on its way back, or waits for somebody to
-// agree.
-func (r Reader) UnsettledOf(ctx context.Context, session flow.SessionID) ([]Unsettled, error) {
+// agree who still may.
+func (r Reader) UnsettledOf(ctx context.Context, session flow.SessionID, now time.Time) ([]Unsettled, error) {
 	var list []Unsettled
 	id := string(session)
-	for _, q := range []struct{ what, query string }{
-		{"session", `SELECT id FROM sessions WHERE id = ? AND status IN ('PENDING', 'PROCESSING')`},
-		{"refund", `SELECT id FROM refunds WHERE session = ? AND session <> '' AND (status IN ('PENDING', 'PROCESSING') OR status = 'NEEDS_ATTENTION' AND put_back = 0 OR overpaid > 0) ORDER BY id`},
+	for _, q := range []struct {
+		what, query string
+		more        []any
+	}{
+		{"session", `SELECT id FROM sessions WHERE id = ? AND status IN ('PENDING', 'PROCESSING')`, nil},
+		{"refund", `SELECT id FROM refunds WHERE session = ? AND session <> '' AND (status IN ('PENDING', 'PROCESSING') OR status = 'NEEDS_ATTENTION' AND put_back = 0 OR overpaid > 0) ORDER BY id`, nil},
 		{"payment", `SELECT p.id FROM payments p WHERE p.session = ? AND p.session <> '' AND (p.returns_at > 0 AND p.resolution = ''
- OR (SELECT COALESCE(SUM(l.unapplied), 0) FROM ledger l WHERE l.payment = p.id AND l.payment <> '') <> 0) ORDER BY p.id`},
-		{"proposal", `SELECT id FROM proposals WHERE session = ? AND session <> '' AND status = 'OPEN' ORDER BY id`},
+ OR (SELECT COALESCE(SUM(l.unapplied), 0) FROM ledger l WHERE l.payment = p.id AND l.payment <> '') <> 0) ORDER BY p.id`, nil},
+		{"proposal", `SELECT id FROM proposals WHERE session = ? AND session <> '' AND status = 'OPEN' AND asked_at > ? ORDER BY id`, []any{waitedFrom(now)}},
 	} {
-		ids, err := r.texts(ctx, q.query, []any{id})
+		ids, err := r.texts(ctx, q.query, append([]any{id}, q.more...))
 		if err != nil {
 			return nil, fmt.Errorf("look what is open of %s: %w", session, err)
 		}
