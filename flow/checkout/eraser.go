@@ -57,6 +57,9 @@ func (e *eraser) session(ctx context.Context, s flow.Session) error {
 	if err := e.attempts(ctx, attempts); err != nil {
 		return err
 	}
+	if err := e.refunds(ctx, store.RefundFilter{Project: s.Project, Session: s.ID}); err != nil {
+		return err
+	}
 	e.out.Sessions++
 	if err := e.events(ctx, s.ID, true, nil); err != nil {
 		return err
@@ -64,22 +67,46 @@ func (e *eraser) session(ctx context.Context, s flow.Session) error {
 	return e.lines(ctx, s.ID, true)
 }
 
-// attempts takes the payer out of instructions that were made for them.
+// attempts takes the payer out of instructions that were made for them, and out of why
+// there are none.
 func (e *eraser) attempts(ctx context.Context, attempts []flow.Attempt) error {
 	for _, a := range attempts {
-		if a.Instructions == nil {
-			continue
-		}
-		left := *a.Instructions
-		left.AccountName = e.blot.person(left.AccountName)
-		if a.Instructions = &left; a.Reason != "" {
-			a.Reason = e.blot.text(a.Reason)
+		a.Reason = e.blot.text(a.Reason)
+		if a.Instructions != nil {
+			left := *a.Instructions
+			left.AccountName = e.blot.person(left.AccountName)
+			a.Instructions = &left
 		}
 		if err := e.tx.SaveAttempt(ctx, a); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// refunds takes the payer out of why money did not go back: a bank says that in words of
+// its own.
+func (e *eraser) refunds(ctx context.Context, of store.RefundFilter) error {
+	for of.Limit = maxPayerNotes; ; {
+		list, err := e.tx.Refunds(ctx, of)
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			of.Before = string(r.ID)
+			left := e.blot.text(r.Failure)
+			if left == r.Failure {
+				continue
+			}
+			r.Failure = left
+			if err := e.tx.SaveRefund(ctx, r); err != nil {
+				return err
+			}
+		}
+		if len(list) < of.Limit {
+			return nil
+		}
+	}
 }
 
 // reference is what is left of a session's reference: another one than those of its
@@ -134,6 +161,9 @@ func (e *eraser) beside(ctx context.Context, s flow.Session) error {
 	}
 	for _, p := range payments {
 		if err := e.tx.ForgetPaid(ctx, p, e.as); err != nil {
+			return err
+		}
+		if err := e.refunds(ctx, store.RefundFilter{Project: s.Project, Payment: p.ID}); err != nil {
 			return err
 		}
 	}

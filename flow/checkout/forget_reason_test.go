@@ -1,10 +1,15 @@
 package checkout_test
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/rail"
 )
 
 // Why a merchant sends money back is written about who paid it, and goes with them:
@@ -56,4 +61,67 @@ func TestWhyMoneyWentBackIsForgottenInAnothersSessionToo(t *testing.T) {
 			t.Errorf("why another's was decided about became %q", p.ResolvedWhy)
 		}
 	})
+}
+
+// What a bank said when it opened no account for somebody is about them too, although
+// there are no instructions then.
+func TestWhyABankRefusedAPayerIsForgotten(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.rail.starting(func(context.Context, flow.Order, func() (flow.Instructions, error)) (flow.Instructions, error) {
+			return flow.Instructions{}, fmt.Errorf("%w: %s is on a list of ours", rail.ErrRejected, adaName)
+		})
+		s := w.adaSession()
+		w.adaSays(code(s))
+		w.adaSays(method(flow.BankTransfer))
+		if a := w.attempts(s.ID); len(a) != 1 || a[0].Status != flow.AttemptFailed || a[0].Instructions != nil {
+			t.Fatalf("the attempts are %+v", a)
+		}
+		w.later(25 * time.Hour)
+		w.is(s.ID, flow.SessionExpired)
+		w.stands(adaName, true)
+		_, err := w.forgets(w.find())
+		w.must(err)
+		w.nowhere()
+	})
+}
+
+// So is what a bank said when it sent somebody nothing back, of what they paid for
+// somebody else too.
+func TestWhyMoneyDidNotGoBackIsForgotten(t *testing.T) {
+	t.Parallel()
+	bens := newSession(flow.InChat)
+	bens.CustomerEmail, bens.CustomerPhone, bens.CustomerName = "ben@stays.example", "2348030000009", "Benedict Stays"
+	for name, opened := range map[string]func(w *world) flow.Session{
+		"her own":       func(w *world) flow.Session { return w.adaSession() },
+		"somebody else": func(w *world) flow.Session { return w.opened(bens) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) { w.refusedAndForgotten(opened(w)) })
+		})
+	}
+}
+
+// refusedAndForgotten has Ada pay for a session, the bank send her nothing back, and her
+// be forgotten.
+func (w *world) refusedAndForgotten(s flow.Session) {
+	w.t.Helper()
+	w.endpoint("https://shop.test/hook")
+	w.adaPays(s)
+	w.rail.set(func(r *shakyRail) {
+		r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{Status: flow.DisbursementFailed, Reason: "the account of ADAEZE OBI-NWOSU is closed"}, nil
+		}
+	})
+	r := w.ordered(w.payments(s.ID)[0], 10_000)
+	w.rest()
+	w.becomes(r.ID, flow.RefundFailed)
+	w.stands("ADAEZE OBI-NWOSU is closed", true)
+	_, err := w.forgets(w.find())
+	w.must(err)
+	w.nowhere()
+	if kept := w.becomes(r.ID, flow.RefundFailed); !strings.HasPrefix(kept.Failure, "the account of payer_") {
+		w.t.Errorf("of why it failed is left %q", kept.Failure)
+	}
 }
