@@ -93,17 +93,18 @@ func (s *Service) Release(ctx context.Context, id flow.ChatID, agent string) err
 // GiveBack gives the bot back the chats of an agent who is to be shut out: nobody
 // else could, and the bot would be silent in them for as long as their payers write.
 func (s *Service) GiveBack(ctx context.Context, agent string) error {
-	list, err := s.Desk(ctx)
-	if err != nil {
-		return err
-	}
-	for _, row := range list {
-		if row.Desk.State != flow.DeskClaimed || row.Desk.By != agent {
-			continue
-		}
-		if err := s.Release(ctx, row.ID, agent); err != nil && !errors.Is(err, flow.ErrDesk) { // it is not theirs any more
+	for after, more := flow.ChatID(""), true; more; {
+		list, err := s.cfg.DB.ClaimedBy(ctx, agent, after, maxDesk)
+		if err != nil {
 			return err
 		}
+		for _, row := range list {
+			if err := s.Release(ctx, row.ID, agent); err != nil && !errors.Is(err, flow.ErrDesk) { // it is not theirs any more
+				return err
+			}
+			after = row.ID
+		}
+		more = len(list) == maxDesk
 	}
 	return nil
 }

@@ -16,6 +16,12 @@ func (r Reader) DeskOf(ctx context.Context, project flow.ProjectID, limit int) (
  (SELECT 1 FROM watches w JOIN sessions s ON s.id = w.session WHERE w.chat = chats.id AND s.project = ?)`+deskFirst, string(project), limit)
 }
 
+// ClaimedBy are the chats that an agent has, by their ids, behind one of them.
+func (r Reader) ClaimedBy(ctx context.Context, agent string, after flow.ChatID, limit int) ([]ChatRow, error) {
+	return r.chats(ctx, `SELECT `+chatColumns+` FROM chats WHERE (desk <> '' OR flag <> '') AND desk = ? AND desk_by = ? AND id > ? ORDER BY id LIMIT ?`,
+		flow.DeskClaimed, agent, string(after), limit)
+}
+
 // Observes says whether a chat observes a session of a project.
 func (r Reader) Observes(ctx context.Context, chat flow.ChatID, project flow.ProjectID) (bool, error) {
 	var one int
