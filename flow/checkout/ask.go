@@ -24,7 +24,7 @@ func (w *saving) ask(row store.ChatRow, session flow.SessionID) error {
 	w.s.mu.Lock()
 	last := w.s.asking[session]
 	w.s.mu.Unlock()
-	if last.kind != "" && w.now.Sub(last.at) < flow.AskAtMost {
+	if last.kind != "" && w.now.Sub(last.at).Abs() < flow.AskAtMost {
 		now, err := w.tx.Session(w.ctx, session)
 		if err != nil {
 			return err

@@ -65,7 +65,7 @@ func (s *Service) askBank(ctx context.Context, id flow.SessionID) error {
 	now := s.cfg.Now()
 	s.mu.Lock()
 	last, asked := s.asked[id]
-	soon := asked && now.Sub(last) < requeryAtMost
+	soon := asked && now.Sub(last).Abs() < requeryAtMost
 	if !soon {
 		if len(s.asked) > maxAsked {
 			clear(s.asked)

@@ -77,7 +77,7 @@ func (s *Service) SayAgain(ctx context.Context, project flow.ProjectID, id flow.
 		if err != nil {
 			return err
 		}
-		if since := w.now.Sub(last); since < sayAgainAtMost {
+		if since := w.now.Sub(last).Abs(); since < sayAgainAtMost {
 			refusal := flow.Refuse(flow.CodeRateLimited, "The instructions were sent again %d seconds ago. Wait a minute.", int(since.Seconds()))
 			refusal.RetryAfter = sayAgainAtMost - since
 			return refusal

@@ -46,6 +46,10 @@ func TestInstructionsAreSentAgainAtMostOnceAMinute(t *testing.T) {
 		if _, err := w.service.SayAgain(w.t.Context(), "wsp_prj_9", session.ID, "ngozi"); flow.CodeOf(err) != flow.CodeNotFound {
 			w.t.Errorf("another project's: %v", err)
 		}
+		w.setClock(w.clock().Add(-time.Hour))
+		if _, err := w.service.SayAgain(w.t.Context(), project, session.ID, "ngozi"); err != nil {
+			w.t.Errorf("after the clock was set back by an hour: %v", err)
+		}
 	})
 }
 
