@@ -195,7 +195,8 @@ func (w *saving) order(project flow.ProjectID, o MoneyOrder) error {
 	return flow.Refuse(flow.CodeInvalidField, "There is no act %q.", o.Act)
 }
 
-// feasible refuses to ask a second person for what would be refused now.
+// feasible refuses to ask a second person for what would be refused now, but for what
+// a balance does not cover: that is another one by the time somebody agrees.
 func (w *saving) feasible(project flow.ProjectID, o MoneyOrder) error {
 	if !o.Act.OfRefund() {
 		p, err := ownedPayment(w.ctx, w.tx.Reader, project, flow.PaymentID(o.Subject))
@@ -217,7 +218,18 @@ func (w *saving) feasible(project flow.ProjectID, o MoneyOrder) error {
 		_, err = r.Retry(session, p, flow.Ruled{By: o.Key, At: w.now, Reason: r.Reason})
 		return err
 	}
-	_, err = r.DoneByHand(session, p, o.Transfer, w.now, w.now)
+	if _, err = r.DoneByHand(session, p, o.Transfer, w.now, w.now); err != nil {
+		return err
+	}
+	return w.unheard(o.Transfer)
+}
+
+// unheard refuses a transfer by hand that the books know: it is another one's.
+func (w *saving) unheard(transfer string) error {
+	known, err := w.tx.Moved(w.ctx, transfer)
+	if err == nil && known {
+		err = flow.Refuse(flow.CodeInvalidField, "The books know the transfer %s already: it is another one's. Give the reference of this refund's own.", transfer)
+	}
 	return err
 }
 
@@ -235,12 +247,8 @@ func (w *saving) byHand(project flow.ProjectID, o MoneyOrder) error {
 	if err != nil {
 		return err
 	}
-	known, err := w.tx.Moved(w.ctx, o.Transfer)
-	if err != nil {
+	if err := w.unheard(o.Transfer); err != nil {
 		return err
-	}
-	if known {
-		return flow.Refuse(flow.CodeInvalidField, "The books know the transfer %s already: it is another one's. Give the reference of this refund's own.", o.Transfer)
 	}
 	if err := w.keepRefund(change, session); err != nil || !r.PutBack {
 		return err

@@ -149,6 +149,9 @@ func TestMuchMoneyWaitsForASecondPerson(t *testing.T) {
 		if amount, second, err := w.service.NeedsSecond(t.Context(), project, o); err != nil || !second || amount != 200_000 {
 			t.Fatalf("%d, %v, %v", amount, second, err)
 		}
+		if _, err := w.service.Order(t.Context(), project, byHand(r, w.payments(session.ID)[0].RailTransactionID)); flow.CodeOf(err) != flow.CodeInvalidField {
+			t.Errorf("a second person is asked about a transfer that the books know: %v", err)
+		}
 		waits, err := w.service.Order(t.Context(), project, o)
 		if err != nil || waits.ID == "" || waits.By != "ada@shop.test" || waits.Session != session.ID {
 			t.Fatalf("%+v, %v", waits, err)
