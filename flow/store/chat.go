@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,7 +38,8 @@ type ChatRow struct {
 
 const chatColumns = `id, number, person, phone, name, decided, desk, desk_by, desk_since, flag, fades`
 
-// AddChat keeps a new chat, or returns the one there is already.
+// AddChat keeps a new chat, or returns the one there is already, with what is known of
+// its person by now.
 func (t *Tx) AddChat(ctx context.Context, c ChatRow, now time.Time) (ChatRow, error) {
 	err := t.run.put(ctx, `INSERT INTO chats (id, number, person, phone, name, decided, created_at) VALUES (?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
 		c.ID, c.Number, c.Person, string(c.Phone), c.Name, flow.Millis(now))
@@ -51,9 +53,9 @@ func (t *Tx) AddChat(ctx context.Context, c ChatRow, now time.Time) (ChatRow, er
 	if !found {
 		return ChatRow{}, fmt.Errorf("keep a chat: the id %s is taken", c.ID)
 	}
-	if c.Phone != "" && (c.Phone != kept.Phone || c.Name != kept.Name) {
+	if c.Phone, c.Name = cmp.Or(c.Phone, kept.Phone), cmp.Or(c.Name, kept.Name); c.Phone != kept.Phone || c.Name != kept.Name {
 		if err := t.run.put(ctx, `UPDATE chats SET phone = ?, name = ? WHERE id = ?`, string(c.Phone), c.Name, kept.ID); err != nil {
-			return ChatRow{}, fmt.Errorf("keep a chat's phone: %w", err)
+			return ChatRow{}, fmt.Errorf("keep a chat's phone and name: %w", err)
 		}
 		kept.Phone, kept.Name = c.Phone, c.Name
 	}

@@ -34,6 +34,9 @@ func TestAPersonHasOneChatWithANumberAndMayChangePhones(t *testing.T) {
 		same(t, "the chat of the same person", want, chat(t, db, moved))
 		hidden := store.ChatRow{ID: "chat_3", Number: "234800", Person: "lid-1"}
 		same(t, "the chat while the phone is hidden", want, chat(t, db, hidden))
+		named := store.ChatRow{ID: "chat_5", Number: "234800", Person: "lid-1", Name: "Obi B."}
+		want.Name = named.Name
+		same(t, "the chat once they call themselves otherwise, their phone hidden still", want, chat(t, db, named))
 		read, err := db.Chat(t.Context(), "chat_1")
 		must(t, err)
 		same(t, "the chat", want, read)
