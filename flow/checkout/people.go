@@ -14,7 +14,7 @@ import (
 
 // The bounds of people and of what they did.
 const (
-	maxPeople = 200 // of one account, and as many operators
+	maxPeople = 200 // who may log in for one account, and as many operators
 	maxReason = 500 // characters
 	LeastWhy  = 4   // what is to be read of a reason, at least
 )
@@ -161,7 +161,7 @@ func (a *Accounts) AddPerson(ctx context.Context, account, email, password strin
 		if err != nil {
 			return err
 		}
-		if len(list) == maxPeople {
+		if len(list) == maxPeople && list[maxPeople-1].EndedAt.IsZero() {
 			return flow.Refuse(flow.CodeInvalidField, "There are %d people already. Shut somebody out first.", maxPeople)
 		}
 		added, err := tx.AddPerson(ctx, p)
@@ -174,7 +174,8 @@ func (a *Accounts) AddPerson(ctx context.Context, account, email, password strin
 	return p, wrap("add a person", err)
 }
 
-// People are who may log in for an account beside its owner, or the operators.
+// People are who may log in for an account beside its owner, or the operators, and
+// behind them who was shut out, as far as they are no more than may log in.
 func (a *Accounts) People(ctx context.Context, account string) ([]flow.Person, error) {
 	list, err := a.db.People(ctx, account, maxPeople)
 	for i := range list {

@@ -39,9 +39,10 @@ func (r Reader) PersonByEmail(ctx context.Context, email string) (p flow.Person,
 	return first(r.people(ctx, ` WHERE email = ?`, email))
 }
 
-// People reads who may log in for an account ("" for operators), oldest first.
+// People reads who may log in for an account ("" for operators), oldest first, and
+// behind them who was shut out.
 func (r Reader) People(ctx context.Context, account string, limit int) ([]flow.Person, error) {
-	return r.people(ctx, ` WHERE account = ? ORDER BY id LIMIT ?`, account, limit)
+	return r.people(ctx, ` WHERE account = ? ORDER BY CASE WHEN ended_at = 0 THEN 0 ELSE 1 END, id LIMIT ?`, account, limit)
 }
 
 // EndPerson shuts somebody of an account out and ends their visits. It returns

@@ -82,7 +82,7 @@ func TestNobodyElseIsShutOut(t *testing.T) {
 		}
 		goOn("one is shut out", "two", "owner", "owner too", "other owner", "operator")
 		list, err := db.People(t.Context(), "wsp_acc_1", 9)
-		if err != nil || len(list) != 2 || list[0].EndedAt.IsZero() || !list[1].EndedAt.IsZero() {
+		if err != nil || len(list) != 2 || list[1].EndedAt.IsZero() || !list[0].EndedAt.IsZero() {
 			t.Errorf("of the account are %+v (%v)", list, err)
 		}
 
