@@ -112,9 +112,20 @@ func (m *keyMemory) take() map[string]time.Time {
 	return used
 }
 
+// back takes in uses that were not written: they are with the next ones.
+func (m *keyMemory) back(used map[string]time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id, at := range used {
+		if _, later := m.used[id]; !later && len(m.used) < maxKeys {
+			m.used[id] = at
+		}
+	}
+}
+
 // Run writes down when keys were used, and forgets calls that were kept long
 // enough, until ctx ends. A store that cannot be written says so to those who
-// need it; what was not written is tried again.
+// need it; what was not written is written with the next uses.
 func (a *Accounts) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.gatherUses(ctx) })
@@ -134,7 +145,7 @@ func (a *Accounts) gatherUses(ctx context.Context) error {
 			continue
 		case <-time.After(useBatch):
 		}
-		_ = a.noteUses(ctx) // the next use of the key is written instead
+		_ = a.noteUses(ctx) // it is with the next uses
 	}
 }
 
@@ -143,7 +154,11 @@ func (a *Accounts) noteUses(ctx context.Context) error {
 	if len(used) == 0 {
 		return nil
 	}
-	return a.db.Update(ctx, func(tx *store.Tx) error { return tx.NoteKeyUse(ctx, used) })
+	err := a.db.Update(ctx, func(tx *store.Tx) error { return tx.NoteKeyUse(ctx, used) })
+	if err != nil {
+		a.keys.back(used)
+	}
+	return err
 }
 
 // Authenticate finds whose key a text is. Errors: invalid_api_key,
