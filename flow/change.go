@@ -248,7 +248,7 @@ func (t Task) Retry() time.Duration {
 	return min(time.Second<<min(t.Attempts, 10), 10*time.Minute)
 }
 
-// methods that an attempt list has live instructions for.
+// liveOf is the attempt of a method that is live, false where there is none.
 func liveOf(attempts []Attempt, m Method, now time.Time) (Attempt, bool) {
 	i := slices.IndexFunc(attempts, func(a Attempt) bool { return a.Method == m && a.Live(now) })
 	if i < 0 {

@@ -26,7 +26,7 @@ func (r Reconciliation) Balanced() bool { return len(r.Differences) == 0 }
 
 // Reconcile compares a day of a project, by the bank's value time. The bank is
 // asked for its statement at most once a minute. Errors: invalid_field for a day
-// that has not begun, rate_limited, rail_unavailable, rail_timeout.
+// that has not begun, rate_limited, rail_unavailable, rail_rejected, rail_timeout.
 func (s *Service) Reconcile(ctx context.Context, project flow.ProjectID, day flow.Date) (Reconciliation, error) {
 	now := s.cfg.Now()
 	if day.Start().After(now) {

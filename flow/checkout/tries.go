@@ -52,7 +52,7 @@ func (t *tries) take(now time.Time, all ...try) error {
 }
 
 // recent drops what is out of the window, on either side: a clock that was set
-// back must not lock anybody out for longer.
+// back locks nobody out for more than one window beyond this one.
 func (t *tries) recent(name string, now time.Time) []time.Time {
 	all, there := t.seen[name]
 	if !there {

@@ -26,7 +26,8 @@ const (
 	idle          = time.Second
 	taskPatience  = 45 * time.Second // less than the lease
 	// maxTries is how often a task may fail through a fault of our own before it
-	// is given up: with the waits in between, more than two hours.
+	// is given up: with the waits in between, more than two hours, and some minutes
+	// where a payer waits for instructions.
 	maxTries = 25
 )
 

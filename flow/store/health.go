@@ -116,7 +116,7 @@ func (t *Tx) DisableEndpoint(ctx context.Context, id flow.EndpointID, reason str
 }
 
 // HoldDeliveries holds what an endpoint is owed by its schedule, at most so many,
-// and says how many that were: who finds as many as it asked for asks again. Held
+// and says how many that were; whoever claims what is left of them holds it. Held
 // rows keep nobody else's due ones waiting. What waits for a later try keeps its
 // time: an endpoint that fails by fits and starts must not use the schedule up
 // faster than the schedule says.
