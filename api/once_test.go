@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +207,23 @@ func TestChargesAreListedFoundAndAskedAbout(t *testing.T) {
 			t.Errorf("the timeline does not tell of %s: %s", want, story.body)
 		}
 	}
+}
+
+// Whoever comes back as soon as a bank that was away is worth asking again is not
+// refused for coming too soon.
+func TestABankThatIsAwayIsAskedAgainWhenRetryAfterSays(t *testing.T) {
+	s := open(t)
+	requery := "/v1/charges/" + s.ask("POST", "/v1/charges", s.key, good).text("data.id") + "/requery"
+	s.want(s.ask("PUT", "/v1/test/bank/conditions", s.key, `{"up":false}`), http.StatusOK, nil)
+	away := s.ask("POST", requery, s.key, "")
+	s.want(away, http.StatusServiceUnavailable, map[string]string{"error.code": "rail_unavailable"})
+	s.want(s.ask("PUT", "/v1/test/bank/conditions", s.key, `{}`), http.StatusOK, nil)
+	wait, err := strconv.Atoi(away.header.Get("Retry-After"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.pass(time.Duration(wait) * time.Second)
+	s.want(s.ask("POST", requery, s.key, ""), http.StatusOK, nil)
 }
 
 // pass lets time pass for the shop.

@@ -99,6 +99,9 @@ func (p *paper) Start(_ context.Context, o flow.Order) (flow.Instructions, error
 func (p *paper) Check(_ context.Context, reference string) ([]flow.Notice, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.state.Up {
+		return nil, rail.ErrUnavailable
+	}
 	return slices.Clone(p.paid[reference]), nil
 }
 

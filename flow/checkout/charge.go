@@ -82,7 +82,9 @@ func (s *Service) askBank(ctx context.Context, id flow.SessionID) error {
 	case flow.CodeOf(err) == flow.CodeStorage:
 		return err
 	case err != nil:
-		return &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank does not answer right now. Try again.", Err: err}
+		refusal := &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank does not answer right now. Try again.", Err: err}
+		refusal.RetryAfter = requeryAtMost - s.cfg.Now().Sub(now) // before that it is asked too soon
+		return refusal
 	}
 	return nil
 }
