@@ -303,6 +303,36 @@ func (c *client) list(ctx context.Context, path string, query url.Values, most i
 	}
 }
 
+// pick reads those things of a list that keep wants, up to a number of them and
+// however many others stand between, and says whether there are more.
+func (c *client) pick(
+	ctx context.Context, path string, query url.Values, most int, keep func(json.RawMessage) (bool, error),
+) (items []json.RawMessage, more bool, err error) {
+	items = []json.RawMessage{}
+	query.Set("limit", strconv.Itoa(pageSize))
+	for {
+		var one page
+		if err := c.get(ctx, path+"?"+query.Encode(), &one); err != nil {
+			return nil, false, err
+		}
+		for _, item := range one.Items {
+			is, err := keep(item)
+			switch {
+			case err != nil:
+				return nil, false, err
+			case is && len(items) == most:
+				return items, true, nil
+			case is:
+				items = append(items, item)
+			}
+		}
+		if !one.HasMore || one.NextCursor == nil {
+			return items, false, nil
+		}
+		query.Set("cursor", *one.NextCursor)
+	}
+}
+
 // each reads the things of a list one by one.
 func each[T any](items []json.RawMessage, do func(T) error) error {
 	for _, item := range items {

@@ -99,6 +99,22 @@ func TestTheListOfEndpointsSaysWhyOneIsSentNothing(t *testing.T) {
 	}
 }
 
+// A session that is over is watched on while an endpoint has not got its event.
+func TestASessionIsWatchedUntilItsEventsAreDelivered(t *testing.T) {
+	for state, want := range map[string]int{"delivered": exitOK, "cancelled": exitOK, "pending": exitFailed, "held": exitFailed, "dead": exitFailed} {
+		code, out, errs := calls(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == eventsPath {
+				io.WriteString(w, `{"status":true,"data":{"hasMore":false,"nextCursor":null,"items":[{"id":"evt_1","event":"charge.success","deliveries":{"`+state+`":1}}]}}`)
+				return
+			}
+			io.WriteString(w, `{"status":true,"data":{"id":"wsp_sess_1","status":"PAID","amountPaidMinor":"500000"}}`)
+		}, "sessions", "watch", "wsp_sess_1", "--for", "10ms")
+		if code != want || !strings.Contains(out, "evt_1 1 "+state) {
+			t.Errorf("%s: it ended with %d: %s%s", state, code, out, errs)
+		}
+	}
+}
+
 // A live key is not sent where others could read it.
 func TestALiveKeyIsNotSentOverPlainHTTP(t *testing.T) {
 	t.Setenv("TILL_SECRET_KEY", "sk_live_somebodys")

@@ -70,14 +70,13 @@ func (eventsListCmd) Help() string {
 
 // Run prints one line for each.
 func (c *eventsListCmd) Run(w *world) error {
-	items, more, err := c.ask(w, &c.remote, eventsPath, map[string]string{"type": c.Type, "sessionId": c.Session}, c.Since)
+	var keep func(json.RawMessage) (bool, error)
+	if c.Failed {
+		keep = failed
+	}
+	items, more, err := c.ask(w, &c.remote, eventsPath, map[string]string{"type": c.Type, "sessionId": c.Session}, c.Since, keep)
 	if err != nil {
 		return err
-	}
-	if c.Failed {
-		if items, err = onlyFailed(items); err != nil {
-			return err
-		}
 	}
 	return c.print(w, items, more, c.JSON, "EVENT\tKIND\tREFERENCE\tDELIVERIES\tCREATED", func(item json.RawMessage) (string, error) {
 		var e anEvent
@@ -86,19 +85,13 @@ func (c *eventsListCmd) Run(w *world) error {
 	})
 }
 
-// onlyFailed keeps the events that an endpoint has not got.
-func onlyFailed(items []json.RawMessage) ([]json.RawMessage, error) {
-	failed := []json.RawMessage{}
-	for _, item := range items {
-		var e anEvent
-		if err := json.Unmarshal(item, &e); err != nil {
-			return nil, fmt.Errorf("read an event: %w", err)
-		}
-		if e.Deliveries.Dead+e.Deliveries.Held > 0 {
-			failed = append(failed, item)
-		}
+// failed says whether an endpoint has not got an event.
+func failed(item json.RawMessage) (bool, error) {
+	var e anEvent
+	if err := json.Unmarshal(item, &e); err != nil {
+		return false, fmt.Errorf("read an event: %w", err)
 	}
-	return failed, nil
+	return e.Deliveries.Dead+e.Deliveries.Held > 0, nil
 }
 
 // eventsGetCmd shows an event.
@@ -213,17 +206,16 @@ func (c *eventsResendCmd) Run(w *world) error {
 	}
 	events := []string{c.Event}
 	if c.Since != 0 {
-		items, more, err := to.list(w.ctx, eventsPath, url.Values{"createdAfter": {to.since(w, c.Since)}}, maxListed)
+		keep := func(json.RawMessage) (bool, error) { return true, nil }
+		if c.Failed {
+			keep = failed
+		}
+		items, more, err := to.pick(w.ctx, eventsPath, url.Values{"createdAfter": {to.since(w, c.Since)}}, maxListed, keep)
 		if err != nil {
 			return err
 		}
 		if more {
 			return fmt.Errorf("these are more than %d events: take less time", maxListed)
-		}
-		if c.Failed {
-			if items, err = onlyFailed(items); err != nil {
-				return err
-			}
 		}
 		events = nil
 		for i := range items { // oldest first

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"till/flow"
@@ -47,16 +48,21 @@ func (c *payCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	var before, after aSession
-	if err := to.get(w.ctx, at(sessionsPath, c.Session), &before); err != nil {
+	before, err := to.payments(w.ctx, c.Session)
+	if err != nil {
 		return err
 	}
-	if err := c.pay(w, to, &before); err != nil {
+	if err := c.pay(w, to); err != nil {
 		return err
 	}
+	var after aSession
 	err = to.until(w, "the Till to hear of it", func() (bool, error) {
-		err := to.get(w.ctx, at(sessionsPath, c.Session), &after)
-		return after.state() != before.state() && (c.Times == 1 || len(after.Exceptions) > 0) && after.Status != string(flow.SessionProcessing), err
+		heard, err := to.payments(w.ctx, c.Session) // before the session: what is there counts in it
+		if err != nil {
+			return false, err
+		}
+		err = to.get(w.ctx, at(sessionsPath, c.Session), &after)
+		return heard >= before+c.Times && after.Status != string(flow.SessionProcessing), err
 	})
 	if err != nil {
 		return err
@@ -65,9 +71,14 @@ func (c *payCmd) Run(w *world) error {
 		"%s  %s  %s paid\n", after.ID, after.state(), naira(after.AmountPaidMinor))
 }
 
-// pay plays what the payer does. Where the clock moves, before is how the session
-// stands after that.
-func (c *payCmd) pay(w *world, to *client, before *aSession) (err error) {
+// payments is how much money came for a session, in pieces.
+func (c *client) payments(ctx context.Context, session string) (int, error) {
+	items, _, err := c.list(ctx, paymentsPath, url.Values{"sessionId": {session}}, maxListed)
+	return len(items), err
+}
+
+// pay plays what the payer does.
+func (c *payCmd) pay(w *world, to *client) (err error) {
 	var how struct{ AccountNumber, PaymentCode, AttemptID string }
 	path := map[string]string{string(flow.BankTransfer): "bank-transfer", string(flow.USSD): "ussd", string(flow.Card): "card"}[c.Method]
 	if err := to.post(w.ctx, at(sessionsPath, c.Session, "pay", path), nil, &how); err != nil {
@@ -91,7 +102,7 @@ func (c *payCmd) pay(w *world, to *client, before *aSession) (err error) {
 		transfer["valueTime"] = flow.Stamp(now)
 	}
 	if c.Late || c.Before {
-		if *before, err = to.expire(w, c.Session, lateBy); err != nil {
+		if _, err = to.expire(w, c.Session, lateBy); err != nil {
 			return err
 		}
 	}

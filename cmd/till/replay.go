@@ -71,6 +71,9 @@ func (c *replayCmd) sound() error {
 	if asked > 1 {
 		return errors.New("--verify, --at, --text and --export are asked for one at a time")
 	}
+	if c.Whole && c.Export == "" {
+		return errors.New("--whole is for --export")
+	}
 	return nil
 }
 

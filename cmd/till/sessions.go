@@ -20,7 +20,7 @@ type sessionsCmd struct {
 	Get    sessionsGetCmd    `cmd:"" help:"Show one session."`
 	Watch  sessionsWatchCmd  `cmd:"" help:"Tell what happens in a session while it happens, until it is over."`
 	Replay replayCmd         `cmd:"" help:"The same as till replay: tell what happened in a session, line by line, and decide it again."`
-	Export sessionsExportCmd `cmd:"" help:"Write all that is known of a session into one JSON file: its events with their deliveries, its payments, its story."`
+	Export sessionsExportCmd `cmd:"" help:"Write all that is known of a session into one JSON file: its events with their deliveries, its payments and, once it has a charge, that and its story."`
 	Cancel sessionsCancelCmd `cmd:"" help:"Cancel a session; money that comes is kept."`
 	Expire sessionsExpireCmd `cmd:"" help:"Move the test clock past the end of a session."`
 }
@@ -90,6 +90,9 @@ func (sessionsCreateCmd) Help() string {
 
 // Run opens it.
 func (c *sessionsCreateCmd) Run(w *world) error {
+	if c.Expires%time.Minute != 0 {
+		return usageError{fmt.Errorf("--expires is in whole minutes, not %s", c.Expires)}
+	}
 	to, err := c.dial(w)
 	if err != nil {
 		return err
@@ -165,9 +168,11 @@ type listed struct {
 // maxListed bounds what one command lists.
 const maxListed = 10_000
 
-// ask reads a list: of what has the values that are given, and of the last while
-// where one is.
-func (l listed) ask(w *world, r *remote, path string, fields map[string]string, while time.Duration) (items []json.RawMessage, more bool, err error) {
+// ask reads a list: of what has the values that are given, of the last while where
+// one is, and of what keep wants, which is nil for all.
+func (l listed) ask(
+	w *world, r *remote, path string, fields map[string]string, while time.Duration, keep func(json.RawMessage) (bool, error),
+) (items []json.RawMessage, more bool, err error) {
 	if l.Limit < 1 || l.Limit > maxListed {
 		return nil, false, usageError{fmt.Errorf("--limit is 1 to %d", maxListed)}
 	}
@@ -184,7 +189,14 @@ func (l listed) ask(w *world, r *remote, path string, fields map[string]string, 
 	if while != 0 {
 		query.Set("createdAfter", to.since(w, while))
 	}
-	return to.list(w.ctx, path, query, l.Limit)
+	if keep == nil {
+		return to.list(w.ctx, path, query, l.Limit)
+	}
+	err = patiently(w, "still looking", func() (err error) {
+		items, more, err = to.pick(w.ctx, path, query, l.Limit, keep)
+		return err
+	})
+	return items, more, err
 }
 
 // sessionsListCmd lists sessions.
@@ -204,7 +216,7 @@ func (sessionsListCmd) Help() string {
 
 // Run prints one line for each.
 func (c *sessionsListCmd) Run(w *world) error {
-	items, more, err := c.ask(w, &c.remote, sessionsPath, map[string]string{"status": c.Status, "reference": c.Reference, "customerEmail": c.Email}, c.Since)
+	items, more, err := c.ask(w, &c.remote, sessionsPath, map[string]string{"status": c.Status, "reference": c.Reference, "customerEmail": c.Email}, c.Since, nil)
 	if err != nil {
 		return err
 	}

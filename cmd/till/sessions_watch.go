@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,7 +105,7 @@ func look(ctx context.Context, to *client, id string) (state []seen, done bool, 
 	slices.Reverse(items)
 	err = each(items, func(e anEvent) error {
 		state = append(state, seen{What: "event", Name: e.Event, Status: strings.Trim(e.ID+" "+e.Deliveries.String(), " -")})
-		done = done && e.Deliveries.Pending == 0
+		done = done && e.Deliveries.Pending+e.Deliveries.Held+e.Deliveries.Dead == 0
 		return nil
 	})
 	return state, done, err
@@ -178,7 +177,6 @@ func export(ctx context.Context, to *client, id string) (exported, error) {
 		return all, err
 	}
 	slices.Reverse(items)
-	charge := ""
 	err = each(items, func(e anEvent) error {
 		one := exportedEvent{Deliveries: []json.RawMessage{}}
 		if err := to.get(ctx, at(eventsPath, e.ID), &one.Event); err != nil {
@@ -188,9 +186,12 @@ func export(ctx context.Context, to *client, id string) (exported, error) {
 			return err
 		}
 		all.Events = append(all.Events, one)
-		charge = cmp.Or(charge, chargeOf(one.Event))
 		return nil
 	})
+	if err != nil {
+		return all, err
+	}
+	charge, err := chargeOf(ctx, to, all.Session)
 	if err != nil || charge == "" {
 		return all, err
 	}
@@ -205,14 +206,30 @@ func export(ctx context.Context, to *client, id string) (exported, error) {
 	return all, err
 }
 
-// chargeOf is the charge that an event tells of, "" for none.
-func chargeOf(event json.RawMessage) string {
-	var e struct{ Body string }
-	var told struct{ Data struct{ ID string } }
-	if json.Unmarshal(event, &e) != nil || json.Unmarshal([]byte(e.Body), &told) != nil || !strings.HasPrefix(told.Data.ID, flow.PrefixCharge) {
-		return ""
+// chargeOf is the charge of a session, "" where it has none. One that nobody paid may
+// have no event that names it: it is found among those of the session's payer and
+// millisecond.
+func chargeOf(ctx context.Context, to *client, session json.RawMessage) (charge string, err error) {
+	var s aSession
+	if err := json.Unmarshal(session, &s); err != nil {
+		return "", fmt.Errorf("read a session: %w", err)
 	}
-	return told.Data.ID
+	made, err := time.Parse(time.RFC3339, s.CreatedAt)
+	if err != nil {
+		return "", fmt.Errorf("read a session: %w", err)
+	}
+	query := url.Values{"customerEmail": {s.CustomerEmail}, "createdAfter": {s.CreatedAt}, "createdBefore": {flow.Stamp(made.Add(time.Millisecond))}}
+	items, _, err := to.list(ctx, chargesPath, query, maxListed)
+	if err != nil {
+		return "", err
+	}
+	err = each(items, func(c struct{ ID, SessionID string }) error {
+		if c.SessionID == s.ID {
+			charge = c.ID
+		}
+		return nil
+	})
+	return charge, err
 }
 
 // sessionsExpireCmd lets a session expire.

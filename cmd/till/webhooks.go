@@ -40,7 +40,7 @@ func (webhooksListCmd) Help() string { return "Example:\n\n    till webhooks" }
 
 // Run prints one line for each.
 func (c *webhooksListCmd) Run(w *world) error {
-	items, more, err := c.ask(w, &c.remote, endpointsPath, nil, 0)
+	items, more, err := c.ask(w, &c.remote, endpointsPath, nil, 0, nil)
 	if err != nil {
 		return err
 	}
