@@ -133,6 +133,21 @@ func TestLiveKeysNeedKYC(t *testing.T) {
 	v.get("/")
 	w.wants(v.post("/choose", form("env", "live", "project", string(w.ada.project.ID))), http.StatusSeeOther)
 	w.wants(v.get("/developers"), http.StatusOK, "LIVE", "Live keys need an approved KYC", "/go-live")
+	for _, page := range []string{"/", "/sessions"} { // what a live key is refused without
+		w.wants(v.get(page), http.StatusOK, "bin/till sessions create 500000 --live")
+	}
+	if got := v.get("/developers/webhooks"); strings.Contains(got.body, "till listen") {
+		t.Error("a live endpoint is offered a command for test keys")
+	}
+	at, _ := v.endpoint()
+	w.wants(v.post(at+"/ping", nil), http.StatusSeeOther)
+	shown := v.get(at).body
+	event := regexp.MustCompile(`/developers/events/evt_\w+`).FindString(shown)
+	for _, want := range []string{`bin/till webhooks test wsp_we_\w+ --live`, `bin/till events resend evt_\w+ --live`} {
+		if shown += v.get(event).body; !regexp.MustCompile(want).MatchString(shown) {
+			t.Errorf("no page has %s", want)
+		}
+	}
 	w.wants(v.post("/developers/keys", form("kind", "secret")), http.StatusForbidden)
 	w.wants(v.post("/go-live/kyc", form("legalName", "Ada Ltd", "contactPhone", "12")), http.StatusBadRequest, "Their phone must be", "Ada Ltd")
 	handed, fields := v.order("/go-live", "/go-live/kyc", "legalName", "Ada <b>Ltd</b>", "contactPhone", "08031234567")

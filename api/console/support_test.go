@@ -288,6 +288,9 @@ func TestWhatWaitsStandsInItsQueue(t *testing.T) {
 	for _, queue := range store.Queues() {
 		w.wants(support.get("/exceptions?queue="+string(queue)), http.StatusOK)
 	}
+	w.until("the part of a session that is over is shown as what is set aside", func() bool {
+		return strings.Contains(support.get("/exceptions?queue=underpaid").body, "₦3,000.00 set aside")
+	})
 	// Money that no session is of is decided about where it stands, by its own merchant.
 	if _, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: "9990001112", Amount: 123_400, Collects: w.ada.project.ID, SenderName: evil}); err != nil {
 		t.Fatal(err)
