@@ -200,8 +200,8 @@ func Cancel(s Session, attempts []Attempt, payments []Payment, now time.Time) (C
 }
 
 // EndNow ends the time of a session that is still open, because somebody wants it
-// over: money that a payer sends from now on comes late. payments are as Expire has
-// them. Errors: session_not_cancellable.
+// over: money that a payer sends from now on comes late once the Grace is over that
+// all money has. payments are as Expire has them. Errors: session_not_cancellable.
 func EndNow(s Session, attempts []Attempt, payments []Payment, now time.Time) (Change, error) {
 	if s.Status != SessionPending {
 		return Change{}, Refuse(CodeNotCancellable, "The time of a session that is %s cannot be ended.", s.Status)
