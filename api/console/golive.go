@@ -106,7 +106,7 @@ func (c *Console) checklist(met map[flow.Milestone]flow.Met) []milestoneRow {
 		},
 		{
 			Met: flow.Met{Milestone: flow.MilestoneEnded}, Title: "Your endpoint took the end of a charge that nobody paid",
-			Text: "Ticks when it answers an expired or cancelled event with a 2xx: of a charge, or of a session where the endpoint names those kinds. Give the goods back to the shelf then.", Command: "bin/till trigger charge.expired",
+			Text: "Ticks when it answers an expired or cancelled event with a 2xx: of a charge, or of a session where the endpoint names those kinds. Give the goods back to the shelf then; a charge.success may still follow, of money of the last minutes.", Command: "bin/till trigger charge.expired",
 		},
 		{
 			Met: flow.Met{Milestone: flow.MilestoneForged}, Title: "Your endpoint refuses a signature that does not hold",

@@ -21,7 +21,7 @@ type sessionsCmd struct {
 	Watch  sessionsWatchCmd  `cmd:"" help:"Tell what happens in a session while it happens, until it is over."`
 	Replay replayCmd         `cmd:"" help:"The same as till replay: tell what happened in a session, line by line, and decide it again."`
 	Export sessionsExportCmd `cmd:"" help:"Write all that is known of a session into one JSON file: its events with their deliveries, its payments and, once it has a charge, that and its story."`
-	Cancel sessionsCancelCmd `cmd:"" help:"Cancel a session; money that comes is kept."`
+	Cancel sessionsCancelCmd `cmd:"" help:"Cancel a session; money that still comes for it comes late."`
 	Expire sessionsExpireCmd `cmd:"" help:"Move the test clock past the end of a session."`
 }
 
