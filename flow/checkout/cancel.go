@@ -51,7 +51,7 @@ type expiredBy struct {
 // askBeforeCancel takes in what a bank knows of a session that a call is about to
 // cancel, so that money which came before does not go back as late. A bank that
 // does not answer does not keep it from being cancelled. What was answered before,
-// or cannot be cancelled, asks no bank.
+// or is not open any more, asks no bank.
 func (s *Service) askBeforeCancel(ctx context.Context, id flow.SessionID, c Call) error {
 	kept, err := s.calls.begun(ctx, s.cfg.DB.Reader, c)
 	if err != nil || kept != nil {

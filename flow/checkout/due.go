@@ -77,8 +77,9 @@ func (k *worker) choose(ctx context.Context, now time.Time) (ids []string, full 
 	return append(first, ids...), full, err
 }
 
-// chooseOthers finds deliveries that are due and nobody waits for. Where there are more due than it reads, every endpoint gets its share of what
-// is read, so that none waits behind what another is owed.
+// chooseOthers finds deliveries that are due and nobody waits for. Where there are more
+// due than it reads, every endpoint gets its share of what is read, so that none waits
+// behind what another is owed.
 func (k *worker) chooseOthers(ctx context.Context, now time.Time) (ids []string, full bool, err error) {
 	due, err := k.s.cfg.DB.DueDeliveries(ctx, now, lookAtOnce)
 	if err != nil {

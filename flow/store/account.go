@@ -68,8 +68,9 @@ func (r Reader) account(ctx context.Context, column, value string) (a flow.Accou
 	return a, found, nil
 }
 
-// AddToken keeps a dashboard token. Those of the account that are over are
-// dropped, and the oldest beyond most.
+// AddToken keeps a dashboard token. Those of the account that are over for as long as
+// one lasts are dropped, and the oldest beyond most: until then whoever has one is told
+// that it is over.
 func (t *Tx) AddToken(ctx context.Context, k flow.Token, most int) error {
 	err := t.run.put(ctx, `DELETE FROM tokens WHERE account = ? AND (expires_at < ? OR hash NOT IN
  (SELECT hash FROM tokens WHERE account = ? ORDER BY created_at DESC, hash LIMIT ?))`,

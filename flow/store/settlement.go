@@ -192,7 +192,8 @@ const nextToSettleSQL = `SELECT COALESCE(MIN(project), '') FROM (
  UNION ALL SELECT MIN(project) FROM ledger WHERE merchant_available <> 0 AND project > ?) AS owed`
 
 // NextToSettle is the first project after another one that has lines which wait
-// for their day, or money that is available; "" where there is none.
+// for their day or are being gathered, or ever had money that was available; "" where
+// there is none.
 func (r Reader) NextToSettle(ctx context.Context, after flow.ProjectID) (next flow.ProjectID, err error) {
 	_, err = r.run.one(ctx, nextToSettleSQL, []any{string(after), string(after), string(after)}, &next)
 	if err != nil {

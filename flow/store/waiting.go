@@ -38,7 +38,7 @@ const (
 	stuckAfter = 10 * time.Minute
 	// payoutStuckAfter is how long a bank may say nothing of a payout that it was told of.
 	payoutStuckAfter = 24 * time.Hour
-	// deadShown is how long a webhook that was given up is shown.
+	// deadShown is how long after it was made a webhook that was given up is shown.
 	deadShown = 30 * 24 * time.Hour
 )
 
