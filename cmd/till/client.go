@@ -141,6 +141,9 @@ func (c *client) post(ctx context.Context, path string, body, into any) error {
 // may be nil. A call that makes something has a key of its own, so that it is made
 // once. Errors: *apiError for what the Till refuses.
 func (c *client) call(ctx context.Context, method, path string, body, into any) error {
+	if err := checkIDs(path); err != nil {
+		return err
+	}
 	var sent []byte
 	if body != nil {
 		var err error
@@ -166,6 +169,19 @@ func (c *client) call(ctx context.Context, method, path string, body, into any) 
 		}
 		return c.read(status, answer, into)
 	}
+}
+
+// checkIDs refuses a path of at whose id can be none, as one that was cut short, or of
+// a variable that is not set: the API would only speak of a path that nobody typed.
+func checkIDs(path string) error {
+	path, _, _ = strings.Cut(path, "?")
+	for part := range strings.SplitSeq(path[1:], "/") {
+		id, err := url.PathUnescape(part)
+		if err != nil || id == "" || id != part {
+			return usageError{fmt.Errorf("%q is no id: give a whole one, as lists show it", id)}
+		}
+	}
+	return nil
 }
 
 // send sends a request and reads all of its answer.

@@ -17,7 +17,7 @@ type completionCmd struct {
 
 func (completionCmd) Help() string {
 	return "Examples:\n\n    d=~/.local/share/bash-completion/completions; mkdir -p $d && till completion bash >$d/till\n" +
-		"    mkdir -p ~/.zfunc && till completion zsh >~/.zfunc/_till   (with ~/.zfunc in fpath)\n" +
+		"    mkdir -p ~/.zfunc && till completion zsh >~/.zfunc/_till   # with ~/.zfunc in fpath\n" +
 		"    d=~/.config/fish/completions; mkdir -p $d && till completion fish >$d/till.fish"
 }
 

@@ -30,11 +30,11 @@ type replayCmd struct {
 // Help is the command's examples.
 func (replayCmd) Help() string {
 	return `Examples:
-  till replay wsp_sess_01jd…                      everything that happened, line by line
-  till replay wsp_sess_01jd… --verify             decide it again and compare
-  till replay wsp_sess_01jd… --at 14              how it stood after line 14
-  till replay wsp_sess_01jd… --export talk.jsonl  a file without who the payer is
-  till replay --import talk.jsonl --verify        the same, from the file alone`
+  till replay wsp_sess_01jd…                      # everything that happened, line by line
+  till replay wsp_sess_01jd… --verify             # decide it again and compare
+  till replay wsp_sess_01jd… --at 14              # how it stood after line 14
+  till replay wsp_sess_01jd… --export talk.jsonl  # a file without who the payer is
+  till replay --import talk.jsonl --verify        # the same, from the file alone`
 }
 
 // errDiffers ends a verification that found something.

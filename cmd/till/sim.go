@@ -24,10 +24,10 @@ type simCmd struct {
 
 func (simCmd) Help() string {
 	return `Examples:
-  till sim                     300 weeks
-  till sim --seeds 10000       many more
-  till sim --seed 17 --trace   one, with everything that happens in it
-  till sim --seed 17 --shrink  what of it is enough to fail
+  till sim                     # 300 weeks
+  till sim --seeds 10000       # many more
+  till sim --seed 17 --trace   # one, with everything that happens in it
+  till sim --seed 17 --shrink  # what of it is enough to fail
 
 A week of the whole service in virtual time: merchants, payers, bank and webhooks, with crashes and much else going wrong, all of it decided by the seed. Ends with 1 where an invariant is broken, and names the seed, or where it did not get everywhere it is meant to.`
 }

@@ -106,6 +106,7 @@ func Run(ctx context.Context, c Config, tell func(Finding)) []Finding {
 		{"clock", l.clock},
 		{"bank", l.bank},
 		{"whatsapp", l.whatsapp},
+		{"switches", l.switched},
 		{"public-url", l.public},
 		{"webhooks", l.webhooks},
 		{"secrets", l.secrets},
