@@ -117,7 +117,11 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		if code, told := errors.AsType[codeError](err); told {
 			return int(code)
 		}
-		for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
+		text := strings.TrimSpace(err.Error())
+		if ctx.Err() != nil {
+			text = strings.ReplaceAll(text, context.Canceled.Error(), "stopped by a signal before it was done")
+		}
+		for line := range strings.SplitSeq(text, "\n") {
 			_, _ = fmt.Fprintln(errs, "till:", plain(line))
 		}
 		return codeOf(err)

@@ -111,8 +111,12 @@ type proofOfOffender struct {
 	Next string `json:"next"`
 }
 
-// found keeps what a check found, and tells it.
+// found keeps what a check found, and tells it. No statement of SQLite can be cancelled:
+// who is told to end hears it between two checks.
 func (p *proof) found(one proven) error {
+	if err := p.w.ctx.Err(); err != nil {
+		return err
+	}
 	if one.Offenders == nil {
 		one.Offenders = []proofOfOffender{}
 	}
@@ -169,6 +173,8 @@ func (p *proof) all() error {
 		}
 		err := p.database(c)
 		switch {
+		case p.w.ctx.Err() != nil:
+			return p.w.ctx.Err()
 		case p.away(err), store.Unopened(err):
 			return cannotOpen(p.at, c.Name, err)
 		case err != nil:
