@@ -79,9 +79,15 @@ func readSettings(r io.Reader) (map[string]any, []settingError, error) {
 	return lines, faults, nil
 }
 
-// resolve gives flags their values of the file.
+// resolve gives flags their values of the file. What is set in the environment stands:
+// kong asks resolvers after it, and takes what they say.
 func resolve(lines map[string]any) kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+		for _, name := range flag.Envs {
+			if _, set := os.LookupEnv(name); set {
+				return nil, nil //nolint:nilnil // kong's way to say that there is none
+			}
+		}
 		return lines[flag.Name], nil
 	})
 }
