@@ -137,15 +137,23 @@ func (s Settings) Check() error {
 	if _, err := s.Proxies(); err != nil {
 		faults = append(faults, err)
 	}
-	if s.WhatsAppDial != "" {
-		if !hasPort(s.WhatsAppDial) {
-			faults = append(faults, fault("whatsapp-dial", s.WhatsAppDial, "give host:port"))
-		}
-		if _, err := s.RootKey(); err != nil {
-			faults = append(faults, err)
-		}
-	}
+	faults = append(faults, s.checkDial())
 	return errors.Join(faults...)
+}
+
+// checkDial finds what is wrong with the WhatsApp network of somebody else's.
+func (s Settings) checkDial() error {
+	if s.WhatsAppDial == "" {
+		if s.WhatsAppRootKey != "" { // what was meant for that network would go to another, the real one perhaps
+			return fault("whatsapp-root-key", s.WhatsAppRootKey, "it is of the network that --whatsapp-dial names: set that too, or leave this out")
+		}
+		return nil
+	}
+	_, err := s.RootKey()
+	if !hasPort(s.WhatsAppDial) {
+		err = errors.Join(fault("whatsapp-dial", s.WhatsAppDial, "give host:port"), err)
+	}
+	return err
 }
 
 // checkPublicURL finds what is wrong with the public address: links are made by

@@ -205,9 +205,10 @@ func (a *app) openNetwork(ctx context.Context) (*network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the local WhatsApp network: %w", err)
 	}
-	inside, err := wanet.Open(ctx, wanet.Config{File: under(a.set.DataDir, "network.db"), Log: a.log, Now: time.Now})
+	file := under(a.set.DataDir, "network.db")
+	inside, err := wanet.Open(ctx, wanet.Config{File: file, Log: a.log, Now: time.Now})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start the local WhatsApp network: %w", err), ln.Close())
+		return nil, errors.Join(fmt.Errorf("start the local WhatsApp network: %w (where it is damaged, move %s away: till dev makes another, and links its numbers anew)", err, file), ln.Close())
 	}
 	a.closing(inside.Close)
 	a.outlive(ctx, func(ctx context.Context) error { return inside.Serve(ctx, ln) })

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -89,7 +90,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	parser, err := kong.New(&cmds, append(plantedCmds(), kong.Name("till"), kong.UsageOnError(),
 		kong.Description("Till collects payments inside a WhatsApp chat.\n\nStart with:  till dev"),
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code }),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(typedDuration)), kong.WithAfterApply(leftEmpty),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(typedDuration)),
+		kong.KindMapper(reflect.Int, kong.MapperFunc(typedNumber)), kong.KindMapper(reflect.Int64, kong.MapperFunc(typedNumber)), kong.WithAfterApply(leftEmpty),
 		kong.Configuration(read, settingsFile), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "till:", err)
@@ -141,6 +143,20 @@ func typedDuration(at *kong.DecodeContext, into reflect.Value) error {
 		return fmt.Errorf("%q is no duration: 90s, 30m and 48h are", text)
 	}
 	into.SetInt(int64(d))
+	return nil
+}
+
+// typedNumber reads a number. kong would speak of its bits.
+func typedNumber(at *kong.DecodeContext, into reflect.Value) error {
+	var text string
+	if err := at.Scan.PopValueInto("number", &text); err != nil {
+		return err
+	}
+	n, err := strconv.ParseInt(text, 0, into.Type().Bits())
+	if err != nil {
+		return fmt.Errorf("%q is no whole number, or too large a one", text)
+	}
+	into.SetInt(n)
 	return nil
 }
 
