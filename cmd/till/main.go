@@ -86,6 +86,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	read := tomlFile
 	if len(args) > 0 && args[0] == "doctor" { // it tells what is wrong in the file
 		read = lenient
+	} else if err := shutFile(); err != nil {
+		_, _ = fmt.Fprintf(errs, "till: %s cannot be read: %v: %s\n", settingsFile, err, shutFix)
+		return exitFailed
 	}
 	parser, err := kong.New(&cmds, append(plantedCmds(), kong.Name("till"), kong.UsageOnError(),
 		kong.Description("Till collects payments inside a WhatsApp chat.\n\nStart with:  till dev"),

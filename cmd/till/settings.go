@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"reflect"
 	"runtime"
@@ -29,6 +30,22 @@ func tomlFile(r io.Reader) (kong.Resolver, error) {
 	}
 	return resolve(lines), nil
 }
+
+// shutFile is why till.toml may not be read, where there is one: kong passes over it. Of
+// a folder that may not be searched nobody knows whether there is.
+func shutFile() error {
+	f, err := os.Open(settingsFile)
+	if err == nil {
+		return f.Close()
+	}
+	if _, there := os.Lstat(settingsFile); there != nil || !errors.Is(err, fs.ErrPermission) {
+		return nil //nolint:nilerr // what else is wrong kong says
+	}
+	return err
+}
+
+// shutFix shows whose till.toml is.
+const shutFix = "ls -l " + settingsFile + "   (then run this as its owner, or let this user read it: chgrp and chmod g+r)"
 
 // settingError is a line of till.toml that cannot be used.
 type settingError struct {
