@@ -92,7 +92,7 @@ func (s *Service) leave(call *starting) (last bool) {
 func (s *Service) startSafely(ctx context.Context, id flow.AttemptID, fresh bool) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())
 		}
 	}()
 	return s.startOnce(ctx, id, fresh)

@@ -232,9 +232,6 @@ func (v *Verifications) lookUp(ctx context.Context, one flow.Verification, p rai
 		slog.String("reason", one.Reason), slog.Int64("ms", now.Sub(began).Milliseconds()), slog.Any("error", err))
 }
 
-// errPanic is a look-up that met a bug of ours.
-var errPanic = errors.New("panic in a look-up")
-
 // ask asks the register; a panic is an error, and only its stack is logged.
 func (v *Verifications) ask(ctx context.Context, p rail.Person) (m flow.Matches, err error) {
 	defer func() {

@@ -256,12 +256,13 @@ func (k *worker) once(j job) {
 		err = nil
 	}
 	later, tooEarly := errors.AsType[*NotYetError](err)
-	giveUp := err != nil && k.ctx.Err() == nil && ours(w, err) && w.Attempts+1 >= maxTries
+	cut := err != nil && k.ctx.Err() != nil // the process ends: the next one takes it up at once
+	giveUp := err != nil && !cut && ours(w, err) && w.Attempts+1 >= maxTries
 	save := func(sv *saving) error {
 		switch {
 		case err == nil:
 			return sv.tx.EndTask(keep, w)
-		case k.ctx.Err() != nil: // the process ends: the next one takes it up at once
+		case cut:
 			return sv.tx.PutOffTask(keep, w, sv.now, false)
 		case tooEarly:
 			return sv.tx.PutOffTask(keep, w, sv.now.Add(later.Wait), false)
@@ -277,7 +278,7 @@ func (k *worker) once(j job) {
 		saved = k.s.update(keep, save)
 	}
 	level := slog.LevelDebug
-	if err != nil && !tooEarly || saved != nil {
+	if err != nil && !tooEarly && (!cut || errors.Is(err, errPanic)) || saved != nil {
 		level = slog.LevelWarn
 	}
 	if giveUp {
@@ -311,11 +312,14 @@ func ours(w store.Work, err error) bool {
 	return code == flow.CodeNotFound || code == flow.CodeInternal && w.Kind != flow.TaskSay && !errors.Is(err, context.DeadlineExceeded)
 }
 
+// errPanic is what work met that panicked: a bug of ours.
+var errPanic = errors.New("panic")
+
 // guarded does a task; a panic is an error with its stack.
 func (k *worker) guarded(ctx context.Context, j job) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())
 		}
 	}()
 	return k.s.do(ctx, j)

@@ -140,6 +140,32 @@ func TestAPanicInATaskIsAFailedTryAndTakesNothingElseWithIt(t *testing.T) {
 	}
 }
 
+// What the end of the program cuts short is nothing to look into, and there may be much
+// of it: the next start goes on with it. A panic is, whenever it comes.
+func TestWhatTheEndCutsShortIsNoWarning(t *testing.T) {
+	t.Parallel()
+	for how, warnings := range map[string]int{"it is cut short": 0, "it panics": 1} {
+		w := one(t)
+		begun := make(chan bool, 1)
+		w.rail.starting(func(ctx context.Context, _ flow.Order, _ func() (flow.Instructions, error)) (flow.Instructions, error) {
+			begun <- true
+			<-ctx.Done()
+			if warnings > 0 {
+				panic("a bug")
+			}
+			return flow.Instructions{}, ctx.Err()
+		})
+		session := w.session(flow.InChat)
+		w.hear("ada", code(session))
+		w.must(w.says("ada", method(flow.BankTransfer)))
+		<-begun
+		w.end()
+		if n := w.logged("level=WARN msg=task"); n != warnings {
+			t.Errorf("%s: it warned of %d tasks: %s", how, n, w.logs)
+		}
+	}
+}
+
 func TestRunEndsOnlyWhenNothingIsAtWorkAndDoesNothingAfterwards(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
