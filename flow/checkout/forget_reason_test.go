@@ -64,7 +64,7 @@ func TestWhyMoneyWentBackIsForgottenInAnothersSessionToo(t *testing.T) {
 }
 
 // What a bank said when it opened no account for somebody is about them too, although
-// there are no instructions then.
+// there are no instructions then: they are told of it, and it goes with them.
 func TestWhyABankRefusedAPayerIsForgotten(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
@@ -80,7 +80,12 @@ func TestWhyABankRefusedAPayerIsForgotten(t *testing.T) {
 		w.later(25 * time.Hour)
 		w.is(s.ID, flow.SessionExpired)
 		w.stands(adaName, true)
-		_, err := w.forgets(w.find())
+		record, err := w.find().Record(t.Context(), w.db.Reader, flow.Surroundings{})
+		w.must(err)
+		if told := record.Sessions[0].Declined; len(told) != 1 || !strings.HasSuffix(told[0], adaName+" is on a list of ours") {
+			t.Errorf("she is told that the bank said %q", told)
+		}
+		_, err = w.forgets(w.find())
 		w.must(err)
 		w.nowhere()
 	})

@@ -175,6 +175,7 @@ type PayerSession struct {
 	Session  flow.SessionRecord   `json:"session"`
 	Merchant string               `json:"merchant"`
 	Attempts []flow.Instructions  `json:"instructions"`
+	Declined []string             `json:"declined"` // why an attempt came to nothing, as the bank said
 	Payments []flow.PaymentRecord `json:"payments"`
 	Refunds  []flow.RefundRecord  `json:"refunds"`
 	Events   []json.RawMessage    `json:"events"` // what the merchant was told
@@ -262,7 +263,7 @@ func (p Payer) Record(ctx context.Context, r store.Reader, around flow.Surroundi
 
 func recordPayerSession(ctx context.Context, r store.Reader, s flow.Session, around flow.Surroundings, others *blotter) (PayerSession, error) {
 	out := PayerSession{
-		Merchant: s.Merchant, Attempts: []flow.Instructions{}, Payments: []flow.PaymentRecord{}, Refunds: []flow.RefundRecord{},
+		Merchant: s.Merchant, Attempts: []flow.Instructions{}, Declined: []string{}, Payments: []flow.PaymentRecord{}, Refunds: []flow.RefundRecord{},
 		Events: []json.RawMessage{}, Answers: []PayerAnswer{}, Notes: []PayerNote{},
 	}
 	attempts, err := r.Attempts(ctx, s.ID)
@@ -272,6 +273,9 @@ func recordPayerSession(ctx context.Context, r store.Reader, s flow.Session, aro
 	for _, a := range attempts {
 		if a.Instructions != nil {
 			out.Attempts = append(out.Attempts, *a.Instructions)
+		}
+		if a.Reason != "" {
+			out.Declined = append(out.Declined, others.text(a.Reason))
 		}
 	}
 	around.ClientSecret = nil // it opens the session, and is not about the payer
