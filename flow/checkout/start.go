@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"till/flow"
@@ -68,7 +67,7 @@ func (s *Service) board(ctx context.Context, id flow.AttemptID, fresh bool) (cal
 	s.starting[id] = call
 	go func() {
 		defer cancel()
-		call.err = s.startSafely(ctx, id, fresh)
+		call.err = guarded(func() error { return s.startOnce(ctx, id, fresh) })
 		s.mu.Lock()
 		delete(s.starting, id)
 		s.mu.Unlock()
@@ -86,16 +85,6 @@ func (s *Service) leave(call *starting) (last bool) {
 		return true
 	}
 	return false
-}
-
-// startSafely is startOnce; a panic is an error with its stack.
-func (s *Service) startSafely(ctx context.Context, id flow.AttemptID, fresh bool) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())
-		}
-	}()
-	return s.startOnce(ctx, id, fresh)
 }
 
 func (s *Service) startOnce(ctx context.Context, id flow.AttemptID, fresh bool) error {

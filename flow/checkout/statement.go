@@ -45,13 +45,7 @@ const (
 
 // plansWalk sees to it that the statement is read every day: once it is owed, each
 // day owes the next. After a downtime that catches up day by day.
-func (w *saving) plansWalk() error {
-	owed, err := w.tx.Owes(w.ctx, flow.TaskStatement)
-	if err != nil || owed {
-		return err
-	}
-	return w.oweWalk(flow.DateOf(w.now))
-}
+func (w *saving) plansWalk() error { return w.oweWalk(flow.DateOf(w.now)) }
 
 func (w *saving) oweWalk(day flow.Date) error {
 	return w.owe(flow.TaskStatement, string(day), day.Plus(1).Start().Add(walkAfter))
@@ -75,7 +69,7 @@ func (s *Service) walkStatement(ctx context.Context, subject string) error {
 	var unread []flow.Date
 	for back := walkBack; back >= 0; back-- {
 		one, cancel := context.WithTimeout(ctx, walkPatience) // one that is slow leaves time for the others
-		err := s.walkDay(one, day.Plus(-back))
+		err := guarded(func() error { return s.walkDay(one, day.Plus(-back)) })
 		cancel()
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -86,8 +80,8 @@ func (s *Service) walkStatement(ctx context.Context, subject string) error {
 		}
 		failures = errors.Join(failures, err)
 	}
-	// Whatever became of this day: a line that cannot be booked, and stays so, must
-	// not keep the money of all later days from being found.
+	// Whatever became of this day: a line that cannot be booked, and stays so, or that we
+	// have a bug with, must not keep the money of all later days from being found.
 	return errors.Join(failures, s.update(ctx, func(w *saving) error {
 		for _, d := range unread {
 			if err := w.owe(flow.TaskStatement, string(d)+dayAlone, w.now.Add(walkAgain)); err != nil {
@@ -118,7 +112,7 @@ func (s *Service) walkDay(ctx context.Context, day flow.Date) error {
 	}
 	var failures error
 	for _, n := range unheard {
-		failures = errors.Join(failures, s.found(ctx, day, n))
+		failures = errors.Join(failures, guarded(func() error { return s.found(ctx, day, n) }))
 	}
 	return failures
 }

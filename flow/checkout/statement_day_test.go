@@ -59,6 +59,41 @@ func TestADayThatTheBankDoesNotGiveHidesNoOther(t *testing.T) {
 	})
 }
 
+// A bug of ours with one day keeps no other day from being read, however long it is
+// there, nor after a restart.
+func TestAPanicOverOneDayHidesNoOther(t *testing.T) {
+	t.Parallel()
+	for _, restarts := range []bool{false, true} {
+		w := one(t)
+		w.bankSilent()
+		bad := flow.DateOf(w.clock())
+		w.paying() // so it runs, and this day is to be read
+		w.rail.set(func(r *shakyRail) {
+			r.onStatement = func(_ context.Context, from, to time.Time) error {
+				if from.Before(bad.Plus(1).Start()) && to.After(bad.Start()) {
+					panic("a bug")
+				}
+				return nil
+			}
+		})
+		w.pass(bad.Plus(1).Start().Add(time.Hour).Sub(w.clock()))
+		for range 40 { // until it is given up
+			w.later(10 * time.Minute)
+		}
+		if n := w.logged("given_up=true"); n != 1 {
+			t.Errorf("%d tasks were given up", n)
+		}
+		if restarts {
+			w.end()
+			w.start(true)
+		}
+		session, _ := w.paying()
+		w.pay(session.ID, 500_000, true)
+		w.pass(flow.DateOf(w.clock()).Plus(1).Start().Add(time.Hour).Sub(w.clock()))
+		w.until("the money of a later day is found", func() bool { return len(w.payments(session.ID)) == 1 })
+	}
+}
+
 // What a merchant was told of money is held against the books: another amount is a
 // difference, and says what they were told.
 func TestAnEventThatTellsAnotherAmountIsADifference(t *testing.T) {

@@ -250,7 +250,7 @@ func (k *worker) once(j job) {
 	if began.Sub(j.ends.Add(-lease)) > owedLasts {
 		j.owed = nil
 	}
-	err := k.guarded(ctx, j)
+	err := guarded(func() error { return k.s.do(ctx, j) })
 	ended := errors.Is(err, errEnded)
 	if ended {
 		err = nil
@@ -315,12 +315,12 @@ func ours(w store.Work, err error) bool {
 // errPanic is what work met that panicked: a bug of ours.
 var errPanic = errors.New("panic")
 
-// guarded does a task; a panic is an error with its stack.
-func (k *worker) guarded(ctx context.Context, j job) (err error) {
+// guarded does something; a panic is an error with its stack.
+func guarded(do func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())
 		}
 	}()
-	return k.s.do(ctx, j)
+	return do()
 }

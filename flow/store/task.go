@@ -148,16 +148,6 @@ func (t *Tx) Then(ctx context.Context) (next Next, known bool, err error) {
 	return next, err == nil, err
 }
 
-// Owes says whether any work of a kind is owed.
-func (r Reader) Owes(ctx context.Context, kind flow.TaskKind) (bool, error) {
-	var one int
-	found, err := r.run.one(ctx, `SELECT 1 FROM tasks WHERE kind = ? AND due < ? LIMIT 1`, []any{string(kind), flow.Millis(GivenUp)}, &one)
-	if err != nil {
-		return false, fmt.Errorf("look for tasks of kind %s: %w", kind, err)
-	}
-	return found, nil
-}
-
 // FreeLeases makes everything due that some process held when it died. Only a
 // process that knows it is alone may do that.
 func (t *Tx) FreeLeases(ctx context.Context, now time.Time) error {
