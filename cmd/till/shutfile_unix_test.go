@@ -17,11 +17,13 @@ import (
 // would begin anew in a folder beside the PostgreSQL that the file names.
 func TestAFileOfSettingsThatMayNotBeReadIsNotPassedOver(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.Chmod(filepath.Dir(dir), 0o755)) // another user comes through here
 	program, err := os.ReadFile(tilltest.Program(t))
 	must(t, err)
 	bin := filepath.Join(dir, "till")
-	must(t, os.WriteFile(bin, program, 0o755)) // and runs it
+	must(t, os.WriteFile(bin, program, 0o700))
+	for _, name := range []string{filepath.Dir(dir), dir, bin} { // another user comes here and runs it, whatever umask there is
+		must(t, os.Chmod(name, 0o755))
+	}
 	must(t, os.WriteFile(filepath.Join(dir, settingsFile), []byte("log-level = \"info\"\n"), 0o000))
 	for command, want := range map[string]string{"config": "till: till.toml cannot be read: ", "doctor": "fail  settings    till.toml cannot be read: "} {
 		cmd := exec.CommandContext(t.Context(), bin, command)

@@ -240,7 +240,7 @@ func (e *ledgerBook) judgeStuck() {
 		{"I7", "deliveries wait for longer than their schedule says", `SELECT count(*) FROM deliveries WHERE state = 'pending' AND next_at < ?`},
 		{"I12", "messages to payers were never sent", `SELECT count(*) FROM says WHERE state = 'pending' AND created_at < ?`},
 		{"I6", "tasks wait for longer than they were put off", `SELECT count(*) FROM tasks WHERE due < ?`},
-		{"I3", "attempts ask for another amount than what is left to be paid", `SELECT count(*) FROM attempts a JOIN sessions s ON s.id = a.session WHERE ? > 0
+		{"I3", "attempts ask for another amount than what is left to be paid", `SELECT count(*) FROM attempts a JOIN sessions s ON s.id = a.session WHERE CAST(? AS BIGINT) > 0
  AND (a.amount > s.amount OR a.status = 'ACTIVE' AND a.method = 'bank_transfer' AND s.status IN ('PENDING', 'PROCESSING') AND a.amount <> s.amount - s.amount_paid)`},
 	} {
 		if w.phones.offlineSince > 0 && c.invariant == "I12" && w.age()-w.phones.offlineSince < 2*overdue {
