@@ -77,8 +77,8 @@ func (s *Service) SayAgain(ctx context.Context, project flow.ProjectID, id flow.
 		if err != nil {
 			return err
 		}
-		if since := w.now.Sub(last).Abs(); since < sayAgainAtMost {
-			refusal := flow.Refuse(flow.CodeRateLimited, "The instructions were sent again %d seconds ago. Wait a minute.", int(since.Seconds()))
+		if since := w.now.Sub(last); since.Abs() < sayAgainAtMost { // before it where the clock was set back
+			refusal := flow.Refuse(flow.CodeRateLimited, "The instructions were sent again %d seconds ago. Wait a minute.", int(max(since, 0).Seconds()))
 			refusal.RetryAfter = sayAgainAtMost - since
 			return refusal
 		}
