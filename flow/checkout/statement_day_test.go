@@ -83,14 +83,7 @@ func TestAPanicOverOneDayHidesNoOther(t *testing.T) {
 		if n := w.logged("given_up=true"); n != 1 {
 			t.Errorf("%d tasks were given up", n)
 		}
-		if restarts {
-			w.end()
-			w.start(true)
-		}
-		session, _ := w.paying()
-		w.pay(session.ID, 500_000, true)
-		w.pass(flow.DateOf(w.clock()).Plus(1).Start().Add(time.Hour).Sub(w.clock()))
-		w.until("the money of a later day is found", func() bool { return len(w.payments(session.ID)) == 1 })
+		w.findsLater(restarts)
 	}
 }
 

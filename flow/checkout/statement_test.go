@@ -56,6 +56,20 @@ func TestMoneyThatNobodyToldOfIsFoundOnTheStatement(t *testing.T) {
 	})
 }
 
+// findsLater fails unless money of today that nobody tells of is found on the statement
+// tomorrow, after a restart where there is one.
+func (w *world) findsLater(restarts bool) {
+	w.t.Helper()
+	if restarts {
+		w.end()
+		w.start(true)
+	}
+	session, _ := w.paying()
+	w.pay(session.ID, 500_000, true)
+	w.pass(flow.DateOf(w.clock()).Plus(1).Start().Add(time.Hour).Sub(w.clock()))
+	w.until("the money of a later day is found", func() bool { return len(w.payments(session.ID)) == 1 })
+}
+
 // A line that can never be booked keeps nothing of later days from being found,
 // however long it is there, nor after a restart.
 func TestALineThatCannotBeBookedHidesNoLaterDay(t *testing.T) {
@@ -71,14 +85,7 @@ func TestALineThatCannotBeBookedHidesNoLaterDay(t *testing.T) {
 				w.rest()
 				w.pass(10 * time.Minute)
 			}
-			if restarts {
-				w.end()
-				w.start(true)
-			}
-			session, _ := w.paying()
-			w.pay(session.ID, 500_000, true)
-			w.pass(flow.DateOf(w.clock()).Plus(1).Start().Add(time.Hour).Sub(w.clock()))
-			w.until("the money of a later day is found", func() bool { return len(w.payments(session.ID)) == 1 })
+			w.findsLater(restarts)
 		})
 	}
 }
