@@ -161,11 +161,12 @@ vuln: ## look for known vulnerabilities, in the newest database that the module 
 	@$(if $(VULNDB),,$(GO) run .supply/supply.go vulndb bin/vulndb)
 	GOTOOLCHAIN=$$(sed -n 's/^toolchain //p' go.mod) $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 -db $(if $(findstring ://,$(VULNDB)),$(VULNDB),file://$(abspath $(or $(VULNDB),bin/vulndb))) ./...
 
-audit: build ## gosec and staticcheck by themselves, each finding explained, and licences: about 3 min
+audit: build ## gosec and staticcheck by themselves, each finding explained, licences, and other machines: about 5 min
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	$(GO) run github.com/securego/gosec/v2/cmd/gosec@v2.22.4 -quiet -no-fail -fmt json -out bin/gosec.json ./...
 	$(GO) run .supply/supply.go gosec bin/gosec.json .supply/gosec.txt
 	$(GO) run .supply/supply.go check $(BIN) .supply/licences.txt
+	for on in darwin/arm64 linux/arm64 linux/386; do echo "vet for $$on" && GOOS=$${on%/*} GOARCH=$${on#*/} $(GO) vet ./... || exit; done
 
 reproduce: ## build the last commit twice, in two places and from nothing: the same bytes; about 5 min
 	@set -eu; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \

@@ -3,6 +3,7 @@ package whatsapp_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -152,7 +153,7 @@ func TestSpacedTries(t *testing.T) {
 			t.Errorf("try %d is after %s", n, got)
 		}
 	}
-	if got := whatsapp.Spaced(1<<40, time.Second, time.Minute); got != time.Minute {
+	if got := whatsapp.Spaced(math.MaxInt, time.Second, time.Minute); got != time.Minute {
 		t.Errorf("much later: %s", got)
 	}
 }

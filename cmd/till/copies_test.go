@@ -85,8 +85,8 @@ func TestTheDoctorTellsOfOldCopies(t *testing.T) {
 	k.fails(1, "doctor", "3 copies of before, which migrations and restores keep, take 9.0 MB", "fix: rm -r data/before-2025-01-01T000000.000Z data.before-20250101T000000.000Z ")
 }
 
-// A backup that was cut off or damaged on its way, and a disk without room, say what to
-// do next; nothing is changed by them.
+// A backup that was cut off or damaged on its way says what to do next; nothing is
+// changed by it.
 func TestABackupThatCannotBeRestoredSaysWhatToDo(t *testing.T) {
 	k := newKeeper(t, "data")
 	k.does("backup", "whole.tar.gz")
@@ -101,12 +101,6 @@ func TestABackupThatCannotBeRestoredSaysWhatToDo(t *testing.T) {
 	}
 	if left := k.names("data*"); len(left) != 1 {
 		t.Errorf("there are %v", left)
-	}
-	out := k.mounted("300k", "till restore whole.tar.gz --data-dir disk/data\nls -A disk\nmount -o remount,bind,ro disk\ntill backup disk/one.tar.gz")
-	for _, want := range []string{"nothing was changed: ", "no space left on device (df -h " + k.at("disk") + "; make room there", "read-only file system (give a FILE in a folder that this user may write to)"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("it does not say %q:\n%s", want, out)
-		}
 	}
 }
 

@@ -39,6 +39,19 @@ func TestABackupToAFullDiskSaysWhereThereIsNoRoom(t *testing.T) {
 	}
 }
 
+// A disk without room for what is in a backup, and one that takes none, say what to do
+// next; nothing is left on them.
+func TestADiskThatTakesNoBackupSaysWhatToDo(t *testing.T) {
+	k := newKeeper(t, "data")
+	k.does("backup", "whole.tar.gz")
+	out := k.mounted("300k", "till restore whole.tar.gz --data-dir disk/data\nls -A disk\nmount -o remount,bind,ro disk\ntill backup disk/one.tar.gz")
+	for _, want := range []string{"nothing was changed: ", "no space left on device (df -h " + k.at("disk") + "; make room there", "read-only file system (give a FILE in a folder that this user may write to)"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}
+
 // On a disk that is mounted read-only SQLite opens nothing. That is no damage, and
 // neither a backup nor another owner would mend it.
 func TestADiskThatCannotBeWrittenIsNotDamage(t *testing.T) {

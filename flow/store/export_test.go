@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"till/flow"
 )
 
 // Exec runs a statement of a test inside a transaction, for what the package
@@ -30,6 +33,13 @@ const BatchSize = batchSize
 func (r Reader) Count(ctx context.Context, query string, args ...any) (n int, err error) {
 	_, err = r.run.one(ctx, query, args, &n)
 	return n, err
+}
+
+// Moment reads one time.
+func (r Reader) Moment(ctx context.Context, query string, args ...any) (time.Time, error) {
+	var ms int64
+	_, err := r.run.one(ctx, query, args, &ms)
+	return flow.FromMillis(ms), err
 }
 
 // Plans are how SQLite goes about the queries of a search.

@@ -16,10 +16,9 @@ import (
 // nextOf is when a delivery is due by its row.
 func nextOf(t *testing.T, db *store.DB, id string) time.Time {
 	t.Helper()
-	n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
-		return tx.Count(ctx, "SELECT next_at FROM deliveries WHERE id = ?", id)
+	return doing(t, db, func(ctx context.Context, tx *store.Tx) (time.Time, error) {
+		return tx.Moment(ctx, "SELECT next_at FROM deliveries WHERE id = ?", id)
 	})
-	return flow.FromMillis(int64(n))
 }
 
 // held has an endpoint held back, with all that it is owed.
