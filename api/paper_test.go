@@ -78,7 +78,7 @@ func (p *paper) Start(_ context.Context, o flow.Order) (flow.Instructions, error
 		ins = flow.Instructions{RailReference: fmt.Sprintf("paper-%d", n), ExpiresAt: o.ExpiresAt}
 		switch o.Method {
 		case flow.BankTransfer:
-			ins.BankName, ins.BankCode, ins.AccountNumber, ins.AccountName = "Paper Bank", "999", fmt.Sprintf("%010d", 9_000_000_000+n), o.AccountName
+			ins.BankName, ins.BankCode, ins.AccountNumber, ins.AccountName = "Paper Bank", "999", fmt.Sprintf("9%09d", n), o.AccountName
 		case flow.USSD:
 			ins.PaymentCode = fmt.Sprintf("%04d", 1000+n)
 			for _, b := range paperBanks() {
