@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,9 +28,9 @@ const tablesBarredSQL = `SELECT COUNT(*) FROM pg_class JOIN pg_namespace n ON n.
 
 // AccessTo looks what the role of a PostgreSQL address may do, without doing any of it.
 func AccessTo(ctx context.Context, c Config) (a Access, err error) {
-	db, err := sql.Open("pgx", addressed(c))
+	db, err := dialled(c)
 	if err != nil {
-		return a, fmt.Errorf("open the database: %w", err)
+		return a, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	run := runner{statements: sqlStatements{sqlRunner: db}, dialect: postgresDialect}

@@ -346,9 +346,9 @@ func Wipe(ctx context.Context, c Config) (err error) {
 }
 
 func wipePostgres(ctx context.Context, c Config) (err error) {
-	db, err := sql.Open("pgx", addressed(c))
+	db, err := dialled(c)
 	if err != nil {
-		return fmt.Errorf("open %s to wipe it: %w", c.Name, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	tables := []string{"audit", "filters", "settings"}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -141,9 +140,9 @@ func steps(s Schema) ([]string, error) {
 // migrates one. Errors: fs.ErrNotExist for a file that is not there.
 func Look(ctx context.Context, c Config, look func(Reader) error) (err error) {
 	if c.URL != "" {
-		db, err := sql.Open("pgx", addressed(c)+"&default_transaction_read_only=on")
+		db, err := dialled(c, readOnly)
 		if err != nil {
-			return fmt.Errorf("open the database: %w", err)
+			return err
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
 		if err := db.PingContext(ctx); err != nil {

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"github.com/jackc/pgx/v5/stdlib"
 	"golang.org/x/sync/semaphore"
 
 	"till/flow"
@@ -29,15 +30,49 @@ const pausedWithin = 5 * time.Second
 // server is not there.
 const connectWithin = "5"
 
+// readOnly has a connection change nothing.
+const readOnly = "default_transaction_read_only=on"
+
+// errPooled says that what answers for PostgreSQL passes on no setting of a connection:
+// what Till keeps apart by schemas would all be one.
+var errPooled = errors.New("a connection is not given the search_path that it asks for")
+
+// dialled are connections to the schema of a name, with more settings. Each is looked at
+// when it is made: a pooler may be told to drop what it does not know.
+func dialled(c Config, settings ...string) (*sql.DB, error) {
+	to, err := pgx.ParseConfig(strings.Join(append([]string{addressed(c)}, settings...), "&"))
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	return stdlib.OpenDB(*to, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		var kept string
+		err := conn.QueryRow(ctx, "SELECT current_setting('search_path')", pgx.QueryExecModeSimpleProtocol).Scan(&kept)
+		if err == nil && kept != c.Name {
+			err = errPooled
+		}
+		if err != nil {
+			err = errors.Join(err, conn.Close(ctx)) // nobody else does
+		}
+		return err
+	})), nil
+}
+
+// Pooled says whether an error is due to a pooler between us and PostgreSQL, which gives
+// each transaction another connection: it refuses or drops what a connection is told to
+// hold to, and what is prepared on one it asks another for.
+// https://www.pgbouncer.org/features.html
+func Pooled(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return errors.Is(err, errPooled) || ok && (pg.Code == "08P01" && strings.Contains(pg.Message, "startup parameter") || pg.Code == "42P05" || pg.Code == "26000")
+}
+
 func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.dialect = postgresDialect
-	url := addressed(c)
 	d.gate = semaphore.NewWeighted(pgConns)
 	d.life, d.leave = context.WithCancel(context.Background()) //nolint:forbidigo // as long as it is open: Close ends it
 	var err error
-	writing := url + "&idle_in_transaction_session_timeout=" + strconv.FormatInt(pausedWithin.Milliseconds(), 10)
-	if d.write, err = sql.Open("pgx", writing); err != nil {
-		return fmt.Errorf("open the database: %w", err)
+	if d.write, err = dialled(c, "idle_in_transaction_session_timeout="+strconv.FormatInt(pausedWithin.Milliseconds(), 10)); err != nil {
+		return err
 	}
 	d.write.SetMaxOpenConns(pgConns)
 	d.write.SetMaxIdleConns(pgConns)
@@ -49,7 +84,7 @@ func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	}
 	// Readers have connections of their own: a transaction that reads outside
 	// itself must not wait for a place that only it can free.
-	if d.read, err = sql.Open("pgx", url+"&default_transaction_read_only=on"); err != nil {
+	if d.read, err = dialled(c, readOnly); err != nil {
 		return errors.Join(fmt.Errorf("open %s for reading: %w", c.Name, err), d.write.Close())
 	}
 	d.read.SetMaxOpenConns(readers)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -185,9 +184,9 @@ func (r Reader) ProjectsHere(ctx context.Context) ([]string, error) {
 // file that is not there.
 func Still(ctx context.Context, c Config, look func(Reader) error) (err error) {
 	if c.URL != "" {
-		db, err := sql.Open("pgx", addressed(c)+"&default_transaction_read_only=on")
+		db, err := dialled(c, readOnly)
 		if err != nil {
-			return fmt.Errorf("open the database: %w", err)
+			return err
 		}
 		d := &DB{dialect: postgresDialect, read: db}
 		return errors.Join(d.viewPostgres(ctx, look), db.Close())

@@ -163,8 +163,14 @@ func (l *look) postgres(ctx context.Context) {
 // postgresAway tells that PostgreSQL lets us do nothing. pg_isready would say that it
 // accepts connections, whoever's.
 func (l *look) postgresAway(err error) {
+	pooled := store.Pooled(err)
 	if _, said, refused := strings.Cut(err.Error(), "server error: "); refused { // before it stands where it was asked
 		err = errors.New(said)
+	}
+	if pooled {
+		l.fail("A pooler stands between Till and PostgreSQL, and does not pass on what a connection asks for: "+brief(err)+".",
+			"TILL_DATABASE_URL=postgres://USER:PASSWORD@HOST:5432/DATABASE till serve   (the address of PostgreSQL itself: Till pools its connections)")
+		return
 	}
 	l.fail("PostgreSQL cannot be used: "+brief(err)+".", "psql \"$TILL_DATABASE_URL\" -c 'select 1'   (start it, or mend --database-url: server, database, role and password)")
 }

@@ -21,11 +21,12 @@ type Line struct {
 	address string // of the server
 	ln      net.Listener
 
-	mu   sync.Mutex
-	cut  bool
-	hush chan struct{} // closed when it carries again; nil: it does
-	open map[net.Conn]bool
-	done sync.WaitGroup
+	mu      sync.Mutex
+	pooling Pooling
+	cut     bool
+	hush    chan struct{} // closed when it carries again; nil: it does
+	open    map[net.Conn]bool
+	done    sync.WaitGroup
 }
 
 // Through lays a line of its own to a place in PostgreSQL, and returns the same
@@ -119,6 +120,12 @@ func (l *Line) carry(near net.Conn) {
 		return
 	}
 	defer l.holds(far)()
+	l.mu.Lock()
+	pooling := l.pooling
+	l.mu.Unlock()
+	if pooling != NotPooled && !pooling.greets(near, far) {
+		return
+	}
 	ended := make(chan struct{}, 2)
 	for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
 		l.done.Go(func() {
