@@ -56,11 +56,11 @@ const maxHolidays = 10_000
 
 // NewCalendar is the table of holidays that comes with the program, and changes
 // to it, a day in each line: "2026-08-27,Id-ul-Maulud" closes it, "-2026-08-26"
-// opens it again. Empty lines and those that begin with # say nothing. Error: a
-// line that is neither.
+// opens it again. Empty lines and those that begin with # say nothing, nor does the
+// byte order mark that a spreadsheet begins with. Error: a line that is neither.
 func NewCalendar(changes string) (Calendar, error) {
 	c := Calendar{closed: map[Date]string{}}
-	for i, line := range strings.Split(holidays+"\n"+changes, "\n") {
+	for i, line := range strings.Split(holidays+"\n"+strings.TrimPrefix(changes, "\ufeff"), "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue

@@ -44,6 +44,14 @@ func TestMoneyIsPaidOutOnTheNextWorkingDay(t *testing.T) {
 	}
 }
 
+func TestATableOfHolidaysMayComeFromASpreadsheet(t *testing.T) {
+	t.Parallel()
+	calendar, err := flow.NewCalendar("\ufeff2026-11-25,Election Day\r\n2026-11-26,\"Polls, counted\"\r\n")
+	if err != nil || calendar.Works("2026-11-25") || calendar.Works("2026-11-26") || !calendar.Works("2026-11-27") {
+		t.Errorf("%v: %v", calendar, err)
+	}
+}
+
 func TestATableOfHolidaysThatMakesNoSenseIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"tomorrow", "2026-02-30,No day", "26-11-2026", "--2026-11-26", "\x00", "2026-11-26T00:00:00Z,A time"} {
