@@ -15,12 +15,18 @@ import (
 // calls runs the program against a server that answers as told.
 func calls(t *testing.T, answers http.HandlerFunc, args ...string) (code int, out, errs string) {
 	t.Helper()
+	return callsUntil(context.Background(), t, answers, args...)
+}
+
+// callsUntil runs a command that is interrupted once a context ends.
+func callsUntil(ctx context.Context, t *testing.T, answers http.HandlerFunc, args ...string) (code int, out, errs string) {
+	t.Helper()
 	server := httptest.NewServer(answers)
 	t.Cleanup(server.Close)
 	t.Setenv("TILL_SECRET_KEY", "sk_test_somebodys")
 	t.Setenv("TILL_URL", server.URL)
 	var o, e strings.Builder
-	code = run(context.Background(), args, &o, &e)
+	code = run(ctx, args, &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -112,6 +118,22 @@ func TestASessionIsWatchedUntilItsEventsAreDelivered(t *testing.T) {
 		if code != want || !strings.Contains(out, "evt_1 1 "+state) {
 			t.Errorf("%s: it ended with %d: %s%s", state, code, out, errs)
 		}
+	}
+}
+
+// A script that ships once a session is over does not ship because its watch was ended.
+func TestAWatchThatIsInterruptedDidNotSeeTheEnd(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	code, _, errs := callsUntil(ctx, t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == eventsPath {
+			io.WriteString(w, anEmptyPage)
+			interrupt()
+			return
+		}
+		io.WriteString(w, `{"status":true,"data":{"id":"wsp_sess_1","status":"PENDING","amountPaidMinor":"0"}}`)
+	}, "sessions", "watch", "wsp_sess_1")
+	if code != exitFailed || !strings.Contains(errs, "is not over: stopped by a signal") {
+		t.Errorf("it ended with %d: %s", code, errs)
 	}
 }
 

@@ -24,7 +24,7 @@ type sessionsWatchCmd struct {
 }
 
 func (sessionsWatchCmd) Help() string {
-	return "Example:\n\n    till sessions watch wsp_sess_01jd… --for 5m\n\nEnds with 0 once the session is paid, expired or cancelled and its events are delivered, and with 1 where that does not happen in time."
+	return "Example:\n\n    till sessions watch wsp_sess_01jd… --for 5m\n\nEnds with 0 once the session is paid, expired or cancelled and its events are delivered, and with 1 where that does not happen in time, or it is interrupted."
 }
 
 // watchEvery is how often a session is looked at.
@@ -65,8 +65,8 @@ func (c *sessionsWatchCmd) Run(w *world) error {
 		}
 		select {
 		case <-ctx.Done():
-			if w.ctx.Err() != nil { // it was interrupted
-				return nil
+			if err := w.ctx.Err(); err != nil { // a script that goes on only after 0 must not
+				return fmt.Errorf("the session is not over: %w", err)
 			}
 			return fmt.Errorf("the session is not over after %s", c.For)
 		case <-time.After(watchEvery):
