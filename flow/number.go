@@ -107,7 +107,8 @@ func (n Number) At(now time.Time) NumberState {
 	case n.Switch == NumberKill:
 		return NumberKilled
 	case n.Holder == "" || !now.Before(n.HeldUntil):
-		if n.State.Lasts() {
+		over := n.State == NumberBanned && !n.Until.IsZero() && !now.Before(n.Until)
+		if n.State.Lasts() && !over {
 			return n.State
 		}
 		return NumberOffline

@@ -29,6 +29,8 @@ func TestWhichNumbersTakeNewChats(t *testing.T) {
 		"deaf":                       {with(func(n *flow.Number) { n.State = flow.NumberDeaf }), flow.NumberDeaf, false, true},
 		"timelocked":                 {with(func(n *flow.Number) { n.State = flow.NumberTimelocked }), flow.NumberTimelocked, false, true},
 		"banned":                     {with(func(n *flow.Number) { n.State = flow.NumberBanned }), flow.NumberBanned, false, false},
+		"banned, nobody runs it":     {with(func(n *flow.Number) { n.State, n.Holder, n.Until = flow.NumberBanned, "", now.Add(time.Second) }), flow.NumberBanned, false, false},
+		"it was, nobody runs it":     {with(func(n *flow.Number) { n.State, n.Holder, n.Until = flow.NumberBanned, "", now }), flow.NumberOffline, false, true},
 		"logged out, nobody runs it": {with(func(n *flow.Number) { n.State, n.Holder = flow.NumberLoggedOut, "" }), flow.NumberLoggedOut, false, false},
 		"replaced":                   {with(func(n *flow.Number) { n.State = flow.NumberReplaced }), flow.NumberReplaced, false, false},
 		"outdated":                   {with(func(n *flow.Number) { n.State = flow.NumberOutdated }), flow.NumberOutdated, false, false},
