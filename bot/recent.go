@@ -19,8 +19,9 @@ const (
 )
 
 // recent is what the last messages of each person could be a part of. It is in
-// memory alone: what it loses is a warning, for no number of four digits is
-// kept anyway. It is safe for use from several goroutines.
+// memory alone. With it goes a warning, for no number of four digits is kept anyway;
+// and of a secret that only a message of before it tells, one that is no such number:
+// a CVV, or a password alone. It is safe for use from several goroutines.
 type recent struct {
 	mu     sync.Mutex
 	people map[string]*list.Element
@@ -48,7 +49,8 @@ func newRecent() *recent { return &recent{people: map[string]*list.Element{}, or
 // completes remembers a message. shown is what may be kept in place of one that
 // is a secret, or completes one that the messages before it began; "" where it
 // does neither. near says whether a secret was spoken of just before. A message
-// that comes again is the same one.
+// that comes again is the same one, and stands where it stood: what came behind it
+// is remembered too.
 func (r *recent) completes(m Message, secret bool, now time.Time) (shown string, near bool) {
 	folded := spelled(fold(m.Text))
 	says := named(folded)
@@ -62,35 +64,41 @@ func (r *recent) completes(m Message, secret bool, now time.Time) (shown string,
 	defer r.mu.Unlock()
 	r.forget(now)
 	who := r.person(m.Number + "/" + m.Person)
-	if i := slices.IndexFunc(who.pieces, func(x piece) bool { return x.id == m.ID }); i >= 0 {
-		p.secret = p.secret || who.pieces[i].secret
-		who.pieces = who.pieces[:i]
+	before, behind := who.pieces, []piece(nil)
+	if i := slices.IndexFunc(before, func(x piece) bool { return x.id == m.ID }); i >= 0 {
+		p.secret = p.secret || before[i].secret
+		before, behind = before[:i], before[i+1:]
 	}
-	who.pieces = slices.DeleteFunc(who.pieces, func(x piece) bool { return now.Sub(x.at) >= pieceLasts })
-	before := who.pieces
+	before, behind = young(before, now), young(behind, now)
+	who.pieces = slices.Concat(before, []piece{p}, behind)
+	at := &who.pieces[len(before)]
 	near = slices.ContainsFunc(before, func(x piece) bool { return x.secret || x.asked })
 	if i := lastSecret(before); i >= 0 {
 		if bare && i == len(before)-1 { // its code, or its date
-			p.secret, shown = true, shownOther
+			at.secret, shown = true, shownOther
 		}
 		before = before[i+1:]
 	}
 	if n := len(before); n > 0 && (before[n-1].asked && bare || before[n-1].letters && lone) {
-		p.secret, shown = true, shownOther
+		at.secret, shown = true, shownOther
 	}
 	for i := range before {
 		if joins(before[i:], p) {
-			p.secret, shown = true, shownCard
+			at.secret, shown = true, shownCard
 		}
 	}
-	if p.secret && shown == "" {
+	if at.secret && shown == "" {
 		shown = shownCard
 	}
-	who.pieces = append(who.pieces, p)
 	if len(who.pieces) > maxPieces {
 		who.pieces = slices.Clone(who.pieces[len(who.pieces)-maxPieces:])
 	}
 	return shown, near
+}
+
+// young are those of some pieces that are not forgotten yet.
+func young(pieces []piece, now time.Time) []piece {
+	return slices.DeleteFunc(slices.Clone(pieces), func(x piece) bool { return now.Sub(x.at) >= pieceLasts })
 }
 
 // joins says whether the digits of messages, one behind the other, are a card

@@ -360,3 +360,28 @@ func TestReceiveKinds(t *testing.T) {
 		t.Errorf("impossible ids came as %+v", in)
 	}
 }
+
+// A message that comes again after others does not have those forgotten: the network
+// offers one that was not kept on a new line, and the next ones came meanwhile.
+func TestAMessageThatComesAgainForgetsNoneBehindIt(t *testing.T) {
+	for _, c := range []struct{ again, then, last string }{
+		{"hello", "4111 1111 1111 1111", "123"},
+		{"hello", "my password is", "emeka_99"},
+		{"4111 1111", "my pin", "123"},
+		{"hello", "4111 1111", "1111 1111"},
+	} {
+		k := newTalker(t)
+		first, behind, last := message(), message(), message()
+		first.ID, first.Text = "A", c.again
+		behind.ID, behind.Text = "B", c.then
+		last.ID, last.Text = "C", c.last
+		for _, m := range []bot.Message{first, behind, first, first} {
+			k.receive(m)
+		}
+		for range 2 {
+			if in := k.receive(last); in.Kind != flow.MeansSecret {
+				t.Errorf("%q, %q and the first again, then %q: %s, of which %q is kept", c.again, c.then, c.last, in.Kind, in.Text)
+			}
+		}
+	}
+}
