@@ -18,6 +18,12 @@ type registered struct {
 // addresses are all that there are, in the order in which they are tried.
 func (r registered) addresses() []string { return append([]string{r.NotifyURL}, r.Others...) }
 
+// knows says whether who is told first by now was told of already: else somebody
+// registered meanwhile, who does not wait for what failed before.
+func (r registered) knows(now registered) bool {
+	return r.Secret == now.Secret && slices.Contains(r.addresses(), now.NotifyURL)
+}
+
 // and is what is kept when one more registers. One with another secret is another
 // Till, which takes the place of this one.
 func (r registered) and(c client) registered {

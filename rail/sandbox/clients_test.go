@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -82,5 +83,30 @@ func TestTheLastProcessesAreToldHoweverManyAreGone(t *testing.T) {
 	w.silent(t)
 	if len(lives.got) > 0 {
 		t.Error("a ninth process is asked")
+	}
+}
+
+// Who registers while a notice is on its way to where nobody answers any more is told
+// of it at once: that try began before, and its failure says nothing of who is there now.
+func TestWhoRegistersDuringATryIsToldAtOnce(t *testing.T) {
+	w := openTown(t)
+	w.bank.SetSchedule(time.Hour)
+	asked, gone := make(chan struct{}), make(chan struct{})
+	hangs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(asked)
+		<-gone
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(hangs.Close)
+	other, err := sandbox.NewRail(sandbox.RailConfig{BaseURL: w.url, Secret: "the-secret-of-before-a-reset", Now: w.clock.Now})
+	must(t, err)
+	t.Cleanup(other.Close)
+	must(t, other.Register(t.Context(), hangs.URL))
+	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 7})
+	<-asked
+	must(t, w.rail.Register(t.Context(), w.door.url))
+	close(gone)
+	if n := w.hear(t); n.Amount != 7 {
+		t.Errorf("notice %+v", n)
 	}
 }

@@ -141,7 +141,13 @@ func (b *Bank) send(ctx context.Context, to registered, n notice) {
 		if n.tries >= len(b.schedule) {
 			return f.putOff(n.id, n.tries+1, b.now(), "given_up")
 		}
-		return f.putOff(n.id, n.tries+1, b.now().Add(b.schedule[n.tries]), "owed")
+		wait := b.schedule[n.tries]
+		if now, err := f.client(); err != nil {
+			return err
+		} else if !to.knows(now) {
+			wait = 0
+		}
+		return f.putOff(n.id, n.tries+1, b.now().Add(wait), "owed")
 	})
 	level := slog.LevelDebug
 	text := "told"
