@@ -215,7 +215,13 @@ func (b *Bank) release(f books, weather rail.Conditions, day time.Time) error {
 			return err
 		}
 		for _, d := range held {
-			if err := b.conclude(f, d, fate, day, 0); err != nil {
+			meets := fate
+			if back, err := f.reversed(d.Credit); err != nil {
+				return err
+			} else if back { // what is left of it was taken back while this waited
+				meets = rail.FateFail
+			}
+			if err := b.conclude(f, d, meets, day, 0); err != nil {
 				return err
 			}
 		}

@@ -2,8 +2,8 @@
 //
 // Bank is a real HTTP server with its own books: virtual accounts, USSD codes,
 // card pages, what was paid to them and what was ordered to be sent out, kept in
-// one SQLite file. It sends no more than lies there. Rail calls it over the
-// network as a live rail calls its provider, and the bank tells of money by
+// one SQLite file. It takes on no more to be sent than lies there. Rail calls it over
+// the network as a live rail calls its provider, and the bank tells of money by
 // signed HTTP calls, so everything that goes wrong with a live bank goes wrong
 // here too: it can be down, slow, answer never, tell twice, late or not at all,
 // and be killed.
