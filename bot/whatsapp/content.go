@@ -23,9 +23,10 @@ type content struct {
 const unsaid = -1
 
 // read is what a chat shows of a message, false where it shows nothing:
-// settings, keys, votes, an album, whose pictures come by themselves. Something
-// that is shown and has no text (a voice note, a place) is a message without one:
-// whoever sent it waits for an answer.
+// settings, keys, votes, an album, whose pictures come by themselves; and where it
+// shows what only programs of businesses send. Something that is shown and has no
+// text (a voice note, a place) is a message without one: whoever sent it waits for
+// an answer.
 func read(m *waE2E.Message) (content, bool) {
 	if change := m.GetProtocolMessage(); change != nil {
 		return changed(change)
@@ -77,9 +78,13 @@ func media(m *waE2E.Message) (content, bool) {
 		return content{kind: bot.KindContact, context: m.GetContactMessage().GetContextInfo()}, true
 	case m.ContactsArrayMessage != nil:
 		return content{kind: bot.KindContact, context: m.GetContactsArrayMessage().GetContextInfo()}, true
-	case m.PollCreationMessage != nil, m.PollCreationMessageV2 != nil, m.PollCreationMessageV3 != nil:
+	case m.PollCreationMessage != nil, m.PollCreationMessageV2 != nil, m.PollCreationMessageV3 != nil, m.PollCreationMessageV4 != nil,
+		m.PollCreationMessageV5 != nil, m.PollCreationMessageV6 != nil:
 		return content{kind: bot.KindPoll, fades: unsaid}, true
-	case m.EventMessage != nil, m.GroupInviteMessage != nil, m.ProductMessage != nil, m.OrderMessage != nil,
+	case m.EventMessage != nil, m.EventInviteMessage != nil, m.ScheduledCallCreationMessage != nil, m.GroupInviteMessage != nil,
+		m.NewsletterAdminInviteMessage != nil, m.NewsletterFollowerInviteMessageV2 != nil, m.ProductMessage != nil, m.OrderMessage != nil,
+		m.SendPaymentMessage != nil, m.RequestPaymentMessage != nil, m.PaymentInviteMessage != nil, m.InvoiceMessage != nil,
+		m.MusicMessage != nil, m.RichResponseMessage != nil, m.BotForwardedMessage != nil, m.SpoilerMessage != nil,
 		m.PlaceholderMessage != nil: // the phone alone shows what it is
 		return content{kind: bot.KindOther, fades: unsaid}, true
 	default:
