@@ -89,7 +89,7 @@ type Number struct {
 	State      NumberState // as its holder last said, see At
 	Detail     string      // more about the state, for operators
 	Since      time.Time   // when the state began
-	Until      time.Time   // when a ban or a timelock ends by itself, zero where that is not known
+	Until      time.Time   // when that ends by itself, see Ends; in other states a timelock beside it; zero for neither
 	PhoneSeen  time.Time   // when its phone was last seen, zero for never
 	Weight     int         // its share of new chats beside the other numbers'
 	DailyChats int         // new chats a day at most, 0 for any number
@@ -126,6 +126,11 @@ func (s NumberState) works() bool {
 // Lasts says of a state whether it stays true while nobody runs the number.
 func (s NumberState) Lasts() bool {
 	return s == NumberLoggedOut || s == NumberBanned || s == NumberPasskey || s == NumberMute
+}
+
+// Ends says of a state whether a time is known with it at which it ends.
+func (s NumberState) Ends() bool {
+	return s == NumberBanned || s == NumberTimelocked || s == NumberPhoneAway
 }
 
 // Takes says whether a new chat may be opened with the number.

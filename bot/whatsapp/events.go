@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
@@ -95,6 +96,9 @@ func (c *Client) line(ctx context.Context, wa *whatsmeow.Client, evt any) {
 		// The line ends now. If its end gets lost there would be no other.
 		c.set(func(l *link) {
 			l.state, l.codes, l.number, l.within = StateConnecting, nil, evt.ID.User, c.pace.relogin
+			if l.lockedOn != l.number { // the lock was another number's
+				l.lockedTo = time.Time{}
+			}
 		})
 		c.log.InfoContext(ctx, "whatsapp number paired", slog.String("number", shortened(evt.ID.User)))
 	case *events.PairError:

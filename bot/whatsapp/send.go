@@ -122,7 +122,7 @@ func (c *Client) deliver(ctx context.Context, wa *whatsmeow.Client, o checkout.O
 	_, err = wa.SendMessage(ctx, types.NewJID(o.Person, types.HiddenUserServer),
 		written(o.Text, o.Fades), whatsmeow.SendRequestExtra{ID: o.ID, Timeout: c.pace.ack})
 	if o.First && isTimelock(err) {
-		c.lockChats(true, c.cfg.Now().Add(c.pace.ban))
+		c.lockChats(true, time.Time{})
 		return fmt.Errorf("%w: %w: sending %s: %w", ErrOffline, errTimelock, o.ID, err)
 	}
 	if err != nil {

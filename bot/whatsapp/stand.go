@@ -22,6 +22,7 @@ type marks struct {
 	until    time.Time // when a ban is over
 	code     int       // of a ban
 	lockedTo time.Time // no first messages until then
+	lockedOn string    // the number that is about
 	phone    time.Time // when our own phone was last seen
 	synced   bool      // what was missed has come in
 	silent   bool      // keep-alives stay without an answer
@@ -45,10 +46,19 @@ func (c *Client) first(wa *whatsmeow.Client, number string) link {
 		l.state = StateLoggedOut // to link it anew is somebody's decision
 	case past.State == flow.NumberBanned && left > 0:
 		l.state, l.within, l.until = StateBanned, left, past.Until
-	case past.State == flow.NumberTimelocked && left > 0:
-		l.lockedTo = past.Until
+	default:
+		l.lockedTo, l.lockedOn = lockOf(past), past.Digits
 	}
 	return l
+}
+
+// lockOf is until when a number may write to nobody new, as it was kept: beside every
+// state but those that have another end.
+func lockOf(n flow.Number) time.Time {
+	if n.State == flow.NumberBanned || n.State == flow.NumberPhoneAway {
+		return time.Time{}
+	}
+	return n.Until
 }
 
 // outside is what is shown of a link, without its times.
@@ -89,6 +99,9 @@ func (c *Client) Standing() flow.Number {
 	defer c.mu.Unlock()
 	l := &c.link
 	n := flow.Number{Digits: l.number, State: l.outside(), Since: l.since, PhoneSeen: l.phone}
+	if l.locked(now) { // whatever else it is: who begins anew must know
+		n.Until = l.lockedTo
+	}
 	since, unkept := c.file.unkept()
 	switch {
 	case l.state == StateConnected && unkept != nil:
@@ -102,7 +115,7 @@ func (c *Client) Standing() flow.Number {
 	case n.State == flow.NumberDeaf:
 		n.Detail = "keep-alives stay without an answer"
 	case n.State == flow.NumberLive && l.locked(now):
-		n.State, n.Until = flow.NumberTimelocked, l.lockedTo
+		n.State = flow.NumberTimelocked
 	case n.State == flow.NumberLive && !l.phone.IsZero() && now.Sub(l.phone) >= flow.PhoneAwayWarns:
 		n.State, n.Until = flow.NumberPhoneAway, l.phone.Add(flow.PhoneAwayEnds)
 	}
@@ -164,14 +177,21 @@ func (c *Client) hears(ctx context.Context, ok bool) {
 	c.cut()
 }
 
-// lockChats notes that WhatsApp does or does not let us write to anybody new.
+// lockChats notes that WhatsApp does or does not let us write to anybody new. A lock
+// without an end lasts for a while, and ends none that lasts longer.
 func (c *Client) lockChats(active bool, until time.Time) {
-	if !active {
-		until = time.Time{}
-	} else if until.IsZero() {
-		until = c.cfg.Now().Add(c.pace.ban)
-	}
-	c.set(func(l *link) { l.lockedTo = until })
+	atLeast := c.cfg.Now().Add(c.pace.ban)
+	c.set(func(l *link) {
+		switch {
+		case !active:
+			until = time.Time{}
+		case until.IsZero() && l.lockedTo.After(atLeast):
+			return
+		case until.IsZero():
+			until = atLeast
+		}
+		l.lockedTo, l.lockedOn = until, l.number
+	})
 }
 
 // isTimelock says whether WhatsApp refused a message with the code of its

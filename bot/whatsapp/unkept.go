@@ -3,7 +3,6 @@ package whatsapp
 import (
 	"context"
 	"errors"
-	"time"
 
 	"till/flow"
 	"till/flow/checkout"
@@ -39,15 +38,16 @@ func (f *Fleet) Unkept() error {
 }
 
 // mute keeps that a number does not run because of its keys, where operators read it,
-// and since when. What else lasts of it is kept instead: it ends otherwise.
+// and since when. What else lasts of it is kept instead or beside it: it ends otherwise.
 func (f *Fleet) mute(ctx context.Context, lease *checkout.Lease, why error) error {
-	n, now := lease.Row, f.cfg.Client.Now()
-	if n.State.Lasts() && n.State != flow.NumberMute || now.Before(n.Until) {
+	n := lease.Row
+	if n.State.Lasts() && n.State != flow.NumberMute {
 		return nil
 	}
+	n.Until = lockOf(n)
 	if n.State != flow.NumberMute || n.Since.IsZero() {
-		n.Since = now
+		n.Since = f.cfg.Client.Now()
 	}
-	n.Slot, n.Token, n.State, n.Detail, n.Until = lease.Slot, lease.Token, flow.NumberMute, scrub(why.Error()), time.Time{}
+	n.Slot, n.Token, n.State, n.Detail = lease.Slot, lease.Token, flow.NumberMute, scrub(why.Error())
 	return f.cfg.Board.Report(ctx, n)
 }

@@ -136,7 +136,7 @@ func (c *numbersListCmd) Run(w *world) error {
 			if now.Before(n.HeldUntil) {
 				line.Holder = n.Holder
 			}
-			if !n.Until.IsZero() {
+			if state.Ends() && !n.Until.IsZero() {
 				line.Until = flow.Stamp(n.Until)
 			}
 			lines = append(lines, line)
