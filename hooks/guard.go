@@ -67,13 +67,13 @@ func closedV4() []block {
 }
 
 // openV6 is all of IPv6 that is given out; outside of it lie loopback, private,
-// link-local, multicast and every form that wraps an IPv4 address.
+// link-local, multicast and most forms that wrap an IPv4 address.
 const openV6 = "2000::/3"
 
 // closedV6 is what is special inside openV6.
 func closedV6() []block {
 	return []block{
-		{"2001::/23", "protocol assignments and tunnels"},
+		{"2001::/23", "protocol assignments, and tunnels that wrap an IPv4 address"},
 		{"2001:db8::/32", "documentation"},
 		{"2002::/16", "6to4: it wraps an IPv4 address"},
 		{"2620:4f:8000::/48", "a sink for name servers"},

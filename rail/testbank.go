@@ -27,7 +27,8 @@ type TestBank interface {
 	CompleteCard(ctx context.Context, reference, outcome string) error
 	// SetConditions changes how the bank behaves from now on.
 	SetConditions(ctx context.Context, c Conditions) (Conditions, error)
-	// Calls lists every call the rail received, oldest first, from a cursor.
+	// Calls lists the calls that the bank took in from the rail, oldest first, from a
+	// cursor: those that are not long past, for there is a bound.
 	Calls(ctx context.Context, after int64, limit int) ([]Call, error)
 }
 
@@ -67,7 +68,7 @@ type TransferResult struct {
 // Conditions is how the pretend bank behaves.
 type Conditions struct {
 	Up                 bool `json:"up"`                 // false: every rail call is refused
-	LatencyMs          int  `json:"latencyMs"`          // added to every rail call
+	LatencyMs          int  `json:"latencyMs"`          // added to every rail call that is not refused so
 	TimeoutAfterCommit bool `json:"timeoutAfterCommit"` // do what is asked, then never answer
 	NotifyLossPercent  int  `json:"notifyLossPercent"`
 	DuplicatePercent   int  `json:"duplicatePercent"`

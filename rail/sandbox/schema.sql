@@ -79,7 +79,8 @@ CREATE TRIGGER IF NOT EXISTS totals_went AFTER INSERT ON disbursements WHEN new.
   UPDATE totals SET went = went + new.amount;
 END;
 
--- What Till is still to be told. A row goes when Till has answered 200.
+-- What Till is still to be told, and what it never will be. A row goes when Till has
+-- answered with 2xx.
 CREATE TABLE IF NOT EXISTS notices (
   id       INTEGER PRIMARY KEY AUTOINCREMENT,
   movement INTEGER NOT NULL REFERENCES movements (seq),

@@ -94,8 +94,8 @@ func (b books) statement(s span, now time.Time) (out page, err error) {
 }
 
 // Statement lists what the bank booked with a value time from from until before
-// to, oldest first. More than 200 000 movements are read in parts: of a minute, or
-// where two days are asked for and more, they are rail.ErrTooMuch.
+// to, oldest first. More than 200 000 movements are read in parts: of less than two
+// minutes, or where more than two days are asked for, they are rail.ErrTooMuch.
 func (r *Rail) Statement(ctx context.Context, from, to time.Time) ([]flow.Notice, error) {
 	if !from.Before(to) {
 		return nil, nil
