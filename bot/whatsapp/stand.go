@@ -36,7 +36,7 @@ func (m marks) locked(now time.Time) bool { return now.Before(m.lockedTo) }
 // first is the link of a client that begins to run, as it was left.
 func (c *Client) first(wa *whatsmeow.Client, number string) link {
 	now, past := c.cfg.Now(), c.cfg.Past
-	l := link{state: StateConnecting, wa: wa, number: number, marks: marks{since: now, phone: past.PhoneSeen}}
+	l := link{state: StateConnecting, wa: wa, number: number, marks: marks{since: now, phone: past.PhoneSeen, lockedTo: lockOf(past), lockedOn: past.Digits}}
 	if number != "" && l.phone.IsZero() {
 		l.phone = now // nobody knows; it is told from here on
 	}
@@ -46,8 +46,6 @@ func (c *Client) first(wa *whatsmeow.Client, number string) link {
 		l.state = StateLoggedOut // to link it anew is somebody's decision
 	case past.State == flow.NumberBanned && left > 0:
 		l.state, l.within, l.until = StateBanned, left, past.Until
-	default:
-		l.lockedTo, l.lockedOn = lockOf(past), past.Digits
 	}
 	return l
 }

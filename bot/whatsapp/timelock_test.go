@@ -3,6 +3,7 @@ package whatsapp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"path/filepath"
 	"sync/atomic"
@@ -65,21 +66,32 @@ func TestATimelockOutlivesALineThatIsLost(t *testing.T) {
 }
 
 // It is of the number, and not of the place where that was: another one that is linked
-// there may write to strangers.
+// there may write to strangers, and the same one that is linked anew may not.
 func TestATimelockIsOfItsNumber(t *testing.T) {
-	for digits, want := range map[string]flow.NumberState{ourNumber: flow.NumberTimelocked, "2348000000099": flow.NumberLive} {
+	for _, c := range []struct {
+		digits       string
+		stands, want flow.NumberState
+	}{
+		{ourNumber, flow.NumberPairing, flow.NumberTimelocked},
+		{ourNumber, flow.NumberLoggedOut, flow.NumberTimelocked},
+		{"2348000000099", flow.NumberLoggedOut, flow.NumberLive},
+	} {
 		n := network(t)
 		d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), n.DialContext)
 		cfg := d.Settings()
 		must(t, d.Close())
-		cfg.Past = flow.Number{Digits: digits, State: flow.NumberPairing, Until: time.Now().Add(time.Hour)}
-		c, err := whatsapp.Open(t.Context(), cfg)
+		cfg.Past = flow.Number{Digits: c.digits, State: c.stands, Until: time.Now().Add(time.Hour)}
+		client, err := whatsapp.Open(t.Context(), cfg)
 		must(t, err)
-		d.Client = c
-		t.Cleanup(func() { must(t, c.Close()) })
+		d.Client = client
+		t.Cleanup(func() { must(t, client.Close()) })
 		d.run()
+		if c.stands == flow.NumberLoggedOut {
+			d.await(whatsapp.StateLoggedOut)
+			d.Resume()
+		}
 		d.link(ourNumber)
-		await.Until(t, "it is "+string(want), func() bool { return d.Standing().State == want })
+		await.Until(t, fmt.Sprintf("%s, which stood %s, is %s", c.digits, c.stands, c.want), func() bool { return d.Standing().State == c.want })
 	}
 }
 
