@@ -122,6 +122,39 @@ func TestAnEventThatIsAskedForWhileItIsSentKeepsItsSchedule(t *testing.T) {
 	}
 }
 
+// An endpoint that asks for time when an event is sent to it by hand gets that time: the
+// schedule, which goes on, does not try the event any sooner.
+func TestWhoAsksForTimeOfATryByHandGetsIt(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		e := w.endpoint("https://shop.test", flow.SessionCreated)
+		w.posting(func(_ context.Context, d flow.Delivery) flow.Verdict {
+			v := flow.Verdict{Status: http.StatusServiceUnavailable, Reason: "status"}
+			if d.ByHand() {
+				v.RetryAfter = time.Hour
+			}
+			return v
+		})
+		session := w.session(flow.Headless)
+		w.rest()
+		events, err := w.db.Events(t.Context(), session.ID)
+		w.must(err)
+		_, err = w.service.Resend(t.Context(), events[0].ID, e.ID, call("", "", nil))
+		w.must(err)
+		w.rest()
+		for _, step := range []struct {
+			pass time.Duration
+			want int
+		}{{30 * time.Minute, 2}, {31 * time.Minute, 3}} {
+			w.later(step.pass)
+			if got := w.to(e.ID); got != step.want {
+				t.Errorf("%v later it was tried %d times, want %d", step.pass, got, step.want)
+			}
+		}
+	})
+}
+
 // An event that is sent again goes to whom it was owed and to who asks for its kind by
 // now, and to nobody else.
 func TestAnEventIsSentAgainToWhomItConcerns(t *testing.T) {

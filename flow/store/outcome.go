@@ -76,10 +76,17 @@ func (t *Tx) deliveredByHand(ctx context.Context, o Outcome) error {
 	return err
 }
 
+// failedByHand ends a try by hand that failed: the delivery is again what it was. An
+// endpoint that asked for time gets it from the next try of the schedule too.
 func (t *Tx) failedByHand(ctx context.Context, o Outcome) error {
-	err := t.run.put(ctx, `UPDATE deliveries SET state = back_to, next_at = back_at, token = '', cause = 'auto', back_to = '', back_at = 0,
+	spare := int64(0)
+	if o.RetryAfter > 0 {
+		spare = flow.Millis(o.At.Add(o.RetryAfter))
+	}
+	err := t.run.put(ctx, `UPDATE deliveries SET state = back_to, token = '', cause = 'auto', back_to = '', back_at = 0,
+ next_at = CASE WHEN back_to IN ('pending', 'held') AND back_at < ? THEN CAST(? AS BIGINT) ELSE back_at END,
  done_at = CASE WHEN back_to = 'dead' AND done_at = 0 THEN CAST(? AS BIGINT) ELSE done_at END WHERE id = ? AND state = 'pending' AND token = ?`,
-		flow.Millis(o.At), o.ID, o.Lease)
+		spare, spare, flow.Millis(o.At), o.ID, o.Lease)
 	return err
 }
 
