@@ -44,6 +44,7 @@ func (c *Client) handle(ctx context.Context, wa *whatsmeow.Client, evt any) (kep
 	c.notice(evt)
 	switch evt := evt.(type) {
 	case *events.Message:
+		defer c.comesIn()()
 		return c.message(ctx, wa, evt)
 	case *events.Receipt:
 		c.receipt(ctx, evt)
@@ -110,7 +111,8 @@ func (c *Client) line(ctx context.Context, wa *whatsmeow.Client, evt any) {
 	case *events.ManualLoginReconnect:
 		c.set(func(l *link) { l.state, l.dialled, l.tries = StateConnecting, false, 0 })
 	case *events.Connected:
-		c.set(func(l *link) { l.state, l.tries = StateConnected, 0 })
+		by := c.cfg.Now().Add(c.pace.syncMost)
+		c.set(func(l *link) { l.state, l.tries, l.syncBy = StateConnected, 0, by })
 		c.log.InfoContext(ctx, "whatsapp connected")
 		if err := wa.SendPresence(ctx, types.PresenceAvailable); err != nil {
 			c.log.WarnContext(ctx, "whatsapp presence not sent", slog.String("error", scrub(err.Error())))

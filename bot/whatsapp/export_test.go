@@ -36,6 +36,10 @@ func (c *Client) Hurry(again, ack time.Duration) {
 // Unhurried gives a client its usual pace back.
 func (c *Client) Unhurried() { c.pace = usual }
 
+// HurrySync shortens how long nothing more may come before what was missed counts as in,
+// and how long that takes at most.
+func (c *Client) HurrySync(quiet, most time.Duration) { c.pace.sync, c.pace.syncMost = quiet, most }
+
 // HurryBack shortens the wait of a number that was replaced.
 func (c *Client) HurryBack(after, calm time.Duration) { c.pace.replaced, c.pace.calm = after, calm }
 

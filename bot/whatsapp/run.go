@@ -22,7 +22,7 @@ type pace struct {
 	drain                time.Duration // what is under way when Run ends
 	ack, send            time.Duration // WhatsApp's word on a message; all of Send
 	ban                  time.Duration // when WhatsApp names no end
-	sync                 time.Duration // for what was missed to come in
+	sync, syncMost       time.Duration // what was missed is in when so long nothing more comes; all of it
 	replaced, calm       time.Duration // before the one try after being replaced; before there is one again
 	hang                 time.Duration // for the library to let go of a wire
 }
@@ -35,7 +35,7 @@ var usual = pace{
 	receive: 30 * time.Second, tick: 5 * time.Second,
 	drain: 8 * time.Second,
 	ack:   30 * time.Second, send: time.Minute,
-	ban: time.Hour, hang: 2 * time.Second, sync: 10 * time.Second,
+	ban: time.Hour, hang: 2 * time.Second, sync: 10 * time.Second, syncMost: time.Minute,
 	replaced: 30 * time.Second, calm: 10 * time.Minute,
 }
 
@@ -113,11 +113,11 @@ const (
 func (c *Client) next() (action, time.Duration, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	act, wait := c.link.next(c.pace)
+	act, wait := c.link.next(c.pace, c.cfg.Now())
 	return act, wait, c.changed
 }
 
-func (l *link) next(p pace) (action, time.Duration) {
+func (l *link) next(p pace, now time.Time) (action, time.Duration) {
 	switch {
 	case l.state.givenUp() && l.dialled:
 		return actHang, 0
@@ -138,7 +138,7 @@ func (l *link) next(p pace) (action, time.Duration) {
 	case l.state == StateConnected && l.again:
 		return actAgain, spaced(l.refused, p.againFrom, p.againTo)
 	case l.state == StateConnected && !l.synced:
-		return actSynced, p.sync
+		return actSynced, l.missing(p, now)
 	case l.state == StateConnected:
 		return actWait, 0
 	default: // a login that does not come, a line that does not end

@@ -25,6 +25,8 @@ type marks struct {
 	lockedOn string    // the number that is about
 	phone    time.Time // when our own phone was last seen
 	synced   bool      // what was missed has come in
+	syncBy   time.Time // by when that is taken to be so
+	hearing  int       // messages that are being handed over
 	silent   bool      // keep-alives stay without an answer
 	deaf     bool      // a sign from another number of ours did not arrive
 	comeback bool      // there is one more try after being replaced
@@ -126,6 +128,32 @@ func (c *Client) Syncing() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.link.state == StateConnected && !c.link.synced
+}
+
+// missing is how long nothing more has to come before what was missed counts as in. What
+// is being handed over is coming in, and something may follow it.
+func (l *link) missing(p pace, now time.Time) time.Duration {
+	most := max(l.syncBy.Sub(now), 0)
+	if l.hearing > 0 {
+		return most
+	}
+	return min(p.sync, most)
+}
+
+// comesIn notes that a message is being handed over, and what it returns that it is no
+// more.
+func (c *Client) comesIn() (over func()) {
+	change := func(by int) {
+		c.mu.Lock()
+		c.link.hearing += by
+		synced := c.link.synced
+		c.mu.Unlock()
+		if !synced {
+			c.set(func(*link) {}) // who waits for silence waits anew
+		}
+	}
+	change(1)
+	return func() { change(-1) }
 }
 
 // notice learns from an event what it is not about: that we hear, and that our
