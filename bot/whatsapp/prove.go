@@ -57,8 +57,14 @@ func (f *Fleet) jittered(round uint64) time.Duration {
 // whether all did. One number alone writes to its own phone: that one's silence
 // is no proof of anything but that it may be off.
 func (f *Fleet) Prove(ctx context.Context) bool {
+	asked := map[string]bool{"": true} // a number that is linked twice has no other in itself
 	lines := slices.DeleteFunc(f.running(), func(c *Client) bool {
-		return c.Number() == "" || c.Syncing() || f.cfg.Board.Killed(c.Number())
+		number := c.Number()
+		if asked[number] || c.Syncing() || f.cfg.Board.Killed(number) {
+			return true
+		}
+		asked[number] = true
+		return false
 	})
 	all, mu := true, sync.Mutex{}
 	var round sync.WaitGroup

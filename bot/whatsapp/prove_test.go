@@ -172,3 +172,33 @@ func TestAKilledNumberSendsNothing(t *testing.T) {
 	must(t, s.sends(1, p, "3EB02", "y"))
 	hears(t, p, 1)
 }
+
+// One phone that was linked in two places is one number: it has no other to hear from, and
+// that says nothing against either line.
+func TestANumberThatIsLinkedTwiceIsNotDeaf(t *testing.T) {
+	n := network(t)
+	s := newSquad(t, n, storetest.Open(t, storetest.SQLite(t, store.Checkout)), t.TempDir(), 2, func(c *whatsapp.FleetConfig) {
+		c.Within = 300 * time.Millisecond
+		owner, err := n.AddAccount(numberIn(1), "")
+		must(t, err)
+		c.OnPairing = func(_ int, qr string) {
+			if err := owner.ScanQR(qr); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	s.run()
+	for slot := range 2 {
+		s.awaits(slot+1, flow.NumberLive)
+	}
+	for range 2 {
+		if !s.Prove(t.Context()) {
+			t.Error("a number does not hear itself")
+		}
+	}
+	for slot := range 2 {
+		if row := s.row(slot + 1); row.At(time.Now()) != flow.NumberLive {
+			t.Errorf("it stands %+v", row)
+		}
+	}
+}
