@@ -61,7 +61,8 @@ func warm(age time.Duration) (of, in int) {
 }
 
 // bucket holds tokens: a few at once, then one each so often. Full is when it
-// will be full again if nothing more is taken; it never runs backward.
+// will be full again if nothing more is taken; only what is given back makes that
+// sooner.
 type bucket struct {
 	burst int
 	each  time.Duration

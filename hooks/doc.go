@@ -8,6 +8,7 @@
 //
 // The package must not know what an event means, who the merchant is, how often
 // was tried before or where deliveries are kept. It reads no clock of its own
-// and keeps nothing but open connections. schedule.go only says how long to
-// wait; whoever keeps the deliveries does the waiting.
+// and keeps nothing but open connections and what opens the next one sooner.
+// schedule.go only says how long to wait; whoever keeps the deliveries does the
+// waiting.
 package hooks
