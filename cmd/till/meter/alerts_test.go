@@ -248,6 +248,38 @@ func TestAStepOfTheClockIsShownForTenMinutes(t *testing.T) {
 	}
 }
 
+// A clock that is asked of a slow server is not thereby wrong, as long as nobody knows
+// when in all that time it was read; of one that answers within a second it is known.
+func TestASlowAnswerMakesNoClockWrong(t *testing.T) {
+	r, e, rule := newRig(t), engine(t), rules(t)["TillClockWrong"]
+	for _, c := range []struct {
+		late, wrong time.Duration
+		fires       bool
+	}{{6 * time.Second, 0, false}, {6 * time.Second, time.Minute, false}, {time.Second, 0, false}, {800 * time.Millisecond, 3 * time.Second, true}} {
+		r.set(func() { r.late, r.wrong = c.late, c.wrong })
+		r.goes(30*time.Second, nil)
+		if got := r.kept.fires(t, e, rule.Expr, r.clock()); got != c.fires {
+			t.Errorf("where a clock that is %s off is said after %s it fires: %t", c.wrong, c.late, got)
+		}
+	}
+}
+
+// A Till whose first reading already fails knows of nothing that the other alerts could
+// tell, and that is told.
+func TestAStartThatNeverReadsTheStoreIsTold(t *testing.T) {
+	r, e, rule := newRig(t), engine(t), rules(t)["TillFiguresStale"]
+	r.must(r.db.Close())
+	for _, c := range []struct {
+		goes  time.Duration
+		fires bool
+	}{{90 * time.Second, false}, {time.Minute, true}} {
+		r.goes(c.goes, nil)
+		if got := r.kept.fires(t, e, rule.Expr, r.clock()); got != c.fires {
+			t.Errorf("after %s more it fires: %t", c.goes, got)
+		}
+	}
+}
+
 func TestAnAlertSaysThatThereIsNoTill(t *testing.T) {
 	r, e, rule := newRig(t), engine(t), rules(t)["TillDown"]
 	r.goes(time.Minute, nil)

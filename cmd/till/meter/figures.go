@@ -43,7 +43,7 @@ var (
 	diskSize         = gauge("till_data_disk_size_bytes", "Size of that disk.")
 	clockSkew        = gauge("till_clock_skew_seconds", "How far this machine's clock is ahead of another one, or was set forward in the last ten minutes.", "against")
 	watchTook        = gauge("till_watch_duration_seconds", "How long the last reading of the store took.")
-	watchedAt        = gauge("till_watch_timestamp_seconds", "When what is shown of the store was read.")
+	watchedAt        = gauge("till_watch_timestamp_seconds", "When what is shown of the store was read; before the first reading that works, when reading began.")
 )
 
 // Describe implements prometheus.Collector.
@@ -66,6 +66,7 @@ func (w *Watch) Collect(to chan<- prometheus.Metric) {
 		partUp.show(to, flag(p.OK), p.Name)
 	}
 	if r.at.IsZero() { // nothing is known yet, which is not the same as nothing being wrong
+		watchedAt.show(to, unixSeconds(w.began)) // or nobody would ever hear that no reading works
 		return
 	}
 	for env, queues := range r.exceptions {
@@ -94,5 +95,9 @@ func (w *Watch) Collect(to chan<- prometheus.Metric) {
 		clockSkew.show(to, skew.Seconds(), name)
 	}
 	watchTook.show(to, r.took.Seconds())
-	watchedAt.show(to, float64(r.at.UnixMilli())/float64(time.Second/time.Millisecond))
+	watchedAt.show(to, unixSeconds(r.at))
+}
+
+func unixSeconds(at time.Time) float64 {
+	return float64(at.UnixMilli()) / float64(time.Second/time.Millisecond)
 }

@@ -49,6 +49,7 @@ type rig struct {
 	numbers  []flow.Number
 	free     uint64
 	wrong    time.Duration // of the other clock
+	late     time.Duration // how long it takes to say its time
 	stepped  time.Duration // of now, what the clock was set forward by
 	moved    time.Duration // the test environment's clock, by merchants
 	away     bool          // one of the parts
@@ -149,8 +150,11 @@ func newRig(t *testing.T) *rig {
 		},
 		Disk: func() (uint64, uint64, error) { return r.free, 100 << 30, nil },
 		Clocks: map[string]func(context.Context) (time.Time, bool, error){
-			"redis": func(context.Context) (time.Time, bool, error) { return r.clock().Add(r.wrong), true, nil },
-			"none":  func(context.Context) (time.Time, bool, error) { return time.Time{}, false, errors.New("away") },
+			"redis": func(context.Context) (time.Time, bool, error) {
+				r.passes(r.late)
+				return r.clock().Add(r.wrong), true, nil
+			},
+			"none": func(context.Context) (time.Time, bool, error) { return time.Time{}, false, errors.New("away") },
 		},
 	})
 	return r

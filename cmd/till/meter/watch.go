@@ -22,6 +22,9 @@ const (
 	// ledgerStretch is how many transactions of the ledger a reading looks at, of
 	// each environment: a million take a quarter of an hour.
 	ledgerStretch = 20_000
+	// clockWithin is how long another clock may take to say its time: of an answer
+	// that took longer nobody knows when in it that was.
+	clockWithin = time.Second
 	// stepShown is how long it is shown that the machine's clock was set: what was
 	// put right is then forgotten.
 	stepShown = 10 * time.Minute
@@ -60,6 +63,7 @@ type Watch struct {
 	clock   []shown // by the machine's clock, the oldest first
 	ledgers map[flow.Environment]*sweep
 	moves   map[flow.Environment]moves
+	began   time.Time // before the first reading
 
 	mu   sync.Mutex
 	last reading
@@ -114,7 +118,7 @@ type sweep struct {
 
 // Watch makes a Watch of a Meter and shows with it what it reads.
 func (m *Meter) Watch(c WatchConfig) *Watch {
-	w := &Watch{cfg: c, ledgers: map[flow.Environment]*sweep{}, moves: map[flow.Environment]moves{}}
+	w := &Watch{cfg: c, ledgers: map[flow.Environment]*sweep{}, moves: map[flow.Environment]moves{}, began: c.Now()}
 	for _, p := range c.Places {
 		w.ledgers[p.Env] = &sweep{}
 	}
@@ -284,9 +288,8 @@ func (w *Watch) clocks(ctx context.Context, into *reading) {
 		if err != nil {
 			continue // that it is away is shown by its part
 		}
-		if has {
-			middle := asked.Add(w.cfg.Now().Sub(asked) / 2)
-			into.skew[name] = middle.Sub(said)
+		if took := w.cfg.Now().Sub(asked); has && took <= clockWithin {
+			into.skew[name] = asked.Add(took / 2).Sub(said)
 		}
 	}
 }
