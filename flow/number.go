@@ -51,7 +51,7 @@ func (s NumberState) Advice() string {
 	case NumberReplaced:
 		return "Stop the other program that uses this number, then restart Till."
 	case NumberLoggedOut:
-		return "Link it again: stop Till and run till pair."
+		return "Link it again by till pair; stop Till first, unless several processes share the data dir."
 	case NumberOutdated:
 		return "Set --whatsapp-version to what WhatsApp Web has now, or upgrade Till."
 	case NumberPasskey:

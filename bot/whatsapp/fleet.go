@@ -9,10 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,13 +51,13 @@ type FleetConfig struct {
 // A number that another process runs is waited for and taken over when that one
 // lets go of it, or says nothing for as long as a lease lasts.
 type Fleet struct {
-	cfg   FleetConfig
-	log   *slog.Logger
-	slots []int
+	cfg FleetConfig
+	log *slog.Logger
 
 	alone atomic.Int32 // whether its one number is answered by its own phone: phoneSilent, phoneAnswers, or 0 while nobody knows
 
 	mu     sync.Mutex
+	slots  []int           // of its numbers; one is added where another process links one
 	lines  map[int]*Client // those that this process runs now
 	faults map[int]error   // of numbers that do not run because of their keys
 }
@@ -89,38 +87,14 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	return &Fleet{cfg: cfg, log: cfg.Client.Log, slots: slots[:min(len(slots), MaxNumbers)], lines: map[int]*Client{}, faults: map[int]error{}}, nil
 }
 
-// KeysFile is where the keys of the number in a slot are.
-func KeysFile(dir, name string, slot int) string {
-	return filepath.Join(dir, name+"-"+strconv.Itoa(slot)+".db")
-}
-
-var keysName = regexp.MustCompile(`^([a-z]+)-([1-9]\d{0,3})\.db$`)
-
-// Slots are the places that have keys in a folder, in order.
-func Slots(dir, name string) ([]int, error) {
-	files, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("reading the folder of the keys: %w", err)
-	}
-	var slots []int
-	for _, f := range files {
-		if m := keysName.FindStringSubmatch(f.Name()); m != nil && m[1] == name {
-			slot, err := strconv.Atoi(m[2])
-			if err == nil {
-				slots = append(slots, slot)
-			}
-		}
-	}
-	slices.Sort(slots)
-	return slots, nil
-}
-
 // Run runs all numbers until ctx ends.
 func (f *Fleet) Run(ctx context.Context) error {
 	var running sync.WaitGroup
-	for _, slot := range f.slots {
-		running.Go(func() { f.keep(ctx, slot) })
-	}
+	running.Go(func() {
+		for slot := range f.found(ctx) {
+			running.Go(func() { f.keep(ctx, slot) })
+		}
+	})
 	if f.cfg.Every > 0 {
 		running.Go(func() { f.signs(ctx) })
 	}

@@ -47,6 +47,12 @@ var pairing = regexp.MustCompile(`(?m)^pairing: (.+)\n`)
 // link scans what the bot shows, as the owner of the number would.
 func (o *outside) link(p *tilltest.Process) {
 	o.t.Helper()
+	o.scan(p, botNumber)
+}
+
+// scan is link with the phone of a number.
+func (o *outside) scan(p *tilltest.Process, number string) {
+	o.t.Helper()
 	var text string
 	await.Until(o.t, "the bot shows a code", func() bool { // before or after it says what else is running
 		found := pairing.FindStringSubmatch(p.Said())
@@ -55,7 +61,7 @@ func (o *outside) link(p *tilltest.Process) {
 		}
 		return found != nil
 	})
-	if _, err := o.network.ScanQR(context.Background(), botNumber, botName, text); err != nil {
+	if _, err := o.network.ScanQR(context.Background(), number, botName, text); err != nil {
 		o.t.Fatal(err)
 	}
 }

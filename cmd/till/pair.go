@@ -29,7 +29,7 @@ type pairCmd struct {
 }
 
 func (pairCmd) Help() string {
-	return "Example:\n\n    till pair --whatsapp-network=whatsapp\n    till pair --whatsapp-network=whatsapp --phone 2348012345678\n\nEach run links one more number. Stop till serve first: a number is used by one process."
+	return "Example:\n\n    till pair --whatsapp-network=whatsapp\n    till pair --whatsapp-network=whatsapp --phone 2348012345678\n\nEach run links one more number, or again one that was unlinked. Stop till serve first, unless several processes share the data dir: one of them runs it within seconds."
 }
 
 // errNotYet is a message that came while the number was only being linked: it
@@ -116,11 +116,22 @@ func (c *pairCmd) take(ctx context.Context, a *app, db *store.DB) (*checkout.Lea
 	if slot < 1 || slot > whatsapp.MaxNumbers {
 		return nil, usageError{fmt.Errorf("--slot is a number from 1 to %d", whatsapp.MaxNumbers)}
 	}
-	lease, err := checkout.NewLeases(db, a.redis, "till:"+string(flow.Test)+":", holder(), time.Now, a.log).Take(ctx, slot, "")
+	lease, err := checkout.NewLeases(db, a.redis, "till:"+string(flow.Test)+":", holder(), time.Now, a.log).Take(ctx, slot, idle(list, slot))
 	if errors.Is(err, checkout.ErrHeld) {
-		return nil, fmt.Errorf("number %d is run by a Till that lives, or died less than %s ago: stop it, or wait", slot, checkout.LeaseLasts)
+		return nil, fmt.Errorf("number %d is run by a Till that lives, or died less than %s ago: stop it, or wait; where it is to be linked, that one shows the code itself", slot, checkout.LeaseLasts)
 	}
 	return lease, err
+}
+
+// idle is the process that runs the number in a slot and can do nothing with it, as it
+// was unlinked: it need not end for the number to be linked again, and takes it up then.
+func idle(list []flow.Number, slot int) string {
+	for _, n := range list {
+		if n.Slot == slot && n.State == flow.NumberLoggedOut {
+			return n.Holder
+		}
+	}
+	return ""
 }
 
 func (c *pairCmd) open(ctx context.Context, w *world, log *slog.Logger, lease *checkout.Lease) (*whatsapp.Client, error) {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"net/http"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 	"till/flow/redistest"
 	"till/flow/store"
 	"till/flow/store/storetest"
@@ -79,6 +81,51 @@ func TestASecondTillTakesTheNumberOver(t *testing.T) {
 	account = p.hears(`^\d{10}$`)[0]
 	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account})
 	p.hears(`(?i)receipt(?s:.*)takeover-2`) // the bank told the second of it, which registered last: asking would take a minute
+}
+
+// Beside a Till that runs, where others may share its data dir, one more number is
+// linked, and one again that its owner unlinked: it runs each within seconds.
+func TestNumbersAreLinkedBesideATillThatRuns(t *testing.T) {
+	t.Parallel() // it mostly waits
+	redis, o, dir := redistest.Start(t), newOutside(t), t.TempDir()
+	o.env = append(o.env, "TILL_DATABASE_URL="+ownDatabase(t, "linked"), "TILL_REDIS_URL="+redis.URL)
+	addr := tilltest.FreePort(t)
+	dev := start(t, dir, o.env, "dev", "--http-addr", addr)
+	await.Until(t, "the doctor says where the first one's code is", func() bool {
+		out, _ := dev.Beside("doctor", "--http-addr", addr) // it ends with 2 while there is none
+		return strings.Contains(out, "fix: Scan the code that Till shows under Operations")
+	})
+	o.link(dev)
+	dev.Line(`of that network|/phone$`)
+	m := &merchant{t: t, base: "http://" + addr, key: keptKey(t, dir)}
+	waitReady(m)
+	stands := func(number, state string) {
+		t.Helper()
+		await.Until(t, number+" is "+state, func() bool {
+			out, err := dev.Beside("numbers")
+			return err == nil && regexp.MustCompile(`(?m)^\d +\+`+number+` +`+state+` `).MatchString(out)
+		})
+	}
+	stands(botNumber, "live")
+
+	const second = "2349010000002"
+	more := start(t, dir, o.env, "pair")
+	o.scan(more, second)
+	more.EndsWell()
+	stands(second, "live")
+
+	devices, err := o.network.Devices(t.Context())
+	must(t, err)
+	for _, d := range devices {
+		if d.Phone == botNumber {
+			must(t, o.network.Device(t.Context(), d.Phone, d.Device, "logout", 0))
+		}
+	}
+	stands(botNumber, "logged-out")
+	again := start(t, dir, o.env, "pair", "--slot", "1")
+	o.link(again)
+	again.EndsWell()
+	stands(botNumber, "live")
 }
 
 // A database that says nothing any more holds up nobody who ends the program: it is given

@@ -196,6 +196,8 @@ func (l *look) whatsapp(ctx context.Context) {
 	case linked > 0:
 	case l.InsideWhatsApp():
 		l.warn("No number is linked: payers can write to nobody.", "till dev   (on the local network it links one by itself)")
+	case l.serves: // till pair is refused the number whose code it shows
+		l.fail("No number is linked: payers can write to nobody.", "Scan the code that Till shows under Operations of its console.")
 	default:
 		l.fail("No number is linked: payers can write to nobody.", "till pair --whatsapp-network="+l.WhatsAppNetwork)
 	}
