@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 )
 
 // Who looked at a payer's session or chat is kept, and apart from what people did.
@@ -46,5 +47,22 @@ func TestItIsKeptWhoLookedAtWhatIsKeptOfAPayer(t *testing.T) {
 	w.wants(owner.get("/sessions/wsp_sess_00000000000000000000000000"), http.StatusNotFound)
 	if n := looks("wsp_sess_00000000000000000000000000"); n != 0 {
 		t.Errorf("what is not there was looked at %d times", n)
+	}
+}
+
+// WhatsApp does not always say a payer's telephone number, and one who was forgotten has
+// none any more: that is said, in place of half a number.
+func TestAPhoneThatNobodyKnowsIsNotShown(t *testing.T) {
+	w := open(t)
+	id := w.opened(w.ada, `,"mode":"chat"`)
+	s, err := w.dbs[flow.Test].Session(t.Context(), flow.SessionID(id))
+	must(t, err)
+	must(t, w.services[flow.Test].Hear(t.Context(), checkout.Inbound{
+		Number: "2348000000001", Person: "78@lid", Message: "M1", Intent: flow.Intent{Kind: flow.MeansCode, Code: s.EntryCode, Text: "Pay " + s.EntryCode},
+	}))
+	shown := w.as(flow.RoleSupport).post("/sessions/"+id+"/reveal", form("reason", "to call back"))
+	w.wants(shown, http.StatusOK, "Phone: none is known.")
+	if strings.Contains(shown.body, "(WhatsApp") {
+		t.Error("a number without digits is shown")
 	}
 }

@@ -65,7 +65,7 @@ func (s *Service) called(ctx context.Context, row *store.ChatRow) error {
 // speaks of money. What it had still to send is withdrawn in the same
 // transaction, so that it never talks over the agent. seen is the Seq of the
 // state that the agent looked at, 0 for whatever it is now.
-// Errors: flow.ErrDesk, resource_not_found.
+// Errors: flow.ErrDesk, resource_not_found, invalid_field where its payer was forgotten.
 func (s *Service) Claim(ctx context.Context, id flow.ChatID, agent string, seen int64) error {
 	return s.desk(ctx, "take a chat over", id, seen, flow.News{Kind: flow.NewsClaimed, By: agent}, Call{})
 }
@@ -118,6 +118,9 @@ func (s *Service) desk(ctx context.Context, doing string, id flow.ChatID, seen i
 		row, err := w.tx.Chat(w.ctx, id)
 		if err != nil {
 			return err
+		}
+		if Forgotten(row.Person) && n.Kind != flow.NewsReleased {
+			return toNobody()
 		}
 		chat, err := w.stands(row)
 		if err != nil {

@@ -67,7 +67,7 @@ func (s *Service) Notes(ctx context.Context, project flow.ProjectID, id flow.Ses
 
 // SayAgain sends every chat of a session once more what its payer has to do, and
 // says how many chats there are. Errors: resource_not_found, rate_limited where
-// that was done less than a minute ago.
+// that was done less than a minute ago, invalid_field where its payer was forgotten.
 func (s *Service) SayAgain(ctx context.Context, project flow.ProjectID, id flow.SessionID, by string) (chats int, err error) {
 	err = s.update(ctx, func(w *saving) error {
 		if _, err := w.owned(project, id); err != nil {
@@ -86,15 +86,27 @@ func (s *Service) SayAgain(ctx context.Context, project flow.ProjectID, id flow.
 		if err != nil {
 			return err
 		}
+		chats = 0 // it may be done once more
 		for _, row := range rows {
+			if Forgotten(row.Person) {
+				continue
+			}
 			if err := w.tellChat(row.ID, id, flow.News{Kind: flow.NewsAgain, By: by}); err != nil {
 				return err
 			}
+			chats++
 		}
-		chats = len(rows)
+		if chats == 0 && len(rows) > 0 {
+			return toNobody()
+		}
 		return nil
 	})
 	return chats, wrap("send instructions again", err)
+}
+
+// toNobody refuses to write to a payer who was forgotten: it would stand as not sent.
+func toNobody() error {
+	return flow.Refuse(flow.CodeInvalidField, "The payer was forgotten, and nothing can be sent to them.")
 }
 
 // Explain is what a payer can be told of each payment of a session that did not
