@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -179,7 +180,7 @@ func (c *backupCmd) write(w *world, at time.Time) (list manifest, size int64, er
 		return list, 0, err
 	}
 	for _, name := range names {
-		one, err := copyAside(filepath.Join(c.DataDir, name), filepath.Join(aside, name))
+		one, err := copyAside(w.ctx, filepath.Join(c.DataDir, name), filepath.Join(aside, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // gone since it was listed
 		}
@@ -248,7 +249,7 @@ const sqliteMagic = "SQLite format 3\x00"
 
 // copyAside copies one file: a database as it stands at one moment, anything else
 // as it is.
-func copyAside(from, to string) (out backedFile, err error) {
+func copyAside(ctx context.Context, from, to string) (out backedFile, err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return out, err
 	}
@@ -259,7 +260,7 @@ func copyAside(from, to string) (out backedFile, err error) {
 	defer func() { err = errors.Join(err, in.Close()) }()
 	head := make([]byte, len(sqliteMagic))
 	if n, err := io.ReadFull(in, head); err == nil && string(head[:n]) == sqliteMagic {
-		if err := store.CopySQLite(from, to); err != nil {
+		if err := store.CopySQLite(ctx, from, to); err != nil {
 			return out, err
 		}
 	} else if err := copyPlain(in, to); err != nil {

@@ -182,7 +182,7 @@ func keepBefore(ctx context.Context, c store.Config, stamp string, got store.Ins
 		return "", err
 	}
 	to := under(dir, file)
-	err = store.CopySQLite(under(c.Dir, file), to+unfinished)
+	err = store.CopySQLite(ctx, under(c.Dir, file), to+unfinished)
 	if err == nil {
 		err = os.Rename(to+unfinished, to)
 	}

@@ -192,8 +192,9 @@ func addressed(c Config) string {
 
 // CopySQLite writes what an SQLite file holds at one moment to a new file,
 // beside whoever works with it; nobody waits for it. It is not made for
-// PostgreSQL, which has tools of its own.
-func CopySQLite(from, to string) (err error) {
+// PostgreSQL, which has tools of its own. Once ctx ends the copy does, and what is
+// there of it is for the caller to remove.
+func CopySQLite(ctx context.Context, from, to string) (err error) {
 	if _, err := os.Stat(from); err != nil {
 		return fmt.Errorf("copy a database: %w", err)
 	}
@@ -202,7 +203,13 @@ func CopySQLite(from, to string) (err error) {
 		return fmt.Errorf("copy %s: %w", filepath.Base(from), err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.Exec("VACUUM INTO ?", to); err != nil {
+	done := db.Until(ctx)
+	_, err = db.Exec("VACUUM INTO ?", to)
+	done()
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if err != nil {
 		return fmt.Errorf("copy %s: %w", filepath.Base(from), err)
 	}
 	f, err := os.OpenFile(to, os.O_RDWR, 0) //nolint:gosec // the caller names it

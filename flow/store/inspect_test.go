@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/await"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -58,6 +60,24 @@ func TestALookNamesWhatIsPending(t *testing.T) {
 	})
 }
 
+// Whoever is told to stop does not copy to the end.
+func TestACopyEndsWithWhoAsksForIt(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "large.db"), filepath.Join(dir, "copy.db")
+	db, err := sql.Open("sqlite", "file:"+from)
+	must(t, err)
+	_, err = db.ExecContext(t.Context(), `CREATE TABLE t AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 256) SELECT zeroblob(1 << 20) AS x FROM n`)
+	must(t, errors.Join(err, db.Close()))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- store.CopySQLite(ctx, from, to) }()
+	await.Until(t, "the copy is begun", func() bool { info, err := os.Stat(to); return err == nil && info.Size() > 0 })
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("told to stop, it ends with %v", err)
+	}
+}
+
 // A copy of a database that is written to holds what was committed when it was
 // made, whole.
 func TestACopyIsWhole(t *testing.T) {
@@ -65,7 +85,7 @@ func TestACopyIsWhole(t *testing.T) {
 	db := storetest.Open(t, c)
 	keep(t, db, session(1))
 	dir := t.TempDir()
-	must(t, store.CopySQLite(filepath.Join(c.Dir, c.Name+".db"), filepath.Join(dir, c.Name+".db")))
+	must(t, store.CopySQLite(t.Context(), filepath.Join(c.Dir, c.Name+".db"), filepath.Join(dir, c.Name+".db")))
 	keep(t, db, session(2))
 	if faults, err := store.CheckSQLite(filepath.Join(dir, c.Name+".db")); err != nil || len(faults) > 0 {
 		t.Errorf("the copy: %v, %v", faults, err)
@@ -78,7 +98,7 @@ func TestACopyIsWhole(t *testing.T) {
 	if _, err := other.Session(t.Context(), "wsp_sess_002"); flow.CodeOf(err) != flow.CodeNotFound {
 		t.Errorf("what came after the copy is in it: %v", err)
 	}
-	if err := store.CopySQLite(filepath.Join(dir, "none.db"), filepath.Join(dir, "made.db")); !errors.Is(err, fs.ErrNotExist) {
+	if err := store.CopySQLite(t.Context(), filepath.Join(dir, "none.db"), filepath.Join(dir, "made.db")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a copy of nothing: %v", err)
 	}
 }

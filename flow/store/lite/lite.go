@@ -24,7 +24,8 @@ import (
 // Conn is one connection to an SQLite file, for one goroutine at a time.
 //
 // No statement can be cancelled: SQLite answers an interrupted write by undoing
-// the whole batch, other callers' work included.
+// the whole batch, other callers' work included. Until is for a connection that has
+// none.
 type Conn struct {
 	tls  *libc.TLS
 	db   uintptr
