@@ -70,11 +70,23 @@ type Turn struct {
 // them first.
 func (t Turn) Touches() []SessionID {
 	list := []SessionID{t.Chat.Focus, t.About, t.ByCode, t.Quoted}
-	if parked, ok := t.Chat.parked(); ok {
-		list = append(list, parked.Session)
+	says := t.Heard
+	if talk, ok := t.Chat.Talk(t.About); ok && t.News != nil {
+		says = talk.Held // the bank's answer has it decided on
 	}
-	if settled, ok := t.Chat.settled(); ok && t.Heard != nil && (t.Heard.Kind == MeansBack || t.Heard.Kind == MeansReceipt) {
-		list = append(list, settled.Session)
+	stands := []Chat{t.Chat}
+	if t.Quoted != "" { // what is answered to comes into focus first: others are before it then
+		moved := t.Chat
+		moved.Focus = t.Quoted
+		stands = append(stands, moved)
+	}
+	for _, chat := range stands {
+		if parked, ok := chat.parked(); ok {
+			list = append(list, parked.Session)
+		}
+		if settled, ok := chat.settled(); ok && says != nil && (says.Kind == MeansBack || says.Kind == MeansReceipt) {
+			list = append(list, settled.Session)
+		}
 	}
 	if t.News != nil && t.News.Kind == NewsTimer {
 		for _, talk := range t.Chat.Talks {
