@@ -86,6 +86,7 @@ func (*Console) liveChat(v *visit) error {
 	if _, err := service.DeskChat(v.ctx, project, id); err != nil {
 		return err
 	}
+	v.looks("look.chat", project, string(id)) // also of a page that stays open for hours
 	var shown int64 = -1
 	var last []byte
 	return v.live(func(ctx context.Context) ([]byte, error) {

@@ -39,6 +39,18 @@ func TestItIsKeptWhoLookedAtWhatIsKeptOfAPayer(t *testing.T) {
 	if n := looks(id); n != 3 {
 		t.Errorf("and one of them an hour later: %d rows", n)
 	}
+	w.pass(-3 * time.Hour) // the clock is set back
+	w.wants(support.get("/sessions/"+id), http.StatusOK)
+	if n := looks(id); n != 4 {
+		t.Errorf("and after the clock was set back: %d rows", n)
+	}
+	w.pass(time.Hour + time.Second)
+	if status, _ := support.stream("/sessions/" + id + "/live"); status != http.StatusOK {
+		t.Errorf("the live part is answered with %d", status)
+	}
+	if n := looks(id); n != 5 {
+		t.Errorf("and on a page that stayed open for an hour: %d rows", n)
+	}
 	for _, path := range []string{"/team/audit", "/sessions/" + id} { // which tell what people did
 		if page := owner.get(path); strings.Contains(page.body, "look.session") {
 			t.Errorf("%s is full of who looked", path)

@@ -111,6 +111,7 @@ func (c *Console) liveSession(v *visit) error {
 	if err != nil {
 		return err
 	}
+	v.looks("look.session", s.Project, string(s.ID)) // also of a page that stays open for hours
 	service, who, name := v.service, v.who, v.projectName(s.Project)
 	var last []byte
 	var read time.Time

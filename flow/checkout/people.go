@@ -224,13 +224,20 @@ func (a *Accounts) Audit(ctx context.Context, row flow.Audited, reasoned bool) e
 	return wrap("keep what was done", a.db.Update(ctx, func(tx *store.Tx) error { return tx.AddAudit(ctx, row) }))
 }
 
-// lookedFor is how long somebody who looked at something is taken to be looking.
-const lookedFor = time.Hour
+// The bounds of a look.
+const (
+	lookedFor   = time.Hour   // somebody who looked at something is taken to be looking
+	lookedApart = time.Minute // the clocks of two processes are, at most
+)
 
 // Saw keeps that somebody looks at what is kept of a payer: once an hour, however
-// often the same is shown. The NDPA of 2023 lets payers ask who saw what is theirs.
+// often the same is shown. A look that was kept by a clock which was set back since is
+// none of this hour. The NDPA of 2023 lets payers ask who saw what is theirs.
 func (a *Accounts) Saw(ctx context.Context, row flow.Audited) error {
-	known, err := a.db.Audit(ctx, store.AuditFilter{Actor: row.Actor, Action: row.Action, Subject: row.Subject, From: a.desk().Add(-lookedFor), Limit: 1})
+	now := a.desk()
+	known, err := a.db.Audit(ctx, store.AuditFilter{
+		Actor: row.Actor, Action: row.Action, Subject: row.Subject, From: now.Add(-lookedFor), Until: now.Add(lookedApart), Limit: 1,
+	})
 	if err != nil || len(known) > 0 {
 		return err
 	}
