@@ -55,7 +55,8 @@ func (k EventKind) OnRequest() bool {
 }
 
 // Event is a fact, saved in the transaction of its cause. Body is the exact
-// bytes that every delivery of it carries; they never change.
+// bytes that every delivery of it carries; they change only where a payer is
+// forgotten who stands in them.
 type Event struct {
 	ID        EventID
 	Kind      EventKind

@@ -73,6 +73,13 @@ func (d *deciding) do(kind EffectKind, t Talk) {
 // now is the time of the turn, in ms.
 func (d *deciding) now() int64 { return d.turn.Now.UnixMilli() }
 
+// holds says whether a bound of at most so long, which ends at a time, is not over yet.
+// One that a clock told which was set back since holds no longer.
+func (d *deciding) holds(until int64, most time.Duration) bool {
+	left := until - d.now()
+	return left > 0 && left <= most.Milliseconds()
+}
+
 // in is a time from now, in ms.
 func (d *deciding) in(wait time.Duration) int64 { return d.turn.Now.Add(wait).UnixMilli() }
 
@@ -120,7 +127,7 @@ func (d *deciding) hear(in Intent) {
 	d.chat.Wrote = d.now()
 	flood := d.flood()
 	t, ok := d.quoted(in.Kind, flood)
-	confirming, guess := d.now() < t.ConfirmTo, t.Guess
+	confirming, guess := d.holds(t.ConfirmTo, CancelConfirm), t.Guess
 	if confirming && !flood && in.Kind == MeansConfirm && d.early(t) {
 		d.why = "asks to cancel again: the question whether to could not be read yet"
 		return
@@ -266,7 +273,7 @@ func (d *deciding) code() {
 	co, ok := d.turn.Checkouts[d.turn.ByCode]
 	ok = ok && d.turn.ByCode != ""
 	t, known := d.chat.Talk(co.Session.ID)
-	if d.now() < d.chat.DeafTo && !known {
+	if d.holds(d.chat.DeafTo, quietFor) && !known {
 		d.why = "too many codes that open nothing"
 		return
 	}
@@ -356,7 +363,7 @@ func (d *deciding) reopen(t *Talk) {
 // stranger answers somebody who has no session: twice, then not for an hour.
 func (d *deciding) stranger() {
 	d.why = "no session in this chat"
-	if d.now() < d.chat.QuietTo {
+	if d.holds(d.chat.QuietTo, quietFor) {
 		return
 	}
 	d.say("need_code", nil)

@@ -81,3 +81,62 @@ func TestTheWordDoesNotCancelWhatOthersPaidMeanwhile(t *testing.T) {
 		t.Errorf("says %q (%s), does %+v", keys(d), d.Why, d.Effects)
 	}
 }
+
+// A clock that was set back by days keeps nobody waiting for days: what was to hold for
+// minutes, or for an hour, was told by another clock then.
+func TestNoBoundOfAChatHoldsForAsLongAsTheClockWasSetBack(t *testing.T) {
+	ahead := standing(flow.Choosing).Now.Add(3 * 24 * time.Hour)
+	back := func(turn flow.Turn, c flow.Chat) flow.Turn {
+		turn.Chat = c
+		return turn
+	}
+	t.Run("codes open again", func(t *testing.T) {
+		turn := standing(flow.Choosing)
+		turn.Chat = flow.Chat{ID: "chat_1"}
+		wrong := heard(turn, flow.Intent{Kind: flow.MeansCode, Code: "00000000"})
+		for wrong.Now = ahead; wrong.Chat.DeafTo == 0; {
+			wrong.Chat = flow.Decide(wrong).Chat
+		}
+		if d := flow.Decide(heard(back(turn, wrong.Chat), flow.Intent{Kind: flow.MeansCode, Code: "7K3M9QTX"})); keys(d) != "summary" {
+			t.Errorf("a code that is right is answered with %q: %s", keys(d), d.Why)
+		}
+	})
+	t.Run("who has no session is asked for the code", func(t *testing.T) {
+		turn := heard(standing(flow.Choosing), flow.Intent{Kind: flow.MeansThanks})
+		turn.Chat = flow.Chat{ID: "chat_1"}
+		strange := turn
+		for strange.Now = ahead; strange.Chat.QuietTo == 0; {
+			strange.Chat = flow.Decide(strange).Chat
+		}
+		if d := flow.Decide(back(turn, strange.Chat)); keys(d) != "need_code" {
+			t.Errorf("a stranger is answered with %q", keys(d))
+		}
+	})
+	t.Run("it can be cancelled", func(t *testing.T) {
+		turn := heard(standing(flow.Choosing), flow.Intent{Kind: flow.MeansCancel})
+		asks := turn
+		asks.Now = turn.Now.Add(3 * time.Hour)
+		d := flow.Decide(heard(back(turn, flow.Decide(asks).Chat), flow.Intent{Kind: flow.MeansConfirm}))
+		if keys(d) != "cancel_confirm" {
+			t.Fatalf("CANCEL is answered with %q: %s", keys(d), d.Why)
+		}
+		turn.Now = turn.Now.Add(10 * time.Second)
+		d = flow.Decide(heard(back(turn, d.Chat), flow.Intent{Kind: flow.MeansConfirm}))
+		if len(d.Effects) != 1 || d.Effects[0].Kind != flow.DoCancel {
+			t.Errorf("and once more it does %+v", d.Effects)
+		}
+	})
+	t.Run("what is not understood or not text is answered, and a method is offered", func(t *testing.T) {
+		turn := standing(flow.Choosing)
+		until := ahead.UnixMilli()
+		turn.Chat.UnreadTo = until
+		talk := &turn.Chat.Talks[0]
+		talk.Unknown, talk.HushTo, talk.Down, talk.DownTo = 5, until, flow.Card, until
+		if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansUnread})); keys(d) != "only_text summary" || d.Says[1].Args["card"] == "" {
+			t.Errorf("a voice note is answered with %+v", d.Says)
+		}
+		if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansNothing})); keys(d) != "not_understood_choose" {
+			t.Errorf("what is not understood is answered with %q", keys(d))
+		}
+	})
+}

@@ -187,7 +187,7 @@ func whole(co Checkout) map[string]string {
 func (d *deciding) menuArgs(t Talk, co Checkout) map[string]string {
 	args, open := about(co), payable(co)
 	for _, m := range open {
-		if m != t.Down || d.now() >= t.DownTo || len(open) == 1 {
+		if m != t.Down || !d.holds(t.DownTo, downFor) || len(open) == 1 {
 			args[string(m)] = "yes"
 		}
 	}

@@ -327,7 +327,7 @@ func (d *deciding) bank(t *Talk, co Checkout, code string) {
 // unread answers what is not text, now and then.
 func (d *deciding) unread(t *Talk, co Checkout) {
 	d.why = "cannot be read, and that was said a moment ago"
-	if d.now() < d.chat.UnreadTo {
+	if d.holds(d.chat.UnreadTo, unreadFor) {
 		return
 	}
 	d.why = "only text can be read"
@@ -343,7 +343,7 @@ func (d *deciding) unread(t *Talk, co Checkout) {
 // ladder counts what was not understood in a row. After the third time it is
 // not answered for a while, and support should have a look.
 func (d *deciding) ladder(t *Talk) int {
-	if t.HushTo != 0 && d.now() >= t.HushTo {
+	if t.HushTo != 0 && !d.holds(t.HushTo, hushFor) {
 		t.Unknown, t.HushTo = 0, 0
 	}
 	if t.Unknown++; t.Unknown == maxUnknown+1 {
