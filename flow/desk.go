@@ -198,7 +198,7 @@ func (d *deciding) deskTimer() {
 	desk := d.chat.Desk
 	given := time.UnixMilli(desk.Since).Add(DeskIdle)
 	_, dark := night(d.turn.Now)
-	hush := d.chat.Stopped || dark && d.now()-d.chat.Wrote > lately.Milliseconds()
+	hush := d.chat.Stopped || dark && d.asleep()
 	switch {
 	case desk.State == DeskWaiting && !desk.Told && d.turn.Now.Before(given):
 		d.why = "nobody has come: the bot offers itself"

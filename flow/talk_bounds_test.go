@@ -30,6 +30,9 @@ func TestAReminderThatCameTooLateIsNotSaid(t *testing.T) {
 		"chosen meanwhile": {func(turn *flow.Turn) {
 			turn.Chat.Talks[0].Timers = flow.Timers{Nudge: turn.Now.UnixMilli()}
 		}, ""},
+		"at night, of whoever wrote just now":    {func(turn *flow.Turn) { atNight(turn, -time.Minute) }, "reminder alone"},
+		"at night":                               {func(turn *flow.Turn) { atNight(turn, -time.Hour) }, ""},
+		"at night, after the clock was set back": {func(turn *flow.Turn) { atNight(turn, 3*time.Hour) }, ""},
 	} {
 		turn := standing(flow.AwaitTransfer)
 		turn.Chat.Talks[0].Timers.Remind = turn.Now.UnixMilli()
@@ -39,6 +42,18 @@ func TestAReminderThatCameTooLateIsNotSaid(t *testing.T) {
 			t.Errorf("%s: says %q (%s), timers %+v", name, keys(d), d.Why, talkOf(d).Timers)
 		}
 	}
+}
+
+// atNight has a turn come at night, and its payer have written some time from then.
+func atNight(turn *flow.Turn, wrote time.Duration) {
+	co := turn.Checkouts["wsp_sess_1"]
+	turn.Now = time.Date(2026, 3, 2, 23, 30, 0, 0, time.UTC)
+	co.Session.ExpiresAt = turn.Now.Add(time.Hour)
+	for i := range co.Attempts {
+		co.Attempts[i].ExpiresAt = turn.Now.Add(5 * time.Minute)
+	}
+	turn.Checkouts["wsp_sess_1"] = co
+	turn.Chat.Talks[0].Timers.Remind, turn.Chat.Wrote = turn.Now.UnixMilli(), turn.Now.Add(wrote).UnixMilli()
 }
 
 // Whoever floods the chat over and over is shown to supporters, and each time is quiet

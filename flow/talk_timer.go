@@ -153,12 +153,18 @@ func (d *deciding) mayRemind(t *Talk, co Checkout) bool {
 		d.why = "no reminder: the session is over"
 	case co.Session.Status == SessionProcessing:
 		d.why = "no reminder: money is on its way"
-	case dark && d.now()-d.chat.Wrote > lately.Milliseconds():
+	case dark && d.asleep():
 		d.why = "no reminder at night"
 	default:
 		return true
 	}
 	return false
+}
+
+// asleep says whether a payer has not written lately, nor by a clock that was set back since.
+func (d *deciding) asleep() bool {
+	apart := d.now() - d.chat.Wrote
+	return max(apart, -apart) > lately.Milliseconds()
 }
 
 // nudge asks once whether somebody who chose nothing still wants to pay.
@@ -175,7 +181,7 @@ func (d *deciding) nudge(t *Talk, co Checkout) {
 		return
 	}
 	if !d.mayRemind(t, co) {
-		if morning, dark := night(d.turn.Now); dark && !d.chat.Stopped && morning.Before(co.Session.ExpiresAt) && d.now()-d.chat.Wrote > lately.Milliseconds() {
+		if morning, dark := night(d.turn.Now); dark && !d.chat.Stopped && morning.Before(co.Session.ExpiresAt) && d.asleep() {
 			t.Timers.Nudge = morning.UnixMilli()
 		}
 		return
