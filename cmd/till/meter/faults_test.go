@@ -26,6 +26,10 @@ var faults = map[string]struct {
 		before: func(r *rig) { r.must(r.money()) },
 		fault:  func(r *rig) { r.spoilLedger() },
 	},
+	"TillOneAway": {
+		before: func(r *rig) { r.goes(time.Minute, func() { r.kept.up("another", r.clock(), 1) }) },
+		each:   func(r *rig) { r.kept.up("another", r.clock(), 0) },
+	},
 	"TillExceptionWaits":     {fault: func(r *rig) { r.must(r.money()) }, lasts: 11 * time.Minute},
 	"TillExceptionForgotten": {fault: func(r *rig) { r.must(r.money()); r.passes(24 * time.Hour) }, lasts: time.Minute},
 	"TillNoCharges": {

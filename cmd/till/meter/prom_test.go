@@ -40,9 +40,15 @@ func (point) FH() *histogram.FloatHistogram { return nil }
 func (point) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
 func (p point) Copy() chunks.Sample         { return p }
 
+// up is what Prometheus itself adds for each target: 0 where it did not answer.
+func (s *scrapes) up(instance string, at time.Time, value float64) {
+	s.add("up", at, value, "job", "till", "instance", instance)
+}
+
 // scrape keeps everything that a registry shows at a time.
 func (s *scrapes) scrape(t *testing.T, from prometheus.Gatherer, at time.Time) {
 	t.Helper()
+	s.up("this", at, 1)
 	families, err := from.Gather()
 	if err != nil {
 		t.Fatal(err)
