@@ -133,7 +133,7 @@ func TestNoNumberOfAPersonIsEverWrittenDown(t *testing.T) {
 	words := []string{"Nwakaego", "Ezeakonobi", "1987-06-05"}
 	var answers strings.Builder
 	for i := range 50 {
-		number := fmt.Sprintf("%011d", 22_000_000_019+i*1_234_567)
+		number := fmt.Sprintf("%011d", 22_000_000_019+int64(i)*1_234_567)
 		words = append(words, number)
 		if i == 30 {
 			m.call(http.MethodPut, "/v1/test/bank/conditions", object{"up": false})
