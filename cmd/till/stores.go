@@ -259,10 +259,11 @@ func cannotOpen(set config.Settings, name string, err error) error {
 		err = own.Err // what merchants read of it says nothing here
 	}
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	said := strings.TrimSpace(lines[len(lines)-1])
 	if store.Pooled(err) {
-		return fmt.Errorf("a pooler stands between Till and PostgreSQL, and does not pass on what a connection asks for: %s (give --database-url the address of PostgreSQL itself: Till pools its connections)", strings.TrimSpace(lines[len(lines)-1]))
+		return fmt.Errorf("a pooler stands between Till and PostgreSQL, and does not pass on what a connection asks for: %s (give --database-url the address of PostgreSQL itself: Till pools its connections)", said)
 	}
-	return fmt.Errorf("the database cannot be used: %s (check --database-url)", strings.TrimSpace(lines[len(lines)-1]))
+	return fmt.Errorf("the database cannot be used: %s (check --database-url)", said)
 }
 
 // place is the setting that says where what is kept stands.

@@ -13,11 +13,7 @@ func TestNobodyWritesToWhoIsForgotten(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		ctx := t.Context()
-		s := w.adaSession()
-		w.adaPays(s)
-		chat := w.find().Chats[0].ID
-		_, err := w.forgets(w.find())
-		w.must(err)
+		s, chat := w.forgottenAda()
 		before, err := w.db.SaysOf(ctx, chat, 99)
 		w.must(err)
 		if err := w.service.Claim(ctx, chat, "bola", 0); flow.CodeOf(err) != flow.CodeInvalidField {

@@ -119,17 +119,24 @@ func TestWhoIsForgottenStandsNowhere(t *testing.T) {
 	})
 }
 
+// forgottenAda is a session that Ada paid, and her chat, once she was forgotten.
+func (w *world) forgottenAda() (flow.Session, flow.ChatID) {
+	w.t.Helper()
+	s := w.adaSession()
+	w.adaPays(s)
+	chat := w.find().Chats[0].ID
+	_, err := w.forgets(w.find())
+	w.must(err)
+	return s, chat
+}
+
 // Money that still comes for somebody who was forgotten is booked, and nobody is
 // written to: there is no address any more.
 func TestNewsForWhoIsForgottenGoToNobody(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		ctx := t.Context()
-		s := w.adaSession()
-		w.adaPays(s)
-		chat := w.find().Chats[0].ID
-		_, err := w.forgets(w.find())
-		w.must(err)
+		s, chat := w.forgottenAda()
 		w.sending(func(o checkout.Outgoing) error {
 			t.Errorf("to %s was sent: %s", o.Person, o.Text)
 			return nil
