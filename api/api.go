@@ -73,8 +73,8 @@ type Config struct {
 	Doctor func(ctx context.Context) []console.Diagnosis
 	// CheckURL judges where the webhooks of an environment may be sent.
 	CheckURL func(env flow.Environment, raw string) error
-	// NewSecret makes the signing secret of a webhook endpoint.
-	NewSecret func() (string, error)
+	// NewSecret makes what signs for a webhook endpoint.
+	NewSecret func(flow.Signature) (string, error)
 	// BankNames knows the banks that payers pay from, by code.
 	BankNames func(code string) (flow.Bank, bool)
 	// Proxies are the networks of the proxies in front, whose word about who

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -11,15 +12,17 @@ import (
 
 const endpointsPath = "/v1/webhook-endpoints"
 
-// endpointRecord is a webhook endpoint as its merchant reads it. The secret is
-// there once, in the answer that made it.
+// endpointRecord is a webhook endpoint as its merchant reads it. A secret is
+// there once, in the answer that made it; a public key always.
 type endpointRecord struct {
 	flow.EndpointRecord
 
-	HeldSince               *string `json:"heldSince"`
-	Secret                  string  `json:"secret,omitempty"`
-	SecretHint              string  `json:"secretHint"`
-	PreviousSecretExpiresAt *string `json:"previousSecretExpiresAt"`
+	HeldSince               *string        `json:"heldSince"`
+	Signature               flow.Signature `json:"signature"`
+	Secret                  string         `json:"secret,omitempty"`
+	SecretHint              string         `json:"secretHint"`
+	PublicKey               *string        `json:"publicKey"`
+	PreviousSecretExpiresAt *string        `json:"previousSecretExpiresAt"`
 }
 
 // recordEndpoint makes the record of an endpoint as it stands now.
@@ -27,7 +30,7 @@ func (c *call) recordEndpoint(e flow.Endpoint) endpointRecord {
 	r := endpointRecord{EndpointRecord: flow.RecordEndpoint(e), HeldSince: flow.StampOrNull(e.OpenSince)}
 	signing := e.Signing(c.service.Now())
 	if len(signing) > 0 {
-		r.SecretHint = hint(signing[0])
+		r.Signature, r.SecretHint, r.PublicKey = flow.SignatureOf(signing[0]), flow.SecretHint(signing[0]), flow.OrNull(flow.PublicKeyOf(signing[0]))
 	}
 	if len(signing) > 1 {
 		r.PreviousSecretExpiresAt = flow.StampOrNull(e.Retiring[0])
@@ -42,6 +45,14 @@ func (f *form) kinds(name string) []flow.EventKind {
 		out = append(out, flow.EventKind(k))
 	}
 	return out
+}
+
+// signature takes how an endpoint is signed for; as where nothing is said of it.
+func (f *form) signature(as flow.Signature) flow.Signature {
+	if !f.has("signature") {
+		return as
+	}
+	return flow.Signature(f.oneOf("signature", flow.CodeInvalidField, namesOf(flow.Signatures())...))
 }
 
 // hook takes the URL of an endpoint.
@@ -62,13 +73,14 @@ func (s *Server) addEndpoint(c *call) error {
 	e := flow.Endpoint{
 		Project: c.project.ID, URL: s.hook(c, f), Description: f.text("description", text{most: maxDescription}), Events: f.kinds("events"),
 	}
+	kind := f.signature(flow.SignatureV1)
 	if err := f.done(); err != nil {
 		return err
 	}
 	if err := c.audit(c.key.Environment, "endpoint.add", string(c.project.ID), "to "+flow.HostOf(e.URL)); err != nil {
 		return err
 	}
-	secret, err := s.cfg.NewSecret()
+	secret, err := s.cfg.NewSecret(kind)
 	if err != nil {
 		return err
 	}
@@ -81,7 +93,9 @@ func (s *Server) addEndpoint(c *call) error {
 // recordSecret is the answer of a call that shows an endpoint's new secret.
 func (c *call) recordSecret(m checkout.Made) any {
 	record := c.recordEndpoint(m.Endpoint)
-	record.Secret = m.Endpoint.Secrets[0]
+	if record.Signature == flow.SignatureV1 { // the private key of another is for nobody else
+		record.Secret = m.Endpoint.Secrets[0]
+	}
 	return record
 }
 
@@ -187,8 +201,13 @@ func (*Server) removeEndpoint(c *call) error {
 
 // rotateSecret is POST /v1/webhook-endpoints/{id}/rotate-secret.
 func (s *Server) rotateSecret(c *call) error {
-	id, err := alone(c, c.endpointID)
+	id, err := c.endpointID()
 	if err != nil {
+		return err
+	}
+	f := c.form(decodeRules{optional: true})
+	kind := f.signature("")
+	if err := f.done(); err != nil {
 		return err
 	}
 	e, err := c.service.Endpoint(c.ctx, c.project.ID, id)
@@ -198,7 +217,7 @@ func (s *Server) rotateSecret(c *call) error {
 	if err := c.audit(c.key.Environment, "endpoint.rotate_secret", string(id), flow.HostOf(e.URL)); err != nil {
 		return err
 	}
-	secret, err := s.cfg.NewSecret()
+	secret, err := s.cfg.NewSecret(cmp.Or(kind, e.Signature(c.service.Now())))
 	if err != nil {
 		return err
 	}
@@ -257,13 +276,4 @@ func (*Server) replayEndpoint(c *call) error {
 	return c.effect(http.StatusOK, record, "", func(once checkout.Call) (checkout.Answer, error) {
 		return c.service.Replay(c.ctx, r, once)
 	})
-}
-
-// hint is enough of a secret to tell it from another.
-func hint(secret string) string {
-	const shown = 4
-	if len(secret) < 4*shown {
-		return "whsec_…"
-	}
-	return "whsec_…" + secret[len(secret)-shown:]
 }

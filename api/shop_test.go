@@ -135,7 +135,7 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 			}
 			return nil
 		},
-		NewSecret: func() (string, error) { return "whsec_" + strings.Repeat("A", 43) + "=", nil },
+		NewSecret: func(flow.Signature) (string, error) { return "whsec_" + strings.Repeat("A", 43) + "=", nil },
 		BankNames: func(code string) (flow.Bank, bool) {
 			for _, b := range paperBanks() {
 				if b.Code == code {

@@ -16,6 +16,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"till/flow"
 	"till/flow/await"
 	"till/hooks"
 )
@@ -139,7 +140,7 @@ func verifies(t *testing.T, secret string, one caught) bool {
 
 func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
 	d := openDesk(t)
-	d.server.cfg.NewSecret = func() (string, error) { return hooks.NewSecret(rand.Reader) }
+	d.server.cfg.NewSecret = func(kind flow.Signature) (string, error) { return hooks.NewSecret(kind, rand.Reader) }
 	shop := d.catches()
 	made := d.endpoint(d.key, shop.url, "charge.reversed")
 	id, secrets := made.text("data.id"), []string{made.text("data.secret")}
@@ -184,7 +185,7 @@ func TestARotatedSecretSignsBesideTheNewOneForADay(t *testing.T) {
 	secrets = append(secrets, later.text("data.secret"))
 	signed(false, false, true, true)
 	read := d.call("GET", endpointsPath+"/"+id, d.key, "")
-	d.want(read, http.StatusOK, map[string]string{"data.secretHint": hint(secrets[3])})
+	d.want(read, http.StatusOK, map[string]string{"data.secretHint": flow.SecretHint(secrets[3])})
 	for _, secret := range secrets {
 		if strings.Contains(read.body+d.call("GET", endpointsPath, d.key, "").body+d.log.String(), secret) {
 			t.Error("a secret is shown again")

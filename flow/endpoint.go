@@ -16,7 +16,7 @@ type Endpoint struct {
 	URL            string
 	Description    string
 	Events         []EventKind // empty: every kind that is not on request
-	Secrets        []string    // whsec_…, newest first
+	Secrets        []string    // whsec_… or whsk_…, newest first
 	Retiring       []time.Time // until when each secret after the first signs too; none: it does not
 	Status         string      // ENABLED or DISABLED
 	DisabledReason string      // why, "" while it is enabled
@@ -75,6 +75,14 @@ func (e Endpoint) Signing(now time.Time) []string {
 		return e.Secrets[n-1 : n]
 	}
 	return e.Secrets[:n]
+}
+
+// Signature is how what is sent at a time is signed first.
+func (e Endpoint) Signature(now time.Time) Signature {
+	if signing := e.Signing(now); len(signing) > 0 {
+		return SignatureOf(signing[0])
+	}
+	return SignatureV1
 }
 
 // Rotate gives the endpoint a new secret. Each that signs until now still does for

@@ -56,7 +56,7 @@ type Request struct {
 	URL     string
 	ID      string    // of the event: the same each time, so that receivers can tell a repeat
 	Body    []byte    // the same each time, to the byte
-	Secrets []string  // whsec_…, each signs
+	Secrets []string  // whsec_… or whsk_…, each signs
 	At      time.Time // of this attempt
 
 	Traceparent, Tracestate string // W3C Trace Context, "" for none

@@ -16,11 +16,12 @@ import (
 
 	foreign "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"till/flow"
 	"till/hooks"
 )
 
 func ExampleSign() {
-	secret := hooks.SecretPrefix + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	secret := flow.SecretBegins + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	body := []byte(`{"event":"charge.success","reference":"order-1001"}`)
 	header, err := hooks.Sign([]string{secret}, "evt_01J0000000000000000000TEST", time.Unix(1767225600, 0), body)
 	if err != nil {
@@ -95,7 +96,7 @@ func TestSendWhileASecretIsRotated(t *testing.T) {
 
 // The example of the contract, which others verify their code by, to the byte.
 func TestSignTheContractsExample(t *testing.T) {
-	const secret = hooks.SecretPrefix + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	const secret = flow.SecretBegins + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	body := []byte(`{"event":"charge.success","reference":"order-1001"}`)
 	got, err := hooks.Sign([]string{secret}, "evt_01J0000000000000000000TEST", time.Unix(1767225600, 0), body)
 	if want := "v1,xsciVo7z3IFW5vgeEvqgE10gP9ScpxP+MqXbMg13kbU="; err != nil || got != want {
@@ -138,9 +139,9 @@ func TestSignRefuses(t *testing.T) {
 	}{
 		"no secret":          {nil, "evt_1", at},
 		"nine secrets":       {[]string{good, good, good, good, good, good, good, good, good}, "evt_1", at},
-		"no prefix":          {[]string{strings.TrimPrefix(good, hooks.SecretPrefix)}, "evt_1", at},
-		"not base64":         {[]string{hooks.SecretPrefix + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa!!"}, "evt_1", at},
-		"base64 for URLs":    {[]string{hooks.SecretPrefix + strings.Repeat("-_-_", 8)}, "evt_1", at},
+		"no prefix":          {[]string{strings.TrimPrefix(good, flow.SecretBegins)}, "evt_1", at},
+		"not base64":         {[]string{flow.SecretBegins + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa!!"}, "evt_1", at},
+		"base64 for URLs":    {[]string{flow.SecretBegins + strings.Repeat("-_-_", 8)}, "evt_1", at},
 		"line break inside":  {[]string{good[:20] + "\n" + good[20:]}, "evt_1", at},
 		"23 bytes":           {[]string{encoded(23)}, "evt_1", at},
 		"65 bytes":           {[]string{encoded(65)}, "evt_1", at},
@@ -161,7 +162,7 @@ func TestSignRefuses(t *testing.T) {
 			continue
 		}
 		for _, s := range c.secrets {
-			if text := strings.TrimPrefix(s, hooks.SecretPrefix); text != "" && strings.Contains(err.Error(), text) {
+			if text := strings.TrimPrefix(s, flow.SecretBegins); text != "" && strings.Contains(err.Error(), text) {
 				t.Errorf("%s: the error quotes the secret: %v", name, err)
 			}
 		}
@@ -177,18 +178,18 @@ func TestSignRefuses(t *testing.T) {
 }
 
 func TestNewSecret(t *testing.T) {
-	s, err := hooks.NewSecret(bytes.NewReader(make([]byte, 32)))
+	s, err := hooks.NewSecret(flow.SignatureV1, bytes.NewReader(make([]byte, 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := hooks.SecretPrefix + strings.Repeat("A", 43) + "="; s != want {
+	if want := flow.SecretBegins + strings.Repeat("A", 43) + "="; s != want {
 		t.Errorf("got %s, want %s", s, want)
 	}
 	broken := errors.New("no entropy")
-	if s, err = hooks.NewSecret(iotest.ErrReader(broken)); !errors.Is(err, broken) || s != "" {
+	if s, err = hooks.NewSecret(flow.SignatureV1, iotest.ErrReader(broken)); !errors.Is(err, broken) || s != "" {
 		t.Errorf("without randomness: %q, %v", s, err)
 	}
-	if s, err = hooks.NewSecret(bytes.NewReader(make([]byte, 31))); err == nil || s != "" {
+	if s, err = hooks.NewSecret(flow.SignatureV1, bytes.NewReader(make([]byte, 31))); err == nil || s != "" {
 		t.Errorf("with too little randomness: %q", s)
 	}
 }
@@ -196,7 +197,7 @@ func TestNewSecret(t *testing.T) {
 // secret is a secret that seed decides.
 func secret(t *testing.T, seed byte) string {
 	t.Helper()
-	s, err := hooks.NewSecret(bytes.NewReader(bytes.Repeat([]byte{seed}, 32)))
+	s, err := hooks.NewSecret(flow.SignatureV1, bytes.NewReader(bytes.Repeat([]byte{seed}, 32)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func secret(t *testing.T, seed byte) string {
 
 // encoded is a secret of n bytes.
 func encoded(n int) string {
-	return hooks.SecretPrefix + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, n))
+	return flow.SecretBegins + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, n))
 }
 
 func verifier(t *testing.T, secret string) *foreign.Webhook {

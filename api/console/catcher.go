@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -141,7 +142,7 @@ func (c *Console) tryCatch(v *visit) error {
 		if err := c.cfg.CheckURL(v.env, at); err != nil {
 			return "", flow.Refuse(flow.CodeInvalidField, "Webhooks cannot be sent to %s: it is %s.", at, err)
 		}
-		secret, err := c.cfg.NewSecret()
+		secret, err := c.cfg.NewSecret(flow.SignatureV1)
 		if err != nil {
 			return "", err
 		}
@@ -207,22 +208,43 @@ func (c *Console) caught(v *visit) error {
 }
 
 // signed says whether a webhook bears a signature of one of these secrets, as
-// Standard Webhooks has them: version 1, HMAC-SHA256 of id, time and body. Time
+// Standard Webhooks has them: of id, time and body, by HMAC-SHA256 or by Ed25519. Time
 // itself is not judged: the clock of the pretend world is moved.
 func signed(secrets []string, id, at, signatures string, body []byte) bool {
+	whole := slices.Concat([]byte(id+"."+at+"."), body)
 	for _, secret := range secrets {
+		if public, ok := strings.CutPrefix(flow.PublicKeyOf(secret), flow.PublicKeyBegins); ok {
+			if verified(public, signatures, whole) {
+				return true
+			}
+			continue
+		}
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 		if err != nil {
 			continue
 		}
 		mac := hmac.New(sha256.New, key)
-		_, _ = mac.Write([]byte(id + "." + at + "."))
-		_, _ = mac.Write(body)
+		_, _ = mac.Write(whole)
 		want := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 		for one := range strings.FieldsSeq(signatures) {
 			if hmac.Equal([]byte(one), want) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// verified says whether one of these signatures is of a public key.
+func verified(public, signatures string, whole []byte) bool {
+	key, err := base64.StdEncoding.DecodeString(public)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return false
+	}
+	for one := range strings.FieldsSeq(signatures) {
+		text, _ := strings.CutPrefix(one, string(flow.SignatureV1A)+",")
+		if signature, err := base64.StdEncoding.DecodeString(text); err == nil && ed25519.Verify(key, whole, signature) {
+			return true
 		}
 	}
 	return false

@@ -53,8 +53,8 @@ type Config struct {
 	Verifications map[flow.Environment]*checkout.Verifications
 	// CheckURL judges where the webhooks of an environment may be sent.
 	CheckURL func(env flow.Environment, raw string) error
-	// NewSecret makes the signing secret of a webhook endpoint.
-	NewSecret func() (string, error)
+	// NewSecret makes what signs for a webhook endpoint.
+	NewSecret func(flow.Signature) (string, error)
 	// Typed are the API's own rules for what people type.
 	Typed Typed
 	// Requests is the log of the API's requests.

@@ -107,6 +107,7 @@ func tail(k flow.Key) string { return k.Hint[strings.LastIndex(k.Hint, "…")+le
 type secretView struct {
 	Lead    string
 	Secrets []shownSecret
+	Public  bool // they are no secrets
 	Notes   []string
 	Next    string // where to go on
 	Words   string // of the link there

@@ -20,10 +20,14 @@ func (c *Console) rotateSecret(v *visit) error {
 	if err != nil {
 		return err
 	}
+	kind, known := signatureField(v, e.Signature(v.service.Now()))
+	if !known {
+		return flow.Refuse(flow.CodeInvalidField, "There is no signature %q.", kind)
+	}
 	if err := v.audit("endpoint.rotate_secret", string(e.ID), "", false); err != nil {
 		return err
 	}
-	secret, err := c.cfg.NewSecret()
+	secret, err := c.cfg.NewSecret(kind)
 	if err != nil {
 		return err
 	}

@@ -91,6 +91,16 @@ func TestEndpoints(t *testing.T) {
 	}
 	w.wants(v.get(at), http.StatusOK, "signs too until")
 
+	paired, fields := v.order(at, at+"/secret", "signature", "v1a")
+	w.wants(paired, http.StatusOK, "This public key verifies", "For the next 24 hours the old secret signs too")
+	key := regexp.MustCompile(`whpk_[0-9A-Za-z+/]+=`).FindString(paired.body)
+	if again := v.post(at+"/secret", fields); key == "" || !strings.Contains(again.body, key) || strings.Contains(paired.body, "whsk_") || strings.Contains(paired.body, "Shown once") {
+		t.Errorf("the public key is %q, or another after a reload, or the private one is shown", key)
+	}
+	w.wants(v.get(at), http.StatusOK, "Ed25519", key, `value="v1a" selected`)
+	w.wants(v.post(at+"/secret", form("signature", "v2")), http.StatusBadRequest, "There is no signature")
+	w.wants(v.post("/developers/webhooks", form("url", "https://example.com/hook", "signature", "v2")), http.StatusBadRequest, "There is no signature")
+
 	other := w.as(flow.RoleOwner, w.merchant("Others"))
 	w.wants(other.get(at), http.StatusNotFound)
 	for _, act := range []string{"", "/status", "/secret", "/ping", "/replay", "/delete"} {

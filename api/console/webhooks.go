@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -46,6 +47,7 @@ type endpointRow struct {
 	Ended     int         // of them, that are not on their way any more
 	Waiting   int         // pending or held
 	Signs     []time.Time // until when each older secret signs too
+	PublicKey string      // that verifies; "": a secret does
 }
 
 // State is what is to be said of its state first.
@@ -89,6 +91,7 @@ type endpointForm struct {
 	URL         string
 	Description string
 	Events      []string
+	Signature   flow.Signature // of a new one
 	Wrong       []string
 }
 
@@ -107,7 +110,11 @@ func (c *Console) endpointRow(v *visit, e flow.Endpoint) (endpointRow, error) {
 	n, err := v.service.Outcomes(v.ctx, v.project.ID, e.ID, outcomesOf)
 	row := endpointRow{Endpoint: e, Delivered: n[flow.DeliveryDelivered], Waiting: n[flow.DeliveryPending] + n[flow.DeliveryHeld]}
 	row.Ended = row.Delivered + n[flow.DeliveryDead]
-	if older := len(e.Signing(v.service.Now())) - 1; older > 0 {
+	signing := e.Signing(v.service.Now())
+	if len(signing) > 0 {
+		row.PublicKey = flow.PublicKeyOf(signing[0])
+	}
+	if older := len(signing) - 1; older > 0 {
 		row.Signs = e.Retiring[:older]
 	}
 	return row, err
@@ -144,6 +151,10 @@ func (c *Console) readEndpoint(v *visit) endpointForm {
 		}
 	}
 	t.text("description", "The description", 0, maxTypedNote, false)
+	var known bool
+	if f.Signature, known = signatureField(v, flow.SignatureV1); !known {
+		t.fail("There is no signature %q.", f.Signature)
+	}
 	for _, kind := range f.Events {
 		if !slices.Contains(flow.EventKinds(), flow.EventKind(kind)) {
 			t.fail("There is no kind of event %q.", kind)
@@ -166,13 +177,28 @@ func (f endpointForm) kinds() []flow.EventKind {
 	return out
 }
 
-// madeSecret is what is kept, sealed, of a call that made a signing secret.
+// madeSecret is what is kept, sealed, of a call that made a signing secret. Of a
+// private key that is only the public one.
 type madeSecret struct {
 	ID     flow.EndpointID
 	Secret string
+	Public bool
 }
 
-func showsSecret(m checkout.Made) any { return madeSecret{m.Endpoint.ID, m.Endpoint.Secrets[0]} }
+func showsSecret(m checkout.Made) any {
+	secret := m.Endpoint.Secrets[0]
+	if public := flow.PublicKeyOf(secret); public != "" {
+		return madeSecret{m.Endpoint.ID, public, true}
+	}
+	return madeSecret{ID: m.Endpoint.ID, Secret: secret}
+}
+
+// signatureField reads how an endpoint is to be signed for, and whether there is such
+// a signature; as where nothing is said.
+func signatureField(v *visit, as flow.Signature) (kind flow.Signature, known bool) {
+	kind = cmp.Or(flow.Signature(v.field("signature")), as)
+	return kind, slices.Contains(flow.Signatures(), kind)
+}
 
 // addEndpoint is POST /developers/webhooks.
 func (c *Console) addEndpoint(v *visit) error {
@@ -187,7 +213,7 @@ func (c *Console) addEndpoint(v *visit) error {
 	if err := v.audit("endpoint.add", string(v.project.ID), "to "+flow.HostOf(f.URL), false); err != nil {
 		return err
 	}
-	secret, err := c.cfg.NewSecret()
+	secret, err := c.cfg.NewSecret(f.Signature)
 	if err != nil {
 		return err
 	}
@@ -204,6 +230,13 @@ func (c *Console) showSecret(v *visit, a checkout.Answer, note string) error {
 	var made madeSecret
 	if err := json.Unmarshal(a.Body, &made); err != nil {
 		return fmt.Errorf("read a secret that was made: %w", err)
+	}
+	if made.Public {
+		return v.show("secret", "Public key", secretView{
+			Lead:   "This public key verifies what is sent to the endpoint. It is no secret, and stands on the endpoint's page too.",
+			Public: true, Secrets: []shownSecret{{"Public key", made.Secret}}, Notes: []string{note},
+			Next: "/developers/webhooks/" + string(made.ID), Words: "To the endpoint",
+		})
 	}
 	return v.show("secret", "Signing secret", secretView{
 		Lead:    "This secret signs what is sent to the endpoint. It is shown on this page alone: copy it now.",

@@ -20,6 +20,7 @@ import (
 	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"
+	"till/hooks"
 	"till/rail"
 	"till/rail/sandbox"
 )
@@ -117,9 +118,7 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 			}
 			return nil
 		},
-		NewSecret: func() (string, error) {
-			return "whsec_" + strings.ReplaceAll(rand.Text()+rand.Text(), "=", "")[:43] + "=", nil
-		},
+		NewSecret: func(kind flow.Signature) (string, error) { return hooks.NewSecret(kind, rand.Reader) },
 		BankNames: rail.BankByCode, Now: w.now, IDs: flow.IDs{Now: w.now, Rand: rand.Reader}, Log: log,
 	}
 	for _, c := range change {

@@ -259,7 +259,7 @@ func (a *app) api(phones api.Phones, dev bool) (*api.Server, error) {
 		CheckURL: func(env flow.Environment, raw string) error {
 			return hooks.CheckURL(raw, hooks.Allow{Loopback: a.loopback(env)})
 		},
-		NewSecret: func() (string, error) { return hooks.NewSecret(rand.Reader) },
+		NewSecret: func(kind flow.Signature) (string, error) { return hooks.NewSecret(kind, rand.Reader) },
 		BankNames: rail.BankByCode, Now: time.Now, IDs: flow.IDs{Now: time.Now, Rand: rand.Reader}, Log: a.log,
 	})
 }

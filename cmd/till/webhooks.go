@@ -28,6 +28,7 @@ type anEndpoint struct {
 	HeldSince      *string
 	Secret         string
 	SecretHint     string
+	PublicKey      *string
 }
 
 // webhooksListCmd lists endpoints.
@@ -72,6 +73,7 @@ type webhooksAddCmd struct {
 	To          string   `arg:"" name:"address" help:"Where events are posted to, as https://example.com/hook."`
 	Events      []string `placeholder:"KIND" help:"Kinds of event, with commas between; without it all but session.*."`
 	Description string   `help:"A note for yourselves."`
+	Signature   string   `enum:"v1,v1a" default:"v1" help:"How events are signed: v1, by a secret that you hold too; v1a, by a key that you hold the public half of."`
 }
 
 func (webhooksAddCmd) Help() string {
@@ -84,7 +86,7 @@ func (c *webhooksAddCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"url": c.To}
+	body := map[string]any{"url": c.To, "signature": c.Signature}
 	if len(c.Events) > 0 {
 		body["events"] = c.Events
 	}
@@ -94,7 +96,7 @@ func (c *webhooksAddCmd) Run(w *world) error {
 	return c.secret(w, func(into any) error { return to.post(w.ctx, endpointsPath, body, into) })
 }
 
-// secret makes a call that shows an endpoint's secret, and shows it.
+// secret makes a call that shows an endpoint's secret or public key, and shows it.
 func (r *remote) secret(w *world, call func(into any) error) error {
 	var raw json.RawMessage
 	if err := call(&raw); err != nil {
@@ -106,6 +108,10 @@ func (r *remote) secret(w *world, call func(into any) error) error {
 	var e anEndpoint
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return fmt.Errorf("read an endpoint: %w", err)
+	}
+	if e.PublicKey != nil {
+		_, err := fmt.Fprintf(w.out, "endpoint  %s\nurl       %s\nkey       %s\n", e.ID, plain(e.URL), *e.PublicKey)
+		return err
 	}
 	if _, err := fmt.Fprintf(w.out, "endpoint  %s\nurl       %s\nsecret    %s\n", e.ID, plain(e.URL), e.Secret); err != nil {
 		return err
@@ -122,7 +128,11 @@ type oneEndpoint struct {
 }
 
 type (
-	webhooksRotateCmd struct{ oneEndpoint }
+	webhooksRotateCmd struct {
+		oneEndpoint
+
+		Signature string `enum:"v1,v1a," default:"" placeholder:"v1a" help:"How the new one signs: v1 or v1a; without it as the old one did."`
+	}
 	webhooksTestCmd   struct{ oneEndpoint }
 	webhooksRemoveCmd struct {
 		oneEndpoint
@@ -145,7 +155,13 @@ func (c *webhooksRotateCmd) Run(w *world) error {
 	if err != nil {
 		return err
 	}
-	return c.secret(w, func(into any) error { return to.post(w.ctx, at(endpointsPath, c.Endpoint, "rotate-secret"), nil, into) })
+	var body any
+	if c.Signature != "" {
+		body = map[string]any{"signature": c.Signature}
+	}
+	return c.secret(w, func(into any) error {
+		return to.post(w.ctx, at(endpointsPath, c.Endpoint, "rotate-secret"), body, into)
+	})
 }
 
 // Run removes the endpoint.

@@ -215,7 +215,7 @@ func (i *instance) serve(random io.Reader) error {
 		CheckURL: func(env flow.Environment, raw string) error {
 			return hooks.CheckURL(raw, hooks.Allow{Loopback: env == flow.Test})
 		},
-		NewSecret: func() (string, error) { return hooks.NewSecret(random) },
+		NewSecret: func(kind flow.Signature) (string, error) { return hooks.NewSecret(kind, random) },
 		BankNames: rail.BankByCode, PublicURL: "http://127.0.0.1:8080", Now: w.now, IDs: flow.IDs{Now: w.now, Rand: random}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -83,13 +84,17 @@ func (w *world) scenes() {
 	}
 }
 
-// rotates has a merchant draw a new secret for an endpoint.
+// rotates has a merchant draw a new secret for an endpoint, and a key pair every other
+// time.
 func (w *world) rotates(k *sink) {
 	if k.id == "" {
 		return
 	}
-	w.insist("rotate "+k.url, request{method: http.MethodPost, path: "/v1/webhook-endpoints/" + k.id + "/rotate-secret", key: k.m.secret, once: k.m.once()}, func(out reply) {
-		if secret := out.text("secret"); secret != "" {
+	w.mu.Lock()
+	kind := flow.Signatures()[len(k.secrets)%2]
+	w.mu.Unlock()
+	w.insist("rotate "+k.url, request{method: http.MethodPost, path: "/v1/webhook-endpoints/" + k.id + "/rotate-secret", key: k.m.secret, once: k.m.once(), body: encoded(map[string]any{"signature": kind})}, func(out reply) {
+		if secret := cmp.Or(out.text("secret"), out.text("publicKey")); secret != "" {
 			w.mu.Lock()
 			k.secrets, k.learnt = append(k.secrets, secret), append(k.learnt, w.age())
 			w.mu.Unlock()

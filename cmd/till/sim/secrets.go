@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 )
 
 // typedCard is a card number as a payer types it into the chat.
@@ -17,6 +18,9 @@ func (w *world) secrets() map[string]string {
 		all["a test key of "+m.name], all["a live key of "+m.name] = m.secret, m.live
 		for _, k := range m.sinks {
 			for n, secret := range k.secrets {
+				if strings.HasPrefix(secret, "whpk_") { // a public key is none
+					continue
+				}
 				all[fmt.Sprintf("secret %d of %s", n+1, k.url)] = secret
 			}
 		}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -204,9 +206,16 @@ func (k *sink) take(hook webhook, body []byte, h http.Header, now time.Duration)
 	return was.tries, fault
 }
 
-// signed checks a signature by one of some secrets as Standard Webhooks says, with code of its own.
+// signed checks a signature by one of some secrets or public keys as Standard Webhooks
+// says, with code of its own.
 func signed(secrets []string, h http.Header, body []byte) bool {
 	for _, secret := range secrets {
+		if public, ok := strings.CutPrefix(secret, "whpk_"); ok {
+			if paired(public, h, body) {
+				return true
+			}
+			continue
+		}
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 		if err != nil {
 			continue
@@ -219,6 +228,23 @@ func signed(secrets []string, h http.Header, body []byte) bool {
 			if hmac.Equal([]byte(one), []byte(want)) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// paired checks a signature by a public key.
+func paired(public string, h http.Header, body []byte) bool {
+	key, err := base64.StdEncoding.DecodeString(public)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return false
+	}
+	whole := slices.Concat([]byte(h.Get("Webhook-Id")+"."+h.Get("Webhook-Timestamp")+"."), body)
+	for one := range strings.SplitSeq(h.Get("Webhook-Signature"), " ") {
+		text, ok := strings.CutPrefix(one, "v1a,")
+		signature, err := base64.StdEncoding.DecodeString(text)
+		if ok && err == nil && ed25519.Verify(key, whole, signature) {
+			return true
 		}
 	}
 	return false
