@@ -17,6 +17,7 @@ const endpointsPath = "/v1/webhook-endpoints"
 type endpointRecord struct {
 	flow.EndpointRecord
 
+	MaxPerSecond            *int           `json:"maxPerSecond"`
 	HeldSince               *string        `json:"heldSince"`
 	Signature               flow.Signature `json:"signature"`
 	Secret                  string         `json:"secret,omitempty"`
@@ -28,6 +29,9 @@ type endpointRecord struct {
 // recordEndpoint makes the record of an endpoint as it stands now.
 func (c *call) recordEndpoint(e flow.Endpoint) endpointRecord {
 	r := endpointRecord{EndpointRecord: flow.RecordEndpoint(e), HeldSince: flow.StampOrNull(e.OpenSince)}
+	if e.MaxPerSecond > 0 {
+		r.MaxPerSecond = &e.MaxPerSecond
+	}
 	signing := e.Signing(c.service.Now())
 	if len(signing) > 0 {
 		r.Signature, r.SecretHint, r.PublicKey = flow.SignatureOf(signing[0]), flow.SecretHint(signing[0]), flow.OrNull(flow.PublicKeyOf(signing[0]))
@@ -55,6 +59,9 @@ func (f *form) signature(as flow.Signature) flow.Signature {
 	return flow.Signature(f.oneOf("signature", flow.CodeInvalidField, namesOf(flow.Signatures())...))
 }
 
+// pace takes how many a second an endpoint is sent at most; 0 where nothing is said of it.
+func (f *form) pace() int { return int(f.whole("maxPerSecond", 1, flow.MostPerSecond, 0)) }
+
 // hook takes the URL of an endpoint.
 func (s *Server) hook(c *call, f *form) string {
 	at := f.text("url", text{required: true, most: maxURL})
@@ -71,7 +78,7 @@ func (s *Server) hook(c *call, f *form) string {
 func (s *Server) addEndpoint(c *call) error {
 	f := c.form(decodeRules{})
 	e := flow.Endpoint{
-		Project: c.project.ID, URL: s.hook(c, f), Description: f.text("description", text{most: maxDescription}), Events: f.kinds("events"),
+		Project: c.project.ID, URL: s.hook(c, f), Description: f.text("description", text{most: maxDescription}), Events: f.kinds("events"), MaxPerSecond: f.pace(),
 	}
 	kind := f.signature(flow.SignatureV1)
 	if err := f.done(); err != nil {
@@ -150,6 +157,13 @@ func (s *Server) changeEndpoint(c *call) error {
 			kinds = f.kinds("events")
 		}
 		to.Events = &kinds
+	}
+	if f.has("maxPerSecond") {
+		pace := 0
+		if !f.cleared("maxPerSecond") {
+			pace = f.pace()
+		}
+		to.PerSecond = &pace
 	}
 	if f.has("status") {
 		to.Status = f.oneOf("status", flow.CodeInvalidField, flow.EndpointEnabled, flow.EndpointDisabled)

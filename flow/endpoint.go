@@ -16,6 +16,7 @@ type Endpoint struct {
 	URL            string
 	Description    string
 	Events         []EventKind // empty: every kind that is not on request
+	MaxPerSecond   int         // that it is sent; 0: as many as it takes
 	Secrets        []string    // whsec_… or whsk_…, newest first
 	Retiring       []time.Time // until when each secret after the first signs too; none: it does not
 	Status         string      // ENABLED or DISABLED
@@ -53,6 +54,10 @@ func (e Endpoint) Asks(k EventKind) bool {
 	}
 	return slices.Contains(e.Events, k)
 }
+
+// MostPerSecond is what an endpoint's MaxPerSecond may be at most: faster than that is as
+// fast as it takes them.
+const MostPerSecond = 100
 
 // Wants says whether the endpoint is told of a kind now.
 func (e Endpoint) Wants(k EventKind) bool { return e.Status == EndpointEnabled && e.Asks(k) }
@@ -214,6 +219,7 @@ type Delivery struct {
 	Project  ProjectID // whose endpoint it is; not of a delivery that is yet to be owed
 	URL      string
 	Secrets  []string // that sign, newest first
+	Pace     int      // how many a second its endpoint is sent at most; 0: as many as it takes
 	Body     []byte
 	Attempts int    // of its schedule that were made before
 	Cause    string // why it is tried; "" for CauseAuto

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/json"
+	"html"
 	"net/http"
 	"regexp"
 	"strings"
@@ -50,7 +51,7 @@ func (v *visitor) endpoint(pairs ...string) (path, secret string) {
 	got, _ := v.order("/developers/webhooks", "/developers/webhooks", append(pairs, "url", "https://example.com/hook")...)
 	v.w.wants(got, http.StatusOK, "shown on this page alone")
 	return regexp.MustCompile(`href="(/developers/webhooks/[^"]+)">I have`).FindStringSubmatch(got.body)[1],
-		regexp.MustCompile(`whsec_[0-9A-Za-z+/]+=`).FindString(got.body)
+		regexp.MustCompile(`whsec_[0-9A-Za-z+/]+=`).FindString(html.UnescapeString(got.body))
 }
 
 // TestEndpoints adds an endpoint, changes it, disables and enables it, rotates its
@@ -64,12 +65,15 @@ func TestEndpoints(t *testing.T) {
 	for _, page := range []string{at, "/developers/webhooks"} {
 		got := v.get(page)
 		w.wants(got, http.StatusOK, "https://example.com/hook", "&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;&gt;")
-		if strings.Contains(got.body, secret) {
+		if strings.Contains(html.UnescapeString(got.body), secret) {
 			t.Errorf("%s shows the secret", page)
 		}
 	}
-	w.wants(v.post(at, form("url", "https://example.com/other", "events", "charge.success", "events", "session.created")), http.StatusSeeOther)
-	w.wants(v.get(at), http.StatusOK, "The endpoint is changed", "https://example.com/other", `value="session.created" checked`)
+	w.wants(v.post(at, form("url", "https://example.com/other", "events", "charge.success", "events", "session.created", "pace", "7")), http.StatusSeeOther)
+	w.wants(v.get(at), http.StatusOK, "The endpoint is changed", "https://example.com/other", `value="session.created" checked`, `max="100" value="7"`)
+	for _, pace := range []string{"0", "101", "-1", "7.5", "many"} {
+		w.wants(v.post(at, form("url", "https://example.com/other", "pace", pace)), http.StatusBadRequest, "a number from 1 to 100")
+	}
 	all := []string{"url", "https://example.com/other"}
 	for _, kind := range flow.EventKinds() {
 		all = append(all, "events", string(kind))
@@ -85,19 +89,23 @@ func TestEndpoints(t *testing.T) {
 
 	rotated, fields := v.order(at, at+"/secret")
 	w.wants(rotated, http.StatusOK, "whsec_")
-	second := regexp.MustCompile(`whsec_[0-9A-Za-z+/]+=`).FindString(rotated.body)
-	if again := v.post(at+"/secret", fields); second == secret || !strings.Contains(again.body, second) {
+	second := regexp.MustCompile(`whsec_[0-9A-Za-z+/]+=`).FindString(html.UnescapeString(rotated.body))
+	if again := v.post(at+"/secret", fields); second == secret || !strings.Contains(html.UnescapeString(again.body), second) {
 		t.Error("the secret stays, or a reload rotates it again")
 	}
 	w.wants(v.get(at), http.StatusOK, "signs too until")
 
 	paired, fields := v.order(at, at+"/secret", "signature", "v1a")
 	w.wants(paired, http.StatusOK, "This public key verifies", "For the next 24 hours the old secret signs too")
-	key := regexp.MustCompile(`whpk_[0-9A-Za-z+/]+=`).FindString(paired.body)
-	if again := v.post(at+"/secret", fields); key == "" || !strings.Contains(again.body, key) || strings.Contains(paired.body, "whsk_") || strings.Contains(paired.body, "Shown once") {
+	key := regexp.MustCompile(`whpk_[0-9A-Za-z+/]+=`).FindString(html.UnescapeString(paired.body))
+	if again := v.post(at+"/secret", fields); key == "" || !strings.Contains(html.UnescapeString(again.body), key) || strings.Contains(paired.body, "whsk_") || strings.Contains(paired.body, "Shown once") {
 		t.Errorf("the public key is %q, or another after a reload, or the private one is shown", key)
 	}
-	w.wants(v.get(at), http.StatusOK, "Ed25519", key, `value="v1a" selected`)
+	page := v.get(at)
+	w.wants(page, http.StatusOK, "Ed25519", `value="v1a" selected`)
+	if !strings.Contains(html.UnescapeString(page.body), key) {
+		t.Errorf("the page of the endpoint does not show %s", key)
+	}
 	w.wants(v.post(at+"/secret", form("signature", "v2")), http.StatusBadRequest, "There is no signature")
 	w.wants(v.post("/developers/webhooks", form("url", "https://example.com/hook", "signature", "v2")), http.StatusBadRequest, "There is no signature")
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -91,6 +92,7 @@ type endpointForm struct {
 	URL         string
 	Description string
 	Events      []string
+	PerSecond   string         // that it is sent at most; "": as many as it takes
 	Signature   flow.Signature // of a new one
 	Wrong       []string
 }
@@ -144,13 +146,16 @@ func (c *Console) showEndpoints(v *visit, form endpointForm) error {
 // readEndpoint reads the form of an endpoint.
 func (c *Console) readEndpoint(v *visit) endpointForm {
 	t := v.typing()
-	f := endpointForm{URL: v.field("url"), Description: v.field("description"), Events: v.form["events"]}
+	f := endpointForm{URL: v.field("url"), Description: v.field("description"), Events: v.form["events"], PerSecond: v.field("pace")}
 	if t.text("url", "The URL", 1, maxTypedURL, false); t.ok() {
 		if err := c.cfg.CheckURL(v.env, f.URL); err != nil {
 			t.fail("The URL is %s.", err)
 		}
 	}
 	t.text("description", "The description", 0, maxTypedNote, false)
+	if n, err := strconv.Atoi(f.PerSecond); f.PerSecond != "" && (err != nil || n < 1 || n > flow.MostPerSecond) {
+		t.fail("How many it is sent a second is a number from 1 to %d, or nothing.", flow.MostPerSecond)
+	}
 	var known bool
 	if f.Signature, known = signatureField(v, flow.SignatureV1); !known {
 		t.fail("There is no signature %q.", f.Signature)
@@ -175,6 +180,12 @@ func (f endpointForm) kinds() []flow.EventKind {
 		}
 	}
 	return out
+}
+
+// pace is how many a second it is sent at most; 0: as many as it takes.
+func (f endpointForm) pace() int {
+	n, _ := strconv.Atoi(f.PerSecond) // judged where it was read
+	return n
 }
 
 // madeSecret is what is kept, sealed, of a call that made a signing secret. Of a
@@ -217,7 +228,7 @@ func (c *Console) addEndpoint(v *visit) error {
 	if err != nil {
 		return err
 	}
-	e := flow.Endpoint{Project: v.project.ID, URL: f.URL, Description: f.Description, Events: f.kinds(), Secrets: []string{secret}}
+	e := flow.Endpoint{Project: v.project.ID, URL: f.URL, Description: f.Description, Events: f.kinds(), MaxPerSecond: f.pace(), Secrets: []string{secret}}
 	a, err := v.service.AddEndpoint(v.ctx, e, v.once(showsSecret))
 	if err != nil {
 		return err
@@ -271,6 +282,9 @@ func (c *Console) endpointPage(v *visit) error {
 		return err
 	}
 	f := endpointForm{URL: e.URL, Description: e.Description}
+	if e.MaxPerSecond > 0 {
+		f.PerSecond = strconv.Itoa(e.MaxPerSecond)
+	}
 	for _, k := range e.Events {
 		f.Events = append(f.Events, string(k))
 	}
@@ -310,8 +324,8 @@ func (c *Console) changeEndpoint(v *visit) error {
 		v.http.Status(http.StatusBadRequest)
 		return c.showEndpoint(v, e, f)
 	}
-	kinds := f.kinds()
-	to := checkout.EndpointChange{URL: &f.URL, Description: &f.Description, Events: &kinds}
+	kinds, pace := f.kinds(), f.pace()
+	to := checkout.EndpointChange{URL: &f.URL, Description: &f.Description, Events: &kinds, PerSecond: &pace}
 	if err := v.audit("endpoint.change", string(e.ID), to.Told(e), false); err != nil {
 		return err
 	}

@@ -80,6 +80,10 @@ func (k *worker) begin() (sending, bool) {
 	}
 	p := &k.posts
 	d, ok := p.next(k.s.cfg.Now())
+	for _, l := range p.paced {
+		time.AfterFunc(l.gap(), func() { k.letIn(l) })
+	}
+	p.paced = nil
 	if !ok {
 		return sending{}, false
 	}
@@ -94,6 +98,15 @@ func (k *worker) begin() (sending, bool) {
 		p.unproven++
 	}
 	return s, true
+}
+
+// letIn lets a lane go on that kept to its pace.
+func (k *worker) letIn(l *lane) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l.timed = false
+	k.posts.turn(l)
+	k.fill()
 }
 
 // send makes one try to deliver, and then others as long as there are any: a
@@ -255,7 +268,7 @@ func (k *worker) current(d *queued) bool {
 			return false
 		}
 		k.mu.Lock()
-		l.known, l.read = to, now
+		l.known, l.read, l.pace = to, now, to.MaxPerSecond
 		k.mu.Unlock()
 	}
 	d.URL, d.Secrets = to.URL, to.Signing(now)

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,6 +53,7 @@ type EndpointChange struct {
 	URL         *string
 	Description *string
 	Events      *[]flow.EventKind // empty: every kind that is not on request
+	PerSecond   *int              // that it is sent at most; 0: as many as it takes
 	Status      string            // ENABLED, DISABLED, or "" for as it is
 	DropHeld    bool              // with ENABLED: what was held is cancelled, not delivered
 }
@@ -67,6 +69,9 @@ func (c EndpointChange) Told(e flow.Endpoint) string {
 	}
 	if c.Events != nil && !slices.Equal(*c.Events, e.Events) {
 		told = append(told, "events")
+	}
+	if c.PerSecond != nil && *c.PerSecond != e.MaxPerSecond {
+		told = append(told, fmt.Sprintf("%d a second", *c.PerSecond))
 	}
 	if c.Status != "" {
 		told = append(told, strings.ToLower(c.Status))
@@ -124,6 +129,9 @@ func (w *saving) change(e *flow.Endpoint, to EndpointChange) error {
 	}
 	if to.Events != nil {
 		e.Events = *to.Events
+	}
+	if to.PerSecond != nil {
+		e.MaxPerSecond = *to.PerSecond
 	}
 	if err := w.tx.ChangeEndpoint(w.ctx, e); err != nil {
 		return err

@@ -37,6 +37,8 @@ const (
 	// postPatience is a little more: none is begun with less of its lease left, so
 	// that two never carry the same delivery at once.
 	postPatience = PostLasts + time.Second
+	// One that wants so many a second has what that comes to in this time in memory.
+	pacedFor = 20 * time.Second
 	// An endpoint that asks to be spared rests between two tries.
 	firstRest = time.Second
 	maxRest   = 30 * time.Second
@@ -69,6 +71,9 @@ type lane struct {
 	proven  bool          // it took something since it was begun
 	rest    time.Duration // between two tries, 0: none is asked for
 	from    time.Time     // it rests until then
+	pace    int           // how many a second it is sent at most; 0: as many as it takes
+	next    time.Time     // with a pace, the next one may begin then
+	timed   bool          // it is let in by then
 	shut    time.Time     // it takes nothing until then but what somebody waits for: what it has cannot be sent
 	waits   bool          // it is among those whose turn comes
 	asks    bool          // the same, with what somebody waits for
@@ -80,12 +85,30 @@ type lane struct {
 	told    time.Time     // when a failed try was last told of as a warning; kept when it is begun anew, which its merchant does
 }
 
-// most is how many it takes.
+// most is how many it takes: no more than it is sent well before their leases end.
 func (l *lane) most() int {
+	most := maxLane
 	if l.sick {
-		return maxSickLane
+		most = maxSickLane
 	}
-	return maxLane
+	if l.pace > 0 {
+		most = min(most, l.pace*int(pacedFor/time.Second))
+	}
+	return most
+}
+
+// gap is the time between two that it is sent; 0: there need be none.
+func (l *lane) gap() time.Duration {
+	if l.pace <= 0 {
+		return 0
+	}
+	return time.Second / time.Duration(l.pace)
+}
+
+// paces says whether it is too soon for the next one, however its clock was set.
+func (l *lane) paces(now time.Time) bool {
+	wait := l.next.Sub(now)
+	return wait > 0 && wait <= l.gap()
 }
 
 // room is how many more it takes.
@@ -151,6 +174,7 @@ type posting struct {
 	lanes    map[flow.EndpointID]*lane
 	shares   map[flow.ProjectID]*share
 	turns    []*lane         // that have something to send, as far as is known
+	paced    []*lane         // whose turn came too soon for their pace, and that nobody lets in yet
 	asked    int             // at work, that somebody waits for: they are not in count
 	await    int             // of queued, that somebody waits for
 	asks     []*lane         // that have such
@@ -237,7 +261,7 @@ func (p *posting) bears(d flow.Delivery, now time.Time) bool {
 // add puts a delivery behind those of its endpoint.
 func (p *posting) add(d queued) {
 	l := p.lane(d.Endpoint)
-	l.project = d.Project
+	l.project, l.pace = d.Project, d.Pace
 	if d.Awaited() {
 		l.awaited = append(l.awaited, d)
 		p.await++
@@ -319,14 +343,24 @@ func (p *posting) next(now time.Time) (queued, bool) {
 		if len(l.queue) == 0 || l.busy >= l.places || now.Before(l.from) || l.sick && (l.unkept > 0 || p.sick >= maxToSick) || !l.proven && p.unproven >= maxToUnproven {
 			continue // one that fails is not tried faster than that is known to all
 		}
+		if l.paces(now) {
+			if !l.timed {
+				l.timed = true
+				p.paced = append(p.paced, l)
+			}
+			continue
+		}
 		if of := p.share(l.project); of.busy >= maxToProject {
 			l.parked = true
 			of.parked = append(of.parked, l)
 			continue
 		}
 		d := p.take(&l.queue)
-		if l.rest > 0 && !now.After(d.until) { // what waited too long is not sent, and costs no rest
-			l.from = now.Add(l.rest)
+		if !now.After(d.until) { // what waited too long is not sent, and costs no rest
+			l.next = now.Add(l.gap())
+			if l.rest > 0 {
+				l.from = now.Add(l.rest)
+			}
 		}
 		p.turn(l)
 		return d, true

@@ -24,7 +24,7 @@ func (w *saving) deliverTo(e flow.Event, to flow.Endpoint, cause string) error {
 		return err
 	}
 	d := flow.Delivery{
-		ID: id, Event: e.ID, Session: e.Session, Endpoint: to.ID, Project: to.Project, URL: to.URL, Secrets: to.Signing(w.now), Body: e.Body, Cause: cause, Trace: flow.TraceOf(w.ctx),
+		ID: id, Event: e.ID, Session: e.Session, Endpoint: to.ID, Project: to.Project, URL: to.URL, Secrets: to.Signing(w.now), Pace: to.MaxPerSecond, Body: e.Body, Cause: cause, Trace: flow.TraceOf(w.ctx),
 	}
 	switch {
 	case to.Takes(d) != flow.DeliveryPending:
@@ -63,7 +63,7 @@ func (w *saving) redo(e flow.Event, to flow.Endpoint, cause string) error {
 		w.tx.After(w.s.worker.wake)
 		return nil
 	}
-	d.URL, d.Secrets = to.URL, to.Signing(w.now)
+	d.URL, d.Secrets, d.Pace = to.URL, to.Signing(w.now), to.MaxPerSecond
 	w.handOver(d)
 	return nil
 }

@@ -200,7 +200,7 @@ func (r Reader) deliveries(ctx context.Context, query string, args []any) ([]owe
 		o := &list[i]
 		e := events[o.Event]
 		o.Body, o.Session, o.to = e.Body, e.Session, endpoints[o.Endpoint]
-		o.URL, o.Project = o.to.URL, o.to.Project
+		o.URL, o.Pace, o.Project = o.to.URL, o.to.MaxPerSecond, o.to.Project
 	}
 	return list, nil
 }

@@ -24,16 +24,16 @@ func (r Reader) Endpoint(ctx context.Context, project flow.ProjectID, id flow.En
 	return flow.Endpoint{}, missing("webhook endpoint", string(id))
 }
 
-const changeEndpointSQL = `UPDATE endpoints SET url = ?, description = ?, events = ?, version = version + 1 WHERE id = ? AND version = ? AND deleted_at = 0`
+const changeEndpointSQL = `UPDATE endpoints SET url = ?, description = ?, events = ?, max_per_second = ?, version = version + 1 WHERE id = ? AND version = ? AND deleted_at = 0`
 
 // ChangeEndpoint keeps what a merchant changed of an endpoint, whose Version is
-// the one that was read: where it is, what it wants and their note.
+// the one that was read: where it is, what it wants, how fast, and their note.
 func (t *Tx) ChangeEndpoint(ctx context.Context, e *flow.Endpoint) error {
 	texts, err := jsonTexts(e.Events)
 	if err != nil {
 		return fmt.Errorf("change endpoint %s: %w", e.ID, err)
 	}
-	return t.changed(ctx, e, changeEndpointSQL, e.URL, e.Description, texts[0])
+	return t.changed(ctx, e, changeEndpointSQL, e.URL, e.Description, texts[0], e.MaxPerSecond)
 }
 
 const changeSecretsSQL = `UPDATE endpoints SET secrets = ?, retiring = ?, version = version + 1 WHERE id = ? AND version = ? AND deleted_at = 0`

@@ -32,7 +32,7 @@ func (r Reader) Events(ctx context.Context, session flow.SessionID) ([]flow.Even
 }
 
 const endpointColumns = `id, project, url, description, events, secrets, status, created_at, version, failures, failing_since, open_since,
- probes, disabled_at, disabled_reason, deleted_at, retiring`
+ probes, disabled_at, disabled_reason, deleted_at, retiring, max_per_second`
 
 // AddEndpoint keeps a webhook endpoint.
 func (t *Tx) AddEndpoint(ctx context.Context, e flow.Endpoint) error {
@@ -43,8 +43,8 @@ func (t *Tx) AddEndpoint(ctx context.Context, e flow.Endpoint) error {
 	if err != nil {
 		return fmt.Errorf("keep endpoint %s: %w", e.ID, err)
 	}
-	err = t.run.put(ctx, `INSERT INTO endpoints (id, project, url, description, events, secrets, status, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, e.Project, e.URL, e.Description, texts[0], texts[1], e.Status, flow.Millis(e.CreatedAt))
+	err = t.run.put(ctx, `INSERT INTO endpoints (id, project, url, description, events, secrets, status, created_at, max_per_second) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, e.Project, e.URL, e.Description, texts[0], texts[1], e.Status, flow.Millis(e.CreatedAt), e.MaxPerSecond)
 	if err != nil {
 		return fmt.Errorf("keep endpoint %s: %w", e.ID, err)
 	}
@@ -72,7 +72,7 @@ func (r Reader) endpoints(ctx context.Context, query string, args ...any) ([]flo
 		var events, secrets, retiring string
 		var made, failing, open, disabled, deleted int64
 		if err = scan(&e.ID, &e.Project, &e.URL, &e.Description, &events, &secrets, &e.Status, &made, &e.Version, &e.Failures, &failing, &open,
-			&e.Probes, &disabled, &e.DisabledReason, &deleted, &retiring); err != nil {
+			&e.Probes, &disabled, &e.DisabledReason, &deleted, &retiring, &e.MaxPerSecond); err != nil {
 			return e, err
 		}
 		e.CreatedAt, e.FailingSince, e.OpenSince = flow.FromMillis(made), flow.FromMillis(failing), flow.FromMillis(open)

@@ -25,6 +25,7 @@ import (
 var takenBack = map[string][]string{
 	"accounts/0009_settings.sql": {"ALTER TABLE projects DROP COLUMN settings"},
 	"accounts/0008_filters.sql":  {"DROP INDEX audit_of_actor", "DROP INDEX audit_of_time", "DROP TABLE filters"},
+	"checkout/0031_pace.sql":     {"ALTER TABLE endpoints DROP COLUMN max_per_second"},
 	"checkout/0030_answers.sql":  {"DROP INDEX delivery_answered"},
 	"checkout/0029_nip.sql":      {"DROP INDEX payment_nip"},
 	"checkout/0028_money_held.sql": {
