@@ -14,6 +14,7 @@ import (
 // inboxView is what the queue is given.
 type inboxView struct {
 	Waiting []checkout.Waiting
+	More    bool // than are shown
 	Now     time.Time
 }
 
@@ -32,11 +33,11 @@ func (i inboxView) Late(w checkout.Waiting) bool {
 
 // inbox is GET /inbox: who waits for a person.
 func (c *Console) inbox(v *visit) error {
-	list, err := v.service.DeskOf(v.ctx, v.project.ID)
+	list, more, err := v.service.DeskOf(v.ctx, v.project.ID)
 	if err != nil {
 		return err
 	}
-	return v.show("inbox", "Inbox", inboxView{Waiting: list, Now: v.service.Now()})
+	return v.show("inbox", "Inbox", inboxView{Waiting: list, More: more, Now: v.service.Now()})
 }
 
 // chatView is what the page of one chat is given.
@@ -109,11 +110,25 @@ func (*Console) liveChat(v *visit) error {
 	})
 }
 
-// claimChat is POST /inbox/{chat}/claim.
+// claimChat is POST /inbox/{chat}/claim. Whoever is shut out while it is done has
+// nothing of it: what they had was given back before, and nobody else could.
 func (c *Console) claimChat(v *visit) error {
 	reason := v.field("reason")
 	return c.atDesk(v, "chat.claim", chatView{Reason: reason}, func(chat checkout.Waiting) error {
-		return v.service.Claim(v.ctx, chat.ID, v.who.Email, chat.Seq)
+		if err := v.service.Claim(v.ctx, chat.ID, v.who.Email, chat.Seq); err != nil {
+			return err
+		}
+		_, err := c.cfg.Accounts.Visit(v.ctx, v.text)
+		if err == nil {
+			return nil
+		}
+		if back := v.service.Release(v.ctx, chat.ID, v.who.Email); back != nil {
+			return errors.Join(err, back)
+		}
+		if stranger(err) {
+			return errLogin
+		}
+		return err
 	}, "The chat is yours: the bot is silent in it, but for news of money.")
 }
 
@@ -161,14 +176,25 @@ func (c *Console) atDesk(v *visit, action string, form chatView, do func(checkou
 	return c.showChat(v, form)
 }
 
-// givenBack gives the bot back the chats of somebody who is to be shut out.
-func (c *Console) givenBack(ctx context.Context, agent string) error {
-	for _, service := range c.cfg.Services {
-		if err := service.GiveBack(ctx, agent); err != nil {
-			return err
+// shutOut ends whatever somebody has open, and gives the bot back their chats: before,
+// so that none stays where this ends half-way, and after, for what they claimed
+// meanwhile.
+func (c *Console) shutOut(ctx context.Context, p flow.Person) error {
+	back := func() error {
+		for _, service := range c.cfg.Services {
+			if err := service.GiveBack(ctx, p.Email); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
+	if err := back(); err != nil {
+		return err
+	}
+	if err := c.cfg.Accounts.EndPerson(ctx, p.Account, p.ID); err != nil {
+		return err
+	}
+	return back()
 }
 
 // deskSays says for people why the desk refuses.

@@ -208,10 +208,7 @@ func (c *Console) endOperator(v *visit) error {
 		return flow.Refuse(codeNotAllowed, "Nobody shuts themselves out. Ask another operator.")
 	}
 	return c.act(v, act{id, "operator.end", list[i].Email, true}, func(string) error {
-		if err := c.givenBack(v.ctx, list[i].Email); err != nil {
-			return err
-		}
-		if err := c.cfg.Accounts.EndPerson(v.ctx, "", id); err != nil {
+		if err := c.shutOut(v.ctx, list[i]); err != nil {
 			return err
 		}
 		return v.to("/ops/people", list[i].Email+" is shut out. Whatever they had open ended with it; the bot has their chats again.")

@@ -79,10 +79,7 @@ func (c *Console) endPerson(v *visit) error {
 	if err := v.audit("person.end", id, list[i].Email, false); err != nil {
 		return err
 	}
-	if err := c.givenBack(v.ctx, list[i].Email); err != nil {
-		return err
-	}
-	if err := c.cfg.Accounts.EndPerson(v.ctx, v.who.Account, id); err != nil {
+	if err := c.shutOut(v.ctx, list[i]); err != nil {
 		return err
 	}
 	done := "Shut out. Whatever they had open ended with it; the bot has their chats again."

@@ -39,7 +39,9 @@ type world struct {
 	log      *await.Log
 	ada      merchant // the demo account: whom as logs in
 
-	moved   atomic.Int64 // how far the clock of test is ahead of all others
+	moved   atomic.Int64           // how far the clock of test is ahead of all others
+	ticks   atomic.Pointer[func()] // nil, or what happens as an environment's clock is read next
+	entered atomic.Pointer[func()] // nil, or what happens as the accounts' clock is read next
 	mu      sync.Mutex
 	advance time.Duration
 	posted  []flow.Delivery
@@ -88,7 +90,7 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 		return db
 	}
 	w.people = database(store.Accounts, "accounts")
-	w.accounts = checkout.NewAccounts(w.people, w.now, rand.Reader)
+	w.accounts = checkout.NewAccounts(w.people, func() time.Time { meanwhile(&w.entered); return w.now() }, rand.Reader)
 	w.run(w.accounts.Run)
 	w.dbs[flow.Test], w.dbs[flow.Live] = database(store.Checkout, "test"), database(store.Checkout, "live")
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -201,8 +203,18 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.advance).UTC()
 }
 
+// meanwhile does what is to happen as a clock is read, and nothing while it does.
+func meanwhile(what *atomic.Pointer[func()]) {
+	if do := what.Swap(nil); do != nil {
+		(*do)()
+	}
+}
+
 // clock is that of an environment.
 func (w *world) clock(env flow.Environment) time.Time {
+	if env == flow.Test {
+		meanwhile(&w.ticks)
+	}
 	if env == flow.Test {
 		return w.now().Add(time.Duration(w.moved.Load()))
 	}

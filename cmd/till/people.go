@@ -172,6 +172,9 @@ func (c *peopleEndCmd) Run(w *world) error {
 		if err := a.EndPerson(w.ctx, account, list[i].ID); err != nil {
 			return err
 		}
+		if err := givenBack(w, c.Settings, email); err != nil { // what they claimed meanwhile
+			return err
+		}
 		return printDone(w, c.JSON, map[string]string{"email": email, "state": "shut out"}, "%s is shut out\n", email)
 	})
 }

@@ -21,30 +21,38 @@ type Waiting struct {
 // maxRead is how many lines of its log an agent sees of a chat.
 const maxRead = 400
 
+// maxDeskOf bounds how many chats are looked through for those that speak of a
+// project's payments now: most of those that ever did, do.
+const maxDeskOf = 10 * maxDesk
+
 // DeskOf is the queue of a project: the chats whose payers speak of a payment of
-// its now. "" sees all of them.
-func (s *Service) DeskOf(ctx context.Context, project flow.ProjectID) ([]Waiting, error) {
+// its now, and whether there are more of them. "" sees all of them.
+func (s *Service) DeskOf(ctx context.Context, project flow.ProjectID) (list []Waiting, more bool, err error) {
 	var rows []store.ChatRow
-	var err error
+	most := maxDesk + 1
 	if project == "" {
-		rows, err = s.cfg.DB.Desk(ctx, maxDesk)
+		rows, err = s.cfg.DB.Desk(ctx, most)
 	} else {
-		rows, err = s.cfg.DB.DeskOf(ctx, project, maxDesk)
+		most = maxDeskOf
+		rows, err = s.cfg.DB.DeskOf(ctx, project, most)
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var list []Waiting
 	for _, row := range rows {
 		w, err := s.waits(ctx, project, row)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		if w.Mine {
-			list = append(list, w)
+		if !w.Mine {
+			continue
 		}
+		if len(list) == maxDesk {
+			return list, true, nil
+		}
+		list = append(list, w)
 	}
-	return list, nil
+	return list, len(rows) == most, nil
 }
 
 // DeskChat is one chat as those see it who answer for a project; "" sees all.

@@ -1,0 +1,75 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
+)
+
+// stand seeds chats that a session was opened in, and that wait for a person.
+func (w *world) stand(session string, from, to int, more func(i int, chat flow.ChatID, tx *store.Tx) error) {
+	w.t.Helper()
+	must(w.t, w.dbs[flow.Test].Update(w.t.Context(), func(tx *store.Tx) error {
+		for i := from; i < to; i++ {
+			row := store.ChatRow{ID: flow.ChatID(fmt.Sprintf("chat_%026d", i)), Number: "2348000000001", Person: fmt.Sprintf("of-%d@lid", i), Name: fmt.Sprintf("Payer %d", i)}
+			if _, err := tx.AddChat(w.t.Context(), row, w.now()); err != nil {
+				return err
+			}
+			if err := tx.Watch(w.t.Context(), flow.SessionID(session), row.ID); err != nil {
+				return err
+			}
+			if err := more(i, row.ID, tx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// A payer who speaks of another merchant's payment now waits for those: however many
+// there are, they hide none of one's own.
+func TestTheInboxHasWhoSpeaksOfOnesOwnPaymentsHoweverManyDoNot(t *testing.T) {
+	w := open(t)
+	session := w.opened(w.ada, `,"mode":"chat"`)
+	w.inChat(session, "Ada")
+	own := w.chatOf(session)
+	w.stand(session, 0, 201, func(_ int, chat flow.ChatID, tx *store.Tx) error {
+		return tx.SetDecided(context.Background(), chat, 0, flow.Desk{State: flow.DeskWaiting, Since: 1}, "")
+	})
+	must(t, w.services[flow.Test].Hear(t.Context(), checkout.Inbound{
+		Number: "2348000000001", Person: "77@lid", Phone: "2348031234567", Message: "H1", Intent: flow.Intent{Kind: flow.MeansHuman, Text: "9"},
+	}))
+	w.wants(w.as(flow.RoleSupport).get("/inbox"), http.StatusOK, "/inbox/"+string(own.ID))
+}
+
+// The inbox says where it does not show all.
+func TestTheInboxSaysThatMoreWait(t *testing.T) {
+	w := open(t)
+	session := w.opened(w.ada, "")
+	waits := func(i int, chat flow.ChatID, tx *store.Tx) error {
+		return tx.SetDecided(context.Background(), chat, 0, flow.Desk{State: flow.DeskWaiting, Since: int64(i + 1)}, "")
+	}
+	operator := w.as(flow.RoleOperator) // sees all
+	shown := func(rows int, more bool) {
+		t.Helper()
+		page := operator.get("/inbox")
+		w.wants(page, http.StatusOK)
+		if n := strings.Count(page.body, `<td><a href="/inbox/`); n != rows {
+			t.Errorf("%d chats are shown, not %d", n, rows)
+		}
+		if strings.Contains(page.body, "More wait") != more {
+			t.Errorf("that more wait: %v", !more)
+		}
+	}
+	shown(0, false)
+	w.stand(session, 0, 200, waits)
+	shown(200, false)
+	w.stand(session, 200, 201, waits)
+	shown(200, true)
+}
