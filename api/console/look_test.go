@@ -8,6 +8,7 @@ import (
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/store"
 )
 
 // Who looked at a payer's session or chat is kept, and apart from what people did.
@@ -76,5 +77,37 @@ func TestAPhoneThatNobodyKnowsIsNotShown(t *testing.T) {
 	w.wants(shown, http.StatusOK, "Phone: none is known.")
 	if strings.Contains(shown.body, "(WhatsApp") {
 		t.Error("a number without digits is shown")
+	}
+}
+
+// What a merchant is told and a receipt say who paid, as the session's own page does.
+func TestItIsKeptWhoLooksAtWhatIsSaidOfAPayerElsewhere(t *testing.T) {
+	w := open(t)
+	id := w.opened(w.ada, `,"mode":"chat","customerName":"Ada Obi"`)
+	w.inChat(id, "Ada")
+	w.pays(w.attempt(id), 500_000)
+	var told flow.Event
+	w.until("the merchant is told", func() bool {
+		list, err := w.dbs[flow.Test].EventsOf(t.Context(), flow.SessionID(id), 10)
+		for _, e := range list {
+			if e.Kind == flow.ChargeSuccess {
+				told = e
+			}
+		}
+		return err == nil && told.ID != ""
+	})
+	for page, role := range map[string]flow.Role{"/developers/events/" + string(told.ID): flow.RoleDeveloper, "/sessions/" + id + "/receipt.png": flow.RoleSupport} {
+		w.wants(w.as(role).get(page), http.StatusOK)
+		seen, _, err := w.accounts.Audits(t.Context(), store.AuditFilter{Account: w.ada.account, Action: "look", Subject: id, Limit: 10})
+		must(t, err)
+		kept := 0
+		for _, a := range seen {
+			if a.Role == role {
+				kept++
+			}
+		}
+		if kept != 1 {
+			t.Errorf("who looked at %s is kept %d times", page, kept)
+		}
 	}
 }

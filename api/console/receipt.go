@@ -25,6 +25,7 @@ func (c *Console) receipt(v *visit) error {
 	if err != nil {
 		return err
 	}
+	v.looks("look.session", s.Project, string(s.ID))
 	v.http.Set("Content-Type", receipt.Kind)
 	v.http.Set("Content-Disposition", receipt.Disposition(s.ID))
 	return v.http.Status(http.StatusOK).Send(picture)

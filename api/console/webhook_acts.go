@@ -141,6 +141,11 @@ func (c *Console) eventPage(v *visit) error {
 	for _, one := range endpoints {
 		out.Enabled = out.Enabled || one.Status == flow.EndpointEnabled
 	}
+	if e.Event.Session != "" { // an event may say who pays
+		v.looks("look.session", v.project.ID, string(e.Event.Session))
+	} else {
+		v.looks("look.event", v.project.ID, string(e.Event.ID))
+	}
 	return v.show("event", "Event", out)
 }
 

@@ -68,7 +68,9 @@ func (c *payerOf) who() (knownBy, error) {
 type payerIn struct {
 	env    flow.Environment
 	payer  checkout.Payer
-	things []string // ids of what is theirs
+	things []string         // ids of what is theirs
+	names  []string         // that they go by
+	of     []flow.ProjectID // whose customer they are
 	open   []store.Unsettled
 }
 
@@ -85,8 +87,12 @@ func (c *payerOf) find(w *world, of knownBy) ([]payerIn, error) {
 			if err != nil {
 				return err
 			}
+			names, projects, err := p.Names(w.ctx, db.Reader)
+			if err != nil {
+				return err
+			}
 			open, err := p.Unsettled(w.ctx, db.Reader, clockOf(c.Settings, env)())
-			list = append(list, payerIn{env, p, things, open})
+			list = append(list, payerIn{env, p, things, names, projects, open})
 			return err
 		})
 		if err != nil {

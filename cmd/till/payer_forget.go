@@ -259,15 +259,16 @@ func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, word
 // accounts takes the words out of what is kept of people who log in, and why they did
 // something about what is the payer's.
 func (c *payerForgetCmd) accounts(w *world, out *forgetting, found []payerIn, words []string, of knownBy) error {
-	var things []string
+	traces := checkout.Traces{Texts: words}
 	for _, f := range found {
-		things = append(things, f.things...)
+		traces.Things = append(traces.Things, f.things...)
+		traces.Names, traces.Projects = append(traces.Names, f.names...), append(traces.Projects, f.of...)
 	}
 	if out.LogsIn {
-		words = slices.DeleteFunc(slices.Clone(words), func(s string) bool { return flow.FoldEmail(s) == of.email })
+		traces.Texts = slices.DeleteFunc(slices.Clone(words), func(s string) bool { return flow.FoldEmail(s) == of.email })
 	}
 	return withAccounts(w, c.Settings, func(a *checkout.Accounts) (err error) {
-		out.Accounts, err = a.Forget(w.ctx, words, things, out.As)
+		out.Accounts, err = a.Forget(w.ctx, traces, out.As)
 		return err
 	})
 }

@@ -42,6 +42,8 @@ func forgetAda(t *testing.T, database string) {
 	owner := enter(t, m.base, "owner")
 	owner.sends("/sessions/"+session, "/sessions/"+session+"/reveal", "reason", "Adaeze rang from "+spaced(number))
 	owner.sends("/sessions?q="+url.QueryEscape(spaced(number)), "/filters", "name", "Ada", "q", spaced(number))
+	owner.sends("/sessions?q=Adaeze", "/filters", "name", "Late", "q", "Adaeze")
+	owner.sends("/sessions?q=benedict", "/filters", "name", "Ben", "q", "benedict")
 
 	if out, err := x.p.Beside("payer", "forget", number, "--dry-run"); err != nil || !strings.Contains(out, "test      1 sessions, 1 chats") || !strings.Contains(out, "Nothing was changed") {
 		t.Fatalf("a dry run: %v\n%s", err, out)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"fmt"
-	"slices"
 	"time"
 
 	"till/flow"
@@ -242,36 +241,6 @@ func (a *Accounts) Saw(ctx context.Context, row flow.Audited) error {
 		return err
 	}
 	return a.Audit(ctx, row, false)
-}
-
-// Forget puts a name that says nothing in the place of texts that say who a payer
-// is: in the audit log, and in the searches that people keep. Of what was done about
-// the payer's things it forgets why, which people wrote in words of their own, and of
-// the searches those for the payer's number, however it was typed. It returns in how
-// many rows they stood.
-func (a *Accounts) Forget(ctx context.Context, texts, things []string, as string) (places int64, err error) {
-	err = a.db.Update(ctx, func(tx *store.Tx) error {
-		if places, err = tx.ForgetReasons(ctx, things); err != nil {
-			return err
-		}
-		dropped, err := tx.DropSearches(ctx, func(words string) bool {
-			phone, is := flow.ReadPhone(words)
-			return is && slices.Contains(texts, string(phone))
-		})
-		if err != nil {
-			return err
-		}
-		places += dropped
-		for _, text := range texts {
-			n, err := tx.Replace(ctx, text, as)
-			if err != nil {
-				return err
-			}
-			places += n
-		}
-		return tx.OweWipe(ctx)
-	})
-	return places, wrap("forget a payer", err)
 }
 
 // LogsIn says whether somebody logs in with an e-mail address: nobody may be

@@ -38,14 +38,14 @@ func (t *Tx) DropFilter(ctx context.Context, account, email, name string) (bool,
 	return n > 0, nil
 }
 
-// DropSearches forgets the searches of everybody whose words mean something, and says
-// how many those were.
-func (t *Tx) DropSearches(ctx context.Context, means func(words string) bool) (dropped int64, err error) {
+// DropSearches forgets the searches of everybody that mean something, and says how many
+// those were.
+func (t *Tx) DropSearches(ctx context.Context, means func(account, name, words string) bool) (dropped int64, err error) {
 	var meant [][]any
 	err = t.run.each(ctx, `SELECT account, email, name, words FROM filters`, nil, func(scan scanner) error {
 		var account, email, name, words string
 		err := scan(&account, &email, &name, &words)
-		if means(words) {
+		if means(account, name, words) {
 			meant = append(meant, []any{account, email, name})
 		}
 		return err
