@@ -93,7 +93,8 @@ type Config struct {
 	Docs string
 	// Answering is called when a request begins, and what it returns once it is
 	// answered, with the pattern of its path, "" where it has none. Nil: nobody counts.
-	Answering func() (done func(route, method string, code int, env flow.Environment))
+	// notServed: it was refused, as nobody offers what it asked for.
+	Answering func() (done func(route, method string, code int, env flow.Environment, notServed bool))
 	// Now is the machine's clock, for requests; what is of an environment goes by
 	// that of its service.
 	Now func() time.Time
@@ -125,8 +126,8 @@ func New(cfg Config) (*Server, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Answering == nil {
-		cfg.Answering = func() func(string, string, int, flow.Environment) {
-			return func(string, string, int, flow.Environment) {}
+		cfg.Answering = func() func(string, string, int, flow.Environment, bool) {
+			return func(string, string, int, flow.Environment, bool) {}
 		}
 	}
 	cfg.Docs = cmp.Or(cfg.Docs, docErrors+"/")

@@ -32,6 +32,9 @@ type noted struct {
 	session flow.SessionID // that it is about, "" for none
 }
 
+// notServed says whether a request was refused because nobody offers what it asked for.
+func (n *noted) notServed() bool { return errors.Is(n.err, flow.ErrNotServed) }
+
 // notedKey is where a request's noted lives in fasthttp's context.
 const notedKey = "till.noted"
 
@@ -51,7 +54,7 @@ func (s *Server) front(route fasthttp.RequestHandler) fasthttp.RequestHandler {
 			}
 			took := s.cfg.Now().Sub(began)
 			s.log(ctx, n, took)
-			answered(n.route, methodOf(ctx), ctx.Response.StatusCode(), n.env)
+			answered(n.route, methodOf(ctx), ctx.Response.StatusCode(), n.env, n.notServed())
 			if n.env != "" {
 				s.requests.note(ctx, n, began, took)
 			}
@@ -126,6 +129,7 @@ func (s *Server) log(ctx *fasthttp.RequestCtx, n *noted, took time.Duration) {
 	switch {
 	case n.probe && (status == http.StatusOK || n.code == codeNotReady): // what changes has lines of its own
 		level = slog.LevelDebug
+	case n.notServed(): // as an operator wants it
 	case n.shed: // there are thousands of them, and a gauge tells
 		level = slog.LevelDebug
 	case status >= http.StatusInternalServerError:
@@ -168,7 +172,7 @@ func (s *Server) fault(c *fiber.Ctx, err error) error {
 	if !passed {
 		ctx.SetConnectionClose()
 		s.log(ctx, n, 0)
-		s.cfg.Answering()("", methodOf(ctx), ctx.Response.StatusCode(), "")
+		s.cfg.Answering()("", methodOf(ctx), ctx.Response.StatusCode(), "", false)
 	}
 	return nil
 }

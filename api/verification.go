@@ -116,7 +116,7 @@ func tagged(header, tag string) bool {
 func (s *Server) verifications(env flow.Environment) (*checkout.Verifications, error) {
 	v, there := s.cfg.Verifications[env]
 	if !there {
-		return nil, flow.Refuse(flow.CodeRailUnavailable, "No bank that verifies is connected to the %s environment.", env)
+		return nil, &flow.Error{Code: flow.CodeRailUnavailable, Message: "No bank that verifies is connected to the " + string(env) + " environment.", Err: flow.ErrNotServed}
 	}
 	return v, nil
 }

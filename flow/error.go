@@ -85,6 +85,10 @@ type FieldError struct {
 	Message string `json:"message"`
 }
 
+// ErrNotServed says of a refusal that what was asked for is not offered, as an operator
+// wants it or because no bank is connected: nothing failed.
+var ErrNotServed = errors.New("it is not offered here")
+
 // Error is for logs; callers outside see Code and Message alone.
 func (e *Error) Error() string {
 	if e.Err != nil {

@@ -46,7 +46,9 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 	switch reason := unavailable(s, ask.Method, served); reason {
 	case "":
 	case "rail_down":
-		return Attempt{}, Change{}, Refuse(CodeRailUnavailable, "The bank does not serve %s right now. Try another method or try again.", ask.Method)
+		return Attempt{}, Change{}, &Error{
+			Code: CodeRailUnavailable, Message: "The bank does not serve " + string(ask.Method) + " right now. Try another method or try again.", Err: ErrNotServed,
+		}
 	default:
 		return Attempt{}, Change{}, Refuse(CodeMethodNotAllowed, "%s cannot be used for %s (%s).", ask.Method, s.Outstanding().Naira(), reason)
 	}

@@ -120,6 +120,21 @@ func TestNoAlertReadsWhatWaitsInTest(t *testing.T) {
 	}
 }
 
+// What is too much stays for as long as its merchant wants: that wakes nobody. What
+// should have gone back by itself long ago does.
+func TestWhatMayStayWakesNobody(t *testing.T) {
+	for outcome, want := range map[flow.MatchStatus]bool{flow.Excess: false, flow.Late: true, flow.Duplicate: true} {
+		r, e := newRig(t), engine(t)
+		r.seed(r.db, outcome)
+		r.exec("UPDATE sessions SET status = 'EXPIRED', amount_paid = 0", "UPDATE deliveries SET state = 'dead', done_at = created_at")
+		r.passes(11 * 24 * time.Hour)
+		r.goes(time.Minute, nil)
+		if got := r.kept.fires(t, e, rules(t)["TillExceptionWaits"].Expr, r.clock()); got != want {
+			t.Errorf("for %s it fires: %t", outcome, got)
+		}
+	}
+}
+
 // Merchants may break the test environment's bank, and with it calls of their own: that
 // wakes nobody. Of the live one, or of calls with no key, it does.
 func TestWhatATestKeyBreaksWakesNobody(t *testing.T) {
@@ -132,8 +147,8 @@ func TestWhatATestKeyBreaksWakesNobody(t *testing.T) {
 			r.goes(15*time.Second, func() {
 				for range 5 {
 					_, _ = pretend.Check(t.Context(), "wsp_ref_1")
-					r.meter.Answering()("/v1/charges", http.MethodPost, http.StatusOK, flow.Live)
-					r.meter.Answering()("/v1/charges", http.MethodPost, http.StatusServiceUnavailable, env)
+					r.meter.Answering()("/v1/charges", http.MethodPost, http.StatusOK, flow.Live, false)
+					r.meter.Answering()("/v1/charges", http.MethodPost, http.StatusServiceUnavailable, env, false)
 				}
 			})
 		}
@@ -141,6 +156,22 @@ func TestWhatATestKeyBreaksWakesNobody(t *testing.T) {
 			if got := r.kept.fires(t, e, rules(t)[name].Expr, r.clock()); got != want[i] {
 				t.Errorf("in %q %s fires: %t", env, name, got)
 			}
+		}
+	}
+}
+
+// Nor does what is not offered, as without a bank in the live environment, or with a
+// method that an operator switched off while the bank is away.
+func TestWhatIsNotOfferedWakesNobody(t *testing.T) {
+	for notServed, want := range map[bool]bool{true: false, false: true} {
+		r, e := newRig(t), engine(t)
+		r.goes(6*time.Minute, func() {
+			for range 5 {
+				r.meter.Answering()("/v1/charges", http.MethodPost, http.StatusServiceUnavailable, flow.Live, notServed)
+			}
+		})
+		if got := r.kept.fires(t, e, rules(t)["TillErrors"].Expr, r.clock()); got != want {
+			t.Errorf("not served %t: TillErrors fires: %t", notServed, got)
 		}
 	}
 }

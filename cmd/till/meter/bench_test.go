@@ -14,7 +14,7 @@ func BenchmarkARequest(b *testing.B) {
 	m := meter.New("bench", time.Now)
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Answering()("/v1/whatsapp/checkout/sessions", "POST", 201, flow.Test)
+		m.Answering()("/v1/whatsapp/checkout/sessions", "POST", 201, flow.Test, false)
 	}
 }
 

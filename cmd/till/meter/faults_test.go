@@ -226,7 +226,7 @@ func (r *rig) asksBank() {
 // answers are a few requests that are answered.
 func (r *rig) answers(code int) {
 	for range 20 {
-		r.meter.Answering()("/v1/charges", http.MethodPost, code, flow.Live)
+		r.meter.Answering()("/v1/charges", http.MethodPost, code, flow.Live, false)
 	}
 }
 

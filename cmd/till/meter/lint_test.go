@@ -57,7 +57,7 @@ func shown(t *testing.T, h http.Handler) string {
 
 // promised are the names and labels that dashboards of others may rest on.
 var promised = map[string][]string{
-	"till_http_requests_total": {"route", "method", "code", "env"}, "till_http_request_duration_seconds": nil,
+	"till_http_requests_total": {"route", "method", "code", "env", "why"}, "till_http_request_duration_seconds": nil,
 	"till_sessions_total": {"env", "status"}, "till_session_transitions_total": {"from", "to"},
 	"till_charges_total": {"env", "outcome"}, "till_charge_amount_kobo_total": {"env"},
 	"till_rail_request_duration_seconds": {"op", "result"}, "till_rail_breaker_state": {"env"}, "till_bank_notifications_total": {"outcome"},
@@ -204,7 +204,7 @@ func TestSeriesHaveABoundAndNameNobody(t *testing.T) {
 		}
 		for i, route := range api.Routes() {
 			codes := []int{200, 201, 400, 401, 404, 409, 422, 429, 500, 503}
-			r.meter.Answering()(route.Path, route.Method, codes[(n+i)%len(codes)], flow.Live)
+			r.meter.Answering()(route.Path, route.Method, codes[(n+i)%len(codes)], flow.Live, n%2 == 0)
 		}
 	}
 	said := map[string]any{} // every sentence that the bot has

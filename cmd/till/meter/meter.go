@@ -55,12 +55,13 @@ type answerKind struct {
 	route, method string
 	code          int
 	env           flow.Environment // of the key that was used, "" for none
+	notServed     bool             // refused, as nobody offers what it asked for
 }
 
 // New makes a Meter. now is the real time, which no merchant moves.
 func New(version string, now func() time.Time) *Meter {
 	m := &Meter{now: now, registry: prometheus.NewRegistry()}
-	m.answers = m.counter("till_http_requests_total", "Requests to the API and the console that were answered, env by the key that was used.", "route", "method", "code", "env")
+	m.answers = m.counter("till_http_requests_total", "Requests to the API and the console that were answered, env by the key that was used.", "route", "method", "code", "env", "why")
 	m.answerTimes = m.histogram("till_http_request_duration_seconds", "How long requests took, from their header to their answer.",
 		.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 40)
 	m.commits = m.histogram("till_db_commit_duration_seconds", "How long commits took: on SQLite one holds the work of many callers.",
@@ -112,11 +113,11 @@ func (m *Meter) Commits() (done func()) {
 
 // Answering takes the time of one request: see api.Config. Route is the pattern
 // and never the path, which names sessions.
-func (m *Meter) Answering() (done func(route, method string, code int, env flow.Environment)) {
+func (m *Meter) Answering() (done func(route, method string, code int, env flow.Environment, notServed bool)) {
 	began := m.now()
-	return func(route, method string, code int, env flow.Environment) {
+	return func(route, method string, code int, env flow.Environment, notServed bool) {
 		m.answerTimes.Observe(m.now().Sub(began).Seconds())
-		m.answer(answerKind{route, method, code, env}).Inc()
+		m.answer(answerKind{route, method, code, env, notServed}).Inc()
 	}
 }
 
@@ -126,10 +127,14 @@ func (m *Meter) answer(kind answerKind) prometheus.Counter {
 	if known, ok := m.answerKinds.Load(kind); ok {
 		return known.(prometheus.Counter) //nolint:errcheck // nothing else is in the map
 	}
-	if m.answerCount.Add(1) > maxAnswers {
-		return m.answers.WithLabelValues(other, other, strconv.Itoa(kind.code/100)+"xx", string(kind.env))
+	why := ""
+	if kind.notServed {
+		why = "not_served"
 	}
-	c := m.answers.WithLabelValues(kind.route, kind.method, strconv.Itoa(kind.code), string(kind.env))
+	if m.answerCount.Add(1) > maxAnswers {
+		return m.answers.WithLabelValues(other, other, strconv.Itoa(kind.code/100)+"xx", string(kind.env), why)
+	}
+	c := m.answers.WithLabelValues(kind.route, kind.method, strconv.Itoa(kind.code), string(kind.env), why)
 	m.answerKinds.Store(kind, c)
 	return c
 }
