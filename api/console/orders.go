@@ -243,7 +243,7 @@ func (c *Console) cancelSession(v *visit) error {
 	}
 	return c.sessionAct(v, "session.cancel", "", nil, func(s flow.Session) (string, error) {
 		_, err := v.service.Cancel(v.ctx, s.ID, call(s.Project))
-		return "The session is cancelled. The payer hears so, and the merchant is told.", err
+		return "The session is cancelled. Whoever opened it in a chat hears so.", err
 	})
 }
 
@@ -253,6 +253,6 @@ func (c *Console) expireSession(v *visit) error {
 		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
 	}
 	return c.sessionAct(v, "session.expire", "", nil, func(s flow.Session) (string, error) {
-		return "The session’s time is over. Money that is sent from now on comes late.", v.service.EndNow(v.ctx, s.Project, s.ID, v.by())
+		return "The session’s time is over. Money that is sent within five minutes still pays it; later it comes late.", v.service.EndNow(v.ctx, s.Project, s.ID, v.by())
 	})
 }

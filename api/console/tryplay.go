@@ -10,10 +10,11 @@ import (
 	"till/rail"
 )
 
-// tooLittle and tooMuch are what the bank panel's payers get wrong.
+// tooLittle, tooMuch and tooLate are what the bank panel's payers get wrong.
 const (
 	tooLittle = 2 // the part of it that is sent
 	tooMuch   = flow.Kobo(50_000)
+	tooLate   = flow.Grace + time.Minute // after the end
 )
 
 // tryBank is POST /try/bank: a payer sends money, rightly or not.
@@ -37,7 +38,7 @@ func (c *Console) tryBank(v *visit) error {
 		case "over":
 			t.Amount, said = a.Amount+tooMuch, "The bank was sent ₦500.00 too much."
 		case "late":
-			t.Amount, t.ValueTime, said = a.Amount, view.Session.ExpiresAt.Add(time.Minute), "The bank was sent it with a value time of a minute after the session's end."
+			t.Amount, t.ValueTime, said = a.Amount, view.Session.ExpiresAt.Add(tooLate), "The bank was sent it with a value time of six minutes after the session's end, a minute more than is let pass."
 		case "twice":
 			t.Amount, times, said = a.Amount, 2, "The bank was sent the amount twice."
 		case "again":

@@ -1,0 +1,51 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"till/flow"
+)
+
+// Who pays late there is late: the money waits for a decision.
+func TestWhoPaysLateOnThePageIsLate(t *testing.T) {
+	w, v := tries(t)
+	id := w.opened(w.ada, `,"mode":"chat"`)
+	w.inChat(id, "Ada")
+	v.get("/try?session=" + id)
+	w.wants(v.post("/try/bank", form("session", id, "how", "late")), http.StatusSeeOther)
+	w.until("the money is booked", func() bool {
+		list, err := w.dbs[flow.Test].Payments(t.Context(), flow.SessionID(id))
+		return err == nil && len(list) == 1
+	})
+	list, err := w.dbs[flow.Test].Payments(t.Context(), flow.SessionID(id))
+	must(t, err)
+	s, err := w.dbs[flow.Test].Session(t.Context(), flow.SessionID(id))
+	must(t, err)
+	if list[0].Match != flow.Late || s.Status == flow.SessionPaid || !list[0].Waits(s) {
+		t.Errorf("the money is %s, its session %s; it waits for a decision: %v", list[0].Match, s.Status, list[0].Waits(s))
+	}
+}
+
+// What is said of a session whose time was ended is what then happens: clocks differ,
+// and money that is sent right afterwards pays it.
+func TestItIsSaidWhatStillPaysASessionThatWasEnded(t *testing.T) {
+	w := open(t)
+	id := w.opened(w.ada, `,"mode":"chat"`)
+	w.inChat(id, "Ada")
+	owner, page := w.as(flow.RoleOwner), "/sessions/"+id
+	owner.order(page, page+"/expire", "reason", "the goods are gone", "confirm", "yes")
+	w.wants(owner.get(page), http.StatusOK, "is sent within five minutes still pays it", "expired")
+	w.pays(w.attempt(id), 500_000)
+	w.until("the session is paid", func() bool {
+		s, err := w.dbs[flow.Test].Session(t.Context(), flow.SessionID(id))
+		return err == nil && s.Status == flow.SessionPaid
+	})
+	closed := w.opened(w.ada, "") // which nobody opened in a chat
+	page = "/sessions/" + closed
+	owner.order(page, page+"/cancel", "reason", "the order was withdrawn", "confirm", "yes")
+	if got := owner.get(page).body; !strings.Contains(got, "The session is cancelled.") || strings.Contains(got, "The payer hears") {
+		t.Error("it is said that a payer hears of it who is not there")
+	}
+}
