@@ -98,3 +98,22 @@ test("the first page is small", async () => {
   assert.ok(bytes > 0 && bytes <= 100_000, `${bytes} bytes`);
   await page.context().close();
 });
+
+// The name stands on every page, and beside the one of another project.
+test("a project whose name is one long word fits a phone", async () => {
+  const page = await web.page({ viewport: widths[0] });
+  await enter(page, till, "owner", "/developers");
+  await page.goto(`${till.url}/developers`);
+  await page.getByLabel("New project").fill("Konga".repeat(20));
+  await page.getByRole("button", { name: "Make a project" }).click();
+  await page.getByRole("heading", { name: "Its test keys" }).waitFor();
+  const wrong = [];
+  for (const address of ["/developers", "/", "/sessions", "/exceptions", "/inbox", "/go-live", "/settings", "/team"]) {
+    await page.goto(till.url + address);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    if (wide > 0) wrong.push(`${address} is ${wide} px wider than the screen`);
+    wrong.push(...(await page.evaluate(crowded)).map((w) => `${address} ${w}`), ...(await axe(page)).map((w) => `${address} ${w}`));
+  }
+  assert.deepEqual([...wrong, ...web.faults], []);
+  await page.context().close();
+});
