@@ -67,6 +67,21 @@ func (e *eraser) session(ctx context.Context, s flow.Session) error {
 	return e.lines(ctx, s.ID, true)
 }
 
+// purposes takes the payer out of what their merchants looked people up for.
+func (e *eraser) purposes(ctx context.Context) error {
+	done := map[flow.ProjectID]bool{}
+	for _, s := range e.p.Sessions {
+		if done[s.Project] {
+			continue
+		}
+		done[s.Project] = true
+		if err := e.tx.RewritePurposes(ctx, s.Project, e.others.person); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // attempts takes the payer out of instructions that were made for them, and out of why
 // there are none.
 func (e *eraser) attempts(ctx context.Context, attempts []flow.Attempt) error {

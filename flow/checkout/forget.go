@@ -85,6 +85,9 @@ func (f *Forgetter) forget(ctx context.Context, tx *store.Tx, p Payer, as string
 			return out, err
 		}
 	}
+	if err := e.purposes(ctx); err != nil {
+		return out, err
+	}
 	named := map[string]bool{} // numbers of ours on which a chat has the name already
 	for _, c := range p.Chats {
 		// A telephone number can have had several WhatsApp accounts, as after its SIM

@@ -353,7 +353,7 @@ func wipePostgres(ctx context.Context, c Config) (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	tables := []string{"audit", "filters", "settings"}
 	if c.Schema == Checkout {
-		tables = strings.Fields("sessions attempts payments refunds proposals notes names events delivery_attempts chats says log phones tasks")
+		tables = strings.Fields("sessions attempts payments refunds proposals notes names events delivery_attempts chats says log phones tasks lookups verifications")
 	}
 	for _, table := range tables {
 		if _, err := db.ExecContext(ctx, "VACUUM (FULL) "+table); err != nil {

@@ -50,6 +50,28 @@ func wrapVerification(id flow.VerificationID, err error) error {
 	return fmt.Errorf("end verification %s: %w", id, err)
 }
 
+// RewritePurposes changes what look-ups of a project were for, where change makes
+// something else of it.
+func (t *Tx) RewritePurposes(ctx context.Context, project flow.ProjectID, change func(string) string) error {
+	for _, table := range []string{"lookups", "verifications"} {
+		list, err := rowsOf(ctx, t.run, "read what look-ups were for", `SELECT DISTINCT purpose FROM `+table+` WHERE project = ?`, []any{string(project)},
+			func(scan scanner) (purpose string, err error) { return purpose, scan(&purpose) })
+		if err != nil {
+			return err
+		}
+		for _, purpose := range list {
+			other := change(purpose)
+			if other == purpose {
+				continue
+			}
+			if _, err := t.run.exec(ctx, `UPDATE `+table+` SET purpose = ? WHERE project = ? AND purpose = ?`, other, string(project), purpose); err != nil {
+				return fmt.Errorf("change what look-ups were for: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
 // Verification reads a verification. Error: resource_not_found.
 func (r Reader) Verification(ctx context.Context, id flow.VerificationID) (flow.Verification, error) {
 	list, err := r.verifications(ctx, `WHERE id = ?`, string(id))
