@@ -120,7 +120,7 @@ const settingsFile = "till.toml"
 // fileFaults is what is wrong in the file of settings.
 func fileFaults() []doctor.Finding {
 	if err := shutFile(); err != nil {
-		return []doctor.Finding{{Check: "settings", State: doctor.Fail, What: settingsFile + " cannot be read: " + err.Error() + ".", Fix: shutFix}}
+		return []doctor.Finding{{Check: "settings", State: doctor.Fail, What: settingsFile + " cannot be read: " + err.Error() + ".", Fix: shutFix(err)}}
 	}
 	f, err := os.Open(settingsFile)
 	if err != nil {

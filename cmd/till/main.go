@@ -83,11 +83,15 @@ func main() {
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	var cmds commands
 	exited := -1
-	read := tomlFile
-	if len(args) > 0 && args[0] == "doctor" { // it tells what is wrong in the file
+	read, files := tomlFile, []string{settingsFile}
+	shut := shutFile()
+	if shut != nil { // whoever opens it may wait for ever
+		files = nil
+	}
+	if len(args) > 0 && args[0] == "doctor" { // it tells what is wrong with the file
 		read = lenient
-	} else if err := shutFile(); err != nil {
-		_, _ = fmt.Fprintf(errs, "till: %s cannot be read: %v: %s\n", settingsFile, err, shutFix)
+	} else if shut != nil {
+		_, _ = fmt.Fprintf(errs, "till: %s cannot be read: %v: %s\n", settingsFile, shut, shutFix(shut))
 		return exitFailed
 	}
 	parser, err := kong.New(&cmds, append(plantedCmds(), kong.Name("till"), kong.UsageOnError(),
@@ -95,7 +99,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code }),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(typedDuration)),
 		kong.KindMapper(reflect.Int, kong.MapperFunc(typedNumber)), kong.KindMapper(reflect.Int64, kong.MapperFunc(typedNumber)), kong.WithAfterApply(leftEmpty),
-		kong.Configuration(read, settingsFile), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
+		kong.Configuration(read, files...), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		_, _ = fmt.Fprintln(errs, "till:", err)
 		return exitFailed

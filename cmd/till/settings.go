@@ -31,9 +31,13 @@ func tomlFile(r io.Reader) (kong.Resolver, error) {
 	return resolve(lines), nil
 }
 
-// shutFile is why till.toml may not be read, where there is one: kong passes over it. Of
-// a folder that may not be searched nobody knows whether there is.
+// shutFile is why till.toml cannot be read, where there is one: kong passes over one that
+// may not be, and waits for ever for whoever writes into a pipe. Of a folder that may not
+// be searched nobody knows whether there is.
 func shutFile() error {
+	if info, err := os.Stat(settingsFile); err == nil && !info.Mode().IsRegular() {
+		return errNoFile
+	}
 	f, err := os.Open(settingsFile)
 	if err == nil {
 		return f.Close()
@@ -44,8 +48,16 @@ func shutFile() error {
 	return err
 }
 
-// shutFix shows whose till.toml is.
-const shutFix = "ls -l " + settingsFile + "   (then run this as its owner, or let this user read it: chgrp and chmod g+r)"
+// errNoFile is what is wrong with a folder, a pipe or a device in the place of a file.
+var errNoFile = errors.New("it is no plain file")
+
+// shutFix shows what till.toml is, and whose.
+func shutFix(err error) string {
+	if errors.Is(err, errNoFile) {
+		return "ls -ld " + settingsFile + "   (then put a file there, or move that away)"
+	}
+	return "ls -l " + settingsFile + "   (then run this as its owner, or let this user read it: chgrp and chmod g+r)"
+}
 
 // settingError is a line of till.toml that cannot be used.
 type settingError struct {

@@ -3,12 +3,14 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"till/cmd/till/tilltest"
 )
@@ -34,5 +36,27 @@ func TestAFileOfSettingsThatMayNotBeReadIsNotPassedOver(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) || !strings.Contains(string(out), "ls -l till.toml") {
 			t.Errorf("till %s ends with %v and says\n%s", command, err, out)
 		}
+	}
+}
+
+// A pipe in the place of the file is not waited for, a device not read without end, and a
+// folder not taken for a fault of the command line: each is named, and what to do.
+func TestWhatIsNoFileOfSettingsIsRefusedPlainly(t *testing.T) {
+	for name, put := range map[string]func(at string) error{
+		"a pipe":   func(at string) error { return syscall.Mkfifo(at, 0o600) },
+		"a device": func(at string) error { return os.Symlink("/dev/zero", at) },
+		"a folder": func(at string) error { return os.Mkdir(at, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			must(t, put(filepath.Join(dir, settingsFile)))
+			for command, want := range map[string]string{"config": "till: till.toml cannot be read: it is no plain file: ", "doctor": "fail  settings    till.toml cannot be read: it is no plain file."} {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the doctor looks at much else
+				out, err := tilltest.Output(ctx, dir, nil, command)
+				if cancel(); err == nil || !strings.Contains(out, want) || !strings.Contains(out, "ls -ld till.toml") {
+					t.Errorf("till %s ends with %v and says\n%s", command, err, out)
+				}
+			}
+		})
 	}
 }

@@ -11,12 +11,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"till/config"
 	"till/flow/store"
 )
 
@@ -128,7 +130,7 @@ func (l *look) modes(context.Context) {
 	shown := 0
 	for _, file := range []string{".env.till", "till.toml"} {
 		info, err := os.Stat(file)
-		if err != nil || info.Mode().Perm()&0o077 == 0 || file == "till.toml" && !holdsSecret(file) {
+		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 == 0 || file == "till.toml" && !holdsSecret(file) {
 			continue
 		}
 		shown++
@@ -139,9 +141,18 @@ func (l *look) modes(context.Context) {
 	}
 }
 
+// holdsSecret says whether a setting stands in a file that nobody else may read.
 func holdsSecret(file string) bool {
 	text, err := os.ReadFile(file)
-	return err == nil && (strings.Contains(string(text), "database-url") || strings.Contains(string(text), "redis-url") || strings.Contains(string(text), "secrets-key"))
+	if err != nil {
+		return false
+	}
+	for field := range reflect.TypeFor[config.Settings]().Fields() {
+		if field.Type == reflect.TypeFor[config.Secret]() && strings.Contains(string(text), field.Tag.Get("name")) {
+			return true
+		}
+	}
+	return false
 }
 
 // The bounds of disks.
