@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,25 +75,9 @@ func TestAReplayHasAnEndAndSaysWhereItIs(t *testing.T) {
 	shop := d.catches()
 	began := d.now().Truncate(time.Millisecond).Add(-time.Hour)
 	const more = 5
-	err := d.db.Update(t.Context(), func(tx *store.Tx) error {
-		for i := range checkout.MaxReplayed + more {
-			at := began.Add(time.Duration(min(i, checkout.MaxReplayed-2)) * time.Millisecond) // the last of them at once
-			id, err := flow.IDs{Now: func() time.Time { return at }, Rand: d.server.cfg.IDs.Rand}.New(flow.PrefixEvent)
-			if err != nil {
-				return err
-			}
-			e := flow.Event{ID: flow.EventID(id), Kind: flow.Ping, Project: d.project.ID, CreatedAt: at}
-			if e.Body, err = flow.ComposeEvent(e, "wsp_we_01k9z3m5x8v2c7n4b6t1q0w9eq", flow.PingRecord{EndpointID: "wsp_we_01k9z3m5x8v2c7n4b6t1q0w9eq"}, false); err != nil {
-				return err
-			}
-			e.Kind = flow.EndpointDisabledKind // pings are nobody's but whose they were
-			if err := tx.AddEvent(t.Context(), e); err != nil {
-				return err
-			}
-		}
-		return nil
+	d.happened(checkout.MaxReplayed+more, func(i int) time.Time {
+		return began.Add(time.Duration(min(i, checkout.MaxReplayed-2)) * time.Millisecond) // the last of them at once
 	})
-	must(t, err)
 	id := d.endpoint(d.key, shop.url, "endpoint.disabled").text("data.id")
 	whole := func(from time.Time) reply {
 		return d.call("POST", endpointsPath+"/"+id+"/replay", d.key, about(from, began.Add(time.Hour), ""))
@@ -111,6 +96,65 @@ func TestAReplayHasAnEndAndSaysWhereItIs(t *testing.T) {
 		if seen[event]++; seen[event] > 1 {
 			t.Errorf("%s came twice", event)
 		}
+	}
+}
+
+// happened keeps events that nobody was sent, each of its time.
+func (d *desk) happened(n int, when func(i int) time.Time) {
+	t := d.t
+	t.Helper()
+	err := d.db.Update(t.Context(), func(tx *store.Tx) error {
+		for i := range n {
+			at := when(i)
+			id, err := flow.IDs{Now: func() time.Time { return at }, Rand: d.server.cfg.IDs.Rand}.New(flow.PrefixEvent)
+			if err != nil {
+				return err
+			}
+			e := flow.Event{ID: flow.EventID(id), Kind: flow.Ping, Project: d.project.ID, CreatedAt: at}
+			if e.Body, err = flow.ComposeEvent(e, "wsp_we_01k9z3m5x8v2c7n4b6t1q0w9eq", flow.PingRecord{EndpointID: "wsp_we_01k9z3m5x8v2c7n4b6t1q0w9eq"}, false); err != nil {
+				return err
+			}
+			e.Kind = flow.EndpointDisabledKind // pings are nobody's but whose they were
+			if err := tx.AddEvent(t.Context(), e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	must(t, err)
+}
+
+// A millisecond in which more was made than one call is of is not begun with again and
+// again: it goes out whole, once, and the next call goes on behind it.
+func TestAReplayGoesOnBehindAFullMillisecond(t *testing.T) {
+	d := openDesk(t)
+	shop := d.catches()
+	began := d.now().Truncate(time.Millisecond).Add(-time.Hour)
+	const more, later = 5, 3
+	d.happened(checkout.MaxReplayed+more+later, func(i int) time.Time {
+		if i < checkout.MaxReplayed+more {
+			return began
+		}
+		return began.Add(time.Second)
+	})
+	id := d.endpoint(d.key, shop.url, "endpoint.disabled").text("data.id")
+	sent := func() int {
+		shop.mu.Lock()
+		defer shop.mu.Unlock()
+		return len(shop.caught)
+	}
+	from, calls, queued := flow.Stamp(began), 0, 0
+	for ; from != "" && calls < 4; calls++ {
+		got := d.call("POST", endpointsPath+"/"+id+"/replay", d.key, `{"from":"`+from+`","to":"`+flow.Stamp(began.Add(time.Minute))+`"}`)
+		d.want(got, http.StatusOK, nil)
+		n, err := strconv.Atoi(got.text("data.count"))
+		must(t, err)
+		queued += n
+		await.Until(t, "all of it comes", func() bool { return sent() >= queued })
+		from = got.text("data.nextFrom")
+	}
+	if calls != 2 || sent() != checkout.MaxReplayed+more+later {
+		t.Errorf("%d calls sent %d events, of %d", calls, sent(), checkout.MaxReplayed+more+later)
 	}
 }
 

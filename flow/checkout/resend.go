@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 const (
 	// MaxReplay is the longest stretch of time that one replay is of.
 	MaxReplay = 31 * 24 * time.Hour
-	// MaxReplayed is how many events one replay puts on their way.
+	// MaxReplayed is how many events one replay puts on their way; more only where so
+	// many were made in one millisecond.
 	MaxReplayed    = 1000
 	replayedAtOnce = 200 // in one transaction, so that nobody else waits for long
 )
@@ -126,8 +128,8 @@ type Replay struct {
 	Next       time.Time // from when there are more, zero where there are none
 }
 
-// Replay sends an endpoint the events of a stretch of time again, at most
-// MaxReplayed of them, oldest first. What is on its way already is not among them, nor
+// Replay sends an endpoint the events of a stretch of time again, MaxReplayed of them or
+// those of one millisecond, oldest first. What is on its way already is not among them, nor
 // what another call puts there meanwhile, so that a call that was cut off may be made
 // again. Errors: resource_not_found, endpoint_disabled.
 func (s *Service) Replay(ctx context.Context, r Replay, c Call) (Answer, error) {
@@ -212,8 +214,24 @@ func (s *Service) replayable(ctx context.Context, r Replay, c Call) (list []stor
 		return list, next, err
 	}
 	next, list = list[MaxReplayed].At, list[:MaxReplayed]
-	if whole := slices.IndexFunc(list, func(o store.Owed) bool { return !o.At.Before(next) }); whole > 0 {
-		list = list[:whole]
+	whole := slices.IndexFunc(list, func(o store.Owed) bool { return !o.At.Before(next) })
+	switch {
+	case whole > 0:
+		return list[:whole], next, nil
+	case whole < 0:
+		return list, next, nil
 	}
-	return list, next, nil
+	// All of them are of one millisecond, and so is what a call that goes on from it would
+	// begin with: it is sent whole.
+	behind := next.Add(time.Millisecond)
+	stretch.Until = behind
+	if list, err = s.cfg.DB.Replayable(ctx, stretch, math.MaxInt32); err != nil {
+		return nil, next, err
+	}
+	stretch.From, stretch.Until = behind, r.To
+	more, err := s.cfg.DB.Replayable(ctx, stretch, 1)
+	if err != nil || len(more) == 0 {
+		return list, time.Time{}, err
+	}
+	return list, more[0].At, nil
 }
