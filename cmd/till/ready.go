@@ -74,6 +74,29 @@ func (a *app) checkSchemas(test, live *store.DB) {
 	})
 }
 
+// checkSealing: a start with another key seals everything anew, also under a process that
+// runs on with the one before. That tells no merchant of money any more: it cannot read
+// what their webhooks are signed with.
+func (a *app) checkSealing(all ...*store.DB) {
+	a.checks = append(a.checks, func(ctx context.Context) api.Check {
+		short, cancel := context.WithTimeout(ctx, checkPatience)
+		defer cancel()
+		out := api.Check{Name: "sealing_key", Needed: true, OK: true}
+		for _, db := range all { // a store that does not answer is told by itself
+			switch err := db.SealsStill(short); {
+			case errors.Is(err, store.ErrKey):
+				out.OK, out.Err = false, err
+				out.Reason = "Secrets were sealed with another key meanwhile: start this process again with the new TILL_SECRETS_KEY. Until then it reads none of them, and sends no webhook."
+				return out
+			case errors.Is(err, store.ErrOldKey):
+				out.OK, out.Needed, out.Err = false, false, err
+				out.Reason = "Secrets are sealed with another key by now: start this process again with that as its TILL_SECRETS_KEY. Until then it seals none that are new, as those of new endpoints."
+			}
+		}
+		return out
+	})
+}
+
 // leastRoom is how much room a disk has at least while something can be kept on it.
 const leastRoom = 1 << 20
 

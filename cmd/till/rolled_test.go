@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	"till/cmd/till/tilltest"
 )
 
 // A newer program is started beside one that runs, and changes the database under it.
@@ -32,4 +35,27 @@ func TestOneThatANewerTillHasOvertakenSaysSo(t *testing.T) {
 		return status == http.StatusServiceUnavailable && strings.Contains(fmt.Sprint(out, err), why)
 	})
 	m.until("the log says so", func() bool { return strings.Contains(x.p.Said(), why) })
+}
+
+// The key that seals secrets is changed by a start beside a process that runs on with the
+// one before. That reads no secret any more, so that it can tell no merchant of money: it
+// is not ready, and says why.
+func TestOneWhoseSealingKeyWasChangedSaysSo(t *testing.T) {
+	o := newOutside(t)
+	o.env = append(o.env, "TILL_DATABASE_URL="+ownDatabase(t, "rekeyed"), "TILL_SECRETS_KEY="+aSecretsKey)
+	x, m := running(t, o)
+	waitReady(m)
+	changed := append(slices.Clone(o.env), "TILL_SECRETS_KEY="+strings.Replace(aSecretsKey, "1a", "2b", 1), "TILL_SECRETS_KEY_OLD="+aSecretsKey)
+	addr := tilltest.FreePort(t)
+	second := start(t, t.TempDir(), changed, "dev", "--http-addr", addr)
+	const why = "Secrets were sealed with another key meanwhile: start this process again with the new TILL_SECRETS_KEY."
+	m.until("it is not ready any more", func() bool {
+		status, out, err := m.try(http.MethodGet, "/readyz", nil)
+		return status == http.StatusServiceUnavailable && strings.Contains(fmt.Sprint(out, err), why)
+	})
+	m.until("the log says so", func() bool { return strings.Contains(x.p.Said(), why) })
+	m.until("the one with the new key serves", func() bool {
+		out, err := second.Beside("health", "--http-addr", addr)
+		return err == nil && !strings.Contains(out, "sealing")
+	})
 }

@@ -140,6 +140,7 @@ func (a *app) openStores(ctx context.Context, dev bool) (test, live *store.DB, e
 		a.checkDisk(doctor.DiskSpace)
 	} else {
 		a.checkSchemas(test, live)
+		a.checkSealing(a.settings, test, live)
 	}
 	a.checkBank()
 	return test, live, nil

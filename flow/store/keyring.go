@@ -92,6 +92,9 @@ func NewKeyring(random io.Reader, current SealingKey, old ...SealingKey) (*Keyri
 // not what was sealed at its place.
 var ErrKey = errors.New("sealed with another key")
 
+// ErrOldKey says that another key than the one that seals here seals by now.
+var ErrOldKey = errors.New("the sealing key was changed")
+
 // seal hides a value that is kept at a place.
 func (k *Keyring) seal(place, plain string) (string, error) {
 	if k == nil {

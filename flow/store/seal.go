@@ -91,6 +91,20 @@ func (d *DB) sealsNow(ctx context.Context) error {
 	return err
 }
 
+// SealsStill looks whether this process can seal and open what is secret: another one that
+// was started with another key meanwhile has sealed all of it anew. Errors: ErrKey where it
+// opens nothing any more, ErrOldKey where it opens all and seals nothing.
+func (d *DB) SealsStill(ctx context.Context) error {
+	now, err := d.Setting(ctx, sealsWith)
+	if err != nil || d.keys == nil || now == "" || now == d.keys.id {
+		return err
+	}
+	if _, opens := d.keys.seals[now]; opens {
+		return fmt.Errorf("%w: %s seals now, and this process has %s", ErrOldKey, now, d.keys.id)
+	}
+	return fmt.Errorf("%w: %s, and this process has %s", ErrKey, now, d.keys.id)
+}
+
 // seal hides a value that is kept at a place. A process that runs on with a key that
 // was changed for another meanwhile seals nothing new: who starts with the new key
 // alone could not open it. Errors: storage_unavailable.
