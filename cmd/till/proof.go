@@ -28,6 +28,7 @@ func (verifyCmd) Help() string {
 	return "Example:\n\n    till verify\n    till verify till-2026-11-22.tar.gz\n\n" +
 		"It reads, and changes no byte; it may be run beside a server that runs. Every file is read page by page, every ledger is proven, " +
 		"and every row that belongs to another must have it: payments their sessions, deliveries their events, open attempts what ends them. " +
+		"A settlement must be what its lines come to, and an event of what it says that it is of. " +
 		"A backup is unpacked aside, each of its files by its hash. What the bank says is not asked: that does till ledger check. " +
 		"Exits with 1 where something is broken, and names the first 20 offenders of each."
 }

@@ -69,7 +69,11 @@ func (w *world) backlog(to flow.Endpoint, name string, count int) {
 		for i := range count {
 			e := flow.Event{
 				ID: flow.EventID(fmt.Sprintf("evt_%s%05d", name, i)), Kind: flow.SessionCreated, Project: to.Project,
-				Body: []byte(`{"event":"session.created"}`), CreatedAt: w.clock(),
+				CreatedAt: w.clock(),
+			}
+			var err error
+			if e.Body, err = flow.ComposeEvent(e, "", nil, false); err != nil {
+				return err
 			}
 			if err := tx.AddEvent(w.t.Context(), e); err != nil {
 				return err

@@ -28,7 +28,10 @@ func TestReplaysThatAreMadeAtOnceQueueNothingTwice(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				e := flow.Event{ID: flow.EventID(id), Kind: flow.EndpointDisabledKind, Project: project, Body: []byte(id), CreatedAt: w.clock()}
+				e := flow.Event{ID: flow.EventID(id), Kind: flow.EndpointDisabledKind, Project: project, CreatedAt: w.clock()}
+				if e.Body, err = flow.ComposeEvent(e, "", nil, false); err != nil {
+					return err
+				}
 				if err := tx.AddEvent(t.Context(), e); err != nil {
 					return err
 				}

@@ -27,12 +27,16 @@ func rowRules(s store.Schema) []rule {
 		{store.RuleAttemptAsks, "rows", "an attempt asks for no more than its session, an open transfer for what is left of it", "it asks for %d kobo, and %d are left to be paid", "read it with: till replay <its session>"},
 		{store.RuleSessionEnds, "rows", "every session that is over is closed, or owed that", "nothing would ever close it", look},
 		{store.RuleEventOf, "rows", "every event has its session, which counted it", "it is number %d, and its session counted to %d (0: there is none)", look},
+		{store.RuleEventSays, "rows", "what an event says is of that event and its session", "its body is of another event, session, time or amount than its row", look},
 		{store.RuleDeliveryOf, "rows", "every delivery has its event and its endpoint", "its event or its endpoint is not there", look},
 		{store.RuleRefundOwed, "rows", "every refund under way is owed to the bank", "nothing would ever send it or ask about it", "read it with: GET /v1/refunds/<id>, and ask the bank what became of it"},
 		{store.RulePayoutOwed, "rows", "every settlement under way is owed to the bank", "nothing would ever send it or ask about it", "read it with: GET /v1/settlements/<id>, and ask the bank what became of it"},
 		{store.RuleReturnOwed, "rows", "money that goes back by itself is owed that", "nothing would ever send it back", "decide about it with: POST /v1/payments/<id>/resolve"},
 		{store.RuleListedOf, "rows", "every line of a settlement has it", "its settlement is not there", look},
-		{store.RuleTakenOf, "rows", "what was taken back had come", "what it reverses is not there", look},
+		{store.RuleListedIs, "rows", "every line of a settlement is as the ledger has it", "it is of %d kobo, and the ledger has %d (or another project)", look},
+		{store.RuleSettledSum, "rows", "every settlement is what its lines and what was left come to", "it is of %d kobo, and they come to %d (or are not as many as it says)", look},
+		{store.RuleRefundOf, "rows", "every refund is of its payment's project and session", "its payment is not there, or another project's or session's", look},
+		{store.RuleTakenOf, "rows", "what was taken back had come, to the same project and session", "what it reverses is not there, or another project's or session's", look},
 		{store.RuleLog, "rows", "every log is whole, and of a chat or session", "it has %d lines and ends with number %d (or its chat is not there)", look},
 	}
 }

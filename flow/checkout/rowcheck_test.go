@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,6 +53,15 @@ func TestWhateverIsWrongWithTheRowsIsFound(t *testing.T) {
 		w.paying()
 		w.later(time.Second)
 		w.spoilt = true
+		w.change("CREATE TABLE kept_events AS SELECT id, body FROM events")
+		const whole = "UPDATE events SET body = (SELECT k.body FROM kept_events k WHERE k.id = events.id)"
+		changed := func(kind, from, to string) string {
+			text, bytes := "CAST(body AS TEXT)", "CAST(%s AS BLOB)"
+			if w.store.URL != "" {
+				text, bytes = "convert_from(body, 'UTF8')", "convert_to(%s, 'UTF8')"
+			}
+			return "UPDATE events SET body = " + fmt.Sprintf(bytes, "REPLACE("+text+", '"+from+"', '"+to+"')") + " WHERE kind = '" + kind + "'"
+		}
 		plants := []struct{ rule, plant, mend string }{
 			{store.RulePaymentOf, "UPDATE payments SET attempt = attempt || '-gone' WHERE attempt <> ''", "UPDATE payments SET attempt = REPLACE(attempt, '-gone', '')"},
 			{store.RuleAttemptOpen, "UPDATE sessions SET status = 'CANCELLED' WHERE status = 'PENDING' AND amount_paid = 0", "UPDATE sessions SET status = 'PENDING' WHERE status = 'CANCELLED'"},
@@ -59,15 +69,28 @@ func TestWhateverIsWrongWithTheRowsIsFound(t *testing.T) {
 			{store.RuleAttemptAsks, "UPDATE attempts SET amount = amount + 1 WHERE status = 'ACTIVE'", "UPDATE attempts SET amount = amount - 1 WHERE status = 'ACTIVE'"},
 			{store.RuleAttemptAsks, "UPDATE attempts SET amount = amount * 100 WHERE status = 'SUCCEEDED'", "UPDATE attempts SET amount = amount / 100 WHERE status = 'SUCCEEDED'"},
 			{store.RuleSessionEnds, "UPDATE sessions SET swept = 1 WHERE status = 'PENDING'", "UPDATE sessions SET swept = 0 WHERE status = 'PENDING'"},
-			{store.RuleEventOf, "UPDATE events SET sequence = sequence + 100 WHERE session <> ''", "UPDATE events SET sequence = sequence - 100 WHERE session <> ''"},
+			{store.RuleEventOf, "UPDATE sessions SET sequence = sequence - 100", "UPDATE sessions SET sequence = sequence + 100"},
 			{store.RuleDeliveryOf, "UPDATE endpoints SET project = project || '-gone'", "UPDATE endpoints SET project = REPLACE(project, '-gone', '')"},
 			{store.RuleRefundOwed, "UPDATE tasks SET subject = subject || '-gone' WHERE kind = 'refund.send'", "UPDATE tasks SET subject = REPLACE(subject, '-gone', '')"},
 			{
-				store.RulePayoutOwed, "INSERT INTO settlements VALUES ('wsp_stl_x', 'wsp_prj_1', '2026-11-21', 'PENDING', 100, 0, 1, '999', 'b', '1', 'n', 0, 0, '', '', 5, 0, 0)",
+				store.RulePayoutOwed, "INSERT INTO settlements VALUES ('wsp_stl_x', 'wsp_prj_1', '2026-11-21', 'PENDING', 100, 100, 0, '999', 'b', '1', 'n', 0, 0, '', '', 5, 0, 0)",
 				"DELETE FROM settlements WHERE id = 'wsp_stl_x'",
 			},
 			{store.RuleReturnOwed, "UPDATE tasks SET subject = subject || '-gone' WHERE kind = 'payment.return'", "UPDATE tasks SET subject = REPLACE(subject, '-gone', '')"},
 			{store.RuleListedOf, "UPDATE settlement_items SET settlement = 'gone'", "UPDATE settlement_items SET settlement = ''"},
+			{
+				store.RuleSettledSum, "INSERT INTO settlements VALUES ('wsp_stl_y', 'wsp_prj_1', '2026-11-21', 'SUCCEEDED', 100, 0, 0, '999', 'b', '1', 'n', 0, 0, 'tx', '', 5, 5, 5)",
+				"DELETE FROM settlements WHERE id = 'wsp_stl_y'",
+			},
+			{store.RuleListedIs, "UPDATE settlement_items SET net = net + 1", "UPDATE settlement_items SET net = net - 1"},
+			{store.RuleListedIs, "UPDATE settlement_items SET project = project || '-other'", "UPDATE settlement_items SET project = REPLACE(project, '-other', '')"},
+			{store.RuleRefundOf, "UPDATE refunds SET project = project || '-other'", "UPDATE refunds SET project = REPLACE(project, '-other', '')"},
+			{store.RuleRefundOf, "UPDATE refunds SET session = session || '-other'", "UPDATE refunds SET session = REPLACE(session, '-other', '')"},
+			{store.RuleTakenOf, "UPDATE reversals SET project = project || '-other' WHERE payment <> ''", "UPDATE reversals SET project = REPLACE(project, '-other', '')"},
+			{store.RuleEventSays, "UPDATE events SET body = (SELECT e.body FROM events e ORDER BY e.id LIMIT 1)", whole},
+			{store.RuleEventSays, changed("charge.success", `"amountMinor":"500000"`, `"amountMinor":"50000"`), whole},
+			{store.RuleEventSays, changed("charge.success", `"sessionId":"wsp_sess_`, `"sessionId":"wsp_sess_0`), whole},
+			{store.RuleEventSays, changed("charge.success", `"event":"charge.success"`, `"event":"charge.late"`), whole},
 			{store.RuleTakenOf, "UPDATE reversals SET payment = payment || '-gone' WHERE payment <> ''", "UPDATE reversals SET payment = REPLACE(payment, '-gone', '')"},
 			{store.RuleLog, "UPDATE log SET seq = seq + 1 WHERE stream = (SELECT MIN(stream) FROM log) AND seq = (SELECT MAX(l.seq) FROM log l WHERE l.stream = log.stream)", ""},
 		}

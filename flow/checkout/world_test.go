@@ -67,7 +67,7 @@ type world struct {
 	stop    func() error // ends Run and closes the database
 	crashed chan struct{}
 	heard   int
-	spoilt  bool // a test wrote into the ledger what the program never writes
+	spoilt  bool // a test wrote into the ledger or events what the program never writes
 	drain   time.Duration
 	died    atomic.Bool // it crashed once
 }

@@ -55,7 +55,7 @@ func TestADatabaseOfEveryAgeIsBroughtToToday(t *testing.T) {
 				claimed := doing(t, db, func(ctx context.Context, tx *store.Tx) ([]flow.Delivery, error) {
 					return tx.ClaimDeliveries(ctx, "L1", []string{"dlv_1"}, noon, noon.Add(time.Minute))
 				})
-				if len(claimed) != 1 || string(claimed[0].Body) != `{"n":1}` || !slices.Equal(claimed[0].Secrets, []string{"whsec_old"}) || claimed[0].Attempts != 1 {
+				if len(claimed) != 1 || string(claimed[0].Body) != agedEvent || !slices.Equal(claimed[0].Secrets, []string{"whsec_old"}) || claimed[0].Attempts != 1 {
 					t.Errorf("what is owed: %+v", claimed)
 				}
 				if n := inClear(t, db); n != 0 {
@@ -65,6 +65,9 @@ func TestADatabaseOfEveryAgeIsBroughtToToday(t *testing.T) {
 		})
 	}
 }
+
+// agedEvent is what its merchant is told.
+const agedEvent = `{"id":"evt_1","event":"charge.success","createdAt":"1970-01-01T00:00:00.008Z","sequence":1,"data":{"sessionId":"s1","amountMinor":"500000"}}`
 
 // aged makes a database as the program of an age left it: a session that was paid,
 // and its webhook on the way.
@@ -79,7 +82,7 @@ func aged(t *testing.T, c store.Config, files []string) {
 INSERT INTO attempts VALUES ('a1', 's1', 'bank_transfer', 'ref1', 500000, 'SUCCEEDED', 1, '', '', '', '', '', 1, 50);
 INSERT INTO payments (id, project, session, attempt, amount, fee, channel, paid_at, received_at, payer, nip_session, rail_transaction_id, match_status)
  VALUES ('p1', 'wsp_prj_1', 's1', 'a1', 500000, 17500, 'bank_transfer', 7, 8, '{}', '', 'T1', 'MATCHED');
-INSERT INTO events (id, kind, project, session, sequence, body, created_at) VALUES ('evt_1', 'charge.success', 'wsp_prj_1', 's1', 1, {{body}}, 8);
+INSERT INTO events (id, kind, project, session, sequence, body, created_at) VALUES ('evt_1', 'charge.success', 'wsp_prj_1', 's1', 1, {{told}}, 8);
 INSERT INTO endpoints (id, project, url, description, events, secrets, status, created_at) VALUES ('we_1', 'wsp_prj_1', 'https://shop.example/', '', '[]', '["whsec_old"]', 'ENABLED', 1);
 INSERT INTO deliveries (id, event, endpoint, state, attempts, next_at, token, done_at) VALUES ('dlv_1', 'evt_1', 'we_1', 'pending', 1, 9, '', 0);
 INSERT INTO delivery_attempts (delivery, n, at, status, reason, body, micros) VALUES ('dlv_1', 1, 8, 500, 'status', {{body}}, 3);
@@ -99,7 +102,8 @@ INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES ('
 	}
 	script += fmt.Sprintf("INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES ('s1', %d, 2, 'bank.asked', 0, 's1', '', '{}');\n", next)
 	script += moreOfAge(has)
-	madeBy(t, c, files, strings.ReplaceAll(script, "{{body}}", map[bool]string{true: `CAST('{"n":1}' AS BLOB)`, false: `CAST('{"n":1}' AS BYTEA)`}[c.URL == ""]))
+	bytes := map[bool]string{true: "BLOB", false: "BYTEA"}[c.URL == ""]
+	madeBy(t, c, files, strings.NewReplacer("{{told}}", "CAST('"+agedEvent+"' AS "+bytes+")", "{{body}}", "CAST('{}' AS "+bytes+")").Replace(script))
 }
 
 // madeBy makes a database by some migrations, with rows.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"till/flow"
@@ -22,12 +23,16 @@ const (
 	RuleAttemptAsks = "attempts' amounts" // an attempt asks for no more than its session, an open transfer for what is left of it
 	RuleSessionEnds = "sessions' ends"    // an open session whose time was noted as over is owed its end
 	RuleEventOf     = "orphaned events"   // an event's session is there, and numbered it
+	RuleEventSays   = "events' bodies"    // an event's body is of that event and its session, and of what that asks for
 	RuleDeliveryOf  = "deliveries"        // a delivery has its event and its endpoint, of one project
 	RuleRefundOwed  = "refunds owed"      // a refund that is under way is owed to the bank
 	RulePayoutOwed  = "payouts owed"      // so is a settlement
 	RuleReturnOwed  = "returns owed"      // money that goes back by itself is owed that
 	RuleListedOf    = "settlement lines"  // a line of a settlement has its settlement
-	RuleTakenOf     = "reversals"         // what was taken back was of a payment that is there
+	RuleListedIs    = "lines' amounts"    // a line is what the ledger has of it
+	RuleSettledSum  = "settlements' sums" // a settlement is what its lines and what was left before come to
+	RuleRefundOf    = "refunds"           // a refund is of the project and session of its payment
+	RuleTakenOf     = "reversals"         // what was taken back was of a payment that is there, of its project and session
 	RuleLog         = "logs"              // the log of a chat or session has no gap, and is of one that is there
 	RuleKYC         = "KYC"               // where a project stands is where its last step led
 	RulePeople      = "people"            // somebody of an account has one
@@ -39,7 +44,7 @@ func rowRules(s Schema) []LedgerRule {
 	if s == Accounts {
 		return rowRulesOfAccounts()
 	}
-	return rowRulesOfCheckouts()
+	return slices.Concat(rowRulesOfSessions(), rowRulesOfMoney())
 }
 
 func rowRulesOfAccounts() []LedgerRule {
@@ -63,7 +68,7 @@ func nextOwed(kind, subject string) string {
 
 const openSession = `s.status IN ('PENDING', 'PROCESSING')`
 
-func rowRulesOfCheckouts() []LedgerRule {
+func rowRulesOfSessions() []LedgerRule {
 	return []LedgerRule{
 		{
 			RulePaymentOf, `SELECT p.id, p.received_at, 0, 1 FROM payments p WHERE p.session <> '' AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = p.session AND s.project = p.project)
@@ -99,6 +104,18 @@ func rowRulesOfCheckouts() []LedgerRule {
 			`SELECT COUNT(*) FROM deliveries`,
 		},
 		{
+			// The first line of a session's log is gone where an older program had kept one:
+			// that it was opened stands in its row (0009_due.sql).
+			RuleLog, `SELECT stream, MAX(at), COUNT(*), MAX(seq) FROM log GROUP BY stream
+ HAVING COUNT(*) <> MAX(seq) - MIN(seq) + 1 OR MIN(seq) <> 1 AND (MIN(seq) <> 2 OR NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = stream)) OR NOT EXISTS (SELECT 1 FROM chats c WHERE c.id = stream) AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = stream)`,
+			`SELECT COUNT(*) FROM log`,
+		},
+	}
+}
+
+func rowRulesOfMoney() []LedgerRule {
+	return []LedgerRule{
+		{
 			RuleRefundOwed, `SELECT f.id, f.created_at, 0, 1 FROM refunds f WHERE f.status IN ('PENDING', 'PROCESSING') AND NOT ` + nextOwed("refund.send", "f.id"),
 			`SELECT COUNT(*) FROM refunds`,
 		},
@@ -116,15 +133,25 @@ func rowRulesOfCheckouts() []LedgerRule {
 			`SELECT COUNT(*) FROM settlement_items`,
 		},
 		{
-			RuleTakenOf, `SELECT r.rail_transaction_id, r.received_at, 0, 1 FROM reversals r WHERE r.payment <> '' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = r.payment)`,
-			`SELECT COUNT(*) FROM reversals`,
+			RuleListedIs, `SELECT i.kind || ' ' || i.subject, i.created_at, i.net, CAST(COALESCE((SELECT -l.merchant_pending FROM ledger l WHERE l.kind = i.kind AND l.subject = i.subject), 0) AS BIGINT)
+ FROM settlement_items i WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE l.kind = i.kind AND l.subject = i.subject AND l.project = i.project AND -l.merchant_pending = i.net)`,
+			`SELECT COUNT(*) FROM settlement_items`,
 		},
 		{
-			// The first line of a session's log is gone where an older program had kept one:
-			// that it was opened stands in its row (0009_due.sql).
-			RuleLog, `SELECT stream, MAX(at), COUNT(*), MAX(seq) FROM log GROUP BY stream
- HAVING COUNT(*) <> MAX(seq) - MIN(seq) + 1 OR MIN(seq) <> 1 AND (MIN(seq) <> 2 OR NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = stream)) OR NOT EXISTS (SELECT 1 FROM chats c WHERE c.id = stream) AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = stream)`,
-			`SELECT COUNT(*) FROM log`,
+			RuleSettledSum, `SELECT id, at, amount, CAST(due AS BIGINT) FROM (SELECT b.id AS id, b.created_at AS at, b.amount AS amount, b.lines AS lines,
+ b.carried + COALESCE((SELECT SUM(i.net) FROM settlement_items i WHERE i.settlement = b.id AND i.settlement <> ''), 0) AS due,
+ (SELECT COUNT(*) FROM settlement_items i WHERE i.settlement = b.id AND i.settlement <> '') AS listed FROM settlements b WHERE b.created_at > 0) AS compared
+ WHERE amount <> due OR lines <> listed`,
+			`SELECT COUNT(*) FROM settlements WHERE created_at > 0`,
+		},
+		{
+			RuleRefundOf, `SELECT f.id, f.created_at, 0, 1 FROM refunds f WHERE NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = f.payment AND p.project = f.project AND p.session = f.session)`,
+			`SELECT COUNT(*) FROM refunds`,
+		},
+		{
+			RuleTakenOf, `SELECT r.rail_transaction_id, r.received_at, 0, 1 FROM reversals r
+ WHERE r.payment <> '' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = r.payment AND p.project = r.project AND p.session = r.session)`,
+			`SELECT COUNT(*) FROM reversals`,
 		},
 	}
 }
@@ -132,6 +159,9 @@ func rowRulesOfCheckouts() []LedgerRule {
 // RowRules are the names of the rules of a schema that RowFaults knows.
 func RowRules(s Schema) []string {
 	names := []string{RuleRelated}
+	if s == Checkout {
+		names = append(names, RuleEventSays)
+	}
 	for _, rule := range rowRules(s) {
 		names = append(names, rule.Name)
 	}
@@ -141,8 +171,11 @@ func RowRules(s Schema) []string {
 // RowFaults checks one rule of a schema: how many rows it is about, how many
 // break it, and the first of those, at most as many as most.
 func (r Reader) RowFaults(ctx context.Context, s Schema, name string, most int) (list []LedgerFault, wrong, of int, err error) {
-	if name == RuleRelated {
+	switch name {
+	case RuleRelated:
 		return r.unrelated(ctx, most)
+	case RuleEventSays:
+		return r.misspoken(ctx, most)
 	}
 	return r.faults(ctx, rowRules(s), name, most)
 }
