@@ -212,12 +212,12 @@ func (c *logsCmd) print(out io.Writer, line []byte) error {
 }
 
 // readable is a line of the log for people: when, how grave, what, and all else
-// as name=value.
+// as name=value. It may repeat what others wrote: none of that commands a terminal.
 func readable(line []byte, colour bool) string {
 	in := json.NewDecoder(bytes.NewReader(line))
 	in.UseNumber()
 	if open, err := in.Token(); err != nil || open != json.Delim('{') {
-		return string(line)
+		return plain(string(line))
 	}
 	head := map[string]string{}
 	var rest strings.Builder
@@ -225,26 +225,26 @@ func readable(line []byte, colour bool) string {
 		name, err := in.Token()
 		var value any
 		if err != nil || in.Decode(&value) != nil {
-			return string(line)
+			return plain(string(line))
 		}
 		text := fmt.Sprint(value)
 		switch name {
 		case "time", "level", "msg":
 			head[fmt.Sprint(name)] = text
 		default:
-			if strings.ContainsAny(text, " \t\n\"") {
+			if strings.ContainsAny(text, ` "`) || plain(text) != text {
 				text = fmt.Sprintf("%q", text)
 			}
-			fmt.Fprintf(&rest, "  %v=%s", name, text)
+			fmt.Fprintf(&rest, "  %s=%s", plain(fmt.Sprint(name)), text)
 		}
 	}
 	at, err := time.Parse(time.RFC3339Nano, head["time"])
 	if err != nil {
-		return string(line)
+		return plain(string(line))
 	}
-	level := fmt.Sprintf("%-5s", head["level"])
+	level := fmt.Sprintf("%-5s", plain(head["level"]))
 	if mark := map[string]string{"WARN": "\x1b[33m", "ERROR": "\x1b[31m"}[head["level"]]; colour && mark != "" {
 		level = mark + level + "\x1b[0m"
 	}
-	return at.Format("2006-01-02 15:04:05.000") + "  " + level + "  " + head["msg"] + rest.String()
+	return at.Format("2006-01-02 15:04:05.000") + "  " + level + "  " + plain(head["msg"]) + rest.String()
 }
