@@ -138,6 +138,15 @@ func faultsOutside() []fault {
 				s.cfg.DatabaseURL = "postgres://till:9f2d41c07be84a6d93f0@db.till.test/till?connect_timeout=1"
 			},
 		},
+		{
+			name: "a password behind the question mark can be guessed", check: "secrets", state: doctor.Fail, what: `--database-url has a password that can be guessed`, fix: `^psql `,
+			breaks: func(s *stage) {
+				s.cfg.DatabaseURL = "postgres:///till?host=db.till.test&user=till&password=till&connect_timeout=1"
+			},
+			mends: func(s *stage, _ string) {
+				s.cfg.DatabaseURL = "postgres://db.till.test/till?user=till&password=9f2d41c07be84a6d93f0&connect_timeout=1"
+			},
+		},
 	}
 }
 

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -31,15 +32,20 @@ func (l *look) secrets(context.Context) {
 		if one.address == "" || err != nil {
 			continue
 		}
-		near := loopback(u.Hostname()) || u.Hostname() == ""
+		asked := u.Query() // PostgreSQL takes all of it there too, before what stands in front
+		host, user := cmp.Or(asked.Get("host"), u.Hostname()), cmp.Or(asked.Get("user"), u.User.Username())
+		near := loopback(host) || host == "" || strings.HasPrefix(host, "/")
 		password, given := u.User.Password()
+		if asked.Has("password") {
+			password, given = asked.Get("password"), true
+		}
 		var why string
 		switch {
 		case !given && near:
 			continue // this machine lets its own users in as it likes
 		case !given:
 			why = "no password"
-		case weak(password, u.User.Username()):
+		case weak(password, user):
 			why = "a password that can be guessed"
 		default:
 			continue
