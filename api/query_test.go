@@ -77,6 +77,32 @@ func TestAFilterThatIsLeftEmptyIsRefused(t *testing.T) {
 	}
 }
 
+// Whatever no list gave out is refused in one way, however it is wrong.
+func TestWhatIsNoCursorIsRefusedInOneWay(t *testing.T) {
+	s := open(t)
+	own := s.belongings()
+	keys := map[KeyKind]string{KeyPublic: s.public, KeySecret: s.key, KeyTest: s.key, KeyDashboard: s.tokenFor(s.project)}
+	ops, asked := operations(t), 0
+	for _, r := range Routes() {
+		op := ops[r.Method+" "+documented(r.Path)]
+		if r.Dev || op == nil || op.Parameters.GetByInAndName("query", "cursor") == nil {
+			continue
+		}
+		asked++
+		query := "?"
+		if r.Path == reconciliationPath {
+			query = "?date=2026-02-03&"
+		}
+		for _, bad := range []string{"x", "%20", "%0a", strings.Repeat("a", 129), strings.Repeat("a", 201), "MQ&cursor=MQ"} {
+			got := s.ask(r.Method, own.fill(r.Path)+query+"cursor="+bad, keys[r.Key], "")
+			s.want(got, http.StatusBadRequest, map[string]string{"error.code": "invalid_cursor", "error.fields.0.field": "cursor", "error.fields.0.code": "invalid_cursor"})
+		}
+	}
+	if asked < 8 {
+		t.Errorf("only %d lists were tried", asked)
+	}
+}
+
 // A plus that is not escaped is a space to whoever reads a query: an address with one
 // was looked for as another, and nothing was found.
 func TestAPlusInAQueryIsNotTakenForASpace(t *testing.T) {

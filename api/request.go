@@ -213,7 +213,11 @@ func (q *query) text(name string, most int) string {
 		why = "must not be empty: leave it out where it is not meant"
 	}
 	if why != "" {
-		q.form.fail(name, flow.CodeInvalidField, "%s %s.", name, why)
+		code := flow.CodeInvalidField
+		if name == "cursor" { // however it is wrong, no list gave it out
+			code = flow.CodeInvalidCursor
+		}
+		q.form.fail(name, code, "%s %s.", name, why)
 		return ""
 	}
 	return given[0]
