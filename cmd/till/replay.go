@@ -20,7 +20,7 @@ type replayCmd struct {
 
 	What   string `arg:"" optional:"" help:"A session (wsp_sess_…), a chat (chat_…) or a file that --export wrote."`
 	Verify bool   `help:"Decide every turn again and compare states, effects and texts. Exits with 1 where anything differs."`
-	At     int64  `placeholder:"LINE" help:"Show how things stood after this line of the log: state, live instructions, the payer's screen."`
+	At     *int64 `placeholder:"LINE" help:"Show how things stood after this line of the log: state, live instructions, the payer's screen."`
 	Text   bool   `help:"Print the conversation alone, for a bank or a merchant."`
 	Export string `placeholder:"FILE" help:"Write the conversation into a file that can be replayed anywhere; - for standard output."`
 	Import string `placeholder:"FILE" help:"Replay a file that --export wrote."`
@@ -63,7 +63,7 @@ func (c *replayCmd) sound() error {
 		return errors.New("name one session, chat or file")
 	}
 	asked := 0
-	for _, is := range []bool{c.Verify, c.At != 0, c.Text, c.Export != ""} {
+	for _, is := range []bool{c.Verify, c.At != nil, c.Text, c.Export != ""} {
 		if is {
 			asked++
 		}
@@ -113,7 +113,7 @@ func (c *replayCmd) fromStore(w *world) error {
 
 // replay does what was asked for with the chats of a conversation.
 func (c *replayCmd) replay(w *world, list []replay.Recording, tell func() ([]checkout.Moment, error)) error {
-	if len(list) == 0 && (c.Verify || c.At != 0 || c.Text || c.Export != "") {
+	if len(list) == 0 && (c.Verify || c.At != nil || c.Text || c.Export != "") {
 		return errors.New("nobody has opened this session in a chat: there is no conversation to replay")
 	}
 	switch {
@@ -121,8 +121,8 @@ func (c *replayCmd) replay(w *world, list []replay.Recording, tell func() ([]che
 		return c.verify(w, list)
 	case c.JSON && c.Export == "":
 		return c.asJSON(w, list, tell)
-	case c.At != 0:
-		return c.each(list, func(r replay.Recording) error { return printMoment(w.out, r, c.At) })
+	case c.At != nil:
+		return c.each(list, func(r replay.Recording) error { return printMoment(w.out, r, *c.At) })
 	case c.Text:
 		return c.each(list, func(r replay.Recording) error { return printConversation(w.out, r, c.session()) })
 	case c.Export != "":

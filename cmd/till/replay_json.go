@@ -131,8 +131,8 @@ func recordConversation(r replay.Recording, session flow.SessionID) (conversatio
 // asJSON does what was asked for with the chats of a conversation, for programs.
 func (c *replayCmd) asJSON(w *world, list []replay.Recording, tell func() ([]checkout.Moment, error)) error {
 	switch {
-	case c.At != 0:
-		return recordEach(w, list, func(r replay.Recording) (standJSON, error) { return recordStand(r, c.At) })
+	case c.At != nil:
+		return recordEach(w, list, func(r replay.Recording) (standJSON, error) { return recordStand(r, *c.At) })
 	case c.Text:
 		return recordEach(w, list, func(r replay.Recording) (conversationJSON, error) { return recordConversation(r, c.session()) })
 	}

@@ -39,3 +39,14 @@ func TestARecordingOfSomebodyElsesCannotWriteToTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+// A log has no line 0: who asks how it stood there is told so, as for any other that it
+// does not have, and not shown all of it.
+func TestThereIsNoLineZero(t *testing.T) {
+	for _, line := range []string{"0", "9999"} {
+		var out, errs strings.Builder
+		if code := run(t.Context(), []string{"replay", "--import", "../../flow/testdata/corpus/claimed.jsonl", "--at", line}, &out, &errs); code != exitFailed || out.Len() != 0 || !strings.Contains(errs.String(), "line "+line+": the log of chat ") {
+			t.Errorf("it ends with %d and says %s%s", code, &out, &errs)
+		}
+	}
+}
