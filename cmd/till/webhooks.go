@@ -73,7 +73,7 @@ type webhooksAddCmd struct {
 	To           string   `arg:"" name:"address" help:"Where events are posted to, as https://example.com/hook."`
 	Events       []string `placeholder:"KIND" help:"Kinds of event, with commas between; without it all but session.*."`
 	Description  string   `help:"A note for yourselves."`
-	MaxPerSecond int      `placeholder:"N" help:"How many it is sent a second at most: 1 to 100; without it as many as it takes."`
+	MaxPerSecond *int     `placeholder:"N" help:"How many it is sent a second at most: 1 to 100; without it as many as it takes."`
 	Signature    string   `enum:"v1,v1a" default:"v1" help:"How events are signed: v1, by a secret that you hold too; v1a, by a key that you hold the public half of."`
 }
 
@@ -94,7 +94,7 @@ func (c *webhooksAddCmd) Run(w *world) error {
 	if c.Description != "" {
 		body["description"] = c.Description
 	}
-	if c.MaxPerSecond != 0 {
+	if c.MaxPerSecond != nil {
 		body["maxPerSecond"] = c.MaxPerSecond
 	}
 	return c.secret(w, func(into any) error { return to.post(w.ctx, endpointsPath, body, into) })
