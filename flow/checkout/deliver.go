@@ -78,8 +78,14 @@ func (k *worker) begin() (sending, bool) {
 	if k.closed || k.postCtx.Err() != nil {
 		return sending{}, false
 	}
-	p := &k.posts
-	d, ok := p.next(k.s.cfg.Now())
+	p, now := &k.posts, k.s.cfg.Now()
+	var late []queued
+	d, ok := p.next(now)
+	for ok && now.After(d.until) {
+		late = append(late, d)
+		d, ok = p.next(now)
+	}
+	k.bringBack(late)
 	for _, l := range p.paced {
 		time.AfterFunc(l.gap(), func() { k.letIn(l) })
 	}
@@ -98,6 +104,22 @@ func (k *worker) begin() (sending, bool) {
 		p.unproven++
 	}
 	return s, true
+}
+
+// bringBack gives deliveries back that waited too long to be begun. They do not pass for
+// begun, for what is claimed anew meanwhile would be dropped for that, and wait until its
+// lease runs out. The caller holds the lock.
+func (k *worker) bringBack(late []queued) {
+	if len(late) == 0 {
+		return
+	}
+	k.posts.keeps += len(late)
+	k.wg.Go(func() {
+		k.giveBack(late)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.posts.keeps -= len(late)
+	})
 }
 
 // letIn lets a lane go on that kept to its pace.

@@ -37,8 +37,9 @@ const (
 	// postPatience is a little more: none is begun with less of its lease left, so
 	// that two never carry the same delivery at once.
 	postPatience = PostLasts + time.Second
-	// One that wants so many a second has what that comes to in this time in memory.
-	pacedFor = 20 * time.Second
+	// One that wants so many a second has what that comes to in this time in memory, and
+	// no more: it only waits there, and what many such are owed would fill all of it.
+	pacedFor = 2 * time.Second
 	// An endpoint that asks to be spared rests between two tries.
 	firstRest = time.Second
 	maxRest   = 30 * time.Second
@@ -85,7 +86,7 @@ type lane struct {
 	told    time.Time     // when a failed try was last told of as a warning; kept when it is begun anew, which its merchant does
 }
 
-// most is how many it takes: no more than it is sent well before their leases end.
+// most is how many it takes: of one that wants them slowly, what it is sent soon.
 func (l *lane) most() int {
 	most := maxLane
 	if l.sick {

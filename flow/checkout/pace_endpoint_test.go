@@ -74,7 +74,7 @@ func TestAPaceOutlivesARestart(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		slow := w.paced("https://slow.test", 1)
-		for range 40 { // twice what it has in memory
+		for range 40 { // many times what it has in memory
 			w.session(flow.Headless)
 		}
 		w.got(slow, 1)
@@ -88,4 +88,30 @@ func TestAPaceOutlivesARestart(t *testing.T) {
 		}
 		w.rest()
 	})
+}
+
+// However much is owed to endpoints that want it slowly, it waits where it takes no place
+// of what others are owed.
+func TestNobodyWaitsBehindWhatOthersWantSlowly(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.end()
+	w.open(true)
+	const projects, each, owed = 3, 6, 520 // more than may wait in memory
+	for i := range projects * each {
+		var made checkout.Made
+		c := call("", "", &made)
+		c.Project = flow.ProjectID(fmt.Sprintf("wsp_prj_slow%d", i/each))
+		e := flow.Endpoint{URL: "https://slow.test", Events: []flow.EventKind{flow.SessionCreated}, MaxPerSecond: flow.MostPerSecond, Secrets: []string{"whsec_x"}}
+		_, err := w.service.AddEndpoint(t.Context(), e, c)
+		w.must(err)
+		w.backlog(made.Endpoint, fmt.Sprintf("s%d", i), owed)
+	}
+	quiet, opens := w.elsewhere("https://quiet.test")
+	w.run()
+	for n := range 50 { // by then as much is taken as will be, for no time passes
+		w.service.Wake()
+		opens()
+		w.until("the other merchant to be told", func() bool { return w.to(quiet.ID) > n })
+	}
 }
