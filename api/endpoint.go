@@ -28,13 +28,13 @@ type endpointRecord struct {
 
 // recordEndpoint makes the record of an endpoint as it stands now.
 func (c *call) recordEndpoint(e flow.Endpoint) endpointRecord {
-	r := endpointRecord{EndpointRecord: flow.RecordEndpoint(e), HeldSince: flow.StampOrNull(e.OpenSince)}
+	r := endpointRecord{EndpointRecord: flow.RecordEndpoint(e), HeldSince: flow.StampOrNull(e.OpenSince), Signature: e.Signature(c.service.Now())}
 	if e.MaxPerSecond > 0 {
 		r.MaxPerSecond = &e.MaxPerSecond
 	}
 	signing := e.Signing(c.service.Now())
 	if len(signing) > 0 {
-		r.Signature, r.SecretHint, r.PublicKey = flow.SignatureOf(signing[0]), flow.SecretHint(signing[0]), flow.OrNull(flow.PublicKeyOf(signing[0]))
+		r.SecretHint, r.PublicKey = flow.SecretHint(signing[0]), flow.OrNull(flow.PublicKeyOf(signing[0]))
 	}
 	if len(signing) > 1 {
 		r.PreviousSecretExpiresAt = flow.StampOrNull(e.Retiring[0])

@@ -70,8 +70,12 @@ func (c EndpointChange) Told(e flow.Endpoint) string {
 	if c.Events != nil && !slices.Equal(*c.Events, e.Events) {
 		told = append(told, "events")
 	}
-	if c.PerSecond != nil && *c.PerSecond != e.MaxPerSecond {
-		told = append(told, fmt.Sprintf("%d a second", *c.PerSecond))
+	switch {
+	case c.PerSecond == nil || *c.PerSecond == e.MaxPerSecond:
+	case *c.PerSecond == 0:
+		told = append(told, "as many a second as it takes")
+	default:
+		told = append(told, fmt.Sprintf("%d a second at most", *c.PerSecond))
 	}
 	if c.Status != "" {
 		told = append(told, strings.ToLower(c.Status))
