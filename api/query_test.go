@@ -8,13 +8,18 @@ import (
 	"time"
 )
 
+// keyOfEach is a key of the shop for each kind that a call wants.
+func (s *shop) keyOfEach() map[KeyKind]string {
+	s.t.Helper()
+	return map[KeyKind]string{KeyPublic: s.public, KeySecret: s.key, KeySession: s.key, KeyTest: s.key, KeyDashboard: s.tokenFor(s.project)}
+}
+
 // A parameter that no call knows is refused by its name, on every call of the
 // document: a filter that is misspelt and passed over looks as if it had worked.
 func TestNoCallPassesOverAParameterOfTheQuery(t *testing.T) {
 	s := open(t)
 	own := s.belongings()
-	token := s.tokenFor(s.project)
-	keys := map[KeyKind]string{KeyPublic: s.public, KeySecret: s.key, KeySession: s.key, KeyTest: s.key, KeyDashboard: token}
+	keys := s.keyOfEach()
 	for _, r := range Routes() {
 		if r.Dev || strings.HasSuffix(r.Path, "/notifications") {
 			continue // the page's own, and a bank's
@@ -47,7 +52,7 @@ func TestNoCallPassesOverAParameterOfTheQuery(t *testing.T) {
 func TestAFilterThatIsLeftEmptyIsRefused(t *testing.T) {
 	s := open(t)
 	own := s.belongings()
-	keys := map[KeyKind]string{KeyPublic: s.public, KeySecret: s.key, KeyTest: s.key, KeyDashboard: s.tokenFor(s.project)}
+	keys := s.keyOfEach()
 	ops, asked := operations(t), 0
 	for _, r := range Routes() {
 		op := ops[r.Method+" "+documented(r.Path)]
@@ -81,7 +86,7 @@ func TestAFilterThatIsLeftEmptyIsRefused(t *testing.T) {
 func TestWhatIsNoCursorIsRefusedInOneWay(t *testing.T) {
 	s := open(t)
 	own := s.belongings()
-	keys := map[KeyKind]string{KeyPublic: s.public, KeySecret: s.key, KeyTest: s.key, KeyDashboard: s.tokenFor(s.project)}
+	keys := s.keyOfEach()
 	ops, asked := operations(t), 0
 	for _, r := range Routes() {
 		op := ops[r.Method+" "+documented(r.Path)]
@@ -128,8 +133,7 @@ func TestAPlusInAQueryIsNotTakenForASpace(t *testing.T) {
 func TestAReadPassesOverNoBody(t *testing.T) {
 	s := open(t)
 	own := s.belongings()
-	token := s.tokenFor(s.project)
-	keys := map[KeyKind]string{KeyPublic: s.public, KeySecret: s.key, KeySession: s.key, KeyTest: s.key, KeyDashboard: token}
+	keys := s.keyOfEach()
 	for _, r := range Routes() {
 		if key := keys[r.Key]; key != "" && (r.Method == http.MethodGet || r.Method == http.MethodDelete) {
 			s.want(s.ask(r.Method, own.fill(r.Path), key, `{"status":"PAID"}`), http.StatusBadRequest, map[string]string{"error.code": "unknown_field", "error.fields.0.field": "body"})

@@ -116,7 +116,7 @@ func tagged(header, tag string) bool {
 func (s *Server) verifications(env flow.Environment) (*checkout.Verifications, error) {
 	v, there := s.cfg.Verifications[env]
 	if !there {
-		return nil, &flow.Error{Code: flow.CodeRailUnavailable, Message: "No bank that verifies is connected to the " + string(env) + " environment.", Err: flow.ErrNotServed}
+		return nil, flow.NotServed("No bank that verifies is connected to the " + string(env) + " environment.")
 	}
 	return v, nil
 }

@@ -89,6 +89,11 @@ type FieldError struct {
 // wants it or because no bank is connected: nothing failed.
 var ErrNotServed = errors.New("it is not offered here")
 
+// NotServed refuses what is not offered, in words for who asked: rail_unavailable.
+func NotServed(message string) *Error {
+	return &Error{Code: CodeRailUnavailable, Message: message, Err: ErrNotServed}
+}
+
 // Error is for logs; callers outside see Code and Message alone.
 func (e *Error) Error() string {
 	if e.Err != nil {

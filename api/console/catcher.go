@@ -219,13 +219,13 @@ func signed(secrets []string, id, at, signatures string, body []byte) bool {
 			}
 			continue
 		}
-		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, flow.SecretBegins))
 		if err != nil {
 			continue
 		}
 		mac := hmac.New(sha256.New, key)
 		_, _ = mac.Write(whole)
-		want := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		want := []byte(string(flow.SignatureV1) + "," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 		for one := range strings.FieldsSeq(signatures) {
 			if hmac.Equal([]byte(one), want) {
 				return true
@@ -242,8 +242,8 @@ func verified(public, signatures string, whole []byte) bool {
 		return false
 	}
 	for one := range strings.FieldsSeq(signatures) {
-		text, _ := strings.CutPrefix(one, string(flow.SignatureV1A)+",")
-		if signature, err := base64.StdEncoding.DecodeString(text); err == nil && ed25519.Verify(key, whole, signature) {
+		text, ok := strings.CutPrefix(one, string(flow.SignatureV1A)+",")
+		if signature, err := base64.StdEncoding.DecodeString(text); ok && err == nil && ed25519.Verify(key, whole, signature) {
 			return true
 		}
 	}

@@ -90,7 +90,7 @@ func (v *Verifications) ResolveAccount(ctx context.Context, a rail.Account) (str
 }
 
 func noVerifier() error {
-	return &flow.Error{Code: flow.CodeRailUnavailable, Message: "No bank that verifies accounts or people is connected to this environment.", Err: flow.ErrNotServed}
+	return flow.NotServed("No bank that verifies accounts or people is connected to this environment.")
 }
 
 // Begin keeps a verification as PENDING and begins its look-up. Errors:
