@@ -176,25 +176,16 @@ func (c *Console) atDesk(v *visit, action string, form chatView, do func(checkou
 	return c.showChat(v, form)
 }
 
-// shutOut ends whatever somebody has open, and gives the bot back their chats: before,
-// so that none stays where this ends half-way, and after, for what they claimed
-// meanwhile.
+// shutOut ends whatever somebody has open, and gives the bot back their chats.
 func (c *Console) shutOut(ctx context.Context, p flow.Person) error {
-	back := func() error {
+	return c.cfg.Accounts.ShutOut(ctx, p, func() error {
 		for _, service := range c.cfg.Services {
 			if err := service.GiveBack(ctx, p.Email); err != nil {
 				return err
 			}
 		}
 		return nil
-	}
-	if err := back(); err != nil {
-		return err
-	}
-	if err := c.cfg.Accounts.EndPerson(ctx, p.Account, p.ID); err != nil {
-		return err
-	}
-	return back()
+	})
 }
 
 // deskSays says for people why the desk refuses.

@@ -166,13 +166,7 @@ func (c *peopleEndCmd) Run(w *world) error {
 		if err := keepAct(w, a, account, "person.end", email, ""); err != nil {
 			return err
 		}
-		if err := givenBack(w, c.Settings, email); err != nil {
-			return err
-		}
-		if err := a.EndPerson(w.ctx, account, list[i].ID); err != nil {
-			return err
-		}
-		if err := givenBack(w, c.Settings, email); err != nil { // what they claimed meanwhile
+		if err := a.ShutOut(w.ctx, list[i], func() error { return givenBack(w, c.Settings, email) }); err != nil {
 			return err
 		}
 		return printDone(w, c.JSON, map[string]string{"email": email, "state": "shut out"}, "%s is shut out\n", email)

@@ -193,7 +193,21 @@ func (a *Accounts) AccountOf(ctx context.Context, email string) (flow.Account, e
 	return account, wrap("find an account", err)
 }
 
-// EndPerson shuts somebody out at once. Errors: resource_not_found.
+// ShutOut ends whatever somebody has open. back gives the bot back their chats: before,
+// so that none stays where this ends half-way, and after, for what they claimed
+// meanwhile. Errors: resource_not_found, and back's own.
+func (a *Accounts) ShutOut(ctx context.Context, p flow.Person, back func() error) error {
+	if err := back(); err != nil {
+		return err
+	}
+	if err := a.EndPerson(ctx, p.Account, p.ID); err != nil {
+		return err
+	}
+	return back()
+}
+
+// EndPerson ends whatever somebody has open, and leaves them their chats. Errors:
+// resource_not_found.
 func (a *Accounts) EndPerson(ctx context.Context, account, id string) error {
 	return wrap("shut a person out", a.db.Update(ctx, func(tx *store.Tx) error {
 		ended, err := tx.EndPerson(ctx, account, id, a.desk())
