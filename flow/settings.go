@@ -2,6 +2,9 @@ package flow
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -27,6 +30,15 @@ type Settings struct {
 	Overpayment    string `json:"overpayment,omitempty"`
 	LatePayment    string `json:"latePayment,omitempty"`
 	SessionMinutes int64  `json:"sessionMinutes,omitempty"`
+}
+
+// ErrSettings says that settings were changed since who changes them looked.
+var ErrSettings = errors.New("the settings were changed meanwhile")
+
+// Revision names what is set, in hex: settings that are the same have the same.
+func (s Settings) Revision() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", s))
+	return hex.EncodeToString(sum[:8])
 }
 
 // The choices of the policies, the first as Till has it.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -38,7 +39,8 @@ type settingsView struct {
 	Minutes  string // as it was typed
 	Name     string // of the project
 	Preview  string
-	Previews bool // what is shown is not kept
+	Previews bool   // what is shown is not kept
+	Seen     string // the revision that is changed
 	Wrong    []string
 	Base     string
 
@@ -47,7 +49,7 @@ type settingsView struct {
 
 // settings is GET /settings.
 func (c *Console) settings(v *visit) error {
-	return c.showSettings(v, v.project, settingsView{Minutes: strconv.FormatInt(v.project.Settings.Minutes(), 10)})
+	return c.showSettings(v, v.project, settingsView{Minutes: strconv.FormatInt(v.project.Settings.Minutes(), 10), Seen: v.project.Settings.Revision()})
 }
 
 func (c *Console) showSettings(v *visit, p flow.Project, out settingsView) error {
@@ -83,7 +85,7 @@ func (c *Console) saveSettings(v *visit) error {
 	if set.Lang == flow.English { // which is what a chat speaks anyhow
 		set.Lang = ""
 	}
-	form := settingsView{Minutes: v.field("minutes"), Previews: true}
+	form := settingsView{Minutes: v.field("minutes"), Seen: v.field("seen"), Previews: true}
 	if form.Minutes != "" {
 		n, err := strconv.ParseInt(form.Minutes, 10, 32)
 		if err != nil || n == 0 {
@@ -101,16 +103,41 @@ func (c *Console) saveSettings(v *visit) error {
 		return c.showSettings(v, p, form)
 	}
 	changed := changes(v.project.Settings, set)
+	if len(changed) > 0 && form.Seen != v.project.Settings.Revision() {
+		return c.changedMeanwhile(v, p, form)
+	}
 	if len(changed) == 0 {
 		return v.to("/settings", "Nothing was changed.")
 	}
 	if err := v.audit("settings.change", string(v.project.ID), strings.Join(changed, "; "), false); err != nil {
 		return err
 	}
-	if err := c.cfg.Accounts.Set(v.ctx, v.who.Account, v.project.ID, set); err != nil {
+	err := c.cfg.Accounts.Set(v.ctx, v.who.Account, v.project.ID, form.Seen, set)
+	if errors.Is(err, flow.ErrSettings) {
+		return c.changedMeanwhile(v, p, form)
+	}
+	if err != nil {
 		return err
 	}
 	return v.to("/settings", "The settings are kept. They hold for sessions that are opened from now on.")
+}
+
+// changedMeanwhile shows what somebody typed beside what somebody else, or they
+// themselves in another window, kept since the page was opened. Who keeps it then does
+// so knowingly.
+func (c *Console) changedMeanwhile(v *visit, typed flow.Project, form settingsView) error {
+	is, err := c.cfg.Accounts.Project(v.ctx, v.who.Account, v.project.ID)
+	if err != nil {
+		return err
+	}
+	changed := changes(is.Settings, typed.Settings)
+	if len(changed) == 0 {
+		return v.to("/settings", "Somebody kept the same meanwhile.")
+	}
+	form.Seen = is.Settings.Revision()
+	form.Wrong = []string{"Nothing was kept: the settings were changed after you opened this page. What you would change now: " + strings.Join(changed, "; ") + ". Keep it if you mean that."}
+	v.http.Status(http.StatusConflict)
+	return c.showSettings(v, typed, form)
 }
 
 // changes tells what is set otherwise, as the audit log keeps it.

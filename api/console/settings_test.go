@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,7 @@ func TestSettingsHoldForSessionsThatDoNotSayOtherwise(t *testing.T) {
 		w.wants(owner.post("/settings", bad), http.StatusUnprocessableEntity, `role="alert"`, "Ada &lt;b&gt;of Lagos")
 	}
 	// Kept.
+	set.Set("seen", shownRevision(t, owner.get("/settings")))
 	w.wants(owner.post("/settings", set), http.StatusSeeOther)
 	w.wants(owner.get("/settings"), http.StatusOK, `value="Ada &lt;b&gt;of Lagos&lt;/b&gt;"`, `value="since 1999"`, `value="ha" selected`, `value="45"`)
 	s := w.asked(w.ada, "")
@@ -83,5 +85,58 @@ func TestSettingsHoldForSessionsThatDoNotSayOtherwise(t *testing.T) {
 	w.wants(owner.post("/settings", set), http.StatusSeeOther) // nothing is changed, and nothing kept
 	if list := w.audits(string(w.ada.project.ID)); len(list) != 1 {
 		t.Errorf("kept: %+v", list)
+	}
+}
+
+// shownRevision is that of the settings which a page shows.
+func shownRevision(t *testing.T, page reply) string {
+	t.Helper()
+	found := regexp.MustCompile(`name="seen" value="([0-9a-f]+)"`).FindStringSubmatch(page.body)
+	if found == nil {
+		t.Fatalf("the page shows no revision: %s", page.main())
+	}
+	return found[1]
+}
+
+// What somebody else kept since the page was opened is not taken back unseen.
+func TestSettingsThatWereChangedMeanwhileAreNotOverwritten(t *testing.T) {
+	w := open(t)
+	mine, theirs := w.as(flow.RoleOwner), w.as(flow.RoleOwner)
+	typed := func(minutes, late, seen string) url.Values {
+		return form("minutes", minutes, "latePayment", late, "underpayment", "hold", "overpayment", "accept", "lang", "en", "seen", seen)
+	}
+	before := shownRevision(t, mine.get("/settings"))
+	w.wants(theirs.post("/settings", typed("1440", "refund", shownRevision(t, theirs.get("/settings")))), http.StatusSeeOther)
+	kept := func() flow.Settings {
+		t.Helper()
+		p, err := w.accounts.Project(t.Context(), w.ada.account, w.ada.project.ID)
+		must(t, err)
+		return p.Settings
+	}
+	for _, stale := range []string{before, "", "of no settings"} {
+		got := mine.post("/settings", typed("45", "review", stale))
+		w.wants(got, http.StatusConflict, `role="alert"`, "changed after you opened this page", "latePayment: &#34;review&#34;, was &#34;refund&#34;", "minutes: &#34;45&#34;", `value="45"`, `value="review" selected`)
+		if s := kept(); s.LatePayment != "refund" || s.Minutes() != flow.SessionMinutes {
+			t.Fatalf("kept: %+v", s)
+		}
+		if stale == before { // who keeps it then has read what that changes
+			before = shownRevision(t, got)
+		}
+	}
+	// Changed after the page's revision was found to be the last: as what is about to
+	// be done is kept, which asks the accounts' clock.
+	between := func() {
+		must(t, w.accounts.Set(t.Context(), w.ada.account, w.ada.project.ID, before, flow.Settings{Underpayment: "accept"}))
+	}
+	known := func() { w.entered.Store(&between) } // the login is good
+	w.entered.Store(&known)
+	got := mine.post("/settings", typed("45", "review", before))
+	w.wants(got, http.StatusConflict, "underpayment: &#34;hold&#34;, was &#34;accept&#34;")
+	if s := kept(); s != (flow.Settings{Underpayment: "accept"}) {
+		t.Errorf("kept: %+v", s)
+	}
+	w.wants(mine.post("/settings", typed("45", "review", shownRevision(t, got))), http.StatusSeeOther)
+	if s := kept(); s.Minutes() != 45 || s.Underpayment != "hold" {
+		t.Errorf("kept: %+v", s)
 	}
 }

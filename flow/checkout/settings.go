@@ -9,8 +9,10 @@ import (
 )
 
 // Set keeps what a merchant sets for all sessions of a project of an account that
-// are opened from now on. Errors: resource_not_found, invalid_field.
-func (a *Accounts) Set(ctx context.Context, account string, project flow.ProjectID, s flow.Settings) error {
+// are opened from now on. Whoever sets them saw those of a revision: had they been
+// changed since, that would be taken back unseen. Errors: resource_not_found,
+// invalid_field, flow.ErrSettings.
+func (a *Accounts) Set(ctx context.Context, account string, project flow.ProjectID, seen string, s flow.Settings) error {
 	if wrong := s.Check(); len(wrong) > 0 {
 		return flow.Refuse(flow.CodeInvalidField, "%s", strings.Join(wrong, " "))
 	}
@@ -21,6 +23,9 @@ func (a *Accounts) Set(ctx context.Context, account string, project flow.Project
 		}
 		if err != nil {
 			return err
+		}
+		if p.Settings.Revision() != seen {
+			return flow.ErrSettings
 		}
 		return tx.SaveSettings(ctx, project, s)
 	})
