@@ -52,16 +52,13 @@ func TestWhateverIsWrongWithTheRowsIsFound(t *testing.T) {
 		w.everything()
 		w.paying()
 		w.later(time.Second)
+		nobodys := credit("T1", "", 250_000, w.clock())
+		nobodys.Collects = project
+		w.must(w.tell(nobodys))
+		w.rest()
 		w.spoilt = true
-		w.change("CREATE TABLE kept_events AS SELECT id, body FROM events")
-		const whole = "UPDATE events SET body = (SELECT k.body FROM kept_events k WHERE k.id = events.id)"
-		changed := func(kind, from, to string) string {
-			text, bytes := "CAST(body AS TEXT)", "CAST(%s AS BLOB)"
-			if w.store.URL != "" {
-				text, bytes = "convert_from(body, 'UTF8')", "convert_to(%s, 'UTF8')"
-			}
-			return "UPDATE events SET body = " + fmt.Sprintf(bytes, "REPLACE("+text+", '"+from+"', '"+to+"')") + " WHERE kind = '" + kind + "'"
-		}
+		whole := w.keptBodies()
+		changed := w.changedBodies
 		plants := []struct{ rule, plant, mend string }{
 			{store.RulePaymentOf, "UPDATE payments SET attempt = attempt || '-gone' WHERE attempt <> ''", "UPDATE payments SET attempt = REPLACE(attempt, '-gone', '')"},
 			{store.RuleAttemptOpen, "UPDATE sessions SET status = 'CANCELLED' WHERE status = 'PENDING' AND amount_paid = 0", "UPDATE sessions SET status = 'PENDING' WHERE status = 'CANCELLED'"},
@@ -91,6 +88,10 @@ func TestWhateverIsWrongWithTheRowsIsFound(t *testing.T) {
 			{store.RuleEventSays, changed("charge.success", `"amountMinor":"500000"`, `"amountMinor":"50000"`), whole},
 			{store.RuleEventSays, changed("charge.success", `"sessionId":"wsp_sess_`, `"sessionId":"wsp_sess_0`), whole},
 			{store.RuleEventSays, changed("charge.success", `"event":"charge.success"`, `"event":"charge.late"`), whole},
+			{store.RuleEventSays, changed("charge.success", `"id":"wsp_pay_`, `"id":"wsp_pay_0`), whole},
+			{store.RuleEventSays, changed("charge.underpaid", `"amountMinor":"200000"`, `"amountMinor":"300000"`), whole},
+			{store.RuleEventSays, changed("refund.pending", `"amountMinor":"`, `"amountMinor":"1`), whole},
+			{store.RuleEventSays, changed("payment.unmatched", `"amountMinor":"`, `"amountMinor":"1`), whole},
 			{store.RuleTakenOf, "UPDATE reversals SET payment = payment || '-gone' WHERE payment <> ''", "UPDATE reversals SET payment = REPLACE(payment, '-gone', '')"},
 			{store.RuleLog, "UPDATE log SET seq = seq + 1 WHERE stream = (SELECT MIN(stream) FROM log) AND seq = (SELECT MAX(l.seq) FROM log l WHERE l.stream = log.stream)", ""},
 		}
@@ -111,6 +112,46 @@ func TestWhateverIsWrongWithTheRowsIsFound(t *testing.T) {
 			if c.mend != "" {
 				w.change(c.mend)
 			}
+		}
+	})
+}
+
+// keptBodies keeps the bodies of events, and is what gives them back.
+func (w *world) keptBodies() string {
+	w.t.Helper()
+	w.change("CREATE TABLE kept_events AS SELECT id, body FROM events")
+	return "UPDATE events SET body = (SELECT k.body FROM kept_events k WHERE k.id = events.id)"
+}
+
+// changedBodies has the events of a kind say something else.
+func (w *world) changedBodies(kind, from, to string) string {
+	text, bytes := "CAST(body AS TEXT)", "CAST(%s AS BLOB)"
+	if w.store.URL != "" {
+		text, bytes = "convert_from(body, 'UTF8')", "convert_to(%s, 'UTF8')"
+	}
+	return "UPDATE events SET body = " + fmt.Sprintf(bytes, "REPLACE("+text+", '"+from+"', '"+to+"')") + " WHERE kind = '" + kind + "'"
+}
+
+// An event that tells of a settlement tells of one that there is, and of its amount.
+func TestWhatAnEventSaysOfASettlementIsHeldAgainstIt(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		w.endpoint("https://shop.test/hook")
+		w.earns()
+		w.at("2026-11-24T08:00:01Z")
+		w.ended(project, 1)
+		w.rest()
+		w.spoilt = true
+		whole := w.keptBodies()
+		if got := broken(w.t, w.store); len(got) > 0 {
+			w.t.Fatalf("before anything was changed: %v", got)
+		}
+		for from, to := range map[string]string{`"amountMinor":"482500"`: `"amountMinor":"482501"`, `"id":"wsp_stl_`: `"id":"wsp_stl_0`} {
+			w.change(w.changedBodies("settlement.success", from, to))
+			if got := broken(w.t, w.store); !slices.Equal(got, []string{"rows " + store.RuleEventSays}) {
+				w.t.Errorf("with %s broken is %v", to, got)
+			}
+			w.change(whole)
 		}
 	})
 }

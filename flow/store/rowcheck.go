@@ -23,7 +23,7 @@ const (
 	RuleAttemptAsks = "attempts' amounts" // an attempt asks for no more than its session, an open transfer for what is left of it
 	RuleSessionEnds = "sessions' ends"    // an open session whose time was noted as over is owed its end
 	RuleEventOf     = "orphaned events"   // an event's session is there, and numbered it
-	RuleEventSays   = "events' bodies"    // an event's body is of that event and its session, and of what that asks for
+	RuleEventSays   = "events' bodies"    // an event's body is of that event, its session, and what it tells of
 	RuleDeliveryOf  = "deliveries"        // a delivery has its event and its endpoint, of one project
 	RuleRefundOwed  = "refunds owed"      // a refund that is under way is owed to the bank
 	RulePayoutOwed  = "payouts owed"      // so is a settlement
