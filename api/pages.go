@@ -23,8 +23,10 @@ func (s *Server) openConsole() error {
 		Address: func(c *fiber.Ctx) string { return from(c).address() },
 		Near:    func(c *fiber.Ctx) bool { return from(c).near() },
 		Request: func(c *fiber.Ctx) string { return s.note(c.Context()).request },
-		Status: func(code flow.Code) int {
-			kind, known := classOf(code)
+		Refused: func(c *fiber.Ctx, err error) int {
+			n := s.note(c.Context())
+			n.code, n.err = flow.CodeOf(err), err
+			kind, known := classOf(n.code)
 			if !known {
 				return http.StatusInternalServerError
 			}

@@ -47,8 +47,8 @@ type Config struct {
 	Near func(*fiber.Ctx) bool
 	// Request is a request's id.
 	Request func(*fiber.Ctx) string
-	// Status is the HTTP status of an error's code.
-	Status func(flow.Code) int
+	// Refused notes why a request was refused, and is the HTTP status of that.
+	Refused func(*fiber.Ctx, error) int
 	// Verifications say whose a bank account is, in the environments that can.
 	Verifications map[flow.Environment]*checkout.Verifications
 	// CheckURL judges where the webhooks of an environment may be sent.
@@ -115,7 +115,7 @@ func Astray() Page {
 
 // New makes a Console.
 func New(cfg Config) (*Console, error) {
-	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Real == nil || cfg.Log == nil || cfg.Status == nil || cfg.Request == nil || cfg.Address == nil || cfg.Near == nil {
+	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Real == nil || cfg.Log == nil || cfg.Refused == nil || cfg.Request == nil || cfg.Address == nil || cfg.Near == nil {
 		return nil, errors.New("make the console: a part is missing")
 	}
 	c := &Console{cfg: cfg, pages: map[flow.Environment]*pages{}}
@@ -181,15 +181,13 @@ func (c *Console) failed(v *visit, err error) error {
 	case errors.Is(err, errEntered):
 		return v.to("/", "You are logged in already.")
 	}
+	status := c.cfg.Refused(v.http, err)
 	own, ok := errors.AsType[*flow.Error](err)
 	if !ok {
-		c.cfg.Log.LogAttrs(v.ctx, slog.LevelError, "page failed",
-			slog.String("request", c.cfg.Request(v.http)), slog.String("error", err.Error()))
 		own = flow.Refuse(flow.CodeInternal, "Something went wrong on our side. Try again; if it stays, tell an operator the request id below.")
 	}
-	status := http.StatusForbidden
-	if own.Code != codeNotAllowed {
-		status = c.cfg.Status(own.Code)
+	if own.Code == codeNotAllowed {
+		status = http.StatusForbidden
 	}
 	title := "Not done"
 	if status == http.StatusNotFound {

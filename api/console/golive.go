@@ -194,7 +194,7 @@ func (c *Console) setPayee(v *visit) error {
 	}
 	verifications := c.cfg.Verifications[v.env]
 	if verifications == nil {
-		return flow.Refuse(flow.CodeRailUnavailable, "Nobody can be asked whose an account is in the %s environment of this server.", v.env)
+		return flow.NotServed("Nobody can be asked whose an account is in the " + string(v.env) + " environment of this server.")
 	}
 	name, err := verifications.ResolveAccount(v.ctx, rail.Account{Number: number, BankCode: code})
 	if flow.CodeOf(err) == flow.CodeAccountNotResolved {

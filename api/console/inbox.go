@@ -169,7 +169,7 @@ func (c *Console) atDesk(v *visit, action string, form chatView, do func(checkou
 		v.http.Status(http.StatusConflict)
 	case code == flow.CodeInvalidField || code == flow.CodeMissingField:
 		form.Wrong = plainWords(err)
-		v.http.Status(c.cfg.Status(code))
+		v.http.Status(c.cfg.Refused(v.http, err))
 	default:
 		return err
 	}

@@ -20,13 +20,13 @@ func (c *Console) changePassword(v *visit) error {
 	if to != "" && to == v.form.Get("old") {
 		t.fail("The new password is the old one.")
 	}
-	code := flow.CodeInvalidField
+	err := error(flow.Refuse(flow.CodeInvalidField, "The new password cannot be used."))
 	if t.ok() {
 		if err := v.audit("password.change", v.who.Email, "", false); err != nil {
 			return err
 		}
-		err := c.cfg.Accounts.ChangePassword(v.ctx, v.who, v.form.Get("old"), to, c.cfg.Address(v.http))
-		switch code = flow.CodeOf(err); {
+		err = c.cfg.Accounts.ChangePassword(v.ctx, v.who, v.form.Get("old"), to, c.cfg.Address(v.http))
+		switch code := flow.CodeOf(err); {
 		case err == nil:
 			return v.to("/password", "Changed. Every other login of yours has ended; this one goes on.")
 		case code == flow.CodeCredentials:
@@ -37,6 +37,6 @@ func (c *Console) changePassword(v *visit) error {
 			return err
 		}
 	}
-	v.http.Status(c.cfg.Status(code))
+	v.http.Status(c.cfg.Refused(v.http, err))
 	return v.show("password", "Password", passwordView{Wrong: t.Wrong})
 }

@@ -45,7 +45,7 @@ func (c *Console) refusedAct(v *visit, err error, form sessionView) error {
 		return err
 	}
 	form.Wrong = "Not done: " + plainWords(err)
-	v.http.Status(c.cfg.Status(code))
+	v.http.Status(c.cfg.Refused(v.http, err))
 	return c.showSession(v, form)
 }
 

@@ -23,6 +23,12 @@ type eventSays struct {
 	} `json:"data"`
 }
 
+// readEvent reads the body of an event; false for none.
+func readEvent(body []byte) (says eventSays, ok bool) {
+	err := json.Unmarshal(body, &says)
+	return says, err == nil
+}
+
 // record is the beginning of what an event tells of: a session, a payment, a refund, a
 // settlement.
 type record struct {
@@ -87,8 +93,8 @@ func (r Reader) misspoken(ctx context.Context, most int) (list []LedgerFault, wr
 			}
 			e.CreatedAt, after = flow.FromMillis(at), e.ID
 			seen++
-			var says eventSays
-			if err := json.Unmarshal(e.Body, &says); err != nil || !says.isOf(e, amount) {
+			says, ok := readEvent(e.Body)
+			if !ok || !says.isOf(e, amount) {
 				found(e)
 				return nil
 			}
