@@ -16,9 +16,8 @@ import (
 // two ways is refused and its connection closed, although fasthttp would take
 // most of it.
 func guard(ctx *fasthttp.RequestCtx) string {
-	switch string(ctx.Request.Header.Protocol()) {
-	case "HTTP/1.1", "HTTP/1.0":
-	default:
+	version := string(ctx.Request.Header.Protocol())
+	if version != "HTTP/1.1" && version != "HTTP/1.0" {
 		return "the version of HTTP is neither 1.0 nor 1.1"
 	}
 	if c, ok := ctx.Conn().(*wire); ok && c.loose {
@@ -27,7 +26,7 @@ func guard(ctx *fasthttp.RequestCtx) string {
 	if why := guardPath(ctx.Request.Header.RequestURI()); why != "" {
 		return why
 	}
-	return guardHeaders(ctx.Request.Header.RawHeaders())
+	return guardHeaders(ctx.Request.Header.RawHeaders(), version)
 }
 
 // once are the headers of which a second one could be the one that counts.
@@ -41,8 +40,9 @@ const (
 	onceSecret      = "x-client-secret"
 )
 
-// guardHeaders judges the header lines as they came over the wire.
-func guardHeaders(raw []byte) string {
+// guardHeaders judges the header lines as they came over the wire, of a request of a
+// version of HTTP.
+func guardHeaders(raw []byte, version string) string {
 	seen := map[string]bool{}
 	for len(raw) > 0 {
 		line, rest, found := bytes.Cut(raw, []byte("\r\n"))
@@ -87,6 +87,8 @@ func guardHeaders(raw []byte) string {
 		return "no Host"
 	case seen[onceLength] && seen[onceEncoding]:
 		return "Content-Length together with Transfer-Encoding"
+	case seen[onceEncoding] && version == "HTTP/1.0": // which knows no chunks: RFC 9112, 6.1
+		return "a Transfer-Encoding in HTTP/1.0"
 	}
 	return ""
 }

@@ -42,6 +42,7 @@ func moreProbes() map[string]string {
 		"a length beyond all":         post("Content-Length: 18446744073709551617\r\n", "{"),
 		"a list of equal lengths":     post("Content-Length: 0,0\r\n", ""),
 		"a length in other digits":    post("Content-Length: \xd9\xa2\r\n", ""),
+		"chunks in HTTP/1.0":          "POST /v1/charges HTTP/1.0\r\n" + host + "Connection: keep-alive\r\n" + chunked + "\r\n0\r\n\r\n" + smuggled,
 		"a length and an expectation": post("Content-Length: 2\r\n"+chunked, "2\r\n{}\r\n0\r\n\r\n"),
 	}
 	for _, encoding := range []string{`"chunked"`, "chunked,", "chunked, chunked", "identity", "", "chunked;a=b", "chunked\x00", "chunked chunked", ",chunked"} {
