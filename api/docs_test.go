@@ -144,7 +144,7 @@ func TestSnippetsAreShownInTheirOrder(t *testing.T) {
 	for _, m := range regexp.MustCompile(`<summary>(\w+)</summary>`).FindAllStringSubmatch(r.body, -1) {
 		order = append(order, m[1])
 	}
-	if want := strings.Repeat("cURL Node PHP Python Go ", 4); strings.Join(order, " ")+" " != want {
+	if want := strings.Repeat("cURL Node PHP Python Go ", 5); strings.Join(order, " ")+" " != want {
 		t.Errorf("the order is %v", order)
 	}
 	for _, task := range s.server.pages.tasks {

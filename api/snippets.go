@@ -41,16 +41,22 @@ func (p *pages) programs() []console.Task {
 	return out
 }
 
+// verifyText is what is said of programs that verify a webhook, by which key.
+func verifyText(key, whom string) string {
+	return "Reads a delivery's body from standard input and its headers from the environment, as webhook_id, webhook_timestamp and " +
+		"webhook_signature, with the endpoint's " + key + ". Ends with 1 where the signature does not hold." + whom
+}
+
 // readSnippets reads the programs, in the order in which they are shown.
 func readSnippets() ([]task, error) {
 	tasks := []task{
 		{Slug: "create-session", Title: "Open a session", Text: "Asks for ₦5,000.00. No bank is called yet."},
 		{Slug: "create-charge", Title: "Create a charge", Text: "Opens a session in WhatsApp and makes its account number, in one call."},
 		{Slug: "pay-bank-transfer", Title: "Pay by bank transfer", Text: "Takes a session's id and makes the account number to pay into."},
+		{Slug: "verify-webhook", Title: "Verify a webhook", Text: verifyText("secret in TILL_WEBHOOK_SECRET", "")},
 		{
-			Slug: "verify-webhook", Title: "Verify a webhook",
-			Text: "Reads a delivery's body from standard input and its headers from the environment, as webhook_id, webhook_timestamp and " +
-				"webhook_signature, with the endpoint's secret in TILL_WEBHOOK_SECRET. Ends with 1 where the signature does not hold.",
+			Slug: "verify-webhook-v1a", Title: "Verify a webhook that is signed by v1a",
+			Text: verifyText("publicKey in TILL_WEBHOOK_PUBLIC_KEY", " For endpoints that were made with or turned to the signature v1a, which have no secret."),
 		},
 	}
 	languages := []struct{ name, folder, ext, run string }{

@@ -246,7 +246,7 @@ func (c *Console) showSecret(v *visit, a checkout.Answer, note string) error {
 		return v.show("secret", "Public key", secretView{
 			Lead:   "This public key verifies what is sent to the endpoint. It is no secret, and stands on the endpoint's page too.",
 			Public: true, Secrets: []shownSecret{{"Public key", made.Secret}}, Notes: []string{note},
-			Next: "/developers/webhooks/" + string(made.ID), Words: "To the endpoint",
+			Next: "/developers/webhooks/" + string(made.ID), Words: "To the endpoint", Command: "export TILL_WEBHOOK_PUBLIC_KEY=" + made.Secret,
 		})
 	}
 	return v.show("secret", "Signing secret", secretView{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -74,7 +75,7 @@ func made(t *testing.T, out string) object {
 
 func TestTheSnippetsWork(t *testing.T) {
 	m, _, _ := devServer(t)
-	hook := delivery(t, m)
+	bySecret, byKey := deliveries(t, m)
 	for _, l := range languages() {
 		t.Run(l.name, func(t *testing.T) {
 			tilltest.Need(t, l.name, l.program)
@@ -106,45 +107,62 @@ func TestTheSnippetsWork(t *testing.T) {
 					t.Errorf("%s with a wrong key: %v\n%s%s", task, err, out, bad)
 				}
 			}
-			verifies(t, l.prepared(t, "verify-webhook"), hook)
+			verifies(t, l.prepared(t, "verify-webhook"), bySecret)
+			t.Run("v1a", func(t *testing.T) {
+				if l.name == "python" && !strings.Contains(os.Getenv("TILL_TEST_REQUIRE"), l.name) { // whose own library knows no Ed25519
+					if err := exec.CommandContext(t.Context(), l.program, "-c", "import cryptography").Run(); err != nil {
+						t.Skip("skipped: Python's package cryptography is not installed")
+					}
+				}
+				verifies(t, l.prepared(t, "verify-webhook-v1a"), byKey)
+			})
 		})
 	}
 }
 
 // deliveredHook is a webhook as it came over the wire.
 type deliveredHook struct {
-	secret string
-	header http.Header
-	body   []byte
+	signature string // by which it is signed
+	variable  string // in which the snippets take the key
+	key       string // that verifies it
+	another   string // that does not
+	header    http.Header
+	body      []byte
 }
 
 // env is the delivery as the snippets take it.
 func (d deliveredHook) env() map[string]string {
 	return map[string]string{
-		"TILL_WEBHOOK_SECRET": d.secret, "webhook_id": d.header.Get("webhook-id"),
+		d.variable: d.key, "webhook_id": d.header.Get("webhook-id"),
 		"webhook_timestamp": d.header.Get("webhook-timestamp"), "webhook_signature": d.header.Get("webhook-signature"),
 	}
 }
 
-// delivery has a session paid and catches the webhook about it.
-func delivery(t *testing.T, m *merchant) deliveredHook {
+// deliveries has a session paid and catches the webhooks about it: of an endpoint that
+// is signed for by a secret, and of one by a key pair.
+func deliveries(t *testing.T, m *merchant) (bySecret, byKey deliveredHook) {
 	t.Helper()
-	came := make(chan deliveredHook, 10)
-	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		came <- deliveredHook{header: r.Header, body: body}
-	}))
-	t.Cleanup(sink.Close)
-	secret := m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": sink.URL})["secret"].(string)
+	sink := func(signature string) (object, chan deliveredHook) {
+		came := make(chan deliveredHook, 10)
+		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			came <- deliveredHook{signature: signature, header: r.Header, body: body}
+		}))
+		t.Cleanup(s.Close)
+		return m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": s.URL, "signature": signature}), came
+	}
+	secret, bySecrets := sink("v1")
+	pair, byKeys := sink("v1a")
 	session := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions", object{"amount": 500000, "customerEmail": "ada@example.com", "customerName": "Ọlá ₦"})
 	account := m.call(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+session["id"].(string)+"/pay/bank-transfer", nil)
 	m.call(http.MethodPost, "/v1/test/bank/transfers", object{"accountNumber": account["accountNumber"]})
-	hook := <-came
-	hook.secret = secret
-	return hook
+	bySecret, byKey = <-bySecrets, <-byKeys
+	bySecret.variable, bySecret.key, bySecret.another = "TILL_WEBHOOK_SECRET", secret["secret"].(string), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	byKey.variable, byKey.key, byKey.another = "TILL_WEBHOOK_PUBLIC_KEY", pair["publicKey"].(string), "whpk_11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+	return bySecret, byKey
 }
 
 // verifies feeds a verifying snippet a real delivery, which must pass, and
@@ -168,9 +186,12 @@ func verifies(t *testing.T, run func([]string, []byte, ...string) (string, strin
 	if err := try(nil, hook.body); err != nil {
 		t.Errorf("a real delivery is refused: %v", err)
 	}
-	sign := hook.header.Get("webhook-signature")
-	if err := try(map[string]string{"webhook_signature": "v1,AAAA " + sign}, hook.body); err != nil {
-		t.Errorf("a delivery with two signatures is refused: %v", err)
+	sign, kind := hook.header.Get("webhook-signature"), hook.signature
+	long := base64.StdEncoding.EncodeToString(make([]byte, 64)) // as a signature of Ed25519 is
+	for _, beside := range []string{kind + ",AAAA", kind + "," + long, "v1,xsciVo7z3IFW5vgeEvqgE10gP9ScpxP+MqXbMg13kbU=", "v1a," + long, "v1a", kind + ",#"} {
+		if err := try(map[string]string{"webhook_signature": beside + " " + sign}, hook.body); err != nil {
+			t.Errorf("a delivery with %s beside its signature is refused: %v", beside, err)
+		}
 	}
 	tampered := bytes.Replace(hook.body, []byte(`"500000"`), []byte(`"900000"`), 1)
 	if bytes.Equal(tampered, hook.body) {
@@ -183,13 +204,15 @@ func verifies(t *testing.T, run func([]string, []byte, ...string) (string, strin
 	}{
 		"a tampered body":      {nil, tampered},
 		"a byte more":          {nil, append(bytes.Clone(hook.body), '\n')},
-		"another secret":       {map[string]string{"TILL_WEBHOOK_SECRET": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, hook.body},
+		"another key":          {map[string]string{hook.variable: hook.another}, hook.body},
 		"another id":           {map[string]string{"webhook_id": "evt_1"}, hook.body},
 		"an old time":          {map[string]string{"webhook_timestamp": "1767225600"}, hook.body},
 		"a time that is none":  {map[string]string{"webhook_timestamp": stamp + "x"}, hook.body},
 		"no signature":         {map[string]string{"webhook_signature": ""}, hook.body},
-		"another signature":    {map[string]string{"webhook_signature": "v1,xsciVo7z3IFW5vgeEvqgE10gP9ScpxP+MqXbMg13kbU="}, hook.body},
-		"another version":      {map[string]string{"webhook_signature": "v2" + strings.TrimPrefix(sign, "v1")}, hook.body},
+		"another signature":    {map[string]string{"webhook_signature": kind + ",xsciVo7z3IFW5vgeEvqgE10gP9ScpxP+MqXbMg13kbU="}, hook.body},
+		"another version":      {map[string]string{"webhook_signature": "v2" + strings.TrimPrefix(sign, kind)}, hook.body},
+		"no version":           {map[string]string{"webhook_signature": strings.TrimPrefix(sign, kind+",")}, hook.body},
+		"a long signature":     {map[string]string{"webhook_signature": kind + "," + long}, hook.body},
 		"half of a signature":  {map[string]string{"webhook_signature": sign[:len(sign)/2]}, hook.body},
 		"a time without end":   {map[string]string{"webhook_timestamp": strings.Repeat("9", 5000)}, hook.body},
 		"a pattern for a time": {map[string]string{"webhook_timestamp": "a[$(touch pwned)]"}, hook.body},
