@@ -124,6 +124,19 @@ func (d *desk) happened(n int, when func(i int) time.Time) {
 	must(t, err)
 }
 
+// So much of one millisecond as no clock that goes on lets be made is refused, and not
+// taken into memory whole.
+func TestAReplayOfOneMillisecondHasABound(t *testing.T) {
+	d := openDesk(t)
+	shop := d.catches()
+	at := d.now().Truncate(time.Millisecond).Add(-time.Hour)
+	d.happened(checkout.MaxOfAMillisecond+1, func(int) time.Time { return at })
+	id := d.endpoint(d.key, shop.url, "endpoint.disabled").text("data.id")
+	got := d.call("POST", endpointsPath+"/"+id+"/replay", d.key, about(at, at.Add(time.Minute), ""))
+	d.want(got, http.StatusBadRequest, map[string]string{"error.code": "invalid_field"})
+	d.want(d.call("POST", endpointsPath+"/"+id+"/replay", d.key, about(at.Add(time.Millisecond), at.Add(time.Minute), "")), http.StatusOK, map[string]string{"data.count": "0"})
+}
+
 // A millisecond in which more was made than one call is of is not begun with again and
 // again: it goes out whole, once, and the next call goes on behind it.
 func TestAReplayGoesOnBehindAFullMillisecond(t *testing.T) {

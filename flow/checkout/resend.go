@@ -2,7 +2,6 @@ package checkout
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -16,8 +15,11 @@ const (
 	MaxReplay = 31 * 24 * time.Hour
 	// MaxReplayed is how many events one replay puts on their way; more only where so
 	// many were made in one millisecond.
-	MaxReplayed    = 1000
-	replayedAtOnce = 200 // in one transaction, so that nobody else waits for long
+	MaxReplayed = 1000
+	// MaxOfAMillisecond is how many those may be: far more than are ever made in one,
+	// unless a clock stood still.
+	MaxOfAMillisecond = 10 * MaxReplayed
+	replayedAtOnce    = 200 // in one transaction, so that nobody else waits for long
 )
 
 // Sending is what a call has put on its way: an event, and the endpoints that it
@@ -131,7 +133,8 @@ type Replay struct {
 // Replay sends an endpoint the events of a stretch of time again, MaxReplayed of them or
 // those of one millisecond, oldest first. What is on its way already is not among them, nor
 // what another call puts there meanwhile, so that a call that was cut off may be made
-// again. Errors: resource_not_found, endpoint_disabled.
+// again. Errors: resource_not_found, endpoint_disabled, invalid_field where one millisecond
+// holds more than MaxOfAMillisecond.
 func (s *Service) Replay(ctx context.Context, r Replay, c Call) (Answer, error) {
 	done, err := s.calls.alone(c)
 	if err != nil {
@@ -225,8 +228,12 @@ func (s *Service) replayable(ctx context.Context, r Replay, c Call) (list []stor
 	// begin with: it is sent whole.
 	behind := next.Add(time.Millisecond)
 	stretch.Until = behind
-	if list, err = s.cfg.DB.Replayable(ctx, stretch, math.MaxInt32); err != nil {
+	if list, err = s.cfg.DB.Replayable(ctx, stretch, MaxOfAMillisecond+1); err != nil {
 		return nil, next, err
+	}
+	if len(list) > MaxOfAMillisecond {
+		return nil, next, flow.Refuse(flow.CodeInvalidField, "More than %d events were made at %s, and are not sent again at once. Begin behind it: from %s.",
+			MaxOfAMillisecond, flow.Stamp(next), flow.Stamp(behind))
 	}
 	stretch.From, stretch.Until = behind, r.To
 	more, err := s.cfg.DB.Replayable(ctx, stretch, 1)
