@@ -219,8 +219,10 @@ func (t text) judge(s string) string {
 	switch {
 	case !utf8.ValidString(s): // only a query can hold it: a body was judged whole
 		return "must be valid UTF-8"
-	case n < max(t.least, 1):
-		return fmt.Sprintf("must have at least %d characters", max(t.least, 1))
+	case n == 0 && t.least <= 1:
+		return "must not be empty"
+	case n < t.least:
+		return fmt.Sprintf("must have at least %d characters", t.least)
 	case n > t.most:
 		return fmt.Sprintf("must have at most %d characters", t.most)
 	case strings.ContainsFunc(s, t.control):

@@ -203,6 +203,13 @@ func TestEveryFaultIsToldAtOnce(t *testing.T) {
 	}
 }
 
+func TestAnEmptyTextIsCalledEmpty(t *testing.T) {
+	refused := read(t, `{"amount":5000,"customerEmail":"ada@example.com","description":""}`)
+	if refused == nil || refused.Message != "description must not be empty." {
+		t.Errorf("what is said is %v", refused)
+	}
+}
+
 func TestCardNumbersAreRefusedAndNeverRepeated(t *testing.T) {
 	cards := []string{
 		"4111111111111111", "4111 1111 1111 1111", "4111-1111-1111-1111", "5555555555554444", "2223003122003222", "378282246310005",
