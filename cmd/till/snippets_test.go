@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -11,10 +13,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"till/cmd/till/tilltest"
+	"till/flow"
+	"till/hooks"
 )
 
 // language is how the snippets of a language are run.
@@ -191,6 +197,17 @@ func verifies(t *testing.T, run func([]string, []byte, ...string) (string, strin
 	for _, beside := range []string{kind + ",AAAA", kind + "," + long, "v1,xsciVo7z3IFW5vgeEvqgE10gP9ScpxP+MqXbMg13kbU=", "v1a," + long, "v1a", kind + ",#"} {
 		if err := try(map[string]string{"webhook_signature": beside + " " + sign}, hook.body); err != nil {
 			t.Errorf("a delivery with %s beside its signature is refused: %v", beside, err)
+		}
+	}
+	own, err := hooks.NewSecret(flow.Signature(kind), rand.Reader)
+	must(t, err)
+	for ago, passes := range map[time.Duration]bool{4 * time.Minute: true, -4 * time.Minute: true, 6 * time.Minute: false, -6 * time.Minute: false} {
+		at := time.Now().Add(-ago) // the programs know no other clock
+		signed, err := hooks.Sign([]string{own}, hook.header.Get("webhook-id"), at, hook.body)
+		must(t, err)
+		change := map[string]string{hook.variable: cmp.Or(flow.PublicKeyOf(own), own), "webhook_timestamp": strconv.FormatInt(at.Unix(), 10), "webhook_signature": signed}
+		if err := try(change, hook.body); (err == nil) != passes {
+			t.Errorf("a delivery that was signed %s ago: %v", ago, err)
 		}
 	}
 	tampered := bytes.Replace(hook.body, []byte(`"500000"`), []byte(`"900000"`), 1)
