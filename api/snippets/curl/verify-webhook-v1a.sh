@@ -19,13 +19,13 @@ fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 { printf %s "$webhook_id.$webhook_timestamp."; cat; } >"$dir/signed"
-# An Ed25519 key in PEM is these bytes, always the same, and the key.
+# In PEM an Ed25519 key is always these bytes, and then the key.
 printf '%s\n' "-----BEGIN PUBLIC KEY-----" "MCowBQYDK2VwAyEA${TILL_WEBHOOK_PUBLIC_KEY#whpk_}" "-----END PUBLIC KEY-----" >"$dir/key"
 
 for signature in $webhook_signature; do
   [ "${signature#v1a,}" != "$signature" ] || continue
   printf %s "${signature#v1a,}" | openssl base64 -d -A >"$dir/signature" || continue
-  if openssl pkeyutl -verify -pubin -inkey "$dir/key" -rawin -in "$dir/signed" -sigfile "$dir/signature" >/dev/null 2>&1; then
+  if openssl pkeyutl -verify -pubin -inkey "$dir/key" -rawin -in "$dir/signed" -sigfile "$dir/signature" >/dev/null; then
     echo "verified"
     exit 0
   fi
