@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -19,6 +20,32 @@ func (w *world) liveKey(m merchant) string {
 	k, text := w.newKey(m.project.ID, flow.Live, flow.SecretKey)
 	must(w.t, w.people.Update(w.t.Context(), func(tx *store.Tx) error { return tx.AddKey(w.t.Context(), k) }))
 	return text
+}
+
+// A key that works is found however many were made and revoked since.
+func TestAKeyThatWorksIsFoundBehindAnyNumberThatDoNot(t *testing.T) {
+	w := open(t)
+	w.liveKey(w.ada)
+	must(t, w.people.Update(t.Context(), func(tx *store.Tx) error {
+		for n := range 120 {
+			for _, env := range []flow.Environment{flow.Test, flow.Live} {
+				for _, kind := range []flow.KeyKind{flow.SecretKey, flow.PublicKey} {
+					k, _ := w.newKey(w.ada.project.ID, env, kind)
+					k.ID, k.RevokedAt = fmt.Sprintf("key_%s_%s_%03d", env, kind, n), w.now()
+					if err := tx.AddKey(t.Context(), k); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	}))
+	v := w.as(flow.RoleOwner)
+	w.wants(v.get("/go-live"), http.StatusOK, "There is a live secret key")
+	got := v.get("/developers/snippets")
+	if w.wants(got, http.StatusOK, w.ada.secret[len(w.ada.secret)-4:]); strings.Contains(got.body, "There is no test secret key that works") {
+		t.Error("the key of the test environment is not found")
+	}
 }
 
 // ahead opens a world in which the clock of test was moved by two days, and it is

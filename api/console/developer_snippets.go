@@ -19,18 +19,12 @@ type snippetsView struct {
 func (c *Console) snippetsPage(v *visit) error {
 	out := snippetsView{Tasks: c.addressed()}
 	if v.project.ID != "" {
-		keys, _, err := c.cfg.Accounts.Keys(v.ctx, v.project, "", keysShown)
-		if err != nil {
-			return err
-		}
-		for _, k := range keys {
-			switch {
-			case k.Environment != v.env || c.cfg.Accounts.KeyStatus(k) != flow.KeyActive:
-			case k.Kind == flow.SecretKey && out.Secret == "":
-				out.Secret = k.Hint
-			case k.Kind == flow.PublicKey && out.Public == "":
-				out.Public = k.Hint
+		for kind, hint := range map[flow.KeyKind]*string{flow.SecretKey: &out.Secret, flow.PublicKey: &out.Public} {
+			k, _, err := c.cfg.Accounts.WorkingKey(v.ctx, v.project.ID, v.env, kind)
+			if err != nil {
+				return err
 			}
+			*hint = k.Hint
 		}
 	}
 	hint := out.Secret

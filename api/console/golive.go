@@ -79,12 +79,8 @@ func (c *Console) showGoLive(v *visit, out goLiveView) error {
 	if v.env == flow.Test {
 		out.Banks = append([]flow.Bank{rail.TestInstitution()}, out.Banks...)
 	}
-	keys, _, err := c.cfg.Accounts.Keys(v.ctx, v.project, "", keysShown)
-	if err != nil {
+	if _, out.LiveKeys, err = c.cfg.Accounts.WorkingKey(v.ctx, v.project.ID, flow.Live, flow.SecretKey); err != nil {
 		return err
-	}
-	for _, k := range keys {
-		out.LiveKeys = out.LiveKeys || k.Environment == flow.Live && k.Kind == flow.SecretKey && c.cfg.Accounts.KeyStatus(k) == flow.KeyActive
 	}
 	return v.show("golive", "Go live", out)
 }

@@ -307,6 +307,11 @@ func (a *Accounts) Keys(ctx context.Context, p flow.Project, before string, limi
 	return page(keys, limit, err)
 }
 
+// WorkingKey is the newest key of a kind that a project can use now; false for none.
+func (a *Accounts) WorkingKey(ctx context.Context, project flow.ProjectID, env flow.Environment, kind flow.KeyKind) (flow.Key, bool, error) {
+	return a.db.WorkingKey(ctx, project, env, kind, a.clock(env))
+}
+
 // KeyStatus says whether a key works now.
 func (a *Accounts) KeyStatus(k flow.Key) flow.KeyStatus { return k.Status(a.clock(k.Environment)) }
 

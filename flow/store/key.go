@@ -63,6 +63,17 @@ func (r Reader) Keys(ctx context.Context, project flow.ProjectID, before string,
 	return r.keys(ctx, ` WHERE k.project = ? AND k.id < ? ORDER BY k.id DESC LIMIT ?`, project, before, limit)
 }
 
+// WorkingKey reads the newest of a project's keys of a kind that works at a moment;
+// false for none.
+func (r Reader) WorkingKey(ctx context.Context, project flow.ProjectID, env flow.Environment, kind flow.KeyKind, now time.Time) (flow.Key, bool, error) {
+	list, err := r.keys(ctx, ` WHERE k.project = ? AND k.environment = ? AND k.kind = ? AND k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > ?)
+ ORDER BY k.id DESC LIMIT 1`, project, env, kind, flow.Millis(now))
+	if err != nil || len(list) == 0 {
+		return flow.Key{}, false, err
+	}
+	return list[0], true, nil
+}
+
 func (r Reader) keys(ctx context.Context, where string, args ...any) ([]flow.Key, error) {
 	return rowsOf(ctx, r.run, "read keys", `SELECT `+keyColumns+` FROM keys k`+where, args, func(scan scanner) (flow.Key, error) { return scanKey(scan) })
 }
