@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -32,7 +33,7 @@ func (doctorCmd) Help() string {
 // Run looks at everything.
 func (c *doctorCmd) Run(w *world) error {
 	redis.SetLogger(redisLog{logger(w.err, c.Settings)})
-	cfg := doctor.Config{Settings: c.Settings, File: append(fileFaults(), variableFaults(os.Environ())...)}
+	cfg := doctor.Config{Settings: c.Settings, File: slices.Concat(fileFaults(), variableFaults(os.Environ()), holidayFaults(c.Settings))}
 	tell := func(f doctor.Finding) { printFinding(w.out, f, coloured(w.out)) }
 	if c.JSON {
 		tell = nil
@@ -71,7 +72,7 @@ func (c *doctorCmd) Run(w *world) error {
 // doctor is what the doctor finds beside this server, for its console.
 func (a *app) doctor(ctx context.Context) []console.Diagnosis {
 	var out []console.Diagnosis
-	for _, f := range doctor.Run(ctx, doctor.Config{Settings: a.set, Quick: true}, nil) {
+	for _, f := range doctor.Run(ctx, doctor.Config{Settings: a.set, File: holidayFaults(a.set), Quick: true}, nil) {
 		out = append(out, console.Diagnosis{Check: f.Check, State: string(f.State), What: f.What, Fix: f.Fix})
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"till/cmd/till/doctor"
 	"till/config"
 	"till/flow"
 )
@@ -26,10 +27,25 @@ func calendar(set config.Settings) (flow.Calendar, error) {
 	return c, nil
 }
 
+// holidayFaults is what is wrong with the operator's file: no start succeeds with it.
+func holidayFaults(set config.Settings) []doctor.Finding {
+	if _, err := calendar(set); err != nil {
+		return []doctor.Finding{{Check: "settings", State: doctor.Fail, What: err.Error(), Fix: "till config   (it shows where each value comes from)"}}
+	}
+	return nil
+}
+
 // changes reads the operator's file, "" for none.
 func changes(file string) (text string, err error) {
 	if file == "" {
 		return "", nil
+	}
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for, and a device read as far as it goes
+		err = errNoFile
+	}
+	if err != nil {
+		return "", err
 	}
 	f, err := os.Open(file)
 	if err != nil {

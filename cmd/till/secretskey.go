@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 
@@ -99,7 +98,7 @@ func sealedWith(ctx context.Context, set config.Settings, dir string) ([]string,
 
 // keepKey takes the key file of one data dir to another that has none.
 func keepKey(from, to string) (err error) {
-	in, err := os.Open(under(from, sealing.FileName))
+	in, err := sealing.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

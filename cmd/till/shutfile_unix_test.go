@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"till/cmd/till/sealing"
 	"till/cmd/till/tilltest"
 )
 
@@ -58,5 +59,54 @@ func TestWhatIsNoFileOfSettingsIsRefusedPlainly(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Nor is it in the place of the file with the key or of that with holidays: a start, and
+// the doctor, would wait for ever, and heed no signal meanwhile.
+func TestWhatIsNoFileOfTheKeyOrOfHolidaysIsRefusedPlainly(t *testing.T) {
+	for name, put := range map[string]func(at string) error{
+		"a pipe":   func(at string) error { return syscall.Mkfifo(at, 0o600) },
+		"a device": func(at string) error { return os.Symlink("/dev/zero", at) },
+		"a folder": func(at string) error { return os.Mkdir(at, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			data, days := filepath.Join(dir, "data"), filepath.Join(dir, "days.csv")
+			must(t, os.Mkdir(data, 0o700))
+			must(t, put(filepath.Join(data, sealing.FileName)))
+			must(t, put(days))
+			for _, c := range []struct {
+				args []string
+				want []string
+			}{
+				{[]string{"dev", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off"}, []string{"data/secrets.key holds no key: it is no plain file (move it away"}},
+				{[]string{"doctor"}, []string{"fail  sealing-key  data/secrets.key holds no key: it is no plain file.", "fix: mv data/secrets.key data/secrets.key.aside && cp YOUR_COPY data/secrets.key"}},
+				{[]string{"config", "--holidays", days}, []string{"till: --holidays \"" + days + "\" cannot be used: it is no plain file (give a file"}},
+				{[]string{"doctor", "--data-dir", "./none", "--holidays", days}, []string{"fail  settings    --holidays \"" + days + "\" cannot be used: it is no plain file (give a file"}},
+			} {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the doctor looks at much else
+				out, err := tilltest.Output(ctx, dir, []string{"TILL_DATA_DIR=data"}, c.args...)
+				cancel()
+				for _, want := range c.want {
+					if err == nil || !strings.Contains(out, want) {
+						t.Errorf("till %v ends with %v and says\n%s\nwithout %q", c.args, err, out, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A file of holidays that cannot be read keeps every start from succeeding: the doctor
+// does not say that every setting can be used.
+func TestTheDoctorReadsTheFileOfHolidays(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "days.csv"), []byte("tomorrow\n"), 0o600))
+	for _, file := range []string{"none.csv", "days.csv"} {
+		out, err := tilltest.Output(t.Context(), dir, nil, "doctor", "--holidays", file)
+		if err == nil || !strings.Contains(out, "fail  settings    --holidays \""+file+"\" cannot be used: ") || strings.Contains(out, "Every setting can be used") {
+			t.Errorf("with %s it ends with %v and says\n%s", file, err, out)
+		}
 	}
 }

@@ -263,13 +263,24 @@ func NoteBackup(dir string, b Backup) error {
 	return os.WriteFile(filepath.Join(dir, backupNote), append(text, '\n'), 0o600)
 }
 
+// errNote is a note of the last backup that says nothing, as one that a power cut left
+// empty.
+var errNote = errors.New("it is damaged")
+
 // lastBackup is the last backup that was made of a data dir. Errors:
-// fs.ErrNotExist for none.
-func lastBackup(dir string) (Backup, error) {
-	var b Backup
-	text, err := os.ReadFile(filepath.Join(dir, backupNote))
-	if err == nil {
-		err = json.Unmarshal(text, &b)
+// fs.ErrNotExist for none, errNote where nobody knows.
+func lastBackup(dir string) (b Backup, err error) {
+	path := filepath.Join(dir, backupNote)
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		err = errNote
+	}
+	if err != nil {
+		return b, err
+	}
+	text, err := os.ReadFile(path)
+	if err == nil && (json.Unmarshal(text, &b) != nil || b.At.IsZero() || b.File == "") {
+		return Backup{}, errNote
 	}
 	return b, err
 }
@@ -297,6 +308,10 @@ func (l *look) backups(context.Context) {
 		l.ok("No backup was ever made; all of this is a pretend world.")
 	case errors.Is(err, fs.ErrPermission):
 		l.warn("When the last backup was made cannot be read: "+brief(err)+".", l.reach(backupNote, err))
+	case errors.Is(err, errNote): // the next one is noted anew
+		note := filepath.Join(l.DataDir, backupNote)
+		l.warn("When the last backup was made nobody knows: "+backupNote+" in "+l.DataDir+", where that is noted, is damaged.",
+			"mv "+quoted(note)+" "+quoted(note+".aside")+" && "+fix)
 	case err != nil:
 		l.warn("No backup was ever made of "+l.DataDir+": with this disk, everything is lost.", fix)
 	case age >= backupFails:

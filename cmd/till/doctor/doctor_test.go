@@ -247,7 +247,7 @@ func faultsOfThePlace() []fault {
 		},
 		{
 			name: "the key is there and cannot be read", check: "sealing-key", state: doctor.Fail, what: `key that secrets are sealed with cannot be read: .*secrets\.key`, fix: `^ls -ld \S+data \S+data/secrets\.key   \(then run this as the owner`,
-			breaks: func(s *stage) { s.must(os.Mkdir(s.file("secrets.key"), 0o700)) },
+			breaks: func(s *stage) { s.must(os.Symlink("secrets.key", s.file("secrets.key"))) },
 			mends:  func(s *stage, _ string) { s.must(os.Remove(s.file("secrets.key"))) },
 		},
 		{
@@ -356,6 +356,23 @@ func faultsOfThePlace() []fault {
 				s.must(doctor.NoteBackup(s.dir, doctor.Backup{At: time.Now(), File: s.file("live.db")}))
 			},
 		},
+	}
+}
+
+// A note of the last backup that cannot be understood is not told as if there was none,
+// nor as one that is three hundred years old.
+func TestADamagedNoteOfTheLastBackupIsNotToldAsNone(t *testing.T) {
+	for _, text := range []string{"", "{", "{}", `{"at":"2026-11-22T01:00:00Z"}`, "null"} {
+		s := well(t)
+		s.must(os.WriteFile(s.file("last-backup.json"), []byte(text), 0o600))
+		f := s.found("backups")
+		if f.State != doctor.Warn || !strings.Contains(f.What, "last-backup.json in "+s.dir+", where that is noted, is damaged") || !strings.Contains(f.Fix, "&& till backup ") {
+			t.Errorf("of %q it says %+v", text, f)
+		}
+		s.must(os.Remove(s.file("live.db")))
+		if f := s.found("database"); !strings.HasPrefix(f.Fix, "till restore BACKUP ") {
+			t.Errorf("of %q it names as the last: %s", text, f.Fix)
+		}
 	}
 }
 

@@ -22,6 +22,11 @@ func (l *look) sealing(ctx context.Context) {
 		l.fail("The key that secrets are sealed with cannot be read: "+brief(err)+".", l.reach(sealing.FileName, err))
 		return
 	}
+	if errors.Is(err, sealing.ErrNoFile) { // a copy would be written into it
+		file := filepath.Join(l.DataDir, sealing.FileName)
+		l.fail(file+" holds no key: "+sealing.ErrNoFile.Error()+".", "mv "+quoted(file)+" "+quoted(file+".aside")+" && cp YOUR_COPY "+quoted(file))
+		return
+	}
 	if err != nil && !none {
 		l.fail(brief(err)+".", l.giveKey())
 		return

@@ -52,7 +52,7 @@ func Keys(set config.Settings) ([]store.SealingKey, error) {
 	if given != nil {
 		keys = append(keys, *given)
 	}
-	file, err := read(filepath.Join(set.DataDir, FileName))
+	file, err := read(set.DataDir)
 	switch {
 	case err == nil:
 		keys = append(keys, file)
@@ -65,9 +65,26 @@ func Keys(set config.Settings) ([]store.SealingKey, error) {
 	return keys, nil
 }
 
-// read reads a key file.
-func read(path string) (key store.SealingKey, err error) {
-	f, err := os.Open(path)
+// ErrNoFile is a folder, a pipe or a device in the place of the key file.
+var ErrNoFile = errors.New("it is no plain file")
+
+// Open opens the key file of a data dir. Errors: fs.ErrNotExist for none; ErrNoFile for
+// what is opened only once somebody writes into it, or read without an end.
+func Open(dir string) (*os.File, error) {
+	path := filepath.Join(dir, FileName)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s holds no key: %w (move it away, and put back the copy that you kept)", path, ErrNoFile)
+	}
+	return os.Open(path)
+}
+
+// read reads the key file of a data dir.
+func read(dir string) (key store.SealingKey, err error) {
+	f, err := Open(dir)
 	if err != nil {
 		return key, err
 	}
@@ -77,7 +94,7 @@ func read(path string) (key store.SealingKey, err error) {
 		return key, err
 	}
 	if key, err = store.ParseSealingKey(string(text)); err != nil {
-		err = fmt.Errorf("%s holds no key: %w (put back the copy that you kept)", path, err)
+		err = fmt.Errorf("%s holds no key: %w (put back the copy that you kept)", f.Name(), err)
 	}
 	return key, err
 }
@@ -97,7 +114,7 @@ func Make(dir string, random io.Reader) (key store.SealingKey, err error) {
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil { // Link, and not Rename: a key that came there meanwhile stays
 		if err = os.Link(f.Name(), path); errors.Is(err, fs.ErrExist) {
-			key, err = read(path)
+			key, err = read(dir)
 		}
 	}
 	if err = errors.Join(err, os.Remove(f.Name()), syncDir(dir)); err != nil {
