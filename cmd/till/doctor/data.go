@@ -91,9 +91,11 @@ func (l *look) judge(name string, got store.Inspection, err error) bool {
 			"till migrate   (it keeps a copy first)")
 	}
 	if got.Log > bigLog {
-		fix := "till migrate --data-dir " + quoted(l.DataDir) + "   (it writes the log back)"
+		// While another program reads, neither a start nor Till itself can write it back.
+		who := "fuser -v " + quoted(filepath.Join(l.DataDir, name+".db"))
+		fix := "till migrate --data-dir " + quoted(l.DataDir) + "   (it writes the log back, once nothing else reads: " + who + " says what does)"
 		if l.serves {
-			fix = "restart Till   (it writes the log back)"
+			fix = who + "   (end what has it open beside Till: what Till writes next writes the log back. Where nothing has, restart Till)"
 		}
 		l.warn(fmt.Sprintf("The log of %s.db has grown to %s: something kept it from being written back.", name, bytesOf(uint64(got.Log))), fix)
 	}

@@ -392,3 +392,17 @@ func (s *stage) redis() *miniredis.Miniredis {
 	s.cfg.RedisURL = config.Secret("redis://" + r.Addr() + "/0")
 	return r
 }
+
+// What keeps the log of a Till that runs from being written back is mostly another
+// program that reads: no restart helps then, and who it is says fuser.
+func TestALogThatGrewBesideATillIsToldWithHowToFindWhoReads(t *testing.T) {
+	s := well(t)
+	s.must(os.WriteFile(s.file("test.db-wal"), nil, 0o600))
+	s.must(os.Truncate(s.file("test.db-wal"), 256<<20))
+	till := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"data":{"alive":true}}`)) }))
+	defer till.Close()
+	s.cfg.HTTPAddr = till.Listener.Addr().String()
+	if f := s.found("database"); !strings.HasPrefix(f.Fix, "fuser -v "+s.file("test.db")+" ") || !strings.Contains(f.Fix, "end what has it open beside Till") {
+		t.Errorf("it says %+v", f)
+	}
+}
