@@ -313,7 +313,7 @@ func (l *look) backups(context.Context) {
 	case errors.Is(err, errNote): // the next one is noted anew
 		note := filepath.Join(l.DataDir, backupNote)
 		l.warn("When the last backup was made nobody knows: "+backupNote+" in "+l.DataDir+", where that is noted, is damaged.",
-			"mv "+quoted(note)+" "+quoted(note+".aside")+" && "+fix)
+			"rm -r "+quoted(note)+" && "+fix)
 	case err != nil:
 		l.warn("No backup was ever made of "+l.DataDir+": with this disk, everything is lost.", fix)
 	case age >= backupFails:
