@@ -223,6 +223,25 @@ func TestEachStandingOfANumberRaisesItsAlert(t *testing.T) {
 	}
 }
 
+// A place at which no number was ever linked, as till pair leaves it that nobody scanned
+// the code of, has no chats: that it does not reach WhatsApp wakes nobody.
+func TestAPlaceWithoutANumberWakesNobody(t *testing.T) {
+	for _, state := range []flow.NumberState{flow.NumberConnecting, flow.NumberOffline, flow.NumberPairing, flow.NumberMute} {
+		r, e := newRig(t), engine(t)
+		r.beside(state, 0)
+		r.set(func() { r.numbers[1].Digits, r.numbers[1].PhoneSeen = "", time.Time{} })
+		r.goes(30*time.Second, nil)
+		for name, rule := range rules(t) {
+			if r.kept.fires(t, e, rule.Expr, r.clock()) {
+				t.Errorf("%s raises %s", state, name)
+			}
+		}
+		if r.shows("till_whatsapp_number_state", "state", string(flow.NumberPairing)) != 1 {
+			t.Errorf("of one that is %s it is not shown that nobody linked it", state)
+		}
+	}
+}
+
 // A payer who waits in a chat of the test environment waits by the machine's clock:
 // merchants who move theirs by months raise nothing, and whoever really waits is told
 // of.

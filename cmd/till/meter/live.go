@@ -82,6 +82,9 @@ func (l live) numbers(to chan<- prometheus.Metric) {
 	now := l.cfg.Now()
 	for _, n := range l.cfg.Numbers() {
 		at := n.At(now)
+		if n.Digits == "" { // no number was ever linked there: it has no chats that nobody answers
+			at = flow.NumberPairing
+		}
 		slot, hears := strconv.Itoa(n.Slot), false
 		number.show(to, 1, slot, string(at))
 		switch at {
