@@ -139,7 +139,7 @@ func (c *Console) switchMerchant(v *visit) error {
 	if board == nil {
 		return flow.Refuse(flow.CodeNotFound, "There are no switches in the %s environment.", v.env)
 	}
-	to, action, done := flow.MerchantStopped, "merchant.stop", "gets no new sessions, charges or instructions. Money that comes is kept."
+	to, action, done := flow.MerchantStopped, "merchant.stop", "gets no new sessions, charges or instructions, and is paid nothing out. Money that comes is kept."
 	if v.field("to") == "go" {
 		to, action, done = "", "merchant.go", "goes on."
 	}

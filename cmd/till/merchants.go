@@ -15,7 +15,7 @@ import (
 // merchantsCmd is what an operator does about merchants.
 type merchantsCmd struct {
 	List    merchantsListCmd    `cmd:"" help:"List all projects, whose they are and how far their KYC is."`
-	Stop    merchantsStopCmd    `cmd:"" help:"Take no new sessions, charges or instructions of a project; money that comes is kept."`
+	Stop    merchantsStopCmd    `cmd:"" help:"Take nothing new of a project, and pay nothing out to it; money that comes is kept."`
 	Go      merchantsGoCmd      `cmd:"" help:"Let a project go on."`
 	Lookups merchantsLookupsCmd `cmd:"" help:"List who looked a BVN or NIN up with a project's keys, and why."`
 	KYC     struct {
