@@ -35,10 +35,14 @@ type Settings struct {
 // ErrSettings says that settings were changed since who changes them looked.
 var ErrSettings = errors.New("the settings were changed meanwhile")
 
+// revisionBytes are few enough that their hex is shorter than any card's number: forms
+// that hold one are refused.
+const revisionBytes = (minCardDigits - 1) / 2
+
 // Revision names what is set, in hex: settings that are the same have the same.
 func (s Settings) Revision() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", s))
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:revisionBytes])
 }
 
 // The choices of the policies, the first as Till has it.

@@ -134,7 +134,7 @@ func (c *Console) changedMeanwhile(v *visit, typed flow.Project, form settingsVi
 	if len(changed) == 0 {
 		return v.to("/settings", "Somebody kept the same meanwhile.")
 	}
-	form.Seen = is.Settings.Revision()
+	form.Seen, form.Preview = is.Settings.Revision(), v.service.Greeting(typed)
 	form.Wrong = []string{"Nothing was kept: the settings were changed after you opened this page. What you would change now: " + strings.Join(changed, "; ") + ". Keep it if you mean that."}
 	v.http.Status(http.StatusConflict)
 	return c.showSettings(v, typed, form)

@@ -115,7 +115,7 @@ func TestSettingsThatWereChangedMeanwhileAreNotOverwritten(t *testing.T) {
 	}
 	for _, stale := range []string{before, "", "of no settings"} {
 		got := mine.post("/settings", typed("45", "review", stale))
-		w.wants(got, http.StatusConflict, `role="alert"`, "changed after you opened this page", "latePayment: &#34;review&#34;, was &#34;refund&#34;", "minutes: &#34;45&#34;", `value="45"`, `value="review" selected`)
+		w.wants(got, http.StatusConflict, `role="alert"`, "changed after you opened this page", "latePayment: &#34;review&#34;, was &#34;refund&#34;", "minutes: &#34;45&#34;", `value="45"`, `value="review" selected`, `<li class="bubble">`)
 		if s := kept(); s.LatePayment != "refund" || s.Minutes() != flow.SessionMinutes {
 			t.Fatalf("kept: %+v", s)
 		}
@@ -139,4 +139,16 @@ func TestSettingsThatWereChangedMeanwhileAreNotOverwritten(t *testing.T) {
 	if s := kept(); s.Minutes() != 45 || s.Underpayment != "hold" {
 		t.Errorf("kept: %+v", s)
 	}
+}
+
+// The revision of a page is no card number to whoever looks for one in a form: as one of
+// these settings it would be, with four hex digits more, and nobody could change them.
+func TestSettingsWhoseRevisionIsAlmostANumberCanBeChanged(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleOwner)
+	unlucky := flow.Settings{DisplayName: "Ada 30446"}
+	must(t, w.accounts.Set(t.Context(), w.ada.account, w.ada.project.ID, w.ada.project.Settings.Revision(), unlucky))
+	next := form("displayName", "Ada", "minutes", "45", "underpayment", "hold", "overpayment", "accept", "latePayment", "review", "lang", "en")
+	next.Set("seen", shownRevision(t, v.get("/settings")))
+	w.wants(v.post("/settings", next), http.StatusSeeOther)
 }
