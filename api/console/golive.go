@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -178,12 +179,12 @@ func (c *Console) setPayee(v *visit) error {
 	if len(number) != accountDigits || strings.Trim(number, "0123456789") != "" {
 		t.fail("An account number has ten digits.")
 	}
-	again := func(wrong []string) error {
-		v.http.Status(http.StatusBadRequest)
+	again := func(status int, wrong ...string) error {
+		v.http.Status(status)
 		return c.showGoLive(v, goLiveView{AccWrong: wrong, Bank: code, Number: number})
 	}
 	if !t.ok() {
-		return again(t.Wrong)
+		return again(http.StatusBadRequest, t.Wrong...)
 	}
 	if err := v.audit("payee.set", string(v.project.ID), rail.Account{Number: number, BankCode: code}.Told(), false); err != nil {
 		return err
@@ -194,7 +195,11 @@ func (c *Console) setPayee(v *visit) error {
 	}
 	name, err := verifications.ResolveAccount(v.ctx, rail.Account{Number: number, BankCode: code})
 	if flow.CodeOf(err) == flow.CodeAccountNotResolved {
-		return again([]string{"The bank knows no such account. Check the number and the bank."})
+		return again(http.StatusBadRequest, "The bank knows no such account. Check the number and the bank.")
+	}
+	if errors.Is(err, rail.ErrUnavailable) || errors.Is(err, rail.ErrUnknown) {
+		down := &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot be asked right now whose the account is. Nothing was changed. Try again.", Err: err}
+		return again(c.cfg.Refused(v.http, down), down.Message)
 	}
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"till/api"
 	"till/flow"
+	"till/rail"
 )
 
 // What nobody offers is no error of ours on a page either: no alert is raised for who
@@ -39,5 +40,25 @@ func TestAPageThatIsRefusedWhatNobodyOffersIsNoErrorOfOurs(t *testing.T) {
 		if strings.Contains(line, `"route":"/go-live/account"`) && (!strings.Contains(line, `"level":"INFO"`) || !strings.Contains(line, `"code":"rail_unavailable"`)) {
 			t.Errorf("the log says: %s", line)
 		}
+	}
+}
+
+// A bank that is down is not ours to mend, and what was typed is still there to be sent
+// again.
+func TestAPayeeCannotBeSetWhileTheBankIsDown(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleOwner)
+	_, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: false})
+	must(t, err)
+	payee := form("bank", "058", "number", "0123456789")
+	w.wants(v.post("/go-live/account", payee), http.StatusServiceUnavailable, `role="alert"`, "The bank cannot be asked right now", `value="0123456789"`)
+	noted := false
+	for line := range strings.SplitSeq(w.log.String(), "\n") {
+		if strings.Contains(line, `"route":"/go-live/account"`) {
+			noted = strings.Contains(line, `"code":"rail_unavailable"`) && strings.Contains(line, rail.ErrUnavailable.Error())
+		}
+	}
+	if !noted {
+		t.Errorf("the log does not say that the bank was down: %s", w.log.String())
 	}
 }
