@@ -89,6 +89,7 @@ func TestWhateverIsWrongWithTheRowsIsFound(t *testing.T) {
 			{store.RuleEventSays, changed("charge.success", `"sessionId":"wsp_sess_`, `"sessionId":"wsp_sess_0`), whole},
 			{store.RuleEventSays, changed("charge.success", `"event":"charge.success"`, `"event":"charge.late"`), whole},
 			{store.RuleEventSays, changed("charge.success", `"id":"wsp_pay_`, `"id":"wsp_pay_0`), whole},
+			{store.RuleEventSays, changed("charge.success", `"id":"wsp_pay_`, `"id":"\u0000`), whole}, // which PostgreSQL has no text for
 			{store.RuleEventSays, changed("charge.underpaid", `"amountMinor":"200000"`, `"amountMinor":"300000"`), whole},
 			{store.RuleEventSays, changed("refund.pending", `"amountMinor":"`, `"amountMinor":"1`), whole},
 			{store.RuleEventSays, changed("payment.unmatched", `"amountMinor":"`, `"amountMinor":"1`), whole},
