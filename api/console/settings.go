@@ -103,7 +103,7 @@ func (c *Console) saveSettings(v *visit) error {
 		return c.showSettings(v, p, form)
 	}
 	changed := changes(v.project.Settings, set)
-	if len(changed) > 0 && form.Seen != v.project.Settings.Revision() {
+	if form.Seen != v.project.Settings.Revision() {
 		return c.changedMeanwhile(v, p, form)
 	}
 	if len(changed) == 0 {
@@ -132,7 +132,7 @@ func (c *Console) changedMeanwhile(v *visit, typed flow.Project, form settingsVi
 	}
 	changed := changes(is.Settings, typed.Settings)
 	if len(changed) == 0 {
-		return v.to("/settings", "Somebody kept the same meanwhile.")
+		return v.to("/settings", "The settings are kept already as you typed them.")
 	}
 	form.Seen, form.Preview = is.Settings.Revision(), v.service.Greeting(typed)
 	form.Wrong = []string{"Nothing was kept: the settings were changed after you opened this page. What you would change now: " + strings.Join(changed, "; ") + ". Keep it if you mean that."}

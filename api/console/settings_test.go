@@ -152,3 +152,17 @@ func TestSettingsWhoseRevisionIsAlmostANumberCanBeChanged(t *testing.T) {
 	next.Set("seen", shownRevision(t, v.get("/settings")))
 	w.wants(v.post("/settings", next), http.StatusSeeOther)
 }
+
+// Who presses the button twice reads that their settings are kept, and not that nothing
+// was changed: the browser shows the second answer alone.
+func TestSettingsThatAreSentTwiceAreSaidToBeKept(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleOwner)
+	set := form("minutes", "45", "underpayment", "hold", "overpayment", "accept", "latePayment", "review", "lang", "en", "seen", shownRevision(t, v.get("/settings")))
+	w.wants(v.post("/settings", set), http.StatusSeeOther)
+	w.wants(v.post("/settings", set), http.StatusSeeOther)
+	w.wants(v.get("/settings"), http.StatusOK, "The settings are kept already as you typed them.")
+	set.Set("seen", shownRevision(t, v.get("/settings")))
+	w.wants(v.post("/settings", set), http.StatusSeeOther)
+	w.wants(v.get("/settings"), http.StatusOK, "Nothing was changed.")
+}
