@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"sync"
+	"time"
 )
 
 // watched hands out connections that look at the first line of what comes over
@@ -73,9 +74,13 @@ type wire struct {
 	mute  bool     // nothing is written any more
 }
 
-// Read reads, and judges what belongs to a first line.
+// Read reads, and judges what belongs to a first line. Who wrote to us, or was too slow
+// to, may be written to again: the server sets a bound for the answers of its handler
+// alone, and that of the one before is over after a pause. What it says by itself (go on,
+// too large, cannot be read) would then never be sent.
 func (c *wire) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout)) //nolint:forbidigo // connections know no other clock; where this fails, so does the write
 	if c.of != nil {
 		c.of.used(c)
 		c.of = nil

@@ -245,6 +245,63 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	}
 }
 
+// A connection that is kept is answered for as long as it is: also where the server below
+// us writes by itself, to ask for a body or to refuse what it cannot read.
+func TestWhatComesAfterAPauseIsAnswered(t *testing.T) {
+	s := open(t)
+	s.want(s.ask("GET", "/livez", "", ""), http.StatusOK, nil) // what fasthttp starts once must not belong to a bubble
+	serve := s.server.app.Server().ServeConn
+	const first = "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+	const post = "POST /v1/charges HTTP/1.1\r\nHost: x\r\n"
+	for name, c := range map[string]struct {
+		raw  string
+		want []int
+	}{
+		"what cannot be read":    {"GET /livez HTTP/1.1\r\nHost: x y\r\n\r\n", []int{400}},
+		"too large a body":       {post + "Content-Length: 65537\r\n\r\n", []int{413}},
+		"a body that never ends": {post + "Content-Length: 3\r\n\r\n{}", []int{400}},
+		"a body to be asked for": {post + "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}", []int{100, 401}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ours, theirs := net.Pipe()
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					_ = serve(&wire{Conn: ours, first: true})
+					_ = ours.Close()
+				}()
+				in := bufio.NewReader(theirs)
+				var got []int
+				for _, raw := range []string{first, c.raw} {
+					var sent sync.WaitGroup
+					sent.Go(func() { _, _ = io.WriteString(theirs, raw) })
+					for want := 1; want > 0; want-- {
+						answer, err := http.ReadResponse(in, nil)
+						if err != nil {
+							t.Errorf("no answer: %v", err)
+							break
+						}
+						_, _ = io.Copy(io.Discard, answer.Body)
+						_ = answer.Body.Close()
+						if got = append(got, answer.StatusCode); answer.StatusCode == http.StatusContinue {
+							want++
+						}
+					}
+					time.Sleep(idleTimeout / 2) // of the bubble: the pause
+					_ = theirs.SetDeadline(time.Now().Add(idleTimeout))
+					sent.Wait()
+				}
+				_ = theirs.Close()
+				<-ended
+				if fmt.Sprint(got) != fmt.Sprint(append([]int{200}, c.want...)) {
+					t.Errorf("want %v after the first answer, got %v", c.want, got)
+				}
+			})
+		})
+	}
+}
+
 // FuzzGuard holds our reading of a request against net/http's: what is let
 // through, both read as the same request and end at the same byte.
 func FuzzGuard(f *testing.F) {
