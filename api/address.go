@@ -23,7 +23,14 @@ func (c *call) address() string {
 // proxy does, also one that nobody named to us: many ask for us by our own name.
 func (c *call) near() bool {
 	from, beyond := c.client()
-	return isLoopback(c.hostname()) && !beyond && (from.IsLoopback() || from.IsUnspecified()) // the latter has no network at all
+	return isLoopback(c.hostname()) && !beyond && !c.sentOn() && (from.IsLoopback() || from.IsUnspecified()) // the latter has no network at all
+}
+
+// sentOn says whether a proxy tells of itself, and not in the one way that we read: for
+// whom it sent a call on we do not know. No browser writes these headers.
+func (c *call) sentOn() bool {
+	told := func(name string) bool { return c.http.Get(name) != "" }
+	return !told("X-Forwarded-For") && slices.ContainsFunc([]string{"Forwarded", "Via", "X-Real-Ip"}, told)
 }
 
 // client is whose call it is, as far as whoever sent it cannot choose it freely:

@@ -120,6 +120,15 @@ func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
 			t.Errorf("%s: want %d, got %v", host, want, statuses)
 		}
 	}
+	for _, word := range []string{"X-Real-IP: 203.0.113.7", "Forwarded: for=203.0.113.7", "Via: 1.1 proxy"} { // proxies that have no X-Forwarded-For
+		statuses, _ := probe(t, addr, "GET /phone/api/phones HTTP/1.1\r\nHost: localhost\r\n"+word+"\r\nX-Till-Phone: 1\r\nConnection: close\r\n\r\n")
+		if len(statuses) != 1 || statuses[0] != http.StatusForbidden {
+			t.Errorf("%s: want 403, got %v", word, statuses)
+		}
+	}
+	if statuses, _ := probe(t, addr, "GET /phone/api/phones HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 127.0.0.1\r\nX-Real-IP: 127.0.0.1\r\nX-Till-Phone: 1\r\nConnection: close\r\n\r\n"); len(statuses) != 1 || statuses[0] != http.StatusOK {
+		t.Errorf("from here, by a proxy that says so in two ways: %v", statuses)
+	}
 	r := s.ask("GET", "/wa.me/2348000000001?text=Pay%207K3M-9QTX", "", "")
 	if r.status != http.StatusFound || r.header.Get("Location") != "/phone?text=Pay+7K3M-9QTX" {
 		t.Errorf("%d %v", r.status, r.header)
