@@ -157,6 +157,7 @@ func New(cfg Config) (*Server, error) {
 	s.answerPreflights()
 	server := s.app.Server()
 	server.Handler = s.front(server.Handler)
+	server.HeaderReceived = headersRead
 	server.Logger = silent{cfg.Log}
 	server.SecureErrorLogMessage = true
 	server.CloseOnShutdown = true

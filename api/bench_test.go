@@ -28,7 +28,7 @@ func BenchmarkGuard(b *testing.B) {
 	var ctx fasthttp.RequestCtx
 	ctx.Request.SetRequestURI("/v1/whatsapp/checkout/sessions")
 	for b.Loop() {
-		if why := guardHeaders(raw, "HTTP/1.1"); why != "" {
+		if why, _ := guardHeaders(raw, "HTTP/1.1"); why != "" {
 			b.Fatal(why)
 		}
 		if why := guardPath(ctx.Request.Header.RequestURI()); why != "" {

@@ -26,7 +26,37 @@ func guard(ctx *fasthttp.RequestCtx) string {
 	if why := guardPath(ctx.Request.Header.RequestURI()); why != "" {
 		return why
 	}
-	return guardHeaders(ctx.Request.Header.RawHeaders(), version)
+	why, chunked := guardHeaders(ctx.Request.Header.RawHeaders(), version)
+	if chunked {
+		dropTrailers(&ctx.Request.Header)
+	}
+	return why
+}
+
+// headersRead looks at the headers of a request before its body is asked for. HTTP/1.0
+// knows no answer before the answer (RFC 9110, 10.1.1): who speaks it would take the one
+// that says to go on for all, and the answer itself for that of its next request.
+func headersRead(h *fasthttp.RequestHeader) (as fasthttp.RequestConfig) {
+	if !h.IsHTTP11() {
+		h.Del(fasthttp.HeaderExpect)
+	}
+	return as
+}
+
+// dropTrailers takes out what stood behind the chunks of a body. The server below us puts
+// it with the headers, and many proxies leave it out: an Idempotency-Key there would hold
+// on one way to us and not on the other.
+func dropTrailers(h *fasthttp.RequestHeader) {
+	raw := bytes.ToLower(append([]byte("\n"), h.RawHeaders()...))
+	var late []string
+	for name := range h.All() {
+		if string(name) != fasthttp.HeaderContentLength && !bytes.Contains(raw, bytes.ToLower([]byte("\n"+string(name)+":"))) {
+			late = append(late, string(name))
+		}
+	}
+	for _, name := range late {
+		h.Del(name)
+	}
 }
 
 // once are the headers of which a second one could be the one that counts.
@@ -41,8 +71,8 @@ const (
 )
 
 // guardHeaders judges the header lines as they came over the wire, of a request of a
-// version of HTTP.
-func guardHeaders(raw []byte, version string) string {
+// version of HTTP. chunked says whether they promise a body in chunks.
+func guardHeaders(raw []byte, version string) (why string, chunked bool) {
 	seen := map[string]bool{}
 	for len(raw) > 0 {
 		line, rest, found := bytes.Cut(raw, []byte("\r\n"))
@@ -51,46 +81,46 @@ func guardHeaders(raw []byte, version string) string {
 			if !found || len(rest) == 0 {
 				break
 			}
-			return "an empty header line"
+			return "an empty header line", false
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
 		switch {
 		case line[0] == ' ' || line[0] == '\t':
-			return "a folded header"
+			return "a folded header", false
 		case !ok || len(name) == 0:
-			return "a header without a name"
+			return "a header without a name", false
 		case bytes.ContainsFunc(name, func(r rune) bool { return !isToken(r) }):
-			return "a header name with a space or a sign that names do not have"
+			return "a header name with a space or a sign that names do not have", false
 		case bytes.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-			return "a header value with a control character"
+			return "a header value with a control character", false
 		}
 		lower := strings.ToLower(string(name))
 		switch lower {
 		case onceHost, onceLength, onceEncoding, onceKey, onceType, onceIdempotency, onceSecret:
 			if seen[lower] {
-				return "a header that may stand once stands twice"
+				return "a header that may stand once stands twice", false
 			}
 			seen[lower] = true
 		}
 		value = bytes.Trim(value, " \t")
 		switch {
 		case lower == onceHost && !isHost(string(value)):
-			return "a Host that is not a host"
+			return "a Host that is not a host", false
 		case lower == onceLength && (len(value) == 0 || len(bytes.Trim(value, "0123456789")) > 0):
-			return "a Content-Length that is not a number"
+			return "a Content-Length that is not a number", false
 		case lower == onceEncoding && !strings.EqualFold(string(value), "chunked"):
-			return "a Transfer-Encoding other than chunked"
+			return "a Transfer-Encoding other than chunked", false
 		}
 	}
 	switch {
 	case !seen[onceHost]:
-		return "no Host"
+		return "no Host", false
 	case seen[onceLength] && seen[onceEncoding]:
-		return "Content-Length together with Transfer-Encoding"
+		return "Content-Length together with Transfer-Encoding", false
 	case seen[onceEncoding] && version == "HTTP/1.0": // which knows no chunks: RFC 9112, 6.1
-		return "a Transfer-Encoding in HTTP/1.0"
+		return "a Transfer-Encoding in HTTP/1.0", false
 	}
-	return ""
+	return "", seen[onceEncoding]
 }
 
 // isToken says whether a character may stand in the name of a header (RFC 9110, 5.6.2).

@@ -98,6 +98,7 @@ func TestOddRequestsAreReadInOneWay(t *testing.T) {
 		"an escaped letter":               {"GET /%6c" + strings.TrimPrefix(get(""), "GET /l"), []int{404, 200}},
 		"a method in small letters":       {"get" + strings.TrimPrefix(get(""), "GET"), []int{405, 200}},
 		"a body that is asked for":        {post("Expect: 100-continue\r\nContent-Length: 2\r\n", "{}"), []int{100, 401, 200}},
+		"a body that 1.0 cannot ask for":  {"POST /v1/charges HTTP/1.0\r\nHost: x\r\nConnection: keep-alive\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}" + smuggled, []int{401, 200}},
 		"a trace":                         {"TRACE" + strings.TrimPrefix(get(""), "GET"), []int{405, 200}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +107,27 @@ func TestOddRequestsAreReadInOneWay(t *testing.T) {
 				t.Errorf("want %v, got %v", c.want, statuses)
 			}
 		})
+	}
+}
+
+// What stands behind the chunks of a body is no header: a proxy may have left it out.
+func TestTrailersAreNotHeaders(t *testing.T) {
+	s := open(t)
+	addr := s.listen()
+	for _, body := range []string{good, ""} {
+		chunks := "0\r\n"
+		if body != "" {
+			chunks = fmt.Sprintf("%x\r\n%s\r\n0\r\n", len(body), body)
+		}
+		seen := map[string]bool{}
+		for range 2 {
+			r := exchange(t, addr, "POST /v1/charges HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key+"\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+
+				chunks+"Idempotency-Key: a\r\n\r\n")
+			if r.header.Get("Idempotent-Replayed") != "" || seen[r.body] || body != "" && r.status != http.StatusCreated {
+				t.Errorf("a trailer held as a header: %d %s", r.status, r.body)
+			}
+			seen[r.body] = true
+		}
 	}
 }
 
@@ -312,6 +334,7 @@ func FuzzGuard(f *testing.F) {
 	}
 	f.Add([]byte(smuggled + smuggled))
 	f.Add([]byte("POST /v1/charges HTTP/1.1\r\nHost: [::1]:80\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\nX-A: b\r\n\r\n" + smuggled))
+	f.Add([]byte("POST /v1/charges HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nIdempotency-Key: b\r\n\r\n" + smuggled))
 	f.Add([]byte("POST /v1/charges HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}" + smuggled))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		raw = bytes.TrimLeft(raw, "\r\n") // empty lines in front may be passed over (RFC 9112, 2.2); net/http does not
@@ -337,6 +360,11 @@ func FuzzGuard(f *testing.F) {
 		if string(h.Method()) != theirs.Method || string(h.RequestURI()) != theirs.RequestURI || string(h.Host()) != theirs.Host ||
 			string(h.Peek("Authorization")) != theirs.Header.Get("Authorization") {
 			t.Fatalf("read differently: %q, %q, %q\n%q", theirs.Method, theirs.RequestURI, theirs.Host, raw)
+		}
+		for _, name := range []string{"Idempotency-Key", "X-Client-Secret", "X-Till-Phone", "X-Forwarded-For", "Sec-Fetch-Site", "Content-Type", "Content-Encoding", "Traceparent"} {
+			if string(h.Peek(name)) != theirs.Header.Get(name) {
+				t.Fatalf("%s is read differently: %q and %q\n%q", name, h.Peek(name), theirs.Header.Get(name), raw)
+			}
 		}
 		if !bytes.Equal(ctx.Request.Body(), body) || !bytes.Equal(rest, after) {
 			t.Fatalf("framed differently: %q and %q, then %q and %q\n%q", ctx.Request.Body(), body, rest, after, raw)
