@@ -155,10 +155,13 @@ func guardPath(target []byte) string {
 	if len(target) == 0 || target[0] != '/' {
 		return "a target that is not a path"
 	}
+	if bytes.IndexByte(target, '#') >= 0 { // some end a query there
+		return "a target with a fragment"
+	}
 	path, _, _ := bytes.Cut(target, []byte("?"))
 	for i := 0; i < len(path); i++ {
 		switch c := path[i]; {
-		case c <= ' ' || c >= 0x7f || c == '\\' || c == '#':
+		case c <= ' ' || c >= 0x7f || c == '\\':
 			return "a path with a character that paths do not have"
 		case c == '%':
 			if i+2 >= len(path) {

@@ -53,7 +53,7 @@ func moreProbes() map[string]string {
 	}
 	for _, first := range []string{
 		"GET  /livez HTTP/1.1", "GET /livez  HTTP/1.1", "GET\t/livez\tHTTP/1.1", " GET /livez HTTP/1.1", "GET /livez x HTTP/1.1", "/livez HTTP/1.1", "HTTP/1.1", "G(T /livez HTTP/1.1",
-		"G\x00T /livez HTTP/1.1", "CONNECT x:443 HTTP/1.1", "GET http://y/livez HTTP/1.1", "GET //y/livez HTTP/1.1", "GET /livez#a HTTP/1.1", "GET /livez?a=\x01 HTTP/1.1",
+		"G\x00T /livez HTTP/1.1", "CONNECT x:443 HTTP/1.1", "GET http://y/livez HTTP/1.1", "GET //y/livez HTTP/1.1", "GET /livez#a HTTP/1.1", "GET /livez?#a HTTP/1.1", "GET /livez?a=\x01 HTTP/1.1",
 		"GET /livez?a=b c HTTP/1.1", "GET /%25%36%31 HTTP/1.1", "GET /%252E%252E/livez HTTP/1.1", "GET /%c0%ae%c0%ae/livez HTTP/1.1", "GET /%u002flivez HTTP/1.1",
 		"GET /livez/. HTTP/1.1", "GET /livez/.. HTTP/1.1", "GET /./livez HTTP/1.1", "GET /%2e/livez HTTP/1.1", "GET /%20 HTTP/1.1", "GET /livez% HTTP/1.1", "GET /livez%6 HTTP/1.1",
 	} {
