@@ -158,11 +158,14 @@ func methodOf(ctx *fasthttp.RequestCtx) string {
 func (s *Server) fault(c *fiber.Ctx, err error) error {
 	ctx := c.Context()
 	_, passed := ctx.UserValue(notedKey).(*noted)
-	if w, ok := ctx.Conn().(*wire); ok && !passed && w.silent() {
-		// Nothing was asked: whoever keeps connections for later would take an
-		// answer for that of its next request.
-		w.mute = true
-		return nil
+	if w, ok := ctx.Conn().(*wire); ok && !passed {
+		if w.silent() {
+			// Nothing was asked: whoever keeps connections for later would take an
+			// answer for that of its next request.
+			w.mute = true
+			return nil
+		}
+		w.unread.Store(true)
 	}
 	n := s.note(ctx)
 	if passed && isAstray(c, err) {

@@ -2,8 +2,10 @@ package api
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -72,6 +74,27 @@ type wire struct {
 	last  byte     // that was read of it
 	loose bool     // a line ended in LF alone
 	mute  bool     // nothing is written any more
+
+	unread atomic.Bool // what is still to come of a request is of no use
+}
+
+// How long, and for how many bytes, whoever sends what is of no use is heard out.
+const (
+	lingerTime  = 5 * time.Second
+	lingerBytes = 32 << 20
+)
+
+// Close ends the connection. A request that was refused before it was read is heard out
+// first, within bounds: bytes that nobody reads make the machine break the connection
+// instead of ending it, and whoever is still writing, as a proxy is, takes that for no
+// answer at all.
+func (c *wire) Close() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.unread.CompareAndSwap(true, false) && half.CloseWrite() == nil {
+		_ = c.SetReadDeadline(time.Now().Add(lingerTime)) //nolint:forbidigo // connections know no other clock; where this fails, so does the read
+		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+	}
+	err := c.Conn.Close()
+	return err // it is the connection
 }
 
 // Read reads, and judges what belongs to a first line. Who wrote to us, or was too slow

@@ -324,6 +324,30 @@ func TestWhatComesAfterAPauseIsAnswered(t *testing.T) {
 	}
 }
 
+// Who is refused before all was sent may send the rest: a connection that is broken under
+// a proxy's hands is no answer to it, and it makes a 502 of the refusal.
+func TestWhoIsRefusedMaySendTheRest(t *testing.T) {
+	addr := open(t).listen()
+	conn, err := net.Dial("tcp", addr)
+	must(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = io.WriteString(conn, "POST /v1/charges HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+	must(t, err)
+	in := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(in, nil)
+	must(t, err)
+	_, _ = io.Copy(io.Discard, answer.Body)
+	_ = answer.Body.Close()
+	if _, err := in.ReadByte(); answer.StatusCode != http.StatusRequestEntityTooLarge || err != io.EOF {
+		t.Fatalf("%d, then %v", answer.StatusCode, err)
+	}
+	for sent := 0; sent < 1_000_000; sent += 50_000 {
+		if _, err := io.WriteString(conn, strings.Repeat("x", 50_000)); err != nil {
+			t.Fatalf("cut off after %d bytes: %v", sent, err)
+		}
+	}
+}
+
 // FuzzGuard holds our reading of a request against net/http's: what is let
 // through, both read as the same request and end at the same byte.
 func FuzzGuard(f *testing.F) {
