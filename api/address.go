@@ -27,9 +27,13 @@ func (c *call) near() bool {
 }
 
 // sentOn says whether a proxy tells of itself, and not in the one way that we read: for
-// whom it sent a call on we do not know. No browser writes these headers.
+// whom it sent a call on we do not know. No browser writes these headers. Where both are
+// there, X-Forwarded-For may be the caller's own, which the proxy let pass.
 func (c *call) sentOn() bool {
 	told := func(name string) bool { return c.http.Get(name) != "" }
+	if ip, ok := forwarded(c.http.Get("X-Real-Ip")); ok && !ip.Unmap().IsLoopback() {
+		return true
+	}
 	return !told("X-Forwarded-For") && slices.ContainsFunc([]string{"Forwarded", "Via", "X-Real-Ip"}, told)
 }
 

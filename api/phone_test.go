@@ -120,7 +120,7 @@ func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
 			t.Errorf("%s: want %d, got %v", host, want, statuses)
 		}
 	}
-	for _, word := range []string{"X-Real-IP: 203.0.113.7", "Forwarded: for=203.0.113.7", "Via: 1.1 proxy"} { // proxies that have no X-Forwarded-For
+	for _, word := range []string{"X-Real-IP: 203.0.113.7", "Forwarded: for=203.0.113.7", "Via: 1.1 proxy", "X-Forwarded-For: 127.0.0.1\r\nX-Real-IP: 203.0.113.7"} { // proxies that have no X-Forwarded-For
 		statuses, _ := probe(t, addr, "GET /phone/api/phones HTTP/1.1\r\nHost: localhost\r\n"+word+"\r\nX-Till-Phone: 1\r\nConnection: close\r\n\r\n")
 		if len(statuses) != 1 || statuses[0] != http.StatusForbidden {
 			t.Errorf("%s: want 403, got %v", word, statuses)
