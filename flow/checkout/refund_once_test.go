@@ -152,8 +152,9 @@ func TestWhatIsSentAgainByItselfSurvivesACrash(t *testing.T) {
 				w.endpoint("https://shop.test/hook")
 				session, p, r := w.lateRefused()
 				w.weather(rail.Conditions{})
+				returns := w.payment(p.ID).ReturnsAt // nothing can be read while it is down
 				arm(w, w.crash)
-				w.pass(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
+				w.pass(returns.Sub(w.clock()))
 				w.outlives(r.ID, true)
 				w.lies(session.ID, nil)
 				w.proven()
