@@ -102,10 +102,10 @@ func (c *Console) saveSettings(v *visit) error {
 	if v.field("do") == "preview" {
 		return c.showSettings(v, p, form)
 	}
-	changed := changes(v.project.Settings, set)
-	if form.Seen != v.project.Settings.Revision() {
+	if form.Seen != v.project.Settings.Revision() { // else what is not done would be kept as done
 		return c.changedMeanwhile(v, p, form)
 	}
+	changed := changes(v.project.Settings, set)
 	if len(changed) == 0 {
 		return v.to("/settings", "Nothing was changed.")
 	}

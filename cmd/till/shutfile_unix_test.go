@@ -40,14 +40,19 @@ func TestAFileOfSettingsThatMayNotBeReadIsNotPassedOver(t *testing.T) {
 	}
 }
 
-// A pipe in the place of the file is not waited for, a device not read without end, and a
-// folder not taken for a fault of the command line: each is named, and what to do.
-func TestWhatIsNoFileOfSettingsIsRefusedPlainly(t *testing.T) {
-	for name, put := range map[string]func(at string) error{
+// noFiles put what is no file in the place of one, by what it is.
+func noFiles() map[string]func(at string) error {
+	return map[string]func(at string) error{
 		"a pipe":   func(at string) error { return syscall.Mkfifo(at, 0o600) },
 		"a device": func(at string) error { return os.Symlink("/dev/zero", at) },
 		"a folder": func(at string) error { return os.Mkdir(at, 0o700) },
-	} {
+	}
+}
+
+// A pipe in the place of the file is not waited for, a device not read without end, and a
+// folder not taken for a fault of the command line: each is named, and what to do.
+func TestWhatIsNoFileOfSettingsIsRefusedPlainly(t *testing.T) {
+	for name, put := range noFiles() {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			must(t, put(filepath.Join(dir, settingsFile)))
@@ -65,11 +70,7 @@ func TestWhatIsNoFileOfSettingsIsRefusedPlainly(t *testing.T) {
 // Nor is it in the place of the file with the key or of that with holidays: a start, and
 // the doctor, would wait for ever, and heed no signal meanwhile.
 func TestWhatIsNoFileOfTheKeyOrOfHolidaysIsRefusedPlainly(t *testing.T) {
-	for name, put := range map[string]func(at string) error{
-		"a pipe":   func(at string) error { return syscall.Mkfifo(at, 0o600) },
-		"a device": func(at string) error { return os.Symlink("/dev/zero", at) },
-		"a folder": func(at string) error { return os.Mkdir(at, 0o700) },
-	} {
+	for name, put := range noFiles() {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			data, days := filepath.Join(dir, "data"), filepath.Join(dir, "days.csv")
