@@ -17,7 +17,7 @@ FAST     ?= ./bot ./config/... ./flow/... ./hooks/... ./rail/... ./api/...
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-postgres sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-upgrade fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-keys fault-rotation fault-races fault-notices fault-sinks fault-whatsapp fault-clock clean
+.PHONY: help build run test test-browser pictures race check fmt lint golden sim sim-long sim-postgres sim-oracle fuzz cover bench-api bench-chat bench-hooks crash crash-points fault-disk fault-io fault-order fault-wal fault-busy fault-redis fault-rail fault-backup fault-upgrade fault-long search licences sbom vuln audit reproduce unit bench soak fault-slow fault-keys fault-timing fault-rotation fault-races fault-notices fault-sinks fault-whatsapp fault-clock clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -183,6 +183,9 @@ bench: build ## measure the whole service beside what the machine does bare: one
 
 soak: build ## 100 checkouts/s for TILL_SOAK (30m) with a fault each 30 s, and look for what grows
 	@TILL_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 12h -run '^$$' -bench '^BenchmarkSoak$$' -benchtime 1x ./cmd/till/load
+
+fault-timing: ## see whether the time of a refusal tells more than its words: keys, ids, e-mail addresses: about 2 min
+	$(call fault,Timing,./api)
 
 fault-slow: build ## 2,000 clients that are slow on purpose, three kinds, for TILL_FAULT_SLOW (4m) each: about 30 min
 	$(call fault,Slow,./cmd/till/load)

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -311,7 +312,7 @@ func loadServer(b *testing.B, dir string, shared *server) loadAsk {
 	})
 	must(b, err)
 	server, err := New(Config{
-		Limits: limiter, Accounts: accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: service},
+		Limits: limiter, Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Accounts: accounts, Services: map[flow.Environment]*checkout.Service{flow.Test: service},
 		CheckURL: func(flow.Environment, string) error { return nil }, NewSecret: func(flow.Signature) (string, error) { return "", nil },
 		Now: time.Now, IDs: flow.IDs{Now: time.Now, Rand: rand.Reader},
 		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), // as the program starts

@@ -58,10 +58,10 @@ func (s *Service) aboveLimit(amount flow.Kobo) bool {
 // one part to the merchant gives all that is held beside it too.
 func ordered(ctx context.Context, r store.Reader, project flow.ProjectID, o MoneyOrder) (flow.Kobo, flow.SessionID, error) {
 	if o.Act.OfRefund() {
-		refund, err := ownedRefund(ctx, r, project, flow.RefundID(o.Subject))
+		refund, err := r.RefundOf(ctx, project, flow.RefundID(o.Subject))
 		return refund.Amount, refund.Session, err
 	}
-	p, err := ownedPayment(ctx, r, project, flow.PaymentID(o.Subject))
+	p, err := r.PaymentOf(ctx, project, flow.PaymentID(o.Subject))
 	if err != nil || p.Session == "" {
 		return p.Unapplied, p.Session, err
 	}
@@ -181,7 +181,7 @@ func (s *Service) endProposal(ctx context.Context, project flow.ProjectID, id fl
 func (w *saving) order(project flow.ProjectID, o MoneyOrder) error {
 	switch o.Act {
 	case flow.ActAccept, flow.ActSendBack:
-		p, err := ownedPayment(w.ctx, w.tx.Reader, project, flow.PaymentID(o.Subject))
+		p, err := w.tx.PaymentOf(w.ctx, project, flow.PaymentID(o.Subject))
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (w *saving) order(project flow.ProjectID, o MoneyOrder) error {
 // a balance does not cover: that is another one by the time somebody agrees.
 func (w *saving) feasible(project flow.ProjectID, o MoneyOrder) error {
 	if !o.Act.OfRefund() {
-		p, err := ownedPayment(w.ctx, w.tx.Reader, project, flow.PaymentID(o.Subject))
+		p, err := w.tx.PaymentOf(w.ctx, project, flow.PaymentID(o.Subject))
 		if err != nil {
 			return err
 		}
@@ -258,7 +258,7 @@ func (w *saving) byHand(project flow.ProjectID, o MoneyOrder) error {
 
 // refundWith is a refund of a project with its session and its payment.
 func (w *saving) refundWith(project flow.ProjectID, id flow.RefundID) (r flow.Refund, session flow.Session, p flow.Payment, err error) {
-	if r, err = ownedRefund(w.ctx, w.tx.Reader, project, id); err == nil {
+	if r, err = w.tx.RefundOf(w.ctx, project, id); err == nil {
 		session, p, err = w.around(r)
 	}
 	return r, session, p, err

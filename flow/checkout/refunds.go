@@ -109,7 +109,7 @@ func (w *saving) refunded(n NewRefund, project flow.ProjectID) (flow.Payment, fl
 	if n.Charge != "" {
 		return w.refundedOfCharge(n, project)
 	}
-	p, err := ownedPayment(w.ctx, w.tx.Reader, project, n.Payment)
+	p, err := w.tx.PaymentOf(w.ctx, project, n.Payment)
 	if err != nil {
 		return flow.Payment{}, 0, err
 	}
@@ -194,15 +194,7 @@ func nothingLeft(of string, besides ...flow.Payment) error {
 
 // ViewRefund reads a refund of a project; another project's does not exist.
 func (s *Service) ViewRefund(ctx context.Context, project flow.ProjectID, id flow.RefundID) (flow.Refund, error) {
-	return ownedRefund(ctx, s.cfg.DB.Reader, project, id)
-}
-
-func ownedRefund(ctx context.Context, r store.Reader, project flow.ProjectID, id flow.RefundID) (flow.Refund, error) {
-	refund, err := r.Refund(ctx, id)
-	if err == nil && refund.Project != project {
-		return flow.Refund{}, flow.Refuse(flow.CodeNotFound, "There is no refund %q.", id)
-	}
-	return refund, err
+	return s.cfg.DB.RefundOf(ctx, project, id)
 }
 
 // RefundFilter narrows a list of refunds. Zero fields do not.

@@ -26,7 +26,7 @@ func (s *Service) Resolve(ctx context.Context, id flow.PaymentID, n NewResolutio
 		return Answer{}, err
 	}
 	return s.effect(ctx, c, "resolve a payment", func(w *saving) (Answer, error) {
-		p, err := ownedPayment(w.ctx, w.tx.Reader, c.Project, id)
+		p, err := w.tx.PaymentOf(w.ctx, c.Project, id)
 		if err != nil {
 			return Answer{}, err
 		}
@@ -129,15 +129,7 @@ func (w *saving) sendBack(returns []flow.Return) error {
 
 // Payment reads a payment of a project; another project's does not exist.
 func (s *Service) Payment(ctx context.Context, project flow.ProjectID, id flow.PaymentID) (flow.Payment, error) {
-	return ownedPayment(ctx, s.cfg.DB.Reader, project, id)
-}
-
-func ownedPayment(ctx context.Context, r store.Reader, project flow.ProjectID, id flow.PaymentID) (flow.Payment, error) {
-	p, err := r.Payment(ctx, id)
-	if err == nil && p.Project != project {
-		return flow.Payment{}, flow.Refuse(flow.CodeNotFound, "There is no payment %q.", id)
-	}
-	return p, err
+	return s.cfg.DB.PaymentOf(ctx, project, id)
 }
 
 // PaymentFilter narrows a list of payments. Zero fields do not.

@@ -304,11 +304,10 @@ func (w *saving) owned(project flow.ProjectID, id flow.SessionID) (flow.Session,
 }
 
 func owned(ctx context.Context, r store.Reader, project flow.ProjectID, id flow.SessionID) (flow.Session, error) {
-	session, err := r.Session(ctx, id)
-	if err == nil && session.Project != project && !planted.OthersSession {
-		return flow.Session{}, flow.Refuse(flow.CodeNotFound, "There is no session %q.", id)
+	if planted.OthersSession {
+		return r.Session(ctx, id)
 	}
-	return session, err
+	return r.SessionOf(ctx, project, id)
 }
 
 // wrap says what was being done, and leaves no error alone.

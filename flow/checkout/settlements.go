@@ -29,8 +29,8 @@ func (s *Service) Settlements(ctx context.Context, project flow.ProjectID, f Set
 // Settlement reads a settlement of a project; another project's does not exist,
 // and neither does one whose lines are still being gathered.
 func (s *Service) Settlement(ctx context.Context, project flow.ProjectID, id flow.SettlementID) (flow.Settlement, error) {
-	b, err := s.cfg.DB.Settlement(ctx, id)
-	if err == nil && (b.Project != project || b.CreatedAt.IsZero()) {
+	b, err := s.cfg.DB.SettlementOf(ctx, project, id)
+	if err == nil && b.CreatedAt.IsZero() {
 		err = flow.Refuse(flow.CodeNotFound, "There is no settlement %q.", id)
 	}
 	if err != nil {

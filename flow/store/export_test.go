@@ -117,6 +117,11 @@ func (r Reader) ListPlan(ctx context.Context, f SessionFilter) (string, error) {
 	return r.Plan(ctx, query, args...)
 }
 
+// OfProjectPlan is how SQLite goes about one row of a project by its id.
+func (r Reader) OfProjectPlan(ctx context.Context, table string) (string, error) {
+	return r.Plan(ctx, `SELECT * FROM `+table+r.run.ofProject(), "wsp_prj_1", "id")
+}
+
 // ClaimPlan is how PostgreSQL goes about the claim of some deliveries.
 func (t *Tx) ClaimPlan(ctx context.Context, ids []string) (plan string, err error) {
 	for part := range t.run.parts(ids) {

@@ -191,6 +191,12 @@ func (r Reader) Payment(ctx context.Context, id flow.PaymentID) (flow.Payment, e
 	return only(list, err, "payment", string(id))
 }
 
+// PaymentOf reads a payment of a project; another project's does not exist.
+func (r Reader) PaymentOf(ctx context.Context, project flow.ProjectID, id flow.PaymentID) (flow.Payment, error) {
+	list, err := r.payments(ctx, selectPaymentSQL+r.run.ofProject(), string(project), string(id))
+	return only(list, err, "payment", string(id))
+}
+
 // BookedAs says which payment a movement of the rail was booked as, and how much
 // it was; "" where it is new.
 func (r Reader) BookedAs(ctx context.Context, railTransactionID string) (id flow.PaymentID, amount flow.Kobo, err error) {

@@ -50,6 +50,19 @@ func TestAListReadsWhatItShows(t *testing.T) {
 	}
 }
 
+// That an id is another merchant's is seen in the index of each merchant's own: by that of
+// all ids the row would be read, which takes time that tells that it is there.
+func TestWhatIsAnothersIsNotReadToBeRefused(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t, store.Checkout))
+	for table, index := range map[string]string{"sessions": "session", "payments": "payment", "refunds": "refund", "settlements": "settlement"} {
+		plan, err := db.OfProjectPlan(t.Context(), table)
+		must(t, err)
+		if want := "USING INDEX " + index + "_project (project=? AND id>? AND id<?)"; !strings.Contains(plan, want) {
+			t.Errorf("one of the %s is sought so, and not %s:\n%s", table, want, plan)
+		}
+	}
+}
+
 // A claim looks at what it takes and not at all that is due, also while PostgreSQL
 // believes that next to nothing is: else a backlog takes the longer the longer it
 // is, each part of it.

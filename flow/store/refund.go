@@ -37,6 +37,12 @@ func (r Reader) Refund(ctx context.Context, id flow.RefundID) (flow.Refund, erro
 	return only(list, err, "refund", string(id))
 }
 
+// RefundOf reads a refund of a project; another project's does not exist.
+func (r Reader) RefundOf(ctx context.Context, project flow.ProjectID, id flow.RefundID) (flow.Refund, error) {
+	list, err := r.refunds(ctx, selectRefundSQL+r.run.ofProject(), string(project), string(id))
+	return only(list, err, "refund", string(id))
+}
+
 // RefundFilter narrows a list of refunds; zero fields do not.
 type RefundFilter struct {
 	Project flow.ProjectID

@@ -75,6 +75,11 @@ func (r Reader) Session(ctx context.Context, id flow.SessionID) (flow.Session, e
 	return r.session(ctx, "session", sessionByIDSQL, string(id))
 }
 
+// SessionOf reads a session of a project; another project's does not exist.
+func (r Reader) SessionOf(ctx context.Context, project flow.ProjectID, id flow.SessionID) (flow.Session, error) {
+	return r.session(ctx, "session", `SELECT `+sessionColumns+` FROM sessions`+r.run.ofProject(), string(project), string(id))
+}
+
 // SessionByCode reads the session an entry code opens.
 func (r Reader) SessionByCode(ctx context.Context, code string) (flow.Session, error) {
 	return r.session(ctx, "entry code", `SELECT `+sessionColumns+` FROM sessions WHERE entry_code = ? AND entry_code <> ''`, code)

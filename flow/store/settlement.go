@@ -36,11 +36,14 @@ const selectSettlementSQL = `SELECT ` + settlementColumns + ` FROM settlements`
 
 // Settlement reads a settlement. Error: resource_not_found.
 func (r Reader) Settlement(ctx context.Context, id flow.SettlementID) (flow.Settlement, error) {
-	b, found, err := r.settlement(ctx, ` WHERE id = ?`, string(id))
-	if err == nil && !found {
-		err = missing("settlement", string(id))
-	}
-	return b, err
+	list, err := r.settlements(ctx, selectSettlementSQL+` WHERE id = ?`, string(id))
+	return only(list, err, "settlement", string(id))
+}
+
+// SettlementOf reads a settlement of a project; another project's does not exist.
+func (r Reader) SettlementOf(ctx context.Context, project flow.ProjectID, id flow.SettlementID) (flow.Settlement, error) {
+	list, err := r.settlements(ctx, selectSettlementSQL+r.run.ofProject(), string(project), string(id))
+	return only(list, err, "settlement", string(id))
 }
 
 // Gathering reads the settlement that a project's lines are being gathered for.
