@@ -117,6 +117,10 @@ func prepare(ctx context.Context, set config.Settings, log *slog.Logger, dev boo
 		return nil, errors.Join(err, a.close())
 	}
 	a.clock = newClock(under(set.DataDir, "clock"))
+	if err := a.clock.lost(); err != nil { // of a pretend world: live is served all the same
+		log.LogAttrs(ctx, slog.LevelWarn, "the test clock is back at the machine's time: move it forward again by till clock advance",
+			slog.String("file", a.clock.file), slog.String("error", err.Error()))
+	}
 	return a, nil
 }
 

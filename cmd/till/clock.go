@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -49,16 +52,30 @@ func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.offset.L
 
 // read takes what the file says, if it is further, and says whether it was.
 func (c *clock) read() bool {
-	text, err := os.ReadFile(c.file)
-	if err != nil {
-		return false
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	n, err := c.kept()
 	if err != nil || n <= c.offset.Load() {
 		return false
 	}
 	c.offset.Store(n)
 	return true
+}
+
+// kept is how far the file says the clock was moved, in nanoseconds.
+func (c *clock) kept() (int64, error) {
+	text, err := os.ReadFile(c.file)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+}
+
+// lost is why it is not known how far the clock was moved; nil where it is known, or it
+// never was. What was kept at a later time than this one's then waits for it.
+func (c *clock) lost() error {
+	if _, err := c.kept(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read how far the test clock was moved: %w", err)
+	}
+	return nil
 }
 
 // followEvery is how often it is looked whether another process moved the clock.

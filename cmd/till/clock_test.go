@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -46,6 +48,21 @@ func TestTheClockIsSharedByItsFile(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil || time.Until(one.Now()) < 4*time.Hour-time.Minute {
 		t.Errorf("one that follows is %v ahead, %v", time.Until(one.Now()), err)
+	}
+}
+
+// A file that says nothing any more moves the test clock back to the machine's time, which
+// nobody would learn from what is kept at a later time.
+func TestAClockThatIsLostIsSaid(t *testing.T) {
+	t.Parallel()
+	for text, warnings := range map[string]int{"": 1, "72000000000": 0, "x72000000000": 1} {
+		set := config.Settings{HTTPAddr: "127.0.0.1:0", DataDir: t.TempDir(), RateLimitTest: 50, RateLimitLive: 50, WhatsAppSends: 1, WhatsAppChats: 1, WhatsAppNumbers: 1}
+		must(t, os.WriteFile(filepath.Join(set.DataDir, "clock"), []byte(text), 0o600))
+		var log bytes.Buffer
+		preparedApp(t, set, slog.New(slog.NewTextHandler(&log, nil)), false)
+		if n := strings.Count(log.String(), "the test clock is back"); n != warnings {
+			t.Errorf("a clock of %q is told of %d times: %s", text, n, &log)
+		}
 	}
 }
 
