@@ -27,6 +27,7 @@ func rowRules(s store.Schema) []rule {
 		{store.RuleAttemptAsks, "rows", "an attempt asks for no more than its session, an open transfer for what is left of it", "it asks for %d kobo, and %d are left to be paid", "read it with: till replay <its session>"},
 		{store.RuleSessionEnds, "rows", "every session that is over is closed, or owed that", "nothing would ever close it", look},
 		{store.RuleEventOf, "rows", "every event has its session, which counted it", "it is number %d, and its session counted to %d (0: there is none)", look},
+		{store.RuleEventKept, "rows", "every event that the logs tell of is there", "the logs tell of %d events of it, and %d are there", look},
 		{store.RuleEventSays, "rows", "what an event says is of that event, its session and what it tells of", "its body is of another event, session, time or amount than its row, or of no such payment, refund or settlement", look},
 		{store.RuleDeliveryOf, "rows", "every delivery has its event and its endpoint", "its event or its endpoint is not there", look},
 		{store.RuleRefundOwed, "rows", "every refund under way is owed to the bank", "nothing would ever send it or ask about it", "read it with: GET /v1/refunds/<id>, and ask the bank what became of it"},

@@ -133,6 +133,27 @@ func (w *world) changedBodies(kind, from, to string) string {
 	return "UPDATE events SET body = " + fmt.Sprintf(bytes, "REPLACE("+text+", '"+from+"', '"+to+"')") + " WHERE kind = '" + kind + "'"
 }
 
+// An event that is gone with its deliveries, as if it had never been, is missed by the log
+// of its session.
+func TestAnEventThatIsGoneIsMissed(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.endpoint("https://shop.test")
+		w.everything()
+		w.rest()
+		w.spoilt = true
+		if got := broken(w.t, w.store); len(got) > 0 {
+			w.t.Fatalf("before anything was deleted: %v", got)
+		}
+		for _, table := range []string{"delivery_attempts", "deliveries", "events WHERE kind = 'charge.underpaid'"} {
+			w.change("DELETE FROM " + table)
+		}
+		if got := broken(w.t, w.store); !slices.Equal(got, []string{"rows " + store.RuleEventKept}) {
+			w.t.Errorf("broken is %v", got)
+		}
+	})
+}
+
 // An event that tells of a settlement tells of one that there is, and of its amount.
 func TestWhatAnEventSaysOfASettlementIsHeldAgainstIt(t *testing.T) {
 	t.Parallel()

@@ -23,6 +23,7 @@ const (
 	RuleAttemptAsks = "attempts' amounts" // an attempt asks for no more than its session, an open transfer for what is left of it
 	RuleSessionEnds = "sessions' ends"    // an open session whose time was noted as over is owed its end
 	RuleEventOf     = "orphaned events"   // an event's session is there, and numbered it
+	RuleEventKept   = "logged events"     // what the logs say was told of a session is there: one line in its own while no chat watches it, else one in each chat
 	RuleEventSays   = "events' bodies"    // an event's body is of that event, its session, and what it tells of
 	RuleDeliveryOf  = "deliveries"        // a delivery has its event and its endpoint, of one project
 	RuleRefundOwed  = "refunds owed"      // a refund that is under way is owed to the bank
@@ -97,6 +98,14 @@ func rowRulesOfSessions() []LedgerRule {
 			RuleEventOf, `SELECT e.id, e.created_at, e.sequence, COALESCE((SELECT s.sequence FROM sessions s WHERE s.id = e.session), 0) FROM events e
  WHERE e.session <> '' AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = e.session AND s.project = e.project AND s.sequence >= e.sequence)`,
 			`SELECT COUNT(*) FROM events`,
+		},
+		{
+			RuleEventKept, `SELECT id, at, told, kept FROM (SELECT session AS id, MAX(at) AS at,
+ CAST(SUM(CASE WHEN stream = session THEN n ELSE 0 END) + MAX(CASE WHEN stream <> session THEN n ELSE 0 END) AS BIGINT) AS told,
+ (SELECT COUNT(*) FROM events e WHERE e.session = lines.session AND e.session <> '') AS kept
+ FROM (SELECT session, stream, MAX(at) AS at, COUNT(*) AS n FROM log WHERE session <> '' AND kind = 'event' GROUP BY session, stream) AS lines
+ GROUP BY session) AS compared WHERE told > kept`,
+			`SELECT COUNT(*) FROM log WHERE session <> '' AND kind = 'event'`,
 		},
 		{
 			RuleDeliveryOf, `SELECT d.id, d.created_at, 0, 1 FROM deliveries d
