@@ -16,7 +16,7 @@ func TestALoginThatIsUnderWayEndsWithItsPassword(t *testing.T) {
 	up := s.signedUp()
 	const colleague = "colleague@example.com"
 	accounts := s.server.cfg.Accounts
-	if _, err := accounts.AddPerson(t.Context(), up.text("data.account.id"), colleague, ownerPass, flow.RoleSupport); err != nil {
+	if _, err := accounts.AddPerson(t.Context(), up.text("data.account.id"), colleague, ownerPass, flow.RoleSupport, ""); err != nil {
 		t.Fatal(err)
 	}
 	// Logging in asks for the time before a password is checked, to count the try, and

@@ -217,7 +217,7 @@ func TestTeam(t *testing.T) {
 // Whoever changes their password stays, and is logged out everywhere else.
 func TestANewPasswordEndsEveryOtherLogin(t *testing.T) {
 	w := open(t)
-	person, err := w.accounts.AddPerson(t.Context(), w.ada.account, "dev@example.com", "the first password", flow.RoleDeveloper)
+	person, err := w.accounts.AddPerson(t.Context(), w.ada.account, "dev@example.com", "the first password", flow.RoleDeveloper, "")
 	must(t, err)
 	got, _ := w.visitor().order("/signup", "/signup", "email", "chi@example.com", "password", "the first password", "business", "Chi's")
 	w.wants(got, http.StatusOK, "alone: copy it now")

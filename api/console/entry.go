@@ -110,7 +110,7 @@ func (c *Console) login(v *visit) error {
 		wrong := loginView{Email: email, Next: next, Wrong: "There is nobody with this e-mail address and password."}
 		code := flow.CodeOf(err)
 		if code == flow.CodeRateLimited {
-			wrong.Wrong = "Too many tries. Wait a quarter of an hour, then try again."
+			wrong.Wrong = plainWords(err)
 		} else if code != flow.CodeCredentials {
 			return err
 		}

@@ -206,12 +206,12 @@ func TestAFormIsOfOneLogin(t *testing.T) {
 	w.wants(planted.post("/enter", form("role", "owner")), http.StatusSeeOther)
 	w.wants(w.carrying("form_AAAAAAAAAAAAAAAAAAAAAAAA").get("/"), http.StatusSeeOther)
 	// An account is guessed at so often from one place, and then no more there.
-	if _, err := w.accounts.AddPerson(t.Context(), w.ada.account, "obi@example.com", "a long password", flow.RoleSupport); err != nil {
+	if _, err := w.accounts.AddPerson(t.Context(), w.ada.account, "obi@example.com", "a long password", flow.RoleSupport, ""); err != nil {
 		t.Fatal(err)
 	}
 	guess := w.visitor()
 	for range 10 {
 		w.wants(guess.post("/login", form("email", "obi@example.com", "password", "no password at all")), http.StatusUnauthorized)
 	}
-	w.wants(guess.post("/login", form("email", "OBI@example.com", "password", "a long password")), http.StatusTooManyRequests, "Too many tries")
+	w.wants(guess.post("/login", form("email", "OBI@example.com", "password", "a long password")), http.StatusTooManyRequests, "Too many tries. Try again in 15 minutes.")
 }

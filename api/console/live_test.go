@@ -31,7 +31,7 @@ func (v *visitor) stream(path string) (status int, lines *bufio.Scanner) {
 // obi is a supporter of Ada's with what a browser carries who is logged in.
 func (w *world) obi() (obi flow.Person, text string) {
 	w.t.Helper()
-	obi, err := w.accounts.AddPerson(w.t.Context(), w.ada.account, "obi@example.com", "a long password", flow.RoleSupport)
+	obi, err := w.accounts.AddPerson(w.t.Context(), w.ada.account, "obi@example.com", "a long password", flow.RoleSupport, "")
 	must(w.t, err)
 	in, err := w.accounts.Enter(w.t.Context(), obi.Email, "a long password", "192.0.2.1")
 	must(w.t, err)

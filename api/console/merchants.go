@@ -182,7 +182,7 @@ func (c *Console) addOperator(v *visit) error {
 	}
 	return c.act(v, act{"add", "operator.add", email, false}, func(string) error {
 		password := oneTime()
-		if _, err := c.cfg.Accounts.AddPerson(v.ctx, "", email, password, flow.RoleOperator); err != nil {
+		if _, err := c.cfg.Accounts.AddPerson(v.ctx, "", email, password, flow.RoleOperator, c.cfg.Address(v.http)); err != nil {
 			return err
 		}
 		list, err := c.cfg.Accounts.People(v.ctx, "")

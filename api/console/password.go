@@ -32,7 +32,7 @@ func (c *Console) changePassword(v *visit) error {
 		case code == flow.CodeCredentials:
 			t.fail("The old password is not right.")
 		case code == flow.CodeRateLimited:
-			t.fail("Too many tries. Wait a quarter of an hour, then try again.")
+			t.fail("%s", plainWords(err))
 		default:
 			return err
 		}

@@ -235,7 +235,7 @@ func TestTheChatsOfWhoIsShutOutAreTheBotsAgain(t *testing.T) {
 		p.opens(w.ada)
 		p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
 		email := fmt.Sprintf("obi%d@example.com", i)
-		obi, err := w.accounts.AddPerson(t.Context(), one.account, email, "a long password", one.role)
+		obi, err := w.accounts.AddPerson(t.Context(), one.account, email, "a long password", one.role, "")
 		must(t, err)
 		in, err := w.accounts.Enter(t.Context(), email, "a long password", "192.0.2.1")
 		must(t, err)

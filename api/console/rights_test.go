@@ -128,7 +128,7 @@ func (w *world) have(m merchant, person string) things {
 	})
 	keys, _, err := w.accounts.Keys(ctx, m.project, "", 1)
 	endpoints, worse := w.services[flow.Test].Endpoints(ctx, m.project.ID)
-	somebody, worst := w.accounts.AddPerson(ctx, m.account, person+"@example.com", "a long password", flow.RoleSupport)
+	somebody, worst := w.accounts.AddPerson(ctx, m.account, person+"@example.com", "a long password", flow.RoleSupport, "")
 	if err != nil || worse != nil || worst != nil {
 		w.t.Fatal(err, worse, worst)
 	}
@@ -173,7 +173,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	w.linked(flow.Test, 1, "2349010000001")
 	eve := w.merchant("Eve Shoes")
 	own, foreign := w.have(w.ada, "7730"), w.have(eve, "7731")
-	operator, err := w.accounts.AddPerson(t.Context(), "", "other@example.com", "a long password", flow.RoleOperator)
+	operator, err := w.accounts.AddPerson(t.Context(), "", "other@example.com", "a long password", flow.RoleOperator, "")
 	must(t, err)
 	defaults := strings.NewReplacer(":file", "console.css", ":slot", "1", ":method", "ussd", "/ops/people/:id", "/ops/people/"+operator.ID, "/ops/merchants/:id", "/ops/merchants/"+string(w.ada.project.ID))
 	table := rights()

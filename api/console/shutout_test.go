@@ -62,7 +62,7 @@ func TestWhoIsShutOutKeepsNoChatThatTheyClaimMeanwhile(t *testing.T) {
 	}
 	free("claimed as the login ends")
 
-	eze, err := w.accounts.AddPerson(t.Context(), w.ada.account, "eze@example.com", "a long password", flow.RoleSupport)
+	eze, err := w.accounts.AddPerson(t.Context(), w.ada.account, "eze@example.com", "a long password", flow.RoleSupport, "")
 	must(t, err)
 	in, err := w.accounts.Enter(t.Context(), eze.Email, "a long password", "192.0.2.1")
 	must(t, err)

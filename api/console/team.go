@@ -48,7 +48,7 @@ func (c *Console) addPerson(v *visit) error {
 		return err
 	}
 	password := rand.Text()
-	if _, err := c.cfg.Accounts.AddPerson(v.ctx, v.who.Account, email, password, role); err != nil {
+	if _, err := c.cfg.Accounts.AddPerson(v.ctx, v.who.Account, email, password, role, c.cfg.Address(v.http)); err != nil {
 		own := flow.CodeOf(err)
 		if own == flow.CodeInvalidField {
 			t.fail("Somebody logs in with this e-mail address already, or there are too many people.")

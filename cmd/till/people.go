@@ -122,7 +122,7 @@ func (c *peopleAddCmd) Run(w *world) error {
 			return err
 		}
 		password := rand.Text()
-		p, err := a.AddPerson(w.ctx, account, c.Email, password, role)
+		p, err := a.AddPerson(w.ctx, account, c.Email, password, role, "")
 		if own, ok := errors.AsType[*flow.Error](err); ok && own.Code == flow.CodeInvalidField {
 			return fmt.Errorf("%s was not added: %s", c.Email, own.Message)
 		}

@@ -18,24 +18,16 @@ type Accounts struct {
 	test  func() time.Time // the clock of test keys
 	live  func() time.Time // the clock of live keys
 	desk  func() time.Time // the clock of logins, and of who may use Till
-	slot  chan struct{}    // hashing is dear: one at a time for each slot
-	queue chan struct{}    // who waits for a slot
+	queue *queue           // who has a password hashed
 	tries *tries
 	keys  *keyMemory
 	calls *calls
 }
 
-// hashers is how many passwords are hashed at once; each takes argonMemory.
-// hashQueue is how many may wait for that.
-const (
-	hashers   = 2
-	hashQueue = 64
-)
-
 // NewAccounts makes the commands over an accounts database.
 func NewAccounts(db *store.DB, now func() time.Time, random io.Reader) *Accounts {
 	a := &Accounts{
-		db: db, test: now, live: now, desk: now, slot: make(chan struct{}, hashers), queue: make(chan struct{}, hashQueue),
+		db: db, test: now, live: now, desk: now, queue: newQueue(),
 		tries: newTries(), keys: newKeyMemory(),
 	}
 	desk := func() time.Time { return a.desk() }
@@ -86,7 +78,7 @@ func (a *Accounts) SignUp(ctx context.Context, email, password, business, addres
 		}
 	}
 	var answer Answer
-	_, err = a.signUp(ctx, email, password, business, func(tx *store.Tx, made SignedUp) (err error) {
+	_, err = a.signUp(ctx, email, password, business, address, func(tx *store.Tx, made SignedUp) (err error) {
 		answer, err = a.calls.rendered(ctx, tx, c, string(made.Project.ID), Made{SignedUp: made})
 		return err
 	})
@@ -111,14 +103,14 @@ func (a *Accounts) signedUp(ctx context.Context, email, address string, c *Call)
 		if have, err := a.db.EmailTaken(ctx, email); err != nil || have {
 			return Answer{}, err // it is refused, and nothing is kept
 		}
-		*c, err = a.slow(ctx, *c)
+		*c, err = a.slow(ctx, *c, address)
 		return Answer{}, err
 	}
 	forgive, err := a.guess(email, address)
 	if err != nil {
 		return Answer{}, err
 	}
-	if *c, err = a.slow(ctx, *c); err != nil {
+	if *c, err = a.slow(ctx, *c, address); err != nil {
 		forgive()
 		return Answer{}, err
 	}
@@ -132,14 +124,14 @@ func (a *Accounts) signedUp(ctx context.Context, email, address string, c *Call)
 // slow makes a call whose request holds a password one that nothing quick is
 // kept of: neither its hash nor what its answer is sealed with may be an easier
 // way to guess the password than the password's own hash.
-func (a *Accounts) slow(ctx context.Context, c Call) (Call, error) {
+func (a *Accounts) slow(ctx context.Context, c Call, address string) (Call, error) {
 	salt := sha256.Sum256([]byte("till salt of a slow seal\n" + c.name())) // nobody else's: the name is made of the scope too
-	secret, err := a.derive(ctx, string(c.Secret), salt[:argonSalt], argonTime, argonMemory, argonThreads)
+	secret, err := a.derive(ctx, address, string(c.Secret), salt[:argonSalt], usual)
 	c.Hash, c.Secret = "", secret
 	return c, err
 }
 
-func (a *Accounts) signUp(ctx context.Context, email, password, business string, also func(*store.Tx, SignedUp) error) (SignedUp, error) {
+func (a *Accounts) signUp(ctx context.Context, email, password, business, address string, also func(*store.Tx, SignedUp) error) (SignedUp, error) {
 	taken := &flow.Error{Code: flow.CodeInvalidField, Message: "This e-mail address cannot be used.", Fields: []flow.FieldError{
 		{Field: "email", Code: flow.CodeInvalidField, Message: "An account with this address exists. Log in instead."},
 	}}
@@ -153,7 +145,7 @@ func (a *Accounts) signUp(ctx context.Context, email, password, business string,
 	if err != nil {
 		return SignedUp{}, fmt.Errorf("sign up: %w", err)
 	}
-	if out.Account.PasswordHash, err = a.hash(ctx, password); err != nil {
+	if out.Account.PasswordHash, err = a.hash(ctx, password, address); err != nil {
 		return SignedUp{}, fmt.Errorf("sign up: %w", err)
 	}
 	err = a.db.Update(ctx, func(tx *store.Tx) error {
@@ -176,7 +168,7 @@ const DemoSetting = "demo_public_key"
 // name. keep gets the keys before the account is: what it does not keep is lost,
 // and then nothing was made.
 func (a *Accounts) Demo(ctx context.Context, email, password, business string, keep func(SignedUp) error) (SignedUp, error) {
-	return a.signUp(ctx, flow.FoldEmail(email), password, business, func(tx *store.Tx, made SignedUp) error {
+	return a.signUp(ctx, flow.FoldEmail(email), password, business, "", func(tx *store.Tx, made SignedUp) error {
 		if err := keep(made); err != nil {
 			return err
 		}

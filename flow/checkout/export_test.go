@@ -107,3 +107,23 @@ func (r LedgerReport) Names() []string {
 
 // Empty says whether nothing is kept of a payer.
 func (p Payer) Empty() bool { return len(p.Chats)+len(p.Sessions)+len(p.Beside) == 0 }
+
+// HoldHashers has everybody wait who has a password hashed, until what it returns is
+// called.
+func (a *Accounts) HoldHashers() (release func()) {
+	for range hashers {
+		a.queue.slot <- struct{}{}
+	}
+	return func() {
+		for range hashers {
+			<-a.queue.slot
+		}
+	}
+}
+
+// Hashing is how many from an address have a password hashed or wait for it.
+func (a *Accounts) Hashing(address string) int {
+	a.queue.mu.Lock()
+	defer a.queue.mu.Unlock()
+	return a.queue.from[address]
+}

@@ -17,12 +17,19 @@ import (
 
 // The cost of a password, after RFC 9106's second recommended option.
 const (
-	argonTime    = 3
-	argonMemory  = 64 * 1024 // KiB
-	argonThreads = 4
-	argonKey     = 32
-	argonSalt    = 16
+	argonMemory = 64 * 1024 // KiB
+	argonKey    = 32
+	argonSalt   = 16
 )
+
+// cost is what it takes to hash a password.
+type cost struct {
+	rounds, memory uint32
+	threads        uint8
+}
+
+// usual is what a password costs that is kept from now on.
+var usual = cost{rounds: 3, memory: argonMemory, threads: 4}
 
 // The bounds of guessing. Who guesses at one account is stopped for that
 // account alone, and only where the guesses come from: its owner gets in from
@@ -70,7 +77,7 @@ func (a *Accounts) LogIn(ctx context.Context, email, password, address string, c
 	}
 	if c.Key != "" {
 		c.Scope = "login/" + account.ID
-		if c, err = a.slow(ctx, c); err != nil {
+		if c, err = a.slow(ctx, c, address); err != nil {
 			return Answer{}, fmt.Errorf("log in: %w", err)
 		}
 	}
@@ -104,7 +111,7 @@ func (a *Accounts) recognise(ctx context.Context, email, password, address strin
 	if !found {
 		kept = nobodysPassword
 	}
-	right, err := a.verify(ctx, password, kept)
+	right, err := a.verify(ctx, password, kept, address)
 	if err != nil {
 		forgive()
 		return flow.Account{}, "", fmt.Errorf("log in: %w", err)
@@ -161,24 +168,23 @@ func (a *Accounts) LogOut(ctx context.Context, token flow.Token, c Call) (Answer
 const nobodysPassword = "$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" //nolint:gosec // nobody's
 
 // hash is a password as it is kept: argon2id with a salt of its own.
-func (a *Accounts) hash(ctx context.Context, password string) (string, error) {
+func (a *Accounts) hash(ctx context.Context, password, address string) (string, error) {
 	salt := make([]byte, argonSalt)
 	_, _ = rand.Read(salt)
-	key, err := a.derive(ctx, password, salt, argonTime, argonMemory, argonThreads)
+	key, err := a.derive(ctx, address, password, salt, usual)
 	code := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads, code(salt), code(key)), err
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, usual.memory, usual.rounds, usual.threads, code(salt), code(key)), err
 }
 
 // verify says whether a password is the one that is kept.
-func (a *Accounts) verify(ctx context.Context, password, kept string) (bool, error) {
+func (a *Accounts) verify(ctx context.Context, password, kept, address string) (bool, error) {
 	parts := strings.Split(kept, "$")
 	var version int
-	var memory, rounds uint32
-	var threads uint8
+	var c cost
 	if len(parts) != 6 || parts[1] != "argon2id" {
 		return false, nil // a password that nobody can know
 	}
-	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &memory, &rounds, &threads); err != nil || version != argon2.Version {
+	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &c.memory, &c.rounds, &c.threads); err != nil || version != argon2.Version {
 		return false, fmt.Errorf("a password is kept in a way this program does not know: %s, %s", parts[2], parts[3])
 	}
 	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
@@ -189,23 +195,16 @@ func (a *Accounts) verify(ctx context.Context, password, kept string) (bool, err
 	if err != nil {
 		return false, fmt.Errorf("read a kept password: %w", err)
 	}
-	key, err := a.derive(ctx, password, salt, rounds, memory, threads)
+	key, err := a.derive(ctx, address, password, salt, c)
 	return err == nil && subtle.ConstantTimeCompare(key, want) == 1, err
 }
 
-// derive does the dear work, a few at a time.
-func (a *Accounts) derive(ctx context.Context, password string, salt []byte, rounds, memory uint32, threads uint8) ([]byte, error) {
-	select {
-	case a.queue <- struct{}{}:
-		defer func() { <-a.queue }()
-	default:
-		return nil, flow.Refuse(flow.CodeRateLimited, "Too many people are logging in right now. Try again.")
+// derive does the dear work, for whoever asks from an address.
+func (a *Accounts) derive(ctx context.Context, address, password string, salt []byte, c cost) ([]byte, error) {
+	done, err := a.queue.turn(ctx, address)
+	if err != nil {
+		return nil, err
 	}
-	select {
-	case a.slot <- struct{}{}:
-		defer func() { <-a.slot }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	return argon2.IDKey([]byte(password), salt, rounds, memory, threads, argonKey), nil
+	defer done()
+	return argon2.IDKey([]byte(password), salt, c.rounds, c.memory, c.threads, argonKey), nil
 }

@@ -21,7 +21,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, v flow.Visit, old, to, ad
 	if err != nil {
 		return err
 	}
-	right, err := a.verify(ctx, old, kept)
+	right, err := a.verify(ctx, old, kept, address)
 	if err != nil {
 		forgive()
 		return fmt.Errorf("change a password: %w", err)
@@ -30,7 +30,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, v flow.Visit, old, to, ad
 		return refused
 	}
 	forgive()
-	hash, err := a.hash(ctx, to)
+	hash, err := a.hash(ctx, to, address)
 	if err != nil {
 		return fmt.Errorf("change a password: %w", err)
 	}
@@ -86,7 +86,7 @@ func (a *Accounts) ResetPassword(ctx context.Context, email, to string) error {
 	if err != nil {
 		return fmt.Errorf("reset a password: %w", err)
 	}
-	hash, err := a.hash(ctx, to)
+	hash, err := a.hash(ctx, to, "")
 	if err != nil {
 		return fmt.Errorf("reset a password: %w", err)
 	}

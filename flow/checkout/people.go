@@ -49,7 +49,7 @@ func (a *Accounts) Enter(ctx context.Context, email, password, address string) (
 	if err != nil {
 		return Entered{}, err
 	}
-	right, err := a.verify(ctx, password, person.PasswordHash)
+	right, err := a.verify(ctx, password, person.PasswordHash, address)
 	if err != nil {
 		forgive()
 		return Entered{}, fmt.Errorf("log in to the console: %w", err)
@@ -142,8 +142,8 @@ func (a *Accounts) Leave(ctx context.Context, v flow.Visit) error {
 }
 
 // AddPerson lets somebody log in: for an account, or as an operator, who belongs
-// to none. Errors: invalid_field.
-func (a *Accounts) AddPerson(ctx context.Context, account, email, password string, role flow.Role) (flow.Person, error) {
+// to none. address is where the call came from. Errors: invalid_field, rate_limited.
+func (a *Accounts) AddPerson(ctx context.Context, account, email, password string, role flow.Role, address string) (flow.Person, error) {
 	if role == flow.RoleOwner || !flow.IsRole(role) || (role == flow.RoleOperator) != (account == "") {
 		return flow.Person{}, flow.Refuse(flow.CodeInvalidField, "An account's people are developers or supporters; operators belong to none.")
 	}
@@ -152,7 +152,7 @@ func (a *Accounts) AddPerson(ctx context.Context, account, email, password strin
 		return flow.Person{}, err
 	}
 	p := flow.Person{ID: id, Account: account, Email: flow.FoldEmail(email), Role: role, CreatedAt: a.desk()}
-	if p.PasswordHash, err = a.hash(ctx, password); err != nil {
+	if p.PasswordHash, err = a.hash(ctx, password, address); err != nil {
 		return flow.Person{}, fmt.Errorf("add a person: %w", err)
 	}
 	err = a.db.Update(ctx, func(tx *store.Tx) error {

@@ -32,7 +32,7 @@ func TestWhoWasShutOutTakesNobodysPlace(t *testing.T) {
 			return nil
 		}))
 		add := func(email string) error {
-			_, err := a.AddPerson(context.WithoutCancel(t.Context()), account, email, "correct horse battery", flow.RoleSupport)
+			_, err := a.AddPerson(context.WithoutCancel(t.Context()), account, email, "correct horse battery", flow.RoleSupport, "")
 			return err
 		}
 		if err := add("new@shop.test"); flow.CodeOf(err) != flow.CodeInvalidField {

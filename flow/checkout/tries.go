@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -40,7 +41,11 @@ func (t *tries) take(now time.Time, all ...try) error {
 			continue
 		}
 		wait := recent[len(recent)-one.most].Add(tryWindow).Sub(now)
-		refused := flow.Refuse(flow.CodeRateLimited, "Too many tries. Try again in %d minutes.", (wait+time.Minute-1)/time.Minute)
+		when := "a minute"
+		if wait > time.Minute {
+			when = fmt.Sprintf("%d minutes", (wait+time.Minute-1)/time.Minute)
+		}
+		refused := flow.Refuse(flow.CodeRateLimited, "Too many tries. Try again in %s.", when)
 		refused.RetryAfter = wait
 		return refused
 	}

@@ -23,7 +23,7 @@ func TestTriesAreCountedInASlidingWindow(t *testing.T) {
 	}
 	err := take(4 * time.Minute)
 	known, ok := errors.AsType[*flow.Error](err)
-	if !ok || known.Code != flow.CodeRateLimited || known.RetryAfter != 11*time.Minute {
+	if !ok || known.Code != flow.CodeRateLimited || known.RetryAfter != 11*time.Minute || known.Message != "Too many tries. Try again in 11 minutes." {
 		t.Fatalf("the fourth: %#v", err)
 	}
 	if err := s.take(morning, try{"b", 3}); err != nil {
