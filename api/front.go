@@ -180,11 +180,12 @@ func (s *Server) fault(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-// isAstray says whether a person's browser asked for an address that is none, and none
-// of the API: they are shown a page, and programs read JSON.
+// isAstray says whether a person's browser asked for an address that is none, or that
+// only takes forms, and none of the API: they are shown a page, and programs read JSON.
 func isAstray(c *fiber.Ctx, err error) bool {
 	own, ok := errors.AsType[*fiber.Error](err)
-	return ok && own.Code == http.StatusNotFound && c.Method() == http.MethodGet && !strings.HasPrefix(c.Path(), "/v1/") && strings.Contains(c.Get("Accept"), "text/html")
+	return ok && (own.Code == http.StatusNotFound || own.Code == http.StatusMethodNotAllowed) &&
+		c.Method() == http.MethodGet && !strings.HasPrefix(c.Path(), "/v1/") && strings.Contains(c.Get("Accept"), "text/html")
 }
 
 // unrouted turns fiber's own errors into ours.

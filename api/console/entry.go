@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"till/flow"
@@ -73,13 +74,32 @@ type loginView struct {
 	Roles []flow.Role // that open without a password
 }
 
-// inside is an address of the console to go on to: never one of another site.
+// inside is a page of the console to go on to: never one of another site. What a form was
+// sent to is none, although its answer may be looked at: that leads to the page above it,
+// which is the one that the form stands on.
 func inside(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(next, "//") || strings.Contains(next, "\\") {
 		return "/"
 	}
-	return u.RequestURI()
+	at := u.EscapedPath()
+	if isPage(at) {
+		return u.RequestURI()
+	}
+	for at != "/" && !isPage(at) {
+		at = at[:max(strings.LastIndexByte(at, '/'), 1)]
+	}
+	return at
+}
+
+// isPage says whether an address without what is asked for is one that can be looked at.
+func isPage(address string) bool {
+	parts := strings.Split(address, "/")
+	return slices.ContainsFunc(Pages(), func(p Page) bool {
+		return p.Method == http.MethodGet && slices.EqualFunc(strings.Split(p.Path, "/"), parts, func(pattern, part string) bool {
+			return pattern == part || strings.HasPrefix(pattern, ":") && part != ""
+		})
+	})
 }
 
 // loginPage is GET /login.

@@ -65,6 +65,13 @@ func TestAnAddressThatIsNoneIsAPageForPeople(t *testing.T) {
 			w.wants(v.get("/v1"+path), http.StatusNotFound, `"route_not_found"`)
 			v.http.Transport = nil
 		}
+		// Where a form is sent to there is none to look at, as by who loads its answer anew.
+		for _, path := range []string{"/developers/projects", "/sessions/x/note", "/logout"} {
+			w.wants(v.get(path), http.StatusMethodNotAllowed, `"method_not_allowed"`)
+			v.http.Transport = reader{}
+			w.wants(v.get(path), http.StatusNotFound, "<h1>Not found</h1>", "no page at this address", `<a href="/">`)
+			v.http.Transport = nil
+		}
 	}
 }
 

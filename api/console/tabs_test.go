@@ -3,9 +3,11 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
+	"till/api/console"
 	"till/flow"
 	"till/flow/checkout"
 )
@@ -93,4 +95,34 @@ func TestWhatWasWrittenOutlivesALogin(t *testing.T) {
 	}
 	long := page + "?q=" + strings.Repeat("%D8%A3", 100)
 	w.wants(w.visitor().get("/login?next="+url.QueryEscape(long)), http.StatusOK, `name="next" value="`+long+`"`)
+}
+
+// The answer of a form is a page too, at an address that nobody can ask for: whoever
+// chooses there what to look at, or logs in again, goes on to the page of the form.
+func TestWhoGoesOnFromAFormsAnswerComesToAPage(t *testing.T) {
+	w := open(t)
+	v, session := w.as(flow.RoleOwner), w.opened(w.ada, "")
+	shown := v.post("/developers/projects", form("name", ""))
+	w.wants(shown, http.StatusBadRequest, `name="next" value="/developers/projects"`)
+	leads := map[string]string{"/developers/projects": "/developers", "/sessions/" + session + "/note": "/sessions/" + session, "/filters/drop": "/"}
+	for _, p := range console.Pages() {
+		if p.Method != http.MethodPost {
+			continue
+		}
+		next := regexp.MustCompile(`:\w+`).ReplaceAllString(p.Path, "one")
+		if leads[next] == "" {
+			leads[next] = ""
+		}
+	}
+	for next, want := range leads {
+		chosen := v.post("/choose", form("env", "test", "next", next))
+		w.wants(chosen, http.StatusSeeOther)
+		to := chosen.header.Get("Location")
+		if want != "" && to != want {
+			t.Errorf("from %s it goes on to %s", next, to)
+		}
+		if got := v.get(to); got.status == http.StatusMethodNotAllowed {
+			t.Errorf("from %s it goes on to %s, which is no page", next, to)
+		}
+	}
 }
