@@ -48,7 +48,11 @@ func (s *Server) openConsole() error {
 		return err
 	}
 	for _, p := range console.Pages() {
-		s.app.Add(p.Method, p.Path, s.page(p))
+		if p.Method == http.MethodGet {
+			s.app.Get(p.Path, s.page(p)) // answers HEAD too
+		} else {
+			s.app.Add(p.Method, p.Path, s.page(p))
+		}
 	}
 	return nil
 }

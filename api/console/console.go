@@ -164,6 +164,9 @@ func harden(f *fiber.Ctx) {
 // of the API answers with it.
 const codeNotAllowed flow.Code = "not_allowed"
 
+// codeChanged is what is not done as it is not so any more what the form was about.
+const codeChanged flow.Code = "changed_meanwhile"
+
 // errLogin says that somebody has to log in first.
 var errLogin = errors.New("nobody is logged in")
 

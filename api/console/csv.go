@@ -53,10 +53,13 @@ func cut(columns int) []string {
 // not be read to its end breaks off, so that nobody takes a part for the whole.
 func (v *visit) csv(name string, head []string, next func(ctx context.Context, most int) ([][]string, error)) error {
 	c, account := v.console, cmp.Or(v.who.Account, string(v.who.Role))
+	v.http.Set("Content-Type", "text/csv; charset=utf-8")
+	if v.bodiless() {
+		return nil
+	}
 	if !c.streams.takes(account) {
 		return flow.Refuse(flow.CodeRateLimited, "Too many files and live pages are open. Try again in a moment.")
 	}
-	v.http.Set("Content-Type", "text/csv; charset=utf-8")
 	v.http.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 	v.http.Status(http.StatusOK)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), csvLife)

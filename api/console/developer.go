@@ -226,7 +226,7 @@ func (c *Console) addProject(v *visit) error {
 	t := v.typing()
 	name := t.text("name", "The name", 1, maxTypedName, false)
 	if !t.ok() {
-		v.http.Status(http.StatusBadRequest)
+		v.refuses(http.StatusBadRequest, flow.CodeInvalidField)
 		return c.showKeys(v, keysView{Wrong: t.Wrong, Name: v.field("name")})
 	}
 	if err := v.audit("project.add", v.who.Account, name, false); err != nil {

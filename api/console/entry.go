@@ -32,7 +32,7 @@ func entryPages() []Page {
 func (c *Console) toLogin(v *visit) error {
 	next := ""
 	switch from, err := url.Parse(v.http.Get("Referer")); {
-	case v.http.Method() == http.MethodGet:
+	case v.looksOnly():
 		next = v.http.OriginalURL()
 	case v.ownPage() && err == nil:
 		next = from.RequestURI()
@@ -40,7 +40,7 @@ func (c *Console) toLogin(v *visit) error {
 			v.form = form
 		}
 		if v.keepsWords(); len(v.undone) > 0 {
-			v.http.Status(http.StatusUnauthorized)
+			v.refuses(http.StatusUnauthorized, flow.CodeExpiredKey)
 			return c.askLogin(v, loginView{Next: inside(next), Wrong: "Nothing was done: your login had ended. What you wrote stands below."})
 		}
 	}

@@ -146,7 +146,7 @@ func (c *Console) submitKYC(v *visit) error {
 		Website:            t.text("website", "The website", 0, maxTypedURL, false),
 	}
 	if !t.ok() {
-		v.http.Status(http.StatusBadRequest)
+		v.refuses(http.StatusBadRequest, flow.CodeInvalidField)
 		return c.showGoLive(v, goLiveView{Form: kycForm{
 			v.field("legalName"), v.field("registrationNumber"), v.field("address"), v.field("contactName"), v.field("contactPhone"), v.field("website"), t.Wrong,
 		}})
@@ -179,12 +179,12 @@ func (c *Console) setPayee(v *visit) error {
 	if len(number) != accountDigits || strings.Trim(number, "0123456789") != "" {
 		t.fail("An account number has ten digits.")
 	}
-	again := func(status int, wrong ...string) error {
-		v.http.Status(status)
+	again := func(wrong ...string) error {
 		return c.showGoLive(v, goLiveView{AccWrong: wrong, Bank: code, Number: number})
 	}
 	if !t.ok() {
-		return again(http.StatusBadRequest, t.Wrong...)
+		v.refuses(http.StatusBadRequest, flow.CodeInvalidField)
+		return again(t.Wrong...)
 	}
 	if err := v.audit("payee.set", string(v.project.ID), rail.Account{Number: number, BankCode: code}.Told(), false); err != nil {
 		return err
@@ -195,11 +195,13 @@ func (c *Console) setPayee(v *visit) error {
 	}
 	name, err := verifications.ResolveAccount(v.ctx, rail.Account{Number: number, BankCode: code})
 	if flow.CodeOf(err) == flow.CodeAccountNotResolved {
-		return again(http.StatusBadRequest, "The bank knows no such account. Check the number and the bank.")
+		v.refuses(http.StatusBadRequest, flow.CodeAccountNotResolved)
+		return again("The bank knows no such account. Check the number and the bank.")
 	}
 	if errors.Is(err, rail.ErrUnavailable) || errors.Is(err, rail.ErrUnknown) {
 		down := &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot be asked right now whose the account is. Nothing was changed. Try again.", Err: err}
-		return again(c.cfg.Refused(v.http, down), down.Message)
+		v.http.Status(c.cfg.Refused(v.http, down))
+		return again(down.Message)
 	}
 	if err != nil {
 		return err

@@ -166,7 +166,7 @@ func (c *Console) atDesk(v *visit, action string, form chatView, do func(checkou
 		return v.to("/inbox/"+string(chat.ID), done)
 	case errors.Is(err, flow.ErrDesk):
 		form.Wrong = "Not done: " + deskSays(chat, v.who.Email)
-		v.http.Status(http.StatusConflict)
+		v.refuses(http.StatusConflict, codeChanged)
 	case code == flow.CodeInvalidField || code == flow.CodeMissingField:
 		form.Wrong = plainWords(err)
 		v.http.Status(c.cfg.Refused(v.http, err))

@@ -65,10 +65,13 @@ func (s *streams) gives(account string) {
 // request but what it took before.
 func (v *visit) live(render func(ctx context.Context) ([]byte, error)) error {
 	c, account, text := v.console, cmp.Or(v.who.Account, string(v.who.Role)), v.text
+	v.http.Set("Content-Type", "text/event-stream")
+	if v.bodiless() {
+		return nil
+	}
 	if !c.streams.takes(account) {
 		return flow.Refuse(flow.CodeRateLimited, "Too many live pages are open. Close some, or load this one again later.")
 	}
-	v.http.Set("Content-Type", "text/event-stream")
 	v.http.Set("X-Accel-Buffering", "no")
 	v.http.Status(http.StatusOK)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), streamLife)

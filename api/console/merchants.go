@@ -177,7 +177,7 @@ func (c *Console) addOperator(v *visit) error {
 	email := flow.FoldEmail(v.field("email"))
 	again := func(t typed) error { return c.showOperators(v, email, t) }
 	if !c.cfg.Typed.Email(email) {
-		v.http.Status(http.StatusUnprocessableEntity)
+		v.refuses(http.StatusUnprocessableEntity, flow.CodeInvalidEmail)
 		return again(typed{Form: "add", Reason: v.reason(), Wrong: []string{"This is not an e-mail address."}})
 	}
 	return c.act(v, act{"add", "operator.add", email, false}, func(string) error {

@@ -208,7 +208,7 @@ func (*Console) act(v *visit, a act, do func(reason string) error, again func(ty
 	}
 	if own, ok := errors.AsType[*flow.Error](err); ok && mistaken(err) {
 		t.Wrong = []string{own.Message}
-		v.http.Status(http.StatusUnprocessableEntity)
+		v.refuses(http.StatusUnprocessableEntity, own.Code)
 		return again(t)
 	}
 	return err
@@ -266,7 +266,7 @@ func (c *Console) boundNumber(v *visit) error {
 	form := "number-" + strconv.Itoa(n.Slot)
 	again := func(t typed) error { return c.showOps(v, t) }
 	if bad != nil || worse != nil || weight < 0 || weight > mostWeight || daily < 0 || daily > mostDailyChats {
-		v.http.Status(http.StatusUnprocessableEntity)
+		v.refuses(http.StatusUnprocessableEntity, flow.CodeInvalidField)
 		return again(typed{
 			Form: form, Reason: v.reason(),
 			Wrong: []string{"The weight is a number from 0 to 1000, and the new chats a day one from 0 (for any number of them) to 1000000."},

@@ -96,7 +96,7 @@ func (c *Console) saveSettings(v *visit) error {
 	p := v.project
 	p.Settings = set
 	if form.Wrong = set.Check(); len(form.Wrong) > 0 {
-		v.http.Status(http.StatusUnprocessableEntity)
+		v.refuses(http.StatusUnprocessableEntity, flow.CodeInvalidField)
 		return c.showSettings(v, p, form)
 	}
 	if v.field("do") == "preview" {
@@ -136,7 +136,7 @@ func (c *Console) changedMeanwhile(v *visit, typed flow.Project, form settingsVi
 	}
 	form.Seen, form.Preview = is.Settings.Revision(), v.service.Greeting(typed)
 	form.Wrong = []string{"Nothing was kept: the settings were changed after you opened this page. What you would change now: " + strings.Join(changed, "; ") + ". Keep it if you mean that."}
-	v.http.Status(http.StatusConflict)
+	v.refuses(http.StatusConflict, codeChanged)
 	return c.showSettings(v, typed, form)
 }
 

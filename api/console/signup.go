@@ -40,12 +40,12 @@ func (c *Console) signUp(v *visit) error {
 	email := t.email("email")
 	business := t.text("business", "The name of your business", 1, maxTypedName, false)
 	password := t.password("password", "The password")
-	again := func(status int) error {
-		v.http.Status(status)
+	again := func() error {
+		v.refuses(http.StatusBadRequest, flow.CodeInvalidField)
 		return c.askSignUp(v, signUpView{v.field("email"), v.field("business"), t.Wrong})
 	}
 	if !t.ok() {
-		return again(http.StatusBadRequest)
+		return again()
 	}
 	address := c.cfg.Address(v.http)
 	if err := c.cfg.Accounts.MaySignUp(address); err != nil {
@@ -55,7 +55,7 @@ func (c *Console) signUp(v *visit) error {
 	a, err := c.cfg.Accounts.SignUp(v.ctx, email, password, business, address, call)
 	if flow.CodeOf(err) == flow.CodeInvalidField {
 		t.fail("An account with this e-mail address exists. Log in instead.")
-		return again(http.StatusBadRequest)
+		return again()
 	}
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ func (c *Console) addPerson(v *visit) error {
 		t.fail("Choose what they are there for: developer or support.")
 	}
 	again := func() error {
-		v.http.Status(http.StatusBadRequest)
+		v.refuses(http.StatusBadRequest, flow.CodeInvalidField)
 		return c.showTeam(v, teamView{Email: v.field("email"), Role: string(role), Wrong: t.Wrong})
 	}
 	if !t.ok() {

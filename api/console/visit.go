@@ -222,6 +222,14 @@ func (v *visit) readForm() error {
 	return nil
 }
 
+// looksOnly says that no form was sent.
+func (v *visit) looksOnly() bool {
+	return v.http.Method() == http.MethodGet || v.bodiless()
+}
+
+// bodiless says that what would be answered is asked for, and not the answer itself.
+func (v *visit) bodiless() bool { return v.http.Method() == http.MethodHead }
+
 // keepable refuses a form that holds what may not be kept anywhere. Passwords are
 // kept nowhere, and the pretend bank's page wants a pretend card.
 func keepable(form url.Values) error {
@@ -287,6 +295,13 @@ func (v *visit) looks(action string, project flow.ProjectID, subject string) {
 		v.console.cfg.Log.LogAttrs(v.ctx, slog.LevelError, "it is not kept who looked", slog.String("person", v.who.Person), slog.String("action", action),
 			slog.String("subject", subject), slog.String("error", err.Error()))
 	}
+}
+
+// refuses gives a page that tells what was wrong with its form a status, and the log the
+// code of that, as every refusal has one.
+func (v *visit) refuses(status int, code flow.Code) {
+	_ = v.console.cfg.Refused(v.http, flow.Refuse(code, "the page of the form tells it"))
+	v.http.Status(status)
 }
 
 // to sends the browser on, with words to show there.

@@ -215,7 +215,7 @@ func signatureField(v *visit, as flow.Signature) (kind flow.Signature, known boo
 func (c *Console) addEndpoint(v *visit) error {
 	f := c.readEndpoint(v)
 	if len(f.Wrong) > 0 {
-		v.http.Status(http.StatusBadRequest)
+		v.refuses(http.StatusBadRequest, flow.CodeInvalidField)
 		return c.showEndpoints(v, f)
 	}
 	if err := v.here(); err != nil {
@@ -321,7 +321,7 @@ func (c *Console) changeEndpoint(v *visit) error {
 	}
 	f := c.readEndpoint(v)
 	if len(f.Wrong) > 0 {
-		v.http.Status(http.StatusBadRequest)
+		v.refuses(http.StatusBadRequest, flow.CodeInvalidField)
 		return c.showEndpoint(v, e, f)
 	}
 	kinds, pace := f.kinds(), f.pace()
