@@ -34,11 +34,12 @@ type streams struct {
 	of  map[string]int
 }
 
-// takes counts one more of an account, where there is room.
+// takes counts one more of an account, where there is room: it has no more than are left
+// for others, or a few accounts, which cost nothing, would have all of them.
 func (s *streams) takes(account string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all >= maxStreams || s.of[account] >= maxStreamsEach {
+	if s.of[account] >= min(maxStreamsEach, maxStreams-s.all) {
 		return false
 	}
 	if s.of == nil {
