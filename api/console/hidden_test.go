@@ -63,6 +63,14 @@ func TestAReasonIsOneLineThatSaysSomething(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Reason != "to call back 2026-11-22 owner@example.com payment.accept" {
 		t.Errorf("kept is %+v, %v", list, err)
 	}
+	// So it is wherever else it is kept, and told from: an operator's, on the command line too.
+	operator := w.as(flow.RoleOperator)
+	operator.get("/ops")
+	w.wants(operator.post("/ops/methods/ussd", form("to", "off", "confirm", "yes", "reason", "the bank\x1b[2J\r\nis\u202e down"+hidden)), http.StatusSeeOther)
+	moves, err := w.boards[flow.Test].Moves(t.Context(), 1)
+	if err != nil || len(moves) != 1 || moves[0].Reason != "the bank[2J is down" {
+		t.Errorf("kept is %+v, %v", moves, err)
+	}
 }
 
 // Nobody fills the memory of the server with names that they never log in with.

@@ -113,7 +113,7 @@ func (*Console) liveChat(v *visit) error {
 // claimChat is POST /inbox/{chat}/claim. Whoever is shut out while it is done has
 // nothing of it: what they had was given back before, and nobody else could.
 func (c *Console) claimChat(v *visit) error {
-	reason := v.field("reason")
+	reason := v.reason()
 	return c.atDesk(v, "chat.claim", chatView{Reason: reason}, func(chat checkout.Waiting) error {
 		if err := v.service.Claim(v.ctx, chat.ID, v.who.Email, chat.Seq); err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"till/flow"
@@ -176,8 +175,8 @@ func (c *Console) opsLive(v *visit) error {
 	})
 }
 
-// reason is why, in one line.
-func (v *visit) reason() string { return strings.Join(strings.Fields(v.field("reason")), " ") }
+// reason is why, in one line of what is seen.
+func (v *visit) reason() string { return flow.OneLine(v.field("reason")) }
 
 // mistaken says whether an error is one of whoever filled the form in: it is
 // shown there.

@@ -27,7 +27,7 @@ const (
 // ordering fills in who orders and why, and says how that stands in the audit log:
 // as done, or as asked for where a second person has to agree.
 func (v *visit) ordering(project flow.ProjectID, o checkout.MoneyOrder) (checkout.MoneyOrder, string, error) {
-	o.Reason, o.Key, o.By = v.field("reason"), v.by(), v.who.Email
+	o.Reason, o.Key, o.By = v.reason(), v.by(), v.who.Email
 	_, second, err := v.service.NeedsSecond(v.ctx, project, o)
 	if second {
 		return o, askFor + string(o.Act), err
@@ -92,7 +92,7 @@ func (v *visit) ofSession(s flow.Session, o checkout.MoneyOrder) error {
 // once more.
 func (c *Console) retryRefund(v *visit) error {
 	if err := v.confirmed(); err != nil {
-		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
+		return c.refusedAct(v, err, sessionView{Reason: v.reason()})
 	}
 	return c.orderHere(v, checkout.MoneyOrder{Act: flow.ActRetry, Subject: v.field("refund")})
 }
@@ -100,7 +100,7 @@ func (c *Console) retryRefund(v *visit) error {
 // refundByHand is POST /sessions/{id}/by-hand: a refund that needs attention was
 // paid by somebody.
 func (c *Console) refundByHand(v *visit) error {
-	form := sessionView{Reason: v.field("reason"), Transfer: v.field("transfer"), SentAt: v.field("sent")}
+	form := sessionView{Reason: v.reason(), Transfer: v.field("transfer"), SentAt: v.field("sent")}
 	if err := v.confirmed(); err != nil {
 		return c.refusedAct(v, err, form)
 	}
@@ -118,7 +118,7 @@ func (c *Console) refundByHand(v *visit) error {
 func (c *Console) resolvePayment(v *visit) error {
 	act, err := v.decision()
 	if err != nil {
-		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
+		return c.refusedAct(v, err, sessionView{Reason: v.reason()})
 	}
 	return c.orderHere(v, checkout.MoneyOrder{Act: act, Subject: v.field("payment")})
 }
@@ -177,7 +177,7 @@ func (c *Console) secondPerson(v *visit) error {
 	if err := v.confirmed(); agree && err != nil {
 		return err
 	}
-	why := v.field("reason")
+	why := v.reason()
 	if flow.Says(why) < leastWhy {
 		return flow.Refuse(flow.CodeMissingField, "Say why, in a few words: it is kept with what you do.")
 	}
@@ -239,7 +239,7 @@ func (c *Console) asked(v *visit, s flow.Session) (map[string]*asking, error) {
 // cancelSession is POST /sessions/{id}/cancel.
 func (c *Console) cancelSession(v *visit) error {
 	if err := v.confirmed(); err != nil {
-		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
+		return c.refusedAct(v, err, sessionView{Reason: v.reason()})
 	}
 	return c.sessionAct(v, "session.cancel", "", nil, func(s flow.Session) (string, error) {
 		_, err := v.service.Cancel(v.ctx, s.ID, call(s.Project))
@@ -250,7 +250,7 @@ func (c *Console) cancelSession(v *visit) error {
 // expireSession is POST /sessions/{id}/expire.
 func (c *Console) expireSession(v *visit) error {
 	if err := v.confirmed(); err != nil {
-		return c.refusedAct(v, err, sessionView{Reason: v.field("reason")})
+		return c.refusedAct(v, err, sessionView{Reason: v.reason()})
 	}
 	return c.sessionAct(v, "session.expire", "", nil, func(s flow.Session) (string, error) {
 		return "The session’s time is over. Money that is sent within five minutes still pays it; later it comes late.", v.service.EndNow(v.ctx, s.Project, s.ID, v.by())

@@ -23,7 +23,7 @@ func (c *Console) sessionAct(v *visit, action, subject string, theirs func(s flo
 	if err != nil {
 		return err
 	}
-	reason, done := v.field("reason"), ""
+	reason, done := v.reason(), ""
 	if err = v.auditIn(s.Project, action, cmp.Or(subject, string(s.ID)), reason, true); err == nil {
 		done, err = do(s)
 	}
@@ -55,7 +55,7 @@ func (c *Console) revealPhone(v *visit) error {
 	if err != nil {
 		return err
 	}
-	reason := v.field("reason")
+	reason := v.reason()
 	if err := v.auditIn(s.Project, "phone.reveal", string(s.ID), reason, true); err != nil {
 		return c.refusedAct(v, err, sessionView{Reason: reason})
 	}

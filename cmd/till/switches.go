@@ -146,7 +146,7 @@ func (c *switchesCmd) Run(w *world) error {
 			return printJSON(w, list)
 		}
 		for _, m := range moves {
-			if _, err := fmt.Fprintf(w.out, "%s  %-8s %s  %s -> %s  %s  %s\n", flow.Stamp(m.At), m.Kind, m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"), m.By, m.Reason); err != nil {
+			if _, err := fmt.Fprintf(w.out, "%s  %-8s %s  %s -> %s  %s  %s\n", flow.Stamp(m.At), m.Kind, m.Name, cmp.Or(m.From, "on"), cmp.Or(m.To, "on"), plain(m.By), plain(m.Reason)); err != nil {
 				return err
 			}
 		}
