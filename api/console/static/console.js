@@ -31,21 +31,36 @@
   });
 
   // Live parts: the server sends the part anew whenever it changed. A stream ends
-  // by itself after a while; the browser opens it again.
+  // by itself after a while; the browser opens it again, but for one that was answered
+  // with something else, as by a proxy while the server is away. The page says so then,
+  // and opens it again itself.
   for (const part of $$("[data-live]")) {
+    const stale = document.createElement("p");
+    stale.className = "note";
+    stale.setAttribute("role", "status");
+    stale.textContent = "Not live right now: what is new does not show here. Load the page again if that stays.";
+    let source;
+    const listen = () => {
+      source = new EventSource(part.dataset.live);
+      source.addEventListener("part", (e) => {
+        stale.remove();
+        const down = part.scrollHeight - part.scrollTop - part.clientHeight < 60;
+        const kept = $$("details[open][id]", part).map((d) => d.id), had = part.contains(document.activeElement) && document.activeElement.id;
+        part.innerHTML = e.data;
+        for (const id of kept) document.getElementById(id)?.setAttribute("open", "");
+        if (had) document.getElementById(had)?.focus();
+        offerCopy(part);
+        if (part.dataset.follow !== undefined && down) part.scrollTop = part.scrollHeight;
+        part.dispatchEvent(new CustomEvent("live", { bubbles: true }));
+      });
+      source.addEventListener("error", () => {
+        if (source.readyState !== EventSource.CLOSED) return;
+        part.before(stale);
+        setTimeout(listen, 3000);
+      });
+    };
     if (part.dataset.follow !== undefined) part.scrollTop = part.scrollHeight;
-    const source = new EventSource(part.dataset.live);
-    source.addEventListener("part", (e) => {
-      const down = part.scrollHeight - part.scrollTop - part.clientHeight < 60;
-      const kept = $$("details[open][id]", part).map((d) => d.id), had = part.contains(document.activeElement) && document.activeElement.id;
-      part.innerHTML = e.data;
-      for (const id of kept) document.getElementById(id)?.setAttribute("open", "");
-      if (had) document.getElementById(had)?.focus();
-      offerCopy(part);
-      if (part.dataset.follow !== undefined && down) part.scrollTop = part.scrollHeight;
-      part.dispatchEvent(new CustomEvent("live", { bubbles: true }));
-    });
-    source.addEventListener("gone", () => source.close());
+    listen();
     window.addEventListener("pagehide", () => source.close());
   }
 

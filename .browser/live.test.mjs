@@ -1,0 +1,48 @@
+// Live parts: whoever looks at one knows whether it is, and need not load the page again
+// because Till was away for a moment.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { enter, open, start, until } from "./till.mjs";
+
+const checkout = "/v1/whatsapp/checkout/sessions";
+let till, web;
+
+before(async () => {
+  till = await start();
+  web = await open(till);
+});
+after(async () => { await web?.close(); await till?.stop(); });
+
+const opened = () => till.api("POST", checkout, { amount: 500000, customerEmail: "payer@example.com", customerName: "Amara Nwosu" });
+const pays = async (id) => {
+  const { accountNumber } = await till.api("POST", `${checkout}/${id}/pay/bank-transfer`);
+  await till.api("POST", "/v1/test/bank/transfers", { accountNumber });
+};
+const reads = async (page, pattern) => pattern.test(await page.getByRole("main").innerText());
+
+test("a page is live again after a proxy had nobody to ask", async () => {
+  const page = await web.page();
+  const session = await opened();
+  let away = true;
+  await page.route("**/live", (r) => away ? r.fulfill({ status: 502, contentType: "text/html", body: "Bad Gateway" }) : r.continue());
+  await enter(page, till, "support", `/sessions/${session.id}`);
+  await until("the page says that it is not live", () => reads(page, /Not live right now/));
+  away = false;
+  await pays(session.id);
+  await until("the page shows the money", () => reads(page, /it is paid/));
+  assert.equal(await reads(page, /Not live right now/), false);
+  assert.deepEqual(web.faults.splice(0).filter((f) => !/status of 502/.test(f)), []);
+});
+
+test("a page says that it is not live once its login has ended", async () => {
+  const page = await web.page();
+  const session = await opened();
+  await enter(page, till, "support", `/sessions/${session.id}`);
+  const other = await page.context().newPage();
+  await other.goto(till.url + "/");
+  await other.locator("details.me summary").click();
+  await other.getByRole("button", { name: "Log out" }).click();
+  await other.waitForURL((u) => u.pathname === "/login");
+  await until("the page says that it is not live", () => reads(page, /Not live right now/));
+  web.faults.splice(0); // the browser's own of a stream that is a page
+});
