@@ -295,6 +295,10 @@ func (l *look) public(ctx context.Context) {
 		l.ok("--public-url leads to this machine alone.")
 		return
 	}
+	if l.TrustedProxies == "" { // it is the proxy in front that has the certificate
+		l.warn("--trusted-proxies names nobody: whoever comes through the proxy in front counts as one address, so that fifty wrong passwords of anybody's keep everybody from logging in for a quarter of an hour.",
+			"TILL_TRUSTED_PROXIES=127.0.0.1 till serve   (the address that the proxy calls from; it must add X-Forwarded-For)")
+	}
 	l.certificate(short, host, net.JoinHostPort(at[0], portOf(u)))
 }
 

@@ -132,6 +132,11 @@ func faultsOutside() []fault {
 			mends:  func(s *stage, _ string) { s.proxy(time.Now().Add(90*24*time.Hour), "pay.till.test") },
 		},
 		{
+			name: "nobody is named as the proxy in front", check: "public-url", state: doctor.Warn, what: `fifty wrong passwords of anybody's keep everybody from logging in`, fix: `^TILL_TRUSTED_PROXIES=127\.0\.0\.1`,
+			breaks: func(s *stage) { s.proxy(time.Now().Add(90*24*time.Hour), "pay.till.test"); s.cfg.TrustedProxies = "" },
+			mends:  func(s *stage, _ string) { s.cfg.TrustedProxies = "127.0.0.1" },
+		},
+		{
 			name: "a password can be guessed", check: "secrets", state: doctor.Fail, what: `--database-url has a password that can be guessed`, fix: `^psql .*openssl rand -hex 24`,
 			breaks: func(s *stage) { s.cfg.DatabaseURL = "postgres://till:till@db.till.test/till?connect_timeout=1" },
 			mends: func(s *stage, _ string) {
@@ -184,7 +189,7 @@ func (s *stage) proxy(until time.Time, name string) {
 	s.must(err)
 	s.cfg.Roots = x509.NewCertPool()
 	s.cfg.Roots.AddCert(parsed)
-	s.cfg.PublicURL = config.Address("https://pay.till.test:" + port)
+	s.cfg.PublicURL, s.cfg.TrustedProxies = config.Address("https://pay.till.test:"+port), "127.0.0.1"
 }
 
 // A look changes nothing: neither the data nor what a server that starts now
