@@ -18,7 +18,7 @@ import (
 
 // The bounds of verifications.
 const (
-	maxLookUps     = 128              // at work at once; more are refused
+	maxLookUps     = 128              // at work at once; more are refused, and one project has no more than are left
 	lookUpPatience = 30 * time.Second // less than flow.VerificationLasts
 	lookUpGrace    = 4 * time.Second  // what a look-up at work gets when the process ends
 	sweepEvery     = time.Second
@@ -50,6 +50,7 @@ type Verifications struct {
 	ctx     context.Context              //nolint:containedctx // of the look-ups of Run, which end with it
 	running map[flow.VerificationID]bool // in this process
 	places  int                          // taken by look-ups, and by calls that may begin one
+	of      map[flow.ProjectID]int       // the same, by project
 	wg      sync.WaitGroup
 }
 
@@ -60,7 +61,7 @@ func NewVerifications(s *Service, pepper string) (*Verifications, error) {
 	if len(pepper) < minPepper {
 		return nil, errors.New("make the verifications: the pepper is too short to be a secret")
 	}
-	v := &Verifications{s: s, pepper: []byte(pepper), started: make(chan struct{}), running: map[flow.VerificationID]bool{}}
+	v := &Verifications{s: s, pepper: []byte(pepper), started: make(chan struct{}), running: map[flow.VerificationID]bool{}, of: map[flow.ProjectID]int{}}
 	v.rail, _ = s.cfg.Rail.(rail.Verifier)
 	return v, nil
 }
@@ -101,14 +102,14 @@ func (v *Verifications) Begin(ctx context.Context, n NewVerification, c Call) (A
 	if v.rail == nil {
 		return Answer{}, noVerifier()
 	}
-	work, err := v.take(ctx)
+	work, err := v.take(ctx, c.Project)
 	if err != nil {
 		return Answer{}, err
 	}
 	begun := false
 	defer func() {
 		if !begun {
-			v.give()
+			v.give(c.Project)
 		}
 	}()
 	if c.Key != "" {
@@ -161,7 +162,7 @@ func (v *Verifications) sealed(hash string) string {
 
 // take takes a place for a look-up, and returns the context it is to run in. The
 // first callers of a server may come before Run does.
-func (v *Verifications) take(ctx context.Context) (context.Context, error) {
+func (v *Verifications) take(ctx context.Context, project flow.ProjectID) (context.Context, error) {
 	wait := time.NewTimer(startPatience)
 	defer wait.Stop()
 	select {
@@ -175,17 +176,21 @@ func (v *Verifications) take(ctx context.Context) (context.Context, error) {
 	switch {
 	case v.ctx == nil:
 		return nil, flow.Refuse(flow.CodeStorage, "The server is starting or closing. Try again.")
-	case v.places >= maxLookUps:
+	case v.of[project] >= maxLookUps-v.places: // others find room, whatever one does
 		return nil, flow.Refuse(flow.CodeRateLimited, "Too many look-ups are at work. Try again in a moment.")
 	}
 	v.places++
+	v.of[project]++
 	v.wg.Add(1) // Run waits for it from here on
 	return v.ctx, nil
 }
 
-func (v *Verifications) give() {
+func (v *Verifications) give(project flow.ProjectID) {
 	v.mu.Lock()
 	v.places--
+	if v.of[project]--; v.of[project] == 0 {
+		delete(v.of, project)
+	}
 	v.mu.Unlock()
 	v.wg.Done()
 }
@@ -196,7 +201,7 @@ func (v *Verifications) begin(ctx context.Context, one flow.Verification, p rail
 	v.running[one.ID] = true
 	v.mu.Unlock()
 	go func() {
-		defer v.give()
+		defer v.give(one.Project)
 		v.lookUp(ctx, one, p)
 		v.mu.Lock()
 		delete(v.running, one.ID)
