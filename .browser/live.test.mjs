@@ -44,5 +44,30 @@ test("a page says that it is not live once its login has ended", async () => {
   await other.getByRole("button", { name: "Log out" }).click();
   await other.waitForURL((u) => u.pathname === "/login");
   await until("the page says that it is not live", () => reads(page, /Not live right now/));
+  await page.context().close(); // it would ask on
   web.faults.splice(0); // the browser's own of a stream that is a page
+});
+
+test("tabs that nobody looks at take no connection from the one that is", async () => {
+  const page = await web.page();
+  const session = await opened();
+  await enter(page, till, "support", "/sessions");
+  const looks = (tab, at) => tab.evaluate((here) => { // headless, every tab says that it is looked at
+    Object.defineProperty(document, "hidden", { value: !here, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, at);
+  const tabs = [];
+  for (let i = 0; i < 8; i++) { // a browser has six connections to one server
+    const tab = await page.context().newPage();
+    await tab.goto(`${till.url}/sessions/${session.id}`, { timeout: 15_000 });
+    await looks(tab, false);
+    tabs.push(tab);
+  }
+  await looks(tabs[0], true);
+  await pays(session.id);
+  await until("the tab that is looked at again shows the money", () => reads(tabs[0], /it is paid/));
+  assert.equal(await reads(tabs[1], /it is paid/), false);
+  await looks(tabs[1], true);
+  await until("so does another one, of what came meanwhile", () => reads(tabs[1], /it is paid/));
+  assert.deepEqual(web.faults.splice(0), []);
 });

@@ -39,8 +39,10 @@
     stale.className = "note";
     stale.setAttribute("role", "status");
     stale.textContent = "Not live right now: what is new does not show here. Load the page again if that stays.";
-    let source;
+    let source, again;
+    const rest = () => { clearTimeout(again); source?.close(); };
     const listen = () => {
+      rest();
       source = new EventSource(part.dataset.live);
       source.addEventListener("part", (e) => {
         stale.remove();
@@ -56,12 +58,15 @@
       source.addEventListener("error", () => {
         if (source.readyState !== EventSource.CLOSED) return;
         part.before(stale);
-        setTimeout(listen, 3000);
+        again = setTimeout(listen, 3000);
       });
     };
     if (part.dataset.follow !== undefined) part.scrollTop = part.scrollHeight;
-    listen();
-    window.addEventListener("pagehide", () => source.close());
+    // A browser has six connections to one server (HTTP/1.1): with as many tabs open the
+    // next page would wait for one. Those that nobody looks at have none.
+    document.addEventListener("visibilitychange", () => document.hidden ? rest() : listen());
+    if (!document.hidden) listen();
+    window.addEventListener("pagehide", rest);
   }
 
   // Keys.
