@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"html"
 	"net/http"
+	"net/url"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -177,5 +178,40 @@ func TestTheDocumentIsServedAsJSON(t *testing.T) {
 	}
 	if !reflect.DeepEqual(same.Raw, contract(t).Raw) {
 		t.Error("it is another document than the YAML")
+	}
+}
+
+// Swagger UI opens a call by its tag and operationId, and a webhook by "webhooks" and
+// its operationId: a link by anything else opens nothing and says nothing.
+func TestTheLinksOfTheDocumentOpenSomething(t *testing.T) {
+	s := open(t)
+	places := map[string]bool{}
+	for _, op := range operations(t) {
+		for _, tag := range op.Tags {
+			places["#/"+url.PathEscape(tag)+"/"+op.OperationID] = true
+		}
+	}
+	for _, item := range contract(t).Doc.Webhooks {
+		for _, op := range item.Operations() {
+			places["#/webhooks/"+op.OperationID] = true
+		}
+	}
+	links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(string(document), -1)
+	if len(links) < 10 {
+		t.Fatalf("only %d links were found", len(links))
+	}
+	for _, m := range links {
+		page, anchor, _ := strings.Cut(m[1], "#")
+		switch {
+		case strings.HasPrefix(m[1], "https://"):
+		case page == "":
+			if !places[m[1]] {
+				t.Errorf("%s opens nothing", m[1])
+			}
+		default:
+			if r := s.ask("GET", page, "", ""); r.status != http.StatusOK || anchor != "" && !strings.Contains(r.body, `id="`+anchor+`"`) {
+				t.Errorf("%s leads nowhere", m[1])
+			}
+		}
 	}
 }
