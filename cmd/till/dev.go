@@ -292,7 +292,8 @@ func (a *app) greet(ctx context.Context, out io.Writer, n *network, dev bool) er
 		fmt.Fprintf(&b, "secret key  in %s since the first start\n\n", envFile)
 	} else {
 		key = "$TILL_SECRET_KEY"
-		fmt.Fprintf(&b, "secret key  shown on the first start only; %s is not here (to begin anew, remove %s)\n\n", envFile, a.set.DataDir)
+		fmt.Fprintf(&b, "secret key  shown on the first start only, and %s holds none of %s. To make another:\n\n  till keys create --kind secret --project %s --data-dir %s\n\n",
+			envFile, a.set.DataDir, a.demoProject(ctx), a.set.DataDir)
 	}
 	fmt.Fprintf(&b, "Open a checkout in a chat:\n\n  curl -s %s/v1/whatsapp/checkout/sessions \\\n    -H \"Authorization: Bearer %s\" \\\n    -H 'Content-Type: application/json' \\\n"+
 		"    -d '{\"amount\":500000,\"customerEmail\":\"ada@example.com\",\"mode\":\"chat\"}'\n\n", a.publicURL(), key)

@@ -56,6 +56,18 @@ func (a *app) demo(ctx context.Context) (public, secret string, err error) {
 	return made.PublicKey, made.SecretKey, nil
 }
 
+// demoProject is the id of the demo project, for whoever lost its keys: the oldest of its
+// account's. Where that cannot be told, the command that it is for says where ids stand.
+func (a *app) demoProject(ctx context.Context) string {
+	const among = 100
+	if account, err := a.accounts.AccountOf(ctx, demoEmail); err == nil {
+		if of, more, err := a.accounts.Projects(ctx, account.ID, "", among); err == nil && !more && len(of) > 0 {
+			return string(of[len(of)-1].ID)
+		}
+	}
+	return "wsp_prj_…"
+}
+
 // keepEnvFile says whether the file with the keys is here, and renews the
 // address in it: a later start may listen elsewhere.
 func keepEnvFile(address, public string) bool {

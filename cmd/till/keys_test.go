@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,5 +47,32 @@ func TestTheFileOfKeysIsThereOnceTheyCount(t *testing.T) {
 	p.Line(`^secret key  in ` + envFile + ` since the first start`)
 	if again := keptKey(t, dir); again != key {
 		t.Errorf("the key in the file is %q", again)
+	}
+}
+
+// A second Till in the folder, with a data dir of its own, takes the file for its keys. What
+// the first one's start says then makes another key of its project, and takes nothing away.
+func TestWhoLostTheFileOfKeysIsToldHowToMakeAnother(t *testing.T) {
+	dir, addr := t.TempDir(), tilltest.FreePort(t)
+	first := start(t, dir, nil, "dev", "--http-addr", addr, "--data-dir", "./first")
+	first.Line(`^secret key  sk_test_`)
+	first.Kill()
+	second := start(t, dir, nil, "dev", "--http-addr", addr, "--data-dir", "./second")
+	second.Line(`^secret key  sk_test_`)
+	second.Kill()
+	p := start(t, dir, nil, "dev", "--http-addr", addr, "--data-dir", "./first")
+	command := p.Line(`^  till (keys create .*)$`)[1]
+	said, err := p.Beside(strings.Fields(command)...)
+	key := regexp.MustCompile(`sk_test_\w+`).FindString(said)
+	if err != nil || key == "" {
+		t.Fatalf("till %s: %v\n%s", command, err, said)
+	}
+	said, err = p.Beside("sessions", "list", "--url", "http://"+addr)
+	if err == nil {
+		t.Fatalf("the key in the file is the first one's:\n%s", said)
+	}
+	said, err = tilltest.Output(t.Context(), dir, []string{"TILL_SECRET_KEY=" + key}, "sessions", "list", "--url", "http://"+addr)
+	if err != nil {
+		t.Errorf("the new key is refused: %v\n%s", err, said)
 	}
 }

@@ -108,6 +108,18 @@ func (c *kycSuspendCmd) Run(w *world) error { return c.rule(w, flow.Suspend) }
 // maxReason bounds what a merchant is told about a ruling.
 const maxReason = 500
 
+// beforeRuling is what would have to happen before another ruling.
+func beforeRuling(stands flow.KYCStatus) string {
+	switch stands {
+	case flow.KYCApproved:
+		return "only suspend changes that"
+	case flow.KYCSuspended:
+		return "only approve ends that"
+	case flow.KYCNone, flow.KYCRejected, flow.KYCSubmitted: // of what is submitted every ruling is legal
+	}
+	return "its merchant submits it first, under /go-live of the console or by POST /v1/projects/{id}/kyc; until then it has no live keys"
+}
+
 // rule decides, and ends once every server that runs has heard of it.
 func (r *ruling) rule(w *world, what flow.Ruling) error {
 	if err := reasoned(r.Reason); err != nil {
@@ -119,7 +131,7 @@ func (r *ruling) rule(w *world, what flow.Ruling) error {
 		}
 		moves, err := a.RuleKYC(w.ctx, flow.ProjectID(r.Project), what, r.Reason)
 		if illegal, ok := errors.AsType[*flow.IllegalMove](err); ok {
-			return fmt.Errorf("this project cannot be told to %s: its KYC is %s", illegal.Trigger, illegal.From)
+			return fmt.Errorf("this project cannot be told to %s: its KYC is %s (%s)", illegal.Trigger, illegal.From, beforeRuling(flow.KYCStatus(illegal.From)))
 		}
 		if flow.CodeOf(err) == flow.CodeNotFound {
 			return fmt.Errorf("there is no project %q (see: till merchants list)", r.Project)

@@ -35,7 +35,7 @@ func (l *look) dataDir(ctx context.Context) {
 	case err != nil:
 		l.fail("The data dir "+l.DataDir+" cannot be read: "+brief(err)+".", "ls -ld "+quoted(l.DataDir)+"   (then run Till as its owner)")
 	case !info.IsDir():
-		l.fail("The data dir "+l.DataDir+" is a file.", "till doctor --data-dir ./data   (then set it so everywhere)")
+		l.fail("The data dir "+l.DataDir+" is a file.", "ls -l "+quoted(l.DataDir)+"   (move it away, for a folder of that name; or give the right --data-dir)")
 	default:
 		l.holder(ctx)
 	}
