@@ -88,7 +88,7 @@ func (r *calling) client() (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{base: cmp.Or(r.URL, kept["TILL_URL"], standardURL), key: cmp.Or(os.Getenv("TILL_SECRET_KEY"), kept["TILL_SECRET_KEY"]), http: loopbackClient()}
+	c := &client{base: cmp.Or(r.URL, kept["TILL_URL"], standardURL), key: keyAtHand(kept), http: loopbackClient()}
 	c.base = strings.TrimSuffix(c.base, "/")
 	at, err := url.Parse(c.base)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
@@ -101,6 +101,12 @@ func (r *calling) client() (*client, error) {
 		return nil, refusedError{fmt.Errorf("a live key is not sent over plain http to %s", at.Host)}
 	}
 	return c, nil
+}
+
+// keyAtHand is the key of the environment, or that of the file of keys. A line's end that
+// was copied with it is no part of it.
+func keyAtHand(kept map[string]string) string {
+	return cmp.Or(strings.TrimSpace(os.Getenv("TILL_SECRET_KEY")), kept["TILL_SECRET_KEY"])
 }
 
 // readEnvFile reads lines as NAME=value; a file that is not there has none.

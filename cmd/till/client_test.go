@@ -50,6 +50,26 @@ func TestAClientWaitsForItsTurn(t *testing.T) {
 	}
 }
 
+// A key that was copied with its line's end is that key; one with a line break inside is
+// none, and not a Till that does not answer.
+func TestAKeyIsReadWithoutWhatStandsAroundIt(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer sk_test_somebodys" {
+			t.Errorf("it was called with %q", r.Header.Get("Authorization"))
+		}
+		io.WriteString(w, anEmptyPage)
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("TILL_URL", server.URL)
+	for key, want := range map[string]int{"sk_test_somebodys\r": exitOK, " sk_test_somebodys\n": exitOK, "sk_test_some\nbodys": exitUsage, "sk_test_ñ": exitUsage} {
+		t.Setenv("TILL_SECRET_KEY", key)
+		var o, e strings.Builder
+		if code := run(t.Context(), []string{"sessions", "list"}, &o, &e); code != want || want == exitUsage && !strings.Contains(e.String(), "this is no secret key") {
+			t.Errorf("with %q it ended with %d: %s", key, code, e.String())
+		}
+	}
+}
+
 // One that has to wait too long is told so.
 func TestAClientDoesNotWaitForever(t *testing.T) {
 	n := 0

@@ -25,6 +25,8 @@ func errNeedsYes(what string) error {
 // not.
 func mayUse(key string, live bool) error {
 	switch {
+	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return usageError{errors.New("this is no secret key: a blank, a line break or a strange letter stands in it")}
 	case strings.HasPrefix(key, liveKey) && !live:
 		return refusedError{errors.New("this is a live key, and real money: say --live")}
 	case strings.HasPrefix(key, testKey) && live:

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -47,7 +45,7 @@ func (o *owning) mine(w *world, a *checkout.Accounts, or string) (flow.Project, 
 	if err != nil {
 		return flow.Project{}, err
 	}
-	text := cmp.Or(os.Getenv("TILL_SECRET_KEY"), kept["TILL_SECRET_KEY"])
+	text := keyAtHand(kept)
 	if text == "" {
 		return flow.Project{}, usageError{errors.New(or + " (see: till merchants list), or have a key of it in TILL_SECRET_KEY or " + o.EnvFile)}
 	}
