@@ -147,7 +147,7 @@ func there(set config.Settings, name, none string) error {
 	if err == nil || store.Unopened(err) {
 		return unopened(name+".db", err)
 	}
-	return fmt.Errorf("%s in %s: %w (is --data-dir right?)", none, set.DataDir, err)
+	return fmt.Errorf("%s in %s: %w (is --data-dir right? the first start of till dev or till serve makes what is kept)", none, set.DataDir, err)
 }
 
 // lockDir takes a data dir for this process alone, as a server does. done says what

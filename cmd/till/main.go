@@ -97,7 +97,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	parser, err := kong.New(&cmds, append(plantedCmds(), kong.Name("till"), kong.UsageOnError(),
 		kong.Description("Till collects payments inside a WhatsApp chat.\n\nStart with:  till dev"),
 		kong.Writers(out, errs), kong.Exit(func(code int) { exited = code }),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(typedDuration)),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(typedDuration)), kong.TypeMapper(reflect.TypeFor[time.Time](), kong.MapperFunc(typedTime)),
 		kong.KindMapper(reflect.Int, kong.MapperFunc(typedNumber)), kong.KindMapper(reflect.Int64, kong.MapperFunc(typedNumber)), kong.WithAfterApply(leftEmpty),
 		kong.Configuration(read, files...), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
@@ -150,6 +150,20 @@ func typedDuration(at *kong.DecodeContext, into reflect.Value) error {
 		return fmt.Errorf("%q is no duration: 90s, 30m and 48h are", text)
 	}
 	into.SetInt(int64(d))
+	return nil
+}
+
+// typedTime reads a moment. kong would show how Go writes the form of one.
+func typedTime(at *kong.DecodeContext, into reflect.Value) error {
+	var text string
+	if err := at.Scan.PopValueInto("time", &text); err != nil {
+		return err
+	}
+	moment, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return fmt.Errorf("%q is no time: 2026-11-20T08:00:00Z is", text)
+	}
+	into.Set(reflect.ValueOf(moment))
 	return nil
 }
 

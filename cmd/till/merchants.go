@@ -158,7 +158,7 @@ func known(w *world, set config.Settings, project string) error {
 
 // withAccounts opens the accounts, beside whatever else has them open.
 func withAccounts(w *world, set config.Settings, do func(*checkout.Accounts) error) error {
-	return beside(w, set, store.Accounts, "accounts", "there are no merchants", func(db *store.DB) error {
+	return beside(w, set, store.Accounts, "accounts", "there are no accounts", func(db *store.DB) error {
 		return do(checkout.NewAccounts(db, time.Now, rand.Reader))
 	})
 }

@@ -26,13 +26,14 @@ func TestAWrongWordIsAnsweredWithTheNearest(t *testing.T) {
 	}
 }
 
-// Who writes an amount in naira, how long something lasts in days or in words, or a
-// number that is none, is shown how it is written.
+// Who writes an amount in naira, how long something lasts in days or in words, a time
+// without its zone, or a number that is none, is shown how it is written.
 func TestAnAmountOrDurationThatIsNoneIsAnsweredWithOne(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for says, lines := range map[string][]string{
 		"whole kobo: 500000 is ₦5,000":           {"sessions create 5000.50", "sessions create ₦5,000", "sessions create 5k", "pay wsp_sess_x --amount 3000.00"},
 		"is no whole number, or too large a one": {"events list --limit x", "serve --rate-limit-test 1.5", "serve --second-person-above 99999999999999999999", "config --whatsapp-numbers="},
+		"is no time: 2026-11-20T08:00:00Z is":    {"payer touched yesterday", "payer touched 2026-11-20", "payer touched 2026-11-20T08:00:00Z 11:00"},
 		"is no duration: 90s, 30m and 48h are":   {"events list --since yesterday", "clock advance 3x", "payer unseen 2y", "serve --whatsapp-canary 1d"},
 	} {
 		for _, line := range lines {
