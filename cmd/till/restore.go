@@ -30,9 +30,9 @@ type restoreCmd struct {
 
 // Help is the command's example and what it does.
 func (restoreCmd) Help() string {
-	return "Example:\n\n    till restore till-2026-11-22.tar.gz --data-dir ./data\n\n" +
+	return "Example:\n\n    till restore till-2026-11-22.tar.gz --data-dir ./data --yes\n\n" +
 		"Stop the server first. The backup is unpacked aside, and proven there: every file by its hash, every database page by page, every ledger by its invariants. " +
-		"Only then it takes the place of the data dir; what was there is renamed beside it. " +
+		"Only then it takes the place of the data dir; what was there is renamed beside it, and without --yes nothing is done where something was. " +
 		"WhatsApp's numbers stay linked; each payer's first message is asked for a second time, since their phones have gone on. " +
 		"The key that its secrets are sealed with is in no backup unless that was asked for: that of the data dir stays, and where another is needed, its id is told. " +
 		"What happened since the backup is gone from it: the bank may have paid merchants out, and refunded, what the backup still owes. " +
