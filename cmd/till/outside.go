@@ -58,8 +58,8 @@ type networkCmd struct {
 }
 
 func (networkCmd) Help() string {
-	return "Example:\n\n    till network --addr 127.0.0.1:8090 --file ./network.db\n\nThen:\n\n" +
-		"    TILL_WHATSAPP_DIAL=127.0.0.1:8090 TILL_WHATSAPP_ROOT_KEY=<the printed key> till dev"
+	return "Example:\n\n    till network --addr 127.0.0.1:8090 --file ./network.db\n\nThen, with a data dir of its own, since a number is linked to one network:\n\n" +
+		"    TILL_WHATSAPP_DIAL=127.0.0.1:8090 TILL_WHATSAPP_ROOT_KEY=<the printed key> till dev --data-dir ./data-outside"
 }
 
 // Run serves the network until it is told to stop.
@@ -86,7 +86,7 @@ type bankCmd struct {
 }
 
 func (bankCmd) Help() string {
-	return "Example:\n\n    till bank --addr 127.0.0.1:8091 --file ./bank.db\n\nThen:\n\n    TILL_BANK_URL=http://127.0.0.1:8091 till dev"
+	return "Example:\n\n    till bank --addr 127.0.0.1:8091 --file ./bank.db\n\nThen, with a data dir of its own, since this bank knows nothing of what was paid at another:\n\n    TILL_BANK_URL=http://127.0.0.1:8091 till dev --data-dir ./data-outside"
 }
 
 // Run serves the bank until it is told to stop.
