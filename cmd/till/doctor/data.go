@@ -60,7 +60,8 @@ func (l *look) database(ctx context.Context) {
 	case seen == 0:
 		l.ok("Nothing is kept yet: the first start makes the databases.")
 	case seen < len(databases):
-		l.fail(fmt.Sprintf("Of the %d databases in %s, %d are missing.", len(databases), l.DataDir, len(databases)-seen), l.restore())
+		l.fail(fmt.Sprintf("Of the %d databases in %s, %d are missing.", len(databases), l.DataDir, len(databases)-seen),
+			l.restore()+"   (where the first start did not end well, start it again instead: it makes what is missing, and refuses where something was kept)")
 	case whole:
 		l.ok(fmt.Sprintf("All %d databases are whole and of this Till: %s.", seen, bytesOf(uint64(max(size, 0)))))
 	}

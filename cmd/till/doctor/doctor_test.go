@@ -325,7 +325,7 @@ func faultsOfThePlace() []fault {
 			mends:  func(s *stage, _ string) { s.must(os.Remove(s.file("test.db-wal"))) },
 		},
 		{
-			name: "a database is missing", check: "database", state: doctor.Fail, what: `Of the 3 databases in .*, 1 are missing`, fix: `^till restore `,
+			name: "a database is missing", check: "database", state: doctor.Fail, what: `Of the 3 databases in .*, 1 are missing`, fix: `^till restore .*   \(where the first start did not end well, start it again`,
 			breaks: func(s *stage) { s.must(os.Rename(s.file("live.db"), s.file("kept"))) },
 			mends:  func(s *stage, _ string) { s.must(os.Rename(s.file("kept"), s.file("live.db"))) },
 		},
