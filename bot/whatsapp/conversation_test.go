@@ -367,7 +367,7 @@ func (p *payer) write(ctx context.Context, s bottest.Saying) (m wanet.Message, e
 	case s.Quoted != "":
 		m, err = p.SendQuote(ctx, bottest.Number, s.Text, s.Quoted)
 	case media[s.Kind] != nil:
-		m, err = p.SendMessage(ctx, bottest.Number, media[s.Kind], "")
+		m, err = p.SendMessage(ctx, bottest.Number, media[s.Kind])
 	default:
 		m, err = p.Send(ctx, bottest.Number, s.Text)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"till/bot"
 	"till/bot/whatsapp"
+	"till/bot/whatsapp/wanet"
 	"till/flow"
 	"till/flow/checkout"
 )
@@ -87,10 +88,10 @@ func TestHearsEveryKind(t *testing.T) {
 }
 
 // sends sends a message from a phone.
-func sends(t *testing.T, p phoneSender, m *waE2E.Message) func() (string, error) {
+func sends(t *testing.T, p *wanet.Phone, m *waE2E.Message) func() (string, error) {
 	t.Helper()
 	return func() (string, error) {
-		sent, err := p.SendMessage(t.Context(), ourNumber, m, "")
+		sent, err := p.SendMessage(t.Context(), ourNumber, m)
 		return sent.ID, err
 	}
 }

@@ -2,23 +2,14 @@ package whatsapp_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"go.mau.fi/whatsmeow/proto/waE2E"
-
 	"till/bot"
-	"till/bot/whatsapp/wanet"
 )
-
-// phoneSender sends any message.
-type phoneSender interface {
-	SendMessage(ctx context.Context, to string, m *waE2E.Message, id string) (wanet.Message, error)
-}
 
 // Nothing of what a payer types can be read in the library's own file, not while
 // it waits to be kept, not in its write-ahead log, and not afterwards; a message

@@ -124,7 +124,7 @@ func (p *Phone) install(t *batch) error {
 		Signed:       signedKey{ID: p.d.keys.Signed.ID + 1, Public: pub, Signature: sig[:]},
 	}
 	p.rec.Signed = join(pub, signed.Bytes())
-	if err = p.addKeys(t, keysAtFirst); err != nil {
+	if err = p.addKeys(t); err != nil {
 		return err
 	}
 	return p.d.save(t)
@@ -227,9 +227,9 @@ func (p *Phone) Account() *Account { return p.a }
 func (p *Phone) table(name string) string { return name + "/" + p.a.phone }
 
 // addKeys makes one-time keys and publishes them. The caller holds Network.mu.
-func (p *Phone) addKeys(t *batch, count int) error {
-	keys := make([]oneTimeKey, 0, count)
-	for range count {
+func (p *Phone) addKeys(t *batch) error {
+	keys := make([]oneTimeKey, 0, keysAtFirst)
+	for range keysAtFirst {
 		k, err := newKey(p.a.n.rand)
 		if err != nil {
 			return err
@@ -248,7 +248,7 @@ func (p *Phone) refill(t *batch) error {
 	if p.gone || len(p.d.oneTime) >= keysWanted {
 		return nil
 	}
-	return p.addKeys(t, keysAtFirst)
+	return p.addKeys(t)
 }
 
 // loadPhones rebuilds phones and their messages from the journal.

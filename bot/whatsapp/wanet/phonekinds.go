@@ -20,7 +20,7 @@ func (p *Phone) React(ctx context.Context, to, id, sign string) (Message, error)
 	}
 	return p.SendMessage(ctx, to, &waE2E.Message{ReactionMessage: &waE2E.ReactionMessage{
 		Key: key, Text: &sign, SenderTimestampMS: new(p.a.n.now().UnixMilli()),
-	}}, "")
+	}})
 }
 
 // Edit puts another text in the place of an own message.
@@ -53,7 +53,7 @@ func (p *Phone) change(ctx context.Context, to, id string, change *waE2E.Protoco
 	if change.GetType() == waE2E.ProtocolMessage_MESSAGE_EDIT {
 		msg = &waE2E.Message{EditedMessage: &waE2E.FutureProofMessage{Message: msg}}
 	}
-	return p.SendMessage(ctx, to, msg, "")
+	return p.SendMessage(ctx, to, msg)
 }
 
 // keyOf names a message of a chat.
@@ -101,7 +101,7 @@ func (p *Phone) SetDisappearing(ctx context.Context, to string, after time.Durat
 	}
 	return p.SendMessage(ctx, to, &waE2E.Message{ProtocolMessage: &waE2E.ProtocolMessage{
 		Type: waE2E.ProtocolMessage_EPHEMERAL_SETTING.Enum(), EphemeralExpiration: &seconds, EphemeralSettingTimestamp: new(n.now().Unix()),
-	}}, "")
+	}})
 }
 
 // text is a text as this phone sends it to a chat.

@@ -14,17 +14,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-const (
-	maxText = 65_536
-	maxID   = 64
-)
+const maxText = 65_536
 
 // Send sends a text to a number, as its owner would type it.
 func (p *Phone) Send(ctx context.Context, to, text string) (Message, error) {
 	if err := checkText(text); err != nil {
 		return Message{}, err
 	}
-	return p.SendMessage(ctx, to, p.text(to, text), "")
+	return p.SendMessage(ctx, to, p.text(to, text))
 }
 
 // SendQuote sends a text that answers an earlier message of the chat.
@@ -63,7 +60,7 @@ func (p *Phone) SendQuote(ctx context.Context, to, text, quoted string) (Message
 	if seconds := fades(p.text(to, text)); seconds > 0 {
 		about.Expiration = &seconds
 	}
-	return p.SendMessage(ctx, to, &waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{Text: &text, ContextInfo: about}}, "")
+	return p.SendMessage(ctx, to, &waE2E.Message{ExtendedTextMessage: &waE2E.ExtendedTextMessage{Text: &text, ContextInfo: about}})
 }
 
 func checkText(text string) error {
@@ -73,27 +70,18 @@ func checkText(text string) error {
 	return nil
 }
 
-// SendMessage sends any message, under the given id or one of its own. An id that
-// was used in this chat before sends nothing again.
-func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message, id string) (Message, error) {
-	if len(id) > maxID {
-		return Message{}, fmt.Errorf("%w: an id has at most %d bytes", ErrInput, maxID)
-	}
-	if id == "" {
-		id = "3A" + fmt.Sprintf("%X", p.a.n.random(15))
-	}
+// SendMessage sends any message, under an id of its own.
+func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message) (Message, error) {
+	id := "3A" + fmt.Sprintf("%X", p.a.n.random(15))
 	raw, err := proto.Marshal(msg)
 	if err != nil {
 		return Message{}, fmt.Errorf("encoding the message: %w", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a, targets, old, err := p.own(to, id)
+	a, targets, _, err := p.own(to, id)
 	if err != nil {
 		return Message{}, fmt.Errorf("sending to %s: %w", to, err)
-	}
-	if old != nil {
-		return old.Message, nil
 	}
 	text, quoted, _ := describe(msg)
 	s := &stored{Raw: raw, Kind: kindOf(msg), Message: Message{
