@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alecthomas/kong"
-
 	"till/cmd/till/tilltest"
 )
 
@@ -82,9 +80,7 @@ func TestTheConsolesCommandsAreUnderstood(t *testing.T) {
 			for _, found := range shown.FindAllStringSubmatch(v.page(where), -1) {
 				call := regexp.MustCompile(`'[^']*'`).ReplaceAllString(html.UnescapeString(found[1]), "x")
 				seen[call] = true
-				parser, err := kong.New(&commands{}, kong.Name("till"), kong.Exit(func(int) {}))
-				must(t, err)
-				if _, err := parser.Parse(strings.Fields(call)); err != nil {
+				if _, err := parser().Parse(strings.Fields(call)); err != nil {
 					t.Errorf("%s shows till %s: %v", where, call, err)
 				}
 			}

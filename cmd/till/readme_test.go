@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -202,12 +203,13 @@ func TestTheReadmesCommandsAreUnderstood(t *testing.T) {
 	}
 }
 
+// parser reads calls of the program. It is made once: that takes longer than to read them all.
+var parser = sync.OnceValue(func() *kong.Kong { return kong.Must(&commands{}, kong.Name("till"), kong.Exit(func(int) {})) })
+
 // understood fails the test where the program does not understand a call of it.
 func understood(t *testing.T, args string) {
 	t.Helper()
-	parser, err := kong.New(&commands{}, kong.Name("till"), kong.Exit(func(int) {}))
-	must(t, err)
-	if _, err := parser.Parse(strings.Fields(args)); err != nil {
+	if _, err := parser().Parse(strings.Fields(args)); err != nil {
 		t.Errorf("till %s: %v", args, err)
 	}
 }
@@ -227,7 +229,7 @@ func routed(t *testing.T, method, path string) {
 // is a comment of the shell.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	call, own := regexp.MustCompile(`\btill ([a-z][^&|>)#\n]*)`), regexp.MustCompile(`<[^>]*>|'[^']*'|\$\(date[^)]*\)`)
-	for _, v := range leaves(t) {
+	for _, v := range leaves() {
 		_, detail, _ := strings.Cut(v.node.Detail, "Example")
 		n := 0
 		for line := range strings.Lines(detail) {

@@ -105,12 +105,9 @@ type leaf struct {
 }
 
 // leaves are all commands that do something.
-func leaves(t *testing.T) []leaf {
-	t.Helper()
-	parser, err := kong.New(&commands{}, kong.Name("till"))
-	must(t, err)
+func leaves() []leaf {
 	var all []leaf
-	for _, node := range parser.Model.Leaves(false) {
+	for _, node := range parser().Model.Leaves(false) {
 		v := leaf{node: node, short: map[string]string{}}
 		for at := node; at.Type != kong.ApplicationNode; at = at.Parent {
 			v.path = slices.Insert(v.path, 0, at.Name)
@@ -152,7 +149,7 @@ func TestEveryVerbAndFlagIsUsedInAScript(t *testing.T) {
 		})
 	}
 	known := map[string]bool{}
-	for _, v := range leaves(t) {
+	for _, v := range leaves() {
 		name := strings.Join(v.path, " ")
 		if known[name] = true; unused[name] == "" && !used(v.path, "") {
 			t.Errorf("no script uses till %s", name)
@@ -225,7 +222,7 @@ func TestALiveKeyIsRefusedUnlessItIsMeant(t *testing.T) {
 	more := map[string][]string{"chaos rail": {"--off"}, "webhooks remove": {"--yes"}, "try": {"--wait=1ms"}}
 	arguments := map[string]string{"amount": "500000", "event": "charge.success", "by": "1m"}
 	n := 0
-	for _, v := range leaves(t) {
+	for _, v := range leaves() {
 		if !slices.Contains(v.flags, "env-file") || !slices.Contains(v.flags, "url") {
 			continue
 		}
@@ -268,7 +265,7 @@ func TestWhatIsLiveIsNamedBeforeItIsTouched(t *testing.T) {
 	}
 	t.Setenv("TILL_SECRET_KEY", project.SecretKey)
 	n := 0
-	for _, v := range leaves(t) {
+	for _, v := range leaves() {
 		if !slices.Contains(v.flags, "live") || !slices.Contains(v.flags, "data-dir") {
 			continue
 		}

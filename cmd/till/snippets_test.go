@@ -28,7 +28,7 @@ type language struct {
 	name    string
 	program string // what has to be installed
 	ext     string
-	run     []string
+	run     []string // nil where it is built
 }
 
 func languages() []language {
@@ -37,18 +37,17 @@ func languages() []language {
 		{"node", "node", ".mjs", []string{"node"}},
 		{"php", "php", ".php", []string{"php"}},
 		{"python", "python3", ".py", []string{"python3"}},
-		{"go", "go", ".go", []string{"go", "run"}},
+		{"go", "go", ".go", nil},
 	}
 }
 
-// prepared is a language's snippet, ready to be run. Go's is built first: go run
-// would take its time and its environment into every try.
+// prepared is a language's snippet, ready to be run.
 func (l language) prepared(t *testing.T, task string) func(env []string, stdin []byte, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join("..", "..", "api", "snippets", l.name, task+l.ext))
 	must(t, err)
 	command := append(append([]string{}, l.run...), file)
-	if l.name == "go" {
+	if l.run == nil { // go run would take its time and its environment into every try
 		bin := filepath.Join(t.TempDir(), task)
 		if out, err := exec.Command("go", "build", "-o", bin, file).CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v\n%s", file, err, out)
@@ -86,9 +85,13 @@ func TestTheSnippetsWork(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			tilltest.Need(t, l.name, l.program)
 			env := []string{"TILL_URL=" + m.base, "TILL_SECRET_KEY=" + m.key}
+			programs := map[string]func([]string, []byte, ...string) (string, string, error){}
+			for _, task := range []string{"create-session", "pay-bank-transfer", "create-charge", "verify-webhook", "verify-webhook-v1a"} {
+				programs[task] = l.prepared(t, task)
+			}
 			run := func(task string, env []string, args ...string) object {
 				t.Helper()
-				out, bad, err := l.prepared(t, task)(env, nil, args...)
+				out, bad, err := programs[task](env, nil, args...)
 				if err != nil {
 					t.Fatalf("%s: %v\n%s%s", task, err, out, bad)
 				}
@@ -109,18 +112,18 @@ func TestTheSnippetsWork(t *testing.T) {
 			}
 			wrong := []string{"TILL_URL=" + m.base, "TILL_SECRET_KEY=sk_test_wrong"}
 			for _, task := range []string{"create-session", "create-charge"} {
-				if out, bad, err := l.prepared(t, task)(wrong, nil); err == nil || !strings.Contains(out+bad, "invalid_api_key") {
+				if out, bad, err := programs[task](wrong, nil); err == nil || !strings.Contains(out+bad, "invalid_api_key") {
 					t.Errorf("%s with a wrong key: %v\n%s%s", task, err, out, bad)
 				}
 			}
-			verifies(t, l.prepared(t, "verify-webhook"), bySecret)
+			verifies(t, programs["verify-webhook"], bySecret)
 			t.Run("v1a", func(t *testing.T) {
 				if l.name == "python" && !strings.Contains(os.Getenv("TILL_TEST_REQUIRE"), l.name) { // whose own library knows no Ed25519
 					if err := exec.CommandContext(t.Context(), l.program, "-c", "import cryptography").Run(); err != nil {
 						t.Skip("skipped: Python's package cryptography is not installed")
 					}
 				}
-				verifies(t, l.prepared(t, "verify-webhook-v1a"), byKey)
+				verifies(t, programs["verify-webhook-v1a"], byKey)
 			})
 		})
 	}

@@ -86,7 +86,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 // those that run until they are ended, and those whose data is a text of its own.
 func TestEveryCommandSpeaksJSON(t *testing.T) {
 	without := []string{"dev", "serve", "pair", "network", "bank", "completion", "sim"}
-	for _, v := range leaves(t) {
+	for _, v := range leaves() {
 		name := strings.Join(v.path, " ")
 		has := slices.Contains(v.flags, "json") || slices.Contains(v.flags, "format")
 		if has == slices.Contains(without, name) {
