@@ -15,15 +15,27 @@ const Patience = 20 * time.Second
 // after Patience. The words say what was waited for.
 func Until(tb testing.TB, what string, so func() bool) {
 	tb.Helper()
-	again := time.NewTicker(2 * time.Millisecond)
-	defer again.Stop()
-	over := time.NewTimer(Patience)
+	if !Within(Patience, so) {
+		tb.Fatalf("in vain waited until %s", what)
+	}
+}
+
+// Within asks again and again, and says whether the answer was yes in time. What takes
+// long to ask is asked less often, or asking would keep from work what is waited for.
+func Within(most time.Duration, so func() bool) bool {
+	over := time.NewTimer(most)
 	defer over.Stop()
-	for !so() {
+	for {
+		asked := now()
+		if so() {
+			return true
+		}
 		select {
-		case <-again.C:
+		case <-time.After(min(max(2*time.Millisecond, 3*now().Sub(asked)), 200*time.Millisecond)):
 		case <-over.C:
-			tb.Fatalf("in vain waited until %s", what)
+			return false
 		}
 	}
 }
+
+var now = time.Now //nolint:forbidigo // how long it takes to ask is the machine's time

@@ -24,6 +24,7 @@ import (
 	_ "modernc.org/sqlite" // the stock client's store
 
 	"till/bot/whatsapp/wanet"
+	"till/flow/await"
 )
 
 const (
@@ -283,19 +284,11 @@ func talking(tb testing.TB) (*wanet.Network, *client, *wanet.Phone) {
 	return n, bot(tb, n), phone(tb, n, payer(1))
 }
 
-// eventually waits for a state that no event announces; it yields, not sleeps.
+// eventually waits for a state that no event announces.
 func eventually(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.NewTimer(within)
-	defer limit.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			tb.Fatal("never: " + what)
-		}
+	if !await.Within(within, ok) {
+		tb.Fatal("never: " + what)
 	}
 }
 

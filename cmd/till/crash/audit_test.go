@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 )
 
 // audit compares what Till acknowledged with what Till has.
@@ -55,7 +56,7 @@ func (a *audit) replies(list []entry) {
 	each(list, func(e entry) {
 		var r reply
 		var err error
-		if !waits(tilltest.Patience, func() bool {
+		if !await.Within(tilltest.Patience, func() bool {
 			r, err = a.w.call(http.MethodPost, e.Path, e.Key, e.Body)
 			return err == nil && r.status < 500
 		}) {
@@ -87,7 +88,7 @@ func each[T any](list []T, do func(T)) {
 func (a *audit) session(id string) string {
 	var r reply
 	var err error
-	if !waits(tilltest.Patience, func() bool {
+	if !await.Within(tilltest.Patience, func() bool {
 		r, err = a.w.call(http.MethodGet, "/v1/whatsapp/checkout/sessions/"+id, "", "")
 		return err == nil && r.status < 500
 	}) {

@@ -16,6 +16,7 @@ import (
 	"text/tabwriter"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 )
 
 // space is a way to take Till's disk away while it runs, and to give it back.
@@ -91,7 +92,7 @@ func (w *world) comes(g *guest, bank *sql.DB) (again bool, err error) {
 
 // served holds that all came to what a guest came for, once there is room.
 func (w *world) served(g guest) {
-	if !waits(drained, func() bool { return w.status(g.one.session) == "PAID" }) { // the bank waits longer from try to try
+	if !await.Within(drained, func() bool { return w.status(g.one.session) == "PAID" }) { // the bank waits longer from try to try
 		w.wrong("lost", "%s was paid for and is %q", g.one.reference, w.status(g.one.session))
 	}
 	if _, err := g.p.hears(`1 Bank transfer`); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -87,7 +88,7 @@ func (a *audit) end() {
 	kept, bank := w.books("test"), w.books("bank")
 	defer kept.Close()
 	defer bank.Close()
-	if !waits(drained, func() bool {
+	if !await.Within(drained, func() bool {
 		return w.number(kept, "SELECT COUNT(*) FROM deliveries WHERE state <> 'delivered'") == 0 &&
 			w.number(bank, "SELECT COUNT(*) FROM notices WHERE state = 'owed'") == 0 &&
 			w.number(kept, "SELECT COUNT(*) FROM refunds WHERE status IN ('PENDING', 'PROCESSING')") == 0 &&

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 )
 
 // failing has a system call of Till fail with EIO from the Nth that a thread makes
@@ -26,7 +27,7 @@ func failing(w *world, calls string) space {
 			n++
 			p = tilltest.StartOther(w.tb, w.outside, nil, strace, "-f", "-p", strconv.Itoa(w.p.PID()), "-o", os.DevNull,
 				"-e", "trace="+calls, "-e", fmt.Sprintf("inject=%s:error=EIO:when=%d+", calls, n))
-			if !waits(tilltest.Patience, func() bool { return strings.Contains(p.Said(), "attached") }) {
+			if !await.Within(tilltest.Patience, func() bool { return strings.Contains(p.Said(), "attached") }) {
 				return fmt.Errorf("strace does not look on: %s", p.Said())
 			}
 			return nil

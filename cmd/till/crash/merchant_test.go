@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 )
 
 // sale is one session and what the driver knows to have been done to it.
@@ -188,7 +189,7 @@ func (s *shop) byTransfer(one *sale, path string, random *rand.Rand) error {
 // refund sends back what was paid, once it is there.
 func (s *shop) refund(one *sale) error {
 	var payment string
-	there := waits(tilltest.Patience, func() bool {
+	there := await.Within(tilltest.Patience, func() bool {
 		r, err := s.w.call(http.MethodGet, "/v1/payments?sessionId="+one.session, "", "")
 		if err != nil || len(r.items()) == 0 {
 			return false

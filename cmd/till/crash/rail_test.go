@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 )
 
 // The ways in which a bank does what it is asked and does not say so.
@@ -157,7 +158,7 @@ func unsaid(w *world, l *line, orders, together int) (longest time.Duration, ask
 	}
 	group.Wait()
 	for _, one := range sales {
-		if !waits(tilltest.Patience, func() bool { return w.status(one.session) == "PAID" }) {
+		if !await.Within(tilltest.Patience, func() bool { return w.status(one.session) == "PAID" }) {
 			w.wrong("lost", "%s was paid for and is %q", one.session, w.status(one.session))
 		}
 	}
@@ -239,7 +240,7 @@ func unsaidOut(w *world, l *line, refunds int) (asked int) {
 	kept, bank := w.books("test"), w.books("bank")
 	defer kept.Close()
 	defer bank.Close()
-	if !waits(drained, func() bool {
+	if !await.Within(drained, func() bool {
 		return w.number(kept, "SELECT COUNT(*) FROM refunds WHERE status = 'PROCESSED'") == int64(refunds) && w.number(kept, "SELECT COUNT(*) FROM settlements WHERE status = 'SUCCEEDED'") == 1
 	}) {
 		w.wrong("stuck", "refunds are %v, and settlements %v", w.texts(kept, "SELECT status FROM refunds"), w.texts(kept, "SELECT status FROM settlements"))

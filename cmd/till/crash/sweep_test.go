@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 )
 
 // The work that goes on while Till is killed.
@@ -114,7 +115,7 @@ func swept(tb testing.TB, on string, kills int, seed uint64, kill killing, env .
 		kill(s, n, random, &out)
 		began := time.Now()
 		w.start()
-		if !waits(tilltest.Patience, w.ready) {
+		if !await.Within(tilltest.Patience, w.ready) {
 			tb.Fatalf("Till never got ready after kill %d:\n%s", n+1, w.p.Said())
 		}
 		out.ready = append(out.ready, time.Since(began))
@@ -124,7 +125,7 @@ func swept(tb testing.TB, on string, kills int, seed uint64, kill killing, env .
 		}
 	}
 	stop()
-	if !waits(drained+inVain, func() bool { // a payer who waits in vain says for what
+	if !await.Within(drained+inVain, func() bool { // a payer who waits in vain says for what
 		select {
 		case <-work:
 			return true

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"till/flow/await"
 )
 
 // alarmed is how long it may take until a number that was unlinked is said to be away.
@@ -31,7 +33,7 @@ func TestAnUnlinkedNumberStopsNothingElse(t *testing.T) {
 			must(t, w.network.Device(t.Context(), botNumber, d.Device, "logout", 0))
 		}
 	}
-	if !waits(alarmed, func() bool {
+	if !await.Within(alarmed, func() bool {
 		r, err := w.call(http.MethodGet, "/readyz", "", "")
 		return err == nil && r.status == http.StatusOK && r.text("state") == "degraded" && strings.Contains(r.body, "logged-out")
 	}) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 )
 
 // takenBack says how the newest steps of the databases are taken back, so that what a
@@ -152,7 +153,7 @@ func (u *upgrades) kill(s *shop, _ int, random *rand.Rand, _ *sweep) {
 				return false
 			}
 		}
-		if !waits(tilltest.Patience, func() bool { return ended() || w.ready() }) {
+		if !await.Within(tilltest.Patience, func() bool { return ended() || w.ready() }) {
 			w.tb.Fatalf("a start does not come to its end; Till said:\n%s", w.p.Said())
 		}
 		w.p.Kill()

@@ -17,6 +17,7 @@ import (
 
 	"till/bot/whatsapp/wanet"
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 )
 
 const (
@@ -100,25 +101,9 @@ func (w *world) start(more ...string) {
 // until waits until something has become so.
 func (w *world) until(what string, so func() bool) {
 	w.tb.Helper()
-	if !waits(tilltest.Patience, so) {
+	if !await.Within(tilltest.Patience, so) {
 		w.tb.Fatalf("in vain waited until %s; Till said:\n%s", what, w.p.Said())
 	}
-}
-
-// waits asks again and again, and says whether the answer was yes in time.
-func waits(most time.Duration, so func() bool) bool {
-	again := time.NewTicker(5 * time.Millisecond)
-	defer again.Stop()
-	over := time.NewTimer(most)
-	defer over.Stop()
-	for !so() {
-		select {
-		case <-again.C:
-		case <-over.C:
-			return false
-		}
-	}
-	return true
 }
 
 // wrong takes note of what must not be.

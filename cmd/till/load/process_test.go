@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"till/cmd/till/tilltest"
+	"till/flow/await"
 )
 
 // progress says what is being done: a run takes long.
@@ -66,9 +67,7 @@ func (p process) descriptors() int {
 // until asks again and again.
 func until(tb testing.TB, what string, lasts time.Duration, so func() bool) {
 	tb.Helper()
-	for end := time.Now().Add(lasts); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			tb.Fatalf("in vain waited until %s", what)
-		}
+	if !await.Within(lasts, so) {
+		tb.Fatalf("in vain waited until %s", what)
 	}
 }
