@@ -43,7 +43,7 @@ func TestABoundBetweenTwoMillisecondsDividesWhatWasMadeBeforeItFromTheRest(t *te
 	d := openDesk(t)
 	id := d.endpoint(d.key, d.catches().url, "session.created").text("data.id")
 	d.want(d.call("POST", sessions, d.key, good), http.StatusCreated, nil)
-	d.stands(d.newest("session.created"), "DELIVERED", "1")
+	d.stands(d.newest(), "DELIVERED", "1")
 	made := func(path string) time.Time {
 		t.Helper()
 		at, err := time.Parse(time.RFC3339, d.call("GET", path, d.key, "").text("data.items.0.createdAt"))

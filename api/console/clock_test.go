@@ -84,7 +84,7 @@ func TestLiveFollowsNoMovedClock(t *testing.T) {
 	if file := v.get("/sessions.csv?q=today"); !strings.Contains(file.body, opened.value("id")) {
 		t.Errorf("the file of what was opened today is %s", file.body)
 	}
-	w.today(v, "/sessions", true)
+	w.today(v, true)
 	w.wants(v.get("/developers/webhooks/"+made.value("id")), http.StatusOK, "An older secret")
 }
 
@@ -93,19 +93,19 @@ func TestTestFollowsItsMovedClock(t *testing.T) {
 	w := ahead(t)
 	w.opened(w.ada, "")
 	v := w.as(flow.RoleOwner)
-	w.today(v, "/sessions", true)
+	w.today(v, true)
 	w.moved.Add(int64(48 * time.Hour))
-	w.today(v, "/sessions", false)
+	w.today(v, false)
 }
 
-// today fails where a page shows its one time otherwise than it shows times of
-// today, or like that where is is false.
-func (w *world) today(v *visitor, page string, is bool) {
+// today fails unless the one time on the page of sessions is shown as a time of today, or
+// of another day where is says false.
+func (w *world) today(v *visitor, is bool) {
 	w.t.Helper()
-	got := v.get(page)
+	got := v.get("/sessions")
 	w.wants(got, http.StatusOK)
 	shown := regexp.MustCompile(`<time [^>]*>([^<]*)</time>`).FindStringSubmatch(got.body)
 	if shown == nil || is != regexp.MustCompile(`^\d\d:\d\d:\d\d$`).MatchString(shown[1]) {
-		w.t.Errorf("%s shows a time as %v; it is of today: %t", page, shown, is)
+		w.t.Errorf("the page shows a time as %v; it is of today: %t", shown, is)
 	}
 }

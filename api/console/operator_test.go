@@ -19,13 +19,13 @@ import (
 	"till/flow/store"
 )
 
-// linked puts a number that is live into an environment.
-func (w *world) linked(env flow.Environment, slot int, digits string) {
+// linked puts a number that is live into test.
+func (w *world) linked() {
 	w.t.Helper()
 	ctx, now := w.t.Context(), time.Now()
-	n := flow.Number{Slot: slot, Digits: digits, State: flow.NumberLive, Since: now, PhoneSeen: now, Holder: "host/1", Token: 1, HeldUntil: now.Add(time.Hour)}
-	err := w.dbs[env].Update(ctx, func(tx *store.Tx) error {
-		if err := tx.AddNumber(ctx, slot, now); err != nil {
+	n := flow.Number{Slot: 1, Digits: "2349010000001", State: flow.NumberLive, Since: now, PhoneSeen: now, Holder: "host/1", Token: 1, HeldUntil: now.Add(time.Hour)}
+	err := w.dbs[flow.Test].Update(ctx, func(tx *store.Tx) error {
+		if err := tx.AddNumber(ctx, n.Slot, now); err != nil {
 			return err
 		}
 		if _, err := tx.TakeNumber(ctx, n, "", now); err != nil {
@@ -35,7 +35,7 @@ func (w *world) linked(env flow.Environment, slot int, digits string) {
 		return err
 	})
 	if err == nil {
-		err = w.boards[env].Refresh(ctx)
+		err = w.boards[flow.Test].Refresh(ctx)
 	}
 	must(w.t, err)
 }
@@ -54,7 +54,7 @@ func (w *world) lastAudit() flow.Audited {
 // no order is taken without the form's own token.
 func TestOperationsAreForOperatorsAlone(t *testing.T) {
 	w := open(t)
-	w.linked(flow.Test, 1, "2349010000001")
+	w.linked()
 	pages := []string{"/ops", "/ops/live", "/ops/merchants", "/ops/merchants/" + string(w.ada.project.ID), "/ops/doctor", "/ops/audit", "/ops/people"}
 	orders := []string{
 		"/ops/numbers/1/switch", "/ops/numbers/1/bounds", "/ops/methods/ussd", "/ops/merchants/" + string(w.ada.project.ID) + "/kyc",
@@ -90,7 +90,7 @@ func TestOperationsAreForOperatorsAlone(t *testing.T) {
 // tick; it stands in the audit log and holds at once.
 func TestAnOperatorHandlesANumber(t *testing.T) {
 	w := open(t)
-	w.linked(flow.Test, 1, "2349010000001")
+	w.linked()
 	v := w.as(flow.RoleOperator)
 	board := w.boards[flow.Test]
 	state := func() flow.NumberState { return board.Numbers()[0].At(time.Now()) }

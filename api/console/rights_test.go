@@ -170,7 +170,7 @@ func (v *visitor) asks(method, path string, fields url.Values) int {
 // merchant's, in the other environment, without the form's token, and by nobody.
 func TestWhoMayDoWhat(t *testing.T) {
 	w := open(t)
-	w.linked(flow.Test, 1, "2349010000001")
+	w.linked()
 	eve := w.merchant("Eve Shoes")
 	own, foreign := w.have(w.ada, "7730"), w.have(eve, "7731")
 	operator, err := w.accounts.AddPerson(t.Context(), "", "other@example.com", "a long password", flow.RoleOperator, "")

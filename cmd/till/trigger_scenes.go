@@ -101,12 +101,12 @@ func (s *scene) transfer(account string, amount int64) (rail string, err error) 
 	return booked.RailTransactionID, err
 }
 
-// becomes waits until the session stands somewhere.
-func (s *scene) becomes(status flow.SessionStatus) error {
-	return s.c.until(s.w, "the session to be "+string(status), func() (bool, error) {
+// paid waits until the session is paid.
+func (s *scene) paid() error {
+	return s.c.until(s.w, "the session to be "+string(flow.SessionPaid), func() (bool, error) {
 		var now aSession
 		err := s.c.get(s.w.ctx, at(sessionsPath, s.session), &now)
-		return now.Status == string(status), err
+		return now.Status == string(flow.SessionPaid), err
 	})
 }
 
@@ -119,7 +119,7 @@ func (s *scene) bought() (invoice, error) {
 	if _, err := s.transfer(c.VirtualAccount.AccountNumber, 0); err != nil {
 		return c, err
 	}
-	return c, s.becomes(flow.SessionPaid)
+	return c, s.paid()
 }
 
 func (s *scene) declined() error {
@@ -189,7 +189,7 @@ func (s *scene) reversed() error {
 	}
 	rail, err := s.transfer(c.VirtualAccount.AccountNumber, 0)
 	if err == nil {
-		err = s.becomes(flow.SessionPaid)
+		err = s.paid()
 	}
 	if err == nil {
 		err = s.post("/v1/test/bank/reversals", map[string]any{"railTransactionId": rail}, nil)

@@ -11,9 +11,8 @@ import (
 	"till/flow/store/storetest"
 )
 
-// delivery keeps an event that is owed to an endpoint, leased by A until a
-// minute after a time.
-func delivery(t *testing.T, db *store.DB, now time.Time) flow.Delivery {
+// delivery keeps an event that is owed to an endpoint, leased by A at noon.
+func delivery(t *testing.T, db *store.DB) flow.Delivery {
 	t.Helper()
 	to, e := endpoint(1), event(1, "wsp_sess_001", flow.ChargeSuccess)
 	d := flow.Delivery{ID: "dlv_1", Event: e.ID, Session: e.Session, Endpoint: to.ID, URL: to.URL, Secrets: to.Secrets, Body: e.Body, Lease: "A"}
@@ -24,7 +23,7 @@ func delivery(t *testing.T, db *store.DB, now time.Time) flow.Delivery {
 		if err := tx.AddEvent(ctx, e); err != nil {
 			return err
 		}
-		return tx.AddDelivery(ctx, d, now, now.Add(lease))
+		return tx.AddDelivery(ctx, d, noon, noon.Add(lease))
 	})
 	return d
 }
@@ -66,7 +65,7 @@ func owedDelivery(t *testing.T, db *store.DB) time.Time {
 
 func TestADeliveryIsClaimedWithAllItNeedsOnceItsLeaseIsOver(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
-		born := delivery(t, db, noon)
+		born := delivery(t, db)
 		if got := take(t, db, "B/1", noon.Add(lease-time.Millisecond), 10); len(got) != 0 {
 			t.Errorf("claimed %+v from under its lease", got)
 		}
@@ -81,7 +80,7 @@ func TestADeliveryIsClaimedWithAllItNeedsOnceItsLeaseIsOver(t *testing.T) {
 
 func TestATryThatFailedIsDueAgainAndOneThatDeliveredIsNot(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
-		d := delivery(t, db, noon)
+		d := delivery(t, db)
 		later := noon.Add(5 * time.Minute)
 		end(t, db, d, flow.Verdict{Status: 503, Reason: "status", Body: []byte("no"), Duration: 20 * time.Millisecond}, "pending", noon, later)
 		if at := owedDelivery(t, db); !at.Equal(later) {
@@ -109,7 +108,7 @@ func TestATryThatFailedIsDueAgainAndOneThatDeliveredIsNot(t *testing.T) {
 
 func TestATryThatWasOvertakenLeavesOnlyItsRecordUnlessItDelivered(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
-		slow := delivery(t, db, noon)
+		slow := delivery(t, db)
 		now := noon.Add(lease)
 		take(t, db, "B/1", now, 1)
 		for _, state := range []string{"pending", "dead"} {
@@ -135,7 +134,7 @@ func TestATryThatWasOvertakenLeavesOnlyItsRecordUnlessItDelivered(t *testing.T) 
 
 func TestAnEndpointThatIsGoneIsOwedNothingMore(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
-		d := delivery(t, db, noon)
+		d := delivery(t, db)
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
 			if _, err := tx.DisableEndpoint(ctx, d.Endpoint, flow.DisabledGone, noon); err != nil {
 				return err
@@ -158,7 +157,7 @@ func TestAnEndpointThatIsGoneIsOwedNothingMore(t *testing.T) {
 
 func TestAnEventIsOwedToAnEndpointOnce(t *testing.T) {
 	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
-		d := delivery(t, db, noon)
+		d := delivery(t, db)
 		d.ID = "dlv_2"
 		_ = refused(t, db, "a second delivery of the same event", func(ctx context.Context, tx *store.Tx) error { return tx.AddDelivery(ctx, d, noon, noon) })
 	})

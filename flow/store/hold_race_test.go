@@ -68,7 +68,7 @@ func TestWhatIsAskedForByHandMeanwhileIsNotHeldAnyMore(t *testing.T) {
 			ids := oweMany(t, db, 1, 0, 2)
 			statement(t, db, "UPDATE deliveries SET created_at = created_at - 1 WHERE id = '"+ids[0]+"'")
 			statement(t, db, "UPDATE deliveries SET attempts = 1 WHERE id = '"+ids[1]+"'") // the first is probed, and buried
-			held(t, db, endpoint(1).ID, noon, noon)
+			held(t, db, endpoint(1).ID)
 			meanwhile(t, c, flow.Delivery{Event: event(0, "", "").ID, Endpoint: endpoint(1).ID}, do)
 			n := doing(t, db, func(ctx context.Context, tx *store.Tx) (int, error) {
 				return tx.Count(ctx, "SELECT COUNT(*) FROM deliveries WHERE id = ? AND state = 'pending' AND cause = 'resend' AND token = 'H/1'", ids[0])

@@ -21,14 +21,14 @@ func nextOf(t *testing.T, db *store.DB, id string) time.Time {
 	})
 }
 
-// held has an endpoint held back, with all that it is owed.
-func held(t *testing.T, db *store.DB, to flow.EndpointID, now, probe time.Time) {
+// held has an endpoint held back at noon, with all that it is owed.
+func held(t *testing.T, db *store.DB, to flow.EndpointID) {
 	t.Helper()
 	update(t, db, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.OpenEndpoint(ctx, to, now, probe, false); err != nil {
+		if err := tx.OpenEndpoint(ctx, to, noon, noon, false); err != nil {
 			return err
 		}
-		_, err := tx.HoldDeliveries(ctx, to, now, 100)
+		_, err := tx.HoldDeliveries(ctx, to, noon, 100)
 		return err
 	})
 }
@@ -42,7 +42,7 @@ func TestWhatIsHeldKeepsTheTimeOfItsNextTry(t *testing.T) {
 		slices.SortFunc(list, func(a, b flow.Delivery) int { return strings.Compare(a.ID, b.ID) })
 		end(t, db, list[0], flow.Verdict{Status: 500}, "pending", noon, later)
 		end(t, db, list[1], flow.Verdict{Status: 500}, "pending", noon, soon) // the third is under way
-		held(t, db, to, noon, noon)
+		held(t, db, to)
 		for i, want := range []time.Time{later, soon, noon} {
 			if at := nextOf(t, db, ids[i]); !at.Equal(want) {
 				t.Errorf("held, %d is due %v and not %v", i, at, want)
@@ -76,7 +76,7 @@ func TestWhatWasNeverTriedIsProbedFirst(t *testing.T) {
 		}
 		statement(t, db, "UPDATE deliveries SET created_at = created_at + 1 WHERE id = '"+ids[2]+"'")
 		statement(t, db, "UPDATE deliveries SET next_at = next_at + 1 WHERE id = '"+ids[0]+"'")
-		held(t, db, to, noon, noon)
+		held(t, db, to)
 		var order []string
 		for i := range 5 {
 			now := noon.Add(time.Duration(i+1) * time.Minute)

@@ -174,7 +174,7 @@ func TestATryThatIsUnderWayDoesNotEndOneThatIsAskedForMeanwhile(t *testing.T) {
 		for _, ok := range []bool{true, false} {
 			var slow flow.Delivery
 			if ok {
-				slow = delivery(t, db, noon)
+				slow = delivery(t, db)
 			} else {
 				oweMany(t, db, 1, 50, 1)
 				slow = take(t, db, "A/5", noon, 10)[0]

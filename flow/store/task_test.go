@@ -231,7 +231,7 @@ func TestWhatADeadProcessHeldIsFreedAtOnce(t *testing.T) {
 		owe(t, db, "a", noon)
 		owe(t, db, "bb", noon.Add(time.Hour)) // held by nobody
 		claim(t, db, "A/1", noon, 1)
-		delivery(t, db, noon)
+		delivery(t, db)
 		update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.FreeLeases(ctx, noon) })
 		if got := subjects(claim(t, db, "B/1", noon, 10)); got != "a " {
 			t.Errorf("freed %s", got)

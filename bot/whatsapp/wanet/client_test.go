@@ -238,9 +238,10 @@ func phone(tb testing.TB, n *wanet.Network, number string) *wanet.Phone {
 	return p
 }
 
-// hears waits for the next message of the other side.
+// ear is how far a phone has listened.
 type ear struct{ next int64 }
 
+// hears waits for the next message of the other side.
 func (e *ear) hears(tb testing.TB, p *wanet.Phone, text string) wanet.Message {
 	tb.Helper()
 	limit := time.Now().Add(within)

@@ -85,7 +85,7 @@ func grow(b *testing.B, n int) *grown {
 	b.Helper()
 	w := prepare(b, settings{limit: 1_000_000})
 	w.start()
-	w.signUp(0, true)
+	w.signUp(0)
 	if _, _, err := w.open(context.Background(), 0, "headless"); err != nil {
 		b.Fatal(err)
 	}

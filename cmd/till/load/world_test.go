@@ -81,7 +81,7 @@ func newWorld(tb testing.TB, s settings) *world {
 		w.link()
 	}
 	for i := range merchants {
-		w.signUp(i, true)
+		w.signUp(i)
 	}
 	return w
 }
@@ -185,8 +185,8 @@ func (w *world) link() {
 	})
 }
 
-// signUp makes a merchant; its endpoint hears of payments.
-func (w *world) signUp(i int, hears bool) {
+// signUp makes a merchant, with an endpoint that hears of payments.
+func (w *world) signUp(i int) {
 	w.tb.Helper()
 	ctx := context.Background()
 	var made struct {
@@ -200,9 +200,6 @@ func (w *world) signUp(i int, hears bool) {
 	must(w.tb, err)
 	key := made.Data.Keys.SecretKey
 	w.keys = append(w.keys, key)
-	if !hears {
-		return
-	}
 	err = w.call(ctx, http.MethodPost, w.url("/v1/webhook-endpoints"), key, map[string]any{
 		"url": fmt.Sprintf("http://%s/hook/%d", w.relay.at, i), "events": []string{"charge.success"},
 	}, nil)

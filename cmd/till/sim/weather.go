@@ -103,7 +103,7 @@ func (w *world) enables(k *sink) {
 	w.ask("enable "+k.url, request{method: http.MethodPatch, path: "/v1/webhook-endpoints/" + k.id, key: key, body: `{"status":"ENABLED"}`}, nil)
 }
 
-// crashes has the process die, now or in the middle of what comes next.
+// dies has the process die, now or in the middle of what comes next.
 func (w *world) dies() {
 	at := pick(w, "now", atWrite, atWrite, "bank.before", "bank.after", "bank.after", "sink.after", "send.after", "send.before")
 	if at == "now" {
