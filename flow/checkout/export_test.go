@@ -108,17 +108,9 @@ func (r LedgerReport) Names() []string {
 // Empty says whether nothing is kept of a payer.
 func (p Payer) Empty() bool { return len(p.Chats)+len(p.Sessions)+len(p.Beside) == 0 }
 
-// HoldHashers has everybody wait who has a password hashed, until what it returns is
-// called.
-func (a *Accounts) HoldHashers() (release func()) {
-	for range hashers {
-		a.queue.slot <- struct{}{}
-	}
-	return func() {
-		for range hashers {
-			<-a.queue.slot
-		}
-	}
+// Turn waits for the turn of somebody from an address to have a password hashed.
+func (a *Accounts) Turn(ctx context.Context, address string) (done func(), err error) {
+	return a.queue.turn(ctx, address)
 }
 
 // Hashing is how many from an address have a password hashed or wait for it.
