@@ -108,10 +108,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		_, _ = fmt.Fprintln(errs, "till: a card number stands in an argument. Till takes none; nothing was done.")
 		return exitUsage
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(asMeant(args))
 	if exited >= 0 {
 		return exited // --help was answered
 	}
@@ -136,6 +133,20 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return codeOf(err)
 	}
 	return exitOK
+}
+
+// asMeant is what was typed, with what other programs are asked by for their help and
+// their version as this one is.
+func asMeant(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case args[0] == "--version":
+		return append([]string{"version"}, args[1:]...)
+	}
+	return args
 }
 
 // typedDuration reads how long something lasts. Who writes days, or words, is shown
