@@ -158,12 +158,13 @@ func only[T any](list []T, failure error, what, id string) (T, error) {
 // ofProject finds one row of a project by its id. Another project's takes as long to be
 // refused as one that never was: SQLite is led past the index of ids, by which it would read
 // the row to see whose it is, to the one of each project's (make fault-timing tells the
-// difference). PostgreSQL would plan a range anew each time.
+// difference), and told that it need not look for a second. PostgreSQL would plan a range anew
+// each time.
 func (r runner) ofProject() string {
 	if r.dialect == postgresDialect {
 		return ` WHERE project = ? AND id = ?`
 	}
-	return ` WHERE project = ?1 AND id BETWEEN ?2 AND ?2`
+	return ` WHERE project = ?1 AND id BETWEEN ?2 AND ?2 LIMIT 1`
 }
 
 // one reads the first row of a query; found is false where there is none.
