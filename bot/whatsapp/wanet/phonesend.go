@@ -79,7 +79,7 @@ func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message) 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a, targets, _, err := p.own(to, id)
+	a, targets, err := p.reach(to)
 	if err != nil {
 		return Message{}, fmt.Errorf("sending to %s: %w", to, err)
 	}
@@ -98,12 +98,15 @@ func (p *Phone) SendMessage(ctx context.Context, to string, msg *waE2E.Message) 
 func (p *Phone) Repeat(ctx context.Context, to, id string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a, targets, s, err := p.own(to, id)
-	if err == nil && s == nil {
-		err = fmt.Errorf("%w: there is no own message %q", ErrInput, id)
-	}
+	a, targets, err := p.reach(to)
 	if err != nil {
 		return fmt.Errorf("repeating a message to %s: %w", to, err)
+	}
+	p.a.n.mu.Lock()
+	s := p.byID[idKey(a.phone, id, true)]
+	p.a.n.mu.Unlock()
+	if s == nil {
+		return fmt.Errorf("repeating a message to %s: %w: there is no own message %q", to, ErrInput, id)
 	}
 	var msg waE2E.Message
 	if err = proto.Unmarshal(s.Raw, &msg); err != nil {
@@ -115,18 +118,18 @@ func (p *Phone) Repeat(ctx context.Context, to, id string) error {
 	return nil
 }
 
-// own is who a number is, the devices that an own message to it goes to, and the
-// one that was sent there under an id, nil for none. The caller holds p.mu.
-func (p *Phone) own(to, id string) (*Account, []*Device, *stored, error) {
+// reach is who a number is, and the devices that an own message to it goes to. The caller
+// holds p.mu.
+func (p *Phone) reach(to string) (*Account, []*Device, error) {
 	n := p.a.n
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a, err := n.find(to)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	targets, err := p.targets(a)
-	return a, targets, p.byID[idKey(a.phone, id, true)], err
+	return a, targets, err
 }
 
 // post encrypts a message for devices and queues it for them; keep becomes
