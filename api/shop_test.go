@@ -69,8 +69,7 @@ func (nowhere) Put(context.Context, flow.Chat)                     {}
 
 func open(t *testing.T) *shop {
 	t.Helper()
-	dir := t.TempDir()
-	return openOn(t, store.Config{Schema: store.Accounts, Dir: dir, Name: "accounts", Keys: storetest.Keys(t)}, store.Config{Schema: store.Checkout, Dir: dir, Name: "test", Keys: storetest.Keys(t)})
+	return openOn(t, storetest.SQLite(t, store.Accounts), storetest.SQLite(t, store.Checkout))
 }
 
 // openOn is open on databases of the test's choice.
@@ -78,15 +77,7 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 	t.Helper()
 	s := &shop{t: t, number: "2348000000001", log: &await.Log{}}
 	s.bank, s.phones = newPaper(s.now), &drawer{}
-	database := func(c store.Config) *store.DB {
-		db, err := store.Open(t.Context(), c)
-		if err != nil {
-			t.Fatalf("open %s: %v", c.Name, err)
-		}
-		t.Cleanup(func() { _ = db.Close() })
-		return db
-	}
-	s.accounts, s.checkouts = database(accounts), database(checkouts)
+	s.accounts, s.checkouts = storetest.Open(t, accounts), storetest.Open(t, checkouts)
 	t.Cleanup(func() { s.judgeEvents(s.checkouts) })
 	s.parts = checkout.Config{
 		DB: s.checkouts, Rail: s.bank, Places: nowhere{}, Banks: paperBanks(), Now: s.now, Rand: rand.Reader, Alone: true,

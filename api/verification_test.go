@@ -56,11 +56,7 @@ func openHastyDesk(t *testing.T, patience time.Duration) *desk {
 	t.Helper()
 	s := open(t)
 	d := &desk{shop: s}
-	var err error
-	if d.db, err = store.Open(t.Context(), store.Config{Schema: store.Checkout, Dir: t.TempDir(), Name: "test", Keys: storetest.Keys(t)}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.db.Close() })
+	d.db = storetest.Open(t, storetest.SQLite(t, store.Checkout))
 	t.Cleanup(func() { s.judgeEvents(d.db) })
 	line := s.bankOn(filepath.Join(t.TempDir(), "bank.db"))
 	d.wire = line(0)

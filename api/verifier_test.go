@@ -35,9 +35,7 @@ func (v *stranger) LookUpIdentity(ctx context.Context, p rail.Person) (flow.Matc
 // and returns a secret key of it and what ends its look-ups.
 func (d *desk) openEnvironment(env flow.Environment, r rail.Rail) (secret string, stop func()) {
 	d.t.Helper()
-	db, err := store.Open(d.t.Context(), store.Config{Schema: store.Checkout, Dir: d.t.TempDir(), Name: string(env), Keys: storetest.Keys(d.t)})
-	must(d.t, err)
-	d.t.Cleanup(func() { _ = db.Close() })
+	db := storetest.Open(d.t, storetest.SQLite(d.t, store.Checkout))
 	cfg := d.parts
 	cfg.DB, cfg.Rail, cfg.Log, cfg.Around.Live = db, r, d.server.cfg.Log, env == flow.Live
 	service, err := checkout.New(cfg)

@@ -80,19 +80,11 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 		t: t, log: &await.Log{}, verdict: flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte("thanks"), Duration: 3 * time.Millisecond},
 		dbs: map[flow.Environment]*store.DB{}, services: map[flow.Environment]*checkout.Service{}, boards: map[flow.Environment]*checkout.Board{},
 	}
-	dir := t.TempDir()
-	database := func(schema store.Schema, name string) *store.DB {
-		db, err := store.Open(t.Context(), store.Config{Schema: schema, Dir: dir, Name: name, Keys: storetest.Keys(t)})
-		if err != nil {
-			t.Fatalf("open %s: %v", name, err)
-		}
-		t.Cleanup(func() { _ = db.Close() })
-		return db
-	}
-	w.people = database(store.Accounts, "accounts")
+	database := func(schema store.Schema) *store.DB { return storetest.Open(t, storetest.SQLite(t, schema)) }
+	w.people = database(store.Accounts)
 	w.accounts = checkout.NewAccounts(w.people, func() time.Time { meanwhile(&w.entered); return w.now() }, rand.Reader)
 	w.run(w.accounts.Run)
-	w.dbs[flow.Test], w.dbs[flow.Live] = database(store.Checkout, "test"), database(store.Checkout, "live")
+	w.dbs[flow.Test], w.dbs[flow.Live] = database(store.Checkout), database(store.Checkout)
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.openBank()
 	verifications := map[flow.Environment]*checkout.Verifications{}

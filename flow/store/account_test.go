@@ -206,7 +206,7 @@ func TestTheKYCMovesFromWhereItIs(t *testing.T) {
 // address in lower case, with keys that work and nothing decided about them.
 func TestAccountsOfTheFirstSchemaAreTakenAlong(t *testing.T) {
 	first := []string{filepath.Join("migration", "accounts", "0001_accounts.sql")}
-	storetest.EachConfig(t, store.Accounts, func(t *testing.T, c store.Config) {
+	storetest.EachEmpty(t, store.Accounts, func(t *testing.T, c store.Config) {
 		madeBy(t, c, first, "INSERT INTO accounts VALUES ('a1', 'Ada@Example.com', 'x', 'Ada', 1), ('a2', 'Obi@Example.com', 'x', 'Obi', 1), ('a3', 'obi@example.com', 'x', 'Obi', 1);\n"+
 			"INSERT INTO projects VALUES ('p1', 'a1', 'Ada', 1);\nINSERT INTO keys VALUES ('k1', 'p1', 'test', 'secret', 'h1', 'sk', 1, 0, 0)")
 		db := storetest.Open(t, c)

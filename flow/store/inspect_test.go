@@ -19,7 +19,7 @@ import (
 // A look at a database says what it is, finds what is kept, and changes nothing:
 // not even one that is not there.
 func TestALookChangesNothing(t *testing.T) {
-	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+	storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
 		if c.URL == "" {
 			if _, err := store.Inspect(t.Context(), c, true, time.Now); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a look at nothing: %v", err)
@@ -49,7 +49,7 @@ func TestALookChangesNothing(t *testing.T) {
 
 // What a database lacks of this program's schema is named in order.
 func TestALookNamesWhatIsPending(t *testing.T) {
-	storetest.EachConfig(t, store.Accounts, func(t *testing.T, c store.Config) {
+	storetest.EachEmpty(t, store.Accounts, func(t *testing.T, c store.Config) {
 		update(t, storetest.Open(t, c), func(ctx context.Context, tx *store.Tx) error {
 			return tx.Exec(ctx, "DELETE FROM schema_version WHERE version > 3")
 		})

@@ -70,7 +70,7 @@ func TestPostingsOfTheTenthSchemaAreTakenAlong(t *testing.T) {
 	must(t, err)
 	slices.Sort(files)
 	older := files[:slices.IndexFunc(files, func(f string) bool { return strings.HasSuffix(f, "0011_ledger.sql") })]
-	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+	storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
 		oldCheckouts(t, c, older)
 		db := storetest.Open(t, c)
 		s, err := db.Session(t.Context(), "s1")

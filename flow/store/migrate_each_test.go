@@ -28,7 +28,7 @@ func TestADatabaseOfEveryAgeIsBroughtToToday(t *testing.T) {
 	slices.Sort(files)
 	for age := 1; age <= len(files); age++ {
 		t.Run(filepath.Base(files[age-1]), func(t *testing.T) {
-			storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+			storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
 				aged(t, c, files[:age])
 				c.Seal = true
 				db := storetest.Open(t, c)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestADatabaseIsOpenedAgainWithWhatItHeld(t *testing.T) {
-	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+	storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
 		first, err := store.Open(t.Context(), c)
 		must(t, err)
 		keep(t, first, session(1))
@@ -27,7 +27,7 @@ func TestADatabaseIsOpenedAgainWithWhatItHeld(t *testing.T) {
 
 func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
 	for _, schema := range []store.Schema{store.Checkout, store.Accounts} {
-		storetest.EachConfig(t, schema, func(t *testing.T, c store.Config) {
+		storetest.EachEmpty(t, schema, func(t *testing.T, c store.Config) {
 			db, err := store.Open(t.Context(), c)
 			must(t, err)
 			update(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -44,7 +44,7 @@ func TestADatabaseOfANewerProgramIsRefused(t *testing.T) {
 
 // What a command beside a server opens stays as it is, whichever program made it.
 func TestADatabaseThatIsToStayAsItIsIsNotMigrated(t *testing.T) {
-	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+	storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
 		asIs := c
 		asIs.AsIs = true
 		if _, err := store.Open(t.Context(), asIs); !errors.Is(err, store.ErrOlder) {
@@ -73,7 +73,7 @@ func TestADatabaseThatIsToStayAsItIsIsNotMigrated(t *testing.T) {
 }
 
 func TestManyProgramsMayOpenANewDatabaseAtOnce(t *testing.T) {
-	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+	storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
 		var wg sync.WaitGroup
 		for range 6 {
 			wg.Go(func() {
@@ -92,7 +92,7 @@ func TestManyProgramsMayOpenANewDatabaseAtOnce(t *testing.T) {
 }
 
 func TestADirectoryMayHaveAnyName(t *testing.T) {
-	c := storetest.SQLite(t, store.Accounts)
+	c := storetest.EmptySQLite(t, store.Accounts)
 	c.Dir = filepath.Join(c.Dir, "50% off? #1")
 	must(t, os.Mkdir(c.Dir, 0o700))
 	storetest.Open(t, c)

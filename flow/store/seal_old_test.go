@@ -12,7 +12,7 @@ import (
 
 // A process that runs on with the old key seals nothing that others could not open.
 func TestAProcessWithTheOldKeySealsNothingNew(t *testing.T) {
-	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+	storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
 		opened(t, c, func(old *store.DB) {
 			set := func(db *store.DB, name string) error {
 				return db.Update(t.Context(), func(tx *store.Tx) error { return tx.SetSecret(t.Context(), name, "value") })

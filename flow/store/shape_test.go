@@ -21,7 +21,7 @@ var anew = flag.Bool("update", false, "write the shapes of the schemas anew")
 // each the guards of its own.
 func TestTheShapesOfTheSchemasGolden(t *testing.T) {
 	for _, schema := range []store.Schema{store.Accounts, store.Checkout} {
-		storetest.EachConfig(t, schema, func(t *testing.T, c store.Config) {
+		storetest.EachEmpty(t, schema, func(t *testing.T, c store.Config) {
 			file := filepath.Join("shape", string(schema)+".txt")
 			parts, own, err := storetest.Open(t, c).Parts(t.Context())
 			must(t, err)
@@ -58,7 +58,7 @@ func TestTheShapesOfTheSchemasGolden(t *testing.T) {
 // nothing: it is refused at once, by name. What is there besides does not matter, nor an
 // index that guards nothing.
 func TestADatabaseThatLacksAPartIsRefused(t *testing.T) {
-	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+	storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
 		asIs := c
 		asIs.AsIs = true
 		db, err := store.Open(t.Context(), c)
@@ -110,7 +110,7 @@ func TestADatabaseThatLacksAPartIsRefused(t *testing.T) {
 // One that a step does not fit, since it has already what that makes, is refused as
 // such, and not as one that might be tried again.
 func TestADatabaseThatAStepDoesNotFitIsRefused(t *testing.T) {
-	storetest.EachConfig(t, store.Checkout, func(t *testing.T, c store.Config) {
+	storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
 		db, err := store.Open(t.Context(), c)
 		must(t, err)
 		was, err := db.Version(t.Context())

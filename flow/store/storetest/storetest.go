@@ -19,7 +19,9 @@ import (
 	"errors"
 	"hash/crc32"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"till/flow"
@@ -81,10 +83,19 @@ func Each(t *testing.T, schema store.Schema, test func(t *testing.T, db *store.D
 // them: half of the tests have the one, half the other, and each always the same.
 func EachConfig(t *testing.T, schema store.Schema, test func(t *testing.T, c store.Config)) {
 	t.Helper()
-	kinds := []func(){
-		func() { t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t, schema)) }) },
-		func() { t.Run("postgres", func(t *testing.T) { test(t, Postgres(t, schema)) }) },
-	}
+	each(t, func(t *testing.T) { test(t, SQLite(t, schema)) }, func(t *testing.T) { test(t, Postgres(t, schema)) })
+}
+
+// EachEmpty is EachConfig with a place where nothing is yet, for tests of what a first
+// start does.
+func EachEmpty(t *testing.T, schema store.Schema, test func(t *testing.T, c store.Config)) {
+	t.Helper()
+	each(t, func(t *testing.T) { test(t, EmptySQLite(t, schema)) }, func(t *testing.T) { test(t, Postgres(t, schema)) })
+}
+
+func each(t *testing.T, sqlite, postgres func(t *testing.T)) {
+	t.Helper()
+	kinds := []func(){func() { t.Run("sqlite", sqlite) }, func() { t.Run("postgres", postgres) }}
 	if testing.Short() {
 		one := crc32.ChecksumIEEE([]byte(t.Name())) % 2
 		kinds = kinds[one : one+1]
@@ -109,10 +120,63 @@ func Open(tb testing.TB, c store.Config) *store.DB {
 	return db
 }
 
-// SQLite is a place for a SQLite file.
+// SQLite is a place for a SQLite file, which is there as a first start leaves it: to
+// copy one takes a tenth of the time that its migrations take.
 func SQLite(tb testing.TB, schema store.Schema) store.Config {
 	tb.Helper()
+	c := EmptySQLite(tb, schema)
+	file, err := begun.of(tb, schema)
+	if err == nil {
+		err = os.WriteFile(fileOf(c), file, 0o600)
+	}
+	if err != nil {
+		tb.Fatalf("make a SQLite file: %v", err)
+	}
+	return c
+}
+
+// EmptySQLite is a place for a SQLite file.
+func EmptySQLite(tb testing.TB, schema store.Schema) store.Config {
+	tb.Helper()
 	return store.Config{Schema: schema, Dir: tb.TempDir(), Name: string(schema), Keys: Keys(tb)}
+}
+
+func fileOf(c store.Config) string { return filepath.Join(c.Dir, c.Name+".db") }
+
+// begun are the SQLite files that tests begin with.
+var begun firsts
+
+// firsts are SQLite files as a first start leaves them.
+type firsts struct {
+	mu    sync.Mutex
+	files map[store.Schema][]byte
+}
+
+// of is the file of a schema, which is made when it is first asked for.
+func (f *firsts) of(tb testing.TB, schema store.Schema) ([]byte, error) {
+	tb.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if file, there := f.files[schema]; there {
+		return file, nil
+	}
+	c := EmptySQLite(tb, schema)
+	db, err := store.Open(tb.Context(), c)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Close(); err != nil {
+		return nil, err
+	}
+	file, err := os.ReadFile(fileOf(c))
+	if err != nil {
+		return nil, err
+	}
+	if f.files == nil {
+		f.files = map[store.Schema][]byte{}
+	}
+	f.files[schema] = file
+	return file, nil
 }
 
 // Postgres is a place in PostgreSQL, which is emptied after the test. The test
