@@ -27,6 +27,7 @@ import (
 	"till/flow/checkout"
 	"till/flow/replay"
 	"till/flow/store"
+	"till/flow/store/storetest"
 	"till/rail"
 	"till/rail/sandbox"
 )
@@ -118,7 +119,7 @@ func New(tb testing.TB, c Config) *Stage {
 		now: time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC), policy: flow.DefaultPolicy(),
 	}
 	var err error
-	s.db, err = store.Open(ctx, store.Config{Schema: store.Checkout, Dir: tb.TempDir(), Name: "test"})
+	s.db, err = store.Open(ctx, storetest.SQLite(tb, store.Checkout))
 	s.must(err)
 	bank, err := sandbox.Open(sandbox.Config{Now: s.Clock, Rand: seeded(1, ""), BaseURL: "http://bank.test"})
 	s.must(err)

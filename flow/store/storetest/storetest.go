@@ -83,19 +83,22 @@ func Each(t *testing.T, schema store.Schema, test func(t *testing.T, db *store.D
 // them: half of the tests have the one, half the other, and each always the same.
 func EachConfig(t *testing.T, schema store.Schema, test func(t *testing.T, c store.Config)) {
 	t.Helper()
-	each(t, func(t *testing.T) { test(t, SQLite(t, schema)) }, func(t *testing.T) { test(t, Postgres(t, schema)) })
+	each(t, schema, SQLite, test)
 }
 
 // EachEmpty is EachConfig with a place where nothing is yet, for tests of what a first
 // start does.
 func EachEmpty(t *testing.T, schema store.Schema, test func(t *testing.T, c store.Config)) {
 	t.Helper()
-	each(t, func(t *testing.T) { test(t, EmptySQLite(t, schema)) }, func(t *testing.T) { test(t, Postgres(t, schema)) })
+	each(t, schema, EmptySQLite, test)
 }
 
-func each(t *testing.T, sqlite, postgres func(t *testing.T)) {
+func each(t *testing.T, schema store.Schema, sqlite func(testing.TB, store.Schema) store.Config, test func(t *testing.T, c store.Config)) {
 	t.Helper()
-	kinds := []func(){func() { t.Run("sqlite", sqlite) }, func() { t.Run("postgres", postgres) }}
+	kinds := []func(){
+		func() { t.Run("sqlite", func(t *testing.T) { test(t, sqlite(t, schema)) }) },
+		func() { t.Run("postgres", func(t *testing.T) { test(t, Postgres(t, schema)) }) },
+	}
 	if testing.Short() {
 		one := crc32.ChecksumIEEE([]byte(t.Name())) % 2
 		kinds = kinds[one : one+1]
@@ -125,12 +128,8 @@ func Open(tb testing.TB, c store.Config) *store.DB {
 func SQLite(tb testing.TB, schema store.Schema) store.Config {
 	tb.Helper()
 	c := EmptySQLite(tb, schema)
-	file, err := begun.of(tb, schema)
-	if err == nil {
-		err = os.WriteFile(fileOf(c), file, 0o600)
-	}
-	if err != nil {
-		tb.Fatalf("make a SQLite file: %v", err)
+	if err := os.WriteFile(fileOf(c), begun.of(tb, schema), 0o600); err != nil {
+		tb.Fatal(err)
 	}
 	return c
 }
@@ -153,30 +152,30 @@ type firsts struct {
 }
 
 // of is the file of a schema, which is made when it is first asked for.
-func (f *firsts) of(tb testing.TB, schema store.Schema) ([]byte, error) {
+func (f *firsts) of(tb testing.TB, schema store.Schema) []byte {
 	tb.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if file, there := f.files[schema]; there {
-		return file, nil
+		return file
 	}
 	c := EmptySQLite(tb, schema)
 	db, err := store.Open(tb.Context(), c)
 	if err != nil {
-		return nil, err
+		tb.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
-		return nil, err
+		tb.Fatal(err)
 	}
 	file, err := os.ReadFile(fileOf(c))
 	if err != nil {
-		return nil, err
+		tb.Fatal(err)
 	}
 	if f.files == nil {
 		f.files = map[store.Schema][]byte{}
 	}
 	f.files[schema] = file
-	return file, nil
+	return file
 }
 
 // Postgres is a place in PostgreSQL, which is emptied after the test. The test
