@@ -197,6 +197,7 @@ func (b *books) sound(t *rapid.T, before flow.Session) {
 		}
 	}
 	s, paid := b.session, b.session.Status == flow.SessionPaid
+	asked := flow.Asking(b.attempts)
 	for what, wrong := range map[string]bool{
 		"the ledger does not sum to zero":           sum != 0,
 		"the ledger does not know all that came":    clearing != b.came-b.gone,
@@ -205,6 +206,7 @@ func (b *books) sound(t *rapid.T, before flow.Session) {
 		"success is not told exactly once":          paid != (b.facts[flow.ChargeSuccess] == 1) || b.facts[flow.ChargeSuccess] > 1,
 		"the fee is not that of all that was taken": fees != flow.Fee(taken),
 		"a method has two live attempts":            live[flow.BankTransfer] > 1 || live[flow.Card] > 1,
+		"an account asks for another amount":        s.Open() && asked.ID != "" && asked.Amount != s.Outstanding(),
 		"it was paid with nothing":                  paid && s.AmountPaid == 0,
 		"what is held is not what it counts":        !paid && s.AmountPaid != held && !b.capped,
 		"it is not paid, and should be":             !paid && s.AmountPaid >= s.Amount,
@@ -294,7 +296,7 @@ func (b *books) reverse(t *rapid.T) {
 	for account, sum := range b.lines[p.ID] {
 		booked = append(booked, flow.Posting{Account: account, Amount: sum})
 	}
-	b.keep(t, flow.TakeBack(b.session, b.attempt(p.Attempt), p, booked, flow.TakenBack{RailTransactionID: fmt.Sprint("back-", b.n), Amount: amount}))
+	b.keep(t, flow.TakeBack(b.session, flow.Asking(b.attempts), p, booked, flow.TakenBack{RailTransactionID: fmt.Sprint("back-", b.n), Amount: amount}))
 	if amount < left || p.Refunded > 0 || b.own[p.ID] > 0 || b.sent[p.ID] > 0 { // or left besides
 		return
 	}

@@ -51,13 +51,13 @@ func SentBack(s Session, a Attempt, n Notice) (Change, error) {
 }
 
 // TakeBack takes in that the bank took a payment back, or a part of it. booked is
-// all that was posted for the payment. Session and attempt are zero for money
-// that belongs to nothing of ours.
+// all that was posted for the payment, asking is Asking of the session's attempts.
+// Session and attempt are zero for money that belongs to nothing of ours.
 //
 // A session that is paid stays so, with an exception that says what happened. Of
 // one that waits for the rest the part is gone, and asked for again. What came
 // beyond what was asked for is only told: the payment itself still stands.
-func TakeBack(s Session, a Attempt, p Payment, booked []Posting, b TakenBack) Change {
+func TakeBack(s Session, asking Attempt, p Payment, booked []Posting, b TakenBack) Change {
 	b.Payment, b.Project, b.Session = p.ID, p.Project, p.Session
 	b.Postings = takeBack(booked, b.Amount, p.Reversed+b.Amount >= p.Amount)
 	held := p.Unapplied
@@ -98,9 +98,8 @@ func TakeBack(s Session, a Attempt, p Payment, booked []Posting, b TakenBack) Ch
 		if s.AmountPaid = max(s.AmountPaid-min(b.Amount, held), 0); s.AmountPaid == 0 {
 			s = s.Without(PartiallyPaid)
 		}
-		if a.Status == AttemptActive && a.Method == BankTransfer {
-			a.Amount = s.Outstanding()
-			change.Attempts = []Attempt{a}
+		if asking, other := s.AskForRest(asking); other {
+			change.Attempts = []Attempt{asking}
 		}
 	}
 	return change

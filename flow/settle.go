@@ -16,7 +16,7 @@ type Money struct {
 	Project  ProjectID // whose money without a session is, "" for nobody's
 	Session  Session
 	Attempt  Attempt
-	Others   []Attempt // of the session: superseded once it is paid
+	Others   []Attempt // of the session: asked for the rest of a part, superseded once it is paid
 	Payments []Payment // seen for the session before, oldest first
 	Payment  PaymentID // of the new payment
 	Charge   ChargeID  // of the charge, where the session has none yet
@@ -123,7 +123,7 @@ func short(m Money, p Payment) (Change, error) {
 	if policy == "refund" {
 		return sendBack(aside(s, p, ChargeUnderpaid, NewsTooLittle), m.Now), nil
 	}
-	return part(m.Attempt, s, p), nil
+	return part(Asking(append([]Attempt{m.Attempt}, m.Others...)), s, p), nil
 }
 
 // aside keeps money that does not count towards its session.
@@ -169,15 +169,14 @@ func (c Change) Unsent(amount Kobo) Change {
 	return c
 }
 
-// part holds money that is not all of it; more to the same account completes
-// it, so that account's instructions ask for the rest from now on.
-func part(a Attempt, s Session, p Payment) Change {
+// part holds money that is not all of it; more completes it, so that the account
+// that is asked for, whichever this came to, asks for the rest from now on.
+func part(asking Attempt, s Session, p Payment) Change {
 	s = s.With(PartiallyPaid)
 	s.AmountPaid += p.Amount
 	change := aside(s, p, ChargeUnderpaid, NewsPartial)
-	if a.Status == AttemptActive && a.Method == BankTransfer {
-		a.Amount = s.Outstanding()
-		change.Attempts = []Attempt{a}
+	if asking, other := s.AskForRest(asking); other {
+		change.Attempts = []Attempt{asking}
 	}
 	return change
 }

@@ -109,8 +109,7 @@ func (s *story) reverses(t *rapid.T) {
 		return // it was taken back
 	}
 	amount := rapid.SampledFrom([]flow.Kobo{left, left, max(left/2, 1)}).Draw(t, "of it")
-	a, _ := s.attempt(p.Attempt)
-	change := flow.TakeBack(s.sessions[id], a, p, s.posted[p.ID], flow.TakenBack{RailTransactionID: "back", Amount: amount})
+	change := flow.TakeBack(s.sessions[id], flow.Asking(s.attempts[id]), p, s.posted[p.ID], flow.TakenBack{RailTransactionID: "back", Amount: amount})
 	s.backed[p.ID] += amount
 	p.Reversed += amount
 	for _, line := range change.TakenBack.Postings {

@@ -149,16 +149,16 @@ func (w *saving) reversed(session flow.Session, n flow.Notice, from string) erro
 		}
 		return w.save(flow.Change{TakenBack: &b}, session)
 	}
-	var attempt flow.Attempt
 	if session = (flow.Session{}); p.Session != "" { // the payment knows better whose it is
 		if session, err = w.tx.Session(w.ctx, p.Session); err != nil {
 			return err
 		}
-		if attempt, err = w.tx.Attempt(w.ctx, p.Attempt); err != nil {
-			return err
-		}
 	}
 	if p, session, err = w.calledOff(p, session, b.Amount); err != nil {
+		return err
+	}
+	attempts, err := w.tx.Attempts(w.ctx, p.Session) // which may ask for more now
+	if err != nil {
 		return err
 	}
 	booked, err := w.tx.Booked(w.ctx, p.ID)
@@ -170,7 +170,7 @@ func (w *saving) reversed(session flow.Session, n flow.Notice, from string) erro
 			return err
 		}
 	}
-	if err := w.save(flow.TakeBack(session, attempt, p, booked, b), session); err != nil || p.Project == "" {
+	if err := w.save(flow.TakeBack(session, flow.Asking(attempts), p, booked, b), session); err != nil || p.Project == "" {
 		return err
 	}
 	return w.endOvertaken(p.ID)
@@ -244,7 +244,7 @@ func (w *saving) taken(b flow.TakenBack) (flow.Payment, bool, error) {
 // takenBefore adds to the outcome of a credit that it was taken back, where that
 // was heard of first: it comes to the same in whatever order a bank tells. more
 // says that it may have been taken back in several parts.
-func (w *saving) takenBefore(c flow.Change, a flow.Attempt) (with flow.Change, more bool, err error) {
+func (w *saving) takenBefore(c flow.Change, attempts []flow.Attempt) (with flow.Change, more bool, err error) {
 	list, err := w.tx.TakenBackBefore(w.ctx, c.Payment.RailTransactionID, c.Payment.Session)
 	if err != nil {
 		return flow.Change{}, false, err
@@ -257,13 +257,14 @@ func (w *saving) takenBefore(c flow.Change, a flow.Attempt) (with flow.Change, m
 	if c.Session != nil {
 		session = *c.Session
 	}
+	asking := flow.Asking(attempts)
 	for _, changed := range c.Attempts {
-		if changed.ID == a.ID {
-			a = changed
+		if changed.ID == asking.ID {
+			asking = changed
 		}
 	}
 	c = c.Unsent(list[i].Amount)
-	return c.Then(flow.TakeBack(session, a, *c.Payment, c.Postings, list[i])), len(list) > 1, nil
+	return c.Then(flow.TakeBack(session, asking, *c.Payment, c.Postings, list[i])), len(list) > 1, nil
 }
 
 // movement is what the program's own log says of money that went away.

@@ -127,11 +127,11 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 		c.News = append(c.News, flow.News{Kind: flow.NewsBounced, Attempt: p.Attempt, Payment: &p, Amount: c.Refund.Amount})
 	}
 	if c.Session != nil && c.Session.AmountPaid != session.AmountPaid { // a held part goes back, or stays
-		a, err := w.tx.Attempt(w.ctx, p.Attempt)
+		attempts, err := w.tx.Attempts(w.ctx, session.ID)
 		if err != nil {
 			return err
 		}
-		if a, other := c.Session.AskForRest(a); other {
+		if a, other := c.Session.AskForRest(flow.Asking(attempts)); other {
 			c.Attempts = append(c.Attempts, a)
 		}
 	}

@@ -253,7 +253,7 @@ func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice, fro
 	if err != nil {
 		return err
 	}
-	change, more, err := w.takenBefore(change, a)
+	change, more, err := w.takenBefore(change, others)
 	if err != nil {
 		return err
 	}

@@ -190,6 +190,54 @@ func TestOneAttemptThatTheBankCannotAnswerForHidesNoOther(t *testing.T) {
 	w.is(session.ID, flow.SessionPaid)
 }
 
+// Parts come to an account that was switched away from as well. The one that the payer is
+// asked to pay to now asks for what is left, whichever a part came to, was taken back of or
+// goes back from.
+func TestAnAccountAsksForWhatIsLeftWhicheverAPartCameTo(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session, first := w.paying()
+		asks := func(when string, want flow.Kobo) {
+			w.t.Helper()
+			w.rest()
+			if a := flow.Asking(w.attempts(session.ID)); a.ID == "" || a.ID == first.ID || a.Amount != want {
+				w.t.Errorf("%s: attempt %q asks for %d, not %d", when, a.Reference, a.Amount, want)
+			}
+		}
+		comes := func(amount flow.Kobo) flow.Payment {
+			w.t.Helper()
+			_, err := w.bank.Transfer(w.t.Context(), rail.Transfer{
+				AccountNumber: first.Instructions.AccountNumber, Amount: amount, SenderName: "BOLA ADE", ValueTime: w.clock(),
+			})
+			w.must(err)
+			var p flow.Payment
+			w.until("the part", func() bool {
+				list := w.payments(session.ID)
+				i := slices.IndexFunc(list, func(p flow.Payment) bool { return p.Amount == amount })
+				if i >= 0 {
+					p = list[i]
+				}
+				return i >= 0
+			})
+			return p
+		}
+		w.hear("ada", flow.Intent{Kind: flow.MeansOther})
+		w.hear("ada", method(flow.Card))
+		one := comes(200_000)
+		w.hear("ada", flow.Intent{Kind: flow.MeansOther})
+		w.hear("ada", method(flow.BankTransfer))
+		asks("at first", 300_000)
+		another := comes(100_000)
+		asks("after another part", 200_000)
+		_, err := w.bank.Reverse(w.t.Context(), another.RailTransactionID)
+		w.must(err)
+		w.until("it to be taken back", func() bool { return w.read(session.ID).AmountPaid == 200_000 })
+		asks("with that taken back", 300_000)
+		w.ordered(one, 50_000)
+		asks("with some of the other refunded", 350_000)
+	})
+}
+
 func TestMoneyForAMethodThatWasSwitchedAwayFromIsFoundAfterTheSessionWasPaid(t *testing.T) {
 	t.Parallel()
 	w := one(t)
