@@ -210,6 +210,55 @@ func TestWorkIsClaimedByOneOnly(t *testing.T) {
 	})
 }
 
+// A claim does not wait for what another process is about to change: that one may be about to
+// change what is claimed, and PostgreSQL takes a second to see that the two wait for each other.
+func TestAClaimWaitsForNoOtherProcess(t *testing.T) {
+	c := storetest.Postgres(t, store.Checkout)
+	one, other, eye := storetest.Open(t, c), storetest.Open(t, c), storetest.Open(t, c)
+	owe(t, one, "first", noon)
+	owe(t, one, "second", noon.Add(time.Second))
+	begun, end, kept := make(chan bool, 1), make(chan bool), make(chan error, 1)
+	go func() {
+		asks := func(tx *store.Tx, subject string) error {
+			_, err := tx.AddTask(t.Context(), flow.Task{Kind: flow.TaskCheck, Subject: subject, Due: noon.Add(2 * time.Second)}, "", time.Time{})
+			return err
+		}
+		kept <- one.Update(t.Context(), func(tx *store.Tx) error {
+			if err := asks(tx, "second"); err != nil {
+				return err
+			}
+			select {
+			case begun <- true:
+			default: // it was refused, and is done again
+			}
+			<-end
+			return asks(tx, "first")
+		})
+	}()
+	<-begun
+	claimed := make(chan string, 1)
+	go func() { claimed <- subjects(claim(t, other, "B/1", noon.Add(time.Minute), 10)) }()
+	await.Until(t, "the claim to end", func() bool {
+		if len(claimed) > 0 {
+			return true
+		}
+		waits := doing(t, eye, func(ctx context.Context, tx *store.Tx) (int, error) {
+			return tx.Count(ctx, "SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%UPDATE tasks%'")
+		})
+		if waits > 0 {
+			t.Error("it waits for the other process")
+		}
+		return waits > 0
+	})
+	close(end)
+	if err := <-kept; err != nil {
+		t.Error(err)
+	}
+	if list := <-claimed; list != "first " {
+		t.Errorf("claimed %q", list)
+	}
+}
+
 // Who is in a hurry is turned away by a store that is busy, and who is not gets
 // their turn.
 func TestABusyStoreTurnsAwayOnlyWhoIsInAHurry(t *testing.T) {

@@ -73,12 +73,22 @@ func (t *Tx) Sweep(ctx context.Context, now time.Time, limit int) error {
 const claimTasksSQL = `UPDATE tasks SET due = ?, token = ?, gen = gen + 1 WHERE due <= ? AND (kind, subject) IN
  (SELECT kind, subject FROM tasks WHERE due <= ? ORDER BY due LIMIT ?) RETURNING kind, subject, gen, attempts`
 
+// claimFreeSQL is claimTasksSQL for PostgreSQL: what another process is about to change
+// is skipped, and looked for again. Waited for, it is often one that waits for what is
+// claimed here, and each time PostgreSQL takes a second to see that and to refuse one
+// of the two, in which neither process writes anything.
+const claimFreeSQL = `WITH free AS (SELECT kind, subject FROM tasks WHERE due <= ? ORDER BY due LIMIT ? FOR UPDATE SKIP LOCKED)
+ UPDATE tasks SET due = ?, token = ?, gen = gen + 1 WHERE (kind, subject) IN (SELECT kind, subject FROM free) RETURNING kind, subject, gen, attempts`
+
 // ClaimTasks takes work that is due, until ends. The lease must be a name that
 // was never used before. Whoever held it until now can no longer end it or put it
 // off.
 func (t *Tx) ClaimTasks(ctx context.Context, lease string, now, ends time.Time, limit int) ([]Work, error) {
-	args := []any{flow.Millis(ends), lease, flow.Millis(now), flow.Millis(now), limit}
-	return rowsOf(ctx, t.run, "claim tasks", claimTasksSQL, args, func(scan scanner) (w Work, err error) {
+	query, args := claimTasksSQL, []any{flow.Millis(ends), lease, flow.Millis(now), flow.Millis(now), limit}
+	if t.run.dialect == postgresDialect {
+		query, args = claimFreeSQL, []any{flow.Millis(now), limit, flow.Millis(ends), lease}
+	}
+	return rowsOf(ctx, t.run, "claim tasks", query, args, func(scan scanner) (w Work, err error) {
 		err = scan(&w.Kind, &w.Subject, &w.Gen, &w.Attempts)
 		return w, err
 	})
