@@ -1,6 +1,8 @@
 package checkout_test
 
 import (
+	"cmp"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,6 +12,7 @@ import (
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
+	"till/flow/store/storetest"
 	"till/rail"
 )
 
@@ -71,6 +74,55 @@ func TestAPartThatIsRefundedAsTheRestComesCountsOrGoesBack(t *testing.T) {
 		}
 		t.Logf("the rest was first %d times, the refund %d times", paid, short)
 	})
+}
+
+// What two processes keep of a session they keep in one order, its log before its events, whoever
+// begins: a refund is asked for at one of them while the other keeps what the bank said. Each
+// would else wait for the other, until PostgreSQL sees it a second later.
+func TestALineOfTheLogIsKeptBeforeItsEvent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.Postgres(t, store.Checkout))
+	w.start(false)
+	session := w.session(flow.Headless)
+	_, _, err := w.service.Instruct(t.Context(), project, session.ID, checkout.Ask{Method: flow.BankTransfer})
+	w.must(err)
+	w.pay(session.ID, 500_000, false)
+	w.rest()
+	other := storetest.Open(t, w.store)
+	eye, err := sql.Open("pgx", w.store.URL)
+	w.must(err)
+	t.Cleanup(func() { _ = eye.Close() })
+	var first sync.Once
+	begun, end, left, asked := make(chan struct{}), make(chan struct{}), make(chan error, 1), make(chan error, 1)
+	errLeft := errors.New("nothing of it is kept")
+	go func() {
+		left <- other.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Append(t.Context(), store.Line{Stream: string(session.ID), At: w.clock(), Kind: "bank.notice", Session: session.ID})
+			first.Do(func() { close(begun) }) // what fails is tried by itself
+			<-end
+			return cmp.Or(err, errLeft)
+		})
+	}()
+	<-begun
+	go func() {
+		_, err := w.refund(w.payments(session.ID)[0], 500_000)
+		asked <- err
+	}()
+	var waits, wrote int
+	w.until("the refund to wait for the log", func() bool {
+		w.must(eye.QueryRowContext(t.Context(), `SELECT COUNT(DISTINCT a.pid), COUNT(l.pid) FROM pg_stat_activity a
+ LEFT JOIN pg_locks l ON l.pid = a.pid AND l.relation = to_regclass($1) AND l.mode = 'RowExclusiveLock'
+ WHERE a.wait_event_type = 'Lock' AND a.datname = current_database() AND a.query LIKE 'INSERT INTO log%'`, w.store.Name+".events").Scan(&waits, &wrote))
+		return waits > 0
+	})
+	close(end)
+	if err := <-left; !errors.Is(err, errLeft) {
+		t.Error(err)
+	}
+	w.must(<-asked)
+	if wrote > 0 {
+		t.Error("it waits for the log with its event kept")
+	}
 }
 
 // Many refunds at once take no more of a merchant's money than there is.

@@ -26,7 +26,12 @@ func (w *saving) tell(session flow.Session, f flow.Fact, look func() (View, erro
 	if err != nil {
 		return err
 	}
+	// The log is written first, as where the bank said something: of two processes that each
+	// had kept what the other is about to, PostgreSQL undoes one, and takes a second to see it.
 	if err := w.log(session.ID, "event", map[string]any{"id": e.ID, "event": e.Kind, "sequence": e.Sequence}); err != nil {
+		return err
+	}
+	if err := w.tx.AddEvent(w.ctx, e); err != nil {
 		return err
 	}
 	return w.deliver(e, wanting(asking, f.Kind))
@@ -79,7 +84,7 @@ func (w *saving) listeners(project flow.ProjectID, kind flow.EventKind) ([]flow.
 	return wanting(endpoints, kind), err
 }
 
-// event makes an event out of a fact and keeps it.
+// event makes an event out of a fact.
 func (w *saving) event(view View, f flow.Fact) (flow.Event, error) {
 	session := view.Session
 	if f.Payment != nil { // what is sent back of it is ordered after this is told
@@ -115,5 +120,5 @@ func (w *saving) event(view View, f flow.Fact) (flow.Event, error) {
 	if e.Body, err = flow.ComposeEvent(e, flow.EventReference(session, charge.Reference), data, w.s.cfg.Around.Live); err != nil {
 		return flow.Event{}, err
 	}
-	return e, w.tx.AddEvent(w.ctx, e)
+	return e, nil
 }
