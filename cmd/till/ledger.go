@@ -38,7 +38,7 @@ const inFlight = time.Minute
 // Run checks every invariant.
 func (c *ledgerCheckCmd) Run(w *world) error {
 	return c.open(w, func(db *store.DB, bank rail.Rail, now time.Time) error {
-		check := checkout.LedgerCheck{Now: now, InFlight: inFlight}
+		check := checkout.LedgerCheck{Now: c.now(), RailNow: now, InFlight: inFlight}
 		if bank != nil {
 			check.Statement = func(ctx context.Context) ([]flow.Notice, error) {
 				list, err := checkout.WholeStatement(ctx, bank.Statement, now)

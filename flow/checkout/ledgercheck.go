@@ -16,11 +16,18 @@ const offendersShown = 20
 
 // LedgerCheck is how a ledger is checked. Statement gives everything that the
 // rail ever booked; nil leaves the comparison with the rail out. InFlight is how
-// young a movement of the rail may be that we have not heard of.
+// young a movement of the rail may be that we have not heard of. A movement is dated
+// by the clock of its environment or, where the rail has another one, by that.
 type LedgerCheck struct {
 	Statement func(ctx context.Context) ([]flow.Notice, error)
 	Now       time.Time
+	RailNow   time.Time // the rail's own clock; zero: it has that of the environment
 	InFlight  time.Duration
+}
+
+// young says whether a movement of the rail may not have been heard of yet.
+func (c LedgerCheck) young(at time.Time) bool {
+	return c.Now.Sub(at) < c.InFlight || !c.RailNow.IsZero() && c.RailNow.Sub(at).Abs() < c.InFlight
 }
 
 // Invariant is one rule of money and what became of checking it.
@@ -152,7 +159,7 @@ func (c LedgerCheck) compare(ctx context.Context, db *store.DB, ledger []flow.Mo
 	sums.Checked, each.Checked = len(flow.LedgerAccounts()), len(atRail)
 	for _, d := range flow.Reconcile(atRail, allSilent(ledger), nil) {
 		// Heard of while we looked, or too young to have been heard of.
-		if d.Kind == flow.MissingInLedger && (!unheard[d.RailTransactionID] || c.Now.Sub(d.ValueAt) < c.InFlight) {
+		if d.Kind == flow.MissingInLedger && (!unheard[d.RailTransactionID] || c.young(d.ValueAt)) {
 			each.InFlight++
 			out.Rail -= *d.Rail
 			continue
@@ -191,7 +198,10 @@ func offends(d flow.Difference) Offender {
 		flow.MissingInLedger: "it is found when the bank is asked next, or on the statement of its day at the latest: look again then, with: till reconcile --date " + string(flow.DateOf(d.ValueAt)),
 		flow.MissingAtRail:   "ask the bank: nothing may be booked that it does not know",
 	}[d.Kind]
-	if next == "" {
+	switch {
+	case d.Kind == flow.MissingInLedger && (d.Movement == flow.MoveRefund || d.Movement == flow.MovePayout):
+		next = "unless a restore took away what ordered it, " + next
+	case next == "":
 		next = "ask the bank for its record of this movement, and compare it with: till reconcile --date " + string(flow.DateOf(d.ValueAt))
 	}
 	says := []string{string(d.Kind) + ":"}

@@ -16,7 +16,13 @@ import (
 // ledger checks everything that is kept against everything that the bank booked.
 func (w *world) ledger(inFlight time.Duration) checkout.LedgerReport {
 	w.t.Helper()
-	report, err := checkout.CheckLedger(w.t.Context(), w.db, checkout.LedgerCheck{Now: w.clock(), InFlight: inFlight, Statement: func(ctx context.Context) ([]flow.Notice, error) {
+	return w.ledgerAt(inFlight, w.clock(), time.Time{})
+}
+
+// ledgerAt does so by two clocks.
+func (w *world) ledgerAt(inFlight time.Duration, ours, ofRail time.Time) checkout.LedgerReport {
+	w.t.Helper()
+	report, err := checkout.CheckLedger(w.t.Context(), w.db, checkout.LedgerCheck{Now: ours, RailNow: ofRail, InFlight: inFlight, Statement: func(ctx context.Context) ([]flow.Notice, error) {
 		return checkout.WholeStatement(ctx, w.bank.Statement, w.clock())
 	}})
 	w.must(err)
@@ -294,6 +300,28 @@ func TestWhateverIsWrongWithTheLedgerIsFound(t *testing.T) {
 	})
 }
 
+// What the bank sent and the ledger does not know may have been ordered by what a restore
+// took away: nobody is told to wait until it is found.
+func TestWhatARestoreTookAwayIsNotSaidToBeFound(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	sent := flow.Notice{Kind: flow.PaidOut, RailTransactionID: "rail-1", Reference: "wsp_rfd_01jd0000000000000000000001", Amount: 100_000, PaidAt: w.clock()}
+	came := flow.Notice{Kind: flow.Credit, RailTransactionID: "rail-2", Amount: 100_000, PaidAt: w.clock()}
+	report, err := checkout.CheckLedger(t.Context(), w.db, checkout.LedgerCheck{
+		Now: w.clock(), Statement: func(context.Context) ([]flow.Notice, error) { return []flow.Notice{sent, came}, nil },
+	})
+	w.must(err)
+	i := slices.IndexFunc(report.Invariants, func(i checkout.Invariant) bool { return i.Name == "I3 rail" })
+	if list := report.Invariants[i].Offenders; len(list) != 2 {
+		t.Fatalf("%+v", list)
+	}
+	for _, o := range report.Invariants[i].Offenders {
+		if doubted := strings.HasPrefix(o.Next, "unless a restore took away what ordered it, it is found"); doubted != (o.ID == "rail-1") {
+			t.Errorf("%s: %s", o.ID, o.Next)
+		}
+	}
+}
+
 // What the bank has and we have not heard of is in flight for a minute, and
 // wrong afterwards.
 func TestMoneyOnItsWayIsInFlightForAMinute(t *testing.T) {
@@ -306,6 +334,14 @@ func TestMoneyOnItsWayIsInFlightForAMinute(t *testing.T) {
 	}
 	if report := w.ledger(0); !slices.Equal(report.Names(), []string{"I2 rail", "I3 rail"}) {
 		t.Errorf("too late: %v", report.Names())
+	}
+	for _, at := range []struct {
+		ours, ofRail time.Duration // since the movement
+		young        bool
+	}{{72 * time.Hour, 30 * time.Second, true}, {72 * time.Hour, -30 * time.Second, true}, {30 * time.Second, -72 * time.Hour, true}, {time.Hour, -71 * time.Hour, false}, {72 * time.Hour, time.Minute, false}} {
+		if report := w.ledgerAt(time.Minute, w.clock().Add(at.ours), w.clock().Add(at.ofRail)); report.Holds() != at.young {
+			t.Errorf("%v later by ours and %v by the rail's: %v", at.ours, at.ofRail, report.Names())
+		}
 	}
 	w.pass(time.Minute)
 	w.until("it is found", func() bool { return w.read(session.ID).Status == flow.SessionPaid })
