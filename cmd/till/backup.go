@@ -69,7 +69,7 @@ const (
 // postgresFirst refuses for a database that has tools of its own. Lines say what to do
 // besides.
 func postgresFirst(what, with string, lines ...string) error {
-	text := "PostgreSQL keeps the data, and has a tool for this: till does not " + what + " it. Use:  " + with
+	text := "PostgreSQL keeps the data, and has a tool for this: till does not " + what + ". Use:  " + with
 	return refusedError{errors.New(strings.Join(append([]string{text}, lines...), "\n"))}
 }
 
@@ -82,7 +82,7 @@ func (c *backupCmd) Run(w *world) error {
 		return usageError{errors.New("give the file to write, as till-2026-11-22.tar.gz")}
 	}
 	if c.DatabaseURL != "" {
-		return postgresFirst("back up", `pg_dump -Fc -f till.dump "$TILL_DATABASE_URL"`, "What is restored from it does not know what was paid out since: till restore till.dump says what to do then.")
+		return postgresFirst("back it up", `pg_dump -Fc -f till.dump "$TILL_DATABASE_URL"`, "What is restored from it does not know what was paid out since: till restore till.dump says what to do then.")
 	}
 	if err := there(c.Settings, "accounts", "there is nothing to back up"); err != nil {
 		return err

@@ -46,7 +46,7 @@ func (c *restoreCmd) Run(w *world) (err error) {
 		return usageError{err}
 	}
 	if c.DatabaseURL != "" {
-		return postgresFirst("restore", `pg_restore --clean --if-exists --single-transaction -d "$TILL_DATABASE_URL" till.dump`,
+		return postgresFirst("restore it", `pg_restore --clean --if-exists --single-transaction -d "$TILL_DATABASE_URL" till.dump`,
 			"Stop every process first. The bank may have paid merchants out since, and refunded: hold that before the next start, or it is sent again. Use:  till ledger hold --reason 'a dump was restored'",
 			"And:  till ledger hold --live --reason 'a dump was restored'",
 			"Then start it. After till verify, and till reconcile --date for each day since:  till ledger release, and the same with --live.")
