@@ -54,6 +54,15 @@ func (s *Server) countAccount(c *call) error {
 	return s.count(c, bucket{"account", "account:" + c.token.Account, s.limits().Test})
 }
 
+// countForm counts a form of the console against who sends it. People type: they have
+// what one payer has.
+func (s *Server) countForm(c *call, who string) error {
+	if who == "" {
+		return s.countAddress(c)
+	}
+	return s.count(c, bucket{"person", "person:" + who, s.limits().Test.forOne()})
+}
+
 // countAddress counts a call that nobody answers for against where it comes
 // from: it has no key that holds, or one that everybody can read in a page.
 func (s *Server) countAddress(c *call) error {

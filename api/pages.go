@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -22,10 +23,18 @@ func (s *Server) openConsole() error {
 		Secure:  strings.HasPrefix(s.cfg.PublicURL, "https://"),
 		Address: func(c *fiber.Ctx) string { return from(c).address() },
 		Near:    func(c *fiber.Ctx) bool { return from(c).near() },
+		Count: func(ctx context.Context, c *fiber.Ctx, who string) error {
+			one := from(c)
+			one.ctx = ctx
+			return s.countForm(one, who)
+		},
 		Request: func(c *fiber.Ctx) string { return s.note(c.Context()).request },
 		Refused: func(c *fiber.Ctx, err error) int {
 			n := s.note(c.Context())
 			n.code, n.err = flow.CodeOf(err), err
+			if own, ok := errors.AsType[*flow.Error](err); ok && own.RetryAfter > 0 {
+				c.Set(fiber.HeaderRetryAfter, seconds(own.RetryAfter))
+			}
 			kind, known := classOf(n.code)
 			if !known {
 				return http.StatusInternalServerError

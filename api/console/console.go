@@ -45,6 +45,9 @@ type Config struct {
 	Address func(*fiber.Ctx) string
 	// Near says whether a request came from this machine, to this machine.
 	Near func(*fiber.Ctx) bool
+	// Count counts a form against somebody who is logged in, or where that is nobody
+	// against where it comes from. Errors: rate_limited.
+	Count func(ctx context.Context, f *fiber.Ctx, who string) error
 	// Request is a request's id.
 	Request func(*fiber.Ctx) string
 	// Refused notes why a request was refused, and is the HTTP status of that.
@@ -115,7 +118,7 @@ func Astray() Page {
 
 // New makes a Console.
 func New(cfg Config) (*Console, error) {
-	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Real == nil || cfg.Log == nil || cfg.Refused == nil || cfg.Request == nil || cfg.Address == nil || cfg.Near == nil {
+	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Real == nil || cfg.Log == nil || cfg.Refused == nil || cfg.Request == nil || cfg.Address == nil || cfg.Near == nil || cfg.Count == nil {
 		return nil, errors.New("make the console: a part is missing")
 	}
 	c := &Console{cfg: cfg, pages: map[flow.Environment]*pages{}}

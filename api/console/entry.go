@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -64,6 +65,20 @@ func (v *visit) keepsWords() {
 			v.undone = append(v.undone, words)
 		}
 	}
+}
+
+// counted refuses a form of somebody who sends more of them than people do: of each a
+// line may stay in the audit log, of those too that are refused.
+func (v *visit) counted() error {
+	who := ""
+	if v.who.Role != "" {
+		who = v.by()
+	}
+	err := v.console.cfg.Count(v.ctx, v.http, who)
+	if own, ok := errors.AsType[*flow.Error](err); ok && own.Code == flow.CodeRateLimited {
+		own.Message = "Nothing was done: too many forms came at once. Wait a second, and send it again."
+	}
+	return err
 }
 
 // loginView is what the login page is given.

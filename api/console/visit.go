@@ -64,6 +64,9 @@ func (v *visit) begin(p Page) error {
 	if err != nil && p.Right == "" && v.who.Role != "" { // the cookie that the form was for is another one now
 		return errEntered
 	}
+	if err == nil {
+		err = v.counted()
+	}
 	if err == nil && p.Right != "" && !p.anywhere {
 		err = v.stayed()
 	}
