@@ -57,12 +57,17 @@ func (w *world) as(role flow.Role, of ...merchant) *visitor {
 	return w.carrying(in.Text)
 }
 
+// cookie is the name of one of our cookies in this world.
+func (w *world) cookie(name string) string {
+	return name + "-" + w.base[strings.LastIndexByte(w.base, ':')+1:]
+}
+
 // carrying is a browser that has the cookie of a login.
 func (w *world) carrying(text string) *visitor {
 	w.t.Helper()
 	v := w.visitor()
 	at, _ := url.Parse(w.base)
-	v.http.Jar.SetCookies(at, []*http.Cookie{{Name: "till-visit", Value: text, Path: "/"}})
+	v.http.Jar.SetCookies(at, []*http.Cookie{{Name: w.cookie("till-visit"), Value: text, Path: "/"}})
 	return v
 }
 

@@ -186,6 +186,23 @@ func TestCookiesAreTheBrowsersAlone(t *testing.T) {
 	safe.wants(plain.get("/"), http.StatusSeeOther)
 }
 
+// Browsers send the cookies of a host to each of its ports: who logs in at one Till of a
+// machine stays logged in at another.
+func TestTwoTillsOfAHostKeepTheirLogins(t *testing.T) {
+	one, other := open(t), open(t)
+	here, there := one.visitor(), other.visitor()
+	there.http.Jar = here.http.Jar // the same browser, which knows hosts and no ports
+	for _, v := range []*visitor{here, there} {
+		v.get("/login")
+		v.w.wants(v.post("/enter", form("role", "owner")), http.StatusSeeOther)
+	}
+	one.wants(here.get("/team"), http.StatusOK)
+	one.wants(here.post("/choose", form("env", "live")), http.StatusSeeOther)
+	other.wants(there.get("/"), http.StatusOK, "No real money moves here")
+	other.wants(there.post("/logout", nil), http.StatusSeeOther)
+	one.wants(here.get("/team"), http.StatusOK)
+}
+
 // A form is of one login: neither another's token nor another site's page sends
 // it, and no login takes over what was there before it.
 func TestAFormIsOfOneLogin(t *testing.T) {

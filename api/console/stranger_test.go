@@ -129,7 +129,7 @@ func TestAnEnvironmentThatIsClosedLocksNobodyOut(t *testing.T) {
 	})
 	v := w.as(flow.RoleOwner)
 	at, _ := url.Parse(w.base)
-	v.http.Jar.SetCookies(at, []*http.Cookie{{Name: "till-at", Value: ".live", Path: "/"}})
+	v.http.Jar.SetCookies(at, []*http.Cookie{{Name: w.cookie("till-at"), Value: ".live", Path: "/"}})
 	w.wants(v.get("/"), http.StatusOK, "No real money moves here")
 	w.wants(v.post("/choose", form("env", "live")), http.StatusBadRequest)
 	w.wants(v.post("/logout", nil), http.StatusSeeOther)

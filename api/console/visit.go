@@ -132,28 +132,6 @@ func (v *visit) choose() error {
 	return nil
 }
 
-// The cookies. The prefix has browsers refuse one that another host or a plain
-// connection set (RFC 6265bis, 4.1.3.2); over http, on this machine, there is none.
-const (
-	chosenCookie = "till-at"
-	visitCookie  = "till-visit"
-	hostPrefix   = "__Host-"
-)
-
-func (v *visit) cookie(name string) string {
-	if v.console.cfg.Secure {
-		return hostPrefix + name
-	}
-	return name
-}
-
-// setCookie sets a cookie that scripts cannot read, for so many seconds.
-func (v *visit) setCookie(name, value string, age int) {
-	v.http.Cookie(&fiber.Cookie{
-		Name: v.cookie(name), Value: value, Path: "/", MaxAge: age, Secure: v.console.cfg.Secure, HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,
-	})
-}
-
 // csrf is what a form of this visitor holds: nobody else's page can know its first
 // half. The second is what the page was of, in which the form is meant.
 func (v *visit) csrf() string { return v.secret() + "." + v.place() }
@@ -314,9 +292,6 @@ func (v *visit) to(address, words string) error {
 	}
 	return v.http.Redirect(address, http.StatusSeeOther)
 }
-
-// saidCookie holds what was done, for the next page to say.
-const saidCookie = "till-said"
 
 func (v *visit) said() string {
 	raw, err := base64.RawURLEncoding.DecodeString(v.http.Cookies(v.cookie(saidCookie)))
