@@ -70,18 +70,26 @@ func (v *visit) csv(name string, head []string, next func(ctx context.Context, m
 		grace := func() { _ = conn.SetWriteDeadline(c.cfg.Real().Add(writeGrace)) } // the server's own bound is for whole answers
 		grace()
 		if err := rows(ctx, w, head, next, grace); err != nil {
-			c.cfg.Log.LogAttrs(ctx, slog.LevelError, "file of rows failed", slog.String("file", name), slog.String("error", err.Error()))
+			level := slog.LevelInfo // whoever asked for it left
+			if errors.Is(err, errRows) {
+				level = slog.LevelError
+			}
+			c.cfg.Log.LogAttrs(ctx, level, "file of rows broke off", slog.String("file", name), slog.String("error", err.Error()))
 			_ = conn.Close()
 		}
 	})
 	return nil
 }
 
+// errRows says that rows could not be read: of a file that breaks off for it we are to
+// blame, and of any other whoever did not take it.
+var errRows = errors.New("the rows cannot be read")
+
 // rows writes a file of rows.
 func rows(ctx context.Context, w *bufio.Writer, head []string, next func(context.Context, int) ([][]string, error), grace func()) (err error) {
 	defer func() {
 		if crash := recover(); crash != nil { // nothing else is around it that would keep the program up
-			err = fmt.Errorf("panic: %v\n%s", crash, debug.Stack())
+			err = fmt.Errorf("%w: panic: %v\n%s", errRows, crash, debug.Stack())
 		}
 	}()
 	out := csv.NewWriter(w)
@@ -92,7 +100,7 @@ func rows(ctx context.Context, w *bufio.Writer, head []string, next func(context
 	for written := 0; ; {
 		batch, err := next(ctx, csvBatch)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errRows, err)
 		}
 		for _, row := range batch {
 			if written++; written > maxCSV {

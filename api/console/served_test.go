@@ -2,6 +2,9 @@ package console_test
 
 import (
 	"bufio"
+	"crypto/rand"
+	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -11,6 +14,7 @@ import (
 
 	"till/api"
 	"till/flow"
+	"till/flow/store"
 	"till/rail"
 )
 
@@ -147,7 +151,57 @@ func TestAPageIsAskedForWithoutItsBody(t *testing.T) {
 	if v = w.visitor(); anybody.status != http.StatusSeeOther || head("/sessions").header.Get("Location") != "/login?next=%2Fsessions" {
 		t.Error("whoever is not logged in is not led to where they can")
 	}
-	if strings.Contains(w.log.String(), "file of rows failed") {
+	list, _, err := w.accounts.Audits(t.Context(), store.AuditFilter{Account: w.ada.account, Limit: 100})
+	must(t, err)
+	exports := map[string]int{}
+	for _, a := range list {
+		if strings.HasSuffix(a.Action, ".export") {
+			exports[a.Action]++
+		}
+	}
+	if want := map[string]int{"sessions.export": 1, "session.export": 1, "audit.export": 1}; !maps.Equal(exports, want) {
+		t.Errorf("each file was taken once, and the audit log has %v", exports)
+	}
+	if strings.Contains(w.log.String(), "file of rows broke off") {
 		t.Error("a file that nobody read is said to have failed")
+	}
+}
+
+// A file that whoever asked for it gives up is no fault of ours.
+func TestAFileThatIsGivenUpIsNoError(t *testing.T) {
+	w := open(t)
+	ids := flow.IDs{Now: w.now, Rand: rand.Reader}
+	must(t, w.people.Update(t.Context(), func(tx *store.Tx) error {
+		for range 10_000 { // more than fits between two ends of a connection
+			id, err := ids.New(flow.PrefixAudit)
+			if err == nil {
+				err = tx.AddAudit(t.Context(), flow.Audited{ID: id, At: w.now(), Actor: "obi@example.com", Role: flow.RoleSupport, Account: w.ada.account, Action: "session.note", Reason: strings.Repeat("why ", 200)})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	v := w.as(flow.RoleOwner)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.base+"/team/audit.csv", http.NoBody)
+	must(t, err)
+	got, err := v.http.Do(r)
+	must(t, err)
+	_, err = io.ReadFull(got.Body, make([]byte, 1000))
+	must(t, err)
+	must(t, got.Body.Close())
+	v.http.CloseIdleConnections()
+	line := ""
+	w.until("the log tells of the file", func() bool {
+		for one := range strings.Lines(w.log.String()) {
+			if strings.Contains(one, `"file":"audit.csv"`) {
+				line = one
+			}
+		}
+		return line != ""
+	})
+	if !strings.Contains(line, `"level":"INFO"`) {
+		t.Errorf("the log says: %s", line)
 	}
 }

@@ -261,8 +261,12 @@ func (v *visit) audit(action, subject, reason string, reasoned bool) error {
 	return v.auditIn(v.project.ID, action, subject, reason, reasoned)
 }
 
-// auditIn is audit for what is done in a project, whatever the visitor looks at.
+// auditIn is audit for what is done in a project, whatever the visitor looks at. Who
+// asks for no body takes nothing.
 func (v *visit) auditIn(project flow.ProjectID, action, subject, reason string, reasoned bool) error {
+	if v.bodiless() {
+		return nil
+	}
 	row := v.act(project, action, subject)
 	row.Reason = reason
 	return v.console.cfg.Accounts.Audit(v.ctx, row, reasoned)
