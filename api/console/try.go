@@ -208,6 +208,9 @@ func (c *Console) play(v *visit, action string, subject flow.SessionID, do func(
 		return err
 	}
 	said, err := do()
+	if own, ok := errors.AsType[*flow.Error](err); ok && own.Code == flow.CodeRailRejected { // it is about what was asked: nothing broke
+		err = &flow.Error{Code: flow.CodeInvalidField, Message: own.Message, Err: err}
+	}
 	if err != nil {
 		return err
 	}

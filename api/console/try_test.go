@@ -63,6 +63,21 @@ func TestASessionIsTriedOut(t *testing.T) {
 	shows(`₦4,500.00</span> of <span class="money">₦4,500.00`, "paid")
 }
 
+// A card page that is answered twice is no fault of ours: it ended, and says how.
+func TestACardIsApprovedOnce(t *testing.T) {
+	w, v := tries(t)
+	session := w.opened(w.ada, "")
+	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+session+"/pay/card", w.ada.secret, ""), http.StatusOK)
+	v.get("/try?session=" + session)
+	w.wants(v.post("/try/card", form("session", session, "how", "approved")), http.StatusSeeOther)
+	for _, how := range []string{"approved", "declined"} {
+		w.wants(v.post("/try/card", form("session", session, "how", how)), http.StatusBadRequest, "This payment has ended already, with the outcome &#34;approved&#34;. It ends only once.")
+	}
+	if strings.Contains(w.log.String(), `"level":"ERROR"`) {
+		t.Errorf("the log holds an error: %s", w.log)
+	}
+}
+
 func TestTheBankMisbehavesAsItIsTold(t *testing.T) {
 	w, v := tries(t)
 	wanted := form("down", "1", "latency", "120", "loss", "5", "copies", "7", "refunds", "bounce", "payouts", "ok")
