@@ -177,6 +177,9 @@ var errLogin = errors.New("nobody is logged in")
 // more, as the browser does that loads its answer anew.
 var errEntered = errors.New("somebody is logged in already")
 
+// errOutlived says that somebody sent a form to come in whose cookie has ended.
+var errOutlived = errors.New("the cookie of the form has ended")
+
 // failed shows what went wrong, in the words of its error, and what to do.
 func (c *Console) failed(v *visit, err error) error {
 	switch {
@@ -186,6 +189,8 @@ func (c *Console) failed(v *visit, err error) error {
 		return v.to("/developers", "You are signed up and logged in. A key is shown once: make another one if you have not copied it.")
 	case errors.Is(err, errEntered):
 		return v.to("/", "You are logged in already.")
+	case errors.Is(err, errOutlived):
+		return c.askAgain(v)
 	}
 	status := c.cfg.Refused(v.http, err)
 	own, ok := errors.AsType[*flow.Error](err)

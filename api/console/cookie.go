@@ -27,7 +27,8 @@ func (v *visit) cookie(name string) string {
 	return name
 }
 
-// setCookie sets a cookie that scripts cannot read, for so many seconds.
+// setCookie sets a cookie that scripts cannot read, for so many seconds; 0 is for as
+// long as the browser runs.
 func (v *visit) setCookie(name, value string, age int) {
 	v.http.Cookie(&fiber.Cookie{
 		Name: v.cookie(name), Value: value, Path: "/", MaxAge: age, Secure: v.console.cfg.Secure, HTTPOnly: true, SameSite: fiber.CookieSameSiteLaxMode,

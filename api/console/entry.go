@@ -133,6 +133,16 @@ func (c *Console) askLogin(v *visit, data loginView) error {
 	return v.show("login", "Log in", data)
 }
 
+// askAgain shows a form to come in that outlived its cookie, as it was filled in.
+func (c *Console) askAgain(v *visit) error {
+	v.refuses(http.StatusForbidden, codeNotAllowed)
+	const why = "This page had stood open for too long. "
+	if v.http.Path() == "/signup" {
+		return c.askSignUp(v, signUpView{v.field("email"), v.field("business"), []string{why + "Nothing was done yet: sign up once more."}})
+	}
+	return c.askLogin(v, loginView{Email: v.field("email"), Next: inside(v.field("next")), Wrong: why + "Log in once more."})
+}
+
 // login is POST /login.
 func (c *Console) login(v *visit) error {
 	email := v.field("email")

@@ -97,6 +97,43 @@ func TestWhatWasWrittenOutlivesALogin(t *testing.T) {
 	w.wants(w.visitor().get("/login?next="+url.QueryEscape(long)), http.StatusOK, `name="next" value="`+long+`"`)
 }
 
+// A form to come in works for as long as the browser runs. One that outlived its cookie,
+// of a tab in which somebody logged out meanwhile, is shown again as it was filled in, but
+// for the password; what another site filled in is not.
+func TestAFormToComeInOutlivesItsCookie(t *testing.T) {
+	w := open(t)
+	for _, path := range []string{"/login", "/signup"} {
+		for _, c := range (&http.Response{Header: w.visitor().get(path).header}).Cookies() {
+			if c.MaxAge != 0 || !c.Expires.IsZero() {
+				t.Errorf("the form at %s ends with %q", path, c.Raw)
+			}
+		}
+	}
+	send := func(site, path string, fields url.Values) reply {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base+path, strings.NewReader(fields.Encode()))
+		must(t, err)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", site)
+		v := w.visitor()
+		got := w.do(v.http, r)
+		if strings.Contains(got.body, "a long password") {
+			t.Errorf("%s shows the password: %s", path, got.main())
+		}
+		return got
+	}
+	in := form("email", "obi@example.com", "password", "a long password", "next", "/sessions?q=1182", "csrf", "of a cookie that ended")
+	w.wants(send("same-origin", "/login", in), http.StatusForbidden, `value="obi@example.com"`, `name="next" value="/sessions?q=1182"`, "This page had stood open for too long. Log in once more.")
+	up := form("email", "obi@example.com", "business", "Obi Stores", "password", "a long password", "csrf", "of a cookie that ended")
+	w.wants(send("same-origin", "/signup", up), http.StatusForbidden, `value="obi@example.com"`, `value="Obi Stores"`, "This page had stood open for too long. Nothing was done yet: sign up once more.")
+	w.wants(send("same-origin", "/enter", form("role", "owner", "csrf", "of a cookie that ended")), http.StatusForbidden, "This page had stood open for too long.")
+	for _, site := range []string{"cross-site", "same-site", ""} {
+		if got := send(site, "/login", in); got.status != http.StatusForbidden || strings.Contains(got.body, "obi@example.com") {
+			t.Errorf("a form from %q: %d %s", site, got.status, got.main())
+		}
+	}
+}
+
 // The answer of a form is a page too, at an address that nobody can ask for: whoever
 // chooses there what to look at, or logs in again, goes on to the page of the form.
 func TestWhoGoesOnFromAFormsAnswerComesToAPage(t *testing.T) {

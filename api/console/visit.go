@@ -61,8 +61,13 @@ func (v *visit) begin(p Page) error {
 		return nil
 	}
 	err := v.readForm()
-	if err != nil && p.Right == "" && v.who.Role != "" { // the cookie that the form was for is another one now
-		return errEntered
+	if err != nil && p.Right == "" { // the cookie that the form was for is another one now
+		switch {
+		case v.who.Role != "":
+			return errEntered
+		case v.form != nil && v.ownPage():
+			return errOutlived
+		}
 	}
 	if err == nil {
 		err = v.counted()
@@ -173,7 +178,7 @@ func (v *visit) greet() {
 		return
 	}
 	v.text = "form_" + rand.Text()
-	v.setCookie(visitCookie, v.text, 3600)
+	v.setCookie(visitCookie, v.text, 0)
 }
 
 // readForm reads a POST's fields. One that another site's page sent is refused.
