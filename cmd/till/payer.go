@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,7 +237,21 @@ func (c *payerExportCmd) Run(w *world) error {
 			return err
 		}
 	}
-	return c.write(w, out)
+	if err := c.write(w, out); err != nil || out.holds() != (held{}) {
+		return err
+	}
+	_, err = fmt.Fprintf(w.err, "No session and no chat of %s is kept, in test or live: is it right, and --data-dir?\n", cmp.Or(out.Phone, out.Email))
+	return err
+}
+
+// held is how much of a payer a file holds.
+type held struct{ sessions, chats int }
+
+func (e payerExport) holds() (n held) {
+	for _, kept := range e.Kept {
+		n = held{n.sessions + len(kept.Sessions), n.chats + len(kept.Chats)}
+	}
+	return n
 }
 
 func (c *payerExportCmd) write(w *world, out payerExport) (err error) {
@@ -251,9 +266,6 @@ func (c *payerExportCmd) write(w *world, out payerExport) (err error) {
 	if err := printJSON(&world{out: file}, out); err != nil {
 		return err
 	}
-	sessions, chats := 0, 0
-	for _, kept := range out.Kept {
-		sessions, chats = sessions+len(kept.Sessions), chats+len(kept.Chats)
-	}
-	return printDone(w, c.JSON, map[string]any{"file": c.Out, "sessions": sessions, "chats": chats}, "%s  %d sessions and %d chats\n", c.Out, sessions, chats)
+	n := out.holds()
+	return printDone(w, c.JSON, map[string]any{"file": c.Out, "sessions": n.sessions, "chats": n.chats}, "%s  %d sessions and %d chats\n", c.Out, n.sessions, n.chats)
 }
