@@ -79,8 +79,9 @@ func (*Server) listEvents(c *call) error {
 	q := c.query()
 	filter := checkout.EventFilter{
 		Kind: flow.EventKind(q.text("type", 40)), Session: flow.SessionID(q.text("sessionId", maxReference)),
-		CreatedAfter: q.bound("createdAfter"), CreatedBefore: q.bound("createdBefore"), Limit: q.whole("limit", 1, maxPage, usualPage),
+		Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
+	filter.CreatedAfter, filter.CreatedBefore = q.made()
 	cursor := q.text("cursor", 200)
 	among(q, "type", filter.Kind, flow.EventKinds())
 	if filter.Session != "" && !isID(string(filter.Session), flow.PrefixSession) {

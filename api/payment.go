@@ -22,8 +22,9 @@ func (*Server) listPayments(c *call) error {
 	q := c.query()
 	filter := checkout.PaymentFilter{
 		Match: flow.MatchStatus(q.text("matchStatus", 20)), Session: flow.SessionID(q.id("sessionId", flow.PrefixSession, "session")),
-		CreatedAfter: q.bound("createdAfter"), CreatedBefore: q.bound("createdBefore"), Limit: q.whole("limit", 1, maxPage, usualPage),
+		Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
+	filter.CreatedAfter, filter.CreatedBefore = q.made()
 	cursor := q.text("cursor", 200)
 	among(q, "matchStatus", filter.Match, flow.MatchStatuses())
 	if err := q.done(); err != nil {

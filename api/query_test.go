@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,27 @@ func TestWhatIsNoCursorIsRefusedInOneWay(t *testing.T) {
 	}
 	if asked < 8 {
 		t.Errorf("only %d lists were tried", asked)
+	}
+}
+
+// Times that were swapped are named: nothing was made between them, and an empty list
+// would look like an answer.
+func TestTimesThatAreSwappedAreRefused(t *testing.T) {
+	s := open(t)
+	lists := []string{sessionsPath, chargesPath, eventsPath, paymentsPath, refundsPath, settlementsPath}
+	for path, op := range operations(t) {
+		if op.Parameters.GetByInAndName("query", "createdBefore") != nil && !slices.Contains(lists, strings.TrimPrefix(path, "GET ")) {
+			t.Errorf("%s is not tried", path)
+		}
+	}
+	for _, list := range lists {
+		r := s.ask("GET", list+"?createdAfter=2026-02-01T00:00:00Z&createdBefore=2026-01-31T23:59:59.999Z", s.key, "")
+		s.want(r, http.StatusBadRequest, map[string]string{
+			"error.code": "invalid_field", "error.fields.0.field": "createdBefore", "error.fields.0.message": "createdBefore must not be before createdAfter.",
+		})
+		for _, query := range []string{"?createdAfter=2026-02-01T00:00:00Z&createdBefore=2026-02-01T01:00:00%2B01:00", "?createdBefore=2026-01-31T23:59:59Z", "?createdAfter=2026-01-31T23:59:59Z"} {
+			s.want(s.ask("GET", list+query, s.key, ""), http.StatusOK, nil)
+		}
 	}
 }
 

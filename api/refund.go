@@ -67,9 +67,10 @@ func (*Server) listRefunds(c *call) error {
 	q := c.query()
 	filter := checkout.RefundFilter{
 		Status: flow.RefundStatus(q.text("status", 20)), Payment: flow.PaymentID(q.id("paymentId", flow.PrefixPayment, "payment")),
-		Charge: flow.ChargeID(q.id("chargeId", flow.PrefixCharge, "charge")), CreatedAfter: q.bound("createdAfter"), CreatedBefore: q.bound("createdBefore"),
-		Limit: q.whole("limit", 1, maxPage, usualPage),
+		Charge: flow.ChargeID(q.id("chargeId", flow.PrefixCharge, "charge")),
+		Limit:  q.whole("limit", 1, maxPage, usualPage),
 	}
+	filter.CreatedAfter, filter.CreatedBefore = q.made()
 	cursor := q.text("cursor", 200)
 	among(q, "status", filter.Status, flow.RefundStatuses())
 	if err := q.done(); err != nil {

@@ -249,6 +249,15 @@ func (q *query) bound(name string) time.Time {
 	return bound(at.UTC())
 }
 
+// made takes the times between which what is listed was made.
+func (q *query) made() (after, before time.Time) {
+	after, before = q.bound("createdAfter"), q.bound("createdBefore")
+	if !before.IsZero() && before.Before(after) {
+		q.form.fail("createdBefore", flow.CodeInvalidField, "createdBefore must not be before createdAfter.")
+	}
+	return after, before
+}
+
 // email takes an address to look for. None holds a space: nothing would be found, and
 // that would look like an answer.
 func (q *query) email(name string) string {

@@ -98,8 +98,9 @@ func list(c *call, charges bool, record func(checkout.View) any) error {
 	q := c.query()
 	filter := checkout.Filter{
 		Status: flow.SessionStatus(q.text("status", 20)), Reference: q.text("reference", maxReference), CustomerEmail: q.email("customerEmail"),
-		CreatedAfter: q.bound("createdAfter"), CreatedBefore: q.bound("createdBefore"), Charges: charges, Limit: q.whole("limit", 1, maxPage, usualPage),
+		Charges: charges, Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
+	filter.CreatedAfter, filter.CreatedBefore = q.made()
 	cursor := q.text("cursor", 200)
 	states := []flow.SessionStatus{"PENDING", "PROCESSING", "PAID", "EXPIRED", "CANCELLED"}
 	if charges { // a charge says SUCCEEDED where its session says PAID; none is FAILED yet, and to ask for those is no fault

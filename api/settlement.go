@@ -45,9 +45,10 @@ func (c *call) settlementID() (flow.SettlementID, error) {
 func (*Server) listSettlements(c *call) error {
 	q := c.query()
 	filter := checkout.SettlementFilter{
-		Status: flow.SettlementStatus(q.text("status", 20)), CreatedAfter: q.bound("createdAfter"), CreatedBefore: q.bound("createdBefore"),
-		Limit: q.whole("limit", 1, maxPage, usualPage),
+		Status: flow.SettlementStatus(q.text("status", 20)),
+		Limit:  q.whole("limit", 1, maxPage, usualPage),
 	}
+	filter.CreatedAfter, filter.CreatedBefore = q.made()
 	cursor := q.text("cursor", 200)
 	among(q, "status", filter.Status, flow.SettlementStatuses())
 	if err := q.done(); err != nil {
