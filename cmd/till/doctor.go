@@ -26,7 +26,7 @@ type doctorCmd struct {
 
 func (doctorCmd) Help() string {
 	return "Example:\n\n    till doctor\n    till doctor --json | jq '.findings[] | select(.state != \"ok\")'\n\n" +
-		"It names each cause and the command that mends it, beside a server that runs or without one, and changes nothing. " +
+		"It names each cause and the command that mends it, beside a server that runs or without one, and changes nothing. Give it the settings of that server, for it goes by them: its folder, variables and flags. " +
 		"Exits with 0 where all is well, 1 where something should be looked at, 2 where something does not work."
 }
 

@@ -62,7 +62,9 @@ func (l *look) holder(ctx context.Context) {
 			who, stop = fmt.Sprintf("Another process (%d)", pid), "kill "+strconv.Itoa(pid)
 		}
 		l.warn(who+" uses the data dir "+l.DataDir+", and no Till answers on "+l.HTTPAddr+".", stop+"   (only where it hangs; else give the --http-addr that it has)")
-	case held:
+	case held && !l.Quick:
+		l.ok("A Till uses the data dir " + l.DataDir + " now. It is taken to have the settings that are given here.")
+	case held: // this one
 		l.ok("A Till uses the data dir " + l.DataDir + " now.")
 	default:
 		l.ok("The data dir " + l.DataDir + " is free.")
