@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -207,4 +208,38 @@ func TestASessionIsCancelledOrEnded(t *testing.T) {
 			t.Errorf("kept: %+v", list)
 		}
 	}
+}
+
+// What is said to happen next does: what was owed for a case that did not come is not told.
+func TestWhatHappensNextIsWhatWill(t *testing.T) {
+	w := open(t)
+	v, id := w.as(flow.RoleOwner), w.opened(w.ada, "")
+	const start, lapse, back = "the bank is asked for instructions", "the instructions run out", "money that nobody decided about goes back"
+	next := func(when string, want ...string) {
+		t.Helper()
+		page := v.get("/sessions/" + id)
+		w.wants(page, http.StatusOK, append(want, "the bank is asked what came")...)
+		for _, what := range []string{start, lapse, back} {
+			if !slices.Contains(want, what) && strings.Contains(page.body, what) {
+				t.Errorf("%s it is said that %s", when, what)
+			}
+		}
+	}
+	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+id+"/pay/bank-transfer", w.ada.secret, "{}"), http.StatusOK)
+	next("once the instructions are there", lapse)
+	a, booked := w.attempt(id), 0
+	for range 2 {
+		w.pays(a, 500_000)
+		booked++
+		w.until("the money is booked", func() bool {
+			list, err := w.dbs[flow.Test].Payments(t.Context(), flow.SessionID(id))
+			return err == nil && len(list) == booked
+		})
+	}
+	next("once it was paid twice", back)
+	list, err := w.dbs[flow.Test].Payments(t.Context(), flow.SessionID(id))
+	must(t, err)
+	twice := list[slices.IndexFunc(list, func(p flow.Payment) bool { return p.Match == flow.Duplicate })]
+	w.wants(v.post("/sessions/"+id+"/resolve", form("payment", string(twice.ID), "decision", "accept", "reason", "the shop owes her change", "confirm", "yes")), http.StatusSeeOther)
+	next("once it was decided")
 }

@@ -161,12 +161,20 @@ func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.Se
 		return nil, err
 	}
 	subjects := []string{string(id)}
+	type work struct {
+		kind    flow.TaskKind
+		subject string
+	}
+	idle := map[work]bool{} // what is owed still, and does nothing any more
 	attempts, err := r.Attempts(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range attempts {
 		subjects = append(subjects, string(a.ID))
+		asked := a.Instructions != nil || a.Status != flow.AttemptActive
+		idle[work{flow.TaskStart, string(a.ID)}], idle[work{flow.TaskSlow, string(a.ID)}] = asked, asked
+		idle[work{flow.TaskExpireAttempt, string(a.ID)}] = a.Status != flow.AttemptActive && a.Status != flow.AttemptSuperseded
 	}
 	payments, err := r.Payments(ctx, id)
 	if err != nil {
@@ -174,6 +182,7 @@ func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.Se
 	}
 	for _, p := range payments {
 		subjects = append(subjects, string(p.ID))
+		idle[work{flow.TaskReturn, string(p.ID)}] = p.Resolution != flow.Unresolved || p.Unapplied == 0
 	}
 	refunds, err := r.Refunds(ctx, store.RefundFilter{Project: project, Session: id, Limit: maxNotes})
 	if err != nil {
@@ -181,6 +190,9 @@ func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.Se
 	}
 	for _, b := range refunds {
 		subjects = append(subjects, string(b.ID))
+		if b.Status == flow.RefundFailed { // is sent again then
+			idle[work{flow.TaskReturn, string(b.Payment)}] = false
+		}
 	}
 	rows, err := r.Watchers(ctx, id)
 	if err != nil {
@@ -198,7 +210,7 @@ func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.Se
 		list = append(list, Timer{At: session.ExpiresAt, What: "the session expires"})
 	}
 	for _, t := range tasks {
-		if what := dueWork[t.Kind]; what != "" && (t.Kind != flow.TaskExpireSession || !session.Open()) {
+		if what := dueWork[t.Kind]; what != "" && !idle[work{t.Kind, t.Subject}] && (t.Kind != flow.TaskExpireSession || !session.Open()) {
 			list = append(list, Timer{At: t.Due, What: what, Tries: t.Attempts})
 		}
 	}
