@@ -61,6 +61,9 @@ func (v *visit) auditFilter(account string) (f store.AuditFilter, query string, 
 		return f, "", err
 	}
 	if f.Until, err = v.day("until"); err == nil && !f.Until.IsZero() {
+		if f.Until.Before(f.From) {
+			return f, "", flow.Refuse(flow.CodeInvalidField, "The last day is before the first: nothing was done in between.")
+		}
 		f.Until = f.Until.AddDate(0, 0, 1) // that day too
 	}
 	return f, queryOf("actor", f.Actor, "action", f.Action, "subject", f.Subject, "from", v.query("from"), "until", v.query("until")), err

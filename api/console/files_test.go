@@ -182,6 +182,10 @@ func TestTheAuditLogIsNarrowedAndTakenAway(t *testing.T) {
 		}
 	}
 	w.wants(operator.get("/ops/audit?from=yesterday"), http.StatusBadRequest, "2026-08-27")
+	for _, file := range []string{"", ".csv"} {
+		w.wants(operator.get("/ops/audit"+file+"?from="+day(1)+"&until="+day(0)), http.StatusBadRequest, "The last day is before the first")
+		w.wants(operator.get("/ops/audit"+file+"?from="+day(0)+"&until="+day(0)), http.StatusOK)
+	}
 	w.wants(owner.get("/team/audit?actor=nobody"), http.StatusOK, "Nothing fits.")
 	// Who takes it away stands there too.
 	w.wants(owner.get("/team/audit?action=audit.export"), http.StatusOK, "audit.export", "owner of "+ada.email)
