@@ -134,7 +134,7 @@ func TestLiveKeysNeedKYC(t *testing.T) {
 	w.wants(v.post("/choose", form("env", "live", "project", string(w.ada.project.ID))), http.StatusSeeOther)
 	w.wants(v.get("/developers"), http.StatusOK, "LIVE", "Live keys need an approved KYC", "/go-live")
 	w.wants(v.get("/developers"), http.StatusOK, `<td data-label="KYC"><span`) // on a narrow screen no head says what is "none"
-	for _, page := range []string{"/", "/sessions"} { // what a live key is refused without
+	for _, page := range []string{"/", "/sessions"} {                          // what a live key is refused without
 		w.wants(v.get(page), http.StatusOK, "bin/till sessions create 500000 --live")
 	}
 	if got := v.get("/developers/webhooks"); strings.Contains(got.body, "till listen") {

@@ -3,8 +3,10 @@ package console_test
 import (
 	"encoding/csv"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +189,17 @@ func TestTheAuditLogIsNarrowedAndTakenAway(t *testing.T) {
 		w.wants(operator.get("/ops/audit"+file+"?from="+day(0)+"&until="+day(0)), http.StatusOK)
 	}
 	w.wants(owner.get("/team/audit?actor=nobody"), http.StatusOK, "Nothing fits.")
+	// Who looked is told apart, and so is what the links of such a row lead to.
+	w.wants(w.as(flow.RoleSupport).get("/sessions/"+w.opened(ada, "")), http.StatusOK)
+	looked := owner.get("/team/audit?action=look")
+	w.wants(looked, http.StatusOK, "look.session")
+	for _, by := range []string{"actor", "subject"} {
+		link := regexp.MustCompile(`href="(/team/audit\?` + by + `=[^"]+)"`).FindStringSubmatch(looked.body)
+		if link == nil {
+			t.Fatalf("no link by %s: %s", by, looked.main())
+		}
+		w.wants(owner.get(html.UnescapeString(link[1])), http.StatusOK, "look.session")
+	}
 	// Who takes it away stands there too.
 	w.wants(owner.get("/team/audit?action=audit.export"), http.StatusOK, "audit.export", "owner of "+ada.email)
 	for i := range 110 {
