@@ -135,6 +135,19 @@ func TestAnEnvironmentThatIsClosedLocksNobodyOut(t *testing.T) {
 	w.wants(v.post("/logout", nil), http.StatusSeeOther)
 }
 
+// All numbers are of test, a real one too: where real money moves, nothing that could be
+// typed links one.
+func TestLiveIsToldToLinkNoNumber(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleOwner)
+	w.wants(v.get("/"), http.StatusOK, "No number is linked yet.", "bin/till pair")
+	w.wants(v.post("/choose", form("env", "live")), http.StatusSeeOther)
+	if live := v.get("/"); strings.Contains(live.body, "till pair") {
+		t.Errorf("live is told to link a number: %s", live.main())
+	}
+	w.wants(v.get("/"), http.StatusOK, "Every number is of the test environment: no chat opens in live yet.")
+}
+
 // One payer speaks of two merchants' payments in one chat: what is shown, sent or
 // exported to one of them holds nothing of the other's.
 func TestASharedChatTellsNobodyOfTheOther(t *testing.T) {
