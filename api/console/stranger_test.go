@@ -139,13 +139,16 @@ func TestAnEnvironmentThatIsClosedLocksNobodyOut(t *testing.T) {
 // typed links one.
 func TestLiveIsToldToLinkNoNumber(t *testing.T) {
 	w := open(t)
-	v := w.as(flow.RoleOwner)
-	w.wants(v.get("/"), http.StatusOK, "No number is linked yet.", "bin/till pair")
-	w.wants(v.post("/choose", form("env", "live")), http.StatusSeeOther)
-	if live := v.get("/"); strings.Contains(live.body, "till pair") {
-		t.Errorf("live is told to link a number: %s", live.main())
+	for role, page := range map[flow.Role]string{flow.RoleOwner: "/", flow.RoleOperator: "/ops"} {
+		v := w.as(role)
+		w.wants(v.get(page), http.StatusOK, "till pair")
+		w.wants(v.post("/choose", form("env", "live")), http.StatusSeeOther)
+		live := v.get(page)
+		w.wants(live, http.StatusOK, "Every number is of the test environment: no chat opens in live yet.")
+		if strings.Contains(live.body, "till pair") {
+			t.Errorf("%s in live tells to link a number: %s", page, live.main())
+		}
 	}
-	w.wants(v.get("/"), http.StatusOK, "Every number is of the test environment: no chat opens in live yet.")
 }
 
 // One payer speaks of two merchants' payments in one chat: what is shown, sent or
