@@ -115,6 +115,9 @@ func (b *books) keepOpen(t *rapid.T, c flow.Change) {
 			t.Fatalf("the decision says that %d wait and %d go back: %+v", decided.Unapplied, decided.Refunded, row)
 		}
 	}
+	if a, other := b.session.AskForRest(flow.Asking(b.attempts)); other && c.Refund != nil { // as whoever keeps a refund sees to
+		c.Attempts = append(c.Attempts, a)
+	}
 	for _, a := range c.Attempts {
 		if i := slices.IndexFunc(b.attempts, func(x flow.Attempt) bool { return x.ID == a.ID }); i >= 0 {
 			b.attempts[i] = a
