@@ -70,6 +70,27 @@ func (a Attempt) shownIn(chat ChatID) (Attempt, bool) {
 	return a, true
 }
 
+// Asking is the attempt of a session whose account payers are to send money to, zero
+// where there is none. There is one at most, and parts may come to others still.
+func Asking(attempts []Attempt) Attempt {
+	for _, a := range attempts {
+		if a.Status == AttemptActive && a.Method == BankTransfer {
+			return a
+		}
+	}
+	return Attempt{}
+}
+
+// AskForRest is that attempt once another amount is due, false where it asks for that
+// already or asks for nothing any more.
+func (s Session) AskForRest(a Attempt) (Attempt, bool) {
+	if a.Status != AttemptActive || a.Method != BankTransfer || a.Amount == s.Outstanding() {
+		return a, false
+	}
+	a.Amount = s.Outstanding()
+	return a, true
+}
+
 // Instructions is what a rail answered: how to pay. Which fields are set
 // depends on the method.
 type Instructions struct {

@@ -301,27 +301,6 @@ func (r Refund) counted(s Session, amount Kobo) Session {
 	return s.With(PartiallyPaid)
 }
 
-// Asking is the attempt of a session whose account payers are to send money to, zero
-// where there is none. There is one at most, and parts may come to others still.
-func Asking(attempts []Attempt) Attempt {
-	for _, a := range attempts {
-		if a.Status == AttemptActive && a.Method == BankTransfer {
-			return a
-		}
-	}
-	return Attempt{}
-}
-
-// AskForRest is that attempt once another amount is due, false where it asks for that
-// already or asks for nothing any more.
-func (s Session) AskForRest(a Attempt) (Attempt, bool) {
-	if a.Status != AttemptActive || a.Method != BankTransfer || a.Amount == s.Outstanding() {
-		return a, false
-	}
-	a.Amount = s.Outstanding()
-	return a, true
-}
-
 // entry is a transaction of the ledger about a refund.
 func (r Refund) entry(kind EntryKind, subject string, now time.Time, lines []Posting) Entry {
 	return Entry{Kind: kind, Subject: subject, Payment: r.Payment, Project: r.Project, At: now, Postings: lines}
