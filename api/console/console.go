@@ -83,6 +83,7 @@ type Config struct {
 // Console serves the pages.
 type Console struct {
 	cfg     Config
+	port    string                      // how the names of cookies end
 	pages   map[flow.Environment]*pages // each by its clock; for nobody those of "", by the machine's
 	streams streams                     // live parts under way
 	looked  looked                      // by the doctor
@@ -121,7 +122,7 @@ func New(cfg Config) (*Console, error) {
 	if cfg.Accounts == nil || len(cfg.Services) == 0 || cfg.Real == nil || cfg.Log == nil || cfg.Refused == nil || cfg.Request == nil || cfg.Address == nil || cfg.Near == nil || cfg.Count == nil {
 		return nil, errors.New("make the console: a part is missing")
 	}
-	c := &Console{cfg: cfg, pages: map[flow.Environment]*pages{}}
+	c := &Console{cfg: cfg, port: portOf(cfg.PublicURL), pages: map[flow.Environment]*pages{}}
 	clocks := map[flow.Environment]func() time.Time{"": cfg.Real}
 	for env, service := range cfg.Services {
 		clocks[env] = service.Now

@@ -18,13 +18,19 @@ const (
 )
 
 func (v *visit) cookie(name string) string {
-	if at, err := url.Parse(v.console.cfg.PublicURL); err == nil && at.Port() != "" {
-		name += "-" + at.Port()
-	}
+	name += v.console.port
 	if v.console.cfg.Secure {
 		return hostPrefix + name
 	}
 	return name
+}
+
+// portOf is the end of the names of the cookies of an address, "" where it names no port.
+func portOf(address string) string {
+	if at, err := url.Parse(address); err == nil && at.Port() != "" {
+		return "-" + at.Port()
+	}
+	return ""
 }
 
 // setCookie sets a cookie that scripts cannot read, for so many seconds; 0 is for as
