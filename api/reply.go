@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -120,7 +119,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	case kind.kind == "authentication" && known.Code != codeInvalidSignature:
 		ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
 	case kind.retryable:
-		ctx.Response.Header.Set("Retry-After", strconv.FormatInt(max(1, int64((known.RetryAfter+time.Second-1)/time.Second)), 10))
+		ctx.Response.Header.Set("Retry-After", seconds(max(known.RetryAfter, time.Second)))
 	}
 	write(ctx, kind.status, body)
 }
