@@ -73,18 +73,18 @@ func (a Attempt) shownIn(chat ChatID) (Attempt, bool) {
 // Asking is the attempt of a session whose account payers are to send money to, zero
 // where there is none. There is one at most, and parts may come to others still.
 func Asking(attempts []Attempt) Attempt {
-	for _, a := range attempts {
-		if a.Status == AttemptActive && a.Method == BankTransfer {
-			return a
-		}
+	if i := slices.IndexFunc(attempts, Attempt.asking); i >= 0 {
+		return attempts[i]
 	}
 	return Attempt{}
 }
 
+func (a Attempt) asking() bool { return a.Status == AttemptActive && a.Method == BankTransfer }
+
 // AskForRest is that attempt once another amount is due, false where it asks for that
 // already or asks for nothing any more.
 func (s Session) AskForRest(a Attempt) (Attempt, bool) {
-	if a.Status != AttemptActive || a.Method != BankTransfer || a.Amount == s.Outstanding() {
+	if !a.asking() || a.Amount == s.Outstanding() {
 		return a, false
 	}
 	a.Amount = s.Outstanding()
