@@ -37,7 +37,9 @@ func slowWays() []slowWay {
 func TestSlowClientsHoldNobodyUp(t *testing.T) {
 	w := newWorld(t, settings{limit: 1_000_000})
 	for _, way := range slowWays() {
-		w.slow(t, way, 60, time.Second, 20)
+		// Who waits for slow ones to be sent away waits for as long as those are given.
+		// What a busy machine does to less than that is the benchmark's to judge.
+		w.slow(t, way, 60, time.Second, func(times) float64 { return float64(slowGiven.Milliseconds()) })
 	}
 }
 
@@ -56,14 +58,20 @@ func BenchmarkFaultSlow(b *testing.B) {
 	}
 	w := newWorld(b, settings{limit: 1_000_000})
 	for _, way := range slowWays() {
-		progress("%s", w.slow(b, way, size(2000, 200), lasts, 2))
+		progress("%s", w.slow(b, way, size(2000, 200), lasts, func(alone times) float64 {
+			return max(20, 2*alone.at(0.99)) // what is below 20 ms holds nobody up
+		}))
 	}
 }
 
+// slowGiven is how long Till waits for the next of a request before it sends its
+// client away.
+const slowGiven = 10 * time.Second
+
 // slow measures other clients alone, and beside so many slow ones that come back
-// whenever they are sent away. times is by how much those may hold them up; what
-// is below 20 ms holds nobody up.
-func (w *world) slow(tb testing.TB, way slowWay, n int, lasts time.Duration, times float64) string {
+// whenever they are sent away. most is how many milliseconds others' p99 may come
+// to then, by what it was alone.
+func (w *world) slow(tb testing.TB, way slowWay, n int, lasts time.Duration, most func(alone times) float64) string {
 	tb.Helper()
 	served := func() *offered {
 		return pace(50, int(50*lasts.Seconds()), 256, func(i int) error {
@@ -94,13 +102,13 @@ func (w *world) slow(tb testing.TB, way slowWay, n int, lasts time.Duration, tim
 	until(tb, "all slow clients are there", tilltest.Patience, func() bool { return opened.Load() >= int64(n) })
 	held := w.till.descriptors() - base
 	beside := served()
-	most := w.till.descriptors()
+	open := w.till.descriptors()
 	stop()
 	crowd.Wait()
 	until(tb, "nothing is left of them", 90*time.Second, func() bool { return w.till.descriptors() <= base+10 })
 	line := fmt.Sprintf("slow %s: %d at once (%d connections in all); others' p99 alone %s, beside them %s, %d failed%s; descriptors %d, with them %d, at most %d, after %d",
-		way.name, n, opened.Load(), ms(alone.Took.at(0.99)), ms(beside.Took.at(0.99)), beside.failed(), reasons(beside.Faults), base, base+held, most, w.till.descriptors())
-	if beside.failed() > 0 || beside.Took.at(0.99) > max(20, times*alone.Took.at(0.99)) {
+		way.name, n, opened.Load(), ms(alone.Took.at(0.99)), ms(beside.Took.at(0.99)), beside.failed(), reasons(beside.Faults), base, base+held, open, w.till.descriptors())
+	if beside.failed() > 0 || beside.Missed > 0 || beside.Took.at(0.99) > most(alone.Took) {
 		tb.Errorf("others are held up: %s", line)
 	}
 	return line
