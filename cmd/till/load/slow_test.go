@@ -101,6 +101,7 @@ func (w *world) slow(tb testing.TB, way slowWay, n int, lasts time.Duration, mos
 	}
 	until(tb, "all slow clients are there", tilltest.Patience, func() bool { return opened.Load() >= int64(n) })
 	held := w.till.descriptors() - base
+	w.client.CloseIdleConnections() // others come anew, as the crowd did
 	beside := served()
 	open := w.till.descriptors()
 	stop()
