@@ -1,7 +1,6 @@
 package checkout_test
 
 import (
-	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -94,28 +93,41 @@ func TestALineOfTheLogIsKeptBeforeItsEvent(t *testing.T) {
 	t.Cleanup(func() { _ = eye.Close() })
 	var first sync.Once
 	begun, end, left, asked := make(chan struct{}), make(chan struct{}), make(chan error, 1), make(chan error, 1)
+	goOn := sync.OnceFunc(func() { close(end) })
+	defer goOn() // a test that fails leaves nobody waiting
 	errLeft := errors.New("nothing of it is kept")
 	go func() {
 		left <- other.Update(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.Append(t.Context(), store.Line{Stream: string(session.ID), At: w.clock(), Kind: "bank.notice", Session: session.ID})
+			if _, err := tx.Append(t.Context(), store.Line{Stream: string(session.ID), At: w.clock(), Kind: "bank.notice", Session: session.ID}); err != nil {
+				return err // it holds nothing
+			}
 			first.Do(func() { close(begun) }) // what fails is tried by itself
 			<-end
-			return cmp.Or(err, errLeft)
+			return errLeft
 		})
 	}()
-	<-begun
+	select {
+	case <-begun:
+	case err := <-left:
+		t.Fatalf("no line is held: %v", err)
+	}
 	go func() {
 		_, err := w.refund(w.payments(session.ID)[0], 500_000)
 		asked <- err
 	}()
 	var waits, wrote int
-	w.until("the refund to wait for the log", func() bool {
+	w.until("the refund waits for the log", func() bool {
+		select {
+		case err := <-asked:
+			t.Fatalf("it waited for nothing: %v", err)
+		default:
+		}
 		w.must(eye.QueryRowContext(t.Context(), `SELECT COUNT(DISTINCT a.pid), COUNT(l.pid) FROM pg_stat_activity a
  LEFT JOIN pg_locks l ON l.pid = a.pid AND l.relation = to_regclass($1) AND l.mode = 'RowExclusiveLock'
  WHERE a.wait_event_type = 'Lock' AND a.datname = current_database() AND a.query LIKE 'INSERT INTO log%'`, w.store.Name+".events").Scan(&waits, &wrote))
 		return waits > 0
 	})
-	close(end)
+	goOn()
 	if err := <-left; !errors.Is(err, errLeft) {
 		t.Error(err)
 	}
