@@ -71,7 +71,9 @@ func (a Attempt) shownIn(chat ChatID) (Attempt, bool) {
 }
 
 // Asking is the attempt of a session whose account payers are to send money to, zero
-// where there is none. There is one at most, and parts may come to others still.
+// where there is none. There is one at most, and parts may come to others still. One
+// that the bank has not answered for asks nobody yet: what it was ordered with stands,
+// or the bank takes the same reference for another order.
 func Asking(attempts []Attempt) Attempt {
 	if i := slices.IndexFunc(attempts, Attempt.asking); i >= 0 {
 		return attempts[i]
@@ -79,7 +81,15 @@ func Asking(attempts []Attempt) Attempt {
 	return Attempt{}
 }
 
-func (a Attempt) asking() bool { return a.Status == AttemptActive && a.Method == BankTransfer }
+func (a Attempt) asking() bool {
+	return a.Status == AttemptActive && a.Method == BankTransfer && a.Instructions != nil
+}
+
+// coming says whether the bank still makes an account, which will ask for what is due
+// once it is there.
+func (a Attempt) coming() bool {
+	return a.Status == AttemptActive && a.Method == BankTransfer && a.Instructions == nil
+}
 
 // AskForRest is that attempt once another amount is due, false where it asks for that
 // already or asks for nothing any more.

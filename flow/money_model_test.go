@@ -348,7 +348,8 @@ func TestWhateverHappensTheMoneyAddsUp(t *testing.T) {
 				if (err == nil) != (b.session.Open() && b.now.Before(b.session.ExpiresAt)) {
 					t.Fatalf("begin on %s: %v", b.session.Status, err)
 				}
-				if err == nil && (!a.Live(b.now) || a.Amount != b.session.Outstanding()) {
+				coming := a.Method == flow.BankTransfer && a.Instructions == nil // it asks for what is left once it is there
+				if err == nil && (!a.Live(b.now) || a.Amount != b.session.Outstanding() && !coming) {
 					t.Fatalf("the payer is asked for %+v, %d is due", a, b.session.Outstanding())
 				}
 				b.keep(t, c)

@@ -36,7 +36,7 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 	if !slices.Contains(s.AllowedMethods, ask.Method) {
 		return Attempt{}, Change{}, Refuse(CodeMethodNotAllowed, "This session does not offer %s.", ask.Method)
 	}
-	if live, ok := liveOf(attempts, ask.Method, now); ok && live.Amount == s.Outstanding() && (live.Instructions == nil || !live.ofAnother(ask.Chat)) {
+	if live, ok := liveOf(attempts, ask.Method, now); ok && (live.Amount == s.Outstanding() || live.coming()) && (live.Instructions == nil || !live.ofAnother(ask.Chat)) {
 		shown, taken := live.shownIn(ask.Chat)
 		if !taken {
 			return live, Change{}, nil
@@ -110,7 +110,7 @@ func replace(attempts []Attempt, m Method, now time.Time) (Change, error) {
 
 // Started takes in the rail's answer to an attempt. Instructions that come when
 // the attempt is over are kept, because they can still be paid, but nobody is
-// invited to.
+// invited to. An account asks for what is left by now.
 func Started(s Session, a Attempt, ins Instructions) Change {
 	if a.Instructions != nil {
 		return Change{}
@@ -122,6 +122,7 @@ func Started(s Session, a Attempt, ins Instructions) Change {
 	if !ins.ExpiresAt.IsZero() && ins.ExpiresAt.Before(a.ExpiresAt) {
 		a.ExpiresAt = ins.ExpiresAt
 	}
+	a, _ = s.AskForRest(a)
 	change := Change{Session: &s, Attempts: []Attempt{a}, Facts: []Fact{{Kind: InstructionsIssued, Attempt: a.ID}}}
 	change.News = []News{{Kind: NewsOpened, Attempt: a.ID}}
 	return change

@@ -269,3 +269,36 @@ func TestASessionThatEndsBeforeTheBankIsAskedIsNoRefusalOfTheBank(t *testing.T) 
 		}
 	})
 }
+
+// A bank knows an order by its reference and its amount. A part that comes to an account of
+// before, while nobody knows what became of the order, does not change what was ordered; what
+// is there at last asks for the rest.
+func TestAPartDoesNotChangeWhatTheBankWasAskedFor(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.session(flow.Headless)
+		w.must(w.instruct(t.Context(), session.ID))
+		first := w.attempts(session.ID)[0]
+		w.later(31 * time.Minute)
+		w.rail.starting(func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+			if _, err := call(); err != nil {
+				return flow.Instructions{}, err
+			}
+			return flow.Instructions{}, rail.ErrUnknown // it was made, and we are not told
+		})
+		if err := w.instruct(t.Context(), session.ID); flow.CodeOf(err) != flow.CodeRailTimeout {
+			t.Fatalf("an unknown outcome is %v", err)
+		}
+		w.must(w.tell(credit("T1", first.Reference, 200_000, w.clock())))
+		w.rail.starting(nil)
+		w.must(w.instruct(t.Context(), session.ID))
+		list := w.attempts(session.ID)
+		if a := list[len(list)-1]; len(list) != 2 || a.Instructions == nil || a.Amount != 300_000 {
+			t.Errorf("what is asked for is %+v", list)
+		}
+		if calls := w.calls(); calls["create_virtual_account"] != 2 {
+			t.Errorf("the bank was called %v", calls)
+		}
+	})
+}
