@@ -181,7 +181,7 @@ func Offers(s Session, attempts []Attempt, served []Method, now time.Time) []Off
 			case a.Method != m:
 			case a.Status == AttemptSucceeded:
 				offer.Status = OfferCompleted
-			case a.Live(now) && a.Instructions != nil && offer.Status != OfferCompleted:
+			case a.Live(now) && a.Instructions != nil && a.Amount == s.Outstanding() && offer.Status != OfferCompleted: // what asks for another amount, Begin replaces
 				offer.Status = OfferActive
 			}
 		}
