@@ -43,9 +43,10 @@ func (a Attempt) Live(now time.Time) bool {
 
 // payable says whether the attempt's instructions can be shown to whoever they were
 // made for: they are live, or another chat's stand in their place, and the bank takes
-// the money of both.
+// the money of both. They ask for what is due: the code or the page for the rest of a
+// part that went back since asks for too little.
 func (a Attempt) payable(s Session, now time.Time) bool {
-	return a.Live(now) || a.Status == AttemptSuperseded && a.Amount == s.Outstanding() && now.Before(a.ExpiresAt)
+	return a.Amount == s.Outstanding() && (a.Live(now) || a.Status == AttemptSuperseded && now.Before(a.ExpiresAt))
 }
 
 // ofAnother says whether an attempt is that of another chat than the one that asks,

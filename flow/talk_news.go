@@ -208,6 +208,9 @@ func (d *deciding) newsDeclined(t *Talk, co Checkout, n News) {
 	}
 	d.step(t, talkDecline, "the bank refused the payment", func() {
 		args := d.menuArgs(*t, co)
+		if a, ok := co.attempt(n.Attempt); ok { // what is due may be another amount by now
+			args["amount"] = a.Amount.Naira()
+		}
 		if d.mine(co, n) {
 			args["reason"] = strings.TrimRight(n.Reason, ". ")
 		}
@@ -236,6 +239,11 @@ func (d *deciding) newsOpened(t *Talk, co Checkout, n News) {
 	}
 	if a.ofAnother(d.chat.ID) {
 		d.why = "another chat's instructions are there: now this one's are asked for"
+		d.do(DoOpen, *t)
+		return
+	}
+	if a.Amount != co.Session.Outstanding() {
+		d.why = "a part came or went while the bank made the instructions: others are asked for"
 		d.do(DoOpen, *t)
 		return
 	}

@@ -259,3 +259,34 @@ func TestWhoIsUnderstoodAtLastNeedsNobody(t *testing.T) {
 		t.Error("not understood after it was paid, and nobody is to look")
 	}
 }
+
+// A part that comes or goes while the bank makes a page for all that was due leaves a page that
+// asks for another amount: it is shown to nobody, and another is asked for.
+func TestAPageForAnotherAmountIsNotShown(t *testing.T) {
+	for _, paid := range []flow.Kobo{0, 200_000} {
+		turn := standing(flow.Opening)
+		co := turn.Checkouts["wsp_sess_1"]
+		co.Session.AmountPaid = paid
+		co.Attempts = []flow.Attempt{trying("c", flow.Card)}
+		turn.Checkouts["wsp_sess_1"], turn.Chat.Talks[0].Method = co, flow.Card
+		d := flow.Decide(about(turn, flow.News{Kind: flow.NewsOpened, Attempt: "c"}))
+		shown := slices.ContainsFunc(d.Says, func(s flow.Say) bool { return s.Key == "card_how" })
+		again := slices.ContainsFunc(d.Effects, func(e flow.Effect) bool { return e.Kind == flow.DoOpen && e.Method == flow.Card })
+		if shown != (paid == 0) || again == shown || (talkOf(d).State == flow.Opening) == shown {
+			t.Errorf("with %d paid: %+v", paid, d)
+		}
+		if shown {
+			continue
+		}
+		turn = standing(flow.AwaitCard)
+		turn.Checkouts["wsp_sess_1"] = co
+		d = flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansAgain}))
+		if len(d.Says) != 1 || d.Says[0].Key != "lapsed" || d.Says[0].Args["amount"] != "₦3,000" {
+			t.Errorf("asked for it again: %+v", d)
+		}
+		d = flow.Decide(about(turn, flow.News{Kind: flow.NewsDeclined, Attempt: "c"}))
+		if len(d.Says) != 1 || d.Says[0].Key != "declined" || d.Says[0].Args["amount"] != "₦5,000" {
+			t.Errorf("refused: %+v", d)
+		}
+	}
+}
