@@ -62,7 +62,7 @@ func (w *saving) begin(id flow.SessionID, ask flow.Ask, hand bool) (a flow.Attem
 // Instruct opens a method of a session for its merchant and waits for the
 // bank's instructions. Asked again while they are live, it gives the same ones.
 // Those of a session that was paid or ended while the bank made them are nobody's
-// to pay any more.
+// to pay any more; where a part came or went meanwhile, others are asked for.
 // Errors: session_expired, session_paid, session_cancelled,
 // method_not_allowed_for_session, rail_rejected, rail_unavailable, rail_timeout.
 func (s *Service) Instruct(ctx context.Context, project flow.ProjectID, id flow.SessionID, ask Ask) (View, flow.Attempt, error) {
@@ -93,7 +93,11 @@ func (s *Service) Instruct(ctx context.Context, project flow.ProjectID, id flow.
 		return View{}, flow.Attempt{}, fmt.Errorf("open %s: %w", ask.Method, err)
 	}
 	for _, a := range view.Attempts {
-		if a.ID == attempt.ID && a.Instructions != nil {
+		switch {
+		case a.ID != attempt.ID || a.Instructions == nil:
+		case a.Amount != view.Session.Outstanding(): // each time by money that moved: this ends
+			return s.Instruct(ctx, project, id, ask)
+		default:
 			return view, a, nil
 		}
 	}

@@ -302,3 +302,33 @@ func TestAPartDoesNotChangeWhatTheBankWasAskedFor(t *testing.T) {
 		}
 	})
 }
+
+// A page that the bank makes while a part comes asks for all that was due. Who waits for it is
+// given one for the rest instead.
+func TestWhoWaitsForAPageWhileAPartComesIsGivenOneForTheRest(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session := w.session(flow.Headless)
+		w.must(w.instruct(t.Context(), session.ID))
+		account := w.attempts(session.ID)[0]
+		comes := true
+		w.rail.starting(func(_ context.Context, _ flow.Order, call func() (flow.Instructions, error)) (flow.Instructions, error) {
+			ins, err := call()
+			if comes {
+				comes = false
+				w.must(w.tell(credit("T1", account.Reference, 200_000, w.clock())))
+			}
+			return ins, err
+		})
+		_, a, err := w.service.Instruct(t.Context(), project, session.ID, checkout.Ask{Method: flow.Card})
+		if err != nil || a.Amount != 300_000 || a.Status != flow.AttemptActive {
+			t.Errorf("it was given %+v, %v", a, err)
+		}
+		for _, a := range w.attempts(session.ID) {
+			if a.Status == flow.AttemptActive && a.Amount != 300_000 {
+				t.Errorf("%s asks for %d", a.Method, a.Amount)
+			}
+		}
+	})
+}
