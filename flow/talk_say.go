@@ -267,7 +267,7 @@ func (d *deciding) receipt(co Checkout) map[string]string {
 	}
 	var parts []string
 	for _, p := range own {
-		parts = append(parts, p.Amount.Naira())
+		parts = append(parts, p.brought(co.Session).Naira())
 		args["method"], args["bank_session"] = string(p.Channel), p.NIPSessionID
 	}
 	if len(parts) > 1 {

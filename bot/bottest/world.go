@@ -2,6 +2,7 @@ package bottest
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,6 +96,8 @@ func (s *Stage) happens(words []string) {
 	case "merchant-cancels":
 		_, err := s.Service.Cancel(ctx, s.session, s.call())
 		s.must(err)
+	case "merchant-refunds": // kobo, of what came last
+		s.refunds(flow.Kobo(amount))
 	case "calls": // how often the bank was called for this session
 		calls, err := s.rail.Calls(ctx, 0, 100)
 		s.must(err)
@@ -227,6 +230,18 @@ func (s *Stage) resolves(accept bool) {
 		s.tb.Fatalf("nothing waits for a decision: %+v", payments)
 	}
 	_, err = s.Service.Resolve(ctx, payments[i].ID, checkout.NewResolution{Accept: accept, Key: "wsp_key_1"}, s.call())
+	s.must(err)
+}
+
+// refunds is the merchant sending some of what came last back.
+func (s *Stage) refunds(amount flow.Kobo) {
+	s.tb.Helper()
+	ctx := s.tb.Context()
+	payments, err := s.db.Payments(ctx, s.session)
+	s.must(err)
+	n, c := checkout.NewRefund{Payment: payments[len(payments)-1].ID, Amount: amount, Key: "wsp_key_1"}, s.call()
+	c.Render = func(checkout.Made) (int, []byte, error) { return http.StatusCreated, nil, nil }
+	_, err = s.Service.Refund(ctx, n, c)
 	s.must(err)
 }
 
