@@ -184,6 +184,9 @@ func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surr
 			r.VirtualAccount = account
 		}
 	}
+	if s.Open() && r.VirtualAccount != nil { // a part may have come to one that was switched away from
+		r.VirtualAccount.Amount = s.Outstanding().Major()
+	}
 	r.Reference = serviceReference(attempts)
 	var refunded Kobo
 	for _, p := range payments {

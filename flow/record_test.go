@@ -192,3 +192,15 @@ func TestTimesAreKeptInMilliseconds(t *testing.T) {
 		t.Error("no time became one")
 	}
 }
+
+// An account that was switched away from is paid into as well, and whoever shows it asks for
+// what is left.
+func TestTheAccountOfAChargeAsksForWhatIsLeft(t *testing.T) {
+	for _, status := range []flow.AttemptStatus{flow.AttemptActive, flow.AttemptSuperseded, flow.AttemptExpired} {
+		s, a := open(), trying("a", flow.BankTransfer)
+		s.AmountPaid, a.Status = 100_050, status
+		if r := flow.RecordCharge(s, []flow.Attempt{a}, nil, flow.Surroundings{}); r.VirtualAccount == nil || r.VirtualAccount.Amount != "3999.50" {
+			t.Errorf("one that is %s asks for %+v", status, r.VirtualAccount)
+		}
+	}
+}
