@@ -49,6 +49,13 @@ func (a Attempt) payable(s Session, now time.Time) bool {
 	return a.Amount == s.Outstanding() && (a.Live(now) || a.Status == AttemptSuperseded && now.Before(a.ExpiresAt))
 }
 
+// misleads says whether the bank takes money for a code or a page that asks for another
+// amount than is due: who pays it pays too much, or not all.
+func (a Attempt) misleads(s Session, now time.Time) bool {
+	taken := a.Instructions != nil && (a.Status == AttemptActive || a.Status == AttemptSuperseded) && now.Before(a.ExpiresAt)
+	return taken && a.Method != BankTransfer && a.Amount != s.Outstanding()
+}
+
 // ofAnother says whether an attempt is that of another chat than the one that asks,
 // "" for REST, which asks for all of them.
 func (a Attempt) ofAnother(chat ChatID) bool { return a.Chat != "" && chat != "" && a.Chat != chat }

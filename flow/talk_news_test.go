@@ -290,3 +290,33 @@ func TestAPageForAnotherAmountIsNotShown(t *testing.T) {
 		}
 	}
 }
+
+// Who has a code or a page for another amount than is left is told not to use it, for as long
+// as the bank takes money for it, and nobody else is.
+func TestWhoHasAPageForAnotherAmountIsToldNotToUseIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		page func(*flow.Attempt)
+		old  string
+	}{
+		"at the page":              {func(*flow.Attempt) {}, "yes"},
+		"switched away from it":    {func(a *flow.Attempt) { a.Status = flow.AttemptSuperseded }, "yes"},
+		"shown by the merchant":    {func(a *flow.Attempt) { a.Chat = "" }, "yes"},
+		"somebody else's":          {func(a *flow.Attempt) { a.Chat = "chat_2" }, ""},
+		"it asks for what is left": {func(a *flow.Attempt) { a.Amount = 50_000 }, ""},
+		"the bank refused it":      {func(a *flow.Attempt) { a.Status = flow.AttemptFailed }, ""},
+		"it is not there yet":      {func(a *flow.Attempt) { a.Instructions = nil }, ""},
+		"its time is over":         {func(a *flow.Attempt) { a.ExpiresAt = noon }, ""},
+		"it is an account":         {func(a *flow.Attempt) { a.Method, a.Status = flow.BankTransfer, flow.AttemptSuperseded }, ""},
+	} {
+		turn := standing(flow.PartPaid)
+		co, page := turn.Checkouts["wsp_sess_1"], trying("c", flow.Card)
+		page.Chat = "chat_1"
+		c.page(&page)
+		co.Attempts = []flow.Attempt{page}
+		turn.Checkouts["wsp_sess_1"] = co
+		d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansMenu}))
+		if len(d.Says) != 1 || d.Says[0].Key != "part_paid" || d.Says[0].Args["old"] != c.old {
+			t.Errorf("%s: %+v", name, d.Says)
+		}
+	}
+}

@@ -87,7 +87,8 @@ func (d *deciding) reversed(co Checkout, amount Kobo) {
 }
 
 // part is how much is left of a payment that came in part, and how much of it this
-// chat's payer sent: what others did is not told.
+// chat's payer sent: what others did is not told. It says too whether this one still has
+// a code or a page for another amount.
 func (d *deciding) part(co Checkout) map[string]string {
 	args, own := map[string]string{"left": co.Session.Outstanding().Naira()}, co.Session.AmountPaid
 	for _, p := range co.Payments {
@@ -97,6 +98,9 @@ func (d *deciding) part(co Checkout) map[string]string {
 	}
 	if own > 0 {
 		args["paid"] = own.Naira()
+	}
+	if slices.ContainsFunc(co.Attempts, func(a Attempt) bool { return a.misleads(co.Session, d.turn.Now) && d.mine(co, News{Attempt: a.ID}) }) {
+		args["old"] = "yes"
 	}
 	return args
 }
