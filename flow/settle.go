@@ -74,12 +74,16 @@ func tooLate(m Money) bool {
 
 // overdue says whether money came after its attempt, or the session, was over.
 // Within its session it is taken all the same, and marked.
-func overdue(m Money) bool {
-	ends := m.Session.ExpiresAt
-	if m.Attempt.ExpiresAt.Before(ends) {
-		ends = m.Attempt.ExpiresAt
+func overdue(m Money) bool { return m.Session.endedFor(m.Attempt, m.Notice.PaidAt) }
+
+// endedFor says whether a session, or the attempt of it that money came to, was over at
+// the bank's value time of that money.
+func (s Session) endedFor(a Attempt, paidAt time.Time) bool {
+	ends := s.ExpiresAt
+	if a.ExpiresAt.Before(ends) {
+		ends = a.ExpiresAt
 	}
-	return m.Notice.PaidAt.After(ends.Add(Grace))
+	return paidAt.After(ends.Add(Grace))
 }
 
 // late is money for a session that was over: taken, sent back, or set aside

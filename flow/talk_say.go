@@ -277,7 +277,11 @@ func (d *deciding) receipt(co Checkout) map[string]string {
 	if len(parts) > 1 {
 		args["parts"] = strings.Join(parts, " + ")
 	}
-	if slices.Contains(co.Session.Exceptions, PaidLate) {
+	late := func(p Payment) bool {
+		a, ok := co.attempt(p.Attempt)
+		return p.Match == Late || ok && co.Session.endedFor(a, p.PaidAt)
+	}
+	if slices.Contains(co.Session.Exceptions, PaidLate) && slices.ContainsFunc(own, late) { // another's may be what is late, or what was not taken
 		args["late"] = "yes"
 	}
 	return args

@@ -217,7 +217,7 @@ func (s *Stage) policies(part, then string) {
 	*at = then
 }
 
-// resolves decides about the one payment that waits for that.
+// resolves decides about the first payment that waits for that.
 func (s *Stage) resolves(accept bool) {
 	s.tb.Helper()
 	ctx := s.tb.Context()
@@ -229,8 +229,15 @@ func (s *Stage) resolves(accept bool) {
 	if i < 0 {
 		s.tb.Fatalf("nothing waits for a decision: %+v", payments)
 	}
-	_, err = s.Service.Resolve(ctx, payments[i].ID, checkout.NewResolution{Accept: accept, Key: "wsp_key_1"}, s.call())
+	_, err = s.Service.Resolve(ctx, payments[i].ID, checkout.NewResolution{Accept: accept, Key: "wsp_key_1"}, s.callOfMoney())
 	s.must(err)
+}
+
+// callOfMoney is a call that makes no session: the one that was opened last stays so.
+func (s *Stage) callOfMoney() checkout.Call {
+	c := s.call()
+	c.Render = func(checkout.Made) (int, []byte, error) { return http.StatusOK, nil, nil }
+	return c
 }
 
 // refunds is the merchant sending some of what came last back.
@@ -239,9 +246,7 @@ func (s *Stage) refunds(amount flow.Kobo) {
 	ctx := s.tb.Context()
 	payments, err := s.db.Payments(ctx, s.session)
 	s.must(err)
-	n, c := checkout.NewRefund{Payment: payments[len(payments)-1].ID, Amount: amount, Key: "wsp_key_1"}, s.call()
-	c.Render = func(checkout.Made) (int, []byte, error) { return http.StatusCreated, nil, nil }
-	_, err = s.Service.Refund(ctx, n, c)
+	_, err = s.Service.Refund(ctx, checkout.NewRefund{Payment: payments[len(payments)-1].ID, Amount: amount, Key: "wsp_key_1"}, s.callOfMoney())
 	s.must(err)
 }
 
