@@ -186,7 +186,7 @@ func matchedMoney(ctx context.Context, r store.Reader, session flow.Session, att
 	}
 	story := make([]Moment, 0, len(payments))
 	for _, p := range payments {
-		why := fmt.Sprintf("%s; value time %s, session until %s", meantBy(p.Match), flow.Stamp(p.PaidAt), flow.Stamp(session.ExpiresAt))
+		why := fmt.Sprintf("%s; value time %s, session until %s", meantBy(p, session.Policy), flow.Stamp(p.PaidAt), flow.Stamp(session.ExpiresAt))
 		var by flow.Attempt
 		if at := slices.IndexFunc(attempts, func(a flow.Attempt) bool { return a.ID == p.Attempt }); at >= 0 {
 			by = attempts[at]
@@ -213,20 +213,29 @@ func decidedAbout(p flow.Payment) Moment {
 	return Moment{At: p.ResolvedAt, Who: who, What: fmt.Sprintf("resolved %s: %s", p.ID, p.Resolution), Why: why, Told: resolvedTold(p)}
 }
 
-// meantBy says for people what a match status means.
-func meantBy(status flow.MatchStatus) string {
-	switch status {
-	case flow.Matched:
+// meantBy says for people what the match status of a payment means, and what its
+// session's policy makes of it.
+func meantBy(p flow.Payment, policy flow.Policy) string {
+	byPolicy := p.Resolution == flow.ResolvedRefunded && p.ResolvedBy == flow.ByPolicy
+	switch {
+	case p.Match == flow.Matched:
 		return "it is all that was due"
-	case flow.Partial:
+	case p.Match == flow.Partial && policy.Underpayment == "accept":
+		return "it is less than was due, and is taken as it is"
+	case p.Match == flow.Partial && policy.Underpayment == "refund":
+		return "it is less than was due, and goes back"
+	case p.Match == flow.Partial:
 		return "it is less than was due, the rest is waited for"
-	case flow.Excess:
+	case p.Match == flow.Excess && policy.Overpayment == "refund_excess":
+		return "it is more than was due, what is too much goes back"
+	case p.Match == flow.Excess:
 		return "it is more than was due, what is too much is set aside"
-	case flow.Late:
+	case p.Match == flow.Late && byPolicy:
+		return "it is too late or too little for what is over, and goes back"
+	case p.Match == flow.Late:
 		return "it is too late or too little for what is over, and is set aside"
-	case flow.Duplicate:
+	case p.Match == flow.Duplicate:
 		return "all was paid before, and it is set aside"
-	case flow.Unmatched:
 	}
 	return "it belongs to no session"
 }

@@ -180,3 +180,39 @@ func TestWhatPeopleDidIsTold(t *testing.T) {
 		}
 	}
 }
+
+// What money that did not fit was taken for is told as the session's policy has it.
+func TestWhatBecomesOfMoneyThatDoesNotFitIsToldByItsPolicy(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	for want, c := range map[string]struct {
+		policy func(*flow.Policy)
+		amount flow.Kobo
+		late   bool
+	}{
+		"it is less than was due, the rest is waited for":                 {func(*flow.Policy) {}, 450_000, false},
+		"it is less than was due, and is taken as it is":                  {func(p *flow.Policy) { p.Underpayment = "accept" }, 450_000, false},
+		"it is less than was due, and goes back":                          {func(p *flow.Policy) { p.Underpayment = "refund" }, 450_000, false},
+		"it is more than was due, what is too much is set aside":          {func(*flow.Policy) {}, 550_000, false},
+		"it is more than was due, what is too much goes back":             {func(p *flow.Policy) { p.Overpayment = "refund_excess" }, 550_000, false},
+		"it is too late or too little for what is over, and is set aside": {func(*flow.Policy) {}, 500_000, true},
+		"it is too late or too little for what is over, and goes back":    {func(p *flow.Policy) { p.LatePayment = "refund" }, 500_000, true},
+	} {
+		session := w.payingUnder(c.policy)
+		if c.late {
+			w.later(2 * time.Hour)
+		}
+		w.comes(session.ID, c.amount)
+		story, err := checkout.Timeline(t.Context(), w.service.Reader(), session.ID)
+		w.must(err)
+		told := ""
+		for _, m := range story {
+			if strings.HasPrefix(m.What, "matched") {
+				told += m.Why + "\n" + m.Told + "\n"
+			}
+		}
+		if strings.Count(told, want) != 2 {
+			t.Errorf("%q is told of %d kobo, not %q", told, c.amount, want)
+		}
+	}
+}

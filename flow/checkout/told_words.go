@@ -221,7 +221,7 @@ func eventTold(k flow.EventKind) string {
 	case flow.ChargeUnderpaid:
 		return "less came than was asked for"
 	case flow.ChargeLate:
-		return "money came when it was over, and waits for a decision"
+		return "money came when it was over"
 	case flow.ChargeDuplicate:
 		return "it was paid a second time, and the second waits for a decision"
 	case flow.ChargeReversed:
