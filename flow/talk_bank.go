@@ -15,10 +15,10 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 	}
 	switch then {
 	case ThenBack:
-		d.step(t, back(from), d.why, func() { d.say("nothing_yet", about(co)) })
+		d.step(t, back(from), d.why, func() { d.say("nothing_yet", d.here(co)) })
 	case ThenMoney:
 		d.step(t, back(from), d.why, func() {
-			d.say("money_none", about(co))
+			d.say("money_none", d.here(co))
 			d.whereabouts(co)
 		})
 	case ThenChoose:
@@ -31,6 +31,16 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 	case ThenCancel:
 		d.step(t, back(from), d.why, func() { d.do(DoCancel, *t) })
 	}
+}
+
+// here is about, with how much this chat's payer sent of it that is here: what the bank
+// knows nothing of is the rest.
+func (d *deciding) here(co Checkout) map[string]string {
+	args := about(co)
+	if paid := d.part(co)["paid"]; paid != "" {
+		args["paid"] = paid
+	}
+	return args
 }
 
 // coming says that the bank knows of money that has not arrived: nothing is
