@@ -14,6 +14,7 @@ import (
 const (
 	redisWait  = 50 * time.Millisecond // how long an answer of Redis is waited for
 	redisRest  = time.Second           // how long Redis is not asked after it failed
+	redisCalm  = 10 * time.Second      // how long it has to answer until it is said to be back
 	maxBuckets = 16 << 10              // that this process remembers
 	maxWaiting = 4096                  // calls that wait for Redis at once
 	maxRate    = 1_000_000             // a second
@@ -87,6 +88,7 @@ type Limiter struct {
 	waiting []*ask                   // for the next question to Redis
 	asking  bool
 	rests   time.Duration // Redis is not asked before this age
+	alone   bool          // Redis was away, and is not said to be back: the log has a line for each change
 }
 
 // ask is one call that waits for Redis.
@@ -262,6 +264,8 @@ func (l *Limiter) question(ctx context.Context, asks []*ask) {
 	}
 	if err != nil {
 		l.rest(ctx, err)
+	} else {
+		l.back(ctx)
 	}
 	for _, group := range groups {
 		for _, one := range group {
@@ -303,13 +307,24 @@ func share(group []*ask, took int64, missing time.Duration) {
 // rest leaves Redis alone for a while.
 func (l *Limiter) rest(ctx context.Context, err error) {
 	l.mu.Lock()
-	now := l.now()
-	first := now >= l.rests
-	if first {
+	if now := l.now(); now >= l.rests {
 		l.rests = now + redisRest
 	}
+	first := !l.alone
+	l.alone = true
 	l.mu.Unlock()
 	if first {
-		l.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "calls are counted by this process alone: redis does not answer", slog.String("error", err.Error()))
+		l.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "calls are counted by this process alone: redis does not answer, or refuses", slog.String("error", err.Error()))
+	}
+}
+
+// back notes that Redis answered. One that fails now and then is not back yet.
+func (l *Limiter) back(ctx context.Context) {
+	l.mu.Lock()
+	calm := l.alone && l.now() >= l.rests+redisCalm
+	l.alone = l.alone && !calm
+	l.mu.Unlock()
+	if calm {
+		l.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "calls are counted by all processes together again") // as loud as that they were not
 	}
 }

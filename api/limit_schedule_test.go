@@ -1,9 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -261,5 +264,38 @@ func TestARedisThatNeverAnswersIsLeftAlone(t *testing.T) {
 		if l.take(t.Context(), "k", limit).ok || o.times() != 2 {
 			t.Errorf("Redis was asked %d times after its rest", o.times())
 		}
+	})
+}
+
+// However long Redis is away, and however often it answers in between, the log has a
+// line when this process counts alone, and one when all count together again.
+func TestTheLogHasOneLineOfARedisThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, o := prophecies(t, time.Now)
+		var log bytes.Buffer
+		l.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+		limit := PerSecond(1000)
+		goesBy := func(seconds int, says func(second int) says) {
+			for s := range seconds {
+				o.will(says(s), 0)
+				l.take(t.Context(), "k", limit)
+				synctest.Wait()
+				time.Sleep(redisRest) // on the bubble's clock
+			}
+		}
+		lines := func(alone, together int) {
+			t.Helper()
+			if a, b := strings.Count(log.String(), "by this process alone"), strings.Count(log.String(), "by all processes together again"); a != alone || b != together {
+				t.Errorf("%d lines say that it counts alone, %d that all count together; %d and %d should:\n%s", a, b, alone, together, &log)
+			}
+		}
+		goesBy(600, func(int) says { return nothing })
+		lines(1, 0)
+		goesBy(600, func(s int) says { return []says{everybody, nothing}[s%2] })
+		lines(1, 0)
+		goesBy(60, func(int) says { return everybody })
+		lines(1, 1)
+		goesBy(60, func(int) says { return nothing })
+		lines(2, 1)
 	})
 }
