@@ -242,7 +242,7 @@ func TestAnAddressIsNotWhatACallerSays(t *testing.T) {
 func TestAnAddressSignsUpOnlySoOften(t *testing.T) {
 	s := open(t)
 	for range 100 {
-		must(t, s.server.cfg.Accounts.MaySignUp("0.0.0.0"))
+		must(t, s.server.cfg.Accounts.MaySignUp(t.Context(), "0.0.0.0"))
 	}
 	r := s.ask("POST", "/v1/auth/signup", "", `{"email":"a@example.com","password":"correct horse battery","businessName":"A"}`)
 	s.want(r, http.StatusTooManyRequests, map[string]string{"error.code": "rate_limited"})
@@ -274,13 +274,13 @@ func TestAMovedTestClockMovesNothingElse(t *testing.T) {
 	})
 	must(t, err)
 	for range 100 {
-		must(t, s.server.cfg.Accounts.MaySignUp("0.0.0.0"))
+		must(t, s.server.cfg.Accounts.MaySignUp(t.Context(), "0.0.0.0"))
 	}
 	s.pass(24 * time.Hour)
 	s.want(s.ask("GET", sessions, test, ""), http.StatusUnauthorized, map[string]string{"error.code": "expired_api_key"})
 	s.want(s.ask("GET", sessions, live, ""), http.StatusForbidden, map[string]string{"error.code": "kyc_required"})
 	s.want(s.ask("GET", projectsPath, token, ""), http.StatusOK, nil)
-	if s.server.cfg.Accounts.MaySignUp("0.0.0.0") == nil {
+	if s.server.cfg.Accounts.MaySignUp(t.Context(), "0.0.0.0") == nil {
 		t.Error("a moved clock lets an address sign up again")
 	}
 }

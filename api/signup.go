@@ -39,7 +39,7 @@ func (s *Server) signUp(c *call) error {
 	if err := f.done(); err != nil {
 		return err
 	}
-	if err := s.cfg.Accounts.MaySignUp(c.address()); err != nil {
+	if err := s.cfg.Accounts.MaySignUp(c.ctx, c.address()); err != nil {
 		return err
 	}
 	record := func(m checkout.Made) any {

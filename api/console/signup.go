@@ -48,7 +48,7 @@ func (c *Console) signUp(v *visit) error {
 		return again()
 	}
 	address := c.cfg.Address(v.http)
-	if err := c.cfg.Accounts.MaySignUp(address); err != nil {
+	if err := c.cfg.Accounts.MaySignUp(v.ctx, address); err != nil {
 		return err
 	}
 	call := v.once(func(m checkout.Made) any { return signedUp{m.SignedUp.PublicKey, m.SignedUp.SecretKey} })

@@ -82,6 +82,9 @@ func (a *app) run(w *world, dev bool) error {
 		desk = a.clock.Now
 	}
 	a.accounts.Clocks(time.Now, desk)
+	if a.set.RedisURL != "" { // the one inside the program is this process's alone
+		a.accounts.Together(a.redis, "till:tries:")
+	}
 	if err := a.openBank(ctx); err != nil {
 		return err
 	}

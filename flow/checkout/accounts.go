@@ -106,7 +106,7 @@ func (a *Accounts) signedUp(ctx context.Context, email, address string, c *Call)
 		*c, err = a.slow(ctx, *c, address)
 		return Answer{}, err
 	}
-	forgive, err := a.guess(email, address)
+	forgive, err := a.guess(ctx, email, address)
 	if err != nil {
 		return Answer{}, err
 	}

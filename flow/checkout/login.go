@@ -53,12 +53,12 @@ type LoggedIn struct {
 
 // guess counts a try of an account's password from an address, before it is
 // made. forgive takes it back. Errors: rate_limited.
-func (a *Accounts) guess(email, address string) (forgive func(), err error) {
+func (a *Accounts) guess(ctx context.Context, email, address string) (forgive func(), err error) {
 	now, pair, place := a.desk(), loginPair(email, address), "login "+address
-	if err := a.tries.take(now, try{pair, triesAccount}, try{place, triesAddress}); err != nil {
+	if err := a.tries.begin(ctx, now, try{pair, triesAccount}, try{place, triesAddress}); err != nil {
 		return nil, err
 	}
-	return func() { a.tries.forgive(now, place, pair) }, nil
+	return func() { a.tries.takeBack(ctx, now, place, pair) }, nil
 }
 
 // loginPair names the tries for one account from one address.
@@ -99,7 +99,7 @@ func (a *Accounts) LogIn(ctx context.Context, email, password, address string, c
 // recognise finds the account that an e-mail address and a password are of, and
 // that password as it was kept then.
 func (a *Accounts) recognise(ctx context.Context, email, password, address string) (account flow.Account, kept string, err error) {
-	forgive, err := a.guess(email, address)
+	forgive, err := a.guess(ctx, email, address)
 	if err != nil {
 		return flow.Account{}, "", err
 	}
@@ -120,14 +120,14 @@ func (a *Accounts) recognise(ctx context.Context, email, password, address strin
 		return flow.Account{}, "", flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password.")
 	}
 	forgive()
-	a.tries.forget(loginPair(email, address))
+	a.tries.drop(ctx, loginPair(email, address))
 	account.PasswordHash = ""
 	return account, kept, nil
 }
 
 // MaySignUp refuses an address that signs up too often. Errors: rate_limited.
-func (a *Accounts) MaySignUp(address string) error {
-	return a.tries.take(a.desk(), try{"signup " + address, signUpsAddress})
+func (a *Accounts) MaySignUp(ctx context.Context, address string) error {
+	return a.tries.begin(ctx, a.desk(), try{"signup " + address, signUpsAddress})
 }
 
 // Dashboard finds whose dashboard token a text is. Errors: invalid_api_key,

@@ -17,7 +17,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, v flow.Visit, old, to, ad
 	if err != nil {
 		return fmt.Errorf("change a password: %w", err)
 	}
-	forgive, err := a.guess(email, address)
+	forgive, err := a.guess(ctx, email, address)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (a *Accounts) Enter(ctx context.Context, email, password, address string) (
 		}
 		return a.enter(ctx, flow.Visit{Account: account.ID, Email: email, Role: flow.RoleOwner}, kept)
 	}
-	forgive, err := a.guess(email, address)
+	forgive, err := a.guess(ctx, email, address)
 	if err != nil {
 		return Entered{}, err
 	}
@@ -58,7 +58,7 @@ func (a *Accounts) Enter(ctx context.Context, email, password, address string) (
 		return Entered{}, flow.Refuse(flow.CodeCredentials, "There is no account with this e-mail address and password.")
 	}
 	forgive()
-	a.tries.forget(loginPair(email, address))
+	a.tries.drop(ctx, loginPair(email, address))
 	return a.enter(ctx, flow.Visit{Account: person.Account, Person: person.ID, Email: email, Role: person.Role}, person.PasswordHash)
 }
 

@@ -185,3 +185,97 @@ func ForgetPlace(ctx context.Context, client redis.UniversalClient, prefix strin
 	p := &RedisPlaces{prefix: prefix}
 	return client.Del(ctx, p.name(chat)).Result()
 }
+
+// farTriesWait is how long Redis is waited for at a try: whoever logs in must not
+// notice that it is away.
+const farTriesWait = 50 * time.Millisecond
+
+// farTries counts tries in Redis, for all processes together. What it cannot say
+// or keep is left to what each process counts by itself.
+type farTries struct {
+	client redis.UniversalClient
+	prefix string
+	wait   time.Duration
+	rests  atomic.Bool // it did not answer just now: nobody asks for a while
+}
+
+// Together has tries counted for all processes together, in Redis, under keys that
+// begin with prefix: who guesses at a password has no more tries for there being
+// more processes, or for one that was started anew.
+func (a *Accounts) Together(client redis.UniversalClient, prefix string) {
+	a.tries.far = &farTries{client: client, prefix: prefix, wait: farTriesWait}
+}
+
+// takeTries counts a try under all names, or under none: then it says how many
+// microseconds it is until the name that is full has a place. Tries of one
+// microsecond are told apart by a number.
+var takeTries = redis.NewScript(`
+local now, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+for i, key in ipairs(KEYS) do
+  if redis.call('TYPE', key).ok ~= 'zset' then redis.call('DEL', key) end
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', now - window)
+  redis.call('ZREMRANGEBYSCORE', key, now + window, '+inf')
+  local most, seen = tonumber(ARGV[2 + i]), redis.call('ZCARD', key)
+  if seen >= most then
+    local oldest = redis.call('ZRANGE', key, seen - most, seen - most, 'WITHSCORES')
+    return tonumber(oldest[2]) + window - now
+  end
+end
+for _, key in ipairs(KEYS) do
+  local n = 0
+  while redis.call('ZSCORE', key, ARGV[1] .. '-' .. n) do n = n + 1 end
+  redis.call('ZADD', key, ARGV[1], ARGV[1] .. '-' .. n)
+  redis.call('PEXPIRE', key, window / 1000)
+end
+return 0`)
+
+// forgiveTries takes back one try of a moment, under each name.
+var forgiveTries = redis.NewScript(`
+for _, key in ipairs(KEYS) do
+  if redis.call('TYPE', key).ok == 'zset' then
+    local there = redis.call('ZRANGEBYSCORE', key, ARGV[1], ARGV[1], 'LIMIT', 0, 1)
+    if there[1] then redis.call('ZREM', key, there[1]) end
+  end
+end
+return 0`)
+
+var forgetTries = redis.NewScript(`return redis.call('DEL', KEYS[1])`)
+
+// take counts a try under all names and says 0, or how long it is until there is a
+// place for it.
+func (f *farTries) take(ctx context.Context, now time.Time, all []try) (wait time.Duration) {
+	names, args := make([]string, 0, len(all)), []any{now.UnixMicro(), tryWindow.Microseconds()}
+	for _, one := range all {
+		names, args = append(names, one.name), append(args, one.most)
+	}
+	micros := f.ask(ctx, takeTries, names, args...)
+	return time.Duration(micros) * time.Microsecond
+}
+
+// forgive takes back one try of a moment, under each name.
+func (f *farTries) forgive(ctx context.Context, at time.Time, names ...string) {
+	f.ask(ctx, forgiveTries, names, at.UnixMicro())
+}
+
+// forget drops a name.
+func (f *farTries) forget(ctx context.Context, name string) {
+	f.ask(ctx, forgetTries, []string{name})
+}
+
+// ask runs a script, also for a caller who has gone: what was tried counts.
+func (f *farTries) ask(ctx context.Context, script *redis.Script, names []string, args ...any) int64 {
+	if f == nil || f.rests.Load() {
+		return 0
+	}
+	keys := make([]string, 0, len(names))
+	for _, name := range names {
+		keys = append(keys, f.prefix+name)
+	}
+	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.wait)
+	defer cancel()
+	answer, err := script.Run(short, f.client, keys, args...).Int64()
+	if err != nil && f.rests.CompareAndSwap(false, true) {
+		time.AfterFunc(restFor, func() { f.rests.Store(false) })
+	}
+	return answer // 0 where there is none
+}

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -15,9 +16,11 @@ const (
 	triedLooks = 16
 )
 
-// tries counts tries by name in a sliding window, in this process alone. A try
-// counts from when it begins, so that many at once are no way around.
+// tries counts tries by name in a sliding window: in this process, and with others
+// together where there is a Redis. A try counts from when it begins, so that many at
+// once are no way around.
 type tries struct {
+	far  *farTries // nil: there is no other process
 	mu   sync.Mutex
 	seen map[string][]time.Time // oldest first
 }
@@ -30,6 +33,45 @@ type try struct {
 
 func newTries() *tries { return &tries{seen: map[string][]time.Time{}} }
 
+// begin counts a try under all names, here and for all processes, or under none and
+// refuses it. Errors: rate_limited.
+func (t *tries) begin(ctx context.Context, now time.Time, all ...try) error {
+	if err := t.take(now, all...); err != nil {
+		return err
+	}
+	wait := t.far.take(ctx, now, all)
+	if wait <= 0 {
+		return nil
+	}
+	for _, one := range all {
+		t.forgive(now, one.name)
+	}
+	return tooMany(wait)
+}
+
+// takeBack is forgive, here and for all processes.
+func (t *tries) takeBack(ctx context.Context, at time.Time, names ...string) {
+	t.forgive(at, names...)
+	t.far.forgive(ctx, at, names...)
+}
+
+// drop is forget, here and for all processes.
+func (t *tries) drop(ctx context.Context, name string) {
+	t.forget(name)
+	t.far.forget(ctx, name)
+}
+
+// tooMany refuses a try for which there is a place after a while.
+func tooMany(wait time.Duration) error {
+	when := "a minute"
+	if wait > time.Minute {
+		when = fmt.Sprintf("%d minutes", (wait+time.Minute-1)/time.Minute)
+	}
+	refused := flow.Refuse(flow.CodeRateLimited, "Too many tries. Try again in %s.", when)
+	refused.RetryAfter = wait
+	return refused
+}
+
 // take counts a try under all names, or under none and refuses it. Errors:
 // rate_limited.
 func (t *tries) take(now time.Time, all ...try) error {
@@ -40,14 +82,7 @@ func (t *tries) take(now time.Time, all ...try) error {
 		if len(recent) < one.most {
 			continue
 		}
-		wait := recent[len(recent)-one.most].Add(tryWindow).Sub(now)
-		when := "a minute"
-		if wait > time.Minute {
-			when = fmt.Sprintf("%d minutes", (wait+time.Minute-1)/time.Minute)
-		}
-		refused := flow.Refuse(flow.CodeRateLimited, "Too many tries. Try again in %s.", when)
-		refused.RetryAfter = wait
-		return refused
+		return tooMany(recent[len(recent)-one.most].Add(tryWindow).Sub(now))
 	}
 	for _, one := range all {
 		t.room(one.name)
