@@ -268,8 +268,9 @@ func (f *farTries) ask(ctx context.Context, script *redis.Script, names []string
 		return 0
 	}
 	keys := make([]string, 0, len(names))
-	for _, name := range names {
-		keys = append(keys, f.prefix+name)
+	for _, name := range names { // which holds an e-mail address and where somebody is: neither stands in Redis
+		sum := sha256.Sum256([]byte(name))
+		keys = append(keys, f.prefix+hex.EncodeToString(sum[:]))
 	}
 	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.wait)
 	defer cancel()

@@ -47,11 +47,12 @@ type bank struct {
 	// guarded by w.mu
 	line  string           // how the line is: "" is well
 	moves map[string]moved // what it told of, or was found to have booked
+	made  map[string]int64 // how much the account, code or page of a reference was ordered for
 }
 
 // openBank opens the bank with books in memory.
 func (w *world) openBank(ctx context.Context) error {
-	b := &bank{w: w, moves: map[string]moved{}}
+	b := &bank{w: w, moves: map[string]moved{}, made: map[string]int64{}}
 	var err error
 	b.bank, err = sandbox.Open(sandbox.Config{Now: w.now, Rand: w.random("bank"), BaseURL: bankURL, Notifier: notices{b}, Look: time.Hour})
 	if err != nil {
@@ -145,6 +146,11 @@ func (b *bank) call(i *instance, r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	w.saw("bank %s: %d%s", op, answer.StatusCode, mark(line))
+	if answer.StatusCode == http.StatusCreated && order.Session != "" {
+		w.mu.Lock()
+		b.made[order.Reference] = order.Amount
+		w.mu.Unlock()
+	}
 	if err := w.caught(i, "bank.after"); err != nil {
 		return nil, err
 	}

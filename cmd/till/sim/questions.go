@@ -50,8 +50,24 @@ func (w *world) countQuestions() {
 			e.askedAbout(a, q.at)
 		} else if a != nil {
 			a.finds++
+			e.stands(a)
 			w.goals.reached("start again", fmt.Sprint(min(a.finds, len(flow.StartWaits()))), w)
 		}
+	}
+}
+
+// stands looks whether an attempt that the bank has not answered for is still the order
+// that the bank was given: the answer would be about another one.
+func (e *ledgerBook) stands(a *attemptRow) {
+	w := e.w
+	w.mu.Lock()
+	made, there := w.bank.made[a.reference]
+	w.mu.Unlock()
+	if !there {
+		return
+	}
+	if n := e.counted(`SELECT count(*) FROM attempts WHERE reference = ? AND instructions = '' AND amount <> `+fmt.Sprint(made), a.reference); n > 0 {
+		w.breaks("I3", "%s was ordered for %d kobo, and asks the bank for another amount now", w.called(a.reference), made)
 	}
 }
 
