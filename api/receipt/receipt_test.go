@@ -73,3 +73,52 @@ func TestAReceiptIsWrittenInLettersThatCanBeRead(t *testing.T) {
 		}
 	}
 }
+
+// A receipt says of the money that it is of what went back or was taken back, and
+// not of what had been gone before it was paid, or had come beyond.
+func TestAReceiptTellsWhatOfItsOwnMoneyIsGone(t *testing.T) {
+	draw := func(payments ...flow.Payment) []byte {
+		now := time.Date(2026, time.November, 26, 8, 0, 0, 0, time.UTC)
+		s := flow.Session{Merchant: "Ada Stores", Status: flow.SessionPaid, Amount: 500_000, AmountPaid: 500_000, PaidAt: now}
+		body, err := receipt.Draw(checkout.View{Session: s, Payments: payments}, flow.Test, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	whole := flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000, Fee: 17_500}
+	part := func(p flow.Payment) flow.Payment {
+		p.Match, p.Amount = flow.Partial, 300_000
+		return p
+	}
+	over := func(p flow.Payment) flow.Payment {
+		p.Match, p.Amount, p.Applied, p.Fee = flow.Excess, 600_000, 500_000, 17_500
+		return p
+	}
+	taken, sent := whole, whole
+	taken.Reversed, taken.Lost, taken.FeeBack = 500_000, 482_500, 17_500
+	sent.Refunded = 50_000
+	for name, c := range map[string]struct{ is, as []flow.Payment }{
+		"a part that the bank took back before the rest came": {[]flow.Payment{part(flow.Payment{Reversed: 300_000}), whole}, []flow.Payment{whole}},
+		"a part that went back before the rest came":          {[]flow.Payment{part(flow.Payment{Refunded: 300_000}), whole}, []flow.Payment{whole}},
+		"too much, of which the bank took back what was":      {[]flow.Payment{over(flow.Payment{Reversed: 100_000})}, []flow.Payment{whole}},
+		"too much, which waits":                               {[]flow.Payment{over(flow.Payment{Unapplied: 100_000})}, []flow.Payment{whole}},
+		"too much, which went back":                           {[]flow.Payment{over(flow.Payment{Refunded: 100_000})}, []flow.Payment{whole}},
+		"too much, of which some went back once the bank had the rest of it": {
+			[]flow.Payment{over(flow.Payment{Reversed: 100_000, Refunded: 50_000})}, []flow.Payment{sent},
+		},
+		"too much, all of which the bank took back": {
+			[]flow.Payment{over(flow.Payment{Reversed: 600_000, Lost: 482_500, FeeBack: 17_500})}, []flow.Payment{taken},
+		},
+		"too much, which went back, and then the bank took all": {
+			[]flow.Payment{over(flow.Payment{Refunded: 100_000, Reversed: 600_000, Lost: 582_500, FeeBack: 17_500})}, []flow.Payment{taken},
+		},
+	} {
+		if !bytes.Equal(draw(c.is...), draw(c.as...)) {
+			t.Errorf("%s: the receipt tells it as something else", name)
+		}
+	}
+	if bytes.Equal(draw(whole), draw(taken)) || bytes.Equal(draw(whole), draw(sent)) {
+		t.Error("a receipt does not say what is gone")
+	}
+}
