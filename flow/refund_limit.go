@@ -4,6 +4,21 @@ package flow
 // less what the bank took and what is back or on its way already.
 func (p Payment) Refundable() Kobo { return max(p.Amount-p.Reversed-p.Refunded, 0) }
 
+// Gone is what of the money that a session was paid with went back, or is on its way,
+// and what the bank took back of it, in kobo. What was gone before it was paid, or came
+// beyond, is none of it.
+func Gone(payments []Payment) (back, taken Kobo) {
+	for _, p := range payments {
+		if !p.Counts() {
+			continue
+		}
+		lost := p.Lost + p.FeeBack
+		aside := p.Amount - p.Applied - p.Unapplied - (p.Reversed - lost) // went back, and had never been taken
+		back, taken = back+max(p.Refunded-aside, 0), taken+min(lost, p.Applied)
+	}
+	return back, taken
+}
+
 // covers refuses an amount that is more than is left of a payment. Error:
 // refund_exceeds_payment.
 func (p Payment) covers(amount Kobo) error {

@@ -67,18 +67,9 @@ func Draw(view checkout.View, env flow.Environment, now time.Time) ([]byte, erro
 }
 
 // gone is what of the money that a receipt is of went back, or was taken back by the
-// bank: without it a picture would say that all is still paid. What was gone before it
-// was paid, or came beyond, is none of it.
+// bank: without it a picture would say that all is still paid.
 func gone(payments []flow.Payment) [][2]string {
-	var back, taken flow.Kobo
-	for _, p := range payments {
-		if !p.Counts() {
-			continue
-		}
-		lost := p.Lost + p.FeeBack
-		aside := p.Amount - p.Applied - p.Unapplied - (p.Reversed - lost) // went back, and had never been taken
-		back, taken = back+max(p.Refunded-aside, 0), taken+min(lost, p.Applied)
-	}
+	back, taken := flow.Gone(payments)
 	var lines [][2]string
 	if back > 0 {
 		lines = append(lines, [2]string{"Sent back", money(back)})

@@ -57,7 +57,11 @@ func StoryPage(ctx context.Context, r store.Reader, id flow.SessionID, from Stor
 		}
 	}
 	if whole { // it ends with how things stand
-		story = append(story, standing(session, latest(story)))
+		end, err := standing(ctx, r, session, latest(story))
+		if err != nil {
+			return nil, next, err
+		}
+		story = append(story, end)
 	}
 	story = story[min(from.Moved, len(story)):]
 	if len(story) <= limit {

@@ -92,12 +92,28 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		return nil, err
 	}
 	story = append(story, gone...)
-	return append(story, standing(session, latest(story))), nil
+	end, err := standing(ctx, r, session, latest(story))
+	return append(story, end), err
 }
 
-// standing tells how a session stands at the end of its story.
-func standing(s flow.Session, at time.Time) Moment {
-	return Moment{At: at, Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", s.Status, s.AmountPaid.Naira(), s.Amount.Naira()), Told: endTold(s)}
+// standing tells how a session stands at the end of its story. One that is paid stays
+// so: what of that is gone since is said with it.
+func standing(ctx context.Context, r store.Reader, s flow.Session, at time.Time) (Moment, error) {
+	m := Moment{At: at, Who: "till", What: fmt.Sprintf("session %s: %s of %s paid", s.Status, s.AmountPaid.Naira(), s.Amount.Naira()), Told: endTold(s)}
+	if s.Status != flow.SessionPaid {
+		return m, nil
+	}
+	payments, err := r.Payments(ctx, s.ID)
+	back, taken := flow.Gone(payments)
+	if back > 0 {
+		m.What += fmt.Sprintf(", %s of it sent back", back.Naira())
+		m.Told += fmt.Sprintf(" %s of it went back to who paid it, or is on its way.", back.Naira())
+	}
+	if taken > 0 {
+		m.What += fmt.Sprintf(", %s taken back by the bank", taken.Naira())
+		m.Told += fmt.Sprintf(" The bank took %s back.", taken.Naira())
+	}
+	return m, err
 }
 
 // tellLedger tells what was booked for a session.

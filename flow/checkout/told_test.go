@@ -216,3 +216,38 @@ func TestWhatBecomesOfMoneyThatDoesNotFitIsToldByItsPolicy(t *testing.T) {
 		}
 	}
 }
+
+// A session that is paid stays so: how it stands is told with what of that went back,
+// or the bank took back, and with nothing that was gone before it was paid.
+func TestAStoryEndsWithWhatOfThePaidMoneyIsGone(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	ends := func(session flow.Session, what, sentence string) {
+		t.Helper()
+		story, err := checkout.Timeline(t.Context(), w.service.Reader(), session.ID)
+		w.must(err)
+		page, _, err := checkout.StoryPage(t.Context(), w.service.Reader(), session.ID, checkout.StoryPlace{}, 100)
+		w.must(err)
+		for _, list := range [][]checkout.Moment{story, page} {
+			if end := list[len(list)-1]; end.What != "session PAID: ₦5,000 of ₦5,000 paid"+what || end.Told != "As it stands: it is paid; ₦5,000 of ₦5,000 is paid."+sentence {
+				t.Errorf("the story ends with %q, %q", end.What, end.Told)
+			}
+		}
+	}
+	session, p := w.paidFor(600_000) // what is beyond is told of by itself
+	ends(session, "", "")
+	_, err := w.refund(p, 250_000)
+	w.must(err)
+	w.rest()
+	ends(session, ", ₦1,500 of it sent back", " ₦1,500 of it went back to who paid it, or is on its way.")
+	w.bankTakes(p, 600_000, "R1")
+	ends(session, ", ₦1,500 of it sent back, ₦5,000 taken back by the bank", " ₦1,500 of it went back to who paid it, or is on its way. The bank took ₦5,000 back.")
+
+	session, a := w.paying()
+	w.must(w.tell(credit("PART", a.Reference, 300_000, w.clock())))
+	w.rest()
+	w.bankTakes(w.payments(session.ID)[0], 300_000, "R2")
+	w.must(w.tell(credit("WHOLE", a.Reference, 500_000, w.clock())))
+	w.rest()
+	ends(session, "", "")
+}
