@@ -218,17 +218,30 @@ func payWith(m Money, p Payment, r Ruled) (Change, error) {
 	return change, nil
 }
 
+// Accepting is what becomes of money once a payment is accepted, in kobo: what the
+// merchant is given, of what is held beside it too where its session is paid with it,
+// and what is too much of that and goes back because the policy says so.
+func Accepting(m Money, p Payment) (given, back Kobo) {
+	if m.Session.ID == "" || m.Session.Status == SessionPaid {
+		return p.Unapplied, 0
+	}
+	m = m.beside(p)
+	if m.Session.Policy.Overpayment != "refund_excess" {
+		return p.Unapplied + m.Session.AmountPaid, 0
+	}
+	all := p.Unapplied + m.aside()
+	given = min(all, m.Session.Amount)
+	return given, all - given
+}
+
 // Moves is how much money a decision about a payment moves, in kobo: what is set aside
 // of it and, where its session is paid with it, what is held beside it too.
 func Moves(m Money, p Payment, accept bool) Kobo {
-	if !accept || m.Session.ID == "" || m.Session.Status == SessionPaid {
+	if !accept {
 		return p.Unapplied
 	}
-	m = m.beside(p)
-	if m.Session.Policy.Overpayment == "refund_excess" { // what is too much of it goes back at once
-		return p.Unapplied + m.aside()
-	}
-	return p.Unapplied + m.Session.AmountPaid
+	given, back := Accepting(m, p)
+	return given + back
 }
 
 // Complete pays a session that is open with all that is held for it, once that is

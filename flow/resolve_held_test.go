@@ -196,12 +196,13 @@ func TestADecisionMovesWhatIsHeldBesideItToo(t *testing.T) {
 		is     func(s *flow.Session)
 		accept bool
 		moves  flow.Kobo
+		back   flow.Kobo // of that, where it is accepted
 	}{
-		"it goes back":                {func(*flow.Session) {}, false, 300_000},
-		"of no session":               {func(s *flow.Session) { *s = flow.Session{} }, true, 300_000},
-		"its session is paid":         {func(s *flow.Session) { s.Status = flow.SessionPaid }, true, 300_000},
-		"its session is paid with it": {func(*flow.Session) {}, true, 800_000},
-		"and what is too much goes":   {func(s *flow.Session) { s.Policy.Overpayment = "refund_excess" }, true, 900_000},
+		"it goes back":                {func(*flow.Session) {}, false, 300_000, 0},
+		"of no session":               {func(s *flow.Session) { *s = flow.Session{} }, true, 300_000, 0},
+		"its session is paid":         {func(s *flow.Session) { s.Status = flow.SessionPaid }, true, 300_000, 0},
+		"its session is paid with it": {func(*flow.Session) {}, true, 800_000, 0},
+		"and what is too much goes":   {func(s *flow.Session) { s.Policy.Overpayment = "refund_excess" }, true, 900_000, 400_000},
 	} {
 		s := open()
 		s.Status, s.AmountPaid = flow.SessionExpired, s.Amount-1
@@ -209,6 +210,9 @@ func TestADecisionMovesWhatIsHeldBesideItToo(t *testing.T) {
 		m := flow.Money{Session: s, Payments: []flow.Payment{heldPart("a"), heldPart("b"), heldPart("c")}}
 		if got := flow.Moves(m, heldPart("b"), c.accept); got != c.moves {
 			t.Errorf("%s: it moves %d, not %d", name, got, c.moves)
+		}
+		if given, back := flow.Accepting(m, heldPart("b")); c.accept && (back != c.back || given != c.moves-c.back) {
+			t.Errorf("%s: %d is given and %d goes back", name, given, back)
 		}
 	}
 }

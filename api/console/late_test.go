@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"till/flow"
 )
@@ -47,5 +48,37 @@ func TestItIsSaidWhatStillPaysASessionThatWasEnded(t *testing.T) {
 	owner.order(page, page+"/cancel", "reason", "the order was withdrawn", "confirm", "yes")
 	if got := owner.get(page).body; !strings.Contains(got, "The session is cancelled.") || strings.Contains(got, "The payer hears") {
 		t.Error("it is said that a payer hears of it who is not there")
+	}
+}
+
+// Who accepts money that pays its session is told all that moves with that: what is held
+// beside it is given too, and what is too much goes back where the policy says so.
+func TestItIsSaidWhatIsGivenWithMoneyThatIsAccepted(t *testing.T) {
+	w := open(t)
+	id := w.opened(w.ada, `,"overpayment":"refund_excess"`)
+	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+id+"/pay/bank-transfer", w.ada.secret, "{}"), http.StatusOK)
+	comes := func(amount flow.Kobo, payments int) (list []flow.Payment) {
+		t.Helper()
+		w.pays(w.attempt(id), amount)
+		w.until("the money is booked", func() (booked bool) {
+			var err error
+			list, err = w.dbs[flow.Test].Payments(t.Context(), flow.SessionID(id))
+			return err == nil && len(list) == payments
+		})
+		return list
+	}
+	comes(300_000, 1)
+	w.pass(24*time.Hour + 10*time.Minute)
+	late := comes(400_000, 2)[1]
+	if late.Match != flow.Late {
+		t.Fatalf("it is %s", late.Match)
+	}
+	owner, page := w.as(flow.RoleOwner), "/sessions/"+id
+	w.wants(owner.get(page), http.StatusOK, "Decide about ₦4,000.00 (late)", "Give ₦5,000.00 to the merchant, and send ₦2,000.00 back?",
+		"Accepted, it pays the session with what is held beside it: ₦5,000.00 is given to the merchant, and ₦2,000.00 goes back as too much.")
+	owner.order(page, page+"/resolve", "payment", string(late.ID), "decision", "accept", "reason", "the goods are there", "confirm", "yes")
+	balance, err := w.dbs[flow.Test].Balance(t.Context(), w.ada.project.ID)
+	if err != nil || balance.Pending+balance.Fees != 500_000 || balance.Unapplied != 0 {
+		t.Errorf("given was %+v (%v)", balance, err)
 	}
 }

@@ -60,8 +60,10 @@ type storyView struct {
 type paymentRow struct {
 	flow.Payment
 
-	Waits  bool   // for somebody's decision
-	Answer string // what the payer can be told, in their language
+	Waits  bool      // for somebody's decision
+	Given  flow.Kobo // to the merchant, where it is accepted
+	Back   flow.Kobo // of what is accepted with it, to who paid it
+	Answer string    // what the payer can be told, in their language
 }
 
 // Retryable are the refunds that can be sent once more.
@@ -235,7 +237,9 @@ func paymentRows(ctx context.Context, service *checkout.Service, s flow.Session)
 	answers, err := service.Explain(ctx, s.Project, s.ID)
 	rows := make([]paymentRow, 0, len(list))
 	for _, p := range list {
-		rows = append(rows, paymentRow{p, p.Decidable(s), answers[p.ID]})
+		row := paymentRow{Payment: p, Waits: p.Decidable(s), Answer: answers[p.ID]}
+		row.Given, row.Back = flow.Accepting(flow.Money{Session: s, Payments: list}, p)
+		rows = append(rows, row)
 	}
 	return rows, err
 }
