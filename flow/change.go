@@ -66,6 +66,15 @@ type News struct {
 	By      string // the agent, of news of the desk; the supporter, of NewsAgain
 }
 
+// Money is what news is about, in kobo: what goes back of a payment, is kept or was
+// taken back, else all of it; 0 where it is about none.
+func (n News) Money() Kobo {
+	if n.Amount == 0 && n.Payment != nil {
+		return n.Payment.Amount
+	}
+	return n.Amount
+}
+
 // NewsKind is what happened outside a chat.
 type NewsKind string
 

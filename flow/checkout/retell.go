@@ -182,8 +182,8 @@ func (r *Retelling) around(rec replay.Recording, own func(flow.SessionID) bool) 
 // toldNews says for people what happened outside a chat.
 func toldNews(n flow.News) Moment {
 	m := Moment{Who: "till", What: strings.ReplaceAll(string(n.Kind), "_", " "), Why: n.Reason}
-	if n.Payment != nil {
-		m.What += " " + n.Payment.Amount.Naira()
+	if money := n.Money(); money > 0 {
+		m.What += " " + money.Naira()
 	}
 	if n.By != "" {
 		m.Who = n.By

@@ -3,6 +3,7 @@ package checkout_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -250,4 +251,27 @@ func TestAStoryEndsWithWhatOfThePaidMoneyIsGone(t *testing.T) {
 	w.must(w.tell(credit("WHOLE", a.Reference, 500_000, w.clock())))
 	w.rest()
 	ends(session, "", "")
+}
+
+// Whoever looks at a conversation again reads of news how much it was about, and not all
+// of the payment that some of goes back.
+func TestAConversationThatIsToldAgainSaysHowMuchNewsIsAbout(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, p := w.paidFor(600_000)
+	w.goesBack(p, 150_000)
+	w.bankTakes(p, 200_000, "R1")
+	chats, err := w.db.Watchers(t.Context(), session.ID)
+	w.must(err)
+	told, err := w.service.Retell(t.Context(), "", chats[0].ID, session.ID)
+	w.must(err)
+	var news []string
+	for _, s := range told.Scenes {
+		if s.News != nil && s.News.Payment != nil {
+			news = append(news, s.Told.What)
+		}
+	}
+	if want := []string{"paid ₦6,000", "refunded ₦1,500", "reversed ₦2,000"}; !slices.Equal(news, want) {
+		t.Errorf("told is %q, and not %q", news, want)
+	}
 }

@@ -139,10 +139,8 @@ func heardTold(in flow.Intent) string {
 // newsTold tells a chat's news of what happened outside it.
 func newsTold(n flow.News) string {
 	amount := ""
-	if n.Amount > 0 { // of the payment so much goes back, or is kept
-		amount = " (" + n.Amount.Naira() + ")"
-	} else if n.Payment != nil {
-		amount = " (" + n.Payment.Amount.Naira() + ")"
+	if money := n.Money(); money > 0 {
+		amount = " (" + money.Naira() + ")"
 	}
 	chat := func(what string) string { return "The chat hears that " + what }
 	why := func(what string) string { return strings.TrimSuffix(chat(what)+": "+n.Reason, ": ") }
