@@ -243,3 +243,31 @@ func TestWhatHappensNextIsWhatWill(t *testing.T) {
 	w.wants(v.post("/sessions/"+id+"/resolve", form("payment", string(twice.ID), "decision", "accept", "reason", "the shop owes her change", "confirm", "yes")), http.StatusSeeOther)
 	next("once it was decided")
 }
+
+// Nobody is offered to send a refund once more whose money went back another way: the
+// order would be refused.
+func TestARefundIsOfferedOnceMoreOnlyWhileItsMoneyIsThere(t *testing.T) {
+	w := open(t)
+	if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true, Refunds: rail.FateReject}); err != nil {
+		t.Fatal(err)
+	}
+	id, paid := w.money(w.ada, 500_000)
+	refund := func(amount, status string) {
+		t.Helper()
+		w.wants(w.ask(http.MethodPost, "/v1/refunds", w.ada.secret, `{"paymentId":"`+string(paid.ID)+`","amount":`+amount+`}`), http.StatusCreated)
+		w.until("the refund is "+status, func() bool {
+			list, err := w.dbs[flow.Test].Refunds(t.Context(), store.RefundFilter{Project: w.ada.project.ID, Session: flow.SessionID(id), Limit: 1})
+			return err == nil && len(list) == 1 && string(list[0].Status) == status
+		})
+	}
+	refund("100000", "FAILED")
+	support, page := w.as(flow.RoleSupport), "/sessions/"+id
+	w.wants(support.get(page), http.StatusOK, "Send the refund of ₦1,000.00 once more")
+	if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true}); err != nil {
+		t.Fatal(err)
+	}
+	refund("450000", "PROCESSED")
+	if got := support.get(page).body; strings.Contains(got, "once more</h3>") || !strings.Contains(got, "₦4,500.00") {
+		t.Error("it is offered to send more than is left of the payment")
+	}
+}

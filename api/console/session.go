@@ -66,9 +66,17 @@ type paymentRow struct {
 	Answer string    // what the payer can be told, in their language
 }
 
-// Retryable are the refunds that can be sent once more.
+// Retryable are the refunds that can be sent once more: not those whose money went
+// another way since.
 func (s storyView) Retryable() []flow.Refund {
-	return slices.DeleteFunc(slices.Clone(s.Refunds), func(r flow.Refund) bool { return r.Status != flow.RefundFailed && r.Status != flow.RefundAttention })
+	return slices.DeleteFunc(slices.Clone(s.Refunds), func(r flow.Refund) bool {
+		i := slices.IndexFunc(s.Payments, func(p paymentRow) bool { return p.ID == r.Payment })
+		if i < 0 {
+			return true
+		}
+		_, err := r.Retry(s.Session, s.Payments[i].Payment, flow.Ruled{})
+		return err != nil
+	})
 }
 
 // eventRow is an event and what became of it.
