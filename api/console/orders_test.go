@@ -271,3 +271,21 @@ func TestARefundIsOfferedOnceMoreOnlyWhileItsMoneyIsThere(t *testing.T) {
 		t.Error("it is offered to send more than is left of the payment")
 	}
 }
+
+// The list of the money that came says of each payment what of it is gone since.
+func TestTheMoneyThatCameIsListedWithWhatOfItIsGone(t *testing.T) {
+	w := open(t)
+	id, paid := w.money(w.ada, 600_000)
+	support, page := w.as(flow.RoleSupport), "/sessions/"+id
+	if got := support.get(page).body; strings.Contains(got, "Gone back") || strings.Contains(got, "Taken back by the bank") {
+		t.Error("it is said that something is gone")
+	}
+	w.wants(w.ask(http.MethodPost, "/v1/refunds", w.ada.secret, `{"paymentId":"`+string(paid.ID)+`","amount":70000}`), http.StatusCreated)
+	w.wants(support.get(page), http.StatusOK, "Gone back, or on its way: ₦700.00")
+	w.wants(w.ask(http.MethodPost, "/v1/test/bank/reversals", w.ada.secret, `{"railTransactionId":"`+paid.RailTransactionID+`"}`), http.StatusOK)
+	w.until("the money is taken back", func() bool {
+		p, err := w.dbs[flow.Test].Payment(t.Context(), paid.ID)
+		return err == nil && p.Reversed > 0
+	})
+	w.wants(support.get(page), http.StatusOK, "Taken back by the bank: ₦6,000.00")
+}
