@@ -148,6 +148,26 @@ func TestASessionIsWatchedUntilItsEventsAreDelivered(t *testing.T) {
 	}
 }
 
+// Of two events of one kind each is told when it changes, and not both again and again.
+func TestTwoEventsOfOneKindAreEachWatched(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	looks := 0
+	_, out, _ := callsUntil(ctx, t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == eventsPath {
+			if looks++; looks == 3 {
+				interrupt()
+			}
+			io.WriteString(w, `{"status":true,"data":{"hasMore":false,"nextCursor":null,"items":[{"id":"evt_2","event":"charge.underpaid"},{"id":"evt_1","event":"charge.underpaid"}]}}`)
+			return
+		}
+		io.WriteString(w, `{"status":true,"data":{"id":"wsp_sess_1","status":"PENDING","amountPaidMinor":"200000"}}`)
+	}, "sessions", "watch", "wsp_sess_1")
+	interrupt()
+	if strings.Count(out, "evt_1") != 1 || strings.Count(out, "evt_2") != 1 {
+		t.Errorf("told is\n%s", out)
+	}
+}
+
 // A live key is not sent where others could read it.
 func TestALiveKeyIsNotSentOverPlainHTTP(t *testing.T) {
 	t.Setenv("TILL_SECRET_KEY", "sk_live_somebodys")

@@ -36,6 +36,8 @@ type seen struct {
 	What   string `json:"what"` // session, method, event
 	Name   string `json:"name"`
 	Status string `json:"status"`
+
+	of string // tells it apart: a session has several events of a kind
 }
 
 // Run prints what changes, until the session is over.
@@ -53,7 +55,7 @@ func (c *sessionsWatchCmd) Run(w *world) error {
 			return err
 		}
 		for _, s := range state {
-			if key := s.What + s.Name; last[key] != s.Status {
+			if key := s.What + s.Name + s.of; last[key] != s.Status {
 				last[key] = s.Status
 				if err := c.tell(w.out, s); err != nil {
 					return err
@@ -104,7 +106,7 @@ func look(ctx context.Context, to *client, id string) (state []seen, done bool, 
 	done = s.over()
 	slices.Reverse(items)
 	err = each(items, func(e anEvent) error {
-		state = append(state, seen{What: "event", Name: e.Event, Status: strings.Trim(e.ID+" "+e.Deliveries.String(), " -")})
+		state = append(state, seen{What: "event", Name: e.Event, Status: strings.Trim(e.ID+" "+e.Deliveries.String(), " -"), of: e.ID})
 		done = done && e.Deliveries.Pending+e.Deliveries.Held+e.Deliveries.Dead == 0
 		return nil
 	})
