@@ -95,6 +95,43 @@ func TestATransferToNobodysAccountIsToldWhatItLacks(t *testing.T) {
 	s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"0123456789","amount":5000}`), http.StatusOK, nil)
 }
 
+// Who sends money without an amount sends what is left, to whichever account of the session
+// and from wherever: the bank knows neither of a part that came to another account nor of one
+// that went back.
+func TestATransferWithoutAnAmountIsOfWhatIsLeft(t *testing.T) {
+	for name, send := range map[string]func(s *shop, account string) reply{
+		"with a key": func(s *shop, account string) reply {
+			return s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"`+account+`"}`)
+		},
+		"from the phone page": func(s *shop, account string) reply {
+			return s.ask("POST", "/phone/api/bank/transfers", "", `{"accountNumber":"`+account+`"}`, fromPage())
+		},
+	} {
+		for _, to := range []string{"the account of before", "the account that is asked for"} {
+			t.Run(name+" to "+to, func(t *testing.T) {
+				s := open(t)
+				s.meetSandbox()
+				id := s.session("")
+				account := func() string {
+					return s.ask("POST", sessions+"/"+id+"/pay/bank-transfer", s.key, `{"expiresInMinutes":5}`).text("data.accountNumber")
+				}
+				before := account()
+				s.pass(6 * time.Minute)
+				now := account()
+				s.want(s.ask("POST", "/v1/test/bank/transfers", s.key, `{"accountNumber":"`+before+`","amount":200000}`), http.StatusOK, nil)
+				await.Until(t, "the part is there", func() bool {
+					return s.ask("GET", sessions+"/"+id, s.key, "").text("data.amountPaidMinor") == "200000"
+				})
+				if to == "the account of before" {
+					now = before
+				}
+				s.want(send(s, now), http.StatusOK, map[string]string{"data.amountMinor": "300000"})
+				s.until(id, "PAID")
+			})
+		}
+	}
+}
+
 // meetSandbox gives the shop the pretend bank over the network, until the test
 // ends.
 func (s *shop) meetSandbox() {

@@ -109,6 +109,15 @@ func (s Session) AskForRest(a Attempt) (Attempt, bool) {
 	return a, true
 }
 
+// AskedOn is what the account of an attempt asks for by now: what is left, also where it
+// was switched away from, for a part may have come to it.
+func (s Session) AskedOn(a Attempt) Kobo {
+	if s.Open() {
+		return s.Outstanding()
+	}
+	return a.Amount
+}
+
 // Instructions is what a rail answered: how to pay. Which fields are set
 // depends on the method.
 type Instructions struct {

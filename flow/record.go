@@ -181,11 +181,9 @@ func RecordCharge(s Session, attempts []Attempt, payments []Payment, around Surr
 	}
 	for _, a := range attempts {
 		if account := RecordVirtualAccount(a); account != nil {
+			account.Amount = s.AskedOn(a).Major()
 			r.VirtualAccount = account
 		}
-	}
-	if s.Open() && r.VirtualAccount != nil { // a part may have come to one that was switched away from
-		r.VirtualAccount.Amount = s.Outstanding().Major()
 	}
 	r.Reference = serviceReference(attempts)
 	var refunded Kobo

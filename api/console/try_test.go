@@ -63,6 +63,32 @@ func TestASessionIsTriedOut(t *testing.T) {
 	shows(`₦4,500.00</span> of <span class="money">₦4,500.00`, "paid")
 }
 
+// What is sent exactly is what is left, also where the bank, which knows its own accounts alone,
+// has it otherwise: a part went back.
+func TestTheExactAmountIsWhatIsLeft(t *testing.T) {
+	w, v := tries(t)
+	session := w.opened(w.ada, "")
+	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+session+"/pay/bank-transfer", w.ada.secret, ""), http.StatusOK)
+	v.get("/try?session=" + session)
+	came := func(most int) (list []flow.Payment) {
+		t.Helper()
+		await.Until(t, "the money is there", func() bool {
+			var err error
+			list, err = w.dbs[flow.Test].Payments(t.Context(), flow.SessionID(session))
+			must(t, err)
+			return len(list) == most
+		})
+		return list
+	}
+	w.wants(v.post("/try/bank", form("session", session, "how", "under")), http.StatusSeeOther)
+	part := came(1)[0]
+	w.wants(w.ask(http.MethodPost, "/v1/refunds", w.ada.secret, `{"paymentId":"`+string(part.ID)+`","amount":`+part.Amount.Minor()+`}`), http.StatusCreated)
+	w.wants(v.post("/try/bank", form("session", session, "how", "exact")), http.StatusSeeOther)
+	if list := came(2); list[1].Amount != 500_000 {
+		t.Errorf("%s was sent", list[1].Amount.Naira())
+	}
+}
+
 // A card page that is answered twice is no fault of ours: it ended, and says how.
 func TestACardIsApprovedOnce(t *testing.T) {
 	w, v := tries(t)

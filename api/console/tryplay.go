@@ -29,18 +29,19 @@ func (c *Console) tryBank(v *visit) error {
 		if a == nil {
 			return "", flow.Refuse(flow.CodeInvalidField, "The session has no account number yet. Choose the bank transfer on the phone first.")
 		}
-		t := rail.Transfer{AccountNumber: a.Instructions.AccountNumber, Collects: v.project.ID}
+		due := view.Session.AskedOn(*a) // the bank knows only what was asked for at first
+		t := rail.Transfer{AccountNumber: a.Instructions.AccountNumber, Amount: due, Collects: v.project.ID}
 		said, times := "The bank was sent the exact amount.", 1
 		switch how {
 		case "exact":
 		case "under":
-			t.Amount, said = max(a.Amount/tooLittle, 1), "The bank was sent half of it."
+			t.Amount, said = max(due/tooLittle, 1), "The bank was sent half of it."
 		case "over":
-			t.Amount, said = a.Amount+tooMuch, "The bank was sent ₦500.00 too much."
+			t.Amount, said = due+tooMuch, "The bank was sent ₦500.00 too much."
 		case "late":
-			t.Amount, t.ValueTime, said = a.Amount, view.Session.ExpiresAt.Add(tooLate), "The bank was sent it with a value time of six minutes after the session's end, a minute more than is let pass."
+			t.ValueTime, said = view.Session.ExpiresAt.Add(tooLate), "The bank was sent it with a value time of six minutes after the session's end, a minute more than is let pass."
 		case "twice":
-			t.Amount, times, said = a.Amount, 2, "The bank was sent the amount twice."
+			times, said = 2, "The bank was sent the amount twice."
 		case "again":
 			t.Copies, said = 3, "The bank was sent the exact amount, and tells of it three times."
 		case "lost":

@@ -40,20 +40,26 @@ func (s *Service) ReleasePhone(ctx context.Context, phone flow.Phone) error {
 func noPhone() error { return flow.Refuse(flow.CodeNotFound, "There is no such phone.") }
 
 // PayableBy says whether a project may play a payer of an account number: any
-// number but that of another project's session. asked is what the number asks for
-// by now, in kobo, 0 where it is none of ours. Errors: resource_not_found.
+// number but that of another project's session; "" is whoever sits at this machine, who
+// may play all. asked is what the number asks for by now, in kobo, 0 where it is none
+// of ours. Errors: resource_not_found.
 func (s *Service) PayableBy(ctx context.Context, project flow.ProjectID, account string) (asked flow.Kobo, err error) {
 	attempt, err := s.cfg.DB.AttemptByAccount(ctx, account)
 	if notFound(err) {
 		return 0, nil // the bank's own affair
 	}
-	if err == nil {
-		_, err = owned(ctx, s.cfg.DB.Reader, project, attempt.Session)
+	var session flow.Session
+	switch {
+	case err != nil:
+	case project == "":
+		session, err = s.cfg.DB.Session(ctx, attempt.Session)
+	default:
+		session, err = owned(ctx, s.cfg.DB.Reader, project, attempt.Session)
 	}
 	if notFound(err) {
 		return 0, flow.Refuse(flow.CodeNotFound, "There is no such account number in your project.")
 	}
-	return attempt.Amount, err
+	return session.AskedOn(attempt), err
 }
 
 // PaidTo refuses a movement of the rail that is no payment to the project: it
