@@ -358,6 +358,7 @@ func TestTheOffersOfASession(t *testing.T) {
 		{"nor are those that lapsed", nil, []flow.Attempt{lapsed}, flow.Methods(), "bank_transfer:available ussd:available card:available"},
 		{"nor a page that asks for more than is left: there is another to be had", func(s *flow.Session) { s.AmountPaid = 200_000 }, []flow.Attempt{trying("a", flow.Card)}, flow.Methods(), "bank_transfer:available ussd:available card:available"},
 		{"nor a code, where no other can be had for what is left", func(s *flow.Session) { s.AmountPaid = 100_050 }, []flow.Attempt{trying("a", flow.USSD)}, flow.Methods(), "bank_transfer:available ussd:unavailable(whole_naira_only) card:available"},
+		{"nothing can be asked for once its time is over, though money is on its way", func(s *flow.Session) { s.Status, s.ExpiresAt = flow.SessionProcessing, noon }, []flow.Attempt{lapsed}, flow.Methods(), "bank_transfer:unavailable(session_expired) ussd:unavailable(session_expired) card:unavailable(session_expired)"},
 		{"what is dear cannot be dialled", func(s *flow.Session) { s.Amount = flow.MaxUSSD + 100 }, nil, flow.Methods(), "bank_transfer:available ussd:unavailable(amount_above_maximum) card:available"},
 		{"nor can kobo", func(s *flow.Session) { s.Amount++ }, nil, flow.Methods(), "bank_transfer:available ussd:unavailable(whole_naira_only) card:available"},
 		{"what the bank does not serve cannot be had", nil, nil, []flow.Method{flow.USSD}, "bank_transfer:unavailable(rail_down) ussd:available card:unavailable(rail_down)"},

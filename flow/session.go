@@ -187,6 +187,8 @@ func Offers(s Session, attempts []Attempt, served []Method, now time.Time) []Off
 		}
 		if offer.Status != OfferCompleted && !s.Open() {
 			offer.Status, offer.Reason = OfferUnavailable, string(CodeOf(s.Closed()))
+		} else if offer.Status != OfferCompleted && !now.Before(s.ExpiresAt) { // money may be on its way to it, for a day
+			offer.Status, offer.Reason = OfferUnavailable, string(CodeSessionExpired)
 		}
 		if offer.Status == OfferAvailable {
 			if offer.Reason = unavailable(s, m, served); offer.Reason != "" {
