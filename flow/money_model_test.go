@@ -348,6 +348,12 @@ func TestWhateverHappensTheMoneyAddsUp(t *testing.T) {
 				if (err == nil) != (b.session.Open() && b.now.Before(b.session.ExpiresAt)) {
 					t.Fatalf("begin on %s: %v", b.session.Status, err)
 				}
+				for _, o := range flow.Offers(b.session, b.attempts, flow.Methods(), b.now) {
+					had := o.Status == flow.OfferAvailable || o.Status == flow.OfferActive
+					if o.Method == m && (had != (err == nil) || o.Status == flow.OfferActive && (a.ID == q.ID || a.Instructions == nil)) {
+						t.Fatalf("%+v is offered, and whoever asks is given %+v, %v", o, a, err)
+					}
+				}
 				coming := a.Method == flow.BankTransfer && a.Instructions == nil // it asks for what is left once it is there
 				if err == nil && (!a.Live(b.now) || a.Amount != b.session.Outstanding() && !coming) {
 					t.Fatalf("the payer is asked for %+v, %d is due", a, b.session.Outstanding())
