@@ -87,6 +87,14 @@ func TestTheExactAmountIsWhatIsLeft(t *testing.T) {
 	if list := came(2); list[1].Amount != 500_000 {
 		t.Errorf("%s was sent", list[1].Amount.Naira())
 	}
+
+	session = w.opened(w.ada, "")
+	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+session+"/pay/bank-transfer", w.ada.secret, ""), http.StatusOK)
+	w.pass(31 * time.Minute)
+	await.Until(t, "the account is over", func() bool { return w.attempt(session).Status == flow.AttemptExpired })
+	w.wants(v.post("/try/bank", form("session", session, "how", "under")), http.StatusSeeOther)
+	came(1)
+	w.wants(v.get("/try?session="+session), http.StatusOK, w.attempt(session).Instructions.AccountNumber+`</code>, <span class="money">₦2,500.00</span>`)
 }
 
 // A card page that is answered twice is no fault of ours: it ended, and says how.
