@@ -20,7 +20,7 @@ type sessionsCmd struct {
 	Get    sessionsGetCmd    `cmd:"" help:"Show one session."`
 	Watch  sessionsWatchCmd  `cmd:"" help:"Tell what happens in a session while it happens, until it is over."`
 	Replay replayCmd         `cmd:"" help:"The same as till replay: tell what happened in a session, line by line, and decide it again."`
-	Export sessionsExportCmd `cmd:"" help:"Write all that is known of a session into one JSON file: its events with their deliveries, its payments and, once it has a charge, that and its story."`
+	Export sessionsExportCmd `cmd:"" help:"Write all that is known of a session into one JSON file: its events with their deliveries, its payments and refunds and, once it has a charge, that and its story."`
 	Cancel sessionsCancelCmd `cmd:"" help:"Cancel a session; money that still comes for it comes late."`
 	Expire sessionsExpireCmd `cmd:"" help:"Move the test clock past the end of a session."`
 }
@@ -29,6 +29,7 @@ const (
 	sessionsPath = "/v1/whatsapp/checkout/sessions"
 	chargesPath  = "/v1/charges"
 	paymentsPath = "/v1/payments"
+	refundsPath  = "/v1/refunds"
 )
 
 // aSession is what commands read of a session.

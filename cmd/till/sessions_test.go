@@ -35,3 +35,35 @@ func TestAnExportHasTheChargeThatNobodyPaid(t *testing.T) {
 		t.Errorf("a session without a charge has %q", exported.Charge.ID)
 	}
 }
+
+// What is exported of a session holds its refunds, as they stand.
+func TestAnExportHasTheRefunds(t *testing.T) {
+	m, p, _ := devServer(t)
+	session := m.call(http.MethodPost, sessionsPath, object{"amount": 500_000, "customerEmail": "ada@example.com"})["id"].(string)
+	if out, err := p.Beside("pay", session); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var exported struct {
+		Payments []struct{ ID string }
+		Refunds  []struct{ ID, PaymentID, AmountMinor string }
+	}
+	export := func() {
+		t.Helper()
+		out, err := p.Beside("sessions", "export", session)
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		exported.Refunds = nil
+		must(t, json.Unmarshal([]byte(out), &exported))
+	}
+	export()
+	if len(exported.Payments) != 1 || exported.Refunds == nil || len(exported.Refunds) != 0 {
+		t.Fatalf("exported is %+v", exported)
+	}
+	paid := exported.Payments[0].ID
+	refund := m.call(http.MethodPost, refundsPath, object{"paymentId": paid, "amount": 100_000})["id"]
+	export()
+	if list := exported.Refunds; len(list) != 1 || list[0].ID != refund || list[0].PaymentID != paid || list[0].AmountMinor != "100000" {
+		t.Errorf("the refunds are %+v", list)
+	}
+}

@@ -130,6 +130,7 @@ type exported struct {
 	Session  json.RawMessage   `json:"session"`
 	Charge   json.RawMessage   `json:"charge"`
 	Payments []json.RawMessage `json:"payments"`
+	Refunds  []json.RawMessage `json:"refunds"`
 	Events   []exportedEvent   `json:"events"`
 	Timeline []json.RawMessage `json:"timeline"`
 }
@@ -166,12 +167,20 @@ func (c *sessionsExportCmd) Run(w *world) (err error) {
 
 // export reads all that is known of a session.
 func export(ctx context.Context, to *client, id string) (exported, error) {
-	all := exported{Events: []exportedEvent{}, Timeline: []json.RawMessage{}}
+	all := exported{Refunds: []json.RawMessage{}, Events: []exportedEvent{}, Timeline: []json.RawMessage{}}
 	err := to.get(ctx, at(sessionsPath, id), &all.Session)
 	if err != nil {
 		return all, err
 	}
 	if all.Payments, _, err = to.list(ctx, paymentsPath, url.Values{"sessionId": {id}}, maxListed); err != nil {
+		return all, err
+	}
+	err = each(all.Payments, func(p struct{ ID string }) error {
+		list, _, err := to.list(ctx, refundsPath, url.Values{"paymentId": {p.ID}}, maxListed)
+		all.Refunds = append(all.Refunds, list...)
+		return err
+	})
+	if err != nil {
 		return all, err
 	}
 	items, _, err := to.list(ctx, eventsPath, url.Values{"sessionId": {id}}, maxListed)

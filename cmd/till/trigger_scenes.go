@@ -241,7 +241,7 @@ func (s *scene) refunded() error {
 	}
 	s.session = "" // the event is looked for among all of its kind
 	var made struct{ ID string }
-	err = s.post("/v1/refunds", map[string]any{"chargeId": c.ID, "amount": 1}, &made)
+	err = s.post(refundsPath, map[string]any{"chargeId": c.ID, "amount": 1}, &made)
 	s.note("refund", made.ID)
 	return err
 }
