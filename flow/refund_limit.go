@@ -6,17 +6,19 @@ func (p Payment) Refundable() Kobo { return max(p.Amount-p.Reversed-p.Refunded, 
 
 // Gone is what of the money that a session was paid with went back, or is on its way,
 // and what the bank took back of it, in kobo. What was gone before it was paid, or came
-// beyond, is none of it.
-func Gone(payments []Payment) (back, taken Kobo) {
+// beyond, is none of it, also where its merchant accepted that.
+func Gone(s Session, payments []Payment) (back, taken Kobo) {
+	beyond := -s.AmountPaid
 	for _, p := range payments {
 		if !p.Counts() {
 			continue
 		}
 		lost := p.Lost + p.FeeBack
 		aside := p.Amount - p.Applied - p.Unapplied - (p.Reversed - lost) // went back, and had never been taken
-		back, taken = back+max(p.Refunded-aside, 0), taken+min(lost, p.Applied)
+		back, taken, beyond = back+max(p.Refunded-aside, 0), taken+min(lost, p.Applied), beyond+p.Applied
 	}
-	return back, taken
+	beyond = max(beyond, 0)
+	return max(back-beyond, 0), max(taken-beyond, 0)
 }
 
 // covers refuses an amount that is more than is left of a payment. Error:

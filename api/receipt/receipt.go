@@ -59,7 +59,7 @@ func Draw(view checkout.View, env flow.Environment, now time.Time) ([]byte, erro
 			lines = append(lines, [2]string{"By", strings.ReplaceAll(string(a.Method), "_", " ")}, [2]string{"Till's reference", a.Reference})
 		}
 	}
-	lines = append(lines, gone(view.Payments)...)
+	lines = append(lines, gone(s, view.Payments)...)
 	if env == flow.Test {
 		lines = append(lines, [2]string{"Test", "No real money moved."})
 	}
@@ -68,8 +68,8 @@ func Draw(view checkout.View, env flow.Environment, now time.Time) ([]byte, erro
 
 // gone is what of the money that a receipt is of went back, or was taken back by the
 // bank: without it a picture would say that all is still paid.
-func gone(payments []flow.Payment) [][2]string {
-	back, taken := flow.Gone(payments)
+func gone(s flow.Session, payments []flow.Payment) [][2]string {
+	back, taken := flow.Gone(s, payments)
 	var lines [][2]string
 	if back > 0 {
 		lines = append(lines, [2]string{"Sent back", money(back)})

@@ -92,7 +92,7 @@ func TestAReceiptTellsWhatOfItsOwnMoneyIsGone(t *testing.T) {
 		return p
 	}
 	over := func(p flow.Payment) flow.Payment {
-		p.Match, p.Amount, p.Applied, p.Fee = flow.Excess, 600_000, 500_000, 17_500
+		p.Match, p.Amount, p.Applied, p.Fee = flow.Excess, 600_000, max(p.Applied, 500_000), 17_500
 		return p
 	}
 	taken, sent := whole, whole
@@ -109,6 +109,11 @@ func TestAReceiptTellsWhatOfItsOwnMoneyIsGone(t *testing.T) {
 		},
 		"too much, all of which the bank took back": {
 			[]flow.Payment{over(flow.Payment{Reversed: 600_000, Lost: 482_500, FeeBack: 17_500})}, []flow.Payment{taken},
+		},
+		"too much, which was accepted, and then went back":      {[]flow.Payment{over(flow.Payment{Applied: 600_000, Refunded: 100_000})}, []flow.Payment{whole}},
+		"too much, which was accepted, and then some went back": {[]flow.Payment{over(flow.Payment{Applied: 600_000, Refunded: 150_000})}, []flow.Payment{sent}},
+		"too much, which was accepted, and then the bank took all": {
+			[]flow.Payment{over(flow.Payment{Applied: 600_000, Reversed: 600_000, Lost: 581_000, FeeBack: 19_000})}, []flow.Payment{taken},
 		},
 		"too much, which went back, and then the bank took all": {
 			[]flow.Payment{over(flow.Payment{Refunded: 100_000, Reversed: 600_000, Lost: 582_500, FeeBack: 17_500})}, []flow.Payment{taken},

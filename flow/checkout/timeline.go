@@ -104,7 +104,7 @@ func standing(ctx context.Context, r store.Reader, s flow.Session, at time.Time)
 		return m, nil
 	}
 	payments, err := r.Payments(ctx, s.ID)
-	back, taken := flow.Gone(payments)
+	back, taken := flow.Gone(s, payments)
 	if back > 0 {
 		m.What += fmt.Sprintf(", %s of it sent back", back.Naira())
 		m.Told += fmt.Sprintf(" %s of it went back to who paid it, or is on its way.", back.Naira())
