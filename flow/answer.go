@@ -32,7 +32,7 @@ func (d *deciding) stands(co Checkout, p Payment) {
 		args["paid"] = paidOf(co.Session).Naira()
 	}
 	switch {
-	case p.apart() && p.Reversed > 0:
+	case p.apart() && p.Reversed > 0, p.Reversed == p.Amount && p.Applied == 0 && co.Session.Status == SessionPaid: // which was paid without it
 		key, args["extra"] = "taken_back", p.Reversed.Naira()
 	case p.Reversed == p.Amount:
 		key, args["amount"] = "reversed", p.Reversed.Naira()

@@ -34,8 +34,14 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 		"it goes back":   {over, flow.Payment{Match: flow.Late, Amount: 500_000, Refunded: 500_000, Resolution: flow.ResolvedRefunded}, "went_back", map[string]string{"extra": "₦5,000"}},
 		"it is accepted": {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Applied: 500_000, Resolution: flow.ResolvedAccepted}, "kept", map[string]string{"extra": "₦5,000"}},
 		"taken back":     {s, flow.Payment{Match: flow.Matched, Amount: 500_000, Reversed: 500_000}, "reversed", nil},
-		"what fits":      {paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000}, "", nil},
-		"nobody's":       {flow.Session{}, flow.Payment{Match: flow.Unmatched, Amount: 1, Unapplied: 1}, "", nil},
+		"taken back before all was paid otherwise": {
+			paid, flow.Payment{Match: flow.Partial, Amount: 200_000, Reversed: 200_000}, "taken_back", map[string]string{"extra": "₦2,000"},
+		},
+		"late, and taken back from what was paid": {
+			paid, flow.Payment{Match: flow.Late, Amount: 500_000, Applied: 500_000, Reversed: 500_000, Resolution: flow.ResolvedAccepted}, "reversed", nil,
+		},
+		"what fits": {paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000}, "", nil},
+		"nobody's":  {flow.Session{}, flow.Payment{Match: flow.Unmatched, Amount: 1, Unapplied: 1}, "", nil},
 	} {
 		say, told := flow.Answer(flow.Checkout{Session: c.session, Payments: []flow.Payment{c.payment}}, c.payment, flow.Pidgin, now)
 		if told != (c.key != "") || told && (say.Key != c.key || say.Lang != flow.Pidgin) {
