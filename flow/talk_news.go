@@ -147,6 +147,10 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 		if d.why = "some of the money came to what is over, or of somebody else"; !co.Session.Open() || t.State == Closed && !d.mine(co, n) {
 			return
 		}
+		if !d.turn.Now.Before(co.Session.ExpiresAt) { // nobody is asked for the rest: what becomes of the part is told at its end, which comes now
+			d.step(t, talkPart, "some of the money came, and the session's time is over", func() {})
+			return
+		}
 		d.step(t, talkPart, "some of the money came", func() { d.show(*t, co) })
 	case NewsExtra:
 		if d.why = "money came after it was paid"; d.mine(co, n) {

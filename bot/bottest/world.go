@@ -130,8 +130,8 @@ func (s *Stage) banks(words []string, amount flow.Kobo) {
 		s.transfer(rail.Transfer{AccountNumber: s.account, Drop: true}, 0)
 	case "pay-thrice": // the bank tells three times of one transfer
 		s.transfer(rail.Transfer{AccountNumber: s.account, Copies: 3}, 3)
-	case "pay-pending": // it is on its way for three minutes
-		s.transfer(rail.Transfer{AccountNumber: s.account, SenderName: "BOLA ADE", PendingMs: 180_000}, 0)
+	case "pay-pending": // kobo, or what is asked for: it is on its way for three minutes
+		s.transfer(rail.Transfer{AccountNumber: s.account, Amount: amount, SenderName: "BOLA ADE", PendingMs: 180_000}, 0)
 	case "bank-sends": // what it was ordered to send, and tells of it
 		s.wait("1s")
 		s.notices(1)
