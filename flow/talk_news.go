@@ -300,7 +300,7 @@ func (d *deciding) tooLittle(t *Talk, co Checkout, n News) {
 	d.why = "less came than is wanted, and it goes back"
 	switch {
 	case !d.mine(co, n):
-	case co.Session.Open() && slices.Contains(live, t.State):
+	case co.Session.Open() && d.turn.Now.Before(co.Session.ExpiresAt) && slices.Contains(live, t.State):
 		d.say("too_little", d.extra(co, n))
 	default:
 		d.say("returning", d.extra(co, n))
