@@ -9,6 +9,10 @@ import (
 
 // show says the step a talk is at, never the beginning.
 func (d *deciding) show(t Talk, co Checkout) {
+	if co.Session.Status == SessionProcessing && !d.turn.Now.Before(co.Session.ExpiresAt) && slices.Contains(live, t.State) { // nothing can be begun any more
+		d.say("on_the_way", about(co))
+		return
+	}
 	switch t.State {
 	case Choosing:
 		d.summary(t, co)
