@@ -46,14 +46,19 @@ func (a Attempt) Live(now time.Time) bool {
 // the money of both. They ask for what is due: the code or the page for the rest of a
 // part that went back since asks for too little.
 func (a Attempt) payable(s Session, now time.Time) bool {
-	return a.Amount == s.Outstanding() && (a.Live(now) || a.Status == AttemptSuperseded && now.Before(a.ExpiresAt))
+	return a.taken(now) && a.Amount == s.Outstanding()
+}
+
+// taken says whether the bank takes money for an attempt on time, also where another
+// took its place.
+func (a Attempt) taken(now time.Time) bool {
+	return a.Live(now) || a.Status == AttemptSuperseded && now.Before(a.ExpiresAt)
 }
 
 // misleads says whether the bank takes money for a code or a page that asks for another
 // amount than is due: who pays it pays too much, or not all.
 func (a Attempt) misleads(s Session, now time.Time) bool {
-	taken := a.Instructions != nil && (a.Status == AttemptActive || a.Status == AttemptSuperseded) && now.Before(a.ExpiresAt)
-	return taken && a.Method != BankTransfer && a.Amount != s.Outstanding()
+	return a.taken(now) && a.Instructions != nil && a.Method != BankTransfer && a.Amount != s.Outstanding()
 }
 
 // ofAnother says whether an attempt is that of another chat than the one that asks,

@@ -34,7 +34,7 @@ type RedisPlaces struct {
 	by     string // tells whose key signed an entry
 	log    *slog.Logger
 	slots  chan struct{}
-	rests  atomic.Bool // it did not answer just now: nobody asks for a while
+	rests  rest
 }
 
 // maxAsking is how many questions may be under way. A Redis that hangs keeps
@@ -45,6 +45,16 @@ const maxAsking = 8
 // restFor is how long nobody asks after a question that was not answered in
 // time: one turn in that while waits, and not each.
 const restFor = time.Second
+
+// rest is whether Redis did not answer just now, and is left alone for a while.
+type rest struct{ atomic.Bool }
+
+// begin leaves it alone from now on.
+func (r *rest) begin() {
+	if r.CompareAndSwap(false, true) {
+		time.AfterFunc(restFor, func() { r.Store(false) })
+	}
+}
 
 // NewRedisPlaces makes a memory whose keys in Redis begin with prefix. The key
 // that signs what is remembered is secret; drawn anew for each process, it makes
@@ -102,9 +112,7 @@ func (p *RedisPlaces) ask(ctx context.Context, question func()) {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		if p.rests.CompareAndSwap(false, true) {
-			time.AfterFunc(restFor, func() { p.rests.Store(false) })
-		}
+		p.rests.begin()
 	}
 }
 
@@ -196,7 +204,7 @@ type farTries struct {
 	client redis.UniversalClient
 	prefix string
 	wait   time.Duration
-	rests  atomic.Bool // it did not answer just now: nobody asks for a while
+	rests  rest
 }
 
 // Together has tries counted for all processes together, in Redis, under keys that
@@ -275,8 +283,8 @@ func (f *farTries) ask(ctx context.Context, script *redis.Script, names []string
 	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.wait)
 	defer cancel()
 	answer, err := script.Run(short, f.client, keys, args...).Int64()
-	if err != nil && f.rests.CompareAndSwap(false, true) {
-		time.AfterFunc(restFor, func() { f.rests.Store(false) })
+	if err != nil {
+		f.rests.begin()
 	}
 	return answer // 0 where there is none
 }
