@@ -75,19 +75,13 @@ func (c *Console) exceptions(v *visit) error {
 	now := v.service.Now()
 	out := exceptionsView{All: v.project.ID == "", CSRF: v.csrf()}
 	asked := store.Queue(v.query("queue"))
-	for _, queue := range store.Queues() {
-		count, since, err := v.service.Reader().QueueSize(v.ctx, store.QueueFilter{Queue: queue, Project: v.project.ID, Now: now})
-		if err != nil {
-			return err
-		}
-		out.Tabs = append(out.Tabs, queueTab{
-			Queue: queue, Words: wordsOf[queue], Count: count, More: count >= manyWait, Since: since,
-			Old: count > 0 && now.Sub(since) > wordsOf[queue].Old, Here: queue == asked,
-		})
+	var err error
+	if out.Tabs, err = v.queues(now); err != nil {
+		return err
 	}
 	here := -1
 	for i, tab := range out.Tabs { // the first one that somebody waits in, unless one was asked for
-		if tab.Here || here < 0 && tab.Count > 0 && wordsOf[asked].Name == "" {
+		if tab.Queue == asked || here < 0 && tab.Count > 0 && wordsOf[asked].Name == "" {
 			here = i
 		}
 	}
@@ -114,6 +108,21 @@ func (c *Console) exceptions(v *visit) error {
 		out.Rows = append(out.Rows, row)
 	}
 	return v.show("exceptions", "Exceptions", out)
+}
+
+// queues are all of them, and how much waits in each.
+func (v *visit) queues(now time.Time) (list []queueTab, err error) {
+	for _, queue := range store.Queues() {
+		count, since, err := v.service.Reader().QueueSize(v.ctx, store.QueueFilter{Queue: queue, Project: v.project.ID, Now: now})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, queueTab{
+			Queue: queue, Words: wordsOf[queue], Count: count, More: count >= manyWait, Since: since,
+			Old: count > 0 && now.Sub(since) > wordsOf[queue].Old,
+		})
+	}
+	return list, nil
 }
 
 // manyWait is how far queues are counted.

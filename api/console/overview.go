@@ -1,8 +1,12 @@
 package console
 
 import (
+	"slices"
+	"time"
+
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/store"
 )
 
 // overviewView is what the first page is given.
@@ -13,7 +17,33 @@ type overviewView struct {
 	Blocked  string    // why there is none, "" where nothing is in the way
 	Numbers  []flow.Number
 	Stopped  []endpointRow // webhook endpoints that Till disabled, for who may mend them
+	Waits    []queueTab    // in which something waits for somebody
+	Came     *cameView
 }
+
+// cameView is the money that came in the last hours, this one among them, however it was matched.
+type cameView struct {
+	From     time.Time
+	Payments int
+	More     bool // came than were counted
+	Amount   flow.Kobo
+	Bars     []cameBar
+	Top      cameBar // the highest
+}
+
+// cameBar is one hour of them, as a bar of the picture.
+type cameBar struct {
+	From         time.Time
+	Amount       flow.Kobo
+	X, Y, Height int
+}
+
+// The picture of money that came: its hours, how wide each is and how high the highest.
+const (
+	cameHours = 24
+	barWide   = 10
+	barHigh   = 40
+)
 
 // blockedTold says for people why nobody is paid out.
 var blockedTold = map[string]string{
@@ -56,8 +86,40 @@ func (c *Console) overview(v *visit) error {
 		if out.Stopped, err = v.stopped(); err != nil {
 			return err
 		}
+		if out.Came, err = v.came(); err != nil {
+			return err
+		}
 	}
+	queues, err := v.queues(v.service.Now())
+	if err != nil {
+		return err
+	}
+	out.Waits = slices.DeleteFunc(queues, func(q queueTab) bool { return q.Count == 0 })
 	return v.show("overview", "Overview", out)
+}
+
+// came is the money that came to a project by hour, up to now.
+func (v *visit) came() (*cameView, error) {
+	out := &cameView{From: v.service.Now().Truncate(time.Hour).Add(-(cameHours - 1) * time.Hour)}
+	hours, err := v.service.Reader().CameByHour(v.ctx, v.project.ID, out.From)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hours {
+		bar := cameBar{From: h.From, Amount: h.Amount, X: int(h.From.Sub(out.From)/time.Hour) * barWide}
+		out.Bars = append(out.Bars, bar)
+		out.Payments, out.Amount = out.Payments+h.Payments, out.Amount+h.Amount
+		if bar.Amount > out.Top.Amount {
+			out.Top = bar
+		}
+	}
+	for i := range out.Bars {
+		b := &out.Bars[i]
+		b.Height = max(int(barHigh*b.Amount/out.Top.Amount), 1)
+		b.Y = barHigh - b.Height
+	}
+	out.More = out.Payments >= store.CameRead
+	return out, nil
 }
 
 // stopped are the webhook endpoints that Till disabled; none for who may not mend them.

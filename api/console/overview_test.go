@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"till/flow"
 	"till/rail"
@@ -39,4 +40,35 @@ func TestTheFirstPageTellsWhatTheNextPayoutHas(t *testing.T) {
 
 	w.wants(w.as(flow.RoleOperator).post("/ops/merchants/"+string(project)+"/switch", form("to", "stop", "reason", "under attack", "confirm", "yes")), http.StatusSeeOther)
 	w.wants(support.get("/"), http.StatusOK, waits, "Nothing is paid out: this project is stopped.")
+}
+
+// What waits for somebody stands on the first page, and nothing of queues in which nothing
+// does; so does what came in the last day, by hour.
+func TestTheFirstPageTellsWhatWaitsAndWhatCame(t *testing.T) {
+	w := open(t)
+	support := w.as(flow.RoleSupport)
+	page := support.get("/")
+	w.wants(page, http.StatusOK, "Money that came", "None since ")
+	if strings.Contains(page.body, "Waits for somebody") {
+		t.Error("something waits where nothing came")
+	}
+
+	now := w.clock(flow.Test)
+	w.moved.Add(int64(now.Truncate(time.Hour).Add(90 * time.Minute).Sub(now))) // half past: no hour ends meanwhile
+	w.money(w.ada, 500_000)
+	w.money(w.ada, 200_000)
+	w.moved.Add(int64(2 * time.Hour))
+	w.money(w.ada, 600_000)
+	page = support.get("/")
+	w.wants(page, http.StatusOK, "Waits for somebody", `<a href="/exceptions?queue=underpaid">Underpaid <b>1</b></a>`, `<a href="/exceptions?queue=overpaid">Overpaid <b>1</b></a>`,
+		"₦13,000.00</b> in 3 payments since ", `<rect x="210" y="0" width="9" height="40">`, `: ₦7,000.00</title>`, `<rect x="230" y="6" width="9" height="34">`, `: ₦6,000.00</title>`)
+	if strings.Contains(page.body, "queue=late") {
+		t.Error("a queue is shown in which nothing waits")
+	}
+	if got := w.as(flow.RoleOwner, w.merchant("Obi")).get("/"); strings.Contains(got.body, "Waits for somebody") || !strings.Contains(got.body, "None since ") {
+		t.Errorf("another merchant is told of it: %s", got.body)
+	}
+
+	w.moved.Add(int64(24 * time.Hour))
+	w.wants(support.get("/"), http.StatusOK, "None since ")
 }

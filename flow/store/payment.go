@@ -227,3 +227,29 @@ func (r Reader) payments(ctx context.Context, query string, args ...any) ([]flow
 		return p, err
 	})
 }
+
+// Came is the money that came in one hour, whatever became of it.
+type Came struct {
+	From     time.Time
+	Payments int
+	Amount   flow.Kobo
+}
+
+// CameRead is how many payments CameByHour reads at most: the newest.
+const CameRead = 20_000
+
+const cameSQL = `SELECT (p.received_at - ?) / 3600000 AS hour, COUNT(*), CAST(SUM(p.amount) AS BIGINT) FROM
+ (SELECT received_at, amount FROM payments WHERE project = ? AND id >= ? ORDER BY id DESC LIMIT ?) AS p WHERE p.received_at >= ? GROUP BY 1 ORDER BY 1`
+
+// CameByHour is the money that came to a project by hour, from a time on. Hours in
+// which none came are left out.
+func (r Reader) CameByHour(ctx context.Context, project flow.ProjectID, from time.Time) ([]Came, error) {
+	at := flow.Millis(from)
+	return rowsOf(ctx, r.run, "read what came by hour", cameSQL, []any{at, string(project), flow.FirstID(flow.PrefixPayment, from), CameRead, at},
+		func(scan scanner) (c Came, err error) {
+			var hour int64
+			err = scan(&hour, &c.Payments, &c.Amount)
+			c.From = from.Add(time.Duration(hour) * time.Hour)
+			return c, err
+		})
+}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -159,6 +160,35 @@ func TestTheLedgerTakesNothingThatIsOff(t *testing.T) {
 		} {
 			e := flow.Entry{Kind: flow.EntryPayment, Subject: "wsp_pay_1", Payment: "wsp_pay_1", Project: "wsp_prj_1", At: noon, Postings: lines}
 			_ = refused(t, db, name, func(ctx context.Context, tx *store.Tx) error { return tx.Post(ctx, e) })
+		}
+	})
+}
+
+// What came is counted by the hour in which it came, that of the project that asks alone.
+func TestMoneyIsCountedByTheHourInWhichItCame(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		keep(t, db, session(1))
+		update(t, db, func(ctx context.Context, tx *store.Tx) error {
+			for i, after := range []time.Duration{-time.Millisecond, 0, time.Hour - time.Millisecond, time.Hour, 3*time.Hour + time.Minute, 2 * time.Hour} {
+				p := payment(i, "wsp_sess_001", flow.Duplicate)
+				p.ReceivedAt = noon.Add(after)
+				p.ID = flow.PaymentID(flow.FirstID(flow.PrefixPayment, p.ReceivedAt))
+				if i == 5 {
+					p.Project = "wsp_prj_2"
+				}
+				if err := tx.AddPayment(ctx, p, aside()); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		amount := payment(1, "", flow.Duplicate).Amount
+		want := []store.Came{
+			{From: noon, Payments: 2, Amount: 2 * amount}, {From: noon.Add(time.Hour), Payments: 1, Amount: amount}, {From: noon.Add(3 * time.Hour), Payments: 1, Amount: amount},
+		}
+		got, err := db.CameByHour(t.Context(), "wsp_prj_1", noon)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%+v (%v)", got, err)
 		}
 	})
 }
