@@ -87,7 +87,7 @@ func no(refused error) string {
 	if why == "" {
 		return "The bank refused it."
 	}
-	return "The bank refused it: " + strings.TrimSuffix(why, ".") + "."
+	return "The bank refused it: " + why + "."
 }
 
 // payoutAnswer takes in what the bank answered about a settlement, and plans when

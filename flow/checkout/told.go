@@ -125,7 +125,7 @@ func turnTold(l store.Line) string {
 	case in.Heard != nil:
 		return fmt.Sprintf("%s “%s”. Till read it so: the payer %s.", wroteTold(in), in.Heard.Text, heardTold(*in.Heard))
 	case in.News != nil:
-		return newsTold(*in.News) + "."
+		return strings.TrimRight(newsTold(*in.News), ". ") + "." // banks end their words as they like
 	}
 	return unknown("a line of the kind", l.Kind)
 }
@@ -245,7 +245,7 @@ func askedTold(l store.Line) string {
 // doing; "" where it gave none.
 func bankWords(refusal string) string {
 	_, words, _ := strings.Cut(refusal, rail.ErrRejected.Error())
-	return strings.Trim(words, ": ")
+	return strings.Trim(words, ": .")
 }
 
 // failed tells why a call to the bank brought nothing.

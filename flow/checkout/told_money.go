@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"till/flow"
@@ -129,9 +130,9 @@ func bankTold(l store.Line) string {
 	if n.PaidAt.UnixMilli() > 0 {
 		at = ", with the time " + clock(n.PaidAt, l.At)
 	}
-	why := ""
-	if n.Reason != "" {
-		why = ": " + n.Reason
+	why := strings.TrimRight(n.Reason, ". ") // banks end their words as they like
+	if why != "" {
+		why = ": " + why
 	}
 	switch n.Kind {
 	case flow.Credit:

@@ -57,7 +57,7 @@ func TestEveryKindOfLineIsToldInASentence(t *testing.T) {
 		return replay.Outcome{Decision: flow.Decision{Chat: flow.Chat{Talks: []flow.Talk{{Session: session.ID, State: state}}}, Why: why}}
 	}
 	notice := func(kind flow.NoticeKind) flow.Notice {
-		return flow.Notice{Kind: kind, Amount: 150_050, Channel: flow.BankTransfer, PaidAt: now.Add(-time.Hour), RailTransactionID: "T1", Reason: "no funds"}
+		return flow.Notice{Kind: kind, Amount: 150_050, Channel: flow.BankTransfer, PaidAt: now.Add(-time.Hour), RailTransactionID: "T1", Reason: "no funds."}
 	}
 	for i, line := range []struct {
 		kind string
@@ -102,7 +102,7 @@ func TestEveryKindOfLineIsToldInASentence(t *testing.T) {
 		{"rail.call", map[string]any{"operation": "dance"}, "a call to the bank for “dance”, which this version of Till has no words for"},
 		{"rail.answer", map[string]any{"attempt": a.ID, "ms": 420, "outcome": "ok"}, "Bank transfer chosen; account number " + a.Instructions.AccountNumber + " at " +
 			a.Instructions.BankName + " was made in 420 ms; it holds until 16:35 (Lagos)."},
-		{"rail.answer", map[string]any{"attempt": a.ID, "ms": 7, "outcome": "the bank refused: no more accounts"}, "The bank was asked for an account number and refused: no more accounts. That took 7 ms."},
+		{"rail.answer", map[string]any{"attempt": a.ID, "ms": 7, "outcome": "the bank refused: no more accounts."}, "The bank was asked for an account number and refused: no more accounts. That took 7 ms."},
 		{"rail.answer", map[string]any{"attempt": a.ID, "ms": 15000, "outcome": "the bank did not answer in time"}, "nobody knows yet what it did"},
 		{"rail.answer", map[string]any{"attempt": a.ID, "ms": 15000, "outcome": "moon"}, "gave no answer that can be used: moon"},
 		{"rail.answer", map[string]any{"refund": "r", "ms": 9, "outcome": "pending"}, "The bank has taken on a refund, in 9 ms."},
@@ -119,7 +119,7 @@ func TestEveryKindOfLineIsToldInASentence(t *testing.T) {
 		{"rail.answer", json.RawMessage(`5`), "which this version of Till has no words for"},
 	} {
 		m := w.lineTold(session.ID, store.Line{Kind: line.kind, Message: fmt.Sprintf("m%d", i)}, line.data)
-		if !strings.Contains(m.Told, line.want) || !strings.HasSuffix(strings.TrimRight(m.Told, "”"), ".") {
+		if !strings.Contains(m.Told, line.want) || !strings.HasSuffix(strings.TrimRight(m.Told, "”"), ".") || strings.Contains(m.Told, "..") {
 			t.Errorf("a line of the kind %s, %s, is told so:\n%s\nand not so:\n%s", line.kind, m.Raw, m.Told, line.want)
 		}
 	}
