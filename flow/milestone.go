@@ -39,6 +39,18 @@ func (m Milestone) Proof() []EventKind {
 	return nil
 }
 
+// What Till describes endpoints with that it makes for itself: what they take shows
+// nothing of a merchant's own.
+const (
+	EarOfTry     = "till try"
+	EarOfTrigger = "till trigger"
+	EarOfListen  = "till listen to nobody" // who forwards to a merchant's program names that
+	EarOfSandbox = "The catcher of the sandbox"
+)
+
+// OwnEars are all of them.
+func OwnEars() []string { return []string{EarOfTry, EarOfTrigger, EarOfListen, EarOfSandbox} }
+
 // Met is a milestone that a project has met.
 type Met struct {
 	Milestone Milestone

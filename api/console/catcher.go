@@ -146,7 +146,7 @@ func (c *Console) tryCatch(v *visit) error {
 		if err != nil {
 			return "", err
 		}
-		_, err = v.service.AddEndpoint(v.ctx, flow.Endpoint{URL: at, Description: "The catcher of the sandbox", Secrets: []string{secret}},
+		_, err = v.service.AddEndpoint(v.ctx, flow.Endpoint{URL: at, Description: flow.EarOfSandbox, Secrets: []string{secret}},
 			checkout.Call{Project: v.project.ID, Render: func(checkout.Made) (int, []byte, error) { return http.StatusCreated, nil, nil }})
 		return "Webhooks are caught from now on.", err
 	})

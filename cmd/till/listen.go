@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"till/flow"
 )
 
 // listenCmd brings webhooks to a program that is being written.
@@ -95,7 +96,11 @@ func (c *listenCmd) Run(w *world) error {
 		l.out = w.err
 	}
 	opened := make(chan struct{})
-	l.ear, err = to.hear(w.ctx, "till listen to "+cmp.Or(target, "nobody"), c.Events, func(ctx context.Context, hook heardWebhook) answer {
+	note := flow.EarOfListen
+	if target != "" {
+		note = "till listen to " + target
+	}
+	l.ear, err = to.hear(w.ctx, note, c.Events, func(ctx context.Context, hook heardWebhook) answer {
 		<-opened
 		return l.take(ctx, hook)
 	})

@@ -123,7 +123,7 @@ func (s *scene) play(kind flow.EventKind, do func(*scene) error) (event anEvent,
 		}
 	}()
 	if strings.HasPrefix(string(kind), "session.") { // which are for those alone who ask for them
-		e, err := s.c.hear(s.w.ctx, "till trigger", []string{string(kind)}, func(context.Context, heardWebhook) answer { return answer{Status: http.StatusNoContent} })
+		e, err := s.c.hear(s.w.ctx, flow.EarOfTrigger, []string{string(kind)}, func(context.Context, heardWebhook) answer { return answer{Status: http.StatusNoContent} })
 		if err != nil {
 			return event, err
 		}

@@ -322,7 +322,7 @@ func (s *scene) pinged() error {
 
 // ping pings an endpoint of ours that answers with a status.
 func (s *scene) ping(status int) error {
-	e, err := s.c.hear(s.w.ctx, "till trigger", []string{string(flow.Ping)}, func(context.Context, heardWebhook) answer { return answer{Status: status} })
+	e, err := s.c.hear(s.w.ctx, flow.EarOfTrigger, []string{string(flow.Ping)}, func(context.Context, heardWebhook) answer { return answer{Status: status} })
 	if err != nil {
 		return err
 	}

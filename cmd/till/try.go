@@ -144,7 +144,7 @@ func (t *trial) step(name, what string) error {
 
 // run goes from the session to the webhook.
 func (t *trial) run() (hook heardWebhook, err error) {
-	ear, err := t.c.hear(t.ctx, "till try", []string{"charge.success"}, func(_ context.Context, hook heardWebhook) answer {
+	ear, err := t.c.hear(t.ctx, flow.EarOfTry, []string{"charge.success"}, func(_ context.Context, hook heardWebhook) answer {
 		select {
 		case t.caught <- hook:
 			return answer{Status: http.StatusNoContent}

@@ -34,7 +34,7 @@ func (r Reader) Milestones(ctx context.Context, project flow.ProjectID) (map[flo
 }
 
 // HasDelivered says whether an endpoint of a project ever took an event of one of
-// these kinds.
+// these kinds, which is none of Till's own ears.
 func (r Reader) HasDelivered(ctx context.Context, project flow.ProjectID, kinds []flow.EventKind) (bool, error) {
 	if len(kinds) == 0 {
 		return false, nil
@@ -43,9 +43,13 @@ func (r Reader) HasDelivered(ctx context.Context, project flow.ProjectID, kinds 
 	for _, k := range kinds {
 		args = append(args, string(k))
 	}
+	ears := flow.OwnEars()
+	for _, description := range ears {
+		args = append(args, description)
+	}
 	var n int
-	found, err := r.run.one(ctx, `SELECT 1 FROM events v JOIN deliveries d ON d.event = v.id
- WHERE v.project = ? AND v.kind IN (`+marks(len(kinds))+`) AND d.state = 'delivered' LIMIT 1`, args, &n)
+	found, err := r.run.one(ctx, `SELECT 1 FROM events v JOIN deliveries d ON d.event = v.id JOIN endpoints e ON e.id = d.endpoint
+ WHERE v.project = ? AND v.kind IN (`+marks(len(kinds))+`) AND d.state = 'delivered' AND e.description NOT IN (`+marks(len(ears))+`) LIMIT 1`, args, &n)
 	if err != nil {
 		return false, fmt.Errorf("look for what %s took: %w", project, err)
 	}

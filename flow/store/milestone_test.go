@@ -108,6 +108,12 @@ func TestWhatAProjectMetIsItsOwn(t *testing.T) {
 		if !had("wsp_prj_1", flow.MilestoneWebhook) || had("wsp_prj_1", flow.MilestoneEnded) || had("wsp_prj_2", flow.MilestoneWebhook) {
 			t.Error("what is delivered is another's, or of another kind")
 		}
+		for _, ear := range flow.OwnEars() {
+			statement(t, db, "UPDATE endpoints SET description = '"+ear+"'")
+			if had("wsp_prj_1", flow.MilestoneWebhook) {
+				t.Errorf("what %q took is a merchant's", ear)
+			}
+		}
 		update(t, db, func(ctx context.Context, tx *store.Tx) error {
 			return tx.SaveCall(ctx, "wsp_prj_1", "k", store.KeptCall{Hash: "h", At: noon})
 		})
