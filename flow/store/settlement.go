@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -174,8 +175,30 @@ type LinePlace struct {
 	Subject string
 }
 
-const settlementLinesSQL = `SELECT i.kind, i.subject, l.payment, i.net, -l.fees, i.created_at FROM settlement_items i
- JOIN ledger l ON l.kind = i.kind AND l.subject = i.subject
+// PlaceOf is where a page that ends with a line of a settlement ended.
+func PlaceOf(l flow.SettlementLine) LinePlace { return LinePlace{l.At, l.Kind, l.Subject} }
+
+// String is the place as the address of the next page has it.
+func (p LinePlace) String() string {
+	return fmt.Sprintf("%d/%s/%s", flow.Millis(p.At), p.Kind, p.Subject)
+}
+
+// ReadLinePlace reads what String wrote; false for what is none.
+func ReadLinePlace(text string) (p LinePlace, ok bool) {
+	parts := strings.SplitN(text, "/", 3)
+	if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+		return LinePlace{}, false
+	}
+	at, err := strconv.ParseInt(parts[0], 10, 64)
+	if err != nil || at <= 0 || strings.ContainsFunc(parts[1]+parts[2], func(r rune) bool { return r < '!' || r > '~' }) {
+		return LinePlace{}, false
+	}
+	return LinePlace{flow.FromMillis(at), flow.EntryKind(parts[1]), parts[2]}, true
+}
+
+const settlementLinesSQL = `SELECT i.kind, i.subject, l.payment, i.net, -l.fees, i.created_at, COALESCE(s.id, ''), COALESCE(s.reference, ''),
+ COALESCE(NULLIF(s.customer_name, ''), s.customer_email, '') FROM settlement_items i
+ JOIN ledger l ON l.kind = i.kind AND l.subject = i.subject LEFT JOIN payments p ON p.id = l.payment LEFT JOIN sessions s ON s.id = p.session
  WHERE i.settlement = ? AND i.settlement <> '' AND (i.created_at, i.kind, i.subject) > (?, ?, ?) ORDER BY i.created_at, i.kind, i.subject LIMIT ?`
 
 // SettlementLines lists the lines of a settlement, oldest first.
@@ -183,10 +206,36 @@ func (r Reader) SettlementLines(ctx context.Context, id flow.SettlementID, after
 	args := []any{string(id), flow.Millis(after.At), string(after.Kind), after.Subject, limit}
 	return rowsOf(ctx, r.run, "read the lines of settlement "+string(id), settlementLinesSQL, args, func(scan scanner) (l flow.SettlementLine, err error) {
 		var at int64
-		err = scan(&l.Kind, &l.Subject, &l.Payment, &l.Net, &l.Fee, &at)
+		err = scan(&l.Kind, &l.Subject, &l.Payment, &l.Net, &l.Fee, &at, &l.Session, &l.Reference, &l.Customer)
 		l.At = flow.FromMillis(at)
 		return l, err
 	})
+}
+
+const settlementSumsSQL = `SELECT i.settlement, i.kind, COUNT(*), CAST(SUM(i.net) AS BIGINT), CAST(SUM(-l.fees) AS BIGINT) FROM settlement_items i
+ JOIN ledger l ON l.kind = i.kind AND l.subject = i.subject WHERE i.settlement <> '' AND i.settlement IN (%s)
+ GROUP BY i.settlement, i.kind ORDER BY i.settlement, i.kind`
+
+// SettlementSums are what the lines of some settlements come to, by their kinds.
+func (r Reader) SettlementSums(ctx context.Context, of []flow.Settlement) (map[flow.SettlementID][]flow.SettlementSum, error) {
+	ids := make([]string, len(of))
+	for i, b := range of {
+		ids[i] = string(b.ID)
+	}
+	sums := make(map[flow.SettlementID][]flow.SettlementSum, len(of))
+	for part := range r.run.parts(ids) {
+		err := r.run.each(ctx, fmt.Sprintf(settlementSumsSQL, part.marks), part.args, func(scan scanner) error {
+			var id flow.SettlementID
+			var s flow.SettlementSum
+			err := scan(&id, &s.Kind, &s.Lines, &s.Net, &s.Fee)
+			sums[id] = append(sums[id], s)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("sum up settlements: %w", err)
+		}
+	}
+	return sums, nil
 }
 
 const nextToSettleSQL = `SELECT COALESCE(MIN(project), '') FROM (
