@@ -93,6 +93,36 @@ func TestWhatIsFoundIsTakenAwayAsAFile(t *testing.T) {
 	}
 }
 
+// Beside what was paid stands all that came for a session, and what of it is gone.
+func TestAFileOfSessionsTellsWhatWentBack(t *testing.T) {
+	w := open(t)
+	over, paid := w.money(w.ada, 520_000)
+	w.wants(w.ask(http.MethodPost, "/v1/refunds", w.ada.secret, `{"paymentId":"`+string(paid.ID)+`","amount":100000}`), http.StatusCreated)
+	taken, _ := w.money(w.ada, 500_000)
+	first, err := w.dbs[flow.Test].Payments(t.Context(), flow.SessionID(taken))
+	must(t, err)
+	w.wants(w.ask(http.MethodPost, "/v1/test/bank/reversals", w.ada.secret, `{"railTransactionId":"`+first[0].RailTransactionID+`"}`), http.StatusOK)
+	w.until("the bank took it back", func() bool {
+		s, err := w.dbs[flow.Test].Session(t.Context(), flow.SessionID(taken))
+		return err == nil && slices.Contains(s.Exceptions, flow.Reversed)
+	})
+	none := w.opened(w.ada, "")
+	rows := map[string]map[string]string{}
+	for _, row := range w.table(w.as(flow.RoleSupport).get("/sessions.csv")) {
+		rows[row["session"]] = row
+	}
+	for session, want := range map[string]string{
+		over:  "5200.00 520000 1000.00 100000 0.00 0",
+		taken: "5000.00 500000 0.00 0 5000.00 500000",
+		none:  "0.00 0 0.00 0 0.00 0",
+	} {
+		r := rows[session]
+		if got := strings.Join([]string{r["came_naira"], r["came_kobo"], r["refunded_naira"], r["refunded_kobo"], r["reversed_naira"], r["reversed_kobo"]}, " "); got != want {
+			t.Errorf("%s: %s, not %s", session, got, want)
+		}
+	}
+}
+
 func TestSearchesAreKeptByPerson(t *testing.T) {
 	w := open(t)
 	support, owner := w.as(flow.RoleSupport), w.as(flow.RoleOwner)

@@ -85,6 +85,7 @@ func (c *Console) sessionsFile(v *visit) error {
 	head := []string{
 		"session", "opened", "status", "exceptions", "project", "customer", "email", "phone", "reference", "description", "currency",
 		"amount_naira", "amount_kobo", "paid_naira", "paid_kobo", "paid_at", "expires",
+		"came_naira", "came_kobo", "refunded_naira", "refunded_kobo", "reversed_naira", "reversed_kobo",
 	}
 	return v.csv("sessions-"+string(v.env)+".csv", head, func(ctx context.Context, most int) ([][]string, error) {
 		if ended {
@@ -96,16 +97,22 @@ func (c *Console) sessionsFile(v *visit) error {
 			return nil, err
 		}
 		ended, filter.Before = !more, list[len(list)-1].Session.ID
+		ids := make([]string, len(list))
+		for i, f := range list {
+			ids[i] = string(f.Session.ID)
+		}
+		moved, err := reader.MovedFor(ctx, ids)
 		out := make([][]string, 0, len(list))
 		for _, f := range list {
-			s := f.Session
+			s, m := f.Session, moved[f.Session.ID]
 			project := cmp.Or(names[s.Project], string(s.Project))
 			out = append(out, []string{
 				string(s.ID), stamp(s.CreatedAt), string(s.Status), joined(s.Exceptions), project, s.CustomerName, s.CustomerEmail, hidden(s.CustomerPhone), s.Reference, s.Description,
 				flow.Currency, major(s.Amount), kobo(s.Amount), major(s.AmountPaid), kobo(s.AmountPaid), stamp(s.PaidAt), stamp(s.ExpiresAt),
+				major(m.Came), kobo(m.Came), major(m.Refunded), kobo(m.Refunded), major(m.Reversed), kobo(m.Reversed),
 			})
 		}
-		return out, nil
+		return out, err
 	})
 }
 
