@@ -67,8 +67,8 @@ func (*Server) listRefunds(c *call) error {
 	q := c.query()
 	filter := checkout.RefundFilter{
 		Status: flow.RefundStatus(q.text("status", 20)), Payment: flow.PaymentID(q.id("paymentId", flow.PrefixPayment, "payment")),
-		Charge: flow.ChargeID(q.id("chargeId", flow.PrefixCharge, "charge")),
-		Limit:  q.whole("limit", 1, maxPage, usualPage),
+		Charge: flow.ChargeID(q.id("chargeId", flow.PrefixCharge, "charge")), Session: flow.SessionID(q.id("sessionId", flow.PrefixSession, "session")),
+		Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	filter.CreatedAfter, filter.CreatedBefore = q.made()
 	cursor := q.text("cursor", 200)

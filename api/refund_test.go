@@ -147,7 +147,10 @@ func TestRefundsAreListed(t *testing.T) {
 	for _, id := range append(ids, other.text("data.id")) {
 		d.refundBecomes(id, flow.RefundProcessed)
 	}
+	session := d.ask("GET", chargesPath+"/"+charge, d.key, "").text("data.sessionId")
 	for query, n := range map[string]int{
+		"?sessionId=" + session: 3, "?sessionId=" + session + "&chargeId=" + charge + "&paymentId=" + payment: 3, "?sessionId=" + other.text("data.sessionId"): 1,
+		"?sessionId=" + other.text("data.sessionId") + "&chargeId=" + charge: 0, "?sessionId=" + session + "&status=FAILED": 0,
 		"": 4, "?status=PROCESSED": 4, "?createdAfter=2020-01-01T00:00:00Z": 4, "?createdBefore=2020-01-01T00:00:00Z": 0, "?status=FAILED": 0, "?chargeId=" + charge: 3, "?paymentId=" + payment: 3, "?paymentId=" + other.text("data.paymentId"): 1,
 		"?chargeId=" + charge + "&status=PENDING": 0, "?chargeId=" + strings.Replace(exampleCharge, "1", "2", 1): 0,
 	} {
@@ -173,12 +176,14 @@ func TestRefundsAreListed(t *testing.T) {
 	if len(seen) != 3 || seen[0] <= seen[1] || seen[1] <= seen[2] {
 		t.Errorf("page by page: %v", seen)
 	}
-	for query, field := range map[string]string{"?status=DONE": "status", "?chargeId=x": "chargeId", "?paymentId=wsp_rfd_1": "paymentId", "?limit=0": "limit", "?createdAfter=yesterday": "createdAfter"} {
+	for query, field := range map[string]string{"?status=DONE": "status", "?chargeId=x": "chargeId", "?paymentId=wsp_rfd_1": "paymentId", "?sessionId=wsp_chg_1": "sessionId", "?limit=0": "limit", "?createdAfter=yesterday": "createdAfter"} {
 		d.want(d.ask("GET", refundsPath+query, d.key, ""), http.StatusBadRequest, map[string]string{"error.code": "invalid_field", "error.fields.0.field": field})
 	}
 	d.want(d.ask("GET", refundsPath+"?cursor="+*cursorOf("wsp_sess_1"), d.key, ""), http.StatusBadRequest, map[string]string{"error.code": "invalid_cursor"})
 	_, _, stranger := d.merchant("Bola Stores")
-	d.want(d.ask("GET", refundsPath+"?chargeId="+charge, stranger, ""), http.StatusOK, map[string]string{"data.items": "[]"})
+	for _, query := range []string{"?chargeId=" + charge, "?sessionId=" + session} {
+		d.want(d.ask("GET", refundsPath+query, stranger, ""), http.StatusOK, map[string]string{"data.items": "[]"})
+	}
 	d.want(d.ask("POST", refundsPath, stranger, `{"paymentId":"`+payment+`"}`), http.StatusNotFound, map[string]string{"error.code": "resource_not_found"})
 	d.want(d.ask("POST", refundsPath, stranger, `{"chargeId":"`+charge+`"}`), http.StatusNotFound, map[string]string{"error.code": "resource_not_found"})
 	for body, code := range map[string]string{

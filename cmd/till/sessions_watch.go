@@ -167,7 +167,7 @@ func (c *sessionsExportCmd) Run(w *world) (err error) {
 
 // export reads all that is known of a session.
 func export(ctx context.Context, to *client, id string) (exported, error) {
-	all := exported{Refunds: []json.RawMessage{}, Events: []exportedEvent{}, Timeline: []json.RawMessage{}}
+	all := exported{Events: []exportedEvent{}, Timeline: []json.RawMessage{}}
 	err := to.get(ctx, at(sessionsPath, id), &all.Session)
 	if err != nil {
 		return all, err
@@ -175,12 +175,7 @@ func export(ctx context.Context, to *client, id string) (exported, error) {
 	if all.Payments, _, err = to.list(ctx, paymentsPath, url.Values{"sessionId": {id}}, maxListed); err != nil {
 		return all, err
 	}
-	err = each(all.Payments, func(p struct{ ID string }) error {
-		list, _, err := to.list(ctx, refundsPath, url.Values{"paymentId": {p.ID}}, maxListed)
-		all.Refunds = append(all.Refunds, list...)
-		return err
-	})
-	if err != nil {
+	if all.Refunds, _, err = to.list(ctx, refundsPath, url.Values{"sessionId": {id}}, maxListed); err != nil {
 		return all, err
 	}
 	items, _, err := to.list(ctx, eventsPath, url.Values{"sessionId": {id}}, maxListed)

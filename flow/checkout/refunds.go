@@ -202,6 +202,7 @@ type RefundFilter struct {
 	Status  flow.RefundStatus
 	Payment flow.PaymentID
 	Charge  flow.ChargeID
+	Session flow.SessionID
 
 	CreatedAfter  time.Time
 	CreatedBefore time.Time // exclusive
@@ -213,11 +214,11 @@ type RefundFilter struct {
 // follow. Of a charge or payment that is not the project's there are none.
 func (s *Service) Refunds(ctx context.Context, project flow.ProjectID, f RefundFilter) (list []flow.Refund, more bool, err error) {
 	narrow := store.RefundFilter{
-		Project: project, Status: f.Status, Payment: f.Payment, From: f.CreatedAfter, Until: f.CreatedBefore, Before: f.Before, Limit: f.Limit + 1,
+		Project: project, Status: f.Status, Payment: f.Payment, Session: f.Session, From: f.CreatedAfter, Until: f.CreatedBefore, Before: f.Before, Limit: f.Limit + 1,
 	}
 	if f.Charge != "" {
 		session, err := s.cfg.DB.SessionByCharge(ctx, f.Charge)
-		if notFound(err) {
+		if notFound(err) || err == nil && f.Session != "" && f.Session != session.ID {
 			return nil, false, nil
 		}
 		if err != nil {
