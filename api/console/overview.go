@@ -13,11 +13,18 @@ import (
 type overviewView struct {
 	owned
 
-	Sessions []flow.SessionRecord // the newest
+	Sessions []newSession // the newest
 	Numbers  []flow.Number
 	Stopped  []endpointRow // webhook endpoints that Till disabled, for who may mend them
 	Waits    []queueTab    // in which something waits for somebody
 	Came     *cameView
+}
+
+// newSession is a session, and what is said of its money that went back.
+type newSession struct {
+	flow.SessionRecord
+
+	Back string
 }
 
 // cameView is the money that came in the last hours, this one among them, however it was matched.
@@ -59,7 +66,7 @@ func (c *Console) overview(v *visit) error {
 			return err
 		}
 		for _, one := range views {
-			out.Sessions = append(out.Sessions, v.service.Record(one))
+			out.Sessions = append(out.Sessions, newSession{v.service.Record(one), wentBack(one.Session, one.Payments)})
 		}
 		if out.owned, err = v.owned(); err != nil {
 			return err

@@ -72,3 +72,25 @@ func TestTheFirstPageTellsWhatWaitsAndWhatCame(t *testing.T) {
 	w.moved.Add(int64(24 * time.Hour))
 	w.wants(support.get("/"), http.StatusOK, "None since ")
 }
+
+// A session that is paid and whose money went back says so wherever it is listed: beside
+// it, that it is paid is half of it.
+func TestAPaidSessionSaysThatItsMoneyWentBack(t *testing.T) {
+	w := open(t)
+	support := w.as(flow.RoleSupport)
+	session, paid := w.money(w.ada, 500_000)
+	pages := []string{"/", "/sessions", "/sessions/" + session}
+	for _, page := range pages {
+		if strings.Contains(support.get(page).body, "refunded</span>") {
+			t.Errorf("%s: refunded before anything was", page)
+		}
+	}
+	for _, step := range []struct{ amount, badge string }{
+		{"100000", `s-partly_refunded">partly refunded<`}, {"400000", `s-refunded">refunded<`},
+	} {
+		w.wants(w.ask(http.MethodPost, "/v1/refunds", w.ada.secret, `{"paymentId":"`+string(paid.ID)+`","amount":`+step.amount+`}`), http.StatusCreated)
+		for _, page := range pages {
+			w.wants(support.get(page), http.StatusOK, `s-paid">paid<`, step.badge)
+		}
+	}
+}

@@ -45,6 +45,7 @@ type sessionView struct {
 type storyView struct {
 	Session  flow.Session
 	Record   flow.SessionRecord
+	Back     string // what is said of money that went back
 	Project  string
 	Attempts []flow.Attempt
 	Payments []paymentRow
@@ -154,7 +155,12 @@ func (c *Console) story(ctx context.Context, service *checkout.Service, who flow
 		return out, err
 	}
 	out.Record, out.Attempts = service.Record(view), view.Attempts
-	if out.Payments, err = paymentRows(ctx, service, s); err != nil {
+	payments, err := r.Payments(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	out.Back = wentBack(s, payments)
+	if out.Payments, err = paymentRows(ctx, service, s, payments); err != nil {
 		return out, err
 	}
 	if out.Refunds, err = r.Refunds(ctx, store.RefundFilter{Project: s.Project, Session: id, Limit: eventsShown}); err != nil {
@@ -237,10 +243,9 @@ func (c *Console) withMoments(ctx context.Context, service *checkout.Service, wh
 }
 
 // paymentRows are a session's payments.
-func paymentRows(ctx context.Context, service *checkout.Service, s flow.Session) ([]paymentRow, error) {
-	list, err := service.Reader().Payments(ctx, s.ID)
-	if err != nil || len(list) == 0 {
-		return nil, err
+func paymentRows(ctx context.Context, service *checkout.Service, s flow.Session, list []flow.Payment) ([]paymentRow, error) {
+	if len(list) == 0 {
+		return nil, nil
 	}
 	answers, err := service.Explain(ctx, s.Project, s.ID)
 	rows := make([]paymentRow, 0, len(list))

@@ -97,23 +97,45 @@ func (c *Console) sessionsFile(v *visit) error {
 			return nil, err
 		}
 		ended, filter.Before = !more, list[len(list)-1].Session.ID
-		ids := make([]string, len(list))
-		for i, f := range list {
-			ids[i] = string(f.Session.ID)
-		}
-		moved, err := reader.MovedFor(ctx, ids)
+		payments, err := paymentsFor(ctx, reader, list)
 		out := make([][]string, 0, len(list))
 		for _, f := range list {
-			s, m := f.Session, moved[f.Session.ID]
+			s := f.Session
+			var came, refunded, reversed flow.Kobo
+			for _, p := range payments[s.ID] {
+				came, refunded, reversed = came+p.Amount, refunded+p.Refunded, reversed+p.Reversed
+			}
 			project := cmp.Or(names[s.Project], string(s.Project))
 			out = append(out, []string{
 				string(s.ID), stamp(s.CreatedAt), string(s.Status), joined(s.Exceptions), project, s.CustomerName, s.CustomerEmail, hidden(s.CustomerPhone), s.Reference, s.Description,
 				flow.Currency, major(s.Amount), kobo(s.Amount), major(s.AmountPaid), kobo(s.AmountPaid), stamp(s.PaidAt), stamp(s.ExpiresAt),
-				major(m.Came), kobo(m.Came), major(m.Refunded), kobo(m.Refunded), major(m.Reversed), kobo(m.Reversed),
+				major(came), kobo(came), major(refunded), kobo(refunded), major(reversed), kobo(reversed),
 			})
 		}
 		return out, err
 	})
+}
+
+// paymentsFor reads the payments of sessions that were found.
+func paymentsFor(ctx context.Context, reader store.Reader, list []store.Found) (map[flow.SessionID][]flow.Payment, error) {
+	ids := make([]string, len(list))
+	for i, f := range list {
+		ids[i] = string(f.Session.ID)
+	}
+	return reader.PaymentsFor(ctx, ids)
+}
+
+// wentBack is a word beside the status of a session that is paid, where what it was paid
+// with went back to its payer, or is on its way: that it is paid is said still.
+func wentBack(s flow.Session, payments []flow.Payment) string {
+	back, _ := flow.Gone(s, payments)
+	switch {
+	case s.Status != flow.SessionPaid || back == 0:
+		return ""
+	case back < s.AmountPaid:
+		return "PARTLY_REFUNDED"
+	}
+	return "REFUNDED"
 }
 
 // hidden is a phone number with its middle hidden, "" for none.

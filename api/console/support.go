@@ -63,6 +63,7 @@ type foundRow struct {
 	store.Found
 
 	Project string // its name, or its id
+	Back    string // what is said of money that went back
 }
 
 // Meant says what the words were taken for, "" where there were none.
@@ -120,8 +121,12 @@ func (c *Console) searchSessions(v *visit) error {
 		return err
 	}
 	out.Took = c.cfg.Real().Sub(began)
+	payments, err := paymentsFor(v.ctx, v.service.Reader(), list)
+	if err != nil {
+		return err
+	}
 	for _, f := range list {
-		out.Found = append(out.Found, foundRow{f, v.projectName(f.Session.Project)})
+		out.Found = append(out.Found, foundRow{f, v.projectName(f.Session.Project), wentBack(f.Session, payments[f.Session.ID])})
 	}
 	if more {
 		next := url.Values{"q": {out.Q}, "status": {string(out.Status)}, "before": {string(list[len(list)-1].Session.ID)}}

@@ -185,27 +185,20 @@ func (r Reader) Payments(ctx context.Context, session flow.SessionID) ([]flow.Pa
 	return r.payments(ctx, selectPaymentSQL+` WHERE session = ? AND session <> '' ORDER BY id`, string(session))
 }
 
-// Moved is how much money came, and what of it is gone, in kobo.
-type Moved struct {
-	Came     flow.Kobo
-	Refunded flow.Kobo // back with who paid it, or on its way there
-	Reversed flow.Kobo // taken back by the bank
-}
-
-// MovedFor adds up the payments of each of some sessions; one that has none is left out.
-func (r Reader) MovedFor(ctx context.Context, sessions []string) (map[flow.SessionID]Moved, error) {
-	sums := map[flow.SessionID]Moved{}
+// PaymentsFor reads the payments of each of some sessions, oldest first; one that has none
+// is left out.
+func (r Reader) PaymentsFor(ctx context.Context, sessions []string) (map[flow.SessionID][]flow.Payment, error) {
+	of := map[flow.SessionID][]flow.Payment{}
 	for part := range r.run.parts(sessions) {
-		list, err := r.payments(ctx, selectPaymentSQL+` WHERE session IN (`+part.marks+`) AND session <> ''`, part.args...)
+		list, err := r.payments(ctx, selectPaymentSQL+` WHERE session IN (`+part.marks+`) AND session <> '' ORDER BY id`, part.args...)
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range list {
-			m := sums[p.Session]
-			sums[p.Session] = Moved{m.Came + p.Amount, m.Refunded + p.Refunded, m.Reversed + p.Reversed}
+			of[p.Session] = append(of[p.Session], p)
 		}
 	}
-	return sums, nil
+	return of, nil
 }
 
 // Payment reads a payment. Error: resource_not_found.
