@@ -144,7 +144,7 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 	case NewsPaid:
 		d.newsPaid(t, co, n)
 	case NewsPartial:
-		if d.why = "some of the money came to what is over, or of somebody else"; !co.Session.Open() || t.State == Closed && !d.mine(co, n) {
+		if d.why = "some of the money came to what is over, or of somebody else"; !co.Session.Open() || slices.Contains([]TalkState{Review, Closed}, t.State) && !d.mine(co, n) {
 			return
 		}
 		if !d.turn.Now.Before(co.Session.ExpiresAt) { // nobody is asked for the rest: what becomes of the part is told at its end, which comes now

@@ -55,7 +55,7 @@ var talkTable = tabled("talk", fsm.Events{
 	{Name: back(Review), Src: names(Verifying), Dst: string(Review)},
 	{Name: talkDecline, Src: names(AwaitUSSD, AwaitCard, Verifying), Dst: string(Choosing)},
 	{Name: talkLapse, Src: names(append(append([]TalkState{}, awaiting...), Opening, Verifying)...), Dst: string(Lapsed)},
-	{Name: talkPart, Src: names(append(append([]TalkState{}, live...), Closed)...), Dst: string(PartPaid)},
+	{Name: talkPart, Src: names(append(append([]TalkState{}, live...), Review, Closed)...), Dst: string(PartPaid)},
 	{Name: talkPay, Src: names(append(append([]TalkState{}, live...), Review, Closed)...), Dst: string(Paid)},
 	{Name: talkHold, Src: names(append(append([]TalkState{}, live...), Review, Closed)...), Dst: string(Review)},
 	{Name: talkClose, Src: names(append(append([]TalkState{}, live...), Review)...), Dst: string(Closed)},
