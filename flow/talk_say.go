@@ -15,7 +15,7 @@ func (d *deciding) show(t Talk, co Checkout) {
 	}
 	switch t.State {
 	case Choosing:
-		d.summary(t, co)
+		d.choices(t, co)
 	case PickingBank:
 		args := about(co)
 		for i, b := range d.turn.Banks {
@@ -45,7 +45,7 @@ func (d *deciding) show(t Talk, co Checkout) {
 		case co.Session.Status == SessionPaid:
 			d.elsewhere(co)
 		case co.Session.Open() && d.turn.Now.Before(co.Session.ExpiresAt):
-			d.summary(t, co) // it ended because nobody said anything
+			d.choices(t, co) // it ended because nobody said anything
 		default:
 			d.over(co)
 		}
@@ -107,6 +107,16 @@ func (d *deciding) part(co Checkout) map[string]string {
 		args["old"] = "yes"
 	}
 	return args
+}
+
+// choices are the ways to pay, to a payer who knows the session: whoever sent a part
+// hears of it, and of what is left.
+func (d *deciding) choices(t Talk, co Checkout) {
+	if part := d.part(co); part["paid"] != "" {
+		d.say("part_paid", merge(d.menuArgs(t, co), part))
+		return
+	}
+	d.summary(t, co)
 }
 
 func (d *deciding) summary(t Talk, co Checkout) {
