@@ -27,7 +27,7 @@ func (d *deciding) show(t Talk, co Checkout) {
 	case PartPaid:
 		d.say("part_paid", merge(d.menuArgs(t, co), d.part(co)))
 	case Lapsed:
-		d.say("lapsed", d.menuArgs(t, co))
+		d.lapsed(t, co)
 	case Review:
 		if slices.Contains(co.Session.Exceptions, Reversed) { // then the money is not safe, as the other says
 			d.reversed(co, 0)
@@ -127,6 +127,16 @@ func (d *deciding) summary(t Talk, co Checkout) {
 	d.say("summary", args)
 }
 
+// lapsed says that the instructions of the talk's attempt have run out or, of a code or
+// a page that still takes money and asks for another amount by now, not to use it.
+func (d *deciding) lapsed(t Talk, co Checkout) {
+	if a, ok := co.attempt(t.Attempt); ok && a.misleads(co.Session, d.turn.Now) {
+		d.say("part_paid", merge(d.menuArgs(t, co), d.part(co)))
+		return
+	}
+	d.say("lapsed", d.menuArgs(t, co))
+}
+
 // alone is what must be copied of an attempt's instructions, for the payer's
 // bank: it stands in a message of its own.
 func (a Attempt) alone(bank string) string {
@@ -154,7 +164,7 @@ func (d *deciding) details(t Talk, co Checkout) {
 		return
 	}
 	if !a.payable(co.Session, d.turn.Now) { // over, though nobody has swept it yet
-		d.say("lapsed", d.menuArgs(t, co))
+		d.lapsed(t, co)
 		return
 	}
 	args := about(co)
