@@ -204,22 +204,28 @@ func (d *deciding) newsReversed(t *Talk, co Checkout, n News) {
 	}
 }
 
-// newsDeclined shows the menu again to whoever was shown the instructions. Why the
-// bank refused is told to the chat alone whose they are.
+// newsDeclined shows the menu again to whoever was shown the instructions, and to whoever
+// sent a part since and used an older code or page. Why the bank refused is told to the
+// chat alone whose they are.
 func (d *deciding) newsDeclined(t *Talk, co Checkout, n News) {
-	if d.why = "the bank refused a payment that this chat does not wait for"; t.Attempt != n.Attempt {
-		return
-	}
-	d.step(t, talkDecline, "the bank refused the payment", func() {
+	a, ok := co.attempt(n.Attempt)
+	speak := func() {
 		args := d.menuArgs(*t, co)
-		if a, ok := co.attempt(n.Attempt); ok { // what is due may be another amount by now
+		if ok { // what is due may be another amount by now
 			args["amount"] = a.Amount.Naira()
 		}
 		if d.mine(co, n) {
 			args["reason"] = strings.TrimRight(n.Reason, ". ")
 		}
 		d.say("declined", args)
-	})
+	}
+	switch d.why = "the bank refused a payment that this chat does not wait for"; {
+	case t.State == PartPaid && (a.Chat == d.chat.ID || d.kin(a)):
+		d.why = "the bank refused a payment by an older code or page"
+		speak()
+	case t.Attempt == n.Attempt:
+		d.step(t, talkDecline, "the bank refused the payment", speak)
+	}
 }
 
 // step moves a talk, and speaks only where the table allows the move.
