@@ -229,6 +229,7 @@ func (m Money) pay(p *Payment, more, beyond Kobo, late bool) (Change, error) {
 		s = s.With(Overpaid)
 	}
 	s.AmountPaid += more
+	s = s.Without(Reversed) // what was taken back before is none of what it is paid with
 	if s = s.Without(PartiallyPaid); s.AmountPaid < s.Amount {
 		s = s.With(PartiallyPaid)
 	}

@@ -209,8 +209,8 @@ func TestAPartThatIsTakenBackIsAskedForAgain(t *testing.T) {
 	}
 	w.must(w.tell(said(flow.Credit, "T2", a, 500_000, w.clock())))
 	w.rest()
-	if s := w.read(session.ID); s.Status != flow.SessionPaid {
-		t.Errorf("%s", s.Status)
+	if s := w.read(session.ID); s.Status != flow.SessionPaid || len(s.Exceptions) != 0 {
+		t.Errorf("%s, with %v: all that it is paid with is there", s.Status, s.Exceptions)
 	}
 	left := w.accounts(session.ID)
 	if left[flow.RailClearing] != 500_000 || left[flow.Unapplied] != 0 || left[flow.MerchantPending] != -482_500 {
