@@ -13,7 +13,10 @@ const maxStands = 3
 // special to tell, or nobody's session to tell it of.
 func Answer(co Checkout, p Payment, lang Lang, now time.Time) (Say, bool) {
 	d := deciding{turn: Turn{Now: now}}
-	if d.stands(co, p); len(d.says) == 0 {
+	if d.stands(co, p); len(d.says) == 0 && co.Session.ID != "" && p.Match != Unmatched {
+		d.gone(co, p.Reversed)
+	}
+	if len(d.says) == 0 {
 		return Say{}, false
 	}
 	say := d.says[0]
@@ -33,7 +36,8 @@ func (d *deciding) stands(co Checkout, p Payment) {
 	}
 	switch {
 	case p.apart() && p.Reversed > 0, p.Reversed == p.Amount && p.Applied == 0 && co.Session.Status == SessionPaid: // which was paid without it
-		key, args["extra"] = "taken_back", p.Reversed.Naira()
+		d.gone(co, p.Reversed)
+		return
 	case p.Reversed == p.Amount:
 		key, args["amount"] = "reversed", p.Reversed.Naira()
 	case p.Waits(co.Session):
@@ -61,13 +65,20 @@ func waiting(m MatchStatus) string {
 }
 
 // whereabouts says where the money of this chat's payer stands that is not simply
-// what the session was paid with, the newest of it: who asks about money, or is told
-// that all is done or over, must not be left to think that it is gone.
+// what the session was paid with: who asks about money, or is told that all is done
+// or over, must not be left to think that it is gone, nor that what is gone is there.
 func (d *deciding) whereabouts(co Checkout) {
+	d.misfits(co)
+	d.gone(co, d.lost(co))
+}
+
+// misfits says where the money of this chat's payer stands that did not fit, the
+// newest of it.
+func (d *deciding) misfits(co Checkout) {
 	told := 0
 	for _, p := range slices.Backward(co.Payments) {
 		counted := p.held() && co.Session.Open() && co.Session.Policy.Underpayment != "refund" || p.Match == Late && p.Resolution == ResolvedAccepted && p.Refunded == 0
-		lost := p.Reversed == p.Amount && !p.apart() // that is said by itself
+		lost := p.Reversed == p.Amount && !p.apart() // that is said with all that is gone
 		if counted || lost || told >= maxStands || !d.mine(co, News{Attempt: p.Attempt}) {
 			continue
 		}
@@ -75,4 +86,27 @@ func (d *deciding) whereabouts(co Checkout) {
 		d.stands(co, p)
 		told += len(d.says) - before
 	}
+}
+
+// lost is how much the bank took back of what this chat's payer sent, but for what
+// its session does not count.
+func (d *deciding) lost(co Checkout) (sum Kobo) {
+	for _, p := range co.Payments {
+		if !p.apart() && d.mine(co, News{Attempt: p.Attempt}) {
+			sum += p.Reversed
+		}
+	}
+	return sum
+}
+
+// gone says that the bank took so much back, and what is paid all the same.
+func (d *deciding) gone(co Checkout, amount Kobo) {
+	if amount == 0 {
+		return
+	}
+	args := d.extra(co, News{Amount: amount})
+	if co.Session.Status == SessionPaid && !slices.Contains(co.Session.Exceptions, Reversed) {
+		args["paid"] = paidOf(co.Session).Naira()
+	}
+	d.say("taken_back", args)
 }

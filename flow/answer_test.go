@@ -37,6 +37,9 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 		"taken back before all was paid otherwise": {
 			paid, flow.Payment{Match: flow.Partial, Amount: 200_000, Reversed: 200_000}, "taken_back", map[string]string{"extra": "₦2,000"},
 		},
+		"some of it taken back": {
+			paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000, Reversed: 100_000}, "taken_back", map[string]string{"extra": "₦1,000"},
+		},
 		"late, and taken back from what was paid": {
 			paid, flow.Payment{Match: flow.Late, Amount: 500_000, Applied: 500_000, Reversed: 500_000, Resolution: flow.ResolvedAccepted}, "reversed", nil,
 		},

@@ -30,11 +30,12 @@ func (d *deciding) show(t Talk, co Checkout) {
 		d.lapsed(t, co)
 	case Review:
 		if slices.Contains(co.Session.Exceptions, Reversed) { // then the money is not safe, as the other says
-			d.reversed(co, 0)
+			d.reversed(co, d.lost(co))
+			d.misfits(co)
 		} else {
 			d.say("in_review", about(co))
+			d.whereabouts(co)
 		}
-		d.whereabouts(co)
 	case Opening, Verifying:
 		d.say("one_moment", nil)
 	case Paid:
@@ -75,17 +76,9 @@ func (d *deciding) elsewhere(co Checkout) {
 	}
 }
 
-// reversed says how much the bank took back of what this chat's session was paid
-// with: an amount in kobo, or 0 for all of that by now.
+// reversed says how much the bank took back of what this chat's session was paid with.
 func (d *deciding) reversed(co Checkout, amount Kobo) {
 	args := about(co)
-	if amount == 0 {
-		for _, p := range co.Payments {
-			if !p.apart() && d.mine(co, News{Attempt: p.Attempt}) {
-				amount += p.Reversed
-			}
-		}
-	}
 	args["amount"] = amount.Naira()
 	d.say("reversed", args)
 }

@@ -218,6 +218,22 @@ func TestAPartThatIsTakenBackIsAskedForAgain(t *testing.T) {
 	}
 }
 
+// What the bank took of a part is told whenever its payer asks for the money, also once all is paid.
+func TestWhoAsksForTheMoneyHearsWhatOfItWasTakenBack(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, a := w.paying()
+	w.must(w.tell(said(flow.Credit, "T1", a, 200_000, w.clock()), reversal("R1", "T1", a, 50_000, w.clock())))
+	w.must(w.tell(said(flow.Credit, "T2", a, 350_000, w.clock())))
+	w.rest()
+	w.is(session.ID, flow.SessionPaid)
+	before := len(w.texts("ada"))
+	w.hear("ada", flow.Intent{Kind: flow.MeansMoney})
+	if got := w.texts("ada")[before:]; !slices.Equal(got, []string{"money_paid", "taken_back"}) {
+		t.Errorf("answered %q", got)
+	}
+}
+
 func TestTheSecondPaymentIsTakenBackWithoutDoubtAboutTheFirst(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"T2", ""} { // a bank that does not say which one means the last
