@@ -129,11 +129,20 @@ func (d *deciding) release(why string) {
 		d.why = why + " (the bot has it already)"
 		return
 	}
+	answered := d.chat.Desk.Over
 	d.chat.Desk, d.why = next, why
 	d.say("back_again", nil)
-	if t, ok := d.chat.Talk(d.chat.Focus); ok {
-		d.show(t, d.turn.Checkouts[t.Session])
+	t, ok := d.chat.Talk(d.chat.Focus)
+	if !ok {
+		return
 	}
+	co := d.turn.Checkouts[t.Session]
+	if answered && t.State == Review && co.Session.Status == SessionPending && d.turn.Now.Before(co.Session.ExpiresAt) { // what was taken back is asked for again
+		t, _ = t.move(talkReopen)
+		t.Attempt, t.Method = "", ""
+		d.chat = d.chat.put(t)
+	}
+	d.show(t, co)
 }
 
 // leaves gives the chat back to the bot where an agent has it and the payer goes to

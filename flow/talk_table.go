@@ -14,7 +14,7 @@ const (
 	talkPay     = "pay"
 	talkHold    = "hold" // money came that does not apply by itself
 	talkClose   = "close"
-	talkReopen  = "reopen"  // nobody said anything for a day, and now somebody does
+	talkReopen  = "reopen"  // somebody goes on with what nobody spoke of for a day, or what a person has looked at
 	talkReverse = "reverse" // the bank took the money back
 )
 
@@ -59,7 +59,7 @@ var talkTable = tabled("talk", fsm.Events{
 	{Name: talkPay, Src: names(append(append([]TalkState{}, live...), Review, Closed)...), Dst: string(Paid)},
 	{Name: talkHold, Src: names(append(append([]TalkState{}, live...), Review, Closed)...), Dst: string(Review)},
 	{Name: talkClose, Src: names(append(append([]TalkState{}, live...), Review)...), Dst: string(Closed)},
-	{Name: talkReopen, Src: names(Closed), Dst: string(Choosing)},
+	{Name: talkReopen, Src: names(Review, Closed), Dst: string(Choosing)},
 	{Name: talkReverse, Src: names(append(append([]TalkState{}, live...), Paid, Review, Closed)...), Dst: string(Review)},
 })
 
