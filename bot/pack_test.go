@@ -132,7 +132,7 @@ func typical() map[string]string {
 	args := map[string]string{
 		"merchant": "Ada Stores", "brand": "Lagos fashion since 1999, with love", "amount": "₦5,000", "order": "Order 1182", "reason": "insufficient funds", "text": "9012345678",
 		"bank": "Wema Bank", "name": "ADA STORES/CHECKOUT", "until": flow.Stamp(noon.Add(30 * time.Minute)), "by": flow.Stamp(noon.Add(24 * time.Hour)),
-		"paid": "₦4,500", "left": "₦500", "asked": "₦5,000", "extra": "₦1,000", "returned": "₦3,000", "parts": "₦4,500 + ₦500", "late": "yes", "open": "yes", "old": "yes",
+		"paid": "₦4,500", "left": "₦500", "asked": "₦5,000", "extra": "₦1,000", "returned": "₦3,000", "parts": "₦4,500 + ₦500", "late": "yes", "open": "yes", "old": "yes", "over": "₦5,000",
 		"paid_at": flow.Stamp(noon), "method": "bank_transfer", "guess": "ussd", "reference": "7K3M-9QTX", "bank_session": "000013261121150500225856314077",
 		"kept_merchant": "Bola Foods", "kept_amount": "₦2,000", "bank_transfer": "yes", "ussd": "yes", "card": "yes",
 	}
@@ -177,7 +177,7 @@ func TestPackIsShort(t *testing.T) {
 			for arg := range keys[key] {
 				huge[arg] = strings.Repeat("W", 60)
 			}
-			for _, arg := range []string{"amount", "paid", "left", "extra", "returned", "kept_amount"} {
+			for _, arg := range []string{"amount", "paid", "left", "extra", "returned", "kept_amount", "over"} {
 				huge[arg] = flow.MaxAmount.Naira()
 			}
 			for _, arg := range []string{"until", "paid_at", "by"} {

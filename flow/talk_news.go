@@ -353,6 +353,9 @@ func (d *deciding) waits(co Checkout) {
 	}
 	args := about(co)
 	args["paid"], args["by"], args["reference"] = sum.Naira(), Stamp(by), d.receipt(co)["reference"]
+	if d.manned() && co.Session.Status == SessionExpired { // which is not said by itself then
+		args["over"] = co.Session.Amount.Naira()
+	}
 	d.say("part_waits", args)
 }
 
