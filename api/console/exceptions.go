@@ -103,7 +103,10 @@ func (c *Console) exceptions(v *visit) error {
 			if err != nil {
 				return err
 			}
-			row.Asked, row.Detail = v.asking(p), ""
+			if row.Asked, err = v.asking(p); err != nil {
+				return err
+			}
+			row.Detail = ""
 		}
 		out.Rows = append(out.Rows, row)
 	}

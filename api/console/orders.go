@@ -214,13 +214,28 @@ func (c *Console) secondPerson(v *visit) error {
 type asking struct {
 	flow.Proposal
 
-	Told  string // what is to be done
+	Told  string    // what is to be done
+	Back  flow.Kobo // of its amount, what goes back as too much once the rest is given to the merchant
 	Until time.Time
 	Mine  bool // whoever looks asked for it
 }
 
-func (v *visit) asking(p flow.Proposal) *asking {
-	return &asking{p, checkout.OrderTold(p.Act), p.At.Add(flow.ProposalLife), p.By == v.who.Email}
+func (v *visit) asking(p flow.Proposal) (*asking, error) {
+	a := &asking{Proposal: p, Told: checkout.OrderTold(p.Act), Until: p.At.Add(flow.ProposalLife), Mine: p.By == v.who.Email}
+	if p.Act != flow.ActAccept || p.Session == "" {
+		return a, nil
+	}
+	s, err := v.service.Reader().Session(v.ctx, p.Session)
+	if err != nil {
+		return nil, err
+	}
+	list, err := v.service.Reader().Payments(v.ctx, p.Session)
+	for _, paid := range list {
+		if string(paid.ID) == p.Subject {
+			_, a.Back = flow.Accepting(flow.Money{Session: s, Payments: list}, paid)
+		}
+	}
+	return a, err
 }
 
 // asked are what waits for a second person about the money of a session, by the
@@ -230,7 +245,9 @@ func (c *Console) asked(v *visit, s flow.Session) (map[string]*asking, error) {
 	out := map[string]*asking{}
 	for _, p := range list {
 		if p.Open(v.service.Now()) {
-			out[p.Subject] = v.asking(p)
+			if out[p.Subject], err = v.asking(p); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, err

@@ -152,6 +152,30 @@ func TestMuchMoneyIsDecidedAboutByTwoPeople(t *testing.T) {
 	w.wants(support.get(page), http.StatusOK, "asked to give set-aside money to the merchant. Reason: the customer agreed")
 }
 
+// Who agrees reads what of the money goes back as too much, as who asked did.
+func TestASecondPersonReadsWhatGoesBackAsTooMuch(t *testing.T) {
+	w := open(t)
+	id := w.opened(w.ada, `,"overpayment":"refund_excess"`)
+	at := "/v1/whatsapp/checkout/sessions/" + id
+	w.wants(w.ask(http.MethodPost, at+"/pay/bank-transfer", w.ada.secret, "{}"), http.StatusOK)
+	a := w.attempt(id)
+	w.wants(w.ask(http.MethodPost, at+"/cancel", w.ada.secret, "{}"), http.StatusOK)
+	w.pays(a, 60_500_000)
+	var paid flow.Payment
+	w.until("the money is booked", func() bool {
+		list, err := w.dbs[flow.Test].Payments(t.Context(), flow.SessionID(id))
+		if err == nil && len(list) == 1 {
+			paid = list[0]
+		}
+		return paid.ID != ""
+	})
+	order := url.Values{"payment": {string(paid.ID)}, "decision": {"accept"}, "confirm": {"yes"}, "reason": {"the customer agreed"}}
+	w.wants(w.as(flow.RoleSupport).post("/sessions/"+id+"/resolve", order), http.StatusSeeOther)
+	for _, page := range []string{"/exceptions?queue=second", "/sessions/" + id} {
+		w.wants(w.as(flow.RoleOwner).get(page), http.StatusOK, "merchant, ₦605,000.00, of which ₦600,000.00 goes back as too much", ">Agree<")
+	}
+}
+
 func TestWhatWaitsForASecondPersonIsRefusedOrForgotten(t *testing.T) {
 	w := open(t)
 	id, paid := w.money(w.ada, 500_000+60_000_000)
