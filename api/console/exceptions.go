@@ -28,7 +28,7 @@ const (
 )
 
 var wordsOf = map[store.Queue]queueWords{
-	store.QueueUnderpaid: {"Underpaid", "Some of the money came.", "While the session is open, wait for the rest; then decide on its page, or it goes back a day after the end.", "Nobody has paid too little.", withinADay},
+	store.QueueUnderpaid: {"Underpaid", "Some of the money came.", "While the session is open, wait for the rest. Once it is over, or where its policy sends too little back, decide on its page, or it goes back by itself a day later.", "Nobody has paid too little.", withinADay},
 	store.QueueOverpaid:  {"Overpaid", "More came than was asked for.", "Accept what is too much, or send it back.", "Nobody has paid too much.", withinADay},
 	store.QueueLate:      {"Late", "Money came after its session was over.", "Accept it, or send it back; after 24 hours it goes back by itself.", "Nothing came too late.", withinADay},
 	store.QueueTwice:     {"Paid twice", "Money came after all was paid.", "Send it back, or accept it; after 24 hours it goes back by itself.", "Nobody has paid twice.", withinADay},

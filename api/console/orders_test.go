@@ -176,6 +176,25 @@ func TestASecondPersonReadsWhatGoesBackAsTooMuch(t *testing.T) {
 	}
 }
 
+// A part that goes back by policy, and that the bank would not send, can be decided about
+// while its session is open: nobody is told to wait for the rest.
+func TestAPartThatCouldNotGoBackIsDecidedAbout(t *testing.T) {
+	w := open(t)
+	if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true, Refunds: rail.FateReject}); err != nil {
+		t.Fatal(err)
+	}
+	id := w.opened(w.ada, `,"underpayment":"refund"`)
+	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+id+"/pay/bank-transfer", w.ada.secret, "{}"), http.StatusOK)
+	w.pays(w.attempt(id), 200_000)
+	w.until("the bank refused to send it back", func() bool {
+		list, err := w.dbs[flow.Test].Payments(t.Context(), flow.SessionID(id))
+		return err == nil && len(list) == 1 && list[0].Unapplied == 200_000
+	})
+	support := w.as(flow.RoleSupport)
+	w.wants(support.get("/exceptions?queue=underpaid"), http.StatusOK, id, "or where its policy sends too little back, decide on its page")
+	w.wants(support.get("/sessions/"+id), http.StatusOK, "Decide about ₦2,000.00")
+}
+
 func TestWhatWaitsForASecondPersonIsRefusedOrForgotten(t *testing.T) {
 	w := open(t)
 	id, paid := w.money(w.ada, 500_000+60_000_000)
