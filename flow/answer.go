@@ -31,15 +31,14 @@ func (d *deciding) stands(co Checkout, p Payment) {
 	}
 	var key string
 	args := d.extra(co, News{Payment: &p, Amount: p.Unapplied})
-	if beside := p.apart() || p.Refunded <= p.Amount-p.Applied; beside && co.Session.Status == SessionPaid && !slices.Contains(co.Session.Exceptions, Reversed) {
-		args["paid"] = paidOf(co.Session).Naira()
-	}
 	switch {
 	case p.apart() && p.Reversed > 0, p.Reversed == p.Amount && p.Applied == 0 && co.Session.Status == SessionPaid: // which was paid without it
 		d.gone(co, p.Reversed)
 		return
 	case p.Reversed == p.Amount:
-		key, args["amount"] = "reversed", p.Reversed.Naira()
+		args["amount"] = p.Reversed.Naira()
+		d.say("reversed", args)
+		return
 	case p.Waits(co.Session):
 		key, args["paid"] = waiting(p.Match), p.Unapplied.Naira()
 	case p.held() && co.Session.Policy.Underpayment == "refund": // the bank would not send it yet
@@ -49,14 +48,25 @@ func (d *deciding) stands(co Checkout, p Payment) {
 		for _, m := range payable(co) {
 			args[string(m)] = "yes"
 		}
-	case p.Refunded > 0:
-		key, args["extra"] = "went_back", p.Refunded.Naira()
-	case p.Resolution == ResolvedAccepted && (p.Match == Late || p.Match == Duplicate):
+	case p.Refunded == 0 && p.Resolution == ResolvedAccepted && (p.Match == Late || p.Match == Duplicate):
 		key = "kept"
-	default:
+	}
+	if key != "" {
+		d.say(key, args)
+	}
+	d.wentBack(co, p)
+}
+
+// wentBack says how much of money went back, and what is paid all the same.
+func (d *deciding) wentBack(co Checkout, p Payment) {
+	if p.Refunded == 0 {
 		return
 	}
-	d.say(key, args)
+	args := d.extra(co, News{Amount: p.Refunded})
+	if beside := p.apart() || p.Refunded <= p.Amount-p.Applied; beside && co.Session.Status == SessionPaid && !slices.Contains(co.Session.Exceptions, Reversed) {
+		args["paid"] = paidOf(co.Session).Naira()
+	}
+	d.say("went_back", args)
 }
 
 // waiting is what is said of money that waits for a decision.
@@ -77,13 +87,16 @@ func (d *deciding) whereabouts(co Checkout) {
 func (d *deciding) misfits(co Checkout) {
 	told := 0
 	for _, p := range slices.Backward(co.Payments) {
-		counted := p.held() && co.Session.Open() && co.Session.Policy.Underpayment != "refund" || p.Match == Late && p.Resolution == ResolvedAccepted && p.Refunded == 0
 		lost := p.Reversed == p.Amount && !p.apart() // that is said with all that is gone
-		if counted || lost || told >= maxStands || !d.mine(co, News{Attempt: p.Attempt}) {
+		if lost || told >= maxStands || !d.mine(co, News{Attempt: p.Attempt}) {
 			continue
 		}
 		before := len(d.says)
-		d.stands(co, p)
+		if p.held() && co.Session.Open() && co.Session.Policy.Underpayment != "refund" || p.Match == Late && p.Resolution == ResolvedAccepted { // it counts, and that is said with the session
+			d.wentBack(co, p)
+		} else {
+			d.stands(co, p)
+		}
 		told += len(d.says) - before
 	}
 }
