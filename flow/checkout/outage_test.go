@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 	"till/flow/store"
 	"till/flow/store/storetest"
 )
@@ -71,6 +72,32 @@ func TestWhatTheStoreDoesNotKeepIsKeptOnceItDoes(t *testing.T) {
 				t.Errorf("%d posts, %d of %d are kept", w.to(e.ID), n, events)
 			}
 		})
+	}
+}
+
+// A store that is away for a night is told of once, and once that it is back.
+func TestThatVerificationsAreNotTidiedIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	w, line, _ := faraway(t, 0)
+	v, err := checkout.NewVerifications(w.service, "a pepper of sixteen")
+	w.must(err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- v.Run(ctx) }()
+	number, _ := flow.ReadIdentityNumber("22222222221")
+	var made checkout.Made
+	_, err = v.Begin(ctx, checkout.NewVerification{Key: "key_1", Type: flow.BVN, Number: number, FirstName: "Ada", LastName: "Obi", Purpose: "Account opening"}, call("", "", &made))
+	w.must(err) // so it runs
+	line.Cut()
+	w.until("it to be told", func() bool { return w.logged("the verifications are not tidied") > 0 })
+	asked := w.logged("look for work")
+	w.until("it to be asked for longer than between two looks", func() bool { return w.logged("look for work") >= asked+5 }) // 3 s at least
+	line.Mend()
+	w.until("the end of it to be told", func() bool { return w.logged("the verifications are tidied again") > 0 })
+	cancel()
+	w.must(<-ended)
+	if n := w.logged("verifications are"); n != 2 {
+		t.Errorf("%d lines:\n%s", n, w.logs.String())
 	}
 }
 

@@ -305,6 +305,7 @@ func (v *Verifications) Run(ctx context.Context) error {
 	ticker := time.NewTicker(max(v.s.cfg.Look, sweepEvery))
 	defer ticker.Stop()
 	var forgot time.Time
+	away := false
 	for ctx.Err() == nil {
 		err := v.sweep(ctx)
 		if now := v.s.cfg.Now(); err == nil && now.Sub(forgot) >= forgetEvery {
@@ -312,8 +313,12 @@ func (v *Verifications) Run(ctx context.Context) error {
 				forgot = now
 			}
 		}
-		if err != nil && ctx.Err() == nil {
-			v.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "tidy the verifications", slog.String("error", err.Error()))
+		if away != (err != nil) && ctx.Err() == nil { // one line for each change
+			if away = err != nil; away {
+				v.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "the verifications are not tidied", slog.String("error", err.Error()))
+			} else {
+				v.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "the verifications are tidied again")
+			}
 		}
 		select {
 		case <-ctx.Done():
