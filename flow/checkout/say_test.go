@@ -213,6 +213,21 @@ func TestWhatIsSentSaysWhetherItIsTheFirstMessageAndWhetherMoneyWaitsForIt(t *te
 	})
 }
 
+// A number that is unlinked for a night leaves no line in the log for each try of each
+// of its messages: the log keeps the newest of a bound, and would hold nothing else.
+func TestTriesOfAMessageAreToldMoreAndMoreSeldom(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		tries := 0
+		w.sending(func(checkout.Outgoing) error { tries++; return errors.New("not connected") })
+		w.hear("ada", code(w.session(flow.InChat)))
+		w.retry(32)
+		if n := w.logged("level=WARN msg=task"); tries != 33 || n != 7 { // the 1st, 2nd, 3rd, 5th, 9th, 17th and 33rd
+			w.t.Errorf("of %d tries %d were told", tries, n)
+		}
+	})
+}
+
 // paid has the payer of a session pay it, and waits for the money.
 func (w *world) paid(s flow.Session) {
 	w.t.Helper()

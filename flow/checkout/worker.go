@@ -278,7 +278,8 @@ func (k *worker) once(j job) {
 		saved = k.s.update(keep, save)
 	}
 	level := slog.LevelDebug
-	if err != nil && !tooEarly && (!cut || errors.Is(err, errPanic)) || saved != nil {
+	doubled := w.Attempts&(w.Attempts-1) == 0 // the 1st, 2nd, 3rd, 5th, 9th try: what fails for a night fills no log
+	if err != nil && !tooEarly && (!cut && doubled || errors.Is(err, errPanic)) || saved != nil {
 		level = slog.LevelWarn
 	}
 	if giveUp {

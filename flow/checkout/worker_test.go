@@ -77,17 +77,17 @@ func TestWorkThatFailsThroughAFaultOfOursIsGivenUpVisiblyAndRevivedWhenAskedFor(
 		if n := w.logged("given_up=true"); n != 1 {
 			t.Errorf("it was given up %d times", n)
 		}
-		tried := w.logged("subject=wsp_sess_gone")
-		if tried != 25 {
-			t.Errorf("it was tried %d times", tried)
+		told := w.logged("subject=wsp_sess_gone")
+		if w.logged("given_up=true attempts=24 ") != 1 { // those before it
+			t.Errorf("it was not tried 25 times: %s", w.logs)
 		}
 		w.must(w.db.Update(t.Context(), func(tx *store.Tx) error {
 			_, err := tx.AddTask(t.Context(), flow.Task{Kind: flow.TaskCheck, Subject: "wsp_sess_gone", Due: w.clock()}, "", time.Time{})
 			return err
 		}))
 		w.rest()
-		if n := w.logged("subject=wsp_sess_gone"); n != tried+1 {
-			t.Errorf("asked for anew it was tried %d times", n-tried)
+		if n := w.logged("subject=wsp_sess_gone"); n != told+1 {
+			t.Errorf("asked for anew it was tried %d times", n-told)
 		}
 	})
 }
