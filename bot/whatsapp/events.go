@@ -152,11 +152,15 @@ func (c *Client) lost(refused bool) {
 // lasting takes an event after which a new line alone would not help.
 func (c *Client) lasting(ctx context.Context, evt any) {
 	var to State
+	again := false // it takes its line back by itself, once
 	switch evt := evt.(type) {
 	case *events.StreamReplaced: // by another program with the same keys
 		to = StateReplaced
 		now := c.cfg.Now()
-		c.set(func(l *link) { l.comeback = now.Sub(l.cameBack) > c.pace.calm })
+		c.set(func(l *link) {
+			l.comeback = now.Sub(l.cameBack) > c.pace.calm
+			again = l.comeback
+		})
 	case *events.LoggedOut:
 		to = StateLoggedOut
 	case *events.ClientOutdated:
@@ -183,6 +187,10 @@ func (c *Client) lasting(ctx context.Context, evt any) {
 	if to == StateLoggedOut && c.cfg.Relink {
 		c.log.WarnContext(ctx, "whatsapp number was unlinked, and is linked anew")
 		c.Resume()
+		return
+	}
+	if again {
+		c.log.WarnContext(ctx, "whatsapp number was replaced, and takes its line back once if it still is ours", slog.Duration("in", c.pace.replaced))
 		return
 	}
 	c.log.ErrorContext(ctx, "whatsapp number needs somebody", slog.String("state", string(to)))

@@ -11,6 +11,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"till/flow"
+	"till/flow/checkout"
 )
 
 // errTimelock says that WhatsApp lets a number write to nobody new for a time.
@@ -242,5 +243,9 @@ func (c *Client) comeBack(ctx context.Context) {
 			l.state, l.dialled, l.tries, l.cameBack = StateConnecting, false, 0, now
 		}
 	})
-	c.log.WarnContext(ctx, "whatsapp number was replaced", slog.Bool("tried_again", err == nil))
+	level := slog.LevelWarn
+	if err != nil && !errors.Is(err, checkout.ErrLeaseLost) { // nobody else has it, and it stays where it is
+		level = slog.LevelError
+	}
+	c.log.Log(ctx, level, "whatsapp number was replaced", slog.Bool("tried_again", err == nil))
 }

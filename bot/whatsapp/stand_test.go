@@ -29,8 +29,12 @@ func TestReplacedNumberComesBackOnce(t *testing.T) {
 	await.Until(t, "it came back", func() bool {
 		return strings.Contains(d.log.String(), "tried_again=true") && d.State() == string(whatsapp.StateConnected)
 	})
+	if strings.Contains(d.log.String(), "needs somebody") {
+		t.Errorf("somebody is called for what mended itself:\n%s", d.log)
+	}
 	d.device().Replace()
 	d.await(whatsapp.StateReplaced)
+	await.Until(t, "somebody is called", func() bool { return strings.Contains(d.log.String(), `msg="whatsapp number needs somebody" state=replaced`) })
 	if d.Standing().State != flow.NumberReplaced {
 		t.Errorf("it stands %+v", d.Standing())
 	}

@@ -229,7 +229,10 @@ func (h *Lease) Keep(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		err := h.Renew(ctx)
-		if errors.Is(err, ErrLeaseLost) || err != nil && h.Left() <= 0 {
+		if errors.Is(err, ErrLeaseLost) {
+			return err
+		}
+		if err != nil && h.Left() <= 0 {
 			return fmt.Errorf("%w: %w", ErrLeaseLost, err)
 		}
 		if failed != (err != nil) && ctx.Err() == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -271,6 +272,19 @@ func TestALeaseWithoutTheDatabase(t *testing.T) {
 	}
 	clock.pass(checkout.LeaseLasts)
 	lost(t, first)
+}
+
+// A process that was paused past its lease is told once that the number is another's.
+func TestThatALeaseIsLostIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	db, clock := storetest.Open(t, storetest.SQLite(t, store.Checkout)), newHand()
+	first := take(t, leases(db, nil, "a", clock.now), "")
+	clock.pass(checkout.LeaseLasts + time.Millisecond)
+	take(t, leases(db, nil, "b", clock.now), "")
+	err := first.Keep(t.Context())
+	if !errors.Is(err, checkout.ErrLeaseLost) || strings.Count(err.Error(), "is lost") != 1 {
+		t.Errorf("it ended with %v", err)
+	}
 }
 
 // A lease that runs out while the store hangs or refuses is lost, and whoever keeps it
