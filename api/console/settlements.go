@@ -51,7 +51,10 @@ func (v *visit) owned() (owned, error) {
 		}
 		out.Next += kobo
 	}
-	if balance.BlockedReason != nil && out.Next > 0 {
+	switch {
+	case out.Next < 0:
+		out.Blocked = "more went back, or was taken back, than came since the last payout. What comes makes up for it first."
+	case balance.BlockedReason != nil && out.Next > 0:
 		out.Blocked = blockedTold[*balance.BlockedReason]
 	}
 	return out, nil
@@ -174,7 +177,7 @@ func (c *Console) settlementsFile(v *visit) error {
 		if ended {
 			return nil, nil
 		}
-		filter.Limit = most
+		filter.Limit = min(most, perPage) // each may have ten thousand lines to add up
 		list, more, err := service.Settlements(ctx, project.ID, filter)
 		if err != nil || len(list) == 0 {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"till/flow"
 	"till/rail"
@@ -163,4 +164,45 @@ func TestManySettlementsAndLinesAreReadInPages(t *testing.T) {
 		t.Errorf("%d lines in the file", len(rows))
 	}
 	w.wants(support.get("/settlements/"+string(b.ID)+"?after=nonsense"), http.StatusOK, "₦487,325.00")
+}
+
+// Where the bank took back what was paid out already, a balance below zero says what
+// becomes of it.
+func TestABalanceBelowZeroSaysWhatMakesUpForIt(t *testing.T) {
+	w := open(t)
+	_, paid := w.money(w.ada, 500_000)
+	w.owns(w.ada, 482_500)
+	w.paidOut(w.ada, 7)
+	owner, short := w.as(flow.RoleOwner), "Nothing is paid out: more went back, or was taken back, than came since the last payout. What comes makes up for it first."
+	if got := owner.get("/settlements"); strings.Contains(got.body, short) {
+		t.Error("nothing went back, and it is said that it did")
+	}
+	w.wants(w.ask(http.MethodPost, "/v1/test/bank/reversals", w.ada.secret, `{"railTransactionId":"`+paid.RailTransactionID+`"}`), http.StatusOK)
+	w.owns(w.ada, -482_500)
+	for _, page := range []string{"/", "/settlements"} {
+		w.wants(owner.get(page), http.StatusOK, "−₦4,825.00", short)
+	}
+}
+
+// Who is led from what is stuck to a payout that the bank says nothing of reads which one
+// it is.
+func TestAPayoutThatIsStuckLeadsToItsSettlement(t *testing.T) {
+	w := open(t)
+	w.money(w.ada, 500_000)
+	w.owns(w.ada, 482_500)
+	w.payouts(rail.FatePending)
+	service := w.services[flow.Test]
+	b, made, _, err := service.SettleNow(t.Context(), w.ada.project.ID, flow.DateOf(service.Now()).Plus(7))
+	if err != nil || !made {
+		t.Fatal(b, made, err)
+	}
+	w.until("the bank was told", func() bool {
+		b, err = service.Settlement(t.Context(), w.ada.project.ID, b.ID)
+		return err == nil && b.Status == flow.SettlementProcessing
+	})
+	w.pass(25 * time.Hour)
+	support, page := w.as(flow.RoleSupport), "/settlements/"+string(b.ID)
+	w.wants(support.get("/exceptions?queue=stuck"), http.StatusOK, `<a href="`+page+`">Look at the settlement</a>`)
+	w.wants(support.get(page), http.StatusOK, ">processing<", "₦4,825.00")
+	w.wants(support.get("/settlements"), http.StatusOK, `Being paid out</dt><dd class="money">₦4,825.00`)
 }
