@@ -124,7 +124,7 @@ type settlementsView struct {
 	File     string    // address of all of them, as a file
 	Payday   time.Time // when merchants are paid out next
 	Before   time.Time // when money must have come to be in that
-	Tomorrow flow.Date // a day to try it out for
+	TryFor   flow.Date // a day to try it out for: what comes now is paid out on it
 	Base     string    // of calls over REST
 }
 
@@ -147,7 +147,7 @@ func (c *Console) settlements(v *visit) error {
 		return err
 	}
 	out.Payday, out.Before = v.service.NextPayout()
-	out.Tomorrow = flow.DateOf(v.service.Now()).Plus(1)
+	out.TryFor = v.service.SettlesOn()
 	list, more, err := v.service.Settlements(v.ctx, v.project.ID, checkout.SettlementFilter{Status: out.Status, Before: v.query("before"), Limit: perPage})
 	if err != nil {
 		return err

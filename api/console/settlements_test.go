@@ -2,7 +2,9 @@ package console_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +69,10 @@ func TestASettlementIsReadAndAddsUp(t *testing.T) {
 	w.wants(w.ask(http.MethodPost, "/v1/refunds", w.ada.secret, `{"paymentId":"`+string(paid[0].ID)+`","amount":100000}`), http.StatusCreated)
 	w.owns(w.ada, 865_000)
 
+	day := regexp.MustCompile(`settlements/run .*(\d{4}-\d\d-\d\d)`).FindStringSubmatch(html.UnescapeString(support.get("/settlements").body))
+	if day == nil || w.services[flow.Test].SettlesOn() != flow.Date(day[1]) { // on a Friday tomorrow has nothing of today
+		t.Errorf("it is told to try it out for %v", day)
+	}
 	w.payouts(rail.FateReject)
 	failed := w.paidOut(w.ada, 7)
 	list := support.get("/settlements")

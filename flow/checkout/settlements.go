@@ -58,6 +58,9 @@ func (s *Service) NextPayout() (at, before time.Time) {
 	return at, s.cfg.Calendar.DueBefore(flow.DateOf(at))
 }
 
+// SettlesOn is the day on which merchants are paid out what comes now.
+func (s *Service) SettlesOn() flow.Date { return s.cfg.Calendar.SettlesOn(s.cfg.Now()) }
+
 // SettleNow makes a project's settlement of a day without waiting for that day,
 // and says why there is none where it is blocked. It is for the test environment,
 // whose merchants try it out.
