@@ -122,7 +122,7 @@ type settlementsView struct {
 	Rows     []settlementRow
 	Older    string    // address of older ones, "" for none
 	File     string    // address of all of them, as a file
-	Payday   time.Time // when merchants are paid out next
+	Payday   time.Time // when the project is paid out next
 	Before   time.Time // when money must have come to be in that
 	TryFor   flow.Date // a day to try it out for: what comes now is paid out on it
 	Base     string    // of calls over REST
@@ -146,7 +146,9 @@ func (c *Console) settlements(v *visit) error {
 	if out.owned, err = v.owned(); err != nil {
 		return err
 	}
-	out.Payday, out.Before = v.service.NextPayout()
+	if out.Payday, out.Before, err = v.service.NextPayout(v.ctx, v.project.ID); err != nil {
+		return err
+	}
 	out.TryFor = v.service.SettlesOn()
 	list, more, err := v.service.Settlements(v.ctx, v.project.ID, checkout.SettlementFilter{Status: out.Status, Before: v.query("before"), Limit: perPage})
 	if err != nil {

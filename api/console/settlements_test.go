@@ -212,3 +212,24 @@ func TestAPayoutThatIsStuckLeadsToItsSettlement(t *testing.T) {
 	w.wants(support.get(page), http.StatusOK, ">processing<", "₦4,825.00")
 	w.wants(support.get("/settlements"), http.StatusOK, `Being paid out</dt><dd class="money">₦4,825.00`)
 }
+
+// A day that was tried out ahead of itself has had its payout: the next one is another's.
+func TestTheNextPayoutIsOfADayThatHasNone(t *testing.T) {
+	w := open(t)
+	w.money(w.ada, 500_000)
+	w.owns(w.ada, 482_500)
+	service, owner := w.services[flow.Test], w.as(flow.RoleOwner)
+	next := func() flow.Date {
+		at := regexp.MustCompile(`The next payout is made <time datetime="([^"]+)"`).FindStringSubmatch(owner.get("/settlements").body)
+		if at == nil {
+			t.Fatal("it is not said when the next payout is made")
+		}
+		made, err := time.Parse(time.RFC3339, at[1])
+		must(t, err)
+		return flow.DateOf(made)
+	}
+	day := service.SettlesOn()
+	if _, made, _, err := service.SettleNow(t.Context(), w.ada.project.ID, day); err != nil || !made || next() == day {
+		t.Errorf("the next one is made on %s again: %v, %v", day, made, err)
+	}
+}

@@ -51,11 +51,16 @@ func (s *Service) SettlementLines(
 	return page(list, limit, err)
 }
 
-// NextPayout is when merchants are paid out next, and before when money must have come
-// to be in that.
-func (s *Service) NextPayout() (at, before time.Time) {
+// NextPayout is when a project is paid out next, and before when money must have come to
+// be in that. A day that was tried out ahead of itself has had its payout.
+func (s *Service) NextPayout(ctx context.Context, project flow.ProjectID) (at, before time.Time, err error) {
 	at = s.cfg.Calendar.NextPayday(s.cfg.Now())
-	return at, s.cfg.Calendar.DueBefore(flow.DateOf(at))
+	for made := true; made && err == nil; {
+		if _, made, err = s.cfg.DB.SettlementOn(ctx, project, flow.DateOf(at)); made {
+			at = s.cfg.Calendar.NextPayday(at)
+		}
+	}
+	return at, s.cfg.Calendar.DueBefore(flow.DateOf(at)), err
 }
 
 // SettlesOn is the day on which merchants are paid out what comes now.
