@@ -49,7 +49,7 @@ func cell(s string) string {
 // cut says in the first column of the last row that there are more.
 func cut(columns int) []string {
 	row := make([]string, columns)
-	row[0] = fmt.Sprintf("cut after %d rows: narrow the search", maxCSV)
+	row[0] = fmt.Sprintf("cut after %d rows: narrow the search, or read all over REST", maxCSV)
 	return row
 }
 
