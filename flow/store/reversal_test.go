@@ -84,9 +84,11 @@ func TestAReversalIsKeptAndPostedOnce(t *testing.T) {
 		} else {
 			same(t, "the payment", p, list[0])
 		}
-		moved, err := db.MovedFor(ctx, []string{"wsp_sess_001", "wsp_sess_none"})
-		if err != nil || len(moved) != 1 || moved["wsp_sess_001"] != (store.Moved{Came: 500_000, Reversed: 500_000}) {
-			t.Errorf("what moved is %+v, %v", moved, err)
+		of, err := db.PaymentsFor(ctx, []string{"wsp_sess_001", "wsp_sess_none"})
+		if err != nil || len(of) != 1 || len(of["wsp_sess_001"]) != 1 {
+			t.Errorf("the payments of sessions are %+v, %v", of, err)
+		} else {
+			same(t, "the payment of a session", p, of["wsp_sess_001"][0])
 		}
 	})
 }
