@@ -16,6 +16,7 @@ type Desk struct {
 	Due   int64     `json:"due,omitempty"`   // ms: when something must happen by itself
 	Told  bool      `json:"told,omitempty"`  // that nobody has come yet
 	Over  bool      `json:"over,omitempty"`  // it was given back: the bot goes on at Due
+	About SessionID `json:"about,omitempty"` // what a person is waited for about, "" for what is in focus
 }
 
 // DeskState is who answers.
@@ -102,7 +103,7 @@ var whileWaiting = []IntentKind{MeansMethod, MeansPaid, MeansMedia, MeansMoney, 
 
 // person asks for a person, and says that one will come.
 func (d *deciding) person(why string) {
-	if d.call(why) {
+	if d.call(why, d.chat.Focus) {
 		args := map[string]string{}
 		if t, ok := d.chat.Talk(d.chat.Focus); ok && slices.Contains(live, t.State) && d.turn.Checkouts[t.Session].Session.Status == SessionPending {
 			args["open"] = "yes"
@@ -111,12 +112,15 @@ func (d *deciding) person(why string) {
 	}
 }
 
-// call asks for a person, and says whether none was there or on the way.
-func (d *deciding) call(why string) bool {
+// call asks for a person about a session, and says whether none was there or on the way.
+func (d *deciding) call(why string, about SessionID) bool {
 	next, ok := d.chat.Desk.move(deskCall, d.turn.Now)
 	if !ok {
 		d.why = why + " (a person is there or on the way)"
 		return false
+	}
+	if about != d.chat.Focus {
+		next.About = about
 	}
 	d.chat.Desk, d.why = next, why
 	return true
@@ -179,6 +183,9 @@ func (d *deciding) claimed(n News) {
 	next, ok := d.chat.Desk.move(deskClaim, d.turn.Now)
 	if d.why = "an agent has this chat already"; !ok {
 		return
+	}
+	if t, ok := d.chat.Talk(d.chat.Desk.About); ok { // the payer may speak of another one meanwhile
+		d.focus(t)
 	}
 	next.By = n.By
 	d.chat.Desk, d.chat.Flag, d.why = next, "", n.By+" takes the chat"

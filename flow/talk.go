@@ -197,6 +197,9 @@ var ofNoTalk = []IntentKind{MeansStop, MeansResume, MeansSecret, MeansThanks, Me
 // it is what 7 leads back to.
 func (d *deciding) focus(t Talk) {
 	d.leaves(t.Session)
+	if desk := &d.chat.Desk; desk.State == DeskWaiting && desk.About == "" && d.chat.Focus != t.Session {
+		desk.About = d.chat.Focus
+	}
 	d.chat.Focus = t.Session
 	d.chat.Talks = slices.DeleteFunc(d.chat.Talks, func(x Talk) bool { return x.Session == t.Session })
 	d.chat.Talks = append(d.chat.Talks, t)

@@ -199,7 +199,7 @@ func (d *deciding) newsReversed(t *Talk, co Checkout, n News) {
 	default:
 		d.step(t, talkReverse, d.why, func() {
 			d.reversed(co, n.Amount) // says itself that somebody answers, and that nothing is paid until then
-			d.call(d.why)
+			d.call(d.why, t.Session)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -137,7 +138,11 @@ func (s *Service) desk(ctx context.Context, doing string, id flow.ChatID, seen i
 				return err
 			}
 		}
-		return w.turn(row, flow.Turn{News: &n, About: chat.Focus}, store.Line{Kind: replay.News})
+		about := chat.Focus
+		if n.Kind == flow.NewsClaimed { // goes to what a person is waited for about
+			about = cmp.Or(chat.Desk.About, about)
+		}
+		return w.turn(row, flow.Turn{News: &n, About: about}, store.Line{Kind: replay.News})
 	})
 }
 

@@ -3,6 +3,7 @@ package checkout_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -252,4 +253,52 @@ func TestAChatThatIsLookedAtTooSoonIsLookedAtAgain(t *testing.T) {
 			w.t.Errorf("at its time the payer reads %q", got)
 		}
 	})
+}
+
+// A person who is waited for about one merchant's payment is that merchant's, whichever
+// payment is spoken of meanwhile; and whoever takes the chat speaks of that one.
+func TestWhoIsWaitedForIsOfTheMerchantThatItIsAbout(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(*world, flow.Attempt, flow.Attempt){
+		"money of one is taken back while another is spoken of": func(w *world, mine, _ flow.Attempt) {
+			w.must(w.tell(reversal("R1", "T1", mine, 200_000, w.clock())))
+		},
+		"a part of another comes while a person is waited for": func(w *world, mine, theirs flow.Attempt) {
+			w.must(w.tell(said(flow.Credit, "T2", mine, 100_000, w.clock()))) // speaks of it again
+			w.rest()
+			w.hear("ada", flow.Intent{Kind: flow.MeansHuman})
+			w.must(w.tell(said(flow.Credit, "T3", theirs, 100_000, w.clock())))
+		},
+	} {
+		w := one(t)
+		session, mine := w.paying()
+		w.must(w.tell(said(flow.Credit, "T1", mine, 200_000, w.clock())))
+		w.rest()
+		other := w.openedBy("wsp_prj_2")
+		w.hear("ada", code(other))
+		w.hear("ada", method(flow.BankTransfer))
+		call(w, mine, w.attempts(other.ID)[0])
+		w.rest()
+		answers := func(when string) (id flow.ChatID) {
+			t.Helper()
+			theirs, _, err := w.service.DeskOf(t.Context(), "wsp_prj_2")
+			w.must(err)
+			list, _, err := w.service.DeskOf(t.Context(), project)
+			w.must(err)
+			if len(theirs) != 0 || len(list) != 1 || list[0].Session.ID != session.ID {
+				t.Fatalf("%s, %s: one merchant answers in %+v, the other in %+v", name, when, list, theirs)
+			}
+			return list[0].ID
+		}
+		chat := answers("waiting")
+		w.must(w.service.Claim(t.Context(), chat, "ngozi", 0))
+		answers("taken over")
+		for project, of := range map[flow.ProjectID]flow.SessionID{project: other.ID, "wsp_prj_2": session.ID} {
+			steps, err := w.service.Read(t.Context(), project, chat)
+			w.must(err)
+			if strings.Contains(fmt.Sprintf("%+v", steps), string(of)) {
+				t.Errorf("%s: %s reads of another's payment: %+v", name, project, steps)
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -14,8 +15,8 @@ type Waiting struct {
 	store.ChatRow
 
 	Seq     int64        // of the state that this is
-	Session flow.Session // in focus; zero for none, or for another project's
-	Mine    bool         // they may claim it: its payer speaks of a payment of theirs
+	Session flow.Session // in focus, or what a person is waited for about; zero for none, or for another project's
+	Mine    bool         // they may claim it: that is a payment of theirs
 }
 
 // maxRead is how many lines of its log an agent sees of a chat.
@@ -93,16 +94,18 @@ func (s *Service) waits(ctx context.Context, project flow.ProjectID, row store.C
 	return out, nil
 }
 
-// focused reads which payment a chat speaks of, where that is the project's.
+// focused reads which payment a chat speaks of, or a person is waited for about, where
+// that is the project's.
 func (s *Service) focused(ctx context.Context, project flow.ProjectID, out *Waiting) error {
 	if out.Decided == 0 {
 		return nil
 	}
 	chat, err := logged(ctx, s.cfg.DB.Reader, out.ChatRow)
-	if err != nil || chat.Focus == "" {
+	about := cmp.Or(chat.Desk.About, chat.Focus)
+	if err != nil || about == "" {
 		return err
 	}
-	session, err := s.cfg.DB.Session(ctx, chat.Focus)
+	session, err := s.cfg.DB.Session(ctx, about)
 	if err != nil {
 		return err
 	}

@@ -393,6 +393,17 @@ func (w *world) opened(n checkout.NewSession) flow.Session {
 	return made.Session
 }
 
+// openedBy opens a session in the chat for another project.
+func (w *world) openedBy(project flow.ProjectID) flow.Session {
+	w.t.Helper()
+	var made checkout.Made
+	c := call("", "", &made)
+	c.Project = project
+	_, err := w.service.Open(w.t.Context(), newSession(flow.InChat), c)
+	w.must(err)
+	return made.Session
+}
+
 // says lets a person write to us. WhatsApp repeats what was not taken in.
 func (w *world) says(person string, in flow.Intent) error {
 	w.heard++

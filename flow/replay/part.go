@@ -131,6 +131,7 @@ func privateOutcome(o Outcome, own Owned) Outcome {
 	if o.Chat.Focus != "" && !own(o.Chat.Focus) { // who answers, and why, is another's matter too
 		o.Chat.Focus, o.Chat.Desk.By, o.Chat.Flag = "", "", ""
 	}
+	o.Chat.Desk.About = only(o.Chat.Desk.About, own)
 	o.Effects = slices.DeleteFunc(slices.Clone(o.Effects), func(e flow.Effect) bool { return !own(e.Session) })
 	o.Says, o.Texts = slices.Clone(o.Says), slices.Clone(o.Texts)
 	for i := range o.Says {
