@@ -120,7 +120,7 @@ func (d *deciding) newsEnded(t *Talk, co Checkout, how NewsKind) {
 		why, key = "the session was cancelled", "cancelled"
 	}
 	held, _ := d.heldOf(co)
-	waiting := how == NewsCancelled || slices.Contains(awaiting, t.State) || t.State == Opening || t.State == Verifying || t.State == PartPaid
+	waiting := how == NewsCancelled || slices.Contains(awaiting, t.State) || slices.Contains([]TalkState{Opening, Verifying, PartPaid, Review}, t.State)
 	speak := func() {
 		if waiting || held > 0 {
 			d.say(key, whole(co))
@@ -128,7 +128,7 @@ func (d *deciding) newsEnded(t *Talk, co Checkout, how NewsKind) {
 		d.waits(co)
 	}
 	switch {
-	case t.State == Review && how == NewsClosed:
+	case t.State == Review && how == NewsClosed && !slices.Contains(co.Session.Exceptions, Reversed):
 		d.why = "the session expired, and money of it is looked at"
 	case t.State == Closed && held > 0:
 		d.why = why + ", and money of it is held"
