@@ -31,21 +31,26 @@
   });
 
   // Live parts: the server sends the part anew whenever it changed. A stream ends
-  // by itself after a while; the browser opens it again, but for one that was answered
-  // with something else, as by a proxy while the server is away. The page says so then,
-  // and opens it again itself.
+  // by itself after 25 s; the browser opens it again, but for one that was answered with
+  // something else, as by a proxy while the server is away. The page opens that again
+  // itself. Each stream begins with the part: where none comes, the page says so.
   for (const part of $$("[data-live]")) {
     const stale = document.createElement("p");
     stale.className = "note";
     stale.setAttribute("role", "status");
     stale.textContent = "Not live right now: what is new does not show here. Load the page again if that stays.";
-    let source, again;
-    const rest = () => { clearTimeout(again); source?.close(); };
+    let source, again, late, lost;
+    const rest = () => { clearTimeout(again); clearTimeout(late); source?.close(); };
+    const expect = (within) => { clearTimeout(late); late = setTimeout(() => part.before(stale), within); };
     const listen = () => {
       rest();
+      lost = false;
+      expect(30000);
       source = new EventSource(part.dataset.live);
       source.addEventListener("part", (e) => {
         stale.remove();
+        lost = false;
+        expect(30000);
         const down = part.scrollHeight - part.scrollTop - part.clientHeight < 60;
         const kept = $$("details[open][id]", part).map((d) => d.id), had = part.contains(document.activeElement) && document.activeElement.id;
         part.innerHTML = e.data;
@@ -56,7 +61,11 @@
         part.dispatchEvent(new CustomEvent("live", { bubbles: true }));
       });
       source.addEventListener("error", () => {
-        if (source.readyState !== EventSource.CLOSED) return;
+        if (source.readyState !== EventSource.CLOSED) { // the browser tries, each time in vain while nobody answers
+          if (!lost) expect(3000);
+          lost = true;
+          return;
+        }
         part.before(stale);
         again = setTimeout(listen, 3000);
       });
