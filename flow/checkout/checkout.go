@@ -25,7 +25,7 @@ type Config struct {
 	Places Places                                      // where live talks stand; may forget everything
 	Words  func(s flow.Say, at time.Time) string       // a message in the payer's language
 	Around flow.Surroundings                           // how records look in this environment
-	Number func() string                               // the WhatsApp number new links carry, "" while none is live
+	Number func() string                               // the WhatsApp number new links carry, "" while none is live; nil: there is none
 	Board  *Board                                      // what operators switched off; nil: nothing
 	Banks  []flow.Bank                                 // the USSD menu, in order
 	Send   func(ctx context.Context, o Outgoing) error // one message to WhatsApp

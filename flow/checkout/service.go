@@ -77,9 +77,6 @@ func New(c Config) (*Service, error) {
 	if c.Board == nil {
 		c.Board = NewBoard(c.DB, c.Real, c.Now, c.Log)
 	}
-	if c.Number == nil {
-		c.Number = func() string { return "" }
-	}
 	s := &Service{
 		cfg: c, bank: discreet{c.Rail}, ids: flow.IDs{Now: c.Now, Rand: c.Rand}, asked: map[flow.SessionID]time.Time{}, asking: map[flow.SessionID]asking{},
 		starting: map[flow.AttemptID]*starting{}, calls: newCalls(c.DB, c.Now, c.Rand),

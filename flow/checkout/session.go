@@ -18,7 +18,7 @@ func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error
 	}
 	number := ""
 	if n.Mode == flow.InChat {
-		number = s.cfg.Number()
+		number = s.number()
 	}
 	// All that needs no row is done before the one that writes is held up.
 	draft, err := s.draft(n, c.Project, number, false)
@@ -41,7 +41,7 @@ func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error
 			return err
 		}
 		if n.Mode == flow.InChat && number == "" {
-			return noWhatsApp()
+			return s.noWhatsApp()
 		}
 		made := draft
 		if err := w.create(&made.Session); err != nil {
@@ -60,7 +60,21 @@ func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error
 	return answer, nil
 }
 
-func noWhatsApp() error {
+// number is the number that a new link carries, "" where none is live.
+func (s *Service) number() string {
+	if s.cfg.Number == nil {
+		return ""
+	}
+	return s.cfg.Number()
+}
+
+// noWhatsApp refuses a chat that no number of ours can have.
+func (s *Service) noWhatsApp() error {
+	if s.cfg.Number == nil {
+		return &flow.Error{
+			Code: flow.CodeWhatsAppUnavailable, Message: "No WhatsApp number belongs to this environment, so no chat can be opened. Headless sessions work.", Err: flow.ErrNotServed,
+		}
+	}
 	return flow.Refuse(flow.CodeWhatsAppUnavailable, "No WhatsApp number is live right now, so no chat can be opened. Headless sessions work.")
 }
 
@@ -187,7 +201,7 @@ func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.Se
 }
 
 func (s *Service) openCharge(ctx context.Context, n NewSession, existing flow.SessionID, c Call) (Answer, error) {
-	number := s.cfg.Number()
+	number := s.number()
 	var answer Answer
 	var attempt flow.Attempt
 	var fresh bool
@@ -199,7 +213,7 @@ func (s *Service) openCharge(ctx context.Context, n NewSession, existing flow.Se
 			return err
 		}
 		if number == "" {
-			return noWhatsApp()
+			return s.noWhatsApp()
 		}
 		session, err := w.charged(n, existing, kept, number, c)
 		if err != nil {
