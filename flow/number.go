@@ -35,11 +35,11 @@ func (s NumberState) Advice() string {
 	case NumberOffline:
 		return "Start Till, or wait until another one takes the number over."
 	case NumberConnecting:
-		return "Wait. If it lasts, look at how this machine reaches WhatsApp, or at --whatsapp-dial where that is set."
+		return "Wait. If it lasts, look at how the machine of its holder reaches WhatsApp, or at --whatsapp-dial where that is set."
 	case NumberPairing:
 		return "Link a phone: stop Till and run till pair, or scan the code that it prints."
 	case NumberDeaf:
-		return "It was reconnected once. If it lasts, restart Till and look at the number's phone."
+		return "It was reconnected once. If it lasts, restart the Till that holds it and look at the number's phone."
 	case NumberMute:
 		return "Make room on the disk of the folder whatsapp in the data dir, or have it be written again: till doctor says what it lacks. It goes on by itself."
 	case NumberPhoneAway:
@@ -49,9 +49,9 @@ func (s NumberState) Advice() string {
 	case NumberBanned:
 		return "Wait until it is over and give it less to do then: till numbers set --weight, --daily-chats."
 	case NumberReplaced:
-		return "Stop the other program that uses this number, then restart Till."
+		return "Stop the other program that uses this number, then restart the Till that holds it."
 	case NumberLoggedOut:
-		return "Link it again by till pair; stop Till first, unless several processes share the data dir."
+		return "Link it again by till pair --slot with its slot; stop Till first, unless several processes share the data dir."
 	case NumberOutdated:
 		return "Set --whatsapp-version to what WhatsApp Web has now, or upgrade Till."
 	case NumberPasskey:

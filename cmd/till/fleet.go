@@ -31,8 +31,8 @@ func localNumber(slot int) string {
 // openBoards lets both environments see what operators switch, and the test one
 // its numbers.
 func (a *app) openBoards(ctx context.Context, test, live *store.DB) error {
-	a.board = checkout.NewBoard(test, time.Now, a.clock.Now, a.log)
-	a.liveBoard = checkout.NewBoard(live, time.Now, time.Now, a.log)
+	a.board = checkout.NewBoard(test, time.Now, a.clock.Now, a.log.With(slog.String("environment", string(flow.Test))))
+	a.liveBoard = checkout.NewBoard(live, time.Now, time.Now, a.log.With(slog.String("environment", string(flow.Live))))
 	a.liveBoard.Heed(a.accounts.Suspended)
 	a.checkMoney()
 	return errors.Join(a.board.Refresh(ctx), a.liveBoard.Refresh(ctx))
