@@ -113,6 +113,9 @@ func TestLineBreaks(t *testing.T) {
 			t.Errorf("after break %d the phone shows %+v", i, all)
 		}
 	}
+	if strings.Contains(d.log.String(), "level=ERROR") {
+		t.Errorf("what mends itself is an error:\n%s", d.log)
+	}
 }
 
 // A network that cannot be reached is tried again, with bounds, and Run ends at

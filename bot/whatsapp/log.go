@@ -27,6 +27,9 @@ func logOf(log *slog.Logger, module string) waLog.Logger { return libraryLog{log
 // harmless is what the library says each time it is hung up on.
 const harmless = "Error sending close to websocket: %v"
 
+// broken is what it says each time a line breaks, which it or we open again.
+const broken = "Error reading from websocket: %v"
+
 // Warnf logs a warning.
 func (l libraryLog) Warnf(msg string, args ...any) {
 	if msg == harmless {
@@ -35,8 +38,12 @@ func (l libraryLog) Warnf(msg string, args ...any) {
 	l.log.Warn("whatsmeow warns", l.attrs(msg, args)...)
 }
 
-// Errorf logs an error.
+// Errorf logs an error; what mends itself is a warning.
 func (l libraryLog) Errorf(msg string, args ...any) {
+	if msg == broken {
+		l.Warnf(msg, args...)
+		return
+	}
 	l.log.Error("whatsmeow failed", l.attrs(msg, args)...)
 }
 
