@@ -37,9 +37,6 @@ func (c *Console) toLogin(v *visit) error {
 		next = v.http.OriginalURL()
 	case v.ownPage() && err == nil:
 		next = from.RequestURI()
-		if form, err := url.ParseQuery(string(v.http.Body())); err == nil && isText(form) {
-			v.form = form
-		}
 		if v.keepsWords(); len(v.undone) > 0 {
 			v.refuses(http.StatusUnauthorized, flow.CodeExpiredKey)
 			return c.askLogin(v, loginView{Next: inside(next), Wrong: "Nothing was done: your login had ended. What you wrote stands below."})
@@ -59,6 +56,11 @@ func (v *visit) ownPage() bool { return v.http.Get("Sec-Fetch-Site") == "same-or
 func (v *visit) keepsWords() {
 	if !v.ownPage() {
 		return
+	}
+	if v.form == nil { // it was not even looked at: the login had ended, or the store is away
+		if form, err := url.ParseQuery(string(v.http.Body())); err == nil && isText(form) && keepable(form) == nil {
+			v.form = form
+		}
 	}
 	for _, name := range []string{"text", "note", "reason"} {
 		if words := v.field(name); words != "" {

@@ -34,7 +34,9 @@ func TestReplacedNumberComesBackOnce(t *testing.T) {
 	}
 	d.device().Replace()
 	d.await(whatsapp.StateReplaced)
-	await.Until(t, "somebody is called", func() bool { return strings.Contains(d.log.String(), `msg="whatsapp number needs somebody" state=replaced`) })
+	await.Until(t, "somebody is called", func() bool {
+		return strings.Contains(d.log.String(), `msg="whatsapp number needs somebody" state=replaced`)
+	})
 	if d.Standing().State != flow.NumberReplaced {
 		t.Errorf("it stands %+v", d.Standing())
 	}
