@@ -112,6 +112,15 @@ func (d *deciding) lost(co Checkout) (sum Kobo) {
 	return sum
 }
 
+// missing is how much of this chat's payer's money a session lacks for that: what the bank
+// took of another's is nothing to this one.
+func (d *deciding) missing(co Checkout) Kobo {
+	if !slices.Contains(co.Session.Exceptions, Reversed) {
+		return 0
+	}
+	return d.lost(co)
+}
+
 // gone says that the bank took so much back, and what is paid all the same.
 func (d *deciding) gone(co Checkout, amount Kobo) {
 	if amount == 0 {

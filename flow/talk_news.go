@@ -128,7 +128,7 @@ func (d *deciding) newsEnded(t *Talk, co Checkout, how NewsKind) {
 		d.waits(co)
 	}
 	switch {
-	case t.State == Review && how == NewsClosed && !slices.Contains(co.Session.Exceptions, Reversed):
+	case t.State == Review && how == NewsClosed && d.missing(co) == 0:
 		d.why = "the session expired, and money of it is looked at"
 	case t.State == Closed && held > 0:
 		d.why = why + ", and money of it is held"
@@ -328,7 +328,7 @@ func (d *deciding) goesBack(t *Talk, co Checkout, n News) {
 
 // looked ends a talk whose money somebody looked at, once nothing of it waits.
 func (d *deciding) looked(t *Talk, co Checkout) {
-	waits := slices.Contains(co.Session.Exceptions, Reversed) || slices.ContainsFunc(co.Payments, func(p Payment) bool { return p.Waits(co.Session) && !p.ReturnsAt.IsZero() })
+	waits := d.missing(co) > 0 || slices.ContainsFunc(co.Payments, func(p Payment) bool { return p.Waits(co.Session) && !p.ReturnsAt.IsZero() })
 	if t.State == Review && !waits {
 		d.step(t, talkClose, d.why, func() {})
 	}

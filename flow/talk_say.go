@@ -29,8 +29,8 @@ func (d *deciding) show(t Talk, co Checkout) {
 	case Lapsed:
 		d.lapsed(t, co)
 	case Review:
-		if slices.Contains(co.Session.Exceptions, Reversed) { // then the money is not safe, as the other says
-			d.reversed(co, d.lost(co))
+		if lost := d.missing(co); lost > 0 { // then the money is not safe, as the other says
+			d.reversed(co, lost)
 			d.misfits(co)
 		} else {
 			d.say("in_review", about(co))

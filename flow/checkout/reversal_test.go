@@ -234,6 +234,32 @@ func TestWhoAsksForTheMoneyHearsWhatOfItWasTakenBack(t *testing.T) {
 	}
 }
 
+// What the bank took of one payer's money is not said to another, whose own waits for a decision.
+func TestWhoseMoneyIsLateHearsNothingOfAnothersThatWasTakenBack(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.payingUnder(func(*flow.Policy) {})
+	ada := w.attempts(session.ID)[0]
+	w.must(w.tell(said(flow.Credit, "T1", ada, 200_000, w.clock()), reversal("R1", "T1", ada, 200_000, w.clock())))
+	w.hear("bola", code(session))
+	w.hear("bola", method(flow.BankTransfer))
+	w.later(2 * time.Hour)
+	late := w.comes(session.ID, 500_000)
+	asks := func(want ...string) {
+		t.Helper()
+		before := len(w.texts("bola"))
+		w.hear("bola", flow.Intent{Kind: flow.MeansMoney})
+		if got := w.texts("bola")[before:]; !slices.Equal(got, want) {
+			t.Errorf("answered %q, not %q", got, want)
+		}
+	}
+	asks("in_review", "paid_late")
+	_, err := w.resolve(late.ID, false)
+	w.must(err)
+	w.rest()
+	asks("session_over", "went_back", "human")
+}
+
 func TestTheSecondPaymentIsTakenBackWithoutDoubtAboutTheFirst(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"T2", ""} { // a bank that does not say which one means the last
