@@ -120,6 +120,10 @@ func TestTakeBack(t *testing.T) {
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -200_000}, {Account: flow.Unapplied, Amount: 100_000}, {Account: flow.MerchantPending, Amount: 100_000}},
 		},
 		{
+			"what came beyond leaves no doubt about what it paid", flow.SessionPaid, flow.Excess, 500_000, whole, 100_000, 500_000, nil,
+			[]flow.Posting{{Account: flow.RailClearing, Amount: -100_000}, {Account: flow.Unapplied, Amount: 100_000}},
+		},
+		{
 			"the rest of it undoes what is left", flow.SessionPaid, flow.Excess, 500_000, half, 400_000, 500_000,
 			[]flow.Exception{flow.Reversed},
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -400_000}, {Account: flow.MerchantPending, Amount: 382_500}, {Account: flow.Fees, Amount: 17_500}},
@@ -135,8 +139,7 @@ func TestTakeBack(t *testing.T) {
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -50_000}, {Account: flow.Unapplied, Amount: 50_000}},
 		},
 		{
-			"a part of which nothing counts for what is paid by others", flow.SessionPaid, flow.Partial, 500_000, held, 450_000, 500_000,
-			[]flow.Exception{flow.Reversed},
+			"a part of which nothing counts for what is paid by others", flow.SessionPaid, flow.Partial, 500_000, held, 450_000, 500_000, nil,
 			[]flow.Posting{{Account: flow.RailClearing, Amount: -450_000}, {Account: flow.Unapplied, Amount: 450_000}},
 		},
 		{

@@ -136,6 +136,10 @@ func (p Payment) apart() bool {
 	return p.Match == Duplicate || p.Resolution == ResolvedRefunded && p.Applied == 0
 }
 
+// spares says whether the bank took nothing of a payment but what lay beside what its
+// session is paid with.
+func (p Payment) spares(s Session) bool { return s.Status == SessionPaid && p.Lost+p.FeeBack == 0 }
+
 // FeeKept is what we keep of a payment, in kobo: nothing once the bank took all of
 // it back.
 func (p Payment) FeeKept() Kobo { return p.Fee - p.FeeBack }

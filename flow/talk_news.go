@@ -196,6 +196,9 @@ func (d *deciding) newsReversed(t *Talk, co Checkout, n News) {
 	case n.Payment != nil && n.Payment.apart():
 		d.why += " that the session does not count"
 		d.stands(co, *n.Payment)
+	case n.Payment != nil && n.Payment.spares(co.Session):
+		d.why += " that the session is not paid with"
+		d.gone(co, n.Amount)
 	default:
 		d.step(t, talkReverse, d.why, func() {
 			d.reversed(co, n.Amount) // says itself that somebody answers, and that nothing is paid until then

@@ -279,6 +279,33 @@ func TestTheSecondPaymentIsTakenBackWithoutDoubtAboutTheFirst(t *testing.T) {
 	}
 }
 
+// Nothing that a session is paid with is gone where the bank takes back what waits beside it.
+func TestWhatWaitsBesideIsTakenBackWithoutDoubtAboutWhatIsPaid(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, first := w.lateMoney(func(*flow.Policy) {})
+	second := w.comes(session.ID, 500_000)
+	_, err := w.resolve(first.ID, true)
+	w.must(err)
+	w.is(session.ID, flow.SessionPaid)
+	w.rest()
+	before := len(w.texts("ada"))
+	w.must(w.tell(reversal("R1", second.RailTransactionID, w.attempts(session.ID)[0], 500_000, w.clock())))
+	w.rest()
+	if s := w.read(session.ID); !slices.Equal(s.Exceptions, []flow.Exception{flow.PaidLate}) {
+		t.Errorf("%v: all that it is paid with is there", s.Exceptions)
+	}
+	if got := w.texts("ada")[before:]; !slices.Equal(got, []string{"taken_back"}) {
+		t.Errorf("the payer read %q", got)
+	}
+	if queue, err := w.service.Desk(t.Context()); err != nil || len(queue) != 0 {
+		t.Errorf("%d chats wait for a person (%v)", len(queue), err)
+	}
+	if e := w.events(session.ID); e[flow.ChargeReversed] != 1 {
+		t.Errorf("told %v", e)
+	}
+}
+
 // A refund that the bank may have is not called off because the bank takes the payment
 // back: that it is given to be sent again does not say that it was not sent.
 func TestARefundThatTheBankMayHaveIsNotCalledOff(t *testing.T) {
