@@ -133,20 +133,26 @@ func (d *deciding) release(why string) {
 		d.why = why + " (the bot has it already)"
 		return
 	}
-	answered := d.chat.Desk.Over
+	if d.chat.Desk.Over {
+		d.answered()
+	}
 	d.chat.Desk, d.why = next, why
 	d.say("back_again", nil)
-	t, ok := d.chat.Talk(d.chat.Focus)
-	if !ok {
-		return
+	if t, ok := d.chat.Talk(d.chat.Focus); ok {
+		d.show(t, d.turn.Checkouts[t.Session])
 	}
+}
+
+// answered lets a payer pay again what the bank took back: a person wrote to them, or gave
+// the chat back.
+func (d *deciding) answered() {
+	t, _ := d.chat.Talk(d.chat.Focus)
 	co := d.turn.Checkouts[t.Session]
-	if answered && t.State == Review && co.Session.Status == SessionPending && d.turn.Now.Before(co.Session.ExpiresAt) { // what was taken back is asked for again
+	if t.State == Review && d.missing(co) > 0 && co.Session.Status == SessionPending && d.turn.Now.Before(co.Session.ExpiresAt) {
 		t, _ = t.move(talkReopen)
 		t.Attempt, t.Method = "", ""
 		d.chat = d.chat.put(t)
 	}
-	d.show(t, co)
 }
 
 // leaves gives the chat back to the bot where an agent has it and the payer goes to
@@ -164,6 +170,7 @@ func (d *deciding) takeover() {
 	if next, ok := d.chat.Desk.move(deskType, d.turn.Now); ok {
 		d.chat.Desk = next
 	}
+	d.answered()
 	d.why = "somebody typed on the phone of this number: the bot is silent"
 }
 
@@ -196,6 +203,7 @@ func (d *deciding) replied(n News) {
 		return
 	}
 	d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
+	d.answered()
 	d.why = n.By + " answers"
 	d.say("agent", map[string]string{"text": n.Reason})
 }

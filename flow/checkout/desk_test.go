@@ -302,3 +302,36 @@ func TestWhoIsWaitedForIsOfTheMerchantThatItIsAbout(t *testing.T) {
 		}
 	}
 }
+
+// Whoever waited for a person because the bank took a part back may pay again once one has
+// answered, also one who never gives the chat back.
+func TestWhoWasAnsweredMayPayAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answers func(*world)
+		reads   string
+	}{
+		"an agent": {func(w *world) {
+			w.must(w.service.Claim(t.Context(), w.chatOf("ada"), "ngozi", 0))
+			w.must(w.service.Reply(t.Context(), w.chatOf("ada"), "ngozi", "Please pay again.", checkout.Call{}))
+		}, "summary"},
+		"somebody on our phone": {func(w *world) {
+			w.hear("ada", flow.Intent{Kind: flow.MeansTakeover, Text: "Please pay again."})
+		}, "summary"},
+		"nobody, though an agent has the chat": {func(w *world) {
+			w.must(w.service.Claim(t.Context(), w.chatOf("ada"), "ngozi", 0))
+		}, "reversed"},
+	} {
+		w := one(t)
+		_, a := w.paying()
+		w.must(w.tell(said(flow.Credit, "T1", a, 200_000, w.clock()), reversal("R1", "T1", a, 200_000, w.clock())))
+		w.rest()
+		c.answers(w)
+		w.rest()
+		before := len(w.texts("ada"))
+		w.later(flow.DeskIdle + time.Second)
+		if got := w.texts("ada")[before:]; !slices.Equal(got, []string{"back_again", c.reads}) {
+			t.Errorf("%s answered, and the payer reads %q", name, got)
+		}
+	}
+}
