@@ -20,33 +20,24 @@ const pays = async (id) => {
 };
 const reads = async (page, pattern) => pattern.test(await page.getByRole("main").innerText());
 
-test("a page is live again after a proxy had nobody to ask", async () => {
-  const page = await web.page();
-  const session = await opened();
-  let away = true;
-  await page.route("**/live", (r) => away ? r.fulfill({ status: 502, contentType: "text/html", body: "Bad Gateway" }) : r.continue());
-  await enter(page, till, "support", `/sessions/${session.id}`);
-  await until("the page says that it is not live", () => reads(page, /Not live right now/));
-  away = false;
-  await pays(session.id);
-  await until("the page shows the money", () => reads(page, /it is paid/));
-  assert.equal(await reads(page, /Not live right now/), false);
-  assert.deepEqual(web.faults.splice(0).filter((f) => !/status of 502/.test(f)), []);
-});
-
-test("a page says that it is not live while nobody answers at all", async () => {
-  const page = await web.page();
-  const session = await opened();
-  let away = true;
-  await page.route("**/live", (r) => away ? r.abort("connectionrefused") : r.continue());
-  await enter(page, till, "support", `/sessions/${session.id}`);
-  await until("the page says that it is not live", () => reads(page, /Not live right now/));
-  away = false;
-  await pays(session.id);
-  await until("the page shows the money", () => reads(page, /it is paid/));
-  assert.equal(await reads(page, /Not live right now/), false);
-  assert.deepEqual(web.faults.splice(0).filter((f) => !/ERR_CONNECTION_REFUSED/.test(f)), []);
-});
+for (const [how, refuse, fault] of [
+  ["a proxy had nobody to ask", (r) => r.fulfill({ status: 502, contentType: "text/html", body: "Bad Gateway" }), /status of 502/],
+  ["nobody answered at all", (r) => r.abort("connectionrefused"), /ERR_CONNECTION_REFUSED/],
+]) {
+  test(`a page says that it is not live, and is live again, after ${how}`, async () => {
+    const page = await web.page();
+    const session = await opened();
+    let away = true;
+    await page.route("**/live", (r) => away ? refuse(r) : r.continue());
+    await enter(page, till, "support", `/sessions/${session.id}`);
+    await until("the page says that it is not live", () => reads(page, /Not live right now/));
+    away = false;
+    await pays(session.id);
+    await until("the page shows the money", () => reads(page, /it is paid/));
+    assert.equal(await reads(page, /Not live right now/), false);
+    assert.deepEqual(web.faults.splice(0).filter((f) => !fault.test(f)), []);
+  });
+}
 
 test("a page says that it is not live once its login has ended", async () => {
   const page = await web.page();
