@@ -42,8 +42,8 @@ func (c *call) settlementID() (flow.SettlementID, error) {
 func (*Server) listSettlements(c *call) error {
 	q := c.query()
 	filter := checkout.SettlementFilter{
-		Status: flow.SettlementStatus(q.text("status", 20)),
-		Limit:  q.whole("limit", 1, maxPage, usualPage),
+		Status: flow.SettlementStatus(q.text("status", 20)), Session: flow.SessionID(q.id("sessionId", flow.PrefixSession, "session")),
+		Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	filter.CreatedAfter, filter.CreatedBefore = q.made()
 	cursor := q.text("cursor", 200)

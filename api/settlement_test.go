@@ -106,6 +106,32 @@ func TestAMerchantTriesOutBeingPaid(t *testing.T) {
 	})
 }
 
+// Whoever keeps the books finds for an order the payouts that its money is in, and for a
+// payout the orders.
+func TestAnOrderAndItsPayoutAreFoundByEachOther(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	d.bought() // has none of their own reference
+	charge := d.call("POST", chargesPath, d.key, strings.Replace(good, "{", `{"reference":"order-7",`, 1))
+	session := charge.text("data.sessionId")
+	d.want(d.call("POST", "/v1/test/bank/transfers", d.key, `{"accountNumber":"`+charge.text("data.virtualAccount.accountNumber")+`"}`), http.StatusOK, nil)
+	d.until(session, "PAID")
+	of := settlementsPath + "?sessionId=" + session
+	d.want(d.call("GET", of, d.key, ""), http.StatusOK, map[string]string{"data.items": "[]"})
+	first := d.run(d.key, d.ahead()).text("data.items.0.id")
+	d.want(d.call("GET", of, d.key, ""), http.StatusOK, map[string]string{"data.items.0.id": first, "data.items.1.id": ""})
+	d.want(d.call("GET", settlementsPath+"/"+first+"/transactions", d.key, ""), http.StatusOK, map[string]string{
+		"data.items.0.reference": "", "data.items.1.sessionId": session, "data.items.1.reference": "order-7",
+	})
+	d.becomes(first, flow.SettlementSucceeded)
+	told := d.call("GET", chargesPath+"/"+charge.text("data.id")+"/timeline", d.key, "")
+	if !strings.Contains(told.body, "+₦4,825 in settlement "+first) || !strings.Contains(told.body, "settlement "+first+" was paid out") {
+		t.Errorf("its story: %s", told.body)
+	}
+	d.want(d.call("GET", settlementsPath+"?sessionId=wsp_sess_01k9z3m5x8v2c7n4b6t1q0w9ef", d.key, ""), http.StatusOK, map[string]string{"data.items": "[]"})
+	d.want(d.call("GET", settlementsPath+"?sessionId=order-7", d.key, ""), http.StatusBadRequest, nil)
+}
+
 func TestAPayoutThatFailsIsToldAndMadeAgain(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t)

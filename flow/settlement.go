@@ -255,6 +255,13 @@ type SettlementLine struct {
 	Customer  string    // of that session: a name, or the e-mail address
 }
 
+// SettlementShare is what of a session's money is in a settlement.
+type SettlementShare struct {
+	Settlement
+
+	Net Kobo // what its merchant gets for it there, in kobo; negative where more went back than came
+}
+
 // SettlementSum is what the lines of one kind come to in a settlement, in kobo.
 type SettlementSum struct {
 	Kind  EntryKind
@@ -268,6 +275,8 @@ type SettlementLineRecord struct {
 	Type        string    `json:"type"`
 	PaymentID   PaymentID `json:"paymentId"`
 	RefundID    *string   `json:"refundId"`
+	SessionID   *string   `json:"sessionId"`
+	Reference   *string   `json:"reference"` // the merchant's own, of that session
 	AmountMinor string    `json:"amountMinor"`
 	FeeMinor    string    `json:"feeMinor"`
 	NetMinor    string    `json:"netMinor"`
@@ -287,7 +296,7 @@ func (k EntryKind) Told() EntryKind {
 func RecordSettlementLine(l SettlementLine) SettlementLineRecord {
 	record := SettlementLineRecord{
 		Type: string(l.Kind.Told()), PaymentID: l.Payment, AmountMinor: (l.Net + l.Fee).Minor(), FeeMinor: l.Fee.Minor(), NetMinor: l.Net.Minor(),
-		At: Stamp(l.At),
+		SessionID: OrNull(l.Session), Reference: OrNull(l.Reference), At: Stamp(l.At),
 	}
 	if l.Kind.OfRefund() {
 		record.RefundID = OrNull(string(RefundOf(l.Subject)))

@@ -220,15 +220,15 @@ func TestTheRecordOfASettlementAndOfItsLines(t *testing.T) {
 			`"failureReason":null,"railTransactionId":"out-1","createdAt":"` + flow.Stamp(noon) + `","paidAt":"` + flow.Stamp(noon) + `","livemode":false}`},
 		{
 			flow.RecordSettlementLine(flow.SettlementLine{Kind: flow.EntryPayment, Subject: "wsp_pay_1", Payment: "wsp_pay_1", Net: 482_500, Fee: 17_500, At: noon}),
-			`{"type":"payment","paymentId":"wsp_pay_1","refundId":null,"amountMinor":"500000","feeMinor":"17500","netMinor":"482500","at":"` + flow.Stamp(noon) + `"}`,
+			`{"type":"payment","paymentId":"wsp_pay_1","refundId":null,"sessionId":null,"reference":null,"amountMinor":"500000","feeMinor":"17500","netMinor":"482500","at":"` + flow.Stamp(noon) + `"}`,
 		},
 		{
 			flow.RecordSettlementLine(flow.SettlementLine{Kind: flow.EntryRefund, Subject: "wsp_rfd_1", Payment: "wsp_pay_1", Net: -500, At: noon}),
-			`{"type":"refund","paymentId":"wsp_pay_1","refundId":"wsp_rfd_1","amountMinor":"-500","feeMinor":"0","netMinor":"-500","at":"` + flow.Stamp(noon) + `"}`,
+			`{"type":"refund","paymentId":"wsp_pay_1","refundId":"wsp_rfd_1","sessionId":null,"reference":null,"amountMinor":"-500","feeMinor":"0","netMinor":"-500","at":"` + flow.Stamp(noon) + `"}`,
 		},
 		{
 			flow.RecordSettlementLine(flow.SettlementLine{Kind: flow.EntryRefundPaid, Subject: "wsp_rfd_1-2", Payment: "wsp_pay_1", Net: -500, At: noon}),
-			`{"type":"refund","paymentId":"wsp_pay_1","refundId":"wsp_rfd_1","amountMinor":"-500","feeMinor":"0","netMinor":"-500","at":"` + flow.Stamp(noon) + `"}`,
+			`{"type":"refund","paymentId":"wsp_pay_1","refundId":"wsp_rfd_1","sessionId":null,"reference":null,"amountMinor":"-500","feeMinor":"0","netMinor":"-500","at":"` + flow.Stamp(noon) + `"}`,
 		},
 	} {
 		text, err := json.Marshal(c.record)

@@ -50,6 +50,7 @@ type storyView struct {
 	Attempts []flow.Attempt
 	Payments []paymentRow
 	Refunds  []flow.Refund
+	Settled  []flow.SettlementShare
 	Chats    []store.ChatRow
 	Timers   []checkout.Timer
 	Events   []eventRow
@@ -164,6 +165,9 @@ func (c *Console) story(ctx context.Context, service *checkout.Service, who flow
 		return out, err
 	}
 	if out.Refunds, err = r.Refunds(ctx, store.RefundFilter{Project: s.Project, Session: id, Limit: eventsShown}); err != nil {
+		return out, err
+	}
+	if out.Settled, err = r.Settled(ctx, id); err != nil {
 		return out, err
 	}
 	if out.Chats, err = r.Watchers(ctx, id); err != nil {

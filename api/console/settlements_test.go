@@ -90,6 +90,10 @@ func TestASettlementIsReadAndAddsUp(t *testing.T) {
 		t.Error("one that failed stands among those that were paid out")
 	}
 
+	// Who asks where the money of one payment is finds it from there.
+	w.wants(support.get("/sessions/"+whole), http.StatusOK, "Settlements it is in", `href="/settlements/`+string(failed.ID)+`"`, "₦3,825.00",
+		"₦3,825 of this payment is in the merchant’s settlement of "+failed.SettlesOn.Start().In(flow.Lagos).Format("2 January 2006"), ", which was not sent: "+failed.Failure+" The money goes with the payout after it.")
+
 	rows := w.table(support.get("/settlements.csv"))
 	if len(rows) != 2 || rows[0]["settlement"] != string(again.ID) {
 		t.Fatalf("%d rows: %v", len(rows), rows)

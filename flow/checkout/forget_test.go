@@ -287,6 +287,9 @@ func (w *world) retold(id flow.SessionID, as string) {
 	if !slices.ContainsFunc(story, func(m checkout.Moment) bool { return strings.Contains(m.Told, "47 characters, which are not kept") }) {
 		w.t.Error("the story does not say that words are gone")
 	}
+	if pages := w.pages(id, 100); !slices.Equal(told(pages), told(story)) {
+		w.t.Errorf("in pages it is %v", told(pages))
+	}
 }
 
 // noByte fails where a text that says who Ada is stands in a file of SQLite.

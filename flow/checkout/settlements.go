@@ -11,6 +11,7 @@ import (
 // SettlementFilter narrows a list of settlements; zero fields do not.
 type SettlementFilter struct {
 	Status        flow.SettlementStatus
+	Session       flow.SessionID // that money of is in it
 	CreatedAfter  time.Time
 	CreatedBefore time.Time // exclusive
 	Before        string    // the last id of the page before
@@ -21,7 +22,7 @@ type SettlementFilter struct {
 // older ones follow.
 func (s *Service) Settlements(ctx context.Context, project flow.ProjectID, f SettlementFilter) (list []flow.Settlement, more bool, err error) {
 	list, err = s.cfg.DB.Settlements(ctx, store.SettlementFilter{
-		Project: project, Status: f.Status, From: f.CreatedAfter, Until: f.CreatedBefore, Before: f.Before, Limit: f.Limit + 1,
+		Project: project, Status: f.Status, Session: f.Session, From: f.CreatedAfter, Until: f.CreatedBefore, Before: f.Before, Limit: f.Limit + 1,
 	})
 	return page(list, f.Limit, err)
 }

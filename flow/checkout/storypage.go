@@ -56,12 +56,12 @@ func StoryPage(ctx context.Context, r store.Reader, id flow.SessionID, from Stor
 			return nil, next, err
 		}
 	}
-	if whole { // it ends with how things stand
-		end, err := standing(ctx, r, session, latest(story))
+	if whole {
+		end, err := lastly(ctx, r, session, latest(story))
 		if err != nil {
 			return nil, next, err
 		}
-		story = append(story, end)
+		story = append(story, end...)
 	}
 	story = story[min(from.Moved, len(story)):]
 	if len(story) <= limit {
@@ -98,12 +98,7 @@ func (s *pager) few(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	matches, err := matchedMoney(ctx, s.r, s.session, attempts)
-	if err != nil {
-		return err
-	}
-	posted, err := tellLedger(ctx, s.r, s.session.ID)
-	if err != nil {
+	if s.money, err = tellMoney(ctx, s.r, s.session, attempts); err != nil {
 		return err
 	}
 	spoke, err := s.r.Spoke(ctx, s.session.ID)
@@ -116,7 +111,7 @@ func (s *pager) few(ctx context.Context) error {
 	}
 	before := func(m Moment) bool { return m.At.Before(s.from) }
 	s.opened = slices.DeleteFunc([]Moment{opened(s.session)}, before)
-	s.money = slices.DeleteFunc(append(matches, posted...), before)
+	s.money = slices.DeleteFunc(s.money, before)
 	s.told = newTeller(attempts, nil, nil)
 	return nil
 }

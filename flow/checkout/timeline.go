@@ -67,16 +67,11 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		story = append(story, leftOut(lines[0].At, "lines of the log", maxLinesTold))
 	}
 	story = append(story, tellLog(lines, told, named(lines))...)
-	matches, err := matchedMoney(ctx, r, session, attempts)
+	money, err := tellMoney(ctx, r, session, attempts)
 	if err != nil {
 		return nil, err
 	}
-	story = append(story, matches...)
-	posted, err := tellLedger(ctx, r, id)
-	if err != nil {
-		return nil, err
-	}
-	story = append(story, posted...)
+	story = append(story, money...)
 	tries, err := r.Tries(ctx, id, maxTriesTold+1)
 	if err != nil {
 		return nil, err
@@ -87,13 +82,19 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 	}
 	story = append(story, tellTries(tries)...)
 	slices.SortStableFunc(story, func(a, b Moment) int { return a.At.Compare(b.At) })
-	gone, err := tellForgotten(ctx, r, id, latest(story))
+	end, err := lastly(ctx, r, session, latest(story))
+	return append(story, end...), err
+}
+
+// lastly is what a story ends with: who of its payers was forgotten since, and how things
+// stand.
+func lastly(ctx context.Context, r store.Reader, session flow.Session, at time.Time) ([]Moment, error) {
+	gone, err := tellForgotten(ctx, r, session.ID, at)
 	if err != nil {
 		return nil, err
 	}
-	story = append(story, gone...)
-	end, err := standing(ctx, r, session, latest(story))
-	return append(story, end), err
+	end, err := standing(ctx, r, session, at)
+	return append(gone, end), err
 }
 
 // standing tells how a session stands at the end of its story. One that is paid stays
@@ -129,6 +130,26 @@ func tellLedger(ctx context.Context, r store.Reader, id flow.SessionID) ([]Momen
 		}
 	}
 	return story, nil
+}
+
+// tellSettled tells which settlements a session's money is in, and which of them the
+// bank has paid out. One that failed has no time of its own for that.
+func tellSettled(settled []flow.SettlementShare) []Moment {
+	var story []Moment
+	for _, b := range settled {
+		in := Moment{
+			At: b.CreatedAt, Who: "till", What: fmt.Sprintf("%s in settlement %s of %s: %s", signed(b.Net), b.ID, b.SettlesOn, b.Status),
+			Why: b.Failure, Told: settledTold(b),
+		}
+		story = append(story, in)
+		if !b.DoneAt.IsZero() {
+			story = append(story, Moment{
+				At: b.DoneAt, Who: "bank", What: fmt.Sprintf("settlement %s was paid out, %s", b.ID, b.RailTransactionID),
+				Told: fmt.Sprintf("The bank paid the settlement of %s out to the merchant.", dayTold(b.SettlesOn)),
+			})
+		}
+	}
+	return story
 }
 
 // hostOf is where a webhook was sent to, as everybody may read it who sees its session:
@@ -191,6 +212,21 @@ func sameProject(ctx context.Context, r store.Reader, session flow.Session) repl
 func leftOut(at time.Time, what string, told int) Moment {
 	why := fmt.Sprintf("a story tells the newest %d", told)
 	return Moment{At: at, Who: "till", What: "older " + what + " are left out", Why: why, Told: fmt.Sprintf("Older %s are left out: %s.", what, why)}
+}
+
+// tellMoney tells what became of the money of a session: what it was taken for, what was
+// booked, and when it was paid out.
+func tellMoney(ctx context.Context, r store.Reader, session flow.Session, attempts []flow.Attempt) ([]Moment, error) {
+	matches, err := matchedMoney(ctx, r, session, attempts)
+	if err != nil {
+		return nil, err
+	}
+	posted, err := tellLedger(ctx, r, session.ID)
+	if err != nil {
+		return nil, err
+	}
+	settled, err := r.Settled(ctx, session.ID)
+	return slices.Concat(matches, posted, tellSettled(settled)), err
 }
 
 // matchedMoney tells of each payment of a session what it was taken for, and by

@@ -205,6 +205,25 @@ func postedTold(e flow.Entry, line flow.Posting) string {
 	return fmt.Sprintf("In the books, %s: %s %s.", entryTold(e.Kind), amount, accountTold(line.Account, more))
 }
 
+// dayTold is a day in words.
+func dayTold(d flow.Date) string { return d.Start().In(flow.Lagos).Format("2 January 2006") }
+
+// settledTold tells that a session's money is in a settlement.
+func settledTold(b flow.SettlementShare) string {
+	told := fmt.Sprintf("%s of this payment is in the merchant’s settlement of %s (%s).", b.Net.Naira(), dayTold(b.SettlesOn), b.ID)
+	if b.Net < 0 {
+		told = fmt.Sprintf("%s of this payment was taken off the merchant’s settlement of %s (%s).", (-b.Net).Naira(), dayTold(b.SettlesOn), b.ID)
+	}
+	if b.Status != flow.SettlementFailed {
+		return told
+	}
+	how := "which was not sent"
+	if b.Returned {
+		how = "which was sent, and came back"
+	}
+	return fmt.Sprintf("%s, %s: %s. The money goes with the payout after it.", strings.TrimSuffix(told, "."), how, strings.TrimRight(b.Failure, ". "))
+}
+
 // triedTold tells one try of a webhook.
 func triedTold(t store.Tried) string {
 	told := fmt.Sprintf("The merchant’s server at %s was told %s (try %d)", hostOf(t), t.Kind, t.N)

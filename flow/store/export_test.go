@@ -76,6 +76,9 @@ func (r Reader) ChatPlans(ctx context.Context) (outbox, called string, err error
 // HeldBackPlan is how SQLite finds what is held for longest.
 func (r Reader) HeldBackPlan(ctx context.Context) (string, error) { return r.Plan(ctx, heldBackSQL, 1) }
 
+// SettledPlan is how SQLite finds the settlements of a session.
+func (r Reader) SettledPlan(ctx context.Context) (string, error) { return r.Plan(ctx, settledSQL, "") }
+
 // Plan is how SQLite goes about a query.
 func (r Reader) Plan(ctx context.Context, query string, args ...any) (plan string, err error) {
 	err = r.run.each(ctx, "EXPLAIN QUERY PLAN "+query, args, func(scan scanner) error {

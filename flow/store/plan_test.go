@@ -103,3 +103,15 @@ func TestTheOldestThatIsHeldIsFoundByAnIndex(t *testing.T) {
 		t.Errorf("%v:\n%s", err, plan)
 	}
 }
+
+// Which settlements a session's money is in is found from its payments, however many
+// payments and settlements there are.
+func TestTheSettlementsOfASessionAreFoundByIndexes(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t, store.Checkout))
+	plan, err := db.SettledPlan(t.Context())
+	for _, table := range []string{"p", "l", "i", "settlements"} {
+		if err != nil || !strings.Contains(plan, "SEARCH "+table+" USING INDEX ") {
+			t.Errorf("%s: %v:\n%s", table, err, plan)
+		}
+	}
+}

@@ -65,19 +65,24 @@ func (r Reader) settlement(ctx context.Context, where string, args ...any) (flow
 type SettlementFilter struct {
 	Project flow.ProjectID
 	Status  flow.SettlementStatus
-	From    time.Time // when it was made
-	Until   time.Time // exclusive
-	Before  string    // an id: only older settlements
+	Session flow.SessionID // that money of is in it
+	From    time.Time      // when it was made
+	Until   time.Time      // exclusive
+	Before  string         // an id: only older settlements
 	Limit   int
 }
 
+// linesOfSQL are the lines that a session's money is in settlements with.
+const linesOfSQL = ` FROM payments p JOIN ledger l ON l.payment = p.id JOIN settlement_items i ON i.kind = l.kind AND i.subject = l.subject
+ WHERE p.session = ? AND p.session <> '' AND l.payment <> '' AND i.settlement <> ''`
+
 const listSettlementsSQL = selectSettlementSQL + ` WHERE project = ? AND created_at > 0 AND (? = '' OR status = ?) AND (? = '' OR id < ?)
- AND created_at >= ? AND created_at < ? ORDER BY id DESC LIMIT ?`
+ AND (? = '' OR id IN (SELECT i.settlement` + linesOfSQL + `)) AND created_at >= ? AND created_at < ? ORDER BY id DESC LIMIT ?`
 
 // Settlements lists a project's settlements, newest first.
 func (r Reader) Settlements(ctx context.Context, f SettlementFilter) ([]flow.Settlement, error) {
 	return r.settlements(ctx, listSettlementsSQL, string(f.Project), string(f.Status), string(f.Status), f.Before, f.Before,
-		flow.Millis(f.From), cmp.Or(flow.Millis(f.Until), never), f.Limit)
+		string(f.Session), string(f.Session), flow.Millis(f.From), cmp.Or(flow.Millis(f.Until), never), f.Limit)
 }
 
 // OpenSettlements lists settlements that the bank has not said the last word
@@ -88,12 +93,28 @@ func (r Reader) OpenSettlements(ctx context.Context, after flow.SettlementID, li
 }
 
 func (r Reader) settlements(ctx context.Context, query string, args ...any) ([]flow.Settlement, error) {
-	return rowsOf(ctx, r.run, "read settlements", query, args, func(scan scanner) (b flow.Settlement, err error) {
-		var returned, created, sent, done int64
-		err = scan(&b.ID, &b.Project, &b.SettlesOn, &b.Status, &b.Amount, &b.Carried, &b.Lines, &b.To.BankCode, &b.BankName, &b.To.Number,
-			&b.To.Name, &b.Tries, &returned, &b.RailTransactionID, &b.Failure, &created, &sent, &done)
-		b.Returned, b.CreatedAt, b.SentAt, b.DoneAt = returned == 1, flow.FromMillis(created), flow.FromMillis(sent), flow.FromMillis(done)
-		return b, err
+	return rowsOf(ctx, r.run, "read settlements", query, args, func(scan scanner) (flow.Settlement, error) { return scanSettlement(scan) })
+}
+
+// scanSettlement reads a settlement's columns, and those that follow them.
+func scanSettlement(scan scanner, more ...any) (b flow.Settlement, err error) {
+	var returned, created, sent, done int64
+	err = scan(append([]any{
+		&b.ID, &b.Project, &b.SettlesOn, &b.Status, &b.Amount, &b.Carried, &b.Lines, &b.To.BankCode, &b.BankName, &b.To.Number,
+		&b.To.Name, &b.Tries, &returned, &b.RailTransactionID, &b.Failure, &created, &sent, &done,
+	}, more...)...)
+	b.Returned, b.CreatedAt, b.SentAt, b.DoneAt = returned == 1, flow.FromMillis(created), flow.FromMillis(sent), flow.FromMillis(done)
+	return b, err
+}
+
+const settledSQL = `SELECT ` + settlementColumns + `, net FROM settlements JOIN (SELECT i.settlement AS holds, CAST(SUM(i.net) AS BIGINT) AS net` + linesOfSQL + `
+ GROUP BY i.settlement) AS part ON holds = id WHERE created_at > 0 ORDER BY id`
+
+// Settled lists the settlements that a session's money is in, oldest first.
+func (r Reader) Settled(ctx context.Context, session flow.SessionID) ([]flow.SettlementShare, error) {
+	return rowsOf(ctx, r.run, "read the settlements of session "+string(session), settledSQL, []any{string(session)}, func(scan scanner) (s flow.SettlementShare, err error) {
+		s.Settlement, err = scanSettlement(scan, &s.Net)
+		return s, err
 	})
 }
 
