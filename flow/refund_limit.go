@@ -58,7 +58,7 @@ func Afford(p Payment, taken, balance Kobo, over Overdraft) error {
 		lacks += over.Own
 	}
 	covered := max(taken-lacks, 0)
-	refusal := Refuse(CodeRefundOverBalance, "Of payment %s, %s (%s kobo) of this refund would come out of your balance, which covers %s (%s kobo): the rest was paid out to you, or went back.",
+	refusal := Refuse(CodeRefundOverBalance, "Of payment %s, %s (%s kobo) of this refund would come out of your balance, which covers %s (%s kobo): the rest was paid out to you, or went back to payers or banks.",
 		p.ID, taken.Naira(), taken.Minor(), covered.Naira(), covered.Minor())
 	refusal.Details = map[string]string{"paymentId": string(p.ID), "coveredMinor": covered.Minor(), "neededMinor": taken.Minor()}
 	return refusal
