@@ -125,7 +125,7 @@ type Payment struct {
 	FeeBack           Kobo // of Fee, given back because the bank took all of the payment back
 	Resolution        Resolution
 	ResolvedAt        time.Time
-	ResolvedBy        string    // the id of a key, ByPolicy or ByClock
+	ResolvedBy        string    // the id of a key, of an account whose people decided in the console, ByPolicy or ByClock
 	ResolvedWhy       string    // in the words of who decided
 	ReturnsAt         time.Time // when what is set aside goes back by itself, zero for never
 }

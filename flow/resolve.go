@@ -1,6 +1,9 @@
 package flow
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Resolution is what was decided about money that did not fit.
 type Resolution string
@@ -45,6 +48,23 @@ type Return struct {
 func (p Payment) resolved(as Resolution, r Ruled) Payment {
 	p.Resolution, p.ResolvedBy, p.ResolvedAt, p.ResolvedWhy, p.ReturnsAt = as, r.By, r.At, r.Reason, time.Time{}
 	return p
+}
+
+// Decider says in words who decided about a payment: a person's name stands in the audit
+// log alone.
+func (p Payment) Decider() string {
+	switch by := p.ResolvedBy; {
+	case by == ByPolicy:
+		return "the policy of the session"
+	case by == ByClock:
+		return "the clock"
+	case strings.HasPrefix(by, PrefixKey):
+		return "the API key " + by
+	case strings.HasPrefix(by, PrefixAccount):
+		return "somebody in the console"
+	default:
+		return by
+	}
 }
 
 // held says whether money is held for the rest of it.

@@ -198,6 +198,7 @@ func TestActsOnASessionAskWhyAndAreKept(t *testing.T) {
 	w.wants(w.as(flow.RoleDeveloper).post(page+"/resolve", decide), http.StatusForbidden)
 	w.wants(support.post("/sessions/"+w.opened(w.ada, "")+"/resolve", decide), http.StatusNotFound)
 	w.wants(support.post(page+"/resolve", decide), http.StatusSeeOther)
+	w.wants(support.get(page), http.StatusOK, "By somebody in the console: "+why, "as somebody in the console decided: "+why)
 	w.wants(support.post(page+"/resolve", decide), http.StatusConflict, "decided about before")
 
 	w.wants(support.get(page), http.StatusOK, "Call back &lt;b&gt;at noon", "phone.reveal", "instructions.resend", "bank.ask", "event.resend", "payment.send_back", why, "returning")

@@ -234,7 +234,7 @@ func TestWhatWasDecidedMeanwhileDoesNotGoBack(t *testing.T) {
 		story, err := checkout.Timeline(t.Context(), w.service.Reader(), accepted.ID)
 		w.must(err)
 		if !slices.ContainsFunc(story, func(m checkout.Moment) bool {
-			return m.Who == "merchant" && strings.HasPrefix(m.What, "resolved wsp_pay_") && strings.HasSuffix(m.What, ": ACCEPTED") && m.Why == "by wsp_key_1: As agreed"
+			return m.Who == "merchant" && strings.HasPrefix(m.What, "resolved wsp_pay_") && strings.HasSuffix(m.What, ": ACCEPTED") && m.Why == "by wsp_key_1: As agreed" && strings.HasSuffix(m.Told, ", as the API key wsp_key_1 decided: As agreed.")
 		}) {
 			t.Errorf("nobody is told who decided: %+v", story)
 		}

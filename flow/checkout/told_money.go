@@ -188,7 +188,7 @@ func resolvedTold(p flow.Payment) string {
 	case flow.ByClock:
 		what += ", because nobody decided in time"
 	default:
-		what += ", as " + p.ResolvedBy + " decided"
+		what += ", as " + p.Decider() + " decided"
 	}
 	if p.ResolvedWhy != "" {
 		what += ": " + p.ResolvedWhy
