@@ -117,3 +117,22 @@ func TestAReceiptTellsWhatWentBack(t *testing.T) {
 		t.Errorf("%d pixels high, with nothing of what the bank took back: before both it was %d", got, whole)
 	}
 }
+
+// What was sent back and did not arrive is with us again: a receipt that says only that
+// it was sent would be held against its merchant.
+func TestAReceiptTellsWhatDidNotArrive(t *testing.T) {
+	d := openDesk(t)
+	height := func(refund string) int {
+		d.t.Helper()
+		got := d.ask("GET", sessions+"/"+d.ask("GET", refundsPath+"/"+refund, d.key, "").text("data.sessionId")+"/receipt.png", d.key, "")
+		d.want(got, http.StatusOK, nil)
+		picture, err := png.DecodeConfig(bytes.NewReader([]byte(got.body)))
+		must(t, err)
+		return picture.Height
+	}
+	arrived := d.refund().text("data.id")
+	d.refundBecomes(arrived, flow.RefundProcessed)
+	if was, got := height(arrived), height(d.bounced()); got != was+40 {
+		t.Errorf("%d pixels high, with nothing of what did not arrive: %d where it did", got, was)
+	}
+}

@@ -57,12 +57,16 @@ func (d *deciding) stands(co Checkout, p Payment) {
 	d.wentBack(co, p)
 }
 
-// wentBack says how much of money went back, and what is paid all the same.
+// wentBack says how much of money went back, and what is paid all the same; and
+// first how much of it did not arrive, for that waits for somebody.
 func (d *deciding) wentBack(co Checkout, p Payment) {
-	if p.Refunded == 0 {
+	if p.Bounced > 0 {
+		d.say("came_back", d.extra(co, News{Amount: p.Bounced}))
+	}
+	if p.SentBack() == 0 {
 		return
 	}
-	args := d.extra(co, News{Amount: p.Refunded})
+	args := d.extra(co, News{Amount: p.SentBack()})
 	if beside := p.apart() || p.Refunded <= p.Amount-p.Applied; beside && co.Session.Status == SessionPaid && !slices.Contains(co.Session.Exceptions, Reversed) {
 		args["paid"] = paidOf(co.Session).Naira()
 	}

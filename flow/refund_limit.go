@@ -4,6 +4,9 @@ package flow
 // less what the bank took and what is back or on its way already.
 func (p Payment) Refundable() Kobo { return max(p.Amount-p.Reversed-p.Refunded, 0) }
 
+// SentBack is how much of a payment is back with who paid it, or on its way there.
+func (p Payment) SentBack() Kobo { return p.Refunded - p.Bounced }
+
 // Gone is what of the money that a session was paid with went back, or is on its way,
 // and what the bank took back of it, in kobo. What was gone before it was paid, or came
 // beyond, is none of it, also where its merchant accepted that.

@@ -332,3 +332,24 @@ func TestTheMoneyThatCameIsListedWithWhatOfItIsGone(t *testing.T) {
 	})
 	w.wants(support.get(page), http.StatusOK, "Taken back by the bank: ₦6,000.00")
 }
+
+// Money that was sent and came back to us is neither with who paid it nor on its way there,
+// and whoever is asked about it reads so, until it is sent anew or was paid by hand.
+func TestWhatCameBackIsNotSaidToBeOnItsWay(t *testing.T) {
+	w := open(t)
+	id, refund := w.returned(w.ada)
+	support, page := w.as(flow.RoleSupport), "/sessions/"+id
+	shows := func(wants, not string) {
+		t.Helper()
+		got := support.get(page)
+		w.wants(got, http.StatusOK, wants)
+		if strings.Contains(got.body, not) {
+			t.Errorf("the page says %q", not)
+		}
+	}
+	shows("Sent, and came back to us: ₦1,000.00", "Gone back, or on its way")
+	shows("₦1,000 that was sent back did not arrive, and is with us again.", "Gone back, or on its way")
+	w.wants(support.post(page+"/by-hand", url.Values{"refund": {string(refund().ID)}, "reason": {"paid at the counter"}, "transfer": {"FT-77"}, "confirm": {"yes"}}), http.StatusSeeOther)
+	shows("Gone back, or on its way: ₦1,000.00", "came back to us:")
+	shows("₦1,000 of it went back to who paid it, or is on its way.", "with us again")
+}

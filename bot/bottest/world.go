@@ -132,7 +132,7 @@ func (s *Stage) banks(words []string, amount flow.Kobo) {
 		s.transfer(rail.Transfer{AccountNumber: s.account, Copies: 3}, 3)
 	case "pay-pending": // kobo, or what is asked for: it is on its way for three minutes
 		s.transfer(rail.Transfer{AccountNumber: s.account, Amount: amount, SenderName: "BOLA ADE", PendingMs: 180_000}, 0)
-	case "bank-sends": // what it was ordered to send, and tells of it
+	case "bank-sends": // what it was ordered to send, and tells of it; then that it came back, where it bounces
 		s.wait("1s")
 		s.notices(1)
 	case "pay-arrives": // the bank tells of what was on its way
@@ -156,8 +156,12 @@ func (s *Stage) banks(words []string, amount flow.Kobo) {
 		}
 		s.must(s.rail.CompleteCard(ctx, attempts[of-1].Reference, words[1]))
 		s.notices(1)
-	case "bank": // up or down
-		_, err := s.rail.SetConditions(ctx, rail.Conditions{Up: words[1] == "up"})
+	case "bank": // up or down; or up, and what it sends comes back
+		c := rail.Conditions{Up: words[1] != "down"}
+		if words[1] == "bounces" {
+			c.Refunds = rail.FateBounce
+		}
+		_, err := s.rail.SetConditions(ctx, c)
 		s.must(err)
 	}
 }

@@ -110,6 +110,14 @@ func standing(ctx context.Context, r store.Reader, s flow.Session, at time.Time)
 		m.What += fmt.Sprintf(", %s of it sent back", back.Naira())
 		m.Told += fmt.Sprintf(" %s of it went back to who paid it, or is on its way.", back.Naira())
 	}
+	var bounced flow.Kobo
+	for _, p := range payments {
+		bounced += p.Bounced
+	}
+	if bounced > 0 {
+		m.What += fmt.Sprintf(", %s of what was sent came back", bounced.Naira())
+		m.Told += fmt.Sprintf(" %s that was sent back did not arrive, and is with us again.", bounced.Naira())
+	}
 	if taken > 0 {
 		m.What += fmt.Sprintf(", %s taken back by the bank", taken.Naira())
 		m.Told += fmt.Sprintf(" The bank took %s back.", taken.Naira())
