@@ -204,6 +204,7 @@ func (c *Console) withMoments(ctx context.Context, service *checkout.Service, wh
 	if err != nil {
 		return out, err
 	}
+	moments, end := moments[:len(moments)-1], moments[len(moments)-1] // how it stands
 	notes, err := service.Notes(ctx, out.Session.Project, id)
 	if err != nil {
 		return out, err
@@ -231,6 +232,10 @@ func (c *Console) withMoments(ctx context.Context, service *checkout.Service, wh
 		}
 	}
 	slices.SortStableFunc(moments, func(a, b checkout.Moment) int { return a.At.Compare(b.At) })
+	if n := len(moments); n > 0 && moments[n-1].At.After(end.At) { // also after what people did since
+		end.At = moments[n-1].At
+	}
+	moments = append(moments, end)
 	if out.Cut = len(moments) > storyShown; out.Cut {
 		moments = moments[len(moments)-storyShown:]
 	}

@@ -380,3 +380,33 @@ func TestASessionsPageIsLive(t *testing.T) {
 	w.wants(support.post("/sessions/"+id+"/note", url.Values{"note": {"said & done"}}), http.StatusSeeOther)
 	w.shows(lines, "said &amp; done")
 }
+
+// Money goes back because somebody wanted that: the story says who and why, also where the
+// bank refused, after which nothing is decided about it any more. How a session stands is
+// the end of its story, whatever people did there since.
+func TestAStoryTellsWhoWantedMoneySentBack(t *testing.T) {
+	w := open(t)
+	if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true, Refunds: rail.FateReject}); err != nil {
+		t.Fatal(err)
+	}
+	id, paid := w.money(w.ada, 600_000)
+	for i, asks := range []struct{ path, body string }{
+		{"/v1/payments/" + string(paid.ID) + "/resolve", `{"action":"refund","reason":"nobody wants it"}`},
+		{"/v1/refunds", `{"paymentId":"` + string(paid.ID) + `","amount":70000,"reason":"one shirt was sold out."}`},
+	} {
+		if got := w.ask(http.MethodPost, asks.path, w.ada.secret, asks.body); got.status >= 300 {
+			t.Fatal(got.status, got.body)
+		}
+		w.until("it is refused", func() bool {
+			list, err := w.dbs[flow.Test].Refunds(t.Context(), store.RefundFilter{Project: w.ada.project.ID, Session: flow.SessionID(id), Status: flow.RefundFailed, Limit: 9})
+			return err == nil && len(list) == i+1
+		})
+	}
+	support, page := w.as(flow.RoleSupport), "/sessions/"+id
+	w.wants(support.post(page+"/note", url.Values{"note": {"She was called."}}), http.StatusSeeOther)
+	got := support.get(page)
+	w.wants(got, http.StatusOK, "₦700 is to go back to who paid it, because the merchant’s own program asked for that: one shirt was sold out.<", "₦1,000 is to go back to who paid it, because that was decided: nobody wants it.")
+	if strings.Index(got.body, "As it stands") < strings.Index(got.body, "She was called.") {
+		t.Error("the story goes on after its end")
+	}
+}

@@ -244,7 +244,17 @@ func matchedMoney(ctx context.Context, r store.Reader, session flow.Session, att
 	if err != nil || len(payments) == 0 {
 		return nil, err
 	}
-	story := make([]Moment, 0, len(payments))
+	refunds, err := r.Refunds(ctx, store.RefundFilter{Project: session.Project, Session: session.ID, Limit: maxNotes})
+	if err != nil {
+		return nil, err
+	}
+	story := make([]Moment, 0, len(payments)+len(refunds))
+	for _, b := range refunds {
+		decided := slices.ContainsFunc(payments, func(p flow.Payment) bool { return p.ID == b.Payment && p.Resolution == flow.ResolvedRefunded })
+		if b.Origin == flow.OriginMerchant || !decided { // which is told with what was decided
+			story = append(story, wantedBack(b))
+		}
+	}
 	for _, p := range payments {
 		why := fmt.Sprintf("%s; value time %s, session until %s", meantBy(p, session.Policy), flow.Stamp(p.PaidAt), flow.Stamp(session.ExpiresAt))
 		var by flow.Attempt
@@ -258,6 +268,15 @@ func matchedMoney(ctx context.Context, r store.Reader, session flow.Session, att
 		}
 	}
 	return story, nil
+}
+
+// wantedBack tells who wanted money sent back, and why.
+func wantedBack(b flow.Refund) Moment {
+	who := "merchant"
+	if b.Origin == flow.OriginPolicy || b.Origin == flow.OriginClock {
+		who = "till"
+	}
+	return Moment{At: b.CreatedAt, Who: who, What: fmt.Sprintf("refund of %s wanted: %s, %s", b.Amount.Naira(), b.Origin, b.ID), Why: b.Reason, Told: wantedTold(b)}
 }
 
 // decidedAbout tells what was decided about set-aside money, and by whom.

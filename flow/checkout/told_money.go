@@ -196,6 +196,25 @@ func resolvedTold(p flow.Payment) string {
 	return what + "."
 }
 
+// wantedTold tells who wanted money sent back.
+func wantedTold(b flow.Refund) string {
+	told := "is to go back to who paid it"
+	switch b.Origin {
+	case flow.OriginMerchant:
+		told += ", because the merchant’s own program asked for that"
+	case flow.OriginPolicy:
+		told += ", because the policy of the session says so"
+	case flow.OriginClock:
+		told += ", because nobody decided in time"
+	case flow.OriginResolve:
+		told += ", because that was decided"
+	}
+	if b.Reason != "" {
+		told += ": " + b.Reason
+	}
+	return b.Amount.Naira() + " " + strings.TrimRight(told, ". ") + "."
+}
+
 // postedTold tells one line of the books.
 func postedTold(e flow.Entry, line flow.Posting) string {
 	amount, more := line.Amount.Naira(), line.Amount > 0

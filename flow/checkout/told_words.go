@@ -59,7 +59,7 @@ func stateTold(s flow.TalkState) string {
 	case flow.Paid:
 		return "all is paid"
 	case flow.Review:
-		return "money waits for somebody’s decision"
+		return "somebody has to look at the money"
 	case flow.Closed:
 		return "this payment is over in the chat"
 	}
