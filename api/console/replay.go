@@ -48,12 +48,15 @@ type replayView struct {
 
 // replaySession is GET /sessions/{id}/replay.
 func (c *Console) replaySession(v *visit) error {
-	id := flow.SessionID(v.http.Params("id"))
-	session, rows, err := v.service.ChatsOf(v.ctx, v.project.ID, id)
+	s, err := v.session()
 	if err != nil {
 		return err
 	}
-	data := replayView{Session: session, Chats: rows, Command: "bin/till replay " + string(id) + " --verify"}
+	session, rows, err := v.service.ChatsOf(v.ctx, s.Project, s.ID)
+	if err != nil {
+		return err
+	}
+	data := replayView{Session: session, Chats: rows, Command: "bin/till replay " + string(s.ID) + " --verify"}
 	if len(rows) == 0 {
 		return v.show("replay", "Replay", data)
 	}

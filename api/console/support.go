@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,12 +147,16 @@ func (v *visit) projectName(id flow.ProjectID) string {
 }
 
 // session reads the session that an address names. One of another project's is
-// not there, but for operators who look at all projects.
+// not there, but for operators who look at all projects; of one that can be chosen it is
+// said which.
 func (v *visit) session() (flow.Session, error) {
 	id := v.http.Params("id")
 	s, err := v.service.Reader().Session(v.ctx, flow.SessionID(id))
 	if err == nil && v.project.ID != "" && s.Project != v.project.ID {
 		err = flow.Refuse(flow.CodeNotFound, "There is no session %q.", id)
+		if slices.ContainsFunc(v.projects, func(p flow.Project) bool { return p.ID == s.Project }) {
+			err = flow.Refuse(flow.CodeNotFound, "It is of %s, and you look at %s. Choose the other at the top of this page: Look there.", v.named(s.Project), v.named(v.project.ID))
+		}
 	}
 	return s, err
 }
