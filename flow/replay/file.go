@@ -38,6 +38,7 @@ type header struct {
 	Format   string      `json:"format"`
 	Chat     flow.ChatID `json:"chat"`
 	Redacted bool        `json:"redacted"`
+	Part     bool        `json:"part,omitempty"`
 }
 
 type chained struct {
@@ -65,7 +66,7 @@ func Export(w io.Writer, r Recording, redacted bool) error {
 		}
 		return nil
 	}
-	h := header{Format: format, Chat: r.Chat, Redacted: redacted}
+	h := header{Format: format, Chat: r.Chat, Redacted: redacted, Part: r.Part}
 	if err := write(h); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func Import(in io.Reader) (Recording, bool, error) {
 	if !scan.Scan() || strict(scan.Bytes(), &h) != nil || h.Format != format {
 		return Recording{}, false, fmt.Errorf("%w: its first line does not say %q", ErrFile, format)
 	}
-	r := Recording{Chat: h.Chat}
+	r := Recording{Chat: h.Chat, Part: h.Part}
 	hash, err := link("", h)
 	if err != nil {
 		return r, false, err
@@ -161,7 +162,7 @@ func strict(text []byte, v any) error {
 // agents wrote: only how it was understood stays, and of that a replay decides the
 // same.
 func Redact(r Recording) (Recording, error) {
-	out := Recording{Chat: r.Chat}
+	out := Recording{Chat: r.Chat, Part: r.Part}
 	for _, l := range r.Lines {
 		if !slices.Contains([]string{Heard, News, Decided, Sent, Delivered, Read, Failed}, l.Kind) {
 			continue // what the bank and the webhooks said is not decided on again

@@ -53,6 +53,7 @@ type Text struct {
 type Recording struct {
 	Chat  flow.ChatID
 	Lines []Line // by Seq
+	Part  bool   // what others' payments did to the chat is left out
 }
 
 // turn is one turn of a recording: its cause, and what came of it.

@@ -31,7 +31,7 @@ func Part(r Recording, own Owned) (Recording, error) {
 	if !slices.ContainsFunc(r.Lines, func(l Line) bool { return !whole(l) || mentions(l.Data, own) }) {
 		return r, nil
 	}
-	out := Recording{Chat: r.Chat}
+	out := Recording{Chat: r.Chat, Part: true}
 	for _, l := range r.Lines {
 		if l.Session == "" || !own(l.Session) {
 			continue

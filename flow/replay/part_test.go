@@ -1,7 +1,9 @@
 package replay_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +64,23 @@ func TestAPartOfAChatHoldsOneMerchantsPaymentsAlone(t *testing.T) {
 				t.Errorf("the part of %s holds %q: %s", side.own, hidden, text)
 			}
 		}
+	}
+	part, err := replay.Part(rec, func(id flow.SessionID) bool { return id == "wsp_sess_1" })
+	if err == nil {
+		part, err = replay.Redact(part)
+	}
+	var file bytes.Buffer
+	if err == nil {
+		err = replay.Export(&file, part, true)
+	}
+	if err == nil {
+		part, _, err = replay.Import(&file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err := replay.Verify(part, words); !errors.Is(err, replay.ErrPart) { // it lacks what others' payments did to the chat, and would be said to differ
+		t.Errorf("a part is decided again: %+v, %v", report, err)
 	}
 	if part, err := replay.Part(alone, func(id flow.SessionID) bool { return id == "wsp_sess_1" }); err != nil || len(part.Lines) != len(alone.Lines) {
 		t.Errorf("a chat of one merchant is cut: %d of %d lines, %v", len(part.Lines), len(alone.Lines), err)

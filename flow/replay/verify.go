@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -67,11 +68,18 @@ func (r Report) Worst() Verdict {
 	return worst
 }
 
+// ErrPart says that a recording cannot be decided again.
+var ErrPart = errors.New("it is one merchant's part of a chat in which others' payments are spoken of too, and cannot be decided again: verify the session beside its data")
+
 // Verify decides every turn of a recording again, each on the state that the
 // replay itself came to, and stops where that state is not the recorded one.
-// An error means that the recording cannot be read, not that it differs.
+// An error means that the recording cannot be read, or is but a part, not that it
+// differs.
 func Verify(r Recording, words Words) (Report, error) {
 	report := Report{Chat: r.Chat}
+	if r.Part {
+		return report, ErrPart
+	}
 	turns, err := r.turns()
 	if err != nil {
 		return report, err
