@@ -13,7 +13,10 @@ const maxStands = 3
 // special to tell, or nobody's session to tell it of.
 func Answer(co Checkout, p Payment, lang Lang, now time.Time) (Say, bool) {
 	d := deciding{turn: Turn{Now: now}}
-	if d.stands(co, p); len(d.says) == 0 && co.Session.ID != "" && p.Match != Unmatched {
+	if p.Reversed < p.Amount { // of what is all gone the payer hears to wait for an answer, and this is one
+		d.stands(co, p)
+	}
+	if len(d.says) == 0 && co.Session.ID != "" && p.Match != Unmatched {
 		d.gone(co, p.Reversed)
 	}
 	if len(d.says) == 0 {

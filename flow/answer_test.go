@@ -17,6 +17,7 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 	back.Policy.Underpayment = "refund"
 	paid := s
 	paid.Status, paid.AmountPaid = flow.SessionPaid, 500_000
+	lost := paid.With(flow.Reversed)
 	for name, c := range map[string]struct {
 		session flow.Session
 		payment flow.Payment
@@ -33,7 +34,7 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 		"twice":          {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Unapplied: 500_000}, "paid_twice", map[string]string{"extra": "₦5,000"}},
 		"it goes back":   {over, flow.Payment{Match: flow.Late, Amount: 500_000, Refunded: 500_000, Resolution: flow.ResolvedRefunded}, "went_back", map[string]string{"extra": "₦5,000"}},
 		"it is accepted": {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Applied: 500_000, Resolution: flow.ResolvedAccepted}, "kept", map[string]string{"extra": "₦5,000"}},
-		"taken back":     {s, flow.Payment{Match: flow.Matched, Amount: 500_000, Reversed: 500_000}, "reversed", nil},
+		"taken back":     {s, flow.Payment{Match: flow.Matched, Amount: 500_000, Reversed: 500_000}, "taken_back", map[string]string{"extra": "₦5,000", "paid": ""}}, // who sends that is the one to answer
 		"taken back before all was paid otherwise": {
 			paid, flow.Payment{Match: flow.Partial, Amount: 200_000, Reversed: 200_000}, "taken_back", map[string]string{"extra": "₦2,000"},
 		},
@@ -41,7 +42,7 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 			paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000, Reversed: 100_000}, "taken_back", map[string]string{"extra": "₦1,000"},
 		},
 		"late, and taken back from what was paid": {
-			paid, flow.Payment{Match: flow.Late, Amount: 500_000, Applied: 500_000, Reversed: 500_000, Resolution: flow.ResolvedAccepted}, "reversed", nil,
+			lost, flow.Payment{Match: flow.Late, Amount: 500_000, Applied: 500_000, Reversed: 500_000, Resolution: flow.ResolvedAccepted}, "taken_back", map[string]string{"extra": "₦5,000", "paid": ""},
 		},
 		"what fits": {paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000}, "", nil},
 		"nobody's":  {flow.Session{}, flow.Payment{Match: flow.Unmatched, Amount: 1, Unapplied: 1}, "", nil},
