@@ -136,3 +136,27 @@ func TestEveryPostOfTheTableIsDoneOnce(t *testing.T) {
 		t.Errorf("a transfer that was asked for twice with one key was booked %d times", n)
 	}
 }
+
+// What was done before its project was stopped is answered by its Idempotency-Key
+// all the same: whoever lost the answer would take it for refused, and do it once
+// more when the project goes on.
+func TestWhatWasDoneIsAnsweredThoughItsProjectIsStopped(t *testing.T) {
+	d := openDesk(t)
+	all := d.doubles()
+	once := func(path string) reply {
+		one := all[path]
+		return d.ask("POST", one.path, one.key, one.body, http.Header{"Idempotency-Key": {"of " + path}})
+	}
+	done := map[string]reply{}
+	for path := range all {
+		done[path] = once(path)
+	}
+	_, err := d.board.Move(t.Context(), flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(d.project.ID), To: flow.MerchantStopped, By: "ops"})
+	must(t, err)
+	d.want(d.ask("POST", sessions, d.key, good), http.StatusForbidden, map[string]string{"error.code": "project_suspended"})
+	for path, first := range done {
+		if again := once(path); first.status >= http.StatusMultipleChoices || again.status != first.status || again.body != first.body {
+			t.Errorf("%s: %d %s\nagain: %d %s", path, first.status, first.body, again.status, again.body)
+		}
+	}
+}

@@ -39,6 +39,7 @@ type desk struct {
 	base   string
 	wire   *sandbox.Rail
 	db     *store.DB
+	board  *checkout.Board
 	verify *checkout.Verifications
 	stop   func() // ends the look-ups, as a shutdown does
 
@@ -63,7 +64,8 @@ func openHastyDesk(t *testing.T, patience time.Duration) *desk {
 	sender := hooks.New(hooks.Config{AllowLoopback: true, Now: time.Now})
 	t.Cleanup(sender.Close)
 	cfg := s.parts
-	cfg.DB, cfg.Rail, cfg.Log = d.db, line(patience), s.server.cfg.Log
+	d.board = checkout.NewBoard(d.db, s.now, s.now, s.server.cfg.Log)
+	cfg.DB, cfg.Board, cfg.Rail, cfg.Log = d.db, d.board, line(patience), s.server.cfg.Log
 	cfg.Known = func(ctx context.Context, id flow.ProjectID) (bool, error) {
 		return s.server.cfg.Accounts.Known(ctx, id, flow.Test)
 	}

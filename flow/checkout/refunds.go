@@ -25,9 +25,6 @@ type NewRefund struct {
 // right after. Errors: project_suspended, resource_not_found,
 // refund_exceeds_payment, refund_exceeds_balance, idempotency_key_reused.
 func (s *Service) Refund(ctx context.Context, n NewRefund, c Call) (Answer, error) {
-	if err := s.admitted(c.Project); err != nil {
-		return Answer{}, err
-	}
 	return s.refundCall(ctx, c, "refund a payment", func(w *saving) (flow.Refund, error) {
 		p, amount, err := w.refunded(n, c.Project)
 		if err != nil {
@@ -64,9 +61,6 @@ func (w *saving) afforded(p flow.Payment, taken flow.Kobo) error {
 // refund_not_retryable, refund_exceeds_payment, refund_exceeds_balance,
 // idempotency_key_reused.
 func (s *Service) RetryRefund(ctx context.Context, id flow.RefundID, key string, c Call) (Answer, error) {
-	if err := s.admitted(c.Project); err != nil {
-		return Answer{}, err
-	}
 	return s.refundCall(ctx, c, "retry a refund", func(w *saving) (flow.Refund, error) { return w.retryRefund(c.Project, id, key) })
 }
 
@@ -95,6 +89,9 @@ func (w *saving) retryRefund(project flow.ProjectID, id flow.RefundID, key strin
 // with that.
 func (s *Service) refundCall(ctx context.Context, c Call, doing string, do func(*saving) (flow.Refund, error)) (Answer, error) {
 	return s.effect(ctx, c, doing, func(w *saving) (Answer, error) {
+		if err := s.admitted(c.Project); err != nil {
+			return Answer{}, err
+		}
 		r, err := do(w)
 		if err != nil {
 			return Answer{}, err

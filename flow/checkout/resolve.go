@@ -22,10 +22,10 @@ type NewResolution struct {
 // Errors: project_suspended, resource_not_found, payment_not_resolvable,
 // idempotency_key_reused.
 func (s *Service) Resolve(ctx context.Context, id flow.PaymentID, n NewResolution, c Call) (Answer, error) {
-	if err := s.admitted(c.Project); err != nil {
-		return Answer{}, err
-	}
 	return s.effect(ctx, c, "resolve a payment", func(w *saving) (Answer, error) {
+		if err := s.admitted(c.Project); err != nil {
+			return Answer{}, err
+		}
 		p, err := w.tx.PaymentOf(w.ctx, c.Project, id)
 		if err != nil {
 			return Answer{}, err

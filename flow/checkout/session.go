@@ -13,9 +13,6 @@ import (
 // Open creates a session. No bank is called. Errors: project_suspended,
 // duplicate_reference, whatsapp_unavailable (chat mode), idempotency_key_reused.
 func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error) {
-	if err := s.admitted(c.Project); err != nil {
-		return Answer{}, err
-	}
 	number := ""
 	if n.Mode == flow.InChat {
 		number = s.number()
@@ -38,6 +35,9 @@ func (s *Service) Open(ctx context.Context, n NewSession, c Call) (Answer, error
 		}
 		if err != nil || before != nil && before.Status != 0 {
 			answer = answeredBefore(before)
+			return err
+		}
+		if err := s.admitted(c.Project); err != nil {
 			return err
 		}
 		if n.Mode == flow.InChat && number == "" {
@@ -185,9 +185,6 @@ func (w *saving) answer(session flow.Session, c Call) (Answer, error) {
 // session, or an existing one of the project. It waits for the bank. A call
 // with a key that was cut off is taken up where it stood.
 func (s *Service) OpenCharge(ctx context.Context, n NewSession, existing flow.SessionID, c Call) (Answer, error) {
-	if err := s.admitted(c.Project); err != nil {
-		return Answer{}, err
-	}
 	done, err := s.calls.alone(c)
 	if err != nil {
 		return Answer{}, err
@@ -210,6 +207,9 @@ func (s *Service) openCharge(ctx context.Context, n NewSession, existing flow.Se
 		kept, err := w.begun(c)
 		if err != nil || kept != nil && kept.Status != 0 {
 			answer = answeredBefore(kept)
+			return err
+		}
+		if err := s.admitted(c.Project); err != nil {
 			return err
 		}
 		if number == "" {
