@@ -21,9 +21,6 @@ func (w *saving) begin(id flow.SessionID, ask flow.Ask, hand bool) (a flow.Attem
 	if err != nil {
 		return flow.Attempt{}, false, err
 	}
-	if err := w.s.admitted(session.Project); err != nil {
-		return flow.Attempt{}, false, err
-	}
 	attempts, err := w.tx.Attempts(w.ctx, id)
 	if err != nil {
 		return flow.Attempt{}, false, err
@@ -37,8 +34,11 @@ func (w *saving) begin(id flow.SessionID, ask flow.Ask, hand bool) (a flow.Attem
 		return flow.Attempt{}, false, err
 	}
 	a, change, err := flow.Begin(session, attempts, ask, w.s.served(session.Project), w.now)
-	if err != nil || len(change.Attempts) == 0 {
-		return a, false, err
+	if err != nil { // where the merchant is stopped, all but the instructions that are out
+		return a, false, cmp.Or(w.s.admitted(session.Project), err)
+	}
+	if len(change.Attempts) == 0 {
+		return a, false, nil
 	}
 	if err := w.save(change, session); err != nil {
 		return flow.Attempt{}, false, err

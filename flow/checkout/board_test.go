@@ -291,6 +291,31 @@ func TestAStoppedMerchant(t *testing.T) {
 	})
 }
 
+// Instructions that are out take money while a merchant is stopped, and are given
+// again to whoever asks for them: its payer chose the only number of the menu, and
+// was told to choose it once more.
+func TestInstructionsThatAreOutWhileAMerchantIsStopped(t *testing.T) {
+	each(t, func(w *world) {
+		t := w.t
+		open, chat := w.session(flow.Headless), w.session(flow.InChat)
+		_, paying, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.BankTransfer})
+		w.must(err)
+		w.hear("ada", code(chat))
+		w.hear("ada", method(flow.BankTransfer))
+		moves(t, w.db, flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(project), To: flow.MerchantStopped})
+		w.must(w.board.Refresh(t.Context()))
+		if _, again, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.BankTransfer}); err != nil || again.ID != paying.ID {
+			t.Errorf("over REST: %+v, %v", again, err)
+		}
+		w.comes(chat.ID, 200_000)
+		w.hear("ada", method(flow.BankTransfer))
+		account := w.attempts(chat.ID)[0].Instructions.AccountNumber
+		if got := w.texts("ada"); !slices.Equal(got[len(got)-4:], []string{"part_paid", "transfer_how", account, "wait_menu"}) {
+			t.Errorf("in the chat: %q", got)
+		}
+	})
+}
+
 // Who is suspended in live gets as little as who is stopped, is not paid out, and
 // cannot say another account. In test nothing is in its way.
 func TestASuspendedMerchant(t *testing.T) {
