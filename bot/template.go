@@ -11,7 +11,8 @@ import (
 type template [][]part
 
 // part is a literal text (no name), a placeholder (a name), or a stretch that
-// is left out when the name is empty (a name and what is inside).
+// is left out when the name is empty, or all of several (a name, with | between
+// several, and what is inside).
 type part struct {
 	text   string
 	name   string

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -115,7 +116,7 @@ func (f filling) fill(parts []part) string {
 			b.WriteString(p.text)
 		case p.inner == nil:
 			b.WriteString(f.value(p.name, p.format))
-		case f.given(p.name):
+		case slices.ContainsFunc(strings.Split(p.name, "|"), f.given):
 			b.WriteString(f.fill(p.inner))
 		}
 	}

@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,10 +80,29 @@ It is paid.`},
 Try again or pay another way:
 2 USSD
 0 Cancel`},
+		{flow.Say{Key: "declined", Args: shop("reason", "insufficient funds")}, `Your bank did not accept the payment of ₦5,000 to Ada Stores: insufficient funds.
+0 Cancel`},
 		{flow.Say{Key: "no_such_key", Args: shop()}, ""},
 	} {
 		if got := w.Render(c.say, noon); got != c.want {
 			t.Errorf("%s says\n%s\nwant\n%s", c.say.Key, got, c.want)
+		}
+	}
+}
+
+// Nobody is asked to choose where there is nothing to choose, as when their merchant
+// is stopped: the next message says so.
+func TestNobodyIsAskedToChooseNothing(t *testing.T) {
+	w := words(t)
+	for _, lang := range flow.Langs() {
+		for _, key := range []string{"declined", "lapsed", "switch", "part_paid"} {
+			lines := func(more ...string) []string {
+				return strings.Split(w.Render(flow.Say{Lang: lang, Key: key, Args: shop(append(more, "paid", "₦2,000", "left", "₦3,000")...)}, noon), "\n")
+			}
+			menu, none := lines("card", "yes"), lines()
+			if at := len(menu) - 3; !slices.Equal(none, slices.Delete(menu, at, at+2)) {
+				t.Errorf("%s: %s says %q", lang, key, none)
+			}
 		}
 	}
 }
