@@ -194,6 +194,15 @@ func id(s string) string {
 	return s
 }
 
+// eachLine is a text, each line of it without what line takes away.
+func eachLine(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = line(lines[i], len(lines[i]))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // line is a text as one line of at most limit runes, without what cannot be
 // seen and could change how its surroundings look.
 func line(text string, limit int) string {

@@ -90,3 +90,17 @@ func TestAReplayShowsWhatWasSentAndByWhom(t *testing.T) {
 		}
 	}
 }
+
+// What an agent writes arrives whole and line by line: an account number, or what to
+// do next, stands where they put it.
+func TestAnAgentsWordsArriveAsTheyWereWritten(t *testing.T) {
+	s := newStage(t, nil, func() {})
+	s.World("session", "500000")
+	s.Turn(bottest.First, "Pay CODE")
+	s.Turn(bottest.First, "9")
+	s.World("agent", "claim")
+	said := "Good day.\n\n1. Open the app of your bank.\n2. " + strings.Repeat("Look for the transfer. ", 150) + "It is there." + "\nThank you."
+	if got := s.World("agent", "reply", said); !slices.Contains(got, said) {
+		t.Errorf("%d characters arrive as %q", len(said), got)
+	}
+}

@@ -27,9 +27,10 @@ const (
 	formatLeft  = "left"  // 30 minutes
 	formatFull  = "full"  // 21 Nov 2026, 4:12 pm WAT
 	formatLabel = "label" // the value's name in this language
+	formatLines = "lines" // all of it, line by line
 )
 
-var formats = []string{formatNone, formatClock, formatLeft, formatFull, formatLabel}
+var formats = []string{formatNone, formatClock, formatLeft, formatFull, formatLabel, formatLines}
 
 var errTemplate = errors.New("not a template")
 

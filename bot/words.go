@@ -146,6 +146,8 @@ func (f filling) value(name, format string) string {
 			return label
 		}
 		return line(value, maxArg)
+	case formatLines:
+		return strings.TrimSpace(eachLine(value))
 	}
 	at, err := time.Parse(time.RFC3339, value)
 	if err != nil {
