@@ -104,3 +104,32 @@ test("a search is kept under a name, and taken away as a file", async () => {
   await page.context().close();
   assert.deepEqual(web.faults.splice(0), []);
 });
+
+test("a button that is pressed twice while its answer is on the way is pressed once", async () => {
+  const page = await web.page();
+  page.on("dialog", (d) => d.accept());
+  const { id } = await till.api("POST", checkout, { amount: 450000, customerEmail: "payer@example.com" });
+  await enter(page, till, "owner", `/sessions/${id}`);
+  await page.goto(`${till.url}/sessions/${id}`);
+  let sent = 0, pressed;
+  const twice = new Promise((done) => { pressed = done; });
+  await page.route("**/cancel", async (route) => { // the server does each, and its answer takes until the button was pressed again
+    sent++;
+    const response = await route.fetch({ maxRedirects: 0 });
+    await twice;
+    await route.fulfill({ response }).catch(() => {}); // the browser may wait for the other one by now
+  });
+  const form = page.locator(`form[action="/sessions/${id}/cancel"]`);
+  await page.locator("details", { has: form }).evaluateAll((all) => all.forEach((d) => { d.open = true; }));
+  await form.getByLabel("Why").fill("The order was withdrawn");
+  await form.getByRole("checkbox").check();
+  const { x, y, width, height } = await form.getByRole("button").boundingBox();
+  await page.mouse.click(x + width / 2, y + height / 2);
+  await until("it is sent", () => sent > 0);
+  await page.mouse.click(x + width / 2, y + height / 2);
+  pressed();
+  await page.getByText("The session is cancelled.").waitFor();
+  assert.equal(sent, 1);
+  await page.context().close();
+  assert.deepEqual(web.faults.splice(0), []);
+});

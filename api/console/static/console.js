@@ -24,10 +24,16 @@
   window.addEventListener("resize", offerScroll);
   document.addEventListener("live", offerScroll);
 
-  // Buttons that ask before they do: data-sure holds the question.
+  // Buttons that ask before they do: data-sure holds the question. What a double click
+  // orders once more is not sent: that it was done already would be all that the page
+  // says. Who waits for an answer for longer may press again.
+  const sent = new WeakSet();
   document.addEventListener("submit", (e) => {
-    const sure = e.submitter?.dataset.sure || e.target.dataset.sure;
-    if (sure && !window.confirm(sure)) e.preventDefault();
+    const form = e.target, sure = e.submitter?.dataset.sure || form.dataset.sure;
+    if (sent.has(form) || sure && !window.confirm(sure)) { e.preventDefault(); return; }
+    if (form.method !== "post") return;
+    sent.add(form);
+    setTimeout(() => sent.delete(form), 5000);
   });
 
   // Live parts: the server sends the part anew whenever it changed. A stream ends
