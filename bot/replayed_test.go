@@ -104,3 +104,28 @@ func TestAnAgentsWordsArriveAsTheyWereWritten(t *testing.T) {
 		t.Errorf("%d characters arrive as %q", len(said), got)
 	}
 }
+
+// What somebody can tell a payer by hand is in the language of the one who paid, also where
+// another payer of the same session speaks another.
+func TestAnAnswerIsInTheLanguageOfWhoPaid(t *testing.T) {
+	s := newStage(t, nil, func() {})
+	s.World("session", "500000")
+	s.Turn(bottest.First, "Pay CODE")
+	s.Turn(bottest.First, "1")
+	s.World("pay", "200000")
+	for _, words := range []string{"Pay CODE", "8", "23", "1"} {
+		s.Turn("person-2", words)
+	}
+	s.World("pay", "400000")
+	rec, _ := s.Recording(bottest.First)
+	answers, err := s.Service.Explain(t.Context(), "wsp_prj_1", rec.Lines[0].Session)
+	must(t, err)
+	if len(answers) != 1 {
+		t.Fatalf("%d answers: %v", len(answers), answers)
+	}
+	for _, text := range answers {
+		if !strings.HasPrefix(text, "Kuɗin da ya iso ga Ada Stores ya wuce ₦5,000 da ₦1,000.") {
+			t.Errorf("who chose Hausa is told %q", text)
+		}
+	}
+}

@@ -121,13 +121,17 @@ func (s *Service) Explain(ctx context.Context, project flow.ProjectID, id flow.S
 	if err != nil || len(v.Payments) == 0 {
 		return nil, err
 	}
-	lang, err := languageOf(ctx, r, id)
+	rows, err := r.Watchers(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	now, out := s.cfg.Now(), map[flow.PaymentID]string{}
 	co := flow.Look(session, v.Attempts, v.Payments, v.Offers)
 	for _, p := range v.Payments {
+		lang, err := languageOf(ctx, r, rows, v.Attempts, p)
+		if err != nil {
+			return nil, err
+		}
 		if say, ok := flow.Answer(co, p, lang, now); ok {
 			out[p.ID] = s.cfg.Words(say, now)
 		}
@@ -135,13 +139,16 @@ func (s *Service) Explain(ctx context.Context, project flow.ProjectID, id flow.S
 	return out, nil
 }
 
-// languageOf is the language that a session's payer chose, "" for none.
-func languageOf(ctx context.Context, r store.Reader, id flow.SessionID) (flow.Lang, error) {
-	rows, err := r.Watchers(ctx, id)
-	if err != nil || len(rows) == 0 || rows[0].Decided == 0 {
-		return "", err
+// languageOf is the language that whoever paid chose, "" for none; of money that came in
+// no chat it is that of the first who opened the session.
+func languageOf(ctx context.Context, r store.Reader, rows []store.ChatRow, attempts []flow.Attempt, p flow.Payment) (flow.Lang, error) {
+	i := slices.IndexFunc(rows, func(row store.ChatRow) bool {
+		return slices.ContainsFunc(attempts, func(a flow.Attempt) bool { return a.ID == p.Attempt && a.Chat == row.ID })
+	})
+	if i = max(i, 0); len(rows) == 0 || rows[i].Decided == 0 {
+		return "", nil
 	}
-	chat, err := logged(ctx, r, rows[0])
+	chat, err := logged(ctx, r, rows[i])
 	return chat.Lang, err
 }
 
