@@ -261,6 +261,11 @@ func TestAStoppedMerchant(t *testing.T) {
 		open, chat := w.session(flow.Headless), w.session(flow.InChat)
 		_, _, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.BankTransfer})
 		w.must(err)
+		part := w.session(flow.InChat)
+		w.hear("bola", code(part))
+		w.hear("bola", method(flow.BankTransfer))
+		w.must(w.tell(credit("T1", w.attempts(part.ID)[0].Reference, 200_000, w.clock())))
+		w.rest()
 		moves(t, w.db, flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(project), To: flow.MerchantStopped})
 		w.must(w.board.Refresh(t.Context()))
 		for name, try := range map[string]func() error{
@@ -276,6 +281,10 @@ func TestAStoppedMerchant(t *testing.T) {
 				_, _, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.USSD})
 				return err
 			},
+			"call for what is out": func() error {
+				_, _, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.BankTransfer})
+				return err
+			},
 		} {
 			if err := try(); flow.CodeOf(err) != flow.CodeProjectSuspended {
 				t.Errorf("a new %s: %v", name, err)
@@ -285,6 +294,10 @@ func TestAStoppedMerchant(t *testing.T) {
 		w.hear("ada", method(flow.BankTransfer))
 		if got := w.attempts(chat.ID); len(got) != 0 {
 			t.Errorf("a payer was given %+v", got)
+		}
+		w.hear("bola", method(flow.BankTransfer)) // what is out takes money, and is offered for the rest
+		if got := w.texts("bola"); got[len(got)-1] != "wait_menu" || slices.Contains(got, "method_down") {
+			t.Errorf("who chose the account that is offered is told %q", got)
 		}
 		w.pay(open.ID, 500_000, false)
 		w.until("the money is there", func() bool { return w.read(open.ID).Status == flow.SessionPaid })
