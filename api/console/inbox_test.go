@@ -73,3 +73,26 @@ func TestTheInboxSaysThatMoreWait(t *testing.T) {
 	w.stand(session, 200, 201, waits)
 	shown(200, true)
 }
+
+// Who is to answer a payer whose money the bank took back reads that beside the session, which
+// stays paid.
+func TestTheInboxSaysThatTheBankTookThePaymentBack(t *testing.T) {
+	w := open(t)
+	session := w.opened(w.ada, `,"mode":"chat"`)
+	w.inChat(session, "Ada")
+	w.pays(w.attempt(session), 500_000)
+	var paid flow.Payment
+	w.until("it is paid", func() bool {
+		list, err := w.dbs[flow.Test].Payments(t.Context(), flow.SessionID(session))
+		if err == nil && len(list) == 1 {
+			paid = list[0]
+		}
+		return paid.ID != ""
+	})
+	w.wants(w.ask(http.MethodPost, "/v1/test/bank/reversals", w.ada.secret, `{"railTransactionId":"`+paid.RailTransactionID+`"}`), http.StatusOK)
+	support := w.as(flow.RoleSupport)
+	both := `<span class="badge s-paid">paid</span> <span class="badge s-reversed">reversed</span>`
+	w.until("the payer waits for a person", func() bool { return strings.Contains(support.get("/inbox").body, string(w.chatOf(session).ID)) })
+	w.wants(support.get("/inbox"), http.StatusOK, both)
+	w.wants(support.get("/inbox/"+string(w.chatOf(session).ID)), http.StatusOK, both)
+}
