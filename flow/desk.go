@@ -46,6 +46,8 @@ var ErrDesk = errors.New("this chat is not yours")
 func (d Desk) May(kind NewsKind, agent string) error {
 	theirs := d.State == DeskClaimed && d.By == agent
 	switch {
+	case d.Over && kind != NewsReleased: // a reply would keep it from the bot for two hours more
+		return fmt.Errorf("%w: it was given back: claim it once the server has given it to the bot", ErrDesk)
 	case kind == NewsClaimed && (d.State != DeskClaimed || theirs), theirs:
 		return nil
 	case d.State == DeskClaimed:

@@ -244,10 +244,12 @@ func TestTheChatsOfWhoIsShutOutAreTheBotsAgain(t *testing.T) {
 		w.wants(owner.get(at), http.StatusOK, email+" has this chat")
 		// Killed between the two halves of it: the bot has the chat, and they are still in
 		// and take it again. Done once more it is whole.
+		has := func() bool { return strings.Contains(owner.get(at).body, "The bot answers") }
 		must(t, w.services[flow.Test].GiveBack(t.Context(), email))
+		await.Until(t, "the bot has the chat for the first time", has)
 		must(t, w.services[flow.Test].Claim(t.Context(), p.chat, email, 0))
 		w.wants(one.shut.post(one.at+obi.ID+"/end", form("confirm", "yes", "reason", "they left us")), http.StatusSeeOther)
-		await.Until(t, "the bot has the chat of "+email, func() bool { return strings.Contains(owner.get(at).body, "The bot answers") })
+		await.Until(t, "the bot has the chat of "+email, has)
 		w.wants(w.carrying(in.Text).get(at), http.StatusSeeOther)
 		w.wants(owner.post(at+"/claim", form("reason", "the payer still waits")), http.StatusSeeOther)
 		w.wants(owner.get(at), http.StatusOK, "You have this chat")

@@ -125,7 +125,7 @@ func (c *deskClaimCmd) Run(w *world) error {
 
 // Run gives a chat back.
 func (c *deskReleaseCmd) Run(w *world) error {
-	return c.order(w, "chat.release", "", "is the bot's again", func(s *checkout.Service) error {
+	return c.order(w, "chat.release", "", "goes back to the bot; the server tells the payer", func(s *checkout.Service) error {
 		return s.Release(w.ctx, flow.ChatID(c.Chat), c.As)
 	})
 }
