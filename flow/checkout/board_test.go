@@ -281,10 +281,6 @@ func TestAStoppedMerchant(t *testing.T) {
 				_, _, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.USSD})
 				return err
 			},
-			"call for what is out": func() error {
-				_, _, err := w.service.Instruct(t.Context(), project, open.ID, checkout.Ask{Method: flow.BankTransfer})
-				return err
-			},
 		} {
 			if err := try(); flow.CodeOf(err) != flow.CodeProjectSuspended {
 				t.Errorf("a new %s: %v", name, err)

@@ -30,8 +30,9 @@ var takenBack = map[string][]string{
 	"checkout/0030_answers.sql":  {"DROP INDEX delivery_answered"},
 	"checkout/0029_nip.sql":      {"DROP INDEX payment_nip"},
 	"checkout/0028_money_held.sql": {
-		"CREATE TABLE switches_before (kind TEXT NOT NULL CHECK (kind IN ('number', 'method', 'merchant')), name TEXT NOT NULL, state TEXT NOT NULL CHECK (state <> ''), PRIMARY KEY (kind, name))",
-		"INSERT INTO switches_before SELECT kind, name, state FROM switches", "DROP TABLE switches", "ALTER TABLE switches_before RENAME TO switches",
+		"ALTER TABLE switches RENAME TO switches_after", // so that PostgreSQL names what it checks as it did before
+		"CREATE TABLE switches (kind TEXT NOT NULL CHECK (kind IN ('number', 'method', 'merchant')), name TEXT NOT NULL, state TEXT NOT NULL CHECK (state <> ''), PRIMARY KEY (kind, name))",
+		"INSERT INTO switches SELECT kind, name, state FROM switches_after", "DROP TABLE switches_after",
 	},
 	"checkout/0027_person.sql":    {"DROP INDEX chat_person"},
 	"checkout/0026_retention.sql": {"ALTER TABLE chats DROP COLUMN worn"},
@@ -179,7 +180,13 @@ func onFiles(strace string) *upgrades {
 func onServer(strace string) *upgrades { return &upgrades{strace: strace, calls: "write", most: 400} }
 
 func TestAnUpgradeThatIsKilledIsResumed(t *testing.T) {
-	swept(t, "SQLite", 2, 1, onFiles(tilltest.Need(t, "strace", "strace")).kill)
+	strace := tilltest.Need(t, "strace", "strace")
+	t.Run("SQLite", func(t *testing.T) { swept(t, "SQLite", 2, 1, onFiles(strace).kill) })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		u := onServer(strace)
+		u.most = 50 // so early that one start is enough
+		swept(t, "PostgreSQL", 1, 1, u.kill, "TILL_DATABASE_URL="+ownDatabase(t, "upgrade"))
+	})
 }
 
 // BenchmarkFaultUpgrade kills upgrades of what works fifty times on each kind of
