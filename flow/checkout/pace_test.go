@@ -111,7 +111,7 @@ func TestWhatAsksNothingTakesNoTurn(t *testing.T) {
 	t.Parallel()
 	w := one(t)
 	session, paid := w.paying()
-	w.pay(session.ID, 500_000, false)
+	w.paid(session)
 	w.rest()
 	const nothing = 300
 	owe := func(kind flow.TaskKind, subject string) {

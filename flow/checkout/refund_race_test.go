@@ -85,7 +85,7 @@ func TestALineOfTheLogIsKeptBeforeItsEvent(t *testing.T) {
 	session := w.session(flow.Headless)
 	_, _, err := w.service.Instruct(t.Context(), project, session.ID, checkout.Ask{Method: flow.BankTransfer})
 	w.must(err)
-	w.pay(session.ID, 500_000, false)
+	w.paid(session)
 	w.rest()
 	other := storetest.Open(t, w.store)
 	eye, err := sql.Open("pgx", w.store.URL)
