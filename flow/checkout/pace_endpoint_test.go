@@ -62,6 +62,7 @@ func TestAnEndpointIsSentNoMoreASecondThanItsMerchantWants(t *testing.T) {
 		// An hour without anything saves nothing up.
 		w.pass(time.Hour)
 		w.got(slow, 6)
+		w.until("the rest is in memory", func() bool { return w.service.Deliveries().Queued == 2 }) // what is claimed meanwhile keeps to the pace of then
 		w.pace(slow, 0)
 		w.got(slow, 8)
 		w.rest()
