@@ -7,6 +7,14 @@ func (p Payment) Refundable() Kobo { return max(p.Amount-p.Reversed-p.Refunded, 
 // SentBack is how much of a payment is back with who paid it, or on its way there.
 func (p Payment) SentBack() Kobo { return p.Refunded - p.Bounced }
 
+// Bounced is how much of what was sent back of some payments is with us again, in kobo.
+func Bounced(payments []Payment) (sum Kobo) {
+	for _, p := range payments {
+		sum += p.Bounced
+	}
+	return sum
+}
+
 // Gone is what of the money that a session was paid with went back, or is on its way,
 // and what the bank took back of it, in kobo. What was gone before it was paid, or came
 // beyond, is none of it, also where its merchant accepted that.

@@ -74,11 +74,7 @@ func gone(s flow.Session, payments []flow.Payment) [][2]string {
 	if back > 0 {
 		lines = append(lines, [2]string{"Sent back", money(back)})
 	}
-	var bounced flow.Kobo
-	for _, p := range payments {
-		bounced += p.Bounced
-	}
-	if bounced > 0 {
+	if bounced := flow.Bounced(payments); bounced > 0 {
 		lines = append(lines, [2]string{"Did not arrive", money(bounced)})
 	}
 	if taken > 0 {

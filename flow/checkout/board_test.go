@@ -248,8 +248,7 @@ func TestAMethodThatIsOff(t *testing.T) {
 		if err != nil || again.ID != paying.ID {
 			t.Errorf("instructions that are out: %+v, %v", again, err)
 		}
-		w.pay(open.ID, 500_000, false)
-		w.until("the money is there", func() bool { return w.read(open.ID).Status == flow.SessionPaid })
+		w.paid(open)
 	})
 }
 
@@ -295,8 +294,7 @@ func TestAStoppedMerchant(t *testing.T) {
 		if got := w.texts("bola"); got[len(got)-1] != "wait_menu" || slices.Contains(got, "method_down") {
 			t.Errorf("who chose the account that is offered is told %q", got)
 		}
-		w.pay(open.ID, 500_000, false)
-		w.until("the money is there", func() bool { return w.read(open.ID).Status == flow.SessionPaid })
+		w.paid(open)
 	})
 }
 

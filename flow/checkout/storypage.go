@@ -98,7 +98,11 @@ func (s *pager) few(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.money, err = tellMoney(ctx, s.r, s.session, attempts); err != nil {
+	refunds, err := s.r.Refunds(ctx, store.RefundFilter{Project: s.session.Project, Session: s.session.ID, Limit: maxNotes})
+	if err != nil {
+		return err
+	}
+	if s.money, err = tellMoney(ctx, s.r, s.session, attempts, refunds); err != nil {
 		return err
 	}
 	spoke, err := s.r.Spoke(ctx, s.session.ID)

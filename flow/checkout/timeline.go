@@ -67,7 +67,7 @@ func Timeline(ctx context.Context, r store.Reader, id flow.SessionID) ([]Moment,
 		story = append(story, leftOut(lines[0].At, "lines of the log", maxLinesTold))
 	}
 	story = append(story, tellLog(lines, told, named(lines))...)
-	money, err := tellMoney(ctx, r, session, attempts)
+	money, err := tellMoney(ctx, r, session, attempts, refunds)
 	if err != nil {
 		return nil, err
 	}
@@ -110,11 +110,7 @@ func standing(ctx context.Context, r store.Reader, s flow.Session, at time.Time)
 		m.What += fmt.Sprintf(", %s of it sent back", back.Naira())
 		m.Told += fmt.Sprintf(" %s of it went back to who paid it, or is on its way.", back.Naira())
 	}
-	var bounced flow.Kobo
-	for _, p := range payments {
-		bounced += p.Bounced
-	}
-	if bounced > 0 {
+	if bounced := flow.Bounced(payments); bounced > 0 {
 		m.What += fmt.Sprintf(", %s of what was sent came back", bounced.Naira())
 		m.Told += fmt.Sprintf(" %s that was sent back did not arrive, and is with us again.", bounced.Naira())
 	}

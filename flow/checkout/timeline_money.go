@@ -11,8 +11,8 @@ import (
 
 // tellMoney tells what became of the money of a session: what it was taken for, what was
 // booked, and when it was paid out.
-func tellMoney(ctx context.Context, r store.Reader, session flow.Session, attempts []flow.Attempt) ([]Moment, error) {
-	matches, err := matchedMoney(ctx, r, session, attempts)
+func tellMoney(ctx context.Context, r store.Reader, session flow.Session, attempts []flow.Attempt, refunds []flow.Refund) ([]Moment, error) {
+	matches, err := matchedMoney(ctx, r, session, attempts, refunds)
 	if err != nil {
 		return nil, err
 	}
@@ -26,13 +26,9 @@ func tellMoney(ctx context.Context, r store.Reader, session flow.Session, attemp
 
 // matchedMoney tells of each payment of a session what it was taken for, and by
 // what: nothing of who paid.
-func matchedMoney(ctx context.Context, r store.Reader, session flow.Session, attempts []flow.Attempt) ([]Moment, error) {
+func matchedMoney(ctx context.Context, r store.Reader, session flow.Session, attempts []flow.Attempt, refunds []flow.Refund) ([]Moment, error) {
 	payments, err := r.Payments(ctx, session.ID)
 	if err != nil || len(payments) == 0 {
-		return nil, err
-	}
-	refunds, err := r.Refunds(ctx, store.RefundFilter{Project: session.Project, Session: session.ID, Limit: maxNotes})
-	if err != nil {
 		return nil, err
 	}
 	story := make([]Moment, 0, len(payments)+len(refunds))
