@@ -118,8 +118,8 @@ func TestAReceiptTellsWhatWentBack(t *testing.T) {
 	}
 }
 
-// What was sent back and did not arrive is with us again: a receipt that says only that
-// it was sent would be held against its merchant.
+// What was sent back and did not arrive is with us again: a receipt that says that it was
+// sent would be held against its merchant.
 func TestAReceiptTellsWhatDidNotArrive(t *testing.T) {
 	d := openDesk(t)
 	height := func(refund string) int {
@@ -130,9 +130,10 @@ func TestAReceiptTellsWhatDidNotArrive(t *testing.T) {
 		must(t, err)
 		return picture.Height
 	}
-	arrived := d.refund().text("data.id")
-	d.refundBecomes(arrived, flow.RefundProcessed)
-	if was, got := height(arrived), height(d.bounced()); got != was+40 {
-		t.Errorf("%d pixels high, with nothing of what did not arrive: %d where it did", got, was)
+	d.want(d.call("PUT", "/v1/test/bank/conditions", d.key, `{"refunds":"fail"}`), http.StatusOK, nil)
+	never := d.refund().text("data.id")
+	d.refundBecomes(never, flow.RefundFailed)
+	if was, got := height(never), height(d.bounced()); got != was+40 {
+		t.Errorf("%d pixels high: one line more than the %d where nothing was sent says what did not arrive", got, was)
 	}
 }

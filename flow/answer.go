@@ -63,17 +63,20 @@ func (d *deciding) stands(co Checkout, p Payment) {
 // wentBack says how much of money went back, and what is paid all the same; and
 // first how much of it did not arrive, for that waits for somebody.
 func (d *deciding) wentBack(co Checkout, p Payment) {
-	if p.Bounced > 0 {
-		d.say("came_back", d.extra(co, News{Amount: p.Bounced}))
-	}
-	if p.SentBack() == 0 {
-		return
-	}
-	args := d.extra(co, News{Amount: p.SentBack()})
+	stays := ""
 	if beside := p.apart() || p.Refunded <= p.Amount-p.Applied; beside && co.Session.Status == SessionPaid && !slices.Contains(co.Session.Exceptions, Reversed) {
-		args["paid"] = paidOf(co.Session).Naira()
+		stays = paidOf(co.Session).Naira()
 	}
-	d.say("went_back", args)
+	if p.Bounced > 0 {
+		args := d.extra(co, News{Amount: p.Bounced})
+		args["paid"] = stays
+		d.say("came_back", args)
+	}
+	if p.SentBack() > 0 {
+		args := d.extra(co, News{Amount: p.SentBack()})
+		args["paid"] = stays
+		d.say("went_back", args)
+	}
 }
 
 // waiting is what is said of money that waits for a decision.

@@ -29,10 +29,19 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 		"a part that came to nothing": {over, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000, ReturnsAt: now}, "part_waits", map[string]string{
 			"paid": "₦2,000", "by": flow.Stamp(now), "reference": "order-1182",
 		}},
-		"too much":       {paid, flow.Payment{Match: flow.Excess, Amount: 700_000, Unapplied: 200_000}, "paid_over", map[string]string{"extra": "₦2,000"}},
-		"too late":       {over, flow.Payment{Match: flow.Late, Amount: 500_000, Unapplied: 500_000}, "paid_late", map[string]string{"extra": "₦5,000"}},
-		"twice":          {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Unapplied: 500_000}, "paid_twice", map[string]string{"extra": "₦5,000"}},
-		"it goes back":   {over, flow.Payment{Match: flow.Late, Amount: 500_000, Refunded: 500_000, Resolution: flow.ResolvedRefunded}, "went_back", map[string]string{"extra": "₦5,000"}},
+		"too much":     {paid, flow.Payment{Match: flow.Excess, Amount: 700_000, Unapplied: 200_000}, "paid_over", map[string]string{"extra": "₦2,000"}},
+		"too late":     {over, flow.Payment{Match: flow.Late, Amount: 500_000, Unapplied: 500_000}, "paid_late", map[string]string{"extra": "₦5,000"}},
+		"twice":        {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Unapplied: 500_000}, "paid_twice", map[string]string{"extra": "₦5,000"}},
+		"it goes back": {over, flow.Payment{Match: flow.Late, Amount: 500_000, Refunded: 500_000, Resolution: flow.ResolvedRefunded}, "went_back", map[string]string{"extra": "₦5,000"}},
+		"it comes back to us": {
+			paid,
+			flow.Payment{Match: flow.Duplicate, Amount: 500_000, Refunded: 500_000, Bounced: 500_000, BouncedAside: 500_000, Resolution: flow.ResolvedRefunded},
+			"came_back",
+			map[string]string{"extra": "₦5,000", "paid": "₦5,000"},
+		},
+		"what was paid comes back to us": {
+			paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000, Refunded: 500_000, Bounced: 500_000}, "came_back", map[string]string{"extra": "₦5,000", "paid": ""},
+		},
 		"it is accepted": {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Applied: 500_000, Resolution: flow.ResolvedAccepted}, "kept", map[string]string{"extra": "₦5,000"}},
 		"taken back":     {s, flow.Payment{Match: flow.Matched, Amount: 500_000, Reversed: 500_000}, "taken_back", map[string]string{"extra": "₦5,000", "paid": ""}}, // who sends that is the one to answer
 		"taken back before all was paid otherwise": {

@@ -120,6 +120,7 @@ type Payment struct {
 	Reversed          Kobo // of Amount, taken back by the bank
 	Refunded          Kobo // of Amount, back with who paid it or on its way there
 	Bounced           Kobo // of Refunded, with us again: it did not arrive, and nobody had it sent anew
+	BouncedAside      Kobo // of Bounced, what had been set aside when it went
 	Applied           Kobo // of Amount, taken for the merchant when it came or was accepted; our fee is of it
 	Unapplied         Kobo // of Amount, set aside now
 	Lost              Kobo // what the bank took back from the merchant's part of it, less FeeBack

@@ -17,7 +17,8 @@ func Bounced(payments []Payment) (sum Kobo) {
 
 // Gone is what of the money that a session was paid with went back, or is on its way,
 // and what the bank took back of it, in kobo. What was gone before it was paid, or came
-// beyond, is none of it, also where its merchant accepted that.
+// beyond, is none of it, also where its merchant accepted that; nor is what did not
+// arrive and is with us again.
 func Gone(s Session, payments []Payment) (back, taken Kobo) {
 	beyond := -s.AmountPaid
 	for _, p := range payments {
@@ -25,8 +26,8 @@ func Gone(s Session, payments []Payment) (back, taken Kobo) {
 			continue
 		}
 		lost := p.Lost + p.FeeBack
-		aside := p.Amount - p.Applied - p.Unapplied - (p.Reversed - lost) // went back, and had never been taken
-		back, taken, beyond = back+max(p.Refunded-aside, 0), taken+min(lost, p.Applied), beyond+p.Applied
+		aside := p.Amount - p.Applied - p.Unapplied - (p.Reversed - lost) - p.BouncedAside // went back, and had never been taken
+		back, taken, beyond = back+max(p.SentBack()-aside, 0), taken+min(lost, p.Applied), beyond+p.Applied
 	}
 	beyond = max(beyond, 0)
 	return max(back-beyond, 0), max(taken-beyond, 0)

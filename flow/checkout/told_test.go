@@ -12,6 +12,7 @@ import (
 	"till/flow/checkout"
 	"till/flow/replay"
 	"till/flow/store"
+	"till/rail"
 )
 
 // lineTold writes one line into a session's log and says how it is told.
@@ -243,6 +244,22 @@ func TestAStoryEndsWithWhatOfThePaidMoneyIsGone(t *testing.T) {
 	ends(session, ", ₦1,500 of it sent back", " ₦1,500 of it went back to who paid it, or is on its way.")
 	w.bankTakes(p, 600_000, "R1")
 	ends(session, ", ₦1,500 of it sent back, ₦5,000 taken back by the bank", " ₦1,500 of it went back to who paid it, or is on its way. The bank took ₦5,000 back.")
+
+	session, p = w.paidFor(600_000) // what does not arrive did not go back, whosever it was
+	w.weather(rail.Conditions{Refunds: rail.FateBounce})
+	var r flow.Refund
+	for _, amount := range []flow.Kobo{100_000, 200_000} { // what was set aside, and some of what is paid
+		r = w.goesBack(p, amount)
+		w.pass(2 * time.Second)
+		r = w.becomes(r.ID, flow.RefundAttention)
+	}
+	ends(session, ", ₦3,000 of what was sent came back", " ₦3,000 that was sent back did not arrive, and is with us again.")
+	w.weather(rail.Conditions{})
+	w.must(w.retryRefund(r))
+	w.rest()
+	w.pass(time.Second)
+	w.becomes(r.ID, flow.RefundProcessed)
+	ends(session, ", ₦2,000 of it sent back, ₦1,000 of what was sent came back", " ₦2,000 of it went back to who paid it, or is on its way. ₦1,000 that was sent back did not arrive, and is with us again.")
 
 	session, a := w.paying()
 	w.must(w.tell(credit("PART", a.Reference, 300_000, w.clock())))

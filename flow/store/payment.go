@@ -103,6 +103,7 @@ const selectPaymentSQL = `SELECT ` + paymentColumns + `,
  CAST(COALESCE((SELECT SUM(r.amount) FROM reversals r WHERE r.payment = payments.id AND r.payment <> ''), 0) AS BIGINT),
  CAST(COALESCE((SELECT SUM(b.amount) FROM refunds b WHERE b.payment = payments.id AND b.put_back = 0), 0) AS BIGINT),
  CAST(COALESCE((SELECT SUM(b.amount) FROM refunds b WHERE b.payment = payments.id AND b.put_back = 0 AND b.returned = 1 AND b.status = 'NEEDS_ATTENTION'), 0) AS BIGINT),
+ CAST(COALESCE((SELECT SUM(b.aside) FROM refunds b WHERE b.payment = payments.id AND b.put_back = 0 AND b.returned = 1 AND b.status = 'NEEDS_ATTENTION'), 0) AS BIGINT),
  CAST(COALESCE((SELECT -SUM(l.merchant_pending + l.fees) FROM ledger l WHERE l.payment = payments.id AND l.payment <> '' AND l.kind IN ('payment', 'accept')), 0) AS BIGINT),
  CAST(` + lostSQL + ` AS BIGINT),
  CAST(COALESCE((SELECT SUM(l.fees) FROM ledger l WHERE l.payment = payments.id AND l.payment <> '' AND l.kind = 'reversal'), 0) AS BIGINT),
@@ -235,7 +236,7 @@ func (r Reader) payments(ctx context.Context, query string, args ...any) ([]flow
 		var paid, received, resolved, returns int64
 		var payer string
 		if err = scan(&p.ID, &p.Project, &p.Session, &p.Attempt, &p.Amount, &p.Fee, &p.Channel, &paid, &received, &payer, &p.NIPSessionID,
-			&p.RailTransactionID, &p.Match, &p.Resolution, &resolved, &p.ResolvedBy, &p.ResolvedWhy, &returns, &p.Reversed, &p.Refunded, &p.Bounced, &p.Applied, &p.Lost, &p.FeeBack, &p.Unapplied); err != nil {
+			&p.RailTransactionID, &p.Match, &p.Resolution, &resolved, &p.ResolvedBy, &p.ResolvedWhy, &returns, &p.Reversed, &p.Refunded, &p.Bounced, &p.BouncedAside, &p.Applied, &p.Lost, &p.FeeBack, &p.Unapplied); err != nil {
 			return p, err
 		}
 		p.PaidAt, p.ReceivedAt = flow.FromMillis(paid), flow.FromMillis(received)
