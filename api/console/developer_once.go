@@ -45,3 +45,12 @@ func (v *visit) plainly(project flow.ProjectID) checkout.Call {
 	how.Project = project
 	return how
 }
+
+// onlyOnce does what a form of a project orders unless the same form did it already: who
+// presses twice reads what came of it, and not that it cannot be done any more.
+func (v *visit) onlyOnce(project flow.ProjectID, do func() error) error {
+	_, err := v.service.Once(v.ctx, v.plainly(project), func() (checkout.Answer, error) {
+		return checkout.Answer{Status: http.StatusOK}, do()
+	})
+	return err
+}

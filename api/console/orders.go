@@ -196,12 +196,14 @@ func (c *Console) secondPerson(v *visit) error {
 	if err := v.auditIn(p.Project, action+string(p.Act), p.Subject, told, true); err != nil {
 		return err
 	}
+	end := v.service.Disagree
 	if agree {
-		_, err = v.service.Agree(v.ctx, p.Project, p.ID, v.who.Email, why)
-	} else {
-		_, err = v.service.Disagree(v.ctx, p.Project, p.ID, v.who.Email, why)
+		end = v.service.Agree
 	}
-	if err != nil {
+	if err := v.onlyOnce(p.Project, func() error {
+		_, err := end(v.ctx, p.Project, p.ID, v.who.Email, why)
+		return err
+	}); err != nil {
 		return err
 	}
 	if p.Session != "" {
@@ -259,7 +261,7 @@ func (c *Console) cancelSession(v *visit) error {
 		return c.refusedAct(v, err, sessionView{Reason: v.reason()})
 	}
 	return c.sessionAct(v, "session.cancel", "", nil, func(s flow.Session) (string, error) {
-		_, err := v.service.Cancel(v.ctx, s.ID, call(s.Project))
+		_, err := v.service.Cancel(v.ctx, s.ID, v.plainly(s.Project))
 		return "The session is cancelled. Whoever opened it in a chat hears so.", err
 	})
 }
@@ -270,6 +272,7 @@ func (c *Console) expireSession(v *visit) error {
 		return c.refusedAct(v, err, sessionView{Reason: v.reason()})
 	}
 	return c.sessionAct(v, "session.expire", "", nil, func(s flow.Session) (string, error) {
-		return "The session’s time is over. Money that is sent within five minutes still pays it; later it comes late.", v.service.EndNow(v.ctx, s.Project, s.ID, v.by())
+		return "The session’s time is over. Money that is sent within five minutes still pays it; later it comes late.",
+			v.onlyOnce(s.Project, func() error { return v.service.EndNow(v.ctx, s.Project, s.ID, v.by()) })
 	})
 }

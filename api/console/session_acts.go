@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"till/flow"
@@ -94,11 +93,6 @@ func (c *Console) askBank(v *visit) error {
 	return c.sessionAct(v, "bank.ask", "", nil, func(s flow.Session) (string, error) {
 		return "The bank was asked. What it knows stands in the timeline.", v.service.AskBank(v.ctx, s.Project, s.ID)
 	})
-}
-
-// call is a command that only this page hears the answer of.
-func call(project flow.ProjectID) checkout.Call {
-	return checkout.Call{Project: project, Render: func(checkout.Made) (int, []byte, error) { return http.StatusOK, nil, nil }}
 }
 
 // resendHere is POST /sessions/{id}/resend.

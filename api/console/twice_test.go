@@ -60,6 +60,34 @@ func TestAFormThatIsSentTwiceActsOnce(t *testing.T) {
 	}
 }
 
+// What can be done only once is not said to be undone to who sends its form twice.
+func TestAnEndThatIsSentTwiceIsDone(t *testing.T) {
+	w := open(t)
+	support, owner := w.as(flow.RoleSupport), w.as(flow.RoleOwner)
+	twice := func(v *visitor, at, to string, fields url.Values) {
+		t.Helper()
+		for range 2 {
+			w.wants(v.post(to, fields), http.StatusSeeOther)
+		}
+		fields.Set("once", v.once(at)) // on purpose, of a page that was loaded anew
+		w.wants(v.post(to, fields), http.StatusConflict)
+	}
+	for _, act := range []string{"cancel", "expire"} {
+		page := "/sessions/" + w.opened(w.ada, "")
+		twice(support, page, page+"/"+act, url.Values{"reason": {"the goods are gone"}, "confirm": {"yes"}, "once": {support.once(page)}})
+	}
+	id, paid := w.money(w.ada, 500_000+60_000_000)
+	page := "/sessions/" + id
+	for _, decision := range []string{"refuse", "agree"} {
+		w.wants(support.post(page+"/resolve", url.Values{"payment": {string(paid.ID)}, "decision": {"accept"}, "confirm": {"yes"}, "reason": {"the customer agreed"}}), http.StatusSeeOther)
+		list, err := w.dbs[flow.Test].Proposals(t.Context(), flow.SessionID(id), 1)
+		if err != nil || len(list) != 1 {
+			t.Fatal(list, err)
+		}
+		twice(owner, page, "/exceptions/second", url.Values{"proposal": {string(list[0].ID)}, "decision": {decision}, "confirm": {"yes"}, "reason": {"looked at it"}, "once": {owner.once(page)}})
+	}
+}
+
 // Two tabs, two people and two ways to decide about the same money at the same
 // moment: one of them has it.
 func TestMoneyIsDecidedAboutOnceFromManyTabsTogether(t *testing.T) {
