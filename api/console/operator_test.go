@@ -179,14 +179,19 @@ func TestAnOperatorRulesOnMerchants(t *testing.T) {
 		t.Errorf("its KYC is %s", kyc())
 	}
 
+	session := "/sessions/" + w.opened(obi, "")
 	w.wants(v.post(page+"/switch", form("to", "stop", "reason", "under attack", "confirm", "yes")), http.StatusSeeOther)
 	if !w.boards[flow.Test].Stopped(obi.project.ID) || w.boards[flow.Live].Stopped(obi.project.ID) {
 		t.Error("it is not stopped in test alone")
 	}
 	w.wants(v.get("/ops"), http.StatusOK, page)
+	w.wants(w.as(flow.RoleSupport, obi).get(session), http.StatusOK, "This project is stopped or suspended")
 	w.wants(v.post(page+"/switch", form("to", "go", "reason", "it is over")), http.StatusSeeOther)
 	if w.boards[flow.Test].Stopped(obi.project.ID) {
 		t.Error("it is still stopped")
+	}
+	if got := w.as(flow.RoleSupport, obi).get(session); strings.Contains(got.body, "stopped or suspended") {
+		t.Error("its people still read that it is stopped")
 	}
 }
 

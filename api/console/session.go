@@ -36,6 +36,7 @@ type sessionView struct {
 	Transfer, SentAt string             // of a refund that was paid by hand, as they were typed
 	Asked            map[string]*asking // what waits for a second person, by payment or refund
 	Above            flow.Kobo          // beyond which a second person has to agree
+	Barred           bool               // its project gets nothing new here
 	Export           []store.ChatRow    // chats that can be exported
 	Command          string
 	Base             string // of calls over REST
@@ -112,6 +113,9 @@ func (c *Console) showSession(v *visit, out sessionView) error {
 	}
 	out.Story.Project, out.Above = v.projectName(s.Project), v.service.SecondAbove()
 	v.looks("look.session", s.Project, string(s.ID))
+	if board := c.cfg.Boards[v.env]; board != nil {
+		out.Barred = board.Barred(s.Project)
+	}
 	out.CSRF, out.Export = v.csrf(), out.Story.Chats
 	out.Command, out.Base = "bin/till replay "+string(s.ID), c.cfg.PublicURL
 	return v.show("session", "Session", out)

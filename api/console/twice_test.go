@@ -31,6 +31,7 @@ func TestAFormThatIsSentTwiceActsOnce(t *testing.T) {
 	page, chat := "/sessions/"+own["session"], "/inbox/"+own["chat"]
 	support := w.as(flow.RoleSupport)
 
+	w.wants(support.get(page), http.StatusOK, `href="`+chat+`"`)
 	sent := len(w.deliveries())
 	again := own.fields("event {event} reason the-payer-called once " + support.once(page))
 	w.wants(support.post(page+"/resend", again), http.StatusSeeOther)
