@@ -136,6 +136,9 @@ func (c *deskReplyCmd) Run(w *world) error {
 	if err := keepable("what a payer reads", text); err != nil {
 		return err
 	}
+	if flow.Says(text) == 0 {
+		return usageError{errors.New("a reply must say something: what does the payer read?")}
+	}
 	return c.order(w, "chat.reply", "", "has your reply; the server sends it", func(s *checkout.Service) error {
 		return s.Reply(w.ctx, flow.ChatID(c.Chat), c.As, text, checkout.Call{})
 	})
@@ -146,6 +149,9 @@ func (c *deskReplyCmd) Run(w *world) error {
 func (c *deskOrder) order(w *world, action, reason, done string, do func(*checkout.Service) error) error {
 	if err := keepable("--as", c.As); err != nil {
 		return err
+	}
+	if flow.Says(c.As) == 0 {
+		return usageError{errors.New("--as must say who you are: it stands in the log")}
 	}
 	return c.desk(w, func(s *checkout.Service) error {
 		chat, err := s.DeskChat(w.ctx, "", flow.ChatID(c.Chat))
