@@ -155,15 +155,27 @@ var askAt = [...]time.Duration{
 	16 * time.Hour, 24 * time.Hour,
 }
 
-// NextAsk is when the bank is to be asked about a refund next, false when it was
-// asked often enough.
-func (r Refund) NextAsk(now time.Time) (time.Time, bool) { return nextAsk(r.SentAt, now) }
+// A bank that was away at the last of askAt was never asked there: it is asked on until it
+// is heard, so often and no longer than so.
+const (
+	askAway     = time.Hour
+	askAwayEnds = 7 * 24 * time.Hour
+)
 
-func nextAsk(sent, now time.Time) (time.Time, bool) {
+// NextAsk is when the bank is to be asked about a refund next, false when it was
+// asked often enough; heard says that it answered now.
+func (r Refund) NextAsk(now time.Time, heard bool) (time.Time, bool) {
+	return nextAsk(r.SentAt, now, heard)
+}
+
+func nextAsk(sent, now time.Time, heard bool) (time.Time, bool) {
 	for _, age := range askAt {
 		if at := sent.Add(age); at.After(now) {
 			return at, true
 		}
+	}
+	if !heard && now.Sub(sent) < askAwayEnds {
+		return now.Add(askAway), true
 	}
 	return time.Time{}, false
 }

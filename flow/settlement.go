@@ -176,7 +176,10 @@ func (b Settlement) bounced(d Disbursed, now time.Time) (Change, error) {
 
 // NextAsk is when the bank is to be asked about a settlement next, false when it
 // was asked often enough: then it is asked once a day, and on each day of payouts.
-func (b Settlement) NextAsk(now time.Time) (time.Time, bool) { return nextAsk(b.SentAt, now) }
+// heard says that it answered now.
+func (b Settlement) NextAsk(now time.Time, heard bool) (time.Time, bool) {
+	return nextAsk(b.SentAt, now, heard)
+}
 
 // Order is what the rail is told of a settlement.
 func (b Settlement) Order() Disbursement {

@@ -118,8 +118,9 @@ func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flo
 		if b.Final() {
 			return nil
 		}
-		next, ok := b.NextAsk(w.now)
-		if !ok && told && b.Tries == 1 { // for the first time now, however long that took by our clock
+		first := told && b.Tries == 1
+		next, ok := b.NextAsk(w.now, heard(failure) || first)
+		if !ok && first { // however long that took by our clock
 			next, ok = w.now.Add(flow.FirstAsk), true
 		}
 		if !ok { // it is asked on, once a day: over a weekend the next payday is too far

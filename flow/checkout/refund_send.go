@@ -58,12 +58,15 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 // that it said something else of since.
 const refusedAgain = time.Minute
 
+// errNotTaken says that a bank answers, and not what it was asked.
+var errNotTaken = fmt.Errorf("%w: it does not take the question", rail.ErrUnknown)
+
 // askedOut asks the bank what became of money that is to be sent. A bank that
 // refuses the question has said nothing of the money.
 func (s *Service) askedOut(ctx context.Context, reference string) (flow.Disbursed, error) {
 	d, err := s.bank.Disbursed(ctx, reference)
 	if errors.Is(err, rail.ErrRejected) {
-		err = fmt.Errorf("%w: it does not take the question: %s", rail.ErrUnknown, err.Error())
+		err = fmt.Errorf("%w: %s", errNotTaken, err.Error())
 	}
 	return d, err
 }
@@ -161,14 +164,20 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 			}
 			r = *change.Refund
 		}
-		return w.askAgain(r, session, told && r.Tries == 1)
+		return w.askAgain(r, session, told && r.Tries == 1, heard(failure))
 	}))
+}
+
+// heard says whether a bank answered at all that was told of money to be sent, or asked
+// about it.
+func heard(failure error) bool {
+	return failure == nil || errors.Is(failure, rail.ErrRejected) || errors.Is(failure, errNotTaken)
 }
 
 // askAgain plans when the bank is asked about a refund next, or gives the asking
 // up: not where it was told of it for the first time now, however long that took by
-// our clock.
-func (w *saving) askAgain(r flow.Refund, session flow.Session, first bool) error {
+// our clock, nor where it was away.
+func (w *saving) askAgain(r flow.Refund, session flow.Session, first, heard bool) error {
 	if r.Status == flow.RefundPending { // it was asked about before it is sent again, in vain
 		change, err := r.Wait(w.now)
 		if err != nil {
@@ -182,7 +191,7 @@ func (w *saving) askAgain(r flow.Refund, session flow.Session, first bool) error
 	if r.Status != flow.RefundProcessing {
 		return nil
 	}
-	next, ok := r.NextAsk(w.now)
+	next, ok := r.NextAsk(w.now, heard || first)
 	if !ok && first {
 		next, ok = w.now.Add(flow.FirstAsk), true
 	}

@@ -271,7 +271,7 @@ func TestARefundThatNobodyKnowsOfNeedsAttentionAndIsAskedAboutBeforeItIsSentAgai
 			if r, err = w.db.Refund(t.Context(), r.ID); err != nil || r.Status != flow.RefundProcessing {
 				break
 			}
-			next, more := r.NextAsk(w.clock())
+			next, more := r.NextAsk(w.clock(), true)
 			if !more {
 				next = w.clock().Add(time.Second)
 			}
@@ -293,6 +293,42 @@ func TestARefundThatNobodyKnowsOfNeedsAttentionAndIsAskedAboutBeforeItIsSentAgai
 			t.Errorf("the bank was told %d times", n)
 		}
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+	})
+}
+
+// A bank that is away for more than a day was never asked: what was ordered then is sent
+// by itself once it is back, and nobody is called before it was away for a week.
+func TestWhatWasOrderedOfABankThatIsAwayIsSentOnceItIsBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		_, p := w.paidFor(500_000)
+		away := func() {
+			w.rail.set(func(r *shakyRail) {
+				r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+					return flow.Disbursed{}, rail.ErrUnavailable
+				}
+				r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) { return flow.Disbursed{}, rail.ErrUnknown }
+			})
+		}
+		away()
+		r := w.ordered(p, 200_000)
+		w.rest()
+		w.passes(30, time.Hour)
+		r = w.becomes(r.ID, flow.RefundProcessing)
+		w.rail.set(func(r *shakyRail) { r.onSendOut, r.onSentOut = nil, nil })
+		w.later(time.Hour)
+		w.pass(time.Second)
+		if r = w.becomes(r.ID, flow.RefundProcessed); r.Tries != 2 || r.Reference != string(r.ID) {
+			t.Errorf("it was sent as %s, told %d times", r.Reference, r.Tries)
+		}
+		away()
+		r = w.ordered(p, 100_000)
+		w.rest()
+		w.passes(22, 8*time.Hour)
+		if r = w.becomes(r.ID, flow.RefundAttention); !strings.Contains(r.Failure, "Ask the bank before you retry") {
+			t.Errorf("after a week: %+v", r)
+		}
 	})
 }
 

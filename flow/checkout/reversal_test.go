@@ -319,7 +319,7 @@ func TestARefundThatTheBankMayHaveIsNotCalledOff(t *testing.T) {
 		})
 		r := w.ordered(p, 500_000)
 		w.rest()
-		w.passes(3, 24*time.Hour)
+		w.passes(8, 24*time.Hour)
 		w.becomes(r.ID, flow.RefundAttention)
 		w.end() // so that nobody asks the bank yet
 		w.open(true)
