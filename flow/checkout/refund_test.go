@@ -308,7 +308,9 @@ func TestWhatWasOrderedOfABankThatIsAwayIsSentOnceItIsBack(t *testing.T) {
 				r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 					return flow.Disbursed{}, rail.ErrUnavailable
 				}
-				r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) { return flow.Disbursed{}, rail.ErrUnknown }
+				r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+					return flow.Disbursed{}, rail.ErrUnknown
+				}
 			})
 		}
 		away()
