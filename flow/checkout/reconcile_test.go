@@ -94,7 +94,7 @@ func TestNoEventTellsOfAnotherMovementThanItsOwn(t *testing.T) {
 	w.unreached(true)
 	r := w.ordered(p, 50_000)
 	w.rest()
-	w.passes(3, 24*time.Hour)
+	w.passes(8, 24*time.Hour)
 	w.becomes(r.ID, flow.RefundAttention) // of which the bank does not say what became
 	third := flow.DateOf(w.clock())
 	lines = append(

@@ -342,12 +342,12 @@ func TestARetryOfWhatTheBankNeverTookOnKeepsItsName(t *testing.T) {
 		w.unreached(true)
 		r := w.ordered(p, 200_000)
 		var err error
-		for range 30 {
+		for range 30 { // for a week
 			w.rest()
 			if r, err = w.db.Refund(t.Context(), r.ID); err != nil || r.Status != flow.RefundProcessing {
 				break
 			}
-			w.pass(time.Hour)
+			w.pass(6 * time.Hour)
 		}
 		if err != nil || r.Status != flow.RefundAttention || r.Tries < 3 {
 			t.Fatalf("%+v (%v)", r, err)
