@@ -180,6 +180,7 @@ test("a payer pays on the page to try things out, and it is played again", async
 
   await page.locator("[data-live] a[href$='/replay']").click();
   await page.locator("#verdict").getByText(/^Replay matches log/).waitFor();
+  await page.waitForLoadState(); // the verdict is there before all of the turns are
   const turns = page.locator(".turns > li");
   const shown = () => turns.filter({ visible: true }).count();
   const all = await turns.count();
