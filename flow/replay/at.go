@@ -28,7 +28,11 @@ const maxScreen = 20
 func At(r Recording, seq int64) (Moment, error) {
 	i := slices.IndexFunc(r.Lines, func(l Line) bool { return l.Seq == seq })
 	if i < 0 {
-		return Moment{}, fmt.Errorf("line %d: the log of chat %s has lines 1 to %d", seq, r.Chat, len(r.Lines))
+		var first, last int64 // a part begins where another's payment ends, and lacks what is of that
+		if n := len(r.Lines); n > 0 {
+			first, last = r.Lines[0].Seq, r.Lines[n-1].Seq
+		}
+		return Moment{}, fmt.Errorf("line %d: the log of chat %s has lines %d to %d", seq, r.Chat, first, last)
 	}
 	r.Lines = r.Lines[:i+1]
 	m := Moment{Seq: seq, At: r.Lines[i].At}

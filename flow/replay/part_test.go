@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -63,6 +64,10 @@ func TestAPartOfAChatHoldsOneMerchantsPaymentsAlone(t *testing.T) {
 			if strings.Contains(string(text), hidden) {
 				t.Errorf("the part of %s holds %q: %s", side.own, hidden, text)
 			}
+		}
+		first, last := part.Lines[0].Seq, part.Lines[len(part.Lines)-1].Seq
+		if _, err := replay.At(part, last+1); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("has lines %d to %d", first, last)) {
+			t.Errorf("the part of %s, from line %d to %d: %v", side.own, first, last, err)
 		}
 	}
 	part, err := replay.Part(rec, func(id flow.SessionID) bool { return id == "wsp_sess_1" })
