@@ -76,8 +76,8 @@ func (s *Service) Claim(ctx context.Context, id flow.ChatID, agent string, seen 
 // idempotency_key_reused.
 func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string, c Call) error {
 	text = strings.TrimSpace(text)
-	if text == "" || len(text) > maxReply {
-		return flow.Refuse(flow.CodeInvalidField, "A reply has 1 to %d bytes.", maxReply)
+	if flow.Says(text) == 0 || len(text) > maxReply {
+		return flow.Refuse(flow.CodeInvalidField, "A reply has 1 to %d bytes, and something to read in them.", maxReply)
 	}
 	if err := flow.MayKeep("The reply", "", text); err != nil {
 		return err
