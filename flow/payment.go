@@ -127,7 +127,7 @@ type Payment struct {
 	FeeBack           Kobo // of Fee, given back because the bank took all of the payment back
 	Resolution        Resolution
 	ResolvedAt        time.Time
-	ResolvedBy        string    // the id of a key, of an account whose people decided in the console, ByPolicy or ByClock
+	ResolvedBy        string    // the id of a key, of an account or one of its people in the console, ByOperator, ByPolicy or ByClock
 	ResolvedWhy       string    // in the words of who decided
 	ReturnsAt         time.Time // when what is set aside goes back by itself, zero for never
 }

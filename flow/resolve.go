@@ -17,8 +17,9 @@ const (
 
 // Who resolves, where it is not a merchant's key.
 const (
-	ByPolicy = "policy" // the session's policy
-	ByClock  = "clock"  // nobody decided in time
+	ByPolicy   = "policy"   // the session's policy
+	ByClock    = "clock"    // nobody decided in time
+	ByOperator = "operator" // who runs Till
 )
 
 // The reasons of refunds that no merchant gives one for.
@@ -60,8 +61,10 @@ func (p Payment) Decider() string {
 		return "the clock"
 	case strings.HasPrefix(by, PrefixKey):
 		return "the API key " + by
-	case strings.HasPrefix(by, PrefixAccount):
+	case strings.HasPrefix(by, PrefixAccount), strings.HasPrefix(by, PrefixPerson):
 		return "somebody in the console"
+	case by == ByOperator:
+		return "the operator of this service"
 	default:
 		return by
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
@@ -74,7 +75,7 @@ func (v *visit) keepsWords() {
 func (v *visit) counted() error {
 	who := ""
 	if v.who.Role != "" {
-		who = v.by()
+		who = cmp.Or(v.who.Person, v.who.Account, string(v.who.Role))
 	}
 	err := v.console.cfg.Count(v.ctx, v.http, who)
 	if own, ok := errors.AsType[*flow.Error](err); ok && own.Code == flow.CodeRateLimited {

@@ -353,3 +353,35 @@ func TestWhatCameBackIsNotSaidToBeOnItsWay(t *testing.T) {
 	shows("Gone back, or on its way: ₦1,000.00", "came back to us:")
 	shows("₦1,000 of it went back to who paid it, or is on its way.", "with us again")
 }
+
+// Who decided about money is told in words, whoever it was: each of an account's people
+// has an id of their own, and an operator is called that, as the reference has it.
+func TestWhoDecidedIsToldInWords(t *testing.T) {
+	w := open(t)
+	in := func(account, email string, role flow.Role) *visitor {
+		_, err := w.accounts.AddPerson(t.Context(), account, email, "a long password", role, "")
+		must(t, err)
+		v := w.visitor()
+		w.wants(v.post("/login", form("email", email, "password", "a long password")), http.StatusSeeOther)
+		v.get("/")
+		return v
+	}
+	for email, c := range map[string]struct {
+		v          *visitor
+		by, record string
+	}{
+		"sup@example.com": {in(w.ada.account, "sup@example.com", flow.RoleSupport), "somebody in the console", `"resolvedBy":"wsp_usr_`},
+		"ops@example.com": {in("", "ops@example.com", flow.RoleOperator), "the operator of this service", `"resolvedBy":"operator"`},
+	} {
+		id, p := w.money(w.ada, 620_000)
+		page := "/sessions/" + id
+		w.wants(c.v.post(page+"/resolve", form("payment", string(p.ID), "decision", "refund", "confirm", "yes", "reason", "As agreed")), http.StatusSeeOther)
+		w.wants(c.v.get(page), http.StatusOK, "By "+c.by+": As agreed", ", as "+c.by+" decided: As agreed.")
+		if got := w.ask(http.MethodGet, "/v1/payments/"+string(p.ID), w.ada.secret, ""); !strings.Contains(got.body, c.record) {
+			t.Errorf("of %s the record says %s", email, got.body)
+		}
+		id = w.opened(w.ada, "")
+		w.wants(c.v.post("/sessions/"+id+"/expire", form("confirm", "yes", "reason", "As agreed")), http.StatusSeeOther)
+		w.wants(c.v.get("/sessions/"+id), http.StatusOK, "Somebody in the console ended the session’s time.")
+	}
+}

@@ -122,5 +122,11 @@ func (c *Console) resendHere(v *visit) error {
 	})
 }
 
-// by is the id of who decides, as a payment's record shows it.
-func (v *visit) by() string { return cmp.Or(v.who.Person, v.who.Account, string(v.who.Role)) }
+// by is who decides, as a payment's record shows it to its merchant, who knows no
+// operator's id.
+func (v *visit) by() string {
+	if v.who.Role == flow.RoleOperator {
+		return flow.ByOperator
+	}
+	return cmp.Or(v.who.Person, v.who.Account)
+}

@@ -51,8 +51,11 @@ func toldOf(l store.Line) []Moment {
 		m.Who, m.What, m.Why = "merchant", "cancelled", "by "+byOf(l)
 	case l.Kind == expired:
 		m.Who, m.What, m.Why = "merchant", "expired", "by "+byOf(l)
-		if byOf(l) == flow.ByClock {
+		switch byOf(l) {
+		case flow.ByClock:
 			m.Who, m.Why = flow.ByClock, "its time was over at "+endOf(l)
+		case flow.ByOperator:
+			m.Who = "till"
 		}
 	default:
 		m.What, m.Why = l.Kind, compact(l.Data)

@@ -65,7 +65,7 @@ func wantedBack(b flow.Refund) Moment {
 // decidedAbout tells what was decided about set-aside money, and by whom.
 func decidedAbout(p flow.Payment) Moment {
 	who := "merchant"
-	if p.ResolvedBy == flow.ByPolicy || p.ResolvedBy == flow.ByClock {
+	if slices.Contains([]string{flow.ByPolicy, flow.ByClock, flow.ByOperator}, p.ResolvedBy) {
 		who = "till"
 	}
 	why := "by " + p.ResolvedBy

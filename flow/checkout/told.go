@@ -104,7 +104,7 @@ func expiredTold(l store.Line) string {
 	case byOf(l) == flow.ByClock:
 		return "The session’s time was over at " + clock(until, l.At) + ", and it expired by itself."
 	}
-	return "Somebody ended the session’s time by hand: “" + byOf(l) + "”."
+	return "Somebody in the console ended the session’s time."
 }
 
 // turnTold tells what came into a chat.

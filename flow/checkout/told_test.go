@@ -111,7 +111,7 @@ func TestEveryKindOfLineIsToldInASentence(t *testing.T) {
 		{"rail.answer", map[string]any{"refund": "r", "ms": 9, "outcome": "failed"}, "The bank does not send a refund."},
 		{"rail.answer", map[string]any{"refund": "r", "ms": 9, "outcome": "the bank did not answer in time"}, "The bank was told of a refund and did not answer in time"},
 		{"session.expired", map[string]any{"by": "clock", "until": "2026-11-21T15:00:00.000Z"}, "The session’s time was over at 16:00 (Lagos), and it expired by itself."},
-		{"session.expired", map[string]any{"by": "wsp_per_1", "until": "2026-11-21T15:00:00.000Z"}, "Somebody ended the session’s time by hand: “wsp_per_1”."},
+		{"session.expired", map[string]any{"by": "wsp_per_1", "until": "2026-11-21T15:00:00.000Z"}, "Somebody in the console ended the session’s time."},
 		{"session.expired", json.RawMessage(`5`), "a line of the kind “session.expired”, which this version of Till has no words for"},
 		{"event", map[string]any{"event": flow.ChargeSuccess, "id": "evt_1"}, "A webhook, charge.success, was made for the merchant: it is paid, and the goods can go out."},
 		{"event", map[string]any{"event": "charge.sung", "id": "evt_1"}, "charge.sung, was made for the merchant: of which this version of Till has no words."},
