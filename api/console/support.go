@@ -148,15 +148,19 @@ func (v *visit) projectName(id flow.ProjectID) string {
 
 // session reads the session that an address names. One of another project's is
 // not there, but for operators who look at all projects; of one that can be chosen it is
-// said which.
+// said which, also in the other environment.
 func (v *visit) session() (flow.Session, error) {
-	id := v.http.Params("id")
-	s, err := v.service.Reader().Session(v.ctx, flow.SessionID(id))
-	if err == nil && v.project.ID != "" && s.Project != v.project.ID {
-		err = flow.Refuse(flow.CodeNotFound, "There is no session %q.", id)
-		if slices.ContainsFunc(v.projects, func(p flow.Project) bool { return p.ID == s.Project }) {
-			err = flow.Refuse(flow.CodeNotFound, "It is of %s, and you look at %s. Choose the other at the top of this page: Look there.", v.named(s.Project), v.named(v.project.ID))
+	id := flow.SessionID(v.http.Params("id"))
+	s, err := v.service.Reader().Session(v.ctx, id)
+	if err == nil && (v.project.ID == "" || s.Project == v.project.ID) || err != nil && flow.CodeOf(err) != flow.CodeNotFound {
+		return s, err
+	}
+	for env, service := range v.console.cfg.Services {
+		s, err := service.Reader().Session(v.ctx, id)
+		if err == nil && slices.ContainsFunc(v.projects, func(p flow.Project) bool { return p.ID == s.Project }) {
+			return flow.Session{}, flow.Refuse(flow.CodeNotFound, "It is of %s (%s), and you look at %s (%s). Choose the other at the top of this page: Look there.",
+				v.named(s.Project), env, v.named(v.project.ID), v.env)
 		}
 	}
-	return s, err
+	return flow.Session{}, flow.Refuse(flow.CodeNotFound, "There is no session %q.", id)
 }

@@ -164,8 +164,9 @@ func TestWhoGoesOnFromAFormsAnswerComesToAPage(t *testing.T) {
 	}
 }
 
-// A page that a colleague sent is of a project, and whoever looks at another of theirs is
-// told which: that there is no such session is not true. Of a stranger's it is.
+// A page that a colleague sent is of a project and an environment, and whoever looks at
+// another of theirs is told which: that there is no such session is not true. Of a
+// stranger's it is.
 func TestASessionOfAnotherProjectIsSaidToBeThere(t *testing.T) {
 	w := open(t)
 	page := "/sessions/" + w.opened(w.ada, "")
@@ -175,8 +176,10 @@ func TestASessionOfAnotherProjectIsSaidToBeThere(t *testing.T) {
 	must(t, err)
 	v := w.as(flow.RoleSupport) // who looks at the newest, having chosen none
 	for _, path := range []string{page, page + "/replay"} {
-		w.wants(v.get(path), http.StatusNotFound, "It is of "+w.ada.project.Name+", and you look at Ada&#39;s second shop", "Look there")
+		w.wants(v.get(path), http.StatusNotFound, "It is of "+w.ada.project.Name+" (test), and you look at Ada&#39;s second shop (test)", "Look there")
 	}
+	w.wants(v.post("/choose", form("project", string(w.ada.project.ID), "env", "live")), http.StatusSeeOther)
+	w.wants(v.get(page), http.StatusNotFound, "It is of "+w.ada.project.Name+" (test), and you look at "+w.ada.project.Name+" (live)", "Look there")
 	stranger := "/sessions/" + w.opened(w.merchant("Obi Stores"), "")
 	if got := v.get(stranger); got.status != http.StatusNotFound || strings.Contains(got.body, "It is of") {
 		t.Errorf("%d: more is told of a stranger's session than that it is not there", got.status)
