@@ -198,6 +198,7 @@ func TestMoneyThatNobodyDecidesAboutGoesBackAfterADay(t *testing.T) {
 			if n := len(w.refundsOf(id)); n != 1 {
 				t.Errorf("%s: it went back %d times", c.name, n)
 			}
+			w.tells(id, "Money that had been set aside goes back to who paid it, because nobody decided in time.")
 		}
 	})
 }
@@ -238,7 +239,26 @@ func TestWhatWasDecidedMeanwhileDoesNotGoBack(t *testing.T) {
 		}) {
 			t.Errorf("nobody is told who decided: %+v", story)
 		}
+		more := w.payingUnder(func(p *flow.Policy) { p.Overpayment = "refund_excess" })
+		w.later(2 * time.Hour)
+		_, err = w.resolve(w.comes(more.ID, 600_000).ID, true)
+		w.must(err)
+		w.tells(more.ID, "₦1,000 is to go back to who paid it, because the policy of the session says so.")
 	})
+}
+
+// tells fails unless a session's story holds these words, said once.
+func (w *world) tells(id flow.SessionID, words string) {
+	w.t.Helper()
+	story, err := checkout.Timeline(w.t.Context(), w.service.Reader(), id)
+	w.must(err)
+	var told []string
+	for _, m := range story {
+		told = append(told, m.Told)
+	}
+	if !slices.Contains(told, words) {
+		w.t.Errorf("%q is not told, but %q", words, told)
+	}
 }
 
 // Whoever is first, a merchant who takes it, one who sends it back, or the clock:

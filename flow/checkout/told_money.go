@@ -184,35 +184,36 @@ func resolvedTold(p flow.Payment) string {
 	}
 	switch p.ResolvedBy {
 	case flow.ByPolicy:
-		what += ", because the policy of the session says so"
+		return what + ", because the policy of the session says so."
 	case flow.ByClock:
-		what += ", because nobody decided in time"
-	default:
-		what += ", as " + p.Decider() + " decided"
+		return what + ", because nobody decided in time."
 	}
-	if p.ResolvedWhy != "" {
-		what += ": " + p.ResolvedWhy
+	return because(what+", as "+p.Decider()+" decided", p.ResolvedWhy)
+}
+
+// because ends a sentence with somebody's reason, where there is one: people end theirs
+// as they like.
+func because(told, why string) string {
+	if why != "" {
+		told += ": " + why
 	}
-	return what + "."
+	return strings.TrimRight(told, ". ") + "."
 }
 
 // wantedTold tells who wanted money sent back.
 func wantedTold(b flow.Refund) string {
-	told := "is to go back to who paid it"
+	told := b.Amount.Naira() + " is to go back to who paid it"
 	switch b.Origin {
+	case flow.OriginPolicy:
+		return told + ", because the policy of the session says so."
+	case flow.OriginClock:
+		return told + ", because nobody decided in time."
 	case flow.OriginMerchant:
 		told += ", because the merchant’s own program asked for that"
-	case flow.OriginPolicy:
-		told += ", because the policy of the session says so"
-	case flow.OriginClock:
-		told += ", because nobody decided in time"
 	case flow.OriginResolve:
 		told += ", because that was decided"
 	}
-	if b.Reason != "" {
-		told += ": " + b.Reason
-	}
-	return b.Amount.Naira() + " " + strings.TrimRight(told, ". ") + "."
+	return because(told, b.Reason)
 }
 
 // postedTold tells one line of the books.
