@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"regexp"
 	"strings"
@@ -195,6 +196,11 @@ func TestAChatIsHandedOver(t *testing.T) {
 	w.wants(support.get("/inbox"), http.StatusOK, "too long")
 
 	w.wants(support.get(at), http.StatusOK, "waits for a person", "&lt;script&gt;", "data-live=")
+	_, err := w.accounts.AddPerson(t.Context(), w.ada.account, "o'neil@example.com", "a long password", flow.RoleSupport, "")
+	must(t, err)
+	in, err := w.accounts.Enter(t.Context(), "o'neil@example.com", "a long password", "192.0.2.1")
+	must(t, err)
+	w.wants(w.carrying(in.Text).get(at), http.StatusOK, html.EscapeString(`--as 'o'\''neil@example.com' --reason`)) // as a shell takes it
 	w.wants(support.post(at+"/reply", form("text", "hello & welcome")), http.StatusConflict, "claim the chat first")
 	w.wants(support.post(at+"/claim", form("reason", " ")), http.StatusBadRequest, "Say why")
 	w.wants(support.post(at+"/claim", form("reason", "the payer asked")), http.StatusSeeOther)

@@ -22,7 +22,7 @@ func times(now func() time.Time) template.FuncMap {
 // words are the other functions that templates have.
 func words() template.FuncMap {
 	return template.FuncMap{
-		"naira": naira,
+		"naira": naira, "quoted": quoted,
 		"took":  took,
 		"day":   func(d flow.Date) string { return d.Start().In(flow.Lagos).Format("Mon 2 Jan 2006") },
 		"lower": func(v any) string { return strings.ToLower(fmt.Sprint(v)) },
