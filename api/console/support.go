@@ -158,7 +158,7 @@ func (v *visit) session() (flow.Session, error) {
 	for env, service := range v.console.cfg.Services {
 		s, err := service.Reader().Session(v.ctx, id)
 		if err == nil && slices.ContainsFunc(v.projects, func(p flow.Project) bool { return p.ID == s.Project }) {
-			return flow.Session{}, flow.Refuse(flow.CodeNotFound, "It is of %s (%s), and you look at %s (%s). Choose the other at the top of this page: Look there.",
+			return flow.Session{}, flow.Refuse(flow.CodeNotFound, "It is of %s (%s), and you look at %s (%s). Open the menu with that name at the top of this page, choose the other, and press Look there.",
 				v.named(s.Project), env, v.named(v.project.ID), v.env)
 		}
 	}

@@ -176,7 +176,7 @@ func TestASessionOfAnotherProjectIsSaidToBeThere(t *testing.T) {
 	must(t, err)
 	v := w.as(flow.RoleSupport) // who looks at the newest, having chosen none
 	for _, path := range []string{page, page + "/replay"} {
-		w.wants(v.get(path), http.StatusNotFound, "It is of "+w.ada.project.Name+" (test), and you look at Ada&#39;s second shop (test)", "Look there")
+		w.wants(v.get(path), http.StatusNotFound, "It is of "+w.ada.project.Name+" (test), and you look at Ada&#39;s second shop (test)", "Open the menu with that name at the top of this page, choose the other, and press Look there.")
 	}
 	w.wants(v.post("/choose", form("project", string(w.ada.project.ID), "env", "live")), http.StatusSeeOther)
 	w.wants(v.get(page), http.StatusNotFound, "It is of "+w.ada.project.Name+" (test), and you look at "+w.ada.project.Name+" (live)", "Look there")
