@@ -160,3 +160,18 @@ func TestWhatWasDoneIsAnsweredThoughItsProjectIsStopped(t *testing.T) {
 		}
 	}
 }
+
+// Whose project is stopped reads that of the methods of its sessions too, and not
+// that the bank is away: nobody there would ask the operator about a bank.
+func TestASessionSaysThatItsProjectIsStopped(t *testing.T) {
+	d := openDesk(t)
+	id := d.session("")
+	for _, to := range []string{flow.MerchantStopped, ""} {
+		_, err := d.board.Move(t.Context(), flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(d.project.ID), To: to, By: "ops"})
+		must(t, err)
+		answer := d.ask("GET", sessions+"/"+id, d.key, "")
+		if told, stopped := strings.Count(answer.body, `"reason":"project_suspended"`), to != ""; stopped != (told == len(flow.Methods())) || strings.Contains(answer.body, "rail_down") {
+			t.Errorf("stopped: %v, and its methods say %s", stopped, answer.body)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func Begin(s Session, attempts []Attempt, ask Ask, served []Method, now time.Tim
 	}
 	switch reason := unavailable(s, ask.Method, served); reason {
 	case "":
-	case "rail_down":
+	case RailDown:
 		return Attempt{}, Change{}, NotServed("The bank does not serve " + string(ask.Method) + " right now. Try another method or try again.")
 	default:
 		return Attempt{}, Change{}, Refuse(CodeMethodNotAllowed, "%s cannot be used for %s (%s).", ask.Method, s.Outstanding().Naira(), reason)

@@ -200,6 +200,9 @@ func Offers(s Session, attempts []Attempt, served []Method, now time.Time) []Off
 	return out
 }
 
+// RailDown is the reason of a method that nobody offers now.
+const RailDown = "rail_down"
+
 // unavailable is the reason why a method cannot pay what is outstanding.
 func unavailable(s Session, m Method, served []Method) string {
 	due := s.Outstanding()
@@ -212,7 +215,7 @@ func unavailable(s Session, m Method, served []Method) string {
 		}
 	}
 	if !slices.Contains(served, m) {
-		return "rail_down"
+		return RailDown
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -344,9 +345,19 @@ func messageID(chat flow.ChatID, seq int64, bubble int, at time.Time) string {
 	return "3EB0" + strings.ToUpper(hex.EncodeToString(sum[:9]))
 }
 
-// Record is a session as its merchant reads it.
+// Record is a session as its merchant reads it: of one who is stopped the methods
+// say that, for no bank is the reason.
 func (s *Service) Record(v View) flow.SessionRecord {
-	return flow.RecordSession(v.Session, v.Offers, s.cfg.Around)
+	offers := v.Offers
+	if s.cfg.Board.Barred(v.Session.Project) {
+		offers = slices.Clone(offers)
+		for i := range offers {
+			if offers[i].Reason == flow.RailDown {
+				offers[i].Reason = string(flow.CodeProjectSuspended)
+			}
+		}
+	}
+	return flow.RecordSession(v.Session, offers, s.cfg.Around)
 }
 
 // RecordCharge is a session's charge as its merchant reads it.
