@@ -42,6 +42,30 @@ func TestTheFirstPageTellsWhatTheNextPayoutHas(t *testing.T) {
 	w.wants(support.get("/"), http.StatusOK, waits, "Nothing is paid out: this project is stopped.")
 }
 
+// That a project is stopped is told to its people also while no money of it waits, and
+// no page promises it a payout; an operator does not read in live that one that is
+// suspended works.
+func TestPeopleOfAStoppedProjectReadThatItIs(t *testing.T) {
+	w := open(t)
+	owner, operator, page := w.as(flow.RoleOwner), w.as(flow.RoleOperator), "/ops/merchants/"+string(w.ada.project.ID)
+	w.wants(operator.post(page+"/switch", form("to", "stop", "reason", "under attack", "confirm", "yes")), http.StatusSeeOther)
+	for _, path := range []string{"/", "/settlements"} {
+		told := owner.get(path)
+		w.wants(told, http.StatusOK, "this project is stopped. No sessions open in it either.")
+		if strings.Contains(told.body, "The next payout is made") {
+			t.Errorf("%s promises a payout", path)
+		}
+	}
+
+	handed, _ := owner.order("/go-live", "/go-live/kyc")
+	w.wants(handed, http.StatusSeeOther)
+	for _, to := range []flow.Ruling{flow.Approve, flow.Suspend} {
+		w.wants(operator.post(page+"/kyc", form("ruling", string(to), "reason", "looked into", "confirm", "yes")), http.StatusSeeOther)
+	}
+	w.wants(operator.post("/choose", form("env", "live")), http.StatusSeeOther)
+	w.wants(operator.get(page), http.StatusOK, "Nothing works in live: it is suspended.")
+}
+
 // What waits for somebody stands on the first page, and nothing of queues in which nothing
 // does; so does what came in the last day, by hour.
 func TestTheFirstPageTellsWhatWaitsAndWhatCame(t *testing.T) {

@@ -34,7 +34,7 @@ type owned struct {
 // blockedTold says for people why nobody is paid out.
 var blockedTold = map[string]string{
 	flow.BlockedNoAccount: "it is not said yet to which account. An owner says it under Go live.",
-	flow.BlockedStopped:   "this project is stopped. Ask the operator of this service.",
+	flow.BlockedStopped:   "this project is stopped. No sessions open in it either. Ask the operator of this service.",
 }
 
 // owned is what the project that is looked at has at us.
@@ -52,10 +52,10 @@ func (v *visit) owned() (owned, error) {
 		out.Next += kobo
 	}
 	switch {
+	case balance.BlockedReason != nil && (out.Next > 0 || *balance.BlockedReason == flow.BlockedStopped):
+		out.Blocked = blockedTold[*balance.BlockedReason]
 	case out.Next < 0:
 		out.Blocked = "more went back, or was taken back, than came since the last payout. What comes makes up for it first."
-	case balance.BlockedReason != nil && out.Next > 0:
-		out.Blocked = blockedTold[*balance.BlockedReason]
 	}
 	return out, nil
 }
