@@ -92,6 +92,8 @@ func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
 	switch d.why = "kept for the person who is waited for"; {
 	case in.Kind == MeansAgain: // not at a mere greeting
 		d.release("goes back to the bot")
+	case in.Kind == MeansLanguage: // who reads no English may be waiting for that
+		d.language(in.Lang)
 	case t.Session == "":
 	case slices.Contains(whileWaiting, in.Kind), in.Kind == MeansBank && (t.State == PickingBank || t.State == AwaitUSSD):
 		d.focused(t, in, confirming)
