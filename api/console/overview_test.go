@@ -43,10 +43,11 @@ func TestTheFirstPageTellsWhatTheNextPayoutHas(t *testing.T) {
 }
 
 // That a project is stopped is told to its people also while no money of it waits, and
-// no page promises it a payout; an operator does not read in live that one that is
-// suspended works.
+// no page promises it a payout; who answers its payers reads on a session that nothing
+// can be paid for that. An operator does not read in live that one that is suspended works.
 func TestPeopleOfAStoppedProjectReadThatItIs(t *testing.T) {
 	w := open(t)
+	session := w.opened(w.ada, "")
 	owner, operator, page := w.as(flow.RoleOwner), w.as(flow.RoleOperator), "/ops/merchants/"+string(w.ada.project.ID)
 	w.wants(operator.post(page+"/switch", form("to", "stop", "reason", "under attack", "confirm", "yes")), http.StatusSeeOther)
 	for _, path := range []string{"/", "/settlements"} {
@@ -56,6 +57,8 @@ func TestPeopleOfAStoppedProjectReadThatItIs(t *testing.T) {
 			t.Errorf("%s promises a payout", path)
 		}
 	}
+
+	w.wants(w.as(flow.RoleSupport).get("/sessions/"+session), http.StatusOK, "bank transfer: unavailable, project suspended<")
 
 	handed, _ := owner.order("/go-live", "/go-live/kyc")
 	w.wants(handed, http.StatusSeeOther)
