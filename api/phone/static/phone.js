@@ -315,7 +315,8 @@ async function dial(outcome) {
 /** Sends what is typed. */
 async function send() {
   const words = the('text').value.trim();
-  if (!words || !current) return;
+  if (!words) return;
+  if (!current) throw new Error('No phone is on: add a payer first.');
   const body = { text: words };
   if (quoted) body.quoted = quoted;
   const sent = await call('POST', '/phones/' + encodeURIComponent(current) + '/messages', body);
@@ -343,8 +344,8 @@ the('create').onsubmit = async (e) => {
   if (the('number').value.trim()) body.phone = the('number').value.trim();
   try {
     const made = await call('POST', '/phones', body);
+    await load(made.phone); // before it is shut: what is sent meanwhile would be nobody's
     the('new').close();
-    await load(made.phone);
     the('text').focus();
   } catch (err) {
     the('wrong').textContent = err.message;
