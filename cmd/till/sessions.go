@@ -45,7 +45,18 @@ type aSession struct {
 	CheckoutURL     string
 	ExpiresAt       time.Time
 	CreatedAt       string
-	PaymentMethods  []struct{ Method, Status string }
+	PaymentMethods  []aMethod
+}
+
+// aMethod is how a session can be paid, or why not.
+type aMethod struct{ Method, Status, Reason string }
+
+// state is a method's status, with the reason of one that is unavailable.
+func (m aMethod) state() string {
+	if m.Reason == "" {
+		return m.Status
+	}
+	return m.Status + " (" + m.Reason + ")"
 }
 
 // over says whether nothing more is awaited in the session.
@@ -136,7 +147,7 @@ func (r *remote) show(w *world, raw json.RawMessage) error {
 	_, _ = fmt.Fprintf(out, "session\t%s\nstatus\t%s\namount\t%s\npaid\t%s\nmode\t%s\nreference\t%s\ne-mail\t%s\ncreated\t%s\nexpires\t%s\n", s.ID, s.state(), naira(s.AmountMinor),
 		naira(s.AmountPaidMinor), s.Mode, orDash(s.Reference), plain(s.CustomerEmail), s.CreatedAt, flow.Stamp(s.ExpiresAt))
 	for _, m := range s.PaymentMethods {
-		_, _ = fmt.Fprintf(out, "%s\t%s\n", m.Method, m.Status)
+		_, _ = fmt.Fprintf(out, "%s\t%s\n", m.Method, m.state())
 	}
 	if s.CheckoutURL != "" {
 		_, _ = fmt.Fprintf(out, "link\t%s\n", s.CheckoutURL)

@@ -96,7 +96,7 @@ func look(ctx context.Context, to *client, id string) (state []seen, done bool, 
 	state = append(state, seen{What: "session", Name: s.ID, Status: strings.TrimSpace(s.state() + " " + naira(s.AmountPaidMinor))})
 	for _, m := range s.PaymentMethods {
 		if m.Status != string(flow.OfferAvailable) {
-			state = append(state, seen{What: "method", Name: m.Method, Status: m.Status})
+			state = append(state, seen{What: "method", Name: m.Method, Status: m.state()})
 		}
 	}
 	items, _, err := to.list(ctx, eventsPath, url.Values{"sessionId": {s.ID}}, maxListed)
