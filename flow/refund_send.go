@@ -163,18 +163,22 @@ const (
 )
 
 // NextAsk is when the bank is to be asked about a refund next, false when it was
-// asked often enough; heard says that it answered now.
-func (r Refund) NextAsk(now time.Time, heard bool) (time.Time, bool) {
-	return nextAsk(r.SentAt, now, heard)
+// asked often enough. first says that it was told of it for the first time now, however
+// long that took by our clock; heard, that it answered.
+func (r Refund) NextAsk(now time.Time, first, heard bool) (time.Time, bool) {
+	return nextAsk(r.SentAt, now, first, heard)
 }
 
-func nextAsk(sent, now time.Time, heard bool) (time.Time, bool) {
+func nextAsk(sent, now time.Time, first, heard bool) (time.Time, bool) {
 	for _, age := range askAt {
 		if at := sent.Add(age); at.After(now) {
 			return at, true
 		}
 	}
-	if !heard && now.Sub(sent) < askAwayEnds {
+	switch {
+	case first:
+		return now.Add(FirstAsk), true
+	case !heard && now.Sub(sent) < askAwayEnds:
 		return now.Add(askAway), true
 	}
 	return time.Time{}, false

@@ -207,7 +207,7 @@ func TestTheBankIsAskedLessAndLessAboutARefund(t *testing.T) {
 	r.SentAt = noon
 	var ages []time.Duration
 	for now := noon; len(ages) < 100; {
-		next, more := r.NextAsk(now, true)
+		next, more := r.NextAsk(now, false, true)
 		if !more {
 			break
 		}

@@ -176,9 +176,9 @@ func (b Settlement) bounced(d Disbursed, now time.Time) (Change, error) {
 
 // NextAsk is when the bank is to be asked about a settlement next, false when it
 // was asked often enough: then it is asked once a day, and on each day of payouts.
-// heard says that it answered now.
-func (b Settlement) NextAsk(now time.Time, heard bool) (time.Time, bool) {
-	return nextAsk(b.SentAt, now, heard)
+// first and heard are as of a refund.
+func (b Settlement) NextAsk(now time.Time, first, heard bool) (time.Time, bool) {
+	return nextAsk(b.SentAt, now, first, heard)
 }
 
 // Order is what the rail is told of a settlement.

@@ -200,10 +200,10 @@ func TestASettlementIsSentOnceAndNeverAfterItsEnd(t *testing.T) {
 		t.Errorf("%+v", order)
 	}
 	asked := 0
-	at, ok := batch(flow.SettlementProcessing).NextAsk(noon, true)
+	at, ok := batch(flow.SettlementProcessing).NextAsk(noon, false, true)
 	for ok {
 		asked++
-		at, ok = batch(flow.SettlementProcessing).NextAsk(at, true)
+		at, ok = batch(flow.SettlementProcessing).NextAsk(at, false, true)
 	}
 	if asked < 5 || at.Sub(noon) > 24*time.Hour {
 		t.Errorf("the bank is asked %d times until %v", asked, at)

@@ -118,11 +118,7 @@ func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flo
 		if b.Final() {
 			return nil
 		}
-		first := told && b.Tries == 1
-		next, ok := b.NextAsk(w.now, heard(failure) || first)
-		if !ok && first { // however long that took by our clock
-			next, ok = w.now.Add(flow.FirstAsk), true
-		}
+		next, ok := b.NextAsk(w.now, told && b.Tries == 1, heard(failure))
 		if !ok { // it is asked on, once a day: over a weekend the next payday is too far
 			w.tx.After(func() {
 				w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelError, "a bank does not say what became of a payout; ask the bank", slog.String("settlement", string(b.ID)))

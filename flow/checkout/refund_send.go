@@ -175,8 +175,7 @@ func heard(failure error) bool {
 }
 
 // askAgain plans when the bank is asked about a refund next, or gives the asking
-// up: not where it was told of it for the first time now, however long that took by
-// our clock, nor where it was away.
+// up. first and heard are as NextAsk takes them.
 func (w *saving) askAgain(r flow.Refund, session flow.Session, first, heard bool) error {
 	if r.Status == flow.RefundPending { // it was asked about before it is sent again, in vain
 		change, err := r.Wait(w.now)
@@ -191,11 +190,7 @@ func (w *saving) askAgain(r flow.Refund, session flow.Session, first, heard bool
 	if r.Status != flow.RefundProcessing {
 		return nil
 	}
-	next, ok := r.NextAsk(w.now, heard || first)
-	if !ok && first {
-		next, ok = w.now.Add(flow.FirstAsk), true
-	}
-	if ok {
+	if next, ok := r.NextAsk(w.now, first, heard); ok {
 		return w.owe(flow.TaskRefund, string(r.ID), next)
 	}
 	change, err := r.Doubt(session)

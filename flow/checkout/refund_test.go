@@ -271,7 +271,7 @@ func TestARefundThatNobodyKnowsOfNeedsAttentionAndIsAskedAboutBeforeItIsSentAgai
 			if r, err = w.db.Refund(t.Context(), r.ID); err != nil || r.Status != flow.RefundProcessing {
 				break
 			}
-			next, more := r.NextAsk(w.clock(), true)
+			next, more := r.NextAsk(w.clock(), false, true)
 			if !more {
 				next = w.clock().Add(time.Second)
 			}
