@@ -9,10 +9,11 @@ import (
 const maxStands = 3
 
 // Answer is what a payer is told of a payment that did not fit, or did not stay, as
-// it is now: for whoever answers them by hand. It is false where there is nothing
-// special to tell, or nobody's session to tell it of.
-func Answer(co Checkout, p Payment, lang Lang, now time.Time) (Say, bool) {
-	d := deciding{turn: Turn{Now: now}}
+// it is now: for whoever answers them by hand. Outside of a chat there is no menu to
+// reply to, and nobody who tells of more by themselves. It is false where there is
+// nothing special to tell, or nobody's session to tell it of.
+func Answer(co Checkout, p Payment, chat bool, lang Lang, now time.Time) (Say, bool) {
+	d := deciding{turn: Turn{Now: now}, byHand: !chat}
 	if p.Reversed < p.Amount { // of what is all gone the payer hears to wait for an answer, and this is one
 		d.stands(co, p)
 	}
@@ -44,10 +45,16 @@ func (d *deciding) stands(co Checkout, p Payment) {
 		return
 	case p.Waits(co.Session):
 		key, args["paid"] = waiting(p.Match), p.Unapplied.Naira()
+	case p.held() && co.Session.Policy.Underpayment == "refund" && d.byHand:
+		key = "went_back"
 	case p.held() && co.Session.Policy.Underpayment == "refund": // the bank would not send it yet
 		key = "returning"
 	case p.held():
 		key, args["paid"], args["left"] = "part_paid", p.Refundable().Naira(), co.Session.Outstanding().Naira()
+		if d.byHand {
+			key = "part_left"
+			break
+		}
 		for _, m := range payable(co) {
 			args[string(m)] = "yes"
 		}

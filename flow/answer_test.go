@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -56,7 +57,8 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 		"what fits": {paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000}, "", nil},
 		"nobody's":  {flow.Session{}, flow.Payment{Match: flow.Unmatched, Amount: 1, Unapplied: 1}, "", nil},
 	} {
-		say, told := flow.Answer(flow.Checkout{Session: c.session, Payments: []flow.Payment{c.payment}}, c.payment, flow.Pidgin, now)
+		co := flow.Checkout{Session: c.session, Payments: []flow.Payment{c.payment}}
+		say, told := flow.Answer(co, c.payment, true, flow.Pidgin, now)
 		if told != (c.key != "") || told && (say.Key != c.key || say.Lang != flow.Pidgin) {
 			t.Errorf("%s: %v %+v", name, told, say)
 		}
@@ -64,6 +66,11 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 			if say.Args[arg] != want {
 				t.Errorf("%s: %s is %q, not %q", name, arg, say.Args[arg], want)
 			}
+		}
+		// Who is in no chat has no menu to reply to, and nobody who tells the rest there.
+		want := map[string]string{"part_paid": "part_left", "returning": "went_back"}[c.key]
+		if apart, _ := flow.Answer(co, c.payment, false, flow.Pidgin, now); apart.Key != cmp.Or(want, c.key) {
+			t.Errorf("%s, in no chat: %+v", name, apart)
 		}
 	}
 }

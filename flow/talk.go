@@ -60,6 +60,7 @@ type deciding struct {
 	effects []Effect
 	why     string
 	left    bool // an agent, for another merchant's payment
+	byHand  bool // the payer is in no chat: a person tells them what is said
 }
 
 func (d *deciding) say(key string, args map[string]string) {

@@ -132,7 +132,7 @@ func (s *Service) Explain(ctx context.Context, project flow.ProjectID, id flow.S
 		if err != nil {
 			return nil, err
 		}
-		if say, ok := flow.Answer(co, p, lang, now); ok {
+		if say, ok := flow.Answer(co, p, len(rows) > 0, lang, now); ok {
 			out[p.ID] = s.cfg.Words(say, now)
 		}
 	}

@@ -68,6 +68,20 @@ func TestWhatIsSentAgainIsInFocus(t *testing.T) {
 	}
 }
 
+// Who opened no chat is told by a person, who has no menu that could be replied to.
+func TestAnAnswerToWhoIsInNoChatOffersNoMenu(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.Headless)
+		w.must(w.instruct(w.t.Context(), session.ID))
+		w.must(w.tell(credit("T1", w.attempts(session.ID)[0].Reference, 200_000, w.clock())))
+		answers, err := w.service.Explain(w.t.Context(), project, session.ID)
+		if err != nil || answers[w.payments(session.ID)[0].ID] != "part_left" {
+			w.t.Errorf("answers %v, %v", answers, err)
+		}
+	})
+}
+
 func TestNotesTimersAndAnswersOfASession(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
