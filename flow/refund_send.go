@@ -155,8 +155,8 @@ var askAt = [...]time.Duration{
 	16 * time.Hour, 24 * time.Hour,
 }
 
-// A bank that was away at the last of askAt was never asked there: it is asked on until it
-// is heard, so often and no longer than so.
+// A bank that is away is asked nothing at any of askAt: it is asked on until it is heard,
+// at least so often and no longer than so.
 const (
 	askAway     = time.Hour
 	askAwayEnds = 7 * 24 * time.Hour
@@ -172,6 +172,9 @@ func (r Refund) NextAsk(now time.Time, first, heard bool) (time.Time, bool) {
 func nextAsk(sent, now time.Time, first, heard bool) (time.Time, bool) {
 	for _, age := range askAt {
 		if at := sent.Add(age); at.After(now) {
+			if soon := now.Add(askAway); !heard && at.After(soon) {
+				at = soon
+			}
 			return at, true
 		}
 	}

@@ -32,3 +32,20 @@ func TestARefundThatIsTakenOnAfterALongOutageIsAskedAboutOn(t *testing.T) {
 		}
 	})
 }
+
+// What was ordered while a bank was away for a part of a day is sent within the hour
+// that it is back.
+func TestARefundIsSentWithinTheHourThatTheBankIsBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		_, p := w.paidFor(500_000)
+		w.unreached(true)
+		r := w.ordered(p, 200_000)
+		w.rest()
+		w.passes(9, time.Hour)
+		w.unreached(false)
+		w.passes(2, 30*time.Minute)
+		w.pass(time.Second)
+		w.becomes(r.ID, flow.RefundProcessed)
+	})
+}
