@@ -45,7 +45,7 @@ type Settlement struct {
 	RailTransactionID string
 	Failure           string    // why it failed
 	CreatedAt         time.Time // zero while its lines are being gathered: nobody sees it before
-	SentAt            time.Time // when the bank was first told
+	SentAt            time.Time // when the bank was first told, or took it on after a silence
 	DoneAt            time.Time // when the bank says it was sent
 }
 
@@ -87,6 +87,13 @@ func (b Settlement) Send(now time.Time) (Change, error) {
 	}
 	b.Tries++
 	return Change{Settlement: &b}, nil
+}
+
+// TakenOn takes in that the bank took a settlement on which it had not heard of when it
+// was told before: it is asked about as one that it was told of only now.
+func (b Settlement) TakenOn(now time.Time) Change {
+	b.SentAt = now
+	return Change{Settlement: &b}
 }
 
 // Heard takes in what the rail says became of a settlement. What is known

@@ -118,6 +118,13 @@ func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flo
 		if b.Final() {
 			return nil
 		}
+		if told && failure == nil && b.Tries > 1 {
+			change := b.TakenOn(w.now)
+			if err := w.keepSettlement(change); err != nil {
+				return err
+			}
+			b = *change.Settlement
+		}
 		next, ok := b.NextAsk(w.now, told && b.Tries == 1, heard(failure))
 		if !ok { // it is asked on, once a day: over a weekend the next payday is too far
 			w.tx.After(func() {

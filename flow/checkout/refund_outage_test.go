@@ -49,3 +49,22 @@ func TestARefundIsSentWithinTheHourThatTheBankIsBack(t *testing.T) {
 		w.becomes(r.ID, flow.RefundProcessed)
 	})
 }
+
+// A payout that the bank takes on after more than a day is one that it was told of only
+// now: it is asked about as any other, and no operator is sent to ask.
+func TestAPayoutThatIsTakenOnAfterALongOutageIsAskedAboutOn(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		w.earns()
+		w.unreached(true)
+		w.at("2026-11-23T08:00:01Z")
+		w.rest()
+		w.passes(30, time.Hour)
+		w.weather(rail.Conditions{NotifyLossPercent: 100})
+		w.unreached(false)
+		w.passes(2, time.Hour)
+		if b := w.settlements(project)[0]; b.Status != flow.SettlementSucceeded || b.Tries < 2 {
+			w.t.Errorf("%+v", b)
+		}
+	})
+}
