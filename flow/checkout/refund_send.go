@@ -139,7 +139,7 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 			if failure != nil {
 				outcome = failure.Error()
 			}
-			if err := w.log(session.ID, "rail.answer", map[string]any{"refund": r.ID, "ms": took.Milliseconds(), "outcome": outcome}); err != nil {
+			if err := w.log(session.ID, "rail.answer", map[string]any{"refund": r.ID, "asked": !told, "ms": took.Milliseconds(), "outcome": outcome}); err != nil {
 				return err
 			}
 		}

@@ -238,7 +238,7 @@ func askedTold(l store.Line) string {
 	case "":
 		return "The bank was asked what came."
 	}
-	return fmt.Sprintf("The bank was asked what came, and %s. It is asked again by itself.", failed(kept.Outcome))
+	return fmt.Sprintf("The bank was asked what came, and %s. It is asked again by itself.", notAnswered(kept.Outcome))
 }
 
 // bankWords are a bank's own words in the text of its refusal, without what we were
@@ -248,8 +248,26 @@ func bankWords(refusal string) string {
 	return strings.Trim(words, ": .")
 }
 
-// failed tells why a call to the bank brought nothing.
+// failed tells why an order to the bank brought nothing, and what that says of it.
 func failed(outcome string) string {
+	switch why := notAnswered(outcome); why {
+	case silent:
+		return why + ", so that nobody knows yet what it did"
+	case unreached:
+		return why + ", so that nothing was done there"
+	default:
+		return why
+	}
+}
+
+const (
+	silent    = "did not answer in time"
+	unreached = "could not be reached"
+)
+
+// notAnswered tells why a question to the bank brought nothing. Of what it was told
+// before, and of money, that says nothing.
+func notAnswered(outcome string) string {
 	switch {
 	case strings.Contains(outcome, rail.ErrRejected.Error()):
 		if why := bankWords(outcome); why != "" {
@@ -257,9 +275,9 @@ func failed(outcome string) string {
 		}
 		return "refused"
 	case strings.Contains(outcome, rail.ErrUnknown.Error()):
-		return "did not answer in time, so that nobody knows yet what it did"
+		return silent
 	case strings.Contains(outcome, rail.ErrUnavailable.Error()):
-		return "could not be reached, so that nothing was done there"
+		return unreached
 	}
 	return "gave no answer that can be used: " + outcome
 }

@@ -19,6 +19,7 @@ type railLine struct {
 	Method      flow.Method
 	AmountMinor string
 	Outcome     string
+	Asked       bool  // what became of a refund; it was not told of it
 	Millis      int64 `json:"ms"`
 }
 
@@ -86,6 +87,9 @@ func (t teller) refundAnswer(kept railLine, took string) string {
 		return fmt.Sprintf("The bank has sent %s. Its answer took %s.", what, took)
 	case flow.DisbursementFailed:
 		return fmt.Sprintf("The bank does not send %s. Its answer took %s.", what, took)
+	}
+	if kept.Asked {
+		return fmt.Sprintf("The bank was asked what became of %s and %s. That took %s.", what, notAnswered(kept.Outcome), took)
 	}
 	return fmt.Sprintf("The bank was told of %s and %s. That took %s.", what, failed(kept.Outcome), took)
 }
