@@ -36,7 +36,7 @@ var wordsOf = map[store.Queue]queueWords{
 	store.QueueSecond:    {"Second person", "Somebody asked for what becomes of much money.", "Somebody else who may move money agrees or refuses; after 24 hours nothing of it stands.", "Nothing waits for a second person.", hoursLeft},
 	store.QueueRefunds:   {"Refunds", "Nobody knows what became of a refund, or it came back.", "Look at what the bank said, then send it once more on the session's page, or say there that it was paid by hand.", "No refund needs a look.", withinADay},
 	store.QueueWebhooks:  {"Dead webhooks", "A merchant could not be told; nothing tries any more.", "Mend the endpoint, then send the event again.", "Every event arrived or is still tried.", soonEnough},
-	store.QueueStuck:     {"Stuck", "Money on its way, also to a merchant, a message or work that should have gone on by now.", "Ask the bank: on the session's page, or itself about a payout; look whether WhatsApp is linked.", "Nothing is stuck.", soonEnough},
+	store.QueueStuck:     {"Stuck", "Money on its way, also to a merchant or back to a payer, a message or work that should have gone on by now.", "Ask the bank: on the session's page, or itself about a payout or refund; look whether WhatsApp is linked.", "Nothing is stuck.", soonEnough},
 }
 
 // queueTab is one queue in the list of them.

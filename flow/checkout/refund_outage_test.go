@@ -1,10 +1,13 @@
 package checkout_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
+	"till/flow/store"
 	"till/rail"
 )
 
@@ -65,6 +68,58 @@ func TestAPayoutThatIsTakenOnAfterALongOutageIsAskedAboutOn(t *testing.T) {
 		w.passes(2, time.Hour)
 		if b := w.settlements(project)[0]; b.Status != flow.SettlementSucceeded || b.Tries < 2 {
 			w.t.Errorf("%+v", b)
+		}
+	})
+}
+
+// A refund that has been on its way for more than a day stands where people look for what
+// hangs, as a payout does; and its session's story says that the bank was asked about it,
+// and not that nothing was done there.
+func TestARefundWhoseBankIsAwayForDaysIsShown(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session, p := w.paidFor(500_000)
+		w.rail.set(func(r *shakyRail) { // it may have taken it on, and is away then
+			r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{}, rail.ErrUnknown
+			}
+			r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{}, rail.ErrUnavailable
+			}
+		})
+		r := w.ordered(p, 200_000)
+		w.rest()
+		stuck := func(of flow.ProjectID) []store.Waiting {
+			list, err := w.service.Reader().Waits(w.t.Context(), store.QueueFilter{Queue: store.QueueStuck, Project: of, Now: w.clock(), Limit: 9})
+			w.must(err)
+			return list
+		}
+		w.passes(5, 4*time.Hour)
+		if list := stuck(""); len(list) != 0 {
+			w.t.Errorf("the bank has a day to say what became of it, and already %+v waits for somebody", list)
+		}
+		w.passes(3, 4*time.Hour)
+		for _, of := range []flow.ProjectID{"", project} {
+			if list := stuck(of); len(list) != 1 || list[0].Subject != string(r.ID) || list[0].Session != session.ID || list[0].Amount != 200_000 || list[0].Detail != "refund" {
+				w.t.Errorf("of %q: %+v", of, list)
+			}
+		}
+		if list := stuck("wsp_prj_9"); len(list) != 0 {
+			w.t.Errorf("another's: %+v", list)
+		}
+		story, err := checkout.Timeline(w.t.Context(), w.service.Reader(), session.ID)
+		w.must(err)
+		asked := 0
+		for _, m := range story {
+			switch {
+			case strings.Contains(m.Told, "nothing was done there"):
+				w.t.Errorf("told: %s", m.Told)
+			case strings.HasPrefix(m.Told, "The bank was asked what became of the refund of ₦2,000 and could not be reached. That took "):
+				asked++
+			}
+		}
+		if asked < 5 {
+			w.t.Errorf("it is told %d times that the bank was asked", asked)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"till/flow"
@@ -36,8 +37,8 @@ const (
 	// stuckAfter is how long money on its way, a message or work that is due may
 	// take before somebody should look.
 	stuckAfter = 10 * time.Minute
-	// payoutStuckAfter is how long a bank may say nothing of a payout that it was told of.
-	payoutStuckAfter = 24 * time.Hour
+	// silentAfter is how long a bank may say nothing of a payout or refund that it was told of.
+	silentAfter = 24 * time.Hour
 	// deadShown is how long after it was made a webhook that was given up is shown.
 	deadShown = 30 * 24 * time.Hour
 )
@@ -127,7 +128,7 @@ func (f QueueFilter) query() (string, []any) {
 	return ``, nil
 }
 
-// stuck is money on its way, to a merchant too, messages that do not go out and, for
+// stuck is money on its way, to a merchant or back to a payer too, messages that do not go out and, for
 // those who run Till, work that nobody does. What a chat is owed after one message
 // was refused three times waits for a word of its payer, who may never write again. Money waits since the bank's last word of the
 // session: that it comes is kept once, and what was said of other money before is
@@ -144,9 +145,11 @@ func (f QueueFilter) stuck(late int64) (string, []any) {
  UNION ALL SELECT s.id, s.project, y.id, s.amount, CAST(0 AS BIGINT), y.created_at, 'message ' || y.key
  FROM says y CROSS JOIN log l CROSS JOIN sessions s WHERE y.state = 'pending' AND NOT EXISTS (SELECT 1 FROM says p WHERE p.chat = y.chat AND p.state = 'pending' AND p.refusals >= 3) AND l.stream = y.chat AND l.seq = y.seq AND l.session <> '' AND s.id = l.session` + of + `
  UNION ALL SELECT '', s.project, s.id, s.amount, CAST(0 AS BIGINT), s.sent_at, 'payout' FROM settlements s
- WHERE s.status IN ('PENDING', 'PROCESSING') AND s.sent_at > 0 AND s.sent_at < ?` + of
-	values := append(append([]any(nil), args...), args...)
-	values = append(append(values, flow.Millis(f.Now.Add(-payoutStuckAfter))), args...)
+ WHERE s.status IN ('PENDING', 'PROCESSING') AND s.sent_at > 0 AND s.sent_at < ?` + of + `
+ UNION ALL SELECT s.session, s.project, s.id, s.amount, CAST(0 AS BIGINT), s.sent_at, 'refund' FROM tasks t CROSS JOIN refunds s
+ WHERE t.kind = '` + string(flow.TaskRefund) + `' AND s.id = t.subject AND s.status = 'PROCESSING' AND s.sent_at > 0 AND s.sent_at < ?` + of
+	silent := append([]any{flow.Millis(f.Now.Add(-silentAfter))}, args...)
+	values := slices.Concat(args, args, silent, silent)
 	if f.Project == "" {
 		query += ` UNION ALL SELECT '', '', t.kind || ' ' || t.subject, CAST(0 AS BIGINT), CAST(0 AS BIGINT), t.due, 'work' FROM tasks t WHERE t.due < ?`
 		values = append(values, late)
