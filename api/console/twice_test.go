@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +47,11 @@ func TestAFormThatIsSentTwiceActsOnce(t *testing.T) {
 	if err != nil || len(notes) != 2 || len(w.deliveries()) != sent {
 		t.Errorf("%d notes and %d deliveries more, %v", len(notes), len(w.deliveries())-sent, err)
 	}
+	for subject, want := range map[string]int{own["event"]: 1, own["session"]: 2} { // sent again; two notes
+		if list := slices.DeleteFunc(w.audits(subject), func(a flow.Audited) bool { return strings.HasPrefix(a.Action, "look") }); len(list) != want {
+			t.Errorf("of %s the audit log holds %d rows, not %d: %v", subject, len(list), want, list)
+		}
+	}
 
 	w.wants(support.post(chat+"/claim", form("reason", "the payer asked")), http.StatusSeeOther)
 	said := func() int { return strings.Count(support.get(chat).body, "Good day to you") }
@@ -65,17 +71,22 @@ func TestAFormThatIsSentTwiceActsOnce(t *testing.T) {
 func TestAnEndThatIsSentTwiceIsDone(t *testing.T) {
 	w := open(t)
 	support, owner := w.as(flow.RoleSupport), w.as(flow.RoleOwner)
-	twice := func(v *visitor, at, to string, fields url.Values) {
+	twice := func(v *visitor, subject, at, to string, fields url.Values) {
 		t.Helper()
+		kept := len(w.audits(subject))
 		for range 2 {
 			w.wants(v.post(to, fields), http.StatusSeeOther)
+		}
+		if n := len(w.audits(subject)) - kept; n != 1 {
+			t.Errorf("%s, sent twice, stands %d times in the audit log", to, n)
 		}
 		fields.Set("once", v.once(at)) // on purpose, of a page that was loaded anew
 		w.wants(v.post(to, fields), http.StatusConflict)
 	}
 	for _, act := range []string{"cancel", "expire"} {
-		page := "/sessions/" + w.opened(w.ada, "")
-		twice(support, page, page+"/"+act, url.Values{"reason": {"the goods are gone"}, "confirm": {"yes"}, "once": {support.once(page)}})
+		id := w.opened(w.ada, "")
+		page := "/sessions/" + id
+		twice(support, id, page, page+"/"+act, url.Values{"reason": {"the goods are gone"}, "confirm": {"yes"}, "once": {support.once(page)}})
 	}
 	id, paid := w.money(w.ada, 500_000+60_000_000)
 	page := "/sessions/" + id
@@ -85,7 +96,7 @@ func TestAnEndThatIsSentTwiceIsDone(t *testing.T) {
 		if err != nil || len(list) != 1 {
 			t.Fatal(list, err)
 		}
-		twice(owner, page, "/exceptions/second", url.Values{"proposal": {string(list[0].ID)}, "decision": {decision}, "confirm": {"yes"}, "reason": {"looked at it"}, "once": {owner.once(page)}})
+		twice(owner, string(paid.ID), page, "/exceptions/second", url.Values{"proposal": {string(list[0].ID)}, "decision": {decision}, "confirm": {"yes"}, "reason": {"looked at it"}, "once": {owner.once(page)}})
 	}
 }
 

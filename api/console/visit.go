@@ -267,10 +267,13 @@ func (v *visit) audit(action, subject, reason string, reasoned bool) error {
 }
 
 // auditIn is audit for what is done in a project, whatever the visitor looks at. Who
-// asks for no body takes nothing.
+// asks for no body takes nothing, and a form that did already what it says does nothing.
 func (v *visit) auditIn(project flow.ProjectID, action, subject, reason string, reasoned bool) error {
 	if v.bodiless() {
 		return nil
+	}
+	if again, err := v.service.Answered(v.ctx, v.plainly(project)); again || err != nil {
+		return err
 	}
 	row := v.act(project, action, subject)
 	row.Reason = reason

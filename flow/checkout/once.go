@@ -55,6 +55,12 @@ func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (
 	return answer, wrap("keep a call's answer", err)
 }
 
+// Answered says whether a call was done before, so that it is not done again.
+func (s *Service) Answered(ctx context.Context, c Call) (bool, error) {
+	kept, err := s.calls.begun(ctx, s.cfg.DB.Reader, c)
+	return kept != nil && kept.Status != 0, err
+}
+
 // effect does a call that is one transaction: do's effect and the answer that it
 // made of it are kept together, or neither is.
 func (s *Service) effect(ctx context.Context, c Call, doing string, do func(*saving) (Answer, error)) (answer Answer, err error) {
