@@ -133,3 +133,22 @@ test("a button that is pressed twice while its answer is on the way is pressed o
   await page.context().close();
   assert.deepEqual(web.faults.splice(0), []);
 });
+
+test("a form of a page that Back brought as it was can be sent at once", async () => {
+  const page = await web.page();
+  const { id } = await till.api("POST", checkout, { amount: 450000, customerEmail: "payer@example.com" });
+  await enter(page, till, "owner", `/sessions/${id}`);
+  await page.goto(`${till.url}/sessions/${id}`);
+  let sent = 0;
+  await page.route("**/note", (route) => { sent++; return route.fulfill({ status: 204 }); }); // the page stays, as after Back
+  const form = page.locator(`form[action="/sessions/${id}/note"]`);
+  await page.locator("details", { has: form }).evaluateAll((all) => all.forEach((d) => { d.open = true; }));
+  await form.getByRole("textbox").fill("called back");
+  await form.getByRole("button").click();
+  await until("it is sent", () => sent === 1);
+  await page.evaluate(() => window.dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })));
+  await form.getByRole("button").click();
+  await until("it is sent again", () => sent === 2);
+  await page.context().close();
+  assert.deepEqual(web.faults.splice(0), []);
+});

@@ -26,14 +26,17 @@
 
   // Buttons that ask before they do: data-sure holds the question. What a double click
   // orders once more is not sent: that it was done already would be all that the page
-  // says. Who waits for an answer for longer may press again.
-  const sent = new WeakSet();
+  // says. Who waits for an answer for longer may press again, and who came back to the
+  // page by Back at once.
+  let sent = new WeakSet();
+  window.addEventListener("pageshow", () => { sent = new WeakSet(); });
   document.addEventListener("submit", (e) => {
     const form = e.target, sure = e.submitter?.dataset.sure || form.dataset.sure;
     if (sent.has(form) || sure && !window.confirm(sure)) { e.preventDefault(); return; }
     if (form.method !== "post") return;
-    sent.add(form);
-    setTimeout(() => sent.delete(form), 5000);
+    const now = sent;
+    now.add(form);
+    setTimeout(() => now.delete(form), 5000);
   });
 
   // Live parts: the server sends the part anew whenever it changed. A stream ends
