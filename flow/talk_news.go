@@ -71,7 +71,9 @@ func (d *deciding) news(t *Talk, n News) {
 	case NewsRefused:
 		d.why = "the bank cannot open a method that this chat does not wait for"
 		if waitsFor(*t, co, n) {
-			t.Down, t.DownTo = t.Method, d.in(downFor)
+			if slices.Contains(payable(co), t.Method) { // what is not offered did not fail
+				t.Down, t.DownTo = t.Method, d.in(downFor)
+			}
 			d.step(t, talkRefused, "the bank cannot open this method", func() { d.say("method_down", d.menuArgs(*t, co)) })
 		}
 	case NewsSlow:

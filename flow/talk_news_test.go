@@ -147,6 +147,27 @@ func TestABankThatCannotDialIsNotGivenAnothersCode(t *testing.T) {
 	}
 }
 
+// What cannot be opened because it is not offered, as while its merchant is stopped, did
+// not fail: it is offered again with the others, and not ten minutes after them.
+func TestWhatIsNotOfferedForAWhileIsOfferedAgainWithTheOthers(t *testing.T) {
+	for _, stopped := range []bool{true, false} {
+		turn := standing(flow.Opening) // for the card
+		co := turn.Checkouts["wsp_sess_1"]
+		offers := co.Offers
+		if stopped {
+			co.Offers = nil
+			turn.Checkouts["wsp_sess_1"] = co
+		}
+		turn.Chat = flow.Decide(about(turn, flow.News{Kind: flow.NewsRefused, Attempt: "c"})).Chat
+		co.Offers = offers
+		turn.Checkouts["wsp_sess_1"] = co
+		d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansMenu}))
+		if len(d.Says) != 1 || d.Says[0].Args["bank_transfer"] != "yes" || (d.Says[0].Args["card"] == "yes") != stopped {
+			t.Errorf("stopped %v: %+v", stopped, d.Says)
+		}
+	}
+}
+
 // What a payer says while another method is opened is of the one before.
 func TestAClaimIsHeardWhateverIsBeingOpened(t *testing.T) {
 	for _, in := range []flow.IntentKind{flow.MeansPaid, flow.MeansMedia} {
