@@ -98,7 +98,9 @@ func TestPartsSayThatTheyAreAway(t *testing.T) {
 	bank.back = false
 	asks(5)
 	says("the bank is away once more", true, false)
-	now = now.Add(10 * time.Minute)
+	now = now.Add(time.Hour + time.Minute)
+	says("it is asked about money that waits once an hour", true, false)
+	now = now.Add(29 * time.Minute)
 	says("nobody asked it for long", true, true)
 	asks(1)
 	says("it is still away, who asks", true, false)

@@ -16,9 +16,9 @@ const (
 	// brokenAfter is how many calls in a row a bank has to leave unanswered until it
 	// is taken to be away.
 	brokenAfter = 5
-	// brokenLasts is how long that is believed after the last of them: where nobody
-	// asks any more, nobody knows.
-	brokenLasts = 10 * time.Minute
+	// brokenLasts is how long that is believed after the last of them: what waits for
+	// the bank is asked about once an hour, and where nothing does nobody knows.
+	brokenLasts = 90 * time.Minute
 )
 
 // Rail is an environment's rail, whose calls are counted and timed.
