@@ -222,3 +222,28 @@ func TestWhatARefundIsMadeOf(t *testing.T) {
 		}
 	}
 }
+
+// A bank that answers is asked more and more seldom for a day; one that is away each hour
+// at least, for a week.
+func TestWhenABankIsAskedNextAboutMoneyThatIsToBeSent(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		age          time.Duration
+		first, heard bool
+		want         time.Duration // from then on, 0 for never
+	}{
+		{0, true, true, flow.FirstAsk}, {flow.FirstAsk, false, true, 50 * time.Second}, {flow.FirstAsk, false, false, 50 * time.Second},
+		{8 * time.Hour, false, true, 8 * time.Hour}, {8 * time.Hour, false, false, time.Hour},
+		{day - time.Hour, false, true, time.Hour}, {day - time.Minute, false, false, time.Minute},
+		{day, false, true, 0}, {day, false, false, time.Hour}, {day, true, true, flow.FirstAsk}, {day, true, false, flow.FirstAsk},
+		{7*day - time.Millisecond, false, false, time.Hour}, {7 * day, false, false, 0}, {7 * day, true, false, flow.FirstAsk},
+	} {
+		now := noon.Add(c.age)
+		at, ok := flow.Refund{SentAt: noon}.NextAsk(now, c.first, c.heard)
+		b, same := flow.Settlement{SentAt: noon}.NextAsk(now, c.first, c.heard)
+		if ok != (c.want > 0) || ok && at.Sub(now) != c.want || ok != same || !at.Equal(b) {
+			t.Errorf("at %v, first %v, heard %v: in %v (%v); of a payout in %v (%v)", c.age, c.first, c.heard, at.Sub(now), ok, b.Sub(now), same)
+		}
+	}
+}
