@@ -30,7 +30,7 @@ const prefixNote = "note_"
 func (s *Service) Note(ctx context.Context, id flow.SessionID, author, text string, c Call) error {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
 	switch n := len([]rune(text)); {
-	case n == 0:
+	case flow.Says(text) == 0:
 		return flow.Refuse(flow.CodeMissingField, "Write something into the note.")
 	case n > maxNote:
 		return flow.Refuse(flow.CodeInvalidField, "A note has at most %d characters, not %d.", maxNote, n)

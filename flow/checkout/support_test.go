@@ -90,7 +90,7 @@ func TestNotesTimersAndAnswersOfASession(t *testing.T) {
 		w.hear("ada", method(flow.BankTransfer))
 		w.must(w.tell(credit("T1", w.attempts(session.ID)[0].Reference, 200_000, w.clock())))
 		w.rest()
-		for text, want := range map[string]flow.Code{" \n ": flow.CodeMissingField, strings.Repeat("x", 2001): flow.CodeInvalidField, " She calls back ": ""} {
+		for text, want := range map[string]flow.Code{" \n ": flow.CodeMissingField, "\u200b\u2060 ": flow.CodeMissingField, strings.Repeat("x", 2001): flow.CodeInvalidField, " She calls back ": ""} {
 			if err := w.service.Note(w.t.Context(), session.ID, "ngozi@example.com", text, call("", "", nil)); flow.CodeOf(err) != want && (want != "" || err != nil) {
 				w.t.Errorf("a note of %d characters: %v", len(text), err)
 			}
