@@ -213,6 +213,9 @@ func TestAChatIsHandedOver(t *testing.T) {
 	}
 	w.wants(support.post(at+"/reply", form("text", "Good <b>day</b>")), http.StatusSeeOther)
 	w.wants(support.get(at), http.StatusOK, "Good &lt;b&gt;day")
+	// As the page counts: letters and not bytes, and a new line, which a form sends as two signs, as one.
+	w.wants(support.post(at+"/reply", form("text", strings.Repeat("ọ\r\n", 1999)+"ọ.")), http.StatusSeeOther)
+	w.wants(support.post(at+"/reply", form("text", strings.Repeat("o", 4001))), http.StatusBadRequest, "A reply has 1 to 4000 characters")
 	w.wants(support.post(at+"/reply", form("text", "x", "csrf", "y")), http.StatusForbidden)
 	w.wants(support.post(at+"/release", nil), http.StatusSeeOther)
 	list, _, err := w.accounts.Audits(t.Context(), store.AuditFilter{Subject: string(p.chat), Limit: 20})

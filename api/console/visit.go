@@ -244,8 +244,11 @@ func isText(form url.Values) bool {
 	return true
 }
 
-// field is one field of the form, without white space around it.
-func (v *visit) field(name string) string { return strings.TrimSpace(v.form.Get(name)) }
+// field is one field of the form, without white space around it. A new line is one
+// character, as the page counts it, and not the two that a browser sends for it.
+func (v *visit) field(name string) string {
+	return strings.ReplaceAll(strings.TrimSpace(v.form.Get(name)), "\r\n", "\n")
+}
 
 // query is one value behind the question mark, at most 200 bytes of it.
 func (v *visit) query(name string) string {

@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"till/flow"
 	"till/flow/replay"
 	"till/flow/store"
 )
 
-// maxReply bounds what an agent writes at once, in bytes.
+// maxReply bounds what an agent writes at once, in characters.
 const maxReply = 4000
 
 // maxDesk bounds how many chats of the queue are read at once.
@@ -76,8 +77,8 @@ func (s *Service) Claim(ctx context.Context, id flow.ChatID, agent string, seen 
 // idempotency_key_reused.
 func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string, c Call) error {
 	text = strings.TrimSpace(text)
-	if flow.Says(text) == 0 || len(text) > maxReply {
-		return flow.Refuse(flow.CodeInvalidField, "A reply has 1 to %d bytes, and something to read in them.", maxReply)
+	if flow.Says(text) == 0 || utf8.RuneCountInString(text) > maxReply {
+		return flow.Refuse(flow.CodeInvalidField, "A reply has 1 to %d characters, and something to read in them.", maxReply)
 	}
 	if err := flow.MayKeep("The reply", "", text); err != nil {
 		return err
