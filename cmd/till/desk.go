@@ -133,11 +133,8 @@ func (c *deskReleaseCmd) Run(w *world) error {
 // Run writes to a payer.
 func (c *deskReplyCmd) Run(w *world) error {
 	text := strings.Join(c.Text, " ")
-	if err := keepable("what a payer reads", text); err != nil {
-		return err
-	}
-	if flow.Says(text) == 0 {
-		return usageError{errors.New("a reply must say something: what does the payer read?")}
+	if err := checkout.MayReply(text); err != nil { // before it is kept that it is sent
+		return usageError{err}
 	}
 	return c.order(w, "chat.reply", "", "has your reply; the server sends it", func(s *checkout.Service) error {
 		return s.Reply(w.ctx, flow.ChatID(c.Chat), c.As, text, checkout.Call{})

@@ -72,15 +72,21 @@ func (s *Service) Claim(ctx context.Context, id flow.ChatID, agent string, seen 
 	return s.desk(ctx, "take a chat over", id, seen, flow.News{Kind: flow.NewsClaimed, By: agent}, Call{})
 }
 
+// MayReply is whether an agent may write a text to a payer.
+// Errors: invalid_field, card_data_not_accepted.
+func MayReply(text string) error {
+	if flow.Says(text) == 0 || utf8.RuneCountInString(text) > maxReply {
+		return flow.Refuse(flow.CodeInvalidField, "A reply has 1 to %d characters, and something to read in them.", maxReply)
+	}
+	return flow.MayKeep("The reply", "", text)
+}
+
 // Reply sends what an agent writes to the payer of a chat that the agent has.
 // Errors: flow.ErrDesk, resource_not_found, invalid_field, card_data_not_accepted,
 // idempotency_key_reused.
 func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string, c Call) error {
 	text = strings.TrimSpace(text)
-	if flow.Says(text) == 0 || utf8.RuneCountInString(text) > maxReply {
-		return flow.Refuse(flow.CodeInvalidField, "A reply has 1 to %d characters, and something to read in them.", maxReply)
-	}
-	if err := flow.MayKeep("The reply", "", text); err != nil {
+	if err := MayReply(text); err != nil {
 		return err
 	}
 	return s.desk(ctx, "answer in a chat", id, 0, flow.News{Kind: flow.NewsReply, By: agent, Reason: text}, c)
