@@ -53,6 +53,16 @@ func TestReceive(t *testing.T) {
 	}
 }
 
+// What a payer wrote is kept as they wrote it, without what only hides.
+func TestWhatJoinsSignsIsKeptOfAMessage(t *testing.T) {
+	h, m := &hearing{}, message()
+	m.Text = "\u200d👩\u200d👧 می\u200cخواهم\u200b\u202e"
+	must(t, newBot(h).Receive(t.Context(), m))
+	if got := h.inbound[0].Intent.Text; got != "👩\u200d👧 می\u200cخواهم" {
+		t.Errorf("kept %q", got)
+	}
+}
+
 func TestReceiveMedia(t *testing.T) {
 	for text, want := range map[string]flow.IntentKind{
 		"":                    flow.MeansMedia,

@@ -156,25 +156,33 @@ func number(r rune) (int, bool) {
 }
 
 // visible is a text without control characters and without the marks that
-// change the direction of what stands around them. Lines are kept.
+// change the direction of what stands around them. Lines are kept, and between two
+// signs what joins them into one picture or letter, or keeps two letters apart.
 func visible(text string) string {
 	if len(text) > maxHeard {
 		text = text[:maxHeard]
 	}
-	return strings.Map(func(r rune) rune {
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	var b strings.Builder
+	last, between := ' ', rune(0)
+	for _, r := range text {
 		switch {
+		case r == nonJoiner || r == joiner:
+			between = r
+			continue
 		case r == '\n':
-			return r
-		case r == utf8.RuneError:
-			return -1
 		case unicode.IsSpace(r), unicode.IsControl(r):
-			return ' '
-		case unicode.Is(unicode.C, r):
-			return -1
-		default:
-			return r
+			r = ' '
+		case r == utf8.RuneError, unicode.Is(unicode.C, r):
+			continue
 		}
-	}, text)
+		if between != 0 && !unicode.IsSpace(last) && !unicode.IsSpace(r) {
+			b.WriteRune(between)
+		}
+		b.WriteRune(r)
+		last, between = r, 0
+	}
+	return b.String()
 }
 
 // clip is the first runes of a text.

@@ -29,7 +29,7 @@ const (
 
 // writing is how values are written into messages, counted: texts of before another one
 // are not held against it.
-const writing = 2
+const writing = 3
 
 var errNoEnglish = errors.New("the words lack English, which the others fall back to")
 

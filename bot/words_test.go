@@ -82,6 +82,11 @@ Try again or pay another way:
 0 Cancel`},
 		{flow.Say{Key: "declined", Args: shop("reason", "insufficient funds")}, `Your bank did not accept the payment of ₦5,000 to Ada Stores: insufficient funds.
 0 Cancel`},
+		// What joins two signs into one, or keeps two letters apart, is part of them; alone it is nothing.
+		{
+			flow.Say{Key: "agent", Args: map[string]string{"text": "❤\ufe0f\u200d🔥 👩\u200d👧\u200d👦 क्\u200dष\u202e\nمی\u200cخواهم \u200d\u200d \u200c!\u200d\u200c?\u200d"}},
+			"❤\ufe0f\u200d🔥 👩\u200d👧\u200d👦 क्\u200dष\nمی\u200cخواهم !\u200c?",
+		},
 		{flow.Say{Key: "no_such_key", Args: shop()}, ""},
 	} {
 		if got := w.Render(c.say, noon); got != c.want {
