@@ -22,6 +22,7 @@ type meaning struct {
 	kind   flow.IntentKind
 	method flow.Method
 	lang   flow.Lang
+	named  bool // lang, by its name
 }
 
 // lexicon is what payers write, in all languages at once: people mix them
@@ -183,7 +184,7 @@ func (l *lexicon) add(lang flow.Lang, list wordList) error {
 		}
 	}
 	for _, name := range list.Names {
-		if err := l.means(l.is, name, meaning{kind: flow.MeansLanguage, lang: lang}); err != nil {
+		if err := l.means(l.is, name, meaning{kind: flow.MeansLanguage, lang: lang, named: true}); err != nil {
 			return err
 		}
 	}

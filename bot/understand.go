@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 13
+const Reading = 14
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -69,7 +69,7 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 		money: strings.ContainsFunc(folded, func(r rune) bool { return r == '%' || unicode.Is(unicode.Sc, r) }),
 	}
 	a := s.read()
-	in.Kind, in.Method, in.Bank, in.Lang, in.Guess = a.kind, a.method, a.bank, a.lang, a.guess
+	in.Kind, in.Method, in.Bank, in.Lang, in.Named, in.Guess = a.kind, a.method, a.bank, a.lang, a.named, a.guess
 	return in
 }
 
@@ -346,6 +346,7 @@ func (s sentence) labelled(n int, label []string) (answer, bool) {
 		if !known || says.kind != a.kind || says.method != a.method {
 			return answer{}, false
 		}
+		a.named = says.named && says.lang == a.lang
 	}
 	if a.kind == flow.MeansMethod && s.asks {
 		a.kind = flow.MeansMaybe

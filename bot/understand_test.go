@@ -101,6 +101,15 @@ func TestUnderstand(t *testing.T) {
 	}
 }
 
+// While a person has the chat only a language's name chooses it.
+func TestUnderstandTellsANameFromADigit(t *testing.T) {
+	for text, want := range map[string]bool{"Yoruba": true, "abeg speak hausa": true, "24 Yoruba": true, "24": false, "24 igbo": false, "twenty-four": false, "8": false, "language": false} {
+		if got := bot.Understand(text, banks); got.Named != want {
+			t.Errorf("%q names a language: %v", text, got.Named)
+		}
+	}
+}
+
 // A method that nobody chose is the worst there is: of all the phrases that
 // mean something else, none may be taken for one.
 func TestUnderstandNeverTakesAnotherMeaningForAMethod(t *testing.T) {

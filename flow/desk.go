@@ -78,15 +78,18 @@ func (d Desk) move(trigger string, now time.Time) (Desk, bool) {
 
 // atDesk decides on what a payer writes while a person has the chat, or is
 // waited for: it is kept for the person, and nobody talks over them. Whoever
-// only waits may go back to the bot, and goes on paying meanwhile.
+// only waits may go back to the bot, and goes on paying meanwhile. A language by
+// its name is what the bot speaks from then on, also where it says so to nobody.
 func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
 	if d.chat.Desk.State != DeskWaiting {
-		d.why = "kept for the person who has this chat"
-		if d.chat.Desk.Over { // the bot is about to go on, and shows where things stand
-			d.why = "kept: the bot has this chat in a moment"
-			return
+		if d.why = "kept: the bot has this chat in a moment"; !d.chat.Desk.Over { // else it is about to go on, and shows where things stand
+			d.why = "kept for the person who has this chat"
+			d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
 		}
-		d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
+		if in.Named { // a digit may be an answer to the person
+			d.chat.Lang = in.Lang
+			d.why += " (chose the language " + string(in.Lang) + ")"
+		}
 		return
 	}
 	switch d.why = "kept for the person who is waited for"; {
