@@ -54,10 +54,11 @@ type queueTab struct {
 type waitingRow struct {
 	store.Waiting
 
-	Of    string // the project's name
-	Old   bool
-	Payer string // of money
-	Asked *asking
+	Of     string // the project's name
+	Old    bool
+	Payer  string // of money
+	Asked  *asking
+	Barred bool // from being accepted: its project is stopped
 }
 
 // exceptionsView is what the page of what waits is given.
@@ -133,7 +134,7 @@ const manyWait = 1000
 
 // waiting is a row for people.
 func waiting(v *visit, tab queueTab, w store.Waiting, now time.Time) waitingRow {
-	row := waitingRow{Waiting: w, Of: v.projectName(w.Project), Old: now.Sub(w.Since) > tab.Words.Old}
+	row := waitingRow{Waiting: w, Of: v.projectName(w.Project), Old: now.Sub(w.Since) > tab.Words.Old, Barred: v.barred(w.Project)}
 	var payer flow.PaidBy
 	if strings.HasPrefix(w.Detail, "{") && json.Unmarshal([]byte(w.Detail), &payer) == nil {
 		row.Payer, row.Detail = strings.Join(strings.Fields(payer.Name+" "+payer.BankName+" "+payer.AccountNumberMasked), " "), ""

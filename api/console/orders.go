@@ -216,14 +216,25 @@ func (c *Console) secondPerson(v *visit) error {
 type asking struct {
 	flow.Proposal
 
-	Told  string    // what is to be done
-	Back  flow.Kobo // of its amount, what goes back as too much once the rest is given to the merchant
-	Until time.Time
-	Mine  bool // whoever looks asked for it
+	Told   string    // what is to be done
+	Back   flow.Kobo // of its amount, what goes back as too much once the rest is given to the merchant
+	Until  time.Time
+	Mine   bool // whoever looks asked for it
+	Barred bool // nobody can agree while the project is stopped: its merchant is given nothing
+}
+
+// barred says whether a project was stopped or suspended in the environment that is
+// looked at.
+func (v *visit) barred(project flow.ProjectID) bool {
+	board := v.console.cfg.Boards[v.env]
+	return board != nil && board.Barred(project)
 }
 
 func (v *visit) asking(p flow.Proposal) (*asking, error) {
-	a := &asking{Proposal: p, Told: checkout.OrderTold(p.Act), Until: p.At.Add(flow.ProposalLife), Mine: p.By == v.who.Email}
+	a := &asking{
+		Proposal: p, Told: checkout.OrderTold(p.Act), Until: p.At.Add(flow.ProposalLife), Mine: p.By == v.who.Email,
+		Barred: p.Act == flow.ActAccept && v.barred(p.Project),
+	}
 	if p.Act != flow.ActAccept || p.Session == "" {
 		return a, nil
 	}

@@ -112,6 +112,15 @@ func TestMuchMoneyIsDecidedAboutByTwoPeople(t *testing.T) {
 	w.wants(support.get("/exceptions?queue=second"), http.StatusOK, "You asked for it", "Take it back", "₦600,000.00")
 	w.wants(owner.get("/exceptions?queue=second"), http.StatusOK, "support of "+w.ada.email, "asked to give set-aside money to the merchant", "the customer agreed", ">Agree<")
 	w.wants(owner.get(page), http.StatusOK, "Waits for a second person", ">Agree<")
+	// A merchant who is stopped is given nothing: the pages say so before somebody tries.
+	w.stops(w.ada, flow.MerchantStopped)
+	for _, at := range []string{"/exceptions?queue=second", page} {
+		if got := owner.get(at); !strings.Contains(got.body, "nobody can agree") || strings.Contains(got.body, ">Agree<") || !strings.Contains(got.body, ">Refuse<") {
+			t.Errorf("%s of a stopped project: %s", at, got.body)
+		}
+	}
+	w.wants(owner.post("/exceptions/second", second), http.StatusForbidden, "This project is stopped")
+	w.stops(w.ada, "")
 	other := w.merchant("Bola Stores")
 	if got := w.as(flow.RoleOwner, other).get("/exceptions?queue=second"); strings.Contains(got.body, w.ada.email) {
 		t.Errorf("another merchant reads it: %s", got.body)
@@ -193,6 +202,17 @@ func TestAPartThatCouldNotGoBackIsDecidedAbout(t *testing.T) {
 	support := w.as(flow.RoleSupport)
 	w.wants(support.get("/exceptions?queue=underpaid"), http.StatusOK, id, "or where its policy sends too little back, decide on its page")
 	w.wants(support.get("/sessions/"+id), http.StatusOK, "Decide about ₦2,000.00")
+}
+
+func TestNothingIsAcceptedOfAStoppedProject(t *testing.T) {
+	w := open(t)
+	id, _ := w.money(w.ada, 600_000)
+	support := w.as(flow.RoleSupport)
+	w.wants(support.get("/sessions/"+id), http.StatusOK, ">Accept it<", ">Send it back<")
+	w.stops(w.ada, flow.MerchantStopped)
+	if got := support.get("/sessions/" + id); strings.Contains(got.body, ">Accept it<") || !strings.Contains(got.body, ">Send it back<") || !strings.Contains(got.body, "can be sent back, and not accepted") {
+		t.Errorf("a stopped project: %s", got.body)
+	}
 }
 
 func TestWhatWaitsForASecondPersonIsRefusedOrForgotten(t *testing.T) {

@@ -113,9 +113,7 @@ func (c *Console) showSession(v *visit, out sessionView) error {
 	}
 	out.Story.Project, out.Above = v.projectName(s.Project), v.service.SecondAbove()
 	v.looks("look.session", s.Project, string(s.ID))
-	if board := c.cfg.Boards[v.env]; board != nil {
-		out.Barred = board.Barred(s.Project)
-	}
+	out.Barred = v.barred(s.Project)
 	out.CSRF, out.Export = v.csrf(), out.Story.Chats
 	out.Command, out.Base = "bin/till replay "+string(s.ID), c.cfg.PublicURL
 	return v.show("session", "Session", out)

@@ -313,3 +313,10 @@ func TestTheWorldOpens(t *testing.T) {
 	w.wants(w.as(flow.RoleOwner).post("/logout", form("csrf", "x")), http.StatusForbidden)
 	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions", w.ada.secret, `{"amount":500000,"customerEmail":"a@example.com"}`), http.StatusCreated)
 }
+
+// stops has an operator move a merchant's switch.
+func (w *world) stops(m merchant, to string) {
+	w.t.Helper()
+	_, err := w.boards[flow.Test].Move(w.t.Context(), flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(m.project.ID), To: to, By: "an operator"})
+	must(w.t, err)
+}
