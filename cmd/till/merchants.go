@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 	"time"
 
 	"till/config"
@@ -14,7 +17,7 @@ import (
 
 // merchantsCmd is what an operator does about merchants.
 type merchantsCmd struct {
-	List    merchantsListCmd    `cmd:"" help:"List all projects, whose they are and how far their KYC is."`
+	List    merchantsListCmd    `cmd:"" help:"List all projects, whose they are, how far their KYC is and where they are stopped."`
 	Stop    merchantsStopCmd    `cmd:"" help:"Take nothing new of a project, and pay nothing out to it; money that comes is kept."`
 	Go      merchantsGoCmd      `cmd:"" help:"Let a project go on."`
 	Lookups merchantsLookupsCmd `cmd:"" help:"List who looked a BVN or NIN up with a project's keys, and why."`
@@ -41,11 +44,15 @@ const merchantsPage = 500
 
 // Run prints one line for each project, oldest first.
 func (c *merchantsListCmd) Run(w *world) error {
+	stopped, err := stoppedIn(w, c.Settings)
+	if err != nil {
+		return err
+	}
 	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
 		list := []merchantLine{}
 		_, err := findMerchant(w, a, func(m store.Merchant) bool {
 			if p := m.Project; c.Status == "" || c.Status == string(p.KYC) {
-				list = append(list, merchantLine{p.ID, p.KYC, flow.Stamp(p.CreatedAt), m.Account.Email, p.Name})
+				list = append(list, merchantLine{p.ID, p.KYC, append([]flow.Environment{}, stopped[p.ID]...), flow.Stamp(p.CreatedAt), m.Account.Email, p.Name})
 			}
 			return false // all are looked at
 		})
@@ -55,19 +62,38 @@ func (c *merchantsListCmd) Run(w *world) error {
 		if c.JSON {
 			return printJSON(w, list)
 		}
-		return printTable(w, "PROJECT\tKYC\tCREATED\tE-MAIL\tNAME", list, func(l merchantLine) string {
-			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", l.ID, l.KYCStatus, l.CreatedAt, l.Email, l.Name)
+		return printTable(w, "PROJECT\tKYC\tSTOPPED\tCREATED\tE-MAIL\tNAME", list, func(l merchantLine) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", l.ID, l.KYCStatus, cmp.Or(strings.Trim(fmt.Sprint(l.Stopped), "[]"), "-"), l.CreatedAt, l.Email, l.Name)
 		})
 	})
 }
 
 // merchantLine is a project as it is listed.
 type merchantLine struct {
-	ID        flow.ProjectID `json:"id"`
-	KYCStatus flow.KYCStatus `json:"kycStatus"`
-	CreatedAt string         `json:"createdAt"`
-	Email     string         `json:"email"`
-	Name      string         `json:"name"`
+	ID        flow.ProjectID     `json:"id"`
+	KYCStatus flow.KYCStatus     `json:"kycStatus"`
+	Stopped   []flow.Environment `json:"stopped"` // in which an operator stopped it
+	CreatedAt string             `json:"createdAt"`
+	Email     string             `json:"email"`
+	Name      string             `json:"name"`
+}
+
+// stoppedIn are the projects that operators stopped, and in which environments.
+func stoppedIn(w *world, set config.Settings) (map[flow.ProjectID][]flow.Environment, error) {
+	out := map[flow.ProjectID][]flow.Environment{}
+	for _, env := range []flow.Environment{flow.Test, flow.Live} {
+		err := beside(w, set, store.Checkout, string(env), "there are no switches", func(db *store.DB) error {
+			switches, err := db.Switches(w.ctx)
+			for project := range switches[flow.SwitchMerchant] {
+				out[flow.ProjectID(project)] = append(out[flow.ProjectID(project)], env)
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // ruling is what every decision about a project is told.

@@ -104,7 +104,17 @@ func (c *merchantAct) to(w *world, to string) error {
 		return err
 	}
 	return c.withBoardOf(w, flow.ProjectID(c.Project), func(b *checkout.Board) error {
-		return c.move(w, b, flow.SwitchMove{Kind: flow.SwitchMerchant, Name: c.Project, To: to})
+		err := c.move(w, b, flow.SwitchMove{Kind: flow.SwitchMerchant, Name: c.Project, To: to})
+		if err != nil || to != "" || !c.Live {
+			return err
+		}
+		return withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
+			m, err := a.Merchant(w.ctx, flow.ProjectID(c.Project))
+			if err == nil && m.Project.KYC == flow.KYCSuspended {
+				_, err = fmt.Fprintf(w.err, "till: its live keys do not work all the same, for its business is suspended (%s: till merchants kyc approve %s)\n", beforeRuling(m.Project.KYC), c.Project)
+			}
+			return err
+		})
 	})
 }
 
