@@ -20,6 +20,11 @@ type projectRecord struct {
 	CreatedAt string         `json:"createdAt"`
 }
 
+type ownProjectRecord struct {
+	projectRecord
+	Stopped bool `json:"stopped"`
+}
+
 type madeProjectRecord struct {
 	projectRecord
 	Keys keysRecord `json:"keys"`
@@ -183,7 +188,7 @@ func (s *Server) readOwnProject(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.send(http.StatusOK, recordProject(p))
+	return c.send(http.StatusOK, ownProjectRecord{recordProject(p), c.service.Stopped(p.ID)})
 }
 
 // submitKYC is POST /v1/projects/{id}/kyc.

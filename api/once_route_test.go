@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -173,5 +174,6 @@ func TestASessionSaysThatItsProjectIsStopped(t *testing.T) {
 		if told, stopped := strings.Count(answer.body, `"reason":"project_suspended"`), to != ""; stopped != (told == len(flow.Methods())) || strings.Contains(answer.body, "rail_down") {
 			t.Errorf("stopped: %v, and its methods say %s", stopped, answer.body)
 		}
+		d.want(d.ask("GET", "/v1/project", d.key, ""), http.StatusOK, map[string]string{"data.stopped": strconv.FormatBool(to != "")})
 	}
 }

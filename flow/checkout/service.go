@@ -245,10 +245,14 @@ func (s *Service) served(project flow.ProjectID) []flow.Method {
 	return s.cfg.Board.Served(s.cfg.Rail.Methods(), project)
 }
 
+// Stopped says whether nothing new is taken of a project: an operator stopped it, or
+// suspended its merchant.
+func (s *Service) Stopped(project flow.ProjectID) bool { return s.cfg.Board.Barred(project) }
+
 // admitted refuses what is asked for a merchant who is stopped or suspended. What is paid is kept all
 // the same.
 func (s *Service) admitted(project flow.ProjectID) error {
-	if !s.cfg.Board.Barred(project) {
+	if !s.Stopped(project) {
 		return nil
 	}
 	return flow.Refuse(flow.CodeProjectSuspended, "This project is stopped. Money that comes for it is kept. Ask the operator of this service.")
