@@ -112,7 +112,9 @@ var whileWaiting = []IntentKind{MeansMethod, MeansPaid, MeansMedia, MeansMoney, 
 func (d *deciding) person(why string) {
 	if d.call(why, d.chat.Focus) {
 		args := map[string]string{}
-		if t, ok := d.chat.Talk(d.chat.Focus); ok && slices.Contains(live, t.State) && d.turn.Checkouts[t.Session].Session.Status == SessionPending {
+		t, ok := d.chat.Talk(d.chat.Focus)
+		co := d.turn.Checkouts[t.Session]
+		if ok && slices.Contains(live, t.State) && co.Session.Status == SessionPending && len(payable(co)) > 0 { // not while their merchant is stopped
 			args["open"] = "yes"
 		}
 		d.say("human", args)

@@ -236,9 +236,15 @@ func TestAMenuWithoutMethodsIsNotShown(t *testing.T) {
 		}
 	}
 	turn := standing(flow.Choosing)
+	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansHuman})); keys(d) != "human" || d.Says[0].Args["open"] != "yes" {
+		t.Errorf("to who may pay meanwhile: %+v", d.Says)
+	}
 	co := turn.Checkouts["wsp_sess_1"]
 	co.Offers = nil
 	turn.Checkouts["wsp_sess_1"] = co
+	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansHuman})); keys(d) != "human" || d.Says[0].Args["open"] != "" {
+		t.Errorf("to who waits for a person, that they can still pay: %+v", d.Says)
+	}
 	turn.Chat.Talks[0].Timers.Nudge = turn.Now.UnixMilli()
 	turn.News = &flow.News{Kind: flow.NewsTimer}
 	if d := flow.Decide(turn); len(d.Says) != 0 {
