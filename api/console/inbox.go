@@ -45,6 +45,7 @@ type chatView struct {
 	checkout.Waiting
 
 	Said   chatSaid
+	Barred bool   // the project whose payment is spoken of gets nothing new here
 	Me     string // as the desk knows who looks
 	Wrong  string
 	Text   string // as it was typed, after a mistake
@@ -76,6 +77,7 @@ func (*Console) showChat(v *visit, data chatView) error {
 		return err
 	}
 	v.looks("look.chat", v.project.ID, string(data.ID))
+	data.Barred = v.barred(data.Session.Project)
 	data.Said.Desk, data.Said.Flag, data.Me = data.Desk, data.Flag, v.who.Email
 	return v.show("chat", "Chat", data)
 }

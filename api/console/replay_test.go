@@ -205,6 +205,12 @@ func TestAChatIsHandedOver(t *testing.T) {
 	w.wants(support.post(at+"/claim", form("reason", " ")), http.StatusBadRequest, "Say why")
 	w.wants(support.post(at+"/claim", form("reason", "the payer asked")), http.StatusSeeOther)
 	w.wants(support.get(at), http.StatusOK, "You have this chat")
+	w.stops(w.ada, flow.MerchantStopped)
+	w.wants(support.get(at), http.StatusOK, "This project is stopped or suspended") // its payer cannot pay, and asks why
+	w.stops(w.ada, "")
+	if got := support.get(at); strings.Contains(got.body, "stopped or suspended") {
+		t.Error("whoever answers still reads that it is stopped")
+	}
 	w.wants(owner.get(at), http.StatusOK, "has this chat")
 	w.wants(owner.post(at+"/claim", form("reason", "mine now")), http.StatusConflict, "has this chat")
 	w.wants(owner.post(at+"/reply", form("text", "typed & kept")), http.StatusConflict, "has this chat")
