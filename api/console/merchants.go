@@ -17,8 +17,12 @@ type merchantsView struct {
 	Status   flow.KYCStatus // "" for all
 	Statuses []flow.KYCStatus
 	List     []store.Merchant
+	Stopped  []string       // ids of projects
 	Next     flow.ProjectID // of the next page, "" for none
 }
+
+// Stops says whether an operator stopped a project in the environment that is looked at.
+func (m merchantsView) Stops(id flow.ProjectID) bool { return slices.Contains(m.Stopped, string(id)) }
 
 // merchants is GET /ops/merchants: first those that wait for a ruling.
 func (c *Console) merchants(v *visit) error {
@@ -36,6 +40,9 @@ func (c *Console) merchants(v *visit) error {
 	if len(out.List) > merchantsShown {
 		out.List = out.List[:merchantsShown]
 		out.Next = out.List[merchantsShown-1].Project.ID
+	}
+	if board := c.cfg.Boards[v.env]; board != nil {
+		out.Stopped = board.StoppedProjects()
 	}
 	return v.show("merchants", "Merchants", out)
 }

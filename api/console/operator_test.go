@@ -185,6 +185,7 @@ func TestAnOperatorRulesOnMerchants(t *testing.T) {
 		t.Error("it is not stopped in test alone")
 	}
 	w.wants(v.get("/ops"), http.StatusOK, page)
+	w.wants(v.get("/ops/merchants?status=all"), http.StatusOK, ">stopped<")
 	w.wants(w.as(flow.RoleSupport, obi).get(session), http.StatusOK, "This project is stopped or suspended")
 	w.wants(v.post(page+"/switch", form("to", "go", "reason", "it is over")), http.StatusSeeOther)
 	if w.boards[flow.Test].Stopped(obi.project.ID) {
@@ -192,6 +193,9 @@ func TestAnOperatorRulesOnMerchants(t *testing.T) {
 	}
 	if got := w.as(flow.RoleSupport, obi).get(session); strings.Contains(got.body, "stopped or suspended") {
 		t.Error("its people still read that it is stopped")
+	}
+	if got := v.get("/ops/merchants?status=all"); strings.Contains(got.body, ">stopped<") {
+		t.Error("the list still says that it is stopped")
 	}
 }
 
