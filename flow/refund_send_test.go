@@ -233,11 +233,20 @@ func TestWhenABankIsAskedNextAboutMoneyThatIsToBeSent(t *testing.T) {
 		first, heard bool
 		want         time.Duration // from then on, 0 for never
 	}{
-		{0, true, true, flow.FirstAsk}, {flow.FirstAsk, false, true, 50 * time.Second}, {flow.FirstAsk, false, false, 50 * time.Second},
-		{8 * time.Hour, false, true, 8 * time.Hour}, {8 * time.Hour, false, false, time.Hour},
-		{day - time.Hour, false, true, time.Hour}, {day - time.Minute, false, false, time.Minute},
-		{day, false, true, 0}, {day, false, false, time.Hour}, {day, true, true, flow.FirstAsk}, {day, true, false, flow.FirstAsk},
-		{7*day - time.Millisecond, false, false, time.Hour}, {7 * day, false, false, 0}, {7 * day, true, false, flow.FirstAsk},
+		{0, true, true, flow.FirstAsk},
+		{flow.FirstAsk, false, true, 50 * time.Second},
+		{flow.FirstAsk, false, false, 50 * time.Second},
+		{8 * time.Hour, false, true, 8 * time.Hour},
+		{8 * time.Hour, false, false, time.Hour},
+		{day - time.Hour, false, true, time.Hour},
+		{day - time.Minute, false, false, time.Minute},
+		{day, false, true, 0},
+		{day, false, false, time.Hour},
+		{day, true, true, flow.FirstAsk},
+		{day, true, false, flow.FirstAsk},
+		{7*day - time.Millisecond, false, false, time.Hour},
+		{7 * day, false, false, 0},
+		{7 * day, true, false, flow.FirstAsk},
 	} {
 		now := noon.Add(c.age)
 		at, ok := flow.Refund{SentAt: noon}.NextAsk(now, c.first, c.heard)
