@@ -54,6 +54,7 @@ type merchantView struct {
 	KYC     []flow.KYCMove // newest first
 	Handed  flow.KYCDetails
 	Stopped bool
+	Stop    *flow.SwitchMove // the last move of that switch, nil where it is long ago
 	Rulings []rulingView
 	Audits  []flow.Audited
 	typed
@@ -84,8 +85,12 @@ func rulings(p flow.Project) []rulingView {
 // merchant is GET /ops/merchants/{id}.
 func (c *Console) merchant(v *visit) error { return c.showMerchant(v, typed{}) }
 
-// auditsShown is how many acts about one project are shown.
-const auditsShown = 20
+// auditsShown is how many acts about one project are shown, and stopsRead how many
+// moves of switches are looked through for who stopped it.
+const (
+	auditsShown = 20
+	stopsRead   = 200
+)
 
 func (c *Console) showMerchant(v *visit, t typed) error {
 	id := flow.ProjectID(v.http.Params("id"))
@@ -106,6 +111,15 @@ func (c *Console) showMerchant(v *visit, t typed) error {
 	}
 	if board := c.cfg.Boards[v.env]; board != nil {
 		out.Stopped = board.Stopped(id)
+		moves, err := board.Moves(v.ctx, stopsRead)
+		if err != nil {
+			return err
+		}
+		for _, m := range moves { // oldest first
+			if m.Kind == flow.SwitchMerchant && m.Name == string(id) {
+				out.Stop = &m
+			}
+		}
 	}
 	if out.Audits, _, err = c.cfg.Accounts.Audits(v.ctx, store.AuditFilter{Subject: string(id), Limit: auditsShown}); err != nil {
 		return err

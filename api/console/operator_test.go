@@ -186,6 +186,8 @@ func TestAnOperatorRulesOnMerchants(t *testing.T) {
 	}
 	w.wants(v.get("/ops"), http.StatusOK, page)
 	w.wants(v.get("/ops/merchants?status=all"), http.StatusOK, ">stopped<")
+	w.stops(obi, flow.MerchantStopped) // as from a terminal, which is not kept in the audit log of the page
+	w.wants(v.get(page), http.StatusOK, "by an operator: told by a terminal")
 	w.wants(w.as(flow.RoleSupport, obi).get(session), http.StatusOK, "This project is stopped or suspended")
 	w.wants(v.post(page+"/switch", form("to", "go", "reason", "it is over")), http.StatusSeeOther)
 	if w.boards[flow.Test].Stopped(obi.project.ID) {

@@ -317,6 +317,6 @@ func TestTheWorldOpens(t *testing.T) {
 // stops has an operator move a merchant's switch.
 func (w *world) stops(m merchant, to string) {
 	w.t.Helper()
-	_, err := w.boards[flow.Test].Move(w.t.Context(), flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(m.project.ID), To: to, By: "an operator"})
+	_, err := w.boards[flow.Test].Move(w.t.Context(), flow.SwitchMove{Kind: flow.SwitchMerchant, Name: string(m.project.ID), To: to, By: "an operator", Reason: "told by a terminal"})
 	must(w.t, err)
 }
