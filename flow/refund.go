@@ -67,7 +67,7 @@ type Refund struct {
 	RailTransactionID string // the rail's name of the movement, "" while there is none
 	Failure           string // why it failed, or needs attention
 	CreatedAt         time.Time
-	SentAt            time.Time // when the bank was first told of Reference
+	SentAt            time.Time // when the bank was first told of Reference, or said that it took it on after a silence
 	DoneAt            time.Time // when the bank says it was sent
 }
 

@@ -47,9 +47,15 @@ func (r Refund) Wait(now time.Time) (Change, error) {
 	return Change{Refund: &r}, nil
 }
 
-// TakenOn takes in that the bank took a refund on which it had not heard of when it was
-// told before: it is asked about as one that it was told of only now.
-func (r Refund) TakenOn(now time.Time) Change {
+// TakenOn takes in that the bank says of a refund that it is on its way. Where it had not
+// heard of it when it was told before, or was away when it was to be asked for the last
+// time, it is asked about as one that it was told of only now. told says that it was told
+// of it, and not asked.
+func (r Refund) TakenOn(told bool, now time.Time) Change {
+	late := now.Sub(r.SentAt) >= askAt[len(askAt)-1]+askAway // it was asked once more, behind the last time
+	if told && r.Tries == 1 || !told && !late {
+		return Change{}
+	}
 	r.SentAt = now
 	return Change{Refund: &r}
 }

@@ -72,6 +72,27 @@ func TestAPayoutThatIsTakenOnAfterALongOutageIsAskedAboutOn(t *testing.T) {
 	})
 }
 
+// A bank that took a refund on and was away then for more than a day has had no time to say
+// what became of it: that it is still on its way, once it answers, is no reason to look yet.
+func TestARefundThatIsStillOnItsWayAfterALongOutageIsAskedAboutOn(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		_, p := w.paidFor(500_000)
+		w.weather(rail.Conditions{Refunds: rail.FatePending})
+		w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{}, rail.ErrUnavailable
+		})
+		r := w.ordered(p, 100_000)
+		w.rest()
+		w.passes(30, time.Hour)
+		w.rail.sentOut(nil)
+		w.passes(5, 4*time.Hour)
+		w.becomes(r.ID, flow.RefundProcessing)
+		w.passes(3, 4*time.Hour)
+		w.becomes(r.ID, flow.RefundAttention) // like any other
+	})
+}
+
 // A refund that has been on its way for more than a day stands where people look for what
 // hangs, as a payout does; and its session's story says that the bank was asked about it,
 // and not that nothing was done there.

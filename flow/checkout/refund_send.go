@@ -157,12 +157,13 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 		if asked.Status != flow.RefundPending && r.Status == flow.RefundPending { // it was given to be sent again meanwhile
 			return w.owe(flow.TaskRefund, string(r.ID), w.now)
 		}
-		if told && failure == nil && r.Tries > 1 && r.Status == flow.RefundProcessing {
-			change := r.TakenOn(w.now)
-			if err := w.keepRefund(change, session); err != nil {
-				return err
+		if failure == nil && r.Status == flow.RefundProcessing {
+			if change := r.TakenOn(told, w.now); change.Refund != nil {
+				if err := w.keepRefund(change, session); err != nil {
+					return err
+				}
+				r = *change.Refund
 			}
-			r = *change.Refund
 		}
 		return w.askAgain(r, session, told && r.Tries == 1, heard(failure))
 	}))
