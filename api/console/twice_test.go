@@ -67,6 +67,24 @@ func TestAFormThatIsSentTwiceActsOnce(t *testing.T) {
 	}
 }
 
+// Of keys and projects that one form makes the audit log holds one row too, however often
+// it is sent.
+func TestAKeyOfAFormThatIsSentTwiceIsAuditedOnce(t *testing.T) {
+	w := open(t)
+	owner := w.as(flow.RoleOwner)
+	const page = "/developers"
+	for to, fields := range map[string]url.Values{"/developers/keys": {"kind": {"secret"}}, "/developers/projects": {"name": {"Ada Too"}}} {
+		before := len(w.audits(""))
+		fields.Set("once", owner.once(page))
+		for range 2 {
+			w.wants(owner.post(to, fields), http.StatusOK, "on this page alone")
+		}
+		if n := len(w.audits("")) - before; n != 1 {
+			t.Errorf("%s, sent twice, stands %d times in the audit log", to, n)
+		}
+	}
+}
+
 // What can be done only once is not said to be undone to who sends its form twice.
 func TestAnEndThatIsSentTwiceIsDone(t *testing.T) {
 	w := open(t)

@@ -275,7 +275,12 @@ func (v *visit) auditIn(project flow.ProjectID, action, subject, reason string, 
 	if v.bodiless() {
 		return nil
 	}
-	if again, err := v.service.Answered(v.ctx, v.plainly(project)); again || err != nil {
+	form := v.plainly(project)
+	again, err := v.service.Answered(v.ctx, form)
+	if err == nil && !again { // what is done about keys and projects is kept with the accounts
+		again, err = v.console.cfg.Accounts.Answered(v.ctx, form)
+	}
+	if again || err != nil {
 		return err
 	}
 	row := v.act(project, action, subject)

@@ -85,6 +85,12 @@ func (k *calls) begun(ctx context.Context, r store.Reader, c Call) (*store.KeptC
 	return &kept, err
 }
 
+// answered says whether a call has an answer.
+func (k *calls) answered(ctx context.Context, c Call) (bool, error) {
+	kept, err := k.begun(ctx, k.db.Reader, c)
+	return kept != nil && kept.Status != 0, err
+}
+
 // begin keeps that a call runs, and what it made so far.
 func (k *calls) begin(ctx context.Context, tx *store.Tx, c Call, made string) error {
 	return tx.SaveCall(ctx, c.scope(), c.name(), store.KeptCall{Hash: c.Hash, Made: made, At: k.now()})

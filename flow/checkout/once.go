@@ -57,8 +57,12 @@ func (s *Service) Once(ctx context.Context, c Call, do func() (Answer, error)) (
 
 // Answered says whether a call was done before, so that it is not done again.
 func (s *Service) Answered(ctx context.Context, c Call) (bool, error) {
-	kept, err := s.calls.begun(ctx, s.cfg.DB.Reader, c)
-	return kept != nil && kept.Status != 0, err
+	return s.calls.answered(ctx, c)
+}
+
+// Answered is as that of a Service, of what is done about an account.
+func (a *Accounts) Answered(ctx context.Context, c Call) (bool, error) {
+	return a.calls.answered(ctx, c)
 }
 
 // effect does a call that is one transaction: do's effect and the answer that it
