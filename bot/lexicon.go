@@ -22,7 +22,7 @@ type meaning struct {
 	kind   flow.IntentKind
 	method flow.Method
 	lang   flow.Lang
-	named  bool // lang, by its name
+	named  bool // lang, by a name that says nothing else
 }
 
 // lexicon is what payers write, in all languages at once: people mix them
@@ -58,6 +58,7 @@ type cue struct {
 // wordList is one file of words.
 type wordList struct {
 	Names   []string            `toml:"names"`
+	Besides []string            `toml:"besides"`
 	Lead    []string            `toml:"lead"`
 	Tail    []string            `toml:"tail"`
 	Polite  []string            `toml:"polite"`
@@ -183,8 +184,8 @@ func (l *lexicon) add(lang flow.Lang, list wordList) error {
 			group.into[key(phrase)] = true
 		}
 	}
-	for _, name := range list.Names {
-		if err := l.means(l.is, name, meaning{kind: flow.MeansLanguage, lang: lang, named: true}); err != nil {
+	for i, name := range slices.Concat(list.Names, list.Besides) {
+		if err := l.means(l.is, name, meaning{kind: flow.MeansLanguage, lang: lang, named: i < len(list.Names)}); err != nil {
 			return err
 		}
 	}

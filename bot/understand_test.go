@@ -103,7 +103,7 @@ func TestUnderstand(t *testing.T) {
 
 // While a person has the chat only a language's name chooses it.
 func TestUnderstandTellsANameFromADigit(t *testing.T) {
-	for text, want := range map[string]bool{"Yoruba": true, "abeg speak hausa": true, "24 Yoruba": true, "24": false, "24 igbo": false, "twenty-four": false, "8": false, "language": false} {
+	for text, want := range map[string]bool{"Yoruba": true, "abeg speak hausa": true, "24 Yoruba": true, "24": false, "24 igbo": false, "twenty-four": false, "8": false, "language": false, "broken": false, "it is broken": false, "oyinbo": false, "Naija": false, "broken english": true, "pidgin": true} {
 		if got := bot.Understand(text, banks); got.Named != want {
 			t.Errorf("%q names a language: %v", text, got.Named)
 		}

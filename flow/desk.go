@@ -86,7 +86,7 @@ func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
 			d.why = "kept for the person who has this chat"
 			d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
 		}
-		if in.Named { // a digit may be an answer to the person
+		if in.Named { // a digit, or "broken", may be an answer to the person
 			d.chat.Lang = in.Lang
 			d.why += " (chose the language " + string(in.Lang) + ")"
 		}
