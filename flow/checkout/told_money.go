@@ -82,6 +82,9 @@ func (t teller) refundAnswer(kept railLine, took string) string {
 	}
 	switch flow.DisbursementStatus(kept.Outcome) {
 	case flow.DisbursementPending:
+		if kept.Asked {
+			return fmt.Sprintf("The bank was asked what became of %s, and it is still on its way. That took %s.", what, took)
+		}
 		return fmt.Sprintf("The bank has taken on %s, in %s. It says later whether the money was sent.", what, took)
 	case flow.DisbursementDone:
 		return fmt.Sprintf("The bank has sent %s. Its answer took %s.", what, took)

@@ -111,6 +111,7 @@ func TestEveryKindOfLineIsToldInASentence(t *testing.T) {
 		{"rail.answer", map[string]any{"refund": "r", "ms": 9, "outcome": "failed"}, "The bank does not send a refund."},
 		{"rail.answer", map[string]any{"refund": "r", "ms": 9, "outcome": "the bank did not answer in time"}, "The bank was told of a refund and did not answer in time"},
 		{"rail.answer", map[string]any{"refund": "r", "ms": 9, "outcome": "the bank cannot be reached"}, "was told of a refund and could not be reached, so that nothing was done there."},
+		{"rail.answer", map[string]any{"refund": "r", "asked": true, "ms": 9, "outcome": "pending"}, "The bank was asked what became of a refund, and it is still on its way. That took "},
 		{"rail.answer", map[string]any{"refund": "r", "asked": true, "ms": 9, "outcome": "the bank did not answer in time: the bank refused: try later"}, "The bank was asked what became of a refund and refused: try later. That"},
 		{"session.expired", map[string]any{"by": "clock", "until": "2026-11-21T15:00:00.000Z"}, "The session’s time was over at 16:00 (Lagos), and it expired by itself."},
 		{"session.expired", map[string]any{"by": "wsp_per_1", "until": "2026-11-21T15:00:00.000Z"}, "Somebody in the console ended the session’s time."},
