@@ -178,6 +178,9 @@ func TestUnderstandKnowsOnlyTheBanksOfTheMenu(t *testing.T) {
 // Every entry code that can be made is understood the way links carry it, and
 // each of the other forms says the same code or none.
 func TestUnderstandEveryForm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	seed, typed := uint64(1), 0
 	for range 5000 {
 		code := make([]byte, 8)
