@@ -17,3 +17,12 @@ func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
 	goleak.VerifyTestMain(m)
 }
+
+// times is how often something is tried with other values: a twentieth of it under -short,
+// where the race detector makes each try several times as slow. `make test` tries all.
+func times(n int) int {
+	if testing.Short() {
+		return n / 20
+	}
+	return n
+}

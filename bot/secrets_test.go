@@ -90,12 +90,9 @@ func pick(r *rand.Rand, from []string) string { return from[r.IntN(len(from))] }
 // them, wherever it is cut into more than an answer to a menu has and whatever stands
 // between and around its digits, and nothing of it is kept.
 func TestCardsInPieces(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
 	r := rand.New(rand.NewPCG(1, 2))
 	around := []string{"", "", "", "my card ", "it is ", "and ", "ok: ", "first part: "}
-	for range 1000 {
+	for range times(1000) {
 		card := pan(r)
 		between := []string{"", "", " ", "-", ".", " - ", "\u00a0", "\n", "/", "\u200b"}
 		cuts := []int{0, 3 + r.IntN(len(card)-5), len(card)}
@@ -147,12 +144,9 @@ func TestAnswersAreNoPiecesOfACard(t *testing.T) {
 // only where the number is in one message: cut in pieces, with letters in each,
 // one in some thousands looks like an entry code.
 func TestNothingOfACardIsKept(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
 	r := rand.New(rand.NewPCG(3, 4))
 	signs := []string{"", "", "", " ", "-", "–", "x", " and ", "\u200b", "\u202e", "💳", "...", "\n\n", "\t", "|", "_", "~", "=", "a", "é", " then ", "%20", "\x00", "\xff", "&", "(", ")"}
-	for range 1500 {
+	for range times(1500) {
 		card := pan(r)
 		forms := []func(d rune) string{
 			func(d rune) string { return string(d) },
