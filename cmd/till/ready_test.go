@@ -143,7 +143,8 @@ func TestTheDoctorSeesThatNothingCanBeKept(t *testing.T) {
 		t.Errorf("doctor: %v\n%s", err, out)
 	}
 	must(t, held.Rollback())
-	if out, err := p.Beside("doctor", "--http-addr", addr); err != nil || !strings.Contains(out, "ok    port        Till answers on "+addr+".") {
-		t.Errorf("doctor, once it is free again: %v\n%s", err, out)
+	out, _ := p.Beside("doctor", "--http-addr", addr) // that ends as the machine is: its disk may be slow, or nearly full
+	if !strings.Contains(out, "ok    port        Till answers on "+addr+".") {
+		t.Errorf("doctor, once it is free again:\n%s", out)
 	}
 }
