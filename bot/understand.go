@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 15
+const Reading = 16
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -247,12 +247,18 @@ func (s sentence) exact(words []string) (answer, bool) {
 				m.kind = flow.MeansMaybe
 			case asked[from] && m.kind != flow.MeansHuman && m.kind != flow.MeansReceipt && m.kind != flow.MeansLanguage:
 				continue
+			case m.kind == flow.MeansLanguage && !m.named && from > 0 && slices.Contains(tellsOf, words[from-1]):
+				continue
 			}
 			return answer{meaning: m}, true
 		}
 	}
 	return answer{}, false
 }
+
+// tellsOf are words behind which a language's name that says something else as well
+// says that: "it is broken" tells of the goods.
+var tellsOf = []string{"is", "its", "am", "be", "na", "the", "my", "a"}
 
 // starts are where an answer may begin, the first ones first, and those of them
 // that are behind words of a question.
