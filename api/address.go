@@ -28,8 +28,12 @@ func (c *call) near() bool {
 
 // sentOn says whether a proxy tells of itself, and not in the one way that we read: for
 // whom it sent a call on we do not know. No browser writes these headers. Where both are
-// there, X-Forwarded-For may be the caller's own, which the proxy let pass.
+// there, X-Forwarded-For may be the caller's own, which the proxy let pass. One that says
+// nothing may still show itself: nginx calls in HTTP/1.0 by default, as no browser does.
 func (c *call) sentOn() bool {
+	if !c.http.Request().Header.IsHTTP11() {
+		return true
+	}
 	told := func(name string) bool { return c.http.Get(name) != "" }
 	if ip, ok := forwarded(c.http.Get("X-Real-Ip")); ok && !ip.Unmap().IsLoopback() {
 		return true

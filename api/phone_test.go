@@ -126,6 +126,9 @@ func TestThePhonePageIsThisMachinesAlone(t *testing.T) {
 			t.Errorf("%s: want 403, got %v", word, statuses)
 		}
 	}
+	if statuses, _ := probe(t, addr, "GET /phone HTTP/1.0\r\nHost: "+addr+"\r\nConnection: close\r\n\r\n"); len(statuses) != 1 || statuses[0] != http.StatusNotFound {
+		t.Errorf("by a proxy that says nothing of itself, as nginx is by default: %v", statuses)
+	}
 	if statuses, _ := probe(t, addr, "GET /phone/api/phones HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 127.0.0.1\r\nX-Real-IP: 127.0.0.1\r\nX-Till-Phone: 1\r\nConnection: close\r\n\r\n"); len(statuses) != 1 || statuses[0] != http.StatusOK {
 		t.Errorf("from here, by a proxy that says so in two ways: %v", statuses)
 	}

@@ -1,0 +1,87 @@
+package bot
+
+import (
+	"slices"
+	"strings"
+
+	"till/flow"
+)
+
+// maxPhrase is how many words a phrase of lead, tail, ask or not has at most.
+const maxPhrase = 6
+
+// exact looks an answer up, without more and more of the words that may stand
+// around one; what is left of it must be a whole phrase. So a word that turns
+// the sentence around ("not", "ba", "kii") can never be passed over.
+func (s sentence) exact(words []string) (answer, bool) {
+	if len(words) > maxAnswer {
+		return answer{}, false
+	}
+	starts, asked := s.starts(words)
+	ends := s.ends(words)
+	for _, from := range starts {
+		for _, to := range ends {
+			if from >= to {
+				continue
+			}
+			m, found := s.is[strings.Join(words[from:to], " ")]
+			if !found {
+				continue
+			}
+			bare := from == 0 && to == len(words)
+			switch {
+			case m.kind == flow.MeansConfirm && (!bare || s.asks): // only the very word confirms, and no question
+				m.kind = flow.MeansCancel
+			case m.kind == flow.MeansMethod && (s.asks || asked[from]): // "can I pay with card?"
+				m.kind = flow.MeansMaybe
+			case asked[from] && m.kind != flow.MeansHuman && m.kind != flow.MeansReceipt && m.kind != flow.MeansLanguage:
+				continue
+			case m.kind == flow.MeansLanguage && !m.named && from > 0 && slices.Contains(tellsOf, words[from-1]):
+				continue
+			}
+			return answer{meaning: m}, true
+		}
+	}
+	return answer{}, false
+}
+
+// tellsOf are words behind which a language's name that says something else as well
+// says that: "it is broken" tells of the goods.
+var tellsOf = []string{"is", "its", "am", "be", "na", "the", "my", "a"}
+
+// starts are where an answer may begin, the first ones first, and those of them
+// that are behind words of a question.
+func (s sentence) starts(words []string) (starts []int, asked map[int]bool) {
+	starts, asked = []int{0}, map[int]bool{}
+	for i := 0; i < len(starts); i++ {
+		for n := maxPhrase; n >= 1; n-- {
+			next := starts[i] + n
+			if next >= len(words) {
+				continue
+			}
+			phrase := strings.Join(words[starts[i]:next], " ")
+			ask := s.ask[phrase]
+			if (ask || s.lead[phrase]) && !slices.Contains(starts, next) {
+				starts = append(starts, next)
+				asked[next] = ask || asked[starts[i]]
+			}
+		}
+	}
+	slices.Sort(starts)
+	return starts, asked
+}
+
+// ends are where an answer may end, the last ones first.
+func (s sentence) ends(words []string) []int {
+	ends := []int{len(words)}
+	for i := 0; i < len(ends); i++ {
+		for n := maxPhrase; n >= 1; n-- {
+			next := ends[i] - n
+			if next > 0 && s.tail[strings.Join(words[next:ends[i]], " ")] && !slices.Contains(ends, next) {
+				ends = append(ends, next)
+			}
+		}
+	}
+	slices.SortFunc(ends, func(a, b int) int { return b - a })
+	return ends
+}
