@@ -34,7 +34,7 @@ var wordsOf = map[store.Queue]queueWords{
 	store.QueueTwice:     {"Paid twice", "Money came after all was paid.", "Send it back, or accept it; after 24 hours it goes back by itself.", "Nobody has paid twice.", withinADay},
 	store.QueueUnmatched: {"Unmatched", "Money came that belongs to no session.", "Find out whose it is, then accept it or send it back.", "All money is known.", withinADay},
 	store.QueueSecond:    {"Second person", "Somebody asked for what becomes of much money.", "Somebody else who may move money agrees or refuses; after 24 hours nothing of it stands.", "Nothing waits for a second person.", hoursLeft},
-	store.QueueRefunds:   {"Refunds", "Nobody knows what became of a refund, or it came back.", "Look at what the bank said, then send it once more on the session's page, or say there that it was paid by hand.", "No refund needs a look.", withinADay},
+	store.QueueRefunds:   {"Refunds", "Nobody knows what became of a refund, or it came back.", "Look at what the bank said, then send it once more, or say that it was paid by hand: on the session’s page, or here where it is of none.", "No refund needs a look.", withinADay},
 	store.QueueWebhooks:  {"Dead webhooks", "A merchant could not be told; nothing tries any more.", "Mend the endpoint, then send the event again.", "Every event arrived or is still tried.", soonEnough},
 	store.QueueStuck:     {"Stuck", "Money on its way, also to a merchant or back to a payer, a message or work that should have gone on by now.", "Ask the bank: on the session's page, or itself about a payout or refund; look whether WhatsApp is linked.", "Nothing is stuck.", soonEnough},
 }
@@ -58,7 +58,8 @@ type waitingRow struct {
 	Old    bool
 	Payer  string // of money
 	Asked  *asking
-	Barred bool // from being accepted: its project is stopped
+	Barred bool         // from being accepted: its project is stopped
+	Refund *flow.Refund // of money that no session is of, which can be sent once more
 }
 
 // exceptionsView is what the page of what waits is given.
@@ -69,6 +70,7 @@ type exceptionsView struct {
 	Next string
 	All  bool
 	CSRF string
+	Form sessionView // an empty one: what is refused here is told on a page of its own
 }
 
 // exceptions is GET /exceptions: what waits for somebody, the oldest first.
@@ -109,9 +111,31 @@ func (c *Console) exceptions(v *visit) error {
 			}
 			row.Detail = ""
 		}
+		if out.Tab.Queue == store.QueueRefunds && w.Session == "" {
+			if row.Refund, err = v.sendable(w); err != nil {
+				return err
+			}
+		}
 		out.Rows = append(out.Rows, row)
 	}
 	return v.show("exceptions", "Exceptions", out)
+}
+
+// sendable is a refund of money that no session is of, nil where nothing more is to be
+// sent of it.
+func (v *visit) sendable(w store.Waiting) (*flow.Refund, error) {
+	r, err := v.service.Reader().Refund(v.ctx, flow.RefundID(w.Subject))
+	if err != nil {
+		return nil, err
+	}
+	p, err := v.service.Reader().Payment(v.ctx, r.Payment)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.Retry(flow.Session{}, p, flow.Ruled{}); err != nil {
+		return nil, nil //nolint:nilerr // that it cannot be sent is the answer
+	}
+	return &r, nil
 }
 
 // queues are all of them, and how much waits in each.

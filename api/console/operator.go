@@ -62,7 +62,7 @@ const movesShown = 50
 type opsView struct {
 	Now     opsNow
 	Methods []methodView
-	Stopped []string // ids of projects
+	Stopped []flow.Project
 	Moves   []flow.SwitchMove
 	typed
 }
@@ -122,7 +122,9 @@ func (c *Console) showOps(v *visit, t typed) error {
 		for _, m := range flow.Methods() {
 			out.Methods = append(out.Methods, methodView{m, slices.Contains(on, m)})
 		}
-		out.Stopped = board.StoppedProjects()
+		for _, id := range board.StoppedProjects() {
+			out.Stopped = append(out.Stopped, flow.Project{ID: flow.ProjectID(id), Name: v.projectName(flow.ProjectID(id))})
+		}
 		var err error
 		if out.Moves, err = board.Moves(v.ctx, movesShown); err != nil {
 			return err

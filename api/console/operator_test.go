@@ -184,7 +184,7 @@ func TestAnOperatorRulesOnMerchants(t *testing.T) {
 	if !w.boards[flow.Test].Stopped(obi.project.ID) || w.boards[flow.Live].Stopped(obi.project.ID) {
 		t.Error("it is not stopped in test alone")
 	}
-	w.wants(v.get("/ops"), http.StatusOK, page)
+	w.wants(v.get("/ops"), http.StatusOK, page+`">Obi &lt;script`)
 	w.wants(v.get("/ops/merchants?status=all"), http.StatusOK, ">stopped<")
 	w.stops(obi, flow.MerchantStopped) // as from a terminal, which is not kept in the audit log of the page
 	w.wants(v.get(page), http.StatusOK, "by an operator: told by a terminal")

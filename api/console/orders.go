@@ -6,6 +6,7 @@ import (
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/store"
 )
 
 // confirmed refuses what cannot be undone without the box that says so.
@@ -150,18 +151,55 @@ func (c *Console) resolveUnmatched(v *visit) error {
 	if err != nil {
 		return err
 	}
-	o, action, err := v.ordering(p.Project, checkout.MoneyOrder{Act: act, Subject: string(id)})
+	return v.orderThere(p.Project, checkout.MoneyOrder{Act: act, Subject: string(id)}, store.QueueUnmatched)
+}
+
+// orderThere orders something about money that no session is of, where it waits.
+func (v *visit) orderThere(project flow.ProjectID, o checkout.MoneyOrder, queue store.Queue) error {
+	o, action, err := v.ordering(project, o)
 	if err != nil {
 		return err
 	}
-	if err := v.auditIn(p.Project, action, string(id), o.Reason, true); err != nil {
+	if err := v.auditIn(project, action, o.Subject, o.Reason, true); err != nil {
 		return err
 	}
-	done, err := v.order(p.Project, o)
+	done, err := v.order(project, o)
 	if err != nil {
 		return err
 	}
-	return v.to("/exceptions?queue=unmatched", done)
+	return v.to("/exceptions?queue="+string(queue), done)
+}
+
+// retryUnmatched is POST /exceptions/retry, and unmatchedByHand POST /exceptions/by-hand:
+// what is done about a refund of money that no session is of.
+func (c *Console) retryUnmatched(v *visit) error {
+	return v.orderRefund(checkout.MoneyOrder{Act: flow.ActRetry})
+}
+
+func (c *Console) unmatchedByHand(v *visit) error {
+	o := checkout.MoneyOrder{Act: flow.ActByHand, Transfer: v.field("transfer")}
+	if v.field("sent") != "" {
+		t := v.typing()
+		if o.SentAt = t.moment("sent", "When the bank sent it"); !t.ok() {
+			return flow.Refuse(flow.CodeInvalidField, "%s", t.Wrong[0])
+		}
+	}
+	return v.orderRefund(o)
+}
+
+func (v *visit) orderRefund(o checkout.MoneyOrder) error {
+	if err := v.confirmed(); err != nil {
+		return err
+	}
+	o.Subject = v.field("refund")
+	r, err := v.service.Reader().Refund(v.ctx, flow.RefundID(o.Subject))
+	if err == nil && (r.Session != "" || v.project.ID != "" && r.Project != v.project.ID) {
+		err = flow.Refuse(flow.CodeNotFound, "There is no refund %q of money that belongs to no session.", o.Subject)
+	}
+	if err != nil {
+		return err
+	}
+	return v.orderThere(r.Project, o, store.QueueRefunds)
 }
 
 // leastWhy is the shortest reason that says something, in characters.

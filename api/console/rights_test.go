@@ -65,6 +65,8 @@ func rights() map[string]right {
 		"POST /sessions/:id/cancel":       {roles: supporters, kind: "session", form: why},
 		"POST /sessions/:id/expire":       {roles: supporters, kind: "session", form: why},
 		"POST /exceptions/second":         {roles: supporters},
+		"POST /exceptions/retry":          {roles: supporters},
+		"POST /exceptions/by-hand":        {roles: supporters},
 		"GET /chats/:id/replay":           {roles: everybody, kind: "chat"},
 		"GET /inbox":                      {roles: supporters},
 		"GET /inbox/:chat":                {roles: supporters, kind: "chat"},

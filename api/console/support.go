@@ -37,6 +37,8 @@ func supportPages() []Page {
 		{Method: post, Path: "/sessions/:id/expire", Right: flow.MayMoveMoney, do: (*Console).expireSession},
 		{Method: get, Path: "/exceptions", Right: flow.MayRead, do: (*Console).exceptions},
 		{Method: post, Path: "/exceptions/resolve", Right: flow.MayMoveMoney, do: (*Console).resolveUnmatched},
+		{Method: post, Path: "/exceptions/retry", Right: flow.MayMoveMoney, do: (*Console).retryUnmatched},
+		{Method: post, Path: "/exceptions/by-hand", Right: flow.MayMoveMoney, do: (*Console).unmatchedByHand},
 		{Method: post, Path: "/exceptions/second", Right: flow.MayMoveMoney, do: (*Console).secondPerson},
 	}
 }
