@@ -164,6 +164,11 @@ func (w *world) between() {
 		return err
 	})
 	must(w.tb, err)
+	// Till may serve before the bank knows it, and would register last then. The bank
+	// answers nobody who did not register.
+	until(w.tb, "Till has registered", tilltest.Patience, func() bool {
+		return w.call(ctx, http.MethodGet, "http://"+w.bankAt+"/bank/v1/disbursements/none", secret, nil, nil) == nil
+	})
 	must(w.tb, w.call(ctx, http.MethodPut, "http://"+w.bankAt+"/bank/test/client", "", map[string]string{"notifyUrl": "http://" + w.relay.at + noticePath, "secret": secret}, nil))
 }
 
