@@ -101,6 +101,7 @@ const (
 	NewsReturning NewsKind = "returning"  // money that was set aside goes back
 	NewsRefunded  NewsKind = "refunded"   // the bank has sent money back
 	NewsBounced   NewsKind = "bounced"    // what the bank had sent back came back to us
+	NewsUnsent    NewsKind = "unsent"     // the bank refused, for good, to send back what was to go back
 	NewsKept      NewsKind = "kept"       // the merchant takes money that was set aside
 	NewsTimer     NewsKind = "timer"      // a timer of the chat is due
 	NewsClaimed   NewsKind = "claimed"    // an agent takes the chat over

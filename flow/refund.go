@@ -288,6 +288,17 @@ func (c Change) Bounced() bool {
 		slices.ContainsFunc(c.Entries, func(e Entry) bool { return e.Kind == EntryRefundReturned })
 }
 
+// NotSent says whether a change takes in for the first time that the bank refuses to
+// send back what its payer was told goes back: what a merchant decided so, and what a
+// policy or the clock did once it is not tried again by itself.
+func (c Change) NotSent() bool {
+	r := c.Refund
+	if r == nil || !slices.ContainsFunc(c.Entries, func(e Entry) bool { return e.Kind == EntryRefundFailed }) {
+		return false
+	}
+	return r.Origin == OriginResolve && r.Failures == 1 || r.Status == RefundAttention && r.Failures == len(sendAgain)+1
+}
+
 // counted is a session that waits for the rest of its money once a part that is
 // held for it goes back, or stays after all.
 func (r Refund) counted(s Session, amount Kobo) Session {

@@ -39,7 +39,7 @@ func (d *deciding) forgotten(n News) bool {
 }
 
 // ofMoney are the kinds of news that tell of money that came or went.
-var ofMoney = []NewsKind{NewsPaid, NewsPartial, NewsExtra, NewsLate, NewsReversed, NewsTooLittle, NewsReturning, NewsRefunded, NewsBounced, NewsKept}
+var ofMoney = []NewsKind{NewsPaid, NewsPartial, NewsExtra, NewsLate, NewsReversed, NewsTooLittle, NewsReturning, NewsRefunded, NewsBounced, NewsUnsent, NewsKept}
 
 // attend puts a talk that something is asked about by itself into focus: a digit
 // is an answer to the menu that was shown last. The one that was in focus is
@@ -81,7 +81,7 @@ func (d *deciding) news(t *Talk, n News) {
 			t.Waited = true
 			d.say("one_moment", nil)
 		}
-	case NewsPaid, NewsPartial, NewsExtra, NewsLate, NewsTooLittle, NewsReturning, NewsKept, NewsRefunded, NewsBounced, NewsSentBack, NewsReversed:
+	case NewsPaid, NewsPartial, NewsExtra, NewsLate, NewsTooLittle, NewsReturning, NewsKept, NewsRefunded, NewsBounced, NewsUnsent, NewsSentBack, NewsReversed:
 		d.newsOfMoney(t, co, n)
 	case NewsDeclined:
 		d.newsDeclined(t, co, n)
@@ -178,6 +178,10 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 	case NewsBounced:
 		if d.why = "money that was sent back did not arrive"; d.mine(co, n) {
 			d.say("came_back", d.extra(co, n))
+		}
+	case NewsUnsent:
+		if d.why = "the bank refuses to send money back"; d.mine(co, n) {
+			d.say("not_sent", d.extra(co, n))
 		}
 	case NewsSentBack:
 		if d.why = "the bank returned a wrong amount by itself"; d.mine(co, n) && slices.Contains(live, t.State) {

@@ -156,10 +156,13 @@ func (s *Stage) banks(words []string, amount flow.Kobo) {
 		}
 		s.must(s.rail.CompleteCard(ctx, attempts[of-1].Reference, words[1]))
 		s.notices(1)
-	case "bank": // up or down; or up, and what it sends comes back
+	case "bank": // up or down; or up, and what it sends comes back, or is refused
 		c := rail.Conditions{Up: words[1] != "down"}
-		if words[1] == "bounces" {
+		switch words[1] {
+		case "bounces":
 			c.Refunds = rail.FateBounce
+		case "refuses":
+			c.Refunds = rail.FateFail
 		}
 		_, err := s.rail.SetConditions(ctx, c)
 		s.must(err)

@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,9 @@ func TestMoneyThatNobodyOrderedBackIsSentAgainUntilSomebodyMustLook(t *testing.T
 				}
 				if e := w.events(session.ID); e[flow.RefundPendingKind] != 4 || e[flow.RefundFailedKind] != 3 || e[flow.RefundAttentionKind] != 1 {
 					t.Errorf("told %v", e)
+				}
+				if read := w.texts("ada"); read[len(read)-1] != "not_sent" || strings.Count(strings.Join(read, " "), "not_sent") != 1 {
+					t.Errorf("the payer, who waits to hear that it is sent, read %q", read)
 				}
 				w.passes(5, 48*time.Hour)
 				if n := w.calls()["disburse"]; n != 4 {
@@ -162,6 +166,28 @@ func TestMoneyThatIsRefusedTooOftenCanGoAnotherWay(t *testing.T) {
 		}
 		if e := w.events(session.ID); e[flow.RefundFailedKind] != 4 || e[flow.RefundProcessedKind] != 1 || e[flow.RefundAttentionKind] != 1 {
 			t.Errorf("told %v", e)
+		}
+	})
+}
+
+// A payer who was told that money goes back hears once that the bank does not send it,
+// however often the merchant tries, and that it was sent after all.
+func TestThePayerHearsThatTheBankDoesNotSendMoneyBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "review" })
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		_, err := w.resolve(p.ID, false)
+		w.must(err)
+		w.must(w.retryRefund(w.refuses(session.ID, 1)))
+		r := w.refuses(session.ID, 2)
+		w.weather(rail.Conditions{})
+		w.must(w.retryRefund(r))
+		w.sentBack(session.ID)
+		want := []string{"paid_late", "returning", "not_sent", "refunded"}
+		if read := w.texts("ada"); !slices.Equal(read[max(0, len(read)-len(want)):], want) {
+			t.Errorf("the payer read %q", read)
 		}
 	})
 }

@@ -187,6 +187,8 @@ func newsTold(n flow.News) string {
 		return chat("the bank has sent money back" + amount)
 	case flow.NewsBounced:
 		return chat("money that the bank had sent back did not arrive, and came back" + amount)
+	case flow.NewsUnsent:
+		return chat("the bank refused to send back what was to go back" + amount)
 	case flow.NewsKept:
 		return chat("the merchant takes the money that was set aside" + amount)
 	case flow.NewsTimer:

@@ -1,0 +1,65 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"testing"
+
+	"till/flow"
+	"till/flow/store"
+	"till/rail"
+)
+
+// Money that no session is of was to go back and came back to us: there is no session's
+// page to decide on, so that it is decided where it waits.
+func TestARefundOfNoSessionIsDecidedAboutWhereItWaits(t *testing.T) {
+	w := open(t)
+	for i, byHand := range []bool{false, true} {
+		if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true, Refunds: rail.FateBounce}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: "999000111" + strconv.Itoa(i), Amount: 123_400, Collects: w.ada.project.ID}); err != nil {
+			t.Fatal(err)
+		}
+		waiting := func(queue store.Queue) func() bool {
+			return func() bool {
+				n, _, err := w.dbs[flow.Test].QueueSize(context.Background(), store.QueueFilter{Queue: queue, Now: w.now()})
+				return err == nil && n == 1
+			}
+		}
+		w.until("the money is booked", waiting(store.QueueUnmatched))
+		list, err := w.dbs[flow.Test].Waits(t.Context(), store.QueueFilter{Queue: store.QueueUnmatched, Now: w.now(), Limit: 1})
+		must(t, err)
+		support := w.as(flow.RoleSupport)
+		w.wants(support.post("/exceptions/resolve", url.Values{"payment": {list[0].Subject}, "decision": {"refund"}, "confirm": {"yes"}, "reason": {"not ours"}}), http.StatusSeeOther)
+		w.until("the refund came back", waiting(store.QueueRefunds))
+		list, err = w.dbs[flow.Test].Waits(t.Context(), store.QueueFilter{Queue: store.QueueRefunds, Now: w.now(), Limit: 1})
+		must(t, err)
+		if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true}); err != nil {
+			t.Fatal(err)
+		}
+		page, act := "/exceptions?queue=refunds", "/exceptions/retry"
+		form := url.Values{"refund": {list[0].Subject}, "reason": {"called the bank"}, "confirm": {"yes"}}
+		if byHand {
+			act = "/exceptions/by-hand"
+			form.Set("transfer", "FT-77")
+		}
+		w.wants(support.get(page), http.StatusOK, `action="/exceptions/retry"`, `action="/exceptions/by-hand"`, "₦1,234.00")
+		w.wants(w.as(flow.RoleOwner, w.merchant("Bola Stores")).post(act, form), http.StatusNotFound)
+		session, other := w.returned(w.ada)
+		w.wants(support.post(act, url.Values{"refund": {string(other().ID)}, "reason": {"called the bank"}, "confirm": {"yes"}, "transfer": {"FT-78"}}), http.StatusNotFound)
+		w.wants(support.post("/sessions/"+session+"/by-hand", url.Values{"refund": {string(other().ID)}, "reason": {"paid"}, "confirm": {"yes"}, "transfer": {"FT-9" + strconv.Itoa(i)}}), http.StatusSeeOther)
+		w.wants(support.post(act, url.Values{"refund": {list[0].Subject}, "reason": {"called the bank"}}), http.StatusBadRequest, "Tick the box")
+		if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true}); err != nil {
+			t.Fatal(err)
+		}
+		w.wants(support.post(act, form), http.StatusSeeOther)
+		w.until("it went back", func() bool {
+			r, err := w.dbs[flow.Test].Refund(context.Background(), flow.RefundID(list[0].Subject))
+			return err == nil && r.Status == flow.RefundProcessed && (r.RailTransactionID == "FT-77") == byHand
+		})
+		w.wants(support.post(act, form), http.StatusConflict)
+	}
+}
