@@ -288,15 +288,24 @@ func (c Change) Bounced() bool {
 		slices.ContainsFunc(c.Entries, func(e Entry) bool { return e.Kind == EntryRefundReturned })
 }
 
-// NotSent says whether a change takes in for the first time that the bank refuses to
-// send back what its payer was told goes back: what a merchant decided so, and what a
-// policy or the clock did once it is not tried again by itself.
-func (c Change) NotSent() bool {
+// NotSent is how much a change takes in for the first time that the bank refuses to
+// send back of what its payer was told goes back: of what a merchant decided so, and of
+// what a policy or the clock did once it is not tried again by itself. What the bank took
+// back meanwhile lies nowhere here, and is told as such.
+func (c Change) NotSent() Kobo {
 	r := c.Refund
-	if r == nil || !slices.ContainsFunc(c.Entries, func(e Entry) bool { return e.Kind == EntryRefundFailed }) {
-		return false
+	if r == nil || (r.Origin != OriginResolve || r.Failures != 1) && (r.Status != RefundAttention || r.Failures != len(sendAgain)+1) {
+		return 0
 	}
-	return r.Origin == OriginResolve && r.Failures == 1 || r.Status == RefundAttention && r.Failures == len(sendAgain)+1
+	var back Kobo
+	for _, e := range c.Entries {
+		for _, p := range e.Postings {
+			if e.Kind == EntryRefundFailed && p.Account == Unapplied {
+				back -= p.Amount
+			}
+		}
+	}
+	return back
 }
 
 // counted is a session that waits for the rest of its money once a part that is

@@ -126,8 +126,8 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 	if c.Bounced() && session.ID != "" { // or that it did not arrive
 		c.News = append(c.News, flow.News{Kind: flow.NewsBounced, Attempt: p.Attempt, Payment: &p, Amount: c.Refund.Amount})
 	}
-	if c.NotSent() && session.ID != "" { // or that it is not sent
-		c.News = append(c.News, flow.News{Kind: flow.NewsUnsent, Attempt: p.Attempt, Payment: &p, Amount: c.Refund.Amount})
+	if back := c.NotSent(); back > 0 && session.ID != "" { // or that it is not sent
+		c.News = append(c.News, flow.News{Kind: flow.NewsUnsent, Attempt: p.Attempt, Payment: &p, Amount: back})
 	}
 	if c.Session != nil && c.Session.AmountPaid != session.AmountPaid { // a held part goes back, or stays
 		attempts, err := w.tx.Attempts(w.ctx, session.ID)
