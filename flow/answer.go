@@ -45,6 +45,8 @@ func (d *deciding) stands(co Checkout, p Payment) {
 		return
 	case p.Waits(co.Session):
 		key, args["paid"] = waiting(p.Match), p.Unapplied.Naira()
+	case p.held() && co.Session.Policy.Underpayment == "refund" && p.ReturnsAt.IsZero(): // nor tries to any more
+		key = "not_sent"
 	case p.held() && co.Session.Policy.Underpayment == "refund" && d.byHand:
 		key = "went_back"
 	case p.held() && co.Session.Policy.Underpayment == "refund": // the bank would not send it yet

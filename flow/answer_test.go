@@ -25,8 +25,9 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 		key     string
 		args    map[string]string
 	}{
-		"a part that waits for the rest":  {s, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000}, "part_paid", map[string]string{"paid": "₦2,000", "left": "₦3,000"}},
-		"a part that goes back by itself": {back, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000}, "returning", map[string]string{"extra": "₦2,000"}},
+		"a part that waits for the rest":           {s, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000}, "part_paid", map[string]string{"paid": "₦2,000", "left": "₦3,000"}},
+		"a part that goes back by itself":          {back, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000, ReturnsAt: now}, "returning", map[string]string{"extra": "₦2,000"}},
+		"a part that the bank would not send back": {back, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000}, "not_sent", map[string]string{"extra": "₦2,000"}},
 		"a part that came to nothing": {over, flow.Payment{Match: flow.Partial, Amount: 200_000, Unapplied: 200_000, ReturnsAt: now}, "part_waits", map[string]string{
 			"paid": "₦2,000", "by": flow.Stamp(now), "reference": "order-1182",
 		}},
