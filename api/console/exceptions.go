@@ -111,14 +111,34 @@ func (c *Console) exceptions(v *visit) error {
 			}
 			row.Detail = ""
 		}
-		if out.Tab.Queue == store.QueueRefunds && w.Session == "" {
-			if row.Refund, err = v.sendable(w); err != nil {
+		if w.Session == "" {
+			if err := v.decided(&row, out.Tab.Queue); err != nil {
 				return err
 			}
 		}
 		out.Rows = append(out.Rows, row)
 	}
 	return v.show("exceptions", "Exceptions", out)
+}
+
+// decided reads what can be decided here about a row that no session's page is of, and
+// what of that waits for a second person.
+func (v *visit) decided(row *waitingRow, queue store.Queue) (err error) {
+	if queue == store.QueueRefunds {
+		if row.Refund, err = v.sendable(row.Waiting); err != nil {
+			return err
+		}
+	}
+	if queue != store.QueueRefunds && queue != store.QueueUnmatched {
+		return nil
+	}
+	list, err := v.service.Reader().OpenProposals(v.ctx, row.Subject)
+	if err != nil {
+		return err
+	}
+	asked, err := v.askings(list)
+	row.Asked = asked[row.Subject]
+	return err
 }
 
 // sendable is a refund of money that no session is of, nil where nothing more is to be

@@ -293,15 +293,24 @@ func (v *visit) asking(p flow.Proposal) (*asking, error) {
 // payment or the refund.
 func (c *Console) asked(v *visit, s flow.Session) (map[string]*asking, error) {
 	list, err := v.service.Reader().Proposals(v.ctx, s.ID, eventsShown)
+	if err != nil {
+		return nil, err
+	}
+	return v.askings(list)
+}
+
+func (v *visit) askings(list []flow.Proposal) (map[string]*asking, error) {
 	out := map[string]*asking{}
 	for _, p := range list {
 		if p.Open(v.service.Now()) {
-			if out[p.Subject], err = v.asking(p); err != nil {
+			a, err := v.asking(p)
+			if err != nil {
 				return nil, err
 			}
+			out[p.Subject] = a
 		}
 	}
-	return out, err
+	return out, nil
 }
 
 // cancelSession is POST /sessions/{id}/cancel.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"testing"
 
 	"till/flow"
@@ -61,5 +62,49 @@ func TestARefundOfNoSessionIsDecidedAboutWhereItWaits(t *testing.T) {
 			return err == nil && r.Status == flow.RefundProcessed && (r.RailTransactionID == "FT-77") == byHand
 		})
 		w.wants(support.post(act, form), http.StatusConflict)
+	}
+}
+
+// What somebody asked for about such money stands where the money waits too: whoever
+// comes next would pay by hand what the second person has sent.
+func TestWhatWaitsForASecondPersonIsToldWhereItsMoneyWaits(t *testing.T) {
+	w := open(t)
+	if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true, Refunds: rail.FateBounce}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: "9990001111", Amount: 60_000_000, Collects: w.ada.project.ID}); err != nil {
+		t.Fatal(err)
+	}
+	support, owner := w.as(flow.RoleSupport), w.as(flow.RoleOwner)
+	for _, c := range []struct {
+		queue store.Queue
+		act   string
+		asked url.Values
+	}{
+		{store.QueueUnmatched, "/exceptions/resolve", url.Values{"decision": {"refund"}}},
+		{store.QueueRefunds, "/exceptions/retry", url.Values{}},
+	} {
+		filter := store.QueueFilter{Queue: c.queue, Limit: 1}
+		var list []store.Waiting
+		w.until("it waits", func() (is bool) {
+			var err error
+			list, err = w.dbs[flow.Test].Waits(context.Background(), filter)
+			return err == nil && len(list) == 1
+		})
+		page := "/exceptions?queue=" + string(c.queue)
+		w.wants(owner.get(page), http.StatusOK, `action="`+c.act+`"`)
+		c.asked.Set("reason", "asked first")
+		c.asked.Set("confirm", "yes")
+		c.asked.Set(map[store.Queue]string{store.QueueUnmatched: "payment", store.QueueRefunds: "refund"}[c.queue], list[0].Subject)
+		w.wants(support.post(c.act, c.asked), http.StatusSeeOther)
+		got := owner.get(page)
+		w.wants(got, http.StatusOK, "support of "+w.ada.email, "asked first", ">Agree<")
+		if strings.Contains(got.body, `action="`+c.act+`"`) || strings.Contains(got.body, `action="/exceptions/by-hand"`) {
+			t.Errorf("%s: it can be decided about beside that", c.queue)
+		}
+		w.wants(w.as(flow.RoleDeveloper).get(page), http.StatusOK, "asked first")
+		waits, err := w.dbs[flow.Test].Waits(t.Context(), store.QueueFilter{Queue: store.QueueSecond, Now: w.now(), Limit: 1})
+		must(t, err)
+		w.wants(owner.post("/exceptions/second", url.Values{"proposal": {waits[0].Subject}, "decision": {"agree"}, "confirm": {"yes"}, "reason": {"looked at it"}}), http.StatusSeeOther)
 	}
 }

@@ -48,6 +48,11 @@ func (r Reader) Proposals(ctx context.Context, session flow.SessionID, limit int
 	return r.proposals(ctx, ` WHERE session = ? AND session <> '' ORDER BY id DESC LIMIT ?`, string(session), limit)
 }
 
+// OpenProposals are those about one payment or refund that nobody ended: one at most.
+func (r Reader) OpenProposals(ctx context.Context, subject string) ([]flow.Proposal, error) {
+	return r.proposals(ctx, ` WHERE subject = ? AND status = 'OPEN'`, subject)
+}
+
 func (r Reader) proposals(ctx context.Context, where string, args ...any) ([]flow.Proposal, error) {
 	return rowsOf(ctx, r.run, "read proposals", `SELECT `+proposalColumns+` FROM proposals`+where, args, func(scan scanner) (p flow.Proposal, err error) {
 		var at, sent, ended int64
