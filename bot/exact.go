@@ -36,7 +36,7 @@ func (s sentence) exact(words []string) (answer, bool) {
 				m.kind = flow.MeansMaybe
 			case asked[from] && m.kind != flow.MeansHuman && m.kind != flow.MeansReceipt && m.kind != flow.MeansLanguage:
 				continue
-			case m.kind == flow.MeansLanguage && !m.named && from > 0 && slices.Contains(tellsOf, words[from-1]):
+			case m.kind == flow.MeansLanguage && !m.named && slices.ContainsFunc(words[:from], func(w string) bool { return slices.Contains(tellsOf, w) }):
 				continue
 			}
 			return answer{meaning: m}, true
@@ -46,8 +46,8 @@ func (s sentence) exact(words []string) (answer, bool) {
 }
 
 // tellsOf are words behind which a language's name that says something else as well
-// says that: "it is broken" tells of the goods.
-var tellsOf = []string{"is", "its", "am", "be", "na", "the", "my", "a"}
+// says that: "it is all broken" tells of the goods.
+var tellsOf = []string{"is", "its", "am", "be", "na", "the", "my", "a", "all"}
 
 // starts are where an answer may begin, the first ones first, and those of them
 // that are behind words of a question.

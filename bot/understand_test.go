@@ -77,7 +77,7 @@ var phrases = map[string][]string{
 	"code 20252026": {"Pay 2025-2026"},
 	"secret":        {"4111 1111 1111 1111", "4111111111111111", "my card is 4111-1111-1111-1111 12/27 123", "５１０５ １０５１ ０５１０ ５１００", "٤١١١١١١١١١١١١١١١", "378282246310005", "5060 6666 6666 6666 666", "5078 5078 5078 5078 12", "4111.1111.1111.1111", "41111111111111111227123", "transfer 5105105105105100", "2223003122003222", "4111\n1111\n1111\n1111", "6500000000000002", "4️⃣111 1111 1111 1111", "my pin is 1234", "OTP: 482913", "pay 7K3M-9QTX 4111111111111111"},
 	"unknown": {
-		"it is broken", "its broken o", "na broken", "the broken", "", " ", "?", "10", "20", "99", "-", "1 or 2", "1, 2", "12 bags", "I have 1 question", "is 1 ok?",
+		"it is broken", "its broken o", "na broken", "the broken", "it is all broken", "its just broken", "all broken", "am paying in naija", "", " ", "?", "10", "20", "99", "-", "1 or 2", "1, 2", "12 bags", "I have 1 question", "is 1 ok?",
 		"1000", "₦5,000", "5000", "5,000.00", "pay tomorrow", "do not cancel", "please do not stop", "stop payment", "pls stop the transfer", "my bus stop", "stop my pin", "cancel the 1 from yesterday", "I have not paid", "not paid", "I have not trasferred", "when I have trasferred it", "trasferred?",
 		"have you paid", "can I use my card tomorrow", "what is ussd", "my bank is closed", "paid 2", "sent 12", "paid 5000?", "not paid 5000", "I will send 5k", "paid 5000 for fuel", "sent5000",
 		"paid5000", "pay n5000000", "pay 10000000", "I have 5000", "paid 10am", "long-term", "part-time", "well-made thing", "abcd efgh",
