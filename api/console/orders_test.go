@@ -206,11 +206,12 @@ func TestAPartThatCouldNotGoBackIsDecidedAbout(t *testing.T) {
 
 func TestNothingIsAcceptedOfAStoppedProject(t *testing.T) {
 	w := open(t)
-	id, _ := w.money(w.ada, 600_000)
-	support := w.as(flow.RoleSupport)
-	w.wants(support.get("/sessions/"+id), http.StatusOK, ">Accept it<", ">Send it back<", "&#34;action&#34;:&#34;accept&#34;")
+	id, paid := w.money(w.ada, 600_000)
+	support, resolve := w.as(flow.RoleSupport), "/v1/payments/"+string(paid.ID)+"/resolve"
+	w.wants(support.get("/sessions/"+id), http.StatusOK, ">Accept it<", ">Send it back<", resolve+" -H", "&#34;action&#34;:&#34;accept&#34;")
 	w.stops(w.ada, flow.MerchantStopped)
-	if got := support.get("/sessions/" + id); strings.Contains(got.body, ">Accept it<") || !strings.Contains(got.body, ">Send it back<") || !strings.Contains(got.body, "can be sent back, and not accepted") || strings.Contains(got.body, "&#34;accept&#34;") || !strings.Contains(got.body, "&#34;action&#34;:&#34;refund&#34;") {
+	w.wants(w.ask(http.MethodPost, resolve, w.ada.secret, `{"action":"refund"}`), http.StatusForbidden, "project_suspended")
+	if got := support.get("/sessions/" + id); strings.Contains(got.body, ">Accept it<") || !strings.Contains(got.body, ">Send it back<") || !strings.Contains(got.body, "can be sent back, and not accepted") || strings.Contains(got.body, resolve) { // by a key it can be neither
 		t.Errorf("a stopped project: %s", got.body)
 	}
 }
