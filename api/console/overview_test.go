@@ -121,3 +121,14 @@ func TestAPaidSessionSaysThatItsMoneyWentBack(t *testing.T) {
 		}
 	}
 }
+
+// What stands in a picture's words is read as it is: a time in them has no marks of a page.
+func TestTheHoursOfTheFirstPageAreTold(t *testing.T) {
+	w := open(t)
+	w.money(w.ada, 500_000)
+	got := w.as(flow.RoleSupport).get("/")
+	w.wants(got, http.StatusOK, "<title>From ", " on: ₦5,000.00</title>")
+	if strings.Contains(got.body, "&lt;time") {
+		t.Errorf("the picture of the last day: %s", got.main())
+	}
+}
