@@ -212,8 +212,8 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 		if p.Match != Duplicate { // of what was sent back the bank may have taken as much again
 			lost += p.Lost + p.FeeBack
 		}
-		if !p.Counts() || p.Match == Partial && p.Applied == 0 && p.Fee == 0 && (p.Reversed == p.Amount || s.Policy.Underpayment == "refund") {
-			continue // a part that was taken back was paid again, or the session would not be; one that is to go back by policy is sent again
+		if !p.Counts() || p.owedBack(s) || p.Match == Partial && p.Applied == 0 && p.Fee == 0 && p.Reversed == p.Amount {
+			continue // a part that was taken back was paid again, or the session would not be
 		}
 		fee, came, taken = fee+p.FeeKept(), came+p.brought(s), taken+p.Applied
 		if r.Payer != nil && p.Match == Partial {
@@ -228,6 +228,12 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 	if came > s.AmountPaid && slices.Contains(s.Exceptions, Overpaid) {
 		r.ExcessMinor = (came - s.AmountPaid).Minor()
 	}
+}
+
+// owedBack says whether a payment is a part that its session's policy sends back, and
+// could not yet: the session is not paid with it.
+func (p Payment) owedBack(s Session) bool {
+	return p.Match == Partial && p.Applied == 0 && p.Fee == 0 && s.Policy.Underpayment == "refund"
 }
 
 // brought is what of a payment was there when it paid its session, in kobo: what
