@@ -26,9 +26,17 @@ const (
 )
 
 // ordering fills in who orders and why, and says how that stands in the audit log:
-// as done, or as asked for where a second person has to agree.
+// as done, or as asked for where a second person has to agree. What is refused is
+// refused here, unless the same form did it already: it must not stand there as done.
 func (v *visit) ordering(project flow.ProjectID, o checkout.MoneyOrder) (checkout.MoneyOrder, string, error) {
 	o.Reason, o.Key, o.By = v.reason(), v.by(), v.who.Email
+	again, err := v.service.Answered(v.ctx, v.plainly(project))
+	if err == nil && !again {
+		err = v.service.Refused(v.ctx, project, o)
+	}
+	if err != nil {
+		return o, "", err
+	}
 	_, second, err := v.service.NeedsSecond(v.ctx, project, o)
 	if second {
 		return o, askFor + string(o.Act), err
@@ -68,7 +76,7 @@ func (c *Console) orderHere(v *visit, o checkout.MoneyOrder) error {
 	}
 	o, action, err := v.ordering(s.Project, o)
 	if err != nil {
-		return err
+		return c.refusedAct(v, err, sessionView{Reason: o.Reason, Transfer: o.Transfer, SentAt: v.field("sent")})
 	}
 	return c.sessionAct(v, action, o.Subject, of, func(s flow.Session) (string, error) { return v.order(s.Project, o) })
 }

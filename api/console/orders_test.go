@@ -73,6 +73,9 @@ func TestARefundIsSaidToBePaidByHand(t *testing.T) {
 		bad.Set(field, wrong)
 		w.wants(support.post(page+"/by-hand", bad), http.StatusBadRequest, "Not done")
 	}
+	if list := w.audits(string(refund().ID)); len(list) != 0 {
+		t.Errorf("of what was refused is kept: %+v", list)
+	}
 	w.wants(support.post("/sessions/"+w.opened(w.ada, "")+"/by-hand", form), http.StatusNotFound)
 	w.wants(w.as(flow.RoleDeveloper).post(page+"/by-hand", form), http.StatusForbidden)
 	w.wants(support.post(page+"/by-hand", form), http.StatusSeeOther)
@@ -81,7 +84,7 @@ func TestARefundIsSaidToBePaidByHand(t *testing.T) {
 	}
 	w.wants(support.post(page+"/by-hand", form), http.StatusConflict, "cannot be paid by hand")
 	w.wants(support.get(page), http.StatusOK, "said that a refund was paid by hand. Reason: paid at the counter", "because money went back: ₦1,000 left the bank")
-	if list := w.audits(string(refund().ID)); len(list) == 0 || list[0].Action != "refund.done_by_hand" || list[0].Reason != "paid at the counter" {
+	if list := w.audits(string(refund().ID)); len(list) != 1 || list[0].Action != "refund.done_by_hand" || list[0].Reason != "paid at the counter" {
 		t.Errorf("kept: %+v", list)
 	}
 }

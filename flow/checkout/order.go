@@ -47,6 +47,21 @@ func (s *Service) NeedsSecond(ctx context.Context, project flow.ProjectID, o Mon
 	return amount, s.aboveLimit(amount), err
 }
 
+// Refused says whether an order would be refused as things stand, but for what a
+// balance does not cover. Whoever keeps beforehand what somebody does asks that first:
+// of what is refused nobody did anything. Errors: those of Order.
+func (s *Service) Refused(ctx context.Context, project flow.ProjectID, o MoneyOrder) error {
+	if err := s.mayOrder(project, o.Act); err != nil {
+		return err
+	}
+	return wrap("look whether an order would be refused", s.update(ctx, func(w *saving) error {
+		if err := o.check(w.now); err != nil {
+			return err
+		}
+		return w.feasible(project, o)
+	}))
+}
+
 // SecondAbove is the amount beyond which a second person has to agree; 0 for never.
 func (s *Service) SecondAbove() flow.Kobo { return s.cfg.SecondAbove }
 
@@ -195,8 +210,8 @@ func (w *saving) order(project flow.ProjectID, o MoneyOrder) error {
 	return flow.Refuse(flow.CodeInvalidField, "There is no act %q.", o.Act)
 }
 
-// feasible refuses to ask a second person for what would be refused now, but for what
-// a balance does not cover: that is another one by the time somebody agrees.
+// feasible refuses what would be refused now, but for what a balance does not cover:
+// that is another one by the time a second person agrees.
 func (w *saving) feasible(project flow.ProjectID, o MoneyOrder) error {
 	if !o.Act.OfRefund() {
 		p, err := w.tx.PaymentOf(w.ctx, project, flow.PaymentID(o.Subject))
