@@ -100,6 +100,7 @@ const (
 	NewsTooLittle NewsKind = "too_little" // some of it came, and goes back: all of it at once is wanted
 	NewsReturning NewsKind = "returning"  // money that was set aside goes back
 	NewsRefunded  NewsKind = "refunded"   // the bank has sent money back
+	NewsByHand    NewsKind = "by_hand"    // somebody has sent money back by hand
 	NewsBounced   NewsKind = "bounced"    // what the bank had sent back came back to us
 	NewsUnsent    NewsKind = "unsent"     // the bank refused, for good, to send back what was to go back
 	NewsKept      NewsKind = "kept"       // the merchant takes money that was set aside

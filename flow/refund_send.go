@@ -115,7 +115,11 @@ func (r Refund) DoneByHand(s Session, p Payment, transfer string, at, now time.T
 			return Change{}, err
 		}
 	}
-	return r.Anew().paid(s, p, Disbursed{Status: DisbursementDone, RailTransactionID: transfer, At: at}, now)
+	change, err := r.Anew().paid(s, p, Disbursed{Status: DisbursementDone, RailTransactionID: transfer, At: at}, now)
+	if err == nil && s.ID != "" { // the payer must not look for it where it came from
+		change.News = []News{{Kind: NewsByHand, Attempt: p.Attempt, Payment: &p, Amount: r.Amount}}
+	}
+	return change, err
 }
 
 // Anew gives a refund the next name at the rail, for when nothing is, or will

@@ -9,7 +9,7 @@ import (
 // back: not a person who has taken the chat over, not STOP.
 var moneyNews = []string{
 	"receipt", "paid_over", "paid_twice", "paid_late", "paid_elsewhere", "part_paid", "sent_back", "reversed", "declined", "fading",
-	"too_little", "returning", "refunded", "over_returned", "came_back", "not_sent", "kept", "part_waits", "went_back", "taken_back",
+	"too_little", "returning", "refunded", "sent_by_hand", "over_returned", "came_back", "not_sent", "kept", "part_waits", "went_back", "taken_back",
 }
 
 // MoneyNews says whether a message tells of money that moved.

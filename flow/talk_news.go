@@ -39,7 +39,7 @@ func (d *deciding) forgotten(n News) bool {
 }
 
 // ofMoney are the kinds of news that tell of money that came or went.
-var ofMoney = []NewsKind{NewsPaid, NewsPartial, NewsExtra, NewsLate, NewsReversed, NewsTooLittle, NewsReturning, NewsRefunded, NewsBounced, NewsUnsent, NewsKept}
+var ofMoney = []NewsKind{NewsPaid, NewsPartial, NewsExtra, NewsLate, NewsReversed, NewsTooLittle, NewsReturning, NewsRefunded, NewsByHand, NewsBounced, NewsUnsent, NewsKept}
 
 // attend puts a talk that something is asked about by itself into focus: a digit
 // is an answer to the menu that was shown last. The one that was in focus is
@@ -81,7 +81,7 @@ func (d *deciding) news(t *Talk, n News) {
 			t.Waited = true
 			d.say("one_moment", nil)
 		}
-	case NewsPaid, NewsPartial, NewsExtra, NewsLate, NewsTooLittle, NewsReturning, NewsKept, NewsRefunded, NewsBounced, NewsUnsent, NewsSentBack, NewsReversed:
+	case NewsPaid, NewsPartial, NewsExtra, NewsLate, NewsTooLittle, NewsReturning, NewsKept, NewsRefunded, NewsByHand, NewsBounced, NewsUnsent, NewsSentBack, NewsReversed:
 		d.newsOfMoney(t, co, n)
 	case NewsDeclined:
 		d.newsDeclined(t, co, n)
@@ -171,18 +171,8 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 			d.looked(t, co)
 			d.say("kept", d.extra(co, n))
 		}
-	case NewsRefunded:
-		if d.why = "the bank has sent money back"; d.mine(co, n) {
-			d.say("refunded", d.extra(co, n))
-		}
-	case NewsBounced:
-		if d.why = "money that was sent back did not arrive"; d.mine(co, n) {
-			d.say("came_back", d.extra(co, n))
-		}
-	case NewsUnsent:
-		if d.why = "the bank refuses to send money back"; d.mine(co, n) {
-			d.say("not_sent", d.extra(co, n))
-		}
+	case NewsRefunded, NewsByHand, NewsBounced, NewsUnsent:
+		d.wentOut(co, n)
 	case NewsSentBack:
 		if d.why = "the bank returned a wrong amount by itself"; d.mine(co, n) && slices.Contains(live, t.State) {
 			d.say("sent_back", merge(about(co), map[string]string{"returned": n.Amount.Naira()}))

@@ -137,6 +137,7 @@ func news(of flow.AttemptID) []flow.News {
 		{Kind: flow.NewsTooLittle, Attempt: of, Payment: paid, Amount: 300_000},
 		{Kind: flow.NewsReturning, Attempt: of, Payment: paid, Amount: 10_000},
 		{Kind: flow.NewsRefunded, Attempt: of, Payment: paid, Amount: 10_000},
+		{Kind: flow.NewsByHand, Attempt: of, Payment: paid, Amount: 10_000},
 		{Kind: flow.NewsBounced, Attempt: of, Payment: paid, Amount: 10_000},
 		{Kind: flow.NewsUnsent, Attempt: of, Payment: paid, Amount: 10_000},
 		{Kind: flow.NewsKept, Attempt: of, Payment: paid, Amount: 10_000},

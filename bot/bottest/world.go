@@ -11,6 +11,7 @@ import (
 	"till/bot"
 	"till/flow"
 	"till/flow/checkout"
+	"till/flow/store"
 	"till/rail"
 )
 
@@ -98,6 +99,8 @@ func (s *Stage) happens(words []string) {
 		s.must(err)
 	case "merchant-refunds": // kobo, of what came last
 		s.refunds(flow.Kobo(amount))
+	case "by-hand": // a supporter says that the last refund was paid by hand
+		s.byHand()
 	case "calls": // how often the bank was called for this session
 		calls, err := s.rail.Calls(ctx, 0, 100)
 		s.must(err)
@@ -255,6 +258,17 @@ func (s *Stage) refunds(amount flow.Kobo) {
 	s.must(err)
 	_, err = s.Service.Refund(ctx, checkout.NewRefund{Payment: payments[len(payments)-1].ID, Amount: amount, Key: "wsp_key_1"}, s.callOfMoney())
 	s.must(err)
+}
+
+// byHand is that a supporter paid the session's last refund by hand.
+func (s *Stage) byHand() {
+	s.tb.Helper()
+	ctx := s.tb.Context()
+	list, err := s.db.Refunds(ctx, store.RefundFilter{Project: "wsp_prj_1", Session: s.session, Limit: 1})
+	s.must(err)
+	_, err = s.Service.Order(ctx, list[0].Project, checkout.MoneyOrder{Act: flow.ActByHand, Subject: string(list[0].ID), Transfer: "FT-77", Key: "wsp_usr_1", By: "ngozi"})
+	s.must(err)
+	s.Service.Wake()
 }
 
 func (s *Stage) open(amount, days int, methods []string) {

@@ -185,6 +185,8 @@ func newsTold(n flow.News) string {
 		return chat("money that was set aside goes back" + amount)
 	case flow.NewsRefunded:
 		return chat("the bank has sent money back" + amount)
+	case flow.NewsByHand:
+		return chat("somebody has sent money back by hand" + amount)
 	case flow.NewsBounced:
 		return chat("money that the bank had sent back did not arrive, and came back" + amount)
 	case flow.NewsUnsent:
