@@ -74,7 +74,7 @@ func TestASupporterFindsASessionByWhatAPayerSays(t *testing.T) {
 	mine := w.opened(w.ada, `,"customerName":"Ada Obi","customerPhone":"08031234567","reference":"order-1182"`)
 	theirs := w.opened(other, `,"customerName":"Ada Obi","reference":"order-1182"`)
 	support, operator := w.as(flow.RoleSupport), w.as(flow.RoleOperator)
-	for _, q := range []string{"ada", "0803 123 4567", "5000", "order-1182", mine, "today", "5000 today", "ada@example.com", ""} {
+	for _, q := range []string{"ada", "0803 123 4567", "5000", "order-1182", "Order-1182", "ORDER-1182", mine, "today", "5000 today", "ada@example.com", ""} {
 		got := support.get("/sessions?" + url.Values{"q": {q}}.Encode())
 		w.wants(got, http.StatusOK, `href="/sessions/`+mine+`"`)
 		if strings.Contains(got.body, theirs) || strings.Contains(got.body, "8031234567") && q != "0803 123 4567" {

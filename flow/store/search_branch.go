@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +45,10 @@ func (f SearchFilter) branches() []branch {
 				out = append(out, f.paidBy(k))
 			}
 		case flow.ByReference:
-			out = append(f.indexed(out, k, `i.reference = ? AND i.reference <> ''`, k.Value),
+			for _, as := range spellings(k.Value) {
+				out = f.indexed(out, k, `i.reference = ? AND i.reference <> ''`, as)
+			}
+			out = append(out,
 				f.among(k, `SELECT session AS id FROM attempts WHERE reference = ?`, k.Value),
 				f.among(k, `SELECT session AS id FROM payments WHERE rail_transaction_id = ?`, k.Value),
 				f.among(k, `SELECT session AS id FROM payments WHERE nip_session = ? AND nip_session <> '' ORDER BY id DESC LIMIT `+strconv.Itoa(searchDeep), k.Value))
@@ -54,6 +58,12 @@ func (f SearchFilter) branches() []branch {
 		out = append(out, f.newest())
 	}
 	return out
+}
+
+// spellings are how a merchant may have written a reference that was heard on the
+// phone, or that a keyboard began with a capital letter.
+func spellings(reference string) []string {
+	return slices.Compact([]string{strings.ToLower(reference), reference, strings.ToUpper(reference)})
 }
 
 // byID finds the session of any id of ours.
