@@ -34,7 +34,7 @@ var wordsOf = map[store.Queue]queueWords{
 	store.QueueTwice:     {"Paid twice", "Money came after all was paid.", "Send it back, or accept it; after 24 hours it goes back by itself.", "Nobody has paid twice.", withinADay},
 	store.QueueUnmatched: {"Unmatched", "Money came that belongs to no session.", "Find out whose it is, then accept it or send it back.", "All money is known.", withinADay},
 	store.QueueSecond:    {"Second person", "Somebody asked for what becomes of much money.", "Somebody else who may move money agrees or refuses; after 24 hours nothing of it stands.", "Nothing waits for a second person.", hoursLeft},
-	store.QueueRefunds:   {"Refunds", "Nobody knows what became of a refund, or it came back.", "Look at what the bank said, then send it once more, or say that it was paid by hand: on the session’s page, or here where it is of none.", "No refund needs a look.", withinADay},
+	store.QueueRefunds:   {"Refunds", "Nobody knows what became of a refund, it came back, or the bank refused it again and again.", "Look at what the bank said, then send it once more, or say that it was paid by hand: on the session’s page, or here where it is of none.", "No refund needs a look.", withinADay},
 	store.QueueWebhooks:  {"Dead webhooks", "A merchant could not be told; nothing tries any more.", "Mend the endpoint, then send the event again.", "Every event arrived or is still tried.", soonEnough},
 	store.QueueStuck:     {"Stuck", "Money on its way, also to a merchant or back to a payer, a message or work that should have gone on by now.", "Ask the bank: on the session's page, or itself about a payout or refund; look whether WhatsApp is linked.", "Nothing is stuck.", soonEnough},
 }
