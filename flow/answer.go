@@ -88,18 +88,21 @@ func (d *deciding) wentBack(co Checkout, p Payment) {
 	}
 }
 
-// outcomes are what is said of money that was to go back, and why.
-var outcomes = map[NewsKind]struct{ key, why string }{
-	NewsRefunded: {"refunded", "the bank has sent money back"},
-	NewsByHand:   {"sent_by_hand", "somebody has sent money back by hand"},
-	NewsBounced:  {"came_back", "money that was sent back did not arrive"},
-	NewsUnsent:   {"not_sent", "the bank refuses to send money back"},
-}
-
 // wentOut says what became of money that was to go back.
 func (d *deciding) wentOut(co Checkout, n News) {
-	if d.why = outcomes[n.Kind].why; d.mine(co, n) {
-		d.say(outcomes[n.Kind].key, d.extra(co, n))
+	key, args := "refunded", d.extra(co, n)
+	d.why = "the bank has sent money back"
+	if n.Kind == NewsByHand {
+		key, d.why = "sent_by_hand", "somebody has sent money back by hand"
+	}
+	if n.Kind == NewsBounced {
+		key, d.why = "came_back", "money that was sent back did not arrive"
+	}
+	if n.Kind == NewsUnsent {
+		key, d.why = "not_sent", "the bank refuses to send money back"
+	}
+	if d.mine(co, n) {
+		d.say(key, args)
 	}
 }
 
