@@ -109,18 +109,24 @@ func (c *Console) retryRefund(v *visit) error {
 // refundByHand is POST /sessions/{id}/by-hand: a refund that needs attention was
 // paid by somebody.
 func (c *Console) refundByHand(v *visit) error {
-	form := sessionView{Reason: v.reason(), Transfer: v.field("transfer"), SentAt: v.field("sent")}
-	if err := v.confirmed(); err != nil {
-		return c.refusedAct(v, err, form)
-	}
-	o := checkout.MoneyOrder{Act: flow.ActByHand, Subject: v.field("refund"), Transfer: form.Transfer}
-	if form.SentAt != "" {
-		t := v.typing()
-		if o.SentAt = t.moment("sent", "When the bank sent it"); !t.ok() {
-			return c.refusedAct(v, flow.Refuse(flow.CodeInvalidField, "%s", t.Wrong[0]), form)
-		}
+	o, err := v.byHand()
+	if err != nil {
+		return c.refusedAct(v, err, sessionView{Reason: v.reason(), Transfer: o.Transfer, SentAt: v.field("sent")})
 	}
 	return c.orderHere(v, o)
+}
+
+// byHand reads the form that says that a refund was paid by hand.
+func (v *visit) byHand() (checkout.MoneyOrder, error) {
+	o := checkout.MoneyOrder{Act: flow.ActByHand, Subject: v.field("refund"), Transfer: v.field("transfer")}
+	if err := v.confirmed(); err != nil || v.field("sent") == "" {
+		return o, err
+	}
+	t := v.typing()
+	if o.SentAt = t.moment("sent", "When the bank sent it"); !t.ok() {
+		return o, flow.Refuse(flow.CodeInvalidField, "%s", t.Wrong[0])
+	}
+	return o, nil
 }
 
 // resolvePayment is POST /sessions/{id}/resolve.
@@ -181,25 +187,21 @@ func (v *visit) orderThere(project flow.ProjectID, o checkout.MoneyOrder, queue 
 // retryUnmatched is POST /exceptions/retry, and unmatchedByHand POST /exceptions/by-hand:
 // what is done about a refund of money that no session is of.
 func (c *Console) retryUnmatched(v *visit) error {
-	return v.orderRefund(checkout.MoneyOrder{Act: flow.ActRetry})
+	if err := v.confirmed(); err != nil {
+		return err
+	}
+	return v.orderRefund(checkout.MoneyOrder{Act: flow.ActRetry, Subject: v.field("refund")})
 }
 
 func (c *Console) unmatchedByHand(v *visit) error {
-	o := checkout.MoneyOrder{Act: flow.ActByHand, Transfer: v.field("transfer")}
-	if v.field("sent") != "" {
-		t := v.typing()
-		if o.SentAt = t.moment("sent", "When the bank sent it"); !t.ok() {
-			return flow.Refuse(flow.CodeInvalidField, "%s", t.Wrong[0])
-		}
+	o, err := v.byHand()
+	if err != nil {
+		return err
 	}
 	return v.orderRefund(o)
 }
 
 func (v *visit) orderRefund(o checkout.MoneyOrder) error {
-	if err := v.confirmed(); err != nil {
-		return err
-	}
-	o.Subject = v.field("refund")
 	r, err := v.service.Reader().Refund(v.ctx, flow.RefundID(o.Subject))
 	if err == nil && (r.Session != "" || v.project.ID != "" && r.Project != v.project.ID) {
 		err = flow.Refuse(flow.CodeNotFound, "There is no refund %q of money that belongs to no session.", o.Subject)

@@ -120,7 +120,7 @@ func (w *saving) keepRefund(c flow.Change, session flow.Session) error {
 	for i := range c.Facts { // the reference that the merchant was told the money under
 		c.Facts[i].Attempt = p.Attempt
 	}
-	if c.Refund.Status == flow.RefundProcessed && len(c.Facts) > 0 && len(c.News) == 0 && session.ID != "" { // the payer hears that it is sent
+	if c.Refund.Status == flow.RefundProcessed && len(c.Facts) > 0 && len(c.News) == 0 && session.ID != "" { // the payer hears that it is sent; where a person sent it, that is told already
 		c.News = append(c.News, flow.News{Kind: flow.NewsRefunded, Attempt: p.Attempt, Payment: &p, Amount: c.Refund.Amount})
 	}
 	if c.Bounced() && session.ID != "" { // or that it did not arrive
