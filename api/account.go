@@ -1,6 +1,8 @@
 package api
 
 import (
+	"errors"
+	"log/slog"
 	"net/http"
 
 	"till/flow"
@@ -122,12 +124,33 @@ func (c *call) audit(env flow.Environment, action, subject, told string) error {
 		how += ": " + told
 	}
 	row := flow.Audited{Account: c.project.Account, Project: c.project.ID, Environment: env, Action: action, Subject: subject, Reason: how}
+	var err error
 	if c.token.Account != "" {
 		row.Account = c.token.Account
-		return c.server.cfg.Accounts.AuditOwner(c.ctx, row)
+		row, err = c.server.cfg.Accounts.AuditOwner(c.ctx, row)
+	} else {
+		row.Actor, row.Role = c.key.Hint+" "+c.key.ID, flow.RoleKey
+		err = c.server.cfg.Accounts.Audit(c.ctx, row, false)
 	}
-	row.Actor, row.Role = c.key.Hint+" "+c.key.ID, flow.RoleKey
-	return c.server.cfg.Accounts.Audit(c.ctx, row, false)
+	if err == nil {
+		c.kept = row
+	}
+	return err
+}
+
+// do does what a route does. Where that is refused after it was kept as done, it is
+// kept that it was refused.
+func (c *call) do(r Route) error {
+	err := r.do(c.server, c)
+	refusal, typed := errors.AsType[*flow.Error](err)
+	if !typed || c.kept.Action == "" {
+		return err
+	}
+	if kept := c.server.cfg.Accounts.NotDone(c.ctx, c.kept, refusal); kept != nil {
+		c.server.cfg.Log.LogAttrs(c.ctx, slog.LevelError, "it is not kept that a call was refused", slog.String("action", c.kept.Action),
+			slog.String("subject", c.kept.Subject), slog.String("error", kept.Error()))
+	}
+	return err
 }
 
 // addProject is POST /v1/projects: a project and its test keys.

@@ -213,7 +213,8 @@ type call struct {
 	project flow.Project
 	service *checkout.Service
 	server  *Server
-	began   bool // something outside was asked: a refusal from here on is an answer to keep
+	kept    flow.Audited // that is kept as done by this call; zero for nothing
+	began   bool         // something outside was asked: a refusal from here on is an answer to keep
 }
 
 // handle runs a route: key first, then its handler.
@@ -238,10 +239,11 @@ func (s *Server) handle(r Route) fiber.Handler {
 				return err
 			}
 		}
+		do := func() error { return one.do(r) }
 		if r.takesKey() && !r.Own {
-			return s.onceOnly(one, r)
+			return s.onceOnly(one, do)
 		}
-		return r.do(s, one)
+		return do()
 	}
 }
 

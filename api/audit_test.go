@@ -71,3 +71,30 @@ func TestWhatIsDoneToAnAccountOverRESTStandsInTheAuditLog(t *testing.T) {
 		t.Errorf("kept besides: %+v", rows)
 	}
 }
+
+// What is refused after it was kept as done does not stand there as done alone.
+func TestACallThatIsRefusedIsNotKeptAsDoneAlone(t *testing.T) {
+	t.Parallel()
+	s := openDesk(t)
+	token := s.tokenFor(s.project)
+	made := s.ask("POST", keysOf(string(s.project.ID)), token, `{"environment":"test","kind":"secret"}`)
+	s.want(made, http.StatusCreated, nil)
+	key := made.text("data.id")
+	at := keysOf(string(s.project.ID)) + "/" + key
+	s.want(s.ask("DELETE", at, token, ""), http.StatusOK, nil)
+	s.want(s.ask("POST", at+"/rotate", token, `{"expiresOldInHours":1}`), http.StatusNotFound, nil)
+	s.want(s.ask("PUT", projectsPath+"/"+string(s.project.ID)+"/settlement-account", token, `{"bankCode":"044","accountNumber":"0000000009"}`), http.StatusUnprocessableEntity, nil)
+	rows, err := s.accounts.Audit(t.Context(), store.AuditFilter{Account: s.project.Account, Limit: 100})
+	must(t, err)
+	told := map[string]string{}
+	for _, a := range rows {
+		told[a.Action] = a.Actor + ": " + a.Reason
+	}
+	for _, act := range []string{"key.rotate", "payee.set"} {
+		was, is := told[act], told[act+".refused"]
+		who, _, _ := strings.Cut(was, ": ")
+		if why, same := strings.CutPrefix(is, who+": "); was == "" || !same || why == "" {
+			t.Errorf("kept of %s that is refused: %q and then %q", act, was, is)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package flow
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Role is what somebody who logs in to the console is there for.
 type Role string
@@ -107,6 +110,19 @@ type Audited struct {
 	Subject     string // id of what it was done to
 	Reason      string // in their words; "" where none is asked for
 }
+
+// refusedAct ends the action of a row that tells of the one before it that it was
+// refused: a filter by an act finds both.
+const refusedAct = ".refused"
+
+// AsRefused is the row that tells of one before it that it was refused, and why.
+func (a Audited) AsRefused(why string) Audited {
+	a.Action, a.Reason = a.Action+refusedAct, why
+	return a
+}
+
+// Refused says whether a row tells of one before it that it was refused.
+func (a Audited) Refused() bool { return strings.HasSuffix(a.Action, refusedAct) }
 
 // MaxFilters is how many searches one person keeps.
 const MaxFilters = 20

@@ -193,7 +193,7 @@ func (c *Console) failed(v *visit, err error) error {
 	case errors.Is(err, errOutlived):
 		return c.askAgain(v)
 	}
-	status := c.cfg.Refused(v.http, err)
+	status := v.refused(err)
 	own, ok := errors.AsType[*flow.Error](err)
 	if !ok {
 		own = flow.Refuse(flow.CodeInternal, "Something went wrong on our side. Try again; if it stays, tell an operator the request id below.")

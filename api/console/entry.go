@@ -162,7 +162,7 @@ func (c *Console) login(v *visit) error {
 		} else if code != flow.CodeCredentials {
 			return err
 		}
-		v.http.Status(c.cfg.Refused(v.http, err))
+		v.http.Status(v.refused(err))
 		return c.askLogin(v, wrong)
 	}
 	if err := v.enters(in); err != nil {

@@ -195,12 +195,13 @@ func (c *Console) setPayee(v *visit) error {
 	}
 	name, err := verifications.ResolveAccount(v.ctx, rail.Account{Number: number, BankCode: code})
 	if flow.CodeOf(err) == flow.CodeAccountNotResolved {
-		v.refuses(http.StatusBadRequest, flow.CodeAccountNotResolved)
-		return again("The bank knows no such account. Check the number and the bank.")
+		const wrong = "The bank knows no such account. Check the number and the bank."
+		v.refusesFor(http.StatusBadRequest, flow.Refuse(flow.CodeAccountNotResolved, wrong))
+		return again(wrong)
 	}
 	if errors.Is(err, rail.ErrUnavailable) || errors.Is(err, rail.ErrUnknown) {
 		down := &flow.Error{Code: flow.CodeRailUnavailable, Message: "The bank cannot be asked right now whose the account is. Nothing was changed. Try again.", Err: err}
-		v.http.Status(c.cfg.Refused(v.http, down))
+		v.http.Status(v.refused(down))
 		return again(down.Message)
 	}
 	if err != nil {

@@ -167,11 +167,12 @@ func (c *Console) atDesk(v *visit, action string, form chatView, do func(checkou
 	case err == nil:
 		return v.to("/inbox/"+string(chat.ID), done)
 	case errors.Is(err, flow.ErrDesk):
-		form.Wrong = "Not done: " + deskSays(chat, v.who.Email)
-		v.refuses(http.StatusConflict, codeChanged)
+		says := deskSays(chat, v.who.Email)
+		form.Wrong = "Not done: " + says
+		v.refusesFor(http.StatusConflict, flow.Refuse(codeChanged, "%s", says))
 	case code == flow.CodeInvalidField || code == flow.CodeMissingField:
 		form.Wrong = plainWords(err)
-		v.http.Status(c.cfg.Refused(v.http, err))
+		v.http.Status(v.refused(err))
 	default:
 		return err
 	}

@@ -209,7 +209,7 @@ func (*Console) act(v *visit, a act, do func(reason string) error, again func(ty
 	}
 	if own, ok := errors.AsType[*flow.Error](err); ok && mistaken(err) {
 		t.Wrong = []string{own.Message}
-		v.refuses(http.StatusUnprocessableEntity, own.Code)
+		v.refusesFor(http.StatusUnprocessableEntity, own)
 		return again(t)
 	}
 	return err

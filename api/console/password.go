@@ -37,6 +37,6 @@ func (c *Console) changePassword(v *visit) error {
 			return err
 		}
 	}
-	v.http.Status(c.cfg.Refused(v.http, err))
+	v.http.Status(v.refused(err))
 	return v.show("password", "Password", passwordView{Wrong: t.Wrong})
 }

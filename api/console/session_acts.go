@@ -44,7 +44,7 @@ func (c *Console) refusedAct(v *visit, err error, form sessionView) error {
 		return err
 	}
 	form.Wrong = "Not done: " + plainWords(err)
-	v.http.Status(c.cfg.Refused(v.http, err))
+	v.http.Status(v.refused(err))
 	return c.showSession(v, form)
 }
 

@@ -135,8 +135,9 @@ func (c *Console) changedMeanwhile(v *visit, typed flow.Project, form settingsVi
 		return v.to("/settings", "The settings are kept already as you typed them.")
 	}
 	form.Seen, form.Preview = is.Settings.Revision(), v.service.Greeting(typed)
-	form.Wrong = []string{"Nothing was kept: the settings were changed after you opened this page. What you would change now: " + strings.Join(changed, "; ") + ". Keep it if you mean that."}
-	v.refuses(http.StatusConflict, codeChanged)
+	const wrong = "Nothing was kept: the settings were changed after you opened this page."
+	form.Wrong = []string{wrong + " What you would change now: " + strings.Join(changed, "; ") + ". Keep it if you mean that."}
+	v.refusesFor(http.StatusConflict, flow.Refuse(codeChanged, wrong))
 	return c.showSettings(v, typed, form)
 }
 

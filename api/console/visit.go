@@ -39,8 +39,9 @@ type visit struct {
 	projects []flow.Project // that can be chosen
 	env      flow.Environment
 	service  *checkout.Service
-	form     url.Values // of a POST
-	undone   []string   // what a person wrote in a form that was not done
+	form     url.Values   // of a POST
+	undone   []string     // what a person wrote in a form that was not done
+	kept     flow.Audited // the last that is kept as done in this visit; zero for nothing
 }
 
 // begin finds out who asks, for which project and environment, and whether they
@@ -285,7 +286,10 @@ func (v *visit) auditIn(project flow.ProjectID, action, subject, reason string, 
 	}
 	row := v.act(project, action, subject)
 	row.Reason = reason
-	return v.console.cfg.Accounts.Audit(v.ctx, row, reasoned)
+	if err = v.console.cfg.Accounts.Audit(v.ctx, row, reasoned); err == nil {
+		v.kept = row
+	}
+	return err
 }
 
 // looks keeps that the visitor sees what is kept of a payer. Where that cannot be
@@ -296,13 +300,6 @@ func (v *visit) looks(action string, project flow.ProjectID, subject string) {
 		v.console.cfg.Log.LogAttrs(v.ctx, slog.LevelError, "it is not kept who looked", slog.String("person", v.who.Person), slog.String("action", action),
 			slog.String("subject", subject), slog.String("error", err.Error()))
 	}
-}
-
-// refuses gives a page that tells what was wrong with its form a status, and the log the
-// code of that, as every refusal has one.
-func (v *visit) refuses(status int, code flow.Code) {
-	_ = v.console.cfg.Refused(v.http, flow.Refuse(code, "the page of the form tells it"))
-	v.http.Status(status)
 }
 
 // to sends the browser on, with words to show there.

@@ -237,6 +237,16 @@ func (a *Accounts) Audit(ctx context.Context, row flow.Audited, reasoned bool) e
 	return wrap("keep what was done", a.db.Update(ctx, func(tx *store.Tx) error { return tx.AddAudit(ctx, row) }))
 }
 
+// NotDone keeps of what Audit kept beforehand that it was refused, and why. What failed
+// otherwise may be done, and is left as it stands.
+func (a *Accounts) NotDone(ctx context.Context, row flow.Audited, refusal *flow.Error) error {
+	if refusal.Code == flow.CodeInternal || refusal.Code == flow.CodeStorage {
+		return nil
+	}
+	why := []rune(refusal.Message)
+	return a.Audit(ctx, row.AsRefused(string(why[:min(len(why), maxReason)])), false)
+}
+
 // The bounds of a look.
 const (
 	lookedFor   = time.Hour   // somebody who looked at something is taken to be looking
@@ -269,14 +279,14 @@ func (a *Accounts) LogsIn(ctx context.Context, email string) (bool, error) {
 }
 
 // AuditOwner is Audit of what is done with a login of an account's, which is its
-// owner's.
-func (a *Accounts) AuditOwner(ctx context.Context, row flow.Audited) error {
+// owner's, and returns the row with their name.
+func (a *Accounts) AuditOwner(ctx context.Context, row flow.Audited) (flow.Audited, error) {
 	owner, err := a.db.Account(ctx, row.Account)
 	if err != nil {
-		return wrap("find whose login it is", err)
+		return row, wrap("find whose login it is", err)
 	}
 	row.Actor, row.Role = owner.Email, flow.RoleOwner
-	return a.Audit(ctx, row, false)
+	return row, a.Audit(ctx, row, false)
 }
 
 // Audits reads the audit log, newest first.

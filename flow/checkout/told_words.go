@@ -324,6 +324,9 @@ func accountTold(a flow.LedgerAccount, more bool) string {
 // ToldAct tells what somebody did in the console or on the command line, with the
 // reason that they gave.
 func ToldAct(a flow.Audited) string {
+	if a.Refused() {
+		return fmt.Sprintf("What %s wanted was refused, and not done: %s", a.Actor, a.Reason)
+	}
 	what := "did “" + a.Action + "”"
 	if known, ok := acts[a.Action]; ok {
 		what = known
