@@ -95,6 +95,9 @@ func readID(text string) (string, bool) {
 	prefixes := []string{
 		PrefixSession, PrefixReference, PrefixAttempt, PrefixPayment, PrefixCharge, PrefixRefund, PrefixEvent, PrefixChat,
 	}
+	if strings.HasPrefix(id, PrefixRefund) { // a bank knows it by a name that goes on
+		id, _, _ = strings.Cut(id, referenceCut)
+	}
 	known := slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(id, p) && len(id) > len(p) })
 	return id, known && !strings.Contains(id, " ")
 }

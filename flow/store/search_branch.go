@@ -51,6 +51,7 @@ func (f SearchFilter) branches() []branch {
 			out = append(out,
 				f.among(k, `SELECT session AS id FROM attempts WHERE reference = ?`, k.Value),
 				f.among(k, `SELECT session AS id FROM payments WHERE rail_transaction_id = ?`, k.Value),
+				f.among(k, `SELECT session AS id FROM refunds WHERE rail_transaction_id = ? AND rail_transaction_id <> ''`, k.Value),
 				f.among(k, `SELECT session AS id FROM payments WHERE nip_session = ? AND nip_session <> '' ORDER BY id DESC LIMIT `+strconv.Itoa(searchDeep), k.Value))
 		}
 	}

@@ -50,6 +50,11 @@ func sought(tb testing.TB, db *store.DB) []flow.Session {
 		if err := tx.AddPayment(ctx, p, []flow.Posting{{Account: flow.RailClearing, Amount: 300_000}, {Account: flow.Unapplied, Amount: -300_000}}); err != nil {
 			return err
 		}
+		r := refund("wsp_rfd_001", 100_000, flow.RefundProcessed)
+		r.Payment, r.Session, r.RailTransactionID, r.DoneAt = p.ID, list[0].ID, "FT-77", noon
+		if err := tx.SaveRefund(ctx, r); err != nil {
+			return err
+		}
 		if _, err := tx.AddChat(ctx, store.ChatRow{ID: "chat_1", Number: "234800", Person: "1@lid", Phone: "2348099999999", Name: "Bola"}, noon); err != nil {
 			return err
 		}
@@ -81,6 +86,10 @@ func TestSessionsAreFoundByWhatAPayerSays(t *testing.T) {
 			{typed: "wsp_ref_001", want: "0"},
 			{typed: "wsp_pay_001", want: "0"},
 			{typed: "wsp_pay_001", project: "wsp_prj_2", want: ""},
+			{typed: "wsp_rfd_001", want: "0"},
+			{typed: "wsp_rfd_001-2", want: "0"}, // as the bank knows it that was told once more
+			{typed: "FT-77", want: "0"},         // as the bank calls its transfer
+			{typed: "FT-77", project: "wsp_prj_2", want: ""},
 			{typed: "chat_1", want: "1"},
 			{typed: "7k3m-9qtx", want: "1"},
 			{typed: "0803 123 4567", want: "20"},
