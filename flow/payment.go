@@ -132,6 +132,14 @@ type Payment struct {
 	ReturnsAt         time.Time // when what is set aside goes back by itself, zero for never
 }
 
+// came is when its money came, by the bank's clock or by ours.
+func (p Payment) came() time.Time {
+	if p.ReceivedAt.Before(p.PaidAt) {
+		return p.ReceivedAt
+	}
+	return p.PaidAt
+}
+
 // apart says whether a session goes on as it is when the bank takes a payment back:
 // none of it counts there, for it came once too often, or is sent back.
 func (p Payment) apart() bool {

@@ -106,6 +106,13 @@ func TestARefundThatNeedsAttentionIsPaidByHand(t *testing.T) {
 			t.Errorf("%s: %v", status, err)
 		}
 	}
+	early, paid := refunded(t), came(flow.Excess)
+	early.Status, paid.PaidAt, paid.ReceivedAt = flow.RefundAttention, noon.Add(30*time.Second), noon.Add(time.Hour)
+	for at, ok := range map[time.Time]bool{noon: true, noon.Add(-time.Minute): false} { // people write minutes
+		if _, err := early.DoneByHand(open(), paid, "HAND-7", at, noon.Add(2*time.Hour)); (err == nil) != ok || !ok && flow.CodeOf(err) != flow.CodeInvalidField {
+			t.Errorf("sent at %s of money that came at %s: %v", at, paid.PaidAt, err)
+		}
+	}
 	r := refunded(t)
 	r.Status, r.PutBack = flow.RefundAttention, true
 	p := came(flow.Excess)

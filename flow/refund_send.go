@@ -102,13 +102,17 @@ func (r Refund) heard(s Session, p Payment, all []Disbursed, booked bool, now ti
 // transfer is the bank's name of that movement, and at its time. From then on the
 // refund has another name, so that nothing which the bank may still say about the
 // order that it was given counts as this payment. p is its payment as it is by now.
-// Errors: refund_not_retryable, refund_exceeds_payment.
+// Errors: refund_not_retryable, refund_exceeds_payment; invalid_field for a time before
+// the money came.
 func (r Refund) DoneByHand(s Session, p Payment, transfer string, at, now time.Time) (Change, error) {
 	if r.Status != RefundAttention {
 		return Change{}, Refuse(CodeRefundNotRetryable, "A refund that is %s cannot be paid by hand: only one that is %s can.", r.Status, RefundAttention)
 	}
 	if err := r.notBeyond(); err != nil {
 		return Change{}, err
+	}
+	if came := p.came().Truncate(time.Minute); at.Before(came) { // people write minutes
+		return Change{}, Refuse(CodeInvalidField, "The transfer cannot have been sent before the money came, on %s in Lagos.", came.In(Lagos).Format("2 January 2006 at 15:04"))
 	}
 	if r.PutBack {
 		if err := p.covers(r.Amount); err != nil {

@@ -68,6 +68,9 @@ func TestARefundIsSaidToBePaidByHand(t *testing.T) {
 	form := url.Values{"refund": {string(refund().ID)}, "reason": {"paid at the counter"}, "transfer": {"FT-77"}, "sent": {"2026-01-05T10:30"}}
 	w.wants(support.post(page+"/by-hand", form), http.StatusBadRequest, "Tick the box", `value="FT-77"`, "2026-01-05T10:30")
 	form.Set("confirm", "yes")
+	w.wants(support.post(page+"/by-hand", form), http.StatusBadRequest, "Not done: The transfer cannot have been sent before the money came, on ")
+	sent := w.now().Truncate(time.Minute)
+	form.Set("sent", sent.In(flow.Lagos).Format("2006-01-02T15:04"))
 	for field, wrong := range map[string]string{"transfer": "F T", "sent": "yesterday", "reason": " "} {
 		bad := url.Values{}
 		maps.Copy(bad, form)
@@ -80,7 +83,7 @@ func TestARefundIsSaidToBePaidByHand(t *testing.T) {
 	w.wants(support.post("/sessions/"+w.opened(w.ada, "")+"/by-hand", form), http.StatusNotFound)
 	w.wants(w.as(flow.RoleDeveloper).post(page+"/by-hand", form), http.StatusForbidden)
 	w.wants(support.post(page+"/by-hand", form), http.StatusSeeOther)
-	if r := refund(); r.Status != flow.RefundProcessed || r.RailTransactionID != "FT-77" || r.DoneAt.Format(time.RFC3339) != "2026-01-05T09:30:00Z" {
+	if r := refund(); r.Status != flow.RefundProcessed || r.RailTransactionID != "FT-77" || !r.DoneAt.Equal(sent) {
 		t.Errorf("it became %+v", r)
 	}
 	w.wants(support.post(page+"/by-hand", form), http.StatusConflict, "cannot be paid by hand")

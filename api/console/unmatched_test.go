@@ -80,9 +80,15 @@ func TestWhatWaitsForASecondPersonIsToldWhereItsMoneyWaits(t *testing.T) {
 		queue store.Queue
 		act   string
 		asked url.Values
+		tells string
 	}{
-		{store.QueueUnmatched, "/exceptions/resolve", url.Values{"decision": {"refund"}}},
-		{store.QueueRefunds, "/exceptions/retry", url.Values{}},
+		{store.QueueUnmatched, "/exceptions/resolve", url.Values{"decision": {"refund"}}, ""},
+		{store.QueueRefunds, "/exceptions/retry", url.Values{}, ""},
+		{
+			store.QueueRefunds, "/exceptions/by-hand",
+			url.Values{"transfer": {"FT-5"}, "sent": {w.now().In(flow.Lagos).Format("2006-01-02T15:04")}},
+			`transfer <code>FT-5</code>, sent <time datetime="` + w.now().UTC().Format("2006-01-02T15:04"),
+		},
 	} {
 		filter := store.QueueFilter{Queue: c.queue, Limit: 1}
 		var list []store.Waiting
@@ -98,7 +104,7 @@ func TestWhatWaitsForASecondPersonIsToldWhereItsMoneyWaits(t *testing.T) {
 		c.asked.Set(map[store.Queue]string{store.QueueUnmatched: "payment", store.QueueRefunds: "refund"}[c.queue], list[0].Subject)
 		w.wants(support.post(c.act, c.asked), http.StatusSeeOther)
 		got := owner.get(page)
-		w.wants(got, http.StatusOK, "support of "+w.ada.email, "asked first", ">Agree<")
+		w.wants(got, http.StatusOK, "support of "+w.ada.email, "asked first", ">Agree<", c.tells)
 		if strings.Contains(got.body, `action="`+c.act+`"`) || strings.Contains(got.body, `action="/exceptions/by-hand"`) {
 			t.Errorf("%s: it can be decided about beside that", c.queue)
 		}

@@ -40,6 +40,14 @@ func (o MoneyOrder) check(now time.Time) error {
 	return nil
 }
 
+// sentAt is when a transfer by hand was sent.
+func (o MoneyOrder) sentAt(now time.Time) time.Time {
+	if o.SentAt.IsZero() {
+		return now
+	}
+	return o.SentAt
+}
+
 // NeedsSecond says whether a second person has to agree to an order, and what it is
 // about. Errors: resource_not_found.
 func (s *Service) NeedsSecond(ctx context.Context, project flow.ProjectID, o MoneyOrder) (amount flow.Kobo, second bool, err error) {
@@ -233,7 +241,7 @@ func (w *saving) feasible(project flow.ProjectID, o MoneyOrder) error {
 		_, err = r.Retry(session, p, flow.Ruled{By: o.Key, At: w.now, Reason: r.Reason})
 		return err
 	}
-	if _, err = r.DoneByHand(session, p, o.Transfer, w.now, w.now); err != nil {
+	if _, err = r.DoneByHand(session, p, o.Transfer, o.sentAt(w.now), w.now); err != nil {
 		return err
 	}
 	return w.unheard(o.Transfer)
@@ -254,11 +262,7 @@ func (w *saving) byHand(project flow.ProjectID, o MoneyOrder) error {
 	if err != nil {
 		return err
 	}
-	at := o.SentAt
-	if at.IsZero() {
-		at = w.now
-	}
-	change, err := r.DoneByHand(session, p, o.Transfer, at, w.now)
+	change, err := r.DoneByHand(session, p, o.Transfer, o.sentAt(w.now), w.now)
 	if err != nil {
 		return err
 	}
