@@ -16,6 +16,7 @@ type Change struct {
 	Returns    []Return  // what goes back to who paid it
 	TakenBack  *TakenBack
 	Refund     *Refund     // new or changed
+	Taking     Kobo        // of what Refund could not send: what the bank takes back now, and is told as that
 	Settlement *Settlement // new or changed
 	Entries    []Entry     // of the ledger, beside those of Payment and TakenBack
 	Facts      []Fact      // events that merchants are told

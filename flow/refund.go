@@ -291,13 +291,13 @@ func (c Change) Bounced() bool {
 // NotSent is how much a change takes in for the first time that the bank refuses to
 // send back of what its payer was told goes back: of what a merchant decided so, and of
 // what a policy or the clock did once it is not tried again by itself. What the bank took
-// back meanwhile lies nowhere here, and is told as such.
+// back meanwhile, or takes back now, lies nowhere here, and is told as such.
 func (c Change) NotSent() Kobo {
 	r := c.Refund
 	if r == nil || (r.Origin != OriginResolve || r.Failures != 1) && (r.Status != RefundAttention || r.Failures != len(sendAgain)+1) {
 		return 0
 	}
-	var back Kobo
+	back := -c.Taking
 	for _, e := range c.Entries {
 		for _, p := range e.Postings {
 			if e.Kind == EntryRefundFailed && p.Account == Unapplied {

@@ -214,6 +214,7 @@ func (w *saving) calledOff(p flow.Payment, session flow.Session, back flow.Kobo)
 		if err != nil {
 			return p, session, err
 		}
+		change.Taking = min(back-p.Refundable(), r.Amount)
 		if err := w.keepRefund(change, session); err != nil {
 			return p, session, err
 		}

@@ -368,27 +368,36 @@ func TestAPaymentIsResolvedByItsOwnProjectAndOnce(t *testing.T) {
 
 func TestWhatTheBankTakesBackBeforeItWasSentIsSetAsideAgain(t *testing.T) {
 	t.Parallel()
-	each(t, func(w *world) {
-		t := w.t
-		w.weather(rail.Conditions{})
-		session := w.payingUnder(func(*flow.Policy) {})
-		w.later(2 * time.Hour)
-		p := w.comes(session.ID, 500_000)
-		back := flow.Notice{Kind: flow.Reversal, RailTransactionID: "R1", Reverses: p.RailTransactionID, Amount: 500_000, PaidAt: w.clock()}
-		w.end() // so that nobody tells the bank of the refund
-		w.open(true)
-		if _, err := w.resolve(p.ID, false); err != nil {
-			t.Fatal(err)
-		}
-		w.must(w.tell(back))
-		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{})
-		if r := w.refundsOf(session.ID); len(r) != 1 || r[0].Status != flow.RefundFailed {
-			t.Errorf("the refund is %+v", r)
-		}
-		w.run()
-		w.rest()
-		if n := w.calls()["disburse"]; n != 0 {
-			t.Errorf("the bank was told %d times to send what it had taken back", n)
-		}
-	})
+	for taken, told := range map[flow.Kobo][]string{500_000: {"returning", "reversed"}, 200_000: {"returning", "not_sent", "reversed"}} {
+		each(t, func(w *world) {
+			t := w.t
+			w.weather(rail.Conditions{})
+			session := w.payingUnder(func(*flow.Policy) {})
+			w.later(2 * time.Hour)
+			p := w.comes(session.ID, 500_000)
+			back := flow.Notice{Kind: flow.Reversal, RailTransactionID: "R1", Reverses: p.RailTransactionID, Amount: taken, PaidAt: w.clock()}
+			w.end() // so that nobody tells the bank of the refund
+			w.open(true)
+			if _, err := w.resolve(p.ID, false); err != nil {
+				t.Fatal(err)
+			}
+			w.must(w.tell(back))
+			left := 500_000 - taken
+			w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: left, flow.Unapplied: -left})
+			if r := w.refundsOf(session.ID); len(r) != 1 || r[0].Status != flow.RefundFailed {
+				t.Errorf("the refund is %+v", r)
+			}
+			w.run()
+			w.rest()
+			if n := w.calls()["disburse"]; n != 0 {
+				t.Errorf("the bank was told %d times to send what it had taken back", n)
+			}
+			if read := w.lastRead(len(told)); read != strings.Join(told, " ") {
+				t.Errorf("of %d kobo the payer read %q", taken, read)
+			}
+			if left > 0 {
+				w.tells(session.ID, "The chat hears that the bank refused to send back what was to go back (₦3,000).")
+			}
+		})
+	}
 }
