@@ -241,6 +241,13 @@ func (c *Console) secondPerson(v *visit) error {
 		action, done = refuseTo, "It is refused, and nothing was done."
 	}
 	told := why + checkout.AskedBy + p.By + ")"
+	again, err := v.service.Answered(v.ctx, v.plainly(p.Project))
+	if err == nil && !again { // of what is refused nobody did anything
+		err = v.service.EndRefused(v.ctx, p.Project, p.ID, agree, v.who.Email, why)
+	}
+	if err != nil {
+		return err
+	}
 	if err := v.auditIn(p.Project, action+string(p.Act), p.Subject, told, true); err != nil {
 		return err
 	}

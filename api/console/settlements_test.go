@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/store"
 	"till/rail"
 )
 
@@ -235,5 +236,31 @@ func TestTheNextPayoutIsOfADayThatHasNone(t *testing.T) {
 	day := service.SettlesOn()
 	if _, made, _, err := service.SettleNow(t.Context(), w.ada.project.ID, day); err != nil || !made || next() == day {
 		t.Errorf("the next one is made on %s again: %v, %v", day, made, err)
+	}
+}
+
+// A refund that its merchant's balance does not cover is not sent once more, and nothing
+// says that somebody had it sent.
+func TestARefundBeyondTheBalanceIsNotSaidToBeSentOnceMore(t *testing.T) {
+	w := open(t)
+	if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true, Refunds: rail.FateReject}); err != nil {
+		t.Fatal(err)
+	}
+	id, paid := w.money(w.ada, 500_000)
+	w.wants(w.ask(http.MethodPost, "/v1/refunds", w.ada.secret, `{"paymentId":"`+string(paid.ID)+`"}`), http.StatusCreated)
+	var refund flow.Refund
+	w.until("the bank refused it", func() bool {
+		list, err := w.dbs[flow.Test].Refunds(t.Context(), store.RefundFilter{Project: w.ada.project.ID, Session: flow.SessionID(id), Limit: 1})
+		if err == nil && len(list) == 1 {
+			refund = list[0]
+		}
+		return refund.Status == flow.RefundFailed
+	})
+	w.payouts(rail.FateOK)
+	w.paidOut(w.ada, 7)
+	support, page := w.as(flow.RoleSupport), "/sessions/"+id
+	w.wants(support.post(page+"/retry", form("refund", string(refund.ID), "reason", "the payer called", "confirm", "yes")), http.StatusConflict, "out of your balance")
+	if list := w.audits(string(refund.ID)); len(list) != 0 {
+		t.Errorf("of what was refused is kept: %+v", list)
 	}
 }

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"time"
 
@@ -55,19 +56,39 @@ func (s *Service) NeedsSecond(ctx context.Context, project flow.ProjectID, o Mon
 	return amount, s.aboveLimit(amount), err
 }
 
-// Refused says whether an order would be refused as things stand, but for what a
-// balance does not cover. Whoever keeps beforehand what somebody does asks that first:
-// of what is refused nobody did anything. Errors: those of Order.
+// Refused says whether an order would be refused as things stand. Whoever keeps
+// beforehand what somebody does asks that first: of what is refused nobody did
+// anything. Errors: those of Order.
 func (s *Service) Refused(ctx context.Context, project flow.ProjectID, o MoneyOrder) error {
-	if err := s.mayOrder(project, o.Act); err != nil {
+	return s.tried(ctx, func(w *saving) error {
+		_, err := w.place(project, o)
 		return err
-	}
-	return wrap("look whether an order would be refused", s.update(ctx, func(w *saving) error {
-		if err := o.check(w.now); err != nil {
+	})
+}
+
+// EndRefused says of Agree, or else of Disagree, what Refused says of Order.
+func (s *Service) EndRefused(ctx context.Context, project flow.ProjectID, id flow.ProposalID, agree bool, by, why string) error {
+	return s.tried(ctx, func(w *saving) error {
+		_, err := w.endProposal(project, id, agree, by, why)
+		return err
+	})
+}
+
+// errTried undoes what was only tried.
+var errTried = errors.New("checkout: only tried")
+
+// tried does something in a transaction that is undone, and says whether it is refused.
+func (s *Service) tried(ctx context.Context, do func(*saving) error) error {
+	err := s.update(ctx, func(w *saving) error {
+		if err := do(w); err != nil {
 			return err
 		}
-		return w.feasible(project, o)
-	}))
+		return errTried
+	})
+	if errors.Is(err, errTried) {
+		return nil
+	}
+	return wrap("look whether an order would be refused", err)
 }
 
 // SecondAbove is the amount beyond which a second person has to agree; 0 for never.
@@ -112,40 +133,45 @@ func (s *Service) mayOrder(project flow.ProjectID, act flow.MoneyAct) error {
 // Errors: project_suspended, resource_not_found, invalid_field, those of what is
 // ordered; payment_not_resolvable where it waits already.
 func (s *Service) Order(ctx context.Context, project flow.ProjectID, o MoneyOrder) (waits flow.Proposal, err error) {
-	if err := s.mayOrder(project, o.Act); err != nil {
-		return flow.Proposal{}, err
-	}
 	err = s.update(ctx, func(w *saving) error {
-		waits = flow.Proposal{}
-		if err := o.check(w.now); err != nil {
-			return err
-		}
-		amount, session, err := ordered(w.ctx, w.tx.Reader, project, o)
-		if err != nil {
-			return err
-		}
-		if !s.aboveLimit(amount) {
-			return w.order(project, o)
-		}
-		if err := w.feasible(project, o); err != nil {
-			return err
-		}
-		id, err := s.ids.New(flow.PrefixProposal)
-		if err != nil {
-			return err
-		}
-		waits = flow.Proposal{
-			ID: flow.ProposalID(id), Project: project, Session: session, Act: o.Act, Subject: o.Subject, Amount: amount, Reason: o.Reason,
-			Transfer: o.Transfer, SentAt: o.SentAt, Key: o.Key, By: o.By, At: w.now, Status: flow.ProposalOpen,
-		}
-		added, err := w.tx.AddProposal(w.ctx, waits)
-		if err == nil && !added {
-			err = flow.Refuse(flow.CodeNotResolvable, "Somebody asked for something about this money already, and it waits for a second person.")
-		}
+		waits, err = w.place(project, o)
 		return err
 	})
+	return waits, wrap("order what becomes of money", err)
+}
+
+// place is Order inside a transaction.
+func (w *saving) place(project flow.ProjectID, o MoneyOrder) (waits flow.Proposal, err error) {
+	if err := w.s.mayOrder(project, o.Act); err != nil {
+		return flow.Proposal{}, err
+	}
+	if err := o.check(w.now); err != nil {
+		return flow.Proposal{}, err
+	}
+	amount, session, err := ordered(w.ctx, w.tx.Reader, project, o)
 	if err != nil {
-		return flow.Proposal{}, wrap("order what becomes of money", err)
+		return flow.Proposal{}, err
+	}
+	if !w.s.aboveLimit(amount) {
+		return flow.Proposal{}, w.order(project, o)
+	}
+	if err := w.feasible(project, o); err != nil {
+		return flow.Proposal{}, err
+	}
+	id, err := w.s.ids.New(flow.PrefixProposal)
+	if err != nil {
+		return flow.Proposal{}, err
+	}
+	waits = flow.Proposal{
+		ID: flow.ProposalID(id), Project: project, Session: session, Act: o.Act, Subject: o.Subject, Amount: amount, Reason: o.Reason,
+		Transfer: o.Transfer, SentAt: o.SentAt, Key: o.Key, By: o.By, At: w.now, Status: flow.ProposalOpen,
+	}
+	added, err := w.tx.AddProposal(w.ctx, waits)
+	if err == nil && !added {
+		err = flow.Refuse(flow.CodeNotResolvable, "Somebody asked for something about this money already, and it waits for a second person.")
+	}
+	if err != nil {
+		return flow.Proposal{}, err
 	}
 	return waits, nil
 }
@@ -154,50 +180,62 @@ func (s *Service) Order(ctx context.Context, project flow.ProjectID, o MoneyOrde
 // Errors: project_suspended, resource_not_found, payment_not_resolvable, those of
 // what is ordered.
 func (s *Service) Agree(ctx context.Context, project flow.ProjectID, id flow.ProposalID, by, why string) (flow.Proposal, error) {
-	return s.endProposal(ctx, project, id, func(w *saving, p flow.Proposal) (flow.Proposal, error) {
-		if err := s.mayOrder(project, p.Act); err != nil {
-			return p, err
-		}
-		o := MoneyOrder{Act: p.Act, Subject: p.Subject, Transfer: p.Transfer, SentAt: p.SentAt, Reason: p.Reason, Key: p.Key, By: p.By}
-		amount, _, err := ordered(w.ctx, w.tx.Reader, project, o)
-		if err != nil {
-			return p, err
-		}
-		ended, err := p.Agree(by, why, amount, w.now)
-		if err != nil {
-			return p, err
-		}
-		return ended, w.order(project, o)
-	})
+	return s.endProposal(ctx, project, id, true, by, why)
 }
 
 // Disagree ends what somebody asked for without doing it; who asked may do so too.
 // Errors: resource_not_found, payment_not_resolvable.
 func (s *Service) Disagree(ctx context.Context, project flow.ProjectID, id flow.ProposalID, by, why string) (flow.Proposal, error) {
-	return s.endProposal(ctx, project, id, func(w *saving, p flow.Proposal) (flow.Proposal, error) { return p.Refuse(by, why, w.now) })
+	return s.endProposal(ctx, project, id, false, by, why)
 }
 
-// endProposal ends a proposal in the transaction of what follows from that.
-func (s *Service) endProposal(ctx context.Context, project flow.ProjectID, id flow.ProposalID, end func(*saving, flow.Proposal) (flow.Proposal, error)) (flow.Proposal, error) {
-	var p flow.Proposal
-	err := s.update(ctx, func(w *saving) error {
-		var err error
-		if p, err = w.tx.Proposal(w.ctx, id); err == nil && p.Project != project {
-			err = flow.Refuse(flow.CodeNotFound, "There is no proposal %q.", id)
-		}
-		if err != nil {
-			return err
-		}
-		if p, err = end(w, p); err != nil {
-			return err
-		}
-		ended, err := w.tx.EndProposal(w.ctx, p)
-		if err == nil && !ended {
-			err = flow.Refuse(flow.CodeNotResolvable, "Somebody else decided about this at the same moment.")
-		}
+func (s *Service) endProposal(ctx context.Context, project flow.ProjectID, id flow.ProposalID, agree bool, by, why string) (p flow.Proposal, err error) {
+	err = s.update(ctx, func(w *saving) error {
+		p, err = w.endProposal(project, id, agree, by, why)
 		return err
 	})
 	return p, wrap("decide about what somebody asked for", err)
+}
+
+// endProposal ends a proposal in the transaction of what follows from that.
+func (w *saving) endProposal(project flow.ProjectID, id flow.ProposalID, agree bool, by, why string) (flow.Proposal, error) {
+	p, err := w.tx.Proposal(w.ctx, id)
+	if err == nil && p.Project != project {
+		err = flow.Refuse(flow.CodeNotFound, "There is no proposal %q.", id)
+	}
+	if err != nil {
+		return p, err
+	}
+	if agree {
+		p, err = w.agree(p, by, why)
+	} else {
+		p, err = p.Refuse(by, why, w.now)
+	}
+	if err != nil {
+		return p, err
+	}
+	ended, err := w.tx.EndProposal(w.ctx, p)
+	if err == nil && !ended {
+		err = flow.Refuse(flow.CodeNotResolvable, "Somebody else decided about this at the same moment.")
+	}
+	return p, err
+}
+
+// agree is a proposal that a second person agrees to, once that is done.
+func (w *saving) agree(p flow.Proposal, by, why string) (flow.Proposal, error) {
+	if err := w.s.mayOrder(p.Project, p.Act); err != nil {
+		return p, err
+	}
+	o := MoneyOrder{Act: p.Act, Subject: p.Subject, Transfer: p.Transfer, SentAt: p.SentAt, Reason: p.Reason, Key: p.Key, By: p.By}
+	amount, _, err := ordered(w.ctx, w.tx.Reader, p.Project, o)
+	if err != nil {
+		return p, err
+	}
+	ended, err := p.Agree(by, why, amount, w.now)
+	if err != nil {
+		return p, err
+	}
+	return ended, w.order(p.Project, o)
 }
 
 // order does with money what was ordered.

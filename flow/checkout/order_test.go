@@ -55,6 +55,15 @@ func TestARefundIsPaidByHand(t *testing.T) {
 		if _, err := w.service.Order(t.Context(), project, byHand(r, w.payments(session.ID)[0].RailTransactionID)); flow.CodeOf(err) != flow.CodeInvalidField {
 			t.Errorf("a transfer that the books know: %v", err)
 		}
+		told := len(w.texts("ada"))
+		if err := w.service.Refused(t.Context(), project, byHand(r, "HAND-7")); err != nil {
+			t.Errorf("it would be refused: %v", err)
+		}
+		w.rest()
+		w.becomes(r.ID, flow.RefundAttention) // as it was: it was only looked
+		if read := w.texts("ada"); len(read) != told {
+			t.Errorf("the payer read %q", read[told:])
+		}
 		waits, err := w.service.Order(t.Context(), project, byHand(r, "HAND-7"))
 		if err != nil || waits.ID != "" {
 			t.Fatalf("%+v, %v", waits, err)
