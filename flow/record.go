@@ -212,7 +212,7 @@ func (r *ChargeRecord) paid(s Session, payments []Payment) {
 		if p.Match != Duplicate { // of what was sent back the bank may have taken as much again
 			lost += p.Lost + p.FeeBack
 		}
-		if !p.Counts() || p.owedBack(s) || p.Match == Partial && p.Applied == 0 && p.Fee == 0 && p.Reversed == p.Amount {
+		if !p.CountsFor(s) || p.Match == Partial && p.Applied == 0 && p.Fee == 0 && p.Reversed == p.Amount {
 			continue // a part that was taken back was paid again, or the session would not be
 		}
 		fee, came, taken = fee+p.FeeKept(), came+p.brought(s), taken+p.Applied

@@ -102,6 +102,10 @@ func (p Payment) Counts() bool {
 	return false
 }
 
+// CountsFor says whether a payment is among those that a session was paid with, where
+// it is not a part that the session's policy sends back, and that could not go yet.
+func (p Payment) CountsFor(s Session) bool { return p.Counts() && !p.owedBack(s) }
+
 // Resolve gives set-aside money to its merchant, or sends it back, because the
 // merchant says so. m holds what is known of where p belongs, its session's
 // payments with p among them. A session that was not paid is paid with it.

@@ -256,7 +256,7 @@ func payable(co Checkout) []Method {
 func (d *deciding) own(co Checkout) (own []Payment, shared bool) {
 	for _, p := range co.Payments {
 		switch {
-		case !p.Counts(), p.owedBack(co.Session):
+		case !p.CountsFor(co.Session):
 		case !d.mine(co, News{Attempt: p.Attempt}):
 			shared = true
 		case p.Reversed < p.Amount:

@@ -218,3 +218,28 @@ func TestARefundOfAChargeIsOfOnePayment(t *testing.T) {
 	}
 	w.rest()
 }
+
+// A part that goes back by its policy, and could not yet, is none of what paid a charge:
+// who refunds the charge must not be told to choose, nor send it besides.
+func TestARefundOfAChargeIsOfNoPartThatGoesBackByPolicy(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.weather(rail.Conditions{Refunds: rail.FateFail})
+		session := w.payingUnder(func(p *flow.Policy) { p.Underpayment = "refund" })
+		part := w.comes(session.ID, 200_000)
+		w.refuses(session.ID, 1)
+		w.weather(rail.Conditions{})
+		whole := w.comes(session.ID, 500_000)
+		session = w.read(session.ID)
+		var made checkout.Made
+		_, err := w.service.Refund(t.Context(), checkout.NewRefund{Charge: session.Charge}, call("", "", &made))
+		if err != nil || made.Refund.Payment != whole.ID || made.Refund.Amount != 500_000 {
+			t.Fatalf("%+v (%v)", made.Refund, err)
+		}
+		_, err = w.service.Refund(t.Context(), checkout.NewRefund{Charge: session.Charge}, call("", "", &made))
+		if flow.CodeOf(err) != flow.CodeRefundExceeds || !strings.Contains(err.Error(), "What came besides what paid it is refunded by its paymentId: "+string(part.ID)) {
+			t.Errorf("once more: %+v (%v)", made.Refund, err)
+		}
+	})
+}

@@ -132,7 +132,7 @@ func (w *saving) refundedOfCharge(n NewRefund, project flow.ProjectID) (flow.Pay
 	if err != nil {
 		return flow.Payment{}, 0, err
 	}
-	left := refundable(payments)
+	left := refundable(session, payments)
 	var most flow.Kobo
 	ids := make([]string, len(left))
 	for i, p := range left {
@@ -161,11 +161,11 @@ func (w *saving) refundedOfCharge(n NewRefund, project flow.ProjectID) (flow.Pay
 // refundable are the payments of a charge that something can be refunded of: of those
 // that paid it, or of all where none did. Who asks twice for what paid it must not get
 // what came besides.
-func refundable(payments []flow.Payment) []flow.Payment {
-	paid := slices.ContainsFunc(payments, flow.Payment.Counts)
+func refundable(session flow.Session, payments []flow.Payment) []flow.Payment {
+	paid := slices.ContainsFunc(payments, func(p flow.Payment) bool { return p.CountsFor(session) })
 	var left []flow.Payment
 	for _, p := range payments {
-		if p.Refundable() > 0 && p.Counts() == paid {
+		if p.Refundable() > 0 && p.CountsFor(session) == paid {
 			left = append(left, p)
 		}
 	}
