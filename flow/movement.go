@@ -56,8 +56,8 @@ func SentBack(s Session, a Attempt, n Notice) (Change, error) {
 //
 // A session that is paid stays so, with an exception that says what happened. Of
 // one that waits for the rest the part is gone, and asked for again. What came
-// beyond what was asked for, or lay beside what it is paid with, is only told: the
-// payment itself still stands.
+// beyond what was asked for, lay beside what it is paid with, or was to go back by
+// policy, is only told: the payment itself still stands, or all of it is still asked for.
 func TakeBack(s Session, asking Attempt, p Payment, booked []Posting, b TakenBack) Change {
 	b.Payment, b.Project, b.Session = p.ID, p.Project, p.Session
 	b.Postings = takeBack(booked, b.Amount, p.Reversed+b.Amount >= p.Amount)
@@ -91,7 +91,7 @@ func TakeBack(s Session, asking Attempt, p Payment, booked []Posting, b TakenBac
 	change.Session = &s
 	change.Facts = []Fact{{Kind: ChargeReversed, Attempt: p.Attempt, Payment: &p}}
 	change.News = []News{{Kind: NewsReversed, Attempt: p.Attempt, Payment: &p, Amount: b.Amount}}
-	if p.apart() || p.spares(s) {
+	if p.apart() || p.owedBack(s) || p.spares(s) {
 		return change
 	}
 	s = s.With(Reversed)

@@ -192,7 +192,7 @@ func (d *deciding) newsReversed(t *Talk, co Checkout, n News) {
 	case n.Payment != nil && n.Payment.apart():
 		d.why += " that the session does not count"
 		d.stands(co, *n.Payment)
-	case n.Payment != nil && n.Payment.spares(co.Session):
+	case n.Payment != nil && (n.Payment.spares(co.Session) || n.Payment.owedBack(co.Session)):
 		d.why += " that the session is not paid with"
 		d.gone(co, n.Amount)
 	default:
