@@ -89,7 +89,7 @@ func (d *deciding) wentBack(co Checkout, p Payment) {
 }
 
 // wentOut says what became of money that was to go back.
-func (d *deciding) wentOut(co Checkout, n News) {
+func (d *deciding) wentOut(t *Talk, co Checkout, n News) {
 	key, args := "refunded", d.extra(co, n)
 	d.why = "the bank has sent money back"
 	if n.Kind == NewsByHand {
@@ -101,9 +101,13 @@ func (d *deciding) wentOut(co Checkout, n News) {
 	if n.Kind == NewsUnsent {
 		key, d.why = "not_sent", "the bank refuses to send money back"
 	}
-	if d.mine(co, n) {
-		d.say(key, args)
+	if !d.mine(co, n) {
+		return
 	}
+	if n.Kind == NewsRefunded || n.Kind == NewsByHand { // a refund of its merchant's own is not told before
+		d.looked(t, co)
+	}
+	d.say(key, args)
 }
 
 // waiting is what is said of money that waits for a decision.

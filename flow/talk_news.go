@@ -172,7 +172,7 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 			d.say("kept", d.extra(co, n))
 		}
 	case NewsRefunded, NewsByHand, NewsBounced, NewsUnsent:
-		d.wentOut(co, n)
+		d.wentOut(t, co, n)
 	case NewsSentBack:
 		if d.why = "the bank returned a wrong amount by itself"; d.mine(co, n) && slices.Contains(live, t.State) {
 			d.say("sent_back", merge(about(co), map[string]string{"returned": n.Amount.Naira()}))
