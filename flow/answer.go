@@ -36,7 +36,11 @@ func (d *deciding) stands(co Checkout, p Payment) {
 	var key string
 	args := d.extra(co, News{Payment: &p, Amount: p.Unapplied})
 	switch {
-	case p.apart() && p.Reversed > 0, p.Reversed == p.Amount && p.Applied == 0 && co.Session.Status == SessionPaid: // which was paid without it
+	case p.apart() && p.Reversed > 0:
+		d.gone(co, p.Reversed)
+		d.cameBack(co, p)
+		return
+	case p.Reversed == p.Amount && p.Applied == 0 && co.Session.Status == SessionPaid: // which was paid without it
 		d.gone(co, p.Reversed)
 		return
 	case p.Reversed == p.Amount:
@@ -72,20 +76,32 @@ func (d *deciding) stands(co Checkout, p Payment) {
 // wentBack says how much of money went back, and what is paid all the same; and
 // first how much of it did not arrive, for that waits for somebody.
 func (d *deciding) wentBack(co Checkout, p Payment) {
-	stays := ""
-	if beside := p.apart() || p.Refunded <= p.Amount-p.Applied; beside && co.Session.Status == SessionPaid && !slices.Contains(co.Session.Exceptions, Reversed) {
-		stays = paidOf(co.Session).Naira()
-	}
-	if p.Bounced > 0 {
-		args := d.extra(co, News{Amount: p.Bounced})
-		args["paid"] = stays
-		d.say("came_back", args)
-	}
+	d.cameBack(co, p)
 	if p.SentBack() > 0 {
 		args := d.extra(co, News{Amount: p.SentBack()})
-		args["paid"] = stays
+		args["paid"] = stays(co, p)
 		d.say("went_back", args)
 	}
+}
+
+// cameBack says how much of money was sent back, did not arrive and is here: the bank
+// may have taken some of it since.
+func (d *deciding) cameBack(co Checkout, p Payment) {
+	if here := min(p.Bounced, p.Amount-p.Reversed-p.SentBack()); here > 0 {
+		args := d.extra(co, News{Amount: here})
+		args["paid"] = stays(co, p)
+		d.say("came_back", args)
+	}
+}
+
+// stays is what is paid all the same while money of a payment goes back, "" where
+// nothing is.
+func stays(co Checkout, p Payment) string {
+	beside := p.apart() || p.Refunded <= p.Amount-p.Applied
+	if beside && co.Session.Status == SessionPaid && !slices.Contains(co.Session.Exceptions, Reversed) {
+		return paidOf(co.Session).Naira()
+	}
+	return ""
 }
 
 // wentOut says what became of money that was to go back.

@@ -277,3 +277,34 @@ func TestARefundIsToldUnderTheReferenceOfItsMoney(t *testing.T) {
 		}
 	})
 }
+
+// Of money that came back to us the bank may take some: the rest is still its payer's,
+// and who asks hears so beside what the bank took.
+func TestWhatCameBackIsToldBesideWhatTheBankTookOfIt(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		w.weather(rail.Conditions{Refunds: rail.FateBounce})
+		session := w.payingUnder(func(p *flow.Policy) { p.Underpayment = "refund" })
+		part := w.comes(session.ID, 300_000)
+		w.until("it came back", func() bool {
+			w.later(time.Second)
+			return w.refundsOf(session.ID)[0].Status == flow.RefundAttention
+		})
+		w.bankTakes(part, 100_000, "R1")
+		w.rest()
+		if read := w.lastRead(3); read != "came_back taken_back came_back" {
+			w.t.Errorf("the payer read %q", read)
+		}
+		w.hear("ada", flow.Intent{Kind: flow.MeansMoney})
+		w.rest()
+		if read := w.lastRead(2); read != "taken_back came_back" {
+			w.t.Errorf("who asked read %q", read)
+		}
+		w.bankTakes(part, 200_000, "R2")
+		w.hear("ada", flow.Intent{Kind: flow.MeansMoney})
+		w.rest()
+		if read := w.lastRead(2); read != "money_none taken_back" {
+			w.t.Errorf("once the bank took all of it: %q", read)
+		}
+	})
+}
