@@ -154,7 +154,7 @@ func sendBack(c Change, now time.Time) Change {
 
 // Unsent is a change that sends new money back, less an amount in kobo that the
 // bank has taken back already: that is set aside until its loss is booked. It is
-// decided about only where something still goes back.
+// decided about only where something still goes back, and its payer is promised that.
 func (c Change) Unsent(amount Kobo) Change {
 	p := c.Payment
 	for i := range c.Returns {
@@ -165,11 +165,17 @@ func (c Change) Unsent(amount Kobo) Change {
 		amount -= stays
 		c.Returns[i].Amount -= stays
 		p.Refunded, p.Unapplied = p.Refunded-stays, p.Unapplied+stays
+		for j := range c.News {
+			if c.News[j].Kind == NewsReturning {
+				c.News[j].Amount -= stays
+			}
+		}
 		if c.Returns[i].Amount == 0 {
 			*p = p.resolved(Unresolved, Ruled{})
 		}
 	}
 	c.Returns = slices.DeleteFunc(c.Returns, func(r Return) bool { return r.Amount == 0 })
+	c.News = slices.DeleteFunc(c.News, func(n News) bool { return n.Kind == NewsReturning && n.Amount == 0 })
 	return c
 }
 

@@ -308,3 +308,24 @@ func TestWhatCameBackIsToldBesideWhatTheBankTookOfIt(t *testing.T) {
 		}
 	})
 }
+
+// A payer whose late money goes back by policy is promised none of what the bank had
+// taken back before we heard of the money.
+func TestWhatWasTakenBackBeforeItsCreditIsPromisedToNobody(t *testing.T) {
+	t.Parallel()
+	for taken, told := range map[flow.Kobo]string{500_000: "session_over reversed", 200_000: "returning taken_back"} {
+		each(t, func(w *world) {
+			session := w.payingUnder(func(p *flow.Policy) { p.LatePayment = "refund" })
+			a := w.attempts(session.ID)[0]
+			w.later(2 * time.Hour)
+			w.must(w.tell(reversal("R1", "T1", a, taken, w.clock()), said(flow.Credit, "T1", a, 500_000, w.clock())))
+			w.rest()
+			if read := w.lastRead(2); read != told {
+				w.t.Errorf("of ₦5,000, of which the bank took %d kobo, the payer read %q", taken, read)
+			}
+			if taken < 500_000 {
+				w.tells(session.ID, "The chat hears that money that was set aside goes back (₦3,000).")
+			}
+		})
+	}
+}
