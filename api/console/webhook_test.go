@@ -188,6 +188,23 @@ func TestADisabledEndpoint(t *testing.T) {
 	w.wants(v.get(at), http.StatusOK, "What happened while it was disabled is sent by a replay alone.", "Nothing was sent here yet")
 }
 
+// TestAnEndpointThatRefusesEverything is shown as one that fails, as REST and the command
+// line say of it: it is stopped for that after five days.
+func TestAnEndpointThatRefusesEverything(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleDeveloper)
+	at, _ := v.endpoint()
+	w.answers(flow.Verdict{Status: http.StatusNotFound, Reason: "status", Duration: time.Millisecond})
+	w.payFor(w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com"}`, ""))
+	await.Until(t, "the payment is refused", func() bool { return strings.Contains(v.get(at).body, "1 try") })
+	for _, page := range []string{at, "/developers/webhooks"} {
+		w.wants(v.get(page), http.StatusOK, ">failing</span>", "it refuses what it is sent")
+	}
+	if rest := w.ask(http.MethodGet, "/v1/webhook-endpoints", w.ada.secret, "").body; strings.Contains(rest, `"failingSince":null`) {
+		t.Errorf("REST says that it does not fail: %s", rest)
+	}
+}
+
 // TestAnEndpointThatTillDisabled is told of on the first page to those who may mend it:
 // where it is the only one, no other endpoint hears of it.
 func TestAnEndpointThatTillDisabled(t *testing.T) {

@@ -58,13 +58,13 @@ func (e endpointRow) State() string {
 		return "disabled"
 	case !e.OpenSince.IsZero():
 		return "held back"
-	case e.Failures > 0:
+	case !e.FailingSince.IsZero():
 		return "failing"
 	}
 	return "enabled"
 }
 
-// Why says why the endpoint is disabled or held back, "" where it is neither.
+// Why says why the endpoint is disabled, held back or failing, "" where it is none of them.
 func (e endpointRow) Why() string {
 	switch {
 	case e.Status == flow.EndpointDisabled:
@@ -75,6 +75,8 @@ func (e endpointRow) Why() string {
 		return fmt.Sprintf("%d failures in a row: one delivery at a time tries whether it is back, the others wait", e.Failures)
 	case e.Failures > 0:
 		return fmt.Sprintf("%d failures in a row", e.Failures)
+	case !e.FailingSince.IsZero():
+		return "it refuses what it is sent"
 	}
 	return ""
 }
