@@ -284,9 +284,12 @@ func (f *form) oneOf(name string, code flow.Code, values ...string) string {
 	return v.text
 }
 
+// leftOut is what to do for the default of a list.
+const leftOut = "Leave it out for the default."
+
 // some takes a non-empty list of different strings out of few; nil where it is
-// missing.
-func (f *form) some(name string, values []string) []string {
+// missing. What is none is told what to do instead.
+func (f *form) some(name string, values []string, or string) []string {
 	v, there := f.take(name, false)
 	if !there {
 		return nil
@@ -300,7 +303,7 @@ func (f *form) some(name string, values []string) []string {
 		out = append(out, item.text)
 	}
 	if len(out) == 0 {
-		f.fail(name, flow.CodeInvalidField, "%s must be a list of one or more, each once, of: %s. Leave it out for the default.", name, strings.Join(values, ", "))
+		f.fail(name, flow.CodeInvalidField, "%s must be a list of one or more, each once, of: %s. %s", name, strings.Join(values, ", "), or)
 	}
 	return out
 }

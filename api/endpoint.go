@@ -42,10 +42,11 @@ func (c *call) recordEndpoint(e flow.Endpoint) endpointRecord {
 	return r
 }
 
-// kinds takes the kinds of event that an endpoint asks for.
-func (f *form) kinds(name string) []flow.EventKind {
+// kinds takes the kinds of event that an endpoint asks for; or says what to send for
+// those that are not on request.
+func (f *form) kinds(or string) []flow.EventKind {
 	var out []flow.EventKind
-	for _, k := range f.some(name, namesOf(flow.EventKinds())) {
+	for _, k := range f.some("events", namesOf(flow.EventKinds()), or) {
 		out = append(out, flow.EventKind(k))
 	}
 	return out
@@ -62,9 +63,9 @@ func (f *form) signature(as flow.Signature) flow.Signature {
 // pace takes how many a second an endpoint is sent at most; 0 where nothing is said of it.
 func (f *form) pace() int { return int(f.whole("maxPerSecond", 1, flow.MostPerSecond, 0)) }
 
-// hook takes the URL of an endpoint.
-func (s *Server) hook(c *call, f *form) string {
-	at := f.text("url", text{required: true, most: maxURL})
+// hook takes the URL of an endpoint, which one that is changed may keep.
+func (s *Server) hook(c *call, f *form, required bool) string {
+	at := f.text("url", text{required: required, most: maxURL})
 	if at == "" {
 		return ""
 	}
@@ -78,7 +79,7 @@ func (s *Server) hook(c *call, f *form) string {
 func (s *Server) addEndpoint(c *call) error {
 	f := c.form(decodeRules{})
 	e := flow.Endpoint{
-		Project: c.project.ID, URL: s.hook(c, f), Description: f.text("description", text{most: maxDescription}), Events: f.kinds("events"), MaxPerSecond: f.pace(),
+		Project: c.project.ID, URL: s.hook(c, f, true), Description: f.text("description", text{most: maxDescription}), Events: f.kinds(leftOut), MaxPerSecond: f.pace(),
 	}
 	kind := f.signature(flow.SignatureV1)
 	if err := f.done(); err != nil {
@@ -141,7 +142,7 @@ func (s *Server) changeEndpoint(c *call) error {
 	f := c.form(decodeRules{})
 	var to checkout.EndpointChange
 	if f.has("url") {
-		at := s.hook(c, f)
+		at := s.hook(c, f, false)
 		to.URL = &at
 	}
 	if f.has("description") {
@@ -154,7 +155,7 @@ func (s *Server) changeEndpoint(c *call) error {
 	if f.has("events") {
 		var kinds []flow.EventKind
 		if !f.cleared("events") {
-			kinds = f.kinds("events")
+			kinds = f.kinds("null is for every kind that is not on request.")
 		}
 		to.Events = &kinds
 	}

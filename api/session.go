@@ -58,7 +58,7 @@ func (c *call) newSession(f *form) checkout.NewSession {
 		AllowedMethods: flow.Methods(),
 	}
 	f.oneOf("currency", flow.CodeCurrency, flow.Currency)
-	if chosen := f.some("allowedMethods", methodNames()); chosen != nil {
+	if chosen := f.some("allowedMethods", methodNames(), leftOut); chosen != nil {
 		n.AllowedMethods = nil
 		for _, name := range chosen {
 			n.AllowedMethods = append(n.AllowedMethods, flow.Method(name))

@@ -361,6 +361,24 @@ func TestAnEndpointTooManyMayComeOnceThereIsRoom(t *testing.T) {
 	d.want(d.call("POST", endpointsPath, d.key, `{"url":null}`), http.StatusBadRequest, map[string]string{"error.fields.0.message": "url is null, and is required."})
 }
 
+// Who changes an endpoint is told what leads to what they meant: what is left out stays
+// as it is, there.
+func TestAChangeThatIsRefusedSaysWhatToSend(t *testing.T) {
+	d := openDesk(t)
+	at := endpointsPath + "/" + d.endpoint(d.key, "http://127.0.0.1:9/hook").text("data.id")
+	for body, says := range map[string]string{
+		`{"events":[]}`: "null is for every kind that is not on request.",
+		`{"url":null}`:  "url is null. Leave it out instead.",
+	} {
+		refused := d.call("PATCH", at, d.key, body)
+		d.want(refused, http.StatusBadRequest, map[string]string{"error.code": "invalid_field"})
+		if told := refused.text("error.fields.0.message"); !strings.HasSuffix(told, says) {
+			t.Errorf("%s: it is told %q", body, told)
+		}
+	}
+	d.want(d.call("PATCH", at, d.key, `{"events":null}`), http.StatusOK, nil)
+}
+
 // Every word that a try may have failed with stands in the document with what it means:
 // who has an endpoint that fails reads it among its deliveries, and nowhere else.
 func TestEachWordForWhyATryFailedIsExplained(t *testing.T) {
