@@ -75,15 +75,17 @@ func (l *requestLog) note(ctx *fasthttp.RequestCtx, n *noted, at time.Time, took
 	req, resp := &ctx.Request, &ctx.Response
 	r := &console.Request{
 		ID: n.request, At: at, Took: took, Method: methodOf(ctx), Route: n.route, Status: resp.StatusCode(), Code: n.code, Key: n.hint,
-		Once: len(req.Header.Peek("Idempotency-Key")) > 0, Replayed: len(resp.Header.Peek("Idempotent-Replayed")) > 0,
-		Private: strings.HasPrefix(n.route, privateRoute),
+		Payer: len(req.Header.Peek("X-Client-Secret")) > 0, Once: len(req.Header.Peek("Idempotency-Key")) > 0, Replayed: len(resp.Header.Peek("Idempotent-Replayed")) > 0,
+		Private: strings.HasPrefix(n.route, privateRoute), Picture: strings.HasPrefix(string(resp.Header.ContentType()), "image/"),
 	}
 	target := req.Header.RequestURI()
 	r.Target = maskTarget(target[:min(len(target), keptTarget)], n.route)
 	place := requestPlace{n.project, n.env}
 	if r.Busy = !r.Private && !l.hasTime(place, at); !r.Private && !r.Busy {
 		r.Body, r.BodyCut = redact(req.Body())
-		r.Answer, r.AnswerCut = redact(resp.Body())
+		if !r.Picture {
+			r.Answer, r.AnswerCut = redact(resp.Body())
+		}
 	}
 	l.add(place, r)
 }

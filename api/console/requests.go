@@ -65,15 +65,25 @@ func (c *Console) curl(r Request) string {
 	}
 	var b strings.Builder
 	b.WriteString("curl -sS ")
-	if r.Method != http.MethodGet {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch {
+	case r.Method == http.MethodHead: // with -X curl waits for a body
+		b.WriteString("-I ")
+	case r.Method != http.MethodGet, len(r.Body) > 0: // with a body curl posts
 		b.WriteString("-X " + r.Method + " ")
 	}
+	if r.Picture {
+		b.WriteString("-o receipt.png ")
+	}
 	fmt.Fprintf(&b, "%s -H \"Authorization: Bearer %s\"", quoted(c.cfg.PublicURL+r.Target), key)
+	if r.Payer {
+		b.WriteString(` -H "X-Client-Secret: $TILL_CLIENT_SECRET"`)
+	}
 	if r.Once {
 		b.WriteString(` -H "Idempotency-Key: $(openssl rand -hex 16)"`)
 	}
 	switch {
-	case (r.Private || r.Busy) && r.Method != http.MethodGet:
+	case (r.Private || r.Busy) && !reads:
 		b.WriteString(` -H 'Content-Type: application/json' -d @body.json`)
 	case len(r.Body) > 0:
 		b.WriteString(" -H 'Content-Type: application/json' -d " + quoted(string(r.Body)))

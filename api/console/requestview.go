@@ -29,12 +29,14 @@ type Request struct {
 	Status    int
 	Code      flow.Code // of an error
 	Key       string    // the hint of the API key
+	Payer     bool      // it brought the clientSecret of a session
 	Once      bool      // it brought an Idempotency-Key
 	Replayed  bool      // it was answered with what is kept under that
 	Private   bool      // its bodies are never kept
 	Busy      bool      // its bodies were left out: too much came at once
 	Body      []byte    // at most 4 KiB
 	Answer    []byte    // at most 4 KiB
+	Picture   bool      // its answer is one, and not kept
 	BodyCut   bool      // there was more
 	AnswerCut bool
 }

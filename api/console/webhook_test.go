@@ -273,3 +273,41 @@ func TestRequests(t *testing.T) {
 	w.wants(other.get("/developers/requests"), http.StatusOK, "No request yet")
 	w.wants(other.get(identity), http.StatusNotFound)
 }
+
+// TestACopiedRequestAsksTheSameAgain gives to copy what asks the very same once more: a
+// read that was refused for its body must not become a refund.
+func TestACopiedRequestAsksTheSameAgain(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleDeveloper)
+	opened := w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com"}`, "")
+	w.payFor(opened)
+	at := "/v1/whatsapp/checkout/sessions/" + opened.value("id")
+	await.Until(t, "it is paid", func() bool { return w.ask(http.MethodGet, at, w.ada.secret, "").value("status") == "PAID" })
+	for name, c := range map[string]struct {
+		method, path, key, secret, body string
+		wants                           []string
+	}{
+		"a read with a body": {http.MethodGet, "/v1/refunds", w.ada.secret, "", `{"paymentId":"wsp_pay_1"}`, []string{"curl -sS -X GET "}},
+		"a read of no body":  {http.MethodHead, "/v1/balance", w.ada.secret, "", "", []string{"curl -sS -I "}},
+		"a page of a payer":  {http.MethodGet, at, w.ada.public, opened.value("clientSecret"), "", []string{"Bearer $TILL_PUBLIC_KEY", "X-Client-Secret: $TILL_CLIENT_SECRET"}},
+		"the list of banks":  {http.MethodGet, "/v1/verification/banks", w.ada.public, "", "", []string{"Bearer $TILL_PUBLIC_KEY"}},
+		"a receipt":          {http.MethodGet, at + "/receipt.png", w.ada.secret, "", "", []string{"-o receipt.png", "A picture: it is not kept."}},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), c.method, w.base+c.path, strings.NewReader(c.body))
+		must(t, err)
+		r.Header.Set("Authorization", "Bearer "+c.key)
+		if c.secret != "" {
+			r.Header.Set("X-Client-Secret", c.secret)
+		}
+		page := v.get("/developers/requests/" + w.do(&http.Client{}, r).header.Get("X-Request-Id"))
+		shown := html.UnescapeString(page.body)
+		for _, want := range c.wants {
+			if page.status != http.StatusOK || !strings.Contains(shown, want) {
+				t.Errorf("%s: %d, or without %q: %s", name, page.status, want, regexp.MustCompile(`curl -sS[^<]*`).FindString(shown))
+			}
+		}
+		if strings.Contains(shown, "PNG") || c.secret == "" && strings.Contains(shown, "X-Client-Secret") || c.secret != "" && strings.Contains(shown, c.secret) {
+			t.Errorf("%s: the page shows a picture as a text, asks for a secret that was not sent, or holds one", name)
+		}
+	}
+}
