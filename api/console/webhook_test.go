@@ -180,10 +180,16 @@ func TestADisabledEndpoint(t *testing.T) {
 	w.wants(v.get(at), http.StatusOK, "What it is owed waits until it is enabled. What happens meanwhile is not kept for it: a replay sends that.")
 	w.wants(v.post(at+"/status", form("status", "DISABLED", "confirm", "yes")), http.StatusSeeOther)
 	w.wants(v.get(at), http.StatusOK, "What it was owed waits until it is enabled. What happens from now on is not kept for it: replay sends that.")
-	w.payFor(w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com"}`, ""))
+	opened := w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com"}`, "")
+	w.payFor(opened)
 	await.Until(t, "the payment is an event", func() bool {
 		return strings.Contains(w.ask(http.MethodGet, "/v1/events?type=charge.success", w.ada.secret, "").body, "evt_")
 	})
+	page := v.get("/sessions/" + opened.value("id"))
+	w.wants(page, http.StatusOK, "sent to nobody")
+	if strings.Contains(page.body, "nobody wanted it") {
+		t.Error("it is said that nobody wanted what a disabled endpoint asks for")
+	}
 	w.wants(v.post(at+"/status", form("status", "ENABLED", "held", "deliver")), http.StatusSeeOther)
 	w.wants(v.get(at), http.StatusOK, "What happened while it was disabled is sent by a replay alone.", "Nothing was sent here yet")
 }
