@@ -190,6 +190,21 @@ func TestAShutdownEndsALookUp(t *testing.T) {
 	d.want(d.call("POST", identitiesURL, d.key, person("22222222221", "")), http.StatusServiceUnavailable, map[string]string{"error.code": "storage_unavailable"})
 }
 
+// Nobody reads a look-up after the time that it says, also where it was not forgotten yet.
+func TestALookUpIsReadUntilItExpires(t *testing.T) {
+	d := openDesk(t)
+	id := d.call("POST", identitiesURL, d.key, person("22222222221", "")).text("data.id")
+	d.settled(id)
+	d.stop() // nothing is forgotten any more
+	for _, c := range []struct {
+		move   string
+		status int
+	}{{`{"advanceSeconds":7775940}`, http.StatusOK}, {`{"advanceSeconds":61}`, http.StatusNotFound}} { // 90 days but for a minute, and that
+		d.want(d.call("POST", "/v1/test/clock", d.key, c.move), http.StatusOK, nil)
+		d.want(d.call("GET", identitiesURL+"/"+id, d.key, ""), c.status, nil)
+	}
+}
+
 // What a process left behind when it died fails at the next start, once.
 func TestWhatACrashLeftFailsAtTheNextStart(t *testing.T) {
 	d := openDesk(t)

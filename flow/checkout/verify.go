@@ -274,10 +274,11 @@ func (v *Verifications) end(ctx context.Context, one flow.Verification) error {
 }
 
 // Verification reads a verification of a project; another project's does not
-// exist.
+// exist, nor one that is to be forgotten.
 func (v *Verifications) Verification(ctx context.Context, project flow.ProjectID, id flow.VerificationID) (flow.Verification, error) {
 	one, err := v.s.cfg.DB.Verification(ctx, id)
-	if notFound(err) || err == nil && one.Project != project {
+	over := v.s.cfg.Now().Sub(one.CreatedAt) >= flow.VerificationKept
+	if notFound(err) || err == nil && (one.Project != project || over) {
 		return flow.Verification{}, flow.Refuse(flow.CodeNotFound, "There is no such verification.")
 	}
 	return one, err
