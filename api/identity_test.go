@@ -230,6 +230,7 @@ func TestWhatACrashLeftFailsAtTheNextStart(t *testing.T) {
 // when its time is over; until then it may be at work.
 func TestAnOverdueLookUpFails(t *testing.T) {
 	d := openDesk(t)
+	d.settled(d.call("POST", identitiesURL, d.key, person("22222222221", "")).text("data.id")) // what a start ends is ended
 	now := d.now()
 	left := flow.Verification{
 		ID: "wsp_ver_01m7y6b2svb0wy2rg89w393p3j", Project: d.project.ID, Key: "wsp_key_1", Type: flow.BVN, Fingerprint: strings.Repeat("0", 64),
