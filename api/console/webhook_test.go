@@ -317,3 +317,16 @@ func TestACopiedRequestAsksTheSameAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestAPingThatIsNotTaken waits for nobody among the exceptions: it tells nothing, and whoever
+// sent it was told.
+func TestAPingThatIsNotTaken(t *testing.T) {
+	w := open(t)
+	owner := w.as(flow.RoleOwner)
+	at, _ := owner.endpoint()
+	w.answers(flow.Verdict{Status: http.StatusInternalServerError, Reason: "status"})
+	pinged, _ := owner.order(at, at+"/ping")
+	w.wants(pinged, http.StatusSeeOther)
+	await.Until(t, "the ping is answered", func() bool { return strings.Contains(owner.get(pinged.header.Get("Location")).body, "s-dead") })
+	w.wants(owner.get("/exceptions?queue=webhooks"), http.StatusOK, "Every event arrived or is still tried.")
+}

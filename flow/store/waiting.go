@@ -20,7 +20,7 @@ const (
 	QueueTwice     Queue = "twice"     // money came after all was paid
 	QueueUnmatched Queue = "unmatched" // money that belongs to no session
 	QueueRefunds   Queue = "refunds"   // nobody knows what became of a refund, or the bank sent it twice
-	QueueWebhooks  Queue = "webhooks"  // a merchant could not be told
+	QueueWebhooks  Queue = "webhooks"  // a merchant could not be told; pings tell nothing
 	QueueStuck     Queue = "stuck"     // something should have gone on by now
 	QueueSecond    Queue = "second"    // somebody asked for something that a second person has to agree to
 )
@@ -120,8 +120,8 @@ func (f QueueFilter) query() (string, []any) {
 		where, args := of("e")
 		return `SELECT d.id AS place, v.session, v.project, v.id AS subject, CAST(0 AS BIGINT) AS amount, CAST(0 AS BIGINT) AS waits,
  CASE WHEN d.done_at > 0 THEN d.done_at ELSE d.created_at END AS at, v.kind || ' ' || e.url AS detail
- FROM endpoints e CROSS JOIN deliveries d CROSS JOIN events v WHERE d.endpoint = e.id AND d.state = 'dead' AND d.id > ? AND v.id = d.event AND e.deleted_at = 0` + where,
-			append([]any{flow.FirstID(flow.PrefixDelivery, f.Now.Add(-deadShown))}, args...)
+ FROM endpoints e CROSS JOIN deliveries d CROSS JOIN events v WHERE d.endpoint = e.id AND d.state = 'dead' AND d.id > ? AND v.id = d.event AND v.kind <> ? AND e.deleted_at = 0` + where,
+			append([]any{flow.FirstID(flow.PrefixDelivery, f.Now.Add(-deadShown)), flow.Ping}, args...)
 	case QueueStuck:
 		return f.stuck(late)
 	}
