@@ -11,6 +11,7 @@ import (
 
 	"till/flow"
 	"till/flow/await"
+	"till/rail"
 )
 
 // call posts to the API as Ada's server does, with an Idempotency-Key unless it is
@@ -329,4 +330,29 @@ func TestAPingThatIsNotTaken(t *testing.T) {
 	w.wants(pinged, http.StatusSeeOther)
 	await.Until(t, "the ping is answered", func() bool { return strings.Contains(owner.get(pinged.header.Get("Location")).body, "s-dead") })
 	w.wants(owner.get("/exceptions?queue=webhooks"), http.StatusOK, "Every event arrived or is still tried.")
+}
+
+// TestADeadWebhookWithoutASession leads who may to where it is sent again.
+func TestADeadWebhookWithoutASession(t *testing.T) {
+	w := open(t)
+	owner := w.as(flow.RoleOwner)
+	_, _ = owner.endpoint()
+	w.answers(flow.Verdict{Status: http.StatusInternalServerError, Reason: "status"})
+	if _, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: "9990001112", Amount: 123_400, Collects: w.ada.project.ID}); err != nil {
+		t.Fatal(err)
+	}
+	var link string
+	await.Until(t, "the event of money of no session is given up", func() bool {
+		found := regexp.MustCompile(`<a href="(/developers/events/evt_[^"]+)">Send it again</a>`).FindStringSubmatch(owner.get("/exceptions?queue=webhooks").body)
+		if found != nil {
+			link = found[1]
+		}
+		return found != nil
+	})
+	w.wants(owner.get(link), http.StatusOK, "payment.unmatched")
+	seen := w.as(flow.RoleSupport).get("/exceptions?queue=webhooks")
+	w.wants(seen, http.StatusOK, "A developer or an owner sends it again")
+	if strings.Contains(seen.body, "/developers/events/") {
+		t.Error("a supporter is led to a page that they may not open")
+	}
 }
