@@ -16,6 +16,7 @@ type Desk struct {
 	Due   int64     `json:"due,omitempty"`   // ms: when something must happen by itself
 	Told  bool      `json:"told,omitempty"`  // that nobody has come yet
 	Over  bool      `json:"over,omitempty"`  // it was given back: the bot goes on at Due
+	Owed  bool      `json:"owed,omitempty"`  // the payer wrote, and the person who has it has not answered
 	About SessionID `json:"about,omitempty"` // what a person is waited for about, "" for what is in focus
 }
 
@@ -34,7 +35,7 @@ const (
 const (
 	// DeskPatience is within what time a person should answer.
 	DeskPatience = 30 * time.Minute
-	// DeskIdle is how long nothing may happen before the bot has the chat again.
+	// DeskIdle is how long no person may answer before the bot has the chat again.
 	DeskIdle = 2 * time.Hour
 )
 
@@ -84,7 +85,9 @@ func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
 	if d.chat.Desk.State != DeskWaiting {
 		if d.why = "kept: the bot has this chat in a moment"; !d.chat.Desk.Over { // else it is about to go on, and shows where things stand
 			d.why = "kept for the person who has this chat"
-			d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
+			if !d.chat.Desk.Owed { // a payer who asks again and again does not keep the bot away
+				d.chat.Desk.Owed, d.chat.Desk.Due = true, d.turn.Now.Add(DeskIdle).UnixMilli()
+			}
 		}
 		if in.Named { // a digit, or "broken", may be an answer to the person
 			d.chat.Lang = in.Lang
@@ -211,7 +214,7 @@ func (d *deciding) replied(n News) {
 	if d.why = "a reply of somebody who does not have this chat"; d.chat.Desk.State != DeskClaimed || d.chat.Desk.By != n.By {
 		return
 	}
-	d.chat.Desk.Due = d.turn.Now.Add(DeskIdle).UnixMilli()
+	d.chat.Desk.Owed, d.chat.Desk.Due = false, d.turn.Now.Add(DeskIdle).UnixMilli()
 	d.answered()
 	d.why = n.By + " answers"
 	d.say("agent", map[string]string{"text": n.Reason})
@@ -226,7 +229,7 @@ func (d *deciding) released(n News) {
 	}
 }
 
-// deskTimer decides on a hand-off that nothing happened in.
+// deskTimer decides on a hand-off in which no person answered in time.
 func (d *deciding) deskTimer() {
 	desk := d.chat.Desk
 	given := time.UnixMilli(desk.Since).Add(DeskIdle)
@@ -245,8 +248,8 @@ func (d *deciding) deskTimer() {
 		d.release("it was given back")
 	case hush: // nobody waits for the bot to say that it is back
 		d.chat.Desk, _ = desk.move(deskRelease, d.turn.Now)
-		d.why = "nothing happened for two hours: the bot answers again, and says so to nobody who sleeps or said STOP"
+		d.why = "no person answered for two hours: the bot answers again, and says so to nobody who sleeps or said STOP"
 	default:
-		d.release("nothing happened for two hours")
+		d.release("no person answered for two hours")
 	}
 }

@@ -99,7 +99,7 @@ func (s *Service) Release(ctx context.Context, id flow.ChatID, agent string) err
 }
 
 // GiveBack gives the bot back the chats of an agent who is to be shut out: nobody
-// else could, and the bot would be silent in them for as long as their payers write.
+// else could, and the bot would be silent in them for two hours more.
 func (s *Service) GiveBack(ctx context.Context, agent string) error {
 	for after, more := flow.ChatID(""), true; more; {
 		list, err := s.cfg.DB.ClaimedBy(ctx, agent, after, maxDesk)
