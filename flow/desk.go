@@ -108,8 +108,15 @@ func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
 }
 
 // whileWaiting is what the bot still answers to somebody who waits for a person: how
-// to pay, and whether the money is there.
-var whileWaiting = []IntentKind{MeansMethod, MeansPaid, MeansMedia, MeansMoney, MeansOther, MeansCancel, MeansConfirm, MeansReceipt}
+// to pay, also another payment, and whether the money is there.
+var whileWaiting = []IntentKind{MeansMethod, MeansPaid, MeansMedia, MeansMoney, MeansOther, MeansCancel, MeansConfirm, MeansReceipt, MeansBack}
+
+// besides says whether a person is waited for about another payment than the one that
+// is spoken of: about this one the bot answers.
+func (d *deciding) besides() bool {
+	desk := d.chat.Desk
+	return desk.State == DeskWaiting && desk.About != "" && desk.About != d.chat.Focus
+}
 
 // person asks for a person, and says that one will come.
 func (d *deciding) person(why string) {
@@ -126,6 +133,9 @@ func (d *deciding) person(why string) {
 
 // call asks for a person about a session, and says whether none was there or on the way.
 func (d *deciding) call(why string, about SessionID) bool {
+	if d.besides() && about == d.chat.Focus { // asked anew, about this one: one person at a time has a chat
+		d.chat.Desk = Desk{}
+	}
 	next, ok := d.chat.Desk.move(deskCall, d.turn.Now)
 	if !ok {
 		d.why = why + " (a person is there or on the way)"

@@ -151,7 +151,7 @@ func (d *deciding) hear(in Intent) {
 	case flood:
 	case in.Kind == MeansCode: // while a person has the chat it is opened in silence: its money must be told of
 		d.code()
-	case d.chat.Desk.State != DeskBot:
+	case d.chat.Desk.State != DeskBot && !d.besides():
 		d.atDesk(t, in, confirming)
 	case in.Kind == MeansHuman && ok:
 		d.person("asks for a person")
@@ -288,9 +288,6 @@ func (d *deciding) code() {
 		}
 		d.say("code_unknown", nil)
 		return
-	}
-	if d.chat.Desk.State == DeskWaiting {
-		d.chat.Desk, _ = d.chat.Desk.move(deskRelease, d.turn.Now)
 	}
 	over := !co.Session.Open() || !d.turn.Now.Before(co.Session.ExpiresAt)
 	switch {

@@ -264,6 +264,33 @@ func TestAnAgentDoesNotKeepAPayerFromAnothersPayment(t *testing.T) {
 	}
 }
 
+// Who waits for a person and goes on to another payment is answered there by the bot, and
+// waits on; who asks for one there waits about that one.
+func TestAPersonIsWaitedForAboutOnePayment(t *testing.T) {
+	turn := other(standing(flow.AwaitTransfer), "prj_2")
+	turn.Chat = flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansHuman})).Chat
+	turn.ByCode, turn.Heard = "wsp_sess_2", &flow.Intent{Kind: flow.MeansCode, Code: "9C3M9QTX"}
+	d := flow.Decide(turn)
+	if keys(d) != "parked summary" || d.Chat.Desk.State != flow.DeskWaiting || d.Chat.Desk.About != "wsp_sess_1" {
+		t.Fatalf("says %q, desk %+v", keys(d), d.Chat.Desk)
+	}
+	turn.Chat, turn.ByCode = d.Chat, ""
+	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansMenu})); keys(d) != "summary" || d.Chat.Desk != turn.Chat.Desk {
+		t.Errorf("a greeting: says %q, desk %+v", keys(d), d.Chat.Desk)
+	}
+	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansHuman})); keys(d) != "human" || d.Chat.Desk.State != flow.DeskWaiting || d.Chat.Desk.About != "" {
+		t.Errorf("asks for a person here: says %q, desk %+v", keys(d), d.Chat.Desk)
+	}
+	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansBack})); keys(d) != "transfer_how alone wait_menu" || d.Chat.Desk.State != flow.DeskWaiting || d.Chat.Focus != "wsp_sess_1" {
+		t.Errorf("goes back: says %q, desk %+v", keys(d), d.Chat.Desk)
+	}
+	nudged := turn
+	nudged.Now, nudged.Heard, nudged.News = turn.Now.Add(16*time.Minute), nil, &flow.News{Kind: flow.NewsTimer}
+	if d := flow.Decide(nudged); keys(d) != "nudge" {
+		t.Errorf("chose nothing: says %q, because %s", keys(d), d.Why)
+	}
+}
+
 // The bot has a chat back as soon as it was given back: a payer who writes just
 // before it comes does not keep it away for as long as an agent may be idle.
 func TestWhoWritesAsAChatIsGivenBackHearsTheBot(t *testing.T) {
