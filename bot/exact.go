@@ -34,6 +34,8 @@ func (s sentence) exact(words []string) (answer, bool) {
 				m.kind = flow.MeansCancel
 			case m.kind == flow.MeansMethod && (s.asks || asked[from]): // "can I pay with card?"
 				m.kind = flow.MeansMaybe
+			case m.kind == flow.MeansThanks && s.asks: // "Received?" is not to hear "You are welcome"
+				m.kind = flow.MeansPaid
 			case asked[from] && m.kind != flow.MeansHuman && m.kind != flow.MeansReceipt && m.kind != flow.MeansLanguage:
 				continue
 			case m.kind == flow.MeansLanguage && !m.named && slices.ContainsFunc(words[:from], func(w string) bool { return slices.Contains(tellsOf, w) }):
