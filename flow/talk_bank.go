@@ -15,7 +15,7 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 	}
 	switch then {
 	case ThenBack:
-		d.step(t, back(from), d.why, func() { d.say("nothing_yet", d.here(co)) })
+		d.step(t, back(from), d.why, func() { d.notYet(co) })
 	case ThenMoney:
 		d.step(t, back(from), d.why, func() {
 			d.say("money_none", d.here(co))
@@ -31,6 +31,21 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 	case ThenCancel:
 		d.step(t, back(from), d.why, func() { d.do(DoCancel, *t) })
 	}
+}
+
+// notYet says that what is claimed is not here, and where what came before it went: whose
+// money went back does need to pay again.
+func (d *deciding) notYet(co Checkout) {
+	before := d.says
+	d.says = nil
+	d.whereabouts(co)
+	went := d.says
+	if d.says = before; len(went) > 0 {
+		d.say("money_none", d.here(co))
+	} else {
+		d.say("nothing_yet", d.here(co))
+	}
+	d.says = append(d.says, went...)
 }
 
 // here is about, with how much this chat's payer sent of it that is here: what the bank
