@@ -15,7 +15,7 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 	}
 	switch then {
 	case ThenBack:
-		d.step(t, back(from), d.why, func() { d.notYet(co) })
+		d.step(t, back(from), d.why, func() { d.notYet(co, from) })
 	case ThenMoney:
 		d.step(t, back(from), d.why, func() {
 			d.say("money_none", d.here(co))
@@ -35,7 +35,7 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 
 // notYet says that what is claimed is not here, and where what came before it went: whose
 // money went back does need to pay again.
-func (d *deciding) notYet(co Checkout) {
+func (d *deciding) notYet(co Checkout, from TalkState) {
 	before := d.says
 	d.says = nil
 	d.whereabouts(co)
@@ -43,7 +43,13 @@ func (d *deciding) notYet(co Checkout) {
 	if d.says = before; len(went) > 0 {
 		d.say("money_none", d.here(co))
 	} else {
-		d.say("nothing_yet", d.here(co))
+		args := d.here(co)
+		if from == AwaitCard { // a card payment is no matter of minutes: whoever left its page waits for nothing
+			args["card"] = "yes"
+		} else {
+			args["transfer"] = "yes"
+		}
+		d.say("nothing_yet", args)
 	}
 	d.says = append(d.says, went...)
 }
