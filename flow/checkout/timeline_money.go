@@ -39,7 +39,7 @@ func matchedMoney(ctx context.Context, r store.Reader, session flow.Session, att
 		}
 	}
 	for _, p := range payments {
-		why := fmt.Sprintf("%s; value time %s, session until %s", meantBy(p, session.Policy), flow.Stamp(p.PaidAt), flow.Stamp(session.ExpiresAt))
+		why := fmt.Sprintf("%s; value time %s, session until %s", meantBy(p, session), flow.Stamp(p.PaidAt), flow.Stamp(session.ExpiresAt))
 		var by flow.Attempt
 		if at := slices.IndexFunc(attempts, func(a flow.Attempt) bool { return a.ID == p.Attempt }); at >= 0 {
 			by = attempts[at]
@@ -77,29 +77,39 @@ func decidedAbout(p flow.Payment) Moment {
 
 // meantBy says for people what the match status of a payment means, and what its
 // session's policy makes of it.
-func meantBy(p flow.Payment, policy flow.Policy) string {
-	byPolicy := p.Resolution == flow.ResolvedRefunded && p.ResolvedBy == flow.ByPolicy
+func meantBy(p flow.Payment, s flow.Session) string {
 	switch {
 	case p.Match == flow.Matched:
 		return "it is all that was due"
-	case p.Match == flow.Partial && policy.Underpayment == "accept":
+	case p.Match == flow.Partial && s.Policy.Underpayment == "accept":
 		return "it is less than was due, and is taken as it is"
-	case p.Match == flow.Partial && policy.Underpayment == "refund":
+	case p.Match == flow.Partial && s.Policy.Underpayment == "refund":
 		return "it is less than was due, and goes back"
 	case p.Match == flow.Partial:
 		return "it is less than was due, the rest is waited for"
-	case p.Match == flow.Excess && policy.Overpayment == "refund_excess":
+	case p.Match == flow.Excess && s.Policy.Overpayment == "refund_excess":
 		return "it is more than was due, what is too much goes back"
 	case p.Match == flow.Excess:
 		return "it is more than was due, what is too much is set aside"
-	case p.Match == flow.Late && byPolicy:
-		return "it is too late or too little for what is over, and goes back"
+	case p.Match == flow.Late && p.Resolution == flow.ResolvedRefunded && p.ResolvedBy == flow.ByPolicy:
+		return lateBy(p, s) + ", and goes back"
 	case p.Match == flow.Late:
-		return "it is too late or too little for what is over, and is set aside"
+		return lateBy(p, s) + ", and is set aside"
 	case p.Match == flow.Duplicate:
 		return "all was paid before, and it is set aside"
 	}
 	return "it belongs to no session"
+}
+
+// lateBy says what money was too late for.
+func lateBy(p flow.Payment, s flow.Session) string {
+	switch {
+	case s.Status == flow.SessionCancelled:
+		return "it is for a session that was cancelled"
+	case p.PaidAt.After(s.ExpiresAt.Add(flow.Grace)):
+		return "it came after the session’s time was over"
+	}
+	return "it is too late or too little for what is over"
 }
 
 // tellLedger tells what was booked for a session.

@@ -171,8 +171,11 @@ func openedTold(s flow.Session) string {
 
 // matchTold tells what a payment was taken for.
 func matchTold(p flow.Payment, s flow.Session, a flow.Attempt) string {
-	told := fmt.Sprintf("%s was taken for this payment, and %s. The bank’s time for it is %s; the session was open until %s", p.Amount.Naira(), meantBy(p, s.Policy),
-		clock(p.PaidAt, p.ReceivedAt), clock(s.ExpiresAt, p.ReceivedAt))
+	told := fmt.Sprintf("%s came for this payment: %s. The bank’s time for it is %s", p.Amount.Naira(), meantBy(p, s), clock(p.PaidAt, p.ReceivedAt))
+	if s.Status == flow.SessionCancelled { // it was open for less than its time
+		return told + "."
+	}
+	told += "; the session was open until " + clock(s.ExpiresAt, p.ReceivedAt)
 	if a.ID != "" {
 		told += fmt.Sprintf(", the %s until %s", methodTold(a.Method), clock(a.ExpiresAt, p.ReceivedAt))
 	}

@@ -152,7 +152,7 @@ func TestAWholePaymentIsToldInSentences(t *testing.T) {
 	for _, want := range []string{
 		"asked for ₦5,000, to be paid in the chat, until 22 November 2026, 16:05 (Lagos).",
 		"Till wrote: “", "The message “", "left for WhatsApp: one tick.",
-		"₦1,000 was taken for this payment, and it is less than was due, the rest is waited for. The bank’s time for it is 16:05 (Lagos)",
+		"₦1,000 came for this payment: it is less than was due, the rest is waited for. The bank’s time for it is 16:05 (Lagos)",
 		"the bank transfer until 16:35 (Lagos).",
 		"In the books, for money that came: ₦1,000 is set aside, for the rest of it or for a decision.",
 		"In the books, for money that came: ₦5,000 came in at the bank.",
@@ -193,19 +193,27 @@ func TestWhatBecomesOfMoneyThatDoesNotFitIsToldByItsPolicy(t *testing.T) {
 	for want, c := range map[string]struct {
 		policy func(*flow.Policy)
 		amount flow.Kobo
-		late   bool
+		ends   string
 	}{
-		"it is less than was due, the rest is waited for":                 {func(*flow.Policy) {}, 450_000, false},
-		"it is less than was due, and is taken as it is":                  {func(p *flow.Policy) { p.Underpayment = "accept" }, 450_000, false},
-		"it is less than was due, and goes back":                          {func(p *flow.Policy) { p.Underpayment = "refund" }, 450_000, false},
-		"it is more than was due, what is too much is set aside":          {func(*flow.Policy) {}, 550_000, false},
-		"it is more than was due, what is too much goes back":             {func(p *flow.Policy) { p.Overpayment = "refund_excess" }, 550_000, false},
-		"it is too late or too little for what is over, and is set aside": {func(*flow.Policy) {}, 500_000, true},
-		"it is too late or too little for what is over, and goes back":    {func(p *flow.Policy) { p.LatePayment = "refund" }, 500_000, true},
+		"it is less than was due, the rest is waited for":             {func(*flow.Policy) {}, 450_000, ""},
+		"it is less than was due, and is taken as it is":              {func(p *flow.Policy) { p.Underpayment = "accept" }, 450_000, ""},
+		"it is less than was due, and goes back":                      {func(p *flow.Policy) { p.Underpayment = "refund" }, 450_000, ""},
+		"it is more than was due, what is too much is set aside":      {func(*flow.Policy) {}, 550_000, ""},
+		"it is more than was due, what is too much goes back":         {func(p *flow.Policy) { p.Overpayment = "refund_excess" }, 550_000, ""},
+		"it came after the session’s time was over, and is set aside": {func(*flow.Policy) {}, 500_000, "late"},
+		"it came after the session’s time was over, and goes back":    {func(p *flow.Policy) { p.LatePayment = "refund" }, 500_000, "late"},
+		"it is for a session that was cancelled, and is set aside":    {func(*flow.Policy) {}, 500_000, "cancelled"},
+		"it is for a session that was cancelled, and goes back":       {func(p *flow.Policy) { p.LatePayment = "refund" }, 500_000, "cancelled"},
 	} {
+		w.later(time.Minute) // more is not answered in one
 		session := w.payingUnder(c.policy)
-		if c.late {
+		switch c.ends {
+		case "late":
 			w.later(2 * time.Hour)
+		case "cancelled":
+			_, err := w.service.Cancel(t.Context(), session.ID, call("", "", nil))
+			w.must(err)
+			w.rest()
 		}
 		w.comes(session.ID, c.amount)
 		story, err := checkout.Timeline(t.Context(), w.service.Reader(), session.ID)
@@ -216,7 +224,7 @@ func TestWhatBecomesOfMoneyThatDoesNotFitIsToldByItsPolicy(t *testing.T) {
 				told += m.Why + "\n" + m.Told + "\n"
 			}
 		}
-		if strings.Count(told, want) != 2 {
+		if strings.Count(told, want) != 2 || (c.ends == "cancelled") == strings.Contains(told, "the session was open until") {
 			t.Errorf("%q is told of %d kobo, not %q", told, c.amount, want)
 		}
 	}
