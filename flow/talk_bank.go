@@ -15,7 +15,7 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 	}
 	switch then {
 	case ThenBack:
-		d.step(t, back(from), d.why, func() { d.notYet(co, from) })
+		d.step(t, back(from), d.why, func() { d.notYet(*t, co) })
 	case ThenMoney:
 		d.step(t, back(from), d.why, func() {
 			d.say("money_none", d.here(co))
@@ -35,7 +35,7 @@ func (d *deciding) nothing(t *Talk, co Checkout) {
 
 // notYet says that what is claimed is not here, and where what came before it went: whose
 // money went back does need to pay again.
-func (d *deciding) notYet(co Checkout, from TalkState) {
+func (d *deciding) notYet(t Talk, co Checkout) {
 	before := d.says
 	d.says = nil
 	d.whereabouts(co)
@@ -44,9 +44,10 @@ func (d *deciding) notYet(co Checkout, from TalkState) {
 		d.say("money_none", d.here(co))
 	} else {
 		args := d.here(co)
-		if from == AwaitCard { // a card payment is no matter of minutes: whoever left its page waits for nothing
+		switch { // a card payment is no matter of minutes: whoever left its page waits for nothing
+		case t.State == AwaitCard:
 			args["card"] = "yes"
-		} else {
+		case t.Method != Card:
 			args["transfer"] = "yes"
 		}
 		d.say("nothing_yet", args)
