@@ -95,6 +95,9 @@ func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
 		}
 		return
 	}
+	if d.chat.Desk.Due == 0 { // the payer is back at what nobody came for
+		d.chat.Desk.Due = d.in(DeskIdle)
+	}
 	switch d.why = "kept for the person who is waited for"; {
 	case in.Kind == MeansAgain: // not at a mere greeting
 		d.release("goes back to the bot")
@@ -256,6 +259,9 @@ func (d *deciding) deskTimer() {
 		}
 	case desk.Over:
 		d.release("it was given back")
+	case d.besides(): // the bot answers already, and whoever is waited for may still come
+		d.why = "nobody has come, and the payer speaks of another payment"
+		d.chat.Desk.Due = 0
 	case hush: // nobody waits for the bot to say that it is back
 		d.chat.Desk, _ = desk.move(deskRelease, d.turn.Now)
 		d.why = "no person answered for two hours: the bot answers again, and says so to nobody who sleeps or said STOP"

@@ -289,6 +289,19 @@ func TestAPersonIsWaitedForAboutOnePayment(t *testing.T) {
 	if d := flow.Decide(nudged); keys(d) != "nudge" {
 		t.Errorf("chose nothing: says %q, because %s", keys(d), d.Why)
 	}
+	nobody := turn
+	nobody.Chat.Desk.Told, nobody.Chat.Desk.Due = true, turn.Now.Add(flow.DeskIdle).UnixMilli()
+	nobody.Now, nobody.Heard, nobody.News = turn.Now.Add(flow.DeskIdle), nil, &flow.News{Kind: flow.NewsTimer}
+	nobody.Chat.Talks[1].Timers = flow.Timers{}
+	late := flow.Decide(nobody)
+	if keys(late) != "" || late.Chat.Desk.About != "wsp_sess_1" || late.Chat.Desk.Due != 0 {
+		t.Errorf("nobody came in two hours: says %q, desk %+v", keys(late), late.Chat.Desk)
+	}
+	nobody.Chat, nobody.News = late.Chat, nil
+	nobody.Chat = flow.Decide(heard(nobody, flow.Intent{Kind: flow.MeansBack})).Chat
+	if d := flow.Decide(heard(nobody, flow.Intent{Kind: flow.MeansMenu})); d.Chat.Desk.Due != nobody.Now.Add(flow.DeskIdle).UnixMilli() {
+		t.Errorf("and the payer is back: desk %+v", d.Chat.Desk)
+	}
 }
 
 // The bot has a chat back as soon as it was given back: a payer who writes just
