@@ -144,8 +144,12 @@ func (c Chat) put(t Talk) Chat {
 		return c
 	}
 	if len(c.Talks) >= MaxTalks {
-		over := slices.IndexFunc(c.Talks, func(x Talk) bool { return (x.State == Closed || x.State == Paid) && x.Session != c.Focus })
-		c.Talks = slices.Delete(c.Talks, max(over, 0), max(over, 0)+1)
+		kept := func(x Talk) bool { return x.Session == c.Focus || x.Session == c.Desk.About } // where whoever comes goes to
+		first := slices.IndexFunc(c.Talks, func(x Talk) bool { return (x.State == Closed || x.State == Paid) && !kept(x) })
+		if first < 0 {
+			first = slices.IndexFunc(c.Talks, func(x Talk) bool { return !kept(x) })
+		}
+		c.Talks = slices.Delete(c.Talks, first, first+1)
 	}
 	c.Talks = append(c.Talks, t)
 	return c
