@@ -116,10 +116,15 @@ var whileWaiting = []IntentKind{MeansMethod, MeansPaid, MeansMedia, MeansMoney, 
 
 // besides says whether a person is waited for about another payment than the one that
 // is spoken of: about this one the bot answers.
-func (d *deciding) besides() bool {
-	desk := d.chat.Desk
-	return desk.State == DeskWaiting && desk.About != "" && desk.About != d.chat.Focus
+func (d *deciding) besides() bool { return d.chat.besides() }
+
+func (c Chat) besides() bool {
+	return c.Desk.State == DeskWaiting && c.Desk.About != "" && c.Desk.About != c.Focus
 }
+
+// NobodyCame says whether two hours were in vain in which a person was waited for about
+// another payment than the one that is spoken of: about this one somebody may come now.
+func (c Chat) NobodyCame() bool { return c.besides() && c.Desk.Due == 0 }
 
 // person asks for a person, and says that one will come.
 func (d *deciding) person(why string) {
@@ -136,8 +141,8 @@ func (d *deciding) person(why string) {
 
 // call asks for a person about a session, and says whether none was there or on the way.
 func (d *deciding) call(why string, about SessionID) bool {
-	if d.besides() && about == d.chat.Focus { // asked anew, about this one: one person at a time has a chat
-		d.chat.Desk = Desk{}
+	if d.besides() && (about == d.chat.Focus || d.chat.NobodyCame()) { // one person at a time has a chat: asked anew, or nobody came
+		d.chat.Desk, d.chat.Flag = Desk{}, "" // which told of the one before
 	}
 	next, ok := d.chat.Desk.move(deskCall, d.turn.Now)
 	if !ok {

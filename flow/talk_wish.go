@@ -364,7 +364,7 @@ func (d *deciding) unknown(t *Talk, co Checkout) {
 	n := d.ladder(t)
 	switch {
 	case n > maxUnknown:
-	case n == maxUnknown && t.Claimed && d.chat.Desk.State == DeskBot:
+	case n == maxUnknown && t.Claimed && (d.chat.Desk.State == DeskBot || d.chat.NobodyCame()):
 		d.person("not understood twice after saying that it is paid")
 	case t.State == PickingBank && n <= maxBankLists:
 		d.show(*t, co)
