@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -221,7 +222,7 @@ func (d *deciding) claimed(n News) {
 	if d.why = "an agent has this chat already"; !ok {
 		return
 	}
-	if t, ok := d.chat.Talk(d.chat.Desk.About); ok { // the payer may speak of another one meanwhile
+	if t, ok := d.chat.Talk(cmp.Or(d.turn.About, d.chat.Desk.About)); ok { // the payer may speak of another one meanwhile
 		d.focus(t)
 	}
 	next.By = n.By

@@ -117,7 +117,7 @@ func (*Console) liveChat(v *visit) error {
 func (c *Console) claimChat(v *visit) error {
 	reason := v.reason()
 	return c.atDesk(v, "chat.claim", chatView{Reason: reason}, func(chat checkout.Waiting) error {
-		if err := v.service.Claim(v.ctx, chat.ID, v.who.Email, chat.Seq); err != nil {
+		if err := v.service.ClaimAbout(v.ctx, chat.ID, chat.Session.ID, v.who.Email, chat.Seq); err != nil {
 			return err
 		}
 		_, err := c.cfg.Accounts.Visit(v.ctx, v.text)

@@ -69,7 +69,13 @@ func (s *Service) called(ctx context.Context, row *store.ChatRow) error {
 // state that the agent looked at, 0 for whatever it is now.
 // Errors: flow.ErrDesk, resource_not_found, invalid_field where its payer was forgotten.
 func (s *Service) Claim(ctx context.Context, id flow.ChatID, agent string, seen int64) error {
-	return s.desk(ctx, "take a chat over", id, seen, flow.News{Kind: flow.NewsClaimed, By: agent}, Call{})
+	return s.ClaimAbout(ctx, id, "", agent, seen)
+}
+
+// ClaimAbout is Claim for a payment: the one that a person was asked for about, or the
+// one that the payer speaks of now, once nobody came to the other.
+func (s *Service) ClaimAbout(ctx context.Context, id flow.ChatID, about flow.SessionID, agent string, seen int64) error {
+	return s.desk(ctx, id, about, seen, flow.News{Kind: flow.NewsClaimed, By: agent}, Call{})
 }
 
 // MayReply is whether an agent may write a text to a payer.
@@ -89,13 +95,13 @@ func (s *Service) Reply(ctx context.Context, id flow.ChatID, agent, text string,
 	if err := MayReply(text); err != nil {
 		return err
 	}
-	return s.desk(ctx, "answer in a chat", id, 0, flow.News{Kind: flow.NewsReply, By: agent, Reason: text}, c)
+	return s.desk(ctx, id, "", 0, flow.News{Kind: flow.NewsReply, By: agent, Reason: text}, c)
 }
 
 // Release gives a chat back to the bot.
 // Errors: flow.ErrDesk, resource_not_found.
 func (s *Service) Release(ctx context.Context, id flow.ChatID, agent string) error {
-	return s.desk(ctx, "give a chat back", id, 0, flow.News{Kind: flow.NewsReleased, By: agent}, Call{})
+	return s.desk(ctx, id, "", 0, flow.News{Kind: flow.NewsReleased, By: agent}, Call{})
 }
 
 // GiveBack gives the bot back the chats of an agent who is to be shut out: nobody
@@ -117,12 +123,15 @@ func (s *Service) GiveBack(ctx context.Context, agent string) error {
 	return nil
 }
 
-// desk takes a turn of a chat over what an agent does.
-func (s *Service) desk(ctx context.Context, doing string, id flow.ChatID, seen int64, n flow.News, c Call) error {
+// deskActs are what an agent does.
+var deskActs = map[flow.NewsKind]string{flow.NewsClaimed: "take a chat over", flow.NewsReply: "answer in a chat", flow.NewsReleased: "give a chat back"}
+
+// desk takes a turn of a chat over what an agent does. wanted is what they claim it for.
+func (s *Service) desk(ctx context.Context, id flow.ChatID, wanted flow.SessionID, seen int64, n flow.News, c Call) error {
 	if n.By = strings.TrimSpace(n.By); n.By == "" {
 		return flow.Refuse(flow.CodeInvalidField, "Say who you are.")
 	}
-	return s.plain(ctx, c, doing, func(w *saving) error {
+	return s.plain(ctx, c, deskActs[n.Kind], func(w *saving) error {
 		row, err := w.tx.Chat(w.ctx, id)
 		if err != nil {
 			return err
@@ -147,7 +156,9 @@ func (s *Service) desk(ctx context.Context, doing string, id flow.ChatID, seen i
 		}
 		about := chat.Focus
 		if n.Kind == flow.NewsClaimed { // goes to what a person is waited for about
-			about = cmp.Or(chat.Desk.About, about)
+			if about = cmp.Or(chat.Desk.About, about); wanted == chat.Focus && chat.NobodyCame() {
+				about = wanted
+			}
 		}
 		return w.turn(row, flow.Turn{News: &n, About: about}, store.Line{Kind: replay.News})
 	})

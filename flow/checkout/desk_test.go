@@ -303,6 +303,47 @@ func TestWhoIsWaitedForIsOfTheMerchantThatItIsAbout(t *testing.T) {
 	}
 }
 
+// Where nobody came in two hours to whom a payer asked for, the merchant whose payment is
+// spoken of by now may take the chat, and reads nothing of the other.
+func TestAMerchantWhomNobodyComesForKeepsNoOtherFromAPayer(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.session(flow.InChat)
+	w.hear("ada", code(session))
+	w.hear("ada", flow.Intent{Kind: flow.MeansHuman})
+	other := w.openedBy("wsp_prj_2")
+	w.hear("ada", code(other))
+	chat := w.chatOf("ada")
+	seen := func(of flow.ProjectID) checkout.Waiting {
+		t.Helper()
+		is, err := w.service.DeskChat(t.Context(), of, chat)
+		w.must(err)
+		return is
+	}
+	w.later(flow.DeskPatience + time.Second)
+	if is := seen("wsp_prj_2"); is.Mine {
+		t.Errorf("while somebody may still come: %+v", is)
+	}
+	w.later(flow.DeskIdle)
+	is := seen("wsp_prj_2")
+	if !is.Mine || is.Session.ID != other.ID || is.Desk != (flow.Desk{}) || is.Flag != "" {
+		t.Errorf("once nobody came: %+v", is)
+	}
+	if list, _, err := w.service.DeskOf(t.Context(), "wsp_prj_2"); err != nil || len(list) != 0 {
+		t.Errorf("who was asked for nobody has %+v in their inbox, %v", list, err)
+	}
+	if list, _, err := w.service.DeskOf(t.Context(), project); err != nil || len(list) != 1 || list[0].Session.ID != session.ID {
+		t.Errorf("who was asked for has %+v in their inbox, %v", list, err)
+	}
+	w.must(w.service.ClaimAbout(t.Context(), chat, other.ID, "bola", is.Seq))
+	if is := seen("wsp_prj_2"); !is.Mine || is.Desk.By != "bola" || is.Session.ID != other.ID {
+		t.Errorf("taken over: %+v", is)
+	}
+	if is := seen(project); is.Mine {
+		t.Errorf("and the other merchant: %+v", is)
+	}
+}
+
 // Whoever waited for a person because the bank took a part back may pay again once one has
 // answered, also one who never gives the chat back.
 func TestWhoWasAnsweredMayPayAgain(t *testing.T) {

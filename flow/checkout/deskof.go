@@ -45,7 +45,7 @@ func (s *Service) DeskOf(ctx context.Context, project flow.ProjectID) (list []Wa
 		if err != nil {
 			return nil, false, err
 		}
-		if !w.Mine {
+		if !w.Mine || w.Desk.State == flow.DeskBot && w.Flag == "" { // nor where nobody of theirs was asked for
 			continue
 		}
 		if len(list) == maxDesk {
@@ -112,7 +112,13 @@ func (s *Service) focused(ctx context.Context, project flow.ProjectID, out *Wait
 	if project == "" || session.Project == project {
 		out.Session, out.Mine = session, true
 	}
-	return nil
+	if out.Mine || !chat.NobodyCame() {
+		return nil
+	}
+	if session, err = s.cfg.DB.Session(ctx, chat.Focus); err == nil && session.Project == project {
+		out.Session, out.Mine, out.Desk, out.Flag = session, true, flow.Desk{}, "" // who was asked for is nobody's business
+	}
+	return err
 }
 
 // Read is the end of a conversation as an agent of a project reads it, without
