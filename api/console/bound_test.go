@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,6 +31,9 @@ func TestFormsOfOnePersonAreBounded(t *testing.T) {
 		w.wants(owner.post("/team", again), http.StatusBadRequest, "Somebody logs in with this e-mail address already")
 	}
 	kept := len(w.audits("obi@example.com")) // each, and that it was refused
+	if is := w.audits("obi@example.com")[0]; is.Action != "person.add.refused" || !strings.HasPrefix(is.Reason, "Somebody logs in with this e-mail address already") {
+		t.Errorf("it is kept: %+v", is)
+	}
 	got := owner.post("/team", again)
 	w.wants(got, http.StatusTooManyRequests, "Nothing was done: too many forms came at once. Wait a second, and send it again.")
 	if wait := got.header.Get("Retry-After"); wait != "1" {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"slices"
+	"strings"
 
 	"till/flow"
 )
@@ -38,7 +39,7 @@ func (c *Console) addPerson(v *visit) error {
 		t.fail("Choose what they are there for: developer or support.")
 	}
 	again := func() error {
-		v.refuses(http.StatusBadRequest, flow.CodeInvalidField)
+		v.refusesFor(http.StatusBadRequest, flow.Refuse(flow.CodeInvalidField, "%s", strings.Join(t.Wrong, " ")))
 		return c.showTeam(v, teamView{Email: v.field("email"), Role: string(role), Wrong: t.Wrong})
 	}
 	if !t.ok() {
