@@ -86,7 +86,7 @@ func (c *Console) curl(r Request) string {
 	case (r.Private || r.Busy) && !reads:
 		b.WriteString(` -H 'Content-Type: application/json' -d @body.json`)
 	case len(r.Body) > 0:
-		b.WriteString(" -H 'Content-Type: application/json' -d " + quoted(string(r.Body)))
+		b.WriteString(" -H 'Content-Type: application/json' --data-raw " + quoted(string(r.Body)))
 	}
 	return b.String()
 }

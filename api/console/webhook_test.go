@@ -298,6 +298,7 @@ func TestACopiedRequestAsksTheSameAgain(t *testing.T) {
 		"a read of no body":  {http.MethodHead, "/v1/balance", w.ada.secret, "", "", []string{"curl -sS -I "}},
 		"a page of a payer":  {http.MethodGet, at, w.ada.public, opened.value("clientSecret"), "", []string{"Bearer $TILL_PUBLIC_KEY", "X-Client-Secret: $TILL_CLIENT_SECRET"}},
 		"the list of banks":  {http.MethodGet, "/v1/verification/banks", w.ada.public, "", "", []string{"Bearer $TILL_PUBLIC_KEY"}},
+		"a name of a file":   {http.MethodPost, "/v1/refunds", w.ada.secret, "", "@.env", []string{"--data-raw '@.env'"}}, // and not what is in it
 		"a receipt":          {http.MethodGet, at + "/receipt.png", w.ada.secret, "", "", []string{"-o receipt.png", "A picture: it is not kept."}},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), c.method, w.base+c.path, strings.NewReader(c.body))
