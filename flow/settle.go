@@ -166,7 +166,7 @@ func (c Change) Unsent(amount Kobo) Change {
 		c.Returns[i].Amount -= stays
 		p.Refunded, p.Unapplied = p.Refunded-stays, p.Unapplied+stays
 		for j := range c.News {
-			if c.News[j].Kind == NewsReturning {
+			if c.promises(c.News[j]) {
 				c.News[j].Amount -= stays
 			}
 		}
@@ -175,8 +175,14 @@ func (c Change) Unsent(amount Kobo) Change {
 		}
 	}
 	c.Returns = slices.DeleteFunc(c.Returns, func(r Return) bool { return r.Amount == 0 })
-	c.News = slices.DeleteFunc(c.News, func(n News) bool { return n.Kind == NewsReturning && n.Amount == 0 })
+	c.News = slices.DeleteFunc(c.News, func(n News) bool { return c.promises(n) && n.Amount == 0 })
 	return c
+}
+
+// promises says whether news tells a payer that money goes back, and nothing besides: while
+// their session is open a part that does is asked for anew.
+func (c Change) promises(n News) bool {
+	return n.Kind == NewsReturning || n.Kind == NewsTooLittle && !c.Session.Open()
 }
 
 // part holds money that is not all of it; more completes it, so that the account

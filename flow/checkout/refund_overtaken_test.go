@@ -329,3 +329,24 @@ func TestWhatWasTakenBackBeforeItsCreditIsPromisedToNobody(t *testing.T) {
 		})
 	}
 }
+
+// Nor is a part promised back that came in time, and that we heard of once its session was
+// over.
+func TestAPartThatWasTakenBackBeforeItsCreditIsPromisedToNobody(t *testing.T) {
+	t.Parallel()
+	for taken, told := range map[flow.Kobo]string{200_000: "session_over taken_back", 80_000: "returning taken_back"} {
+		each(t, func(w *world) {
+			session := w.payingUnder(func(p *flow.Policy) { p.Underpayment = "refund" })
+			a, at := w.attempts(session.ID)[0], w.clock()
+			w.later(2 * time.Hour)
+			w.must(w.tell(reversal("R1", "T1", a, taken, at), said(flow.Credit, "T1", a, 200_000, at)))
+			w.rest()
+			if read := w.lastRead(2); read != told {
+				w.t.Errorf("of ₦2,000, of which the bank took %d kobo, the payer read %q", taken, read)
+			}
+			if taken < 200_000 {
+				w.tells(session.ID, "The chat hears that less came than was asked for, and goes back (₦1,200).")
+			}
+		})
+	}
+}
