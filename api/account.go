@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"log/slog"
 	"net/http"
 
@@ -142,11 +141,7 @@ func (c *call) audit(env flow.Environment, action, subject, told string) error {
 // kept that it was refused.
 func (c *call) do(r Route) error {
 	err := r.do(c.server, c)
-	refusal, typed := errors.AsType[*flow.Error](err)
-	if !typed || c.kept.Action == "" {
-		return err
-	}
-	if kept := c.server.cfg.Accounts.NotDone(c.ctx, c.kept, refusal); kept != nil {
+	if kept := c.server.cfg.Accounts.NotDone(c.ctx, c.kept, err); kept != nil {
 		c.server.cfg.Log.LogAttrs(c.ctx, slog.LevelError, "it is not kept that a call was refused", slog.String("action", c.kept.Action),
 			slog.String("subject", c.kept.Subject), slog.String("error", kept.Error()))
 	}

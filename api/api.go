@@ -239,11 +239,10 @@ func (s *Server) handle(r Route) fiber.Handler {
 				return err
 			}
 		}
-		do := func() error { return one.do(r) }
 		if r.takesKey() && !r.Own {
-			return s.onceOnly(one, do)
+			return one.onceOnly(r)
 		}
-		return do()
+		return one.do(r)
 	}
 }
 

@@ -18,16 +18,16 @@ func (r Route) takesKey() bool {
 // onceOnly runs a route that brings an Idempotency-Key once: the same request
 // again gets the same answer. Routes that keep their answer in the transaction
 // of their effect do it themselves and are not run by it.
-func (*Server) onceOnly(c *call, do func() error) error {
+func (c *call) onceOnly(r Route) error {
 	once, err := c.once(nil)
 	if err != nil || once.Key == "" {
 		if err == nil {
-			err = do()
+			err = c.do(r)
 		}
 		return err
 	}
 	a, err := c.service.Once(c.ctx, once, func() (checkout.Answer, error) {
-		if err := do(); err != nil {
+		if err := c.do(r); err != nil {
 			if a, final := c.refused(err); c.began && final {
 				return a, nil
 			}

@@ -36,12 +36,9 @@ func (d *deciding) stands(co Checkout, p Payment) {
 	var key string
 	args := d.extra(co, News{Payment: &p, Amount: p.Unapplied})
 	switch {
-	case p.apart() && p.Reversed > 0:
+	case p.apart() && p.Reversed > 0, p.Reversed == p.Amount && p.Applied == 0 && co.Session.Status == SessionPaid: // which was paid without it
 		d.gone(co, p.Reversed)
 		d.cameBack(co, p)
-		return
-	case p.Reversed == p.Amount && p.Applied == 0 && co.Session.Status == SessionPaid: // which was paid without it
-		d.gone(co, p.Reversed)
 		return
 	case p.Reversed == p.Amount:
 		args["amount"] = p.Reversed.Naira()

@@ -117,8 +117,6 @@ var whileWaiting = []IntentKind{MeansMethod, MeansPaid, MeansMedia, MeansMoney, 
 
 // besides says whether a person is waited for about another payment than the one that
 // is spoken of: about this one the bot answers.
-func (d *deciding) besides() bool { return d.chat.besides() }
-
 func (c Chat) besides() bool {
 	return c.Desk.State == DeskWaiting && c.Desk.About != "" && c.Desk.About != c.Focus
 }
@@ -142,7 +140,7 @@ func (d *deciding) person(why string) {
 
 // call asks for a person about a session, and says whether none was there or on the way.
 func (d *deciding) call(why string, about SessionID) bool {
-	if d.besides() && (about == d.chat.Focus || d.chat.NobodyCame()) { // one person at a time has a chat: asked anew, or nobody came
+	if d.chat.besides() && (about == d.chat.Focus || d.chat.NobodyCame()) { // one person at a time has a chat: asked anew, or nobody came
 		d.chat.Desk, d.chat.Flag = Desk{}, "" // which told of the one before
 	}
 	next, ok := d.chat.Desk.move(deskCall, d.turn.Now)
@@ -265,7 +263,7 @@ func (d *deciding) deskTimer() {
 		}
 	case desk.Over:
 		d.release("it was given back")
-	case d.besides(): // the bot answers already, and whoever is waited for may still come
+	case d.chat.besides(): // the bot answers already, and whoever is waited for may still come
 		d.why = "nobody has come, and the payer speaks of another payment"
 		d.chat.Desk.Due = 0
 	case hush: // nobody waits for the bot to say that it is back

@@ -151,7 +151,7 @@ func (d *deciding) hear(in Intent) {
 	case flood:
 	case in.Kind == MeansCode: // while a person has the chat it is opened in silence: its money must be told of
 		d.code()
-	case d.chat.Desk.State != DeskBot && !d.besides():
+	case d.chat.Desk.State != DeskBot && !d.chat.besides():
 		d.atDesk(t, in, confirming)
 	case in.Kind == MeansHuman && ok:
 		d.person("asks for a person")

@@ -145,7 +145,7 @@ func (d *deciding) mayRemind(t *Talk, co Checkout) bool {
 	switch {
 	case d.chat.Stopped:
 		d.why = "no reminder: the payer said STOP"
-	case d.chat.Desk.State != DeskBot && (!d.besides() || t.Session == d.chat.Desk.About):
+	case d.chat.Desk.State != DeskBot && (!d.chat.besides() || t.Session == d.chat.Desk.About):
 		d.why = "no reminder: a person has the chat, or is waited for"
 	case t.Reminded >= maxReminders:
 		d.why = "no reminder: there were enough"

@@ -209,11 +209,14 @@ type MatchesRecord struct {
 	DateOfBirth *string `json:"dateOfBirth"`
 }
 
+// Expires is until when the outcome can be read.
+func (v Verification) Expires() time.Time { return v.CreatedAt.Add(VerificationKept) }
+
 // RecordVerification makes the record of a verification.
 func RecordVerification(v Verification, around Surroundings) VerificationRecord {
 	return VerificationRecord{
 		ID: v.ID, Type: v.Type, Status: v.Status, NumberMasked: v.Mask, Purpose: v.Purpose, Reason: OrNull(v.Reason),
-		Livemode: around.Live, CreatedAt: Stamp(v.CreatedAt), CompletedAt: StampOrNull(v.DoneAt), ExpiresAt: Stamp(v.CreatedAt.Add(VerificationKept)),
+		Livemode: around.Live, CreatedAt: Stamp(v.CreatedAt), CompletedAt: StampOrNull(v.DoneAt), ExpiresAt: Stamp(v.Expires()),
 		Matches: MatchesRecord{
 			FirstName: OrNull(v.Matches.FirstName), LastName: OrNull(v.Matches.LastName),
 			DateOfBirth: OrNull(v.Matches.DateOfBirth),

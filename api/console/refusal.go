@@ -1,7 +1,6 @@
 package console
 
 import (
-	"errors"
 	"log/slog"
 
 	"till/flow"
@@ -11,13 +10,9 @@ import (
 // it was kept as done beforehand, it is kept that it was not.
 func (v *visit) refused(err error) int {
 	status := v.console.cfg.Refused(v.http, err)
-	own, typed := errors.AsType[*flow.Error](err)
-	if !typed || v.kept.Action == "" {
-		return status
-	}
 	row := v.kept
 	v.kept = flow.Audited{}
-	if err := v.console.cfg.Accounts.NotDone(v.ctx, row, own); err != nil {
+	if err := v.console.cfg.Accounts.NotDone(v.ctx, row, err); err != nil {
 		v.console.cfg.Log.LogAttrs(v.ctx, slog.LevelError, "it is not kept that something was refused", slog.String("person", v.who.Person), slog.String("action", row.Action),
 			slog.String("subject", row.Subject), slog.String("error", err.Error()))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"time"
 
@@ -238,9 +239,10 @@ func (a *Accounts) Audit(ctx context.Context, row flow.Audited, reasoned bool) e
 }
 
 // NotDone keeps of what Audit kept beforehand that it was refused, and why. What failed
-// otherwise may be done, and is left as it stands.
-func (a *Accounts) NotDone(ctx context.Context, row flow.Audited, refusal *flow.Error) error {
-	if refusal.Code == flow.CodeInternal || refusal.Code == flow.CodeStorage {
+// otherwise may be done, and is left as it stands; so is a zero row, for what nobody kept.
+func (a *Accounts) NotDone(ctx context.Context, row flow.Audited, err error) error {
+	refusal, refused := errors.AsType[*flow.Error](err)
+	if row.Action == "" || !refused || refusal.Code == flow.CodeInternal || refusal.Code == flow.CodeStorage {
 		return nil
 	}
 	why := []rune(refusal.Message)

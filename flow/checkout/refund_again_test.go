@@ -28,6 +28,18 @@ func (w *world) lateRefused() (flow.Session, flow.Payment, flow.Refund) {
 	return session, p, w.refuses(session.ID, 1)
 }
 
+// stuckPart is a session of which a part of ₦2,000 goes back by its policy, and was
+// refused by the bank once: from now on the bank would send it.
+func (w *world) stuckPart() (flow.Session, flow.Payment) {
+	w.t.Helper()
+	w.weather(rail.Conditions{Refunds: rail.FateFail})
+	session := w.payingUnder(func(p *flow.Policy) { p.Underpayment = "refund" })
+	part := w.comes(session.ID, 200_000)
+	w.refuses(session.ID, 1)
+	w.weather(rail.Conditions{})
+	return session, part
+}
+
 // refuses waits until the one refund of a session was refused so many times.
 func (w *world) refuses(id flow.SessionID, times int) flow.Refund {
 	w.t.Helper()
@@ -197,11 +209,7 @@ func TestWhatIsSentAgainByItselfArrives(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		session := w.payingUnder(func(p *flow.Policy) { p.Underpayment = "refund" })
-		part := w.comes(session.ID, 200_000)
-		w.refuses(session.ID, 1)
-		w.weather(rail.Conditions{})
+		session, part := w.stuckPart()
 		// The payer pays the whole of it meanwhile: the part is still theirs.
 		w.pay(session.ID, 500_000, false)
 		w.until("it is paid", func() bool { return w.read(session.ID).Status == flow.SessionPaid })

@@ -225,11 +225,7 @@ func TestARefundOfAChargeIsOfNoPartThatGoesBackByPolicy(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {
 		t := w.t
-		w.weather(rail.Conditions{Refunds: rail.FateFail})
-		session := w.payingUnder(func(p *flow.Policy) { p.Underpayment = "refund" })
-		part := w.comes(session.ID, 200_000)
-		w.refuses(session.ID, 1)
-		w.weather(rail.Conditions{})
+		session, part := w.stuckPart()
 		whole := w.comes(session.ID, 500_000)
 		session = w.read(session.ID)
 		var made checkout.Made

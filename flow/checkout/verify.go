@@ -277,8 +277,7 @@ func (v *Verifications) end(ctx context.Context, one flow.Verification) error {
 // exist, nor one that is to be forgotten.
 func (v *Verifications) Verification(ctx context.Context, project flow.ProjectID, id flow.VerificationID) (flow.Verification, error) {
 	one, err := v.s.cfg.DB.Verification(ctx, id)
-	over := v.s.cfg.Now().Sub(one.CreatedAt) >= flow.VerificationKept
-	if notFound(err) || err == nil && (one.Project != project || over) {
+	if notFound(err) || err == nil && (one.Project != project || !v.s.cfg.Now().Before(one.Expires())) {
 		return flow.Verification{}, flow.Refuse(flow.CodeNotFound, "There is no such verification.")
 	}
 	return one, err
