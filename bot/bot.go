@@ -170,7 +170,7 @@ const maxSign = 16
 // small says whether words under a picture say less than the picture.
 func small(k flow.IntentKind) bool {
 	return slices.Contains([]flow.IntentKind{
-		flow.MeansNothing, flow.MeansMenu, flow.MeansThanks, flow.MeansWait, flow.MeansYes, flow.MeansNo, flow.MeansResume, flow.MeansReceipt,
+		flow.MeansNothing, flow.MeansMenu, flow.MeansThanks, flow.MeansWait, flow.MeansTerms, flow.MeansYes, flow.MeansNo, flow.MeansResume, flow.MeansReceipt,
 	}, k)
 }
 

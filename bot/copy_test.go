@@ -106,7 +106,7 @@ func spelt(t *testing.T, lang flow.Lang, key, text string) {
 var asking = []string{
 	"summary", "method_unavailable", "method_down", "declined", "switch", "not_understood_choose", "not_understood_wait", "nothing_yet_choose",
 	"lapsed", "pick_bank", "transfer_how", "ussd_how", "card_how", "part_paid", "bank_not_listed", "did_you_mean", "nudge", "reminder", "sent_back",
-	"cancel_confirm", "parked", "not_understood_again", "no_rush",
+	"cancel_confirm", "parked", "not_understood_again", "no_rush", "terms",
 }
 
 func TestPackNamesMerchantAndAmount(t *testing.T) {

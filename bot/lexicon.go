@@ -82,12 +82,12 @@ var (
 	wholeKinds = []flow.IntentKind{flow.MeansStop, flow.MeansResume}
 	isKinds    = []flow.IntentKind{
 		flow.MeansHuman, flow.MeansConfirm, flow.MeansCancel, flow.MeansMenu, flow.MeansLanguage, flow.MeansBack, flow.MeansReceipt, flow.MeansWho,
-		flow.MeansMoney, flow.MeansYes, flow.MeansNo, flow.MeansPaid, flow.MeansAgain, flow.MeansOther, flow.MeansThanks, flow.MeansWait,
+		flow.MeansMoney, flow.MeansYes, flow.MeansNo, flow.MeansPaid, flow.MeansAgain, flow.MeansOther, flow.MeansThanks, flow.MeansWait, flow.MeansTerms,
 	}
 	// hasKinds are in the order in which a sentence is read.
-	hasKinds = []flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansWho, flow.MeansReceipt, flow.MeansPaid, flow.MeansAbuse}
+	hasKinds = []flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansWho, flow.MeansReceipt, flow.MeansPaid, flow.MeansTerms, flow.MeansAbuse}
 	// hintKinds are the same, of a guess: none of them opens, ends or confirms anything.
-	hintKinds = []flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansPaid, flow.MeansOther, flow.MeansWho, flow.MeansWait, flow.MeansMenu}
+	hintKinds = []flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansPaid, flow.MeansOther, flow.MeansWho, flow.MeansTerms, flow.MeansWait, flow.MeansMenu}
 )
 
 // vocabulary is the lexicon that is built in. It never changes; a test reads every

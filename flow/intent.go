@@ -19,6 +19,7 @@ const (
 	MeansReceipt  IntentKind = "receipt"  // the receipt once more
 	MeansWho      IntentKind = "who"      // who is this, wrong number, scam?
 	MeansMoney    IntentKind = "money"    // refund, where is my money, not received
+	MeansTerms    IntentKind = "terms"    // in parts, by somebody else, at what charge: what holds for this payment
 	MeansMethod   IntentKind = "method"   // a method by digit or word
 	MeansMaybe    IntentKind = "maybe"    // what is perhaps the name of Method: to be asked about
 	MeansYes      IntentKind = "yes"      // to "did you mean"

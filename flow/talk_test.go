@@ -104,6 +104,7 @@ func intents() []flow.Intent {
 		{Kind: flow.MeansNo},
 		{Kind: flow.MeansThanks},
 		{Kind: flow.MeansWait},
+		{Kind: flow.MeansTerms},
 		{Kind: flow.MeansAbuse},
 		{Kind: flow.MeansUnread},
 		{Kind: flow.MeansCall},

@@ -72,7 +72,7 @@ func (d *deciding) closed(t Talk, co Checkout, in Intent) {
 // on when the answer is there.
 func (d *deciding) hold(t *Talk, in Intent) {
 	d.why = "an answer of the bank is on its way: decided on afterwards"
-	if keep := in; !slices.Contains([]IntentKind{MeansMenu, MeansAgain, MeansThanks, MeansWait, MeansAbuse, MeansYes, MeansNo}, in.Kind) {
+	if keep := in; !slices.Contains([]IntentKind{MeansMenu, MeansAgain, MeansThanks, MeansWait, MeansTerms, MeansAbuse, MeansYes, MeansNo}, in.Kind) {
 		keep.Text = ""
 		t.Held = &keep
 	}
@@ -152,7 +152,7 @@ func (d *deciding) who(co Checkout) {
 
 // wish decides on what a payer wants of a talk that is not waiting for a bank.
 func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
-	if t.State == Review && slices.Contains([]IntentKind{MeansMethod, MeansMaybe, MeansBank, MeansAgain, MeansOther, MeansMenu, MeansWait, MeansCancel, MeansConfirm}, in.Kind) {
+	if t.State == Review && slices.Contains([]IntentKind{MeansMethod, MeansMaybe, MeansBank, MeansAgain, MeansOther, MeansMenu, MeansWait, MeansTerms, MeansCancel, MeansConfirm}, in.Kind) {
 		d.why = "somebody looks at the money"
 		d.show(*t, co)
 		return
@@ -192,6 +192,8 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 		d.say("welcome", nil)
 	case MeansWait:
 		d.wait(*t, co)
+	case MeansTerms:
+		d.terms(*t, co)
 	case MeansUnread:
 		d.unread(t, co)
 	case MeansNothing, MeansAbuse,
@@ -203,18 +205,42 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 // wait decides on a payer who is not ready yet: they hear how much time there is.
 func (d *deciding) wait(t Talk, co Checkout) {
 	d.why = "asks for time"
-	var until time.Time
-	switch a, ok := co.attempt(t.Attempt); {
-	case t.State == Choosing, t.State == PickingBank:
-		until = co.Session.ExpiresAt
-	case slices.Contains(awaiting, t.State) && ok && a.payable(co.Session, d.turn.Now):
-		until = a.ExpiresAt
-	}
+	until := d.until(t, co)
 	if !until.After(d.turn.Now) {
 		d.show(t, co)
 		return
 	}
 	d.say("no_rush", merge(about(co), map[string]string{"until": Stamp(until)}))
+}
+
+// until is when what the payer sees ends, no time where they see nothing to pay by.
+func (d *deciding) until(t Talk, co Checkout) time.Time {
+	switch a, ok := co.attempt(t.Attempt); {
+	case t.State == Choosing, t.State == PickingBank:
+		return co.Session.ExpiresAt
+	case slices.Contains(awaiting, t.State) && ok && a.payable(co.Session, d.turn.Now):
+		return a.ExpiresAt
+	}
+	return time.Time{}
+}
+
+// terms decides on a payer who asks whether it may be paid in parts or by somebody
+// else, and at what charge: they hear what holds for this payment, by its policy.
+// That less may be accepted is the merchant's to say.
+func (d *deciding) terms(t Talk, co Checkout) {
+	d.why = "asks what holds for this payment"
+	until := d.until(t, co)
+	if !until.After(d.turn.Now) {
+		until = co.Session.ExpiresAt
+	}
+	args := merge(about(co), map[string]string{"until": Stamp(until)})
+	switch co.Session.Policy.Underpayment {
+	case "hold":
+		args["parts"] = "yes"
+	case "refund":
+		args["once"] = "yes"
+	}
+	d.say("terms", args)
 }
 
 // receiptOf decides on a payer who wants a receipt while this payment is not paid:

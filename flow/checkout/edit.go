@@ -78,7 +78,7 @@ func (w *saving) consumed(heard store.Line, t flow.Turn) (bool, error) {
 	case t.Heard.Kind == flow.MeansCode:
 		return w.opened(heard, t.ByCode)
 	}
-	return !slices.Contains([]flow.IntentKind{flow.MeansNothing, flow.MeansMaybe, flow.MeansThanks, flow.MeansWait, flow.MeansMenu}, t.Heard.Kind), nil
+	return !slices.Contains([]flow.IntentKind{flow.MeansNothing, flow.MeansMaybe, flow.MeansThanks, flow.MeansWait, flow.MeansTerms, flow.MeansMenu}, t.Heard.Kind), nil
 }
 
 // opened says whether an entry code led to a session that can still come to

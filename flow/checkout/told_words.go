@@ -98,6 +98,8 @@ func heardTold(in flow.Intent) string {
 		return "asks who this is"
 	case flow.MeansMoney:
 		return "asks where the money is"
+	case flow.MeansTerms:
+		return "asks what holds for this payment"
 	case flow.MeansMethod:
 		return "chooses " + methodTold(in.Method)
 	case flow.MeansMaybe:
