@@ -94,3 +94,44 @@ func (d *deciding) ask(t *Talk, then Then) {
 
 // pollAfter are the waits after a claim at which the bank is asked again.
 var pollAfter = [...]time.Duration{time.Minute, 3 * time.Minute, 10 * time.Minute}
+
+// wait decides on a payer who is not ready yet: they hear how much time there is.
+func (d *deciding) wait(t Talk, co Checkout) {
+	d.why = "asks for time"
+	until := d.until(t, co)
+	if !until.After(d.turn.Now) {
+		d.show(t, co)
+		return
+	}
+	d.say("no_rush", merge(about(co), map[string]string{"until": Stamp(until)}))
+}
+
+// until is when what the payer sees ends, no time where they see nothing to pay by.
+func (d *deciding) until(t Talk, co Checkout) time.Time {
+	switch a, ok := co.attempt(t.Attempt); {
+	case t.State == Choosing, t.State == PickingBank:
+		return co.Session.ExpiresAt
+	case slices.Contains(awaiting, t.State) && ok && a.payable(co.Session, d.turn.Now):
+		return a.ExpiresAt
+	}
+	return time.Time{}
+}
+
+// terms decides on a payer who asks whether it may be paid in parts or by somebody
+// else, and at what charge: they hear what holds for this payment, by its policy.
+// That less may be accepted is the merchant's to say.
+func (d *deciding) terms(t Talk, co Checkout) {
+	d.why = "asks what holds for this payment"
+	until := d.until(t, co)
+	if !until.After(d.turn.Now) {
+		until = co.Session.ExpiresAt
+	}
+	args := merge(about(co), map[string]string{"until": Stamp(until)})
+	switch co.Session.Policy.Underpayment {
+	case "hold":
+		args["parts"] = "yes"
+	case "refund":
+		args["once"] = "yes"
+	}
+	d.say("terms", args)
+}
