@@ -56,8 +56,11 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 		in.Kind = m.kind
 		return in
 	case len(plain) == 0:
-		if thumbs(text) {
+		switch {
+		case thumbs(text):
 			in.Kind = flow.MeansThanks
+		case strings.ContainsAny(folded, "?？"): // "??", where nothing came for a while
+			in.Kind = flow.MeansMenu
 		}
 		return in
 	case len(plain) > maxSentence:
