@@ -105,7 +105,7 @@ func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
 	case in.Kind == MeansLanguage: // who reads no English may be waiting for that
 		d.language(in.Lang)
 	case t.Session == "":
-	case slices.Contains(whileWaiting, in.Kind), in.Kind == MeansBank && (t.State == PickingBank || t.State == AwaitUSSD):
+	case slices.Contains(whileWaiting, in.Kind), in.Kind == MeansTerms && !in.Guess, in.Kind == MeansBank && (t.State == PickingBank || t.State == AwaitUSSD):
 		d.focused(t, in, confirming)
 		d.why += " (a person is waited for)"
 	}
