@@ -47,11 +47,18 @@ type lexicon struct {
 	heads   map[string]bool // first words of secrets, perhaps and spared
 	long    []string        // names of one word that are long enough to be known by a slip
 	firm    []string        // words that a slip of the finger must not turn into a method
+	slips   map[int][]slip  // what is known with a slip of the finger in it, by how many words it has
+}
+
+// slip is a phrase that is known with a slip of the finger in one of its words.
+type slip struct {
+	words []string
+	meaning
 }
 
 // cue is a phrase that says what a sentence is about.
 type cue struct {
-	phrase string
+	phrase string // with a space around each word, as the line of a sentence is
 	kind   flow.IntentKind
 }
 
@@ -117,7 +124,7 @@ func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 	l := &lexicon{
 		whole: map[string]meaning{}, is: map[string]meaning{}, numbers: map[string]int{}, lead: map[string]bool{}, tail: map[string]bool{}, polite: map[string]bool{},
 		ask: map[string]bool{}, not: map[string]bool{}, unsure: map[string]bool{}, secrets: map[string]bool{}, letters: map[string]bool{},
-		perhaps: map[string]bool{}, spared: map[string]bool{}, usual: map[string]bool{}, heads: map[string]bool{},
+		perhaps: map[string]bool{}, spared: map[string]bool{}, usual: map[string]bool{}, heads: map[string]bool{}, slips: map[int][]slip{},
 	}
 	for _, lang := range flow.Langs() {
 		var list wordList
@@ -141,10 +148,10 @@ func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 	}
 	for i, c := range l.hint {
 		if c.kind == flow.MeansMenu && (sentence{lexicon: l, words: strings.Fields(c.phrase)}).any(l.not) {
-			return nil, fmt.Errorf("%q turns a sentence around, and hints at nothing", c.phrase)
+			return nil, fmt.Errorf("%q turns a sentence around, and hints at nothing", strings.TrimSpace(c.phrase))
 		}
 		if slices.ContainsFunc(l.hint[:i], func(o cue) bool { return o.phrase == c.phrase }) {
-			return nil, fmt.Errorf("%q is a hint twice", c.phrase)
+			return nil, fmt.Errorf("%q is a hint twice", strings.TrimSpace(c.phrase))
 		}
 	}
 	for _, list := range []map[string]bool{l.secrets, l.perhaps, l.spared} {
@@ -156,6 +163,12 @@ func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 	for phrase := range l.letters {
 		if len(phrase) >= minLongName && !strings.Contains(phrase, " ") {
 			l.long = append(l.long, phrase)
+		}
+	}
+	for phrase, m := range l.is {
+		if m.kind == flow.MeansMethod || m.kind == flow.MeansPaid {
+			words := strings.Fields(phrase)
+			l.slips[len(words)] = append(l.slips[len(words)], slip{words: words, meaning: m})
 		}
 	}
 	l.harden()
@@ -216,7 +229,7 @@ func cues(into *[]cue, kinds []flow.IntentKind, lists map[string][]string) error
 			return fmt.Errorf("nothing in a sentence means %q", name)
 		}
 		for _, phrase := range phrases {
-			*into = append(*into, cue{phrase: key(phrase), kind: kind})
+			*into = append(*into, cue{phrase: " " + key(phrase) + " ", kind: kind})
 		}
 	}
 	return nil

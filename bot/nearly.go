@@ -27,14 +27,14 @@ func (s sentence) nearly() (meaning, bool) {
 			if from >= to || to-from > maxPhrase {
 				continue
 			}
-			for phrase, m := range s.is {
-				switch {
-				case m.kind == flow.MeansMethod:
+			for _, p := range s.slips[to-from] {
+				m := p.meaning
+				if m.kind == flow.MeansMethod {
 					m = meaning{kind: flow.MeansMaybe, method: m.method}
-				case m.kind != flow.MeansPaid || unsure:
+				} else if unsure {
 					continue
 				}
-				if !slices.Contains(found, m) && s.oneOff(s.words[from:to], phrase) {
+				if !slices.Contains(found, m) && s.oneOff(s.words[from:to], p.words) {
 					found = append(found, m)
 				}
 			}
@@ -46,14 +46,11 @@ func (s sentence) nearly() (meaning, bool) {
 	return found[0], true
 }
 
-// oneOff says whether words are those of a phrase but for one slip in one of
-// them.
-func (s sentence) oneOff(words []string, phrase string) bool {
-	if strings.Count(phrase, " ")+1 != len(words) {
-		return false
-	}
+// oneOff says whether words are those of a phrase of as many but for one slip in one
+// of them.
+func (s sentence) oneOff(words, phrase []string) bool {
 	slips := 0
-	for i, want := range strings.Fields(phrase) {
+	for i, want := range phrase {
 		if words[i] == want {
 			continue
 		}

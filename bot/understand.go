@@ -180,7 +180,7 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 		return flow.MeansNothing, false
 	}
 	for _, c := range s.hint {
-		if strings.Contains(s.line, " "+c.phrase+" ") && (c.kind != flow.MeansMenu && c.kind != flow.MeansWait || !s.any(s.not)) { // "I do not want to pay"
+		if strings.Contains(s.line, c.phrase) && (c.kind != flow.MeansMenu && c.kind != flow.MeansWait || !s.any(s.not)) { // "I do not want to pay"
 			return c.kind, true
 		}
 	}
@@ -195,13 +195,13 @@ func global(k flow.IntentKind) bool {
 // about finds the first cue of a sentence, by the order of the kinds.
 func (s sentence) about() (flow.IntentKind, bool) {
 	for _, c := range s.has {
-		if !strings.Contains(s.line, " "+c.phrase+" ") {
+		if !strings.Contains(s.line, c.phrase) {
 			continue
 		}
 		if c.kind == flow.MeansPaid && (s.asks || s.any(s.not) || s.any(s.unsure)) {
 			continue // "I have not paid", "when I have paid"
 		}
-		if c.kind == flow.MeansHuman && strings.Contains(s.line, " our "+c.phrase+" ") {
+		if c.kind == flow.MeansHuman && strings.Contains(s.line, " our"+c.phrase) {
 			continue // of an alert: "call our customer care on 0700 …"
 		}
 		return c.kind, true
