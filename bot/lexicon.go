@@ -44,6 +44,7 @@ type lexicon struct {
 	perhaps map[string]bool // such a name only where a code stands right beside it
 	spared  map[string]bool // what begins with such a name and is none
 	usual   map[string]bool // what is said of a password and is none
+	alert   map[string]bool // what a bank's message of a transfer says, which payers paste
 	heads   map[string]bool // first words of secrets, perhaps and spared
 	long    []string        // names of one word that are long enough to be known by a slip
 	firm    []string        // words that a slip of the finger must not turn into a method
@@ -77,6 +78,7 @@ type wordList struct {
 	Perhaps []string            `toml:"perhaps"`
 	Spared  []string            `toml:"spared"`
 	Usual   []string            `toml:"usual"`
+	Alert   []string            `toml:"alert"`
 	Numbers map[string][]string `toml:"numbers"`
 	Whole   map[string][]string `toml:"whole"`
 	Is      map[string][]string `toml:"is"`
@@ -124,7 +126,7 @@ func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 	l := &lexicon{
 		whole: map[string]meaning{}, is: map[string]meaning{}, numbers: map[string]int{}, lead: map[string]bool{}, tail: map[string]bool{}, polite: map[string]bool{},
 		ask: map[string]bool{}, not: map[string]bool{}, unsure: map[string]bool{}, secrets: map[string]bool{}, letters: map[string]bool{},
-		perhaps: map[string]bool{}, spared: map[string]bool{}, usual: map[string]bool{}, heads: map[string]bool{}, slips: map[int][]slip{},
+		perhaps: map[string]bool{}, spared: map[string]bool{}, usual: map[string]bool{}, alert: map[string]bool{}, heads: map[string]bool{}, slips: map[int][]slip{},
 	}
 	for _, lang := range flow.Langs() {
 		var list wordList
@@ -192,6 +194,7 @@ func (l *lexicon) add(lang flow.Lang, list wordList) error {
 		{l.perhaps, list.Perhaps},
 		{l.spared, list.Spared},
 		{l.usual, list.Usual},
+		{l.alert, list.Alert},
 	} {
 		for _, phrase := range group.from {
 			group.into[key(phrase)] = true

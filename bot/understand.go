@@ -57,8 +57,10 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 		return in
 	case len(plain) == 0:
 		switch {
-		case thumbs(text):
+		case signs(text, "👍👌🙏❤😊🤝💯👏🙌☺😀😁🥰"):
 			in.Kind = flow.MeansThanks
+		case signs(text, "✅☑✔"):
+			in.Kind, in.Guess = flow.MeansPaid, true
 		case strings.ContainsAny(folded, "?？"): // "??", where nothing came for a while
 			in.Kind = flow.MeansMenu
 		}
@@ -100,12 +102,12 @@ const (
 	maxSentence = 60
 )
 
-// thumbs says whether a message without words is one that agrees or thanks.
-func thumbs(text string) bool {
+// signs says whether a message without words is made of some signs.
+func signs(text, of string) bool {
 	seen := false
 	for _, r := range text {
 		switch {
-		case strings.ContainsRune("👍👌🙏❤😊🤝💯👏🙌☺😀😁🥰", r):
+		case strings.ContainsRune(of, r):
 			seen = true
 		case unicode.IsSpace(r), unicode.Is(unicode.M, r), unicode.Is(unicode.C, r), unicode.Is(unicode.Sk, r):
 			// what colours a sign, or joins two
@@ -171,18 +173,30 @@ func (s sentence) read() answer {
 	return answer{meaning: meaning{kind: kind}, guess: found}
 }
 
-// guess is what a short sentence is most likely about that says nothing exactly.
-// It is only answered with where things stand, by asking the bank, with the other
-// ways to pay or with a person: whoever is misread has lost nothing, and whoever is
-// not did not have to learn our words.
+// guess is what a short sentence is most likely about that says nothing exactly, and
+// what a bank's message of a transfer is, however long. It is only answered with where
+// things stand, by asking the bank, with the other ways to pay or with a person: whoever
+// is misread has lost nothing, and whoever is not did not have to learn our words.
 func (s sentence) guess() (flow.IntentKind, bool) {
-	if len(s.words) > maxAnswer {
+	alert := s.any(s.alert)
+	if len(s.words) > maxAnswer && !alert {
 		return flow.MeansNothing, false
 	}
+	var found cue
 	for _, c := range s.hint {
-		if strings.Contains(s.line, c.phrase) && (c.kind != flow.MeansMenu && c.kind != flow.MeansWait || !s.any(s.not)) { // "I do not want to pay"
-			return c.kind, true
+		switch {
+		case !strings.Contains(s.line, c.phrase),
+			alert && c.kind != flow.MeansMoney && c.kind != flow.MeansOther,        // it failed, or was reversed
+			(c.kind == flow.MeansMenu || c.kind == flow.MeansWait) && s.any(s.not): // "I do not want to pay"
+		case found.phrase == "", strings.Contains(c.phrase, found.phrase): // "pay for my order" says more than "my order"
+			found = c
 		}
+	}
+	switch {
+	case found.phrase != "":
+		return found.kind, true
+	case alert:
+		return flow.MeansPaid, true
 	}
 	return flow.MeansNothing, false
 }
