@@ -28,6 +28,7 @@ type books struct {
 	capped   bool                         // more was held for it once than it asks for, when it was over
 	came     flow.Kobo
 	gone     flow.Kobo // taken back by the bank
+	early    flow.Kobo // taken back of what comes now before it was heard of
 	now      time.Time
 	n        int
 }
@@ -246,7 +247,23 @@ func (b *books) money(t *rapid.T) {
 	if c.Payment == nil || c.Payment.Amount != amount || !slices.Contains(outcomes, c.Payment.Match) || len(c.Facts) != 1 || len(c.News) != 1 {
 		t.Fatalf("money has no single outcome: %+v", c)
 	}
+	if b.early = 0; rapid.IntRange(0, 4).Draw(t, "taken before, of five") == 0 {
+		b.early = rapid.SampledFrom([]flow.Kobo{amount, max(amount/2, 1)}).Draw(t, "taken before")
+		c = c.Unsent(b.early)
+		back := flow.TakenBack{RailTransactionID: fmt.Sprint("back-", b.n), Amount: b.early}
+		c = c.Then(flow.TakeBack(*c.Session, flow.Asking(b.changed(c.Attempts)), *c.Payment, c.Postings, back))
+	}
 	b.keep(t, c)
+	b.early = 0
+}
+
+// changed are the attempts as they are once some of them changed.
+func (b *books) changed(by []flow.Attempt) []flow.Attempt {
+	list := slices.Clone(b.attempts)
+	for _, a := range by {
+		list[slices.IndexFunc(list, func(x flow.Attempt) bool { return x.ID == a.ID })] = a
+	}
+	return list
 }
 
 // known is what is known when something is decided about an attempt's money.

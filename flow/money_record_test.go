@@ -38,7 +38,7 @@ func (b *books) recorded(t *rapid.T) {
 // there of its payments, which were so before. What goes back by policy as it could
 // not before is sent again, and is none of it.
 func (b *books) told(t *rapid.T, news flow.News, were []flow.Payment) {
-	beyond, mixed := -b.session.AmountPaid, false
+	beyond, mixed, gone := -b.session.AmountPaid, false, flow.Kobo(0)
 	for _, p := range b.payments {
 		if !p.Counts() || p.Match == flow.Partial && p.Applied+p.Fee == 0 && b.session.Policy.Underpayment == "refund" {
 			continue
@@ -47,9 +47,11 @@ func (b *books) told(t *rapid.T, news flow.News, were []flow.Payment) {
 		if i := slices.IndexFunc(were, func(q flow.Payment) bool { return q.ID == p.ID }); i >= 0 {
 			beyond -= min(were[i].Refunded+were[i].Reversed, p.Amount)
 			mixed = mixed || were[i].Refunded > 0 && p.Resolution != flow.Unresolved
+		} else { // it came now, and the bank has some of it already
+			gone = min(b.early, p.Amount-p.Applied)
 		}
 	}
-	if news.Kind != flow.NewsPaid || news.Extra != beyond || slices.Contains(b.session.Exceptions, flow.Overpaid) != (beyond > 0) {
+	if news.Kind != flow.NewsPaid || news.Extra != beyond-gone || slices.Contains(b.session.Exceptions, flow.Overpaid) != (beyond > 0) {
 		t.Fatalf("%d more came than was asked for, and told is %+v of %+v", beyond, news, b.session)
 	}
 	r, want := flow.RecordCharge(b.session, b.attempts, b.payments, flow.Surroundings{}), ""

@@ -152,37 +152,39 @@ func sendBack(c Change, now time.Time) Change {
 	return c
 }
 
-// Unsent is a change that sends new money back, less an amount in kobo that the
-// bank has taken back already: that is set aside until its loss is booked. It is
-// decided about only where something still goes back, and its payer is promised that.
+// Unsent is a change that takes new money in, less an amount in kobo that the bank has
+// taken back already: of what is beside what its session is paid with that is sent to
+// nobody, nor told as here. It is set aside until its loss is booked.
 func (c Change) Unsent(amount Kobo) Change {
 	p := c.Payment
+	gone := min(amount, p.Unapplied+p.Refunded)
 	for i := range c.Returns {
 		if c.Returns[i].Payment != p.ID { // of what was held beside it the bank has taken nothing
 			continue
 		}
-		stays := min(c.Returns[i].Amount, amount)
-		amount -= stays
-		c.Returns[i].Amount -= stays
-		p.Refunded, p.Unapplied = p.Refunded-stays, p.Unapplied+stays
-		for j := range c.News {
-			if c.promises(c.News[j]) {
-				c.News[j].Amount -= stays
-			}
-		}
+		c.Returns[i].Amount -= gone
+		p.Refunded, p.Unapplied = p.Refunded-gone, p.Unapplied+gone
 		if c.Returns[i].Amount == 0 {
 			*p = p.resolved(Unresolved, Ruled{})
 		}
 	}
 	c.Returns = slices.DeleteFunc(c.Returns, func(r Return) bool { return r.Amount == 0 })
-	c.News = slices.DeleteFunc(c.News, func(n News) bool { return c.promises(n) && n.Amount == 0 })
+	for i := range c.News {
+		switch n := &c.News[i]; {
+		case n.Kind == NewsPaid:
+			n.Extra -= min(n.Extra, gone)
+		case c.keeps(*n):
+			n.Amount -= gone
+		}
+	}
+	c.News = slices.DeleteFunc(c.News, func(n News) bool { return c.keeps(n) && n.Amount == 0 })
 	return c
 }
 
-// promises says whether news tells a payer that money goes back, and nothing besides: while
-// their session is open a part that does is asked for anew.
-func (c Change) promises(n News) bool {
-	return n.Kind == NewsReturning || n.Kind == NewsTooLittle && !c.Session.Open()
+// keeps says whether news tells a payer that money is kept for them or goes back, and
+// nothing besides: while their session is open a part that does is asked for anew.
+func (c Change) keeps(n News) bool {
+	return slices.Contains([]NewsKind{NewsLate, NewsExtra, NewsReturning}, n.Kind) || n.Kind == NewsTooLittle && !c.Session.Open()
 }
 
 // part holds money that is not all of it; more completes it, so that the account

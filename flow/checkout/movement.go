@@ -264,7 +264,13 @@ func (w *saving) takenBefore(c flow.Change, attempts []flow.Attempt) (with flow.
 			asking = changed
 		}
 	}
-	c = c.Unsent(list[i].Amount)
+	all := *c.Payment
+	for _, b := range list { // in the order in which they are taken in
+		if b.Of(all) {
+			all.Reversed += b.Amount
+		}
+	}
+	c = c.Unsent(all.Reversed)
 	return c.Then(flow.TakeBack(session, asking, *c.Payment, c.Postings, list[i])), len(list) > 1, nil
 }
 

@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -328,6 +329,82 @@ func TestWhatWasTakenBackBeforeItsCreditIsPromisedToNobody(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Nor is it promised to anybody, or said to be safe, whatever such money came to, and
+// however often the bank took some of it.
+func TestWhatWasTakenBackBeforeItsCreditIsSaidToBeSafeToNobody(t *testing.T) {
+	t.Parallel()
+	refunding := func(p *flow.Policy) { p.LatePayment, p.Overpayment = "refund", "refund_excess" }
+	for name, c := range map[string]struct {
+		policy func(*flow.Policy)
+		wait   time.Duration
+		before flow.Kobo // came in time
+		amount flow.Kobo
+		taken  []flow.Kobo
+		told   string // the last of it
+		story  string
+	}{
+		"late":                 {func(*flow.Policy) {}, 2 * time.Hour, 0, 500_000, []flow.Kobo{500_000}, "session_over reversed", ""},
+		"some of late":         {func(*flow.Policy) {}, 2 * time.Hour, 0, 500_000, []flow.Kobo{200_000}, "paid_late reversed", "The chat hears that money came after the payment was over (₦3,000)."},
+		"late in two":          {refunding, 2 * time.Hour, 0, 500_000, []flow.Kobo{200_000, 300_000}, "session_over reversed reversed", ""},
+		"some of it in two":    {refunding, 2 * time.Hour, 0, 500_000, []flow.Kobo{100_000, 200_000}, "returning taken_back taken_back", "The chat hears that money that was set aside goes back (₦2,000)."},
+		"twice":                {func(*flow.Policy) {}, 0, 500_000, 500_000, []flow.Kobo{500_000}, "receipt taken_back", ""},
+		"some of twice":        {func(*flow.Policy) {}, 0, 500_000, 500_000, []flow.Kobo{200_000}, "paid_twice taken_back", ""},
+		"too much":             {func(*flow.Policy) {}, 0, 0, 600_000, []flow.Kobo{600_000}, "receipt reversed", ""},
+		"what is too much":     {func(*flow.Policy) {}, 0, 0, 600_000, []flow.Kobo{100_000}, "receipt taken_back", ""},
+		"some of that":         {func(*flow.Policy) {}, 0, 0, 600_000, []flow.Kobo{40_000}, "receipt paid_over taken_back", ""},
+		"what goes back":       {refunding, 0, 0, 600_000, []flow.Kobo{100_000}, "receipt taken_back", ""},
+		"some of what does so": {refunding, 0, 0, 600_000, []flow.Kobo{40_000}, "receipt over_returned taken_back", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				session := w.payingUnder(c.policy)
+				a := w.attempts(session.ID)[0]
+				w.later(c.wait)
+				var notices []flow.Notice
+				if c.before > 0 {
+					notices = append(notices, said(flow.Credit, "T0", a, c.before, w.clock()))
+				}
+				for i, taken := range c.taken {
+					notices = append(notices, reversal(fmt.Sprint("R", i), "T1", a, taken, w.clock()))
+				}
+				w.must(w.tell(append(notices, said(flow.Credit, "T1", a, c.amount, w.clock()))...))
+				w.rest()
+				if read := w.lastRead(1 + strings.Count(c.told, " ")); read != c.told {
+					w.t.Errorf("the payer read %q", read)
+				}
+				if c.story != "" {
+					w.tells(session.ID, c.story)
+				}
+			})
+		})
+	}
+}
+
+// A bank that does not say which credit it took back means one of that amount, which is
+// another one where it named what it took of this: the rest of this goes back.
+func TestWhatWasTakenBackOfAnotherCreditGoesBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.payingUnder(func(p *flow.Policy) { p.LatePayment = "refund" })
+		a := w.attempts(session.ID)[0]
+		w.later(2 * time.Hour)
+		w.unreached(true)
+		w.must(w.tell(reversal("R1", "T1", a, 200_000, w.clock()), reversal("R2", "", a, 500_000, w.clock()), said(flow.Credit, "T1", a, 500_000, w.clock())))
+		w.rest()
+		if read := w.lastRead(2); read != "returning taken_back" {
+			w.t.Errorf("the payer read %q", read)
+		}
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.RefundsPayable: -300_000})
+		w.must(w.tell(said(flow.Credit, "T2", a, 500_000, w.clock())))
+		w.rest()
+		if read := w.lastRead(2); read != "taken_back reversed" {
+			w.t.Errorf("of the other one the payer read %q", read)
+		}
+		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.RefundsPayable: -300_000})
+	})
 }
 
 // Nor is a part promised back that came in time, and that we heard of once its session was
