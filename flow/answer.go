@@ -38,7 +38,7 @@ func (d *deciding) stands(co Checkout, p Payment) {
 	switch {
 	case p.apart() && p.Reversed > 0, p.Reversed == p.Amount && p.Applied == 0 && co.Session.Status == SessionPaid: // which was paid without it
 		d.gone(co, p.Reversed)
-		d.cameBack(co, p)
+		d.wentBack(co, p, min(p.SentBack(), p.Amount-p.Reversed)) // what the bank took as well may not have been sent
 		return
 	case p.Reversed == p.Amount:
 		args["amount"] = p.Reversed.Naira()
@@ -62,20 +62,20 @@ func (d *deciding) stands(co Checkout, p Payment) {
 			args[string(m)] = "yes"
 		}
 	case p.Refunded == 0 && p.Resolution == ResolvedAccepted && (p.Match == Late || p.Match == Duplicate):
-		key = "kept"
+		key, args["extra"] = "kept", (p.Applied - p.Lost - p.FeeBack).Naira() // not what the bank took of it
 	}
 	if key != "" {
 		d.say(key, args)
 	}
-	d.wentBack(co, p)
+	d.wentBack(co, p, p.SentBack())
 }
 
-// wentBack says how much of money went back, and what is paid all the same; and
+// wentBack says how much of money was sent back, and what is paid all the same; and
 // first how much of it did not arrive, for that waits for somebody.
-func (d *deciding) wentBack(co Checkout, p Payment) {
+func (d *deciding) wentBack(co Checkout, p Payment, sent Kobo) {
 	d.cameBack(co, p)
-	if p.SentBack() > 0 {
-		args := d.extra(co, News{Amount: p.SentBack()})
+	if sent > 0 {
+		args := d.extra(co, News{Amount: sent})
 		args["paid"] = stays(co, p)
 		d.say("went_back", args)
 	}
@@ -147,7 +147,7 @@ func (d *deciding) misfits(co Checkout) {
 		}
 		before := len(d.says)
 		if p.held() && co.Session.Open() && co.Session.Policy.Underpayment != "refund" || p.Match == Late && p.Resolution == ResolvedAccepted { // it counts, and that is said with the session
-			d.wentBack(co, p)
+			d.wentBack(co, p, p.SentBack())
 		} else {
 			d.stands(co, p)
 		}

@@ -45,7 +45,10 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 			paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000, Refunded: 500_000, Bounced: 500_000}, "came_back", map[string]string{"extra": "₦5,000", "paid": ""},
 		},
 		"it is accepted": {paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Applied: 500_000, Resolution: flow.ResolvedAccepted}, "kept", map[string]string{"extra": "₦5,000"}},
-		"taken back":     {s, flow.Payment{Match: flow.Matched, Amount: 500_000, Reversed: 500_000}, "taken_back", map[string]string{"extra": "₦5,000", "paid": ""}}, // who sends that is the one to answer
+		"what the bank left of it is accepted": {
+			paid, flow.Payment{Match: flow.Late, Amount: 500_000, Reversed: 200_000, Applied: 300_000, Resolution: flow.ResolvedAccepted}, "kept", map[string]string{"extra": "₦3,000"},
+		},
+		"taken back": {s, flow.Payment{Match: flow.Matched, Amount: 500_000, Reversed: 500_000}, "taken_back", map[string]string{"extra": "₦5,000", "paid": ""}}, // who sends that is the one to answer
 		"taken back before all was paid otherwise": {
 			paid, flow.Payment{Match: flow.Partial, Amount: 200_000, Reversed: 200_000}, "taken_back", map[string]string{"extra": "₦2,000"},
 		},

@@ -81,6 +81,7 @@ func (b *books) keep(t *rapid.T, c flow.Change) {
 	b.overtaken(t)
 	b.sound(t, before)
 	b.recorded(t)
+	b.worded(t)
 	if b.session.Status == flow.SessionPaid && before.Status != flow.SessionPaid {
 		b.told(t, c.News[0], were)
 	}

@@ -191,7 +191,8 @@ func (d *deciding) newsReversed(t *Talk, co Checkout, n News) {
 	case !d.mine(co, n):
 	case n.Payment != nil && n.Payment.apart():
 		d.why += " that the session does not count"
-		d.stands(co, *n.Payment)
+		d.gone(co, n.Payment.Reversed)
+		d.cameBack(co, *n.Payment)
 	case n.Payment != nil && (n.Payment.spares(co.Session) || n.Payment.owedBack(co.Session)):
 		d.why += " that the session is not paid with"
 		d.gone(co, n.Amount)

@@ -319,6 +319,7 @@ func TestWhatWasTakenBackBeforeItsCreditIsPromisedToNobody(t *testing.T) {
 			session := w.payingUnder(func(p *flow.Policy) { p.LatePayment = "refund" })
 			a := w.attempts(session.ID)[0]
 			w.later(2 * time.Hour)
+			w.unreached(true) // so that what goes back is on its way
 			w.must(w.tell(reversal("R1", "T1", a, taken, w.clock()), said(flow.Credit, "T1", a, 500_000, w.clock())))
 			w.rest()
 			if read := w.lastRead(2); read != told {
@@ -326,6 +327,11 @@ func TestWhatWasTakenBackBeforeItsCreditIsPromisedToNobody(t *testing.T) {
 			}
 			if taken < 500_000 {
 				w.tells(session.ID, "The chat hears that money that was set aside goes back (₦3,000).")
+				w.hear("ada", flow.Intent{Kind: flow.MeansMoney})
+				w.rest()
+				if read := w.lastRead(4); read != "session_over taken_back went_back human" {
+					w.t.Errorf("who asked read %q", read)
+				}
 			}
 		})
 	}
