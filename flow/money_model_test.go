@@ -313,12 +313,13 @@ func (b *books) reverse(t *rapid.T) {
 	}
 	b.n++
 	amount := rapid.SampledFrom([]flow.Kobo{left, max(left/2, 1)}).Draw(t, "of it")
+	b.calledOff(t, p.ID, amount)
 	var booked []flow.Posting
 	for account, sum := range b.lines[p.ID] {
 		booked = append(booked, flow.Posting{Account: account, Amount: sum})
 	}
-	b.keep(t, flow.TakeBack(b.session, flow.Asking(b.attempts), p, booked, flow.TakenBack{RailTransactionID: fmt.Sprint("back-", b.n), Amount: amount}))
-	if amount < left || p.Refunded > 0 || b.own[p.ID] > 0 || b.sent[p.ID] > 0 { // or left besides
+	b.keep(t, flow.TakeBack(b.session, flow.Asking(b.attempts), *b.payment(p.ID), booked, flow.TakenBack{RailTransactionID: fmt.Sprint("back-", b.n), Amount: amount}))
+	if amount < left || b.payment(p.ID).Refunded > 0 || b.own[p.ID] > 0 || b.sent[p.ID] > 0 { // or left besides
 		return
 	}
 	for account, sum := range b.lines[p.ID] {
@@ -352,6 +353,7 @@ func TestWhateverHappensTheMoneyAddsUp(t *testing.T) {
 			"resolve":     b.resolve,
 			"reverse":     b.reverse,
 			"refund":      b.refund,
+			"send":        b.sends,
 			"refunded":    b.refunded,
 			"refund more": func(t *rapid.T) { b.refund(t); b.refunded(t) },
 			"bounce":      b.bounced,

@@ -40,8 +40,43 @@ func (b *books) refund(t *rapid.T) {
 	b.order(t, *c.Refund)
 }
 
-// order tells the bank of a refund. One that takes what the bank took meanwhile fails.
+// untold says whether a refund waits that the bank was told nothing of.
+func untold(r flow.Refund) bool { return r.Status == flow.RefundPending && r.Tries == 0 }
+
+// order has the bank told of a refund, at once or later.
 func (b *books) order(t *rapid.T, r flow.Refund) {
+	if untold(r) && rapid.IntRange(0, 3).Draw(t, "told later, of four") == 0 {
+		b.row(r)
+		return
+	}
+	b.send(t, r)
+}
+
+// sends tells the bank of a refund that waits for that.
+func (b *books) sends(t *rapid.T) {
+	if r, is := one(t, b.refunds, untold); is {
+		b.send(t, r)
+	}
+}
+
+// calledOff calls refunds off which the bank was not told of, as far as it takes back what
+// they would send.
+func (b *books) calledOff(t *rapid.T, id flow.PaymentID, amount flow.Kobo) {
+	for _, r := range slices.Clone(b.refunds) {
+		p := *b.payment(id)
+		if r.Payment != id || !untold(r) || p.Refundable() >= amount {
+			continue
+		}
+		c, err := r.Heard(b.session, p, flow.Disbursed{Status: flow.DisbursementFailed}, false, b.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.putBack(t, r, c)
+	}
+}
+
+// send tells the bank of a refund. One that takes what the bank took meanwhile fails.
+func (b *books) send(t *rapid.T, r flow.Refund) {
 	c, err := r.Send(b.session, *b.payment(r.Payment), b.now)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +136,7 @@ func sentAs(name string) flow.Disbursed {
 // refunded is the bank saying what became of a refund that is under way. Where it sends
 // nothing of one that it sent under another name before, that was it.
 func (b *books) refunded(t *rapid.T) {
-	r, is := one(t, b.refunds, flow.Refund.Open)
+	r, is := one(t, b.refunds, func(r flow.Refund) bool { return r.Open() && !untold(r) })
 	if !is {
 		return
 	}
@@ -232,7 +267,7 @@ func (b *books) afterAll(t *rapid.T) {
 	if name == r.Reference {
 		c, err = r.Heard(b.session, p, sentAs(name), false, b.now)
 	}
-	besides := r.Open() || r.Status == flow.RefundProcessed || r.PutBack && p.Refunded+r.Amount > p.Amount
+	besides := r.Open() && !untold(r) || r.Status == flow.RefundProcessed || r.PutBack && p.Refunded+r.Amount > p.Amount
 	if err != nil || besides != (c.Refund.Overpaid > r.Overpaid) || !besides && c.Refund.Status != flow.RefundProcessed {
 		t.Fatalf("%+v was sent after all, and is %+v (%v)", r, c.Refund, err)
 	}
