@@ -40,6 +40,13 @@ const (
 	DeskIdle = 2 * time.Hour
 )
 
+// NobodyComes marks a chat in which a person was waited for in vain for so long, and is
+// waited for still while its payer speaks of another payment.
+const NobodyComes = "nobody came in two hours"
+
+// nobodyYet marks a chat in which nobody has come within DeskPatience.
+const nobodyYet = "nobody has come"
+
 // ErrDesk says that a chat is not an agent's to claim, answer or give back.
 var ErrDesk = errors.New("this chat is not yours")
 
@@ -97,7 +104,7 @@ func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
 		return
 	}
 	if d.chat.Desk.Due == 0 { // the payer is back at what nobody came for
-		d.chat.Desk.Due = d.in(DeskIdle)
+		d.chat.Desk.Due, d.chat.Flag = d.in(DeskIdle), nobodyYet
 	}
 	switch d.why = "kept for the person who is waited for"; {
 	case in.Kind == MeansAgain: // not at a mere greeting
@@ -124,6 +131,14 @@ func (c Chat) besides() bool {
 // NobodyCame says whether two hours were in vain in which a person was waited for about
 // another payment than the one that is spoken of: about this one somebody may come now.
 func (c Chat) NobodyCame() bool { return c.besides() && c.Desk.Due == 0 }
+
+// mark says why somebody should look at a chat. It is told of no payment but the one that
+// nobody came for.
+func (d *deciding) mark(why string) {
+	if !d.chat.NobodyCame() {
+		d.chat.Flag = why
+	}
+}
 
 // person asks for a person, and says that one will come.
 func (d *deciding) person(why string) {
@@ -257,7 +272,7 @@ func (d *deciding) deskTimer() {
 		d.why = "nobody has come: the bot offers itself"
 		d.chat.Desk.Told = true
 		d.chat.Desk.Due = given.UnixMilli()
-		d.chat.Flag = "nobody has come"
+		d.chat.Flag = nobodyYet
 		if !hush {
 			d.say("still_waiting", nil)
 		}
@@ -265,7 +280,7 @@ func (d *deciding) deskTimer() {
 		d.release("it was given back")
 	case d.chat.besides(): // the bot answers already, and whoever is waited for may still come
 		d.why = "nobody has come, and the payer speaks of another payment"
-		d.chat.Desk.Due = 0
+		d.chat.Desk.Due, d.chat.Flag = 0, NobodyComes
 	case hush: // nobody waits for the bot to say that it is back
 		d.chat.Desk, _ = desk.move(deskRelease, d.turn.Now)
 		d.why = "no person answered for two hours: the bot answers again, and says so to nobody who sleeps or said STOP"

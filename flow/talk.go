@@ -235,7 +235,7 @@ func (d *deciding) flood() bool {
 	f.Times++
 	f.From, f.Count = 0, 0
 	if f.Times >= maxBadCodes {
-		d.chat.Flag = "floods the chat"
+		d.mark("floods the chat")
 	}
 	d.why = "too many messages: said once"
 	d.say("too_fast", nil)

@@ -297,10 +297,18 @@ func TestAPersonIsWaitedForAboutOnePayment(t *testing.T) {
 	if keys(late) != "" || late.Chat.Desk.About != "wsp_sess_1" || late.Chat.Desk.Due != 0 {
 		t.Errorf("nobody came in two hours: says %q, desk %+v", keys(late), late.Chat.Desk)
 	}
+	misread := nobody
+	misread.Chat, misread.News = late.Chat, nil
+	for range 3 {
+		misread.Chat = flow.Decide(heard(misread, flow.Intent{Kind: flow.MeansNothing})).Chat
+	}
+	if misread.Chat.Flag != flow.NobodyComes {
+		t.Errorf("not understood at another payment: marked with %q", misread.Chat.Flag)
+	}
 	nobody.Chat, nobody.News = late.Chat, nil
 	nobody.Chat = flow.Decide(heard(nobody, flow.Intent{Kind: flow.MeansBack})).Chat
-	if d := flow.Decide(heard(nobody, flow.Intent{Kind: flow.MeansMenu})); d.Chat.Desk.Due != nobody.Now.Add(flow.DeskIdle).UnixMilli() {
-		t.Errorf("and the payer is back: desk %+v", d.Chat.Desk)
+	if d := flow.Decide(heard(nobody, flow.Intent{Kind: flow.MeansMenu})); d.Chat.Desk.Due != nobody.Now.Add(flow.DeskIdle).UnixMilli() || d.Chat.Flag == flow.NobodyComes {
+		t.Errorf("and the payer is back: desk %+v, marked with %q", d.Chat.Desk, d.Chat.Flag)
 	}
 }
 

@@ -332,7 +332,7 @@ func (d *deciding) ladder(t *Talk) int {
 	}
 	if t.Unknown++; t.Unknown == maxUnknown+1 {
 		t.HushTo = d.turn.Now.Add(hushFor).UnixMilli()
-		d.chat.Flag = notUnderstood
+		d.mark(notUnderstood)
 		d.why += ": not understood three times, somebody should look"
 	} else if t.Unknown > maxUnknown {
 		d.why += ": not understood, and said so already"

@@ -324,7 +324,19 @@ func TestAMerchantWhomNobodyComesForKeepsNoOtherFromAPayer(t *testing.T) {
 	if is := seen("wsp_prj_2"); is.Mine {
 		t.Errorf("while somebody may still come: %+v", is)
 	}
+	calls := func() bool { // whether operators are told that a payer waits for a person
+		t.Helper()
+		_, person, err := checkout.PayersWait(t.Context(), w.service.Reader())
+		w.must(err)
+		return !person.IsZero()
+	}
+	if !calls() {
+		t.Error("nobody is told that a payer waits")
+	}
 	w.later(flow.DeskIdle)
+	if calls() {
+		t.Error("they are told without an end, and of nobody who asks next")
+	}
 	is := seen("wsp_prj_2")
 	if !is.Mine || is.Session.ID != other.ID || is.Desk != (flow.Desk{}) || is.Flag != "" {
 		t.Errorf("once nobody came: %+v", is)

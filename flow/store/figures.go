@@ -109,10 +109,11 @@ func (r Reader) Outbox(ctx context.Context, refused int) (oldest time.Time, err 
 
 // The first condition is that of the index; chats that are only marked have no
 // time, and are passed over by the second.
-const calledSQL = `SELECT desk_since FROM chats WHERE (desk <> '' OR flag <> '') AND desk_since > 0 AND desk = 'waiting' ORDER BY desk_since LIMIT 1`
+const calledSQL = `SELECT desk_since FROM chats WHERE (desk <> '' OR flag <> '') AND desk_since > 0 AND desk = 'waiting' AND flag <> '` + flow.NobodyComes + `' ORDER BY desk_since LIMIT 1`
 
 // Called is since when a person is waited for in the chat that has waited longest
-// without one, zero where there is none.
+// without one, zero where there is none. Where nobody came in two hours the bot answers,
+// and whoever may still come has no time to come in.
 func (r Reader) Called(ctx context.Context) (since time.Time, err error) {
 	var at int64
 	if _, err = r.run.one(ctx, calledSQL, nil, &at); err != nil {
