@@ -50,6 +50,16 @@ const nobodyYet = "nobody has come"
 // ErrDesk says that a chat is not an agent's to claim, answer or give back.
 var ErrDesk = errors.New("this chat is not yours")
 
+// Unanswered is since when the payer waits for an answer of the person who has the chat,
+// zero where they do not: what nobody answered makes it the bot's again at Due.
+func (d Desk) Unanswered() time.Time {
+	since := d.Due - DeskIdle.Milliseconds()
+	if !d.Over && (d.Owed || d.State == DeskClaimed && since == d.Since) {
+		return time.UnixMilli(since)
+	}
+	return time.Time{}
+}
+
 // May is whether an agent may do something in a chat, which the bot or another
 // agent can have. Errors: ErrDesk.
 func (d Desk) May(kind NewsKind, agent string) error {

@@ -18,18 +18,24 @@ type inboxView struct {
 	Now     time.Time
 }
 
-// Since is since when a chat waits or has somebody, zero for neither.
+// Since is since when a chat waits or has somebody; for one that the bot has, when its
+// payer last wrote.
 func (inboxView) Since(w checkout.Waiting) time.Time {
 	if w.Desk.Since == 0 {
-		return time.Time{}
+		return w.Wrote
 	}
 	return time.UnixMilli(w.Desk.Since)
 }
 
 // Late says of a chat that somebody should have answered in it by now.
 func (i inboxView) Late(w checkout.Waiting) bool {
-	return w.Desk.State == flow.DeskWaiting && i.Now.Sub(i.Since(w)) >= flow.DeskPatience
+	return w.Desk.State == flow.DeskWaiting && i.late(i.Since(w))
 }
+
+// LateAnswer says so of a chat that somebody has.
+func (i inboxView) LateAnswer(w checkout.Waiting) bool { return i.late(w.Desk.Unanswered()) }
+
+func (i inboxView) late(since time.Time) bool { return i.Now.Sub(since) >= flow.DeskPatience }
 
 // inbox is GET /inbox: who waits for a person.
 func (c *Console) inbox(v *visit) error {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"till/flow"
 	"till/flow/checkout"
@@ -95,4 +96,45 @@ func TestTheInboxSaysThatTheBankTookThePaymentBack(t *testing.T) {
 	w.until("the payer waits for a person", func() bool { return strings.Contains(support.get("/inbox").body, string(w.chatOf(session).ID)) })
 	w.wants(support.get("/inbox"), http.StatusOK, both)
 	w.wants(support.get("/inbox/"+string(w.chatOf(session).ID)), http.StatusOK, both)
+}
+
+// Whoever opens the inbox sees in which chat a payer waits for an answer, also one that
+// somebody has, and since when.
+func TestTheInboxSaysWhoWaitsForAnAnswerAndSinceWhen(t *testing.T) {
+	w := open(t)
+	session := w.opened(w.ada, `,"mode":"chat"`)
+	w.inChat(session, "Ada")
+	chat := w.chatOf(session)
+	says := func(message string, kind flow.IntentKind) {
+		t.Helper()
+		w.pass(10 * time.Second) // faster would be a flood
+		must(t, w.services[flow.Test].Hear(t.Context(), checkout.Inbound{
+			Number: chat.Number, Person: chat.Person, Phone: chat.Phone, Message: message, Intent: flow.Intent{Kind: kind, Text: "…"},
+		}))
+	}
+	support := w.as(flow.RoleSupport)
+	state := func(want string, not ...string) {
+		t.Helper()
+		page := support.get("/inbox")
+		w.wants(page, http.StatusOK, string(chat.ID), want)
+		for _, n := range not {
+			if strings.Contains(page.body, n) {
+				t.Errorf("the inbox says %q", n)
+			}
+		}
+	}
+	for i := range 3 {
+		says(fmt.Sprint("unclear ", i), flow.MeansNothing)
+	}
+	state("last wrote", "<td>–")
+	must(t, w.services[flow.Test].Claim(t.Context(), chat.ID, w.ada.email, 0))
+	state("not answered for", "too long")
+	w.pass(time.Second)
+	must(t, w.services[flow.Test].Reply(t.Context(), chat.ID, w.ada.email, "Good day.", checkout.Call{}))
+	state("claimed", "not answered")
+	says("back", flow.MeansNothing)
+	state("not answered for", "too long")
+	w.pass(31 * time.Minute)
+	says("again", flow.MeansNothing)
+	state("not answered for 31 min, too long")
 }

@@ -33,19 +33,28 @@ func (deskListCmd) Help() string { return "Example:\n\n    till desk" }
 // Run prints one line for each chat, the one that waits longest first.
 func (c *deskListCmd) Run(w *world) error {
 	return c.desk(w, func(s *checkout.Service) error {
-		list, err := s.Desk(w.ctx)
+		list, _, err := s.DeskOf(w.ctx, "")
 		if err != nil {
 			return err
 		}
 		if c.JSON {
 			return printJSON(w, deskJSON(list))
 		}
-		err = printTable(w, "CHAT\tDESK\tSINCE\tAGENT\tPAYER\tWHY", list, func(row store.ChatRow) string {
-			since := ""
+		err = printTable(w, "CHAT\tDESK\tSINCE\tAGENT\tPAYER\tWHY", list, func(row checkout.Waiting) string {
+			since, why := "", []string{}
 			if row.Desk.Since != 0 {
 				since = stamp(time.UnixMilli(row.Desk.Since))
 			}
-			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", row.ID, cmp.Or(string(row.Desk.State), "bot"), since, row.Desk.By, row.Phone, row.Flag)
+			if row.Flag != "" {
+				why = append(why, row.Flag)
+			}
+			if owed := row.Desk.Unanswered(); !owed.IsZero() {
+				why = append(why, "not answered since "+stamp(owed))
+			}
+			if row.Desk.Since == 0 && !row.Wrote.IsZero() {
+				why = append(why, "last wrote "+stamp(row.Wrote))
+			}
+			return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", row.ID, cmp.Or(string(row.Desk.State), "bot"), since, row.Desk.By, row.Phone, strings.Join(why, ", "))
 		})
 		if err == nil && len(list) == 0 {
 			_, err = fmt.Fprintln(w.out, "(nobody waits)")
@@ -62,12 +71,14 @@ type deskLine struct {
 	Agent string      `json:"agent"`
 	Phone string      `json:"phone"`
 	Why   string      `json:"why"`
+	Wrote *string     `json:"lastWrote"`
+	Owed  *string     `json:"unansweredSince"`
 }
 
-func deskJSON(list []store.ChatRow) []deskLine {
+func deskJSON(list []checkout.Waiting) []deskLine {
 	out := make([]deskLine, 0, len(list))
 	for _, row := range list {
-		line := deskLine{Chat: row.ID, Desk: cmp.Or(string(row.Desk.State), "bot"), Agent: row.Desk.By, Phone: fmt.Sprint(row.Phone), Why: fmt.Sprint(row.Flag)}
+		line := deskLine{Chat: row.ID, Desk: cmp.Or(string(row.Desk.State), "bot"), Agent: row.Desk.By, Phone: fmt.Sprint(row.Phone), Why: fmt.Sprint(row.Flag), Wrote: flow.StampOrNull(row.Wrote), Owed: flow.StampOrNull(row.Desk.Unanswered())}
 		if row.Desk.Since != 0 {
 			line.Since = flow.StampOrNull(time.UnixMilli(row.Desk.Since))
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"till/flow"
 	"till/flow/replay"
@@ -15,6 +16,7 @@ type Waiting struct {
 	store.ChatRow
 
 	Seq     int64        // of the state that this is
+	Wrote   time.Time    // when the payer last wrote, zero for never
 	Session flow.Session // in focus, or what a person is waited for about; zero for none, or for another project's
 	Mine    bool         // they may claim it: that is a payment of theirs
 }
@@ -101,6 +103,10 @@ func (s *Service) focused(ctx context.Context, project flow.ProjectID, out *Wait
 		return nil
 	}
 	chat, err := logged(ctx, s.cfg.DB.Reader, out.ChatRow)
+	if chat.Wrote != 0 {
+		out.Wrote = time.UnixMilli(chat.Wrote)
+	}
+	out.Desk.Owed, out.Desk.Over, out.Desk.Due = chat.Desk.Owed, chat.Desk.Over, chat.Desk.Due
 	about := cmp.Or(chat.Desk.About, chat.Focus)
 	if err != nil || about == "" {
 		return err
