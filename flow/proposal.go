@@ -71,6 +71,8 @@ func (p Proposal) Agree(by, why string, amount Kobo, now time.Time) (Proposal, e
 		return p, Refuse(CodeNotResolvable, "This does not wait any more: %s.", p.ended(now))
 	case by == "" || by == p.By:
 		return p, Refuse(CodeNotResolvable, "You asked for this yourself: somebody else has to agree.")
+	case amount == 0:
+		return p, Refuse(CodeNotResolvable, "This money was decided about otherwise meanwhile, or went back by itself. Refuse it.")
 	case amount != p.Amount:
 		return p, Refuse(CodeNotResolvable, "It is about %s by now, and %s was asked for. Refuse it, and ask again.", amount.Naira(), p.Amount.Naira())
 	}

@@ -276,6 +276,8 @@ type asking struct {
 	Until  time.Time
 	Mine   bool // whoever looks asked for it
 	Barred bool // nobody can agree while the project is stopped: its merchant is given nothing
+	Gone   bool // nobody can agree: it is about other money by now, or none
+	Now    flow.Kobo
 }
 
 // barred says whether a project was stopped or suspended in the environment that is
@@ -290,7 +292,16 @@ func (v *visit) asking(p flow.Proposal) (*asking, error) {
 		Proposal: p, Told: checkout.OrderTold(p.Act), Until: p.At.Add(flow.ProposalLife), Mine: p.By == v.who.Email,
 		Barred: p.Act == flow.ActAccept && v.barred(p.Project),
 	}
-	if p.Act != flow.ActAccept || p.Session == "" {
+	if p.Act.OfRefund() {
+		r, err := v.service.ViewRefund(v.ctx, p.Project, flow.RefundID(p.Subject))
+		a.Gone = r.Status != flow.RefundAttention && (r.Status != flow.RefundFailed || p.Act == flow.ActByHand)
+		return a, err
+	}
+	var err error
+	if a.Now, _, err = v.service.NeedsSecond(v.ctx, p.Project, checkout.MoneyOrder{Act: p.Act, Subject: p.Subject}); err != nil {
+		return nil, err
+	}
+	if a.Gone = a.Now != p.Amount; p.Act != flow.ActAccept || p.Session == "" {
 		return a, nil
 	}
 	s, err := v.service.Reader().Session(v.ctx, p.Session)

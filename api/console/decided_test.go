@@ -1,0 +1,34 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"till/flow"
+)
+
+// Whoever is asked to agree to what somebody else decided about meanwhile reads that, and
+// is offered nothing that would be refused.
+func TestNobodyIsAskedToAgreeToWhatWasDecidedMeanwhile(t *testing.T) {
+	w := open(t)
+	id, paid := w.money(w.ada, 500_000+60_000_000)
+	support, owner, page := w.as(flow.RoleSupport), w.as(flow.RoleOwner), "/sessions/"+id
+	w.wants(support.post(page+"/resolve", url.Values{"payment": {string(paid.ID)}, "decision": {"accept"}, "confirm": {"yes"}, "reason": {"the customer agreed"}}), http.StatusSeeOther)
+	w.wants(owner.get("/exceptions?queue=second"), http.StatusOK, ">Agree<")
+	w.wants(w.ask(http.MethodPost, "/v1/payments/"+string(paid.ID)+"/resolve", w.ada.secret, `{"action":"refund"}`), http.StatusOK)
+	got := owner.get("/exceptions?queue=second")
+	w.wants(got, http.StatusOK, "It was decided about otherwise meanwhile", ">Refuse<")
+	if strings.Contains(got.body, ">Agree<") {
+		t.Errorf("it can be agreed to: %s", got.body)
+	}
+	list, err := w.dbs[flow.Test].Proposals(t.Context(), flow.SessionID(id), 9)
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	second := url.Values{"proposal": {string(list[0].ID)}, "decision": {"agree"}, "confirm": {"yes"}, "reason": {"looked at the order"}}
+	w.wants(owner.post("/exceptions/second", second), http.StatusConflict, "decided about otherwise meanwhile, or went back by itself")
+	second.Set("decision", "refuse")
+	w.wants(owner.post("/exceptions/second", second), http.StatusSeeOther)
+}
