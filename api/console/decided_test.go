@@ -32,3 +32,18 @@ func TestNobodyIsAskedToAgreeToWhatWasDecidedMeanwhile(t *testing.T) {
 	second.Set("decision", "refuse")
 	w.wants(owner.post("/exceptions/second", second), http.StatusSeeOther)
 }
+
+// Of a part whose rest is waited for nothing can be decided yet: nobody is led there to
+// decide, before its session is over.
+func TestNobodyIsSentToDecideAboutAPartWhoseRestIsWaitedFor(t *testing.T) {
+	w := open(t)
+	id, _ := w.money(w.ada, 200_000)
+	support := w.as(flow.RoleSupport)
+	got := support.get("/exceptions?queue=underpaid")
+	w.wants(got, http.StatusOK, id, "Look at the session")
+	if strings.Contains(got.body, "Decide on the session") {
+		t.Errorf("somebody is to decide: %s", got.body)
+	}
+	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+id+"/cancel", w.ada.secret, ""), http.StatusOK)
+	w.wants(support.get("/exceptions?queue=underpaid"), http.StatusOK, id, "Decide on the session")
+}
