@@ -29,6 +29,7 @@ type owned struct {
 	Balance *flow.BalanceRecord // nil while no project is looked at
 	Next    flow.Kobo           // what waits to be paid out; negative where it is owed to us
 	Blocked string              // why nothing is paid out, "" where nothing is in the way
+	Failed  *flow.Settlement    // the last payout, where it did not arrive and its money waits for the next
 }
 
 // blockedTold says for people why nobody is paid out.
@@ -50,6 +51,13 @@ func (v *visit) owned() (owned, error) {
 			return owned{}, err
 		}
 		out.Next += kobo
+	}
+	list, _, err := v.service.Settlements(v.ctx, v.project.ID, checkout.SettlementFilter{Limit: 1})
+	if err != nil {
+		return owned{}, err
+	}
+	if len(list) == 1 && list[0].Status == flow.SettlementFailed && out.Next > 0 {
+		out.Failed = &list[0]
 	}
 	switch {
 	case balance.BlockedReason != nil && (out.Next > 0 || *balance.BlockedReason == flow.BlockedStopped):

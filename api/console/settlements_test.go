@@ -78,12 +78,20 @@ func TestASettlementIsReadAndAddsUp(t *testing.T) {
 	failed := w.paidOut(w.ada, 7)
 	list := support.get("/settlements")
 	w.wants(list, http.StatusOK, `href="/settlements/`+string(failed.ID)+`"`, ">failed<", "₦8,650.00", "₦10,000.00", "₦1,000.00", "₦350.00", `Waits to be paid out</dt><dd class="money">₦8,650.00`)
+	for _, at := range []string{"/", "/settlements"} { // whose account it is that takes nothing reads what to do
+		w.wants(support.get(at), http.StatusOK, "was not sent to Till Test Bank ******0001: "+failed.Failure, "If that account is not right, an owner sets another under Go live.")
+	}
 	page := support.get("/settlements/" + string(failed.ID))
 	w.wants(page, http.StatusOK, "It was not sent: "+failed.Failure, "goes with the payout after it", "₦8,650.00", "Money that was set aside at first", ">Refund<", "−₦1,000.00", "=order-7",
 		`href="/sessions/`+whole+`"`, `href="/sessions/`+parts+`"`, "&lt;script&gt;", "******0001", "/v1/settlements/"+string(failed.ID)+"/transactions")
 
 	w.payouts(rail.FateOK)
 	again := w.paidOut(w.ada, 8)
+	for _, at := range []string{"/", "/settlements"} {
+		if got := support.get(at); strings.Contains(got.body, "was not sent to") {
+			t.Errorf("%s tells still of the payout that failed: %s", at, got.body)
+		}
+	}
 	page = support.get("/settlements/" + string(again.ID))
 	w.wants(page, http.StatusOK, ">succeeded<", "Left by earlier payouts", "₦8,650.00", again.RailTransactionID, "it is what earlier payouts left")
 	w.wants(support.get("/settlements?status=SUCCEEDED"), http.StatusOK, string(again.ID), `<option value="SUCCEEDED" selected>`)
