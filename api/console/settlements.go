@@ -60,7 +60,7 @@ func (v *visit) owned() (owned, error) {
 		out.Failed = &list[0]
 	}
 	switch {
-	case balance.BlockedReason != nil && (out.Next > 0 || *balance.BlockedReason == flow.BlockedStopped):
+	case balance.BlockedReason != nil:
 		out.Blocked = blockedTold[*balance.BlockedReason]
 	case out.Next < 0:
 		out.Blocked = "more went back, or was taken back, than came since the last payout. What comes makes up for it first."

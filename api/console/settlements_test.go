@@ -153,6 +153,10 @@ func TestASettlementIsReadAndAddsUp(t *testing.T) {
 	if strings.Contains(live.body, "settlements/run") {
 		t.Error("in live it is told to run settlements")
 	}
+	// Nor is anybody promised a payout before it is said to which account.
+	if w.wants(live, http.StatusOK, "Nothing is paid out: it is not said yet to which account."); strings.Contains(live.body, "The next payout is made") {
+		t.Error("without an account it is told when the next payout is made")
+	}
 }
 
 // A settlement of many lines is read a page at a time, and so is a list of many.
