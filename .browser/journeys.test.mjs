@@ -77,6 +77,20 @@ test("a newcomer reads the reference, and opens a session there", async () => {
   faultless();
 });
 
+test("whose login ended asks for a file, and comes to the login and back to the page", async () => {
+  const page = await web.page();
+  await till.api("POST", checkout, { amount: 500000, customerEmail: "ada@example.com" });
+  await enter(page, till, "owner", "/sessions?status=PENDING");
+  await page.context().clearCookies();
+  await page.getByRole("link", { name: "All of them as a file" }).click();
+  await page.getByRole("heading", { name: "Log in to Till" }).waitFor();
+  await page.getByRole("button", { name: "Enter as owner" }).click();
+  await page.waitForURL(till.url + "/sessions?status=PENDING");
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "All of them as a file" }).click()]);
+  assert.equal(file.suggestedFilename(), "sessions-test.csv");
+  faultless();
+});
+
 test("a developer rotates a key, and both work", async () => {
   const page = await web.page();
   await enter(page, till, "developer", "/developers");

@@ -94,15 +94,18 @@ type loginView struct {
 
 // inside is a page of the console to go on to: never one of another site. What a form was
 // sent to is none, although its answer may be looked at: that leads to the page above it,
-// which is the one that the form stands on.
+// which is the one that the form stands on. Nor is a file, that leaves the browser where it is.
 func inside(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(next, "//") || strings.Contains(next, "\\") {
 		return "/"
 	}
-	at := u.EscapedPath()
-	if isPage(at) {
+	at, file := strings.CutSuffix(u.EscapedPath(), ".csv")
+	if isPage(at) && !file {
 		return u.RequestURI()
+	}
+	if isPage(at) {
+		return at + "?" + u.RawQuery
 	}
 	for at != "/" && !isPage(at) {
 		at = at[:max(strings.LastIndexByte(at, '/'), 1)]
@@ -114,7 +117,7 @@ func inside(next string) string {
 func isPage(address string) bool {
 	parts := strings.Split(address, "/")
 	return slices.ContainsFunc(Pages(), func(p Page) bool {
-		return p.Method == http.MethodGet && slices.EqualFunc(strings.Split(p.Path, "/"), parts, func(pattern, part string) bool {
+		return p.Method == http.MethodGet && !strings.HasSuffix(p.Path, "/export") && slices.EqualFunc(strings.Split(p.Path, "/"), parts, func(pattern, part string) bool {
 			return pattern == part || strings.HasPrefix(pattern, ":") && part != ""
 		})
 	})

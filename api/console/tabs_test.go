@@ -95,6 +95,13 @@ func TestWhatWasWrittenOutlivesALogin(t *testing.T) {
 	}
 	long := page + "?q=" + strings.Repeat("%D8%A3", 100)
 	w.wants(w.visitor().get("/login?next="+url.QueryEscape(long)), http.StatusOK, `name="next" value="`+long+`"`)
+	// Nobody stays at the login while a file is saved: they come to the page that leads to it.
+	for file, page := range map[string]string{
+		"/settlements.csv?status=FAILED": "/settlements?status=FAILED", "/team/audit.csv?from=2026-01-01": "/team/audit?from=2026-01-01",
+		"/settlements/wsp_stl_1/transactions.csv": "/settlements/wsp_stl_1", "/sessions/wsp_sess_1/export?chat=chat_1": "/sessions/wsp_sess_1",
+	} {
+		w.wants(w.visitor().get("/login?next="+url.QueryEscape(file)), http.StatusOK, `name="next" value="`+page+`"`)
+	}
 }
 
 // A form to come in works for as long as the browser runs. One that outlived its cookie,
