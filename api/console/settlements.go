@@ -240,7 +240,11 @@ func (v *visit) settlement() (flow.Settlement, error) {
 		}
 		project = b.Project
 	}
-	return v.service.Settlement(v.ctx, project, id)
+	b, err := v.service.Settlement(v.ctx, project, id)
+	return b, v.elsewhere(err, func(s *checkout.Service, p flow.ProjectID) error {
+		_, err := s.Settlement(v.ctx, p, id)
+		return err
+	})
 }
 
 // settlementPage is GET /settlements/{id}: what it is made of, so that it adds up.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/checkout"
 	"till/flow/store"
 )
 
@@ -160,9 +161,30 @@ func (v *visit) session() (flow.Session, error) {
 	for env, service := range v.console.cfg.Services {
 		s, err := service.Reader().Session(v.ctx, id)
 		if err == nil && slices.ContainsFunc(v.projects, func(p flow.Project) bool { return p.ID == s.Project }) {
-			return flow.Session{}, flow.Refuse(flow.CodeNotFound, "It is of %s (%s), and you look at %s (%s). Open the menu with that name at the top of this page, choose the other, and press Look there.",
-				v.named(s.Project), env, v.named(v.project.ID), v.env)
+			return flow.Session{}, v.lookThere(s.Project, env)
 		}
 	}
 	return flow.Session{}, flow.Refuse(flow.CodeNotFound, "There is no session %q.", id)
+}
+
+// lookThere says of what is not there in which project and environment it is.
+func (v *visit) lookThere(project flow.ProjectID, env flow.Environment) error {
+	return flow.Refuse(flow.CodeNotFound, "It is of %s (%s), and you look at %s (%s). Open the menu with that name at the top of this page, choose the other, and press Look there.",
+		v.named(project), env, v.named(v.project.ID), v.env)
+}
+
+// elsewhere is why something could not be read; where it is not there, and is in another
+// project or environment that can be chosen, that it is there.
+func (v *visit) elsewhere(why error, read func(*checkout.Service, flow.ProjectID) error) error {
+	if flow.CodeOf(why) != flow.CodeNotFound {
+		return why
+	}
+	for env, service := range v.console.cfg.Services {
+		for _, p := range v.projects {
+			if read(service, p.ID) == nil {
+				return v.lookThere(p.ID, env)
+			}
+		}
+	}
+	return why
 }

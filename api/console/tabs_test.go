@@ -171,6 +171,29 @@ func TestWhoGoesOnFromAFormsAnswerComesToAPage(t *testing.T) {
 	}
 }
 
+// So it is of a settlement, an endpoint and an event.
+func TestWhatIsOfAnotherProjectIsSaidToBeThere(t *testing.T) {
+	w := open(t)
+	made := w.ask(http.MethodPost, "/v1/webhook-endpoints", w.ada.secret, `{"url":"http://127.0.0.1:9009/hook"}`)
+	w.wants(made, http.StatusCreated)
+	endpoint := regexp.MustCompile(`wsp_we_[0-9a-z]+`).FindString(made.body)
+	w.money(w.ada, 500_000)
+	w.owns(w.ada, 482_500)
+	pages := []string{"/settlements/" + string(w.paidOut(w.ada, 7).ID), "/developers/webhooks/" + endpoint}
+	pages = append(pages, "/developers/events/"+regexp.MustCompile(`evt_[0-9a-z]+`).FindString(w.ask(http.MethodGet, "/v1/events", w.ada.secret, "").body))
+	_, err := w.accounts.AddProject(t.Context(), w.ada.account, "Ada's second shop", checkout.Call{
+		Scope: "test", Render: func(checkout.Made) (int, []byte, error) { return http.StatusCreated, nil, nil },
+	})
+	must(t, err)
+	v, stranger := w.as(flow.RoleOwner), w.as(flow.RoleOwner, w.merchant("Obi Stores"))
+	for _, page := range pages {
+		w.wants(v.get(page), http.StatusNotFound, "It is of "+w.ada.project.Name+" (test), and you look at Ada&#39;s second shop (test)")
+		if got := stranger.get(page); got.status != http.StatusNotFound || strings.Contains(got.body, "It is of") {
+			t.Errorf("%s: a stranger is told %d", page, got.status)
+		}
+	}
+}
+
 // A page that a colleague sent is of a project and an environment, and whoever looks at
 // another of theirs is told which: that there is no such session is not true. Of a
 // stranger's it is.

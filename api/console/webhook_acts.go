@@ -126,9 +126,13 @@ type eventView struct {
 
 // eventPage is GET /developers/events/{id}.
 func (c *Console) eventPage(v *visit) error {
-	e, err := v.service.Event(v.ctx, v.project.ID, flow.EventID(v.http.Params("id")))
+	id := flow.EventID(v.http.Params("id"))
+	e, err := v.service.Event(v.ctx, v.project.ID, id)
 	if err != nil {
-		return err
+		return v.elsewhere(err, func(s *checkout.Service, p flow.ProjectID) error {
+			_, err := s.Event(v.ctx, p, id)
+			return err
+		})
 	}
 	out := eventView{EventView: e, Body: shownBody(e.Event.Body), URL: c.cfg.PublicURL}
 	if out.Deliveries, out.More, err = v.service.DeliveriesOf(v.ctx, v.project.ID, e.Event.ID, "", deliveriesShown); err != nil {

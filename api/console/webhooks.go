@@ -274,7 +274,12 @@ type endpointView struct {
 
 // ownEndpoint finds the endpoint of the path; another account's does not exist.
 func (*Console) ownEndpoint(v *visit) (flow.Endpoint, error) {
-	return v.service.Endpoint(v.ctx, v.project.ID, flow.EndpointID(v.http.Params("id")))
+	id := flow.EndpointID(v.http.Params("id"))
+	e, err := v.service.Endpoint(v.ctx, v.project.ID, id)
+	return e, v.elsewhere(err, func(s *checkout.Service, p flow.ProjectID) error {
+		_, err := s.Endpoint(v.ctx, p, id)
+		return err
+	})
 }
 
 // endpointPage is GET /developers/webhooks/{id}.
