@@ -48,7 +48,11 @@ func TestWhatIsFoundIsTakenAwayAsAFile(t *testing.T) {
 	stranger := w.merchant("Bola Stores")
 	foreign := w.opened(stranger, "")
 	support := w.as(flow.RoleSupport)
-	w.wants(support.get("/sessions"), http.StatusOK, `href="/sessions.csv?"`, "till sessions list")
+	w.wants(support.get("/sessions"), http.StatusOK, `href="/sessions.csv?"`, "bin/till sessions list --limit 10000<")
+	w.wants(support.get("/sessions?status=PENDING"), http.StatusOK, "bin/till sessions list --limit 10000 --status PENDING<")
+	if got := support.get("/sessions?q=ada@example.com"); !strings.Contains(got.body, "All of them as a file") || strings.Contains(got.body, "sessions list") {
+		t.Errorf("the command line is said to list what was searched for: %s", got.main())
+	}
 	rows := w.table(support.get("/sessions.csv"))
 	if len(rows) != 211 {
 		t.Fatalf("%d rows", len(rows))

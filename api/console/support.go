@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -59,7 +60,7 @@ type searchView struct {
 	All      bool // of all projects
 	Saved    []savedFilter
 	File     string // address of all that is found, as a file
-	Command  string
+	Command  string // that lists the same, "" for none
 }
 
 // foundRow is one session that was found.
@@ -110,8 +111,10 @@ func (c *Console) searchSessions(v *visit) error {
 	out.Search = flow.ReadSearch(out.Q, v.service.Now())
 	out.Status = cmp.Or(statusOf(v.query("status")), out.Search.Status)
 	out.File = "/sessions.csv?" + queryOf("q", out.Q, "status", string(out.Status))
-	if out.Command = "till sessions list"; out.Status != "" {
-		out.Command += " --status " + string(out.Status)
+	if out.Q == "" { // the command line searches for no words
+		if out.Command = fmt.Sprintf("bin/till sessions list --limit %d", maxCSV); out.Status != "" {
+			out.Command += " --status " + string(out.Status)
+		}
 	}
 	var err error
 	if out.Saved, err = c.saved(v); err != nil {
