@@ -336,3 +336,16 @@ func TestWhatDevelopersDoIsKept(t *testing.T) {
 		t.Errorf("the log holds %s, not %s", strings.Join(did, " "), want)
 	}
 }
+
+// Whoever mends the one thing that an operator missed finds the rest as it was handed in:
+// what they left out would be missing next.
+func TestARejectedMerchantHandsInAgainWithoutWritingItAllOnceMore(t *testing.T) {
+	w := open(t)
+	v := w.as(flow.RoleOwner)
+	handed, _ := v.order("/go-live", "/go-live/kyc", "legalName", "Ada Ltd", "registrationNumber", "RC 12", "address", "1 Broad Street", "contactName", "Ada Obi", "contactPhone", "08031234567")
+	w.wants(handed, http.StatusSeeOther)
+	_, err := w.accounts.RuleKYC(t.Context(), w.ada.project.ID, flow.Reject, "say which website")
+	must(t, err)
+	w.wants(v.get("/go-live"), http.StatusOK, "say which website", `value="Ada Ltd"`, `value="RC 12"`, ">1 Broad Street</textarea>", `value="Ada Obi"`, "2348031234567")
+	w.wants(v.post("/go-live/kyc", form("legalName", "", "contactPhone", "12")), http.StatusBadRequest, `name="legalName" maxlength="255" autocomplete="organization" value=""`)
+}

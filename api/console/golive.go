@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"till/flow"
@@ -68,6 +69,9 @@ func (c *Console) showGoLive(v *visit, out goLiveView) error {
 	if n := len(out.History); n > 0 {
 		out.KYC = out.History[n-1].To
 	}
+	if out.KYC == flow.KYCRejected && len(out.Form.Wrong) == 0 {
+		out.Form = handedIn(out.History)
+	}
 	to, found, err := c.cfg.Accounts.SettlementAccount(v.ctx, v.project.ID, v.env)
 	if err != nil {
 		return err
@@ -84,6 +88,21 @@ func (c *Console) showGoLive(v *visit, out goLiveView) error {
 		return err
 	}
 	return v.show("golive", "Go live", out)
+}
+
+// handedIn is the form as it was handed in last: an operator looks at what is in the next
+// one alone.
+func handedIn(history []flow.KYCMove) kycForm {
+	for _, k := range slices.Backward(history) {
+		if d := k.Details; k.To == flow.KYCSubmitted {
+			form := kycForm{LegalName: d.LegalName, RegistrationNumber: d.RegistrationNumber, Address: d.Address, ContactName: d.ContactName, Website: d.Website}
+			if d.ContactPhone != "" {
+				form.ContactPhone = "+" + string(d.ContactPhone)
+			}
+			return form
+		}
+	}
+	return kycForm{}
 }
 
 // checklist is what is to be seen before a project goes live, in words.
