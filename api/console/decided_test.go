@@ -3,10 +3,12 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
 	"till/flow"
+	"till/rail"
 )
 
 // Whoever is asked to agree to what somebody else decided about meanwhile reads that, and
@@ -46,4 +48,32 @@ func TestNobodyIsSentToDecideAboutAPartWhoseRestIsWaitedFor(t *testing.T) {
 	}
 	w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+id+"/cancel", w.ada.secret, ""), http.StatusOK)
 	w.wants(support.get("/exceptions?queue=underpaid"), http.StatusOK, id, "Decide on the session")
+}
+
+// A browser says that a reason is too short before it is sent: under Exceptions what was
+// written is lost with what is refused.
+func TestAReasonThatIsTooShortIsNotSent(t *testing.T) {
+	w := open(t)
+	id, _ := w.money(w.ada, 600_000)
+	returned, _ := w.returned(w.ada)
+	_, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: "9990001111", Amount: 123_400, Collects: w.ada.project.ID})
+	must(t, err)
+	w.until("the money is booked", func() bool {
+		return strings.Contains(w.as(flow.RoleSupport).get("/exceptions?queue=unmatched").body, "₦1,234.00")
+	})
+	support, owner := w.as(flow.RoleSupport), w.as(flow.RoleOwner)
+	reason := regexp.MustCompile(`<input [^>]*name="reason"[^>]*>`)
+	for _, page := range []string{"/sessions/" + w.opened(w.ada, ""), "/sessions/" + id, "/sessions/" + returned, "/exceptions?queue=unmatched"} {
+		got := support.get(page)
+		w.wants(got, http.StatusOK)
+		fields := reason.FindAllString(got.body+owner.get(page).body, -1)
+		for _, field := range fields {
+			if !strings.Contains(field, `minlength="4"`) {
+				t.Errorf("%s has %s", page, field)
+			}
+		}
+		if len(fields) < 2 {
+			t.Errorf("%s asks for %d reasons", page, len(fields))
+		}
+	}
 }
