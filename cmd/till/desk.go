@@ -164,10 +164,7 @@ func (c *deskOrder) order(w *world, action, reason, done string, do func(*checko
 	return c.desk(w, func(s *checkout.Service) error {
 		chat, err := s.DeskChat(w.ctx, "", flow.ChatID(c.Chat))
 		if err == nil {
-			err = c.keep(w, chat, action, reason)
-		}
-		if err == nil {
-			err = do(s)
+			err = c.kept(w, chat, action, reason, func() error { return do(s) })
 		}
 		if flow.CodeOf(err) == flow.CodeNotFound {
 			return fmt.Errorf("there is no chat %q (see: till desk)", c.Chat)
@@ -183,9 +180,9 @@ func (c *deskOrder) order(w *world, action, reason, done string, do func(*checko
 	})
 }
 
-// keep keeps in the audit log what is about to be done in a chat. The owner reads it
-// whose payment is spoken of there.
-func (c *deskOrder) keep(w *world, chat checkout.Waiting, action, reason string) error {
+// kept does something in a chat, and keeps it in the audit log. The owner reads it whose
+// payment is spoken of there.
+func (c *deskOrder) kept(w *world, chat checkout.Waiting, action, reason string, do func() error) error {
 	told := "as " + c.As
 	if reason != "" {
 		told += ": " + reason
@@ -199,7 +196,7 @@ func (c *deskOrder) keep(w *world, chat checkout.Waiting, action, reason string)
 			}
 			row.Account = m.Project.Account
 		}
-		return keepOwnAct(w, a, row)
+		return audited(w, a, row, do)
 	})
 }
 

@@ -53,7 +53,7 @@ func (c *merchantsLookupsCmd) Run(w *world) error {
 		from = time.Now().Add(-c.Since)
 	}
 	err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		return keepAct(w, a, "", "merchant.lookups", c.Project, "")
+		return keepAct(w, a, "merchant.lookups", c.Project, "")
 	})
 	if err != nil {
 		return err

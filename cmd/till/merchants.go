@@ -152,10 +152,11 @@ func (r *ruling) rule(w *world, what flow.Ruling) error {
 		return err
 	}
 	return withAccounts(w, r.Settings, func(a *checkout.Accounts) error {
-		if err := keepAct(w, a, "", "kyc."+string(what), r.Project, r.Reason); err != nil {
+		var moves []flow.KYCMove
+		err := audited(w, a, flow.Audited{Action: "kyc." + string(what), Subject: r.Project, Reason: r.Reason}, func() (err error) {
+			moves, err = a.RuleKYC(w.ctx, flow.ProjectID(r.Project), what, r.Reason)
 			return err
-		}
-		moves, err := a.RuleKYC(w.ctx, flow.ProjectID(r.Project), what, r.Reason)
+		})
 		if illegal, ok := errors.AsType[*flow.IllegalMove](err); ok {
 			return fmt.Errorf("this project cannot be told to %s: its KYC is %s (%s)", illegal.Trigger, illegal.From, beforeRuling(flow.KYCStatus(illegal.From)))
 		}

@@ -228,7 +228,7 @@ func (c *payerExportCmd) Run(w *world) error {
 		if out.Acts, err = actsAbout(w.ctx, a, things); err != nil {
 			return err
 		}
-		return keepAct(w, a, "", "payer.export", found[0].payer.Who(), "")
+		return keepAct(w, a, "payer.export", found[0].payer.Who(), "")
 	}); err != nil {
 		return err
 	}

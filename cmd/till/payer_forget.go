@@ -253,7 +253,7 @@ func (c *payerForgetCmd) change(w *world, out *forgetting, found []payerIn, word
 			return err
 		}
 	}
-	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error { return keepAct(w, a, "", "payer.forget", out.As, "") })
+	return withAccounts(w, c.Settings, func(a *checkout.Accounts) error { return keepAct(w, a, "payer.forget", out.As, "") })
 }
 
 // accounts takes the words out of what is kept of people who log in, and why they did

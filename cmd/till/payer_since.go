@@ -44,7 +44,7 @@ func (c *payerTouchedCmd) Run(w *world) error {
 		return usageError{fmt.Errorf("nothing lies between %s and %s: give the earlier time first", flow.Stamp(c.From), flow.Stamp(c.To))}
 	}
 	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		return keepAct(w, a, "", "payer.touched", "", span)
+		return keepAct(w, a, "payer.touched", "", span)
 	}); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (c *payerUnseenCmd) Run(w *world) (err error) {
 		return err
 	}
 	if err := withAccounts(w, c.Settings, func(a *checkout.Accounts) error {
-		return keepAct(w, a, "", "payer.unseen", "", "")
+		return keepAct(w, a, "payer.unseen", "", "")
 	}); err != nil {
 		return err
 	}

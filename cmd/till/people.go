@@ -118,11 +118,13 @@ func (c *peopleAddCmd) Run(w *world) error {
 		return usageError{fmt.Errorf("%q is no e-mail address", c.Email)}
 	}
 	return c.of(w, func(a *checkout.Accounts, account string) error {
-		if err := keepAct(w, a, account, "person.add", flow.FoldEmail(c.Email), string(role)); err != nil {
-			return err
-		}
 		password := rand.Text()
-		p, err := a.AddPerson(w.ctx, account, c.Email, password, role, "")
+		var p flow.Person
+		row := flow.Audited{Account: account, Action: "person.add", Subject: flow.FoldEmail(c.Email), Reason: string(role)}
+		err := audited(w, a, row, func() (err error) {
+			p, err = a.AddPerson(w.ctx, account, c.Email, password, role, "")
+			return err
+		})
 		if own, ok := errors.AsType[*flow.Error](err); ok && own.Code == flow.CodeInvalidField {
 			return fmt.Errorf("%s was not added: %s", c.Email, own.Message)
 		}
@@ -163,10 +165,10 @@ func (c *peopleEndCmd) Run(w *world) error {
 		if i < 0 {
 			return fmt.Errorf("there is nobody with %q who may log in (see: till people list)", c.Email)
 		}
-		if err := keepAct(w, a, account, "person.end", email, ""); err != nil {
-			return err
-		}
-		if err := a.ShutOut(w.ctx, list[i], func() error { return givenBack(w, c.Settings, email) }); err != nil {
+		err = audited(w, a, flow.Audited{Account: account, Action: "person.end", Subject: email}, func() error {
+			return a.ShutOut(w.ctx, list[i], func() error { return givenBack(w, c.Settings, email) })
+		})
+		if err != nil {
 			return err
 		}
 		return printDone(w, c.JSON, map[string]string{"email": email, "state": "shut out"}, "%s is shut out\n", email)
@@ -195,11 +197,11 @@ func (c *peoplePasswordCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		if err := keepAct(w, a, account, "person.password", email, ""); err != nil {
-			return err
-		}
 		password := rand.Text()
-		if err := a.ResetPassword(w.ctx, email, password); err != nil {
+		err = audited(w, a, flow.Audited{Account: account, Action: "person.password", Subject: email}, func() error {
+			return a.ResetPassword(w.ctx, email, password)
+		})
+		if err != nil {
 			return err
 		}
 		if c.JSON {
@@ -213,13 +215,18 @@ func (c *peoplePasswordCmd) Run(w *world) error {
 	})
 }
 
-// keepAct keeps in the audit log what is about to be done here.
-func keepAct(w *world, a *checkout.Accounts, account, action, subject, reason string) error {
-	return keepOwnAct(w, a, flow.Audited{Account: account, Action: action, Subject: subject, Reason: reason})
+// audited keeps in the audit log what is about to be done here, does it, and keeps where it
+// is refused that it was.
+func audited(w *world, a *checkout.Accounts, row flow.Audited, do func() error) error {
+	row.Actor, row.Role = whoIs(), flow.RoleOperator
+	if err := a.Audit(w.ctx, row, false); err != nil {
+		return err
+	}
+	err := do()
+	return errors.Join(err, a.NotDone(w.ctx, row, err))
 }
 
-// keepOwnAct is keepAct of what is done to a merchant's own, which their owner reads.
-func keepOwnAct(w *world, a *checkout.Accounts, row flow.Audited) error {
-	row.Actor, row.Role = whoIs(), flow.RoleOperator
-	return a.Audit(w.ctx, row, false)
+// keepAct keeps in the audit log what nobody refuses: that somebody looks.
+func keepAct(w *world, a *checkout.Accounts, action, subject, reason string) error {
+	return audited(w, a, flow.Audited{Action: action, Subject: subject, Reason: reason}, func() error { return nil })
 }

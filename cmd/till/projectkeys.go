@@ -97,10 +97,11 @@ func (c *keysCreateCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		if err := c.keep(w, a, p, "key.make", string(p.ID), c.Kind); err != nil {
+		var made api.KeyRecord
+		err = c.audited(w, a, p, flow.Audited{Action: "key.make", Subject: string(p.ID), Reason: c.Kind}, func() (err error) {
+			made, err = makeKey(w, a, p, c.env(), flow.KeyKind(c.Kind))
 			return err
-		}
-		made, err := makeKey(w, a, p, c.env(), flow.KeyKind(c.Kind))
+		})
 		if err != nil {
 			return withinRules(err)
 		}
@@ -117,10 +118,11 @@ func (c *changing) meant(w *world, a *checkout.Accounts) (flow.Project, error) {
 	return p, err
 }
 
-// keep keeps in the audit log what is about to be done to a project's keys, as the
+// audited does something to a project's keys, and keeps it in the audit log as the
 // console and the API do.
-func (c *changing) keep(w *world, a *checkout.Accounts, p flow.Project, action, subject, told string) error {
-	return keepOwnAct(w, a, flow.Audited{Account: p.Account, Project: p.ID, Environment: c.env(), Action: action, Subject: subject, Reason: told})
+func (c *changing) audited(w *world, a *checkout.Accounts, p flow.Project, row flow.Audited, do func() error) error {
+	row.Account, row.Project, row.Environment = p.Account, p.ID, c.env()
+	return audited(w, a, row, do)
 }
 
 // once shows a key that is shown once.
@@ -199,11 +201,11 @@ func (c *keysRotateCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		if err := c.keep(w, a, p, "key.rotate", c.Key, "the old one works for "+c.Overlap.String()+" more"); err != nil {
-			return err
-		}
 		var made api.KeyRecord
-		_, err = a.RotateKey(w.ctx, p, c.Key, c.Overlap, keeping(func(m checkout.Made) { made = api.RecordKey(a, m.Key.Key, m.Key.Text) }))
+		err = c.audited(w, a, p, flow.Audited{Action: "key.rotate", Subject: c.Key, Reason: "the old one works for " + c.Overlap.String() + " more"}, func() error {
+			_, err := a.RotateKey(w.ctx, p, c.Key, c.Overlap, keeping(func(m checkout.Made) { made = api.RecordKey(a, m.Key.Key, m.Key.Text) }))
+			return err
+		})
 		if err != nil {
 			return withinRules(err)
 		}
@@ -222,10 +224,11 @@ func (c *keysRevokeCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		if err := c.keep(w, a, p, "key.revoke", c.Key, ""); err != nil {
+		var ended flow.Key
+		err = c.audited(w, a, p, flow.Audited{Action: "key.revoke", Subject: c.Key}, func() (err error) {
+			ended, err = a.RevokeKey(w.ctx, p, c.Key)
 			return err
-		}
-		ended, err := a.RevokeKey(w.ctx, p, c.Key)
+		})
 		if err != nil {
 			return err
 		}

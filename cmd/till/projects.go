@@ -178,16 +178,17 @@ func (c *projectsCreateCmd) Run(w *world) error {
 		if err != nil {
 			return err
 		}
-		if err := keepOwnAct(w, a, flow.Audited{Account: account, Action: "project.add", Subject: account, Reason: c.Name}); err != nil {
-			return err
-		}
 		var shown aProject
-		if _, err := a.AddProject(w.ctx, account, c.Name, keeping(func(m checkout.Made) {
-			shown = listedProject(m.Project)
-			for _, k := range m.Pair {
-				shown.Keys = append(shown.Keys, api.RecordKey(a, k.Key, k.Text))
-			}
-		})); err != nil {
+		err = audited(w, a, flow.Audited{Account: account, Action: "project.add", Subject: account, Reason: c.Name}, func() error {
+			_, err := a.AddProject(w.ctx, account, c.Name, keeping(func(m checkout.Made) {
+				shown = listedProject(m.Project)
+				for _, k := range m.Pair {
+					shown.Keys = append(shown.Keys, api.RecordKey(a, k.Key, k.Text))
+				}
+			}))
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		if c.JSON {

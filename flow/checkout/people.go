@@ -241,12 +241,25 @@ func (a *Accounts) Audit(ctx context.Context, row flow.Audited, reasoned bool) e
 // NotDone keeps of what Audit kept beforehand that it was refused, and why. What failed
 // otherwise may be done, and is left as it stands; so is a zero row, for what nobody kept.
 func (a *Accounts) NotDone(ctx context.Context, row flow.Audited, err error) error {
-	refusal, refused := errors.AsType[*flow.Error](err)
-	if row.Action == "" || !refused || refusal.Code == flow.CodeInternal || refusal.Code == flow.CodeStorage {
+	why := []rune(whyRefused(err))
+	if row.Action == "" || len(why) == 0 {
 		return nil
 	}
-	why := []rune(refusal.Message)
 	return a.Audit(ctx, row.AsRefused(string(why[:min(len(why), maxReason)])), false)
+}
+
+// whyRefused is why something was refused, "" where it was not or failed otherwise.
+func whyRefused(err error) string {
+	if refusal, ok := errors.AsType[*flow.Error](err); ok && refusal.Code != flow.CodeInternal && refusal.Code != flow.CodeStorage {
+		return refusal.Message
+	}
+	if illegal, ok := errors.AsType[*flow.IllegalMove](err); ok {
+		return illegal.Error()
+	}
+	if errors.Is(err, flow.ErrDesk) {
+		return err.Error()
+	}
+	return ""
 }
 
 // The bounds of a look.
