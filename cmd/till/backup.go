@@ -81,6 +81,9 @@ func (c *backupCmd) Run(w *world) error {
 	if c.File == "" { // a variable that is not set
 		return usageError{errors.New("give the file to write, as till-2026-11-22.tar.gz")}
 	}
+	if c.File == "-" { // standard output of other commands: whoever pipes it on would have nothing
+		return usageError{errors.New("a backup is a file, and does not go to standard output: give its name, as till-2026-11-22.tar.gz")}
+	}
 	if c.DatabaseURL != "" {
 		return postgresFirst("back it up", `pg_dump -Fc -f till.dump "$TILL_DATABASE_URL"`, "What is restored from it does not know what was paid out since: till restore till.dump says what to do then.")
 	}
