@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +36,14 @@ type payerOf struct {
 type knownBy struct {
 	phone flow.Phone
 	email string
+}
+
+// name is what the payer is known by, to be read.
+func (k knownBy) name() string {
+	if k.phone == "" {
+		return k.email
+	}
+	return "+" + string(k.phone)
 }
 
 // who reads what the payer is known by.
@@ -203,7 +210,7 @@ func (c *payerExportCmd) Run(w *world) error {
 	}
 	out := payerExport{Email: of.email, At: flow.Stamp(time.Now()), Kept: map[flow.Environment]checkout.PayerRecord{}}
 	if of.phone != "" {
-		out.Phone = "+" + string(of.phone)
+		out.Phone = of.name()
 	}
 	found, err := c.find(w, of)
 	if err != nil {
@@ -240,7 +247,7 @@ func (c *payerExportCmd) Run(w *world) error {
 	if err := c.write(w, out); err != nil || out.holds() != (held{}) {
 		return err
 	}
-	_, err = fmt.Fprintf(w.err, "No session and no chat of %s is kept, in test or live: is it right, and --data-dir?\n", cmp.Or(out.Phone, out.Email))
+	_, err = fmt.Fprintf(w.err, "No session and no chat of %s is kept, in test or live: is it right, and --data-dir?\n", of.name())
 	return err
 }
 

@@ -57,6 +57,12 @@ type forgettingIn struct {
 	Beside int `json:"sessionsOfOthers"`
 }
 
+// nothing says whether there was nothing of anybody, but for the keys of numbers.
+func (f *forgetting) nothing() bool {
+	none := func(in forgettingIn) bool { return int64(in.Sessions+in.Chats+in.Beside)+in.Places == 0 }
+	return none(f.Test) && none(f.Live) && f.Redis+f.Accounts+int64(f.Logs) == 0
+}
+
 // Run forgets a payer, or says what that would do.
 func (c *payerForgetCmd) Run(w *world) (err error) {
 	of, err := c.who()
@@ -95,7 +101,7 @@ func (c *payerForgetCmd) Run(w *world) (err error) {
 	if c.JSON {
 		return printJSON(w, out)
 	}
-	return c.told(w, out)
+	return c.told(w, of, out)
 }
 
 // notOver says what is not over, and what is done first about it.
@@ -296,7 +302,7 @@ func (c *payerForgetCmd) places(ctx context.Context, found []payerIn) (n int64, 
 }
 
 // told says what was done.
-func (c *payerForgetCmd) told(w *world, out forgetting) error {
+func (c *payerForgetCmd) told(w *world, of knownBy, out forgetting) error {
 	rows := 0
 	for _, f := range out.WhatsApp {
 		rows += f.Rows
@@ -332,6 +338,8 @@ func (c *payerForgetCmd) told(w *world, out forgetting) error {
 	}
 	last := "Nothing was changed. With --yes, and no server running, all of this goes.\n"
 	switch {
+	case out.nothing() && rows == 0: // a digit that is typed wrongly must not read as a payer who is forgotten
+		last = fmt.Sprintf("Nothing is kept of %s, in test or live: is it right, and --data-dir?\n", of.name())
 	case len(out.Open) > 0:
 		last = "Nothing was changed, and nothing will be while these are not over.\n"
 	case !c.DryRun:
