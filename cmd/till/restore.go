@@ -52,6 +52,9 @@ func (c *restoreCmd) Run(w *world) (err error) {
 			"Then start it. After till verify, and till reconcile --date for each day since:  till ledger release, and the same with --live.")
 	}
 	entries, err := os.ReadDir(c.DataDir)
+	if store.Unopened(err) {
+		return unopened(c.DataDir, err)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the data dir %s cannot be read: %w (choose another --data-dir)", c.DataDir, err)
 	}

@@ -54,6 +54,9 @@ func (a *app) openDir() error {
 		time.Sleep(lockWait)
 		unlock, err = lockFile(under(dir, "lock"))
 	}
+	if store.Unopened(err) {
+		return unopened("lock", err)
+	}
 	if err != nil {
 		return fmt.Errorf("the data dir %s cannot be used: %w (choose another --data-dir)", dir, err)
 	}

@@ -1,0 +1,40 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"till/cmd/till/tilltest"
+)
+
+// A start that may not open the data dir says whose command it is, and does not send to
+// another folder, where it would begin with nothing.
+func TestAStartThatMayNotOpenTheDataDirSaysSo(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: only root runs a program as somebody else")
+	}
+	k := newKeeper(t, "data")
+	program, err := os.ReadFile(tilltest.Program(t))
+	k.must(err)
+	k.must(os.WriteFile(k.at("till"), program, 0o700))
+	for _, name := range []string{filepath.Dir(k.dir), k.dir, k.at("till"), k.at("data")} { // another user comes here and runs it
+		k.must(os.Chmod(name, 0o755))
+	}
+	for _, args := range [][]string{
+		{"serve", "--bank-url", "http://127.0.0.1:1", "--whatsapp-network", "whatsapp", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off"},
+		{"dev", "--http-addr", tilltest.FreePort(t), "--metrics-addr", "off"},
+	} {
+		cmd := exec.CommandContext(t.Context(), k.at("till"), args...)
+		cmd.Dir, cmd.SysProcAttr = k.dir, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "run it as the owner of the data dir") || strings.Contains(string(out), "choose another") {
+			t.Errorf("till %s ends with %v and says\n%s", args[0], err, out)
+		}
+	}
+}
