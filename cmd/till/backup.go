@@ -117,7 +117,11 @@ func (c *backupCmd) Run(w *world) error {
 	if err != nil {
 		return fmt.Errorf("back up %s: %w", c.DataDir, err)
 	}
-	if err := doctor.NoteBackup(c.DataDir, doctor.Backup{At: at, File: full}); err != nil {
+	err = doctor.NoteBackup(c.DataDir, doctor.Backup{At: at, File: full})
+	if err == nil {
+		err = handOver(c.DataDir, doctor.BackupNote, c.DataDir)
+	}
+	if err != nil {
 		return fmt.Errorf("the backup is written, and could not be noted: %w", err)
 	}
 	if c.JSON {

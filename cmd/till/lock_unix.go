@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -23,4 +24,29 @@ func lockFile(path string) (unlock func() error, err error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f.Close, nil
+}
+
+// handOver gives what root made in a folder to whom another one belongs, as far as root
+// may: a server is seldom root, and could not open it.
+func handOver(dir, name, like string) (err error) {
+	info, err := os.Stat(like)
+	if err != nil || os.Geteuid() != 0 {
+		return err
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	in, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	err = fs.WalkDir(in.FS(), name, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, in.Lchown(path, int(owner.Uid), int(owner.Gid)))
+	})
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,43 @@ import (
 
 	"till/cmd/till/tilltest"
 )
+
+// What root restores, and notes of a backup, is its whose the data dir is: a server that
+// is not root could not open it.
+func TestWhatRootMakesInADataDirIsItsOwners(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: only root may make files that are others'")
+	}
+	const owner = 65534
+	k := newKeeper(t, "data")
+	give := func(name string) {
+		k.must(filepath.WalkDir(k.at(name), func(path string, _ fs.DirEntry, err error) error {
+			k.must(err)
+			return os.Chown(path, owner, owner)
+		}))
+	}
+	whose := func(name string) {
+		t.Helper()
+		k.must(filepath.WalkDir(k.at(name), func(path string, e fs.DirEntry, err error) error {
+			k.must(err)
+			info, err := e.Info()
+			k.must(err)
+			if at := info.Sys().(*syscall.Stat_t); at.Uid != owner || at.Gid != owner {
+				t.Errorf("%s is %d:%d's", path, at.Uid, at.Gid)
+			}
+			return nil
+		}))
+	}
+	give("data")
+	k.does("backup", "one.tar.gz")
+	whose("data/last-backup.json")
+	k.does("restore", "one.tar.gz", "--yes")
+	whose("data")
+	k.must(os.Mkdir(k.at("new"), 0o700))
+	give("new")
+	k.does("restore", "one.tar.gz", "--data-dir", "new/data")
+	whose("new")
+}
 
 // A start that may not open the data dir says whose command it is, and does not send to
 // another folder, where it would begin with nothing.

@@ -140,6 +140,13 @@ func placeOf(dataDir string) (string, error) {
 
 // place puts what was unpacked where the data dir is, and what is there beside it.
 func (*restoreCmd) place(aside, place string, there bool) (before string, err error) {
+	like := place
+	if _, err := os.Stat(place); errors.Is(err, fs.ErrNotExist) {
+		like = filepath.Dir(place)
+	}
+	if err := handOver(aside, ".", like); err != nil {
+		return "", fmt.Errorf("put the backup in place: %w", err)
+	}
 	if there {
 		before = place + asideInfix + time.Now().UTC().Format("20060102T150405.000Z")
 		if err := os.Rename(place, before); err != nil {

@@ -254,8 +254,8 @@ type Backup struct {
 	File string    `json:"file"`
 }
 
-// backupNote is the file in a data dir that remembers its last backup.
-const backupNote = "last-backup.json"
+// BackupNote is the file in a data dir that remembers its last backup.
+const BackupNote = "last-backup.json"
 
 // NoteBackup remembers a backup.
 func NoteBackup(dir string, b Backup) error {
@@ -263,7 +263,7 @@ func NoteBackup(dir string, b Backup) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, backupNote), append(text, '\n'), 0o600)
+	return os.WriteFile(filepath.Join(dir, BackupNote), append(text, '\n'), 0o600)
 }
 
 // errNote is a note of the last backup that says nothing, as one that a power cut left
@@ -273,7 +273,7 @@ var errNote = errors.New("it is damaged")
 // lastBackup is the last backup that was made of a data dir. Errors:
 // fs.ErrNotExist for none, errNote where nobody knows.
 func lastBackup(dir string) (b Backup, err error) {
-	path := filepath.Join(dir, backupNote)
+	path := filepath.Join(dir, BackupNote)
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
 		err = errNote
@@ -310,10 +310,10 @@ func (l *look) backups(context.Context) {
 	case errors.Is(err, fs.ErrNotExist) && l.pretend():
 		l.ok("No backup was ever made; all of this is a pretend world.")
 	case errors.Is(err, fs.ErrPermission):
-		l.warn("When the last backup was made cannot be read: "+brief(err)+".", l.reach(backupNote, err))
+		l.warn("When the last backup was made cannot be read: "+brief(err)+".", l.reach(BackupNote, err))
 	case errors.Is(err, errNote): // the next one is noted anew
-		note := filepath.Join(l.DataDir, backupNote)
-		l.warn("When the last backup was made nobody knows: "+backupNote+" in "+l.DataDir+", where that is noted, is damaged.",
+		note := filepath.Join(l.DataDir, BackupNote)
+		l.warn("When the last backup was made nobody knows: "+BackupNote+" in "+l.DataDir+", where that is noted, is damaged.",
 			"rm -r "+quoted(note)+" && "+fix)
 	case err != nil:
 		l.warn("No backup was ever made of "+l.DataDir+": with this disk, everything is lost.", fix)
