@@ -183,7 +183,7 @@ func (c *Client) lasting(ctx context.Context, evt any) {
 	default:
 		return
 	}
-	c.set(func(l *link) { l.state, l.codes, l.again = to, nil, false })
+	c.set(func(l *link) { l.state, l.codes, l.again, l.keyless = to, nil, false, false })
 	if to == StateLoggedOut && c.cfg.Relink {
 		c.log.WarnContext(ctx, "whatsapp number was unlinked, and is linked anew")
 		c.Resume()

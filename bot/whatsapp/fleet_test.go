@@ -241,6 +241,20 @@ func TestANumberWhoseKeysAreGoneIsNotLinkedByItself(t *testing.T) {
 	if n := again.linked.Load(); n != 0 {
 		t.Errorf("it was linked %d times", n)
 	}
+	// Nobody unlinked it: its keys may lie in the data dir of another machine.
+	tells := func(s *squad) {
+		t.Helper()
+		if n := s.row(1); !strings.Contains(n.Detail, "its keys are not in the data dir") {
+			t.Errorf("it is kept as %+v", n)
+		}
+	}
+	tells(again)
+	again.halt()
+	later := newSquad(t, s.net, s.db, s.dir, 2, nil)
+	later.run()
+	later.awaits(2, flow.NumberLive)
+	later.awaits(1, flow.NumberLoggedOut)
+	tells(later)
 }
 
 // A panic in one number is an error of that number, which is tried again.

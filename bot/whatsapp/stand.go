@@ -30,11 +30,16 @@ type marks struct {
 	hearing  int       // messages that are being handed over
 	silent   bool      // keep-alives stay without an answer
 	deaf     bool      // a sign from another number of ours did not arrive
+	keyless  bool      // it was linked, and has no keys here
 	comeback bool      // there is one more try after being replaced
 	cameBack time.Time // the last such try
 }
 
 func (m marks) locked(now time.Time) bool { return now.Before(m.lockedTo) }
+
+// noKeys is told of a number that nobody is known to have unlinked: what holds it may be a
+// Till on another machine, with a data dir of its own.
+const noKeys = "its keys are not in the data dir of its holder: stop that, and start the one that has them; link it again where they are lost"
 
 // first is the link of a client that begins to run, as it was left.
 func (c *Client) first(wa *whatsmeow.Client, number string) link {
@@ -47,6 +52,7 @@ func (c *Client) first(wa *whatsmeow.Client, number string) link {
 	case number == "" && !c.cfg.Relink && (past.State == flow.NumberLoggedOut || past.Digits != "" && past.State != flow.NumberPairing):
 		// Its keys go before that is kept: it was linked, and nobody had begun to link it anew.
 		l.state = StateLoggedOut // to link it anew is somebody's decision
+		l.keyless = past.State != flow.NumberLoggedOut || past.Detail == noKeys
 	case past.State == flow.NumberBanned && left > 0:
 		l.state, l.within, l.until = StateBanned, left, past.Until
 	}
@@ -109,6 +115,8 @@ func (c *Client) Standing() flow.Number {
 		n.State, n.Detail, n.Since = flow.NumberMute, scrub(unkept.Error()), since
 	case n.State == flow.NumberBanned:
 		n.Until, n.Detail = l.until, fmt.Sprintf("code %d", l.code)
+	case n.State == flow.NumberLoggedOut && l.keyless:
+		n.Detail = noKeys
 	case n.State == flow.NumberConnecting:
 		n.Detail = l.trouble
 	case n.State == flow.NumberDeaf && l.deaf:

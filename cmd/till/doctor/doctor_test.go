@@ -89,11 +89,17 @@ func (s *stage) number(state flow.NumberState) { s.numberIn(1, "2348012345678", 
 // numberIn has a number of ours stand in a place, linked to a phone.
 func (s *stage) numberIn(slot int, digits string, state flow.NumberState) {
 	s.t.Helper()
+	s.numberAs(flow.Number{Slot: slot, Digits: digits, State: state})
+}
+
+// numberAs has a number of ours stand as it says, from now on.
+func (s *stage) numberAs(n flow.Number) {
+	s.t.Helper()
 	s.with("test", func(db *store.DB) {
 		now := time.Now()
-		n := flow.Number{Slot: slot, Digits: digits, State: state, Since: now, PhoneSeen: now, Holder: "me", Token: now.UnixNano(), HeldUntil: now.Add(time.Hour)}
+		n.Since, n.PhoneSeen, n.Holder, n.Token, n.HeldUntil = now, now, "me", now.UnixNano(), now.Add(time.Hour)
 		err := db.Update(s.t.Context(), func(tx *store.Tx) error {
-			err := tx.AddNumber(s.t.Context(), slot, now)
+			err := tx.AddNumber(s.t.Context(), n.Slot, now)
 			_, taken := tx.TakeNumber(s.t.Context(), n, "", now)
 			_, kept := tx.ReportNumber(s.t.Context(), n)
 			return errors.Join(err, taken, kept)

@@ -234,7 +234,12 @@ func (l *look) number(n flow.Number) {
 			l.warn(what+" It was linked to another network.", "till dev, which links it by itself")
 			return
 		}
-		l.fail(what+" Its owner unlinked us.", "till pair --slot "+slot+" --whatsapp-network="+l.WhatsAppNetwork)
+		again := "till pair --slot " + slot + " --whatsapp-network=" + l.WhatsAppNetwork
+		if n.Detail != "" {
+			l.fail(what+" It says: "+n.Detail+".", "till numbers   (it names the holder; where the keys are lost: "+again+")")
+			return
+		}
+		l.fail(what+" Its owner unlinked us.", again)
 	case flow.NumberPasskey:
 		l.fail(what, "till pair --slot "+slot+" --phone "+n.Digits+" --whatsapp-network="+l.WhatsAppNetwork)
 	case flow.NumberConnecting, flow.NumberPairing, flow.NumberTimelocked, flow.NumberPhoneAway:

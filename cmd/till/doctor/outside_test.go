@@ -74,6 +74,14 @@ func faultsOutside() []fault {
 			mends:  func(s *stage, _ string) { s.number(flow.NumberLive) },
 		},
 		{
+			name: "the number's keys are elsewhere", check: "whatsapp", state: doctor.Fail, what: `Number 1 \(.*5678\) is logged-out since .* It says: its keys are elsewhere\.$`, fix: `^till numbers .*till pair --slot 1 `,
+			breaks: func(s *stage) {
+				s.cfg.WhatsAppNetwork = "whatsapp"
+				s.numberAs(flow.Number{Slot: 1, Digits: "2348012345678", State: flow.NumberLoggedOut, Detail: "its keys are elsewhere"})
+			},
+			mends: func(s *stage, _ string) { s.number(flow.NumberLive) },
+		},
+		{
 			name: "the number was linked to another network", check: "whatsapp", state: doctor.Warn, what: `Number 1 .* is logged-out since .*another network`, fix: `^till dev, which links it`,
 			breaks: func(s *stage) { s.number(flow.NumberLoggedOut) },
 			mends:  func(s *stage, _ string) { s.number(flow.NumberLive) },
