@@ -43,6 +43,20 @@ func (k keeper) fails(code int, command string, says ...string) {
 	}
 }
 
+// A start that finds a damaged database, and a command beside it, say what to do: that the
+// store does not answer right now, and to try again, is true of none.
+func TestADamagedDatabaseIsCalledSo(t *testing.T) {
+	k := newKeeper(t, "data")
+	k.does("backup", "one.tar.gz")
+	k.must(os.WriteFile(k.at("data/test.db"), []byte(strings.Repeat("not a database\n", 1000)), 0o600))
+	says := []string{"till: test.db is damaged: ", "file is not a database", "till restore FILE --yes"}
+	for _, command := range []string{"dev --metrics-addr off --http-addr " + tilltest.FreePort(t), "desk", "ledger balance", "payer unseen 17520h"} {
+		k.fails(1, command, says...)
+	}
+	k.does("restore", "one.tar.gz", "--yes")
+	k.does("desk")
+}
+
 // A database that lacks a part of what its version says once passed every look, and
 // failed at the first payer with a name: each command that opens it says so now, and
 // what to do.

@@ -256,11 +256,15 @@ func cannotOpen(set config.Settings, name string, err error) error {
 	if set.DatabaseURL == "" && store.Unopened(err) {
 		return unopened(name+".db", err)
 	}
+	own, ok := errors.AsType[*flow.Error](err)
+	if ok && own.Err != nil && (set.DatabaseURL != "" || store.Damaged(err)) {
+		err = own.Err // what merchants read of it says nothing here
+	}
+	if set.DatabaseURL == "" && store.Damaged(err) {
+		return fmt.Errorf("%s.db is damaged: %w (restore a backup that is whole: till verify FILE, then  till restore FILE --yes)", name, err)
+	}
 	if set.DatabaseURL == "" || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("open the store: %w", err)
-	}
-	if own, ok := errors.AsType[*flow.Error](err); ok && own.Err != nil {
-		err = own.Err // what merchants read of it says nothing here
 	}
 	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
 	said := strings.TrimSpace(lines[len(lines)-1])

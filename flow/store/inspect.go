@@ -226,6 +226,9 @@ func Unopened(err error) bool {
 	return lite.Unopened(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
+// Damaged says whether an error is that a file of SQLite's is damaged.
+func Damaged(err error) bool { return lite.Damaged(err) }
+
 // Full says whether an error is that of a disk with no room left.
 func Full(err error) bool { return lite.Full(err) || errors.Is(err, syscall.ENOSPC) }
 

@@ -59,6 +59,12 @@ func Unopened(err error) bool {
 	return false
 }
 
+// Damaged says whether SQLite found that a file is no database, or no whole one.
+func Damaged(err error) bool {
+	code := refusal(err) & 0xff
+	return code == sqlite3.SQLITE_NOTADB || code == sqlite3.SQLITE_CORRUPT
+}
+
 // Full says whether SQLite found no room on a disk. Where it writes to a database itself
 // it says so; where it makes its files larger or waits for the disk, and where a quota is
 // used up, it calls that an error of the disk, and what the system said tells.
