@@ -69,6 +69,7 @@ func (a *app) watch(ctx context.Context, server *api.Server, test, live *store.D
 		c.Clocks["bank"] = a.bankClock.Now
 	}
 	if a.set.DatabaseURL == "" {
+		c.Backup = func() time.Time { return doctor.LastBackup(a.set.DataDir) }
 		for _, name := range []string{"accounts", "test", "live"} {
 			c.Logs = append(c.Logs, under(a.set.DataDir, name+".db-wal"))
 		}

@@ -288,6 +288,16 @@ func lastBackup(dir string) (b Backup, err error) {
 	return b, err
 }
 
+// LastBackup is when the last backup was made of a data dir, zero for never and where
+// nobody knows.
+func LastBackup(dir string) time.Time {
+	b, err := lastBackup(dir)
+	if err != nil {
+		return time.Time{}
+	}
+	return b.At
+}
+
 // The ages of backups.
 const (
 	backupWarns = 26 * time.Hour // daily ones, with some room

@@ -176,6 +176,25 @@ func TestWhatIsNotOfferedWakesNobody(t *testing.T) {
 	}
 }
 
+// Nor do two errors in a quiet night, which are more than one request in a hundred there.
+func TestTwoErrorsInAQuietNightWakeNobody(t *testing.T) {
+	r, e := newRig(t), engine(t)
+	answers := func(code int) { r.meter.Answering()("/v1/charges", http.MethodPost, code, flow.Live, false) }
+	r.goes(5*time.Minute, func() { answers(http.StatusOK) })
+	failed := 0
+	for range 20 {
+		r.goes(15*time.Second, func() {
+			if answers(http.StatusOK); failed < 2 {
+				failed++
+				answers(http.StatusInternalServerError)
+			}
+		})
+		if r.kept.fires(t, e, rules(t)["TillErrors"].Expr, r.clock()) {
+			t.Fatal("TillErrors fires")
+		}
+	}
+}
+
 // With one number that works beside it, each standing of another raises what is
 // said of it and nothing else; two raise nothing while all is well or as an operator
 // wants it.

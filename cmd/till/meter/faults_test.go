@@ -90,7 +90,10 @@ var faults = map[string]struct {
 		before: func(r *rig) { r.run() },
 		fault:  func(r *rig) { r.callsSomebody() }, lasts: 31 * time.Minute,
 	},
-	"TillPartAway": {fault: func(r *rig) { r.away = true }},
+	"TillPartAway":      {fault: func(r *rig) { r.away = "store" }},
+	"TillRedisAway":     {fault: func(r *rig) { r.away = "redis" }},
+	"TillBackupOld":     {before: func(r *rig) { r.old = 25 * time.Hour }, fault: func(r *rig) { r.old = 37 * time.Hour }},
+	"TillNeverBackedUp": {fault: func(r *rig) { r.unsaved = true }},
 	"TillErrors": {
 		before: func(r *rig) { r.goes(5*time.Minute, func() { r.answers(http.StatusOK) }) },
 		each:   func(r *rig) { r.answers(http.StatusInternalServerError) }, lasts: 2 * time.Minute,

@@ -41,6 +41,7 @@ var (
 	walBytes         = gauge("till_db_wal_bytes", "Size of the logs of SQLite that wait to be written back; 0 with PostgreSQL.")
 	diskFree         = gauge("till_data_disk_free_bytes", "Room on the disk of the data dir.")
 	diskSize         = gauge("till_data_disk_size_bytes", "Size of that disk.")
+	backedUp         = gauge("till_backup_timestamp_seconds", "When the last backup of the data dir was made, 0 for never; with PostgreSQL, which has tools of its own for that, it is not there.")
 	clockSkew        = gauge("till_clock_skew_seconds", "How far this machine's clock is ahead of another one, or was set forward in the last ten minutes.", "against")
 	watchTook        = gauge("till_watch_duration_seconds", "How long the last reading of the store took.")
 	watchedAt        = gauge("till_watch_timestamp_seconds", "When what is shown of the store was read; before the first reading that works, when reading began.")
@@ -50,7 +51,7 @@ var (
 func (*Watch) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range []figure{
 		exceptionsOpen, exceptionsOldest, webhookBacklog, webhookOldest, webhookHeld, webhookHeldBack, outboxOldest, callOldest, ledgerImbalance, partUp, walBytes, diskFree, diskSize,
-		clockSkew, watchTook, watchedAt,
+		backedUp, clockSkew, watchTook, watchedAt,
 	} {
 		to <- f.desc
 	}
@@ -90,6 +91,9 @@ func (w *Watch) Collect(to chan<- prometheus.Metric) {
 	if r.all > 0 {
 		diskFree.show(to, float64(r.free))
 		diskSize.show(to, float64(r.all))
+	}
+	if r.backedUp != nil {
+		backedUp.show(to, *r.backedUp)
 	}
 	for name, skew := range r.skew {
 		clockSkew.show(to, skew.Seconds(), name)

@@ -52,7 +52,9 @@ type rig struct {
 	late     time.Duration // how long it takes to say its time
 	stepped  time.Duration // of now, what the clock was set forward by
 	moved    time.Duration // the test environment's clock, by merchants
-	away     bool          // one of the parts
+	away     string        // one of the parts
+	old      time.Duration // of the last backup
+	unsaved  bool          // there is no backup
 	log      string        // a file that SQLite writes
 	verdict  flow.Verdict
 	again    bool
@@ -146,9 +148,15 @@ func newRig(t *testing.T) *rig {
 		Now:    r.clock, Ran: func() time.Duration { r.mu.Lock(); defer r.mu.Unlock(); return r.now.Sub(start) - r.stepped },
 		Log: slog.New(slog.DiscardHandler), Logs: []string{r.log},
 		Parts: func(context.Context) []meter.Part {
-			return []meter.Part{{Name: "store", OK: true}, {Name: "redis", OK: !r.away}}
+			return []meter.Part{{Name: "store", OK: r.away != "store"}, {Name: "redis", OK: r.away != "redis"}}
 		},
 		Disk: func() (uint64, uint64, error) { return r.free, 100 << 30, nil },
+		Backup: func() time.Time {
+			if r.unsaved {
+				return time.Time{}
+			}
+			return r.clock().Add(-r.old)
+		},
 		Clocks: map[string]func(context.Context) (time.Time, bool, error){
 			"redis": func(context.Context) (time.Time, bool, error) {
 				r.passes(r.late)

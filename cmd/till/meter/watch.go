@@ -51,6 +51,7 @@ type WatchConfig struct {
 	Parts  func(ctx context.Context) []Part                              // as /readyz asks them; nil: none
 	Logs   []string                                                      // the files of SQLite that grow until they are written back
 	Disk   func() (free, all uint64, err error)                          // of the data dir
+	Backup func() time.Time                                              // when the last one was made, zero for never; nil: nobody here makes any
 	Clocks map[string]func(ctx context.Context) (time.Time, bool, error) // of others, by what they are; false: has none
 	Now    func() time.Time                                              // the machine's
 	Ran    func() time.Duration                                          // how long the program runs, by what nobody can set
@@ -81,6 +82,7 @@ type reading struct {
 	parts      []Part
 	wal        int64
 	free, all  uint64
+	backedUp   *float64 // Unix seconds, nil where it is not ours to know
 	skew       map[string]time.Duration
 }
 
@@ -262,6 +264,12 @@ func (w *Watch) host(into *reading) {
 	for _, file := range w.cfg.Logs {
 		if info, err := os.Stat(file); err == nil { // one that is not there is as good as empty
 			into.wal += info.Size()
+		}
+	}
+	if w.cfg.Backup != nil {
+		into.backedUp = new(float64)
+		if at := w.cfg.Backup(); !at.IsZero() {
+			*into.backedUp = unixSeconds(at)
 		}
 	}
 	if w.cfg.Disk == nil {
