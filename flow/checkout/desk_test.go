@@ -347,6 +347,12 @@ func TestAMerchantWhomNobodyComesForKeepsNoOtherFromAPayer(t *testing.T) {
 	if list, _, err := w.service.DeskOf(t.Context(), project); err != nil || len(list) != 1 || list[0].Session.ID != session.ID {
 		t.Errorf("who was asked for has %+v in their inbox, %v", list, err)
 	}
+	next := w.session(flow.InChat)
+	w.hear("chidi", code(next))
+	w.hear("chidi", flow.Intent{Kind: flow.MeansHuman})
+	if list, _, err := w.service.DeskOf(t.Context(), project); err != nil || len(list) != 2 || list[0].Session.ID != next.ID {
+		t.Errorf("who asks next is behind who was waited for in vain: %+v, %v", list, err)
+	}
 	w.must(w.service.ClaimAbout(t.Context(), chat, other.ID, "bola", is.Seq))
 	if is := seen("wsp_prj_2"); !is.Mine || is.Desk.By != "bola" || is.Session.ID != other.ID {
 		t.Errorf("taken over: %+v", is)

@@ -106,8 +106,9 @@ func (r Reader) Watchers(ctx context.Context, session flow.SessionID) ([]ChatRow
 }
 
 // deskFirst has the one first that waits longest for a person, then those that a
-// person has, then those that the bot has and somebody should look at.
-const deskFirst = ` ORDER BY CASE desk WHEN 'waiting' THEN 0 WHEN '' THEN 2 ELSE 1 END, desk_since, id LIMIT ?`
+// person has, then those that the bot has and somebody should look at; last those that
+// nobody came for, which wait without an end.
+const deskFirst = ` ORDER BY CASE WHEN flag = '` + flow.NobodyComes + `' THEN 3 WHEN desk = 'waiting' THEN 0 WHEN desk = '' THEN 2 ELSE 1 END, desk_since, id LIMIT ?`
 
 // Desk is the queue of the chats that a person has or should look at, the one
 // that waits longest first; at most limit of them.
