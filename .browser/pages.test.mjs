@@ -48,9 +48,10 @@ before(async () => {
   await asker.getByText("It waits for a second person").waitFor();
   await asker.goto(`${till.url}/sessions?q=4500`);
   await asker.context().close();
+  const today = new Date().toISOString().slice(0, 10);
   pages = {
     "": ["/login", "/signup", "/docs/errors", "/docs/errors/rail_timeout", "/docs/snippets"],
-    owner: ["/", "/sessions", "/sessions?q=4500", "/sessions?q=nobody+at+all", "/settlements", "/settlements?status=PENDING", ...settled.map((id) => `/settlements/${id}`), `/sessions/${much}`, "/exceptions?queue=second", `/sessions/${open1.id}`, `/sessions/${over}`, `/sessions/${talked.id}/replay`, "/exceptions",
+    owner: ["/", "/sessions", "/sessions?q=4500", "/sessions?q=nobody+at+all", "/settlements", "/settlements?status=PENDING", "/refunds", "/refunds?status=FAILED", "/reconciliation", `/reconciliation?date=${today}`, ...settled.map((id) => `/settlements/${id}`), `/sessions/${much}`, "/exceptions?queue=second", `/sessions/${open1.id}`, `/sessions/${over}`, `/sessions/${talked.id}/replay`, "/exceptions",
       "/inbox", "/developers", "/developers/webhooks", `/developers/webhooks/${hook.id}`, `/developers/events/${events.items[0].id}`, "/developers/requests",
       "/developers/snippets", "/go-live", "/team", "/password", "/team/audit", "/team/audit?from=2026-01-01&action=payment", "/settings", "/try", "/phone", "/sessions/wsp_sess_00000000000000000000000000"],
     operator: ["/", "/sessions", "/settlements", "/exceptions", "/ops", "/ops/merchants", "/ops/doctor", "/ops/audit", "/ops/people"],
@@ -118,7 +119,7 @@ test("a project whose name is one long word fits a phone", async () => {
   await page.getByRole("button", { name: "Make a project" }).click();
   await page.getByRole("heading", { name: "Its test keys" }).waitFor();
   const wrong = [];
-  for (const address of ["/developers", "/", "/sessions", "/settlements", "/exceptions", "/inbox", "/go-live", "/settings", "/team"]) {
+  for (const address of ["/developers", "/", "/sessions", "/settlements", "/refunds", "/reconciliation", "/exceptions", "/inbox", "/go-live", "/settings", "/team"]) {
     await page.goto(till.url + address);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (wide > 0) wrong.push(`${address} is ${wide} px wider than the screen`);

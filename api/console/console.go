@@ -104,7 +104,7 @@ type Page struct {
 // Pages is every address there is, in one table.
 func Pages() []Page {
 	var all []Page
-	for _, some := range [][]Page{entryPages(), supportPages(), settlementPages(), replayPages(), developerPages(), operatorPages(), settingsPages(), tryPages()} {
+	for _, some := range [][]Page{entryPages(), supportPages(), settlementPages(), bookPages(), replayPages(), developerPages(), operatorPages(), settingsPages(), tryPages()} {
 		all = append(all, some...)
 	}
 	return all

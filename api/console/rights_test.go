@@ -46,6 +46,7 @@ func rights() map[string]right {
 		"GET /settings": {roles: "owner"}, "POST /settings": {roles: "owner"},
 		"GET /team/audit": {roles: "owner"}, "GET /team/audit.csv": {roles: "owner"}, "GET /ops/audit.csv": {roles: "operator"},
 		"GET /settlements": {roles: everybody}, "GET /settlements.csv": {roles: everybody},
+		"GET /refunds": {roles: everybody}, "GET /refunds.csv": {roles: everybody}, "GET /reconciliation": {roles: everybody},
 		"GET /settlements/:id": {roles: everybody, kind: "settlement"}, "GET /settlements/:id/transactions.csv": {roles: everybody, kind: "settlement"},
 		"GET /sessions": {roles: everybody}, "GET /exceptions": {roles: everybody},
 		"POST /exceptions/resolve":        {roles: supporters},
