@@ -48,6 +48,7 @@ var phrases = map[string][]string{
 	"method ussd": {"2", "2️⃣", "②", "two", "ussd", "USSD", "2 ussd", "use ussd", "via ussd please", "²"},
 	"method card": {"3", "③", "three", "card", "Card", "atm card", "3 card", "with card", "pay with my card", "PAY WITH CARD", "debit card"},
 	"paid": {
+		"I sent it on Apr 23, 2026 - NGN2,000",
 		"4", "4️⃣", "four", "paid", "PAID", "i have paid", "I have paid!", "I've paid", "I’ve paid", "sent", "done", "i don pay", "4 i have paid",
 		"paid 5000", "paid 2000 naira", "I sent 5k", "i sent you ₦5,000", "I paid 5000.00 already", "transferred n5000", "sent the 5,000 naira sir", "I have made the transfer", "payment done", "already paid", "I have trasferred", "trasferred sir", "Transaction succssful",
 	},
@@ -83,7 +84,7 @@ var phrases = map[string][]string{
 		"paid5000", "pay n5000000", "pay 10000000", "I have 5000", "paid 10am", "long-term", "part-time", "well-made thing", "abcd efgh",
 		"pay abcd efgh", "2025-2026", "20252026", "4111-1111", "₦1", "₦ 5", "1%", "5 naira", "$2", "0801 2345", "08012345678", "+234 801 234 5678", "2348012345678", "0123456789",
 		"acct 0123456789 058", "0123456789 9876543210", "4012345678 5012345678", "4111 1111 1111 1112", "order 4500", "001", "01", "1k", "1.5", "1st", "card ending 1111",
-		"the first one", "sept-2026 bill", "visa-1111 is mine", "pin 7K3M", "Pay KDMQ", "7K3M-9QTU", "17K3M-9QTX", "7K3M-9QTX5", "JM-7K3M-9QTX", "order 2026/7K3M-9QTX", "7K3M-9QTX-1", "12500NGN", "sent 12500ngn now", "I sent it on Apr 23, 2026 - NGN2,000", "000001260424112858828788701400",
+		"the first one", "sept-2026 bill", "visa-1111 is mine", "pin 7K3M", "Pay KDMQ", "7K3M-9QTU", "17K3M-9QTX", "7K3M-9QTX5", "JM-7K3M-9QTX", "order 2026/7K3M-9QTX", "7K3M-9QTX-1", "12500NGN", "sent 12500ngn now", "000001260424112858828788701400",
 	},
 }
 
