@@ -159,7 +159,7 @@ func TestAPageIsAskedForWithoutItsBody(t *testing.T) {
 			exports[a.Action]++
 		}
 	}
-	if want := map[string]int{"sessions.export": 1, "session.export": 1, "settlements.export": 1, "settlement.export": 1, "audit.export": 1}; !maps.Equal(exports, want) {
+	if want := map[string]int{"sessions.export": 1, "session.export": 1, "settlements.export": 1, "refunds.export": 1, "settlement.export": 1, "audit.export": 1}; !maps.Equal(exports, want) {
 		t.Errorf("each file was taken once, and the audit log has %v", exports)
 	}
 	if strings.Contains(w.log.String(), "file of rows broke off") {
