@@ -132,6 +132,14 @@ var differenceTold = map[flow.DifferenceKind]string{
 // Told is how the three disagree about something, for people.
 func (reconciliationView) Told(k flow.DifferenceKind) string { return differenceTold[k] }
 
+// Money is an amount in kobo that one of the three may not know.
+func (reconciliationView) Money(minor *string) string {
+	if minor == nil {
+		return "–"
+	}
+	return naira(*minor)
+}
+
 // reconciliation is GET /reconciliation: a day as the bank, the ledger and the events
 // tell it. Without a day it offers the last one that is over, and asks nobody.
 func (c *Console) reconciliation(v *visit) error {
