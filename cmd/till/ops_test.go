@@ -163,6 +163,9 @@ func TestWhatAlertsAdviseCanBeDone(t *testing.T) {
 		for _, call := range command.FindAllStringSubmatch(m[1], -1) {
 			commands++
 			understood(t, regexp.MustCompile(`<[^>]*>`).ReplaceAllString(call[1], "1"))
+			if file, ok := strings.CutPrefix(call[1], "backup "); ok && !regexp.MustCompile(`\d{4}-\d\d-\d\d`).MatchString(file) { // the next day it is there already
+				t.Errorf("a second day %s fails", call[0])
+			}
 		}
 		prose := regexp.MustCompile("`[^`]*`").ReplaceAllString(m[1], "")
 		if regexp.MustCompile(`\btill [a-z]+[ .,:;]`).MatchString(prose) {
