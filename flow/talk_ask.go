@@ -110,11 +110,20 @@ func (d *deciding) wait(t Talk, co Checkout) {
 func (d *deciding) until(t Talk, co Checkout) time.Time {
 	switch a, ok := co.attempt(t.Attempt); {
 	case t.State == Choosing, t.State == PickingBank:
-		return co.Session.ExpiresAt
+		return payableUntil(co)
 	case slices.Contains(awaiting, t.State) && ok && a.payable(co.Session, d.turn.Now):
 		return a.ExpiresAt
 	}
 	return time.Time{}
+}
+
+// payableUntil is when a session ends, no time where nothing can be chosen to pay it by,
+// as while its merchant is stopped.
+func payableUntil(co Checkout) time.Time {
+	if len(payable(co)) == 0 {
+		return time.Time{}
+	}
+	return co.Session.ExpiresAt
 }
 
 // terms decides on a payer who asks whether it may be paid in parts or by somebody
@@ -124,7 +133,11 @@ func (d *deciding) terms(t Talk, co Checkout) {
 	d.why = "asks what holds for this payment"
 	until := d.until(t, co)
 	if !until.After(d.turn.Now) {
-		until = co.Session.ExpiresAt
+		until = payableUntil(co)
+	}
+	if until.IsZero() {
+		d.show(t, co)
+		return
 	}
 	args := merge(about(co), map[string]string{"until": Stamp(until)})
 	switch co.Session.Policy.Underpayment {

@@ -222,6 +222,10 @@ func TestAMenuWithoutMethodsIsNotShown(t *testing.T) {
 		want  string
 	}{
 		"the menu":       {flow.Choosing, flow.Intent{Kind: flow.MeansMenu}, "not_now"},
+		"what holds":     {flow.Choosing, flow.Intent{Kind: flow.MeansTerms}, "not_now"},
+		"time":           {flow.Choosing, flow.Intent{Kind: flow.MeansWait}, "not_now"},
+		"of a part":      {flow.PartPaid, flow.Intent{Kind: flow.MeansTerms}, "part_paid not_now"},
+		"of a way":       {flow.Lapsed, flow.Intent{Kind: flow.MeansTerms}, "lapsed not_now"},
 		"a method":       {flow.Choosing, flow.Intent{Kind: flow.MeansMethod, Method: flow.Card}, "not_now"},
 		"not understood": {flow.Choosing, flow.Intent{Kind: flow.MeansNothing}, "not_now"},
 		"part paid":      {flow.PartPaid, flow.Intent{Kind: flow.MeansMenu}, "part_paid not_now"},
