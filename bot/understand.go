@@ -268,7 +268,9 @@ func (s sentence) number() (answer, bool) {
 // numberStarts are where the number of an option may begin.
 func (s sentence) numberStarts() []int {
 	starts, asked := s.starts(s.words[:min(len(s.words), maxAnswer)])
-	starts = slices.DeleteFunc(starts, func(i int) bool { return asked[i] })
+	if i := slices.IndexFunc(starts, func(i int) bool { return asked[i] }); i >= 0 { // "can I get 2" asks for two of something
+		starts = starts[:i]
+	}
 	if len(s.words) > 1 && s.words[0] == "no" && isDigits(s.words[1]) { // No. 1, but not "no one"
 		starts = append(starts, 1)
 	}
