@@ -15,9 +15,6 @@ type reconciled struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// firstReconciled is the first day that can be asked for: before it there was nothing.
-const firstReconciled flow.Date = "2000-01-01"
-
 // reconcile is GET /v1/reconciliation: the project's own movements of a day, as
 // the bank, the ledger and the events tell them.
 func (*Server) reconcile(c *call) error {
@@ -29,8 +26,8 @@ func (*Server) reconcile(c *call) error {
 		q.form.fail("date", flow.CodeMissingField, "date is required: a day in Lagos, like 2026-11-21.")
 	case err != nil:
 		q.form.fail("date", flow.CodeInvalidField, "date must be a day in Lagos, like 2026-11-21.")
-	case day < firstReconciled:
-		q.form.fail("date", flow.CodeInvalidField, "date must be %s or later.", firstReconciled)
+	case day < checkout.FirstReconciled:
+		q.form.fail("date", flow.CodeInvalidField, "date must be %s or later.", checkout.FirstReconciled)
 	case day.Start().After(c.service.Now()):
 		q.form.fail("date", flow.CodeInvalidField, "%s has not begun in Lagos.", day)
 	}

@@ -96,21 +96,17 @@ func (c *Console) sendAudit(v *visit, account string) error {
 	if err := v.audit("audit.export", string(v.project.ID), "", false); err != nil {
 		return err
 	}
-	accounts, ended := c.cfg.Accounts, false
-	return v.csv("audit.csv", []string{"at", "who", "role", "environment", "project", "action", "subject", "reason"}, func(ctx context.Context, most int) ([][]string, error) {
-		if ended {
-			return nil, nil
-		}
-		filter.Limit = most
+	accounts := c.cfg.Accounts
+	return v.csv("audit.csv", []string{"at", "who", "role", "environment", "project", "action", "subject", "reason"}, inPages(func(ctx context.Context, before string, most int) ([][]string, string, error) {
+		filter.Before, filter.Limit = before, most
 		list, more, err := accounts.Audits(ctx, filter)
 		if err != nil || len(list) == 0 {
-			return nil, err
+			return nil, "", err
 		}
-		ended, filter.Before = !more, list[len(list)-1].ID
 		out := make([][]string, 0, len(list))
 		for _, a := range list {
 			out = append(out, []string{stamp(a.At), a.Actor, string(a.Role), string(a.Environment), string(a.Project), a.Action, a.Subject, a.Reason})
 		}
-		return out, nil
-	})
+		return out, lastOf(more, list[len(list)-1].ID), nil
+	}))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 
 	"till/flow"
 	"till/flow/checkout"
@@ -44,17 +43,9 @@ type refundRow struct {
 	By string
 }
 
-// refundStatus is the status that the address names, "" for none.
-func (v *visit) refundStatus() flow.RefundStatus {
-	if s := flow.RefundStatus(v.query("status")); slices.Contains(flow.RefundStatuses(), s) {
-		return s
-	}
-	return ""
-}
-
 // refunds is GET /refunds, newest first.
 func (c *Console) refunds(v *visit) error {
-	out := refundsView{Status: v.refundStatus(), Statuses: flow.RefundStatuses(), Base: c.cfg.PublicURL}
+	out := refundsView{Status: statusOf(v.query("status"), flow.RefundStatuses()), Statuses: flow.RefundStatuses(), Base: c.cfg.PublicURL}
 	if v.project.ID == "" {
 		return v.show("refunds", "Refunds", out)
 	}
@@ -74,22 +65,18 @@ func (c *Console) refunds(v *visit) error {
 
 // refundsFile is GET /refunds.csv.
 func (c *Console) refundsFile(v *visit) error {
-	if err := v.audit("refunds.export", string(v.project.ID), string(v.refundStatus()), false); err != nil {
+	if err := v.audit("refunds.export", string(v.project.ID), string(statusOf(v.query("status"), flow.RefundStatuses())), false); err != nil {
 		return err
 	}
-	service, project, ended := v.service, v.project, false
-	filter := checkout.RefundFilter{Status: v.refundStatus()}
+	service, project := v.service, v.project
+	filter := checkout.RefundFilter{Status: statusOf(v.query("status"), flow.RefundStatuses())}
 	head := []string{"refund", "status", "project", "currency", "amount_naira", "amount_kobo", "origin", "reason", "session", "payment", "bank_reference", "failure", "made", "processed_at"}
-	return v.csv("refunds-"+string(v.env)+".csv", head, func(ctx context.Context, most int) ([][]string, error) {
-		if ended {
-			return nil, nil
-		}
-		filter.Limit = most
+	return v.csv("refunds-"+string(v.env)+".csv", head, inPages(func(ctx context.Context, before string, most int) ([][]string, string, error) {
+		filter.Before, filter.Limit = before, most
 		list, more, err := service.Refunds(ctx, project.ID, filter)
 		if err != nil || len(list) == 0 {
-			return nil, err
+			return nil, "", err
 		}
-		ended, filter.Before = !more, string(list[len(list)-1].ID)
 		out := make([][]string, 0, len(list))
 		for _, r := range list {
 			out = append(out, []string{
@@ -97,24 +84,22 @@ func (c *Console) refundsFile(v *visit) error {
 				r.RailTransactionID, r.Failure, stamp(r.CreatedAt), stamp(r.DoneAt),
 			})
 		}
-		return out, nil
-	})
+		return out, lastOf(more, list[len(list)-1].ID), nil
+	}))
 }
-
-// firstDay is the first day that can be looked at: before it there was nothing.
-const firstDay flow.Date = "2000-01-01"
 
 // differencesShown is how many differences of a day a page lists.
 const differencesShown = 100
 
 // reconciliationView is what the page of a reconciled day is given.
 type reconciliationView struct {
-	Date flow.Date // that is looked at, or offered
-	Last flow.Date // that can be
-	Day  *checkout.ReconciliationRecord
-	More int      // differences that are not shown
-	Why  []string // it could not be compared
-	Base string   // of calls over REST
+	Date  flow.Date // that is looked at, or offered
+	First flow.Date // that can be
+	Last  flow.Date
+	Day   *checkout.ReconciliationRecord
+	More  int      // differences that are not shown
+	Why   []string // it could not be compared
+	Base  string   // of calls over REST
 }
 
 // differenceTold is how the three disagree, for people.
@@ -144,12 +129,12 @@ func (reconciliationView) Money(minor *string) string {
 // tell it. Without a day it offers the last one that is over, and asks nobody.
 func (c *Console) reconciliation(v *visit) error {
 	today := flow.DateOf(v.service.Now())
-	out := reconciliationView{Date: today.Plus(-1), Last: today, Base: c.cfg.PublicURL}
+	out := reconciliationView{Date: today.Plus(-1), First: checkout.FirstReconciled, Last: today, Base: c.cfg.PublicURL}
 	if v.project.ID == "" || v.query("date") == "" {
 		return v.show("reconciliation", "A day at the bank", out)
 	}
 	day, err := flow.ParseDate(v.query("date"))
-	if err != nil || day < firstDay {
+	if err != nil || day < out.First {
 		out.Why = []string{"Choose a day, like " + string(out.Date) + "."}
 		v.refuses(http.StatusBadRequest, flow.CodeInvalidField)
 		return v.show("reconciliation", "A day at the bank", out)

@@ -53,6 +53,28 @@ func cut(columns int) []string {
 	return row
 }
 
+// inPages reads rows for a file a page at a time: read gives those before a row, with the
+// id of the last of them where more follow.
+func inPages(read func(ctx context.Context, before string, most int) (rows [][]string, last string, err error)) func(context.Context, int) ([][]string, error) {
+	before, ended := "", false
+	return func(ctx context.Context, most int) (rows [][]string, err error) {
+		if ended {
+			return nil, nil
+		}
+		rows, before, err = read(ctx, before, most)
+		ended = before == ""
+		return rows, err
+	}
+}
+
+// lastOf is the id of the last row of a page, "" where no more follow.
+func lastOf[ID ~string](more bool, id ID) string {
+	if !more {
+		return ""
+	}
+	return string(id)
+}
+
 // csv answers with a file of rows as they are read. next gives the next of them,
 // at most so many, and none at the end; it is called after the handler returned,
 // and must touch nothing of the request but what it took before. A file that could

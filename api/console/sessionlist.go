@@ -30,7 +30,7 @@ func (c *Console) saved(v *visit) ([]savedFilter, error) {
 // keepFilter is POST /filters: the visitor keeps a search under a name.
 func (c *Console) keepFilter(v *visit) error {
 	t := v.typing()
-	f := flow.Filter{Name: t.text("name", "The name", 1, 40, false), Words: t.text("q", "What is searched for", 0, maxQuery, false), Status: statusOf(v.field("status"))}
+	f := flow.Filter{Name: t.text("name", "The name", 1, 40, false), Words: t.text("q", "What is searched for", 0, maxQuery, false), Status: statusOf(v.field("status"), flow.SessionStatuses())}
 	if !t.ok() {
 		return flow.Refuse(flow.CodeInvalidField, "%s", t.Wrong[0])
 	}
@@ -58,9 +58,9 @@ func (c *Console) dropFilter(v *visit) error {
 	return v.to("/sessions", "The search is forgotten.")
 }
 
-// statusOf is the status that a text names, "" for none.
-func statusOf(text string) flow.SessionStatus {
-	if s := flow.SessionStatus(text); slices.Contains(flow.SessionStatuses(), s) {
+// statusOf is the status of some that a text names, "" for none.
+func statusOf[S ~string](text string, of []S) S {
+	if s := S(text); slices.Contains(of, s) {
 		return s
 	}
 	return ""
@@ -70,7 +70,7 @@ func statusOf(text string) flow.SessionStatus {
 // spreadsheet, with the middle of phones hidden.
 func (c *Console) sessionsFile(v *visit) error {
 	search := flow.ReadSearch(v.query("q"), v.service.Now())
-	status := cmp.Or(statusOf(v.query("status")), search.Status)
+	status := cmp.Or(statusOf(v.query("status"), flow.SessionStatuses()), search.Status)
 	filter := store.SearchFilter{Search: search, Project: v.project.ID, Status: status}
 	// What was searched for may be a phone number: only what it was taken for is kept.
 	meant := strings.TrimSpace(searchView{Search: filter.Search}.Meant() + " " + string(status))
@@ -81,22 +81,18 @@ func (c *Console) sessionsFile(v *visit) error {
 	for _, p := range v.projects {
 		names[p.ID] = p.Name
 	}
-	reader, ended := v.service.Reader(), false
+	reader := v.service.Reader()
 	head := []string{
 		"session", "opened", "status", "exceptions", "project", "customer", "email", "phone", "reference", "description", "currency",
 		"amount_naira", "amount_kobo", "paid_naira", "paid_kobo", "paid_at", "expires",
 		"came_naira", "came_kobo", "refunded_naira", "refunded_kobo", "reversed_naira", "reversed_kobo",
 	}
-	return v.csv("sessions-"+string(v.env)+".csv", head, func(ctx context.Context, most int) ([][]string, error) {
-		if ended {
-			return nil, nil
-		}
-		filter.Limit = most
+	return v.csv("sessions-"+string(v.env)+".csv", head, inPages(func(ctx context.Context, before string, most int) ([][]string, string, error) {
+		filter.Before, filter.Limit = flow.SessionID(before), most
 		list, more, err := reader.Search(ctx, filter)
 		if err != nil || len(list) == 0 {
-			return nil, err
+			return nil, "", err
 		}
-		ended, filter.Before = !more, list[len(list)-1].Session.ID
 		payments, err := paymentsFor(ctx, reader, list)
 		out := make([][]string, 0, len(list))
 		for _, f := range list {
@@ -112,8 +108,8 @@ func (c *Console) sessionsFile(v *visit) error {
 				major(came), kobo(came), major(refunded), kobo(refunded), major(reversed), kobo(reversed),
 			})
 		}
-		return out, err
-	})
+		return out, lastOf(more, list[len(list)-1].Session.ID), err
+	}))
 }
 
 // paymentsFor reads the payments of sessions that were found.

@@ -136,17 +136,9 @@ type settlementsView struct {
 	Base     string    // of calls over REST
 }
 
-// settlementStatus is the status that the address names, "" for none.
-func (v *visit) settlementStatus() flow.SettlementStatus {
-	if s := flow.SettlementStatus(v.query("status")); slices.Contains(flow.SettlementStatuses(), s) {
-		return s
-	}
-	return ""
-}
-
 // settlements is GET /settlements, newest first.
 func (c *Console) settlements(v *visit) error {
-	out := settlementsView{Status: v.settlementStatus(), Statuses: flow.SettlementStatuses(), Base: c.cfg.PublicURL}
+	out := settlementsView{Status: statusOf(v.query("status"), flow.SettlementStatuses()), Statuses: flow.SettlementStatuses(), Base: c.cfg.PublicURL}
 	if v.project.ID == "" {
 		return v.show("settlements", "Settlements", out)
 	}
@@ -174,25 +166,21 @@ func (c *Console) settlements(v *visit) error {
 
 // settlementsFile is GET /settlements.csv.
 func (c *Console) settlementsFile(v *visit) error {
-	if err := v.audit("settlements.export", string(v.project.ID), string(v.settlementStatus()), false); err != nil {
+	if err := v.audit("settlements.export", string(v.project.ID), string(statusOf(v.query("status"), flow.SettlementStatuses())), false); err != nil {
 		return err
 	}
-	service, project, ended := v.service, v.project, false
-	filter := checkout.SettlementFilter{Status: v.settlementStatus()}
+	service, project := v.service, v.project
+	filter := checkout.SettlementFilter{Status: statusOf(v.query("status"), flow.SettlementStatuses())}
 	head := []string{
 		"settlement", "settles_on", "status", "project", "currency", "came_naira", "came_kobo", "gone_back_naira", "gone_back_kobo", "fees_naira", "fees_kobo",
 		"carried_naira", "carried_kobo", "amount_naira", "amount_kobo", "transactions", "bank", "account", "account_name", "bank_reference", "failure", "made", "paid_at",
 	}
-	return v.csv("settlements-"+string(v.env)+".csv", head, func(ctx context.Context, most int) ([][]string, error) {
-		if ended {
-			return nil, nil
-		}
-		filter.Limit = min(most, perPage) // each may have ten thousand lines to add up
+	return v.csv("settlements-"+string(v.env)+".csv", head, inPages(func(ctx context.Context, before string, most int) ([][]string, string, error) {
+		filter.Before, filter.Limit = before, min(most, perPage) // each may have ten thousand lines to add up
 		list, more, err := service.Settlements(ctx, project.ID, filter)
 		if err != nil || len(list) == 0 {
-			return nil, err
+			return nil, "", err
 		}
-		ended, filter.Before = !more, string(list[len(list)-1].ID)
 		rows, err := settlementRows(ctx, service.Reader(), list)
 		out := make([][]string, 0, len(rows))
 		for _, b := range rows {
@@ -202,8 +190,8 @@ func (c *Console) settlementsFile(v *visit) error {
 				b.To.Masked(), b.To.Name, b.RailTransactionID, b.Failure, stamp(b.CreatedAt), stamp(b.DoneAt),
 			})
 		}
-		return out, err
-	})
+		return out, lastOf(more, list[len(list)-1].ID), err
+	}))
 }
 
 // settlementView is what the page of a settlement is given.

@@ -109,7 +109,7 @@ func (c *Console) searchSessions(v *visit) error {
 		Q: v.query("q"), All: v.project.ID == "", Statuses: flow.SessionStatuses(),
 	}
 	out.Search = flow.ReadSearch(out.Q, v.service.Now())
-	out.Status = cmp.Or(statusOf(v.query("status")), out.Search.Status)
+	out.Status = cmp.Or(statusOf(v.query("status"), flow.SessionStatuses()), out.Search.Status)
 	out.File = "/sessions.csv?" + queryOf("q", out.Q, "status", string(out.Status))
 	if out.Q == "" { // the command line searches for no words
 		if out.Command = fmt.Sprintf("bin/till sessions list --limit %d", maxCSV); out.Status != "" {

@@ -24,6 +24,9 @@ type Reconciliation struct {
 // Balanced says whether all three agree.
 func (r Reconciliation) Balanced() bool { return len(r.Differences) == 0 }
 
+// FirstReconciled is the first day that can be asked for: before it there was nothing.
+const FirstReconciled flow.Date = "2000-01-01"
+
 // Reconcile compares a day of a project, by the bank's value time. The bank is
 // asked for its statement at most once a minute. Errors: invalid_field for a day
 // that has not begun, rate_limited, rail_unavailable, rail_rejected, rail_timeout.
