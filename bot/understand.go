@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 19
+const Reading = 20
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -215,8 +215,8 @@ func (s sentence) about() (flow.IntentKind, bool) {
 		if c.kind == flow.MeansPaid && (s.asks || s.any(s.not) || s.any(s.unsure)) {
 			continue // "I have not paid", "when I have paid"
 		}
-		if c.kind == flow.MeansHuman && strings.Contains(s.line, " our"+c.phrase) {
-			continue // of an alert: "call our customer care on 0700 …"
+		if c.kind == flow.MeansHuman && (strings.Contains(s.line, " our"+c.phrase) || strings.Contains(s.line, c.phrase+"on ") && s.any(s.alert)) {
+			continue // of an alert: "call our customer care", "contact customer care on 0700 …"
 		}
 		return c.kind, true
 	}

@@ -49,6 +49,8 @@ var phrases = map[string][]string{
 	"method card": {"3", "③", "three", "card", "Card", "atm card", "3 card", "with card", "pay with my card", "PAY WITH CARD", "debit card"},
 	"paid": {
 		"I sent it on Apr 23, 2026 - NGN2,000",
+		"Txn: Debit. Amt: NGN5,000.00 to TILL/ADA STORES. Bal: NGN1,000.00. Contact customer care on 0700 300 0000",
+		"Transaction Receipt NGN 5,000.00 Successful. For complaints call customer service on 07003000000",
 		"4", "4️⃣", "four", "paid", "PAID", "i have paid", "I have paid!", "I've paid", "I’ve paid", "sent", "done", "i don pay", "4 i have paid",
 		"paid 5000", "paid 2000 naira", "I sent 5k", "i sent you ₦5,000", "I paid 5000.00 already", "transferred n5000", "sent the 5,000 naira sir", "I have made the transfer", "payment done", "already paid", "I have trasferred", "trasferred sir", "Transaction succssful",
 	},
@@ -56,7 +58,7 @@ var phrases = map[string][]string{
 	"other":         {"6", "six", "other", "another way", "pay another way", "6 another way"},
 	"back":          {"7", "seven", "back", "previous"},
 	"language":      {"8", "eight", "language"},
-	"human":         {"9", "nine", "agent", "9️⃣", "9 please", "customer care"},
+	"human":         {"9", "nine", "agent", "9️⃣", "9 please", "customer care", "transaction successful but nothing came please contact customer care for me", "I did a transaction, let me talk to customer care"},
 	"stop":          {"stop", "STOP", "Stop!", "UNSUBSCRIBE", "Stop please", "pls stop", "abeg stop o", "STOP NOW", "please stop sending me messages", "stop texting me", "ẹ jọ̀ọ́ ẹ dá dúró", "don Allah a daina", "biko kwụsị"},
 	"resume":        {"start", "START.", "please start"},
 	"cancel":        {"0", "⓪", "0️⃣", "zero", "0 .", "cancel it", "I want to cancel", "cancel please", "please cancel", "cancel?"},

@@ -125,6 +125,8 @@ func TestWhatIsSaidWhileABankIsAskedIsDecidedOnAfterwards(t *testing.T) {
 		{"a greeting is answered by the answer", flow.Opening, flow.Intent{Kind: flow.MeansMenu}, flow.News{Kind: flow.NewsOpened, Attempt: "c"}, "card_how alone wait_menu", flow.AwaitCard},
 		{"a second claim is answered by the answer", flow.Verifying, flow.Intent{Kind: flow.MeansPaid}, flow.News{Kind: flow.NewsNothing}, "nothing_yet", flow.AwaitTransfer},
 		{"the details again are not", flow.Verifying, flow.Intent{Kind: flow.MeansOther}, flow.News{Kind: flow.NewsNothing}, "nothing_yet", flow.Verifying},
+		{"what holds is told afterwards", flow.Verifying, flow.Intent{Kind: flow.MeansTerms}, flow.News{Kind: flow.NewsNothing}, "nothing_yet terms", flow.AwaitTransfer},
+		{"nothing holds any more once it is paid", flow.Verifying, flow.Intent{Kind: flow.MeansTerms}, flow.News{Kind: flow.NewsPaid, Attempt: "t", Payment: &flow.Payment{Match: flow.Matched}}, "receipt", flow.Paid},
 		{"nothing is asked for any more once it is paid", flow.Verifying, flow.Intent{Kind: flow.MeansOther}, flow.News{Kind: flow.NewsPaid, Attempt: "t", Payment: &flow.Payment{Match: flow.Matched}}, "receipt", flow.Paid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,6 +151,19 @@ func TestWhatIsSaidWhileABankIsAskedIsDecidedOnAfterwards(t *testing.T) {
 				t.Errorf("says %v, stands at %s", says, talkOf(d).State)
 			}
 		})
+	}
+}
+
+// A question what holds does not take the place of a way to pay that was chosen before it.
+func TestAChoiceIsNotForgottenForAQuestionBehindIt(t *testing.T) {
+	turn := standing(flow.Opening)
+	for _, in := range []flow.Intent{{Kind: flow.MeansOther}, {Kind: flow.MeansTerms}} {
+		turn.Chat = flow.Decide(heard(turn, in)).Chat
+	}
+	turn.Checkouts["wsp_sess_1"].Attempts[0].Instructions = trying("c", flow.Card).Instructions
+	d := flow.Decide(about(turn, flow.News{Kind: flow.NewsOpened, Attempt: "c"}))
+	if talkOf(d).State != flow.Verifying || talkOf(d).Then != flow.ThenChoose {
+		t.Errorf("says %q, and stands at %+v", keys(d), talkOf(d))
 	}
 }
 

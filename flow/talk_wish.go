@@ -68,10 +68,11 @@ func (d *deciding) closed(t Talk, co Checkout, in Intent) {
 }
 
 // hold keeps what a payer says while a bank is asked: the last of it is decided
-// on when the answer is there.
+// on when the answer is there. A question what holds takes the place of nothing else.
 func (d *deciding) hold(t *Talk, in Intent) {
 	d.why = "an answer of the bank is on its way: decided on afterwards"
-	if keep := in; !slices.Contains([]IntentKind{MeansMenu, MeansAgain, MeansThanks, MeansWait, MeansTerms, MeansAbuse, MeansYes, MeansNo}, in.Kind) {
+	answered := slices.Contains([]IntentKind{MeansMenu, MeansAgain, MeansThanks, MeansWait, MeansAbuse, MeansYes, MeansNo}, in.Kind)
+	if keep := in; !answered && (in.Kind != MeansTerms || t.Held == nil) {
 		keep.Text = ""
 		t.Held = &keep
 	}
