@@ -192,7 +192,7 @@ func (c *backupCmd) write(w *world, at time.Time) (list manifest, size int64, er
 			continue // gone since it was listed
 		}
 		if err != nil {
-			return list, 0, unopened(name, err)
+			return list, 0, unread(name, err)
 		}
 		one.Name = filepath.ToSlash(name)
 		list.Files = append(list.Files, one)
@@ -219,7 +219,7 @@ func kept(dir string, withKey bool) ([]string, error) {
 	}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return unopened(filepath.Base(path), err)
+			return unread(filepath.Base(path), err)
 		}
 		name, err := filepath.Rel(dir, path)
 		if err != nil {

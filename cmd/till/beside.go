@@ -130,7 +130,7 @@ func beside(w *world, set config.Settings, schema store.Schema, name, none strin
 	c := inDir(set, schema, name)
 	c.AsIs = true // the program that serves may be an older one, and no copy is kept here
 	if c.Keys, err = besideKeys(set); err != nil {
-		return unopened(sealing.FileName, err)
+		return unread(sealing.FileName, err)
 	}
 	db, err := store.Open(w.ctx, c)
 	if err != nil {
@@ -145,7 +145,7 @@ func beside(w *world, set config.Settings, schema store.Schema, name, none strin
 func there(set config.Settings, name, none string) error {
 	_, err := os.Stat(under(set.DataDir, name+".db"))
 	if err == nil || store.Unopened(err) {
-		return unopened(name+".db", err)
+		return unread(name+".db", err)
 	}
 	return fmt.Errorf("%s in %s: %w (is --data-dir right? the first start of till dev or till serve makes what is kept)", none, set.DataDir, err)
 }
@@ -155,16 +155,23 @@ func there(set config.Settings, name, none string) error {
 func lockDir(dir, done string) (unlock func() error, err error) {
 	unlock, err = lockFile(under(dir, "lock"))
 	if err == nil || store.Unopened(err) {
-		return unlock, unopened("lock", err)
+		return unlock, unread("lock", err)
 	}
 	return nil, fmt.Errorf("the data dir %s cannot be %s: %w (stop it first, and start it again afterwards)", dir, done, err)
 }
 
-// unopened says what to do about an error, where it is that the system did not let us
-// open something that is kept. It is no finding: what is in it may hold.
-func unopened(what string, err error) error {
-	if !store.Unopened(err) {
-		return err
+// unread says what to do about an error, where it is that the system did not let us
+// open something that is kept, which is no finding: what is in it may hold; or that it
+// is a database that is damaged.
+func unread(what string, err error) error {
+	switch {
+	case store.Unopened(err):
+		return fmt.Errorf("%s cannot be opened: %w (run it as the owner of the data dir, on a disk that can be written and takes more files: df -i)", what, err)
+	case store.Damaged(err):
+		if own, ok := errors.AsType[*flow.Error](err); ok && own.Err != nil {
+			err = own.Err // what merchants read of it says nothing here
+		}
+		return fmt.Errorf("%s is damaged: %w (restore a backup that is whole: till verify FILE, then  till restore FILE --yes)", what, err)
 	}
-	return fmt.Errorf("%s cannot be opened: %w (run it as the owner of the data dir, on a disk that can be written and takes more files: df -i)", what, err)
+	return err
 }

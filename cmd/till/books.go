@@ -114,7 +114,7 @@ func (b *books) bankAt(ctx context.Context, now func() time.Time) (base string, 
 func readBank(ctx context.Context, file string, now func() time.Time) (base string, ended func() error, err error) {
 	bank, err := sandbox.Open(sandbox.Config{File: file, Now: now})
 	if err != nil {
-		return "", nil, unopened(filepath.Base(file), err)
+		return "", nil, unread(filepath.Base(file), err)
 	}
 	ln, err := listenHere(ctx, "127.0.0.1:0")
 	if err != nil {

@@ -49,8 +49,8 @@ func TestADamagedDatabaseIsCalledSo(t *testing.T) {
 	k := newKeeper(t, "data")
 	k.does("backup", "one.tar.gz")
 	k.must(os.WriteFile(k.at("data/test.db"), []byte(strings.Repeat("not a database\n", 1000)), 0o600))
-	says := []string{"till: test.db is damaged: ", "file is not a database", "till restore FILE --yes"}
-	for _, command := range []string{"dev --metrics-addr off --http-addr " + tilltest.FreePort(t), "desk", "ledger balance", "payer unseen 17520h"} {
+	says := []string{"test.db is damaged: ", "file is not a database", "till restore FILE --yes"}
+	for _, command := range []string{"dev --metrics-addr off --http-addr " + tilltest.FreePort(t), "desk", "ledger balance", "payer unseen 17520h", "backup two.tar.gz"} {
 		k.fails(1, command, says...)
 	}
 	k.does("restore", "one.tar.gz", "--yes")

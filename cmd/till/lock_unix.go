@@ -42,11 +42,29 @@ func handOver(dir, name, like string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	err = fs.WalkDir(in.FS(), name, func(path string, _ fs.DirEntry, err error) error {
-		return errors.Join(err, in.Lchown(path, int(owner.Uid), int(owner.Gid)))
+	err = fs.WalkDir(in.FS(), name, func(path string, e fs.DirEntry, err error) error {
+		if err == nil {
+			err = roots(in, path, e, owner)
+		}
+		if errors.Is(err, fs.ErrNotExist) { // gone meanwhile: a server goes on beside
+			return nil
+		}
+		return err
 	})
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
 	return err
+}
+
+// roots gives one file to another owner, where it is root's.
+func roots(in *os.Root, path string, e fs.DirEntry, owner *syscall.Stat_t) error {
+	made, err := e.Info()
+	if err != nil {
+		return err
+	}
+	if at, ok := made.Sys().(*syscall.Stat_t); !ok || at.Uid != 0 {
+		return nil
+	}
+	return in.Lchown(path, int(owner.Uid), int(owner.Gid))
 }

@@ -79,7 +79,7 @@ func (c *logsCmd) Run(w *world) error {
 	}
 	if _, err := os.Stat(path); err != nil {
 		if store.Unopened(err) {
-			return unopened("the log", err)
+			return unread("the log", err)
 		}
 		return fmt.Errorf("nothing was logged in %s yet: %w (is --data-dir right? a server that shares its data dir logs to stderr alone)", c.DataDir, err)
 	}

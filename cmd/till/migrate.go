@@ -60,7 +60,7 @@ func (c *migrateCmd) Run(w *world) (err error) {
 		if held != nil {
 			return held
 		}
-		defer func() { err = errors.Join(err, unlock()) }()
+		defer func() { err = errors.Join(err, handOver(c.DataDir, ".", c.DataDir), unlock()) }()
 	}
 	list := []migration{}
 	err = patiently(w, "still migrating", func() (err error) {

@@ -14,8 +14,8 @@ import (
 	"till/cmd/till/tilltest"
 )
 
-// What root restores, and notes of a backup, is its whose the data dir is: a server that
-// is not root could not open it.
+// What root restores, migrates or links a number with, and notes of a backup, is its whose
+// the data dir is: a server that is not root could not open it.
 func TestWhatRootMakesInADataDirIsItsOwners(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("skipped: only root may make files that are others'")
@@ -45,6 +45,21 @@ func TestWhatRootMakesInADataDirIsItsOwners(t *testing.T) {
 	whose("data/last-backup.json")
 	k.does("restore", "one.tar.gz", "--yes")
 	whose("data")
+	k.changes("DELETE FROM schema_version WHERE version = (SELECT MAX(version) FROM schema_version)")
+	k.changes("DROP INDEX refund_transfer")
+	k.does("migrate")
+	whose("data")
+	if len(k.names("data/before-*/*")) != 1 {
+		t.Errorf("no copy of before was made: %v", k.names("data/*"))
+	}
+	o := newOutside(t)
+	pair := start(t, k.dir, o.env, "pair")
+	o.link(pair)
+	pair.EndsWell()
+	whose("data")
+	if len(k.names("data/"+keysDir+"/*")) == 0 {
+		t.Errorf("no number was linked: %v", k.names("data/*"))
+	}
 	k.must(os.Mkdir(k.at("new"), 0o700))
 	give("new")
 	k.does("restore", "one.tar.gz", "--data-dir", "new/data")

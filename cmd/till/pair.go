@@ -52,6 +52,7 @@ func (c *pairCmd) Run(w *world) (err error) {
 	if err := a.openDir(); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, handOver(c.DataDir, ".", c.DataDir)) }()
 	test, _, err := a.openStores(w.ctx, false)
 	if err != nil {
 		return err

@@ -219,7 +219,7 @@ func (p *proof) files() (damaged map[string]bool, err error) {
 			continue // gone since it was listed
 		}
 		if store.Unopened(err) {
-			return nil, unopened(name, err)
+			return nil, unread(name, err)
 		}
 		if err != nil {
 			faults = []string{err.Error()}

@@ -53,7 +53,7 @@ func (c *restoreCmd) Run(w *world) (err error) {
 	}
 	entries, err := os.ReadDir(c.DataDir)
 	if store.Unopened(err) {
-		return unopened(c.DataDir, err)
+		return unread(c.DataDir, err)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the data dir %s cannot be read: %w (choose another --data-dir)", c.DataDir, err)

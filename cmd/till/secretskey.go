@@ -88,7 +88,7 @@ func sealedWith(ctx context.Context, set config.Settings, dir string) ([]string,
 	for name, schema := range stores() {
 		with, err := store.SealedWith(ctx, inDir(set, schema, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, unopened(name+".db", err)
+			return nil, unread(name+".db", err)
 		}
 		keys = append(keys, with.Keys...)
 	}

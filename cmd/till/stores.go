@@ -55,7 +55,7 @@ func (a *app) openDir() error {
 		unlock, err = lockFile(under(dir, "lock"))
 	}
 	if store.Unopened(err) {
-		return unopened("lock", err)
+		return unread("lock", err)
 	}
 	if err != nil {
 		return fmt.Errorf("the data dir %s cannot be used: %w (choose another --data-dir)", dir, err)
@@ -253,15 +253,11 @@ func cannotOpen(set config.Settings, name string, err error) error {
 	if set.DatabaseURL == "" && store.Full(err) {
 		return noRoom(set.DataDir, err)
 	}
-	if set.DatabaseURL == "" && store.Unopened(err) {
-		return unopened(name+".db", err)
+	if set.DatabaseURL == "" && (store.Unopened(err) || store.Damaged(err)) {
+		return unread(name+".db", err)
 	}
-	own, ok := errors.AsType[*flow.Error](err)
-	if ok && own.Err != nil && (set.DatabaseURL != "" || store.Damaged(err)) {
+	if own, ok := errors.AsType[*flow.Error](err); ok && own.Err != nil && set.DatabaseURL != "" {
 		err = own.Err // what merchants read of it says nothing here
-	}
-	if set.DatabaseURL == "" && store.Damaged(err) {
-		return fmt.Errorf("%s.db is damaged: %w (restore a backup that is whole: till verify FILE, then  till restore FILE --yes)", name, err)
 	}
 	if set.DatabaseURL == "" || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("open the store: %w", err)
