@@ -57,6 +57,23 @@ func TestADamagedDatabaseIsCalledSo(t *testing.T) {
 	k.does("desk")
 }
 
+// The books of test in the place of those of live would have pretend money paid out: each
+// command that opens them refuses them, and says what to do.
+func TestBooksInEachOthersPlaceAreRefused(t *testing.T) {
+	k := newKeeper(t, "data")
+	k.does("backup", "one.tar.gz")
+	for _, move := range [][2]string{{"data/test.db", "away.db"}, {"data/live.db", "data/test.db"}, {"away.db", "data/live.db"}} {
+		k.must(os.Rename(k.at(move[0]), k.at(move[1])))
+	}
+	for _, command := range []string{"dev --metrics-addr off --http-addr " + tilltest.FreePort(t), "migrate", "desk", "ledger check"} {
+		k.fails(exitFailed, command, "test.db stands in another's place: ", "it was made as another database: live", "till restore FILE --yes")
+	}
+	k.fails(exitFailed, "verify", "test  it was made as live: ", "live  it was made as test: ")
+	k.fails(2, "doctor", "The database test.db was made as live.db", "The database live.db was made as test.db", "fix: put each back in its place; or  till restore ")
+	k.does("restore", "one.tar.gz", "--yes")
+	k.does("desk")
+}
+
 // A database that lacks a part of what its version says once passed every look, and
 // failed at the first payer with a name: each command that opens it says so now, and
 // what to do.

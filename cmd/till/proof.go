@@ -245,9 +245,13 @@ func (p *proof) database(c store.Config) error {
 	}
 	var version int
 	var lacks []string
+	as := ""
 	err = store.Still(p.w.ctx, c, func(r store.Reader) (err error) {
-		if version, err = r.Version(p.w.ctx); err == nil && version == known {
-			lacks, err = r.Lacks(p.w.ctx, c.Schema)
+		if version, err = r.Version(p.w.ctx); err != nil || version != known {
+			return err
+		}
+		if lacks, err = r.Lacks(p.w.ctx, c.Schema); err == nil && len(lacks) == 0 {
+			as, err = r.MadeAs(p.w.ctx)
 		}
 		return err
 	})
@@ -261,6 +265,8 @@ func (p *proof) database(c store.Config) error {
 		one.says(c.Name, fmt.Sprintf("it is of a newer Till: schema %d", version), "use that one")
 	case len(lacks) > 0:
 		one.says(c.Name, "it is of no Till that was ever given out, since it lacks "+strings.Join(lacks, ", "), "go on with the program that made it; or restore a backup that is whole: till verify FILE, then till restore FILE")
+	case as != "" && as != c.Name:
+		one.says(c.Name, "it was made as "+as+": the two were swapped, or one was copied over the other", "put each back in its place; or restore a backup that is whole: till verify FILE, then till restore FILE")
 	case version < known && !p.aside:
 		one.says(c.Name, fmt.Sprintf("it is of an older Till: schema %d", version), "till migrate, then verify again")
 	case version < known:

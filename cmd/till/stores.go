@@ -247,6 +247,9 @@ func cannotOpen(set config.Settings, name string, err error) error {
 	if errors.Is(err, store.ErrNewer) {
 		return fmt.Errorf("open the store: %w", err)
 	}
+	if errors.Is(err, store.ErrElsewhere) {
+		return fmt.Errorf("%s stands in another's place: %w (the two were swapped, or one was copied over the other: put each back; or what till verify finds whole:  till restore FILE --yes)", called(set, name), err)
+	}
 	if errors.Is(err, store.ErrStrange) {
 		return fmt.Errorf("%w (go on with the program that made it, on the copies in before-… if this one migrated it: till migrate --help; or put back what till verify finds whole:  till restore FILE; or begin anew with another %s)", err, place(set))
 	}

@@ -24,6 +24,8 @@ type Inspection struct {
 	// Lacks are the columns that it should have by its version and has not, where that is
 	// this program's.
 	Lacks []string
+	// As is the name under which it was made, "" where it does not say so.
+	As string
 	// Faults are what SQLite finds wrong in the file, at most a few. Only a deep
 	// inspection looks for them.
 	Faults []string
@@ -77,6 +79,9 @@ func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (ou
 		out.Pending = out.Pending[min(out.Version, out.Known):]
 		if out.Version == out.Known {
 			if out.Lacks, err = r.Lacks(ctx, c.Schema); err != nil {
+				return err
+			}
+			if out.As, err = r.MadeAs(ctx); err != nil {
 				return err
 			}
 		}

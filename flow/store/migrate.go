@@ -22,7 +22,7 @@ func (d *DB) migrate(ctx context.Context, c Config) error {
 		if err := d.migrated(ctx, len(files)); err != nil {
 			return err
 		}
-		return d.known(ctx, c.Schema)
+		return d.known(ctx, c)
 	}
 	for range len(files) + 1 {
 		done, err := d.step(ctx, c.Name, files)
@@ -30,10 +30,35 @@ func (d *DB) migrate(ctx context.Context, c Config) error {
 			return err
 		}
 		if done {
-			return d.known(ctx, c.Schema)
+			return d.known(ctx, c)
 		}
 	}
 	return errors.New("the migrations do not end")
+}
+
+// ErrElsewhere says that a database was made under another name: test.db and live.db in
+// each other's place would pay pretend money out.
+var ErrElsewhere = errors.New("it was made as another database")
+
+// madeAs is the setting that says under which name a database was made.
+const madeAs = "made_as"
+
+// MadeAs is the name under which a database was made, "" where it does not say so.
+func (r Reader) MadeAs(ctx context.Context) (string, error) { return r.Setting(ctx, madeAs) }
+
+// named refuses a database that was made under another name than it is opened by, and
+// has one that may be changed and says nothing keep that. Errors: ErrElsewhere.
+func (d *DB) named(ctx context.Context, c Config) error {
+	run := runner{statements: sqlStatements{sqlRunner: d.write}, dialect: d.dialect}
+	as, err := Reader{run: run}.MadeAs(ctx)
+	switch {
+	case err != nil || as == c.Name || as == "" && c.AsIs:
+		return err
+	case as != "":
+		return fmt.Errorf("%w: %s", ErrElsewhere, as)
+	}
+	_, err = run.exec(ctx, "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", madeAs, c.Name)
+	return err
 }
 
 // migrated refuses a database that another program made and that is not migrated

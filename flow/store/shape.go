@@ -91,12 +91,16 @@ func (r Reader) parts(ctx context.Context) (map[string]bool, error) {
 	return has, err
 }
 
-// known refuses a database of today's version that lacks something.
-func (d *DB) known(ctx context.Context, s Schema) error {
+// known refuses a database of today's version that lacks something, or was made under
+// another name.
+func (d *DB) known(ctx context.Context, c Config) error {
 	r := Reader{run: runner{statements: sqlStatements{sqlRunner: d.write}, dialect: d.dialect}}
-	lacks, err := r.Lacks(ctx, s)
+	lacks, err := r.Lacks(ctx, c.Schema)
 	if err == nil && len(lacks) > 0 {
 		err = fmt.Errorf("%w: it lacks %s", ErrStrange, strings.Join(lacks[:min(len(lacks), maxFaults)], ", "))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return d.named(ctx, c)
 }

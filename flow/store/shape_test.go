@@ -107,6 +107,38 @@ func TestADatabaseThatLacksAPartIsRefused(t *testing.T) {
 	})
 }
 
+// A database says under which name it was made. One that was made before any did says so
+// from its next start on, and not where nothing of it is to be changed.
+func TestADatabaseIsOpenedByItsOwnName(t *testing.T) {
+	storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
+		asIs := c
+		asIs.AsIs = true
+		made := func(c store.Config, change string, args ...any) (as string) {
+			db, err := store.Open(t.Context(), c)
+			must(t, err)
+			as, err = db.MadeAs(t.Context())
+			must(t, err)
+			must(t, db.Update(t.Context(), func(tx *store.Tx) error { return tx.Exec(t.Context(), change, args...) }))
+			must(t, db.Close())
+			return as
+		}
+		if as := made(c, "DELETE FROM settings WHERE name = 'made_as'"); as != c.Name {
+			t.Errorf("%q was made as %q", c.Name, as)
+		}
+		if as := made(asIs, "DELETE FROM settings WHERE name = 'made_as'"); as != "" {
+			t.Errorf("who only looks wrote %q", as)
+		}
+		if as := made(c, "UPDATE settings SET value = 'another' WHERE name = 'made_as'"); as != c.Name {
+			t.Errorf("%q says from its next start on that it is %q", c.Name, as)
+		}
+		for _, c := range []store.Config{c, asIs} {
+			if _, err := store.Open(t.Context(), c); !errors.Is(err, store.ErrElsewhere) || !strings.HasSuffix(err.Error(), ": another") {
+				t.Errorf("as it is: %t: %v", c.AsIs, err)
+			}
+		}
+	})
+}
+
 // One that a step does not fit, since it has already what that makes, is refused as
 // such, and not as one that might be tried again.
 func TestADatabaseThatAStepDoesNotFitIsRefused(t *testing.T) {

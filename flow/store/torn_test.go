@@ -95,10 +95,10 @@ func torn(tb testing.TB, cuts int, random *rand.Rand) int {
 func recovered(tb testing.TB, file, log []byte) int {
 	tb.Helper()
 	ctx, dir := context.Background(), tb.TempDir()
-	path := filepath.Join(dir, "torn.db")
+	path := filepath.Join(dir, "checkout.db")
 	must(tb, os.WriteFile(path, file, 0o600))
 	must(tb, os.WriteFile(path+"-wal", log, 0o600))
-	db, err := store.Open(ctx, store.Config{Schema: store.Checkout, Dir: dir, Name: "torn"})
+	db, err := store.Open(ctx, store.Config{Schema: store.Checkout, Dir: dir, Name: "checkout"})
 	if err != nil {
 		tb.Fatalf("a torn log: %v", err)
 	}

@@ -84,6 +84,8 @@ func (l *look) judge(name string, got store.Inspection, err error) bool {
 		l.fail("The database "+name+".db is damaged: "+what+".", l.restore())
 	case len(got.Lacks) > 0:
 		l.fail("The database "+name+".db is of no Till that was ever given out: it lacks "+strings.Join(got.Lacks, ", ")+".", l.restore()+"   (or go on with the program that made it)")
+	case got.As != "" && got.As != name:
+		l.fail("The database "+name+".db was made as "+got.As+".db: the two were swapped, or one was copied over the other.", "put each back in its place; or  "+l.restore())
 	case got.Version > got.Known:
 		l.fail(fmt.Sprintf("The database %s.db is of a newer Till (schema %d, this program knows %d).", name, got.Version, got.Known),
 			"till version   (then install the newer one again; or go back: "+l.restore()+")")
