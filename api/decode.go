@@ -23,6 +23,7 @@ type form struct {
 	refused error // the body as a whole: it cannot be read, and done says why
 	value   value
 	known   []string // names that were asked for
+	needed  []string // names that may not be left out, whatever they are read as
 	faults  []flow.FieldError
 }
 
@@ -109,6 +110,7 @@ func (f *form) has(name string) bool {
 func (f *form) take(name string, required bool) (value, bool) {
 	f.known = append(f.known, name)
 	v, there := f.value.find(name)
+	required = required || slices.Contains(f.needed, name)
 	switch {
 	case !there && required:
 		f.fail(name, flow.CodeMissingField, "%s is required.", name)

@@ -269,9 +269,7 @@ func (*Server) replayEndpoint(c *call) error {
 		return err
 	}
 	f := c.form(decodeRules{})
-	for _, name := range []string{"from", "to"} {
-		f.required(name)
-	}
+	f.required("from", "to")
 	r := checkout.Replay{Endpoint: id, From: f.moment("from"), To: f.moment("to"), OnlyFailed: f.yes("onlyFailed", false)}
 	switch {
 	case r.From.IsZero() || r.To.IsZero(): // said already

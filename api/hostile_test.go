@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -200,6 +201,36 @@ func TestHostileDocumentsAreRefusedByEveryCall(t *testing.T) {
 				t.Errorf("a name that is written with an escape: %d %s", got.status, got.body)
 			}
 		})
+	}
+}
+
+// Who is told to leave a field out can: sent without it, the request lacks nothing.
+func TestWhatIsToBeLeftOutIsNotRequired(t *testing.T) {
+	z := tease(t)
+	for call, op := range operations(t) {
+		if op.RequestBody == nil || op.OperationID == "hearBank" {
+			continue
+		}
+		e, method, _ := z.ready(call, op, z.token)
+		var fields map[string]json.RawMessage
+		if e.body != "" {
+			must(t, json.Unmarshal([]byte(e.body), &fields))
+		}
+		for name := range fields {
+			p := place{base: e.body, path: []string{name}}
+			path, key := z.alone(t, e, &p)
+			null := z.send(t, method, path, key, p.with(t, "null"))
+			if !strings.Contains(null.body, name+" is null. Leave it out instead.") {
+				continue
+			}
+			rest := maps.Clone(fields)
+			delete(rest, name)
+			without, err := json.Marshal(rest)
+			must(t, err)
+			if got := z.send(t, method, path, key, string(without)); strings.Contains(got.body, `{"field":"`+name+`","code":"missing_field"`) {
+				t.Errorf("%s: without %s, as it was told to be sent, it is %s", call, name, got.body)
+			}
+		}
 	}
 }
 

@@ -46,9 +46,7 @@ func (s *Server) addKey(c *call) error {
 		return err
 	}
 	f := c.form(decodeRules{})
-	for _, name := range []string{"environment", "kind"} {
-		f.required(name) // nobody gets a live or a secret key by leaving a word out
-	}
+	f.required("environment", "kind") // nobody gets a live or a secret key by leaving a word out
 	env := f.oneOf("environment", flow.CodeInvalidField, string(flow.Test), string(flow.Live))
 	kind := f.oneOf("kind", flow.CodeInvalidField, string(flow.SecretKey), string(flow.PublicKey))
 	if err := f.done(); err != nil {

@@ -49,10 +49,8 @@ func (*Server) resolvePayment(c *call) error {
 		return err
 	}
 	f := c.form(decodeRules{})
+	f.required("action") // nothing is decided by leaving it out
 	action := f.oneOf("action", flow.CodeInvalidField, "accept", "refund")
-	if !f.has("action") { // nothing is decided by leaving it out
-		f.fail("action", flow.CodeMissingField, "action is required: accept or refund.")
-	}
 	n := checkout.NewResolution{Accept: action == "accept", Key: c.key.ID, Reason: f.text("reason", text{most: maxDescription})}
 	if err := f.done(); err != nil {
 		return err

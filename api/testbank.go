@@ -304,8 +304,8 @@ func (c *call) bankCalls(bank rail.TestBank, after int64, limit int) (mine []rai
 // advanceClock is POST /v1/test/clock.
 func (s *Server) advanceClock(c *call) error {
 	f := c.form(decodeRules{})
-	seconds := f.whole("advanceSeconds", 0, maxAdvance, -1)
 	f.required("advanceSeconds")
+	seconds := f.whole("advanceSeconds", 0, maxAdvance, -1)
 	if err := f.done(); err != nil {
 		return err
 	}

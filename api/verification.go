@@ -191,9 +191,8 @@ func (s *Server) verifyIdentity(c *call) error {
 func (*Server) readVerification(c *call) (checkout.NewVerification, error) {
 	f := c.form(decodeRules{})
 	n := checkout.NewVerification{Key: c.key.ID}
-	if f.required("type") {
-		n.Type = flow.IdentityType(f.oneOf("type", flow.CodeInvalidField, string(flow.BVN), string(flow.NIN)))
-	}
+	f.required("type")
+	n.Type = flow.IdentityType(f.oneOf("type", flow.CodeInvalidField, string(flow.BVN), string(flow.NIN)))
 	if number := f.digits("number", identityDigits); number != "" {
 		n.Number, _ = flow.ReadIdentityNumber(number)
 	}
@@ -204,15 +203,8 @@ func (*Server) readVerification(c *call) (checkout.NewVerification, error) {
 	return n, f.done()
 }
 
-// required notes a field that is missing.
-func (f *form) required(name string) bool {
-	if !f.has(name) {
-		f.known = append(f.known, name)
-		f.fail(name, flow.CodeMissingField, "%s is required.", name)
-		return false
-	}
-	return true
-}
+// required marks fields that may not be left out, before they are taken.
+func (f *form) required(names ...string) { f.needed = append(f.needed, names...) }
 
 // digits takes a string of so many digits. What was given is not repeated.
 func (f *form) digits(name string, n int) string {
@@ -253,7 +245,8 @@ func (f *form) consent(name string) string {
 		return ""
 	}
 	in := form{value: v}
-	if in.required("given") && !in.yes("given", false) && len(in.faults) == 0 {
+	in.required("given")
+	if !in.yes("given", false) && len(in.faults) == 0 {
 		in.fail("given", flow.CodeInvalidField, "given must be true: nobody is looked up without their consent.")
 	}
 	purpose := in.text("purpose", text{required: true, most: maxPurpose})
