@@ -21,10 +21,9 @@ func (*Server) openCharge(c *call) error {
 			f.fail("sessionId", flow.CodeInvalidField, "sessionId must be the id of a session: wsp_sess_….")
 		}
 		existing = flow.SessionID(id)
+		c.refuseNewSession(f)
 	} else {
-		n = c.newSession(f)
-		// A charge always opens in WhatsApp; "headless" would ask for the opposite.
-		n.Mode = flow.Mode(f.oneOf("mode", flow.CodeInvalidMode, string(flow.InChat)))
+		n = c.newCharge(f)
 	}
 	if err := f.done(); err != nil {
 		return err
@@ -45,6 +44,28 @@ func (*Server) openCharge(c *call) error {
 		a.Location = made.Data.ID // it made a session, and a charge is what it was asked for
 		return a, nil
 	})
+}
+
+// newCharge takes the fields of a charge's new session. It always opens in WhatsApp;
+// "headless" would ask for the opposite.
+func (c *call) newCharge(f *form) checkout.NewSession {
+	n := c.newSession(f)
+	n.Mode = flow.Mode(f.oneOf("mode", flow.CodeInvalidMode, string(flow.InChat)))
+	return n
+}
+
+// refuseNewSession refuses what is said of a new session beside the id of one that is
+// there: the call knows these fields, and who is told that it does not looks for a
+// spelling mistake.
+func (c *call) refuseNewSession(f *form) {
+	var asked form
+	c.newCharge(&asked)
+	for _, name := range asked.known {
+		if f.has(name) {
+			f.known = append(f.known, name)
+			f.fail(name, flow.CodeUnknownField, "%s is of a new session: send sessionId without it, or leave sessionId out.", name)
+		}
+	}
 }
 
 // chargeID is the charge of the path.

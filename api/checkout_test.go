@@ -167,6 +167,11 @@ func TestACharge(t *testing.T) {
 	s.want(s.ask("GET", "/v1/charges/"+id, s.key, ""), http.StatusOK, map[string]string{"data.status": "SUCCEEDED", "data.feeMinor": "17500", "data.netMinor": "482500", "data.payer.name": "BOLA"})
 	session := s.session("")
 	s.want(s.ask("POST", "/v1/charges", s.key, `{"sessionId":"`+session+`"}`), http.StatusCreated, map[string]string{"data.sessionId": session})
+	s.want(s.ask("POST", "/v1/charges", s.key, `{"sessionId":"`+session+`","amount":5000,"colour":"red"}`), http.StatusBadRequest, map[string]string{
+		"error.fields.0.field": "amount", "error.fields.0.code": "unknown_field",
+		"error.fields.0.message": "amount is of a new session: send sessionId without it, or leave sessionId out.",
+		"error.fields.1.message": "colour is not a field of this request.",
+	})
 }
 
 func TestSayingItAgainDoesNothingTwice(t *testing.T) {
