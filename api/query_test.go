@@ -44,6 +44,9 @@ func TestNoCallPassesOverAParameterOfTheQuery(t *testing.T) {
 			}
 		}
 	}
+	s.want(s.ask("GET", "/v1/charges?limit=1;status=PENDING", s.key, ""), http.StatusBadRequest, map[string]string{
+		"error.message": "The query holds a semicolon: parameters are joined by &, and in a value it is written %3B.",
+	})
 	// Who has no key is not told what a call takes.
 	s.want(s.ask("GET", "/v1/charges?colour=red", "", ""), http.StatusUnauthorized, nil)
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -192,7 +193,11 @@ func (c *call) query() *query {
 	values, err := url.ParseQuery(string(raw))
 	q := &query{values: values}
 	if err != nil {
-		q.form.fail("query", flow.CodeInvalidField, "The query has a broken escape.")
+		why := "The query has a broken escape."
+		if bytes.ContainsRune(raw, ';') {
+			why = "The query holds a semicolon: parameters are joined by &, and in a value it is written %3B."
+		}
+		q.form.fail("query", flow.CodeInvalidField, "%s", why)
 	}
 	return q
 }
