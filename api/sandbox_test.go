@@ -38,6 +38,9 @@ func TestACheckoutOverTheRealSandbox(t *testing.T) {
 	s.until(id, "PAID")
 	card := s.ask("GET", "/v1/payments?sessionId="+id, s.key, "").text("data.items.0.railTransactionId")
 	s.want(s.ask("POST", "/v1/test/bank/reversals", s.key, `{"railTransactionId":"`+card+`"}`), http.StatusOK, map[string]string{"data.accountNumber": "", "data.amountMinor": "500000"})
+	s.want(s.ask("POST", "/v1/test/bank/reversals", s.key, `{"railTransactionId":"`+card+`"}`), http.StatusBadGateway, map[string]string{
+		"error.code": "rail_rejected", "error.message": "The bank took this payment back already. It does so once.",
+	})
 
 	s.want(s.ask("PUT", "/v1/test/bank/conditions", s.key, `{"up":false}`), http.StatusOK, map[string]string{"data.up": "false"})
 	s.want(s.ask("POST", sessions+"/"+s.session("")+"/pay/card", s.key, ""), http.StatusServiceUnavailable, map[string]string{"error.code": "rail_unavailable"})

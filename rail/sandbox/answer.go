@@ -108,17 +108,25 @@ func judgeAnswer(status int, answer []byte, broken error, out any) error {
 	return nil
 }
 
-// refused is the bank's no. Of a payment that ended before, it is in words for whoever
-// plays its payer: how it ended.
+// refused is the bank's no. Of a payment that ended before, or was taken back, it is in
+// words for whoever plays its payer or its bank.
 func refused(status int, answer []byte) error {
 	err := fmt.Errorf("%w: %s", rail.ErrRejected, reason(status, answer))
-	if p, ok := said(answer); ok && slices.Contains([]string{ussdSuccess, ussdFailed, cardApproved, cardDeclined}, p.Outcome) {
+	p, ok := said(answer)
+	switch {
+	case !ok:
+	case p.Code == alreadyReversed:
+		return &flow.Error{Code: flow.CodeRailRejected, Message: "The bank took this payment back already. It does so once.", Err: err}
+	case slices.Contains([]string{ussdSuccess, ussdFailed, cardApproved, cardDeclined}, p.Outcome):
 		return &flow.Error{
 			Code: flow.CodeRailRejected, Message: fmt.Sprintf("This payment has ended already, with the outcome %q. It ends only once.", p.Outcome), Err: err,
 		}
 	}
 	return err
 }
+
+// alreadyReversed is the bank's word for a credit that it took back before.
+const alreadyReversed = "already_reversed"
 
 // said is what the bank says of a no, false where it says nothing.
 func said(answer []byte) (*problem, bool) {

@@ -271,7 +271,7 @@ func (b *Bank) postReversal(w http.ResponseWriter, r *http.Request) {
 			return nil, err
 		}
 		if done {
-			return nil, refuse(http.StatusConflict, "already_reversed", "this credit was taken back already")
+			return nil, refuse(http.StatusConflict, alreadyReversed, "this credit was taken back already")
 		}
 		back := credit
 		back.ID, back.Kind, back.ValueTime, back.Reason, back.Reverses = "", flow.Reversal, b.dayOf(r), "reversal of "+credit.ID, credit.ID
