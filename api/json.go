@@ -85,6 +85,9 @@ func parse(in string) (v value, held *heldBack, err error) {
 		return value{}, nil, &syntaxError{field: fieldAt(in, at), offset: at, why: "the body is not valid UTF-8"}
 	}
 	p := &reader{in: in}
+	if strings.HasPrefix(in, "\ufeff") {
+		return value{}, nil, p.fail("a byte order mark stands in front: save the file as UTF-8 without one")
+	}
 	p.space()
 	if v, err = p.value(1); err != nil {
 		return value{}, nil, err
@@ -260,6 +263,9 @@ func (p *reader) number() (string, error) {
 	switch {
 	case p.peek() == '0':
 		p.at++
+		if isDigit(p.peek()) {
+			return "", p.fail("a number begins with 0; digits with leading zeros are a string, in quotes")
+		}
 	case !p.digits():
 		return "", p.fail("this is not a JSON number")
 	}

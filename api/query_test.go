@@ -51,6 +51,20 @@ func TestNoCallPassesOverAParameterOfTheQuery(t *testing.T) {
 	s.want(s.ask("GET", "/v1/charges?colour=red", "", ""), http.StatusUnauthorized, nil)
 }
 
+// Two ways in which a body that looks right is none are called by their names: a telephone
+// or account number without quotes, and the mark that some editors put in front of a file.
+func TestABodyThatLooksRightIsToldWhatIsWrong(t *testing.T) {
+	s := open(t)
+	for body, says := range map[string]string{
+		`{"amount":500000,"customerEmail":"a@b.co","customerPhone":08031234567}`: "a number begins with 0; digits with leading zeros are a string, in quotes (at byte 59).",
+		"\ufeff" + good: "a byte order mark stands in front: save the file as UTF-8 without one (at byte 0).",
+	} {
+		if got := s.ask("POST", sessions, s.key, body); got.code() != "malformed_json" || !strings.HasSuffix(got.text("error.message"), ": "+says) {
+			t.Errorf("%q: it is told %q", body, got.text("error.message"))
+		}
+	}
+}
+
 // A filter whose value is empty, as a variable that nobody set makes one, is as good as
 // a misspelt one too: a shop that asked for the charge of no order was told of another's.
 func TestAFilterThatIsLeftEmptyIsRefused(t *testing.T) {
