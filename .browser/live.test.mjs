@@ -76,3 +76,75 @@ test("tabs that nobody looks at take no connection from the one that is", async 
   await until("so does another one, of what came meanwhile", () => reads(tabs[1], /it is paid/));
   assert.deepEqual(web.faults.splice(0), []);
 });
+
+// payer opens a session in a chat, and writes.
+async function payer(name, ...words) {
+  const s = await till.api("POST", checkout, { amount: 500000, customerEmail: "payer@example.com", mode: "chat" });
+  const { phone } = await till.api("POST", "/v1/test/phones", { pushName: name });
+  const says = (text) => till.api("POST", `/v1/test/phones/${phone}/messages`, { text });
+  let heard = 0;
+  for (const text of [new URL(s.checkoutUrl).searchParams.get("text"), ...words]) {
+    await says(text);
+    await until("the bot answers", async () => {
+      const { items } = await till.api("GET", `/v1/test/phones/${phone}/messages?wait=5`);
+      const now = items.filter((m) => !m.fromMe).length;
+      return now > heard && (heard = now);
+    });
+  }
+  return { says, session: s };
+}
+const shown = (page) => page.locator("p.sr[role=status]").textContent();
+const hides = (page, hidden) => page.evaluate((here) => {
+  Object.defineProperty(document, "hidden", { value: here, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}, hidden);
+
+test("who leaves the inbox open learns of a payer who asks for a person", async () => {
+  const page = await web.page({ viewport: { width: 1280, height: 260 } });
+  await payer("Bola Ade", "9");
+  await enter(page, till, "support", "/inbox");
+  const first = page.getByRole("link", { name: /Bola Ade/ });
+  await first.waitFor();
+  await first.focus();
+  const scrolled = await page.evaluate(() => { window.scrollTo(0, 40); return window.scrollY; });
+  await payer("Chidi Okeke", "9");
+  await page.getByRole("link", { name: /Chidi Okeke/ }).waitFor();
+  assert.match(await page.title(), /^\(2\) TEST · Inbox/);
+  await until("a screen reader is told", async () => /2 payers wait for an answer: Bola Ade, Chidi Okeke\./.test(await shown(page)));
+  assert.equal(await first.evaluate((a) => a === document.activeElement), true, "the focus is where it was");
+  assert.equal(await page.evaluate(() => window.scrollY), scrolled);
+  await hides(page, true);
+  await page.clock.install(); // nobody looks at it: it looks by itself now and then
+  await hides(page, true);
+  await payer("Dupe Bello", "9");
+  await until("its title says so", async () => { await page.clock.fastForward(31_000); return /^\(3\) /.test(await page.title()); });
+  await page.context().close();
+  assert.deepEqual(web.faults.splice(0), []);
+});
+
+test("who writes an answer reads what comes meanwhile, and goes on writing", async () => {
+  const page = await web.page(), other = await web.page();
+  const { says, session } = await payer("Efe Ovie", "1", "9");
+  await enter(page, till, "support", "/inbox");
+  await page.getByRole("link", { name: /Efe Ovie/ }).click();
+  await page.getByLabel(/^Why/).fill("The payer asks");
+  await page.keyboard.press("Enter");
+  const answer = page.getByLabel(/Your answer/);
+  await answer.fill("Good day Efe, one mom");
+  await answer.press("ArrowLeft");
+  await says("are you there?");
+  await page.locator(".bubble", { hasText: "are you there?" }).waitFor();
+  await page.keyboard.type("x");
+  assert.equal(await answer.inputValue(), "Good day Efe, one moxm");
+  assert.match(await page.title(), /^\(1\) TEST · /);
+  assert.equal(await shown(page), "Efe Ovie wrote: are you there?");
+  await pays(session.id);
+  await until("the money is shown", () => reads(page, /₦5,000\.00 of ₦5,000\.00 paid/));
+  await enter(other, till, "owner", new URL(page.url()).pathname);
+  await other.goto(page.url());
+  await until("others read who has it", () => reads(other, /support of \S+ has this chat/));
+  await page.getByRole("button", { name: "Give it back to the bot" }).click();
+  await until("others read that the bot answers", () => reads(other, /The bot answers\./));
+  for (const p of [page, other]) await p.context().close();
+  assert.deepEqual(web.faults.splice(0), []);
+});

@@ -1,9 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"till/flow"
@@ -11,11 +15,53 @@ import (
 	"till/flow/replay"
 )
 
+// deskAgain is how often an inbox that stands open is read anew.
+const deskAgain = 2 * time.Second
+
 // inboxView is what the queue is given.
 type inboxView struct {
 	Waiting []checkout.Waiting
 	More    bool // than are shown
 	Now     time.Time
+}
+
+// named is how many payers are named of those that wait.
+const named = 3
+
+// Answers are the payers who wait for an answer.
+func (i inboxView) Answers() (list []checkout.Waiting) {
+	for _, w := range i.Waiting {
+		if owed(w) && w.Flag != flow.NobodyComes {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// Tell says who waits, to those too who do not see the list.
+func (i inboxView) Tell() string {
+	list := i.Answers()
+	if len(list) == 0 {
+		return "Nobody waits for an answer."
+	}
+	var names []string
+	for _, w := range list[:min(len(list), named)] {
+		names = append(names, cmp.Or(w.Name, "a payer"))
+	}
+	who := strings.Join(names, ", ")
+	switch n := len(list); {
+	case n == 1:
+		return "1 payer waits for an answer: " + who + "."
+	case n > named:
+		return fmt.Sprintf("%d payers wait for an answer: %s and others.", n, who)
+	default:
+		return fmt.Sprintf("%d payers wait for an answer: %s.", n, who)
+	}
+}
+
+// owed says whether the payer of a chat waits for a person to write.
+func owed(w checkout.Waiting) bool {
+	return w.Desk.State == flow.DeskWaiting || !w.Desk.Unanswered().IsZero()
 }
 
 // Since is since when a chat waits or has somebody; for one that the bot has, when its
@@ -38,37 +84,86 @@ func (i inboxView) LateAnswer(w checkout.Waiting) bool { return i.late(w.Desk.Un
 func (i inboxView) late(since time.Time) bool { return i.Now.Sub(since) >= flow.DeskPatience }
 
 // inbox is GET /inbox: who waits for a person.
-func (c *Console) inbox(v *visit) error {
-	list, more, err := v.service.DeskOf(v.ctx, v.project.ID)
+func (*Console) inbox(v *visit) error {
+	out, err := queueOf(v.ctx, v.service, v.project.ID)
 	if err != nil {
 		return err
 	}
-	return v.show("inbox", "Inbox", inboxView{Waiting: list, More: more, Now: v.service.Now()})
+	return v.show("inbox", "Inbox", out)
+}
+
+// liveInbox is GET /inbox/live.
+func (c *Console) liveInbox(v *visit) error {
+	service, project := v.service, v.project.ID
+	var last []byte
+	var read time.Time
+	return v.live(func(ctx context.Context) ([]byte, error) {
+		now := c.cfg.Real()
+		if now.Sub(read) < deskAgain {
+			return last, nil
+		}
+		out, err := queueOf(ctx, service, project)
+		if err != nil {
+			return nil, err
+		}
+		read = now
+		last, err = v.part("inbox", "queue", out)
+		return last, err
+	})
+}
+
+func queueOf(ctx context.Context, service *checkout.Service, project flow.ProjectID) (inboxView, error) {
+	list, more, err := service.DeskOf(ctx, project)
+	return inboxView{Waiting: list, More: more, Now: service.Now()}, err
 }
 
 // chatView is what the page of one chat is given.
 type chatView struct {
-	checkout.Waiting
+	chatSaid
 
-	Said   chatSaid
-	Barred bool   // the project whose payment is spoken of gets nothing new here
-	Me     string // as the desk knows who looks
+	Barred bool // the project whose payment is spoken of gets nothing new here
 	Wrong  string
 	Text   string // as it was typed, after a mistake
 	Reason string
 }
 
+// chatSaid is the live part of the page: what was said, who answers, and how the payment
+// stands that is spoken of.
+type chatSaid struct {
+	checkout.Waiting
+
+	Steps []replay.Step
+	Me    string // as the desk knows who looks
+}
+
 // Has says whether whoever looks has the chat.
-func (c chatView) Has() bool { return c.Desk.State == flow.DeskClaimed && c.Desk.By == c.Me }
+func (c chatSaid) Has() bool { return c.Desk.State == flow.DeskClaimed && c.Desk.By == c.Me }
 
 // Taken says whether somebody else has the chat.
-func (c chatView) Taken() bool { return c.Desk.State == flow.DeskClaimed && c.Desk.By != c.Me }
+func (c chatSaid) Taken() bool { return c.Desk.State == flow.DeskClaimed && c.Desk.By != c.Me }
 
-// chatSaid is the live part of the page: what was said.
-type chatSaid struct {
-	Steps []replay.Step
-	Desk  flow.Desk
-	Flag  string
+// Owed says whether the payer waits for a person to write.
+func (c chatSaid) Owed() bool { return owed(c.Waiting) }
+
+// Tell says what the payer wrote last, to those too who do not see it.
+func (c chatSaid) Tell() string {
+	for _, step := range slices.Backward(c.Steps) {
+		for _, b := range slices.Backward(step.Bubbles) {
+			if b.FromPayer {
+				return cmp.Or(c.Name, "The payer") + " wrote: " + b.Text
+			}
+		}
+	}
+	return ""
+}
+
+// said reads a chat as those see it who answer for a project.
+func said(ctx context.Context, service *checkout.Service, project flow.ProjectID, id flow.ChatID, me string) (out chatSaid, err error) {
+	out.Me = me
+	if out.Waiting, err = service.DeskChat(ctx, project, id); err == nil {
+		out.Steps, err = service.Read(ctx, project, id)
+	}
+	return out, err
 }
 
 // readChat is GET /inbox/{chat}.
@@ -76,22 +171,18 @@ func (c *Console) readChat(v *visit) error { return c.showChat(v, chatView{}) }
 
 func (*Console) showChat(v *visit, data chatView) error {
 	var err error
-	if data.Waiting, err = v.service.DeskChat(v.ctx, v.project.ID, flow.ChatID(v.http.Params("chat"))); err != nil {
-		return err
-	}
-	if data.Said.Steps, err = v.service.Read(v.ctx, v.project.ID, data.ID); err != nil {
+	if data.chatSaid, err = said(v.ctx, v.service, v.project.ID, flow.ChatID(v.http.Params("chat")), v.who.Email); err != nil {
 		return err
 	}
 	v.looks("look.chat", v.project.ID, string(data.ID))
 	data.Barred = v.barred(data.Session.Project)
-	data.Said.Desk, data.Said.Flag, data.Me = data.Desk, data.Flag, v.who.Email
 	return v.show("chat", "Chat", data)
 }
 
 // liveChat is GET /inbox/{chat}/live. It reads the conversation only when
 // something was written to its log.
 func (*Console) liveChat(v *visit) error {
-	service, project, id := v.service, v.project.ID, flow.ChatID(v.http.Params("chat"))
+	service, project, id, me := v.service, v.project.ID, flow.ChatID(v.http.Params("chat")), v.who.Email
 	if _, err := service.DeskChat(v.ctx, project, id); err != nil {
 		return err
 	}
@@ -103,15 +194,11 @@ func (*Console) liveChat(v *visit) error {
 		if err != nil || at == shown {
 			return last, err
 		}
-		chat, err := service.DeskChat(ctx, project, id)
+		chat, err := said(ctx, service, project, id, me)
 		if err != nil {
 			return nil, err
 		}
-		steps, err := service.Read(ctx, project, id)
-		if err != nil {
-			return nil, err
-		}
-		if last, err = v.part("chat", "said", chatSaid{Steps: steps, Desk: chat.Desk, Flag: chat.Flag}); err == nil {
+		if last, err = v.part("chat", "said", chat); err == nil {
 			shown = at
 		}
 		return last, err

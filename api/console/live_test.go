@@ -119,3 +119,14 @@ func TestALivePartThatCrashesEndsAlone(t *testing.T) {
 		t.Error("nobody is told of the crash")
 	}
 }
+
+// Whoever leaves the inbox open learns of who asks for a person, without loading it again.
+func TestTheInboxIsLive(t *testing.T) {
+	w := open(t)
+	p := &payer{w: w, person: "7711", name: "Bola"}
+	p.opens(w.ada)
+	_, lines := w.as(flow.RoleSupport).stream("/inbox/live")
+	w.shows(lines, "Nobody waits for an answer.")
+	p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
+	w.shows(lines, "1 payer waits for an answer: Bola.")
+}

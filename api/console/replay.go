@@ -19,6 +19,7 @@ func replayPages() []Page {
 		{Method: get, Path: "/sessions/:id/replay", Right: flow.MayRead, do: (*Console).replaySession},
 		{Method: get, Path: "/chats/:id/replay", Right: flow.MayRead, do: (*Console).replayChat},
 		{Method: get, Path: "/inbox", Right: flow.MayAnswer, do: (*Console).inbox},
+		{Method: get, Path: "/inbox/live", Right: flow.MayAnswer, do: (*Console).liveInbox},
 		{Method: get, Path: "/inbox/:chat", Right: flow.MayAnswer, do: (*Console).readChat},
 		{Method: get, Path: "/inbox/:chat/live", Right: flow.MayAnswer, do: (*Console).liveChat},
 		{Method: post, Path: "/inbox/:chat/claim", Right: flow.MayAnswer, do: (*Console).claimChat},

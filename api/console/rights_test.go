@@ -70,6 +70,7 @@ func rights() map[string]right {
 		"POST /exceptions/by-hand":        {roles: supporters},
 		"GET /chats/:id/replay":           {roles: everybody, kind: "chat"},
 		"GET /inbox":                      {roles: supporters},
+		"GET /inbox/live":                 {roles: supporters},
 		"GET /inbox/:chat":                {roles: supporters, kind: "chat"},
 		"GET /inbox/:chat/live":           {roles: supporters, kind: "chat"},
 		"POST /inbox/:chat/claim":         {roles: supporters, kind: "chat", form: why},

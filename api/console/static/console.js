@@ -43,12 +43,25 @@
   // by itself after 25 s; the browser opens it again, but for one that was answered with
   // something else, as by a proxy while the server is away. The page opens that again
   // itself. Each stream begins with the part: where none comes, the page says so.
+  // What is new in a part that has words for it (data-tell) is said to who does not see it,
+  // and how many wait (data-waits) stands first in the title, which every tab shows.
   for (const part of $$("[data-live]")) {
     const stale = document.createElement("p");
     stale.className = "note";
     stale.setAttribute("role", "status");
     stale.textContent = "Not live right now: what is new does not show here. Load the page again if that stays.";
-    let source, again, late, lost;
+    const says = document.createElement("p"), title = document.title;
+    says.className = "sr";
+    says.setAttribute("role", "status");
+    let source, again, late, lost, told;
+    const tell = () => {
+      const now = part.querySelector("[data-tell]")?.dataset;
+      if (!now) return;
+      document.title = (now.waits > 0 ? `(${now.waits}) ` : "") + title;
+      if (told === undefined) part.before(says);
+      else if (told !== now.tell) says.textContent = now.tell;
+      told = now.tell;
+    };
     const rest = () => { clearTimeout(again); clearTimeout(late); source?.close(); };
     const expect = (within) => { clearTimeout(late); late = setTimeout(() => part.before(stale), within); };
     const listen = () => {
@@ -64,12 +77,15 @@
         const kept = $$("details[open][id]", part).map((d) => d.id), had = part.contains(document.activeElement) && document.activeElement.id;
         part.innerHTML = e.data;
         for (const id of kept) document.getElementById(id)?.setAttribute("open", "");
-        if (had) document.getElementById(had)?.focus();
+        if (had) document.getElementById(had)?.focus({ preventScroll: true });
         offerCopy(part);
         if (part.dataset.follow !== undefined && down) part.scrollTop = part.scrollHeight;
+        tell();
         part.dispatchEvent(new CustomEvent("live", { bubbles: true }));
+        if (document.hidden) look();
       });
       source.addEventListener("error", () => {
+        if (document.hidden) { look(); return; }
         if (source.readyState !== EventSource.CLOSED) { // the browser tries, each time in vain while nobody answers
           if (!lost) expect(3000);
           lost = true;
@@ -81,15 +97,23 @@
     };
     if (part.dataset.follow !== undefined) part.scrollTop = part.scrollHeight;
     // A browser has six connections to one server (HTTP/1.1): with as many tabs open the
-    // next page would wait for one. Those that nobody looks at have none.
-    document.addEventListener("visibilitychange", () => document.hidden ? rest() : listen());
-    if (!document.hidden) listen();
+    // next page would wait for one. Those that nobody looks at have none, but for a moment
+    // twice a minute where there are words for what is new.
+    const look = () => {
+      if (!document.hidden) { listen(); return; }
+      rest();
+      if (told !== undefined) again = setTimeout(listen, 30000);
+    };
+    tell();
+    document.addEventListener("visibilitychange", look);
+    look();
     window.addEventListener("pagehide", rest);
   }
 
   // Keys.
   let at = -1, went = false;
   const rows = () => $$(".list tbody tr");
+  document.addEventListener("live", () => { at = rows().findIndex((r) => r.contains(document.activeElement)); rows()[at]?.classList.add("at"); });
   const move = (by) => {
     const all = rows();
     if (!all.length) return;
