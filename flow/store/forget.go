@@ -89,14 +89,14 @@ func (t *Tx) answersSQL() string {
 // ForgetNames makes a session be found by no name any more. With names only by those;
 // without, by none that there is.
 func (t *Tx) ForgetNames(ctx context.Context, s flow.Session, names []string) error {
-	query, args := `DELETE FROM names WHERE project = ? AND session = ?`, []any{string(s.Project), string(s.ID)}
-	if names != nil {
-		query += ` AND name IN (` + marks(max(len(names), 1)) + `)`
-		for _, name := range append(slices.Clone(names), "")[:max(len(names), 1)] {
-			args = append(args, nameOf(flow.NameWords(name)))
-		}
+	var err error
+	if names == nil {
+		err = t.run.put(ctx, `DELETE FROM names WHERE project = ? AND session = ?`, string(s.Project), string(s.ID))
 	}
-	if err := t.run.put(ctx, query, args...); err != nil {
+	for _, name := range names {
+		err = errors.Join(err, t.forgetName(ctx, s, name))
+	}
+	if err != nil {
 		return fmt.Errorf("forget the names of %s: %w", s.ID, err)
 	}
 	return nil

@@ -58,8 +58,10 @@ func sought(tb testing.TB, db *store.DB) []flow.Session {
 		if _, err := tx.AddChat(ctx, store.ChatRow{ID: "chat_1", Number: "234800", Person: "1@lid", Phone: "2348099999999", Name: "Bola"}, noon); err != nil {
 			return err
 		}
-		if err := tx.AddNames(ctx, list[1].ID, "Zainab Bello 24"); err != nil {
-			return err
+		for _, name := range []string{"Zainab Bello 24", "ZAINAB SANI", "Sani Zainab", "ZAINAB SANI"} {
+			if err := tx.AddNames(ctx, list[1].ID, name); err != nil {
+				return err
+			}
 		}
 		return tx.Watch(ctx, list[1].ID, "chat_1")
 	})
@@ -113,6 +115,8 @@ func TestSessionsAreFoundByWhatAPayerSays(t *testing.T) {
 			{typed: "musa garba 4500", want: "0"},
 			{typed: "zainab be", want: "1"}, // who opened it in a chat
 			{typed: "zainab", project: "wsp_prj_2", want: ""},
+			{typed: "zainab sani", want: "1"}, // who paid, and shares a name with who opened it
+			{typed: "sani zainab", project: "wsp_prj_1", want: "1"},
 			{typed: "zainab 24", want: "1"}, // no amount
 			{typed: "zainab 24", project: "wsp_prj_1", want: "1"},
 			{typed: "ada 4500", want: "2"},
@@ -212,4 +216,26 @@ func TestNoSearchReadsAWholeTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A name that is forgotten leads to no session any more, and others that share a word with
+// it still do.
+func TestAForgottenNameLeavesTheOthers(t *testing.T) {
+	storetest.Each(t, store.Checkout, func(t *testing.T, db *store.DB) {
+		all := sought(t, db)
+		finds := func(typed string, want bool) {
+			t.Helper()
+			list, _, err := db.Search(t.Context(), store.SearchFilter{Search: flow.ReadSearch(typed, noon.Add(time.Hour)), Limit: 10})
+			if err != nil || (len(list) > 0) != want {
+				t.Errorf("%q finds %d sessions, %v", typed, len(list), err)
+			}
+		}
+		for _, gone := range []string{"ZAINAB SANI", "Sani Zainab", "Zainab Bello 24"} {
+			update(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.ForgetNames(ctx, all[1], []string{gone, ""}) })
+			finds("sani", gone == "ZAINAB SANI")
+			finds("zainab bello", gone != "Zainab Bello 24")
+			finds("ade obi", true)
+		}
+		finds("zainab", false)
+	})
 }
