@@ -40,23 +40,29 @@ func (i inboxView) Answers() (list []checkout.Waiting) {
 
 // Tell says who waits, to those too who do not see the list.
 func (i inboxView) Tell() string {
-	list := i.Answers()
-	if len(list) == 0 {
-		return "Nobody waits for an answer."
-	}
 	var names []string
-	for _, w := range list[:min(len(list), named)] {
+	for _, w := range i.Answers() {
 		names = append(names, cmp.Or(w.Name, "a payer"))
 	}
-	who := strings.Join(names, ", ")
-	switch n := len(list); {
+	says := "Nobody waits for an answer."
+	switch n := len(names); {
 	case n == 1:
-		return "1 payer waits for an answer: " + who + "."
+		says = "1 payer waits for an answer: " + names[0] + "."
 	case n > named:
-		return fmt.Sprintf("%d payers wait for an answer: %s and others.", n, who)
-	default:
-		return fmt.Sprintf("%d payers wait for an answer: %s.", n, who)
+		says = fmt.Sprintf("%d payers wait for an answer: %s and others.", n, strings.Join(names[:named], ", "))
+	case n > 0:
+		says = fmt.Sprintf("%d payers wait for an answer: %s.", n, strings.Join(names, ", "))
 	}
+	look := 0
+	for _, w := range i.Waiting {
+		if w.Desk.State == flow.DeskBot {
+			look++
+		}
+	}
+	if look > 0 {
+		says += fmt.Sprintf(" To be looked at: %d.", look)
+	}
+	return says
 }
 
 // owed says whether the payer of a chat waits for a person to write.

@@ -127,6 +127,7 @@ func TestTheInboxSaysWhoWaitsForAnAnswerAndSinceWhen(t *testing.T) {
 		says(fmt.Sprint("unclear ", i), flow.MeansNothing)
 	}
 	state("last wrote", "<td>–")
+	state("Nobody waits for an answer. To be looked at: 1.")
 	must(t, w.services[flow.Test].Claim(t.Context(), chat.ID, w.ada.email, 0))
 	state("not answered for", "too long")
 	w.pass(time.Second)
@@ -134,6 +135,7 @@ func TestTheInboxSaysWhoWaitsForAnAnswerAndSinceWhen(t *testing.T) {
 	state("claimed", "not answered")
 	says("back", flow.MeansNothing)
 	state("not answered for", "too long")
+	state("1 payer waits for an answer: "+chat.Name+".", "looked at:")
 	w.pass(31 * time.Minute)
 	says("again", flow.MeansNothing)
 	state("not answered for 31 min, too long")
