@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -43,6 +44,44 @@ func (c Chat) Due() (time.Time, bool) {
 	}
 	at, ok := earliest(all...)
 	return FromMillis(at), ok
+}
+
+// Deed is something that a chat does by itself.
+type Deed string
+
+// What a chat does by itself.
+const (
+	DeedNudge  Deed = "nudge"   // asks whether the payer still wants to pay
+	DeedRemind Deed = "remind"  // says that the instructions run out
+	DeedPoll   Deed = "poll"    // has the bank asked again
+	DeedClose  Deed = "close"   // ends the talk
+	DeedNobody Deed = "nobody"  // says that no person has come
+	DeedReturn Deed = "returns" // gives the chat back to the bot
+)
+
+// Ahead is what a chat will do by itself about a session, and when, unless something
+// happens before.
+func (c Chat) Ahead(id SessionID) map[Deed]time.Time {
+	t, _ := c.Talk(id)
+	at := map[Deed]int64{DeedNudge: t.Timers.Nudge, DeedRemind: t.Timers.Remind, DeedPoll: t.Timers.Poll, DeedClose: t.Timers.Close}
+	about := cmp.Or(c.Desk.About, c.Focus) == id
+	if c.Stopped || c.Desk.State != DeskBot && (about || !c.besides()) { // see mayRemind
+		at[DeedNudge], at[DeedRemind] = 0, 0
+	}
+	switch {
+	case !about:
+	case c.Desk.State == DeskWaiting && !c.Desk.Told && !c.Desk.Over:
+		at[DeedNobody] = c.Desk.Due
+	default:
+		at[DeedReturn] = c.Desk.Due
+	}
+	out := map[Deed]time.Time{}
+	for deed, ms := range at {
+		if ms != 0 {
+			out[deed] = FromMillis(ms)
+		}
+	}
+	return out
 }
 
 // earliest is the smallest number that is not 0, false where all are.

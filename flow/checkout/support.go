@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -205,14 +206,24 @@ func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.Se
 	if err != nil {
 		return nil, err
 	}
+	var list []Timer
 	for _, row := range rows {
 		subjects = append(subjects, string(row.ID))
+		if row.Decided == 0 {
+			continue
+		}
+		chat, err := logged(ctx, r, row)
+		if err != nil {
+			return nil, err
+		}
+		for deed, at := range chat.Ahead(id) {
+			list = append(list, Timer{At: at, What: deeds[deed]})
+		}
 	}
 	tasks, err := r.TasksOf(ctx, subjects)
 	if err != nil {
 		return nil, err
 	}
-	var list []Timer
 	if session.Open() {
 		list = append(list, Timer{At: session.ExpiresAt, What: "the session expires"})
 	}
@@ -221,14 +232,21 @@ func (s *Service) Timers(ctx context.Context, project flow.ProjectID, id flow.Se
 			list = append(list, Timer{At: t.Due, What: what, Tries: t.Attempts})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Timer) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(list, func(a, b Timer) int { return cmp.Or(a.At.Compare(b.At), strings.Compare(a.What, b.What)) })
 	return list, nil
 }
 
-// dueWork says for people what each kind of work does.
+// deeds says for people what a chat does by itself.
+var deeds = map[flow.Deed]string{
+	flow.DeedNudge: "the payer is asked whether they still want to pay", flow.DeedRemind: "the payer is reminded that the instructions run out",
+	flow.DeedPoll: "the bank is asked again, as the payer said that it is paid", flow.DeedClose: "the chat lets this payment rest, where the payer does not write",
+	flow.DeedNobody: "the payer hears that no person has come yet", flow.DeedReturn: "the bot answers in the chat again, where no person writes",
+}
+
+// dueWork says for people what each kind of work does, but for what a chat does.
 var dueWork = map[flow.TaskKind]string{
 	flow.TaskStart: "the bank is asked for instructions", flow.TaskCheck: "the bank is asked what came", flow.TaskSay: "messages go out",
-	flow.TaskSlow: `the payer hears "one moment"`, flow.TaskTimer: "the chat does what is due by itself", flow.TaskExpireAttempt: "the instructions run out",
+	flow.TaskSlow: `the payer hears "one moment"`, flow.TaskExpireAttempt: "the instructions run out",
 	flow.TaskExpireSession: "the session is closed", flow.TaskReturn: "money that nobody decided about goes back", flow.TaskRefund: "the bank is told of a refund, or asked about it",
 }
 

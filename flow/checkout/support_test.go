@@ -108,7 +108,7 @@ func TestNotesTimersAndAnswersOfASession(t *testing.T) {
 				w.t.Errorf("%q stands behind what is later", timer.What)
 			}
 		}
-		for _, what := range []string{"the session expires", "the instructions run out", "the chat does what is due by itself"} {
+		for _, what := range []string{"the session expires", "the instructions run out"} {
 			if !slices.Contains(due, what) {
 				w.t.Errorf("what is due: %q, without %q", due, what)
 			}
@@ -148,3 +148,39 @@ func TestNotesTimersAndAnswersOfASession(t *testing.T) {
 
 // second is the error beside a value that is not looked at.
 func second[T any](_ T, err error) error { return err }
+
+// Whoever asks what happens next reads what the chat will do, and not that of what it
+// will not.
+func TestWhatAChatDoesByItselfIsSaid(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		session := w.session(flow.InChat)
+		ahead := func(when string, want ...string) {
+			w.t.Helper()
+			timers, err := w.service.Timers(w.t.Context(), project, session.ID)
+			w.must(err)
+			var chats []string
+			for _, timer := range timers {
+				if strings.Contains(timer.What, "payer") || strings.Contains(timer.What, "chat") {
+					chats = append(chats, timer.What)
+				}
+			}
+			if !slices.Equal(chats, want) {
+				w.t.Errorf("%s: %q, not %q", when, chats, want)
+			}
+		}
+		w.hear("ada", code(session))
+		ahead("nothing is chosen", "the payer is asked whether they still want to pay", "the chat lets this payment rest, where the payer does not write")
+		w.hear("ada", method(flow.BankTransfer))
+		ahead("the transfer is waited for", "the payer is reminded that the instructions run out")
+		w.hear("ada", flow.Intent{Kind: flow.MeansHuman})
+		ahead("a person is waited for", "the payer hears that no person has come yet")
+		w.must(w.service.Claim(w.t.Context(), w.chatOf("ada"), "ngozi@example.com", 0))
+		ahead("a person has the chat", "the bot answers in the chat again, where no person writes")
+		w.must(w.service.Release(w.t.Context(), w.chatOf("ada"), "ngozi@example.com"))
+		w.rest()
+		w.must(w.tell(credit("T1", w.attempts(session.ID)[0].Reference, session.Amount, w.clock())))
+		w.rest()
+		ahead("it is paid")
+	})
+}
