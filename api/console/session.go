@@ -175,6 +175,13 @@ func (c *Console) story(ctx context.Context, service *checkout.Service, who flow
 	if out.Chats, err = r.Watchers(ctx, id); err != nil {
 		return out, err
 	}
+	for i, chat := range out.Chats {
+		w, err := service.DeskChat(ctx, s.Project, chat.ID)
+		if err != nil {
+			return out, err
+		}
+		out.Chats[i].Desk, out.Chats[i].Flag = w.Desk, w.Flag // none of what another merchant is asked
+	}
 	if out.Timers, err = service.Timers(ctx, s.Project, id); err != nil {
 		return out, err
 	}
