@@ -140,3 +140,20 @@ func TestTheInboxSaysWhoWaitsForAnAnswerAndSinceWhen(t *testing.T) {
 	says("again", flow.MeansNothing)
 	state("not answered for 31 min, too long")
 }
+
+// Whoever may answer reads on the first page already that somebody waits for them.
+func TestTheFirstPageSaysWhoWaitsForAnAnswer(t *testing.T) {
+	w := open(t)
+	p := &payer{w: w, person: "7709", name: "Bola"}
+	p.opens(w.ada)
+	const says = "1 payer waits for an answer: Bola."
+	support, developer := w.as(flow.RoleSupport), w.as(flow.RoleDeveloper)
+	if strings.Contains(support.get("/").body, "waits for an answer") {
+		t.Error("nobody asked for a person")
+	}
+	p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
+	w.wants(support.get("/"), http.StatusOK, says)
+	if strings.Contains(developer.get("/").body, says) {
+		t.Error("who may not answer is told who waits")
+	}
+}

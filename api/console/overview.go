@@ -17,6 +17,7 @@ type overviewView struct {
 	Numbers  []flow.Number
 	Stopped  []endpointRow // webhook endpoints that Till disabled, for who may mend them
 	Waits    []queueTab    // in which something waits for somebody
+	Inbox    inboxView     // for who may answer
 	Came     *cameView
 }
 
@@ -79,6 +80,9 @@ func (c *Console) overview(v *visit) error {
 		}
 	}
 	queues, err := v.queues(v.service.Now())
+	if err == nil && v.who.Role.May(flow.MayAnswer) {
+		out.Inbox, err = queueOf(v.ctx, v.service, v.project.ID)
+	}
 	if err != nil {
 		return err
 	}
