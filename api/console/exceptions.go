@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"strings"
@@ -50,12 +51,24 @@ type queueTab struct {
 	Here  bool
 }
 
+// Held is what the sums of a queue are.
+func (t queueTab) Held() string {
+	if t.Queue == store.QueueUnderpaid {
+		return "Left"
+	}
+	if t.Queue == store.QueueRefunds || t.Queue == store.QueueSecond { // of the merchant's money, too
+		return "About"
+	}
+	return "Set aside"
+}
+
 // waitingRow is one thing in a queue.
 type waitingRow struct {
 	store.Waiting
 
 	Of     string // the project's name
 	Old    bool
+	For    string // whose session it is about
 	Payer  string // of money
 	Asked  *asking
 	Barred bool         // from being accepted: its project is stopped
@@ -101,6 +114,13 @@ func (c *Console) exceptions(v *visit) error {
 	}
 	for _, w := range list {
 		row := waiting(v, out.Tab, w, now)
+		if w.Session != "" {
+			s, err := v.service.Reader().Session(v.ctx, w.Session)
+			if err != nil {
+				return err
+			}
+			row.For = strings.TrimSuffix(cmp.Or(s.CustomerName, s.CustomerEmail)+", "+s.Reference, ", ")
+		}
 		if out.Tab.Queue == store.QueueSecond {
 			p, err := v.service.Reader().Proposal(v.ctx, flow.ProposalID(w.Subject))
 			if err != nil {

@@ -63,7 +63,7 @@ func TestARefundIsSaidToBePaidByHand(t *testing.T) {
 	w := open(t)
 	id, refund := w.returned(w.ada)
 	support, page := w.as(flow.RoleSupport), "/sessions/"+id
-	w.wants(support.get("/exceptions?queue=refunds"), http.StatusOK, "it came back, or the bank refused it again and again.")
+	w.wants(support.get("/exceptions?queue=refunds"), http.StatusOK, "it came back, or the bank refused it again and again.", `data-label="About">₦1,000.00`)
 	w.wants(support.get(page), http.StatusOK, "It was paid by hand", "Send the refund of ₦1,000.00 once more")
 	form := url.Values{"refund": {string(refund().ID)}, "reason": {"paid at the counter"}, "transfer": {"FT-77"}, "sent": {"2026-01-05T10:30"}}
 	w.wants(support.post(page+"/by-hand", form), http.StatusBadRequest, "Tick the box", `value="FT-77"`, "2026-01-05T10:30")

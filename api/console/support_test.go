@@ -259,7 +259,7 @@ func TestWhatWaitsStandsInItsQueue(t *testing.T) {
 	amounts := map[string]flow.Kobo{"underpaid": 300_000, "overpaid": 700_000}
 	ids := map[string]string{}
 	for queue, amount := range amounts {
-		ids[queue] = w.opened(w.ada, "")
+		ids[queue] = w.opened(w.ada, `,"customerName":"Chidi Okeke","reference":"order-`+queue+`"`)
 		w.wants(w.ask(http.MethodPost, "/v1/whatsapp/checkout/sessions/"+ids[queue]+"/pay/bank-transfer", w.ada.secret, "{}"), http.StatusOK)
 		w.pays(w.attempt(ids[queue]), amount)
 	}
@@ -271,7 +271,7 @@ func TestWhatWaitsStandsInItsQueue(t *testing.T) {
 	})
 	support := w.as(flow.RoleSupport)
 	for queue, id := range ids {
-		w.wants(support.get("/exceptions?queue="+queue), http.StatusOK, `href="/sessions/`+id)
+		w.wants(support.get("/exceptions?queue="+queue), http.StatusOK, `href="/sessions/`+id, "Chidi Okeke, order-"+queue)
 		got := w.as(flow.RoleOwner, other).get("/exceptions?queue=" + queue)
 		if w.wants(got, http.StatusOK); strings.Contains(got.body, id) {
 			t.Errorf("%s shows another merchant's", queue)
