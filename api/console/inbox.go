@@ -182,6 +182,9 @@ func (*Console) showChat(v *visit, data chatView) error {
 	}
 	v.looks("look.chat", v.project.ID, string(data.ID))
 	data.Barred = v.barred(data.Session.Project)
+	if data.Text != "" && !data.Has() { // there is no form any more that it would stand in
+		v.undone = append(v.undone, data.Text)
+	}
 	return v.show("chat", "Chat", data)
 }
 

@@ -157,3 +157,18 @@ func TestTheFirstPageSaysWhoWaitsForAnAnswer(t *testing.T) {
 		t.Error("who may not answer is told who waits")
 	}
 }
+
+// An answer that is sent once the bot or somebody else has the chat is not lost.
+func TestWhatIsWrittenInAChatThatIsNotOnesOwnAnyMoreIsShown(t *testing.T) {
+	w := open(t)
+	p := &payer{w: w, person: "7710", name: "Bola"}
+	p.opens(w.ada)
+	p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
+	support, at := w.as(flow.RoleSupport), "/inbox/"+string(p.chat)
+	w.wants(support.post(at+"/claim", form("reason", "Bola asks")), http.StatusSeeOther)
+	w.wants(support.post(at+"/release", nil), http.StatusSeeOther)
+	const answer = "Good day Bola, your parcel is with the rider."
+	w.wants(support.post(at+"/reply", form("text", answer)), http.StatusConflict, "Not done", answer)
+	w.until("the bot has the chat again", func() bool { return strings.Contains(support.get(at).body, "The bot answers.") })
+	w.wants(support.post(at+"/reply", form("text", answer)), http.StatusConflict, "Not done", answer)
+}
