@@ -97,7 +97,8 @@ func TestAConversationIsReplayed(t *testing.T) {
 	w.wants(w.visitor().get("/console/replay.js"), http.StatusOK, "data-player")
 
 	p.pays(id)
-	w.wants(support.get(page), http.StatusOK, "charge.success, try 1", "rail clearing", "till: paid ₦5,000", "matches log")
+	w.wants(support.get(page), http.StatusOK, "charge.success, try 1", "rail clearing", "till: paid ₦5,000", "matches log",
+		"The bank tells us that ₦5,000 came by bank transfer, with the time ", "A webhook, charge.success, was made for the merchant")
 
 	first := support.get(page + "?at=1")
 	w.wants(first, http.StatusOK, "Step 1 of", "Pay "+entryCode(t, w, id))

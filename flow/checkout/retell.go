@@ -164,7 +164,12 @@ func (r *Retelling) around(rec replay.Recording, own func(flow.SessionID) bool) 
 			scene.Calls = append(scene.Calls, bankCall(l))
 			continue
 		}
-		scene.Around = append(scene.Around, tellLine(store.Line{At: l.At, Seq: l.Seq, Kind: l.Kind, Session: l.Session, Data: l.Data})...)
+		line := store.Line{At: l.At, Seq: l.Seq, Kind: l.Kind, Session: l.Session, Data: l.Data}
+		moments := tellLine(line)
+		if len(moments) > 0 {
+			moments[0].Told = teller{}.line(line)
+		}
+		scene.Around = append(scene.Around, moments...)
 	}
 	for _, d := range r.Report.Differences {
 		for j := range r.Scenes {
