@@ -118,6 +118,24 @@ func entryCode(t *testing.T, w *world, id flow.SessionID) string {
 	return flow.ShowCode(session.EntryCode)
 }
 
+// What a payer writes to the person who has their chat is no surprise: the bot is silent.
+func TestWhatIsWrittenToAPersonIsNoSurprise(t *testing.T) {
+	w := open(t)
+	p := &payer{w: w, person: "7704", name: "Bola"}
+	id := p.opens(w.ada)
+	p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
+	must(t, w.services[flow.Test].Claim(t.Context(), p.chat, w.ada.email, 0))
+	p.says(flow.Intent{Kind: flow.MeansNothing, Text: "my parcel is wet"})
+	p.says(flow.Intent{Kind: flow.MeansThanks, Text: "thank you"})
+	page := w.as(flow.RoleSupport).get("/sessions/" + string(id) + "/replay")
+	w.wants(page, http.StatusOK, "my parcel is wet", "thank you")
+	for _, odd := range []string{"it was not understood", "nothing came of it"} {
+		if strings.Contains(page.body, odd) {
+			t.Errorf("the replay says %q", odd)
+		}
+	}
+}
+
 func TestAReplayNamesTheFirstLineThatDiffers(t *testing.T) {
 	w := open(t)
 	p := &payer{w: w, person: "7701", name: "Bola"}

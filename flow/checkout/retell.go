@@ -256,7 +256,7 @@ func (r *Retelling) surprises() {
 		if i > 0 && s.At.Sub(r.Scenes[i-1].At) >= longGap {
 			mark("nothing happened for %s before it", s.At.Sub(r.Scenes[i-1].At).Round(time.Minute))
 		}
-		if h := s.Heard; h != nil {
+		if h := s.Heard; h != nil && s.DeskAfter != flow.DeskClaimed && s.DeskAfter != flow.DeskDevice { // else a person reads it
 			switch {
 			case h.Kind == flow.MeansNothing:
 				mark("it was not understood")
