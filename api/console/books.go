@@ -23,7 +23,7 @@ func bookPages() []Page {
 
 // originTold is who wanted a refund, for people.
 var originTold = map[flow.RefundOrigin]string{
-	flow.OriginMerchant: "asked for", flow.OriginPolicy: "by the session’s policy", flow.OriginClock: "nobody decided in time", flow.OriginResolve: "decided so",
+	flow.OriginMerchant: "asked for", flow.OriginPolicy: "by the session’s policy", flow.OriginClock: "by itself", flow.OriginResolve: "decided so",
 }
 
 // refundsView is what the page of refunds is given.

@@ -185,7 +185,7 @@ func (*Console) showChat(v *visit, data chatView) error {
 	if data.Text != "" && !data.Has() { // there is no form any more that it would stand in
 		v.undone = append(v.undone, data.Text)
 	}
-	return v.show("chat", "Chat", data)
+	return v.show("chat", "Chat with "+cmp.Or(data.Name, "a payer"), data)
 }
 
 // liveChat is GET /inbox/{chat}/live. It reads the conversation only when

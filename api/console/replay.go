@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -59,7 +60,7 @@ func (c *Console) replaySession(v *visit) error {
 	}
 	data := replayView{Session: session, Chats: rows, Command: "bin/till replay " + string(s.ID) + " --verify"}
 	if len(rows) == 0 {
-		return v.show("replay", "Replay", data)
+		return v.show("replay", "Replay of "+nameOf(data.Session), data)
 	}
 	chat := rows[0].ID
 	if i := slices.IndexFunc(rows, func(r store.ChatRow) bool { return string(r.ID) == v.query("chat") }); i >= 0 {
@@ -111,7 +112,7 @@ func (*Console) replay(v *visit, data replayView, chat flow.ChatID) error {
 	if data.Total > 0 {
 		data.Scenes = data.Scenes[data.From-1 : last]
 	}
-	return v.show("replay", "Replay", data)
+	return v.show("replay", "Replay of "+cmp.Or(nameOf(data.Session), string(data.Chat)), data)
 }
 
 // Last is the last scene that is shown.

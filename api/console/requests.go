@@ -54,7 +54,7 @@ func (c *Console) requestPage(v *visit) error {
 		return flow.Refuse(flow.CodeNotFound, "There is no such request here. The newest %d of each project and environment are kept, until the server starts anew.",
 			c.cfg.Requests.Most())
 	}
-	return v.show("request", "Request", requestView{r, c.curl(r)})
+	return v.show("request", "Request "+r.ID, requestView{r, c.curl(r)})
 }
 
 // curl is a request as a command, with the key as a variable: it is not kept.

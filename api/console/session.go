@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -116,7 +117,7 @@ func (c *Console) showSession(v *visit, out sessionView) error {
 	out.Barred = v.barred(s.Project)
 	out.CSRF, out.Export = v.csrf(), out.Story.Chats
 	out.Command, out.Base = "bin/till replay "+string(s.ID), c.cfg.PublicURL
-	return v.show("session", "Session", out)
+	return v.show("session", "Session "+nameOf(s), out)
 }
 
 // liveSession is GET /sessions/{id}/live.
@@ -317,3 +318,7 @@ func (c *Console) exportSession(v *visit) error {
 	v.http.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", string(rec.Chat)+".jsonl"))
 	return v.http.Send(out.Bytes())
 }
+
+// nameOf is what a session is called where its page is one of many tabs: the merchant's
+// reference, or its id.
+func nameOf(s flow.Session) string { return cmp.Or(s.Reference, string(s.ID)) }

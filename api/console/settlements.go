@@ -258,7 +258,7 @@ func (c *Console) settlementPage(v *visit) error {
 	if more {
 		out.Next = "/settlements/" + string(b.ID) + "?" + queryOf("after", store.PlaceOf(list[len(list)-1]).String())
 	}
-	return v.show("settlement", "Settlement", out)
+	return v.show("settlement", "Settlement "+string(b.ID), out)
 }
 
 // settlementFile is GET /settlements/{id}/transactions.csv: its lines, as a file.

@@ -215,3 +215,19 @@ func TestASessionOfAnotherProjectIsSaidToBeThere(t *testing.T) {
 		t.Errorf("%d: more is told of a stranger's session than that it is not there", got.status)
 	}
 }
+
+// Tabs of two sessions, two chats and two replays are told apart by their titles.
+func TestATabSaysWhatItIsAbout(t *testing.T) {
+	w := open(t)
+	p := &payer{w: w, person: "7711", name: "Bola"}
+	id := p.opens(w.ada)
+	support := w.as(flow.RoleSupport)
+	for page, title := range map[string]string{
+		"/sessions/" + string(id):              "Session " + string(id),
+		"/sessions/" + string(id) + "/replay":  "Replay of " + string(id),
+		"/chats/" + string(p.chat) + "/replay": "Replay of " + string(p.chat),
+		"/inbox/" + string(p.chat):             "Chat with Bola",
+	} {
+		w.wants(support.get(page), http.StatusOK, "<title>TEST · "+title+" · Till</title>")
+	}
+}

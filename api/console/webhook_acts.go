@@ -150,7 +150,7 @@ func (c *Console) eventPage(v *visit) error {
 	} else {
 		v.looks("look.event", v.project.ID, string(e.Event.ID))
 	}
-	return v.show("event", "Event", out)
+	return v.show("event", "Event "+string(e.Event.ID), out)
 }
 
 // resendEvent is POST /developers/events/{id}/resend: to one endpoint, or to all

@@ -317,7 +317,7 @@ func (c *Console) showEndpoint(v *visit, e flow.Endpoint, f endpointForm) error 
 	if more {
 		out.Older = "?show=" + map[bool]string{true: "dead"}[out.Dead] + "&before=" + list[len(list)-1].ID
 	}
-	return v.show("endpoint", "Endpoint", out)
+	return v.show("endpoint", "Endpoint "+string(e.ID), out)
 }
 
 // changeEndpoint is POST /developers/webhooks/{id}.
