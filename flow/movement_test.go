@@ -281,6 +281,14 @@ func TestAChatOfASessionThatMoneyIsOnItsWayTo(t *testing.T) {
 	if len(d.Says) != 1 || d.Says[0].Key != "on_the_way" || talkOf(d).State != flow.AwaitTransfer {
 		t.Errorf("after its end: %+v", d)
 	}
+	for kind, want := range map[flow.IntentKind]string{
+		flow.MeansMenu: "on_the_way transfer_how alone wait_menu", flow.MeansWait: "on_the_way", flow.MeansTerms: "on_the_way",
+		flow.MeansAgain: "transfer_how alone wait_menu",
+	} {
+		if d := flow.Decide(heard(processing(flow.AwaitTransfer, noon), flow.Intent{Kind: kind})); keys(d) != want {
+			t.Errorf("who means %s hears %q, want %q", kind, keys(d), want)
+		}
+	}
 	due := processing(flow.AwaitTransfer, noon.Add(20*time.Minute))
 	due.Chat.Talks[0].Timers.Remind = noon.UnixMilli()
 	due.News = &flow.News{Kind: flow.NewsTimer}

@@ -95,9 +95,22 @@ func (d *deciding) ask(t *Talk, then Then) {
 // pollAfter are the waits after a claim at which the bank is asked again.
 var pollAfter = [...]time.Duration{time.Minute, 3 * time.Minute, 10 * time.Minute}
 
+// underway says that money is on its way, where it is: whoever is asked to pay all the
+// same sends it twice.
+func (d *deciding) underway(co Checkout) bool {
+	if co.Session.Status != SessionProcessing {
+		return false
+	}
+	d.why += ", and money is on its way"
+	d.say("on_the_way", about(co))
+	return true
+}
+
 // wait decides on a payer who is not ready yet: they hear how much time there is.
 func (d *deciding) wait(t Talk, co Checkout) {
-	d.why = "asks for time"
+	if d.why = "asks for time"; d.underway(co) {
+		return
+	}
 	until := d.until(t, co)
 	if !until.After(d.turn.Now) {
 		d.show(t, co)
@@ -130,7 +143,9 @@ func payableUntil(co Checkout) time.Time {
 // else, and at what charge: they hear what holds for this payment, by its policy.
 // That less may be accepted is the merchant's to say.
 func (d *deciding) terms(t Talk, co Checkout) {
-	d.why = "asks what holds for this payment"
+	if d.why = "asks what holds for this payment"; d.underway(co) {
+		return
+	}
 	until := d.until(t, co)
 	if !until.After(d.turn.Now) {
 		until = payableUntil(co)

@@ -171,7 +171,9 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 	case MeansReceipt:
 		d.receiptOf(t, co)
 	case MeansAgain, MeansMenu, MeansYes, MeansNo, MeansResume:
-		d.why = "show it again"
+		if d.why = "show it again"; in.Kind != MeansAgain {
+			d.underway(co)
+		}
 		d.show(*t, co)
 	case MeansOther:
 		d.other(t, co)
