@@ -72,7 +72,7 @@ func (p Proposal) Agree(by, why string, amount Kobo, now time.Time) (Proposal, e
 	case by == "" || by == p.By:
 		return p, Refuse(CodeNotResolvable, "You asked for this yourself: somebody else has to agree.")
 	case amount == 0:
-		return p, Refuse(CodeNotResolvable, "This money was decided about otherwise meanwhile, or went back by itself. Refuse it.")
+		return p, Refuse(CodeNotResolvable, "This money was decided about otherwise meanwhile, went back by itself, or was taken back by the bank. Refuse it.")
 	case amount != p.Amount:
 		return p, Refuse(CodeNotResolvable, "It is about %s by now, and %s was asked for. Refuse it, and ask again.", amount.Naira(), p.Amount.Naira())
 	}

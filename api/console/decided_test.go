@@ -21,7 +21,7 @@ func TestNobodyIsAskedToAgreeToWhatWasDecidedMeanwhile(t *testing.T) {
 	w.wants(owner.get("/exceptions?queue=second"), http.StatusOK, ">Agree<")
 	w.wants(w.ask(http.MethodPost, "/v1/payments/"+string(paid.ID)+"/resolve", w.ada.secret, `{"action":"refund"}`), http.StatusOK)
 	got := owner.get("/exceptions?queue=second")
-	w.wants(got, http.StatusOK, "It was decided about otherwise meanwhile", ">Refuse<")
+	w.wants(got, http.StatusOK, "It was decided about otherwise meanwhile, went back by itself, or was taken back by the bank", ">Refuse<")
 	if strings.Contains(got.body, ">Agree<") {
 		t.Errorf("it can be agreed to: %s", got.body)
 	}
@@ -30,7 +30,7 @@ func TestNobodyIsAskedToAgreeToWhatWasDecidedMeanwhile(t *testing.T) {
 		t.Fatal(list, err)
 	}
 	second := url.Values{"proposal": {string(list[0].ID)}, "decision": {"agree"}, "confirm": {"yes"}, "reason": {"looked at the order"}}
-	w.wants(owner.post("/exceptions/second", second), http.StatusConflict, "decided about otherwise meanwhile, or went back by itself")
+	w.wants(owner.post("/exceptions/second", second), http.StatusConflict, "decided about otherwise meanwhile, went back by itself, or was taken back by the bank")
 	second.Set("decision", "refuse")
 	w.wants(owner.post("/exceptions/second", second), http.StatusSeeOther)
 }
