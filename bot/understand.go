@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 21
+const Reading = 22
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -170,7 +170,26 @@ func (s sentence) read() answer {
 		return answer{meaning: m}
 	}
 	kind, found := s.guess()
+	if s.claims() && !slices.Contains([]flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansOther, flow.MeansWho}, kind) {
+		return answer{meaning: meaning{kind: flow.MeansPaid}, guess: true}
+	}
 	return answer{meaning: meaning{kind: kind}, guess: found}
+}
+
+// claims says whether it is said first that it is paid, whatever is asked or denied behind
+// that: "I have paid, can you confirm?"
+func (s sentence) claims() bool {
+	return slices.ContainsFunc(s.has, func(c cue) bool {
+		if c.kind != flow.MeansPaid || s.asks && !strings.HasPrefix(c.phrase, " i") || strings.HasPrefix(c.phrase, " paid ") { // "I was paid yesterday"
+			return false
+		}
+		before, _, found := strings.Cut(s.line, c.phrase)
+		if !found {
+			return false
+		}
+		first := sentence{lexicon: s.lexicon, words: strings.Fields(before)}
+		return !first.any(s.not) && !first.any(s.unsure)
+	})
 }
 
 // guess is what a short sentence is most likely about that says nothing exactly, and
