@@ -101,11 +101,28 @@ func (c *restoreCmd) Run(w *world) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
 	}
+	if err := c.note(aside, list); err != nil {
+		return fmt.Errorf("%s was not restored, nothing was changed: %w", c.File, err)
+	}
 	before, err := c.place(aside, place, len(entries) > 0)
 	if err != nil {
 		return err
 	}
 	return c.told(w, list, before, needs)
+}
+
+// note remembers of what is put in place that the backup which it came from is one: an
+// alert would say that none was ever made. One that does not say when it was made is none.
+func (c *restoreCmd) note(aside string, list manifest) error {
+	at, err := time.Parse(time.RFC3339, list.At)
+	if err != nil {
+		return nil //nolint:nilerr // what is in it is proven, and is put in place all the same
+	}
+	full, err := filepath.Abs(c.File)
+	if err == nil {
+		err = doctor.NoteBackup(aside, doctor.Backup{At: at, File: full})
+	}
+	return err
 }
 
 // next adds to why a backup was not restored what to do.
