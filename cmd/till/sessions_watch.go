@@ -24,7 +24,7 @@ type sessionsWatchCmd struct {
 }
 
 func (sessionsWatchCmd) Help() string {
-	return "Example:\n\n    till sessions watch wsp_sess_01jd… --for 5m\n\nEnds with 0 once the session is paid, expired or cancelled and its events are delivered, and with 1 where that does not happen in time, or it is interrupted."
+	return "Example:\n\n    till sessions watch wsp_sess_01jd… --for 5m\n\nEnds with 0 once the session is paid, expired or cancelled and its events are delivered, and with 1 where that does not happen in time, an event is dead, which only a resend delivers, or it is interrupted."
 }
 
 // watchEvery is how often a session is looked at.
@@ -50,9 +50,9 @@ func (c *sessionsWatchCmd) Run(w *world) error {
 	defer cancel()
 	last := map[string]string{}
 	for {
-		state, done, err := look(ctx, to, c.Session)
-		if err != nil && ctx.Err() == nil {
-			return err
+		state, done, failure := look(ctx, to, c.Session)
+		if ctx.Err() != nil {
+			failure = nil
 		}
 		for _, s := range state {
 			if key := s.What + s.Name + s.of; last[key] != s.Status {
@@ -62,8 +62,8 @@ func (c *sessionsWatchCmd) Run(w *world) error {
 				}
 			}
 		}
-		if done {
-			return nil
+		if done || failure != nil {
+			return failure
 		}
 		select {
 		case <-ctx.Done():
@@ -87,7 +87,7 @@ func (c *sessionsWatchCmd) tell(out io.Writer, s seen) error {
 }
 
 // look says how a session and its events stand, and whether nothing more is
-// awaited.
+// awaited. Where only what is dead is left, which nothing brings by itself, it is an error.
 func look(ctx context.Context, to *client, id string) (state []seen, done bool, err error) {
 	var s aSession
 	if err := to.get(ctx, at(sessionsPath, id), &s); err != nil {
@@ -104,12 +104,19 @@ func look(ctx context.Context, to *client, id string) (state []seen, done bool, 
 		return nil, false, err
 	}
 	done = s.over()
+	var dead []string
 	slices.Reverse(items)
 	err = each(items, func(e anEvent) error {
 		state = append(state, seen{What: "event", Name: e.Event, Status: strings.Trim(e.ID+" "+e.Deliveries.String(), " -"), of: e.ID})
-		done = done && e.Deliveries.Pending+e.Deliveries.Held+e.Deliveries.Dead == 0
+		done = done && e.Deliveries.Pending+e.Deliveries.Held == 0
+		if e.Deliveries.Dead > 0 {
+			dead = append(dead, e.ID)
+		}
 		return nil
 	})
+	if err == nil && done && len(dead) > 0 {
+		err = fmt.Errorf("the session is over, and its endpoint was never told of %s: nothing tries that again by itself (till events resend %s)", strings.Join(dead, ", "), dead[0])
+	}
 	return state, done, err
 }
 
