@@ -121,6 +121,9 @@ func (d *deciding) paid(t *Talk, co Checkout, in Intent) {
 	case in.Kind == MeansMoney:
 		d.say("money_paid", d.receipt(co))
 		d.whereabouts(co)
+	case slices.Contains([]IntentKind{MeansMethod, MeansMaybe, MeansBank, MeansMenu, MeansOther, MeansTerms}, in.Kind): // as who wants to pay again
+		d.say("paid_again", merge(d.receipt(co), map[string]string{"more": "yes"}))
+		d.whereabouts(co)
 	case slices.Contains([]IntentKind{MeansNothing, MeansAbuse, MeansUnread}, in.Kind) && d.ladder(t) > maxUnknown:
 	default:
 		d.show(*t, co)
