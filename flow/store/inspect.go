@@ -78,10 +78,10 @@ func Inspect(ctx context.Context, c Config, deep bool, now func() time.Time) (ou
 		}
 		out.Pending = out.Pending[min(out.Version, out.Known):]
 		if out.Version == out.Known {
-			if out.Lacks, err = r.Lacks(ctx, c.Schema); err != nil {
-				return err
+			if out.Lacks, err = r.Lacks(ctx, c.Schema); err == nil && len(out.Lacks) == 0 {
+				out.As, err = r.MadeAs(ctx)
 			}
-			if out.As, err = r.MadeAs(ctx); err != nil {
+			if err != nil {
 				return err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"till/flow/store"
 	"till/flow/store/storetest"
@@ -104,6 +105,20 @@ func TestADatabaseThatLacksAPartIsRefused(t *testing.T) {
 			}
 		}
 		must(t, db.Close())
+	})
+}
+
+// What is looked at says what it lacks, also where that is what says under which name it was made.
+func TestALookSaysWhatADatabaseLacks(t *testing.T) {
+	storetest.EachEmpty(t, store.Checkout, func(t *testing.T, c store.Config) {
+		db, err := store.Open(t.Context(), c)
+		must(t, err)
+		must(t, db.Update(t.Context(), func(tx *store.Tx) error { return tx.Exec(t.Context(), "DROP TABLE settings") }))
+		must(t, db.Close())
+		got, err := store.Inspect(t.Context(), c, true, func() time.Time { return noon })
+		if err != nil || !slices.Contains(got.Lacks, "settings.value") {
+			t.Errorf("it lacks %q, %v", got.Lacks, err)
+		}
 	})
 }
 

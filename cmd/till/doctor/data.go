@@ -147,6 +147,9 @@ func (l *look) postgres(ctx context.Context) {
 		if len(got.Lacks) > 0 {
 			l.fail("The schema "+d.name+" is of no Till that was ever given out: it lacks "+strings.Join(got.Lacks, ", ")+".", "till version   (go on with the program that made it; or restore a dump: till restore till.dump says how)")
 		}
+		if got.As != "" && got.As != d.name {
+			l.fail("The schema "+d.name+" was made as "+got.As+": the two were swapped, or one was copied over the other.", "put each back in its place; or  till restore till.dump   (it says how a dump is put back)")
+		}
 		if got.Version < got.Known {
 			l.warn(fmt.Sprintf("The schema %s is of an older Till (%d, this program makes it %d). The next start changes it.", d.name, got.Version, got.Known), "till migrate --dry-run")
 		}

@@ -81,6 +81,15 @@ func TestTheDoctorSeesWhetherPostgreSQLTakesAnything(t *testing.T) {
 		does("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + name + " TO doctored")
 	}
 	says(doctor.OK, "its schemas are of this Till", "")
+	swap := func() {
+		t.Helper()
+		for _, move := range []string{"test RENAME TO away", "live RENAME TO test", "away RENAME TO live"} {
+			does("ALTER SCHEMA " + move)
+		}
+	}
+	swap()
+	says(doctor.Fail, "The schema test was made as live", "put each back in its place")
+	swap()
 	does("ALTER ROLE doctored SET default_transaction_read_only = on")
 	says(doctor.Fail, "may only be read: nothing can be kept", "show default_transaction_read_only")
 	does("ALTER ROLE doctored RESET default_transaction_read_only")
