@@ -72,6 +72,7 @@ func (c Chat) Ahead(id SessionID) map[Deed]time.Time {
 	case !about:
 	case c.Desk.State == DeskWaiting && !c.Desk.Told && !c.Desk.Over:
 		at[DeedNobody] = c.Desk.Due
+	case c.besides(): // it answers already
 	default:
 		at[DeedReturn] = c.Desk.Due
 	}
