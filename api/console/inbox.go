@@ -31,7 +31,7 @@ const named = 3
 // Answers are the payers who wait for an answer.
 func (i inboxView) Answers() (list []checkout.Waiting) {
 	for _, w := range i.Waiting {
-		if owed(w) && w.Flag != flow.NobodyComes {
+		if owed(w) && !wentOn(w) {
 			list = append(list, w)
 		}
 	}
@@ -55,7 +55,7 @@ func (i inboxView) Tell() string {
 	}
 	look := 0
 	for _, w := range i.Waiting {
-		if w.Desk.State == flow.DeskBot {
+		if w.Desk.State == flow.DeskBot || wentOn(w) {
 			look++
 		}
 	}
@@ -64,6 +64,10 @@ func (i inboxView) Tell() string {
 	}
 	return says
 }
+
+// wentOn says whether a person was waited for in vain, and the payer went on to another
+// payment: nothing more is due to them by itself.
+func wentOn(w checkout.Waiting) bool { return w.Desk.State == flow.DeskWaiting && w.Desk.Due == 0 }
 
 // owed says whether the payer of a chat waits for a person to write.
 func owed(w checkout.Waiting) bool {

@@ -172,3 +172,24 @@ func TestWhatIsWrittenInAChatThatIsNotOnesOwnAnyMoreIsShown(t *testing.T) {
 	w.until("the bot has the chat again", func() bool { return strings.Contains(support.get(at).body, "The bot answers.") })
 	w.wants(support.post(at+"/reply", form("text", answer)), http.StatusConflict, "Not done", answer)
 }
+
+// Who went on to another merchant's payment after nobody had come stands in the inbox of those
+// who did not come, and is no payer who waits for an answer.
+func TestTheInboxCountsNobodyWhoWentOn(t *testing.T) {
+	w := open(t)
+	p := &payer{w: w, person: "7712", name: "Bola"}
+	p.opens(w.ada)
+	p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
+	w.pass(time.Minute)
+	p.opens(w.merchant("Eve Stores"))
+	support := w.as(flow.RoleSupport)
+	w.wants(support.get("/inbox"), http.StatusOK, "1 payer waits for an answer: Bola.")
+	for _, d := range []time.Duration{flow.DeskPatience, flow.DeskIdle} {
+		w.pass(d)
+		w.until("what is due was done", func() bool {
+			row, err := w.dbs[flow.Test].Chat(t.Context(), p.chat)
+			return err == nil && (row.Flag == flow.NobodyComes || d == flow.DeskPatience && row.Flag != "")
+		})
+	}
+	w.wants(support.get("/inbox"), http.StatusOK, "/inbox/"+string(p.chat), "Nobody waits for an answer. To be looked at: 1.")
+}
