@@ -104,6 +104,9 @@ func (*Console) inbox(v *visit) error {
 
 // liveInbox is GET /inbox/live.
 func (c *Console) liveInbox(v *visit) error {
+	if err := v.ofHere(); err != nil {
+		return err
+	}
 	service, project := v.service, v.project.ID
 	var last []byte
 	var read time.Time
@@ -196,6 +199,9 @@ func (*Console) showChat(v *visit, data chatView) error {
 // something was written to its log.
 func (*Console) liveChat(v *visit) error {
 	service, project, id, me := v.service, v.project.ID, flow.ChatID(v.http.Params("chat")), v.who.Email
+	if err := v.ofHere(); err != nil {
+		return err
+	}
 	if _, err := service.DeskChat(v.ctx, project, id); err != nil {
 		return err
 	}

@@ -117,6 +117,15 @@ func (v *visit) live(render func(ctx context.Context) ([]byte, error)) error {
 	return nil
 }
 
+// ofHere refuses a live part of a page that was of another project or environment: it would
+// show under their names who waits for others.
+func (v *visit) ofHere() error {
+	if of := v.query("of"); of != "" && of != v.place() {
+		return flow.Refuse(codeNotAllowed, "The page with this part was of another project or environment than you look at by now. Load it anew.")
+	}
+	return nil
+}
+
 // over says whether a login has ended: whoever cannot be asked about it has not.
 func (c *Console) over(ctx context.Context, text string) bool {
 	_, err := c.cfg.Accounts.Visit(ctx, text)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -129,4 +130,24 @@ func TestTheInboxIsLive(t *testing.T) {
 	w.shows(lines, "Nobody waits for an answer.")
 	p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
 	w.shows(lines, "1 payer waits for an answer: Bola.")
+}
+
+// What a browser chooses on one page holds for all of them: an inbox that stands open shows
+// nobody of the project or environment that was chosen on another one since.
+func TestAnInboxThatStandsOpenShowsNobodyOfWhatWasChosenSince(t *testing.T) {
+	w := open(t)
+	support := w.as(flow.RoleSupport)
+	page := support.get("/inbox")
+	w.wants(page, http.StatusOK)
+	part := regexp.MustCompile(`data-live="([^"]+)"`).FindStringSubmatch(page.body)
+	if len(part) != 2 {
+		t.Fatal("the inbox is not live")
+	}
+	if status, _ := support.stream(part[1]); status != http.StatusOK {
+		t.Errorf("of what is chosen: %d", status)
+	}
+	w.wants(support.post("/choose", form("project", string(w.ada.project.ID), "env", "live")), http.StatusSeeOther)
+	if status, _ := support.stream(part[1]); status != http.StatusForbidden {
+		t.Errorf("an inbox of test shows that of live: %d", status)
+	}
 }
