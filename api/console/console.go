@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -86,6 +87,7 @@ type Console struct {
 	port    string                      // how the names of cookies end
 	pages   map[flow.Environment]*pages // each by its clock; for nobody those of "", by the machine's
 	streams streams                     // live parts under way
+	queues  sync.Map                    // *queuePart of each inbox that was open, by its place
 	looked  looked                      // by the doctor
 	sandbox sandbox
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"till/flow"
@@ -108,21 +109,33 @@ func (c *Console) liveInbox(v *visit) error {
 		return err
 	}
 	service, project := v.service, v.project.ID
-	var last []byte
-	var read time.Time
+	kept, _ := c.queues.LoadOrStore(v.place(), &queuePart{})
+	shared := kept.(*queuePart) //nolint:errcheck // nothing else is kept in it
 	return v.live(func(ctx context.Context) ([]byte, error) {
+		shared.mu.Lock()
+		defer shared.mu.Unlock()
 		now := c.cfg.Real()
-		if now.Sub(read) < deskAgain {
-			return last, nil
+		if age := now.Sub(shared.read); age >= 0 && age < deskAgain { // a clock may be set back
+			return shared.last, nil
 		}
 		out, err := queueOf(ctx, service, project)
 		if err != nil {
 			return nil, err
 		}
-		read = now
-		last, err = v.part("inbox", "queue", out)
-		return last, err
+		part, err := v.part("inbox", "queue", out)
+		if err == nil {
+			shared.read, shared.last = now, part
+		}
+		return part, err
 	})
+}
+
+// queuePart is what an inbox that stands open shows, as it was read last: all who look at one
+// project see the same, and reading it costs much where many wait.
+type queuePart struct {
+	mu   sync.Mutex
+	read time.Time
+	last []byte
 }
 
 func queueOf(ctx context.Context, service *checkout.Service, project flow.ProjectID) (inboxView, error) {
