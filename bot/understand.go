@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 22
+const Reading = 23
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -183,13 +183,17 @@ func (s sentence) claims() bool {
 		if c.kind != flow.MeansPaid || s.asks && !strings.HasPrefix(c.phrase, " i") || strings.HasPrefix(c.phrase, " paid ") { // "I was paid yesterday"
 			return false
 		}
-		before, _, found := strings.Cut(s.line, c.phrase)
-		if !found {
-			return false
-		}
-		first := sentence{lexicon: s.lexicon, words: strings.Fields(before)}
-		return !first.any(s.not) && !first.any(s.unsure)
+		_, behind, found := strings.Cut(s.line, c.phrase)
+		return found && !s.turned(c.phrase) && !strings.Contains(" "+behind, " pay ") // "how do I pay the rest?"
 	})
+}
+
+// turned says whether what stands before a phrase turns it around, or makes of it what
+// has not happened yet.
+func (s sentence) turned(phrase string) bool {
+	before, _, _ := strings.Cut(s.line, phrase)
+	first := sentence{lexicon: s.lexicon, words: strings.Fields(before)}
+	return first.any(s.not) || first.any(s.unsure)
 }
 
 // guess is what a short sentence is most likely about that says nothing exactly, and
@@ -205,8 +209,9 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 	for _, c := range s.hint {
 		switch {
 		case !strings.Contains(s.line, c.phrase),
-			alert && c.kind != flow.MeansMoney && c.kind != flow.MeansOther,        // it failed, or was reversed
-			(c.kind == flow.MeansMenu || c.kind == flow.MeansWait) && s.any(s.not): // "I do not want to pay"
+			alert && c.kind != flow.MeansMoney && c.kind != flow.MeansOther,                         // it failed, or was reversed
+			c.kind == flow.MeansPaid && strings.HasPrefix(c.phrase, " sent ") && s.turned(c.phrase), // "when he has sent it"
+			(c.kind == flow.MeansMenu || c.kind == flow.MeansWait) && s.any(s.not):                  // "I do not want to pay"
 		case found.phrase == "", strings.Contains(c.phrase, found.phrase): // "pay for my order" says more than "my order"
 			found = c
 		}
