@@ -148,3 +148,42 @@ test("who writes an answer reads what comes meanwhile, and goes on writing", asy
   for (const p of [page, other]) await p.context().close();
   assert.deepEqual(web.faults.splice(0), []);
 });
+
+test("who goes through rows by keys keeps their place when a part beside them comes anew", async () => {
+  const page = await web.page();
+  await enter(page, till, "operator", "/ops");
+  for (const to of ["off", "on", "off", "on"]) {
+    await page.evaluate(async (to) => {
+      const form = document.querySelector('form[action="/ops/methods/card"]');
+      await fetch(form.action, { method: "POST", body: new URLSearchParams({ csrf: form.csrf.value, reason: "tried out", confirm: "yes", to }) });
+    }, to);
+  }
+  await page.goto(page.url());
+  const rows = page.locator("section[aria-labelledby=moves] tbody tr"), at = page.locator("tr.at");
+  await until("a row is reached", async () => { await page.keyboard.press("j"); return /\bat\b/.test(await rows.nth(1).getAttribute("class") ?? ""); });
+  await page.evaluate(() => document.querySelector("[data-live]").dispatchEvent(new CustomEvent("live", { bubbles: true })));
+  await page.keyboard.press("j");
+  assert.equal(await at.count(), 1, "one row is marked");
+  assert.match(await rows.nth(2).getAttribute("class") ?? "", /\bat\b/);
+  await page.context().close();
+  assert.deepEqual(web.faults.splice(0), []);
+});
+
+test("an inbox of test shows nobody of live once that is looked at on another page", async () => {
+  const page = await web.page();
+  await payer("Gozie Eze", "9");
+  await enter(page, till, "support", "/inbox");
+  await page.getByRole("link", { name: /Gozie Eze/ }).waitFor();
+  const other = await page.context().newPage();
+  await other.goto(`${till.url}/inbox`);
+  await other.evaluate(async () => {
+    const csrf = document.querySelector("input[name=csrf]").value;
+    await fetch("/choose", { method: "POST", body: new URLSearchParams({ csrf, project: csrf.split(".")[1], env: "live" }) });
+  });
+  await hides(page, true);
+  await hides(page, false);
+  await until("it says that it is not live", () => reads(page, /Not live right now/));
+  assert.equal(await reads(page, /Gozie Eze/), true);
+  await page.context().close();
+  assert.deepEqual(web.faults.splice(0).filter((f) => !/status of 403/.test(f)), []);
+});

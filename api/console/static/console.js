@@ -113,7 +113,7 @@
   // Keys.
   let at = -1, went = false;
   const rows = () => $$(".list tbody tr");
-  document.addEventListener("live", () => { at = rows().findIndex((r) => r.contains(document.activeElement)); rows()[at]?.classList.add("at"); });
+  document.addEventListener("live", () => { at = rows().findIndex((r) => r.contains(document.activeElement) || r.classList.contains("at")); rows()[at]?.classList.add("at"); });
   const move = (by) => {
     const all = rows();
     if (!all.length) return;
