@@ -166,8 +166,8 @@ func (r *Retelling) around(rec replay.Recording, own func(flow.SessionID) bool) 
 		}
 		line := store.Line{At: l.At, Seq: l.Seq, Kind: l.Kind, Session: l.Session, Data: l.Data}
 		moments := tellLine(line)
-		if len(moments) > 0 {
-			moments[0].Told = teller{}.line(line)
+		if told := (teller{}).line(line); len(moments) > 0 && !strings.HasSuffix(told, wordless) { // nothing stands below it here
+			moments[0].Told = told
 		}
 		scene.Around = append(scene.Around, moments...)
 	}

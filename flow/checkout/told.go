@@ -60,9 +60,12 @@ func sentence(s string) string {
 	return string(unicode.ToUpper(first)) + s[size:]
 }
 
+// wordless is how that is told which there are no words for.
+const wordless = "which this version of Till has no words for. What is kept of it stands below."
+
 // unknown tells what there are no words for.
 func unknown(what, name string) string {
-	return fmt.Sprintf("The log holds %s “%s”, which this version of Till has no words for. What is kept of it stands below.", what, words(name))
+	return fmt.Sprintf("The log holds %s “%s”, %s", what, words(name), wordless)
 }
 
 // line tells one line of the log.

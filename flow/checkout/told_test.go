@@ -303,3 +303,23 @@ func TestAConversationThatIsToldAgainSaysHowMuchNewsIsAbout(t *testing.T) {
 		t.Errorf("told is %q, and not %q", news, want)
 	}
 }
+
+// What a newer Till wrote stands in a conversation that is told again as it is kept: there is
+// nothing below it that a sentence could lead to.
+func TestAConversationThatIsToldAgainKeepsWhatThereAreNoWordsFor(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, _ := w.paidFor(600_000)
+	chats, err := w.db.Watchers(t.Context(), session.ID)
+	w.must(err)
+	w.must(w.db.Update(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Append(t.Context(), store.Line{Stream: string(chats[0].ID), Session: session.ID, At: w.clock(), Kind: "horoscope", Data: json.RawMessage(`{}`)})
+		return err
+	}))
+	told, err := w.service.Retell(t.Context(), "", chats[0].ID, session.ID)
+	w.must(err)
+	last := told.Scenes[len(told.Scenes)-1].Around
+	if m := last[len(last)-1]; m.Told != "" || m.What != "horoscope" {
+		t.Errorf("it is told so: %+v", m)
+	}
+}
