@@ -58,14 +58,19 @@ func (a *app) checkStores(all ...*store.DB) {
 }
 
 // checkSchemas: on PostgreSQL a newer program may be started while this one runs, and
-// change under it what it reads and writes.
+// change under it what it reads and writes, or a schema be dropped: the database itself
+// answers on.
 func (a *app) checkSchemas(test, live *store.DB) {
 	a.checks = append(a.checks, func(ctx context.Context) api.Check {
 		short, cancel := context.WithTimeout(ctx, checkPatience)
 		defer cancel()
 		out := api.Check{Name: "schema", Needed: true, OK: true}
 		for _, err := range []error{a.settings.Fits(short, store.Accounts), test.Fits(short, store.Checkout), live.Fits(short, store.Checkout)} {
-			if errors.Is(err, store.ErrNewer) { // a store that does not answer is told by itself
+			switch { // a store that does not answer is told by itself
+			case errors.Is(err, store.ErrGone):
+				out.OK, out.Err = false, err
+				out.Reason = "A schema is gone from the database, or may not be read: till doctor says what mends it. What was in it is answered with 500."
+			case errors.Is(err, store.ErrNewer):
 				out.OK, out.Err = false, err
 				out.Reason = "A newer Till has changed the database: stop this process, and start that one in its place. What this one cannot read any more it answers with 500."
 			}

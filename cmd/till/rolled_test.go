@@ -37,6 +37,30 @@ func TestOneThatANewerTillHasOvertakenSaysSo(t *testing.T) {
 	m.until("the log says so", func() bool { return strings.Contains(x.p.Said(), why) })
 }
 
+// A schema is dropped under a process that runs: it answers nothing of that environment
+// any more, and said that it was ready.
+func TestOneWhoseSchemaIsGoneSaysSo(t *testing.T) {
+	o := newOutside(t)
+	address := ownDatabase(t, "dropped")
+	o.env = append(o.env, "TILL_DATABASE_URL="+address)
+	x, m := running(t, o)
+	waitReady(m)
+	db, err := sql.Open("pgx", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), "DROP SCHEMA live CASCADE")
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const why = "A schema is gone from the database, or may not be read: till doctor says what mends it."
+	m.until("it is not ready any more", func() bool {
+		status, out, err := m.try(http.MethodGet, "/readyz", nil)
+		return status == http.StatusServiceUnavailable && strings.Contains(fmt.Sprint(out, err), why)
+	})
+	m.until("the log says so", func() bool { return strings.Contains(x.p.Said(), why) })
+}
+
 // The key that seals secrets is changed by a start beside a process that runs on with the
 // one before. That reads no secret any more, so that it can tell no merchant of money: it
 // is not ready, and says why.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"till/flow/store/lite"
 )
 
@@ -84,19 +86,25 @@ func (d *DB) migrated(ctx context.Context, known int) error {
 // ErrNewer says that a database was made, or changed since, by a newer program.
 var ErrNewer = errors.New("the data is of a newer Till")
 
+// ErrGone says that a schema is not in its database any more, or may not be read.
+var ErrGone = errors.New("the schema is gone")
+
 // newer is the refusal of what a newer program made.
 func newer(version, known int) error {
 	return fmt.Errorf("%w (schema %d, this program knows %d): use that one", ErrNewer, version, known)
 }
 
 // Fits looks whether a database that was opened is of this program still: on
-// PostgreSQL another may have changed it since. Errors: ErrNewer.
+// PostgreSQL another may have changed it since. Errors: ErrNewer, ErrGone.
 func (r Reader) Fits(ctx context.Context, s Schema) error {
 	files, err := steps(s)
 	if err != nil {
 		return err
 	}
 	version, err := r.Version(ctx)
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "42P01" { // undefined_table
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
 	if err == nil && version > len(files) {
 		err = newer(version, len(files))
 	}
