@@ -66,6 +66,15 @@ func Pooled(err error) bool {
 	return errors.Is(err, errPooled) || ok && (pg.Code == "08P01" && strings.Contains(pg.Message, "startup parameter") || pg.Code == "42P05" || pg.Code == "26000")
 }
 
+// Connections is how many a process holds at most to one schema.
+const Connections = pgConns + readers
+
+// Crowded says whether PostgreSQL refused a connection because it has as many as it takes.
+func Crowded(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "53300" // too_many_connections, of the server, a database or a role
+}
+
 func (d *DB) openPostgres(ctx context.Context, c Config) error {
 	d.dialect = postgresDialect
 	d.gate = semaphore.NewWeighted(pgConns)

@@ -171,13 +171,18 @@ func (l *look) postgres(ctx context.Context) {
 // postgresAway tells that PostgreSQL lets us do nothing. pg_isready would say that it
 // accepts connections, whoever's.
 func (l *look) postgresAway(err error) {
-	pooled := store.Pooled(err)
+	pooled, crowded := store.Pooled(err), store.Crowded(err)
 	if _, said, refused := strings.Cut(err.Error(), "server error: "); refused { // before it stands where it was asked
 		err = errors.New(said)
 	}
 	if pooled {
 		l.fail("A pooler stands between Till and PostgreSQL, and does not pass on what a connection asks for: "+brief(err)+".",
 			"TILL_DATABASE_URL=postgres://USER:PASSWORD@HOST:5432/DATABASE till serve   (the address of PostgreSQL itself: Till pools its connections)")
+		return
+	}
+	if crowded {
+		l.fail("PostgreSQL lets nobody else connect: "+brief(err)+".", "psql -d postgres -c 'show max_connections' -c 'select datname, usename, count(*) from pg_stat_activity group by 1, 2'"+
+			fmt.Sprintf("   (as a superuser, for whom places are kept. Raise it, and the role's limit where it has one: each till serve takes up to %d)", len(databases)*store.Connections))
 		return
 	}
 	l.fail("PostgreSQL cannot be used: "+brief(err)+".", "psql \"$TILL_DATABASE_URL\" -c 'select 1'   (start it, or mend --database-url: server, database, role and password)")
