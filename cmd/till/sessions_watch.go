@@ -51,7 +51,7 @@ func (c *sessionsWatchCmd) Run(w *world) error {
 	last := map[string]string{}
 	for {
 		state, done, failure := look(ctx, to, c.Session)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !done { // it was only not looked at to the end
 			failure = nil
 		}
 		for _, s := range state {
