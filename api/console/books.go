@@ -65,11 +65,11 @@ func (c *Console) refunds(v *visit) error {
 
 // refundsFile is GET /refunds.csv.
 func (c *Console) refundsFile(v *visit) error {
-	if err := v.audit("refunds.export", string(v.project.ID), string(statusOf(v.query("status"), flow.RefundStatuses())), false); err != nil {
+	filter := checkout.RefundFilter{Status: statusOf(v.query("status"), flow.RefundStatuses())}
+	if err := v.audit("refunds.export", string(v.project.ID), string(filter.Status), false); err != nil {
 		return err
 	}
 	service, project := v.service, v.project
-	filter := checkout.RefundFilter{Status: statusOf(v.query("status"), flow.RefundStatuses())}
 	head := []string{"refund", "status", "project", "currency", "amount_naira", "amount_kobo", "origin", "reason", "session", "payment", "bank_reference", "failure", "made", "processed_at"}
 	return v.csv("refunds-"+string(v.env)+".csv", head, inPages(func(ctx context.Context, before string, most int) ([][]string, string, error) {
 		filter.Before, filter.Limit = before, most

@@ -166,11 +166,11 @@ func (c *Console) settlements(v *visit) error {
 
 // settlementsFile is GET /settlements.csv.
 func (c *Console) settlementsFile(v *visit) error {
-	if err := v.audit("settlements.export", string(v.project.ID), string(statusOf(v.query("status"), flow.SettlementStatuses())), false); err != nil {
+	filter := checkout.SettlementFilter{Status: statusOf(v.query("status"), flow.SettlementStatuses())}
+	if err := v.audit("settlements.export", string(v.project.ID), string(filter.Status), false); err != nil {
 		return err
 	}
 	service, project := v.service, v.project
-	filter := checkout.SettlementFilter{Status: statusOf(v.query("status"), flow.SettlementStatuses())}
 	head := []string{
 		"settlement", "settles_on", "status", "project", "currency", "came_naira", "came_kobo", "gone_back_naira", "gone_back_kobo", "fees_naira", "fees_kobo",
 		"carried_naira", "carried_kobo", "amount_naira", "amount_kobo", "transactions", "bank", "account", "account_name", "bank_reference", "failure", "made", "paid_at",

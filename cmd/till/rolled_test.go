@@ -16,32 +16,22 @@ import (
 // The older one says so where those ask who send it work, in its log too, and what to
 // do; until then it said that it was ready, and failed at what it could not read.
 func TestOneThatANewerTillHasOvertakenSaysSo(t *testing.T) {
-	o := newOutside(t)
-	address := ownDatabase(t, "rolled")
-	o.env = append(o.env, "TILL_DATABASE_URL="+address)
-	x, m := running(t, o)
-	waitReady(m)
-	db, err := sql.Open("pgx", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.ExecContext(t.Context(), "INSERT INTO live.schema_version (version) VALUES (9999)")
-	if err = errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
-	const why = "A newer Till has changed the database: stop this process, and start that one in its place."
-	m.until("it is not ready any more", func() bool {
-		status, out, err := m.try(http.MethodGet, "/readyz", nil)
-		return status == http.StatusServiceUnavailable && strings.Contains(fmt.Sprint(out, err), why)
-	})
-	m.until("the log says so", func() bool { return strings.Contains(x.p.Said(), why) })
+	saysOnceChanged(t, "rolled", "INSERT INTO live.schema_version (version) VALUES (9999)",
+		"A newer Till has changed the database: stop this process, and start that one in its place.")
 }
 
 // A schema is dropped under a process that runs: it answers nothing of that environment
 // any more, and said that it was ready.
 func TestOneWhoseSchemaIsGoneSaysSo(t *testing.T) {
+	saysOnceChanged(t, "dropped", "DROP SCHEMA live CASCADE", "A schema is gone from the database, or may not be read: till doctor says what mends it.")
+}
+
+// saysOnceChanged has a process run on a database of its own, and holds that once that is
+// changed under it, it is not ready, and says why, in its log too.
+func saysOnceChanged(t *testing.T, name, change, why string) {
+	t.Helper()
 	o := newOutside(t)
-	address := ownDatabase(t, "dropped")
+	address := ownDatabase(t, name)
 	o.env = append(o.env, "TILL_DATABASE_URL="+address)
 	x, m := running(t, o)
 	waitReady(m)
@@ -49,11 +39,10 @@ func TestOneWhoseSchemaIsGoneSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.ExecContext(t.Context(), "DROP SCHEMA live CASCADE")
+	_, err = db.ExecContext(t.Context(), change)
 	if err = errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	const why = "A schema is gone from the database, or may not be read: till doctor says what mends it."
 	m.until("it is not ready any more", func() bool {
 		status, out, err := m.try(http.MethodGet, "/readyz", nil)
 		return status == http.StatusServiceUnavailable && strings.Contains(fmt.Sprint(out, err), why)

@@ -51,16 +51,15 @@ func (r Reader) MadeAs(ctx context.Context) (string, error) { return r.Setting(c
 // named refuses a database that was made under another name than it is opened by, and
 // has one that may be changed and says nothing keep that. Errors: ErrElsewhere.
 func (d *DB) named(ctx context.Context, c Config) error {
-	run := runner{statements: sqlStatements{sqlRunner: d.write}, dialect: d.dialect}
-	as, err := Reader{run: run}.MadeAs(ctx)
+	tx := Tx{Reader: Reader{run: runner{statements: sqlStatements{sqlRunner: d.write}, dialect: d.dialect}}}
+	as, err := tx.MadeAs(ctx)
 	switch {
 	case err != nil || as == c.Name || as == "" && c.AsIs:
 		return err
 	case as != "":
 		return fmt.Errorf("%w: %s", ErrElsewhere, as)
 	}
-	_, err = run.exec(ctx, "INSERT INTO settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", madeAs, c.Name)
-	return err
+	return tx.SetSetting(ctx, madeAs, c.Name)
 }
 
 // migrated refuses a database that another program made and that is not migrated
