@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 23
+const Reading = 24
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -169,12 +169,29 @@ func (s sentence) read() answer {
 	if m, found := s.nearly(); found {
 		return answer{meaning: m}
 	}
+	if rest, found := s.behindNo(); found {
+		if kind := rest.read().kind; kind == flow.MeansPaid || kind == flow.MeansWait {
+			return answer{meaning: meaning{kind: kind}, guess: true}
+		}
+	}
 	kind, found := s.guess()
 	if s.claims() && !slices.Contains([]flow.IntentKind{flow.MeansHuman, flow.MeansMoney, flow.MeansOther, flow.MeansWho}, kind) {
 		return answer{meaning: meaning{kind: flow.MeansPaid}, guess: true}
 	}
 	return answer{meaning: meaning{kind: kind}, guess: found}
 }
+
+// behindNo is what follows a "no" that only answers: "No, my brother sent it". In front of
+// a thing it denies ("no payment was made"), so whoever did something must come next.
+func (s sentence) behindNo() (sentence, bool) {
+	rest, found := strings.CutPrefix(s.line, " no ")
+	rest = strings.TrimPrefix(rest, "o ")
+	s.words, s.line = strings.Fields(rest), " "+rest
+	return s, found && len(s.words) > 0 && slices.Contains(doers, s.words[0])
+}
+
+// doers are words that begin what somebody did.
+var doers = []string{"i", "ive", "ill", "im", "we", "weve", "my", "our", "he", "she", "they"}
 
 // claims says whether it is said first that it is paid, whatever is asked or denied behind
 // that: "I have paid, can you confirm?"
@@ -295,6 +312,7 @@ func (s sentence) numberStarts() []int {
 	if i := slices.IndexFunc(starts, func(i int) bool { return asked[i] }); i >= 0 { // "can I get 2" asks for two of something
 		starts = starts[:i]
 	}
+	starts = slices.DeleteFunc(starts, func(i int) bool { return i > 0 && s.words[i-1] == "by" }) // "I'll pay by 9" is a time
 	if len(s.words) > 1 && s.words[0] == "no" && isDigits(s.words[1]) { // No. 1, but not "no one"
 		starts = append(starts, 1)
 	}
