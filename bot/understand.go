@@ -312,7 +312,8 @@ func (s sentence) numberStarts() []int {
 	if i := slices.IndexFunc(starts, func(i int) bool { return asked[i] }); i >= 0 { // "can I get 2" asks for two of something
 		starts = starts[:i]
 	}
-	starts = slices.DeleteFunc(starts, func(i int) bool { return i > 0 && s.words[i-1] == "by" }) // "I'll pay by 9" is a time
+	// "I'll pay by 9" is a time.
+	starts = slices.DeleteFunc(starts, func(i int) bool { return i > 0 && s.words[i-1] == "by" })
 	if len(s.words) > 1 && s.words[0] == "no" && isDigits(s.words[1]) { // No. 1, but not "no one"
 		starts = append(starts, 1)
 	}
