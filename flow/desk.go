@@ -246,10 +246,23 @@ func (d *deciding) claimed(n News) {
 		return
 	}
 	if t, ok := d.chat.Talk(cmp.Or(d.turn.About, d.chat.Desk.About)); ok { // the payer may speak of another one meanwhile
+		if d.calledAway(t) {
+			d.say("person_here", about(d.turn.Checkouts[t.Session]))
+		}
 		d.focus(t)
 	}
 	next.By = n.By
 	d.chat.Desk, d.chat.Flag, d.why = next, "", n.By+" takes the chat"
+}
+
+// calledAway says whether a person who takes the chat for a talk takes it from the payment
+// of another merchant that its payer is about: what they answer there would be for that
+// person, whose it is not, and nobody would go on with it.
+func (d *deciding) calledAway(to Talk) bool {
+	from, before := d.turn.Checkouts[d.chat.Focus]
+	next, after := d.turn.Checkouts[to.Session]
+	t, _ := d.chat.Talk(d.chat.Focus)
+	return before && after && from.Session.Project != next.Session.Project && slices.Contains(live, t.State) && from.Session.Open()
 }
 
 func (d *deciding) replied(n News) {

@@ -18,7 +18,7 @@ func MoneyNews(key string) bool { return slices.Contains(moneyNews, key) }
 // always are the messages that no person holds back either: they protect the
 // payer, answer what must be answered, are the person's own, or tell of what
 // another person did.
-var always = []string{"secret_typed", "stopped", "resumed", "agent", "cancelled"}
+var always = []string{"secret_typed", "stopped", "resumed", "agent", "person_here", "cancelled"}
 
 // Withheld says whether a message is not said while a person has the chat.
 func Withheld(key string) bool { return !MoneyNews(key) && !slices.Contains(always, key) }
