@@ -74,8 +74,12 @@ func ReconcileDay(ctx context.Context, r store.Reader, lines []flow.Notice, proj
 	}, nil
 }
 
-// bookedBy is the ledger without what was booked after a statement was read and is
-// not on it.
+// clocksApart is by how much the clocks of two processes may differ. One that is behind
+// dates what it books before a statement that another one has read already.
+const clocksApart = 3 * time.Second
+
+// bookedBy is the ledger without what may have been booked after a statement was read
+// and is not on it.
 func bookedBy(ledger []flow.Movement, lines []flow.Notice, read time.Time) []flow.Movement {
 	listed := map[string]bool{}
 	for _, n := range lines {
@@ -83,7 +87,9 @@ func bookedBy(ledger []flow.Movement, lines []flow.Notice, read time.Time) []flo
 			listed[m.RailTransactionID] = true
 		}
 	}
-	return slices.DeleteFunc(ledger, func(m flow.Movement) bool { return m.BookedAt.After(read) && !listed[m.RailTransactionID] })
+	return slices.DeleteFunc(ledger, func(m flow.Movement) bool {
+		return m.BookedAt.After(read.Add(-clocksApart)) && !listed[m.RailTransactionID]
+	})
 }
 
 // once is each movement once, though several events tell of it.

@@ -166,6 +166,39 @@ func TestWhatWasBookedSinceTheStatementWasReadIsNoDifference(t *testing.T) {
 	})
 }
 
+// What another process booked since, by a clock that is a little behind, cannot stand on
+// the statement either; what was booked before does, or is a difference.
+func TestWhatIsBookedByAClockThatIsBehindIsNoDifference(t *testing.T) {
+	t.Parallel()
+	each(t, func(w *world) {
+		t := w.t
+		w.paidFor(500_000)
+		w.pass(10 * time.Second)
+		read := w.clock()
+		day := flow.DateOf(read)
+		if got, err := w.service.Reconcile(t.Context(), project, day); err != nil || !got.Balanced() {
+			t.Fatalf("%+v (%v)", got, err)
+		}
+		w.setClock(read.Add(-2 * time.Second))
+		w.paidFor(500_000)
+		w.setClock(read.Add(time.Second))
+		if got, err := w.service.Reconcile(t.Context(), project, day); err != nil || !got.Balanced() || got.Ledger[flow.MovePayment].Count != 1 {
+			t.Errorf("with a statement of before: %+v (%v)", got, err)
+		}
+		w.pass(2 * time.Minute)
+		if got, err := w.service.Reconcile(t.Context(), project, day); err != nil || !got.Balanced() || got.Ledger[flow.MovePayment].Count != 2 {
+			t.Errorf("read again: %+v (%v)", got, err)
+		}
+		_, a := w.paying()
+		w.must(w.tell(said(flow.Credit, "T9", a, 500_000, w.clock())))
+		w.pass(2 * time.Minute)
+		got, err := w.service.Reconcile(t.Context(), project, day)
+		if err != nil || len(got.Differences) != 1 || got.Differences[0].Kind != flow.MissingAtRail {
+			t.Errorf("of what the bank does not know: %+v (%v)", got, err)
+		}
+	})
+}
+
 // A day that the bank takes too long over is told of like one that it does not give.
 func TestADayThatTakesTooLongIsToldOf(t *testing.T) {
 	t.Parallel()
