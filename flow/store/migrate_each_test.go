@@ -109,10 +109,10 @@ INSERT INTO log (stream, seq, at, kind, cause, session, message, data) VALUES ('
 // madeBy makes a database by some migrations, with rows.
 func madeBy(t *testing.T, c store.Config, files []string, rows string) {
 	t.Helper()
-	driver, name, script := "sqlite", "file:"+filepath.Join(c.Dir, c.Name+".db"), ""
+	script := ""
 	words := strings.NewReplacer("{{int}}", "INTEGER", "{{blob}}", "BLOB", "{{strict}}", "STRICT", "{{sqlite}}", "", "{{postgres}}", "{{not here}}")
 	if c.URL != "" {
-		driver, name, script = "pgx", c.URL+"&search_path="+c.Name, "CREATE SCHEMA "+c.Name+";\n"
+		script = "CREATE SCHEMA " + c.Name + ";\n"
 		words = strings.NewReplacer("{{int}}", "BIGINT", "{{blob}}", "BYTEA", "{{strict}}", "", "{{postgres}}", "", "{{sqlite}}", "{{not here}}")
 	}
 	script += "CREATE TABLE schema_version (version BIGINT NOT NULL);\n"
@@ -121,17 +121,27 @@ func madeBy(t *testing.T, c store.Config, files []string, rows string) {
 		must(t, err)
 		script += words.Replace(string(text)) + fmt.Sprintf(";\nINSERT INTO schema_version VALUES (%d);\n", i+1)
 	}
-	old, err := sql.Open(driver, name)
+	outside(t, c, script+rows)
+}
+
+// outside runs a script in a database that no program has open.
+func outside(t *testing.T, c store.Config, script string) {
+	t.Helper()
+	driver, name := "sqlite", "file:"+filepath.Join(c.Dir, c.Name+".db")
+	if c.URL != "" {
+		driver, name = "pgx", c.URL+"&search_path="+c.Name
+	}
+	db, err := sql.Open(driver, name)
 	must(t, err)
-	for stmt := range strings.SplitSeq(script+rows, ";\n") {
+	for stmt := range strings.SplitSeq(script, ";\n") {
 		if stmt = strings.TrimSpace(stmt); stmt == "" || strings.Contains(stmt, "{{not here}}") {
 			continue
 		}
-		if _, err := old.ExecContext(t.Context(), stmt); err != nil {
+		if _, err := db.ExecContext(t.Context(), stmt); err != nil {
 			t.Fatalf("%s: %v", stmt, err)
 		}
 	}
-	must(t, old.Close())
+	must(t, db.Close())
 }
 
 // moreOfAge is what a program of an age kept beside that.

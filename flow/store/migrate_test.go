@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +70,32 @@ func TestADatabaseThatIsToStayAsItIsIsNotMigrated(t *testing.T) {
 			t.Errorf("it was of schema %d, and is of %d, %v", was-1, is, err)
 		}
 		must(t, db.Close())
+	})
+}
+
+// A step that fails in its middle leaves nothing of itself: once what is in its way is
+// gone, it is taken whole.
+func TestAStepThatFailsInItsMiddleLeavesNothing(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("migration", "accounts", "*.sql"))
+	must(t, err)
+	slices.Sort(files)
+	before := slices.IndexFunc(files, func(f string) bool { return strings.HasSuffix(f, "_filters.sql") })
+	storetest.EachEmpty(t, store.Accounts, func(t *testing.T, c store.Config) {
+		madeBy(t, c, files[:before], "CREATE TABLE audit_of_actor (in_its_way BIGINT)") // an index of that step
+		if _, err := store.Open(t.Context(), c); !errors.Is(err, store.ErrStrange) {
+			t.Errorf("it says: %v", err)
+		}
+		must(t, store.Look(t.Context(), c, func(r store.Reader) error {
+			if is, err := r.Version(t.Context()); err != nil || is != before {
+				t.Errorf("it was of schema %d, and is of %d (%v)", before, is, err)
+			}
+			if n, err := r.Count(t.Context(), "SELECT COUNT(*) FROM filters"); err == nil {
+				t.Errorf("what the step made before it failed is there, with %d rows", n)
+			}
+			return nil
+		}))
+		outside(t, c, "DROP TABLE audit_of_actor")
+		storetest.Open(t, c)
 	})
 }
 
