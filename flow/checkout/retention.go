@@ -35,13 +35,13 @@ const (
 )
 
 // keepRetention keeps that what is old is looked for each day. A walk that is kept
-// already stays: it may be overdue.
+// already stays: it may be overdue, and no start walks anew.
 func (s *Service) keepRetention(ctx context.Context) error {
 	if s.cfg.KeepChats <= 0 && s.cfg.KeepAnswers <= 0 {
 		return nil
 	}
 	return wrap("keep the next walk over chats", s.update(ctx, func(w *saving) error {
-		return w.tx.KeepTask(w.ctx, flow.Task{Kind: flow.TaskRetention, Subject: allChats, Due: w.now})
+		return w.tx.KeepTask(w.ctx, flow.Task{Kind: flow.TaskRetention, Subject: allChats, Due: w.now.Add(retentionEvery)})
 	}))
 }
 

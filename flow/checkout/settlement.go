@@ -25,8 +25,8 @@ const (
 	allProjects = "all"
 )
 
-// keepPayday keeps that merchants are paid out on each day on which banks work.
-// One that is kept already stays: it may be overdue.
+// keepPayday keeps that merchants are paid out on each day on which banks work. One that
+// is overdue stays; one that was kept for later gives way to a day that is open by now.
 func (s *Service) keepPayday(ctx context.Context) error {
 	if s.cfg.Payee == nil {
 		return nil

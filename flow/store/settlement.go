@@ -275,9 +275,11 @@ func (r Reader) NextToSettle(ctx context.Context, after flow.ProjectID) (next fl
 	return next, nil
 }
 
-// KeepTask keeps that work is owed unless it is already, whenever that is due.
+// KeepTask keeps that work is owed by a time at the latest. What is due sooner, or is
+// being done, stays as it is.
 func (t *Tx) KeepTask(ctx context.Context, task flow.Task) error {
-	err := t.run.put(ctx, `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, '', ?, 0) ON CONFLICT (kind, subject) DO NOTHING`,
+	err := t.run.put(ctx, `INSERT INTO tasks (kind, subject, due, token, gen, attempts) VALUES (?, ?, ?, '', ?, 0)
+ ON CONFLICT (kind, subject) DO UPDATE SET due = excluded.due WHERE tasks.token = '' AND excluded.due < tasks.due`,
 		task.Kind, task.Subject, flow.Millis(task.Due), firstGen())
 	if err != nil {
 		return fmt.Errorf("keep the task %s %s: %w", task.Kind, task.Subject, err)
