@@ -1,8 +1,10 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -63,7 +65,38 @@ func TestTheScheduleIsThatOfTheContract(t *testing.T) {
 	if wait, again := nextTry(flow.Delivery{Attempts: 9}, flow.Verdict{}); again {
 		t.Errorf("there is an eleventh try, in %s", wait)
 	}
+	if wait, again := nextTry(flow.Delivery{}, flow.Verdict{RetryAfter: h}); !again || wait != h {
+		t.Errorf("one that asks for an hour is tried again in %s (%t)", wait, again)
+	}
 	if checkout.PostLasts != 15*time.Second {
 		t.Errorf("a post lasts %s", checkout.PostLasts)
+	}
+}
+
+// All that an endpoint answers reaches the rules: how long it asks to be spared, that it
+// is gone, and in which words.
+func TestWhatAnEndpointAnswersReachesTheRules(t *testing.T) {
+	sink := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(map[string]int{"/busy": http.StatusTooManyRequests, "/gone": http.StatusGone}[r.URL.Path])
+		_, _ = io.WriteString(w, "not now")
+	}))
+	defer sink.Close()
+	a := &app{set: config.Settings{HTTPAddr: "127.0.0.1:8080", WebhookLoopback: true}}
+	sender := a.sender(flow.Test)
+	defer sender.Close()
+	for path, want := range map[string]flow.Verdict{
+		"/busy": {Status: http.StatusTooManyRequests, Reason: hooks.WordStatus, RetryAfter: time.Hour},
+		"/gone": {Status: http.StatusGone, Reason: hooks.WordGone, RetryAfter: time.Hour, Gone: true},
+	} {
+		at := time.Now()
+		v := post(t.Context(), sender, flow.Delivery{Event: "evt_1", URL: sink.URL + path, Body: []byte("{}"), Secrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}}, at)
+		if v.Signature == "" || v.Duration <= 0 {
+			t.Errorf("%s: it is not said what was sent, or how long that took: %+v", path, v)
+		}
+		want.Body, want.URL, want.SignedAt, want.Signature, want.Duration = []byte("not now"), sink.URL+path, at, v.Signature, v.Duration
+		if !reflect.DeepEqual(v, want) {
+			t.Errorf("%s: the verdict is %+v, want %+v", path, v, want)
+		}
 	}
 }
