@@ -67,6 +67,7 @@ func (w *world) sound() {
 			w.t.Errorf("%s is broken: %+v", i.Name, i.Offenders)
 		}
 	}
+	w.documented(ctx, db)
 }
 
 // heardOf waits until a session's payments are there and the payer was told of them:

@@ -178,7 +178,7 @@ func (w *world) open(alone bool) {
 	w.board = checkout.NewBoard(w.db, w.clock, w.clock, slog.New(slog.NewTextHandler(w.logs, nil)))
 	w.must(w.board.Refresh(ctx))
 	w.service, err = checkout.New(checkout.Config{
-		Board: w.board, Around: flow.Surroundings{CheckoutURL: func(s flow.Session) string { return s.Number + "/" + s.EntryCode }},
+		Board: w.board, Around: flow.Surroundings{CheckoutURL: func(s flow.Session) string { return "https://wa.me/" + s.Number + "/" + s.EntryCode }},
 		DB: w.db, Rail: w.rail, Syncing: w.syncing.Load, Places: w.places, Words: words, Banks: rail.USSDMenu(), Number: func() string { return ourNumber },
 		Known: func(_ context.Context, id flow.ProjectID) (bool, error) { return id == project, nil },
 		Send:  w.send, Post: w.post, Now: w.clock, Rand: w.rand, Alone: alone,
