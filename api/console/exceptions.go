@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,14 +84,42 @@ type exceptionsView struct {
 	Next string
 	All  bool
 	CSRF string
-	Form sessionView // an empty one: what is refused here is told on a page of its own
+
+	After string      // where this page of the queue begins
+	Form  sessionView // a form that was refused, as it was filled in
+	About string      // what that one is about
+	Wrong string      // why it was refused, where the form stands here no more
+}
+
+// Typed is what was typed about a row in a form that was refused.
+func (e exceptionsView) Typed(subject string) sessionView {
+	if subject != e.About {
+		return sessionView{}
+	}
+	return e.Form
 }
 
 // exceptions is GET /exceptions: what waits for somebody, the oldest first.
 func (c *Console) exceptions(v *visit) error {
+	return c.showExceptions(v, store.Queue(v.query("queue")), exceptionsView{})
+}
+
+// refusedThere shows the queue again beside which a form was refused, as it was filled
+// in. subject is the row of the form.
+func (c *Console) refusedThere(v *visit, err error, queue store.Queue, subject string) error {
+	if err == nil {
+		return nil
+	}
+	out := exceptionsView{About: subject, Form: sessionView{Reason: v.field("reason"), Transfer: v.field("transfer"), SentAt: v.field("sent")}}
+	if !v.told(err, &out.Form) {
+		return err
+	}
+	return c.showExceptions(v, queue, out)
+}
+
+func (c *Console) showExceptions(v *visit, asked store.Queue, out exceptionsView) error {
 	now := v.service.Now()
-	out := exceptionsView{All: v.project.ID == "", CSRF: v.csrf()}
-	asked := store.Queue(v.query("queue"))
+	out.All, out.CSRF, out.After = v.project.ID == "", v.csrf(), v.query("after")
 	var err error
 	if out.Tabs, err = v.queues(now); err != nil {
 		return err
@@ -104,7 +133,7 @@ func (c *Console) exceptions(v *visit) error {
 	here = max(here, 0)
 	out.Tabs[here].Here = true
 	out.Tab = out.Tabs[here]
-	list, err := v.service.Reader().Waits(v.ctx, store.QueueFilter{Queue: out.Tab.Queue, Project: v.project.ID, After: v.query("after"), Now: now, Limit: perPage + 1})
+	list, err := v.service.Reader().Waits(v.ctx, store.QueueFilter{Queue: out.Tab.Queue, Project: v.project.ID, After: out.After, Now: now, Limit: perPage + 1})
 	if err != nil {
 		return err
 	}
@@ -137,6 +166,10 @@ func (c *Console) exceptions(v *visit) error {
 			}
 		}
 		out.Rows = append(out.Rows, row)
+	}
+	if out.About != "" && !slices.ContainsFunc(out.Rows, func(r waitingRow) bool { return r.Subject == out.About }) {
+		out.Wrong = out.Form.Wrong
+		v.keepsWords()
 	}
 	return v.show("exceptions", "Exceptions", out)
 }

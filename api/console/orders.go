@@ -150,6 +150,10 @@ func (v *visit) decision() (flow.MoneyAct, error) {
 
 // resolveUnmatched is POST /exceptions/resolve: money that no session is of.
 func (c *Console) resolveUnmatched(v *visit) error {
+	return c.refusedThere(v, v.decideUnmatched(), store.QueueUnmatched, v.field("payment"))
+}
+
+func (v *visit) decideUnmatched() error {
 	act, err := v.decision()
 	if err != nil {
 		return err
@@ -187,18 +191,19 @@ func (v *visit) orderThere(project flow.ProjectID, o checkout.MoneyOrder, queue 
 // retryUnmatched is POST /exceptions/retry, and unmatchedByHand POST /exceptions/by-hand:
 // what is done about a refund of money that no session is of.
 func (c *Console) retryUnmatched(v *visit) error {
-	if err := v.confirmed(); err != nil {
-		return err
+	err := v.confirmed()
+	if err == nil {
+		err = v.orderRefund(checkout.MoneyOrder{Act: flow.ActRetry, Subject: v.field("refund")})
 	}
-	return v.orderRefund(checkout.MoneyOrder{Act: flow.ActRetry, Subject: v.field("refund")})
+	return c.refusedThere(v, err, store.QueueRefunds, v.field("refund"))
 }
 
 func (c *Console) unmatchedByHand(v *visit) error {
 	o, err := v.byHand()
-	if err != nil {
-		return err
+	if err == nil {
+		err = v.orderRefund(o)
 	}
-	return v.orderRefund(o)
+	return c.refusedThere(v, err, store.QueueRefunds, o.Subject)
 }
 
 func (v *visit) orderRefund(o checkout.MoneyOrder) error {
@@ -218,6 +223,10 @@ const leastWhy = 4
 // secondPerson is POST /exceptions/second: somebody agrees to what another person
 // asked for, or refuses it.
 func (c *Console) secondPerson(v *visit) error {
+	return c.refusedThere(v, v.endsProposal(), store.QueueSecond, v.field("proposal"))
+}
+
+func (v *visit) endsProposal() error {
 	agree := v.field("decision") == "agree"
 	if !agree && v.field("decision") != "refuse" {
 		return flow.Refuse(flow.CodeInvalidField, "Decide: agree, or refuse.")

@@ -139,7 +139,7 @@ func TestMuchMoneyIsDecidedAboutByTwoPeople(t *testing.T) {
 		bad := url.Values{}
 		maps.Copy(bad, second)
 		bad.Set(field, wrong)
-		w.wants(owner.post("/exceptions/second", bad), http.StatusBadRequest)
+		w.wants(owner.post("/exceptions/second", bad), http.StatusBadRequest, "Not done", `minlength="4" required value="`+bad.Get("reason")+`"`)
 	}
 	if is().Resolution != flow.Unresolved {
 		t.Fatal("it was decided about")

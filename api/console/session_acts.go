@@ -32,20 +32,28 @@ func (c *Console) sessionAct(v *visit, action, subject string, theirs func(s flo
 	return v.to("/sessions/"+string(s.ID), done)
 }
 
-// refusedAct shows the page again where a refusal is about what was typed or
-// about now; others are the foundation's to show.
+// refusedAct shows the page again where a refusal is told beside the form; others are the
+// foundation's to show.
 func (c *Console) refusedAct(v *visit, err error, form sessionView) error {
+	if !v.told(err, &form) {
+		return err
+	}
+	return c.showSession(v, form)
+}
+
+// told puts a refusal of what was typed, or for what is so now, into the form that is
+// shown again.
+func (v *visit) told(err error, form *sessionView) bool {
 	here := []flow.Code{
 		flow.CodeMissingField, flow.CodeInvalidField, flow.CodeRateLimited, flow.CodeNotResolvable, flow.CodeRailUnavailable, flow.CodeEndpointDisabled,
 		flow.CodeProjectSuspended, flow.CodeRefundNotRetryable, flow.CodeRefundOverBalance, flow.CodeRefundExceeds, flow.CodeNotCancellable,
 	}
-	code := flow.CodeOf(err)
-	if !slices.Contains(here, code) {
-		return err
+	if !slices.Contains(here, flow.CodeOf(err)) {
+		return false
 	}
 	form.Wrong = "Not done: " + plainWords(err)
 	v.http.Status(v.refused(err))
-	return c.showSession(v, form)
+	return true
 }
 
 // revealPhone is POST /sessions/{id}/reveal: the payer's phone, once.

@@ -34,7 +34,10 @@ func TestARefundOfNoSessionIsDecidedAboutWhereItWaits(t *testing.T) {
 		list, err := w.dbs[flow.Test].Waits(t.Context(), store.QueueFilter{Queue: store.QueueUnmatched, Now: w.now(), Limit: 1})
 		must(t, err)
 		support := w.as(flow.RoleSupport)
-		w.wants(support.post("/exceptions/resolve", url.Values{"payment": {list[0].Subject}, "decision": {"refund"}, "confirm": {"yes"}, "reason": {"not ours"}}), http.StatusSeeOther)
+		back := url.Values{"payment": {list[0].Subject}, "decision": {"refund"}, "reason": {"not ours"}}
+		w.wants(support.post("/exceptions/resolve", back), http.StatusBadRequest, "Tick the box", "<details open>", `value="not ours"`)
+		back.Set("confirm", "yes")
+		w.wants(support.post("/exceptions/resolve", back), http.StatusSeeOther)
 		w.until("the refund came back", waiting(store.QueueRefunds))
 		list, err = w.dbs[flow.Test].Waits(t.Context(), store.QueueFilter{Queue: store.QueueRefunds, Now: w.now(), Limit: 1})
 		must(t, err)
@@ -52,7 +55,12 @@ func TestARefundOfNoSessionIsDecidedAboutWhereItWaits(t *testing.T) {
 		session, other := w.returned(w.ada)
 		w.wants(support.post(act, url.Values{"refund": {string(other().ID)}, "reason": {"called the bank"}, "confirm": {"yes"}, "transfer": {"FT-78"}}), http.StatusNotFound)
 		w.wants(support.post("/sessions/"+session+"/by-hand", url.Values{"refund": {string(other().ID)}, "reason": {"paid"}, "confirm": {"yes"}, "transfer": {"FT-9" + strconv.Itoa(i)}}), http.StatusSeeOther)
-		w.wants(support.post(act, url.Values{"refund": {list[0].Subject}, "reason": {"called the bank"}}), http.StatusBadRequest, "Tick the box")
+		unsure := url.Values{"refund": {list[0].Subject}, "reason": {"called the bank"}, "transfer": form["transfer"], "sent": {"2026-01-05T10:30"}}
+		kept := []string{"Tick the box", "<details open>", `value="called the bank"`}
+		if byHand {
+			kept = append(kept, `value="FT-77"`, `value="2026-01-05T10:30"`)
+		}
+		w.wants(support.post(act, unsure), http.StatusBadRequest, kept...)
 		if _, err := w.bank.SetConditions(t.Context(), rail.Conditions{Up: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +69,7 @@ func TestARefundOfNoSessionIsDecidedAboutWhereItWaits(t *testing.T) {
 			r, err := w.dbs[flow.Test].Refund(context.Background(), flow.RefundID(list[0].Subject))
 			return err == nil && r.Status == flow.RefundProcessed && (r.RailTransactionID == "FT-77") == byHand
 		})
-		w.wants(support.post(act, form), http.StatusConflict)
+		w.wants(support.post(act, form), http.StatusConflict, "Not done")
 	}
 }
 
