@@ -140,6 +140,15 @@ test("what was written in a form is shown where the login ended meanwhile or the
   await page.getByText("it was their sister's account.").waitFor();
   await page.getByRole("button", { name: "Enter as support" }).click();
   await page.waitForURL(`${till.url}/sessions/${id}`);
+  await page.context().clearCookies();
+  await enter(page, till, "owner", "/go-live");
+  const all = { "Legal name": "Ada Stores Limited", "Registration number (RC or BN)": "RC 1234567", Address: "1 Broad Street", "Whom to ask": "Ada Obi", "Their phone": "08031234567", Website: "ada.example.com" };
+  for (const [label, words] of Object.entries(all)) await page.getByLabel(label).fill(words);
+  await page.context().clearCookies();
+  await page.getByRole("button", { name: "Hand it in" }).click();
+  await page.getByText("your login had ended").waitFor();
+  assert.deepEqual(await page.locator(".reply code").allInnerTexts(), Object.values(all));
+  await enter(page, till, "support", `/sessions/${id}`);
   const again = await keep("She sends the rest today.");
   const other = await page.context().newPage();
   await other.goto(`${till.url}/`);

@@ -52,6 +52,11 @@ func (c *Console) toLogin(v *visit) error {
 // ownPage says whether the browser vouches that a page of ours sent the form.
 func (v *visit) ownPage() bool { return v.http.Get("Sec-Fetch-Site") == "same-origin" }
 
+// written are the fields that people write something of their own in.
+var written = []string{
+	"text", "note", "transfer", "reason", "legalName", "registrationNumber", "address", "contactName", "contactPhone", "website", "url", "description", "displayName", "brand",
+}
+
 // keepsWords keeps what a person wrote in the form, for the page that says that
 // it was not done. Another site's words are nobody's.
 func (v *visit) keepsWords() {
@@ -63,7 +68,7 @@ func (v *visit) keepsWords() {
 			v.form = form
 		}
 	}
-	for _, name := range []string{"text", "note", "reason"} {
+	for _, name := range written {
 		if words := v.field(name); words != "" {
 			v.undone = append(v.undone, words)
 		}
