@@ -125,6 +125,23 @@ test("a page says whose time it shows, and on paper of which day, and prints a c
   await page.context().close();
 });
 
+test("why a form was refused is before the eyes, however far down its page the form stands", async () => {
+  for (const javaScriptEnabled of [true, false]) {
+    const page = await web.page({ javaScriptEnabled, viewport: { width: 360, height: 740 } });
+    await enter(page, till, "owner", "/go-live");
+    await page.goto(`${till.url}/go-live`);
+    await page.getByLabel("Legal name").fill("Ada Stores Limited");
+    await page.getByLabel("Their phone").fill("none");
+    await page.getByRole("button", { name: "Hand it in" }).click();
+    const why = page.getByRole("alert").filter({ hasText: "must be a phone number" });
+    await why.waitFor();
+    await until("it is in view", () => why.evaluate((e) => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight && e === document.activeElement; }));
+    assert.equal(await page.getByLabel("Legal name").inputValue(), "Ada Stores Limited");
+    await page.context().close();
+  }
+  assert.deepEqual(web.faults.splice(0).filter((f) => !/400/.test(f)), []);
+});
+
 test("what was written in a form is shown where the login ended meanwhile or the page is of elsewhere", async () => {
   const { id } = await opened();
   const page = await web.page();
