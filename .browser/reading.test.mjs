@@ -125,6 +125,38 @@ test("a page says whose time it shows, and on paper of which day, and prints a c
   await page.context().close();
 });
 
+test("the pretend phone is read in Arabic, on a phone held sideways, with large letters and in colours of the reader's own", async () => {
+  const { phone } = await till.api("POST", "/v1/test/phones", { pushName: "محمد عبد الله" });
+  await till.api("POST", `/v1/test/phones/${phone}/messages`, { text: "مرحبا." });
+  const page = await web.page({ viewport: { width: 667, height: 375 }, forcedColors: "active" });
+  await page.goto(`${till.url}/phone`);
+  await page.getByLabel("You hold the phone of").selectOption(phone);
+  const words = page.getByLabel("Messages", { exact: true }).getByText("مرحبا.");
+  assert.ok(await words.evaluate((p) => { // what ends a sentence stands where it ends
+    const left = (i) => { const r = document.createRange(); r.setStart(p.firstChild, i); r.setEnd(p.firstChild, i + 1); return r.getBoundingClientRect().left; };
+    return left(5) < left(4) && left(4) < left(0);
+  }));
+  assert.equal(await page.locator("#phones option:checked").innerText(), `\u2068محمد عبد الله\u2069 · ${phone}`);
+  assert.deepEqual(await page.locator("#log li.mine").evaluate((li) => [getComputedStyle(li).borderTopStyle, getComputedStyle(li, "::before").content]), ["solid", "none"]);
+  for (const size of [{ width: 667, height: 375 }, { width: 320, height: 256 }, { width: 1280, height: 300 }]) {
+    await page.setViewportSize(size);
+    const [log, compose] = await page.evaluate(() => ["log", "compose"].map((id) => { const r = document.getElementById(id).getBoundingClientRect(); return { top: r.top, height: r.height, bottom: r.bottom }; }));
+    assert.ok(log.height >= 80 && log.bottom <= compose.top + 1, `${size.width}x${size.height}: ${JSON.stringify([log, compose])}`);
+  }
+  const larger = await page.context().newCDPSession(page); // letters as the reader has set them in the browser
+  const letters = () => page.evaluate(() => getComputedStyle(document.body).fontSize);
+  for (const address of ["/phone", "/login", "/docs/errors"]) {
+    await page.goto(till.url + address);
+    await larger.send("Page.enable");
+    await larger.send("Page.setFontSizes", { fontSizes: { standard: 32 } });
+    await until(`${address} has large letters`, async () => (await letters()) === "32px");
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, address);
+    await larger.send("Page.setFontSizes", { fontSizes: { standard: 16 } });
+  }
+  assert.deepEqual(web.faults, []);
+  await page.context().close();
+});
+
 test("why a form was refused is before the eyes, however far down its page the form stands", async () => {
   for (const javaScriptEnabled of [true, false]) {
     const page = await web.page({ javaScriptEnabled, viewport: { width: 360, height: 740 } });

@@ -55,13 +55,16 @@ async function press(button, act) {
   }
 }
 
+/** A name that turns nothing round that stands beside it, where no element can say so. @param {string} name */
+const apart = (name) => '\u2068' + name + '\u2069';
+
 /** Loads the phones and shows the one that was used last. @param {string} [wanted] */
 async function load(wanted) {
   const turn = ++loads;
   const list = (await call('GET', '/phones')).items;
   if (turn !== loads) return; // asked again meanwhile
   phones = list;
-  the('phones').replaceChildren(...phones.map((p) => new Option(p.pushName ? p.pushName + ' · ' + p.phone : p.phone, p.phone)));
+  the('phones').replaceChildren(...phones.map((p) => new Option(p.pushName ? apart(p.pushName) + ' · ' + p.phone : p.phone, p.phone)));
   const last = wanted || localStorage.getItem('till.phone');
   const found = phones.find((p) => p.phone === last) || phones[phones.length - 1];
   the('remove').disabled = the('phones').disabled = !found;
@@ -80,7 +83,7 @@ function open(phone) {
   the('log').replaceChildren();
   the('phones').value = phone;
   const it = phones.find((p) => p.phone === phone);
-  the('face').textContent = it ? (it.pushName || it.phone.slice(-2)).slice(0, 2).toUpperCase() : '?';
+  the('face').textContent = it ? [...(it.pushName || it.phone.slice(-2))].slice(0, 2).join('').toUpperCase() : '?';
   suggest();
   if (phone) {
     localStorage.setItem('till.phone', phone);
