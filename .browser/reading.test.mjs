@@ -125,7 +125,7 @@ test("a page says whose time it shows, and on paper of which day, and prints a c
   await page.context().close();
 });
 
-test("the pretend phone is read in Arabic, on a phone held sideways, with large letters and in colours of the reader's own", async () => {
+test("the pretend phone is read in Arabic, on a phone held sideways and in colours of the reader's own", async () => {
   const { phone } = await till.api("POST", "/v1/test/phones", { pushName: "محمد عبد الله" });
   await till.api("POST", `/v1/test/phones/${phone}/messages`, { text: "مرحبا." });
   const page = await web.page({ viewport: { width: 667, height: 375 }, forcedColors: "active" });
@@ -143,16 +143,36 @@ test("the pretend phone is read in Arabic, on a phone held sideways, with large 
     const [log, compose] = await page.evaluate(() => ["log", "compose"].map((id) => { const r = document.getElementById(id).getBoundingClientRect(); return { top: r.top, height: r.height, bottom: r.bottom }; }));
     assert.ok(log.height >= 80 && log.bottom <= compose.top + 1, `${size.width}x${size.height}: ${JSON.stringify([log, compose])}`);
   }
-  const larger = await page.context().newCDPSession(page); // letters as the reader has set them in the browser
-  const letters = () => page.evaluate(() => getComputedStyle(document.body).fontSize);
-  for (const address of ["/phone", "/login", "/docs/errors"]) {
+  assert.deepEqual(web.faults, []);
+  await page.context().close();
+});
+
+test("letters as large as a reader has set them fit a phone, and colours of their own tell messages and pages apart", async () => {
+  const { id, checkoutUrl } = await opened({ mode: "chat", amount: 2500000000 });
+  const { phone } = await till.api("POST", "/v1/test/phones", {});
+  await till.api("POST", `/v1/test/phones/${phone}/messages`, { text: new URL(checkoutUrl).searchParams.get("text") });
+  await till.api("GET", `/v1/test/phones/${phone}/messages?wait=20`);
+  const hook = await till.api("POST", "/v1/webhook-endpoints", { url: "http://127.0.0.1:9009/hook" });
+  const page = await web.page({ viewport: { width: 360, height: 740 }, forcedColors: "active" });
+  await enter(page, till, "owner");
+  const browser = await page.context().newCDPSession(page);
+  await browser.send("Page.enable");
+  const wrong = [];
+  for (const address of ["/", "/settlements", `/sessions/${id}`, `/sessions/${id}/replay`, `/developers/webhooks/${hook.id}`, "/go-live", "/phone", "/docs/errors", "/docs/errors/rail_timeout", "/docs/snippets"]) {
     await page.goto(till.url + address);
-    await larger.send("Page.enable");
-    await larger.send("Page.setFontSizes", { fontSizes: { standard: 32 } });
-    await until(`${address} has large letters`, async () => (await letters()) === "32px");
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, address);
-    await larger.send("Page.setFontSizes", { fontSizes: { standard: 16 } });
+    await browser.send("Page.setFontSizes", { fontSizes: { standard: 32, fixed: 26 } });
+    await until(`${address} has large letters`, () => page.evaluate(() => getComputedStyle(document.body).fontSize === "32px"));
+    await page.evaluate(() => document.querySelector(".me")?.setAttribute("open", ""));
+    const wide = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, document.querySelector(".menu")?.getBoundingClientRect().right ?? 0));
+    if (wide > 360) wrong.push(`${address} is ${wide} px wide`);
   }
+  assert.deepEqual(wrong, []);
+  await page.goto(`${till.url}/sessions/${id}/replay`);
+  const edge = (e) => getComputedStyle(e).borderTopStyle;
+  assert.equal(await page.locator(".bubble").first().evaluate(edge), "solid");
+  const under = (name) => page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name }).evaluate((e) => getComputedStyle(e).borderBottomColor);
+  assert.notEqual(await under("Sessions"), await under("Inbox"));
+  assert.equal(await under("Inbox"), "rgb(255, 255, 255)"); // as the ground
   assert.deepEqual(web.faults, []);
   await page.context().close();
 });
