@@ -78,3 +78,21 @@ func TestAPartThatWasOnItsWayPastTheEndEndsItsSession(t *testing.T) {
 		})
 	}
 }
+
+// A holiday is often declared for another day at the last moment: a start that knows of it
+// pays out on the day that is open after all, though the payday was kept for a later one.
+func TestADayThatIsOpenAfterAllIsAPayday(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "2026-11-23,Declared", func(w *world) {
+		t := w.t
+		w.earns()
+		w.end()
+		w.pays("2026-11-24,Declared instead")
+		w.start(true)
+		w.rest()
+		w.at("2026-11-23T08:00:01Z")
+		if list := w.settlements(project); len(list) != 1 || list[0].SettlesOn != "2026-11-23" {
+			t.Errorf("on Monday, which is open: %+v", list)
+		}
+	})
+}
