@@ -14,10 +14,14 @@ import (
 const (
 	askEvery = 2 * time.Millisecond // five hundred a second
 	askBurst = 250                  // turns that nobody took are kept for whoever comes late to them
-	// maxAskedAbout bounds the sessions that are asked about at once: half the places of
-	// the worker, so that a bank which hangs leaves the others for what payers read.
+	// maxAskedAbout bounds the sessions that are asked about at once, with the refunds and
+	// payouts that the bank is told of or asked about: half the places of the worker, so
+	// that a bank which hangs leaves the others for what payers read.
 	maxAskedAbout = maxTasks / 2
 	busyAgain     = time.Second // after all of them were taken
+	// onlyPlace is how many questions a refund or a payout counts for: it waits for a
+	// place, and not for a turn.
+	onlyPlace = 0
 	// turnsApart is how far apart those come back who were put off: all of that time
 	// at once, and not each by itself.
 	turnsApart = 100 * time.Millisecond
@@ -47,7 +51,7 @@ func (p *pacer) turn(questions int, now time.Time) time.Duration {
 	p.free = laterOf(p.free, now.Add((1-askBurst)*askEvery))
 	takes := time.Duration(questions) * askEvery
 	busy := p.asking >= maxAskedAbout
-	if !busy && !p.free.After(now) {
+	if !busy && (questions == onlyPlace || !p.free.After(now)) {
 		p.free = p.free.Add(takes)
 		p.asking++
 		return 0
@@ -56,7 +60,7 @@ func (p *pacer) turn(questions int, now time.Time) time.Duration {
 	if busy {
 		p.last = laterOf(p.last, now.Add(busyAgain))
 	}
-	p.last = p.last.Add(takes)
+	p.last = p.last.Add(max(takes, askEvery))
 	return (p.last.Sub(now) + turnsApart - 1).Truncate(turnsApart)
 }
 

@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"till/flow"
 	"till/flow/checkout"
 	"till/flow/store"
+	"till/flow/store/storetest"
 )
 
 // However many questions are due at once, and while others become due besides, the
@@ -160,4 +162,60 @@ func TestABankThatHangsLeavesPlacesForPayers(t *testing.T) {
 	}
 	close(release)
 	w.rest()
+}
+
+// So does one that hangs while it is told of the payouts of many merchants, and of what
+// goes back to payers; once it answers each is sent, and once.
+func TestABankThatHangsOverWhatLeavesLeavesPlacesForPayers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t, store.Checkout))
+	w.pays("")
+	w.start(true)
+	w.spoilt = true // its lines are of no payment
+	w.rest()        // the payday is planned
+	refunded := []flow.Payment{w.earns(), w.earns()}
+	const many = 103
+	w.must(w.db.Update(t.Context(), func(tx *store.Tx) error {
+		for n := range many {
+			e := line(flow.EntryPayment, n, 482_500, w.clock())
+			e.Project = flow.ProjectID(fmt.Sprintf("wsp_prj_%06d", n))
+			if err := tx.Post(t.Context(), e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	var hanging, told atomic.Int32
+	release := make(chan bool)
+	answers := sync.OnceFunc(func() { close(release) })
+	defer answers()
+	w.rail.set(func(r *shakyRail) {
+		r.onSendOut = func(_ flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			hanging.Add(1)
+			<-release
+			told.Add(1)
+			return call()
+		}
+	})
+	for _, p := range refunded {
+		w.ordered(p, 100_000)
+	}
+	w.pass(time.Date(2026, 11, 23, 8, 0, 1, 0, time.UTC).Sub(w.clock()))
+	w.until("the bank to hang", func() bool { return hanging.Load() >= 32 })
+	w.must(w.says("chidi", flow.Intent{Kind: flow.MeansMenu}))
+	w.until("the payer to be answered", func() bool { return slices.Equal(w.texts("chidi"), []string{"need_code"}) })
+	if n := hanging.Load(); n != 32 {
+		t.Errorf("%d were at the bank at once", n)
+	}
+	answers()
+	w.passes(4, 3*time.Second)
+	if n := told.Load(); n != many+1+int32(len(refunded)) {
+		t.Errorf("the bank was told %d times", n)
+	}
+	for n := range many {
+		of := flow.ProjectID(fmt.Sprintf("wsp_prj_%06d", n))
+		if list := w.settlements(of); len(list) != 1 || !list[0].Final() || list[0].Tries != 1 {
+			t.Fatalf("of %s: %+v", of, list)
+		}
+	}
 }

@@ -29,6 +29,10 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 	if err != nil || b.Status == flow.SettlementSucceeded || b.CreatedAt.IsZero() {
 		return err
 	}
+	if wait := s.pace.turn(onlyPlace, s.cfg.Now()); wait > 0 {
+		return &NotYetError{Wait: wait}
+	}
+	defer s.pace.over()
 	if b.Tries > 0 {
 		began := s.cfg.Now()
 		d, err := s.askedOut(ctx, string(id))
