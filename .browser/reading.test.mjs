@@ -10,6 +10,12 @@ let till, web;
 before(async () => { till = await start(); web = await open(till); });
 after(async () => { await web?.close(); await till?.stop(); });
 
+// ends says whether what ends a sentence that is written from right to left stands where it ends.
+const ends = (e) => {
+  const left = (i) => { const r = document.createRange(); r.setStart(e.firstChild, i); r.setEnd(e.firstChild, i + 1); return r.getBoundingClientRect().left; };
+  const last = e.textContent.length - 1;
+  return left(last) < left(last - 1) && left(last - 1) < left(0);
+};
 const opened = (more = {}) => till.api("POST", checkout, { amount: 450000, customerEmail: "ada@example.com", ...more });
 const account = async (id) => (await till.api("POST", `${checkout}/${id}/pay/bank-transfer`)).accountNumber;
 
@@ -30,7 +36,7 @@ test("what is opened in a session stays open when news comes, and the keyboard w
 });
 
 test("a name that is written from right to left turns no number beside it round", async () => {
-  const { id, checkoutUrl } = await opened({ mode: "chat", customerName: "שלמה הלוי", customerPhone: "08031234567" });
+  const { id, checkoutUrl } = await opened({ mode: "chat", customerName: "שלמה הלוי", description: "שני ספרים.", customerPhone: "08031234567" });
   const { phone } = await till.api("POST", "/v1/test/phones", { pushName: "שלמה הלוי" });
   for (const text of [new URL(checkoutUrl).searchParams.get("text"), "9"]) await till.api("POST", `/v1/test/phones/${phone}/messages`, { text });
   const page = await web.page();
@@ -50,6 +56,7 @@ test("a name that is written from right to left turns no number beside it round"
       return all;
     });
     assert.ok(order.length > 0 && order.every(Boolean), `${address}: ${order}`);
+    if (address !== "/inbox") assert.ok(await page.locator("dd").getByText("שני ספרים.", { exact: true }).evaluate(ends), address);
   }
   assert.deepEqual(web.faults, []);
   await page.context().close();
@@ -132,10 +139,7 @@ test("the pretend phone is read in Arabic, on a phone held sideways and in colou
   await page.goto(`${till.url}/phone`);
   await page.getByLabel("You hold the phone of").selectOption(phone);
   const words = page.getByLabel("Messages", { exact: true }).getByText("مرحبا.");
-  assert.ok(await words.evaluate((p) => { // what ends a sentence stands where it ends
-    const left = (i) => { const r = document.createRange(); r.setStart(p.firstChild, i); r.setEnd(p.firstChild, i + 1); return r.getBoundingClientRect().left; };
-    return left(5) < left(4) && left(4) < left(0);
-  }));
+  assert.ok(await words.evaluate(ends));
   assert.equal(await page.locator("#phones option:checked").innerText(), `\u2068محمد عبد الله\u2069 · ${phone}`);
   assert.deepEqual(await page.locator("#log li.mine").evaluate((li) => [getComputedStyle(li).borderTopStyle, getComputedStyle(li, "::before").content]), ["solid", "none"]);
   for (const size of [{ width: 667, height: 375 }, { width: 320, height: 256 }, { width: 1280, height: 300 }]) {
