@@ -31,6 +31,10 @@ test("what is opened in a session stays open when news comes, and the keyboard w
   await till.api("POST", "/v1/test/bank/transfers", { accountNumber });
   await page.getByRole("heading", { name: "Money that came" }).waitFor();
   assert.deepEqual(await at(), [1, 1, "SUMMARY"]);
+  await page.locator(`[data-copy="${id}"]`).focus();
+  await till.api("POST", "/v1/test/bank/transfers", { accountNumber });
+  await page.getByRole("region", { name: "Money that came" }).getByText("duplicate").waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.dataset.copy), id);
   assert.deepEqual(web.faults, []);
   await page.context().close();
 });

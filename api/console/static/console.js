@@ -45,6 +45,7 @@
   // itself. Each stream begins with the part: where none comes, the page says so.
   // What is new in a part that has words for it (data-tell) is said to who does not see it,
   // and how many wait (data-waits) stands first in the title, which every tab shows.
+  const named = (e) => e.id || e.dataset.copy || e.href; // what a thing is known by in a part that comes anew
   for (const part of $$("[data-live]")) {
     const stale = document.createElement("p");
     stale.className = "note";
@@ -74,11 +75,11 @@
         lost = false;
         expect(30000);
         const down = part.scrollHeight - part.scrollTop - part.clientHeight < 60;
-        const kept = $$("details[open][id]", part).map((d) => d.id), had = part.contains(document.activeElement) && document.activeElement.id;
+        const kept = $$("details[open][id]", part).map((d) => d.id), had = part.contains(document.activeElement) && named(document.activeElement);
         part.innerHTML = e.data;
         for (const id of kept) document.getElementById(id)?.setAttribute("open", "");
-        if (had) document.getElementById(had)?.focus({ preventScroll: true });
         offerCopy(part);
+        if (had) $$("[id], [data-copy], a", part).find((e) => named(e) === had)?.focus({ preventScroll: true });
         if (part.dataset.follow !== undefined && down) part.scrollTop = part.scrollHeight;
         tell();
         part.dispatchEvent(new CustomEvent("live", { bubbles: true }));
