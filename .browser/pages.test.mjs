@@ -60,7 +60,7 @@ before(async () => {
 after(async () => { await web?.close(); await till?.stop(); });
 
 // crowded names what nobody can read or hit: fields and buttons that lie on each
-// other, and cells so narrow that their words are cut into columns of letters.
+// other, names that stand behind another field, and cells so narrow that their words are cut into columns of letters.
 function crowded() {
   const seen = [...document.querySelectorAll("main :is(label, input, select, textarea, button)")]
     .map((e) => ({ e, r: e.getBoundingClientRect() })).filter(({ e, r }) => r.width > 1 && r.height > 1 && e.checkVisibility({ visibilityProperty: true }));
@@ -70,6 +70,11 @@ function crowded() {
     const wide = Math.min(a.r.right, b.r.right) - Math.max(a.r.left, b.r.left), high = Math.min(a.r.bottom, b.r.bottom) - Math.max(a.r.top, b.r.top);
     if (wide > 1 && high > 1 && !a.e.contains(b.e) && !b.e.contains(a.e)) wrong.push(`${name(a.e)} lies on ${name(b.e)}`);
   }));
+  for (const { e, r } of seen) { // the name of the next line's field, behind another field
+    const own = e.control?.getBoundingClientRect();
+    const other = own && own.top >= r.bottom - 1 && own.left < r.left - 2 && seen.find((o) => o.e.matches("input, select, textarea") && o.r.top < r.bottom && o.r.bottom > r.top && o.r.right <= r.left + 1);
+    if (other) wrong.push(`${name(e)} stands behind ${name(other.e)}`);
+  }
   for (const cell of document.querySelectorAll("main td")) {
     const r = cell.getBoundingClientRect();
     if (r.width && r.width < 90 && cell.innerText.split(/\s+/).some((word) => word.length * 4 > r.width)) wrong.push(`"${cell.innerText.slice(0, 30)}" stands in ${Math.round(r.width)} px`);
