@@ -312,42 +312,6 @@ func TestAPersonIsWaitedForAboutOnePayment(t *testing.T) {
 	}
 }
 
-// Whoever comes for one payment takes the chat from another merchant's that its payer is
-// about: the payer is told, and that payment's code brings the bot back to it.
-func TestWhoIsCalledAwayToAPersonIsTold(t *testing.T) {
-	for name, c := range map[string]struct {
-		project flow.ProjectID
-		state   flow.TalkState
-		want    string
-	}{
-		"another merchant's, and going on":  {"prj_2", flow.Choosing, "person_here"},
-		"another merchant's, and over":      {"prj_2", flow.Paid, ""},
-		"the same merchant's, who may help": {"prj_1", flow.Choosing, ""},
-	} {
-		turn := other(standing(flow.AwaitTransfer), c.project)
-		first := turn.Checkouts["wsp_sess_1"]
-		first.Session.Project = "prj_1"
-		turn.Checkouts["wsp_sess_1"] = first
-		turn.Chat = flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansHuman})).Chat
-		turn.ByCode = "wsp_sess_2"
-		turn.Chat = flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansCode, Code: "9C3M9QTX"})).Chat
-		for i := range turn.Chat.Talks {
-			if turn.Chat.Talks[i].Session == "wsp_sess_2" {
-				turn.Chat.Talks[i].State = c.state
-			}
-		}
-		d := flow.Decide(about(turn, flow.News{Kind: flow.NewsClaimed, By: "ngozi"}))
-		if keys(d) != c.want || d.Chat.Focus != "wsp_sess_1" || d.Chat.Desk.By != "ngozi" {
-			t.Errorf("%s: says %q, %+v", name, keys(d), d.Chat)
-		}
-		turn.Chat = d.Chat
-		back := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansCode, Code: "9C3M9QTX"}))
-		if away := c.project == "prj_2"; (back.Chat.Desk.State == flow.DeskBot) != away || back.Chat.Focus != "wsp_sess_2" {
-			t.Errorf("%s: and the code again: %+v", name, back.Chat)
-		}
-	}
-}
-
 // The bot has a chat back as soon as it was given back: a payer who writes just
 // before it comes does not keep it away for as long as an agent may be idle.
 func TestWhoWritesAsAChatIsGivenBackHearsTheBot(t *testing.T) {
