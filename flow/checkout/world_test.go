@@ -64,7 +64,8 @@ type world struct {
 
 	board   *checkout.Board // only read anew when the test says so
 	service *checkout.Service
-	stop    func() error // ends Run and closes the database
+	noticed atomic.Pointer[checkout.Service] // the same, to the bank: it tells of what it likes while the program starts again
+	stop    func() error                     // ends Run and closes the database
 	crashed chan struct{}
 	heard   int
 	spoilt  bool // a test wrote into the ledger or events what the program never writes
@@ -188,6 +189,7 @@ func (w *world) open(alone bool) {
 		Payee: w.payee, Calendar: w.calendar, SecondAbove: w.second, KeepChats: w.keep, KeepAnswers: w.answers, Real: w.real,
 	})
 	w.must(err)
+	w.noticed.Store(w.service)
 	w.crashed = make(chan struct{})
 	db := w.db
 	w.stop = db.Close
@@ -318,7 +320,7 @@ func (w *world) deliveries(kind flow.EventKind) []flow.Delivery {
 func (w *world) notice(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
-		err = w.service.Notice(r.Context(), r.Header, body)
+		err = w.noticed.Load().Notice(r.Context(), r.Header, body)
 	}
 	if err != nil {
 		rw.WriteHeader(http.StatusServiceUnavailable)
