@@ -18,7 +18,10 @@ const (
 	// payouts that the bank is told of or asked about: half the places of the worker, so
 	// that a bank which hangs leaves the others for what payers read.
 	maxAskedAbout = maxTasks / 2
-	busyAgain     = time.Second // after all of them were taken
+	// maxSent is how many of those are refunds and payouts at most: a bank that hangs over a
+	// payday, and answers what it is asked, is asked about what payers paid all the same.
+	maxSent   = maxAskedAbout / 2
+	busyAgain = time.Second // after all of them were taken
 	// onlyPlace is how many questions a refund or a payout counts for: it waits for a
 	// place, and not for a turn.
 	onlyPlace = 0
@@ -37,6 +40,7 @@ type pacer struct {
 	free   time.Time // the first turn that nobody has taken
 	last   time.Time // when the last one who was put off comes back
 	asking int
+	sent   int // of those, refunds and payouts
 }
 
 // turn is how long a session must wait before the bank is asked so many questions
@@ -50,10 +54,10 @@ func (p *pacer) turn(questions int, now time.Time) time.Duration {
 	p.seen = now
 	p.free = laterOf(p.free, now.Add((1-askBurst)*askEvery))
 	takes := time.Duration(questions) * askEvery
-	busy := p.asking >= maxAskedAbout
+	busy := p.asking >= maxAskedAbout || questions == onlyPlace && p.sent >= maxSent
 	if !busy && (questions == onlyPlace || !p.free.After(now)) {
 		p.free = p.free.Add(takes)
-		p.asking++
+		p.count(questions, 1)
 		return 0
 	}
 	p.last = laterOf(p.last, laterOf(p.free, now))
@@ -64,11 +68,18 @@ func (p *pacer) turn(questions int, now time.Time) time.Duration {
 	return (p.last.Sub(now) + turnsApart - 1).Truncate(turnsApart)
 }
 
-// over says that the questions about a session are answered.
-func (p *pacer) over() {
+// over says that so many questions, which had their turn, are answered.
+func (p *pacer) over(questions int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asking--
+	p.count(questions, -1)
+}
+
+func (p *pacer) count(questions, by int) {
+	p.asking += by
+	if questions == onlyPlace {
+		p.sent += by
+	}
 }
 
 func laterOf(a, b time.Time) time.Time {

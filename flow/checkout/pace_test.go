@@ -165,7 +165,7 @@ func TestABankThatHangsLeavesPlacesForPayers(t *testing.T) {
 }
 
 // So does one that hangs while it is told of the payouts of many merchants, and of what
-// goes back to payers; once it answers each is sent, and once.
+// goes back to payers, and it is asked about who pays; once it answers each is sent, and once.
 func TestABankThatHangsOverWhatLeavesLeavesPlacesForPayers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, storetest.SQLite(t, store.Checkout))
@@ -201,14 +201,18 @@ func TestABankThatHangsOverWhatLeavesLeavesPlacesForPayers(t *testing.T) {
 		w.ordered(p, 100_000)
 	}
 	w.pass(time.Date(2026, 11, 23, 8, 0, 1, 0, time.UTC).Sub(w.clock()))
-	w.until("the bank to hang", func() bool { return hanging.Load() >= 32 })
+	w.until("the bank to hang", func() bool { return hanging.Load() >= 16 })
 	w.must(w.says("chidi", flow.Intent{Kind: flow.MeansMenu}))
 	w.until("the payer to be answered", func() bool { return slices.Equal(w.texts("chidi"), []string{"need_code"}) })
-	if n := hanging.Load(); n != 32 {
+	w.owing(1)
+	before := w.calls()["check"]
+	w.service.Wake()
+	w.until("the bank to be asked about a session", func() bool { return w.calls()["check"] > before })
+	if n := hanging.Load(); n != 16 {
 		t.Errorf("%d were at the bank at once", n)
 	}
 	answers()
-	w.passes(4, 3*time.Second)
+	w.passes(8, 3*time.Second)
 	if n := told.Load(); n != many+1+int32(len(refunded)) {
 		t.Errorf("the bank was told %d times", n)
 	}

@@ -32,7 +32,7 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 	if wait := s.pace.turn(onlyPlace, s.cfg.Now()); wait > 0 {
 		return &NotYetError{Wait: wait}
 	}
-	defer s.pace.over()
+	defer s.pace.over(onlyPlace)
 	if b.Tries > 0 {
 		began := s.cfg.Now()
 		d, err := s.askedOut(ctx, string(id))

@@ -26,7 +26,7 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 	if wait := s.pace.turn(onlyPlace, s.cfg.Now()); wait > 0 {
 		return &NotYetError{Wait: wait}
 	}
-	defer s.pace.over()
+	defer s.pace.over(onlyPlace)
 	anew := planted.RefundTwice && r.Tries > 0
 	if !anew && (r.Tries > 0 || r.PutBack) {
 		began := s.cfg.Now()

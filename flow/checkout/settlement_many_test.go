@@ -336,7 +336,7 @@ func TestEachOfVeryManyProjectsIsPaidOutOnThePayday(t *testing.T) {
 			return nil
 		}))
 		w.at("2026-11-23T08:00:01Z")
-		w.passes(4, 2*time.Second) // the bank is not told of all of them at once
+		w.passes(8, 2*time.Second) // the bank is not told of all of them at once
 		for n, of := range owed {
 			if list := w.settlements(of); len(list) != 1 || list[0].Amount != 482_500 || list[0].SettlesOn != "2026-11-23" || list[0].Tries != 1 {
 				t.Fatalf("project %d of %d is paid out %+v", n+1, many, list)
