@@ -76,6 +76,15 @@ type waitingRow struct {
 	Refund *flow.Refund // of money that no session is of, which can be sent once more
 }
 
+// formed says whether the form of a queue stands beside a row of it: there is none where
+// nothing can be decided, and what somebody asked for meanwhile has another.
+func (r waitingRow) formed(queue store.Queue) bool {
+	if queue == store.QueueSecond || r.Asked != nil {
+		return queue == store.QueueSecond
+	}
+	return r.Refund != nil || queue == store.QueueUnmatched && r.Project != ""
+}
+
 // exceptionsView is what the page of what waits is given.
 type exceptionsView struct {
 	Tabs []queueTab
@@ -167,8 +176,9 @@ func (c *Console) showExceptions(v *visit, asked store.Queue, out exceptionsView
 		}
 		out.Rows = append(out.Rows, row)
 	}
-	if out.About != "" && !slices.ContainsFunc(out.Rows, func(r waitingRow) bool { return r.Subject == out.About }) {
-		out.Wrong = out.Form.Wrong
+	form := func(r waitingRow) bool { return r.Subject == out.About && r.formed(out.Tab.Queue) }
+	if out.About != "" && !slices.ContainsFunc(out.Rows, form) {
+		out.Wrong, out.About = out.Form.Wrong, ""
 		v.keepsWords()
 	}
 	return v.show("exceptions", "Exceptions", out)

@@ -318,7 +318,7 @@ func TestWhatWaitsStandsInItsQueue(t *testing.T) {
 	w.wants(w.as(flow.RoleOwner, other).post("/exceptions/resolve", decide(mine, "accept")), http.StatusNotFound)
 	w.wants(support.post("/exceptions/resolve", decide(nobodys, "accept")), http.StatusNotFound)
 	w.wants(w.as(flow.RoleOperator).get("/exceptions?queue=unmatched"), http.StatusOK, "₦5,678.00", "It came to no project")
-	w.wants(w.as(flow.RoleOperator).post("/exceptions/resolve", decide(nobodys, "accept")), http.StatusConflict)
+	w.wants(w.as(flow.RoleOperator).post("/exceptions/resolve", decide(nobodys, "accept")), http.StatusConflict, "Not done: This money came to no project")
 	w.wants(w.as(flow.RoleDeveloper).post("/exceptions/resolve", decide(mine, "accept")), http.StatusForbidden)
 	unsaid := decide(mine, "accept")
 	unsaid.Set("reason", "")

@@ -117,6 +117,17 @@ func TestWhatWaitsForASecondPersonIsToldWhereItsMoneyWaits(t *testing.T) {
 			t.Errorf("%s: it can be decided about beside that", c.queue)
 		}
 		w.wants(w.as(flow.RoleDeveloper).get(page), http.StatusOK, "asked first")
+		// Who had the page open before that is told why their form is refused, and what they wrote in it.
+		late := url.Values{"payment": c.asked["payment"], "refund": c.asked["refund"], "decision": {"accept"}, "transfer": {"FT-6"}, "reason": {"called them"}, "csrf": {owner.csrf}}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.base+c.act, strings.NewReader(late.Encode()))
+		must(t, err)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		got = w.do(owner.http, r)
+		w.wants(got, http.StatusBadRequest, "Tick the box", "asked first", "What you wrote", `data-copy="FT-6"`, `data-copy="called them"`)
+		if strings.Contains(got.body, `value="called them"`) {
+			t.Errorf("%s: it stands in the form of who agrees", c.queue)
+		}
 		waits, err := w.dbs[flow.Test].Waits(t.Context(), store.QueueFilter{Queue: store.QueueSecond, Now: w.now(), Limit: 1})
 		must(t, err)
 		w.wants(owner.post("/exceptions/second", url.Values{"proposal": {waits[0].Subject}, "decision": {"agree"}, "confirm": {"yes"}, "reason": {"looked at it"}}), http.StatusSeeOther)
