@@ -48,7 +48,7 @@ func (s *Service) ask(ctx context.Context, id flow.SessionID, patience time.Dura
 		if wait := s.pace.turn(len(attempts), s.cfg.Now()); wait > 0 {
 			return asked{}, &NotYetError{Wait: wait}
 		}
-		defer s.pace.over(len(attempts))
+		defer s.pace.over()
 	}
 	out := asked{session: session, unsaid: inTurn && session.Status == flow.SessionPaid} // afterwards only money is worth a line
 	out.coming, out.failure = s.askAbout(ctx, attempts, patience)

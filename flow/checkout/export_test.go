@@ -91,8 +91,8 @@ type Pacer = pacer
 // Turn is how long a session waits for its turn.
 func (p *Pacer) Turn(questions int, now time.Time) time.Duration { return p.turn(questions, now) }
 
-// Over says that a question is answered.
-func (p *Pacer) Over() { p.over(1) }
+// Over says that the questions about a session are answered.
+func (p *Pacer) Over() { p.over() }
 
 // Names are the names of the invariants that are broken, sorted.
 func (r LedgerReport) Names() []string {

@@ -22,9 +22,6 @@ const (
 	// payday, and answers what it is asked, is asked about what payers paid all the same.
 	maxSent   = maxAskedAbout / 2
 	busyAgain = time.Second // after all of them were taken
-	// onlyPlace is how many questions a refund or a payout counts for: it waits for a
-	// place, and not for a turn.
-	onlyPlace = 0
 	// turnsApart is how far apart those come back who were put off: all of that time
 	// at once, and not each by itself.
 	turnsApart = 100 * time.Millisecond
@@ -48,38 +45,65 @@ type pacer struct {
 func (p *pacer) turn(questions int, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.look(now)
+	takes := time.Duration(questions) * askEvery
+	busy := p.asking >= maxAskedAbout
+	if !busy && !p.free.After(now) {
+		p.free = p.free.Add(takes)
+		p.asking++
+		return 0
+	}
+	return p.putOff(takes, busy, now)
+}
+
+// place is how long a refund or a payout must wait before the bank is told of it or asked
+// about it, 0 for not at all: then left must be called once it has answered. It waits for
+// a place, and not for a turn.
+func (p *pacer) place(now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.look(now)
+	if p.asking < maxAskedAbout && p.sent < maxSent {
+		p.asking++
+		p.sent++
+		return 0
+	}
+	return p.putOff(askEvery, true, now)
+}
+
+// look takes in what time it is.
+func (p *pacer) look(now time.Time) {
 	if back := now.Sub(p.seen); back < 0 { // the clock was
 		p.free, p.last = p.free.Add(back), p.last.Add(back)
 	}
 	p.seen = now
 	p.free = laterOf(p.free, now.Add((1-askBurst)*askEvery))
-	takes := time.Duration(questions) * askEvery
-	busy := p.asking >= maxAskedAbout || questions == onlyPlace && p.sent >= maxSent
-	if !busy && (questions == onlyPlace || !p.free.After(now)) {
-		p.free = p.free.Add(takes)
-		p.count(questions, 1)
-		return 0
-	}
+}
+
+// putOff is when somebody comes back who could not begin: behind all who were put off
+// before.
+func (p *pacer) putOff(takes time.Duration, busy bool, now time.Time) time.Duration {
 	p.last = laterOf(p.last, laterOf(p.free, now))
 	if busy {
 		p.last = laterOf(p.last, now.Add(busyAgain))
 	}
-	p.last = p.last.Add(max(takes, askEvery))
+	p.last = p.last.Add(takes)
 	return (p.last.Sub(now) + turnsApart - 1).Truncate(turnsApart)
 }
 
-// over says that so many questions, which had their turn, are answered.
-func (p *pacer) over(questions int) {
+// over says that the questions about a session are answered.
+func (p *pacer) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.count(questions, -1)
+	p.asking--
 }
 
-func (p *pacer) count(questions, by int) {
-	p.asking += by
-	if questions == onlyPlace {
-		p.sent += by
-	}
+// left says that the bank has answered about a refund or a payout.
+func (p *pacer) left() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asking--
+	p.sent--
 }
 
 func laterOf(a, b time.Time) time.Time {

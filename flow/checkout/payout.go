@@ -29,10 +29,10 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 	if err != nil || b.Status == flow.SettlementSucceeded || b.CreatedAt.IsZero() {
 		return err
 	}
-	if wait := s.pace.turn(onlyPlace, s.cfg.Now()); wait > 0 {
+	if wait := s.pace.place(s.cfg.Now()); wait > 0 {
 		return &NotYetError{Wait: wait}
 	}
-	defer s.pace.over(onlyPlace)
+	defer s.pace.left()
 	if b.Tries > 0 {
 		began := s.cfg.Now()
 		d, err := s.askedOut(ctx, string(id))

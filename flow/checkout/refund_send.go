@@ -23,10 +23,10 @@ func (s *Service) sendRefund(ctx context.Context, id flow.RefundID) error {
 	if err != nil || r.Status == flow.RefundProcessed || r.Status == flow.RefundAttention && !r.PutBack {
 		return err
 	}
-	if wait := s.pace.turn(onlyPlace, s.cfg.Now()); wait > 0 {
+	if wait := s.pace.place(s.cfg.Now()); wait > 0 {
 		return &NotYetError{Wait: wait}
 	}
-	defer s.pace.over(onlyPlace)
+	defer s.pace.left()
 	anew := planted.RefundTwice && r.Tries > 0
 	if !anew && (r.Tries > 0 || r.PutBack) {
 		began := s.cfg.Now()
