@@ -212,11 +212,16 @@ func (d *deciding) answered() {
 // leaves gives the chat back to the bot where an agent has it and the payer goes to
 // another merchant's payment: that one is not the agent's to speak of.
 func (d *deciding) leaves(to SessionID) {
-	from, before := d.turn.Checkouts[d.chat.Focus]
-	next, after := d.turn.Checkouts[to]
-	if d.chat.Desk.State == DeskClaimed && before && after && from.Session.Project != next.Session.Project {
+	if d.chat.Desk.State == DeskClaimed && d.anothers(to) {
 		d.chat.Desk, d.left = d.chat.Desk.move(deskRelease, d.turn.Now)
 	}
+}
+
+// anothers says whether a session is of another merchant than the one in focus.
+func (d *deciding) anothers(to SessionID) bool {
+	from, before := d.turn.Checkouts[d.chat.Focus]
+	next, after := d.turn.Checkouts[to]
+	return before && after && from.Session.Project != next.Session.Project
 }
 
 // takeover decides on a message that somebody typed on the phone of our number.
@@ -246,7 +251,7 @@ func (d *deciding) claimed(n News) {
 		return
 	}
 	if t, ok := d.chat.Talk(cmp.Or(d.turn.About, d.chat.Desk.About)); ok { // the payer may speak of another one meanwhile
-		if d.calledAway(t) {
+		if d.calledAway(t.Session) {
 			d.say("person_here", about(d.turn.Checkouts[t.Session]))
 		}
 		d.focus(t)
@@ -255,14 +260,12 @@ func (d *deciding) claimed(n News) {
 	d.chat.Desk, d.chat.Flag, d.why = next, "", n.By+" takes the chat"
 }
 
-// calledAway says whether a person who takes the chat for a talk takes it from the payment
-// of another merchant that its payer is about: what they answer there would be for that
-// person, whose it is not, and nobody would go on with it.
-func (d *deciding) calledAway(to Talk) bool {
-	from, before := d.turn.Checkouts[d.chat.Focus]
-	next, after := d.turn.Checkouts[to.Session]
+// calledAway says whether a person who takes the chat for a session takes it from the
+// payment of another merchant that its payer is about: what they answer there would be for
+// that person, whose it is not, and nobody would go on with it.
+func (d *deciding) calledAway(to SessionID) bool {
 	t, _ := d.chat.Talk(d.chat.Focus)
-	return before && after && from.Session.Project != next.Session.Project && slices.Contains(live, t.State) && from.Session.Open()
+	return d.anothers(to) && slices.Contains(live, t.State) && d.turn.Checkouts[t.Session].Session.Open()
 }
 
 func (d *deciding) replied(n News) {
