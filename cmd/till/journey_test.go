@@ -52,7 +52,7 @@ func TestAPayerPaysByEachMethod(t *testing.T) {
 // The same on PostgreSQL and a real Redis.
 func TestAPayerPaysOnPostgreSQLAndRedis(t *testing.T) {
 	redis := redistest.Start(t)
-	url := storetest.Postgres(t, store.Checkout).URL
+	url := storetest.EmptyPostgres(t, store.Checkout).URL
 	m, _, _ := devServerWith(t, []string{"TILL_DATABASE_URL=" + url, "TILL_REDIS_URL=" + redis.URL})
 	s := newSink(m)
 	for _, way := range ways() {

@@ -20,7 +20,7 @@ import (
 // ownDatabase is a PostgreSQL database that no other test has.
 func ownDatabase(t *testing.T, name string) string {
 	t.Helper()
-	url := storetest.Postgres(t, store.Checkout).URL
+	url := storetest.EmptyPostgres(t, store.Checkout).URL
 	db, err := sql.Open("pgx", url)
 	must(t, err)
 	t.Cleanup(func() { _ = db.Close() })

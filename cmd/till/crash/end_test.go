@@ -20,7 +20,7 @@ import (
 // ownDatabase is a PostgreSQL database that no other test has.
 func ownDatabase(tb testing.TB, name string) string {
 	tb.Helper()
-	at := storetest.Postgres(tb, store.Checkout).URL
+	at := storetest.EmptyPostgres(tb, store.Checkout).URL
 	db, err := sql.Open("pgx", at)
 	must(tb, err)
 	defer db.Close()

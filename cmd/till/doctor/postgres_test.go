@@ -18,7 +18,7 @@ import (
 // role that owns nothing in it.
 func (s *stage) server(role string) (does func(query string), url string) {
 	s.t.Helper()
-	at := storetest.Postgres(s.t, store.Accounts).URL
+	at := storetest.EmptyPostgres(s.t, store.Accounts).URL
 	ctx := context.Background()
 	in := func(url, query string) {
 		s.t.Helper()

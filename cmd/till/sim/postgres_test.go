@@ -27,7 +27,7 @@ type onPostgres struct {
 
 func newOnPostgres(t *testing.T) *onPostgres {
 	t.Helper()
-	c := storetest.Postgres(t, store.Checkout)
+	c := storetest.EmptyPostgres(t, store.Checkout)
 	p := &onPostgres{server: strings.Replace(c.URL, "/postgres?", "/%s?", 1), name: c.Name}
 	t.Cleanup(func() {
 		for _, dir := range []string{beginnings, process} {

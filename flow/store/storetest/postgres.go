@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"till/flow/store"
 )
 
 // patience is how long the server may take to start.
@@ -37,11 +39,12 @@ type server struct {
 	dir     string
 	stdin   io.Closer
 	cmd     *exec.Cmd
+	firsts  map[store.Schema]bool // there is a database that others are copied from
 }
 
 // shared is the one server of a test binary: starting one takes a second, and
 // tests have a schema each.
-var shared server
+var shared = server{firsts: map[store.Schema]bool{}}
 
 // start starts the server once and returns its address.
 func (s *server) start() (string, error) {
@@ -60,6 +63,13 @@ func (s *server) start() (string, error) {
 	}
 	s.url, s.err = s.run()
 	return s.url, s.err
+}
+
+// ours says whether the server was started for this test binary.
+func (s *server) ours() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cmd != nil
 }
 
 // stop stops the server, if one was started.

@@ -14,17 +14,12 @@
 package storetest
 
 import (
-	"context"
-	"database/sql"
-	"errors"
 	"hash/crc32"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
-	"till/flow"
 	"till/flow/store"
 )
 
@@ -83,21 +78,21 @@ func Each(t *testing.T, schema store.Schema, test func(t *testing.T, db *store.D
 // them: half of the tests have the one, half the other, and each always the same.
 func EachConfig(t *testing.T, schema store.Schema, test func(t *testing.T, c store.Config)) {
 	t.Helper()
-	each(t, schema, SQLite, test)
+	each(t, schema, SQLite, Postgres, test)
 }
 
 // EachEmpty is EachConfig with a place where nothing is yet, for tests of what a first
 // start does.
 func EachEmpty(t *testing.T, schema store.Schema, test func(t *testing.T, c store.Config)) {
 	t.Helper()
-	each(t, schema, EmptySQLite, test)
+	each(t, schema, EmptySQLite, EmptyPostgres, test)
 }
 
-func each(t *testing.T, schema store.Schema, sqlite func(testing.TB, store.Schema) store.Config, test func(t *testing.T, c store.Config)) {
+func each(t *testing.T, schema store.Schema, sqlite, postgres func(testing.TB, store.Schema) store.Config, test func(t *testing.T, c store.Config)) {
 	t.Helper()
 	kinds := []func(){
 		func() { t.Run("sqlite", func(t *testing.T) { test(t, sqlite(t, schema)) }) },
-		func() { t.Run("postgres", func(t *testing.T) { test(t, Postgres(t, schema)) }) },
+		func() { t.Run("postgres", func(t *testing.T) { test(t, postgres(t, schema)) }) },
 	}
 	if testing.Short() {
 		one := crc32.ChecksumIEEE([]byte(t.Name())) % 2
@@ -160,13 +155,7 @@ func (f *firsts) of(tb testing.TB, schema store.Schema) []byte {
 		return file
 	}
 	c := EmptySQLite(tb, schema)
-	db, err := store.Open(tb.Context(), c)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	begin(tb, c)
 	file, err := os.ReadFile(fileOf(c))
 	if err != nil {
 		tb.Fatal(err)
@@ -178,28 +167,16 @@ func (f *firsts) of(tb testing.TB, schema store.Schema) []byte {
 	return file
 }
 
-// Postgres is a place in PostgreSQL, which is emptied after the test. The test
-// is skipped where there is no PostgreSQL.
-func Postgres(tb testing.TB, schema store.Schema) store.Config {
+// begin starts with an empty place, and ends.
+func begin(tb testing.TB, c store.Config) {
 	tb.Helper()
-	url, err := shared.start()
-	if err != nil {
-		if strings.Contains(os.Getenv(envRequire), "postgres") {
-			tb.Fatalf("PostgreSQL is required (%s) and missing: %v", envRequire, err)
-		}
-		tb.Skipf("no PostgreSQL: %v; set %s or install it to run this half", err, envURL)
-	}
-	ids := flow.IDs{Now: now, Rand: random}
-	name, err := ids.New("t_")
+	db, err := store.Open(tb.Context(), c)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		if err := drop(url, name); err != nil {
-			tb.Errorf("drop the schema %s: %v", name, err)
-		}
-	})
-	return store.Config{Schema: schema, URL: url, Name: name, Keys: Keys(tb)}
+	if err := db.Close(); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // Keys are what tests seal with: each has the same key, so that a database can be
@@ -211,14 +188,4 @@ func Keys(tb testing.TB) *store.Keyring {
 		tb.Fatal(err)
 	}
 	return keys
-}
-
-func drop(url, name string) error {
-	db, err := sql.Open("pgx", url)
-	if err != nil {
-		return err
-	}
-	ctx := context.Background() //nolint:forbidigo // the test's own context has ended
-	_, err = db.ExecContext(ctx, "DROP SCHEMA IF EXISTS "+name+" CASCADE")
-	return errors.Join(err, db.Close())
 }
