@@ -272,14 +272,29 @@ func TestPiecesAreForgotten(t *testing.T) {
 	if got := send("3", "F", "1"); got != flow.MeansMethod {
 		t.Errorf("an answer after a card means %s", got)
 	}
-	for i := range 12_000 {
-		send(fmt.Sprintf("P%d", i), "G", "4111 1111")
+}
+
+// The pieces of so many people are remembered at most, and of those for ten minutes.
+func TestThePiecesOfTheLastPeopleAloneAreKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
 	}
-	if n := k.bot.People(); n > 10_000 {
+	k, now := newTalker(t), noon
+	k.bot = bot.New(k.hear, k.tick, banks, func() time.Time { return now })
+	const most = 10_000
+	send := func(person, text string) {
+		m := message()
+		m.Person, m.Text = person, text
+		k.receive(m)
+	}
+	for i := range most + 2_000 {
+		send(fmt.Sprintf("P%d", i), "4111 1111")
+	}
+	if n := k.bot.People(); n != most {
 		t.Errorf("%d people are remembered", n)
 	}
 	now = now.Add(10 * time.Minute)
-	send("9", "H", "hi")
+	send("9", "hi")
 	if n := k.bot.People(); n != 1 {
 		t.Errorf("%d people are remembered after ten minutes", n)
 	}

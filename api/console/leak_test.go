@@ -30,6 +30,9 @@ func (v *visitor) looks(role flow.Role, own things, check func(path string, got 
 // A payer's number stands on no page, file or picture that nobody gave a reason
 // for, in no way that it is written.
 func TestNoPageTellsAPayersNumber(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	w := open(t)
 	// An endpoint that answers with what it was sent tells nobody either.
 	w.answers(flow.Verdict{OK: true, Status: http.StatusOK, Body: []byte(`{"got":{"customerPhone":"+2348057654321","call":"0803 123 4567"}}`)})
@@ -60,6 +63,9 @@ func TestNoPageTellsAPayersNumber(t *testing.T) {
 // In the path of an endpoint's URL some keep a secret: only who may handle endpoints
 // reads it.
 func TestOnlyDevelopersReadWhereWebhooksAreSentTo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
 	w := open(t)
 	w.answers(flow.Verdict{OK: true, Status: http.StatusOK})
 	own := w.have(w.ada, "7742")

@@ -134,7 +134,7 @@ func opened(t *testing.T, set config.Settings) (*api.Server, string) {
 	must(a.openServices(ctx, test, live, ""))
 	server, err := a.api(nil, false)
 	must(err)
-	made, err := a.accounts.Demo(ctx, demoEmail, "long-enough-1", demoName, func(checkout.SignedUp) error { return nil })
+	made, err := a.accounts.Demo(ctx, demoEmail, demoName, func(checkout.SignedUp) error { return nil })
 	must(err)
 	return server, made.SecretKey
 }

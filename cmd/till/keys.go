@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,7 +35,7 @@ func (a *app) demo(ctx context.Context) (public, secret string, err error) {
 	if public, err = a.settings.Setting(ctx, checkout.DemoSetting); err != nil || public != "" {
 		return public, "", err
 	}
-	made, err := a.accounts.Demo(ctx, demoEmail, rand.Text(), demoName, func(keys checkout.SignedUp) error {
+	made, err := a.accounts.Demo(ctx, demoEmail, demoName, func(keys checkout.SignedUp) error {
 		text := fmt.Sprintf("TILL_URL=%s\nTILL_PUBLIC_KEY=%s\nTILL_SECRET_KEY=%s\n", a.publicURL(), keys.PublicKey, keys.SecretKey)
 		err := writeSecret(envAside, text)
 		if info, is := os.Stat(envFile); err == nil && is == nil && info.IsDir() { // it would be in the way, and then the keys count

@@ -293,7 +293,7 @@ func shopIn(t *testing.T, dir string) checkout.SignedUp {
 	t.Helper()
 	db, err := store.Open(t.Context(), store.Config{Schema: store.Accounts, Dir: dir, Name: "accounts"})
 	must(t, err)
-	made, err := checkout.NewAccounts(db, time.Now, rand.Reader).Demo(t.Context(), "ada@example.com", "long-enough-1", "Ada Stores", func(checkout.SignedUp) error { return nil })
+	made, err := checkout.NewAccounts(db, time.Now, rand.Reader).Demo(t.Context(), "ada@example.com", "Ada Stores", func(checkout.SignedUp) error { return nil })
 	must(t, errors.Join(err, db.Close()))
 	return made
 }

@@ -78,7 +78,8 @@ func (a *Accounts) SignUp(ctx context.Context, email, password, business, addres
 		}
 	}
 	var answer Answer
-	_, err = a.signUp(ctx, email, password, business, address, func(tx *store.Tx, made SignedUp) (err error) {
+	hash := func() (string, error) { return a.hash(ctx, password, address) }
+	_, err = a.signUp(ctx, email, business, hash, func(tx *store.Tx, made SignedUp) (err error) {
 		answer, err = a.calls.rendered(ctx, tx, c, string(made.Project.ID), Made{SignedUp: made})
 		return err
 	})
@@ -131,7 +132,7 @@ func (a *Accounts) slow(ctx context.Context, c Call, address string) (Call, erro
 	return c, err
 }
 
-func (a *Accounts) signUp(ctx context.Context, email, password, business, address string, also func(*store.Tx, SignedUp) error) (SignedUp, error) {
+func (a *Accounts) signUp(ctx context.Context, email, business string, hash func() (string, error), also func(*store.Tx, SignedUp) error) (SignedUp, error) {
 	taken := &flow.Error{Code: flow.CodeInvalidField, Message: "This e-mail address cannot be used.", Fields: []flow.FieldError{
 		{Field: "email", Code: flow.CodeInvalidField, Message: "An account with this address exists. Log in instead."},
 	}}
@@ -145,7 +146,7 @@ func (a *Accounts) signUp(ctx context.Context, email, password, business, addres
 	if err != nil {
 		return SignedUp{}, fmt.Errorf("sign up: %w", err)
 	}
-	if out.Account.PasswordHash, err = a.hash(ctx, password, address); err != nil {
+	if out.Account.PasswordHash, err = hash(); err != nil {
 		return SignedUp{}, fmt.Errorf("sign up: %w", err)
 	}
 	err = a.db.Update(ctx, func(tx *store.Tx) error {
@@ -164,11 +165,12 @@ func (a *Accounts) signUp(ctx context.Context, email, password, business, addres
 // DemoSetting is where the demo project's public key is kept, for everyone to see.
 const DemoSetting = "demo_public_key"
 
-// Demo makes the demo account of a pretend world and keeps its public key by
-// name. keep gets the keys before the account is: what it does not keep is lost,
-// and then nothing was made.
-func (a *Accounts) Demo(ctx context.Context, email, password, business string, keep func(SignedUp) error) (SignedUp, error) {
-	return a.signUp(ctx, flow.FoldEmail(email), password, business, "", func(tx *store.Tx, made SignedUp) error {
+// Demo makes the demo account of a pretend world, which has no password, and keeps its
+// public key by name. keep gets the keys before the account is: what it does not keep is
+// lost, and then nothing was made.
+func (a *Accounts) Demo(ctx context.Context, email, business string, keep func(SignedUp) error) (SignedUp, error) {
+	hash := func() (string, error) { return nobodysPassword, nil }
+	return a.signUp(ctx, flow.FoldEmail(email), business, hash, func(tx *store.Tx, made SignedUp) error {
 		if err := keep(made); err != nil {
 			return err
 		}

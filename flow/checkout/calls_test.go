@@ -155,7 +155,7 @@ func TestCallsAreForgottenAfterADay(t *testing.T) {
 	})
 	storetest.Each(t, store.Accounts, func(t *testing.T, db *store.DB) {
 		a, pass := desk(t, db)
-		up, err := a.Demo(t.Context(), "owner@example.com", "correct horse battery", "Ada Stores", func(checkout.SignedUp) error { return nil })
+		up, err := a.Demo(t.Context(), "owner@example.com", "Ada Stores", func(checkout.SignedUp) error { return nil })
 		must(t, err)
 		project := func() checkout.Answer {
 			answer, err := a.AddProject(t.Context(), up.Account.ID, "Shoes", whole("key", "same"))

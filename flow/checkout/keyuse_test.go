@@ -24,7 +24,7 @@ func TestAUseThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	must(t, err)
 	now := time.Date(2026, 11, 21, 15, 5, 0, 0, time.UTC)
 	a := checkout.NewAccounts(db, func() time.Time { return now }, rand.Reader)
-	up, err := a.Demo(t.Context(), "owner@example.com", "correct horse battery", "Ada Stores", func(checkout.SignedUp) error { return nil })
+	up, err := a.Demo(t.Context(), "owner@example.com", "Ada Stores", func(checkout.SignedUp) error { return nil })
 	must(t, err)
 	beside, err := sql.Open("sqlite", "file:"+filepath.Join(at.Dir, at.Name+".db")+"?_pragma=busy_timeout(5000)")
 	must(t, err)

@@ -163,8 +163,8 @@ func (a *Accounts) LogOut(ctx context.Context, token flow.Token, c Call) (Answer
 	return answer, wrap("log out", err)
 }
 
-// nobodysPassword is compared with where there is no account, so that this takes
-// as long as where there is one. No password has it.
+// nobodysPassword is compared with where there is no account, or one that has no
+// password, so that this takes as long as where there is one. No password has it.
 const nobodysPassword = "$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" //nolint:gosec // nobody's
 
 // hash is a password as it is kept: argon2id with a salt of its own.

@@ -184,7 +184,7 @@ func TestWhateverIsWrongWithTheRowsOfAccountsIsFound(t *testing.T) {
 	storetest.EachConfig(t, store.Accounts, func(t *testing.T, c store.Config) {
 		db := storetest.Open(t, c)
 		a, _ := desk(t, db)
-		_, err := a.Demo(t.Context(), "ada@example.com", "long-enough-1", "Ada Stores", func(checkout.SignedUp) error { return nil })
+		_, err := a.Demo(t.Context(), "ada@example.com", "Ada Stores", func(checkout.SignedUp) error { return nil })
 		must(t, err)
 		w := &world{t: t, store: c}
 		w.change("INSERT INTO people SELECT 'per_1', id, 'obi@example.com', 'x', 'support', 1, 0 FROM accounts")

@@ -85,7 +85,7 @@ func (s *server) stop() error {
 // keeper runs the server for as long as its standard input is open, so that the
 // server and its files go even when the test binary is killed. Its user may remove
 // the folder itself only where the one above lets everybody do that.
-const keeper = `"$1" -D "$2/data" -k "$2" -c listen_addresses= -c "fsync=${3:-off}" -c max_connections=300 >"$2/log" 2>&1 &
+const keeper = `"$1" -D "$2/data" -k "$2" -c listen_addresses= -c "fsync=${3:-off}" -c max_connections=300 $4 >"$2/log" 2>&1 &
 cat >/dev/null
 kill -QUIT $!
 wait
@@ -97,7 +97,8 @@ func (s *server) run() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir, err := os.MkdirTemp("", "till-postgres-")
+	under, bound := s.under()
+	dir, err := os.MkdirTemp(under, "till-postgres-")
 	if err != nil {
 		return "", err
 	}
@@ -112,7 +113,7 @@ func (s *server) run() (string, error) {
 	if out, err := mk.CombinedOutput(); err != nil {
 		return "", errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(dir))
 	}
-	s.cmd = exec.CommandContext(ctx, "/bin/sh", "-c", keeper, "sh", postgres, dir, s.fsync) //nolint:gosec // as above
+	s.cmd = exec.CommandContext(ctx, "/bin/sh", "-c", keeper, "sh", postgres, dir, s.fsync, bound) //nolint:gosec // as above
 	s.dir, s.cmd.Dir, s.cmd.SysProcAttr = dir, dir, &syscall.SysProcAttr{Credential: as, Setpgid: true}
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
 		return "", err
@@ -127,6 +128,19 @@ func (s *server) run() (string, error) {
 		return "", fmt.Errorf("start PostgreSQL: %w: %s", err, log)
 	}
 	return url, nil
+}
+
+// under is the folder that the server's own is made in, and settings that bound what it
+// takes there. It is one in memory where there is room, for nothing outlives the tests,
+// and most of what a database costs is its three hundred files; what is measured is
+// on the disk that everything else is on.
+func (s *server) under() (dir, bound string) {
+	const memory, enough = "/dev/shm", 2 << 30
+	var fs syscall.Statfs_t
+	if s.fsync != "" || syscall.Statfs(memory, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < enough { //nolint:gosec // the size of a block
+		return "", ""
+	}
+	return memory, "-c max_wal_size=128MB -c min_wal_size=32MB"
 }
 
 // answers waits until a server answers.
