@@ -29,7 +29,7 @@ const (
 	sqliteShapeSQL = `SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'
  UNION ALL SELECT 'unique index ' || i.name FROM sqlite_master m, pragma_index_list(m.name) i WHERE m.type = 'table' AND i."unique" AND i.origin = 'c'
  UNION ALL SELECT 'trigger ' || name FROM sqlite_master WHERE type = 'trigger'`
-	postgresShapeSQL = `SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = current_schema()
+	postgresShapeSQL = `SELECT c.relname || '.' || a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
  UNION ALL SELECT 'unique index ' || c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND i.indisunique AND i.indisvalid
  UNION ALL SELECT CASE contype WHEN 'c' THEN 'check ' ELSE 'foreign key ' END || conname FROM pg_constraint WHERE connamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND contype IN ('c', 'f')
  UNION ALL SELECT 'trigger ' || t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')`
