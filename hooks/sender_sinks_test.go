@@ -173,7 +173,7 @@ func TestSendToEndlessEndpoints(t *testing.T) {
 	z := gzip.NewWriter(&bomb)
 	mebibytes := 64
 	if testing.Short() { // to pack them takes the race detector half a minute
-		mebibytes = 2
+		mebibytes = 8
 	}
 	for range mebibytes {
 		_, _ = z.Write(make([]byte, 1<<20))
