@@ -165,7 +165,6 @@ func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 	cmd.Env = append(os.Environ(), env...)
 	pid, line := child(b, cmd)
 	linkBot(b, n, botNumber, line(`^pairing: (.+)$`))
-	key := line(`^secret key  (sk_test_\w+)`)
 	base := "http://" + addr
 	await.Until(b, "its number is there", func() bool { // asked so that nothing is refused: the log has a line for that
 		resp, err := http.Get(base + "/readyz")
@@ -175,6 +174,7 @@ func tillBot(b *testing.B, n *wanet.Network, env []string) *chatBot {
 		text, err := io.ReadAll(resp.Body)
 		return errors.Join(err, resp.Body.Close()) == nil && !strings.Contains(string(text), `"degraded"`)
 	})
+	key := keptKey(b, dir)
 	c := newChatBot(b, n, "Till", botNumber, func(int) string {
 		text, err := opening(b, base, key)
 		must(b, err)

@@ -217,7 +217,7 @@ func payOnceKilledAt(t *testing.T, x *till, m *merchant, s *sink, point string) 
 }
 
 // keptKey reads the secret key that the first start left.
-func keptKey(t *testing.T, dir string) string {
+func keptKey(t testing.TB, dir string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, envFile))
 	must(t, err)
