@@ -226,9 +226,9 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 	for _, c := range s.hint {
 		switch {
 		case !strings.Contains(s.line, c.phrase),
-			alert && c.kind != flow.MeansMoney && c.kind != flow.MeansOther,                         // it failed, or was reversed
-			c.kind == flow.MeansPaid && strings.HasPrefix(c.phrase, " sent ") && s.turned(c.phrase), // "when he has sent it"
-			(c.kind == flow.MeansMenu || c.kind == flow.MeansWait) && s.any(s.not):                  // "I do not want to pay"
+			alert && c.kind != flow.MeansMoney && c.kind != flow.MeansOther,        // it failed, or was reversed
+			c.kind == flow.MeansPaid && told(c.phrase) && s.turned(c.phrase),       // "when he has sent it"
+			(c.kind == flow.MeansMenu || c.kind == flow.MeansWait) && s.any(s.not): // "I do not want to pay"
 		case found.phrase == "", strings.Contains(c.phrase, found.phrase): // "pay for my order" says more than "my order"
 			found = c
 		}
@@ -240,6 +240,11 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 		return flow.MeansPaid, true
 	}
 	return flow.MeansNothing, false
+}
+
+// told says whether a hint tells of a payment that was made, which a word in front of it can deny.
+func told(phrase string) bool {
+	return slices.ContainsFunc([]string{" sent ", " he ", " she "}, func(by string) bool { return strings.HasPrefix(phrase, by) })
 }
 
 // global says whether a kind of intent is the same wherever the talk stands.
