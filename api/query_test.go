@@ -51,6 +51,20 @@ func TestNoCallPassesOverAParameterOfTheQuery(t *testing.T) {
 	s.want(s.ask("GET", "/v1/charges?colour=red", "", ""), http.StatusUnauthorized, nil)
 }
 
+// Who misspells a parameter is asked whether they meant the one that comes close, as who
+// misspells a field is; where none does, they are told what there is.
+func TestWhoMisspellsAParameterIsToldWhatThereIs(t *testing.T) {
+	s := open(t)
+	for url, says := range map[string]string{
+		"/v1/charges?created_after=2026-01-01T00:00:00Z": "created_after is not a parameter of this call. Did you mean createdAfter?",
+		"/v1/refunds?PaymentID=1":                        "PaymentID is not a parameter of this call. Did you mean paymentId?",
+		"/v1/events?event=charge.success":                "event is not a parameter of this call. It takes: type, sessionId, limit, createdAfter, createdBefore, cursor.",
+		"/v1/balance?currency=NGN":                       "currency is not a parameter of this call.",
+	} {
+		s.want(s.ask("GET", url, s.key, ""), http.StatusBadRequest, map[string]string{"error.code": "unknown_field", "error.fields.0.message": says})
+	}
+}
+
 // Two ways in which a body that looks right is none are called by their names: a telephone
 // or account number without quotes, and the mark that some editors put in front of a file.
 func TestABodyThatLooksRightIsToldWhatIsWrong(t *testing.T) {

@@ -313,8 +313,13 @@ func (q *query) done() error {
 		}
 	}
 	slices.Sort(unknown)
+	q.form.known = q.known
 	for _, name := range unknown {
-		q.form.fail(safeName(name), flow.CodeUnknownField, "%s is not a parameter of this call.", safeName(name))
+		hint := q.form.meant(name)
+		if hint == "" && len(q.known) > 0 {
+			hint = " It takes: " + strings.Join(q.known, ", ") + "."
+		}
+		q.form.fail(safeName(name), flow.CodeUnknownField, "%s is not a parameter of this call.%s", safeName(name), hint)
 	}
 	return q.form.done()
 }
