@@ -19,9 +19,10 @@ type reconciled struct {
 // the bank, the ledger and the events tell them.
 func (*Server) reconcile(c *call) error {
 	q := c.query()
-	text, limit, cursor := q.text("date", len("2026-11-21")), q.whole("limit", 1, maxPage, usualPage), q.text("cursor", 200)
+	text, limit, cursor := q.text("date", 40), q.whole("limit", 1, maxPage, usualPage), q.text("cursor", 200)
 	day, err := flow.ParseDate(text)
 	switch {
+	case text == "" && q.values.Get("date") != "": // what is wrong with it is said
 	case text == "":
 		q.form.fail("date", flow.CodeMissingField, "date is required: a day in Lagos, like 2026-11-21.")
 	case err != nil:

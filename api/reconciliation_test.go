@@ -122,6 +122,11 @@ func TestADayThatCannotBeReconciledIsRefused(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", query, got.status, got.body, code)
 		}
 	}
+	for query, says := range map[string]string{ // once, and not that it is missing
+		"?date=2026-02-03T09:30:00Z": "date must be a day in Lagos, like 2026-11-21.", "?date=2026-02-03&date=2026-02-04": "date must be given once.",
+	} {
+		d.want(d.ask("GET", reconciliationPath+query, d.key, ""), http.StatusBadRequest, map[string]string{"error.message": says, "error.fields.1.field": ""})
+	}
 	d.want(d.ask("GET", reconciliationPath+"?date=2026-02-03", d.key, ""), http.StatusOK, map[string]string{"data.complete": "true", "data.balanced": "true"})
 }
 

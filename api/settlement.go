@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"net/http"
-	"time"
 
 	"till/flow"
 	"till/flow/checkout"
@@ -111,7 +110,7 @@ func (*Server) runSettlements(c *call) error {
 
 // settlementDay takes the day to pay out for: today, unless it is said.
 func (f *form) settlementDay(name string, today flow.Date) flow.Date {
-	text := f.text(name, text{most: len(time.DateOnly)})
+	text := f.text(name, text{most: 40})
 	if text == "" {
 		return today
 	}

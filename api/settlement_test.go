@@ -164,6 +164,9 @@ func TestADayThatCannotBePaidOutForIsRefused(t *testing.T) {
 	for _, date := range []string{`"tomorrow"`, `"2026-02-30"`, `"1999-12-31"`, `"` + string(today.Plus(32)) + `"`, `20261123`, `null`, `"2026-11-23T00:00:00Z"`} {
 		d.want(d.call("POST", "/v1/test/settlements/run", d.key, `{"date":`+date+`}`), http.StatusBadRequest, map[string]string{"error.fields.0.field": "date"})
 	}
+	d.want(d.call("POST", "/v1/test/settlements/run", d.key, `{"date":"2026-11-23T00:00:00Z"}`), http.StatusBadRequest, map[string]string{
+		"error.message": "date must be a day such as " + string(today) + ", at most 31 days ahead.",
+	})
 	d.want(d.run(d.key, string(today.Plus(31))), http.StatusOK, map[string]string{"data.items": "[]"})
 	for _, cursor := range []string{"x", cursorText("1/payment"), cursorText("x/payment/y"), cursorText("-1/payment/y"), cursorText("1//y"), cursorText("1/a b/y")} {
 		d.want(d.call("GET", settlementsPath+"/"+d.settledOnce()+"/transactions?cursor="+cursor, d.key, ""), http.StatusBadRequest, map[string]string{"error.code": "invalid_cursor"})
