@@ -5,6 +5,8 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"till/api/apitest"
+	"till/flow"
 )
 
 func TestEveryErrorHasAPageOfItsOwn(t *testing.T) {
@@ -152,6 +155,34 @@ func TestSnippetsAreShownInTheirOrder(t *testing.T) {
 		for _, f := range task.Files {
 			if !strings.Contains(r.body, html.EscapeString(f.Code)) && !strings.Contains(html.UnescapeString(r.body), f.Code) {
 				t.Errorf("%s in %s is not shown as it is", task.Title, f.Language)
+			}
+		}
+	}
+}
+
+// What we keep is told where merchants and operators read, in figures, and that is what is kept.
+func TestWhatWeKeepIsTold(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	must(t, err)
+	price := regexp.MustCompile(`we keep ([0-9])\.([0-9]) % to the nearest kobo, with ₦([0-9,]+) more from ₦([0-9,]+) up, and ₦([0-9,]+) at most`)
+	for where, text := range map[string]string{"README.md": string(readme), "openapi.yaml": contract(t).Doc.Info.Description} {
+		m := price.FindStringSubmatch(text)
+		if m == nil {
+			t.Errorf("%s does not tell what we keep", where)
+			continue
+		}
+		told := func(i int) flow.Kobo {
+			n, err := strconv.ParseInt(strings.ReplaceAll(m[i], ",", ""), 10, 64)
+			must(t, err)
+			return flow.Kobo(n)
+		}
+		for _, paid := range []flow.Kobo{100, 133, 134, 100_000, 249_999, 250_000, 500_000, 12_666_667, flow.MaxAmount} {
+			keep := (paid*(10*told(1)+told(2)) + 500) / 1000
+			if paid >= 100*told(4) {
+				keep += 100 * told(3)
+			}
+			if keep = min(keep, 100*told(5)); keep != flow.Fee(paid) {
+				t.Errorf("%s: of %s we keep %s, and %s is told", where, paid.Naira(), flow.Fee(paid).Naira(), keep.Naira())
 			}
 		}
 	}
