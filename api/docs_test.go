@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -185,6 +186,22 @@ func TestWhatWeKeepIsTold(t *testing.T) {
 				t.Errorf("%s: of %s we keep %s, and %s is told", where, paid.Naira(), flow.Fee(paid).Naira(), keep.Naira())
 			}
 		}
+	}
+}
+
+// What the page has a shell do gives the programs what they need: variables that are set
+// and not exported are none of theirs.
+func TestSnippetsHaveWhatTheyNeedByWhatTheirPageSays(t *testing.T) {
+	s := open(t)
+	m := regexp.MustCompile(`<code>([^<]*\.env\.till)</code>`).FindStringSubmatch(s.ask("GET", "/docs/snippets", "", "").body)
+	if m == nil {
+		t.Fatal("the page does not say how they are given their variables")
+	}
+	run := exec.CommandContext(t.Context(), "sh", "-c", html.UnescapeString(m[1])+`; sh -euc 'echo "$TILL_URL $TILL_SECRET_KEY"'`)
+	run.Dir, run.Env = t.TempDir(), []string{"PATH=" + os.Getenv("PATH")}
+	must(t, os.WriteFile(filepath.Join(run.Dir, ".env.till"), []byte("TILL_URL=http://127.0.0.1:1\nTILL_SECRET_KEY=sk_test_1\n"), 0o600))
+	if out, err := run.CombinedOutput(); err != nil || string(out) != "http://127.0.0.1:1 sk_test_1\n" {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
