@@ -168,7 +168,7 @@ func judged(raw string, allow Allow) (*url.URL, error) {
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
-		return nil, fmt.Errorf("%w: it must begin with https://", ErrURL)
+		return nil, begins(allow)
 	case u.User != nil || strings.Contains(u.Host, "@"):
 		return nil, fmt.Errorf("%w: it holds a user name", ErrURL)
 	case u.Opaque != "" || u.Hostname() == "":
@@ -184,9 +184,17 @@ func judged(raw string, allow Allow) (*url.URL, error) {
 		return nil, err
 	}
 	if u.Scheme == "http" && !loopback {
-		return nil, fmt.Errorf("%w: it must begin with https://", ErrURL)
+		return nil, begins(allow)
 	}
 	return u, nil
+}
+
+// begins says how a URL must begin.
+func begins(allow Allow) error {
+	if allow.Loopback {
+		return fmt.Errorf("%w: it must begin with https://, or http:// where it leads to this machine", ErrURL)
+	}
+	return fmt.Errorf("%w: it must begin with https://", ErrURL)
 }
 
 // checkPort refuses a port that is empty, zero, too large or oddly written, and

@@ -89,6 +89,21 @@ func TestALetterThatIsRefusedIsNamed(t *testing.T) {
 	}
 }
 
+// Who may have events sent to this machine is told that http passes for that: a local
+// address is mostly typed without any scheme.
+func TestHowAURLBeginsIsToldWithWhatIsAllowed(t *testing.T) {
+	for allow, says := range map[hooks.Allow]string{
+		{}:               "not one that events can be sent to: it must begin with https://",
+		{Loopback: true}: "not one that events can be sent to: it must begin with https://, or http:// where it leads to this machine",
+	} {
+		for _, raw := range []string{"localhost:3000/hook", "http://shop.example/hook"} {
+			if err := hooks.CheckURL(raw, allow); err == nil || err.Error() != says {
+				t.Errorf("%s: %v", raw, err)
+			}
+		}
+	}
+}
+
 // What the standard library calls anything but a public unicast address is
 // refused: another judge, who knows less than we do but is not us.
 func TestRefusedAgreesWithTheStandardLibrary(t *testing.T) {
