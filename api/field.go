@@ -37,7 +37,7 @@ func (f *form) amount(required bool, least, most flow.Kobo) flow.Kobo {
 	v, there := f.value.find(name)
 	if there && v.kind == kindNull { // the general word for null would hide what is wrong
 		f.known = append(f.known, name)
-		f.fail(name, flow.CodeAmountNotInteger, "%s must be an integer number of kobo, not null. %s", name, reading(5_000))
+		f.fail(name, flow.CodeAmountNotInteger, "%s must be an integer number of kobo, not null. %s", name, readings(0, 0))
 		return 0
 	}
 	if v, there = f.take(name, required); !there {
@@ -132,13 +132,12 @@ func reading(n flow.Kobo) string {
 }
 
 // readings says what an amount means and what else it may have been meant for;
-// where neither is known, it shows it on an amount of its own.
+// where neither is known, it shows it on amounts of its own, which nobody meant.
 func readings(n, other flow.Kobo) string {
-	if n <= 0 && other <= 0 {
-		n, other = 5_000, 500_000
-	}
 	meant := other.Minor() + " (" + exact(other) + ")?"
 	switch {
+	case n <= 0 && other <= 0:
+		return "5000 = ₦50.00, and 500000 = ₦5,000.00."
 	case n <= 0:
 		return "Did you mean " + meant
 	case other <= 0 || other > flow.MaxAmount:
