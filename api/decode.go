@@ -173,12 +173,13 @@ func (f *form) done() error {
 // meant is a hint at the name that was probably meant.
 func (f *form) meant(name string) string {
 	plain := func(s string) string {
-		return strings.Map(func(r rune) rune {
+		s = strings.Map(func(r rune) rune {
 			if r == '_' || r == '-' || r == ' ' {
 				return -1
 			}
 			return r
 		}, strings.ToLower(s))
+		return strings.TrimSuffix(s, "minor") // so answers call what is sent as amount
 	}
 	for _, known := range f.known {
 		if plain(known) == plain(name) {
