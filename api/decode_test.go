@@ -130,14 +130,6 @@ func TestAnAmountErrorSaysBothReadings(t *testing.T) {
 	}
 }
 
-// Answers say amountMinor, and whoever sends that back is asked whether they meant amount.
-func TestWhoSendsAnAmountAsAnswersCallItIsToldItsName(t *testing.T) {
-	refused := read(t, `{"customerEmail":"a@b.co","amountMinor":500000}`)
-	if refused == nil || len(refused.Fields) != 2 || refused.Fields[1].Message != "amountMinor is not a field of this request. Did you mean amount?" {
-		t.Errorf("%+v", refused)
-	}
-}
-
 func TestWhatIsNotReadInOneWayOnlyIsRefused(t *testing.T) {
 	cases := map[string]string{
 		"two equal names":       `{"amount":1,"amount":500000}`,

@@ -65,6 +65,14 @@ func TestWhoMisspellsAParameterIsToldWhatThereIs(t *testing.T) {
 	}
 }
 
+// Answers say amountMinor, and whoever sends that back is asked whether they meant amount.
+func TestWhoSendsAnAmountAsAnswersCallItIsToldItsName(t *testing.T) {
+	refused := read(t, `{"customerEmail":"a@b.co","amountMinor":500000}`)
+	if refused == nil || len(refused.Fields) != 2 || refused.Fields[1].Message != "amountMinor is not a field of this request. Did you mean amount?" {
+		t.Errorf("%+v", refused)
+	}
+}
+
 // Two ways in which a body that looks right is none are called by their names: a telephone
 // or account number without quotes, and the mark that some editors put in front of a file.
 func TestABodyThatLooksRightIsToldWhatIsWrong(t *testing.T) {
