@@ -217,16 +217,16 @@ func payOnceKilledAt(t *testing.T, x *till, m *merchant, s *sink, point string) 
 }
 
 // keptKey reads the secret key that the first start left.
-func keptKey(t testing.TB, dir string) string {
-	t.Helper()
+func keptKey(tb testing.TB, dir string) string {
+	tb.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, envFile))
-	must(t, err)
+	must(tb, err)
 	for line := range strings.SplitSeq(string(text), "\n") {
 		if key, ok := strings.CutPrefix(line, "TILL_SECRET_KEY="); ok {
 			return key
 		}
 	}
-	t.Fatalf("%s holds no secret key", envFile)
+	tb.Fatalf("%s holds no secret key", envFile)
 	return ""
 }
 
