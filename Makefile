@@ -8,6 +8,8 @@ TILL_CRASH_POINT_KILLS ?= 20
 SEEDS    ?= 300
 # Tests mostly wait for the programs that they start, so those of four packages run at once even on two cores.
 AT_ONCE  := $(shell n=$$(nproc 2>/dev/null || echo 4); echo $$((n > 4 ? n : 4)))
+# The packages whose tests take longest begin first: begun last, they would run on alone.
+LONGEST  := ./cmd/till ./flow/checkout
 # The race detector watches our code and not SQLite's, which is C made into Go,
 # works under its own locks, and takes four times as long when it is watched; nor
 # the hash of a password, which shares nothing. In whatsmeow's store of a device an unlinked
@@ -36,7 +38,7 @@ run: build ## build it and start everything on this machine
 # fails where that is less than so many percent of it.
 test: build $(if $(COVER),bin/till-counting) ## run every test
 	$(if $(COVER),rm -rf bin/counted && mkdir -p bin/counted)
-	$(if $(COVER),TILL_COUNTED=$(CURDIR)/bin/counted )TILL_BIN=$(CURDIR)/$(if $(COVER),bin/till-counting,$(BIN)) $(GO) test -p $(AT_ONCE) -timeout 20m $(if $(COVER),-coverpkg=./... -coverprofile=cover.out) ./...
+	$(if $(COVER),TILL_COUNTED=$(CURDIR)/bin/counted )TILL_BIN=$(CURDIR)/$(if $(COVER),bin/till-counting,$(BIN)) $(GO) test -p $(AT_ONCE) -timeout 20m $(if $(COVER),-coverpkg=./... -coverprofile=cover.out) $(LONGEST) ./...
 	$(if $(COVER),$(GO) tool covdata textfmt -i=bin/counted -o=bin/counted.out && tail -n +2 bin/counted.out >> cover.out)
 	$(if $(COVER),@$(GO) tool cover -func=cover.out | awk 'END {print "the tests reach " $$3 " of the statements; $(COVER)% must be"; exit $$3 + 0 < $(COVER)}')
 
