@@ -17,8 +17,8 @@ LONGEST  := ./cmd/till ./flow/checkout
 # waits for either.
 RACE     := CGO_ENABLED=1 $(GO) test -race -p $(AT_ONCE) -gcflags='modernc.org/...=-race=false' -gcflags='golang.org/x/crypto/...=-race=false' -gcflags='go.mau.fi/whatsmeow/store=-race=false'
 # Packages whose tests are fast under the race detector, without their sweeps and
-# each on one of the databases; `make race` takes all. A receipt is drawn by one alone.
-FAST     ?= ./bot ./config/... ./flow/... ./hooks/... ./rail/... ./api ./api/console
+# each on one of the databases; `make race` takes all.
+FAST     ?= ./bot ./config/... ./flow/... ./hooks/... ./rail/... ./api/...
 
 export CGO_ENABLED ?= 0
 

@@ -34,9 +34,7 @@ func must(tb testing.TB, err error) {
 // A conversation is one file of testdata: it is played, and must come out as it
 // is written. bottest.Stage.Play says how it is written.
 func TestGoldenConversations(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
+	sweeps(t)
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no conversations: %v", err)

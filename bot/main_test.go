@@ -26,3 +26,12 @@ func times(n int) int {
 	}
 	return n
 }
+
+// sweeps leaves a test of very many cases to `make test` and `make race`: `make check`, which
+// has the race detector watch, is to be done sooner.
+func sweeps(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a sweep: the race detector would make it minutes long")
+	}
+}

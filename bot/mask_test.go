@@ -74,9 +74,7 @@ func TestCardsInOtherDigits(t *testing.T) {
 // What a chat about money is full of is not a card: account numbers, phones,
 // amounts, dates and references.
 func TestNumbersThatAreNoCards(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
+	sweeps(t)
 	caught := 0
 	for i := range 20_000 {
 		nuban := fmt.Sprintf("%010d", (uint64(i)*6364136223846793005+1442695040888963407)>>3%10_000_000_000)

@@ -70,9 +70,7 @@ func TestPhrases(t *testing.T) {
 // Whatever stands around it, no phrase of the table turns into a method that it
 // does not name, and none that cancels or confirms is made of another.
 func TestPhrasesWithOthersAround(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
+	sweeps(t)
 	for _, row := range phraseTable(t) {
 		if row.kind == string(flow.MeansSecret) || row.kind == string(flow.MeansCode) {
 			continue
@@ -92,9 +90,7 @@ func TestPhrasesWithOthersAround(t *testing.T) {
 // A word that turns a sentence around never leaves a method in it, nor money
 // that was paid.
 func TestNegationPicksNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
+	sweeps(t)
 	not := []string{
 		"not", "no", "don't", "do not", "never", "I don't want", "I will not", "I can't", "no be", "i no wan", "nor", "neva", "i no fit", "ba", "bana so", "kada", "ba zan", "ban",
 		"ko", "mi o fe", "mi ò fẹ́", "mi o", "ma", "ma se", "kii se", "achoghi m", "agaghi m", "anaghi m", "without", "stop", "cancel the",

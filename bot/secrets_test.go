@@ -276,9 +276,7 @@ func TestPiecesAreForgotten(t *testing.T) {
 
 // The pieces of so many people are remembered at most, and of those for ten minutes.
 func TestThePiecesOfTheLastPeopleAloneAreKept(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
+	sweeps(t)
 	k, now := newTalker(t), noon
 	k.bot = bot.New(k.hear, k.tick, banks, func() time.Time { return now })
 	const most = 10_000

@@ -176,9 +176,6 @@ func (v *visitor) asks(method, path string, fields url.Values) int {
 // Every address is tried as every role: about their own things, about another
 // merchant's, in the other environment, without the form's token, and by nobody.
 func TestWhoMayDoWhat(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a sweep: the race detector would make it minutes long")
-	}
 	w := open(t)
 	w.linked()
 	eve := w.merchant("Eve Shoes")
