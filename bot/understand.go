@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 25
+const Reading = 26
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -169,9 +169,16 @@ func (s sentence) read() answer {
 	if m, found := s.nearly(); found {
 		return answer{meaning: m}
 	}
+	if a, found := s.instead(); found {
+		return a
+	}
 	if rest, found := s.behindNo(); found {
-		if kind := rest.read().kind; kind == flow.MeansPaid || kind == flow.MeansWait {
-			return answer{meaning: meaning{kind: kind}, guess: true}
+		a := rest.read()
+		switch a.kind {
+		case flow.MeansPaid, flow.MeansWait:
+			return answer{meaning: meaning{kind: a.kind}, guess: true}
+		case flow.MeansMethod, flow.MeansMaybe, flow.MeansCancel: // "No, I want to use card"
+			return a
 		}
 	}
 	kind, found := s.guess()
@@ -190,8 +197,48 @@ func (s sentence) behindNo() (sentence, bool) {
 	return s, found && len(s.words) > 0 && slices.Contains(doers, s.words[0])
 }
 
-// doers are words that begin what somebody did.
-var doers = []string{"i", "ive", "ill", "im", "we", "weve", "my", "our", "he", "she", "they"}
+// doers are words that begin what somebody did or wants to do.
+var doers = []string{"i", "ive", "ill", "im", "id", "we", "weve", "my", "our", "he", "she", "they", "let", "lemme", "make"}
+
+// instead is the method that is named beside another one that is turned down: "not card,
+// transfer", "I don't want transfer, I want card", "card, not transfer".
+func (s sentence) instead() (answer, bool) {
+	before, rest := s.denied()
+	if len(before) > 1 && before[len(before)-1] == "not" {
+		if up, found := s.other(rest, before[:len(before)-1]); found {
+			return up, true
+		}
+	}
+	for i := 1; i < len(rest); i++ {
+		if up, found := s.other(rest[:i], rest[i:]); found && !slices.Contains(beside, rest[i]) {
+			return up, true
+		}
+	}
+	return answer{}, false
+}
+
+// other is the method that one answer names where another answer names another method.
+func (s sentence) other(down, up []string) (answer, bool) {
+	no, denied := s.exact(down)
+	yes, found := s.exact(up)
+	return yes, denied && found && no.kind == flow.MeansMethod && yes.kind == flow.MeansMethod && no.method != yes.method
+}
+
+// beside are words that put two methods side by side: "I can't use a card for transfer".
+var beside = []string{"for", "to", "by", "via", "with", "through", "on", "in", "as"}
+
+// denied is a sentence cut behind the first word that turns it around; rest is empty
+// where none does.
+func (s sentence) denied() (before, rest []string) {
+	for i := range s.words {
+		for n := min(maxPhrase, len(s.words)-i); n >= 1; n-- {
+			if s.not[strings.Join(s.words[i:i+n], " ")] {
+				return s.words[:i+n], s.words[i+n:]
+			}
+		}
+	}
+	return s.words, nil
+}
 
 // claims says whether it is said first that it is paid, whatever is asked or denied behind
 // that: "I have paid, can you confirm?"
