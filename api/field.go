@@ -25,6 +25,7 @@ const (
 	maxPairName    = 40
 	maxPairValue   = 500
 	maxPhoneChars  = 32
+	maxDate        = 40 // longer than one, so that a day with a time is told what a day looks like
 	// maxExact is 2^53: above it a reader that keeps numbers as floats is wrong.
 	maxExact = 1 << 53
 )

@@ -19,7 +19,7 @@ type reconciled struct {
 // the bank, the ledger and the events tell them.
 func (*Server) reconcile(c *call) error {
 	q := c.query()
-	text, limit, cursor := q.text("date", 40), q.whole("limit", 1, maxPage, usualPage), q.text("cursor", 200)
+	text, limit, cursor := q.text("date", maxDate), q.whole("limit", 1, maxPage, usualPage), q.text("cursor", 200)
 	day, err := flow.ParseDate(text)
 	switch {
 	case text == "" && q.values.Get("date") != "": // what is wrong with it is said

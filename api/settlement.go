@@ -110,7 +110,7 @@ func (*Server) runSettlements(c *call) error {
 
 // settlementDay takes the day to pay out for: today, unless it is said.
 func (f *form) settlementDay(name string, today flow.Date) flow.Date {
-	text := f.text(name, text{most: 40})
+	text := f.text(name, text{most: maxDate})
 	if text == "" {
 		return today
 	}
