@@ -111,6 +111,40 @@ func TestAMerchantReconcilesADay(t *testing.T) {
 	d.want(d.ask("GET", date, d.key, ""), http.StatusOK, map[string]string{"data.complete": "true", "data.balanced": "true"})
 }
 
+// Within a minute a day is compared with the same statement, and what came since stands in
+// none of the sums: each answer says when the bank was asked.
+func TestAReconciledDaySaysWhenTheBankWasAsked(t *testing.T) {
+	d := openDesk(t)
+	tomorrow := flow.DateOf(d.now()).Plus(1)
+	d.pass(tomorrow.Start().Add(12 * time.Hour).Sub(d.now())) // far from midnight
+	date := reconciliationPath + "?date=" + string(tomorrow)
+	compared := func(payments string) time.Time {
+		t.Helper()
+		day := d.ask("GET", date, d.key, "")
+		d.want(day, http.StatusOK, map[string]string{"data.balanced": "true", "data.complete": "false"})
+		if got := d.total(day, flow.MovePayment); got != payments {
+			t.Errorf("payments are %s, not %s", got, payments)
+		}
+		at, err := time.Parse(time.RFC3339, day.text("data.statementAt"))
+		if must(t, err); at.After(d.now()) || d.now().Sub(at) >= time.Minute {
+			t.Errorf("at %s the bank was asked at %s", d.now(), at)
+		}
+		return at
+	}
+	first := compared("0 0, 0 0, 0 0")
+	d.want(d.ask("POST", "/v1/test/bank/transfers", d.key, `{"accountNumber":"9990000001","amount":12345}`), http.StatusOK, nil)
+	await.Until(t, "it is booked", func() bool {
+		return d.ask("GET", paymentsPath+"?matchStatus=UNMATCHED", d.key, "").text("data.items.0.id") != ""
+	})
+	if again := compared("0 0, 0 0, 0 0"); !again.Equal(first) {
+		t.Errorf("the statement of %s is said to be of %s", first, again)
+	}
+	d.pass(time.Minute)
+	if later := compared("1 12345, 1 12345, 1 12345"); later.Before(first.Add(time.Minute)) {
+		t.Errorf("a minute after %s the bank was asked at %s", first, later)
+	}
+}
+
 func TestADayThatCannotBeReconciledIsRefused(t *testing.T) {
 	d := openDesk(t)
 	tomorrow := flow.DateOf(d.now().Add(time.Hour)).Plus(1)

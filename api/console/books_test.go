@@ -76,7 +76,7 @@ func TestADayIsComparedWithTheBankOnAPage(t *testing.T) {
 		t.Fatal(shown.body)
 	}
 	w.wants(w.ask(http.MethodPost, "/v1/test/bank/transfers", w.ada.secret, `{"accountNumber":"`+account[1]+`","drop":true}`), http.StatusOK)
-	w.wants(support.get(address), http.StatusOK, "They differ about", "The day was not over", "The bank moved it, and it is not booked.", `data-label="At the bank">₦5,000.00</td><td class="num money" data-label="Booked">–</td>`, `href="/sessions/`+session+`">`)
+	w.wants(support.get(address), http.StatusOK, "They differ about", "The bank was asked at <time", "The day was not over", "The bank moved it, and it is not booked.", `data-label="At the bank">₦5,000.00</td><td class="num money" data-label="Booked">–</td>`, `href="/sessions/`+session+`">`)
 	w.until("the bank was asked, and all agree", func() bool {
 		w.pass(time.Minute)
 		page := support.get(address)

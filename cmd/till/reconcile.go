@@ -84,7 +84,7 @@ func printReconciliation(to io.Writer, got checkout.Reconciliation) error {
 	if !got.Complete {
 		note = "  (the day is not over)"
 	}
-	_, _ = fmt.Fprintf(out, "%s%s\n\nMOVEMENT\tBANK\tLEDGER\tEVENTS\n", got.Date, note)
+	_, _ = fmt.Fprintf(out, "%s%s\nthe bank was asked at %s\n\nMOVEMENT\tBANK\tLEDGER\tEVENTS\n", got.Date, note, stamp(got.Read))
 	for _, kind := range flow.MovementKinds() {
 		if got.Rail[kind].Count+got.Ledger[kind].Count+got.Events[kind].Count == 0 {
 			continue

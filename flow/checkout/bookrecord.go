@@ -7,6 +7,7 @@ import "till/flow"
 // ReconciliationRecord is a reconciled day as its reader gets it.
 type ReconciliationRecord struct {
 	Date        flow.Date          `json:"date"`
+	StatementAt string             `json:"statementAt"`
 	Complete    bool               `json:"complete"`
 	Balanced    bool               `json:"balanced"`
 	Totals      []TotalRecord      `json:"totals"`
@@ -45,7 +46,9 @@ type DifferenceRecord struct {
 
 // RecordReconciliation makes the record of a day with some of its differences.
 func RecordReconciliation(r Reconciliation, shown []flow.Difference) ReconciliationRecord {
-	out := ReconciliationRecord{Date: r.Date, Complete: r.Complete, Balanced: r.Balanced(), Totals: []TotalRecord{}, Differences: []DifferenceRecord{}}
+	out := ReconciliationRecord{
+		Date: r.Date, StatementAt: flow.Stamp(r.Read), Complete: r.Complete, Balanced: r.Balanced(), Totals: []TotalRecord{}, Differences: []DifferenceRecord{},
+	}
 	for _, kind := range flow.MovementKinds() {
 		out.Totals = append(out.Totals, TotalRecord{Movement: kind, Rail: recordSum(r.Rail[kind]), Ledger: recordSum(r.Ledger[kind]), Events: recordSum(r.Events[kind])})
 	}

@@ -14,7 +14,8 @@ import (
 // tell them, and where they differ.
 type Reconciliation struct {
 	Date        flow.Date
-	Complete    bool // the day was over when the statement was read
+	Read        time.Time // when the bank was asked for its statement
+	Complete    bool      // the day was over then
 	Rail        map[flow.MovementKind]flow.Total
 	Ledger      map[flow.MovementKind]flow.Total
 	Events      map[flow.MovementKind]flow.Total
@@ -68,7 +69,7 @@ func ReconcileDay(ctx context.Context, r store.Reader, lines []flow.Notice, proj
 		return Reconciliation{}, err
 	}
 	return Reconciliation{
-		Date: day, Complete: !read.Before(day.Plus(1).Start()),
+		Date: day, Read: read, Complete: !read.Before(day.Plus(1).Start()),
 		Rail: flow.Totals(atRail), Ledger: flow.Totals(ledger), Events: flow.Totals(once(events)),
 		Differences: flow.Reconcile(atRail, ledger, events),
 	}, nil
