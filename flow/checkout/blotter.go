@@ -168,7 +168,7 @@ func (b *blotter) value(member, t string) string {
 	switch member {
 	case "reference", "merchantreference", "accountname":
 		return b.person(t)
-	case "merchant", "bankname":
+	case "merchant", "bankname", "railtransactionid", "reverses": // by the last two money is found and told apart
 		return t
 	case "name", "customername", "accountnumbermasked", "customeremail", "customerphone", "text", "description", "order", "reason", "resolvedwhy":
 		return b.text(t)

@@ -19,6 +19,8 @@ func TestWhatMerchantsKeepTakesNothingElseAlong(t *testing.T) {
 	each(t, func(w *world) {
 		ctx := t.Context()
 		var sessions []flow.Session
+		var lines []flow.Notice // of the bank's statement
+		paid := ""
 		for _, one := range []struct{ order, description string }{
 			{"A-1001", "Bank fees for Allen Avenue"},
 			{"A-1002", "Card"},
@@ -30,9 +32,13 @@ func TestWhatMerchantsKeepTakesNothingElseAlong(t *testing.T) {
 			n.Metadata = map[string]string{
 				"order": one.order, "total": "500000", "currency": "NGN", "status": "PAID", "year": "2026", "method": "Bank transfer", "merchant": "Ada Stores",
 				"session": "wsp_sess_01jd0000000000000000000000", "level": "100",
+				"replaces": paid, // the bank's name of what was paid before
 			}
 			session := w.opened(n)
 			w.adaPays(session)
+			p := w.payments(session.ID)[0]
+			paid = p.RailTransactionID
+			lines = append(lines, flow.Notice{Kind: flow.Credit, RailTransactionID: paid, Amount: p.Amount, PaidAt: p.PaidAt})
 			sessions = append(sessions, session)
 		}
 		bodies := map[flow.EventID]map[string]any{}
@@ -47,6 +53,10 @@ func TestWhatMerchantsKeepTakesNothingElseAlong(t *testing.T) {
 		_, err := w.forgets(w.find())
 		w.must(err)
 		w.nowhere()
+		w.rail.set(func(r *shakyRail) { r.lines = lines })
+		if day, err := w.service.Reconcile(ctx, project, flow.DateOf(w.clock())); err != nil || !day.Balanced() || day.Events[flow.MovePayment].Count != len(sessions) {
+			t.Errorf("the bank, the ledger and what was told: %+v (%v)", day, err)
+		}
 		for _, s := range sessions {
 			kept, err := w.db.Session(ctx, s.ID)
 			w.must(err)
