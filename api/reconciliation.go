@@ -1,8 +1,11 @@
 package api
 
 import (
+	"encoding/hex"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"till/flow"
 	"till/flow/checkout"
@@ -35,28 +38,50 @@ func (*Server) reconcile(c *call) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	from := 0
-	if after, err := readCursor(cursor, isPlace); err != nil {
+	after, err := readCursor(cursor, isPlace)
+	if err != nil {
 		return err
-	} else if after != "" {
-		from, _ = strconv.Atoi(after)
 	}
 	got, err := c.service.Reconcile(c.ctx, c.project.ID, day)
 	if err != nil {
 		return err
 	}
-	shown := got.Differences[min(from, len(got.Differences)):]
+	shown := following(got.Differences, after)
 	out := reconciled{HasMore: len(shown) > limit}
 	if out.HasMore {
 		shown = shown[:limit]
-		out.NextCursor = cursorOf(strconv.Itoa(from + limit))
+		out.NextCursor = cursorOf(placeOf(shown[limit-1]))
 	}
 	out.ReconciliationRecord = checkout.RecordReconciliation(got, shown)
 	return c.send(http.StatusOK, out)
 }
 
-// isPlace says whether a cursor's text is a place in a list that is counted.
+// placeOf says where a difference stands in its day's list: by its value time, and which of
+// that time it is. To count them would skip some once others before them are no more.
+func placeOf(d flow.Difference) string {
+	return strconv.FormatInt(d.ValueAt.UnixMilli(), 10) + "." + hex.EncodeToString(hashOf(d.RailTransactionID, string(d.Kind))[:8])
+}
+
+// following are the differences after a place; all where it is "". Where that one is no
+// more, those of its time are listed again.
+func following(list []flow.Difference, place string) []flow.Difference {
+	if place == "" {
+		return list
+	}
+	if i := slices.IndexFunc(list, func(d flow.Difference) bool { return placeOf(d) == place }); i >= 0 {
+		return list[i+1:]
+	}
+	text, _, _ := strings.Cut(place, ".")
+	at, _ := strconv.ParseInt(text, 10, 64)
+	for len(list) > 0 && list[0].ValueAt.UnixMilli() < at {
+		list = list[1:]
+	}
+	return list
+}
+
+// isPlace says whether a cursor's text may be of placeOf.
 func isPlace(text string) bool {
-	n, err := strconv.Atoi(text)
-	return err == nil && n > 0 && n < 1_000_000_000
+	at, name, _ := strings.Cut(text, ".")
+	_, err := strconv.ParseInt(at, 10, 64)
+	return err == nil && len(name) == 16
 }

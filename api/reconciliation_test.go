@@ -145,6 +145,34 @@ func TestAReconciledDaySaysWhenTheBankWasAsked(t *testing.T) {
 	}
 }
 
+// What is booked between one page of differences and the next keeps none of the others from
+// being listed.
+func TestADifferenceThatEndsTakesNoOtherFromTheNextPage(t *testing.T) {
+	d := openDesk(t)
+	tomorrow := flow.DateOf(d.now()).Plus(1)
+	d.pass(tomorrow.Start().Add(12 * time.Hour).Sub(d.now())) // far from midnight
+	var charges, lost []string
+	for n := range 3 {
+		c := d.ask("POST", chargesPath, d.key, good)
+		charges = append(charges, c.text("data.id"))
+		sent := d.ask("POST", "/v1/test/bank/transfers", d.key, `{"accountNumber":"`+c.text("data.virtualAccount.accountNumber")+`","drop":true,"valueTime":"`+flow.Stamp(d.now().Add(time.Duration(n)*time.Millisecond))+`"}`)
+		d.want(sent, http.StatusOK, nil)
+		lost = append(lost, sent.text("data.railTransactionId"))
+	}
+	url := reconciliationPath + "?date=" + string(tomorrow) + "&limit=1"
+	page := d.ask("GET", url, d.key, "")
+	d.want(page, http.StatusOK, map[string]string{"data.differences.0.railTransactionId": lost[0], "data.hasMore": "true"})
+	d.want(d.ask("POST", chargesPath+"/"+charges[0]+"/requery", d.key, ""), http.StatusOK, nil)
+	await.Until(t, "the first is booked", func() bool {
+		return d.ask("GET", chargesPath+"/"+charges[0], d.key, "").text("data.status") == "SUCCEEDED"
+	})
+	for _, id := range lost[1:] {
+		page = d.ask("GET", url+"&cursor="+page.text("data.nextCursor"), d.key, "")
+		d.want(page, http.StatusOK, map[string]string{"data.differences.0.railTransactionId": id})
+	}
+	d.want(page, http.StatusOK, map[string]string{"data.hasMore": "false"})
+}
+
 func TestADayThatCannotBeReconciledIsRefused(t *testing.T) {
 	d := openDesk(t)
 	tomorrow := flow.DateOf(d.now().Add(time.Hour)).Plus(1)
