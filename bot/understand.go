@@ -177,10 +177,8 @@ func (s sentence) read() answer {
 		switch a.kind {
 		case flow.MeansPaid, flow.MeansWait:
 			return answer{meaning: meaning{kind: a.kind}, guess: true}
-		case flow.MeansMethod, flow.MeansMaybe, flow.MeansCancel: // "No, I want to use card", but not "no my card"
-			if !slices.Contains([]string{"my", "our"}, rest.words[0]) {
-				return a
-			}
+		case flow.MeansMethod, flow.MeansMaybe, flow.MeansCancel: // "No, I want to use card"
+			return a
 		}
 	}
 	kind, found := s.guess()
@@ -210,9 +208,6 @@ func (s sentence) instead() (answer, bool) {
 		if up, found := s.other(rest, before[:len(before)-1]); found {
 			return up, true
 		}
-	}
-	if _, one := s.exact(rest); one { // "katin banki" is one card, and holds the word for a bank
-		return answer{}, false
 	}
 	for i := 1; i < len(rest); i++ {
 		if up, found := s.other(rest[:i], rest[i:]); found && !slices.Contains(beside, rest[i]) {
