@@ -174,10 +174,13 @@ func (s sentence) read() answer {
 	}
 	if rest, found := s.behindNo(); found {
 		a := rest.read()
-		switch a.kind {
-		case flow.MeansPaid, flow.MeansWait:
+		switch {
+		case a.kind == flow.MeansPaid, a.kind == flow.MeansWait:
 			return answer{meaning: meaning{kind: a.kind}, guess: true}
-		case flow.MeansMethod, flow.MeansMaybe, flow.MeansCancel: // "No, I want to use card"
+		case a.kind == flow.MeansMethod && rest.words[0] == "make": // "No, make I use card", or "no make I use card"
+			a.kind = flow.MeansMaybe
+			return a
+		case a.kind == flow.MeansCancel, (a.kind == flow.MeansMethod || a.kind == flow.MeansMaybe) && wished(rest.words): // "No, I want to use card"
 			return a
 		}
 	}
@@ -200,17 +203,30 @@ func (s sentence) behindNo() (sentence, bool) {
 // doers are words that begin what somebody did or wants to do.
 var doers = []string{"i", "ive", "ill", "im", "id", "we", "weve", "my", "our", "he", "she", "they", "let", "lemme", "make"}
 
+// wished says whether a method is wanted where somebody is named with it: "No, I use card"
+// and "no, my card" may tell of what was done, or of what fails.
+func wished(words []string) bool {
+	any := func(list ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
+	}
+	return !any("i", "ive", "im", "we", "weve", "my", "our", "it", "its") ||
+		any("want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "rather", "need", "choose", "pick", "let", "lets", "make")
+}
+
 // instead is the method that is named beside another one that is turned down: "not card,
 // transfer", "I don't want transfer, I want card", "card, not transfer".
 func (s sentence) instead() (answer, bool) {
 	before, rest := s.denied()
+	if slices.ContainsFunc(before, func(w string) bool { return slices.Contains(past, w) }) {
+		return answer{}, false
+	}
 	if len(before) > 1 && before[len(before)-1] == "not" {
 		if up, found := s.other(rest, before[:len(before)-1]); found {
 			return up, true
 		}
 	}
 	for i := 1; i < len(rest); i++ {
-		if up, found := s.other(rest[:i], rest[i:]); found && !slices.Contains(beside, rest[i]) {
+		if up, found := s.other(rest[:i], rest[i:]); found && !slices.Contains(beside, rest[i]) && !s.joined(rest[i-1:]) {
 			return up, true
 		}
 	}
@@ -221,7 +237,20 @@ func (s sentence) instead() (answer, bool) {
 func (s sentence) other(down, up []string) (answer, bool) {
 	no, denied := s.exact(down)
 	yes, found := s.exact(up)
-	return yes, denied && found && no.kind == flow.MeansMethod && yes.kind == flow.MeansMethod && no.method != yes.method
+	return yes, denied && found && no.kind == flow.MeansMethod && yes.kind == flow.MeansMethod && no.method != yes.method && wished(up)
+}
+
+// past are words that deny what was done: "I didn't use card, I use transfer".
+var past = []string{"did", "didnt", "have", "havent", "never", "neva", "nefa"}
+
+// joined says whether words begin with one name of a method: "bank card".
+func (s sentence) joined(words []string) bool {
+	for n := 2; n <= len(words); n++ {
+		if s.is[strings.Join(words[:n], " ")].kind == flow.MeansMethod {
+			return true
+		}
+	}
+	return false
 }
 
 // beside are words that put two methods side by side: "I can't use a card for transfer".
