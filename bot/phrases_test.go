@@ -97,7 +97,7 @@ func TestNegationPicksNothing(t *testing.T) {
 		"ko", "mi o fe", "mi ò fẹ́", "mi o", "ma", "ma se", "kii se", "achoghi m", "agaghi m", "anaghi m", "without", "stop", "cancel the",
 	}
 	wishes := regexp.MustCompile(`(?i)^(i|i'll|i'd|im|we|let|lemme)\b`)
-	denies := regexp.MustCompile(`(?i)\b(not|no be|no wan|don't)\b`) // "card, not transfer" names two
+	denies := regexp.MustCompile(`(?i)\b(not|no be|no wan|don't|mi o)\b`) // "card, not transfer" names two
 	for _, row := range phraseTable(t) {
 		if row.kind != string(flow.MeansMethod) && row.kind != string(flow.MeansMaybe) || denies.MatchString(row.phrase) {
 			continue

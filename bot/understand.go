@@ -209,8 +209,8 @@ func wished(words []string) bool {
 	any := func(list ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 	}
-	return !any("i", "ive", "im", "we", "weve", "my", "our", "it", "its") ||
-		any("want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "rather", "need", "choose", "pick", "let", "lets", "make")
+	return !any("i", "ive", "im", "we", "weve", "my", "our", "it", "its", "mo", "m") ||
+		any("want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "rather", "need", "choose", "pick", "let", "lets", "make", "fe", "achoro", "ka")
 }
 
 // instead is the method that is named beside another one that is turned down: "not card,
