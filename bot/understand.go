@@ -175,7 +175,7 @@ func (s sentence) read() answer {
 	if rest, found := s.behindNo(); found {
 		a := rest.read()
 		switch {
-		case a.kind == flow.MeansPaid, a.kind == flow.MeansWait:
+		case a.kind == flow.MeansPaid, a.kind == flow.MeansWait, a.kind == flow.MeansMoney:
 			return answer{meaning: meaning{kind: a.kind}, guess: true}
 		case a.kind == flow.MeansMethod && rest.words[0] == "make": // "No, make I use card", or "no make I use card"
 			a.kind = flow.MeansMaybe
@@ -216,14 +216,18 @@ func wished(words []string) bool {
 // instead is the method that is named beside another one that is turned down: "not card,
 // transfer", "I don't want transfer, I want card", "card, not transfer".
 func (s sentence) instead() (answer, bool) {
-	before, rest := s.denied()
-	if slices.ContainsFunc(before, func(w string) bool { return slices.Contains(past, w) }) {
+	from, to := s.denied()
+	before, rest := s.words[:from], s.words[to:]
+	if slices.ContainsFunc(s.words[:to], func(w string) bool { return slices.Contains(past, w) }) {
 		return answer{}, false
 	}
-	if len(before) > 1 && before[len(before)-1] == "not" {
-		if up, found := s.other(rest, before[:len(before)-1]); found {
+	if len(before) > 0 && strings.Join(s.words[from:to], " ") == "not" {
+		if up, found := s.other(rest, before); found {
 			return up, true
 		}
+	}
+	if starts, _ := s.starts(s.words); !slices.Contains(starts, from) { // "why not transfer, card"
+		return answer{}, false
 	}
 	for i := 1; i < len(rest); i++ {
 		if up, found := s.other(rest[:i], rest[i:]); found && !slices.Contains(beside, rest[i]) && !s.joined(rest[i-1:]) {
@@ -256,17 +260,17 @@ func (s sentence) joined(words []string) bool {
 // beside are words that put two methods side by side: "I can't use a card for transfer".
 var beside = []string{"for", "to", "by", "via", "with", "through", "on", "in", "as"}
 
-// denied is a sentence cut behind the first word that turns it around; rest is empty
-// where none does.
-func (s sentence) denied() (before, rest []string) {
+// denied is where the first words stand that turn a sentence around, at its end where
+// none does.
+func (s sentence) denied() (from, to int) {
 	for i := range s.words {
 		for n := min(maxPhrase, len(s.words)-i); n >= 1; n-- {
 			if s.not[strings.Join(s.words[i:i+n], " ")] {
-				return s.words[:i+n], s.words[i+n:]
+				return i, i + n
 			}
 		}
 	}
-	return s.words, nil
+	return len(s.words), len(s.words)
 }
 
 // claims says whether it is said first that it is paid, whatever is asked or denied behind
