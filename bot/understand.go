@@ -206,11 +206,11 @@ var doers = []string{"i", "ive", "ill", "im", "id", "we", "weve", "my", "our", "
 // wished says whether a method is wanted where somebody is named with it: "No, I use card"
 // and "no, my card" may tell of what was done, or of what fails.
 func wished(words []string) bool {
-	any := func(list ...string) bool {
+	says := func(list ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 	}
-	return !any("i", "ive", "im", "we", "weve", "my", "our", "it", "its", "mo", "m") ||
-		any("want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "rather", "need", "choose", "pick", "let", "lets", "make", "fe", "achoro", "ka")
+	return !says("i", "ive", "im", "we", "weve", "my", "our", "it", "its", "mo", "m") ||
+		says("want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "rather", "need", "choose", "pick", "let", "lets", "make", "fe", "achoro", "ka")
 }
 
 // instead is the method that is named beside another one that is turned down: "not card,
