@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -151,7 +152,7 @@ func bankTold(l store.Line) string {
 	case flow.Pending:
 		return fmt.Sprintf("%s that %s is on its way, and has not arrived.", how, amount)
 	case flow.Returned:
-		return fmt.Sprintf("%s that it sent %s back by itself, because it was not what was asked for. It never was ours.", how, amount)
+		return fmt.Sprintf("%s that it sent %s back by itself%s. It never was ours.", how, amount, cmp.Or(why, ", and not why"))
 	case flow.PaidOut:
 		return fmt.Sprintf("%s that %s was sent out%s.", how, amount, at)
 	case flow.PayoutFailed:

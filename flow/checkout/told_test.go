@@ -93,7 +93,9 @@ func TestEveryKindOfLineIsToldInASentence(t *testing.T) {
 		{"bank.answer", notice(flow.Declined), "The bank, asked, answers that a payment of ₦1,500.50 by bank transfer was refused: no funds."},
 		{"bank.statement", notice(flow.Reversal), "statement of the day, and nothing before it, says that it took ₦1,500.50 back"},
 		{"bank.notice", notice(flow.Pending), "₦1,500.50 is on its way, and has not arrived."},
-		{"bank.notice", notice(flow.Returned), "it sent ₦1,500.50 back by itself"},
+		{"bank.notice", notice(flow.Returned), "it sent ₦1,500.50 back by itself: no funds. It never was ours."},
+		{"bank.notice", flow.Notice{Kind: flow.Returned, Amount: 500_000, Channel: flow.BankTransfer}, "it sent ₦5,000 back by itself, and not why. It never was ours."}, // which is what was asked for
+		{replay.News, news(flow.News{Kind: flow.NewsSentBack, Amount: 500_000}), "The chat hears that the bank sent money back by itself (₦5,000)."},
 		{"bank.notice", notice(flow.PaidOut), "₦1,500.50 was sent out"},
 		{"bank.notice", notice(flow.PayoutFailed), "₦1,500.50 was not sent, or came back: no funds."},
 		{"bank.notice", notice("rumour"), "a word of the bank’s about “rumour”, which this version of Till has no words for"},

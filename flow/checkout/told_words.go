@@ -178,7 +178,7 @@ func newsTold(n flow.News) string {
 	case flow.NewsComing:
 		return chat("the bank, asked, says that money is on its way")
 	case flow.NewsSentBack:
-		return chat("the bank sent a wrong amount back by itself" + amount)
+		return chat("the bank sent money back by itself" + amount)
 	case flow.NewsReversed:
 		return chat("the bank took money back that had come" + amount)
 	case flow.NewsTooLittle:
