@@ -89,18 +89,26 @@ func readStatus(words []string) (others []string, status SessionStatus) {
 	return others, status
 }
 
-// readID reads an id of ours, however it was typed.
+// readID reads an id of ours, however it was typed: also one that was copied with
+// what stood around it, as a dot, a page's address or a line of a webhook.
 func readID(text string) (string, bool) {
-	id := strings.ToLower(text)
 	prefixes := []string{
 		PrefixSession, PrefixReference, PrefixAttempt, PrefixPayment, PrefixCharge, PrefixRefund, PrefixEvent, PrefixChat,
 	}
-	if strings.HasPrefix(id, PrefixRefund) { // a bank knows it by a name that goes on
-		id, _, _ = strings.Cut(id, referenceCut)
+	for _, id := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !strings.ContainsRune(ofReferences, r) }) {
+		id = strings.TrimRight(id, ".")
+		if strings.HasPrefix(id, PrefixRefund) { // a bank knows it by a name that goes on
+			id, _, _ = strings.Cut(id, referenceCut)
+		}
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(id, p) && len(id) > len(p) }) {
+			return id, true
+		}
 	}
-	known := slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(id, p) && len(id) > len(p) })
-	return id, known && !strings.Contains(id, " ")
+	return "", false
 }
+
+// ofReferences are the characters of ids and of merchants' references, in lower case.
+const ofReferences = "abcdefghijklmnopqrstuvwxyz0123456789._=-"
 
 // nipDigits is how long a transfer's session id is: what the payer's bank prints on
 // its receipt, and we on ours.
@@ -208,11 +216,12 @@ func ReadPhone(text string) (Phone, bool) {
 func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // readAmount takes the first amount out of words: 4500, 4,500.00, ₦4500, N4500,
-// 4.5k, "4500 naira". It is 0 where there is none that a session can be of.
+// 4.5k, "4500 naira", and #4500, as whose keyboard has no ₦ writes it. It is 0 where
+// there is none that a session can be of.
 func readAmount(words []string) (others []string, amount Kobo) {
 	for i := 0; i < len(words); i++ {
 		word := words[i]
-		if (isNaira(word) || word == "₦") && i+1 < len(words) && naira(words[i+1]) > 0 { // NGN 4500
+		if isNaira(word) && i+1 < len(words) && naira(words[i+1]) > 0 { // NGN 4500
 			word = words[i+1]
 			i++
 		}
@@ -230,14 +239,14 @@ func readAmount(words []string) (others []string, amount Kobo) {
 }
 
 func isNaira(word string) bool {
-	return slices.Contains([]string{"naira", "ngn", "n", "₦"}, strings.ToLower(word))
+	return slices.Contains([]string{"naira", "ngn", "n", "₦", "#"}, strings.ToLower(word))
 }
 
 // naira reads an amount of naira, 0 where a text is none that a session can be
 // of.
 func naira(word string) Kobo {
 	word = strings.ToLower(word)
-	for _, sign := range []string{"₦", "ngn", "n"} {
+	for _, sign := range []string{"₦", "#", "ngn", "n"} {
 		word = strings.TrimPrefix(word, sign)
 	}
 	word = strings.TrimSuffix(strings.TrimSuffix(word, "naira"), "/-")
