@@ -73,7 +73,7 @@ func (c *Console) sessionsFile(v *visit) error {
 	status := cmp.Or(statusOf(v.query("status"), flow.SessionStatuses()), search.Status)
 	filter := store.SearchFilter{Search: search, Project: v.project.ID, Status: status}
 	// What was searched for may be a phone number: only what it was taken for is kept.
-	meant := strings.TrimSpace(searchView{Search: filter.Search}.Meant() + " " + string(status))
+	meant := searchView{Search: filter.Search, Status: status}.Meant()
 	if err := v.audit("sessions.export", string(v.project.ID), meant, false); err != nil {
 		return err
 	}

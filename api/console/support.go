@@ -76,12 +76,18 @@ func (s searchView) Meant() string {
 	var parts []string
 	for _, k := range s.Search.Keys {
 		text := string(k.Kind)
-		if k.Amount > 0 {
+		switch {
+		case k.Amount > 0 && k.Kind == flow.ByAmount:
 			text += " " + naira(k.Amount)
+		case k.Amount > 0:
+			text += " with the amount " + naira(k.Amount)
 		}
 		parts = append(parts, text)
 	}
 	meant := strings.Join(parts, ", or ")
+	if s.Status != "" { // which may have been read out of the words
+		meant = strings.TrimPrefix(meant+", status "+strings.ToLower(string(s.Status)), ", ")
+	}
 	if !s.Search.From.IsZero() {
 		form := "2 Jan 2006 15:04"
 		if meant != "" {

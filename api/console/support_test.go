@@ -84,6 +84,8 @@ func TestASupporterFindsASessionByWhatAPayerSays(t *testing.T) {
 	w.wants(operator.get("/sessions?q=ada"), http.StatusOK, mine, theirs, "Bola Stores")
 	w.wants(support.get("/sessions?q=nobody"), http.StatusOK, "Nothing is found")
 	w.wants(support.get("/sessions?q=5000+yesterday"), http.StatusOK, "Nothing is found", "amount ₦5,000.00")
+	w.wants(support.get("/sessions?q=order+9"), http.StatusOK, "Looked for: name with the amount ₦9.00, or reference.")
+	w.wants(support.get("/sessions?q=paid+3000"), http.StatusOK, "Looked for: amount ₦3,000.00, or reference, status paid.") // a part of a session that waits is not found so
 	w.wants(support.get("/sessions?status=PAID"), http.StatusOK, "Nothing is found among the newest thousand that the words lead to: with a status, add a day to look further back. Try less")
 	w.wants(support.get("/sessions?q=yesterday&status=PAID"), http.StatusOK, "Nothing is found among the newest thousand that the words lead to. Try less")
 	w.wants(support.get("/sessions?q=pending+this+week"), http.StatusOK, `href="/sessions/`+mine+`"`, `<option value="PENDING" selected>`)
