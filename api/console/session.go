@@ -55,6 +55,7 @@ type storyView struct {
 	Settled  []flow.SettlementShare
 	Chats    []store.ChatRow
 	Timers   []checkout.Timer
+	Held     []string // what is said of webhooks whose endpoint is not sent them now
 	Events   []eventRow
 	Moments  []momentRow
 	Cut      bool // there are older ones
@@ -203,7 +204,29 @@ func (c *Console) story(ctx context.Context, service *checkout.Service, who flow
 		out.Events = append(out.Events, row)
 	}
 	slices.SortStableFunc(out.Timers, func(a, b checkout.Timer) int { return a.At.Compare(b.At) })
+	endpoints, err := r.Endpoints(ctx, s.Project)
+	if err != nil {
+		return out, err
+	}
+	out.Held = held(endpoints, out.Events)
 	return c.withMoments(ctx, service, who, out)
+}
+
+// held says which webhooks wait for an endpoint that is held back or disabled, and why:
+// when they go out no timer knows, and who reads of none is not to think that nothing does.
+func held(endpoints []flow.Endpoint, events []eventRow) (list []string) {
+	for _, e := range endpoints {
+		var kinds []string
+		for _, event := range slices.Backward(events) { // oldest first
+			if slices.ContainsFunc(event.Sent, func(d store.Sent) bool { return d.Endpoint == e.ID && d.State == flow.DeliveryHeld }) {
+				kinds = append(kinds, string(event.Kind))
+			}
+		}
+		if row := (endpointRow{Endpoint: e}); len(kinds) > 0 {
+			list = append(list, fmt.Sprintf("once %s takes webhooks again: %s. It is %s: %s", flow.HostOf(e.URL), strings.Join(kinds, ", "), row.State(), row.Why()))
+		}
+	}
+	return list
 }
 
 // withMoments adds the timeline: what the program knows, the notes, and what

@@ -195,6 +195,30 @@ func TestADisabledEndpoint(t *testing.T) {
 	w.wants(v.get(at), http.StatusOK, "What happened while it was disabled is sent by a replay alone.", "Nothing was sent here yet")
 }
 
+// TestWhatWaitsForAnEndpoint stands among what happens next in a session, with why: of a
+// webhook that is held no timer knows when it goes out.
+func TestWhatWaitsForAnEndpoint(t *testing.T) {
+	w := open(t)
+	owner, support := w.as(flow.RoleOwner), w.as(flow.RoleSupport)
+	at, _ := owner.endpoint("events", "session.created")
+	w.answers(flow.Verdict{Status: http.StatusInternalServerError, Reason: "status"})
+	create := func() string {
+		return "/sessions/" + w.call("/v1/whatsapp/checkout/sessions", `{"amount":500000,"customerEmail":"a@example.com"}`, "").value("id")
+	}
+	for range 20 {
+		create()
+	}
+	await.Until(t, "it is held back", func() bool { return strings.Contains(owner.get(at).body, "held back") })
+	page := create()
+	w.wants(support.get(page), http.StatusOK, "once example.com takes webhooks again: session.created. It is held back: 2")
+	w.wants(owner.post(at+"/status", form("status", "DISABLED", "confirm", "yes")), http.StatusSeeOther)
+	w.wants(support.get(page), http.StatusOK, "once example.com takes webhooks again: session.created. It is disabled: somebody disabled it")
+	w.wants(owner.post(at+"/status", form("status", "ENABLED", "held", "drop")), http.StatusSeeOther)
+	if got := support.get(page).body; strings.Contains(got, "takes webhooks again") {
+		t.Error("what is dropped is said to wait")
+	}
+}
+
 // TestAnEndpointThatRefusesEverything is shown as one that fails, as REST and the command
 // line say of it: it is stopped for that after five days.
 func TestAnEndpointThatRefusesEverything(t *testing.T) {
