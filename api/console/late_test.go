@@ -82,3 +82,15 @@ func TestItIsSaidWhatIsGivenWithMoneyThatIsAccepted(t *testing.T) {
 		t.Errorf("given was %+v (%v)", balance, err)
 	}
 }
+
+// Who wants the instructions sent again in a chat is told of a link where there is one: a
+// session that its merchant shows has neither.
+func TestItIsSaidWhereThePayerFindsTheInstructions(t *testing.T) {
+	w := open(t)
+	support := w.as(flow.RoleSupport)
+	for more, told := range map[string]string{`,"mode":"chat"`: "Give the payer its link.", "": "This session has no chat and no link: its merchant shows the payer how to pay."} {
+		page := "/sessions/" + w.opened(w.ada, more)
+		got, _ := support.order(page, page+"/instructions", "reason", "the payer lost them")
+		w.wants(got, http.StatusBadRequest, told)
+	}
+}

@@ -91,6 +91,9 @@ func (c *Console) sayAgain(v *visit) error {
 		chats, err := v.service.SayAgain(v.ctx, s.Project, s.ID, v.who.Email)
 		if err == nil && chats == 0 {
 			err = flow.Refuse(flow.CodeInvalidField, "Nobody has opened this session in a chat yet, so there is nobody to send to. Give the payer its link.")
+			if s.Mode != flow.InChat {
+				err = flow.Refuse(flow.CodeInvalidField, "This session has no chat and no link: its merchant shows the payer how to pay. What was made for that stands under “Ways to pay that were opened”.")
+			}
 		}
 		return "The payer is sent once more where the payment stands.", err
 	})
