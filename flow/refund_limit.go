@@ -40,8 +40,17 @@ func (p Payment) covers(amount Kobo) error {
 	if amount <= left {
 		return nil
 	}
-	refusal := Refuse(CodeRefundExceeds, "Of payment %s, %s can be refunded (%s kobo), not %s (%s kobo).",
-		p.ID, left.Naira(), left.Minor(), amount.Naira(), amount.Minor())
+	why := "."
+	switch refunded, taken := p.Refunded.Naira()+" of it is in refunds already", "the bank took "+p.Reversed.Naira()+" back"; {
+	case p.Refunded > 0 && p.Reversed > 0:
+		why = ": " + refunded + ", and " + taken + "."
+	case p.Refunded > 0:
+		why = ": " + refunded + "."
+	case p.Reversed > 0:
+		why = ": " + taken + "."
+	}
+	refusal := Refuse(CodeRefundExceeds, "Of payment %s, %s can be refunded (%s kobo), not %s (%s kobo)%s",
+		p.ID, left.Naira(), left.Minor(), amount.Naira(), amount.Minor(), why)
 	refusal.Details = map[string]string{"paymentId": string(p.ID), "refundableMinor": left.Minor()}
 	return refusal
 }

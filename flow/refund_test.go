@@ -46,6 +46,16 @@ func TestARefundIsNeverOfMoreThanIsLeft(t *testing.T) {
 			t.Errorf("%d is refused with %+v", amount, err)
 		}
 	}
+	for why, of := range map[string]flow.Payment{ // whoever is refused has not to look for it
+		"(500001 kobo).": {Amount: 500_000},
+		"kobo): ₦1,500 of it is in refunds already.":                                {Amount: 500_000, Refunded: 150_000},
+		"kobo): the bank took ₦5,000 back.":                                         {Amount: 500_000, Reversed: 500_000},
+		"kobo): ₦1,500 of it is in refunds already, and the bank took ₦1,000 back.": p,
+	} {
+		if _, err := flow.NewRefund(open(), of, flow.RefundAsk{ID: "wsp_rfd_1", Amount: 500_001}, noon); err == nil || !strings.HasSuffix(err.Error(), why) {
+			t.Errorf("it is refused with %v, and not with why: %s", err, why)
+		}
+	}
 	for _, ask := range []flow.RefundAsk{{Amount: 0}, {Amount: -1}, {Amount: 5, Aside: 6}, {Amount: 5, Aside: -1}} {
 		if _, err := flow.NewRefund(open(), p, ask, noon); flow.CodeOf(err) != flow.CodeInternal {
 			t.Errorf("%+v is a refund (%v)", ask, err)
