@@ -124,7 +124,7 @@ func (l *look) bank(ctx context.Context) {
 	}
 	res, err := l.client.Do(req)
 	if err != nil {
-		l.fail("The bank at "+base+" does not answer: "+brief(errors.Unwrap(err))+". Payers get no account to pay to.", "till bank --addr "+at.Host)
+		l.fail("The bank at "+base+" does not answer: "+brief(errors.Unwrap(err))+". Payers get no account to pay to.", "till bank --addr "+at.Host+" --file THE_FILE_IT_HAD   (in a new one it knows none of our accounts, and nothing of what was paid)")
 		return
 	}
 	_ = res.Body.Close()

@@ -51,7 +51,7 @@ func faultsOutside() []fault {
 			mends:  func(s *stage, _ string) { s.cfg.DatabaseURL = "" },
 		},
 		{
-			name: "the bank is away", check: "bank", state: doctor.Fail, what: `^The bank at http://127\.0\.0\.1:1 does not answer`, fix: `^till bank --addr 127\.0\.0\.1:1$`,
+			name: "the bank is away", check: "bank", state: doctor.Fail, what: `^The bank at http://127\.0\.0\.1:1 does not answer`, fix: `^till bank --addr 127\.0\.0\.1:1 --file THE_FILE_IT_HAD `,
 			breaks: func(s *stage) { s.cfg.BankURL = "http://127.0.0.1:1" },
 			mends: func(s *stage, _ string) {
 				bank := httptest.NewServer(http.NotFoundHandler())
