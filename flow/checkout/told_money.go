@@ -257,7 +257,8 @@ func settledTold(b flow.SettlementShare) string {
 
 // triedTold tells one try of a webhook.
 func triedTold(t store.Tried) string {
-	told := fmt.Sprintf("The merchant’s server at %s was told %s (try %d)", hostOf(t), t.Kind, t.N)
+	why := map[string]string{flow.CauseResend: ", sent again as somebody asked for it", flow.CauseReplay: ", sent again with others as somebody asked for it"}[t.Cause]
+	told := fmt.Sprintf("The merchant’s server at %s was told %s (try %d%s)", hostOf(t), t.Kind, t.N, why)
 	switch {
 	case t.Status == 0:
 		return fmt.Sprintf("%s, and gave no answer: %s. It is not taken as told.", told, words(t.Reason))

@@ -142,6 +142,15 @@ func TestAWholePaymentIsToldInSentences(t *testing.T) {
 	w.rest()
 	w.must(w.tell(credit("T2", w.attempts(session.ID)[0].Reference, 500_000, w.clock())))
 	w.rest()
+	paid, err := w.db.EventsOf(t.Context(), session.ID, 100)
+	w.must(err)
+	for _, e := range paid {
+		if e.Kind == flow.ChargeSuccess {
+			_, err = w.service.Resend(t.Context(), e.ID, "", call("", "", nil))
+			w.must(err)
+		}
+	}
+	w.rest()
 	story, err := checkout.Timeline(t.Context(), w.service.Reader(), session.ID)
 	w.must(err)
 	var all strings.Builder
@@ -159,6 +168,7 @@ func TestAWholePaymentIsToldInSentences(t *testing.T) {
 		"In the books, for money that came: ₦1,000 is set aside, for the rest of it or for a decision.",
 		"In the books, for money that came: ₦5,000 came in at the bank.",
 		"The merchant’s server at shop.test was told charge.success (try 1) and took it: it answered 200",
+		"was told charge.success (try 2, sent again as somebody asked for it) and took it: it answered 200", // who asks why it came twice
 		"As it stands: it is paid; ₦5,000 of ₦5,000 is paid.",
 	} {
 		if !strings.Contains(all.String(), want) {

@@ -100,8 +100,8 @@ func TestATryThatFailedIsDueAgainAndOneThatDeliveredIsNot(t *testing.T) {
 		}
 		tries[1].Body = nil // empty
 		same(t, "the tries", []store.Tried{
-			{Delivery: "dlv_1", Event: d.Event, Kind: flow.ChargeSuccess, URL: d.URL, N: 1, At: noon, Status: 503, Reason: "status", Body: []byte("no"), Took: 20 * time.Millisecond},
-			{Delivery: "dlv_1", Event: d.Event, Kind: flow.ChargeSuccess, URL: d.URL, N: 2, At: later, Status: 200, Took: time.Millisecond},
+			{Delivery: "dlv_1", Event: d.Event, Kind: flow.ChargeSuccess, URL: d.URL, N: 1, At: noon, Cause: "auto", Status: 503, Reason: "status", Body: []byte("no"), Took: 20 * time.Millisecond},
+			{Delivery: "dlv_1", Event: d.Event, Kind: flow.ChargeSuccess, URL: d.URL, N: 2, At: later, Cause: "auto", Status: 200, Took: time.Millisecond},
 		}, tries)
 	})
 }

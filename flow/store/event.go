@@ -101,13 +101,14 @@ type Tried struct {
 	URL      string
 	N        int
 	At       time.Time
+	Cause    string
 	Status   int
 	Reason   string
 	Body     []byte
 	Took     time.Duration
 }
 
-const selectTriesSQL = `SELECT a.delivery, d.event, v.kind, e.url, a.n, a.at, a.status, a.reason, a.body, a.micros FROM delivery_attempts a
+const selectTriesSQL = `SELECT a.delivery, d.event, v.kind, e.url, a.n, a.at, a.cause, a.status, a.reason, a.body, a.micros FROM delivery_attempts a
  JOIN deliveries d ON d.id = a.delivery JOIN events v ON v.id = d.event JOIN endpoints e ON e.id = d.endpoint
  WHERE v.session = ? AND v.session <> ''`
 
@@ -127,7 +128,7 @@ func (r Reader) TriesFrom(ctx context.Context, session flow.SessionID, from time
 func (r Reader) tries(ctx context.Context, query string, args ...any) ([]Tried, error) {
 	return rowsOf(ctx, r.run, "read tries of webhooks", query, args, func(scan scanner) (a Tried, err error) {
 		var at, micros int64
-		err = scan(&a.Delivery, &a.Event, &a.Kind, &a.URL, &a.N, &at, &a.Status, &a.Reason, &a.Body, &micros)
+		err = scan(&a.Delivery, &a.Event, &a.Kind, &a.URL, &a.N, &at, &a.Cause, &a.Status, &a.Reason, &a.Body, &micros)
 		a.At, a.Took = flow.FromMillis(at), time.Duration(micros)*time.Microsecond
 		return a, err
 	})
