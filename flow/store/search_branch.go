@@ -63,18 +63,18 @@ func (f SearchFilter) branches() []branch {
 
 // spellings are how a merchant may have written a reference that was heard on the
 // phone, or that a keyboard began with a capital letter: no reference holds a space,
-// and one that is copied from a message comes with what stood around it. Words without
-// a digit are a name.
+// or a #; one that is copied from a message comes with what stood around it. Words
+// without a digit are a name.
 func spellings(reference string) (list []string) {
-	words := strings.Fields(reference)
+	words := strings.Fields(strings.ReplaceAll(reference, "#", " "))
 	if n := len(words); n > 1 && slices.Contains([]string{"ref", "ref:", "reference", "reference:"}, strings.ToLower(words[0])) {
 		words = words[1:]
 	}
 	as := []string{strings.Join(words, "-"), strings.Join(words, "")}
-	if plain := strings.Trim(as[0], `#"'.,`); len(words) == 1 && plain != "" {
+	if plain := strings.Trim(as[0], `"'.,`); len(words) == 1 && plain != "" {
 		as[1] = plain
 	}
-	if len(words) > 1 && !strings.ContainsAny(reference, "0123456789") {
+	if len(words) == 0 || len(words) > 1 && !strings.ContainsAny(reference, "0123456789") {
 		return nil
 	}
 	for _, one := range as {

@@ -130,6 +130,8 @@ func TestSessionsAreFoundByWhatAPayerSays(t *testing.T) {
 			{typed: "Order-1182.", project: "wsp_prj_1", want: "0"},
 			{typed: "Reference: order-1182", project: "wsp_prj_2", want: "2"},
 			{typed: "#ORDER-1182", want: "20"},
+			{typed: "order #1182", want: "20"},
+			{typed: "#", want: ""},
 			{typed: "order 118", want: ""},
 			{typed: "rail-001", want: "0"},
 			{typed: "000013261121160500123456789012", want: "0"}, // as the payer's bank prints it
