@@ -326,5 +326,7 @@ func TestAnAccountHasFewLogins(t *testing.T) {
 
 // second is another process on the same accounts.
 func (s *shop) second() *checkout.Accounts {
-	return checkout.NewAccounts(s.accounts, s.now, rand.Reader)
+	accounts := checkout.NewAccounts(s.accounts, s.now, rand.Reader)
+	accounts.PasswordsCost(8, 1)
+	return accounts
 }

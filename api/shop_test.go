@@ -105,7 +105,7 @@ func openOn(t *testing.T, accounts, checkouts store.Config) *shop {
 	s.runs(service.Run)
 	ids := flow.IDs{Now: s.now, Rand: rand.Reader}
 	s.server, err = New(Config{
-		Accounts: checkout.NewAccounts(s.accounts, s.now, rand.Reader), Services: map[flow.Environment]*checkout.Service{flow.Test: service},
+		Accounts: s.second(), Services: map[flow.Environment]*checkout.Service{flow.Test: service},
 		Rails: map[string]flow.Environment{"sandbox": flow.Test}, TestBank: s.bank, Phones: s.phones,
 		TestPairing: func() (string, bool) { return "2@abc", true },
 		AdvanceClock: func(seconds int64) (time.Time, bool) {

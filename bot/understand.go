@@ -191,88 +191,6 @@ func (s sentence) read() answer {
 	return answer{meaning: meaning{kind: kind}, guess: found}
 }
 
-// behindNo is what follows a "no" that only answers: "No, my brother sent it". In front of
-// a thing it denies ("no payment was made"), so whoever did something must come next.
-func (s sentence) behindNo() (sentence, bool) {
-	rest, found := strings.CutPrefix(s.line, " no ")
-	rest = strings.TrimPrefix(rest, "o ")
-	s.words, s.line = strings.Fields(rest), " "+rest
-	return s, found && len(s.words) > 0 && slices.Contains(doers, s.words[0])
-}
-
-// doers are words that begin what somebody did or wants to do.
-var doers = []string{"i", "ive", "ill", "im", "id", "we", "weve", "my", "our", "he", "she", "they", "let", "lemme", "make"}
-
-// wished says whether a method is wanted where somebody is named with it: "No, I use card"
-// and "no, my card" may tell of what was done, or of what fails.
-func wished(words []string) bool {
-	says := func(list ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
-	}
-	return !says("i", "ive", "im", "we", "weve", "my", "our", "it", "its", "mo", "m") ||
-		says("want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "rather", "need", "choose", "pick", "let", "lets", "make", "fe", "achoro", "ka")
-}
-
-// instead is the method that is named beside another one that is turned down: "not card,
-// transfer", "I don't want transfer, I want card", "card, not transfer".
-func (s sentence) instead() (answer, bool) {
-	from, to := s.denied()
-	before, rest := s.words[:from], s.words[to:]
-	if slices.ContainsFunc(s.words[:to], func(w string) bool { return slices.Contains(past, w) }) {
-		return answer{}, false
-	}
-	if len(before) > 0 && strings.Join(s.words[from:to], " ") == "not" {
-		if up, found := s.other(rest, before); found {
-			return up, true
-		}
-	}
-	if starts, _ := s.starts(s.words); !slices.Contains(starts, from) { // "why not transfer, card"
-		return answer{}, false
-	}
-	for i := 1; i < len(rest); i++ {
-		if up, found := s.other(rest[:i], rest[i:]); found && !slices.Contains(beside, rest[i]) && !s.joined(rest[i-1:]) {
-			return up, true
-		}
-	}
-	return answer{}, false
-}
-
-// other is the method that one answer names where another answer names another method.
-func (s sentence) other(down, up []string) (answer, bool) {
-	no, denied := s.exact(down)
-	yes, found := s.exact(up)
-	return yes, denied && found && no.kind == flow.MeansMethod && yes.kind == flow.MeansMethod && no.method != yes.method && wished(up)
-}
-
-// past are words that deny what was done: "I didn't use card, I use transfer".
-var past = []string{"did", "didnt", "have", "havent", "never", "neva", "nefa"}
-
-// joined says whether words begin with one name of a method: "bank card".
-func (s sentence) joined(words []string) bool {
-	for n := 2; n <= len(words); n++ {
-		if s.is[strings.Join(words[:n], " ")].kind == flow.MeansMethod {
-			return true
-		}
-	}
-	return false
-}
-
-// beside are words that put two methods side by side: "I can't use a card for transfer".
-var beside = []string{"for", "to", "by", "via", "with", "through", "on", "in", "as"}
-
-// denied is where the first words stand that turn a sentence around, at its end where
-// none does.
-func (s sentence) denied() (from, to int) {
-	for i := range s.words {
-		for n := min(maxPhrase, len(s.words)-i); n >= 1; n-- {
-			if s.not[strings.Join(s.words[i:i+n], " ")] {
-				return i, i + n
-			}
-		}
-	}
-	return len(s.words), len(s.words)
-}
-
 // claims says whether it is said first that it is paid, whatever is asked or denied behind
 // that: "I have paid, can you confirm?"
 func (s sentence) claims() bool {
@@ -283,14 +201,6 @@ func (s sentence) claims() bool {
 		_, behind, found := strings.Cut(s.line, c.phrase)
 		return found && !s.turned(c.phrase) && !strings.Contains(" "+behind, " pay ") // "how do I pay the rest?"
 	})
-}
-
-// turned says whether what stands before a phrase turns it around, or makes of it what
-// has not happened yet.
-func (s sentence) turned(phrase string) bool {
-	before, _, _ := strings.Cut(s.line, phrase)
-	first := sentence{lexicon: s.lexicon, words: strings.Fields(before)}
-	return first.any(s.not) || first.any(s.unsure)
 }
 
 // guess is what a short sentence is most likely about that says nothing exactly, and

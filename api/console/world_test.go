@@ -83,6 +83,7 @@ func open(t *testing.T, change ...func(*api.Config)) *world {
 	database := func(schema store.Schema) *store.DB { return storetest.Open(t, storetest.SQLite(t, schema)) }
 	w.people = database(store.Accounts)
 	w.accounts = checkout.NewAccounts(w.people, func() time.Time { meanwhile(&w.entered); return w.now() }, rand.Reader)
+	w.accounts.PasswordsCost(8, 1)
 	w.run(w.accounts.Run)
 	w.dbs[flow.Test], w.dbs[flow.Live] = database(store.Checkout), database(store.Checkout)
 	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -22,13 +22,14 @@ type Accounts struct {
 	tries *tries
 	keys  *keyMemory
 	calls *calls
+	cost  cost // of a password
 }
 
 // NewAccounts makes the commands over an accounts database.
 func NewAccounts(db *store.DB, now func() time.Time, random io.Reader) *Accounts {
 	a := &Accounts{
 		db: db, test: now, live: now, desk: now, queue: newQueue(),
-		tries: newTries(), keys: newKeyMemory(),
+		tries: newTries(), keys: newKeyMemory(), cost: usual,
 	}
 	desk := func() time.Time { return a.desk() }
 	a.ids, a.calls = flow.IDs{Now: desk, Rand: random}, newCalls(db, desk, random)
@@ -127,7 +128,7 @@ func (a *Accounts) signedUp(ctx context.Context, email, address string, c *Call)
 // way to guess the password than the password's own hash.
 func (a *Accounts) slow(ctx context.Context, c Call, address string) (Call, error) {
 	salt := sha256.Sum256([]byte("till salt of a slow seal\n" + c.name())) // nobody else's: the name is made of the scope too
-	secret, err := a.derive(ctx, address, string(c.Secret), salt[:argonSalt], usual)
+	secret, err := a.derive(ctx, address, string(c.Secret), salt[:argonSalt], a.cost)
 	c.Hash, c.Secret = "", secret
 	return c, err
 }
@@ -169,7 +170,7 @@ const DemoSetting = "demo_public_key"
 // public key by name. keep gets the keys before the account is: what it does not keep is
 // lost, and then nothing was made.
 func (a *Accounts) Demo(ctx context.Context, email, business string, keep func(SignedUp) error) (SignedUp, error) {
-	hash := func() (string, error) { return nobodysPassword, nil }
+	hash := func() (string, error) { return a.nobodysPassword(), nil }
 	return a.signUp(ctx, flow.FoldEmail(email), business, hash, func(tx *store.Tx, made SignedUp) error {
 		if err := keep(made); err != nil {
 			return err

@@ -28,8 +28,14 @@ type cost struct {
 	threads        uint8
 }
 
-// usual is what a password costs that is kept from now on.
+// usual is what a password costs that is kept from now on, unless it is said.
 var usual = cost{rounds: 3, memory: argonMemory, threads: 4}
+
+// PasswordsCost sets what it takes to hash a password that is kept from now on: so many
+// KiB of memory, so many times. Tests set little, which log in thousands of times.
+func (a *Accounts) PasswordsCost(kib, rounds uint32) {
+	a.cost = cost{rounds: rounds, memory: kib, threads: 1}
+}
 
 // The bounds of guessing. Who guesses at one account is stopped for that
 // account alone, and only where the guesses come from: its owner gets in from
@@ -109,7 +115,7 @@ func (a *Accounts) recognise(ctx context.Context, email, password, address strin
 	}
 	kept = account.PasswordHash
 	if !found {
-		kept = nobodysPassword
+		kept = a.nobodysPassword()
 	}
 	right, err := a.verify(ctx, password, kept, address)
 	if err != nil {
@@ -165,15 +171,22 @@ func (a *Accounts) LogOut(ctx context.Context, token flow.Token, c Call) (Answer
 
 // nobodysPassword is compared with where there is no account, or one that has no
 // password, so that this takes as long as where there is one. No password has it.
-const nobodysPassword = "$argon2id$v=19$m=65536,t=3,p=4$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" //nolint:gosec // nobody's
+func (a *Accounts) nobodysPassword() string {
+	return a.cost.encoded(make([]byte, argonSalt), make([]byte, argonKey))
+}
+
+// encoded is a hash as it is kept, with what it took.
+func (c cost) encoded(salt, key []byte) string {
+	code := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.memory, c.rounds, c.threads, code(salt), code(key))
+}
 
 // hash is a password as it is kept: argon2id with a salt of its own.
 func (a *Accounts) hash(ctx context.Context, password, address string) (string, error) {
 	salt := make([]byte, argonSalt)
 	_, _ = rand.Read(salt)
-	key, err := a.derive(ctx, address, password, salt, usual)
-	code := base64.RawStdEncoding.EncodeToString
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, usual.memory, usual.rounds, usual.threads, code(salt), code(key)), err
+	key, err := a.derive(ctx, address, password, salt, a.cost)
+	return a.cost.encoded(salt, key), err
 }
 
 // verify says whether a password is the one that is kept.
