@@ -108,14 +108,14 @@ func (c *Console) liveInbox(v *visit) error {
 	if err := v.ofHere(); err != nil {
 		return err
 	}
-	service, project := v.service, v.project.ID
+	service, project, opened := v.service, v.project.ID, c.cfg.Real()
 	kept, _ := c.queues.LoadOrStore(v.place(), &queuePart{})
 	shared := kept.(*queuePart) //nolint:errcheck // nothing else is kept in it
 	return v.live(func(ctx context.Context) ([]byte, error) {
 		shared.mu.Lock()
 		defer shared.mu.Unlock()
 		now := c.cfg.Real()
-		if age := now.Sub(shared.read); age >= 0 && age < deskAgain { // a clock may be set back
+		if age := now.Sub(shared.read); age >= 0 && age < deskAgain && !shared.read.Before(opened) { // a clock may be set back
 			return shared.last, nil
 		}
 		out, err := queueOf(ctx, service, project)
@@ -131,7 +131,8 @@ func (c *Console) liveInbox(v *visit) error {
 }
 
 // queuePart is what an inbox that stands open shows, as it was read last: all who look at one
-// project see the same, and reading it costs much where many wait.
+// project see the same, and reading it costs much where many wait. Whoever opens one reads it
+// anew all the same: what was read before would take from the page who stands on it already.
 type queuePart struct {
 	mu   sync.Mutex
 	read time.Time

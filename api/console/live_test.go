@@ -132,6 +132,25 @@ func TestTheInboxIsLive(t *testing.T) {
 	w.shows(lines, "1 payer waits for an answer: Bola.")
 }
 
+// Others look at the same inbox and had it read a moment before: the live part of a page that
+// is loaded now is no older than the page.
+func TestAnInboxThatIsOpenedIsNotOlderThanItsPage(t *testing.T) {
+	w := open(t)
+	_, others := w.as(flow.RoleSupport).stream("/inbox/live")
+	w.shows(others, "Nobody waits for an answer.")
+	p := &payer{w: w, person: "7711", name: "Bola"}
+	p.opens(w.ada)
+	p.says(flow.Intent{Kind: flow.MeansHuman, Text: "9"})
+	support := w.as(flow.RoleSupport)
+	w.until("the page shows the payer", func() bool { return strings.Contains(support.get("/inbox").body, "Bola") })
+	_, lines := support.stream("/inbox/live")
+	for lines.Scan() && !strings.Contains(lines.Text(), "data-tell=") {
+	}
+	if !strings.Contains(lines.Text(), "1 payer waits for an answer: Bola.") {
+		t.Errorf("the live part takes the payer off the page again: %s %v", lines.Text(), lines.Err())
+	}
+}
+
 // What a browser chooses on one page holds for all of them: an inbox that stands open shows
 // nobody of the project or environment that was chosen on another one since.
 func TestAnInboxThatStandsOpenShowsNobodyOfWhatWasChosenSince(t *testing.T) {
