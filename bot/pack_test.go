@@ -136,7 +136,7 @@ func typical() map[string]string {
 		"bank": "Wema Bank", "name": "ADA STORES/CHECKOUT", "until": flow.Stamp(noon.Add(30 * time.Minute)), "by": flow.Stamp(noon.Add(24 * time.Hour)),
 		"paid": "₦4,500", "left": "₦500", "asked": "₦5,000", "extra": "₦1,000", "returned": "₦3,000", "parts": "₦4,500 + ₦500", "late": "yes", "open": "yes", "old": "yes", "over": "₦5,000",
 		"paid_at": flow.Stamp(noon), "method": "bank_transfer", "guess": "ussd", "reference": "7K3M-9QTX", "bank_session": "000013261121150500225856314077",
-		"kept_merchant": "Bola Foods", "kept_amount": "₦2,000", "bank_transfer": "yes", "ussd": "yes", "card": "yes", "transfer": "yes", "once": "yes", "more": "yes",
+		"kept_merchant": "Bola Foods", "kept_amount": "₦2,000", "differs": "yes", "bank_transfer": "yes", "ussd": "yes", "card": "yes", "transfer": "yes", "once": "yes", "more": "yes",
 	}
 	for i, bank := range []string{"GTBank", "Access", "Zenith", "UBA", "First Bank", "FCMB", "Fidelity", "Sterling", "Stanbic"} {
 		args[fmt.Sprint("bank", i+1)] = bank

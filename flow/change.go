@@ -96,7 +96,7 @@ const (
 	NewsCancelled NewsKind = "cancelled"  // the session was cancelled
 	NewsStopped   NewsKind = "superseded" // another method was asked for over REST
 	NewsComing    NewsKind = "coming"     // asked the bank: money is on its way
-	NewsSentBack  NewsKind = "sent_back"  // the bank returned a wrong amount by itself
+	NewsSentBack  NewsKind = "sent_back"  // the bank returned money by itself: a wrong amount, as a rule
 	NewsReversed  NewsKind = "reversed"   // the bank took money back that had come
 	NewsTooLittle NewsKind = "too_little" // some of it came, and goes back: all of it at once is wanted
 	NewsReturning NewsKind = "returning"  // money that was set aside goes back

@@ -174,8 +174,12 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 	case NewsRefunded, NewsByHand, NewsBounced, NewsUnsent:
 		d.wentOut(t, co, n)
 	case NewsSentBack:
-		if d.why = "the bank returned a wrong amount by itself"; d.mine(co, n) && slices.Contains(live, t.State) {
-			d.say("sent_back", merge(about(co), map[string]string{"returned": n.Amount.Naira()}))
+		if d.why = "the bank returned money by itself"; d.mine(co, n) && slices.Contains(live, t.State) {
+			args := merge(about(co), map[string]string{"returned": n.Amount.Naira()})
+			if n.Amount != co.Session.Outstanding() {
+				args["differs"] = "yes"
+			}
+			d.say("sent_back", args)
 		}
 	case NewsReversed:
 		d.newsReversed(t, co, n)

@@ -351,3 +351,13 @@ func TestWhoHasAPageForAnotherAmountIsToldNotToUseIt(t *testing.T) {
 		}
 	}
 }
+
+// What the bank sent back is called wrong where it was another amount than is asked for.
+func TestMoneyThatWasSentBackIsCalledWrongOnlyWhereItWas(t *testing.T) {
+	for amount, differs := range map[flow.Kobo]string{300_000: "yes", 500_000: ""} {
+		d := flow.Decide(about(standing(flow.AwaitTransfer), flow.News{Kind: flow.NewsSentBack, Attempt: "t", Amount: amount}))
+		if keys(d) != "sent_back" || d.Says[0].Args["differs"] != differs {
+			t.Errorf("of %s it says %+v", amount.Naira(), d.Says)
+		}
+	}
+}
