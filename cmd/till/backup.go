@@ -112,7 +112,8 @@ func (c *backupCmd) Run(w *world) error {
 		return err
 	})
 	if store.Full(err) {
-		return fmt.Errorf("there is no room for the backup in %s: %w (make some there, twice that of the data dir, or give a FILE on another disk)", filepath.Dir(full), err)
+		return fmt.Errorf("there is no room for the backup in %s, or none to open the databases in %s: %w (df -h %[1]s %[2]s; make some there, in the first twice that of the data dir, or give a FILE on another disk)",
+			filepath.Dir(full), c.DataDir, err)
 	}
 	if err != nil {
 		return fmt.Errorf("back up %s: %w", c.DataDir, err)

@@ -252,13 +252,13 @@ func (c *eventsResendCmd) Run(w *world) error {
 		if len(one.Deliveries) == 0 {
 			nowhere++
 		}
-		if _, err := fmt.Fprintf(w.out, "%s  on its way to %d endpoints\n", one.EventID, len(one.Deliveries)); err != nil {
+		if _, err := fmt.Fprintf(w.out, "%s  on its way to %s\n", one.EventID, many(len(one.Deliveries), "endpoint")); err != nil {
 			return err
 		}
 	}
 	if nowhere > 0 {
 		_, _ = fmt.Fprintf(w.err, "till: no endpoint asks for %d of them: till webhooks\n", nowhere)
 	}
-	_, err = fmt.Fprintf(w.err, "till: %d events are on their way\n", len(sent)-nowhere)
+	_, err = fmt.Fprintf(w.err, "till: on their way: %s\n", many(len(sent)-nowhere, "event"))
 	return err
 }

@@ -39,6 +39,15 @@ func TestABackupToAFullDiskSaysWhereThereIsNoRoom(t *testing.T) {
 	}
 }
 
+// Without room beside them the databases cannot be opened either: the other disk is named too.
+func TestABackupOfAFullDiskSaysWhereThereIsNoRoom(t *testing.T) {
+	k := newKeeper(t, "data")
+	out := k.mounted("9m", "cp -a data disk/data\nrm -f disk/data/*-shm disk/data/*-wal\n(cat /dev/zero >disk/filler 2>/dev/null || true)\ntill backup one.tar.gz --data-dir disk/data")
+	if !strings.Contains(out, "none to open the databases in disk/data: ") || !strings.Contains(out, "(df -h "+k.dir+" disk/data; ") {
+		t.Errorf("it says\n%s", out)
+	}
+}
+
 // A disk without room for what is in a backup, and one that takes none, say what to do
 // next; nothing is left on them.
 func TestADiskThatTakesNoBackupSaysWhatToDo(t *testing.T) {

@@ -267,13 +267,21 @@ type Backup struct {
 // BackupNote is the file in a data dir that remembers its last backup.
 const BackupNote = "last-backup.json"
 
-// NoteBackup remembers a backup.
+// NoteBackup remembers a backup. Where that fails, as on a full disk, the one before stays
+// remembered.
 func NoteBackup(dir string, b Backup) error {
 	text, err := json.Marshal(b)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, BackupNote), append(text, '\n'), 0o600)
+	note, next := filepath.Join(dir, BackupNote), filepath.Join(dir, ".till-"+BackupNote) // which no backup takes along
+	if err = os.WriteFile(next, append(text, '\n'), 0o600); err == nil {
+		err = os.Rename(next, note)
+	}
+	if err != nil {
+		_ = os.Remove(next)
+	}
+	return err
 }
 
 // errNote is a note of the last backup that says nothing, as one that a power cut left

@@ -365,6 +365,20 @@ func faultsOfThePlace() []fault {
 	}
 }
 
+// A backup that cannot be noted, as on a full disk, leaves the note of the one before.
+func TestABackupThatCannotBeNotedLeavesTheNoteOfTheLastOne(t *testing.T) {
+	s := well(t)
+	s.must(doctor.NoteBackup(s.dir, doctor.Backup{At: time.Now(), File: s.file("live.db")}))
+	s.must(os.MkdirAll(s.file(".till-last-backup.json"), 0o700)) // where the next one would be written
+	if err := doctor.NoteBackup(s.dir, doctor.Backup{At: time.Now(), File: s.file("test.db")}); err == nil {
+		t.Error("it says nothing")
+	}
+	text, err := os.ReadFile(s.file("last-backup.json"))
+	if err != nil || !strings.Contains(string(text), s.file("live.db")+`"`) {
+		t.Errorf("it is now %s (%v)", text, err)
+	}
+}
+
 // A note of the last backup that cannot be understood is not told as if there was none,
 // nor as one that is three hundred years old.
 func TestADamagedNoteOfTheLastBackupIsNotToldAsNone(t *testing.T) {
