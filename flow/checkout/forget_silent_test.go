@@ -30,3 +30,47 @@ func TestNobodyWritesToWhoIsForgotten(t *testing.T) {
 		}
 	})
 }
+
+// A payer may keep an account number, and a bank take a payment back or tell of a refund,
+// for long after that payer was forgotten: who it was is not kept anew then, for no
+// command would find it by a number or an address any more. In a session of somebody
+// else's that is so of what their own chat chose.
+func TestABankNamesNobodyAnewWhoIsForgotten(t *testing.T) {
+	t.Parallel()
+	for of, opens := range map[string]func(*world) flow.Session{"their own": (*world).adaSession, "somebody else's": (*world).bensSession} {
+		each(t, func(w *world) {
+			w.rail.set(func(r *shakyRail) {
+				r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+					return flow.Disbursed{Status: flow.DisbursementPending}, nil
+				}
+			})
+			s := opens(w)
+			w.adaPays(s)
+			w.until("the payment is here", func() bool { return len(w.payments(s.ID)) == 1 })
+			as, _ := w.forgotten(w.find())
+			p := w.payments(s.ID)[0]
+			refund := w.ordered(p, 100_000)
+			reference := w.attempts(s.ID)[0].Reference
+			for _, n := range []flow.Notice{
+				credit("AGAIN", reference, s.Amount, w.clock()),
+				{Kind: flow.PaidOut, RailTransactionID: "OUT", Reference: string(refund.ID), Amount: refund.Amount, PaidAt: w.clock()},
+				{Kind: flow.Reversal, RailTransactionID: "BACK", Reverses: p.RailTransactionID, Amount: 400_000, PaidAt: w.clock()},
+				{Kind: flow.Reversal, RailTransactionID: "EARLY", Reverses: "UNHEARD", Reference: reference, Amount: 1, PaidAt: w.clock()},
+			} {
+				n.Payer = flow.PaidBy{Name: "ADAEZE OBI-NWOSU", BankName: "GTBank", AccountNumberMasked: "******4321"}
+				w.must(w.tell(n))
+			}
+			w.rest()
+			list := w.payments(s.ID)
+			if len(list) != 2 || list[1].Payer != (flow.PaidBy{Name: as}) || list[1].Match != flow.Duplicate || list[0].Reversed != 400_000 {
+				t.Errorf("%s: the money is %+v", of, list)
+			}
+			if r, err := w.db.Refund(t.Context(), refund.ID); err != nil || r.Status != flow.RefundProcessed {
+				t.Errorf("%s: the refund is %+v (%v)", of, r, err)
+			}
+			for _, text := range []string{"ADAEZE", "OBI-NWOSU", "******4321"} {
+				w.stands(text, false)
+			}
+		})
+	}
+}

@@ -149,6 +149,7 @@ func (w *saving) reversed(session flow.Session, n flow.Notice, from string) erro
 		}
 		return w.save(flow.Change{TakenBack: &b}, session)
 	}
+	n = unnamed(n, p.Payer.Name)
 	if session = (flow.Session{}); p.Session != "" { // the payment knows better whose it is
 		if session, err = w.tx.Session(w.ctx, p.Session); err != nil {
 			return err

@@ -232,6 +232,7 @@ func (w *saving) sentOut(n flow.Notice, from string) error {
 	if err != nil {
 		return err
 	}
+	n = unnamed(n, p.Payer.Name)
 	if other, err := w.sentUnder(r, p, n, from); err != nil || other {
 		return err
 	}

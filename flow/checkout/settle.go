@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 
 	"till/flow"
 	"till/flow/crashpoint"
@@ -72,6 +73,11 @@ func (s *Service) settle(ctx context.Context, n flow.Notice, from string) error 
 		if err != nil {
 			return err
 		}
+		who, err := w.asked(session, attempt)
+		if err != nil {
+			return err
+		}
+		n = unnamed(n, who...)
 		if planted.DroppedNotice && session.ID == "" {
 			return nil
 		}
@@ -181,6 +187,32 @@ func (w *saving) bankSaid(session flow.Session, n flow.Notice, from string) erro
 			slog.String("transaction", n.RailTransactionID), slog.String("from", from))
 	})
 	return w.log(session.ID, "bank."+from, n)
+}
+
+// unnamed is what a bank says without who paid, where that is somebody who was forgotten:
+// an account number may be kept, and money taken back, for long after that, and by no
+// number or address would any command find them then. who are names of theirs.
+func unnamed(n flow.Notice, who ...string) flow.Notice {
+	if i := slices.IndexFunc(who, Forgotten); i >= 0 {
+		n.Payer = flow.PaidBy{Name: who[i]}
+	}
+	return n
+}
+
+// asked are the names of whom an attempt is of: of the session's customer, and of who
+// chose it in a chat.
+func (w *saving) asked(session flow.Session, a flow.Attempt) ([]string, error) {
+	who := []string{session.CustomerName}
+	if a.Chat == "" {
+		return who, nil
+	}
+	chats, err := w.tx.Watchers(w.ctx, session.ID) // read ahead of money
+	for _, c := range chats {
+		if c.ID == a.Chat {
+			who = append(who, c.Person)
+		}
+	}
+	return who, err
 }
 
 // belongs finds whose money a notice is about; zero values for nobody's.
