@@ -40,7 +40,8 @@ func (w *watched) Accept() (net.Conn, error) {
 	return out, nil
 }
 
-// used forgets a connection that something came over, or that is closed.
+// used forgets a connection that something came over, or that is closed: also one that
+// is refused unread, as where there are too many, or each would be kept for good.
 func (w *watched) used(c *wire) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +56,7 @@ func (w *watched) end() {
 	defer w.mu.Unlock()
 	w.ends = true
 	for c := range w.unused {
-		_ = c.Close()
+		_ = c.Conn.Close()
 	}
 	w.unused = nil
 }
@@ -68,12 +69,13 @@ func (w *watched) end() {
 type wire struct {
 	net.Conn
 
-	of    *watched // until something came over it; then nil
-	first bool     // the next bytes are of a first line
-	some  bool     // something of it was read
-	last  byte     // that was read of it
-	loose bool     // a line ended in LF alone
-	mute  bool     // nothing is written any more
+	of    *watched
+	came  bool // something did over it
+	first bool // the next bytes are of a first line
+	some  bool // something of it was read
+	last  byte // that was read of it
+	loose bool // a line ended in LF alone
+	mute  bool // nothing is written any more
 
 	unread atomic.Bool // what is still to come of a request is of no use
 }
@@ -93,6 +95,9 @@ func (c *wire) Close() error {
 		_ = c.SetReadDeadline(time.Now().Add(lingerTime)) //nolint:forbidigo // connections know no other clock; where this fails, so does the read
 		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
 	}
+	if c.of != nil {
+		c.of.used(c)
+	}
 	err := c.Conn.Close()
 	return err // it is the connection
 }
@@ -104,9 +109,9 @@ func (c *wire) Close() error {
 func (c *wire) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	_ = c.SetWriteDeadline(time.Now().Add(writeTimeout)) //nolint:forbidigo // connections know no other clock; where this fails, so does the write
-	if c.of != nil {
+	if c.of != nil && !c.came {
+		c.came = true
 		c.of.used(c)
-		c.of = nil
 	}
 	if c.first && n > 0 {
 		c.judge(b[:n])
