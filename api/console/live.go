@@ -118,9 +118,10 @@ func (v *visit) live(render func(ctx context.Context) ([]byte, error)) error {
 }
 
 // ofHere refuses a live part of a page that was of another project or environment: it would
-// show under their names who waits for others.
+// show under their names who waits for others. What is of no project names its
+// environment alone.
 func (v *visit) ofHere() error {
-	if of := v.query("of"); of != "" && of != v.place() {
+	if of := v.query("of"); of != "" && of != v.place() && of != string(v.env) {
 		return flow.Refuse(codeNotAllowed, "The page with this part was of another project or environment than you look at by now. Load it anew.")
 	}
 	return nil

@@ -152,21 +152,27 @@ func TestAnInboxThatIsOpenedIsNotOlderThanItsPage(t *testing.T) {
 }
 
 // What a browser chooses on one page holds for all of them: an inbox that stands open shows
-// nobody of the project or environment that was chosen on another one since.
-func TestAnInboxThatStandsOpenShowsNobodyOfWhatWasChosenSince(t *testing.T) {
+// nobody of the project or environment that was chosen on another one since, and the
+// operators' page no number of another environment than it names.
+func TestALivePartShowsNothingOfWhatWasChosenSince(t *testing.T) {
 	w := open(t)
-	support := w.as(flow.RoleSupport)
-	page := support.get("/inbox")
-	w.wants(page, http.StatusOK)
-	part := regexp.MustCompile(`data-live="([^"]+)"`).FindStringSubmatch(page.body)
-	if len(part) != 2 {
-		t.Fatal("the inbox is not live")
-	}
-	if status, _ := support.stream(part[1]); status != http.StatusOK {
-		t.Errorf("of what is chosen: %d", status)
-	}
-	w.wants(support.post("/choose", form("project", string(w.ada.project.ID), "env", "live")), http.StatusSeeOther)
-	if status, _ := support.stream(part[1]); status != http.StatusForbidden {
-		t.Errorf("an inbox of test shows that of live: %d", status)
+	for page, role := range map[string]flow.Role{"/inbox": flow.RoleSupport, "/ops": flow.RoleOperator} {
+		who := w.as(role)
+		shown := who.get(page)
+		w.wants(shown, http.StatusOK)
+		part := regexp.MustCompile(`data-live="([^"]+)"`).FindStringSubmatch(shown.body)
+		if len(part) != 2 {
+			t.Fatalf("%s is not live", page)
+		}
+		if page == "/ops" { // of no project
+			w.wants(who.post("/choose", form("project", string(w.ada.project.ID), "env", "test")), http.StatusSeeOther)
+		}
+		if status, _ := who.stream(part[1]); status != http.StatusOK {
+			t.Errorf("%s of what is chosen: %d", page, status)
+		}
+		w.wants(who.post("/choose", form("project", string(w.ada.project.ID), "env", "live")), http.StatusSeeOther)
+		if status, _ := who.stream(part[1]); status != http.StatusForbidden {
+			t.Errorf("%s of test shows what is of live: %d", page, status)
+		}
 	}
 }

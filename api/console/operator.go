@@ -161,6 +161,9 @@ const readyEvery = 2 * time.Second
 
 // opsLive is GET /ops/live.
 func (c *Console) opsLive(v *visit) error {
+	if err := v.ofHere(); err != nil {
+		return err
+	}
 	env := v.env
 	var asked time.Time
 	var last []byte
