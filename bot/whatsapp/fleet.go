@@ -295,17 +295,17 @@ func (f *Fleet) Send(ctx context.Context, o checkout.Outgoing) error {
 		}
 	}
 	err := fmt.Errorf("%w: %s does not run here", ErrOffline, shortened(o.Number))
-	if f.elsewhere(o.Number) { // whoever runs it finds the message, if we leave it alone
+	if f.elsewhere(func(n flow.Number) bool { return n.Digits == o.Number }) { // whoever runs it finds the message, if we leave it alone
 		return errors.Join(&checkout.NotYetError{Wait: elsewhereAgain}, err)
 	}
 	return err
 }
 
-// elsewhere says whether another process runs a number.
-func (f *Fleet) elsewhere(number string) bool {
+// elsewhere says whether another process runs a number of which something is so.
+func (f *Fleet) elsewhere(is func(flow.Number) bool) bool {
 	now := f.cfg.Client.Now()
 	return slices.ContainsFunc(f.cfg.Board.Numbers(), func(n flow.Number) bool {
-		return n.Digits == number && n.Holder != "" && n.Holder != f.cfg.Leases.Holder() && now.Before(n.HeldUntil)
+		return is(n) && n.Holder != "" && n.Holder != f.cfg.Leases.Holder() && now.Before(n.HeldUntil)
 	})
 }
 
@@ -320,9 +320,11 @@ func (f *Fleet) Typing(ctx context.Context, number, person string) {
 }
 
 // Syncing says that what payers sent one of the numbers while it was away is
-// still coming in: what they are told by the clock had better wait.
+// still coming in, whichever process runs it: what they are told by the clock had
+// better wait.
 func (f *Fleet) Syncing() bool {
-	return slices.ContainsFunc(f.running(), (*Client).Syncing)
+	return slices.ContainsFunc(f.running(), (*Client).Syncing) ||
+		f.elsewhere(func(n flow.Number) bool { return n.State == flow.NumberSyncing })
 }
 
 // Pairing is the text of a QR code that links a phone now, false when none is

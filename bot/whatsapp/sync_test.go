@@ -9,6 +9,8 @@ import (
 	"till/bot/whatsapp"
 	"till/flow"
 	"till/flow/await"
+	"till/flow/store"
+	"till/flow/store/storetest"
 )
 
 // missed is a linked number that is about to run, and that somebody wrote to while it
@@ -69,4 +71,35 @@ func TestWhatWasMissedIsNotWaitedForForEver(t *testing.T) {
 	await.Until(t, "it is taken to be in", func() bool { return !d.Syncing() })
 	let()
 	got(t, d.messages)
+}
+
+// What a number missed may come in to another process: what is told by the clock waits for
+// it there too, for as long as that one runs the number.
+func TestWhatComesInElsewhereIsWaitedFor(t *testing.T) {
+	s := newSquad(t, network(t), storetest.Open(t, storetest.SQLite(t, store.Checkout)), t.TempDir(), 1, nil)
+	other := flow.Number{Slot: 1, Digits: numberIn(1), Holder: "other", Token: 1, HeldUntil: time.Now().Add(time.Hour)}
+	must(t, s.db.Update(t.Context(), func(tx *store.Tx) error {
+		if err := tx.AddNumber(t.Context(), 1, time.Now()); err != nil {
+			return err
+		}
+		_, err := tx.TakeNumber(t.Context(), other, "", time.Now())
+		return err
+	}))
+	says := func(state flow.NumberState) {
+		other.State = state
+		must(t, s.board.Report(t.Context(), other))
+	}
+	for _, state := range []flow.NumberState{flow.NumberConnecting, flow.NumberSyncing, flow.NumberLive} {
+		if says(state); s.Syncing() != (state == flow.NumberSyncing) {
+			t.Errorf("while it is %s there, it is waited for here: %v", state, s.Syncing())
+		}
+	}
+	says(flow.NumberSyncing)
+	must(t, s.db.Update(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.HoldNumber(t.Context(), 1, other.Token, time.Now().Add(-time.Second))
+		return err
+	}))
+	if s.row(1); s.Syncing() {
+		t.Error("it is waited for though nobody runs it any more")
+	}
 }
