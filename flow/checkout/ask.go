@@ -32,7 +32,9 @@ func (w *saving) ask(row store.ChatRow, session flow.SessionID) error {
 		if last.kind == flow.NewsNothing && now.Status == flow.SessionProcessing { // the bank told of it since
 			last.kind = flow.NewsComing
 		}
-		return w.tellChat(row.ID, session, flow.News{Kind: last.kind})
+		if last.kind != flow.NewsComing || now.Status != flow.SessionPending { // else it came since, or does not come
+			return w.tellChat(row.ID, session, flow.News{Kind: last.kind})
+		}
 	}
 	w.tx.After(func() { w.s.wants(session) }) // not before: the transaction may be undone
 	return w.owe(flow.TaskCheck, string(session), w.now)

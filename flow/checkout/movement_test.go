@@ -109,6 +109,29 @@ func TestABankThatDoesNotAnswerDoesNotTakeMoneyOffItsWay(t *testing.T) {
 	w.is(session.ID, flow.SessionProcessing)
 }
 
+// That money is on its way is remembered from one payer's question to the next, and no
+// longer than it is so: the bank, asked by their merchant meanwhile, knows of none.
+func TestMoneyThatIsNotOnItsWayAnyMoreIsNotPromised(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, a := w.paying()
+	knows := func(notices ...flow.Notice) {
+		w.rail.checking(func(context.Context, string) ([]flow.Notice, error) { return notices, nil })
+	}
+	knows(said(flow.Pending, "T1", a, 500_000, w.clock()))
+	w.hear("ada", flow.Intent{Kind: flow.MeansPaid})
+	if got := w.last(); got != "on_the_way" {
+		t.Fatalf("the payer read %q", got)
+	}
+	knows()
+	w.must(w.service.AskBank(t.Context(), project, session.ID))
+	w.is(session.ID, flow.SessionPending)
+	w.hear("ada", flow.Intent{Kind: flow.MeansPaid})
+	if got := w.last(); got == "on_the_way" {
+		t.Errorf("who asks again reads %q of money that the bank knows nothing of any more", got)
+	}
+}
+
 // A bank that is asked may still call on its way what it has told of already: whoever
 // asks is not told that more comes.
 func TestMoneyThatIsHereIsNotOnItsWayWhateverTheBankAnswers(t *testing.T) {
