@@ -147,12 +147,21 @@ func (r *shakyRail) asked() []flow.Order {
 // logged is how often something stands in the program's own log.
 func (w *world) logged(what string) int { return strings.Count(w.logs.String(), what) }
 
-// unsent counts which messages to payers did not go out, and nothing else.
+// unsent counts which messages to payers did not go out, and how long payers waited for
+// those that did, and nothing else.
 type unsent struct {
 	checkout.Unmetered
 
-	mu  sync.Mutex
-	why map[string]int
+	mu     sync.Mutex
+	why    map[string]int
+	waited []time.Duration
+}
+
+// Replied implements checkout.Meter.
+func (u *unsent) Replied(took time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.waited = append(u.waited, took)
 }
 
 // Unsent implements checkout.Meter.

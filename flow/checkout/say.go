@@ -71,6 +71,9 @@ func (w *saving) said(said store.Said, state, reason string) error {
 			return fmt.Errorf("log a message: %w", err)
 		}
 	}
+	if state == stateFailed { // it answers nobody, and what is said next is no answer that took so long
+		w.tx.After(func() { w.s.replies.end(said.Chat, w.now) })
+	}
 	return w.tx.Write(w.ctx, next)
 }
 
