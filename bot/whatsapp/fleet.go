@@ -58,6 +58,7 @@ type Fleet struct {
 
 	mu     sync.Mutex
 	slots  []int           // of its numbers; one is added where another process links one
+	ahead  map[int]bool    // those that have keys, and that nobody tried to run yet
 	lines  map[int]*Client // those that this process runs now
 	faults map[int]error   // of numbers that do not run because of their keys
 }
@@ -74,17 +75,24 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the keys: %w", err)
 	}
-	slots, err := Slots(cfg.Dir, cfg.Name)
+	linked, err := Slots(cfg.Dir, cfg.Name)
 	if err != nil {
 		return nil, err
 	}
+	slots := slices.Clone(linked)
 	for slot := 1; slot <= cfg.Numbers; slot++ {
 		if !slices.Contains(slots, slot) {
 			slots = append(slots, slot)
 		}
 	}
 	slices.Sort(slots)
-	return &Fleet{cfg: cfg, log: cfg.Client.Log, slots: slots[:min(len(slots), MaxNumbers)], lines: map[int]*Client{}, faults: map[int]error{}}, nil
+	f := &Fleet{cfg: cfg, log: cfg.Client.Log, slots: slots[:min(len(slots), MaxNumbers)], ahead: map[int]bool{}, lines: map[int]*Client{}, faults: map[int]error{}}
+	for _, slot := range f.slots {
+		if slices.Contains(linked, slot) {
+			f.ahead[slot] = true
+		}
+	}
+	return f, nil
 }
 
 // Run runs all numbers until ctx ends.
@@ -262,6 +270,7 @@ func (f *Fleet) set(slot int, client *Client) {
 		return
 	}
 	f.lines[slot] = client
+	delete(f.ahead, slot)
 }
 
 // running are the numbers that this process runs, by slot.
@@ -319,11 +328,14 @@ func (f *Fleet) Typing(ctx context.Context, number, person string) {
 	}
 }
 
-// Syncing says that what payers sent one of the numbers while it was away is
-// still coming in, whichever process runs it: what they are told by the clock had
-// better wait.
+// Syncing says that what payers sent one of the numbers while it was away is still
+// coming in, whichever process runs it, or is about to, at the start: what they are
+// told by the clock had better wait.
 func (f *Fleet) Syncing() bool {
-	return slices.ContainsFunc(f.running(), (*Client).Syncing) ||
+	f.mu.Lock()
+	starts := len(f.ahead) > 0
+	f.mu.Unlock()
+	return starts || slices.ContainsFunc(f.running(), func(c *Client) bool { return c.Syncing() || c.State() == string(StateStopped) }) ||
 		f.elsewhere(func(n flow.Number) bool { return n.State == flow.NumberSyncing })
 }
 

@@ -26,6 +26,7 @@ type marks struct {
 	lockedOn string    // the number that is about
 	phone    time.Time // when our own phone was last seen
 	synced   bool      // what was missed has come in
+	startBy  time.Time // by when its first line is open, or what was missed is not waited for
 	syncBy   time.Time // by when that is taken to be so
 	hearing  int       // messages that are being handed over
 	silent   bool      // keep-alives stay without an answer
@@ -47,6 +48,9 @@ func (c *Client) first(wa *whatsmeow.Client, number string) link {
 	l := link{state: StateConnecting, wa: wa, number: number, marks: marks{since: now, phone: past.PhoneSeen, lockedTo: lockOf(past), lockedOn: past.Digits}}
 	if number != "" && l.phone.IsZero() {
 		l.phone = now // nobody knows; it is told from here on
+	}
+	if number != "" {
+		l.startBy = now.Add(c.pace.syncMost)
 	}
 	switch left := past.Until.Sub(now); {
 	case number == "" && !c.cfg.Relink && (past.State == flow.NumberLoggedOut || past.Digits != "" && past.State != flow.NumberPairing):
@@ -131,12 +135,15 @@ func (c *Client) Standing() flow.Number {
 	return n
 }
 
-// Syncing says that what payers sent while we were away is still coming in:
-// what they are told meanwhile may be out of date.
+// Syncing says that what payers sent while we were away is still coming in, or has yet to
+// begin to, since the number does not run for long: what they are told meanwhile may be out
+// of date.
 func (c *Client) Syncing() bool {
+	now := c.cfg.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.link.state == StateConnected && !c.link.synced
+	l := &c.link
+	return l.state == StateConnected && !l.synced || l.state == StateConnecting && now.Before(l.startBy)
 }
 
 // missing is how long nothing more has to come before what was missed counts as in. What

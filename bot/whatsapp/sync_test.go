@@ -1,7 +1,12 @@
 package whatsapp_test
 
 import (
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,5 +106,53 @@ func TestWhatComesInElsewhereIsWaitedFor(t *testing.T) {
 	}))
 	if s.row(1); s.Syncing() {
 		t.Error("it is waited for though nobody runs it any more")
+	}
+}
+
+// What was written while no process ran is waited for from the start on: what fell due
+// meanwhile is told by the clock at once, and the line is open a moment later.
+func TestWhatIsStillToComeAtTheStartIsWaitedFor(t *testing.T) {
+	s := afresh(t, 1, nil)
+	p := phone(t, s.net, ada, "Ada")
+	say(t, p, "before")
+	got(t, s.messages)
+	settle(t, s.net)
+	s.halt()
+	say(t, p, "meanwhile")
+	again := newSquad(t, s.net, s.db, s.dir, 1, nil)
+	waits := again.Syncing()
+	again.run()
+	for waits {
+		waits = again.Syncing()
+	}
+	select {
+	case m := <-again.messages:
+		if m.Text != "meanwhile" {
+			t.Errorf("%q came in", m.Text)
+		}
+	default:
+		t.Error("all that was missed is taken to be in before any of it came")
+	}
+}
+
+// A network that is away is not waited for for ever.
+func TestALineThatDoesNotOpenIsNotWaitedForForEver(t *testing.T) {
+	n, away := network(t), atomic.Bool{}
+	d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), func(ctx context.Context) (net.Conn, error) {
+		if away.Load() {
+			return nil, errors.New("the network is away")
+		}
+		return n.DialContext(ctx)
+	})
+	d.run()
+	d.link(ourNumber)
+	d.halt()
+	away.Store(true)
+	d.HurrySync(time.Hour, time.Second)
+	d.run()
+	await.Until(t, "it is waited for", d.Syncing)
+	await.Until(t, "it is waited for no longer", func() bool { return !d.Syncing() })
+	if s := d.State(); s != string(whatsapp.StateConnecting) {
+		t.Errorf("it is %s", s)
 	}
 }

@@ -13,6 +13,7 @@ import (
 func (f *Fleet) blame(slot int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	delete(f.ahead, slot)
 	delete(f.faults, slot)
 	if errors.Is(err, ErrKeys) {
 		f.faults[slot] = err
