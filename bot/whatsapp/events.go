@@ -141,9 +141,13 @@ const maxDeafPings = 3
 // lost has Run open a new line, unless it has given up. The end of a line can
 // be told late, when there is a new one already that it does not concern.
 func (c *Client) lost(refused bool) {
+	openBy := c.cfg.Now().Add(c.pace.syncMost)
 	c.set(func(l *link) {
 		if l.state.givenUp() || l.state == StateBanned || !refused && (l.wire == nil || !l.wire.over()) {
 			return
+		}
+		if l.state == StateConnected && l.synced { // one that never comes that far is not waited for each time anew
+			l.openBy = openBy
 		}
 		l.state, l.dialled, l.codes = StateConnecting, false, nil
 	})

@@ -336,7 +336,10 @@ func (f *Fleet) Syncing() bool {
 	starts := len(f.ahead) > 0
 	f.mu.Unlock()
 	return starts || slices.ContainsFunc(f.running(), func(c *Client) bool { return c.Syncing() || c.State() == string(StateStopped) }) ||
-		f.elsewhere(func(n flow.Number) bool { return n.State == flow.NumberSyncing })
+		f.elsewhere(func(n flow.Number) bool {
+			opens := n.State == flow.NumberConnecting && n.Digits != "" && f.cfg.Client.Now().Before(n.Since.Add(usual.syncMost))
+			return opens || n.State == flow.NumberSyncing
+		})
 }
 
 // Pairing is the text of a QR code that links a phone now, false when none is

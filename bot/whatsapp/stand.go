@@ -26,7 +26,7 @@ type marks struct {
 	lockedOn string    // the number that is about
 	phone    time.Time // when our own phone was last seen
 	synced   bool      // what was missed has come in
-	startBy  time.Time // by when its first line is open, or what was missed is not waited for
+	openBy   time.Time // by when a line is open, or what was missed is not waited for
 	syncBy   time.Time // by when that is taken to be so
 	hearing  int       // messages that are being handed over
 	silent   bool      // keep-alives stay without an answer
@@ -50,7 +50,7 @@ func (c *Client) first(wa *whatsmeow.Client, number string) link {
 		l.phone = now // nobody knows; it is told from here on
 	}
 	if number != "" {
-		l.startBy = now.Add(c.pace.syncMost)
+		l.openBy = now.Add(c.pace.syncMost)
 	}
 	switch left := past.Until.Sub(now); {
 	case number == "" && !c.cfg.Relink && (past.State == flow.NumberLoggedOut || past.Digits != "" && past.State != flow.NumberPairing):
@@ -135,15 +135,15 @@ func (c *Client) Standing() flow.Number {
 	return n
 }
 
-// Syncing says that what payers sent while we were away is still coming in, or has yet to
-// begin to, since the number does not run for long: what they are told meanwhile may be out
-// of date.
+// Syncing says that what payers sent while we were away is still coming in, or is about to,
+// as the number has just begun to run or lost its line: what they are told meanwhile may be
+// out of date.
 func (c *Client) Syncing() bool {
 	now := c.cfg.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := &c.link
-	return l.state == StateConnected && !l.synced || l.state == StateConnecting && now.Before(l.startBy)
+	return l.state == StateConnected && !l.synced || l.state == StateConnecting && now.Before(l.openBy)
 }
 
 // missing is how long nothing more has to come before what was missed counts as in. What

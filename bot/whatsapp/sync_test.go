@@ -90,16 +90,22 @@ func TestWhatComesInElsewhereIsWaitedFor(t *testing.T) {
 		_, err := tx.TakeNumber(t.Context(), other, "", time.Now())
 		return err
 	}))
-	says := func(state flow.NumberState) {
-		other.State = state
+	says := func(state flow.NumberState, since time.Duration) {
+		other.State, other.Since = state, time.Now().Add(-since)
 		must(t, s.board.Report(t.Context(), other))
 	}
-	for _, state := range []flow.NumberState{flow.NumberConnecting, flow.NumberSyncing, flow.NumberLive} {
-		if says(state); s.Syncing() != (state == flow.NumberSyncing) {
-			t.Errorf("while it is %s there, it is waited for here: %v", state, s.Syncing())
+	for _, c := range []struct {
+		state flow.NumberState
+		since time.Duration
+		waits bool
+	}{
+		{flow.NumberConnecting, time.Second, true}, {flow.NumberConnecting, time.Hour, false}, {flow.NumberSyncing, time.Second, true}, {flow.NumberLive, 0, false},
+	} {
+		if says(c.state, c.since); s.Syncing() != c.waits {
+			t.Errorf("while it is %s there for %s, it is waited for here: %v", c.state, c.since, s.Syncing())
 		}
 	}
-	says(flow.NumberSyncing)
+	says(flow.NumberSyncing, 0)
 	must(t, s.db.Update(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.HoldNumber(t.Context(), 1, other.Token, time.Now().Add(-time.Second))
 		return err
@@ -135,7 +141,8 @@ func TestWhatIsStillToComeAtTheStartIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A network that is away is not waited for for ever.
+// A line that breaks is open again in a moment, as one that opens at the start is: what is
+// written meanwhile is waited for, and a network that stays away is not for ever.
 func TestALineThatDoesNotOpenIsNotWaitedForForEver(t *testing.T) {
 	n, away := network(t), atomic.Bool{}
 	d := open(t, n, filepath.Join(t.TempDir(), "keys.db"), func(ctx context.Context) (net.Conn, error) {
@@ -144,15 +151,25 @@ func TestALineThatDoesNotOpenIsNotWaitedForForEver(t *testing.T) {
 		}
 		return n.DialContext(ctx)
 	})
-	d.run()
-	d.link(ourNumber)
-	d.halt()
-	away.Store(true)
 	d.HurrySync(time.Hour, time.Second)
 	d.run()
-	await.Until(t, "it is waited for", d.Syncing)
-	await.Until(t, "it is waited for no longer", func() bool { return !d.Syncing() })
-	if s := d.State(); s != string(whatsapp.StateConnecting) {
-		t.Errorf("it is %s", s)
+	d.link(ourNumber)
+	await.Until(t, "it is live", func() bool { return d.Standing().State == flow.NumberLive })
+	for name, goes := range map[string]func(){
+		"that breaks": func() { d.device().Drop() },
+		"at the start": func() {
+			d.halt()
+			d.run()
+		},
+	} {
+		away.Store(true)
+		goes()
+		await.Until(t, "a line "+name+" is waited for", d.Syncing)
+		await.Until(t, "a line "+name+" is waited for no longer", func() bool { return !d.Syncing() })
+		if s := d.State(); s != string(whatsapp.StateConnecting) {
+			t.Errorf("it is %s", s)
+		}
+		away.Store(false)
+		await.Until(t, "it is live again", func() bool { return d.Standing().State == flow.NumberLive })
 	}
 }
