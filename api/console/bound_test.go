@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,9 +31,12 @@ func TestFormsOfOnePersonAreBounded(t *testing.T) {
 	for range 2 {
 		w.wants(owner.post("/team", again), http.StatusBadRequest, "Somebody logs in with this e-mail address already")
 	}
-	kept := len(w.audits("obi@example.com")) // each, and that it was refused
-	if is := w.audits("obi@example.com")[0]; is.Action != "person.add.refused" || !strings.HasPrefix(is.Reason, "Somebody logs in with this e-mail address already") {
-		t.Errorf("it is kept: %+v", is)
+	list := w.audits("obi@example.com")
+	kept := len(list) // each, and that it was refused, in any order where both were in one millisecond
+	if !slices.ContainsFunc(list, func(is flow.Audited) bool {
+		return is.Action == "person.add.refused" && strings.HasPrefix(is.Reason, "Somebody logs in with this e-mail address already")
+	}) {
+		t.Errorf("it is kept: %+v", list)
 	}
 	got := owner.post("/team", again)
 	w.wants(got, http.StatusTooManyRequests, "Nothing was done: too many forms came at once. Wait a second, and send it again.")
