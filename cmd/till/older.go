@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"till/cmd/till/sealing"
 	"till/flow"
@@ -30,10 +31,11 @@ import (
 // lastOrders remembers in the data dir which money was last ordered from an
 // environment's bank.
 type lastOrders struct {
-	file string
-	of   string // whose: a data dir may be used with another database
-	log  *slog.Logger
-	mu   sync.Mutex
+	file   string
+	of     string // whose: a data dir may be used with another database
+	shared bool   // other processes order too
+	log    *slog.Logger
+	mu     sync.Mutex
 }
 
 // maxOrders is how many orders are remembered. One is not enough: an order that the
@@ -47,7 +49,7 @@ func (a *app) lastOrdersOf(ctx context.Context, env flow.Environment) (*lastOrde
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte("the database of " + pepper))
-	return &lastOrders{file: under(a.set.DataDir, "ordered-"+string(env)), of: hex.EncodeToString(sum[:8]), log: a.log}, nil
+	return &lastOrders{file: under(a.set.DataDir, "ordered-"+string(env)), of: hex.EncodeToString(sum[:8]), shared: a.shares(), log: a.log}, nil
 }
 
 // read are the references of the last orders of this database, in the order in which
@@ -70,6 +72,7 @@ func (o *lastOrders) read() (references []string, err error) {
 func (o *lastOrders) keep(ctx context.Context, reference string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	defer o.turn()()
 	known, err := o.read()
 	if err == nil && slices.Contains(known, reference) {
 		return
@@ -86,6 +89,29 @@ func (o *lastOrders) keep(ctx context.Context, reference string) {
 		o.log.LogAttrs(ctx, slog.LevelWarn, "what was ordered from the bank is not remembered in the data dir: that the database was put back would not be noticed",
 			slog.String("error", err.Error()))
 	}
+}
+
+// How long the turn of another process is waited for.
+const (
+	turnTries = 200
+	turnWait  = 5 * time.Millisecond
+)
+
+// turn waits until no other process writes the file: of two that read it, each would put
+// what it knows in place of what the other one just remembered. Where it cannot be waited
+// for, the order goes all the same.
+func (o *lastOrders) turn() (over func()) {
+	for tries := turnTries; o.shared && tries > 0; tries-- {
+		unlock, err := lockFile(o.file + ".lock")
+		if err == nil {
+			return func() { _ = unlock() }
+		}
+		if _, never := errors.AsType[*fs.PathError](err); never {
+			break
+		}
+		time.Sleep(turnWait)
+	}
+	return func() {}
 }
 
 // replaceFile puts a text in place of a file. When it returns, the disk has it.

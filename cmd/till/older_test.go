@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -216,5 +218,25 @@ func TestAnOrderThatTheBankNeverHeardOfIsSentOnce(t *testing.T) {
 	})
 	if n := m.sentOut(); n != 1 {
 		t.Errorf("the bank was ordered to send %d payouts", n)
+	}
+}
+
+// Two processes that share a data dir order at one time: neither takes from the file what
+// the other one remembers in it.
+func TestOrdersOfSeveralProcessesAreAllRemembered(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ordered-test")
+	var working sync.WaitGroup
+	for process := range 2 {
+		orders := &lastOrders{file: file, of: "it", shared: true, log: slog.New(slog.DiscardHandler)}
+		working.Go(func() {
+			for i := range maxOrders / 2 {
+				orders.keep(t.Context(), fmt.Sprintf("order-%d-%d", process, i))
+			}
+		})
+	}
+	working.Wait()
+	known, err := (&lastOrders{file: file, of: "it"}).read()
+	if err != nil || len(known) != maxOrders {
+		t.Errorf("%d of %d orders are remembered, %v", len(known), maxOrders, err)
 	}
 }
