@@ -109,8 +109,7 @@ func (c *Console) liveInbox(v *visit) error {
 		return err
 	}
 	service, project, opened := v.service, v.project.ID, c.cfg.Real()
-	kept, _ := c.queues.LoadOrStore(v.place(), &queuePart{})
-	shared := kept.(*queuePart) //nolint:errcheck // nothing else is kept in it
+	shared := c.queueAt(v.place())
 	return v.live(func(ctx context.Context) ([]byte, error) {
 		shared.mu.Lock()
 		defer shared.mu.Unlock()
@@ -137,6 +136,23 @@ type queuePart struct {
 	mu   sync.Mutex
 	read time.Time
 	last []byte
+}
+
+// queueAt is that of a place. What nobody looks at any more is forgotten: it holds who waited
+// there, and there is one for each project that ever had an inbox open.
+func (c *Console) queueAt(place string) *queuePart {
+	now := c.cfg.Real()
+	c.queues.Range(func(at, kept any) bool {
+		if q := kept.(*queuePart); at != place && q.mu.TryLock() { //nolint:errcheck // nothing else is kept in it
+			if !q.read.IsZero() && now.Sub(q.read).Abs() > streamLife {
+				c.queues.Delete(at)
+			}
+			q.mu.Unlock()
+		}
+		return true
+	})
+	kept, _ := c.queues.LoadOrStore(place, &queuePart{})
+	return kept.(*queuePart) //nolint:errcheck // as above
 }
 
 func queueOf(ctx context.Context, service *checkout.Service, project flow.ProjectID) (inboxView, error) {
