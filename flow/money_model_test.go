@@ -130,6 +130,7 @@ func (b *books) keepOpen(t *rapid.T, c flow.Change) {
 	for _, f := range c.Facts {
 		b.facts[f.Kind]++
 	}
+	named(t, c)
 }
 
 func paymentOf(c flow.Change) []flow.Payment {

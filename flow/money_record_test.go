@@ -34,6 +34,21 @@ func (b *books) recorded(t *rapid.T) {
 	}
 }
 
+// named holds that what is told of money names the attempt that it came to: without it
+// every chat of the session would be told of one payer's money.
+func named(t *rapid.T, c flow.Change) {
+	for _, f := range c.Facts {
+		if p := f.Payment; p != nil && f.Attempt != p.Attempt {
+			t.Fatalf("%s of money for %s is told of %q", f.Kind, p.Attempt, f.Attempt)
+		}
+	}
+	for _, n := range c.News {
+		if p := n.Payment; p != nil && n.Attempt != p.Attempt {
+			t.Fatalf("%s of money for %s is told of %q", n.Kind, p.Attempt, n.Attempt)
+		}
+	}
+}
+
 // told holds what is told of a session that was paid just now against what was
 // there of its payments, which were so before. What goes back by policy as it could
 // not before is sent again, and is none of it.

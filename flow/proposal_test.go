@@ -94,6 +94,9 @@ func TestARefundThatNeedsAttentionIsPaidByHand(t *testing.T) {
 		if len(got.Facts) != 1 || got.Facts[0].Kind != flow.RefundProcessedKind {
 			t.Errorf("%s tells %+v", name, got.Facts)
 		}
+		if n := got.News; len(n) != 1 || n[0].Kind != flow.NewsByHand || n[0].Attempt != p.Attempt || n[0].Amount != 200_000 {
+			t.Errorf("%s tells its payer %+v", name, n)
+		}
 		// A second time, and whatever the bank says of the order that it was given.
 		if again, err := is.DoneByHand(open(), p, "HAND-8", noon, noon); flow.CodeOf(err) != flow.CodeRefundNotRetryable || again.Refund != nil {
 			t.Errorf("%s is paid twice: %+v, %v", name, again.Refund, err)
