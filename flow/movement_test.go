@@ -227,6 +227,15 @@ func TestTakeBack(t *testing.T) {
 			}
 		}
 	})
+	t.Run("so does a part that is to go back by policy, and could not yet", func(t *testing.T) {
+		s := open()
+		s.Policy.Underpayment = "refund"
+		p := flow.Payment{ID: "p", Project: s.Project, Session: s.ID, Attempt: "a", Amount: 450_000, Unapplied: 450_000, Match: flow.Partial}
+		c := flow.TakeBack(s, trying("a", flow.BankTransfer), p, held, flow.TakenBack{RailTransactionID: "r", Amount: 450_000})
+		if len(c.Session.Exceptions) != 0 || c.Session.AmountPaid != 0 || len(c.Attempts) != 0 || len(c.News) != 1 {
+			t.Errorf("%+v, asked for %+v, told %+v", c.Session, c.Attempts, c.News)
+		}
+	})
 	t.Run("of nobody", func(t *testing.T) {
 		p := flow.Payment{ID: "p", Amount: 450_000, Unapplied: 450_000, Match: flow.Unmatched}
 		c := flow.TakeBack(flow.Session{}, flow.Attempt{}, p, held, flow.TakenBack{Amount: 450_000})
