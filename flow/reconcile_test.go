@@ -122,9 +122,13 @@ func TestWhatALineOfAStatementMoved(t *testing.T) {
 		{flow.Notice{Kind: flow.Pending, RailTransactionID: "T", Amount: 5}, "", 0},
 		{flow.Notice{Kind: flow.Returned, RailTransactionID: "T", Amount: 5}, "", 0},
 	} {
+		c.notice.PaidAt, c.notice.Collects = noon, "wsp_prj_1"
 		m, ok := flow.MovementSaid(c.notice)
 		if ok != (c.kind != "") || m.Kind != c.kind || m.Amount != c.amount {
 			t.Errorf("%+v is %+v, %v", c.notice, m, ok)
+		}
+		if ok && (!m.ValueAt.Equal(noon) || m.Subject != c.notice.Reference || m.Project != "wsp_prj_1") {
+			t.Errorf("of %+v it is not said when it was, under which name and whose: %+v", c.notice, m)
 		}
 	}
 }

@@ -39,3 +39,38 @@ func TestWhatARefusalSaysIsCoveredIsTheMostThatIs(t *testing.T) {
 		}
 	}
 }
+
+// What a receipt says went back, and was taken by the bank, is of the money that the
+// session is paid with: no second payment, nothing beyond it and nothing before it.
+func TestWhatIsGoneIsOfWhatTheSessionIsPaidWith(t *testing.T) {
+	s := open()
+	s.Status, s.AmountPaid = flow.SessionPaid, s.Amount
+	whole := flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000}
+	refunded, extra := whole, flow.Payment{Match: flow.Excess, Amount: 600_000, Applied: 500_000, Refunded: 100_000}
+	refunded.Refunded = 200_000
+	bounced, kept, second := refunded, extra, whole
+	bounced.Bounced = 200_000
+	kept.Applied, kept.Refunded = 600_000, 150_000          // its merchant accepted what was too much
+	second.Match, second.Refunded = flow.Duplicate, 300_000 // accepted first
+	taken := whole
+	taken.Reversed, taken.Lost, taken.FeeBack = 500_000, 482_500, 17_500
+	takenBeyond := kept
+	takenBeyond.Refunded, takenBeyond.Reversed, takenBeyond.Lost = 0, 150_000, 150_000
+	for name, c := range map[string]struct {
+		payments    []flow.Payment
+		back, taken flow.Kobo
+	}{
+		"nothing":                              {[]flow.Payment{whole}, 0, 0},
+		"a refund":                             {[]flow.Payment{refunded}, 200_000, 0},
+		"beside a refund of a second payment":  {[]flow.Payment{refunded, second}, 200_000, 0},
+		"one that came back to us":             {[]flow.Payment{bounced}, 0, 0},
+		"too much, which went back by itself":  {[]flow.Payment{extra}, 0, 0},
+		"more than was too much, and accepted": {[]flow.Payment{kept}, 50_000, 0},
+		"the bank has all of it":               {[]flow.Payment{taken}, 0, 500_000},
+		"the bank has more than was too much":  {[]flow.Payment{takenBeyond}, 0, 50_000},
+	} {
+		if back, taken := flow.Gone(s, c.payments); back != c.back || taken != c.taken {
+			t.Errorf("%s: %d went back and %d were taken, not %d and %d", name, back, taken, c.back, c.taken)
+		}
+	}
+}
