@@ -296,3 +296,40 @@ func TestPartsThatAreAllOfItInASessionThatIsOverWait(t *testing.T) {
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.MerchantPending: -482_500, flow.Fees: -17_500})
 	})
 }
+
+// While a bank is slow to say what became of a refund, it tells that the money was sent,
+// and that it came back, and the merchant has it sent again, under another name. The
+// answer is about the old one: the new one is sent all the same.
+func TestAnAnswerAboutTheOldNameOfARefundSaysNothingOfTheNewOne(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	_, p := w.paidFor(500_000)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(answer) })
+	defer goOn()
+	var first sync.Once
+	w.rail.set(func(r *shakyRail) {
+		r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{Status: flow.DisbursementPending, At: w.clock()}, nil
+		}
+		r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			first.Do(func() { close(asked) })
+			<-answer
+			return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
+		}
+	})
+	r := w.ordered(p, 200_000)
+	w.becomes(r.ID, flow.RefundProcessing)
+	w.pass(time.Minute)
+	<-asked
+	w.must(w.tell(flow.Notice{Kind: flow.PaidOut, Reference: r.Reference, RailTransactionID: "B1", Amount: r.Amount, PaidAt: w.clock()}))
+	w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: r.Reference, RailTransactionID: "B2", Reverses: "B1", Amount: r.Amount, PaidAt: w.clock()}))
+	_, err := w.service.RetryRefund(t.Context(), r.ID, "wsp_key_1", call("", "", nil))
+	w.must(err)
+	w.rail.set(func(r *shakyRail) { r.onSendOut, r.onSentOut = nil, nil })
+	goOn()
+	w.passes(3, 2*time.Second)
+	if r = w.becomes(r.ID, flow.RefundProcessed); r.Reference != string(r.ID)+"-2" || r.RailTransactionID == "B1" || w.calls()["disburse"] != 1 {
+		t.Errorf("the bank was told %d times: %+v", w.calls()["disburse"], r)
+	}
+}
