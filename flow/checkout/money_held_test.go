@@ -30,6 +30,11 @@ func TestNothingIsOrderedWhileMoneyIsHeld(t *testing.T) {
 		if n := w.calls()["disburse"]; n != 0 {
 			t.Errorf("the bank was told to send money %d times", n)
 		}
+		b := w.settlements(project)[0] // whatever a bank tells of it: nobody has ordered it
+		w.must(w.tell(flow.Notice{Kind: flow.PaidOut, Reference: string(b.ID), Amount: b.Amount, RailTransactionID: "out-1", PaidAt: w.clock()}))
+		if b = w.settlements(project)[0]; b.Status != flow.SettlementPending || w.logged("a payout that nobody ordered") != 1 {
+			t.Errorf("what was not ordered became %+v", b)
+		}
 		w.holds("")
 		w.passes(3, 10*time.Minute)
 		w.becomes(r.ID, flow.RefundProcessed)

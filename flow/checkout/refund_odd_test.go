@@ -265,3 +265,16 @@ func TestABankThatChangedItsMindIsAskedUntilItAnswers(t *testing.T) {
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
 	})
 }
+
+// What a bank tells of a refund that nobody ordered is no money of ours. It is taken in
+// and logged: told of an error, the bank would tell it for ever.
+func TestANoticeOfARefundThatNobodyOrderedIsTakenIn(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	for i, kind := range []flow.NoticeKind{flow.PaidOut, flow.PayoutFailed} {
+		w.must(w.tell(flow.Notice{Kind: kind, Reference: "wsp_rfd_01k9z3m5x8v2c7n4b6t1q0w9fe", Amount: 1, RailTransactionID: fmt.Sprint("out-", i), PaidAt: w.clock()}))
+		if got := w.logged("nobody ordered it"); got != i+1 {
+			t.Errorf("after %s the log tells of it %d times", kind, got)
+		}
+	}
+}
