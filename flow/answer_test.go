@@ -41,6 +41,9 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 			"came_back",
 			map[string]string{"extra": "₦5,000", "paid": "₦5,000"},
 		},
+		"a second payment that was accepted, and sent back since, comes back to us": {
+			paid, flow.Payment{Match: flow.Duplicate, Amount: 500_000, Applied: 500_000, Refunded: 500_000, Bounced: 500_000, Resolution: flow.ResolvedAccepted}, "came_back", map[string]string{"extra": "₦5,000", "paid": "₦5,000"},
+		},
 		"what was paid comes back to us": {
 			paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000, Refunded: 500_000, Bounced: 500_000}, "came_back", map[string]string{"extra": "₦5,000", "paid": ""},
 		},
@@ -51,6 +54,9 @@ func TestAnAnswerTellsWhatBecameOfMoneyThatDidNotFit(t *testing.T) {
 		"taken back": {s, flow.Payment{Match: flow.Matched, Amount: 500_000, Reversed: 500_000}, "taken_back", map[string]string{"extra": "₦5,000", "paid": ""}}, // who sends that is the one to answer
 		"taken back before all was paid otherwise": {
 			paid, flow.Payment{Match: flow.Partial, Amount: 200_000, Reversed: 200_000}, "taken_back", map[string]string{"extra": "₦2,000"},
+		},
+		"taken back from what goes back": {
+			over, flow.Payment{Match: flow.Late, Amount: 500_000, Reversed: 100_000, Refunded: 400_000, Resolution: flow.ResolvedRefunded}, "taken_back", map[string]string{"extra": "₦1,000"},
 		},
 		"some of it taken back": {
 			paid, flow.Payment{Match: flow.Matched, Amount: 500_000, Applied: 500_000, Reversed: 100_000}, "taken_back", map[string]string{"extra": "₦1,000"},

@@ -207,8 +207,14 @@ func TestAReceiptIsOfWhatWasPaid(t *testing.T) {
 	co.Session.Status, co.Session.AmountPaid, co.Session.PaidAt = flow.SessionPaid, 450_000, noon
 	co.Payments = []flow.Payment{{Attempt: "t", Amount: 450_000, Applied: 450_000, Match: flow.Partial}}
 	turn.Checkouts["wsp_sess_1"] = co
-	d := flow.Decide(about(turn, flow.News{Kind: flow.NewsPaid, Attempt: "t", Payment: &co.Payments[0]}))
-	if keys(d) != "receipt" || d.Says[0].Args["amount"] != "₦4,500" || d.Says[0].Args["asked"] != "₦5,000" {
+	news := flow.News{Kind: flow.NewsPaid, Attempt: "t", Payment: &co.Payments[0]}
+	d := flow.Decide(about(turn, news))
+	if keys(d) != "receipt" || d.Says[0].Args["amount"] != "₦4,500" || d.Says[0].Args["asked"] != "₦5,000" || d.Says[0].Args["reference"] != "7K3M-9QTX" {
+		t.Errorf("%+v", d.Says)
+	}
+	co.Session.Reference = "order-1182" // what its merchant calls it is what the merchant is asked about
+	turn.Checkouts["wsp_sess_1"] = co
+	if d = flow.Decide(about(turn, news)); d.Says[0].Args["reference"] != "order-1182" {
 		t.Errorf("%+v", d.Says)
 	}
 }
