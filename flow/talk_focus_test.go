@@ -329,6 +329,22 @@ func TestWhoWritesAsAChatIsGivenBackHearsTheBot(t *testing.T) {
 	}
 }
 
+// Whose money the bank took back waits for a person. Once that person has given the chat
+// back, also without a word, there is nobody left to wait for: the payer may pay again.
+func TestWhoseMoneyWasTakenBackMayPayAgainOnceTheChatIsGivenBack(t *testing.T) {
+	turn := standing(flow.Choosing)
+	co := turn.Checkouts["wsp_sess_1"]
+	co.Session, co.Payments = co.Session.With(flow.Reversed), []flow.Payment{{Match: flow.Partial, Amount: 100_000, Reversed: 100_000}}
+	turn.Checkouts["wsp_sess_1"] = co
+	turn.Chat.Talks[0].State = flow.Review
+	turn.Chat.Desk = flow.Desk{State: flow.DeskClaimed, By: "ngozi", Since: 1}
+	turn.Chat = flow.Decide(about(turn, flow.News{Kind: flow.NewsReleased, By: "ngozi"})).Chat
+	turn.News = &flow.News{Kind: flow.NewsTimer}
+	if d := flow.Decide(turn); d.Chat.Desk.State != flow.DeskBot || talkOf(d).State != flow.Choosing || keys(d) != "back_again summary" {
+		t.Errorf("says %q, the talk is %+v, desk %+v", keys(d), talkOf(d), d.Chat.Desk)
+	}
+}
+
 // A turn is kept as one of one session, and read by its merchant.
 func TestOneTurnRemindsOfOnePayment(t *testing.T) {
 	turn := other(standing(flow.AwaitTransfer), "prj_2")
