@@ -80,6 +80,20 @@ func TestWhatPartsHoldBeyondTheirSessionIsNotForgotten(t *testing.T) {
 	}
 }
 
+// So it is where the last kobo comes, and fits.
+func TestASessionThatItsPartsHeldTooMuchForIsOverpaid(t *testing.T) {
+	s := open()
+	s.AmountPaid = s.Amount - 1
+	m := flow.Money{
+		Notice: credit("rail-1", 1, noon), Session: s, Attempt: trying("wsp_att_1", flow.BankTransfer), Payments: []flow.Payment{heldPart("a"), heldPart("b")},
+		Payment: "wsp_pay_9", Charge: "wsp_chg_1", Now: noon,
+	}
+	got, err := flow.Settle(m)
+	if err != nil || got.Payment.Match != flow.Matched || !slices.Contains(got.Session.Exceptions, flow.Overpaid) || got.News[0].Extra != 100_001 {
+		t.Errorf("%+v, told %+v, %v", got.Session, got.News, err)
+	}
+}
+
 // A part that stays after all beside the rest of it is too much: what is left of it
 // waits for a decision, and not for ever.
 func TestAPartThatStaysBesideTheRestOfItWaitsForItsTime(t *testing.T) {
