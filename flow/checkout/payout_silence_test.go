@@ -1,11 +1,13 @@
 package checkout_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"till/flow"
 	"till/flow/store"
+	"till/flow/store/storetest"
 	"till/rail"
 )
 
@@ -44,4 +46,37 @@ func TestABankThatSaysNothingOfAPayoutIsAskedOnOverTheWeekend(t *testing.T) {
 			w.t.Errorf("nobody is shown that it does not arrive: %+v", list)
 		}
 	})
+}
+
+// A payout that the bank took on only when it was told again has its day from then on,
+// and no more, however often it is asked about: then it waits for somebody.
+func TestAPayoutThatWasTakenOnLateIsShownWhereItHangs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t, store.Checkout))
+	w.pays("")
+	w.start(true)
+	var told atomic.Int64
+	w.rail.set(func(r *shakyRail) {
+		r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			if told.Add(1) == 1 {
+				return flow.Disbursed{}, rail.ErrUnknown
+			}
+			return flow.Disbursed{Status: flow.DisbursementPending, At: w.clock()}, nil
+		}
+		r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			if told.Load() == 1 {
+				return flow.Disbursed{}, rail.ErrNotFound
+			}
+			return flow.Disbursed{Status: flow.DisbursementPending, At: w.clock()}, nil
+		}
+	})
+	w.earns()
+	w.at("2026-11-23T08:00:01Z")
+	for _, waits := range []int{0, 1} { // after 20 hours, and after 40
+		w.passes(5, 4*time.Hour)
+		list, err := w.service.Reader().Waits(t.Context(), store.QueueFilter{Queue: store.QueueStuck, Project: project, Now: w.clock(), Limit: 9})
+		if err != nil || len(list) != waits || told.Load() != 2 {
+			t.Errorf("told %d times, %+v waits for somebody (%v)", told.Load(), list, err)
+		}
+	}
 }
