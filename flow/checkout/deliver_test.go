@@ -102,6 +102,9 @@ func TestAnEndpointThatIsGoneIsNotPostedToAgain(t *testing.T) {
 		if n := len(w.deliveries(flow.SessionCreated)); n != posts {
 			t.Errorf("a disabled endpoint was posted to %d times more", n-posts)
 		}
+		if n := w.logged("endpoint disabled"); n != 1 {
+			t.Errorf("the log tells of it %d times", n)
+		}
 	})
 }
 
