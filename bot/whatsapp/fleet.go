@@ -335,7 +335,7 @@ func (f *Fleet) Syncing() bool {
 	f.mu.Lock()
 	starts := len(f.ahead) > 0
 	f.mu.Unlock()
-	return starts || slices.ContainsFunc(f.running(), func(c *Client) bool { return c.Syncing() || c.State() == string(StateStopped) }) ||
+	return starts || slices.ContainsFunc(f.running(), func(c *Client) bool { return c.State() == string(StateStopped) || c.Syncing() }) || // in this order: it may begin to run in between
 		f.elsewhere(func(n flow.Number) bool {
 			opens := n.State == flow.NumberConnecting && n.Digits != "" && f.cfg.Client.Now().Before(n.Since.Add(usual.syncMost))
 			return opens || n.State == flow.NumberSyncing

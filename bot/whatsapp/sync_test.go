@@ -137,7 +137,7 @@ func TestWhatIsStillToComeAtTheStartIsWaitedFor(t *testing.T) {
 			t.Errorf("%q came in", m.Text)
 		}
 	default:
-		t.Error("all that was missed is taken to be in before any of it came")
+		t.Errorf("all that was missed is taken to be in before any of it came: %+v\n%s", again.row(1), again.log)
 	}
 }
 
