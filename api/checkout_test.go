@@ -57,7 +57,7 @@ func TestSigningUpGivesKeysThatWork(t *testing.T) {
 func TestASessionIsLazyAndPaidByTransfer(t *testing.T) {
 	s := open(t)
 	r := s.ask("POST", sessions, s.key, `{"amount":150050,"customerEmail":"ada@example.com","mode":"headless","customerPhone":"08031234567","customerName":"Ada Obi",
-		"reference":"order-1","description":"Two shirts","metadata":{"cart":"7"},"callbackUrl":"http://localhost:3000/done","currency":"NGN"}`)
+		"reference":"order-1","description":"Two shirts","metadata":{"cart":"7"},"callbackUrl":"http://localhost:3000/done","currency":"NGN","expiresInMinutes":90}`)
 	s.want(r, http.StatusCreated, map[string]string{
 		"data.mode": "headless", "data.amountMinor": "150050", "data.status": "PENDING", "data.reference": "order-1", "data.customerPhone": "+2348031234567",
 		"data.metadata.cart": "7", "data.checkoutUrl": "",
@@ -73,6 +73,11 @@ func TestASessionIsLazyAndPaidByTransfer(t *testing.T) {
 	s.want(pay, http.StatusOK, map[string]string{
 		"data.bankName": "Paper Bank", "data.bankCode": "999", "data.amount": "1500.50", "data.amountMinor": "150050", "data.currency": "NGN", "data.accountName": "Ada Stores/CHECKOUT",
 	})
+	for ends, lasts := range map[string]time.Duration{r.text("data.expiresAt"): 90 * time.Minute, pay.text("data.expiresAt"): 10 * time.Minute} {
+		if at, err := time.Parse(time.RFC3339, ends); err != nil || at.Sub(s.now()).Round(time.Minute) != lasts {
+			t.Errorf("what was to last %s ends at %q", lasts, ends)
+		}
+	}
 	if again := s.ask("POST", sessions+"/"+id+"/pay/bank-transfer", s.key, ""); again.body != pay.body {
 		t.Errorf("asked again: %s", again.body)
 	}
