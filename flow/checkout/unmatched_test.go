@@ -15,12 +15,19 @@ func TestMoneyOfNoSessionIsToldToWhomItWasCollectedFor(t *testing.T) {
 	each(t, func(w *world) {
 		t := w.t
 		w.endpoint("https://shop.test/hook", flow.PaymentUnmatched, flow.RefundPendingKind)
+		var lines []flow.Notice
 		for id, collects := range map[string]flow.ProjectID{"T1": project, "T2": "wsp_prj_nobody", "T3": ""} {
 			n := credit(id, "", 250_000, w.clock())
 			n.Collects = collects
 			w.must(w.tell(n, n))
+			lines = append(lines, n)
 		}
 		w.rest()
+		// Of what is nobody's there is nobody to tell: whoever runs Till looks for no event of it.
+		day, err := checkout.ReconcileDay(t.Context(), w.db.Reader, lines, "", flow.DateOf(w.clock()), w.clock())
+		if err != nil || !day.Balanced() || day.Ledger[flow.MovePayment].Count != 3 || day.Events[flow.MovePayment].Count != 1 {
+			t.Errorf("%+v, %v", day, err)
+		}
 		told := w.deliveries(flow.PaymentUnmatched)
 		if len(told) != 1 || !strings.Contains(string(told[0].Body), `"reference":null`) || !strings.Contains(string(told[0].Body), `"sequence":0`) || !strings.Contains(string(told[0].Body), `"railTransactionId":"T1"`) {
 			t.Fatalf("told %d times: %+v", len(told), told)
