@@ -143,3 +143,28 @@ func TestAStoryTellsWhatEndedTheTimeOfASession(t *testing.T) {
 		}
 	})
 }
+
+// What is said to a payer who goes back to another merchant's payment stands with that
+// one: whoever they came from does not read it.
+func TestWhatIsSaidOfAnotherPaymentStandsWithThatOne(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	first, second := w.session(flow.InChat), w.openedBy(neighbour)
+	w.hear("ada", code(first))
+	w.hear("ada", code(second))
+	decided := func(id flow.SessionID) (n int) {
+		lines, err := w.db.SessionLines(t.Context(), id)
+		w.must(err)
+		for _, l := range lines {
+			if l.Kind == replay.Decided {
+				n++
+			}
+		}
+		return n
+	}
+	there, here := decided(second.ID), decided(first.ID)
+	w.hear("ada", flow.Intent{Kind: flow.MeansBack})
+	if there, here = decided(second.ID)-there, decided(first.ID)-here; there != 0 || here != 1 {
+		t.Errorf("%d more with the payment that was left, and %d with the one that is about", there, here)
+	}
+}
