@@ -155,3 +155,29 @@ func TestNoBoundOfAChatHoldsForAsLongAsTheClockWasSetBack(t *testing.T) {
 		}
 	})
 }
+
+// After an outage all that was written meanwhile comes in one second: whoever wrote now
+// and then is answered, and who wrote too much in a minute of it is not.
+func TestWhatWasWrittenInHoursIsNoFlood(t *testing.T) {
+	for name, c := range map[string]struct {
+		every time.Duration
+		want  string
+	}{
+		"a message each five minutes": {5 * time.Minute, "transfer_how alone wait_menu"},
+		"a message each second":       {time.Second, ""},
+		"no word of when":             {0, ""},
+	} {
+		turn := standing(flow.AwaitTransfer)
+		var d flow.Decision
+		for i := range 20 {
+			if c.every > 0 {
+				turn.Wrote = turn.Now.Add(-3 * time.Hour).Add(time.Duration(i) * c.every).UnixMilli()
+			}
+			d = flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansAgain}))
+			turn.Chat = d.Chat
+		}
+		if keys(d) != c.want {
+			t.Errorf("%s: the last one is answered %q", name, keys(d))
+		}
+	}
+}
