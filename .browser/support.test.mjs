@@ -162,6 +162,7 @@ const cases = {
 for (const [says, one] of Object.entries(cases)) {
   test(says, async () => {
     await one.stage();
+    await page.goto("about:blank"); // a live part that asks without a login would be told so
     await page.context().clearCookies();
     await enter(page, till, one.role ?? "support", "/sessions");
     await one.find(hand());
