@@ -72,7 +72,7 @@ func (o *lastOrders) read() (references []string, err error) {
 func (o *lastOrders) keep(ctx context.Context, reference string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	defer o.turn()()
+	defer o.turn(ctx)()
 	known, err := o.read()
 	if err == nil && slices.Contains(known, reference) {
 		return
@@ -99,8 +99,9 @@ const (
 
 // turn waits until no other process writes the file: of two that read it, each would put
 // what it knows in place of what the other one just remembered. Where it cannot be waited
-// for, the order goes all the same.
-func (o *lastOrders) turn() (over func()) {
+// for, the order goes all the same. The system lets nobody know when a lock is free without
+// a thread that waits for it, so that it is asked now and then; who dies lets go of it.
+func (o *lastOrders) turn(ctx context.Context) (over func()) {
 	for tries := turnTries; o.shared && tries > 0; tries-- {
 		unlock, err := lockFile(o.file + ".lock")
 		if err == nil {
@@ -109,7 +110,11 @@ func (o *lastOrders) turn() (over func()) {
 		if _, never := errors.AsType[*fs.PathError](err); never {
 			break
 		}
-		time.Sleep(turnWait)
+		select {
+		case <-time.After(turnWait):
+		case <-ctx.Done():
+			return func() {}
+		}
 	}
 	return func() {}
 }
