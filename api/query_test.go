@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"till/flow"
 )
 
 // keyOfEach is a key of the shop for each kind that a call wants.
@@ -145,6 +147,50 @@ func TestWhatIsNoCursorIsRefusedInOneWay(t *testing.T) {
 	}
 	if asked < 8 {
 		t.Errorf("only %d lists were tried", asked)
+	}
+}
+
+// A cursor is one of the list that gave it out: in another it would leave out whatever
+// stands before a place that is none of its own.
+func TestACursorIsOfItsOwnList(t *testing.T) {
+	s := open(t)
+	own := s.belongings()
+	keys := s.keyOfEach()
+	for range 2 {
+		s.want(s.ask("POST", chargesPath, s.key, `{"amount":500000,"customerEmail":"ada@example.com"}`), http.StatusCreated, nil)
+	}
+	const id = "01j00000000000000000000000"
+	cursors := map[string]string{
+		projectsPath: *cursorOf(flow.PrefixProject + id), projectsPath + "/:id/keys": *cursorOf(flow.PrefixKey + id), endpointsPath: *cursorOf(flow.PrefixEndpoint + id),
+		eventsPath: *cursorOf("1767225600000." + flow.PrefixEvent + id), eventsPath + "/:id/deliveries": *cursorOf(flow.PrefixDelivery + id),
+		"/v1/test/bank/calls": *cursorOf("7"), paymentsPath: *cursorOf(flow.PrefixPayment + id), refundsPath: *cursorOf(flow.PrefixRefund + id),
+		reconciliationPath: *cursorOf("1767225600000.0123456789abcdef"), settlementsPath: *cursorOf(flow.PrefixSettlement + id),
+		settlementsPath + "/:id/transactions": *cursorOf("1767225600000/payment/" + flow.PrefixPayment + id), chargesPath + "/:id/timeline": *cursorOf("1767225600000/1"),
+	}
+	for _, list := range []string{sessionsPath, chargesPath} {
+		r := s.ask("GET", list+"?limit=1", s.key, "")
+		cursors[list] = r.text("data.nextCursor")
+		s.want(s.ask("GET", list+"?limit=1&cursor="+cursors[list], s.key, ""), http.StatusOK, nil)
+	}
+	ops := operations(t)
+	for _, r := range Routes() {
+		op := ops[r.Method+" "+documented(r.Path)]
+		if r.Dev || op == nil || op.Parameters.GetByInAndName("query", "cursor") == nil {
+			continue
+		}
+		query := "?"
+		if r.Path == reconciliationPath {
+			query = "?date=2026-02-03&"
+		}
+		if cursors[r.Path] == "" {
+			t.Errorf("no cursor of %s is tried", r.Path)
+		}
+		for list, cursor := range cursors {
+			got := s.ask(r.Method, own.fill(r.Path)+query+"cursor="+cursor, keys[r.Key], "")
+			if refused := got.text("error.code") == "invalid_cursor"; refused != (list != r.Path) {
+				t.Errorf("%s takes a cursor of %s: %s", r.Path, list, got.body)
+			}
+		}
 	}
 }
 

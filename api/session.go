@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"till/flow"
@@ -113,15 +114,23 @@ func list(c *call, charges bool, record func(checkout.View) any) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	var err error
-	if filter.Before, err = readCursor(cursor, func(at string) bool { return isID(at, flow.PrefixSession) }); err != nil {
+	of := "" // what a cursor of sessions names by its id alone, one of charges has to say
+	if charges {
+		of = "charges/"
+	}
+	before, err := readCursor(cursor, func(at string) bool {
+		id, own := strings.CutPrefix(at, of)
+		return own && isID(id, flow.PrefixSession)
+	})
+	if err != nil {
 		return err
 	}
+	filter.Before = strings.TrimPrefix(before, of)
 	views, more, err := c.service.List(c.ctx, c.project.ID, filter)
 	if err != nil {
 		return err
 	}
-	return sendPage(c, views, more, record, func(v checkout.View) string { return string(v.Session.ID) })
+	return sendPage(c, views, more, record, func(v checkout.View) string { return of + string(v.Session.ID) })
 }
 
 // cancelSession is POST …/sessions/{id}/cancel.
