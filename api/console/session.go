@@ -150,22 +150,17 @@ func (c *Console) liveSession(v *visit) error {
 // story reads all that belongs to a session.
 func (c *Console) story(ctx context.Context, service *checkout.Service, who flow.Visit, id flow.SessionID) (storyView, error) {
 	r := service.Reader()
-	s, err := r.Session(ctx, id) // as it is by now
+	s, err := r.Session(ctx, id)
 	if err != nil {
 		return storyView{}, err
 	}
-	out := storyView{Session: s}
-	view, err := service.View(ctx, s.Project, id)
+	view, err := service.ViewPaid(ctx, s.Project, id) // all as it is by now
 	if err != nil {
-		return out, err
+		return storyView{}, err
 	}
-	out.Record, out.Attempts = service.Record(view), view.Attempts
-	payments, err := r.Payments(ctx, id)
-	if err != nil {
-		return out, err
-	}
-	out.Back = wentBack(s, payments)
-	if out.Payments, err = paymentRows(ctx, service, s, payments); err != nil {
+	s = view.Session
+	out := storyView{Session: s, Record: service.Record(view), Attempts: view.Attempts, Back: wentBack(s, view.Payments)}
+	if out.Payments, err = paymentRows(ctx, service, s, view.Payments); err != nil {
 		return out, err
 	}
 	if out.Refunds, err = r.Refunds(ctx, store.RefundFilter{Project: s.Project, Session: id, Limit: eventsShown}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/store"
 )
 
 // requeryAtMost is how often a merchant may have the bank asked about a charge.
@@ -14,28 +15,30 @@ const requeryAtMost = 10 * time.Second
 // ViewByReference reads the session of a charge by its reference: the
 // merchant's own, or the service's (wsp_ref_…) of any of its attempts.
 func (s *Service) ViewByReference(ctx context.Context, project flow.ProjectID, reference string) (View, error) {
-	session, err := s.byReference(ctx, project, reference)
-	if notFound(err) || err == nil && (session.Project != project || session.Charge == "") {
-		// In the same words for all, or they would tell whether it is somebody else's.
-		err = flow.Refuse(flow.CodeNotFound, "There is no charge with the reference %q.", reference)
-	}
-	if err != nil {
-		return View{}, err
-	}
-	return s.view(ctx, s.cfg.DB.Reader, session)
+	return s.atOnce(ctx, func(r store.Reader) (View, error) {
+		session, err := byReference(ctx, r, project, reference)
+		if notFound(err) || err == nil && (session.Project != project || session.Charge == "") {
+			// In the same words for all, or they would tell whether it is somebody else's.
+			err = flow.Refuse(flow.CodeNotFound, "There is no charge with the reference %q.", reference)
+		}
+		if err != nil {
+			return View{}, err
+		}
+		return s.view(ctx, r, session)
+	})
 }
 
-func (s *Service) byReference(ctx context.Context, project flow.ProjectID, reference string) (flow.Session, error) {
-	session, err := s.cfg.DB.SessionByReference(ctx, project, reference)
+func byReference(ctx context.Context, r store.Reader, project flow.ProjectID, reference string) (flow.Session, error) {
+	session, err := r.SessionByReference(ctx, project, reference)
 	sought := notFound(err) || err == nil && session.Charge == "" // an order may have been given our reference of another
 	if !sought || !strings.HasPrefix(reference, flow.PrefixReference) {
 		return session, err
 	}
-	attempt, err := s.cfg.DB.AttemptByReference(ctx, reference)
+	attempt, err := r.AttemptByReference(ctx, reference)
 	if err != nil {
 		return flow.Session{}, err
 	}
-	return s.cfg.DB.Session(ctx, attempt.Session)
+	return r.Session(ctx, attempt.Session)
 }
 
 // Requery asks the bank now what became of a charge, and takes in what it says.

@@ -27,9 +27,21 @@ type shakyRail struct {
 	onSentOut   func(reference string, call func() (flow.Disbursed, error)) (flow.Disbursed, error)
 	onStatement func(ctx context.Context, from, to time.Time) error
 	onLookUp    func(ctx context.Context) error
+	onMethods   func()        // once, before it says which methods it has: each reading of a session asks that
 	parsed      []flow.Notice // what Parse gives, where it is set
 	lines       []flow.Notice // that stand on its statement too
 	orders      []flow.Order
+}
+
+func (r *shakyRail) Methods() []flow.Method {
+	r.mu.Lock()
+	on := r.onMethods
+	r.onMethods = nil
+	r.mu.Unlock()
+	if on != nil {
+		on()
+	}
+	return r.Rail.Methods()
 }
 
 func (r *shakyRail) Start(ctx context.Context, o flow.Order) (flow.Instructions, error) {

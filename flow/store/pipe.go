@@ -42,6 +42,7 @@ type pipe struct {
 const (
 	beginSerializable = "BEGIN ISOLATION LEVEL SERIALIZABLE"
 	beginByRow        = "BEGIN ISOLATION LEVEL READ COMMITTED"
+	beginView         = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 )
 
 // piped runs do with a transaction that has a connection of the pool for itself.

@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 
 	"till/flow/store/lite"
 )
@@ -30,11 +28,10 @@ func (d *DB) View(ctx context.Context, fn func(Reader) error) error {
 	})
 }
 
-func (d *DB) viewPostgres(ctx context.Context, fn func(Reader) error) (err error) {
-	tx, err := d.read.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-	if err != nil {
-		return storageError(fmt.Errorf("begin to read: %w", err))
-	}
-	defer func() { err = errors.Join(err, tx.Rollback()) }() // nothing was written
-	return fn(Reader{run: d.speaks(sqlStatements{sqlRunner: tx})})
+// viewPostgres begins with the first question and not before it: a view of two waits three
+// times for the server, not four.
+func (d *DB) viewPostgres(ctx context.Context, fn func(Reader) error) error {
+	return piped(ctx, d.read, beginView, func(p *pipe) error {
+		return fn(Reader{run: d.speaks(p)}) // what it leaves open is undone: nothing was written
+	})
 }
