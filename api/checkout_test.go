@@ -91,7 +91,7 @@ func TestASessionIsLazyAndPaidByTransfer(t *testing.T) {
 	s.want(s.ask("POST", sessions+"/"+id+"/pay/ussd", s.key, ""), http.StatusConflict, map[string]string{"error.code": "session_paid"})
 	s.want(s.ask("POST", sessions+"/"+id+"/cancel", s.key, ""), http.StatusConflict, map[string]string{"error.code": "session_not_cancellable"})
 	dup := s.ask("POST", sessions, s.key, with(`"reference":"order-1"`))
-	s.want(dup, http.StatusConflict, map[string]string{"error.code": "duplicate_reference", "error.details.sessionId": id})
+	s.want(dup, http.StatusConflict, map[string]string{"error.code": "duplicate_reference", "error.details.sessionId": id, "error.fields.0.field": "reference", "error.fields.0.code": "duplicate_reference"})
 }
 
 func TestATransferWithoutAnAmountSendsWhatIsAskedForByThen(t *testing.T) {

@@ -103,7 +103,7 @@ func TestAPersonIsNotLookedUpOnABadRequest(t *testing.T) {
 			t.Errorf("%s: the refusal repeats the number: %s", what, r.body)
 		}
 	}
-	if r := d.call("POST", identitiesURL, d.key, person(ok, ""), "Idempotency-Key", "for-"+ok); r.code() != "invalid_field" || strings.Contains(r.body, ok) {
+	if r := d.call("POST", identitiesURL, d.key, person(ok, ""), "Idempotency-Key", "for-"+ok); r.code() != "invalid_field" || r.text("error.fields.0.field") != "Idempotency-Key" || strings.Contains(r.body, ok) {
 		t.Errorf("the number as Idempotency-Key: %s", r.body)
 	}
 	if r := d.call("POST", identitiesURL, d.key, `{"number":"`+ok); r.code() != "malformed_json" || strings.Contains(r.body, ok) {

@@ -121,9 +121,7 @@ func (s *Server) payByUSSD(c *call) error {
 }
 
 func noSuchBank(code string) error {
-	refused := flow.Refuse(flow.CodeBankNotSupported, "No bank with the code %q can pay by USSD. Call without bankCode for the list.", safeName(code))
-	refused.Fields = []flow.FieldError{{Field: "bankCode", Code: flow.CodeBankNotSupported, Message: refused.Message}}
-	return refused
+	return flow.Refuse(flow.CodeBankNotSupported, "No bank with the code %q can pay by USSD. Call without bankCode for the list.", safeName(code)).At("bankCode")
 }
 
 // payByCard is POST …/pay/card: a link to the bank's own page. No card data ever

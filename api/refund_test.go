@@ -58,7 +58,7 @@ func TestAMerchantRefundsWhatWasPaid(t *testing.T) {
 		}
 	}
 	more := d.ask("POST", refundsPath, d.key, `{"paymentId":"`+payment+`","amount":300001}`)
-	d.want(more, http.StatusConflict, map[string]string{"error.code": "refund_exceeds_payment", "error.details.refundableMinor": "300000"})
+	d.want(more, http.StatusConflict, map[string]string{"error.code": "refund_exceeds_payment", "error.details.refundableMinor": "300000", "error.fields.0.field": "amount", "error.fields.0.code": "refund_exceeds_payment"})
 	d.want(d.ask("POST", refundsPath+"/"+id+"/retry", d.key, ""), http.StatusConflict, map[string]string{"error.code": "refund_not_retryable"})
 	rest := d.ask("POST", refundsPath, d.key, `{"paymentId":"`+payment+`"}`)
 	d.want(rest, http.StatusCreated, map[string]string{"data.amountMinor": "300000", "data.reason": ""})
@@ -92,13 +92,13 @@ func TestWhatWasPaidOutIsNotRefunded(t *testing.T) {
 	charge := d.bought()
 	d.payout(d.key)
 	more := d.ask("POST", refundsPath, d.key, `{"chargeId":"`+charge+`"}`)
-	d.want(more, http.StatusConflict, map[string]string{"error.code": "refund_exceeds_balance", "error.details.neededMinor": "500000", "error.details.coveredMinor": "0"})
+	d.want(more, http.StatusConflict, map[string]string{"error.code": "refund_exceeds_balance", "error.details.neededMinor": "500000", "error.details.coveredMinor": "0", "error.fields": "[]"})
 	other := d.bought() // which pays for it
 	d.want(d.ask("POST", refundsPath, d.key, `{"chargeId":"`+charge+`"}`), http.StatusConflict, map[string]string{"error.details.coveredMinor": "482500"})
 	d.want(d.ask("POST", refundsPath, d.key, `{"chargeId":"`+charge+`","amount":482500}`), http.StatusCreated, map[string]string{"data.amountMinor": "482500"})
 	// Nothing is left: the fee that a whole refund of the other may owe covers no part of it.
 	d.want(d.ask("POST", refundsPath, d.key, `{"chargeId":"`+other+`"}`), http.StatusConflict, map[string]string{"error.details.coveredMinor": "0"})
-	d.want(d.ask("POST", refundsPath, d.key, `{"chargeId":"`+other+`","amount":1}`), http.StatusConflict, map[string]string{"error.details.coveredMinor": "0"})
+	d.want(d.ask("POST", refundsPath, d.key, `{"chargeId":"`+other+`","amount":1}`), http.StatusConflict, map[string]string{"error.details.coveredMinor": "0", "error.fields.0.field": "amount", "error.fields.0.code": "refund_exceeds_balance"})
 }
 
 // A charge's story is read a page at a time, and nothing of it is left out.

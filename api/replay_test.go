@@ -133,7 +133,7 @@ func TestAReplayOfOneMillisecondHasABound(t *testing.T) {
 	d.happened(checkout.MaxOfAMillisecond+1, func(int) time.Time { return at })
 	id := d.endpoint(d.key, shop.url, "endpoint.disabled").text("data.id")
 	got := d.call("POST", endpointsPath+"/"+id+"/replay", d.key, about(at, at.Add(time.Minute), ""))
-	d.want(got, http.StatusBadRequest, map[string]string{"error.code": "invalid_field"})
+	d.want(got, http.StatusBadRequest, map[string]string{"error.code": "invalid_field", "error.fields.0.field": "from"})
 	d.want(d.call("POST", endpointsPath+"/"+id+"/replay", d.key, about(at.Add(time.Millisecond), at.Add(time.Minute), "")), http.StatusOK, map[string]string{"data.count": "0"})
 }
 

@@ -143,9 +143,7 @@ func readCursor(s string, ok func(string) bool) (string, error) {
 }
 
 func badCursor() error {
-	refused := flow.Refuse(flow.CodeInvalidCursor, "This cursor is not one that a list gave out.")
-	refused.Fields = []flow.FieldError{{Field: "cursor", Code: refused.Code, Message: refused.Message}}
-	return refused
+	return flow.Refuse(flow.CodeInvalidCursor, "This cursor is not one that this list gave out.").At("cursor")
 }
 
 // isID says whether a text could be an id with this prefix.

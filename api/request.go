@@ -45,9 +45,7 @@ func (c *call) once(render func(checkout.Made) (int, []byte, error), shown ...st
 	}
 	out.Key = string(raw)
 	if out.Key == "" || len(out.Key) > maxKey || strings.ContainsFunc(out.Key, func(r rune) bool { return r < ' ' || r > '~' }) {
-		refused := flow.Refuse(flow.CodeInvalidField, "Idempotency-Key must be 1 to %d printable ASCII characters.", maxKey)
-		refused.Fields = []flow.FieldError{{Field: "Idempotency-Key", Code: flow.CodeInvalidField, Message: refused.Message}}
-		return out, refused
+		return out, flow.Refuse(flow.CodeInvalidField, "Idempotency-Key must be 1 to %d printable ASCII characters.", maxKey).At("Idempotency-Key")
 	}
 	request := []string{c.http.Method(), c.http.Path(), string(c.http.Request().Body())}
 	out.Hash = hex.EncodeToString(hashOf(request...))
@@ -163,9 +161,7 @@ func (c *call) bodiless() error {
 	if body := strings.TrimSpace(string(c.http.Request().Body())); body == "" || body == "{}" {
 		return nil
 	}
-	refused := flow.Refuse(flow.CodeUnknownField, "A %s takes no body. What a list is asked for stands behind the question mark of its address (curl: -G).", c.http.Method())
-	refused.Fields = []flow.FieldError{{Field: "body", Code: refused.Code, Message: refused.Message}}
-	return refused
+	return flow.Refuse(flow.CodeUnknownField, "A %s takes no body. What a list is asked for stands behind the question mark of its address (curl: -G).", c.http.Method()).At("body")
 }
 
 // hostname is the host that the call was sent to, without its port.

@@ -180,7 +180,7 @@ func (s *Server) verifyIdentity(c *call) error {
 	record := func(m checkout.Made) any { return v.Record(m.Verification) }
 	return c.effect(http.StatusAccepted, record, identitiesPath, func(once checkout.Call) (checkout.Answer, error) {
 		if strings.Contains(once.Key, n.Number.Reveal()) {
-			return checkout.Answer{}, flow.Refuse(flow.CodeInvalidField, "Idempotency-Key must not hold the number: the key is kept, and a number never is.")
+			return checkout.Answer{}, flow.Refuse(flow.CodeInvalidField, "Idempotency-Key must not hold the number: the key is kept, and a number never is.").At("Idempotency-Key")
 		}
 		return v.Begin(c.ctx, n, once)
 	})

@@ -110,6 +110,12 @@ func Refuse(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// At says of a refusal that one field of the request is what is wrong, and returns it.
+func (e *Error) At(field string) *Error {
+	e.Fields = []FieldError{{Field: field, Code: e.Code, Message: e.Message}}
+	return e
+}
+
 // CodeOf is the code of an error, CodeInternal where it has none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,15 +29,25 @@ func (s *Service) Refund(ctx context.Context, n NewRefund, c Call) (Answer, erro
 	return s.refundCall(ctx, c, "refund a payment", func(w *saving) (flow.Refund, error) {
 		p, amount, err := w.refunded(n, c.Project)
 		if err != nil {
-			return flow.Refund{}, err
+			return flow.Refund{}, n.tooMuch(err)
 		}
 		aside := min(p.Unapplied, amount)
 		r, err := w.refund(p.ID, flow.RefundAsk{Amount: amount, Aside: aside, Origin: flow.OriginMerchant, Reason: n.Reason, By: n.Key})
 		if err != nil {
-			return flow.Refund{}, err
+			return flow.Refund{}, n.tooMuch(err)
 		}
-		return r, w.afforded(p, amount-aside)
+		return r, n.tooMuch(w.afforded(p, amount-aside))
 	})
+}
+
+// tooMuch says of a refusal of more than is left that it is the amount which is wrong,
+// where one was given.
+func (n NewRefund) tooMuch(err error) error {
+	refusal, ok := errors.AsType[*flow.Error](err)
+	if ok && n.Amount > 0 && (refusal.Code == flow.CodeRefundExceeds || refusal.Code == flow.CodeRefundOverBalance) {
+		_ = refusal.At("amount")
+	}
+	return err
 }
 
 // afforded refuses what was just taken from a merchant for a refund of a payment,

@@ -233,7 +233,7 @@ func (s *Service) replayable(ctx context.Context, r Replay, c Call) (list []stor
 	}
 	if len(list) > MaxOfAMillisecond {
 		return nil, next, flow.Refuse(flow.CodeInvalidField, "More than %d events were made at %s, and are not sent again at once. Begin behind it: from %s.",
-			MaxOfAMillisecond, flow.Stamp(next), flow.Stamp(behind))
+			MaxOfAMillisecond, flow.Stamp(next), flow.Stamp(behind)).At("from")
 	}
 	stretch.From, stretch.Until = behind, r.To
 	more, err := s.cfg.DB.Replayable(ctx, stretch, 1)

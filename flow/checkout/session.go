@@ -134,7 +134,7 @@ func (w *saving) keep(session *flow.Session) error {
 		if session.Reference != "" {
 			other, err := w.tx.SessionByReference(w.ctx, session.Project, session.Reference)
 			if err == nil {
-				refusal := flow.Refuse(flow.CodeDuplicateReference, "The reference %q was used before, by session %s.", session.Reference, other.ID)
+				refusal := flow.Refuse(flow.CodeDuplicateReference, "The reference %q was used before, by session %s.", session.Reference, other.ID).At("reference")
 				refusal.Details = map[string]string{"sessionId": string(other.ID)}
 				return refusal
 			}
