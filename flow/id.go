@@ -1,10 +1,12 @@
 package flow
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -59,11 +61,47 @@ type IDs struct {
 // New returns a fresh id: the prefix and a ULID (48 bits of time in
 // milliseconds, 80 random bits; github.com/ulid/spec) in lower case.
 func (g IDs) New(prefix string) (string, error) {
-	var raw [16]byte
+	raw, err := g.draw()
+	if err != nil {
+		return "", err
+	}
+	return prefix + strings.ToLower(base32(raw)), nil
+}
+
+func (g IDs) draw() (raw [16]byte, err error) {
 	binary.BigEndian.PutUint64(raw[:8], uint64(g.Now().UnixMilli())<<16)
 	if _, err := io.ReadFull(g.Rand, raw[6:]); err != nil {
-		return "", fmt.Errorf("make an id: %w", err)
+		return raw, fmt.Errorf("make an id: %w", err)
 	}
+	return raw, nil
+}
+
+// Rising makes ids of which each is behind the one before it also where both are of one
+// millisecond: what they name is read in the order in which it was written.
+type Rising struct {
+	IDs
+
+	mu   sync.Mutex
+	last [16]byte
+}
+
+// New is that of IDs.
+func (g *Rising) New(prefix string) (string, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	raw, err := g.draw()
+	if err != nil {
+		return "", err
+	}
+	if bytes.Equal(raw[:6], g.last[:6]) && bytes.Compare(raw[:], g.last[:]) <= 0 {
+		raw = g.last
+		for i := len(raw) - 1; i >= 0; i-- {
+			if raw[i]++; raw[i] != 0 {
+				break
+			}
+		}
+	}
+	g.last = raw
 	return prefix + strings.ToLower(base32(raw)), nil
 }
 

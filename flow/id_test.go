@@ -56,6 +56,31 @@ func TestIDsSortByTheirTime(t *testing.T) {
 	}
 }
 
+func TestRisingIDsOfOneMillisecondStandInTheirOrder(t *testing.T) {
+	at := noon
+	ids := flow.Rising{IDs: flow.IDs{Now: func() time.Time { return at }, Rand: strings.NewReader(
+		strings.Repeat("\xff", 10) + strings.Repeat("\x00", 10) + strings.Repeat("a", 9) + "\xff" + strings.Repeat("a", 10),
+	)}}
+	last := ""
+	for i, then := range []time.Duration{0, 0, time.Millisecond, time.Millisecond} { // beyond the last of a millisecond too
+		at = noon.Add(then)
+		id, err := ids.New("x_")
+		if err != nil || id <= last {
+			t.Errorf("%d: %s after %s (%v)", i, id, last, err)
+		}
+		last = id
+	}
+	at = noon.Add(-time.Hour) // a clock that was set back is followed
+	ids.Rand = rand.Reader
+	if id, err := ids.New("x_"); err != nil || id >= last {
+		t.Errorf("%s after %s (%v)", id, last, err)
+	}
+	ids.Rand = dry{}
+	if id, err := ids.New("x_"); err == nil {
+		t.Error(id)
+	}
+}
+
 func TestAnEntryCodeIsEightCrockfordCharactersShownInTwoHalves(t *testing.T) {
 	ids := flow.IDs{Now: func() time.Time { return noon }, Rand: rand.Reader}
 	shape := regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{8}$`)

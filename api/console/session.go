@@ -255,12 +255,8 @@ func (c *Console) withMoments(ctx context.Context, service *checkout.Service, wh
 		if err != nil {
 			return out, err
 		}
-		for _, refused := range []bool{false, true} { // after what was refused, which may be of the same moment
-			for _, a := range list {
-				if a.Refused() == refused {
-					moments = append(moments, checkout.Moment{At: a.At, Who: "console", What: a.Action, Why: a.Actor + ": " + a.Reason, Told: checkout.ToldAct(a)})
-				}
-			}
+		for _, a := range slices.Backward(list) { // oldest first, also of one moment
+			moments = append(moments, checkout.Moment{At: a.At, Who: "console", What: a.Action, Why: a.Actor + ": " + a.Reason, Told: checkout.ToldAct(a)})
 		}
 	}
 	slices.SortStableFunc(moments, func(a, b checkout.Moment) int { return a.At.Compare(b.At) })

@@ -15,6 +15,7 @@ import (
 type Accounts struct {
 	db    *store.DB
 	ids   flow.IDs         // by the clock of logins
+	acts  flow.Rising      // of what people did
 	test  func() time.Time // the clock of test keys
 	live  func() time.Time // the clock of live keys
 	desk  func() time.Time // the clock of logins, and of who may use Till
@@ -33,6 +34,7 @@ func NewAccounts(db *store.DB, now func() time.Time, random io.Reader) *Accounts
 	}
 	desk := func() time.Time { return a.desk() }
 	a.ids, a.calls = flow.IDs{Now: desk, Rand: random}, newCalls(db, desk, random)
+	a.acts.IDs = a.ids
 	return a
 }
 

@@ -230,7 +230,7 @@ func (a *Accounts) Audit(ctx context.Context, row flow.Audited, reasoned bool) e
 	if len([]rune(row.Reason)) > maxReason {
 		return flow.Refuse(flow.CodeInvalidField, "A reason has at most %d characters.", maxReason)
 	}
-	id, err := a.ids.New(flow.PrefixAudit)
+	id, err := a.acts.New(flow.PrefixAudit)
 	if err != nil {
 		return err
 	}

@@ -58,3 +58,23 @@ func TestWhoWasShutOutTakesNobodysPlace(t *testing.T) {
 		}
 	})
 }
+
+// What was done within one millisecond is read in the order in which it was done: an act,
+// that it was refused, and the next one.
+func TestActsOfOneMomentStandInTheirOrder(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, store.Accounts, func(t *testing.T, db *store.DB) {
+		const acts = 12
+		a, _ := desk(t, db)
+		for i := range acts {
+			must(t, a.Audit(t.Context(), flow.Audited{Actor: "obi@shop.test", Role: flow.RoleSupport, Action: "payment.accept", Subject: fmt.Sprint(i), Reason: "he asked"}, true))
+		}
+		list, _, err := a.Audits(t.Context(), store.AuditFilter{Limit: 2 * acts})
+		must(t, err)
+		for i, one := range list {
+			if len(list) != acts || one.Subject != fmt.Sprint(acts-1-i) {
+				t.Fatalf("the newest but %d of %d is act %s", i, len(list), one.Subject)
+			}
+		}
+	})
+}
