@@ -65,6 +65,9 @@ func (c *Console) refunds(v *visit) error {
 
 // refundsFile is GET /refunds.csv.
 func (c *Console) refundsFile(v *visit) error {
+	if err := v.ofOne("refunds"); err != nil {
+		return err
+	}
 	filter := checkout.RefundFilter{Status: statusOf(v.query("status"), flow.RefundStatuses())}
 	if err := v.audit("refunds.export", string(v.project.ID), string(filter.Status), false); err != nil {
 		return err

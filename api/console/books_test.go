@@ -37,6 +37,7 @@ func TestRefundsAreListedWithWhatBecameOfThem(t *testing.T) {
 	if rows := w.table(eve.get("/refunds.csv")); len(rows) != 0 {
 		t.Errorf("another merchant's file has %v", rows)
 	}
+	w.wants(w.as(flow.RoleOperator).get("/refunds.csv"), http.StatusBadRequest, "Choose a project above to have a file of its refunds.")
 }
 
 // A list of many refunds is read in pages, each refund once.

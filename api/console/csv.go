@@ -53,6 +53,15 @@ func cut(columns int) []string {
 	return row
 }
 
+// ofOne refuses a file of what is listed of one project alone where none is chosen: with
+// its heads and no rows it would look as if there were nothing.
+func (v *visit) ofOne(what string) error {
+	if v.project.ID != "" {
+		return nil
+	}
+	return flow.Refuse(flow.CodeInvalidField, "Choose a project above to have a file of its %s.", what)
+}
+
 // inPages reads rows for a file a page at a time: read gives those before a row, with the
 // id of the last of them where more follow.
 func inPages(read func(ctx context.Context, before string, most int) (rows [][]string, last string, err error)) func(context.Context, int) ([][]string, error) {

@@ -166,6 +166,9 @@ func (c *Console) settlements(v *visit) error {
 
 // settlementsFile is GET /settlements.csv.
 func (c *Console) settlementsFile(v *visit) error {
+	if err := v.ofOne("settlements"); err != nil {
+		return err
+	}
 	filter := checkout.SettlementFilter{Status: statusOf(v.query("status"), flow.SettlementStatuses())}
 	if err := v.audit("settlements.export", string(v.project.ID), string(filter.Status), false); err != nil {
 		return err

@@ -146,6 +146,7 @@ func TestASettlementIsReadAndAddsUp(t *testing.T) {
 	// An operator looks at one of whichever project, and chooses one to see them all.
 	operator := w.as(flow.RoleOperator)
 	w.wants(operator.get("/settlements"), http.StatusOK, "Choose a project")
+	w.wants(operator.get("/settlements.csv"), http.StatusBadRequest, "Choose a project above to have a file of its settlements.")
 	w.wants(operator.get("/settlements/"+string(failed.ID)), http.StatusOK, "Ada Stores", "It was not sent")
 	w.wants(support.post("/choose", form("env", "live")), http.StatusSeeOther)
 	live := support.get("/settlements")
