@@ -173,8 +173,23 @@ func (c *client) call(ctx context.Context, method, path string, body, into any) 
 				continue
 			}
 		}
-		return c.read(status, answer, into)
+		return byReference(path, c.read(status, answer, into))
 	}
+}
+
+// byReference adds to what was refused of a session how one is found by its merchant's own
+// reference, where that seems to be given in place of its id.
+func byReference(path string, err error) error {
+	at, query, _ := strings.Cut(path, "?")
+	id, is := strings.CutPrefix(at, sessionsPath+"/")
+	if id, _, _ = strings.Cut(id, "/"); !is {
+		given, _ := url.ParseQuery(query) // our own
+		id = given.Get("sessionId")
+	}
+	if id == "" || strings.HasPrefix(id, flow.PrefixSession) || !refusedWith(err, flow.CodeNotFound) && !refusedWith(err, flow.CodeInvalidField) {
+		return err
+	}
+	return fmt.Errorf("%w\n  %s is no id of a session; if it is your reference of one: till sessions list --reference %s", err, plain(id), plain(id))
 }
 
 // checkIDs refuses a path of at whose id can be none, as one that was cut short, or of
