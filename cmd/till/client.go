@@ -112,16 +112,12 @@ func keyAtHand(kept map[string]string) string {
 // readEnvFile reads lines as NAME=value; a file that is not there has none.
 func readEnvFile(name string) (map[string]string, error) {
 	kept := map[string]string{}
-	f, err := os.Open(name)
+	text, err := readPlain(name, maxEnvFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return kept, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the keys: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxEnvFile))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("read the keys: %w", err)
+		return nil, fmt.Errorf("read the keys of %s: %w", name, err)
 	}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"till/cmd/till/doctor"
 	"till/config"
@@ -40,21 +38,7 @@ func changes(file string) (text string, err error) {
 	if file == "" {
 		return "", nil
 	}
-	info, err := os.Stat(file)
-	if err == nil && !info.Mode().IsRegular() { // a pipe would be waited for, and a device read as far as it goes
-		err = errNoFile
-	}
-	if err != nil {
-		return "", err
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxHolidays+1))
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
+	raw, err := readPlain(file, maxHolidays+1)
 	if err == nil && len(raw) > maxHolidays {
 		err = fmt.Errorf("it has more than %d bytes", maxHolidays)
 	}

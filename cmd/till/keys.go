@@ -73,7 +73,7 @@ func keepEnvFile(address, public string) bool {
 	if text, err := os.ReadFile(envAside); err == nil && strings.Contains(string(text), "TILL_PUBLIC_KEY="+public+"\n") {
 		_ = os.Rename(envAside, envFile) // where that fails the file is not here, which is told
 	}
-	text, err := os.ReadFile(envFile)
+	text, err := readPlain(envFile, maxEnvFile)
 	if err != nil || !strings.Contains(string(text), "TILL_PUBLIC_KEY="+public+"\n") {
 		return false
 	}

@@ -238,7 +238,7 @@ var errDamaged = errors.New("it is no file that till backup wrote, or not all of
 // unpack writes the files of a backup into a folder, each as its list says. Errors:
 // errDamaged.
 func unpack(file, dir string) (list manifest, err error) {
-	f, err := os.Open(file)
+	f, err := plainFile(file)
 	if err != nil {
 		return list, err
 	}

@@ -51,6 +51,29 @@ func shutFile() error {
 // errNoFile is what is wrong with a folder, a pipe or a device in the place of a file.
 var errNoFile = errors.New("it is no plain file")
 
+// plainFile opens a file to be read. A pipe would be waited for, and a device read as far
+// as it goes: errNoFile.
+func plainFile(name string) (*os.File, error) {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNoFile
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(name) //nolint:gosec // whoever runs the command names it
+}
+
+// readPlain reads a plain file, of a long one so many bytes.
+func readPlain(name string, most int64) ([]byte, error) {
+	f, err := plainFile(name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	return text, errors.Join(err, f.Close())
+}
+
 // shutFix shows what till.toml is, and whose.
 func shutFix(err error) string {
 	if errors.Is(err, errNoFile) {

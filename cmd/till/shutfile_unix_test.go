@@ -99,6 +99,43 @@ func TestWhatIsNoFileOfTheKeyOrOfHolidaysIsRefusedPlainly(t *testing.T) {
 	}
 }
 
+// Nor where a client's keys or a backup are looked for, which would wait for ever too.
+func TestWhatIsNoFileOfAKeyOrABackupIsRefusedPlainly(t *testing.T) {
+	for name, put := range noFiles() {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			must(t, put(filepath.Join(dir, "odd")))
+			for want, args := range map[string][]string{
+				"till: read the keys of odd: it is no plain file":                      {"sessions", "list", "--env-file", "odd"},
+				"till: odd was not restored, nothing was changed: it is no plain file": {"restore", "odd"},
+				"it is no plain file": {"verify", "odd"},
+			} {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				out, err := tilltest.Output(ctx, dir, []string{"TILL_DATA_DIR=data"}, args...)
+				if cancel(); err == nil || !strings.Contains(out, want) {
+					t.Errorf("till %v ends with %v and says\n%s", args, err, out)
+				}
+			}
+		})
+	}
+}
+
+// A start renews the address in the file with the keys, and passes over what is no file.
+func TestAStartDoesNotWaitForKeysInAPipe(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, syscall.Mkfifo(envFile, 0o600))
+	kept := make(chan bool, 1)
+	go func() { kept <- keepEnvFile("http://127.0.0.1:1", "pk_test_x") }()
+	select {
+	case is := <-kept:
+		if is {
+			t.Error("the keys are said to be kept in a pipe")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it waits for whoever writes into the pipe")
+	}
+}
+
 // A file of holidays that cannot be read keeps every start from succeeding: the doctor
 // does not say that every setting can be used.
 func TestTheDoctorReadsTheFileOfHolidays(t *testing.T) {
