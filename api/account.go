@@ -151,7 +151,7 @@ func (c *call) do(r Route) error {
 // addProject is POST /v1/projects: a project and its test keys.
 func (s *Server) addProject(c *call) error {
 	f := c.form(decodeRules{})
-	name := f.text("name", text{required: true, most: maxName})
+	name := f.text("name", text{required: true, most: maxName, said: true})
 	if err := f.done(); err != nil {
 		return err
 	}

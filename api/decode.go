@@ -195,6 +195,7 @@ type text struct {
 	least     int // characters
 	most      int
 	multiline bool // line breaks and tabs are allowed
+	said      bool // something of it can be seen: spaces name nobody, and are anybody's password
 	code      flow.Code
 }
 
@@ -230,6 +231,8 @@ func (t text) judge(s string) string {
 		return fmt.Sprintf("must have at most %d characters", t.most)
 	case strings.ContainsFunc(s, t.control):
 		return "must not hold control characters"
+	case t.said && flow.Says(s) == 0:
+		return "must hold something that can be seen"
 	}
 	return ""
 }

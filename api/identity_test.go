@@ -74,6 +74,8 @@ func TestAPersonIsNotLookedUpOnABadRequest(t *testing.T) {
 		"consent not said":  {strings.Replace(person(ok, ""), `"given":true,`, "", 1), "consent.given", "missing_field"},
 		"consent null":      {strings.Replace(person(ok, ""), "true", "null", 1), "consent.given", "invalid_field"},
 		"consent a word":    {strings.Replace(person(ok, ""), `{"given":true,"purpose":"Account opening"}`, "true", 1), "consent", "invalid_field"},
+		"a blank purpose":   {strings.Replace(person(ok, ""), "Account opening", "  ", 1), "consent.purpose", "invalid_field"},
+		"a blank name":      {strings.Replace(person(ok, ""), `"Ada"`, `" "`, 1), "firstName", "invalid_field"},
 		"no purpose":        {strings.Replace(person(ok, ""), `,"purpose":"Account opening"`, "", 1), "consent.purpose", "missing_field"},
 		"empty purpose":     {strings.Replace(person(ok, ""), "Account opening", "", 1), "consent.purpose", "invalid_field"},
 		"number as purpose": {strings.Replace(person(ok, ""), "Account opening", "for 222 222 222 21", 1), "consent.purpose", "invalid_field"},

@@ -46,7 +46,7 @@ func (s *Server) openConsole() error {
 			Email: mailbox,
 			Phone: func(t string) (flow.Phone, bool) { return readPhone(t, phonenumbers.IsValidNumber) },
 			Text: func(t string, least, most int, multiline bool) string {
-				return text{least: least, most: most, multiline: multiline}.judge(t)
+				return text{least: least, most: most, multiline: multiline, said: least > 0}.judge(t)
 			},
 		},
 		Ready: s.parts, Doctor: s.cfg.Doctor, Pairing: s.cfg.Pairing,

@@ -153,6 +153,7 @@ func TestEveryCodeIsProvoked(t *testing.T) {
 		{Name: "an endpoint that is refused", Method: "POST", URL: "/v1/webhook-endpoints", Key: "KEY", Body: `{"url":"ftp://x"}`, Status: 400, Want: code("invalid_field")},
 		{Name: "an event of nobody's", Method: "POST", URL: "/v1/webhook-endpoints", Key: "KEY", Body: `{"url":"https://x.example","events":["charge.won"]}`, Status: 400, Want: code("invalid_field")},
 		{Name: "a weak password", Method: "POST", URL: "/v1/auth/signup", Body: `{"email":"a@b.co","password":"short","businessName":"Ada"}`, Status: 400, Want: code("invalid_field"), NotWant: []string{"short\""}},
+		{Name: "spaces for a password and a name", Method: "POST", URL: "/v1/auth/signup", Body: `{"email":"a@b.co","password":"          ","businessName":" \u200b"}`, Status: 400, Want: append(code("invalid_field"), `"field":"password"`, `"field":"businessName"`)},
 	})
 }
 

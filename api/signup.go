@@ -34,8 +34,8 @@ func recordOwner(a flow.Account) ownerRecord {
 func (s *Server) signUp(c *call) error {
 	f := c.form(decodeRules{})
 	email := f.email("email")
-	password := f.text("password", text{required: true, least: flow.MinPassword, most: flow.MaxPassword})
-	business := f.text("businessName", text{required: true, most: maxName})
+	password := f.text("password", text{required: true, least: flow.MinPassword, most: flow.MaxPassword, said: true})
+	business := f.text("businessName", text{required: true, most: maxName, said: true})
 	if err := f.done(); err != nil {
 		return err
 	}

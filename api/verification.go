@@ -196,8 +196,8 @@ func (*Server) readVerification(c *call) (checkout.NewVerification, error) {
 	if number := f.digits("number", identityDigits); number != "" {
 		n.Number, _ = flow.ReadIdentityNumber(number)
 	}
-	n.FirstName = f.text("firstName", text{required: true, most: maxName})
-	n.LastName = f.text("lastName", text{required: true, most: maxName})
+	n.FirstName = f.text("firstName", text{required: true, most: maxName, said: true})
+	n.LastName = f.text("lastName", text{required: true, most: maxName, said: true})
 	n.DateOfBirth = f.birth("dateOfBirth", c.service.Now())
 	n.Purpose = f.consent("consent")
 	return n, f.done()
@@ -249,7 +249,7 @@ func (f *form) consent(name string) string {
 	if !in.yes("given", false) && len(in.faults) == 0 {
 		in.fail("given", flow.CodeInvalidField, "given must be true: nobody is looked up without their consent.")
 	}
-	purpose := in.text("purpose", text{required: true, most: maxPurpose})
+	purpose := in.text("purpose", text{required: true, most: maxPurpose, said: true})
 	if digitsIn(purpose) >= identityDigits {
 		in.fail("purpose", flow.CodeInvalidField, "purpose must not hold %d digits or more: it is kept, and a number never is.", identityDigits)
 	}

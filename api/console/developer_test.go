@@ -169,6 +169,7 @@ func TestSigningUp(t *testing.T) {
 	v := w.visitor()
 	w.wants(v.get("/signup"), http.StatusOK, "new-password")
 	w.wants(v.post("/signup", form("email", "nobody", "password", "short", "business", "<b>")), http.StatusBadRequest, "e-mail address must", "The password must", "&lt;b&gt;")
+	w.wants(v.post("/signup", form("email", "bola@example.com", "password", "          ", "business", "Bola's")), http.StatusBadRequest, "The password must hold something that can be seen")
 	got, _ := v.order("/signup", "/signup", "email", "Bola@Example.com", "password", "correct horse battery", "business", "Bola's")
 	w.wants(got, http.StatusOK, "sk_test_", "pk_test_", "alone: copy it now")
 	key := regexp.MustCompile(`sk_test_[0-9A-Za-z]+`).FindString(got.body)
