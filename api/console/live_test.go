@@ -3,6 +3,7 @@ package console_test
 import (
 	"bufio"
 	"context"
+	"html"
 	"net/http"
 	"regexp"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"till/api"
 	"till/flow"
+	"till/flow/checkout"
 )
 
 // stream opens a live part, and gives the status and the lines of it.
@@ -174,5 +176,22 @@ func TestALivePartShowsNothingOfWhatWasChosenSince(t *testing.T) {
 		if status, _ := who.stream(part[1]); status != http.StatusForbidden {
 			t.Errorf("%s of test shows what is of live: %d", page, status)
 		}
+	}
+	// The sandbox has no live: there it is another project's webhooks that would show.
+	who := w.as(flow.RoleOwner)
+	_, err := w.accounts.AddProject(t.Context(), w.ada.account, "Ada's second shop", checkout.Call{
+		Scope: "test", Render: func(checkout.Made) (int, []byte, error) { return http.StatusCreated, nil, nil },
+	})
+	must(t, err)
+	list, _, err := w.accounts.Projects(t.Context(), w.ada.account, "", 1) // the newest
+	must(t, err)
+	w.wants(who.post("/choose", form("project", string(w.ada.project.ID), "env", "test")), http.StatusSeeOther)
+	part := regexp.MustCompile(`data-live="([^"]+)"`).FindStringSubmatch(who.get("/try").body)
+	if status, _ := who.stream(html.UnescapeString(part[1])); status != http.StatusOK {
+		t.Errorf("/try of what is chosen: %d", status)
+	}
+	w.wants(who.post("/choose", form("project", string(list[0].ID), "env", "test")), http.StatusSeeOther)
+	if status, _ := who.stream(html.UnescapeString(part[1])); status != http.StatusForbidden {
+		t.Errorf("/try of one project shows what another one was told: %d", status)
 	}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -133,7 +134,7 @@ func (c *Console) try(v *visit) error {
 
 // liveTry is GET /try/live.
 func (c *Console) liveTry(v *visit) error {
-	if err := c.sandboxed(v); err != nil {
+	if err := cmp.Or(c.sandboxed(v), v.ofHere()); err != nil {
 		return err
 	}
 	service, project, id, csrf := v.service, v.project.ID, flow.SessionID(v.query("session")), v.csrf()
