@@ -56,6 +56,13 @@ func (s *Service) Book(ctx context.Context, p flow.Payment, postings []flow.Post
 	})
 }
 
+// Looks is how often work was looked for.
+func (s *Service) Looks() int64 {
+	s.worker.mu.Lock()
+	defer s.worker.mu.Unlock()
+	return s.worker.claims
+}
+
 // Claiming says that what was claimed may not be at work yet.
 func (s *Service) Claiming() bool {
 	s.worker.mu.Lock()

@@ -24,6 +24,7 @@ func (k *worker) loop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	woken, wait := k.woken, time.Duration(0)
+	var away time.Time // since when nothing can be claimed, zero where it can
 	for {
 		select {
 		case <-ctx.Done():
@@ -33,8 +34,14 @@ func (k *worker) loop(ctx context.Context) error {
 		}
 		k.rests(time.Time{})
 		known, err := k.claim(ctx)
-		if err != nil && ctx.Err() == nil {
-			k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "look for work", slog.String("error", err.Error()))
+		if now := k.s.cfg.Real(); (err != nil) == away.IsZero() && ctx.Err() == nil { // one line for each change
+			if err != nil {
+				away = now
+				k.s.cfg.Log.LogAttrs(ctx, slog.LevelError, "look for work", slog.String("error", err.Error()))
+			} else {
+				k.s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "work is found again", slog.Duration("after", now.Sub(away)))
+				away = time.Time{}
+			}
 		}
 		nap := k.nap(ctx, known)
 		woken, wait = k.woken, 2*wait
@@ -100,6 +107,7 @@ func (k *worker) nap(ctx context.Context, known *store.Next) time.Duration {
 func (k *worker) claim(ctx context.Context) (*store.Next, error) { // only the loop calls it
 	k.mu.Lock()
 	k.claiming = true
+	k.claims++
 	k.mu.Unlock()
 	defer func() {
 		k.mu.Lock()
@@ -107,7 +115,6 @@ func (k *worker) claim(ctx context.Context) (*store.Next, error) { // only the l
 		k.claiming = false
 		clear(k.posts.over)
 	}()
-	k.claims++
 	k.left, k.stuck = false, false
 	now := k.s.cfg.Now()
 	failed := k.remember(ctx, now)

@@ -90,8 +90,8 @@ func TestThatVerificationsAreNotTidiedIsSaidOnce(t *testing.T) {
 	w.must(err) // so it runs
 	line.Cut()
 	w.until("it to be told", func() bool { return w.logged("the verifications are not tidied") > 0 })
-	asked := w.logged("look for work")
-	w.until("it to be asked for longer than between two looks", func() bool { return w.logged("look for work") >= asked+5 }) // 3 s at least
+	asked := w.service.Looks()
+	w.until("it to be asked for longer than between two looks", func() bool { return w.service.Looks() >= asked+5 }) // 3 s at least
 	line.Mend()
 	w.until("the end of it to be told", func() bool { return w.logged("the verifications are tidied again") > 0 })
 	cancel()

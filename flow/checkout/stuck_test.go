@@ -27,8 +27,8 @@ func TestAStoreThatDoesNotWriteIsNotAskedWithoutAPause(t *testing.T) {
 		e := w.stoppedOwing(3)
 		let := w.refusing("deliveries", "TRUE", "the disk is full")
 		w.run()
-		tried := func() int { return w.logged("look for work") }
-		w.until("it to be asked", func() bool { return tried() > 0 })
+		tried := w.service.Looks
+		w.until("it to be asked", func() bool { return w.logged("look for work") > 0 })
 		began, first := time.Now(), tried()
 		w.until("it to be asked twice more", func() bool {
 			w.service.Wake()
@@ -40,6 +40,10 @@ func TestAStoreThatDoesNotWriteIsNotAskedWithoutAPause(t *testing.T) {
 		}
 		let()
 		w.rest()
+		w.until("it to be told that it writes again", func() bool { return w.logged("work is found again") == 1 })
+		if n := w.logged("look for work"); n != 1 { // however often it was asked
+			t.Errorf("it is told %d times that it does not write", n)
+		}
 		if n := w.to(e.ID); n != 3 || w.count("state = 'delivered'") != 3 {
 			t.Errorf("%d posts of 3", n)
 		}
