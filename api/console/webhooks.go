@@ -72,9 +72,9 @@ func (e endpointRow) Why() string {
 			flow.DisabledGone: "it answered 410 Gone", flow.DisabledFailing: "nothing but failures for five days", flow.DisabledRequested: "somebody disabled it",
 		}[e.DisabledReason]
 	case !e.OpenSince.IsZero():
-		return fmt.Sprintf("%d failures in a row: one delivery at a time tries whether it is back, the others wait", e.Failures)
+		return flow.Count(e.Failures, "failure") + " in a row: one delivery at a time tries whether it is back, the others wait"
 	case e.Failures > 0:
-		return fmt.Sprintf("%d failures in a row", e.Failures)
+		return flow.Count(e.Failures, "failure") + " in a row"
 	case !e.FailingSince.IsZero():
 		return "it refuses what it is sent"
 	}

@@ -24,6 +24,7 @@ func words() template.FuncMap {
 	return template.FuncMap{
 		"naira": naira, "quoted": quoted,
 		"took":  took,
+		"count": flow.Count,
 		"day":   func(d flow.Date) string { return d.Start().In(flow.Lagos).Format("Mon 2 Jan 2006") },
 		"clock": func(at time.Time) string { return at.In(flow.Lagos).Format("15:04") }, // where no marks of a page may stand
 		"lower": func(v any) string { return strings.ToLower(fmt.Sprint(v)) },

@@ -240,7 +240,8 @@ func (c *payerExportCmd) Run(w *world) error {
 		return err
 	}
 	if numbered, left := besides(found); numbered+left > 0 {
-		if _, err := fmt.Fprintf(w.err, "%d more sessions hold this address, and telephone numbers stand for them: those payers are looked for by their numbers. %d chats speak of other sessions too, and are not in it.\n", numbered, left); err != nil {
+		if _, err := fmt.Fprintf(w.err, "%s this address, and telephone numbers stand for them: those payers are looked for by their numbers. Not in it, for what else is spoken of there: %s.\n",
+			flow.Counted(numbered, "more session", "holds", "hold"), flow.Count(left, "chat")); err != nil {
 			return err
 		}
 	}
@@ -274,5 +275,5 @@ func (c *payerExportCmd) write(w *world, out payerExport) (err error) {
 		return err
 	}
 	n := out.holds()
-	return printDone(w, c.JSON, map[string]any{"file": c.Out, "sessions": n.sessions, "chats": n.chats}, "%s  %d sessions and %d chats\n", c.Out, n.sessions, n.chats)
+	return printDone(w, c.JSON, map[string]any{"file": c.Out, "sessions": n.sessions, "chats": n.chats}, "%s  %s and %s\n", c.Out, flow.Count(n.sessions, "session"), flow.Count(n.chats, "chat"))
 }

@@ -169,7 +169,8 @@ func (c *payerForgetCmd) forget(w *world, of knownBy) (out forgetting, err error
 	}
 	numbered, left := besides(found)
 	if out.Left = left; numbered > 0 {
-		return out, refusedError{fmt.Errorf("nothing was changed: %d sessions hold this address, and telephone numbers stand for them. Forget those payers by their numbers first, without --email, which takes every session of the address, whoever's it is", numbered)}
+		return out, refusedError{fmt.Errorf("nothing was changed: %s this address, and telephone numbers stand for them. Forget those payers by their numbers first, without --email, which takes every session of the address, whoever's it is",
+			flow.Counted(numbered, "session", "holds", "hold"))}
 	}
 	for _, f := range found {
 		out.Open = append(out.Open, f.open...)
@@ -309,11 +310,11 @@ func (c *payerForgetCmd) told(w *world, of knownBy, out forgetting) error {
 	}
 	for _, env := range []flow.Environment{flow.Test, flow.Live} {
 		in := out.of(env)
-		if _, err := fmt.Fprintf(w.out, "%-9s %d sessions, %d chats, %d sessions of others that were spoken of there\n", env, in.Sessions, in.Chats, in.Beside); err != nil {
+		if _, err := fmt.Fprintf(w.out, "%-9s %s, %s, %s of others spoken of there\n", env, flow.Count(in.Sessions, "session"), flow.Count(in.Chats, "chat"), flow.Count(in.Beside, "session")); err != nil {
 			return err
 		}
 	}
-	if _, err := fmt.Fprintf(w.out, "whatsapp  %d rows of keys and names\nlog       %d places\n", rows, out.Logs); err != nil {
+	if _, err := fmt.Fprintf(w.out, "whatsapp  %s of keys and names\nlog       %s\n", flow.Count(rows, "row"), flow.Count(out.Logs, "place")); err != nil {
 		return err
 	}
 	if out.LogsIn {
@@ -322,7 +323,7 @@ func (c *payerForgetCmd) told(w *world, of knownBy, out forgetting) error {
 		}
 	}
 	if out.Left > 0 {
-		if _, err := fmt.Fprintf(w.err, "%d chats speak of other sessions too: in them stays what is of nobody's session, and who writes there.\n", out.Left); err != nil {
+		if _, err := fmt.Fprintf(w.err, "%s of other sessions too: there stays what is of nobody's session, and who writes.\n", flow.Counted(out.Left, "chat", "speaks", "speak")); err != nil {
 			return err
 		}
 	}

@@ -130,10 +130,10 @@ func (l *touchedList) end() error {
 		return err
 	}
 	for _, at := range l.places {
-		if _, err := fmt.Fprintf(l.w.out, "%-5s %s  %d sessions\n", at.env, at.project, l.count[at]); err != nil {
+		if _, err := fmt.Fprintf(l.w.out, "%-5s %s  %s\n", at.env, at.project, flow.Count(l.count[at], "session")); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(l.w.out, "%d chats\n%d payers by their telephone numbers, %d by the e-mail addresses of sessions without one; %d sessions and chats name none\n", l.chats, len(l.payers), len(l.addresses), l.nameless)
+	_, err := fmt.Fprintf(l.w.out, "%s\n%s by telephone number, %d by the e-mail address of sessions without one; sessions and chats that name none: %d\n", flow.Count(l.chats, "chat"), flow.Count(len(l.payers), "payer"), len(l.addresses), l.nameless)
 	return err
 }

@@ -45,7 +45,7 @@ func forgetAda(t *testing.T, database string) {
 	owner.sends("/sessions?q=Adaeze", "/filters", "name", "Late", "q", "Adaeze")
 	owner.sends("/sessions?q=benedict", "/filters", "name", "Ben", "q", "benedict")
 
-	if out, err := x.p.Beside("payer", "forget", number, "--dry-run"); err != nil || !strings.Contains(out, "test      1 sessions, 1 chats") || !strings.Contains(out, "Nothing was changed") {
+	if out, err := x.p.Beside("payer", "forget", number, "--dry-run"); err != nil || !strings.Contains(out, "test      1 session, 1 chat, ") || !strings.Contains(out, "Nothing was changed") {
 		t.Fatalf("a dry run: %v\n%s", err, out)
 	}
 	out, err := x.p.Beside("payer", "export", number)

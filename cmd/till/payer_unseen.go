@@ -94,7 +94,7 @@ func (c *payerUnseenCmd) Run(w *world) (err error) {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(w.err, "%d payers were not seen for %s\n", len(list), c.For)
+	_, err = fmt.Fprintf(w.err, "%s not seen for %s\n", flow.Counted(len(list), "payer", "was", "were"), c.For)
 	return err
 }
 
@@ -173,7 +173,7 @@ func (c *payerUnseenCmd) forget(w *world, one *payerForgetCmd, list []unseenPaye
 	for i, payer := range list {
 		select {
 		case <-ticker.C:
-			if _, err := fmt.Fprintf(w.err, "till: %d of %d payers\n", i, len(list)); err != nil {
+			if _, err := fmt.Fprintf(w.err, "till: %d of %s\n", i, flow.Count(len(list), "payer")); err != nil {
 				return err
 			}
 		default:
@@ -184,7 +184,7 @@ func (c *payerUnseenCmd) forget(w *world, one *payerForgetCmd, list []unseenPaye
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%d of %d payers are forgotten, run it again for the others: %w", out.Forgotten, len(list), err)
+			return fmt.Errorf("%d of %s forgotten, run it again for the rest: %w", out.Forgotten, flow.Count(len(list), "payer"), err)
 		}
 		if out.Forgotten++; done.LogsIn {
 			out.LogsIn++
@@ -228,6 +228,6 @@ func (f *unseenForgotten) told(w *world) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w.err, "%d payers are forgotten, %d stay\n", f.Forgotten, len(f.Left))
+	_, err := fmt.Fprintf(w.err, "%s forgotten, %d left\n", flow.Counted(f.Forgotten, "payer", "is", "are"), len(f.Left))
 	return err
 }

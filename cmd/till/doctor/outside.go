@@ -327,7 +327,7 @@ func (l *look) certificate(ctx context.Context, host, addr string) {
 		}
 		left := shown.ConnectionState().PeerCertificates[0].NotAfter.Sub(l.Now())
 		if left < soonEnds {
-			l.warn(fmt.Sprintf("The certificate of %s ends in %d days.", host, int(left.Hours()/24)), renew)
+			l.warn(fmt.Sprintf("The certificate of %s ends in %s.", host, flow.Count(int(left.Hours()/24), "day")), renew)
 			return
 		}
 		l.ok(fmt.Sprintf("%s has a certificate for %d days more.", host, int(left.Hours()/24)))
