@@ -181,12 +181,8 @@ func (s *Server) listProjects(c *call) error {
 // turnedPage reads the parameters of a list that has no filters.
 func (c *call) turnedPage(prefix string) (limit int, before string, err error) {
 	q := c.query()
-	limit, cursor := q.whole("limit", 1, maxPage, usualPage), q.text("cursor", 200)
-	if err := q.done(); err != nil {
-		return 0, "", err
-	}
-	before, err = readCursor(cursor, func(at string) bool { return isID(at, prefix) })
-	return limit, before, err
+	limit, before = q.whole("limit", 1, maxPage, usualPage), q.cursor(func(at string) bool { return isID(at, prefix) })
+	return limit, before, q.done()
 }
 
 // readProject is GET /v1/projects/{id}.

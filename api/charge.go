@@ -133,15 +133,9 @@ func (*Server) readTimeline(c *call) error {
 	}
 	q := c.query()
 	limit := q.whole("limit", 1, maxPage, usualPage)
-	cursor := q.text("cursor", 200)
-	if err := q.done(); err != nil {
-		return err
-	}
 	var from checkout.StoryPlace
-	if _, err := readCursor(cursor, func(at string) (ok bool) {
-		from, ok = checkout.ParseStoryPlace(at)
-		return ok
-	}); err != nil {
+	q.cursor(func(at string) (ok bool) { from, ok = checkout.ParseStoryPlace(at); return ok })
+	if err := q.done(); err != nil {
 		return err
 	}
 	story, next, err := c.service.Story(c.ctx, c.project.ID, id, from, limit)

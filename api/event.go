@@ -82,7 +82,7 @@ func (*Server) listEvents(c *call) error {
 		Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	filter.CreatedAfter, filter.CreatedBefore = q.made()
-	cursor := q.text("cursor", 200)
+	q.cursor(func(at string) (ok bool) { filter.Before, ok = eventPlace(at); return ok })
 	among(q, "type", filter.Kind, flow.EventKinds())
 	if filter.Session != "" && !isID(string(filter.Session), flow.PrefixSession) {
 		q.form.fail("sessionId", flow.CodeInvalidField, "sessionId must be the id of a session: wsp_sess_….")
@@ -90,11 +90,6 @@ func (*Server) listEvents(c *call) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	before, err := readCursor(cursor, func(at string) bool { _, ok := eventPlace(at); return ok })
-	if err != nil {
-		return err
-	}
-	filter.Before, _ = eventPlace(before)
 	views, more, err := c.service.Events(c.ctx, c.project.ID, filter)
 	if err != nil {
 		return err

@@ -25,13 +25,9 @@ func (*Server) listPayments(c *call) error {
 		Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	filter.CreatedAfter, filter.CreatedBefore = q.made()
-	cursor := q.text("cursor", 200)
+	filter.Before = q.cursor(func(at string) bool { return isID(at, flow.PrefixPayment) })
 	among(q, "matchStatus", filter.Match, flow.MatchStatuses())
 	if err := q.done(); err != nil {
-		return err
-	}
-	var err error
-	if filter.Before, err = readCursor(cursor, func(at string) bool { return isID(at, flow.PrefixPayment) }); err != nil {
 		return err
 	}
 	payments, more, err := c.service.Payments(c.ctx, c.project.ID, filter)

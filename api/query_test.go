@@ -144,6 +144,13 @@ func TestWhatIsNoCursorIsRefusedInOneWay(t *testing.T) {
 			got := s.ask(r.Method, own.fill(r.Path)+query+"cursor="+bad, keys[r.Key], "")
 			s.want(got, http.StatusBadRequest, map[string]string{"error.code": "invalid_cursor", "error.fields.0.field": "cursor", "error.fields.0.code": "invalid_cursor"})
 		}
+		// With what else is wrong, all of it at once.
+		got := s.ask(r.Method, own.fill(r.Path)+query+"limit=0&cursor=x", keys[r.Key], "")
+		for _, field := range []string{"limit", "cursor"} {
+			if !strings.Contains(got.body, `"field":"`+field+`"`) {
+				t.Errorf("%s: %s is not named: %s", r.Path, field, got.body)
+			}
+		}
 	}
 	if asked < 8 {
 		t.Errorf("only %d lists were tried", asked)

@@ -22,7 +22,7 @@ type reconciled struct {
 // the bank, the ledger and the events tell them.
 func (*Server) reconcile(c *call) error {
 	q := c.query()
-	text, limit, cursor := q.text("date", maxDate), q.whole("limit", 1, maxPage, usualPage), q.text("cursor", 200)
+	text, limit, after := q.text("date", maxDate), q.whole("limit", 1, maxPage, usualPage), q.cursor(isPlace)
 	day, err := flow.ParseDate(text)
 	switch {
 	case text == "" && q.values.Get("date") != "": // what is wrong with it is said
@@ -36,10 +36,6 @@ func (*Server) reconcile(c *call) error {
 		q.form.fail("date", flow.CodeInvalidField, "%s has not begun in Lagos.", day)
 	}
 	if err := q.done(); err != nil {
-		return err
-	}
-	after, err := readCursor(cursor, isPlace)
-	if err != nil {
 		return err
 	}
 	got, err := c.service.Reconcile(c.ctx, c.project.ID, day)

@@ -71,13 +71,9 @@ func (*Server) listRefunds(c *call) error {
 		Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	filter.CreatedAfter, filter.CreatedBefore = q.made()
-	cursor := q.text("cursor", 200)
+	filter.Before = q.cursor(func(at string) bool { return isID(at, flow.PrefixRefund) })
 	among(q, "status", filter.Status, flow.RefundStatuses())
 	if err := q.done(); err != nil {
-		return err
-	}
-	var err error
-	if filter.Before, err = readCursor(cursor, func(at string) bool { return isID(at, flow.PrefixRefund) }); err != nil {
 		return err
 	}
 	refunds, more, err := c.service.Refunds(c.ctx, c.project.ID, filter)

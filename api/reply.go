@@ -130,20 +130,18 @@ func cursorOf(at string) *string {
 	return &s
 }
 
-// readCursor reads what cursorOf made; ok judges what it held.
-func readCursor(s string, ok func(string) bool) (string, error) {
+// cursor takes where a page ended, as cursorOf wrote it; ok judges what it holds.
+func (q *query) cursor(ok func(string) bool) string {
+	s := q.text("cursor", 200)
 	if s == "" {
-		return "", nil
+		return ""
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(s) > 128 || !ok(string(raw)) {
-		return "", badCursor()
+		q.form.fail("cursor", flow.CodeInvalidCursor, "cursor is not one that this list gave out.")
+		return ""
 	}
-	return string(raw), nil
-}
-
-func badCursor() error {
-	return flow.Refuse(flow.CodeInvalidCursor, "This cursor is not one that this list gave out.").At("cursor")
+	return string(raw)
 }
 
 // isID says whether a text could be an id with this prefix.

@@ -102,7 +102,14 @@ func list(c *call, charges bool, record func(checkout.View) any) error {
 		Charges: charges, Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	filter.CreatedAfter, filter.CreatedBefore = q.made()
-	cursor := q.text("cursor", 200)
+	of := "" // what a cursor of sessions names by its id alone, one of charges has to say
+	if charges {
+		of = "charges/"
+	}
+	filter.Before = strings.TrimPrefix(q.cursor(func(at string) bool {
+		id, own := strings.CutPrefix(at, of)
+		return own && isID(id, flow.PrefixSession)
+	}), of)
 	states := []flow.SessionStatus{"PENDING", "PROCESSING", "PAID", "EXPIRED", "CANCELLED"}
 	if charges { // a charge says SUCCEEDED where its session says PAID; none is FAILED yet, and to ask for those is no fault
 		states = []flow.SessionStatus{"PENDING", "PROCESSING", "SUCCEEDED", "FAILED", "EXPIRED", "CANCELLED"}
@@ -114,18 +121,6 @@ func list(c *call, charges bool, record func(checkout.View) any) error {
 	if err := q.done(); err != nil {
 		return err
 	}
-	of := "" // what a cursor of sessions names by its id alone, one of charges has to say
-	if charges {
-		of = "charges/"
-	}
-	before, err := readCursor(cursor, func(at string) bool {
-		id, own := strings.CutPrefix(at, of)
-		return own && isID(id, flow.PrefixSession)
-	})
-	if err != nil {
-		return err
-	}
-	filter.Before = strings.TrimPrefix(before, of)
 	views, more, err := c.service.List(c.ctx, c.project.ID, filter)
 	if err != nil {
 		return err

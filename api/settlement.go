@@ -45,13 +45,9 @@ func (*Server) listSettlements(c *call) error {
 		Limit: q.whole("limit", 1, maxPage, usualPage),
 	}
 	filter.CreatedAfter, filter.CreatedBefore = q.made()
-	cursor := q.text("cursor", 200)
+	filter.Before = q.cursor(func(at string) bool { return isID(at, flow.PrefixSettlement) })
 	among(q, "status", filter.Status, flow.SettlementStatuses())
 	if err := q.done(); err != nil {
-		return err
-	}
-	var err error
-	if filter.Before, err = readCursor(cursor, func(at string) bool { return isID(at, flow.PrefixSettlement) }); err != nil {
 		return err
 	}
 	list, more, err := c.service.Settlements(c.ctx, c.project.ID, filter)
@@ -73,12 +69,10 @@ func (*Server) listSettlementLines(c *call) error {
 		return err
 	}
 	q := c.query()
-	limit, cursor := q.whole("limit", 1, maxPage, usualPage), q.text("cursor", 200)
-	if err := q.done(); err != nil {
-		return err
-	}
+	limit := q.whole("limit", 1, maxPage, usualPage)
 	var after store.LinePlace
-	if _, err := readCursor(cursor, func(at string) (ok bool) { after, ok = store.ReadLinePlace(at); return ok }); err != nil {
+	q.cursor(func(at string) (ok bool) { after, ok = store.ReadLinePlace(at); return ok })
+	if err := q.done(); err != nil {
 		return err
 	}
 	lines, more, err := c.service.SettlementLines(c.ctx, c.project.ID, id, after, limit)

@@ -242,17 +242,14 @@ func (s *Server) listBankCalls(c *call) error {
 		return err
 	}
 	q := c.query()
-	limit, cursor := q.whole("limit", 1, maxPage, maxPage), q.text("cursor", 200)
+	var after int64
+	limit := q.whole("limit", 1, maxPage, maxPage)
+	q.cursor(func(s string) bool {
+		after, err = strconv.ParseInt(s, 10, 64)
+		return err == nil && after >= 0
+	})
 	if err := q.done(); err != nil {
 		return err
-	}
-	at, err := readCursor(cursor, func(s string) bool { _, err := strconv.ParseInt(s, 10, 64); return err == nil })
-	if err != nil {
-		return err
-	}
-	after, err := strconv.ParseInt("0"+at, 10, 64)
-	if err != nil {
-		return badCursor()
 	}
 	calls, last, more, err := c.bankCalls(bank, after, limit)
 	if err != nil {
