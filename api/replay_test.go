@@ -243,6 +243,8 @@ func TestAnEndpointIsReadListedAndChangedLikeItWasMade(t *testing.T) {
 	}
 	change(`{}`, http.StatusOK, map[string]string{"data.url": "http://127.0.0.1:5000/a", "data.description": "shop", "data.events.0": "charge.success"})
 	change(`{"url":"http://127.0.0.1:5000/b","description":null,"events":null}`, http.StatusOK, map[string]string{"data.url": "http://127.0.0.1:5000/b", "data.description": "", "data.events": "[]"})
+	change(`{"maxPerSecond":5}`, http.StatusOK, map[string]string{"data.maxPerSecond": "5"})
+	change(`{"maxPerSecond":null}`, http.StatusOK, map[string]string{"data.maxPerSecond": ""})
 	for _, bad := range []string{"http://169.254.169.254/latest", "ftp://127.0.0.1/", "https://10.0.0.1/", "https://u:p@shop.example/", "", "http://127.0.0.1:5000/\n"} {
 		body := strings.ReplaceAll(fmt.Sprintf(`{"url":%q}`, bad), `\x`, `\u00`)
 		change(body, http.StatusBadRequest, map[string]string{"error.fields.0.field": "url"})
