@@ -46,6 +46,9 @@ func TestNoCallPassesOverAParameterOfTheQuery(t *testing.T) {
 			}
 		}
 	}
+	if r := s.ask("GET", "/v1/charges?"+s.key+"=1", s.key, ""); r.status != http.StatusBadRequest || strings.Contains(r.body, s.key) {
+		t.Errorf("a key in the place of a parameter: %s", r.body)
+	}
 	s.want(s.ask("GET", "/v1/charges?limit=1;status=PENDING", s.key, ""), http.StatusBadRequest, map[string]string{
 		"error.message": "The query holds a semicolon: parameters are joined by &, and in a value it is written %3B.",
 	})
