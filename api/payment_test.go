@@ -98,4 +98,12 @@ func TestTheLogNamesTheSessionOfWhatIsAskedByAnotherID(t *testing.T) {
 			}
 		}
 	}
+	// An id that somebody made up is none of ours, and not kept.
+	nobodys := flow.PrefixSession + strings.Repeat("7", 26)
+	missed := d.ask("GET", sessionsPath+"/"+nobodys, d.key, "")
+	d.want(missed, http.StatusNotFound, nil)
+	await.Until(t, "the line of what is not there", func() bool { return strings.Contains(d.log.String(), missed.header.Get("X-Request-Id")) })
+	if strings.Contains(d.log.String(), nobodys) {
+		t.Errorf("%s is in the log", nobodys)
+	}
 }
