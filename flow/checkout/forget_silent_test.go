@@ -1,10 +1,12 @@
 package checkout_test
 
 import (
+	"fmt"
 	"testing"
 
 	"till/flow"
 	"till/flow/checkout"
+	"till/rail"
 )
 
 // Nobody takes a chat over whose payer was forgotten, or has them sent anything again:
@@ -71,6 +73,43 @@ func TestABankNamesNobodyAnewWhoIsForgotten(t *testing.T) {
 			for _, text := range []string{"ADAEZE", "OBI-NWOSU", "******4321"} {
 				w.stands(text, false)
 			}
+		})
+	}
+}
+
+// Nor does it when it says why it sends them nothing back: told, answered, or as what it
+// refuses to do.
+func TestWhyABankFailedWhoIsForgottenNamesNobody(t *testing.T) {
+	t.Parallel()
+	const why = "the account of ADAEZE OBI-NWOSU is closed"
+	for name, fails := range map[string]func(*world, flow.Disbursement) (flow.Disbursed, error){
+		"refused": func(*world, flow.Disbursement) (flow.Disbursed, error) {
+			return flow.Disbursed{}, fmt.Errorf("disburse: %w: closed: %s", rail.ErrRejected, why)
+		},
+		"answered": func(*world, flow.Disbursement) (flow.Disbursed, error) {
+			return flow.Disbursed{Status: flow.DisbursementFailed, Reason: why}, nil
+		},
+		"told": func(w *world, d flow.Disbursement) (flow.Disbursed, error) {
+			n := flow.Notice{Kind: flow.PayoutFailed, RailTransactionID: "N1", Reference: d.Reference, Amount: d.Amount, PaidAt: w.clock(), Reason: why}
+			return flow.Disbursed{Status: flow.DisbursementPending}, w.tell(n)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := one(t)
+			s := w.adaSession()
+			w.adaPays(s)
+			w.until("the payment is here", func() bool { return len(w.payments(s.ID)) == 1 })
+			w.forgotten(w.find())
+			w.rail.set(func(r *shakyRail) {
+				r.onSendOut = func(d flow.Disbursement, _ func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+					return fails(w, d)
+				}
+			})
+			if r := w.refused(w.payments(s.ID)[0], 100_000); r.Failure == "" {
+				t.Errorf("why it failed is not said: %+v", r)
+			}
+			w.stands("OBI-NWOSU", false)
 		})
 	}
 }

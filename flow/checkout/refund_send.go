@@ -138,6 +138,9 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 		if err != nil {
 			return err
 		}
+		if Forgotten(p.Payer.Name) { // the bank's words may name them
+			d.Reason, failure = "", unworded(failure)
+		}
 		if session.ID != "" {
 			outcome := string(d.Status)
 			if failure != nil {
@@ -171,6 +174,16 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 		}
 		return w.askAgain(r, session, told && r.Tries == 1, heard(failure))
 	}))
+}
+
+// unworded is why a bank did not do what it was asked, without its own words.
+func unworded(failure error) error {
+	for _, kind := range []error{errNotTaken, rail.ErrRejected, rail.ErrUnavailable, rail.ErrUnknown} {
+		if errors.Is(failure, kind) {
+			return kind
+		}
+	}
+	return failure
 }
 
 // heard says whether a bank answered at all that was told of money to be sent, or asked

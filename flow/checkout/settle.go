@@ -189,12 +189,13 @@ func (w *saving) bankSaid(session flow.Session, n flow.Notice, from string) erro
 	return w.log(session.ID, "bank."+from, n)
 }
 
-// unnamed is what a bank says without who paid, where that is somebody who was forgotten:
-// an account number may be kept, and money taken back, for long after that, and by no
-// number or address would any command find them then. who are names of theirs.
+// unnamed is what a bank says without who paid, where that is somebody who was forgotten,
+// and without why something failed, which may name them: an account number may be kept,
+// and money taken back, for long after that, and by no number or address would any command
+// find them then. who are names of theirs.
 func unnamed(n flow.Notice, who ...string) flow.Notice {
 	if i := slices.IndexFunc(who, Forgotten); i >= 0 {
-		n.Payer = flow.PaidBy{Name: who[i]}
+		n.Payer, n.Reason = flow.PaidBy{Name: who[i]}, ""
 	}
 	return n
 }
