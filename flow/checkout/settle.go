@@ -155,16 +155,19 @@ func (s *Service) collector(ctx context.Context, n *flow.Notice) error {
 	return nil
 }
 
-// alone makes what becomes of money without a session visible: to the project that it
-// was collected for, else to the operator alone.
+// unowned shows whoever runs Till money that belongs to no session. Where it was sent to
+// stands here alone: by that one finds whose it was.
+func (w *saving) unowned(p flow.Payment, n flow.Notice) {
+	w.tx.After(func() {
+		w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "money came that belongs to no session", slog.String("event", string(flow.PaymentUnmatched)),
+			slog.String("payment", string(p.ID)), slog.String("project", string(p.Project)), slog.String("transaction", p.RailTransactionID),
+			slog.Int64("amount_minor", int64(p.Amount)), slog.String("account", flow.Told(n.AccountNumber)))
+	})
+}
+
+// alone tells what becomes of money without a session to the project that it was
+// collected for.
 func (w *saving) alone(c flow.Change) error {
-	if p := c.Payment; p != nil {
-		w.tx.After(func() {
-			w.s.cfg.Log.LogAttrs(w.ctx, slog.LevelWarn, "money came that belongs to no session", slog.String("event", string(flow.PaymentUnmatched)),
-				slog.String("payment", string(p.ID)), slog.String("project", string(p.Project)), slog.String("transaction", p.RailTransactionID),
-				slog.Int64("amount_minor", int64(p.Amount)))
-		})
-	}
 	for _, f := range c.Facts {
 		if f.Payment == nil || f.Payment.Project == "" {
 			continue
@@ -292,6 +295,9 @@ func (w *saving) credit(session flow.Session, a flow.Attempt, n flow.Notice, fro
 	}
 	if err := w.bankSaid(session, n, from); err != nil {
 		return err
+	}
+	if session.ID == "" {
+		w.unowned(*change.Payment, n)
 	}
 	w.read = &View{Session: session, Attempts: others, Payments: payments}
 	if err := w.save(change, session); err != nil {
