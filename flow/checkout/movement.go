@@ -155,7 +155,7 @@ func (w *saving) reversed(session flow.Session, n flow.Notice, from string) erro
 			return err
 		}
 	}
-	if p, session, err = w.calledOff(p, session, b.Amount); err != nil {
+	if p, session, err = w.calledOff(p, session, b.Amount, "The bank took the payment back before the refund was sent."); err != nil {
 		return err
 	}
 	attempts, err := w.tx.Attempts(w.ctx, p.Session) // which may ask for more now
@@ -196,10 +196,20 @@ func (w *saving) takenToo(p flow.Payment) error {
 	return nil
 }
 
-// calledOff calls refunds off that the bank was not told of yet, as far as it
-// takes back what they would send: the money is set aside again, and goes with the
-// rest. It gives back the payment and its session as they are then.
-func (w *saving) calledOff(p flow.Payment, session flow.Session, back flow.Kobo) (flow.Payment, flow.Session, error) {
+// sentBefore calls refunds off that the bank was not told of yet, as far as it sent their
+// money already, by a refund that it had refused. It gives back the payment and its
+// session as they are then.
+func (w *saving) sentBefore(r flow.Refund, p flow.Payment, session flow.Session) (flow.Payment, flow.Session, error) {
+	if !r.PutBack {
+		return p, session, nil
+	}
+	return w.calledOff(p, session, r.Amount, "The bank sent the money back by an earlier refund after all, which it had refused.")
+}
+
+// calledOff calls refunds off that the bank was not told of yet, as far as back of what
+// they would send is gone: the money is set aside again, and goes with the rest. It
+// gives back the payment and its session as they are then.
+func (w *saving) calledOff(p flow.Payment, session flow.Session, back flow.Kobo, why string) (flow.Payment, flow.Session, error) {
 	if p.Refundable() >= back || p.Project == "" {
 		return p, session, nil
 	}
@@ -211,7 +221,7 @@ func (w *saving) calledOff(p flow.Payment, session flow.Session, back flow.Kobo)
 		if r.Tries > 0 || p.Refundable() >= back {
 			continue
 		}
-		change, err := r.Heard(session, p, flow.Disbursed{Status: flow.DisbursementFailed, Reason: "The bank took the payment back before the refund was sent."}, false, w.now)
+		change, err := r.Heard(session, p, flow.Disbursed{Status: flow.DisbursementFailed, Reason: why}, false, w.now)
 		if err != nil {
 			return p, session, err
 		}

@@ -273,3 +273,44 @@ func TestARefundEndsWhereSomeOfItsMoneyIsAccepted(t *testing.T) {
 		w.proven()
 	})
 }
+
+// What a bank says late that it sent after all is not sent once more by a refund of the
+// same money that it was not told of yet: neither under the name that the first one has,
+// nor under one that it had.
+func TestWhatWasSentAfterAllIsNotSentByARefundThatWaits(t *testing.T) {
+	t.Parallel()
+	for name, renamed := range map[string]bool{"under its name": false, "under an old name": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := one(t)
+			session, p := w.paidFor(500_000)
+			w.weather(rail.Conditions{Refunds: rail.FateReject})
+			first := w.refused(p, 300_000)
+			if renamed {
+				w.must(w.retryRefund(first))
+				w.refuses(session.ID, 2)
+			}
+			w.weather(rail.Conditions{})
+			w.holds(flow.MoneyHeld)
+			kept, second := w.ordered(p, 100_000), w.ordered(p, 400_000)
+			w.rest()
+			w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
+			})
+			w.paidOut(string(first.ID), "B1", first.Amount)
+			if r := w.becomes(first.ID, flow.RefundProcessed); r.Overpaid != 0 {
+				t.Errorf("it left besides: %+v", r)
+			}
+			if r := w.becomes(second.ID, flow.RefundFailed); !strings.HasPrefix(r.Failure, "The bank sent the money back") {
+				t.Errorf("%+v", r)
+			}
+			w.rail.sentOut(nil)
+			w.holds("")
+			w.passes(3, 10*time.Minute)
+			w.becomes(kept.ID, flow.RefundProcessed)
+			w.becomes(second.ID, flow.RefundFailed)
+			w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 100_000, flow.MerchantPending: -82_500, flow.Fees: -17_500})
+			w.sound()
+		})
+	}
+}

@@ -154,6 +154,11 @@ func (s *Service) refundAnswer(ctx context.Context, asked flow.Refund, d flow.Di
 		if err != nil {
 			return err
 		}
+		if d.Status == flow.DisbursementDone && !booked {
+			if p, session, err = w.sentBefore(r, p, session); err != nil {
+				return err
+			}
+		}
 		change, err := r.HeardAnswer(session, p, d, booked, w.now)
 		if err != nil {
 			return err
@@ -299,6 +304,11 @@ func (w *saving) sentUnder(r flow.Refund, p flow.Payment, n flow.Notice, from st
 		var change flow.Change
 		switch done := d.Status == flow.DisbursementDone; {
 		case done && !paid:
+			if n.Kind == flow.PaidOut {
+				if p, session, err = w.sentBefore(r, p, session); err != nil {
+					return true, err
+				}
+			}
 			change, err = r.SentUnder(n.Reference, session, p, d, w.now)
 			paid = true
 		case !done && paid && d.CameBack():
