@@ -34,11 +34,11 @@ const (
 	EntryReversal       EntryKind = "reversal"        // subject: the rail's name for it
 	EntryAccept         EntryKind = "accept"          // subject: payment; set-aside money is taken for the merchant
 	EntryRefund         EntryKind = "refund"          // subject: refund; money is set aside for it
-	EntryRefundPaid     EntryKind = "refund_paid"     // subject: what the rail knows the refund by; it was sent
+	EntryRefundPaid     EntryKind = "refund_paid"     // subject: what the rail knows the refund by, and its own name where that had come back; it was sent
 	EntryRefundFailed   EntryKind = "refund_failed"   // subject: what the rail knows the refund by; it goes back to where it was taken from
 	EntryRefundReturned EntryKind = "refund_returned" // subject: the rail's name; a refund that was sent came back
 	EntrySettle         EntryKind = "settle"          // subject: settlement; a batch is on its way
-	EntrySettlePaid     EntryKind = "settle_paid"     // subject: settlement; the rail confirmed
+	EntrySettlePaid     EntryKind = "settle_paid"     // subject: settlement, and the rail's name where it had come back; the rail confirmed
 	EntrySettleFailed   EntryKind = "settle_failed"   // subject: settlement; it is available again
 	EntrySettleReturned EntryKind = "settle_returned" // subject: the rail's name; a payout that was sent came back
 )

@@ -101,7 +101,7 @@ func (b Settlement) TakenOn(now time.Time) Change {
 // late: it does not say that it came back, and nobody is paid out again for it.
 func (b Settlement) Heard(d Disbursed, now time.Time) (Change, error) {
 	switch {
-	case d.Status == DisbursementDone && b.Status != SettlementSucceeded && !b.Returned:
+	case d.Status == DisbursementDone && b.Status != SettlementSucceeded && (!b.Returned || sentAgain(b.RailTransactionID, d)):
 		return b.paid(d, now)
 	case d.CameBack() && b.Status == SettlementSucceeded:
 		return b.bounced(d, now)
@@ -109,6 +109,12 @@ func (b Settlement) Heard(d Disbursed, now time.Time) (Change, error) {
 		return b.fail(d, now)
 	}
 	return Change{}, nil
+}
+
+// sentAgain says whether a bank sent once more what came back to it, which it called was
+// when it had sent that: a bank that gives no names cannot be understood to say so.
+func sentAgain(was string, d Disbursed) bool {
+	return was != "" && d.RailTransactionID != "" && d.RailTransactionID != was
 }
 
 // HeardNotice takes in a notice about a settlement.
@@ -134,12 +140,15 @@ func (b Settlement) heard(all []Disbursed, now time.Time) (c Change, err error) 
 	return c, nil
 }
 
-// paid takes in that the money was sent. One that was said to have failed had
-// been made available again: it is taken from there, because it is gone.
+// paid takes in that the money was sent. One that was said to have failed, or came back,
+// had been made available again: it is taken from there, because it is gone.
 func (b Settlement) paid(d Disbursed, now time.Time) (Change, error) {
-	from := Settled
+	from, subject := Settled, string(b.ID)
 	if b.Status == SettlementFailed {
 		from = MerchantAvailable
+	}
+	if b.Returned { // it stands there already, as what was sent first
+		subject, b.Returned = subject+referenceCut+d.RailTransactionID, false
 	}
 	b, err := b.move(triggerPay)
 	if err != nil {
@@ -149,7 +158,7 @@ func (b Settlement) paid(d Disbursed, now time.Time) (Change, error) {
 		b.DoneAt = now
 	}
 	b.RailTransactionID, b.Failure = d.RailTransactionID, ""
-	sent := b.entry(EntrySettlePaid, string(b.ID), now, []Posting{{Account: from, Amount: b.Amount}, {Account: RailClearing, Amount: -b.Amount}})
+	sent := b.entry(EntrySettlePaid, subject, now, []Posting{{Account: from, Amount: b.Amount}, {Account: RailClearing, Amount: -b.Amount}})
 	sent.RailID, sent.ValueAt = d.RailTransactionID, b.DoneAt
 	return b.told(SettlementSuccessKind, sent), nil
 }

@@ -94,7 +94,9 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 	paid := map[flow.LedgerAccount]flow.Kobo{flow.Settled: 482_500, flow.RailClearing: -482_500}
 	freed := map[flow.LedgerAccount]flow.Kobo{flow.Settled: 482_500, flow.MerchantAvailable: -482_500}
 	returned := batch(flow.SettlementFailed)
-	returned.Returned = true
+	returned.Returned, returned.RailTransactionID = true, "out-1"
+	nameless, before := returned, returned
+	nameless.RailTransactionID, before.RailTransactionID = "", "out-0"
 	for _, c := range []struct {
 		name string
 		at   flow.Settlement
@@ -122,6 +124,12 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 			flow.SettlementSuccessKind,
 		},
 		{"it was sent, said after it came back", returned, done, "", "", nil, ""},
+		{"it was sent, said after it came back without a name", nameless, done, "", "", nil, ""},
+		{
+			"it was sent once more after it came back", before, done, flow.SettlementSucceeded, flow.EntrySettlePaid,
+			map[flow.LedgerAccount]flow.Kobo{flow.MerchantAvailable: 482_500, flow.RailClearing: -482_500},
+			flow.SettlementSuccessKind,
+		},
 		{"it cannot be sent, said after it was", batch(flow.SettlementSucceeded), failed, "", "", nil, ""},
 		{"it came back, again", returned, back, "", "", nil, ""},
 	} {
@@ -135,6 +143,9 @@ func TestWhatABankSaysOfASettlement(t *testing.T) {
 				t.Errorf("%s: %+v", c.name, change)
 			}
 			continue
+		}
+		if again := c.at.Returned; (change.Entries[0].Subject == "wsp_stl_1-out-1") != again || again && change.Settlement.Returned {
+			t.Errorf("%s: it is booked as %s: %+v", c.name, change.Entries[0].Subject, change.Settlement)
 		}
 		b := change.Settlement
 		if b == nil || b.Status != c.to || (b.Status == flow.SettlementSucceeded) != !b.DoneAt.IsZero() || (b.Status == flow.SettlementFailed) != (b.Failure != "") {

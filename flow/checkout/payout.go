@@ -112,6 +112,10 @@ func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flo
 		if err != nil {
 			return err
 		}
+		known, err := w.knownPayout(b, d)
+		if err != nil || known {
+			return err
+		}
 		change, err := b.HeardAnswer(d, w.now)
 		if err != nil {
 			return err
@@ -168,6 +172,10 @@ func (w *saving) settledOut(n flow.Notice) error {
 			w.odd(n, "it had said that it sent this payout, and does not say that it came back")
 		}
 	}
+	all := n.Outcomes()
+	if known, err := w.knownPayout(b, all[len(all)-1]); err != nil || known {
+		return err
+	}
 	if b.Status == flow.SettlementFailed {
 		// It was told in the wrong order, or the bank changed its mind: it is asked.
 		return w.owe(flow.TaskPayout, string(b.ID), w.now)
@@ -177,4 +185,16 @@ func (w *saving) settledOut(n flow.Notice) error {
 		return err
 	}
 	return w.keepSettlement(change)
+}
+
+// knownPayout says whether what a bank says of a settlement that came back is booked
+// already. It may be sent, and come back, more than once: each time by a name of its own.
+func (w *saving) knownPayout(b flow.Settlement, d flow.Disbursed) (bool, error) {
+	switch {
+	case d.CameBack() && b.Final():
+		return w.tx.Posted(w.ctx, flow.EntrySettleReturned, d.RailTransactionID)
+	case d.Status == flow.DisbursementDone && b.Returned:
+		return w.tx.Moved(w.ctx, d.RailTransactionID)
+	}
+	return false, nil
 }

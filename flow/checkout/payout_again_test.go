@@ -125,3 +125,58 @@ func TestAPayoutThatCameBackAfterMidnightIsOfTwoDays(t *testing.T) {
 		}
 	})
 }
+
+// A bank may send a payout once more that came back, and that may come back too: each
+// time is booked and told as what it is, once, whenever it is told again.
+func TestAPayoutThatIsSentOnceMoreAfterItCameBackIsBooked(t *testing.T) {
+	t.Parallel()
+	eachPaying(t, "", func(w *world) {
+		t := w.t
+		w.endpoint("https://shop.test/hook")
+		w.earns()
+		w.weather(rail.Conditions{Payouts: rail.FatePending})
+		w.at("2026-11-23T08:00:01Z")
+		b := w.settlements(project)[0]
+		var lines []flow.Notice
+		says := func(id, back string) {
+			w.later(time.Minute)
+			n := flow.Notice{Kind: flow.PaidOut, Reference: string(b.ID), RailTransactionID: id, Amount: b.Amount, PaidAt: w.clock()}
+			d := flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: id, At: n.PaidAt}
+			if back != "" {
+				n.Kind, n.Reverses = flow.PayoutFailed, back
+				d.Status, d.Reverses = flow.DisbursementFailed, back
+			}
+			w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) { return d, nil })
+			lines = append(lines, n)
+			w.must(w.tell(lines...)) // all that it said before too
+			w.rest()
+		}
+		for _, c := range []struct {
+			id, back string
+			status   flow.SettlementStatus
+			has      flow.Kobo // the merchant
+			told     int
+		}{
+			{"B1", "", flow.SettlementSucceeded, 0, 1},
+			{"B2", "B1", flow.SettlementFailed, b.Amount, 2},
+			{"B3", "", flow.SettlementSucceeded, 0, 3},
+			{"B4", "B3", flow.SettlementFailed, b.Amount, 4},
+		} {
+			says(c.id, c.back)
+			w.until("it is "+string(c.status), func() bool {
+				list := w.settlements(project)
+				return len(list) == 1 && list[0].Status == c.status && list[0].Returned == (c.back != "")
+			})
+			w.rest()
+			left, err := w.service.Balance(t.Context(), project)
+			if w.must(err); left.AvailableMinor != c.has.Minor() || w.told(flow.SettlementSuccessKind)+w.told(flow.SettlementFailedKind) != c.told {
+				t.Errorf("after %s the merchant has %+v", c.id, left)
+			}
+			w.rail.set(func(r *shakyRail) { r.lines = lines })
+			got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(w.clock()))
+			if w.must(err); !got.Balanced() || got.Events[flow.MovePayout].Count+got.Events[flow.MovePayoutReturned].Count != c.told {
+				t.Errorf("after %s: %+v", c.id, got)
+			}
+		}
+	})
+}

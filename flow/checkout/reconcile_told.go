@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -29,11 +30,9 @@ func newBooked(ledger, back []flow.Movement) *bookings {
 		switch m.Kind {
 		case flow.MoveRefundReturned: // of a refund that nobody is told of as well: the amount tells them apart
 			about += " " + m.Amount.Minor()
-		case flow.MovePayout:
-			about = m.Subject
 		case flow.MovePayoutReturned: // its subject is the rail's name
 			about = string(m.Project)
-		case flow.MovePayment, flow.MoveReversal, flow.MoveRefund:
+		case flow.MovePayment, flow.MoveReversal, flow.MoveRefund, flow.MovePayout:
 		}
 		b.by[string(m.Kind)+" "+about] = append(b.by[string(m.Kind)+" "+about], m)
 	}
@@ -104,7 +103,7 @@ func (b *bookings) toldBy(e store.MoneyEvent) (flow.Movement, bool, error) {
 	case flow.RefundProcessedKind:
 		sign, kind = -1, flow.MoveRefund
 	case flow.SettlementSuccessKind:
-		m, ok := b.next(flow.MovePayout, data.ID)
+		m, ok := b.named[cmp.Or(data.RailTransactionID, data.ID)]
 		return m, ok, nil
 	case flow.SettlementFailedKind:
 		if data.RailTransactionID == "" { // nothing was sent

@@ -206,6 +206,7 @@ func rulesOfMoneyIn() []LedgerRule {
  OR l.kind = 'reversal' AND NOT EXISTS (SELECT 1 FROM reversals r WHERE r.rail_transaction_id = l.subject AND r.payment = l.payment)
  OR l.kind = 'refund' AND NOT EXISTS (SELECT 1 FROM refunds f WHERE f.payment = l.payment AND (l.subject = f.id OR l.subject LIKE f.id || '-%'))
  OR l.kind IN ('settle', 'settle_paid', 'settle_failed') AND NOT EXISTS (SELECT 1 FROM settlements b WHERE b.id = l.subject AND b.project = l.project)
+ AND NOT (l.kind = 'settle_paid' AND EXISTS (SELECT 1 FROM settlements b WHERE b.project = l.project AND l.subject LIKE b.id || '-%'))
  OR l.payment <> '' AND NOT EXISTS (SELECT 1 FROM payments p WHERE p.id = l.payment))`, `SELECT COUNT(*) FROM ledger`,
 		},
 		{
