@@ -278,3 +278,38 @@ func TestANoticeOfARefundThatNobodyOrderedIsTakenIn(t *testing.T) {
 		}
 	}
 }
+
+// A bank may send a refund once more that came back, under the name that it has: that is
+// the refund then, booked and told as what it is.
+func TestARefundThatIsSentOnceMoreAfterItCameBackIsBooked(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, p := w.paidFor(500_000)
+	w.weather(rail.Conditions{Refunds: rail.FatePending})
+	r := w.ordered(p, 200_000)
+	w.rest()
+	sent := map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500}
+	for _, c := range []struct{ id, back string }{{"B1", ""}, {"B2", "B1"}, {"B4", "B3"}, {"B5", ""}} {
+		w.later(time.Second)
+		for range 2 { // told again, it is the same
+			if c.back == "" {
+				w.paidOut(r.Reference, c.id, r.Amount)
+			} else {
+				w.cameBack(r.Reference, c.id, c.back, r.Amount)
+			}
+		}
+		if c.back == "" {
+			r = w.becomes(r.ID, flow.RefundProcessed)
+			w.lies(session.ID, sent)
+		} else {
+			r = w.becomes(r.ID, flow.RefundAttention)
+			w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.MerchantPending: -282_500, flow.Fees: -17_500, flow.RefundsPayable: -200_000})
+		}
+		if r.Returned != (c.back != "") || r.Overpaid != 0 || r.Reference != string(r.ID) {
+			t.Errorf("after %s: %+v", c.id, r)
+		}
+	}
+	if e := w.events(session.ID); e[flow.RefundProcessedKind] != 3 || e[flow.RefundAttentionKind] != 2 {
+		t.Errorf("told %v", e)
+	}
+}
