@@ -106,9 +106,11 @@ func TestAMerchantReconcilesADay(t *testing.T) {
 	}
 	d.want(d.ask("GET", date, public, ""), http.StatusForbidden, map[string]string{"error.code": "secret_key_required"})
 
-	// The day after it, which began, has nothing of it yet; the day itself is over.
-	d.pass(tomorrow.Plus(1).Start().Add(time.Minute).Sub(d.now()))
-	d.want(d.ask("GET", date, d.key, ""), http.StatusOK, map[string]string{"data.complete": "true", "data.balanced": "true"})
+	// The day itself is over once what was sent before midnight has landed.
+	for after, complete := range []string{"false", "true"} {
+		d.pass(tomorrow.Plus(1).Start().Add(time.Minute + time.Duration(after)*30*time.Minute).Sub(d.now()))
+		d.want(d.ask("GET", date, d.key, ""), http.StatusOK, map[string]string{"data.complete": complete, "data.balanced": "true"})
+	}
 }
 
 // Within a minute a day is compared with the same statement, and what came since stands in

@@ -82,7 +82,7 @@ func printReconciliation(to io.Writer, got checkout.Reconciliation) error {
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	note := ""
 	if !got.Complete {
-		note = "  (the day is not over)"
+		note = "  (the day is not over, or has only just ended)"
 	}
 	_, _ = fmt.Fprintf(out, "%s%s\nthe bank was asked at %s\n\nMOVEMENT\tBANK\tLEDGER\tEVENTS\n", got.Date, note, stamp(got.Read))
 	for _, kind := range flow.MovementKinds() {

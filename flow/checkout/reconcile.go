@@ -15,7 +15,7 @@ import (
 type Reconciliation struct {
 	Date        flow.Date
 	Read        time.Time // when the bank was asked for its statement
-	Complete    bool      // the day was over then
+	Complete    bool      // the day was over for long enough then: what was sent before midnight has landed
 	Rail        map[flow.MovementKind]flow.Total
 	Ledger      map[flow.MovementKind]flow.Total
 	Events      map[flow.MovementKind]flow.Total
@@ -69,7 +69,7 @@ func ReconcileDay(ctx context.Context, r store.Reader, lines []flow.Notice, proj
 		return Reconciliation{}, err
 	}
 	return Reconciliation{
-		Date: day, Read: read, Complete: !read.Before(day.Plus(1).Start()),
+		Date: day, Read: read, Complete: !read.Before(day.Plus(1).Start().Add(walkAfter)),
 		Rail: flow.Totals(atRail), Ledger: flow.Totals(ledger), Events: flow.Totals(once(events)),
 		Differences: flow.Reconcile(atRail, ledger, events),
 	}, nil
