@@ -131,15 +131,21 @@ func TestSendOverAConnectionThatDiesInAnAnswer(t *testing.T) {
 }
 
 // A connection that dies the first time it is used is a failed attempt, and not
-// tried again before its time.
+// tried again before its time. How the request was signed is told all the same: whoever
+// looks into it compares that with what the endpoint saw.
 func TestSendOverAConnectionThatDiesAtOnce(t *testing.T) {
 	got := &seen{ids: map[string]int{}}
 	url := "http://" + raw(t, got.serve(t, func(c *net.TCPConn, _ int) bool {
 		_ = c.SetLinger(0)
 		return false
 	}))
-	v := sender(t, nil).Send(t.Context(), to(t, url))
-	if v.OK || v.Err != hooks.WordReset || got.times("evt_1") != 1 {
+	r := to(t, url)
+	signed, err := hooks.Sign(r.Secrets, r.ID, r.At, r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := sender(t, nil).Send(t.Context(), r)
+	if v.OK || v.Err != hooks.WordReset || v.Signature != signed || got.times("evt_1") != 1 {
 		t.Errorf("verdict %+v after %d", v, got.times("evt_1"))
 	}
 }
