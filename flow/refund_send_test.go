@@ -256,3 +256,42 @@ func TestWhenABankIsAskedNextAboutMoneyThatIsToBeSent(t *testing.T) {
 		}
 	}
 }
+
+// A payer is told once that the bank does not send back what they were told goes back:
+// at the first refusal of what a merchant decided, and once what nobody ordered is not
+// tried again by itself. What a merchant asked for was told to nobody.
+func TestAPayerIsToldOnceThatTheBankSendsNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		origin   flow.RefundOrigin
+		status   flow.RefundStatus
+		failures int
+		taking   flow.Kobo
+		want     flow.Kobo
+	}{
+		{flow.OriginResolve, flow.RefundFailed, 1, 0, 300},
+		{flow.OriginResolve, flow.RefundFailed, 1, 100, 200},
+		{flow.OriginResolve, flow.RefundFailed, 2, 0, 0},
+		{flow.OriginResolve, flow.RefundFailed, 4, 0, 0},
+		{flow.OriginClock, flow.RefundFailed, 1, 0, 0},
+		{flow.OriginPolicy, flow.RefundAttention, 3, 0, 0},
+		{flow.OriginPolicy, flow.RefundAttention, 4, 0, 300},
+		{flow.OriginPolicy, flow.RefundFailed, 4, 0, 0},
+		{flow.OriginPolicy, flow.RefundAttention, 5, 0, 0}, // sent again by hand, in vain
+		{flow.OriginMerchant, flow.RefundFailed, 1, 0, 0},
+	} {
+		change := flow.Change{
+			Refund: &flow.Refund{Origin: c.origin, Status: c.status, Failures: c.failures}, Taking: c.taking,
+			Entries: []flow.Entry{
+				{Kind: flow.EntryRefundFailed, Postings: []flow.Posting{{Account: flow.RefundsPayable, Amount: 500}, {Account: flow.Unapplied, Amount: -300}, {Account: flow.MerchantPending, Amount: -200}}},
+				{Kind: flow.EntryAccept, Postings: []flow.Posting{{Account: flow.Unapplied, Amount: -50}}},
+			},
+		}
+		if got := change.NotSent(); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+	if got := (flow.Change{}).NotSent(); got != 0 {
+		t.Errorf("of no refund: %d", got)
+	}
+}
