@@ -1,10 +1,15 @@
 package checkout_test
 
 import (
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"till/flow"
+	"till/flow/store"
+	"till/flow/store/storetest"
 	"till/rail"
 )
 
@@ -107,4 +112,66 @@ func TestARetriedRefundThatBouncedMeanwhileIsNotSentAgainByItself(t *testing.T) 
 			t.Errorf("told %v", e)
 		}
 	})
+}
+
+// Another process may begin to send the same while the bank is asked about it, or have it
+// sent under another name: what the bank answered is not about that, and it is asked again
+// before anything is sent.
+func TestNothingIsSentOnAnAnswerAboutWhatWasThereBefore(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]string{
+		"a refund was begun":        "UPDATE refunds SET tries = tries + 1",
+		"a refund was given a name": "UPDATE refunds SET reference = id || '-2'",
+		"a payout was begun":        "UPDATE settlements SET tries = tries + 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, storetest.SQLite(t, store.Checkout))
+			w.pays("")
+			w.start(true)
+			var mu sync.Mutex
+			var said []string
+			says := func(what, name string) (n int) {
+				mu.Lock()
+				defer mu.Unlock()
+				said = append(said, what+" "+name)
+				return len(said)
+			}
+			_, p := w.paidFor(500_000)
+			w.rail.set(func(r *shakyRail) {
+				r.onSendOut = func(d flow.Disbursement, _ func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+					if says("sent", d.Reference) == 1 {
+						return flow.Disbursed{}, rail.ErrUnknown
+					}
+					return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
+				}
+				r.onSentOut = func(name string, _ func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+					if says("asked", name) == 2 {
+						w.change(meanwhile)
+					}
+					return flow.Disbursed{}, rail.ErrNotFound
+				}
+			})
+			if strings.Contains(meanwhile, "settlements") {
+				_, made, _, err := w.service.SettleNow(t.Context(), project, "2026-11-23")
+				if err != nil || !made {
+					t.Fatalf("there is no payout (%v)", err)
+				}
+			} else {
+				w.ordered(p, 100_000)
+			}
+			w.rest()
+			w.passes(4, 20*time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			is := said[0][len("sent "):]
+			now := is
+			if strings.Contains(meanwhile, "-2") {
+				now += "-2"
+			}
+			if want := []string{"sent " + is, "asked " + is, "asked " + now, "sent " + now}; !slices.Equal(said, want) {
+				t.Errorf("%q, not %q", said, want)
+			}
+		})
+	}
 }
