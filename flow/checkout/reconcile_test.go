@@ -249,3 +249,50 @@ func TestAPayoutThatWasNotSentIsNoneThatCameBack(t *testing.T) {
 		}
 	})
 }
+
+// Of two refunds of one amount that left twice, the one that came back is none of the
+// merchant's any more, and the one that is out still is looked for.
+func TestWhatCameBackIsNotTakenForAnotherPaymentsOfTheSameAmount(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	out, back := w.refusedThenSent(""), w.refusedThenSent("")
+	w.paidOut(string(out.ID), "B8", out.Amount)
+	w.later(time.Second)
+	w.paidOut(string(back.ID), "B9", back.Amount)
+	w.later(time.Second)
+	w.cameBack(string(back.ID), "B10", "B9", back.Amount)
+	w.rail.set(func(s *shakyRail) {
+		for id, r := range map[string]flow.Refund{"B8": out, "B9": back, "B10": back} {
+			n := flow.Notice{Kind: flow.PaidOut, Reference: string(r.ID), RailTransactionID: id, Amount: r.Amount, PaidAt: w.now}
+			if id == "B10" {
+				n.Kind, n.Reverses = flow.PayoutFailed, "B9"
+			}
+			s.lines = append(s.lines, n)
+		}
+	})
+	got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(w.clock()))
+	if err != nil || len(got.Differences) != 1 || got.Differences[0].Kind != flow.MissingEvent || got.Differences[0].RailTransactionID != "B8" {
+		t.Errorf("%+v (%v)", got.Differences, err)
+	}
+}
+
+// What the bank took back is of the day on which it did, whenever that was heard of.
+func TestWhatTheBankTookBackIsOfTheDayOnWhichItDid(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	_, a := w.paying()
+	lines := []flow.Notice{said(flow.Credit, "T1", a, 500_000, w.clock()), reversal("R1", "T1", a, 100_000, w.clock())}
+	w.must(w.tell(lines[0]))
+	w.rest()
+	w.later(24 * time.Hour)
+	w.must(w.tell(lines[1]))
+	w.rest()
+	w.later(time.Hour)
+	w.rail.set(func(r *shakyRail) { r.lines = lines })
+	for day, count := range map[flow.Date]int{flow.DateOf(lines[1].PaidAt): 1, flow.DateOf(w.clock()): 0} {
+		got, err := w.service.Reconcile(t.Context(), project, day)
+		if err != nil || !got.Balanced() || got.Ledger[flow.MoveReversal].Count != count {
+			t.Errorf("on %s: %+v (%v)", day, got, err)
+		}
+	}
+}
