@@ -39,16 +39,17 @@ type lexicon struct {
 	ask     map[string]bool
 	not     map[string]bool
 	unsure  map[string]bool
-	secrets map[string]bool // names of what nobody may be asked for
-	letters map[string]bool // those of them whose secret can have letters
-	perhaps map[string]bool // such a name only where a code stands right beside it
-	spared  map[string]bool // what begins with such a name and is none
-	usual   map[string]bool // what is said of a password and is none
-	alert   map[string]bool // what a bank's message of a transfer says, which payers paste
-	heads   map[string]bool // first words of secrets, perhaps and spared
-	long    []string        // names of one word that are long enough to be known by a slip
-	firm    []string        // words that a slip of the finger must not turn into a method
-	slips   map[int][]slip  // what is known with a slip of the finger in it, by how many words it has
+	secrets map[string]bool   // names of what nobody may be asked for
+	letters map[string]bool   // those of them whose secret can have letters
+	perhaps map[string]bool   // such a name only where a code stands right beside it
+	spared  map[string]bool   // what begins with such a name and is none
+	usual   map[string]bool   // what is said of a password and is none
+	alert   map[string]bool   // what a bank's message of a transfer says, which payers paste
+	heads   map[string]bool   // first words of secrets, perhaps and spared
+	short   map[string]string // what many write short, and what it is short for
+	long    []string          // names of one word that are long enough to be known by a slip
+	firm    []string          // words that a slip of the finger must not turn into a method
+	slips   map[int][]slip    // what is known with a slip of the finger in it, by how many words it has
 }
 
 // slip is a phrase that is known with a slip of the finger in one of its words.
@@ -80,6 +81,7 @@ type wordList struct {
 	Usual   []string            `toml:"usual"`
 	Alert   []string            `toml:"alert"`
 	Numbers map[string][]string `toml:"numbers"`
+	Short   map[string]string   `toml:"short"`
 	Whole   map[string][]string `toml:"whole"`
 	Is      map[string][]string `toml:"is"`
 	Has     map[string][]string `toml:"has"`
@@ -126,7 +128,7 @@ func parseLexicon(sources map[flow.Lang]string) (*lexicon, error) {
 	l := &lexicon{
 		whole: map[string]meaning{}, is: map[string]meaning{}, numbers: map[string]int{}, lead: map[string]bool{}, tail: map[string]bool{}, polite: map[string]bool{},
 		ask: map[string]bool{}, not: map[string]bool{}, unsure: map[string]bool{}, secrets: map[string]bool{}, letters: map[string]bool{},
-		perhaps: map[string]bool{}, spared: map[string]bool{}, usual: map[string]bool{}, alert: map[string]bool{}, heads: map[string]bool{}, slips: map[int][]slip{},
+		perhaps: map[string]bool{}, spared: map[string]bool{}, usual: map[string]bool{}, alert: map[string]bool{}, heads: map[string]bool{}, short: map[string]string{}, slips: map[int][]slip{},
 	}
 	for _, lang := range flow.Langs() {
 		var list wordList
@@ -220,6 +222,14 @@ func (l *lexicon) add(lang flow.Lang, list wordList) error {
 	}
 	if err := cues(&l.hint, hintKinds, list.Hint); err != nil {
 		return err
+	}
+	for long, written := range list.Short {
+		for w := range strings.FieldsSeq(written) {
+			if _, twice := l.short[w]; twice || key(w) != w {
+				return fmt.Errorf("%q is short for two things, or no word", w)
+			}
+			l.short[w] = key(long)
+		}
 	}
 	return l.count(list.Numbers)
 }

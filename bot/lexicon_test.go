@@ -34,6 +34,7 @@ func TestLexiconRefuses(t *testing.T) {
 		"no such hint":           "[hint]\ncard = [\"x\"]",
 		"a hint twice":           "[hint]\nmenu = [\"x\"]\nwho = [\"x\"]",
 		"a negation as a hint":   "not = [\"no\"]\n[hint]\nmenu = [\"no light\"]",
+		"short for two":          "[short]\nyou = \"u\"\nyour = \"u\"",
 		"no such list":           "lad = [\"x\"]",
 		"no letters":             "[is]\nmenu = [\"!\"]",
 		"a negation as a lead":   "not = [\"i\"]",

@@ -13,7 +13,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 26
+const Reading = 27
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -74,8 +74,28 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 		money: strings.ContainsFunc(folded, func(r rune) bool { return r == '%' || unicode.Is(unicode.Sc, r) }),
 	}
 	a := s.read()
+	if written, short := l.spelled(plain); a.kind == flow.MeansNothing && short {
+		s.words, s.line = written, " "+strings.Join(written, " ")+" "
+		a = s.read()
+	}
 	in.Kind, in.Method, in.Bank, in.Lang, in.Named, in.Guess = a.kind, a.method, a.bank, a.lang, a.named, a.guess
 	return in
+}
+
+// spelled writes out what many write short ("hv u seen d money"), and says whether
+// anything was. It is asked for only where a message says nothing as it stands: some of
+// what is short is a word of another language.
+func (l *lexicon) spelled(words []string) ([]string, bool) {
+	var out []string
+	short := false
+	for _, w := range words {
+		long, found := l.short[w]
+		if short = short || found; !found {
+			long = w
+		}
+		out = append(out, strings.Fields(long)...)
+	}
+	return out, short
 }
 
 // alone looks a whole message up, without words of courtesy around it.
