@@ -312,9 +312,14 @@ func (s sentence) number() (answer, bool) {
 				if !found {
 					continue
 				}
-				if a, found := s.labelled(n, s.words[from+size:to]); found {
-					return a, true
+				a, found := s.labelled(n, s.words[from+size:to])
+				if !found {
+					continue
 				}
+				if bare := from+size == to; bare && a.kind == flow.MeansMethod && from > 0 && slices.Contains(ofThings, s.words[from-1]) {
+					a.kind = flow.MeansMaybe
+				}
+				return a, true
 			}
 		}
 		if !s.tail[s.words[to-1]] {
@@ -323,6 +328,10 @@ func (s sentence) number() (answer, bool) {
 	}
 	return answer{}, false
 }
+
+// ofThings are words behind which a number alone may also be one of things or of minutes:
+// "give me 2". Then the payer is asked whether the method was meant.
+var ofThings = []string{"me", "gimme", "give", "send", "bring", "drop", "get", "have", "need", "want", "wanna", "wan", "take", "fe", "achoro", "ina"}
 
 // numberStarts are where the number of an option may begin.
 func (s sentence) numberStarts() []int {

@@ -378,7 +378,7 @@ func TestUnderstandWhoHasPaidBesideWhatElseIsAskedFor(t *testing.T) {
 		"I have made part payment": "paid", "I made a part payment yesterday": "paid", "can I make a part payment": "terms", "I have not made part payment": "terms",
 		"I transferred from another account": "paid", "I transferred it from my opay": "paid", "i transferred with kuda": "paid", "our accountant transferred it yesterday": "paid", "the accountant will pay": "terms",
 		"I have pay": "paid", "i have pay half": "paid", "I have transfer": "paid", "my brother pay am already": "paid", "can my brother pay": "terms", "I pay for my order": "menu",
-		"Can I get 2": "unknown", "can i have one": "unknown", "could you send me two please": "unknown", "give me 2": "method ussd", "can I get the account number": "maybe bank_transfer",
+		"Can I get 2": "unknown", "can i have one": "unknown", "could you send me two please": "unknown", "give me 2": "maybe ussd", "can I get the account number": "maybe bank_transfer",
 		"I pressed it by mistake": "unknown", "I mistakenly deleted it": "unknown", "sorry i sent it by mistake": "money", "i mistakenly send 50k": "money",
 		"transaction declined but I was not debited": "other", "my account has not been debited": "other", "I was debited": "money", "can I get my change": "money", "change": "other",
 		"let me call my wife first": "wait", "please call my brother": "human", "which remark": "terms",
