@@ -38,6 +38,8 @@ func (s sentence) exact(words []string) (answer, bool) {
 				m.kind = flow.MeansPaid
 			case asked[from] && m.kind != flow.MeansHuman && m.kind != flow.MeansReceipt && m.kind != flow.MeansLanguage:
 				continue
+			case m.kind == flow.MeansHuman && slices.ContainsFunc(words[:from], func(w string) bool { return slices.Contains(tellsOfSelf, w) }):
+				continue
 			case m.kind == flow.MeansLanguage && !m.named && slices.ContainsFunc(words[:from], func(w string) bool { return slices.Contains(tellsOf, w) }):
 				continue
 			}
@@ -50,6 +52,9 @@ func (s sentence) exact(words []string) (answer, bool) {
 // tellsOf are words behind which a language's name that says something else as well
 // says that: "it is all broken" tells of the goods.
 var tellsOf = []string{"is", "its", "am", "be", "na", "the", "my", "a", "all"}
+
+// tellsOfSelf are words behind which a name of a person tells who writes: "I am an agent".
+var tellsOfSelf = []string{"im", "am"}
 
 // starts are where an answer may begin, the first ones first, and those of them
 // that are behind words of a question.
