@@ -274,12 +274,22 @@ func (s sentence) about() (flow.IntentKind, bool) {
 		if c.kind == flow.MeansPaid && (s.asks || s.any(s.not) || s.any(s.unsure)) {
 			continue // "I have not paid", "when I have paid"
 		}
-		if c.kind == flow.MeansHuman && (strings.Contains(s.line, " our"+c.phrase) || strings.Contains(s.line, c.phrase+"on ") && s.any(s.alert)) {
-			continue // of an alert: "call our customer care", "contact customer care on 0700 …"
+		if c.kind == flow.MeansHuman && (strings.Contains(s.line, " our"+c.phrase) || s.any(s.alert) && (strings.Contains(s.line, c.phrase+"on ") || !s.asksFor(c.phrase))) {
+			continue // of an alert: "call our customer care", "Need help? Talk to an agent"
 		}
 		return c.kind, true
 	}
 	return "", false
+}
+
+// asksFor says whether a payer asks in words of their own for what a phrase names: "let me",
+// "I want to" or "please" stands a little before it.
+func (s sentence) asksFor(phrase string) bool {
+	before, _, _ := strings.Cut(s.line, phrase)
+	words := strings.Fields(before)
+	return len(words) == 0 || slices.ContainsFunc(words[max(0, len(words)-3):], func(w string) bool {
+		return slices.Contains([]string{"i", "we", "me", "want", "wanna", "wan", "like", "please", "pls", "abeg", "biko", "jowo"}, w)
+	})
 }
 
 // any says whether one of the phrases stands in the sentence.
