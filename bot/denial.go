@@ -63,6 +63,25 @@ func (s sentence) other(down, up []string) (answer, bool) {
 	return yes, denied && found && no.kind == flow.MeansMethod && yes.kind == flow.MeansMethod && no.method != yes.method && wished(up)
 }
 
+// failed says whether what is said to be paid is said behind it not to have gone through:
+// "I did transfer but it failed". Of several payments the last one may have.
+func (s sentence) failed() bool {
+	_, rest, found := strings.Cut(s.line, " but ")
+	if rest = " " + rest; !found || strings.Contains(rest, " first ") || strings.Count(rest, " ") > maxFailed {
+		return false
+	}
+	return slices.ContainsFunc(failures, func(f string) bool { return strings.Contains(rest, " "+f+" ") })
+}
+
+// maxFailed bounds the spaces of what tells that a payment failed: behind more words other
+// things are told as well.
+const maxFailed = 9
+
+// failures are what a payment did that did not go through, and of which no money is missed.
+var failures = []string{
+	"failed", "fail", "dey fail", "declined", "decline", "rejected", "unsuccessful", "not successful", "no successful", "didnt go", "did not go", "not go through", "no go through", "no go", "not going through", "wasnt successful",
+}
+
 // past are words that deny what was done: "I didn't use card, I use transfer".
 var past = []string{"did", "didnt", "have", "havent", "never", "neva", "nefa"}
 

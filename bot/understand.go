@@ -78,6 +78,9 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 		s.words, s.line = written, " "+strings.Join(written, " ")+" "
 		a = s.read()
 	}
+	if a.kind == flow.MeansPaid && s.failed() {
+		a = answer{meaning: meaning{kind: flow.MeansOther}, guess: true}
+	}
 	in.Kind, in.Method, in.Bank, in.Lang, in.Named, in.Guess = a.kind, a.method, a.bank, a.lang, a.named, a.guess
 	return in
 }
