@@ -43,7 +43,7 @@ func (s sentence) exact(words []string) (answer, bool) {
 			case m.kind == flow.MeansLanguage && !m.named && slices.ContainsFunc(words[:from], func(w string) bool { return slices.Contains(tellsOf, w) }):
 				continue
 			}
-			return answer{meaning: m}, true
+			return answer{meaning: m, guess: m.kind == flow.MeansPaid && slices.Contains(bids, strings.Join(words[from:to], " "))}, true
 		}
 	}
 	return answer{}, false
@@ -52,6 +52,10 @@ func (s sentence) exact(words []string) (answer, bool) {
 // tellsOf are words behind which a language's name that says something else as well
 // says that: "it is all broken" tells of the goods.
 var tellsOf = []string{"is", "its", "am", "be", "na", "the", "my", "a", "all"}
+
+// bids are words that bid us look whether it is paid, or answer a question of ours that
+// asks for the word: "Reply CANCEL to confirm".
+var bids = []string{"confirm", "confirm it", "confirmed"}
 
 // tellsOfSelf are words behind which a name of a person tells who writes: "I am an agent".
 var tellsOfSelf = []string{"im", "am"}

@@ -264,9 +264,18 @@ func TestOnlyTheWordCancelsAndOnlyWhileItIsAskedFor(t *testing.T) {
 		if d := flow.Decide(heard(late, confirm)); cancels(d) {
 			t.Errorf("%s: CANCEL after two minutes cancelled", state)
 		}
+		for _, in := range []flow.Intent{{Kind: flow.MeansYes}, {Kind: flow.MeansPaid, Guess: true}} { // "yes", "confirm"
+			d := flow.Decide(heard(after, in))
+			then := after
+			then.Chat = d.Chat
+			then.Now = then.Now.Add(time.Minute) // else it was written before the question could be read
+			if cancels(d) || keys(d) != "cancel_confirm" || !cancels(flow.Decide(heard(then, confirm))) {
+				t.Errorf("%s: after %s says %q, and CANCEL then does not cancel", state, in.Kind, keys(d))
+			}
+		}
 		for _, in := range intents() {
-			if slices.Contains([]flow.IntentKind{flow.MeansConfirm, flow.MeansCancel, flow.MeansNote, flow.MeansTakeover}, in.Kind) {
-				continue // the last two are not said by the payer to us
+			if slices.Contains([]flow.IntentKind{flow.MeansConfirm, flow.MeansCancel, flow.MeansYes, flow.MeansNote, flow.MeansTakeover}, in.Kind) {
+				continue // yes is asked for the word again; the last two are not said by the payer to us
 			}
 			d := flow.Decide(heard(after, in))
 			then := after

@@ -41,6 +41,9 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 	case in.Kind == MeansConfirm && confirming:
 		d.confirmed(&t, co)
 	default:
+		if confirming && (in.Kind == MeansYes || in.Kind == MeansPaid && in.Guess) { // "yes" or "confirm": the very word is asked for again
+			in = Intent{Kind: MeansCancel}
+		}
 		d.reopen(&t)
 		if a, ok := co.attempt(t.Attempt); ok && slices.Contains(awaiting, t.State) && !a.payable(co.Session, d.turn.Now) {
 			t, _ = t.move(talkLapse) // nobody has swept it yet
