@@ -123,6 +123,7 @@ func TestWhatIsSaidWhileABankIsAskedIsDecidedOnAfterwards(t *testing.T) {
 		{"another method is asked for afterwards", flow.Opening, flow.Intent{Kind: flow.MeansMethod, Method: flow.USSD}, flow.News{Kind: flow.NewsOpened, Attempt: "c"}, "card_how alone wait_menu", flow.Verifying},
 		{"a cancellation is asked about afterwards", flow.Opening, flow.Intent{Kind: flow.MeansCancel}, flow.News{Kind: flow.NewsOpened, Attempt: "c"}, "card_how alone wait_menu cancel_confirm", flow.AwaitCard},
 		{"a greeting is answered by the answer", flow.Opening, flow.Intent{Kind: flow.MeansMenu}, flow.News{Kind: flow.NewsOpened, Attempt: "c"}, "card_how alone wait_menu", flow.AwaitCard},
+		{"a claim before there was anything to pay to says nothing", flow.Opening, flow.Intent{Kind: flow.MeansPaid}, flow.News{Kind: flow.NewsOpened, Attempt: "c"}, "card_how alone wait_menu", flow.AwaitCard},
 		{"a second claim is answered by the answer", flow.Verifying, flow.Intent{Kind: flow.MeansPaid}, flow.News{Kind: flow.NewsNothing}, "nothing_yet", flow.AwaitTransfer},
 		{"the details again are not", flow.Verifying, flow.Intent{Kind: flow.MeansOther}, flow.News{Kind: flow.NewsNothing}, "nothing_yet", flow.Verifying},
 		{"what holds is told afterwards", flow.Verifying, flow.Intent{Kind: flow.MeansTerms}, flow.News{Kind: flow.NewsNothing}, "nothing_yet terms", flow.AwaitTransfer},

@@ -37,7 +37,7 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 		d.why = "the session is over, though nobody has swept it yet"
 		d.over(co)
 	case t.State == Opening || t.State == Verifying:
-		d.hold(&t, in)
+		d.hold(&t, co, in)
 	case in.Kind == MeansConfirm && confirming:
 		d.confirmed(&t, co)
 	default:
@@ -71,11 +71,13 @@ func (d *deciding) closed(t Talk, co Checkout, in Intent) {
 }
 
 // hold keeps what a payer says while a bank is asked: the last of it is decided
-// on when the answer is there. A question what holds takes the place of nothing else.
-func (d *deciding) hold(t *Talk, in Intent) {
+// on when the answer is there. A question what holds takes the place of nothing else, and
+// where there was nothing to pay to yet who says "done" or "waiting" waits for that.
+func (d *deciding) hold(t *Talk, co Checkout, in Intent) {
 	d.why = "an answer of the bank is on its way: decided on afterwards"
+	first := t.State == Opening && !slices.ContainsFunc(co.Attempts, func(a Attempt) bool { return a.Instructions != nil })
 	answered := slices.Contains([]IntentKind{MeansMenu, MeansAgain, MeansThanks, MeansWait, MeansAbuse, MeansYes, MeansNo}, in.Kind)
-	if keep := in; !answered && (in.Kind != MeansTerms || t.Held == nil) {
+	if keep := in; !answered && !(first && in.Kind == MeansPaid) && (in.Kind != MeansTerms || t.Held == nil) {
 		keep.Text = ""
 		t.Held = &keep
 	}
