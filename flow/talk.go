@@ -247,7 +247,7 @@ func (d *deciding) flood() bool {
 func (d *deciding) secret(t Talk, ok bool) {
 	d.why = "a secret was typed"
 	var args map[string]string
-	if co, found := d.turn.Checkouts[t.Session]; ok && found && slices.Contains(live, t.State) && d.chat.Desk.State == DeskBot && co.Session.Open() {
+	if co, found := d.turn.Checkouts[t.Session]; ok && found && slices.Contains(live, t.State) && !d.manned() && co.Session.Open() {
 		args = d.menuArgs(t, co)
 	}
 	d.say("secret_typed", args)

@@ -278,6 +278,9 @@ func TestAPersonIsWaitedForAboutOnePayment(t *testing.T) {
 	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansMenu})); keys(d) != "summary" || d.Chat.Desk != turn.Chat.Desk {
 		t.Errorf("a greeting: says %q, desk %+v", keys(d), d.Chat.Desk)
 	}
+	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansSecret})); keys(d) != "secret_typed" || d.Says[0].Args["card"] == "" {
+		t.Errorf("types a card number: says %+v", d.Says)
+	}
 	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansHuman})); keys(d) != "human" || d.Chat.Desk.State != flow.DeskWaiting || d.Chat.Desk.About != "" {
 		t.Errorf("asks for a person here: says %q, desk %+v", keys(d), d.Chat.Desk)
 	}
