@@ -150,10 +150,16 @@ func (d *deciding) mark(why string) {
 	}
 }
 
-// person asks for a person, and says that one will come.
+// person asks for a person, and says that one will come. One at a time has a chat: whom it was
+// asked for about another payment before hears that nobody comes for that one any more.
 func (d *deciding) person(why string) {
+	before, had := d.turn.Checkouts[d.chat.Desk.About]
+	had = had && d.chat.besides()
 	if d.call(why, d.chat.Focus) {
 		args := map[string]string{}
+		if had {
+			args["kept_merchant"], args["kept_amount"] = before.Session.Merchant, about(before)["amount"]
+		}
 		t, ok := d.chat.Talk(d.chat.Focus)
 		co := d.turn.Checkouts[t.Session]
 		if ok && slices.Contains(live, t.State) && co.Session.Status == SessionPending && len(payable(co)) > 0 { // not while their merchant is stopped

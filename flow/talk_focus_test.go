@@ -281,7 +281,7 @@ func TestAPersonIsWaitedForAboutOnePayment(t *testing.T) {
 	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansSecret})); keys(d) != "secret_typed" || d.Says[0].Args["card"] == "" {
 		t.Errorf("types a card number: says %+v", d.Says)
 	}
-	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansHuman})); keys(d) != "human" || d.Chat.Desk.State != flow.DeskWaiting || d.Chat.Desk.About != "" {
+	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansHuman})); keys(d) != "human" || d.Chat.Desk.State != flow.DeskWaiting || d.Chat.Desk.About != "" || d.Says[0].Args["kept_merchant"] == "" {
 		t.Errorf("asks for a person here: says %q, desk %+v", keys(d), d.Chat.Desk)
 	}
 	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansBack})); keys(d) != "transfer_how alone wait_menu" || d.Chat.Desk.State != flow.DeskWaiting || d.Chat.Focus != "wsp_sess_1" {
