@@ -181,3 +181,18 @@ func TestWhatWasWrittenInHoursIsNoFlood(t *testing.T) {
 		}
 	}
 }
+
+// Who names their bank where a way to pay is asked for is asked about the way they most
+// likely mean: a transfer, or USSD where its code ran out.
+func TestWhoNamesABankIsAskedAboutAWayToPay(t *testing.T) {
+	for state, used := range map[flow.TalkState]flow.Method{flow.Choosing: "", flow.PartPaid: flow.BankTransfer, flow.Lapsed: flow.USSD} {
+		turn, want := standing(state), flow.BankTransfer
+		turn.Chat.Talks[0].Method = used
+		if used == flow.USSD {
+			want = flow.USSD
+		}
+		if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansBank, Bank: "058"})); keys(d) != "did_you_mean" || talkOf(d).Guess != want || len(d.Effects) != 0 {
+			t.Errorf("%s: says %q about %q, does %v", state, keys(d), talkOf(d).Guess, d.Effects)
+		}
+	}
+}

@@ -305,6 +305,14 @@ func (d *deciding) bank(t *Talk, co Checkout, code string) {
 		}
 	}
 	listed := slices.ContainsFunc(d.turn.Banks, func(b Bank) bool { return b.Code == code })
+	if slices.Contains([]TalkState{Choosing, PartPaid, Lapsed}, t.State) { // "I use GTBank": by transfer, most likely, or by what it was named for before
+		likely := BankTransfer
+		if t.Method == USSD {
+			likely = USSD
+		}
+		d.maybe(t, co, likely)
+		return
+	}
 	if t.State != PickingBank || !listed {
 		d.unknown(t, co)
 		return
