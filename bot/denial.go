@@ -111,6 +111,13 @@ func (s sentence) denied() (from, to int) {
 	return len(s.words), len(s.words)
 }
 
+// besides is a sentence without a phrase of it, which may hold a word itself that turns
+// others around: "don't cancel my order" asks for time.
+func (s sentence) besides(phrase string) sentence {
+	before, behind, _ := strings.Cut(s.line, phrase)
+	return sentence{lexicon: s.lexicon, words: strings.Fields(before + " " + behind)}
+}
+
 // turned says whether what stands before a phrase turns it around, or makes of it what
 // has not happened yet.
 func (s sentence) turned(phrase string) bool {

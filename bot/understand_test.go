@@ -81,7 +81,7 @@ var phrases = map[string][]string{
 	"secret":        {"4111 1111 1111 1111", "4111111111111111", "my card is 4111-1111-1111-1111 12/27 123", "５１０５ １０５１ ０５１０ ５１００", "٤١١١١١١١١١١١١١١١", "378282246310005", "5060 6666 6666 6666 666", "5078 5078 5078 5078 12", "4111.1111.1111.1111", "41111111111111111227123", "transfer 5105105105105100", "2223003122003222", "4111\n1111\n1111\n1111", "6500000000000002", "4️⃣111 1111 1111 1111", "my pin is 1234", "OTP: 482913", "pay 7K3M-9QTX 4111111111111111"},
 	"unknown": {
 		"it is broken", "its broken o", "na broken", "the broken", "it is all broken", "its just broken", "all broken", "am paying in naija", "", " ", "10", "20", "99", "-", "1 or 2", "1, 2", "12 bags", "I have 1 question", "is 1 ok?",
-		"1000", "₦5,000", "5000", "5,000.00", "do not cancel", "please do not stop", "stop payment", "pls stop the transfer", "my bus stop", "stop my pin", "cancel the 1 from yesterday", "not paid", "I have not trasferred", "when I have trasferred it", "trasferred?",
+		"1000", "₦5,000", "5000", "5,000.00", "please do not stop", "stop payment", "pls stop the transfer", "my bus stop", "stop my pin", "cancel the 1 from yesterday", "not paid", "I have not trasferred", "when I have trasferred it", "trasferred?",
 		"have you paid", "can I use my card tomorrow", "what is ussd", "my bank is closed", "paid 2", "sent 12", "paid 5000?", "not paid 5000", "I will send 5k", "paid 5000 for fuel", "sent5000",
 		"paid5000", "pay n5000000", "pay 10000000", "I have 5000", "paid 10am", "long-term", "part-time", "well-made thing", "abcd efgh",
 		"pay abcd efgh", "2025-2026", "20252026", "4111-1111", "₦1", "₦ 5", "1%", "5 naira", "$2", "0801 2345", "08012345678", "+234 801 234 5678", "2348012345678", "0123456789",
@@ -360,7 +360,7 @@ func TestAGuessDoesNoHarm(t *testing.T) {
 		"my app keeps saying the transfer failed": flow.MeansOther, "why is it not confirming since morning": flow.MeansPaid, "did anybody see my payment": flow.MeansPaid,
 		"abeg how I go do this thing": flow.MeansMenu, "the name on the account surprises me": flow.MeansWho, "my bank reversed it": flow.MeansMoney,
 		"connect me to your boss":       flow.MeansHuman,
-		"I do not want to make payment": flow.MeansNothing, "don't cancel": flow.MeansNothing, "when I have paid will you tell me": flow.MeansNothing,
+		"I do not want to make payment": flow.MeansNothing, "don't cancel": flow.MeansWait, "when I have paid will you tell me": flow.MeansNothing,
 		"the failed " + strings.Repeat("word ", 20): flow.MeansNothing,
 	} {
 		if in := bot.Understand(text, banks); in.Kind != want || in.Method != "" || in.Bank != "" || in.Guess != (want != flow.MeansNothing) {
