@@ -40,6 +40,8 @@ func (s sentence) exact(words []string) (answer, bool) {
 				continue
 			case m.kind == flow.MeansHuman && slices.ContainsFunc(words[:from], func(w string) bool { return slices.Contains(tellsOfSelf, w) }):
 				continue
+			case m.kind == flow.MeansPaid && intended(words[:from]) && !slices.Contains(looks, words[from]):
+				continue
 			case m.kind == flow.MeansLanguage && !m.named && slices.ContainsFunc(words[:from], func(w string) bool { return slices.Contains(tellsOf, w) }):
 				continue
 			}
@@ -56,6 +58,18 @@ var tellsOf = []string{"is", "its", "am", "be", "na", "the", "my", "a", "all"}
 // bids are words that bid us look whether it is paid, or answer a question of ours that
 // asks for the word: "Reply CANCEL to confirm".
 var bids = []string{"confirm", "confirm it", "confirmed"}
+
+// intended says whether words in front of what is paid tell that it is only to be.
+func intended(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(intends, w) })
+}
+
+// intends are words behind which what says that it is paid tells of what is to be done:
+// "make I send am", "I want to complete". looks begin what we are bidden to look at.
+var (
+	intends = []string{"make", "will", "would", "want", "wanna", "wan", "need", "let", "lets"}
+	looks   = []string{"confirm", "check", "acknowledge", "to", "kindly", "una", "you", "status", "payment"}
+)
 
 // tellsOfSelf are words behind which a name of a person tells who writes: "I am an agent".
 var tellsOfSelf = []string{"im", "am"}

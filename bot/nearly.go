@@ -31,7 +31,7 @@ func (s sentence) nearly() (meaning, bool) {
 				m := p.meaning
 				if m.kind == flow.MeansMethod {
 					m = meaning{kind: flow.MeansMaybe, method: m.method}
-				} else if unsure {
+				} else if unsure || intended(s.words[:from]) {
 					continue
 				}
 				if !slices.Contains(found, m) && s.oneOff(s.words[from:to], p.words) {

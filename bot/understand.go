@@ -241,10 +241,10 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 		sent = sent || c.kind == flow.MeansPaid && strings.Contains(s.line, c.phrase)
 		switch {
 		case !strings.Contains(s.line, c.phrase),
-			alert && c.kind != flow.MeansMoney && c.kind != flow.MeansOther,        // it failed, or was reversed
-			c.kind == flow.MeansPaid && told(c.phrase) && s.turned(c.phrase),       // "when he has sent it"
+			alert && c.kind != flow.MeansMoney && c.kind != flow.MeansOther,                          // it failed, or was reversed
+			c.kind == flow.MeansPaid && told(c.phrase) && s.turned(c.phrase),                         // "when he has sent it"
 			(c.kind == flow.MeansMenu || c.kind == flow.MeansWait) && s.besides(c.phrase).any(s.not), // "I do not want to pay"
-			c.kind == flow.MeansMenu && found.kind == flow.MeansMoney && sent:      // "you gave me wrong account number and I sent it"
+			c.kind == flow.MeansMenu && found.kind == flow.MeansMoney && sent:                        // "you gave me wrong account number and I sent it"
 		case found.phrase == "", strings.Contains(c.phrase, found.phrase): // "pay for my order" says more than "my order"
 			found = c
 		}
