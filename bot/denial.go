@@ -79,7 +79,7 @@ const maxFailed = 9
 
 // failures are what a payment did that did not go through, and of which no money is missed.
 var failures = []string{
-	"failed", "fail", "dey fail", "declined", "decline", "rejected", "unsuccessful", "not successful", "no successful", "didnt go", "did not go", "not go through", "no go through", "no go", "not going through", "wasnt successful",
+	"failed", "fail", "dey fail", "invalid", "declined", "decline", "rejected", "unsuccessful", "not successful", "no successful", "didnt go", "did not go", "not go through", "no go through", "no go", "not going through", "wasnt successful",
 }
 
 // past are words that deny what was done: "I didn't use card, I use transfer".
