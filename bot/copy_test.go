@@ -212,3 +212,22 @@ func TestPackNeverAsksForSecretsNorBlames(t *testing.T) {
 		}
 	})
 }
+
+// Who is to ask with a reference is given it: some of these words are copied, and stand alone.
+func TestPackGivesTheReferenceThatItSpeaksOf(t *testing.T) {
+	english := pack(t, flow.English)
+	eachPack(t, func(t *testing.T, _ flow.Lang, texts map[string]string) {
+		speaks := 0
+		for key, text := range english {
+			if !strings.Contains(text, "your reference") {
+				continue
+			}
+			if speaks++; !strings.Contains(texts[key], "{reference}") {
+				t.Errorf("%s speaks of a reference and gives none:\n%s", key, texts[key])
+			}
+		}
+		if speaks == 0 {
+			t.Error("no text speaks of a reference")
+		}
+	})
+}
