@@ -260,7 +260,7 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 
 // told says whether a hint tells of a payment that was made, which a word in front of it can deny.
 func told(phrase string) bool {
-	return slices.ContainsFunc([]string{" sent ", " transferred ", " transfer has ", " credited ", " he ", " she "}, func(by string) bool { return strings.HasPrefix(phrase, by) })
+	return slices.ContainsFunc([]string{" paid but ", " sent ", " transferred ", " transfer has ", " credited ", " he ", " she "}, func(by string) bool { return strings.HasPrefix(phrase, by) })
 }
 
 // global says whether a kind of intent is the same wherever the talk stands.
