@@ -265,10 +265,8 @@ func TestOnlyTheWordCancelsAndOnlyWhileItIsAskedFor(t *testing.T) {
 			t.Errorf("%s: CANCEL after two minutes cancelled", state)
 		}
 		for _, in := range []flow.Intent{{Kind: flow.MeansYes}, {Kind: flow.MeansPaid, Guess: true}} { // "yes", "confirm"
-			d := flow.Decide(heard(after, in))
-			then := after
-			then.Chat = d.Chat
-			then.Now = then.Now.Add(time.Minute) // else it was written before the question could be read
+			d, then := flow.Decide(heard(after, in)), after
+			then.Chat, then.Now = d.Chat, then.Now.Add(time.Minute) // else it was written before the question could be read
 			if cancels(d) || keys(d) != "cancel_confirm" || !cancels(flow.Decide(heard(then, confirm))) {
 				t.Errorf("%s: after %s says %q, and CANCEL then does not cancel", state, in.Kind, keys(d))
 			}

@@ -77,7 +77,7 @@ func (d *deciding) hold(t *Talk, co Checkout, in Intent) {
 	d.why = "an answer of the bank is on its way: decided on afterwards"
 	first := t.State == Opening && !slices.ContainsFunc(co.Attempts, func(a Attempt) bool { return a.Instructions != nil })
 	answered := slices.Contains([]IntentKind{MeansMenu, MeansAgain, MeansThanks, MeansWait, MeansAbuse, MeansYes, MeansNo}, in.Kind)
-	if keep := in; !answered && !(first && in.Kind == MeansPaid) && (in.Kind != MeansTerms || t.Held == nil) {
+	if keep := in; !answered && (!first || in.Kind != MeansPaid) && (in.Kind != MeansTerms || t.Held == nil) {
 		keep.Text = ""
 		t.Held = &keep
 	}
