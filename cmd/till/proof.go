@@ -149,7 +149,8 @@ func (p *proof) count() (n int) {
 // unpacked proves a backup: that each file is what was backed up, then all of it.
 func (p *proof) unpacked(file string) error {
 	list, err := unpack(file, p.at.DataDir)
-	if shut, ok := errors.AsType[*fs.PathError](err); ok && shut.Op == "open" && shut.Path == file { // nothing was read of it
+	shut, ok := errors.AsType[*fs.PathError](err)
+	if ok && shut.Op == "open" && shut.Path == file || errors.Is(err, errNoFile) { // nothing was read of it
 		return fmt.Errorf("the backup cannot be read: %w (give a file that till backup wrote, as its owner)", err)
 	}
 	one := proven{Database: "backup", Check: "files", What: "every file is what was backed up", Checked: len(list.Files)}

@@ -54,12 +54,8 @@ var errNoFile = errors.New("it is no plain file")
 // plainFile opens a file to be read. A pipe would be waited for, and a device read as far
 // as it goes: errNoFile.
 func plainFile(name string) (*os.File, error) {
-	info, err := os.Stat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errNoFile
-	}
-	if err != nil {
-		return nil, err
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, errNoFile
 	}
 	return os.Open(name)
 }
