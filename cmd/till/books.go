@@ -165,14 +165,6 @@ func printJSON(w *world, v any) error {
 	return out.Encode(v)
 }
 
-// many says how many of a thing there are, in English.
-func many(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // printDone prints what was done: a value for programs, or words for people.
 func printDone(w *world, asJSON bool, v any, words string, args ...any) error {
 	if asJSON {

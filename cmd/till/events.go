@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"till/flow"
 )
 
 // eventsCmd is what a merchant's developer does with events.
@@ -252,13 +254,13 @@ func (c *eventsResendCmd) Run(w *world) error {
 		if len(one.Deliveries) == 0 {
 			nowhere++
 		}
-		if _, err := fmt.Fprintf(w.out, "%s  on its way to %s\n", one.EventID, many(len(one.Deliveries), "endpoint")); err != nil {
+		if _, err := fmt.Fprintf(w.out, "%s  on its way to %s\n", one.EventID, flow.Count(len(one.Deliveries), "endpoint")); err != nil {
 			return err
 		}
 	}
 	if nowhere > 0 {
 		_, _ = fmt.Fprintf(w.err, "till: no endpoint asks for %d of them: till webhooks\n", nowhere)
 	}
-	_, err = fmt.Fprintf(w.err, "till: on their way: %s\n", many(len(sent)-nowhere, "event"))
+	_, err = fmt.Fprintf(w.err, "till: on their way: %s\n", flow.Count(len(sent)-nowhere, "event"))
 	return err
 }

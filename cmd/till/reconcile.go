@@ -96,7 +96,7 @@ func printReconciliation(to io.Writer, got checkout.Reconciliation) error {
 		_, _ = fmt.Fprintln(out, "balanced: the three agree")
 		return out.Flush()
 	}
-	_, _ = fmt.Fprintf(out, "%s\n\nDIFFERENCE\tMOVEMENT\tBANK'S NAME\tBANK\tLEDGER\tEVENT\tPAYMENT\tPROJECT\n", many(len(got.Differences), "difference"))
+	_, _ = fmt.Fprintf(out, "%s\n\nDIFFERENCE\tMOVEMENT\tBANK'S NAME\tBANK\tLEDGER\tEVENT\tPAYMENT\tPROJECT\n", flow.Count(len(got.Differences), "difference"))
 	for _, d := range got.Differences {
 		_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Kind, d.Movement, plain(d.RailTransactionID), kobo(d.Rail), kobo(d.Ledger), kobo(d.Event),
 			cmp.Or(string(d.Payment), "-"), cmp.Or(string(d.Project), "-"))
