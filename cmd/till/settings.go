@@ -35,12 +35,12 @@ func tomlFile(r io.Reader) (kong.Resolver, error) {
 // may not be, and waits for ever for whoever writes into a pipe. Of a folder that may not
 // be searched nobody knows whether there is.
 func shutFile() error {
-	if info, err := os.Stat(settingsFile); err == nil && !info.Mode().IsRegular() {
-		return errNoFile
-	}
-	f, err := os.Open(settingsFile)
+	f, err := plainFile(settingsFile)
 	if err == nil {
 		return f.Close()
+	}
+	if errors.Is(err, errNoFile) {
+		return err
 	}
 	if _, there := os.Lstat(settingsFile); there != nil || !errors.Is(err, fs.ErrPermission) {
 		return nil //nolint:nilerr // what else is wrong kong says
