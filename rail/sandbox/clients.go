@@ -24,13 +24,17 @@ func (r registered) knows(now registered) bool {
 	return r.Secret == now.Secret && slices.Contains(r.addresses(), now.NotifyURL)
 }
 
-// and is what is kept when one more registers. One with another secret is another
-// Till, which takes the place of this one.
+// and is what is kept when one registers: a new one is tried first. One that is kept
+// keeps its place, for it may only ask again after an answer that came too late for it.
+// One with another secret is another Till, which takes the place of this one.
 func (r registered) and(c client) registered {
-	if r.Secret != c.Secret {
+	switch {
+	case r.Secret != c.Secret:
 		return registered{client: c}
+	case slices.Contains(r.addresses(), c.NotifyURL):
+		return r
 	}
-	others := slices.DeleteFunc(r.addresses(), func(at string) bool { return at == c.NotifyURL })
+	others := r.addresses()
 	return registered{client: c, Others: others[:min(len(others), maxAddresses-1)]}
 }
 

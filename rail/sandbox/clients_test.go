@@ -56,6 +56,25 @@ func TestAnotherProcessIsToldWhereOneIsGone(t *testing.T) {
 	w.silent(t)
 }
 
+// A process that registers again, as one does that waited too short for the answer,
+// takes no other's place.
+func TestWhoRegistersAgainKeepsItsPlace(t *testing.T) {
+	w := openTown(t)
+	w.bank.SetSchedule(time.Hour)
+	second := openDoor(t)
+	for _, at := range []string{second.url, w.door.url} {
+		must(t, w.rail.Register(t.Context(), at))
+	}
+	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 7})
+	if n := (town{rail: w.rail, door: second}).hear(t); n.Amount != 7 {
+		t.Errorf("notice %+v", n)
+	}
+	w.settled(t)
+	if len(w.door.got) > 0 {
+		t.Error("the first is told, which registered again")
+	}
+}
+
 // However many processes registered and are gone, those that registered last are
 // told, and no more than eight are asked.
 func TestTheLastProcessesAreToldHoweverManyAreGone(t *testing.T) {

@@ -48,8 +48,8 @@ func (b *Bank) test(w http.ResponseWriter, r *http.Request, do func(books) (any,
 	writeJSON(w, http.StatusOK, out)
 }
 
-// putClient takes in where notices go and the secret of both directions. The
-// last to register is told first, and those with its secret are told where it is
+// putClient takes in where notices go and the secret of both directions. The last
+// new one to register is told first, and those with its secret are told where it is
 // gone: they are processes of one Till. What is owed and failed before is sent at
 // once, for whoever registers has just started.
 func (b *Bank) putClient(w http.ResponseWriter, r *http.Request) {

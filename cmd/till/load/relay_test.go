@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -59,7 +60,9 @@ var sessionID = regexp.MustCompile(`wsp_sess_[0-9a-z]+`)
 // newRelay listens at once; Till may start later.
 func newRelay(tb testing.TB, till string, sessionOf func(reference string) (string, bool)) *relay {
 	tb.Helper()
-	r := &relay{till: till, at: tilltest.FreePort(tb), client: &http.Client{Timeout: tilltest.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	ln, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	must(tb, err)
+	r := &relay{till: till, at: ln.Addr().String(), client: &http.Client{Timeout: tilltest.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /hook/", r.hook)
 	mux.HandleFunc("POST "+noticePath, func(w http.ResponseWriter, q *http.Request) {
@@ -80,9 +83,9 @@ func newRelay(tb testing.TB, till string, sessionOf func(reference string) (stri
 		}
 		w.WriteHeader(status)
 	})
-	server := &http.Server{Addr: r.at, Handler: mux, ReadHeaderTimeout: tilltest.Patience}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: tilltest.Patience}
 	ended := make(chan error, 1)
-	go func() { ended <- server.ListenAndServe() }()
+	go func() { ended <- server.Serve(ln) }()
 	tb.Cleanup(func() { _ = server.Close(); <-ended })
 	return r
 }

@@ -164,8 +164,8 @@ func (w *world) between() {
 		return err
 	})
 	must(w.tb, err)
-	// Till may serve before the bank knows it, and would register last then. The bank
-	// answers nobody who did not register.
+	// Till may serve before the bank knows it, and would be the last then. The bank answers
+	// nobody who did not register, and who does so again keeps its place.
 	until(w.tb, "Till has registered", tilltest.Patience, func() bool {
 		return w.call(ctx, http.MethodGet, "http://"+w.bankAt+"/bank/v1/disbursements/none", secret, nil, nil) == nil
 	})
