@@ -140,7 +140,7 @@ func (r Refund) Heard(s Session, p Payment, d Disbursed, booked bool, now time.T
 	case d.Status == DisbursementDone && r.PutBack && r.wentOtherwise(p):
 		return r.again(r.Reference, d, now), nil
 	case d.Status == DisbursementDone && r.Status == RefundAttention && r.Returned && !r.PutBack && sentAgain(r.RailTransactionID, d):
-		return r.SentUnder(r.Reference+referenceCut+d.RailTransactionID, s, p, d, now)
+		return r.SentUnder(OnceMore(r.Reference, d), s, p, d, now)
 	case d.Status == DisbursementDone && r.Status != RefundProcessed && !r.Returned:
 		return r.paid(s, p, d, now)
 	case d.CameBack() && r.Overpaid > 0:

@@ -137,6 +137,10 @@ func (r Refund) Anew() Refund {
 // referenceCut stands between a refund's id and which of its names it is.
 const referenceCut = "-"
 
+// OnceMore is what the ledger calls what a bank sent once more under a name of ours: what
+// it sent first stands there by that name alone.
+func OnceMore(name string, d Disbursed) string { return name + referenceCut + d.RailTransactionID }
+
 // nameNumber is which of a refund's names a reference is.
 func nameNumber(reference string) int {
 	n := 1

@@ -8,8 +8,8 @@ import (
 )
 
 // This file is about a refund that the bank sent although it had said that it would
-// not: it was sent under another name by then, or its money went elsewhere. Then
-// money left twice. Neither the merchant nor the payer ordered that: what left
+// not, or once more after it came back: it was sent under another name by then, or its
+// money went elsewhere. Then money left twice. Neither the merchant nor the payer ordered that: what left
 // beyond the refund is booked as owed to us on the account of what goes to payers,
 // which the ledger then shows below zero, until it comes back.
 
@@ -88,7 +88,7 @@ func (r Refund) beyond() string {
 	if r.Overpaid == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The bank sent %s more than was ordered: it had refused to, and sent it besides. Ask the bank, or the payer, for that money.", r.Overpaid.Naira())
+	return fmt.Sprintf("The bank sent %s more than was ordered. Ask the bank, or the payer, for that money.", r.Overpaid.Naira())
 }
 
 // notBeyond refuses to have a refund sent that was sent once too often already.
@@ -97,7 +97,7 @@ func (r Refund) notBeyond() error {
 	if r.Overpaid < r.Amount {
 		return nil
 	}
-	return Refuse(CodeRefundNotRetryable, "The bank sent this refund already, although it had refused to: nothing more is to be sent.")
+	return Refuse(CodeRefundNotRetryable, "The bank sent this refund already, under another name: nothing more is to be sent.")
 }
 
 // Overtaken ends a refund that the bank refused and that needs attention, once what

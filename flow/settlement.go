@@ -148,7 +148,7 @@ func (b Settlement) paid(d Disbursed, now time.Time) (Change, error) {
 		from = MerchantAvailable
 	}
 	if b.Returned { // it stands there already, as what was sent first
-		subject, b.Returned = subject+referenceCut+d.RailTransactionID, false
+		subject, b.Returned = OnceMore(subject, d), false
 	}
 	b, err := b.move(triggerPay)
 	if err != nil {

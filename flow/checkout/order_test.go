@@ -86,7 +86,7 @@ func TestARefundIsPaidByHand(t *testing.T) {
 			}
 		}
 		for _, kind := range []flow.NoticeKind{flow.PaidOut, flow.PayoutFailed} {
-			w.must(w.tell(flow.Notice{Kind: kind, Reference: string(r.ID), RailTransactionID: "B9", Amount: r.Amount, PaidAt: w.clock()}))
+			w.must(w.tell(flow.Notice{Kind: kind, Reference: string(r.ID), RailTransactionID: r.RailTransactionID, Amount: r.Amount, PaidAt: w.clock()}))
 		}
 		w.rest()
 		w.becomes(r.ID, flow.RefundProcessed)

@@ -313,3 +313,47 @@ func TestARefundThatIsSentOnceMoreAfterItCameBackIsBooked(t *testing.T) {
 		t.Errorf("told %v", e)
 	}
 }
+
+// So may one that a merchant retried since, which is known by another name by then: money
+// left twice. What comes back of that is none of what the other name sent, which the
+// merchant would else send a third time.
+func TestARefundThatIsSentOnceMoreUnderTheNameThatItHadIsBooked(t *testing.T) {
+	t.Parallel()
+	once := map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500}
+	twice := map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 100_000, flow.MerchantPending: -282_500, flow.Fees: -17_500, flow.RefundsPayable: 200_000}
+	each(t, func(w *world) {
+		session, p := w.paidFor(500_000)
+		w.weather(rail.Conditions{Refunds: rail.FatePending})
+		r := w.ordered(p, 200_000)
+		w.rest()
+		first := r.Reference
+		w.paidOut(first, "B1", r.Amount)
+		w.cameBack(first, "B2", "B1", r.Amount)
+		w.must(w.retryRefund(w.becomes(r.ID, flow.RefundAttention)))
+		w.rest()
+		r = w.becomes(r.ID, flow.RefundProcessing)
+		w.paidOut(r.Reference, "B3", r.Amount)
+		for _, c := range []struct{ id, back string }{{"B4", ""}, {"B5", "B4"}, {"B7", "B6"}} { // of B6 nobody told
+			for range 2 { // told again, it is the same
+				if c.back == "" {
+					w.paidOut(first, c.id, r.Amount)
+				} else {
+					w.cameBack(first, c.id, c.back, r.Amount)
+				}
+			}
+			over, lies := flow.Kobo(0), once
+			if c.back == "" {
+				over, lies = r.Amount, twice
+			}
+			if now := w.becomes(r.ID, flow.RefundProcessed); now.Overpaid != over || now.RailTransactionID != "B3" || (now.Failure != "") != (over > 0) {
+				w.t.Errorf("after %s: %+v", c.id, now)
+			}
+			w.lies(session.ID, lies)
+			w.looks(over)
+		}
+		if booked, err := w.db.MovementsNamed(w.t.Context(), []string{"B1", "B2", "B3", "B4", "B5", "B6", "B7"}); err != nil || len(booked) != 7 {
+			w.t.Errorf("booked %+v (%v)", booked, err)
+		}
+		w.sound()
+	})
+}

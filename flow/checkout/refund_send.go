@@ -290,7 +290,7 @@ func (w *saving) booked(r flow.Refund) (bool, error) {
 
 // sentUnder takes in a notice about a refund that is known by another name by now,
 // or was paid under another, and says whether it is one. The bank may have sent
-// what it had refused to send: then money left twice.
+// what it had refused to send, or once more what came back: then money left twice.
 func (w *saving) sentUnder(r flow.Refund, p flow.Payment, n flow.Notice, from string) (other bool, err error) {
 	paid, err := w.tx.Posted(w.ctx, flow.EntryRefundPaid, n.Reference)
 	if err != nil || n.Reference == r.Reference && (paid || r.Status != flow.RefundProcessed) {
@@ -302,16 +302,22 @@ func (w *saving) sentUnder(r flow.Refund, p flow.Payment, n flow.Notice, from st
 	}
 	for _, d := range n.Outcomes() {
 		var change flow.Change
-		switch done := d.Status == flow.DisbursementDone; {
-		case done && !paid:
+		name, known := n.Reference, paid
+		if paid && d.RailTransactionID != "" {
+			name = flow.OnceMore(name, d)
+			if known, err = w.tx.Moved(w.ctx, d.RailTransactionID); err != nil {
+				return true, err
+			}
+		}
+		switch {
+		case d.Status == flow.DisbursementDone && !known:
 			if n.Kind == flow.PaidOut {
 				if p, session, err = w.sentBefore(r, p, session); err != nil {
 					return true, err
 				}
 			}
-			change, err = r.SentUnder(n.Reference, session, p, d, w.now)
-			paid = true
-		case !done && paid && d.CameBack():
+			change, err = r.SentUnder(name, session, p, d, w.now)
+		case d.CameBack(): // that it was sent stands before it
 			change, err = r.BackUnder(session, d, w.now)
 		}
 		if err != nil {

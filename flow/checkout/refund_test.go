@@ -236,6 +236,7 @@ func TestARefundThatBouncesIsSentAgainUnderAnotherName(t *testing.T) {
 			t.Errorf("the payer read %q", got)
 		}
 		w.weather(rail.Conditions{})
+		first := r.RailTransactionID
 		w.must(w.retryRefund(r))
 		w.rest()
 		w.pass(time.Second)
@@ -244,7 +245,7 @@ func TestARefundThatBouncesIsSentAgainUnderAnotherName(t *testing.T) {
 		}
 		// What the bank said of the first one, said again, is of the first one.
 		for _, kind := range []flow.NoticeKind{flow.PaidOut, flow.PayoutFailed} {
-			w.must(w.tell(flow.Notice{Kind: kind, Reference: string(r.ID), RailTransactionID: "B", Amount: r.Amount, PaidAt: w.clock()}))
+			w.must(w.tell(flow.Notice{Kind: kind, Reference: string(r.ID), RailTransactionID: first, Amount: r.Amount, PaidAt: w.clock()}))
 		}
 		w.becomes(r.ID, flow.RefundProcessed)
 		read = append(read, "refunded")
