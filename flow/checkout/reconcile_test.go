@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"till/flow"
+	"till/flow/store"
+	"till/flow/store/storetest"
 	"till/rail"
 )
 
@@ -293,6 +295,42 @@ func TestWhatTheBankTookBackIsOfTheDayOnWhichItDid(t *testing.T) {
 		got, err := w.service.Reconcile(t.Context(), project, day)
 		if err != nil || !got.Balanced() || got.Ledger[flow.MoveReversal].Count != count {
 			t.Errorf("on %s: %+v (%v)", day, got, err)
+		}
+	}
+}
+
+// What a merchant was told of a payout is held against the books too: another amount, and a
+// payout that nobody booked.
+func TestAPayoutOfWhichAnEventTellsOtherwiseIsADifference(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storetest.SQLite(t, store.Checkout))
+	w.pays("")
+	w.start(true)
+	w.earns()
+	if _, made, _, err := w.service.SettleNow(t.Context(), project, "2026-11-23"); err != nil || !made {
+		t.Fatalf("there is no payout (%v)", err)
+	}
+	w.rest()
+	w.later(3 * time.Second)
+	name := w.ended(project, 1)[0].RailTransactionID
+	w.spoilt = true // an event is not what it says
+	for _, c := range []struct {
+		was, is string
+		want    map[flow.DifferenceKind]string // and the movement that it is of
+	}{
+		{`"482500"`, `"482400"`, map[flow.DifferenceKind]string{flow.EventDiffers: name}},
+		{name, "T0", map[flow.DifferenceKind]string{flow.EventWithoutBooking: "T0", flow.MissingEvent: name}},
+	} {
+		w.change("UPDATE events SET body = CAST(REPLACE(CAST(body AS TEXT), '" + c.was + "', '" + c.is + "') AS BLOB) WHERE kind = 'settlement.success'")
+		w.later(2 * time.Minute)
+		got, err := w.service.Reconcile(t.Context(), project, flow.DateOf(w.clock()))
+		if err != nil || len(got.Differences) != len(c.want) {
+			t.Errorf("%s: %+v (%v)", c.is, got.Differences, err)
+		}
+		for _, d := range got.Differences {
+			if c.want[d.Kind] != d.RailTransactionID || d.Movement != flow.MovePayout || d.Event != nil && *d.Event != -482_400 {
+				t.Errorf("%s: %+v", c.is, d)
+			}
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package checkout
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -103,8 +102,11 @@ func (b *bookings) toldBy(e store.MoneyEvent) (flow.Movement, bool, error) {
 	case flow.RefundProcessedKind:
 		sign, kind = -1, flow.MoveRefund
 	case flow.SettlementSuccessKind:
-		m, ok := b.named[cmp.Or(data.RailTransactionID, data.ID)]
-		return m, ok, nil
+		if name == "" { // its bank gave it none
+			m, ok := b.named[data.ID]
+			return m, ok, nil
+		}
+		sign, kind = -1, flow.MovePayout
 	case flow.SettlementFailedKind:
 		if data.RailTransactionID == "" { // nothing was sent
 			return flow.Movement{}, false, nil
