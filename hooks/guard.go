@@ -169,7 +169,7 @@ func judged(raw string, allow Allow) (*url.URL, error) {
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, begins(allow)
-	case u.User != nil || strings.Contains(u.Host, "@"):
+	case u.User != nil:
 		return nil, fmt.Errorf("%w: it holds a user name", ErrURL)
 	case u.Opaque != "" || u.Hostname() == "":
 		return nil, fmt.Errorf("%w: it has no host", ErrURL)
@@ -219,16 +219,10 @@ func checkPort(u *url.URL) error {
 func checkHost(u *url.URL, allow Allow) (loopback bool, err error) {
 	host := u.Hostname()
 	if a, err := netip.ParseAddr(host); err == nil {
-		if a.Is4() == strings.HasPrefix(u.Host, "[") {
-			return false, fmt.Errorf("%w: the brackets belong around an IPv6 address", ErrURL)
-		}
 		if err := Refused(a, allow.Loopback); err != nil {
 			return false, fmt.Errorf("%w: %w", ErrURL, err)
 		}
 		return a.Unmap().IsLoopback(), nil
-	}
-	if strings.HasPrefix(u.Host, "[") {
-		return false, fmt.Errorf("%w: no IPv6 address stands in the brackets", ErrURL)
 	}
 	host = strings.ToLower(host)
 	if err := checkName(host); err != nil {
