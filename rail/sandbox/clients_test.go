@@ -129,3 +129,17 @@ func TestWhoRegistersDuringATryIsToldAtOnce(t *testing.T) {
 		t.Errorf("notice %+v", n)
 	}
 }
+
+// Who registers again is told at once of what failed before, and of nothing sooner than its
+// time.
+func TestWhoRegistersAgainHurriesNothingThatIsDelayed(t *testing.T) {
+	w := openTown(t)
+	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 1, DelayMs: 600_000})
+	must(t, w.rail.Register(t.Context(), w.door.url))
+	w.transfer(t, rail.Transfer{AccountNumber: "0123456789", Amount: 2})
+	if n := w.hear(t); n.Amount != 2 {
+		t.Errorf("notice %+v", n)
+	}
+	await.Until(t, "the first alone is owed", func() bool { n, err := w.bank.Owed("owed"); return err == nil && n == 1 })
+	w.silent(t)
+}

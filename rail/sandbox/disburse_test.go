@@ -55,7 +55,7 @@ func TestDisburse(t *testing.T) {
 			t.Errorf("%s: Disburse = %+v; want it to be on its way", d.Reference, got)
 		}
 		n := w.hear(t)
-		if n.Kind != flow.PaidOut || n.Reference != d.Reference || n.Amount != d.Amount || n.AccountNumber != d.To.Number {
+		if n.Kind != flow.PaidOut || n.Reference != d.Reference || n.Amount != d.Amount || n.AccountNumber != d.To.Number || len(n.NIPSessionID) != 30 {
 			t.Errorf("%s: notice %+v", d.Reference, n)
 		}
 		got, err := w.rail.Disbursed(t.Context(), d.Reference)

@@ -3,6 +3,8 @@ package sandbox_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -40,5 +42,24 @@ func TestADayThatIsTooLongIsReadInParts(t *testing.T) {
 	books(2000, time.Millisecond)
 	if _, err := w.rail.Statement(t.Context(), from, from.Add(24*time.Hour)); !errors.Is(err, rail.ErrTooMuch) {
 		t.Errorf("too much for a minute: %v", err)
+	}
+}
+
+// A statement holds what was booked from its beginning until before its end: an answer with
+// anything else is about another time.
+func TestAStatementOfAnotherTimeIsNotBelieved(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"items":[{"seq":1,"id":"ttb_1","kind":"credit","reference":"ref","amount":1,"channel":"card","valueTime":"2026-01-01T00:00:00Z"}]}`)
+	}))
+	t.Cleanup(server.Close)
+	r := newRail(t, server.URL, time.Now, 0)
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if list, err := r.Statement(t.Context(), at, at.Add(time.Millisecond)); err != nil || len(list) != 1 {
+		t.Errorf("from its first moment: %+v, %v", list, err)
+	}
+	for _, from := range []time.Time{at.Add(time.Millisecond), at.Add(-time.Hour)} {
+		if list, err := r.Statement(t.Context(), from, from.Add(time.Hour)); !errors.Is(err, rail.ErrUnknown) {
+			t.Errorf("from %v: %+v, %v", from, list, err)
+		}
 	}
 }
