@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -332,5 +333,21 @@ func TestAPayoutOfWhichAnEventTellsOtherwiseIsADifference(t *testing.T) {
 				t.Errorf("%s: %+v", c.is, d)
 			}
 		}
+	}
+}
+
+// Who goes while the bank is asked for its statement says nothing of the bank: the next is
+// not refused for it.
+func TestWhoGoesWhileTheStatementIsReadKeepsItFromNobody(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	ctx, goes := context.WithCancel(t.Context())
+	goes()
+	day := flow.DateOf(w.clock())
+	if _, err := w.service.Reconcile(ctx, project, day); err == nil {
+		t.Error("who has gone was answered")
+	}
+	if got, err := w.service.Reconcile(t.Context(), project, day); err != nil || !got.Balanced() {
+		t.Errorf("the next: %+v (%v)", got, err)
 	}
 }
