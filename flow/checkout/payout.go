@@ -37,7 +37,11 @@ func (s *Service) sendPayout(ctx context.Context, id flow.SettlementID) error {
 		began := s.cfg.Now()
 		d, err := s.askedOut(ctx, string(id))
 		if !errors.Is(err, rail.ErrNotFound) {
-			return s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began), false)
+			failure := s.payoutAnswer(ctx, b, d, err, s.cfg.Now().Sub(began), false)
+			if failure == nil && err != nil && b.Status == flow.SettlementFailed { // the bank says that it sent it after all
+				return &NotYetError{Wait: refusedAgain}
+			}
+			return failure
 		}
 	}
 	if b.Status == flow.SettlementFailed {

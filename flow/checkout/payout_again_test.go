@@ -10,7 +10,7 @@ import (
 )
 
 // A bank says that it sent nothing, sends it after all, and then says once more what
-// it said first: the merchant was paid, once.
+// it said first, or cannot be asked just then: the merchant was paid, once.
 func TestAPayoutThatWasSentAfterAllIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, saysFirst := range map[string]func(w *world, refusal, sent flow.Notice) error{
@@ -27,6 +27,20 @@ func TestAPayoutThatWasSentAfterAllIsNotMadeAgain(t *testing.T) {
 			w.must(w.tell(sent))
 			w.rest()
 			return w.tell(refusal)
+		},
+		"told while it cannot be asked": func(w *world, refusal, sent flow.Notice) error {
+			w.must(w.tell(refusal))
+			asked := 0
+			w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				if asked++; asked == 1 {
+					return flow.Disbursed{}, rail.ErrUnavailable
+				}
+				return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: sent.RailTransactionID, At: sent.PaidAt}, nil
+			})
+			err := w.tell(sent)
+			w.rest()
+			w.passes(3, time.Minute)
+			return err
 		},
 		"answered late": func(w *world, _, sent flow.Notice) error {
 			w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
