@@ -142,6 +142,7 @@ func TestSignRefuses(t *testing.T) {
 		"no prefix":          {[]string{strings.TrimPrefix(good, flow.SecretBegins)}, "evt_1", at},
 		"not base64":         {[]string{flow.SecretBegins + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa!!"}, "evt_1", at},
 		"base64 for URLs":    {[]string{flow.SecretBegins + strings.Repeat("-_-_", 8)}, "evt_1", at},
+		"loose ends":         {[]string{flow.SecretBegins + strings.Repeat("A", 33) + "B=="}, "evt_1", at},
 		"line break inside":  {[]string{good[:20] + "\n" + good[20:]}, "evt_1", at},
 		"23 bytes":           {[]string{encoded(23)}, "evt_1", at},
 		"65 bytes":           {[]string{encoded(65)}, "evt_1", at},
