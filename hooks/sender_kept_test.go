@@ -109,6 +109,27 @@ func TestSendOverConnectionsThatDie(t *testing.T) {
 	}
 }
 
+// The one that takes the place of a kept connection is the last: where it dies too, the
+// endpoint is left alone until its next time.
+func TestSendReplacesADeadConnectionOnce(t *testing.T) {
+	got := &seen{ids: map[string]int{}}
+	url := "http://" + raw(t, got.serve(t, func(c *net.TCPConn, n int) bool {
+		if n == 0 && got.times("evt_2") == 0 {
+			return answer204(c)
+		}
+		_ = c.SetLinger(0)
+		return false
+	}))
+	se := sender(t, nil)
+	for i, id := range []string{"evt_1", "evt_2"} {
+		r := to(t, url)
+		r.ID = id
+		if v := se.Send(t.Context(), r); v.OK != (i == 0) || got.times(id) != i+1 {
+			t.Errorf("%s: verdict %+v after %d", id, v, got.times(id))
+		}
+	}
+}
+
 // Where a kept connection dies in the middle of an answer, the endpoint has answered:
 // the event is not sent again before its time.
 func TestSendOverAConnectionThatDiesInAnAnswer(t *testing.T) {
