@@ -102,14 +102,8 @@ func (w *wire) compose(r *http.Request) (*bytes.Buffer, error) {
 		return nil, err
 	}
 	b.WriteString("\r\n")
-	if r.Body == nil {
-		return b, nil
-	}
-	n, err := io.Copy(b, r.Body)
-	if err = errors.Join(err, r.Body.Close()); err == nil && n != r.ContentLength {
-		err = fmt.Errorf("a body of %d bytes and not %d", n, r.ContentLength)
-	}
-	return b, err
+	_, err := io.Copy(b, r.Body)
+	return b, errors.Join(err, r.Body.Close())
 }
 
 // done keeps the memory of a post for the next one. That of a long one may still
