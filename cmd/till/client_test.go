@@ -44,7 +44,7 @@ func TestAClientWaitsForItsTurn(t *testing.T) {
 			return
 		}
 		io.WriteString(w, `{"status":true,"data":{"id":"wsp_sess_1","status":"CANCELLED"}}`)
-	}, "sessions", "cancel", "wsp_sess_1")
+	}, "sessions", "cancel", "wsp_sess_1", "--yes")
 	if code != exitOK || len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[1] != keys[2] {
 		t.Errorf("it ended with %d after %q: %s", code, keys, errs)
 	}

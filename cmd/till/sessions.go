@@ -306,14 +306,18 @@ type sessionsCancelCmd struct {
 	remote
 
 	Session string `arg:"" help:"Id of the session: wsp_sess_…"`
+	Yes     bool   `help:"Really: it cannot be undone."`
 }
 
 func (sessionsCancelCmd) Help() string {
-	return "Example:\n\n    till sessions cancel wsp_sess_01jd…"
+	return "Example:\n\n    till sessions cancel wsp_sess_01jd… --yes"
 }
 
 // Run cancels it.
 func (c *sessionsCancelCmd) Run(w *world) error {
+	if !c.Yes {
+		return errNeedsYes("to cancel a session")
+	}
 	to, err := c.dial(w)
 	if err != nil {
 		return err
