@@ -95,8 +95,9 @@ type Number struct {
 	DailyChats int         // new chats a day at most, 0 for any number
 	ChatsToday int
 	Switch     NumberSwitch
-	Holder     string // the process that runs it
-	Token      int64  // of that process's lease; a later lease has a higher one
+	Switched   time.Time // when that was moved last, zero for never
+	Holder     string    // the process that runs it
+	Token      int64     // of that process's lease; a later lease has a higher one
 	HeldUntil  time.Time
 }
 
@@ -116,6 +117,20 @@ func (n Number) At(now time.Time) NumberState {
 		return NumberDraining
 	}
 	return n.State
+}
+
+// Began is when the state of a moment began, zero where nobody knows: what a number
+// said of itself last may be weeks older than that it is killed, or that nobody runs it.
+func (n Number) Began(now time.Time) time.Time {
+	switch state := n.At(now); {
+	case state == n.State:
+		return n.Since
+	case state == NumberKilled || state == NumberDraining:
+		return n.Switched
+	case n.Holder == "":
+		return time.Time{}
+	}
+	return n.HeldUntil
 }
 
 // works says whether messages go both ways in a state.

@@ -56,6 +56,30 @@ func TestWhichNumbersTakeNewChats(t *testing.T) {
 	}
 }
 
+// What a number said of itself last may be old: that it is killed, drained or not run began
+// later.
+func TestWhenTheStateOfANumberBegan(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	said, switched, held := now.Add(-72*time.Hour), now.Add(-2*time.Hour), now.Add(time.Second)
+	for name, c := range map[string]struct {
+		change func(n *flow.Number)
+		want   time.Time
+	}{
+		"live":                       {func(*flow.Number) {}, said},
+		"its process is dead":        {func(n *flow.Number) { n.HeldUntil = now.Add(-time.Hour) }, now.Add(-time.Hour)},
+		"nobody runs it":             {func(n *flow.Number) { n.Holder, n.HeldUntil = "", time.Time{} }, time.Time{}},
+		"killed":                     {func(n *flow.Number) { n.Switch = flow.NumberKill }, switched},
+		"draining":                   {func(n *flow.Number) { n.Switch = flow.NumberDrains }, switched},
+		"draining, its line is away": {func(n *flow.Number) { n.Switch, n.State = flow.NumberDrains, flow.NumberConnecting }, said},
+		"logged out, nobody runs it": {func(n *flow.Number) { n.State, n.Holder = flow.NumberLoggedOut, "" }, said},
+	} {
+		n := flow.Number{Slot: 1, Digits: "2348000000001", State: flow.NumberLive, Since: said, Switched: switched, Holder: "a", HeldUntil: held}
+		if c.change(&n); !n.Began(now).Equal(c.want) {
+			t.Errorf("%s: it is %s since %s, want %s", name, n.At(now), n.Began(now), c.want)
+		}
+	}
+}
+
 // New chats are spread by weight, evenly all along.
 func TestNewChatsAreSpreadByWeight(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -102,6 +102,7 @@ type numberView struct {
 	flow.Number
 
 	State  flow.NumberState
+	Began  time.Time // the state; zero where nobody knows
 	Advice string
 	Full   bool // of new chats, for today
 }
@@ -144,7 +145,7 @@ func (c *Console) opsNow(ctx context.Context, env flow.Environment) opsNow {
 		now := c.cfg.Real()
 		for _, n := range board.Numbers() {
 			state := n.At(now)
-			out.Numbers = append(out.Numbers, numberView{Number: n, State: state, Advice: state.Advice(), Full: n.DailyChats > 0 && n.ChatsToday >= n.DailyChats})
+			out.Numbers = append(out.Numbers, numberView{Number: n, State: state, Began: n.Began(now), Advice: state.Advice(), Full: n.DailyChats > 0 && n.ChatsToday >= n.DailyChats})
 		}
 	}
 	if env == flow.Test && c.cfg.Pairing != nil {

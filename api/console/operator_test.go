@@ -23,7 +23,7 @@ import (
 func (w *world) linked() {
 	w.t.Helper()
 	ctx, now := w.t.Context(), time.Now()
-	n := flow.Number{Slot: 1, Digits: "2349010000001", State: flow.NumberLive, Since: now, PhoneSeen: now, Holder: "host/1", Token: 1, HeldUntil: now.Add(time.Hour)}
+	n := flow.Number{Slot: 1, Digits: "2349010000001", State: flow.NumberLive, Since: now.Add(-time.Minute), PhoneSeen: now, Holder: "host/1", Token: 1, HeldUntil: now.Add(time.Hour)}
 	err := w.dbs[flow.Test].Update(ctx, func(tx *store.Tx) error {
 		if err := tx.AddNumber(ctx, n.Slot, now); err != nil {
 			return err
@@ -109,13 +109,16 @@ func TestAnOperatorHandlesANumber(t *testing.T) {
 	w.wants(v.get("/ops"), http.StatusOK, "s-draining", "gets no new chats", "a new phone &lt;script&gt;")
 	w.wants(v.post("/ops/numbers/1/switch", form("to", "kill", "reason", "the phone was stolen")), http.StatusUnprocessableEntity, "tick that you mean it", "the phone was stolen")
 	w.wants(v.post("/ops/numbers/1/switch", form("to", "kill", "reason", "the phone was stolen", "confirm", "yes")), http.StatusSeeOther)
-	if state() != flow.NumberKilled {
-		t.Errorf("the number is %s", state())
+	n := board.Numbers()[0]
+	killed := n.Began(time.Now())
+	if state() != flow.NumberKilled || !killed.After(n.Since) {
+		t.Errorf("the number, which says that it is live since %s, is %s since %s", n.Since, state(), killed)
 	}
+	w.wants(v.get("/ops"), http.StatusOK, "s-killed", `since <time datetime="`+flow.Stamp(killed))
 	w.wants(v.post("/ops/numbers/1/switch", form("to", "resume", "reason", "it was found again")), http.StatusSeeOther)
 	w.wants(v.post("/ops/numbers/1/bounds", form("weight", "1001", "dailyChats", "250", "reason", "a young number")), http.StatusUnprocessableEntity, "0 to 1000")
 	w.wants(v.post("/ops/numbers/1/bounds", form("weight", "3", "dailyChats", "250", "reason", "a young number")), http.StatusSeeOther)
-	if n := board.Numbers()[0]; n.Weight != 3 || n.DailyChats != 250 || state() != flow.NumberLive {
+	if n = board.Numbers()[0]; n.Weight != 3 || n.DailyChats != 250 || state() != flow.NumberLive {
 		t.Errorf("the number is %+v", n)
 	}
 }

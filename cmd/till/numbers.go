@@ -130,8 +130,11 @@ func (c *numbersListCmd) Run(w *world) error {
 		for _, n := range b.Numbers() {
 			state := n.At(now)
 			line := numberLine{
-				Slot: n.Slot, Number: n.Digits, State: state, Detail: n.Detail, Since: flow.Stamp(n.Since), ChatsToday: n.ChatsToday,
+				Slot: n.Slot, Number: n.Digits, State: state, Detail: n.Detail, ChatsToday: n.ChatsToday,
 				DailyChats: n.DailyChats, Weight: n.Weight, Advice: state.Advice(),
+			}
+			if began := n.Began(now); !began.IsZero() {
+				line.Since = flow.Stamp(began)
 			}
 			if now.Before(n.HeldUntil) {
 				line.Holder = n.Holder
@@ -164,7 +167,7 @@ func (l numberLine) String() string {
 	if l.Detail != "" {
 		todo += " (" + l.Detail + ")"
 	}
-	return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s", l.Slot, number, state, l.Since, chats, l.Weight, cmp.Or(l.Holder, "-"), todo)
+	return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s", l.Slot, number, state, cmp.Or(l.Since, "-"), chats, l.Weight, cmp.Or(l.Holder, "-"), todo)
 }
 
 // numberAct is an act about one number.

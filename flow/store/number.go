@@ -13,6 +13,7 @@ const maxNumbers = 1000
 
 const numberSQL = `SELECT n.slot, n.number, n.state, n.detail, n.since, n.until, n.phone_seen, n.weight, n.daily_chats, n.holder, n.token, n.held_until,
  COALESCE((SELECT s.state FROM switches s WHERE s.kind = 'number' AND s.name = n.number), ''),
+ COALESCE((SELECT MAX(m.created_at) FROM switch_moves m WHERE m.kind = 'number' AND m.name = n.number), 0),
  (SELECT COUNT(*) FROM chats c WHERE c.number = n.number AND c.created_at >= ?)
  FROM numbers n`
 
@@ -28,10 +29,11 @@ func (r Reader) Number(ctx context.Context, slot int) (n flow.Number, found bool
 
 func (r Reader) numbers(ctx context.Context, query string, args ...any) ([]flow.Number, error) {
 	return rowsOf(ctx, r.run, "read the numbers", query, args, func(scan scanner) (n flow.Number, err error) {
-		var since, until, seen, held int64
+		var since, until, seen, held, switched int64
 		err = scan(&n.Slot, &n.Digits, &n.State, &n.Detail, &since, &until, &seen, &n.Weight, &n.DailyChats, &n.Holder, &n.Token, &held,
-			&n.Switch, &n.ChatsToday)
+			&n.Switch, &switched, &n.ChatsToday)
 		n.Since, n.Until, n.PhoneSeen, n.HeldUntil = flow.FromMillis(since), flow.FromMillis(until), flow.FromMillis(seen), flow.FromMillis(held)
+		n.Switched = flow.FromMillis(switched)
 		return n, err
 	})
 }

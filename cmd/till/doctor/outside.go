@@ -209,8 +209,8 @@ func (l *look) number(n flow.Number) {
 	state := n.At(now)
 	name := fmt.Sprintf("Number %d (%s)", n.Slot, flow.Phone(n.Digits))
 	since := ""
-	if !n.Since.IsZero() {
-		since = " since " + flow.Stamp(n.Since)
+	if began := n.Began(now); !began.IsZero() {
+		since = " since " + flow.Stamp(began)
 	}
 	what := fmt.Sprintf("%s is %s%s.", name, state, since)
 	slot := strconv.Itoa(n.Slot)
