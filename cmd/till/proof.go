@@ -74,7 +74,7 @@ func (c *verifyCmd) Run(w *world) (err error) {
 	if c.JSON {
 		err = printJSON(w, p)
 	} else {
-		_, err = fmt.Fprintf(w.err, "%d checks of %s, %d broken\n", len(p.Checks), p.Place, p.count())
+		_, err = fmt.Fprintf(w.err, "%s of %s, %d broken\n", flow.Count(len(p.Checks), "check"), p.Place, p.count())
 	}
 	if err == nil && !p.Holds {
 		err = errUnsound
@@ -149,9 +149,8 @@ func (p *proof) count() (n int) {
 // unpacked proves a backup: that each file is what was backed up, then all of it.
 func (p *proof) unpacked(file string) error {
 	list, err := unpack(file, p.at.DataDir)
-	shut, ok := errors.AsType[*fs.PathError](err)
-	if ok && shut.Op == "open" && shut.Path == file || errors.Is(err, errNoFile) { // nothing was read of it
-		return fmt.Errorf("the backup cannot be read: %w (give a file that till backup wrote, as its owner)", err)
+	if shut, ok := errors.AsType[unreadError](err); ok { // nothing is known of what is in it
+		return shut
 	}
 	one := proven{Database: "backup", Check: "files", What: "every file is what was backed up", Checked: len(list.Files)}
 	if err != nil {

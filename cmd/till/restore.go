@@ -235,12 +235,15 @@ const maxManifest = 1 << 20
 // errDamaged says that a file is not, or not any more, one that till backup wrote.
 var errDamaged = errors.New("it is no file that till backup wrote, or not all of it")
 
+// unreadError says that nothing could be read of a backup.
+type unreadError struct{ error }
+
 // unpack writes the files of a backup into a folder, each as its list says. Errors:
-// errDamaged.
+// errDamaged, unreadError.
 func unpack(file, dir string) (list manifest, err error) {
 	f, err := plainFile(file)
 	if err != nil {
-		return list, err
+		return list, unreadError{fmt.Errorf("the backup cannot be read: %w (give a file that till backup wrote, as its owner)", err)}
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	zip, err := gzip.NewReader(f)

@@ -106,9 +106,9 @@ func TestWhatIsNoFileOfAKeyOrABackupIsRefusedPlainly(t *testing.T) {
 			dir := t.TempDir()
 			must(t, put(filepath.Join(dir, "odd")))
 			for want, args := range map[string][]string{
-				"till: read the keys of odd: it is no plain file":                      {"sessions", "list", "--env-file", "odd"},
-				"till: odd was not restored, nothing was changed: it is no plain file": {"restore", "odd"},
-				"till: the backup cannot be read: it is no plain file":                 {"verify", "odd"},
+				"till: read the keys of odd: it is no plain file":                                                              {"sessions", "list", "--env-file", "odd"},
+				"till: odd was not restored, nothing was changed: the backup cannot be read: it is no plain file (give a file": {"restore", "odd"},
+				"till: the backup cannot be read: it is no plain file":                                                         {"verify", "odd"},
 			} {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				out, err := tilltest.Output(ctx, dir, []string{"TILL_DATA_DIR=data"}, args...)
