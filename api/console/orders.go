@@ -161,7 +161,7 @@ func (v *visit) decideUnmatched() error {
 	id := flow.PaymentID(v.field("payment"))
 	p, err := v.service.Reader().Payment(v.ctx, id)
 	if err == nil && (p.Session != "" || v.project.ID != "" && p.Project != v.project.ID) {
-		err = flow.Refuse(flow.CodeNotFound, "There is no such payment that belongs to no session.")
+		err = flow.Refuse(flow.CodeNotFound, "There is no payment %q.", id) // as of one that never was
 	}
 	if err == nil && p.Project == "" {
 		err = flow.Refuse(flow.CodeNotResolvable, "This money came to no project of ours, so that there is nobody to give it to and no books to send it back from. Settle it with the bank.")
@@ -209,7 +209,7 @@ func (c *Console) unmatchedByHand(v *visit) error {
 func (v *visit) orderRefund(o checkout.MoneyOrder) error {
 	r, err := v.service.Reader().Refund(v.ctx, flow.RefundID(o.Subject))
 	if err == nil && (r.Session != "" || v.project.ID != "" && r.Project != v.project.ID) {
-		err = flow.Refuse(flow.CodeNotFound, "There is no refund %q of money that belongs to no session.", o.Subject)
+		err = flow.Refuse(flow.CodeNotFound, "There is no refund %q.", o.Subject)
 	}
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (v *visit) endsProposal() error {
 	}
 	p, err := v.service.Reader().Proposal(v.ctx, flow.ProposalID(v.field("proposal")))
 	if err == nil && v.project.ID != "" && p.Project != v.project.ID {
-		err = flow.Refuse(flow.CodeNotFound, "There is no such proposal.")
+		err = flow.Refuse(flow.CodeNotFound, "There is no proposal %q.", v.field("proposal"))
 	}
 	if err != nil {
 		return err

@@ -2,8 +2,10 @@ package console_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -83,7 +85,7 @@ func TestWhatWaitsForASecondPersonIsToldWhereItsMoneyWaits(t *testing.T) {
 	if _, err := w.bank.Transfer(t.Context(), rail.Transfer{AccountNumber: "9990001111", Amount: 60_000_000, Collects: w.ada.project.ID}); err != nil {
 		t.Fatal(err)
 	}
-	support, owner := w.as(flow.RoleSupport), w.as(flow.RoleOwner)
+	support, owner, other := w.as(flow.RoleSupport), w.as(flow.RoleOwner), w.as(flow.RoleOwner, w.merchant("Bola Stores"))
 	for _, c := range []struct {
 		queue store.Queue
 		act   string
@@ -110,6 +112,7 @@ func TestWhatWaitsForASecondPersonIsToldWhereItsMoneyWaits(t *testing.T) {
 		c.asked.Set("reason", "asked first")
 		c.asked.Set("confirm", "yes")
 		c.asked.Set(map[store.Queue]string{store.QueueUnmatched: "payment", store.QueueRefunds: "refund"}[c.queue], list[0].Subject)
+		w.strange(other, c.act, c.asked)
 		w.wants(support.post(c.act, c.asked), http.StatusSeeOther)
 		got := owner.get(page)
 		w.wants(got, http.StatusOK, "support of "+w.ada.email, "asked first", ">Agree<", c.tells)
@@ -130,6 +133,29 @@ func TestWhatWaitsForASecondPersonIsToldWhereItsMoneyWaits(t *testing.T) {
 		}
 		waits, err := w.dbs[flow.Test].Waits(t.Context(), store.QueueFilter{Queue: store.QueueSecond, Now: w.now(), Limit: 1})
 		must(t, err)
-		w.wants(owner.post("/exceptions/second", url.Values{"proposal": {waits[0].Subject}, "decision": {"agree"}, "confirm": {"yes"}, "reason": {"looked at it"}}), http.StatusSeeOther)
+		agree := url.Values{"proposal": {waits[0].Subject}, "decision": {"agree"}, "confirm": {"yes"}, "reason": {"looked at it"}}
+		w.strange(other, "/exceptions/second", agree)
+		w.wants(owner.post("/exceptions/second", agree), http.StatusSeeOther)
+	}
+}
+
+// strange sends a form about another merchant's thing, and one about a thing that never
+// was: nobody tells them apart.
+func (w *world) strange(v *visitor, path string, fields url.Values) {
+	w.t.Helper()
+	told := func(fields url.Values, id string) string {
+		got := v.post(path, fields)
+		w.wants(got, http.StatusNotFound)
+		return regexp.MustCompile(`req_\w+`).ReplaceAllString(strings.ReplaceAll(got.main(), id, "ID"), "")
+	}
+	for name, id := range map[string]string{"payment": fields.Get("payment"), "refund": fields.Get("refund"), "proposal": fields.Get("proposal")} {
+		if id == "" {
+			continue
+		}
+		never, none := maps.Clone(fields), id[:len(id)-4]+"0000"
+		never.Set(name, none)
+		if theirs, nobodys := told(fields, id), told(never, none); theirs != nobodys {
+			w.t.Errorf("%s of another merchant's %s:\n%s\nof one that never was:\n%s", path, name, theirs, nobodys)
+		}
 	}
 }
