@@ -86,6 +86,23 @@ func TestOperationsAreForOperatorsAlone(t *testing.T) {
 	}
 }
 
+// A service has more merchants than a menu lists: an operator looks at those too, from
+// their page.
+func TestAnOperatorLooksAtAProjectThatNoMenuLists(t *testing.T) {
+	w := open(t)
+	for range 100 {
+		w.merchant("Shop")
+	}
+	last := w.merchant("Zuma Foods").project
+	v := w.as(flow.RoleOperator)
+	page := "/ops/merchants/" + string(last.ID)
+	w.wants(v.get(page), http.StatusOK, `action="/choose"`, `name="project" value="`+string(last.ID)+`"`)
+	w.wants(v.post("/choose", form("project", string(last.ID), "env", "test", "next", "/settlements")), http.StatusSeeOther)
+	w.wants(v.get("/settlements"), http.StatusOK, "<b>Zuma Foods</b>")
+	w.wants(v.post("/choose", form("project", "wsp_prj_none", "env", "test", "next", "/settlements")), http.StatusSeeOther)
+	w.wants(v.get("/settlements"), http.StatusOK, "<b>All projects</b>")
+}
+
 // What an operator does about a number wants a reason, and one that hurts a
 // tick; it stands in the audit log and holds at once.
 func TestAnOperatorHandlesANumber(t *testing.T) {

@@ -25,7 +25,7 @@ import (
 // The bounds of a form.
 const (
 	maxFields   = 64
-	maxProjects = 100 // that one person can choose from
+	maxProjects = 100 // that a menu lists; no account has more
 )
 
 // visit is one request for a page, by somebody or nobody.
@@ -134,6 +134,14 @@ func (v *visit) choose() error {
 	}
 	if i := slices.IndexFunc(v.projects, func(p flow.Project) bool { return string(p.ID) == chosen }); i >= 0 {
 		v.project = v.projects[i]
+	} else if v.who.Role == flow.RoleOperator && chosen != "" { // there are more than a menu lists
+		m, err := v.console.cfg.Accounts.Merchant(v.ctx, flow.ProjectID(chosen))
+		if err != nil && flow.CodeOf(err) != flow.CodeNotFound {
+			return err
+		}
+		if err == nil {
+			v.project, v.projects = m.Project, append(v.projects, m.Project)
+		}
 	}
 	return nil
 }
