@@ -137,16 +137,9 @@ func (c *Console) showOps(v *visit, t typed) error {
 
 // opsNow is how everything stands.
 func (c *Console) opsNow(ctx context.Context, env flow.Environment) opsNow {
-	var out opsNow
+	out := opsNow{Numbers: c.numbers(env)}
 	if c.cfg.Ready != nil {
 		out.Parts = c.cfg.Ready(ctx)
-	}
-	if board := c.cfg.Boards[env]; board != nil {
-		now := c.cfg.Real()
-		for _, n := range board.Numbers() {
-			state := n.At(now)
-			out.Numbers = append(out.Numbers, numberView{Number: n, State: state, Began: n.Began(now), Advice: state.Advice(), Full: n.DailyChats > 0 && n.ChatsToday >= n.DailyChats})
-		}
 	}
 	if env == flow.Test && c.cfg.Pairing != nil {
 		if text, waits := c.cfg.Pairing(); waits {
@@ -154,6 +147,20 @@ func (c *Console) opsNow(ctx context.Context, env flow.Environment) opsNow {
 		}
 	}
 	return out
+}
+
+// numbers are the numbers of an environment as they stand now, whatever they said last.
+func (c *Console) numbers(env flow.Environment) (list []numberView) {
+	board := c.cfg.Boards[env]
+	if board == nil {
+		return nil
+	}
+	now := c.cfg.Real()
+	for _, n := range board.Numbers() {
+		state := n.At(now)
+		list = append(list, numberView{Number: n, State: state, Began: n.Began(now), Advice: state.Advice(), Full: n.DailyChats > 0 && n.ChatsToday >= n.DailyChats})
+	}
+	return list
 }
 
 // readyEvery is how often the parts are asked while somebody looks on: it costs

@@ -131,7 +131,9 @@ func TestAnOperatorHandlesANumber(t *testing.T) {
 	if state() != flow.NumberKilled || !killed.After(n.Since) {
 		t.Errorf("the number, which says that it is live since %s, is %s since %s", n.Since, state(), killed)
 	}
-	w.wants(v.get("/ops"), http.StatusOK, "s-killed", `since <time datetime="`+flow.Stamp(killed))
+	for _, page := range []string{"/ops", "/"} {
+		w.wants(v.get(page), http.StatusOK, "s-killed", `since <time datetime="`+flow.Stamp(killed))
+	}
 	w.wants(v.post("/ops/numbers/1/switch", form("to", "resume", "reason", "it was found again")), http.StatusSeeOther)
 	w.wants(v.post("/ops/numbers/1/bounds", form("weight", "1001", "dailyChats", "250", "reason", "a young number")), http.StatusUnprocessableEntity, "0 to 1000")
 	w.wants(v.post("/ops/numbers/1/bounds", form("weight", "3", "dailyChats", "250", "reason", "a young number")), http.StatusSeeOther)

@@ -14,7 +14,7 @@ type overviewView struct {
 	owned
 
 	Sessions []newSession // the newest
-	Numbers  []flow.Number
+	Numbers  []numberView
 	Stopped  []endpointRow // webhook endpoints that Till disabled, for who may mend them
 	Waits    []queueTab    // in which something waits for somebody
 	Inbox    inboxView     // for who may answer
@@ -57,10 +57,7 @@ const newest = 8
 
 // overview is GET /: how things stand, and what to do next.
 func (c *Console) overview(v *visit) error {
-	var out overviewView
-	if board := c.cfg.Boards[v.env]; board != nil {
-		out.Numbers = board.Numbers()
-	}
+	out := overviewView{Numbers: c.numbers(v.env)}
 	if v.project.ID != "" {
 		views, _, err := v.service.List(v.ctx, v.project.ID, checkout.Filter{Limit: newest})
 		if err != nil {
