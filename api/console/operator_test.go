@@ -103,6 +103,20 @@ func TestAnOperatorLooksAtAProjectThatNoMenuLists(t *testing.T) {
 	w.wants(v.get("/settlements"), http.StatusOK, "<b>All projects</b>")
 }
 
+// A number about which somebody has to do something stands out, whatever state it is in.
+func TestANumberThatNeedsSomebodyStandsOut(t *testing.T) {
+	w := open(t)
+	css := w.visitor().get("/console/console.css").body
+	for _, state := range []flow.NumberState{
+		flow.NumberOffline, flow.NumberConnecting, flow.NumberPairing, flow.NumberDeaf, flow.NumberMute, flow.NumberPhoneAway, flow.NumberTimelocked,
+		flow.NumberBanned, flow.NumberReplaced, flow.NumberLoggedOut, flow.NumberOutdated, flow.NumberPasskey, flow.NumberDraining, flow.NumberKilled,
+	} {
+		if !regexp.MustCompile(`\.s-` + string(state) + `[, ]`).MatchString(css) {
+			t.Errorf("a number that is %s looks like one of which nothing is to be said", state)
+		}
+	}
+}
+
 // What an operator does about a number wants a reason, and one that hurts a
 // tick; it stands in the audit log and holds at once.
 func TestAnOperatorHandlesANumber(t *testing.T) {
