@@ -22,11 +22,8 @@ import (
 	"till/flow/checkout"
 )
 
-// The bounds of a form.
-const (
-	maxFields   = 64
-	maxProjects = 100 // that a menu lists; no account has more
-)
+// maxFields bounds a form.
+const maxFields = 64
 
 // visit is one request for a page, by somebody or nobody.
 type visit struct {
@@ -115,7 +112,7 @@ func (v *visit) choose() error {
 	}
 	v.service = service
 	if v.who.Role == flow.RoleOperator {
-		list, err := v.console.cfg.Accounts.Merchants(v.ctx, "", "", maxProjects)
+		list, err := v.console.cfg.Accounts.Merchants(v.ctx, "", "", flow.MaxProjects)
 		for _, m := range list {
 			v.projects = append(v.projects, m.Project)
 		}
@@ -124,7 +121,7 @@ func (v *visit) choose() error {
 		}
 	} else {
 		var err error
-		if v.projects, _, err = v.console.cfg.Accounts.Projects(v.ctx, v.who.Account, "", maxProjects); err != nil {
+		if v.projects, _, err = v.console.cfg.Accounts.Projects(v.ctx, v.who.Account, "", flow.MaxProjects); err != nil {
 			return err
 		}
 		if len(v.projects) == 0 { // no project at all is what only operators look at: all of them
