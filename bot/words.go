@@ -29,7 +29,7 @@ const (
 
 // writing is how values are written into messages, counted: texts of before another one
 // are not held against it.
-const writing = 3
+const writing = 4
 
 var errNoEnglish = errors.New("the words lack English, which the others fall back to")
 
@@ -140,6 +140,9 @@ func (f filling) value(name, format string) string {
 		if name == "text" {
 			return line(value, maxAlone)
 		}
+		if slices.Contains(names, name) {
+			value = unstyled.Replace(value)
+		}
 		return isolated(line(value, maxArg))
 	case formatLabel:
 		if label, known := f.labels[value]; known {
@@ -162,6 +165,14 @@ func (f filling) value(name, format string) string {
 		return f.times.left(at.Sub(f.at))
 	}
 }
+
+// names are the values that somebody is called by, which nobody has to copy.
+var names = []string{"merchant", "kept_merchant", "brand", "name"}
+
+// unstyled writes the signs by which WhatsApp sets bold, slanted, crossed out and typed
+// letters as signs that look like them: what stands between two of them in a name is shown
+// as it is.
+var unstyled = strings.NewReplacer("*", "∗", "_", "＿", "~", "∼", "`", "ˋ")
 
 // isolated keeps a name that is read from right to left from turning round the message
 // that it stands in: what is isolated says nothing about the direction of its line

@@ -54,6 +54,10 @@ I am an automatic payment desk. We never ask for PIN or OTP.
 Reply with a number:
 3 Card
 0 Cancel · 8 Language · 9 Person`},
+		{flow.Say{Key: "parked", Args: map[string]string{"merchant": "*Ada* ~Stores~", "amount": "₦5", "kept_merchant": "Bisi_`s_", "kept_amount": "₦7"}}, `Now you are paying ₦5 to ∗Ada∗ ∼Stores∼.
+Your ₦7 to Bisi＿ˋs＿ is kept. Reply 7 to go back to it.`},
+		{flow.Say{Key: "not_sent", Args: map[string]string{"merchant": "_Ada_", "extra": "₦5", "reference": "INV_1_*2*"}}, `The bank would not send ₦5 back to you. The money is safe, and ＿Ada＿ has been told.
+Ask them with your reference INV_1_*2*.`},
 		{flow.Say{Key: "transfer_how", Args: shop("until", until, "bank", "Wema", "name", "ADA STORES/CHECKOUT")}, `Transfer exactly ₦5,000 to Ada Stores by 12:30 pm (30 minutes).
 Bank: Wema
 Name: ADA STORES/CHECKOUT
