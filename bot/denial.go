@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,13 +12,22 @@ import (
 // answers, and the method that is wanted instead of another one.
 
 // behindNo is what follows a "no" that only answers: "No, my brother sent it". In front of
-// a thing it denies ("no payment was made"), so whoever did something must come next.
+// a thing it denies ("no payment was made"), so whoever did something must come next, or
+// a comma first.
 func (s sentence) behindNo() (sentence, bool) {
-	rest, found := strings.CutPrefix(s.line, " no ")
-	rest = strings.TrimPrefix(rest, "o ")
-	s.words, s.line = strings.Fields(rest), " "+rest
-	return s, found && len(s.words) > 0 && slices.Contains(doers, s.words[0])
+	for _, no := range []string{" no o ", " no ", " never mind ", " nevermind "} {
+		if rest, found := strings.CutPrefix(s.line, no); found {
+			s.words, s.line = strings.Fields(rest), " "+rest
+			answers := len(s.words) > 0 && (s.stops || slices.Contains(doers, s.words[0]))
+			s.stops = false // the next "no" is another one
+			return s, answers
+		}
+	}
+	return s, false
 }
+
+// stops finds a "no" that a comma or the like parts from what follows.
+var stops = regexp.MustCompile(`^ *(no( o+)?|never ?mind) *[,.;:!]`)
 
 // doers are words that begin what somebody did or wants to do.
 var doers = []string{"i", "ive", "ill", "im", "id", "we", "weve", "my", "our", "he", "she", "they", "let", "lemme", "make"}
@@ -29,7 +39,7 @@ func wished(words []string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 	}
 	return !says("i", "ive", "im", "we", "weve", "my", "our", "it", "its", "mo", "m") ||
-		says("want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "rather", "need", "choose", "pick", "let", "lets", "make", "fe", "achoro", "ka")
+		says("want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "mean", "meant", "rather", "need", "choose", "pick", "let", "lets", "make", "fe", "achoro", "ka")
 }
 
 // instead is the method that is named beside another one that is turned down: "not card,

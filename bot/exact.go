@@ -34,6 +34,8 @@ func (s sentence) exact(words []string) (answer, bool) {
 				m.kind = flow.MeansCancel
 			case m.kind == flow.MeansMethod && (s.asks || asked[from]): // "can I pay with card?"
 				m.kind = flow.MeansMaybe
+			case m.kind == flow.MeansThanks && s.asks && slices.Contains(agrees, strings.Join(words[from:to], " ")): // "Ok?"
+				m.kind = flow.MeansMenu
 			case m.kind == flow.MeansThanks && s.asks: // "Received?" is not to hear "You are welcome"
 				m.kind = flow.MeansPaid
 			case asked[from] && m.kind != flow.MeansHuman && m.kind != flow.MeansReceipt && m.kind != flow.MeansLanguage:
@@ -58,6 +60,9 @@ var tellsOf = []string{"is", "its", "am", "be", "na", "the", "my", "a", "all"}
 // bids are words that bid us look whether it is paid, or answer a question of ours that
 // asks for the word: "Reply CANCEL to confirm".
 var bids = []string{"confirm", "confirm it", "confirmed"}
+
+// agrees are words that, as a question, ask how it goes on, and not whether it is paid.
+var agrees = []string{"ok", "okay", "okey", "okk", "k", "kk", "alright", "all right", "good", "fine", "cool", "ok sir", "ok ma"}
 
 // intended says whether words in front of what is paid tell that it is only to be.
 func intended(words []string) bool {

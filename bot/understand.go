@@ -12,7 +12,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 27
+const Reading = 28
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -70,6 +70,7 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 	s := sentence{
 		lexicon: l, words: plain, line: " " + strings.Join(plain, " ") + " ", banks: banks,
 		asks:  strings.ContainsAny(folded, "?？"),
+		stops: stops.MatchString(folded),
 		money: strings.ContainsFunc(folded, func(r rune) bool { return r == '%' || unicode.Is(unicode.Sc, r) }),
 	}
 	a := s.read()
@@ -154,6 +155,7 @@ type sentence struct {
 	line  string // the words with a space around each
 	banks []flow.Bank
 	asks  bool // it has a question mark
+	stops bool // it begins with a "no" that stands for itself
 	money bool // a sign of a currency is in it
 }
 
@@ -177,7 +179,7 @@ func (s sentence) read() answer {
 		return answer{meaning: meaning{kind: about}}
 	}
 	if bank, found := s.bank(); found {
-		return answer{meaning: meaning{kind: flow.MeansBank}, bank: bank}
+		return answer{meaning: meaning{kind: flow.MeansBank, named: true}, bank: bank}
 	}
 	for _, words := range squeezed(s.words) { // "transferrr", "yesss"
 		a, found := s.exact(words)
@@ -199,7 +201,7 @@ func (s sentence) read() answer {
 		switch {
 		case a.kind == flow.MeansPaid, a.kind == flow.MeansWait, a.kind == flow.MeansMoney:
 			return answer{meaning: meaning{kind: a.kind}, guess: true}
-		case a.kind == flow.MeansMethod && rest.words[0] == "make": // "No, make I use card", or "no make I use card"
+		case a.kind == flow.MeansMethod && (rest.words[0] == "make" || !slices.Contains(doers, rest.words[0])): // "No, make I use card", or "no make I use card"; "No, card"
 			a.kind = flow.MeansMaybe
 			return a
 		case a.kind == flow.MeansCancel, (a.kind == flow.MeansMethod || a.kind == flow.MeansMaybe) && wished(rest.words): // "No, I want to use card"
@@ -230,12 +232,9 @@ func (s sentence) claims() bool {
 // things stand, by asking the bank, with the other ways to pay or with a person: whoever
 // is misread has lost nothing, and whoever is not did not have to learn our words.
 func (s sentence) guess() (flow.IntentKind, bool) {
-	alert := s.any(s.alert)
-	if len(s.words) > maxAnswer && !alert {
-		return flow.MeansNothing, false
-	}
+	alert, long := s.any(s.alert), len(s.words) > maxAnswer
 	var found cue
-	sent := false
+	sent, several := false, false
 	for _, c := range s.hint {
 		sent = sent || c.kind == flow.MeansPaid && strings.Contains(s.line, c.phrase)
 		switch {
@@ -246,16 +245,27 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 			c.kind == flow.MeansMenu && found.kind == flow.MeansMoney && sent:                        // "you gave me wrong account number and I sent it"
 		case found.phrase == "", strings.Contains(c.phrase, found.phrase): // "pay for my order" says more than "my order"
 			found = c
+		case c.kind != found.kind && (found.kind != flow.MeansMoney && found.kind != flow.MeansPaid || c.kind != flow.MeansPaid && c.kind != flow.MeansMenu):
+			several = true // at money that was sent the bank is asked, whatever is asked about it
 		}
 	}
 	switch {
-	case found.phrase != "":
+	case found.phrase != "" && (alert || !long || !several && !s.spends(found.kind)): // in a letter, what it says one thing about
 		return found.kind, true
 	case alert:
 		return flow.MeansPaid, true
 	}
 	return flow.MeansNothing, false
 }
+
+// spends says whether a letter also tells of money that was sent, where what is guessed asks for
+// some, or for time.
+func (s sentence) spends(guess flow.IntentKind) bool {
+	return slices.Contains([]flow.IntentKind{flow.MeansMenu, flow.MeansWait, flow.MeansTerms}, guess) && slices.ContainsFunc(s.words, func(w string) bool { return slices.Contains(spent, w) })
+}
+
+// spent are words of money that has left somebody.
+var spent = []string{"sent", "paid", "transferred", "debited", "deducted", "charged", "credited", "mistake", "mistakenly", "don"}
 
 // told says whether a hint tells of a payment that was made, which a word in front of it can deny.
 func told(phrase string) bool {
@@ -276,7 +286,7 @@ func (s sentence) about() (flow.IntentKind, bool) {
 		if c.kind == flow.MeansPaid && (s.asks || s.any(s.not) || s.any(s.unsure)) {
 			continue // "I have not paid", "when I have paid"
 		}
-		if c.kind == flow.MeansHuman && (strings.Contains(s.line, " our"+c.phrase) || s.any(s.alert) && (strings.Contains(s.line, c.phrase+"on ") || !s.asksFor(c.phrase))) {
+		if c.kind == flow.MeansHuman && (strings.Contains(s.line, " our"+c.phrase) || strings.Contains(s.line, " dont"+c.phrase) || strings.Contains(s.line, " not"+c.phrase) || s.any(s.alert) && (strings.Contains(s.line, c.phrase+"on ") || !s.asksFor(c.phrase))) {
 			continue // of an alert: "call our customer care", "Need help? Talk to an agent"
 		}
 		return c.kind, true

@@ -49,7 +49,7 @@ type Intent struct {
 	Lang   Lang       `json:"lang,omitempty"`
 	Text   string     `json:"text,omitempty"`
 	By     int        `json:"by,omitempty"`    // version of the reading, see bot.Reading
-	Named  bool       `json:"named,omitempty"` // Lang by its name, and not by a digit alone or a word that may say something else
+	Named  bool       `json:"named,omitempty"` // Lang or Bank by its name, and not by a digit alone or a word that may say something else
 	Guess  bool       `json:"guess,omitempty"` // out of a word of the sentence, which says nothing exactly
 }
 

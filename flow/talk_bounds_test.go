@@ -183,7 +183,8 @@ func TestWhatWasWrittenInHoursIsNoFlood(t *testing.T) {
 }
 
 // Who names their bank where a way to pay is asked for is asked about the way they most
-// likely mean: a transfer, or USSD where its code ran out.
+// likely mean: a transfer, or USSD where its code ran out. The digit of a menu that was not
+// shown says nothing.
 func TestWhoNamesABankIsAskedAboutAWayToPay(t *testing.T) {
 	for state, used := range map[flow.TalkState]flow.Method{flow.Choosing: "", flow.PartPaid: flow.BankTransfer, flow.Lapsed: flow.USSD} {
 		turn, want := standing(state), flow.BankTransfer
@@ -191,7 +192,10 @@ func TestWhoNamesABankIsAskedAboutAWayToPay(t *testing.T) {
 		if used == flow.USSD {
 			want = flow.USSD
 		}
-		if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansBank, Bank: "058"})); keys(d) != "did_you_mean" || talkOf(d).Guess != want || len(d.Effects) != 0 {
+		if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansBank, Bank: "058"})); (keys(d) == "did_you_mean") != (used == flow.USSD) {
+			t.Errorf("%s: says %q to a digit", state, keys(d))
+		}
+		if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansBank, Bank: "058", Named: true})); keys(d) != "did_you_mean" || talkOf(d).Guess != want || len(d.Effects) != 0 {
 			t.Errorf("%s: says %q about %q, does %v", state, keys(d), talkOf(d).Guess, d.Effects)
 		}
 	}

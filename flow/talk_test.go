@@ -82,6 +82,7 @@ func intents() []flow.Intent {
 		{Kind: flow.MeansMethod, Method: flow.Card},
 		{Kind: flow.MeansBank, Bank: "058"},
 		{Kind: flow.MeansBank, Bank: "999"},
+		{Kind: flow.MeansBank, Bank: "044", Named: true},
 		{Kind: flow.MeansPaid},
 		{Kind: flow.MeansAgain},
 		{Kind: flow.MeansOther},

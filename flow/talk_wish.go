@@ -171,7 +171,7 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 	case MeansMaybe:
 		d.maybe(t, co, in.Method)
 	case MeansBank:
-		d.bank(t, co, in.Bank)
+		d.bank(t, co, in)
 	case MeansPaid, MeansMedia:
 		d.claim(t, co, in.Kind)
 	case MeansMoney:
@@ -179,8 +179,12 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 	case MeansReceipt:
 		d.receiptOf(t, co)
 	case MeansAgain, MeansMenu, MeansYes, MeansNo, MeansResume:
-		if d.why = "show it again"; in.Kind != MeansAgain {
-			d.underway(co)
+		d.why = "show it again"
+		if under := in.Kind != MeansAgain && d.underway(co); in.Kind == MeansMenu && !under && t.Timers.Poll != 0 && slices.Contains(awaiting, t.State) {
+			d.why = "asks on after saying that it is paid: shown what to pay, they would pay twice"
+			d.notYet(*t, co)
+			d.say("wait_menu", nil)
+			return
 		}
 		d.show(*t, co)
 	case MeansOther:
@@ -290,7 +294,8 @@ func (d *deciding) open(t *Talk, co Checkout, m Method) {
 }
 
 // bank decides on the payer's bank: only now the rail is asked for a USSD code.
-func (d *deciding) bank(t *Talk, co Checkout, code string) {
+func (d *deciding) bank(t *Talk, co Checkout, in Intent) {
+	code := in.Bank
 	if t.State == AwaitUSSD && t.Bank == code {
 		d.why = "chose the same bank again"
 		d.show(*t, co)
@@ -305,7 +310,7 @@ func (d *deciding) bank(t *Talk, co Checkout, code string) {
 		}
 	}
 	listed := slices.ContainsFunc(d.turn.Banks, func(b Bank) bool { return b.Code == code })
-	if slices.Contains([]TalkState{Choosing, PartPaid, Lapsed}, t.State) { // "I use GTBank": by transfer, most likely, or by what it was named for before
+	if slices.Contains([]TalkState{Choosing, PartPaid, Lapsed}, t.State) && (in.Named || t.Method == USSD) { // "I use GTBank": by transfer, most likely, or by what it was named for before
 		likely := BankTransfer
 		if t.Method == USSD {
 			likely = USSD
