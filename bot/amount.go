@@ -28,13 +28,18 @@ func (s sentence) paidSome() bool {
 			}
 			i = end
 		}
-		if i < len(s.words) {
-			rest = append(rest, s.words[i])
+		if i >= len(s.words) || some && slices.Contains(beyond, s.words[i]) {
+			break
 		}
+		rest = append(rest, s.words[i])
 	}
 	a, found := s.exact(rest)
 	return some && found && a.kind == flow.MeansPaid
 }
+
+// beyond are words behind which a sentence tells more of what was paid: "sent 4500 instead
+// of 5000", "sent 5k from Zenith".
+var beyond = []string{"instead", "from", "and", "but", "pls", "please", "name"}
 
 // amountWord is a word of an amount, and largeWord one that makes it more than the
 // number of an option.

@@ -204,6 +204,8 @@ func (s sentence) read() answer {
 		case a.kind == flow.MeansMethod && (rest.words[0] == "make" || !slices.Contains(doers, rest.words[0])): // "No, make I use card", or "no make I use card"; "No, card"
 			a.kind = flow.MeansMaybe
 			return a
+		case a.kind == flow.MeansConfirm: // "No, cancel" is not the very word
+			return answer{meaning: meaning{kind: flow.MeansCancel}}
 		case a.kind == flow.MeansCancel, (a.kind == flow.MeansMethod || a.kind == flow.MeansMaybe) && wished(rest.words): // "No, I want to use card"
 			return a
 		}
