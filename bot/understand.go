@@ -200,7 +200,7 @@ func (s sentence) read() answer {
 		a := rest.read()
 		switch {
 		case a.kind == flow.MeansPaid, a.kind == flow.MeansWait, a.kind == flow.MeansMoney:
-			return answer{meaning: meaning{kind: a.kind}, guess: true}
+			return answer{meaning: meaning{kind: a.kind}, guess: a.guess || a.kind != flow.MeansPaid}
 		case a.kind == flow.MeansMethod && (rest.words[0] == "make" || !slices.Contains(doers, rest.words[0])): // "No, make I use card", or "no make I use card"; "No, card"
 			a.kind = flow.MeansMaybe
 			return a

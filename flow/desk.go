@@ -107,7 +107,7 @@ func (d *deciding) atDesk(t Talk, in Intent, confirming bool) {
 				d.chat.Desk.Owed, d.chat.Desk.Due = true, d.turn.Now.Add(DeskIdle).UnixMilli()
 			}
 		}
-		if in.Named { // a digit, or "broken", may be an answer to the person
+		if in.Kind == MeansLanguage && in.Named { // a digit, or "broken", may be an answer to the person
 			d.chat.Lang = in.Lang
 			d.why += " (chose the language " + string(in.Lang) + ")"
 		}

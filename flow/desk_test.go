@@ -86,3 +86,17 @@ func TestWhoIsCalledAwayToAPersonIsTold(t *testing.T) {
 		}
 	}
 }
+
+// The language that the bot speaks is set by its name, and by no other name that is read.
+func TestABankThatIsNamedToAPersonChangesNoLanguage(t *testing.T) {
+	turn := standing(flow.AwaitTransfer)
+	turn.Chat.Lang, turn.Chat.Desk = flow.Hausa, flow.Desk{State: flow.DeskClaimed, By: "ngozi", Since: turn.Now.UnixMilli(), Due: turn.Now.Add(time.Hour).UnixMilli()}
+	for _, in := range []flow.Intent{{Kind: flow.MeansBank, Bank: "058", Named: true}, {Kind: flow.MeansLanguage, Lang: flow.Igbo}} {
+		if d := flow.Decide(heard(turn, in)); d.Chat.Lang != flow.Hausa {
+			t.Errorf("%s: the language is %q", in.Kind, d.Chat.Lang)
+		}
+	}
+	if d := flow.Decide(heard(turn, flow.Intent{Kind: flow.MeansLanguage, Lang: flow.Igbo, Named: true})); d.Chat.Lang != flow.Igbo {
+		t.Errorf("by its name: the language is %q", d.Chat.Lang)
+	}
+}

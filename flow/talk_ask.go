@@ -14,7 +14,7 @@ func (d *deciding) claim(t *Talk, co Checkout, how IntentKind) {
 		return
 	}
 	d.why = "says paid: the bank is asked"
-	t.Claimed, t.Polled, t.Timers.Poll = true, 0, d.in(pollAfter[0])
+	t.claims(d.in(pollAfter[0]))
 	d.ask(t, ThenBack)
 	if how == MeansMedia {
 		d.why = "a picture proves nothing: the bank is asked"
@@ -23,6 +23,9 @@ func (d *deciding) claim(t *Talk, co Checkout, how IntentKind) {
 	}
 	d.say("checking", nil)
 }
+
+// claims has the bank asked again by itself, as it says to who paid, from a time on.
+func (t *Talk) claims(from int64) { t.Claimed, t.Polled, t.Timers.Poll = true, 0, from }
 
 // money decides on "where is my money": the bank is asked, and where it cannot
 // know anything a person is.
@@ -37,6 +40,9 @@ func (d *deciding) money(t *Talk, co Checkout) {
 		return
 	}
 	d.why = "asks where the money is: the bank is asked"
+	if t.State != PartPaid { // where a part is here, it may be what is asked for
+		t.claims(d.in(pollAfter[0]))
+	}
 	d.ask(t, ThenMoney)
 	d.say("checking", nil)
 }

@@ -200,3 +200,35 @@ func TestWhoNamesABankIsAskedAboutAWayToPay(t *testing.T) {
 		}
 	}
 }
+
+// Who said that they have paid, or that money is missing, and asks on is not shown what to
+// pay as though they had not: not until a part of it came, or they chose to pay anew.
+func TestWhoAsksOnAfterPayingIsNotAskedToPay(t *testing.T) {
+	for _, kind := range []flow.IntentKind{flow.MeansPaid, flow.MeansMoney, flow.MeansMedia} {
+		turn := standing(flow.AwaitTransfer)
+		turn.Chat = flow.Decide(heard(turn, flow.Intent{Kind: kind})).Chat
+		turn.Chat = flow.Decide(about(turn, flow.News{Kind: flow.NewsNothing})).Chat
+		hello := flow.Intent{Kind: flow.MeansMenu}
+		d := flow.Decide(heard(turn, hello))
+		if keys(d) != "nothing_yet wait_menu" || len(d.Effects) != 0 {
+			t.Errorf("%s: says %q, does %v", kind, keys(d), d.Effects)
+		}
+		part := turn
+		part.Chat = flow.Decide(about(part, flow.News{Kind: flow.NewsPartial, Attempt: "t"})).Chat
+		if d := flow.Decide(heard(part, hello)); keys(d) != "part_paid" {
+			t.Errorf("%s, and a part came: says %q", kind, keys(d))
+		}
+		part.Chat = flow.Decide(heard(part, flow.Intent{Kind: flow.MeansPaid})).Chat
+		part.Chat = flow.Decide(about(part, flow.News{Kind: flow.NewsNothing})).Chat
+		if d := flow.Decide(heard(part, hello)); keys(d) != "nothing_yet wait_menu" {
+			t.Errorf("%s, and the rest too: says %q", kind, keys(d))
+		}
+		anew := turn
+		anew.Chat = flow.Decide(heard(anew, flow.Intent{Kind: flow.MeansMethod, Method: flow.Card})).Chat
+		anew.Chat = flow.Decide(about(anew, flow.News{Kind: flow.NewsNothing})).Chat
+		anew.Chat = flow.Decide(about(anew, flow.News{Kind: flow.NewsOpened, Attempt: "c"})).Chat
+		if d := flow.Decide(heard(anew, hello)); keys(d) != "card_how alone wait_menu" {
+			t.Errorf("%s, and chose a card: says %q", kind, keys(d))
+		}
+	}
+}

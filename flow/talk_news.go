@@ -153,7 +153,10 @@ func (d *deciding) newsOfMoney(t *Talk, co Checkout, n News) {
 			d.step(t, talkPart, "some of the money came, and the session's time is over", func() {})
 			return
 		}
-		d.step(t, talkPart, "some of the money came", func() { d.show(*t, co) })
+		d.step(t, talkPart, "some of the money came", func() {
+			t.Claimed = t.Claimed && !d.mine(co, n) // what was said to be paid is here
+			d.show(*t, co)
+		})
 	case NewsExtra:
 		if d.why = "money came after it was paid"; d.mine(co, n) {
 			d.say("paid_twice", d.extra(co, n)) // who paid first may be somebody else

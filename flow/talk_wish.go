@@ -180,7 +180,7 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 		d.receiptOf(t, co)
 	case MeansAgain, MeansMenu, MeansYes, MeansNo, MeansResume:
 		d.why = "show it again"
-		if under := in.Kind != MeansAgain && d.underway(co); in.Kind == MeansMenu && !under && t.Timers.Poll != 0 && slices.Contains(awaiting, t.State) {
+		if under := in.Kind != MeansAgain && d.underway(co); in.Kind == MeansMenu && !under && t.Claimed && t.Timers.Poll != 0 && (t.State == PartPaid || slices.Contains(awaiting, t.State)) {
 			d.why = "asks on after saying that it is paid: shown what to pay, they would pay twice"
 			d.notYet(*t, co)
 			d.say("wait_menu", nil)
@@ -282,7 +282,7 @@ func (d *deciding) open(t *Talk, co Checkout, m Method) {
 		d.show(*t, co)
 		return
 	}
-	next.Method, next.Attempt, next.Bank, next.Waited = m, "", "", false
+	next.Method, next.Attempt, next.Bank, next.Waited, next.Claimed = m, "", "", false, false
 	*t = next
 	if m == USSD {
 		d.why = "chose USSD: which bank"
