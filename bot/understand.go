@@ -229,10 +229,11 @@ func (s sentence) claims() bool {
 	})
 }
 
-// guess is what a short sentence is most likely about that says nothing exactly, and
-// what a bank's message of a transfer is, however long. It is only answered with where
-// things stand, by asking the bank, with the other ways to pay or with a person: whoever
-// is misread has lost nothing, and whoever is not did not have to learn our words.
+// guess is what a sentence is most likely about that says nothing exactly, also a long one
+// where it hints at one thing alone, and what a bank's message of a transfer is. It is only
+// answered with where things stand, by asking the bank, with the other ways to pay or with
+// a person: whoever is misread has lost nothing, and whoever is not did not have to learn
+// our words.
 func (s sentence) guess() (flow.IntentKind, bool) {
 	alert, long := s.any(s.alert), len(s.words) > maxAnswer
 	var found cue

@@ -105,11 +105,12 @@ func TestUnderstand(t *testing.T) {
 	}
 }
 
-// While a person has the chat only a language's name chooses it.
+// While a person has the chat only a language's name chooses it, and where a way to pay is
+// chosen only a bank's name asks about one.
 func TestUnderstandTellsANameFromADigit(t *testing.T) {
-	for text, want := range map[string]bool{"Yoruba": true, "abeg speak hausa": true, "24 Yoruba": true, "24": false, "24 igbo": false, "twenty-four": false, "8": false, "language": false, "broken": false, "it is broken": false, "oyinbo": false, "Naija": false, "broken english": true, "pidgin": true} {
+	for text, want := range map[string]bool{"Yoruba": true, "abeg speak hausa": true, "24 Yoruba": true, "24": false, "24 igbo": false, "twenty-four": false, "8": false, "language": false, "broken": false, "it is broken": false, "oyinbo": false, "Naija": false, "broken english": true, "pidgin": true, "I use GTBank": true, "GTB": true, "11": false, "11 GTBank": false} {
 		if got := bot.Understand(text, banks); got.Named != want {
-			t.Errorf("%q names a language: %v", text, got.Named)
+			t.Errorf("%q names a language or a bank: %v", text, got.Named)
 		}
 	}
 }
@@ -361,7 +362,9 @@ func TestAGuessDoesNoHarm(t *testing.T) {
 		"abeg how I go do this thing": flow.MeansMenu, "the name on the account surprises me": flow.MeansWho, "my bank reversed it": flow.MeansMoney,
 		"connect me to your boss":       flow.MeansHuman,
 		"I do not want to make payment": flow.MeansNothing, "don't cancel": flow.MeansWait, "when I have paid will you tell me": flow.MeansNothing,
-		"the failed " + strings.Repeat("word ", 20): flow.MeansNothing,
+		"the failed " + strings.Repeat("word ", 20): flow.MeansOther, "the failed " + strings.Repeat("word ", 60): flow.MeansNothing,
+		"the failed discount " + strings.Repeat("word ", 20): flow.MeansNothing, "I sent it how much " + strings.Repeat("word ", 20): flow.MeansPaid,
+		"transferred how much " + strings.Repeat("word ", 20): flow.MeansNothing, "how much " + strings.Repeat("word ", 20): flow.MeansMenu,
 	} {
 		if in := bot.Understand(text, banks); in.Kind != want || in.Method != "" || in.Bank != "" || in.Guess != (want != flow.MeansNothing) {
 			t.Errorf("%q means %s, not %s", text, short(in), want)
