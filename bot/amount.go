@@ -7,11 +7,11 @@ import (
 	"till/flow"
 )
 
-// paidSome says whether a sentence says that it is paid, and how much: "I sent 5k",
-// "paid ₦5,000". How much it is we ask the bank.
-func (s sentence) paidSome() bool {
+// some is what a sentence says that names an amount: that it is paid, as "I sent 5k", or is
+// to be, as "I want to pay ₦5,000". How much it is we ask the bank, and say.
+func (s sentence) some() (flow.IntentKind, bool) {
 	if s.asks || s.any(s.not) || s.any(s.unsure) {
-		return false
+		return flow.MeansNothing, false
 	}
 	var rest []string
 	some := false
@@ -34,7 +34,7 @@ func (s sentence) paidSome() bool {
 		rest = append(rest, s.words[i])
 	}
 	a, found := s.exact(rest)
-	return some && found && a.kind == flow.MeansPaid
+	return a.kind, some && found && (a.kind == flow.MeansPaid || a.kind == flow.MeansMenu && slices.Contains(doers, rest[0]))
 }
 
 // beyond are words behind which a sentence tells more of what was paid: "sent 4500 instead

@@ -187,8 +187,8 @@ func (s sentence) read() answer {
 			return a
 		}
 	}
-	if s.paidSome() {
-		return answer{meaning: meaning{kind: flow.MeansPaid}}
+	if kind, found := s.some(); found {
+		return answer{meaning: meaning{kind: kind}}
 	}
 	if m, found := s.nearly(); found {
 		return answer{meaning: m}
