@@ -38,6 +38,8 @@ func (s sentence) exact(words []string) (answer, bool) {
 				m.kind = flow.MeansMenu
 			case m.kind == flow.MeansThanks && s.asks: // "Received?" is not to hear "You are welcome"
 				m.kind = flow.MeansPaid
+			case m.kind == flow.MeansAgain && byThemselves(words[:from]): // "let me pay again", "I will send it again"
+				m.kind = flow.MeansMenu
 			case asked[from] && m.kind != flow.MeansHuman && m.kind != flow.MeansReceipt && m.kind != flow.MeansLanguage:
 				continue
 			case m.kind == flow.MeansHuman && slices.ContainsFunc(words[:from], func(w string) bool { return slices.Contains(tellsOfSelf, w) }):
@@ -75,6 +77,14 @@ var (
 	intends = []string{"make", "will", "would", "want", "wanna", "wan", "need", "let", "lets"}
 	looks   = []string{"confirm", "check", "acknowledge", "to", "kindly", "una", "you", "status", "payment"}
 )
+
+// byThemselves says whether words tell that what follows is done by who writes, and not by us.
+func byThemselves(words []string) bool {
+	has := func(list ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
+	}
+	return has("pay", "paying") || has("i", "ill", "me", "lemme", "we", "us") && has("will", "ill", "go", "let", "lemme", "lets", "make") && !has("you", "una")
+}
 
 // tellsOfSelf are words behind which a name of a person tells who writes: "I am an agent".
 var tellsOfSelf = []string{"im", "am"}

@@ -171,7 +171,7 @@ func (s sentence) read() answer {
 		return exact
 	case isNumber:
 		return number
-	case hasCue && about != flow.MeansAbuse && (!isAnswer || exact.kind != flow.MeansMethod):
+	case hasCue && about != flow.MeansAbuse && exact.kind != flow.MeansMethod:
 		return answer{meaning: meaning{kind: about}}
 	case isAnswer:
 		return exact

@@ -365,6 +365,7 @@ func TestAGuessDoesNoHarm(t *testing.T) {
 		"the failed " + strings.Repeat("word ", 20): flow.MeansOther, "the failed " + strings.Repeat("word ", 60): flow.MeansNothing,
 		"the failed discount " + strings.Repeat("word ", 20): flow.MeansNothing, "I sent it how much " + strings.Repeat("word ", 20): flow.MeansPaid,
 		"transferred how much " + strings.Repeat("word ", 20): flow.MeansNothing, "how much " + strings.Repeat("word ", 20): flow.MeansMenu,
+		"refunded how much " + strings.Repeat("word ", 20): flow.MeansMoney,
 	} {
 		if in := bot.Understand(text, banks); in.Kind != want || in.Method != "" || in.Bank != "" || in.Guess != (want != flow.MeansNothing) {
 			t.Errorf("%q means %s, not %s", text, short(in), want)
