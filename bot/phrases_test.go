@@ -36,8 +36,8 @@ func phraseTable(t *testing.T) []phraseRow {
 	return rows
 }
 
-// The table of phrases, in five languages: at least 98 of 100 are understood,
-// and no method is taken that the row does not name.
+// The table of phrases, in five languages: each is understood as its row says, so that a
+// change of what one means is seen. 98 of 100 are wanted.
 func TestPhrases(t *testing.T) {
 	rows := phraseTable(t)
 	right, perLang, rightLang := 0, map[string]int{}, map[string]int{}
@@ -50,10 +50,7 @@ func TestPhrases(t *testing.T) {
 			rightLang[row.lang]++
 			continue
 		}
-		t.Logf("line %d: %q means %s, the table says %s %s", row.line, row.phrase, short(in), row.kind, row.extra)
-		if in.Kind == flow.MeansMethod || in.Kind == flow.MeansCancel || in.Kind == flow.MeansConfirm || in.Kind == flow.MeansOther {
-			t.Errorf("line %d: %q does something that was not meant: %s", row.line, row.phrase, short(in))
-		}
+		t.Errorf("line %d: %q means %s, the table says %s %s", row.line, row.phrase, short(in), row.kind, row.extra)
 	}
 	rate := float64(right) / float64(len(rows))
 	t.Logf("%d of %d phrases are understood: %.1f %%", right, len(rows), 100*rate)
