@@ -360,7 +360,8 @@ func TestAGuessDoesNoHarm(t *testing.T) {
 	for text, want := range map[string]flow.IntentKind{
 		"my app keeps saying the transfer failed": flow.MeansOther, "why is it not confirming since morning": flow.MeansPaid, "did anybody see my payment": flow.MeansPaid,
 		"abeg how I go do this thing": flow.MeansMenu, "the name on the account surprises me": flow.MeansWho, "my bank reversed it": flow.MeansMoney,
-		"connect me to your boss":       flow.MeansHuman,
+		"connect me to your boss": flow.MeansHuman,
+		"confirm":                 flow.MeansPaid, "kindly confirm it": flow.MeansPaid, // which the question whether to cancel asks for, too
 		"I do not want to make payment": flow.MeansNothing, "don't cancel": flow.MeansWait, "when I have paid will you tell me": flow.MeansNothing,
 		"the failed " + strings.Repeat("word ", 20): flow.MeansOther, "the failed " + strings.Repeat("word ", 60): flow.MeansNothing,
 		"the failed discount " + strings.Repeat("word ", 20): flow.MeansNothing, "I sent it how much " + strings.Repeat("word ", 20): flow.MeansPaid,
