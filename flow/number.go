@@ -95,7 +95,7 @@ type Number struct {
 	DailyChats int         // new chats a day at most, 0 for any number
 	ChatsToday int
 	Switch     NumberSwitch
-	Switched   time.Time // when that was moved last, zero for never
+	Switched   time.Time // when that was moved last, zero where it is on
 	Holder     string    // the process that runs it
 	Token      int64     // of that process's lease; a later lease has a higher one
 	HeldUntil  time.Time

@@ -13,7 +13,7 @@ const maxNumbers = 1000
 
 const numberSQL = `SELECT n.slot, n.number, n.state, n.detail, n.since, n.until, n.phone_seen, n.weight, n.daily_chats, n.holder, n.token, n.held_until,
  COALESCE((SELECT s.state FROM switches s WHERE s.kind = 'number' AND s.name = n.number), ''),
- COALESCE((SELECT MAX(m.created_at) FROM switch_moves m WHERE m.kind = 'number' AND m.name = n.number), 0),
+ COALESCE((SELECT MAX(m.created_at) FROM switches s JOIN switch_moves m ON m.kind = s.kind AND m.name = s.name WHERE s.kind = 'number' AND s.name = n.number), 0),
  (SELECT COUNT(*) FROM chats c WHERE c.number = n.number AND c.created_at >= ?)
  FROM numbers n`
 
