@@ -35,11 +35,8 @@ var doers = []string{"i", "ive", "ill", "im", "id", "we", "weve", "my", "our", "
 // wished says whether a method is wanted where somebody is named with it: "No, I use card"
 // and "no, my card" may tell of what was done, or of what fails.
 func wished(words []string) bool {
-	says := func(list ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
-	}
-	return !says("i", "ive", "im", "we", "weve", "my", "our", "it", "its", "mo", "m") ||
-		says("want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "mean", "meant", "rather", "need", "choose", "pick", "let", "lets", "make", "fe", "achoro", "ka")
+	return !anyOf(words, "i", "ive", "im", "we", "weve", "my", "our", "it", "its", "mo", "m") ||
+		anyOf(words, "want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "mean", "meant", "rather", "need", "choose", "pick", "let", "lets", "make", "fe", "achoro", "ka")
 }
 
 // instead is the method that is named beside another one that is turned down: "not card,
@@ -47,7 +44,7 @@ func wished(words []string) bool {
 func (s sentence) instead() (answer, bool) {
 	from, to := s.denied()
 	before, rest := s.words[:from], s.words[to:]
-	if slices.ContainsFunc(s.words[:to], func(w string) bool { return slices.Contains(past, w) }) {
+	if anyOf(s.words[:to], past...) {
 		return answer{}, false
 	}
 	if len(before) > 0 && strings.Join(s.words[from:to], " ") == "not" {

@@ -42,11 +42,11 @@ func (s sentence) exact(words []string) (answer, bool) {
 				m.kind = flow.MeansMenu
 			case asked[from] && m.kind != flow.MeansHuman && m.kind != flow.MeansReceipt && m.kind != flow.MeansLanguage:
 				continue
-			case m.kind == flow.MeansHuman && slices.ContainsFunc(words[:from], func(w string) bool { return slices.Contains(tellsOfSelf, w) }):
+			case m.kind == flow.MeansHuman && anyOf(words[:from], tellsOfSelf...):
 				continue
 			case m.kind == flow.MeansPaid && intended(words[:from]) && !slices.Contains(looks, words[from]):
 				continue
-			case m.kind == flow.MeansLanguage && !m.named && slices.ContainsFunc(words[:from], func(w string) bool { return slices.Contains(tellsOf, w) }):
+			case m.kind == flow.MeansLanguage && !m.named && anyOf(words[:from], tellsOf...):
 				continue
 			}
 			return answer{meaning: m, guess: m.kind == flow.MeansPaid && slices.Contains(bids, strings.Join(words[from:to], " "))}, true
@@ -68,7 +68,7 @@ var agrees = []string{"ok", "okay", "okey", "okk", "k", "kk", "alright", "all ri
 
 // intended says whether words in front of what is paid tell that it is only to be.
 func intended(words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(intends, w) })
+	return anyOf(words, intends...)
 }
 
 // intends are words behind which what says that it is paid tells of what is to be done:
@@ -80,10 +80,13 @@ var (
 
 // byThemselves says whether words tell that what follows is done by who writes, and not by us.
 func byThemselves(words []string) bool {
-	has := func(list ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
-	}
-	return has("pay", "paying") || has("i", "ill", "me", "lemme", "we", "us") && has("will", "ill", "go", "let", "lemme", "lets", "make") && !has("you", "una")
+	return anyOf(words, "pay", "paying") ||
+		anyOf(words, "i", "ill", "me", "lemme", "we", "us") && anyOf(words, "will", "ill", "go", "let", "lemme", "lets", "make") && !anyOf(words, "you", "una")
+}
+
+// anyOf says whether one of the words is in a list.
+func anyOf(words []string, list ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
 }
 
 // tellsOfSelf are words behind which a name of a person tells who writes: "I am an agent".

@@ -264,7 +264,7 @@ func (s sentence) guess() (flow.IntentKind, bool) {
 // spends says whether a letter also tells of money that was sent, where what is guessed asks for
 // some, or for time.
 func (s sentence) spends(guess flow.IntentKind) bool {
-	return slices.Contains([]flow.IntentKind{flow.MeansMenu, flow.MeansWait, flow.MeansTerms}, guess) && slices.ContainsFunc(s.words, func(w string) bool { return slices.Contains(spent, w) })
+	return slices.Contains([]flow.IntentKind{flow.MeansMenu, flow.MeansWait, flow.MeansTerms}, guess) && anyOf(s.words, spent...)
 }
 
 // spent are words of money that has left somebody.
@@ -289,7 +289,8 @@ func (s sentence) about() (flow.IntentKind, bool) {
 		if c.kind == flow.MeansPaid && (s.asks || s.any(s.not) || s.any(s.unsure)) {
 			continue // "I have not paid", "when I have paid"
 		}
-		if c.kind == flow.MeansHuman && (strings.Contains(s.line, " our"+c.phrase) || strings.Contains(s.line, " dont"+c.phrase) || strings.Contains(s.line, " not"+c.phrase) || s.any(s.alert) && (strings.Contains(s.line, c.phrase+"on ") || !s.asksFor(c.phrase))) {
+		behind := func(word string) bool { return strings.Contains(s.line, " "+word+c.phrase) }
+		if c.kind == flow.MeansHuman && (behind("our") || behind("dont") || behind("not") || s.any(s.alert) && (strings.Contains(s.line, c.phrase+"on ") || !s.asksFor(c.phrase))) {
 			continue // of an alert: "call our customer care", "Need help? Talk to an agent"
 		}
 		return c.kind, true

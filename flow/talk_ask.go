@@ -27,6 +27,12 @@ func (d *deciding) claim(t *Talk, co Checkout, how IntentKind) {
 // claims has the bank asked again by itself, as it says to who paid, from a time on.
 func (t *Talk) claims(from int64) { t.Claimed, t.Polled, t.Timers.Poll = true, 0, from }
 
+// saidPaid says whether the bank is asked by itself about what is waited for, for the payer
+// said that it is paid.
+func (t Talk) saidPaid() bool {
+	return t.Claimed && t.Timers.Poll != 0 && (t.State == PartPaid || slices.Contains(awaiting, t.State))
+}
+
 // money decides on "where is my money": the bank is asked, and where it cannot
 // know anything a person is.
 func (d *deciding) money(t *Talk, co Checkout) {

@@ -180,7 +180,7 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 		d.receiptOf(t, co)
 	case MeansAgain, MeansMenu, MeansYes, MeansNo, MeansResume:
 		d.why = "show it again"
-		if under := in.Kind != MeansAgain && d.underway(co); in.Kind == MeansMenu && !under && t.Claimed && t.Timers.Poll != 0 && (t.State == PartPaid || slices.Contains(awaiting, t.State)) {
+		if under := in.Kind != MeansAgain && d.underway(co); in.Kind == MeansMenu && !under && t.saidPaid() {
 			d.why = "asks on after saying that it is paid: shown what to pay, they would pay twice"
 			d.notYet(*t, co)
 			d.say("wait_menu", nil)
