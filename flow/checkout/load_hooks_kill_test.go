@@ -152,7 +152,7 @@ func startRiver(b *testing.B, h *hookBench) *hookRiver {
 		h.notes = append(h.notes, fmt.Sprintf("River was not measured: it could not be built: %v: %.200s", err, out))
 		return nil
 	}
-	place := storetest.Postgres(b, store.Checkout)
+	place := storetest.EmptyPostgres(b, store.Checkout)
 	cmd := exec.CommandContext(b.Context(), binary)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
