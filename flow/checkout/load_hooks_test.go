@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -56,6 +57,34 @@ func BenchmarkHooks(b *testing.B) {
 		h.progress("kills")
 	}
 	fmt.Print(h.table(b))
+}
+
+// What BenchmarkHooks is made of changes with the tests around it, and it is run by hand:
+// this sees that it still runs to its end, on each database and beside River.
+func TestTheBenchmarkOfHooksRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures, so not under the race detector")
+	}
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^$", "-test.bench=^BenchmarkHooks$", "-test.benchtime=1x")
+	cmd.Env = append(os.Environ(), "TILL_HOOKS_ROUNDS=1", "TILL_HOOKS_N=30", "TILL_HOOKS_PARTS=rate,drain,river")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := []string{"SQLite: drain of a stored backlog", "events lost in the whole run"}
+	if strings.Contains(os.Getenv("TILL_TEST_REQUIRE"), "postgres") {
+		want = append(want, "PostgreSQL: drain of a stored backlog", "River, PostgreSQL: drain of a stored backlog")
+	}
+	for _, row := range want {
+		if !strings.Contains(string(out), "| "+row) {
+			t.Errorf("the table has no row %q:\n%s", row, out)
+		}
+	}
 }
 
 // hookSlower is how many times fewer events a round has on PostgreSQL.
