@@ -229,6 +229,26 @@ func TestTheDocumentIsServedAsJSON(t *testing.T) {
 	}
 }
 
+// Generators of clients write a file for each tag, the calls first: one of the events
+// with the same tag would take its place, and the client would lack those calls.
+func TestNoTagIsThatOfCallsAndOfEvents(t *testing.T) {
+	calls := map[string]string{}
+	for _, op := range operations(t) {
+		for _, tag := range op.Tags {
+			calls[tag] = op.OperationID
+		}
+	}
+	for event, item := range contract(t).Doc.Webhooks {
+		for _, op := range item.Operations() {
+			for _, tag := range op.Tags {
+				if calls[tag] != "" {
+					t.Errorf("%s has the tag %s of %s", event, tag, calls[tag])
+				}
+			}
+		}
+	}
+}
+
 // Swagger UI opens a call by its tag and operationId, and a webhook by "webhooks" and
 // its operationId: a link by anything else opens nothing and says nothing.
 func TestTheLinksOfTheDocumentOpenSomething(t *testing.T) {
