@@ -33,6 +33,13 @@ func (r Refund) SentUnder(name string, s Session, p Payment, d Disbursed, now ti
 	return change, nil
 }
 
+// SentBesides says whether a notice tells of money that a bank sent, or sent and got back,
+// beside what a refund is known as sent by.
+func (r Refund) SentBesides(n Notice) bool {
+	d := n.Outcomes()[0]
+	return d.Status == DisbursementDone && sentAgain(r.RailTransactionID, d)
+}
+
 // wentOtherwise says of a refund whose money was put back whether other refunds took
 // that money since. What the bank took back itself is another matter: the merchant
 // bears that.

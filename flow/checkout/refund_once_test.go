@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"testing"
@@ -158,6 +159,54 @@ func TestWhatIsSentAgainByItselfSurvivesACrash(t *testing.T) {
 				w.outlives(r.ID, true)
 				w.lies(session.ID, nil)
 				w.proven()
+			})
+		})
+	}
+}
+
+// A bank that sends a refund once more under the name that it has now has sent it twice,
+// as under one that it had: what comes back of that is not the refund, which its merchant
+// would send a third time.
+func TestARefundThatIsSentTwiceUnderOneNameIsBookedAndSeen(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		told bool // that it was sent once more, before it came back
+		back string
+	}{
+		"the second comes back":                    {true, "B9"},
+		"the first comes back":                     {true, ""},
+		"the second is told of once it comes back": {false, "B9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, func(w *world) {
+				session, p := w.paidFor(500_000)
+				w.ordered(p, 200_000)
+				r := w.sentBack(session.ID)
+				if c.told {
+					for range 2 { // told again, it is the same
+						w.paidOut(r.Reference, r.RailTransactionID, r.Amount)
+						w.paidOut(r.Reference, "B9", r.Amount)
+					}
+					if now := w.becomes(r.ID, flow.RefundProcessed); now.Overpaid != r.Amount || now.Failure == "" || now.RailTransactionID != r.RailTransactionID {
+						w.t.Errorf("sent twice, it is %+v", now)
+					}
+					w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 100_000, flow.MerchantPending: -282_500, flow.Fees: -17_500, flow.RefundsPayable: 200_000})
+					w.looks(r.Amount)
+					w.sound()
+				}
+				for range 2 {
+					w.cameBack(r.Reference, "B10", cmp.Or(c.back, r.RailTransactionID), r.Amount)
+				}
+				if now := w.becomes(r.ID, flow.RefundProcessed); now.Overpaid != 0 || now.Failure != "" {
+					w.t.Errorf("of two, one came back: %+v", now)
+				}
+				w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+				w.looks(0)
+				if e := w.events(session.ID); e[flow.RefundProcessedKind] != 1 || e[flow.RefundAttentionKind] != 0 {
+					w.t.Errorf("told %v", e)
+				}
+				w.sound()
 			})
 		})
 	}

@@ -289,11 +289,11 @@ func (w *saving) booked(r flow.Refund) (bool, error) {
 }
 
 // sentUnder takes in a notice about a refund that is known by another name by now,
-// or was paid under another, and says whether it is one. The bank may have sent
-// what it had refused to send, or once more what came back: then money left twice.
+// or was paid under another or before, and says whether it is one. The bank may have
+// sent what it had refused to send, or once more what it had sent: then money left twice.
 func (w *saving) sentUnder(r flow.Refund, p flow.Payment, n flow.Notice, from string) (other bool, err error) {
 	paid, err := w.tx.Posted(w.ctx, flow.EntryRefundPaid, n.Reference)
-	if err != nil || n.Reference == r.Reference && (paid || r.Status != flow.RefundProcessed) {
+	if err != nil || n.Reference == r.Reference && (paid && !r.SentBesides(n) || r.Status != flow.RefundProcessed) {
 		return false, err
 	}
 	session, err := w.sessionOf(r.Session)
