@@ -139,7 +139,7 @@ func (r Refund) Heard(s Session, p Payment, d Disbursed, booked bool, now time.T
 		return Change{}, nil
 	case d.Status == DisbursementDone && r.PutBack && r.wentOtherwise(p):
 		return r.again(r.Reference, d, now), nil
-	case d.Status == DisbursementDone && r.Status == RefundAttention && r.Returned && !r.PutBack && sentAgain(r.RailTransactionID, d):
+	case d.Status == DisbursementDone && r.Status == RefundAttention && r.Returned && !r.PutBack && sentAgain(r.RailTransactionID, d.RailTransactionID):
 		return r.SentUnder(OnceMore(r.Reference, d), s, p, d, now)
 	case d.Status == DisbursementDone && r.Status != RefundProcessed && !r.Returned:
 		return r.paid(s, p, d, now)

@@ -37,7 +37,7 @@ func (r Refund) SentUnder(name string, s Session, p Payment, d Disbursed, now ti
 // beside what a refund is known as sent by.
 func (r Refund) SentBesides(n Notice) bool {
 	d := n.Outcomes()[0]
-	return d.Status == DisbursementDone && sentAgain(r.RailTransactionID, d)
+	return d.Status == DisbursementDone && sentAgain(r.RailTransactionID, d.RailTransactionID)
 }
 
 // wentOtherwise says of a refund whose money was put back whether other refunds took

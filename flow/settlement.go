@@ -101,8 +101,12 @@ func (b Settlement) TakenOn(now time.Time) Change {
 // late: it does not say that it came back, and nobody is paid out again for it.
 func (b Settlement) Heard(d Disbursed, now time.Time) (Change, error) {
 	switch {
-	case d.Status == DisbursementDone && b.Status != SettlementSucceeded && (!b.Returned || sentAgain(b.RailTransactionID, d)):
+	case d.Status == DisbursementDone && b.Status != SettlementSucceeded && (!b.Returned || sentAgain(b.RailTransactionID, d.RailTransactionID)):
 		return b.paid(d, now)
+	case d.Status == DisbursementDone && sentAgain(b.RailTransactionID, d.RailTransactionID):
+		return b.besides(EntrySettlePaid, OnceMore(string(b.ID), d), b.Amount, d, now), nil
+	case d.CameBack() && b.Final() && sentAgain(b.RailTransactionID, d.Reverses):
+		return b.besides(EntrySettleReturned, d.RailTransactionID, -b.Amount, d, now), nil
 	case d.CameBack() && b.Status == SettlementSucceeded:
 		return b.bounced(d, now)
 	case d.Status == DisbursementFailed && !b.Final():
@@ -111,23 +115,13 @@ func (b Settlement) Heard(d Disbursed, now time.Time) (Change, error) {
 	return Change{}, nil
 }
 
-// sentAgain says whether a bank sent once more what came back to it, which it called was
-// when it had sent that: a bank that gives no names cannot be understood to say so.
-func sentAgain(was string, d Disbursed) bool {
-	return was != "" && d.RailTransactionID != "" && d.RailTransactionID != was
-}
+// sentAgain says whether what a bank calls name is another than what it called was when
+// it had sent that: a bank that gives no names cannot be understood to say so.
+func sentAgain(was, name string) bool { return was != "" && name != "" && name != was }
 
-// HeardNotice takes in a notice about a settlement.
-func (b Settlement) HeardNotice(n Notice, now time.Time) (Change, error) {
-	return b.heard(n.Outcomes(), now)
-}
-
-// HeardAnswer takes in what a bank that was asked says became of a settlement.
-func (b Settlement) HeardAnswer(d Disbursed, now time.Time) (Change, error) {
-	return b.heard(d.Outcomes(), now)
-}
-
-func (b Settlement) heard(all []Disbursed, now time.Time) (c Change, err error) {
+// HeardAll takes in what a bank says became of a settlement, one after the other, as
+// Heard does.
+func (b Settlement) HeardAll(all []Disbursed, now time.Time) (c Change, err error) {
 	for _, d := range all {
 		change, err := b.Heard(d, now)
 		if err != nil {
@@ -188,6 +182,15 @@ func (b Settlement) bounced(d Disbursed, now time.Time) (Change, error) {
 	})
 	back.RailID, back.ValueAt = d.RailTransactionID, d.At
 	return b.told(SettlementFailedKind, back), nil
+}
+
+// besides books that a bank sent a settlement once more than it was ordered to, or that
+// this came back: out of what the merchant is paid next, which has it already, and into
+// that again. The settlement stays as it is.
+func (b Settlement) besides(kind EntryKind, subject string, out Kobo, d Disbursed, now time.Time) Change {
+	e := b.entry(kind, subject, now, []Posting{{Account: MerchantAvailable, Amount: out}, {Account: RailClearing, Amount: -out}})
+	e.RailID, e.ValueAt = d.RailTransactionID, d.At
+	return Change{Settlement: &b, Entries: []Entry{e}}
 }
 
 // NextAsk is when the bank is to be asked about a settlement next, false when it

@@ -176,7 +176,7 @@ func TestANoticeThatAPayoutCameBackAlsoSaysThatItWasSent(t *testing.T) {
 	t.Parallel()
 	back := flow.Notice{Kind: flow.PayoutFailed, RailTransactionID: "back-1", Reverses: "out-1", Reference: "wsp_stl_1", PaidAt: noon}
 	for status, entries := range map[flow.SettlementStatus]int{flow.SettlementProcessing: 2, flow.SettlementSucceeded: 1} {
-		change, err := batch(status).HeardNotice(back, noon)
+		change, err := batch(status).HeardAll(back.Outcomes(), noon)
 		if err != nil || change.Settlement.Status != flow.SettlementFailed || !change.Settlement.Returned || len(change.Entries) != entries || len(change.Facts) != entries {
 			t.Errorf("of one that is %s: %+v, %v", status, change, err)
 			continue
@@ -184,7 +184,7 @@ func TestANoticeThatAPayoutCameBackAlsoSaysThatItWasSent(t *testing.T) {
 		if got := moved(t, change)[flow.MerchantAvailable]; got != -482_500 {
 			t.Errorf("of one that is %s: %d kobo are available", status, got)
 		}
-		again, err := change.Settlement.HeardNotice(back, noon)
+		again, err := change.Settlement.HeardAll(back.Outcomes(), noon)
 		if err != nil || again.Settlement != nil {
 			t.Errorf("said again: %+v, %v", again, err)
 		}

@@ -116,11 +116,11 @@ func (s *Service) payoutAnswer(ctx context.Context, asked flow.Settlement, d flo
 		if err != nil {
 			return err
 		}
-		known, err := w.knownPayout(b, d)
-		if err != nil || known {
+		says, err := w.newOfPayout(b, d.Outcomes())
+		if err != nil || len(says) == 0 {
 			return err
 		}
-		change, err := b.HeardAnswer(d, w.now)
+		change, err := b.HeardAll(says, w.now)
 		if err != nil {
 			return err
 		}
@@ -176,28 +176,45 @@ func (w *saving) settledOut(n flow.Notice) error {
 			w.odd(n, "it had said that it sent this payout, and does not say that it came back")
 		}
 	}
-	all := n.Outcomes()
-	if known, err := w.knownPayout(b, all[len(all)-1]); err != nil || known {
+	says, err := w.newOfPayout(b, n.Outcomes())
+	if err != nil || len(says) == 0 {
 		return err
 	}
 	if b.Status == flow.SettlementFailed {
 		// It was told in the wrong order, or the bank changed its mind: it is asked.
 		return w.owe(flow.TaskPayout, string(b.ID), w.now)
 	}
-	change, err := b.HeardNotice(n, w.now)
+	change, err := b.HeardAll(says, w.now)
 	if err != nil {
 		return err
+	}
+	if b.Status == flow.SettlementSucceeded && n.Kind == flow.PaidOut && change.Settlement != nil {
+		w.odd(n, "the payout was sent besides: money left twice")
 	}
 	return w.keepSettlement(change)
 }
 
-// knownPayout says whether what a bank says of a settlement that came back is booked
+// newOfPayout is what of all that a bank says of a settlement is not booked already.
+func (w *saving) newOfPayout(b flow.Settlement, all []flow.Disbursed) (says []flow.Disbursed, err error) {
+	for _, d := range all {
+		known, err := w.knownPayout(b, d)
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			says = append(says, d)
+		}
+	}
+	return says, nil
+}
+
+// knownPayout says whether something that a bank says of a settlement is booked
 // already. It may be sent, and come back, more than once: each time by a name of its own.
 func (w *saving) knownPayout(b flow.Settlement, d flow.Disbursed) (bool, error) {
 	switch {
 	case d.CameBack() && b.Final():
 		return w.tx.Posted(w.ctx, flow.EntrySettleReturned, d.RailTransactionID)
-	case d.Status == flow.DisbursementDone && b.Returned:
+	case d.Status == flow.DisbursementDone && (b.Returned || b.Status == flow.SettlementSucceeded):
 		return w.tx.Moved(w.ctx, d.RailTransactionID)
 	}
 	return false, nil

@@ -194,3 +194,55 @@ func TestAPayoutThatIsSentOnceMoreAfterItCameBackIsBooked(t *testing.T) {
 		}
 	})
 }
+
+// A bank that sends a payout twice has sent its merchant the next one's money: that is
+// booked, once, and what comes back of the two is paid out once.
+func TestAPayoutThatIsSentTwiceIsTakenFromTheNext(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		back []string // what comes back, in order
+		is   flow.SettlementStatus
+		has  int // how often the amount of the payout lies with us for its merchant
+	}{
+		"nothing comes back":    {nil, flow.SettlementSucceeded, -1},
+		"the second comes back": {[]string{"B2"}, flow.SettlementSucceeded, 0},
+		"the first comes back":  {[]string{"B1"}, flow.SettlementFailed, 0},
+		"both come back":        {[]string{"B1", "B2"}, flow.SettlementFailed, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachPaying(t, "", func(w *world) {
+				w.earns()
+				w.weather(rail.Conditions{Payouts: rail.FatePending})
+				w.at("2026-11-23T08:00:01Z")
+				b := w.settlements(project)[0]
+				says := func(n flow.Notice) {
+					n.Reference, n.Amount, n.PaidAt = string(b.ID), b.Amount, w.clock()
+					d := n.Outcomes()
+					w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) { return d[len(d)-1], nil })
+					for range 2 { // told again, it is the same
+						w.must(w.tell(n))
+						w.rest()
+					}
+				}
+				says(flow.Notice{Kind: flow.PaidOut, RailTransactionID: "B1"})
+				says(flow.Notice{Kind: flow.PaidOut, RailTransactionID: "B2"})
+				for _, name := range c.back {
+					says(flow.Notice{Kind: flow.PayoutFailed, RailTransactionID: "back-" + name, Reverses: name})
+				}
+				if b = w.ended(project, 1)[0]; b.Status != c.is || b.RailTransactionID != "B1" {
+					w.t.Errorf("it is %+v", b)
+				}
+				left, err := w.service.Balance(w.t.Context(), project)
+				if w.must(err); left.AvailableMinor != (flow.Kobo(c.has) * b.Amount).Minor() {
+					w.t.Errorf("the merchant has %+v", left)
+				}
+				booked, err := w.db.MovementsNamed(w.t.Context(), []string{"B1", "B2", "back-B1", "back-B2"})
+				if w.must(err); len(booked) != 2+len(c.back) {
+					w.t.Errorf("booked are %+v", booked)
+				}
+				w.sound()
+			})
+		})
+	}
+}
