@@ -136,6 +136,29 @@ func TestMoneyThatIsRefusedTooOftenCanBeAccepted(t *testing.T) {
 	})
 }
 
+// What is given up because the bank refused it too often may have been sent all the same:
+// a bank that says so is asked, and it is neither sent again nor decided about.
+func TestMoneyThatIsRefusedTooOftenMayHaveBeenSent(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.weather(rail.Conditions{Refunds: rail.FateReject})
+	session, p := w.lateMoney(func(p *flow.Policy) { p.LatePayment = "refund" })
+	for i := range 3 {
+		w.refuses(session.ID, i+1)
+		w.later(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
+	}
+	r := w.refuses(session.ID, 4)
+	w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+		return flow.Disbursed{Status: flow.DisbursementDone, RailTransactionID: "B1", At: w.clock()}, nil
+	})
+	w.paidOut(r.Reference, "B1", r.Amount)
+	w.becomes(r.ID, flow.RefundProcessed)
+	w.lies(session.ID, nil)
+	if _, err := w.resolve(p.ID, true); flow.CodeOf(err) != flow.CodeNotResolvable {
+		t.Errorf("it is accepted: %v", err)
+	}
+}
+
 // waitsNoMore fails where a refund of a session that waited for somebody does not end, for
 // this reason, or would still keep its payer.
 func (w *world) waitsNoMore(id flow.SessionID, begins, ends string) {

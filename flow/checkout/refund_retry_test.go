@@ -114,6 +114,41 @@ func TestARetriedRefundThatBouncedMeanwhileIsNotSentAgainByItself(t *testing.T) 
 	})
 }
 
+// A refund that nobody knew of is retried, and the bank says that it sent nothing and will
+// not: under that name it never would, so that it is sent under another.
+func TestARetriedRefundThatTheBankRefusedMeanwhileIsSentUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, p := w.paidFor(500_000)
+	w.rail.set(func(r *shakyRail) {
+		r.onSendOut = func(d flow.Disbursement, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			if strings.HasSuffix(d.Reference, "-2") {
+				return call()
+			}
+			return flow.Disbursed{Status: flow.DisbursementPending, At: w.clock()}, nil
+		}
+	})
+	says := func(d flow.Disbursed) {
+		w.rail.sentOut(func(name string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			if strings.HasSuffix(name, "-2") {
+				return call()
+			}
+			return d, nil
+		})
+	}
+	says(flow.Disbursed{Status: flow.DisbursementPending, At: w.clock()})
+	r := w.ordered(p, 200_000)
+	w.rest()
+	w.passes(16, 4*time.Hour)
+	r = w.becomes(r.ID, flow.RefundAttention)
+	says(flow.Disbursed{Status: flow.DisbursementFailed, Reason: "No such account.", At: w.clock()})
+	w.must(w.retryRefund(r))
+	if r = w.sentBack(session.ID); r.Reference != string(r.ID)+"-2" {
+		t.Errorf("it was sent as %s", r.Reference)
+	}
+	w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
+}
+
 // Another process may begin to send the same while the bank is asked about it, or have it
 // sent under another name: what the bank answered is not about that, and it is asked again
 // before anything is sent.
