@@ -73,9 +73,6 @@ func (w *saving) endOvertaken(id flow.PaymentID) error {
 		if err := w.keepRefund(change, session); err != nil {
 			return err
 		}
-		if p.Unapplied <= 0 {
-			continue
-		}
 		if p.ReturnsAt = w.now.Add(flow.ReturnAfter); p.Decidable(session) { // nothing else would see to it
 			if err := w.tx.ReopenPayment(w.ctx, p.ID, p.ReturnsAt); err != nil {
 				return err

@@ -53,6 +53,34 @@ func TestWhatTheBankTookBackIsNotSetAsideAgain(t *testing.T) {
 	})
 }
 
+// Of what went back in part its merchant reads so also where the bank took the rest before
+// that could follow: it is not as if nobody had decided about it.
+func TestWhatWentBackInPartStaysSoWhenTheBankTakesTheRest(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session := w.payingUnder(func(*flow.Policy) {})
+	w.later(2 * time.Hour)
+	p := w.comes(session.ID, 500_000)
+	w.goesBack(p, 200_000)
+	away := func() (flow.Disbursed, error) { return flow.Disbursed{}, rail.ErrUnavailable }
+	w.rail.set(func(r *shakyRail) {
+		r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) { return away() }
+		r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) { return away() }
+	})
+	_, err := w.resolve(p.ID, false)
+	w.must(err)
+	w.rest()
+	w.bankTakes(p, 300_000, "R1")
+	w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+		return flow.Disbursed{Status: flow.DisbursementFailed, Reason: "Nothing is left of it."}, nil
+	})
+	w.pass(time.Hour)
+	w.becomes(w.refundsOf(session.ID)[1].ID, flow.RefundFailed)
+	if p = w.payment(p.ID); p.Resolution != flow.ResolvedRefunded || p.Refunded != 200_000 || p.Unapplied != 0 {
+		t.Errorf("it became %+v", p)
+	}
+}
+
 func TestWhatWasAcceptedStaysSoWhenItsRefundFails(t *testing.T) {
 	t.Parallel()
 	each(t, func(w *world) {

@@ -86,7 +86,7 @@ func (s *Service) beginRefund(ctx context.Context, asked flow.Refund, anew bool)
 		if r.Status != asked.Status || r.Reference != asked.Reference || r.Tries != asked.Tries {
 			return overtaken(r.Open())
 		}
-		if anew && !r.Refused {
+		if anew {
 			r = r.Anew()
 		}
 		session, p, err := w.around(r)
