@@ -159,6 +159,41 @@ func TestMoneyThatIsRefusedTooOftenMayHaveBeenSent(t *testing.T) {
 	}
 }
 
+// What is given up waits for somebody: it does not go back by the clock because another
+// refund of its payment, which the bank had by then, is sent.
+func TestMoneyThatIsRefusedTooOftenWaitsWhateverElseIsSent(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	w.weather(rail.Conditions{Refunds: rail.FatePending})
+	session := w.payingUnder(func(p *flow.Policy) { p.Overpayment = "refund_excess" })
+	p := w.comes(session.ID, 600_000)
+	excess, other := w.refundsOf(session.ID)[0], w.ordered(p, 200_000)
+	w.rest()
+	w.rail.set(func(r *shakyRail) {
+		r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			return flow.Disbursed{}, rail.ErrRejected
+		}
+		r.onSentOut = func(name string, call func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+			if name == other.Reference {
+				return call()
+			}
+			return flow.Disbursed{Status: flow.DisbursementFailed, Reason: "No such account."}, nil
+		}
+	})
+	w.must(w.tell(flow.Notice{Kind: flow.PayoutFailed, Reference: excess.Reference, Amount: excess.Amount, PaidAt: w.clock()}))
+	for range 3 {
+		w.becomes(excess.ID, flow.RefundFailed)
+		w.later(w.payment(p.ID).ReturnsAt.Sub(w.clock()))
+	}
+	w.becomes(excess.ID, flow.RefundAttention)
+	w.paidOut(other.Reference, "B1", other.Amount)
+	w.becomes(other.ID, flow.RefundProcessed)
+	if p = w.payment(p.ID); !p.ReturnsAt.IsZero() || p.Unapplied != excess.Amount {
+		t.Errorf("it waits for the clock: %+v", p)
+	}
+	w.becomes(excess.ID, flow.RefundAttention)
+}
+
 // waitsNoMore fails where a refund of a session that waited for somebody does not end, for
 // this reason, or would still keep its payer.
 func (w *world) waitsNoMore(id flow.SessionID, begins, ends string) {
