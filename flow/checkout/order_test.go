@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +77,9 @@ func TestARefundIsPaidByHand(t *testing.T) {
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 300_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
 		if e := w.events(session.ID); e[flow.RefundProcessedKind] != 2 { // before it came back, and now
 			t.Errorf("told %v", e)
+		}
+		if read := w.texts("ada")[told:]; !slices.Equal(read, []string{"sent_by_hand"}) { // and not that it comes back where it came from
+			t.Errorf("the payer read %q", read)
 		}
 		// Nothing pays it twice, and what the bank says of its own order changes nothing.
 		for _, act := range []flow.MoneyAct{flow.ActByHand, flow.ActRetry} {

@@ -287,6 +287,8 @@ func TestARefundThatNobodyKnowsOfNeedsAttentionAndIsAskedAboutBeforeItIsSentAgai
 		w.lies(session.ID, map[flow.LedgerAccount]flow.Kobo{flow.RailClearing: 500_000, flow.RefundsPayable: -200_000, flow.MerchantPending: -282_500, flow.Fees: -17_500})
 		w.must(w.retryRefund(r))
 		w.becomes(r.ID, flow.RefundProcessing)
+		w.rest()
+		w.sound()                    // it is asked about on
 		w.weather(rail.Conditions{}) // what was held is sent
 		w.pass(time.Second)
 		w.becomes(r.ID, flow.RefundProcessed)
