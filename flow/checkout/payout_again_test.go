@@ -1,6 +1,7 @@
 package checkout_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -41,6 +42,13 @@ func TestAPayoutThatWasSentAfterAllIsNotMadeAgain(t *testing.T) {
 			w.rest()
 			w.passes(3, time.Minute)
 			return err
+		},
+		"told while the bank does not know of it": func(w *world, _, sent flow.Notice) error {
+			w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
+				return flow.Disbursed{}, cmp.Or(w.tell(sent), rail.ErrNotFound)
+			})
+			w.later(time.Minute)
+			return nil
 		},
 		"answered late": func(w *world, _, sent flow.Notice) error {
 			w.rail.sentOut(func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {

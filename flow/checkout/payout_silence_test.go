@@ -56,6 +56,8 @@ func TestAPayoutThatWasTakenOnLateIsShownWhereItHangs(t *testing.T) {
 	w.pays("")
 	w.start(true)
 	var told atomic.Int64
+	var away atomic.Bool
+	away.Store(true)
 	w.rail.set(func(r *shakyRail) {
 		r.onSendOut = func(flow.Disbursement, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
 			if told.Add(1) == 1 {
@@ -64,7 +66,10 @@ func TestAPayoutThatWasTakenOnLateIsShownWhereItHangs(t *testing.T) {
 			return flow.Disbursed{Status: flow.DisbursementPending, At: w.clock()}, nil
 		}
 		r.onSentOut = func(string, func() (flow.Disbursed, error)) (flow.Disbursed, error) {
-			if told.Load() == 1 {
+			switch {
+			case away.Load():
+				return flow.Disbursed{}, rail.ErrUnavailable
+			case told.Load() == 1:
 				return flow.Disbursed{}, rail.ErrNotFound
 			}
 			return flow.Disbursed{Status: flow.DisbursementPending, At: w.clock()}, nil
@@ -72,6 +77,9 @@ func TestAPayoutThatWasTakenOnLateIsShownWhereItHangs(t *testing.T) {
 	})
 	w.earns()
 	w.at("2026-11-23T08:00:01Z")
+	w.passes(2, 24*time.Hour)
+	away.Store(false)
+	w.later(time.Hour)
 	for _, waits := range []int{0, 1} { // after 20 hours, and after 40
 		w.passes(5, 4*time.Hour)
 		list, err := w.service.Reader().Waits(t.Context(), store.QueueFilter{Queue: store.QueueStuck, Project: project, Now: w.clock(), Limit: 9})
