@@ -74,3 +74,20 @@ func TestWhatIsGoneIsOfWhatTheSessionIsPaidWith(t *testing.T) {
 		}
 	}
 }
+
+// Who asks for more than is left of a payment reads how much that is, and where the rest went.
+func TestWhatIsLeftOfAPaymentIsSaidWithWhereTheRestWent(t *testing.T) {
+	for want, p := range map[string]flow.Payment{
+		"₦5,000 can be refunded (500000 kobo), not ₦5,000.01 (500001 kobo).":                                                                    {},
+		"₦3,000 can be refunded (300000 kobo), not ₦5,000.01 (500001 kobo): ₦2,000 of it is in refunds already.":                                {Refunded: 200_000},
+		"₦4,000 can be refunded (400000 kobo), not ₦5,000.01 (500001 kobo): the bank took ₦1,000 back.":                                         {Reversed: 100_000},
+		"₦2,000 can be refunded (200000 kobo), not ₦5,000.01 (500001 kobo): ₦2,000 of it is in refunds already, and the bank took ₦1,000 back.": {Refunded: 200_000, Reversed: 100_000},
+	} {
+		p.ID, p.Amount = "wsp_pay_1", 500_000
+		_, err := flow.NewRefund(open(), p, flow.RefundAsk{ID: "wsp_rfd_1", Amount: 500_001, Origin: flow.OriginMerchant}, noon)
+		refusal, ok := errors.AsType[*flow.Error](err)
+		if !ok || refusal.Code != flow.CodeRefundExceeds || refusal.Message != "Of payment wsp_pay_1, "+want || refusal.Details["refundableMinor"] != p.Refundable().Minor() || refusal.Details["paymentId"] != "wsp_pay_1" {
+			t.Errorf("%+v, not %s", refusal, want)
+		}
+	}
+}
