@@ -51,3 +51,17 @@ func TestWhatIsTakenWhileItIsClaimedIsNotPostedAgain(t *testing.T) {
 		}
 	}
 }
+
+// A part that the bank took back before it was heard of leaves its payer with all of it to
+// pay, and their account asks for that.
+func TestAnAccountAsksForAllOfItWhereAPartWasTakenBackBeforeItsCredit(t *testing.T) {
+	t.Parallel()
+	w := one(t)
+	session, a := w.paying()
+	w.must(w.tell(reversal("R1", "T1", a, 200_000, w.clock())))
+	w.must(w.tell(said(flow.Credit, "T1", a, 200_000, w.clock())))
+	w.rest()
+	if a, s := w.attempts(session.ID)[0], w.read(session.ID); a.Amount != 500_000 || s.AmountPaid != 0 || s.Outstanding() != 500_000 {
+		t.Errorf("of %+v, %+v asks for %d", s, a, a.Amount)
+	}
+}
