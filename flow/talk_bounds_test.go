@@ -232,3 +232,28 @@ func TestWhoAsksOnAfterPayingIsNotAskedToPay(t *testing.T) {
 		}
 	}
 }
+
+// Of a payment that is over, what its money came to is told to who had opened it before:
+// whoever else has its code, as of an account that a merchant showed, learns that it is over.
+func TestACodeThatIsOverTellsNobodyElseOfItsMoney(t *testing.T) {
+	for status, want := range map[flow.SessionStatus]struct{ known, stranger string }{
+		flow.SessionExpired:    {"session_over paid_late", "session_over"},
+		flow.SessionPaid:       {"paid_elsewhere paid_late", "paid_elsewhere"},
+		flow.SessionProcessing: {"on_the_way", "session_over"},
+	} {
+		turn := standing(flow.Closed)
+		co := turn.Checkouts["wsp_sess_1"]
+		co.Session.Status, co.Attempts = status, co.Attempts[:1]
+		co.Attempts[0].Chat = ""
+		co.Payments = []flow.Payment{{ID: "wsp_pay_1", Attempt: "t", Match: flow.Late, Amount: 500_000, Unapplied: 500_000}}
+		turn.Checkouts["wsp_sess_1"], turn.Now = co, co.Session.ExpiresAt
+		code := flow.Intent{Kind: flow.MeansCode, Code: "7K3M9QTX"}
+		if got := keys(flow.Decide(heard(turn, code))); got != want.known {
+			t.Errorf("%s: who had opened it is told %q", status, got)
+		}
+		turn.Chat.Talks, turn.Chat.Focus = nil, ""
+		if got := keys(flow.Decide(heard(turn, code))); got != want.stranger {
+			t.Errorf("%s: a stranger is told %q", status, got)
+		}
+	}
+}
