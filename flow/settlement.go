@@ -36,7 +36,7 @@ type Settlement struct {
 	SettlesOn         Date
 	Status            SettlementStatus
 	Amount            Kobo  // what is sent: the lines and Carried together
-	Carried           Kobo  // what earlier payouts left, negative where one was paid that was thought to have failed
+	Carried           Kobo  // what earlier payouts left, negative where one was paid that was thought to have failed, or twice
 	Lines             int64 // of the ledger that are in it
 	To                BankAccount
 	BankName          string
