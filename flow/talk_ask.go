@@ -30,7 +30,15 @@ func (t *Talk) claims(from int64) { t.Claimed, t.Polled, t.Timers.Poll = true, 0
 // saidPaid says whether the bank is asked by itself about what is waited for, for the payer
 // said that it is paid.
 func (t Talk) saidPaid() bool {
-	return t.Claimed && t.Timers.Poll != 0 && (t.State == PartPaid || slices.Contains(awaiting, t.State))
+	return t.Claimed && t.Timers.Poll != 0 && slices.Contains(live, t.State)
+}
+
+// asksOn decides on who asks on after saying that it is paid: shown what to pay, they would
+// pay twice.
+func (d *deciding) asksOn(t Talk, co Checkout) {
+	d.why = "asks on after saying that it is paid: shown what to pay, they would pay twice"
+	d.notYet(t, co)
+	d.say("wait_menu", nil)
 }
 
 // money decides on "where is my money": the bank is asked, and where it cannot

@@ -181,9 +181,7 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 	case MeansAgain, MeansMenu, MeansYes, MeansNo, MeansResume:
 		d.why = "show it again"
 		if under := in.Kind != MeansAgain && d.underway(co); in.Kind == MeansMenu && !under && t.saidPaid() {
-			d.why = "asks on after saying that it is paid: shown what to pay, they would pay twice"
-			d.notYet(*t, co)
-			d.say("wait_menu", nil)
+			d.asksOn(*t, co)
 			return
 		}
 		d.show(*t, co)
@@ -207,6 +205,10 @@ func (d *deciding) wish(t *Talk, co Checkout, in Intent) {
 	case MeansWait:
 		d.wait(*t, co)
 	case MeansTerms:
+		if in.Guess && co.Session.Status != SessionProcessing && t.saidPaid() {
+			d.asksOn(*t, co)
+			return
+		}
 		d.terms(*t, co)
 	case MeansUnread:
 		d.unread(t, co)
