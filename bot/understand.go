@@ -12,7 +12,7 @@ import (
 // Reading is the version of how messages are read. It is kept with each intent,
 // so that whoever looks at an old conversation knows by which rules it was
 // understood. It grows with each change of what a text means.
-const Reading = 28
+const Reading = 29
 
 // Understand reads what a payer wrote. It is pure: out of the same text always
 // comes the same intent. What it is not sure of means nothing, because a
@@ -77,6 +77,9 @@ func understand(text string, banks []flow.Bank) flow.Intent {
 	if written, short := l.spelled(plain); a.kind == flow.MeansNothing && short {
 		s.words, s.line = written, " "+strings.Join(written, " ")+" "
 		a = s.read()
+	}
+	if kind, found := s.priced(); found && a.kind == flow.MeansNothing {
+		a = answer{meaning: meaning{kind: kind}, guess: true}
 	}
 	if a.kind == flow.MeansPaid && s.failed() {
 		a = answer{meaning: meaning{kind: flow.MeansOther}, guess: true}

@@ -48,7 +48,7 @@ var phrases = map[string][]string{
 	"method ussd": {"2", "2️⃣", "②", "two", "ussd", "USSD", "2 ussd", "use ussd", "via ussd please", "²"},
 	"method card": {"3", "③", "three", "card", "Card", "atm card", "3 card", "with card", "pay with my card", "PAY WITH CARD", "debit card"},
 	"paid": {
-		"I sent it on Apr 23, 2026 - NGN2,000",
+		"paid 5000 for fuel", "I sent it on Apr 23, 2026 - NGN2,000",
 		"Txn: Debit. Amt: NGN5,000.00 to TILL/ADA STORES. Bal: NGN1,000.00. Contact customer care on 0700 300 0000",
 		"Transaction Receipt NGN 5,000.00 Successful. For complaints call customer service on 07003000000",
 		"4", "4️⃣", "four", "paid", "PAID", "i have paid", "I have paid!", "I've paid", "I’ve paid", "sent", "done", "i don pay", "4 i have paid",
@@ -69,6 +69,7 @@ var phrases = map[string][]string{
 	"money":         {"You have been debited NGN5,000.00. Call our customer care on 07003000000 if you did not do this."},
 	"language yo":   {"24", "Yoruba", "speak yoruba"},
 	"language pcm":  {"22", "Pidgin", "broken", "Naija abeg", "abeg speak naija", "please speak broken", "I want broken english", "22 naija", "I want naija", "abeg naija"},
+	"terms":         {"I will send 5k", "I have 5000", "pay n5000000"},
 	"maybe card":    {"card?", "can I pay with card", "3?"},
 	"bank 058":      {"11", "11.", "eleven", "⑪", "GTBank", "gtb", "gt bank", "Guaranty Trust Bank", "guaranty trust"},
 	"bank 033":      {"14", "uba", "UBA", "United Bank for Africa"},
@@ -82,8 +83,8 @@ var phrases = map[string][]string{
 	"unknown": {
 		"it is broken", "its broken o", "na broken", "the broken", "it is all broken", "its just broken", "all broken", "am paying in naija", "", " ", "10", "20", "99", "-", "1 or 2", "1, 2", "12 bags", "I have 1 question", "is 1 ok?",
 		"1000", "₦5,000", "5000", "5,000.00", "please do not stop", "stop payment", "pls stop the transfer", "my bus stop", "stop my pin", "cancel the 1 from yesterday", "not paid", "I have not trasferred", "when I have trasferred it", "trasferred?",
-		"have you paid", "can I use my card tomorrow", "what is ussd", "my bank is closed", "paid 2", "sent 12", "paid 5000?", "not paid 5000", "I will send 5k", "paid 5000 for fuel", "sent5000",
-		"paid5000", "pay n5000000", "pay 10000000", "I have 5000", "paid 10am", "long-term", "part-time", "well-made thing", "abcd efgh",
+		"have you paid", "can I use my card tomorrow", "what is ussd", "my bank is closed", "paid 2", "sent 12", "paid 5000?", "not paid 5000", "sent5000",
+		"paid5000", "pay 10000000", "paid 10am", "long-term", "part-time", "well-made thing", "abcd efgh",
 		"pay abcd efgh", "2025-2026", "20252026", "4111-1111", "₦1", "₦ 5", "1%", "5 naira", "$2", "0801 2345", "08012345678", "+234 801 234 5678", "2348012345678", "0123456789",
 		"acct 0123456789 058", "0123456789 9876543210", "4012345678 5012345678", "4111 1111 1111 1112", "order 4500", "001", "01", "1k", "1.5", "1st", "card ending 1111",
 		"the first one", "sept-2026 bill", "visa-1111 is mine", "pin 7K3M", "Pay KDMQ", "7K3M-9QTU", "17K3M-9QTX", "7K3M-9QTX5", "JM-7K3M-9QTX", "order 2026/7K3M-9QTX", "7K3M-9QTX-1", "12500NGN", "sent 12500ngn now", "000001260424112858828788701400",
