@@ -36,38 +36,65 @@ var doers = []string{"i", "ive", "ill", "im", "id", "we", "weve", "my", "our", "
 // and "no, my card" may tell of what was done, or of what fails.
 func wished(words []string) bool {
 	return !anyOf(words, "i", "ive", "im", "we", "weve", "my", "our", "it", "its", "mo", "m") ||
-		anyOf(words, "want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "mean", "meant", "rather", "need", "choose", "pick", "let", "lets", "make", "fe", "achoro", "ka")
+		anyOf(words, "can", "could", "want", "wanna", "wan", "go", "going", "will", "would", "prefer", "prefa", "like", "love", "mean", "meant", "rather", "need", "choose", "pick", "let", "lets", "make", "fe", "achoro", "ka")
 }
 
 // instead is the method that is named beside another one that is turned down: "not card,
 // transfer", "I don't want transfer, I want card", "card, not transfer".
 func (s sentence) instead() (answer, bool) {
 	from, to := s.denied()
+	starts, _ := s.starts(s.words)
+	dropped := slices.IndexFunc(starts, func(i int) bool { return slices.Contains(drops, s.words[i]) })
+	if dropped >= 0 {
+		from, to = starts[dropped], starts[dropped]+1
+	}
 	before, rest := s.words[:from], s.words[to:]
 	if anyOf(s.words[:to], past...) {
 		return answer{}, false
+	}
+	if wanted, other, found := strings.Cut(s.line, " instead of "); found {
+		return s.other(strings.Fields(other), strings.Fields(wanted))
 	}
 	if len(before) > 0 && strings.Join(s.words[from:to], " ") == "not" {
 		if up, found := s.other(rest, before); found {
 			return up, true
 		}
 	}
-	if starts, _ := s.starts(s.words); !slices.Contains(starts, from) { // "why not transfer, card"
+	if !slices.Contains(starts, from) { // "why not transfer, card"
 		return answer{}, false
 	}
 	for i := 1; i < len(rest); i++ {
-		if up, found := s.other(rest[:i], rest[i:]); found && !slices.Contains(beside, rest[i]) && !s.joined(rest[i-1:]) {
+		joins := rest[i] == "and" || dropped >= 0 && rest[i] == "to" // "cancel ussd and use card", "change transfer to card"
+		up, found := s.other(rest[:i], rest[i:])
+		if joins {
+			up, found = s.other(rest[:i], rest[i+1:])
+		}
+		if found && (joins || !slices.Contains(beside, rest[i])) && !s.joined(rest[i-1:]) {
+			if dropped >= 0 && i+1 == len(rest) { // "cancel card transfer" may be one thing
+				up.kind = flow.MeansMaybe
+			}
 			return up, true
 		}
 	}
 	return answer{}, false
 }
 
+// drops are words that put a method aside where another one is named behind it: "cancel
+// ussd, use card".
+var drops = []string{"cancel", "leave", "forget", "comot", "remove", "change", "switch"}
+
 // other is the method that one answer names where another answer names another method.
 func (s sentence) other(down, up []string) (answer, bool) {
+	if len(down) > 1 && slices.Contains([]string{"from", "that"}, down[0]) {
+		down = down[1:]
+	}
+	if n := len(down) - 1; n > 0 && slices.Contains([]string{"again", "anymore"}, down[n]) {
+		down = down[:n]
+	}
 	no, denied := s.exact(down)
 	yes, found := s.exact(up)
-	return yes, denied && found && no.kind == flow.MeansMethod && yes.kind == flow.MeansMethod && no.method != yes.method && wished(up)
+	methods := func(k flow.IntentKind) bool { return k == flow.MeansMethod || k == flow.MeansMaybe } // who asks is asked back
+	return yes, denied && found && methods(no.kind) && methods(yes.kind) && no.method != yes.method && wished(up)
 }
 
 // failed says whether what is said to be paid is said behind it not to have gone through:
