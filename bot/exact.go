@@ -36,6 +36,8 @@ func (s sentence) exact(words []string) (answer, bool) {
 				m.kind = flow.MeansMaybe
 			case m.kind == flow.MeansThanks && s.asks && slices.Contains(agrees, strings.Join(words[from:to], " ")): // "Ok?"
 				m.kind = flow.MeansMenu
+			case m.kind == flow.MeansThanks && s.asks && anyOf(words, "refund", "back"): // "Refund received?"
+				m.kind = flow.MeansMoney
 			case m.kind == flow.MeansThanks && s.asks: // "Received?" is not to hear "You are welcome"
 				m.kind = flow.MeansPaid
 			case m.kind == flow.MeansAgain && byThemselves(words[:from]): // "let me pay again", "I will send it again"

@@ -174,7 +174,7 @@ func (s sentence) read() answer {
 		return exact
 	case isNumber:
 		return number
-	case hasCue && about != flow.MeansAbuse && exact.kind != flow.MeansMethod:
+	case hasCue && about != flow.MeansAbuse && exact.kind != flow.MeansMethod && exact.kind != flow.MeansThanks: // "I have received my refund" is all of it
 		return answer{meaning: meaning{kind: about}}
 	case isAnswer:
 		return exact
@@ -293,6 +293,9 @@ func (s sentence) about() (flow.IntentKind, bool) {
 			continue // "I have not paid", "when I have paid"
 		}
 		behind := func(word string) bool { return strings.Contains(s.line, " "+word+c.phrase) }
+		if c.kind == flow.MeansHuman && slices.ContainsFunc(accounts, func(a string) bool { return strings.Contains(s.line, c.phrase+a+" ") }) {
+			continue // "give me a person account number"
+		}
 		if c.kind == flow.MeansHuman && (behind("our") || behind("dont") || behind("not") || s.any(s.alert) && (strings.Contains(s.line, c.phrase+"on ") || !s.asksFor(c.phrase))) {
 			continue // of an alert: "call our customer care", "Need help? Talk to an agent"
 		}
@@ -300,6 +303,9 @@ func (s sentence) about() (flow.IntentKind, bool) {
 	}
 	return "", false
 }
+
+// accounts are words behind which a person is whose account is asked for.
+var accounts = []string{"account", "acct", "acc", "aza"}
 
 // asksFor says whether a payer asks in words of their own for what a phrase names: "let me",
 // "I want to" or "please" stands a little before it.

@@ -56,7 +56,11 @@ func (d *deciding) focused(t Talk, in Intent, confirming bool) {
 // closed decides on what a payer says to a session that is closed: money may have
 // been under way to it, and who misses some is not left alone with that.
 func (d *deciding) closed(t Talk, co Checkout, in Intent) {
-	d.why = "already closed"
+	went := func(p Payment) bool { return p.SentBack() > 0 && d.mine(co, News{Attempt: p.Attempt}) }
+	if d.why = "already closed"; in.Kind == MeansThanks && slices.ContainsFunc(co.Payments, went) { // for what went back
+		d.say("welcome", nil)
+		return
+	}
 	d.over(co)
 	if !slices.Contains([]IntentKind{MeansPaid, MeansMedia, MeansMoney}, in.Kind) {
 		return
